@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "cli/base/monotonic_clock.h"
-#include "cli/mapped_file.h"
-#include "cli/npy.h"
+#include "cli/base/mapped_file.h"
+#include "cli/tensors/npy.h"
 #include "runtime/module/module.h"
 #include "runtime/threads/thread_pool.h"
 
@@ -95,10 +95,10 @@ static etx_status load(loaded* m, const char* folder, const char* kind,
   const etx_module_options options = {.parallel = parallel};
   snprintf(path, sizeof path, "%.900s/etx-%s/model.pte", folder, kind);
   close_model(m);
-  const double start = etx_seconds_now();
+  const double start = etx_monotonic_clock_seconds();
   ETX_TRY(etx_module_open(&m->module, path, &options, diag));
   ETX_TRY(open_method(m, diag));
-  const double seconds = etx_seconds_now() - start;
+  const double seconds = etx_monotonic_clock_seconds() - start;
   m->is_open = true;
   etx_pool_init(&m->pool);
   const size_t count = m->method->input_count;
@@ -113,11 +113,11 @@ static etx_status load(loaded* m, const char* folder, const char* kind,
 static etx_status go(loaded* m, double seconds, etx_diag* diag) {
   size_t count = 0;
   double taken = 0;
-  const double start = etx_seconds_now();
+  const double start = etx_monotonic_clock_seconds();
   while (taken < seconds) {
     ETX_TRY(etx_method_run(m->method, diag));
     ++count;
-    taken = etx_seconds_now() - start;
+    taken = etx_monotonic_clock_seconds() - start;
   }
   printf("{\"ms\": %.5f, \"calls\": %zu}\n", 1e3 * taken / (double)count,
          count);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "cli/base/monotonic_clock.h"
-#include "cli/machine_limits.h"
+#include "cli/machine/machine_limits.h"
 #include "runtime/module/module.h"
 #include "runtime/threads/thread_pool.h"
 
@@ -70,13 +70,13 @@ static void open_model(worker* w, const char* path,
                        const etx_parallel* parallel) {
   static const int32_t position_sizes[1] = {1};
   const etx_module_options options = {.parallel = parallel};
-  const double start = etx_seconds_now();
+  const double start = etx_monotonic_clock_seconds();
   etx_diag_init(&w->diag);
   must(w, etx_module_open(&w->module, path, &options, &w->diag));
   must(w, etx_module_shared_open(&w->shared, &w->module, &w->diag));
   load_method(w, "encode", &w->encode);
   load_method(w, "decode", &w->decode);
-  w->load_seconds = etx_seconds_now() - start;
+  w->load_seconds = etx_monotonic_clock_seconds() - start;
   read_rows(w);
   const etx_value ids =
       etx_module_tensor(w->source, ETX_DTYPE_INT64, w->source_sizes, 2);
@@ -103,16 +103,16 @@ static void step(worker* w) {
 }
 
 static void translate(worker* w) {
-  const double start = etx_seconds_now();
+  const double start = etx_monotonic_clock_seconds();
   must(w, etx_method_run(w->encode, &w->diag));
-  const double encoded = etx_seconds_now();
+  const double encoded = etx_monotonic_clock_seconds();
   for (size_t i = 0; i < w->rows; ++i) w->next[i] = w->first;
   for (size_t i = 0; i < w->steps; ++i) {
     w->position = (int64_t)i;
     step(w);
     w->tokens[i] = w->next[0];
   }
-  const double decoded = etx_seconds_now();
+  const double decoded = etx_monotonic_clock_seconds();
   printf("{\"encode_ms\": %.4f, \"token_ms\": %.4f, \"tokens\": [",
          1e3 * (encoded - start), 1e3 * (decoded - encoded) / (double)w->steps);
   for (size_t i = 0; i < w->steps; ++i) {
@@ -141,8 +141,8 @@ static void read_source(worker* w) {
 static void print_limits(const etx_parallel* parallel) {
   enum { BYTES = 128 << 20 };
   printf("{\"read_gb\": %.2f, \"multiply_g\": %.2f}\n",
-         1e-9 * etx_machine_read_rate(parallel, BYTES),
-         1e-9 * etx_machine_multiply_rate(parallel));
+         1e-9 * etx_machine_limits_read_rate(parallel, BYTES),
+         1e-9 * etx_machine_limits_multiply_rate_f32(parallel));
 }
 
 static void answer(const char* path, size_t steps,

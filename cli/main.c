@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/command_list.h"
-#include "cli/exit_code.h"
-#include "cli/json_value.h"
+#include "cli/commands/command_list.h"
+#include "cli/base/exit_code.h"
+#include "cli/json/json_value.h"
 
 static void print_help(FILE* out) {
   fprintf(out,
@@ -32,7 +32,7 @@ static void print_help(FILE* out) {
           "\nexit codes:\n");
 #define EXIT_CODE(NAME, number, sentence) \
   fprintf(out, "  %d  %s\n", number, sentence);
-#include "cli/exit_code.def"
+#include "cli/base/exit_code.def"
 #undef EXIT_CODE
 }
 
@@ -88,7 +88,7 @@ static int flush(int code) {
 // Nothing printed as JSON is whole without memory for it, and a list that could
 // not be begun was not printed as JSON.
 static int settle(int code) {
-  if (!etx_json_is_short()) return code;
+  if (!etx_json_allocation_failed()) return code;
   fprintf(stderr, "etx: not enough memory for JSON\n");
   return code == ETX_EXIT_DONE ? ETX_EXIT_MACHINE_FAILED : code;
 }
@@ -112,6 +112,6 @@ int main(int argc, char** argv) {
     fprintf(stderr, "etx: unknown command '%s'; see 'etx --help'\n", argv[1]);
     return ETX_EXIT_REFUSED;
   }
-  etx_json_watch();
+  etx_json_watch_allocations();
   return flush(settle(found->run(argc - 1, argv + 1)));
 }

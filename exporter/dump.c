@@ -4,10 +4,10 @@
 // was.
 
 #include "exporter/export.h"
-#include "exporter/host_file.h"
-#include "exporter/ir_print.h"
-#include "exporter/safetensors.h"
-#include "exporter/uniform_value.h"
+#include "exporter/host/host_file.h"
+#include "exporter/ir/ir_print.h"
+#include "exporter/import/safetensors.h"
+#include "exporter/ir/uniform_value.h"
 
 typedef struct dumping {
   const etx_ir_module* module;
@@ -182,7 +182,7 @@ static void put_shared(const etx_ir_module* module, etx_text_buffer* out) {
     }
     if (is_mutated) continue;
     etx_text_put_string(out, separator);
-    etx_ir_print_word(out, module->buffers[i].name);
+    etx_ir_print_literal(out, module->buffers[i].name);
     separator = ", ";
   }
   if (separator[0] == ',') etx_text_put_string(out, "]\n");
@@ -195,7 +195,7 @@ static void put_constant_methods(const dumping* d, etx_text_buffer* out) {
   for (size_t i = 0; i < module->constant_method_count; ++i) {
     const etx_ir_constant_method* const method = &module->constant_methods[i];
     etx_text_put_string(out, "  ");
-    etx_ir_print_word(out, method->name);
+    etx_ir_print_literal(out, method->name);
     etx_text_put_string(out, ": ");
     if (method->constant != ETX_IR_NONE) {
       etx_text_buffer reference;
@@ -206,10 +206,10 @@ static void put_constant_methods(const dumping* d, etx_text_buffer* out) {
       if (reference.status != ETX_OK) out->status = reference.status;
       const etx_text text = {reference.data, reference.size};
       etx_text_put_string(out, "{tensor: ");
-      etx_ir_print_word(out, text);
+      etx_ir_print_literal(out, text);
       etx_text_put_string(out, "}");
     } else if (method->arg.kind == ETX_IR_ARG_STRING) {
-      etx_ir_print_word(out, method->arg.as.string);
+      etx_ir_print_literal(out, method->arg.as.string);
     } else {
       etx_ir_print_fixed(out, &method->arg);
     }
@@ -232,7 +232,7 @@ static void put_outputs(const etx_ir_module* module, etx_text_buffer* out) {
       const etx_text text = {key.data, key.size};
       etx_text_put_string(out, heading);
       etx_text_put_string(out, "  ");
-      etx_ir_print_word(out, text);
+      etx_ir_print_literal(out, text);
       etx_text_put_string(out, ": stable\n");
       heading = "";
     }
@@ -243,9 +243,9 @@ static void put_concurrent(const etx_ir_module* module, etx_text_buffer* out) {
   const char* separator = "concurrent: [[";
   for (size_t i = 0; i < module->concurrent_count; ++i) {
     etx_text_put_string(out, separator);
-    etx_ir_print_word(out, module->concurrent[i].first);
+    etx_ir_print_literal(out, module->concurrent[i].first);
     etx_text_put_string(out, ", ");
-    etx_ir_print_word(out, module->concurrent[i].second);
+    etx_ir_print_literal(out, module->concurrent[i].second);
     separator = "], [";
   }
   if (module->concurrent_count != 0) etx_text_put_string(out, "]]\n");
@@ -254,7 +254,7 @@ static void put_concurrent(const etx_ir_module* module, etx_text_buffer* out) {
 static void put_quantize(const etx_ir_module* module, etx_text_buffer* out) {
   for (size_t i = 0; i < module->quantize_count; ++i) {
     etx_text_put_string(out, i == 0 ? "quantize: [" : ", ");
-    etx_ir_print_word(out, module->quantize[i].text);
+    etx_ir_print_literal(out, module->quantize[i].text);
   }
   if (module->quantize_count != 0) etx_text_put_string(out, "]\n");
 }

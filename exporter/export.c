@@ -1,17 +1,17 @@
 #include "exporter/export.h"
 
-#include "exporter/concurrent.h"
-#include "exporter/copied_parts.h"
-#include "exporter/emit_program.h"
+#include "exporter/placement/concurrent_methods.h"
+#include "exporter/report/copied_slices.h"
+#include "exporter/emit/emit_program.h"
 #include "exporter/fingerprint.h"
-#include "exporter/host_file.h"
-#include "exporter/ir_print.h"
-#include "exporter/passes/pass_list.h"
-#include "exporter/plan_account.h"
-#include "exporter/plan_memory.h"
-#include "exporter/quantize_rules.h"
-#include "exporter/shared_state.h"
-#include "exporter/source_lines.h"
+#include "exporter/host/host_file.h"
+#include "exporter/ir/ir_print.h"
+#include "exporter/pass_list.h"
+#include "exporter/report/memory_account.h"
+#include "exporter/placement/plan_memory.h"
+#include "exporter/import/quantize_rules.h"
+#include "exporter/placement/shared_state.h"
+#include "exporter/report/source_lines.h"
 
 enum { MIN_ALIGNMENT = 16 };
 
@@ -122,8 +122,8 @@ static etx_status write_program(exporting* e, const etx_sink* sink) {
 // What was saved, and what lives at the fullest moment.
 static etx_status report_account(const exporting* e, size_t index,
                                  etx_export_method_report* row) {
-  etx_plan_account account;
-  ETX_TRY(etx_plan_account_find(
+  etx_memory_account account;
+  ETX_TRY(etx_memory_account_find(
       e->module->pool, e->module, &e->module->methods[index],
       &e->passes.placements[index], &e->memory[index], &account));
   row->naive_bytes = account.naive_bytes;
@@ -162,7 +162,7 @@ static etx_export_method_report report_method(const exporting* e,
   if (memory->peak_node < method->node_count) {
     row.peak_operator = etx_text_of(method->nodes[memory->peak_node].op->name);
   }
-  const etx_place_copies* const copies = &e->passes.copies;
+  const etx_placement_copies* const copies = &e->passes.copies;
   for (size_t i = 0; i < copies->count; ++i) {
     if (copies->items[i].method == index) {
       row.copied_bytes += copies->items[i].bytes;
@@ -172,13 +172,13 @@ static etx_export_method_report report_method(const exporting* e,
 }
 
 static etx_status report_copies(const exporting* e, etx_export_report* report) {
-  const etx_place_copies* const copies = &e->passes.copies;
+  const etx_placement_copies* const copies = &e->passes.copies;
   report->copies =
       etx_pool_take(e->module->pool, copies->count * sizeof *report->copies);
   if (report->copies == NULL) return ETX_OUT_OF_MEMORY;
   report->copy_count = copies->count;
   for (size_t i = 0; i < copies->count; ++i) {
-    const etx_place_copy* const copy = &copies->items[i];
+    const etx_placement_copy* const copy = &copies->items[i];
     report->copies[i] = (etx_export_copy_report){
         e->module->methods[copy->method].name, copy->target,
         etx_text_of(copy->op), copy->bytes, etx_text_of(copy->reason)};
@@ -188,14 +188,14 @@ static etx_status report_copies(const exporting* e, etx_export_report* report) {
 
 // Chains that went into another operator are told there.
 static etx_status report_fusions(exporting* e, etx_export_report* report) {
-  etx_fusions* const fusions = &e->passes.fusions;
+  etx_fusion_report* const fusions = &e->passes.fusions;
   for (size_t i = 0; i < e->module->method_count; ++i) {
     const etx_ir_method* const method = &e->module->methods[i];
     for (size_t n = 0; n < method->node_count; ++n) {
       const etx_ir_node* const node = &method->nodes[n];
       if (node->op->id != ETX_OP_chain_out) continue;
-      ETX_TRY(etx_fusion_found(fusions, e->module, method, node,
-                               "elementwise chain"));
+      ETX_TRY(etx_fusion_report_fused_node(fusions, e->module, method, node,
+                                           "elementwise chain"));
     }
   }
   report->fusions = fusions->items;
@@ -269,7 +269,7 @@ etx_status etx_export_concurrent(etx_ir_module* module, const char* names,
     start = i + 1;
   }
   size_t at = 0;
-  return etx_concurrent_add(module, list, count, &at, diag);
+  return etx_concurrent_methods_add(module, list, count, &at, diag);
 }
 
 etx_status etx_export_quantize(etx_ir_module* module, const char* rule,
@@ -292,7 +292,8 @@ etx_status etx_export_plan(etx_ir_module* module,
   }
   tell(&e, "passes", 0);
   ETX_TRY(run_passes(&e, &own));
-  ETX_TRY(etx_copied_parts_find(module, e.passes.placements, &e.passes.copies));
+  ETX_TRY(
+      etx_copied_slices_find(module, e.passes.placements, &e.passes.copies));
   tell(&e, "state", 1);
   ETX_TRY(lay_out_state(&e));
   tell(&e, "memory", 2);

@@ -7,7 +7,7 @@
 #ifndef ETX_EXPORTER_EXPORT_H
 #define ETX_EXPORTER_EXPORT_H
 
-#include "exporter/ir.h"
+#include "exporter/ir/ir.h"
 #include "exporter/passes/export_options.h"
 #include "exporter/report/export_report.h"
 #include "format/base/sink.h"

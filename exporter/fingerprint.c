@@ -3,7 +3,7 @@
 
 #include "exporter/fingerprint.h"
 
-#include "exporter/ir_print.h"
+#include "exporter/ir/ir_print.h"
 
 typedef struct taking {
   const etx_ir_module* module;

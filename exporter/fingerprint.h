@@ -4,8 +4,8 @@
 #ifndef ETX_EXPORTER_FINGERPRINT_H
 #define ETX_EXPORTER_FINGERPRINT_H
 
-#include "exporter/ir.h"
-#include "exporter/sha256.h"
+#include "exporter/ir/ir.h"
+#include "exporter/host/sha256.h"
 
 // To be taken before any pass has run.
 ETX_MUST_USE etx_status etx_ir_fingerprint(

@@ -4,11 +4,11 @@
 // seen.
 
 #include "exporter/export.h"
-#include "exporter/host_file.h"
-#include "exporter/import.h"
-#include "exporter/read_program_yaml.h"
-#include "exporter/read_pt2.h"
-#include "exporter/read_yaml.h"
+#include "exporter/host/host_file.h"
+#include "exporter/import/import.h"
+#include "exporter/read_yaml/read_program_yaml.h"
+#include "exporter/read_pt2/read_pt2.h"
+#include "exporter/read_yaml/read_yaml.h"
 #include "format/pte/reserved_names.h"
 
 typedef struct source_file {
@@ -18,7 +18,7 @@ typedef struct source_file {
 
 typedef struct reading {
   etx_import import;
-  etx_weights weights;
+  etx_weight_files weights;
   etx_program_file program;
   etx_pool* pool;
   etx_text program_path;  // of program.yaml, empty for a single file
@@ -65,7 +65,7 @@ static etx_status list_files(reading* r, const char* path, etx_diag* diag) {
 
 static etx_status find_files(reading* r, const char* path, etx_diag* diag) {
   const etx_text text = etx_text_of(path);
-  etx_weights_init(&r->weights, r->pool, etx_path_directory(text));
+  etx_weight_files_init(&r->weights, r->pool, etx_path_directory(text));
   switch (etx_path_kind_of(path)) {
     case ETX_PATH_MISSING:
       return etx_diag_fail(diag, ETX_NOT_FOUND,
@@ -96,7 +96,7 @@ static bool is_reserved(etx_text name) {
 
 static etx_status read_file(reading* r, const source_file* file) {
   etx_import* const import = &r->import;
-  etx_ir_place place = {0};
+  etx_source_location place = {0};
   uint32_t other = 0;
   place.file = file->path;
   if (is_reserved(file->method)) {
@@ -165,7 +165,7 @@ etx_status etx_export_read(etx_ir_module* module, const char* path,
   const etx_status status = read_all(&r, path, diag);
   for (size_t i = 0; i < r.archive_count; ++i) etx_pt2_close(&r.archives[i]);
   if (status != ETX_OK && r.import.status == ETX_OK) {
-    etx_ir_place place = {0};
+    etx_source_location place = {0};
     place.file = etx_text_of(path);
     etx_problem(problems, &place, "%s",
                 diag->text_size != 0 ? diag->text : etx_status_text(status));

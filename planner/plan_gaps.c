@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "planner/plan_work.h"
+#include "planner/problem/plan_workspace.h"
 
 enum { WORD_BITS = 64, ROUNDS = 32 };
 
@@ -314,9 +314,9 @@ static uint64_t largest_size(const etx_plan_problem* problem) {
   return largest;
 }
 
-etx_status etx_plan_use_gaps(const etx_plan_problem* problem,
-                             const etx_plan_gap* gaps, size_t gap_count,
-                             etx_arena* work, etx_plan_solution* solution) {
+etx_status etx_plan_gaps_apply(const etx_plan_problem* problem,
+                               const etx_plan_gap* gaps, size_t gap_count,
+                               etx_arena* work, etx_plan_solution* solution) {
   laying l = {.problem = problem, .gaps = gaps};
   if (gap_count == 0 || problem->block_count == 0) return ETX_OK;
   if (problem->block_count > ETX_PLAN_GAPS_MOST_BLOCKS) {

@@ -27,7 +27,7 @@ typedef struct etx_plan_gap {
   uint32_t end;
 } etx_plan_gap;
 
-// Bytes of arena that etx_plan_use_gaps needs.
+// Bytes of arena that etx_plan_gaps_apply needs.
 size_t etx_plan_gaps_needed(size_t block_count);
 
 // `gaps` are sorted by block, then by start, apart, and lie within their
@@ -35,9 +35,9 @@ size_t etx_plan_gaps_needed(size_t block_count);
 // the arena and the name of a smaller one, if one is found, a bound that holds
 // with gaps, and the blocks that were laid on top of its steps.
 // ETX_OUT_OF_MEMORY if `work` is too small; it is back at its mark afterwards.
-ETX_MUST_USE etx_status etx_plan_use_gaps(const etx_plan_problem* problem,
-                                          const etx_plan_gap* gaps,
-                                          size_t gap_count, etx_arena* work,
-                                          etx_plan_solution* solution);
+ETX_MUST_USE etx_status etx_plan_gaps_apply(const etx_plan_problem* problem,
+                                            const etx_plan_gap* gaps,
+                                            size_t gap_count, etx_arena* work,
+                                            etx_plan_solution* solution);
 
 #endif

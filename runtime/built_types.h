@@ -11,7 +11,7 @@
 // kernel needs no check of its own; where it chooses code by type, it names
 // the type through one of these, and the compiler drops what cannot be chosen:
 //
-//   ETX_HAS_DTYPE(FLOAT64) && wide == ETX_WIDE_F64     in a condition
+//   ETX_HAS_DTYPE(FLOAT64) && wide == ETX_COMPUTE_F64     in a condition
 //   ETX_IF_DTYPE(FLOAT64, add_products_f64)            in a table of functions
 //   ETX_SWITCH_EXACT                                   dtype_switch.h
 //

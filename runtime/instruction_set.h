@@ -1,5 +1,5 @@
 // Which instructions this processor has. Inner loops (kernels/float_loops.h,
-// half_loops.h, panel_loops.h) are compiled once for each set that is worth it;
+// half_loops.h, f32_microkernels.h) are compiled once for each set that is worth it;
 // all sets give the same bits. This is the one place where a set is chosen;
 // for one instruction that not all processors of a set have a loop asks by itself
 // (x86/u8_loops_avx512vnni.c: look_up).

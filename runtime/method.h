@@ -79,7 +79,7 @@ struct etx_method {
   bool prepares_as_it_runs;  // sizes or the way depend on data
   bool moved_pointers;       // some memory was replaced since the last run
   uint32_t busy;             // 1 while a thread is inside; atomic
-  uint8_t* marks;            // by value: see method_internal.h
+  uint8_t* marks;            // by value: see method_types.h
   etx_diag* kernel_diag;     // where kernels put their messages
   // What is handed out while the method is decoded, how much of it at first:
   // list items and arguments; sizes and strides; starts of arenas in scratch.

@@ -8,4 +8,4 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 build=$1
 "$here/scripts/setup.sh" browser
 # Call it directly, not by ctest: here it must not be skipped.
-python3 "$here/tests/cli/check_page.py" "$build/etx" "$here"
+python3 "$here/tests/cli/memory/check_page.py" "$build/etx" "$here"

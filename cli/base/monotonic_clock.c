@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-double etx_seconds_now(void) {
+double etx_monotonic_clock_seconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;

@@ -4,6 +4,6 @@
 #define ETX_CLI_BASE_MONOTONIC_CLOCK_H
 
 // Seconds since an unspecified start.
-double etx_seconds_now(void);
+double etx_monotonic_clock_seconds(void);
 
 #endif

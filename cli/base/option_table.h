@@ -1,5 +1,5 @@
 // The table that describes the options of one command. The parser (options.h)
-// and the help texts (help_forms.h) both read it.
+// and the help texts (help_formats.h) both read it.
 
 #ifndef ETX_CLI_BASE_OPTION_TABLE_H
 #define ETX_CLI_BASE_OPTION_TABLE_H

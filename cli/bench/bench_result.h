@@ -4,9 +4,9 @@
 #define ETX_CLI_BENCH_BENCH_RESULT_H
 
 #include "cli/bench/bench_times.h"
-#include "cli/call_cost.h"
-#include "cli/machine_limits.h"
-#include "cli/made_input.h"
+#include "cli/bench/operator_cost.h"
+#include "cli/machine/machine_limits.h"
+#include "cli/bench/synthetic_input.h"
 #include "runtime/method.h"
 
 // One operator over all its calls in a run.
@@ -14,13 +14,13 @@ typedef struct etx_bench_operator {
   const etx_op* op;
   size_t calls;    // in one run
   double seconds;  // of one run, the clock's own time taken off
-  etx_cost cost;   // of one run
+  etx_operator_cost cost;   // of one run
 } etx_bench_operator;
 
 typedef struct etx_bench_result {
   const char* name;
   etx_method* method;
-  etx_made_inputs inputs;
+  etx_synthetic_inputs inputs;
   etx_memory_needed memory;
   bool restores;  // was restored before every call
   double load_seconds;
@@ -31,7 +31,7 @@ typedef struct etx_bench_result {
   size_t instructions;  // in the file, those for control flow too
   size_t calls;         // of kernels in one run; statically each once
   double seconds;       // of all of them, in one run
-  etx_cost cost;        // of one run
+  etx_operator_cost cost;        // of one run
   // What the machine does at most with as much memory as the method works on.
   etx_machine_limits limits;
 } etx_bench_result;

@@ -2,19 +2,19 @@
 
 #include <stdio.h>
 
-#include "cli/help_forms.h"
+#include "cli/base/help_formats.h"
 
 static void print_head(etx_command_table commands) {
   puts(".TH ETX 1 \"\" \"etx\" \"etx\"\n.SH NAME");
-  etx_roff_text(
+  etx_help_print_roff(
       "etx - methods of one model in one program over shared state\n");
   puts(".SH SYNOPSIS\n\\fBetx\\fR \\fICOMMAND\\fR ...\n.SH DESCRIPTION");
-  etx_roff_text(
+  etx_help_print_roff(
       "etx compiles several methods of one model into one program file over\n"
       "shared state, and runs it.\n");
   for (size_t i = 0; i < commands.count; ++i) {
     printf(".TP\n\\fB%s\\fR\n", commands.items[i].name);
-    etx_roff_text(commands.items[i].sentence);
+    etx_help_print_roff(commands.items[i].sentence);
     putchar('\n');
   }
   puts(".SH COMMANDS");
@@ -24,10 +24,10 @@ static void print_tail(void) {
   puts(".SH EXIT STATUS");
 #define EXIT_CODE(NAME, number, sentence) \
   puts(".TP\n\\fB" #number "\\fR");       \
-  etx_roff_text(sentence "\n");
-#include "cli/exit_code.def"
+  etx_help_print_roff(sentence "\n");
+#include "cli/base/exit_code.def"
 #undef EXIT_CODE
-  etx_roff_text("etx explain CODE says more.\n");
+  etx_help_print_roff("etx explain CODE says more.\n");
 }
 
 int etx_manual_page_print(etx_command_table commands) {

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "cli/help_forms.h"
+#include "cli/base/help_formats.h"
 
 static void print_names(etx_command_table commands) {
   for (size_t i = 0; i < commands.count; ++i) {
@@ -48,7 +48,7 @@ static int print_zsh(etx_command_table commands) {
   puts("#compdef etx\n_etx() {\n  local -a commands=(");
   for (size_t i = 0; i < commands.count; ++i) {
     printf("    '%s:", commands.items[i].name);
-    etx_quoted_text(commands.items[i].sentence);
+    etx_help_print_quoted(commands.items[i].sentence);
     puts("'");
   }
   puts(
@@ -71,7 +71,7 @@ static int print_fish(etx_command_table commands) {
   for (size_t i = 0; i < commands.count; ++i) {
     printf("complete -c etx -n __fish_use_subcommand -f -a %s -d '",
            commands.items[i].name);
-    etx_quoted_text(commands.items[i].sentence);
+    etx_help_print_quoted(commands.items[i].sentence);
     puts("'");
   }
   return etx_command_table_help(commands, "fish");

@@ -5,7 +5,7 @@
 #include <string.h>
 
 // "VmHWM:     1234 kB"
-etx_process_memory etx_process_memory_now(void) {
+etx_process_memory etx_process_memory_read(void) {
   etx_process_memory memory = {0, 0};
   char line[256];
   FILE* file = fopen("/proc/self/status", "r");

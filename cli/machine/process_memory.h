@@ -11,6 +11,6 @@ typedef struct etx_process_memory {
   uint64_t own_bytes;   // anonymous pages now: not backed by a file
 } etx_process_memory;
 
-etx_process_memory etx_process_memory_now(void);
+etx_process_memory etx_process_memory_read(void);
 
 #endif

@@ -7,27 +7,27 @@
 #include "cli/memory/memory_storage.h"
 
 // What a step does to a value, before it is known which pieces that means.
-typedef struct etx_memory_raw {
+typedef struct etx_memory_value_access {
   uint32_t step;
   uint32_t value;
   bool is_write;
   bool updates;     // written: some of the old content is kept
   bool is_guessed;  // the call is unknown: written if nobody did before
-} etx_memory_raw;
+} etx_memory_value_access;
 
 // `to` gets the header of `from`.
-typedef struct etx_memory_edge {
+typedef struct etx_memory_alias {
   uint32_t to;
   uint32_t from;
   bool is_view;  // an operator made it, no move
-} etx_memory_edge;
+} etx_memory_alias;
 
-typedef struct etx_memory_collecting {
+typedef struct etx_memory_aliasing {
   etx_verify_method* m;
   etx_memory_uses* uses;
-  etx_memory_raw* raw;
+  etx_memory_value_access* raw;
   size_t raw_count, raw_capacity;
-  etx_memory_edge* edges;  // sorted by `to` once all are there
+  etx_memory_alias* edges;  // sorted by `to` once all are there
   size_t edge_count;
   uint32_t* first_edge;  // by value, and one more
   uint32_t* joined;      // union-find over values
@@ -38,13 +38,13 @@ typedef struct etx_memory_collecting {
   uint32_t search;
   uint32_t* stack;  // values still to be looked at
   size_t touch_capacity;
-} etx_memory_collecting;
+} etx_memory_aliasing;
 
 // Joins the values of `c` whose bytes are the same, once all
 // touches and edges are there; sorts the edges.
-ETX_MUST_USE etx_status etx_memory_join(etx_memory_collecting* c);
+ETX_MUST_USE etx_status etx_memory_aliasing_merge(etx_memory_aliasing* c);
 // The value that stands for all that `value` is joined with.
-uint32_t etx_memory_find(const etx_memory_collecting* c, uint32_t value);
+uint32_t etx_memory_aliasing_root(const etx_memory_aliasing* c, uint32_t value);
 
 
 #endif

@@ -6,7 +6,7 @@
 #include "cli/memory/memory_storage.h"
 
 // Places and steps of `m` have been found.
-ETX_MUST_USE etx_status etx_memory_find_uses(etx_verify_method* m,
+ETX_MUST_USE etx_status etx_memory_uses_find(etx_verify_method* m,
                                              etx_memory_uses* out_uses);
 
 

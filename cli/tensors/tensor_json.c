@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "cli/element.h"
-#include "cli/json_value.h"
+#include "cli/tensors/element.h"
+#include "cli/json/json_value.h"
 
 static json_t* element(const etx_host_tensor* tensor, size_t index) {
   const etx_dtype_category category = etx_dtype_category_of(tensor->dtype);
@@ -24,7 +24,7 @@ static json_t* element(const etx_host_tensor* tensor, size_t index) {
   return json_string(text);
 }
 
-json_t* etx_json_tensor(const etx_host_tensor* tensor) {
+json_t* etx_tensor_json(const etx_host_tensor* tensor) {
   json_t* const object = json_object();
   json_t* const data = json_array();
   const size_t numel = tensor->bytes == 0 ? 0 : etx_host_tensor_numel(tensor);

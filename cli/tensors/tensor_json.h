@@ -5,11 +5,11 @@
 
 #include <jansson.h>
 
-#include "cli/host_tensor.h"
+#include "cli/tensors/host_tensor.h"
 
 // {"type": "float32", "sizes": [..], "data": [..]}, the data flat, in reading
 // order; infinities and NaN as strings. New reference.
-json_t* etx_json_tensor(const etx_host_tensor* tensor);
+json_t* etx_tensor_json(const etx_host_tensor* tensor);
 
 
 #endif

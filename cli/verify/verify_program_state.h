@@ -4,24 +4,24 @@
 #ifndef ETX_CLI_VERIFY_VERIFY_PROGRAM_STATE_H
 #define ETX_CLI_VERIFY_VERIFY_PROGRAM_STATE_H
 
-#include "cli/verify_method.h"
+#include "cli/verify/verify_method.h"
 
 // A tensor of some method that outlives its calls.
-typedef struct etx_verify_kept {
+typedef struct etx_verify_persistent_tensor {
   etx_text method;
   etx_text name;  // fully qualified, may be empty
   uint32_t value;
   etx_verify_range range;  // bytes of its arena
-} etx_verify_kept;
+} etx_verify_persistent_tensor;
 
 typedef struct etx_verify_program_state {
   const etx_pte* pte;
   const etx_blob* blob;  // NULL: a stock file
-  etx_verify_memory* memory;
+  etx_verify_arena* memory;
   etx_diag* diag;
-  etx_verify_kept* states;  // in arena 2
+  etx_verify_persistent_tensor* states;  // in arena 2
   size_t state_count, state_capacity;
-  etx_verify_kept* outputs;  // stable ones, in arena 1
+  etx_verify_persistent_tensor* outputs;  // stable ones, in arena 1
   size_t output_count, output_capacity;
 } etx_verify_program_state;
 
@@ -36,6 +36,6 @@ etx_verify_concurrent(const etx_verify_program_state* program);
 // Proves that the constant methods which tell the layout of state, if there
 // are any, tell the one that the methods have.
 ETX_MUST_USE etx_status
-etx_verify_layout(const etx_verify_program_state* program);
+etx_verify_state_layout(const etx_verify_program_state* program);
 
 #endif

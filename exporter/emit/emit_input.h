@@ -4,10 +4,10 @@
 #define ETX_EXPORTER_EMIT_EMIT_INPUT_H
 
 #include "exporter/ir/target.h"
-#include "exporter/place.h"
-#include "exporter/plan_memory.h"
-#include "exporter/shared_state.h"
-#include "exporter/source_lines.h"
+#include "exporter/placement/placement.h"
+#include "exporter/placement/plan_memory.h"
+#include "exporter/placement/shared_state.h"
+#include "exporter/report/source_lines.h"
 #include "format/pte/etx_blob.h"
 
 typedef struct etx_emit_program {

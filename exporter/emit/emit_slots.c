@@ -1,7 +1,7 @@
 // Slots of a plan: values and calls are appended, scalars that are equal share
 // one slot.
 
-#include "exporter/emit_internal.h"
+#include "exporter/emit/emit_internal.h"
 
 etx_status etx_emit_call(etx_emit_method* m, const etx_op* op,
                          const uint32_t* arguments, size_t count) {

@@ -3,7 +3,7 @@
 #ifndef ETX_EXPORTER_LOWER_LOWERING_TABLE_H
 #define ETX_EXPORTER_LOWER_LOWERING_TABLE_H
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/builder.h"
 
 // Finds the row of an ATen operator; NULL if it cannot be imported.
 const etx_lowering* etx_lowering_find(etx_text aten);
@@ -12,6 +12,6 @@ const etx_lowering* etx_lowering_at(size_t index);
 
 // Fills `args` from the node, whose arguments readers have completed; integers
 // become doubles where the schema says float.
-ETX_MUST_USE etx_status etx_lower_bind(etx_lower* lower);
+ETX_MUST_USE etx_status etx_lowering_bind(etx_builder* lower);
 
 #endif

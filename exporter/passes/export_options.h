@@ -3,7 +3,7 @@
 #ifndef ETX_EXPORTER_PASSES_EXPORT_OPTIONS_H
 #define ETX_EXPORTER_PASSES_EXPORT_OPTIONS_H
 
-#include "exporter/evaluator.h"
+#include "exporter/passes/evaluator.h"
 #include "exporter/ir/target.h"
 #include "format/base/sink.h"
 

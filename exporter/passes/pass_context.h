@@ -7,20 +7,20 @@
 #ifndef ETX_EXPORTER_PASSES_PASS_CONTEXT_H
 #define ETX_EXPORTER_PASSES_PASS_CONTEXT_H
 
-#include "exporter/constant_names.h"
-#include "exporter/fusions.h"
-#include "exporter/ir.h"
-#include "exporter/packed_list.h"
+#include "exporter/passes/constant_names.h"
+#include "exporter/report/fusion_report.h"
+#include "exporter/ir/ir.h"
+#include "exporter/report/packed_report.h"
 #include "exporter/passes/export_options.h"
-#include "exporter/place.h"
-#include "exporter/place_copy.h"
-#include "exporter/quantized_list.h"
+#include "exporter/placement/placement.h"
+#include "exporter/placement/placement_copy.h"
+#include "exporter/report/quantized_report.h"
 
 // What another order of a method's nodes saved.
-typedef struct etx_pass_order {
+typedef struct etx_schedule_saving {
   uint64_t saved_bytes;  // of those live at the fullest moment
   uint64_t steps;        // spent on looking for it
-} etx_pass_order;
+} etx_schedule_saving;
 
 typedef struct etx_pass_context {
   etx_ir_module* module;              // changed by every pass
@@ -31,14 +31,14 @@ typedef struct etx_pass_context {
   etx_status (*after)(void* context, etx_text pass, bool is_lowered,
                       const etx_ir_module* module);
   void* after_context;
-  etx_placement* placements;  // by method, made by the pass place_values
-  etx_place_copies copies;    // copies that remain, for the report
-  etx_fusions fusions;        // made and missed, for the report
+  etx_placement* placements;    // by method, made by the pass place_values
+  etx_placement_copies copies;  // copies that remain, for the report
+  etx_fusion_report fusions;    // made and missed, for the report
   etx_constant_names constant_names;  // of folded weights
-  etx_quantized_list quantized;       // by the pass quantize_weights
-  etx_packed_list packed;             // by the pass pack_weights
-  etx_pass_order* orders;  // by method, made by the pass order_nodes; NULL
-                           // if it did not run
+  etx_quantized_report quantized;     // by the pass quantize_weights
+  etx_packed_report packed;           // by the pass pack_weights
+  etx_schedule_saving* orders;  // by method, made by the pass order_nodes; NULL
+                                // if it did not run
 } etx_pass_context;
 
 // True if the pass of that name will run, or has run.

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <zip.h>
 
-#include "exporter/host_file.h"
+#include "exporter/host/host_file.h"
 
 enum { MAX_MEMBERS = 200000, MAX_ROOT = 1024 };
 

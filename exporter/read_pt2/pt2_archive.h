@@ -5,7 +5,7 @@
 #ifndef ETX_EXPORTER_READ_PT2_PT2_ARCHIVE_H
 #define ETX_EXPORTER_READ_PT2_PT2_ARCHIVE_H
 
-#include "exporter/host_memory.h"
+#include "exporter/host/host_memory.h"
 #include "format/base/diag.h"
 
 // One entry of the zip.

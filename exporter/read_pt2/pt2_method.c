@@ -1,8 +1,8 @@
 // What the readers of an archive's graphs add to the method: names that become
 // values, nodes that the archive does not have, and which names are read.
 
-#include "exporter/aten_schema.h"
-#include "exporter/pt2_internal.h"
+#include "exporter/ir/aten_schema.h"
+#include "exporter/read_pt2/pt2_internal.h"
 
 static bool starts_with(etx_text text, const char* prefix) {
   return etx_text_starts_with(text, etx_text_of(prefix));

@@ -1,14 +1,14 @@
 // Types, sizes, names and numbers of a method in YAML: what the readers of its
 // sections share.
 
-#include "exporter/ir_choice.h"
-#include "exporter/nearest_name.h"
-#include "exporter/yaml_internal.h"
+#include "exporter/ir/ir_cond.h"
+#include "exporter/host/nearest_name.h"
+#include "exporter/read_yaml/yaml_internal.h"
 
 etx_status etx_yaml_report(etx_yaml_method* m, etx_status status,
                            const etx_yaml* node, const etx_diag* diag) {
   if (status == ETX_OK || status == ETX_OUT_OF_MEMORY) return status;
-  etx_ir_place place = m->place;
+  etx_source_location place = m->place;
   if (diag->line == 0) {
     place.line = node->line;
     place.column = node->column;
@@ -138,8 +138,9 @@ etx_status etx_yaml_add_value(etx_yaml_method* m, const etx_yaml* node,
   return etx_ir_add_value(m->module, m->method, value, out_value);
 }
 
-etx_status etx_yaml_define_anyway(etx_yaml_method* m, const etx_yaml* node,
-                                  etx_status status) {
+etx_status etx_yaml_define_despite_error(etx_yaml_method* m,
+                                         const etx_yaml* node,
+                                         etx_status status) {
   etx_ir_value value = {.origin = ETX_IR_FROM_NODE};
   uint32_t unused = 0;
   const bool is_named =
@@ -155,8 +156,8 @@ etx_status etx_yaml_define_anyway(etx_yaml_method* m, const etx_yaml* node,
   return added == ETX_OK ? status : added;
 }
 
-etx_status etx_yaml_fixed(const etx_yaml* node, etx_ir_arg* out_arg,
-                          etx_diag* diag) {
+etx_status etx_yaml_literal(const etx_yaml* node, etx_ir_arg* out_arg,
+                            etx_diag* diag) {
   etx_yaml_value value;
   etx_ir_arg arg = {ETX_IR_ARG_NONE, {0}};
   if (node->kind == ETX_YAML_MAP) {

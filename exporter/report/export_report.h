@@ -4,33 +4,34 @@
 #ifndef ETX_EXPORTER_REPORT_EXPORT_REPORT_H
 #define ETX_EXPORTER_REPORT_EXPORT_REPORT_H
 
-#include "exporter/fusions.h"
-#include "exporter/ir.h"
-#include "exporter/packed_list.h"
-#include "exporter/quantized_list.h"
+#include "exporter/report/fusion_report.h"
+#include "exporter/ir/ir.h"
+#include "exporter/report/packed_report.h"
+#include "exporter/report/quantized_report.h"
 
 enum { ETX_EXPORT_SAVINGS = 10 };
 
 // Nodes [start, end).
-typedef struct etx_export_stretch {
+typedef struct etx_export_node_range {
   uint32_t start;
   uint32_t end;
-} etx_export_stretch;
+} etx_export_node_range;
 
 // A block of arena 1.
 typedef struct etx_export_block {
-  etx_text name;                   // of a value in it
-  etx_text op;                     // that made the value; empty: an input
-  uint64_t bytes;                  // at the upper bounds
-  uint64_t offset;                 // in arena 1
-  uint32_t start;                  // in use from this node on,
-  uint32_t end;                    // one past the last,
-  const etx_export_stretch* gaps;  // but not in these: branches that leave out
-  size_t gap_count;                // those which use it
-  bool is_stable;  // outlives calls of other methods: not in the shared range
-  uint64_t saves;  // so much less would be live at the fullest moment of the
-                   // method without it; counted at the peak, for the largest
-                   // ETX_EXPORT_SAVINGS
+  etx_text name;    // of a value in it
+  etx_text op;      // that made the value; empty: an input
+  uint64_t bytes;   // at the upper bounds
+  uint64_t offset;  // in arena 1
+  uint32_t start;   // in use from this node on,
+  uint32_t end;     // one past the last,
+  const etx_export_node_range*
+      gaps;          // but not in these: branches that leave out
+  size_t gap_count;  // those which use it
+  bool is_stable;    // outlives calls of other methods: not in the shared range
+  uint64_t saves;    // so much less would be live at the fullest moment of the
+                     // method without it; counted at the peak, for the largest
+                     // ETX_EXPORT_SAVINGS
 } etx_export_block;
 
 // One row of the plan report.

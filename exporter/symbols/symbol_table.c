@@ -1,7 +1,7 @@
 // The table of a method's symbols and expressions. Equal expressions share one
 // entry: this file interns the canonical forms that the others compute.
 
-#include "exporter/symbol_internal.h"
+#include "exporter/symbols/symbol_internal.h"
 
 void etx_symbols_init(etx_symbols* symbols, etx_pool* pool) {
   memset(symbols, 0, sizeof *symbols);

@@ -29,7 +29,7 @@ void etx_fb_members_read(const uint8_t* table, const etx_fb_member* members,
         put_code(to, *at);
         break;
       case ETX_FB_AS_LIST:
-        put_list(to, etx_fb_goal(at));
+        put_list(to, etx_fb_indirect(at));
         break;
       default:
         memcpy(to, at, members[i].kind);

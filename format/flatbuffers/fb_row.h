@@ -26,14 +26,14 @@ static inline uint32_t etx_fb_u32_at(const uint8_t* at) {
 }
 
 // What the reference at `at` refers to.
-static inline const uint8_t* etx_fb_goal(const uint8_t* at) {
+static inline const uint8_t* etx_fb_indirect(const uint8_t* at) {
   return at + etx_fb_u32_at(at);
 }
 
 // The table that element `index` of a vector of tables refers to.
 static inline const uint8_t* etx_fb_item(const etx_fb_buffer* buffer,
                                          etx_fb_vector vector, size_t index) {
-  return etx_fb_goal(buffer->data + vector.position + 4 * index);
+  return etx_fb_indirect(buffer->data + vector.position + 4 * index);
 }
 
 // A table that is there.
@@ -80,9 +80,9 @@ static inline uint64_t etx_fb_row_u64(etx_fb_row row, uint32_t id) {
 }
 
 // The table, vector or string that field `id` refers to, or NULL.
-static inline const uint8_t* etx_fb_row_goal(etx_fb_row row, uint32_t id) {
+static inline const uint8_t* etx_fb_row_indirect(etx_fb_row row, uint32_t id) {
   const uint8_t* at = etx_fb_row_field(row, id);
-  return at == NULL ? NULL : etx_fb_goal(at);
+  return at == NULL ? NULL : etx_fb_indirect(at);
 }
 
 // Elements of a vector, or bytes of a string, and how many: NULL is empty.

@@ -52,7 +52,7 @@ typedef enum etx_op_in_place {
   ETX_IN_PLACE_ELEMENTWISE,
 } etx_op_in_place;
 
-struct etx_shape_call;  // format/ops/op_shapes.h
+struct etx_shape_call;  // format/shapes/op_shapes.h
 
 typedef struct etx_op {
   etx_op_id id;

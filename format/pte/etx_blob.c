@@ -3,7 +3,7 @@
 #include "format/pte/etx_blob.h"
 
 #include "format/flatbuffers/fb_members.h"
-#include "format/pte/etx_blob_schema_internal.h"
+#include "format/pte/etx_blob_schema.h"
 
 void etx_blob_fingerprint(const etx_blob* blob,
                           uint8_t out_fingerprint[ETX_FINGERPRINT_BYTES]) {

@@ -1,6 +1,6 @@
 // The lists of etx_blob_schema.def, expanded for the verifier.
 
-#include "format/pte/etx_blob_schema_internal.h"
+#include "format/pte/etx_blob_schema.h"
 
 #define FB_SCHEMA "format/pte/etx_blob_schema.def"
 #define FB_FIELD_COUNT(table) ETX_BLOB_##table##_FIELD_COUNT

@@ -1,7 +1,7 @@
 #include "format/base/assertion.h"
 #include "format/flatbuffers/fb_builder.h"
 #include "format/pte/etx_blob.h"
-#include "format/pte/etx_blob_schema_internal.h"
+#include "format/pte/etx_blob_schema.h"
 
 static etx_fb_ref build_input(etx_fb_builder* b, const etx_blob_input* input) {
   const etx_fb_ref name = etx_fb_builder_string(b, input->name);

@@ -6,7 +6,7 @@
 
 #include "format/base/assertion.h"
 #include "format/flatbuffers/fb_row.h"
-#include "format/pte/pte_schema_internal.h"
+#include "format/pte/pte_schema.h"
 
 // The field of each list of a plan.
 static const uint8_t list_fields[ETX_PTE_LIST_COUNT] = {
@@ -32,7 +32,7 @@ static etx_fb_row row_of(const etx_pte_plan* plan, etx_pte_list list,
 }
 
 static etx_text text_in(etx_fb_row row, uint32_t id) {
-  const uint8_t* list = etx_fb_row_goal(row, id);
+  const uint8_t* list = etx_fb_row_indirect(row, id);
   return (etx_text){etx_fb_list_elements(list), etx_fb_list_count(list)};
 }
 
@@ -136,21 +136,23 @@ static void read_extra(const uint8_t* table, etx_pte_tensor* restrict tensor) {
 // read again after each field.
 static void read_tensor(const uint8_t* table, etx_pte_tensor* restrict tensor) {
   const etx_fb_row row = etx_fb_row_of(table);
-  const uint8_t* sizes = etx_fb_row_goal(row, ETX_PTE_Tensor_sizes);
+  const uint8_t* sizes = etx_fb_row_indirect(row, ETX_PTE_Tensor_sizes);
   tensor->dtype =
       (etx_dtype)(int8_t)etx_fb_row_u8(row, ETX_PTE_Tensor_scalar_type);
   tensor->rank = (uint8_t)etx_fb_list_count(sizes);
   tensor->sizes = etx_fb_list_elements(sizes);
   tensor->dim_order =
-      etx_fb_list_elements(etx_fb_row_goal(row, ETX_PTE_Tensor_dim_order));
+      etx_fb_list_elements(etx_fb_row_indirect(row, ETX_PTE_Tensor_dim_order));
   tensor->dynamism = (etx_pte_dynamism)(int8_t)etx_fb_row_u8(
       row, ETX_PTE_Tensor_shape_dynamism);
   tensor->storage_offset =
       (int32_t)etx_fb_row_u32(row, ETX_PTE_Tensor_storage_offset);
   tensor->data_buffer_index =
       etx_fb_row_u32(row, ETX_PTE_Tensor_data_buffer_idx);
-  read_allocation(etx_fb_row_goal(row, ETX_PTE_Tensor_allocation_info), tensor);
-  read_extra(etx_fb_row_goal(row, ETX_PTE_Tensor_extra_tensor_info), tensor);
+  read_allocation(etx_fb_row_indirect(row, ETX_PTE_Tensor_allocation_info),
+                  tensor);
+  read_extra(etx_fb_row_indirect(row, ETX_PTE_Tensor_extra_tensor_info),
+             tensor);
 }
 
 // Kind of the value, and in field 1 what it is.
@@ -170,9 +172,9 @@ uint32_t etx_pte_value_arena(const etx_pte_plan* plan, size_t index) {
     return 0;
   }
   const uint8_t* tensor =
-      etx_fb_goal(etx_fb_pair_field(variant, ETX_PTE_EValue_val));
-  const uint8_t* allocation =
-      etx_fb_row_goal(etx_fb_row_of(tensor), ETX_PTE_Tensor_allocation_info);
+      etx_fb_indirect(etx_fb_pair_field(variant, ETX_PTE_EValue_val));
+  const uint8_t* allocation = etx_fb_row_indirect(
+      etx_fb_row_of(tensor), ETX_PTE_Tensor_allocation_info);
   return allocation == NULL
              ? 0
              : etx_fb_row_u32(etx_fb_row_of(allocation),
@@ -190,7 +192,7 @@ bool etx_pte_value_read(const etx_pte_plan* plan, size_t index,
   out_value->as.list.items = NULL;
   out_value->as.list.count = 0;
   if (content == NULL) return false;
-  content = etx_fb_goal(content);
+  content = etx_fb_indirect(content);
   if (out_value->kind == ETX_PTE_TENSOR) {
     read_tensor(content, &out_value->as.tensor);
     return true;
@@ -210,7 +212,7 @@ bool etx_pte_value_read(const etx_pte_plan* plan, size_t index,
       memcpy(&out_value->as, field, sizeof out_value->as.integer);
       break;
     default:
-      field = etx_fb_goal(field);
+      field = etx_fb_indirect(field);
       out_value->as.list.items = etx_fb_list_elements(field);
       out_value->as.list.count = etx_fb_list_count(field);
       break;
@@ -237,8 +239,8 @@ etx_pte_operator etx_pte_operator_at(const etx_pte_plan* plan, size_t index) {
 
 etx_pte_delegate etx_pte_delegate_at(const etx_pte_plan* plan, size_t index) {
   const etx_fb_row row = row_of(plan, ETX_PTE_DELEGATES, index);
-  const etx_fb_row data =
-      etx_fb_row_of(etx_fb_row_goal(row, ETX_PTE_BackendDelegate_processed));
+  const etx_fb_row data = etx_fb_row_of(
+      etx_fb_row_indirect(row, ETX_PTE_BackendDelegate_processed));
   const etx_pte_delegate delegate = {
       text_in(row, ETX_PTE_BackendDelegate_id),
       etx_fb_row_u8(data, ETX_PTE_BackendDelegateDataReference_location) == 0,
@@ -296,7 +298,7 @@ void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
   out->arguments = NULL;
   out->argument_count = 0;
   if (content == NULL) return;
-  const etx_fb_pair row = etx_fb_pair_of(etx_fb_goal(content));
+  const etx_fb_pair row = etx_fb_pair_of(etx_fb_indirect(content));
   const uint8_t* second = etx_fb_pair_field(row, ETX_PTE_KernelCall_args);
   out->kind = (etx_pte_instruction_kind)etx_fb_pair_u8(
       variant, ETX_PTE_Instruction_instr_args_type);
@@ -306,7 +308,7 @@ void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
     out->target = (int32_t)etx_fb_u32_at(second);
     return;
   }
-  const uint8_t* arguments = etx_fb_goal(second);
+  const uint8_t* arguments = etx_fb_indirect(second);
   out->arguments = etx_fb_list_elements(arguments);
   out->argument_count = etx_fb_list_count(arguments);
 }

@@ -1,6 +1,6 @@
 // The lists of pte_schema.def, expanded for the verifier.
 
-#include "format/pte/pte_schema_internal.h"
+#include "format/pte/pte_schema.h"
 
 #define FB_SCHEMA "format/pte/pte_schema.def"
 #define FB_FIELD_COUNT(table) ETX_PTE_##table##_FIELD_COUNT

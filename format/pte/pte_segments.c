@@ -3,7 +3,7 @@
 #include "format/base/assertion.h"
 #include "format/base/checked_math.h"
 #include "format/flatbuffers/fb_row.h"
-#include "format/pte/pte_schema_internal.h"
+#include "format/pte/pte_schema.h"
 
 static etx_fb_vector segments_of(const etx_pte* pte) {
   const etx_fb_buffer* fb = &pte->fb;

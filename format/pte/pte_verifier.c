@@ -6,7 +6,7 @@
 #include "format/pte/pte_verifier.h"
 
 #include "format/base/size_limits.h"
-#include "format/pte/pte_schema_internal.h"
+#include "format/pte/pte_schema.h"
 #include "format/pte/pte_verifier_internal.h"
 
 // Says which part of the method the following checks are about; NULL for the

@@ -5,7 +5,7 @@
 
 #include "format/base/assertion.h"
 #include "format/ops/op_schema.h"
-#include "format/ops/op_shapes.h"
+#include "format/shapes/op_shapes.h"
 
 static const etx_op rows[ETX_OP_COUNT] = {
 #define OP(symbol, name, overload, arguments, result, shape_rule, in_place) \

@@ -15,7 +15,7 @@
 #define ETX_PLAN_STEPS_PER_BLOCK UINT64_C(8)
 
 // Blocks that a problem may have.
-#define ETX_PLAN_MOST_BLOCKS (UINT32_C(1) << 27)
+#define ETX_PLAN_MAX_BLOCKS (UINT32_C(1) << 27)
 
 // Says that the planner may choose the offset.
 #define ETX_PLAN_FREE UINT64_MAX
@@ -30,7 +30,7 @@ typedef struct etx_plan_block {
 
 // Asked now and then whether to go on. What it answers may depend on a clock,
 // and then so does the plan.
-typedef bool (*etx_plan_goes_on)(void* context);
+typedef bool (*etx_plan_should_continue)(void* context);
 
 typedef struct etx_plan_problem {
   const etx_plan_block* blocks;
@@ -39,9 +39,9 @@ typedef struct etx_plan_problem {
                       // as can be found
   uint64_t steps;     // placements that may be tried; 0: ETX_PLAN_STEPS and
                       // ETX_PLAN_STEPS_PER_BLOCK. Some plan is always made
-  etx_plan_goes_on goes_on;  // false: what steps are left are not taken; NULL:
-                             // they are
-  void* context;             // of goes_on
+  etx_plan_should_continue should_continue;  // false: what steps are left are
+                                             // not taken; NULL: they are
+  void* context;  // of should_continue
 } etx_plan_problem;
 
 typedef struct etx_plan_solution {

@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/evaluate_node.h"
-#include "cli/json_value.h"
-#include "cli/mapped_file.h"
-#include "cli/memory_views.h"
-#include "cli/plan_report.h"
-#include "cli/problem_list.h"
-#include "cli/verify_program.h"
+#include "cli/plan/kernel_evaluator.h"
+#include "cli/json/json_value.h"
+#include "cli/base/mapped_file.h"
+#include "cli/memory/memory_formats.h"
+#include "cli/plan/plan_report.h"
+#include "cli/plan/diagnostic_list.h"
+#include "cli/verify/verify_program.h"
 #include "exporter/export.h"
 
 enum { MOST_RULES = 64 };
@@ -49,7 +49,7 @@ typedef struct request {
 typedef struct planning {
   const request* in;
   etx_pool pool;
-  etx_problem_list problems;
+  etx_diagnostic_list problems;
   etx_export_report report;
   etx_diag diag;
   PyThreadState* thread;  // that planning gave up the interpreter's lock from
@@ -111,7 +111,7 @@ static etx_status plan_module(planning* plan, etx_ir_module* module,
                               const etx_sink* sink) {
   const etx_export_options options = {
       .target = plan->in->target == 0 ? ETX_TARGET_ETX : ETX_TARGET_EXECUTORCH,
-      .evaluator = etx_evaluate_node(),
+      .evaluator = etx_kernel_evaluator(),
       .passes = plan->in->passes,
       .algorithm = plan->in->algorithm,
       .keep_layout = plan->in->layout,
@@ -164,7 +164,8 @@ static char* answer(planning* plan, etx_status status) {
   json_object_set_new(root, "line", json_integer(plan->diag.line));
   json_object_set_new(root, "column", json_integer(plan->diag.column));
   json_object_set_new(root, "offset", etx_json_unsigned(plan->diag.offset));
-  json_object_set_new(root, "problems", etx_problem_list_take(&plan->problems));
+  json_object_set_new(root, "problems",
+                      etx_diagnostic_list_take(&plan->problems));
   if (status == ETX_OK) {
     const char* const path = plan->in->output == NULL ? "" : plan->in->output;
     json_object_set_new(root, "report",
@@ -203,7 +204,7 @@ static PyObject* run(const request* in) {
   planning plan = {.in = in};
   etx_diag_init(&plan.diag);
   etx_pool_init(&plan.pool);
-  etx_problem_list_init(&plan.problems, true);
+  etx_diagnostic_list_init(&plan.problems, true);
   plan.thread = PyEval_SaveThread();
   char* const text = answer(&plan, plan_all(&plan));
   etx_pool_close(&plan.pool);
@@ -247,7 +248,7 @@ static char* page_of(const char* path, const char* title, etx_diag* diag) {
   if (etx_mapped_file_open(&file, path, diag) != ETX_OK) return NULL;
   FILE* const out = open_memstream(&text, &size);
   if (etx_memory_map_read(&map, file.bytes, diag) == ETX_OK && out != NULL) {
-    etx_memory_page_print(&map, title, out);
+    etx_memory_html_print(&map, title, out);
   }
   if (out != NULL) fclose(out);
   etx_memory_map_close(&map);

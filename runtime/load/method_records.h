@@ -3,8 +3,8 @@
 #ifndef ETX_RUNTIME_LOAD_METHOD_RECORDS_H
 #define ETX_RUNTIME_LOAD_METHOD_RECORDS_H
 
-#include "runtime/method_internal.h"
-#include "runtime/operator_cache.h"
+#include "runtime/method/method_types.h"
+#include "runtime/program/operator_cache.h"
 
 // Fills the method's records, once its values are there.
 ETX_MUST_USE etx_status etx_method_decode_records(etx_method* method,

@@ -3,8 +3,8 @@
 #ifndef ETX_RUNTIME_LOAD_METHOD_VALUES_H
 #define ETX_RUNTIME_LOAD_METHOD_VALUES_H
 
-#include "runtime/method_internal.h"
-#include "runtime/operator_cache.h"
+#include "runtime/method/method_types.h"
+#include "runtime/program/operator_cache.h"
 
 // Fills the method's values, tensors, inputs and outputs.
 ETX_MUST_USE etx_status etx_method_decode_values(etx_method* method,

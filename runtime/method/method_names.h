@@ -5,13 +5,13 @@
 
 #include "runtime/method.h"
 
-enum { ETX_PORT_TEXT_BYTES = 24 };
+enum { ETX_INPUT_NAME_BYTES = 24 };
 
 // The name of an input, or "input_3" written into `hold`; the same of an
 // output.
 etx_text etx_method_input_name(const etx_method* method, size_t index,
-                               char hold[ETX_PORT_TEXT_BYTES]);
+                               char hold[ETX_INPUT_NAME_BYTES]);
 etx_text etx_method_output_name(const etx_method* method, size_t index,
-                                char hold[ETX_PORT_TEXT_BYTES]);
+                                char hold[ETX_INPUT_NAME_BYTES]);
 
 #endif

@@ -6,7 +6,6 @@
 #include "runtime/method.h"
 
 // Runs all chains, record by record, shapes and work together.
-ETX_MUST_USE etx_status etx_method_run_chains(etx_method* method,
-                                              etx_diag* diag);
+ETX_MUST_USE etx_status etx_run_chains(etx_method* method, etx_diag* diag);
 
 #endif

@@ -6,7 +6,7 @@
 #include "runtime/method.h"
 
 // Calls the kernel of a record between the two of an observer.
-etx_status etx_method_run_observed(const etx_run_observer* observer,
-                                   etx_call* call);
+etx_status etx_run_observer_call(const etx_run_observer* observer,
+                                 etx_call* call);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef ETX_RUNTIME_SHAPES_CALL_OVERLAP_H
 #define ETX_RUNTIME_SHAPES_CALL_OVERLAP_H
 
-#include "runtime/method_internal.h"
+#include "runtime/method/method_types.h"
 
 // Refuses a call that writes where it also reads, unless its operator allows
 // exactly that.

@@ -5,7 +5,7 @@
 #define ETX_RUNTIME_SHAPES_METHOD_SIZES_H
 
 #include "format/base/build_parts.h"
-#include "runtime/method_internal.h"
+#include "runtime/method/method_types.h"
 
 enum { ETX_METHOD_SIZES = ETX_VERIFIER || ETX_DYNAMIC };
 
@@ -35,6 +35,6 @@ ETX_MUST_USE etx_status etx_method_resize_output(void* context,
 
 // True if the value was used before in this phase and so may not change; the
 // method then goes over to the other mode.
-bool etx_method_is_too_late(etx_method* method, const etx_value* value);
+bool etx_method_defer_if_used(etx_method* method, const etx_value* value);
 
 #endif

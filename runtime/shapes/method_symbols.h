@@ -3,7 +3,7 @@
 #ifndef ETX_RUNTIME_SHAPES_METHOD_SYMBOLS_H
 #define ETX_RUNTIME_SHAPES_METHOD_SYMBOLS_H
 
-#include "runtime/method_internal.h"
+#include "runtime/method/method_types.h"
 
 // One input's sizes (or integer) alone, before it is accepted.
 ETX_MUST_USE etx_status etx_method_check_input_sizes(const etx_method* method,

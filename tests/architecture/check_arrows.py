@@ -52,10 +52,12 @@ class Drawing:
         return [a for a in self.rows[own] if self._covers(a, target)]
 
     def _covers(self, allowed, target):
-        if not below(target, allowed):
-            return False
-        return not any(below(target, apart) and not below(allowed, apart)
-                       for apart in self.by_name_only)
+        if not allowed.endswith("/"):
+            return target == allowed
+        folder = allowed.rstrip("/")
+        return below(target, folder) and not any(
+            below(target, apart) and not below(folder, apart)
+            for apart in self.by_name_only)
 
     def graph(self):
         return {own: {t for t in self.rows
@@ -84,7 +86,8 @@ def judge_drawing(report, drawing, tree, name):
         if not any(below(f, row) for f in folders):
             report.error(unknown, place, f"no source file lies in {row}")
         for a in allowed:
-            if not any(below(r, a) for r in drawing.rows):
+            if (a not in drawing.rows if not a.endswith("/") else
+                    not any(below(r, a.rstrip("/")) for r in drawing.rows)):
                 report.error(unknown, place, f"{row} may see {a}, no row")
     for folder in sorted(folders):
         row = drawing.owner(folder + "/x")

@@ -1,8 +1,8 @@
 // Generated planning problems, defined to the bit, so that two people who
 // measure them measure the same.
 
-#ifndef ETX_TESTS_BENCH_FAMILIES_H
-#define ETX_TESTS_BENCH_FAMILIES_H
+#ifndef ETX_TESTS_BENCH_BENCH_FAMILIES_H
+#define ETX_TESTS_BENCH_BENCH_FAMILIES_H
 
 #include "planner/plan.h"
 

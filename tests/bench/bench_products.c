@@ -15,11 +15,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/kernels/product.h"
-#include "runtime/kernels/quantized_linear.h"
+#include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/quantized/quantized_linear.h"
 #include "runtime/program.h"
 #include "runtime/threads/thread_pool.h"
-#include "tests/support/test_sets.h"
+#include "tests/support/test_instruction_sets.h"
 
 enum { ROUNDS = 15, MOST_ROWS = 512, MOST_INNER = 2048, GROUP = 32 };
 enum { MOST_WEIGHTS = 59520 * 512, MOST_OUT = 512 * 2048, THREADS = 2 };
@@ -182,7 +182,7 @@ static void* temporary;
 
 static void run_floats(const shape* s, bool has_panels,
                        const etx_parallel* parallel) {
-  const etx_product p = {.rows = s->rows,
+  const etx_gemm p = {.rows = s->rows,
                          .columns = s->columns,
                          .inner = s->inner,
                          .dtype = ETX_DTYPE_FLOAT32,
@@ -195,7 +195,7 @@ static void run_floats(const shape* s, bool has_panels,
                          .has_panels = has_panels,
                          .out = (char*)out,
                          .out_row = (ptrdiff_t)s->columns};
-  etx_product_run(&p, parallel);
+  etx_gemm_run(&p, parallel);
 }
 
 static void run_quantized(const shape* s, kind k,
@@ -304,7 +304,7 @@ int main(int argc, char** argv) {
       const size_t threads = (size_t)at / (KINDS * SHAPES);
       // The plain set need not be near any limit: once is enough.
       for (int set = round == 0 ? ETX_SET_BASE : best; set <= best;
-           set = test_next_set(set)) {
+           set = test_next_instruction_set(set)) {
         etx_parallel parallel = *all[threads];
         parallel.instruction_set = (etx_instruction_set)set;
         measure(&shapes[i], k, parallel, &results[k][i][set][threads]);
@@ -313,7 +313,7 @@ int main(int argc, char** argv) {
   }
   for (int k = 0; k < KINDS; ++k) {
     for (size_t i = 0; i < SHAPES; ++i) {
-      for (int set = ETX_SET_BASE; set <= best; set = test_next_set(set)) {
+      for (int set = ETX_SET_BASE; set <= best; set = test_next_instruction_set(set)) {
         for (size_t t = 0; t < THREADS; ++t) {
           print(&shapes[i], (kind)k, (etx_instruction_set)set, t + 1,
                 &results[k][i][set][t]);

@@ -4,11 +4,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "cli/npy.h"
+#include "cli/tensors/npy.h"
 
 #include <string.h>
 
-#include "cli/literal.h"
+#include "cli/tensors/tensor_literal.h"
 
 static etx_pool pool;
 
@@ -42,7 +42,8 @@ static buffer written(const char* text, etx_dtype dtype) {
   const etx_sink sink = {append, &out};
   etx_host_tensor tensor;
   assert_int_equal(
-      etx_literal_read(etx_text_of(text), dtype, &pool, &tensor, NULL), ETX_OK);
+      etx_tensor_literal_read(etx_text_of(text), dtype, &pool, &tensor, NULL),
+      ETX_OK);
   assert_int_equal(etx_npy_write(&tensor, &sink, NULL), ETX_OK);
   return out;
 }
@@ -79,9 +80,10 @@ static void what_is_written_reads_back(void** state) {
     const buffer out = written(cases[i].text, cases[i].dtype);
     etx_host_tensor expected;
     etx_host_tensor found;
-    assert_int_equal(etx_literal_read(etx_text_of(cases[i].text),
-                                      cases[i].dtype, &pool, &expected, NULL),
-                     ETX_OK);
+    assert_int_equal(
+        etx_tensor_literal_read(etx_text_of(cases[i].text), cases[i].dtype,
+                                &pool, &expected, NULL),
+        ETX_OK);
     assert_int_equal(read_back(&out, out.size, &found), ETX_OK);
     assert_int_equal(found.dtype, expected.dtype);
     assert_int_equal(found.rank, expected.rank);

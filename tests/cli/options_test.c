@@ -4,12 +4,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "cli/options.h"
+#include "cli/base/options.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/exit_code.h"
+#include "cli/base/exit_code.h"
 
 // The table of a command that does not exist.
 typedef struct values {
@@ -86,13 +86,13 @@ static void one_value_is_given_once(void** state) {
   (void)state;
   values out = {.target = 0};
   assert_int_equal(READ(&out, "dir", "-o", "a", "--output", "b"),
-                   ETX_OPTIONS_REFUSED);
+                   ETX_OPTIONS_INVALID);
   assert_int_equal(READ(&out, "dir", "--output=a", "--output=a"),
-                   ETX_OPTIONS_REFUSED);
+                   ETX_OPTIONS_INVALID);
   assert_int_equal(READ(&out, "dir", "--target=etx", "-t", "executorch"),
-                   ETX_OPTIONS_REFUSED);
+                   ETX_OPTIONS_INVALID);
   assert_int_equal(READ(&out, "dir", "--atol", "1", "--atol", "2"),
-                   ETX_OPTIONS_REFUSED);
+                   ETX_OPTIONS_INVALID);
   assert_int_equal(READ(&out, "dir", "--json", "--json"), ETX_OPTIONS_READ);
 }
 
@@ -101,10 +101,10 @@ static void numbers_are_read_and_others_refused(void** state) {
   values out = {.target = 0};
   assert_int_equal(READ(&out, "dir", "--atol", "1e-4"), ETX_OPTIONS_READ);
   assert_true(out.tolerance == 1e-4);
-  assert_int_equal(READ(&out, "dir", "--atol", "x"), ETX_OPTIONS_REFUSED);
-  assert_int_equal(READ(&out, "dir", "--atol", "-1"), ETX_OPTIONS_REFUSED);
-  assert_int_equal(READ(&out, "dir", "--atol", "inf"), ETX_OPTIONS_REFUSED);
-  assert_int_equal(READ(&out, "dir", "--atol", "1e999"), ETX_OPTIONS_REFUSED);
+  assert_int_equal(READ(&out, "dir", "--atol", "x"), ETX_OPTIONS_INVALID);
+  assert_int_equal(READ(&out, "dir", "--atol", "-1"), ETX_OPTIONS_INVALID);
+  assert_int_equal(READ(&out, "dir", "--atol", "inf"), ETX_OPTIONS_INVALID);
+  assert_int_equal(READ(&out, "dir", "--atol", "1e999"), ETX_OPTIONS_INVALID);
 }
 
 static void after_two_dashes_everything_is_a_word(void** state) {
@@ -118,36 +118,36 @@ static void after_two_dashes_everything_is_a_word(void** state) {
 static void what_is_wrong_is_refused(void** state) {
   (void)state;
   values out = {.target = 0};
-  assert_int_equal(READ(&out, "dir", "--nothing"), ETX_OPTIONS_REFUSED);
-  assert_int_equal(READ(&out, "dir", "-x"), ETX_OPTIONS_REFUSED);
-  assert_int_equal(READ(&out, "dir", "-ox"), ETX_OPTIONS_REFUSED);
-  assert_int_equal(READ(&out, "dir", "--json=yes"), ETX_OPTIONS_REFUSED);
-  assert_int_equal(READ(&out, "dir", "--output"), ETX_OPTIONS_REFUSED);
-  assert_int_equal(READ(&out, "dir", "--target", "et"), ETX_OPTIONS_REFUSED);
-  assert_int_equal(READ(&out, "a", "b", "c"), ETX_OPTIONS_REFUSED);
-  assert_int_equal(READ(&out, "--json"), ETX_OPTIONS_REFUSED);
+  assert_int_equal(READ(&out, "dir", "--nothing"), ETX_OPTIONS_INVALID);
+  assert_int_equal(READ(&out, "dir", "-x"), ETX_OPTIONS_INVALID);
+  assert_int_equal(READ(&out, "dir", "-ox"), ETX_OPTIONS_INVALID);
+  assert_int_equal(READ(&out, "dir", "--json=yes"), ETX_OPTIONS_INVALID);
+  assert_int_equal(READ(&out, "dir", "--output"), ETX_OPTIONS_INVALID);
+  assert_int_equal(READ(&out, "dir", "--target", "et"), ETX_OPTIONS_INVALID);
+  assert_int_equal(READ(&out, "a", "b", "c"), ETX_OPTIONS_INVALID);
+  assert_int_equal(READ(&out, "--json"), ETX_OPTIONS_INVALID);
 }
 
 static void help_wins_over_missing_words(void** state) {
   (void)state;
   values out = {.target = 0};
-  assert_int_equal(READ(&out, "--help"), ETX_OPTIONS_HELPED);
-  assert_int_equal(etx_options_exit(ETX_OPTIONS_HELPED), 0);
-  assert_int_equal(etx_options_exit(ETX_OPTIONS_REFUSED), 2);
+  assert_int_equal(READ(&out, "--help"), ETX_OPTIONS_HELP_PRINTED);
+  assert_int_equal(etx_options_exit(ETX_OPTIONS_HELP_PRINTED), 0);
+  assert_int_equal(etx_options_exit(ETX_OPTIONS_INVALID), 2);
 }
 
 static void statuses_have_their_exit_codes(void** state) {
   (void)state;
-  assert_int_equal(etx_exit_of(ETX_OK), 0);
-  assert_int_equal(etx_exit_of(ETX_HOST_FAILED), 1);
-  assert_int_equal(etx_exit_of(ETX_OUT_OF_MEMORY), 1);
-  assert_int_equal(etx_exit_of(ETX_INTERNAL), 1);
-  assert_int_equal(etx_exit_of(ETX_BAD_FILE), 2);
-  assert_int_equal(etx_exit_of(ETX_BAD_PLAN), 3);
-  assert_int_equal(etx_exit_of_run(ETX_BAD_ARGUMENT), 5);
-  assert_int_equal(etx_exit_of_run(ETX_TORN_STATE), 5);
-  assert_int_equal(etx_exit_of_run(ETX_HOST_FAILED), 1);
-  assert_int_equal(etx_exit_of_run(ETX_MISSING_OPERATOR), 2);
+  assert_int_equal(etx_exit_from_status(ETX_OK), 0);
+  assert_int_equal(etx_exit_from_status(ETX_HOST_FAILED), 1);
+  assert_int_equal(etx_exit_from_status(ETX_OUT_OF_MEMORY), 1);
+  assert_int_equal(etx_exit_from_status(ETX_INTERNAL), 1);
+  assert_int_equal(etx_exit_from_status(ETX_BAD_FILE), 2);
+  assert_int_equal(etx_exit_from_status(ETX_BAD_PLAN), 3);
+  assert_int_equal(etx_exit_from_run_status(ETX_BAD_ARGUMENT), 5);
+  assert_int_equal(etx_exit_from_run_status(ETX_TORN_STATE), 5);
+  assert_int_equal(etx_exit_from_run_status(ETX_HOST_FAILED), 1);
+  assert_int_equal(etx_exit_from_run_status(ETX_MISSING_OPERATOR), 2);
 }
 
 int main(void) {

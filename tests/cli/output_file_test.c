@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "cli/output_file.h"
+#include "cli/base/output_file.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -56,7 +56,7 @@ static void a_file_appears_only_when_it_is_kept(void** state) {
   assert_int_equal(access(path, F_OK), -1);
   assert_int_equal(etx_output_file_keep(&output), ETX_OK);
   assert_int_equal(access(path, F_OK), 0);
-  etx_output_file_drop(&output);
+  etx_output_file_discard(&output);
   assert_int_equal(count_files(), 1);
   unlink(path);
 }
@@ -66,7 +66,7 @@ static void a_dropped_file_leaves_nothing(void** state) {
   etx_output_file output;
   assert_int_equal(etx_output_file_open(&output, path, NULL), ETX_OK);
   assert_int_equal(write_bytes(&output, 10), ETX_OK);
-  etx_output_file_drop(&output);
+  etx_output_file_discard(&output);
   assert_int_equal(count_files(), 0);
 }
 
@@ -85,7 +85,7 @@ static void a_full_disk_is_told_and_leaves_nothing(void** state) {
   assert_int_equal(etx_output_file_open(&output, path, &diag), ETX_OK);
   etx_status status = write_bytes(&output, 50000);
   if (status == ETX_OK) status = etx_output_file_finish(&output);
-  etx_output_file_drop(&output);
+  etx_output_file_discard(&output);
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
   assert_int_equal(status, ETX_HOST_FAILED);
   assert_non_null(strstr(diag.text, path));
@@ -100,7 +100,7 @@ static void a_place_that_is_not_there_is_refused(void** state) {
   assert_int_equal(etx_output_file_open(&output, "/nowhere/at/all/x", &diag),
                    ETX_NOT_FOUND);
   assert_non_null(strstr(diag.text, "/nowhere/at/all/x"));
-  etx_output_file_drop(&output);
+  etx_output_file_discard(&output);
 }
 
 static void a_device_is_not_replaced(void** state) {
@@ -127,8 +127,8 @@ static int end_a_writer(int number, bool is_ignored) {
       _exit(1);
     }
     raise(number);
-    etx_output_file_drop(&first);
-    etx_output_file_drop(&second);
+    etx_output_file_discard(&first);
+    etx_output_file_discard(&second);
     _exit(0);
   }
   int status = 0;

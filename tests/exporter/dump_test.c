@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "exporter/fingerprint.h"
-#include "exporter/ir_print.h"
+#include "exporter/ir/ir_print.h"
 #include "tests/exporter/reading.h"
 
 static reading r;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "exporter/infer.h"
-#include "exporter/ir_choice.h"
+#include "exporter/ir/type_inference.h"
+#include "exporter/ir/ir_cond.h"
 
 #define ASSERT_OK(g, call)                                                \
   do {                                                                    \
@@ -138,13 +138,13 @@ uint32_t graph_node(graph* g, etx_op_id id, const etx_ir_arg* args,
                     size_t count) {
   const etx_op* const op = etx_op_at(id);
   etx_ir_method* const method = graph_current(g);
-  etx_shape shapes[ETX_INFER_MAX_OUTPUTS];
+  etx_shape shapes[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   const etx_dtype dtype =
       id == ETX_OP_gt_scalar_out ? ETX_DTYPE_BOOL : ETX_DTYPE_FLOAT32;
-  ASSERT_OK(
-      g, etx_infer_outputs(method, op, args, count, &dtype, shapes, &g->diag));
-  uint32_t outputs[ETX_INFER_MAX_OUTPUTS];
-  const size_t output_count = etx_infer_output_count(op);
+  ASSERT_OK(g, etx_type_inference_outputs(method, op, args, count, &dtype,
+                                          shapes, &g->diag));
+  uint32_t outputs[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
+  const size_t output_count = etx_type_inference_output_count(op);
   for (size_t i = 0; i < output_count; ++i) {
     const etx_ir_value value = {.has_shape = true,
                                 .shape = shapes[i],
@@ -215,10 +215,10 @@ uint32_t graph_cat(graph* g, const uint32_t* parts, size_t count, int64_t dim) {
 
 uint32_t graph_choice(graph* g, const etx_ir_arg* condition,
                       uint32_t* out_token) {
-  const etx_ir_place nowhere = {.line = 0};
+  const etx_source_location nowhere = {.line = 0};
   uint32_t choice = 0;
-  ASSERT_OK(
-      g, etx_ir_add_choice(&g->module, graph_current(g), g->branch, &choice));
+  ASSERT_OK(g,
+            etx_ir_add_cond(&g->module, graph_current(g), g->branch, &choice));
   ASSERT_OK(g, etx_ir_add_head(&g->module, graph_current(g), choice, condition,
                                &nowhere, out_token));
   return choice;
@@ -228,7 +228,7 @@ void graph_branch(graph* g, uint32_t branch) { g->branch = branch; }
 
 uint32_t graph_join(graph* g, uint32_t choice, uint32_t token, uint32_t a,
                     uint32_t b) {
-  const etx_ir_place nowhere = {.line = 0};
+  const etx_source_location nowhere = {.line = 0};
   etx_ir_method* const method = graph_current(g);
   const etx_ir_value value = {.has_shape = true,
                               .shape = method->values[a].shape,
@@ -269,7 +269,7 @@ void graph_mutate_input(graph* g, uint32_t input_value, uint32_t value) {
       g, (etx_ir_mutation){.is_input = true, .target = input, .value = value});
 }
 
-static void print_problem(void* context, const etx_ir_place* place,
+static void print_problem(void* context, const etx_source_location* place,
                           etx_text message) {
   (void)context;
   (void)place;
@@ -294,7 +294,7 @@ size_t graph_count_running(const graph* g, uint32_t method) {
   const etx_ir_method* const m = &g->module.methods[method];
   size_t count = 0;
   for (size_t n = 0; n < m->node_count; ++n) {
-    count += etx_place_node_runs(graph_placement(g, method), &m->nodes[n]);
+    count += etx_placement_node_runs(graph_placement(g, method), &m->nodes[n]);
   }
   return count;
 }

@@ -13,7 +13,7 @@
 #define ETX_TESTS_EXPORTER_GRAPH_H
 
 #include "exporter/export.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/pass_list.h"
 #include "format/pte/pte_program.h"
 
 typedef struct graph {

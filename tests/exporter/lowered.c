@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/evaluate_node.h"
-#include "exporter/ir_choice.h"
-#include "exporter/uniform_value.h"
+#include "cli/plan/kernel_evaluator.h"
+#include "exporter/ir/ir_cond.h"
+#include "exporter/ir/uniform_value.h"
 
 void lowered_open(lowered* l, etx_target target, const char* yaml) {
   memset(l, 0, sizeof *l);
@@ -26,7 +26,7 @@ void lowered_open(lowered* l, etx_target target, const char* yaml) {
   scratch_directory_remove(&directory);
   assert_reads(&l->reading);
   l->options.target = target;
-  l->options.evaluator = etx_evaluate_node();
+  l->options.evaluator = etx_kernel_evaluator();
   l->context.module = &l->reading.module;
   l->context.options = &l->options;
   l->context.problems = &l->reading.problems;

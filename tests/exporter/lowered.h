@@ -14,7 +14,7 @@
 #ifndef ETX_TESTS_EXPORTER_LOWERED_H
 #define ETX_TESTS_EXPORTER_LOWERED_H
 
-#include "exporter/passes/pass_list.h"
+#include "exporter/pass_list.h"
 #include "tests/exporter/reading.h"
 
 typedef struct lowered {

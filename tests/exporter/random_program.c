@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "exporter/ir_choice.h"
+#include "exporter/ir/ir_cond.h"
 #include "exporter/lower/lowering_table.h"
 
 static uint64_t random_state;

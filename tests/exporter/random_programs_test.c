@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/verify_program.h"
+#include "cli/verify/verify_program.h"
 #include "format/pte/reserved_names.h"
 #include "runtime/module/module.h"
 #include "tests/exporter/random_program.h"

@@ -11,9 +11,10 @@
 
 #include <cmocka.h>
 
-#include "exporter/host_file.h"
+#include "exporter/host/host_file.h"
 
-static void report(void* context, const etx_ir_place* place, etx_text message) {
+static void report(void* context, const etx_source_location* place,
+                   etx_text message) {
   reading* const r = context;
   const etx_text file = etx_path_name(place->file);
   r->text_size += etx_format_text(

@@ -1,7 +1,7 @@
 // Bundled programs: one that the stock exporter wrote is read, and damage to it
 // is refused with its reason.
 
-#include "tests/format/format_test.h"
+#include "tests/format/fixtures/format_test.h"
 
 #include <stdio.h>
 

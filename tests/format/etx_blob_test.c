@@ -1,12 +1,12 @@
 // The blob, written into the sample, read back, and refused for each thing in
 // which it can disagree with its program.
 
-#include "tests/format/format_test.h"
+#include "tests/format/fixtures/format_test.h"
 
 #include "format/pte/etx_blob.h"
-#include "tests/format/sample_program.h"
-#include "tests/support/parts.h"
-#include "tests/support/said.h"
+#include "tests/format/fixtures/sample_program.h"
+#include "tests/support/optional_parts.h"
+#include "tests/support/assert_message.h"
 
 static union {
   uint8_t bytes[4096];
@@ -320,7 +320,7 @@ static void half_a_pair_is_refused(void** state) {
   file.data[at] = 1;
   assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
   assert_int_equal(etx_blob_open(&blob, &pte, &diag), ETX_BAD_FILE);
-  assert_true(test_said(&diag, "1 concurrent methods, expected pairs"));
+  assert_true(test_message_has(&diag, "1 concurrent methods, expected pairs"));
   sample_release(file);
 }
 

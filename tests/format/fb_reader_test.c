@@ -1,4 +1,4 @@
-#include "tests/format/format_test.h"
+#include "tests/format/fixtures/format_test.h"
 
 #include "format/flatbuffers/fb_reader.h"
 

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "tests/format/shape_asker.h"
-#include "tests/support/said.h"
+#include "tests/format/fixtures/shape_query.h"
+#include "tests/support/assert_message.h"
 
 #define DIMS(...)                                                   \
   sizeof((etx_dim[]){__VA_ARGS__}) / sizeof(etx_dim), (etx_dim[]) { \
@@ -16,11 +16,11 @@
 
 static const etx_dtype F32 = ETX_DTYPE_FLOAT32, I64 = ETX_DTYPE_INT64;
 
-static asker a;
+static shape_query a;
 
 static void assert_refused(const char* part) {
   assert_int_not_equal(asker_infer(&a), ETX_OK);
-  if (!test_said(&a.diag, part)) fail_msg("%s", a.diag.text);
+  if (!test_message_has(&a.diag, part)) fail_msg("%s", a.diag.text);
 }
 
 // Numbers.
@@ -133,8 +133,8 @@ static void slices_clamp_and_count_from_the_end(void** unused) {
     asker_begin(&a, "aten::slice_copy.Tensor_out");
     asker_tensor(&a, F32, DIMS(5));
     asker_integer(&a, -1);
-    // What looks like a handle is none where sizes are numbers; the asker of
-    // this test has handles, so the smallest number stands for it.
+    // What looks like a handle is none where sizes are numbers; the shape_query
+    // of this test has handles, so the smallest number stands for it.
     asker_integer(
         &a, cases[i].start == INT64_MIN ? ETX_DIM_HANDLE + 1 : cases[i].start);
     asker_integer(&a, cases[i].end);

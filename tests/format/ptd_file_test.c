@@ -1,10 +1,10 @@
 // Data files: what is read from a right one, and the reason for each refusal.
 
-#include "tests/format/format_test.h"
+#include "tests/format/fixtures/format_test.h"
 
 #include "format/ptd/ptd_file.h"
 #include "tests/support/data_file.h"
-#include "tests/support/said.h"
+#include "tests/support/assert_message.h"
 
 static test_data_block block;
 static etx_diag diag;
@@ -160,7 +160,7 @@ static void an_index_outside_is_refused(void** state) {
     block.bytes[i] = 9;
     etx_diag_init(&diag);
     if (etx_ptd_open(&ptd, file, &diag) != ETX_OK &&
-        test_said(&diag, "is in segment '9' of 4")) {
+        test_message_has(&diag, "is in segment '9' of 4")) {
       ++refused;
     }
     block.bytes[i] = 2;

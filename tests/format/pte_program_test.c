@@ -1,10 +1,10 @@
 // Everything that the sample says, read back from the file it was written to;
 // and the stock exporter's files.
 
-#include "tests/format/format_test.h"
+#include "tests/format/fixtures/format_test.h"
 
 #include "format/pte/pte_program.h"
-#include "tests/format/sample_program.h"
+#include "tests/format/fixtures/sample_program.h"
 
 typedef struct fixture {
   etx_bytes_mut file;

@@ -1,12 +1,12 @@
 // Where constants, initial data and named data lie, and what is refused about
 // it: bytes of written files, changed in place.
 
-#include "tests/format/format_test.h"
+#include "tests/format/fixtures/format_test.h"
 
-#include "format/pte/pte_schema_internal.h"
+#include "format/pte/pte_schema.h"
 #include "format/pte/pte_segments.h"
-#include "tests/format/sample_program.h"
-#include "tests/support/parts.h"
+#include "tests/format/fixtures/sample_program.h"
+#include "tests/support/optional_parts.h"
 
 typedef struct fixture {
   etx_bytes_mut file;
@@ -133,7 +133,7 @@ static void named_data_in_no_segment_is_refused(void** state) {
 #define WITH_SAMPLE(test) \
   cmocka_unit_test_setup_teardown(test, open_sample, close_sample)
 #define REFUSED(test)                                                       \
-  {#test, ETX_VERIFIER ? (test) : test_left_out, open_sample, close_sample, \
+  {#test, ETX_VERIFIER ? (test) : test_skip_left_out, open_sample, close_sample, \
    NULL}
 
 int main(void) {

@@ -1,14 +1,14 @@
 // The door, refusal by refusal: the sample with one thing wrong, written and
 // opened again. The writer does not check meaning, so it writes all of these.
 
-#include "tests/format/format_test.h"
+#include "tests/format/fixtures/format_test.h"
 
 #include "format/base/size_limits.h"
 #include "format/flatbuffers/fb_builder.h"
 #include "format/pte/pte_program.h"
-#include "format/pte/pte_schema_internal.h"
-#include "tests/format/sample_program.h"
-#include "tests/support/parts.h"
+#include "format/pte/pte_schema.h"
+#include "tests/format/fixtures/sample_program.h"
+#include "tests/support/optional_parts.h"
 
 // The sample with parts that can be changed.
 typedef struct variant {

@@ -2,12 +2,12 @@
 // exactly, that nothing but the content decides. What a file says is read back
 // in pte_program_test.c.
 
-#include "tests/format/format_test.h"
+#include "tests/format/fixtures/format_test.h"
 
 #include <stdlib.h>
 
 #include "format/pte/pte_segments.h"
-#include "tests/format/sample_program.h"
+#include "tests/format/fixtures/sample_program.h"
 
 static uint32_t read_u32(const uint8_t* bytes) {
   uint32_t value = 0;

@@ -1,4 +1,4 @@
-#include "tests/format/format_test.h"
+#include "tests/format/fixtures/format_test.h"
 
 static void every_code_has_a_name_and_a_sentence(void** state) {
   (void)state;

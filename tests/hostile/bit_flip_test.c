@@ -1,6 +1,6 @@
 // Every single bit of small programs, flipped.
 
-#include "tests/format/format_test.h"
+#include "tests/format/fixtures/format_test.h"
 
 #include "tests/hostile/hostile_program.h"
 #include "tests/hostile/hostile_samples.h"

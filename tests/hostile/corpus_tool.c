@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "format/flatbuffers/fb_builder.h"
-#include "format/pte/pte_schema_internal.h"
+#include "format/pte/pte_schema.h"
 #include "shared_memory/shared_memory.h"
-#include "tests/format/sample_program.h"
+#include "tests/format/fixtures/sample_program.h"
 
 // The runnable sample with parts that can be changed.
 typedef struct variant {

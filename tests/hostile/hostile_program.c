@@ -8,8 +8,8 @@
 #include "format/base/arena.h"
 #include "runtime/method.h"
 #include "shared_memory/shared_memory.h"
-#include "tests/format/program_walk.h"
-#include "tests/support/said.h"
+#include "tests/format/fixtures/program_walk.h"
+#include "tests/support/assert_message.h"
 
 // What the tests give at most: enough for every sample, little enough that a
 // run of damaged sizes is short.
@@ -222,7 +222,7 @@ static void try_aligned(etx_bytes file, hostile_counts* counts) {
   ++counts->files;
   if (etx_pte_open(&pte, file, &limits.file, &diag) != ETX_OK) {
     // A refusal without a reason would be a bug.
-    if (!test_spoke(&diag)) abort();
+    if (!test_has_message(&diag)) abort();
     return;
   }
   ++counts->opened;
@@ -230,7 +230,7 @@ static void try_aligned(etx_bytes file, hostile_counts* counts) {
   etx_diag_init(&diag);
   const etx_status status = etx_blob_open(&blob, &pte, &diag);
   if (status == ETX_OK) seen += blob_walk(&blob);
-  if (status != ETX_OK && status != ETX_NOT_FOUND && !test_spoke(&diag)) {
+  if (status != ETX_OK && status != ETX_NOT_FOUND && !test_has_message(&diag)) {
     abort();
   }
   if (etx_program_open(&program, file, &etx_all_kernels, &limits, NULL) ==

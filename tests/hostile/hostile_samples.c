@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/format/sample_program.h"
+#include "tests/format/fixtures/sample_program.h"
 
 static void append(hostile_samples* samples, const char* name,
                    etx_bytes_mut bytes, size_t most_bytes) {

@@ -8,7 +8,7 @@
 
 #define _DEFAULT_SOURCE  // mkdtemp, scandir
 
-#include "tests/format/format_test.h"
+#include "tests/format/fixtures/format_test.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -16,13 +16,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/evaluate_node.h"
+#include "cli/plan/kernel_evaluator.h"
 #include "exporter/export.h"
-#include "tests/format/sample_program.h"
+#include "tests/format/fixtures/sample_program.h"
 #include "tests/hostile/hostile_memory.h"
 #include "tests/hostile/hostile_program.h"
 #include "tests/hostile/hostile_random.h"
-#include "tests/support/said.h"
+#include "tests/support/assert_message.h"
 
 enum {
   MAX_FILES = 64,
@@ -235,7 +235,7 @@ static void check_program(uint64_t number, const memory_file* written,
 static void check_status(uint64_t number, etx_status status,
                          const etx_diag* diag, tally* t) {
   if (status == ETX_INTERNAL || status == ETX_BAD_PLAN ||
-      (status != ETX_OK && !test_spoke(diag))) {
+      (status != ETX_OK && !test_has_message(diag))) {
     printf("number %" PRIu64 ": %s: '%s'\n", number, etx_status_name(status),
            diag->text);
     ++t->failures;
@@ -259,7 +259,7 @@ static void plan(uint64_t number, etx_target target, tally* t) {
     const etx_sink sink = {append, &written};
     memset(&options, 0, sizeof options);
     options.target = target;
-    options.evaluator = etx_evaluate_node();
+    options.evaluator = etx_kernel_evaluator();
     ++t->read;
     etx_diag_init(&diag);
     status = etx_export_plan(&module, &options, &sink, &report, NULL, &diag);

@@ -3,7 +3,7 @@
 //
 //   mutation_test [COUNT [SEED]]
 
-#include "tests/format/format_test.h"
+#include "tests/format/fixtures/format_test.h"
 
 #include <inttypes.h>
 #include <stdio.h>

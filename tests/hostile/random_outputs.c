@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "runtime/argument_check.h"
-#include "runtime/call_shape.h"
+#include "runtime/program/argument_check.h"
+#include "runtime/shapes/call_shape.h"
 #include "tests/hostile/random_program.h"
 
 enum { VALUES = 192 };
@@ -29,7 +29,7 @@ static const etx_value* plain_value(fitting* f, size_t index) {
   if (f->value_count == VALUES) return NULL;
   etx_value* out = &f->values[f->value_count++];
   memset(out, 0, sizeof *out);
-  etx_value_of_plain(from, out);
+  etx_value_from_scalar(from, out);
   if (from->kind != ETX_PTE_TENSOR) return out;
   out->kind = ETX_VALUE_TENSOR;
   out->as.tensor.sizes = from->as.tensor.sizes;

@@ -3,13 +3,13 @@
 //   random_program_test [COUNT [SEED]]
 //   random_program_test write NUMBER SEED FILE   one of them, for the corpus
 
-#include "tests/format/format_test.h"
+#include "tests/format/fixtures/format_test.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/format/sample_program.h"
+#include "tests/format/fixtures/sample_program.h"
 #include "tests/hostile/hostile_program.h"
 #include "tests/hostile/random_program.h"
 

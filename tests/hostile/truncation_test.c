@@ -1,10 +1,10 @@
 // Files that end too early, or too late by one byte.
 
-#include "tests/format/format_test.h"
+#include "tests/format/fixtures/format_test.h"
 
 #include "format/pte/pte_header.h"
 #include "format/pte/pte_segments.h"
-#include "tests/format/sample_program.h"
+#include "tests/format/fixtures/sample_program.h"
 #include "tests/hostile/hostile_program.h"
 #include "tests/hostile/hostile_samples.h"
 

@@ -17,7 +17,7 @@
 
 #include "tests/ops/vector_compare.h"
 #include "tests/ops/vector_tree.h"
-#include "tests/support/said.h"
+#include "tests/support/assert_message.h"
 
 typedef struct tally {
   size_t passed, failed, skipped, left_out;
@@ -152,7 +152,8 @@ static bool holds_left_out(const vector_call* c) {
 // What the kernel refused, or did not, because of its types.
 static void check_left_out(tally* t, json_t* one, const vector_call* c,
                            etx_status status) {
-  const bool says_so = test_said(&c->diag, "which this build leaves out");
+  const bool says_so =
+      test_message_has(&c->diag, "which this build leaves out");
   if (status != ETX_UNSUPPORTED || !says_so) {
     fail(t, one, "is not refused for a type that is left out", c->diag.text);
     return;

@@ -4,13 +4,14 @@
 //
 // takes the calls of the vectors below DIR, gives their tensors one type after
 // the other, and asks the kernel to prepare the call. Prints the rows of
-// runtime/kernels/kernel_types.def, which types.cmake compares with them.
+// runtime/kernels/registry/kernel_types.def, which types.cmake compares with
+// them.
 
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/type_set.h"
-#include "runtime/call_shape.h"
+#include "cli/tensors/dtype_set.h"
+#include "runtime/shapes/call_shape.h"
 #include "tests/ops/vector_call.h"
 #include "tests/ops/vector_tree.h"
 
@@ -102,8 +103,8 @@ static void survey_case(void* context, const vector_file* file, json_t* one) {
   survey* s = context;
   const char* expect = json_string_value(json_object_get(one, "expect"));
   if (expect != NULL && strcmp(expect, "error") == 0) return;
-  for (size_t i = 0; i < ETX_TYPE_SET_COUNT; ++i) {
-    const etx_dtype dtype = etx_type_set_members[i];
+  for (size_t i = 0; i < ETX_DTYPE_SET_MEMBER_COUNT; ++i) {
+    const etx_dtype dtype = etx_dtype_set_members[i];
     const uint32_t bit = UINT32_C(1) << dtype;
     vector_call c;
     if (vector_call_build(&c, file, one, VECTOR_DENSE) == NULL &&
@@ -129,10 +130,10 @@ int main(int count, char** arguments) {
   }
   if (vector_tree_walk(arguments[1], survey_case, &s) != 0) return 6;
   for (size_t i = 0; i < ETX_OP_COUNT; ++i) {
-    char words[ETX_TYPE_SET_BYTES];
+    char words[ETX_DTYPE_SET_TEXT_BYTES];
     if (s.types[i] == 0) continue;
     printf("TYPES(%s, \"%s\")\n", symbols[i],
-           etx_type_set_words(s.types[i], words));
+           etx_dtype_set_text(s.types[i], words));
   }
   return 0;
 }

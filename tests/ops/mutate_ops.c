@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/format/sample_program.h"
+#include "tests/format/fixtures/sample_program.h"
 #include "tests/hostile/hostile_program.h"
-#include "tests/ops/vector_change.h"
+#include "tests/ops/vector_mutation.h"
 #include "tests/ops/vector_program.h"
 #include "tests/ops/vector_tree.h"
 
@@ -56,11 +56,11 @@ static void run_changed(tally* t, const vector_file* file, json_t* one) {
   const bool is_dense = hostile_chance(&random, 60);
   if (vector_call_build(&c, file, one,
                         is_dense ? VECTOR_DENSE : VECTOR_AS_STATED) == NULL) {
-    vector_change_arguments(&c, &random);
+    vector_mutation_arguments(&c, &random);
     renew_growing(&c);
     etx_status status = vector_call_size(&c, true);
     if (status == ETX_OK) {
-      vector_change_outputs(&c, &random);
+      vector_mutation_outputs(&c, &random);
       run_as_program(t, &c, &random);
     }
     if (status == ETX_OK) status = vector_call_run(&c);

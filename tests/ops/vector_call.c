@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "format/tensor/layout.h"
-#include "runtime/call_shape.h"
+#include "runtime/shapes/call_shape.h"
 
 // More than any case needs.
 enum { TEMPORARY_MOST = 1 << 28, ELEMENTS_MOST = 1 << 22 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/kernels/convert.h"
+#include "runtime/kernels/core/convert.h"
 
 typedef struct tolerance {
   double absolute;
@@ -58,7 +58,8 @@ double vector_real(etx_dtype dtype, const void* element) {
   } copy = {.aligned = 0};  // files do not align their tensors
   double real = 0;
   memcpy(copy.bytes, element, etx_dtype_bytes(dtype));
-  if (etx_wide_of(dtype) == ETX_WIDE_NONE) return (double)copy.aligned;
+  if (etx_compute_type_of(dtype) == ETX_COMPUTE_NONE)
+    return (double)copy.aligned;
   etx_convert(ETX_DTYPE_FLOAT64, &real, 1, dtype, copy.bytes, 1, 1);
   return real;
 }

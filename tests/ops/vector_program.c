@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "format/tensor/layout.h"
-#include "tests/format/sample_program.h"
+#include "tests/format/fixtures/sample_program.h"
 
 enum {
   MOST_VALUES = 320,

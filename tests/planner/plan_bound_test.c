@@ -3,8 +3,8 @@
 
 #include "plan_fixture.h"
 
-#include "planner/plan_bound.h"
-#include "planner/plan_check.h"
+#include "planner/problem/plan_bound.h"
+#include "planner/problem/plan_check.h"
 
 static uint64_t bound_of(const etx_plan_problem* problem) {
   uint64_t bytes = 0;

@@ -6,7 +6,7 @@
 
 #include "plan_fixture.h"
 
-#include "planner/plan_check.h"
+#include "planner/problem/plan_check.h"
 
 static size_t random_count = 1000;
 
@@ -56,7 +56,7 @@ static bool check_optimum(const etx_plan_problem* problem) {
   etx_plan_solution alone, all, greedy;
   etx_diag diag;
   const uint64_t optimum = smallest_arena(problem);
-  const uint64_t step = etx_plan_step(problem);
+  const uint64_t step = etx_plan_granularity(problem);
   assert_int_equal(solve(problem, "exact", &alone, &diag), ETX_OK);
   assert_int_equal(solve(problem, NULL, &all, &diag), ETX_OK);
   assert_int_equal(solve(problem, "greedy_best_gap", &greedy, &diag), ETX_OK);
@@ -208,7 +208,7 @@ typedef struct patience {
   size_t most;  // questions that are answered by yes
 } patience;
 
-static bool goes_on(void* context) {
+static bool should_continue(void* context) {
   patience* const p = context;
   return p->asked++ < p->most;
 }
@@ -224,7 +224,7 @@ static void a_caller_may_stop_the_search(void** state) {
     patience p = {0, answers[i]};
     etx_plan_solution solution;
     etx_diag diag;
-    problem.goes_on = goes_on;
+    problem.should_continue = should_continue;
     problem.context = &p;
     assert_int_equal(solve(&problem, NULL, &solution, &diag), ETX_OK);
     assert_true(is_valid(&problem, &solution));

@@ -3,7 +3,7 @@
 
 #include "plan_fixture.h"
 
-#include "planner/plan_algorithms.h"
+#include "planner/plan_portfolio.h"
 
 enum { MAX_METHODS = 100 };
 

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "planner/plan.h"
-#include "planner/plan_validate.h"
+#include "planner/validation/plan_validate.h"
 
 // splitmix64: the same numbers everywhere.
 static inline uint64_t random_next(uint64_t* state) {
@@ -63,9 +63,9 @@ static inline etx_status solve(const etx_plan_problem* problem,
 }
 
 // Judges with memory of its own.
-static inline etx_plan_judgement judge_of(const etx_plan_problem* problem,
-                                          const etx_plan_solution* solution) {
-  etx_plan_judgement judgement = {ETX_PLAN_VALID, 0, 0};
+static inline etx_plan_validation judge_of(const etx_plan_problem* problem,
+                                           const etx_plan_solution* solution) {
+  etx_plan_validation judgement = {ETX_PLAN_VALID, 0, 0};
   etx_arena work;
   const size_t bytes = problem->block_count * 64 + 4096;
   void* const memory = malloc(bytes);

@@ -75,7 +75,7 @@ static etx_status use_gaps(const etx_plan_problem* problem,
   assert_non_null(memory);
   etx_arena_init(&work, memory, bytes);
   const etx_status status =
-      etx_plan_use_gaps(problem, made.gaps, made.gap_count, &work, solution);
+      etx_plan_gaps_apply(problem, made.gaps, made.gap_count, &work, solution);
   assert_int_equal(etx_arena_mark(&work), 0);
   free(memory);
   return status;
@@ -201,7 +201,7 @@ static void too_many_blocks_keep_their_plan(void** state) {
   etx_arena work;
   etx_arena_init(&work, NULL, 0);
   assert_int_equal(etx_plan_gaps_needed(COUNT), 0);
-  assert_int_equal(etx_plan_use_gaps(&problem, &gap, 1, &work, &solution),
+  assert_int_equal(etx_plan_gaps_apply(&problem, &gap, 1, &work, &solution),
                    ETX_OK);
   assert_int_equal(solution.arena_bytes, 1000000);
   assert_int_equal(solution.lower_bound, COUNT - 1);
@@ -219,7 +219,7 @@ static void too_little_memory_is_said(void** state) {
     void* const memory = malloc(bytes + 1);
     plan(&problem, &solution);
     etx_arena_init(&work, memory, bytes);
-    const etx_status status = etx_plan_use_gaps(
+    const etx_status status = etx_plan_gaps_apply(
         &problem, made.gaps, made.gap_count, &work, &solution);
     if (bytes + 16 <= needed) assert_int_equal(status, ETX_OUT_OF_MEMORY);
     if (bytes == needed) assert_int_equal(status, ETX_OK);

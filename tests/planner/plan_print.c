@@ -21,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/plan_algorithms.h"
-#include "planner/plan_validate.h"
+#include "planner/plan_portfolio.h"
+#include "planner/validation/plan_validate.h"
 #include "tests/planner/plan_random.h"
 
 typedef struct printer {
@@ -109,7 +109,7 @@ static const char* plan_fault(const etx_plan_problem* problem,
 
 static const char* verdict_fault(const etx_plan_problem* problem,
                                  const etx_plan_solution* plan) {
-  etx_plan_judgement judgement = {ETX_PLAN_VALID, 0, 0};
+  etx_plan_validation judgement = {ETX_PLAN_VALID, 0, 0};
   etx_arena work;
   etx_arena_init_counting(&work);
   if (etx_plan_validate(problem, plan, &work, &judgement) != ETX_OK) {

@@ -2,7 +2,7 @@
 
 #include "plan_fixture.h"
 
-#include "planner/plan_sort.h"
+#include "planner/problem/plan_sort.h"
 
 static uint32_t key_of(const void* context, uint32_t item) {
   const uint32_t* const keys = context;

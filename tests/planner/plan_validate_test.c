@@ -23,7 +23,7 @@ static etx_plan_solution good_solution(uint64_t offsets[3]) {
 static void expect(const etx_plan_problem* problem,
                    const etx_plan_solution* solution, etx_plan_verdict verdict,
                    size_t block, size_t other) {
-  const etx_plan_judgement judgement = judge_of(problem, solution);
+  const etx_plan_validation judgement = judge_of(problem, solution);
   assert_string_equal(etx_plan_verdict_text(judgement.verdict),
                       etx_plan_verdict_text(verdict));
   assert_int_equal(judgement.block, block);
@@ -132,7 +132,7 @@ static void a_problem_that_contradicts_itself_is_not_judged(void** state) {
   (void)state;
   etx_plan_block blocks[3];
   uint64_t offsets[3];
-  etx_plan_judgement judgement;
+  etx_plan_validation judgement;
   const etx_plan_problem problem = three_blocks(blocks);
   const etx_plan_solution solution = good_solution(offsets);
   uint8_t memory[4096];
@@ -147,7 +147,7 @@ static void too_little_memory_is_refused(void** state) {
   (void)state;
   etx_plan_block blocks[3];
   uint64_t offsets[3];
-  etx_plan_judgement judgement;
+  etx_plan_validation judgement;
   const etx_plan_problem problem = three_blocks(blocks);
   const etx_plan_solution solution = good_solution(offsets);
   etx_arena counter;

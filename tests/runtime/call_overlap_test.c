@@ -2,7 +2,7 @@
 
 #include "tests/support/assert_status.h"
 #include "tests/support/loaded_method.h"
-#include "tests/support/parts.h"
+#include "tests/support/optional_parts.h"
 #include "tests/support/test_program.h"
 
 static etx_diag diag;

@@ -5,7 +5,7 @@
 
 #include "runtime/module/module.h"
 #include "tests/support/assert_status.h"
-#include "tests/support/parts.h"
+#include "tests/support/optional_parts.h"
 
 static etx_diag diag;
 

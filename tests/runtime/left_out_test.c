@@ -2,9 +2,9 @@
 // have the parts do with the same files.
 
 #include "tests/support/assert_status.h"
-#include "tests/support/few_kernels.h"
+#include "tests/support/short_kernel_table.h"
 #include "tests/support/loaded_method.h"
-#include "tests/support/said.h"
+#include "tests/support/assert_message.h"
 #include "tests/support/test_program.h"
 
 static etx_diag diag;
@@ -24,7 +24,7 @@ static void needs_dynamic(test_program* p, etx_status without,
     assert_true(test_unload(&loaded));
   } else {
     assert_int_equal(status, without);
-    assert_true(test_said(&diag, part));
+    assert_true(test_message_has(&diag, part));
   }
   test_program_end(p);
 }
@@ -156,7 +156,7 @@ static void what_is_no_program_is_refused(void** state) {
         etx_program_open(&program, (etx_bytes){bytes, files[i].size},
                          &test_few_kernels, NULL, &diag),
         ETX_BAD_FILE);
-    assert_true(test_spoke(&diag));
+    assert_true(test_has_message(&diag));
   }
 }
 

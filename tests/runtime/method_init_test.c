@@ -1,11 +1,11 @@
 // What loading refuses, and with which words.
 
 #include "tests/support/assert_status.h"
-#include "tests/support/few_kernels.h"
+#include "tests/support/short_kernel_table.h"
 #include "tests/support/loaded_method.h"
-#include "tests/support/parts.h"
+#include "tests/support/optional_parts.h"
 #include "tests/support/test_program.h"
-#include "tests/support/said.h"
+#include "tests/support/assert_message.h"
 
 static etx_diag diag;
 
@@ -35,7 +35,7 @@ static etx_status load_few(test_program* p) {
 #define assert_load_refused(p, wanted, part)                    \
   do {                                                          \
     const etx_status found = load_few(p);                       \
-    if (found != (wanted) || !test_said(&diag, part)) {           \
+    if (found != (wanted) || !test_message_has(&diag, part)) {           \
       fail_msg("%s: '%s'", etx_status_name(found), diag.text);  \
     }                                                           \
   } while (0)
@@ -270,8 +270,8 @@ static void types_that_no_kernel_takes_are_refused(void** state) {
   test_call(a.p, "aten::add", "out", ARGS(d, d, a.alpha, a.y, a.y));
   const etx_status status = load_few(a.p);
   assert_int_equal(status, ETX_BAD_ARGUMENT);
-  assert_true(test_said(&diag, "float64"));
-  assert_true(test_said(&diag, "method 'forward', instruction 0"));
+  assert_true(test_message_has(&diag, "float64"));
+  assert_true(test_message_has(&diag, "method 'forward', instruction 0"));
 }
 
 static void constants_and_lists_are_no_inputs(void** state) {

@@ -1,9 +1,9 @@
 // What a caller may give, and what happens to it.
 
 #include "tests/support/assert_status.h"
-#include "tests/support/few_kernels.h"
+#include "tests/support/short_kernel_table.h"
 #include "tests/support/loaded_method.h"
-#include "tests/support/parts.h"
+#include "tests/support/optional_parts.h"
 #include "tests/support/test_program.h"
 
 static etx_diag diag;

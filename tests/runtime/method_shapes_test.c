@@ -1,9 +1,9 @@
 // Values that change after a call has used them, and what is prepared anew.
 
 #include "tests/support/assert_status.h"
-#include "tests/support/few_kernels.h"
+#include "tests/support/short_kernel_table.h"
 #include "tests/support/loaded_method.h"
-#include "tests/support/parts.h"
+#include "tests/support/optional_parts.h"
 #include "tests/support/test_program.h"
 
 static etx_diag diag;

@@ -10,7 +10,7 @@
 
 #include "tests/support/assert_status.h"
 #include "tests/support/counter_program.h"
-#include "tests/support/few_kernels.h"
+#include "tests/support/short_kernel_table.h"
 
 static etx_diag diag;
 

@@ -1,9 +1,9 @@
 // Operators of a plan looked up through a cache with fewer rows than the plan
 // has operators.
 
-#include "runtime/operator_cache.h"
+#include "runtime/program/operator_cache.h"
 
-#include "runtime/call_shape.h"
+#include "runtime/shapes/call_shape.h"
 #include "runtime/program.h"
 #include "tests/support/assert_status.h"
 #include "tests/support/test_program.h"
@@ -42,7 +42,7 @@ static void a_row_that_was_given_up_is_found_again(void** state) {
     const size_t at = i * 7 % count;
     const etx_pte_operator name = etx_pte_operator_at(&plan, at);
     const etx_op* op = etx_op_find(name.name, name.overload);
-    const etx_plan_operator* found = etx_operator_cache_at(&cache, at);
+    const etx_cached_operator* found = etx_operator_cache_at(&cache, at);
     assert_non_null(op);
     assert_ptr_equal(found->op, op);
     assert_ptr_equal(found->kernel, etx_kernel_find(&etx_all_kernels, op->id));
@@ -60,7 +60,7 @@ static bool fits(test_program* p) {
   open_plan(p, &program, &plan);
   etx_operator_cache_init(&cache, &plan, NULL);
   const etx_pte_instruction call = etx_pte_instruction_at(&plan, 0, 0);
-  return etx_plan_operator_fits(
+  return etx_cached_operator_fits(
       etx_operator_cache_at(&cache, (size_t)call.index), &plan, NULL, &call);
 }
 

@@ -7,7 +7,7 @@
 #include "tests/support/assert_status.h"
 #include "tests/support/data_file.h"
 #include "tests/support/loaded_method.h"
-#include "tests/support/parts.h"
+#include "tests/support/optional_parts.h"
 
 static etx_diag diag;
 static test_data_block first_block;

@@ -5,8 +5,8 @@
 #include "runtime/method.h"
 #include "tests/support/assert_status.h"
 #include "tests/support/counter_program.h"
-#include "tests/support/few_kernels.h"
-#include "tests/support/parts.h"
+#include "tests/support/short_kernel_table.h"
+#include "tests/support/optional_parts.h"
 
 static etx_diag diag;
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/tensor_file.h"
+#include "cli/tensors/tensor_file.h"
 #include "samples/translate/translator.h"
 #include "tests/cli/command.h"
 

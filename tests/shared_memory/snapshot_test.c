@@ -4,9 +4,9 @@
 #include "shared_memory/shared_memory.h"
 #include "tests/support/assert_status.h"
 #include "tests/support/counter_program.h"
-#include "tests/support/few_kernels.h"
+#include "tests/support/short_kernel_table.h"
 #include "tests/support/guarded_memory.h"
-#include "tests/support/said.h"
+#include "tests/support/assert_message.h"
 
 static etx_diag diag;
 
@@ -119,7 +119,7 @@ static void assert_not_restored(fixture* f, const uint8_t* snapshot,
   values_of(f)[1] = 44;
   memcpy(before, f->shared.block, BLOCK);
   assert_int_equal(restore(f, snapshot, size), ETX_BAD_ARGUMENT);
-  if (part != NULL) assert_true(test_said(&diag, part));
+  if (part != NULL) assert_true(test_message_has(&diag, part));
   // A refused snapshot changes nothing, not even the mark.
   assert_memory_equal(before, f->shared.block, BLOCK);
 }

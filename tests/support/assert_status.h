@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "format/base/diag.h"
-#include "tests/support/said.h"
+#include "tests/support/assert_message.h"
 
 #define assert_status(call, wanted)                                    \
   do {                                                                 \
@@ -33,7 +33,7 @@
   do {                                                                 \
     assert_status(call, wanted);                                       \
     assert_int_equal(diag.status, wanted);                             \
-    if (!test_said(&diag, part)) {                                     \
+    if (!test_message_has(&diag, part)) {                              \
       fail_msg("message '%s' does not contain '%s'", diag.text, part); \
     }                                                                  \
   } while (0)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "format/tensor/layout.h"
-#include "runtime/call_shape.h"
+#include "runtime/shapes/call_shape.h"
 
 static void* take(test_call* c, size_t bytes) {
   void* block = calloc(1, bytes == 0 ? 1 : bytes);

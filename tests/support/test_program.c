@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/format/sample_program.h"
+#include "tests/format/fixtures/sample_program.h"
 
 enum {
   MAX_METHODS = 10,

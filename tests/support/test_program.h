@@ -16,7 +16,7 @@
 
 #include "format/base/size_limits.h"
 #include "format/pte/etx_blob.h"
-#include "format/pte/pte_writer.h"
+#include "format/pte_writer/pte_writer.h"
 
 typedef struct test_sizes {
   int32_t at[ETX_MAX_RANK];

@@ -1,7 +1,7 @@
 // One function a row of lowering.def, and what families of them offer each
 // other.
 //
-//   etx_status etx_lowering_<function>(etx_lower* lower);
+//   etx_status etx_lowering_<function>(etx_builder* lower);
 //
 // finds the node's arguments in `args` (one for each argument of the schema in
 // aten_schema.def), appends nodes with the builder and stores the values that
@@ -12,56 +12,56 @@
 #ifndef ETX_EXPORTER_LOWER_BUILDER_LOWERING_FUNCTIONS_H
 #define ETX_EXPORTER_LOWER_BUILDER_LOWERING_FUNCTIONS_H
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/builder.h"
 
 // self [.., M, K] @ other [.., K, N] with torch.matmul's rules.
-ETX_MUST_USE etx_status etx_lower_matmul(etx_lower* lower, uint32_t self,
+ETX_MUST_USE etx_status etx_build_matmul(etx_builder* lower, uint32_t self,
                                          uint32_t other, uint32_t* out_value);
 // input @ weight^T + bias; bias may be ETX_IR_NONE.
-ETX_MUST_USE etx_status etx_lower_linear(etx_lower* lower, uint32_t input,
+ETX_MUST_USE etx_status etx_build_linear(etx_builder* lower, uint32_t input,
                                          uint32_t weight, uint32_t bias,
                                          uint32_t* out_value);
 // Counts for each value the boundaries before it, or with `right` those up to
 // it, as int64. Both have one dimension more: [.., values, 1] and [.., 1,
 // boundaries].
-ETX_MUST_USE etx_status etx_lower_count_before(etx_lower* lower,
+ETX_MUST_USE etx_status etx_build_count_before(etx_builder* lower,
                                                uint32_t values,
                                                uint32_t boundaries, bool right,
                                                uint32_t* out_value);
 // Gives the last dimension a row of its own, or takes it away again.
-ETX_MUST_USE etx_status etx_lower_add_row(etx_lower* lower, uint32_t self,
-                                          uint32_t* out);
-ETX_MUST_USE etx_status etx_lower_drop_row(etx_lower* lower, uint32_t* value);
+ETX_MUST_USE etx_status etx_build_add_row_dim(etx_builder* lower, uint32_t self,
+                                              uint32_t* out);
+ETX_MUST_USE etx_status etx_build_drop_row_dim(etx_builder* lower,
+                                               uint32_t* value);
 // What a step does with [.., rows, columns]: with `is_depth` the rows are the
 // depth of a box, and the columns stay as they are.
-typedef etx_status (*etx_lower_plane_function)(etx_lower* lower,
-                                               const void* context,
-                                               bool is_depth, uint32_t self,
-                                               uint32_t* out);
+typedef etx_status (*etx_build_spatial_function)(etx_builder* lower,
+                                                 const void* context,
+                                                 bool is_depth, uint32_t self,
+                                                 uint32_t* out);
 // Both steps over [.., channels, depth, rows, columns].
-ETX_MUST_USE etx_status etx_lower_by_planes(etx_lower* lower, uint32_t self,
-                                            etx_lower_plane_function function,
-                                            const void* context,
-                                            uint32_t* out_value);
+ETX_MUST_USE etx_status etx_build_by_spatial_dims(
+    etx_builder* lower, uint32_t self, etx_build_spatial_function function,
+    const void* context, uint32_t* out_value);
 // _fft_r2c(self, dim, normalization, onesided): the stock kernel knows one side
 // alone, and then fails when it runs.
-ETX_MUST_USE etx_status etx_lower_fft_r2c(etx_lower* lower,
+ETX_MUST_USE etx_status etx_build_fft_r2c(etx_builder* lower,
                                           const etx_ir_arg* args,
                                           uint32_t* out_value);
 // Zeros around a tensor, complex or not: constant_pad_nd by `pads`.
-ETX_MUST_USE etx_status etx_lower_pad_zeros(etx_lower* lower, uint32_t self,
+ETX_MUST_USE etx_status etx_build_pad_zeros(etx_builder* lower, uint32_t self,
                                             const etx_ir_arg* pads,
                                             uint32_t* out_value);
 
 // Prototypes of all lowering functions, from the rows.
 #define LOWER(aten, function) \
-  ETX_MUST_USE etx_status etx_lowering_##function(etx_lower* lower);
+  ETX_MUST_USE etx_status etx_lowering_##function(etx_builder* lower);
 #define LOWER_OP(aten, function, op) \
-  ETX_MUST_USE etx_status etx_lowering_##function(etx_lower* lower);
-#define LOWER_ETX(aten, function, own, op)                           \
-  ETX_MUST_USE etx_status etx_lowering_##function(etx_lower* lower); \
-  ETX_MUST_USE etx_status etx_lowering_##own(etx_lower* lower);
-#include "exporter/lowering.def"
+  ETX_MUST_USE etx_status etx_lowering_##function(etx_builder* lower);
+#define LOWER_ETX(aten, function, own, op)                             \
+  ETX_MUST_USE etx_status etx_lowering_##function(etx_builder* lower); \
+  ETX_MUST_USE etx_status etx_lowering_##own(etx_builder* lower);
+#include "exporter/lower/builder/lowering.def"
 #undef LOWER
 #undef LOWER_OP
 #undef LOWER_ETX

@@ -1,7 +1,7 @@
 // The convolution operators: each reads its call into one convolution.
 
-#include "runtime/kernels/convolution.h"
-#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/convolution/convolution.h"
+#include "runtime/kernels/registry/kernels.h"
 
 // Panels [O / 16, I, kernel.., 16] as the weight of a plain convolution.
 static etx_volumes volumes_of_panels(const etx_tensor* panels) {

@@ -1,22 +1,22 @@
 #include "runtime/kernels/matmul/gemm_epilogue.h"
 
-#include "runtime/kernels/chain.h"
-#include "runtime/kernels/convert.h"
-#include "runtime/kernels/whole_math.h"
+#include "runtime/kernels/core/chain.h"
+#include "runtime/kernels/core/convert.h"
+#include "runtime/kernels/math/wrapping_math.h"
 
 // sums = beta * x + alpha * sums in the wide type.
-static void add_scaled(const etx_product* p, etx_wide wide, void* sums,
+static void add_scaled(const etx_gemm* p, etx_compute_type wide, void* sums,
                        const etx_block* x, size_t count) {
   double* real = sums;
   float* single = sums;
   int64_t* whole = sums;
   const bool skips = p->ignores_added;
   for (size_t i = 0; i < count; ++i) {
-    if (wide == ETX_WIDE_I64) {
+    if (wide == ETX_COMPUTE_I64) {
       const int64_t added =
           skips ? 0 : etx_wrap_multiply(p->beta.i64, x->i64[i]);
       whole[i] = etx_wrap_add(added, etx_wrap_multiply(p->alpha.i64, whole[i]));
-    } else if (wide == ETX_WIDE_F32) {
+    } else if (wide == ETX_COMPUTE_F32) {
       const float added = skips ? 0 : p->beta.f32 * x->f32[i];
       single[i] = added + p->alpha.f32 * single[i];
     } else {
@@ -31,11 +31,11 @@ static void add_plain(const float* added, float* sums, size_t count) {
   for (size_t i = 0; i < count; ++i) sums[i] = added[i] + sums[i];
 }
 
-void etx_product_add(const etx_product* p, etx_wide wide, size_t row,
-                     size_t column, size_t columns, void* sums) {
+void etx_gemm_epilogue_add(const etx_gemm* p, etx_compute_type wide, size_t row,
+                           size_t column, size_t columns, void* sums) {
   if (p->added == NULL) return;
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(p->dtype);
-  const ptrdiff_t each = (ptrdiff_t)etx_wide_bytes(wide);
+  const ptrdiff_t each = (ptrdiff_t)etx_compute_type_bytes(wide);
   const ptrdiff_t at =
       (ptrdiff_t)row * p->added_row + (ptrdiff_t)column * p->added_column;
   const char* from = p->added + at * bytes;
@@ -54,9 +54,9 @@ void etx_product_add(const etx_product* p, etx_wide wide, size_t row,
   }
 }
 
-void etx_product_add_all(const etx_product* p, size_t row, size_t column,
-                         size_t columns, float* sums) {
-  etx_product_add(p, ETX_WIDE_F32, row, column, columns, sums);
+void etx_gemm_epilogue_run(const etx_gemm* p, size_t row, size_t column,
+                           size_t columns, float* sums) {
+  etx_gemm_epilogue_add(p, ETX_COMPUTE_F32, row, column, columns, sums);
   if (etx_chain_added(p->chain) == NULL) return;
   etx_chain_run(p->chain, sums, sums, row, column, columns);
 }

@@ -9,11 +9,12 @@
 
 // out = beta * added + alpha * out for some columns of a row whose sums are in
 // the compute type; nothing if nothing is added.
-void etx_product_add(const etx_product* product, etx_wide wide, size_t row,
-                     size_t column, size_t columns, void* sums);
+void etx_gemm_epilogue_add(const etx_gemm* product, etx_compute_type wide,
+                           size_t row, size_t column, size_t columns,
+                           void* sums);
 
 // The same of float32, and then what the chain adds (etx_chain_added).
-void etx_product_add_all(const etx_product* product, size_t row, size_t column,
-                         size_t columns, float* sums);
+void etx_gemm_epilogue_run(const etx_gemm* product, size_t row, size_t column,
+                           size_t columns, float* sums);
 
 #endif

@@ -10,29 +10,29 @@
 
 #include "runtime/built_types.h"
 
-typedef enum etx_wide {
-  ETX_WIDE_I64,
-  ETX_WIDE_F32,
-  ETX_WIDE_F64,
-  ETX_WIDE_NONE,  // complex, opaque, unsigned of 16 to 64 bits
-} etx_wide;
+typedef enum etx_compute_type {
+  ETX_COMPUTE_I64,
+  ETX_COMPUTE_F32,
+  ETX_COMPUTE_F64,
+  ETX_COMPUTE_NONE,  // complex, opaque, unsigned of 16 to 64 bits
+} etx_compute_type;
 
 // Bytes of an element.
-static inline size_t etx_wide_bytes(etx_wide wide) {
-  return wide == ETX_WIDE_F32 ? 4 : 8;
+static inline size_t etx_compute_type_bytes(etx_compute_type wide) {
+  return wide == ETX_COMPUTE_F32 ? 4 : 8;
 }
 
 // True for a tensor's compute type that is double. What this guards is no part
 // of a build without float64 (built_types.h).
-static inline bool etx_is_f64(etx_wide wide) {
-  return ETX_HAS_DTYPE(FLOAT64) && wide == ETX_WIDE_F64;
+static inline bool etx_is_f64(etx_compute_type wide) {
+  return ETX_HAS_DTYPE(FLOAT64) && wide == ETX_COMPUTE_F64;
 }
 
 // One number.
-typedef union etx_number {
+typedef union etx_scalar {
   int64_t i64;
   float f32;
   double f64;
-} etx_number;
+} etx_scalar;
 
 #endif

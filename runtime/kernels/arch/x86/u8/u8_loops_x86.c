@@ -1,4 +1,4 @@
-#include "runtime/kernels/x86/u8_loops_wide.h"
+#include "runtime/kernels/arch/x86/u8/u8_loops_sets_x86.h"
 
 const etx_u8_loops* etx_u8_loops_of(etx_instruction_set set) {
   if (set >= ETX_SET_AVX512VNNI) return &etx_u8_loops_avx512vnni;

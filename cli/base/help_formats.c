@@ -1,0 +1,174 @@
+#include "cli/base/help_formats.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool etx_help_print(const etx_usage* usage, const char* form) {
+#define FORM(name)                \
+  if (strcmp(form, #name) == 0) { \
+    etx_help_##name(usage);       \
+    return true;                  \
+  }
+#include "cli/base/help_formats.def"
+#undef FORM
+  return false;
+}
+
+// ------------------------------------------------ roff
+
+void etx_help_print_roff(const char* text) {
+  bool is_start = true;
+  for (const char* at = text; *at != '\0'; ++at) {
+    if (is_start && (*at == '.' || *at == '\'')) fputs("\\&", stdout);
+    if (*at == '\\') {
+      fputs("\\e", stdout);
+    } else if (*at == '-') {
+      fputs("\\-", stdout);
+    } else {
+      putchar(*at);
+    }
+    is_start = *at == '\n';
+  }
+}
+
+// Lines as they stand, if there are any.
+static void roff_lines(const char* lines) {
+  if (lines == NULL) return;
+  puts(".PP\n.nf");
+  etx_help_print_roff(lines);
+  puts(".fi");
+}
+
+static void roff_option(const etx_option* option) {
+  puts(".TP");
+  if (option->letter != 0) printf("\\fB\\-%c\\fR, ", option->letter);
+  fputs("\\fB\\-\\-", stdout);
+  etx_help_print_roff(option->name);
+  fputs("\\fR", stdout);
+  if (option->value_name != NULL) {
+    fputs(" \\fI", stdout);
+    etx_help_print_roff(option->value_name);
+    fputs("\\fR", stdout);
+  }
+  putchar('\n');
+  etx_help_print_roff(option->help);
+  putchar('\n');
+}
+
+void etx_help_man(const etx_usage* usage) {
+  printf(".SS etx %s", usage->command);
+  for (size_t i = 0; i < usage->positional_count; ++i) {
+    const etx_positional* const word = &usage->positionals[i];
+    printf(word->is_required ? " %s" : " [%s]", word->name);
+  }
+  puts(usage->option_count == 0 ? "" : " [options]");
+  etx_help_print_roff(usage->about);
+  for (size_t i = 0; i < usage->positional_count; ++i) {
+    printf(".TP\n\\fI%s\\fR\n", usage->positionals[i].name);
+    etx_help_print_roff(usage->positionals[i].help);
+    putchar('\n');
+  }
+  for (size_t i = 0; i < usage->option_count; ++i) {
+    roff_option(&usage->options[i]);
+  }
+  roff_lines(usage->more);
+  roff_lines(usage->examples);
+}
+
+// ------------------------------------------------ shells
+
+void etx_help_print_quoted(const char* text) {
+  for (const char* at = text; *at != '\0'; ++at) {
+    if (*at == '\'') {
+      fputs("'\\''", stdout);
+    } else {
+      putchar(*at);
+    }
+  }
+}
+
+// The words of a choice, "a|b", with `between` between them.
+static void print_choice(const etx_option* option, const char* between) {
+  for (const char* at = option->value_name; *at != '\0'; ++at) {
+    if (*at == '|') {
+      fputs(between, stdout);
+    } else {
+      putchar(*at);
+    }
+  }
+}
+
+// Within case ${words[1]} in ... esac: the options, and the values of those
+// that have some.
+void etx_help_bash(const etx_usage* usage) {
+  printf("    %s)\n      options='--help", usage->command);
+  for (size_t i = 0; i < usage->option_count; ++i) {
+    printf(" --%s", usage->options[i].name);
+  }
+  puts("'\n      case $before in");
+  for (size_t i = 0; i < usage->option_count; ++i) {
+    const etx_option* const option = &usage->options[i];
+    if (option->kind == ETX_OPTION_FLAG) continue;
+    printf("        --%s", option->name);
+    if (option->letter != 0) printf("|-%c", option->letter);
+    if (option->kind == ETX_OPTION_CHOICE) {
+      fputs(") values='", stdout);
+      print_choice(option, " ");
+      puts("' ;;");
+    } else {
+      puts(") values=@ ;;");
+    }
+  }
+  puts("      esac ;;");
+}
+
+// A description within [...] of _arguments.
+static void zsh_description(const char* text) {
+  for (const char* at = text; *at != '\0'; ++at) {
+    const char one[2] = {*at, '\0'};
+    if (*at == '[' || *at == ']' || *at == ':') putchar('\\');
+    etx_help_print_quoted(one);
+  }
+}
+
+void etx_help_zsh(const etx_usage* usage) {
+  printf("    %s) _arguments -s '--help[say what it does]'", usage->command);
+  for (size_t i = 0; i < usage->option_count; ++i) {
+    const etx_option* const option = &usage->options[i];
+    printf(" \\\n      '%s--%s", option->kind == ETX_OPTION_LIST ? "*" : "",
+           option->name);
+    printf(option->kind == ETX_OPTION_FLAG ? "[" : "=[");
+    zsh_description(option->help);
+    putchar(']');
+    if (option->kind == ETX_OPTION_CHOICE) {
+      printf(":value:(");
+      print_choice(option, " ");
+      putchar(')');
+    } else if (option->kind != ETX_OPTION_FLAG) {
+      putchar(':');
+      zsh_description(option->value_name);
+      printf(":_files");
+    }
+    putchar('\'');
+  }
+  puts(" \\\n      '*:file:_files' ;;");
+}
+
+void etx_help_fish(const etx_usage* usage) {
+  for (size_t i = 0; i < usage->option_count; ++i) {
+    const etx_option* const option = &usage->options[i];
+    printf("complete -c etx -n '__fish_seen_subcommand_from %s' -l %s",
+           usage->command, option->name);
+    if (option->letter != 0) printf(" -s %c", option->letter);
+    if (option->kind == ETX_OPTION_CHOICE) {
+      fputs(" -x -a '", stdout);
+      print_choice(option, " ");
+      putchar('\'');
+    } else if (option->kind != ETX_OPTION_FLAG) {
+      fputs(" -r", stdout);
+    }
+    fputs(" -d '", stdout);
+    etx_help_print_quoted(option->help);
+    puts("'");
+  }
+}

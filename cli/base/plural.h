@@ -1,0 +1,13 @@
+// "1 method", "2 methods".
+
+#ifndef ETX_CLI_BASE_PLURAL_H
+#define ETX_CLI_BASE_PLURAL_H
+
+#include <stdint.h>
+
+// What stands behind the noun of so many things.
+static inline const char* etx_plural(uint64_t count) {
+  return count == 1 ? "" : "s";
+}
+
+#endif

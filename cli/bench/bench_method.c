@@ -1,0 +1,252 @@
+// Warm-up, calls one by one, then calls that say what each instruction takes.
+
+#include "cli/bench/bench_method.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/monotonic_clock.h"
+#include "cli/bench/bench_static.h"
+#include "runtime/shapes/call_shape.h"
+
+enum {
+  LEAST_CALLS = 15,
+  MOST_CALLS = 1 << 17,
+  LEAST_PROFILED = 5,
+  CLOCK_READINGS = 1000,
+};
+
+// Shares of the time that is given.
+static const double warm_up_share = 0.15, profile_share = 0.25;
+
+static etx_status warm_up(etx_bench_run* run, double seconds,
+                          double* out_last) {
+  const double start = etx_monotonic_clock_seconds();
+  size_t calls = 0;
+  *out_last = run->first_seconds;
+  while (calls < 2 || etx_monotonic_clock_seconds() - start < seconds) {
+    double one = 0;
+    ETX_TRY(etx_bench_run_call(run, &one));
+    if (calls == 0 || one < *out_last) *out_last = one;
+    ++calls;
+  }
+  return ETX_OK;
+}
+
+static etx_status time_calls(etx_bench_run* run, double seconds, double usual,
+                             etx_pool* pool, etx_bench_times* out_times) {
+  double* times = etx_pool_take(pool, MOST_CALLS * sizeof *times);
+  if (times == NULL) return ETX_OUT_OF_MEMORY;
+  size_t group = 1;
+  ETX_TRY(etx_bench_run_find_group(run, &usual, &group));
+  const double start = etx_monotonic_clock_seconds();
+  size_t count = 0;
+  while (count < MOST_CALLS &&
+         (count < LEAST_CALLS ||
+          etx_monotonic_clock_seconds() - start < seconds)) {
+    ETX_TRY(etx_bench_run_calls(run, group, &times[count]));
+    ++count;
+  }
+  *out_times = etx_bench_times_of(times, count);
+  return ETX_OK;
+}
+
+// ---- by operator ----
+
+typedef struct profile {
+  const etx_bench_run* run;
+  etx_bench_operator* by_id;  // sums of the runs that count
+  double* seconds;            // of the present run, by operator
+  size_t* calls;
+  double started;
+  double total;      // of the present run
+  double least;      // of all runs so far
+  size_t runs;       // that count
+  bool counts_cost;  // in the first run only
+} profile;
+
+// A run counts if it was nearly as fast as the fastest: what other programs
+// took from slower ones is no operator's time.
+static const double nearly = 1.1;
+
+static bool is_in_file(const etx_bench_run* run, const void* data) {
+  const etx_module* module = &run->session->module;
+  const uint8_t* at = data;
+  if (at >= module->file.data && at < module->file.data + module->file.size) {
+    return true;
+  }
+  for (size_t i = 0; i < module->data_count; ++i) {
+    const etx_bytes file = module->data[i].file;
+    if (at >= file.data && at < file.data + file.size) return true;
+  }
+  return false;
+}
+
+static void add_tensor(const profile* p, etx_operator_cost_call* cost,
+                       size_t argument, const etx_value* value,
+                       bool is_written) {
+  if (value == NULL || value->kind != ETX_VALUE_TENSOR) return;
+  const etx_tensor* tensor = &value->as.tensor;
+  const etx_operator_cost_tensor added = {argument,
+                                          tensor->sizes,
+                                          tensor->rank,
+                                          tensor->dtype,
+                                          is_written,
+                                          is_in_file(p->run, tensor->data),
+                                          (uint64_t)(uintptr_t)tensor->data};
+  etx_operator_cost_call_add(cost, &added);
+}
+
+static etx_operator_cost cost_of(const profile* p, const etx_call* call) {
+  etx_operator_cost_call cost = {.op = call->op};
+  const uint64_t written = etx_op_written_arguments(call->op);
+  const size_t count = etx_op_argument_count(call->op);
+  for (size_t i = 0; i < count && i < call->argument_count; ++i) {
+    const etx_value* value = call->arguments[i];
+    const bool is_written = (written >> i & 1) != 0;
+    if (value->kind == ETX_VALUE_TENSORS) {
+      for (size_t item = 0; item < value->as.tensors.count; ++item) {
+        add_tensor(p, &cost, i, value->as.tensors.items[item], is_written);
+      }
+    } else if (value->kind == ETX_VALUE_INTS) {
+      if (value->as.integers.count != 4) continue;
+      etx_operator_cost_call_add_order(&cost, i,
+                                       value->as.integers.items[2]->as.integer);
+    } else {
+      add_tensor(p, &cost, i, value, is_written);
+    }
+  }
+  return etx_operator_cost_of(&cost);
+}
+
+static void before_call(void* context, size_t instruction,
+                        const etx_call* call) {
+  profile* p = context;
+  (void)instruction;
+  (void)call;
+  p->started = etx_monotonic_clock_seconds();
+}
+
+static void after_call(void* context, size_t instruction,
+                       const etx_call* call) {
+  profile* p = context;
+  const double seconds = etx_monotonic_clock_seconds() - p->started;
+  etx_bench_operator* row = &p->by_id[call->op->id];
+  (void)instruction;
+  row->op = call->op;
+  p->seconds[call->op->id] += seconds;
+  p->total += seconds;
+  ++p->calls[call->op->id];
+  if (!p->counts_cost) return;
+  const etx_operator_cost cost = cost_of(p, call);
+  etx_operator_cost_add(&row->cost, &cost);
+}
+
+static void start_run(profile* p) {
+  memset(p->seconds, 0, ETX_OP_COUNT * sizeof *p->seconds);
+  memset(p->calls, 0, ETX_OP_COUNT * sizeof *p->calls);
+  p->total = 0;
+}
+
+static void end_run(profile* p) {
+  p->counts_cost = false;
+  const bool is_better = p->runs == 0 || p->total * nearly < p->least;
+  if (p->runs != 0 && p->total > nearly * p->least) return;
+  if (p->runs == 0 || p->total < p->least) p->least = p->total;
+  p->runs = is_better ? 1 : p->runs + 1;
+  for (size_t id = 0; id < ETX_OP_COUNT; ++id) {
+    etx_bench_operator* row = &p->by_id[id];
+    row->seconds = p->seconds[id] + (is_better ? 0 : row->seconds);
+    row->calls = p->calls[id] + (is_better ? 0 : row->calls);
+  }
+}
+
+// What two readings of the clock take.
+static double clock_seconds(void) {
+  double best = 1;
+  for (int i = 0; i < CLOCK_READINGS; ++i) {
+    const double start = etx_monotonic_clock_seconds();
+    const double seconds = etx_monotonic_clock_seconds() - start;
+    if (seconds < best) best = seconds;
+  }
+  return best;
+}
+
+static int compare_operators(const void* a, const void* b) {
+  const etx_bench_operator* x = a;
+  const etx_bench_operator* y = b;
+  if (x->seconds != y->seconds) return x->seconds < y->seconds ? 1 : -1;
+  return (x->op->id > y->op->id) - (x->op->id < y->op->id);
+}
+
+// From sums over all runs to one run.
+static void collect(const profile* p, etx_bench_result* result) {
+  const double clock = clock_seconds();
+  const double runs = (double)p->runs;
+  result->operators = p->by_id;
+  for (size_t id = 0; id < ETX_OP_COUNT; ++id) {
+    etx_bench_operator row = p->by_id[id];
+    if (row.calls == 0) continue;
+    const double spent = row.seconds - clock * (double)row.calls;
+    row.seconds = (spent > 0 ? spent : 0) / runs;
+    row.calls = (size_t)((double)row.calls / runs + 0.5);
+    result->calls += row.calls;
+    result->seconds += row.seconds;
+    etx_operator_cost_add(&result->cost, &row.cost);
+    result->operators[result->operator_count++] = row;
+  }
+  qsort(result->operators, result->operator_count, sizeof *result->operators,
+        compare_operators);
+}
+
+static etx_status profile_calls(etx_bench_run* run, double seconds,
+                                etx_pool* pool, etx_bench_result* result) {
+  profile p = {.run = run, .counts_cost = true};
+  p.by_id = etx_pool_take(pool, ETX_OP_COUNT * sizeof *p.by_id);
+  p.seconds = etx_pool_take(pool, ETX_OP_COUNT * sizeof *p.seconds);
+  p.calls = etx_pool_take(pool, ETX_OP_COUNT * sizeof *p.calls);
+  if (p.by_id == NULL || p.seconds == NULL || p.calls == NULL) {
+    return ETX_OUT_OF_MEMORY;
+  }
+  const etx_run_observer observer = {before_call, after_call, &p};
+  const double start = etx_monotonic_clock_seconds();
+  etx_status status = ETX_OK;
+  size_t runs = 0;
+  etx_method_observe(run->method, &observer);
+  while (status == ETX_OK &&
+         (runs < LEAST_PROFILED ||
+          etx_monotonic_clock_seconds() - start < seconds)) {
+    double one = 0;
+    start_run(&p);
+    status = etx_bench_run_call(run, &one);
+    end_run(&p);
+    ++runs;
+  }
+  etx_method_observe(run->method, NULL);
+  if (status == ETX_OK) collect(&p, result);
+  return status;
+}
+
+etx_status etx_bench_method(etx_run_session* session, const char* name,
+                            const etx_bench_options* wishes, etx_pool* pool,
+                            etx_bench_result* out_result, etx_diag* diag) {
+  etx_bench_result result = {.name = name};
+  etx_bench_run run;
+  double usual = 0;
+  ETX_TRY(etx_method_needed(&session->module.program, etx_text_of(name),
+                            &result.memory, diag));
+  ETX_TRY(etx_bench_run_start(&run, session, name, wishes, pool, diag));
+  ETX_TRY(warm_up(&run, warm_up_share * wishes->seconds, &usual));
+  ETX_TRY(time_calls(&run,
+                     (1 - warm_up_share - profile_share) * wishes->seconds,
+                     usual, pool, &result.times));
+  ETX_TRY(profile_calls(&run, profile_share * wishes->seconds, pool, &result));
+  result.method = run.method;
+  result.instructions = etx_bench_static_instruction_count(&run.method->plan);
+  result.inputs = run.inputs;
+  result.restores = run.restores;
+  result.load_seconds = run.load_seconds;
+  result.first_seconds = run.first_seconds;
+  *out_result = result;
+  return ETX_OK;
+}

@@ -1,0 +1,37 @@
+// What `etx bench` says, as text or as JSON.
+
+#ifndef ETX_CLI_BENCH_BENCH_REPORT_H
+#define ETX_CLI_BENCH_BENCH_REPORT_H
+
+#include "cli/bench/bench_result.h"
+#include "cli/machine/process_memory.h"
+#include "cli/json/json_value.h"
+
+// A program as a whole.
+typedef struct etx_bench_program {
+  const char* path;
+  uint64_t file_bytes;
+  uint64_t state_bytes;
+  double open_seconds;  // mapping and checking the file, starting the state
+  size_t threads;
+  bool is_static;             // nothing ran: no times
+  etx_process_memory memory;  // when all methods had run
+  const etx_bench_result* methods;
+  size_t method_count;
+} etx_bench_program;
+
+void etx_bench_print(const etx_bench_program* program);
+
+// New reference.
+json_t* etx_bench_json(const etx_bench_program* program);
+
+// Writes "12.3 MB", "1.20 ms": three digits and a unit.
+enum { ETX_BENCH_TEXT = 32 };
+void etx_bench_format_bytes(double bytes, char out[ETX_BENCH_TEXT]);
+void etx_bench_format_seconds(double seconds, char out[ETX_BENCH_TEXT]);
+
+// The least time that the limits allow for a cost; 0 if they are unknown.
+double etx_bench_roofline_seconds(const etx_operator_cost* cost,
+                                  const etx_machine_limits* limits);
+
+#endif

@@ -1,0 +1,100 @@
+// Reads and plans everything without writing, so that every problem of every
+// method is seen at once.
+
+#include <stdio.h>
+
+#include "cli/commands/commands.h"
+#include "cli/plan/kernel_evaluator.h"
+#include "cli/base/exit_code.h"
+#include "cli/base/input_path.h"
+#include "cli/json/json_value.h"
+#include "cli/base/options.h"
+#include "cli/base/plural.h"
+#include "cli/plan/diagnostic_list.h"
+#include "exporter/export.h"
+
+static const char about[] =
+    "Reads the methods of DIR (or one .yaml or .pt2 file) as 'etx plan' "
+    "would,\n"
+    "reports every problem of every method with file, line and node, and "
+    "writes\n"
+    "nothing.\n";
+
+static const char examples[] =
+    "  etx check methods/\n"
+    "  etx check methods/ --target executorch\n";
+
+static etx_status swallow(void* context, etx_bytes bytes) {
+  (void)context;
+  (void)bytes;
+  return ETX_OK;
+}
+
+static etx_status check(const char* path, etx_target target, etx_pool* pool,
+                        etx_diagnostic_list* list, etx_diag* diag) {
+  etx_ir_module module;
+  etx_ir_module_init(&module, pool);
+  ETX_TRY(etx_input_path_check(path, diag));
+  const etx_status read = etx_export_read(&module, path, &list->problems, diag);
+  // Methods that were read may have problems of their own further on.
+  if (read != ETX_OK && module.method_count == 0) return read;
+  const etx_export_options options = {.target = target,
+                                      .evaluator = etx_kernel_evaluator()};
+  const etx_sink nowhere = {swallow, NULL};
+  etx_export_report report;
+  const etx_status planned =
+      etx_export_plan(&module, &options, &nowhere, &report, &list->problems,
+                      read == ETX_OK ? diag : NULL);
+  return read != ETX_OK ? read : planned;
+}
+
+static etx_exit report(const char* path, etx_status status,
+                       etx_diagnostic_list* list, const etx_diag* diag) {
+  const size_t count = list->problems.count;
+  if (status != ETX_OK && count == 0) {
+    etx_diagnostic_list_add(list, path, status, diag);
+  }
+  json_t* const collected = etx_diagnostic_list_take(list);
+  if (collected != NULL) {
+    if (!etx_json_print(collected)) return ETX_EXIT_MACHINE_FAILED;
+  } else if (count != 0) {
+    fprintf(stderr, "etx check: %zu problem%s\n", count, etx_plural(count));
+  } else if (status == ETX_OK) {
+    printf("%s: no problems\n", path);
+  }
+  // A failure that is no problem of the input was not reported yet.
+  if (status != ETX_OK && count == 0) {
+    return etx_error_report("check", path, status, diag);
+  }
+  const etx_exit code = etx_exit_from_status(status);
+  return count != 0 && code == ETX_EXIT_DONE ? ETX_EXIT_REFUSED : code;
+}
+
+int etx_cmd_check(int argc, char** argv) {
+  const char* path = NULL;
+  int target = 0;
+  bool json = false;
+  const etx_positional positionals[] = {
+      {"DIR", "directory of methods, or one file", &path, true}};
+  const etx_option options[] = {
+      {ETX_OPTION_CHOICE, "target", 't', "etx|executorch",
+       "for which runtime (default: etx)", &target},
+      {ETX_OPTION_FLAG, "json", 0, NULL, "print the problems as JSON", &json},
+  };
+  const etx_usage usage = {"check", about, positionals, 1,
+                           options, 2,     examples,    NULL};
+  const etx_options_result result = etx_options_read(&usage, argc, argv);
+  if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  etx_diag diag;
+  etx_diag_init(&diag);
+  etx_pool pool;
+  etx_pool_init(&pool);
+  etx_diagnostic_list list;
+  etx_diagnostic_list_init(&list, json);
+  const etx_status status =
+      check(path, target == 0 ? ETX_TARGET_ETX : ETX_TARGET_EXECUTORCH, &pool,
+            &list, &diag);
+  const etx_exit code = report(path, status, &list, &diag);
+  etx_pool_close(&pool);
+  return (int)code;
+}

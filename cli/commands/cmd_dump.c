@@ -1,0 +1,125 @@
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/commands/commands.h"
+#include "cli/base/exit_code.h"
+#include "cli/base/input_path.h"
+#include "cli/base/options.h"
+#include "cli/base/output_file.h"
+#include "cli/program/pte_file.h"
+#include "cli/plan/diagnostic_list.h"
+#include "cli/program/program_yaml.h"
+#include "exporter/export.h"
+
+static const char about[] =
+    "Writes methods as YAML with their weights as .safetensors: any input of\n"
+    "'etx plan' becomes a directory that gives the same program when planned.\n"
+    "Of a program file (.pte, .bpte) it prints every value and instruction, "
+    "for "
+    "reading.\n";
+
+static const char examples[] =
+    "  etx dump methods/ -o as_yaml/\n"
+    "  etx dump decode.pt2 -o as_yaml/\n"
+    "  etx dump model.pte | less\n";
+
+static bool is_program(const char* path) {
+  const size_t size = strlen(path);
+  return size >= 5 && (strcmp(path + size - 4, ".pte") == 0 ||
+                       strcmp(path + size - 5, ".bpte") == 0);
+}
+
+static etx_status print_program(etx_bytes bytes, etx_diag* diag) {
+  etx_pte pte;
+  etx_blob blob;
+  ETX_TRY(etx_pte_open(&pte, bytes, NULL, diag));
+  const etx_status found = etx_blob_open(&blob, &pte, diag);
+  if (found != ETX_OK && found != ETX_NOT_FOUND) return found;
+  etx_program_yaml_print(&pte, found == ETX_OK ? &blob : NULL, stdout);
+  return ETX_OK;
+}
+
+static etx_exit dump_program(const char* path) {
+  etx_diag diag;
+  etx_diag_init(&diag);
+  etx_pte_file file;
+  const etx_status opened = etx_pte_file_open(&file, path, &diag);
+  if (opened != ETX_OK) return etx_error_report("dump", path, opened, &diag);
+  const etx_status status = print_program(file.program, &diag);
+  etx_pte_file_close(&file);
+  return status == ETX_OK ? ETX_EXIT_DONE
+                          : etx_error_report("dump", path, status, &diag);
+}
+
+static etx_status dump_into(const char* path, const char* output,
+                            etx_pool* pool, etx_problems* problems,
+                            etx_diag* diag) {
+  etx_ir_module module;
+  etx_ir_module_init(&module, pool);
+  ETX_TRY(etx_input_path_check(path, diag));
+  ETX_TRY(etx_export_read(&module, path, problems, diag));
+  return etx_export_dump(&module, output, diag);
+}
+
+// What is dumped would stand where it was read, as other text.
+static bool holds_input(const char* directory, const char* path) {
+  char folder[ETX_OUTPUT_PATH_BYTES];
+  struct stat from, to;
+  if (stat(path, &from) != 0 || stat(directory, &to) != 0) return false;
+  if (!S_ISDIR(from.st_mode)) {
+    const char* const slash = strrchr(path, '/');
+    const etx_text name = {path, slash == NULL ? 0 : (size_t)(slash - path)};
+    etx_format_text(folder, sizeof folder, "%t/.",
+                    slash == NULL ? etx_text_of(".") : name);
+    if (stat(folder, &from) != 0) return false;
+  }
+  return from.st_dev == to.st_dev && from.st_ino == to.st_ino;
+}
+
+static etx_exit dump_methods(const char* path, const char* output) {
+  if (output == NULL) {
+    return etx_usage_error_report("dump",
+                                  "where shall the files go? give -o DIR");
+  }
+  if (holds_input(output, path)) {
+    return etx_usage_error_report(
+        "dump", "%s: '%s' holds what is read: choose another directory", path,
+        output);
+  }
+  etx_diag diag;
+  etx_diag_init(&diag);
+  etx_pool pool;
+  etx_pool_init(&pool);
+  etx_diagnostic_list list;
+  etx_diagnostic_list_init(&list, false);
+  const etx_status status =
+      dump_into(path, output, &pool, &list.problems, &diag);
+  etx_pool_close(&pool);
+  if (status == ETX_OK) return ETX_EXIT_DONE;
+  if (list.problems.count != 0) return etx_exit_from_status(status);
+  return etx_error_report("dump", path, status, &diag);
+}
+
+int etx_cmd_dump(int argc, char** argv) {
+  const char* path = NULL;
+  const char* output = NULL;
+  const etx_positional positionals[] = {
+      {"INPUT", "directory of methods, .yaml, .pt2 or .pte", &path, true}};
+  const etx_option options[] = {{ETX_OPTION_TEXT, "output", 'o', "DIR",
+                                 "where YAML and weights go; not for a .pte",
+                                 &output}};
+  const etx_usage usage = {"dump",  about, positionals, 1,
+                           options, 1,     examples,    NULL};
+  const etx_options_result result = etx_options_read(&usage, argc, argv);
+  if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  if (is_program(path) && output != NULL) {
+    return (int)etx_usage_error_report(
+        "dump",
+        "%s: a program is printed, '--output' is for "
+        "methods; send it to a file with '>'",
+        path);
+  }
+  return (int)(is_program(path) ? dump_program(path)
+                                : dump_methods(path, output));
+}

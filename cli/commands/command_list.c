@@ -1,0 +1,75 @@
+// The table, and the two commands that are about all commands: their functions
+// are rows of the table and read it.
+
+#include "cli/commands/command_list.h"
+
+#include <string.h>
+
+#include "cli/commands/commands.h"
+#include "cli/commands/manual_page.h"
+#include "cli/commands/shell_completion.h"
+#include "cli/base/exit_code.h"
+#include "cli/base/options.h"
+
+static const etx_command commands[] = {
+#define COMMAND(name, sentence) {#name, etx_cmd_##name, sentence},
+#include "cli/commands/commands.def"
+#undef COMMAND
+};
+
+etx_command_table etx_command_list(void) {
+  return (etx_command_table){commands, sizeof commands / sizeof *commands};
+}
+
+const etx_command* etx_command_find(const char* name) {
+  const etx_command_table all = etx_command_list();
+  for (size_t i = 0; i < all.count; ++i) {
+    if (strcmp(all.items[i].name, name) == 0) return &all.items[i];
+  }
+  return NULL;
+}
+
+// ---- etx man ----
+
+static const char man_about[] =
+    "Prints the manual page of etx, made of what the commands' --help says.\n"
+    "`cmake --install` puts it where `man etx` finds it.\n";
+
+static const char man_examples[] = "  etx man | man -l -\n";
+
+int etx_cmd_man(int argc, char** argv) {
+  const etx_usage usage = {"man", man_about,    NULL, 0, NULL,
+                           0,     man_examples, NULL};
+  const etx_options_result result = etx_options_read(&usage, argc, argv);
+  if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  return etx_manual_page_print(etx_command_list());
+}
+
+// ---- etx completion ----
+
+static const char completion_about[] =
+    "Prints what lets a shell complete the words of etx: its commands, their\n"
+    "options, the values of options that have a few, and files. `cmake\n"
+    "--install` puts it where the shells look.\n";
+
+static const char completion_examples[] =
+    "  source <(etx completion bash)\n"
+    "  etx completion zsh > ~/.zfunc/_etx\n"
+    "  etx completion fish > ~/.config/fish/completions/etx.fish\n";
+
+int etx_cmd_completion(int argc, char** argv) {
+  const char* shell = NULL;
+  const etx_positional positionals[] = {
+      {"SHELL", "bash, zsh or fish", &shell, true}};
+  const etx_usage usage = {
+      "completion", completion_about,    positionals, 1, NULL,
+      0,            completion_examples, NULL};
+  const etx_options_result result = etx_options_read(&usage, argc, argv);
+  if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  const int position = etx_option_choice("bash|zsh|fish", shell);
+  if (position >= 0) {
+    return etx_shell_completion_print(etx_command_list(), (etx_shell)position);
+  }
+  return (int)etx_usage_error_report("completion", "SHELL is bash, zsh or fish, not '%s'",
+                         shell);
+}

@@ -1,0 +1,14 @@
+// The functions behind the subcommands, from commands.def.
+//
+// Each gets its own words (argv[0] is the subcommand's name) and returns the
+// exit code of the process. Results go to standard output, everything else to
+// standard error.
+
+#ifndef ETX_CLI_COMMANDS_COMMANDS_H
+#define ETX_CLI_COMMANDS_COMMANDS_H
+
+#define COMMAND(name, sentence) int etx_cmd_##name(int argc, char** argv);
+#include "cli/commands/commands.def"
+#undef COMMAND
+
+#endif

@@ -1,0 +1,500 @@
+#include "cli/plan/plan_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/json/json_value.h"
+#include "cli/base/output_file.h"
+#include "cli/plan/plan_packed.h"
+#include "cli/plan/plan_quantized.h"
+#include "cli/base/plural.h"
+#include "runtime/method.h"
+#include "shared_memory/shared_memory.h"
+
+static uint64_t gap_of(const etx_export_method_report* method) {
+  return method->planned_bytes - method->lower_bound;
+}
+
+static double gap_percent(const etx_export_method_report* method) {
+  if (method->lower_bound == 0) return 0;
+  return 100.0 * (double)gap_of(method) / (double)method->lower_bound;
+}
+
+static void print_method(const etx_export_method_report* method, int width) {
+  printf("  %-*.*s %12" PRIu64 " %12" PRIu64 " %6.2f%% %9" PRIu64
+         " %6zu %6zu  %s",
+         width, (int)method->name.size, method->name.data,
+         method->scratch_bytes, method->lower_bound, gap_percent(method),
+         method->steps, method->instruction_count, method->value_count,
+         method->algorithm == NULL ? "-" : method->algorithm);
+  if (method->peak_operator.size != 0) {
+    printf("  %.*s (instruction %u)", (int)method->peak_operator.size,
+           method->peak_operator.data, (unsigned)method->peak_instruction);
+  }
+  fputc('\n', stdout);
+}
+
+// How good all plans together are.
+static void print_verdict(const etx_export_report* report) {
+  size_t least = 0;
+  for (size_t i = 0; i < report->method_count; ++i) {
+    least += gap_of(&report->methods[i]) == 0;
+  }
+  printf(
+      "  lower bound: what is live at once at the fullest moment, or more if a "
+      "search has\n  proved it. ");
+  if (least == report->method_count) {
+    printf("Each plan is proved to be the smallest.\n");
+  } else {
+    printf("%zu of %zu plans are at it: proved to be the smallest.\n", least,
+           report->method_count);
+  }
+}
+
+static void print_concurrent(const etx_export_report* report) {
+  for (size_t i = 0; i < report->concurrent_count; ++i) {
+    const etx_ir_pair* const pair = &report->concurrent[i];
+    printf("  %.*s and %.*s may run at the same time and share no byte\n",
+           (int)pair->first.size, pair->first.data, (int)pair->second.size,
+           pair->second.data);
+  }
+}
+
+static void print_saving(const char* what, uint64_t bytes) {
+  printf("    %-38s %12" PRIu64 "\n", what, bytes);
+}
+
+static void print_peak(const etx_export_method_report* method) {
+  printf("  live at instruction %u, %.*s: %" PRIu64 " bytes, and %" PRIu64
+         " of padding\n",
+         (unsigned)method->peak_instruction, (int)method->peak_operator.size,
+         method->peak_operator.data, method->live_bytes, method->padding_bytes);
+  for (size_t i = 0; i < method->peak_value_count; ++i) {
+    const etx_export_block* const value = &method->peak_values[i];
+    printf("    %12" PRIu64 " at %12" PRIu64 "  %.*s, %.*s", value->bytes,
+           value->offset, (int)value->name.size, value->name.data,
+           value->op.size == 0 ? 5 : (int)value->op.size,
+           value->op.size == 0 ? "input" : value->op.data);
+    if (i < ETX_EXPORT_SAVINGS) {
+      printf("; without it %" PRIu64 " less", value->saves);
+    }
+    fputc('\n', stdout);
+  }
+}
+
+static void print_account(const etx_export_method_report* method) {
+  printf("%.*s: %" PRIu64 " bytes, gap %" PRIu64 " (%.2f%%), %s, after %" PRIu64
+         " steps\n",
+         (int)method->name.size, method->name.data, method->scratch_bytes,
+         gap_of(method), gap_percent(method),
+         gap_of(method) == 0 ? "proved to be the smallest"
+                             : "not proved to be the smallest",
+         method->steps);
+  print_saving("every value in memory of its own", method->naive_bytes);
+  print_saving("saved by views", method->view_bytes);
+  print_saving("saved in place", method->in_place_bytes);
+  print_saving("saved by sharing over time", method->sharing_bytes);
+  print_saving("peak lowered by another order", method->order_bytes);
+  if (method->range_start != 0) {
+    print_saving("below, for methods that run beside it", method->range_start);
+  }
+  if (method->stable_bytes != 0) {
+    print_saving("kept for outputs that stay", method->stable_bytes);
+  }
+  if (method->peak_value_count != 0) print_peak(method);
+}
+
+static int name_width(const etx_export_report* report) {
+  size_t width = 6;
+  for (size_t i = 0; i < report->method_count; ++i) {
+    if (report->methods[i].name.size > width) {
+      width = report->methods[i].name.size;
+    }
+  }
+  return width > 40 ? 40 : (int)width;
+}
+
+static void print_copies(const etx_export_report* report) {
+  if (report->copy_count == 0) {
+    printf("copies that remain: none\n");
+    return;
+  }
+  printf("copies that remain, bytes per call:\n");
+  uint64_t total = 0;
+  for (size_t i = 0; i < report->copy_count; ++i) {
+    const etx_export_copy_report* const copy = &report->copies[i];
+    printf("  %.*s: %12" PRIu64 "  %.*s by %.*s: %.*s\n",
+           (int)copy->method.size, copy->method.data, copy->bytes,
+           (int)copy->target.size, copy->target.data, (int)copy->op.size,
+           copy->op.data, (int)copy->reason.size, copy->reason.data);
+    total += copy->bytes;
+  }
+  printf("  all together: %" PRIu64 "\n", total);
+}
+
+static bool is_same_kind(const etx_fusion* a, const etx_fusion* b) {
+  return (a->reason == NULL) == (b->reason == NULL) &&
+         strcmp(a->kind, b->kind) == 0;
+}
+
+static void print_fusion(const etx_fusion* fusion) {
+  printf("  %.*s: %s '%.*s'%s%s\n", (int)fusion->method.size,
+         fusion->method.data, fusion->kind, (int)fusion->node.size,
+         fusion->node.data, fusion->reason == NULL ? "" : ": ",
+         fusion->reason == NULL ? "" : fusion->reason);
+}
+
+// How many of each kind became one operator; in full, each of them. What did
+// not is told with its reason.
+static void print_fusions(const etx_export_report* report, bool in_full) {
+  bool has_one = false;
+  for (size_t i = 0; i < report->fusion_count; ++i) {
+    const etx_fusion* const fusion = &report->fusions[i];
+    size_t before = 0, count = 0;
+    if (fusion->reason != NULL) continue;
+    for (size_t k = 0; k < report->fusion_count; ++k) {
+      const bool is_same = is_same_kind(fusion, &report->fusions[k]);
+      before += is_same && k < i;
+      count += is_same;
+    }
+    if (before != 0) continue;
+    printf("%s%zu %s", has_one ? ", " : "fused: ", count, fusion->kind);
+    has_one = true;
+  }
+  printf(has_one ? "\n" : "fused: nothing\n");
+  for (size_t i = 0; in_full && i < report->fusion_count; ++i) {
+    if (report->fusions[i].reason == NULL) print_fusion(&report->fusions[i]);
+  }
+  bool has_missed = false;
+  for (size_t i = 0; i < report->fusion_count; ++i) {
+    if (report->fusions[i].reason == NULL) continue;
+    if (!has_missed) printf("not fused:\n");
+    has_missed = true;
+    print_fusion(&report->fusions[i]);
+  }
+}
+
+void etx_plan_report_print(const char* path, const etx_export_report* report,
+                           bool in_full) {
+  const int width = name_width(report);
+  printf("arena 1, scratch: %" PRIu64 " bytes, the maximum over the methods\n",
+         report->scratch_bytes);
+  printf("  %-*s %12s %12s %7s %9s %6s %6s  %s\n", width, "method", "bytes",
+         "lower bound", "gap", "steps", "instr", "values",
+         "algorithm, operator at the peak");
+  for (size_t i = 0; i < report->method_count; ++i) {
+    print_method(&report->methods[i], width);
+  }
+  print_verdict(report);
+  print_concurrent(report);
+  for (size_t i = 0; in_full && i < report->method_count; ++i) {
+    print_account(&report->methods[i]);
+  }
+  printf("arena 2, state: %" PRIu64 " bytes, %" PRIu64
+         " of them padding, %zu state%s, one layout for all\n",
+         report->state_bytes, report->state_bytes - report->state_bound,
+         report->state_count, etx_plural(report->state_count));
+  printf("constants: %" PRIu64 " bytes in %zu\n", report->constant_bytes,
+         report->constant_count);
+  etx_plan_quantized_print(report, in_full);
+  etx_plan_packed_print(report, in_full);
+  print_fusions(report, in_full);
+  print_copies(report);
+  printf("%s: %" PRIu64 " bytes\n", path, report->file_bytes);
+}
+
+static void set_bytes(json_t* object, const char* key, uint64_t bytes) {
+  json_object_set_new(object, key, etx_json_unsigned(bytes));
+}
+
+static json_t* json_of_saved(const etx_export_method_report* method) {
+  json_t* const object = json_object();
+  set_bytes(object, "views", method->view_bytes);
+  set_bytes(object, "in_place", method->in_place_bytes);
+  set_bytes(object, "sharing", method->sharing_bytes);
+  set_bytes(object, "order", method->order_bytes);
+  return object;
+}
+
+static json_t* json_of_peak(const etx_export_method_report* method) {
+  json_t* const object = json_object();
+  json_t* const values = json_array();
+  for (size_t i = 0; i < method->peak_value_count; ++i) {
+    const etx_export_block* const value = &method->peak_values[i];
+    json_t* const row = json_object();
+    json_object_set_new(row, "name", etx_json_text(value->name));
+    json_object_set_new(
+        row, "operator",
+        value->op.size == 0 ? json_null() : etx_json_text(value->op));
+    set_bytes(row, "bytes", value->bytes);
+    set_bytes(row, "offset", value->offset);
+    if (i < ETX_EXPORT_SAVINGS) set_bytes(row, "saves", value->saves);
+    json_array_append_new(values, row);
+  }
+  set_bytes(object, "live_bytes", method->live_bytes);
+  set_bytes(object, "padding_bytes", method->padding_bytes);
+  json_object_set_new(object, "values", values);
+  return object;
+}
+
+static json_t* json_of_gaps(const etx_export_block* block) {
+  json_t* const gaps = json_array();
+  for (size_t i = 0; i < block->gap_count; ++i) {
+    json_t* const gap = json_array();
+    json_array_append_new(gap, etx_json_unsigned(block->gaps[i].start));
+    json_array_append_new(gap, etx_json_unsigned(block->gaps[i].end));
+    json_array_append_new(gaps, gap);
+  }
+  return gaps;
+}
+
+// What the planner was asked to place, and where it did.
+static json_t* json_of_blocks(const etx_export_method_report* method) {
+  json_t* const blocks = json_array();
+  for (size_t i = 0; i < method->block_count; ++i) {
+    const etx_export_block* const block = &method->blocks[i];
+    json_t* const row = json_object();
+    json_object_set_new(row, "name", etx_json_text(block->name));
+    set_bytes(row, "bytes", block->bytes);
+    set_bytes(row, "offset", block->offset);
+    json_object_set_new(row, "start", etx_json_unsigned(block->start));
+    json_object_set_new(row, "end", etx_json_unsigned(block->end));
+    json_object_set_new(row, "gaps", json_of_gaps(block));
+    json_object_set_new(row, "stable", json_boolean(block->is_stable));
+    json_array_append_new(blocks, row);
+  }
+  return blocks;
+}
+
+// Where the bytes of arena 1 went.
+static void set_account(json_t* object,
+                        const etx_export_method_report* method) {
+  set_bytes(object, "range_start", method->range_start);
+  set_bytes(object, "planned_bytes", method->planned_bytes);
+  set_bytes(object, "stable_bytes", method->stable_bytes);
+  set_bytes(object, "gap_bytes", gap_of(method));
+  json_object_set_new(object, "gap_percent", json_real(gap_percent(method)));
+  json_object_set_new(object, "proved", json_boolean(gap_of(method) == 0));
+  set_bytes(object, "steps", method->steps);
+  set_bytes(object, "naive_bytes", method->naive_bytes);
+  json_object_set_new(object, "saved", json_of_saved(method));
+  set_bytes(object, "order_steps", method->order_steps);
+  json_object_set_new(object, "peak", json_of_peak(method));
+}
+
+static json_t* json_of_method(const etx_export_method_report* method) {
+  json_t* const object = json_object();
+  json_object_set_new(object, "name", etx_json_text(method->name));
+  json_object_set_new(object, "scratch_bytes",
+                      etx_json_unsigned(method->scratch_bytes));
+  json_object_set_new(object, "lower_bound",
+                      etx_json_unsigned(method->lower_bound));
+  set_account(object, method);
+  json_object_set_new(object, "blocks", json_of_blocks(method));
+  json_object_set_new(object, "planned_values",
+                      etx_json_unsigned(method->value_count));
+  json_object_set_new(object, "instructions",
+                      etx_json_unsigned(method->instruction_count));
+  json_object_set_new(object, "peak_instruction",
+                      etx_json_unsigned(method->peak_instruction));
+  json_object_set_new(object, "peak_operator",
+                      etx_json_text(method->peak_operator));
+  json_object_set_new(object, "copied_bytes",
+                      etx_json_unsigned(method->copied_bytes));
+  json_object_set_new(
+      object, "algorithm",
+      method->algorithm == NULL ? json_null() : json_string(method->algorithm));
+  return object;
+}
+
+static json_t* json_of_copy(const etx_export_copy_report* copy) {
+  json_t* const object = json_object();
+  json_object_set_new(object, "method", etx_json_text(copy->method));
+  json_object_set_new(object, "target", etx_json_text(copy->target));
+  json_object_set_new(object, "operator", etx_json_text(copy->op));
+  json_object_set_new(object, "bytes", etx_json_unsigned(copy->bytes));
+  json_object_set_new(object, "reason", etx_json_text(copy->reason));
+  return object;
+}
+
+static json_t* json_of_fusions(const etx_export_report* report) {
+  json_t* const all = json_array();
+  for (size_t i = 0; i < report->fusion_count; ++i) {
+    const etx_fusion* const fusion = &report->fusions[i];
+    json_t* const object = json_object();
+    json_object_set_new(object, "method", etx_json_text(fusion->method));
+    json_object_set_new(object, "value", etx_json_text(fusion->node));
+    json_object_set_new(object, "kind", json_string(fusion->kind));
+    json_object_set_new(
+        object, "missed",
+        fusion->reason == NULL ? json_null() : json_string(fusion->reason));
+    json_array_append_new(all, object);
+  }
+  return all;
+}
+
+json_t* etx_plan_report_json(const char* path,
+                             const etx_export_report* report) {
+  json_t* const methods = json_array();
+  json_t* const copies = json_array();
+  for (size_t i = 0; i < report->method_count; ++i) {
+    json_array_append_new(methods, json_of_method(&report->methods[i]));
+  }
+  for (size_t i = 0; i < report->copy_count; ++i) {
+    json_array_append_new(copies, json_of_copy(&report->copies[i]));
+  }
+  json_t* const concurrent = json_array();
+  for (size_t i = 0; i < report->concurrent_count; ++i) {
+    const etx_ir_pair* const pair = &report->concurrent[i];
+    json_t* const names = json_array();
+    json_array_append_new(names, etx_json_text(pair->first));
+    json_array_append_new(names, etx_json_text(pair->second));
+    json_array_append_new(concurrent, names);
+  }
+  json_t* const root = json_object();
+  json_object_set_new(root, "file", etx_json_text(etx_text_of(path)));
+  json_object_set_new(root, "file_bytes",
+                      etx_json_unsigned(report->file_bytes));
+  json_object_set_new(root, "scratch_bytes",
+                      etx_json_unsigned(report->scratch_bytes));
+  json_object_set_new(root, "state_bytes",
+                      etx_json_unsigned(report->state_bytes));
+  set_bytes(root, "scratch_sum_bytes", report->method_bytes);
+  set_bytes(root, "state_bound", report->state_bound);
+  json_object_set_new(root, "states", etx_json_unsigned(report->state_count));
+  json_object_set_new(root, "constant_bytes",
+                      etx_json_unsigned(report->constant_bytes));
+  json_object_set_new(root, "constants",
+                      etx_json_unsigned(report->constant_count));
+  json_object_set_new(root, "methods", methods);
+  json_object_set_new(root, "copies", copies);
+  json_object_set_new(root, "fusions", json_of_fusions(report));
+  json_object_set_new(root, "quantized", etx_plan_quantized_json(report));
+  json_object_set_new(root, "quantize_rules", etx_plan_rules_json(report));
+  json_object_set_new(root, "packed", etx_plan_packed_json(report));
+  json_object_set_new(root, "concurrent", concurrent);
+  return root;
+}
+
+// What a byte of a name is in a macro's.
+static int macro_byte(char byte) {
+  const bool is_lower = byte >= 'a' && byte <= 'z';
+  const bool is_plain =
+      (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
+  return is_lower ? byte - 'a' + 'A' : is_plain ? byte : '_';
+}
+
+// Prints `text` as a piece of a macro name.
+static void print_macro(FILE* out, const char* text, size_t size) {
+  for (size_t i = 0; i < size; ++i) fputc(macro_byte(text[i]), out);
+}
+
+static bool is_same_macro(etx_text a, etx_text b) {
+  if (a.size != b.size) return false;
+  for (size_t i = 0; i < a.size; ++i) {
+    if (macro_byte(a.data[i]) != macro_byte(b.data[i])) return false;
+  }
+  return true;
+}
+
+// Of two macros of one name the preprocessor would take the last.
+static etx_status check_macro(const etx_program* program, size_t index,
+                              etx_text name, etx_diag* diag) {
+  for (size_t i = 0; i < index; ++i) {
+    etx_method_info info;
+    ETX_TRY(etx_program_method_at(program, i, &info));
+    if (info.is_constant || !is_same_macro(info.name, name)) continue;
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "methods '%t' and '%t' would have the same names in a "
+                         "header",
+                         info.name, name);
+  }
+  return ETX_OK;
+}
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+static void print_define(FILE* out, const char* stem, etx_text method,
+                         const char* what, size_t bytes) {
+  fputs("#define ", out);
+  print_macro(out, stem, strlen(stem));
+  fputc('_', out);
+  if (method.size != 0) {
+    print_macro(out, method.data, method.size);
+    fputc('_', out);
+  }
+  fprintf(out, "%s_BYTES %zu\n", what, bytes);
+}
+
+static void print_needed(FILE* out, const char* stem, etx_text method,
+                         const etx_memory_needed* needed) {
+  print_define(out, stem, method, "STRUCTURE", needed->structure_bytes);
+  print_define(out, stem, method, "SCRATCH", needed->scratch_bytes);
+  print_define(out, stem, method, "TEMPORARY", needed->temporary_bytes);
+}
+
+static etx_status print_methods(const etx_program* program, FILE* out,
+                                const char* stem, etx_diag* diag) {
+  const etx_text whole = {NULL, 0};
+  size_t scratch = 0;
+  size_t temporary = 0;
+  size_t session = 0;
+  const size_t count = etx_program_method_count(program);
+  for (size_t i = 0; i < count; ++i) {
+    etx_method_info info;
+    etx_memory_needed needed;
+    ETX_TRY(etx_program_method_at(program, i, &info));
+    if (info.is_constant) continue;
+    ETX_TRY(check_macro(program, i, info.name, diag));
+    ETX_TRY(etx_method_needed(program, info.name, &needed, diag));
+    print_needed(out, stem, info.name, &needed);
+    scratch = larger(scratch, needed.scratch_bytes);
+    temporary = larger(temporary, needed.temporary_bytes);
+  }
+  ETX_TRY(etx_shared_memory_needed(program, &session));
+  fputs("// one block each for all methods that never run together\n", out);
+  print_define(out, stem, whole, "SCRATCH", scratch);
+  print_define(out, stem, whole, "TEMPORARY", temporary);
+  fputs("// one session of state, aligned to ETX_SHARED_MEMORY_ALIGNMENT\n",
+        out);
+  print_define(out, stem, whole, "SESSION", session);
+  return ETX_OK;
+}
+
+// "out/stateful_model_memory.h" -> "stateful_model_memory".
+static void stem_of(const char* path, char* out, size_t capacity) {
+  const char* const slash = strrchr(path, '/');
+  const char* const name = slash == NULL ? path : slash + 1;
+  const size_t size = strcspn(name, ".");
+  const etx_text stem = {name, size};
+  etx_format_text(out, capacity, "%t", stem);
+}
+
+static etx_status print_header(const etx_program* program, FILE* out,
+                               const char* path, etx_diag* diag) {
+  char stem[128];
+  stem_of(path, stem, sizeof stem);
+  fputs(
+      "// Bytes that a program needs, written by etx plan. Blocks are aligned"
+      " to\n// ETX_MEMORY_ALIGNMENT.\n#ifndef ",
+      out);
+  print_macro(out, stem, strlen(stem));
+  fputs("_H\n#define ", out);
+  print_macro(out, stem, strlen(stem));
+  fputs("_H\n\n", out);
+  ETX_TRY(print_methods(program, out, stem, diag));
+  fputs("\n#endif\n", out);
+  return ETX_OK;
+}
+
+etx_status etx_plan_report_header(const etx_program* program, const char* path,
+                                  etx_diag* diag) {
+  etx_output_file output;
+  ETX_TRY(etx_output_file_open(&output, path, diag));
+  etx_status status = print_header(program, output.file, path, diag);
+  if (status == ETX_OK) status = etx_output_file_finish(&output);
+  if (status == ETX_OK) status = etx_output_file_keep(&output);
+  etx_output_file_discard(&output);
+  return status;
+}

@@ -1,0 +1,44 @@
+#include "cli/program/pte_file.h"
+
+#include "format/ptd/ptd_file.h"
+
+// What is too short to tell is refused by the reader of programs.
+static bool is_foreign(etx_bytes bytes) {
+  static const char mark[] = "ET12";
+  enum { AT = 4, SIZE = sizeof mark - 1 };
+  return bytes.size >= AT + SIZE && memcmp(bytes.data + AT, mark, SIZE) != 0;
+}
+
+static etx_status find_program(etx_pte_file* file, etx_diag* diag) {
+  const etx_bytes bytes = file->file.bytes;
+  if (etx_ptd_looks_like(bytes)) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "this is a data file (.ptd), not a program; give it "
+                         "to 'etx run' as --data beside its program");
+  }
+  file->program = bytes;
+  file->is_bundle = etx_bundle_looks_like(bytes);
+  if (!file->is_bundle && is_foreign(bytes)) {
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "this is no program: 'ET12' is expected at byte 4; "
+                         "methods become one by 'etx plan'");
+  }
+  if (!file->is_bundle) return ETX_OK;
+  ETX_TRY(etx_bundle_open(&file->bundle, bytes, diag));
+  file->program = etx_bundle_program(&file->bundle);
+  return ETX_OK;
+}
+
+etx_status etx_pte_file_open(etx_pte_file* file, const char* path,
+                             etx_diag* diag) {
+  memset(file, 0, sizeof *file);
+  ETX_TRY(etx_mapped_file_open(&file->file, path, diag));
+  const etx_status status = find_program(file, diag);
+  if (status != ETX_OK) etx_pte_file_close(file);
+  return status;
+}
+
+void etx_pte_file_close(etx_pte_file* file) {
+  etx_mapped_file_close(&file->file);
+  memset(file, 0, sizeof *file);
+}

@@ -1,0 +1,31 @@
+// The states of a program file: from etx's blob, or in a stock file from the
+// names that its planned tensors carry.
+
+#ifndef ETX_CLI_PROGRAM_STATE_LIST_H
+#define ETX_CLI_PROGRAM_STATE_LIST_H
+
+#include "exporter/host/host_memory.h"
+#include "runtime/program.h"
+
+typedef struct etx_state_row {
+  etx_text name;
+  etx_dtype dtype;
+  const int32_t* sizes;
+  size_t rank;
+  uint32_t arena;
+  uint64_t offset;
+  const char* initial;  // "zeros", "uniform", "constant", or "unknown"
+  uint32_t constant;    // its number, 0 if there is none
+} etx_state_row;
+
+typedef struct etx_state_list {
+  etx_state_row* rows;
+  size_t count;
+} etx_state_list;
+
+ETX_MUST_USE etx_status etx_state_list_read(const etx_program* program,
+                                            etx_pool* pool,
+                                            etx_state_list* out_list,
+                                            etx_diag* diag);
+
+#endif

@@ -1,0 +1,152 @@
+#include "cli/run/run_session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/tensors/host_tensor.h"
+#include "cli/base/input_path.h"
+#include "cli/base/plural.h"
+
+// A name that leads nowhere is the user's mistake, not the machine's.
+static etx_status check_paths(const char* const* data_paths, size_t data_count,
+                              etx_diag* diag) {
+  for (size_t i = 0; i < data_count; ++i) {
+    etx_diag why;
+    etx_diag_init(&why);
+    const etx_status status = etx_input_file_check(data_paths[i], &why);
+    if (status == ETX_OK) continue;
+    return etx_diag_fail(diag, status, "data file '%s' %s", data_paths[i],
+                         why.text);
+  }
+  return ETX_OK;
+}
+
+static etx_status open_module(etx_run_session* session,
+                              const etx_module_options* options,
+                              etx_diag* diag) {
+  ETX_TRY(etx_module_open_bytes(&session->module, session->file.program,
+                                options, diag));
+  const etx_status status =
+      etx_module_shared_open(&session->shared, &session->module, diag);
+  if (status != ETX_OK) etx_module_close(&session->module);
+  return status;
+}
+
+static etx_status open_program(etx_run_session* session,
+                               const etx_run_session_options* options,
+                               etx_diag* diag) {
+  const etx_module_options module = {.data_paths = options->data_paths,
+                                     .data_path_count = options->data_count,
+                                     .parallel = &session->pool.parallel};
+  const etx_status status = open_module(session, &module, diag);
+  if (status != ETX_OK) etx_pte_file_close(&session->file);
+  return status;
+}
+
+static etx_status open_pool(etx_run_session* session, size_t threads,
+                            etx_diag* diag) {
+  enum { ALIGNMENT = 16 };
+  const size_t needed = etx_thread_pool_needed(threads);
+  const size_t size = (needed / ALIGNMENT + 1) * ALIGNMENT;
+  session->pool_memory = aligned_alloc(ALIGNMENT, size);
+  if (session->pool_memory == NULL) {
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "no memory for threads");
+  }
+  const etx_bytes_mut memory = {session->pool_memory, size};
+  const etx_status status =
+      etx_thread_pool_init(&session->pool, threads, memory, diag);
+  if (status != ETX_OK) free(session->pool_memory);
+  return status;
+}
+
+static void close_pool(etx_run_session* session) {
+  etx_thread_pool_close(&session->pool);
+  free(session->pool_memory);
+}
+
+etx_status etx_run_session_open(etx_run_session* session, const char* path,
+                                const etx_run_session_options* options,
+                                etx_diag* diag) {
+  const size_t threads = options->threads == 0 ? 1 : options->threads;
+  memset(session, 0, sizeof *session);
+  ETX_TRY(check_paths(options->data_paths, options->data_count, diag));
+  ETX_TRY(etx_pte_file_open(&session->file, path, diag));
+  etx_status status = open_pool(session, threads, diag);
+  if (status != ETX_OK) {
+    etx_pte_file_close(&session->file);
+    return status;
+  }
+  status = open_program(session, options, diag);
+  if (status != ETX_OK) close_pool(session);
+  return status;
+}
+
+void etx_run_session_close(etx_run_session* session) {
+  etx_module_shared_close(&session->shared);
+  etx_module_close(&session->module);
+  etx_pte_file_close(&session->file);
+  close_pool(session);
+}
+
+// Operators that a method lacks, said one by one as they are found.
+static void say_missing(void* context, etx_text name, etx_text overload,
+                        size_t instruction) {
+  size_t* const count = context;
+  ++*count;
+  fprintf(stderr, "operator '%.*s%s%.*s' of instruction %zu is missing\n",
+          (int)name.size, name.data, overload.size == 0 ? "" : ".",
+          (int)overload.size, overload.data, instruction);
+}
+
+static etx_status load(etx_run_session* session, const char* name,
+                       const etx_planned_memory* allocator, etx_diag* diag) {
+  size_t count = 0;
+  const etx_missing_sink missing = {say_missing, &count};
+  const etx_status status = etx_module_load_method_telling(
+      &session->module, name, allocator, &missing, diag);
+  if (count == 0) return status;
+  etx_diag_init(diag);
+  return etx_diag_fail(diag, status,
+                       "method '%s' needs %z operator%s that this build does "
+                       "not have",
+                       name, count, etx_plural(count));
+}
+
+// Constant methods are not called; what etx adds is no one's first guess.
+static bool is_offered(const etx_method_info* info) {
+  static const char ours[] = "et_";
+  return !info->is_constant &&
+         (info->name.size < sizeof ours - 1 ||
+          memcmp(info->name.data, ours, sizeof ours - 1) != 0);
+}
+
+static void name_methods(const etx_program* program, etx_diag* diag) {
+  const size_t count = etx_program_method_count(program);
+  const char* before = "; its methods are ";
+  for (size_t i = 0; i < count; ++i) {
+    etx_method_info info;
+    if (etx_program_method_at(program, i, &info) != ETX_OK ||
+        !is_offered(&info)) {
+      continue;
+    }
+    etx_diag_append(diag, "%s'%t'", before, info.name);
+    before = ", ";
+  }
+}
+
+etx_status etx_run_session_method(etx_run_session* session, const char* name,
+                                  etx_method** out_method, etx_diag* diag) {
+  etx_method* method = etx_module_method(&session->module, name);
+  if (method == NULL) {
+    etx_planned_memory allocator;
+    const etx_status found =
+        etx_module_shared_allocator(&session->shared, name, &allocator, diag);
+    if (found == ETX_NOT_FOUND) name_methods(&session->module.program, diag);
+    ETX_TRY(found);
+    ETX_TRY(load(session, name, &allocator, diag));
+    method = etx_module_method(&session->module, name);
+  }
+  *out_method = method;
+  return ETX_OK;
+}

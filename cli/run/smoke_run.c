@@ -1,0 +1,127 @@
+#include "cli/run/smoke_run.h"
+
+#include "cli/tensors/host_tensor.h"
+#include "cli/program/port.h"
+#include "format/tensor/layout.h"
+
+typedef struct runner {
+  etx_run_session* session;
+  const etx_smoke_sink* sink;
+  etx_text name;
+  etx_method* method;
+  bool largest;
+  etx_pool pool;
+  etx_diag diag;
+} runner;
+
+// The bound of a dimension (or with -1 of the integer) of an input.
+static int64_t bound(const runner* run, const etx_port* port, int32_t dim,
+                     int64_t otherwise) {
+  etx_blob_input_dim row;
+  etx_blob_symbol symbol;
+  if (!etx_port_dim(&run->session->module.program, run->name, port, dim, &row,
+                    &symbol)) {
+    return otherwise;
+  }
+  const int64_t value = run->largest ? symbol.maximum : symbol.minimum;
+  return row.factor * value + row.offset;
+}
+
+static etx_status set_zeros(runner* run, const etx_port* port) {
+  const etx_pte_tensor* const stated = &port->info.value.as.tensor;
+  etx_host_tensor zeros = {.dtype = stated->dtype, .rank = stated->rank};
+  for (size_t i = 0; i < stated->rank; ++i) {
+    zeros.sizes[i] = (int32_t)bound(run, port, (int32_t)i, stated->sizes[i]);
+  }
+  ETX_TRY(etx_host_tensor_allocate(&zeros, &run->pool, &run->diag));
+  // Zeros are the same in every order.
+  int32_t strides[ETX_MAX_RANK];
+  if (!etx_layout_strides(zeros.sizes, stated->dim_order, zeros.rank,
+                          strides)) {
+    return etx_diag_fail(&run->diag, ETX_OUT_OF_RANGE,
+                         "strides of an input do not fit in 32 bits");
+  }
+  etx_tensor view = etx_host_tensor_view(&zeros);
+  view.strides = strides;
+  return etx_method_set_input(run->method, port->index, &view, &run->diag);
+}
+
+static etx_status set_scalar(runner* run, const etx_port* port) {
+  etx_value value = etx_port_fixed_value(port);
+  if (value.kind == ETX_VALUE_INT) {
+    value.as.integer = bound(run, port, -1, value.as.integer);
+  }
+  return etx_method_set_value(run->method, port->index, &value, &run->diag);
+}
+
+static etx_status set_inputs(runner* run) {
+  for (size_t i = 0; i < run->method->input_count; ++i) {
+    etx_port port;
+    ETX_TRY(etx_port_input(&run->session->module.program, run->name, i, &port,
+                           &run->diag));
+    ETX_TRY(port.info.kind == ETX_PTE_TENSOR ? set_zeros(run, &port)
+                                             : set_scalar(run, &port));
+  }
+  return ETX_OK;
+}
+
+static bool depends_on_data(etx_status status) {
+  return status == ETX_BAD_ARGUMENT || status == ETX_OUT_OF_RANGE;
+}
+
+static etx_status call_once(runner* run, bool largest) {
+  const etx_text all = {NULL, 0};
+  etx_smoke_outcome outcome = ETX_SMOKE_PASSED;
+  run->largest = largest;
+  etx_diag_init(&run->diag);
+  etx_status status =
+      etx_shared_memory_reset(&run->session->shared.memory, all, &run->diag);
+  if (status == ETX_OK) status = set_inputs(run);
+  if (status == ETX_OK) {
+    status = etx_method_run(run->method, &run->diag);
+    if (depends_on_data(status)) {
+      outcome = ETX_SMOKE_REFUSED_DATA;
+      status = ETX_OK;
+    }
+  }
+  if (status != ETX_OK) outcome = ETX_SMOKE_FAILED;
+  run->sink->called(run->sink->context, run->name,
+                    largest ? "largest sizes" : "smallest sizes", outcome,
+                    run->diag.text);
+  return status;
+}
+
+static etx_status smoke_method(runner* run) {
+  const etx_text name = etx_pool_copy_text(&run->pool, run->name);
+  const etx_status loaded =
+      name.data == NULL
+          ? etx_diag_fail(&run->diag, ETX_OUT_OF_MEMORY, "no memory for a name")
+          : etx_run_session_method(run->session, name.data, &run->method,
+                                   &run->diag);
+  if (loaded != ETX_OK) {
+    run->sink->called(run->sink->context, run->name, "load", ETX_SMOKE_FAILED,
+                      run->diag.text);
+    return loaded;
+  }
+  const etx_status smallest = call_once(run, false);
+  const etx_status largest = call_once(run, true);
+  return smallest != ETX_OK ? smallest : largest;
+}
+
+etx_status etx_smoke_run(etx_run_session* session, const etx_smoke_sink* sink) {
+  const etx_program* const program = &session->module.program;
+  const size_t count = etx_program_method_count(program);
+  etx_status first = ETX_OK;
+  for (size_t i = 0; i < count; ++i) {
+    etx_method_info info;
+    ETX_TRY(etx_program_method_at(program, i, &info));
+    if (info.is_constant) continue;
+    runner run = {.session = session, .sink = sink, .name = info.name};
+    etx_pool_init(&run.pool);
+    etx_diag_init(&run.diag);
+    const etx_status status = smoke_method(&run);
+    etx_pool_close(&run.pool);
+    if (first == ETX_OK) first = status;
+  }
+  return first;
+}

@@ -1,0 +1,30 @@
+// Loads every method of a program and calls it with zeros, at the smallest
+// and at the largest sizes of its inputs.
+//
+// A refusal that depends on the data (an index, a divisor) counts as passed:
+// zeros need not be valid input. State is reset before every call.
+
+#ifndef ETX_CLI_RUN_SMOKE_RUN_H
+#define ETX_CLI_RUN_SMOKE_RUN_H
+
+#include "cli/run/run_session.h"
+
+typedef enum etx_smoke_outcome {
+  ETX_SMOKE_PASSED,
+  ETX_SMOKE_REFUSED_DATA,  // counts as passed
+  ETX_SMOKE_FAILED,
+} etx_smoke_outcome;
+
+// Called after each call; `sizes` is "smallest sizes" or "largest sizes", or
+// "load" if the method could not be loaded. `message` is empty if it passed.
+typedef struct etx_smoke_sink {
+  void (*called)(void* context, etx_text method, const char* sizes,
+                 etx_smoke_outcome outcome, const char* message);
+  void* context;
+} etx_smoke_sink;
+
+// Returns the status of the first failure, or ETX_OK.
+ETX_MUST_USE etx_status etx_smoke_run(etx_run_session* session,
+                                      const etx_smoke_sink* sink);
+
+#endif

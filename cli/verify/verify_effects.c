@@ -1,0 +1,340 @@
+// What instructions read and write, from the operators' rows.
+//
+// An argument that a row marks as written is written; what else holds a tensor
+// is read. Some operators only look at a tensor's sizes, and those that change
+// an argument in place read it too unless they replace all of it.
+
+#include "cli/verify/verify_internal.h"
+
+// ---- steps ----
+
+static etx_status find_op(const etx_verify_method* m, int32_t index,
+                          const etx_op** out_op) {
+  const etx_pte_operator op = etx_pte_operator_at(&m->plan, (size_t)index);
+  *out_op = etx_op_find(op.name, op.overload);
+  if (*out_op != NULL || m->takes_unknown) return ETX_OK;
+  return etx_diag_fail(m->diag, ETX_MISSING_OPERATOR,
+                       "operator '%t%s%t' is not known, so nothing can be "
+                       "proved about it (method '%t')",
+                       op.name, op.overload.size > 0 ? "." : "", op.overload,
+                       m->name);
+}
+
+static size_t count_steps(const etx_verify_method* m) {
+  const size_t chains = etx_pte_chain_count(&m->plan);
+  size_t count = 0;
+  for (size_t c = 0; c < chains; ++c) {
+    count += etx_pte_instruction_count(&m->plan, c);
+  }
+  return count;
+}
+
+// Operators are looked up once, by their position in the plan.
+static etx_status find_ops(const etx_verify_method* m, const etx_op*** out) {
+  const size_t count = etx_pte_operator_count(&m->plan);
+  *out = etx_verify_arena_take(m->memory, count, sizeof **out);
+  return *out == NULL ? ETX_OUT_OF_MEMORY : ETX_OK;
+}
+
+static etx_status fill_step(const etx_verify_method* m, const etx_op** ops,
+                            size_t chain, size_t index, size_t first,
+                            etx_verify_step* step) {
+  const size_t count = etx_pte_instruction_count(&m->plan, chain);
+  step->instruction = etx_pte_instruction_at(&m->plan, chain, index);
+  step->chain = (uint32_t)chain;
+  step->index = (uint32_t)index;
+  if (step->instruction.kind == ETX_PTE_JUMP_FALSE_CALL) {
+    const size_t target = (size_t)step->instruction.target;
+    step->target = (uint32_t)(first + (target < count ? target : count));
+  }
+  if (step->instruction.kind != ETX_PTE_KERNEL_CALL) return ETX_OK;
+  const etx_op** const op = &ops[step->instruction.index];
+  if (*op == NULL) ETX_TRY(find_op(m, step->instruction.index, op));
+  step->op = *op;
+  return ETX_OK;
+}
+
+etx_status etx_verify_find_steps(etx_verify_method* m) {
+  const size_t chains = etx_pte_chain_count(&m->plan);
+  const etx_op** ops = NULL;
+  size_t next = 0;
+  m->step_count = count_steps(m);
+  m->steps = etx_verify_arena_take(m->memory, m->step_count, sizeof *m->steps);
+  if (m->steps == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(find_ops(m, &ops));
+  for (size_t c = 0; c < chains; ++c) {
+    const size_t first = next;
+    const size_t count = etx_pte_instruction_count(&m->plan, c);
+    for (size_t i = 0; i < count; ++i) {
+      ETX_TRY(fill_step(m, ops, c, i, first, &m->steps[next++]));
+    }
+  }
+  return ETX_OK;
+}
+
+etx_status etx_verify_at(const etx_verify_method* m, size_t step,
+                         etx_status status) {
+  const etx_verify_step* const at = &m->steps[step];
+  etx_diag_append(m->diag, " (instruction '%u'", (uint64_t)at->index);
+  if (at->chain > 0) {
+    etx_diag_append(m->diag, " of chain '%u'", (uint64_t)at->chain);
+  }
+  if (at->op != NULL) {
+    etx_diag_append(m->diag, ", '%s%s%s'", at->op->name,
+                    at->op->overload[0] == '\0' ? "" : ".", at->op->overload);
+  }
+  etx_diag_append(m->diag, ")");
+  return status;
+}
+
+// ---- effects ----
+
+// An operator looks only at the sizes and the type of its first argument.
+static bool looks_at_sizes(etx_op_id id) {
+  switch (id) {
+    case ETX_OP_sym_size_int:
+    case ETX_OP_sym_numel:
+    case ETX_OP_et_view_default:
+    case ETX_OP_part_view_default:
+    case ETX_OP_full_like_out:
+    case ETX_OP_fill_scalar_out:
+    case ETX_OP_fill_tensor_out:
+    case ETX_OP_copy_out:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// An operator that changes an argument replaces all of it; a copy by index
+// fills a list bit by bit, so its first write finds nothing.
+static bool replaces_all(etx_op_id id) {
+  return id == ETX_OP_copy_in_place || id == ETX_OP_et_copy_index_tensor;
+}
+
+etx_status etx_verify_effects_init(etx_verify_effects* effects,
+                                   const etx_verify_method* m) {
+  size_t most = 1;
+  for (size_t s = 0; s < m->step_count; ++s) {
+    const etx_pte_instruction* const at = &m->steps[s].instruction;
+    size_t count = at->argument_count;
+    if (at->kind != ETX_PTE_KERNEL_CALL && at->kind != ETX_PTE_DELEGATE_CALL) {
+      continue;
+    }
+    for (size_t i = 0; i < at->argument_count; ++i) {
+      const etx_pte_value value =
+          etx_pte_value_at(&m->plan, (size_t)at->arguments[i]);
+      if (value.kind == ETX_PTE_TENSOR_LIST ||
+          value.kind == ETX_PTE_OPTIONAL_TENSOR_LIST) {
+        count += value.as.tensors.count;
+      }
+    }
+    if (count > most) most = count;
+  }
+  effects->capacity = most;
+  effects->reads =
+      etx_verify_arena_take(m->memory, most, sizeof *effects->reads);
+  effects->writes =
+      etx_verify_arena_take(m->memory, most, sizeof *effects->writes);
+  return effects->reads == NULL || effects->writes == NULL ? ETX_OUT_OF_MEMORY
+                                                           : ETX_OK;
+}
+
+// A call being read, argument by argument.
+typedef struct reading {
+  const etx_verify_method* m;
+  size_t step;
+  etx_verify_effects* effects;
+  bool seen_tensor;  // the first tensor argument is behind
+} reading;
+
+static void add_tensor(reading* r, uint32_t value, bool is_first,
+                       const etx_argument* argument) {
+  etx_verify_effects* const e = r->effects;
+  const bool is_changed = etx_argument_is_changed(argument);
+  const etx_op_id op = r->m->steps[r->step].op->id;
+  const etx_verify_access access = {value, is_first, is_changed,
+                                    is_changed && !replaces_all(op)};
+  if (argument->written) {
+    e->writes[e->write_count++] = access;
+  } else {
+    e->reads[e->read_count++] = access;
+  }
+}
+
+static etx_status refuse_argument(const reading* r, size_t argument,
+                                  const char* why) {
+  return etx_verify_at(
+      r->m, r->step,
+      etx_diag_fail(r->m->diag, ETX_BAD_FILE, "argument '%z' of method '%t' %s",
+                    argument, r->m->name, why));
+}
+
+static etx_status add_argument(reading* r, const etx_argument* argument,
+                               size_t index) {
+  const etx_verify_step* const step = &r->m->steps[r->step];
+  const uint32_t v = (uint32_t)step->instruction.arguments[index];
+  const etx_pte_value value = etx_pte_value_at(&r->m->plan, v);
+  switch (argument->type) {
+    case ETX_ARGUMENT_TENSOR: {
+      const bool is_first = !r->seen_tensor;
+      r->seen_tensor = true;
+      if (value.kind == ETX_PTE_NULL && argument->optional) return ETX_OK;
+      if (value.kind != ETX_PTE_TENSOR) {
+        return refuse_argument(r, index, "is not a tensor");
+      }
+      if (!argument->written && is_first && looks_at_sizes(step->op->id)) {
+        return ETX_OK;
+      }
+      add_tensor(r, v, is_first, argument);
+      return ETX_OK;
+    }
+    case ETX_ARGUMENT_TENSORS:
+    case ETX_ARGUMENT_OPTIONAL_TENSORS:
+      r->seen_tensor = true;
+      if (value.kind != ETX_PTE_TENSOR_LIST &&
+          value.kind != ETX_PTE_OPTIONAL_TENSOR_LIST) {
+        return refuse_argument(r, index, "is not a list of tensors");
+      }
+      for (size_t i = 0; i < value.as.tensors.count; ++i) {
+        const int32_t item = value.as.tensors.items[i];
+        if (item < 0 || r->m->values[item].home == ETX_VERIFY_STORAGE_NONE) {
+          continue;
+        }
+        add_tensor(r, (uint32_t)item, false, argument);
+      }
+      return ETX_OK;
+    default:
+      return ETX_OK;
+  }
+}
+
+// What an instruction does to the header of its output.
+static void read_header(const etx_verify_step* step,
+                        etx_verify_effects* effects) {
+  const int32_t* const arguments = step->instruction.arguments;
+  const size_t count = step->instruction.argument_count;
+  if (etx_op_only_sizes(step->op)) {
+    effects->sized = (uint32_t)arguments[count - 1];
+    effects->write_count = 0;
+  } else if (etx_op_makes_view(step->op)) {
+    effects->rebound = (uint32_t)arguments[count - 1];
+    effects->rebound_from = (uint32_t)arguments[0];
+    effects->write_count = 0;
+  } else if (step->op->result == ETX_RESULT_SELF &&
+             arguments[count - 1] != arguments[0]) {
+    effects->rebound = (uint32_t)arguments[count - 1];
+    effects->rebound_from = (uint32_t)arguments[0];
+  }
+}
+
+static etx_status read_call(const etx_verify_method* m, size_t index,
+                            etx_verify_effects* effects) {
+  const etx_verify_step* const step = &m->steps[index];
+  reading r = {m, index, effects, false};
+  const size_t expected = etx_op_call_count(step->op);
+  if (step->instruction.argument_count != expected) {
+    return etx_verify_at(
+        m, index,
+        etx_diag_fail(m->diag, ETX_BAD_FILE,
+                      "a call of method '%t' has %z arguments, expected %z",
+                      m->name, step->instruction.argument_count, expected));
+  }
+  etx_argument_cursor cursor = etx_argument_first(step->op->arguments);
+  etx_argument argument;
+  for (size_t i = 0; etx_argument_next(&cursor, &argument); ++i) {
+    ETX_TRY(add_argument(&r, &argument, i));
+  }
+  read_header(step, effects);
+  return ETX_OK;
+}
+
+static void guess_tensor(const etx_verify_method* m, int32_t value,
+                         etx_verify_effects* effects) {
+  if (value < 0 || m->values[value].home == ETX_VERIFY_STORAGE_NONE) return;
+  const etx_verify_access access = {.value = (uint32_t)value};
+  effects->reads[effects->read_count++] = access;
+  if (m->values[value].home == ETX_VERIFY_STORAGE_CONSTANT) return;
+  effects->writes[effects->write_count++] = access;
+}
+
+static void guess_call(const etx_verify_method* m, size_t index,
+                       etx_verify_effects* effects) {
+  const etx_pte_instruction* const at = &m->steps[index].instruction;
+  effects->is_guessed = true;
+  for (size_t i = 0; i < at->argument_count; ++i) {
+    const etx_pte_value value =
+        etx_pte_value_at(&m->plan, (size_t)at->arguments[i]);
+    guess_tensor(m, at->arguments[i], effects);
+    if (value.kind != ETX_PTE_TENSOR_LIST &&
+        value.kind != ETX_PTE_OPTIONAL_TENSOR_LIST) {
+      continue;
+    }
+    for (size_t k = 0; k < value.as.tensors.count; ++k) {
+      guess_tensor(m, value.as.tensors.items[k], effects);
+    }
+  }
+}
+
+static etx_status read_move(const etx_verify_method* m, size_t index,
+                            etx_verify_effects* effects) {
+  const etx_pte_instruction* const move = &m->steps[index].instruction;
+  const etx_verify_storage_kind from = m->values[move->index].home;
+  const etx_verify_storage_kind to = m->values[move->target].home;
+  if (from == ETX_VERIFY_STORAGE_NONE && to == ETX_VERIFY_STORAGE_NONE) {
+    const etx_pte_kind kind = etx_pte_value_kind(&m->plan, (size_t)move->index);
+    if (kind != ETX_PTE_TENSOR_LIST && kind != ETX_PTE_OPTIONAL_TENSOR_LIST) {
+      return ETX_OK;
+    }
+  } else if (from != ETX_VERIFY_STORAGE_NONE && to != ETX_VERIFY_STORAGE_NONE) {
+    effects->rebound = (uint32_t)move->target;
+    effects->rebound_from = (uint32_t)move->index;
+    return ETX_OK;
+  }
+  if (m->takes_unknown) return ETX_OK;
+  return etx_verify_at(
+      m, index,
+      etx_diag_fail(m->diag, ETX_UNSUPPORTED,
+                    "a move from value '%i' to value '%i' of method '%t' "
+                    "changes the kind of the value or moves a list, about "
+                    "which nothing can be proved",
+                    (int64_t)move->index, (int64_t)move->target, m->name));
+}
+
+etx_status etx_verify_effects_of(const etx_verify_method* m, size_t index,
+                                 etx_verify_effects* effects) {
+  const etx_pte_instruction* const at = &m->steps[index].instruction;
+  effects->read_count = 0;
+  effects->write_count = 0;
+  effects->rebound = effects->rebound_from = ETX_VERIFY_NONE;
+  effects->sized = ETX_VERIFY_NONE;
+  effects->released = ETX_VERIFY_NONE;
+  effects->is_guessed = false;
+  switch (at->kind) {
+    case ETX_PTE_KERNEL_CALL:
+      if (m->steps[index].op != NULL) return read_call(m, index, effects);
+      guess_call(m, index, effects);
+      return ETX_OK;
+    case ETX_PTE_MOVE_CALL:
+      return read_move(m, index, effects);
+    case ETX_PTE_JUMP_FALSE_CALL:
+      if (m->values[at->index].home != ETX_VERIFY_STORAGE_NONE) {
+        effects->reads[effects->read_count++] =
+            (etx_verify_access){.value = (uint32_t)at->index};
+      }
+      return ETX_OK;
+    case ETX_PTE_FREE_CALL:
+      effects->released = (uint32_t)at->index;
+      return ETX_OK;
+    case ETX_PTE_DELEGATE_CALL:
+      if (!m->takes_unknown) break;
+      guess_call(m, index, effects);
+      return ETX_OK;
+  }
+  return etx_verify_at(
+      m, index,
+      etx_diag_fail(m->diag, ETX_UNSUPPORTED,
+                    "method '%t' calls a delegate, about which nothing can be "
+                    "proved",
+                    m->name));
+}

@@ -1,0 +1,217 @@
+// Slots that take over the header of another value: the result of et_view,
+// the target of a move, the return slot of an operator that changes its
+// argument. From then on they name the other's bytes, and the file does not
+// say how long: a slot keeps its header until it gets the next one, even in
+// the next run. So a value may lie wherever any header that it can get lies.
+
+#include "cli/verify/verify_internal.h"
+
+enum {
+  MAX_PLACES = 16,  // of one value; a branch gives two, and more are rare
+  MAX_ROUNDS = 64,  // headers that are handed on against the order of steps
+};
+
+typedef struct header_list {
+  etx_verify_range places[MAX_PLACES];
+  uint32_t count;
+} header_list;
+
+typedef struct rebinding {
+  etx_verify_method* m;
+  uint32_t* lists;  // by value: 1 + position in `headers`, 0: not rebound
+  header_list* headers;
+  size_t count;
+  bool changed;
+} rebinding;
+
+static etx_status mark(rebinding* r, etx_verify_effects* effects) {
+  etx_verify_method* const m = r->m;
+  for (size_t s = 0; s < m->step_count; ++s) {
+    ETX_TRY(etx_verify_effects_of(m, s, effects));
+    for (size_t i = 0; i < effects->write_count; ++i) {
+      etx_verify_value* const written = &m->values[effects->writes[i].value];
+      written->is_written = true;
+      if (effects->writes[i].is_changed) written->is_changed = true;
+    }
+    if (effects->rebound == ETX_VERIFY_NONE) continue;
+    etx_verify_value* const value = &m->values[effects->rebound];
+    const uint32_t from = effects->rebound_from + 1;
+    if (!value->is_rebound) {
+      value->is_rebound = true;
+      value->named_by = from;
+      r->lists[effects->rebound] = (uint32_t)++r->count;
+    } else if (value->named_by != from) {
+      value->named_by = 0;
+    }
+  }
+  return ETX_OK;
+}
+
+// True if this number may change: an input, or what some instruction writes.
+static bool is_computed(const rebinding* r, uint32_t value) {
+  for (size_t i = 0; i < etx_pte_input_count(&r->m->plan); ++i) {
+    if ((uint32_t)etx_pte_input_at(&r->m->plan, i) == value) return true;
+  }
+  for (size_t s = 0; s < r->m->step_count; ++s) {
+    const etx_verify_step* const step = &r->m->steps[s];
+    if (step->op == NULL || step->op->result != ETX_RESULT_SCALAR) continue;
+    const size_t last = step->instruction.argument_count - 1;
+    if ((uint32_t)step->instruction.arguments[last] == value) return true;
+  }
+  return false;
+}
+
+static etx_status add_place(rebinding* r, uint32_t value,
+                            etx_verify_range place) {
+  header_list* const list = &r->headers[r->lists[value] - 1];
+  if (place.start == place.end) return ETX_OK;
+  for (uint32_t i = 0; i < list->count; ++i) {
+    if (list->places[i].start == place.start &&
+        list->places[i].end == place.end) {
+      return ETX_OK;
+    }
+  }
+  if (list->count == MAX_PLACES) {
+    return etx_diag_fail(r->m->diag, ETX_UNSUPPORTED,
+                         "value '%u' of method '%t' takes over the headers of "
+                         "more than %u others, about which nothing can be "
+                         "proved",
+                         (uint64_t)value, r->m->name, (uint64_t)MAX_PLACES);
+  }
+  list->places[list->count++] = place;
+  r->changed = true;
+  return ETX_OK;
+}
+
+// What a view of a part takes of a place: as many bytes as it has at its
+// bounds, from its start on. A start that is computed may be anywhere.
+static etx_verify_range part_of(const rebinding* r, size_t step, uint32_t to,
+                                etx_verify_range place) {
+  const etx_verify_step* const s = &r->m->steps[step];
+  if (s->op == NULL || s->op->id != ETX_OP_part_view_default) return place;
+  const uint32_t start = (uint32_t)s->instruction.arguments[1];
+  const etx_pte_value number = etx_pte_value_at(&r->m->plan, start);
+  if (number.kind != ETX_PTE_INT || is_computed(r, start)) return place;
+  const etx_pte_tensor tensor = etx_pte_value_at(&r->m->plan, to).as.tensor;
+  const uint64_t element = etx_dtype_bytes(tensor.dtype);
+  const uint64_t bytes = etx_pte_tensor_bytes(&tensor);
+  const uint64_t elements = (place.end - place.start) / element;
+  if (number.as.integer < 0 || (uint64_t)number.as.integer > elements) {
+    return place;
+  }
+  place.start += (uint64_t)number.as.integer * element;
+  if (bytes < place.end - place.start) place.end = place.start + bytes;
+  return place;
+}
+
+// `to` may now lie wherever `from` may.
+static etx_status hand_on(rebinding* r, size_t step, uint32_t to,
+                          uint32_t from) {
+  etx_verify_value* const target = &r->m->values[to];
+  const etx_verify_value* const source = &r->m->values[from];
+  const bool is_constant =
+      source->may_be_constant || source->home == ETX_VERIFY_STORAGE_CONSTANT;
+  if (is_constant && !target->may_be_constant) {
+    target->may_be_constant = true;
+    r->changed = true;
+  }
+  if (r->lists[from] == 0) {
+    return is_constant ? ETX_OK
+                       : add_place(r, to, part_of(r, step, to, source->range));
+  }
+  const header_list* const list = &r->headers[r->lists[from] - 1];
+  for (uint32_t i = 0; i < list->count; ++i) {
+    ETX_TRY(add_place(r, to, part_of(r, step, to, list->places[i])));
+  }
+  return ETX_OK;
+}
+
+// A slot that is also written, or given by the caller, has its own bytes too.
+static etx_status add_own(rebinding* r) {
+  etx_verify_method* const m = r->m;
+  const size_t inputs = etx_pte_input_count(&m->plan);
+  for (uint32_t v = 0; v < m->value_count; ++v) {
+    if (r->lists[v] == 0 || !m->values[v].is_written) continue;
+    ETX_TRY(add_place(r, v, m->values[v].range));
+  }
+  for (size_t i = 0; i < inputs; ++i) {
+    const uint32_t v = (uint32_t)etx_pte_input_at(&m->plan, i);
+    if (r->lists[v] == 0) continue;
+    ETX_TRY(add_place(r, v, m->values[v].range));
+  }
+  return ETX_OK;
+}
+
+static etx_status close_over(rebinding* r, etx_verify_effects* effects) {
+  r->changed = true;
+  for (size_t round = 0; r->changed; ++round) {
+    if (round == MAX_ROUNDS) {
+      return etx_diag_fail(r->m->diag, ETX_UNSUPPORTED,
+                           "method '%t' hands headers on against the order of "
+                           "its instructions too often to be proved",
+                           r->m->name);
+    }
+    r->changed = false;
+    for (size_t s = 0; s < r->m->step_count; ++s) {
+      ETX_TRY(etx_verify_effects_of(r->m, s, effects));
+      if (effects->rebound == ETX_VERIFY_NONE) continue;
+      ETX_TRY(hand_on(r, s, effects->rebound, effects->rebound_from));
+    }
+  }
+  return ETX_OK;
+}
+
+// In a file of etx a planned view lies where what it views lies.
+static etx_status check_planned(const rebinding* r, uint32_t value) {
+  const etx_verify_value* const v = &r->m->values[value];
+  const header_list* const list = &r->headers[r->lists[value] - 1];
+  if (r->m->blob == NULL || v->home != ETX_VERIFY_STORAGE_PLANNED)
+    return ETX_OK;
+  for (uint32_t i = 0; i < list->count; ++i) {
+    if (list->places[i].start == v->range.start) continue;
+    return etx_verify_refuse(r->m,
+                             "value '%u' takes over the header of a value that "
+                             "lies somewhere else",
+                             (uint64_t)value);
+  }
+  return ETX_OK;
+}
+
+static etx_status store(rebinding* r) {
+  etx_verify_method* const m = r->m;
+  size_t total = m->value_count;
+  for (size_t i = 0; i < r->count; ++i) total += r->headers[i].count;
+  etx_verify_range* const places =
+      etx_verify_arena_take(m->memory, total, sizeof *places);
+  if (places == NULL) return ETX_OUT_OF_MEMORY;
+  size_t next = m->value_count;
+  for (uint32_t v = 0; v < m->value_count; ++v) {
+    places[v] = m->values[v].range;
+    if (r->lists[v] == 0) continue;
+    const header_list* const list = &r->headers[r->lists[v] - 1];
+    ETX_TRY(check_planned(r, v));
+    m->values[v].first_place = (uint32_t)next;
+    m->values[v].place_count = list->count;
+    for (uint32_t i = 0; i < list->count; ++i) {
+      places[next++] = list->places[i];
+    }
+  }
+  m->places = places;
+  m->place_count = total;
+  return ETX_OK;
+}
+
+etx_status etx_verify_find_rebinding(etx_verify_method* m) {
+  etx_verify_effects effects;
+  rebinding r = {m, NULL, NULL, 0, false};
+  ETX_TRY(etx_verify_effects_init(&effects, m));
+  r.lists = etx_verify_arena_take(m->memory, m->value_count, sizeof *r.lists);
+  if (r.lists == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(mark(&r, &effects));
+  if (r.count == 0) return ETX_OK;
+  r.headers = etx_verify_arena_take(m->memory, r.count, sizeof *r.headers);
+  if (r.headers == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(add_own(&r));
+  ETX_TRY(close_over(&r, &effects));
+  return store(&r);
+}

@@ -1,0 +1,237 @@
+// Sizes against the operators' rules. Where all tensors of a call have fixed
+// sizes and all its numbers are fixed, the rule says exactly what the outputs
+// have to be; a size that was changed in the file shows here even where the
+// bytes would not collide. Sizes that vary are the runtime's to check.
+
+#include <string.h>
+
+#include "cli/verify/verify_internal.h"
+#include "format/shapes/op_shapes.h"
+
+typedef struct sizing {
+  const etx_verify_method* m;
+  const etx_verify_step* step;
+  const bool* varies;  // by value: a number that some instruction writes
+  size_t output;       // outputs sized so far
+} sizing;
+
+static etx_pte_value value_at(const sizing* s, size_t argument) {
+  return etx_pte_value_at(&s->m->plan,
+                          (size_t)s->step->instruction.arguments[argument]);
+}
+
+// ---- which calls can be judged ----
+
+static bool is_fixed_tensor(const sizing* s, int32_t value) {
+  if (value < 0) return true;
+  const etx_pte_value v = etx_pte_value_at(&s->m->plan, (size_t)value);
+  return v.kind != ETX_PTE_TENSOR || v.as.tensor.dynamism == ETX_PTE_STATIC;
+}
+
+static bool is_fixed(const sizing* s, size_t argument) {
+  const int32_t index = s->step->instruction.arguments[argument];
+  const etx_pte_value value = value_at(s, argument);
+  switch (value.kind) {
+    case ETX_PTE_TENSOR:
+      return value.as.tensor.dynamism == ETX_PTE_STATIC;
+    case ETX_PTE_INT_LIST:
+      for (size_t i = 0; i < value.as.integers.count; ++i) {
+        if (s->varies[value.as.integers.items[i]]) return false;
+      }
+      return true;
+    case ETX_PTE_TENSOR_LIST:
+    case ETX_PTE_OPTIONAL_TENSOR_LIST:
+      for (size_t i = 0; i < value.as.tensors.count; ++i) {
+        if (!is_fixed_tensor(s, value.as.tensors.items[i])) return false;
+      }
+      return true;
+    default:
+      return !s->varies[index];
+  }
+}
+
+static bool can_judge(const sizing* s) {
+  const etx_op* const op = s->step->op;
+  if (op == NULL || op->result == ETX_RESULT_SCALAR ||
+      op->result == ETX_RESULT_NONE || op->result == ETX_RESULT_SELF) {
+    return false;
+  }
+  for (size_t i = 0; i < s->step->instruction.argument_count; ++i) {
+    if (!is_fixed(s, i)) return false;
+  }
+  return true;
+}
+
+// ---- a call as a shape rule sees it ----
+
+static etx_shape_kind kind_of(void* context, size_t argument) {
+  switch (value_at(context, argument).kind) {
+    case ETX_PTE_NULL:
+      return ETX_SHAPE_NONE;
+    case ETX_PTE_INT:
+      return ETX_SHAPE_INT;
+    case ETX_PTE_BOOL:
+      return ETX_SHAPE_BOOL;
+    case ETX_PTE_DOUBLE:
+      return ETX_SHAPE_DOUBLE;
+    case ETX_PTE_STRING:
+      return ETX_SHAPE_STRING;
+    case ETX_PTE_TENSOR:
+      return ETX_SHAPE_TENSOR;
+    default:
+      return ETX_SHAPE_LIST;
+  }
+}
+
+static size_t list_count(void* context, size_t argument) {
+  const etx_pte_value value = value_at(context, argument);
+  switch (value.kind) {
+    case ETX_PTE_INT_LIST:
+      return value.as.integers.count;
+    case ETX_PTE_DOUBLE_LIST:
+      return value.as.reals.count;
+    case ETX_PTE_BOOL_LIST:
+      return value.as.booleans.count;
+    case ETX_PTE_TENSOR_LIST:
+    case ETX_PTE_OPTIONAL_TENSOR_LIST:
+      return value.as.tensors.count;
+    default:
+      return 0;
+  }
+}
+
+static bool tensor_shape(void* context, size_t argument, size_t item,
+                         etx_shape* out_shape) {
+  const sizing* const s = context;
+  etx_pte_value value = value_at(s, argument);
+  if (value.kind == ETX_PTE_TENSOR_LIST ||
+      value.kind == ETX_PTE_OPTIONAL_TENSOR_LIST) {
+    const int32_t index = value.as.tensors.items[item];
+    if (index < 0) return false;
+    value = etx_pte_value_at(&s->m->plan, (size_t)index);
+  }
+  if (value.kind != ETX_PTE_TENSOR) return false;
+  const etx_pte_tensor* const tensor = &value.as.tensor;
+  out_shape->dtype = tensor->dtype;
+  out_shape->rank = tensor->rank;
+  for (size_t i = 0; i < tensor->rank; ++i) {
+    out_shape->dims[i] = tensor->sizes[i];
+  }
+  return true;
+}
+
+// A number of a file may look like a handle, which is far outside all bounds.
+static etx_dim number(int64_t integer) {
+  return etx_dim_is_number(integer) ? integer : ETX_DIM_HANDLE + 1;
+}
+
+static etx_dim integer_at(void* context, size_t argument, size_t item) {
+  const sizing* const s = context;
+  const etx_pte_value value = value_at(s, argument);
+  switch (value.kind) {
+    case ETX_PTE_INT_LIST:
+      return number(
+          etx_pte_value_at(&s->m->plan, (size_t)value.as.integers.items[item])
+              .as.integer);
+    case ETX_PTE_BOOL_LIST:
+      return value.as.booleans.items[item] != 0;
+    case ETX_PTE_BOOL:
+      return value.as.boolean;
+    case ETX_PTE_INT:
+      return number(value.as.integer);
+    default:
+      return 0;
+  }
+}
+
+static double real_at(void* context, size_t argument, size_t item) {
+  const etx_pte_value value = value_at(context, argument);
+  switch (value.kind) {
+    case ETX_PTE_DOUBLE:
+      return value.as.real;
+    case ETX_PTE_INT:
+      return (double)value.as.integer;
+    case ETX_PTE_BOOL:
+      return value.as.boolean ? 1 : 0;
+    case ETX_PTE_DOUBLE_LIST:
+      return value.as.reals.items[item];
+    default:
+      return 0;
+  }
+}
+
+// The value of output number `index`; ETX_VERIFY_NONE if there is none.
+static uint32_t output_at(const sizing* s, size_t index) {
+  etx_argument_cursor cursor = etx_argument_first(s->step->op->arguments);
+  etx_argument argument;
+  for (size_t i = 0; etx_argument_next(&cursor, &argument); ++i) {
+    if (!argument.written) continue;
+    const etx_pte_value value = value_at(s, i);
+    const bool is_list = value.kind == ETX_PTE_TENSOR_LIST;
+    const size_t count = is_list ? value.as.tensors.count : 1;
+    if (index < count) {
+      return (uint32_t)(is_list ? value.as.tensors.items[index]
+                                : s->step->instruction.arguments[i]);
+    }
+    index -= count;
+  }
+  return ETX_VERIFY_NONE;
+}
+
+static etx_status check_output(void* context, size_t index,
+                               const etx_shape* shape) {
+  sizing* const s = context;
+  const uint32_t v = output_at(s, index);
+  s->output = index + 1;
+  if (v == ETX_VERIFY_NONE) {
+    return etx_verify_refuse(s->m, "there is no output '%z'", index);
+  }
+  const etx_pte_tensor tensor = etx_pte_value_at(&s->m->plan, v).as.tensor;
+  bool is_equal = tensor.rank == shape->rank;
+  for (size_t i = 0; is_equal && i < shape->rank; ++i) {
+    if (tensor.sizes[i] == shape->dims[i]) continue;
+    return etx_verify_refuse(s->m,
+                             "size '%z' of value '%u' is %i, the operator "
+                             "makes it %i",
+                             i, (uint64_t)v, (int64_t)tensor.sizes[i],
+                             shape->dims[i]);
+  }
+  if (is_equal) return ETX_OK;
+  return etx_verify_refuse(
+      s->m, "value '%u' has rank %u, the operator makes it %u", (uint64_t)v,
+      (uint64_t)tensor.rank, (uint64_t)shape->rank);
+}
+
+static etx_status judge(sizing* s) {
+  etx_diag why;
+  etx_shape_call call;
+  memset(&call, 0, sizeof call);
+  etx_diag_init(&why);
+  call.op = s->step->op;
+  call.diag = &why;
+  call.context = s;
+  call.kind = kind_of;
+  call.list_count = list_count;
+  call.tensor = tensor_shape;
+  call.integer = integer_at;
+  call.real = real_at;
+  call.output = check_output;
+  s->output = 0;
+  const etx_status status = etx_shape_infer(&call);
+  if (status == ETX_OK || status == ETX_BAD_PLAN) return status;
+  // Another exporter may mean more by an operator than the rule knows.
+  if (s->m->blob == NULL) return ETX_OK;
+  return etx_verify_refuse(s->m, "%s", why.text);
+}
+
+etx_status etx_verify_shapes(const etx_verify_method* m) {
+  bool* varies = NULL;
+  ETX_TRY(etx_verify_find_varying(m, &varies));
+  for (size_t i = 0; i < m->step_count; ++i) {
+    sizing s = {m, &m->steps[i], varies, 0};
+    if (!can_judge(&s)) continue;
+    const etx_status status = judge(&s);
+    if (status != ETX_OK) return etx_verify_at(m, i, status);
+  }
+  return ETX_OK;
+}

@@ -1,0 +1,336 @@
+#include "cli/verify/verify_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/verify/verify_program_state.h"
+#include "cli/verify/verify_internal.h"
+#include "format/base/arena.h"
+#include "format/pte/reserved_names.h"
+
+// ---- one method ----
+
+static etx_status append(etx_verify_arena* memory,
+                         etx_verify_persistent_tensor** items, size_t* count,
+                         size_t* capacity,
+                         const etx_verify_persistent_tensor* item) {
+  if (*count == *capacity) {
+    const size_t more = *capacity == 0 ? 16 : 2 * *capacity;
+    etx_verify_persistent_tensor* const grown =
+        etx_verify_arena_take(memory, more, sizeof *grown);
+    if (grown == NULL) return ETX_OUT_OF_MEMORY;
+    if (*count > 0) memcpy(grown, *items, *count * sizeof *grown);
+    *items = grown;
+    *capacity = more;
+  }
+  (*items)[(*count)++] = *item;
+  return ETX_OK;
+}
+
+// A file of etx has two arenas, and in that of the states nothing but states
+// and views of them.
+static etx_status check_planned(const etx_verify_method* m, uint32_t v,
+                                const etx_pte_tensor* tensor) {
+  const etx_verify_value* const value = &m->values[v];
+  if (tensor->memory_id != ETX_MEMORY_SCRATCH &&
+      tensor->memory_id != ETX_MEMORY_STATE) {
+    return etx_verify_refuse(m,
+                             "value '%u' lies in arena '%u', expected %u "
+                             "or %u",
+                             (uint64_t)v, (uint64_t)tensor->memory_id,
+                             (uint64_t)ETX_MEMORY_SCRATCH,
+                             (uint64_t)ETX_MEMORY_STATE);
+  }
+  const bool is_named = tensor->name.size > 0;
+  const bool is_in_state = tensor->memory_id == ETX_MEMORY_STATE;
+  if (is_named && !is_in_state) {
+    return etx_verify_refuse(m, "state '%t' lies in arena '%u', expected %u",
+                             tensor->name, (uint64_t)tensor->memory_id,
+                             (uint64_t)ETX_MEMORY_STATE);
+  }
+  const bool is_own = value->parent == ETX_VERIFY_NONE && !value->is_rebound;
+  if (is_in_state && !is_named && is_own) {
+    return etx_verify_refuse(m,
+                             "value '%u' lies among the states, but is none "
+                             "and no view of one",
+                             (uint64_t)v);
+  }
+  // Else whoever reads the state would not know that its bytes have changed.
+  if (is_in_state && value->is_written && !m->values[value->top].is_state) {
+    return etx_verify_refuse(m,
+                             "value '%u' is written among the states, as part "
+                             "of value '%u', which is none",
+                             (uint64_t)v, (uint64_t)value->top);
+  }
+  if (is_own && tensor->memory_offset % ETX_ARENA_ALIGNMENT != 0) {
+    return etx_verify_refuse(m,
+                             "value '%u' lies at offset %u, which is not a "
+                             "multiple of %u",
+                             (uint64_t)v, tensor->memory_offset,
+                             (uint64_t)ETX_ARENA_ALIGNMENT);
+  }
+  return ETX_OK;
+}
+
+static etx_verify_persistent_tensor kept_of(const etx_verify_method* m,
+                                            uint32_t v,
+                                            const etx_pte_tensor* tensor) {
+  const uint64_t bytes = etx_pte_tensor_bytes(tensor);
+  return (etx_verify_persistent_tensor){
+      m->name,
+      tensor->name,
+      v,
+      {tensor->memory_offset, tensor->memory_offset + bytes}};
+}
+
+static etx_status note_states(const etx_verify_method* m,
+                              etx_verify_program_state* program) {
+  for (uint32_t v = 0; v < m->value_count; ++v) {
+    if (m->values[v].home != ETX_VERIFY_STORAGE_PLANNED) continue;
+    const etx_pte_tensor tensor = etx_pte_value_at(&m->plan, v).as.tensor;
+    if (m->blob != NULL) ETX_TRY(check_planned(m, v, &tensor));
+    if (!m->values[v].is_state || tensor.memory_id != ETX_MEMORY_STATE) {
+      continue;
+    }
+    const etx_verify_persistent_tensor kept = kept_of(m, v, &tensor);
+    ETX_TRY(append(program->memory, &program->states, &program->state_count,
+                   &program->state_capacity, &kept));
+  }
+  return ETX_OK;
+}
+
+static etx_status check_inputs(const etx_verify_method* m) {
+  const size_t inputs = etx_pte_input_count(&m->plan);
+  for (size_t i = 0; i < inputs; ++i) {
+    const uint32_t v = (uint32_t)etx_pte_input_at(&m->plan, i);
+    if (m->values[v].home != ETX_VERIFY_STORAGE_PLANNED) continue;
+    const etx_pte_tensor tensor = etx_pte_value_at(&m->plan, v).as.tensor;
+    if (tensor.memory_id != ETX_MEMORY_STATE) continue;
+    return etx_verify_refuse(m, "input '%z' lies among the states", i);
+  }
+  return ETX_OK;
+}
+
+static etx_status note_outputs(const etx_verify_method* m,
+                               etx_verify_program_state* program) {
+  if (m->blob_method == SIZE_MAX) return ETX_OK;
+  const size_t outputs = etx_pte_output_count(&m->plan);
+  for (size_t i = 0; i < outputs; ++i) {
+    const uint32_t v = (uint32_t)etx_pte_output_at(&m->plan, i);
+    const etx_blob_output output =
+        etx_blob_output_at(m->blob, m->blob_method, i);
+    const etx_verify_value* const value = &m->values[v];
+    if (value->home == ETX_VERIFY_STORAGE_NONE) continue;
+    const etx_pte_tensor tensor = etx_pte_value_at(&m->plan, v).as.tensor;
+    const bool is_scratch = value->home == ETX_VERIFY_STORAGE_PLANNED &&
+                            tensor.memory_id == ETX_MEMORY_SCRATCH;
+    if (output.lifetime == ETX_LIFETIME_STATE && is_scratch) {
+      return etx_verify_refuse(m,
+                               "output '%t' lies in scratch, expected state "
+                               "or a constant",
+                               output.name);
+    }
+    if (output.lifetime != ETX_LIFETIME_STABLE || !is_scratch) continue;
+    const etx_verify_persistent_tensor kept = kept_of(m, v, &tensor);
+    ETX_TRY(append(program->memory, &program->outputs, &program->output_count,
+                   &program->output_capacity, &kept));
+  }
+  return ETX_OK;
+}
+
+etx_status etx_verify_method_state(const etx_verify_method* m,
+                                   etx_verify_program_state* program) {
+  ETX_TRY(note_states(m, program));
+  if (m->blob == NULL) return ETX_OK;
+  ETX_TRY(check_inputs(m));
+  return note_outputs(m, program);
+}
+
+// ---- between methods ----
+
+static int compare_by_place(const void* left, const void* right) {
+  const etx_verify_persistent_tensor* const a = left;
+  const etx_verify_persistent_tensor* const b = right;
+  if (a->range.start != b->range.start) {
+    return a->range.start < b->range.start ? -1 : 1;
+  }
+  if (a->range.end != b->range.end) return a->range.end > b->range.end ? -1 : 1;
+  const int order = etx_text_compare(a->method, b->method);
+  if (order != 0) return order;
+  return a->value < b->value ? -1 : a->value > b->value;
+}
+
+static int compare_by_name(const void* left, const void* right) {
+  const etx_verify_persistent_tensor* const a = left;
+  const etx_verify_persistent_tensor* const b = right;
+  const int order = etx_text_compare(a->name, b->name);
+  return order != 0 ? order : compare_by_place(left, right);
+}
+
+static etx_status refuse_pair(const etx_verify_program_state* p,
+                              const etx_verify_persistent_tensor* a,
+                              const etx_verify_persistent_tensor* b) {
+  return etx_diag_fail(
+      p->diag, ETX_BAD_PLAN,
+      "value '%u' of method '%t' at bytes %u to %u of the states shares some "
+      "with value '%u' of method '%t' at %u to %u",
+      (uint64_t)b->value, b->method, b->range.start, b->range.end,
+      (uint64_t)a->value, a->method, a->range.start, a->range.end);
+}
+
+// Of any two states in shared memory one lies in the other, or they are apart.
+static etx_status check_nesting(const etx_verify_program_state* p) {
+  const etx_verify_persistent_tensor** const open =
+      etx_verify_arena_take(p->memory, p->state_count, sizeof *open);
+  size_t depth = 0;
+  if (open == NULL) return ETX_OUT_OF_MEMORY;
+  if (p->state_count > 0) {
+    qsort(p->states, p->state_count, sizeof *p->states, compare_by_place);
+  }
+  for (size_t i = 0; i < p->state_count; ++i) {
+    const etx_verify_persistent_tensor* const state = &p->states[i];
+    while (depth > 0 && open[depth - 1]->range.end <= state->range.start) {
+      --depth;
+    }
+    if (depth > 0 &&
+        !etx_verify_contains(open[depth - 1]->range, state->range)) {
+      return refuse_pair(p, open[depth - 1], state);
+    }
+    open[depth++] = state;
+  }
+  return ETX_OK;
+}
+
+static etx_status check_names(const etx_verify_program_state* p) {
+  if (p->state_count > 0) {
+    qsort(p->states, p->state_count, sizeof *p->states, compare_by_name);
+  }
+  for (size_t i = 1; i < p->state_count; ++i) {
+    const etx_verify_persistent_tensor* const a = &p->states[i - 1];
+    const etx_verify_persistent_tensor* const b = &p->states[i];
+    if (a->name.size == 0 || !etx_text_equal(a->name, b->name)) continue;
+    if (a->range.start == b->range.start && a->range.end == b->range.end) {
+      continue;
+    }
+    return etx_diag_fail(p->diag, ETX_BAD_PLAN,
+                         "state '%t' lies at bytes %u to %u in method '%t', "
+                         "but at %u to %u in method '%t'",
+                         a->name, a->range.start, a->range.end, a->method,
+                         b->range.start, b->range.end, b->method);
+  }
+  return ETX_OK;
+}
+
+// A host shares the states' arena if all methods that have one agree about
+// its size.
+static bool is_shared(const etx_pte* pte) {
+  const size_t count = etx_pte_plan_count(pte);
+  int64_t bytes = -1;
+  for (size_t i = 0; i < count; ++i) {
+    const etx_pte_plan plan = etx_pte_plan_at(pte, i);
+    if (etx_pte_buffer_size_count(&plan) <= ETX_MEMORY_STATE) continue;
+    const int64_t found = etx_pte_buffer_size_at(&plan, ETX_MEMORY_STATE);
+    if (bytes >= 0 && bytes != found) return false;
+    bytes = found;
+  }
+  return true;
+}
+
+static uint64_t bytes_of_state(const etx_blob_state* state) {
+  uint64_t bytes = etx_dtype_bytes(state->dtype);
+  for (size_t i = 0; i < state->rank; ++i) bytes *= (uint64_t)state->sizes[i];
+  return bytes;
+}
+
+static int compare_ranges(const void* left, const void* right) {
+  const etx_verify_range* const a = left;
+  const etx_verify_range* const b = right;
+  if (a->start != b->start) return a->start < b->start ? -1 : 1;
+  return a->end < b->end ? -1 : a->end > b->end;
+}
+
+// The blob's states are apart and aligned. That they lie within the arena and
+// where the tensors of their names lie is the door's word.
+static etx_status check_blob_states(const etx_verify_program_state* p) {
+  const size_t count = etx_blob_state_count(p->blob);
+  etx_verify_range* const ranges =
+      etx_verify_arena_take(p->memory, count, sizeof *ranges);
+  size_t used = 0;
+  if (ranges == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < count; ++i) {
+    const etx_blob_state state = etx_blob_state_at(p->blob, i);
+    const uint64_t bytes = bytes_of_state(&state);
+    if (state.offset % ETX_ARENA_ALIGNMENT != 0) {
+      return etx_diag_fail(p->diag, ETX_BAD_PLAN,
+                           "state '%t' lies at offset %u, which is not a "
+                           "multiple of %u",
+                           state.name, state.offset,
+                           (uint64_t)ETX_ARENA_ALIGNMENT);
+    }
+    if (bytes == 0) continue;
+    ranges[used++] = (etx_verify_range){state.offset, state.offset + bytes};
+  }
+  qsort(ranges, used, sizeof *ranges, compare_ranges);
+  for (size_t i = 1; i < used; ++i) {
+    if (ranges[i - 1].end <= ranges[i].start) continue;
+    return etx_diag_fail(p->diag, ETX_BAD_PLAN,
+                         "two states share bytes: one lies at %u to %u, "
+                         "another at %u to %u",
+                         ranges[i - 1].start, ranges[i - 1].end,
+                         ranges[i].start, ranges[i].end);
+  }
+  return ETX_OK;
+}
+
+// ---- outputs that outlive other methods' calls ----
+
+static etx_status check_against(const etx_verify_program_state* p,
+                                const etx_pte_plan* plan, size_t value) {
+  const etx_pte_tensor tensor = etx_pte_value_at(plan, value).as.tensor;
+  const etx_text method = etx_pte_plan_name(plan);
+  if (!tensor.has_allocation || tensor.memory_id != ETX_MEMORY_SCRATCH) {
+    return ETX_OK;
+  }
+  const etx_verify_range range = {
+      tensor.memory_offset,
+      tensor.memory_offset + etx_pte_tensor_bytes(&tensor)};
+  for (size_t i = 0; i < p->output_count; ++i) {
+    const etx_verify_persistent_tensor* const output = &p->outputs[i];
+    if (etx_text_equal(output->method, method) ||
+        !etx_verify_overlap(output->range, range)) {
+      continue;
+    }
+    return etx_diag_fail(p->diag, ETX_BAD_PLAN,
+                         "value '%z' of method '%t' lies where method '%t' "
+                         "keeps its output value '%u' until it is called again",
+                         value, method, output->method,
+                         (uint64_t)output->value);
+  }
+  return ETX_OK;
+}
+
+static etx_status check_outputs(const etx_verify_program_state* p) {
+  const size_t plans = etx_pte_plan_count(p->pte);
+  if (p->output_count == 0) return ETX_OK;
+  for (size_t i = 0; i < plans; ++i) {
+    const etx_pte_plan plan = etx_pte_plan_at(p->pte, i);
+    const size_t values = etx_pte_value_count(&plan);
+    for (size_t v = 0; v < values; ++v) {
+      if (etx_pte_value_kind(&plan, v) != ETX_PTE_TENSOR) continue;
+      ETX_TRY(check_against(p, &plan, v));
+    }
+  }
+  return ETX_OK;
+}
+
+etx_status etx_verify_states(etx_verify_program_state* p) {
+  if (p->blob != NULL) {
+    ETX_TRY(check_blob_states(p));
+    ETX_TRY(check_outputs(p));
+    return etx_verify_state_layout(p);
+  }
+  if (!is_shared(p->pte)) return ETX_OK;
+  ETX_TRY(check_nesting(p));
+  ETX_TRY(check_names(p));
+  return etx_verify_state_layout(p);
+}

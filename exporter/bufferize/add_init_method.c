@@ -1,0 +1,60 @@
+// The synthetic method et_module_init: state := copy(state, constant) for
+// every state, by name. The constant has the state's own sizes, or one element
+// where all are equal, which the copy broadcasts.
+//
+// It runs after folding, so that nobody spreads the one element again.
+
+#include "exporter/passes/pass_context.h"
+#include "exporter/placement/shared_state.h"
+#include "format/pte/reserved_names.h"
+
+static etx_status add_copy(etx_ir_module* module, etx_ir_method* method,
+                           uint32_t buffer) {
+  uint32_t constant = 0;
+  ETX_TRY(etx_shared_state_initial(module, buffer, &constant));
+  uint32_t state = 0;
+  uint32_t initial = 0;
+  ETX_TRY(etx_ir_buffer_value(module, method, buffer, &state));
+  ETX_TRY(etx_ir_constant_value(module, method, constant, &initial));
+  etx_ir_value value = method->values[state];
+  value.name = etx_pool_format(module->pool, "%t_initial", value.name);
+  if (value.name.data == NULL) return ETX_OUT_OF_MEMORY;
+  value.origin = ETX_IR_FROM_NODE;
+  value.index = (uint32_t)method->node_count;
+  uint32_t written = 0;
+  ETX_TRY(etx_ir_add_value(module, method, &value, &written));
+
+  etx_ir_arg args[3] = {etx_ir_value_arg(state),
+                        etx_ir_value_arg(initial),
+                        {ETX_IR_ARG_BOOL, {0}}};
+  const etx_ir_node node = {.aten = etx_text_of("aten.copy.default"),
+                            .op = etx_op_at(ETX_OP_copy_out),
+                            .args = args,
+                            .arg_count = 3,
+                            .outputs = &written,
+                            .output_count = 1};
+  uint32_t index = 0;
+  ETX_TRY(etx_ir_add_node(module, method, &node, &index));
+  ETX_TRY(etx_pool_grow(module->pool, &method->mutations,
+                        method->mutation_count, &method->mutation_capacity,
+                        sizeof *method->mutations));
+  method->mutations[method->mutation_count++] =
+      (etx_ir_mutation){.is_input = false, .target = buffer, .value = written};
+  return ETX_OK;
+}
+
+etx_status etx_pass_add_init_method(etx_pass_context* context) {
+  etx_ir_module* const module = context->module;
+  uint32_t* order = NULL;
+  size_t count = 0;
+  ETX_TRY(etx_shared_state_order(module, &order, &count));
+  if (count == 0) return ETX_OK;
+  uint32_t index = 0;
+  ETX_TRY(etx_ir_add_method(module, etx_text_of(ETX_METHOD_INIT), &index));
+  etx_ir_method* const method = &module->methods[index];
+  method->is_synthetic = true;
+  for (size_t i = 0; i < count; ++i) {
+    ETX_TRY(add_copy(module, method, order[i]));
+  }
+  return ETX_OK;
+}

@@ -1,0 +1,172 @@
+// Choices as jumps:
+//
+//        JumpFalse c, else        leaves out the first branch
+//        ...                      first branch
+//        JumpFalse false, end     leaves out the second
+//   else: ...                     second branch
+//   end:
+//
+// Nothing moves: both branches write the tensor that the join's readers read.
+// Branches without instructions lose their jumps.
+//
+// Sizes computed in a branch are there in it alone, so what was computed since
+// its start is forgotten at its end.
+
+#include "exporter/emit/emit_internal.h"
+#include "exporter/ir/ir_cond.h"
+#include "exporter/placement/view_rules.h"
+
+struct etx_emit_cond {
+  uint32_t choice;
+  size_t jump;                // instruction: over the first branch
+  size_t skip;                // instruction: over the second
+  bool is_else;               // the second is being emitted
+  uint32_t* index_of_symbol;  // as it was in front of the branches
+  size_t computed_count;
+};
+
+static etx_status emit_jump(etx_emit_method* m, uint32_t condition,
+                            size_t* out_at) {
+  ETX_TRY(etx_pool_grow(m->emit->pool, &m->instructions, m->instruction_count,
+                        &m->instruction_capacity, sizeof *m->instructions));
+  *out_at = m->instruction_count;
+  m->instructions[m->instruction_count++] = (etx_pte_instruction){
+      .kind = ETX_PTE_JUMP_FALSE_CALL, .index = (int32_t)condition};
+  return ETX_OK;
+}
+
+static void land(etx_emit_method* m, size_t jump) {
+  m->instructions[jump].target = (int32_t)m->instruction_count;
+}
+
+static void forget_sizes(etx_emit_method* m, const etx_emit_cond* c) {
+  const size_t count = m->symbols->symbol_count;
+  if (count != 0) {
+    memcpy(m->index_of_symbol, c->index_of_symbol,
+           count * sizeof *m->index_of_symbol);
+  }
+  m->computed_count = c->computed_count;
+}
+
+// ---------------------------------------------------------------- heads
+
+// The slot of a condition on sizes, an integer: whether it is above or below
+// 0.
+static etx_status emit_size_condition(etx_emit_method* m, etx_dim dim,
+                                      uint32_t* out_index) {
+  const etx_pte_value unknown = {.kind = ETX_PTE_BOOL};
+  uint32_t integer = 0;
+  uint32_t zero = 0;
+  uint32_t is_zero = 0;
+  ETX_TRY(etx_emit_integer(m, dim, &integer));
+  ETX_TRY(etx_emit_int(m, 0, &zero));
+  ETX_TRY(etx_emit_value(m, &unknown, &is_zero));
+  const uint32_t compare[3] = {integer, zero, is_zero};
+  ETX_TRY(etx_emit_call(m, etx_op_at(ETX_OP_prim_eq_scalar), compare, 3));
+  ETX_TRY(etx_emit_value(m, &unknown, out_index));
+  const uint32_t negate[2] = {is_zero, *out_index};
+  return etx_emit_call(m, etx_op_at(ETX_OP_prim_sym_not_scalar), negate, 2);
+}
+
+etx_status etx_emit_head(etx_emit_method* m, const etx_ir_node* head) {
+  const etx_ir_arg* const condition = &head->args[0];
+  const size_t count = m->symbols->symbol_count;
+  uint32_t index = 0;
+  if (condition->kind == ETX_IR_ARG_VALUE) {
+    ETX_TRY(etx_emit_tensor(m, condition->as.value, &index));
+  } else {
+    ETX_TRY(emit_size_condition(m, condition->as.integer, &index));
+  }
+  ETX_TRY(etx_pool_grow(m->emit->pool, &m->choices, m->choice_count,
+                        &m->choice_capacity, sizeof *m->choices));
+  etx_emit_cond* const c = &m->choices[m->choice_count++];
+  *c = (etx_emit_cond){.choice = head->choice,
+                       .computed_count = m->computed_count};
+  c->index_of_symbol =
+      etx_pool_take(m->emit->pool, count * sizeof *c->index_of_symbol);
+  if (c->index_of_symbol == NULL) return ETX_OUT_OF_MEMORY;
+  if (count != 0) {
+    memcpy(c->index_of_symbol, m->index_of_symbol,
+           count * sizeof *c->index_of_symbol);
+  }
+  return emit_jump(m, index, &c->jump);
+}
+
+// ---------------------------------------------------------------- branches
+
+static etx_status start_else(etx_emit_method* m, etx_emit_cond* c) {
+  const etx_ir_arg no = {ETX_IR_ARG_BOOL, {0}};
+  uint32_t never = 0;
+  forget_sizes(m, c);
+  ETX_TRY(etx_emit_any(m, &no, &never));
+  ETX_TRY(emit_jump(m, never, &c->skip));
+  land(m, c->jump);
+  c->is_else = true;
+  return ETX_OK;
+}
+
+// Jumps over nothing go again; they are the last instructions then.
+static etx_status end_choice(etx_emit_method* m, etx_emit_cond* c) {
+  if (!c->is_else) ETX_TRY(start_else(m, c));
+  forget_sizes(m, c);
+  if (c->skip + 1 == m->instruction_count) {
+    --m->instruction_count;
+    land(m, c->jump);
+    if (c->jump + 1 == m->instruction_count) --m->instruction_count;
+    return ETX_OK;
+  }
+  land(m, c->skip);
+  return ETX_OK;
+}
+
+etx_status etx_emit_go_to(etx_emit_method* m, uint32_t branch) {
+  while (m->choice_count != 0) {
+    etx_emit_cond* const c = &m->choices[m->choice_count - 1];
+    const uint32_t first = etx_ir_then_branch(c->choice);
+    if (!c->is_else && etx_ir_branch_is_within(m->method, branch, first)) {
+      return ETX_OK;
+    }
+    if (etx_ir_branch_is_within(m->method, branch,
+                                etx_ir_else_branch(c->choice))) {
+      return c->is_else ? ETX_OK : start_else(m, c);
+    }
+    ETX_TRY(end_choice(m, c));
+    --m->choice_count;
+  }
+  return ETX_OK;
+}
+
+// ---------------------------------------------------------------- tensors
+
+// What an instruction writes that comes out as `value`, through copies that
+// were taken out.
+static uint32_t written_as(const etx_emit_method* m, uint32_t value) {
+  const etx_value_placement* place = &m->placement->places[value];
+  while (place->way == ETX_PLACEMENT_ALIAS && place->delta == 0 &&
+         etx_value_view_same_shape(m->method, value, place->base)) {
+    value = place->base;
+    place = &m->placement->places[value];
+  }
+  return value;
+}
+
+etx_status etx_emit_join_tensors(etx_emit_method* m) {
+  const etx_ir_method* const method = m->method;
+  m->tensor_of =
+      etx_pool_take(m->emit->pool, method->value_count * sizeof *m->tensor_of);
+  if (m->tensor_of == NULL) return ETX_OUT_OF_MEMORY;
+  for (uint32_t v = 0; v < method->value_count; ++v) m->tensor_of[v] = v;
+  // Outer joins stand behind inner ones.
+  for (size_t n = method->node_count; n > 0; --n) {
+    const etx_ir_node* const node = &method->nodes[n - 1];
+    if (!etx_ir_is_join(node)) continue;
+    for (size_t a = ETX_JOIN_THEN; a < ETX_JOIN_ARGUMENTS; ++a) {
+      const uint32_t from = written_as(m, node->args[a].as.value);
+      if (etx_placement_kind_is_root(m->placement->places[from].way) &&
+          m->placement->places[from].way != ETX_PLACEMENT_EXTERNAL) {
+        m->tensor_of[from] = m->tensor_of[node->outputs[0]];
+      }
+    }
+  }
+  return ETX_OK;
+}

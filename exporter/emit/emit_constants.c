@@ -1,0 +1,149 @@
+// Equal bytes are stored once, whatever types look at them: an open-hashing
+// table over contents finds them.
+
+#include "exporter/emit/emit_internal.h"
+
+enum { FIRST_TABLE_SIZE = 256 };
+
+// What stands for a constant without elements: a constant segment must not be
+// empty, and its tensors need an index.
+static const uint8_t one_zero[1] = {0};
+
+static const etx_emit_part no_part = {ETX_IR_NONE, 0};
+
+static uint64_t hash_content(etx_bytes bytes) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ bytes.size;
+  size_t i = 0;
+  for (; i + 8 <= bytes.size; i += 8) {
+    uint64_t word = 0;
+    memcpy(&word, bytes.data + i, 8);
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    hash ^= hash >> 32;
+  }
+  for (; i < bytes.size; ++i) {
+    hash = (hash ^ bytes.data[i]) * UINT64_C(0x100000001b3);
+  }
+  return hash ^ hash >> 29;
+}
+
+static void put(const etx_emit* emit, uint32_t* table, size_t size,
+                uint32_t index) {
+  size_t at = (size_t)hash_content(emit->constants[index]) & (size - 1);
+  while (table[at] != 0) at = (at + 1) & (size - 1);
+  table[at] = index;
+}
+
+static etx_status make_room(etx_emit* emit) {
+  if (2 * emit->constant_count < emit->constant_hash_size) return ETX_OK;
+  const size_t size = emit->constant_hash_size == 0
+                          ? FIRST_TABLE_SIZE
+                          : 2 * emit->constant_hash_size;
+  uint32_t* const table = etx_pool_take(emit->pool, size * sizeof *table);
+  if (table == NULL) return ETX_OUT_OF_MEMORY;
+  for (uint32_t i = 1; i < emit->constant_count; ++i) {
+    put(emit, table, size, i);
+  }
+  emit->constant_hashes = table;
+  emit->constant_hash_size = size;
+  return ETX_OK;
+}
+
+static etx_status add(etx_emit* emit, etx_bytes bytes,
+                      const etx_emit_part* part) {
+  const size_t count = emit->constant_count;
+  ETX_TRY(etx_pool_grow(emit->pool, &emit->constants, count,
+                        &emit->constant_capacity, sizeof bytes));
+  ETX_TRY(etx_pool_grow(emit->pool, &emit->parts, count, &emit->part_capacity,
+                        sizeof *part));
+  emit->parts[count] = *part;
+  emit->constants[count] = bytes;
+  emit->constant_count = count + 1;
+  return ETX_OK;
+}
+
+etx_status etx_emit_constants_start(etx_emit* emit) {
+  const etx_bytes none = {NULL, 0};
+  return add(emit, none, &no_part);
+}
+
+static etx_status find_or_add(etx_emit* emit, etx_bytes bytes,
+                              const etx_emit_part* part, uint32_t* out_index) {
+  ETX_TRY(make_room(emit));
+  const size_t mask = emit->constant_hash_size - 1;
+  size_t at = (size_t)hash_content(bytes) & mask;
+  for (; emit->constant_hashes[at] != 0; at = (at + 1) & mask) {
+    const etx_bytes known = emit->constants[emit->constant_hashes[at]];
+    if (known.size == bytes.size &&
+        memcmp(known.data, bytes.data, bytes.size) == 0) {
+      *out_index = emit->constant_hashes[at];
+      return ETX_OK;
+    }
+  }
+  *out_index = (uint32_t)emit->constant_count;
+  ETX_TRY(add(emit, bytes, part));
+  emit->constant_hashes[at] = *out_index;
+  return ETX_OK;
+}
+
+// Makes `index_of_constant` reach `constant`: emission may add constants.
+static etx_status reach(etx_emit* emit, uint32_t constant) {
+  if (constant < emit->index_of_constant_count) return ETX_OK;
+  const size_t count = emit->module->constant_count;
+  uint32_t* const bigger = etx_pool_take(emit->pool, count * sizeof *bigger);
+  if (bigger == NULL) return ETX_OUT_OF_MEMORY;
+  if (emit->index_of_constant_count != 0) {
+    memcpy(bigger, emit->index_of_constant,
+           emit->index_of_constant_count * sizeof *bigger);
+  }
+  emit->index_of_constant = bigger;
+  emit->index_of_constant_count = count;
+  return ETX_OK;
+}
+
+etx_status etx_emit_constant(etx_emit* emit, uint32_t constant, uint64_t offset,
+                             uint64_t size, uint32_t* out_index) {
+  ETX_TRY(reach(emit, constant));
+  const etx_bytes whole = emit->module->constants[constant].data;
+  const bool is_whole = offset == 0;
+  if (is_whole && emit->index_of_constant[constant] != 0) {
+    *out_index = emit->index_of_constant[constant];
+    return ETX_OK;
+  }
+  // A shorter tensor may name the whole constant; a later start may not.
+  etx_bytes bytes = whole;
+  if (!is_whole) {
+    bytes.data += offset;
+    bytes.size = (size_t)size;
+  }
+  if (bytes.size == 0) {
+    bytes.data = one_zero;
+    bytes.size = sizeof one_zero;
+  }
+  const etx_emit_part part = {constant, offset};
+  ETX_TRY(find_or_add(emit, bytes, is_whole ? &no_part : &part, out_index));
+  if (is_whole) emit->index_of_constant[constant] = *out_index;
+  return ETX_OK;
+}
+
+static uint32_t host_of(const etx_emit* emit, size_t index,
+                        uint64_t alignment) {
+  const etx_emit_part* const part = &emit->parts[index];
+  if (part->constant == ETX_IR_NONE || part->offset % alignment != 0) return 0;
+  return emit->index_of_constant[part->constant];
+}
+
+etx_status etx_emit_constants_join(etx_emit* emit, uint64_t alignment,
+                                   uint32_t** out_hosts) {
+  uint32_t* const hosts =
+      etx_pool_take(emit->pool, emit->constant_count * sizeof *hosts);
+  if (hosts == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 1; i < emit->constant_count; ++i) {
+    hosts[i] = host_of(emit, i, alignment);
+    if (hosts[i] == 0) continue;
+    // A host may be another constant of the module with the same content.
+    emit->constants[i].data =
+        emit->constants[hosts[i]].data + emit->parts[i].offset;
+  }
+  *out_hosts = hosts;
+  return ETX_OK;
+}

@@ -1,0 +1,473 @@
+// One method's plan. Values without an instruction of their own (views,
+// patched states, removed copies) appear only as tensors; everything else is a
+// KernelCall with its arguments in schema order, the outs among them, and the
+// return slot that the schema asks for.
+
+#include "exporter/emit/emit_internal.h"
+#include "exporter/ir/ir_cond.h"
+#include "exporter/placement/view_rules.h"
+#include "format/pte/reserved_names.h"
+
+// ---------------------------------------------------------------- nodes
+
+// A call being put together.
+typedef struct calling {
+  uint32_t arguments[ETX_MAX_ARGUMENTS + 1];
+  size_t count;
+  uint32_t outs[ETX_MAX_ARGUMENTS];
+  size_t out_count;
+  uint32_t out_list;  // value of a TensorList of outs, or ETX_IR_NONE
+} calling;
+
+static etx_status emit_output(etx_emit_method* m, const etx_ir_node* node,
+                              size_t output, uint32_t* out_index) {
+  if (output >= node->output_count || node->outputs[output] == ETX_IR_NONE) {
+    return etx_diag_fail(m->emit->diag, ETX_INTERNAL,
+                         "method '%t': output %z of '%t' has no value",
+                         m->method->name, output, node->aten);
+  }
+  return etx_emit_tensor(m, node->outputs[output], out_index);
+}
+
+static etx_status add_outs(etx_emit_method* m, const etx_ir_node* node,
+                           const etx_argument* argument, calling* call) {
+  if (argument->type == ETX_ARGUMENT_TENSOR) {
+    uint32_t* const out = &call->outs[call->out_count];
+    ETX_TRY(emit_output(m, node, call->out_count, out));
+    ++call->out_count;
+    call->arguments[call->count++] = *out;
+    return ETX_OK;
+  }
+  if (node->output_count > ETX_MAX_ARGUMENTS) return ETX_OUT_OF_RANGE;
+  while (call->out_count < node->output_count) {
+    ETX_TRY(
+        emit_output(m, node, call->out_count, &call->outs[call->out_count]));
+    ++call->out_count;
+  }
+  ETX_TRY(
+      etx_emit_tensor_list(m, call->outs, call->out_count, &call->out_list));
+  call->arguments[call->count++] = call->out_list;
+  return ETX_OK;
+}
+
+static etx_status add_result(etx_emit_method* m, const etx_op* op,
+                             calling* call) {
+  uint32_t* const slot = &call->arguments[call->count];
+  switch (op->result) {
+    case ETX_RESULT_OUT:
+      *slot = call->outs[0];
+      break;
+    case ETX_RESULT_OUT_LIST:
+      ETX_TRY(etx_emit_tensor_list(m, call->outs, call->out_count, slot));
+      break;
+    case ETX_RESULT_LIST:
+      *slot = call->out_list;
+      break;
+    case ETX_RESULT_SELF:
+      *slot = call->arguments[0];
+      break;
+    case ETX_RESULT_SCALAR:
+      return etx_diag_fail(m->emit->diag, ETX_INTERNAL,
+                           "method '%t': a node of scalar operator '%s'",
+                           m->method->name, op->name);
+    case ETX_RESULT_NONE:
+      return ETX_OK;
+  }
+  ++call->count;
+  return ETX_OK;
+}
+
+static etx_status emit_kernel(etx_emit_method* m, const etx_ir_node* node) {
+  calling call = {.out_list = ETX_IR_NONE};
+  etx_argument_cursor cursor = etx_argument_first(node->op->arguments);
+  etx_argument argument;
+  size_t next = 0;
+  while (etx_argument_next(&cursor, &argument)) {
+    if (argument.written) {
+      ETX_TRY(add_outs(m, node, &argument, &call));
+      continue;
+    }
+    static const etx_ir_arg none = {ETX_IR_ARG_NONE, {0}};
+    const etx_ir_arg* const arg =
+        next < node->arg_count ? &node->args[next] : &none;
+    ++next;
+    ETX_TRY(etx_emit_argument(m, &argument, arg, &call.arguments[call.count]));
+    ++call.count;
+  }
+  ETX_TRY(add_result(m, node->op, &call));
+  return etx_emit_call(m, node->op, call.arguments, call.count);
+}
+
+// aten::copy whose result lies where its self lies: copy_ says so, and does
+// not copy self first.
+static etx_status emit_copy(etx_emit_method* m, const etx_ir_node* node,
+                            bool* out_done) {
+  uint32_t arguments[4];
+  uint32_t out = 0;
+  if (node->op->id != ETX_OP_copy_out) return ETX_OK;
+  ETX_TRY(emit_output(m, node, 0, &out));
+  ETX_TRY(etx_emit_tensor(m, node->args[0].as.value, &arguments[0]));
+  if (arguments[0] != out) return ETX_OK;
+  static const etx_ir_arg no = {ETX_IR_ARG_BOOL, {0}};
+  ETX_TRY(etx_emit_tensor(m, node->args[1].as.value, &arguments[1]));
+  ETX_TRY(etx_emit_any(m, &no, &arguments[2]));
+  arguments[3] = out;
+  *out_done = true;
+  return etx_emit_call(m, etx_op_at(ETX_OP_copy_in_place), arguments, 4);
+}
+
+// Sizes of a view. One that varies may be -1 where all elements are kept,
+// which needs no instruction, unless another one can be 0.
+static etx_status emit_view_sizes(etx_emit_method* m, const etx_shape* shape,
+                                  bool all_elements, uint32_t* out_index) {
+  size_t open = shape->rank;
+  bool can_be_empty = !all_elements;
+  for (size_t i = 0; i < shape->rank; ++i) {
+    int64_t low = 0;
+    int64_t high = 0;
+    etx_symbols_bounds(m->symbols, shape->dims[i], &low, &high);
+    if (!etx_dim_is_number(shape->dims[i]) && open == shape->rank) {
+      open = i;
+    } else if (low <= 0) {
+      can_be_empty = true;
+    }
+  }
+  etx_ir_arg items[ETX_MAX_RANK];
+  for (size_t i = 0; i < shape->rank; ++i) {
+    items[i] = etx_ir_int(i == open && !can_be_empty ? -1 : shape->dims[i]);
+  }
+  const etx_ir_arg list = {ETX_IR_ARG_LIST, .as.list = {items, shape->rank}};
+  const etx_argument argument = {.type = ETX_ARGUMENT_INTS};
+  return etx_emit_argument(m, &argument, &list, out_index);
+}
+
+static etx_status emit_resize(etx_emit_method* m, const etx_ir_node* node,
+                              size_t output) {
+  const uint32_t value = node->outputs[output];
+  const etx_value_placement* const place = &m->placement->places[value];
+  const etx_shape* const shape = &m->method->values[value].shape;
+  uint32_t base = 0;
+  uint32_t out = 0;
+  uint32_t start = 0;
+  uint32_t sizes = 0;
+  ETX_TRY(etx_emit_tensor(m, place->base, &base));
+  ETX_TRY(etx_emit_tensor(m, value, &out));
+  // Back at the sizes of a tensor that is there already.
+  if (base == out) return ETX_OK;
+  etx_value_view view = {0};
+  const bool all_elements =
+      etx_value_view_find(m->method, node, output, &view) && view.all_elements;
+  ETX_TRY(emit_view_sizes(m, shape, all_elements, &sizes));
+  if (all_elements) {
+    const uint32_t arguments[3] = {base, sizes, out};
+    return etx_emit_call(m, etx_op_at(ETX_OP_et_view_default), arguments, 3);
+  }
+  ETX_TRY(etx_emit_int(
+      m, (int64_t)(place->delta / etx_dtype_bytes(shape->dtype)), &start));
+  const uint32_t arguments[4] = {base, start, sizes, out};
+  return etx_emit_call(m, etx_op_at(ETX_OP_part_view_default), arguments, 4);
+}
+
+// A tensor over bytes that something else made is given its sizes. For a
+// runtime aten::empty is that and no more: what lies in the bytes stays.
+static etx_status emit_sizing(etx_emit_method* m, uint32_t value) {
+  uint32_t arguments[4];
+  ETX_TRY(etx_emit_tensor(m, value, &arguments[2]));
+  ETX_TRY(emit_view_sizes(m, &m->method->values[value].shape, false,
+                          &arguments[0]));
+  ETX_TRY(etx_emit_null(m, &arguments[1]));
+  arguments[3] = arguments[2];
+  return etx_emit_call(m, etx_op_at(ETX_OP_empty_out), arguments, 4);
+}
+
+static etx_status emit_headers(etx_emit_method* m, const etx_ir_node* node) {
+  for (size_t i = 0; i < node->output_count; ++i) {
+    const uint32_t value = node->outputs[i];
+    if (value == ETX_IR_NONE) continue;
+    switch (m->placement->places[value].way) {
+      case ETX_PLACEMENT_DYNAMIC_VIEW:
+        ETX_TRY(emit_resize(m, node, i));
+        break;
+      case ETX_PLACEMENT_DYNAMIC_SIZE:
+        ETX_TRY(emit_sizing(m, value));
+        break;
+      default:
+        break;
+    }
+  }
+  return ETX_OK;
+}
+
+static etx_status emit_node(etx_emit_method* m, const etx_ir_node* node) {
+  ETX_TRY(etx_emit_go_to(m, node->branch));
+  if (etx_ir_is_head(node)) return etx_emit_head(m, node);
+  if (etx_ir_is_join(node)) return ETX_OK;
+  if (!etx_placement_node_runs(m->placement, node))
+    return emit_headers(m, node);
+  bool done = false;
+  ETX_TRY(emit_copy(m, node, &done));
+  return done ? ETX_OK : emit_kernel(m, node);
+}
+
+// ---------------------------------------------------------------- ports
+
+static etx_status emit_input(etx_emit_method* m, size_t input) {
+  const etx_ir_arg* const arg = &m->method->inputs[input].arg;
+  uint32_t* const out = &m->input_index[input];
+  etx_pte_value value = {.kind = ETX_PTE_NULL};
+  switch (arg->kind) {
+    case ETX_IR_ARG_VALUE:
+      return etx_emit_tensor(m, arg->as.value, out);
+    case ETX_IR_ARG_INT: {
+      int64_t low = 0;
+      value.kind = ETX_PTE_INT;
+      etx_symbols_bounds(m->symbols, arg->as.integer, &low, &value.as.integer);
+      break;
+    }
+    case ETX_IR_ARG_DOUBLE:
+      value.kind = ETX_PTE_DOUBLE;
+      value.as.real = arg->as.real;
+      break;
+    case ETX_IR_ARG_BOOL:
+      value.kind = ETX_PTE_BOOL;
+      value.as.boolean = arg->as.boolean;
+      break;
+    case ETX_IR_ARG_DTYPE:
+      value.kind = ETX_PTE_INT;
+      value.as.integer = arg->as.dtype;
+      break;
+    case ETX_IR_ARG_STRING:
+      value.kind = ETX_PTE_STRING;
+      value.as.string = arg->as.string;
+      break;
+    case ETX_IR_ARG_NONE:
+    case ETX_IR_ARG_LIST:
+      break;
+  }
+  // A slot of its own: the caller sets it.
+  return etx_emit_value(m, &value, out);
+}
+
+static etx_blob_lifetime lifetime_of(const etx_emit_method* m,
+                                     const etx_ir_output* output) {
+  if (output->arg.kind != ETX_IR_ARG_VALUE) return ETX_LIFETIME_SCRATCH;
+  const etx_storage_range range =
+      etx_placement_range(m->placement, output->arg.as.value);
+  switch (m->placement->storages[range.storage].kind) {
+    case ETX_STORAGE_STATE:
+    case ETX_STORAGE_CONSTANT:
+      return ETX_LIFETIME_STATE;
+    default:
+      return output->lifetime == ETX_IR_STABLE ? ETX_LIFETIME_STABLE
+                                               : ETX_LIFETIME_SCRATCH;
+  }
+}
+
+typedef struct ports {
+  int32_t* inputs;
+  int32_t* outputs;
+  etx_blob_input* input_rows;
+  etx_blob_output* output_rows;
+  size_t output_count;
+} ports;
+
+static etx_status emit_inputs(etx_emit_method* m, ports* p) {
+  for (size_t i = 0; i < m->method->input_count; ++i) {
+    ETX_TRY(emit_input(m, i));
+    p->inputs[i] = (int32_t)m->input_index[i];
+    p->input_rows[i] = (etx_blob_input){m->method->inputs[i].name,
+                                        m->method->inputs[i].is_mutable};
+  }
+  return ETX_OK;
+}
+
+// The stock runtime shows mutated inputs in front of the other outputs.
+static void emit_mutated_inputs(etx_emit_method* m, ports* p) {
+  if (!m->plans_inputs) return;
+  for (size_t i = 0; i < m->method->mutation_count; ++i) {
+    const etx_ir_mutation* const mutation = &m->method->mutations[i];
+    if (!mutation->is_input) continue;
+    const size_t at = p->output_count++;
+    p->outputs[at] = (int32_t)m->input_index[mutation->target];
+    p->output_rows[at] =
+        (etx_blob_output){m->method->inputs[mutation->target].name,
+                          ETX_LIFETIME_SCRATCH, (int32_t)mutation->target};
+  }
+}
+
+static etx_status emit_outputs(etx_emit_method* m, ports* p) {
+  emit_mutated_inputs(m, p);
+  for (size_t i = 0; i < m->method->output_count; ++i) {
+    const etx_ir_output* const output = &m->method->outputs[i];
+    const size_t at = p->output_count++;
+    uint32_t index = 0;
+    ETX_TRY(etx_emit_any(m, &output->arg, &index));
+    p->outputs[at] = (int32_t)index;
+    p->output_rows[at] =
+        (etx_blob_output){output->name, lifetime_of(m, output), -1};
+  }
+  return ETX_OK;
+}
+
+// ---------------------------------------------------------------- the plan
+
+static void fill_none(uint32_t* items, size_t count) {
+  for (size_t i = 0; i < count; ++i) items[i] = ETX_IR_NONE;
+}
+
+static etx_status start(etx_emit_method* m, ports* p) {
+  etx_pool* const pool = m->emit->pool;
+  const etx_ir_method* const method = m->method;
+  const size_t value_count = method->value_count;
+  const size_t storage_count = m->placement->storage_count;
+  const size_t input_count = method->input_count;
+  const size_t output_count = method->output_count + method->mutation_count;
+  m->index_of_value = etx_pool_take(pool, value_count * sizeof(uint32_t));
+  m->given_of_storage = etx_pool_take(pool, storage_count * sizeof(uint32_t));
+  m->index_of_symbol =
+      etx_pool_take(pool, m->symbols->symbol_count * sizeof(uint32_t));
+  m->input_index = etx_pool_take(pool, input_count * sizeof(uint32_t));
+  p->inputs = etx_pool_take(pool, input_count * sizeof *p->inputs);
+  p->input_rows = etx_pool_take(pool, input_count * sizeof *p->input_rows);
+  p->outputs = etx_pool_take(pool, output_count * sizeof *p->outputs);
+  p->output_rows = etx_pool_take(pool, output_count * sizeof *p->output_rows);
+  if (m->index_of_value == NULL || m->given_of_storage == NULL ||
+      m->index_of_symbol == NULL || m->input_index == NULL ||
+      p->inputs == NULL || p->input_rows == NULL || p->outputs == NULL ||
+      p->output_rows == NULL) {
+    return ETX_OUT_OF_MEMORY;
+  }
+  fill_none(m->index_of_value, value_count);
+  fill_none(m->given_of_storage, storage_count);
+  fill_none(m->index_of_symbol, m->symbols->symbol_count);
+  for (uint32_t v = 0; v < m->placement->place_count; ++v) {
+    const etx_value_placement* const place = &m->placement->places[v];
+    if (place->way == ETX_PLACEMENT_EXTERNAL)
+      m->given_of_storage[place->storage] = v;
+  }
+  return etx_emit_join_tensors(m);
+}
+
+// The init method holds the whole layout, states without bytes included.
+static etx_status emit_states(etx_emit_method* m) {
+  if (!m->method->is_synthetic) return ETX_OK;
+  for (uint32_t v = 0; v < m->method->value_count; ++v) {
+    uint32_t index = 0;
+    if (m->method->values[v].origin != ETX_IR_FROM_BUFFER) continue;
+    ETX_TRY(etx_emit_tensor(m, v, &index));
+  }
+  return ETX_OK;
+}
+
+static etx_status describe_symbols(etx_emit_method* m, etx_blob_method* blob) {
+  const size_t count = m->symbols->symbol_count;
+  etx_blob_symbol* const rows =
+      etx_pool_take(m->emit->pool, count * sizeof *rows);
+  if (rows == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < count; ++i) {
+    const etx_symbol* const symbol = &m->symbols->symbols[i];
+    rows[i] = (etx_blob_symbol){symbol->name, symbol->minimum, symbol->maximum};
+  }
+  etx_blob_input_dim* dims = NULL;
+  ETX_TRY(etx_emit_input_dims(m, &dims, &blob->input_dim_count));
+  blob->symbols = rows;
+  blob->symbol_count = count;
+  blob->input_dims = dims;
+  return ETX_OK;
+}
+
+static etx_status tree_of(etx_emit* emit, size_t leaf_count, bool is_call,
+                          etx_text* out_text) {
+#define LEAF "{\"type\": null, \"context\": null, \"children_spec\": []}"
+  static const char open[] =
+      "{\"type\": \"builtins.tuple\", \"context\": \"null\", "
+      "\"children_spec\": [";
+  static const char leaf[] = LEAF;
+  static const char keywords[] =
+      ", {\"type\": \"builtins.dict\", \"context\": \"[]\", "
+      "\"children_spec\": []}]}]";
+#undef LEAF
+  const size_t room =
+      2 * sizeof open + leaf_count * (sizeof leaf + 2) + sizeof keywords + 16;
+  char* const text = etx_pool_take(emit->pool, room);
+  if (text == NULL) return ETX_OUT_OF_MEMORY;
+  size_t size = etx_format_text(text, room, "[1, %s%s", is_call ? open : "",
+                                !is_call && leaf_count == 1 ? "" : open);
+  for (size_t i = 0; i < leaf_count; ++i) {
+    size += etx_format_text(text + size, room - size, "%s%s",
+                            i == 0 ? "" : ", ", leaf);
+  }
+  size += etx_format_text(text + size, room - size, "%s%s",
+                          !is_call && leaf_count == 1 ? "" : "]}",
+                          is_call ? keywords : "]");
+  *out_text = (etx_text){text, size};
+  return ETX_OK;
+}
+
+static etx_status finish(etx_emit_method* m, const ports* p,
+                         uint64_t scratch_bytes, etx_pte_plan_content* plan) {
+  etx_emit* const emit = m->emit;
+  const etx_state_layout* const layout = emit->program->layout;
+  etx_pte_chain* const chain = etx_pool_take(emit->pool, sizeof *chain);
+  int64_t* const sizes = etx_pool_take(emit->pool, 3 * sizeof *sizes);
+  if (chain == NULL || sizes == NULL) return ETX_OUT_OF_MEMORY;
+  chain->instructions = m->instructions;
+  chain->instruction_count = m->instruction_count;
+  sizes[ETX_MEMORY_SCRATCH] = (int64_t)scratch_bytes;
+  sizes[ETX_MEMORY_STATE] = (int64_t)layout->bytes;
+  ETX_TRY(tree_of(emit, m->method->input_count, true, &plan->input_tree));
+  ETX_TRY(tree_of(emit, m->method->output_count, false, &plan->output_tree));
+  plan->name = m->method->name;
+  plan->values = m->values;
+  plan->value_count = m->value_count;
+  plan->inputs = p->inputs;
+  plan->input_count = m->method->input_count;
+  plan->outputs = p->outputs;
+  plan->output_count = p->output_count;
+  plan->chains = chain;
+  plan->chain_count = 1;
+  plan->operators = m->operators;
+  plan->operator_count = m->operator_count;
+  plan->buffer_sizes = sizes;
+  plan->buffer_size_count = layout->count == 0 ? 2 : 3;
+  return ETX_OK;
+}
+
+etx_status etx_emit_plan(etx_emit* emit, size_t method,
+                         etx_pte_plan_content* out_plan,
+                         etx_blob_method* out_blob, size_t* out_peak) {
+  const etx_memory_plan* const memory = &emit->program->memory[method];
+  etx_ir_method* const source = &emit->module->methods[method];
+  etx_emit_method m = {
+      .emit = emit,
+      .method = source,
+      .symbols = &source->symbols,
+      .placement = &emit->program->placements[method],
+      .plans_inputs = emit->program->target == ETX_TARGET_EXECUTORCH};
+  ports p = {0};
+  ETX_TRY(start(&m, &p));
+  ETX_TRY(emit_inputs(&m, &p));
+  int32_t* const starts =
+      etx_pool_take(emit->pool, (source->node_count + 1) * sizeof *starts);
+  if (starts == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t n = 0; n < source->node_count; ++n) {
+    starts[n] = (int32_t)m.instruction_count;
+    ETX_TRY(emit_node(&m, &source->nodes[n]));
+  }
+  if (memory->peak_node < source->node_count) {
+    *out_peak = (size_t)starts[memory->peak_node];
+  }
+  ETX_TRY(etx_emit_go_to(&m, 0));
+  ETX_TRY(emit_outputs(&m, &p));
+  ETX_TRY(emit_states(&m));
+  ETX_TRY(describe_symbols(&m, out_blob));
+  out_blob->name = source->name;
+  out_blob->inputs = p.input_rows;
+  out_blob->input_count = source->input_count;
+  out_blob->outputs = p.output_rows;
+  out_blob->output_count = p.output_count;
+  out_blob->views = m.views;
+  out_blob->view_count = m.view_count;
+  ETX_TRY(etx_emit_source(emit, source, starts, m.instruction_count));
+  return finish(&m, &p, memory->scratch_bytes, out_plan);
+}

@@ -1,0 +1,121 @@
+// What is combined with scores may see them under other dimensions than those
+// of the operator: batch and heads as one, or each as several of which only
+// some are repeated.
+//
+//   scores [N W, H, L, S] + bias [H, L, S]            [H, L, S]
+//   viewed as [N, W, H, L, S] + mask [W, 1, L, S]     [N W, 1, L, S]
+
+#include "exporter/fuse/attention/attention_pattern.h"
+#include "exporter/ir/ir_edit.h"
+
+bool etx_rewrite_is_product(etx_rewrite* rewrite, etx_dim a, etx_dim b,
+                            etx_dim wanted) {
+  etx_symbols* const symbols = &rewrite->lower.method->symbols;
+  etx_dim product = 0;
+  return etx_symbols_apply(symbols, ETX_SYMBOL_MULTIPLY, a, b, &product) ==
+             ETX_OK &&
+         etx_symbols_equal(symbols, product, wanted);
+}
+
+// Dimensions of `shape` in front of rows and keys.
+static size_t lead_of(const etx_shape* shape) {
+  return shape->rank < 2 ? 0 : shape->rank - 2u;
+}
+
+// How many of the scores' dimensions are the batch; the others are the heads.
+// All of them if there is no such place but both together are.
+static bool find_split(etx_rewrite* rewrite, const etx_shape* scores,
+                       const etx_attention_sizes* z, size_t* out_split) {
+  const size_t lead = lead_of(scores);
+  etx_dim batch = 1, heads = 1;
+  for (size_t split = 0; split <= lead; ++split) {
+    if (etx_builder_product(&rewrite->lower, scores->dims, 0, split, &batch) !=
+            ETX_OK ||
+        etx_builder_product(&rewrite->lower, scores->dims, split, lead,
+                            &heads) != ETX_OK) {
+      return false;
+    }
+    *out_split = split;
+    if (etx_builder_same_dims(&rewrite->lower, &batch, &z->batch, 1) &&
+        etx_builder_same_dims(&rewrite->lower, &heads, &z->heads, 1)) {
+      return true;
+    }
+  }
+  return etx_rewrite_is_product(rewrite, z->batch, z->heads, batch);
+}
+
+// The tensor's dimensions, as many as the scores have.
+static etx_shape padded(const etx_shape* shape, const etx_shape* scores) {
+  etx_shape out = *scores;
+  const size_t added = scores->rank - shape->rank;
+  for (size_t i = 0; i < scores->rank; ++i) {
+    out.dims[i] = i < added ? 1 : shape->dims[i - added];
+  }
+  return out;
+}
+
+static bool all_are_one(const etx_dim* dims, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (dims[i] != 1) return false;
+  }
+  return true;
+}
+
+bool etx_score_operand_fits(etx_rewrite* rewrite, const etx_score_operand* b,
+                            const etx_attention_sizes* z) {
+  if (b->value == ETX_IR_NONE) return true;
+  const etx_shape* const own = etx_builder_shape(&rewrite->lower, b->value);
+  const size_t rank = b->scores.rank;
+  size_t split = 0;
+  if (own->rank > rank || rank < 2) return own->rank <= rank;
+  const etx_dim* const rows = &b->scores.dims[rank - 2];
+  const bool is_of_rows =
+      own->rank < 2 || own->dims[own->rank - 2] == 1 ||
+      etx_builder_same_dims(&rewrite->lower, rows, &z->rows, 1);
+  return is_of_rows && find_split(rewrite, &b->scores, z, &split);
+}
+
+// Where only some of dimensions [first, end) are repeated, all will be.
+static void complete(const etx_rewrite* rewrite, const etx_shape* scores,
+                     size_t first, size_t end, etx_shape* own, bool* expands) {
+  etx_dim* const dims = own->dims + first;
+  const etx_dim* const all = scores->dims + first;
+  const size_t count = end - first;
+  if (all_are_one(dims, count) ||
+      etx_builder_same_dims(&rewrite->lower, dims, all, count)) {
+    return;
+  }
+  memcpy(dims, all, count * sizeof *dims);
+  *expands = true;
+}
+
+etx_status etx_score_operand_broadcast(etx_rewrite* rewrite,
+                                       const etx_score_operand* b,
+                                       const etx_attention_sizes* z,
+                                       uint32_t value, uint32_t* out_value) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_shape* const scores = &b->scores;
+  const size_t lead = lead_of(scores);
+  const etx_dim wanted[] = {z->batch, z->heads};
+  const etx_shape given = *etx_builder_shape(lower, value);
+  size_t split = 0;
+  *out_value = value;
+  if (given.rank <= 2 ||
+      (lead == 2 && etx_builder_same_dims(lower, scores->dims, wanted, 2)) ||
+      !find_split(rewrite, scores, z, &split)) {
+    return ETX_OK;
+  }
+  etx_shape own = padded(&given, scores);
+  bool expands = false;
+  complete(rewrite, scores, 0, split, &own, &expands);
+  complete(rewrite, scores, split, lead, &own, &expands);
+  const size_t heads = split == lead && z->heads != 1 ? 0 : split;
+  const etx_dim dims[] = {
+      all_are_one(own.dims, split) ? 1 : z->batch,
+      all_are_one(own.dims + heads, lead - heads) ? 1 : z->heads,
+      own.dims[lead], own.dims[lead + 1]};
+  if (expands) {
+    ETX_TRY(etx_build_expand(lower, value, own.dims, own.rank, &value));
+  }
+  return etx_build_view(lower, value, dims, 4, out_value);
+}

@@ -1,0 +1,134 @@
+// Scores of images: their rows and keys are pixels, and what is added depends
+// on the lines of two pixels, or on their columns.
+//
+//   scores [N, L, S] viewed as [N, h, w, H, W]
+//     + [N, h, w, H, 1] + [N, h, w, 1, W]      viewed as [N, L, S]
+//
+// What is added is put together first and then viewed as scores are, so that it
+// is a mask like any other.
+
+#include "exporter/fuse/attention/attention_pattern.h"
+#include "exporter/ir/ir_edit.h"
+
+enum { ADDENDS = 4 };
+
+// Scores under the dimensions of images.
+typedef struct grid {
+  etx_shape dims;
+  uint32_t scores;  // as they were before
+  uint32_t added[ADDENDS];
+  size_t added_count;
+} grid;
+
+static bool is_read_once(const etx_rewrite* rewrite, uint32_t value) {
+  return value >= rewrite->value_count || rewrite->uses[value] <= 1;
+}
+
+static bool has_dims(const etx_rewrite* rewrite, uint32_t value,
+                     const etx_shape* wanted) {
+  const etx_shape* const own = etx_builder_shape(&rewrite->lower, value);
+  return own->rank == wanted->rank && own->dtype == wanted->dtype &&
+         etx_builder_same_dims(&rewrite->lower, own->dims, wanted->dims,
+                               own->rank);
+}
+
+// True if `value` is a view of products.
+static bool is_viewed_product(const etx_rewrite* rewrite, uint32_t value) {
+  const etx_ir_node* const view = etx_rewrite_definition(rewrite, value);
+  if (!etx_rewrite_is_op(view, ETX_OP_view_copy_out)) return false;
+  const uint32_t source =
+      etx_rewrite_skip_views(rewrite, view->args[0].as.value);
+  const etx_ir_node* const product = etx_rewrite_definition(rewrite, source);
+  return etx_rewrite_is_op(product, ETX_OP_bmm_out) ||
+         etx_rewrite_is_op(product, ETX_OP_bmm_nt_out);
+}
+
+// The operand of an addition through which scores come; 2 for none.
+static size_t scored_operand(const etx_rewrite* rewrite, const etx_ir_node* sum,
+                             const etx_shape* dims) {
+  for (size_t i = 0; i < 2; ++i) {
+    if (is_viewed_product(rewrite, sum->args[i].as.value) &&
+        has_dims(rewrite, sum->args[i].as.value, dims)) {
+      return i;
+    }
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    if (etx_rewrite_operand(rewrite, sum, i, ETX_OP_add_out) != NULL &&
+        has_dims(rewrite, sum->args[i].as.value, dims)) {
+      return i;
+    }
+  }
+  return 2;
+}
+
+// Follows additions from `at` inward to the view of products.
+static bool read_grid(const etx_rewrite* rewrite, uint32_t at, grid* out) {
+  *out = (grid){.dims = *etx_builder_shape(&rewrite->lower, at)};
+  while (is_read_once(rewrite, at)) {
+    const etx_ir_node* const node = etx_rewrite_definition(rewrite, at);
+    if (is_viewed_product(rewrite, at)) {
+      out->scores = node->args[0].as.value;
+      return out->added_count != 0;
+    }
+    if (!etx_rewrite_is_op(node, ETX_OP_add_out) ||
+        !etx_rewrite_is_int(&node->args[2], 1) || out->added_count == ADDENDS) {
+      return false;
+    }
+    const size_t scored = scored_operand(rewrite, node, &out->dims);
+    if (scored == 2) return false;
+    const uint32_t other = node->args[1 - scored].as.value;
+    if (etx_builder_shape(&rewrite->lower, other)->dtype != out->dims.dtype) {
+      return false;
+    }
+    out->added[out->added_count++] = other;
+    at = node->args[scored].as.value;
+  }
+  return false;
+}
+
+// All that is added, as `flat` says.
+static etx_status emit_mask(etx_rewrite* rewrite, const grid* g,
+                            const etx_shape* flat, uint32_t* out_mask) {
+  etx_builder* const lower = &rewrite->lower;
+  uint32_t sum = g->added[0];
+  for (size_t i = 1; i < g->added_count; ++i) {
+    ETX_TRY(etx_build_binary(lower, ETX_OP_add_out, sum, g->added[i], &sum));
+  }
+  if (!has_dims(rewrite, sum, &g->dims)) {
+    ETX_TRY(etx_build_expand(lower, sum, g->dims.dims, g->dims.rank, &sum));
+  }
+  return etx_build_view(lower, sum, flat->dims, flat->rank, out_mask);
+}
+
+static bool ends_alike(const etx_rewrite* rewrite, const etx_shape* a,
+                       const etx_shape* b) {
+  return a->rank >= 2 && b->rank >= 2 &&
+         etx_builder_same_dims(&rewrite->lower, a->dims + a->rank - 2,
+                               b->dims + b->rank - 2, 2);
+}
+
+etx_status etx_attention_scores_fold_image_bias(etx_rewrite* rewrite,
+                                                bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  if (node->op->id != ETX_OP_softmax_out) return ETX_OK;
+  const etx_ir_node* const view =
+      etx_rewrite_operand(rewrite, node, 0, ETX_OP_view_copy_out);
+  if (view == NULL || !is_read_once(rewrite, node->args[0].as.value)) {
+    return ETX_OK;
+  }
+  const etx_shape flat = *etx_builder_shape(lower, view->outputs[0]);
+  grid g;
+  uint32_t value = 0, mask = 0;
+  if (!read_grid(rewrite, view->args[0].as.value, &g) ||
+      ends_alike(rewrite, &flat, &g.dims) ||
+      !ends_alike(rewrite, &flat, etx_builder_shape(lower, g.scores))) {
+    return ETX_OK;
+  }
+  ETX_TRY(emit_mask(rewrite, &g, &flat, &mask));
+  ETX_TRY(etx_build_view(lower, g.scores, flat.dims, flat.rank, &value));
+  ETX_TRY(etx_build_binary(lower, ETX_OP_add_out, value, mask, &value));
+  *out_done = true;
+  return etx_build_softmax(lower, value, node->args[1].as.integer,
+                           &lower->results[0]);
+}

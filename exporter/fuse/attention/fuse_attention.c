@@ -1,0 +1,429 @@
+// Products of queries and keys, softmax and the product with values become one
+// etx::attention, which reads its operands as they lie and writes its result
+// as its reader wants it:
+//
+//   bmm(softmax(mask(scale(bmm_nt(q, k)))), v)     attention(q, k, v, mask)
+//   .. mask(c tanh(scale(bmm_nt(q, k)))) ..        attention_capped(.., c)
+//   permute(view(attention(..)))                   view(attention(..))
+//
+// Keys and values that were transposed, repeated for several heads or scaled
+// are taken from before that. Sums have another order than those of the
+// products and the softmax: results agree within 1e-5 of the largest value.
+// What was rounded to halves between the steps no longer is.
+
+#include "exporter/fuse/attention/attention_pattern.h"
+#include "exporter/report/fusion_report.h"
+#include "exporter/ir/ir_edit.h"
+#include "exporter/passes/pass_context.h"
+#include "exporter/rewrite/simplify_rules.h"
+
+// Positions of the arguments of etx::attention and etx::attention_capped, which
+// has one more.
+enum { OUT_ORDER = 8, ARGUMENTS = 13, MOST_ARGUMENTS };
+
+static bool is_attention(const etx_ir_node* node) {
+  return node->op->id == ETX_OP_attention_out ||
+         node->op->id == ETX_OP_attention_capped_out;
+}
+
+static etx_status emit(etx_builder* lower, etx_op_id op,
+                       const etx_ir_arg args[MOST_ARGUMENTS],
+                       uint32_t* out_value) {
+  const size_t count =
+      op == ETX_OP_attention_out ? (size_t)ARGUMENTS : (size_t)MOST_ARGUMENTS;
+  return etx_build_op(lower, op, args, count, out_value);
+}
+
+// ------------------------------------------------ sizes
+
+static bool equal(const etx_rewrite* rewrite, etx_dim a, etx_dim b) {
+  return etx_symbols_equal(&rewrite->lower.method->symbols, a, b);
+}
+
+// Batch and heads of a tensor of products [N, L, S], as those of the queries
+// before they were collapsed: [B, H, L, D] to [N, L, D].
+static void split_batch(const etx_rewrite* rewrite,
+                        const etx_attention_scores* s,
+                        etx_attention_sizes* out) {
+  uint32_t at = s->left;
+  const etx_ir_node* node = etx_ir_definition(rewrite->lower.method, at);
+  while (node != NULL && node->op->id != ETX_OP_permute_copy_out) {
+    if (node->op->id != ETX_OP_view_copy_out &&
+        node->op->id != ETX_OP_mul_out) {
+      return;
+    }
+    node = etx_ir_definition(rewrite->lower.method, node->args[0].as.value);
+  }
+  if (node == NULL) return;
+  const etx_shape* const source =
+      etx_builder_shape(&rewrite->lower, node->outputs[0]);
+  if (source->rank != 4 || !equal(rewrite, source->dims[2], out->rows)) return;
+  out->batch = source->dims[0];
+  out->heads = source->dims[1];
+}
+
+// Dimensions [batch, heads, rows, keys] of the masked scores.
+static bool read_scores(etx_rewrite* rewrite, const etx_attention_scores* s,
+                        etx_attention_sizes* out) {
+  const etx_shape* const shape = &s->shape;
+  const size_t rank = shape->rank;
+  if (rank < 2 || rank > 5) return false;
+  out->keys = shape->dims[rank - 1];
+  out->rows = shape->dims[rank - 2];
+  out->batch = out->heads = 1;
+  if (rank == 3) {
+    out->heads = shape->dims[0];
+    etx_attention_sizes other = *out;
+    split_batch(rewrite, s, &other);
+    if (etx_rewrite_is_product(rewrite, other.batch, other.heads, out->heads)) {
+      *out = other;
+    }
+  } else if (rank >= 4) {
+    out->batch = shape->dims[0];
+    out->heads = shape->dims[1];
+  }
+  if (rank < 5) return true;
+  out->heads = 0;
+  return etx_symbols_apply(&rewrite->lower.method->symbols, ETX_SYMBOL_MULTIPLY,
+                           shape->dims[1], shape->dims[2],
+                           &out->heads) == ETX_OK;
+}
+
+// How many heads keys and values have: [N, rows, D] are the queries of N
+// products, and those of several heads may be rows of one.
+static bool read_groups(etx_rewrite* rewrite, const etx_attention_scores* s,
+                        etx_attention_sizes* out) {
+  const etx_shape left = *etx_builder_shape(&rewrite->lower, s->left);
+  out->width = left.dims[2];
+  out->groups = out->heads;
+  if (equal(rewrite, left.dims[1], out->rows)) {
+    return etx_rewrite_is_product(rewrite, out->batch, out->groups,
+                                  left.dims[0]);
+  }
+  if (!etx_dim_is_number(out->heads)) return false;
+  for (etx_dim times = 2; times <= out->heads; ++times) {
+    if (out->heads % times != 0 ||
+        !etx_rewrite_is_product(rewrite, times, out->rows, left.dims[1])) {
+      continue;
+    }
+    out->groups = out->heads / times;
+    return etx_rewrite_is_product(rewrite, out->batch, out->groups,
+                                  left.dims[0]);
+  }
+  return false;
+}
+
+// ------------------------------------------------ operands
+
+static etx_status order_arg(etx_builder* lower, const size_t order[4],
+                            etx_ir_arg* out) {
+  etx_dim dims[4];
+  for (size_t i = 0; i < 4; ++i) dims[i] = (etx_dim)order[i];
+  return etx_build_int_list(lower, dims, 4, out);
+}
+
+// Emits the view of an operand; `swaps` exchanges rows and elements.
+static etx_status emit_operand(etx_rewrite* rewrite, etx_attention_operand* o,
+                               bool swaps, etx_ir_arg* out_value,
+                               etx_ir_arg* out_order) {
+  etx_builder* const lower = &rewrite->lower;
+  uint32_t value = 0;
+  ETX_TRY(etx_build_view(lower, o->base, o->stored.dims, 4, &value));
+  if (swaps) {
+    const size_t last = o->order[3];
+    o->order[3] = o->order[2];
+    o->order[2] = last;
+  }
+  *out_value = etx_ir_value_arg(value);
+  return order_arg(lower, o->order, out_order);
+}
+
+// An operand that is read as the product reads it.
+static etx_attention_operand where_it_is(const etx_rewrite* rewrite,
+                                         uint32_t value,
+                                         const etx_dim dims[4]) {
+  etx_attention_operand o = {
+      value, *etx_builder_shape(&rewrite->lower, value), {0, 1, 2, 3}, 1};
+  o.stored.rank = 4;
+  memcpy(o.stored.dims, dims, 4 * sizeof *dims);
+  return o;
+}
+
+// False if it was repeated on the way to where it is read.
+static bool has_sizes(const etx_rewrite* rewrite,
+                      const etx_attention_operand* o, const etx_dim dims[4]) {
+  for (size_t i = 0; i < 4; ++i) {
+    if (!equal(rewrite, o->stored.dims[o->order[i]], dims[i])) return false;
+  }
+  return true;
+}
+
+// Queries times what scales their rows of scores, as the queries lie.
+static etx_status scale_queries(etx_rewrite* rewrite,
+                                const etx_attention_scores* s,
+                                const etx_attention_sizes* z,
+                                etx_attention_operand* o) {
+  etx_builder* const lower = &rewrite->lower;
+  uint32_t scaler = s->scaler.value;
+  size_t places[4];
+  if (scaler == ETX_IR_NONE) return ETX_OK;
+  ETX_TRY(etx_score_operand_broadcast(rewrite, &s->scaler, z, scaler, &scaler));
+  const etx_shape own = *etx_builder_shape(lower, scaler);
+  if (own.rank != 0) {
+    etx_dim dims[4] = {1, 1, 1, 1};
+    memcpy(dims + 4 - own.rank, own.dims, own.rank * sizeof *dims);
+    for (size_t i = 0; i < 4; ++i) places[o->order[i]] = i;
+    ETX_TRY(etx_build_view(lower, scaler, dims, 4, &scaler));
+    ETX_TRY(etx_build_permute(lower, scaler, places, &scaler));
+  }
+  ETX_TRY(etx_build_view(lower, o->base, o->stored.dims, 4, &o->base));
+  ETX_TRY(etx_build_binary(lower,
+                           s->is_divisor ? ETX_OP_div_out : ETX_OP_mul_out,
+                           o->base, scaler, &o->base));
+  o->stored = *etx_builder_shape(lower, o->base);
+  return ETX_OK;
+}
+
+static etx_status emit_operands(etx_rewrite* rewrite,
+                                const etx_attention_scores* s,
+                                const etx_attention_sizes* z, double* scale,
+                                etx_ir_arg args[MOST_ARGUMENTS]) {
+  const uint32_t values = rewrite->lower.node->args[1].as.value;
+  const etx_dim query[] = {z->batch, z->heads, z->rows, z->width};
+  const etx_dim key[] = {z->batch, z->groups, z->keys, z->width};
+  const etx_dim turned[] = {z->batch, z->groups, z->width, z->keys};
+  const etx_dim value[] = {z->batch, z->groups, z->keys, z->height};
+  etx_attention_operand sides[] = {
+      etx_attention_operand_find(rewrite, s->left, query),
+      etx_attention_operand_find(rewrite, s->right, s->is_nt ? key : turned),
+      etx_attention_operand_find(rewrite, values, value)};
+  // The result has as many batches and heads as the queries are given.
+  if (!has_sizes(rewrite, &sides[0], query)) {
+    sides[0] = where_it_is(rewrite, s->left, query);
+  }
+  // What values are multiplied with belongs to the result, not to the scores.
+  if (sides[2].factor != 1) sides[2] = where_it_is(rewrite, values, value);
+  *scale *= sides[0].factor * sides[1].factor;
+  ETX_TRY(scale_queries(rewrite, s, z, &sides[0]));
+  for (size_t i = 0; i < 3; ++i) {
+    ETX_TRY(emit_operand(rewrite, &sides[i], i == 1 && !s->is_nt, &args[i],
+                         &args[5 + i]));
+  }
+  return ETX_OK;
+}
+
+// ------------------------------------------------ the product with values
+
+static etx_status emit_attention(etx_rewrite* rewrite,
+                                 const etx_attention_scores* s,
+                                 const etx_attention_sizes* z) {
+  static const size_t identity[] = {0, 1, 2, 3};
+  etx_builder* const lower = &rewrite->lower;
+  const etx_shape result = *etx_builder_shape(lower, lower->node->outputs[0]);
+  double scale = s->scale;
+  etx_attention_masking masking;
+  etx_ir_arg args[MOST_ARGUMENTS];
+  for (size_t i = 0; i < MOST_ARGUMENTS; ++i) args[i] = etx_ir_none();
+  ETX_TRY(emit_operands(rewrite, s, z, &scale, args));
+  ETX_TRY(order_arg(lower, identity, &args[OUT_ORDER]));
+  ETX_TRY(etx_attention_masking_emit(rewrite, s, z, &masking));
+  args[3] = masking.mask;
+  args[4] = masking.last;
+  args[9] = etx_ir_double(scale);
+  args[10] = etx_ir_double(masking.hidden);
+  args[11] = etx_ir_bool(masking.is_causal);
+  args[12] = etx_ir_bool(s->is_guarded);
+  args[13] = etx_ir_double(s->cap);
+  uint32_t value = 0;
+  ETX_TRY(emit(lower,
+               s->cap == 0 ? ETX_OP_attention_out : ETX_OP_attention_capped_out,
+               args, &value));
+  return etx_build_view(lower, value, result.dims, result.rank,
+                        &lower->results[0]);
+}
+
+static etx_fusion_obstacle read_sizes(etx_rewrite* rewrite,
+                                      const etx_attention_scores* s,
+                                      etx_attention_sizes* out) {
+  const etx_shape values =
+      *etx_rewrite_shape(rewrite, &rewrite->lower.node->args[1]);
+  const etx_dtype dtype = etx_builder_shape(&rewrite->lower, s->left)->dtype;
+  out->height = values.dims[2];
+  if (values.dtype != dtype ||
+      (s->scaler.value != ETX_IR_NONE &&
+       etx_builder_shape(&rewrite->lower, s->scaler.value)->dtype != dtype)) {
+    return "its products are of two types";
+  }
+  if (!read_scores(rewrite, s, out) || !read_groups(rewrite, s, out)) {
+    return "its heads are laid out in an unknown way";
+  }
+  if (!etx_rewrite_is_product(rewrite, out->batch, out->groups,
+                              values.dims[0])) {
+    return "its keys and values have heads of different numbers";
+  }
+  bool fits = etx_score_operand_fits(rewrite, &s->choice, out) &&
+              etx_score_operand_fits(rewrite, &s->scaler, out);
+  for (size_t i = 0; i < s->added_count; ++i) {
+    fits = fits && etx_score_operand_fits(rewrite, &s->added[i], out);
+  }
+  return fits ? NULL : "its mask is laid out in an unknown way";
+}
+
+static etx_status find_attention(etx_rewrite* rewrite, bool* out_done) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  etx_attention_scores s;
+  etx_attention_sizes z;
+  etx_fusion_obstacle reason = NULL;
+  if (node->op->id != ETX_OP_bmm_out) return ETX_OK;
+  if (!etx_attention_scores_read(rewrite, node->args[0].as.value, &s,
+                                 &reason)) {
+    return etx_fusion_report_missed(rewrite->fusions, &rewrite->lower,
+                                    "attention", reason);
+  }
+  reason = read_sizes(rewrite, &s, &z);
+  if (reason != NULL) {
+    return etx_fusion_report_missed(rewrite->fusions, &rewrite->lower,
+                                    "attention", reason);
+  }
+  *out_done = true;
+  ETX_TRY(
+      etx_fusion_report_fused(rewrite->fusions, &rewrite->lower, "attention"));
+  return emit_attention(rewrite, &s, &z);
+}
+
+// The attention behind views, each used once.
+static const etx_ir_node* behind_views(const etx_rewrite* rewrite,
+                                       uint32_t value) {
+  while (etx_rewrite_is_only_use(rewrite, value)) {
+    const etx_ir_node* const node =
+        etx_ir_definition(rewrite->lower.method, value);
+    if (node == NULL) return NULL;
+    if (is_attention(node)) return node;
+    if (node->op->id != ETX_OP_view_copy_out) return NULL;
+    value = node->args[0].as.value;
+  }
+  return NULL;
+}
+
+// ------------------------------------------------ halves
+
+// The halves that `value`, behind views, was made of.
+static bool read_halves(const etx_rewrite* rewrite, uint32_t value,
+                        etx_dtype dtype, uint32_t* out_value) {
+  const etx_ir_node* node = etx_ir_definition(rewrite->lower.method, value);
+  while (node != NULL && node->op->id == ETX_OP_view_copy_out) {
+    node = etx_ir_definition(rewrite->lower.method, node->args[0].as.value);
+  }
+  if (node == NULL || node->op->id != ETX_OP_to_dim_order_copy_out) {
+    return false;
+  }
+  *out_value = node->args[0].as.value;
+  return etx_builder_shape(&rewrite->lower, *out_value)->dtype == dtype;
+}
+
+// Operand `i` of an attention, of the halves that it was made of.
+static etx_status emit_halves(etx_rewrite* rewrite, size_t i, uint32_t halves,
+                              etx_ir_arg args[MOST_ARGUMENTS]) {
+  const etx_shape given = *etx_rewrite_shape(rewrite, &args[i]);
+  const etx_ir_arg* const places = args[5 + i].as.list.items;
+  etx_attention_operand o =
+      etx_attention_operand_find(rewrite, halves, given.dims);
+  const bool is_taken =
+      i == 0 ? has_sizes(rewrite, &o, given.dims) : i == 1 || o.factor == 1;
+  if (!is_taken) o = where_it_is(rewrite, halves, given.dims);
+  const etx_attention_operand found = o;
+  for (size_t at = 0; at < 4; ++at) {
+    o.order[at] = found.order[places[at].as.integer];
+  }
+  args[9].as.real *= o.factor;
+  return emit_operand(rewrite, &o, false, &args[i], &args[5 + i]);
+}
+
+// Core ATen makes halves float32 first, and the result halves again; the
+// operator does so by itself.
+static etx_status find_halves(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  const etx_shape result = *etx_builder_shape(lower, node->outputs[0]);
+  etx_ir_arg args[MOST_ARGUMENTS];
+  uint32_t halves[3];
+  if (node->op->id != ETX_OP_to_dim_order_copy_out ||
+      etx_dtype_bytes(result.dtype) != 2) {
+    return ETX_OK;
+  }
+  const etx_ir_node* const attention =
+      behind_views(rewrite, node->args[0].as.value);
+  if (attention == NULL) return ETX_OK;
+  memcpy(args, attention->args, attention->arg_count * sizeof *args);
+  for (size_t i = 0; i < 3; ++i) {
+    if (!read_halves(rewrite, args[i].as.value, result.dtype, &halves[i])) {
+      return ETX_OK;
+    }
+  }
+  uint32_t value = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    ETX_TRY(emit_halves(rewrite, i, halves[i], args));
+  }
+  ETX_TRY(emit(lower, attention->op->id, args, &value));
+  *out_done = true;
+  return etx_build_view(lower, value, result.dims, result.rank,
+                        &lower->results[0]);
+}
+
+// ------------------------------------------------ the order of the result
+
+static etx_status find_permuted(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  if (node->op->id != ETX_OP_permute_copy_out) return ETX_OK;
+  const etx_ir_node* const attention =
+      behind_views(rewrite, node->args[0].as.value);
+  if (attention == NULL) return ETX_OK;
+  const etx_shape from = *etx_rewrite_shape(rewrite, &node->args[0]);
+  const etx_shape result = *etx_builder_shape(lower, node->outputs[0]);
+  const etx_shape own = *etx_builder_shape(lower, attention->outputs[0]);
+  const size_t added = 4u - from.rank;
+  size_t order[4] = {0, 1, 2, 3};
+  if ((from.rank != 4 && !(from.rank == 3 && own.dims[0] == 1)) ||
+      !etx_builder_same_dims(lower, from.dims, own.dims + added, from.rank)) {
+    return ETX_OK;
+  }
+  etx_ir_arg args[MOST_ARGUMENTS];
+  memcpy(args, attention->args, attention->arg_count * sizeof *args);
+  for (size_t i = 0; i < 4; ++i) {
+    if (!etx_rewrite_is_int(&args[OUT_ORDER].as.list.items[i], (int64_t)i)) {
+      return ETX_OK;
+    }
+  }
+  for (size_t i = 0; i < from.rank; ++i) {
+    const etx_dim at = node->args[1].as.list.items[i].as.integer;
+    order[(size_t)at + added] = i + added;
+  }
+  uint32_t value = 0;
+  ETX_TRY(order_arg(lower, order, &args[OUT_ORDER]));
+  ETX_TRY(emit(lower, attention->op->id, args, &value));
+  *out_done = true;
+  return etx_build_view(lower, value, result.dims, result.rank,
+                        &lower->results[0]);
+}
+
+etx_status etx_pass_fuse_attention(etx_pass_context* context) {
+  static const etx_rewrite_rule grids[] = {
+      etx_attention_scores_fold_image_bias};
+  static const etx_rewrite_rule rules[] = {find_attention};
+  static const etx_rewrite_rule halves[] = {find_halves};
+  static const etx_rewrite_rule orders[] = {find_permuted};
+  static const etx_rewrite_rule views[] = {etx_simplify_view};
+  if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
+  for (size_t i = 0; i < context->module->method_count; ++i) {
+    etx_ir_method* const method = &context->module->methods[i];
+    bool changed = false;
+    ETX_TRY(etx_rewrite_method(context, method, grids, 1, &changed));
+    ETX_TRY(etx_rewrite_method(context, method, rules, 1, &changed));
+    if (!changed) continue;
+    ETX_TRY(etx_rewrite_method(context, method, halves, 1, &changed));
+    ETX_TRY(etx_rewrite_method(context, method, orders, 1, &changed));
+    ETX_TRY(etx_rewrite_method(context, method, views, 1, &changed));
+  }
+  return ETX_OK;
+}

@@ -1,0 +1,151 @@
+#include "exporter/fuse/chain_expression.h"
+
+#include "exporter/ir/ir_edit.h"
+
+// ------------------------------------------------ putting together
+
+size_t etx_chain_token_arity(const etx_chain_token* word) {
+  return word->step == ETX_CHAIN_NUMBER ? 0
+                                        : etx_chain_step_operands(word->step);
+}
+
+static bool is_too_deep(const etx_chain_expression* words) {
+  size_t depth = 0;
+  for (size_t i = 0; i < words->count; ++i) {
+    depth += 1 - etx_chain_token_arity(&words->items[i]);
+    if (depth > ETX_CHAIN_MAX_DEPTH) return true;
+  }
+  return false;
+}
+
+bool etx_chain_expression_inline(etx_chain_expression* words, uint32_t value,
+                                 const etx_chain_expression* inner) {
+  etx_chain_expression all = {.count = 0};
+  for (size_t i = 0; i < words->count; ++i) {
+    const etx_chain_token word = words->items[i];
+    const bool is_it = word.step == ETX_STEP_X && word.value == value;
+    const size_t added = is_it ? inner->count : 1;
+    if (all.count + added > ETX_CHAIN_STEPS_MAX) return false;
+    memcpy(&all.items[all.count], is_it ? inner->items : &words->items[i],
+           added * sizeof word);
+    all.count += added;
+  }
+  if (is_too_deep(&all)) return false;
+  *words = all;
+  return true;
+}
+
+// Position of `value` among those listed, or the end.
+static size_t listed_at(const uint32_t* listed, size_t count, uint32_t value) {
+  size_t at = 0;
+  while (at < count && listed[at] != value) ++at;
+  return at;
+}
+
+// Numbers as values, equal ones as one.
+static etx_status make_numbers(etx_builder* lower,
+                               etx_chain_expression* words) {
+  for (size_t i = 0; i < words->count; ++i) {
+    etx_chain_token* const word = &words->items[i];
+    if (word->step != ETX_CHAIN_NUMBER) continue;
+    const etx_ir_arg number = etx_ir_double((double)word->number);
+    const etx_chain_token made = *word;
+    uint32_t value = 0;
+    ETX_TRY(etx_build_scalar(lower, &number, ETX_DTYPE_FLOAT32, &value));
+    for (size_t j = i; j < words->count; ++j) {
+      if (words->items[j].step == ETX_CHAIN_NUMBER &&
+          memcmp(&words->items[j].number, &made.number, sizeof(float)) == 0) {
+        words->items[j] = (etx_chain_token){ETX_STEP_X, value, 0};
+      }
+    }
+  }
+  return ETX_OK;
+}
+
+etx_status etx_chain_expression_args(etx_builder* lower,
+                                     const etx_chain_expression* given,
+                                     uint32_t self, etx_ir_arg* out_others,
+                                     etx_ir_arg* out_steps, bool* out_fits) {
+  etx_pool* const pool = lower->module->pool;
+  etx_chain_expression numbered = *given;
+  const etx_chain_expression* const words = &numbered;
+  uint32_t listed[ETX_CHAIN_MAX_OTHERS];
+  size_t count = 0;
+  etx_text text = {"", 0};
+  *out_fits = false;
+  ETX_TRY(make_numbers(lower, &numbered));
+  for (size_t i = 0; i < words->count; ++i) {
+    const etx_chain_token word = words->items[i];
+    const char* const space = i == 0 ? "" : " ";
+    if (word.step != ETX_STEP_X) {
+      text = etx_pool_format(pool, "%t%s%s", text, space,
+                             etx_chain_step_name(word.step));
+    } else if (word.value == self) {
+      text = etx_pool_format(pool, "%t%sx", text, space);
+    } else {
+      const size_t at = listed_at(listed, count, word.value);
+      if (at == ETX_CHAIN_MAX_OTHERS) return ETX_OK;
+      listed[at] = word.value;
+      if (at == count) ++count;
+      text = etx_pool_format(pool, "%t%s%z", text, space, at);
+    }
+    if (text.data == NULL) return ETX_OUT_OF_MEMORY;
+  }
+  etx_ir_arg* const items = etx_pool_take(pool, (count + 1) * sizeof *items);
+  if (items == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < count; ++i) items[i] = etx_ir_value_arg(listed[i]);
+  *out_others = etx_ir_list(items, count);
+  *out_steps = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
+  out_steps->as.string = text;
+  *out_fits = true;
+  return ETX_OK;
+}
+
+// ------------------------------------------------ layers in front
+
+static const etx_ir_node* read_node(const etx_rewrite* rewrite,
+                                    const etx_chain_token* word, etx_op_id op) {
+  if (word->step != ETX_STEP_X) return NULL;
+  const etx_ir_node* const node =
+      etx_ir_definition(rewrite->lower.method, word->value);
+  return node != NULL && node->op->id == op ? node : NULL;
+}
+
+const etx_ir_node* etx_chain_expression_producer(
+    const etx_rewrite* rewrite, const etx_chain_expression* words,
+    etx_op_id op) {
+  const etx_ir_node* found = NULL;
+  for (size_t i = 0; i < words->count; ++i) {
+    const etx_ir_node* const node = read_node(rewrite, &words->items[i], op);
+    if (node == NULL ||
+        !etx_rewrite_is_only_use(rewrite, words->items[i].value) ||
+        !etx_chain_is_full(rewrite, rewrite->lower.node,
+                           words->items[i].value)) {
+      continue;
+    }
+    if (found == NULL || node > found) found = node;
+  }
+  return found;
+}
+
+etx_status etx_chain_expression_missed(const etx_rewrite* rewrite,
+                                       const etx_chain_expression* words,
+                                       etx_op_id op, const char* kind) {
+  for (size_t i = 0; i < words->count; ++i) {
+    if (read_node(rewrite, &words->items[i], op) != NULL) {
+      return etx_fusion_report_missed(rewrite->fusions, &rewrite->lower, kind,
+                                      "what it gives is read by others too");
+    }
+  }
+  return ETX_OK;
+}
+
+bool etx_chain_is_full(const etx_rewrite* rewrite, const etx_ir_node* node,
+                       uint32_t value) {
+  const etx_shape* const own = etx_builder_shape(&rewrite->lower, value);
+  const etx_shape* const result =
+      etx_builder_shape(&rewrite->lower, node->outputs[0]);
+  return own->dtype == result->dtype && own->rank == result->rank &&
+         etx_builder_same_dims(&rewrite->lower, own->dims, result->dims,
+                               own->rank);
+}

@@ -1,0 +1,296 @@
+// Nodes as words of a chain: what each operator's row of chain_steps.def is,
+// and what its arguments say of parameters.
+
+#include <math.h>
+
+#include "exporter/fuse/chain_expression.h"
+#include "exporter/ir/ir_edit.h"
+
+// ------------------------------------------------ nodes that are steps
+
+// Rows that compute their step for one operator each; gelu, and operators with
+// parameters, have arguments that decide.
+static const struct {
+  etx_op_id op;
+  uint8_t step;
+} rows[] = {
+#define ONE(name, operator) {ETX_OP_##operator, ETX_STEP_##name },
+#define TWO(name, operator) {ETX_OP_##operator, ETX_STEP_##name },
+#define THREE(name, operator) {ETX_OP_##operator, ETX_STEP_##name },
+#define WITH(name, operator, count)
+#include "format/ops/chain_steps.def"
+#undef ONE
+#undef TWO
+#undef THREE
+#undef WITH
+};
+
+static bool is_number(const etx_ir_arg* arg, double wanted) {
+  if (arg->kind == ETX_IR_ARG_INT) return (double)arg->as.integer == wanted;
+  return arg->kind == ETX_IR_ARG_DOUBLE && arg->as.real == wanted;
+}
+
+// The step that a node computes; false if there is none.
+static bool step_of(const etx_ir_node* node, uint8_t* out_step) {
+  const etx_op_id op = node->op->id;
+  if (op == ETX_OP_gelu_out) {
+    const etx_text approximate = node->args[1].as.string;
+    *out_step =
+        etx_text_is(approximate, "tanh") ? ETX_STEP_gelu_tanh : ETX_STEP_gelu;
+    return true;
+  }
+  if ((op == ETX_OP_add_out || op == ETX_OP_sub_out) &&
+      !is_number(&node->args[2], 1)) {
+    return false;
+  }
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    *out_step = rows[i].step;
+    if (rows[i].op == op) return true;
+  }
+  return false;
+}
+
+// ------------------------------------------------ operands
+
+// One element, or one row along the dimension that `behind` others follow.
+static bool is_repeated(const etx_rewrite* rewrite, const etx_shape* result,
+                        size_t behind, uint32_t value) {
+  const etx_shape* const own = etx_builder_shape(&rewrite->lower, value);
+  for (size_t i = 0; i < own->rank; ++i) {
+    const size_t own_behind = own->rank - 1 - i;
+    if (own->dims[i] == 1) continue;
+    if (own_behind != behind || result->rank <= behind ||
+        !etx_symbols_equal(&rewrite->lower.method->symbols, own->dims[i],
+                           result->dims[result->rank - 1 - behind])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool is_operand(const etx_rewrite* rewrite, const etx_ir_node* node,
+                       size_t behind, const etx_ir_arg* arg) {
+  const etx_shape* const result =
+      etx_builder_shape(&rewrite->lower, node->outputs[0]);
+  return arg->kind == ETX_IR_ARG_VALUE &&
+         etx_rewrite_shape(rewrite, arg)->dtype == ETX_DTYPE_FLOAT32 &&
+         (etx_chain_is_full(rewrite, node, arg->as.value) ||
+          is_repeated(rewrite, result, behind, arg->as.value));
+}
+
+static void put(etx_chain_expression* words, uint8_t step, uint32_t value) {
+  words->items[words->count++] = (etx_chain_token){step, value, 0};
+}
+
+static void put_number(etx_chain_expression* words, double number) {
+  words->items[words->count++] =
+      (etx_chain_token){ETX_CHAIN_NUMBER, ETX_IR_NONE, (float)number};
+}
+
+// A chain in the graph was made here, so it is right.
+static void read_chain(const etx_ir_node* node, etx_chain_expression* out) {
+  const etx_ir_arg* const others = &node->args[1];
+  uint8_t steps[ETX_CHAIN_STEPS_MAX];
+  size_t count = 0;
+  if (!etx_chain_steps_read(node->args[2].as.string, others->as.list.count,
+                            steps, &count)) {
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (steps[i] < ETX_STEP_X) {
+      put(out, ETX_STEP_X, others->as.list.items[steps[i]].as.value);
+    } else {
+      put(out, steps[i], node->args[0].as.value);
+    }
+  }
+}
+
+// The weight of prelu runs along dimension 1, which has to be that of rows.
+static bool has_prelu_rows(const etx_rewrite* rewrite,
+                           const etx_ir_node* node) {
+  const etx_shape* const weight = etx_rewrite_shape(rewrite, &node->args[1]);
+  return weight->rank == 0 || weight->dims[0] == 1 ||
+         etx_builder_shape(&rewrite->lower, node->outputs[0])->rank == 2;
+}
+
+// x x, or x x x, as the operator multiplies them.
+static bool read_power(const etx_rewrite* rewrite, const etx_ir_node* node,
+                       size_t behind, etx_chain_expression* out) {
+  const bool is_cube = is_number(&node->args[1], 3);
+  if ((!is_cube && !is_number(&node->args[1], 2)) ||
+      !is_operand(rewrite, node, behind, &node->args[0])) {
+    return false;
+  }
+  const uint32_t value = node->args[0].as.value;
+  put(out, ETX_STEP_X, value);
+  for (size_t i = is_cube ? 2 : 1; i > 0; --i) {
+    put(out, ETX_STEP_X, value);
+    put(out, ETX_STEP_multiply, ETX_IR_NONE);
+  }
+  return true;
+}
+
+// ------------------------------------------------ parameters
+
+// A number that is known; None is `absent`.
+static bool read_number(const etx_ir_arg* arg, double absent,
+                        double* out_number) {
+  *out_number = arg->kind == ETX_IR_ARG_DOUBLE ? arg->as.real
+                : arg->kind == ETX_IR_ARG_INT  ? (double)arg->as.integer
+                                               : absent;
+  return arg->kind == ETX_IR_ARG_DOUBLE || arg->kind == ETX_IR_ARG_NONE ||
+         (arg->kind == ETX_IR_ARG_INT && etx_dim_is_number(arg->as.integer));
+}
+
+// The parameters of a step as its kernel reads them from the arguments `n`
+// (runtime/kernels/elementwise/unary_parameters.h).
+static void put_parameters(uint8_t step, const double n[3],
+                           etx_chain_expression* out) {
+  put_number(out, step == ETX_STEP_elu ? n[1] : n[0]);
+  if (step == ETX_STEP_leaky_relu) {
+    const double rest = n[0] - (double)(float)n[0];
+    put_number(out, isfinite(rest) ? rest : 0);
+  } else {
+    put_number(out, step == ETX_STEP_elu ? n[0] * n[1] : n[1]);
+  }
+  if (step == ETX_STEP_elu) put_number(out, n[2]);
+}
+
+// Operators with parameters, all of them numbers behind the tensor.
+static bool read_parametric(const etx_rewrite* rewrite, const etx_ir_node* node,
+                            size_t behind, etx_chain_expression* out) {
+  static const struct {
+    etx_op_id op;
+    uint8_t step, count;
+  } operators[] = {{ETX_OP_clamp_out, ETX_STEP_clamp, 2},
+                   {ETX_OP_hardtanh_out, ETX_STEP_clamp, 2},
+                   {ETX_OP_leaky_relu_out, ETX_STEP_leaky_relu, 1},
+                   {ETX_OP_softplus_out, ETX_STEP_softplus, 2},
+                   {ETX_OP_elu_out, ETX_STEP_elu, 3}};
+  size_t row = 0;
+  while (operators[row].op != node->op->id) {
+    if (++row == sizeof operators / sizeof *operators) return false;
+  }
+  const uint8_t step = operators[row].step;
+  double n[3] = {0};
+  for (size_t i = 0; i < operators[row].count; ++i) {
+    if (!read_number(&node->args[i + 1], i == 0 ? -INFINITY : INFINITY,
+                     &n[i])) {
+      return false;
+    }
+  }
+  if (!is_operand(rewrite, node, behind, &node->args[0])) return false;
+  put(out, ETX_STEP_X, node->args[0].as.value);
+  if (step == ETX_STEP_clamp && n[0] == 0 && n[1] == 6) {
+    put(out, ETX_STEP_relu6, ETX_IR_NONE);
+    return true;
+  }
+  put_parameters(step, n, out);
+  put(out, step, ETX_IR_NONE);
+  return true;
+}
+
+// ------------------------------------------------ choices
+
+// Comparisons as the steps compute them: of operands that change places, and
+// with a truth that stands for the other one.
+static const struct {
+  etx_op_id op;
+  uint8_t step;
+  bool is_turned, is_not;
+} comparisons[] = {{ETX_OP_lt_tensor_out, ETX_STEP_less, false, false},
+                   {ETX_OP_lt_scalar_out, ETX_STEP_less, false, false},
+                   {ETX_OP_gt_tensor_out, ETX_STEP_less, true, false},
+                   {ETX_OP_gt_scalar_out, ETX_STEP_less, true, false},
+                   {ETX_OP_le_tensor_out, ETX_STEP_less_equal, false, false},
+                   {ETX_OP_le_scalar_out, ETX_STEP_less_equal, false, false},
+                   {ETX_OP_ge_tensor_out, ETX_STEP_less_equal, true, false},
+                   {ETX_OP_ge_scalar_out, ETX_STEP_less_equal, true, false},
+                   {ETX_OP_eq_tensor_out, ETX_STEP_equal, false, false},
+                   {ETX_OP_eq_scalar_out, ETX_STEP_equal, false, false},
+                   {ETX_OP_ne_tensor_out, ETX_STEP_equal, false, true},
+                   {ETX_OP_ne_scalar_out, ETX_STEP_equal, false, true}};
+
+// What `node` compares, whose result is as large as that of `chosen` or
+// smaller.
+static bool read_comparison(const etx_rewrite* rewrite,
+                            const etx_ir_node* chosen, const etx_ir_node* node,
+                            size_t behind, etx_chain_expression* out,
+                            bool* out_is_not) {
+  size_t row = 0;
+  while (comparisons[row].op != node->op->id) {
+    if (++row == sizeof comparisons / sizeof *comparisons) return false;
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    const etx_ir_arg* const arg =
+        &node->args[comparisons[row].is_turned ? 1 - i : i];
+    double number = 0;
+    if (is_operand(rewrite, chosen, behind, arg)) {
+      put(out, ETX_STEP_X, arg->as.value);
+    } else if (arg->kind != ETX_IR_ARG_NONE && read_number(arg, 0, &number)) {
+      put_number(out, number);
+    } else {
+      return false;
+    }
+  }
+  put(out, comparisons[row].step, ETX_IR_NONE);
+  *out_is_not = comparisons[row].is_not;
+  return true;
+}
+
+// where(compared, a, b): truth values are numbers here.
+static bool read_choice(const etx_rewrite* rewrite, const etx_ir_node* node,
+                        size_t behind, etx_chain_expression* out) {
+  const etx_ir_node* const test =
+      etx_ir_definition(rewrite->lower.method, node->args[0].as.value);
+  bool is_not = false;
+  if (test == NULL ||
+      !read_comparison(rewrite, node, test, behind, out, &is_not)) {
+    return false;
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    const etx_ir_arg* const arg = &node->args[is_not ? 2 - i : 1 + i];
+    if (!is_operand(rewrite, node, behind, arg)) return false;
+    put(out, ETX_STEP_X, arg->as.value);
+  }
+  put(out, ETX_STEP_select, ETX_IR_NONE);
+  return true;
+}
+
+// ------------------------------------------------ reading
+
+bool etx_chain_expression_read(const etx_rewrite* rewrite,
+                               const etx_ir_node* node,
+                               etx_chain_expression* out_words) {
+  return etx_chain_expression_read_rows(rewrite, node, 0, out_words);
+}
+
+bool etx_chain_expression_read_rows(const etx_rewrite* rewrite,
+                                    const etx_ir_node* node, size_t behind,
+                                    etx_chain_expression* out_words) {
+  uint8_t step = 0;
+  out_words->count = 0;
+  if (node->op->id == ETX_OP_chain_out) {
+    read_chain(node, out_words);
+    return out_words->count != 0;
+  }
+  if (etx_builder_shape(&rewrite->lower, node->outputs[0])->dtype !=
+      ETX_DTYPE_FLOAT32) {
+    return false;
+  }
+  if (node->op->id == ETX_OP_pow_tensor_scalar_out) {
+    return read_power(rewrite, node, behind, out_words);
+  }
+  if (node->op->id == ETX_OP_where_self_out) {
+    return read_choice(rewrite, node, behind, out_words);
+  }
+  if (read_parametric(rewrite, node, behind, out_words)) return true;
+  if (!step_of(node, &step)) return false;
+  if (step == ETX_STEP_prelu && !has_prelu_rows(rewrite, node)) return false;
+  for (size_t i = 0; i < etx_chain_step_operands(step); ++i) {
+    if (!is_operand(rewrite, node, behind, &node->args[i])) return false;
+    put(out_words, ETX_STEP_X, node->args[i].as.value);
+  }
+  put(out_words, step, ETX_IR_NONE);
+  return true;
+}

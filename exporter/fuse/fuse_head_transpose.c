@@ -1,0 +1,87 @@
+// Keys and values of attention are kept by heads, and a layer gives them row by
+// row. Where the layer is packed it stores them by heads itself:
+//
+//   permute(view(linear_panels(x, p, b, [], "x"), [1, T, H, D]), [0, 2, 1, 3])
+//                                                      linear_heads(x, p, b, H)
+//
+// What fills a cache is then written once, in its place.
+
+#include "exporter/rewrite/ir_rewrite.h"
+
+static const char* const kind = "heads";
+
+// True if `node` exchanges the two dimensions before the last, and no other.
+static bool is_exchange(const etx_ir_node* node) {
+  const etx_ir_arg* const dims = &node->args[1];
+  const size_t rank = dims->as.list.count;
+  if (rank < 3) return false;
+  for (size_t i = 0; i < rank; ++i) {
+    const size_t from = i == rank - 2 ? i - 1 : i == rank - 3 ? i + 1 : i;
+    if (dims->as.list.items[i].as.integer != (int64_t)from) return false;
+  }
+  return true;
+}
+
+static bool has_steps(const etx_ir_node* layer) {
+  return !etx_text_is(layer->args[4].as.string, "x");
+}
+
+// True if all dimensions but the last `kept` are 1.
+static bool is_single(const etx_shape* shape, size_t kept) {
+  for (size_t i = 0; i + kept < shape->rank; ++i) {
+    if (shape->dims[i] != 1) return false;
+  }
+  return true;
+}
+
+static bool has_whole_panels(const etx_shape* rows, const etx_shape* heads) {
+  const etx_dim* const last = &heads->dims[heads->rank - 2];
+  const etx_dim columns = rows->dims[rows->rank - 1];
+  return etx_dim_is_number(columns) && etx_dim_is_number(last[0]) &&
+         etx_dim_is_number(last[1]) && last[0] > 0 && last[1] % 16 == 0 &&
+         last[0] * last[1] == columns;
+}
+
+static etx_status find_heads(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  if (node->op->id != ETX_OP_permute_copy_out || !is_exchange(node)) {
+    return ETX_OK;
+  }
+  const etx_ir_node* const view =
+      etx_rewrite_operand(rewrite, node, 0, ETX_OP_view_copy_out);
+  if (view == NULL) return ETX_OK;
+  const etx_ir_node* const layer =
+      etx_rewrite_operand(rewrite, view, 0, ETX_OP_linear_panels_out);
+  if (layer == NULL) return ETX_OK;
+  const etx_shape rows = *etx_builder_shape(lower, layer->outputs[0]);
+  const etx_shape heads = *etx_builder_shape(lower, view->outputs[0]);
+  const etx_shape out = *etx_builder_shape(lower, node->outputs[0]);
+  const char* reason = NULL;
+  if (rows.rank < 2 || !has_whole_panels(&rows, &heads)) {
+    reason = "a head has no whole panels of 16 columns";
+  } else if (!is_single(&rows, 2) || !is_single(&heads, 3)) {
+    reason = "several sequences are multiplied at once";
+  } else if (has_steps(layer)) {
+    reason = "more is computed with the results";
+  } else if (!etx_rewrite_is_only_use(rewrite, layer->outputs[0]) ||
+             !etx_rewrite_is_only_use(rewrite, view->outputs[0])) {
+    reason = "the results are used elsewhere, too";
+  }
+  if (reason != NULL) {
+    return etx_fusion_report_missed(rewrite->fusions, lower, kind, reason);
+  }
+  const etx_ir_arg args[] = {layer->args[0], layer->args[1], layer->args[2],
+                             etx_ir_int(heads.dims[heads.rank - 2u])};
+  uint32_t value = 0;
+  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, lower, kind));
+  ETX_TRY(etx_build_op(lower, ETX_OP_linear_heads_out, args, 4, &value));
+  *out_done = true;
+  return etx_build_view(lower, value, out.dims, out.rank, &lower->results[0]);
+}
+
+etx_status etx_pass_fuse_head_transpose(etx_pass_context* context) {
+  static const etx_rewrite_rule rules[] = {find_heads};
+  if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
+  return etx_rewrite_module(context, rules, 1);
+}

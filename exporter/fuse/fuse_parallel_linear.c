@@ -1,0 +1,304 @@
+// Products of one row with several weights become one product:
+//
+//   q = linear(x, wq, bq)        p = linear(x, [wq; wk; wv], [bq; bk; bv])
+//   k = linear(x, wk, bk)        q, k, v = parts of p, which are views
+//   v = linear(x, wv, bv)
+//
+// So x is read, and rounded where weights are integers, once, and threads are
+// called together once. Every element is the same sum as before.
+//
+// Of several rows the parts of a result would not lie densely, so their
+// products stay apart; and so do those of weights that something else reads,
+// which would be in the file twice. The pass runs behind those that have a
+// better use for a layer's result.
+
+#include "exporter/rewrite/constant_users.h"
+#include "exporter/ir/ir_edit.h"
+#include "exporter/rewrite/ir_rewrite.h"
+
+static const char kind[] = "products of one input";
+
+// The most products that become one.
+enum { MOST_PARTS = 64 };
+
+typedef struct joining {
+  etx_pass_context* context;
+  etx_ir_module* module;
+  etx_ir_method* method;
+  const uint32_t* uses;  // of each constant of the module, by everything
+} joining;
+
+// ------------------------------------------------ who reads constants
+
+static void count_reader(void* context, size_t constant,
+                         const etx_constant_user* reader) {
+  (void)reader;
+  ++((uint32_t*)context)[constant];
+}
+
+// NULL if the host has no memory.
+static uint32_t* count_uses(const etx_ir_module* module) {
+  const size_t bytes = (module->constant_count + 1) * sizeof(uint32_t);
+  uint32_t* const uses = etx_pool_take(module->pool, bytes);
+  if (uses == NULL) return NULL;
+  memset(uses, 0, bytes);
+  etx_constant_users_visit(module, count_reader, uses);
+  return uses;
+}
+
+// ------------------------------------------------ what may be joined
+
+static bool is_product(const etx_ir_node* node) {
+  switch (node->op->id) {
+    case ETX_OP_linear_out:
+    case ETX_OP_linear_w8_out:
+    case ETX_OP_linear_a8w8_out:
+    case ETX_OP_linear_w4g_out:
+    case ETX_OP_linear_a8w4g_out:
+      return node->outputs[0] != ETX_IR_NONE;
+    default:
+      return false;
+  }
+}
+
+static const etx_shape* result_of(const joining* j, const etx_ir_node* node) {
+  return &j->method->values[node->outputs[0]].shape;
+}
+
+static etx_dim columns_of(const joining* j, const etx_ir_node* node) {
+  const etx_shape* const shape = result_of(j, node);
+  return shape->dims[shape->rank - 1];
+}
+
+static const etx_ir_constant* constant_of(const joining* j,
+                                          const etx_ir_arg* arg) {
+  return etx_rewrite_constant(j->module, j->method, arg->as.value);
+}
+
+// Why the product stays by itself; NULL if it need not.
+static const char* obstacle_of(const joining* j, const etx_ir_node* node) {
+  const etx_shape* const shape = result_of(j, node);
+  if (shape->rank == 0 || !etx_dim_is_number(columns_of(j, node))) {
+    return "its columns are not known";
+  }
+  for (size_t i = 0; i + 1 < shape->rank; ++i) {
+    if (shape->dims[i] != 1) {
+      return "of several rows, parts of one result would not lie densely";
+    }
+  }
+  for (size_t i = 1; i < node->arg_count; ++i) {
+    if (node->args[i].kind != ETX_IR_ARG_VALUE) continue;
+    const etx_ir_constant* const constant = constant_of(j, &node->args[i]);
+    if (constant == NULL) return "a weight is computed at run time";
+    if (constant->rank == 0 || constant->sizes[0] != columns_of(j, node)) {
+      return "a weight has no row for each column";
+    }
+    // A bias is short enough to be there twice.
+    if (constant->rank > 1 && j->uses[constant - j->module->constants] != 1) {
+      return "a weight is read elsewhere, too";
+    }
+  }
+  return NULL;
+}
+
+static bool same_kind(const joining* j, const etx_ir_arg* a,
+                      const etx_ir_arg* b) {
+  if (a->kind != b->kind) return false;
+  if (a->kind == ETX_IR_ARG_INT) return a->as.integer == b->as.integer;
+  if (a->kind != ETX_IR_ARG_VALUE) return a->kind == ETX_IR_ARG_NONE;
+  const etx_ir_constant* const x = constant_of(j, a);
+  const etx_ir_constant* const y = constant_of(j, b);
+  if (x->dtype != y->dtype || x->rank != y->rank) return false;
+  for (size_t i = 1; i < x->rank; ++i) {
+    if (x->sizes[i] != y->sizes[i]) return false;
+  }
+  return true;
+}
+
+static bool have_one_input(const etx_ir_node* a, const etx_ir_node* b) {
+  return is_product(b) && a->op->id == b->op->id && a->branch == b->branch &&
+         a->args[0].as.value == b->args[0].as.value;
+}
+
+static bool fit(const joining* j, const etx_ir_node* a, const etx_ir_node* b) {
+  if (result_of(j, a)->dtype != result_of(j, b)->dtype ||
+      result_of(j, a)->rank != result_of(j, b)->rank ||
+      a->arg_count != b->arg_count) {
+    return false;
+  }
+  for (size_t i = 1; i < a->arg_count; ++i) {
+    if (!same_kind(j, &a->args[i], &b->args[i])) return false;
+  }
+  return true;
+}
+
+// ------------------------------------------------ joining
+
+// Products of one input, by position among the nodes.
+typedef struct group {
+  size_t items[MOST_PARTS];
+  size_t count;
+} group;
+
+// The rows of argument `position` of all products, one behind the other.
+static etx_status join_rows(const joining* j, const etx_ir_node* nodes,
+                            const group* g, size_t position,
+                            etx_ir_arg* out_arg) {
+  etx_ir_constant joined = *constant_of(j, &nodes[g->items[0]].args[position]);
+  size_t bytes = 0;
+  joined.sizes[0] = 0;
+  for (size_t i = 0; i < g->count; ++i) {
+    const etx_ir_constant* const part =
+        constant_of(j, &nodes[g->items[i]].args[position]);
+    joined.sizes[0] += part->sizes[0];
+    bytes += part->data.size;
+  }
+  uint8_t* const data = etx_pool_take(j->module->pool, bytes + 1);
+  if (data == NULL) return ETX_OUT_OF_MEMORY;
+  size_t at = 0;
+  for (size_t i = 0; i < g->count; ++i) {
+    const etx_bytes part =
+        constant_of(j, &nodes[g->items[i]].args[position])->data;
+    if (part.size != 0) memcpy(data + at, part.data, part.size);
+    at += part.size;
+  }
+  joined.data = (etx_bytes){data, bytes};
+  uint32_t index = 0;
+  ETX_TRY(etx_ir_add_constant(j->module, &joined, &index));
+  out_arg->kind = ETX_IR_ARG_VALUE;
+  return etx_ir_constant_value(j->module, j->method, index, &out_arg->as.value);
+}
+
+static etx_status add_product(const joining* j, const etx_ir_node* nodes,
+                              const group* g, uint32_t* out_value) {
+  const etx_ir_node* const first = &nodes[g->items[0]];
+  etx_ir_arg args[ETX_MAX_ARGUMENTS];
+  memcpy(args, first->args, first->arg_count * sizeof *args);
+  for (size_t i = 1; i < first->arg_count; ++i) {
+    if (args[i].kind != ETX_IR_ARG_VALUE) continue;
+    ETX_TRY(join_rows(j, nodes, g, i, &args[i]));
+  }
+  etx_ir_value value = {.has_shape = true, .shape = *result_of(j, first)};
+  etx_dim* const columns = &value.shape.dims[value.shape.rank - 1];
+  *columns = 0;
+  for (size_t i = 0; i < g->count; ++i) {
+    *columns += columns_of(j, &nodes[g->items[i]]);
+  }
+  ETX_TRY(etx_ir_add_value(j->module, j->method, &value, out_value));
+  etx_ir_node node = *first;
+  node.args = args;
+  node.outputs = out_value;
+  uint32_t index = 0;
+  ETX_TRY(etx_ir_add_node(j->module, j->method, &node, &index));
+  return etx_fusion_report_fused_node(&j->context->fusions, j->module,
+                                      j->method, first, kind);
+}
+
+static etx_status add_part(const joining* j, const etx_ir_node* product,
+                           uint32_t whole, etx_dim start) {
+  const etx_dim last = (etx_dim)result_of(j, product)->rank - 1;
+  etx_ir_arg args[] = {
+      etx_ir_value_arg(whole), etx_ir_int(last), etx_ir_int(start),
+      etx_ir_int(start + columns_of(j, product)), etx_ir_int(1)};
+  etx_ir_node node = *product;
+  node.op = etx_op_at(ETX_OP_slice_copy_tensor_out);
+  node.args = args;
+  node.arg_count = sizeof args / sizeof *args;
+  uint32_t index = 0;
+  return etx_ir_add_node(j->module, j->method, &node, &index);
+}
+
+static etx_status add_group(const joining* j, const etx_ir_node* nodes,
+                            const group* g) {
+  uint32_t whole = 0;
+  etx_dim start = 0;
+  ETX_TRY(add_product(j, nodes, g, &whole));
+  for (size_t i = 0; i < g->count; ++i) {
+    const etx_ir_node* const product = &nodes[g->items[i]];
+    ETX_TRY(add_part(j, product, whole, start));
+    start += columns_of(j, product);
+  }
+  return ETX_OK;
+}
+
+// ------------------------------------------------ methods
+
+// Finds the products that can be computed with the one at `first`; notes what
+// stands in the way of others.
+static etx_status find_group(const joining* j, const etx_ir_node* nodes,
+                             size_t node_count, size_t first,
+                             const bool* is_taken, group* out) {
+  out->count = 0;
+  if (!is_product(&nodes[first]) || is_taken[first]) return ETX_OK;
+  const char* obstacle = obstacle_of(j, &nodes[first]);
+  size_t alike = 0;
+  if (obstacle == NULL) out->items[out->count++] = first;
+  for (size_t i = first + 1; i < node_count; ++i) {
+    if (is_taken[i] || !have_one_input(&nodes[first], &nodes[i])) continue;
+    ++alike;
+    const char* const other = obstacle_of(j, &nodes[i]);
+    if (obstacle == NULL) obstacle = other;
+    if (other == NULL && out->count > 0 && out->count < MOST_PARTS &&
+        fit(j, &nodes[first], &nodes[i])) {
+      out->items[out->count++] = i;
+    }
+  }
+  if (out->count >= 2 || alike == 0) return ETX_OK;
+  etx_builder lower;
+  memset(&lower, 0, sizeof lower);
+  lower.module = j->module;
+  lower.method = j->method;
+  lower.name = j->method->values[nodes[first].outputs[0]].name;
+  return etx_fusion_report_missed(&j->context->fusions, &lower, kind,
+                                  obstacle == NULL ? "" : obstacle);
+}
+
+// Products of an input whose first one was looked at are not looked at again.
+static void take_alike(const etx_ir_node* nodes, size_t node_count,
+                       size_t first, bool* is_taken) {
+  for (size_t i = first + 1; i < node_count; ++i) {
+    if (have_one_input(&nodes[first], &nodes[i])) is_taken[i] = true;
+  }
+}
+
+static etx_status join_in(const joining* j) {
+  etx_ir_method* const method = j->method;
+  etx_ir_node* const nodes = method->nodes;
+  const size_t node_count = method->node_count;
+  bool* const is_taken = etx_pool_take(j->module->pool, node_count + 1);
+  bool* const is_joined = etx_pool_take(j->module->pool, node_count + 1);
+  if (is_taken == NULL || is_joined == NULL) return ETX_OUT_OF_MEMORY;
+  memset(is_taken, 0, node_count + 1);
+  memset(is_joined, 0, node_count + 1);
+  method->nodes = NULL;
+  method->node_count = method->node_capacity = 0;
+  for (size_t i = 0; i < node_count; ++i) {
+    group g;
+    uint32_t index = 0;
+    ETX_TRY(find_group(j, nodes, node_count, i, is_taken, &g));
+    if (is_product(&nodes[i]) && g.count < 2) {
+      take_alike(nodes, node_count, i, is_taken);
+    }
+    if (g.count >= 2) {
+      ETX_TRY(add_group(j, nodes, &g));
+      for (size_t k = 0; k < g.count; ++k) {
+        is_taken[g.items[k]] = is_joined[g.items[k]] = true;
+      }
+    } else if (!is_joined[i]) {
+      ETX_TRY(etx_ir_add_node(j->module, method, &nodes[i], &index));
+    }
+  }
+  return etx_ir_drop_dead_nodes(j->module, method);
+}
+
+etx_status etx_pass_fuse_parallel_linear(etx_pass_context* context) {
+  etx_ir_module* const module = context->module;
+  if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
+  const uint32_t* const uses = count_uses(module);
+  if (uses == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < module->method_count; ++i) {
+    const joining j = {context, module, &module->methods[i], uses};
+    ETX_TRY(join_in(&j));
+  }
+  return ETX_OK;
+}

@@ -1,0 +1,171 @@
+// Parts of what a linear layer gives are computed as such:
+//
+//   linear(x, w)[.., -1:, :]         linear(x[.., -1:, :], w)
+//   linear(x, w, b)[.., :, i:j]      linear(x, w[i:j], b[i:j])
+//   glu(linear(x, w))                linear(x, w[:n]) sigmoid(linear(x, w[n:]))
+//
+// So a head computes the rows that are asked for, and three parts of one layer
+// lie densely, each where its reader wants it. Every element is the same sum as
+// before.
+
+#include "exporter/ir/ir_edit.h"
+#include "exporter/rewrite/ir_rewrite.h"
+
+// The most parts that one layer is divided into.
+enum { MOST_PARTS = 4 };
+
+// A layer whose result the node takes a part of, or NULL.
+static const etx_ir_node* find_layer(const etx_rewrite* rewrite) {
+  const etx_ir_node* const layer =
+      etx_rewrite_operand(rewrite, rewrite->lower.node, 0, ETX_OP_linear_out);
+  return layer != NULL && etx_rewrite_shape(rewrite, &layer->args[1])->rank == 2
+             ? layer
+             : NULL;
+}
+
+static size_t axis_of(const etx_rewrite* rewrite) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  const int64_t dim = node->args[1].as.integer;
+  const size_t rank = etx_rewrite_shape(rewrite, &node->args[0])->rank;
+  return (size_t)(dim < 0 ? dim + (int64_t)rank : dim);
+}
+
+// ------------------------------------------------ rows
+
+// The node itself over the layer's input.
+static etx_status take_rows(etx_rewrite* rewrite, const etx_ir_node* layer) {
+  etx_builder* const lower = &rewrite->lower;
+  etx_ir_arg args[3] = {layer->args[0], layer->args[1], layer->args[2]};
+  etx_ir_arg part[ETX_MAX_ARGUMENTS];
+  memcpy(part, lower->node->args, lower->node->arg_count * sizeof *part);
+  part[0] = args[0];
+  uint32_t value = 0;
+  ETX_TRY(etx_build_op(lower, lower->node->op->id, part, lower->node->arg_count,
+                       &value));
+  args[0] = etx_ir_value_arg(value);
+  return etx_build_op(lower, ETX_OP_linear_out, args, 3, &lower->results[0]);
+}
+
+static etx_status find_rows(etx_rewrite* rewrite, bool* out_done) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  if (node->op->id != ETX_OP_slice_copy_tensor_out &&
+      node->op->id != ETX_OP_select_copy_int_out) {
+    return ETX_OK;
+  }
+  const etx_ir_node* const layer = find_layer(rewrite);
+  if (layer == NULL ||
+      !etx_rewrite_is_only_use(rewrite, node->args[0].as.value)) {
+    return ETX_OK;
+  }
+  const size_t rank = etx_rewrite_shape(rewrite, &node->args[0])->rank;
+  if (axis_of(rewrite) + 1 >= rank) return ETX_OK;
+  *out_done = true;
+  return take_rows(rewrite, layer);
+}
+
+// ------------------------------------------------ columns
+
+// A constant, or one that is transposed when it is folded.
+static bool is_constant(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
+  if (arg->kind != ETX_IR_ARG_VALUE) return arg->kind == ETX_IR_ARG_NONE;
+  const etx_ir_method* const method = rewrite->lower.method;
+  const etx_ir_node* const node = etx_ir_definition(method, arg->as.value);
+  const uint32_t value = node != NULL && node->op->id == ETX_OP_permute_copy_out
+                             ? node->args[0].as.value
+                             : arg->as.value;
+  return etx_rewrite_constant(rewrite->lower.module, method, value) != NULL;
+}
+
+// Of one row the parts lie densely as they are.
+static bool has_rows(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
+  const etx_shape* const shape = etx_rewrite_shape(rewrite, arg);
+  for (size_t i = 0; i + 1 < shape->rank; ++i) {
+    if (shape->dims[i] != 1) return true;
+  }
+  return false;
+}
+
+// True if the layer is read as often as parts of this size make it up.
+static bool is_one_of_all(const etx_rewrite* rewrite, etx_dim size) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  const uint32_t whole = node->args[0].as.value;
+  const etx_shape* const shape = etx_rewrite_shape(rewrite, &node->args[0]);
+  const etx_dim all = shape->dims[shape->rank - 1];
+  if (whole >= rewrite->value_count || size <= 0 || all % size != 0) {
+    return false;
+  }
+  const uint32_t uses = rewrite->uses[whole];
+  return uses >= 2 && uses <= MOST_PARTS && (etx_dim)uses == all / size;
+}
+
+static etx_status take_columns(etx_builder* lower, const etx_ir_node* layer,
+                               etx_dim start, etx_dim end,
+                               uint32_t* out_value) {
+  etx_ir_arg args[3] = {layer->args[0], layer->args[1], layer->args[2]};
+  for (size_t i = 1; i < 3; ++i) {
+    uint32_t value = 0;
+    if (args[i].kind == ETX_IR_ARG_NONE) continue;
+    ETX_TRY(etx_build_slice(lower, args[i].as.value, 0, start, end, 1, &value));
+    args[i] = etx_ir_value_arg(value);
+  }
+  return etx_build_op(lower, ETX_OP_linear_out, args, 3, out_value);
+}
+
+// True if the layer's columns may be divided now.
+static bool has_columns(const etx_rewrite* rewrite, const etx_ir_node* layer) {
+  return has_rows(rewrite, &layer->args[0]) &&
+         is_constant(rewrite, &layer->args[1]) &&
+         is_constant(rewrite, &layer->args[2]) &&
+         (layer->args[2].kind == ETX_IR_ARG_NONE ||
+          etx_rewrite_shape(rewrite, &layer->args[2])->rank == 1);
+}
+
+static etx_status find_columns(etx_rewrite* rewrite, bool* out_done) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  if (node->op->id != ETX_OP_slice_copy_tensor_out) return ETX_OK;
+  const etx_ir_node* const layer = find_layer(rewrite);
+  if (layer == NULL || !has_columns(rewrite, layer)) return ETX_OK;
+  const size_t rank = etx_rewrite_shape(rewrite, &node->args[0])->rank;
+  const etx_ir_arg *const start = &node->args[2], *const end = &node->args[3];
+  const bool is_known =
+      axis_of(rewrite) + 1 == rank && start->kind == ETX_IR_ARG_INT &&
+      end->kind == ETX_IR_ARG_INT && etx_dim_is_number(start->as.integer) &&
+      etx_dim_is_number(end->as.integer) && start->as.integer >= 0 &&
+      etx_rewrite_is_int(&node->args[4], 1);
+  if (!is_known ||
+      !is_one_of_all(rewrite, end->as.integer - start->as.integer)) {
+    return ETX_OK;
+  }
+  *out_done = true;
+  return take_columns(&rewrite->lower, layer, start->as.integer,
+                      end->as.integer, &rewrite->lower.results[0]);
+}
+
+// The halves of a layer's columns, of which one is the gate of the other.
+static etx_status find_gate(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  if (lower->node->op->id != ETX_OP_glu_out) return ETX_OK;
+  const etx_ir_node* const found = find_layer(rewrite);
+  const etx_ir_arg* const input = &lower->node->args[0];
+  if (found == NULL || !has_columns(rewrite, found) ||
+      axis_of(rewrite) + 1 != etx_rewrite_shape(rewrite, input)->rank ||
+      !etx_rewrite_is_only_use(rewrite, input->as.value)) {
+    return ETX_OK;
+  }
+  // Appending nodes moves them; this one is read in between.
+  const etx_ir_node layer = *found;
+  const etx_dim all = etx_rewrite_shape(rewrite, &layer.args[1])->dims[0];
+  uint32_t value = 0, gate = 0;
+  ETX_TRY(take_columns(lower, &layer, 0, all / 2, &value));
+  ETX_TRY(take_columns(lower, &layer, all / 2, all, &gate));
+  ETX_TRY(etx_build_unary(lower, ETX_OP_sigmoid_out, gate, &gate));
+  *out_done = true;
+  return etx_build_binary(lower, ETX_OP_mul_out, value, gate,
+                          &lower->results[0]);
+}
+
+etx_status etx_pass_narrow_linear(etx_pass_context* context) {
+  static const etx_rewrite_rule rules[] = {find_rows, find_columns, find_gate};
+  if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
+  return etx_rewrite_module(context, rules, 3);
+}

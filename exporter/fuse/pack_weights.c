@@ -1,0 +1,343 @@
+// Weights of linear layers become panels of sixteen columns, the order in which
+// products of many rows read them, so that nothing is turned at run time:
+//
+//   linear(x, w, b)                linear_panels(x, p, b, [], "x")
+//   linear_chain(x, w, b, o, s)    linear_panels(x, p, b, o, s)
+//   linear_a8w8(x, w, s, b)        linear_a8w8_panels(x, p, s, sums, b)
+//
+//   w [N, K]    p [N / 16][K][16], of bytes [ceil(N / 16)][K / 4][16][4]
+//
+// So do those of convolutions (packed_convolution.h): of one pixel with few
+// results, of windows that Winograd's form suits, whose sums are others then
+// (runtime/kernels/convolution/winograd.c), of others and of transposed ones:
+//
+//   convolution(x, w, b, ..)             convolution_panels(x, p, b, [], "x")
+//   convolution_chain(x, w, b, .., o, s) convolution_panels(x, p, b, o, s)
+//                                        convolution_winograd(x, p, b, .., o,
+//                                        s) convolution_packed(x, p, b, .., o,
+//                                        s)
+//
+//   w [O, I, k, k]    p [O / 16][I][k][k][16]
+//
+// Only on request: panels are read by nothing else, so a weight that something
+// else reads as well stays, or it would be in the file twice. A table of
+// embeddings is: its readers touch a few rows of it. What only few rows are
+// multiplied with stays, too: these read it once, as it is stored.
+
+#include "exporter/rewrite/constant_users.h"
+#include "exporter/ir/ir_edit.h"
+#include "exporter/rewrite/ir_rewrite.h"
+#include "exporter/fuse/packed_convolution.h"
+
+enum {
+  WEIGHT = 1,  // argument of layers
+  COLUMNS = 16,
+  // Rows for which weights as stored are as fast. They have another order of
+  // sums, too (ETX_GEMM_NT_ROWS in runtime/kernels/matmul/gemm.h).
+  FEW_ROWS = 12,
+  FEW_BYTE_ROWS = 7,
+  SIDE = 4,  // bytes of a column that lie side by side
+  // Inner elements for which the runtime has its fast loops over bytes.
+  LEAST_BYTES = 64,
+  MOST_BYTES = 32768,
+};
+
+// A constant as some method reads it.
+typedef struct weight {
+  bool is_layer;         // read by one
+  const char* obstacle;  // why a layer cannot read panels; NULL: none
+  etx_text reader;       // something that is none, or empty
+  etx_text table;        // an embedding, likewise
+  uint64_t rows;         // of the layer that has least
+  uint32_t panels;       // constant, if `is_packed`
+  uint32_t sums;         // of columns of bytes, the same
+  bool is_packed;
+  etx_packed_convolution form;  // of the first reader, if it is a convolution
+} weight;
+
+typedef struct packing {
+  etx_pass_context* context;
+  etx_ir_module* module;
+  weight* weights;  // by constant
+  size_t weight_count;
+} packing;
+
+// The weight behind an argument, or NULL.
+static weight* weight_of(const packing* self, const etx_ir_method* method,
+                         const etx_ir_arg* arg) {
+  const size_t index = etx_constant_behind(self->module, method, arg);
+  return index < self->weight_count ? &self->weights[index] : NULL;
+}
+
+// ------------------------------------------------ who reads what
+
+// Layers over weights, whether or not there are panels for them.
+static bool is_layer(const etx_ir_node* node) {
+  switch (node->op->id) {
+    case ETX_OP_linear_out:
+    case ETX_OP_linear_chain_out:
+    case ETX_OP_linear_w8_out:
+    case ETX_OP_linear_a8w8_out:
+    case ETX_OP_linear_w4g_out:
+    case ETX_OP_linear_a8w4g_out:
+      return true;
+    default:
+      return etx_is_convolution(node);
+  }
+}
+
+static bool is_embedding(const etx_ir_node* node) {
+  return node->op->id == ETX_OP_embedding_out ||
+         node->op->id == ETX_OP_embedding_byte_out;
+}
+
+// Why a layer cannot read panels; NULL: it can.
+static const char* obstacle_of(const etx_ir_method* method,
+                               const etx_ir_node* node) {
+  const etx_shape* const w = &method->values[node->args[WEIGHT].as.value].shape;
+  if (node->op->id == ETX_OP_linear_a8w8_out) {
+    if (w->dims[1] < LEAST_BYTES || w->dims[1] > MOST_BYTES ||
+        w->dims[1] % SIDE != 0) {
+      return "has rows that are too short, too long or no whole fours";
+    }
+  } else if (node->op->id != ETX_OP_linear_out &&
+             node->op->id != ETX_OP_linear_chain_out) {
+    return "is of a kind that has no panels";
+  } else if (w->dtype != ETX_DTYPE_FLOAT32) {
+    return "is not float32";
+  }
+  if (w->rank != 2) return "is no matrix";
+  if (w->dims[0] == 0 || w->dims[1] == 0) return "is empty";
+  return w->dims[0] % COLUMNS == 0 || w->dtype == ETX_DTYPE_INT8
+             ? NULL
+             : "has no whole panels of 16 columns";
+}
+
+// Upper bound of a layer's rows.
+static uint64_t rows_of(const etx_ir_method* method, const etx_ir_node* node) {
+  const etx_shape* const shape = &method->values[node->args[0].as.value].shape;
+  int64_t sizes[ETX_MAX_RANK];
+  uint64_t rows = 1;
+  if (!etx_ir_upper_sizes(method, shape, sizes)) return UINT64_MAX;
+  for (size_t i = 0; i + 1 < shape->rank; ++i) {
+    const uint64_t size = (uint64_t)sizes[i];
+    rows = size != 0 && rows > UINT64_MAX / size ? UINT64_MAX : rows * size;
+  }
+  return rows;
+}
+
+// All that read it have to find the same panels.
+static void note_convolution(weight* read, etx_packed_convolution form) {
+  if (!read->is_layer) {
+    read->is_layer = true;
+    read->rows = UINT64_MAX;
+    read->form = form;
+  }
+  if (read->obstacle == NULL) read->obstacle = form.obstacle;
+  if (read->obstacle == NULL &&
+      read->form.transposed_groups != form.transposed_groups) {
+    read->obstacle = "is read in two orders";
+  }
+}
+
+// Tensors that a program tells, and what states start with, are read as they
+// are.
+static void note_reader(void* context, size_t constant,
+                        const etx_constant_user* reader) {
+  const packing* const self = context;
+  weight* const read = &self->weights[constant];
+  const etx_ir_node* const node = reader->node;
+  if (node != NULL && is_embedding(node) && reader->position == 0) {
+    read->table = reader->name;
+    return;
+  }
+  if (node == NULL || !is_layer(node) || reader->position != WEIGHT) {
+    read->reader = reader->name;
+    return;
+  }
+  if (etx_is_convolution(node)) {
+    note_convolution(read, etx_packed_convolution_of(reader->method, node));
+    return;
+  }
+  const uint64_t rows = rows_of(reader->method, node);
+  if (!read->is_layer || rows < read->rows) read->rows = rows;
+  read->is_layer = true;
+  if (read->obstacle == NULL) {
+    read->obstacle = obstacle_of(reader->method, node);
+  }
+}
+
+// ------------------------------------------------ panels
+
+// Of each panel, `side` bytes of all its columns after each other: one float or
+// four integers; zeros where there is no column.
+static void write_panels(const etx_ir_constant* from, size_t side,
+                         uint8_t* to) {
+  const size_t count = (size_t)from->sizes[0], row = from->data.size / count;
+  const uint8_t* rows = from->data.data;
+  for (size_t n = 0; n < count; n += COLUMNS) {
+    const size_t left = count - n;
+    for (size_t k = 0; k < row; k += side) {
+      for (size_t c = 0; c < COLUMNS; ++c, to += side) {
+        if (c < left) {
+          memcpy(to, rows + c * row + k, side);
+        } else {
+          memset(to, 0, side);
+        }
+      }
+    }
+    rows += left < COLUMNS ? left * row : COLUMNS * row;
+  }
+}
+
+static etx_status add_sums(const packing* self, weight* w,
+                           const etx_ir_constant* from) {
+  const size_t rows = (size_t)from->sizes[0], inner = (size_t)from->sizes[1];
+  const size_t bytes = rows * sizeof(int32_t);
+  int32_t* const sums = etx_pool_take(self->module->pool, bytes);
+  if (sums == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t n = 0; n < rows; ++n) {
+    const int8_t* const row = (const int8_t*)from->data.data + n * inner;
+    sums[n] = 0;
+    for (size_t k = 0; k < inner; ++k) sums[n] += row[k];
+  }
+  const etx_ir_constant constant = {.dtype = ETX_DTYPE_INT32,
+                                    .rank = 1,
+                                    .sizes = {from->sizes[0]},
+                                    .data = {(const uint8_t*)sums, bytes}};
+  return etx_ir_add_constant(self->module, &constant, &w->sums);
+}
+
+static etx_status pack(const packing* self, uint32_t index) {
+  weight* const w = &self->weights[index];
+  const etx_ir_constant from = self->module->constants[index];
+  const size_t count = ((size_t)from.sizes[0] + COLUMNS - 1) / COLUMNS;
+  // Those of convolutions are whole.
+  const size_t bytes =
+      from.rank > 2
+          ? from.data.size
+          : count * COLUMNS * (from.data.size / (size_t)from.sizes[0]);
+  uint8_t* const data = etx_pool_take(self->module->pool, bytes);
+  if (data == NULL) return ETX_OUT_OF_MEMORY;
+  etx_ir_constant panels = {
+      .dtype = from.dtype,
+      .rank = 3,
+      .sizes = {(int64_t)count, from.sizes[1], COLUMNS},
+      .data = {data, bytes}};
+  w->is_packed = true;
+  if (from.rank > 2) {
+    etx_packed_convolution_write(&w->form, &from, &panels, data);
+    return etx_ir_add_constant(self->module, &panels, &w->panels);
+  }
+  write_panels(&from, SIDE, data);
+  if (from.dtype == ETX_DTYPE_INT8) {
+    panels.rank = 4;
+    panels.sizes[1] = from.sizes[1] / SIDE;
+    panels.sizes[3] = SIDE;
+    ETX_TRY(add_sums(self, w, &from));
+  }
+  return etx_ir_add_constant(self->module, &panels, &w->panels);
+}
+
+static etx_status decide(const packing* self, uint32_t index) {
+  weight* const w = &self->weights[index];
+  const etx_ir_constant* const constant = &self->module->constants[index];
+  etx_text* names = NULL;
+  size_t count = 0;
+  if (!w->is_layer) return ETX_OK;
+  ETX_TRY(etx_constant_names_find(&self->context->constant_names, self->module,
+                                  index, &names, &count));
+  etx_packed row = {.name = count == 0 ? etx_text_of("(computed)") : names[0],
+                    .name_count = count,
+                    .type = etx_dtype_name(constant->dtype),
+                    .reason = w->obstacle,
+                    .bytes = constant->data.size};
+  if (row.reason == NULL && w->reader.size != 0) {
+    row.reason = "is read as it is by";
+    row.reader = w->reader;
+  } else if (row.reason == NULL &&
+             w->rows <= (constant->dtype == ETX_DTYPE_INT8
+                             ? (uint64_t)FEW_BYTE_ROWS
+                             : (uint64_t)FEW_ROWS)) {
+    row.reason = "few rows are multiplied with it";
+  }
+  if (row.reason == NULL) {
+    row.reader = w->table;
+    ETX_TRY(pack(self, index));
+  }
+  etx_packed_report* const list = &self->context->packed;
+  ETX_TRY(etx_pool_grow(self->module->pool, &list->items, list->count,
+                        &list->capacity, sizeof *list->items));
+  list->items[list->count++] = row;
+  return ETX_OK;
+}
+
+// ------------------------------------------------ nodes
+
+static etx_status change_node(const packing* self, etx_ir_method* method,
+                              etx_ir_node* node) {
+  enum { ARGS = 5 };
+  uint32_t value = 0;
+  const weight* const w = weight_of(self, method, &node->args[WEIGHT]);
+  etx_ir_arg* const args = etx_pool_take(
+      self->module->pool, ETX_PACKED_CONVOLUTION_ARGS * sizeof *args);
+  if (args == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(etx_ir_constant_value(self->module, method, w->panels, &value));
+  if (etx_is_convolution(node)) {
+    const etx_packed_convolution form = etx_packed_convolution_of(method, node);
+    etx_packed_convolution_change(&form, node, value, args);
+    return ETX_OK;
+  }
+  args[3] = etx_ir_list(NULL, 0);
+  args[4] = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
+  args[4].as.string = etx_text_of("x");
+  memcpy(args, node->args, node->arg_count * sizeof *args);
+  args[WEIGHT] = etx_ir_value_arg(value);
+  const bool is_bytes = node->op->id == ETX_OP_linear_a8w8_out;
+  if (is_bytes) {
+    ETX_TRY(etx_ir_constant_value(self->module, method, w->sums, &value));
+    args[4] = args[3];
+    args[3] = etx_ir_value_arg(value);
+  }
+  node->args = args;
+  node->arg_count = ARGS;
+  node->op = etx_op_at(is_bytes ? ETX_OP_linear_a8w8_panels_out
+                                : ETX_OP_linear_panels_out);
+  return ETX_OK;
+}
+
+static etx_status change_method(const packing* self, etx_ir_method* method) {
+  bool is_changed = false;
+  for (size_t i = 0; i < method->node_count; ++i) {
+    etx_ir_node* const node = &method->nodes[i];
+    if (!is_layer(node)) continue;
+    const weight* const w = weight_of(self, method, &node->args[WEIGHT]);
+    if (w == NULL || !w->is_packed) continue;
+    ETX_TRY(change_node(self, method, node));
+    is_changed = true;
+  }
+  return is_changed ? etx_ir_renumber(self->module, method) : ETX_OK;
+}
+
+etx_status etx_pass_pack_weights(etx_pass_context* context) {
+  etx_ir_module* const module = context->module;
+  packing self = {.context = context,
+                  .module = module,
+                  .weight_count = module->constant_count};
+  if (!context->options->pack_weights) return ETX_OK;
+  if (context->options->target != ETX_TARGET_ETX) {
+    return etx_diag_fail(context->diag, ETX_UNSUPPORTED,
+                         "the stock runtime has no linear layer over packed "
+                         "weights: plan for etx's own, or without 'pack'");
+  }
+  const size_t bytes = (self.weight_count + 1) * sizeof *self.weights;
+  self.weights = etx_pool_take(module->pool, bytes);
+  if (self.weights == NULL) return ETX_OUT_OF_MEMORY;
+  memset(self.weights, 0, bytes);
+  etx_constant_users_visit(module, note_reader, &self);
+  for (uint32_t i = 0; i < self.weight_count; ++i) ETX_TRY(decide(&self, i));
+  for (size_t i = 0; i < module->method_count; ++i) {
+    ETX_TRY(change_method(&self, &module->methods[i]));
+  }
+  return ETX_OK;
+}

@@ -1,0 +1,238 @@
+// POSIX files. Directories are listed in byte order, so that the same
+// directory gives the same program on every machine.
+
+#define _POSIX_C_SOURCE 200809L
+
+#include "exporter/host/host_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+etx_path_kind etx_path_kind_of(const char* path) {
+  struct stat info;
+  if (stat(path, &info) != 0) return ETX_PATH_MISSING;
+  return S_ISDIR(info.st_mode) ? ETX_PATH_DIRECTORY : ETX_PATH_FILE;
+}
+
+bool etx_path_wants_reading(const char* path) {
+  struct stat info;
+  if (stat(path, &info) == 0) return !S_ISDIR(info.st_mode);
+  return errno != ENOENT && errno != ENOTDIR;
+}
+
+etx_status etx_host_status(int reason) {
+  switch (reason) {
+    case ENOENT:
+    case EEXIST:
+    case ENOTDIR:
+    case EISDIR:
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ELOOP:
+    case ENAMETOOLONG:
+      return ETX_NOT_FOUND;
+    default:
+      return ETX_HOST_FAILED;
+  }
+}
+
+static etx_status host_failed(etx_diag* diag, const char* what,
+                              const char* path) {
+  const int reason = errno;
+  return etx_diag_fail(diag, etx_host_status(reason), "cannot %s '%s': %s",
+                       what, path, strerror(reason));
+}
+
+// Reads up to the end, whatever size the host states: the file may be a pipe.
+static etx_status read_stream(etx_pool* pool, FILE* stream, const char* path,
+                              size_t expected, etx_bytes* out_bytes,
+                              etx_diag* diag) {
+  size_t capacity = expected + 1, size = 0;
+  uint8_t* bytes = etx_pool_take(pool, capacity);
+  while (bytes != NULL) {
+    size += fread(bytes + size, 1, capacity - size, stream);
+    if (ferror(stream)) return host_failed(diag, "read", path);
+    if (size < capacity) {
+      out_bytes->data = bytes;
+      out_bytes->size = size;
+      return ETX_OK;
+    }
+    if (capacity > SIZE_MAX / 2) break;
+    capacity *= 2;
+    uint8_t* const bigger = etx_pool_take(pool, capacity);
+    if (bigger != NULL) memcpy(bigger, bytes, size);
+    bytes = bigger;
+  }
+  return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                       "not enough memory to read '%s'", path);
+}
+
+etx_status etx_file_read(etx_pool* pool, const char* path, etx_bytes* out_bytes,
+                         etx_diag* diag) {
+  struct stat info;
+  FILE* const stream = fopen(path, "rb");
+  if (stream == NULL) return host_failed(diag, "open", path);
+  etx_status status = ETX_OK;
+  if (fstat(fileno(stream), &info) != 0) {
+    status = host_failed(diag, "read", path);
+  } else if (S_ISDIR(info.st_mode)) {
+    status = etx_diag_fail(diag, ETX_NOT_FOUND,
+                           "cannot read '%s': it is a directory", path);
+  } else {
+    status = read_stream(pool, stream, path,
+                         info.st_size > 0 ? (size_t)info.st_size : 4096,
+                         out_bytes, diag);
+  }
+  (void)fclose(stream);
+  return status;
+}
+
+// ---------------------------------------------------------------- directories
+
+static int by_bytes(const void* a, const void* b) {
+  const etx_text* const x = a;
+  const etx_text* const y = b;
+  return etx_text_compare(*x, *y);
+}
+
+// A list that the system breaks off is no list: a program of the methods that
+// it named would lack the others.
+static etx_status list_entries(etx_pool* pool, DIR* directory, const char* path,
+                               etx_text** names, size_t* count,
+                               etx_diag* diag) {
+  size_t capacity = 0;
+  for (;;) {
+    errno = 0;
+    const struct dirent* const entry = readdir(directory);
+    if (entry == NULL && errno == 0) return ETX_OK;
+    if (entry == NULL) return host_failed(diag, "list directory", path);
+    const etx_text name = etx_text_of(entry->d_name);
+    if (etx_text_is(name, ".") || etx_text_is(name, "..")) continue;
+    ETX_TRY(etx_pool_grow(pool, names, *count, &capacity, sizeof **names));
+    (*names)[*count] = etx_pool_copy_text(pool, name);
+    if ((*names)[(*count)++].data == NULL) return ETX_OUT_OF_MEMORY;
+  }
+}
+
+etx_status etx_directory_list(etx_pool* pool, const char* path,
+                              etx_text** out_names, size_t* out_count,
+                              etx_diag* diag) {
+  DIR* const directory = opendir(path);
+  if (directory == NULL) return host_failed(diag, "list directory", path);
+  etx_text* names = NULL;
+  size_t count = 0;
+  const etx_status status =
+      list_entries(pool, directory, path, &names, &count, diag);
+  (void)closedir(directory);
+  ETX_TRY(status);
+  if (count != 0) qsort(names, count, sizeof *names, by_bytes);
+  *out_names = names;
+  *out_count = count;
+  return ETX_OK;
+}
+
+etx_status etx_directory_make(const char* path, etx_diag* diag) {
+  if (mkdir(path, 0777) == 0) return ETX_OK;
+  if (errno == EEXIST && etx_path_kind_of(path) == ETX_PATH_DIRECTORY) {
+    return ETX_OK;
+  }
+  return host_failed(diag, "create directory", path);
+}
+
+// ---------------------------------------------------------------- paths
+
+etx_text etx_path_join(etx_pool* pool, etx_text directory, etx_text name) {
+  if (directory.size == 0 || (name.size != 0 && name.data[0] == '/')) {
+    return etx_pool_copy_text(pool, name);
+  }
+  const bool has_slash = directory.data[directory.size - 1] == '/';
+  const size_t size = directory.size + (has_slash ? 0 : 1) + name.size;
+  char* const text = etx_pool_take(pool, size + 1);
+  const etx_text path = {text, text == NULL ? 0 : size};
+  if (text == NULL) return path;
+  memcpy(text, directory.data, directory.size);
+  if (!has_slash) text[directory.size] = '/';
+  if (name.size != 0) memcpy(text + size - name.size, name.data, name.size);
+  return path;
+}
+
+static size_t last_slash(etx_text path) {
+  size_t at = path.size;
+  while (at > 0 && path.data[at - 1] != '/') --at;
+  return at;  // one past the slash, 0 if there is none
+}
+
+etx_text etx_path_name(etx_text path) {
+  const size_t at = last_slash(path);
+  const etx_text name = {path.data + at, path.size - at};
+  return name;
+}
+
+etx_text etx_path_directory(etx_text path) {
+  const size_t at = last_slash(path);
+  const etx_text directory = {path.data, at > 1 ? at - 1 : at};
+  return directory;
+}
+
+// ---------------------------------------------------------------- writing
+
+etx_status etx_file_writer_open(etx_file_writer* writer, etx_pool* pool,
+                                etx_text path, etx_diag* diag) {
+  memset(writer, 0, sizeof *writer);
+  writer->path = etx_pool_copy_text(pool, path);
+  writer->diag = diag;
+  // The process id keeps two runs apart that write into one directory.
+  char suffix[48];
+  etx_format_text(suffix, sizeof suffix, ".etx-%i", (int64_t)getpid());
+  char* const name = etx_pool_take(pool, path.size + sizeof suffix);
+  if (writer->path.data == NULL || name == NULL) return ETX_OUT_OF_MEMORY;
+  memcpy(name, path.data, path.size);
+  memcpy(name + path.size, suffix, strlen(suffix) + 1);
+  writer->temporary = etx_text_of(name);
+  writer->stream = fopen(name, "wb");
+  if (writer->stream == NULL) {
+    return host_failed(diag, "write", writer->path.data);
+  }
+  return ETX_OK;
+}
+
+void etx_file_writer_drop(etx_file_writer* writer) {
+  if (writer->stream == NULL) return;
+  (void)fclose(writer->stream);
+  writer->stream = NULL;
+  (void)remove(writer->temporary.data);
+}
+
+etx_status etx_file_writer_close(etx_file_writer* writer) {
+  FILE* const stream = writer->stream;
+  writer->stream = NULL;
+  const bool is_flushed = fflush(stream) == 0;
+  int reason = errno;
+  const bool is_closed = fclose(stream) == 0;
+  if (is_flushed && !is_closed) reason = errno;
+  if (is_flushed && is_closed) {
+    if (rename(writer->temporary.data, writer->path.data) == 0) return ETX_OK;
+    reason = errno;
+  }
+  (void)remove(writer->temporary.data);
+  errno = reason;
+  return host_failed(writer->diag, "write", writer->path.data);
+}
+
+static etx_status write_bytes(void* context, etx_bytes bytes) {
+  const etx_file_writer* const writer = context;
+  if (fwrite(bytes.data, 1, bytes.size, writer->stream) == bytes.size) {
+    return ETX_OK;
+  }
+  return host_failed(writer->diag, "write", writer->path.data);
+}
+
+etx_sink etx_file_writer_sink(etx_file_writer* writer) {
+  const etx_sink sink = {write_bytes, writer};
+  return sink;
+}

@@ -1,0 +1,102 @@
+// Blocks double in size, so a pool of n bytes makes O(log n) calls to malloc.
+
+#include "exporter/host/host_memory.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "format/base/checked_math.h"
+#include "format/base/diag.h"
+
+enum { FIRST_BLOCK_BYTES = 64 * 1024, ALIGNMENT = 64 };
+
+typedef struct etx_pool_block {
+  struct etx_pool_block* older;
+  size_t capacity;
+  size_t used;
+  uint8_t* bytes;
+} etx_pool_block;
+
+void etx_pool_init(etx_pool* pool) {
+  pool->newest = NULL;
+  pool->total_bytes = 0;
+}
+
+void etx_pool_close(etx_pool* pool) {
+  etx_pool_block* block = pool->newest;
+  while (block != NULL) {
+    etx_pool_block* const older = block->older;
+    free(block);
+    block = older;
+  }
+  etx_pool_init(pool);
+}
+
+static etx_pool_block* new_block(etx_pool* pool, size_t bytes) {
+  size_t capacity = FIRST_BLOCK_BYTES;
+  if (pool->newest != NULL) capacity = 2 * pool->newest->capacity;
+  if (capacity > (size_t)64 << 20) capacity = (size_t)64 << 20;
+  if (capacity < bytes) capacity = bytes;
+  size_t total = 0;
+  if (!etx_add_size(capacity, sizeof(etx_pool_block) + ALIGNMENT, &total)) {
+    return NULL;
+  }
+  etx_pool_block* const block = calloc(1, total);
+  if (block == NULL) return NULL;
+  block->older = pool->newest;
+  block->capacity = capacity;
+  block->used = 0;
+  const uintptr_t start = (uintptr_t)(block + 1);
+  block->bytes = (uint8_t*)(block + 1) +
+                 ((ALIGNMENT - start % ALIGNMENT) % ALIGNMENT);
+  pool->newest = block;
+  pool->total_bytes += total;
+  return block;
+}
+
+void* etx_pool_take(etx_pool* pool, size_t bytes) {
+  size_t rounded = 0;
+  if (!etx_align_up(bytes == 0 ? 1 : bytes, ALIGNMENT, &rounded)) return NULL;
+  etx_pool_block* block = pool->newest;
+  if (block == NULL || block->capacity - block->used < rounded) {
+    block = new_block(pool, rounded);
+    if (block == NULL) return NULL;
+  }
+  void* const out = block->bytes + block->used;
+  block->used += rounded;
+  return out;
+}
+
+etx_text etx_pool_copy_text(etx_pool* pool, etx_text text) {
+  char* const copy = etx_pool_take(pool, text.size + 1);
+  if (copy != NULL && text.size != 0) memcpy(copy, text.data, text.size);
+  const etx_text out = {copy, copy == NULL ? 0 : text.size};
+  return out;
+}
+
+etx_text etx_pool_format(etx_pool* pool, const char* format, ...) {
+  char buffer[1024];
+  va_list list;
+  va_start(list, format);
+  const size_t size =
+      etx_format_text_list(buffer, sizeof buffer, format, list);
+  va_end(list);
+  const etx_text text = {buffer, size};
+  return etx_pool_copy_text(pool, text);
+}
+
+etx_status etx_pool_grow(etx_pool* pool, void* items, size_t count,
+                         size_t* capacity, size_t item_bytes) {
+  if (count < *capacity) return ETX_OK;
+  const size_t wanted = *capacity == 0 ? 8 : 2 * *capacity;
+  size_t bytes = 0;
+  if (!etx_multiply_size(wanted, item_bytes, &bytes)) return ETX_OUT_OF_MEMORY;
+  void* const bigger = etx_pool_take(pool, bytes);
+  if (bigger == NULL) return ETX_OUT_OF_MEMORY;
+  void* old = NULL;
+  memcpy(&old, items, sizeof old);
+  if (count != 0) memcpy(bigger, old, count * item_bytes);
+  memcpy(items, &bigger, sizeof bigger);
+  *capacity = wanted;
+  return ETX_OK;
+}

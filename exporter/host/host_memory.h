@@ -1,0 +1,40 @@
+// The exporter's memory: a pool of blocks from malloc, freed all at once.
+//
+// Everything the exporter builds (IR, expressions, constants) lives in one
+// pool until the command ends; nothing is freed singly. This is the only place
+// of the exporter that calls malloc.
+
+#ifndef ETX_EXPORTER_HOST_HOST_MEMORY_H
+#define ETX_EXPORTER_HOST_HOST_MEMORY_H
+
+#include "format/base/span.h"
+#include "format/base/status.h"
+
+struct etx_pool_block;
+
+typedef struct etx_pool {
+  struct etx_pool_block* newest;  // NULL when empty
+  size_t total_bytes;             // asked of malloc so far
+} etx_pool;
+
+void etx_pool_init(etx_pool* pool);
+// Frees all blocks; the pool is empty afterwards.
+void etx_pool_close(etx_pool* pool);
+
+// Zeroed bytes aligned to 64, or NULL if the host has no more memory.
+void* etx_pool_take(etx_pool* pool, size_t bytes);
+
+// A NUL-terminated copy of `text`; data is NULL if the host has no memory.
+etx_text etx_pool_copy_text(etx_pool* pool, etx_text text);
+
+// Formats (see diag.h for the conversions) into a copy in the pool.
+etx_text etx_pool_format(etx_pool* pool, const char* format, ...);
+
+// Makes room for one more item in a growing array: `items` points at the
+// array's pointer, `count` items are in use, `*capacity` is what it holds.
+// The old array stays in the pool.
+ETX_MUST_USE etx_status etx_pool_grow(etx_pool* pool, void* items,
+                                      size_t count, size_t* capacity,
+                                      size_t item_bytes);
+
+#endif

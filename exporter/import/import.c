@@ -1,0 +1,266 @@
+// Claims are kept in the order of reading, which is the order of file names,
+// so the first claim that matters decides what is expected and the message
+// names the second.
+
+#include "exporter/import/import.h"
+
+#include <stdarg.h>
+
+#include "exporter/ir/aten_schema.h"
+#include "exporter/lower/lowering_table.h"
+#include "exporter/lower/nearest_operator.h"
+
+void etx_import_init(etx_import* import, etx_ir_module* module,
+                     etx_problems* problems, etx_diag* diag) {
+  memset(import, 0, sizeof *import);
+  import->module = module;
+  import->problems = problems;
+  import->diag = diag;
+  import->status = ETX_OK;
+}
+
+static bool is_faulty(const etx_import* import, etx_text file) {
+  for (size_t i = 0; i < import->faulty_count; ++i) {
+    if (etx_text_equal(import->faulty_files[i], file)) return true;
+  }
+  return false;
+}
+
+// Without memory for the list the problem is still reported.
+static void remember_file(etx_import* import, etx_text file) {
+  if (file.size == 0 || is_faulty(import, file) ||
+      etx_pool_grow(import->module->pool, &import->faulty_files,
+                    import->faulty_count, &import->faulty_capacity,
+                    sizeof *import->faulty_files) != ETX_OK) {
+    return;
+  }
+  import->faulty_files[import->faulty_count++] = file;
+}
+
+static void report_unsupported(etx_import* import, const etx_ir_node* node) {
+  char hint[ETX_NEAREST_OPERATOR_BYTES];
+  // One without schema was reported when it was read.
+  if (node->op != NULL || etx_aten_schema_find(node->aten) == NULL ||
+      etx_lowering_find(node->aten) != NULL) {
+    return;
+  }
+  etx_import_problem(import, ETX_UNSUPPORTED, &node->place,
+                     "operator '%t' is not supported%s", node->aten,
+                     etx_nearest_operator_hint(node->aten, hint, sizeof hint));
+}
+
+void etx_import_report_unsupported(etx_import* import) {
+  for (size_t i = 0; i < import->module->method_count; ++i) {
+    const etx_ir_method* const method = &import->module->methods[i];
+    if (!is_faulty(import, method->file)) continue;
+    for (size_t n = 0; n < method->node_count; ++n) {
+      report_unsupported(import, &method->nodes[n]);
+    }
+  }
+}
+
+void etx_import_drop_faulty(etx_import* import) {
+  etx_ir_module* const module = import->module;
+  size_t kept = 0;
+  for (size_t i = 0; i < module->method_count; ++i) {
+    if (is_faulty(import, module->methods[i].file)) continue;
+    module->methods[kept++] = module->methods[i];
+  }
+  module->method_count = kept;
+}
+
+static void report(etx_import* import, etx_status status,
+                   const etx_source_location* place, etx_text message) {
+  ++import->problem_count;
+  if (place != NULL) remember_file(import, place->file);
+  if (import->status == ETX_OK) {
+    import->status = status;
+    const etx_text file = place == NULL ? etx_text_of("") : place->file;
+    if (file.size == 0) {
+      (void)etx_diag_fail(import->diag, status, "%t", message);
+    } else {
+      (void)etx_diag_fail_line(import->diag, status, place->line, place->column,
+                               "%t: %t", file, message);
+    }
+  }
+  etx_problem(import->problems, place, "%t", message);
+}
+
+void etx_import_problem(etx_import* import, etx_status status,
+                        const etx_source_location* place, const char* format,
+                        ...) {
+  char buffer[ETX_DIAG_TEXT_BYTES];
+  va_list list;
+  va_start(list, format);
+  const size_t size = etx_format_text_list(buffer, sizeof buffer, format, list);
+  va_end(list);
+  const etx_text message = {buffer, size};
+  report(import, status, place, message);
+}
+
+void etx_import_problem_of(etx_import* import, const etx_source_location* place,
+                           etx_status status, const etx_diag* diag) {
+  etx_source_location exact = *place;
+  if (diag->line != 0) {
+    exact.line = diag->line;
+    exact.column = diag->column;
+  }
+  const etx_text message = {diag->text, diag->text_size};
+  report(import, status, &exact,
+         message.size != 0 ? message : etx_text_of(etx_status_text(status)));
+}
+
+etx_status etx_import_add_claim(etx_import* import, etx_text name,
+                                const etx_import_claim* claim,
+                                uint32_t* out_buffer) {
+  etx_ir_module* const module = import->module;
+  if (!etx_ir_find_buffer(module, name, out_buffer)) {
+    etx_ir_buffer buffer = {0};
+    buffer.name = name;
+    buffer.dtype = claim->type.dtype;
+    buffer.rank = claim->type.rank;
+    memcpy(buffer.sizes, claim->type.sizes, sizeof buffer.sizes);
+    buffer.initial = ETX_IR_NONE;
+    buffer.place = claim->place;
+    ETX_TRY(etx_ir_add_buffer(module, &buffer, out_buffer));
+  }
+  ETX_TRY(etx_pool_grow(module->pool, &import->claims, import->claim_count,
+                        &import->claim_capacity, sizeof *import->claims));
+  etx_import_claim* const slot = &import->claims[import->claim_count++];
+  *slot = *claim;
+  slot->buffer = *out_buffer;
+  slot->source.name = module->buffers[*out_buffer].name;
+  return ETX_OK;
+}
+
+void etx_import_mark_mutated(etx_import* import) {
+  etx_ir_module* const module = import->module;
+  for (size_t i = 0; i < module->method_count; ++i) {
+    const etx_ir_method* const method = &module->methods[i];
+    for (size_t j = 0; j < method->mutation_count; ++j) {
+      if (method->mutations[j].is_input) continue;
+      module->buffers[method->mutations[j].target].is_state = true;
+    }
+  }
+}
+
+etx_text etx_import_type_text(etx_pool* pool, const etx_ir_constant* type) {
+  char text[ETX_MAX_RANK * 22 + 32];
+  size_t size =
+      etx_format_text(text, sizeof text, "%s[", etx_dtype_name(type->dtype));
+  for (size_t i = 0; i < type->rank; ++i) {
+    size += etx_format_text(text + size, sizeof text - size, "%s%i",
+                            i == 0 ? "" : ", ", type->sizes[i]);
+  }
+  etx_format_text(text + size, sizeof text - size, "]");
+  return etx_pool_copy_text(pool, etx_text_of(text));
+}
+
+static bool types_equal(const etx_ir_constant* a, const etx_ir_constant* b) {
+  return a->dtype == b->dtype && a->rank == b->rank &&
+         memcmp(a->sizes, b->sizes, a->rank * sizeof a->sizes[0]) == 0;
+}
+
+static bool is_all_zero(etx_bytes data) {
+  for (size_t i = 0; i < data.size; ++i) {
+    if (data.data[i] != 0) return false;
+  }
+  return true;
+}
+
+// What has been found out about one buffer so far.
+typedef struct joined {
+  const etx_import_claim* first;   // NULL until a claim matters
+  const etx_import_claim* valued;  // the claim that gave the value
+  uint32_t constant;
+  bool is_settled;  // program.yaml gives the value: claims are not asked
+} joined;
+
+static etx_status load_claim(etx_import* import, const etx_import_claim* claim,
+                             uint32_t* out_constant) {
+  etx_diag diag;
+  etx_diag_init(&diag);
+  *out_constant = ETX_IR_NONE;
+  const etx_status status = claim->source.load(
+      &claim->source, import->module, &claim->type, out_constant, &diag);
+  if (status == ETX_OUT_OF_MEMORY) return status;
+  if (status != ETX_OK) {
+    etx_import_problem_of(import, &claim->place, status, &diag);
+  }
+  return ETX_OK;
+}
+
+static etx_status join_claim(etx_import* import, const etx_ir_buffer* buffer,
+                             const etx_import_claim* claim, joined* so_far) {
+  etx_pool* const pool = import->module->pool;
+  if (so_far->first == NULL) {
+    so_far->first = claim;
+  } else if (!types_equal(&so_far->first->type, &claim->type)) {
+    etx_import_problem(import, ETX_BAD_FILE, &claim->place,
+                       "'%t' is %t here, but %t in '%t'", buffer->name,
+                       etx_import_type_text(pool, &claim->type),
+                       etx_import_type_text(pool, &so_far->first->type),
+                       so_far->first->place.file);
+    return ETX_OK;
+  }
+  if (claim->source.load == NULL || so_far->is_settled) return ETX_OK;
+  uint32_t constant = ETX_IR_NONE;
+  ETX_TRY(load_claim(import, claim, &constant));
+  if (constant == ETX_IR_NONE) return ETX_OK;
+  if (so_far->valued == NULL) {
+    so_far->valued = claim;
+    so_far->constant = constant;
+  } else if (so_far->constant != constant) {
+    etx_import_problem(
+        import, ETX_BAD_FILE, &claim->place,
+        buffer->is_state
+            ? "initial values of '%t' differ between '%t' and '%t': write "
+              "under initial: in program.yaml which one holds"
+            : "values of '%t' differ between '%t' and '%t': the methods come "
+              "from different weights",
+        buffer->name, so_far->valued->place.file, claim->place.file);
+  }
+  return ETX_OK;
+}
+
+static etx_status settle_buffer(etx_import* import, uint32_t index,
+                                uint32_t settled) {
+  etx_ir_module* const module = import->module;
+  etx_ir_buffer* const buffer = &module->buffers[index];
+  joined so_far = {NULL, NULL, settled, settled != ETX_IR_NONE};
+  const size_t problems = import->problem_count;
+  for (size_t i = 0; i < import->claim_count; ++i) {
+    const etx_import_claim* const claim = &import->claims[i];
+    if (claim->buffer != index || !(claim->is_used || buffer->is_state)) {
+      continue;
+    }
+    ETX_TRY(join_claim(import, buffer, claim, &so_far));
+  }
+  if (so_far.first == NULL) return ETX_OK;  // nobody needs it
+  buffer->dtype = so_far.first->type.dtype;
+  buffer->rank = so_far.first->type.rank;
+  memcpy(buffer->sizes, so_far.first->type.sizes, sizeof buffer->sizes);
+  buffer->place = so_far.first->place;
+  buffer->initial = so_far.constant;
+  if (buffer->initial == ETX_IR_NONE && !buffer->is_state &&
+      import->problem_count == problems) {
+    etx_import_problem(import, ETX_NOT_FOUND, &buffer->place,
+                       "'%t' has no value: no weights file has it and nothing "
+                       "writes it",
+                       buffer->name);
+  }
+  // Zeros are what state without initial value starts as: one form for both.
+  if (buffer->initial != ETX_IR_NONE && buffer->is_state &&
+      is_all_zero(module->constants[buffer->initial].data)) {
+    buffer->initial = ETX_IR_NONE;
+  }
+  return ETX_OK;
+}
+
+etx_status etx_import_settle(etx_import* import, const uint32_t* settled) {
+  for (uint32_t i = 0; i < import->module->buffer_count; ++i) {
+    ETX_TRY(
+        settle_buffer(import, i, settled == NULL ? ETX_IR_NONE : settled[i]));
+  }
+  return ETX_OK;
+}

@@ -1,0 +1,50 @@
+// The safetensors files beside a graph: opened once each, found by the name
+// that the graph gives, searched for buffers that state no value.
+
+#ifndef ETX_EXPORTER_IMPORT_WEIGHT_FILES_H
+#define ETX_EXPORTER_IMPORT_WEIGHT_FILES_H
+
+#include "exporter/import/safetensors.h"
+#include "exporter/host/yaml_tree.h"
+
+typedef struct etx_weight_files {
+  etx_pool* pool;
+  etx_text directory;  // names are relative to it
+  etx_text* names;
+  etx_safetensors** files;
+  size_t count, name_capacity, file_capacity;
+  etx_safetensors** searched;
+  size_t searched_count, searched_capacity;
+} etx_weight_files;
+
+void etx_weight_files_init(etx_weight_files* weights, etx_pool* pool,
+                           etx_text directory);
+
+// The file of that name, opened when first asked for.
+ETX_MUST_USE etx_status etx_weight_files_open(etx_weight_files* weights,
+                                              etx_text name,
+                                              etx_safetensors** out_file,
+                                              etx_diag* diag);
+
+// Adds a file to those that are searched by name of the buffer.
+ETX_MUST_USE etx_status etx_weight_files_search(etx_weight_files* weights,
+                                                etx_text name, etx_diag* diag);
+
+// Finds a tensor in the searched files; ETX_NOT_FOUND if there is none.
+ETX_MUST_USE etx_status etx_weight_files_find(const etx_weight_files* weights,
+                                              etx_text name,
+                                              etx_ir_constant* out_tensor);
+
+// The tensor that "file.safetensors#name" stands for.
+ETX_MUST_USE etx_status etx_weight_files_reference(etx_weight_files* weights,
+                                                   etx_text reference,
+                                                   etx_ir_constant* out_tensor,
+                                                   etx_diag* diag);
+
+// The value that a YAML node states for a tensor of `type`: a number for all
+// elements, or {tensor: file#name}. Added to the module's constants.
+ETX_MUST_USE etx_status etx_weight_files_value(
+    etx_weight_files* weights, etx_ir_module* module, const etx_yaml* node,
+    const etx_ir_constant* type, uint32_t* out_constant, etx_diag* diag);
+
+#endif

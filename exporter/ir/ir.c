@@ -1,0 +1,432 @@
+// Tables of the module and its methods. Names of values and contents of
+// constants are found by open hashing; both tables hold index + 1, so that
+// zeroed memory is an empty table.
+
+#include "exporter/ir/ir.h"
+
+#include <stdarg.h>
+
+#include "format/base/checked_math.h"
+
+enum { FIRST_TABLE_SIZE = 64 };
+
+void etx_ir_module_init(etx_ir_module* module, etx_pool* pool) {
+  memset(module, 0, sizeof *module);
+  module->pool = pool;
+  module->alignment = 16;
+}
+
+static uint64_t hash_bytes(uint64_t hash, const void* data, size_t size) {
+  const uint8_t* const bytes = data;
+  size_t i = 0;
+  for (; i + 8 <= size; i += 8) {
+    uint64_t word = 0;
+    memcpy(&word, bytes + i, 8);
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    hash ^= hash >> 29;
+  }
+  for (; i < size; ++i) {
+    hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+  }
+  hash = (hash ^ size) * UINT64_C(0x9e3779b97f4a7c15);
+  return hash ^ hash >> 32;
+}
+
+// A table of twice the size, or the first one, when `count` items fill half.
+static etx_status make_room(etx_pool* pool, size_t count, size_t size,
+                            uint32_t** out_table, size_t* out_size) {
+  *out_table = NULL;
+  *out_size = size;
+  if (2 * (count + 1) <= size) return ETX_OK;
+  *out_size = size == 0 ? FIRST_TABLE_SIZE : 2 * size;
+  *out_table = etx_pool_take(pool, *out_size * sizeof **out_table);
+  return *out_table == NULL ? ETX_OUT_OF_MEMORY : ETX_OK;
+}
+
+static void table_put(uint32_t* table, size_t size, uint64_t hash,
+                      uint32_t index) {
+  size_t at = (size_t)hash & (size - 1);
+  while (table[at] != 0) at = (at + 1) & (size - 1);
+  table[at] = index + 1;
+}
+
+// ---------------------------------------------------------------- methods
+
+etx_status etx_ir_add_method(etx_ir_module* module, etx_text name,
+                             uint32_t* out_index) {
+  ETX_TRY(etx_pool_grow(module->pool, &module->methods, module->method_count,
+                        &module->method_capacity, sizeof *module->methods));
+  etx_ir_method* const method = &module->methods[module->method_count];
+  memset(method, 0, sizeof *method);
+  method->name = etx_pool_copy_text(module->pool, name);
+  if (method->name.data == NULL) return ETX_OUT_OF_MEMORY;
+  etx_symbols_init(&method->symbols, module->pool);
+  *out_index = (uint32_t)module->method_count++;
+  return ETX_OK;
+}
+
+bool etx_ir_find_method(const etx_ir_module* module, etx_text name,
+                        uint32_t* out_index) {
+  for (size_t i = 0; i < module->method_count; ++i) {
+    if (!etx_text_equal(module->methods[i].name, name)) continue;
+    *out_index = (uint32_t)i;
+    return true;
+  }
+  return false;
+}
+
+// ---------------------------------------------------------------- constants
+
+static uint64_t hash_constant(const etx_ir_constant* constant) {
+  uint64_t hash = (uint64_t)constant->dtype * 31 + constant->rank;
+  hash = hash_bytes(hash, constant->sizes,
+                    constant->rank * sizeof constant->sizes[0]);
+  return hash_bytes(hash, constant->data.data, constant->data.size);
+}
+
+static bool constants_equal(const etx_ir_constant* a,
+                            const etx_ir_constant* b) {
+  return a->dtype == b->dtype && a->rank == b->rank &&
+         memcmp(a->sizes, b->sizes, a->rank * sizeof a->sizes[0]) == 0 &&
+         a->data.size == b->data.size &&
+         (a->data.size == 0 ||
+          memcmp(a->data.data, b->data.data, a->data.size) == 0);
+}
+
+static bool find_hashed_constant(const etx_ir_module* module, uint64_t hash,
+                                 const etx_ir_constant* constant,
+                                 uint32_t* out_index) {
+  const size_t size = module->constant_table_size;
+  if (size == 0) return false;
+  for (size_t at = (size_t)hash & (size - 1); module->constant_table[at] != 0;
+       at = (at + 1) & (size - 1)) {
+    const uint32_t index = module->constant_table[at] - 1;
+    if (!constants_equal(&module->constants[index], constant)) continue;
+    *out_index = index;
+    return true;
+  }
+  return false;
+}
+
+bool etx_ir_find_constant(const etx_ir_module* module,
+                          const etx_ir_constant* constant,
+                          uint32_t* out_index) {
+  return find_hashed_constant(module, hash_constant(constant), constant,
+                              out_index);
+}
+
+etx_status etx_ir_add_constant(etx_ir_module* module,
+                               const etx_ir_constant* constant,
+                               uint32_t* out_index) {
+  const uint64_t hash = hash_constant(constant);
+  if (find_hashed_constant(module, hash, constant, out_index)) return ETX_OK;
+  uint32_t* bigger = NULL;
+  size_t size = 0;
+  ETX_TRY(make_room(module->pool, module->constant_count,
+                    module->constant_table_size, &bigger, &size));
+  if (bigger != NULL) {
+    for (size_t i = 0; i < module->constant_count; ++i) {
+      table_put(bigger, size, hash_constant(&module->constants[i]),
+                (uint32_t)i);
+    }
+    module->constant_table = bigger;
+    module->constant_table_size = size;
+  }
+  ETX_TRY(etx_pool_grow(module->pool, &module->constants,
+                        module->constant_count, &module->constant_capacity,
+                        sizeof *module->constants));
+  const uint32_t index = (uint32_t)module->constant_count++;
+  module->constants[index] = *constant;
+  table_put(module->constant_table, size, hash, index);
+  *out_index = index;
+  return ETX_OK;
+}
+
+// ---------------------------------------------------------------- buffers
+
+bool etx_ir_find_buffer(const etx_ir_module* module, etx_text name,
+                        uint32_t* out_index) {
+  for (size_t i = 0; i < module->buffer_count; ++i) {
+    if (!etx_text_equal(module->buffers[i].name, name)) continue;
+    *out_index = (uint32_t)i;
+    return true;
+  }
+  return false;
+}
+
+etx_status etx_ir_add_buffer(etx_ir_module* module, const etx_ir_buffer* buffer,
+                             uint32_t* out_index) {
+  ETX_TRY(etx_pool_grow(module->pool, &module->buffers, module->buffer_count,
+                        &module->buffer_capacity, sizeof *module->buffers));
+  etx_ir_buffer copy = *buffer;
+  copy.name = etx_pool_copy_text(module->pool, buffer->name);
+  if (copy.name.data == NULL) return ETX_OUT_OF_MEMORY;
+  *out_index = (uint32_t)module->buffer_count;
+  module->buffers[module->buffer_count++] = copy;
+  return ETX_OK;
+}
+
+// ---------------------------------------------------------------- values
+
+static uint64_t hash_name(etx_text name) {
+  return hash_bytes(0, name.data, name.size);
+}
+
+bool etx_ir_find_value(const etx_ir_method* method, etx_text name,
+                       uint32_t* out_index) {
+  const size_t size = method->name_table_size;
+  if (size == 0) return false;
+  for (size_t at = (size_t)hash_name(name) & (size - 1);
+       method->name_table[at] != 0; at = (at + 1) & (size - 1)) {
+    const uint32_t index = method->name_table[at] - 1;
+    if (!etx_text_equal(method->values[index].name, name)) continue;
+    *out_index = index;
+    return true;
+  }
+  return false;
+}
+
+static etx_status make_name_room(etx_ir_module* module, etx_ir_method* method) {
+  uint32_t* bigger = NULL;
+  size_t size = 0;
+  ETX_TRY(make_room(module->pool, method->value_count, method->name_table_size,
+                    &bigger, &size));
+  if (bigger == NULL) return ETX_OK;
+  for (size_t i = 0; i < method->value_count; ++i) {
+    table_put(bigger, size, hash_name(method->values[i].name), (uint32_t)i);
+  }
+  method->name_table = bigger;
+  method->name_table_size = size;
+  return ETX_OK;
+}
+
+// `wanted`, or with the first free suffix "_1", "_2", ...
+static etx_text unique_name(etx_ir_module* module, const etx_ir_method* method,
+                            etx_text wanted) {
+  uint32_t unused = 0;
+  if (!etx_ir_find_value(method, wanted, &unused)) {
+    return etx_pool_copy_text(module->pool, wanted);
+  }
+  for (size_t suffix = 1;; ++suffix) {
+    char digits[24];
+    const size_t digit_count =
+        etx_format_text(digits, sizeof digits, "_%z", suffix);
+    char* const text =
+        etx_pool_take(module->pool, wanted.size + digit_count + 1);
+    const etx_text name = {text, text == NULL ? 0 : wanted.size + digit_count};
+    if (text == NULL) return name;
+    if (wanted.size != 0) memcpy(text, wanted.data, wanted.size);
+    memcpy(text + wanted.size, digits, digit_count);
+    if (!etx_ir_find_value(method, name, &unused)) return name;
+  }
+}
+
+etx_status etx_ir_add_value(etx_ir_module* module, etx_ir_method* method,
+                            const etx_ir_value* value, uint32_t* out_index) {
+  if (method->value_count >= ETX_IR_NONE - 1) return ETX_OUT_OF_RANGE;
+  ETX_TRY(make_name_room(module, method));
+  ETX_TRY(etx_pool_grow(module->pool, &method->values, method->value_count,
+                        &method->value_capacity, sizeof *method->values));
+  etx_ir_value copy = *value;
+  char number[24];
+  if (copy.name.size == 0) {
+    etx_format_text(number, sizeof number, "v%z", method->value_count);
+    copy.name = etx_text_of(number);
+  }
+  copy.name = unique_name(module, method, copy.name);
+  if (copy.name.data == NULL) return ETX_OUT_OF_MEMORY;
+  const uint32_t index = (uint32_t)method->value_count++;
+  method->values[index] = copy;
+  table_put(method->name_table, method->name_table_size, hash_name(copy.name),
+            index);
+  *out_index = index;
+  return ETX_OK;
+}
+
+static bool find_origin(const etx_ir_method* method, etx_ir_origin origin,
+                        uint32_t index, uint32_t* out_value) {
+  for (size_t i = 0; i < method->value_count; ++i) {
+    if (method->values[i].origin != origin ||
+        method->values[i].index != index) {
+      continue;
+    }
+    *out_value = (uint32_t)i;
+    return true;
+  }
+  return false;
+}
+
+static etx_ir_value value_of_type(etx_text name, etx_dtype dtype, uint8_t rank,
+                                  const int64_t* sizes) {
+  etx_ir_value value = {0};
+  value.name = name;
+  value.has_shape = true;
+  value.shape.dtype = dtype;
+  value.shape.rank = rank;
+  for (size_t i = 0; i < rank; ++i) value.shape.dims[i] = sizes[i];
+  return value;
+}
+
+etx_status etx_ir_buffer_value(etx_ir_module* module, etx_ir_method* method,
+                               uint32_t buffer, uint32_t* out_value) {
+  if (find_origin(method, ETX_IR_FROM_BUFFER, buffer, out_value)) return ETX_OK;
+  const etx_ir_buffer* const from = &module->buffers[buffer];
+  etx_ir_value value =
+      value_of_type(from->name, from->dtype, from->rank, from->sizes);
+  value.origin = ETX_IR_FROM_BUFFER;
+  value.index = buffer;
+  return etx_ir_add_value(module, method, &value, out_value);
+}
+
+etx_status etx_ir_constant_value(etx_ir_module* module, etx_ir_method* method,
+                                 uint32_t constant, uint32_t* out_value) {
+  if (find_origin(method, ETX_IR_FROM_CONSTANT, constant, out_value)) {
+    return ETX_OK;
+  }
+  const etx_ir_constant* const from = &module->constants[constant];
+  const etx_text name = {NULL, 0};
+  etx_ir_value value =
+      value_of_type(name, from->dtype, from->rank, from->sizes);
+  value.origin = ETX_IR_FROM_CONSTANT;
+  value.index = constant;
+  return etx_ir_add_value(module, method, &value, out_value);
+}
+
+// ---------------------------------------------------------------- nodes
+
+static etx_status copy_array(etx_pool* pool, const void* items, size_t count,
+                             size_t item_bytes, void** out_copy) {
+  *out_copy = NULL;
+  if (count == 0 || items == NULL) return ETX_OK;
+  size_t bytes = 0;
+  if (!etx_multiply_size(count, item_bytes, &bytes)) return ETX_OUT_OF_MEMORY;
+  *out_copy = etx_pool_take(pool, bytes);
+  if (*out_copy == NULL) return ETX_OUT_OF_MEMORY;
+  memcpy(*out_copy, items, bytes);
+  return ETX_OK;
+}
+
+static etx_status copy_lists(etx_pool* pool, etx_ir_arg* args, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (args[i].kind != ETX_IR_ARG_LIST) continue;
+    void* items = NULL;
+    ETX_TRY(copy_array(pool, args[i].as.list.items, args[i].as.list.count,
+                       sizeof(etx_ir_arg), &items));
+    args[i].as.list.items = items;
+  }
+  return ETX_OK;
+}
+
+etx_status etx_ir_add_node(etx_ir_module* module, etx_ir_method* method,
+                           const etx_ir_node* node, uint32_t* out_index) {
+  etx_pool* const pool = module->pool;
+  ETX_TRY(etx_pool_grow(pool, &method->nodes, method->node_count,
+                        &method->node_capacity, sizeof *method->nodes));
+  etx_ir_node copy = *node;
+  void* array = NULL;
+  ETX_TRY(copy_array(pool, node->args, node->arg_count, sizeof *node->args,
+                     &array));
+  copy.args = array;
+  ETX_TRY(copy_lists(pool, copy.args, copy.arg_count));
+  ETX_TRY(copy_array(pool, node->arg_names, node->arg_count,
+                     sizeof *node->arg_names, &array));
+  copy.arg_names = array;
+  ETX_TRY(copy_array(pool, node->outputs, node->output_count,
+                     sizeof *node->outputs, &array));
+  copy.outputs = array;
+  *out_index = (uint32_t)method->node_count;
+  method->nodes[method->node_count++] = copy;
+  return ETX_OK;
+}
+
+uint32_t etx_ir_mutation_of_buffer(const etx_ir_method* method,
+                                   uint32_t buffer) {
+  for (size_t i = 0; i < method->mutation_count; ++i) {
+    const etx_ir_mutation* const mutation = &method->mutations[i];
+    if (!mutation->is_input && mutation->target == buffer) return (uint32_t)i;
+  }
+  return ETX_IR_NONE;
+}
+
+// ---------------------------------------------------------------- sizes
+
+bool etx_ir_upper_sizes(const etx_ir_method* method, const etx_shape* shape,
+                        int64_t out_sizes[ETX_MAX_RANK]) {
+  for (size_t i = 0; i < shape->rank; ++i) {
+    int64_t low = 0, high = 0;
+    etx_symbols_bounds(&method->symbols, shape->dims[i], &low, &high);
+    if (high < 0 || high == INT64_MAX) return false;
+    out_sizes[i] = high;
+  }
+  return true;
+}
+
+bool etx_ir_upper_bytes(const etx_ir_method* method, const etx_shape* shape,
+                        uint64_t* out_bytes) {
+  int64_t sizes[ETX_MAX_RANK];
+  if (!etx_ir_upper_sizes(method, shape, sizes)) return false;
+  uint64_t bytes = etx_dtype_bytes(shape->dtype);
+  for (size_t i = 0; i < shape->rank; ++i) {
+    if (!etx_multiply_u64(bytes, (uint64_t)sizes[i], &bytes)) return false;
+  }
+  *out_bytes = bytes;
+  return true;
+}
+
+bool etx_ir_is_static(const etx_shape* shape) {
+  for (size_t i = 0; i < shape->rank; ++i) {
+    if (!etx_dim_is_number(shape->dims[i])) return false;
+  }
+  return true;
+}
+
+static void move_arg(const etx_dim* map, etx_ir_arg* arg) {
+  if (arg->kind == ETX_IR_ARG_INT) {
+    arg->as.integer = etx_symbols_moved(map, arg->as.integer);
+  } else if (arg->kind == ETX_IR_ARG_LIST) {
+    for (size_t i = 0; i < arg->as.list.count; ++i) {
+      etx_ir_arg* const item = &arg->as.list.items[i];
+      if (item->kind != ETX_IR_ARG_INT) continue;
+      item->as.integer = etx_symbols_moved(map, item->as.integer);
+    }
+  }
+}
+
+etx_status etx_ir_refresh_sizes(etx_ir_method* method) {
+  etx_dim* map = NULL;
+  ETX_TRY(etx_symbols_rebuild(&method->symbols, &map));
+  for (size_t i = 0; i < method->value_count; ++i) {
+    etx_shape* const shape = &method->values[i].shape;
+    for (size_t j = 0; j < shape->rank; ++j) {
+      shape->dims[j] = etx_symbols_moved(map, shape->dims[j]);
+    }
+  }
+  for (size_t i = 0; i < method->node_count; ++i) {
+    for (size_t j = 0; j < method->nodes[i].arg_count; ++j) {
+      move_arg(map, &method->nodes[i].args[j]);
+    }
+  }
+  for (size_t i = 0; i < method->input_count; ++i) {
+    move_arg(map, &method->inputs[i].arg);
+  }
+  for (size_t i = 0; i < method->output_count; ++i) {
+    move_arg(map, &method->outputs[i].arg);
+  }
+  return ETX_OK;
+}
+
+// ---------------------------------------------------------------- problems
+
+void etx_problem(etx_problems* problems, const etx_source_location* place,
+                 const char* format, ...) {
+  if (problems == NULL) return;
+  ++problems->count;
+  if (problems->report == NULL) return;
+  char buffer[ETX_DIAG_TEXT_BYTES];
+  va_list list;
+  va_start(list, format);
+  const size_t size = etx_format_text_list(buffer, sizeof buffer, format, list);
+  va_end(list);
+  const etx_text message = {buffer, size};
+  problems->report(problems->context, place, message);
+}

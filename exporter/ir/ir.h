@@ -1,0 +1,321 @@
+// The exporter's IR: functional ATen graphs of several methods over one set of
+// buffers.
+//
+//   module ── buffers (by fully qualified name)   constants (by content)
+//      └── methods ── symbols, values, nodes, inputs, outputs, mutations
+//
+// Values have one definition and never change. State changes only as "this
+// value is the new content of that buffer (or mutable input) when the method
+// ends", all at once, which is what torch.export gives. Nodes stand in
+// executable order; those that run only under a condition say so
+// (ir_cond.h).
+//
+// A node is imported (`aten` names an ATen operator as PyTorch prints it, args
+// in schema order, output types possibly unknown) until the pass `lower` has
+// rewritten it into nodes with an `op` row of format/ops, whose output types
+// are all inferred. Passes after it see lowered nodes only.
+//
+// Everything lives in the module's pool. Indexes, not pointers, connect
+// things, so arrays may grow.
+
+#ifndef ETX_EXPORTER_IR_IR_H
+#define ETX_EXPORTER_IR_IR_H
+
+#include "exporter/host/host_memory.h"
+#include "exporter/symbols/symbol.h"
+#include "format/base/diag.h"
+#include "format/ops/op_schema.h"
+#include "format/shapes/op_shapes.h"
+
+#define ETX_IR_NONE UINT32_MAX
+
+// Where something stands in the user's files, for messages.
+typedef struct etx_source_location {
+  etx_text file;  // path as given, may be empty
+  uint32_t line;  // 1-based, 0 if the format has none (.pt2)
+  uint32_t column;
+  etx_text node;         // name of the node in an archive, may be empty
+  etx_text trace;        // the author's source line, may be empty
+  etx_text source_file;  // of that line, may be empty
+  uint32_t source_line;  // in it, 0: not known
+  etx_text module;       // of the model, in which it ran; may be empty
+  uint32_t imported;     // node it stands for, counted from 1; 0: not known
+                         // (source_lines.h)
+} etx_source_location;
+
+typedef struct etx_ir_constant {
+  etx_dtype dtype;
+  uint8_t rank;
+  int64_t sizes[ETX_MAX_RANK];
+  etx_bytes data;  // dense, default order; size 0 only if there is no element
+} etx_ir_constant;
+
+// A named tensor of the module: parameter, buffer, state.
+typedef struct etx_ir_buffer {
+  etx_text name;  // fully qualified
+  etx_dtype dtype;
+  uint8_t rank;
+  int64_t sizes[ETX_MAX_RANK];
+  uint32_t initial;  // constant of the same type, or ETX_IR_NONE: zeros
+                     // (allowed for state only)
+  bool is_state;     // declared shared, or mutated by some method
+  etx_source_location place;
+} etx_ir_buffer;
+
+typedef enum etx_ir_origin {
+  ETX_IR_FROM_NODE,      // index: node
+  ETX_IR_FROM_INPUT,     // index: position among the inputs
+  ETX_IR_FROM_BUFFER,    // index: buffer of the module
+  ETX_IR_FROM_CONSTANT,  // index: constant of the module
+} etx_ir_origin;
+
+// A tensor of a method.
+typedef struct etx_ir_value {
+  etx_text name;    // unique in the method
+  bool has_shape;   // false: not inferred yet
+  etx_shape shape;  // dims may be handles of the method's symbols
+  etx_ir_origin origin;
+  uint32_t index;
+} etx_ir_value;
+
+typedef enum etx_ir_arg_kind {
+  ETX_IR_ARG_NONE,
+  ETX_IR_ARG_VALUE,  // a tensor: index of a value
+  ETX_IR_ARG_INT,    // an integer or a symbolic one
+  ETX_IR_ARG_DOUBLE,
+  ETX_IR_ARG_BOOL,
+  ETX_IR_ARG_STRING,
+  ETX_IR_ARG_DTYPE,
+  ETX_IR_ARG_LIST,  // items of the other kinds; None only among values
+} etx_ir_arg_kind;
+
+typedef struct etx_ir_arg {
+  etx_ir_arg_kind kind;
+  union {
+    uint32_t value;
+    etx_dim integer;
+    double real;
+    bool boolean;
+    etx_text string;
+    etx_dtype dtype;
+    struct {
+      struct etx_ir_arg* items;
+      size_t count;
+    } list;
+  } as;
+} etx_ir_arg;
+
+typedef struct etx_ir_node {
+  etx_text aten;     // "aten.add.Tensor"; kept after lowering for messages
+  const etx_op* op;  // NULL until lowered
+  etx_ir_arg* args;  // imported: schema order, left-out ones may be missing at
+                     // the end; lowered: all arguments but the outs, defaults
+                     // filled in
+  size_t arg_count;
+  etx_text* arg_names;  // imported only: keyword of each argument, or empty
+  uint32_t* outputs;    // values; ETX_IR_NONE for one nobody reads
+  size_t output_count;
+  etx_source_location place;
+  uint32_t branch;  // that it stands in, 0: it always runs (ir_cond.h)
+  uint32_t choice;  // of a head or a join; 0: any other node
+  bool is_parted;   // a concatenation of what was one result: the parts are to
+                    // lie in it (elide_concat.c)
+} etx_ir_node;
+
+// Of a method: nodes of which one branch or the other runs (ir_cond.h).
+typedef struct etx_ir_cond {
+  uint32_t parent;  // branch that it stands in
+} etx_ir_cond;
+
+typedef struct etx_ir_input {
+  etx_text name;
+  etx_ir_arg arg;   // VALUE: a tensor. INT with a handle: an integer that
+                    // varies. Anything else: fixed when exported, the caller
+                    // passes exactly it
+  bool is_mutable;  // some mutation writes it
+  etx_source_location place;
+} etx_ir_input;
+
+typedef enum etx_ir_lifetime {
+  ETX_IR_SCRATCH,  // until the next call that shares the scratch
+  ETX_IR_STABLE,   // until the next call of the same method
+} etx_ir_lifetime;
+
+typedef struct etx_ir_output {
+  etx_text name;
+  etx_ir_arg arg;  // VALUE, INT (maybe symbolic), DOUBLE, BOOL, STRING or NONE
+  etx_ir_lifetime lifetime;
+} etx_ir_output;
+
+typedef struct etx_ir_mutation {
+  bool is_input;    // target is an input of the method, else a buffer
+  uint32_t target;  // input position or buffer index
+  uint32_t value;   // its new content
+  etx_source_location place;
+} etx_ir_mutation;
+
+typedef struct etx_ir_method {
+  etx_text name;
+  etx_text file;
+  etx_symbols symbols;
+  etx_ir_value* values;
+  size_t value_count, value_capacity;
+  uint32_t* name_table;  // values by name, ir.c's own
+  size_t name_table_size;
+  etx_ir_node* nodes;
+  size_t node_count, node_capacity;
+  etx_ir_input* inputs;
+  size_t input_count, input_capacity;
+  etx_ir_output* outputs;
+  size_t output_count, output_capacity;
+  etx_ir_mutation* mutations;
+  size_t mutation_count, mutation_capacity;
+  etx_ir_cond* choices;  // by number, which counts from 1
+  size_t choice_count, choice_capacity;
+  bool is_synthetic;  // made by etx (et_module_init)
+} etx_ir_method;
+
+// A value readable without running anything.
+typedef struct etx_ir_constant_method {
+  etx_text name;
+  etx_ir_arg arg;     // INT, DOUBLE, BOOL or STRING, or
+  uint32_t constant;  // a tensor; ETX_IR_NONE if `arg` holds the value
+  etx_source_location place;
+} etx_ir_constant_method;
+
+// Two methods that may run at the same time, in the order of their names.
+typedef struct etx_ir_pair {
+  etx_text first;
+  etx_text second;
+} etx_ir_pair;
+
+// Weights that are to be rounded to integers (quantize_rules.h).
+typedef struct etx_quantize_rule {
+  etx_text text;       // as it was written
+  etx_text* patterns;  // of names; none: all weights
+  size_t pattern_count;
+  uint8_t bits;     // 8 or 4; 0: left as they are
+  uint8_t group;    // elements with one scale, of 4 bits
+  bool keeps_rows;  // activations stay floats
+  size_t rounded;   // weights that it has decided about, and that were rounded
+} etx_quantize_rule;
+
+typedef struct etx_ir_module {
+  etx_pool* pool;
+  etx_ir_method* methods;
+  size_t method_count, method_capacity;
+  etx_ir_buffer* buffers;
+  size_t buffer_count, buffer_capacity;
+  etx_ir_constant* constants;
+  size_t constant_count, constant_capacity;
+  etx_ir_constant_method* constant_methods;
+  size_t constant_method_count, constant_method_capacity;
+  etx_ir_pair*
+      concurrent;  // sorted, each once: exporter/placement/concurrent_methods.h
+  size_t concurrent_count, concurrent_capacity;
+  etx_quantize_rule* quantize;  // in order: the last that matches decides
+  size_t quantize_count, quantize_capacity;
+  uint32_t* constant_table;  // hash of constants by content, ir.c's own
+  size_t constant_table_size;
+  uint64_t alignment;  // of planned values: program.yaml `align`
+} etx_ir_module;
+
+void etx_ir_module_init(etx_ir_module* module, etx_pool* pool);
+
+ETX_MUST_USE etx_status etx_ir_add_method(etx_ir_module* module, etx_text name,
+                                          uint32_t* out_index);
+
+// Finds or adds a constant: equal type, sizes and bytes are the same one. The
+// data is borrowed and must live as long as the pool.
+ETX_MUST_USE etx_status etx_ir_add_constant(etx_ir_module* module,
+                                            const etx_ir_constant* constant,
+                                            uint32_t* out_index);
+
+bool etx_ir_find_buffer(const etx_ir_module* module, etx_text name,
+                        uint32_t* out_index);
+ETX_MUST_USE etx_status etx_ir_add_buffer(etx_ir_module* module,
+                                          const etx_ir_buffer* buffer,
+                                          uint32_t* out_index);
+
+// Finds a constant of equal type, sizes and bytes.
+bool etx_ir_find_constant(const etx_ir_module* module,
+                          const etx_ir_constant* constant, uint32_t* out_index);
+
+// Finds a method by name.
+bool etx_ir_find_method(const etx_ir_module* module, etx_text name,
+                        uint32_t* out_index);
+
+// Finds a value of a method by name.
+bool etx_ir_find_value(const etx_ir_method* method, etx_text name,
+                       uint32_t* out_index);
+
+// Adds a value to a method. The name is made unique by a suffix if needed; an
+// empty name becomes "v<index>".
+ETX_MUST_USE etx_status etx_ir_add_value(etx_ir_module* module,
+                                         etx_ir_method* method,
+                                         const etx_ir_value* value,
+                                         uint32_t* out_index);
+
+// The value that stands for a buffer or a constant in a method: found or
+// added, with its type.
+ETX_MUST_USE etx_status etx_ir_buffer_value(etx_ir_module* module,
+                                            etx_ir_method* method,
+                                            uint32_t buffer,
+                                            uint32_t* out_value);
+ETX_MUST_USE etx_status etx_ir_constant_value(etx_ir_module* module,
+                                              etx_ir_method* method,
+                                              uint32_t constant,
+                                              uint32_t* out_value);
+
+// Appends a node; arrays are copied into the pool.
+ETX_MUST_USE etx_status etx_ir_add_node(etx_ir_module* module,
+                                        etx_ir_method* method,
+                                        const etx_ir_node* node,
+                                        uint32_t* out_index);
+
+// Position of a value among the method's mutations of buffers, or
+// ETX_IR_NONE.
+uint32_t etx_ir_mutation_of_buffer(const etx_ir_method* method,
+                                   uint32_t buffer);
+
+static inline etx_ir_arg etx_ir_int(etx_dim integer) {
+  etx_ir_arg arg = {ETX_IR_ARG_INT, {0}};
+  arg.as.integer = integer;
+  return arg;
+}
+static inline etx_ir_arg etx_ir_value_arg(uint32_t value) {
+  etx_ir_arg arg = {ETX_IR_ARG_VALUE, {0}};
+  arg.as.value = value;
+  return arg;
+}
+
+// Upper bounds of a shape's dims and its bytes there. False on overflow.
+bool etx_ir_upper_sizes(const etx_ir_method* method, const etx_shape* shape,
+                        int64_t out_sizes[ETX_MAX_RANK]);
+bool etx_ir_upper_bytes(const etx_ir_method* method, const etx_shape* shape,
+                        uint64_t* out_bytes);
+// True if no dim is symbolic.
+bool etx_ir_is_static(const etx_shape* shape);
+
+// Makes all sizes of a method again after bounds of its symbols have changed
+// (etx_symbols_set_bounds).
+ETX_MUST_USE etx_status etx_ir_refresh_sizes(etx_ir_method* method);
+
+// Invariants between passes: indexes in range, definitions before uses,
+// unique names, types present after lowering, mutations of the right type.
+ETX_MUST_USE etx_status etx_ir_verify(const etx_ir_module* module,
+                                      bool is_lowered, etx_diag* diag);
+
+// Where all problems go: `etx check` wants every one, not only the first.
+typedef struct etx_problems {
+  void (*report)(void* context, const etx_source_location* place,
+                 etx_text message);
+  void* context;
+  size_t count;  // problems reported so far
+} etx_problems;
+
+// Reports one problem (formats as diag.h does).
+void etx_problem(etx_problems* problems, const etx_source_location* place,
+                 const char* format, ...);
+
+#endif

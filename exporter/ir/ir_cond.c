@@ -1,0 +1,140 @@
+#include "exporter/ir/ir_cond.h"
+
+// Rows of the graph alone: no file ever names them. Nothing can be computed or
+// placed by them.
+static const etx_op head_row = {ETX_OP_COUNT,
+                                "etx::choice",
+                                "",
+                                "Tensor condition, *, Tensor(a!) out",
+                                ETX_RESULT_OUT,
+                                ETX_IN_PLACE_NEVER,
+                                NULL};
+static const etx_op join_row = {
+    ETX_OP_COUNT,
+    "etx::join",
+    "",
+    "Tensor token, Tensor a, Tensor b, *, Tensor(a!) out",
+    ETX_RESULT_OUT,
+    ETX_IN_PLACE_NEVER,
+    NULL};
+
+bool etx_ir_is_head(const etx_ir_node* node) { return node->op == &head_row; }
+bool etx_ir_is_join(const etx_ir_node* node) { return node->op == &join_row; }
+
+etx_status etx_ir_add_cond(etx_ir_module* module, etx_ir_method* method,
+                           uint32_t parent, uint32_t* out_choice) {
+  if (method->choice_count >= UINT32_MAX / 2 - 1) return ETX_OUT_OF_RANGE;
+  ETX_TRY(etx_pool_grow(module->pool, &method->choices, method->choice_count,
+                        &method->choice_capacity, sizeof *method->choices));
+  method->choices[method->choice_count].parent = parent;
+  *out_choice = (uint32_t)++method->choice_count;
+  return ETX_OK;
+}
+
+etx_status etx_ir_add_head(etx_ir_module* module, etx_ir_method* method,
+                           uint32_t choice, const etx_ir_arg* condition,
+                           const etx_source_location* place,
+                           uint32_t* out_token) {
+  etx_ir_value token = {.has_shape = true,
+                        .shape = {.dtype = ETX_DTYPE_BOOL, .rank = 1},
+                        .origin = ETX_IR_FROM_NODE,
+                        .index = (uint32_t)method->node_count};
+  // A name that nobody writes: it may not take one from the author.
+  token.name = etx_pool_format(module->pool, "choice %u", (uint64_t)choice);
+  if (token.name.data == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(etx_ir_add_value(module, method, &token, out_token));
+  etx_ir_arg args[1] = {*condition};
+  const etx_ir_node node = {
+      .aten = etx_text_of("torch.cond"),
+      .op = &head_row,
+      .args = args,
+      .arg_count = 1,
+      .outputs = out_token,
+      .output_count = 1,
+      .place = *place,
+      .branch = method->choices[choice - 1].parent,
+      .choice = choice,
+  };
+  uint32_t index = 0;
+  return etx_ir_add_node(module, method, &node, &index);
+}
+
+etx_status etx_ir_add_join(etx_ir_module* module, etx_ir_method* method,
+                           uint32_t choice, uint32_t token, uint32_t then_value,
+                           uint32_t else_value, uint32_t output,
+                           const etx_source_location* place) {
+  etx_ir_arg args[ETX_JOIN_ARGUMENTS] = {etx_ir_value_arg(token),
+                                         etx_ir_value_arg(then_value),
+                                         etx_ir_value_arg(else_value)};
+  const etx_ir_node node = {
+      .aten = etx_text_of("torch.cond"),
+      .op = &join_row,
+      .args = args,
+      .arg_count = ETX_JOIN_ARGUMENTS,
+      .outputs = &output,
+      .output_count = 1,
+      .place = *place,
+      .branch = method->choices[choice - 1].parent,
+      .choice = choice,
+  };
+  uint32_t index = 0;
+  return etx_ir_add_node(module, method, &node, &index);
+}
+
+uint32_t etx_ir_branch_parent(const etx_ir_method* method, uint32_t branch) {
+  return method->choices[etx_ir_cond_of(branch) - 1].parent;
+}
+
+bool etx_ir_branch_is_within(const etx_ir_method* method, uint32_t inner,
+                             uint32_t outer) {
+  // A choice stands in a branch of an earlier one, so numbers fall.
+  while (inner > outer) inner = etx_ir_branch_parent(method, inner);
+  return inner == outer;
+}
+
+size_t etx_ir_find_head(const etx_ir_method* method, uint32_t choice) {
+  size_t at = 0;
+  while (at < method->node_count && !(etx_ir_is_head(&method->nodes[at]) &&
+                                      method->nodes[at].choice == choice)) {
+    ++at;
+  }
+  return at;
+}
+
+size_t etx_ir_branch_end(const etx_ir_method* method, size_t head,
+                         uint32_t branch) {
+  const uint32_t first = etx_ir_then_branch(etx_ir_cond_of(branch));
+  size_t at = head + 1;
+  for (uint32_t b = first; b <= branch; ++b) {
+    while (at < method->node_count &&
+           etx_ir_branch_is_within(method, method->nodes[at].branch, b)) {
+      ++at;
+    }
+  }
+  return at;
+}
+
+// The outermost choice around `inner` that `branch` is not in.
+static uint32_t choice_between(const etx_ir_method* method, uint32_t inner,
+                               uint32_t branch) {
+  uint32_t outermost = inner;
+  while (!etx_ir_branch_is_within(method, branch, inner)) {
+    outermost = inner;
+    inner = etx_ir_branch_parent(method, inner);
+  }
+  return etx_ir_cond_of(outermost);
+}
+
+size_t etx_ir_outside_conds(const etx_ir_method* method, uint32_t branch,
+                            size_t position) {
+  while (position < method->node_count) {
+    const etx_ir_node* const node = &method->nodes[position];
+    if (!etx_ir_branch_is_within(method, branch, node->branch)) {
+      return etx_ir_find_head(method,
+                              choice_between(method, node->branch, branch));
+    }
+    if (!etx_ir_is_join(node)) break;
+    ++position;
+  }
+  return position;
+}

@@ -1,0 +1,141 @@
+// Nodes in order, one line each; a choice as
+//
+//   - out: [y]
+//     type: ["float32[4]"]
+//     if: c
+//     then:
+//       nodes:
+//         - {out: a, op: ...}
+//       outputs: [a]
+//     else:
+//       outputs: [x]
+//
+// Branches within branches are a stack here, not calls.
+
+#include "exporter/ir/ir_cond.h"
+#include "exporter/ir/ir_print_internal.h"
+
+typedef struct nodes {
+  etx_ir_printer* printer;
+  const etx_ir_method* method;
+  uint32_t branch;  // whose nodes are being printed
+  size_t depth;     // choices around them
+  bool is_empty;    // the branch has no node yet
+} nodes;
+
+static void indent(const nodes* n, size_t more) {
+  for (size_t i = 0; i < 3 * n->depth + more; ++i) {
+    etx_ir_put_string(n->printer, "  ");
+  }
+}
+
+// ---------------------------------------------------------------- joins
+
+// Prints one value of each join of a choice: its output (ETX_JOIN_TOKEN) or
+// an argument.
+static void put_joined(const nodes* n, uint32_t choice, size_t argument) {
+  bool is_first = true;
+  etx_ir_put_string(n->printer, "[");
+  for (size_t i = 0; i < n->method->node_count; ++i) {
+    const etx_ir_node* const node = &n->method->nodes[i];
+    if (!etx_ir_is_join(node) || node->choice != choice) continue;
+    if (!is_first) etx_ir_put_string(n->printer, ", ");
+    is_first = false;
+    etx_ir_put_value(n->printer, argument == ETX_JOIN_TOKEN
+                                     ? node->outputs[0]
+                                     : node->args[argument].as.value);
+  }
+  etx_ir_put_string(n->printer, "]\n");
+}
+
+static void put_types(const nodes* n, uint32_t choice) {
+  bool is_first = true;
+  etx_ir_put_string(n->printer, "[");
+  for (size_t i = 0; i < n->method->node_count; ++i) {
+    const etx_ir_node* const node = &n->method->nodes[i];
+    if (!etx_ir_is_join(node) || node->choice != choice) continue;
+    const etx_ir_value* const value = &n->method->values[node->outputs[0]];
+    if (!is_first) etx_ir_put_string(n->printer, ", ");
+    is_first = false;
+    if (value->has_shape) {
+      etx_ir_put_type(n->printer, &value->shape);
+    } else {
+      etx_ir_put_string(n->printer, "null");
+    }
+  }
+  etx_ir_put_string(n->printer, "]\n");
+}
+
+// ---------------------------------------------------------------- branches
+
+static void put_head(const nodes* n, const etx_ir_node* head) {
+  indent(n, 1);
+  etx_ir_put_string(n->printer, "- out: ");
+  put_joined(n, head->choice, ETX_JOIN_TOKEN);
+  indent(n, 2);
+  etx_ir_put_string(n->printer, "type: ");
+  put_types(n, head->choice);
+  indent(n, 2);
+  etx_ir_put_string(n->printer, "if: ");
+  if (head->args[0].kind == ETX_IR_ARG_VALUE) {
+    etx_ir_put_value(n->printer, head->args[0].as.value);
+  } else {
+    etx_ir_put_symbolic(n->printer, head->args[0].as.integer);
+  }
+  etx_ir_put_string(n->printer, "\n");
+}
+
+static void open_branch(nodes* n, uint32_t branch) {
+  const bool is_then = branch == etx_ir_then_branch(etx_ir_cond_of(branch));
+  indent(n, 2);
+  etx_ir_put_string(n->printer, is_then ? "then:\n" : "else:\n");
+  n->branch = branch;
+  ++n->depth;
+  n->is_empty = true;
+}
+
+// Ends the present branch with its results; behind the first branch of a
+// choice comes the second.
+static void close_branch(nodes* n) {
+  const uint32_t branch = n->branch;
+  const uint32_t choice = etx_ir_cond_of(branch);
+  const bool is_then = branch == etx_ir_then_branch(choice);
+  indent(n, 0);
+  etx_ir_put_string(n->printer, "outputs: ");
+  put_joined(n, choice, is_then ? ETX_JOIN_THEN : ETX_JOIN_ELSE);
+  --n->depth;
+  n->branch = etx_ir_branch_parent(n->method, branch);
+  n->is_empty = false;
+  if (is_then) open_branch(n, etx_ir_else_branch(choice));
+}
+
+// Closes branches until nodes of `branch` may follow.
+static void go_to(nodes* n, uint32_t branch) {
+  while (n->branch != branch && n->branch != 0) close_branch(n);
+}
+
+static void put_one(nodes* n, const etx_ir_node* node) {
+  go_to(n, node->branch);
+  if (etx_ir_is_join(node)) return;
+  if (n->is_empty) {
+    indent(n, 0);
+    etx_ir_put_string(n->printer, "nodes:\n");
+    n->is_empty = false;
+  }
+  if (etx_ir_is_head(node)) {
+    put_head(n, node);
+    open_branch(n, etx_ir_then_branch(node->choice));
+    return;
+  }
+  indent(n, 1);
+  etx_ir_put_string(n->printer, "- ");
+  etx_ir_put_node(n->printer, node);
+}
+
+void etx_ir_put_nodes(etx_ir_printer* p) {
+  nodes n = {p, p->method, 0, 0, true};
+  for (size_t i = 0; i < p->method->node_count; ++i) {
+    put_one(&n, &p->method->nodes[i]);
+  }
+  go_to(&n, 0);
+}

@@ -1,0 +1,313 @@
+// Walks each method once in the order of its nodes, with one flag a value:
+// defined or not. Values nobody refers to any more are ignored, so a pass may
+// leave them behind.
+
+#include "exporter/ir/ir_cond.h"
+
+typedef struct walk {
+  const etx_ir_module* module;
+  const etx_ir_method* method;
+  uint8_t* defined;  // by value
+  bool is_lowered;
+  etx_diag* diag;
+} walk;
+
+#define REFUSE(w, ...) etx_diag_fail((w)->diag, ETX_INTERNAL, __VA_ARGS__)
+
+static bool is_known_size(const walk* w, etx_dim dim) {
+  return etx_dim_is_number(dim) ||
+         (uint64_t)(ETX_DIM_HANDLE - dim) < w->method->symbols.expression_count;
+}
+
+static etx_status check_shape(const walk* w, const etx_ir_value* value) {
+  if (!value->has_shape) {
+    if (!w->is_lowered) return ETX_OK;
+    return REFUSE(w, "method '%t': value '%t' has no type after lowering",
+                  w->method->name, value->name);
+  }
+  bool is_sound = value->shape.rank <= ETX_MAX_RANK &&
+                  etx_dtype_is_valid(value->shape.dtype);
+  for (size_t i = 0; is_sound && i < value->shape.rank; ++i) {
+    const etx_dim dim = value->shape.dims[i];
+    is_sound = is_known_size(w, dim) && (!etx_dim_is_number(dim) || dim >= 0);
+  }
+  if (is_sound) return ETX_OK;
+  return REFUSE(w, "method '%t': value '%t' has an impossible type",
+                w->method->name, value->name);
+}
+
+// A value may be read here, in `branch`: it is defined in it or around it, or
+// stands for something that always is.
+static etx_status check_use(const walk* w, uint32_t value, uint32_t branch,
+                            const char* user) {
+  if (value >= w->method->value_count) {
+    return REFUSE(w, "method '%t': %s reads value %u of %z", w->method->name,
+                  user, (uint64_t)value, w->method->value_count);
+  }
+  const etx_ir_value* const v = &w->method->values[value];
+  bool is_defined = false;
+  switch (v->origin) {
+    case ETX_IR_FROM_NODE:
+      is_defined = w->defined[value] != 0 &&
+                   etx_ir_branch_is_within(w->method, branch,
+                                           w->method->nodes[v->index].branch);
+      break;
+    case ETX_IR_FROM_INPUT:
+      is_defined = v->index < w->method->input_count &&
+                   w->method->inputs[v->index].arg.kind == ETX_IR_ARG_VALUE &&
+                   w->method->inputs[v->index].arg.as.value == value;
+      break;
+    case ETX_IR_FROM_BUFFER:
+      is_defined = v->index < w->module->buffer_count;
+      break;
+    case ETX_IR_FROM_CONSTANT:
+      is_defined = v->index < w->module->constant_count;
+      break;
+  }
+  if (!is_defined) {
+    return REFUSE(w, "method '%t': %s reads '%t' before it is defined",
+                  w->method->name, user, v->name);
+  }
+  return check_shape(w, v);
+}
+
+static etx_status check_arg(const walk* w, const etx_ir_arg* arg,
+                            uint32_t branch, const char* user) {
+  switch (arg->kind) {
+    case ETX_IR_ARG_VALUE:
+      return check_use(w, arg->as.value, branch, user);
+    case ETX_IR_ARG_INT:
+      if (is_known_size(w, arg->as.integer)) return ETX_OK;
+      return REFUSE(w, "method '%t': %s has an unknown symbolic integer",
+                    w->method->name, user);
+    case ETX_IR_ARG_LIST:
+      for (size_t i = 0; i < arg->as.list.count; ++i) {
+        if (arg->as.list.items[i].kind == ETX_IR_ARG_LIST) {
+          return REFUSE(w, "method '%t': %s has a list in a list",
+                        w->method->name, user);
+        }
+        ETX_TRY(check_arg(w, &arg->as.list.items[i], branch, user));
+      }
+      return ETX_OK;
+    default:
+      return ETX_OK;
+  }
+}
+
+// A branch starts behind its head or behind the choice's first branch, and what
+// was left is not entered again.
+static etx_status check_branch(const walk* w, uint32_t index) {
+  const etx_ir_method* const method = w->method;
+  const etx_ir_node* const node = &method->nodes[index];
+  bool is_sound = node->branch < 2 * (method->choice_count + 1) &&
+                  node->branch != 1 && node->choice <= method->choice_count;
+  if (is_sound && node->choice != 0) {
+    is_sound = method->choices[node->choice - 1].parent == node->branch &&
+               (etx_ir_is_head(node) || etx_ir_is_join(node));
+  }
+  const etx_ir_node* const before = index == 0 ? NULL : node - 1;
+  const uint32_t from = before == NULL ? 0 : before->branch;
+  if (is_sound && !etx_ir_branch_is_within(method, from, node->branch)) {
+    const uint32_t choice = etx_ir_cond_of(node->branch);
+    const uint32_t first = etx_ir_then_branch(choice);
+    const bool is_behind_head =
+        before != NULL && etx_ir_is_head(before) && before->choice == choice;
+    is_sound = is_behind_head || (node->branch != first &&
+                                  etx_ir_branch_is_within(method, from, first));
+  }
+  if (is_sound) return ETX_OK;
+  return REFUSE(w, "method '%t': node %u stands in a branch of no choice",
+                method->name, (uint64_t)index);
+}
+
+static etx_status check_node(const walk* w, uint32_t index) {
+  const etx_ir_node* const node = &w->method->nodes[index];
+  char user[ETX_MAX_OPERATOR_NAME + 48];
+  etx_format_text(user, sizeof user, "node %u '%t'", (uint64_t)index,
+                  node->aten);
+  if (w->is_lowered && node->op == NULL) {
+    return REFUSE(w, "method '%t': %s is not lowered", w->method->name, user);
+  }
+  ETX_TRY(check_branch(w, index));
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    uint32_t branch = node->branch;
+    // A join reads its arguments where the branches end.
+    if (etx_ir_is_join(node) && i == ETX_JOIN_THEN) {
+      branch = etx_ir_then_branch(node->choice);
+    } else if (etx_ir_is_join(node) && i == ETX_JOIN_ELSE) {
+      branch = etx_ir_else_branch(node->choice);
+    }
+    ETX_TRY(check_arg(w, &node->args[i], branch, user));
+  }
+  for (size_t i = 0; i < node->output_count; ++i) {
+    const uint32_t value = node->outputs[i];
+    if (value == ETX_IR_NONE) continue;
+    if (value >= w->method->value_count || w->defined[value] != 0 ||
+        w->method->values[value].origin != ETX_IR_FROM_NODE ||
+        w->method->values[value].index != index) {
+      return REFUSE(w, "method '%t': output %z of %s is not its own value",
+                    w->method->name, i, user);
+    }
+    w->defined[value] = 1;
+    ETX_TRY(check_shape(w, &w->method->values[value]));
+  }
+  return ETX_OK;
+}
+
+static etx_status check_inputs(const walk* w) {
+  for (size_t i = 0; i < w->method->input_count; ++i) {
+    const etx_ir_input* const input = &w->method->inputs[i];
+    ETX_TRY(check_arg(w, &input->arg, 0, "an input"));
+    if (input->arg.kind != ETX_IR_ARG_VALUE) continue;
+    const etx_ir_value* const value = &w->method->values[input->arg.as.value];
+    if (value->origin == ETX_IR_FROM_INPUT && value->index == i &&
+        value->has_shape) {
+      continue;
+    }
+    return REFUSE(w, "method '%t': input '%t' has no value of its own",
+                  w->method->name, input->name);
+  }
+  return ETX_OK;
+}
+
+// Type of what a mutation writes.
+static etx_status target_shape(const walk* w, const etx_ir_mutation* mutation,
+                               etx_shape* out_shape) {
+  const etx_ir_method* const method = w->method;
+  if (mutation->is_input) {
+    if (mutation->target >= method->input_count ||
+        method->inputs[mutation->target].arg.kind != ETX_IR_ARG_VALUE ||
+        !method->inputs[mutation->target].is_mutable) {
+      return REFUSE(w,
+                    "method '%t': a mutation of input %u, which is not mutable",
+                    method->name, (uint64_t)mutation->target);
+    }
+    *out_shape =
+        method->values[method->inputs[mutation->target].arg.as.value].shape;
+    return ETX_OK;
+  }
+  if (mutation->target >= w->module->buffer_count ||
+      !w->module->buffers[mutation->target].is_state) {
+    return REFUSE(w, "method '%t': a mutation of buffer %u, which is no state",
+                  method->name, (uint64_t)mutation->target);
+  }
+  const etx_ir_buffer* const buffer = &w->module->buffers[mutation->target];
+  memset(out_shape, 0, sizeof *out_shape);
+  out_shape->dtype = buffer->dtype;
+  out_shape->rank = buffer->rank;
+  for (size_t i = 0; i < buffer->rank; ++i)
+    out_shape->dims[i] = buffer->sizes[i];
+  return ETX_OK;
+}
+
+static etx_status check_mutation(const walk* w, size_t index) {
+  const etx_ir_mutation* const mutation = &w->method->mutations[index];
+  etx_shape target;
+  ETX_TRY(check_use(w, mutation->value, 0, "a mutation"));
+  ETX_TRY(target_shape(w, mutation, &target));
+  for (size_t i = 0; i < index; ++i) {
+    const etx_ir_mutation* const other = &w->method->mutations[i];
+    if (other->is_input == mutation->is_input &&
+        other->target == mutation->target) {
+      return REFUSE(w, "method '%t': mutations %z and %z have one target",
+                    w->method->name, i, index);
+    }
+  }
+  const etx_ir_value* const value = &w->method->values[mutation->value];
+  if (!value->has_shape) return ETX_OK;
+  bool is_equal =
+      value->shape.dtype == target.dtype && value->shape.rank == target.rank;
+  for (size_t i = 0; is_equal && i < target.rank; ++i) {
+    is_equal = etx_symbols_equal(&w->method->symbols, value->shape.dims[i],
+                                 target.dims[i]);
+  }
+  if (is_equal) return ETX_OK;
+  return REFUSE(w,
+                "method '%t': mutation %z writes '%t', which has another type",
+                w->method->name, index, value->name);
+}
+
+static etx_status check_names(const walk* w) {
+  for (uint32_t i = 0; i < w->method->value_count; ++i) {
+    uint32_t found = 0;
+    if (etx_ir_find_value(w->method, w->method->values[i].name, &found) &&
+        found == i) {
+      continue;
+    }
+    return REFUSE(w, "method '%t': the name '%t' is not unique",
+                  w->method->name, w->method->values[i].name);
+  }
+  return ETX_OK;
+}
+
+static etx_status check_method(const walk* w) {
+  ETX_TRY(check_names(w));
+  ETX_TRY(check_inputs(w));
+  for (uint32_t i = 0; i < w->method->node_count; ++i) {
+    ETX_TRY(check_node(w, i));
+  }
+  for (size_t i = 0; i < w->method->output_count; ++i) {
+    ETX_TRY(check_arg(w, &w->method->outputs[i].arg, 0, "an output"));
+  }
+  for (size_t i = 0; i < w->method->mutation_count; ++i) {
+    ETX_TRY(check_mutation(w, i));
+  }
+  return ETX_OK;
+}
+
+static bool constant_is_sound(const etx_ir_constant* constant) {
+  if (constant->rank > ETX_MAX_RANK || !etx_dtype_is_valid(constant->dtype)) {
+    return false;
+  }
+  uint64_t bytes = etx_dtype_bytes(constant->dtype);
+  for (size_t i = 0; i < constant->rank; ++i) {
+    if (constant->sizes[i] < 0) return false;
+    bytes *= (uint64_t)constant->sizes[i];
+  }
+  return bytes == constant->data.size;
+}
+
+static etx_status check_tables(const etx_ir_module* module, etx_diag* diag) {
+  for (size_t i = 0; i < module->constant_count; ++i) {
+    if (constant_is_sound(&module->constants[i])) continue;
+    return etx_diag_fail(diag, ETX_INTERNAL,
+                         "constant %z has %z bytes, not those of its type", i,
+                         module->constants[i].data.size);
+  }
+  for (size_t i = 0; i < module->buffer_count; ++i) {
+    const etx_ir_buffer* const buffer = &module->buffers[i];
+    const bool has_initial = buffer->initial != ETX_IR_NONE;
+    if (!has_initial && buffer->is_state) continue;
+    const etx_ir_constant* const initial =
+        has_initial && buffer->initial < module->constant_count
+            ? &module->constants[buffer->initial]
+            : NULL;
+    if (initial != NULL && initial->dtype == buffer->dtype &&
+        initial->rank == buffer->rank &&
+        memcmp(initial->sizes, buffer->sizes,
+               buffer->rank * sizeof buffer->sizes[0]) == 0) {
+      continue;
+    }
+    return etx_diag_fail(diag, ETX_INTERNAL,
+                         "buffer '%t' has no initial value of its type",
+                         buffer->name);
+  }
+  return ETX_OK;
+}
+
+etx_status etx_ir_verify(const etx_ir_module* module, bool is_lowered,
+                         etx_diag* diag) {
+  ETX_TRY(check_tables(module, diag));
+  for (size_t i = 0; i < module->method_count; ++i) {
+    const etx_ir_method* const method = &module->methods[i];
+    etx_pool flags;
+    etx_pool_init(&flags);
+    const walk w = {module, method, etx_pool_take(&flags, method->value_count),
+                    is_lowered, diag};
+    const etx_status status =
+        w.defined == NULL ? ETX_OUT_OF_MEMORY : check_method(&w);
+    etx_pool_close(&flags);
+    ETX_TRY(status);
+  }
+  return ETX_OK;
+}

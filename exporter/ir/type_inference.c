@@ -1,0 +1,157 @@
+// The rule sees a lowered node's arguments through the callbacks below. Out
+// arguments stand behind them: a rule that takes the result's type from its
+// out tensor finds a rank-0 tensor of that type there.
+
+#include "exporter/ir/type_inference.h"
+
+#include <math.h>
+
+typedef struct inference {
+  const etx_ir_method* method;
+  const etx_ir_arg* args;
+  size_t arg_count;
+  const etx_dtype* out_dtype;
+  etx_shape* shapes;
+  size_t shape_count;  // room in shapes
+  size_t filled;       // how many the rule gave
+} inference;
+
+static bool is_output(const etx_argument* argument) {
+  return argument->written && argument->type == ETX_ARGUMENT_TENSOR;
+}
+
+size_t etx_type_inference_output_count(const etx_op* op) {
+  etx_argument_cursor cursor = etx_argument_first(op->arguments);
+  etx_argument argument;
+  size_t count = 0;
+  while (etx_argument_next(&cursor, &argument)) count += is_output(&argument);
+  return count;
+}
+
+static etx_shape_kind kind_of(const etx_ir_arg* arg) {
+  switch (arg->kind) {
+    case ETX_IR_ARG_NONE:
+      return ETX_SHAPE_NONE;
+    case ETX_IR_ARG_VALUE:
+      return ETX_SHAPE_TENSOR;
+    case ETX_IR_ARG_INT:
+    case ETX_IR_ARG_DTYPE:
+      return ETX_SHAPE_INT;
+    case ETX_IR_ARG_DOUBLE:
+      return ETX_SHAPE_DOUBLE;
+    case ETX_IR_ARG_BOOL:
+      return ETX_SHAPE_BOOL;
+    case ETX_IR_ARG_STRING:
+      return ETX_SHAPE_STRING;
+    case ETX_IR_ARG_LIST:
+      return ETX_SHAPE_LIST;
+  }
+  return ETX_SHAPE_NONE;
+}
+
+static etx_shape_kind ask_kind(void* context, size_t argument) {
+  const inference* const self = context;
+  if (argument < self->arg_count) return kind_of(&self->args[argument]);
+  return self->out_dtype != NULL ? ETX_SHAPE_TENSOR : ETX_SHAPE_NONE;
+}
+
+// The item of a list argument, or the argument itself.
+static const etx_ir_arg* item_of(const inference* self, size_t argument,
+                                 size_t item) {
+  if (argument >= self->arg_count) return NULL;
+  const etx_ir_arg* const arg = &self->args[argument];
+  if (arg->kind != ETX_IR_ARG_LIST) return arg;
+  return item < arg->as.list.count ? &arg->as.list.items[item] : NULL;
+}
+
+static size_t ask_list_count(void* context, size_t argument) {
+  const inference* const self = context;
+  if (argument >= self->arg_count) return 0;
+  const etx_ir_arg* const arg = &self->args[argument];
+  return arg->kind == ETX_IR_ARG_LIST ? arg->as.list.count : 0;
+}
+
+static bool ask_tensor(void* context, size_t argument, size_t item,
+                       etx_shape* out_shape) {
+  const inference* const self = context;
+  if (argument >= self->arg_count) {
+    if (self->out_dtype == NULL) return false;
+    *out_shape = (etx_shape){*self->out_dtype, 0, {0}};
+    return true;
+  }
+  const etx_ir_arg* const arg = item_of(self, argument, item);
+  if (arg == NULL || arg->kind != ETX_IR_ARG_VALUE) return false;
+  *out_shape = self->method->values[arg->as.value].shape;
+  return true;
+}
+
+static etx_dim ask_integer(void* context, size_t argument, size_t item) {
+  const inference* const self = context;
+  const etx_ir_arg* const arg = item_of(self, argument, item);
+  if (arg == NULL) return 0;
+  switch (arg->kind) {
+    case ETX_IR_ARG_INT:
+      return arg->as.integer;
+    case ETX_IR_ARG_DTYPE:
+      return (etx_dim)arg->as.dtype;
+    case ETX_IR_ARG_BOOL:
+      return arg->as.boolean ? 1 : 0;
+    default:
+      return 0;
+  }
+}
+
+static double ask_real(void* context, size_t argument, size_t item) {
+  const inference* const self = context;
+  const etx_ir_arg* const arg = item_of(self, argument, item);
+  if (arg == NULL) return 0.0;
+  switch (arg->kind) {
+    case ETX_IR_ARG_DOUBLE:
+      return arg->as.real;
+    case ETX_IR_ARG_BOOL:
+      return arg->as.boolean ? 1.0 : 0.0;
+    case ETX_IR_ARG_INT:
+      // A symbolic number has no value here; a rule asks for it as integer.
+      return etx_dim_is_number(arg->as.integer) ? (double)arg->as.integer
+                                                : (double)NAN;
+    default:
+      return 0.0;
+  }
+}
+
+static etx_status take_output(void* context, size_t index,
+                              const etx_shape* shape) {
+  inference* const self = context;
+  if (index >= self->shape_count) return ETX_INTERNAL;
+  self->shapes[index] = *shape;
+  if (index == 0 && self->out_dtype != NULL) {
+    self->shapes[0].dtype = *self->out_dtype;
+  }
+  ++self->filled;
+  return ETX_OK;
+}
+
+etx_status etx_type_inference_outputs(etx_ir_method* method, const etx_op* op,
+                                      const etx_ir_arg* args, size_t arg_count,
+                                      const etx_dtype* out_dtype,
+                                      etx_shape* out_shapes, etx_diag* diag) {
+  inference self = {method,    args,       arg_count,
+                    out_dtype, out_shapes, etx_type_inference_output_count(op),
+                    0};
+  const etx_dim_math math = etx_symbols_math(&method->symbols);
+  etx_shape_call call = {op,       &math,          diag,       &self,
+                         ask_kind, ask_list_count, ask_tensor, ask_integer,
+                         ask_real, take_output,    NULL};
+  if (op->shape == NULL || self.shape_count > ETX_TYPE_INFERENCE_MAX_OUTPUTS) {
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "the sizes of '%s.%s' are known only when it runs",
+                         op->name, op->overload);
+  }
+  ETX_TRY(etx_shape_infer(&call));
+  if (self.filled != self.shape_count) {
+    return etx_diag_fail(diag, ETX_INTERNAL,
+                         "the shape rule of '%s.%s' gave %z outputs of %z",
+                         op->name, op->overload, self.filled, self.shape_count);
+  }
+  return ETX_OK;
+}

@@ -1,0 +1,375 @@
+// Resampling to other sizes, and reading images at the places of a grid.
+//
+// Nearest and linear resampling have operators over planes; lines and boxes
+// are brought to them (lower_spatial_dims.c). What has none is computed from
+// tables that are made here, so its sizes must not vary: rounded places are
+// picked by index, cubics are a product with the matrix of their weights.
+
+#include <math.h>
+
+#include "exporter/lower/builder/lowering_functions.h"
+
+enum {
+  MOST_SPATIAL = 3,
+  // Entries of a table that is stored in the file.
+  MOST_ENTRIES = 1 << 20,
+};
+
+// What is asked: sizes, or scales.
+typedef struct target {
+  size_t spatial;
+  bool has_scales;
+  etx_dim sizes[MOST_SPATIAL];
+  double scales[MOST_SPATIAL];
+  bool aligns_corners;
+  bool is_smooth;  // averages what falls together (antialias)
+} target;
+
+static double real_of(const etx_ir_arg* arg) {
+  return arg->kind == ETX_IR_ARG_DOUBLE ? arg->as.real
+                                        : (double)arg->as.integer;
+}
+
+// Argument 1 has sizes or is None, argument `scales` has scales or is None.
+static etx_status read_target(etx_builder* lower, size_t spatial, size_t scales,
+                              target* out) {
+  const etx_ir_arg* const sizes = &lower->args[1];
+  const etx_ir_arg* const factors = &lower->args[scales];
+  *out = (target){.spatial = spatial};
+  out->has_scales = sizes->kind == ETX_IR_ARG_NONE;
+  const etx_ir_arg* const list = out->has_scales ? factors : sizes;
+  const size_t rank = etx_builder_shape(lower, lower->args[0].as.value)->rank;
+  if (list->kind != ETX_IR_ARG_LIST || list->as.list.count != spatial ||
+      rank != spatial + 2) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "'%t' wants %z sizes or scales and a tensor of rank "
+                         "%z, found rank %z",
+                         lower->node->aten, spatial, spatial + 2, rank);
+  }
+  for (size_t i = 0; i < spatial; ++i) {
+    if (out->has_scales) {
+      out->scales[i] = real_of(&list->as.list.items[i]);
+    } else {
+      out->sizes[i] = list->as.list.items[i].as.integer;
+    }
+  }
+  return ETX_OK;
+}
+
+// ------------------------------------------------ operators over planes
+
+// Sizes or scales of the last two dimensions as the operators take them.
+static etx_status plane_target(etx_builder* lower, const target* t,
+                               etx_ir_arg* out_sizes, etx_ir_arg* out_scales) {
+  *out_sizes = *out_scales = etx_ir_none();
+  if (!t->has_scales) return etx_build_int_list(lower, t->sizes, 2, out_sizes);
+  etx_ir_arg* const items =
+      etx_pool_take(lower->module->pool, 2 * sizeof(etx_ir_arg));
+  if (items == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < 2; ++i) items[i] = etx_ir_double(t->scales[i]);
+  *out_scales = etx_ir_list(items, 2);
+  return ETX_OK;
+}
+
+static etx_status resample_planes(etx_builder* lower, etx_op_id op,
+                                  const target* t, uint32_t self,
+                                  uint32_t* out) {
+  etx_ir_arg sizes, scales;
+  ETX_TRY(plane_target(lower, t, &sizes, &scales));
+  if (op == ETX_OP_upsample_nearest2d_vec_out) {
+    const etx_ir_arg args[] = {etx_ir_value_arg(self), sizes, scales};
+    return etx_build_op(lower, op, args, 3, out);
+  }
+  const etx_ir_arg args[] = {etx_ir_value_arg(self), sizes,
+                             etx_ir_bool(t->aligns_corners), scales};
+  return etx_build_op(lower, op, args, 4, out);
+}
+
+// One step over a box: rows and columns, or depth.
+static etx_status resample_step(etx_builder* lower, const void* context,
+                                bool is_depth, uint32_t self, uint32_t* out) {
+  target t = *(const target*)context;
+  const etx_shape* const shape = etx_builder_shape(lower, self);
+  for (size_t i = 0; !is_depth && i < 2; ++i) {
+    t.sizes[i] = t.sizes[i + 1];
+    t.scales[i] = t.scales[i + 1];
+  }
+  if (is_depth) {
+    t.sizes[1] = shape->dims[shape->rank - 1];
+    t.scales[1] = 1;
+  }
+  return resample_planes(lower, lower->row->op, &t, self, out);
+}
+
+static etx_status resample(etx_builder* lower, target* t) {
+  uint32_t self = lower->args[0].as.value;
+  uint32_t* const result = &lower->results[0];
+  if (t->spatial == 3) {
+    return etx_build_by_spatial_dims(lower, self, resample_step, t, result);
+  }
+  if (t->spatial == 2) {
+    return resample_planes(lower, lower->row->op, t, self, result);
+  }
+  t->sizes[1] = t->sizes[0];
+  t->sizes[0] = 1;
+  t->scales[1] = t->scales[0];
+  t->scales[0] = 1;
+  ETX_TRY(etx_build_add_row_dim(lower, self, &self));
+  ETX_TRY(resample_planes(lower, lower->row->op, t, self, result));
+  return etx_build_drop_row_dim(lower, result);
+}
+
+static size_t spatial_of(const etx_builder* lower) {
+  const size_t rank = etx_builder_shape(lower, lower->args[0].as.value)->rank;
+  return rank >= 3 && rank <= 5 ? rank - 2u : 2;
+}
+
+// (input, output_size, scale_factors)
+etx_status etx_lowering_upsample_nearest(etx_builder* lower) {
+  target t = {0};
+  ETX_TRY(read_target(lower, spatial_of(lower), 2, &t));
+  return resample(lower, &t);
+}
+
+// (input, output_size, align_corners, scale_factors)
+etx_status etx_lowering_upsample_linear(etx_builder* lower) {
+  target t = {0};
+  ETX_TRY(read_target(lower, spatial_of(lower), 3, &t));
+  t.aligns_corners = lower->args[2].as.boolean;
+  return resample(lower, &t);
+}
+
+// Sizes and scales both: the scales must lead to the sizes, which are then
+// left out.
+static etx_status read_stated(etx_builder* lower, size_t scales, target* out) {
+  const etx_ir_arg* const args = lower->args;
+  const etx_shape shape = *etx_builder_shape(lower, args[0].as.value);
+  ETX_TRY(read_target(lower, 2, scales, out));
+  if (args[scales].kind == ETX_IR_ARG_NONE ||
+      args[scales + 1].kind == ETX_IR_ARG_NONE) {
+    return ETX_OK;
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    const etx_dim size = shape.dims[2 + i];
+    out->scales[i] = real_of(&args[scales + i]);
+    const double scaled = (double)(float)size * out->scales[i];
+    if (!etx_dim_is_number(size) || scaled < (double)out->sizes[i] ||
+        scaled >= (double)out->sizes[i] + 1) {
+      return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                           "'%t' with a scale that does not lead to the stated "
+                           "size",
+                           lower->node->aten);
+    }
+  }
+  out->has_scales = true;
+  return ETX_OK;
+}
+
+// (self, output_size, scales_h, scales_w)
+etx_status etx_lowering_upsample_nearest_stated(etx_builder* lower) {
+  target t = {0};
+  ETX_TRY(read_stated(lower, 2, &t));
+  return resample(lower, &t);
+}
+
+// (self, output_size, align_corners, scales_h, scales_w)
+etx_status etx_lowering_upsample_linear_stated(etx_builder* lower) {
+  target t = {0};
+  ETX_TRY(read_stated(lower, 3, &t));
+  t.aligns_corners = lower->args[2].as.boolean;
+  return resample(lower, &t);
+}
+
+// ------------------------------------------------ sizes that are known
+
+// The sizes that a target leads to. None may vary.
+static etx_status fix_sizes(etx_builder* lower, target* t) {
+  const etx_shape* const shape =
+      etx_builder_shape(lower, lower->args[0].as.value);
+  for (size_t i = 0; i < t->spatial; ++i) {
+    const etx_dim in = shape->dims[2 + i];
+    if (t->has_scales) {
+      t->sizes[i] = (etx_dim)((double)(float)in * t->scales[i]);
+    } else {
+      t->scales[i] = 0;
+    }
+    if (in < 1 || t->sizes[i] < 1 || t->sizes[i] > MOST_ENTRIES / in) {
+      return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                           "'%t' of sizes that vary, are 0 or very large",
+                           lower->node->aten);
+    }
+  }
+  return ETX_OK;
+}
+
+// (self, output_size, align_corners, scales_h, scales_w)
+etx_status etx_lowering_upsample_smooth_stated(etx_builder* lower) {
+  return etx_build_op(lower, ETX_OP_upsample_bilinear2d_aa_out, lower->args, 5,
+                      &lower->results[0]);
+}
+
+// (input, output_size, align_corners, scale_factors)
+etx_status etx_lowering_upsample_smooth(etx_builder* lower) {
+  target t = {0};
+  ETX_TRY(read_target(lower, 2, 3, &t));
+  etx_ir_arg args[] = {lower->args[0], lower->args[1], lower->args[2],
+                       etx_ir_none(), etx_ir_none()};
+  if (t.has_scales) {
+    ETX_TRY(fix_sizes(lower, &t));
+    ETX_TRY(etx_build_int_list(lower, t.sizes, 2, &args[1]));
+    args[3] = etx_ir_double(t.scales[0]);
+    args[4] = etx_ir_double(t.scales[1]);
+  }
+  return etx_build_op(lower, ETX_OP_upsample_bilinear2d_aa_out, args, 5,
+                      &lower->results[0]);
+}
+
+// Input positions nearest to the middles of the results, as PyTorch reckons
+// them: in floats.
+static etx_status pick_exact(etx_builder* lower, uint32_t self, size_t axis,
+                             int64_t out, double scale, uint32_t* out_value) {
+  const int64_t in = etx_builder_shape(lower, self)->dims[axis];
+  const float step = scale > 0 ? (float)(1 / scale) : (float)in / (float)out;
+  int64_t* const index =
+      etx_pool_take(lower->module->pool, (size_t)out * sizeof(int64_t));
+  if (index == NULL) return ETX_OUT_OF_MEMORY;
+  for (int64_t i = 0; i < out; ++i) {
+    const float at = floorf(((float)i + 0.5f) * step);
+    index[i] = at < (float)(in - 1) ? (int64_t)at : in - 1;
+  }
+  const etx_ir_constant constant = {
+      ETX_DTYPE_INT64,
+      1,
+      {out},
+      {(const uint8_t*)index, (size_t)out * sizeof *index}};
+  uint32_t table = 0;
+  ETX_TRY(etx_build_constant(lower, &constant, &table));
+  const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_int((etx_dim)axis),
+                             etx_ir_value_arg(table)};
+  return etx_build_op(lower, ETX_OP_index_select_out, args, 3, out_value);
+}
+
+// (input, output_size, scale_factors)
+etx_status etx_lowering_upsample_nearest_exact(etx_builder* lower) {
+  target t = {0};
+  uint32_t value = lower->args[0].as.value;
+  ETX_TRY(read_target(lower, spatial_of(lower), 2, &t));
+  ETX_TRY(fix_sizes(lower, &t));
+  for (size_t i = 0; i < t.spatial; ++i) {
+    ETX_TRY(pick_exact(lower, value, 2 + i, t.sizes[i], t.scales[i], &value));
+  }
+  lower->results[0] = value;
+  return ETX_OK;
+}
+
+// ------------------------------------------------ cubics
+
+// Weight of an element `x` away.
+static double cubic_weight(double a, double x) {
+  x = fabs(x);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+// Adds the weights of the four elements around a result's place to its row of
+// the matrix; those beyond the ends are the last ones again.
+static void add_cubic(double* row, int64_t in, double at) {
+  double base = floor(at);
+  if (base > (double)(in - 1)) base = (double)(in - 1);
+  const double away = at - base < 1 ? at - base : 1;
+  for (int64_t i = -1; i <= 2; ++i) {
+    int64_t from = (int64_t)base + i;
+    if (from < 0) from = 0;
+    if (from > in - 1) from = in - 1;
+    row[from] += cubic_weight(-0.75, away - (double)i);
+  }
+}
+
+// The same where `step` elements fall together: the cubic is as much wider, cut
+// at the ends, and its weights are brought to a sum of 1.
+static void add_smooth_cubic(double* row, int64_t in, double middle,
+                             double step) {
+  const double wide = step > 1 ? step : 1;
+  int64_t from = (int64_t)(middle - 2 * wide + 0.5);
+  int64_t end = (int64_t)(middle + 2 * wide + 0.5);
+  double sum = 0;
+  if (from < 0) from = 0;
+  if (end > in) end = in;
+  for (int64_t i = from; i < end; ++i) {
+    row[i] = cubic_weight(-0.5, ((double)i - middle + 0.5) / wide);
+    sum += row[i];
+  }
+  for (int64_t i = from; i < end && sum != 0; ++i) row[i] /= sum;
+}
+
+// The matrix [out, in] that brings a dimension to its new size.
+static etx_status cubic_matrix(etx_builder* lower, const target* t, size_t i,
+                               int64_t in, etx_dtype dtype, uint32_t* out) {
+  const int64_t size = t->sizes[i];
+  double step = t->scales[i] > 0 ? 1 / t->scales[i] : (double)in / (double)size;
+  if (t->aligns_corners) {
+    step = size > 1 ? (double)(in - 1) / (double)(size - 1) : 0;
+  }
+  const size_t bytes = (size_t)(in * size) * sizeof(double);
+  double* const data = etx_pool_take(lower->module->pool, bytes);
+  if (data == NULL) return ETX_OUT_OF_MEMORY;
+  memset(data, 0, bytes);
+  for (int64_t k = 0; k < size; ++k) {
+    if (t->is_smooth) {
+      add_smooth_cubic(data + k * in, in, step * ((double)k + 0.5), step);
+      continue;
+    }
+    const double at =
+        t->aligns_corners ? step * (double)k : step * ((double)k + 0.5) - 0.5;
+    add_cubic(data + k * in, in, at);
+  }
+  const etx_ir_constant constant = {
+      ETX_DTYPE_FLOAT64, 2, {size, in}, {(const uint8_t*)data, bytes}};
+  ETX_TRY(etx_build_constant(lower, &constant, out));
+  return etx_build_cast(lower, *out, dtype, out);
+}
+
+static etx_status resample_cubic(etx_builder* lower, target* t) {
+  const uint32_t self = lower->args[0].as.value;
+  const etx_shape shape = *etx_builder_shape(lower, self);
+  uint32_t rows = 0, columns = 0, value = 0;
+  ETX_TRY(fix_sizes(lower, t));
+  ETX_TRY(cubic_matrix(lower, t, 0, shape.dims[2], shape.dtype, &rows));
+  ETX_TRY(cubic_matrix(lower, t, 1, shape.dims[3], shape.dtype, &columns));
+  ETX_TRY(etx_build_linear(lower, self, columns, ETX_IR_NONE, &value));
+  return etx_build_matmul(lower, rows, value, &lower->results[0]);
+}
+
+// (input, output_size, align_corners, scale_factors)
+static etx_status bicubic(etx_builder* lower, bool is_smooth) {
+  target t = {0};
+  ETX_TRY(read_target(lower, 2, 3, &t));
+  t.is_smooth = is_smooth;
+  t.aligns_corners = lower->args[2].as.boolean;
+  return resample_cubic(lower, &t);
+}
+
+// (self, output_size, align_corners, scales_h, scales_w)
+static etx_status bicubic_stated(etx_builder* lower, bool is_smooth) {
+  target t = {0};
+  ETX_TRY(read_stated(lower, 3, &t));
+  t.is_smooth = is_smooth;
+  t.aligns_corners = lower->args[2].as.boolean;
+  return resample_cubic(lower, &t);
+}
+
+etx_status etx_lowering_upsample_bicubic(etx_builder* lower) {
+  return bicubic(lower, false);
+}
+
+etx_status etx_lowering_upsample_bicubic_smooth(etx_builder* lower) {
+  return bicubic(lower, true);
+}
+
+etx_status etx_lowering_upsample_bicubic_stated(etx_builder* lower) {
+  return bicubic_stated(lower, false);
+}
+
+etx_status etx_lowering_upsample_bicubic_smooth_stated(etx_builder* lower) {
+  return bicubic_stated(lower, true);
+}

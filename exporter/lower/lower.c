@@ -1,0 +1,455 @@
+// Rewrites imported ATen nodes into nodes with rows of format/ops.
+//
+// Each node is handed to its row's function, which appends to a fresh list of
+// nodes. What stands for the node's output then takes over the output's name,
+// so that messages and dumps still speak the author's names. A node whose
+// inputs could not be lowered is skipped in silence: its problem was reported
+// where it began.
+
+#include "exporter/ir/ir_cond.h"
+#include "exporter/ir/ir_edit.h"
+#include "exporter/lower/lowering_table.h"
+#include "exporter/lower/nearest_operator.h"
+#include "exporter/passes/pass_context.h"
+
+typedef enum fate {
+  FINE,
+  BROKEN,   // its definition could not be lowered, which was reported
+  MISSING,  // a result that its operator is lowered without; no one may read it
+} fate;
+
+typedef struct lowering {
+  etx_pass_context* context;
+  etx_ir_method* method;
+  const uint32_t* uses;  // how often each imported value is used
+  uint32_t* map;         // what stands for an imported value
+  uint8_t* fate;         // fate of each imported value
+  size_t value_count;    // imported values
+} lowering;
+
+// ------------------------------------------------ stated types
+
+enum { SAMPLES = 6 };
+
+// Assignment `sample` of the method's symbols: lowest, highest, then mixed.
+static void assign(const etx_symbols* symbols, size_t sample,
+                   int64_t values[ETX_SYMBOLS_MAX_COUNT]) {
+  for (size_t i = 0; i < symbols->symbol_count && i < ETX_SYMBOLS_MAX_COUNT;
+       ++i) {
+    const int64_t low = symbols->symbols[i].minimum;
+    const int64_t high = symbols->symbols[i].maximum;
+    const uint64_t span = (uint64_t)(high - low) + 1;
+    const uint64_t step = (sample * 7 + i * 3 + 1) * UINT64_C(2654435761);
+    values[i] = sample == 0   ? low
+                : sample == 1 ? high
+                              : low + (int64_t)(step % span);
+  }
+}
+
+// True if some assignment shows that the sizes are not the same; then what
+// they are there.
+static bool sizes_differ(const etx_symbols* symbols, etx_dim stated,
+                         etx_dim found, int64_t* out_stated,
+                         int64_t* out_found) {
+  if (etx_symbols_equal(symbols, stated, found)) return false;
+  if (symbols->symbol_count > ETX_SYMBOLS_MAX_COUNT) return false;
+  int64_t values[ETX_SYMBOLS_MAX_COUNT];
+  for (size_t sample = 0; sample < SAMPLES; ++sample) {
+    assign(symbols, sample, values);
+    const bool known =
+        etx_symbols_evaluate(symbols, stated, values, out_stated) == ETX_OK &&
+        etx_symbols_evaluate(symbols, found, values, out_found) == ETX_OK;
+    if (known && *out_stated != *out_found) return true;
+  }
+  return false;
+}
+
+// Compares what was stated of an output with what was inferred.
+static bool check_stated(const lowering* self, const etx_source_location* place,
+                         uint32_t stated, const etx_shape* found) {
+  const etx_ir_value* const value = &self->method->values[stated];
+  etx_problems* const problems = self->context->problems;
+  if (!value->has_shape) return true;
+  if (value->shape.dtype != found->dtype) {
+    etx_problem(problems, place, "'%t' is stated as %s, found %s", value->name,
+                etx_dtype_name(value->shape.dtype),
+                etx_dtype_name(found->dtype));
+    return false;
+  }
+  if (value->shape.rank != found->rank) {
+    etx_problem(problems, place, "'%t' is stated with rank %u, found %u",
+                value->name, (uint64_t)value->shape.rank,
+                (uint64_t)found->rank);
+    return false;
+  }
+  for (size_t i = 0; i < found->rank; ++i) {
+    int64_t expected = 0;
+    int64_t actual = 0;
+    if (!sizes_differ(&self->method->symbols, value->shape.dims[i],
+                      found->dims[i], &expected, &actual)) {
+      continue;
+    }
+    etx_problem(problems, place,
+                "dimension %z of '%t' is stated as %i, found %i", i,
+                value->name, expected, actual);
+    return false;
+  }
+  return true;
+}
+
+// ------------------------------------------------ results
+
+// Stated sizes are kept where the inferred ones are equal but spelled in
+// another way: all of the method then speaks of the same expressions.
+static void take_over(lowering* self, size_t first, uint32_t output,
+                      uint32_t result) {
+  etx_ir_method* const method = self->method;
+  etx_ir_value* const value = &method->values[output];
+  if (!etx_ir_adopt(method, first, result, output)) {
+    self->map[output] = result;
+    return;
+  }
+  if (!value->has_shape) value->shape = method->values[result].shape;
+  value->has_shape = true;
+}
+
+static void finish_node(lowering* self, const etx_ir_node* node, size_t first,
+                        uint32_t* results) {
+  for (size_t i = 0; i < node->output_count; ++i) {
+    const uint32_t output = node->outputs[i];
+    if (output == ETX_IR_NONE) continue;
+    if (results[i] == ETX_IR_NONE) {
+      self->fate[output] = MISSING;
+      continue;
+    }
+    const etx_shape found = self->method->values[results[i]].shape;
+    if (!check_stated(self, &node->place, output, &found)) {
+      self->fate[output] = BROKEN;
+      continue;
+    }
+    const uint32_t result = results[i];
+    take_over(self, first, output, result);
+    // A value may stand for two outputs; the second one then means the first.
+    for (size_t j = i + 1; j < node->output_count; ++j) {
+      if (results[j] == result && self->map[output] == output) {
+        results[j] = output;
+      }
+    }
+  }
+}
+
+// ------------------------------------------------ nodes
+
+// Imported values that stand in an argument become what stands for them now.
+// One step is enough: results are made of replaced arguments.
+static void replace_imported(const lowering* self, etx_ir_arg* arg) {
+  if (arg->kind == ETX_IR_ARG_VALUE && arg->as.value < self->value_count) {
+    arg->as.value = self->map[arg->as.value];
+  }
+  if (arg->kind != ETX_IR_ARG_LIST) return;
+  for (size_t i = 0; i < arg->as.list.count; ++i) {
+    replace_imported(self, &arg->as.list.items[i]);
+  }
+}
+
+// The worst fate among the values of an argument.
+static fate fate_of_arg(const lowering* self, const etx_ir_arg* arg) {
+  fate worst = FINE;
+  if (arg->kind == ETX_IR_ARG_VALUE && arg->as.value < self->value_count) {
+    return (fate)self->fate[arg->as.value];
+  }
+  if (arg->kind != ETX_IR_ARG_LIST) return FINE;
+  for (size_t i = 0; i < arg->as.list.count; ++i) {
+    const fate item = fate_of_arg(self, &arg->as.list.items[i]);
+    if (item > worst) worst = item;
+  }
+  return worst;
+}
+
+// True if the node cannot be lowered for lack of an operand. Only a missing
+// one is news.
+static bool lacks_operand(const lowering* self, const etx_ir_node* node) {
+  fate worst = FINE;
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    const fate arg = fate_of_arg(self, &node->args[i]);
+    if (arg > worst) worst = arg;
+  }
+  if (worst == MISSING) {
+    etx_problem(self->context->problems, &node->place,
+                "'%t' reads a result that is not computed, such as the indices "
+                "of a pooling",
+                node->aten);
+  }
+  return worst != FINE;
+}
+
+static void mark_broken(lowering* self, const etx_ir_node* node) {
+  for (size_t i = 0; i < node->output_count; ++i) {
+    if (node->outputs[i] != ETX_IR_NONE) {
+      self->fate[node->outputs[i]] = BROKEN;
+    }
+  }
+}
+
+static void report_unknown(lowering* self, const etx_ir_node* node) {
+  char hint[ETX_NEAREST_OPERATOR_BYTES];
+  etx_problem(self->context->problems, &node->place,
+              "operator '%t' is not supported%s", node->aten,
+              etx_nearest_operator_hint(node->aten, hint, sizeof hint));
+}
+
+static etx_text stem_of(const lowering* self, const etx_ir_node* node) {
+  for (size_t i = 0; i < node->output_count; ++i) {
+    if (node->outputs[i] != ETX_IR_NONE) {
+      return self->method->values[node->outputs[i]].name;
+    }
+  }
+  return node->aten;
+}
+
+// Runs the row's function. A refusal becomes a problem at the node.
+static etx_status run_row(lowering* self, const etx_ir_node* node,
+                          const etx_lowering* row, uint32_t* results,
+                          bool* out_done) {
+  etx_diag diag;
+  etx_diag_init(&diag);
+  etx_builder lower = {.module = self->context->module,
+                       .method = self->method,
+                       .target = self->context->options->target,
+                       .diag = &diag,
+                       .row = row,
+                       .node = node,
+                       .uses = self->uses,
+                       .results = results,
+                       .name = stem_of(self, node)};
+  etx_status status = etx_lowering_bind(&lower);
+  const bool is_own =
+      row->own != NULL && self->context->options->target == ETX_TARGET_ETX;
+  if (status == ETX_OK) status = (is_own ? row->own : row->function)(&lower);
+  *out_done = status == ETX_OK;
+  if (status == ETX_OK || status == ETX_OUT_OF_MEMORY) return status;
+  if (status == ETX_INTERNAL) {
+    return etx_diag_fail(self->context->diag, status, "%s, lowering '%t'",
+                         diag.text, node->aten);
+  }
+  if (diag.text_size == 0) {
+    etx_problem(self->context->problems, &node->place, "'%t': %s", node->aten,
+                etx_status_text(status));
+  } else {
+    etx_problem(self->context->problems, &node->place, "%s", diag.text);
+  }
+  return ETX_OK;
+}
+
+static etx_status lower_node(lowering* self, etx_ir_node* node) {
+  const etx_lowering* const row = etx_lowering_find(node->aten);
+  if (row == NULL) {
+    report_unknown(self, node);
+    mark_broken(self, node);
+    return ETX_OK;
+  }
+  if (lacks_operand(self, node)) {
+    mark_broken(self, node);
+    return ETX_OK;
+  }
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    replace_imported(self, &node->args[i]);
+  }
+  size_t room = ETX_TYPE_INFERENCE_MAX_OUTPUTS;
+  if (node->output_count > room) room = node->output_count;
+  uint32_t* const results =
+      etx_pool_take(self->context->module->pool, room * sizeof(uint32_t));
+  if (results == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < room; ++i) results[i] = ETX_IR_NONE;
+  const size_t first = self->method->node_count;
+  bool done = false;
+  ETX_TRY(run_row(self, node, row, results, &done));
+  if (done) {
+    finish_node(self, node, first, results);
+  } else {
+    self->method->node_count = first;
+    mark_broken(self, node);
+  }
+  return ETX_OK;
+}
+
+// A node that was made lowered stays as it is.
+static etx_status keep_node(lowering* self, etx_ir_node* node) {
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    replace_imported(self, &node->args[i]);
+  }
+  uint32_t index = 0;
+  return etx_ir_add_node(self->context->module, self->method, node, &index);
+}
+
+// ------------------------------------------------ choices
+
+static bool is_condition(const lowering* self, const etx_ir_arg* arg) {
+  if (arg->kind != ETX_IR_ARG_VALUE) return true;
+  const etx_shape* const shape = &self->method->values[arg->as.value].shape;
+  bool is_one = shape->dtype == ETX_DTYPE_BOOL;
+  for (size_t i = 0; i < shape->rank; ++i) {
+    is_one = is_one && shape->dims[i] == 1;
+  }
+  return is_one;
+}
+
+// Both ways must give one type; it is the result's where none was stated.
+static bool check_join(const lowering* self, const etx_ir_node* node) {
+  etx_ir_method* const method = self->method;
+  etx_ir_value* const result = &method->values[node->outputs[0]];
+  const etx_shape* const a =
+      &method->values[node->args[ETX_JOIN_THEN].as.value].shape;
+  const etx_shape* const b =
+      &method->values[node->args[ETX_JOIN_ELSE].as.value].shape;
+  bool is_equal = a->dtype == b->dtype && a->rank == b->rank;
+  for (size_t i = 0; is_equal && i < a->rank; ++i) {
+    is_equal = etx_symbols_equal(&method->symbols, a->dims[i], b->dims[i]);
+  }
+  if (!is_equal) {
+    etx_problem(self->context->problems, &node->place,
+                "'%t' has another type in one branch than in the other",
+                result->name);
+    return false;
+  }
+  if (!check_stated(self, &node->place, node->outputs[0], a)) return false;
+  if (!result->has_shape) result->shape = *a;
+  result->has_shape = true;
+  return true;
+}
+
+// A head or a join, which stay as they are.
+static etx_status lower_choice(lowering* self, etx_ir_node* node) {
+  if (lacks_operand(self, node)) {
+    mark_broken(self, node);
+    return ETX_OK;
+  }
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    replace_imported(self, &node->args[i]);
+  }
+  bool is_sound = true;
+  if (etx_ir_is_join(node)) {
+    is_sound = check_join(self, node);
+  } else if (!is_condition(self, &node->args[0])) {
+    etx_problem(self->context->problems, &node->place,
+                "a condition should be one bool");
+    is_sound = false;
+  }
+  if (!is_sound) {
+    mark_broken(self, node);
+    return ETX_OK;
+  }
+  uint32_t index = 0;
+  ETX_TRY(etx_ir_add_node(self->context->module, self->method, node, &index));
+  self->method->values[node->outputs[0]].index = index;
+  return ETX_OK;
+}
+
+// ------------------------------------------------ methods
+
+// What a target cannot express at all.
+static void check_target(const lowering* self) {
+  if (self->context->options->target != ETX_TARGET_EXECUTORCH) return;
+  for (size_t i = 0; i < self->method->input_count; ++i) {
+    const etx_ir_input* const input = &self->method->inputs[i];
+    if (input->arg.kind != ETX_IR_ARG_INT ||
+        etx_dim_is_number(input->arg.as.integer)) {
+      continue;
+    }
+    etx_problem(self->context->problems, &input->place,
+                "input '%t' of method '%t' is an integer that varies, which "
+                "the target 'executorch' cannot express",
+                input->name, self->method->name);
+  }
+}
+
+static void check_results(const lowering* self) {
+  const etx_source_location nowhere = {.file = self->method->file};
+  for (size_t i = 0; i < self->method->output_count; ++i) {
+    const etx_ir_output* const output = &self->method->outputs[i];
+    if (fate_of_arg(self, &output->arg) != MISSING) continue;
+    etx_problem(self->context->problems, &nowhere,
+                "output '%t' of method '%t' is not computed", output->name,
+                self->method->name);
+  }
+}
+
+// What a mutation replaces: the type of an input or a buffer.
+static etx_shape target_of(const lowering* self,
+                           const etx_ir_mutation* mutation) {
+  const etx_ir_method* const method = self->method;
+  if (mutation->is_input) {
+    const etx_ir_input* const input = &method->inputs[mutation->target];
+    return method->values[input->arg.as.value].shape;
+  }
+  const etx_ir_buffer* const buffer =
+      &self->context->module->buffers[mutation->target];
+  etx_shape shape = {.dtype = buffer->dtype, .rank = buffer->rank};
+  for (size_t i = 0; i < buffer->rank; ++i) shape.dims[i] = buffer->sizes[i];
+  return shape;
+}
+
+// Types of values that a file does not state are known only now.
+static void check_mutations(const lowering* self) {
+  etx_ir_method* const method = self->method;
+  for (size_t i = 0; i < method->mutation_count; ++i) {
+    const etx_ir_mutation* const mutation = &method->mutations[i];
+    const bool is_imported = mutation->value < self->value_count;
+    if (is_imported && self->fate[mutation->value] != FINE) continue;
+    const etx_ir_value* const value =
+        &method->values[is_imported ? self->map[mutation->value]
+                                    : mutation->value];
+    const etx_shape target = target_of(self, mutation);
+    bool is_equal =
+        value->shape.dtype == target.dtype && value->shape.rank == target.rank;
+    for (size_t d = 0; is_equal && d < target.rank; ++d) {
+      is_equal = etx_symbols_equal(&method->symbols, value->shape.dims[d],
+                                   target.dims[d]);
+    }
+    if (is_equal) continue;
+    etx_problem(self->context->problems, &mutation->place,
+                "'%t' has another type than what it replaces in method '%t'",
+                method->values[mutation->value].name, method->name);
+  }
+}
+
+static etx_status lower_method(etx_pass_context* context,
+                               etx_ir_method* method) {
+  etx_pool* const pool = context->module->pool;
+  etx_ir_node* const nodes = method->nodes;
+  const size_t node_count = method->node_count;
+  lowering self = {context,
+                   method,
+                   etx_ir_count_uses(pool, method),
+                   etx_ir_identity_map(pool, method),
+                   etx_pool_take(pool, method->value_count),
+                   method->value_count};
+  if (self.uses == NULL || self.map == NULL || self.fate == NULL) {
+    return ETX_OUT_OF_MEMORY;
+  }
+  method->nodes = NULL;
+  method->node_count = method->node_capacity = 0;
+  check_target(&self);
+  const size_t problems_before = context->problems->count;
+  for (size_t i = 0; i < node_count; ++i) {
+    ETX_TRY(nodes[i].choice != 0  ? lower_choice(&self, &nodes[i])
+            : nodes[i].op == NULL ? lower_node(&self, &nodes[i])
+                                  : keep_node(&self, &nodes[i]));
+  }
+  check_results(&self);
+  check_mutations(&self);
+  if (context->problems->count != problems_before) return ETX_OK;
+  // Values made while lowering stand for themselves.
+  uint32_t* const map = etx_ir_identity_map(pool, method);
+  if (map == NULL) return ETX_OUT_OF_MEMORY;
+  memcpy(map, self.map, self.value_count * sizeof *map);
+  etx_ir_replace(method, map);
+  return etx_ir_renumber(context->module, method);
+}
+
+etx_status etx_pass_lower(etx_pass_context* context) {
+  for (size_t i = 0; i < context->module->method_count; ++i) {
+    ETX_TRY(lower_method(context, &context->module->methods[i]));
+  }
+  return ETX_OK;
+}

@@ -1,0 +1,75 @@
+#include "exporter/pass_list.h"
+
+enum { REQUIRED = false, OPTIONAL = true, IMPORTED = false, LOWERED = true };
+
+static const etx_pass passes[] = {
+#define PASS(name, function, kind, ir, sentence) \
+  {#name, kind, ir, sentence, function},
+#include "exporter/passes/pass_list.def"
+#undef PASS
+    {NULL, false, false, NULL, NULL},
+};
+
+size_t etx_pass_count(void) { return sizeof passes / sizeof passes[0] - 1; }
+
+const etx_pass* etx_pass_at(size_t index) { return &passes[index]; }
+
+static const etx_pass* find_pass(etx_text name) {
+  for (size_t i = 0; i < etx_pass_count(); ++i) {
+    if (etx_text_is(name, passes[i].name)) return &passes[i];
+  }
+  return NULL;
+}
+
+etx_status etx_passes_check(const char* switched_off, etx_diag* diag) {
+  etx_text entry;
+  while (etx_pass_entry_next(&switched_off, &entry)) {
+    const etx_text name = etx_pass_entry_name(entry);
+    const etx_pass* const pass = find_pass(name);
+    if (pass == NULL) {
+      return etx_diag_fail(diag, ETX_NOT_FOUND, "there is no pass '%t'", name);
+    }
+    // A name alone reads as the one pass that is to run.
+    if (name.size == entry.size) {
+      return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                           "passes can only be switched off: write '-%t', not "
+                           "'%t'",
+                           name, name);
+    }
+    const bool insists = entry.data[0] == '!';
+    if (!pass->is_optional && !insists) {
+      return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                           "pass '%t' cannot be switched off", name);
+    }
+  }
+  return ETX_OK;
+}
+
+static etx_status run_one(etx_pass_context* context, const etx_pass* pass) {
+  const size_t problems_before = context->problems->count;
+  ETX_TRY(pass->run(context));
+  if (context->problems->count != problems_before) {
+    return etx_diag_fail(
+        context->diag, ETX_UNSUPPORTED, "%z problems were found by pass '%s'",
+        context->problems->count - problems_before, pass->name);
+  }
+  const etx_status status =
+      etx_ir_verify(context->module, pass->is_lowered, context->diag);
+  if (status != ETX_OK) {
+    etx_diag_append(context->diag, ", after pass '%s'", pass->name);
+    return status;
+  }
+  if (context->after == NULL) return ETX_OK;
+  return context->after(context->after_context, etx_text_of(pass->name),
+                        pass->is_lowered, context->module);
+}
+
+etx_status etx_passes_run(etx_pass_context* context) {
+  const char* const switched_off = context->options->passes;
+  ETX_TRY(etx_passes_check(switched_off, context->diag));
+  for (size_t i = 0; i < etx_pass_count(); ++i) {
+    if (etx_pass_entry_switches_off(switched_off, passes[i].name)) continue;
+    ETX_TRY(run_one(context, &passes[i]));
+  }
+  return ETX_OK;
+}

@@ -1,0 +1,77 @@
+#include "exporter/placement/operand_reuse.h"
+
+typedef struct sharing {
+  const etx_ir_method* method;
+  const etx_placement* placement;
+  const etx_ir_node* node;
+  uint32_t result;
+  uint32_t storage;
+  bool allowed;
+} sharing;
+
+static bool is_free_block(const etx_placement* placement, uint32_t value) {
+  const etx_storage_range range = etx_placement_range(placement, value);
+  const etx_storage* const storage = &placement->storages[range.storage];
+  return storage->kind == ETX_STORAGE_SCRATCH &&
+         storage->index == ETX_IR_NONE && range.start == 0 &&
+         range.end == storage->bytes && storage->bytes != 0;
+}
+
+// Refuses if the node also reads the block in another way.
+static etx_status check_sharing(void* context, size_t argument,
+                                uint32_t value) {
+  sharing* const s = context;
+  if (etx_placement_range(s->placement, value).storage != s->storage) {
+    return ETX_OK;
+  }
+  const bool self = s->node->op->in_place == ETX_IN_PLACE_SELF;
+  if ((self && argument != 0) || !is_free_block(s->placement, value)) {
+    s->allowed = false;
+  }
+  if (!self) {
+    etx_shape shape = s->method->values[value].shape;
+    const etx_shape* const result = &s->method->values[s->result].shape;
+    shape.dtype = result->dtype;
+    if (shape.rank != result->rank) s->allowed = false;
+    for (size_t i = 0; s->allowed && i < shape.rank; ++i) {
+      s->allowed = etx_symbols_equal(&s->method->symbols, shape.dims[i],
+                                     result->dims[i]);
+    }
+  }
+  return ETX_OK;
+}
+
+uint32_t etx_operand_reuse_result(const etx_placement* placement,
+                                  const etx_ir_node* node) {
+  if (node->op->in_place == ETX_IN_PLACE_NEVER || node->output_count != 1 ||
+      node->outputs[0] == ETX_IR_NONE) {
+    return ETX_IR_NONE;
+  }
+  const uint32_t result = node->outputs[0];
+  const etx_value_placement* const place = &placement->places[result];
+  // Results of two branches have to stay together.
+  const bool may_move = place->way == ETX_PLACEMENT_COMPUTED &&
+                        is_free_block(placement, result) &&
+                        !placement->storages[place->storage].is_chosen;
+  return may_move ? result : ETX_IR_NONE;
+}
+
+bool etx_operand_reuse_is_allowed(const etx_ir_method* method,
+                                  const etx_placement* placement,
+                                  const etx_ir_node* node, size_t argument,
+                                  uint32_t result) {
+  const bool self = node->op->in_place == ETX_IN_PLACE_SELF;
+  if ((self && argument != 0) ||
+      node->args[argument].kind != ETX_IR_ARG_VALUE) {
+    return false;
+  }
+  const uint32_t value = node->args[argument].as.value;
+  if (!is_free_block(placement, value)) return false;
+  const uint32_t storage = etx_placement_range(placement, value).storage;
+  if (placement->storages[storage].bytes != placement->places[result].bytes) {
+    return false;
+  }
+  sharing s = {method, placement, node, result, storage, true};
+  return etx_placement_each_read(node, check_sharing, &s) == ETX_OK &&
+         s.allowed;
+}

@@ -1,0 +1,114 @@
+#include "exporter/placement/placement.h"
+
+etx_status etx_placement_add(etx_pool* pool, etx_placement* placement,
+                             const etx_value_placement* place) {
+  ETX_TRY(etx_pool_grow(pool, &placement->places, placement->place_count,
+                        &placement->place_capacity, sizeof *place));
+  placement->places[placement->place_count++] = *place;
+  return ETX_OK;
+}
+
+etx_status etx_placement_add_storage(etx_pool* pool, etx_placement* placement,
+                                     const etx_storage* storage,
+                                     uint32_t* out_index) {
+  ETX_TRY(etx_pool_grow(pool, &placement->storages, placement->storage_count,
+                        &placement->storage_capacity, sizeof *storage));
+  *out_index = (uint32_t)placement->storage_count;
+  placement->storages[placement->storage_count++] = *storage;
+  return ETX_OK;
+}
+
+uint32_t etx_placement_root(const etx_placement* placement, uint32_t value,
+                            uint64_t* out_delta) {
+  uint64_t delta = 0;
+  while (!etx_placement_kind_is_root(placement->places[value].way)) {
+    delta += placement->places[value].delta;
+    value = placement->places[value].base;
+  }
+  *out_delta = delta;
+  return value;
+}
+
+etx_storage_range etx_placement_range(const etx_placement* placement,
+                                      uint32_t value) {
+  uint64_t delta = 0;
+  const etx_value_placement* const root =
+      &placement->places[etx_placement_root(placement, value, &delta)];
+  const uint64_t start = root->offset + delta;
+  const etx_storage_range range = {root->storage, start,
+                                   start + placement->places[value].bytes};
+  return range;
+}
+
+bool etx_placement_node_runs(const etx_placement* placement,
+                             const etx_ir_node* node) {
+  for (size_t i = 0; i < node->output_count; ++i) {
+    if (node->outputs[i] == ETX_IR_NONE) continue;
+    const etx_placement_kind way = placement->places[node->outputs[i]].way;
+    if (way == ETX_PLACEMENT_COMPUTED || way == ETX_PLACEMENT_SELF_COPY)
+      return true;
+  }
+  return false;
+}
+
+void etx_placement_own_outputs(etx_ir_method* method, size_t from, size_t to) {
+  for (size_t n = from; n < to; ++n) {
+    const etx_ir_node* const node = &method->nodes[n];
+    for (size_t i = 0; i < node->output_count; ++i) {
+      if (node->outputs[i] == ETX_IR_NONE) continue;
+      method->values[node->outputs[i]].index = (uint32_t)n;
+    }
+  }
+}
+
+void etx_placement_move_node(etx_ir_method* method, size_t from, size_t to) {
+  const etx_ir_node moved = method->nodes[from];
+  if (from < to) {
+    memmove(&method->nodes[from], &method->nodes[from + 1],
+            (to - from) * sizeof moved);
+  } else {
+    memmove(&method->nodes[to + 1], &method->nodes[to],
+            (from - to) * sizeof moved);
+  }
+  method->nodes[to] = moved;
+  etx_placement_own_outputs(method, from < to ? from : to,
+                            (from < to ? to : from) + 1);
+}
+
+uint32_t etx_placement_target(const etx_placement* placement,
+                              const etx_ir_mutation* mutation) {
+  return mutation->is_input ? placement->storage_of_input[mutation->target]
+                            : placement->storage_of_buffer[mutation->target];
+}
+
+etx_text etx_placement_target_name(const etx_ir_module* module,
+                                   const etx_ir_method* method,
+                                   const etx_ir_mutation* mutation) {
+  return mutation->is_input ? method->inputs[mutation->target].name
+                            : module->buffers[mutation->target].name;
+}
+
+bool etx_placement_is_placed(const etx_placement* placement,
+                             const etx_ir_mutation* mutation) {
+  const etx_storage_range range =
+      etx_placement_range(placement, mutation->value);
+  return range.storage == etx_placement_target(placement, mutation) &&
+         range.start == 0;
+}
+
+etx_status etx_placement_each_read(const etx_ir_node* node,
+                                   etx_placement_visit visit, void* context) {
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    const etx_ir_arg* const arg = &node->args[i];
+    if (arg->kind == ETX_IR_ARG_VALUE) {
+      ETX_TRY(visit(context, i, arg->as.value));
+    }
+    if (arg->kind != ETX_IR_ARG_LIST) continue;
+    for (size_t k = 0; k < arg->as.list.count; ++k) {
+      const etx_ir_arg* const item = &arg->as.list.items[k];
+      if (item->kind != ETX_IR_ARG_VALUE) continue;
+      ETX_TRY(visit(context, i, item->as.value));
+    }
+  }
+  return ETX_OK;
+}

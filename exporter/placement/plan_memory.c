@@ -1,0 +1,232 @@
+#include "exporter/placement/plan_memory.h"
+
+#include "exporter/placement/concurrent_methods.h"
+#include "exporter/placement/liveness.h"
+#include "format/base/checked_math.h"
+#include "planner/plan_gaps.h"
+#include "planner/plan_spread.h"
+
+typedef struct planning {
+  const etx_ir_module* module;
+  const char* algorithm;
+  etx_diag* diag;
+  etx_pool pool;  // dies with the call
+} planning;
+
+// The blocks that share the lower range, and which storage each one is.
+static etx_status collect(planning* p, const etx_placement* placement,
+                          const etx_live_interval* lifetimes,
+                          etx_plan_block** out_blocks, uint32_t** out_storages,
+                          size_t* out_count) {
+  const size_t capacity = placement->storage_count;
+  etx_plan_block* const blocks =
+      etx_pool_take(&p->pool, capacity * sizeof *blocks);
+  uint32_t* const storages =
+      etx_pool_take(&p->pool, capacity * sizeof *storages);
+  if (blocks == NULL || storages == NULL) return ETX_OUT_OF_MEMORY;
+  size_t count = 0;
+  for (uint32_t s = 0; s < capacity; ++s) {
+    if (lifetimes[s].end == 0 || lifetimes[s].is_stable) continue;
+    storages[count] = s;
+    blocks[count++] = (etx_plan_block){
+        .size = placement->storages[s].bytes,
+        .alignment = p->module->alignment,
+        .start = lifetimes[s].start,
+        .end = lifetimes[s].end,
+        .fixed = ETX_PLAN_FREE,
+    };
+  }
+  *out_blocks = blocks;
+  *out_storages = storages;
+  *out_count = count;
+  return ETX_OK;
+}
+
+// The gaps of all blocks. Most methods have none.
+static etx_status collect_gaps(planning* p, const etx_live_interval* lifetimes,
+                               const uint32_t* storages, size_t count,
+                               etx_plan_gap** out_gaps, size_t* out_count) {
+  size_t total = 0;
+  for (size_t i = 0; i < count; ++i) total += lifetimes[storages[i]].gap_count;
+  etx_plan_gap* const gaps = etx_pool_take(&p->pool, total * sizeof *gaps);
+  if (gaps == NULL) return ETX_OUT_OF_MEMORY;
+  size_t next = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const etx_live_interval* const lifetime = &lifetimes[storages[i]];
+    for (size_t g = 0; g < lifetime->gap_count; ++g) {
+      gaps[next++] = (etx_plan_gap){(uint32_t)i, lifetime->gaps[g].start,
+                                    lifetime->gaps[g].end};
+    }
+  }
+  *out_gaps = gaps;
+  *out_count = total;
+  return ETX_OK;
+}
+
+static etx_status use_gaps(planning* p, const etx_plan_problem* problem,
+                           const etx_plan_gap* gaps, size_t gap_count,
+                           etx_plan_solution* solution) {
+  // One planner by name is to be seen as it is.
+  if (gap_count == 0 || p->algorithm != NULL) return ETX_OK;
+  const size_t bytes = etx_plan_gaps_needed(problem->block_count);
+  void* const block = etx_pool_take(&p->pool, bytes);
+  if (block == NULL) return ETX_OUT_OF_MEMORY;
+  etx_arena work;
+  etx_arena_init(&work, block, bytes);
+  return etx_plan_gaps_apply(problem, gaps, gap_count, &work, solution);
+}
+
+static etx_status solve(planning* p, const etx_plan_problem* problem,
+                        etx_plan_solution* solution) {
+  const size_t bytes = etx_plan_needed(problem);
+  void* const block = etx_pool_take(&p->pool, bytes);
+  solution->offsets =
+      etx_pool_take(&p->pool, problem->block_count * sizeof *solution->offsets);
+  if (block == NULL || solution->offsets == NULL) return ETX_OUT_OF_MEMORY;
+  etx_arena work;
+  etx_arena_init(&work, block, bytes);
+  return etx_plan_solve(problem, p->algorithm, &work, solution, p->diag);
+}
+
+// The first node at which most bytes are live.
+static etx_status find_peak(planning* p, const etx_plan_problem* problem,
+                            const etx_plan_gap* gaps, size_t gap_count,
+                            size_t node_count, size_t* out_node) {
+  int64_t* const change =
+      etx_pool_take(&p->pool, (node_count + 3) * sizeof *change);
+  if (change == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < problem->block_count; ++i) {
+    change[problem->blocks[i].start] += (int64_t)problem->blocks[i].size;
+    change[problem->blocks[i].end] -= (int64_t)problem->blocks[i].size;
+  }
+  for (size_t i = 0; i < gap_count; ++i) {
+    const int64_t size = (int64_t)problem->blocks[gaps[i].block].size;
+    change[gaps[i].start] -= size;
+    change[gaps[i].end] += size;
+  }
+  int64_t live = 0;
+  int64_t most = -1;
+  for (size_t n = 0; n <= node_count; ++n) {
+    live += change[n];
+    if (live <= most) continue;
+    most = live;
+    *out_node = n;
+  }
+  return ETX_OK;
+}
+
+static etx_status plan_method(planning* p, const etx_ir_method* method,
+                              etx_placement* placement,
+                              const etx_live_interval* lifetimes,
+                              etx_memory_plan* memory) {
+  etx_plan_problem problem = {0};
+  etx_plan_block* blocks = NULL;
+  uint32_t* storages = NULL;
+  ETX_TRY(collect(p, placement, lifetimes, &blocks, &storages,
+                  &problem.block_count));
+  problem.blocks = blocks;
+  etx_plan_gap* gaps = NULL;
+  size_t gap_count = 0;
+  ETX_TRY(collect_gaps(p, lifetimes, storages, problem.block_count, &gaps,
+                       &gap_count));
+  etx_plan_solution solution = {0};
+  etx_status status = solve(p, &problem, &solution);
+  if (status == ETX_OK) {
+    status = use_gaps(p, &problem, gaps, gap_count, &solution);
+  }
+  if (status != ETX_OK) {
+    etx_diag_append(p->diag, ", in the plan of method '%t'", method->name);
+    return status;
+  }
+  // One planner by name is to be seen as it is.
+  if (gap_count == 0 && p->algorithm == NULL) {
+    etx_plan_spread(&problem, &solution);
+  }
+  for (size_t i = 0; i < problem.block_count; ++i) {
+    placement->storages[storages[i]].offset = solution.offsets[i];
+  }
+  memory->planned_bytes = solution.arena_bytes;
+  memory->lower_bound = solution.lower_bound;
+  memory->block_count = problem.block_count;
+  memory->algorithm = solution.algorithm;
+  memory->steps = solution.steps;
+  return find_peak(p, &problem, gaps, gap_count, method->node_count,
+                   &memory->peak_node);
+}
+
+// Moves the plan of each method up to where its part starts.
+static etx_status raise_all(planning* p, etx_placement* placements,
+                            etx_live_interval* const* lifetimes,
+                            etx_memory_plan* memory) {
+  const size_t count = p->module->method_count;
+  uint64_t* const bytes = etx_pool_take(&p->pool, count * sizeof *bytes);
+  uint64_t* const starts = etx_pool_take(&p->pool, count * sizeof *starts);
+  if (bytes == NULL || starts == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t m = 0; m < count; ++m) bytes[m] = memory[m].planned_bytes;
+  ETX_TRY(etx_concurrent_methods_ranges(p->module, bytes, starts));
+  for (size_t m = 0; m < count; ++m) {
+    memory[m].range_start = starts[m];
+    memory[m].scratch_bytes = starts[m] + bytes[m];
+    for (size_t s = 0; s < placements[m].storage_count; ++s) {
+      if (lifetimes[m][s].end == 0 || lifetimes[m][s].is_stable) continue;
+      placements[m].storages[s].offset += starts[m];
+    }
+  }
+  return ETX_OK;
+}
+
+// Stable outputs one after the other from `*end` on.
+static etx_status plan_stable(planning* p, etx_placement* placement,
+                              const etx_live_interval* lifetimes, uint64_t* end,
+                              etx_memory_plan* memory) {
+  uint64_t start = UINT64_MAX;
+  for (uint32_t s = 0; s < placement->storage_count; ++s) {
+    if (lifetimes[s].end == 0 || !lifetimes[s].is_stable) continue;
+    etx_storage* const storage = &placement->storages[s];
+    if (!etx_align_up_u64(*end, p->module->alignment, &storage->offset) ||
+        !etx_add_u64(storage->offset, storage->bytes, end)) {
+      return ETX_OUT_OF_RANGE;
+    }
+    if (start == UINT64_MAX) start = storage->offset;
+    memory->stable_bytes = *end - start;
+    memory->scratch_bytes = *end;
+    ++memory->block_count;
+  }
+  return ETX_OK;
+}
+
+static etx_status plan_all(planning* p, etx_placement* placements,
+                           etx_memory_plan* memory) {
+  const size_t count = p->module->method_count;
+  etx_live_interval** const lifetimes =
+      etx_pool_take(&p->pool, count * sizeof *lifetimes);
+  if (lifetimes == NULL) return ETX_OUT_OF_MEMORY;
+  uint64_t end = 0;
+  for (size_t m = 0; m < count; ++m) {
+    const etx_ir_method* const method = &p->module->methods[m];
+    ETX_TRY(etx_liveness_find(&p->pool, method, &placements[m], &lifetimes[m]));
+    ETX_TRY(plan_method(p, method, &placements[m], lifetimes[m], &memory[m]));
+  }
+  ETX_TRY(raise_all(p, placements, lifetimes, memory));
+  for (size_t m = 0; m < count; ++m) {
+    if (memory[m].scratch_bytes > end) end = memory[m].scratch_bytes;
+  }
+  for (size_t m = 0; m < count; ++m) {
+    ETX_TRY(plan_stable(p, &placements[m], lifetimes[m], &end, &memory[m]));
+  }
+  return ETX_OK;
+}
+
+etx_status etx_plan_memory(const etx_ir_module* module,
+                           etx_placement* placements, const char* algorithm,
+                           etx_memory_plan** out_memory, etx_diag* diag) {
+  etx_memory_plan* const memory =
+      etx_pool_take(module->pool, module->method_count * sizeof *memory);
+  if (memory == NULL) return ETX_OUT_OF_MEMORY;
+  planning p = {.module = module, .algorithm = algorithm, .diag = diag};
+  etx_pool_init(&p.pool);
+  const etx_status status = plan_all(&p, placements, memory);
+  etx_pool_close(&p.pool);
+  if (status == ETX_OK) *out_memory = memory;
+  return status;
+}

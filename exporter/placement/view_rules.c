@@ -1,0 +1,297 @@
+// A part of a dense tensor is itself dense if every dimension in front of the
+// one that is cut has size 1. Its offset is then index times the bytes of the
+// dimensions behind, which must be plain numbers unless the index is 0.
+
+#include "exporter/placement/view_rules.h"
+
+#include "format/base/checked_math.h"
+
+typedef enum rule {
+  NO_VIEW,
+  IDENTITY,
+  RESHAPE,
+  PERMUTE,
+  EXPAND,
+  SELECT,
+  SLICE,
+  PIECES,
+  COPY,
+} rule;
+
+static rule rule_of(const etx_op* op) {
+  switch (op->id) {
+#define VIEW(symbol, name) \
+  case ETX_OP_##symbol:    \
+    return name;
+#include "exporter/placement/view_rules.def"
+#undef VIEW
+    default:
+      return NO_VIEW;
+  }
+}
+
+static const etx_shape* shape_of(const etx_ir_method* method, uint32_t value) {
+  return &method->values[value].shape;
+}
+
+static bool same_dims(const etx_ir_method* method, const etx_shape* a,
+                      const etx_shape* b) {
+  if (a->rank != b->rank) return false;
+  for (size_t i = 0; i < a->rank; ++i) {
+    if (!etx_symbols_equal(&method->symbols, a->dims[i], b->dims[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool etx_value_view_same_shape(const etx_ir_method* method, uint32_t a,
+                               uint32_t b) {
+  const etx_shape* const x = shape_of(method, a);
+  const etx_shape* const y = shape_of(method, b);
+  return x->dtype == y->dtype && same_dims(method, x, y);
+}
+
+static bool is_one(etx_dim dim) { return dim == 1; }
+
+// Sizes without those that are 1.
+static etx_shape without_ones(const etx_shape* shape) {
+  etx_shape out = {.dtype = shape->dtype};
+  for (size_t i = 0; i < shape->rank; ++i) {
+    if (!is_one(shape->dims[i])) out.dims[out.rank++] = shape->dims[i];
+  }
+  return out;
+}
+
+static bool read_int(const etx_ir_node* node, size_t argument,
+                     int64_t* out_value) {
+  if (argument >= node->arg_count) return false;
+  const etx_ir_arg* const arg = &node->args[argument];
+  if (arg->kind != ETX_IR_ARG_INT || !etx_dim_is_number(arg->as.integer)) {
+    return false;
+  }
+  *out_value = arg->as.integer;
+  return true;
+}
+
+static bool read_dimension(const etx_ir_node* node, size_t argument,
+                           uint8_t rank, size_t* out_dimension) {
+  int64_t dimension = 0;
+  if (!read_int(node, argument, &dimension)) return false;
+  if (dimension < 0) dimension += rank;
+  if (dimension < 0 || dimension >= rank) return false;
+  *out_dimension = (size_t)dimension;
+  return true;
+}
+
+// Dimensions that stay in order once those of size 1 are left out.
+static bool keeps_order(const etx_shape* shape, const size_t* order) {
+  size_t last = 0;
+  for (size_t i = 0; i < shape->rank; ++i) {
+    if (is_one(shape->dims[order[i]])) continue;
+    if (order[i] + 1 <= last) return false;
+    last = order[i] + 1;
+  }
+  return true;
+}
+
+static bool permute_keeps_order(const etx_ir_node* node,
+                                const etx_shape* shape) {
+  size_t order[ETX_MAX_RANK];
+  for (size_t i = 0; i < shape->rank; ++i) order[i] = i;
+  if (node->op->id == ETX_OP_t_copy_out) {
+    if (shape->rank == 2) order[0] = 1, order[1] = 0;
+  } else if (node->op->id == ETX_OP_transpose_copy_int_out) {
+    size_t a = 0;
+    size_t b = 0;
+    if (shape->rank == 0) return true;
+    if (!read_dimension(node, 1, shape->rank, &a) ||
+        !read_dimension(node, 2, shape->rank, &b)) {
+      return false;
+    }
+    order[a] = b;
+    order[b] = a;
+  } else {
+    const etx_ir_arg* const dims = &node->args[1];
+    if (dims->kind != ETX_IR_ARG_LIST || dims->as.list.count != shape->rank) {
+      return false;
+    }
+    for (size_t i = 0; i < shape->rank; ++i) {
+      const etx_dim dim = dims->as.list.items[i].as.integer;
+      order[i] = (size_t)(dim < 0 ? dim + shape->rank : dim);
+      if (order[i] >= shape->rank) return false;
+    }
+  }
+  return keeps_order(shape, order);
+}
+
+// Where index `index` of `dimension` starts. False if the parts do not lie
+// contiguously, or where depends on a symbol.
+static bool start_of(const etx_shape* shape, size_t dimension, int64_t index,
+                     uint64_t* out_delta) {
+  for (size_t i = 0; i < dimension; ++i) {
+    if (!is_one(shape->dims[i])) return false;
+  }
+  *out_delta = 0;
+  if (index == 0) return true;
+  if (index < 0) return false;
+  uint64_t inner = etx_dtype_bytes(shape->dtype);
+  for (size_t i = dimension + 1; i < shape->rank; ++i) {
+    if (!etx_dim_is_number(shape->dims[i])) return false;
+    if (!etx_multiply_u64(inner, (uint64_t)shape->dims[i], &inner)) {
+      return false;
+    }
+  }
+  return etx_multiply_u64(inner, (uint64_t)index, out_delta);
+}
+
+// An index or a slice border as a number at or above 0.
+static bool read_index(const etx_ir_node* node, size_t argument,
+                       etx_dim dimension_size, int64_t* out_index) {
+  if (argument < node->arg_count &&
+      node->args[argument].kind == ETX_IR_ARG_NONE) {
+    *out_index = 0;
+    return true;
+  }
+  if (!read_int(node, argument, out_index)) return false;
+  if (*out_index >= 0) return true;
+  if (!etx_dim_is_number(dimension_size)) return false;
+  *out_index += dimension_size;
+  return *out_index >= 0;
+}
+
+// Start of a SELECT, SLICE or scatter whose dimension stands at `argument`.
+static bool find_part(const etx_ir_node* node, const etx_shape* shape,
+                      size_t argument, uint64_t* out_delta) {
+  size_t dimension = 0;
+  int64_t index = 0;
+  if (!read_dimension(node, argument, shape->rank, &dimension)) return false;
+  if (!read_index(node, argument + 1, shape->dims[dimension], &index)) {
+    return false;
+  }
+  return start_of(shape, dimension, index, out_delta);
+}
+
+static bool steps_by_one(const etx_ir_node* node, size_t argument) {
+  int64_t by = 1;
+  return argument >= node->arg_count ||
+         (read_int(node, argument, &by) && by == 1);
+}
+
+// Output `output` of a split or unbind.
+static bool find_piece(const etx_ir_method* method, const etx_ir_node* node,
+                       const etx_shape* shape, size_t output,
+                       uint64_t* out_delta) {
+  const bool unbinds = node->op->id == ETX_OP_unbind_copy_int_out;
+  size_t dimension = 0;
+  if (!read_dimension(node, unbinds ? 1 : 2, shape->rank, &dimension)) {
+    return false;
+  }
+  int64_t index = 0;
+  for (size_t i = 0; i < output; ++i) {
+    if (unbinds) {
+      ++index;
+      continue;
+    }
+    if (node->outputs[i] == ETX_IR_NONE) return false;
+    const etx_dim size = shape_of(method, node->outputs[i])->dims[dimension];
+    if (!etx_dim_is_number(size)) return false;
+    index += size;
+  }
+  return start_of(shape, dimension, index, out_delta);
+}
+
+// Whether output and base hold the same elements in the same order.
+static bool has_all_elements(const etx_ir_method* method, rule kind,
+                             const etx_ir_node* node, const etx_shape* from,
+                             const etx_shape* to) {
+  const etx_shape a = without_ones(from);
+  const etx_shape b = without_ones(to);
+  switch (kind) {
+    case RESHAPE:
+      return true;
+    case PERMUTE:
+      return permute_keeps_order(node, from);
+    case IDENTITY:
+    case COPY:
+      return same_dims(method, from, to);
+    default:
+      return same_dims(method, &a, &b);
+  }
+}
+
+bool etx_value_view_find(const etx_ir_method* method, const etx_ir_node* node,
+                         size_t output, etx_value_view* out_view) {
+  const rule kind = rule_of(node->op);
+  const uint32_t result = node->outputs[output];
+  if (kind == NO_VIEW || result == ETX_IR_NONE) return false;
+  const etx_ir_arg* const arg = &node->args[kind == COPY ? 1 : 0];
+  if (arg->kind != ETX_IR_ARG_VALUE) return false;
+  const etx_shape* const from = shape_of(method, arg->as.value);
+  const etx_shape* const to = shape_of(method, result);
+  if (from->dtype != to->dtype) return false;
+  out_view->base = arg->as.value;
+  out_view->delta = 0;
+  out_view->all_elements = has_all_elements(method, kind, node, from, to);
+  if (out_view->all_elements) return true;
+  switch (kind) {
+    case SELECT:
+      return find_part(node, from, 1, &out_view->delta);
+    case SLICE:
+      return steps_by_one(node, 4) &&
+             find_part(node, from, 1, &out_view->delta);
+    case PIECES:
+      return find_piece(method, node, from, output, &out_view->delta);
+    default:
+      return false;
+  }
+}
+
+bool etx_value_view_find_patch(const etx_ir_method* method,
+                               const etx_ir_node* node,
+                               etx_value_view* out_view) {
+  const bool slices = node->op->id == ETX_OP_slice_scatter_out;
+  if (!slices && node->op->id != ETX_OP_select_scatter_out) return false;
+  const etx_shape* const self = shape_of(method, node->args[0].as.value);
+  const etx_shape* const source = shape_of(method, node->args[1].as.value);
+  if (self->dtype != source->dtype) return false;
+  if (slices && !steps_by_one(node, 5)) return false;
+  out_view->base = node->args[0].as.value;
+  out_view->all_elements = false;
+  return find_part(node, self, 2, &out_view->delta);
+}
+
+// True if what a SELECT, SLICE or PIECES takes lies in one piece, wherever it
+// starts.
+static bool is_a_run(const etx_ir_node* node, const etx_shape* from) {
+  const bool splits = node->op->id == ETX_OP_split_copy_tensor_out ||
+                      node->op->id == ETX_OP_split_with_sizes_copy_out;
+  size_t dimension = 0;
+  uint64_t delta = 0;
+  return read_dimension(node, splits ? 2 : 1, from->rank, &dimension) &&
+         start_of(from, dimension, 0, &delta) &&
+         (node->op->id != ETX_OP_slice_copy_tensor_out ||
+          steps_by_one(node, 4));
+}
+
+const char* etx_value_view_obstacle(const etx_ir_method* method,
+                                    const etx_ir_node* node) {
+  if (node->arg_count == 0 || node->args[0].kind != ETX_IR_ARG_VALUE) {
+    return NULL;
+  }
+  const etx_shape* const from = shape_of(method, node->args[0].as.value);
+  switch (rule_of(node->op)) {
+    case SELECT:
+    case SLICE:
+    case PIECES:
+      return is_a_run(node, from) ? "where the part starts varies"
+                                  : "the part does not lie in one piece";
+    case PERMUTE:
+      return "its elements are put in another order";
+    case EXPAND:
+      // One number is no row of anything.
+      return without_ones(from).rank == 0 ? NULL : "its elements are repeated";
+    default:
+      return NULL;
+  }
+}

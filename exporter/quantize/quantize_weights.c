@@ -1,0 +1,373 @@
+// Rounds weights to integers, as the rules of the module say
+// (quantize_rules.h):
+//
+//   linear(x, w, b)      linear_a8w8(x, q, s, b), or linear_w8
+//                        linear_a8w4g(x, q, s, None, group, b), or linear_w4g
+//   embedding(w, i)      embedding_byte(q, s, None, -128, 127, i)
+//                        embedding_4bit(q, s, None, -8, 7, i)
+//
+// Products and tables read one form, so that a table which is the output
+// projection too is there once. A weight that something else reads as well
+// stays: it would be there twice.
+
+#include "exporter/rewrite/constant_users.h"
+#include "exporter/ir/ir_edit.h"
+#include "exporter/rewrite/ir_rewrite.h"
+#include "exporter/quantize/weight_rounding.h"
+#include "exporter/import/quantize_rules.h"
+
+enum {
+  WEIGHT = 1,           // argument of linear
+  TABLE = 0,            // of embedding
+  FEW_ELEMENTS = 1024,  // not worth a scale and an operator of another kind
+  SMALLEST_GROUP = 32,
+};
+
+// A constant as some method reads it.
+typedef struct weight {
+  bool is_read;
+  bool is_layer;         // by linear
+  bool is_table;         // by embedding
+  etx_text reader;       // an operator that cannot read integers; or empty
+  const char* obstacle;  // why a layer cannot; NULL: none
+  uint32_t bits;         // that it was rounded to; 0: not
+  uint32_t group;        // of 4 bits
+  bool keeps_rows;
+  uint32_t integers;  // constants
+  uint32_t scales;
+} weight;
+
+typedef struct quantizing {
+  etx_pass_context* context;
+  etx_ir_module* module;
+  weight* weights;  // by constant
+  size_t weight_count;
+} quantizing;
+
+// The weight behind an argument, or NULL.
+static weight* weight_of(const quantizing* self, const etx_ir_method* method,
+                         const etx_ir_arg* arg) {
+  const size_t index = etx_constant_behind(self->module, method, arg);
+  return index < self->weight_count ? &self->weights[index] : NULL;
+}
+
+// ------------------------------------------------ who reads what
+
+// Why a linear layer cannot take integers; NULL: it can.
+static const char* obstacle_of(const etx_ir_method* method,
+                               const etx_ir_node* node) {
+  const etx_ir_value* const values = method->values;
+  const etx_ir_arg* const bias = &node->args[2];
+  if (values[node->args[0].as.value].shape.dtype != ETX_DTYPE_FLOAT32 ||
+      values[node->args[WEIGHT].as.value].shape.dtype != ETX_DTYPE_FLOAT32) {
+    return "is not float32";
+  }
+  if (values[node->args[WEIGHT].as.value].shape.rank != 2) {
+    return "is no matrix";
+  }
+  if (bias->kind == ETX_IR_ARG_VALUE &&
+      values[bias->as.value].shape.rank != 1) {
+    return "belongs to a layer whose bias is one number";
+  }
+  return NULL;
+}
+
+// Tensors that a program tells, and what states start with, are read as they
+// are.
+static void note_reader(void* context, size_t constant,
+                        const etx_constant_user* reader) {
+  const quantizing* const self = context;
+  weight* const read = &self->weights[constant];
+  const etx_ir_node* const node = reader->node;
+  if (reader->method != NULL) read->is_read = true;
+  if (node != NULL && node->op->id == ETX_OP_linear_out &&
+      reader->position == WEIGHT) {
+    read->is_layer = true;
+    if (read->obstacle == NULL) {
+      read->obstacle = obstacle_of(reader->method, node);
+    }
+  } else if (node != NULL && node->op->id == ETX_OP_embedding_out &&
+             reader->position == TABLE) {
+    read->is_table = true;
+  } else {
+    read->reader = reader->name;
+  }
+}
+
+// ------------------------------------------------ rounding
+
+// A row of a constant, whose bytes may lie anywhere.
+static void read_row(const etx_ir_constant* from, size_t row, float* out) {
+  const size_t bytes = (size_t)from->sizes[1] * sizeof(float);
+  memcpy(out, from->data.data + row * bytes, bytes);
+}
+
+static bool is_in_range(const etx_ir_constant* constant) {
+  for (size_t at = 0; at < constant->data.size; at += sizeof(float)) {
+    float x;
+    memcpy(&x, constant->data.data + at, sizeof x);
+    if (!(x >= -ETX_WEIGHT_ROUNDING_LARGEST &&
+          x <= ETX_WEIGHT_ROUNDING_LARGEST)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+typedef struct rounded {
+  uint8_t* integers;  // [rows, inner] of int8, or [rows, inner / 2]
+  size_t row_bytes;
+  float* scales;  // [rows, groups]
+  size_t groups;
+  etx_weight_rounding_error error;
+} rounded;
+
+static void round_row(const weight* to, const float* row, size_t inner,
+                      size_t at, rounded* out) {
+  uint8_t* const integers = out->integers + at * out->row_bytes;
+  if (to->bits == 8) {
+    out->scales[at] =
+        etx_weight_round_int8(row, inner, (int8_t*)integers, &out->error);
+    return;
+  }
+  for (size_t g = 0; g < out->groups; ++g) {
+    out->scales[at * out->groups + g] =
+        etx_weight_round_int4(row + g * to->group, to->group,
+                              integers + g * to->group / 2, &out->error);
+  }
+}
+
+static etx_status add_constants(const quantizing* self, weight* to,
+                                const etx_ir_constant* from,
+                                const rounded* made) {
+  const int64_t rows = from->sizes[0];
+  const size_t count = (size_t)rows * made->groups;
+  const etx_ir_constant integers = {
+      .dtype = to->bits == 8 ? ETX_DTYPE_INT8 : ETX_DTYPE_UINT8,
+      .rank = 2,
+      .sizes = {rows, (int64_t)made->row_bytes},
+      .data = {made->integers, (size_t)rows * made->row_bytes}};
+  const etx_ir_constant scales = {
+      .dtype = ETX_DTYPE_FLOAT32,
+      .rank = to->bits == 8 ? 1 : 2,
+      .sizes = {rows, (int64_t)made->groups},
+      .data = {(const uint8_t*)made->scales, count * sizeof(float)}};
+  ETX_TRY(etx_ir_add_constant(self->module, &integers, &to->integers));
+  return etx_ir_add_constant(self->module, &scales, &to->scales);
+}
+
+static etx_status round_weight(const quantizing* self, uint32_t index,
+                               etx_quantized* row) {
+  weight* const to = &self->weights[index];
+  const etx_ir_constant from = self->module->constants[index];
+  const size_t rows = (size_t)from.sizes[0], inner = (size_t)from.sizes[1];
+  etx_pool* const pool = self->module->pool;
+  rounded made = {.row_bytes = to->bits == 8 ? inner : inner / 2,
+                  .groups = to->bits == 8 ? 1 : inner / to->group};
+  made.integers = etx_pool_take(pool, rows * made.row_bytes);
+  made.scales = etx_pool_take(pool, rows * made.groups * sizeof(float));
+  float* const floats = etx_pool_take(pool, inner * sizeof(float));
+  if (made.integers == NULL || made.scales == NULL || floats == NULL) {
+    return ETX_OUT_OF_MEMORY;
+  }
+  for (size_t i = 0; i < rows; ++i) {
+    read_row(&from, i, floats);
+    round_row(to, floats, inner, i, &made);
+  }
+  row->signal = made.error.signal;
+  row->noise = made.error.noise;
+  row->bytes_after = rows * made.row_bytes + rows * made.groups * sizeof(float);
+  ETX_TRY(add_constants(self, to, &from, &made));
+  return etx_constant_names_inherit(&self->context->constant_names,
+                                    self->module, index, to->integers);
+}
+
+// ------------------------------------------------ which weights, and how
+
+// The largest group up to `wanted` that rows consist of; 0: none.
+static uint32_t group_for(int64_t inner, uint32_t wanted) {
+  for (uint32_t group = wanted; group >= SMALLEST_GROUP; group /= 2) {
+    if (inner % group == 0) return group;
+  }
+  return 0;
+}
+
+static const char* kind_word(const weight* w) {
+  if (w->bits == 8) return w->keeps_rows ? "int8w" : "int8";
+  switch (w->group) {
+    case 32:
+      return w->keeps_rows ? "int4w/32" : "int4/32";
+    case 64:
+      return w->keeps_rows ? "int4w/64" : "int4/64";
+    default:
+      return w->keeps_rows ? "int4w/128" : "int4/128";
+  }
+}
+
+// Takes the kind that the rule asks for, or the nearest that rows allow.
+static void choose_kind(weight* w, const etx_quantize_rule* rule,
+                        const etx_ir_constant* constant, etx_quantized* row) {
+  w->bits = rule->bits;
+  w->keeps_rows = rule->keeps_rows;
+  if (rule->bits == 4) {
+    w->group = group_for(constant->sizes[1], rule->group);
+    if (w->group != rule->group) {
+      row->reason = "rows are no whole groups of what was asked for";
+    }
+    if (w->group == 0) w->bits = 8;
+  }
+  row->kind = kind_word(w);
+}
+
+// Why a weight stays as it is; NULL: it does not.
+static const char* why_left(const weight* w, const etx_ir_constant* constant,
+                            const etx_quantize_rule* rule, etx_text name) {
+  if (!w->is_layer && !w->is_table) return "is not a linear layer's";
+  if (rule == NULL) return "no rule names it";
+  if (rule->bits == 0) return "is excluded";
+  if (constant->dtype != ETX_DTYPE_FLOAT32) return "is not float32";
+  if (w->obstacle != NULL) return w->obstacle;
+  if (constant->rank != 2) return "is no matrix";
+  if (w->reader.size != 0) return "is read as it is by";
+  if (constant->data.size == 0 ||
+      (constant->data.size < FEW_ELEMENTS * sizeof(float) &&
+       !etx_quantize_rule_names(rule, name))) {
+    return "is too small";
+  }
+  return is_in_range(constant) ? NULL : "has values out of range";
+}
+
+// Constants without a name that no layer reads are the graph's, such as masks,
+// and vectors are biases and norms: not worth a word.
+static bool is_worth_telling(const weight* w, const etx_ir_constant* constant,
+                             size_t name_count) {
+  if (etx_dtype_category_of(constant->dtype) != ETX_CATEGORY_FLOATING)
+    return false;
+  return w->is_layer || w->is_table ||
+         (name_count != 0 && constant->rank > 1 &&
+          constant->dtype == ETX_DTYPE_FLOAT32);
+}
+
+static etx_status decide(const quantizing* self, uint32_t index) {
+  weight* const w = &self->weights[index];
+  const etx_ir_constant* const constant = &self->module->constants[index];
+  etx_text* names = NULL;
+  size_t count = 0;
+  if (!w->is_read) return ETX_OK;
+  ETX_TRY(etx_constant_names_find(&self->context->constant_names, self->module,
+                                  index, &names, &count));
+  if (!is_worth_telling(w, constant, count)) return ETX_OK;
+  const etx_text unnamed = etx_text_of("(computed)");
+  etx_quantized row = {.name = count == 0 ? unnamed : names[0],
+                       .name_count = count,
+                       .type = etx_dtype_name(constant->dtype),
+                       .bytes = constant->data.size,
+                       .bytes_after = constant->data.size};
+  etx_quantize_rule* const rule =
+      etx_quantize_rule_of(self->module, names, count);
+  row.reason = why_left(w, constant, rule, row.name);
+  if (row.reason == NULL) {
+    choose_kind(w, rule, constant, &row);
+    ETX_TRY(round_weight(self, index, &row));
+    ++rule->rounded;
+  } else {
+    row.reader = w->reader;
+  }
+  etx_quantized_report* const list = &self->context->quantized;
+  ETX_TRY(etx_pool_grow(self->module->pool, &list->items, list->count,
+                        &list->capacity, sizeof *list->items));
+  list->items[list->count++] = row;
+  return ETX_OK;
+}
+
+// ------------------------------------------------ nodes
+
+static etx_status constant_arg(const quantizing* self, etx_ir_method* method,
+                               uint32_t constant, etx_ir_arg* out) {
+  uint32_t value = 0;
+  ETX_TRY(etx_ir_constant_value(self->module, method, constant, &value));
+  *out = etx_ir_value_arg(value);
+  return ETX_OK;
+}
+
+// The operator that reads the integers, and its arguments.
+static etx_op_id new_node(const weight* w, const etx_ir_node* old,
+                          const etx_ir_arg* integers, const etx_ir_arg* scales,
+                          etx_ir_arg* args, size_t* out_count) {
+  size_t n = 0;
+  if (old->op->id == ETX_OP_embedding_out) {
+    args[n++] = *integers;
+    args[n++] = *scales;
+    args[n++] = etx_ir_none();
+    args[n++] = etx_ir_int(w->bits == 8 ? -128 : -8);
+    args[n++] = etx_ir_int(w->bits == 8 ? 127 : 7);
+    args[n++] = old->args[1];
+    *out_count = n;
+    return w->bits == 8 ? ETX_OP_embedding_byte_out : ETX_OP_embedding_4bit_out;
+  }
+  args[n++] = old->args[0];
+  args[n++] = *integers;
+  args[n++] = *scales;
+  if (w->bits == 4) {
+    args[n++] = etx_ir_none();
+    args[n++] = etx_ir_int((etx_dim)w->group);
+  }
+  args[n++] = old->args[2];
+  *out_count = n;
+  if (w->bits == 8) {
+    return w->keeps_rows ? ETX_OP_linear_w8_out : ETX_OP_linear_a8w8_out;
+  }
+  return w->keeps_rows ? ETX_OP_linear_w4g_out : ETX_OP_linear_a8w4g_out;
+}
+
+static etx_status change_node(const quantizing* self, etx_ir_method* method,
+                              etx_ir_node* node, bool* out_changed) {
+  const bool is_table = node->op->id == ETX_OP_embedding_out;
+  if (!is_table && node->op->id != ETX_OP_linear_out) return ETX_OK;
+  const weight* const w =
+      weight_of(self, method, &node->args[is_table ? TABLE : WEIGHT]);
+  if (w == NULL || w->bits == 0) return ETX_OK;
+  enum { MOST_ARGS = 6 };
+  etx_ir_arg integers, scales;
+  etx_ir_arg* const args =
+      etx_pool_take(self->module->pool, MOST_ARGS * sizeof *args);
+  if (args == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(constant_arg(self, method, w->integers, &integers));
+  ETX_TRY(constant_arg(self, method, w->scales, &scales));
+  const etx_op_id id =
+      new_node(w, node, &integers, &scales, args, &node->arg_count);
+  node->args = args;
+  node->op = etx_op_at(id);
+  *out_changed = true;
+  return ETX_OK;
+}
+
+static etx_status change_method(const quantizing* self, etx_ir_method* method) {
+  bool is_changed = false;
+  for (size_t i = 0; i < method->node_count; ++i) {
+    ETX_TRY(change_node(self, method, &method->nodes[i], &is_changed));
+  }
+  return is_changed ? etx_ir_renumber(self->module, method) : ETX_OK;
+}
+
+etx_status etx_pass_quantize_weights(etx_pass_context* context) {
+  etx_ir_module* const module = context->module;
+  quantizing self = {.context = context,
+                     .module = module,
+                     .weight_count = module->constant_count};
+  if (module->quantize_count == 0) return ETX_OK;
+  if (context->options->target != ETX_TARGET_ETX) {
+    return etx_diag_fail(context->diag, ETX_UNSUPPORTED,
+                         "the stock runtime has no linear layer over quantised "
+                         "weights: plan for etx's own, or without 'quantize'");
+  }
+  self.weights =
+      etx_pool_take(module->pool, self.weight_count * sizeof *self.weights);
+  if (self.weights == NULL) return ETX_OUT_OF_MEMORY;
+  etx_constant_users_visit(module, note_reader, &self);
+  for (uint32_t i = 0; i < self.weight_count; ++i) ETX_TRY(decide(&self, i));
+  for (size_t i = 0; i < module->method_count; ++i) {
+    ETX_TRY(change_method(&self, &module->methods[i]));
+  }
+  return ETX_OK;
+}

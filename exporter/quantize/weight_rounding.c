@@ -1,0 +1,139 @@
+#include "exporter/quantize/weight_rounding.h"
+
+#include <float.h>
+#include <string.h>
+
+enum { LARGEST_INT8 = 127, LANES = 8 };
+
+// Halves go to even; right for magnitudes below 2^22.
+static float round_to_even(float x) {
+  const float shift = 12582912.0f;  // 1.5 * 2^23
+  return (x + shift) - shift;
+}
+
+static float magnitude(float x) { return x < 0 ? -x : x; }
+
+static void add_error(double value, double stands,
+                      etx_weight_rounding_error* error) {
+  const double difference = value - stands;
+  error->signal += value * value;
+  error->noise += difference * difference;
+}
+
+float etx_weight_round_int8(const float* row, size_t inner, int8_t* out,
+                            etx_weight_rounding_error* error) {
+  float largest = 0;
+  for (size_t i = 0; i < inner; ++i) {
+    const float size = magnitude(row[i]);
+    largest = size > largest ? size : largest;
+  }
+  float scale = largest / (float)LARGEST_INT8;
+  if (scale < FLT_MIN) scale = 1;  // all zeros, or as good as
+  for (size_t i = 0; i < inner; ++i) {
+    out[i] = (int8_t)round_to_even(row[i] / scale);
+    add_error((double)row[i], (double)out[i] * (double)scale, error);
+  }
+  return scale;
+}
+
+// ------------------------------------------------ int4
+
+// The integers nearest to the group times `factor`.
+static void round_group(const float* group, size_t count, float factor,
+                        float* out) {
+  for (size_t i = 0; i < count; ++i) {
+    const float q = round_to_even(group[i] * factor);
+    const float high = q > 7 ? 7 : q;
+    out[i] = high < -8 ? -8 : high;
+  }
+}
+
+typedef struct products {
+  float cross;   // of floats and integers
+  float square;  // of integers with themselves
+} products;
+
+// Sums in lanes, so that they can be made side by side.
+static products multiply_group(const float* group, const float* integers,
+                               size_t count) {
+  float cross[LANES] = {0}, square[LANES] = {0};
+  size_t i = 0;
+  for (; i + LANES <= count; i += LANES) {
+    for (size_t k = 0; k < LANES; ++k) {
+      cross[k] += group[i + k] * integers[i + k];
+      square[k] += integers[i + k] * integers[i + k];
+    }
+  }
+  for (size_t k = 0; i < count; ++i, ++k) {
+    cross[k] += group[i] * integers[i];
+    square[k] += integers[i] * integers[i];
+  }
+  products sum = {0, 0};
+  for (size_t k = 0; k < LANES; ++k) {
+    sum.cross += cross[k];
+    sum.square += square[k];
+  }
+  return sum;
+}
+
+// Tries integers: if the best scale for them leaves less error than the best
+// before, they and it are kept. With the scale cross / square the squared error
+// is that of zeros less cross^2 / square.
+static void try_integers(const float* group, const float* integers,
+                         size_t count, float* kept, double* gain,
+                         double* scale) {
+  const products sum = multiply_group(group, integers, count);
+  if (!(sum.square > 0)) return;
+  const double best = (double)sum.cross / (double)sum.square;
+  if (!((double)sum.cross * best > *gain)) return;
+  *gain = (double)sum.cross * best;
+  *scale = best;
+  memcpy(kept, integers, count * sizeof(float));
+}
+
+// The element of the largest magnitude.
+static float largest_of(const float* group, size_t count) {
+  float largest = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (magnitude(group[i]) > magnitude(largest)) largest = group[i];
+  }
+  return largest;
+}
+
+// Lets the largest element fall on -8 or on 7, a little inside or outside, and
+// keeps what is best. The integers go to `kept`.
+static double find_scale(const float* group, size_t count, float largest,
+                         float* kept) {
+  static const float targets[] = {-8.0f, -8.4f, -7.7f, -7.4f, -7.0f,
+                                  -8.8f, -6.6f, -6.2f, 7.0f,  7.4f,
+                                  6.6f,  6.2f,  5.8f,  7.8f};
+  float integers[ETX_WEIGHT_ROUNDING_LARGEST_GROUP];
+  double gain = 0, scale = 1;
+  for (size_t t = 0; t < sizeof targets / sizeof *targets; ++t) {
+    round_group(group, count, targets[t] / largest, integers);
+    try_integers(group, integers, count, kept, &gain, &scale);
+  }
+  round_group(group, count, (float)(1 / scale), integers);
+  try_integers(group, integers, count, kept, &gain, &scale);
+  return scale;
+}
+
+float etx_weight_round_int4(const float* group, size_t count, uint8_t* out,
+                            etx_weight_rounding_error* error) {
+  // Smaller ones have no quotient that is a finite float.
+  const float least = 16 * FLT_MIN;
+  float integers[ETX_WEIGHT_ROUNDING_LARGEST_GROUP] = {0};
+  const float largest = largest_of(group, count);
+  float scale = 1;
+  if (magnitude(largest) >= least) {
+    scale = (float)find_scale(group, count, largest, integers);
+  }
+  for (size_t i = 0; i < count; i += 2) {
+    const int even = (int)integers[i] + 8, odd = (int)integers[i + 1] + 8;
+    out[i / 2] = (uint8_t)(even << 4 | odd);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    add_error((double)group[i], (double)integers[i] * (double)scale, error);
+  }
+  return scale;
+}

@@ -1,0 +1,309 @@
+// torch.cond: a node with two graphs inside. Their nodes are added to the
+// method as branches (ir_cond.h); what a graph's inputs are called in it
+// stands for the operands that the node passes.
+
+#include "exporter/ir/ir_cond.h"
+#include "exporter/read_pt2/pt2_internal.h"
+
+enum { MAX_DEPTH = 16 };
+
+// The four arguments of the node.
+enum { CONDITION, THEN_GRAPH, ELSE_GRAPH, OPERANDS, ARGUMENTS };
+
+typedef struct parts {
+  const etx_json* condition;  // an Argument
+  const etx_json* graphs[2];  // a Graph each: then, else
+  const etx_json* operands;   // a list of TensorArguments
+  const etx_json* outputs;    // a list of Arguments
+} parts;
+
+bool etx_pt2_is_cond(etx_text target) {
+  return etx_text_is(target, "torch.ops.higher_order.cond");
+}
+
+// ---------------------------------------------------------------- parts
+
+static etx_status read_argument(etx_pt2_graph* graph, const etx_json* inputs,
+                                size_t index, const char* wanted,
+                                const etx_json** out_payload) {
+  etx_text tag;
+  const etx_json* argument = NULL;
+  ETX_TRY(etx_pt2_field(graph, &inputs->items[index], "arg", ETX_JSON_OBJECT,
+                        &argument));
+  ETX_TRY(etx_pt2_union(graph, argument, &tag, out_payload));
+  if (etx_text_is(tag, wanted)) return ETX_OK;
+  return etx_pt2_decline(graph,
+                         "argument %z of torch.cond should be '%s', found '%t'",
+                         index, wanted, tag);
+}
+
+static etx_status read_parts(etx_pt2_graph* graph, const etx_json* node,
+                             parts* out) {
+  const etx_json* inputs = NULL;
+  ETX_TRY(etx_pt2_field(graph, node, "inputs", ETX_JSON_ARRAY, &inputs));
+  ETX_TRY(etx_pt2_field(graph, node, "outputs", ETX_JSON_ARRAY, &out->outputs));
+  if (inputs->count != ARGUMENTS) {
+    return etx_pt2_refuse(graph, "torch.cond has 4 arguments, found %z",
+                          inputs->count);
+  }
+  ETX_TRY(etx_pt2_field(graph, &inputs->items[CONDITION], "arg",
+                        ETX_JSON_OBJECT, &out->condition));
+  for (size_t i = 0; i < 2; ++i) {
+    const etx_json* named = NULL;
+    ETX_TRY(read_argument(graph, inputs, THEN_GRAPH + i, "as_graph", &named));
+    ETX_TRY(
+        etx_pt2_field(graph, named, "graph", ETX_JSON_OBJECT, &out->graphs[i]));
+  }
+  ETX_TRY(read_argument(graph, inputs, OPERANDS, "as_tensors", &out->operands));
+  return etx_pt2_want(graph, out->operands, ETX_JSON_ARRAY, "operands");
+}
+
+// A sub-graph as a graph of its own, without a name defined yet.
+static etx_status open_graph(const etx_pt2_graph* outer, const etx_json* json,
+                             etx_pt2_graph* out) {
+  *out = *outer;
+  out->graph = json;
+  out->depth = outer->depth + 1;
+  if (out->depth > MAX_DEPTH) {
+    return etx_pt2_decline(out, "more than %i conditions within each other",
+                           (int64_t)MAX_DEPTH);
+  }
+  ETX_TRY(etx_pt2_field(out, json, "nodes", ETX_JSON_ARRAY, &out->nodes));
+  ETX_TRY(etx_pt2_field(out, json, "tensor_values", ETX_JSON_OBJECT,
+                        &out->tensor_values));
+  ETX_TRY(etx_pt2_field(out, json, "sym_int_values", ETX_JSON_OBJECT,
+                        &out->sym_ints));
+  ETX_TRY(etx_pt2_field(out, json, "sym_bool_values", ETX_JSON_OBJECT,
+                        &out->sym_bools));
+  out->sym_floats = etx_json_member(json, "sym_float_values");
+  ETX_TRY(etx_pt2_inline_wrapped(out));
+  return etx_pt2_alloc_names(out);
+}
+
+// The name of input `index` of a sub-graph, which must be a tensor; SIZE_MAX
+// for a size, which the sub-graph states as an expression of the method's.
+static etx_status input_position(etx_pt2_graph* inner, const etx_json* inputs,
+                                 size_t index, size_t* out_position) {
+  etx_text tag;
+  etx_text name;
+  const etx_json* payload = NULL;
+  ETX_TRY(etx_pt2_union(inner, &inputs->items[index], &tag, &payload));
+  *out_position = SIZE_MAX;
+  if (etx_text_is(tag, "as_sym_int")) return ETX_OK;
+  if (!etx_text_is(tag, "as_tensor")) {
+    return etx_pt2_decline(
+        inner,
+        "input %z of a graph of torch.cond should be a tensor, found "
+        "'%t'",
+        index, tag);
+  }
+  ETX_TRY(etx_pt2_text(inner, payload, "name", &name));
+  return etx_pt2_find_tensor(inner, name, out_position);
+}
+
+static etx_status graph_inputs(etx_pt2_graph* inner, const parts* p,
+                               const etx_json** out_inputs) {
+  ETX_TRY(
+      etx_pt2_field(inner, inner->graph, "inputs", ETX_JSON_ARRAY, out_inputs));
+  if ((*out_inputs)->count == p->operands->count) return ETX_OK;
+  return etx_pt2_refuse(inner,
+                        "a graph of torch.cond has %z inputs, but %z operands",
+                        (*out_inputs)->count, p->operands->count);
+}
+
+// ---------------------------------------------------------------- uses
+
+static etx_status mark_operands(etx_pt2_graph* graph, const parts* p,
+                                const etx_json* json,
+                                etx_pt2_visit_nodes* mark_nodes) {
+  etx_pt2_graph inner;
+  const etx_json* inputs = NULL;
+  const etx_json* outputs = NULL;
+  ETX_TRY(open_graph(graph, json, &inner));
+  ETX_TRY(graph_inputs(&inner, p, &inputs));
+  ETX_TRY(etx_pt2_field(&inner, json, "outputs", ETX_JSON_ARRAY, &outputs));
+  ETX_TRY(mark_nodes(&inner));
+  for (size_t i = 0; i < outputs->count; ++i) {
+    etx_pt2_mark_argument(&inner, &outputs->items[i]);
+  }
+  for (size_t i = 0; i < inputs->count; ++i) {
+    size_t position = 0;
+    ETX_TRY(input_position(&inner, inputs, i, &position));
+    if (position == SIZE_MAX || inner.last_reads[position] == 0) continue;
+    etx_text name;
+    ETX_TRY(etx_pt2_text(graph, &p->operands->items[i], "name", &name));
+    ETX_TRY(etx_pt2_find_tensor(graph, name, &position));
+    graph->last_reads[position] = graph->now;
+  }
+  return ETX_OK;
+}
+
+etx_status etx_pt2_mark_cond(etx_pt2_graph* graph, const etx_json* node,
+                             etx_pt2_visit_nodes* mark_nodes) {
+  parts p;
+  ETX_TRY(read_parts(graph, node, &p));
+  etx_pt2_mark_argument(graph, p.condition);
+  for (size_t i = 0; i < 2; ++i) {
+    ETX_TRY(mark_operands(graph, &p, p.graphs[i], mark_nodes));
+  }
+  return ETX_OK;
+}
+
+// ---------------------------------------------------------------- condition
+
+static etx_status read_condition(etx_pt2_graph* graph, const etx_json* argument,
+                                 etx_ir_arg* out) {
+  etx_text tag;
+  const etx_json* payload = NULL;
+  ETX_TRY(etx_pt2_union(graph, argument, &tag, &payload));
+  if (etx_text_is(tag, "as_sym_bool")) {
+    etx_dim holds = 0;
+    ETX_TRY(etx_pt2_condition(graph, payload, &holds));
+    *out = etx_ir_int(holds);
+    return ETX_OK;
+  }
+  ETX_TRY(etx_pt2_argument(graph, argument, out));
+  if (out->kind == ETX_IR_ARG_BOOL) {
+    *out = etx_ir_int(out->as.boolean ? 1 : 0);
+    return ETX_OK;
+  }
+  if (out->kind != ETX_IR_ARG_VALUE) {
+    return etx_pt2_refuse(graph, "a condition cannot be '%t'", tag);
+  }
+  const etx_shape* const shape = &graph->method->values[out->as.value].shape;
+  bool is_one = shape->dtype == ETX_DTYPE_BOOL;
+  for (size_t i = 0; i < shape->rank; ++i) {
+    is_one = is_one && shape->dims[i] == 1;
+  }
+  if (is_one) return ETX_OK;
+  return etx_pt2_decline(graph,
+                         "the condition of torch.cond should be one bool");
+}
+
+// ---------------------------------------------------------------- branches
+
+// Operands under the names that the sub-graph gives them. What the node reads
+// but the sub-graph does not use may have no value.
+static etx_status define_inputs(etx_pt2_graph* graph, etx_pt2_graph* inner,
+                                const parts* p) {
+  const etx_json* inputs = NULL;
+  ETX_TRY(graph_inputs(inner, p, &inputs));
+  for (size_t i = 0; i < inputs->count; ++i) {
+    etx_text name;
+    size_t outside = 0;
+    size_t inside = 0;
+    ETX_TRY(input_position(inner, inputs, i, &inside));
+    if (inside == SIZE_MAX) continue;
+    ETX_TRY(etx_pt2_text(graph, &p->operands->items[i], "name", &name));
+    ETX_TRY(etx_pt2_find_tensor(graph, name, &outside));
+    if (inner->states[inside] != ETX_PT2_UNDEFINED) {
+      return etx_pt2_refuse(inner, "two inputs of a graph have one name");
+    }
+    inner->states[inside] = graph->states[outside];
+    inner->values[inside] = graph->values[outside];
+    if (graph->states[outside] == ETX_PT2_UNDEFINED) {
+      return etx_pt2_refuse(graph, "tensor '%t' is read before it is defined",
+                            name);
+    }
+  }
+  return ETX_OK;
+}
+
+// Adds the nodes of one sub-graph; `results` has room for the node's outputs,
+// ETX_IR_NONE for none.
+static etx_status read_branch(etx_pt2_graph* graph, const parts* p,
+                              size_t which, uint32_t branch, uint32_t* results,
+                              etx_pt2_visit_nodes* read_nodes) {
+  etx_pt2_graph inner;
+  const etx_json* outputs = NULL;
+  ETX_TRY(open_graph(graph, p->graphs[which], &inner));
+  inner.branch = branch;
+  ETX_TRY(define_inputs(graph, &inner, p));
+  ETX_TRY(read_nodes(&inner));
+  ETX_TRY(
+      etx_pt2_field(&inner, inner.graph, "outputs", ETX_JSON_ARRAY, &outputs));
+  if (outputs->count != p->outputs->count) {
+    return etx_pt2_refuse(graph,
+                          "torch.cond has %z results, but a graph of it %z",
+                          p->outputs->count, outputs->count);
+  }
+  for (size_t i = 0; i < outputs->count; ++i) {
+    etx_ir_arg result;
+    ETX_TRY(etx_pt2_argument(&inner, &outputs->items[i], &result));
+    results[i] = ETX_IR_NONE;
+    if (result.kind == ETX_IR_ARG_VALUE) {
+      results[i] = result.as.value;
+    } else if (result.kind != ETX_IR_ARG_NONE) {
+      etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->where,
+                         "%s: result %z of torch.cond is no tensor",
+                         graph->place, i);
+    }
+  }
+  return ETX_OK;
+}
+
+// ---------------------------------------------------------------- results
+
+static bool same_shape(const etx_pt2_graph* graph, uint32_t a, uint32_t b) {
+  const etx_shape* const x = &graph->method->values[a].shape;
+  const etx_shape* const y = &graph->method->values[b].shape;
+  if (x->dtype != y->dtype || x->rank != y->rank) return false;
+  for (size_t i = 0; i < x->rank; ++i) {
+    if (!etx_symbols_equal(&graph->method->symbols, x->dims[i], y->dims[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static etx_status add_result(etx_pt2_graph* graph, const etx_json* output,
+                             uint32_t choice, uint32_t token,
+                             const uint32_t ways[2]) {
+  etx_text tag;
+  const etx_json* payload = NULL;
+  uint32_t value = 0;
+  ETX_TRY(etx_pt2_union(graph, output, &tag, &payload));
+  if (etx_text_is(tag, "as_none")) return ETX_OK;
+  if (!etx_text_is(tag, "as_tensor")) {
+    etx_pt2_unsupported(graph, "a result of kind", tag);
+    return ETX_OK;
+  }
+  ETX_TRY(etx_pt2_define_tensor(graph, payload,
+                                (uint32_t)graph->method->node_count, &value));
+  for (size_t i = 0; i < 2; ++i) {
+    if (ways[i] != ETX_IR_NONE && same_shape(graph, value, ways[i])) continue;
+    return etx_pt2_decline(graph,
+                           "the branches of torch.cond give different types");
+  }
+  return etx_ir_add_join(graph->import->module, graph->method, choice, token,
+                         ways[0], ways[1], value, &graph->where);
+}
+
+etx_status etx_pt2_read_cond(etx_pt2_graph* graph, const etx_json* node,
+                             etx_pt2_visit_nodes* read_nodes) {
+  parts p;
+  etx_ir_arg condition;
+  uint32_t choice = 0;
+  uint32_t token = 0;
+  ETX_TRY(read_parts(graph, node, &p));
+  ETX_TRY(read_condition(graph, p.condition, &condition));
+  uint32_t* results[2];
+  for (size_t i = 0; i < 2; ++i) {
+    results[i] =
+        etx_pool_take(graph->pool, p.outputs->count * sizeof(uint32_t));
+    if (results[i] == NULL) return ETX_OUT_OF_MEMORY;
+  }
+  ETX_TRY(etx_ir_add_cond(graph->import->module, graph->method, graph->branch,
+                          &choice));
+  ETX_TRY(etx_ir_add_head(graph->import->module, graph->method, choice,
+                          &condition, &graph->where, &token));
+  ETX_TRY(read_branch(graph, &p, 0, etx_ir_then_branch(choice), results[0],
+                      read_nodes));
+  ETX_TRY(read_branch(graph, &p, 1, etx_ir_else_branch(choice), results[1],
+                      read_nodes));
+  for (size_t i = 0; i < p.outputs->count; ++i) {
+    const uint32_t ways[2] = {results[0][i], results[1][i]};
+    ETX_TRY(add_result(graph, &p.outputs->items[i], choice, token, ways));
+  }
+  return ETX_OK;
+}

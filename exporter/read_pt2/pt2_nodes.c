@@ -1,0 +1,294 @@
+// Nodes of an archive as nodes of the IR. Arithmetic on sizes and assertions
+// are left out: the archive states every result of such arithmetic as an
+// expression of the inputs' sizes, and bounds are checked before a method
+// runs.
+
+#include "exporter/ir/aten_schema.h"
+#include "exporter/lower/nearest_operator.h"
+#include "exporter/read_pt2/pt2_internal.h"
+
+static bool starts_with(etx_text text, const char* prefix) {
+  return etx_text_starts_with(text, etx_text_of(prefix));
+}
+
+// ---------------------------------------------------------------- uses
+
+etx_status etx_pt2_mark_nodes(etx_pt2_graph* graph) {
+  for (size_t i = 0; i < graph->nodes->count; ++i) {
+    const etx_json* const node = &graph->nodes->items[i];
+    const etx_json* inputs = NULL;
+    etx_text target;
+    graph->now = (uint32_t)i + 1;
+    etx_pt2_set_place(graph, "node %z", i);
+    ETX_TRY(etx_pt2_text(graph, node, "target", &target));
+    ETX_TRY(etx_pt2_field(graph, node, "inputs", ETX_JSON_ARRAY, &inputs));
+    if (etx_pt2_class_of(target) == ETX_PT2_NODE_DROPPED) continue;
+    if (etx_pt2_is_cond(target)) {
+      ETX_TRY(etx_pt2_mark_cond(graph, node, etx_pt2_mark_nodes));
+      continue;
+    }
+    for (size_t j = 0; j < inputs->count; ++j) {
+      etx_pt2_mark_argument(graph, etx_json_member(&inputs->items[j], "arg"));
+    }
+  }
+  return ETX_OK;
+}
+
+etx_status etx_pt2_mark_uses(etx_pt2_graph* graph) {
+  ETX_TRY(etx_pt2_mark_nodes(graph));
+  graph->now = ETX_PT2_END;
+  for (size_t i = 0; i < graph->output_specs->count; ++i) {
+    const etx_json* const spec = &graph->output_specs->items[i];
+    if (spec->kind != ETX_JSON_OBJECT || spec->count != 1) continue;
+    const etx_json* const arg = etx_json_member(&spec->items[0], "arg");
+    etx_pt2_mark_tensor(graph, arg);
+    etx_pt2_mark_argument(graph, arg);
+  }
+  return ETX_OK;
+}
+
+// ---------------------------------------------------------------- outputs
+
+typedef struct output_list {
+  uint32_t* values;
+  size_t count, capacity;
+} output_list;
+
+static etx_status add_output(etx_pt2_graph* graph, output_list* list,
+                             uint32_t value) {
+  ETX_TRY(etx_pool_grow(graph->pool, &list->values, list->count,
+                        &list->capacity, sizeof *list->values));
+  list->values[list->count++] = value;
+  return ETX_OK;
+}
+
+static etx_status read_output(etx_pt2_graph* graph, const etx_json* output,
+                              uint32_t node, output_list* list) {
+  etx_text tag;
+  const etx_json* payload = NULL;
+  uint32_t value = ETX_IR_NONE;
+  ETX_TRY(etx_pt2_union(graph, output, &tag, &payload));
+  if (etx_text_is(tag, "as_none")) return add_output(graph, list, ETX_IR_NONE);
+  if (etx_text_is(tag, "as_tensor")) {
+    ETX_TRY(etx_pt2_define_tensor(graph, payload, node, &value));
+    return add_output(graph, list, value);
+  }
+  if (etx_text_is(tag, "as_tensors")) {
+    ETX_TRY(etx_pt2_want(graph, payload, ETX_JSON_ARRAY, "as_tensors"));
+    for (size_t i = 0; i < payload->count; ++i) {
+      ETX_TRY(etx_pt2_define_tensor(graph, &payload->items[i], node, &value));
+      ETX_TRY(add_output(graph, list, value));
+    }
+    return ETX_OK;
+  }
+  etx_pt2_unsupported(graph, "a result of kind", tag);
+  return ETX_OK;
+}
+
+// ---------------------------------------------------------------- nodes
+
+// float(n) of a size as an operand: a 0-d tensor, which counts for types as a
+// number does. Its type holds sizes up to 2^24 exactly.
+static etx_status read_float_of_size(etx_pt2_graph* graph, etx_dim dim,
+                                     etx_text name, etx_ir_arg* out) {
+  static const char operator_name[] = "aten.scalar_tensor.default";
+  int64_t low = 0, high = 0;
+  etx_symbols_bounds(&graph->method->symbols, dim, &low, &high);
+  if (low < -(1 << 24) || high > 1 << 24) {
+    return etx_pt2_decline(graph, "float '%t' may be beyond 2^24", name);
+  }
+  const etx_ir_arg args[2] = {etx_ir_int(dim),
+                              {ETX_IR_ARG_DTYPE, {.dtype = ETX_DTYPE_FLOAT32}}};
+  const etx_text names[2] = {etx_text_of(""), etx_text_of("dtype")};
+  const etx_ir_value value = {.name = name,
+                              .shape = {.dtype = ETX_DTYPE_FLOAT32}};
+  uint32_t result = 0;
+  ETX_TRY(
+      etx_pt2_add_node(graph, operator_name, args, names, 2, &value, &result));
+  *out = etx_ir_value_arg(result);
+  return ETX_OK;
+}
+
+static etx_status read_argument(etx_pt2_graph* graph, const etx_json* argument,
+                                etx_ir_arg* out) {
+  const etx_json* const real = etx_json_member(argument, "as_sym_float");
+  etx_dim dim = 0;
+  etx_text name;
+  if (real != NULL) {
+    const etx_status status = etx_pt2_float_of_size(graph, real, &dim, &name);
+    if (status == ETX_OK) return read_float_of_size(graph, dim, name, out);
+    if (status != ETX_UNSUPPORTED) return status;
+  }
+  return etx_pt2_argument(graph, argument, out);
+}
+
+// Arguments that do not fit the operator are reported, and the node stays
+// without any, so that later nodes can be read. What a node writes into may
+// have another name in the functional form.
+static etx_status read_arguments(etx_pt2_graph* graph, const etx_json* inputs,
+                                 const etx_aten_schema* schema, bool writes,
+                                 etx_ir_node* node) {
+  etx_ir_arg* const args =
+      etx_pool_take(graph->pool, inputs->count * sizeof *args);
+  etx_text* const names =
+      etx_pool_take(graph->pool, inputs->count * sizeof *names);
+  if (args == NULL || names == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < inputs->count; ++i) {
+    ETX_TRY(etx_pt2_text(graph, &inputs->items[i], "name", &names[i]));
+    ETX_TRY(read_argument(graph, etx_json_member(&inputs->items[i], "arg"),
+                          &args[i]));
+  }
+  if (writes && inputs->count > 0) names[0].size = 0;
+  if (schema == NULL) return ETX_OK;
+  etx_diag diag;
+  etx_diag_init(&diag);
+  const etx_status status = etx_aten_complete(graph->pool, schema, args, names,
+                                              inputs->count, node, &diag);
+  if (status == ETX_BAD_FILE) {
+    etx_import_problem(graph->import, status, &graph->where, "%s: %s",
+                       graph->place, diag.text);
+    return ETX_OK;
+  }
+  return status;
+}
+
+// The results of what is reported here are defined all the same, so that later
+// nodes can be read.
+static void report_operator(etx_pt2_graph* graph, etx_text target,
+                            etx_text aten) {
+  if (starts_with(target, "torch.ops.higher_order.")) {
+    etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->where,
+                       "%s: control flow '%t' is not supported, only "
+                       "torch.cond is",
+                       graph->place, target);
+    return;
+  }
+  if (etx_pt2_is_item_call(target)) {
+    etx_pt2_unsupported(graph, "a number read from a tensor's data,", target);
+    return;
+  }
+  if (etx_pt2_class_of(target) != ETX_PT2_NODE_KEPT) {
+    etx_pt2_unsupported(graph, "operator", target);
+    return;
+  }
+  if (etx_operator_is_in_place(aten)) {
+    etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->where,
+                       "%s: operator '%t' writes in place: save the program "
+                       "that .run_decompositions({}) gives",
+                       graph->place, aten);
+    return;
+  }
+  char hint[ETX_NEAREST_OPERATOR_BYTES];
+  // What is left of core ATen has a schema, and is reported when all is read.
+  etx_import_problem(
+      graph->import, ETX_UNSUPPORTED, &graph->where,
+      "%s: operator '%t' is not supported%s%s", graph->place, aten,
+      etx_nearest_form_hint(aten, hint, sizeof hint),
+      starts_with(target, "torch.ops.aten.")
+          ? "; the program that .run_decompositions() gives may do without it"
+          : "");
+}
+
+// True if nothing reads what the node gives, a result at least. PyTorch keeps
+// such a node if it draws random numbers.
+static bool is_unread(const etx_pt2_graph* graph, const etx_json* outputs) {
+  for (size_t i = 0; i < outputs->count; ++i) {
+    const etx_json* const tensor =
+        etx_json_member(&outputs->items[i], "as_tensor");
+    const etx_json* const name = etx_json_member(tensor, "name");
+    if (name == NULL || name->kind != ETX_JSON_STRING) return false;
+    const etx_json* const meta =
+        etx_json_find(graph->tensor_values, name->string);
+    if (meta == NULL ||
+        graph->last_reads[meta - graph->tensor_values->items] != 0) {
+      return false;
+    }
+  }
+  return outputs->count > 0;
+}
+
+static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
+                            etx_text target) {
+  const etx_json *inputs = NULL, *outputs = NULL;
+  etx_ir_node node = {0};
+  output_list list = {NULL, 0, 0};
+  ETX_TRY(etx_pt2_field(graph, json, "inputs", ETX_JSON_ARRAY, &inputs));
+  ETX_TRY(etx_pt2_field(graph, json, "outputs", ETX_JSON_ARRAY, &outputs));
+  const size_t prefix = strlen("torch.ops.");
+  node.aten.data = target.data + prefix;
+  node.aten.size = target.size - prefix;
+  const bool is_kept = etx_pt2_class_of(target) == ETX_PT2_NODE_KEPT;
+  const etx_aten_schema* schema =
+      is_kept ? etx_aten_schema_find(node.aten) : NULL;
+  const bool writes = is_kept && schema == NULL &&
+                      (schema = etx_pt2_functional_form(node.aten)) != NULL;
+  const etx_text aten = node.aten;
+  if (writes) node.aten = etx_text_of(schema->name);
+  if (!etx_operator_is_importable(node.aten) &&
+      starts_with(target, "torch.ops.aten.") &&
+      !etx_operator_is_in_place(aten) && is_unread(graph, outputs)) {
+    return ETX_OK;
+  }
+  if (schema == NULL) {
+    report_operator(graph, target, node.aten);
+  } else {
+    ETX_TRY(read_arguments(graph, inputs, schema, writes, &node));
+  }
+  const uint32_t index = (uint32_t)graph->method->node_count;
+  for (size_t i = 0; i < outputs->count; ++i) {
+    // Results of what was declined may be of any kind.
+    const etx_json* const output = &outputs->items[i];
+    if (schema == NULL && etx_json_member(output, "as_tensor") == NULL &&
+        etx_json_member(output, "as_tensors") == NULL) {
+      continue;
+    }
+    ETX_TRY(read_output(graph, output, index, &list));
+  }
+  if (schema != NULL && schema->results != ETX_ATEN_LIST &&
+      list.count != (size_t)schema->results) {
+    return etx_pt2_refuse(graph, "'%t' has %i results, found %z", node.aten,
+                          (int64_t)schema->results, list.count);
+  }
+  node.outputs = list.values;
+  node.output_count = list.count;
+  node.place = graph->where;
+  node.branch = graph->branch;
+  uint32_t unused = 0;
+  ETX_TRY(
+      etx_ir_add_node(graph->import->module, graph->method, &node, &unused));
+  if (writes) return etx_pt2_write_in_place(graph, aten, inputs, outputs);
+  etx_pt2_note_views(graph, inputs, outputs);
+  return ETX_OK;
+}
+
+etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {
+  for (size_t i = 0; i < graph->nodes->count; ++i) {
+    const etx_json* const json = &graph->nodes->items[i];
+    etx_text target;
+    graph->now = (uint32_t)i + 1;
+    etx_pt2_set_place(graph, "node %z", i);
+    ETX_TRY(etx_pt2_text(graph, json, "target", &target));
+    if (etx_pt2_class_of(target) == ETX_PT2_NODE_DROPPED) continue;
+    const etx_json* const name = etx_json_member(json, "name");
+    if (name != NULL && name->kind == ETX_JSON_STRING) {
+      graph->where.node = name->string;
+      etx_pt2_set_place(graph, "node '%t'", name->string);
+    }
+    etx_pt2_read_source(graph, json);
+    if (etx_pt2_is_item_call(target) && !etx_pt2_is_item_used(graph, json)) {
+      continue;
+    }
+    if (!starts_with(target, "torch.ops.")) {
+      return etx_pt2_decline(graph,
+                             "target '%t' is not supported; the program that "
+                             ".run_decompositions({}) gives may do without it",
+                             target);
+    }
+    ETX_TRY(etx_pt2_is_cond(target)
+                ? etx_pt2_read_cond(graph, json, etx_pt2_read_nodes)
+                : read_node(graph, json, target));
+  }
+  graph->where.node.size = 0;
+  etx_pt2_forget_source(graph);
+  return ETX_OK;
+}

@@ -1,0 +1,575 @@
+// Symbolic sizes of an archive. Three syntaxes meet here: sizes are sympy's
+// srepr text, keys of range_constraints are ordinary expressions, and both
+// become sizes of the method's own table.
+//
+// Ranges: a derived dimension such as 2*s40 has an entry of its own, and the
+// base symbol's lower bound is then clamped to 2 by the exporter. So the lower
+// bound of s40 is taken from the derived entries where there are any. A range
+// that begins at 0 (a Dim without `min`) does not make an empty tensor one of
+// those that the graph is right for: symbols of sizes are positive, and a slice
+// of one row of [s40, 4] is stated as one row.
+
+#include "exporter/read_pt2/pt2_internal.h"
+#include "format/base/checked_math.h"
+
+enum { MAX_DEPTH = 40, MAX_EXPONENT = 12 };
+
+typedef struct reader {
+  etx_pt2_graph* graph;
+  etx_text text;
+  size_t at;
+  size_t depth;
+  etx_text declined;  // the innermost function that is not supported
+} reader;
+
+// ---------------------------------------------------------------- ranges
+
+typedef struct range {
+  int64_t low;
+  int64_t high;  // INT64_MAX: none stated
+  bool is_found;
+  bool has_derived_low;
+} range;
+
+static etx_status read_bound(etx_pt2_graph* graph, const etx_json* entry,
+                             const char* key, int64_t none, int64_t* out) {
+  const etx_json* const bound = etx_json_member(entry, key);
+  *out = none;
+  if (bound == NULL || bound->kind == ETX_JSON_NULL) return ETX_OK;
+  ETX_TRY(etx_pt2_want(graph, bound, ETX_JSON_INT, key));
+  *out = bound->integer;
+  return ETX_OK;
+}
+
+// If `key` is factor * name + offset: narrows `found` by the entry's bounds.
+static etx_status apply_derived(etx_pt2_graph* graph, etx_text key,
+                                const etx_json* entry, etx_text name,
+                                range* found) {
+  etx_pool scratch;
+  etx_pool_init(&scratch);
+  etx_symbols symbols;
+  etx_symbols_init(&symbols, &scratch);
+  uint32_t symbol = 0;
+  int64_t factor = 0, offset = 0, low = 0, high = 0, rest = 0;
+  etx_dim dim = 0;
+  bool is_affine =
+      etx_symbols_add(&symbols, name, 0, INT64_MAX, &symbol) == ETX_OK &&
+      etx_symbols_parse(&symbols, key, &dim, NULL) == ETX_OK &&
+      etx_symbols_affine(&symbols, dim, &symbol, &factor, &offset);
+  etx_pool_close(&scratch);
+  if (!is_affine || factor <= 0) return ETX_OK;
+  ETX_TRY(read_bound(graph, entry, "min_val", INT64_MIN, &low));
+  ETX_TRY(read_bound(graph, entry, "max_val", INT64_MAX, &high));
+  if (low != INT64_MIN && etx_subtract_i64(low, offset, &low) &&
+      etx_floor_divide(low, factor, &low, &rest)) {
+    if (rest != 0) ++low;
+    if (!found->has_derived_low || low > found->low) found->low = low;
+    found->has_derived_low = true;
+  }
+  if (high != INT64_MAX && etx_subtract_i64(high, offset, &high) &&
+      etx_floor_divide(high, factor, &high, &rest) && high < found->high) {
+    found->high = high;
+  }
+  return ETX_OK;
+}
+
+static etx_status find_range(etx_pt2_graph* graph, etx_text name,
+                             int64_t least, range* out) {
+  range found = {least, INT64_MAX, false, false};
+  const etx_json* const own = etx_json_find(graph->ranges, name);
+  if (own != NULL) {
+    etx_pt2_set_place(graph, "range of '%t'", name);
+    ETX_TRY(etx_pt2_want(graph, own, ETX_JSON_OBJECT, "range"));
+    ETX_TRY(read_bound(graph, own, "min_val", found.low, &found.low));
+    ETX_TRY(read_bound(graph, own, "max_val", found.high, &found.high));
+    found.is_found = true;
+  }
+  for (size_t i = 0; i < graph->ranges->count; ++i) {
+    if (&graph->ranges->items[i] == own) continue;
+    ETX_TRY(apply_derived(graph, graph->ranges->keys[i],
+                          &graph->ranges->items[i], name, &found));
+  }
+  if (found.low < least) found.low = least;
+  if (found.high < found.low) {
+    return etx_pt2_refuse(graph, "'%t' reaches from %i to %i, which is empty",
+                          name, found.low, found.high);
+  }
+  *out = found;
+  return ETX_OK;
+}
+
+// ---------------------------------------------------------------- symbols
+
+static bool is_identifier(etx_text name) {
+  for (size_t i = 0; i < name.size; ++i) {
+    const char c = name.data[i];
+    const bool is_letter =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    if (!is_letter && !(i > 0 && c >= '0' && c <= '9')) return false;
+  }
+  return name.size != 0 && name.size <= 40 && !etx_text_is(name, "min") &&
+         !etx_text_is(name, "max");
+}
+
+// The symbol of that name, added with its range when met for the first time.
+// Sizes that depend on data are reported once and then treated like others, so
+// that the rest of the method is still read.
+static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
+                              int64_t least, etx_dim* out) {
+  etx_symbols* const symbols = &graph->method->symbols;
+  uint32_t index = 0;
+  if (etx_symbols_find(symbols, name, &index)) {
+    return etx_symbols_dim(symbols, index, out);
+  }
+  if (!is_identifier(name)) {
+    return etx_pt2_refuse(graph, "symbol '%t' is not a name", name);
+  }
+  char place[ETX_PT2_PLACE_BYTES];
+  memcpy(place, graph->place, sizeof place);
+  range found = {0};
+  ETX_TRY(find_range(graph, name, least, &found));
+  memcpy(graph->place, place, sizeof place);
+  if (name.data[0] == 'u' || name.data[0] == 'z') {
+    etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->where,
+                       "%s: '%t' depends on the data of a tensor, which is not "
+                       "supported",
+                       graph->place, name);
+    // Nobody can be asked for bounds of it.
+    if (found.low == INT64_MIN) found.low = 0;
+    if (found.high == INT64_MAX) found.high = INT32_MAX;
+  } else if (!found.is_found && !found.has_derived_low) {
+    return etx_pt2_refuse(graph, "symbol '%t' has no range", name);
+  }
+  if (etx_symbols_add(symbols, name, found.low, found.high, &index) != ETX_OK) {
+    return etx_pt2_refuse(graph, "more than %i symbols",
+                          (int64_t)ETX_SYMBOLS_MAX_COUNT);
+  }
+  return etx_symbols_dim(symbols, index, out);
+}
+
+// ---------------------------------------------------------------- expressions
+
+static bool accept(reader* r, const char* token) {
+  while (r->at < r->text.size && r->text.data[r->at] == ' ') ++r->at;
+  const etx_text rest = {r->text.data + r->at, r->text.size - r->at};
+  if (!etx_text_starts_with(rest, etx_text_of(token))) return false;
+  r->at += strlen(token);
+  return true;
+}
+
+static etx_status malformed(reader* r, const char* wanted) {
+  return etx_pt2_refuse(r->graph, "expected %s at position %z of the size '%t'",
+                        wanted, r->at + 1, r->text);
+}
+
+static etx_text read_word(reader* r) {
+  while (r->at < r->text.size && r->text.data[r->at] == ' ') ++r->at;
+  const size_t start = r->at;
+  while (r->at < r->text.size) {
+    const char c = r->text.data[r->at];
+    const bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                         (c >= '0' && c <= '9') || c == '_';
+    if (!is_word) break;
+    ++r->at;
+  }
+  const etx_text word = {r->text.data + start, r->at - start};
+  return word;
+}
+
+static etx_status read_integer(reader* r, etx_dim* out) {
+  const bool is_negative = accept(r, "-");
+  const etx_text digits = read_word(r);
+  int64_t value = 0;
+  for (size_t i = 0; i < digits.size; ++i) {
+    const char c = digits.data[i];
+    if (c < '0' || c > '9' || !etx_multiply_i64(value, 10, &value) ||
+        !etx_add_i64(value, c - '0', &value)) {
+      return malformed(r, "an integer of 64 bits");
+    }
+  }
+  if (digits.size == 0 || !accept(r, ")")) return malformed(r, "an integer");
+  if (is_negative) value = -value;
+  if (!etx_dim_is_number(value)) return malformed(r, "a smaller integer");
+  *out = value;
+  return ETX_OK;
+}
+
+// Symbol('s77', positive=True, integer=True)
+static etx_status read_symbol(reader* r, etx_dim* out) {
+  if (!accept(r, "'")) return malformed(r, "a symbol's name");
+  const size_t start = r->at;
+  while (r->at < r->text.size && r->text.data[r->at] != '\'') ++r->at;
+  const etx_text name = {r->text.data + start, r->at - start};
+  if (!accept(r, "'")) return malformed(r, "a quote");
+  int64_t least = INT64_MIN;
+  while (accept(r, ",")) {
+    const etx_text assumption = read_word(r);
+    if (!accept(r, "=")) return malformed(r, "'='");
+    const etx_text truth = read_word(r);
+    if (!etx_text_is(truth, "True")) continue;
+    if (etx_text_is(assumption, "positive")) least = 1;
+    if (etx_text_is(assumption, "nonnegative") && least < 0) least = 0;
+  }
+  if (!accept(r, ")")) return malformed(r, "')'");
+  return find_symbol(r->graph, name, least, out);
+}
+
+typedef struct known_head {
+  const char* name;
+  etx_symbol_op op;
+  bool is_associative;  // any number of arguments
+} known_head;
+
+// CleanDiv is a division known to leave no rest.
+static const known_head heads[] = {
+    {"Add", ETX_SYMBOL_ADD, true},
+    {"Mul", ETX_SYMBOL_MULTIPLY, true},
+    {"Max", ETX_SYMBOL_MAXIMUM, true},
+    {"Min", ETX_SYMBOL_MINIMUM, true},
+    {"Or", ETX_SYMBOL_MAXIMUM, true},
+    {"And", ETX_SYMBOL_MINIMUM, true},
+    {"FloorDiv", ETX_SYMBOL_FLOOR_DIVIDE, false},
+    {"CleanDiv", ETX_SYMBOL_FLOOR_DIVIDE, false},
+    {"Mod", ETX_SYMBOL_MODULO, false},
+    {"PythonMod", ETX_SYMBOL_MODULO, false},
+};
+
+static etx_status read_expression(reader* r, etx_dim* out);
+
+static etx_status apply(reader* r, etx_symbol_op op, etx_dim a, etx_dim b,
+                        etx_dim* out) {
+  const etx_status status =
+      etx_symbols_apply(&r->graph->method->symbols, op, a, b, out);
+  if (status != ETX_OUT_OF_RANGE) return status;
+  return etx_pt2_refuse(r->graph,
+                        "the size '%t' overflows, divides by zero or is too "
+                        "long",
+                        r->text);
+}
+
+static etx_status read_call(reader* r, const known_head* head, etx_dim* out) {
+  etx_dim result = 0;
+  ETX_TRY(read_expression(r, &result));
+  size_t count = 1;
+  while (accept(r, ",")) {
+    etx_dim next = 0;
+    ETX_TRY(read_expression(r, &next));
+    ETX_TRY(apply(r, head->op, result, next, &result));
+    ++count;
+  }
+  if (!accept(r, ")")) return malformed(r, "')'");
+  if (!head->is_associative && count != 2) return malformed(r, "two operands");
+  *out = result;
+  return ETX_OK;
+}
+
+// Pow(base, Integer(n)) as a product.
+static etx_status read_power(reader* r, etx_dim* out) {
+  etx_dim base = 0, exponent = 0, result = 1;
+  ETX_TRY(read_expression(r, &base));
+  if (!accept(r, ",")) return malformed(r, "','");
+  ETX_TRY(read_expression(r, &exponent));
+  if (!accept(r, ")")) return malformed(r, "')'");
+  if (!etx_dim_is_number(exponent) || exponent < 0 || exponent > MAX_EXPONENT) {
+    return ETX_UNSUPPORTED;
+  }
+  for (etx_dim i = 0; i < exponent; ++i) {
+    ETX_TRY(apply(r, ETX_SYMBOL_MULTIPLY, result, base, &result));
+  }
+  *out = result;
+  return ETX_OK;
+}
+
+static etx_status read_pair(reader* r, etx_dim* out_a, etx_dim* out_b) {
+  ETX_TRY(read_expression(r, out_a));
+  if (!accept(r, ",")) return malformed(r, "','");
+  ETX_TRY(read_expression(r, out_b));
+  return accept(r, ")") ? ETX_OK : malformed(r, "')'");
+}
+
+// CeilDiv(a, b) is (a + b - 1)//b.
+static etx_status read_ceiling(reader* r, etx_dim* out) {
+  etx_dim a = 0, b = 0;
+  ETX_TRY(read_pair(r, &a, &b));
+  ETX_TRY(apply(r, ETX_SYMBOL_ADD, a, b, &a));
+  ETX_TRY(apply(r, ETX_SYMBOL_SUBTRACT, a, 1, &a));
+  return apply(r, ETX_SYMBOL_FLOOR_DIVIDE, a, b, out);
+}
+
+// FloorToInt(IntTrueDiv(a, b)), CeilToInt(IntTrueDiv(a, b)): what
+// math.floor(a/b) leaves. A float that does anything else is not supported.
+static etx_status read_rounded(reader* r, bool is_up, etx_dim* out) {
+  etx_dim a = 0, b = 0;
+  if (!accept(r, "IntTrueDiv(")) return ETX_UNSUPPORTED;
+  ETX_TRY(read_pair(r, &a, &b));
+  if (!accept(r, ")")) return malformed(r, "')'");
+  if (is_up) {
+    ETX_TRY(apply(r, ETX_SYMBOL_ADD, a, b, &a));
+    ETX_TRY(apply(r, ETX_SYMBOL_SUBTRACT, a, 1, &a));
+  }
+  return apply(r, ETX_SYMBOL_FLOOR_DIVIDE, a, b, out);
+}
+
+// Float('1.5', precision=53), as a fraction whose denominator is a small power
+// of two; other floats are not supported.
+static etx_status read_fraction(reader* r, int64_t* out_part,
+                                int64_t* out_whole) {
+  if (!accept(r, "Float('")) return ETX_UNSUPPORTED;
+  double number = 0, unit = 1;
+  bool is_behind_point = false;
+  for (; r->at < r->text.size && r->text.data[r->at] != '\''; ++r->at) {
+    const char c = r->text.data[r->at];
+    if (c == '.' && !is_behind_point) {
+      is_behind_point = true;
+      continue;
+    }
+    if (c < '0' || c > '9') return ETX_UNSUPPORTED;
+    number = number * 10 + (c - '0');
+    if (is_behind_point) unit *= 10;
+    if (unit > 1e18 || number > 1e18) return ETX_UNSUPPORTED;
+  }
+  if (!accept(r, "', precision=53)")) return malformed(r, "a precision of 53");
+  double part = number / unit;
+  *out_whole = 1;
+  while (part < 1 << 20 && part != (double)(int64_t)part) {
+    part *= 2;
+    *out_whole *= 2;
+    if (*out_whole > 1024) return ETX_UNSUPPORTED;
+  }
+  *out_part = (int64_t)part;
+  return part <= 1 << 20 ? ETX_OK : ETX_UNSUPPORTED;
+}
+
+// TruncToInt(Mul(Float('1.5', precision=53), ToFloat(a))): a size that is
+// scaled; sizes are not negative.
+static etx_status read_scaled(reader* r, etx_dim* out) {
+  int64_t part = 0, whole = 0;
+  if (!accept(r, "Mul(")) return ETX_UNSUPPORTED;
+  ETX_TRY(read_fraction(r, &part, &whole));
+  if (!accept(r, ",") || !accept(r, "ToFloat(")) return ETX_UNSUPPORTED;
+  ETX_TRY(read_expression(r, out));
+  if (!accept(r, ")") || !accept(r, ")") || !accept(r, ")")) {
+    return malformed(r, "')'");
+  }
+  ETX_TRY(apply(r, ETX_SYMBOL_MULTIPLY, *out, part, out));
+  return apply(r, ETX_SYMBOL_FLOOR_DIVIDE, *out, whole, out);
+}
+
+// ModularIndexing(a, b, c) is (a//b)%c.
+static etx_status read_modular(reader* r, etx_dim* out) {
+  etx_dim a = 0, b = 0, c = 0;
+  ETX_TRY(read_expression(r, &a));
+  if (!accept(r, ",")) return malformed(r, "','");
+  ETX_TRY(read_pair(r, &b, &c));
+  ETX_TRY(apply(r, ETX_SYMBOL_FLOOR_DIVIDE, a, b, &a));
+  return apply(r, ETX_SYMBOL_MODULO, a, c, out);
+}
+
+typedef struct known_relation {
+  const char* name;
+  etx_symbol_relation relation;
+  bool is_turned;  // the second operand stands first
+} known_relation;
+
+static const known_relation relations[] = {
+    {"StrictLessThan", ETX_SYMBOL_LESS, false},
+    {"StrictGreaterThan", ETX_SYMBOL_LESS, true},
+    {"LessThan", ETX_SYMBOL_AT_MOST, false},
+    {"GreaterThan", ETX_SYMBOL_AT_MOST, true},
+    {"Equality", ETX_SYMBOL_EQUAL, false},
+    {"Unequality", ETX_SYMBOL_UNEQUAL, false},
+};
+
+static etx_status read_relation(reader* r, const known_relation* known,
+                                etx_dim* out) {
+  etx_dim a = 0, b = 0;
+  ETX_TRY(read_pair(r, &a, &b));
+  const etx_status status = etx_symbols_compare(
+      &r->graph->method->symbols, known->relation, known->is_turned ? b : a,
+      known->is_turned ? a : b, out);
+  if (status != ETX_OUT_OF_RANGE) return status;
+  return etx_pt2_refuse(r->graph, "the condition '%t' overflows", r->text);
+}
+
+// Not(a) of a condition, which is 1 or 0.
+static etx_status read_negation(reader* r, etx_dim* out) {
+  etx_dim a = 0;
+  ETX_TRY(read_expression(r, &a));
+  if (!accept(r, ")")) return malformed(r, "')'");
+  return apply(r, ETX_SYMBOL_SUBTRACT, 1, a, out);
+}
+
+static etx_status read_special(reader* r, etx_text word, etx_dim* out) {
+  if (etx_text_is(word, "Integer")) return read_integer(r, out);
+  if (etx_text_is(word, "Symbol")) return read_symbol(r, out);
+  if (etx_text_is(word, "Pow")) return read_power(r, out);
+  if (etx_text_is(word, "PowByNatural")) return read_power(r, out);
+  if (etx_text_is(word, "CeilDiv")) return read_ceiling(r, out);
+  if (etx_text_is(word, "FloorToInt")) return read_rounded(r, false, out);
+  if (etx_text_is(word, "CeilToInt")) return read_rounded(r, true, out);
+  if (etx_text_is(word, "TruncToInt")) return read_scaled(r, out);
+  if (etx_text_is(word, "ModularIndexing")) return read_modular(r, out);
+  if (etx_text_is(word, "Not")) return read_negation(r, out);
+  for (size_t i = 0; i < sizeof relations / sizeof relations[0]; ++i) {
+    if (etx_text_is(word, relations[i].name)) {
+      return read_relation(r, &relations[i], out);
+    }
+  }
+  if (etx_text_is(word, "Identity")) {
+    ETX_TRY(read_expression(r, out));
+    return accept(r, ")") ? ETX_OK : malformed(r, "')'");
+  }
+  return ETX_UNSUPPORTED;
+}
+
+static etx_status read_expression(reader* r, etx_dim* out) {
+  if (++r->depth > MAX_DEPTH) return malformed(r, "less nesting");
+  const etx_text word = read_word(r);
+  if (etx_text_is(word, "true") || etx_text_is(word, "false")) {
+    --r->depth;
+    *out = etx_text_is(word, "true");
+    return ETX_OK;
+  }
+  if (word.size == 0 || !accept(r, "(")) {
+    return malformed(r, "a function such as Add(...)");
+  }
+  etx_status status = read_special(r, word, out);
+  for (size_t i = 0; i < sizeof heads / sizeof heads[0]; ++i) {
+    if (!etx_text_is(word, heads[i].name)) continue;
+    status = read_call(r, &heads[i], out);
+  }
+  --r->depth;
+  if (status == ETX_UNSUPPORTED && r->declined.size == 0) r->declined = word;
+  return status;
+}
+
+static etx_status read_size_text(etx_pt2_graph* graph, etx_text text,
+                                 etx_dim* out) {
+  reader r = {graph, text, 0, 0, {NULL, 0}};
+  const etx_status status = read_expression(&r, out);
+  if (status == ETX_UNSUPPORTED) {
+    etx_import_problem(graph->import, status, &graph->where,
+                       "%s: sizes computed with '%t' are not supported: '%t'",
+                       graph->place, r.declined, text);
+    // Any size will do from here on.
+    *out = 1;
+    return ETX_OK;
+  }
+  ETX_TRY(status);
+  return r.at == text.size ? ETX_OK : malformed(&r, "the end");
+}
+
+etx_status etx_pt2_size(etx_pt2_graph* graph, const etx_json* value,
+                        etx_dim* out) {
+  etx_text tag, text;
+  const etx_json* payload = NULL;
+  ETX_TRY(etx_pt2_union(graph, value, &tag, &payload));
+  if (etx_text_is(tag, "as_int")) {
+    ETX_TRY(etx_pt2_want(graph, payload, ETX_JSON_INT, "as_int"));
+    if (!etx_dim_is_number(payload->integer)) {
+      return etx_pt2_refuse(graph, "the integer %i is too small",
+                            payload->integer);
+    }
+    *out = payload->integer;
+    return ETX_OK;
+  }
+  if (!etx_text_is(tag, "as_expr")) {
+    return etx_pt2_refuse(graph, "a size is 'as_int' or 'as_expr', found '%t'",
+                          tag);
+  }
+  ETX_TRY(etx_pt2_text(graph, payload, "expr_str", &text));
+  return read_size_text(graph, text, out);
+}
+
+etx_status etx_pt2_named_size(etx_pt2_graph* graph, etx_text name,
+                              etx_dim* out) {
+  const etx_json* const value = etx_json_find(graph->sym_ints, name);
+  if (value == NULL) {
+    return etx_pt2_refuse(graph, "integer '%t' is not defined", name);
+  }
+  return etx_pt2_size(graph, value, out);
+}
+
+etx_status etx_pt2_float_of_size(etx_pt2_graph* graph,
+                                 const etx_json* sym_float, etx_dim* out,
+                                 etx_text* out_name) {
+  const etx_text head = etx_text_of("ToFloat(");
+  const etx_json* const name = etx_json_member(sym_float, "as_name");
+  if (name == NULL || name->kind != ETX_JSON_STRING) return ETX_UNSUPPORTED;
+  const etx_json* const known = etx_json_find(graph->sym_floats, name->string);
+  const etx_json* const text =
+      etx_json_member(etx_json_member(known, "as_expr"), "expr_str");
+  if (text == NULL || text->kind != ETX_JSON_STRING ||
+      !etx_text_starts_with(text->string, head) ||
+      text->string.data[text->string.size - 1] != ')') {
+    return ETX_UNSUPPORTED;
+  }
+  const etx_text inner = {text->string.data + head.size,
+                          text->string.size - head.size - 1};
+  *out_name = name->string;
+  return read_size_text(graph, inner, out);
+}
+
+// The value of a SymBool: known, or an expression.
+static etx_status condition_value(etx_pt2_graph* graph, const etx_json* value,
+                                  etx_dim* out) {
+  etx_text tag, text;
+  const etx_json* payload = NULL;
+  ETX_TRY(etx_pt2_union(graph, value, &tag, &payload));
+  if (etx_text_is(tag, "as_bool")) {
+    ETX_TRY(etx_pt2_want(graph, payload, ETX_JSON_BOOL, "as_bool"));
+    *out = payload->boolean;
+    return ETX_OK;
+  }
+  if (!etx_text_is(tag, "as_expr")) {
+    return etx_pt2_refuse(graph, "a condition cannot be '%t'", tag);
+  }
+  ETX_TRY(etx_pt2_text(graph, payload, "expr_str", &text));
+  return read_size_text(graph, text, out);
+}
+
+etx_status etx_pt2_condition(etx_pt2_graph* graph, const etx_json* sym_bool,
+                             etx_dim* out) {
+  etx_text tag;
+  const etx_json* inner = NULL;
+  ETX_TRY(etx_pt2_union(graph, sym_bool, &tag, &inner));
+  if (!etx_text_is(tag, "as_name")) {
+    return condition_value(graph, sym_bool, out);
+  }
+  ETX_TRY(etx_pt2_want(graph, inner, ETX_JSON_STRING, "as_name"));
+  const etx_json* const known = etx_json_find(graph->sym_bools, inner->string);
+  if (known == NULL) {
+    return etx_pt2_refuse(graph, "'%t' is not defined", inner->string);
+  }
+  return condition_value(graph, known, out);
+}
+
+etx_status etx_pt2_shape(etx_pt2_graph* graph, const etx_json* tensor_meta,
+                         etx_shape* out_shape) {
+  const etx_json* sizes = NULL;
+  const etx_json* strides = NULL;
+  etx_shape shape = {0};
+  ETX_TRY(etx_pt2_field(graph, tensor_meta, "sizes", ETX_JSON_ARRAY, &sizes));
+  ETX_TRY(
+      etx_pt2_field(graph, tensor_meta, "strides", ETX_JSON_ARRAY, &strides));
+  ETX_TRY(etx_pt2_check_storage(graph, tensor_meta));
+  ETX_TRY(etx_pt2_dtype(graph, etx_json_member(tensor_meta, "dtype"),
+                        &shape.dtype));
+  if (sizes->count != strides->count) {
+    return etx_pt2_refuse(graph, "%z sizes, but %z strides", sizes->count,
+                          strides->count);
+  }
+  if (sizes->count > ETX_MAX_RANK) {
+    return etx_pt2_refuse(graph, "%z dimensions, at most %i are supported",
+                          sizes->count, (int64_t)ETX_MAX_RANK);
+  }
+  shape.rank = (uint8_t)sizes->count;
+  for (size_t i = 0; i < sizes->count; ++i) {
+    ETX_TRY(etx_pt2_size(graph, &sizes->items[i], &shape.dims[i]));
+    if (etx_dim_is_number(shape.dims[i]) && shape.dims[i] < 0) {
+      return etx_pt2_refuse(graph, "size %i is negative", shape.dims[i]);
+    }
+  }
+  *out_shape = shape;
+  return ETX_OK;
+}

@@ -1,0 +1,220 @@
+// Stored tensors are views (file, offset, sizes, strides in elements) of
+// storages that several names may share. A view becomes a dense constant of
+// its own; views of equal contents become one constant.
+
+#include "exporter/read_pt2/pt2_internal.h"
+#include "format/base/checked_math.h"
+
+typedef struct view {
+  etx_ir_constant type;
+  int64_t strides[ETX_MAX_RANK];
+  int64_t offset;  // elements
+  etx_text path;   // file name under the folder
+} view;
+
+// A plain, non-negative integer in a SymInt union.
+static etx_status read_plain(etx_pt2_graph* graph, const etx_json* value,
+                             const char* what, int64_t* out) {
+  etx_text tag;
+  const etx_json* payload = NULL;
+  ETX_TRY(etx_pt2_union(graph, value, &tag, &payload));
+  if (!etx_text_is(tag, "as_int") || payload->kind != ETX_JSON_INT ||
+      payload->integer < 0) {
+    return etx_pt2_refuse(graph, "%s should be a plain integer of 0 or more",
+                          what);
+  }
+  *out = payload->integer;
+  return ETX_OK;
+}
+
+static etx_status read_view(etx_pt2_graph* graph, const etx_json* entry,
+                            view* out) {
+  const etx_json *meta = NULL, *sizes = NULL, *strides = NULL;
+  const etx_json* const pickled = etx_json_member(entry, "use_pickle");
+  memset(out, 0, sizeof *out);
+  ETX_TRY(etx_pt2_text(graph, entry, "path_name", &out->path));
+  if (pickled != NULL && pickled->kind == ETX_JSON_BOOL && pickled->boolean) {
+    return etx_pt2_decline(graph,
+                           "it is pickled, as tensors of torchao's classes "
+                           "are: save the program that "
+                           ".run_decompositions({}) gives");
+  }
+  if (memchr(out->path.data, '/', out->path.size) != NULL ||
+      memchr(out->path.data, '\\', out->path.size) != NULL) {
+    return etx_pt2_refuse(graph, "'%t' is not a plain file name", out->path);
+  }
+  ETX_TRY(etx_pt2_field(graph, entry, "tensor_meta", ETX_JSON_OBJECT, &meta));
+  ETX_TRY(etx_pt2_field(graph, meta, "sizes", ETX_JSON_ARRAY, &sizes));
+  ETX_TRY(etx_pt2_field(graph, meta, "strides", ETX_JSON_ARRAY, &strides));
+  ETX_TRY(etx_pt2_check_storage(graph, meta));
+  ETX_TRY(
+      etx_pt2_dtype(graph, etx_json_member(meta, "dtype"), &out->type.dtype));
+  if (sizes->count != strides->count || sizes->count > ETX_MAX_RANK) {
+    return etx_pt2_refuse(graph, "%z sizes and %z strides", sizes->count,
+                          strides->count);
+  }
+  out->type.rank = (uint8_t)sizes->count;
+  for (size_t i = 0; i < sizes->count; ++i) {
+    ETX_TRY(read_plain(graph, &sizes->items[i], "a size", &out->type.sizes[i]));
+    ETX_TRY(
+        read_plain(graph, &strides->items[i], "a stride", &out->strides[i]));
+  }
+  return read_plain(graph, etx_json_member(meta, "storage_offset"),
+                    "the storage offset", &out->offset);
+}
+
+// Elements of the tensor, and elements that its storage must have.
+static bool measure(const view* v, uint64_t* out_count, uint64_t* out_extent) {
+  uint64_t count = 1, extent = (uint64_t)v->offset;
+  for (size_t i = 0; i < v->type.rank; ++i) {
+    if (v->type.sizes[i] == 0) {
+      *out_count = *out_extent = 0;
+      return true;
+    }
+  }
+  for (size_t i = 0; i < v->type.rank; ++i) {
+    uint64_t reach = 0;
+    if (!etx_multiply_u64(count, (uint64_t)v->type.sizes[i], &count) ||
+        !etx_multiply_u64((uint64_t)v->type.sizes[i] - 1,
+                          (uint64_t)v->strides[i], &reach) ||
+        !etx_add_u64(extent, reach, &extent)) {
+      return false;
+    }
+  }
+  *out_count = count;
+  return etx_add_u64(extent, 1, out_extent);
+}
+
+etx_status etx_pt2_payload_type(etx_pt2_graph* graph, const etx_json* entry,
+                                etx_ir_constant* out_type) {
+  view v;
+  uint64_t count = 0, extent = 0, bytes = 0;
+  ETX_TRY(read_view(graph, entry, &v));
+  if (!measure(&v, &count, &extent) ||
+      !etx_multiply_u64(extent, etx_dtype_bytes(v.type.dtype), &bytes)) {
+    return etx_pt2_refuse(graph, "the sizes overflow");
+  }
+  *out_type = v.type;
+  return ETX_OK;
+}
+
+static bool is_dense(const view* v) {
+  int64_t expected = 1;
+  for (size_t i = v->type.rank; i-- > 0;) {
+    if (v->type.sizes[i] != 1 && v->strides[i] != expected) return false;
+    expected *= v->type.sizes[i];
+  }
+  return true;
+}
+
+// Copies the elements of the view in default order.
+static void gather(const view* v, const uint8_t* storage, size_t item,
+                   uint64_t count, uint8_t* out) {
+  int64_t at[ETX_MAX_RANK] = {0};
+  uint64_t position = (uint64_t)v->offset;
+  for (uint64_t n = 0; n < count; ++n) {
+    memcpy(out + n * item, storage + position * item, item);
+    for (size_t i = v->type.rank; i-- > 0;) {
+      position += (uint64_t)v->strides[i];
+      if (++at[i] < v->type.sizes[i]) break;
+      position -= (uint64_t)v->strides[i] * (uint64_t)v->type.sizes[i];
+      at[i] = 0;
+    }
+  }
+}
+
+// The storage a view lies in; the one read last is kept, since neighbours in
+// a config often share it.
+static etx_status read_storage(etx_pt2_graph* graph, etx_text folder,
+                               etx_text file, etx_bytes* out_bytes) {
+  etx_pt2_archive* const archive = graph->archive;
+  const etx_text name = etx_pool_format(graph->pool, "%t%t", folder, file);
+  if (name.data == NULL) return ETX_OUT_OF_MEMORY;
+  if (!etx_text_equal(name, archive->loaded_name)) {
+    etx_pool_close(&archive->payloads);
+    archive->loaded_name.size = 0;
+    const etx_status status = etx_pt2_member_read(
+        archive, name, &archive->payloads, &archive->loaded, graph->diag);
+    if (status == ETX_NOT_FOUND) {
+      return etx_pt2_refuse(graph, "the archive has no member '%t'", name);
+    }
+    ETX_TRY(status);
+    archive->loaded_name = name;
+  }
+  *out_bytes = archive->loaded;
+  return ETX_OK;
+}
+
+// An expanded view is larger than what it shows. A model may do that, but not
+// to any extent: a few bytes must not ask for all memory of the machine.
+static bool is_reasonable(const view* v, uint64_t count, uint64_t storage) {
+  const uint64_t largest = UINT64_C(256) << 20;
+  uint64_t bytes = 0;
+  return etx_multiply_u64(count, etx_dtype_bytes(v->type.dtype), &bytes) &&
+         bytes <= SIZE_MAX && (bytes <= largest || bytes / 4 <= storage);
+}
+
+static etx_status make_constant(etx_ir_module* module, const view* v,
+                                etx_bytes storage, uint64_t count,
+                                uint32_t* out_constant) {
+  const size_t item = etx_dtype_bytes(v->type.dtype);
+  const size_t size = (size_t)count * item;
+  etx_ir_constant constant = v->type;
+  etx_pool scratch;
+  etx_pool_init(&scratch);
+  etx_status status = ETX_OK;
+  if (count == 0 || is_dense(v)) {
+    constant.data.data =
+        count == 0 ? NULL : storage.data + (size_t)v->offset * item;
+  } else {
+    uint8_t* const dense = etx_pool_take(&scratch, size);
+    if (dense == NULL) status = ETX_OUT_OF_MEMORY;
+    if (dense != NULL) gather(v, storage.data, item, count, dense);
+    constant.data.data = dense;
+  }
+  constant.data.size = size;
+  if (status == ETX_OK &&
+      !etx_ir_find_constant(module, &constant, out_constant)) {
+    uint8_t* const copy = etx_pool_take(module->pool, size);
+    if (copy != NULL && size != 0) memcpy(copy, constant.data.data, size);
+    constant.data.data = copy;
+    status = copy == NULL
+                 ? ETX_OUT_OF_MEMORY
+                 : etx_ir_add_constant(module, &constant, out_constant);
+  }
+  etx_pool_close(&scratch);
+  return status;
+}
+
+etx_status etx_pt2_load(const etx_import_source* source, etx_ir_module* module,
+                        const etx_ir_constant* type, uint32_t* out_constant,
+                        etx_diag* diag) {
+  etx_pt2_graph graph = *(const etx_pt2_graph*)source->context;
+  graph.diag = diag;
+  etx_pt2_set_place(&graph, "stored tensor '%t'", source->name);
+  const bool is_weight =
+      etx_json_find(graph.weights, source->name) == source->item;
+  view v;
+  uint64_t count = 0, extent = 0, bytes = 0;
+  ETX_TRY(read_view(&graph, source->item, &v));
+  if (!measure(&v, &count, &extent) ||
+      !etx_multiply_u64(extent, etx_dtype_bytes(v.type.dtype), &bytes)) {
+    return etx_pt2_refuse(&graph, "the sizes overflow");
+  }
+  (void)type;  // the claim's type was taken from this entry
+  etx_bytes storage = {NULL, 0};
+  if (count != 0) {
+    ETX_TRY(read_storage(
+        &graph, etx_text_of(is_weight ? "data/weights/" : "data/constants/"),
+        v.path, &storage));
+  }
+  if (bytes > storage.size) {
+    return etx_pt2_refuse(&graph, "it needs %u bytes of '%t', which has %z",
+                          bytes, v.path, storage.size);
+  }
+  if (!is_reasonable(&v, count, storage.size)) {
+    return etx_pt2_decline(&graph, "it expands %z bytes to %u elements",
+                           storage.size, count);
+  }
+  return make_constant(module, &v, storage, count, out_constant);
+}

@@ -1,0 +1,328 @@
+// Nodes of a method in YAML. What a plain word means depends on the argument
+// it stands for: the name of a value, except where the operator wants an
+// element type, a memory format, a layout or a device.
+
+#include "exporter/ir/aten_schema.h"
+#include "exporter/host/nearest_name.h"
+#include "exporter/lower/nearest_operator.h"
+#include "exporter/read_yaml/yaml_internal.h"
+
+typedef struct word_code {
+  const char* word;
+  int64_t code;
+} word_code;
+
+static const word_code memory_formats[] = {{"contiguous_format", 0},
+                                           {"preserve_format", 1},
+                                           {"channels_last", 2},
+                                           {"channels_last_3d", 3},
+                                           {NULL, 0}};
+static const word_code layouts[] = {{"strided", 0}, {NULL, 0}};
+
+static etx_status read_word(const etx_yaml* node, const word_code* words,
+                            etx_ir_arg* out, etx_diag* diag) {
+  etx_nearest_name nearest = etx_nearest_start(node->text);
+  for (; words->word != NULL; ++words) {
+    etx_nearest_offer(&nearest, etx_text_of(words->word));
+    if (!etx_text_is(node->text, words->word)) continue;
+    *out = etx_ir_int(words->code);
+    return ETX_OK;
+  }
+  char hint[96];
+  return etx_yaml_refuse(node, diag, "'%t' is not known here%s", node->text,
+                         etx_nearest_hint(&nearest, hint, sizeof hint));
+}
+
+static etx_status read_dtype(const etx_yaml* node, etx_ir_arg* out,
+                             etx_diag* diag) {
+  out->kind = ETX_IR_ARG_DTYPE;
+  if (etx_dtype_find(node->text, &out->as.dtype)) return ETX_OK;
+  return etx_yaml_refuse(node, diag, "'%t' is not an element type", node->text);
+}
+
+static etx_status read_text(etx_yaml_method* m, const etx_argument* argument,
+                            const etx_yaml* node, etx_ir_arg* out,
+                            etx_diag* diag) {
+  uint32_t value = 0;
+  switch (argument->type) {
+    case ETX_ARGUMENT_SCALAR_TYPE:
+      return read_dtype(node, out, diag);
+    case ETX_ARGUMENT_MEMORY_FORMAT:
+      return read_word(node, memory_formats, out, diag);
+    case ETX_ARGUMENT_LAYOUT:
+      return read_word(node, layouts, out, diag);
+    case ETX_ARGUMENT_DEVICE:
+      if (!etx_text_is(node->text, "cpu")) {
+        return etx_yaml_refuse(node, diag, "only device 'cpu' is supported");
+      }
+      out->kind = ETX_IR_ARG_STRING;
+      out->as.string = node->text;
+      return ETX_OK;
+    case ETX_ARGUMENT_STRING:
+      return etx_yaml_refuse(node, diag,
+                             "'%t' should be written {str: %t}: a word alone "
+                             "is the name of a value",
+                             node->text, node->text);
+    default:
+      ETX_TRY(etx_yaml_value_named(m, node, &value, diag));
+      *out = etx_ir_value_arg(value);
+      return ETX_OK;
+  }
+}
+
+static etx_status read_scalar(etx_yaml_method* m, const etx_argument* argument,
+                              const etx_yaml* node, etx_ir_arg* out,
+                              etx_diag* diag) {
+  etx_yaml_value value;
+  ETX_TRY(etx_yaml_scalar(node, &value, diag));
+  if (value.type == ETX_YAML_TEXT) {
+    return read_text(m, argument, node, out, diag);
+  }
+  return etx_yaml_literal(node, out, diag);
+}
+
+static etx_status read_item(etx_yaml_method* m, const etx_argument* argument,
+                            const etx_yaml* node, etx_ir_arg* out,
+                            etx_diag* diag) {
+  if (node->kind == ETX_YAML_SCALAR) {
+    return read_scalar(m, argument, node, out, diag);
+  }
+  const etx_yaml* const size = etx_yaml_find(node, "sym");
+  if (size != NULL) {
+    etx_dim dim = 0;
+    ETX_TRY(etx_yaml_check_keys(node, "sym", diag));
+    ETX_TRY(etx_yaml_size(m, size, &dim, diag));
+    *out = etx_ir_int(dim);
+    return ETX_OK;
+  }
+  if (node->kind == ETX_YAML_MAP) return etx_yaml_literal(node, out, diag);
+  return etx_yaml_refuse(node, diag, "a list within a list");
+}
+
+static etx_status read_argument(etx_yaml_method* m,
+                                const etx_argument* argument,
+                                const etx_yaml* node, etx_ir_arg* out,
+                                etx_diag* diag) {
+  if (node->kind != ETX_YAML_LIST) {
+    return read_item(m, argument, node, out, diag);
+  }
+  etx_ir_arg* const items = etx_pool_take(m->pool, node->count * sizeof *items);
+  if (items == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < node->count; ++i) {
+    ETX_TRY(read_item(m, argument, &node->items[i], &items[i], diag));
+  }
+  out->kind = ETX_IR_ARG_LIST;
+  out->as.list.items = items;
+  out->as.list.count = node->count;
+  return ETX_OK;
+}
+
+// The schema's argument of that name.
+static etx_status find_argument(const etx_aten_schema* schema,
+                                const etx_yaml* key, etx_argument* out,
+                                etx_diag* diag) {
+  etx_argument_cursor cursor = etx_argument_first(schema->arguments);
+  etx_nearest_name nearest = etx_nearest_start(key->text);
+  while (etx_argument_next(&cursor, out)) {
+    if (etx_text_equal(out->name, key->text)) return ETX_OK;
+    etx_nearest_offer(&nearest, out->name);
+  }
+  char hint[96];
+  return etx_yaml_refuse(key, diag, "'%s' has no argument '%t'%s", schema->name,
+                         key->text,
+                         etx_nearest_hint(&nearest, hint, sizeof hint));
+}
+
+typedef struct argument_list {
+  etx_ir_arg* args;
+  etx_text* names;
+  size_t count;
+} argument_list;
+
+static etx_status read_positional(etx_yaml_method* m,
+                                  const etx_aten_schema* schema,
+                                  const etx_yaml* args, argument_list* list,
+                                  etx_diag* diag) {
+  etx_argument_cursor cursor = etx_argument_first(schema->arguments);
+  for (size_t i = 0; i < args->count; ++i) {
+    etx_argument argument;
+    if (!etx_argument_next(&cursor, &argument) || argument.keyword_only) {
+      return etx_yaml_refuse(&args->items[i], diag,
+                             "%z positional arguments are too many: %s(%s)",
+                             args->count, schema->name, schema->arguments);
+    }
+    ETX_TRY(read_argument(m, &argument, &args->items[i],
+                          &list->args[list->count++], diag));
+  }
+  return ETX_OK;
+}
+
+static etx_status read_keywords(etx_yaml_method* m,
+                                const etx_aten_schema* schema,
+                                const etx_yaml* kwargs, argument_list* list,
+                                etx_diag* diag) {
+  for (size_t i = 0; i < kwargs->count; ++i) {
+    etx_argument argument;
+    ETX_TRY(find_argument(schema, &kwargs->keys[i], &argument, diag));
+    list->names[list->count] = argument.name;
+    ETX_TRY(read_argument(m, &argument, &kwargs->items[i],
+                          &list->args[list->count++], diag));
+  }
+  return ETX_OK;
+}
+
+static etx_status read_arguments(etx_yaml_method* m, const etx_yaml* json,
+                                 const etx_aten_schema* schema,
+                                 etx_ir_node* node, etx_diag* diag) {
+  const etx_yaml* const args = etx_yaml_find(json, "args");
+  const etx_yaml* const kwargs = etx_yaml_find(json, "kwargs");
+  size_t count = 0;
+  if (args != NULL) {
+    ETX_TRY(etx_yaml_want(args, ETX_YAML_LIST, "args", diag));
+    count += args->count;
+  }
+  if (kwargs != NULL) {
+    ETX_TRY(etx_yaml_want(kwargs, ETX_YAML_MAP, "kwargs", diag));
+    count += kwargs->count;
+  }
+  argument_list list = {etx_pool_take(m->pool, count * sizeof *list.args),
+                        etx_pool_take(m->pool, count * sizeof *list.names), 0};
+  if (list.args == NULL || list.names == NULL) return ETX_OUT_OF_MEMORY;
+  if (args != NULL) ETX_TRY(read_positional(m, schema, args, &list, diag));
+  if (kwargs != NULL) ETX_TRY(read_keywords(m, schema, kwargs, &list, diag));
+  etx_diag inner;
+  etx_diag_init(&inner);
+  const etx_status status = etx_aten_complete(
+      m->pool, schema, list.args, list.names, list.count, node, &inner);
+  if (status == ETX_BAD_FILE)
+    return etx_yaml_refuse(json, diag, "%s", inner.text);
+  return status;
+}
+
+// ---------------------------------------------------------------- outputs
+
+static etx_status define_output(etx_yaml_method* m, const etx_yaml* name,
+                                const etx_yaml* type, uint32_t node,
+                                uint32_t* out_value) {
+  etx_diag diag;
+  etx_diag_init(&diag);
+  etx_ir_value value = {0};
+  value.name = name->text;
+  value.origin = ETX_IR_FROM_NODE;
+  value.index = node;
+  *out_value = ETX_IR_NONE;
+  if (type != NULL) {
+    const etx_status status = etx_yaml_shape(m, type, &value.shape, &diag);
+    ETX_TRY(etx_yaml_report(m, status, type, &diag));
+    value.has_shape = status == ETX_OK;
+    etx_diag_init(&diag);
+  }
+  const etx_status status =
+      etx_yaml_add_value(m, name, &value, out_value, &diag);
+  return etx_yaml_report(m, status, name, &diag);
+}
+
+// `out` is a name, or a list of names and nulls; `type` matches it.
+static etx_status read_outputs(etx_yaml_method* m, const etx_yaml* json,
+                               etx_ir_node* node) {
+  const etx_yaml* const out = etx_yaml_find(json, "out");
+  const etx_yaml* const type = etx_yaml_find(json, "type");
+  if (out == NULL) return ETX_OK;
+  const bool is_list = out->kind == ETX_YAML_LIST;
+  const etx_yaml* const names = is_list ? out->items : out;
+  const bool has_types = type != NULL &&
+                         (type->kind == ETX_YAML_LIST) == is_list &&
+                         (!is_list || type->count == out->count);
+  node->output_count = is_list ? out->count : 1;
+  node->outputs =
+      etx_pool_take(m->pool, node->output_count * sizeof *node->outputs);
+  if (node->outputs == NULL) return ETX_OUT_OF_MEMORY;
+  if (type != NULL && !has_types) {
+    etx_source_location place = m->place;
+    place.line = type->line;
+    place.column = type->column;
+    etx_import_problem(m->import, ETX_BAD_FILE, &place,
+                       "'type' should have one type for each name of 'out'");
+  }
+  for (size_t i = 0; i < node->output_count; ++i) {
+    node->outputs[i] = ETX_IR_NONE;
+    if (names[i].kind != ETX_YAML_SCALAR || etx_yaml_is_null(&names[i]))
+      continue;
+    const etx_yaml* own = NULL;
+    if (has_types) own = is_list ? &type->items[i] : type;
+    if (own != NULL && etx_yaml_is_null(own)) own = NULL;
+    ETX_TRY(define_output(m, &names[i], own, (uint32_t)m->method->node_count,
+                          &node->outputs[i]));
+  }
+  return ETX_OK;
+}
+
+// ---------------------------------------------------------------- nodes
+
+static etx_status check_outputs(const etx_yaml* json,
+                                const etx_aten_schema* schema, etx_diag* diag) {
+  const etx_yaml* const out = etx_yaml_find(json, "out");
+  if (out == NULL && schema->results == 0) return ETX_OK;
+  if (out == NULL) return etx_yaml_refuse(json, diag, "'out' is missing");
+  const bool is_list = out->kind == ETX_YAML_LIST;
+  if (out->kind == ETX_YAML_MAP) {
+    return etx_yaml_refuse(out, diag, "'out' should be a name or a list");
+  }
+  if (schema->results == ETX_ATEN_LIST) {
+    return is_list ? ETX_OK
+                   : etx_yaml_refuse(out, diag,
+                                     "'%s' gives a list: 'out' should be one",
+                                     schema->name);
+  }
+  const size_t count = is_list ? out->count : 1;
+  if (count == (size_t)schema->results) return ETX_OK;
+  return etx_yaml_refuse(out, diag, "'%s' has %i results, 'out' names %z",
+                         schema->name, (int64_t)schema->results, count);
+}
+
+static etx_status find_schema(const etx_yaml* op,
+                              const etx_aten_schema** out_schema,
+                              etx_diag* diag) {
+  *out_schema = etx_aten_schema_find(op->text);
+  if (*out_schema != NULL) return ETX_OK;
+  if (etx_text_starts_with(op->text, etx_text_of("higher_order.")) ||
+      etx_text_starts_with(op->text, etx_text_of("torch.ops.higher_order."))) {
+    return etx_yaml_refuse(op, diag,
+                           "control flow '%t' is not supported, only 'if' with "
+                           "'then' and 'else' is",
+                           op->text);
+  }
+  char hint[ETX_NEAREST_OPERATOR_BYTES];
+  return etx_yaml_refuse(
+      op, diag, "operator '%t' is not supported%s", op->text,
+      etx_nearest_operator_hint(op->text, hint, sizeof hint));
+}
+
+static etx_status read_call(etx_yaml_method* m, const etx_yaml* json,
+                            etx_ir_node* node, etx_diag* diag) {
+  const etx_aten_schema* schema = NULL;
+  ETX_TRY(etx_yaml_want(json, ETX_YAML_MAP, "node", diag));
+  ETX_TRY(etx_yaml_check_keys(json, "out type op args kwargs", diag));
+  ETX_TRY(etx_yaml_text(json, "op", &node->aten, diag));
+  ETX_TRY(find_schema(etx_yaml_find(json, "op"), &schema, diag));
+  ETX_TRY(check_outputs(json, schema, diag));
+  return read_arguments(m, json, schema, node, diag);
+}
+
+etx_status etx_yaml_read_node(etx_yaml_method* m, const etx_yaml* json) {
+  etx_diag diag;
+  etx_diag_init(&diag);
+  etx_ir_node node = {0};
+  node.place = m->place;
+  node.place.line = json->line;
+  node.place.column = json->column;
+  node.branch = m->branch;
+  if (json->kind == ETX_YAML_MAP && etx_yaml_find(json, "if") != NULL) {
+    return etx_yaml_read_cond(m, json, etx_yaml_read_node);
+  }
+  const etx_status status = read_call(m, json, &node, &diag);
+  ETX_TRY(etx_yaml_report(m, status, json, &diag));
+  ETX_TRY(read_outputs(m, json, &node));
+  uint32_t unused = 0;
+  return etx_ir_add_node(m->module, m->method, &node, &unused);
+}

@@ -1,0 +1,187 @@
+// Buffers and constants that a method lists. Listing alone does not make a
+// value: only what something refers to becomes one, as in an archive.
+
+#include "exporter/read_yaml/yaml_internal.h"
+
+// Lists a buffer or constant; it is read once it is known whether it is used.
+etx_status etx_yaml_list_stored(etx_yaml_method* m, const etx_yaml* node,
+                                bool is_constant, etx_diag* diag) {
+  etx_yaml_stored stored = {0};
+  ETX_TRY(etx_yaml_want(node, ETX_YAML_MAP, is_constant ? "constant" : "buffer",
+                        diag));
+  ETX_TRY(etx_yaml_check_keys(
+      node, is_constant ? "name type init" : "name type init value", diag));
+  const bool has_alias = etx_yaml_find(node, "value") != NULL;
+  ETX_TRY(etx_yaml_text(node, "name", &stored.value_name, diag));
+  if (has_alias)
+    ETX_TRY(etx_yaml_text(node, "value", &stored.value_name, diag));
+  if (etx_yaml_find(node, "type") == NULL) {
+    return etx_yaml_refuse(node, diag, "'type' is missing");
+  }
+  stored.node = node;
+  stored.is_constant = is_constant;
+  stored.buffer = ETX_IR_NONE;
+  ETX_TRY(etx_pool_grow(m->pool, &m->stored, m->stored_count,
+                        &m->stored_capacity, sizeof *m->stored));
+  m->stored[m->stored_count++] = stored;
+  return ETX_OK;
+}
+
+static void mark_name(etx_yaml_method* m, etx_text name) {
+  for (size_t i = 0; i < m->stored_count; ++i) {
+    if (etx_text_equal(m->stored[i].value_name, name)) {
+      m->stored[i].is_used = true;
+    }
+  }
+}
+
+// Marks every word below a node; a few too many do no harm. Depth is bounded
+// by the tree.
+static void mark_words(etx_yaml_method* m, const etx_yaml* node) {
+  if (node == NULL) return;
+  if (node->kind == ETX_YAML_SCALAR) {
+    mark_name(m, node->text);
+    return;
+  }
+  for (size_t i = 0; i < node->count; ++i) mark_words(m, &node->items[i]);
+}
+
+static void mark_uses(etx_yaml_method* m) {
+  const etx_yaml* const nodes = etx_yaml_find(m->root, "nodes");
+  for (size_t i = 0; nodes != NULL && i < nodes->count; ++i) {
+    mark_words(m, etx_yaml_find(&nodes->items[i], "args"));
+    mark_words(m, etx_yaml_find(&nodes->items[i], "kwargs"));
+    mark_words(m, etx_yaml_find(&nodes->items[i], "if"));
+    mark_words(m, etx_yaml_find(&nodes->items[i], "then"));
+    mark_words(m, etx_yaml_find(&nodes->items[i], "else"));
+  }
+  const etx_yaml* const outputs = etx_yaml_find(m->root, "outputs");
+  for (size_t i = 0; outputs != NULL && i < outputs->count; ++i) {
+    const etx_yaml* const entry = &outputs->items[i];
+    const etx_yaml* const value = etx_yaml_find(entry, "value");
+    if (value != NULL || etx_yaml_find(entry, "name") == NULL) {
+      mark_words(m, value != NULL ? value : entry);
+    }
+  }
+  mark_words(m, etx_yaml_find(m->root, "mutates"));
+}
+
+// etx_import_load of a buffer: the stated value, or that of the weights files.
+static etx_status load_buffer(const etx_import_source* source,
+                              etx_ir_module* module,
+                              const etx_ir_constant* type,
+                              uint32_t* out_constant, etx_diag* diag) {
+  etx_weight_files* const weights = source->context;
+  const etx_yaml* const node = source->item;
+  const etx_yaml* const init = etx_yaml_find(node, "init");
+  if (init != NULL) {
+    return etx_weight_files_value(weights, module, init, type, out_constant,
+                                  diag);
+  }
+  etx_ir_constant found = {0};
+  const etx_status status =
+      etx_weight_files_find(weights, source->name, &found);
+  if (status == ETX_NOT_FOUND) {
+    *out_constant = ETX_IR_NONE;
+    return ETX_OK;
+  }
+  ETX_TRY(status);
+  if (found.dtype != type->dtype || found.rank != type->rank ||
+      memcmp(found.sizes, type->sizes, type->rank * sizeof type->sizes[0]) !=
+          0) {
+    return etx_yaml_refuse(
+        node, diag, "'%t' is %t in the weights file, expected %t", source->name,
+        etx_import_type_text(weights->pool, &found),
+        etx_import_type_text(weights->pool, type));
+  }
+  return etx_ir_add_constant(module, &found, out_constant);
+}
+
+static etx_status stored_type(etx_yaml_method* m, const etx_yaml* node,
+                              etx_shape* out_shape, etx_ir_constant* out_type,
+                              etx_diag* diag) {
+  const etx_yaml* const type = etx_yaml_find(node, "type");
+  ETX_TRY(etx_yaml_shape(m, type, out_shape, diag));
+  if (!etx_ir_is_static(out_shape)) {
+    return etx_yaml_refuse(type, diag,
+                           "buffers and constants have fixed sizes, found "
+                           "'%t'",
+                           type->text);
+  }
+  memset(out_type, 0, sizeof *out_type);
+  out_type->dtype = out_shape->dtype;
+  out_type->rank = out_shape->rank;
+  for (size_t i = 0; i < out_shape->rank; ++i) {
+    out_type->sizes[i] = out_shape->dims[i];
+  }
+  return ETX_OK;
+}
+
+static etx_status read_constant(etx_yaml_method* m, etx_yaml_stored* stored,
+                                etx_diag* diag) {
+  etx_ir_value value = {0};
+  etx_ir_constant type;
+  uint32_t unused = 0;
+  const etx_yaml* const init = etx_yaml_find(stored->node, "init");
+  if (init == NULL) {
+    return etx_yaml_refuse(stored->node, diag, "'init' is missing");
+  }
+  ETX_TRY(stored_type(m, stored->node, &value.shape, &type, diag));
+  ETX_TRY(etx_weight_files_value(m->weights, m->module, init, &type,
+                                 &value.index, diag));
+  if (!stored->is_used) return ETX_OK;
+  value.name = stored->value_name;
+  value.has_shape = true;
+  value.origin = ETX_IR_FROM_CONSTANT;
+  return etx_yaml_add_value(m, stored->node, &value, &unused, diag);
+}
+
+static etx_status read_buffer(etx_yaml_method* m, etx_yaml_stored* stored,
+                              etx_diag* diag) {
+  const etx_yaml* const node = stored->node;
+  etx_import_claim claim = {0};
+  etx_ir_value value = {0};
+  etx_text name;
+  uint32_t unused = 0;
+  ETX_TRY(etx_yaml_text(node, "name", &name, diag));
+  ETX_TRY(stored_type(m, node, &value.shape, &claim.type, diag));
+  for (size_t i = 0; &m->stored[i] < stored; ++i) {
+    etx_text other;
+    if (!m->stored[i].is_constant &&
+        etx_yaml_text(m->stored[i].node, "name", &other, NULL) == ETX_OK &&
+        etx_text_equal(other, name)) {
+      return etx_yaml_refuse(node, diag, "buffer '%t' is listed twice", name);
+    }
+  }
+  claim.method = m->method_index;
+  claim.is_used = stored->is_used;
+  claim.source.load = load_buffer;
+  claim.source.context = m->weights;
+  claim.source.item = node;
+  claim.place = m->place;
+  claim.place.line = node->line;
+  claim.place.column = node->column;
+  ETX_TRY(etx_import_add_claim(m->import, name, &claim, &stored->buffer));
+  if (!stored->is_used) return ETX_OK;
+  value.name = stored->value_name;
+  value.has_shape = true;
+  value.origin = ETX_IR_FROM_BUFFER;
+  value.index = stored->buffer;
+  return etx_yaml_add_value(m, node, &value, &unused, diag);
+}
+
+etx_status etx_yaml_read_stored(etx_yaml_method* m) {
+  mark_uses(m);
+  for (size_t i = 0; i < m->stored_count; ++i) {
+    etx_yaml_stored* const stored = &m->stored[i];
+    etx_diag diag;
+    etx_diag_init(&diag);
+    const etx_status status = stored->is_constant
+                                  ? read_constant(m, stored, &diag)
+                                  : read_buffer(m, stored, &diag);
+    ETX_TRY(etx_yaml_report(
+        m, etx_yaml_define_despite_error(m, stored->node, status), stored->node,
+        &diag));
+  }
+  return ETX_OK;
+}

@@ -1,0 +1,26 @@
+// What became of the weights of a module whose weights are packed: for the
+// report of `etx plan`.
+
+#ifndef ETX_EXPORTER_REPORT_PACKED_REPORT_H
+#define ETX_EXPORTER_REPORT_PACKED_REPORT_H
+
+#include "format/base/span.h"
+
+typedef struct etx_packed {
+  etx_text name;       // the buffer's; of several the first
+  size_t name_count;   // of buffers that have the same content
+  const char* type;    // "float32"
+  const char* reason;  // why it was left; NULL: it is packed
+  // Operator that the reason is about, or that reads a packed weight as it is,
+  // so that it is there twice; or empty.
+  etx_text reader;
+  uint64_t bytes;
+} etx_packed;
+
+// In the module's pool.
+typedef struct etx_packed_report {
+  etx_packed* items;
+  size_t count, capacity;
+} etx_packed_report;
+
+#endif

@@ -1,0 +1,73 @@
+// Choices whose way is known: the condition is a constant, or holds for all
+// sizes or for none. The nodes of that way then always run, and the others go.
+// A result that is the same value either way needs no choice.
+
+#include "exporter/ir/ir_cond.h"
+#include "exporter/ir/ir_edit.h"
+#include "exporter/rewrite/ir_rewrite.h"
+#include "exporter/passes/pass_context.h"
+
+typedef enum way { UNKNOWN, THEN, ELSE } way;
+
+static way way_of(const etx_ir_module* module, const etx_ir_method* method,
+                  const etx_ir_arg* condition) {
+  if (condition->kind == ETX_IR_ARG_INT) {
+    int64_t low = 0;
+    int64_t high = 0;
+    etx_symbols_bounds(&method->symbols, condition->as.integer, &low, &high);
+    if (low > 0 || high < 0) return THEN;
+    return low == 0 && high == 0 ? ELSE : UNKNOWN;
+  }
+  const etx_ir_constant* const constant =
+      etx_rewrite_constant(module, method, condition->as.value);
+  if (constant == NULL || constant->data.size != 1) return UNKNOWN;
+  return constant->data.data[0] != 0 ? THEN : ELSE;
+}
+
+// Lets what stands in `branch` stand in the branch around its choice.
+static void lift(etx_ir_method* method, uint32_t branch) {
+  const uint32_t parent = etx_ir_branch_parent(method, branch);
+  for (size_t i = 0; i < method->node_count; ++i) {
+    if (method->nodes[i].branch == branch) method->nodes[i].branch = parent;
+  }
+  for (size_t i = 0; i < method->choice_count; ++i) {
+    if (method->choices[i].parent == branch) method->choices[i].parent = parent;
+  }
+}
+
+static etx_status settle_method(etx_ir_module* module, etx_ir_method* method) {
+  uint32_t* const map = etx_ir_identity_map(module->pool, method);
+  if (map == NULL) return ETX_OUT_OF_MEMORY;
+  bool changed = false;
+  way* const ways =
+      etx_pool_take(module->pool, (method->choice_count + 1) * sizeof *ways);
+  if (ways == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < method->node_count; ++i) {
+    const etx_ir_node* const node = &method->nodes[i];
+    if (etx_ir_is_head(node)) {
+      ways[node->choice] = way_of(module, method, &node->args[0]);
+    }
+    if (!etx_ir_is_join(node)) continue;
+    const uint32_t a = node->args[ETX_JOIN_THEN].as.value;
+    const uint32_t b = node->args[ETX_JOIN_ELSE].as.value;
+    if (ways[node->choice] == UNKNOWN && a != b) continue;
+    map[node->outputs[0]] = ways[node->choice] == ELSE ? b : a;
+    changed = true;
+  }
+  for (uint32_t c = 1; c <= method->choice_count; ++c) {
+    if (ways[c] == THEN) lift(method, etx_ir_then_branch(c));
+    if (ways[c] == ELSE) lift(method, etx_ir_else_branch(c));
+  }
+  if (!changed) return ETX_OK;
+  etx_ir_replace(method, map);
+  return etx_ir_drop_dead_nodes(module, method);
+}
+
+etx_status etx_pass_fold_constant_branches(etx_pass_context* context) {
+  for (size_t i = 0; i < context->module->method_count; ++i) {
+    etx_ir_method* const method = &context->module->methods[i];
+    if (method->choice_count == 0) continue;
+    ETX_TRY(settle_method(context->module, method));
+  }
+  return ETX_OK;
+}

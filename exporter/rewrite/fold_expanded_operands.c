@@ -1,0 +1,122 @@
+// Products whose right operand is repeated for several heads, as where a model
+// has fewer keys and values than queries. The heads that share an operand
+// become rows of one product, and the operand is read as it lies:
+//
+//   bmm(q [H G, M, K], view(expand(k [H, 1, ..] to [H, G, ..])))
+//     = view(bmm(view(q, [H, G M, K]), view(k)))
+//
+// The operand may be transposed and scaled on its way, in either order.
+// Otherwise each call would write out a whole cache G times.
+
+#include "exporter/ir/ir_edit.h"
+#include "exporter/rewrite/ir_rewrite.h"
+
+// How the right operand comes from what is repeated.
+typedef struct repeated {
+  uint32_t source;     // [.., 1, A, B], before it is repeated
+  etx_dim times;       // how often
+  uint32_t factor;     // 0-d tensor that scales it, or ETX_IR_NONE
+  bool is_transposed;  // the last two dimensions change places
+} repeated;
+
+// A permute of the last two dimensions and no others.
+static bool step_over_transpose(const etx_rewrite* rewrite,
+                                const etx_ir_node** at, repeated* r) {
+  const etx_ir_node* const node = *at;
+  if (node->op->id != ETX_OP_permute_copy_out) return true;
+  const etx_ir_arg* const dims = &node->args[1];
+  const size_t rank = dims->as.list.count;
+  for (size_t i = 0; i < rank; ++i) {
+    const size_t wanted = i + 2 < rank ? i : 2 * rank - 3 - i;
+    if (rank < 2 || dims->as.list.items[i].as.integer != (etx_dim)wanted) {
+      return false;
+    }
+  }
+  r->is_transposed = true;
+  *at = etx_rewrite_definition(rewrite, node->args[0].as.value);
+  return *at != NULL;
+}
+
+// An expand of exactly the dimension in front of the last two.
+static bool read_expand(const etx_rewrite* rewrite, const etx_ir_node* node,
+                        repeated* r) {
+  if (node->op->id != ETX_OP_expand_copy_out) return false;
+  const etx_builder* const lower = &rewrite->lower;
+  const etx_shape* const from =
+      etx_builder_shape(lower, node->args[0].as.value);
+  const etx_shape* const to = etx_builder_shape(lower, node->outputs[0]);
+  if (from->rank != to->rank || to->rank < 3) return false;
+  const size_t group = to->rank - 3u;
+  for (size_t i = 0; i < to->rank; ++i) {
+    if (i == group) continue;
+    if (!etx_builder_same_dims(lower, &from->dims[i], &to->dims[i], 1)) {
+      return false;
+    }
+  }
+  r->source = node->args[0].as.value;
+  r->times = to->dims[group];
+  return from->dims[group] == 1 && etx_dim_is_number(r->times) && r->times > 1;
+}
+
+static bool read_repeated(const etx_rewrite* rewrite, uint32_t operand,
+                          repeated* r) {
+  const etx_ir_node* at = etx_rewrite_definition(rewrite, operand);
+  *r = (repeated){ETX_IR_NONE, 1, ETX_IR_NONE, false};
+  return at != NULL && etx_rewrite_step_over_batches(rewrite, &at) &&
+         etx_rewrite_step_over_factor(rewrite, &at, &r->factor) &&
+         step_over_transpose(rewrite, &at, r) &&
+         etx_rewrite_step_over_batches(rewrite, &at) &&
+         (r->factor != ETX_IR_NONE ||
+          etx_rewrite_step_over_factor(rewrite, &at, &r->factor)) &&
+         etx_rewrite_step_over_batches(rewrite, &at) &&
+         read_expand(rewrite, at, r);
+}
+
+// What is repeated, once, as the product wants it.
+static etx_status emit_right(etx_rewrite* rewrite, const repeated* r,
+                             uint32_t* out_value) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_shape from = *etx_builder_shape(lower, r->source);
+  etx_dim dims[3] = {0, from.dims[from.rank - 2], from.dims[from.rank - 1]};
+  uint32_t value = 0;
+  ETX_TRY(etx_builder_product(lower, from.dims, 0, from.rank - 2u, &dims[0]));
+  ETX_TRY(etx_build_view(lower, r->source, dims, 3, &value));
+  if (r->is_transposed) {
+    ETX_TRY(etx_build_transpose(lower, value, 1, 2, &value));
+  }
+  *out_value = value;
+  return ETX_OK;
+}
+
+static etx_status find_product(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  const etx_op_id op = node->op->id;
+  repeated r;
+  if ((op != ETX_OP_bmm_out && op != ETX_OP_bmm_nt_out) ||
+      !read_repeated(rewrite, node->args[1].as.value, &r)) {
+    return ETX_OK;
+  }
+  uint32_t left = node->args[0].as.value;
+  const etx_shape queries = *etx_builder_shape(lower, left);
+  const etx_shape result = *etx_builder_shape(lower, node->outputs[0]);
+  uint32_t right = 0;
+  uint32_t value = 0;
+  ETX_TRY(emit_right(rewrite, &r, &right));
+  if (r.factor != ETX_IR_NONE) {
+    ETX_TRY(etx_build_binary(lower, ETX_OP_mul_out, left, r.factor, &left));
+  }
+  etx_dim rows[3] = {etx_builder_shape(lower, right)->dims[0], 0,
+                     queries.dims[2]};
+  ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_MULTIPLY,
+                            queries.dims[1], r.times, &rows[1]));
+  ETX_TRY(etx_build_view(lower, left, rows, 3, &left));
+  ETX_TRY(etx_build_binary(lower, op, left, right, &value));
+  *out_done = true;
+  return etx_build_view(lower, value, result.dims, 3, &lower->results[0]);
+}
+
+etx_status etx_pass_fold_expanded_operands(etx_pass_context* context) {
+  static const etx_rewrite_rule rules[] = {find_product};
+  return etx_rewrite_module(context, rules, 1);
+}

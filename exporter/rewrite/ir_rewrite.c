@@ -1,0 +1,263 @@
+#include "exporter/rewrite/ir_rewrite.h"
+
+#include <math.h>
+
+#include "exporter/ir/ir_edit.h"
+
+typedef struct walk {
+  etx_rewrite rewrite;
+  etx_ir_method* method;
+  uint32_t* map;  // what stands for a value of the graph as it was
+  bool changed;
+} walk;
+
+static void replace_arg(const walk* self, etx_ir_arg* arg) {
+  if (arg->kind == ETX_IR_ARG_VALUE &&
+      arg->as.value < self->rewrite.value_count) {
+    arg->as.value = self->map[arg->as.value];
+  }
+  if (arg->kind != ETX_IR_ARG_LIST) return;
+  for (size_t i = 0; i < arg->as.list.count; ++i) {
+    replace_arg(self, &arg->as.list.items[i]);
+  }
+}
+
+static etx_status keep(walk* self, const etx_ir_node* node) {
+  uint32_t index = 0;
+  ETX_TRY(
+      etx_ir_add_node(self->rewrite.lower.module, self->method, node, &index));
+  for (size_t i = 0; i < node->output_count; ++i) {
+    if (node->outputs[i] == ETX_IR_NONE) continue;
+    self->method->values[node->outputs[i]].index = index;
+  }
+  return ETX_OK;
+}
+
+// The old type stays: the replacement has an equal one, perhaps spelled in
+// another way.
+static void finish(walk* self, const etx_ir_node* node, size_t first) {
+  const uint32_t* const results = self->rewrite.lower.results;
+  for (size_t i = 0; i < node->output_count; ++i) {
+    const uint32_t output = node->outputs[i];
+    if (output == ETX_IR_NONE || results[i] == ETX_IR_NONE) continue;
+    if (!etx_ir_adopt(self->method, first, results[i], output)) {
+      self->map[output] = results[i];
+    }
+  }
+}
+
+static etx_status offer(walk* self, etx_ir_node* node,
+                        const etx_rewrite_rule* rules, size_t rule_count) {
+  uint32_t results[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
+  for (size_t i = 0; i < ETX_TYPE_INFERENCE_MAX_OUTPUTS; ++i)
+    results[i] = ETX_IR_NONE;
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    replace_arg(self, &node->args[i]);
+  }
+  etx_builder* const lower = &self->rewrite.lower;
+  lower->node = node;
+  lower->results = results;
+  lower->name = self->method->values[node->outputs[0]].name;
+  lower->name_count = 0;
+  const size_t first = self->method->node_count;
+  bool done = false;
+  for (size_t i = 0; i < rule_count && !done; ++i) {
+    ETX_TRY(rules[i](&self->rewrite, &done));
+  }
+  if (!done) return keep(self, node);
+  self->changed = true;
+  finish(self, node, first);
+  return ETX_OK;
+}
+
+static etx_status apply(walk* self) {
+  uint32_t* const map =
+      etx_ir_identity_map(self->rewrite.lower.module->pool, self->method);
+  if (map == NULL) return ETX_OUT_OF_MEMORY;
+  memcpy(map, self->map, self->rewrite.value_count * sizeof *map);
+  etx_ir_replace(self->method, map);
+  return etx_ir_drop_dead_nodes(self->rewrite.lower.module, self->method);
+}
+
+etx_status etx_rewrite_method(etx_pass_context* context, etx_ir_method* method,
+                              const etx_rewrite_rule* rules, size_t rule_count,
+                              bool* out_changed) {
+  etx_pool* const pool = context->module->pool;
+  etx_ir_node* const nodes = method->nodes;
+  const size_t node_count = method->node_count;
+  walk self = {.method = method, .map = etx_ir_identity_map(pool, method)};
+  self.rewrite.uses = etx_ir_count_uses(pool, method);
+  self.rewrite.value_count = method->value_count;
+  self.rewrite.fusions = &context->fusions;
+  self.rewrite.constant_names = &context->constant_names;
+  self.rewrite.lower.module = context->module;
+  self.rewrite.lower.method = method;
+  self.rewrite.lower.target = context->options->target;
+  self.rewrite.lower.diag = context->diag;
+  if (self.map == NULL || self.rewrite.uses == NULL) return ETX_OUT_OF_MEMORY;
+  method->nodes = NULL;
+  method->node_count = method->node_capacity = 0;
+  for (size_t i = 0; i < node_count; ++i) {
+    ETX_TRY(offer(&self, &nodes[i], rules, rule_count));
+  }
+  if (!self.changed) return ETX_OK;
+  *out_changed = true;
+  return apply(&self);
+}
+
+etx_status etx_rewrite_module(etx_pass_context* context,
+                              const etx_rewrite_rule* rules,
+                              size_t rule_count) {
+  for (size_t i = 0; i < context->module->method_count; ++i) {
+    bool changed = false;
+    ETX_TRY(etx_rewrite_method(context, &context->module->methods[i], rules,
+                               rule_count, &changed));
+  }
+  return ETX_OK;
+}
+
+const etx_shape* etx_rewrite_shape(const etx_rewrite* rewrite,
+                                   const etx_ir_arg* arg) {
+  return etx_builder_shape(&rewrite->lower, arg->as.value);
+}
+
+bool etx_rewrite_is_int(const etx_ir_arg* arg, int64_t wanted) {
+  return arg->kind == ETX_IR_ARG_INT && arg->as.integer == wanted;
+}
+
+const etx_ir_node* etx_rewrite_definition(const etx_rewrite* rewrite,
+                                          uint32_t value) {
+  return etx_ir_definition(rewrite->lower.method, value);
+}
+
+const etx_ir_node* etx_rewrite_argument(const etx_rewrite* rewrite,
+                                        const etx_ir_arg* arg) {
+  return arg->kind == ETX_IR_ARG_VALUE
+             ? etx_rewrite_definition(rewrite, arg->as.value)
+             : NULL;
+}
+
+bool etx_rewrite_is_op(const etx_ir_node* node, etx_op_id op) {
+  return node != NULL && node->op->id == op;
+}
+
+const etx_ir_node* etx_rewrite_operand(const etx_rewrite* rewrite,
+                                       const etx_ir_node* node, size_t position,
+                                       etx_op_id op) {
+  if (position >= node->arg_count) return NULL;
+  const etx_ir_arg* const arg = &node->args[position];
+  if (arg->kind != ETX_IR_ARG_VALUE) return NULL;
+  const etx_ir_node* const definition =
+      etx_ir_definition(rewrite->lower.method, arg->as.value);
+  return definition != NULL && definition->op->id == op ? definition : NULL;
+}
+
+bool etx_rewrite_step_over_batches(const etx_rewrite* rewrite,
+                                   const etx_ir_node** at) {
+  const etx_builder* const lower = &rewrite->lower;
+  while ((*at)->op->id == ETX_OP_view_copy_out) {
+    const uint32_t base = (*at)->args[0].as.value;
+    const etx_shape* const from = etx_builder_shape(lower, base);
+    const etx_shape* const to = etx_builder_shape(lower, (*at)->outputs[0]);
+    const etx_ir_node* const definition =
+        etx_ir_definition(lower->method, base);
+    if (definition == NULL || from->rank < 2 || to->rank < 2 ||
+        !etx_builder_same_dims(lower, &from->dims[from->rank - 2],
+                               &to->dims[to->rank - 2], 2)) {
+      return false;
+    }
+    *at = definition;
+  }
+  return true;
+}
+
+bool etx_rewrite_step_over_factor(const etx_rewrite* rewrite,
+                                  const etx_ir_node** at,
+                                  uint32_t* out_factor) {
+  const etx_ir_node* const node = *at;
+  if (node->op->id != ETX_OP_mul_out) return true;
+  const etx_ir_arg* const factor = &node->args[1];
+  if (factor->kind != ETX_IR_ARG_VALUE ||
+      etx_rewrite_shape(rewrite, factor)->rank != 0) {
+    return false;
+  }
+  *out_factor = factor->as.value;
+  *at = etx_ir_definition(rewrite->lower.method, node->args[0].as.value);
+  return *at != NULL;
+}
+
+bool etx_rewrite_is_only_use(const etx_rewrite* rewrite, uint32_t value) {
+  return value >= rewrite->value_count || rewrite->uses[value] == 1;
+}
+
+const etx_ir_constant* etx_rewrite_constant(const etx_ir_module* module,
+                                            const etx_ir_method* method,
+                                            uint32_t value) {
+  const etx_ir_value* const v = &method->values[value];
+  if (v->origin == ETX_IR_FROM_CONSTANT) return &module->constants[v->index];
+  if (v->origin != ETX_IR_FROM_BUFFER) return NULL;
+  const etx_ir_buffer* const buffer = &module->buffers[v->index];
+  if (buffer->is_state || buffer->initial == ETX_IR_NONE) return NULL;
+  return &module->constants[buffer->initial];
+}
+
+bool etx_rewrite_is_uniform(const etx_ir_constant* constant) {
+  const size_t bytes = etx_dtype_bytes(constant->dtype);
+  if (constant->data.size < bytes) return false;
+  return memcmp(constant->data.data, constant->data.data + bytes,
+                constant->data.size - bytes) == 0;
+}
+
+// A float of two bytes.
+static double read_half(const uint8_t* data, int exponent_bits,
+                        int fraction_bits) {
+  const uint32_t bits = (uint32_t)data[0] | (uint32_t)data[1] << 8;
+  const uint32_t most = (1u << exponent_bits) - 1;
+  const uint32_t exponent = bits >> fraction_bits & most;
+  const uint32_t fraction = bits & ((1u << fraction_bits) - 1);
+  const int bias = (int)(most >> 1);
+  double number = ldexp(fraction, 1 - bias - fraction_bits);
+  if (exponent == most) {
+    number = fraction == 0 ? (double)INFINITY : (double)NAN;
+  } else if (exponent != 0) {
+    number = ldexp(fraction + (1u << fraction_bits),
+                   (int)exponent - bias - fraction_bits);
+  }
+  return (bits & 0x8000u) != 0 ? -number : number;
+}
+
+bool etx_rewrite_number(const etx_ir_constant* constant, double* out_number) {
+  if (!etx_rewrite_is_uniform(constant)) return false;
+  const uint8_t* const data = constant->data.data;
+  float real = 0.0f;
+  int64_t wide = 0;
+  int32_t narrow = 0;
+  switch (constant->dtype) {
+    case ETX_DTYPE_FLOAT32:
+      memcpy(&real, data, sizeof real);
+      *out_number = (double)real;
+      return true;
+    case ETX_DTYPE_FLOAT64:
+      memcpy(out_number, data, sizeof *out_number);
+      return true;
+    case ETX_DTYPE_FLOAT16:
+      *out_number = read_half(data, 5, 10);
+      return true;
+    case ETX_DTYPE_BFLOAT16:
+      *out_number = read_half(data, 8, 7);
+      return true;
+    case ETX_DTYPE_INT64:
+      memcpy(&wide, data, sizeof wide);
+      *out_number = (double)wide;
+      return true;
+    case ETX_DTYPE_INT32:
+      memcpy(&narrow, data, sizeof narrow);
+      *out_number = (double)narrow;
+      return true;
+    case ETX_DTYPE_BOOL:
+      *out_number = data[0] != 0 ? 1.0 : 0.0;
+      return true;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,250 @@
+// For the stock runtime: operators that its kernels compute in another way
+// than PyTorch become others that they compute alike. What they refuse is not
+// looked at here, nor halves, which round in other places, nor the sign of a
+// zero.
+//
+//   remainder of integers     has the sign C gives it: a - floor(a / b) * b
+//   remainder of float64      goes through float32: from fmod, which does not
+//   fmod, div trunc of int64  go through double: from the floor as well
+//   a ** 5 of integers        goes through double and does not wrap: products
+//   add of one element and    takes alpha for the element's factor: a product
+//   alpha * others            and a sum
+//   sum over one dimension    goes through float32 unless the type is that or
+//                             a half: over two, one of which has size 1
+//
+// Floors of integer quotients are exact there, and products wrap.
+
+#include "exporter/rewrite/ir_rewrite.h"
+
+// ------------------------------------------------ quotients
+
+// Integers a and b with a = floor * b + rest, where rest has b's sign.
+typedef struct division {
+  uint32_t a;
+  uint32_t b;
+  uint32_t floor;
+  uint32_t rest;
+} division;
+
+static etx_dtype type_of_self(const etx_rewrite* rewrite) {
+  return etx_builder_shape(&rewrite->lower, rewrite->lower.node->args[0].as.value)
+      ->dtype;
+}
+
+static bool is_integer(etx_dtype dtype) {
+  return etx_dtype_category_of(dtype) == ETX_CATEGORY_INTEGER;
+}
+
+static bool is_node(const etx_rewrite* rewrite, etx_op_id a, etx_op_id b) {
+  const etx_op_id id = rewrite->lower.node->op->id;
+  return id == a || id == b;
+}
+
+// The operands as tensors of one type: the second may be a number.
+static etx_status read_operands(etx_rewrite* rewrite, uint32_t* out_a,
+                                uint32_t* out_b) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_arg second = node->args[1];
+  *out_a = node->args[0].as.value;
+  return etx_build_operand(&rewrite->lower, &second, type_of_self(rewrite),
+                           out_b);
+}
+
+static etx_status divide(etx_rewrite* rewrite, division* d) {
+  etx_builder* const lower = &rewrite->lower;
+  ETX_TRY(read_operands(rewrite, &d->a, &d->b));
+  etx_ir_arg args[] = {
+      etx_ir_value_arg(d->a), etx_ir_value_arg(d->b), {ETX_IR_ARG_STRING, {0}}};
+  args[2].as.string = etx_text_of("floor");
+  uint32_t product = 0;
+  ETX_TRY(etx_build_op(lower, ETX_OP_div_mode_out, args, 3, &d->floor));
+  ETX_TRY(etx_build_binary(lower, ETX_OP_mul_out, d->floor, d->b, &product));
+  return etx_build_binary(lower, ETX_OP_sub_out, d->a, product, &d->rest);
+}
+
+// True where the quotient is negative and not whole: there floor and
+// truncation differ by one.
+static etx_status find_below(etx_rewrite* rewrite, const division* d,
+                             uint32_t* out_value) {
+  etx_builder* const lower = &rewrite->lower;
+  uint32_t is_part = 0;
+  uint32_t is_negative = 0;
+  const etx_ir_arg rest[] = {etx_ir_value_arg(d->rest), etx_ir_int(0)};
+  ETX_TRY(etx_build_op(lower, ETX_OP_ne_scalar_out, rest, 2, &is_part));
+  ETX_TRY(etx_build_binary(lower, ETX_OP_bitwise_xor_tensor_out, d->a, d->b,
+                           &is_negative));
+  const etx_ir_arg signs[] = {etx_ir_value_arg(is_negative), etx_ir_int(0)};
+  ETX_TRY(etx_build_op(lower, ETX_OP_lt_scalar_out, signs, 2, &is_negative));
+  return etx_build_binary(lower, ETX_OP_logical_and_out, is_part, is_negative,
+                          out_value);
+}
+
+static etx_status suit_remainder(etx_rewrite* rewrite, bool* out_done) {
+  division d;
+  if (!is_node(rewrite, ETX_OP_remainder_tensor_out,
+               ETX_OP_remainder_scalar_out) ||
+      !is_integer(type_of_self(rewrite))) {
+    return ETX_OK;
+  }
+  ETX_TRY(divide(rewrite, &d));
+  rewrite->lower.results[0] = d.rest;
+  *out_done = true;
+  return ETX_OK;
+}
+
+// fmod has a's sign; where that is not b's, b is added.
+static etx_status suit_double_remainder(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  if (!is_node(rewrite, ETX_OP_remainder_tensor_out,
+               ETX_OP_remainder_scalar_out) ||
+      type_of_self(rewrite) != ETX_DTYPE_FLOAT64) {
+    return ETX_OK;
+  }
+  uint32_t a = 0;
+  uint32_t b = 0;
+  uint32_t rest = 0;
+  uint32_t other = 0;
+  uint32_t test = 0;
+  uint32_t sign = 0;
+  ETX_TRY(read_operands(rewrite, &a, &b));
+  ETX_TRY(etx_build_binary(lower, ETX_OP_fmod_tensor_out, a, b, &rest));
+  ETX_TRY(etx_build_binary(lower, ETX_OP_add_out, rest, b, &other));
+  ETX_TRY(etx_build_binary_number(lower, ETX_OP_lt_scalar_out, rest, 0, &test));
+  ETX_TRY(etx_build_binary_number(lower, ETX_OP_lt_scalar_out, b, 0, &sign));
+  ETX_TRY(etx_build_binary(lower, ETX_OP_logical_xor_out, test, sign, &test));
+  ETX_TRY(etx_build_binary_number(lower, ETX_OP_ne_scalar_out, rest, 0, &sign));
+  ETX_TRY(etx_build_binary(lower, ETX_OP_logical_and_out, test, sign, &test));
+  *out_done = true;
+  return etx_build_where(lower, test, other, rest, &lower->results[0]);
+}
+
+static etx_status suit_fmod(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  division d;
+  uint32_t below = 0;
+  uint32_t other = 0;
+  if (!is_node(rewrite, ETX_OP_fmod_tensor_out, ETX_OP_fmod_scalar_out) ||
+      type_of_self(rewrite) != ETX_DTYPE_INT64) {
+    return ETX_OK;
+  }
+  ETX_TRY(divide(rewrite, &d));
+  ETX_TRY(find_below(rewrite, &d, &below));
+  ETX_TRY(etx_build_binary(lower, ETX_OP_sub_out, d.rest, d.b, &other));
+  *out_done = true;
+  return etx_build_where(lower, below, other, d.rest, &lower->results[0]);
+}
+
+static etx_status suit_truncation(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  division d;
+  uint32_t below = 0;
+  if (node->op->id != ETX_OP_div_mode_out ||
+      type_of_self(rewrite) != ETX_DTYPE_INT64 ||
+      node->args[2].kind != ETX_IR_ARG_STRING ||
+      !etx_text_is(node->args[2].as.string, "trunc")) {
+    return ETX_OK;
+  }
+  ETX_TRY(divide(rewrite, &d));
+  ETX_TRY(find_below(rewrite, &d, &below));
+  ETX_TRY(etx_build_cast(lower, below, ETX_DTYPE_INT64, &below));
+  *out_done = true;
+  return etx_build_binary(lower, ETX_OP_add_out, d.floor, below,
+                          &lower->results[0]);
+}
+
+// ------------------------------------------------ powers
+
+// By squaring: as many products as the exponent has digits and ones.
+static etx_status suit_power(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  if (node->op->id != ETX_OP_pow_tensor_scalar_out ||
+      !is_integer(type_of_self(rewrite)) ||
+      node->args[1].kind != ETX_IR_ARG_INT ||
+      !etx_dim_is_number(node->args[1].as.integer) ||
+      node->args[1].as.integer < 1) {
+    return ETX_OK;
+  }
+  int64_t left = node->args[1].as.integer;
+  uint32_t square = node->args[0].as.value;
+  uint32_t product = ETX_IR_NONE;
+  while (left > 0) {
+    if ((left & 1) != 0 && product == ETX_IR_NONE) {
+      product = square;
+    } else if ((left & 1) != 0) {
+      ETX_TRY(
+          etx_build_binary(lower, ETX_OP_mul_out, product, square, &product));
+    }
+    left >>= 1;
+    if (left == 0) break;
+    ETX_TRY(etx_build_binary(lower, ETX_OP_mul_out, square, square, &square));
+  }
+  lower->results[0] = product;
+  *out_done = true;
+  return ETX_OK;
+}
+
+// ------------------------------------------------ sums
+
+// add(a, b, alpha), whatever sizes it has: constants become one element later.
+static etx_status suit_alpha(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  uint32_t factor = 0;
+  uint32_t product = 0;
+  if (node->op->id != ETX_OP_add_out ||
+      etx_rewrite_is_int(&node->args[2], 1) ||
+      (node->args[2].kind == ETX_IR_ARG_DOUBLE &&
+       node->args[2].as.real == 1.0)) {
+    return ETX_OK;
+  }
+  const uint32_t a = node->args[0].as.value;
+  const uint32_t b = node->args[1].as.value;
+  ETX_TRY(etx_build_scalar(lower, &node->args[2],
+                           etx_builder_shape(lower, b)->dtype, &factor));
+  ETX_TRY(etx_build_binary(lower, ETX_OP_mul_out, b, factor, &product));
+  *out_done = true;
+  return etx_build_binary(lower, ETX_OP_add_out, a, product,
+                          &lower->results[0]);
+}
+
+static bool sums_in_its_type(etx_dtype dtype) {
+  return dtype == ETX_DTYPE_FLOAT32 || dtype == ETX_DTYPE_FLOAT16 ||
+         dtype == ETX_DTYPE_BFLOAT16;
+}
+
+// sum(self, dims, keepdim, dtype)
+static etx_status suit_sum(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  if (node->op->id != ETX_OP_sum_intlist_out) return ETX_OK;
+  const etx_shape shape = *etx_builder_shape(lower, node->args[0].as.value);
+  const etx_shape sum = *etx_builder_shape(lower, node->outputs[0]);
+  if (sums_in_its_type(shape.dtype) || shape.dtype != sum.dtype ||
+      shape.rank == 0 || shape.rank == ETX_MAX_RANK ||
+      node->args[1].kind != ETX_IR_ARG_LIST ||
+      node->args[1].as.list.count != 1) {
+    return ETX_OK;
+  }
+  size_t axis = 0;
+  uint32_t value = node->args[0].as.value;
+  ETX_TRY(etx_builder_axis(lower, node->args[1].as.list.items[0].as.integer,
+                         shape.rank, &axis));
+  ETX_TRY(etx_build_unsqueeze(lower, value, shape.rank, &value));
+  const etx_dim both[] = {(etx_dim)axis, shape.rank};
+  ETX_TRY(etx_build_reduce(lower, ETX_OP_sum_intlist_out, value, both, 2, false,
+                           &value));
+  *out_done = true;
+  return etx_build_view(lower, value, sum.dims, sum.rank, &lower->results[0]);
+}
+
+etx_status etx_pass_legalize_for_executorch(etx_pass_context* context) {
+  static const etx_rewrite_rule rules[] = {
+      suit_remainder, suit_double_remainder,
+      suit_fmod,      suit_truncation,
+      suit_power,     suit_alpha,
+      suit_sum};
+  if (context->options->target == ETX_TARGET_ETX) return ETX_OK;
+  return etx_rewrite_module(context, rules, sizeof rules / sizeof *rules);
+}

@@ -1,0 +1,102 @@
+// Finds updates of a part that core ATen spells as a choice over the whole:
+//
+//   where(rows i to j of a dimension, src, self)   slice_scatter(self, src)
+//
+// core ATen writes select_scatter so, with a mask that compares an arange with
+// the index. After folding that mask is a constant. A slice_scatter touches
+// only its part and can be written in place.
+
+#include "exporter/rewrite/ir_rewrite.h"
+
+// Rows [start, end) of `axis` are true, all others false.
+typedef struct band {
+  size_t axis;  // of the result
+  int64_t start;
+  int64_t end;
+} band;
+
+// The only dimension of the mask that is not of size 1, in the result's
+// counting; false if there is none or several.
+static bool only_dimension(const etx_ir_constant* mask, size_t result_rank,
+                           size_t* out_axis) {
+  size_t found = 0;
+  for (size_t i = 0; i < mask->rank; ++i) {
+    if (mask->sizes[i] == 1) continue;
+    ++found;
+    *out_axis = i + result_rank - mask->rank;
+  }
+  return found == 1;
+}
+
+static bool read_band(const etx_ir_constant* mask, size_t result_rank,
+                      band* out) {
+  if (mask->dtype != ETX_DTYPE_BOOL || mask->rank > result_rank ||
+      !only_dimension(mask, result_rank, &out->axis)) {
+    return false;
+  }
+  const uint8_t* const data = mask->data.data;
+  const int64_t count = (int64_t)mask->data.size;
+  int64_t at = 0;
+  while (at < count && data[at] == 0) ++at;
+  out->start = at;
+  while (at < count && data[at] != 0) ++at;
+  out->end = at;
+  while (at < count && data[at] == 0) ++at;
+  return at == count && out->start < out->end && out->end - out->start < count;
+}
+
+// The value behind an expand: its size along the axis may be 1 still.
+static uint32_t before_expand(const etx_rewrite* rewrite, size_t position) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const expand =
+      etx_rewrite_operand(rewrite, node, position, ETX_OP_expand_copy_out);
+  return expand != NULL ? expand->args[0].as.value
+                        : node->args[position].as.value;
+}
+
+// The rows of `value` that are put in, in full size.
+static etx_status take_rows(etx_rewrite* rewrite, uint32_t value,
+                            const etx_shape* result, const band* b,
+                            uint32_t* out_value) {
+  etx_builder* const lower = &rewrite->lower;
+  etx_shape part = *result;
+  part.dims[b->axis] = b->end - b->start;
+  const size_t rank = etx_builder_shape(lower, value)->rank;
+  const size_t added = result->rank - rank;
+  const bool has_axis = b->axis >= added;
+  if (has_axis && etx_builder_shape(lower, value)->dims[b->axis - added] != 1) {
+    ETX_TRY(etx_build_slice(lower, value, b->axis - added, b->start, b->end, 1,
+                            &value));
+  }
+  return etx_build_expand(lower, value, part.dims, part.rank, out_value);
+}
+
+static etx_status find_where(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  band b = {0};
+  if (node->op->id != ETX_OP_where_self_out) return ETX_OK;
+  const etx_shape result = *etx_builder_shape(lower, node->outputs[0]);
+  const etx_shape* const self =
+      etx_builder_shape(lower, node->args[2].as.value);
+  const etx_ir_constant* const mask = etx_rewrite_constant(
+      lower->module, lower->method, node->args[0].as.value);
+  const bool fits =
+      mask != NULL && self->rank == result.rank &&
+      etx_builder_same_dims(lower, self->dims, result.dims, result.rank) &&
+      read_band(mask, result.rank, &b);
+  if (!fits) return ETX_OK;
+  uint32_t part = 0;
+  ETX_TRY(take_rows(rewrite, before_expand(rewrite, 1), &result, &b, &part));
+  const etx_ir_arg args[] = {
+      node->args[2],       etx_ir_value_arg(part), etx_ir_int((etx_dim)b.axis),
+      etx_ir_int(b.start), etx_ir_int(b.end),      etx_ir_int(1)};
+  *out_done = true;
+  return etx_build_op(lower, ETX_OP_slice_scatter_out, args, 6,
+                      &lower->results[0]);
+}
+
+etx_status etx_pass_recompose_slice_scatter(etx_pass_context* context) {
+  static const etx_rewrite_rule rules[] = {find_where};
+  return etx_rewrite_module(context, rules, 1);
+}

@@ -1,0 +1,285 @@
+// Neutral elements, casts to the same type, choices that are known, and
+// operands that need not have been spread out before they are broadcast.
+//
+// Only what is exact: adding 0.0 is left alone, since it makes -0.0 into 0.0.
+
+#include "exporter/rewrite/simplify_rules.h"
+
+// ------------------------------------------------ neutral elements
+
+// The number in operand `position` if it is a uniform constant.
+static bool constant_number(const etx_rewrite* rewrite, size_t position,
+                            double* out) {
+  const etx_ir_arg* const arg = &rewrite->lower.node->args[position];
+  if (arg->kind != ETX_IR_ARG_VALUE) return false;
+  const etx_ir_constant* const constant = etx_rewrite_constant(
+      rewrite->lower.module, rewrite->lower.method, arg->as.value);
+  return constant != NULL && etx_rewrite_number(constant, out);
+}
+
+// Takes operand `position` for the result if it has the result's type.
+static void take_operand(etx_rewrite* rewrite, size_t position,
+                         bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  const uint32_t value = lower->node->args[position].as.value;
+  const etx_shape* const from = etx_builder_shape(lower, value);
+  const etx_shape* const to = etx_builder_shape(lower, lower->node->outputs[0]);
+  if (from->dtype != to->dtype || from->rank != to->rank ||
+      !etx_builder_same_dims(lower, from->dims, to->dims, to->rank)) {
+    return;
+  }
+  lower->results[0] = value;
+  *out_done = true;
+}
+
+static bool is_exact_type(const etx_rewrite* rewrite) {
+  const etx_dtype dtype =
+      etx_builder_shape(&rewrite->lower, rewrite->lower.node->outputs[0])->dtype;
+  return etx_dtype_category_of(dtype) == ETX_CATEGORY_INTEGER;
+}
+
+etx_status etx_simplify_neutral(etx_rewrite* rewrite, bool* out_done) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  double number = 0.0;
+  switch (node->op->id) {
+    case ETX_OP_mul_out:
+      if (constant_number(rewrite, 1, &number) && number == 1.0) {
+        take_operand(rewrite, 0, out_done);
+      } else if (constant_number(rewrite, 0, &number) && number == 1.0) {
+        take_operand(rewrite, 1, out_done);
+      }
+      return ETX_OK;
+    case ETX_OP_div_out:
+      if (constant_number(rewrite, 1, &number) && number == 1.0) {
+        take_operand(rewrite, 0, out_done);
+      }
+      return ETX_OK;
+    case ETX_OP_add_out:
+      if (!is_exact_type(rewrite)) return ETX_OK;
+      if (constant_number(rewrite, 1, &number) && number == 0.0) {
+        take_operand(rewrite, 0, out_done);
+      }
+      return ETX_OK;
+    case ETX_OP_sub_out:
+      if (constant_number(rewrite, 1, &number) && number == 0.0 &&
+          is_exact_type(rewrite)) {
+        take_operand(rewrite, 0, out_done);
+      }
+      return ETX_OK;
+    default:
+      return ETX_OK;
+  }
+}
+
+etx_status etx_simplify_cast(etx_rewrite* rewrite, bool* out_done) {
+  if (rewrite->lower.node->op->id == ETX_OP_to_dim_order_copy_out) {
+    take_operand(rewrite, 0, out_done);
+  }
+  return ETX_OK;
+}
+
+// ------------------------------------------------ bounds
+
+// clamp(clamp(x, low, None), None, high) is clamp(x, low, high): so core ATen
+// spells relu6.
+etx_status etx_simplify_clamp(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  if (node->op->id != ETX_OP_clamp_out) return ETX_OK;
+  const etx_ir_node* const inner =
+      etx_rewrite_operand(rewrite, node, 0, ETX_OP_clamp_out);
+  if (inner == NULL || inner->args[2].kind != ETX_IR_ARG_NONE ||
+      node->args[1].kind != ETX_IR_ARG_NONE ||
+      etx_rewrite_shape(rewrite, &inner->args[0])->dtype !=
+          etx_builder_shape(lower, node->outputs[0])->dtype) {
+    return ETX_OK;
+  }
+  const etx_ir_arg args[] = {inner->args[0], inner->args[1], node->args[2]};
+  *out_done = true;
+  return etx_build_op(lower, ETX_OP_clamp_out, args, 3, &lower->results[0]);
+}
+
+// ------------------------------------------------ biases
+
+// A layer without bias that nothing else reads and that keeps its sizes here.
+static const etx_ir_node* bare_layer(const etx_rewrite* rewrite,
+                                     size_t position) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const layer =
+      etx_rewrite_operand(rewrite, node, position, ETX_OP_linear_out);
+  if (layer == NULL || layer->args[2].kind != ETX_IR_ARG_NONE ||
+      !etx_rewrite_is_only_use(rewrite, node->args[position].as.value)) {
+    return NULL;
+  }
+  const etx_shape* const from = etx_rewrite_shape(rewrite, &node->args[position]);
+  const etx_shape* const to =
+      etx_builder_shape(&rewrite->lower, node->outputs[0]);
+  return from->dtype == to->dtype && from->rank == to->rank &&
+                 etx_builder_same_dims(&rewrite->lower, from->dims, to->dims,
+                                     to->rank)
+             ? layer
+             : NULL;
+}
+
+// A constant line, [.., 1, N], as long as the layer's results.
+static bool is_line(const etx_rewrite* rewrite, size_t position) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_shape* const to =
+      etx_builder_shape(&rewrite->lower, node->outputs[0]);
+  const etx_ir_constant* const line =
+      etx_rewrite_constant(rewrite->lower.module, rewrite->lower.method,
+                           node->args[position].as.value);
+  if (line == NULL || line->rank == 0 || line->dtype != to->dtype) return false;
+  for (size_t i = 0; i + 1 < line->rank; ++i) {
+    if (line->sizes[i] != 1) return false;
+  }
+  return line->sizes[line->rank - 1] == to->dims[to->rank - 1];
+}
+
+// add(linear(x, w), b) is linear(x, w, b): the bias is the last step of a sum, in
+// float32 rounded by itself. Halves would be rounded once instead of twice.
+etx_status etx_simplify_bias(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  if (node->op->id != ETX_OP_add_out ||
+      etx_builder_shape(lower, node->outputs[0])->dtype != ETX_DTYPE_FLOAT32 ||
+      lower->target != ETX_TARGET_ETX ||
+      !etx_rewrite_is_int(&node->args[2], 1)) {
+    return ETX_OK;
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    const etx_ir_node* const layer = bare_layer(rewrite, i);
+    if (layer == NULL || !is_line(rewrite, 1 - i)) continue;
+    const etx_dim size = etx_rewrite_shape(rewrite, &layer->args[1])->dims[0];
+    uint32_t line = node->args[1 - i].as.value;
+    ETX_TRY(etx_build_view(lower, line, &size, 1, &line));
+    const etx_ir_arg args[] = {layer->args[0], layer->args[1],
+                               etx_ir_value_arg(line)};
+    *out_done = true;
+    return etx_build_op(lower, ETX_OP_linear_out, args, 3,
+                          &lower->results[0]);
+  }
+  return ETX_OK;
+}
+
+// ------------------------------------------------ choices
+
+etx_status etx_simplify_where(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  double number = 0.0;
+  if (node->op->id != ETX_OP_where_self_out ||
+      !constant_number(rewrite, 0, &number)) {
+    return ETX_OK;
+  }
+  const uint32_t chosen = node->args[number != 0.0 ? 1 : 2].as.value;
+  const etx_shape to = *etx_builder_shape(lower, node->outputs[0]);
+  *out_done = true;
+  return etx_build_expand(lower, chosen, to.dims, to.rank, &lower->results[0]);
+}
+
+// ------------------------------------------------ operands that are spread out
+
+// Operators that broadcast their operands themselves.
+static bool broadcasts(const etx_op* op) {
+  return op->shape == etx_shape_broadcast ||
+         op->shape == etx_shape_broadcast_bool ||
+         op->shape == etx_shape_broadcast_float ||
+         op->shape == etx_shape_divide_mode || op->shape == etx_shape_where;
+}
+
+static bool has_one_element(const etx_shape* shape) {
+  for (size_t i = 0; i < shape->rank; ++i) {
+    if (shape->dims[i] != 1) return false;
+  }
+  return true;
+}
+
+// The element of a uniform constant as a 0-d constant.
+static etx_status one_element(etx_rewrite* rewrite,
+                              const etx_ir_constant* constant,
+                              uint32_t* out_value) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_ir_constant scalar = {
+      constant->dtype,
+      0,
+      {0},
+      {constant->data.data, etx_dtype_bytes(constant->dtype)}};
+  uint32_t index = 0;
+  ETX_TRY(etx_ir_add_constant(lower->module, &scalar, &index));
+  return etx_ir_constant_value(lower->module, lower->method, index, out_value);
+}
+
+// What operand `position` was before it was spread out, or ETX_IR_NONE.
+static etx_status smaller_operand(etx_rewrite* rewrite, size_t position,
+                                  uint32_t* out_value) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  *out_value = ETX_IR_NONE;
+  if (node->args[position].kind != ETX_IR_ARG_VALUE) return ETX_OK;
+  const uint32_t value = node->args[position].as.value;
+  const etx_ir_node* const expand =
+      etx_rewrite_operand(rewrite, node, position, ETX_OP_expand_copy_out);
+  if (expand != NULL) {
+    *out_value = expand->args[0].as.value;
+    return ETX_OK;
+  }
+  const etx_ir_node* const full =
+      etx_rewrite_operand(rewrite, node, position, ETX_OP_full_out);
+  if (full != NULL) {
+    // A number that varies would be a node, made anew in each round.
+    const etx_ir_arg* const number = &full->args[1];
+    if (number->kind == ETX_IR_ARG_INT &&
+        !etx_dim_is_number(number->as.integer)) {
+      return ETX_OK;
+    }
+    return etx_build_scalar(lower, &full->args[1],
+                            etx_builder_shape(lower, value)->dtype, out_value);
+  }
+  const etx_ir_constant* const constant =
+      etx_rewrite_constant(lower->module, lower->method, value);
+  if (constant == NULL || !etx_rewrite_is_uniform(constant) ||
+      has_one_element(etx_builder_shape(lower, value))) {
+    return ETX_OK;
+  }
+  return one_element(rewrite, constant, out_value);
+}
+
+// True if the node gives the same sizes with these arguments.
+static bool keeps_sizes(etx_rewrite* rewrite, const etx_ir_arg* args) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  const etx_shape* const old = etx_builder_shape(lower, node->outputs[0]);
+  etx_shape shapes[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
+  if (etx_type_inference_outputs(lower->method, node->op, args, node->arg_count, NULL,
+                        shapes, NULL) != ETX_OK) {
+    return false;
+  }
+  return shapes[0].dtype == old->dtype && shapes[0].rank == old->rank &&
+         etx_builder_same_dims(lower, shapes[0].dims, old->dims, old->rank);
+}
+
+etx_status etx_simplify_broadcast(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  if (!broadcasts(node->op)) return ETX_OK;
+  etx_ir_arg args[ETX_MAX_ARGUMENTS];
+  memcpy(args, node->args, node->arg_count * sizeof *args);
+  bool changed = false;
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    uint32_t value = 0;
+    ETX_TRY(smaller_operand(rewrite, i, &value));
+    if (value == ETX_IR_NONE) continue;
+    const etx_ir_arg old = args[i];
+    args[i] = etx_ir_value_arg(value);
+    if (keeps_sizes(rewrite, args)) {
+      changed = true;
+    } else {
+      args[i] = old;
+    }
+  }
+  if (!changed) return ETX_OK;
+  *out_done = true;
+  return etx_build_op(lower, node->op->id, args, node->arg_count,
+                        &lower->results[0]);
+}

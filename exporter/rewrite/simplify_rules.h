@@ -1,0 +1,37 @@
+// The rules of the pass `simplify`, by family. Each is an etx_rewrite_rule:
+// it takes a node that computes what is already there, or that a cheaper one
+// computes with equal results.
+
+#ifndef ETX_EXPORTER_REWRITE_SIMPLIFY_RULES_H
+#define ETX_EXPORTER_REWRITE_SIMPLIFY_RULES_H
+
+#include "exporter/rewrite/ir_rewrite.h"
+
+// Views: simplify_views.c.
+ETX_MUST_USE etx_status etx_simplify_view(etx_rewrite* rewrite, bool* out_done);
+ETX_MUST_USE etx_status etx_simplify_permute(etx_rewrite* rewrite,
+                                             bool* out_done);
+ETX_MUST_USE etx_status etx_simplify_expand(etx_rewrite* rewrite,
+                                            bool* out_done);
+
+// Parts: simplify_slices.c.
+ETX_MUST_USE etx_status etx_simplify_slice(etx_rewrite* rewrite,
+                                           bool* out_done);
+ETX_MUST_USE etx_status etx_simplify_select(etx_rewrite* rewrite,
+                                            bool* out_done);
+ETX_MUST_USE etx_status etx_simplify_scatter(etx_rewrite* rewrite,
+                                             bool* out_done);
+
+// Arithmetic: simplify_arithmetic.c.
+ETX_MUST_USE etx_status etx_simplify_cast(etx_rewrite* rewrite, bool* out_done);
+ETX_MUST_USE etx_status etx_simplify_neutral(etx_rewrite* rewrite,
+                                             bool* out_done);
+ETX_MUST_USE etx_status etx_simplify_clamp(etx_rewrite* rewrite,
+                                           bool* out_done);
+ETX_MUST_USE etx_status etx_simplify_bias(etx_rewrite* rewrite, bool* out_done);
+ETX_MUST_USE etx_status etx_simplify_where(etx_rewrite* rewrite,
+                                           bool* out_done);
+ETX_MUST_USE etx_status etx_simplify_broadcast(etx_rewrite* rewrite,
+                                               bool* out_done);
+
+#endif

@@ -1,0 +1,19 @@
+// Named data of a program file that is a FlatBuffer of its own: what etx adds.
+
+#ifndef ETX_FORMAT_PTE_NAMED_DATA_H
+#define ETX_FORMAT_PTE_NAMED_DATA_H
+
+#include "format/base/diag.h"
+#include "format/flatbuffers/fb_verifier.h"
+#include "format/pte/pte_program.h"
+
+// Finds the data with the key and verifies it against the schema; `out_fb`
+// borrows from the file, `out_root` is the position of its root table.
+// ETX_NOT_FOUND without message if the file has none, ETX_BAD_FILE if it is too
+// large, does not lie at a multiple of ETX_ARENA_ALIGNMENT or is broken.
+ETX_MUST_USE etx_status etx_named_data_open(const etx_pte* pte, const char* key,
+                                            const etx_fb_schema* schema,
+                                            etx_fb_buffer* out_fb,
+                                            uint32_t* out_root, etx_diag* diag);
+
+#endif

@@ -1,0 +1,148 @@
+// Shape rules: sizes and dtypes of an operator's outputs from its arguments.
+//
+// One rule serves two masters. The runtime asks with numbers; the exporter
+// asks with symbolic sizes, since a method may have dynamic dimensions. So a
+// size is an etx_dim, which is either a number or a handle that only the
+// shape_query's arithmetic understands, and a rule computes with the functions below
+// alone, never with + or == on sizes that may be symbolic.
+//
+// A rule also refuses what PyTorch refuses: ranks, dims out of range, sizes
+// that do not broadcast. Types of elements are refused by kernels, except
+// where a rule needs them to name the output's type.
+
+#ifndef ETX_FORMAT_SHAPES_OP_SHAPES_H
+#define ETX_FORMAT_SHAPES_OP_SHAPES_H
+
+#include "format/base/diag.h"
+#include "format/base/size_limits.h"
+#include "format/ops/op_schema.h"
+#include "format/tensor/dtype.h"
+
+// A size: a number, or with an etx_dim_math a handle. Numbers are 0 and above
+// ETX_DIM_HANDLE; handles are at or below it.
+typedef int64_t etx_dim;
+#define ETX_DIM_HANDLE (INT64_MIN / 2)
+
+static inline bool etx_dim_is_number(etx_dim dim) {
+  return dim > ETX_DIM_HANDLE;
+}
+
+// Arithmetic over handles. Only called when an operand is not a number.
+typedef struct etx_dim_math {
+  void* context;
+  etx_status (*add)(void* context, etx_dim a, etx_dim b, etx_dim* out);
+  etx_status (*multiply)(void* context, etx_dim a, etx_dim b, etx_dim* out);
+  // Rounds toward minus infinity, as Python's //.
+  etx_status (*floor_divide)(void* context, etx_dim a, etx_dim b, etx_dim* out);
+  etx_status (*minimum)(void* context, etx_dim a, etx_dim b, etx_dim* out);
+  etx_status (*maximum)(void* context, etx_dim a, etx_dim b, etx_dim* out);
+  // True if equal for every value of the symbols.
+  bool (*equal)(void* context, etx_dim a, etx_dim b);
+  // Smallest and largest value over the symbols' bounds.
+  void (*bounds)(void* context, etx_dim a, int64_t* low, int64_t* high);
+} etx_dim_math;
+
+// Type of an output that takes whatever type its out argument has: creation
+// and casts. Only ever seen in what a rule hands to `output`.
+#define ETX_DTYPE_FROM_OUT ETX_DTYPE_COUNT
+
+typedef struct etx_shape {
+  etx_dtype dtype;
+  uint8_t rank;
+  etx_dim dims[ETX_MAX_RANK];
+} etx_shape;
+
+// What an argument is, as a rule sees it.
+typedef enum etx_shape_kind {
+  ETX_SHAPE_NONE,
+  ETX_SHAPE_TENSOR,
+  ETX_SHAPE_INT,
+  ETX_SHAPE_DOUBLE,
+  ETX_SHAPE_BOOL,
+  ETX_SHAPE_STRING,
+  ETX_SHAPE_LIST,  // of any of the above; items are asked for one by one
+} etx_shape_kind;
+
+typedef struct etx_shape_call {
+  const etx_op* op;
+  const etx_dim_math* math;  // NULL: all sizes are numbers
+  etx_diag* diag;            // may be NULL
+
+  // How the shape_query's arguments are read. `argument` counts in schema order;
+  // `item` is the position in a list and 0 otherwise.
+  void* context;
+  etx_shape_kind (*kind)(void* context, size_t argument);
+  size_t (*list_count)(void* context, size_t argument);
+  // False if the item is None (a Tensor?[] list, an optional tensor).
+  bool (*tensor)(void* context, size_t argument, size_t item,
+                 etx_shape* out_shape);
+  // Types (ScalarType) are integers: the code of the etx_dtype.
+  etx_dim (*integer)(void* context, size_t argument, size_t item);
+  // int, float and bool alike, or an item of a list of floats.
+  double (*real)(void* context, size_t argument, size_t item);
+  // Called once for each output of the operator, in order: the out arguments,
+  // or the changed first one. A rule does not know how many items an out list
+  // has: one too many must be refused here, and one too few by the shape_query.
+  etx_status (*output)(void* context, size_t index, const etx_shape* shape);
+  // The same for an output whose sizes depend on elements: type and rank are
+  // those of `most`, the sizes at most that many elements. NULL: the shape_query has
+  // no use for such an operator, and the rule refuses it.
+  etx_status (*output_at_most)(void* context, size_t index,
+                               const etx_shape* most);
+} etx_shape_call;
+
+// Sizes the outputs of `call`, or refuses with a message.
+static inline etx_status etx_shape_infer(etx_shape_call* call) {
+  return call->op->shape(call);
+}
+
+// Arithmetic for rules and for those who call them.
+etx_status etx_dim_add(const etx_shape_call* call, etx_dim a, etx_dim b,
+                       etx_dim* out);
+etx_status etx_dim_subtract(const etx_shape_call* call, etx_dim a, etx_dim b,
+                            etx_dim* out);
+etx_status etx_dim_multiply(const etx_shape_call* call, etx_dim a, etx_dim b,
+                            etx_dim* out);
+etx_status etx_dim_floor_divide(const etx_shape_call* call, etx_dim a,
+                                etx_dim b, etx_dim* out);
+etx_status etx_dim_minimum(const etx_shape_call* call, etx_dim a, etx_dim b,
+                           etx_dim* out);
+etx_status etx_dim_maximum(const etx_shape_call* call, etx_dim a, etx_dim b,
+                           etx_dim* out);
+bool etx_dim_equal(const etx_shape_call* call, etx_dim a, etx_dim b);
+void etx_dim_bounds(const etx_shape_call* call, etx_dim a, int64_t* low,
+                    int64_t* high);
+
+// True if `dim` is a number (every size is one without an etx_dim_math).
+bool etx_shape_is_number(const etx_shape_call* call, etx_dim dim);
+// True if `dim` equals `number` for every value of its symbols.
+bool etx_dim_is(const etx_shape_call* call, etx_dim dim, int64_t number);
+// True if no value of the symbols makes `a` equal to `b`.
+bool etx_dim_differ(const etx_shape_call* call, etx_dim a, etx_dim b);
+
+// A size for a message: a number itself, a symbolic size's upper bound.
+int64_t etx_dim_for_message(const etx_shape_call* call, etx_dim dim);
+
+// For rules: refuses with a message (formats as diag.h does) that ends in the
+// operator's name. Returns ETX_BAD_ARGUMENT.
+etx_status etx_shape_refuse(const etx_shape_call* call, const char* format,
+                            ...);
+
+// The same with another status.
+etx_status etx_shape_refuse_as(const etx_shape_call* call, etx_status status,
+                               const char* format, ...);
+#if !ETX_MESSAGES
+#define etx_shape_refuse(call, ...) \
+  (0 ? (etx_shape_refuse)((call), __VA_ARGS__) : (etx_status)ETX_BAD_ARGUMENT)
+#define etx_shape_refuse_as(call, status, ...) \
+  (0 ? (etx_shape_refuse_as)((call), (status), __VA_ARGS__) \
+     : (etx_status)(status))
+#endif
+
+// Prototypes of all rules, from the rows: etx_shape_<rule>.
+#define OP(symbol, name, overload, arguments, result, shape_rule, in_place) \
+  etx_status etx_shape_##shape_rule(etx_shape_call* call);
+#include "format/ops/op_schema.def"
+#undef OP
+
+#endif

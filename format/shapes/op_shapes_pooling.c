@@ -1,0 +1,193 @@
+// Rules of pooling over the last two dimensions of [channels, height, width]
+// with or without a batch in front.
+
+#include "format/shapes/op_shapes_internal.h"
+
+enum { SPATIAL = 2 };
+
+// Where a pooling operator's arguments stand; 0: it has no such argument.
+typedef struct parameters {
+  size_t kernel, stride, padding, dilation, ceil_mode;
+} parameters;
+
+static const parameters max_parameters = {1, 2, 3, 4, 5};
+static const parameters max_backward_parameters = {2, 3, 4, 5, 6};
+static const parameters mean_parameters = {1, 2, 3, 0, 4};
+
+typedef struct window {
+  int64_t kernel, stride, padding, dilation;
+  bool ceil_mode;
+} window;
+
+static etx_status read_window(const etx_shape_call* call, const parameters* p,
+                              size_t i, window* out) {
+  ETX_TRY(etx_shape_spatial(call, p->kernel, "the kernel size", SPATIAL, i, 1,
+                            &out->kernel));
+  out->stride = out->kernel;
+  if (call->list_count(call->context, p->stride) != 0) {
+    ETX_TRY(etx_shape_spatial(call, p->stride, "the stride", SPATIAL, i, 1,
+                              &out->stride));
+  }
+  ETX_TRY(etx_shape_spatial(call, p->padding, "the padding", SPATIAL, i, 0,
+                            &out->padding));
+  out->dilation = 1;
+  if (p->dilation != 0) {
+    ETX_TRY(etx_shape_spatial(call, p->dilation, "the dilation", SPATIAL, i, 1,
+                              &out->dilation));
+  }
+  out->ceil_mode = etx_shape_boolean(call, p->ceil_mode);
+  if (out->padding <= out->kernel / 2) return ETX_OK;
+  return etx_shape_refuse(call,
+                          "the padding is %i, expected at most half of the "
+                          "kernel size %i",
+                          out->padding, out->kernel);
+}
+
+// Windows along a dimension of size `in`: with ceil_mode the last one may
+// reach beyond the padding, but starts inside the input or the padding before
+// it.
+static etx_status window_count(const etx_shape_call* call, const window* w,
+                               etx_dim in, etx_dim* out) {
+  const int64_t reach = w->dilation * (w->kernel - 1) + 1;
+  etx_dim span;
+  ETX_TRY(etx_dim_add(call, in, 2 * w->padding - reach, &span));
+  if (w->ceil_mode) ETX_TRY(etx_dim_add(call, span, w->stride - 1, &span));
+  int64_t low, high;
+  etx_dim_bounds(call, span, &low, &high);
+  if (high < 0) {
+    return etx_shape_refuse(call,
+                            "a window of %i elements is larger than the "
+                            "padded size %i",
+                            reach,
+                            etx_dim_for_message(call, in) + 2 * w->padding);
+  }
+  ETX_TRY(etx_dim_floor_divide(call, span, w->stride, &span));
+  ETX_TRY(etx_dim_add(call, span, 1, out));
+  if (!w->ceil_mode) return ETX_OK;
+  etx_dim starts;
+  ETX_TRY(etx_dim_add(call, in, w->padding - 1, &starts));
+  ETX_TRY(etx_dim_floor_divide(call, starts, w->stride, &starts));
+  ETX_TRY(etx_dim_add(call, starts, 1, &starts));
+  return etx_dim_minimum(call, *out, starts, out);
+}
+
+// Three or four dimensions; only the batch may be empty.
+static etx_status want_planes(const etx_shape_call* call, const char* what,
+                              const etx_shape* self) {
+  if (self->rank != 3 && self->rank != 4) {
+    return etx_shape_refuse(call, "rank of '%s' is %i, expected 3 or 4", what,
+                            (int64_t)self->rank);
+  }
+  for (size_t i = self->rank - 3u; i < self->rank; ++i) {
+    if (!etx_dim_is(call, self->dims[i], 0)) continue;
+    return etx_shape_refuse(call, "size %i of '%s' is 0, expected more",
+                            (int64_t)i, what);
+  }
+  return ETX_OK;
+}
+
+static etx_status pooled(const etx_shape_call* call, const parameters* p,
+                         const etx_shape* self, etx_shape* out) {
+  ETX_TRY(want_planes(call, "self", self));
+  *out = *self;
+  for (size_t i = 0; i < SPATIAL; ++i) {
+    const size_t at = self->rank - SPATIAL + i;
+    window w;
+    ETX_TRY(read_window(call, p, i, &w));
+    ETX_TRY(window_count(call, &w, self->dims[at], &out->dims[at]));
+  }
+  return ETX_OK;
+}
+
+// (self, kernel_size, stride, padding, dilation, ceil_mode)
+static etx_status max_pooled(const etx_shape_call* call, etx_shape* out) {
+  etx_shape self;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  ETX_TRY(pooled(call, &max_parameters, &self, out));
+  return call->output(call->context, 0, out);
+}
+
+etx_status etx_shape_max_pool_values(etx_shape_call* call) {
+  etx_shape out;
+  return max_pooled(call, &out);
+}
+
+// The same of an image [N, H, W, C].
+etx_status etx_shape_max_pool_u8(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(etx_shape_tensor(call, 0, &out));
+  ETX_TRY(etx_shape_check_rank(call, "self", &out, 4));
+  ETX_TRY(want_planes(call, "self", &out));
+  for (size_t i = 0; i < SPATIAL; ++i) {
+    window w;
+    ETX_TRY(read_window(call, &max_parameters, i, &w));
+    ETX_TRY(window_count(call, &w, out.dims[1 + i], &out.dims[1 + i]));
+  }
+  return call->output(call->context, 0, &out);
+}
+
+etx_status etx_shape_max_pool(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(max_pooled(call, &out));
+  out.dtype = ETX_DTYPE_INT64;
+  return call->output(call->context, 1, &out);
+}
+
+// (self, kernel_size, stride, padding, ceil_mode, count_include_pad,
+// divisor_override)
+etx_status etx_shape_mean_pool(etx_shape_call* call) {
+  etx_shape self, out;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  ETX_TRY(pooled(call, &mean_parameters, &self, &out));
+  if (!etx_shape_is_none(call, 6)) {
+    int64_t divisor;
+    ETX_TRY(etx_shape_number(call, 6, 0, &divisor));
+    if (divisor == 0) return etx_shape_refuse(call, "the divisor is 0");
+  }
+  return call->output(call->context, 0, &out);
+}
+
+// (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode,
+// indices)
+etx_status etx_shape_max_pool_backward(etx_shape_call* call) {
+  etx_shape grad, self, indices, wanted;
+  ETX_TRY(etx_shape_tensor(call, 0, &grad));
+  ETX_TRY(etx_shape_tensor(call, 1, &self));
+  ETX_TRY(etx_shape_tensor(call, 7, &indices));
+  ETX_TRY(pooled(call, &max_backward_parameters, &self, &wanted));
+  ETX_TRY(etx_shape_check_rank(call, "grad_output", &grad, wanted.rank));
+  ETX_TRY(etx_shape_check_rank(call, "indices", &indices, wanted.rank));
+  for (size_t i = 0; i < wanted.rank; ++i) {
+    ETX_TRY(etx_shape_check_equal(call, "a size of 'grad_output'",
+                                  wanted.dims[i], grad.dims[i]));
+    ETX_TRY(etx_shape_check_equal(call, "a size of 'indices'", wanted.dims[i],
+                                  indices.dims[i]));
+  }
+  return call->output(call->context, 0, &self);
+}
+
+// (self, output_size)
+etx_status etx_shape_adaptive_pool(etx_shape_call* call) {
+  etx_shape self;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  const size_t count = call->list_count(call->context, 1);
+  if (count != SPATIAL) {
+    return etx_shape_refuse(call, "'output_size' has %i numbers, expected 2",
+                            (int64_t)count);
+  }
+  if (self.rank != 3 && self.rank != 4) {
+    return etx_shape_refuse(call, "rank of 'self' is %i, expected 3 or 4",
+                            (int64_t)self.rank);
+  }
+  for (size_t i = 0; i < SPATIAL; ++i) {
+    etx_dim* const size = &self.dims[self.rank - SPATIAL + i];
+    if (etx_dim_is(call, *size, 0)) {
+      return etx_shape_refuse(call, "a plane of 'self' has no elements");
+    }
+    *size = call->integer(call->context, 1, i);
+    if (etx_shape_is_number(call, *size) && *size < 0) {
+      return etx_shape_refuse(call, "the result's size is %i", *size);
+    }
+  }
+  return call->output(call->context, 0, &self);
+}

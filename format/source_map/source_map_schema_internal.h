@@ -1,0 +1,20 @@
+// The schema of the source lines as names of field ids and as data for the
+// verifier. Seen by the etx_source_map files only.
+
+#ifndef ETX_FORMAT_SOURCE_MAP_SOURCE_MAP_SCHEMA_INTERNAL_H
+#define ETX_FORMAT_SOURCE_MAP_SOURCE_MAP_SCHEMA_INTERNAL_H
+
+#include "format/flatbuffers/fb_verifier.h"
+
+// Ids of the fields: ETX_SOURCE_Source_lines is 2.
+#define TABLE(table) enum {
+#define FIELD(table, field, type, need, target) ETX_SOURCE_##table##_##field,
+#define END(table)                 \
+  ETX_SOURCE_##table##_FIELD_COUNT \
+  }                                \
+  ;
+#include "format/source_map/source_map_schema.def"
+
+extern const etx_fb_schema etx_source_map_schema;
+
+#endif

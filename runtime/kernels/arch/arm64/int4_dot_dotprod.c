@@ -1,0 +1,281 @@
+// Weights of 4 bits as they are stored, taken as 0 to 15, with a scale for each
+// group. A register of them holds 32 elements of a column, whose sums are
+// gathered by groups: four of these, side by side, are the partial sums 0 to 3,
+// the next four 4 to 7, so that scales are read as they lie.
+//
+//   sum of (w - 8 - zero) * (x - base) =
+//       sum of w * x - base * sum of w - (8 + zero) * sum of (x - base)
+//
+// where what follows the 8 is known of a row, and sums begin with it.
+
+#include "runtime/kernels/arch/arm64/int8_dot_loops_dotprod.h"
+
+#include "runtime/kernels/arch/arm64/int8_dot_dotprod_template.h"
+
+enum {
+  ROWS = 2,          // whose sums are in registers
+  COLUMNS = 2,       // the same
+  GROUPS = 4,        // the same, of each of them
+  PART = 2 * BYTES,  // elements of a register of weights
+  MOST_GROUPS = ETX_INT8_MAX_DEPTH / PART,
+};
+
+// What the rows are, and minus eight times the sums of their groups without
+// their bases.
+typedef struct group_rows {
+  const uint8_t* bytes[ROWS];
+  int32_t base[ROWS];
+  int32_t sums[ROWS][MOST_GROUPS + GROUPS];  // some follow
+} group_rows;
+
+static void sum_row(const uint8_t* row, int32_t base, size_t group,
+                    size_t groups, int32_t* out) {
+  for (size_t g = 0; g < groups; ++g) {
+    ints sum = {0};
+    for (size_t k = 0; k < group; k += BYTES, row += BYTES) {
+      sum = add_dots(sum, load_bytes(row), vdupq_n_s8(1));
+    }
+    out[g] = -8 * (vaddvq_s32(sum) - (int32_t)group * base);
+  }
+  memset(out + groups, 0, GROUPS * sizeof *out);
+}
+
+// What is multiplied in a step: four groups of two columns, or what is left of
+// them.
+typedef struct step {
+  const uint8_t* weights;
+  ptrdiff_t pitch;  // from column to column
+  const float* scales;
+  const int8_t* zeros;  // NULL: none
+  ptrdiff_t to_groups;  // from a column's scales to the next one's
+  const uint8_t* rows[ROWS];
+  const int32_t* sums[ROWS];  // of rows' groups
+} step;
+
+// A number in the first lane and zeros in the others, which compilers make of
+// two instructions.
+static inline ints first_lane(const int32_t* from) {
+  ints x;
+  __asm__("ldr %s0, %1" : "=w"(x) : "m"(*from));
+  return x;
+}
+
+// Sums of one group's products, from register `group * parts` of each column
+// on; and of its weights, in bytes: four halves and four others are at most
+// 120.
+static inline __attribute__((always_inline)) void group_sums(
+    const step* s, size_t group, size_t rows, size_t parts,
+    ints sums[ROWS][COLUMNS], uint8x16_t both[COLUMNS]) {
+  ETX_UNROLLED
+  for (size_t c = 0; c < COLUMNS; ++c) {
+    both[c] = vdupq_n_u8(0);
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      sums[r][c] = first_lane(s->sums[r] + group);
+    }
+  }
+  const size_t end = (group + 1) * parts * BYTES;
+  for (size_t at = group * parts * BYTES; at < end; at += BYTES) {
+    int8x16_t x[ROWS][2];
+    READS_STAY;
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      x[r][0] = load_bytes(s->rows[r] + 2 * at);
+      x[r][1] = load_bytes(s->rows[r] + 2 * at + BYTES);
+    }
+    ETX_UNROLLED
+    for (size_t c = 0; c < COLUMNS; ++c) {
+      const uint8x16_t w = vld1q_u8(s->weights + (ptrdiff_t)c * s->pitch + at);
+      const uint8x16_t high = vshrq_n_u8(w, 4), low = w & 15;
+      both[c] += high + low;
+      ETX_UNROLLED
+      for (size_t r = 0; r < rows; ++r) {
+        sums[r][c] = add_dots(sums[r][c], vreinterpretq_s8_u8(high), x[r][0]);
+        sums[r][c] = add_dots(sums[r][c], vreinterpretq_s8_u8(low), x[r][1]);
+      }
+    }
+  }
+}
+
+// The sums of four groups' bytes. Of short groups these are added to each other
+// first, which keeps them below 128.
+static inline __attribute__((always_inline)) ints
+byte_sums(uint8x16_t both[GROUPS][COLUMNS], size_t column, bool are_short) {
+  const int8x16_t ones = vdupq_n_s8(1);
+  ints sums[GROUPS];
+  if (are_short) {
+    const uint8x16_t all =
+        vpaddq_u8(vpaddq_u8(both[0][column], both[1][column]),
+                  vpaddq_u8(both[2][column], both[3][column]));
+    return add_dots(vdupq_n_s32(0), vreinterpretq_s8_u8(all), ones);
+  }
+  ETX_UNROLLED
+  for (size_t g = 0; g < GROUPS; ++g) {
+    sums[g] =
+        add_dots(vdupq_n_s32(0), vreinterpretq_s8_u8(both[g][column]), ones);
+  }
+  return totals(sums);
+}
+
+// Sums of `groups` groups of `parts` registers, one if they are short; zeros
+// where there are none.
+static inline __attribute__((always_inline)) void step_sums(
+    const step* s, const int32_t* base, size_t rows, size_t groups,
+    size_t parts, bool are_short, ints out[ROWS][COLUMNS]) {
+  ints sums[GROUPS][ROWS][COLUMNS] = {{{{0}}}};
+  uint8x16_t both[GROUPS][COLUMNS] = {{{0}}};
+  ETX_UNROLLED
+  for (size_t g = 0; g < GROUPS; ++g) {
+    if (g >= groups) break;
+    group_sums(s, g, rows, parts, sums[g], both[g]);
+  }
+  ETX_UNROLLED
+  for (size_t c = 0; c < COLUMNS; ++c) {
+    const ints own = byte_sums(both, c, are_short);
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      const ints all[GROUPS] = {sums[0][r][c], sums[1][r][c], sums[2][r][c],
+                                sums[3][r][c]};
+      out[r][c] = vmlsq_n_s32(totals(all), own, base[r]);
+    }
+  }
+}
+
+// Four numbers of a column, those of `groups` groups, followed by zeros.
+static inline __attribute__((always_inline)) floats
+some_scales(const float* from, size_t groups) {
+  float some[GROUPS] = {0};
+  memcpy(some, from, groups * sizeof *some);
+  return vld1q_f32(some);
+}
+
+static inline __attribute__((always_inline)) ints some_zeros(const int8_t* from,
+                                                             size_t groups) {
+  uint32_t some = 0;
+  memcpy(&some, from, groups);
+  const int16x8_t wide = vmovl_s8(vreinterpret_s8_u32(vdup_n_u32(some)));
+  return vmovl_s16(vget_low_s16(wide));
+}
+
+// Adds a step's sums times their scales to the partial sums. Which of the two
+// registers of these is next is told by their places.
+static inline __attribute__((always_inline)) void add_step(
+    const step* s, size_t groups, size_t rows, ints whole[ROWS][COLUMNS],
+    floats sums[ROWS][COLUMNS][2]) {
+  ETX_UNROLLED
+  for (ptrdiff_t c = 0; c < COLUMNS; ++c) {
+    const floats scale = some_scales(s->scales + c * s->to_groups, groups);
+    ints zero = vdupq_n_s32(0);
+    if (s->zeros != NULL) {
+      zero = some_zeros(s->zeros + c * s->to_groups, groups);
+    }
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      ints sum = whole[r][c];
+      if (s->zeros != NULL) sum += vld1q_s32(s->sums[r]) * zero >> 3;
+      const floats next = sums[r][c][1];
+      sums[r][c][1] = sums[r][c][0] + scale * vcvtq_f32_s32(sum);
+      sums[r][c][0] = next;
+    }
+  }
+}
+
+// The last groups, less than four. One function for all of them: few columns
+// have such groups.
+static __attribute__((noinline)) void add_last(const step* s,
+                                               const etx_int4_dot_block* b,
+                                               const group_rows* g,
+                                               size_t group, size_t rows,
+                                               floats sums[ROWS][COLUMNS][2]) {
+  const size_t left = b->groups - group;
+  ints whole[ROWS][COLUMNS];
+  step_sums(s, g->base, rows, left, b->group / PART, false, whole);
+  add_step(s, left, rows, whole, sums);
+}
+
+// Rows times two columns that are `apart` from each other, 1 or 0. Inlined with
+// constants, so that the sums stay in registers.
+static inline __attribute__((always_inline)) void some_columns(
+    const etx_int4_dot_block* b, const group_rows* g, size_t row, size_t rows,
+    size_t column, size_t apart, bool are_short) {
+  const size_t parts = are_short ? 1 : b->group / PART;
+  floats sums[ROWS][COLUMNS][2] = {{{{0}}}};
+  step s = {.weights = b->right + (ptrdiff_t)column * b->right_row,
+            .pitch = (ptrdiff_t)apart * b->right_row,
+            .scales = b->scales + column * b->groups,
+            .zeros = b->zeros == NULL ? NULL : b->zeros + column * b->groups,
+            .to_groups = (ptrdiff_t)(apart * b->groups)};
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    s.rows[r] = g->bytes[r];
+    s.sums[r] = g->sums[r];
+  }
+  size_t group = 0;
+  for (; group + GROUPS <= b->groups; group += GROUPS) {
+    ints whole[ROWS][COLUMNS];
+    step_sums(&s, g->base, rows, GROUPS, parts, are_short, whole);
+    add_step(&s, GROUPS, rows, whole, sums);
+    s.weights += GROUPS * parts * BYTES;
+    s.scales += GROUPS;
+    if (s.zeros != NULL) s.zeros += GROUPS;
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      s.rows[r] += GROUPS * parts * PART;
+      s.sums[r] += GROUPS;
+    }
+  }
+  if (group < b->groups) {
+    // Copies: what has an address is in memory all the time.
+    const step left = s;
+    floats partial[ROWS][COLUMNS][2];
+    memcpy(partial, sums, sizeof partial);
+    add_last(&left, b, g, group, rows, partial);
+    memcpy(sums, partial, sizeof partial);
+  }
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    float* out = b->sums + (row + r) * b->columns + column;
+    ETX_UNROLLED
+    for (size_t c = 0; c < COLUMNS; ++c) {
+      // The sum is the same whichever of them comes first.
+      const floats all = sums[r][c][0] + sums[r][c][1];
+      const float32x2_t half = vget_low_f32(all) + vget_high_f32(all);
+      out[c * apart] = half[0] + half[1];
+    }
+  }
+}
+
+static inline __attribute__((always_inline)) void all_columns(
+    const etx_int4_dot_block* b, const group_rows* g, size_t row, size_t rows,
+    bool are_short) {
+  for (size_t column = 0; column < b->columns; column += COLUMNS) {
+    const size_t apart = column + 1 < b->columns ? 1 : 0;
+    some_columns(b, g, row, rows, column, apart, are_short);
+  }
+}
+
+static inline __attribute__((always_inline)) void some_rows(
+    const etx_int4_dot_block* b, const group_rows* g, size_t row, size_t rows) {
+  if (b->group == PART) {
+    all_columns(b, g, row, rows, true);
+  } else {
+    all_columns(b, g, row, rows, false);
+  }
+}
+
+void etx_int4_dot_dotprod(const etx_int4_dot_block* b) {
+  group_rows g;
+  for (size_t row = 0; row < b->rows; row += ROWS) {
+    const size_t left = b->rows - row, rows = left < ROWS ? left : ROWS;
+    for (size_t r = 0; r < rows; ++r) {
+      g.base[r] = b->numbers[row + r].base - 128;
+      g.bytes[r] = b->left + (ptrdiff_t)(row + r) * b->left_row;
+      sum_row(g.bytes[r], g.base[r], b->group, b->groups, g.sums[r]);
+    }
+    if (rows == ROWS) {
+      some_rows(b, &g, row, ROWS);
+    } else {
+      some_rows(b, &g, row, 1);
+    }
+  }
+}

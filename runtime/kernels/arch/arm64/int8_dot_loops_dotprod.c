@@ -1,0 +1,359 @@
+#include "runtime/kernels/arch/arm64/int8_dot_loops_dotprod.h"
+
+#include "runtime/kernels/arch/arm64/int8_dot_dotprod_template.h"
+#include "runtime/kernels/arch/arm64/int8_pack_dotprod_template.h"
+
+// ------------------------------------------------ rows as they are stored
+
+enum {
+  ROWS = 6,     // whose sums are in registers
+  COLUMNS = 4,  // the same
+};
+
+// One more step of `rows` times four sums; the last row's bytes are ones if
+// this is known. Inlined with constants, so that the sums stay in registers.
+static inline __attribute__((always_inline)) void gemm_nt_step(
+    const uint8_t* left, ptrdiff_t left_row, const int8x16_t* weights,
+    size_t rows, bool has_ones, ints sums[ROWS][COLUMNS]) {
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    const bool is_ones = has_ones && r + 1 == rows;
+    const int8x16_t x =
+        is_ones ? vdupq_n_s8(1) : load_bytes(left + (ptrdiff_t)r * left_row);
+    ETX_UNROLLED
+    for (size_t c = 0; c < COLUMNS; ++c) {
+      sums[r][c] = add_dots(sums[r][c], x, weights[c]);
+    }
+  }
+}
+
+// All bits of the last `count` bytes of a register.
+static inline uint8x16_t last_bytes(size_t count) {
+  static const uint8_t ends[2 * BYTES] = {
+      [BYTES] = 255, 255, 255, 255, 255, 255, 255, 255,
+      255,           255, 255, 255, 255, 255, 255, 255};
+  return vld1q_u8(ends + count);
+}
+
+// Rows times four columns from `column` on, `pitch` bytes from each other; or
+// times one of them, with a pitch of 0. What is left of whole registers, of
+// which there are some, is read with what was before it, which is made zero.
+static inline __attribute__((always_inline)) void gemm_nt_block(
+    const etx_int8_dot_block* b, size_t row, size_t rows, bool has_ones,
+    size_t column, ptrdiff_t pitch) {
+  const uint8_t* x = b->left + (ptrdiff_t)row * b->left_row;
+  const uint8_t* w = b->right + (ptrdiff_t)column * b->right_row;
+  const size_t left = b->count % BYTES;
+  ints sums[ROWS][COLUMNS] = {{{0}}};
+  int8x16_t weights[COLUMNS];
+  for (size_t k = BYTES; k <= b->count; k += BYTES, x += BYTES, w += BYTES) {
+    ETX_UNROLLED
+    for (size_t c = 0; c < COLUMNS; ++c) {
+      weights[c] = load_bytes(w + (ptrdiff_t)c * pitch);
+    }
+    gemm_nt_step(x, b->left_row, weights, rows, has_ones, sums);
+  }
+  if (left > 0) {
+    const ptrdiff_t back = (ptrdiff_t)left - BYTES;
+    const int8x16_t mask = vreinterpretq_s8_u8(last_bytes(left));
+    ETX_UNROLLED
+    for (size_t c = 0; c < COLUMNS; ++c) {
+      const int8x16_t seen = load_bytes(w + (ptrdiff_t)c * pitch + back);
+      weights[c] = vandq_s8(seen, mask);
+    }
+    gemm_nt_step(x + back, b->left_row, weights, rows, has_ones, sums);
+  }
+  int32_t* out = b->sums + row * b->columns + column;
+  for (size_t r = 0; r < rows; ++r, out += b->columns) {
+    const ints all = totals(sums[r]);
+    if (pitch == 0) {
+      *out = vgetq_lane_s32(all, 0);
+    } else {
+      vst1q_s32(out, all);
+    }
+  }
+}
+
+// Some rows with all columns. The last four may be some that have been.
+static inline __attribute__((always_inline)) void dot_rows(
+    const etx_int8_dot_block* b, size_t row, size_t rows, bool has_ones) {
+  if (b->columns < COLUMNS) {
+    for (size_t column = 0; column < b->columns; ++column) {
+      gemm_nt_block(b, row, rows, has_ones, column, 0);
+    }
+    return;
+  }
+  const size_t last = b->columns - COLUMNS;
+  for (size_t column = 0; column < b->columns; column += COLUMNS) {
+    gemm_nt_block(b, row, rows, has_ones, column < last ? column : last,
+                  b->right_row);
+  }
+}
+
+// In blocks of similar size: one of less than four is the last.
+static void dots(const etx_int8_dot_block* b) {
+  size_t blocks = (b->rows + ROWS - 1) / ROWS;
+  for (size_t row = 0; row < b->rows; --blocks) {
+    const size_t rows = (b->rows - row + blocks - 1) / blocks;
+    switch (rows) {
+      case 6:
+        dot_rows(b, row, 6, false);
+        break;
+      case 5:
+        dot_rows(b, row, 5, false);
+        break;
+      case 4:
+        dot_rows(b, row, 4, false);
+        break;
+      case 3:
+        dot_rows(b, row, 3, true);
+        break;
+      default:
+        dot_rows(b, row, 2, true);
+        break;
+    }
+    row += rows;
+  }
+}
+
+// ------------------------------------------------ the last steps
+
+// Sums of four columns become results: integers, or floats of groups. They wrap
+// where the sums of a file are none of its weights.
+static inline floats whole_results(const etx_int8_epilogue* line, size_t c,
+                                   ints sum, const etx_int8_row_qparams* row) {
+  const ints own = vld1q_s32(line->column_sums + c);
+  const floats whole = vcvtq_f32_s32(vmlsq_n_s32(sum, own, row->base - 128));
+  const floats bias =
+      line->bias == NULL ? vdupq_n_f32(-0.0f) : vld1q_f32(line->bias + c);
+  const floats scaled = vmulq_f32(whole, vld1q_f32(line->scales + c));
+  return vaddq_f32(vmulq_n_f32(scaled, row->scale), bias);
+}
+
+static inline floats group_results(const etx_int8_epilogue* line, size_t c,
+                                   floats sum,
+                                   const etx_int8_row_qparams* row) {
+  const floats bias =
+      line->bias == NULL ? vdupq_n_f32(-0.0f) : vld1q_f32(line->bias + c);
+  return vaddq_f32(vmulq_n_f32(sum, row->scale), bias);
+}
+
+static void last_row(const etx_int8_epilogue* line, const void* sums,
+                     const etx_int8_row_qparams* row, float* out) {
+  const int32_t* whole = sums;
+  const float* partial = sums;
+  for (size_t c = 0; c + LANES <= line->columns; c += LANES) {
+    vst1q_f32(out + c,
+              line->column_sums != NULL
+                  ? whole_results(line, c, vld1q_s32(whole + c), row)
+                  : group_results(line, c, vld1q_f32(partial + c), row));
+  }
+}
+
+// What is left of whole fours of columns.
+static void last_rest(const etx_int8_epilogue* line, size_t first) {
+  const size_t bytes = (line->columns - first) * sizeof(float);
+  int32_t sums[LANES] = {0}, own[LANES] = {0};
+  float scales[LANES] = {0}, bias[LANES] = {0}, out[LANES];
+  etx_int8_epilogue rest = {
+      .column_sums = line->column_sums == NULL ? NULL : own,
+      .scales = scales,
+      .bias = line->bias == NULL ? NULL : bias,
+      .columns = LANES};
+  if (line->column_sums != NULL) {
+    memcpy(own, line->column_sums + first, bytes);
+    memcpy(scales, line->scales + first, bytes);
+  }
+  if (line->bias != NULL) memcpy(bias, line->bias + first, bytes);
+  for (size_t r = 0; r < line->rows; ++r) {
+    const int32_t* from =
+        (const int32_t*)line->sums + (ptrdiff_t)r * line->sum_row + first;
+    memcpy(sums, from, bytes);
+    last_row(&rest, sums, &line->numbers[r], out);
+    memcpy(line->out + (ptrdiff_t)r * line->out_row + first, out, bytes);
+  }
+}
+
+static void last(const etx_int8_epilogue* line) {
+  const size_t whole = line->columns / LANES * LANES;
+  for (size_t r = 0; r < line->rows; ++r) {
+    last_row(line, (const int32_t*)line->sums + (ptrdiff_t)r * line->sum_row,
+             &line->numbers[r], line->out + (ptrdiff_t)r * line->out_row);
+  }
+  if (whole < line->columns) last_rest(line, whole);
+}
+
+// ------------------------------------------------ panels
+
+enum { GEMM_ROWS = ETX_INT8_ROWS };  // whose sums are in registers
+
+// Sixteen bytes of sixteen columns, and sums of these.
+static void transpose_square(const uint8_t* in, ptrdiff_t row, int8_t* out,
+                             int32_t* sums) {
+  ETX_UNROLLED
+  for (ptrdiff_t q = 0; q < QUARTERS; ++q) {
+    int8x16_t fours[LANES];
+    ints own = vld1q_s32(sums + q * LANES);
+    transpose_quarter(in + q * LANES * row, row, fours);
+    ETX_UNROLLED
+    for (ptrdiff_t i = 0; i < LANES; ++i) {
+      vst1q_s8(out + i * FOUR + q * BYTES, fours[i]);
+      own = add_dots(own, fours[i], vdupq_n_s8(1));
+    }
+    vst1q_s32(sums + q * LANES, own);
+  }
+}
+
+static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
+                  size_t count, int8_t* out, int32_t* column_sums) {
+  for (size_t k = 0; k < count; k += BYTES, out += LANES * FOUR) {
+    for (size_t part = 0; part < PARTS; ++part) {
+      const size_t first = part * SQUARE;
+      const size_t some = columns < first ? 0 : columns - first;
+      const uint8_t* from = in + (ptrdiff_t)first * row + k;
+      uint8_t rest[SQUARE][BYTES];
+      if (some >= SQUARE && k + BYTES <= count) {
+        transpose_square(from, row, out + part * SQUARE * 4,
+                         column_sums + first);
+        continue;
+      }
+      copy_rest(from, row, some, count - k, 0, rest);
+      transpose_square(rest[0], BYTES, out + part * SQUARE * 4,
+                       column_sums + first);
+    }
+  }
+}
+
+// Notes the results of a row's sixteen columns if one of them is not below or
+// equal to what the row has seen: few are, once the first columns have passed.
+static void compare_results(const etx_int8_epilogue* line, size_t row, size_t c,
+                            const floats results[QUARTERS]) {
+  etx_row_argmax* best = &line->best[row];
+  const floats seen = vdupq_n_f32(best->value);
+  uint32x4_t all = vcleq_f32(results[0], seen);
+  ETX_UNROLLED
+  for (size_t q = 1; q < QUARTERS; ++q) {
+    all = vandq_u32(all, vcleq_f32(results[q], seen));
+  }
+  if (vminvq_u32(all) != 0) return;
+  float made[SQUARE];
+  memcpy(made, results, sizeof made);
+  etx_row_argmax_update_row(best, made, line->column + c, SQUARE);
+}
+
+static inline __attribute__((always_inline)) void store_results(
+    const etx_int8_epilogue* line, size_t row, size_t rows, size_t c,
+    ints sums[GEMM_ROWS][QUARTERS]) {
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    if (row + r >= line->rows) break;
+    floats results[QUARTERS];
+    ETX_UNROLLED
+    for (size_t q = 0; q < QUARTERS; ++q) {
+      results[q] = whole_results(line, c + q * LANES, sums[r][q],
+                                 &line->numbers[row + r]);
+    }
+    if (line->best != NULL) {
+      compare_results(line, row + r, c, results);
+    } else {
+      float* out = line->out + (ptrdiff_t)(row + r) * line->out_row + c;
+      memcpy(out, results, sizeof results);
+    }
+  }
+}
+
+// One more four of rows' registers, with sixteen columns.
+static inline __attribute__((always_inline)) void add_columns(
+    const int8_t* panel, const int8x16_t x[GEMM_ROWS], size_t rows,
+    size_t place, ints sums[GEMM_ROWS][QUARTERS]) {
+  int8x16_t w[QUARTERS];
+  READS_STAY;
+  ETX_UNROLLED
+  for (size_t q = 0; q < QUARTERS; ++q) w[q] = load_bytes(panel + q * BYTES);
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    ETX_UNROLLED
+    for (size_t q = 0; q < QUARTERS; ++q) {
+      sums[r][q] = add_four(sums[r][q], w[q], x[r], place);
+    }
+  }
+}
+
+// Some rows with one of the panel's parts.
+static inline __attribute__((always_inline)) void panel_rows(
+    const etx_int8_panel* b, size_t row, size_t rows, size_t part) {
+  const uint8_t* left = b->left + (ptrdiff_t)row * b->left_row;
+  const int8_t* panel = b->panel + (ptrdiff_t)part * b->panel_part;
+  int32_t* at = b->sums + row * ETX_INT8_COLUMNS + part * SQUARE;
+  ints sums[GEMM_ROWS][QUARTERS] = {{{0}}};
+  int8x16_t x[GEMM_ROWS];
+  const ptrdiff_t left_row = b->left_row, panel_row = b->panel_row;
+  const size_t count = b->count;
+  if (!b->starts) {
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      ETX_UNROLLED
+      for (size_t q = 0; q < QUARTERS; ++q) {
+        sums[r][q] = vld1q_s32(at + r * ETX_INT8_COLUMNS + q * LANES);
+      }
+    }
+  }
+  size_t k = 0;
+  for (; k + BYTES <= count; k += BYTES) {
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      x[r] = load_bytes(left + (ptrdiff_t)r * left_row + k);
+    }
+    ETX_UNROLLED
+    for (size_t i = 0; i < LANES; ++i, panel += panel_row) {
+      add_columns(panel, x, rows, i, sums);
+    }
+  }
+  for (; k < count; k += 4, panel += panel_row) {
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      x[r] = load_four(left + (ptrdiff_t)r * left_row + k);
+    }
+    add_columns(panel, x, rows, 0, sums);
+  }
+  if (b->line != NULL) {
+    store_results(b->line, row, rows, part * SQUARE, sums);
+    return;
+  }
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    ETX_UNROLLED
+    for (size_t q = 0; q < QUARTERS; ++q) {
+      vst1q_s32(at + r * ETX_INT8_COLUMNS + q * LANES, sums[r][q]);
+    }
+  }
+}
+
+// A row that is alone, as a step of a model has it, is not multiplied with what
+// follows it.
+static void whole(const etx_int8_panel* b) {
+  for (size_t row = 0; row < b->rows; row += GEMM_ROWS) {
+    const bool is_lone = b->line != NULL && row + 1 == b->line->rows;
+    for (size_t part = 0; part < PARTS; ++part) {
+      if (is_lone) {
+        panel_rows(b, row, 1, part);
+      } else {
+        panel_rows(b, row, GEMM_ROWS, part);
+      }
+    }
+  }
+}
+
+const etx_int8_dot_loops etx_int8_dot_loops_dotprod = {
+    etx_int8_range_dotprod,
+    etx_int8_quantize_dotprod,
+    etx_int8_quantize_and_range_dotprod,
+    etx_int4_order_dotprod,
+    dots,
+    etx_int4_dot_dotprod,
+    turn8,
+    etx_int4_pack_dotprod,
+    whole,
+    etx_int4_panel_dotprod,
+    etx_int4_totals_dotprod,
+    last};

@@ -1,0 +1,36 @@
+// How rows of weights become panels: four fours of bytes of sixteen columns at
+// a time. Read after int8_dot_dotprod_template.h.
+
+enum {
+  SQUARE = 16,  // columns that are turned at a time
+  PARTS = ETX_INT8_COLUMNS / SQUARE,
+  QUARTERS = SQUARE / LANES,    // registers of a four of them
+  FOUR = 4 * ETX_INT8_COLUMNS,  // bytes of a panel from four to four
+};
+
+// Sixteen bytes of four rows become four fours of four columns.
+static inline __attribute__((always_inline)) void transpose_quarter(
+    const uint8_t* in, ptrdiff_t row, int8x16_t out[LANES]) {
+  ints v[4];
+  ETX_UNROLLED
+  for (ptrdiff_t i = 0; i < 4; ++i) {
+    v[i] = vreinterpretq_s32_s8(load_bytes(in + i * row));
+  }
+  const int64x2_t a = vreinterpretq_s64_s32(vtrn1q_s32(v[0], v[1]));
+  const int64x2_t b = vreinterpretq_s64_s32(vtrn2q_s32(v[0], v[1]));
+  const int64x2_t c = vreinterpretq_s64_s32(vtrn1q_s32(v[2], v[3]));
+  const int64x2_t d = vreinterpretq_s64_s32(vtrn2q_s32(v[2], v[3]));
+  out[0] = vreinterpretq_s8_s64(vtrn1q_s64(a, c));
+  out[1] = vreinterpretq_s8_s64(vtrn1q_s64(b, d));
+  out[2] = vreinterpretq_s8_s64(vtrn2q_s64(a, c));
+  out[3] = vreinterpretq_s8_s64(vtrn2q_s64(b, d));
+}
+
+// A rest of bytes or of columns, followed by what stands for zeros.
+static void copy_rest(const uint8_t* in, ptrdiff_t row, size_t columns,
+                      size_t count, uint8_t fill, uint8_t out[SQUARE][BYTES]) {
+  memset(out, fill, SQUARE * BYTES);
+  for (size_t c = 0; c < columns && c < SQUARE; ++c) {
+    memcpy(out[c], in + (ptrdiff_t)c * row, count < BYTES ? count : BYTES);
+  }
+}

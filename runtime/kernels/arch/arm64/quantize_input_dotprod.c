@@ -1,0 +1,111 @@
+// How rows become bytes.
+
+#include "runtime/kernels/arch/arm64/int8_dot_loops_dotprod.h"
+
+#include "runtime/kernels/arch/arm64/int8_dot_dotprod_template.h"
+
+// ------------------------------------------------ the range
+
+// The instructions for the larger and the smaller of two give NaN if one is.
+typedef struct extent {
+  floats low, high;
+} extent;
+
+static inline void extend(extent* e, floats x) {
+  e->low = vminq_f32(e->low, x);
+  e->high = vmaxq_f32(e->high, x);
+}
+
+static inline void extend_by(extent* e, const float* x, size_t count) {
+  size_t i = 0;
+  for (; i + LANES <= count; i += LANES) extend(e, vld1q_f32(x + i));
+  for (; i < count; ++i) extend(e, vdupq_n_f32(x[i]));
+}
+
+static inline void range_of(const extent* e, float* low, float* high) {
+  *low = vminvq_f32(e->low);
+  *high = vmaxvq_f32(e->high);
+}
+
+void etx_int8_range_dotprod(const float* x, size_t count, float* low,
+                            float* high) {
+  enum { CHAINS = 4 };
+  extent e[CHAINS] = {{vdupq_n_f32(0), vdupq_n_f32(0)}};
+  ETX_UNROLLED
+  for (size_t c = 1; c < CHAINS; ++c) e[c] = e[0];
+  size_t i = 0;
+  for (; i + CHAINS * LANES <= count; i += CHAINS * LANES) {
+    ETX_UNROLLED
+    for (size_t c = 0; c < CHAINS; ++c) {
+      extend(&e[c], vld1q_f32(x + i + c * LANES));
+    }
+  }
+  ETX_UNROLLED
+  for (size_t c = 1; c < CHAINS; ++c) {
+    extend(&e[0], e[c].low);
+    extend(&e[0], e[c].high);
+  }
+  extend_by(&e[0], x + i, count - i);
+  range_of(&e[0], low, high);
+}
+
+// ------------------------------------------------ bytes
+
+// The next whole number, halves to even, in the range of int8: a conversion to
+// narrower integers that keeps to their range is both bounds.
+static inline int32x2_t whole_of(float64x2_t x, double inverse, double zero) {
+  const float64x2_t y = vaddq_f64(vmulq_n_f64(x, inverse), vdupq_n_f64(zero));
+  return vqmovn_s64(vcvtnq_s64_f64(y));
+}
+
+static inline ints whole_four(floats x, double inverse, double zero) {
+  return vcombine_s32(whole_of(vcvt_f64_f32(vget_low_f32(x)), inverse, zero),
+                      whole_of(vcvt_high_f64_f32(x), inverse, zero));
+}
+
+static inline int8x8_t quantize_eight(const float* x, double inverse,
+                                      double zero) {
+  const int16x4_t low = vqmovn_s32(whole_four(vld1q_f32(x), inverse, zero));
+  const int16x4_t high =
+      vqmovn_s32(whole_four(vld1q_f32(x + LANES), inverse, zero));
+  return vqmovn_s16(vcombine_s16(low, high));
+}
+
+// One by one, what is no number too. There is none where the factor is above 0,
+// which comes from the row's range.
+static void quantize_any(const float* x, size_t count, double inverse,
+                         double zero, int8_t* out) {
+  for (size_t i = 0; i < count; ++i) {
+    const double y = (double)x[i] * inverse + zero;
+    const double seen = y == y ? y : zero;
+    out[i] = vqmovnh_s16(vqmovns_s32(vqmovnd_s64(vcvtnd_s64_f64(seen))));
+  }
+}
+
+void etx_int8_quantize_dotprod(const float* x, size_t count, double inverse,
+                               double zero, uint8_t* out) {
+  int8_t* to = (int8_t*)out;
+  size_t i = 0;
+  for (; inverse > 0 && i + 8 <= count; i += 8) {
+    vst1_s8(to + i, quantize_eight(x + i, inverse, zero));
+  }
+  quantize_any(x + i, count - i, inverse, zero, to + i);
+}
+
+void etx_int8_quantize_and_range_dotprod(const float* x, size_t count,
+                                         double inverse, double zero,
+                                         uint8_t* out, const float* other,
+                                         float* low, float* high) {
+  etx_int8_quantize_dotprod(x, count, inverse, zero, out);
+  etx_int8_range_dotprod(other, count, low, high);
+}
+
+// Of each 32 bytes the even ones, then the odd ones: as many as there are in
+// the halves of a register of weights.
+void etx_int4_order_dotprod(uint8_t* row, size_t count) {
+  for (size_t k = 0; k < count; k += 2 * BYTES, row += 2 * BYTES) {
+    const uint8x16x2_t v = vld2q_u8(row);
+    vst1q_u8(row, v.val[0]);
+    vst1q_u8(row + BYTES, v.val[1]);
+  }
+}

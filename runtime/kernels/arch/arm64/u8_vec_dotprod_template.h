@@ -1,0 +1,41 @@
+// Floats of four registers become bytes. Read by files for processors with dot
+// products.
+
+#include "runtime/kernels/arch/arm64/int8_dot_dotprod_template.h"
+#include "runtime/kernels/simd/int8/u8_requantize.h"
+
+enum { SIXTEEN = BYTES / LANES };  // registers of sixteen sums
+
+// Unsigned bytes as signed ones, 128 less.
+static inline __attribute__((unused)) int8x16_t less_128(uint8x16_t x) {
+  return vreinterpretq_s8_u8(x ^ 0x80);
+}
+
+// As u8_clamp, of which NaN is the lowest, then whole, halves to even.
+static inline __attribute__((always_inline)) ints limited(floats x, float low,
+                                                          float high) {
+  const floats above = vmaxnmq_f32(x, vdupq_n_f32(low));
+  return vcvtnq_s32_f32(vminnmq_f32(above, vdupq_n_f32(high)));
+}
+
+// Integers of four registers as bytes: the lowest of each, plus a zero point.
+static inline __attribute__((always_inline)) uint8x16_t
+packed_with(const ints x[SIXTEEN], int32_t zero) {
+  int16x8_t half[2];
+  ETX_UNROLLED
+  for (size_t i = 0; i < 2; ++i) {
+    half[i] = vuzp1q_s16(vreinterpretq_s16_s32(x[2 * i]),
+                         vreinterpretq_s16_s32(x[2 * i + 1]));
+  }
+  return vuzp1q_u8(vreinterpretq_u8_s16(half[0]),
+                   vreinterpretq_u8_s16(half[1])) +
+         vdupq_n_u8((uint8_t)zero);
+}
+
+static inline __attribute__((always_inline)) uint8x16_t
+bytes_of(const floats f[SIXTEEN], float low, float high, int32_t zero) {
+  ints whole[SIXTEEN];
+  ETX_UNROLLED
+  for (size_t i = 0; i < SIXTEEN; ++i) whole[i] = limited(f[i], low, high);
+  return packed_with(whole, zero);
+}

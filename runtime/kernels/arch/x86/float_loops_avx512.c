@@ -1,0 +1,18 @@
+#include "runtime/kernels/arch/x86/float_loops_sets_x86.h"
+
+#define VECTOR_BYTES 64
+#include "runtime/kernels/simd/elementwise/binary_f32_template.h"
+#include "runtime/kernels/simd/elementwise/binary_i64_template.h"
+#include "runtime/kernels/simd/elementwise/softmax_f32_template.h"
+#include "runtime/kernels/simd/elementwise/transpose_16x16_template.h"
+#include "runtime/kernels/simd/elementwise/unary_f32_template.h"
+
+const etx_float_loops etx_float_loops_avx512 = {
+    "avx512",
+    unary_loops,
+    binary_loops,
+    whole_loops,
+    spread,
+    turn_bits,
+    transpose_16x16,
+    {softmax_scale, softmax_exp, etx_layer_norm_rows_avx2}};

@@ -1,0 +1,6 @@
+#include "runtime/kernels/arch/x86/float_loops_sets_x86.h"
+
+const etx_float_loops* etx_float_loops_of(etx_instruction_set set) {
+  if (set >= ETX_SET_AVX512) return &etx_float_loops_avx512;
+  return set >= ETX_SET_AVX2 ? &etx_float_loops_avx2 : &etx_float_loops_base;
+}

@@ -1,0 +1,138 @@
+// Eights of taps of a block of four to six rows and sixteen lanes, the loop
+// that most of the time of products goes to. A processor that two threads share
+// hands instructions out in turns, so there are as few as can be: for each tap
+// two loads, then a broadcast and two multiply-adds a row. Compilers count taps
+// one by one, and move sums between registers if they do not: a sixth more.
+// Read where AVX2 is on: compilers refuse its registers elsewhere.
+
+#include <stddef.h>
+
+typedef float panel_taps_vector __attribute__((vector_size(32)));
+
+// Of the row whose weights are at `from`, for which sums number a and b are.
+#define GEMM_ROW(from, a, b)              \
+  "vbroadcastss " from                    \
+  ", %%ymm15\n\t"                         \
+  "vfmadd231ps %%ymm13, %%ymm15, %t[s" #a \
+  "]\n\t"                                 \
+  "vfmadd231ps %%ymm14, %%ymm15, %t[s" #b "]\n\t"
+
+// Rows from rax on, `row` bytes apart; the fourth one and on from rdx on.
+#define GEMM_ROWS_4                      \
+  GEMM_ROW("\\at(%%rax)", 0, 1)          \
+  GEMM_ROW("\\at(%%rax,%[row])", 2, 3)   \
+  GEMM_ROW("\\at(%%rax,%[row],2)", 4, 5) \
+  GEMM_ROW("\\at(%%rdx)", 6, 7)
+#define GEMM_ROWS_5 GEMM_ROWS_4 GEMM_ROW("\\at(%%rdx,%[row])", 8, 9)
+#define GEMM_ROWS_6 GEMM_ROWS_5 GEMM_ROW("\\at(%%rdx,%[row],2)", 10, 11)
+
+// All taps. The assembler writes eight of them out: `at` is where the weights
+// of each are, behind the first one's.
+#define PANEL_TAPS(tap, next)            \
+  "mov %[weights], %%rax\n\t"            \
+  "mov %[panel], %%rcx\n\t"              \
+  "lea (%[row],%[row],2), %%rdx\n\t"     \
+  "add %%rax, %%rdx\n\t"                 \
+  "mov %[eights], %%rsi\n\t"             \
+  "mov %[where], %%rdi\n"                \
+  "1:\n\t"                               \
+  ".irp at,0,4,8,12,16,20,24,28\n\t" tap \
+  ".endr\n\t"                            \
+  "add $32, %%rax\n\t"                   \
+  "add $32, %%rdx\n\t" next              \
+  "dec %%rsi\n\t"                        \
+  "jnz 1b\n\t"
+
+// A tap's lanes, in front of the next one's.
+#define GEMM_NEAR(rows)                \
+  PANEL_TAPS(                          \
+      "vmovups (%%rcx), %%ymm13\n\t"   \
+      "vmovups 32(%%rcx), %%ymm14\n\t" \
+      "add %%rdi, %%rcx\n\t" rows, )
+
+// Lanes that are where the tap's offset says. It has eight bytes.
+#define GEMM_FAR(rows)                              \
+  PANEL_TAPS(                                       \
+      "mov 2*\\at(%%rdi), %%r8\n\t"                 \
+      "vmovups (%%rcx,%%r8,4), %%ymm13\n\t"         \
+      "vmovups 32(%%rcx,%%r8,4), %%ymm14\n\t" rows, \
+      "add $64, %%rdi\n\t")
+
+#define GEMM_SUMS_4                                                        \
+  [s0] "+x"(sums[0][0]), [s1] "+x"(sums[0][1]), [s2] "+x"(sums[1][0]),     \
+      [s3] "+x"(sums[1][1]), [s4] "+x"(sums[2][0]), [s5] "+x"(sums[2][1]), \
+      [s6] "+x"(sums[3][0]), [s7] "+x"(sums[3][1])
+#define GEMM_SUMS_5 GEMM_SUMS_4, [s8] "+x"(sums[4][0]), [s9] "+x"(sums[4][1])
+#define GEMM_SUMS_6 GEMM_SUMS_5, [s10] "+x"(sums[5][0]), [s11] "+x"(sums[5][1])
+
+// Adds to the sums. `where` is the offsets, or how far rows of the panel lie
+// apart.
+#define GEMM_ADD_EIGHT_TAPS(TAPS, rows, where_lanes_are)                    \
+  __asm__ volatile(                                                         \
+      TAPS(GEMM_ROWS_##rows)                                                \
+      : GEMM_SUMS_##rows                                                    \
+      : [weights] "r"(weights), [row] "r"(row), [panel] "r"(panel),         \
+        [eights] "r"(eights), [where] "r"(where_lanes_are)                  \
+      : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "xmm13", "xmm14", "xmm15", \
+        "cc", "memory")
+
+// Of positions that lie side by side, from rax on, times a tap's two vectors of
+// weights at rcx; those of the next tap are behind them, its positions `row`
+// bytes on.
+#define CONV_OC_ROWS_4       \
+  GEMM_ROW("(%%rax)", 0, 1)  \
+  GEMM_ROW("4(%%rax)", 2, 3) \
+  GEMM_ROW("8(%%rax)", 4, 5) \
+  GEMM_ROW("12(%%rax)", 6, 7)
+#define CONV_OC_ROWS_5 CONV_OC_ROWS_4 GEMM_ROW("16(%%rax)", 8, 9)
+#define CONV_OC_ROWS_6 CONV_OC_ROWS_5 GEMM_ROW("20(%%rax)", 10, 11)
+
+#define CONV_OC_ADD_EIGHT_TAPS(positions)                         \
+  __asm__ volatile(                                               \
+      "mov %[seen], %%rax\n\t"                                    \
+      "mov %[weights], %%rcx\n\t"                                 \
+      "mov %[eights], %%rsi\n"                                    \
+      "1:\n\t"                                                    \
+      ".rept 8\n\t"                                               \
+      "vmovups (%%rcx), %%ymm13\n\t"                              \
+      "vmovups 32(%%rcx), %%ymm14\n\t" CONV_OC_ROWS_##positions   \
+      "add %[row], %%rax\n\t"                                     \
+      "add $64, %%rcx\n\t"                                        \
+      ".endr\n\t"                                                 \
+      "dec %%rsi\n\t"                                             \
+      "jnz 1b\n\t"                                                \
+      : GEMM_SUMS_##positions                                     \
+      : [seen] "r"(seen), [weights] "r"(weights), [row] "r"(row), \
+        [eights] "r"(eights)                                      \
+      : "rax", "rcx", "rsi", "xmm13", "xmm14", "xmm15", "cc", "memory")
+
+// sums [positions, 2] += seen [taps, positions] * weights [taps, 2], likewise,
+// of four to six positions; rows of what is seen lie `seen_row` floats apart.
+static inline __attribute__((always_inline)) void conv_oc_eight_taps(
+    const float* seen, ptrdiff_t seen_row, const float* weights, size_t eights,
+    size_t positions, panel_taps_vector sums[6][2]) {
+  const ptrdiff_t row = seen_row * (ptrdiff_t)sizeof(float);
+  if (positions == 6) CONV_OC_ADD_EIGHT_TAPS(6);
+  if (positions == 5) CONV_OC_ADD_EIGHT_TAPS(5);
+  if (positions == 4) CONV_OC_ADD_EIGHT_TAPS(4);
+}
+
+// sums [rows, 2] += weights [rows, taps] * panel [taps, 2], eights of taps, at
+// least one; rows of weights lie `weight_row` floats apart, those of the panel
+// `panel_row` or, if there are offsets, where these say.
+static inline __attribute__((always_inline)) void gemm_eight_taps(
+    const float* weights, ptrdiff_t weight_row, const float* panel,
+    ptrdiff_t panel_row, const ptrdiff_t* offsets, size_t eights, size_t rows,
+    panel_taps_vector sums[6][8]) {
+  const ptrdiff_t row = weight_row * (ptrdiff_t)sizeof(float);
+  const ptrdiff_t step = panel_row * (ptrdiff_t)sizeof(float);
+  if (offsets != NULL) {
+    if (rows == 6) GEMM_ADD_EIGHT_TAPS(GEMM_FAR, 6, offsets);
+    if (rows == 5) GEMM_ADD_EIGHT_TAPS(GEMM_FAR, 5, offsets);
+    if (rows == 4) GEMM_ADD_EIGHT_TAPS(GEMM_FAR, 4, offsets);
+  } else {
+    if (rows == 6) GEMM_ADD_EIGHT_TAPS(GEMM_NEAR, 6, step);
+    if (rows == 5) GEMM_ADD_EIGHT_TAPS(GEMM_NEAR, 5, step);
+    if (rows == 4) GEMM_ADD_EIGHT_TAPS(GEMM_NEAR, 4, step);
+  }
+}

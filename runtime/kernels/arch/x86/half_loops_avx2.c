@@ -1,0 +1,72 @@
+// The instructions round as half_float.h does, but keep what a NaN carries: an
+// array with a NaN in it is converted once more in plain C.
+
+#include "runtime/kernels/arch/x86/half_loops_avx2.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "runtime/kernels/simd/elementwise/bfloat_template.h"
+
+enum { EIGHT = 8 };
+
+// As the compilers' own names for the instructions take them: their header of
+// such names reaches for the heap.
+typedef float floats __attribute__((vector_size(32)));
+typedef short halves __attribute__((vector_size(16)));
+typedef int32_t flags __attribute__((vector_size(32)));
+
+static inline bool is_any(flags f) {
+  return __builtin_ia32_movmskps256((floats)f) != 0;
+}
+
+// Both give where NaNs are.
+static inline flags read_eight(float* out, const uint16_t* in) {
+  halves h;
+  memcpy(&h, in, sizeof h);
+  const floats x = __builtin_ia32_vcvtph2ps256(h);
+  memcpy(out, &x, sizeof x);
+  return x != x;
+}
+
+// 0: to the nearest, halves to even.
+static inline flags write_eight(uint16_t* out, const float* in) {
+  floats x;
+  memcpy(&x, in, sizeof x);
+  const halves h = __builtin_ia32_vcvtps2ph256(x, 0);
+  memcpy(out, &h, sizeof h);
+  return x != x;
+}
+
+static void read_halves(float* restrict out, const uint16_t* restrict in,
+                        size_t count) {
+  flags nans = {0};
+  size_t i = 0;
+  for (; i + EIGHT <= count; i += EIGHT) nans |= read_eight(out + i, in + i);
+  if (i < count) {
+    uint16_t last[EIGHT] = {0};
+    float wide[EIGHT];
+    memcpy(last, in + i, (count - i) * sizeof *in);
+    nans |= read_eight(wide, last);
+    memcpy(out + i, wide, (count - i) * sizeof *out);
+  }
+  if (is_any(nans)) etx_half_loops_base.read(out, in, count);
+}
+
+static void write_halves(uint16_t* restrict out, const float* restrict in,
+                         size_t count) {
+  flags nans = {0};
+  size_t i = 0;
+  for (; i + EIGHT <= count; i += EIGHT) nans |= write_eight(out + i, in + i);
+  if (i < count) {
+    float last[EIGHT] = {0};
+    uint16_t narrow[EIGHT];
+    memcpy(last, in + i, (count - i) * sizeof *in);
+    nans |= write_eight(narrow, last);
+    memcpy(out + i, narrow, (count - i) * sizeof *out);
+  }
+  if (is_any(nans)) etx_half_loops_base.write(out, in, count);
+}
+
+const etx_half_loops etx_half_loops_avx2 = {"avx2", read_halves, write_halves,
+                                            read_bfloats, write_bfloats};

@@ -1,0 +1,377 @@
+// Thirty-two bytes of registers hold pairs of eight columns: one multiplication
+// gives the sums of eight pairs.
+
+#include "runtime/kernels/arch/x86/int8/int16_pair_loops_avx2.h"
+
+#include <string.h>
+
+#include "runtime/kernels/simd/vector/loop_unrolled.h"
+
+typedef char bytes16 __attribute__((vector_size(16)));
+typedef int8_t signed16 __attribute__((vector_size(16)));
+typedef uint8_t unsigned16 __attribute__((vector_size(16)));
+typedef short words __attribute__((vector_size(32)));
+typedef int longs __attribute__((vector_size(32)));
+typedef long long quads __attribute__((vector_size(32)));
+typedef float eight __attribute__((vector_size(32)));
+
+enum {
+  SIDE = 8,                          // of what is turned in registers
+  WORDS = 16,                        // of a register
+  PARTS = 2,                         // registers of a pair of all columns
+  PAIR = 2 * ETX_INT16_PAIR_COLUMNS  // elements of a panel from pair to pair
+};
+
+// The name is the compilers' own, which differ.
+static inline words widen(signed16 x) {
+#ifdef __clang__
+  return __builtin_convertvector(x, words);
+#else
+  return __builtin_ia32_pmovsxbw256((bytes16)x);
+#endif
+}
+
+static inline longs multiply_pairs(longs a, longs b) {
+  return __builtin_ia32_pmaddwd256((words)a, (words)b);
+}
+
+// ------------------------------------------------ panels
+
+// Eight pairs of eight columns, column by column, as columns of each pair.
+static inline __attribute__((always_inline)) void transpose_square(
+    longs a[SIDE], int16_t* out) {
+  longs b[SIDE];
+  ETX_UNROLLED
+  for (int i = 0; i < SIDE; i += 2) {
+    b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    b[i + 1] =
+        __builtin_shufflevector(a[i], a[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+  ETX_UNROLLED
+  for (int i = 0; i < SIDE; i += 4) {
+    ETX_UNROLLED
+    for (int j = 0; j < 2; ++j) {
+      const longs x = b[i + j], y = b[i + j + 2];
+      a[i + 2 * j] = __builtin_shufflevector(x, y, 0, 1, 8, 9, 4, 5, 12, 13);
+      a[i + 2 * j + 1] =
+          __builtin_shufflevector(x, y, 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  }
+  ETX_UNROLLED
+  for (int i = 0; i < 4; ++i) {
+    const longs low =
+        __builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    const longs high =
+        __builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    memcpy(out + i * PAIR, &low, sizeof(low));
+    memcpy(out + (i + 4) * PAIR, &high, sizeof(high));
+  }
+}
+
+// Sixteen elements of sixteen columns.
+static inline __attribute__((always_inline)) void transpose_bytes(
+    const uint8_t* in, ptrdiff_t row, int16_t* out) {
+  ETX_UNROLLED
+  for (int part = 0; part < PARTS; ++part) {
+    longs a[SIDE];
+    ETX_UNROLLED
+    for (int i = 0; i < SIDE; ++i) {
+      signed16 x;
+      memcpy(&x, in + (part * SIDE + i) * row, sizeof(x));
+      a[i] = (longs)widen(x);
+    }
+    transpose_square(a, out + part * WORDS);
+  }
+}
+
+// Sixteen high halves, then sixteen low ones, of sixteen columns.
+static inline __attribute__((always_inline)) void transpose_halves(
+    const uint8_t* in, ptrdiff_t row, int16_t* out) {
+  ETX_UNROLLED
+  for (int is_low = 0; is_low < 2; ++is_low) {
+    ETX_UNROLLED
+    for (int part = 0; part < PARTS; ++part) {
+      longs a[SIDE];
+      ETX_UNROLLED
+      for (int i = 0; i < SIDE; ++i) {
+        unsigned16 x;
+        memcpy(&x, in + (part * SIDE + i) * row, sizeof(x));
+        x = is_low ? x & 15 : x >> 4;
+        a[i] = (longs)widen((signed16)x - 8);
+      }
+      transpose_square(a, out + is_low * SIDE * PAIR + part * WORDS);
+    }
+  }
+}
+
+// A rest of bytes or of columns, followed by zeros.
+static void copy_rest(const uint8_t* in, ptrdiff_t row, size_t columns,
+                      size_t count, uint8_t fill,
+                      uint8_t out[ETX_INT16_PAIR_COLUMNS][WORDS]) {
+  memset(out, fill, ETX_INT16_PAIR_COLUMNS * WORDS);
+  for (size_t c = 0; c < columns; ++c) {
+    memcpy(out[c], in + (ptrdiff_t)c * row, count);
+  }
+}
+
+static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
+                  size_t count, int16_t* out) {
+  const bool is_full = columns == ETX_INT16_PAIR_COLUMNS;
+  for (size_t k = 0; k < count; k += WORDS, out += SIDE * PAIR) {
+    if (is_full && k + WORDS <= count) {
+      transpose_bytes(in + k, row, out);
+      continue;
+    }
+    uint8_t rest[ETX_INT16_PAIR_COLUMNS][WORDS];
+    const size_t left = count - k;
+    copy_rest(in + k, row, columns, left < WORDS ? left : WORDS, 0, rest);
+    transpose_bytes(rest[0], WORDS, out);
+  }
+}
+
+static void turn4(const uint8_t* in, ptrdiff_t row, size_t columns,
+                  size_t count, int16_t* out) {
+  const uint8_t zero = 8 << 4 | 8;
+  for (size_t k = 0; k < count; k += WORDS, out += 2 * SIDE * PAIR) {
+    if (columns == ETX_INT16_PAIR_COLUMNS) {
+      transpose_halves(in + k, row, out);
+      continue;
+    }
+    uint8_t rest[ETX_INT16_PAIR_COLUMNS][WORDS];
+    copy_rest(in + k, row, columns, WORDS, zero, rest);
+    transpose_halves(rest[0], WORDS, out);
+  }
+}
+
+// Fours of sixteen columns as two pairs.
+static void widen8(const int8_t* in, size_t count, int16_t* out) {
+  enum { SIDE_BYTES = 32, SIDES = 2, FOUR = SIDES * SIDE_BYTES };
+  for (size_t k = 0; k < count; k += 4, in += FOUR, out += 2 * PAIR) {
+    ETX_UNROLLED
+    for (int side = 0; side < SIDES; ++side) {
+      words x;
+      memcpy(&x, in + side * SIDE_BYTES, sizeof(x));
+      // First elements of four columns, then their last; then of all eight.
+      x = __builtin_shufflevector(x, x, 0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14,
+                                  9, 11, 13, 15);
+      const quads y = __builtin_shufflevector((quads)x, (quads)x, 0, 2, 1, 3);
+      const words first = widen((signed16)__builtin_shufflevector(y, y, 0, 1));
+      const words last = widen((signed16)__builtin_shufflevector(y, y, 2, 3));
+      memcpy(out + side * WORDS, &first, sizeof(first));
+      memcpy(out + PAIR + side * WORDS, &last, sizeof(last));
+    }
+  }
+}
+
+// ------------------------------------------------ sums
+
+enum {
+  ROWS = 6,          // whose sums are in registers
+  FEW_AHEAD = 1024,  // bytes that are asked for in advance
+};
+
+// Adds the products of `pairs` pairs. Inlined with constants, so that the sums
+// stay in registers.
+static inline __attribute__((always_inline)) void add_pairs(
+    const int16_t* left, ptrdiff_t left_row, const int16_t* panel, size_t rows,
+    size_t pairs, longs sums[ROWS][PARTS]) {
+  for (size_t k = 0; k < pairs; ++k, panel += PAIR, left += 2) {
+    longs w[PARTS];
+    ETX_UNROLLED
+    for (int part = 0; part < PARTS; ++part) {
+      memcpy(&w[part], panel + part * WORDS, sizeof(w[part]));
+      // Read once, not again for each row.
+      __asm__("" : "+x"(w[part]));
+    }
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      int x;
+      memcpy(&x, left + (ptrdiff_t)r * left_row, sizeof(x));
+      const longs all = {x, x, x, x, x, x, x, x};
+      ETX_UNROLLED
+      for (int part = 0; part < PARTS; ++part) {
+        sums[r][part] += multiply_pairs(all, w[part]);
+      }
+    }
+  }
+}
+
+static inline __attribute__((always_inline)) void whole_rows(
+    const etx_int16_pair_block* b, size_t row, size_t rows) {
+  int32_t* at = b->whole + row * ETX_INT16_PAIR_COLUMNS;
+  longs sums[ROWS][PARTS] = {{{0}}};
+  if (!b->starts) {
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      ETX_UNROLLED
+      for (int part = 0; part < PARTS; ++part) {
+        memcpy(&sums[r][part], at + r * ETX_INT16_PAIR_COLUMNS + part * SIDE,
+               sizeof(longs));
+      }
+    }
+  }
+  add_pairs(b->left + (ptrdiff_t)row * b->left_row, b->left_row, b->panel, rows,
+            (b->count + 1) / 2, sums);
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    ETX_UNROLLED
+    for (int part = 0; part < PARTS; ++part) {
+      memcpy(at + r * ETX_INT16_PAIR_COLUMNS + part * SIDE, &sums[r][part],
+             sizeof(longs));
+    }
+  }
+}
+
+// Rows with bytes: sums of four columns are in a register, those of a column's
+// first elements beside those of its last.
+static inline __attribute__((always_inline)) void few_rows(
+    const etx_int16_pair_block* b, size_t rows) {
+  enum { COLUMNS = 4, QUARTERS = ETX_INT16_PAIR_COLUMNS / COLUMNS };
+  const int16_t* left = b->left;
+  const int8_t* from = b->bytes;
+  longs sums[ETX_INT16_PAIR_FEW_ROWS][QUARTERS] = {{{0}}};
+  for (size_t k = 0; k < b->count; k += 4, left += 4) {
+    quads seen[ETX_INT16_PAIR_FEW_ROWS];
+    __builtin_prefetch(from + FEW_AHEAD);
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      long long x;
+      memcpy(&x, left + (ptrdiff_t)r * b->left_row, sizeof(x));
+      seen[r] = (quads){x, x, x, x};
+    }
+    ETX_UNROLLED
+    for (int i = 0; i < QUARTERS; ++i, from += 4 * COLUMNS) {
+      signed16 x;
+      memcpy(&x, from, sizeof(x));
+      const words w = widen(x);
+      ETX_UNROLLED
+      for (size_t r = 0; r < rows; ++r) {
+        sums[r][i] += multiply_pairs((longs)seen[r], (longs)w);
+      }
+    }
+  }
+  int32_t* out = b->whole;
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    ETX_UNROLLED
+    for (int i = 0; i < QUARTERS; i += 2, out += SIDE) {
+      const quads both =
+          (quads)__builtin_ia32_phaddd256(sums[r][i], sums[r][i + 1]);
+      const quads all = __builtin_shufflevector(both, both, 0, 2, 1, 3);
+      memcpy(out, &all, sizeof(all));
+    }
+  }
+}
+
+static void few(const etx_int16_pair_block* b) {
+  if (b->rows == 3) {
+    few_rows(b, 3);
+  } else if (b->rows == 2) {
+    few_rows(b, 2);
+  } else {
+    few_rows(b, 1);
+  }
+}
+
+static inline __attribute__((always_inline)) void group_rows(
+    const etx_int16_pair_block* b, size_t row, size_t rows) {
+  const int16_t* left = b->left + (ptrdiff_t)row * b->left_row;
+  const int16_t* panel = b->panel;
+  const size_t pairs = b->group / 4;  // even ones, or odd ones
+  size_t sum = b->first;
+  for (size_t k = 0; k < b->count; k += b->group, left += b->group / 2) {
+    longs whole[ROWS][PARTS] = {{{0}}};
+    for (size_t done = 0; done < pairs;
+         done += SIDE, panel += 2 * SIDE * PAIR) {
+      add_pairs(left + 2 * done, b->left_row, panel, rows, SIDE, whole);
+      add_pairs(left + b->count / 2 + 2 * done, b->left_row,
+                panel + SIDE * PAIR, rows, SIDE, whole);
+    }
+    const float* scales = b->scales + k / b->group * ETX_INT16_PAIR_COLUMNS;
+    float* sums =
+        b->sums + (row * ETX_INT16_PAIR_SUMS + sum) * ETX_INT16_PAIR_COLUMNS;
+    sum = (sum + 1) % ETX_INT16_PAIR_SUMS;
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      ETX_UNROLLED
+      for (int part = 0; part < PARTS; ++part) {
+        eight own, scale;
+        memcpy(&own, sums + part * SIDE, sizeof(own));
+        memcpy(&scale, scales + part * SIDE, sizeof(scale));
+        own += scale * __builtin_convertvector(whole[r][part], eight);
+        memcpy(sums + part * SIDE, &own, sizeof(own));
+      }
+      sums += ETX_INT16_PAIR_SUMS * ETX_INT16_PAIR_COLUMNS;
+    }
+  }
+}
+
+#define SOME_ROWS(name)                                                 \
+  static void name(const etx_int16_pair_block* b) {                     \
+    for (size_t row = 0; row < b->rows;) {                              \
+      const size_t left = b->rows - row;                                \
+      /* No block of one or two rows at the end if it can be helped. */ \
+      const size_t rows = left <= ROWS      ? left                      \
+                          : left < ROWS + 3 ? (left + 1) / 2            \
+                                            : ROWS;                     \
+      switch (rows) {                                                   \
+        case 6:                                                         \
+          name##_rows(b, row, 6);                                       \
+          break;                                                        \
+        case 5:                                                         \
+          name##_rows(b, row, 5);                                       \
+          break;                                                        \
+        case 4:                                                         \
+          name##_rows(b, row, 4);                                       \
+          break;                                                        \
+        case 3:                                                         \
+          name##_rows(b, row, 3);                                       \
+          break;                                                        \
+        case 2:                                                         \
+          name##_rows(b, row, 2);                                       \
+          break;                                                        \
+        default:                                                        \
+          name##_rows(b, row, 1);                                       \
+          break;                                                        \
+      }                                                                 \
+      row += rows;                                                      \
+    }                                                                   \
+  }
+SOME_ROWS(whole)
+SOME_ROWS(group)
+
+// ------------------------------------------------ the last steps
+
+// Partial sums of groups, halves of them added to each other.
+static inline eight group_total(const float* sums) {
+  eight v[ETX_INT16_PAIR_SUMS];
+  ETX_UNROLLED
+  for (int i = 0; i < ETX_INT16_PAIR_SUMS; ++i) {
+    memcpy(&v[i], sums + i * ETX_INT16_PAIR_COLUMNS, sizeof(v[i]));
+  }
+  return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+}
+
+static void last(const etx_int16_pair_epilogue* line) {
+  for (size_t c = 0; c < ETX_INT16_PAIR_COLUMNS; c += SIDE) {
+    eight scale, bias;
+    memcpy(&scale, line->scales + c, sizeof(scale));
+    memcpy(&bias, line->bias + c, sizeof(bias));
+    for (size_t r = 0; r < line->rows; ++r) {
+      const size_t at = r * ETX_INT16_PAIR_COLUMNS;
+      eight sum;
+      if (line->whole != NULL) {
+        longs whole;
+        memcpy(&whole, line->whole + at + c, sizeof(whole));
+        sum = __builtin_convertvector(whole, eight);
+      } else {
+        sum = group_total(line->sums + at * ETX_INT16_PAIR_SUMS + c);
+      }
+      sum = sum * scale * line->row_scales[r] + bias;
+      memcpy(line->out + (ptrdiff_t)r * line->out_row + c, &sum, sizeof(sum));
+    }
+  }
+}
+
+const etx_int16_pair_loops etx_int16_pair_loops_avx2 = {
+    turn8, turn4, widen8, whole, few, group, last};

@@ -1,0 +1,557 @@
+#include "runtime/kernels/arch/x86/int8/int8_dot_loops_avx512vnni.h"
+
+#include <string.h>
+
+#include "runtime/kernels/simd/vector/prefetch.h"
+#include "runtime/kernels/simd/vector/prefetch_stream.h"
+#include "runtime/kernels/arch/x86/int8/int4_packed_avx512vnni.h"
+#include "runtime/kernels/arch/x86/int8/int4_dot_avx512vnni.h"
+#include "runtime/kernels/arch/x86/int8/quantize_input_avx512vnni.h"
+#include "runtime/kernels/arch/x86/int8/int8_dot_reduce_template.h"
+#include "runtime/kernels/arch/x86/int8/int8_tail_template.h"
+#include "runtime/kernels/arch/x86/int8/int8_pack_template.h"
+
+// ------------------------------------------------ rows as they are stored
+
+enum {
+  ROWS = 6,      // whose sums are in registers
+  COLUMNS = 4,   // the same
+  AHEAD = 4096,  // bytes from what is read to what is asked for
+  // Where columns are read one after the other.
+  TURNS = 4,  // sums of a column
+  LONE_AHEAD = 12288,
+};
+
+// The sum of the quarters.
+static inline four quarters_total(ints x) {
+  typedef int eight __attribute__((vector_size(32)));
+  const eight half =
+      __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) +
+      __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
+  return __builtin_shufflevector(half, half, 0, 1, 2, 3) +
+         __builtin_shufflevector(half, half, 4, 5, 6, 7);
+}
+
+// The same of four registers, those of one side by side.
+static inline ints all_quarters_totals(const ints* v) {
+  const ints a = even_quarters(v[0], v[1]) + odd_quarters(v[0], v[1]);
+  const ints b = even_quarters(v[2], v[3]) + odd_quarters(v[2], v[3]);
+  return even_quarters(a, b) + odd_quarters(a, b);
+}
+
+// One more step of `rows` times four sums; the last row's bytes are ones if
+// this is known. Inlined with constants, so that the sums stay in registers.
+static inline __attribute__((always_inline)) void gemm_nt_step(
+    const uint8_t* left, ptrdiff_t left_row, const ints* weights, size_t rows,
+    bool has_ones, ints sums[ROWS][COLUMNS]) {
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    const bool is_ones = has_ones && r + 1 == rows;
+    const ints x = is_ones ? all_ints(0x01010101)
+                           : load_bytes(left + (ptrdiff_t)r * left_row);
+    ETX_UNROLLED
+    for (size_t c = 0; c < COLUMNS; ++c) {
+      sums[r][c] = add_products(sums[r][c], x, weights[c]);
+    }
+  }
+}
+
+// Rows times four columns, `pitch` bytes from each other: in each quarter of a
+// register of a row, a part of the columns' sums.
+static inline __attribute__((always_inline)) void dot_four(
+    const uint8_t* x, ptrdiff_t left_row, const uint8_t* w, ptrdiff_t pitch,
+    size_t count, size_t rows, bool has_ones, bool asks, ints out[ROWS]) {
+  ints sums[ROWS][COLUMNS] = {{{0}}}, weights[COLUMNS];
+  for (; count >= BYTES; count -= BYTES, x += BYTES, w += BYTES) {
+    ETX_UNROLLED
+    for (size_t c = 0; c < COLUMNS; ++c) {
+      weights[c] = load_bytes(w + (ptrdiff_t)c * pitch);
+      if (asks) __builtin_prefetch(w + (ptrdiff_t)c * pitch + AHEAD);
+    }
+    gemm_nt_step(x, left_row, weights, rows, has_ones, sums);
+  }
+  if (count > 0) {
+    ETX_UNROLLED
+    for (size_t c = 0; c < COLUMNS; ++c) {
+      weights[c] = load_some_bytes(w + (ptrdiff_t)c * pitch, count);
+    }
+    gemm_nt_step(x, left_row, weights, rows, has_ones, sums);
+  }
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    out[r] = quarter_sums(sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
+  }
+}
+
+// Rows times four times four columns: four that are next to each other, and
+// those that are `apart` from them. With `apart` 0 times one column.
+static inline __attribute__((always_inline)) void gemm_nt_block(
+    const etx_int8_dot_block* b, size_t row, size_t rows, bool has_ones,
+    size_t column, size_t apart) {
+  const uint8_t* x = b->left + (ptrdiff_t)row * b->left_row;
+  const uint8_t* w = b->right + (ptrdiff_t)column * b->right_row;
+  const ptrdiff_t pitch = (ptrdiff_t)apart * b->right_row;
+  int32_t* out = b->sums + row * b->columns + column;
+  const bool asks = b->is_far && row == 0;
+  ints parts[ROWS][4];
+  for (size_t i = 0; i < (apart > 0 ? 4 : 1); ++i, w += b->right_row) {
+    ints made[ROWS];
+    dot_four(x, b->left_row, w, pitch, b->count, rows, has_ones, asks,
+             made);
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) parts[r][i] = made[r];
+  }
+  for (size_t r = 0; r < rows; ++r, out += b->columns) {
+    if (apart == 0) {
+      *out = quarters_total(parts[r][0])[0];
+      continue;
+    }
+    const ints all = turned_quarters(all_quarters_totals(parts[r]));
+    store_quarter(out, all, 0);
+    store_quarter(out + apart, all, 1);
+    store_quarter(out + 2 * apart, all, 2);
+    store_quarter(out + 3 * apart, all, 3);
+  }
+}
+
+// Some rows with columns from `column` up to `end`, each with three others.
+static inline __attribute__((always_inline)) void dot_rows(
+    const etx_int8_dot_block* b, size_t row, size_t rows, bool has_ones,
+    size_t column, size_t end, size_t apart) {
+  const size_t step = apart > 0 ? COLUMNS : 1;
+  for (; column < end; column += step) {
+    gemm_nt_block(b, row, rows, has_ones, column, apart);
+  }
+}
+
+// All rows, in blocks of similar size: one of less than four is the last.
+static void dot_columns(const etx_int8_dot_block* b, size_t column, size_t end,
+                        size_t apart) {
+  size_t blocks = (b->rows + ROWS - 1) / ROWS;
+  for (size_t row = 0; row < b->rows; --blocks) {
+    const size_t rows = (b->rows - row + blocks - 1) / blocks;
+    switch (rows) {
+      case 6:
+        dot_rows(b, row, 6, false, column, end, apart);
+        break;
+      case 5:
+        dot_rows(b, row, 5, false, column, end, apart);
+        break;
+      case 4:
+        dot_rows(b, row, 4, false, column, end, apart);
+        break;
+      case 3:
+        dot_rows(b, row, 3, true, column, end, apart);
+        break;
+      default:
+        dot_rows(b, row, 2, true, column, end, apart);
+        break;
+    }
+    row += rows;
+  }
+}
+
+// One row times a column: sums whose totals are the dot and the column's sum.
+// Never inlined: processors foresee what an instruction reads if it is always
+// as far from what it read before. With a copy of the loop for each of some
+// columns memory comes at two thirds of its speed.
+static __attribute__((noinline)) void lone_column(const uint8_t* x,
+                                                  const uint8_t* w,
+                                                  size_t count, bool asks,
+                                                  ints out[2]) {
+  ints sums[2][TURNS] = {{{0}}};
+  const ints ones = all_ints(0x01010101);
+  for (; count >= TURNS * BYTES; count -= TURNS * BYTES) {
+    ETX_UNROLLED
+    for (size_t turn = 0; turn < TURNS; ++turn, x += BYTES, w += BYTES) {
+      if (asks) __builtin_prefetch(w + LONE_AHEAD);
+      const ints seen = load_bytes(w);
+      sums[0][turn] = add_products(sums[0][turn], load_bytes(x), seen);
+      sums[1][turn] = add_products(sums[1][turn], ones, seen);
+    }
+  }
+  for (; count >= BYTES; count -= BYTES, x += BYTES, w += BYTES) {
+    const ints seen = load_bytes(w);
+    sums[0][0] = add_products(sums[0][0], load_bytes(x), seen);
+    sums[1][0] = add_products(sums[1][0], ones, seen);
+  }
+  if (count > 0) {
+    const ints seen = load_some_bytes(w, count);
+    sums[0][1] = add_products(sums[0][1], load_bytes(x), seen);
+    sums[1][1] = add_products(sums[1][1], ones, seen);
+  }
+  ETX_UNROLLED
+  for (size_t i = 0; i < 2; ++i) {
+    out[i] = sums[i][0] + sums[i][1] + (sums[i][2] + sums[i][3]);
+  }
+}
+
+// Whether what is read in order is worth asking for. AMD's family 19h (Zen 4)
+// foresees it: asked for line by line it comes at two thirds of the speed.
+// Family 1Ah (Zen 5) is the other way around.
+static bool asks_in_order(void) { return !__builtin_cpu_is("amdfam19h"); }
+
+// One row with sixteen columns after sixteen. What comes from memory comes
+// fastest in the order in which it lies.
+// Returns how many columns.
+static size_t lone_row(const etx_int8_dot_block* b) {
+  const size_t whole = b->columns - b->columns % LANES;
+  const bool asks = asks_in_order();
+  const uint8_t* w = b->right;
+  for (size_t column = 0; column < whole; column += LANES) {
+    ints made[LANES][2];
+    for (size_t c = 0; c < LANES; ++c, w += b->right_row) {
+      lone_column(b->left, w, b->count, asks, made[c]);
+    }
+    for (size_t r = 0; r < 2; ++r) {
+      ints fours[4];
+      ETX_UNROLLED
+      for (size_t i = 0; i < 4; ++i) {
+        ints(*of)[2] = made + 4 * i;
+        fours[i] = quarter_sums(of[0][r], of[1][r], of[2][r], of[3][r]);
+      }
+      const ints all = all_quarters_totals(fours);
+      memcpy(b->sums + r * b->columns + column, &all, sizeof(all));
+    }
+  }
+  return whole;
+}
+
+// Columns that are read at a time are far from each other (gemm_nt_template.h).
+// Where rows pass several times, they pass what the first cache has room for.
+static void dots(const etx_int8_dot_block* b) {
+  enum { ROOM = 16384 };
+  if (b->is_far && b->rows == 2) {
+    const size_t done = lone_row(b);
+    if (done < b->columns) dot_columns(b, done, b->columns, 0);
+    return;
+  }
+  const size_t apart = b->columns / LANES * COLUMNS;
+  size_t some = (ROOM / LANES / b->count + 1) * COLUMNS;
+  if (b->rows <= ROWS) some = apart;
+  for (size_t column = 0; column < apart; column += some) {
+    const size_t left = apart - column;
+    dot_columns(b, column, column + (left < some ? left : some), apart);
+  }
+  if (apart * COLUMNS < b->columns) {
+    dot_columns(b, apart * COLUMNS, b->columns, 0);
+  }
+}
+
+// ------------------------------------------------ the last steps
+
+// Stores the first bytes.
+static inline void store_some_bytes(void* to, ints x, size_t count) {
+  typedef char chars __attribute__((vector_size(64)));
+#ifdef __clang__
+  typedef chars* place;
+#else
+  typedef char* place;
+#endif
+  if (count == BYTES) {
+    memcpy(to, &x, sizeof(x));
+  } else {
+    __builtin_ia32_storedquqi512_mask((place)to, (chars)x, (1ULL << count) - 1);
+  }
+}
+
+// What the last steps know of columns, in one or two registers.
+typedef struct column_numbers {
+  ints own[PARTS];
+  floats scale[PARTS], bias[PARTS];
+} column_numbers;
+
+// The last of the registers has so many bytes.
+static inline __attribute__((always_inline)) void load_columns(
+    const etx_int8_epilogue* line, bool is_whole, size_t c, size_t parts,
+    size_t bytes, column_numbers* out) {
+  ETX_UNROLLED
+  for (size_t part = 0; part < parts; ++part) {
+    const size_t at = c + part * LANES;
+    const size_t some = part + 1 < parts ? (size_t)BYTES : bytes;
+    out->bias[part] = -(floats){0};
+    if (is_whole) {
+      out->own[part] = load_some_bytes(line->column_sums + at, some);
+      out->scale[part] = (floats)load_some_bytes(line->scales + at, some);
+    }
+    if (line->bias != NULL) {
+      out->bias[part] = (floats)load_some_bytes(line->bias + at, some);
+    }
+  }
+}
+
+static inline __attribute__((always_inline)) floats result_of(
+    ints sum, const column_numbers* n, size_t part, const etx_int8_row_qparams* row) {
+  // Wraps where the sums of a file are none of its weights.
+  typedef unsigned int bits __attribute__((vector_size(64)));
+  const ints whole =
+      (ints)((bits)sum - (bits)n->own[part] * (unsigned int)row->base);
+  return __builtin_convertvector(whole, floats) * n->scale[part] * row->scale +
+         n->bias[part];
+}
+
+static inline __attribute__((always_inline)) void last_columns(
+    const etx_int8_epilogue* line, bool is_whole, size_t c, size_t parts,
+    size_t bytes) {
+  column_numbers columns;
+  load_columns(line, is_whole, c, parts, bytes, &columns);
+  const int32_t* sums = (const int32_t*)line->sums + c;
+  float* out = line->out + c;
+  for (size_t r = 0; r < line->rows; ++r) {
+    const etx_int8_row_qparams* n = &line->numbers[r];
+    ETX_UNROLLED
+    for (size_t part = 0; part < parts; ++part) {
+      const size_t at = part * LANES;
+      const size_t some = part + 1 < parts ? (size_t)BYTES : bytes;
+      const ints sum = load_some_bytes(sums + at, some);
+      const floats result =
+          is_whole ? result_of(sum, &columns, part, n)
+                   : (floats)sum * n->scale + columns.bias[part];
+      store_some_bytes(out + at, (ints)result, some);
+    }
+    sums += line->sum_row;
+    out += line->out_row;
+  }
+}
+
+static inline __attribute__((always_inline)) void last_lines(
+    const etx_int8_epilogue* line, bool is_whole) {
+  size_t c = 0;
+  for (; c + ETX_INT8_COLUMNS <= line->columns; c += ETX_INT8_COLUMNS) {
+    last_columns(line, is_whole, c, PARTS, BYTES);
+  }
+  for (; c < line->columns; c += LANES) {
+    const size_t left = line->columns - c;
+    last_columns(line, is_whole, c, 1,
+                 (left < LANES ? left : LANES) * sizeof(float));
+  }
+}
+
+static void last(const etx_int8_epilogue* line) {
+  if (line->column_sums != NULL) {
+    last_lines(line, true);
+  } else {
+    last_lines(line, false);
+  }
+}
+
+// ------------------------------------------------ panels
+
+enum { GEMM_ROWS = 12 };  // whose sums are in registers
+
+// Sixteen fours of sixteen columns become sixteen columns of sixteen fours.
+static __attribute__((noinline)) void transpose_square(const uint8_t* in,
+                                                  ptrdiff_t row, int8_t* out,
+                                                  ints* sums) {
+  ints v[4][4];  // [column / 4][place % 4]
+  load_turned(in, row, v);
+  const ints ones = all_ints(0x01010101);
+  ints own[4] = {*sums};
+  ETX_UNROLLED
+  for (int j = 0; j < 4; ++j) {
+    ints places[4] = {v[0][j], v[1][j], v[2][j], v[3][j]};
+    transpose_quarters(places);
+    ETX_UNROLLED
+    for (int i = 0; i < 4; ++i) {
+      memcpy(out + (4 * i + j) * FOUR, &places[i], BYTES);
+      own[i] = add_products(own[i], ones, places[i]);
+    }
+  }
+  *sums = own[0] + own[1] + (own[2] + own[3]);
+}
+
+static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
+                  size_t count, int8_t* out, int32_t* column_sums) {
+  for (size_t part = 0; part < PARTS; ++part) {
+    const size_t first = part * LANES;
+    const size_t some = columns < first ? 0 : columns - first;
+    ints sums = load_bytes(column_sums + first);
+    for (size_t k = 0; k < count; k += BYTES) {
+      const uint8_t* from = in + (ptrdiff_t)first * row + k;
+      int8_t* to = out + k / 4 * FOUR + part * BYTES;
+      uint8_t rest[LANES][BYTES];
+      if (some >= LANES && k + BYTES <= count) {
+        transpose_square(from, row, to, &sums);
+        continue;
+      }
+      copy_rest(from, row, some, count - k, 0, rest);
+      transpose_square(rest[0], BYTES, to, &sums);
+    }
+    memcpy(column_sums + first, &sums, sizeof(sums));
+  }
+}
+
+// The lines that rows' results come to lie in, one more than they fill, if they
+// are far, before what is next.
+static inline etx_prefetch_stream* first_asked(const etx_int8_panel* b, size_t row,
+                                           size_t rows, etx_prefetch_stream* next,
+                                           etx_prefetch_stream* places) {
+  if (b->line == NULL || !b->line->is_far) return next;
+  const ptrdiff_t pitch = b->line->out_row * (ptrdiff_t)sizeof(float);
+  const char* at = (const char*)b->line->out + (ptrdiff_t)row * pitch;
+  *places =
+      etx_prefetch_stream_by_step(at, (PARTS + 1) * BYTES, BYTES, rows, pitch, next);
+  return places;
+}
+
+static inline __attribute__((always_inline)) void store_results(
+    const etx_int8_epilogue* line, size_t row, size_t rows,
+    ints sums[GEMM_ROWS][PARTS]) {
+  column_numbers columns;
+  load_columns(line, true, 0, PARTS, BYTES, &columns);
+  float* out = line->out + (ptrdiff_t)row * line->out_row;
+  ETX_UNROLLED_16
+  for (size_t r = 0; r < rows; ++r, out += line->out_row) {
+    if (row + r >= line->rows) break;
+    ETX_UNROLLED
+    for (size_t part = 0; part < PARTS; ++part) {
+      const floats result = result_of(sums[r][part], &columns, part,
+                                      &line->numbers[row + r]);
+      memcpy(out + part * LANES, &result, sizeof(result));
+    }
+  }
+}
+
+// Notes those results that are not below or equal to what their row has seen:
+// few, once the first columns have passed.
+static inline __attribute__((always_inline)) void compare_results(
+    const etx_int8_epilogue* line, size_t row, size_t rows,
+    ints sums[GEMM_ROWS][PARTS]) {
+  column_numbers columns;
+  load_columns(line, true, 0, PARTS, BYTES, &columns);
+  ETX_UNROLLED_16
+  for (size_t r = 0; r < rows; ++r) {
+    if (row + r >= line->rows) break;
+    etx_row_argmax* best = &line->best[row + r];
+    floats results[PARTS];
+    ints some = {0};
+    ETX_UNROLLED
+    for (size_t part = 0; part < PARTS; ++part) {
+      results[part] =
+          result_of(sums[r][part], &columns, part, &line->numbers[row + r]);
+      some |= ~(results[part] <= best->value);
+    }
+    if (HAS_ANY(some)) {
+      etx_row_argmax_update_row(best, (const float*)results, line->column,
+                        ETX_INT8_COLUMNS);
+    }
+  }
+}
+
+// Returns what to ask for next.
+static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
+    const etx_int8_panel* b, size_t row, size_t rows, etx_prefetch_stream* next) {
+  int32_t* at = b->sums + row * ETX_INT8_COLUMNS;
+  const int8_t* panel = b->panel;
+  const int8_t* end = panel + (ptrdiff_t)(b->count / 4) * b->panel_row;
+  const ptrdiff_t pitch = b->left_row;
+  // Processors add a distance once or twice: every third row has its place.
+  const uint8_t* x[GEMM_ROWS / 3];
+  ints sums[GEMM_ROWS][PARTS] = {{{0}}};
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; r += 3) {
+    x[r / 3] = b->left + (ptrdiff_t)(row + r) * pitch;
+  }
+  if (!b->starts) {
+    ETX_UNROLLED_16
+    for (size_t r = 0; r < rows; ++r) {
+      ETX_UNROLLED
+      for (size_t part = 0; part < PARTS; ++part) {
+        sums[r][part] =
+            load_bytes(at + r * ETX_INT8_COLUMNS + part * LANES);
+      }
+    }
+  }
+  etx_prefetch_stream places;
+  etx_prefetch_stream* asked = first_asked(b, row, rows, next, &places);
+  const char* ask = asked->at;
+  ptrdiff_t step = asked->step;
+  size_t turns = asked->left;
+  for (; panel != end; panel += b->panel_row) {
+    ints w[PARTS];
+    // One line or two. What is asked for stays in registers.
+    __asm__("" : "+r"(step));
+    ETX_PREFETCH_L2(ask);
+    ask += step;
+    ETX_PREFETCH_L2(ask - ETX_CACHE_LINE_BYTES);
+    if (--turns == 0) {
+      asked = etx_prefetch_stream_next_row(asked, ask);
+      ask = asked->at;
+      step = asked->step;
+      turns = asked->left;
+    }
+    ETX_UNROLLED
+    for (size_t part = 0; part < PARTS; ++part) {
+      w[part] = load_bytes(panel + (ptrdiff_t)part * b->panel_part);
+    }
+    ETX_UNROLLED_16
+    for (size_t r = 0; r < rows; ++r) {
+      int seen;
+      memcpy(&seen, x[r / 3] + (ptrdiff_t)(r % 3) * pitch, sizeof(seen));
+      const ints all = all_ints(seen);
+      ETX_UNROLLED
+      for (size_t part = 0; part < PARTS; ++part) {
+        sums[r][part] = add_products(sums[r][part], all, w[part]);
+      }
+    }
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; r += 3) {
+      x[r / 3] += 4;
+      __asm__("" : "+r"(x[r / 3]));
+    }
+  }
+  asked->at = ask;
+  asked->left = turns;
+  if (b->line != NULL && b->line->best != NULL) {
+    compare_results(b->line, row, rows, sums);
+  } else if (b->line != NULL) {
+    store_results(b->line, row, rows, sums);
+  } else {
+    ETX_UNROLLED_16
+    for (size_t r = 0; r < rows; ++r) {
+      ETX_UNROLLED
+      for (size_t part = 0; part < PARTS; ++part) {
+        memcpy(at + r * ETX_INT8_COLUMNS + part * LANES, &sums[r][part], BYTES);
+      }
+    }
+  }
+  return asked == &places ? next : asked;
+}
+
+static void whole(const etx_int8_panel* b) {
+  // With one, few rows would be done before everything is asked for.
+  const size_t lines = b->rows <= GEMM_ROWS ? 2 : 1;
+  etx_prefetch_stream none = etx_prefetch_stream_none(b);
+  etx_prefetch_stream rows_of_next =
+      etx_prefetch_stream_by_step((const char*)b->next, b->next_bytes, lines * BYTES,
+                         b->next_rows, b->next_row, &none);
+  etx_prefetch_stream* next = b->next_rows > 0 ? &rows_of_next : &none;
+  for (size_t row = 0, rows; row < b->rows; row += rows) {
+    rows = rows_of(b->rows - row);
+    switch (rows) {
+      case 12:
+        next = panel_rows(b, row, 12, next);
+        break;
+      case 8:
+        next = panel_rows(b, row, 8, next);
+        break;
+      default:
+        next = panel_rows(b, row, 4, next);
+        break;
+    }
+  }
+}
+
+const etx_int8_dot_loops etx_int8_dot_loops_avx512vnni = {
+    etx_int8_range_avx512vnni,
+    etx_int8_quantize_avx512vnni,
+    etx_int8_quantize_and_range_avx512vnni,
+    etx_int4_order_avx512vnni,
+    dots,
+    etx_int4_dot_avx512vnni,
+    turn8,
+    etx_int4_pack_avx512vnni,
+    whole,
+    etx_int4_panel_avx512vnni,
+    etx_int4_totals_avx512vnni,
+    last};

@@ -1,0 +1,56 @@
+// How rows of weights become panels: sixteen fours of bytes of sixteen columns
+// at a time. Read by files for processors with AVX-512 and VNNI, after
+// int8_dot_template.h.
+
+enum {
+  PARTS = 2,                    // registers of a four of all columns
+  FOUR = 4 * ETX_INT8_COLUMNS,  // bytes of a panel from four to four
+};
+
+// Four registers of one row each become four of one place each.
+static inline __attribute__((always_inline)) void transpose_lanes(ints v[4]) {
+  const ints a = low_lanes(v[0], v[1]), b = high_lanes(v[0], v[1]);
+  const ints c = low_lanes(v[2], v[3]), d = high_lanes(v[2], v[3]);
+  v[0] = low_pairs(a, c);
+  v[1] = high_pairs(a, c);
+  v[2] = low_pairs(b, d);
+  v[3] = high_pairs(b, d);
+}
+
+// The same of quarters. Four places in four quarters.
+static inline __attribute__((always_inline)) void transpose_quarters(ints v[4]) {
+  const ints a = even_quarters(v[0], v[1]), b = odd_quarters(v[0], v[1]);
+  const ints c = even_quarters(v[2], v[3]), d = odd_quarters(v[2], v[3]);
+  v[0] = even_quarters(a, c);
+  v[1] = even_quarters(b, d);
+  v[2] = odd_quarters(a, c);
+  v[3] = odd_quarters(b, d);
+}
+
+// Sixty-four bytes of sixteen columns: for each four of these the fours of
+// bytes at every fourth place, in four quarters.
+static inline __attribute__((always_inline)) void load_turned(
+    const uint8_t* in, ptrdiff_t row, ints v[4][4]) {
+  ETX_UNROLLED
+  for (int i = 0; i < 4; ++i, in += 4 * row) {
+    ETX_UNROLLED
+    for (int j = 0; j < 4; ++j) v[i][j] = load_bytes(in + j * row);
+    transpose_lanes(v[i]);
+  }
+}
+
+// A rest of bytes or of columns, followed by what stands for zeros.
+static void copy_rest(const uint8_t* in, ptrdiff_t row, size_t columns,
+                      size_t count, uint8_t fill, uint8_t out[LANES][BYTES]) {
+  memset(out, fill, LANES * BYTES);
+  for (size_t c = 0; c < columns && c < LANES; ++c) {
+    memcpy(out[c], in + (ptrdiff_t)c * row, count < BYTES ? count : BYTES);
+  }
+}
+
+// How many of the rows that are left, a multiple of four, pass a panel next:
+// two times eight rather than twelve and four.
+static inline size_t rows_of(size_t left) {
+  if (left >= 12 && left != 16) return 12;
+  return left >= 8 ? 8 : 4;
+}

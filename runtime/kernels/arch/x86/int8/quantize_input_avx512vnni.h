@@ -1,0 +1,19 @@
+// Rows of floats become bytes.
+
+#ifndef ETX_RUNTIME_KERNELS_ARCH_X86_INT8_QUANTIZE_INPUT_AVX512VNNI_H
+#define ETX_RUNTIME_KERNELS_ARCH_X86_INT8_QUANTIZE_INPUT_AVX512VNNI_H
+
+#include "runtime/kernels/simd/int8/int8_dot_loops.h"
+
+// The members of etx_int8_dot_loops.
+void etx_int8_range_avx512vnni(const float* x, size_t count, float* low,
+                               float* high);
+void etx_int8_quantize_avx512vnni(const float* x, size_t count, double inverse,
+                                  double zero, uint8_t* out);
+void etx_int8_quantize_and_range_avx512vnni(const float* x, size_t count,
+                                            double inverse, double zero,
+                                            uint8_t* out, const float* other,
+                                            float* low, float* high);
+void etx_int4_order_avx512vnni(uint8_t* row, size_t count);
+
+#endif

@@ -1,0 +1,369 @@
+// Bytes are widened to 16 bits in registers and multiplied in pairs. Products
+// of unsigned and signed bytes would be twice as many at a time, but their sums
+// of two do not fit in 16 bits.
+
+#include <string.h>
+
+#include "runtime/kernels/simd/vector/loop_unrolled.h"
+#include "runtime/kernels/arch/x86/int8/int4_gemv_avx2.h"
+#include "runtime/kernels/arch/x86/int8/int16_pair_loops_avx2.h"
+#include "runtime/kernels/arch/x86/int8/quantized_loops_avx2.h"
+
+#define VECTOR_BYTES 32
+
+typedef char bytes16 __attribute__((vector_size(16)));
+typedef int8_t signed16 __attribute__((vector_size(16)));
+typedef uint8_t unsigned16 __attribute__((vector_size(16)));
+typedef long long pair __attribute__((vector_size(16)));
+typedef short words __attribute__((vector_size(32)));
+typedef unsigned short unsigned_words __attribute__((vector_size(32)));
+typedef int longs __attribute__((vector_size(32)));
+typedef int four __attribute__((vector_size(16)));
+typedef float eight __attribute__((vector_size(32)));
+
+// The names are the compilers' own, which differ.
+#ifdef __clang__
+typedef int8_t signed8 __attribute__((vector_size(8)));
+typedef uint8_t unsigned8 __attribute__((vector_size(8)));
+
+static inline words widen_signed(bytes16 x) {
+  return __builtin_convertvector((signed16)x, words);
+}
+static inline words widen_unsigned(bytes16 x) {
+  return __builtin_convertvector((unsigned16)x, words);
+}
+static inline longs load_signed(const int8_t* w) {
+  signed8 x;
+  memcpy(&x, w, sizeof(x));
+  return __builtin_convertvector(x, longs);
+}
+static inline longs load_unsigned(const uint8_t* w) {
+  unsigned8 x;
+  memcpy(&x, w, sizeof(x));
+  return __builtin_convertvector(x, longs);
+}
+#else
+static inline words widen_signed(bytes16 x) {
+  return __builtin_ia32_pmovsxbw256(x);
+}
+static inline words widen_unsigned(bytes16 x) {
+  return __builtin_ia32_pmovzxbw256(x);
+}
+static inline longs load_signed(const int8_t* w) {
+  pair x = {0, 0};
+  memcpy(&x, w, 8);
+  return __builtin_ia32_pmovsxbd256((bytes16)x);
+}
+static inline longs load_unsigned(const uint8_t* w) {
+  pair x = {0, 0};
+  memcpy(&x, w, 8);
+  return __builtin_ia32_pmovzxbd256((bytes16)x);
+}
+#endif
+
+static inline eight widen(const int8_t* w) {
+  return __builtin_convertvector(load_signed(w), eight);
+}
+
+static inline void halves(const uint8_t* w, int32_t zero, eight* even,
+                          eight* odd) {
+  const longs x = load_unsigned(w);
+  *even = __builtin_convertvector((x >> 4) - zero, eight);
+  *odd = __builtin_convertvector((x & 15) - zero, eight);
+}
+
+#define WIDEN(bytes) widen(bytes)
+#define HALVES(bytes, zero, even, odd) halves(bytes, zero, even, odd)
+#include "runtime/kernels/simd/int8/quantized_floats_template.h"
+
+static inline longs multiply_pairs(words a, words b) {
+  return __builtin_ia32_pmaddwd256(a, b);
+}
+
+// The sums of four vectors.
+static inline four totals(longs a, longs b, longs c, longs d) {
+  const longs x = __builtin_ia32_phaddd256(__builtin_ia32_phaddd256(a, b),
+                                           __builtin_ia32_phaddd256(c, d));
+  return __builtin_shufflevector(x, x, 0, 1, 2, 3) +
+         __builtin_shufflevector(x, x, 4, 5, 6, 7);
+}
+
+// ------------------------------------------------ 8 bits
+
+enum { WORDS = 16, COLUMNS = 4 };
+
+// `rows` times four sums, of columns that are `apart` from each other. Inlined
+// with constants, so that the sums stay in registers.
+static inline __attribute__((always_inline)) void whole_block(
+    const etx_quantized_block* b, size_t row, size_t rows, size_t column,
+    size_t columns, size_t apart) {
+  const int16_t* x = (const int16_t*)b->left + (ptrdiff_t)row * b->left_row;
+  const int8_t* w = (const int8_t*)b->right + (ptrdiff_t)column * b->right_row;
+  const ptrdiff_t pitch = (ptrdiff_t)apart * b->right_row;
+  longs sums[2][COLUMNS] = {{{0}}};
+  size_t k = 0;
+  for (; k + WORDS <= b->count; k += WORDS) {
+    words seen[2];
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      memcpy(&seen[r], x + (ptrdiff_t)r * b->left_row + k, sizeof(words));
+    }
+    ETX_UNROLLED
+    for (size_t c = 0; c < columns; ++c) {
+      bytes16 bytes;
+      memcpy(&bytes, w + (ptrdiff_t)c * pitch + k, sizeof(bytes));
+      const words weight = widen_signed(bytes);
+      ETX_UNROLLED
+      for (size_t r = 0; r < rows; ++r) {
+        sums[r][c] += multiply_pairs(seen[r], weight);
+      }
+    }
+  }
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    four all = totals(sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
+    int32_t* out = (int32_t*)b->sums + (ptrdiff_t)(row + r) * b->sum_row +
+                   (ptrdiff_t)column;
+    for (size_t n = k; n < b->count; ++n) {
+      const int32_t seen = x[(ptrdiff_t)r * b->left_row + (ptrdiff_t)n];
+      for (size_t c = 0; c < columns; ++c) {
+        all[c] += seen * w[(ptrdiff_t)c * pitch + (ptrdiff_t)n];
+      }
+    }
+    ETX_UNROLLED
+    for (size_t c = 0; c < columns; ++c) out[c * apart] = all[c];
+  }
+}
+
+static inline __attribute__((always_inline)) void whole_columns(
+    const etx_quantized_block* b, size_t column, size_t columns, size_t apart) {
+  size_t row = 0;
+  for (; row + 2 <= b->rows; row += 2) {
+    whole_block(b, row, 2, column, columns, apart);
+  }
+  if (row < b->rows) whole_block(b, row, 1, column, columns, apart);
+}
+
+// Columns that are read at a time are far from each other (gemm_nt_template.h).
+static void whole8(const etx_quantized_block* b) {
+  const size_t apart = b->columns / COLUMNS;
+  for (size_t column = 0; column < apart; ++column) {
+    whole_columns(b, column, COLUMNS, apart);
+  }
+  for (size_t column = apart * COLUMNS; column < b->columns; ++column) {
+    whole_columns(b, column, 1, 1);
+  }
+}
+
+// ------------------------------------------------ 4 bits
+
+// What one group of weights is multiplied with.
+typedef struct group_rows {
+  const int16_t* even;  // of the first row
+  ptrdiff_t to_odd, left_row;
+} group_rows;
+
+static inline group_rows group_rows_at(const etx_quantized_block* b, size_t row,
+                                       size_t k) {
+  const size_t chunk = k - k % FLOAT_CHUNK, rest = b->count - chunk;
+  const size_t in_chunk = rest < FLOAT_CHUNK ? rest : FLOAT_CHUNK;
+  const int16_t* x = (const int16_t*)b->left + (ptrdiff_t)row * b->left_row;
+  return (group_rows){.even = x + chunk + (k - chunk) / 2,
+                      .to_odd = (ptrdiff_t)(in_chunk / 2),
+                      .left_row = b->left_row};
+}
+
+// Exact sums with one group of weights, taken as 0 to 15.
+static inline __attribute__((always_inline)) void group_sums(
+    const group_rows* g, const uint8_t* right, size_t bytes, size_t rows,
+    longs* out) {
+  longs sums[2] = {{0}};
+  for (size_t k = 0; k < bytes; k += WORDS) {
+    bytes16 stored;
+    memcpy(&stored, right + k, sizeof(stored));
+    const words both = widen_unsigned(stored);
+    const words high = (words)((unsigned_words)both >> 4), low = both & 15;
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      const int16_t* from = g->even + (ptrdiff_t)r * g->left_row + k;
+      words even, odd;
+      memcpy(&even, from, sizeof(words));
+      memcpy(&odd, from + g->to_odd, sizeof(words));
+      sums[r] += multiply_pairs(even, high) + multiply_pairs(odd, low);
+    }
+  }
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) out[r * GROUPS] = sums[r];
+}
+
+// The sums of eight vectors.
+static inline longs all_totals(const longs* v) {
+  const longs x =
+      __builtin_ia32_phaddd256(__builtin_ia32_phaddd256(v[0], v[1]),
+                               __builtin_ia32_phaddd256(v[2], v[3]));
+  const longs y =
+      __builtin_ia32_phaddd256(__builtin_ia32_phaddd256(v[4], v[5]),
+                               __builtin_ia32_phaddd256(v[6], v[7]));
+  return __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11) +
+         __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15);
+}
+
+// Eight groups of a column, or what is left of them.
+static inline __attribute__((always_inline)) void add_groups(
+    const etx_quantized_block* b, size_t row, size_t rows, size_t column,
+    size_t group, size_t groups, size_t bytes, eight* sums) {
+  const uint8_t* right =
+      b->right + (ptrdiff_t)column * b->right_row + group * bytes;
+  const size_t at = column * b->groups + group;
+  longs whole[2 * GROUPS];
+  eight scale = {0};
+  longs zero = {8, 8, 8, 8, 8, 8, 8, 8};
+  group_rows from = group_rows_at(b, row, group * bytes * 2);
+  ETX_UNROLLED
+  for (size_t i = 0; i < groups; ++i) {
+    group_sums(&from, right + i * bytes, bytes, rows, &whole[i]);
+    // Eight groups of 32 begin with a chunk, and are no more.
+    if (bytes == WORDS) {
+      from.even += bytes;
+    } else if (i + 1 < groups) {
+      from = group_rows_at(b, row, (group + i + 1) * bytes * 2);
+    }
+  }
+  for (size_t i = groups; i < GROUPS; ++i) {
+    whole[i] = whole[GROUPS + i] = (longs){0};
+  }
+  memcpy(&scale, b->scales + at, groups * sizeof(float));
+  if (b->zeros != NULL) {
+    for (size_t i = 0; i < groups; ++i) zero[i] += b->zeros[at + i];
+  }
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    longs own = {0};
+    memcpy(&own, b->group_sums + (row + r) * b->groups + group,
+           groups * sizeof(int32_t));
+    const longs all = all_totals(&whole[r * GROUPS]) - zero * own;
+    sums[r] += scale * __builtin_convertvector(all, eight);
+  }
+}
+
+static inline __attribute__((always_inline)) void groups_block(
+    const etx_quantized_block* b, size_t row, size_t rows, size_t column,
+    size_t columns, size_t apart, size_t bytes) {
+  eight sums[COLUMNS][2];
+  size_t group = 0;
+  ETX_UNROLLED
+  for (size_t c = 0; c < columns; ++c) sums[c][0] = sums[c][1] = (eight){0};
+  for (; group + GROUPS <= b->groups; group += GROUPS) {
+    for (size_t c = 0; c < columns; ++c) {
+      add_groups(b, row, rows, column + c * apart, group, GROUPS, bytes,
+                 sums[c]);
+    }
+  }
+  // Four are what rows of 512 have in groups of 128.
+  if (b->groups - group == GROUPS / 2) {
+    for (size_t c = 0; c < columns; ++c) {
+      add_groups(b, row, rows, column + c * apart, group, GROUPS / 2, bytes,
+                 sums[c]);
+    }
+    group = b->groups;
+  }
+  for (size_t c = 0; c < columns && group < b->groups; ++c) {
+    add_groups(b, row, rows, column + c * apart, group, b->groups - group,
+               bytes, sums[c]);
+  }
+  for (size_t c = 0; c < columns; ++c) {
+    for (size_t r = 0; r < rows; ++r) {
+      ((float*)b->sums)[(ptrdiff_t)(row + r) * b->sum_row +
+                        (ptrdiff_t)(column + c * apart)] =
+          group_total((const float*)&sums[c][r]);
+    }
+  }
+}
+
+// All rows with the columns of a block, whose groups have `bytes`.
+static inline __attribute__((always_inline)) void groups_rows(
+    const etx_quantized_block* b, size_t column, size_t columns, size_t apart,
+    size_t bytes) {
+  size_t row = 0;
+  for (; row + 2 <= b->rows; row += 2) {
+    groups_block(b, row, 2, column, columns, apart, bytes);
+  }
+  if (row < b->rows) groups_block(b, row, 1, column, columns, apart, bytes);
+}
+
+static inline __attribute__((always_inline)) void groups_all(
+    const etx_quantized_block* b, size_t bytes) {
+  // One call for columns far from each other and for the rest: it is large.
+  const size_t apart = b->columns / COLUMNS;
+  for (size_t column = 0; column < b->columns;) {
+    const bool is_apart = column < apart;
+    groups_rows(b, column, is_apart ? COLUMNS : 1, apart, bytes);
+    ++column;
+    if (is_apart && column == apart) column = apart * COLUMNS;
+  }
+}
+
+static void groups4(const etx_quantized_block* b) {
+  if (etx_int4_gemv_avx2_supports(b)) {
+    etx_int4_gemv_avx2(b);
+  } else if (b->group == 2 * WORDS) {
+    groups_all(b, WORDS);
+  } else {
+    groups_all(b, b->group / 2);
+  }
+}
+
+// ------------------------------------------------ rows that are quantised
+
+typedef double reals __attribute__((vector_size(32)));
+typedef long long real_bits __attribute__((vector_size(32)));
+
+// Four elements. A conversion rounds halves to even, as the plain loop does.
+static inline four quantize_four(const float* x, reals inverse, reals zero) {
+  typedef float floats __attribute__((vector_size(16)));
+  const reals least = {-128, -128, -128, -128}, most = {127, 127, 127, 127};
+  floats seen;
+  memcpy(&seen, x, sizeof(seen));
+  reals y = __builtin_convertvector(seen, reals) * inverse + zero;
+  const real_bits is_number = y == y;
+  y = (reals)((is_number & (real_bits)y) | (~is_number & (real_bits)zero));
+  y = __builtin_ia32_maxpd256(y, least);
+  y = __builtin_ia32_minpd256(y, most);
+  return (four)__builtin_ia32_cvtpd2dq256(y);
+}
+
+static inline void quantize_eight(const float* x, reals inverse, reals zero,
+                                  int32_t whole_zero, int16_t* out) {
+  typedef short eight_words __attribute__((vector_size(16)));
+  const four low = quantize_four(x, inverse, zero) - whole_zero;
+  const four high = quantize_four(x + 4, inverse, zero) - whole_zero;
+  const eight_words both = __builtin_ia32_packssdw128(low, high);
+  memcpy(out, &both, sizeof(both));
+}
+
+static void quantize(const float* x, size_t count, double inverse, double zero,
+                     int16_t* out) {
+  enum { SIDE = 8 };
+  const reals factor = {inverse, inverse, inverse, inverse};
+  const reals shift = {zero, zero, zero, zero};
+  size_t i = 0;
+  for (; i + SIDE <= count; i += SIDE) {
+    quantize_eight(x + i, factor, shift, (int32_t)zero, out + i);
+  }
+  if (i < count) {
+    float rest[SIDE] = {0};
+    int16_t made[SIDE];
+    memcpy(rest, x + i, (count - i) * sizeof(float));
+    quantize_eight(rest, factor, shift, (int32_t)zero, made);
+    memcpy(out + i, made, (count - i) * sizeof(int16_t));
+  }
+}
+
+const etx_quantized_loops etx_quantized_loops_avx2 = {
+    "avx2",
+    whole8,
+    groups4,
+    floats8,
+    floats4,
+    quantize,
+    &etx_int16_pair_loops_avx2};

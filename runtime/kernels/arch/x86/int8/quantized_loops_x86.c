@@ -1,0 +1,11 @@
+#include "runtime/kernels/arch/x86/int8/int8_dot_loops_avx512vnni.h"
+#include "runtime/kernels/arch/x86/int8/quantized_loops_avx2.h"
+
+const etx_quantized_loops* etx_quantized_loops_of(etx_instruction_set set) {
+  return set >= ETX_SET_AVX2 ? &etx_quantized_loops_avx2
+                             : &etx_quantized_loops_base;
+}
+
+const etx_int8_dot_loops* etx_int8_dot_loops_of(etx_instruction_set set) {
+  return set >= ETX_SET_AVX512VNNI ? &etx_int8_dot_loops_avx512vnni : NULL;
+}

@@ -1,0 +1,432 @@
+// Registers of 64 bytes: sixteen columns of a panel, four numbers of each,
+// which one instruction multiplies and adds.
+
+#include "runtime/kernels/arch/x86/u8/u8_loops_sets_x86.h"
+#include "runtime/kernels/arch/x86/u8/u8_vec_template.h"
+
+enum {
+  COLUMNS = ETX_U8_COLUMNS,
+  PARTS = ETX_U8_PANELS,
+  ROWS = ETX_U8_ROWS,
+  SIDE = ETX_U8_INTERLEAVE,
+};
+
+typedef uint8_t bytes16 __attribute__((vector_size(16)));
+
+// Floats as bytes without the zero point, in the lowest bits of lanes: an
+// addition rounds them, and what it leaves of them begins there.
+static inline ints lowest_bits(floats x, floats low, floats high) {
+  return (ints)(limited(x, low, high) + all_floats(U8_ROUNDING));
+}
+
+// Of each lane the lowest byte: gcc makes sixteen moves of a conversion.
+static inline bytes16 lowest_bytes(ints x) {
+  typedef char chars16 __attribute__((vector_size(16)));
+  return (bytes16)__builtin_ia32_pmovdb512_mask(x, (chars16){0}, 0xffff);
+}
+
+static inline bytes16 all_bytes(int32_t x) {
+  const uint8_t b = (uint8_t)x;
+  return (bytes16){b, b, b, b, b, b, b, b, b, b, b, b, b, b, b, b};
+}
+
+// ------------------------------------------------ products
+
+// What the last steps know of sixteen columns; the offsets are in the sums.
+typedef struct column_numbers {
+  floats scales, bias;
+} column_numbers;
+
+static inline column_numbers load_columns(const etx_u8_requantize* r,
+                                          size_t channel, size_t bytes) {
+  column_numbers n = {(floats)load_some_bytes(r->scales + channel, bytes),
+                      -(floats){0}};
+  if (r->bias != NULL) {
+    n.bias = (floats)load_some_bytes(r->bias + channel, bytes);
+  }
+  return n;
+}
+
+static inline floats result_of(ints sum, const column_numbers* n) {
+  return __builtin_convertvector(sum, floats) * n->scales + n->bias;
+}
+
+// Columns of a block's part: sixteen, or what is left.
+static inline size_t part_columns(const etx_u8_block* b, size_t part) {
+  const size_t left = b->columns - part * COLUMNS;
+  return left < COLUMNS ? left : (size_t)COLUMNS;
+}
+
+// The first bytes of a quarter of a register.
+static inline void store_first(void* to, four x, size_t count) {
+  typedef char chars16 __attribute__((vector_size(16)));
+#ifdef __clang__
+  typedef chars16* place;
+#else
+  typedef char* place;
+#endif
+  const unsigned mask = (1U << count) - 1;
+  __builtin_ia32_storedquqi128_mask((place)to, (chars16)x,
+                                    (unsigned short)mask);
+}
+
+// Some of four rows of some of sixteen columns, a quarter each.
+static inline __attribute__((always_inline)) void store_quarters(
+    ints quarters, size_t rows, size_t columns, uint8_t* to, size_t pitch) {
+#define STORE(i)                                                          \
+  if ((i) < rows) {                                                       \
+    store_first(                                                          \
+        to + (i) * pitch,                                                 \
+        __builtin_shufflevector(quarters, quarters, 4 * (i), 4 * (i) + 1, \
+                                4 * (i) + 2, 4 * (i) + 3),                \
+        columns);                                                         \
+  }
+  STORE(0)
+  STORE(1)
+  STORE(2)
+  STORE(3)
+#undef STORE
+}
+
+// Of four rows of sixteen columns, whose results are integers of 32 bits, those
+// that there are.
+static inline __attribute__((always_inline)) void store_four(
+    const etx_u8_block* b, const column_numbers* n, const ints sums[4],
+    const byte_bounds* bounds, size_t rows, size_t columns, uint8_t* to) {
+  ints whole[4];
+  ETX_UNROLLED
+  for (size_t i = 0; i < 4; ++i) whole[i] = rounded(result_of(sums[i], n));
+  const ints made = packed_with(whole, bounds->zero);
+  const ints limited =
+      smaller_bytes(larger_bytes(made, bounds->low), bounds->high);
+  const ints quarters = turned_quarters(limited);
+  if (rows < 4 || columns < COLUMNS) {
+    store_quarters(quarters, rows, columns, to, b->out_row);
+    return;
+  }
+  store_quarter(to, quarters, 0);
+  store_quarter(to + b->out_row, quarters, 1);
+  store_quarter(to + 2 * b->out_row, quarters, 2);
+  store_quarter(to + 3 * b->out_row, quarters, 3);
+}
+
+// Rows from `first` on as bytes.
+static inline __attribute__((always_inline)) void store_all(
+    const etx_u8_block* b, size_t first, size_t rows, size_t parts,
+    ints sums[ROWS][PARTS]) {
+  const etx_u8_requantize* r = b->results;
+  const byte_bounds bounds = bounds_of(r);
+  const size_t left = b->rows - first;
+  ETX_UNROLLED
+  for (size_t part = 0; part < parts; ++part) {
+    const size_t column = part * COLUMNS, columns = part_columns(b, part);
+    const column_numbers n =
+        load_columns(r, b->channel + column, columns * sizeof(float));
+    uint8_t* to = (uint8_t*)b->out + first * b->out_row + column;
+    ETX_UNROLLED
+    for (size_t row = 0; row < rows; row += 4, to += 4 * b->out_row) {
+      if (row >= left) break;
+      const size_t some = left - row < 4 ? left - row : 4;
+      const ints own[4] = {sums[row][part], sums[row + 1][part],
+                           sums[row + 2][part], sums[row + 3][part]};
+      store_four(b, &n, own, &bounds, some, columns, to);
+    }
+  }
+}
+
+// Rows from `first` on, at most ROWS.
+static __attribute__((noinline)) void store_some(const etx_u8_block* b,
+                                                 size_t first,
+                                                 ints sums[ROWS][PARTS]) {
+  const size_t left = b->rows - first;
+  const size_t rows = left < ROWS ? left : (size_t)ROWS;
+  const etx_u8_requantize* r = b->results;
+  for (size_t part = 0; part * COLUMNS < b->columns; ++part) {
+    const size_t columns = part_columns(b, part), channel = part * COLUMNS;
+    const column_numbers n =
+        load_columns(r, b->channel + channel, columns * sizeof(float));
+    for (size_t row = 0; row < rows; ++row) {
+      const size_t at = (first + row) * b->out_row + channel;
+      const floats f = result_of(sums[row][part], &n);
+      if (r->is_float) {
+        store_some_bytes((float*)b->out + at, (ints)f, columns * sizeof(float));
+        continue;
+      }
+      const ints made = lowest_bits(f, all_floats(r->low), all_floats(r->high));
+      const bytes16 own = lowest_bytes(made) + all_bytes(r->zero);
+      memcpy((uint8_t*)b->out + at, &own, columns);
+    }
+  }
+}
+
+// Where rows' pieces begin. There are more of them than the processor has
+// registers for: they are read where they are used, and the compiler, which
+// would move them about, is told nothing else.
+typedef const uint8_t* const volatile row_place;
+
+// Some fours more of all rows, `k` bytes from where their pieces begin.
+static inline __attribute__((always_inline)) void add_fours(
+    row_place* x, size_t k, size_t fours, const int8_t* panels,
+    size_t panel_bytes, size_t rows, size_t parts, ints sums[ROWS][PARTS]) {
+  ints w[2][PARTS];
+  ETX_UNROLLED
+  for (size_t i = 0; i < fours; ++i) {
+    ETX_UNROLLED
+    for (size_t part = 0; part < parts; ++part) {
+      w[i][part] = load_bytes(panels + i * BYTES + part * panel_bytes);
+    }
+  }
+  ETX_UNROLLED_16
+  for (size_t r = 0; r < rows; ++r) {
+    const uint8_t* own = x[r] + k;
+    ETX_UNROLLED
+    for (size_t i = 0; i < fours; ++i) {
+      int seen;
+      memcpy(&seen, own + i * SIDE, sizeof seen);
+      const ints all = all_ints(seen);
+      ETX_UNROLLED
+      for (size_t part = 0; part < parts; ++part) {
+        sums[r][part] = add_products(sums[r][part], all, w[i][part]);
+      }
+    }
+  }
+}
+
+// The sums that a block's rows begin with: offsets, or those that are there.
+static inline __attribute__((always_inline)) void start_sums(
+    const etx_u8_block* b, size_t rows, size_t parts, ints sums[ROWS][PARTS]) {
+  ETX_UNROLLED
+  for (size_t part = 0; part < parts; ++part) {
+    const size_t column = part * COLUMNS;
+    const ints offsets =
+        load_some_bytes(b->results->offsets + b->channel + column,
+                        part_columns(b, part) * sizeof(int32_t));
+    ETX_UNROLLED_16
+    for (size_t r = 0; r < rows; ++r) sums[r][part] = offsets;
+    if (b->starts) continue;
+    ETX_UNROLLED_16
+    for (size_t r = 0; r < rows; ++r) {
+      sums[r][part] = load_bytes(b->sums + (r * PARTS + part) * COLUMNS);
+    }
+  }
+}
+
+// Some rows with one or two panels.
+static inline __attribute__((always_inline)) void block_rows(
+    const etx_u8_block* b, size_t row, size_t rows, size_t parts) {
+  const int8_t* w = b->panels;
+  ints sums[ROWS][PARTS];
+  start_sums(b, rows, parts, sums);
+  for (size_t t = 0; t < b->taps; ++t) {
+    row_place* x = b->seen + t * b->pitch + row;
+    size_t k = 0;
+    for (; k + 1 < b->fours; k += 2, w += 2 * BYTES) {
+      add_fours(x, k * SIDE, 2, w, b->panel_bytes, rows, parts, sums);
+    }
+    if (k < b->fours) {
+      add_fours(x, k * SIDE, 1, w, b->panel_bytes, rows, parts, sums);
+      w += BYTES;
+    }
+  }
+  if (!b->ends) {
+    ETX_UNROLLED_16
+    for (size_t r = 0; r < rows; ++r) {
+      ETX_UNROLLED
+      for (size_t part = 0; part < parts; ++part) {
+        memcpy(b->sums + (r * PARTS + part) * COLUMNS, &sums[r][part], BYTES);
+      }
+    }
+  } else if (rows % 4 == 0 && !b->results->is_float && b->results->fits_int32) {
+    store_all(b, row, rows, parts, sums);
+  } else {
+    // Sums whose address is known stay in no registers.
+    ints kept[ROWS][PARTS];
+    ETX_UNROLLED_16
+    for (size_t r = 0; r < rows; ++r) {
+      ETX_UNROLLED
+      for (size_t part = 0; part < parts; ++part) {
+        kept[r][part] = sums[r][part];
+      }
+    }
+    store_some(b, row, kept);
+  }
+}
+
+static inline __attribute__((always_inline)) void block_parts(
+    const etx_u8_block* b, size_t parts) {
+  for (size_t row = 0; row < b->rows; row += ROWS) {
+    const size_t left = b->rows - row;
+    if (left > 8) {
+      block_rows(b, row, 12, parts);
+    } else if (left > 4) {
+      block_rows(b, row, 8, parts);
+    } else if (left > 1) {
+      block_rows(b, row, 4, parts);
+    } else {
+      block_rows(b, row, 1, parts);
+    }
+  }
+}
+
+static void block(const etx_u8_block* b) {
+  if (b->columns > COLUMNS) {
+    block_parts(b, 2);
+  } else {
+    block_parts(b, 1);
+  }
+}
+
+// ------------------------------------------------ elements
+
+// The name is the compilers' own, which differ.
+static inline ints sixteen_bytes(const uint8_t* in) {
+  bytes16 x;
+  memcpy(&x, in, sizeof x);
+#ifdef __clang__
+  return __builtin_convertvector(x, ints);
+#else
+  typedef char chars16 __attribute__((vector_size(16)));
+  return __builtin_ia32_pmovzxbd512_mask((chars16)x, (ints){0}, 0xffff);
+#endif
+}
+
+static inline __attribute__((always_inline)) floats floats_of(const uint8_t* in,
+                                                              int32_t zero,
+                                                              float scale) {
+  const ints wide = sixteen_bytes(in) - all_ints(zero);
+  return __builtin_convertvector(wide, floats) * all_floats(scale);
+}
+
+static void to_floats(const uint8_t* in, size_t count, int32_t zero,
+                      float scale, float* out) {
+  size_t i = 0;
+  for (; i + LANES <= count; i += LANES) {
+    const floats y = floats_of(in + i, zero, scale);
+    memcpy(out + i, &y, sizeof y);
+  }
+  etx_u8_loops_base.to_floats(in + i, count - i, zero, scale, out + i);
+}
+
+static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
+                     float low, float high, uint8_t* out) {
+  size_t i = 0;
+  for (; i + LANES <= count; i += LANES) {
+    const floats x = (floats)load_bytes(in + i) * all_floats(inverse);
+    const bytes16 y =
+        lowest_bytes(lowest_bits(x, all_floats(low), all_floats(high))) +
+        all_bytes(zero);
+    memcpy(out + i, &y, sizeof y);
+  }
+  etx_u8_loops_base.to_bytes(in + i, count - i, zero, inverse, low, high,
+                             out + i);
+}
+
+static void add(const etx_u8_binary_qparams* n, const uint8_t* a, const uint8_t* b,
+                size_t count, uint8_t* out) {
+  const floats low = all_floats(n->low), high = all_floats(n->high);
+  size_t i = 0;
+  for (; i + LANES <= count; i += LANES) {
+    const floats x = floats_of(a + i, n->zeros[0], n->scales[0]);
+    const floats y = floats_of(b + i, n->zeros[1], n->scales[1]);
+    const floats sum = (x + y) * all_floats(n->inverse);
+    const bytes16 made =
+        lowest_bytes(lowest_bits(sum, low, high)) + all_bytes(n->zero);
+    memcpy(out + i, &made, sizeof made);
+  }
+  etx_u8_loops_base.add(n, a + i, b + i, count - i, out + i);
+}
+
+static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a, const float* b,
+                     size_t count, uint8_t* out) {
+  const floats low = all_floats(n->low), high = all_floats(n->high);
+  size_t i = 0;
+  for (; i + LANES <= count; i += LANES) {
+    const floats x = floats_of(a + i, n->zeros[0], n->scales[0]);
+    const floats product = x * (floats)load_bytes(b + i);
+    const bytes16 made =
+        lowest_bytes(lowest_bits(product * all_floats(n->inverse), low, high)) +
+        all_bytes(n->zero);
+    memcpy(out + i, &made, sizeof made);
+  }
+  etx_u8_loops_base.multiply(n, a + i, b + i, count - i, out + i);
+}
+
+// Of two registers, 128 bytes, those that the lower seven bits of indices name.
+// All processors but the first that have VNNI know this, which nothing else
+// here asks for: so it is written in assembler.
+static inline ints entries_of(ints indices, ints low, ints high) {
+  __asm__("vpermi2b %2, %1, %0" : "+v"(indices) : "v"(low), "v"(high));
+  return indices;
+}
+
+// Where an index has its highest bit, `b`.
+static inline ints chosen(ints indices, ints a, ints b) {
+  const unsigned long long mask = __builtin_ia32_cvtb2mask512((chars)indices);
+#ifdef __clang__
+  return (ints)__builtin_ia32_selectb_512(mask, (chars)b, (chars)a);
+#else
+  return (ints)__builtin_ia32_blendmb_512_mask((chars)a, (chars)b, mask);
+#endif
+}
+
+static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,
+                    uint8_t* out) {
+  ints t[4];
+  if (!__builtin_cpu_supports("avx512vbmi")) {
+    etx_u8_loops_base.look_up(table, in, count, out);
+    return;
+  }
+  memcpy(t, table, sizeof t);
+  for (size_t i = 0; i < count; i += BYTES) {
+    const size_t left = count - i, some = left < BYTES ? left : (size_t)BYTES;
+    const ints x = load_some_bytes(in + i, some);
+    const ints y =
+        chosen(x, entries_of(x, t[0], t[1]), entries_of(x, t[2], t[3]));
+    store_some_bytes(out + i, y, some);
+  }
+}
+
+static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
+                     int32_t* sums) {
+  enum { TOGETHER = 4 };  // registers of sums: a line of the cache
+  size_t i = 0;
+  for (; i + TOGETHER * LANES <= count; i += TOGETHER * LANES) {
+    ints own[TOGETHER];
+    memcpy(own, sums + i, sizeof own);
+    for (size_t r = 0; r < rows; ++r) {
+      ETX_UNROLLED
+      for (size_t k = 0; k < TOGETHER; ++k) {
+        own[k] += sixteen_bytes(in + r * pitch + i + k * LANES);
+      }
+    }
+    memcpy(sums + i, own, sizeof own);
+  }
+  etx_u8_loops_base.add_rows(in + i, rows, pitch, count - i, sums + i);
+}
+
+static void max_of_rows(const uint8_t* const* rows, size_t row_count,
+                         size_t columns, size_t pitch, size_t count,
+                         uint8_t* out) {
+  for (size_t i = 0; i < count; i += BYTES) {
+    const size_t left = count - i, some = left < BYTES ? left : (size_t)BYTES;
+    ints best = load_some_bytes(out + i, some);
+    for (size_t r = 0; r < row_count; ++r) {
+      const uint8_t* in = rows[r] + i;
+      for (size_t c = 0; c < columns; ++c) {
+        best = larger_bytes(best, load_some_bytes(in + c * pitch, some));
+      }
+    }
+    store_some_bytes(out + i, best, some);
+  }
+}
+
+static bool has_nan(const float* x, size_t count) {
+  return u8_has_nan(x, count);
+}
+
+const etx_u8_loops etx_u8_loops_avx512vnni = {
+    block,     etx_u8_depthwise_avx512vnni,
+    to_floats, has_nan,
+    to_bytes,  add,
+    multiply,  look_up,
+    add_rows,  max_of_rows};

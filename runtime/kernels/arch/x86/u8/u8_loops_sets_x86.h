@@ -1,0 +1,16 @@
+// Loops of bytes for wider instruction sets.
+
+#ifndef ETX_RUNTIME_KERNELS_ARCH_X86_U8_U8_LOOPS_SETS_X86_H
+#define ETX_RUNTIME_KERNELS_ARCH_X86_U8_U8_LOOPS_SETS_X86_H
+
+#include "runtime/kernels/simd/int8/u8_loops.h"
+
+extern const etx_u8_loops etx_u8_loops_avx2;
+extern const etx_u8_loops etx_u8_loops_avx512vnni;
+
+// The member `windows` of the latter; and the same of at most 32 channels whose
+// windows fit.
+void etx_u8_depthwise_avx512vnni(const etx_u8_depthwise* windows);
+void etx_u8_depthwise_narrow_avx512vnni(const etx_u8_depthwise* windows);
+
+#endif

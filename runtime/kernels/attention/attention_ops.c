@@ -1,0 +1,335 @@
+// The operators of attention: their arguments as one etx_attention.
+
+#include "runtime/kernels/attention/attention.h"
+#include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/math/math_functions.h"
+#include "runtime/kernels/core/operand.h"
+#include "runtime/kernels/views/strided_view.h"
+#include "runtime/kernels/registry/temporary_kernels.h"
+
+// Positions of arguments.
+typedef struct form {
+  size_t query, key, value;  // what is attended to: for caches, the caches
+  size_t mask, causal, scale, out;
+  size_t start;     // 0: there is none
+  size_t shared;    // enable_gqa; 0: there is none
+  size_t pairs;     // zero points and scales, three of each; 0: there are none
+  size_t sequence;  // is_seq_at_dim_2
+} form;
+
+static form form_of(const etx_call* call) {
+  switch (call->op->id) {
+    case ETX_OP_custom_sdpa_out:
+      return (form){0, 1, 2, 4, 6, 7, 8, .start = 3};
+    case ETX_OP_custom_quantized_sdpa_out:
+      return (form){0, 1,  2,          4,          6,
+                    7, 15, .start = 3, .pairs = 8, .sequence = 14};
+    case ETX_OP_sdpa_with_kv_cache_out:
+      return (form){0, 3, 4, 7, 9, 10, 11, .start = 5};
+    default:
+      return (form){0, 1, 2, 3, 5, 6, 8, .shared = 7};
+  }
+}
+
+static bool is_given(const etx_call* call, size_t argument) {
+  return argument != 0 && !etx_call_is_none(call, argument);
+}
+
+static void read_scale(const etx_call* call, const form* f, etx_attention* a) {
+  a->scale = is_given(call, f->scale) ? etx_call_real(call, f->scale)
+                                      : 1.0 / etx_sqrt_f64((double)a->width);
+  a->is_causal = etx_call_boolean(call, f->causal);
+}
+
+// ------------------------------------------------ [batch.., rows, width]
+
+// A side of batch dimensions that broadcast, right-aligned, to those of out.
+static etx_attention_side side_of(const etx_attention* a,
+                                  const etx_tensor* tensor) {
+  etx_attention_side side = {
+      .data = tensor->data, .dtype = tensor->dtype, .repeat = 1};
+  const size_t own = tensor->rank < 2 ? 0 : (size_t)tensor->rank - 2;
+  for (size_t i = 0; i < own && i < a->batch_rank; ++i) {
+    const size_t from = own - 1 - i, to = a->batch_rank - 1 - i;
+    if (tensor->sizes[from] == 1) continue;
+    side.batch[to] = tensor->strides[from];
+    if (i == 0 && tensor->sizes[from] != 0) {
+      side.repeat = (size_t)(a->batch[to] / tensor->sizes[from]);
+    }
+  }
+  if (tensor->rank > 0 && tensor->sizes[tensor->rank - 1] != 1) {
+    side.inner = tensor->strides[tensor->rank - 1];
+  }
+  if (tensor->rank > 1 && tensor->sizes[tensor->rank - 2] != 1) {
+    side.row = tensor->strides[tensor->rank - 2];
+  }
+  return side;
+}
+
+// A row of one element may have any stride: it is dense.
+static void make_dense(etx_attention_side* side, size_t width) {
+  if (width <= 1) side->inner = 1;
+}
+
+static void read_batches(const etx_call* call, const form* f,
+                         etx_attention* a) {
+  const etx_tensor* query = etx_call_tensor(call, f->query);
+  const etx_tensor* value = etx_call_tensor(call, f->value);
+  const etx_tensor* out = etx_call_tensor(call, f->out);
+  a->batch_rank = (size_t)out->rank - 2;
+  for (size_t i = 0; i < a->batch_rank; ++i) a->batch[i] = out->sizes[i];
+  a->queries = (size_t)query->sizes[query->rank - 2];
+  a->width = (size_t)query->sizes[query->rank - 1];
+  a->keys = (size_t)value->sizes[value->rank - 2];
+  a->value_width = (size_t)value->sizes[value->rank - 1];
+  a->query = side_of(a, query);
+  a->key = side_of(a, etx_call_tensor(call, f->key));
+  a->value = side_of(a, value);
+  a->out = side_of(a, out);
+}
+
+// ------------------------------------------------ [B, S, H, D]
+
+// The dimension of the sequence; that of the heads is the other one.
+static size_t sequence_of(const etx_call* call, const form* f) {
+  return f->sequence != 0 && etx_call_boolean(call, f->sequence) ? 2 : 1;
+}
+
+static etx_attention_side head_side(const etx_attention* a,
+                                    const etx_tensor* tensor, size_t sequence) {
+  const size_t heads = 3 - sequence;
+  const size_t own = (size_t)tensor->sizes[heads];
+  etx_attention_side side = {
+      .data = tensor->data,
+      .dtype = tensor->dtype,
+      .batch = {tensor->strides[0], tensor->strides[heads]},
+      .repeat = own == 0 ? 1 : (size_t)a->batch[1] / own,
+      .row = tensor->strides[sequence],
+      .inner = tensor->strides[3]};
+  return side;
+}
+
+// Scale and zero point of each row, which lie alike.
+static void add_pairs(const etx_call* call, size_t zeros, size_t sequence,
+                      etx_attention_side* side) {
+  if (side->dtype != ETX_DTYPE_INT8) return;
+  // When temporaries are asked for, nothing has been checked yet.
+  if (etx_call_is_none(call, zeros) || etx_call_is_none(call, zeros + 1)) {
+    return;
+  }
+  const etx_tensor* scales = etx_call_tensor(call, zeros + 1);
+  if (scales->rank != 4) return;
+  side->zeros = etx_call_tensor(call, zeros)->data;
+  side->scales = scales->data;
+  side->pair_batch[0] = scales->strides[0];
+  side->pair_batch[1] = scales->strides[3 - sequence];
+  side->pair_row = scales->strides[sequence];
+}
+
+static void read_heads(const etx_call* call, const form* f, etx_attention* a) {
+  const etx_tensor* query = etx_call_tensor(call, f->query);
+  const etx_tensor* key = etx_call_tensor(call, f->key);
+  const etx_tensor* value = etx_call_tensor(call, f->value);
+  const size_t sequence = sequence_of(call, f);
+  a->batch_rank = 2;
+  a->batch[0] = query->sizes[0];
+  a->batch[1] = query->sizes[3 - sequence];
+  a->queries = (size_t)query->sizes[sequence];
+  a->width = (size_t)query->sizes[3];
+  a->keys = (size_t)value->sizes[sequence];
+  a->value_width = (size_t)value->sizes[3];
+  a->query = head_side(a, query, sequence);
+  a->key = head_side(a, key, sequence);
+  a->value = head_side(a, value, sequence);
+  a->out = head_side(a, etx_call_tensor(call, f->out), sequence);
+  if (f->pairs == 0) return;
+  add_pairs(call, f->pairs, sequence, &a->query);
+  add_pairs(call, f->pairs + 2, sequence, &a->key);
+  add_pairs(call, f->pairs + 4, sequence, &a->value);
+}
+
+// Everything but how far the query sees.
+static etx_attention read_attention(const etx_call* call, const form* f) {
+  etx_attention a = {.hidden = etx_f64_of_bits(UINT64_C(0xfff0000000000000))};
+  if (f->start == 0) {
+    read_batches(call, f, &a);
+  } else {
+    read_heads(call, f, &a);
+  }
+  make_dense(&a.query, a.width);
+  make_dense(&a.key, a.width);
+  make_dense(&a.value, a.value_width);
+  make_dense(&a.out, a.value_width);
+  read_scale(call, f, &a);
+  if (is_given(call, f->mask)) {
+    a.has_mask = true;
+    a.mask = side_of(&a, etx_call_tensor(call, f->mask));
+  }
+  return a;
+}
+
+etx_status etx_temporary_attention(const etx_call* call, size_t* out_bytes) {
+  const form f = form_of(call);
+  const etx_tensor* out = etx_call_tensor(call, f.out);
+  *out_bytes = 0;
+  // The shape rule refuses other ranks when the method is loaded.
+  if (out->rank < 2 || (f.start != 0 && out->rank != 4)) return ETX_OK;
+  for (size_t i = 0; i < 3; ++i) {
+    const size_t at = i == 0 ? f.query : (i == 1 ? f.key : f.value);
+    const size_t rank = etx_call_tensor(call, at)->rank;
+    if (rank < 2 || (f.start != 0 && rank != 4)) return ETX_OK;
+  }
+  const etx_attention a = read_attention(call, &f);
+  if (etx_attention_bytes(&a, call->parallel->thread_count, out_bytes)) {
+    return ETX_OK;
+  }
+  return etx_call_refuse(call, ETX_OUT_OF_RANGE,
+                         "blocks of keys do not fit in memory");
+}
+
+// ------------------------------------------------ checks
+
+static etx_status check_mask(const etx_call* call, const form* f) {
+  if (!is_given(call, f->mask)) return ETX_OK;
+  if (etx_call_boolean(call, f->causal)) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "'attn_mask' is given and 'is_causal' is true");
+  }
+  const etx_compute_type wide =
+      etx_compute_type_of(etx_call_tensor(call, f->mask)->dtype);
+  const bool is_bool = etx_call_tensor(call, f->mask)->dtype == ETX_DTYPE_BOOL;
+  const bool is_float = wide == ETX_COMPUTE_F32 || wide == ETX_COMPUTE_F64;
+  if (is_float || (is_bool && f->start == 0)) return ETX_OK;
+  return etx_call_refuse_dtype(call, f->mask,
+                               f->start == 0 ? "floats or bool" : "floats");
+}
+
+static etx_status check_float(const etx_call* call, size_t index) {
+  const etx_compute_type wide =
+      etx_compute_type_of(etx_call_tensor(call, index)->dtype);
+  if (wide == ETX_COMPUTE_F32 || wide == ETX_COMPUTE_F64) return ETX_OK;
+  return etx_call_refuse_dtype(call, index, "floats");
+}
+
+static etx_status check_types(const etx_call* call, const form* f) {
+  ETX_TRY(check_float(call, f->query));
+  ETX_TRY(etx_call_check_same_dtype(call, f->query, f->key));
+  ETX_TRY(etx_call_check_same_dtype(call, f->query, f->value));
+  ETX_TRY(etx_call_check_same_dtype(call, f->query, f->out));
+  return check_mask(call, f);
+}
+
+static etx_status prepare(etx_call* call, etx_kernel_function run) {
+  ETX_TRY(etx_temporary_attention(call, &call->temporary_bytes));
+  call->run = run;
+  return ETX_OK;
+}
+
+// ------------------------------------------------ runs
+
+static etx_status run_attention(etx_call* call) {
+  const form f = form_of(call);
+  const etx_attention a = read_attention(call, &f);
+  etx_attention_run(&a, call->temporary, call->parallel);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_scaled_dot_product_attention_out_prepare(etx_call* call) {
+  const form f = form_of(call);
+  if (etx_call_real(call, 4) != 0) {
+    return etx_call_refuse(call, ETX_UNSUPPORTED,
+                           "'dropout_p' is not 0: dropping is for training");
+  }
+  ETX_TRY(check_types(call, &f));
+  return prepare(call, run_attention);
+}
+
+// Row i of the query stands at start + i; without a mask no key lies behind the
+// last one.
+static etx_status run_at_start(etx_call* call) {
+  const form f = form_of(call);
+  etx_attention a = read_attention(call, &f);
+  const int64_t start = etx_call_integer(call, f.start);
+  if (!a.has_mask) {
+    if (start < 0 || start > (int64_t)(a.keys) - (int64_t)a.queries) {
+      return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                             "rows %i up to %i of a cache of %z", start,
+                             (int64_t)((uint64_t)start + a.queries), a.keys);
+    }
+    a.keys = (size_t)start + a.queries;
+    a.first = start;
+  }
+  etx_attention_run(&a, call->temporary, call->parallel);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_custom_sdpa_out_prepare(etx_call* call) {
+  const form f = form_of(call);
+  ETX_TRY(check_types(call, &f));
+  return prepare(call, run_at_start);
+}
+
+static etx_status check_pairs(const etx_call* call, size_t zeros) {
+  if (etx_call_is_none(call, zeros) || etx_call_is_none(call, zeros + 1)) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "int8 tensors come without scales or zero points");
+  }
+  ETX_TRY(etx_call_check_dtype(call, zeros, ETX_DTYPE_INT8));
+  ETX_TRY(etx_call_check_dtype(call, zeros + 1, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_contiguous(call, zeros));
+  return etx_call_check_contiguous(call, zeros + 1);
+}
+
+etx_status etx_kernel_custom_quantized_sdpa_out_prepare(etx_call* call) {
+  const form f = form_of(call);
+  if (etx_call_tensor(call, f.query)->dtype != ETX_DTYPE_INT8) {
+    ETX_TRY(check_types(call, &f));
+    return prepare(call, run_at_start);
+  }
+  ETX_TRY(etx_call_check_same_dtype(call, f.query, f.key));
+  ETX_TRY(etx_call_check_same_dtype(call, f.query, f.value));
+  if (etx_compute_type_of(etx_call_tensor(call, f.out)->dtype) !=
+      ETX_COMPUTE_F32) {
+    return etx_call_refuse_dtype(call, f.out, "float32, float16 or bfloat16");
+  }
+  ETX_TRY(check_mask(call, &f));
+  for (size_t i = 0; i < 3; ++i) {
+    ETX_TRY(check_pairs(call, f.pairs + 2 * i));
+  }
+  return prepare(call, run_at_start);
+}
+
+// Writes `rows` into the cache's sequence from `start` on.
+static void append(const etx_tensor* cache, const etx_tensor* rows,
+                   int64_t start) {
+  const etx_strided_view from = etx_strided_view_of(rows);
+  etx_strided_view to = etx_strided_view_of(cache);
+  etx_strided_view_slice(&to, 1, start, from.sizes[1], 1);
+  etx_strided_view_copy(&to, &from);
+}
+
+// (query, key, value, key_cache, value_cache, start_pos, ..)
+static etx_status run_with_cache(etx_call* call) {
+  const etx_tensor* cache = etx_call_tensor(call, 3);
+  const etx_tensor* query = etx_call_tensor(call, 0);
+  const etx_tensor* key = etx_call_tensor(call, 1);
+  const int64_t start = etx_call_integer(call, 5);
+  const int32_t most =
+      key->sizes[1] > query->sizes[1] ? key->sizes[1] : query->sizes[1];
+  if (start < 0 || start > (int64_t)cache->sizes[1] - most) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "%i rows from %i on are written to a cache of %i",
+                           (int64_t)most, start, (int64_t)cache->sizes[1]);
+  }
+  append(cache, key, start);
+  append(etx_call_tensor(call, 4), etx_call_tensor(call, 2), start);
+  return run_at_start(call);
+}
+
+etx_status etx_kernel_sdpa_with_kv_cache_out_prepare(etx_call* call) {
+  const form f = form_of(call);
+  ETX_TRY(check_types(call, &f));
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
+  return prepare(call, run_with_cache);
+}

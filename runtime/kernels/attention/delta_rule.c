@@ -1,0 +1,139 @@
+// The gated delta rule: a memory S [K, V] per head that forgets, is corrected
+// towards v at key k, and is read with q. For each token
+//
+//   S = decay * S,  S = S + k (beta (v - S^T k))^T,  out = S^T q
+//
+// Columns of S do not meet, so a block of them goes through all tokens with
+// its numbers on the stack. Query heads that share a memory read it one after
+// the other.
+
+#include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/core/operand.h"
+
+enum { COLUMNS = 32 };
+
+enum { QUERY, KEY, VALUE, DECAY, BETA, FIRST_STATE, OUT, LAST_STATE };
+
+// One memory and what passes through it. Everything is dense.
+typedef struct memory {
+  const float* query;  // [repeat, tokens, keys]
+  const float* key;    // [tokens, keys]
+  const float* value;  // [tokens, values]
+  const float* decay;  // [tokens] or [tokens, keys]
+  const float* beta;   // [tokens]
+  const float* first;  // [keys, values]
+  float* state;        // [keys, values]
+  float* out;          // [repeat, tokens, values]
+  size_t tokens, keys, values, repeat;
+  bool is_channelwise;  // one decay for each key
+} memory;
+
+static float decay_at(const memory* m, size_t token, size_t key) {
+  return m->is_channelwise ? m->decay[token * m->keys + key] : m->decay[token];
+}
+
+// Columns `first` up to first + count of the memory, at one token.
+static void step(const memory* m, size_t token, size_t first, size_t count) {
+  const float* key = m->key + token * m->keys;
+  const float* value = m->value + token * m->values + first;
+  float change[COLUMNS] = {0};
+  for (size_t k = 0; k < m->keys; ++k) {
+    float* row = m->state + k * m->values + first;
+    const float decay = decay_at(m, token, k);
+    for (size_t c = 0; c < count; ++c) {
+      row[c] *= decay;
+      change[c] += row[c] * key[k];
+    }
+  }
+  for (size_t c = 0; c < count; ++c) {
+    change[c] = (value[c] - change[c]) * m->beta[token];
+  }
+  for (size_t k = 0; k < m->keys; ++k) {
+    float* row = m->state + k * m->values + first;
+    for (size_t c = 0; c < count; ++c) row[c] += key[k] * change[c];
+  }
+}
+
+static void read_memory(const memory* m, size_t head, size_t token,
+                        size_t first, size_t count) {
+  const float* query = m->query + (head * m->tokens + token) * m->keys;
+  float* out = m->out + (head * m->tokens + token) * m->values + first;
+  float sums[COLUMNS] = {0};
+  for (size_t k = 0; k < m->keys; ++k) {
+    const float* row = m->state + k * m->values + first;
+    for (size_t c = 0; c < count; ++c) sums[c] += row[c] * query[k];
+  }
+  for (size_t c = 0; c < count; ++c) out[c] = sums[c];
+}
+
+static void run_memory(const memory* m) {
+  for (size_t first = 0; first < m->values; first += COLUMNS) {
+    const size_t rest = m->values - first;
+    const size_t count = rest < COLUMNS ? rest : COLUMNS;
+    for (size_t k = 0; k < m->keys; ++k) {
+      const size_t at = k * m->values + first;
+      for (size_t c = 0; c < count; ++c) m->state[at + c] = m->first[at + c];
+    }
+    for (size_t token = 0; token < m->tokens; ++token) {
+      step(m, token, first, count);
+      for (size_t head = 0; head < m->repeat; ++head) {
+        read_memory(m, head, token, first, count);
+      }
+    }
+  }
+}
+
+// Memory `index` of all batches, from the first one on.
+static void run_one(void* argument, size_t index) {
+  memory m = *(const memory*)argument;
+  const size_t rows = index * m.tokens;
+  const size_t state = index * m.keys * m.values;
+  m.query += rows * m.repeat * m.keys;
+  m.key += rows * m.keys;
+  m.value += rows * m.values;
+  m.decay += m.is_channelwise ? rows * m.keys : rows;
+  m.beta += rows;
+  m.first += state;
+  m.state += state;
+  m.out += rows * m.repeat * m.values;
+  run_memory(&m);
+}
+
+static etx_status run(etx_call* call) {
+  const etx_tensor* key = etx_call_tensor(call, KEY);
+  const size_t heads = (size_t)key->sizes[1];
+  if (heads == 0) return ETX_OK;
+  memory m = {.query = etx_call_tensor(call, QUERY)->data,
+              .key = key->data,
+              .value = etx_call_tensor(call, VALUE)->data,
+              .decay = etx_call_tensor(call, DECAY)->data,
+              .beta = etx_call_tensor(call, BETA)->data,
+              .first = etx_call_tensor(call, FIRST_STATE)->data,
+              .state = etx_call_tensor(call, LAST_STATE)->data,
+              .out = etx_call_tensor(call, OUT)->data,
+              .tokens = (size_t)key->sizes[2],
+              .keys = (size_t)key->sizes[3],
+              .values = (size_t)etx_call_tensor(call, VALUE)->sizes[3],
+              .repeat = (size_t)etx_call_tensor(call, QUERY)->sizes[1] / heads,
+              .is_channelwise = etx_call_tensor(call, DECAY)->rank == 4};
+  const etx_parallel* parallel = call->parallel;
+  parallel->parallel_for(parallel->context, run_one, &m,
+                         (size_t)key->sizes[0] * heads);
+  return ETX_OK;
+}
+
+static etx_status prepare(etx_call* call) {
+  for (size_t i = QUERY; i <= LAST_STATE; ++i) {
+    ETX_TRY(etx_call_check_dtype(call, i, ETX_DTYPE_FLOAT32));
+    ETX_TRY(etx_call_check_contiguous(call, i));
+  }
+  call->run = run;
+  return ETX_OK;
+}
+
+etx_status etx_kernel_gated_delta_rule_out_prepare(etx_call* call) {
+  return prepare(call);
+}
+etx_status etx_kernel_channelwise_gated_delta_rule_out_prepare(etx_call* call) {
+  return prepare(call);
+}

@@ -1,0 +1,202 @@
+// etx::attention and etx::attention_capped: operands are transposed by the
+// orders that come with them, so that none is copied first, and the result lies
+// as its reader wants it.
+
+#include "runtime/kernels/attention/attention.h"
+#include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/core/operand.h"
+#include "runtime/kernels/registry/temporary_kernels.h"
+
+// Positions of arguments; the orders of query, key, value and out begin at
+// ORDERS.
+enum {
+  QUERY,
+  KEY,
+  VALUE,
+  MASK,
+  LAST,
+  ORDERS,
+  SCALE = ORDERS + 4,
+  HIDDEN,
+  IS_CAUSAL,
+  IS_GUARDED,
+  CAP  // of the capped one; the other has its result here
+};
+
+static bool is_capped(const etx_call* call) {
+  return call->op->id == ETX_OP_attention_capped_out;
+}
+
+static size_t out_of(const etx_call* call) {
+  return is_capped(call) ? CAP + 1 : CAP;
+}
+
+// Where prepare leaves the orders, two bits a dimension.
+enum { PACKED_ORDERS = 0 };
+
+// A tensor in the order [batch, heads, rows, elements].
+typedef struct ordered {
+  const etx_tensor* tensor;
+  size_t position[4];  // of each of these four among the tensor's dimensions
+} ordered;
+
+static ordered read_ordered(const etx_call* call, size_t argument,
+                            size_t order) {
+  const uint64_t packed = (uint64_t)call->prepared[PACKED_ORDERS];
+  ordered o = {.tensor = etx_call_tensor(call, argument)};
+  for (size_t i = 0; i < 4; ++i) {
+    o.position[i] = (size_t)(packed >> (8 * order + 2 * i)) & 3;
+  }
+  return o;
+}
+
+static size_t size_of(const ordered* o, size_t dim) {
+  return (size_t)o->tensor->sizes[o->position[dim]];
+}
+
+// One of size 1 is read again and again.
+static ptrdiff_t stride_of(const ordered* o, size_t dim) {
+  const size_t at = o->position[dim];
+  return o->tensor->sizes[at] == 1 ? 0 : o->tensor->strides[at];
+}
+
+static etx_attention_side side_of(const etx_attention* a, const ordered* o) {
+  const size_t heads = size_of(o, 1);
+  etx_attention_side side = {.data = o->tensor->data,
+                             .dtype = o->tensor->dtype,
+                             .batch = {stride_of(o, 0), stride_of(o, 1)},
+                             .repeat = 1,
+                             .row = stride_of(o, 2),
+                             .inner = stride_of(o, 3)};
+  if (heads != 0) side.repeat = (size_t)a->batch[1] / heads;
+  if (side.repeat == 0) side.repeat = 1;
+  // A row of one element may have any stride: it is dense.
+  if (size_of(o, 3) <= 1) side.inner = 1;
+  return side;
+}
+
+// A tensor that broadcasts to [batch, heads, rows, keys].
+static etx_attention_side broadcast_side(const etx_tensor* tensor) {
+  ptrdiff_t strides[4] = {0};
+  for (size_t i = 0; i < tensor->rank && i < 4; ++i) {
+    const size_t from = tensor->rank - 1u - i;
+    if (tensor->sizes[from] != 1) strides[3 - i] = tensor->strides[from];
+  }
+  return (etx_attention_side){.data = tensor->data,
+                              .dtype = tensor->dtype,
+                              .batch = {strides[0], strides[1]},
+                              .repeat = 1,
+                              .row = strides[2],
+                              .inner = strides[3]};
+}
+
+static etx_attention read_attention(const etx_call* call) {
+  const ordered query = read_ordered(call, QUERY, 0);
+  const ordered key = read_ordered(call, KEY, 1);
+  const ordered value = read_ordered(call, VALUE, 2);
+  const ordered out = read_ordered(call, out_of(call), 3);
+  etx_attention a = {
+      .batch_rank = 2,
+      .batch = {(int32_t)size_of(&query, 0), (int32_t)size_of(&query, 1)},
+      .queries = size_of(&query, 2),
+      .keys = size_of(&key, 2),
+      .width = size_of(&query, 3),
+      .value_width = size_of(&value, 3),
+      .scale = etx_call_real(call, SCALE),
+      .hidden = etx_call_real(call, HIDDEN),
+      .cap = is_capped(call) ? etx_call_real(call, CAP) : 0,
+      .is_causal = etx_call_boolean(call, IS_CAUSAL)};
+  // A sum over no keys is zero all the same.
+  a.keeps_nan = !etx_call_boolean(call, IS_GUARDED) && a.keys != 0;
+  a.query = side_of(&a, &query);
+  a.key = side_of(&a, &key);
+  a.value = side_of(&a, &value);
+  a.out = side_of(&a, &out);
+  if (!etx_call_is_none(call, MASK)) {
+    a.has_mask = true;
+    a.mask = broadcast_side(etx_call_tensor(call, MASK));
+  }
+  if (!etx_call_is_none(call, LAST)) {
+    a.last = broadcast_side(etx_call_tensor(call, LAST));
+  }
+  return a;
+}
+
+// The shape rule sees to it that each is an order.
+static int64_t pack_orders(const etx_call* call) {
+  uint64_t packed = 0;
+  for (size_t order = 0; order < 4; ++order) {
+    for (size_t i = 0; i < 4; ++i) {
+      packed |= ((uint64_t)etx_call_item(call, ORDERS + order, i) & 3)
+                << (8 * order + 2 * i);
+    }
+  }
+  return (int64_t)packed;
+}
+
+// The rule refuses other ranks and orders when the method is loaded.
+static bool is_well_formed(const etx_call* call) {
+  const size_t tensors[] = {QUERY, KEY, VALUE, out_of(call)};
+  for (size_t i = 0; i < 4; ++i) {
+    if (etx_call_tensor(call, tensors[i])->rank != 4) return false;
+    if (call->arguments[ORDERS + i]->as.integers.count != 4) return false;
+  }
+  return true;
+}
+
+etx_status etx_temporary_ordered_attention(const etx_call* call,
+                                           size_t* out_bytes) {
+  *out_bytes = 0;
+  if (!is_well_formed(call)) return ETX_OK;
+  etx_call own = *call;
+  own.prepared[PACKED_ORDERS] = pack_orders(call);
+  const etx_attention a = read_attention(&own);
+  if (etx_attention_bytes(&a, call->parallel->thread_count, out_bytes)) {
+    return ETX_OK;
+  }
+  return etx_call_refuse(call, ETX_OUT_OF_RANGE,
+                         "blocks of keys do not fit in memory");
+}
+
+static etx_status run(etx_call* call) {
+  const etx_attention a = read_attention(call);
+  etx_attention_run(&a, call->temporary, call->parallel);
+  return ETX_OK;
+}
+
+static etx_status check_floats(const etx_call* call, size_t argument,
+                               bool or_bool) {
+  const etx_dtype dtype = etx_call_tensor(call, argument)->dtype;
+  const etx_compute_type wide = etx_compute_type_of(dtype);
+  const bool is_float = dtype != ETX_DTYPE_BOOL &&
+                        (wide == ETX_COMPUTE_F32 || wide == ETX_COMPUTE_F64);
+  if (is_float || (or_bool && dtype == ETX_DTYPE_BOOL)) return ETX_OK;
+  return etx_call_refuse_dtype(call, argument,
+                               or_bool ? "floats or bool" : "floats");
+}
+
+etx_status etx_kernel_attention_out_prepare(etx_call* call) {
+  ETX_TRY(check_floats(call, QUERY, false));
+  ETX_TRY(etx_call_check_same_dtype(call, QUERY, KEY));
+  ETX_TRY(etx_call_check_same_dtype(call, QUERY, VALUE));
+  ETX_TRY(etx_call_check_same_dtype(call, QUERY, out_of(call)));
+  if (!etx_call_is_none(call, MASK)) {
+    ETX_TRY(check_floats(call, MASK, true));
+  }
+  if (!etx_call_is_none(call, LAST)) {
+    ETX_TRY(etx_call_check_dtype(call, LAST, ETX_DTYPE_INT64));
+  }
+  call->prepared[PACKED_ORDERS] = pack_orders(call);
+  ETX_TRY(etx_temporary_ordered_attention(call, &call->temporary_bytes));
+  call->run = run;
+  return ETX_OK;
+}
+
+etx_status etx_kernel_attention_capped_out_prepare(etx_call* call) {
+  const double cap = etx_call_real(call, CAP);
+  if (!(cap > 0)) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "'cap' is %f, expected a number above 0", cap);
+  }
+  return etx_kernel_attention_out_prepare(call);
+}

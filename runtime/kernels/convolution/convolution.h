@@ -1,0 +1,73 @@
+// One convolution over one to three dimensions, plain or transposed, over
+// tensors that lie in any order: what the operator and its gradients are made
+// of.
+
+#ifndef ETX_RUNTIME_KERNELS_CONVOLUTION_CONVOLUTION_H
+#define ETX_RUNTIME_KERNELS_CONVOLUTION_CONVOLUTION_H
+
+#include "runtime/kernels/core/chain.h"
+#include "runtime/kernels/core/operand.h"
+#include "runtime/kernels/image/window.h"
+
+// Missing dimensions have size 1 and stand in front.
+enum { ETX_SPATIAL = 3 };
+
+typedef struct etx_volumes {
+  char* data;
+  etx_dtype dtype;
+  ptrdiff_t bytes;  // of an element
+  int64_t images, channels;
+  int64_t sizes[ETX_SPATIAL];
+  ptrdiff_t image, channel;  // strides in elements
+  ptrdiff_t strides[ETX_SPATIAL];
+} etx_volumes;
+
+typedef struct etx_convolution {
+  etx_volumes in, out;
+  etx_volumes weight;  // its kernel in `sizes` and `strides`
+  // Strides of the weight in elements: from group to group, and between the
+  // channels of a group.
+  ptrdiff_t weight_group, weight_out, weight_in;
+  // Weights of sixteen result channels lie side by side, those of the next
+  // sixteen 16 weight_out behind them.
+  bool has_panels;
+  const etx_tensor* bias;  // [groups * out_channels], or NULL
+  int64_t groups;
+  int64_t in_channels, out_channels;  // of one group
+  etx_window windows[ETX_SPATIAL];
+  bool transposed;
+  // Computed with dense float32 results before they leave the cache; NULL:
+  // nothing. A plane of results is a row of the chain.
+  const etx_chain* chain;
+} etx_convolution;
+
+// A tensor of rank 3 to 5 as volumes: also a weight, whose first dimensions
+// are then called images and channels.
+etx_volumes etx_volumes_of(const etx_tensor* tensor);
+
+// The windows that lists of a call state: stride at argument `first`, padding
+// and dilation behind it.
+void etx_windows_read(const etx_call* call, size_t first, size_t spatial,
+                      const etx_volumes* in, const etx_volumes* out,
+                      const etx_volumes* weight, etx_window* windows);
+
+// A convolution of `in` by `weight` to `out`, where `transposed` tells how the
+// weight lies: [out, in of a group] or [in, out of a group].
+etx_convolution etx_convolution_of(const etx_volumes* in,
+                                   const etx_volumes* weight,
+                                   const etx_volumes* out, int64_t groups,
+                                   bool transposed);
+
+enum { ETX_CONVOLUTION_PANEL = 16 };
+
+// Where the weights of a result channel of a group begin, in elements.
+static inline ptrdiff_t etx_convolution_row(const etx_convolution* c,
+                                            size_t channel) {
+  const size_t lane = c->has_panels ? channel % ETX_CONVOLUTION_PANEL : 0;
+  return (ptrdiff_t)(channel - lane) * c->weight_out + (ptrdiff_t)lane;
+}
+
+void etx_convolution_run(const etx_convolution* convolution,
+                         const etx_parallel* parallel);
+
+#endif

@@ -1,0 +1,173 @@
+// Convolution whose windows are one pixel, of few positions: result channels
+// are lanes, and their weights come in panels of sixteen, [O / 16, I, 1, 1,
+// 16], as the loops read them (etx_conv_oc_dense). Where there are few taps,
+// positions are lanes (etx_conv_pixels): turning the sums would cost more.
+// Results have the bits that etx::convolution_chain gives.
+
+#include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/convolution/convolution_epilogue.h"
+#include "runtime/kernels/core/parallel_for.h"
+
+enum {
+  CHANNELS = ETX_CONV_OC_CHANNELS,
+  PAIR = 2 * CHANNELS,
+  POSITIONS = 60,        // of an item, at most
+  LEAST_POSITIONS = 24,  // of several items
+  TAPS = 160,            // that are summed at a time, so that weights stay near
+  FEW_TAPS = 128,        // where one panel is read at a time, not several
+  ITEMS = 4,             // for each thread
+  FEW_POSITIONS = 48,    // of a thread: lines of memory have those of two
+  // Where sums stay in registers.
+  LEAST_POINTS = 96,  // positions of an image
+  MOST_POINTS = 200,  // of an item
+  MOST_TAPS = 128,    // more sums of channels at a time are worth a detour
+  PIECE = 16,         // taps whose places are known beforehand
+};
+
+typedef struct job {
+  etx_volumes in;
+  const float* panels;
+  const etx_convolution_epilogue* results;
+  size_t channels, positions, panel_count;
+  size_t pairs, parts;   // of an image
+  bool parts_channels;   // pairs come first, then parts
+  bool has_pixel_lanes;  // positions are lanes
+} job;
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+// Sums of up to two panels at some positions, from the first that `seen` is.
+static void sum_part(const job* j, const float* seen, size_t positions,
+                     size_t panel, float* sums) {
+  const size_t all = j->channels, panels = least(2, j->panel_count - panel);
+  const size_t fit = j->results->loops->groups > 1 ? TAPS : FEW_TAPS;
+  const size_t chunks = (all + fit - 1) / fit;
+  const size_t most = (all + chunks - 1) / chunks;
+  // The next item sees the same of another pair of panels, or what follows.
+  const bool is_seen_again =
+      !j->parts_channels && panel + panels < j->panel_count;
+  const float* const behind = is_seen_again ? seen : seen + positions;
+  for (size_t first = 0; first < all; first += most) {
+    const size_t count = least(most, all - first), left = all - first - count;
+    const size_t next =
+        left > 0 ? panel * all + first + count : (panel + panels) * all;
+    const bool has_next = left > 0 || panel + panels < j->panel_count;
+    const float* const from = seen + (ptrdiff_t)first * j->in.channel;
+    const etx_conv_oc_dense s = {
+        .seen = from,
+        .next = left > 0 ? from + (ptrdiff_t)count * j->in.channel : behind,
+        .seen_row = j->in.channel,
+        .weights = j->panels + (panel * all + first) * CHANNELS,
+        .weight_panel = (ptrdiff_t)(all * CHANNELS),
+        .sums = sums,
+        .sum_row = PAIR,
+        .positions = positions,
+        .taps = count,
+        .panels = panels,
+        .starts = first == 0,
+        .ahead = (const char*)(j->panels + (has_next ? next * CHANNELS : 0)),
+        .ahead_piece = (ptrdiff_t)(all * CHANNELS * sizeof(float)),
+        .ahead_pieces = has_next ? panels : 0,
+        .ahead_lines = left > 0 ? least(most, left) : most};
+    j->results->loops->conv_oc_dense(&s);
+  }
+}
+
+// Results of a panel at some positions, whose sums stay in registers.
+static void run_points(const job* j, const float* seen, size_t image, size_t at,
+                       size_t count, size_t panel) {
+  ptrdiff_t offsets[PIECE];
+  for (ptrdiff_t k = 0; k < PIECE; ++k) offsets[k] = k * j->in.channel;
+  const size_t pieces = (j->channels + PIECE - 1) / PIECE;
+  const etx_conv_pixels points = {
+      .store = {.sums = seen, .rows = 1, .count = count},
+      .channels = CHANNELS,
+      .weights = j->panels + panel * j->channels * CHANNELS,
+      .has_panels = true,
+      .offsets = offsets,
+      .taps = PIECE,
+      .last_taps = j->channels - (pieces - 1) * PIECE,
+      .pieces = pieces,
+      .piece = PIECE * j->in.channel};
+  etx_convolution_epilogue_pixels(j->results, points, (int64_t)image,
+                                  (int64_t)(panel * CHANNELS), at);
+}
+
+// Items are parts of images, and pairs of panels of each.
+static void run_items(const void* context, size_t first, size_t end) {
+  const job* j = context;
+  // Positions are turned in sixteens.
+  float sums[(POSITIONS + CHANNELS) * PAIR];
+  for (size_t i = first; i < end; ++i) {
+    const size_t image = i / (j->pairs * j->parts);
+    const size_t place = i - image * j->pairs * j->parts;
+    const size_t part = j->parts_channels ? place % j->parts : place / j->pairs;
+    const size_t panel =
+        2 * (j->parts_channels ? place / j->parts : place % j->pairs);
+    const size_t each = j->positions / j->parts, rest = j->positions % j->parts;
+    const size_t at = each * part + least(part, rest);
+    const size_t count = each + (part < rest);
+    const float* const seen = (const float*)(const void*)j->in.data +
+                              (ptrdiff_t)image * j->in.image + (ptrdiff_t)at;
+    const size_t panels = least(2, j->panel_count - panel);
+    if (j->has_pixel_lanes) {
+      for (size_t k = 0; k < panels; ++k) {
+        run_points(j, seen, image, at, count, panel + k);
+      }
+      continue;
+    }
+    sum_part(j, seen, count, panel, sums);
+    for (size_t k = 0; k < panels; ++k) {
+      etx_convolution_epilogue_store(
+          j->results, sums + k * CHANNELS, PAIR, (int64_t)image,
+          (int64_t)((panel + k) * CHANNELS), at, count);
+    }
+  }
+}
+
+// Parts of as equal a size as can be; more if threads would be idle.
+static size_t part_count(const job* j, size_t threads) {
+  const size_t fit = j->has_pixel_lanes ? MOST_POINTS : POSITIONS;
+  size_t parts = (j->positions + fit - 1) / fit;
+  if (threads == 1) return parts;
+  const size_t items = j->pairs * (size_t)j->in.images;
+  const size_t wanted = (ITEMS * threads + items - 1) / items;
+  const size_t most = j->positions / LEAST_POSITIONS;
+  const size_t more = least(wanted, most);
+  return more > parts ? more : parts;
+}
+
+// (input, panels, bias, others, steps, out)
+static void convolve(etx_call* call, const etx_convolution_epilogue* results) {
+  const etx_parallel* parallel = call->parallel;
+  const etx_f32_microkernels* loops = results->loops;
+  job j = {.in = etx_volumes_of(etx_call_tensor(call, 0)),
+           .panels = etx_call_tensor(call, 1)->data,
+           .results = results};
+  j.channels = (size_t)j.in.channels;
+  j.positions = (size_t)(j.in.sizes[1] * j.in.sizes[2]);
+  j.panel_count = (size_t)results->out.channels / CHANNELS;
+  j.pairs = (j.panel_count + 1) / 2;
+  j.has_pixel_lanes = loops->conv_pixel != NULL && j.channels <= MOST_TAPS &&
+                      j.positions >= LEAST_POINTS;
+  j.parts = part_count(&j, parallel->thread_count);
+  j.parts_channels = parallel->thread_count > 1 &&
+                     (j.channels <= (size_t)results->out.channels ||
+                      j.positions < parallel->thread_count * FEW_POSITIONS);
+  const size_t items = (size_t)j.in.images * j.parts * j.pairs;
+  const double work =
+      (double)etx_tensor_numel(etx_call_tensor(call, 5)) * (double)j.channels;
+  etx_parallel_for(parallel, items, work, run_items, &j);
+}
+
+static etx_status run(etx_call* call) {
+  return etx_convolution_epilogue_run(call, convolve);
+}
+
+etx_status etx_kernel_convolution_panels_out_prepare(etx_call* call) {
+  // Positions lie side by side.
+  ETX_TRY(etx_call_check_contiguous(call, 0));
+  ETX_TRY(etx_convolution_epilogue_check(call));
+  call->run = run;
+  return ETX_OK;
+}

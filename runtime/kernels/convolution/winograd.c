@@ -1,0 +1,385 @@
+// Convolution with windows of 3 x 3 neighbours, stride 1, by Winograd's
+// F(2 x 2, 3 x 3) (winograd_microkernels.h). Weights come in panels of sixteen result
+// channels, [O / 16, I, 3, 3, 16], as they are: a share transforms them a few
+// channels at a time, which costs less than reading 16/9 as many would.
+//
+// An image is cut into strips of rows, one for each thread if it is large
+// enough (parallel_for.h), and these into blocks of tiles. V of a block of each strip
+// is in temporary memory and made by all threads, which share its channels.
+// Then they share parts of the blocks, of whole rows of tiles, and pairs of
+// panels. Both times a thread begins with its own strip: nobody else reads what
+// it wrote.
+// Each element of M is a sum from the first channel to the last, in steps that
+// are rounded once (f32_vec_template.h), so that results do not depend on any of
+// that.
+//
+// With u = 2^-24 and n channels, a result is off by at most (n + 16) u times
+//
+//   |A'| (sum over channels of |G||g||G'| |B'||d||B|) |A|
+//
+// to first order: n + 15 roundings at most are on the way of a number. Direct
+// sums are off by 9 n u sum |g||d| at most. Where numbers are of one size they are
+// off by more, because they have nine times as many terms (docs/speed.md); a
+// number far larger than its neighbours costs those their last digits here. What
+// is infinite makes results of its tile infinite or NaN.
+
+#include <string.h>
+
+#include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/convolution/convolution_epilogue.h"
+#include "runtime/kernels/core/parallel_for.h"
+#include "runtime/kernels/registry/temporary_kernels.h"
+
+enum {
+  PLACES = ETX_WINOGRAD_PLACES,
+  CHANNELS = ETX_CONV_OC_CHANNELS,
+  PAIR = 2 * CHANNELS,
+  PANEL = ETX_WINOGRAD_TAPS * CHANNELS,  // weights of a channel in a panel
+  PART = 56,                             // tiles, at most
+  BLOCK = 512,                           // tiles, at most
+  BLOCK_ELEMENTS = 16384,                 // tiles times channels, if it is more
+                                         // than a part
+  TAPS = 32,  // channels that are summed at a time
+  SLACK = CHANNELS - 1,
+  // What the tiles of a block see of a channel, at most, in 2 rows + 2 times
+  // 2 columns + 2 elements, and what is read behind.
+  PATCH = 4 * BLOCK + 4 * (BLOCK + 1) + 4 + 4 * CHANNELS,
+};
+
+typedef struct job {
+  etx_volumes in;
+  const float* panels;
+  int64_t padding[2];
+  const etx_convolution_epilogue* results;
+  float* seen;  // V [strips][16][in.channels][pitch]
+  size_t channels;
+  int64_t tiles[2];  // of an image
+  size_t strips;     // of an image
+  size_t part_rows, parts, block_rows, block_columns;
+  size_t pitch;
+  // Of the blocks at hand: image, first tile in the strip, size in tiles.
+  int64_t image;
+  size_t row, column, rows, columns;
+} job;
+
+// What a strip has of the blocks at hand.
+typedef struct block {
+  size_t row, rows;
+  float* seen;
+} block;
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+// Where a strip begins.
+static size_t strip_row(const job* j, size_t strip) {
+  return (size_t)j->tiles[0] * strip / j->strips;
+}
+
+static block block_at(const job* j, size_t strip) {
+  const size_t row = strip_row(j, strip) + j->row;
+  const size_t end = strip_row(j, strip + 1);
+  return (block){
+      .row = row,
+      .rows = row < end ? least(j->rows, end - row) : 0,
+      .seen = j->seen + strip * PLACES * j->channels * j->pitch};
+}
+
+static size_t most_tiles(size_t channels, size_t strips) {
+  const size_t tiles = BLOCK_ELEMENTS / channels / strips;
+  return tiles < PART ? PART : least(tiles, BLOCK);
+}
+
+// ------------------------------------------------ what tiles see
+
+// Rows and columns of the input that lie in a patch of `size` elements from
+// `first` on.
+static etx_span inside(int64_t first, int64_t size, int64_t in) {
+  const int64_t begin = first < 0 ? -first : 0;
+  const int64_t end = in - first < size ? in - first : size;
+  return (etx_span){begin, end < begin ? begin : end};
+}
+
+// Channels `first` up to `end` of what a block sees, as V.
+static void transform_block(const job* j, const block* k, size_t first,
+                            size_t end) {
+  float patch[PATCH];
+  const int64_t top = (int64_t)(2 * k->row) - j->padding[0];
+  const int64_t left = (int64_t)(2 * j->column) - j->padding[1];
+  const size_t width = 2 * j->columns + 2;
+  const etx_span rows =
+      inside(top, (int64_t)(2 * k->rows + 2), j->in.sizes[1]);
+  const etx_span columns = inside(left, (int64_t)width, j->in.sizes[2]);
+  const ptrdiff_t row = j->in.strides[1], step = j->in.strides[2];
+  etx_row_copy copy = {
+      .from_row = row,
+      .step = step,
+      .to_row = (ptrdiff_t)width,
+      .rows = (size_t)(rows.end - rows.first),
+      .count = (size_t)(columns.end - columns.first)};
+  etx_winograd_input input = {
+      .patch = patch,
+      .patch_row = (ptrdiff_t)width,
+      .rows = k->rows,
+      .columns = j->columns,
+      .place = (ptrdiff_t)(j->channels * j->pitch)};
+  const float* const in =
+      (const float*)(const void*)j->in.data + (ptrdiff_t)j->image * j->in.image;
+  memset(patch, 0, sizeof patch);
+  for (size_t i = first; i < end; ++i) {
+    if (copy.rows > 0 && copy.count > 0) {
+      copy.to = patch + (size_t)rows.first * width + (size_t)columns.first;
+      copy.from = in + (ptrdiff_t)i * j->in.channel +
+                  (ptrdiff_t)(top + rows.first) * row +
+                  (ptrdiff_t)(left + columns.first) * step;
+      j->results->loops->copy_rows(&copy);
+    }
+    input.out = k->seen + i * j->pitch;
+    j->results->loops->winograd.input(&input);
+  }
+}
+
+// Items are channels of each strip's block.
+static void transform_channels(const void* context, size_t first, size_t end) {
+  const job* j = context;
+  for (size_t done = first; done < end;) {
+    const size_t channel = done % j->channels;
+    const size_t some = least(end - done, j->channels - channel);
+    const block k = block_at(j, done / j->channels);
+    if (k.rows > 0) transform_block(j, &k, channel, channel + some);
+    done += some;
+  }
+}
+
+// ------------------------------------------------ sums
+
+// A part of a block: its first tile's V, and its results.
+typedef struct part {
+  const float* seen;
+  size_t tiles;
+  int64_t y, x;
+  size_t height, width;
+} part;
+
+// No tiles: the block has less rows than others.
+static part part_at(const job* j, size_t strip, size_t index) {
+  const block k = block_at(j, strip);
+  const size_t row = index * j->part_rows;
+  if (row >= k.rows) return (part){0};
+  const size_t rows = least(j->part_rows, k.rows - row);
+  part p = {.seen = k.seen + row * j->columns,
+            .tiles = rows * j->columns,
+            .y = (int64_t)(2 * (k.row + row)),
+            .x = (int64_t)(2 * j->column)};
+  p.height = least(2 * rows, (size_t)(j->results->out.sizes[1] - p.y));
+  p.width = least(2 * j->columns, (size_t)(j->results->out.sizes[2] - p.x));
+  return p;
+}
+
+// Asks for a share of the weights that come next while the sums of a place are
+// taken: `count` channels of each panel, from `next` on.
+static void ask_for_weights(const job* j, const float* next, size_t place,
+                            size_t panels, size_t count, etx_conv_oc_dense* s) {
+  const size_t shares = PLACES / panels;
+  const size_t lines = (count * ETX_WINOGRAD_TAPS + shares - 1) / shares;
+  const float* const panel = next + place / shares * j->channels * PANEL;
+  s->ahead = (const char*)panel + place % shares * lines * ETX_CONV_OC_LINE;
+  s->ahead_pieces = 2;
+  s->ahead_lines = (lines + 1) / 2;
+  s->ahead_piece = (ptrdiff_t)(s->ahead_lines * ETX_CONV_OC_LINE);
+}
+
+// M [16][tiles][PAIR] of up to two panels.
+static void sum_part(const job* j, const part* p, size_t panel, size_t panels,
+                     float* sums) {
+  float weights[2 * PLACES * TAPS * CHANNELS]
+      __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
+  const size_t all = j->channels;
+  for (size_t first = 0; first < all; first += TAPS) {
+    const size_t count = least(TAPS, all - first), left = all - first - count;
+    for (size_t i = 0; i < panels; ++i) {
+      j->results->loops->winograd.weights(
+          j->panels + ((panel + i) * all + first) * PANEL, count,
+          weights + i * PLACES * count * CHANNELS);
+    }
+    const size_t next =
+        left > 0 ? panel * all + first + count : (panel + panels) * all;
+    const bool has_next =
+        left > 0 || (panel + panels) * CHANNELS < (size_t)j->results->out.channels;
+    for (size_t place = 0; place < PLACES; ++place) {
+      size_t soon = (place + 1) * all + first;
+      if (place + 1 == PLACES) soon = left > 0 ? first + count : 0;
+      etx_conv_oc_dense s = {
+          .seen = p->seen + (place * all + first) * j->pitch,
+          .next = p->seen + soon * j->pitch,
+          .seen_row = (ptrdiff_t)j->pitch,
+          .weights = weights + place * count * CHANNELS,
+          .weight_panel = (ptrdiff_t)(PLACES * count * CHANNELS),
+          .sums = sums + place * p->tiles * PAIR,
+          .sum_row = PAIR,
+          .positions = p->tiles,
+          .taps = count,
+          .panels = panels,
+          .starts = first == 0,
+          .ahead = (const char*)j->panels};
+      if (has_next) {
+        ask_for_weights(j, j->panels + next * PANEL, place, panels,
+                        least(TAPS, left > 0 ? left : all), &s);
+      }
+      j->results->loops->conv_oc_dense(&s);
+    }
+  }
+}
+
+// ------------------------------------------------ results
+
+// Rows that are all of the result's are one line.
+static void store_part(const job* j, const part* p, size_t panel,
+                       const float* sums) {
+  const size_t wide = (size_t)j->results->out.sizes[2];
+  const bool is_wide = p->width == wide;
+  const size_t lines = is_wide ? 1 : p->height;
+  const size_t count = is_wide ? p->height * p->width : p->width;
+  size_t at = (size_t)p->y * wide + (size_t)p->x;
+  for (size_t i = 0; i < lines; ++i, at += wide, sums += count * PAIR) {
+    etx_convolution_epilogue_store(j->results, sums, PAIR, j->image,
+                            (int64_t)(panel * CHANNELS), at, count);
+  }
+}
+
+static size_t pair_count(const job* j) {
+  return ((size_t)j->results->out.channels / CHANNELS + 1) / 2;
+}
+
+// Items are parts of each strip's block, and pairs of panels of each.
+static void multiply_parts(const void* context, size_t first, size_t end) {
+  const job* j = context;
+  // Positions are turned in sixteens.
+  float sums[PLACES * PART * PAIR], results[(4 * PART + SLACK) * PAIR];
+  const size_t panels = (size_t)j->results->out.channels / CHANNELS;
+  const size_t pairs = pair_count(j);
+  for (size_t i = first; i < end; ++i) {
+    const size_t number = i / pairs;
+    const part p = part_at(j, number / j->parts, number % j->parts);
+    const size_t panel = i % pairs * 2, count = least(2, panels - panel);
+    if (p.tiles == 0) continue;
+    sum_part(j, &p, panel, count, sums);
+    const etx_winograd_output output = {.sums = sums,
+                                        .place = (ptrdiff_t)(p.tiles * PAIR),
+                                        .tile = PAIR,
+                                        .channels = count * CHANNELS,
+                                        .height = p.height,
+                                        .width = p.width,
+                                        .out = results};
+    j->results->loops->winograd.output(&output);
+    for (size_t k = 0; k < count; ++k) {
+      store_part(j, &p, panel + k, results + k * CHANNELS);
+    }
+  }
+}
+
+// ------------------------------------------------ blocks
+
+// Rows of the largest strip.
+static size_t strip_rows(const job* j) {
+  return ((size_t)j->tiles[0] + j->strips - 1) / j->strips;
+}
+
+static void size_blocks(job* j) {
+  const size_t high = strip_rows(j), wide = (size_t)j->tiles[1];
+  const size_t columns = (wide + PART - 1) / PART;
+  j->block_columns = (wide + columns - 1) / columns;
+  const size_t rows = PART / j->block_columns;
+  const size_t parts = (high + rows - 1) / rows;
+  j->part_rows = (high + parts - 1) / parts;
+  const size_t tiles = j->part_rows * j->block_columns;
+  j->block_rows = most_tiles(j->channels, j->strips) / tiles * j->part_rows;
+}
+
+static void run_blocks(job* j, const etx_parallel* parallel) {
+  const double tiles = (double)(j->strips * j->rows * j->columns);
+  const double seen = tiles * (double)j->channels * PLACES;
+  j->parts = (j->rows + j->part_rows - 1) / j->part_rows;
+  // The last row of tiles may write whole sixteens.
+  j->pitch = (j->rows - 1) * j->columns +
+             (j->columns + SLACK) / CHANNELS * CHANNELS;
+  etx_parallel_for(parallel, j->strips * j->channels, seen, transform_channels,
+                 j);
+  etx_parallel_for(parallel, j->strips * j->parts * pair_count(j),
+                 seen * (double)j->results->out.channels, multiply_parts, j);
+}
+
+static void run_job(job* j, const etx_parallel* parallel) {
+  size_blocks(j);
+  const size_t high = strip_rows(j), wide = (size_t)j->tiles[1];
+  for (j->image = 0; j->image < j->in.images; ++j->image) {
+    for (j->column = 0; j->column < wide; j->column += j->block_columns) {
+      j->columns = least(j->block_columns, wide - j->column);
+      for (j->row = 0; j->row < high; j->row += j->block_rows) {
+        j->rows = least(j->block_rows, high - j->row);
+        run_blocks(j, parallel);
+      }
+    }
+  }
+}
+
+// ------------------------------------------------ the operator
+
+// (input, panels, bias, padding, others, steps, out)
+enum { INPUT, WEIGHTS, PADDING = 3, OUT = 6 };
+
+static void convolve(etx_call* call, const etx_convolution_epilogue* results) {
+  job j = {.in = etx_volumes_of(etx_call_tensor(call, INPUT)),
+           .panels = etx_call_tensor(call, WEIGHTS)->data,
+           .padding = {etx_call_list_item(call, PADDING, 0),
+                       etx_call_list_item(call, PADDING, 1)},
+           .results = results,
+           .seen = call->temporary};
+  j.channels = (size_t)j.in.channels;
+  for (size_t d = 0; d < 2; ++d) {
+    j.tiles[d] = (results->out.sizes[1 + d] + 1) / 2;
+  }
+  j.strips = etx_parallel_for_strips(
+      call->parallel, (size_t)j.tiles[0],
+      (size_t)(results->out.sizes[1] * results->out.sizes[2]));
+  run_job(&j, call->parallel);
+}
+
+static etx_status run(etx_call* call) {
+  return etx_convolution_epilogue_run(call, convolve);
+}
+
+// V of the largest block of each strip.
+etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes) {
+  const etx_tensor* in = etx_call_tensor(call, INPUT);
+  const etx_tensor* out = etx_call_tensor(call, OUT);
+  *out_bytes = 0;
+  // The shape rule refuses other ranks when the method is loaded.
+  if (in->rank != 4 || out->rank != 4 || in->sizes[1] == 0) return ETX_OK;
+  const size_t channels = (size_t)in->sizes[1];
+  const size_t high = ((size_t)out->sizes[2] + 1) / 2;
+  const size_t wide = ((size_t)out->sizes[3] + 1) / 2;
+  const size_t strips = etx_parallel_for_strips(
+      call->parallel, high, (size_t)out->sizes[2] * (size_t)out->sizes[3]);
+  // Strips may be a row higher than others.
+  const size_t rows = high + strips - 1, most_of_all = strips * BLOCK;
+  const size_t tiles = wide == 0 || rows < most_of_all / wide + 1
+                           ? least(most_of_all, rows * wide)
+                           : most_of_all;
+  const size_t each = PLACES * sizeof(float);
+  if (channels > SIZE_MAX / (each * strips * (BLOCK + SLACK))) {
+    return etx_call_refuse(call, ETX_OUT_OF_RANGE,
+                           "what tiles see does not fit in memory");
+  }
+  // Not less for more channels, although their blocks have fewer tiles.
+  const size_t parts = strips * PART * channels;
+  const size_t most = parts > BLOCK_ELEMENTS ? parts : BLOCK_ELEMENTS;
+  *out_bytes =
+      each * (least(channels * tiles, most) + strips * channels * SLACK);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_convolution_winograd_out_prepare(etx_call* call) {
+  ETX_TRY(etx_convolution_epilogue_check(call));
+  call->run = run;
+  return etx_temporary_winograd(call, &call->temporary_bytes);
+}

@@ -1,0 +1,76 @@
+// What elementwise kernels share about their operands: numbers given as Scalar
+// arguments, and elements of a row in a wide type.
+
+#ifndef ETX_RUNTIME_KERNELS_CORE_OPERAND_H
+#define ETX_RUNTIME_KERNELS_CORE_OPERAND_H
+
+#include "runtime/kernel.h"
+#include "runtime/kernels/core/convert.h"
+
+// The category by which a Scalar argument counts in type promotion.
+etx_dtype_category etx_scalar_category(const etx_value* value);
+
+// A Scalar in the wide type of `dtype`, cut to `dtype` first: 300 is 44 for
+// uint8.
+etx_scalar etx_scalar_read(const etx_value* value, etx_dtype dtype);
+
+// Refuses a Scalar argument that `dtype` cannot hold, as PyTorch does where it
+// makes an element of it: 300 for int8, 1e6 for float16. Infinity and NaN fit
+// floats, any number fits bool, and -1 is 255 for uint8.
+etx_status etx_call_check_scalar(const etx_call* call, size_t index,
+                                 etx_dtype dtype);
+
+// The number 1.
+etx_scalar etx_scalar_one(etx_dtype dtype);
+
+// A Scalar as one element of `dtype` in memory; `out` has room for 8 bytes.
+void etx_scalar_store(const etx_value* value, etx_dtype dtype, void* out);
+
+static inline bool etx_call_is_tensor(const etx_call* call, size_t index) {
+  return etx_call_value(call, index)->kind == ETX_VALUE_TENSOR;
+}
+
+// The type that arguments `first` to `first + count - 1` meet in: tensors of
+// real types and numbers; those that are None do not count.
+etx_status etx_call_common_type(const etx_call* call, size_t first,
+                                size_t count, etx_dtype* out_dtype);
+
+// Refuses a tensor of a type that kernels do not compute with.
+etx_status etx_call_check_real(const etx_call* call, size_t index);
+
+// Refuses to write results of type `result` into argument `out`: floats do not
+// become integers, nor numbers truth values.
+etx_status etx_call_check_result(const etx_call* call, size_t out,
+                                 etx_dtype result);
+
+// At most ETX_BLOCK elements in the wide type of `common`, cut or rounded to
+// `common` first: in place if they have the wide type and are `stride` 0 or 1
+// apart, else through `block`. One element for stride 0.
+const void* etx_operand_widen(etx_block* block, etx_dtype common,
+                              etx_dtype dtype, const void* data,
+                              ptrdiff_t stride, size_t count);
+
+// The same, but `count` elements for stride 0 too, which tensors that repeat
+// elements have.
+const void* etx_operand_row(etx_block* block, etx_dtype common, etx_dtype dtype,
+                            const void* data, ptrdiff_t stride, size_t count);
+
+// The same, always into `block`.
+void etx_operand_fill(etx_block* block, etx_dtype common, etx_dtype dtype,
+                      const void* data, ptrdiff_t stride, size_t count);
+
+// Loads at most ETX_BLOCK elements as if they had first been converted to type
+// `cast`: that matters where floats become integers.
+void etx_operand_load_as(etx_block* block, etx_compute_type wide,
+                         etx_dtype cast, etx_dtype dtype, const void* data,
+                         ptrdiff_t stride, size_t count);
+
+// Stores a block computed for the common type `common`: it is first cut or
+// rounded to that type.
+void etx_operand_store(etx_block* block, etx_dtype common, etx_dtype to,
+                       void* out, ptrdiff_t stride, size_t count);
+
+// Adds one element to another of the same type.
+void etx_element_add(etx_dtype dtype, char* to, const char* from);
+
+#endif

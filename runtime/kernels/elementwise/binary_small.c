@@ -1,0 +1,100 @@
+#include "runtime/kernels/elementwise/binary_small.h"
+
+#include "runtime/kernel.h"
+#include "runtime/kernels/core/short_copy.h"
+
+// What etx_binary_rows_word packs.
+enum { KIND_BITS = 2, KIND_MASK = 3 };
+
+int64_t etx_binary_rows_word(size_t row_elements, etx_rows_kind first,
+                             etx_rows_kind second) {
+  const size_t kinds = (size_t)first | (size_t)second << KIND_BITS;
+  return (int64_t)(row_elements << (2 * KIND_BITS) | kinds);
+}
+
+typedef struct spread {
+  float elements[ETX_BINARY_SMALL_BROADCAST];
+} spread;
+
+// All elements of an operand, laid out as the result's.
+static const float* spread_operand(const etx_call* call, size_t index,
+                                   spread* room) {
+  const size_t word = (size_t)call->prepared[ETX_BINARY_SMALL_ROWS];
+  const size_t kind = word >> (index * KIND_BITS) & KIND_MASK;
+  const size_t inner = word >> (2 * KIND_BITS);
+  const size_t count = (size_t)call->prepared[ETX_BINARY_SMALL_COUNT];
+  const float* from = etx_call_tensor(call, index)->data;
+  if (kind == ETX_ROWS_DENSE) return from;
+  float* const to = room->elements;
+  if (kind == ETX_ROWS_SAME) {
+    for (size_t at = 0; at < count; at += inner) {
+      etx_copy_short((char*)(to + at), (const char*)from, inner * sizeof *to);
+    }
+    return to;
+  }
+  for (size_t at = 0; at < count; at += inner) {
+    const float element = *from++;
+    ETX_INDEPENDENT
+    for (size_t i = 0; i < inner; ++i) to[at + i] = element;
+  }
+  return to;
+}
+
+// The result may be one of the operands, so element i is read before it is
+// written and nothing is promised to the compiler but that.
+#define FEW(name, expression)                                                \
+  static inline void name##_each(float* out, const float* a, const float* b, \
+                                 size_t count) {                             \
+    ETX_INDEPENDENT                                                          \
+    for (size_t i = 0; i < count; ++i) {                                     \
+      const float x = a[i], y = b[i];                                        \
+      out[i] = (expression);                                                 \
+    }                                                                        \
+  }                                                                          \
+  static etx_status name##_few(etx_call* call) {                             \
+    const etx_tensor* to = etx_call_tensor(call, call->argument_count - 1);  \
+    name##_each(to->data, etx_call_tensor(call, 0)->data,                    \
+                etx_call_tensor(call, 1)->data,                              \
+                (size_t)call->prepared[ETX_BINARY_SMALL_COUNT]);             \
+    return ETX_OK;                                                           \
+  }                                                                          \
+  static etx_status name##_few_rows(etx_call* call) {                        \
+    const etx_tensor* to = etx_call_tensor(call, call->argument_count - 1);  \
+    spread rooms[2];                                                         \
+    const float* a = spread_operand(call, 0, &rooms[0]);                     \
+    const float* b = spread_operand(call, 1, &rooms[1]);                     \
+    name##_each(to->data, a, b,                                              \
+                (size_t)call->prepared[ETX_BINARY_SMALL_COUNT]);             \
+    return ETX_OK;                                                           \
+  }
+
+FEW(add, x + y)
+FEW(subtract, x - y)
+FEW(multiply, x* y)
+FEW(divide, x / y)
+FEW(minimum, x < y || x != x ? x : y)
+FEW(maximum, x > y || x != x ? x : y)
+
+#define EACH_ROW(kernel)        \
+  switch (row) {                \
+    case ETX_BINARY_add:        \
+      return add_##kernel;      \
+    case ETX_BINARY_subtract:   \
+      return subtract_##kernel; \
+    case ETX_BINARY_multiply:   \
+      return multiply_##kernel; \
+    case ETX_BINARY_divide:     \
+      return divide_##kernel;   \
+    case ETX_BINARY_minimum:    \
+      return minimum_##kernel;  \
+    case ETX_BINARY_maximum:    \
+      return maximum_##kernel;  \
+    default:                    \
+      return NULL;              \
+  }
+
+etx_kernel_function etx_binary_small_of(size_t row){EACH_ROW(few)}
+
+etx_kernel_function etx_binary_small_rows_of(size_t row) {
+  EACH_ROW(few_rows)
+}

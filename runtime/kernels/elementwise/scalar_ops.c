@@ -1,0 +1,296 @@
+// Operators on the integer, double and bool slots of a program: sizes of
+// dynamic tensors and arithmetic on them. They cost one call each; types are
+// looked at when they run, because a slot may change its kind.
+
+#include "format/base/checked_math.h"
+#include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/math/math_functions.h"
+#include "runtime/kernels/core/operand.h"
+#include "runtime/kernels/core/slice_args.h"
+
+static etx_value* result_of(const etx_call* call) {
+  return etx_call_out(call, call->argument_count - 1);
+}
+
+static void put_integer(const etx_call* call, int64_t integer) {
+  etx_value* result = result_of(call);
+  result->kind = ETX_VALUE_INT;
+  result->as.integer = integer;
+}
+static void put_real(const etx_call* call, double real) {
+  etx_value* result = result_of(call);
+  result->kind = ETX_VALUE_DOUBLE;
+  result->as.real = real;
+}
+static void put_boolean(const etx_call* call, bool boolean) {
+  etx_value* result = result_of(call);
+  result->kind = ETX_VALUE_BOOL;
+  result->as.boolean = boolean;
+}
+
+static etx_status refuse_kind(const etx_call* call, const char* wanted) {
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "an operand has another kind, expected %s", wanted);
+}
+static etx_status refuse_overflow(const etx_call* call) {
+  return etx_call_refuse(call, ETX_OUT_OF_RANGE, "an integer overflows");
+}
+
+static etx_value_kind kind_of(const etx_call* call, size_t index) {
+  return etx_call_value(call, index)->kind;
+}
+static bool is_number(const etx_call* call, size_t index) {
+  const etx_value_kind kind = kind_of(call, index);
+  return kind == ETX_VALUE_INT || kind == ETX_VALUE_DOUBLE;
+}
+static bool both_are(const etx_call* call, etx_value_kind kind) {
+  return kind_of(call, 0) == kind && kind_of(call, 1) == kind;
+}
+
+// Sizes and elements.
+
+static etx_status run_sym_size(etx_call* call) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const int64_t dimension = etx_call_integer(call, 1);
+  const int64_t rank = self->rank;
+  if (dimension < -rank || dimension >= rank) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "dimension %i is not in %i..%i", dimension, -rank,
+                           rank - 1);
+  }
+  put_integer(call, self->sizes[etx_wrap_dimension(dimension, self->rank)]);
+  return ETX_OK;
+}
+
+static etx_status run_sym_numel(etx_call* call) {
+  put_integer(call, (int64_t)etx_tensor_numel(etx_call_tensor(call, 0)));
+  return ETX_OK;
+}
+
+static etx_status run_local_scalar(etx_call* call) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_compute_type wide = etx_compute_type_of(self->dtype);
+  if (etx_tensor_numel(self) != 1) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "'self' has %z elements, expected 1",
+                           etx_tensor_numel(self));
+  }
+  etx_block block;
+  etx_block_load(&block, wide, self->dtype, self->data, 0, 1);
+  if (self->dtype == ETX_DTYPE_BOOL) {
+    put_boolean(call, block.i64[0] != 0);
+  } else if (wide == ETX_COMPUTE_I64) {
+    put_integer(call, block.i64[0]);
+  } else {
+    put_real(call,
+             wide == ETX_COMPUTE_F32 ? (double)block.f32[0] : block.f64[0]);
+  }
+  return ETX_OK;
+}
+
+etx_status etx_kernel_sym_size_int_prepare(etx_call* call) {
+  call->run = run_sym_size;
+  return ETX_OK;
+}
+etx_status etx_kernel_sym_numel_prepare(etx_call* call) {
+  call->run = run_sym_numel;
+  return ETX_OK;
+}
+etx_status etx_kernel_local_scalar_dense_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_real(call, 0));
+  call->run = run_local_scalar;
+  return ETX_OK;
+}
+
+// Arithmetic: two integers give an integer, anything else a double.
+
+typedef bool (*exact_function)(int64_t a, int64_t b, int64_t* out);
+typedef double (*real_function)(double a, double b);
+
+static etx_status arithmetic(const etx_call* call, exact_function exact,
+                             real_function real) {
+  if (both_are(call, ETX_VALUE_INT)) {
+    int64_t out;
+    if (!exact(etx_call_integer(call, 0), etx_call_integer(call, 1), &out)) {
+      return refuse_overflow(call);
+    }
+    put_integer(call, out);
+    return ETX_OK;
+  }
+  if (!is_number(call, 0) || !is_number(call, 1)) {
+    return refuse_kind(call, "a number");
+  }
+  put_real(call, real(etx_call_real(call, 0), etx_call_real(call, 1)));
+  return ETX_OK;
+}
+
+static double add(double a, double b) { return a + b; }
+static double subtract(double a, double b) { return a - b; }
+static double multiply(double a, double b) { return a * b; }
+
+static etx_status run_add(etx_call* call) {
+  return arithmetic(call, etx_add_i64, add);
+}
+static etx_status run_sub(etx_call* call) {
+  return arithmetic(call, etx_subtract_i64, subtract);
+}
+static etx_status run_mul(etx_call* call) {
+  return arithmetic(call, etx_multiply_i64, multiply);
+}
+
+static etx_status check_divisor(const etx_call* call) {
+  if (!is_number(call, 0) || !is_number(call, 1)) {
+    return refuse_kind(call, "a number");
+  }
+  if (etx_call_real(call, 1) != 0) return ETX_OK;
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT, "the divisor is zero");
+}
+
+static etx_status run_truediv(etx_call* call) {
+  ETX_TRY(check_divisor(call));
+  put_real(call, etx_call_real(call, 0) / etx_call_real(call, 1));
+  return ETX_OK;
+}
+
+// Python's // and %.
+static bool floor_divide(int64_t a, int64_t b, int64_t* out) {
+  if (a == INT64_MIN && b == -1) return false;
+  *out = a / b - (a % b != 0 && (a < 0) != (b < 0));
+  return true;
+}
+static bool modulo(int64_t a, int64_t b, int64_t* out) {
+  const int64_t rest = b == -1 ? 0 : a % b;
+  *out = rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+  return true;
+}
+
+static etx_status run_floordiv(etx_call* call) {
+  ETX_TRY(check_divisor(call));
+  return arithmetic(call, floor_divide, etx_floor_divide_f64);
+}
+static etx_status run_mod(etx_call* call) {
+  ETX_TRY(check_divisor(call));
+  return arithmetic(call, modulo, etx_remainder_f64);
+}
+
+// Comparisons: numbers with numbers, truth values with truth values.
+static etx_status compare(const etx_call* call, int* out_order) {
+  if (both_are(call, ETX_VALUE_INT)) {
+    const int64_t a = etx_call_integer(call, 0), b = etx_call_integer(call, 1);
+    *out_order = (a > b) - (a < b);
+    return ETX_OK;
+  }
+  const bool comparable = both_are(call, ETX_VALUE_BOOL) ||
+                          (is_number(call, 0) && is_number(call, 1));
+  if (!comparable) return refuse_kind(call, "two numbers or two truth values");
+  const double a = etx_call_real(call, 0), b = etx_call_real(call, 1);
+  *out_order = a != a || b != b ? 2 : (a > b) - (a < b);  // 2: unordered
+  return ETX_OK;
+}
+
+static etx_status run_eq(etx_call* call) {
+  int order = 0;
+  ETX_TRY(compare(call, &order));
+  put_boolean(call, order == 0);
+  return ETX_OK;
+}
+static etx_status run_gt(etx_call* call) {
+  int order = 0;
+  ETX_TRY(compare(call, &order));
+  put_boolean(call, order == 1);
+  return ETX_OK;
+}
+static etx_status run_lt(etx_call* call) {
+  int order = 0;
+  ETX_TRY(compare(call, &order));
+  put_boolean(call, order == -1);
+  return ETX_OK;
+}
+static etx_status run_ge(etx_call* call) {
+  int order = 0;
+  ETX_TRY(compare(call, &order));
+  put_boolean(call, order == 0 || order == 1);
+  return ETX_OK;
+}
+static etx_status run_le(etx_call* call) {
+  int order = 0;
+  ETX_TRY(compare(call, &order));
+  put_boolean(call, order == 0 || order == -1);
+  return ETX_OK;
+}
+
+// The first of equal ones, as in Python, and where there is no order.
+static etx_status extreme(const etx_call* call, int wanted) {
+  int order = 0;
+  ETX_TRY(compare(call, &order));
+  *result_of(call) = *etx_call_value(call, order == -wanted ? 1 : 0);
+  return ETX_OK;
+}
+static etx_status run_sym_max(etx_call* call) { return extreme(call, 1); }
+static etx_status run_sym_min(etx_call* call) { return extreme(call, -1); }
+
+// One operand.
+
+static etx_status run_sym_not(etx_call* call) {
+  put_boolean(call, etx_call_real(call, 0) == 0);
+  return ETX_OK;
+}
+
+static etx_status run_sym_ite(etx_call* call) {
+  *result_of(call) = *etx_call_value(call, etx_call_real(call, 0) != 0 ? 1 : 2);
+  return ETX_OK;
+}
+
+static etx_status run_neg(etx_call* call) {
+  if (kind_of(call, 0) == ETX_VALUE_DOUBLE) {
+    put_real(call, -etx_call_real(call, 0));
+    return ETX_OK;
+  }
+  if (kind_of(call, 0) != ETX_VALUE_INT) return refuse_kind(call, "a number");
+  int64_t out;
+  if (!etx_subtract_i64(0, etx_call_integer(call, 0), &out)) {
+    return refuse_overflow(call);
+  }
+  put_integer(call, out);
+  return ETX_OK;
+}
+
+static etx_status run_sym_float(etx_call* call) {
+  put_real(call, etx_call_real(call, 0));
+  return ETX_OK;
+}
+
+// Rounds towards zero for sym_int and trunc, else as `round` says.
+static etx_status to_integer(const etx_call* call, double (*round)(double x)) {
+  const double whole = round(etx_call_real(call, 0));
+  if (!(whole >= -9223372036854775808.0 && whole < 9223372036854775808.0)) {
+    return refuse_overflow(call);
+  }
+  put_integer(call, (int64_t)whole);
+  return ETX_OK;
+}
+
+static etx_status run_sym_int(etx_call* call) {
+  if (kind_of(call, 0) == ETX_VALUE_INT) {
+    put_integer(call, etx_call_integer(call, 0));
+    return ETX_OK;
+  }
+  return to_integer(call, etx_trunc_f64);
+}
+static etx_status run_ceil(etx_call* call) {
+  return to_integer(call, etx_ceil_f64);
+}
+static etx_status run_round(etx_call* call) {
+  return to_integer(call, etx_round_f64);
+}
+static etx_status run_trunc(etx_call* call) {
+  return to_integer(call, etx_trunc_f64);
+}
+
+#define KERNEL(symbol, function)                                  \
+  etx_status etx_kernel_prim_##symbol##_prepare(etx_call* call) { \
+    call->run = run_##function;                                   \
+    return ETX_OK;                                                \
+  }
+#include "runtime/kernels/elementwise/scalar_kernels.def"
+#undef KERNEL

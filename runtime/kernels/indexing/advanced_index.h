@@ -1,0 +1,67 @@
+// What a list of index tensors and masks selects from a tensor, and the copies
+// between the tensor and what is selected.
+//
+//   self [A, B, C, D], indices [None, x, y]   selected: [A, broadcast, D]
+//   self [A, B, C, D], indices [x, None, y]   selected: [broadcast, B, D]
+//
+// Index tensors are broadcast together. A mask stands for as many of them as
+// it has dimensions: vectors of the places where it is true, in row-major
+// order.
+
+#ifndef ETX_RUNTIME_KERNELS_INDEXING_ADVANCED_INDEX_H
+#define ETX_RUNTIME_KERNELS_INDEXING_ADVANCED_INDEX_H
+
+#include "runtime/kernel.h"
+#include "runtime/kernels/views/strided_view.h"
+
+typedef struct etx_advanced_index {
+  size_t count;  // index tensors and masks
+  const etx_tensor* indices[ETX_MAX_RANK];
+  size_t dimensions[ETX_MAX_RANK];  // of self: the first that each stands for
+  size_t trues[ETX_MAX_RANK];       // of a mask: its true elements
+  uint32_t indexed;                 // bits of self's indexed dimensions
+  size_t rank;                      // of the broadcast index tensors
+  int32_t sizes[ETX_MAX_RANK];
+  size_t place;  // where they stand in the selected tensor
+} etx_advanced_index;
+
+static inline bool etx_index_is_mask(const etx_tensor* index) {
+  return index->dtype == ETX_DTYPE_BOOL || index->dtype == ETX_DTYPE_UINT8;
+}
+
+// One index tensor (or mask) at a dimension.
+void etx_advanced_index_of_one(etx_advanced_index* s, const etx_tensor* index,
+                               size_t dimension);
+
+// Reads argument `list`, a Tensor?[]. Masks are counted here, so this belongs
+// to a kernel's run. Refuses masks whose counts do not broadcast.
+etx_status etx_advanced_index_read(etx_advanced_index* s, const etx_call* call,
+                                   size_t list);
+
+// Refuses an index that self does not have. Negative ones count from the end
+// if `wraps`.
+etx_status etx_advanced_index_check(const etx_advanced_index* s,
+                                    const etx_call* call,
+                                    const etx_tensor* self, bool wraps);
+
+// The sizes of what is selected from a tensor of these sizes; returns their
+// number, which may be twice ETX_MAX_RANK.
+size_t etx_advanced_index_sizes(const etx_advanced_index* s,
+                                const int32_t* self_sizes, size_t self_rank,
+                                int32_t* out_sizes);
+
+typedef enum etx_advanced_index_mode {
+  ETX_ADVANCED_INDEX_READS,   // from self
+  ETX_ADVANCED_INDEX_WRITES,  // to self; what is named twice keeps the last
+  ETX_ADVANCED_INDEX_ADDS,    // to self, each in turn
+} etx_advanced_index_mode;
+
+// Moves all selected elements. `selected` has the sizes that
+// etx_advanced_index_sizes gives. Types are equal; when adding, self may be
+// float32 where `selected` is of a half type.
+void etx_advanced_index_move(const etx_advanced_index* s,
+                             const etx_strided_view* self,
+                             const etx_strided_view* selected,
+                             etx_advanced_index_mode way);
+
+#endif

@@ -1,0 +1,255 @@
+// Reading and writing along one dimension by an index for every element:
+// gather and the scatters; and rows of a table: embedding. All indices are
+// checked before the first element is written.
+
+#include <string.h>
+
+#include "runtime/kernels/indexing/accumulate.h"
+#include "runtime/kernels/core/dtype_switch.h"
+#include "runtime/kernels/indexing/row_indexing.h"
+#include "runtime/kernels/indexing/advanced_index.h"
+#include "runtime/kernels/core/index_tensor.h"
+#include "runtime/kernels/indexing/gather_iterator.h"
+#include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/core/operand.h"
+#include "runtime/kernels/core/slice_args.h"
+#include "runtime/kernels/views/strided_view.h"
+#include "runtime/kernels/registry/temporary_kernels.h"
+
+// (weight [V, D], indices, padding_idx, scale_grad_by_freq, sparse, out)
+static etx_status run_embedding_dense(etx_call* call) {
+  const etx_tensor* indices = etx_call_tensor(call, 1);
+  ETX_TRY(etx_row_indexing_check(call, indices, false));
+  etx_row_indexing_read(call, etx_call_tensor(call, 0), indices,
+                        etx_call_tensor(call, 5));
+  return ETX_OK;
+}
+
+static etx_status run_embedding(etx_call* call) {
+  const etx_tensor* weight = etx_call_tensor(call, 0);
+  const etx_tensor* indices = etx_call_tensor(call, 1);
+  const etx_strided_view from = etx_strided_view_of(weight);
+  const etx_strided_view out = etx_strided_view_of(etx_call_tensor(call, 5));
+  etx_advanced_index rows;
+  ETX_TRY(etx_index_check(call, indices, weight->sizes[0], false));
+  etx_advanced_index_of_one(&rows, indices, 0);
+  etx_advanced_index_move(&rows, &from, &out, ETX_ADVANCED_INDEX_READS);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_embedding_out_prepare(etx_call* call) {
+  ETX_TRY(etx_index_check_dtype(call, etx_call_tensor(call, 1)));
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 5));
+  const bool is_dense =
+      etx_row_indexing_plan(call, etx_call_tensor(call, 0), 0,
+                            etx_call_tensor(call, 1), etx_call_tensor(call, 5));
+  call->run = is_dense ? run_embedding_dense : run_embedding;
+  return ETX_OK;
+}
+
+// Size of the dimension that is indexed.
+static int64_t indexed_size(const etx_tensor* tensor, size_t dimension) {
+  return tensor->rank == 0 ? 1 : tensor->sizes[dimension];
+}
+
+static size_t dimension_of(const etx_call* call) {
+  return etx_wrap_dimension(etx_call_integer(call, 1),
+                            etx_call_tensor(call, 0)->rank);
+}
+
+// Copies a row one way or the other, with index type I and element type T.
+#define MOVE_ROW(I, T)                                                   \
+  for (size_t i = 0; i < r->count; ++i) {                                \
+    const ptrdiff_t n = (ptrdiff_t)i;                                    \
+    I index;                                                             \
+    memcpy(&index, r->index + n * r->index_step, sizeof index);          \
+    char* own = r->own + n * r->own_step + (ptrdiff_t)index * r->stride; \
+    char* other = r->other + n * r->other_step;                          \
+    memcpy(reads ? other : own, reads ? own : other, sizeof(T));         \
+  }
+
+// The same element everywhere: it is read once, and so is the row. Read again
+// for each element, they took a third more in some runs, probably where the
+// stack lay at the same place of a page as the result that was just stored.
+#define FILL_ROW(I, T)                                                \
+  T element;                                                          \
+  memcpy(&element, r.other, sizeof element);                          \
+  for (size_t i = 0; i < r.count; ++i) {                              \
+    const ptrdiff_t n = (ptrdiff_t)i;                                 \
+    I index;                                                          \
+    memcpy(&index, r.index + n * r.index_step, sizeof index);         \
+    char* own = r.own + n * r.own_step + (ptrdiff_t)index * r.stride; \
+    memcpy(own, &element, sizeof element);                            \
+  }
+
+static void fill_row(etx_gather_row r, size_t bytes) {
+  if (r.index_dtype == ETX_DTYPE_INT32) {
+    ETX_SWITCH_BYTES(bytes, T, {FILL_ROW(int32_t, T)})
+  } else {
+    ETX_SWITCH_BYTES(bytes, T, {FILL_ROW(int64_t, T)})
+  }
+}
+
+static void move_row(const etx_gather_row* r, size_t bytes, bool reads) {
+  if (r->index_dtype == ETX_DTYPE_INT32) {
+    ETX_SWITCH_BYTES(bytes, T, {MOVE_ROW(int32_t, T)})
+  } else {
+    ETX_SWITCH_BYTES(bytes, T, {MOVE_ROW(int64_t, T)})
+  }
+}
+
+// (self, dim, index, sparse_grad, out)
+static etx_status run_gather(etx_call* call) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* index = etx_call_tensor(call, 2);
+  const size_t at = dimension_of(call);
+  const size_t bytes = etx_dtype_bytes(self->dtype);
+  ETX_TRY(etx_index_check(call, index, indexed_size(self, at), false));
+  etx_strided_iterator rows;
+  etx_gather_row row;
+  for (bool more = etx_gather_iterator_start(&rows, &row, self, at, index,
+                                             etx_call_tensor(call, 4));
+       more; more = etx_gather_iterator_next(&rows, &row)) {
+    move_row(&row, bytes, true);
+  }
+  return ETX_OK;
+}
+
+etx_status etx_kernel_gather_out_prepare(etx_call* call) {
+  ETX_TRY(etx_index_check_dtype(call, etx_call_tensor(call, 2)));
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 4));
+  call->run = run_gather;
+  return ETX_OK;
+}
+
+static etx_status scatter(const etx_call* call, const etx_tensor* source) {
+  const etx_strided_view self = etx_strided_view_of(etx_call_tensor(call, 0));
+  const etx_tensor* index = etx_call_tensor(call, 2);
+  const etx_tensor* out = etx_call_tensor(call, 4);
+  const size_t at = dimension_of(call);
+  const size_t bytes = etx_dtype_bytes(self.dtype);
+  ETX_TRY(etx_index_check(call, index, indexed_size(out, at), false));
+  const etx_strided_view whole = etx_strided_view_of(out);
+  etx_strided_view_copy(&whole, &self);
+  etx_strided_iterator rows;
+  etx_gather_row row;
+  for (bool more =
+           etx_gather_iterator_start(&rows, &row, out, at, index, source);
+       more; more = etx_gather_iterator_next(&rows, &row)) {
+    if (row.other_step == 0) {
+      fill_row(row, bytes);
+    } else {
+      move_row(&row, bytes, false);
+    }
+  }
+  return ETX_OK;
+}
+
+// (self, dim, index, src, out)
+static etx_status run_scatter_source(etx_call* call) {
+  return scatter(call, etx_call_tensor(call, 3));
+}
+
+// (self, dim, index, value, out): the value as a tensor without dimensions.
+static etx_status run_scatter_value(etx_call* call) {
+  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
+  etx_scalar value = {0};
+  etx_scalar_store(etx_call_value(call, 3), dtype, &value);
+  const etx_tensor source = {.data = &value, .dtype = dtype};
+  return scatter(call, &source);
+}
+
+static etx_status prepare_scatter(etx_call* call, etx_kernel_function run) {
+  ETX_TRY(etx_index_check_dtype(call, etx_call_tensor(call, 2)));
+  ETX_TRY(etx_call_check_same_dtype(call, 0, call->argument_count - 1));
+  if (etx_call_is_tensor(call, 3)) {
+    ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
+  }
+  call->run = run;
+  return ETX_OK;
+}
+
+etx_status etx_kernel_scatter_src_out_prepare(etx_call* call) {
+  return prepare_scatter(call, run_scatter_source);
+}
+etx_status etx_kernel_scatter_value_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_real(call, 0));
+  return prepare_scatter(call, run_scatter_value);
+}
+
+// Adds a row with index type I and element type T.
+#define ADD_ROW(I, T)                                                    \
+  for (size_t i = 0; i < r->count; ++i) {                                \
+    const ptrdiff_t n = (ptrdiff_t)i;                                    \
+    I index;                                                             \
+    T sum, more;                                                         \
+    memcpy(&index, r->index + n * r->index_step, sizeof index);          \
+    char* own = r->own + n * r->own_step + (ptrdiff_t)index * r->stride; \
+    memcpy(&sum, own, sizeof sum);                                       \
+    memcpy(&more, r->other + n * r->other_step, sizeof more);            \
+    sum += more;                                                         \
+    memcpy(own, &sum, sizeof sum);                                       \
+  }
+
+static void add_row(const etx_gather_row* r, etx_dtype to, etx_dtype from) {
+  const bool is_wide = r->index_dtype == ETX_DTYPE_INT64;
+  if (is_wide && from == ETX_DTYPE_FLOAT32) {
+    ADD_ROW(int64_t, float)
+  } else if (is_wide && from == ETX_DTYPE_INT64) {
+    ADD_ROW(int64_t, uint64_t)
+  } else {
+    for (size_t i = 0; i < r->count; ++i) {
+      const ptrdiff_t n = (ptrdiff_t)i;
+      const int64_t index =
+          etx_index_at(r->index_dtype, r->index + n * r->index_step, 0);
+      etx_accumulate(to,
+                     r->own + n * r->own_step + (ptrdiff_t)index * r->stride,
+                     from, r->other + n * r->other_step, 1);
+    }
+  }
+}
+
+static void add_rows(const etx_call* call, const etx_tensor* to) {
+  const etx_tensor* source = etx_call_tensor(call, 3);
+  etx_strided_iterator rows;
+  etx_gather_row row;
+  for (bool more =
+           etx_gather_iterator_start(&rows, &row, to, dimension_of(call),
+                                     etx_call_tensor(call, 2), source);
+       more; more = etx_gather_iterator_next(&rows, &row)) {
+    add_row(&row, to->dtype, source->dtype);
+  }
+}
+
+// (self, dim, index, src, out): sums of half types in a copy (accumulate.h).
+static etx_status run_scatter_add(etx_call* call) {
+  const etx_tensor* index = etx_call_tensor(call, 2);
+  const etx_tensor* out = etx_call_tensor(call, 4);
+  const etx_strided_view self = etx_strided_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view whole = etx_strided_view_of(out);
+  ETX_TRY(etx_index_check(call, index, indexed_size(out, dimension_of(call)),
+                          false));
+  if (!etx_adds_in_copy(out->dtype)) {
+    etx_strided_view_copy(&whole, &self);
+    add_rows(call, out);
+    return ETX_OK;
+  }
+  int32_t strides[ETX_MAX_RANK];
+  const etx_tensor sums = etx_sum_copy(call, out, strides);
+  const etx_strided_view copy = etx_strided_view_of(&sums);
+  etx_strided_view_copy(&copy, &self);
+  add_rows(call, &sums);
+  etx_strided_view_copy(&whole, &copy);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_scatter_add_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_real(call, 0));
+  ETX_TRY(etx_sum_copy_bytes(call, etx_call_tensor(call, 0),
+                             &call->temporary_bytes));
+  return prepare_scatter(call, run_scatter_add);
+}
+
+etx_status etx_temporary_scatter_add(const etx_call* call, size_t* out_bytes) {
+  return etx_sum_copy_bytes(call, etx_call_tensor(call, 0), out_bytes);
+}

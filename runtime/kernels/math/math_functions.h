@@ -1,0 +1,77 @@
+// Elementary functions of our own, so that results have the same bits from
+// every compiler and on every machine: no libm but what is one instruction
+// (sqrt), no fused multiply-add.
+//
+//   etx_<function>_f32   floats; most are inline and vectorise (math_f32.h)
+//                        exp and sigmoid of doubles too (math_f64.h)
+//   etx_<function>_f64   doubles, within 2 units of the last place; sinh,
+//                        cosh, tan and the inverse hyperbolic functions 3,
+//                        erfc 5, gelu 5 of its argument
+//
+// NaN gives NaN everywhere; special cases are those of C.
+
+#ifndef ETX_RUNTIME_KERNELS_MATH_MATH_FUNCTIONS_H
+#define ETX_RUNTIME_KERNELS_MATH_MATH_FUNCTIONS_H
+
+#include "runtime/kernels/math/math_bits.h"
+#include "runtime/kernels/math/math_f32.h"
+#include "runtime/kernels/math/math_f64.h"
+
+// Exponential functions.
+double etx_exp2_f64(double x);
+double etx_expm1_f64(double x);  // e^x - 1
+double etx_sinh_f64(double x);
+double etx_cosh_f64(double x);
+double etx_tanh_f64(double x);
+
+// Logarithms.
+double etx_log_f64(double x);
+double etx_log2_f64(double x);
+double etx_log10_f64(double x);
+double etx_log1p_f64(double x);  // log(1 + x)
+double etx_asinh_f64(double x);
+double etx_acosh_f64(double x);
+double etx_atanh_f64(double x);
+double etx_log_of_1_exp_f64(double x);  // log(1 + e^x)
+
+// Angles in radians, for every argument.
+double etx_sin_f64(double x);
+double etx_cos_f64(double x);
+double etx_tan_f64(double x);
+double etx_asin_f64(double x);
+double etx_acos_f64(double x);
+double etx_atan_f64(double x);
+double etx_atan2_f64(double y, double x);
+static inline float etx_sin_f32(float x) {
+  return etx_angle_is_fast_f32(x) ? etx_sin_fast_f32(x) : (float)etx_sin_f64(x);
+}
+static inline float etx_cos_f32(float x) {
+  return etx_angle_is_fast_f32(x) ? etx_cos_fast_f32(x) : (float)etx_cos_f64(x);
+}
+static inline float etx_tan_f32(float x) {
+  return etx_angle_is_fast_f32(x) ? etx_tan_fast_f32(x) : (float)etx_tan_f64(x);
+}
+
+// The error function, 1 minus it, and x/2 (1 + erf(x/sqrt 2)) with its
+// approximation by tanh.
+double etx_erf_f64(double x);
+double etx_erfc_f64(double x);
+double etx_gelu_f64(double x);
+double etx_gelu_tanh_f64(double x);
+static inline float etx_erfc_f32(float x) { return (float)etx_erfc_f64(x); }
+
+// x^y with the special cases of C.
+double etx_pow_f64(double x, double y);
+// Wraps on overflow. A negative power of anything but 1 and -1 is 0.
+int64_t etx_pow_i64(int64_t base, int64_t exponent);
+
+// Remainders: the sign of the dividend (C) and of the divisor (Python). Exact.
+float etx_fmod_f32(float x, float y);
+double etx_fmod_f64(double x, double y);
+float etx_remainder_f32(float x, float y);
+double etx_remainder_f64(double x, double y);
+// Python's //.
+float etx_floor_divide_f32(float x, float y);
+double etx_floor_divide_f64(double x, double y);
+
+#endif

@@ -1,0 +1,16 @@
+// What logarithms and powers of doubles share; math_functions.h has what
+// kernels use.
+
+#ifndef ETX_RUNTIME_KERNELS_MATH_MATH_LOGARITHMS_H
+#define ETX_RUNTIME_KERNELS_MATH_MATH_LOGARITHMS_H
+
+// x = m 2^e.
+typedef struct etx_split {
+  double e;  // a whole number
+  double m;  // from sqrt(1/2) to below sqrt(2)
+} etx_split;
+
+// `x` is positive and finite.
+etx_split etx_split_of_f64(double x);
+
+#endif

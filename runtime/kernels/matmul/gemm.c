@@ -1,0 +1,231 @@
+// Four ways through a product, chosen by type, sizes and where the operands
+// lie, never by the machine:
+//
+//   a few thousand steps of float32: at once, without parts (gemm_small_template.h)
+//   few rows or columns of float32 and right as [columns, inner], the layout of
+//   linear's weights: dot products, weights read once and in order
+//   other floats: blocks (gemm_packed.c), where right is turned or was
+//     turned when the file was made, or lanes (gemm_transposed.c), where left is
+//   anything else: panels (gemm_f64_i64.c)
+//
+// Neither operand is copied or transposed as a whole. Threads share the result,
+// never a sum.
+
+#include "runtime/kernels/matmul/gemm.h"
+
+#include "runtime/kernels/core/chain.h"
+#include "runtime/kernels/matmul/gemm_epilogue.h"
+#include "runtime/kernels/matmul/gemm_variants.h"
+#include "runtime/kernels/core/parallel_for.h"
+
+enum {
+  COLUMNS = 64,  // of an item of work
+  ROWS = 48,     // at least, if there are too few columns for all threads
+  LEAST_ROWS = 24,  // of a part, if there are not
+  PASSING = 6,      // rows that pass at a time
+  // Rows that share blocks of right (gemm_packed.c). More of them pass after
+  // each other, in even parts, so that those of left stay in a near cache.
+  MANY_ROWS = 192,
+  // Results that are still in cache when a chain reads them.
+  CHAIN_ELEMENTS = 65536,
+  // Products that are not worth preparing anything for.
+  SMALL_SIDE = 64,
+  SMALL_WORK = 8192,
+  SMALL_ROWS = 4,  // or so many columns, or inner elements
+  SMALL_COLUMNS = 16,
+  SMALL_INNER = 16,
+  DOT_PARTS = 16,  // sums of a dot
+  // Items for each thread: cores differ, and machines are busy.
+  ITEMS_PER_THREAD = 4,
+};
+
+// ------------------------------------------------ dot products
+
+// Dot products (etx_gemm_nt): float32, both operands with inner elements side
+// by side, at least one of them.
+static void run_dots(const etx_gemm* p, const etx_f32_microkernels* loops,
+                     const etx_gemm_area* a) {
+  const float* left = (const float*)(const void*)p->left;
+  const float* right = (const float*)(const void*)p->right;
+  float* out = (float*)(void*)p->out + (ptrdiff_t)a->row * p->out_row +
+               (ptrdiff_t)a->column;
+  const etx_gemm_nt b = {
+      .out = out,
+      .out_row = p->out_row,
+      .left = left + (ptrdiff_t)a->row * p->left_row,
+      .left_row = p->left_row,
+      .right = right + (ptrdiff_t)a->column * p->right_column,
+      .right_row = p->right_column,
+      .rows = a->rows,
+      .columns = a->columns,
+      .count = p->inner};
+  loops->dots(&b);
+  for (size_t r = 0; r < a->rows; ++r, out += p->out_row) {
+    etx_gemm_epilogue_add(p, ETX_COMPUTE_F32, a->row + r, a->column, a->columns, out);
+  }
+}
+
+// ------------------------------------------------ all
+
+static bool are_dots(const etx_gemm* p) {
+  return p->dtype == ETX_DTYPE_FLOAT32 && !p->has_panels &&
+         p->right_inner == 1 && p->left_inner == 1 && p->inner > 0 &&
+         (p->rows <= ETX_GEMM_NT_ROWS ||
+          p->columns <= ETX_GEMM_NT_COLUMNS);
+}
+
+// True if the sums have one order, and any other way would take longer to
+// begin than they take. A few rows of many columns are not: their sums wait for
+// each other where a block has more of them.
+static bool is_small(const etx_gemm* p) {
+  if (p->dtype != ETX_DTYPE_FLOAT32 || p->inner == 0 || p->has_panels) {
+    return false;
+  }
+  if (p->rows > SMALL_SIDE || p->columns > SMALL_SIDE ||
+      p->inner > SMALL_SIDE || p->rows * p->columns * p->inner > SMALL_WORK) {
+    return false;
+  }
+  if (p->inner < DOT_PARTS) return p->right_column == 1 || p->right_inner == 1;
+  if (are_dots(p)) return false;
+  if (p->right_column != 1) {
+    return p->right_inner == 1 && p->inner <= ETX_GEMM_SMALL_INNER;
+  }
+  return p->rows >= SMALL_ROWS || p->columns <= SMALL_COLUMNS ||
+         p->inner <= SMALL_INNER;
+}
+
+typedef void (*way)(const etx_gemm* product, const etx_f32_microkernels* loops,
+                    const etx_gemm_area* area);
+
+typedef struct job {
+  const etx_gemm* p;
+  const etx_f32_microkernels* loops;
+  way run;
+  const etx_chain* chain;  // what `run` does not do of the product's; or NULL
+  // Items: `columns` of columns, for each part of `rows` rows.
+  size_t rows, columns;
+} job;
+
+static way way_of(const etx_gemm* p) {
+  if (are_dots(p)) return run_dots;
+  return etx_compute_type_of(p->dtype) == ETX_COMPUTE_F32 ? etx_gemm_packed
+                                               : etx_gemm_f64_i64;
+}
+
+// Computes the chain with an area of results.
+static void run_chain(const etx_gemm* p, const etx_gemm_area* area) {
+  for (size_t i = 0; i < area->rows; ++i) {
+    const size_t row = area->row + i;
+    float* out = (float*)(void*)p->out + (ptrdiff_t)row * p->out_row +
+                 (ptrdiff_t)area->column;
+    etx_chain_run(p->chain, out, out, row, area->column, area->columns);
+  }
+}
+
+static void run_area(const job* j, const etx_gemm_area* area) {
+  j->run(j->p, j->loops, area);
+  if (j->chain != NULL) run_chain(j->p, area);
+}
+
+static void run_small(const etx_gemm* p, const etx_f32_microkernels* loops) {
+  loops->gemm_small(p);
+  float* out = (float*)(void*)p->out;
+  for (size_t row = 0; row < p->rows && !etx_gemm_small_adds(p); ++row) {
+    etx_gemm_epilogue_add(p, ETX_COMPUTE_F32, row, 0, p->columns, out);
+    out += p->out_row;
+  }
+  if (p->chain != NULL) {
+    run_chain(p, &(etx_gemm_area){0, p->rows, 0, p->columns});
+  }
+}
+
+// Items of columns that are done at once: all, or as many as stay in cache
+// until the chain comes to them.
+static size_t items_at_once(const job* j, size_t rows, size_t most) {
+  const size_t kept = CHAIN_ELEMENTS / COLUMNS / rows;
+  if (j->chain == NULL || kept >= most) return most;
+  return kept == 0 ? 1 : kept;
+}
+
+// Columns of items `first` up to `end`, several at once, for a part of the
+// rows.
+static void run_part(const job* j, size_t part, size_t first, size_t end) {
+  const etx_gemm* p = j->p;
+  const size_t row = part * j->rows;
+  const size_t rows = p->rows - row < j->rows ? p->rows - row : j->rows;
+  const size_t passes = (rows + MANY_ROWS - 1) / MANY_ROWS;
+  etx_gemm_area a = {.row = row};
+  for (size_t pass = 0; pass < passes; ++pass, a.row += a.rows) {
+    a.rows = (row + rows - a.row) / (passes - pass);
+    const size_t once = items_at_once(j, a.rows, end - first);
+    for (size_t at = first; at < end; at += once) {
+      const size_t last = (end - at < once ? end : at + once) * COLUMNS;
+      a.column = at * COLUMNS;
+      a.columns = (last < p->columns ? last : p->columns) - a.column;
+      run_area(j, &a);
+    }
+  }
+}
+
+static void run_items(const void* context, size_t first, size_t end) {
+  const job* j = context;
+  for (size_t done = first; done < end;) {
+    const size_t part = done / j->columns, column = done % j->columns;
+    const size_t left = j->columns - column;
+    const size_t some = end - done < left ? end - done : left;
+    run_part(j, part, column, column + some);
+    done += some;
+  }
+}
+
+static size_t share_of(size_t rows, size_t parts) {
+  const size_t each = (rows + parts - 1) / parts;
+  return (each + PASSING - 1) / PASSING * PASSING;
+}
+
+// Rows of a part. With panels, which cost nothing to share, each thread has
+// rows of its own: what it wrote is what it reads when they come again.
+// Otherwise rows are parted only if there are too few columns.
+static size_t part_rows(const job* j, size_t threads) {
+  const etx_gemm* p = j->p;
+  if (threads < 2 || p->rows <= ROWS) return p->rows;
+  if (j->columns < threads * ITEMS_PER_THREAD) {
+    const size_t rows = share_of(p->rows, threads * ITEMS_PER_THREAD);
+    return rows < ROWS ? ROWS : rows;
+  }
+  if (!p->has_panels || p->rows < threads * LEAST_ROWS) return p->rows;
+  return share_of(p->rows, threads);
+}
+
+void etx_gemm_run(const etx_gemm* product, const etx_parallel* parallel) {
+  const etx_gemm* p = product;
+  etx_gemm none;
+  // Otherwise there is no copy: what was just written field by field would be
+  // waited for.
+  if (product->ignores_product) {
+    none = *product;
+    none.inner = 0;
+    p = &none;
+  }
+  if (p->rows == 0 || p->columns == 0) return;
+  const etx_f32_microkernels* loops = etx_f32_microkernels_of(
+      etx_instruction_set_within(parallel->instruction_set));
+  if (is_small(p)) {
+    run_small(p, loops);
+    return;
+  }
+  // A single row reads a weight for each step.
+  const double work = (double)(p->rows > 1 ? p->rows : 2) *
+                      (double)p->columns * (double)p->inner;
+  job j = {.p = p,
+           .loops = loops,
+           .run = way_of(p),
+           .chain = p->chain,
+           .columns = (p->columns + COLUMNS - 1) / COLUMNS};
+  if (j.run == etx_gemm_packed && etx_chain_added(p->chain) != NULL) {
+    j.chain = NULL;
+  }
+  j.rows = part_rows(&j, parallel->thread_count);
+  const size_t parts = (p->rows + j.rows - 1) / j.rows;
+  etx_parallel_for(parallel, j.columns * parts, work, run_items, &j);
+}

@@ -1,0 +1,27 @@
+// One matrix product, out = left * right (+ added), over strided operands:
+// what mm, bmm, addmm and linear are made of.
+
+#ifndef ETX_RUNTIME_KERNELS_MATMUL_GEMM_H
+#define ETX_RUNTIME_KERNELS_MATMUL_GEMM_H
+
+#include "runtime/kernel.h"
+#include "runtime/kernels/simd/f32/gemm_args.h"
+
+// The order of a float32 sum depends on sizes and layout alone: not on the
+// machine, the instruction set or the number of threads. Every step, product
+// and addition, is rounded once.
+//
+//   dots    inner elements of both operands side by side, and at most so many
+//           rows or so many columns: sixteen partial sums (f32_microkernels.h);
+//           never with panels
+//   else    from the first inner element to the last, from zero
+//
+// Then what is added comes, in steps of their own. Narrower floats are summed
+// in float32 in the second order and rounded once at the end.
+enum { ETX_GEMM_NT_ROWS = 12, ETX_GEMM_NT_COLUMNS = 8 };
+
+// Computes all of it, over the call's threads if it is large enough. With no
+// inner element the product is zero.
+void etx_gemm_run(const etx_gemm* product, const etx_parallel* parallel);
+
+#endif

@@ -1,0 +1,357 @@
+// Products of floats in blocks. Of right, sixteen columns (one group of lanes,
+// or as many groups as the instruction set likes) by some hundred taps are
+// copied to the stack, tap by tap; then rows of left pass, read where they lie.
+// Nothing is copied if right is panels, which are groups with all their taps.
+//
+//              columns                      a block on the stack, by group:
+//            .---------.                      [taps][16], then the next
+//            | right   | taps: a block of
+//            '---------' them at a time     sums stay in the result between
+//   .-----.  .---------.                    blocks of taps if they are float32
+//   |left |  | out     | rows: as many as   and their group is whole, else in
+//   '-----'  '---------' stay in the cache  a few rows on the stack
+
+#include <string.h>
+
+#include "runtime/kernels/simd/vector/prefetch.h"
+#include "runtime/kernels/core/chain.h"
+#include "runtime/kernels/matmul/gemm_epilogue.h"
+#include "runtime/kernels/matmul/gemm_variants.h"
+#include "runtime/kernels/core/short_copy.h"
+
+enum {
+  GROUP = ETX_LANE_GROUP_BYTES / 4,
+  MANY_TAPS = 512,  // of a block of one group
+  FEW_TAPS = 128,   // of one of several, or whose elements are converted
+  PANEL_TAPS = 768,  // of panels, which are read where they lie
+  MOST_GROUPS = 4,  // of a block
+  ROWS = 192,       // that share a block of many taps
+  MORE_ROWS = 384,  // one of few
+  ROWS_ASIDE = 48,  // the same where sums are on the stack
+  ROWS_LOADED = 6,  // of left that are converted at a time
+  FEW_ROWS = 3,     // for which copying right is not worth it
+  RARE_BY_TAPS = 40,  // ETX_PREFETCH_L1_ROWS where taps have much to do
+};
+
+typedef struct job {
+  const etx_gemm* p;
+  const etx_f32_microkernels* loops;
+  ptrdiff_t bytes;  // of an element in memory
+  float* block;
+  size_t most_columns, taps;  // of a block
+  size_t rows;                // that share it
+  bool is_dense;  // left's inner elements lie side by side, as float32
+  size_t first_column;  // of the area: rows of left are new to its block
+  const etx_chain_other* chained;  // what the product's chain adds; or NULL
+} job;
+
+// Of panels, the group that begins with a column.
+static const char* right_at(const job* j, size_t tap, size_t column) {
+  const etx_gemm* p = j->p;
+  if (p->has_panels) {
+    return p->right + (column * p->inner + tap * GROUP) * sizeof(float);
+  }
+  return p->right + ((ptrdiff_t)tap * p->right_inner +
+                     (ptrdiff_t)column * p->right_column) *
+                        j->bytes;
+}
+
+static const char* left_at(const job* j, size_t row, size_t tap) {
+  const etx_gemm* p = j->p;
+  return p->left +
+         ((ptrdiff_t)row * p->left_row + (ptrdiff_t)tap * p->left_inner) *
+             j->bytes;
+}
+
+// ------------------------------------------------ copying
+
+// A group whose columns have their taps side by side, in a narrower type.
+static void transpose_converted(const job* j, size_t tap, size_t taps, size_t column,
+                           size_t columns, float* to) {
+  float rows[GROUP][FEW_TAPS];
+  for (size_t c = 0; c < columns; ++c) {
+    etx_convert(ETX_DTYPE_FLOAT32, rows[c], 1, j->p->dtype,
+                right_at(j, tap, column + c), 1, taps);
+  }
+  j->loops->turn(rows[0], FEW_TAPS, columns, taps, to);
+}
+
+static void copy_group(const job* j, size_t tap, size_t taps, size_t column,
+                       size_t columns, float* to) {
+  const etx_gemm* p = j->p;
+  const bool is_single = p->dtype == ETX_DTYPE_FLOAT32;
+  if (p->right_inner == 1 && is_single) {
+    const float* from = (const float*)(const void*)right_at(j, tap, column);
+    j->loops->turn(from, p->right_column, columns, taps, to);
+    return;
+  }
+  if (p->right_inner == 1) {
+    transpose_converted(j, tap, taps, column, columns, to);
+    return;
+  }
+  if (columns < GROUP) memset(to, 0, taps * GROUP * sizeof(float));
+  for (size_t k = 0; k < taps; ++k, to += GROUP) {
+    const char* from = right_at(j, tap + k, column);
+    if (is_single && p->right_column == 1) {
+      etx_copy_short((char*)to, from, columns * sizeof(float));
+    } else {
+      etx_convert(ETX_DTYPE_FLOAT32, to, 1, p->dtype, from, p->right_column,
+                  columns);
+    }
+  }
+}
+
+static void copy_block(const job* j, size_t tap, size_t taps, size_t column,
+                       size_t columns) {
+  for (size_t done = 0; done < columns; done += GROUP) {
+    const size_t left = columns - done;
+    copy_group(j, tap, taps, column + done, left < GROUP ? left : GROUP,
+               j->block + done * j->taps);
+  }
+}
+
+// ------------------------------------------------ sums
+
+// Lets the loop ask for what the next block turns: many short pieces far from
+// each other, which no processor sees coming. All at once they would wait for
+// each other.
+static void ask_ahead(const job* j, size_t tap, size_t column,
+                      etx_gemm_block* b) {
+  const etx_gemm* p = j->p;
+  if (column >= p->columns) return;
+  const size_t left = p->columns - column;
+  b->ahead = right_at(j, tap, column);
+  const bool has_large_taps = j->loops->groups > 1 && b->lanes > 2 * GROUP;
+  b->prefetches_to_l1 =
+      b->rows >= (has_large_taps ? RARE_BY_TAPS : ETX_PREFETCH_L1_ROWS);
+  if (p->has_panels) {
+    const size_t columns = left < j->most_columns ? left : j->most_columns;
+    b->ahead_row = (ptrdiff_t)(GROUP * p->inner * sizeof(float));
+    b->ahead_pieces = columns / GROUP;
+    b->ahead_step = ETX_GEMM_PREFETCH_TAPS * GROUP * sizeof(float);
+    return;
+  }
+  if (p->right_inner != 1) return;
+  b->ahead_row = p->right_column * j->bytes;
+  b->ahead_pieces = left < j->most_columns ? left : j->most_columns;
+  b->ahead_step = ETX_GEMM_PREFETCH_TAPS * (size_t)j->bytes;
+}
+
+// True if blocks add what is added: rows of float32 as they are.
+static bool adds_in_blocks(const job* j) {
+  return j->is_dense && (j->p->added == NULL || etx_gemm_small_adds(j->p));
+}
+
+// Lets the last taps' loop add it.
+static void add_in_block(const job* j, const etx_gemm_area* a,
+                         etx_gemm_block* b) {
+  const etx_gemm* p = j->p;
+  int count = 0;
+  if (p->added != NULL) {
+    b->added[0] = (const float*)(const void*)p->added +
+                  (ptrdiff_t)a->row * p->added_row + (ptrdiff_t)a->column;
+    b->added_row[0] = p->added_row;
+    ++count;
+  }
+  if (j->chained != NULL) {
+    b->added[count] = j->chained->data + a->row * j->chained->row + a->column;
+    b->added_row[count] = (ptrdiff_t)j->chained->row;
+  }
+}
+
+// Left is read where it lies.
+static void multiply_dense(const job* j, const etx_gemm_area* a, size_t tap,
+                           etx_gemm_block* b) {
+  const bool is_last = tap + j->taps >= j->p->inner;
+  ask_ahead(j, is_last ? 0 : tap + j->taps,
+            is_last ? a->column + a->columns : a->column, b);
+  b->weights = left_at(j, a->row, tap);
+  b->weight_row = j->p->left_row;
+  b->prefetches_rows = a->column == j->first_column;
+  j->loops->gemm_by_type[ETX_COMPUTE_F32](b);
+}
+
+static void multiply_loaded(const job* j, size_t row, size_t tap,
+                            etx_gemm_block* b, size_t rows) {
+  float weights[ROWS_LOADED][MANY_TAPS];
+  float* sums = b->sums;
+  b->weights = weights;
+  b->weight_row = MANY_TAPS;
+  for (size_t done = 0; done < rows; done += b->rows) {
+    b->rows = rows - done < ROWS_LOADED ? rows - done : ROWS_LOADED;
+    for (size_t r = 0; r < b->rows; ++r) {
+      etx_convert(ETX_DTYPE_FLOAT32, weights[r], 1, j->p->dtype,
+                  left_at(j, row + done + r, tap), j->p->left_inner, b->taps);
+    }
+    b->sums = sums + (ptrdiff_t)done * b->sum_row;
+    j->loops->gemm_by_type[ETX_COMPUTE_F32](b);
+  }
+}
+
+// The sums of an area, at most a block's columns wide. Without taps they are
+// zero.
+static void sum_area(const job* j, const etx_gemm_area* a, float* sums,
+                     ptrdiff_t sum_row, bool adds) {
+  const etx_gemm* p = j->p;
+  const bool is_direct = a->rows <= FEW_ROWS && p->right_column == 1 &&
+                         p->dtype == ETX_DTYPE_FLOAT32 &&
+                         a->columns % GROUP == 0;
+  size_t tap = 0;
+  do {
+    const size_t left = p->inner - tap;
+    etx_gemm_block b = {.sums = sums,
+                         .sum_row = sum_row,
+                         .panel = j->block,
+                         .panel_row = GROUP,
+                         .panel_group = (ptrdiff_t)(GROUP * j->taps),
+                         .rows = a->rows,
+                         .taps = left < j->taps ? left : j->taps,
+                         .lanes = a->columns,
+                         .starts = tap == 0};
+    if (p->has_panels) {
+      b.panel = right_at(j, tap, a->column);
+      b.panel_group = (ptrdiff_t)(GROUP * p->inner);
+    } else if (is_direct) {
+      b.panel = right_at(j, tap, a->column);
+      b.panel_row = p->right_inner;
+      b.panel_group = GROUP;
+    } else {
+      copy_block(j, tap, b.taps, a->column, a->columns);
+    }
+    if (adds && left <= j->taps) add_in_block(j, a, &b);
+    if (j->is_dense) {
+      multiply_dense(j, a, tap, &b);
+    } else {
+      multiply_loaded(j, a->row, tap, &b, a->rows);
+    }
+    tap += j->taps;
+  } while (tap < p->inner);
+}
+
+static float* result_at(const etx_gemm* p, size_t row, size_t column) {
+  float* out = (float*)(void*)p->out + (ptrdiff_t)row * p->out_row;
+  if (p->part_columns == 0) return out + column;
+  return out + (ptrdiff_t)(column / p->part_columns) * p->part_step +
+         column % p->part_columns;
+}
+
+// Whole groups of a float32 result, of one part.
+static void run_in_place(const job* j, const etx_gemm_area* all) {
+  const etx_gemm* p = j->p;
+  etx_gemm_area a = *all;
+  const size_t row_end = all->row + all->rows;
+  for (; a.row < row_end; a.row += a.rows) {
+    a.rows = row_end - a.row < j->rows ? row_end - a.row : j->rows;
+    float* sums = result_at(p, a.row, a.column);
+    const bool adds = adds_in_blocks(j);
+    sum_area(j, &a, sums, p->out_row, adds);
+    for (size_t r = 0; !adds && r < a.rows; ++r, sums += p->out_row) {
+      etx_gemm_epilogue_run(p, a.row + r, a.column, a.columns, sums);
+    }
+  }
+}
+
+// One group, rounded once behind the addition.
+static void run_aside(const job* j, const etx_gemm_area* all) {
+  const etx_gemm* p = j->p;
+  float sums[ROWS_ASIDE][GROUP];
+  etx_gemm_area a = *all;
+  const size_t row_end = all->row + all->rows;
+  for (; a.row < row_end; a.row += a.rows) {
+    const size_t left = row_end - a.row;
+    a.rows = left < ROWS_ASIDE ? left : ROWS_ASIDE;
+    sum_area(j, &a, sums[0], GROUP, false);
+    for (size_t r = 0; r < a.rows; ++r) {
+      etx_gemm_epilogue_run(p, a.row + r, a.column, a.columns, sums[r]);
+      const ptrdiff_t at =
+          (ptrdiff_t)(a.row + r) * p->out_row + (ptrdiff_t)a.column;
+      char* const out = p->out + at * j->bytes;
+      if (p->dtype == ETX_DTYPE_FLOAT32) {
+        etx_copy_short(out, (const char*)sums[r], a.columns * sizeof(float));
+      } else {
+        etx_convert(p->dtype, out, 1, ETX_DTYPE_FLOAT32, sums[r], 1, a.columns);
+      }
+    }
+  }
+}
+
+// Columns from `column` on that a block may have.
+static size_t most_columns(const job* j, size_t column) {
+  const size_t part = j->p->part_columns;
+  if (part == 0) return j->most_columns;
+  const size_t left = part - column % part;
+  return left < j->most_columns ? left : j->most_columns;
+}
+
+static void run_job(const job* j, const etx_gemm_area* area) {
+  const bool in_place = j->p->dtype == ETX_DTYPE_FLOAT32;
+  etx_gemm_area a = *area;
+  const size_t end = area->column + area->columns;
+  for (; a.column < end; a.column += a.columns) {
+    const size_t whole = in_place ? (end - a.column) / GROUP * GROUP : 0;
+    if (whole > 0) {
+      const size_t most = most_columns(j, a.column);
+      a.columns = whole < most ? whole : most;
+      run_in_place(j, &a);
+    } else {
+      a.columns = end - a.column < GROUP ? end - a.column : GROUP;
+      run_aside(j, &a);
+    }
+  }
+}
+
+// Of panels, which take no memory, so that more taps may pass at a time.
+static __attribute__((noinline)) void run_panels(job* j,
+                                                 const etx_gemm_area* area) {
+  j->most_columns = j->loops->groups * GROUP;
+  j->taps = PANEL_TAPS;
+  j->rows = MORE_ROWS;
+  run_job(j, area);
+}
+
+// Two functions, so that a narrow block takes no more of the stack than it has.
+static __attribute__((noinline)) void run_wide(job* j,
+                                               const etx_gemm_area* area) {
+  float block[MOST_GROUPS * GROUP * FEW_TAPS]
+      __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
+  j->block = block;
+  j->most_columns = (size_t)MOST_GROUPS * GROUP;
+  j->taps = FEW_TAPS;
+  j->rows = MORE_ROWS;
+  run_job(j, area);
+}
+
+static __attribute__((noinline)) void run_narrow(job* j,
+                                                 const etx_gemm_area* area) {
+  float block[GROUP * MANY_TAPS]
+      __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
+  j->block = block;
+  j->most_columns = GROUP;
+  j->taps = j->p->dtype == ETX_DTYPE_FLOAT32 ? MANY_TAPS : FEW_TAPS;
+  j->rows = ROWS;
+  run_job(j, area);
+}
+
+void etx_gemm_packed(const etx_gemm* product,
+                        const etx_f32_microkernels* loops,
+                        const etx_gemm_area* area) {
+  if (!product->has_panels && etx_gemm_suits_transposed(product, area)) {
+    etx_gemm_transposed(product, loops, area);
+    return;
+  }
+  job j = {.p = product,
+           .loops = loops,
+           .bytes = (ptrdiff_t)etx_dtype_bytes(product->dtype),
+           .first_column = area->column,
+           .chained = etx_chain_added(product->chain)};
+  j.is_dense = product->dtype == ETX_DTYPE_FLOAT32 &&
+               (product->left_inner == 1 || product->inner <= 1);
+  // Where columns lie side by side, as many as possible are read at once.
+  if (product->has_panels) {
+    run_panels(&j, area);
+  } else if (loops->groups > 1 || product->right_column == 1) {
+    run_wide(&j, area);
+  } else {
+    run_narrow(&j, area);
+  }
+}

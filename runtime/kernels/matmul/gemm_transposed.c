@@ -1,0 +1,128 @@
+// Products of floats whose rows are lanes: rows of left are turned and right is
+// read where it lies, as the weights of a convolution are, so that much less is
+// copied than if right were turned. Sums are then turned back.
+//
+//                rows, 32 at a time
+//              .------.
+//              | left |  taps: a block of
+//              '------'  them at a time
+//   .-------.  .------.
+//   | right |  | sums |  columns: as many as
+//   '-------'  '------'  stay on the stack
+//
+// Each sum is taken tap by tap, as in gemm_packed.c, to the same bits.
+
+#include "runtime/kernels/matmul/gemm_epilogue.h"
+#include "runtime/kernels/matmul/gemm_variants.h"
+#include "runtime/kernels/core/short_copy.h"
+
+enum {
+  GROUP = ETX_LANE_GROUP_BYTES / 4,
+  GROUPS = 2,
+  LANES = GROUPS * GROUP,
+  TAPS = 512,
+  COLUMNS = 192,
+  MOST_EMPTY = 4,     // lanes that are computed for nothing
+  MOST_ROWS = 64,     // else right is turned for so many that it costs little
+  AHEAD = 12,         // rows of right that are asked for in advance
+};
+
+bool etx_gemm_suits_transposed(const etx_gemm* p,
+                             const etx_gemm_area* area) {
+  const size_t rest = area->rows % LANES;
+  return p->dtype == ETX_DTYPE_FLOAT32 && p->left_inner == 1 &&
+         p->right_inner == 1 && p->inner > 0 && area->columns >= GROUP &&
+         area->rows <= MOST_ROWS && (rest == 0 || rest >= LANES - MOST_EMPTY);
+}
+
+typedef struct workspace {
+  const etx_gemm* p;
+  const etx_f32_microkernels* loops;
+  float* panel;  // [GROUPS][TAPS][GROUP]
+  float* sums;   // [COLUMNS][LANES]
+  size_t row, tap;  // what the panel holds; SIZE_MAX: nothing
+} workspace;
+
+static void transpose_left(workspace* d, size_t row, size_t rows, size_t tap,
+                      size_t taps) {
+  const etx_gemm* p = d->p;
+  if (d->row == row && d->tap == tap) return;
+  d->row = row;
+  d->tap = tap;
+  const float* left = (const float*)(const void*)p->left +
+                      (ptrdiff_t)row * p->left_row + (ptrdiff_t)tap;
+  for (size_t r = 0; r < rows; r += GROUP, left += GROUP * p->left_row) {
+    d->loops->turn(left, p->left_row, rows - r < GROUP ? rows - r : GROUP, taps,
+                   d->panel + r * TAPS);
+  }
+}
+
+static void sum(workspace* d, const etx_gemm_area* a) {
+  const etx_gemm* p = d->p;
+  for (size_t tap = 0; tap < p->inner; tap += TAPS) {
+    const size_t taps = p->inner - tap < TAPS ? p->inner - tap : TAPS;
+    transpose_left(d, a->row, a->rows, tap, taps);
+    const float* right = (const float*)(const void*)p->right +
+                         (ptrdiff_t)a->column * p->right_column +
+                         (ptrdiff_t)tap;
+    const etx_gemm_block b = {
+        .sums = d->sums,
+        .sum_row = LANES,
+        .weights = right,
+        .weight_row = p->right_column,
+        .panel = d->panel,
+        .panel_row = GROUP,
+        .panel_group = TAPS * GROUP,
+        .rows = a->columns,
+        .taps = taps,
+        .lanes = LANES,
+        .starts = tap == 0,
+        .ahead = (const char*)(right + AHEAD * p->right_column),
+        .ahead_row = p->right_column * (ptrdiff_t)sizeof(float),
+        .ahead_pieces = a->columns,
+        .ahead_step = ETX_GEMM_PREFETCH_TAPS * sizeof(float),
+        .prefetches_to_l1 = d->loops->groups > 1};
+    d->loops->gemm_by_type[ETX_COMPUTE_F32](&b);
+  }
+}
+
+static void store(const workspace* d, const etx_gemm_area* a) {
+  const etx_gemm* p = d->p;
+  float* out = (float*)(void*)p->out + (ptrdiff_t)a->row * p->out_row +
+               (ptrdiff_t)a->column;
+  for (size_t c = 0; c < a->columns; c += GROUP) {
+    const size_t left = a->columns - c;
+    const size_t columns = left < GROUP ? left : GROUP;
+    float turned[LANES][GROUP];
+    d->loops->turn(d->sums + c * LANES, LANES, columns, a->rows, turned[0]);
+    for (size_t r = 0; r < a->rows; ++r) {
+      etx_copy_short((char*)(out + (ptrdiff_t)r * p->out_row + c),
+                     (const char*)turned[r], columns * sizeof(float));
+    }
+  }
+  for (size_t r = 0; r < a->rows; ++r, out += p->out_row) {
+    etx_gemm_epilogue_run(p, a->row + r, a->column, a->columns, out);
+  }
+}
+
+void etx_gemm_transposed(const etx_gemm* product, const etx_f32_microkernels* loops,
+                       const etx_gemm_area* area) {
+  float panel[GROUPS * TAPS * GROUP]
+      __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
+  float sums[COLUMNS * LANES] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
+  workspace d = {product, loops, panel, sums, SIZE_MAX, SIZE_MAX};
+  const size_t column_end = area->column + area->columns;
+  const size_t row_end = area->row + area->rows;
+  etx_gemm_area a = *area;
+  // Columns stay in a near cache while rows pass.
+  for (; a.column < column_end; a.column += a.columns) {
+    const size_t columns = column_end - a.column;
+    a.columns = columns < COLUMNS ? columns : COLUMNS;
+    for (a.row = area->row; a.row < row_end; a.row += a.rows) {
+      const size_t rows = row_end - a.row;
+      a.rows = rows < LANES ? rows : LANES;
+      sum(&d, &a);
+      store(&d, &a);
+    }
+  }
+}

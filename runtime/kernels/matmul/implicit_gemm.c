@@ -1,0 +1,103 @@
+#include "runtime/kernels/matmul/implicit_gemm.h"
+
+#include <string.h>
+
+#include "runtime/kernels/simd/f32/f32_microkernels.h"
+#include "runtime/kernels/core/short_copy.h"
+
+void etx_implicit_gemm_load(etx_compute_type wide, etx_dtype dtype,
+                            const char* from, ptrdiff_t stride, size_t count,
+                            char* to) {
+  const size_t bytes = etx_compute_type_bytes(wide);
+  if (dtype != etx_compute_type_dtype(wide)) {
+    etx_block block;
+    etx_block_load(&block, wide, dtype, from, stride, count);
+    memcpy(to, &block, count * bytes);
+  } else if (stride == 1) {
+    etx_copy_short(to, from, count * bytes);
+  } else if (bytes == 4) {
+    for (size_t i = 0; i < count; ++i, from += stride * 4) {
+      memcpy(to + i * 4, from, 4);
+    }
+  } else {
+    for (size_t i = 0; i < count; ++i, from += stride * 8) {
+      memcpy(to + i * 8, from, 8);
+    }
+  }
+}
+
+// Rows of weights that are loaded at a time.
+enum { LOADED_ROWS = 6 };
+
+typedef union loaded {
+  float f32[LOADED_ROWS][ETX_IMPLICIT_GEMM_TAPS];
+  double f64[LOADED_ROWS][ETX_IMPLICIT_GEMM_TAPS];
+  int64_t i64[LOADED_ROWS][ETX_IMPLICIT_GEMM_TAPS];
+} loaded;
+
+// Multiplies taps `first` on where the weights are loaded row by row.
+static void multiply_loaded(const etx_implicit_gemm* p, int64_t first,
+                            etx_gemm_block* b) {
+  const size_t bytes = etx_compute_type_bytes(p->wide);
+  loaded weights;
+  b->weights = &weights;
+  b->weight_row = ETX_IMPLICIT_GEMM_TAPS;
+  for (size_t row = 0; row < p->rows; row += LOADED_ROWS) {
+    const size_t left = p->rows - row;
+    b->rows = left < LOADED_ROWS ? left : LOADED_ROWS;
+    for (size_t r = 0; r < b->rows; ++r) {
+      p->load(p->context, row + r, first, b->taps,
+              (char*)&weights + r * ETX_IMPLICIT_GEMM_TAPS * bytes);
+    }
+    b->sums = p->sums + (ptrdiff_t)row * p->sum_row * (ptrdiff_t)bytes;
+    p->loops->gemm_by_type[p->wide](b);
+  }
+}
+
+typedef union panel_memory {
+  float f32[ETX_IMPLICIT_GEMM_TAPS][ETX_IMPLICIT_GEMM_LANES];
+  double f64[ETX_IMPLICIT_GEMM_TAPS][ETX_IMPLICIT_GEMM_LANES / 2];
+  int64_t i64[ETX_IMPLICIT_GEMM_TAPS][ETX_IMPLICIT_GEMM_LANES / 2];
+} panel_memory;
+
+// Lanes are computed a few vectors at a time: those that nobody uses, behind
+// `used` bytes of each row, from zeros.
+static void clear_rest(panel_memory* panel, size_t taps, size_t used) {
+  const size_t rest = -used % ETX_LANE_GROUP_BYTES;
+  if (rest > 0) memset(panel, 0, taps * ETX_IMPLICIT_GEMM_LANE_BYTES);
+}
+
+void etx_implicit_gemm_run(const etx_implicit_gemm* p) {
+  panel_memory panel;
+  const size_t bytes = etx_compute_type_bytes(p->wide);
+  int64_t first = 0;
+  do {
+    const int64_t left = p->taps - first;
+    etx_gemm_block b = {
+        .sums = p->sums,
+        .sum_row = p->sum_row,
+        .panel = &panel,
+        .panel_row = ETX_IMPLICIT_GEMM_LANE_BYTES / (ptrdiff_t)bytes,
+        .panel_group = ETX_LANE_GROUP_BYTES / (ptrdiff_t)bytes,
+        .rows = p->rows,
+        .taps = left < ETX_IMPLICIT_GEMM_TAPS ? (size_t)left
+                                              : ETX_IMPLICIT_GEMM_TAPS,
+        .lanes = p->lanes,
+        .starts = first == 0};
+    if (p->direct != NULL) {
+      b.panel = p->direct + (ptrdiff_t)first * p->direct_row * (ptrdiff_t)bytes;
+      b.panel_row = p->direct_row;
+    } else {
+      clear_rest(&panel, b.taps, p->lanes * bytes);
+      p->fill(p->context, first, b.taps, (char*)&panel);
+    }
+    if (p->weights != NULL) {
+      b.weights = p->weights + (ptrdiff_t)first * (ptrdiff_t)bytes;
+      b.weight_row = p->weight_row;
+      p->loops->gemm_by_type[p->wide](&b);
+    } else {
+      multiply_loaded(p, first, &b);
+    }
+    first += ETX_IMPLICIT_GEMM_TAPS;
+  } while (first < p->taps);
+}

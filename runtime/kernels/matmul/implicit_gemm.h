@@ -1,0 +1,83 @@
+// Products of matrices that need not exist: sums [rows, lanes] of weights
+// [rows, taps] times a panel [taps, lanes]. Convolutions and matrix products
+// are made of blocks of these; they differ in where panel and weights come
+// from and where the sums go.
+//
+//            lanes: result positions, or columns
+//            .---------.
+//            | panel   |  taps: what is summed over. A few exist at a time
+//            '---------'
+//   .-----.  .---------.
+//   |     |  | sums    |  rows: result channels, or rows
+//   '-----'  '---------'
+//   weights
+//
+// Elements have one of the three wide types (convert.h). Each sum is taken tap
+// by tap, from zero, whatever the machine and however blocks are cut; in
+// float32 multiplication and addition are rounded once (f32_vec_template.h).
+
+#ifndef ETX_RUNTIME_KERNELS_MATMUL_IMPLICIT_GEMM_H
+#define ETX_RUNTIME_KERNELS_MATMUL_IMPLICIT_GEMM_H
+
+#include "runtime/kernels/core/convert.h"
+
+enum {
+  ETX_IMPLICIT_GEMM_TAPS = 64,         // that exist at a time
+  ETX_IMPLICIT_GEMM_LANE_BYTES = 256,  // of a full row of lanes
+  ETX_IMPLICIT_GEMM_LANES = ETX_IMPLICIT_GEMM_LANE_BYTES / 4,
+  // Rows whose sums a block may keep on the stack, and rows that share a panel
+  // where sums are kept in the result itself.
+  ETX_IMPLICIT_GEMM_STACK_ROWS = 32,
+  ETX_IMPLICIT_GEMM_ROWS = 128,
+};
+
+// Lanes of a full row.
+static inline size_t etx_implicit_gemm_lanes(etx_compute_type wide) {
+  return wide == ETX_COMPUTE_F32 ? ETX_IMPLICIT_GEMM_LANES
+                                 : ETX_IMPLICIT_GEMM_LANES / 2;
+}
+
+// Sums that a block keeps on the stack, ETX_IMPLICIT_GEMM_LANE_BYTES a row.
+typedef union etx_implicit_gemm_sums {
+  float f32[ETX_IMPLICIT_GEMM_STACK_ROWS][ETX_IMPLICIT_GEMM_LANES];
+  double f64[ETX_IMPLICIT_GEMM_STACK_ROWS][ETX_IMPLICIT_GEMM_LANES / 2];
+  int64_t i64[ETX_IMPLICIT_GEMM_STACK_ROWS][ETX_IMPLICIT_GEMM_LANES / 2];
+} etx_implicit_gemm_sums;
+
+typedef struct etx_implicit_gemm {
+  const struct etx_f32_microkernels* loops;
+  etx_compute_type wide;
+  size_t rows, lanes;  // at most ETX_IMPLICIT_GEMM_ROWS and
+                       // etx_implicit_gemm_lanes(wide)
+  int64_t taps;
+
+  // Where the panel's rows lie in memory, of the wide type and with lanes side
+  // by side; or NULL, and `fill` writes `count` rows from tap `first` on,
+  // ETX_IMPLICIT_GEMM_LANE_BYTES apart. A direct panel has full rows of lanes.
+  const char* direct;
+  ptrdiff_t direct_row;  // in elements, as all strides here
+  void (*fill)(const void* context, int64_t first, size_t count, char* panel);
+
+  // Where the weights lie, of the wide type and with taps side by side; or
+  // NULL, and `load` writes those of a row.
+  const char* weights;
+  ptrdiff_t weight_row;
+  void (*load)(const void* context, size_t row, int64_t first, size_t count,
+               char* weights);
+
+  // Where the sums go: rows with whole groups of lanes (f32_microkernels.h).
+  char* sums;
+  ptrdiff_t sum_row;
+
+  const void* context;
+} etx_implicit_gemm;
+
+// Computes all sums.
+void etx_implicit_gemm_run(const etx_implicit_gemm* panel);
+
+// Elements of any type, `stride` apart, in the wide type.
+void etx_implicit_gemm_load(etx_compute_type wide, etx_dtype dtype,
+                            const char* from, ptrdiff_t stride, size_t count,
+                            char* to);
+
+#endif

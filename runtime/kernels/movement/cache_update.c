@@ -1,0 +1,99 @@
+// Writing rows into a cache: what was there before stays around them.
+
+#include <string.h>
+
+#include "runtime/kernels/core/index_tensor.h"
+#include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/core/slice_args.h"
+#include "runtime/kernels/views/strided_view.h"
+
+// Refuses rows from `start` on that do not lie within the cache.
+static etx_status check_start(const etx_call* call, int64_t start,
+                              int32_t count, int32_t size) {
+  if (start >= 0 && start <= (int64_t)size - count) return ETX_OK;
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "%i rows from %i on are written to a cache of %i",
+                         (int64_t)count, start, (int64_t)size);
+}
+
+static void write_rows(const etx_strided_view* cache, const etx_tensor* rows,
+                       size_t dimension, int64_t start) {
+  const etx_strided_view from = etx_strided_view_of(rows);
+  etx_strided_view part = *cache;
+  etx_strided_view_slice(&part, dimension, start, from.sizes[dimension], 1);
+  etx_strided_view_copy(&part, &from);
+}
+
+// (cache, value, dim, start, out)
+static etx_status run_kv_update(etx_call* call) {
+  const etx_tensor* value = etx_call_tensor(call, 1);
+  const etx_strided_view cache = etx_strided_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view out = etx_strided_view_of(etx_call_tensor(call, 4));
+  const size_t at = etx_wrap_dimension(etx_call_integer(call, 2), cache.rank);
+  const int64_t start = etx_call_integer(call, 3);
+  ETX_TRY(check_start(call, start, value->sizes[at], cache.sizes[at]));
+  etx_strided_view_copy(&out, &cache);
+  write_rows(&out, value, at, start);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_kv_update_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 4));
+  call->run = run_kv_update;
+  return ETX_OK;
+}
+
+// The one element that nobody reads.
+static void clear_answer(const etx_tensor* out) {
+  if (out->data != NULL) memset(out->data, 0, etx_tensor_bytes(out));
+}
+
+// (value, cache, start_pos, out)
+static etx_status run_update_cache(etx_call* call) {
+  const etx_tensor* value = etx_call_tensor(call, 0);
+  const etx_strided_view cache = etx_strided_view_of(etx_call_tensor(call, 1));
+  const int64_t start = etx_call_integer(call, 2);
+  ETX_TRY(check_start(call, start, value->sizes[1], cache.sizes[1]));
+  write_rows(&cache, value, 1, start);
+  clear_answer(etx_call_tensor(call, 3));
+  return ETX_OK;
+}
+
+etx_status etx_kernel_update_cache_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
+  call->run = run_update_cache;
+  return ETX_OK;
+}
+
+// (value [B, S, H, D], cache, start_pos, indices [B, S], out)
+static etx_status run_update_with_indices(etx_call* call) {
+  const etx_strided_view value = etx_strided_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view cache = etx_strided_view_of(etx_call_tensor(call, 1));
+  const etx_tensor* indices = etx_call_tensor(call, 3);
+  const char* index = indices->data;
+  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(indices->dtype);
+  ETX_TRY(etx_index_check(call, indices, cache.sizes[1], false));
+  for (int32_t b = 0; b < indices->sizes[0]; ++b) {
+    for (int32_t s = 0; s < indices->sizes[1]; ++s) {
+      etx_strided_view from = value, to = cache;
+      const ptrdiff_t at = b * (ptrdiff_t)indices->strides[0] +
+                           s * (ptrdiff_t)indices->strides[1];
+      etx_strided_view_select(&from, 0, b);
+      etx_strided_view_select(&from, 0, s);
+      etx_strided_view_select(&to, 0, b);
+      etx_strided_view_select(
+          &to, 0, etx_index_at(indices->dtype, index + at * bytes, 0));
+      etx_strided_view_copy(&to, &from);
+    }
+  }
+  clear_answer(etx_call_tensor(call, 4));
+  return ETX_OK;
+}
+
+etx_status etx_kernel_update_cache_with_indices_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
+  ETX_TRY(etx_index_check_dtype(call, etx_call_tensor(call, 3)));
+  call->run = run_update_with_indices;
+  return ETX_OK;
+}

@@ -1,0 +1,121 @@
+// constant_pad_nd: a tensor in a frame of one number; negative pads crop.
+//
+// Out is written row by row, once: a row of the frame is filled, any other is
+// a piece of one of self's rows between two filled pieces.
+
+#include <string.h>
+
+#include "runtime/kernels/core/dtype_switch.h"
+#include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/core/operand.h"
+#include "runtime/kernels/core/short_copy.h"
+#include "runtime/kernels/views/strided_view.h"
+
+typedef struct frame {
+  const etx_tensor* self;
+  const etx_tensor* out;
+  size_t bytes;
+  etx_scalar value;              // in out's type
+  int64_t before[ETX_MAX_RANK];  // of each dimension; negative: cropped
+} frame;
+
+// Rows are dense; `from` is NULL for a row of the frame.
+static void write_row(const frame* f, char* to, const char* from) {
+  const size_t last = (size_t)f->out->rank - 1;
+  const int64_t size = f->out->sizes[last], own = f->self->sizes[last];
+  const int64_t before = f->before[last];
+  int64_t start = before > 0 ? before : 0;
+  int64_t end = before + own < size ? before + own : size;
+  if (from == NULL || end <= start) start = end = size;
+  ETX_SWITCH_BYTES(f->bytes, T, {
+    T one;
+    memcpy(&one, &f->value, sizeof one);
+    for (int64_t i = 0; i < start; ++i) {
+      memcpy(to + (size_t)i * sizeof one, &one, sizeof one);
+    }
+    for (int64_t i = end; i < size; ++i) {
+      memcpy(to + (size_t)i * sizeof one, &one, sizeof one);
+    }
+  })
+  if (end == start) return;
+  etx_copy_short(to + (size_t)start * f->bytes,
+                 from + (ptrdiff_t)(start - before) * (ptrdiff_t)f->bytes,
+                 (size_t)(end - start) * f->bytes);
+}
+
+// Where the row of self is that out's row at `position` shows; NULL for the
+// frame.
+static const char* find_row(const frame* f, const int32_t* position) {
+  const char* from = f->self->data;
+  for (size_t i = 0; i + 1 < f->out->rank; ++i) {
+    const int64_t at = position[i] - f->before[i];
+    if (at < 0 || at >= f->self->sizes[i]) return NULL;
+    from += (ptrdiff_t)at * f->self->strides[i] * (ptrdiff_t)f->bytes;
+  }
+  return from;
+}
+
+static void write_rows(const frame* f) {
+  const size_t outer = (size_t)f->out->rank - 1;
+  const size_t row = (size_t)f->out->sizes[outer] * f->bytes;
+  int32_t position[ETX_MAX_RANK] = {0};
+  char* to = f->out->data;
+  for (;; to += row) {
+    write_row(f, to, find_row(f, position));
+    size_t i = outer;
+    while (i > 0 && ++position[i - 1] == f->out->sizes[i - 1]) {
+      position[--i] = 0;
+    }
+    if (i == 0) return;
+  }
+}
+
+static frame frame_of(const etx_call* call) {
+  frame f = {.self = etx_call_tensor(call, 0), .out = etx_call_tensor(call, 3)};
+  const size_t pairs = etx_call_value(call, 1)->as.integers.count / 2;
+  f.bytes = etx_dtype_bytes(f.out->dtype);
+  etx_scalar_store(etx_call_value(call, 2), f.out->dtype, &f.value);
+  for (size_t i = 0; i < pairs; ++i) {
+    f.before[f.self->rank - 1 - i] = etx_call_item(call, 1, 2 * i);
+  }
+  return f;
+}
+
+// (self, pad, value, out): pairs from the last dimension on.
+static etx_status run_dense(etx_call* call) {
+  const frame f = frame_of(call);
+  write_rows(&f);
+  return ETX_OK;
+}
+
+// Any strides: all of out, then what self shows of itself.
+static etx_status run_strided(etx_call* call) {
+  const frame f = frame_of(call);
+  etx_strided_view self = etx_strided_view_of(f.self),
+                   inner = etx_strided_view_of(f.out);
+  etx_strided_view_fill(&inner, &f.value);
+  for (size_t i = 0; i < inner.rank; ++i) {
+    const int64_t before = f.before[i];
+    const int64_t end = before + self.sizes[i];
+    const int64_t start = before > 0 ? before : 0;
+    const int64_t size = inner.sizes[i];
+    const int64_t count = (end < size ? end : size) - start;
+    if (count <= 0) return ETX_OK;
+    etx_strided_view_slice(&self, i, start - before, count, 1);
+    etx_strided_view_slice(&inner, i, start, count, 1);
+  }
+  etx_strided_view_copy(&inner, &self);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_constant_pad_nd_out_prepare(etx_call* call) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* out = etx_call_tensor(call, 3);
+  ETX_TRY(etx_call_check_real(call, 0));
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
+  const bool is_dense = out->rank > 0 && etx_tensor_numel(out) > 0 &&
+                        etx_tensor_is_contiguous(self) &&
+                        etx_tensor_is_contiguous(out);
+  call->run = is_dense ? run_dense : run_strided;
+  return ETX_OK;
+}

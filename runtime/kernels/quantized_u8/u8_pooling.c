@@ -1,0 +1,168 @@
+// Pooling of bytes, channels last: channels are lanes.
+
+#include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/core/parallel_for.h"
+#include "runtime/kernels/quantized_u8/u8_args.h"
+#include "runtime/kernels/simd/int8/u8_requantize.h"
+#include "runtime/kernels/image/window.h"
+
+typedef struct job {
+  const etx_u8_loops* loops;
+  const uint8_t* in;
+  uint8_t* out;
+  etx_window y, x;
+  size_t channels;
+} job;
+
+enum { MOST_ROWS = 16 };  // of a window at a time
+
+// What a window's rows inside the image, and its columns, come to.
+static void pool_window(const job* j, const uint8_t* image, etx_span inside,
+                        int64_t row, int64_t x, uint8_t* out) {
+  const uint8_t* rows[MOST_ROWS];
+  const etx_span columns = etx_window_taps(&j->x, x);
+  const int64_t at = etx_window_start(&j->x, x) + columns.first * j->x.dilation;
+  if (columns.end <= columns.first) return;
+  for (int64_t ky = inside.first; ky < inside.end;) {
+    size_t count = 0;
+    for (; count < MOST_ROWS && ky < inside.end; ++count, ++ky) {
+      const int64_t own = row + ky * j->y.dilation;
+      rows[count] = image + (size_t)(own * j->x.in + at) * j->channels;
+    }
+    j->loops->max_of_rows(rows, count, (size_t)(columns.end - columns.first),
+                          (size_t)j->x.dilation * j->channels, j->channels,
+                          out);
+  }
+}
+
+static void pool_row(const job* j, const uint8_t* image, int64_t y,
+                     uint8_t* out) {
+  const etx_span inside = etx_window_taps(&j->y, y);
+  memset(out, 0, (size_t)j->x.out * j->channels);
+  for (int64_t x = 0; x < j->x.out; ++x, out += j->channels) {
+    pool_window(j, image, inside, etx_window_start(&j->y, y), x, out);
+  }
+}
+
+// Items are rows of results.
+static void run_items(const void* context, size_t first, size_t end) {
+  const job* j = context;
+  for (size_t i = first; i < end; ++i) {
+    const size_t image = i / (size_t)j->y.out;
+    const uint8_t* in =
+        j->in + image * (size_t)(j->y.in * j->x.in) * j->channels;
+    pool_row(j, in, (int64_t)(i - image * (size_t)j->y.out),
+             j->out + i * (size_t)j->x.out * j->channels);
+  }
+}
+
+// (self, kernel_size, stride, padding, dilation, ceil_mode, out)
+static etx_status run(etx_call* call) {
+  const etx_tensor* in = etx_call_tensor(call, 0);
+  const etx_tensor* out = etx_call_tensor(call, 6);
+  const etx_parallel* parallel = call->parallel;
+  const bool has_strides = etx_call_value(call, 2)->as.integers.count > 0;
+  job j = {.loops = etx_u8_loops_of(
+               etx_instruction_set_within(parallel->instruction_set)),
+           .in = in->data,
+           .out = out->data,
+           .channels = (size_t)in->sizes[3]};
+  etx_window* const windows[] = {&j.y, &j.x};
+  for (size_t i = 0; i < 2; ++i) {
+    *windows[i] =
+        (etx_window){.in = in->sizes[1 + i],
+                     .out = out->sizes[1 + i],
+                     .kernel = etx_call_list_item(call, 1, i),
+                     .stride = etx_call_list_item(call, has_strides ? 2 : 1, i),
+                     .padding = etx_call_list_item(call, 3, i),
+                     .dilation = etx_call_list_item(call, 4, i)};
+  }
+  const double taps = (double)(j.y.kernel * j.x.kernel);
+  if (etx_tensor_numel(out) == 0) return ETX_OK;
+  etx_parallel_for(parallel, (size_t)out->sizes[0] * (size_t)j.y.out,
+                   (double)etx_tensor_numel(out) * taps / 16, run_items, &j);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_max_pool2d_u8_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_UINT8));
+  ETX_TRY(etx_call_check_dtype(call, 6, ETX_DTYPE_UINT8));
+  ETX_TRY(etx_call_check_contiguous(call, 0));
+  ETX_TRY(etx_call_check_contiguous(call, 6));
+  call->run = run;
+  return ETX_OK;
+}
+
+// ------------------------------------------------ etx::mean_u8
+
+enum { SOME = 64 };  // channels of an item
+
+typedef struct mean {
+  const etx_u8_loops* loops;
+  etx_u8_requantize results;
+  const uint8_t* in;
+  void* out;
+  size_t pixels, channels, parts;
+  float scale;
+  int32_t zero;  // of all pixels of a channel
+} mean;
+
+// Items are some channels of an image.
+static void run_means(const void* context, size_t first, size_t end) {
+  const mean* m = context;
+  for (size_t i = first; i < end; ++i) {
+    const size_t image = i / m->parts;
+    const size_t channel = (i - image * m->parts) * SOME;
+    const size_t left = m->channels - channel;
+    const size_t count = left < SOME ? left : (size_t)SOME;
+    const size_t at = image * m->channels + channel;
+    int32_t sums[SOME] = {0}, offsets[SOME];
+    float scales[SOME];
+    for (size_t c = 0; c < count; ++c) {
+      offsets[c] = -m->zero;
+      scales[c] = m->scale;
+    }
+    etx_u8_requantize results = m->results;
+    results.offsets = offsets;
+    results.scales = scales;
+    m->loops->add_rows(m->in + image * m->pixels * m->channels + channel,
+                       m->pixels, m->channels, count, sums);
+    u8_store(&results, sums, 0, count, m->out, at);
+  }
+}
+
+// (self, zero_point, scale, out_zero_point, out_min, out_max, dtype, out)
+static etx_status run_mean(etx_call* call) {
+  const etx_tensor* in = etx_call_tensor(call, 0);
+  const etx_tensor* out = etx_call_tensor(call, 7);
+  const etx_parallel* parallel = call->parallel;
+  mean m = {.loops = etx_u8_loops_of(
+                etx_instruction_set_within(parallel->instruction_set)),
+            .in = in->data,
+            .out = out->data,
+            .pixels = (size_t)in->sizes[1] * (size_t)in->sizes[2],
+            .channels = (size_t)in->sizes[3],
+            .scale = (float)etx_call_real(call, 2)};
+  m.parts = (m.channels + SOME - 1) / SOME;
+  m.zero = (int32_t)(etx_call_integer(call, 1) * (int64_t)m.pixels);
+  etx_u8_requantize_bounds_read(call, 3, &m.results);
+  etx_parallel_for(parallel, (size_t)in->sizes[0] * m.parts,
+                   (double)etx_tensor_numel(in) / 16, run_means, &m);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_mean_u8_out_prepare(etx_call* call) {
+  const etx_tensor* in = etx_call_tensor(call, 0);
+  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_UINT8));
+  ETX_TRY(etx_call_check_contiguous(call, 0));
+  ETX_TRY(etx_call_check_dtype(call, 7, (etx_dtype)etx_call_integer(call, 6)));
+  ETX_TRY(etx_call_check_contiguous(call, 7));
+  const int64_t pixels = (int64_t)in->sizes[1] * in->sizes[2];
+  if (pixels > ETX_MEAN_U8_MOST_PIXELS) {
+    return etx_call_refuse(call, ETX_UNSUPPORTED,
+                           "an image has %i pixels, expected at most %i",
+                           pixels, (int64_t)ETX_MEAN_U8_MOST_PIXELS);
+  }
+  call->run = run_mean;
+  return ETX_OK;
+}

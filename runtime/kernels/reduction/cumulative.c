@@ -1,0 +1,187 @@
+// cumsum and cumprod: the sum or product up to each element of a line.
+//
+// Computed in the result's type, floats in double, as PyTorch does it.
+
+#include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/views/axis_iterator.h"
+#include "runtime/kernels/core/operand.h"
+#include "runtime/kernels/core/slice_args.h"
+#include "runtime/kernels/math/wrapping_math.h"
+
+typedef struct running {
+  etx_compute_type wide;  // of the result
+  bool multiplies;        // or else adds
+} running;
+
+// Sums up to each of four elements are made apart, so that only one addition
+// in four waits for the one before. Doubles cannot overflow on the way. `out`
+// may be `in`.
+static void add_along_f32(float* out, const float* in, size_t count,
+                          double* sum) {
+  size_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    const double a = (double)in[i], b = (double)in[i + 1];
+    const double c = (double)in[i + 2], d = (double)in[i + 3];
+    const double two = a + b, three = two + c, four = two + (c + d);
+    out[i] = (float)(*sum + a);
+    out[i + 1] = (float)(*sum + two);
+    out[i + 2] = (float)(*sum + three);
+    *sum += four;
+    out[i + 3] = (float)*sum;
+  }
+  for (; i < count; ++i) {
+    *sum += (double)in[i];
+    out[i] = (float)*sum;
+  }
+}
+
+static void multiply_along_f32(float* out, const float* in, size_t count,
+                               double* product) {
+  for (size_t i = 0; i < count; ++i) {
+    *product *= (double)in[i];
+    out[i] = (float)*product;
+  }
+}
+
+// Running results of elements of the wide type, from `state` on: a double or
+// an int64.
+static void go_along(const running* r, void* out, const void* in, size_t count,
+                     etx_scalar* state) {
+  if (r->wide == ETX_COMPUTE_F32) {
+    if (r->multiplies) multiply_along_f32(out, in, count, &state->f64);
+    if (!r->multiplies) add_along_f32(out, in, count, &state->f64);
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (etx_is_f64(r->wide)) {
+      const double x = ((const double*)in)[i];
+      state->f64 = r->multiplies ? state->f64 * x : state->f64 + x;
+      ((double*)out)[i] = state->f64;
+    } else {
+      const int64_t x = ((const int64_t*)in)[i];
+      state->i64 = r->multiplies ? etx_wrap_multiply(state->i64, x)
+                                 : etx_wrap_add(state->i64, x);
+      ((int64_t*)out)[i] = state->i64;
+    }
+  }
+}
+
+// The same for one element of each of `count` lines, with a state for each.
+static void go_across_f32(const running* r, float* out, const float* in,
+                          size_t count, double* states) {
+  for (size_t i = 0; i < count && !r->multiplies; ++i) {
+    states[i] += (double)in[i];
+  }
+  for (size_t i = 0; i < count && r->multiplies; ++i) {
+    states[i] *= (double)in[i];
+  }
+  for (size_t i = 0; i < count; ++i) out[i] = (float)states[i];
+}
+static void go_across_f64(const running* r, double* out, const double* in,
+                          size_t count, double* states) {
+  for (size_t i = 0; i < count; ++i) {
+    out[i] = states[i] = r->multiplies ? states[i] * in[i] : states[i] + in[i];
+  }
+}
+static void go_across_i64(const running* r, int64_t* out, const int64_t* in,
+                          size_t count, int64_t* states) {
+  for (size_t i = 0; i < count; ++i) {
+    states[i] = r->multiplies ? etx_wrap_multiply(states[i], in[i])
+                              : etx_wrap_add(states[i], in[i]);
+    out[i] = states[i];
+  }
+}
+static void go_across(const running* r, void* out, const void* in, size_t count,
+                      etx_block* states) {
+  if (r->wide == ETX_COMPUTE_F32) go_across_f32(r, out, in, count, states->f64);
+  if (etx_is_f64(r->wide)) go_across_f64(r, out, in, count, states->f64);
+  if (r->wide == ETX_COMPUTE_I64) go_across_i64(r, out, in, count, states->i64);
+}
+
+static double identity(const running* r) { return r->multiplies ? 1 : 0; }
+
+static void visit_across(const running* r, const etx_axis_lines* lines) {
+  etx_block states[ETX_AXIS_LINE_BLOCKS], block, results;
+  for (size_t i = 0; i < lines->width; ++i) {
+    etx_block* own = &states[i / ETX_BLOCK];
+    if (r->wide == ETX_COMPUTE_I64)
+      own->i64[i % ETX_BLOCK] = (int64_t)identity(r);
+    if (r->wide != ETX_COMPUTE_I64) own->f64[i % ETX_BLOCK] = identity(r);
+  }
+  for (size_t at = 0; at < lines->count; ++at) {
+    for (size_t b = 0; b * ETX_BLOCK < lines->width; ++b) {
+      const size_t count = etx_axis_lines_in_block(lines, b);
+      const void* in =
+          etx_axis_across_read(&lines->in, b, at, count, r->wide, &block);
+      void* out = etx_axis_across_target(&lines->out, b, at, r->wide, &results);
+      go_across(r, out, in, count, &states[b]);
+      etx_axis_across_store(&lines->out, b, at, count, r->wide, &results, out);
+    }
+  }
+}
+
+static void visit_along(const running* r, const etx_axis_lines* lines,
+                        size_t line) {
+  etx_scalar state;
+  etx_block block, results;
+  if (r->wide == ETX_COMPUTE_I64) state.i64 = (int64_t)identity(r);
+  if (r->wide != ETX_COMPUTE_I64) state.f64 = identity(r);
+  for (size_t done = 0; done < lines->count; done += ETX_BLOCK) {
+    const size_t left = lines->count - done;
+    const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
+    const void* in =
+        etx_axis_line_read(&lines->in, line, done, count, r->wide, &block);
+    void* out =
+        etx_axis_line_target(&lines->out, line, done, r->wide, &results);
+    go_along(r, out, in, count, &state);
+    etx_axis_line_store(&lines->out, line, done, count, r->wide, &results, out);
+  }
+}
+
+static void visit(const etx_axis_lines* lines, void* context) {
+  const running* r = context;
+  if (etx_axis_lines_are_interleaved(lines)) {
+    visit_across(r, lines);
+    return;
+  }
+  for (size_t line = 0; line < lines->width; ++line) {
+    visit_along(r, lines, line);
+  }
+}
+
+// (self, dim, dtype, out)
+static etx_status run_over(const etx_call* call, bool multiplies) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* out = etx_call_tensor(call, 3);
+  running r = {etx_compute_type_of(out->dtype), multiplies};
+  etx_axis_iterator_visit(
+      out, self, etx_wrap_dimension(etx_call_integer(call, 1), self->rank),
+      visit, &r);
+  return ETX_OK;
+}
+static etx_status run_cumsum(etx_call* call) { return run_over(call, false); }
+static etx_status run_cumprod(etx_call* call) { return run_over(call, true); }
+
+static etx_status prepare(etx_call* call, etx_kernel_function run) {
+  const etx_dtype to = etx_call_tensor(call, 3)->dtype;
+  ETX_TRY(etx_call_check_real(call, 0));
+  ETX_TRY(etx_call_check_real(call, 3));
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  if (to == ETX_DTYPE_BOOL && self->rank > 0 && etx_tensor_numel(self) > 0) {
+    return etx_call_refuse_dtype(call, 3, "a number type");
+  }
+  if (!etx_call_is_none(call, 2) && etx_call_integer(call, 2) != (int64_t)to) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "'dtype' is %i, the result has type '%s'",
+                           etx_call_integer(call, 2), etx_dtype_name(to));
+  }
+  call->run = run;
+  return ETX_OK;
+}
+
+etx_status etx_kernel_cumsum_out_prepare(etx_call* call) {
+  return prepare(call, run_cumsum);
+}
+etx_status etx_kernel_cumprod_out_prepare(etx_call* call) {
+  return prepare(call, run_cumprod);
+}

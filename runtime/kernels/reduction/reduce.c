@@ -1,0 +1,406 @@
+// Two walks (strided_iterator.h): the outer one over the kept dimensions and
+// the results, the inner one over the reduced dimensions. The inner walk is set
+// up once and moved for each result, or for each group of neighbouring results.
+// Where all tensors lie densely and the reduced dimensions follow each other,
+// there is nothing to walk but one row each, which is known from three numbers.
+
+#include "runtime/kernels/reduction/reduce.h"
+
+#include "runtime/kernels/core/slice_args.h"
+#include "runtime/kernels/core/strided_iterator.h"
+
+// Blocks of results that are folded together: wide enough that a row is read
+// in pieces of some cache lines, small enough for the stack.
+enum { GROUP_BLOCKS = 8, GROUP = GROUP_BLOCKS * ETX_BLOCK };
+
+// Fewer results than FEW are not worth it to fold them together. Rows shorter
+// than SHORT are, if they have to be converted.
+enum { FEW = 4, SHORT = 12 };
+
+typedef struct group {
+  const char* data;  // first element of the first result
+  ptrdiff_t stride;  // from result to result, in elements
+  size_t count;      // results, at most GROUP
+  etx_accumulators folded[GROUP_BLOCKS];
+} group;
+
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+// Results in block `b` of a group.
+static size_t block_count(const group* g, size_t b) {
+  return smaller(g->count - b * ETX_BLOCK, ETX_BLOCK);
+}
+
+static bool is_native(const etx_reduction* r, ptrdiff_t stride) {
+  return stride == 1 && r->self->dtype == r->native;
+}
+
+// At most ETX_BLOCK elements of the type that the fold takes.
+static void load(const etx_reduction* r, etx_block* block, const char* from,
+                 ptrdiff_t stride, size_t count) {
+  if (r->native != etx_compute_type_dtype(r->wide)) {
+    etx_convert(r->native, block, 1, r->self->dtype, from, stride, count);
+    return;
+  }
+  etx_operand_load_as(block, r->wide, r->cast, r->self->dtype, from, stride,
+                      count);
+}
+
+static void fold_row(const etx_reduction* r, etx_accumulators* folded,
+                     size_t at, const etx_strided_iterator* row,
+                     int64_t before) {
+  if (is_native(r, row->stride[0])) {
+    r->fold->row(folded, at, row->data[0], row->count, before);
+    return;
+  }
+  const ptrdiff_t step = row->stride[0] * row->bytes[0];
+  etx_block block;
+  for (size_t done = 0; done < row->count; done += ETX_BLOCK) {
+    const size_t part = smaller(row->count - done, ETX_BLOCK);
+    load(r, &block, row->data[0] + (ptrdiff_t)done * step, row->stride[0],
+         part);
+    r->fold->row(folded, at, &block, part, before + (int64_t)done);
+  }
+}
+
+// Rows that lie behind each other and are converted, as many at once as fit.
+static void fold_short_rows(const etx_reduction* r, group* g, size_t count) {
+  const size_t most = ETX_BLOCK / count;
+  const size_t bytes = etx_dtype_bytes(r->native);
+  const char* data = g->data;
+  for (size_t done = 0; done < g->count; done += most) {
+    const size_t rows = smaller(g->count - done, most);
+    etx_block block;
+    load(r, &block, data, 1, rows * count);
+    for (size_t i = 0; i < rows; ++i) {
+      const size_t at = done + i;
+      r->fold->row(&g->folded[at / ETX_BLOCK], at % ETX_BLOCK,
+                   (const char*)&block + i * count * bytes, count, 0);
+    }
+    data += rows * count * etx_dtype_bytes(r->self->dtype);
+  }
+}
+
+// Result by result. A finished walk stands at its first row again, so it is
+// moved and used once more.
+static void fold_rows(const etx_reduction* r, group* g,
+                      etx_strided_iterator* inner) {
+  const ptrdiff_t step = g->stride * inner->bytes[0];
+  const char* data = g->data;
+  if (inner->rank == 0 && is_native(r, inner->stride[0])) {
+    for (size_t i = 0; i < g->count; ++i, data += step) {
+      r->fold->row(&g->folded[i / ETX_BLOCK], i % ETX_BLOCK, data, inner->count,
+                   0);
+    }
+    return;
+  }
+  if (inner->rank == 0 && inner->stride[0] == 1 &&
+      inner->count <= ETX_BLOCK / 2 && g->stride == (ptrdiff_t)inner->count) {
+    fold_short_rows(r, g, inner->count);
+    return;
+  }
+  for (size_t i = 0; i < g->count; ++i, data += step) {
+    int64_t before = 0;
+    inner->data[0] = (char*)(uintptr_t)data;
+    do {
+      fold_row(r, &g->folded[i / ETX_BLOCK], i % ETX_BLOCK, inner, before);
+      before += (int64_t)inner->count;
+    } while (etx_strided_iterator_next(inner));
+  }
+}
+
+// Rows that are folded into one block of results before the next block: enough
+// to keep its results in registers, few enough to read memory in long pieces.
+enum { ROWS_AT_ONCE = 16 };
+
+// `rows` elements into each result of the group, from `data` on, `step`
+// elements apart.
+static void fold_across(const etx_reduction* r, group* g, const char* data,
+                        int64_t before, size_t rows, ptrdiff_t step) {
+  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(r->self->dtype);
+  const bool native = is_native(r, g->stride);
+  for (size_t b = 0; b * ETX_BLOCK < g->count; ++b) {
+    const size_t part = block_count(g, b);
+    const ptrdiff_t skipped = (ptrdiff_t)(b * ETX_BLOCK) * g->stride;
+    const char* from = data + skipped * bytes;
+    if (native) {
+      r->fold->columns(&g->folded[b], from, part, before, rows, step);
+      continue;
+    }
+    for (size_t i = 0; i < rows; ++i, from += step * bytes) {
+      etx_block block;
+      load(r, &block, from, g->stride, part);
+      r->fold->columns(&g->folded[b], &block, part, before + (int64_t)i, 1, 0);
+    }
+  }
+}
+
+static void fold_columns(const etx_reduction* r, group* g,
+                         etx_strided_iterator* inner) {
+  const ptrdiff_t step = inner->stride[0] * inner->bytes[0];
+  int64_t before = 0;
+  inner->data[0] = (char*)(uintptr_t)g->data;
+  do {
+    const char* data = inner->data[0];
+    for (size_t i = 0; i < inner->count; i += ROWS_AT_ONCE) {
+      const size_t rows = smaller(inner->count - i, ROWS_AT_ONCE);
+      fold_across(r, g, data, before, rows, inner->stride[0]);
+      data += (ptrdiff_t)rows * step;
+      before += (int64_t)rows;
+    }
+  } while (etx_strided_iterator_next(inner));
+}
+
+// Writes the results of one block; `to` are where its first ones go.
+static void store_block(const etx_reduction* r, const etx_accumulators* folded,
+                        size_t count, char* const to[2],
+                        const ptrdiff_t strides[2]) {
+  if (r->value != NULL) {
+    etx_block_store(&folded->value, r->fold->value_type, r->value->dtype, to[0],
+                    strides[0], count);
+  }
+  if (r->other != NULL) {
+    etx_block_store(&folded->other, r->fold->other_type, r->other->dtype, to[1],
+                    strides[1], count);
+  }
+}
+
+static void reduce_group(const etx_reduction* r, group* g,
+                         etx_strided_iterator* inner, bool has_inner,
+                         bool by_columns, char* to[2],
+                         const ptrdiff_t strides[2]) {
+  for (size_t b = 0; b * ETX_BLOCK < g->count; ++b) {
+    r->fold->start(&g->folded[b], block_count(g, b));
+  }
+  if (has_inner && by_columns) fold_columns(r, g, inner);
+  if (has_inner && !by_columns) fold_rows(r, g, inner);
+  const etx_tensor* const results[] = {r->value, r->other};
+  for (size_t b = 0; b * ETX_BLOCK < g->count; ++b) {
+    const size_t count = block_count(g, b);
+    if (r->fold->finish != NULL) r->fold->finish(r, &g->folded[b], count);
+    store_block(r, &g->folded[b], count, to, strides);
+    for (size_t k = 0; k < 2; ++k) {
+      if (results[k] == NULL) continue;
+      to[k] += (ptrdiff_t)count * strides[k] *
+               (ptrdiff_t)etx_dtype_bytes(results[k]->dtype);
+    }
+  }
+}
+
+// Splits self's dimensions: `inner` walks the reduced ones.
+static bool start_inner(const etx_reduction* r, etx_strided_iterator* inner) {
+  int32_t sizes[ETX_MAX_RANK];
+  ptrdiff_t strides[ETX_MAX_RANK];
+  size_t rank = 0;
+  for (size_t i = 0; i < r->self->rank; ++i) {
+    if (((r->dims >> i) & 1) == 0) continue;
+    sizes[rank] = r->self->sizes[i];
+    strides[rank++] = r->self->strides[i];
+  }
+  etx_strided_iterator_init(inner, sizes, rank);
+  etx_strided_iterator_add_strided(inner, r->self->data,
+                                   etx_dtype_bytes(r->self->dtype), strides);
+  return etx_strided_iterator_start(inner);
+}
+
+// `outer` walks the kept dimensions of self and, behind it, the results, which
+// have the same dimensions in the same order (sizes of 1 aside).
+static void add_results(etx_strided_iterator* outer, const etx_reduction* r,
+                        const etx_tensor* results) {
+  ptrdiff_t strides[ETX_MAX_RANK];
+  const bool keeps = results->rank == r->self->rank;
+  size_t rank = 0, at = 0;
+  for (size_t i = 0; i < r->self->rank; ++i) {
+    const bool is_reduced = ((r->dims >> i) & 1) != 0;
+    if (!is_reduced) strides[rank++] = results->strides[keeps ? i : at];
+    if (!is_reduced || keeps) ++at;
+  }
+  etx_strided_iterator_add_strided(outer, results->data,
+                                   etx_dtype_bytes(results->dtype), strides);
+}
+
+static bool start_outer(const etx_reduction* r, etx_strided_iterator* outer) {
+  int32_t sizes[ETX_MAX_RANK];
+  ptrdiff_t strides[ETX_MAX_RANK];
+  size_t rank = 0;
+  for (size_t i = 0; i < r->self->rank; ++i) {
+    if (((r->dims >> i) & 1) != 0) continue;
+    sizes[rank] = r->self->sizes[i];
+    strides[rank++] = r->self->strides[i];
+  }
+  etx_strided_iterator_init(outer, sizes, rank);
+  etx_strided_iterator_add_strided(outer, r->self->data,
+                                   etx_dtype_bytes(r->self->dtype), strides);
+  if (r->value != NULL) add_results(outer, r, r->value);
+  if (r->other != NULL) add_results(outer, r, r->other);
+  return etx_strided_iterator_start(outer);
+}
+
+static ptrdiff_t magnitude(ptrdiff_t x) { return x < 0 ? -x : x; }
+
+// Many results at a time where rows lie closer together than the elements of a
+// row, or are short.
+static bool goes_by_columns(const etx_reduction* r,
+                            const etx_strided_iterator* outer,
+                            const etx_strided_iterator* inner) {
+  const size_t least = is_native(r, inner->stride[0]) ? FEW : SHORT;
+  if (outer->count < FEW) return false;
+  if (inner->count < least && outer->count > SHORT) return true;
+  return magnitude(outer->stride[0]) < magnitude(inner->stride[0]);
+}
+
+// Reduces to the results of one row of the outer walk.
+static void reduce_row(const etx_reduction* r,
+                       const etx_strided_iterator* outer,
+                       etx_strided_iterator* inner, bool has_inner,
+                       bool by_columns) {
+  const size_t second = r->value == NULL ? 1 : 2;
+  const size_t last = outer->operands - 1;
+  char* to[2] = {outer->data[smaller(1, last)],
+                 outer->data[smaller(second, last)]};
+  const ptrdiff_t strides[2] = {outer->stride[smaller(1, last)],
+                                outer->stride[smaller(second, last)]};
+  group g;
+  g.data = outer->data[0];
+  g.stride = outer->stride[0];
+  for (size_t done = 0; done < outer->count; done += GROUP) {
+    g.count = smaller(outer->count - done, GROUP);
+    reduce_group(r, &g, inner, has_inner, by_columns, to, strides);
+    g.data += (ptrdiff_t)g.count * g.stride * outer->bytes[0];
+  }
+}
+
+// Elements of dense tensors before, in and behind the reduced dimensions.
+typedef struct shape {
+  size_t outer;
+  size_t middle;
+  size_t inner;
+} shape;
+
+// False if the reduced dimensions do not follow each other, sizes of 1 aside.
+static bool find_shape(const etx_reduction* r, shape* out) {
+  shape s = {1, 1, 1};
+  size_t* at = &s.outer;
+  for (size_t i = 0; i < r->self->rank; ++i) {
+    const size_t size = (size_t)r->self->sizes[i];
+    const bool is_reduced = ((r->dims >> i) & 1) != 0;
+    if (size == 1) continue;
+    if (is_reduced && at == &s.inner) return false;
+    if (is_reduced) at = &s.middle;
+    if (!is_reduced && at == &s.middle) at = &s.inner;
+    *at *= size;
+  }
+  *out = s;
+  return true;
+}
+
+static bool is_dense(const etx_tensor* tensor) {
+  return tensor == NULL || etx_tensor_is_contiguous(tensor);
+}
+
+// Makes a walk of one row.
+static void set_row(etx_strided_iterator* walk, size_t operand,
+                    const void* data, size_t count, ptrdiff_t stride,
+                    size_t bytes) {
+  walk->rank = 0;
+  walk->operands = operand + 1;
+  walk->count = count;
+  walk->data[operand] = (char*)(uintptr_t)data;
+  walk->stride[operand] = stride;
+  walk->bytes[operand] = (ptrdiff_t)bytes;
+}
+
+// The rows of dense tensors: results of `outer` rows, or of one at a time.
+static void reduce_dense(const etx_reduction* r, const shape* s) {
+  const size_t bytes = etx_dtype_bytes(r->self->dtype);
+  const bool has_rows = s->inner == 1;  // and not columns
+  const size_t count = has_rows ? s->outer : s->inner;
+  const ptrdiff_t stride = has_rows ? (ptrdiff_t)s->middle : 1;
+  const etx_tensor* const results[] = {r->value, r->other};
+  etx_strided_iterator inner, outer;
+  set_row(&inner, 0, NULL, s->middle, (ptrdiff_t)s->inner, bytes);
+  set_row(&outer, 0, r->self->data, count, stride, bytes);
+  size_t operand = 0;
+  for (size_t k = 0; k < 2; ++k) {
+    if (results[k] == NULL) continue;
+    set_row(&outer, ++operand, results[k]->data, count, 1,
+            etx_dtype_bytes(results[k]->dtype));
+  }
+  const bool has_inner = s->middle > 0;
+  const bool by_columns = has_inner && goes_by_columns(r, &outer, &inner);
+  for (size_t i = 0; i < (has_rows ? 1 : s->outer); ++i) {
+    reduce_row(r, &outer, &inner, has_inner, by_columns);
+    outer.data[0] += s->middle * s->inner * bytes;
+    for (size_t k = 1; k < outer.operands; ++k) {
+      outer.data[k] += s->inner * (size_t)outer.bytes[k];
+    }
+  }
+}
+
+void etx_reduce(const etx_reduction* r) {
+  etx_strided_iterator inner, outer;
+  shape s;
+  if (is_dense(r->self) && is_dense(r->value) && is_dense(r->other) &&
+      find_shape(r, &s)) {
+    if (s.outer > 0 && s.inner > 0) reduce_dense(r, &s);
+    return;
+  }
+  const bool has_inner = start_inner(r, &inner);
+  bool more = start_outer(r, &outer);
+  if (!more) return;
+  const bool by_columns = has_inner && goes_by_columns(r, &outer, &inner);
+  for (; more; more = etx_strided_iterator_next(&outer)) {
+    reduce_row(r, &outer, &inner, has_inner, by_columns);
+  }
+}
+
+uint32_t etx_reduced_dims(const etx_call* call, size_t index,
+                          bool empty_is_all) {
+  const size_t rank = etx_call_tensor(call, 0)->rank;
+  const uint32_t all = rank == 0 ? 0 : (UINT32_C(2) << (rank - 1)) - 1;
+  const etx_value* value = etx_call_value(call, index);
+  if (value->kind == ETX_VALUE_NONE) return all;
+  if (value->kind == ETX_VALUE_INT) {
+    return UINT32_C(1) << etx_wrap_dimension(value->as.integer, rank) & all;
+  }
+  if (value->as.integers.count == 0 && empty_is_all) return all;
+  uint32_t bits = 0;
+  for (size_t i = 0; i < value->as.integers.count; ++i) {
+    bits |=
+        UINT32_C(1) << etx_wrap_dimension(etx_call_item(call, index, i), rank);
+  }
+  return bits & all;
+}
+
+size_t etx_reduced_count(const etx_tensor* self, uint32_t dims) {
+  size_t count = 1;
+  for (size_t i = 0; i < self->rank; ++i) {
+    if (((dims >> i) & 1) != 0) count *= (size_t)self->sizes[i];
+  }
+  return count;
+}
+
+bool etx_has_short_rows(const etx_tensor* self, const etx_tensor* out,
+                        uint32_t dims, size_t* out_rows, size_t* out_count) {
+  enum { FEWEST = FEW, MOST = 1024 };
+  size_t rows = 1, count = 1;
+  if (!etx_tensor_is_contiguous(self) || !etx_tensor_is_contiguous(out)) {
+    return false;
+  }
+  for (size_t i = 0; i < self->rank; ++i) {
+    const size_t size = (size_t)self->sizes[i];
+    const bool is_reduced = (dims >> i & 1) != 0;
+    if (!is_reduced && size != 1 && count != 1) return false;
+    *(is_reduced ? &count : &rows) *= size;
+  }
+  *out_rows = rows;
+  *out_count = count;
+  return count >= FEWEST && count <= MOST;
+}
+
+bool etx_reduces_short_rows(const etx_tensor* self, const etx_tensor* out,
+                            uint32_t dims, size_t* out_rows,
+                            size_t* out_count) {
+  return self->dtype == ETX_DTYPE_FLOAT32 && out->dtype == ETX_DTYPE_FLOAT32 &&
+         etx_has_short_rows(self, out, dims, out_rows, out_count);
+}

@@ -1,0 +1,46 @@
+// The loops over int64 with two operands, as one table; read once for each
+// instruction set (float_loops.h).
+
+#include "runtime/kernels/simd/elementwise/binary_loops.h"
+#include "runtime/kernels/math/math_functions.h"
+#include "runtime/kernels/simd/elementwise/fast_or_general.h"
+#include "runtime/kernels/math/f64_exact_division.h"
+#include "runtime/kernels/math/wrapping_math.h"
+
+static bool are_fast_i64(const void* a, const void* b, size_t count) {
+  const int64_t *x = a, *y = b;
+  uint64_t all = 0;
+  for (size_t i = 0; i < count; ++i) all |= etx_f64_range_bits(x[i], y[i]);
+  return all >> 52 == 0;
+}
+
+#define WHOLE_QUOTIENT(name, f, whole)                                       \
+  ETX_BINARY_LOOP(name##_fast_i64, int64_t, int64_t, i64,                    \
+                  etx_f64_exact_##f(x, y))                                   \
+  ETX_BINARY_LOOP(name##_general_i64, int64_t, int64_t, i64, whole)          \
+  static void name##_i64(void* out, const void* a, const void* b,            \
+                         size_t count, etx_scalar parameter) {               \
+    static const etx_fast_or_general loops = {                               \
+        sizeof(int64_t), are_fast_i64, name##_fast_i64, name##_general_i64}; \
+    etx_fast_or_general_run(&loops, out, a, b, count, parameter);            \
+  }
+
+#define REAL_AND_INTEGER(name, real, whole) \
+  ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, whole)
+#define REAL(name, real)
+#define SINGLE(name, real)
+#define QUOTIENT(name, f, whole) WHOLE_QUOTIENT(name, f, whole)
+#define COMPARISON(name, expression) \
+  ETX_BINARY_LOOP(name##_i64, int64_t, uint8_t, i64, expression)
+#define WHOLE(name, whole) \
+  ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, whole)
+#include "runtime/kernels/simd/elementwise/binary_list.def"
+
+static const etx_binary_loop whole_loops[ETX_BINARY_COUNT] = {
+#define REAL_AND_INTEGER(name, real, whole) name##_i64,
+#define REAL(name, real) NULL,
+#define SINGLE(name, real) NULL,
+#define COMPARISON(name, expression) name##_i64,
+#define WHOLE(name, whole) name##_i64,
+#include "runtime/kernels/simd/elementwise/binary_list.def"
+};

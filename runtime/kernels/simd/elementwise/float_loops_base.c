@@ -1,0 +1,19 @@
+#include "runtime/kernels/simd/elementwise/float_loops.h"
+
+#define VECTOR_BYTES 16
+#include "runtime/kernels/simd/elementwise/binary_f32_template.h"
+#include "runtime/kernels/simd/elementwise/binary_i64_template.h"
+#include "runtime/kernels/simd/elementwise/softmax_f32_template.h"
+#include "runtime/kernels/simd/elementwise/layer_norm_f32_template.h"
+#include "runtime/kernels/simd/elementwise/transpose_16x16_template.h"
+#include "runtime/kernels/simd/elementwise/unary_f32_template.h"
+
+const etx_float_loops etx_float_loops_base = {
+    "base",
+    unary_loops,
+    binary_loops,
+    whole_loops,
+    spread,
+    turn_bits,
+    transpose_16x16,
+    {softmax_scale, softmax_exp, layer_norm_rows}};

@@ -1,0 +1,16 @@
+#include "runtime/kernels/simd/elementwise/half_loops.h"
+
+#include "runtime/kernels/simd/elementwise/bfloat_template.h"
+
+static void read_halves(float* restrict out, const uint16_t* restrict in,
+                        size_t count) {
+  for (size_t i = 0; i < count; ++i) out[i] = etx_f32_of_half(in[i]);
+}
+
+static void write_halves(uint16_t* restrict out, const float* restrict in,
+                         size_t count) {
+  for (size_t i = 0; i < count; ++i) out[i] = etx_half_of_f32(in[i]);
+}
+
+const etx_half_loops etx_half_loops_base = {"base", read_halves, write_halves,
+                                            read_bfloats, write_bfloats};

@@ -1,0 +1,105 @@
+// Rows that are normalised (softmax_loops.h). Read after
+// softmax_f32_template.h, for sets of up to 32 bytes: rows are short, and wider
+// registers gain nothing.
+
+#include <stdbool.h>
+
+enum { NORM_ROWS = 2 };  // that are summed side by side
+
+// The sum of partial ones and of the last elements, less than SOFTMAX_SIDE, in
+// the order of etx_striped_sum_f32: whole fours are in the first partial sums.
+static __attribute__((noinline)) float line_total(
+    const line_floats all[SOFTMAX_PARTS], const float* last, size_t count,
+    float mean, bool of_squares) {
+  float lanes[SOFTMAX_SIDE], rest = 0;
+  size_t i = 0;
+  memcpy(lanes, all, sizeof(lanes));
+  etx_f32x4 first = etx_f32x4_load(lanes);
+  for (; i + 4 <= count; i += 4) {
+    const etx_f32x4 x = etx_f32x4_load(last + i), p = x - mean;
+    first += of_squares ? p * p : x;
+  }
+  for (; i < count; ++i) {
+    // A few turns, which compilers make a long loop of without it.
+    __asm__ volatile("");
+    const float p = last[i] - mean;
+    rest += of_squares ? p * p : last[i];
+  }
+  return etx_f32x4_sum(first, etx_f32x4_load(lanes + 4),
+                       etx_f32x4_load(lanes + 8), etx_f32x4_load(lanes + 12)) +
+         rest;
+}
+
+// Of each of NORM_ROWS rows, the sum of x - mean squared, or of x.
+static inline __attribute__((always_inline)) void sum_lines(
+    const float* const rows[NORM_ROWS], size_t count,
+    const float means[NORM_ROWS], bool of_squares, float sums[NORM_ROWS]) {
+  line_floats all[NORM_ROWS][SOFTMAX_PARTS] = {{{0}}};
+  const size_t whole = count / SOFTMAX_SIDE * SOFTMAX_SIDE;
+  for (size_t i = 0; i < whole; i += SOFTMAX_SIDE) {
+    ETX_UNROLLED
+    for (int r = 0; r < NORM_ROWS; ++r) {
+      ETX_UNROLLED
+      for (int part = 0; part < SOFTMAX_PARTS; ++part) {
+        line_floats p;
+        memcpy(&p, rows[r] + i + part * SOFTMAX_LANES, sizeof(p));
+        if (of_squares) {
+          p -= means[r];
+          p *= p;
+        }
+        all[r][part] += p;
+      }
+    }
+  }
+  for (int r = 0; r < NORM_ROWS; ++r) {
+    sums[r] = line_total(all[r], rows[r] + whole, count - whole, means[r],
+                         of_squares);
+  }
+}
+
+static __attribute__((noinline)) void write_normal(const float* in, float* out,
+                                                   const float* weight,
+                                                   const float* bias,
+                                                   size_t count, float mean,
+                                                   float scale) {
+  size_t i = 0;
+  for (; i + SOFTMAX_LANES <= count; i += SOFTMAX_LANES) {
+    line_floats x, factor, added;
+    memcpy(&x, in + i, sizeof(x));
+    memcpy(&factor, weight + i, sizeof(factor));
+    memcpy(&added, bias + i, sizeof(added));
+    x = (x - mean) * scale * factor + added;
+    memcpy(out + i, &x, sizeof(x));
+  }
+  for (; i < count; ++i) {
+    __asm__ volatile("");  // likewise
+    out[i] = (in[i] - mean) * scale * weight[i] + bias[i];
+  }
+}
+
+// Some rows at a time: one after the other, their sums would wait for each step
+// of their own. The last row is summed more than once if need be.
+static void layer_norm_rows(const etx_layer_norm_rows* given) {
+  const etx_layer_norm_rows n = *given;  // which results do not change
+  const float count = (float)n.count;
+  for (size_t row = 0; row < n.rows; row += NORM_ROWS) {
+    const size_t left = n.rows - row;
+    const float* rows[NORM_ROWS];
+    float means[NORM_ROWS] = {0}, squares[NORM_ROWS];
+    for (size_t r = 0; r < NORM_ROWS; ++r) {
+      rows[r] = n.in + (row + (r < left ? r : left - 1)) * n.count;
+    }
+    sum_lines(rows, n.count, means, false, means);
+    for (size_t r = 0; r < NORM_ROWS; ++r) means[r] /= count;
+    sum_lines(rows, n.count, means, true, squares);
+    for (size_t r = 0; r < NORM_ROWS && r < left; ++r) {
+      const float variance = squares[r] / count;
+      const float scale = 1.0f / etx_sqrt_f32(variance + n.eps);
+      write_normal(rows[r], n.out + (row + r) * n.count, n.weight, n.bias,
+                   n.count, means[r], scale);
+      // In PyTorch the mean of a row with an infinity is NaN.
+      n.means[row + r] = variance != variance ? variance : means[r];
+      n.scales[row + r] = scale;
+    }
+  }
+}

@@ -1,0 +1,32 @@
+// Tiles of sixteen rows of sixteen elements of four bytes, which become columns
+// elsewhere (strided_copy.c). An element may be several smaller ones, so rows
+// may begin at any byte. Read once for each instruction set.
+
+#include "runtime/kernels/simd/vector/loop_step.h"
+#include "runtime/kernels/simd/vector/transpose_registers_template.h"
+
+enum { TILE_SIDE = 16 };
+
+static void transpose_16x16(char* to, ptrdiff_t to_row, const char* from,
+                            ptrdiff_t from_row) {
+  transpose_vector rows[TURN], columns[TURN];
+  ETX_UNROLLED
+  for (int j = 0; j < TILE_SIDE; j += TURN) {
+    ETX_UNROLLED
+    for (int i = 0; i < TILE_SIDE; i += TURN) {
+      const char* in = from + j * from_row + i * (ptrdiff_t)sizeof(float);
+      ETX_UNROLLED_16
+      for (int k = 0; k < TURN; ++k) {
+        memcpy(&rows[k], in, sizeof rows[k]);
+        ETX_STEP(in, from_row);
+      }
+      transpose_registers(rows, columns);
+      char* out = to + i * to_row + j * (ptrdiff_t)sizeof(float);
+      ETX_UNROLLED_16
+      for (int k = 0; k < TURN; ++k) {
+        memcpy(out, &columns[k], sizeof columns[k]);
+        ETX_STEP(out, to_row);
+      }
+    }
+  }
+}

@@ -1,0 +1,55 @@
+// The inner loops of operators with one operand: one for each row of
+// unary_list.def and wide type (convert.h). Two files, as for binary_loops.h.
+
+#ifndef ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_UNARY_LOOPS_H
+#define ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_UNARY_LOOPS_H
+
+#include "runtime/kernels/simd/vector/loop_independent.h"
+#include "runtime/kernels/simd/vector/compute_type.h"
+
+enum { ETX_UNARY_PARAMETERS = 3 };
+
+// Computes `count` elements, a multiple of ETX_LANES; `out` may be `in`. See
+// loop_apply.h.
+typedef void (*etx_unary_loop)(
+    void* out, const void* in, size_t count,
+    const etx_scalar parameters[ETX_UNARY_PARAMETERS]);
+
+typedef enum etx_unary_row {
+#define SAME(name, real, whole) ETX_UNARY_##name,
+#define REAL(name, real) ETX_UNARY_##name,
+#define TRUTH(name, real, whole) ETX_UNARY_##name,
+#include "runtime/kernels/simd/elementwise/unary_list.def"
+  ETX_UNARY_COUNT
+} etx_unary_row;
+
+// By row; NULL: not for this type. Those over floats are in float_loops.h.
+extern const etx_unary_loop etx_unary_loops_f64[ETX_UNARY_COUNT];
+extern const etx_unary_loop etx_unary_loops_i64[ETX_UNARY_COUNT];
+
+// The loop of logical_not over truth values as they lie in memory; NULL for
+// other rows.
+etx_unary_loop etx_unary_loop_of_bool(size_t row);
+
+// One loop over operands of type T, which stands as `member` in an etx_scalar,
+// and results of type R; the expression is of x and the parameters p, q and r.
+#define ETX_UNARY_LOOP(name, T, R, member, expression)                \
+  static void name(void* out_data, const void* in_data, size_t count, \
+                   const etx_scalar* parameters) {                    \
+    R* out = out_data;                                                \
+    const T* in = in_data;                                            \
+    const T p = parameters[0].member, q = parameters[1].member;       \
+    const T r = parameters[2].member;                                 \
+    const size_t whole = count / ETX_LANES * ETX_LANES;               \
+    (void)p;                                                          \
+    (void)q;                                                          \
+    (void)r;                                                          \
+    ETX_INDEPENDENT                                                   \
+    for (size_t i = 0; i < whole; ++i) {                              \
+      const T x = in[i];                                              \
+      (void)x;                                                        \
+      out[i] = (R)(expression);                                       \
+    }                                                                 \
+  }
+
+#endif

@@ -1,0 +1,165 @@
+// Sums of positions that lie side by side with result channels as lanes
+// (conv_microkernels.h). Read once for each instruction set, after f32_vec_template.h.
+
+#include <string.h>
+
+#include "runtime/kernels/simd/vector/loop_unrolled.h"
+#include "runtime/kernels/simd/f32/conv_microkernels.h"
+
+enum {
+  CONV_OC_DENSE_LANES = ETX_F32_LANES,
+  CONV_OC_DENSE_PARTS = ETX_CONV_OC_CHANNELS / CONV_OC_DENSE_LANES,  // vectors of a panel
+#if VECTOR_BYTES == 64
+  CONV_OC_DENSE_POSITIONS = 12,
+  CONV_OC_DENSE_PANELS = 2,
+#else
+  CONV_OC_DENSE_POSITIONS = 6,
+  CONV_OC_DENSE_PANELS = 1,
+#endif
+  CONV_OC_DENSE_VECTORS = CONV_OC_DENSE_PANELS * CONV_OC_DENSE_PARTS,
+};
+
+// `count` positions by CONV_OC_DENSE_PANELS panels. Inlined with a constant, so that the
+// sums stay in registers. `piece` is what it asks for, and, but for eights, of each
+// tap what lies where `soon` says: rows are too short for a processor to see the
+// next coming.
+static inline __attribute__((always_inline)) void conv_oc_dense_block(
+    const etx_conv_oc_dense* s, size_t position, size_t count, size_t panel,
+    size_t piece, const float* soon) {
+  const ptrdiff_t sum_row = s->sum_row, seen_row = s->seen_row;
+  // A panel that stands alone is multiplied twice.
+  const ptrdiff_t next = panel + 1 < s->panels ? s->weight_panel : 0;
+  const float* weights = s->weights + (ptrdiff_t)panel * s->weight_panel;
+  const float* seen = s->seen + position;
+  float* sums = s->sums + (ptrdiff_t)position * sum_row +
+                panel * ETX_CONV_OC_CHANNELS;
+  etx_f32_vec own[CONV_OC_DENSE_POSITIONS][CONV_OC_DENSE_VECTORS] = {{{0}}};
+  if (!s->starts) {
+    const float* from = sums;
+    ETX_UNROLLED_16
+    for (size_t i = 0; i < count; ++i, from += sum_row) {
+      ETX_UNROLLED
+      for (size_t v = 0; v < CONV_OC_DENSE_VECTORS; ++v) {
+        memcpy(&own[i][v], from + v * CONV_OC_DENSE_LANES, sizeof own[i][v]);
+      }
+    }
+  }
+  const char* const ahead = s->ahead + (ptrdiff_t)piece * s->ahead_piece;
+  const size_t lines = piece < s->ahead_pieces ? s->ahead_lines : 0;
+  size_t k = 0;
+#ifdef CONV_OC_DENSE_EIGHTS
+  // Eight by eight while lines are asked for; then all at once.
+  while (count > 3 && k + 8 <= s->taps) {
+    const size_t eights = k < lines ? 1 : (s->taps - k) / 8;
+    for (size_t i = k; i < k + 8 && i < lines; ++i) {
+      __builtin_prefetch(ahead + i * ETX_CONV_OC_LINE);
+    }
+    CONV_OC_DENSE_EIGHTS(seen, seen_row, weights, eights, count, own);
+    seen += (ptrdiff_t)(8 * eights) * seen_row;
+    soon += (ptrdiff_t)(8 * eights) * seen_row;
+    weights += 8 * eights * ETX_CONV_OC_CHANNELS;
+    k += 8 * eights;
+  }
+#endif
+  for (; k < s->taps; ++k, seen += seen_row, soon += seen_row) {
+    etx_f32_vec weight[CONV_OC_DENSE_VECTORS];
+    __builtin_prefetch(soon);
+    if (k < lines) __builtin_prefetch(ahead + k * ETX_CONV_OC_LINE);
+    ETX_UNROLLED
+    for (size_t v = 0; v < CONV_OC_DENSE_VECTORS; ++v) {
+      const ptrdiff_t at = (ptrdiff_t)(v / CONV_OC_DENSE_PARTS) * next;
+      memcpy(&weight[v], weights + at + v % CONV_OC_DENSE_PARTS * CONV_OC_DENSE_LANES,
+             sizeof weight[v]);
+      ETX_F32_KEEP(weight[v]);
+    }
+    weights += ETX_CONV_OC_CHANNELS;
+    ETX_UNROLLED_16
+    for (size_t i = 0; i < count; ++i) {
+      const etx_f32_vec x = ETX_F32_BROADCAST(seen[i]);
+      ETX_UNROLLED
+      for (size_t v = 0; v < CONV_OC_DENSE_VECTORS; ++v) {
+        own[i][v] = ETX_F32_FMA(weight[v], x, own[i][v]);
+      }
+    }
+  }
+  ETX_UNROLLED_16
+  for (size_t i = 0; i < count; ++i, sums += sum_row) {
+    ETX_UNROLLED
+    for (size_t v = 0; v < CONV_OC_DENSE_VECTORS; ++v) {
+      memcpy(sums + v * CONV_OC_DENSE_LANES, &own[i][v], sizeof own[i][v]);
+    }
+  }
+}
+
+// How many of the `left` positions come next.
+static inline size_t conv_oc_dense_count(size_t left) {
+#if VECTOR_BYTES >= 32
+  // Blocks of as equal a size as can be: small ones have too few sums to hide
+  // how long a step takes.
+  const size_t blocks = (left + CONV_OC_DENSE_POSITIONS - 1) / CONV_OC_DENSE_POSITIONS;
+  const size_t count = (left + blocks - 1) / blocks;
+  return VECTOR_BYTES == 64 && count < CONV_OC_DENSE_POSITIONS / 2 ? 1 : count;
+#else
+  return left >= CONV_OC_DENSE_POSITIONS ? CONV_OC_DENSE_POSITIONS : left >= 2 ? 2 : 1;
+#endif
+}
+
+// The last of the positions that come behind `at`.
+static inline const float* conv_oc_dense_prefetch(const etx_conv_oc_dense* s, size_t at) {
+  if (at == s->positions) return s->next;
+  return s->seen + at + conv_oc_dense_count(s->positions - at) - 1;
+}
+
+static void conv_oc_dense(const etx_conv_oc_dense* s) {
+  for (size_t panel = 0; panel < s->panels; panel += CONV_OC_DENSE_PANELS) {
+    size_t piece = panel == 0 ? 0 : s->ahead_pieces;
+    for (size_t at = 0, count; at < s->positions; at += count) {
+      count = conv_oc_dense_count(s->positions - at);
+      const float* const soon = conv_oc_dense_prefetch(s, at + count);
+      switch (count) {
+#if VECTOR_BYTES == 64
+        case 12:
+          conv_oc_dense_block(s, at, 12, panel, piece, soon);
+          break;
+        case 11:
+          conv_oc_dense_block(s, at, 11, panel, piece, soon);
+          break;
+        case 10:
+          conv_oc_dense_block(s, at, 10, panel, piece, soon);
+          break;
+        case 9:
+          conv_oc_dense_block(s, at, 9, panel, piece, soon);
+          break;
+        case 8:
+          conv_oc_dense_block(s, at, 8, panel, piece, soon);
+          break;
+        case 7:
+          conv_oc_dense_block(s, at, 7, panel, piece, soon);
+          break;
+#else
+#if VECTOR_BYTES == 32
+        case 5:
+          conv_oc_dense_block(s, at, 5, panel, piece, soon);
+          break;
+        case 4:
+          conv_oc_dense_block(s, at, 4, panel, piece, soon);
+          break;
+        case 3:
+          conv_oc_dense_block(s, at, 3, panel, piece, soon);
+          break;
+#endif
+        case 2:
+          conv_oc_dense_block(s, at, 2, panel, piece, soon);
+          break;
+#endif
+        case 6:
+          conv_oc_dense_block(s, at, 6, panel, piece, soon);
+          break;
+        default:
+          conv_oc_dense_block(s, at, 1, panel, piece, soon);
+          break;
+      }
+      ++piece;
+    }
+  }
+}

@@ -1,0 +1,237 @@
+// Windows of 3 x 3 over one channel (etx_depthwise_planes). Read once for each
+// instruction set that loads some lanes alone, after depthwise_row_template.h.
+//
+// A vector of columns is gone through from row to row. Rows of the input are
+// loaded once for all results that see them: while one is summed with the last
+// row of weights, the next is with the one before, so each result still takes
+// its taps in order.
+
+#include "runtime/kernels/simd/vector/prefetch.h"
+#include "runtime/kernels/simd/f32/conv_microkernels.h"
+
+enum {
+  DEPTHWISE_LANES = ETX_F32_LANES,
+  DEPTHWISE_TAPS = 9,
+  DEPTHWISE_SHORT = 32,  // rows of which processors guess the next
+  // Of these, which are found once for all planes.
+  DEPTHWISE_VIEWS = DEPTHWISE_SHORT / DEPTHWISE_LANES,
+#ifdef __OPTIMIZE_SIZE__  // one way for all: masked, views found each time
+  HAS_DEPTHWISE_VARIANTS = 0,
+#else
+  HAS_DEPTHWISE_VARIANTS = 1,
+#endif
+};
+
+// Lanes of a load from column `first` on that lie in a row of `columns`.
+static inline row_lanes depthwise_inside(ptrdiff_t first, ptrdiff_t columns) {
+  return (row_lanes)(row_first(columns - first) & ~row_first(-first));
+}
+
+// The first column of the results that a vector has from `x` on.
+static inline size_t depthwise_at(const etx_depthwise_planes* p, size_t x) {
+#if VECTOR_BYTES == 64
+  (void)p;
+  return x;
+#else
+  // The last vector of a row overlaps the one before it.
+  const size_t count = p->store.count;
+  return x + DEPTHWISE_LANES > count && count >= DEPTHWISE_LANES
+             ? count - DEPTHWISE_LANES
+             : x;
+#endif
+}
+
+// Stores what a vector from column `x` on has of a row of results. With it
+// `left` rows are to come.
+static inline __attribute__((always_inline)) void depthwise_store(
+    const etx_row_store* s, const etx_f32_vec* sums, const float* added,
+    float* out, size_t x, size_t left) {
+#if VECTOR_BYTES == 64
+  (void)left;
+  finish_some(s, sums, added, out, row_first((ptrdiff_t)(s->count - x)));
+#else
+  (void)x;
+  // What does not belong to a short row is a later row's, and not there yet.
+  const bool is_dense = s->out_row == (ptrdiff_t)s->count && added == NULL;
+  if (s->count >= DEPTHWISE_LANES ||
+      (is_dense && left * s->count >= DEPTHWISE_LANES)) {
+    finish_plane(s, sums, added, out);
+    return;
+  }
+  float own[DEPTHWISE_LANES], other[DEPTHWISE_LANES] = {0};
+  if (added != NULL) copy_row(added, other, s->count);
+  finish_plane(s, sums, added == NULL ? NULL : other, own);
+  copy_row(own, out, s->count);
+#endif
+}
+
+// Where what the taps see of a row begins, and which lanes of its three loads
+// lie in the row.
+typedef struct depthwise_view {
+  ptrdiff_t first;
+  row_lanes inside[3];
+  bool is_whole;  // all of them
+} depthwise_view;
+
+// Columns of the loads behind the first one. With steps of one column each is
+// what a tap sees. With steps of two the second and the third tap see every
+// second lane of two loads, and the first one what the third does but for the
+// column in front.
+#define DEPTHWISE_PLACE(stride, i) \
+  ((i) == 2 && (stride) == 2 ? 1 + DEPTHWISE_LANES : (i))
+
+static inline depthwise_view depthwise_view_of(const etx_depthwise_planes* p,
+                                         ptrdiff_t x, ptrdiff_t stride) {
+  depthwise_view v = {.first = p->column + x * stride};
+  for (ptrdiff_t i = 0; i < 3; ++i) {
+    const ptrdiff_t at = v.first + DEPTHWISE_PLACE(stride, i);
+    v.inside[i] = depthwise_inside(at, p->in_columns);
+  }
+  const ptrdiff_t last = v.first + DEPTHWISE_PLACE(stride, 2) + DEPTHWISE_LANES;
+  v.is_whole = v.first >= 0 && last <= p->in_columns;
+  if (stride == 2) v.inside[0] &= row_first(1);
+  return v;
+}
+
+static inline __attribute__((always_inline)) etx_f32_vec
+depthwise_load(const float* at, row_lanes inside, bool is_whole) {
+  etx_f32_vec x;
+  if (!is_whole) return ROW_LOAD_SOME(at, inside);
+  memcpy(&x, at, sizeof x);
+  return x;
+}
+
+// The three taps' elements of a row; `row` is where the first load begins.
+static inline __attribute__((always_inline)) void depthwise_see(
+    const float* row, const depthwise_view* v, ptrdiff_t stride, bool is_whole,
+    etx_f32_vec* seen) {
+  etx_f32_vec loaded[3];
+  for (size_t i = 0; i < 3; ++i) {
+    const float* const at = row + DEPTHWISE_PLACE(stride, i);
+    loaded[i] = is_whole && stride == 2 && i == 0
+                    ? ETX_F32_BROADCAST(*at)
+                    : depthwise_load(at, v->inside[i], is_whole);
+    ETX_F32_KEEP(loaded[i]);
+  }
+  if (stride == 1) {
+    for (size_t i = 0; i < 3; ++i) seen[i] = loaded[i];
+  } else {
+    seen[1] = ETX_F32_EVEN(loaded[1], loaded[2]);
+    seen[2] = ETX_F32_ODD(loaded[1], loaded[2]);
+    seen[0] = ETX_F32_SHIFT_IN(loaded[0], seen[2]);
+  }
+}
+
+// Where a view stands in the input: row `y` of `count`, whether there is one or
+// not, and how far behind it lies what is asked for.
+typedef struct depthwise_rows {
+  const float* row;
+  ptrdiff_t step, y, count, behind;
+} depthwise_rows;
+
+// The taps' elements of the row that `rows` is at, zeros if there is none; goes
+// on to the next one. Asks for what lies as many rows behind as there are
+// results: of a whole plane that is the next one.
+static inline __attribute__((always_inline)) void depthwise_next(
+    depthwise_rows* rows, const depthwise_view* v, ptrdiff_t stride, bool is_whole,
+    bool asks, etx_f32_vec* seen) {
+  if (asks) {
+    const float* const behind = rows->row + rows->behind;
+    ETX_PREFETCH_L2(behind + 1);
+    if (stride == 2) ETX_PREFETCH_L2(behind + 1 + DEPTHWISE_LANES);
+  }
+  if ((size_t)rows->y < (size_t)rows->count) {
+    depthwise_see(rows->row, v, stride, is_whole, seen);
+  } else {
+    seen[0] = seen[1] = seen[2] = (etx_f32_vec){0};
+  }
+  rows->row += rows->step;
+  ++rows->y;
+}
+
+static inline __attribute__((always_inline)) void depthwise_add(
+    const etx_f32_vec* weights, const etx_f32_vec* seen, etx_f32_vec* sums) {
+  *sums = ETX_F32_FMA(weights[0], seen[0], *sums);
+  *sums = ETX_F32_FMA(weights[1], seen[1], *sums);
+  *sums = ETX_F32_FMA(weights[2], seen[2], *sums);
+}
+
+// Columns from `x` on, of which this is the view.
+static inline __attribute__((always_inline)) void depthwise_columns(
+    const etx_depthwise_planes* p, const etx_f32_vec* weights, size_t x,
+    const depthwise_view* own, ptrdiff_t stride, const float* added, bool is_whole,
+    bool asks) {
+  const etx_row_store* s = &p->store;
+  const depthwise_view view = *own;
+  float* out = s->out + x;
+  if (added != NULL) added += x;
+  etx_f32_vec seen[3], first = {0}, second = {0};
+  depthwise_rows rows = {.row = p->in + p->row * p->in_row + view.first,
+                      .step = p->in_row,
+                      .y = p->row,
+                      .count = p->in_rows,
+                      .behind = (ptrdiff_t)s->rows * stride * p->in_row};
+  depthwise_next(&rows, &view, stride, is_whole, asks, seen);
+  depthwise_add(weights, seen, &first);
+  if (stride == 1) {
+    depthwise_next(&rows, &view, stride, is_whole, asks, seen);
+    second = first;
+    depthwise_add(weights + 3, seen, &second);
+    first = (etx_f32_vec){0};
+    depthwise_add(weights, seen, &first);
+  }
+  for (size_t r = 0; r < s->rows; ++r, out += s->out_row) {
+    if (stride != 1) {
+      depthwise_next(&rows, &view, stride, is_whole, asks, seen);
+      second = first;
+      depthwise_add(weights + 3, seen, &second);
+    }
+    depthwise_next(&rows, &view, stride, is_whole, asks, seen);
+    depthwise_add(weights + 6, seen, &second);
+    if (asks) __builtin_prefetch(out + (ptrdiff_t)s->rows * s->out_row, 1);
+    depthwise_store(s, &second, added, out, x, s->rows - r);
+    if (added != NULL) added += s->out_row;
+    if (stride == 1) {
+      second = first;
+      depthwise_add(weights + 3, seen, &second);
+    }
+    first = (etx_f32_vec){0};
+    depthwise_add(weights, seen, &first);
+  }
+}
+
+// The same, as `is_whole` and `asks` say.
+static inline __attribute__((always_inline)) void depthwise_some(
+    const etx_depthwise_planes* p, const etx_f32_vec* weights, size_t x,
+    const depthwise_view* view, bool is_whole, bool asks) {
+  const float* const added = p->store.added;
+  if (p->stride != 1) {
+    depthwise_columns(p, weights, x, view, 2, added, is_whole, asks);
+  } else if (added != NULL) {
+    depthwise_columns(p, weights, x, view, 1, added, is_whole, false);
+  } else {
+    depthwise_columns(p, weights, x, view, 1, NULL, is_whole, asks);
+  }
+}
+
+// The plane that `p` is at. Of short rows `views` has the views.
+static inline __attribute__((always_inline)) void depthwise_plane(
+    const etx_depthwise_planes* p, const depthwise_view* views) {
+  etx_f32_vec weights[DEPTHWISE_TAPS];
+  for (size_t k = 0; k < DEPTHWISE_TAPS; ++k) {
+    weights[k] = ETX_F32_BROADCAST(p->weights[k]);
+  }
+  for (size_t at = 0; at < p->store.count; at += DEPTHWISE_LANES) {
+    const size_t x = depthwise_at(p, at);
+    if (views != NULL) {
+      depthwise_some(p, weights, x, views + at / DEPTHWISE_LANES, false, false);
+      continue;
+    }
+    const depthwise_view view = depthwise_view_of(p, (ptrdiff_t)x, p->stride);
+    if (HAS_DEPTHWISE_VARIANTS && view.is_whole) {
+      depthwise_some(p, weights, x, &view, true, true);
+    } else {
+      depthwise_some(p, weights, x, &view, false, true);
+    }
+  }
+}

@@ -1,0 +1,164 @@
+// Planes of results that see one channel each (conv_microkernels.h). Read once
+// for each instruction set, after f32_vec_template.h and row_copy_template.h.
+//
+// A few vectors of a row are summed in registers. The last one of a row
+// overlaps the one before it, so that nothing behind the last row is written;
+// sums do not wait for those of other rows, which hides how long a step takes.
+
+#include "runtime/kernels/simd/vector/loop_unrolled.h"
+#include "runtime/kernels/simd/f32/conv_microkernels.h"
+
+enum {
+  DEPTHWISE_ROW_LANES = ETX_F32_LANES,
+  DEPTHWISE_ROW_VECTORS = 4,
+  DEPTHWISE_ROW_TAPS = 9,  // whose weights stay in registers
+};
+
+ROW_FINISH(finish_plane, etx_f32_vec, clamp_piece)
+
+#if VECTOR_BYTES == 64
+// The same of some lanes: of `added` and `out` no others are read or written.
+static inline __attribute__((always_inline)) void finish_some(
+    const etx_row_store* s, const etx_f32_vec* sums, const float* added,
+    float* out, row_lanes lanes) {
+  etx_f32_vec x;
+  if (added == NULL) {
+    finish_plane(s, sums, NULL, (float*)&x);
+  } else {
+    const etx_f32_vec other = ROW_LOAD_SOME(added, lanes);
+    finish_plane(s, sums, (const float*)&other, (float*)&x);
+  }
+  ROW_STORE_SOME(out, x, lanes);
+}
+#endif
+
+// Vectors of a row: those from `first` on, the last of them at `last`.
+typedef struct depthwise_row_span {
+  size_t first, last, vectors;
+} depthwise_row_span;
+
+static inline __attribute__((always_inline)) size_t depthwise_row_at(
+    depthwise_row_span s, size_t v) {
+  return v + 1 == s.vectors ? s.last : s.first + v * DEPTHWISE_ROW_LANES;
+}
+
+static inline __attribute__((always_inline)) void depthwise_row_tap(
+    const etx_f32_vec* weight, const float* from, depthwise_row_span s,
+    etx_f32_vec* sums) {
+  ETX_UNROLLED
+  for (size_t v = 0; v < s.vectors; ++v) {
+    etx_f32_vec x;
+    memcpy(&x, from + depthwise_row_at(s, v), sizeof x);
+    sums[v] = ETX_F32_FMA(*weight, x, sums[v]);
+  }
+}
+
+static inline __attribute__((always_inline)) void depthwise_row_block(
+    const etx_depthwise_row* p, const etx_f32_vec* weights, const float* seen,
+    const float* added, float* out, depthwise_row_span s) {
+  etx_f32_vec sums[DEPTHWISE_ROW_VECTORS] = {{0}};
+  if (weights != NULL) {
+    ETX_UNROLLED
+    for (size_t i = 0; i < DEPTHWISE_ROW_TAPS; i += 3) {
+      ETX_UNROLLED
+      for (size_t k = i; k < i + 3; ++k) {
+        depthwise_row_tap(&weights[k], seen + p->offsets[k], s, sums);
+      }
+    }
+  } else {
+    for (size_t k = 0; k < p->taps; ++k) {
+      const etx_f32_vec weight = (etx_f32_vec){0} + p->weights[k];
+      depthwise_row_tap(&weight, seen + p->offsets[k], s, sums);
+    }
+  }
+  ETX_UNROLLED
+  for (size_t v = 0; v < s.vectors; ++v) {
+    const size_t at = depthwise_row_at(s, v);
+    finish_plane(&p->store, &sums[v], added == NULL ? NULL : added + at,
+                 out + at);
+  }
+}
+
+static inline __attribute__((always_inline)) void depthwise_row_wide(
+    const etx_depthwise_row* p, const etx_f32_vec* weights, const float* seen,
+    const float* added, float* out) {
+  enum { LANES = DEPTHWISE_ROW_LANES };
+  const size_t count = p->store.count, end = count - LANES;
+  size_t at = 0;
+  for (; at + DEPTHWISE_ROW_VECTORS * LANES <= count;
+       at += DEPTHWISE_ROW_VECTORS * LANES) {
+    depthwise_row_block(
+        p, weights, seen, added, out,
+        (depthwise_row_span){at, at + (DEPTHWISE_ROW_VECTORS - 1) * LANES,
+                             DEPTHWISE_ROW_VECTORS});
+  }
+  const size_t left = count - at;
+  if (left > 3 * LANES) {
+    depthwise_row_block(p, weights, seen, added, out,
+                        (depthwise_row_span){at, end, 4});
+  } else if (left > 2 * LANES) {
+    depthwise_row_block(p, weights, seen, added, out,
+                        (depthwise_row_span){at, end, 3});
+  } else if (left > LANES) {
+    depthwise_row_block(p, weights, seen, added, out,
+                        (depthwise_row_span){at, end, 2});
+  } else if (left > 0) {
+    depthwise_row_block(p, weights, seen, added, out,
+                        (depthwise_row_span){at, end, 1});
+  }
+}
+
+// A row of less than a vector.
+static inline __attribute__((always_inline)) void depthwise_row_narrow(
+    const etx_depthwise_row* p, const etx_f32_vec* weights, const float* seen,
+    const float* added, float* out) {
+  const depthwise_row_span all = {0, 0, 1};
+  float own[DEPTHWISE_ROW_LANES], other[DEPTHWISE_ROW_LANES] = {0};
+  if (added != NULL) {
+    copy_row(added, other, p->store.count);
+    depthwise_row_block(p, weights, seen, other, own, all);
+  } else {
+    depthwise_row_block(p, weights, seen, NULL, own, all);
+  }
+  copy_row(own, out, p->store.count);
+}
+
+static inline __attribute__((always_inline)) void depthwise_row_rows(
+    const etx_depthwise_row* p, const etx_f32_vec* weights,
+    const float* added) {
+  const etx_row_store* s = &p->store;
+  const float* seen = s->sums;
+  float* out = s->out;
+  const bool is_dense = s->out_row == (ptrdiff_t)s->count && added == NULL;
+  for (size_t r = 0; r < s->rows; ++r) {
+    if (is_dense && s->count < DEPTHWISE_ROW_LANES &&
+        (s->rows - r) * s->count >= DEPTHWISE_ROW_LANES) {
+      // What does not belong to the row is a later row's, and not there yet.
+      depthwise_row_block(p, weights, seen, NULL, out,
+                          (depthwise_row_span){0, 0, 1});
+    } else if (s->count < DEPTHWISE_ROW_LANES) {
+      depthwise_row_narrow(p, weights, seen, added, out);
+    } else {
+      depthwise_row_wide(p, weights, seen, added, out);
+    }
+    seen += s->sum_row;
+    out += s->out_row;
+    if (added != NULL) added += s->out_row;
+  }
+}
+
+static void depthwise_row(const etx_depthwise_row* given) {
+  etx_depthwise_row p = *given;  // which results do not change
+  p.store.bias = row_bias(&p.store, p.store.bias);
+  if (p.taps == DEPTHWISE_ROW_TAPS && p.store.added == NULL) {
+    etx_f32_vec weights[DEPTHWISE_ROW_TAPS];
+    for (size_t k = 0; k < DEPTHWISE_ROW_TAPS; ++k) {
+      weights[k] = (etx_f32_vec){0} + p.weights[k];
+    }
+    depthwise_row_rows(&p, weights, NULL);
+  } else if (p.store.added == NULL) {
+    depthwise_row_rows(&p, NULL, NULL);
+  } else {
+    depthwise_row_rows(&p, NULL, p.store.added);
+  }
+}

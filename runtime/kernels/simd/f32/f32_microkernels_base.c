@@ -1,0 +1,20 @@
+#define VECTOR_BYTES 16
+#define GEMM_GROUPS 1
+#define GEMM_NT_COLUMNS_OF_TWO 2
+#define GEMM_NT_COLUMNS_OF_ONE 2
+#ifdef __aarch64__  // 32 registers
+#define GEMM_ROWS 6
+#define GEMM_KEEP_LOADS_IN_PLACE __asm__ volatile("" ::: "memory")
+#define GEMM_MIN_SUMS 16
+#define DOT_ROWS 3
+#define DOT_COLUMNS 2
+#else
+#define GEMM_ROWS 3
+#define GEMM_MIN_SUMS 8
+#define DOT_ROWS 2
+#define DOT_COLUMNS 1
+#endif
+#include "runtime/kernels/simd/f32/f32_microkernels_template.h"
+
+const etx_f32_microkernels etx_f32_microkernels_base =
+    ETX_F32_MICROKERNELS("base");

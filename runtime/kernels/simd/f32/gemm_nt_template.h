@@ -1,0 +1,448 @@
+// Dot products of rows with rows (f32_microkernels.h says in which order). Read once
+// for each instruction set, behind gemm_small_template.h: VECTOR_BYTES is the size of
+// a vector register, and the sums of DOT_ROWS times DOT_COLUMNS dots fit in
+// registers. All give the same bits.
+
+enum {
+  GEMM_NT_LANES = ETX_F32_DOT_SUMS,
+  DOT_PARTS = ETX_F32_DOT_VECS,
+  GEMM_NT_MAX_ROWS = 7,  // of DOT_ROWS
+  GEMM_NT_MAX_COLUMNS = 4,
+#if VECTOR_BYTES == 64
+  // With columns as many as are summed at a time, each of them is followed by
+  // what is read next: processors see that coming, and it is asked for besides.
+  GEMM_NT_TILE = DOT_COLUMNS,
+  GEMM_NT_PREFETCH = 512,  // elements in advance
+  // The same of one row, and from how many elements on: those of fewer are in
+  // the second cache.
+  GEMM_NT_ONE_ROW_PREFETCH = 1024,
+  GEMM_NT_ONE_ROW_MIN = 1 << 18,
+#elif VECTOR_BYTES == 32
+  // Rows of right that stay in the first cache while rows of left pass.
+  GEMM_NT_TILE = 6,
+  GEMM_NT_PREFETCH = 512,
+#else
+  GEMM_NT_TILE = 12,
+  GEMM_NT_PREFETCH = 0,
+#endif
+  GEMM_NT_AHEAD = 1024,  // the most elements that are worth asking for
+  GEMM_NT_CACHED = 64,     // columns that one row reads in the order of memory,
+  GEMM_NT_SHORT = 256,   // if they have no more elements
+};
+
+// Some of a block's columns, `apart` from each other. What is read at a time
+// lies in different pages: processors ask for the lines ahead of them in each
+// page that is read, but not behind its end, so that one page after the other
+// comes at half the speed of memory.
+typedef struct gemm_nt_tile {
+  const etx_gemm_nt* b;
+  const float* right;   // the first column's
+  ptrdiff_t right_row;  // from column to column
+  float* out;
+  size_t apart, columns;
+} gemm_nt_tile;
+
+static inline gemm_nt_tile gemm_nt_tile_at(const etx_gemm_nt* b, size_t column,
+                                   size_t apart, size_t columns) {
+  return (gemm_nt_tile){.b = b,
+                    .right = b->right + (ptrdiff_t)column * b->right_row,
+                    .right_row = (ptrdiff_t)apart * b->right_row,
+                    .out = b->out + column,
+                    .apart = apart,
+                    .columns = columns};
+}
+
+// One more step of each of `rows` times `columns` dots.
+static inline __attribute__((always_inline)) void gemm_nt_step(
+    const float* left, ptrdiff_t left_row, const float* right,
+    ptrdiff_t right_row, size_t rows, size_t columns,
+    etx_f32_vec sums[][GEMM_NT_MAX_COLUMNS][DOT_PARTS]) {
+  ETX_UNROLLED
+  for (size_t part = 0; part < DOT_PARTS; ++part) {
+    const size_t at = part * ETX_F32_LANES;
+    etx_f32_vec y[GEMM_NT_MAX_COLUMNS];
+    ETX_UNROLLED
+    for (size_t j = 0; j < columns; ++j) {
+      memcpy(&y[j], right + (ptrdiff_t)j * right_row + at, VECTOR_BYTES);
+      if (rows > 1) ETX_F32_KEEP(y[j]);
+    }
+    ETX_UNROLLED
+    for (size_t i = 0; i < rows; ++i) {
+      etx_f32_vec x;
+      memcpy(&x, left + (ptrdiff_t)i * left_row + at, VECTOR_BYTES);
+      if (columns > 1) ETX_F32_KEEP(x);
+      ETX_UNROLLED
+      for (size_t j = 0; j < columns; ++j) {
+        sums[i][j][part] = ETX_F32_FMA(x, y[j], sums[i][j][part]);
+      }
+    }
+  }
+}
+
+// The last elements of some rows, followed by zeros.
+static inline void gemm_nt_rest(const float* from, ptrdiff_t row, size_t rows,
+                            size_t count, float out[][GEMM_NT_LANES]) {
+  memset(out, 0, rows * GEMM_NT_LANES * sizeof(float));
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t k = 0; k < count; ++k) {
+      out[i][k] = from[(ptrdiff_t)i * row + (ptrdiff_t)k];
+    }
+  }
+}
+
+#if VECTOR_BYTES == 64
+
+// The halves of x and of y, added.
+#define GEMM_NT_HALVES(x, y)                                                     \
+  (__builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, \
+                           21, 22, 23) +                                     \
+   __builtin_shufflevector(x, y, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26,   \
+                           27, 28, 29, 30, 31))
+
+// The totals of sixteen dots, in the order of etx_f32_vec_sum: of dot i in lane
+// 4 * (i % 4) + i / 4. A third of the steps that one dot at a time takes.
+static __attribute__((noinline)) void gemm_nt_totals(const etx_f32_vec* sums,
+                                                 float* out) {
+  etx_f32_vec fours[4];
+  ETX_UNROLLED
+  for (int i = 0; i < 4; ++i, sums += 4) {
+    const etx_f32_vec a = GEMM_NT_HALVES(sums[0], sums[1]);
+    const etx_f32_vec b = GEMM_NT_HALVES(sums[2], sums[3]);
+    fours[i] = TRANSPOSE_PIECES(a, b, 0) + TRANSPOSE_PIECES(a, b, 4);
+  }
+  etx_f32_vec pairs[2];
+  ETX_UNROLLED
+  for (int i = 0; i < 2; ++i) {
+    pairs[i] = TRANSPOSE_PAIRS(fours[2 * i], fours[2 * i + 1], 0) +
+               TRANSPOSE_PAIRS(fours[2 * i], fours[2 * i + 1], 2);
+  }
+  const etx_f32_vec all =
+      TRANSPOSE_FOURS(pairs[0], pairs[1], 0) + TRANSPOSE_FOURS(pairs[0], pairs[1], 2);
+  memcpy(out, &all, sizeof(all));
+}
+
+static inline __attribute__((always_inline)) void gemm_nt_store(
+    const gemm_nt_tile* t, size_t row, size_t column, size_t rows, size_t columns,
+    etx_f32_vec sums[][GEMM_NT_MAX_COLUMNS][DOT_PARTS]) {
+  enum { MOST = (GEMM_NT_MAX_ROWS * GEMM_NT_MAX_COLUMNS + 15) / 16 * 16 };
+  etx_f32_vec all[MOST];
+  float totals[MOST];
+  ETX_UNROLLED
+  for (size_t i = 0; i < rows; ++i) {
+    ETX_UNROLLED
+    for (size_t j = 0; j < columns; ++j) all[i * columns + j] = sums[i][j][0];
+  }
+  // What follows the last ones is never looked at.
+  for (size_t i = rows * columns; i % 16 != 0; ++i) all[i] = (etx_f32_vec){0};
+  for (size_t i = 0; i < rows * columns; i += 16) {
+    gemm_nt_totals(all + i, totals + i);
+  }
+  float* out = t->out + (ptrdiff_t)row * t->b->out_row +
+               (ptrdiff_t)(column * t->apart);
+  for (size_t i = 0, at = 0; i < rows; ++i, out += t->b->out_row) {
+    for (size_t j = 0; j < columns; ++j, ++at) {
+      out[j * t->apart] = totals[at / 16 * 16 + at % 4 * 4 + at % 16 / 4];
+    }
+  }
+}
+
+#else
+
+static inline __attribute__((always_inline)) void gemm_nt_store(
+    const gemm_nt_tile* t, size_t row, size_t column, size_t rows, size_t columns,
+    etx_f32_vec sums[][GEMM_NT_MAX_COLUMNS][DOT_PARTS]) {
+  // Rows innermost: around a single turn of theirs clang (14) keeps sums in
+  // memory.
+  ETX_UNROLLED
+  for (size_t j = 0; j < columns; ++j) {
+    ETX_UNROLLED
+    for (size_t i = 0; i < rows; ++i) {
+      t->out[(ptrdiff_t)(row + i) * t->b->out_row +
+             (ptrdiff_t)((column + j) * t->apart)] =
+          etx_f32_vec_sum(sums[i][j]);
+    }
+  }
+}
+
+#endif
+
+// `rows` times `columns` dots. Inlined with constants, so that the partial sums
+// stay in registers.
+static inline __attribute__((always_inline)) void gemm_nt_block(
+    const gemm_nt_tile* t, size_t row, size_t column, size_t rows, size_t columns,
+    bool asks) {
+  const etx_gemm_nt* b = t->b;
+  const float* left = b->left + (ptrdiff_t)row * b->left_row;
+  const float* right = t->right + (ptrdiff_t)column * t->right_row;
+  etx_f32_vec sums[GEMM_NT_MAX_ROWS][GEMM_NT_MAX_COLUMNS][DOT_PARTS] = {{{{0}}}};
+  size_t k = 0;
+  for (; k + GEMM_NT_LANES <= b->count; k += GEMM_NT_LANES) {
+    if (asks || (GEMM_NT_PREFETCH > 0 && rows > 1)) {
+      const ptrdiff_t next =
+          asks ? (ptrdiff_t)columns * t->right_row : (ptrdiff_t)GEMM_NT_PREFETCH;
+      ETX_UNROLLED
+      for (size_t j = 0; j < columns; ++j) {
+        __builtin_prefetch(right + (ptrdiff_t)j * t->right_row + next + k);
+      }
+    }
+    gemm_nt_step(left + k, b->left_row, right + k, t->right_row, rows, columns,
+             sums);
+  }
+  if (k < b->count) {
+    float x[GEMM_NT_MAX_ROWS][GEMM_NT_LANES], y[GEMM_NT_MAX_COLUMNS][GEMM_NT_LANES];
+    gemm_nt_rest(left + k, b->left_row, rows, b->count - k, x);
+    gemm_nt_rest(right + k, t->right_row, columns, b->count - k, y);
+    gemm_nt_step(x[0], GEMM_NT_LANES, y[0], GEMM_NT_LANES, rows, columns, sums);
+  }
+  gemm_nt_store(t, row, column, rows, columns, sums);
+}
+
+static inline __attribute__((always_inline)) void dot_rows(const gemm_nt_tile* t,
+                                                           size_t row,
+                                                           size_t rows,
+                                                           size_t columns) {
+  size_t column = 0;
+  // Rows that come first find columns in memory, and ask for the next ones if
+  // they will still be in the first cache then.
+  const bool asks = GEMM_NT_PREFETCH == 0 && row == 0 && t->b->count <= GEMM_NT_AHEAD;
+  for (; asks && column + 2 * columns <= t->columns; column += columns) {
+    gemm_nt_block(t, row, column, rows, columns, true);
+  }
+  for (; column + columns <= t->columns; column += columns) {
+    gemm_nt_block(t, row, column, rows, columns, false);
+  }
+  for (; column < t->columns; ++column) {
+    gemm_nt_block(t, row, column, rows, 1, false);
+  }
+}
+
+// All rows with the columns of a tile.
+static void gemm_nt_tile_run(const gemm_nt_tile* t) {
+  const size_t all = t->b->rows;
+  size_t row = 0;
+#if DOT_ROWS > 3
+  // As even as can be.
+  while (row < all) {
+    const size_t turns = (all - row + DOT_ROWS - 1) / DOT_ROWS;
+    const size_t rows = (all - row + turns - 1) / turns;
+    switch (rows) {
+      case 7:
+        dot_rows(t, row, 7, DOT_COLUMNS);
+        break;
+      case 6:
+        dot_rows(t, row, 6, DOT_COLUMNS);
+        break;
+      case 5:
+        dot_rows(t, row, 5, DOT_COLUMNS);
+        break;
+      case 4:
+        dot_rows(t, row, 4, DOT_COLUMNS);
+        break;
+      case 3:
+        dot_rows(t, row, 3, DOT_COLUMNS);
+        break;
+      case 2:
+        dot_rows(t, row, 2, DOT_COLUMNS);
+        break;
+      default:
+        dot_rows(t, row, 1, DOT_COLUMNS);
+        break;
+    }
+    row += rows;
+  }
+#else
+  // One row left alone reads the tile for itself.
+  while (row + DOT_ROWS <= all && row + DOT_ROWS + 1 != all) {
+    dot_rows(t, row, DOT_ROWS, DOT_COLUMNS);
+    row += DOT_ROWS;
+  }
+  for (; row + 2 <= all; row += 2) dot_rows(t, row, 2, GEMM_NT_COLUMNS_OF_TWO);
+  if (row < all) dot_rows(t, row, 1, GEMM_NT_COLUMNS_OF_ONE);
+#endif
+}
+
+#if VECTOR_BYTES == 64
+
+// One row with sixteen columns: `side` that are `apart` from each other, and
+// those that follow each of them. So many are totalled in one go, and what
+// belongs together lies side by side.
+static inline __attribute__((always_inline)) void gemm_nt_sixteen(
+    const etx_gemm_nt* b, size_t column, size_t apart, size_t side,
+    bool asks) {
+  const size_t follow = 16 / side;
+  const ptrdiff_t pitch = (ptrdiff_t)apart * b->right_row;
+  const float* right = b->right + (ptrdiff_t)column * b->right_row;
+  const size_t whole = b->count - b->count % GEMM_NT_LANES;
+  etx_f32_vec all[16];
+  for (size_t i = 0; i < follow; ++i, right += b->right_row) {
+    etx_f32_vec sums[1][GEMM_NT_MAX_COLUMNS][DOT_PARTS] = {{{{0}}}};
+    for (size_t k = 0; k < whole; k += GEMM_NT_LANES) {
+      if (asks) {
+        ETX_UNROLLED
+        for (size_t j = 0; j < side; ++j) {
+          __builtin_prefetch(right + (ptrdiff_t)j * pitch + k + GEMM_NT_ONE_ROW_PREFETCH);
+        }
+      }
+      gemm_nt_step(b->left + k, 0, right + k, pitch, 1, side, sums);
+    }
+    if (whole < b->count) {
+      float x[1][GEMM_NT_LANES], y[4][GEMM_NT_LANES];
+      gemm_nt_rest(b->left + whole, 0, 1, b->count - whole, x);
+      gemm_nt_rest(right + whole, pitch, side, b->count - whole, y);
+      gemm_nt_step(x[0], 0, y[0], GEMM_NT_LANES, 1, side, sums);
+    }
+    ETX_UNROLLED
+    for (size_t j = 0; j < side; ++j) {
+      const size_t lane = follow * j + i;  // of the totals
+      all[4 * (lane % 4) + lane / 4] = sums[0][j][0];
+    }
+  }
+  float totals[16];
+  gemm_nt_totals(all, totals);
+  for (size_t j = 0; j < side; ++j) {
+    memcpy(b->out + column + j * apart, totals + follow * j,
+           follow * sizeof(float));
+  }
+}
+
+// Intel's processors see four pages coming, but not what follows them.
+static bool gemm_nt_is_intel(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  return __builtin_cpu_is("intel");
+#else
+  return false;  // a test, with vectors that the compiler takes apart
+#endif
+}
+
+// All columns of one row but for the last up to fifteen. Returns how many. What
+// a cache holds waits for sums, so those are four at a time. Of memory, two
+// streams pass faster than four: 208 MB of weights take 0.96 of the time (Zen
+// 4); and on Intel's processors four that are asked for besides: 0.93 (Emerald
+// Rapids).
+static size_t gemm_nt_one_row(const etx_gemm_nt* b) {
+  const size_t sixteens = b->columns / 16;
+  const bool is_far = b->columns * b->count >= GEMM_NT_ONE_ROW_MIN;
+  size_t column = 0;
+  // Loops of their own: with a branch in one half of what is won is lost.
+  if (is_far && gemm_nt_is_intel()) {
+    for (; column < 4 * sixteens; column += 4) {
+      gemm_nt_sixteen(b, column, 4 * sixteens, 4, true);
+    }
+  } else if (is_far) {
+    for (; column < 8 * sixteens; column += 8) {
+      gemm_nt_sixteen(b, column, 8 * sixteens, 2, false);
+    }
+  } else {
+    for (; column < 4 * sixteens; column += 4) {
+      gemm_nt_sixteen(b, column, 4 * sixteens, 4, false);
+    }
+  }
+  return 16 * sixteens;
+}
+
+// The partial sums of one dot of whole ones.
+static inline __attribute__((always_inline)) etx_f32_vec dot_row(
+    const float* left, const float* right, size_t count) {
+  enum { PIECE = 4 * GEMM_NT_LANES };
+  etx_f32_vec sum = {0}, x, y;
+  size_t k = 0;
+  for (; k + PIECE <= count; k += PIECE) {
+    ETX_UNROLLED
+    for (size_t i = 0; i < PIECE; i += GEMM_NT_LANES) {
+      memcpy(&x, left + k + i, sizeof x);
+      memcpy(&y, right + k + i, sizeof y);
+      sum = ETX_F32_FMA(x, y, sum);
+    }
+  }
+  for (; k < count; k += GEMM_NT_LANES) {
+    memcpy(&x, left + k, sizeof x);
+    memcpy(&y, right + k, sizeof y);
+    sum = ETX_F32_FMA(x, y, sum);
+  }
+  return sum;
+}
+
+// One row with few columns, in the order of memory: they lie in a few pages.
+static inline __attribute__((always_inline)) void gemm_nt_cached_row(
+    const etx_gemm_nt* b, size_t count) {
+  const float* right = b->right;
+  for (size_t column = 0; column < b->columns; column += 16) {
+    const size_t left = b->columns - column, columns = left < 16 ? left : 16;
+    etx_f32_vec all[16];
+    if (columns < 16) memset(all, 0, sizeof all);
+    for (size_t i = 0; i < columns; ++i, right += b->right_row) {
+      all[4 * (i % 4) + i / 4] = dot_row(b->left, right, count);
+    }
+    float totals[16];
+    gemm_nt_totals(all, totals);
+    if (columns == 16) {
+      memcpy(b->out + column, &totals, sizeof totals);
+    } else {
+      memcpy(b->out + column, &totals, columns * sizeof(float));
+    }
+  }
+}
+
+#endif
+
+static void dots(const etx_gemm_nt* b) {
+  if (b->count < GEMM_NT_LANES) {
+    // Shorter than the partial sums: element by element.
+    gemm_small(
+        &(etx_gemm){.rows = b->rows,
+                       .columns = b->columns,
+                       .inner = b->count,
+                       .dtype = ETX_DTYPE_FLOAT32,
+                       .left = (const char*)b->left,
+                       .left_row = b->left_row,
+                       .left_inner = 1,
+                       .right = (const char*)b->right,
+                       .right_inner = 1,
+                       .right_column = b->right_row,
+                       .out = (char*)b->out,
+                       .out_row = b->out_row});
+    return;
+  }
+  const bool is_near = b->rows == 1 && b->columns > 0 &&
+                       b->columns <= GEMM_NT_CACHED && b->count <= GEMM_NT_SHORT;
+#if VECTOR_BYTES == 64
+  etx_gemm_nt rest = *b;
+  if (is_near && b->count % GEMM_NT_LANES == 0) {
+    if (b->count == 64) {
+      gemm_nt_cached_row(b, 64);
+    } else if (b->count == 128) {
+      gemm_nt_cached_row(b, 128);
+    } else {
+      gemm_nt_cached_row(b, b->count);
+    }
+    return;
+  }
+  if (b->rows == 1) {
+    const size_t done = gemm_nt_one_row(b);
+    rest.right += (ptrdiff_t)done * b->right_row;
+    rest.out += done;
+    rest.columns -= done;
+    b = &rest;
+  }
+#endif
+#if DOT_ROWS > 3
+  const size_t most = GEMM_NT_TILE;
+#else
+  const size_t few = b->rows == 1 ? GEMM_NT_COLUMNS_OF_ONE : GEMM_NT_TILE;
+  const size_t most = is_near ? b->columns : few;
+#endif
+  size_t apart = b->columns / most;
+  // An even distance is more often one that the cache has no room for.
+  if (b->rows > 1 && apart > 1) apart -= (apart & 1) ^ 1;
+  // Columns that lie apart from each other, then the rest, which do not. One
+  // call: the tile is large.
+  for (size_t column = 0; column < b->columns;) {
+    const bool is_apart = column < apart;
+    const size_t left = b->columns - column;
+    const gemm_nt_tile t = gemm_nt_tile_at(b, column, is_apart ? apart : 1,
+                                   is_apart || left > most ? most : left);
+    gemm_nt_tile_run(&t);
+    column += is_apart ? 1 : most;
+    if (is_apart && column == apart) column = apart * most;
+  }
+}

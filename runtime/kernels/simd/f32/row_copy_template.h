@@ -1,0 +1,300 @@
+// The loops of conv_microkernels.h. Read once for each instruction set, after
+// f32_vec_template.h. A row is done a piece at a time; the last piece overlaps the
+// one before it, so that nothing behind a row is touched.
+
+#include <string.h>
+
+#include "runtime/kernels/simd/f32/conv_microkernels.h"
+
+#if VECTOR_BYTES < 64
+typedef float row_four __attribute__((vector_size(16)));
+#endif
+#if VECTOR_BYTES == 64
+typedef float row_piece __attribute__((vector_size(64)));
+typedef unsigned short row_lanes;
+enum { ROW_PIECE = 16 };
+
+// Some lanes of a vector in memory; of the others nothing is read or written.
+#ifndef ROW_LOAD_SOME  // tests have their own
+#define ROW_LOAD_SOME(from, lanes) \
+  __builtin_ia32_loadups512_mask(from, (row_piece){0}, lanes)
+#define ROW_STORE_SOME(to, x, lanes) \
+  __builtin_ia32_storeups512_mask(to, x, lanes)
+#endif
+
+// The first lanes: `count`, if there are so many.
+static inline row_lanes row_first(ptrdiff_t count) {
+  if (count <= 0) return 0;
+  return (row_lanes)(count < ROW_PIECE ? (1u << count) - 1 : 0xffffu);
+}
+#elif VECTOR_BYTES > 16
+typedef float row_piece __attribute__((vector_size(32)));
+typedef int row_lanes __attribute__((vector_size(32)));
+enum { ROW_PIECE = 8 };
+
+// Some lanes of a vector in memory; of the others nothing is read.
+#define ROW_LOAD_SOME(from, lanes) \
+  __builtin_ia32_maskloadps256((const row_piece*)(const void*)(from), lanes)
+
+// The first lanes: `count`, if there are so many.
+static inline row_lanes row_first(ptrdiff_t count) {
+  const int n = count < 0 ? 0 : count < ROW_PIECE ? (int)count : ROW_PIECE;
+  const row_lanes lane = {0, 1, 2, 3, 4, 5, 6, 7};
+  return lane < (row_lanes){n, n, n, n, n, n, n, n};
+}
+#else
+typedef row_four row_piece;
+enum { ROW_PIECE = 4 };
+#endif
+
+// ------------------------------------------------ copies
+
+#if VECTOR_BYTES == 64
+
+static inline __attribute__((always_inline)) void pick_row(const float* from,
+                                                           float* to,
+                                                           size_t count) {
+  row_piece a, b;
+  size_t i = 0;
+  for (; i + ROW_PIECE < count; i += ROW_PIECE) {
+    memcpy(&a, from + 2 * i, sizeof a);
+    memcpy(&b, from + 2 * i + ROW_PIECE, sizeof b);
+    a = ETX_F32_EVEN(a, b);
+    memcpy(to + i, &a, sizeof a);
+  }
+  const ptrdiff_t left = (ptrdiff_t)(count - i), reach = 2 * left - 1;
+  const float* const at = from + 2 * i;
+  a = ROW_LOAD_SOME(at, row_first(reach));
+  b = ROW_LOAD_SOME(at + ROW_PIECE, row_first(reach - ROW_PIECE));
+  a = ETX_F32_EVEN(a, b);
+  ROW_STORE_SOME(to + i, a, row_first(left));
+}
+
+static inline __attribute__((always_inline)) void copy_row(const float* from,
+                                                           float* to,
+                                                           size_t count) {
+  row_piece piece;
+  size_t i = 0;
+  for (; i + ROW_PIECE <= count; i += ROW_PIECE) {
+    memcpy(&piece, from + i, sizeof piece);
+    memcpy(to + i, &piece, sizeof piece);
+  }
+  if (i == count) return;
+  const row_lanes lanes = row_first((ptrdiff_t)(count - i));
+  piece = ROW_LOAD_SOME(from + i, lanes);
+  ROW_STORE_SOME(to + i, piece, lanes);
+}
+
+#else
+
+// Every second element, of which the last one is the last that is read.
+static inline __attribute__((always_inline)) void pick_piece(const float* from,
+                                                             float* to) {
+  row_piece a, b;
+  memcpy(&a, from, sizeof a);
+  memcpy(&b, from + ROW_PIECE - 1, sizeof b);
+#if VECTOR_BYTES > 16
+  a = __builtin_shufflevector(a, b, 0, 2, 4, 6, 9, 11, 13, 15);
+#else
+  a = __builtin_shufflevector(a, b, 0, 2, 5, 7);
+#endif
+  memcpy(to, &a, sizeof a);
+}
+
+static inline __attribute__((always_inline)) void pick_row(const float* from,
+                                                           float* to,
+                                                           size_t count) {
+  size_t i = 0;
+  for (; i + ROW_PIECE <= count; i += ROW_PIECE) {
+    pick_piece(from + 2 * i, to + i);
+  }
+  if (i == count) return;
+  if (count >= ROW_PIECE) {
+    pick_piece(from + 2 * (count - ROW_PIECE), to + count - ROW_PIECE);
+    return;
+  }
+  for (; i < count; ++i) to[i] = from[2 * i];
+}
+
+static inline __attribute__((always_inline)) void copy_row(const float* from,
+                                                           float* to,
+                                                           size_t count) {
+  row_piece piece;
+  row_four low, high;
+  if (count >= ROW_PIECE) {
+    for (size_t i = 0; i + ROW_PIECE < count; i += ROW_PIECE) {
+      memcpy(&piece, from + i, sizeof piece);
+      memcpy(to + i, &piece, sizeof piece);
+    }
+    memcpy(&piece, from + count - ROW_PIECE, sizeof piece);
+    memcpy(to + count - ROW_PIECE, &piece, sizeof piece);
+  } else if (count >= 4) {
+    memcpy(&low, from, sizeof low);
+    memcpy(&high, from + count - 4, sizeof high);
+    memcpy(to, &low, sizeof low);
+    memcpy(to + count - 4, &high, sizeof high);
+  } else {
+    for (size_t i = 0; i < count; ++i) to[i] = from[i];
+  }
+}
+
+#endif
+
+static void copy_rows(const etx_row_copy* c) {
+  const float* from = c->from;
+  float* to = c->to;
+  for (size_t r = 0; r < c->rows; ++r, from += c->from_row, to += c->to_row) {
+    if (c->step == 1) {
+      copy_row(from, to, c->count);
+    } else if (c->step == 2) {
+      pick_row(from, to, c->count);
+    } else {
+      for (size_t i = 0; i < c->count; ++i) {
+        to[i] = from[(ptrdiff_t)i * c->step];
+      }
+    }
+  }
+}
+
+// ------------------------------------------------ results
+
+// What is done with sums, which are not passed by value: that would depend on
+// flags of the compiler. CLAMP keeps a vector between `low` and `high`.
+#define ROW_FINISH(name, VECTOR, CLAMP)                               \
+  static inline __attribute__((always_inline)) void name(             \
+      const etx_row_store* s, const VECTOR* sums, const float* added, \
+      float* out) {                                                   \
+    VECTOR x = *sums + s->bias;                                       \
+    if (added != NULL) {                                              \
+      VECTOR other;                                                   \
+      memcpy(&other, added, sizeof other);                            \
+      x = other + x;                                                  \
+    }                                                                 \
+    CLAMP(s, &x);                                                     \
+    memcpy(out, &x, sizeof x);                                        \
+  }
+
+// Of LARGER(a, b) the second operand is what stays where there is no larger
+// one: a NaN, or -0 beside 0; so it is of SMALLER.
+#define ROW_CLAMP(name, VECTOR, LARGER, SMALLER)             \
+  static inline __attribute__((always_inline)) void name(    \
+      const etx_row_store* s, VECTOR* x) {                   \
+    const VECTOR zero = {0};                                 \
+    const VECTOR low = s->low - zero, high = s->high - zero; \
+    *x = LARGER(low, *x);                                    \
+    *x = SMALLER(high, *x);                                  \
+  }
+
+// The bias to add, for that: where `below` is above `low`, which is 0, -0 is to
+// become 0. A sum to which 0 was added, not -0, is no -0, nor is what is added
+// to it; all else stays.
+static inline float row_bias(const etx_row_store* s, float bias) {
+  return s->below > s->low ? bias + 0.0f : bias;
+}
+
+#if VECTOR_BYTES >= 32
+ROW_CLAMP(clamp_piece, row_piece, ETX_F32_MAX, ETX_F32_MIN)
+#if VECTOR_BYTES == 32
+ROW_CLAMP(clamp_four, row_four, __builtin_ia32_maxps, __builtin_ia32_minps)
+#endif
+#else
+
+typedef int row_four_mask __attribute__((vector_size(16)));
+
+static inline __attribute__((always_inline)) void clamp_four(
+    const etx_row_store* s, row_four* x) {
+  const row_four low = (row_four){0} + s->low, high = (row_four){0} + s->high;
+  const row_four_mask is_low = *x<s->below, is_high = *x> s->high;
+  row_four_mask bits =
+      ((row_four_mask)low & is_low) | ((row_four_mask)*x & ~is_low);
+  bits = ((row_four_mask)high & is_high) | (bits & ~is_high);
+  *x = (row_four)bits;
+}
+#define clamp_piece clamp_four
+
+#endif
+
+#if VECTOR_BYTES == 64
+
+ROW_FINISH(finish_piece, row_piece, clamp_piece)
+
+static inline __attribute__((always_inline)) void store_row(
+    const etx_row_store* s, const float* sums, const float* added, float* out) {
+  const size_t count = s->count;
+  row_piece x, other;
+  size_t i = 0;
+  for (; i + ROW_PIECE <= count; i += ROW_PIECE) {
+    memcpy(&x, sums + i, sizeof x);
+    finish_piece(s, &x, added == NULL ? NULL : added + i, out + i);
+  }
+  if (i == count) return;
+  const row_lanes lanes = row_first((ptrdiff_t)(count - i));
+  x = ROW_LOAD_SOME(sums + i, lanes);
+  if (added != NULL) other = ROW_LOAD_SOME(added + i, lanes);
+  finish_piece(s, &x, added == NULL ? NULL : (const float*)&other, (float*)&x);
+  ROW_STORE_SOME(out + i, x, lanes);
+}
+
+#else
+
+ROW_FINISH(finish_four, row_four, clamp_four)
+#if VECTOR_BYTES > 16
+ROW_FINISH(finish_piece, row_piece, clamp_piece)
+#else
+#define finish_piece finish_four
+#endif
+
+static inline __attribute__((always_inline)) void store_piece(
+    const etx_row_store* s, const float* sums, const float* added, float* out) {
+  row_piece x;
+  memcpy(&x, sums, sizeof x);
+  finish_piece(s, &x, added, out);
+}
+
+static inline __attribute__((always_inline)) void store_four(
+    const etx_row_store* s, const float* sums, const float* added, float* out) {
+  row_four x;
+  memcpy(&x, sums, sizeof x);
+  finish_four(s, &x, added, out);
+}
+
+static inline __attribute__((always_inline)) void store_row(
+    const etx_row_store* s, const float* sums, const float* added, float* out) {
+  const size_t count = s->count;
+  size_t i = 0;
+  if (count >= ROW_PIECE) {
+    for (; i + ROW_PIECE < count; i += ROW_PIECE) {
+      store_piece(s, sums + i, added == NULL ? NULL : added + i, out + i);
+    }
+    i = count - ROW_PIECE;
+    store_piece(s, sums + i, added == NULL ? NULL : added + i, out + i);
+    return;
+  }
+  if (count >= 4) {
+    store_four(s, sums, added, out);
+    i = count - 4;
+    store_four(s, sums + i, added == NULL ? NULL : added + i, out + i);
+    return;
+  }
+  for (; i < count; ++i) {
+    float x = sums[i] + s->bias;
+    if (added != NULL) x = added[i] + x;
+    out[i] = x < s->below ? s->low : x > s->high ? s->high : x;
+  }
+}
+
+#endif
+
+static void store_rows(const etx_row_store* given) {
+  etx_row_store s = *given;  // which results do not change
+  s.bias = row_bias(&s, s.bias);
+  const float* sums = s.sums;
+  float* out = s.out;
+  for (size_t r = 0; r < s.rows; ++r, sums += s.sum_row, out += s.out_row) {
+    if (s.added == NULL) {
+      store_row(&s, sums, NULL, out);
+    } else {
+      store_row(&s, sums, s.added + (ptrdiff_t)r * s.out_row, out);
+    }
+  }
+}

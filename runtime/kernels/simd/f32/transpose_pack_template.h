@@ -1,0 +1,146 @@
+// Up to sixteen rows of floats as columns, so that what belongs to one tap of
+// each lies side by side. Read once for each instruction set.
+
+#include "runtime/kernels/simd/f32/f32_microkernels.h"
+#include "runtime/kernels/simd/vector/transpose_registers_template.h"
+
+#if VECTOR_BYTES == 64
+
+typedef float transpose_four __attribute__((vector_size(16)));
+typedef float transpose_eight __attribute__((vector_size(32)));
+
+// Four taps of every fourth row.
+static inline __attribute__((always_inline)) void transpose_load(
+    const float* in, ptrdiff_t row, transpose_vector* to) {
+  transpose_four a[4];
+  ETX_UNROLLED
+  for (int i = 0; i < 4; ++i) memcpy(&a[i], in + 4 * i * row, sizeof a[i]);
+  const transpose_eight low =
+      __builtin_shufflevector(a[0], a[1], 0, 1, 2, 3, 4, 5, 6, 7);
+  const transpose_eight high =
+      __builtin_shufflevector(a[2], a[3], 0, 1, 2, 3, 4, 5, 6, 7);
+  *to = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+                                12, 13, 14, 15);
+}
+
+// Four taps of all rows.
+static inline __attribute__((always_inline)) void transpose_fours(const float* in,
+                                                             ptrdiff_t row,
+                                                             float* out) {
+  transpose_vector a[4], b[4];
+  ETX_UNROLLED
+  for (int i = 0; i < 4; ++i) transpose_load(in + i * row, row, &a[i]);
+  b[0] = TRANSPOSE_PAIRS(a[0], a[1], 0);
+  b[1] = TRANSPOSE_PAIRS(a[0], a[1], 2);
+  b[2] = TRANSPOSE_PAIRS(a[2], a[3], 0);
+  b[3] = TRANSPOSE_PAIRS(a[2], a[3], 2);
+  a[0] = TRANSPOSE_FOURS(b[0], b[2], 0);
+  a[1] = TRANSPOSE_FOURS(b[0], b[2], 2);
+  a[2] = TRANSPOSE_FOURS(b[1], b[3], 0);
+  a[3] = TRANSPOSE_FOURS(b[1], b[3], 2);
+  ETX_UNROLLED
+  for (int i = 0; i < 4; ++i) {
+    memcpy(out + i * ETX_TRANSPOSE_ROWS, &a[i], sizeof a[i]);
+  }
+}
+
+#endif
+
+static inline __attribute__((always_inline)) void transpose_square(const float* in,
+                                                              ptrdiff_t row,
+                                                              float* out) {
+  transpose_vector b[TURN];
+  transpose_in_registers(in, row, b);
+  ETX_UNROLLED_16
+  for (int i = 0; i < TURN; ++i) {
+    memcpy(out + i * ETX_TRANSPOSE_ROWS, &b[i], sizeof(b[i]));
+  }
+}
+
+// Rows or taps that fill no square, element by element.
+static void transpose_rest(const float* in, ptrdiff_t row, size_t first_row,
+                      size_t rows, size_t first, size_t count, float* out) {
+  for (size_t k = first; k < count; ++k) {
+    for (size_t i = first_row; i < rows; ++i) {
+      out[k * ETX_TRANSPOSE_ROWS + i] = in[(ptrdiff_t)i * row + (ptrdiff_t)k];
+    }
+  }
+}
+
+// The first tap of the square that taps from `k` on are turned in: the last one
+// ends with the row, and turns some that have been turned before once more.
+static inline size_t transpose_first(size_t k, size_t count) {
+  return k + TURN <= count ? k : count - TURN;
+}
+
+#if VECTOR_BYTES == 64
+
+static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
+                 float* out) {
+  float some[TURN][TURN];
+  if (rows < TURN) memset(some, 0, sizeof some);
+  if (count < TURN) {
+    size_t k = 0;
+    if (rows < TURN) memset(out, 0, count * TURN * sizeof(float));
+    for (; rows == TURN && k + 4 <= count; k += 4) {
+      transpose_fours(in + k, row, out + k * ETX_TRANSPOSE_ROWS);
+    }
+    transpose_rest(in, row, 0, rows, k, count, out);
+    return;
+  }
+  for (size_t k = 0; k < count; k += TURN) {
+    const size_t first = transpose_first(k, count);
+    const float* from = in + first;
+    ptrdiff_t apart = row;
+    if (rows < TURN) {
+      for (size_t i = 0; i < rows; ++i, from += row) {
+        memcpy(some[i], from, sizeof some[i]);
+      }
+      from = some[0];
+      apart = TURN;
+    }
+    transpose_square(from, apart, out + first * ETX_TRANSPOSE_ROWS);
+  }
+}
+
+#else
+
+// Squares of `rows` rows, a multiple of TURN.
+static inline __attribute__((always_inline)) void transpose_squares(
+    const float* in, ptrdiff_t row, size_t rows, size_t count, float* out) {
+  enum { LINE = 2 * TURN };
+  size_t k = 0;
+  // Both halves of what lies in a line before the next rows, which the first
+  // cache may have no room for beside these.
+  for (; k + LINE <= count; k += LINE) {
+    ETX_UNROLLED
+    for (size_t i = 0; i < rows; i += TURN) {
+      const float* from = in + (ptrdiff_t)i * row + k;
+      float* to = out + k * ETX_TRANSPOSE_ROWS + i;
+      transpose_square(from, row, to);
+      transpose_square(from + TURN, row, to + TURN * ETX_TRANSPOSE_ROWS);
+    }
+  }
+  for (; k < count; k += TURN) {
+    const size_t first = transpose_first(k, count);
+    ETX_UNROLLED
+    for (size_t i = 0; i < rows; i += TURN) {
+      transpose_square(in + (ptrdiff_t)i * row + first, row,
+                  out + first * ETX_TRANSPOSE_ROWS + i);
+    }
+  }
+}
+
+static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
+                 float* out) {
+  const size_t squares = count < TURN ? 0 : rows / TURN * TURN;
+  if (squares == ETX_TRANSPOSE_ROWS) {
+    transpose_squares(in, row, ETX_TRANSPOSE_ROWS, count, out);
+    return;
+  }
+  memset(out, 0, count * ETX_TRANSPOSE_ROWS * sizeof(float));
+  if (squares > 0) transpose_squares(in, row, squares, count, out);
+  transpose_rest(in, row, squares, rows, 0, count, out);
+}
+
+#endif

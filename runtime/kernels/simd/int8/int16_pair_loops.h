@@ -1,0 +1,74 @@
+// The inner loops of quantized_linear_int16.h: integers of 16 bits, two of
+// which are multiplied and added at a time.
+
+#ifndef ETX_RUNTIME_KERNELS_SIMD_INT8_INT16_PAIR_LOOPS_H
+#define ETX_RUNTIME_KERNELS_SIMD_INT8_INT16_PAIR_LOOPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+  ETX_INT16_PAIR_COLUMNS = 16,  // of a panel
+  ETX_INT16_PAIR_SUMS = 8,      // partial sums of groups (quantized_loops.h)
+  ETX_INT16_PAIR_FEW_ROWS = 3,  // rows that pass bytes as they are stored
+};
+
+// Rows of a prepared input times a panel.
+typedef struct etx_int16_pair_block {
+  const int16_t* left;
+  ptrdiff_t left_row;    // in elements
+  const int16_t* panel;  // pairs of ETX_INT16_PAIR_COLUMNS times two elements
+  const int8_t* bytes;   // of `few`, instead: a panel of packed_weights.h
+  size_t rows;
+  size_t count;  // elements; behind an odd one any may follow
+  // Of whole sums: rows of ETX_INT16_PAIR_COLUMNS; not read if the sums start.
+  int32_t* whole;
+  bool starts;
+  // Of groups: rows of ETX_INT16_PAIR_SUMS times ETX_INT16_PAIR_COLUMNS; each
+  // group has a row of ETX_INT16_PAIR_COLUMNS scales.
+  float* sums;
+  const float* scales;
+  size_t group;  // elements of a group, 32 or a multiple
+  size_t first;  // the partial sum of the first
+} etx_int16_pair_block;
+
+// The last steps for rows of ETX_INT16_PAIR_COLUMNS sums, of one of two kinds.
+typedef struct etx_int16_pair_epilogue {
+  const int32_t* whole;  // NULL: partial sums of groups
+  const float* sums;
+  const float* scales;  // of columns
+  const float* bias;
+  const float* row_scales;
+  size_t rows;
+  float* out;
+  ptrdiff_t out_row;
+} etx_int16_pair_epilogue;
+
+// Reads `count` bytes of each of `columns` rows, at most
+// ETX_INT16_PAIR_COLUMNS.
+typedef void (*etx_int16_pair_pack_loop)(const uint8_t* in, ptrdiff_t row,
+                                         size_t columns, size_t count,
+                                         int16_t* out);
+typedef void (*etx_int16_pair_loop)(const etx_int16_pair_block* block);
+
+typedef struct etx_int16_pair_loops {
+  // Elements of 8 bits as a panel; zeros where there is no column or element.
+  etx_int16_pair_pack_loop turn8;
+  // The same of 4 bits, each sixteen bytes as sixteen high halves, then sixteen
+  // low ones, minus 8. `count` is a multiple of sixteen.
+  etx_int16_pair_pack_loop turn4;
+  // `count` elements of a panel of bytes (packed_weights.h), a multiple of
+  // ETX_PACKED_INTERLEAVE, as one of pairs.
+  void (*widen)(const int8_t* in, size_t count, int16_t* out);
+  etx_int16_pair_loop whole;
+  // Whole sums of at most ETX_INT16_PAIR_FEW_ROWS rows with a panel of bytes,
+  // from zero on; `count` is such a multiple, too.
+  etx_int16_pair_loop few;
+  // The panel has each group's even elements, then its odd ones, as left has
+  // those of each chunk of 256; the block is a chunk.
+  etx_int16_pair_loop groups;
+  void (*last)(const etx_int16_pair_epilogue* line);
+} etx_int16_pair_loops;
+
+#endif

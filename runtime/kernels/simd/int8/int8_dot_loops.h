@@ -1,0 +1,156 @@
+// The inner loops of quantized_linear_int8.h, for processors that multiply
+// bytes and add the products four at a time. What bytes rows have is between
+// the loops of a set: unsigned ones, as it is written here, or signed ones, 128
+// less, whose bases are less by as much.
+
+#ifndef ETX_RUNTIME_KERNELS_SIMD_INT8_INT8_DOT_LOOPS_H
+#define ETX_RUNTIME_KERNELS_SIMD_INT8_INT8_DOT_LOOPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/instruction_set.h"
+#include "runtime/kernels/simd/int8/row_argmax.h"
+
+enum {
+  ETX_INT8_COLUMNS = 32,  // of a panel
+  ETX_INT8_ROWS = 4,      // a panel's rows come in multiples of it
+  // Rows have bytes enough to be read in pieces of 128, whatever these hold.
+  ETX_INT8_PIECE = 128,
+  // So many products of bytes fit in a sum of 32 bits.
+  ETX_INT8_MAX_DEPTH = 32768,
+};
+
+// A quantised element is scale * (byte - base).
+typedef struct etx_int8_row_qparams {
+  float scale;
+  int32_t base;  // 0 to 255
+} etx_int8_row_qparams;
+
+// Rows of bytes, the last one of ones, times rows of weights of 8 bits.
+typedef struct etx_int8_dot_block {
+  const uint8_t* left;
+  ptrdiff_t left_row;
+  const uint8_t* right;  // signed
+  ptrdiff_t right_row;
+  size_t rows, columns;
+  size_t count;   // elements
+  int32_t* sums;  // [rows, columns]
+  bool is_far;    // weights come from beyond the second cache
+} etx_int8_dot_block;
+
+// Rows of bytes times rows of weights of 4 bits, as packed_weights.h has them.
+// Of each 128 bytes of a row, or each 32, the even ones stand first, and the
+// odd ones begin behind half of them, even if there are less.
+typedef struct etx_int4_dot_block {
+  const uint8_t* left;
+  ptrdiff_t left_row;
+  const etx_int8_row_qparams* numbers;
+  const uint8_t* right;
+  ptrdiff_t right_row;
+  const float* scales;  // of each column's groups
+  const int8_t* zeros;  // NULL: zeros
+  size_t rows, columns;
+  size_t group, groups;  // elements: 32, 64 or 128
+  float* sums;           // [rows, columns], as etx_quantized_loops.groups4
+  bool is_far;           // as above
+} etx_int4_dot_block;
+
+// The last steps, each rounded: the exact sum minus base times the column's
+// sum, times the column's scale, times the row's, plus the bias.
+typedef struct etx_int8_epilogue {
+  const void* sums;  // rows of `sum_row` integers, or floats of groups
+  ptrdiff_t sum_row;
+  const int32_t* column_sums;  // NULL: sums are floats, without these scales
+  const float* scales;
+  const float* bias;  // NULL: none
+  const etx_int8_row_qparams* numbers;
+  size_t rows, columns;
+  float* out;  // not of `whole` where results are compared
+  ptrdiff_t out_row;
+  bool is_far;  // places of results may be beyond the second cache
+  // Of `whole`: what results of each row are compared with, from a column on,
+  // instead of being stored; or NULL.
+  etx_row_argmax* best;
+  size_t column;
+} etx_int8_epilogue;
+
+// Rows of bytes, a multiple of ETX_INT8_ROWS, times a panel.
+typedef struct etx_int8_panel {
+  const uint8_t* left;
+  ptrdiff_t left_row;
+  const int8_t* panel;  // [count / 4][ETX_INT8_COLUMNS][4]
+  // From four to four elements, and from half of the columns to the other: a
+  // file has panels of half as many.
+  ptrdiff_t panel_row, panel_part;
+  size_t rows;
+  size_t count;  // elements, a multiple of 4
+  // If all elements are here, what becomes of the sums at once: of
+  // ETX_INT8_COLUMNS columns, and no more rows. NULL: sums are stored.
+  const etx_int8_epilogue* line;
+  int32_t* sums;  // [rows, ETX_INT8_COLUMNS]; not read if they start
+  bool starts;
+  // Parts of rows that are worth asking for meanwhile.
+  const uint8_t* next;
+  ptrdiff_t next_row;
+  size_t next_rows, next_bytes;
+} etx_int8_panel;
+
+// The same of groups of 4-bit weights. The panel has four of the high halves,
+// then four of the low ones, minus 8.
+typedef struct etx_int4_panel {
+  const uint8_t* left;
+  ptrdiff_t left_row;
+  const etx_int8_row_qparams* numbers;
+  const int8_t* panel;  // [count / 8][2][ETX_INT8_COLUMNS][4]
+  size_t rows;
+  size_t count, group;        // elements; the former groups of the latter
+  const int32_t* group_sums;  // [count / group, ETX_INT8_COLUMNS]
+  const float* scales;        // the same
+  size_t first;               // the partial sum of the first group
+  float* sums;                // [rows, 8, ETX_INT8_COLUMNS]
+  bool starts;                // sums are 0, whatever they hold
+  const uint8_t* next;        // as above
+  ptrdiff_t next_row;
+  size_t next_rows, next_bytes;
+} etx_int4_panel;
+
+typedef struct etx_int8_dot_loops {
+  // The lowest number below zero and the highest above it, or a zero; both NaN
+  // if there is one.
+  void (*range)(const float* x, size_t count, float* low, float* high);
+  // byte = clamp(round(x * inverse + zero)) + 128 in int8's range, in double;
+  // NaN becomes zero + 128. `inverse` is what the row's own range gives, or no
+  // number above 0.
+  void (*quantize)(const float* x, size_t count, double inverse, double zero,
+                   uint8_t* out);
+  // The same, and the range of as many other floats: the one has time for the
+  // other.
+  void (*quantize_and_range)(const float* x, size_t count, double inverse,
+                             double zero, uint8_t* out, const float* other,
+                             float* low, float* high);
+  // Orders a row of bytes for weights of 4 bits.
+  void (*order4)(uint8_t* row, size_t count);
+  void (*dots)(const etx_int8_dot_block* block);
+  void (*groups)(const etx_int4_dot_block* block);
+  // `count` elements of each of `columns` rows as a panel; zeros where there is
+  // no column or element. Adds the sums of columns to those that are there.
+  void (*turn8)(const uint8_t* in, ptrdiff_t row, size_t columns, size_t count,
+                int8_t* out, int32_t* column_sums);
+  // `count` bytes of each of `columns` rows of 4-bit weights as a panel, and
+  // the sums of their groups. Writes sums for each 32 elements of whole 128.
+  void (*turn4)(const uint8_t* in, ptrdiff_t row, size_t columns, size_t count,
+                size_t group, int8_t* out, int32_t* group_sums);
+  void (*whole)(const etx_int8_panel* panel);
+  void (*panel_groups)(const etx_int4_panel* panel);
+  // Of rows of partial sums their sums, in place: [rows, ETX_INT8_COLUMNS]. The
+  // sums of groups that there are not are 0, whatever they hold.
+  void (*totals)(size_t rows, size_t groups, float* sums);
+  void (*last)(const etx_int8_epilogue* line);
+} etx_int8_dot_loops;
+
+// The loops for an instruction set; NULL: it has no such products.
+const etx_int8_dot_loops* etx_int8_dot_loops_of(etx_instruction_set set);
+
+#endif

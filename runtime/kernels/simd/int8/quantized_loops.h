@@ -1,0 +1,65 @@
+// The inner loops of products with quantised weights, compiled once for each
+// instruction set that is worth it. All sets give the same bits: sums of
+// integers are exact, and floats have one order.
+
+#ifndef ETX_RUNTIME_KERNELS_SIMD_INT8_QUANTIZED_LOOPS_H
+#define ETX_RUNTIME_KERNELS_SIMD_INT8_QUANTIZED_LOOPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/instruction_set.h"
+#include "runtime/kernels/simd/int8/int16_pair_loops.h"
+
+// Rows of a prepared input and rows of a weight, as packed_weights.h has them.
+typedef struct etx_quantized_block {
+  const void* left;    // floats, or integers of 16 bits
+  ptrdiff_t left_row;  // in elements
+  const uint8_t* right;
+  ptrdiff_t right_row;  // in bytes
+  size_t rows, columns;
+  size_t count;  // elements of a row
+  // Of 4-bit weights, for each column `groups` of `group` elements: 32, 64, 128
+  // or 256. Left has the order of their chunks.
+  const float* scales;
+  const int8_t* zeros;  // NULL: zeros
+  size_t group, groups;
+  // Of integers, the sums of each row's groups: rows of `groups`.
+  const int32_t* group_sums;
+  void* sums;         // rows of columns
+  ptrdiff_t sum_row;  // in elements
+} etx_quantized_block;
+
+typedef void (*etx_quantized_loop)(const etx_quantized_block* block);
+
+// So many products of integers fit in a sum of 32 bits.
+enum { ETX_QUANTIZED_MAX_DEPTH = 32768 };
+
+typedef struct etx_quantized_loops {
+  const char* name;  // of the instruction set
+  // int32 sums of integers times int8 weights; at most ETX_QUANTIZED_MAX_DEPTH
+  // of them.
+  etx_quantized_loop whole8;
+  // Float sums over 4-bit weights: of each group the exact sum of integers
+  // times the scale is added to partial sum group mod 8, both rounded; then
+  // halves of the partial sums are added to each other until one is left.
+  etx_quantized_loop groups4;
+  // Float sums of floats times int8 weights, in the order of etx_gemm_nt.
+  etx_quantized_loop floats8;
+  // The same with 4-bit weights: sixteen partial sums of each group's even and
+  // odd elements, times the scale added to those of the row in one step.
+  etx_quantized_loop floats4;
+  // out = clamp(round(x * inverse + zero)) - zero in int8's range, in double;
+  // NaN becomes 0.
+  void (*quantize)(const float* x, size_t count, double inverse, double zero,
+                   int16_t* out);
+  const etx_int16_pair_loops* pairs;  // for many rows of integers; NULL: none
+} etx_quantized_loops;
+
+// For every machine that the compiler was told of.
+extern const etx_quantized_loops etx_quantized_loops_base;
+
+// The loops for an instruction set.
+const etx_quantized_loops* etx_quantized_loops_of(etx_instruction_set set);
+
+#endif

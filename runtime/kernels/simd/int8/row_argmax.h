@@ -1,0 +1,66 @@
+// The largest result of each row and its column, while results are computed:
+// what argmax says of them, without keeping any. Items of a product are taken
+// in pieces, which know of a row what stands in their columns; so what a row
+// has does not depend on threads. NaN counts as the largest, and of equal
+// results the first, as in PyTorch.
+
+#ifndef ETX_RUNTIME_KERNELS_SIMD_INT8_ROW_ARGMAX_H
+#define ETX_RUNTIME_KERNELS_SIMD_INT8_ROW_ARGMAX_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ETX_ARGMAX_PIECES = 64 };
+
+typedef struct etx_row_argmax {
+  float value;
+  uint32_t column;  // sizes of tensors have 31 bits
+} etx_row_argmax;
+
+// Nothing is larger; the column is the answer if nothing else comes.
+static inline etx_row_argmax etx_row_argmax_none(size_t column) {
+  return (etx_row_argmax){-INFINITY, (uint32_t)column};
+}
+
+static inline void etx_row_argmax_update(etx_row_argmax* best, float value,
+                                         size_t column) {
+  if (value <= best->value || best->value != best->value) return;
+  *best = (etx_row_argmax){value, (uint32_t)column};
+}
+
+// What a piece has of `rows` rows before its first column. One that follows
+// another at once goes on with what that one has found: what is no larger is no
+// answer, whichever piece it stands in.
+static inline etx_row_argmax* etx_row_argmax_piece(etx_row_argmax* all,
+                                                   size_t piece, bool follows,
+                                                   size_t rows, size_t column) {
+  etx_row_argmax* best = all + piece * rows;
+  for (size_t row = 0; row < rows; ++row) {
+    best[row] = follows ? (best - rows)[row] : etx_row_argmax_none(column);
+  }
+  return best;
+}
+
+// Takes `count` results from a column on.
+static inline void etx_row_argmax_update_row(etx_row_argmax* best,
+                                             const float* results,
+                                             size_t column, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    etx_row_argmax_update(best, results[i], column + i);
+  }
+}
+
+// The column of a row's largest result in all pieces.
+static inline size_t etx_row_argmax_column(const etx_row_argmax* pieces,
+                                           size_t rows, size_t row) {
+  etx_row_argmax best = pieces[row];
+  for (size_t piece = 1; piece < ETX_ARGMAX_PIECES; ++piece) {
+    const etx_row_argmax* other = &pieces[piece * rows + row];
+    etx_row_argmax_update(&best, other->value, other->column);
+  }
+  return best.column;
+}
+
+#endif

@@ -1,0 +1,189 @@
+// Windows of bytes, one channel each (etx_u8_loops.windows): what the registers
+// of an instruction set see of an image's columns is turned once for all
+// results that see it.
+//
+// The file that reads this has
+//
+//   CHANNELS, SOME    channels at a time, registers of their sums
+//   SIDE              rows of the image whose bytes lie side by side in a lane
+//   ints, floats      registers
+//   register_of, lane_of(channel)       where a channel's sum lies
+//   transpose_bytes(from, count, out)        lanes of `count` channels of SIDE
+//   rows;
+//                                       NULL is zeros
+//   transpose_signed(from, count, out)       the same of weights
+//   add_products(sum, bytes, weights)
+//   HALF_OF_LESS  where turned bytes are less than the image's: half of that in
+//                 all bytes of a register; else it is not defined
+//   byte_bounds, bounds_of(results)     what the last steps of bytes need,
+//   store_bytes(f, results, bounds, count, to)  and these
+
+#include "runtime/kernels/simd/int8/u8_requantize.h"
+
+enum {
+  ROOM_OF_WEIGHTS = 28,  // registers of a window's, / SOME
+  ROOM_OF_COLUMNS = 48,  // of an image's columns
+};
+
+// Some channels, and what their sums need.
+typedef struct turned {
+  const etx_u8_depthwise* w;
+  size_t first, count;  // channels, at most CHANNELS
+  size_t sides;         // of a window's rows
+  byte_bounds bounds;
+  ints offsets[SOME];
+  floats scales[SOME], bias[SOME];
+  ints weights[ROOM_OF_WEIGHTS][SOME];  // [kernel_x][sides]
+  ints columns[ROOM_OF_COLUMNS][SOME];
+} turned;
+
+// A number of each channel where its sum lies.
+static void transpose_numbers(const void* from, size_t count, int32_t rest,
+                              void* out) {
+  enum { LANES_OF_SUMS = CHANNELS / SOME };
+  int32_t made[SOME][LANES_OF_SUMS];
+  for (size_t c = 0; c < CHANNELS; ++c) {
+    int32_t* to = &made[register_of(c)][lane_of(c)];
+    *to = rest;
+    if (c < count) memcpy(to, (const char*)from + c * sizeof *to, sizeof *to);
+  }
+  memcpy(out, made, sizeof made);
+}
+
+static void start_channels(turned* t) {
+  enum { MINUS_ZERO = INT32_MIN };
+  const etx_u8_depthwise* w = t->w;
+  const etx_u8_requantize* r = w->results;
+  const float* bias = r->bias == NULL ? NULL : r->bias + t->first;
+  transpose_numbers(r->offsets + t->first, t->count, 0, t->offsets);
+  transpose_numbers(r->scales + t->first, t->count, 0, t->scales);
+  transpose_numbers(bias, bias == NULL ? 0 : t->count, MINUS_ZERO, t->bias);
+  for (size_t x = 0; x < w->kernel_x; ++x) {
+    for (size_t s = 0; s < t->sides; ++s) {
+      const uint8_t* rows[SIDE] = {NULL};
+      for (size_t i = 0; i < SIDE && s * SIDE + i < w->kernel_y; ++i) {
+        const size_t tap = (s * SIDE + i) * w->kernel_x + x;
+        rows[i] = (const uint8_t*)w->weights + tap * w->channels + t->first;
+      }
+      ints* turned_weights = t->weights[x * t->sides + s];
+      transpose_signed(rows, t->count, turned_weights);
+#ifdef HALF_OF_LESS
+      for (size_t k = 0; k < SOME; ++k) {
+        ints* sum = &t->offsets[k];
+        *sum = add_products(*sum, HALF_OF_LESS, turned_weights[k]);
+        *sum = add_products(*sum, HALF_OF_LESS, turned_weights[k]);
+      }
+#endif
+    }
+  }
+}
+
+// Columns of the image from `column` on, of the rows that some results see.
+static inline __attribute__((always_inline)) void transpose_columns(
+    turned* t, const uint8_t* const* rows, int64_t column, size_t count,
+    bool is_whole) {
+  const etx_u8_depthwise* w = t->w;
+  const size_t bytes = is_whole ? (size_t)CHANNELS : t->count;
+  for (size_t s = 0; s < t->sides; ++s) {
+    const uint8_t *from[SIDE] = {NULL}, *own[SIDE] = {NULL};
+    const size_t left = w->kernel_y - s * SIDE;
+    for (size_t i = 0; i < SIDE && i < left; ++i) {
+      own[i] = rows[(s * SIDE + i) * w->dilation_y];
+    }
+    for (size_t c = 0; c < count; ++c) {
+      const int64_t at = column + (int64_t)c;
+      const bool is_inside = at >= 0 && at < (int64_t)w->columns;
+      const size_t place = (size_t)at * w->channels + t->first;
+      ETX_UNROLLED
+      for (size_t i = 0; i < SIDE; ++i) {
+        if (i >= left) break;
+        from[i] = own[i] == NULL || !is_inside ? w->outside + t->first
+                                               : own[i] + place;
+      }
+      transpose_bytes(from, bytes, t->columns[c * t->sides + s]);
+    }
+  }
+}
+
+static inline __attribute__((always_inline)) void store_window(
+    const turned* t, const ints sums[SOME], size_t at) {
+  const etx_u8_requantize* r = t->w->results;
+  floats f[SOME];
+  ETX_UNROLLED
+  for (size_t i = 0; i < SOME; ++i) {
+    f[i] = __builtin_convertvector(sums[i], floats) * t->scales[i] + t->bias[i];
+  }
+  if (!r->is_float) {
+    store_bytes(f, r, &t->bounds, t->count, (uint8_t*)t->w->out + at);
+    return;
+  }
+  for (size_t c = 0; c < t->count; ++c) {
+    ((float*)t->w->out)[at + c] = f[register_of(c)][lane_of(c)];
+  }
+}
+
+// Results side by side whose columns are turned, from element `at` on.
+static inline __attribute__((always_inline)) void depthwise_planes(
+    const turned* t, size_t count, size_t at, size_t kernel_x, size_t sides) {
+  const etx_u8_depthwise* w = t->w;
+  for (size_t o = 0; o < count; ++o, at += w->channels) {
+    ints sums[SOME];
+    memcpy(sums, t->offsets, sizeof sums);
+    for (size_t x = 0; x < kernel_x; ++x) {
+      const ints* seen =
+          t->columns[(o * w->stride_x + x * w->dilation_x) * sides];
+      const ints* weights = t->weights[x * sides];
+      for (size_t i = 0; i < sides * SOME; i += SOME) {
+        ETX_UNROLLED
+        for (size_t k = 0; k < SOME; ++k) {
+          sums[k] = add_products(sums[k], seen[i + k], weights[i + k]);
+        }
+      }
+    }
+    store_window(t, sums, at);
+  }
+}
+
+static inline size_t sides_of(const etx_u8_depthwise* w) {
+  return (w->kernel_y + SIDE - 1) / SIDE;
+}
+
+// True if there is room for a window and for the columns of one.
+static inline __attribute__((unused)) bool windows_fit(
+    const etx_u8_depthwise* w) {
+  const size_t fit = ROOM_OF_COLUMNS / sides_of(w);
+  return sides_of(w) * w->kernel_x <= ROOM_OF_WEIGHTS && w->dilation_x <= fit &&
+         (w->kernel_x - 1) * w->dilation_x < fit;
+}
+
+// All results of at most CHANNELS channels.
+static void sum_channels(const etx_u8_depthwise* w) {
+  enum { THREE = (3 + SIDE - 1) / SIDE };
+  turned t = {.w = w,
+              .first = w->first,
+              .count = w->count,
+              .sides = sides_of(w),
+              .bounds = bounds_of(w->results)};
+  const size_t reach = (w->kernel_x - 1) * w->dilation_x + 1;
+  const size_t most = (ROOM_OF_COLUMNS / t.sides - reach) / w->stride_x + 1;
+  start_channels(&t);
+  for (size_t y = 0; y < w->results_y; ++y) {
+    const uint8_t* const* rows = w->rows + y * w->stride_y;
+    for (size_t x = 0; x < w->results_x; x += most) {
+      const size_t left = w->results_x - x, count = left < most ? left : most;
+      const int64_t column = (int64_t)(x * w->stride_x) - w->padding;
+      const size_t columns = (count - 1) * w->stride_x + reach;
+      const size_t at = (y * w->results_x + x) * w->channels + t.first;
+      if (t.count == CHANNELS) {
+        transpose_columns(&t, rows, column, columns, true);
+      } else {
+        transpose_columns(&t, rows, column, columns, false);
+      }
+      if (w->kernel_x == 3 && t.sides == THREE) {
+        depthwise_planes(&t, count, at, 3, THREE);
+      } else {
+        depthwise_planes(&t, count, at, w->kernel_x, t.sides);
+      }
+    }
+  }
+}

@@ -1,0 +1,183 @@
+// The step that float32 products are made of: a * b + c, rounded once, on
+// vectors of VECTOR_BYTES, which whoever reads this has defined. The same bits
+// from the processor's own instruction and, where it has none, from doubles.
+// Also the larger and the smaller of two, a choice between them, every second
+// lane of both, and lanes behind another one.
+//
+// Products of double stay a multiplication and an addition: they are rare, and
+// without the instruction one that rounds once would take some forty.
+
+#include <stdint.h>
+
+typedef float etx_f32_vec __attribute__((vector_size(VECTOR_BYTES)));
+typedef int etx_f32_vec_mask __attribute__((vector_size(VECTOR_BYTES)));
+
+enum {
+  ETX_F32_LANES = VECTOR_BYTES / (int)sizeof(float),
+  ETX_F32_DOT_SUMS = 16,  // partial sums of a dot product
+  ETX_F32_DOT_VECS = ETX_F32_DOT_SUMS / ETX_F32_LANES,  // vectors of them
+};
+
+// The names are the compilers' own: their headers of such names reach for the
+// heap.
+#if VECTOR_BYTES == 64
+#define ETX_F32_BROADCAST(x) \
+  (etx_f32_vec) { x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x }
+#ifndef ETX_F32_FMA  // tests have their own
+#define ETX_F32_FMA(a, b, c) \
+  __builtin_ia32_vfmaddps512_mask(a, b, c, ETX_F32_FULL_MASK, 4)
+#endif
+#ifdef __clang__
+#define ETX_F32_FULL_MASK (unsigned short)0xffff
+#else
+#define ETX_F32_FULL_MASK (short)-1
+#endif
+#elif VECTOR_BYTES == 32
+#define ETX_F32_BROADCAST(x) \
+  (etx_f32_vec) { x, x, x, x, x, x, x, x }
+#define ETX_F32_FMA(a, b, c) __builtin_ia32_vfmaddps256(a, b, c)
+#else
+#define ETX_F32_BROADCAST(x) \
+  (etx_f32_vec) { x, x, x, x }
+#define ETX_F32_FMA(a, b, c) etx_f32_vec_fma(a, b, c)
+
+#if defined(__FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA)
+
+static inline etx_f32_vec etx_f32_vec_fma(etx_f32_vec a, etx_f32_vec b, etx_f32_vec c) {
+#if defined(__aarch64__) && __has_builtin(__builtin_elementwise_fma)
+  return __builtin_elementwise_fma(a, b, c);
+#else
+  for (int i = 0; i < ETX_F32_LANES; ++i) {
+    c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  }
+  return c;
+#endif
+}
+
+#else
+
+// The product of two floats is exact in double. The sum with c is not, and then
+// rounding it once more gives what rounding the exact one would have given
+// unless it became the middle between two floats: its last 29 bits tell, but
+// among denormal floats. Only those are rounded to odd: if a sum is not exact,
+// its last bit is set; a double has more than twice the bits of a float and
+// two. Some thirty instructions, or more than twice as many: a call costs
+// little beside them, and the loops around would be a hundred times as large.
+static __attribute__((noinline)) etx_f32_vec etx_f32_vec_fma(etx_f32_vec a,
+                                                         etx_f32_vec b,
+                                                         etx_f32_vec c) {
+  typedef double wide __attribute__((vector_size(VECTOR_BYTES * 2)));
+  typedef uint64_t bits __attribute__((vector_size(VECTOR_BYTES * 2)));
+  typedef uint64_t pair __attribute__((vector_size(VECTOR_BYTES)));
+  const wide p =
+      __builtin_convertvector(a, wide) * __builtin_convertvector(b, wide);
+  const wide d = __builtin_convertvector(c, wide);
+  const wide sum = p + d;
+  const etx_f32_vec_mask last =
+      __builtin_convertvector((bits)sum & 0x1fffffff, etx_f32_vec_mask);
+  const etx_f32_vec_mask first = __builtin_convertvector(
+      (bits)sum >> 32 & 0x7fffffff, etx_f32_vec_mask);
+  // 0x38100000 begins 2^-126.
+  const pair differs = (pair)((last == 0x10000000) |
+                              ((first > 0) & (first < 0x38100000)));
+  if (__builtin_expect((differs[0] | differs[1]) == 0, 1)) {
+    return __builtin_convertvector(sum, etx_f32_vec);
+  }
+  // What the addition has lost; NaN if the sum is not finite.
+  const wide back = sum - p;
+  const wide lost = (p - (sum - back)) + (d - back);
+  const bits is_lossy = (bits)((lost < 0) | (lost > 0));
+  // From the last even bit towards what was lost: up where both have a sign.
+  const bits is_down = ((bits)lost ^ (bits)sum) >> 63;
+  const bits is_even = ((bits)sum & 1) - 1;
+  const bits odd = (bits)sum + ((1 - (is_down << 1)) & is_lossy & is_even);
+  return __builtin_convertvector((wide)odd, etx_f32_vec);
+}
+
+#endif
+#endif
+
+// Lanes of a where `takes` has them, of b elsewhere.
+static inline __attribute__((unused, always_inline)) etx_f32_vec
+etx_f32_vec_select(etx_f32_vec a, etx_f32_vec b, etx_f32_vec_mask takes) {
+  return (etx_f32_vec)((takes & (etx_f32_vec_mask)a) |
+                     (~takes & (etx_f32_vec_mask)b));
+}
+
+// The larger and the smaller of each pair: b if they are equal or not ordered.
+// No constant may be -0: clang (14) then takes 0 for smaller.
+#if VECTOR_BYTES == 64
+#ifndef ETX_F32_MAX  // tests have their own
+#ifdef __clang__
+#define ETX_F32_MAX(a, b) __builtin_ia32_maxps512(a, b, 4)
+#define ETX_F32_MIN(a, b) __builtin_ia32_minps512(a, b, 4)
+#else
+#define ETX_F32_MAX(a, b) \
+  __builtin_ia32_maxps512_mask(a, b, b, ETX_F32_FULL_MASK, 4)
+#define ETX_F32_MIN(a, b) \
+  __builtin_ia32_minps512_mask(a, b, b, ETX_F32_FULL_MASK, 4)
+#endif
+#endif
+#elif VECTOR_BYTES == 32
+#define ETX_F32_MAX(a, b) __builtin_ia32_maxps256(a, b)
+#define ETX_F32_MIN(a, b) __builtin_ia32_minps256(a, b)
+#else
+#define ETX_F32_MAX(a, b) etx_f32_vec_select(a, b, (a) > (b))
+#define ETX_F32_MIN(a, b) etx_f32_vec_select(a, b, (a) < (b))
+#endif
+
+// Every second lane of a, and then of b: from the first one on, and from the
+// second. BEHIND: the first lane of `first`, and then x but for its last lane.
+#if VECTOR_BYTES == 64
+#define ETX_F32_EVEN(a, b)                                                   \
+  __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, \
+                          26, 28, 30)
+#define ETX_F32_ODD(a, b)                                                    \
+  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, \
+                          27, 29, 31)
+#define ETX_F32_SHIFT_IN(first, x)                                             \
+  __builtin_shufflevector(first, x, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, \
+                          26, 27, 28, 29, 30)
+#elif VECTOR_BYTES == 32
+#define ETX_F32_EVEN(a, b) \
+  __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define ETX_F32_ODD(a, b) \
+  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+#define ETX_F32_SHIFT_IN(first, x) \
+  __builtin_shufflevector(first, x, 0, 8, 9, 10, 11, 12, 13, 14)
+#else
+#define ETX_F32_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define ETX_F32_ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
+#endif
+
+// Keeps a vector that was loaded in its register: gcc would rather load it
+// again for every use.
+#if VECTOR_BYTES == 64 && defined(__AVX512F__)
+#define ETX_F32_KEEP(x) __asm__("" : "+v"(x))
+#elif VECTOR_BYTES == 32 && defined(__AVX2__)
+#define ETX_F32_KEEP(x) __asm__("" : "+x"(x))
+#else
+#define ETX_F32_KEEP(x) (void)0
+#endif
+
+// The sum of a dot's partial sums: halves are added to each other until one is
+// left.
+static inline __attribute__((unused)) float etx_f32_vec_sum(
+    const etx_f32_vec* parts) {
+  typedef float quarter __attribute__((vector_size(16)));
+#if VECTOR_BYTES == 64
+  typedef float half __attribute__((vector_size(32)));
+  const half h =
+      __builtin_shufflevector(parts[0], parts[0], 0, 1, 2, 3, 4, 5, 6, 7) +
+      __builtin_shufflevector(parts[0], parts[0], 8, 9, 10, 11, 12, 13, 14, 15);
+#elif VECTOR_BYTES == 32
+  const etx_f32_vec h = parts[0] + parts[1];
+#endif
+#if VECTOR_BYTES >= 32
+  const quarter v = __builtin_shufflevector(h, h, 0, 1, 2, 3) +
+                    __builtin_shufflevector(h, h, 4, 5, 6, 7);
+#else
+  const quarter v = (parts[0] + parts[2]) + (parts[1] + parts[3]);
+#endif
+  return (v[0] + v[2]) + (v[1] + v[3]);
+}

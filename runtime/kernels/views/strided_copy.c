@@ -1,0 +1,411 @@
+// After simplifying, the innermost dimension of the target decides:
+//
+//   elements of any other size than 1, 2, 4, 8, 16    rows of short copies
+//   the source stands still                           a fill
+//   the source goes back by one element               a reversed row
+//   the source is dense along another dimension       tiles, see below
+//   else                                              one element at a time
+//
+// A tile is a square of the two dimensions along which one side is dense each.
+// Whole cache lines are read into it and whole cache lines written from it:
+// without the detour, strides that are powers of two would throw out of the
+// cache what has been used only in part.
+
+#include "runtime/kernels/views/strided_copy.h"
+
+#include <string.h>
+
+#include "runtime/kernels/views/byte_transpose.h"
+#include "runtime/kernels/core/dtype_switch.h"
+#include "runtime/kernels/simd/elementwise/float_loops.h"
+#include "runtime/kernels/core/short_copy.h"
+
+// ---- simplifying ----
+
+// Keeps the dimensions that matter, outermost of the target first; false if
+// there is no element.
+static bool sort_dims(etx_copy* copy) {
+  size_t kept = 0;
+  for (size_t i = 0; i < copy->rank; ++i) {
+    const etx_copy_dim dim = copy->dims[i];
+    if (dim.size == 0) return false;
+    if (dim.size == 1) continue;
+    size_t at = kept++;
+    for (; at > 0 && copy->dims[at - 1].to < dim.to; --at) {
+      copy->dims[at] = copy->dims[at - 1];
+    }
+    copy->dims[at] = dim;
+  }
+  copy->rank = kept;
+  return true;
+}
+
+static void join_dims(etx_copy* copy) {
+  size_t kept = 0;
+  for (size_t i = 0; i < copy->rank; ++i) {
+    const etx_copy_dim dim = copy->dims[i];
+    etx_copy_dim* last = kept == 0 ? NULL : &copy->dims[kept - 1];
+    if (last != NULL && last->to == dim.to * dim.size &&
+        last->from == dim.from * dim.size) {
+      const ptrdiff_t size = last->size * dim.size;
+      *last = dim;
+      last->size = size;
+    } else {
+      copy->dims[kept++] = dim;
+    }
+  }
+  copy->rank = kept;
+}
+
+// A dimension that is dense on both sides makes larger elements.
+static void widen_element(etx_copy* copy) {
+  if (copy->rank == 0) return;
+  const etx_copy_dim* last = &copy->dims[copy->rank - 1];
+  const ptrdiff_t bytes = (ptrdiff_t)copy->bytes;
+  if (last->to != bytes || last->from != bytes) return;
+  copy->bytes *= (size_t)last->size;
+  --copy->rank;
+}
+
+// ---- rows ----
+
+static bool is_one_byte(const char* element, size_t bytes) {
+  return memcmp(element, element + 1, bytes - 1) == 0;
+}
+
+// Lines of as many copies of an element as fit, which registers hold.
+static void repeat_line(char* to, const char* from, size_t bytes,
+                        size_t total) {
+  enum { LINE = 64 };
+  char line[LINE];
+  for (size_t at = 0; at < LINE; at += bytes) memcpy(line + at, from, bytes);
+  size_t done = 0;
+  if (bytes <= 8) {
+    uint64_t eight;
+    memcpy(&eight, line, sizeof eight);
+    done = total / 8 * 8;
+    etx_float_loops_best()->spread(to, eight, total / 8);
+  }
+  for (; done + LINE <= total; done += LINE) memcpy(to + done, line, LINE);
+  memcpy(to + done, line, total - done);
+}
+
+// One element many times, one behind the other. What is no element of a tensor
+// is its own source as soon as something is there.
+static void repeat_element(char* to, const char* from, size_t bytes,
+                           size_t count) {
+  enum { PIECE = 4096 };
+  const size_t total = bytes * count;
+  size_t done = bytes;
+  if (is_one_byte(from, bytes)) {
+    memset(to, from[0], total);
+    return;
+  }
+  if (etx_is_element_size(bytes)) {
+    repeat_line(to, from, bytes, total);
+    return;
+  }
+  memcpy(to, from, bytes);
+  while (done < total) {
+    size_t piece = done < PIECE ? done : PIECE / bytes * bytes;
+    if (piece == 0) piece = bytes;
+    if (piece > total - done) piece = total - done;
+    memcpy(to + done, to, piece);
+    done += piece;
+  }
+}
+
+static void copy_elements(size_t bytes, const etx_copy_dim* dim, char* to,
+                          const char* from) {
+  for (ptrdiff_t i = 0; i < dim->size; ++i) {
+    etx_copy_short(to, from, bytes);
+    to += dim->to;
+    from += dim->from;
+  }
+}
+
+static void copy_loop(size_t bytes, const etx_copy_dim* dim, char* to,
+                      const char* from) {
+  const ptrdiff_t count = dim->size;
+  ETX_SWITCH_BYTES(bytes, T, {
+    const ptrdiff_t size = (ptrdiff_t)sizeof(T);
+    T one;
+    if (dim->to == size && dim->from == 0) {
+      memcpy(&one, from, sizeof one);
+      for (ptrdiff_t i = 0; i < count; ++i) {
+        memcpy(to + i * size, &one, sizeof one);
+      }
+    } else if (dim->to == size && dim->from == -size) {
+      for (ptrdiff_t i = 0; i < count; ++i) {
+        memcpy(&one, from - i * size, sizeof one);
+        memcpy(to + i * size, &one, sizeof one);
+      }
+    } else {
+      // Four reads on their way at once: none waits for a write.
+      const ptrdiff_t a = dim->to, b = dim->from;
+      ptrdiff_t i = 0;
+      for (; i + 4 <= count; i += 4, to += 4 * a, from += 4 * b) {
+        T held[4];
+        for (ptrdiff_t k = 0; k < 4; ++k) {
+          memcpy(&held[k], from + k * b, sizeof one);
+        }
+        for (ptrdiff_t k = 0; k < 4; ++k) {
+          memcpy(to + k * a, &held[k], sizeof one);
+        }
+      }
+      for (; i < count; ++i, to += a, from += b) {
+        memcpy(&one, from, sizeof one);
+        memcpy(to, &one, sizeof one);
+      }
+    }
+  })
+}
+
+// Fills from here on go through memcpy, memset and the loop for the widest
+// registers, which use wider stores than a loop compiled for every machine.
+enum { LONG_FILL = 512 };
+
+static bool is_long_fill(size_t element, const etx_copy_dim* dim) {
+  const ptrdiff_t bytes = (ptrdiff_t)element;
+  if (dim->from != 0 || dim->to != bytes) return false;
+  return !etx_is_element_size(element) || dim->size * bytes >= LONG_FILL;
+}
+
+static void copy_row(size_t bytes, const etx_copy_dim* dim, char* to,
+                     const char* from) {
+  if (is_long_fill(bytes, dim)) {
+    repeat_element(to, from, bytes, (size_t)dim->size);
+  } else if (etx_is_element_size(bytes)) {
+    copy_loop(bytes, dim, to, from);
+  } else {
+    copy_elements(bytes, dim, to, from);
+  }
+}
+
+void etx_fill_dense(char* to, const char* element, size_t bytes, size_t count) {
+  const etx_copy_dim dim = {(ptrdiff_t)count, (ptrdiff_t)bytes, 0};
+  copy_row(bytes, &dim, to, element);
+}
+
+// ---- tiles ----
+
+enum { TILE_BYTES = 64 };
+
+// A square of the dimensions `a`, along which the source is dense, and `b`,
+// along which the target is.
+#define COPY_TILE(T, side_a, side_b)                                      \
+  for (size_t j = 0; j < (side_b); ++j) {                                 \
+    memcpy(tile[j], from + (ptrdiff_t)j * b->from, (side_a) * sizeof(T)); \
+  }                                                                       \
+  for (size_t i = 0; i < (side_a); ++i) {                                 \
+    T line[TILE_BYTES / sizeof(T)];                                       \
+    for (size_t j = 0; j < (side_b); ++j) line[j] = tile[j][i];           \
+    memcpy(to + (ptrdiff_t)i * a->to, line, (side_b) * sizeof(T));        \
+  }
+
+static void copy_tile(size_t bytes, const etx_copy_dim* a,
+                      const etx_copy_dim* b, size_t count_a, size_t count_b,
+                      char* to, const char* from) {
+  ETX_SWITCH_BYTES(bytes, T, {
+    enum { SIDE = TILE_BYTES / sizeof(T) };
+    T tile[SIDE][SIDE];
+    if (count_a == SIDE && count_b == SIDE) {
+      COPY_TILE(T, SIDE, SIDE)
+    } else {
+      COPY_TILE(T, count_a, count_b)
+    }
+  })
+}
+
+// Elements of a row that are copied before the next row is looked at, where
+// one side of the square is so short that tiles would be mostly empty.
+enum { SHORT_SIDE = 8, LONG_PIECE = 1024 };
+
+// Rows along `row`, one for each element of the short dimension `side`.
+static void copy_long_rows(size_t bytes, const etx_copy_dim* side,
+                           const etx_copy_dim* row, char* to,
+                           const char* from) {
+  for (ptrdiff_t i = 0; i < row->size; i += LONG_PIECE) {
+    const ptrdiff_t left = row->size - i;
+    etx_copy_dim piece = *row;
+    piece.size = left < LONG_PIECE ? left : LONG_PIECE;
+    for (ptrdiff_t k = 0; k < side->size; ++k) {
+      copy_loop(bytes, &piece, to + i * row->to + k * side->to,
+                from + i * row->from + k * side->from);
+    }
+  }
+}
+
+// Of few elements the cache holds all, whatever the order.
+enum { GEMM_SMALL_SQUARE = 2048 };
+
+static void copy_small(size_t bytes, const etx_copy_dim* a,
+                       const etx_copy_dim* b, char* to, const char* from) {
+  ETX_SWITCH_BYTES(bytes, T, {
+    for (ptrdiff_t i = 0; i < a->size; ++i) {
+      char* row = to + i * a->to;
+      const char* column = from + i * a->from;
+      for (ptrdiff_t j = 0; j < b->size; ++j) {
+        T one;
+        memcpy(&one, column + j * b->from, sizeof one);
+        memcpy(row + j * (ptrdiff_t)sizeof one, &one, sizeof one);
+      }
+    }
+  })
+}
+
+// Tiles of a block, in each direction.
+enum { TILES = 8 };
+
+static ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
+
+static void copy_any_tile(const etx_float_loops* loops, size_t bytes,
+                          const etx_copy_dim* a, const etx_copy_dim* b,
+                          char* to, const char* from) {
+  const ptrdiff_t side = (ptrdiff_t)(TILE_BYTES / bytes);
+  if (bytes == 4 && a->size >= side && b->size >= side) {
+    loops->transpose_16x16(to, a->to, from, b->from);
+    return;
+  }
+  copy_tile(bytes, a, b, (size_t)least(a->size, side),
+            (size_t)least(b->size, side), to, from);
+}
+
+// Tile after tile along the side whose rows are closer to each other: those of
+// the other are read or written some lines at a time.
+static void copy_block(size_t bytes, const etx_copy_dim* a,
+                       const etx_copy_dim* b, char* to, const char* from) {
+  const ptrdiff_t side = (ptrdiff_t)(TILE_BYTES / bytes);
+  const bool a_is_inner = b->from > a->to;
+  const etx_copy_dim *outer = a_is_inner ? b : a, *inner = a_is_inner ? a : b;
+  const etx_float_loops* const loops = etx_float_loops_best();
+  for (ptrdiff_t i = 0; i < outer->size; i += side) {
+    for (ptrdiff_t j = 0; j < inner->size; j += side) {
+      etx_copy_dim left_a = *a, left_b = *b;
+      left_a.size -= a_is_inner ? j : i;
+      left_b.size -= a_is_inner ? i : j;
+      copy_any_tile(loops, bytes, &left_a, &left_b,
+                    to + i * outer->to + j * inner->to,
+                    from + i * outer->from + j * inner->from);
+    }
+  }
+}
+
+static void copy_tiles(size_t bytes, const etx_copy_dim* a,
+                       const etx_copy_dim* b, char* to, const char* from) {
+  const ptrdiff_t side = TILES * (ptrdiff_t)(TILE_BYTES / bytes);
+  if (bytes == 1 && etx_byte_transpose_copy(a, b, to, from)) return;
+  if (a->size * b->size * (ptrdiff_t)bytes <= GEMM_SMALL_SQUARE) {
+    copy_small(bytes, a, b, to, from);
+    return;
+  }
+  if (a->size < SHORT_SIDE || b->size < SHORT_SIDE) {
+    const bool a_is_short = a->size < b->size;
+    copy_long_rows(bytes, a_is_short ? a : b, a_is_short ? b : a, to, from);
+    return;
+  }
+  for (ptrdiff_t j = 0; j < b->size; j += side) {
+    for (ptrdiff_t i = 0; i < a->size; i += side) {
+      etx_copy_dim some_a = *a, some_b = *b;
+      some_a.size = least(a->size - i, side);
+      some_b.size = least(b->size - j, side);
+      copy_block(bytes, &some_a, &some_b, to + i * a->to + j * b->to,
+                 from + i * a->from + j * b->from);
+    }
+  }
+}
+
+// The dimension along which the source is dense, if the target is dense along
+// its innermost; that one itself otherwise.
+static size_t find_dense_dim(const etx_copy* copy) {
+  const ptrdiff_t bytes = (ptrdiff_t)copy->bytes;
+  const size_t last = copy->rank - 1;
+  const etx_copy_dim* row = &copy->dims[last];
+  if (!etx_is_element_size(copy->bytes) || row->to != bytes || row->from == 0) {
+    return last;
+  }
+  for (size_t i = last; i-- > 0;) {
+    if (copy->dims[i].from == bytes) return i;
+  }
+  return last;
+}
+
+// ---- the nest ----
+
+bool etx_copy_simplify(etx_copy* copy) {
+  if (!sort_dims(copy)) return false;
+  join_dims(copy);
+  widen_element(copy);
+  return true;
+}
+
+// Rows of the innermost dimension, one for each element of `a`.
+static void copy_rows(const etx_copy* copy, const etx_copy_dim* a, char* to,
+                      const char* from) {
+  const etx_copy_dim* b = &copy->dims[copy->rank - 1];
+  const ptrdiff_t bytes = (ptrdiff_t)copy->bytes;
+  const bool is_plain =
+      etx_is_element_size(copy->bytes) &&
+      !(b->to == bytes && (b->from == 0 || b->from == -bytes));
+  if (!is_plain) {
+    for (ptrdiff_t i = 0; i < a->size; ++i) {
+      copy_row(copy->bytes, b, to, from);
+      to += a->to;
+      from += a->from;
+    }
+    return;
+  }
+  ETX_SWITCH_BYTES(copy->bytes, T, {
+    for (ptrdiff_t i = 0; i < a->size; ++i, to += a->to, from += a->from) {
+      for (ptrdiff_t j = 0; j < b->size; ++j) {
+        T one;
+        memcpy(&one, from + j * b->from, sizeof one);
+        memcpy(to + j * b->to, &one, sizeof one);
+      }
+    }
+  })
+}
+
+// The two innermost dimensions together, or the innermost and the dense one for
+// tiles; the others one position after the other.
+static void copy_nest(const etx_copy* copy, size_t dense, char* to,
+                      const char* from) {
+  const size_t last = copy->rank - 1;
+  const bool is_tiled = dense != last;
+  const size_t other = is_tiled ? dense : last - 1;
+  ptrdiff_t position[ETX_COPY_RANK];
+  for (size_t i = 0; i < last; ++i) position[i] = 0;
+  for (;;) {
+    if (is_tiled) {
+      copy_tiles(copy->bytes, &copy->dims[dense], &copy->dims[last], to, from);
+    } else {
+      copy_rows(copy, &copy->dims[other], to, from);
+    }
+    size_t i = last;
+    for (; i > 0; --i) {
+      const etx_copy_dim* dim = &copy->dims[i - 1];
+      if (i - 1 == other) continue;
+      if (++position[i - 1] < dim->size) break;
+      position[i - 1] = 0;
+      to -= dim->to * (dim->size - 1);
+      from -= dim->from * (dim->size - 1);
+    }
+    if (i == 0) return;
+    to += copy->dims[i - 1].to;
+    from += copy->dims[i - 1].from;
+  }
+}
+
+void etx_copy_run(const etx_copy* copy, char* to, const char* from) {
+  if (copy->rank == 0) {
+    etx_copy_short(to, from, copy->bytes);
+  } else if (copy->rank == 1) {
+    copy_row(copy->bytes, copy->dims, to, from);
+  } else {
+    copy_nest(copy, find_dense_dim(copy), to, from);
+  }
+}
+
+void etx_copy_strided(etx_copy* copy, char* to, const char* from) {
+  if (etx_copy_simplify(copy)) etx_copy_run(copy, to, from);
+}

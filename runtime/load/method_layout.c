@@ -1,0 +1,196 @@
+// What a method needs, counted from the file alone.
+//
+// One function (etx_method_layout_take) takes every array from an arena. Over a
+// counting arena it says how many bytes there must be, over a real one it hands
+// them out, so the two cannot differ.
+
+#include "runtime/load/method_layout.h"
+
+#include "format/base/checked_math.h"
+#include "format/pte/reserved_names.h"
+#include "runtime/load/method_temporary.h"
+#include "runtime/program/unplanned_outputs.h"
+
+etx_status etx_method_layout_find(etx_method* method, const etx_program* program,
+                           etx_text name, etx_diag* diag) {
+  memset(method, 0, sizeof *method);
+  method->program = program;
+  ETX_TRY(etx_program_find_plan(program, name, &method->plan, diag));
+  if (!program->has_blob ||
+      !etx_blob_method_find(&program->blob, name, &method->blob_index)) {
+    method->blob_index = SIZE_MAX;
+  }
+  return ETX_OK;
+}
+
+// Counts everything. Tensors without memory that are no inputs go to
+// `unplanned`.
+static void count_all(etx_method* method, size_t* unplanned) {
+  const etx_pte_plan* plan = &method->plan;
+  etx_pte_totals totals;
+  etx_pte_plan_totals(plan, &totals);
+  method->value_count = etx_pte_value_count(plan);
+  method->tensor_count = totals.tensors;
+  method->integer_count = totals.dims;
+  method->pointer_count = totals.items;
+  method->input_count = etx_pte_input_count(plan);
+  method->output_count = etx_pte_output_count(plan);
+  *unplanned = ETX_DYNAMIC ? totals.without_bytes : 0;
+  for (size_t i = 0; i < method->input_count; ++i) {
+    etx_pte_value value;
+    etx_pte_value_read(plan, (size_t)etx_pte_input_at(plan, i), &value);
+    if (value.kind != ETX_PTE_TENSOR) continue;
+    method->integer_count += value.as.tensor.rank;
+    // The caller brings some. A value that is an input twice is refused later.
+    if (*unplanned > 0 && !etx_pte_tensor_has_bytes(&value.as.tensor)) {
+      --*unplanned;
+    }
+  }
+  method->chain_count = etx_pte_chain_count(plan);
+  for (size_t i = 0; i < method->chain_count; ++i) {
+    method->record_count += etx_pte_instruction_count(plan, i);
+  }
+}
+
+// Adds memory for outputs that the file gives none.
+static etx_status count_unplanned(const etx_program* program,
+                                  const etx_pte_plan* plan,
+                                  etx_operator_cache* operators, size_t* end,
+                                  etx_diag* diag) {
+  etx_unplanned_outputs_cursor cursor = {0, 0, 0, 0, 0};
+  for (;;) {
+    bool found = false;
+    uint32_t index = 0;
+    ETX_TRY(etx_unplanned_outputs_next(program, plan, operators, &cursor, &found,
+                                      &index, diag));
+    if (!found) return ETX_OK;
+    const etx_pte_value value = etx_pte_value_at(plan, index);
+    const size_t bytes = etx_pte_tensor_bytes(&value.as.tensor);
+    if (!etx_align_up(*end, ETX_MEMORY_ALIGNMENT, end) ||
+        !etx_add_size(*end, bytes, end)) {
+      return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                           "outputs without memory need too many bytes");
+    }
+  }
+}
+
+static etx_status count_memory(const etx_method* method,
+                               etx_operator_cache* operators, size_t unplanned,
+                               etx_memory_needed* out_needed, etx_diag* diag) {
+  const etx_program* program = method->program;
+  const etx_pte_plan* plan = &method->plan;
+  size_t end = 0;
+  if (!etx_program_arena_offsets(program, plan, NULL, &end)) {
+    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                         "method '%t' asks for more bytes of planned memory "
+                         "than this machine can address",
+                         etx_pte_plan_name(plan));
+  }
+  // Most files plan everything.
+  if (ETX_DYNAMIC && unplanned > 0) {
+    ETX_TRY(count_unplanned(program, plan, operators, &end, diag));
+  }
+  out_needed->scratch_bytes = end;
+  const bool has_state = program->shares_state &&
+                         method->arena_count > ETX_MEMORY_STATE &&
+                         etx_pte_buffer_size_at(plan, ETX_MEMORY_STATE) > 0;
+  out_needed->state_bytes = has_state ? (size_t)program->state_bytes : 0;
+  return ETX_OK;
+}
+
+etx_status etx_method_layout_count(etx_method* method, etx_operator_cache* operators,
+                            etx_memory_needed* out_needed, etx_diag* diag) {
+  size_t unplanned = 0;
+  count_all(method, &unplanned);
+  method->arena_count = etx_pte_buffer_size_count(&method->plan);
+  if (ETX_DYNAMIC && method->blob_index != SIZE_MAX) {
+    method->symbol_count =
+        etx_blob_symbol_count(&method->program->blob, method->blob_index);
+  }
+  return count_memory(method, operators, unplanned, out_needed, diag);
+}
+
+// An array of a method: where the method keeps its pointer and its count (0: no
+// element is counted), and how many elements it has beside those.
+typedef struct array {
+  uint16_t pointer;
+  uint16_t count;
+  uint16_t element_bytes;
+  uint16_t more;
+} array;
+
+#define ARRAY(pointer, count, more)                            \
+  {offsetof(etx_method, pointer), offsetof(etx_method, count), \
+   sizeof *((etx_method*)0)->pointer, more}
+#define SINGLE(pointer) \
+  {offsetof(etx_method, pointer), 0, sizeof *((etx_method*)0)->pointer, 1}
+
+static const array arrays[] = {
+    ARRAY(records, record_count, 0),
+    ARRAY(steps, record_count, 0),
+    ARRAY(values, value_count, 0),
+    ARRAY(tensors, tensor_count, 0),
+    ARRAY(inputs, input_count, 0),
+    ARRAY(pointers, pointer_count, 0),
+    ARRAY(outputs, output_count, 0),
+    ARRAY(symbols, symbol_count, 0),
+    ARRAY(chain_starts, chain_count, 1),
+    ARRAY(arena_offsets, arena_count, 0),
+    ARRAY(integers, integer_count, 0),
+    ARRAY(marks, value_count, 0),
+    SINGLE(kernel_diag),
+    SINGLE(random),
+};
+
+// Takes `count` elements from the arena; false if there is too little memory or
+// the number of bytes overflows.
+static bool take(etx_arena* arena, size_t count, size_t bytes, void* pointer) {
+  size_t all = 0;
+  void* taken = NULL;
+  if (!etx_multiply_size(count, bytes, &all) ||
+      !etx_arena_take_ok(arena, all, ETX_ARENA_ALIGNMENT, &taken)) {
+    return false;
+  }
+  memcpy(pointer, &taken, sizeof taken);
+  return true;
+}
+
+bool etx_method_layout_take(etx_method* method, etx_arena* arena) {
+  uint8_t* const base = (uint8_t*)method;
+  for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; ++i) {
+    const array* const a = &arrays[i];
+    size_t count = 0;
+    if (a->count != 0) memcpy(&count, base + a->count, sizeof count);
+    if (!take(arena, count + a->more, a->element_bytes, base + a->pointer)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static etx_status count_needed(const etx_program* program, etx_text name,
+                               etx_memory_needed* out_needed, etx_diag* diag) {
+  etx_method method;
+  etx_memory_needed needed;
+  ETX_TRY(etx_method_layout_find(&method, program, name, diag));
+  etx_operator_cache operators;
+  etx_operator_cache_init(&operators, &method.plan, program->kernels);
+  ETX_TRY(etx_method_layout_count(&method, &operators, &needed, diag));
+  ETX_TRY(etx_method_temporary_of_plan(program, &method.plan, &operators,
+                                     &needed.temporary_bytes, diag));
+  etx_arena arena;
+  etx_arena_init_counting(&arena);
+  if (!etx_method_layout_take(&method, &arena)) {
+    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                         "method '%t' has too many values for this machine",
+                         name);
+  }
+  needed.structure_bytes = arena.used_bytes;
+  *out_needed = needed;
+  return ETX_OK;
+}
+
+etx_status etx_method_needed(const etx_program* program, etx_text name,
+                             etx_memory_needed* out_needed, etx_diag* diag) {
+  return etx_diag_seal(diag, count_needed(program, name, out_needed, diag));
+}

@@ -1,0 +1,197 @@
+#include "runtime/program/argument_check.h"
+
+#include "runtime/kernel.h"
+
+static const char* const kind_names[] = {
+    "nothing",     "none",      "int",         "bool",
+    "double",      "tensor",    "string",      "int list",
+    "double list", "bool list", "tensor list", "optional tensor list"};
+
+const char* etx_pte_kind_name(etx_pte_kind kind) {
+  const size_t count = sizeof kind_names / sizeof kind_names[0];
+  return (size_t)kind < count ? kind_names[kind] : kind_names[0];
+}
+
+void etx_value_from_scalar(const etx_pte_value* from, etx_value* out) {
+  const unsigned plain = 1u << ETX_PTE_INT | 1u << ETX_PTE_BOOL |
+                         1u << ETX_PTE_DOUBLE | 1u << ETX_PTE_STRING |
+                         1u << ETX_PTE_DOUBLE_LIST | 1u << ETX_PTE_BOOL_LIST;
+  // The kinds are the file's, counted from 0, and so is what is in them.
+  const bool is_plain = (plain >> from->kind & 1) != 0;
+  out->kind = is_plain ? (etx_value_kind)(from->kind - 1) : ETX_VALUE_NONE;
+  if (!is_plain) return;
+  if (from->kind < ETX_PTE_STRING) {
+    out->as.integer = from->as.integer;
+  } else {
+    out->as.string = from->as.string;
+  }
+}
+
+typedef enum wanted_kinds {
+  WANT_INT = 1 << ETX_PTE_INT,
+  WANT_BOOL = 1 << ETX_PTE_BOOL,
+  WANT_DOUBLE = 1 << ETX_PTE_DOUBLE,
+  WANT_NUMBER = WANT_INT | WANT_BOOL | WANT_DOUBLE,
+  WANT_TENSOR = 1 << ETX_PTE_TENSOR,
+  WANT_STRING = 1 << ETX_PTE_STRING,
+  WANT_INTS = 1 << ETX_PTE_INT_LIST,
+  WANT_DOUBLES = 1 << ETX_PTE_DOUBLE_LIST,
+  WANT_BOOLS = 1 << ETX_PTE_BOOL_LIST,
+  WANT_TENSORS = 1 << ETX_PTE_TENSOR_LIST | 1 << ETX_PTE_OPTIONAL_TENSOR_LIST,
+} wanted_kinds;
+
+static const uint16_t wanted[] = {
+    [ETX_ARGUMENT_TENSOR] = WANT_TENSOR,
+    [ETX_ARGUMENT_TENSORS] = WANT_TENSORS,
+    [ETX_ARGUMENT_OPTIONAL_TENSORS] = WANT_TENSORS,
+    [ETX_ARGUMENT_SCALAR] = WANT_NUMBER,
+    [ETX_ARGUMENT_INT] = WANT_INT,
+    [ETX_ARGUMENT_INTS] = WANT_INTS,
+    [ETX_ARGUMENT_FLOAT] = WANT_NUMBER,
+    [ETX_ARGUMENT_FLOATS] = WANT_DOUBLES,
+    [ETX_ARGUMENT_BOOL] = WANT_BOOL,
+    [ETX_ARGUMENT_BOOLS] = WANT_BOOLS,
+    [ETX_ARGUMENT_STRING] = WANT_STRING,
+    [ETX_ARGUMENT_SCALAR_TYPE] = WANT_INT,
+    [ETX_ARGUMENT_MEMORY_FORMAT] = WANT_INT,
+    [ETX_ARGUMENT_LAYOUT] = WANT_INT,
+    [ETX_ARGUMENT_DEVICE] = 0,
+};
+
+// For messages.
+static const char* const wanted_texts[] = {
+    [ETX_ARGUMENT_TENSOR] = "a tensor",
+    [ETX_ARGUMENT_TENSORS] = "a tensor list",
+    [ETX_ARGUMENT_OPTIONAL_TENSORS] = "a tensor list",
+    [ETX_ARGUMENT_SCALAR] = "a number",
+    [ETX_ARGUMENT_INT] = "an int",
+    [ETX_ARGUMENT_INTS] = "an int list",
+    [ETX_ARGUMENT_FLOAT] = "a number",
+    [ETX_ARGUMENT_FLOATS] = "a double list",
+    [ETX_ARGUMENT_BOOL] = "a bool",
+    [ETX_ARGUMENT_BOOLS] = "a bool list",
+    [ETX_ARGUMENT_STRING] = "a string",
+    [ETX_ARGUMENT_SCALAR_TYPE] = "an int (type)",
+    [ETX_ARGUMENT_MEMORY_FORMAT] = "an int (memory format)",
+    [ETX_ARGUMENT_LAYOUT] = "an int (layout)",
+    [ETX_ARGUMENT_DEVICE] = "no device",
+};
+
+static etx_status check_built(const etx_pte_plan* plan, size_t index,
+                              const etx_argument* argument, const etx_op* op,
+                              etx_diag* diag) {
+  if (etx_pte_value_kind(plan, index) != ETX_PTE_TENSOR) return ETX_OK;
+  etx_pte_value value;
+  etx_pte_value_read(plan, index, &value);
+  return etx_argument_check_built(argument->name, value.as.tensor.dtype, op,
+                                  diag);
+}
+
+// Items of a list: an IntList names Int slots, a list of tensors has None only
+// where the schema says "Tensor?[]".
+static etx_status check_items(const etx_pte_plan* plan,
+                              const etx_pte_value* list,
+                              const etx_argument* argument, const etx_op* op,
+                              etx_diag* diag) {
+  if (list->kind == ETX_PTE_INT_LIST) {
+    for (size_t i = 0; i < list->as.integers.count; ++i) {
+      const etx_pte_kind kind =
+          etx_pte_value_kind(plan, (size_t)list->as.integers.items[i]);
+      if (kind == ETX_PTE_INT) continue;
+      return etx_diag_fail(diag, ETX_BAD_FILE,
+                           "item %z of argument '%t' of '%s' is %s, expected "
+                           "an int",
+                           i, argument->name, op->name,
+                           etx_pte_kind_name(kind));
+    }
+    return ETX_OK;
+  }
+  for (size_t i = 0; i < list->as.tensors.count; ++i) {
+    const int32_t index = list->as.tensors.items[i];
+    if (index >= 0 &&
+        etx_pte_value_kind(plan, (size_t)index) == ETX_PTE_TENSOR) {
+      ETX_TRY(check_built(plan, (size_t)index, argument, op, diag));
+      continue;
+    }
+    if (argument->type != ETX_ARGUMENT_TENSORS) continue;
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "item %z of argument '%t' of '%s' is no tensor", i,
+                         argument->name, op->name);
+  }
+  return ETX_OK;
+}
+
+static etx_status check_argument(const etx_pte_plan* plan, int32_t index,
+                                 const etx_argument* argument, const etx_op* op,
+                                 etx_diag* diag) {
+  const etx_pte_kind kind = etx_pte_value_kind(plan, (size_t)index);
+  if (kind == ETX_PTE_NULL && argument->optional) return ETX_OK;
+  if ((wanted[argument->type] >> kind & 1) == 0) {
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "argument '%t' of '%s' is %s, expected %s",
+                         argument->name, op->name, etx_pte_kind_name(kind),
+                         wanted_texts[argument->type]);
+  }
+  if (kind == ETX_PTE_INT_LIST || kind == ETX_PTE_TENSOR_LIST ||
+      kind == ETX_PTE_OPTIONAL_TENSOR_LIST) {
+    const etx_pte_value list = etx_pte_value_at(plan, (size_t)index);
+    return check_items(plan, &list, argument, op, diag);
+  }
+  return check_built(plan, (size_t)index, argument, op, diag);
+}
+
+static const uint16_t slots[] = {
+    [ETX_RESULT_OUT] = WANT_TENSOR,
+    [ETX_RESULT_OUT_LIST] = WANT_TENSORS,
+    [ETX_RESULT_LIST] = WANT_TENSORS,
+    [ETX_RESULT_SELF] = WANT_TENSOR,
+    [ETX_RESULT_SCALAR] = WANT_NUMBER,
+    [ETX_RESULT_NONE] = 0,
+};
+
+static const char* const slot_texts[] = {
+    [ETX_RESULT_OUT] = "a tensor",
+    [ETX_RESULT_OUT_LIST] = "a tensor list",
+    [ETX_RESULT_LIST] = "a tensor list",
+    [ETX_RESULT_SELF] = "a tensor",
+    [ETX_RESULT_SCALAR] = "a number",
+    [ETX_RESULT_NONE] = "nothing",
+};
+
+uint16_t etx_argument_kinds(etx_argument_type type) {
+  return wanted[type];
+}
+
+uint16_t etx_result_kinds(etx_op_result result) {
+  return slots[result];
+}
+
+static etx_status check_return_slot(const etx_pte_plan* plan, int32_t index,
+                                    const etx_op* op, etx_diag* diag) {
+  const etx_pte_kind kind = etx_pte_value_kind(plan, (size_t)index);
+  if ((slots[op->result] >> kind & 1) != 0) return ETX_OK;
+  return etx_diag_fail(diag, ETX_BAD_FILE,
+                       "return slot of '%s' is %s, expected %s", op->name,
+                       etx_pte_kind_name(kind), slot_texts[op->result]);
+}
+
+etx_status etx_arguments_check(const etx_pte_plan* plan,
+                               const etx_pte_instruction* instruction,
+                               const etx_op* op, etx_diag* diag) {
+  const size_t wanted_count = etx_op_call_count(op);
+  if (instruction->argument_count != wanted_count) {
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "call of '%s' has %z arguments, expected %z", op->name,
+                         instruction->argument_count, wanted_count);
+  }
+  etx_argument argument;
+  etx_argument_cursor cursor = etx_argument_first(op->arguments);
+  size_t count = 0;
+  while (etx_argument_next(&cursor, &argument)) {
+    ETX_TRY(check_argument(plan, instruction->arguments[count], &argument, op,
+                           diag));
+    ++count;
+  }
+  if (op->result == ETX_RESULT_NONE) return ETX_OK;
+  return check_return_slot(plan, instruction->arguments[count], op, diag);
+}

@@ -1,0 +1,38 @@
+// An instruction's arguments against the operator's schema, while both are
+// still in the file.
+
+#ifndef ETX_RUNTIME_PROGRAM_ARGUMENT_CHECK_H
+#define ETX_RUNTIME_PROGRAM_ARGUMENT_CHECK_H
+
+#include "format/base/build_parts.h"
+#include "format/ops/op_schema.h"
+#include "format/pte/pte_program.h"
+#include "runtime/built_types.h"
+#include "runtime/value.h"
+
+// False where files are believed and kernels know all types.
+enum {
+  ETX_KNOWS_ALL_TYPES = (uint32_t)ETX_BUILT_DTYPES == UINT32_MAX,
+  ETX_CHECKS_ARGUMENTS = ETX_VERIFIER || !ETX_KNOWS_ALL_TYPES
+};
+
+// Checks the number of value indices, the kind of each argument and what
+// stands in the return slot. ETX_BAD_FILE names argument, expected and found;
+// ETX_UNSUPPORTED an element type that this build leaves out.
+ETX_MUST_USE etx_status etx_arguments_check(
+    const etx_pte_plan* plan, const etx_pte_instruction* instruction,
+    const etx_op* op, etx_diag* diag);
+
+// The kinds of values that an argument of the type, or a return slot, may be: a
+// bit for each etx_pte_kind.
+uint16_t etx_argument_kinds(etx_argument_type type);
+uint16_t etx_result_kinds(etx_op_result result);
+
+// Converts a value that is neither tensor nor list of values: numbers, text,
+// inline lists. Anything else becomes None.
+void etx_value_from_scalar(const etx_pte_value* from, etx_value* out);
+
+// "int", "tensor list": for messages.
+const char* etx_pte_kind_name(etx_pte_kind kind);
+
+#endif

@@ -1,0 +1,95 @@
+#include "runtime/program/operator_cache.h"
+
+#include <string.h>
+
+#include "runtime/program/argument_check.h"
+#include "runtime/built_types.h"
+
+void etx_operator_cache_init(etx_operator_cache* cache,
+                             const etx_pte_plan* plan,
+                             const etx_kernel_table* kernels) {
+  cache->plan = plan;
+  cache->kernels = kernels;
+  memset(cache->tags, 0, sizeof cache->tags);
+}
+
+// Its row.
+static etx_cached_operator* look_up(etx_operator_cache* cache, size_t index) {
+  const size_t at = index % ETX_OPERATOR_CACHE_ROWS;
+  etx_cached_operator* row = &cache->rows[at];
+  const etx_pte_operator name = etx_pte_operator_at(cache->plan, index);
+  cache->tags[at] = (uint64_t)index + 1;
+  memset(row, 0, sizeof *row);
+  row->last_record = UINT32_MAX;
+  row->op = etx_op_find(name.name, name.overload);
+  if (row->op == NULL) return row;
+  if (cache->kernels != NULL) {
+    row->kernel = etx_kernel_find(cache->kernels, row->op->id);
+  }
+  etx_argument argument;
+  etx_argument_cursor cursor = etx_argument_first(row->op->arguments);
+  for (size_t i = 0; etx_argument_next(&cursor, &argument); ++i) {
+    if (argument.written) row->written |= (uint64_t)1 << i;
+    if (argument.type == ETX_ARGUMENT_OPTIONAL_TENSORS) {
+      row->may_lack |= (uint64_t)1 << i;
+    }
+    row->kinds[i] = (uint16_t)(etx_argument_kinds(argument.type) |
+                               (argument.optional ? 1 << ETX_PTE_NULL : 0));
+    row->argument_count = i + 1;
+  }
+  row->kinds[row->argument_count] = etx_result_kinds(row->op->result);
+  row->call_count =
+      row->argument_count + (row->op->result == ETX_RESULT_NONE ? 0 : 1);
+  return row;
+}
+
+etx_cached_operator* etx_operator_cache_at(etx_operator_cache* cache,
+                                           size_t index) {
+  const size_t at = index % ETX_OPERATOR_CACHE_ROWS;
+  return cache->tags[at] == (uint64_t)index + 1 ? &cache->rows[at]
+                                                : look_up(cache, index);
+}
+
+static etx_pte_kind kind_at(const etx_pte_plan* plan, const etx_value* values,
+                            size_t index) {
+  return values == NULL ? etx_pte_value_kind(plan, index)
+                        : (etx_pte_kind)(values[index].kind + 1);
+}
+
+// True if the items of a list are of the kind that they must be: ints, or
+// tensors.
+static bool items_fit(const etx_pte_plan* plan, const etx_value* values,
+                      const etx_pte_value* list) {
+  const etx_pte_kind wanted =
+      list->kind == ETX_PTE_INT_LIST ? ETX_PTE_INT : ETX_PTE_TENSOR;
+  for (size_t i = 0; i < list->as.list.count; ++i) {
+    const int64_t index = etx_pte_item_at(list, i);
+    if (index < 0 || kind_at(plan, values, (size_t)index) != wanted) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool etx_cached_operator_fits(const etx_cached_operator* known,
+                              const etx_pte_plan* plan, const etx_value* values,
+                              const etx_pte_instruction* instruction) {
+  if (!ETX_KNOWS_ALL_TYPES) {
+    return etx_arguments_check(plan, instruction, known->op, NULL) == ETX_OK;
+  }
+  if (instruction->argument_count != known->call_count) return false;
+  for (size_t i = 0; i < known->call_count; ++i) {
+    const size_t index = (size_t)instruction->arguments[i];
+    const etx_pte_kind kind = kind_at(plan, values, index);
+    if ((known->kinds[i] >> kind & 1) == 0) return false;
+    // The return slot lists what was checked as an argument.
+    if (!etx_pte_lists_values(kind) || i >= known->argument_count ||
+        (known->may_lack >> i & 1) != 0) {
+      continue;
+    }
+    etx_pte_value list;
+    etx_pte_value_read(plan, index, &list);
+    if (!items_fit(plan, values, &list)) return false;
+  }
+  return true;
+}

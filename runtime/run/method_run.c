@@ -1,0 +1,171 @@
+// Running a method: check, prepare if sizes changed, copy planned inputs, work,
+// copy mutable inputs back.
+//
+// The usual loop is a table of function and call, one indirect call each. A
+// method whose way or sizes depend on data is run record by record instead,
+// shapes and work together, and its steps are counted.
+
+#include "runtime/method/method_error.h"
+#include "runtime/method/method_names.h"
+#include "runtime/method/method_types.h"
+#include "runtime/run/method_run.h"
+#include "runtime/run/run_chains.h"
+#include "runtime/run/run_observer.h"
+#include "runtime/shapes/method_shapes.h"
+#include "runtime/shapes/method_symbols.h"
+
+static etx_status check_ready(const etx_method* method, etx_diag* diag) {
+  char hold[ETX_INPUT_NAME_BYTES];
+  if (method->state.data != NULL && *method->state.torn != 0) {
+    return etx_diag_fail(diag, ETX_TORN_STATE,
+                         "method '%t' cannot run: an earlier run left state "
+                         "half-written; reset or restore it",
+                         etx_pte_plan_name(&method->plan));
+  }
+  for (size_t i = 0; i < method->input_count; ++i) {
+    if (method->inputs[i].is_set) continue;
+    return etx_diag_fail(diag, ETX_BAD_STATE,
+                         "input '%t' of method '%t' was never set",
+                         etx_method_input_name(method, i, hold),
+                         etx_pte_plan_name(&method->plan));
+  }
+  return ETX_OK;
+}
+
+static etx_status prepare(etx_method* method, etx_diag* diag) {
+  if (!ETX_DYNAMIC || method->is_prepared) return ETX_OK;
+  ETX_TRY(etx_method_solve_symbols(method, diag));
+  if (method->prepares_as_it_runs) return ETX_OK;
+  ETX_TRY(etx_method_shape_all(method, diag));
+  method->moved_pointers = false;
+  return ETX_OK;
+}
+
+static void copy_planned_inputs(etx_method* method) {
+  for (size_t i = 0; i < method->input_count; ++i) {
+    const etx_method_input* input = &method->inputs[i];
+    if (!input->is_planned) continue;
+    const etx_method_tensor* tensor = &method->tensors[input->tensor];
+    const size_t bytes = tensor->bytes;
+    if (bytes > 0) memmove(tensor->home, input->data, bytes);
+  }
+}
+
+// The new content of mutable inputs that was not written in place.
+static void copy_back(etx_method* method) {
+  for (size_t i = 0; i < method->input_count; ++i) {
+    const etx_method_input* input = &method->inputs[i];
+    if (input->shown == NULL || input->tensor == ETX_NO_INDEX) continue;
+    const uint8_t* from = (const uint8_t*)input->shown->as.tensor.data;
+    if (from == input->data) continue;
+    const etx_method_tensor* tensor = &method->tensors[input->tensor];
+    const size_t bytes = tensor->bytes;
+    if (bytes > 0) memmove(input->data, from, bytes);
+  }
+}
+
+// Each of the two loops gives the position of the step that failed, or their
+// number.
+size_t etx_method_run_all(const etx_method* method, etx_status* out_status) {
+  const etx_method_step* steps = method->steps;
+  const size_t count = method->step_count;
+  for (size_t i = 0; i < count; ++i) {
+    *out_status = steps[i].run(steps[i].call);
+    if (*out_status != ETX_OK) return i;
+  }
+  return count;
+}
+
+static size_t run_all_observed(const etx_method* method,
+                               etx_status* out_status) {
+  const size_t count = method->step_count;
+  for (size_t i = 0; i < count; ++i) {
+    *out_status =
+        etx_run_observer_call(method->observer, method->steps[i].call);
+    if (*out_status != ETX_OK) return i;
+  }
+  return count;
+}
+
+// Between the first write to state and the end of the run the mark is set, so
+// that even a run that never comes back leaves it.
+static etx_status run_steps(etx_method* method, etx_diag* diag) {
+  const size_t count = method->step_count;
+  const bool writes_state = method->first_state_step != SIZE_MAX;
+  if (count > method->program->limits.max_steps) {
+    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                         "method '%t' has %z instructions, the limit of a run "
+                         "is %u",
+                         etx_pte_plan_name(&method->plan), count,
+                         method->program->limits.max_steps);
+  }
+  method->kernel_diag->status = ETX_OK;
+  if (writes_state) *method->state.torn = 1;
+  etx_status status = ETX_OK;
+  const size_t end = method->run_all(method, &status);
+  const bool is_whole = end == count || end < method->first_state_step;
+  if (writes_state && is_whole) *method->state.torn = 0;
+  if (end == count) return ETX_OK;
+  return etx_method_error_report(method, etx_record_of_call(method->steps[end].call), status,
+                         diag);
+}
+
+static etx_status run(etx_method* method, etx_diag* diag) {
+  ETX_TRY(check_ready(method, diag));
+  ETX_TRY(prepare(method, diag));
+  if (etx_method_prepares_as_it_runs(method)) {
+    etx_method_restart(method);
+    etx_method_update_pointers(method);
+  } else if (method->moved_pointers) {
+    etx_method_update_pointers(method);
+  }
+  method->moved_pointers = false;
+  copy_planned_inputs(method);
+  ETX_TRY(etx_method_prepares_as_it_runs(method)
+              ? etx_run_chains(method, diag)
+              : run_steps(method, diag));
+  copy_back(method);
+  return ETX_OK;
+}
+
+// One thread at a time: whoever comes second is told so.
+static etx_status enter(etx_method* method, etx_diag* diag) {
+  if (__atomic_exchange_n(&method->busy, 1u, __ATOMIC_ACQUIRE) == 0) {
+    return ETX_OK;
+  }
+  return etx_diag_fail(diag, ETX_BAD_STATE,
+                       "method '%t' is in use by another thread",
+                       etx_pte_plan_name(&method->plan));
+}
+
+static void leave(etx_method* method) {
+  __atomic_store_n(&method->busy, 0u, __ATOMIC_RELEASE);
+}
+
+etx_status etx_method_run(etx_method* method, etx_diag* diag) {
+  etx_status status = enter(method, diag);
+  if (status == ETX_OK) {
+    status = run(method, diag);
+    leave(method);
+  }
+  return etx_diag_seal(diag, status);
+}
+
+void etx_method_observe(etx_method* method, const etx_run_observer* observer) {
+  method->observer = observer;
+  method->run_all = observer == NULL ? etx_method_run_all : run_all_observed;
+}
+
+static etx_status prepare_ready(etx_method* method, etx_diag* diag) {
+  ETX_TRY(check_ready(method, diag));
+  return prepare(method, diag);
+}
+
+etx_status etx_method_prepare(etx_method* method, etx_diag* diag) {
+  etx_status status = enter(method, diag);
+  if (status == ETX_OK) {
+    status = prepare_ready(method, diag);
+    leave(method);
+  }
+  return etx_diag_seal(diag, status);
+}

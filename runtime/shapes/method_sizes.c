@@ -1,0 +1,197 @@
+// Sizes of what calls write: found by the operator's shape rule, checked
+// against the room that the file gives, and set.
+
+#include "runtime/shapes/method_sizes.h"
+
+#include "format/tensor/layout.h"
+#include "runtime/shapes/call_shape.h"
+
+void etx_method_set_sizes(etx_method_tensor* tensor, const int32_t* sizes) {
+  const etx_tensor* view = &tensor->value->as.tensor;
+  const size_t rank = view->rank;
+  if (rank > 0) memcpy(tensor->sizes, sizes, rank * sizeof *sizes);
+  tensor->bytes = etx_tensor_bytes(view);
+  // Whoever accepted the sizes has seen that strides fit.
+  (void)etx_layout_strides(sizes, tensor->dim_order, rank, tensor->strides);
+}
+
+bool etx_method_defer_if_used(etx_method* method, const etx_value* value) {
+  if (method->prepares_as_it_runs) return false;
+  method->prepares_as_it_runs =
+      value->kind == ETX_VALUE_TENSOR
+          ? etx_method_tensor_of(method, value)->is_fixed
+          : (method->marks[value->position] & ETX_MARK_FIXED) != 0;
+  return method->prepares_as_it_runs;
+}
+
+// Sizes of a tensor that is not dynamic, which has as many dimensions.
+static etx_status check_fixed(const etx_method* method,
+                              const etx_method_tensor* tensor,
+                              const int32_t* sizes, etx_diag* diag) {
+  for (size_t i = 0; i < tensor->value->as.tensor.rank; ++i) {
+    if (sizes[i] == tensor->bounds[i]) continue;
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "output (value %u) has fixed size %i in dimension "
+                         "%z, found %i",
+                         etx_method_number(method, tensor),
+                         (int64_t)tensor->bounds[i], i, (int64_t)sizes[i]);
+  }
+  return ETX_OK;
+}
+
+// Sizes that a dynamic one may take.
+static etx_status check_room(const etx_method* method,
+                             const etx_method_tensor* tensor,
+                             const int32_t* sizes, etx_diag* diag) {
+  uint64_t numel = 1;
+  for (size_t i = 0; i < tensor->value->as.tensor.rank; ++i) {
+    // Both factors stay below 2^31, so the product cannot wrap; a zero later
+    // on may still make it small again.
+    if (numel <= INT32_MAX || sizes[i] == 0) numel *= (uint64_t)sizes[i];
+  }
+  const size_t most = etx_method_bound_numel(tensor);
+  if (numel <= most) return ETX_OK;
+  return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                       "output (value %u) has room for %z elements, found %u",
+                       etx_method_number(method, tensor), most, numel);
+}
+
+static bool has_sizes(const etx_method_tensor* tensor, const int32_t* sizes) {
+  const etx_tensor* view = &tensor->value->as.tensor;
+  for (size_t i = 0; i < view->rank; ++i) {
+    if (view->sizes[i] != sizes[i]) return false;
+  }
+  return true;
+}
+
+etx_status etx_method_resize(etx_method* method, etx_method_tensor* tensor,
+                             const int32_t* sizes, etx_diag* diag) {
+  if (!etx_method_is_dynamic(tensor)) {
+    return check_fixed(method, tensor, sizes, diag);
+  }
+  ETX_TRY(check_room(method, tensor, sizes, diag));
+  if (has_sizes(tensor, sizes)) return ETX_OK;
+  if (tensor->input != ETX_NO_INDEX) {
+    // The caller's data has the sizes that were set.
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "an input (value %u) is given other sizes",
+                         etx_method_number(method, tensor));
+  }
+  if (etx_method_defer_if_used(method, tensor->value)) return ETX_OK;
+  int32_t strides[ETX_MAX_RANK];
+  if (!etx_layout_strides(sizes, tensor->dim_order,
+                          tensor->value->as.tensor.rank, strides)) {
+    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                         "strides of output (value %u) do not fit in 32 bits",
+                         etx_method_number(method, tensor));
+  }
+  etx_method_set_sizes(tensor, sizes);
+  return ETX_OK;
+}
+
+// The same with what a shape rule found.
+static etx_status resize_to(etx_method* method, etx_method_tensor* tensor,
+                            const etx_shape* shape) {
+  etx_diag* const diag = method->kernel_diag;
+  const size_t rank = tensor->value->as.tensor.rank;
+  int32_t sizes[ETX_MAX_RANK];
+  if (shape->rank != rank) {
+    return etx_diag_fail(
+        diag, ETX_BAD_ARGUMENT, "output (value %u) has rank %i, found %i",
+        etx_method_number(method, tensor), (int64_t)rank, (int64_t)shape->rank);
+  }
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t size = shape->dims[i];
+    if (size < 0 || size > INT32_MAX) {
+      return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                           "size %i of dimension %z is outside 0 to 2147483647",
+                           size, i);
+    }
+    sizes[i] = (int32_t)size;
+  }
+  return etx_method_resize(method, tensor, sizes, diag);
+}
+
+// An output whose sizes depend on elements is as large as it may be until its
+// kernel has run, so that all of its memory is checked; and whatever follows
+// is prepared after that.
+static etx_status reserve(etx_method* method, etx_method_tensor* tensor,
+                          const etx_shape* most) {
+  etx_shape whole = *most;
+  for (size_t i = 0; i < most->rank && i < tensor->value->as.tensor.rank; ++i) {
+    whole.dims[i] = tensor->input == ETX_NO_INDEX
+                        ? tensor->bounds[i]
+                        : tensor->value->as.tensor.sizes[i];
+  }
+  if (etx_method_is_dynamic(tensor)) method->prepares_as_it_runs = true;
+  return resize_to(method, tensor, &whole);
+}
+
+typedef struct sizing {
+  etx_method* method;
+  bool by_data;  // some output was only bounded
+} sizing;
+
+static etx_status resize_output(void* context, const etx_value* output,
+                                const etx_shape* shape, bool at_most) {
+  sizing* s = (sizing*)context;
+  etx_method_tensor* tensor = etx_method_tensor_of(s->method, output);
+  s->by_data |= at_most;
+  if (at_most) return reserve(s->method, tensor, shape);
+  return resize_to(s->method, tensor, shape);
+}
+
+etx_status etx_method_resize_output(void* context, const etx_value* output,
+                                    const int32_t* sizes) {
+  etx_method* method = (etx_method*)context;
+  for (size_t i = 0; i < output->as.tensor.rank; ++i) {
+    if (sizes[i] >= 0) continue;
+    return etx_diag_fail(method->kernel_diag, ETX_OUT_OF_RANGE,
+                         "size %i of dimension %z is outside 0 to 2147483647",
+                         (int64_t)sizes[i], i);
+  }
+  return etx_method_resize(method, etx_method_tensor_of(method, output), sizes,
+                           method->kernel_diag);
+}
+
+// The sizes that `like`, whose arguments look the same, gave its result.
+static etx_status size_as(etx_method* method, etx_method_record* record,
+                          const etx_method_record* like) {
+  const etx_call* call = &record->call;
+  const size_t last = call->argument_count - 1;
+  record->is_sized_by_data = false;
+  if (call->op->result != ETX_RESULT_OUT) return ETX_OK;
+  const int32_t* const sizes = etx_call_tensor(&like->call, last)->sizes;
+  const etx_method_tensor* out =
+      etx_method_tensor_of(method, call->arguments[last]);
+  if (has_sizes(out, sizes)) return ETX_OK;
+  return etx_method_resize_output(method, call->arguments[last], sizes);
+}
+
+etx_status etx_method_size_outputs(etx_method* method,
+                                   etx_method_record* record,
+                                   const etx_method_record* like) {
+  if (like != NULL) return size_as(method, record, like);
+  sizing s = {method, false};
+  ETX_TRY(
+      etx_call_size_outputs(&record->call, record->written, resize_output, &s));
+  if (ETX_DYNAMIC) record->is_sized_by_data = s.by_data;
+  return ETX_OK;
+}
+
+static etx_status keep_shape(void* context, const etx_value* output,
+                             const etx_shape* shape, bool at_most) {
+  (void)output;
+  (void)at_most;
+  *(etx_shape*)context = *shape;
+  return ETX_OK;
+}
+
+etx_status etx_method_size_view(etx_method* method,
+                                const etx_method_record* record,
+                                etx_method_tensor* target) {
+  etx_shape shape = {target->value->as.tensor.dtype, 0, {0}};
+  ETX_TRY(etx_call_size_outputs(&record->call, record->written, keep_shape,
+                                &shape));
+  return resize_to(method, target, &shape);
+}

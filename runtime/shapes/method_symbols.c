@@ -1,0 +1,153 @@
+// Sizes of inputs against the blob's symbols: size = factor * symbol + offset.
+// Every row gives the symbol by itself, so solving is a division that must
+// leave nothing over, and rows that name the same symbol must agree.
+
+#include "runtime/shapes/method_symbols.h"
+
+#include "format/base/checked_math.h"
+#include "runtime/method/method_names.h"
+
+static etx_blob_input_dim row_at(const etx_method* method, size_t index) {
+  return etx_blob_input_dim_at(&method->program->blob, method->blob_index,
+                               index);
+}
+
+static size_t row_count(const etx_method* method) {
+  return method->blob_index == SIZE_MAX
+             ? 0
+             : etx_blob_input_dim_count(&method->program->blob,
+                                        method->blob_index);
+}
+
+// Solves one row for its symbol and checks the bounds.
+static etx_status solve(const etx_method* method, const etx_blob_input_dim* row,
+                        int64_t size, int64_t* out_symbol, etx_diag* diag) {
+  char hold[ETX_INPUT_NAME_BYTES];
+  const etx_blob_symbol symbol = etx_blob_symbol_at(
+      &method->program->blob, method->blob_index, row->symbol);
+  int64_t rest = 0;
+  if (row->factor <= 0 || !etx_subtract_i64(size, row->offset, &rest) ||
+      rest % row->factor != 0) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "input '%t' has size %i in dimension %i, expected %i "
+                         "times '%t' plus %i",
+                         etx_method_input_name(method, row->input, hold), size,
+                         (int64_t)row->dim, row->factor, symbol.name,
+                         row->offset);
+  }
+  const int64_t value = rest / row->factor;
+  if (value < symbol.minimum || value > symbol.maximum) {
+    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                         "input '%t' makes '%t' %i, its bounds are %i and %i",
+                         etx_method_input_name(method, row->input, hold),
+                         symbol.name, value, symbol.minimum,
+                         symbol.maximum);
+  }
+  *out_symbol = value;
+  return ETX_OK;
+}
+
+// A dimension without a row is fixed.
+static etx_status check_fixed(const etx_method* method, size_t input,
+                              size_t dim, int32_t size, int32_t wanted,
+                              etx_diag* diag) {
+  char hold[ETX_INPUT_NAME_BYTES];
+  if (size == wanted) return ETX_OK;
+  return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                       "input '%t' has size %i in dimension %z, expected %i",
+                       etx_method_input_name(method, input, hold),
+                       (int64_t)size, dim, (int64_t)wanted);
+}
+
+// The file alone: only the number of elements is bounded, as in the stock
+// runtime.
+static etx_status check_numel(const etx_method* method, size_t input,
+                              const etx_method_tensor* tensor,
+                              const int32_t* sizes, etx_diag* diag) {
+  char hold[ETX_INPUT_NAME_BYTES];
+  uint64_t numel = 1;
+  for (size_t i = 0; i < tensor->value->as.tensor.rank; ++i) {
+    if (numel <= INT32_MAX || sizes[i] == 0) numel *= (uint64_t)sizes[i];
+  }
+  const size_t most = etx_method_bound_numel(tensor);
+  if (numel <= most) return ETX_OK;
+  return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                       "input '%t' has %u elements, the method takes up to %z",
+                       etx_method_input_name(method, input, hold), numel,
+                       most);
+}
+
+static etx_status check_dim(const etx_method* method, size_t input, size_t dim,
+                            int32_t size, int32_t bound, etx_diag* diag) {
+  const size_t rows = row_count(method);
+  for (size_t i = 0; i < rows; ++i) {
+    const etx_blob_input_dim row = row_at(method, i);
+    if (row.input != input || row.dim != (int32_t)dim) continue;
+    int64_t symbol = 0;
+    return solve(method, &row, size, &symbol, diag);
+  }
+  return check_fixed(method, input, dim, size, bound, diag);
+}
+
+etx_status etx_method_check_input_sizes(const etx_method* method, size_t input,
+                                        const int32_t* sizes, etx_diag* diag) {
+  const etx_method_tensor* tensor =
+      &method->tensors[method->inputs[input].tensor];
+  const bool has_symbols =
+      etx_method_is_dynamic(tensor) && method->blob_index != SIZE_MAX;
+  for (size_t i = 0; i < tensor->value->as.tensor.rank; ++i) {
+    if (has_symbols) {
+      ETX_TRY(check_dim(method, input, i, sizes[i], tensor->bounds[i], diag));
+    } else if (!etx_method_is_dynamic(tensor)) {
+      ETX_TRY(check_fixed(method, input, i, sizes[i], tensor->bounds[i], diag));
+    }
+  }
+  return !etx_method_is_dynamic(tensor)
+             ? ETX_OK
+             : check_numel(method, input, tensor, sizes, diag);
+}
+
+etx_status etx_method_check_input_integer(const etx_method* method,
+                                          size_t input, int64_t integer,
+                                          etx_diag* diag) {
+  const size_t rows = row_count(method);
+  for (size_t i = 0; i < rows; ++i) {
+    const etx_blob_input_dim row = row_at(method, i);
+    if (row.input != input || row.dim >= 0) continue;
+    int64_t symbol = 0;
+    ETX_TRY(solve(method, &row, integer, &symbol, diag));
+  }
+  return ETX_OK;
+}
+
+static int64_t present_size(const etx_method* method,
+                            const etx_blob_input_dim* row) {
+  const etx_method_input* input = &method->inputs[row->input];
+  return row->dim < 0 ? input->integer : input->sizes[row->dim];
+}
+
+// The first row of each symbol decides, the others must agree.
+etx_status etx_method_solve_symbols(etx_method* method, etx_diag* diag) {
+  const int64_t unknown = INT64_MIN;
+  for (size_t i = 0; i < method->symbol_count; ++i) {
+    method->symbols[i] = unknown;
+  }
+  const size_t rows = row_count(method);
+  for (size_t i = 0; i < rows; ++i) {
+    const etx_blob_input_dim row = row_at(method, i);
+    int64_t value = 0;
+    ETX_TRY(solve(method, &row, present_size(method, &row), &value, diag));
+    int64_t* symbol = &method->symbols[row.symbol];
+    if (*symbol == unknown) *symbol = value;
+    if (*symbol == value) continue;
+    char hold[ETX_INPUT_NAME_BYTES];
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "input '%t' makes '%t' %i, another input makes it %i",
+                         etx_method_input_name(method, row.input, hold),
+                         etx_blob_symbol_at(&method->program->blob,
+                                            method->blob_index, row.symbol)
+                             .name,
+                         value, *symbol);
+  }
+  return ETX_OK;
+}

@@ -1,0 +1,37 @@
+// A program file taken apart into what the writer takes, so that a test can
+// change one field and write it again. All arrays may be changed; constants
+// keep only the bytes that some tensor needs.
+
+#ifndef ETX_TESTS_CLI_VERIFY_PROGRAM_COPY_H
+#define ETX_TESTS_CLI_VERIFY_PROGRAM_COPY_H
+
+#include "format/pte/etx_blob.h"
+#include "format/pte/pte_types.h"
+
+typedef struct program_copy {
+  etx_pte_plan_content* plans;
+  size_t plan_count;
+  etx_pte_content content;
+  bool has_blob;
+  etx_blob_content blob;
+  etx_blob_method* blob_methods;  // of `blob`
+  etx_blob_state* states;         // of `blob`
+  void* blocks;                   // all memory, the copy's own
+} program_copy;
+
+// Takes `file` apart; it must be one that opens and must outlive the copy.
+program_copy* program_copy_of(etx_bytes file);
+void program_copy_end(program_copy* copy);
+
+// Arrays of a plan and of a description, to be changed.
+etx_pte_value* program_copy_values(program_copy* copy, size_t plan);
+int64_t* program_copy_arenas(program_copy* copy, size_t plan);
+etx_pte_instruction* program_copy_instructions(program_copy* copy, size_t plan,
+                                               size_t chain);
+etx_blob_view* program_copy_views(program_copy* copy, size_t method);
+etx_blob_output* program_copy_outputs(program_copy* copy, size_t method);
+
+// Writes it; sample_release gives the bytes back.
+etx_bytes_mut program_copy_write(const program_copy* copy);
+
+#endif

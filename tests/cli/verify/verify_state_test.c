@@ -1,0 +1,293 @@
+// State, arenas, sizes, and what is not a wrong plan.
+
+#include "tests/cli/verify/verify_fixture.h"
+
+// ---- state ----
+
+static void state_is_read_updated_and_kept(void** state) {
+  (void)state;
+  const small s = start_with_state(32, 32);
+  const int x = borrowed_input(s.p);
+  const int a = test_state(s.p, "a", F32, SIZES(4), 0);
+  const int b = test_state(s.p, "b", F32, SIZES(4), 16);
+  const int t = four_at(s.p, 0);
+  relu(s.p, a, t);
+  add(s.p, b, x, b);
+  copy_onto(s.p, a, b);
+  test_output(s.p, t, "y");
+  test_state_row(s.p, "a", F32, SIZES(4), 0, 0, false);
+  test_state_row(s.p, "b", F32, SIZES(4), 16, 0, false);
+  accept(s.p);
+}
+
+static void nothing_but_state_lies_among_states(void** state) {
+  (void)state;
+  const small s = start_with_state(32, 32);
+  const int x = borrowed_input(s.p);
+  const int a = test_state(s.p, "a", F32, SIZES(4), 0);
+  const int t = test_planned(s.p, F32, SIZES(4), 2, 16);
+  relu(s.p, x, t);
+  relu(s.p, t, a);
+  test_state_row(s.p, "a", F32, SIZES(4), 0, 0, false);
+  refuse(s.p, "lies among the states");
+}
+
+static void a_part_of_a_state_may_be_written(void** state) {
+  (void)state;
+  const small s = start_with_state(32, 32);
+  const int x = borrowed_input(s.p);
+  const int a = test_state(s.p, "a", F32, SIZES(8), 0);
+  const int part = test_planned(s.p, F32, SIZES(4), 2, 16);
+  const int y = test_scratch(s.p, F32, SIZES(8), 0);
+  relu(s.p, x, part);
+  relu(s.p, a, y);
+  test_output(s.p, y, "y");
+  test_view(s.p, part, a, 16);
+  test_state_row(s.p, "a", F32, SIZES(8), 0, 0, false);
+  accept(s.p);
+}
+
+// The state would not be known to have changed.
+static void a_part_of_a_view_that_an_instruction_makes_is_not_written(
+    void** state) {
+  (void)state;
+  const small s = start_with_state(32, 32);
+  const int x = borrowed_input(s.p);
+  const int a = test_state(s.p, "a", F32, SIZES(4), 0);
+  const int shown = test_planned(s.p, F32, SIZES(4), 2, 0);
+  const int part = test_planned(s.p, F32, SIZES(4), 2, 0);
+  const int sizes = test_ints(s.p, ARGS(test_int(s.p, 4)));
+  test_call(s.p, "executorch_prim::et_view", "default", ARGS(a, sizes, shown));
+  relu(s.p, x, part);
+  test_view(s.p, part, shown, 0);
+  test_state_row(s.p, "a", F32, SIZES(4), 0, 0, false);
+  refuse(s.p, "is written among the states");
+}
+
+static void states_that_share_bytes_are_refused(void** state) {
+  (void)state;
+  const small s = start_with_state(0, 48);
+  test_state(s.p, "a", F32, SIZES(8), 0);
+  test_state(s.p, "b", F32, SIZES(4), 16);
+  test_state_row(s.p, "a", F32, SIZES(8), 0, 0, false);
+  test_state_row(s.p, "b", F32, SIZES(4), 16, 0, false);
+  refuse(s.p, "two states share bytes");
+}
+
+static void a_state_has_one_address_in_all_methods(void** state) {
+  (void)state;
+  const small s = start_with_state(0, 48);
+  test_state(s.p, "a", F32, SIZES(4), 0);
+  test_method(s.p, "n");
+  test_arenas(s.p, 0, 48);
+  test_state(s.p, "a", F32, SIZES(4), 16);
+  test_state_row(s.p, "a", F32, SIZES(4), 0, 0, false);
+  refuse(s.p, "is state 'a'");
+}
+
+static void state_in_scratch_is_refused(void** state) {
+  (void)state;
+  const small s = start_with_state(32, 32);
+  const int a = test_state(s.p, "a", F32, SIZES(4), 0);
+  test_tensor_of(s.p, a)->memory_id = 1;
+  test_state_row(s.p, "a", F32, SIZES(4), 0, 0, false);
+  refuse(s.p, "state 'a' lies in arena '1'");
+}
+
+static void all_methods_have_the_same_bytes_of_state(void** state) {
+  (void)state;
+  const small s = start_with_state(0, 32);
+  test_state(s.p, "a", F32, SIZES(4), 0);
+  test_method(s.p, "n");
+  test_arenas(s.p, 0, 48);
+  test_state_row(s.p, "a", F32, SIZES(4), 0, 0, false);
+  refuse(s.p, "bytes of state");
+}
+
+// ---- methods that may run at the same time ----
+
+// Three methods whose values lie from these bytes on.
+static test_program* three_methods(uint64_t a, uint64_t b, uint64_t c) {
+  static const char* const names[] = {"m", "n", "o"};
+  const uint64_t offsets[] = {a, b, c};
+  test_program* p = NULL;
+  for (size_t i = 0; i < 3; ++i) {
+    if (i == 0) {
+      p = start(96).p;
+    } else {
+      test_method(p, names[i]);
+      test_arenas(p, 96, 0);
+    }
+    const int x = borrowed_input(p);
+    const int y = four_at(p, offsets[i]);
+    const int z = four_at(p, offsets[i] + 16);
+    relu(p, x, y);
+    relu(p, y, z);
+    test_output(p, z, "z");
+  }
+  return p;
+}
+
+static void concurrent_methods_share_no_byte_of_scratch(void** state) {
+  (void)state;
+  accept(three_methods(0, 0, 0));
+  test_program* p = three_methods(0, 32, 0);
+  test_concurrent(p, 0, 1);
+  test_concurrent(p, 1, 2);
+  accept(p);
+  p = three_methods(0, 32, 0);
+  test_concurrent(p, 0, 2);
+  refuse(p,
+         "methods 'm' and 'o' may run at the same time, but both have values "
+         "at bytes 0 to 32 of arena '1'");
+  p = three_methods(0, 64, 48);
+  test_concurrent(p, 0, 1);
+  test_concurrent(p, 1, 2);
+  refuse(p, "both have values at bytes 64 to 80 of arena '1'");
+}
+
+static void the_layout_methods_must_tell_the_truth(void** state) {
+  (void)state;
+  for (int lie = 0; lie < 5; ++lie) {
+    const small s = start_with_state(0, 32);
+    char names[4] = "a";
+    int64_t row[6] = {2, 0, 16, 16, 16, 4};
+    test_state(s.p, "a", F32, SIZES(4), 16);
+    test_state_row(s.p, "a", F32, SIZES(4), 16, 0, false);
+    if (lie == 1) row[0] = 1;
+    if (lie == 2) row[2] = 0;
+    if (lie == 3) row[4] = 12;
+    if (lie == 4) names[0] = 'b';
+    test_method(s.p, "et_get_shared_buffer_names");
+    test_output(s.p,
+                test_constant(s.p, ETX_DTYPE_UINT8, SIZES(1, 4),
+                              test_data(s.p, names, sizeof names)),
+                "names");
+    test_method(s.p, "et_get_shared_buffer_memory_plan");
+    test_output(s.p,
+                test_constant(s.p, ETX_DTYPE_INT64, SIZES(1, 6),
+                              test_data(s.p, row, sizeof row)),
+                "plan");
+    if (lie == 0) {
+      accept(s.p);
+    } else {
+      refuse(s.p, "row '0'");
+    }
+  }
+}
+
+// ---- arenas and sizes ----
+
+static void a_tensor_past_its_arena_is_a_wrong_plan(void** state) {
+  (void)state;
+  const small s = start(32);
+  const int x = borrowed_input(s.p);
+  const int a = four_at(s.p, 32);
+  relu(s.p, x, a);
+  test_output(s.p, a, "y");
+  refuse(s.p, "passes the end");
+}
+
+static void an_arena_that_does_not_exist_is_a_wrong_plan(void** state) {
+  (void)state;
+  const small s = start(32);
+  const int x = borrowed_input(s.p);
+  const int a = test_planned(s.p, F32, SIZES(4), 7, 0);
+  relu(s.p, x, a);
+  test_output(s.p, a, "y");
+  refuse(s.p, "arena '7'");
+}
+
+static void offsets_are_aligned(void** state) {
+  (void)state;
+  const small s = start(32);
+  const int x = borrowed_input(s.p);
+  const int a = four_at(s.p, 8);
+  relu(s.p, x, a);
+  test_output(s.p, a, "y");
+  refuse(s.p, "not a multiple of 16");
+}
+
+static void fixed_sizes_are_those_that_operators_make(void** state) {
+  (void)state;
+  const small s = start(32);
+  const int x = borrowed_input(s.p);
+  const int a = test_scratch(s.p, F32, SIZES(3), 0);
+  relu(s.p, x, a);
+  test_output(s.p, a, "y");
+  refuse(s.p, "size '0' of value '1' is 3, the operator makes it 4");
+}
+
+// ---- what is not a wrong plan ----
+
+static void a_damaged_file_is_refused_for_its_structure(void** state) {
+  (void)state;
+  const small s = start(32);
+  etx_verify_report report;
+  const int x = borrowed_input(s.p);
+  relu(s.p, x, four_at(s.p, 0));
+  etx_bytes file = test_file(s.p);
+  file.size = 40;
+  assert_status(etx_verify_program(file, &report, &diag), ETX_BAD_FILE);
+  assert_int_equal(report.level, ETX_VERIFY_LEVEL_STRUCTURE);
+  test_program_end(s.p);
+}
+
+static void an_unknown_operator_cannot_be_proved(void** state) {
+  (void)state;
+  const small s = start(32);
+  etx_verify_report report;
+  const int x = borrowed_input(s.p);
+  const int a = four_at(s.p, 0);
+  test_call(s.p, "mine::magic", "out", ARGS(x, a, a));
+  assert_refused(etx_verify_program(test_file(s.p), &report, &diag),
+                 ETX_MISSING_OPERATOR, "mine::magic.out");
+  assert_int_equal(report.level, ETX_VERIFY_LEVEL_UNPROVABLE);
+  test_program_end(s.p);
+}
+
+static void a_delegate_cannot_be_proved(void** state) {
+  (void)state;
+  const small s = start(32);
+  etx_verify_report report;
+  test_delegate(s.p, "some_backend");
+  assert_refused(etx_verify_program(test_file(s.p), &report, &diag),
+                 ETX_UNSUPPORTED, "delegate");
+  test_program_end(s.p);
+}
+
+static void a_call_with_missing_arguments_is_refused(void** state) {
+  (void)state;
+  const small s = start(32);
+  const int x = borrowed_input(s.p);
+  const int a = four_at(s.p, 0);
+  test_call(s.p, "aten::relu", "out", ARGS(x, a));
+  assert_refused(etx_verify_program(test_file(s.p), NULL, &diag), ETX_BAD_FILE,
+                 "has 2 arguments, expected 3");
+  test_program_end(s.p);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(state_is_read_updated_and_kept),
+      cmocka_unit_test(nothing_but_state_lies_among_states),
+      cmocka_unit_test(a_part_of_a_state_may_be_written),
+      cmocka_unit_test(
+          a_part_of_a_view_that_an_instruction_makes_is_not_written),
+      cmocka_unit_test(states_that_share_bytes_are_refused),
+      cmocka_unit_test(a_state_has_one_address_in_all_methods),
+      cmocka_unit_test(state_in_scratch_is_refused),
+      cmocka_unit_test(all_methods_have_the_same_bytes_of_state),
+      cmocka_unit_test(concurrent_methods_share_no_byte_of_scratch),
+      cmocka_unit_test(the_layout_methods_must_tell_the_truth),
+      cmocka_unit_test(a_tensor_past_its_arena_is_a_wrong_plan),
+      cmocka_unit_test(an_arena_that_does_not_exist_is_a_wrong_plan),
+      cmocka_unit_test(offsets_are_aligned),
+      cmocka_unit_test(fixed_sizes_are_those_that_operators_make),
+      cmocka_unit_test(a_damaged_file_is_refused_for_its_structure),
+      cmocka_unit_test(an_unknown_operator_cannot_be_proved),
+      cmocka_unit_test(a_delegate_cannot_be_proved),
+      cmocka_unit_test(a_call_with_missing_arguments_is_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+// Products of one row with several weights.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/exporter/lowered.h"
+
+#define PASSES "lower recompose_products join_products"
+
+#define BUFFERS                                     \
+  "buffers:\n"                                      \
+  "  - {name: q, type: 'float32[6, 4]', init: 1}\n" \
+  "  - {name: k, type: 'float32[2, 4]', init: 2}\n" \
+  "  - {name: v, type: 'float32[2, 4]', init: 3}\n" \
+  "  - {name: qb, type: 'float32[6]', init: 4}\n"   \
+  "  - {name: kb, type: 'float32[2]', init: 5}\n"
+
+#define ROW "inputs: [{name: x, type: 'float32[1, 1, 4]'}]\n" BUFFERS "nodes:\n"
+
+static void products_of_a_row_are_one(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, PASSES,
+      ROW
+      "  - {out: a, op: aten.linear.default, args: [x, q]}\n"
+      "  - {out: n, op: aten.neg.default, args: [a]}\n"
+      "  - {out: b, op: aten.linear.default, args: [x, k]}\n"
+      "  - {out: c, op: aten.linear.default, args: [x, v]}\n"
+      "outputs: [n, b, c]\n",
+      "v9: float32[1, 1, 10] = aten::linear.out(x, const float32[10, 4], "
+      "None)\n"
+      "a: float32[1, 1, 6] = aten::slice_copy.Tensor_out(v9, 2, 0, 6, 1)\n"
+      "b: float32[1, 1, 2] = aten::slice_copy.Tensor_out(v9, 2, 6, 8, 1)\n"
+      "c: float32[1, 1, 2] = aten::slice_copy.Tensor_out(v9, 2, 8, 10, 1)\n"
+      "n: float32[1, 1, 6] = aten::neg.out(a)\n"
+      "return n\n"
+      "return b\n"
+      "return c\n");
+}
+
+// The constants that the product reads, in the order of its parts.
+static void rows_and_biases_stand_in_order(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX,
+               ROW
+               "  - {out: a, op: aten.linear.default, args: [x, k, kb]}\n"
+               "  - {out: b, op: aten.linear.default, args: [x, q, qb]}\n"
+               "outputs: [a, b]\n");
+  lowered_run(&l, PASSES);
+  const etx_ir_module* const module = &l.reading.module;
+  const etx_ir_method* const method = &module->methods[0];
+  const etx_ir_node* const product = &method->nodes[0];
+  static const float rows[2] = {2, 1}, biases[2] = {5, 4};
+  for (size_t i = 1; i < 3; ++i) {
+    const etx_ir_value* const value =
+        &method->values[product->args[i].as.value];
+    assert_int_equal(value->origin, ETX_IR_FROM_CONSTANT);
+    const etx_ir_constant* const c = &module->constants[value->index];
+    const size_t width = i == 1 ? 4 : 1;
+    assert_int_equal(c->data.size, 8 * width * sizeof(float));
+    const float* const data = (const float*)(const void*)c->data.data;
+    for (size_t e = 0; e < 8 * width; ++e) {
+      const float* const wanted = i == 1 ? rows : biases;
+      assert_true(data[e] == wanted[e >= 2 * width]);
+    }
+  }
+  lowered_close(&l);
+}
+
+typedef struct refusal {
+  const char* yaml;
+  const char* reason;  // in the report
+} refusal;
+
+static void others_stay_apart_and_the_report_says_why(void** state) {
+  (void)state;
+  static const refusal refusals[] = {
+      {"inputs: [{name: x, type: 'float32[1, 2, 4]'}]\n" BUFFERS "nodes:\n"
+       "  - {out: a, op: aten.linear.default, args: [x, q]}\n"
+       "  - {out: b, op: aten.linear.default, args: [x, k]}\n"
+       "outputs: [a, b]\n",
+       "of several rows, parts of one result would not lie densely"},
+      {ROW "  - {out: a, op: aten.linear.default, args: [x, q]}\n"
+           "  - {out: b, op: aten.linear.default, args: [x, k]}\n"
+           "  - {out: c, op: aten.neg.default, args: [k]}\n"
+           "outputs: [a, b, c]\n",
+       "a weight is read elsewhere, too"},
+      {"inputs: [{name: x, type: 'float32[1, 4]'}, {name: w, type: "
+       "'float32[6, 4]'}]\n" BUFFERS "nodes:\n"
+       "  - {out: a, op: aten.linear.default, args: [x, w]}\n"
+       "  - {out: b, op: aten.linear.default, args: [x, k]}\n"
+       "outputs: [a, b]\n",
+       "a weight is computed at run time"},
+      // One has a bias and the other none.
+      {ROW "  - {out: a, op: aten.linear.default, args: [x, q, qb]}\n"
+           "  - {out: b, op: aten.linear.default, args: [x, k]}\n"
+           "outputs: [a, b]\n",
+       NULL},
+      // Alone.
+      {ROW "  - {out: a, op: aten.linear.default, args: [x, q, qb]}\n"
+           "outputs: [a]\n",
+       NULL},
+  };
+  for (size_t i = 0; i < sizeof refusals / sizeof *refusals; ++i) {
+    lowered l;
+    lowered_open(&l, ETX_TARGET_ETX, refusals[i].yaml);
+    lowered_run(&l, PASSES);
+    assert_null(strstr(lowered_lines(&l), "slice_copy"));
+    const etx_fusion_report* const fusions = &l.context.fusions;
+    assert_int_equal(fusions->count, refusals[i].reason != NULL);
+    if (refusals[i].reason != NULL) {
+      assert_string_equal(fusions->items[0].reason, refusals[i].reason);
+    }
+    lowered_close(&l);
+  }
+}
+
+// Two layers with one weight: it would be in the file twice.
+static void a_tied_weight_stays_apart(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX,
+               ROW
+               "  - {out: a, op: aten.linear.default, args: [x, q]}\n"
+               "  - {out: b, op: aten.linear.default, args: [x, k]}\n"
+               "  - {out: c, op: aten.linear.default, args: [x, q]}\n"
+               "outputs: [a, b, c]\n");
+  lowered_run(&l, PASSES);
+  assert_null(strstr(lowered_lines(&l), "slice_copy"));
+  lowered_close(&l);
+}
+
+static void the_stock_target_gets_none(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_EXECUTORCH,
+               ROW
+               "  - {out: a, op: aten.linear.default, args: [x, q]}\n"
+               "  - {out: b, op: aten.linear.default, args: [x, k]}\n"
+               "outputs: [a, b]\n");
+  lowered_run(&l, PASSES);
+  assert_null(strstr(lowered_lines(&l), "slice_copy"));
+  lowered_close(&l);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(products_of_a_row_are_one),
+      cmocka_unit_test(rows_and_biases_stand_in_order),
+      cmocka_unit_test(others_stay_apart_and_the_report_says_why),
+      cmocka_unit_test(a_tied_weight_stays_apart),
+      cmocka_unit_test(the_stock_target_gets_none),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

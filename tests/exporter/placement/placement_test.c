@@ -1,0 +1,664 @@
+// The passes that decide where values lie: views, updates in place, copies at
+// the end, scratch taken over, copies onto themselves.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "exporter/placement/placement_check.h"
+#include "tests/exporter/graph.h"
+
+static graph g;
+
+static etx_placement_kind way_of(uint32_t value) {
+  return graph_placement(&g, 0)->places[value].way;
+}
+
+static etx_storage_kind kind_of(uint32_t value) {
+  const etx_placement* const placement = graph_placement(&g, 0);
+  return placement->storages[etx_placement_range(placement, value).storage]
+      .kind;
+}
+
+static bool share_bytes(uint32_t a, uint32_t b) {
+  const etx_placement* const placement = graph_placement(&g, 0);
+  return etx_storage_range_equal(etx_placement_range(placement, a),
+                                 etx_placement_range(placement, b));
+}
+
+static size_t copies_of(uint32_t method) {
+  size_t count = 0;
+  for (size_t i = 0; i < g.context.copies.count; ++i) {
+    count += g.context.copies.items[i].method == method;
+  }
+  return count;
+}
+
+// Whatever the passes chose: everybody reads what was meant.
+static void assert_sound(void) {
+  for (uint32_t m = 0; m < g.module.method_count; ++m) {
+    const etx_placement* const placement = graph_placement(&g, m);
+    for (uint32_t s = 0; s < placement->storage_count; ++s) {
+      etx_placement_conflicts conflicts = {0};
+      assert_int_equal(
+          etx_placement_check(&g.pool, &g.module.methods[m], placement, s,
+                              ETX_PLACEMENT_CHECK_ALL, &conflicts),
+          ETX_OK);
+      assert_int_equal(conflicts.count, 0);
+    }
+  }
+}
+
+// ---- updates in place ----
+
+static void an_elementwise_update_is_computed_in_the_state(void** state) {
+  (void)state;
+  const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
+  graph_method(&g, "step");
+  const uint32_t old = graph_buffer(&g, h);
+  const uint32_t next = graph_add(&g, old, graph_input(&g, "x", 1, SIZES(4)));
+  graph_mutate(&g, h, next);
+  graph_output(&g, "h", next);
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_true(share_bytes(old, next));
+  assert_int_equal(graph_count_running(&g, 0), 1);
+  assert_int_equal(copies_of(0), 0);
+  assert_sound();
+}
+
+static void a_chain_of_row_updates_collapses(void** state) {
+  (void)state;
+  const uint32_t cache = graph_state(&g, "cache", 3, SIZES(2, 4, 3), 0);
+  graph_method(&g, "step");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(4, 3));
+  const uint32_t zero = graph_buffer(&g, cache);
+  const uint32_t row0 = graph_select(&g, zero, 0, 0);
+  const uint32_t sum0 = graph_add(&g, row0, x);
+  const uint32_t one = graph_select_scatter(&g, zero, sum0, 0, 0);
+  const uint32_t row1 = graph_select(&g, one, 0, 1);
+  const uint32_t sum1 = graph_add(&g, row1, sum0);
+  const uint32_t two = graph_select_scatter(&g, one, sum1, 0, 1);
+  graph_mutate(&g, cache, two);
+  graph_output(&g, "row", sum1);
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(way_of(two), ETX_PLACEMENT_UPDATED_IN_PLACE);
+  assert_int_equal(way_of(one), ETX_PLACEMENT_UPDATED_IN_PLACE);
+  assert_true(share_bytes(row1, sum1));
+  assert_int_equal(graph_count_running(&g, 0), 2);
+  assert_int_equal(copies_of(0), 0);
+  assert_sound();
+}
+
+static void a_new_content_without_relation_is_written_directly(void** state) {
+  (void)state;
+  const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
+  graph_method(&g, "set");
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
+  const uint32_t next = graph_add(&g, x, x);
+  graph_mutate(&g, h, next);
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(kind_of(next), ETX_STORAGE_STATE);
+  assert_int_equal(graph_count_running(&g, 0), 1);
+  assert_sound();
+}
+
+static void an_update_only_the_end_reads_moves_behind_readers(void** state) {
+  (void)state;
+  const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
+  graph_method(&g, "step");
+  const uint32_t old = graph_buffer(&g, h);
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
+  const uint32_t next = graph_add(&g, old, x);
+  const uint32_t y = graph_add(&g, old, old);
+  graph_mutate(&g, h, next);
+  graph_output(&g, "y", y);
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(kind_of(next), ETX_STORAGE_STATE);
+  assert_int_equal(copies_of(0), 0);
+  assert_int_equal(graph_count_running(&g, 0), 2);
+  assert_sound();
+}
+
+static void old_content_that_is_needed_later_costs_one_copy(void** state) {
+  (void)state;
+  const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
+  graph_method(&g, "step");
+  const uint32_t old = graph_buffer(&g, h);
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
+  const uint32_t next = graph_add(&g, old, x);
+  const uint32_t y = graph_add(&g, next, old);  // reads both
+  const uint32_t z = graph_add(&g, y, next);
+  graph_mutate(&g, h, next);
+  graph_output(&g, "z", z);
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(copies_of(0), 1);
+  assert_sound();
+}
+
+static void only_the_part_that_is_missed_is_saved(void** state) {
+  (void)state;
+  const uint32_t cache = graph_state(&g, "cache", 2, SIZES(8, 4), 0);
+  graph_method(&g, "step");
+  const uint32_t old = graph_buffer(&g, cache);
+  const uint32_t row = graph_select(&g, old, 0, 2);
+  const uint32_t next = graph_add(&g, old, old);
+  const uint32_t y = graph_add(&g, row, graph_select(&g, next, 0, 3));
+  graph_mutate(&g, cache, next);
+  graph_output(&g, "y", y);
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(kind_of(next), ETX_STORAGE_STATE);
+  assert_int_equal(copies_of(0), 1);
+  assert_int_equal(g.context.copies.items[0].bytes, 4 * 4);
+  assert_sound();
+}
+
+// cache[:s] = x, written into the first rows of the state.
+static void a_patch_of_varying_size_is_computed_in_place(void** state) {
+  (void)state;
+  const uint32_t cache = graph_state(&g, "cache", 2, SIZES(8, 4), 0);
+  graph_method(&g, "set");
+  const etx_dim s = graph_symbol(&g, "s", 1, 8);
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(s, 4));
+  const uint32_t old = graph_buffer(&g, cache);
+  const uint32_t rows = graph_slice(&g, old, 0, 0, s);
+  const uint32_t sum = graph_add(&g, rows, x);
+  const uint32_t next = graph_slice_scatter(&g, old, sum, 0, 0, s);
+  graph_mutate(&g, cache, next);
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(way_of(next), ETX_PLACEMENT_UPDATED_IN_PLACE);
+  assert_int_equal(kind_of(sum), ETX_STORAGE_STATE);
+  assert_int_equal(graph_count_running(&g, 0), 1);
+  assert_sound();
+}
+
+// The rows behind the patch are those of another update, not of the old state.
+static void but_not_over_bytes_that_are_not_its_base(void** state) {
+  (void)state;
+  const uint32_t cache = graph_state(&g, "cache", 2, SIZES(8, 4), 0);
+  graph_method(&g, "set");
+  const etx_dim s = graph_symbol(&g, "s", 1, 8);
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(s, 4));
+  const uint32_t row = graph_input(&g, "row", 1, SIZES(4));
+  const uint32_t old = graph_buffer(&g, cache);
+  const uint32_t one =
+      graph_select_scatter(&g, old, graph_add(&g, row, row), 0, 5);
+  const uint32_t sum = graph_add(&g, x, x);
+  const uint32_t next = graph_slice_scatter(&g, one, sum, 0, 0, s);
+  const uint32_t other = graph_slice_scatter(&g, old, sum, 0, 0, s);
+  graph_mutate(&g, cache, other);
+  graph_output(&g, "y", next);
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(kind_of(next), ETX_STORAGE_SCRATCH);
+  assert_sound();
+}
+
+// ---- copies at the end ----
+
+static void an_exchange_takes_three_copies(void** state) {
+  (void)state;
+  const uint32_t a = graph_state(&g, "a", 1, SIZES(4), 1);
+  const uint32_t b = graph_state(&g, "b", 1, SIZES(4), 2);
+  graph_method(&g, "swap");
+  graph_mutate(&g, a, graph_buffer(&g, b));
+  graph_mutate(&g, b, graph_buffer(&g, a));
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(graph_count_running(&g, 0), 3);
+  assert_sound();
+}
+
+static void a_chain_of_moves_needs_an_order_only(void** state) {
+  (void)state;
+  const uint32_t a = graph_state(&g, "a", 1, SIZES(4), 1);
+  const uint32_t b = graph_state(&g, "b", 1, SIZES(4), 2);
+  graph_method(&g, "shift");
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
+  graph_mutate(&g, b, x);  // must wait until a has b's old content
+  graph_mutate(&g, a, graph_buffer(&g, b));
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(graph_count_running(&g, 0), 2);
+  assert_sound();
+}
+
+static void the_old_content_as_output_is_saved_first(void** state) {
+  (void)state;
+  const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
+  graph_method(&g, "take");
+  const uint32_t old = graph_buffer(&g, h);
+  graph_mutate(&g, h, graph_add(&g, old, old));
+  graph_output(&g, "before", old);
+
+  graph_place(&g, AS_WRITTEN);
+
+  const uint32_t shown = graph_current(&g)->outputs[0].arg.as.value;
+  assert_int_equal(kind_of(shown), ETX_STORAGE_SCRATCH);
+  assert_int_equal(graph_count_running(&g, 0), 2);
+  assert_sound();
+}
+
+static void one_value_for_two_states_is_written_twice(void** state) {
+  (void)state;
+  const uint32_t a = graph_state(&g, "a", 1, SIZES(4), 0);
+  const uint32_t b = graph_state(&g, "b", 1, SIZES(4), 0);
+  graph_method(&g, "both");
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
+  const uint32_t sum = graph_add(&g, x, x);
+  graph_mutate(&g, a, sum);
+  graph_mutate(&g, b, sum);
+  graph_output(&g, "sum", sum);
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(kind_of(sum), ETX_STORAGE_STATE);
+  assert_int_equal(graph_count_running(&g, 0), 2);
+  assert_sound();
+}
+
+static void content_that_dies_early_is_caught_in_time(void** state) {
+  (void)state;
+  const uint32_t a = graph_state(&g, "a", 1, SIZES(4), 1);
+  const uint32_t b = graph_state(&g, "b", 1, SIZES(4), 2);
+  graph_method(&g, "push");
+  const uint32_t old_b = graph_buffer(&g, b);
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
+  const uint32_t next = graph_add(&g, old_b, x);
+  const uint32_t y = graph_add(&g, next, x);
+  graph_mutate(&g, b, next);
+  graph_mutate(&g, a, old_b);
+  graph_output(&g, "y", y);
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(copies_of(0), 1);
+  assert_int_equal(graph_count_running(&g, 0), 3);
+  assert_sound();
+}
+
+static void a_mutable_input_is_written_in_the_callers_buffer(void** state) {
+  (void)state;
+  graph_method(&g, "fill");
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
+  const uint32_t next = graph_add(&g, x, x);
+  graph_mutate_input(&g, x, next);
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(kind_of(next), ETX_STORAGE_INPUT);
+  assert_int_equal(graph_count_running(&g, 0), 1);
+  assert_sound();
+}
+
+static void the_stock_runtime_gets_mutable_inputs_planned(void** state) {
+  (void)state;
+  g.options.target = ETX_TARGET_EXECUTORCH;
+  graph_method(&g, "fill");
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
+  const uint32_t y = graph_input(&g, "y", 1, SIZES(4));
+  const uint32_t next = graph_add(&g, x, y);
+  graph_mutate_input(&g, x, next);
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(kind_of(x), ETX_STORAGE_SCRATCH);
+  assert_true(share_bytes(x, next));
+  assert_int_equal(kind_of(y), ETX_STORAGE_INPUT);
+  assert_sound();
+}
+
+static void with_place_updates_off_everything_is_copied_back(void** state) {
+  (void)state;
+  const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
+  graph_method(&g, "step");
+  const uint32_t old = graph_buffer(&g, h);
+  const uint32_t next = graph_add(&g, old, old);
+  graph_mutate(&g, h, next);
+
+  graph_place(&g, AS_WRITTEN ",-place_updates");
+
+  assert_int_equal(kind_of(next), ETX_STORAGE_SCRATCH);
+  assert_int_equal(graph_count_running(&g, 0), 2);
+  assert_sound();
+}
+
+// ---- views ----
+
+static void views_of_known_sizes_have_no_instruction(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(4, 3));
+  const uint32_t sum = graph_add(&g, x, x);
+  const uint32_t flat = graph_view(&g, sum, 1, SIZES(12));
+  const uint32_t row = graph_slice(&g, flat, 0, 3, 6);
+  graph_output(&g, "y", graph_add(&g, row, row));
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(way_of(flat), ETX_PLACEMENT_ALIAS);
+  assert_int_equal(way_of(row), ETX_PLACEMENT_ALIAS);
+  assert_int_equal(etx_placement_range(graph_placement(&g, 0), row).start, 12);
+  assert_int_equal(graph_count_running(&g, 0), 2);
+}
+
+static void views_of_the_callers_memory_are_headers(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(4, 3));
+  const uint32_t flat = graph_view(&g, x, 1, SIZES(12));
+  const uint32_t row = graph_select(&g, x, 0, 1);
+  graph_output(&g, "y", graph_add(&g, flat, flat));
+  graph_output(&g, "z", graph_add(&g, row, row));
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(way_of(flat), ETX_PLACEMENT_DYNAMIC_VIEW);
+  assert_int_equal(way_of(row), ETX_PLACEMENT_DYNAMIC_VIEW);
+}
+
+static void the_stock_runtime_has_no_header_of_a_part(void** state) {
+  (void)state;
+  g.options.target = ETX_TARGET_EXECUTORCH;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(4, 3));
+  const uint32_t row = graph_select(&g, x, 0, 1);
+  graph_output(&g, "z", graph_add(&g, row, row));
+  graph_place(&g, AS_WRITTEN);
+  assert_int_equal(way_of(row), ETX_PLACEMENT_COMPUTED);
+}
+
+static void slices_whose_length_varies_are_headers(void** state) {
+  (void)state;
+  const uint32_t cache = graph_state(&g, "cache", 2, SIZES(8, 4), 0);
+  graph_method(&g, "m");
+  const etx_dim s = graph_symbol(&g, "s", 1, 8);
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(s, 4));
+  const uint32_t rows = graph_node(
+      &g, ETX_OP_slice_copy_tensor_out,
+      ARGS(VALUE(graph_buffer(&g, cache)), INT(0), INT(0), INT(s), INT(1)));
+  graph_output(&g, "y", graph_add(&g, rows, x));
+  graph_place(&g, AS_WRITTEN);
+  assert_int_equal(way_of(rows), ETX_PLACEMENT_DYNAMIC_VIEW);
+  assert_int_equal(graph_count_running(&g, 0), 1);
+}
+
+static void views_whose_sizes_vary_are_headers(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const etx_dim s = graph_symbol(&g, "s", 1, 8);
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(s, 4));
+  const uint32_t sum = graph_add(&g, x, x);
+  const uint32_t view = graph_view(&g, sum, 3, SIZES(s, 2, 2));
+  const uint32_t same = graph_view(&g, view, 3, SIZES(s, 2, 2));
+  graph_output(&g, "y", graph_add(&g, same, same));
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(way_of(view), ETX_PLACEMENT_DYNAMIC_VIEW);
+  assert_int_equal(way_of(same), ETX_PLACEMENT_ALIAS);
+}
+
+// ---- scratch ----
+
+static void a_result_takes_over_an_argument_that_dies(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
+  const uint32_t a = graph_add(&g, x, x);
+  const uint32_t b = graph_add(&g, a, x);
+  const uint32_t c = graph_add(&g, a, b);  // a dies, b dies
+  graph_output(&g, "c", c);
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_false(share_bytes(a, b));
+  assert_true(share_bytes(a, c));
+}
+
+static void not_one_that_the_caller_still_sees(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
+  const uint32_t a = graph_add(&g, x, x);
+  const uint32_t b = graph_add(&g, a, a);
+  graph_output(&g, "a", a);
+  graph_output(&g, "b", b);
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_false(share_bytes(a, b));
+}
+
+static void not_one_whose_view_lives_on(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
+  const uint32_t a = graph_add(&g, x, x);
+  const uint32_t view = graph_view(&g, a, 2, SIZES(2, 2));
+  const uint32_t b = graph_add(&g, a, x);
+  graph_output(&g, "b", b);
+  graph_output(&g, "c", graph_add(&g, view, view));
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_false(share_bytes(a, b));
+}
+
+static void not_one_that_would_be_broadcast(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 2));
+  const uint32_t row = graph_input(&g, "row", 2, SIZES(1, 4));
+  const uint32_t a = graph_add(&g, row, row);  // [1, 4]
+  const uint32_t b = graph_view(&g, a, 2, SIZES(4, 1));
+  const uint32_t c = graph_add(&g, b, graph_view(&g, x, 2, SIZES(1, 4)));
+  graph_output(&g, "c", c);
+
+  graph_place(&g, AS_WRITTEN ",-alias_views");
+
+  assert_false(share_bytes(a, c));
+  assert_false(share_bytes(b, c));
+}
+
+// ---- concatenations ----
+
+static void parts_are_computed_where_they_belong(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 4));
+  const uint32_t parts[2] = {graph_add(&g, x, x), graph_add(&g, x, x)};
+  const uint32_t joined = graph_cat(&g, parts, 2, 0);
+  graph_output(&g, "y", joined);
+
+  graph_place(&g, AS_WRITTEN);
+
+  const etx_placement* const placement = graph_placement(&g, 0);
+  assert_int_equal(way_of(joined), ETX_PLACEMENT_CONCAT);
+  assert_int_equal(etx_placement_range(placement, parts[0]).start, 0);
+  assert_int_equal(etx_placement_range(placement, parts[1]).start, 32);
+  assert_int_equal(etx_placement_range(placement, parts[1]).storage,
+                   etx_placement_range(placement, joined).storage);
+  assert_int_equal(graph_count_running(&g, 0), 2);
+}
+
+static void parts_side_by_side_in_rows_are_copied(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 4));
+  const uint32_t parts[2] = {graph_add(&g, x, x), graph_add(&g, x, x)};
+  const uint32_t joined = graph_cat(&g, parts, 2, 1);
+  graph_output(&g, "y", joined);
+  graph_place(&g, AS_WRITTEN);
+  assert_int_equal(way_of(joined), ETX_PLACEMENT_COMPUTED);
+}
+
+static void one_value_twice_is_copied(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 4));
+  const uint32_t sum = graph_add(&g, x, x);
+  const uint32_t parts[2] = {sum, sum};
+  const uint32_t joined = graph_cat(&g, parts, 2, 0);
+  graph_output(&g, "y", joined);
+  graph_place(&g, AS_WRITTEN);
+  assert_int_equal(way_of(joined), ETX_PLACEMENT_COMPUTED);
+}
+
+static void a_part_that_is_an_input_is_copied(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 4));
+  const uint32_t parts[2] = {x, graph_add(&g, x, x)};
+  const uint32_t joined = graph_cat(&g, parts, 2, 0);
+  graph_output(&g, "y", joined);
+  graph_place(&g, AS_WRITTEN);
+  assert_int_equal(way_of(joined), ETX_PLACEMENT_COMPUTED);
+}
+
+static void concatenations_of_concatenations_are_one_block(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 4));
+  const uint32_t inner[2] = {graph_add(&g, x, x), graph_add(&g, x, x)};
+  const uint32_t outer[2] = {graph_add(&g, x, x), graph_cat(&g, inner, 2, 0)};
+  const uint32_t joined = graph_cat(&g, outer, 2, 0);
+  graph_output(&g, "y", joined);
+  graph_place(&g, AS_WRITTEN);
+  const etx_placement* const placement = graph_placement(&g, 0);
+  assert_int_equal(way_of(joined), ETX_PLACEMENT_CONCAT);
+  assert_int_equal(etx_placement_range(placement, inner[1]).start, 64);
+}
+
+static void a_join_that_would_raise_the_peak_is_left(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(4, 4));
+  const uint32_t early = graph_slice(&g, graph_add(&g, x, x), 0, 0, 1);
+  const uint32_t small = graph_add(&g, early, early);
+  uint32_t big = graph_add(&g, x, x);
+  for (size_t i = 0; i < 3; ++i) {
+    const uint32_t next = graph_add(&g, big, x);
+    big = graph_add(&g, next, big);
+  }
+  const uint32_t late = graph_slice(&g, big, 0, 0, 2);
+  const uint32_t parts[2] = {small, graph_add(&g, late, late)};
+  graph_output(&g, "y", graph_cat(&g, parts, 2, 0));
+  graph_place(&g, AS_WRITTEN);
+  assert_int_equal(way_of(graph_current(&g)->outputs[0].arg.as.value),
+                   ETX_PLACEMENT_COMPUTED);
+}
+
+// ---- self-copies ----
+
+static void a_reader_alone_classifies_its_state_as_mutable(void** state) {
+  (void)state;
+  const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
+  graph_method(&g, "get");
+  const uint32_t value = graph_buffer(&g, h);
+  graph_output(&g, "h", value);
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_not_equal(etx_ir_mutation_of_buffer(&g.module.methods[0], h),
+                       ETX_IR_NONE);
+  assert_int_equal(kind_of(value), ETX_STORAGE_STATE);
+  assert_int_equal(graph_count_running(&g, 0), 0);
+}
+
+static void without_the_copy_it_would_be_a_constant(void** state) {
+  (void)state;
+  const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
+  graph_method(&g, "get");
+  const uint32_t value = graph_buffer(&g, h);
+  graph_output(&g, "h", value);
+
+  graph_place(&g, AS_WRITTEN ",!insert_self_copy");
+
+  assert_int_equal(kind_of(value), ETX_STORAGE_CONSTANT);
+}
+
+static void an_unread_state_needs_no_copy(void** state) {
+  (void)state;
+  const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
+  graph_method(&g, "other");
+  graph_buffer(&g, h);
+  graph_place(&g, AS_WRITTEN);
+  assert_int_equal(g.module.methods[0].node_count, 0);
+}
+
+static void copies_onto_themselves_go(void** state) {
+  (void)state;
+  const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
+  graph_method(&g, "get");
+  graph_output(&g, "h", graph_buffer(&g, h));
+  // An archive that brings such a copy along.
+  const uint32_t k = graph_state(&g, "k", 1, SIZES(4), 0);
+  graph_mutate(&g, k, graph_clone(&g, graph_buffer(&g, k)));
+
+  graph_place(&g, AS_WRITTEN ",-alias_views,!remove_self_copy");
+  assert_int_equal(graph_count_running(&g, 0), 2);
+
+  assert_int_equal(etx_pass_remove_self_copy(&g.context), ETX_OK);
+  assert_int_equal(graph_count_running(&g, 0), 0);
+}
+
+int main(void) {
+#define TEST(name) GRAPH_TEST(name, &g)
+  const struct CMUnitTest tests[] = {
+      TEST(an_elementwise_update_is_computed_in_the_state),
+      TEST(a_chain_of_row_updates_collapses),
+      TEST(a_new_content_without_relation_is_written_directly),
+      TEST(an_update_only_the_end_reads_moves_behind_readers),
+      TEST(old_content_that_is_needed_later_costs_one_copy),
+      TEST(only_the_part_that_is_missed_is_saved),
+      TEST(a_patch_of_varying_size_is_computed_in_place),
+      TEST(but_not_over_bytes_that_are_not_its_base),
+      TEST(an_exchange_takes_three_copies),
+      TEST(a_chain_of_moves_needs_an_order_only),
+      TEST(the_old_content_as_output_is_saved_first),
+      TEST(one_value_for_two_states_is_written_twice),
+      TEST(content_that_dies_early_is_caught_in_time),
+      TEST(a_mutable_input_is_written_in_the_callers_buffer),
+      TEST(the_stock_runtime_gets_mutable_inputs_planned),
+      TEST(with_place_updates_off_everything_is_copied_back),
+      TEST(views_of_known_sizes_have_no_instruction),
+      TEST(views_of_the_callers_memory_are_headers),
+      TEST(the_stock_runtime_has_no_header_of_a_part),
+      TEST(slices_whose_length_varies_are_headers),
+      TEST(views_whose_sizes_vary_are_headers),
+      TEST(a_result_takes_over_an_argument_that_dies),
+      TEST(not_one_that_the_caller_still_sees),
+      TEST(not_one_whose_view_lives_on),
+      TEST(not_one_that_would_be_broadcast),
+      TEST(parts_are_computed_where_they_belong),
+      TEST(parts_side_by_side_in_rows_are_copied),
+      TEST(one_value_twice_is_copied),
+      TEST(a_part_that_is_an_input_is_copied),
+      TEST(concatenations_of_concatenations_are_one_block),
+      TEST(a_join_that_would_raise_the_peak_is_left),
+      TEST(a_reader_alone_classifies_its_state_as_mutable),
+      TEST(without_the_copy_it_would_be_a_constant),
+      TEST(an_unread_state_needs_no_copy),
+      TEST(copies_onto_themselves_go),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

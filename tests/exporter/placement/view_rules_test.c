@@ -1,0 +1,160 @@
+// Which results are bytes of their argument.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "exporter/placement/view_rules.h"
+#include "tests/exporter/graph.h"
+
+static graph g;
+
+static int open_graph(void** state) {
+  (void)state;
+  graph_open(&g);
+  graph_method(&g, "m");
+  return 0;
+}
+
+static int close_graph(void** state) {
+  (void)state;
+  graph_close(&g);
+  return 0;
+}
+
+// The node that made `value`, as a view; UINT64_MAX if it is none.
+static uint64_t delta_of(uint32_t value) {
+  const etx_ir_method* const method = graph_current(&g);
+  etx_value_view view;
+  return etx_value_view_find(
+             method, &method->nodes[method->values[value].index], 0, &view)
+             ? view.delta
+             : UINT64_MAX;
+}
+
+static bool keeps_all(uint32_t value) {
+  const etx_ir_method* const method = graph_current(&g);
+  etx_value_view view;
+  return etx_value_view_find(
+             method, &method->nodes[method->values[value].index], 0, &view) &&
+         view.all_elements;
+}
+
+static void rows_of_the_first_dimension_are_parts(void** state) {
+  (void)state;
+  const uint32_t x = graph_input(&g, "x", 3, SIZES(4, 2, 3));
+  assert_int_equal(delta_of(graph_select(&g, x, 0, 2)), 2 * 6 * 4);
+  assert_int_equal(delta_of(graph_select(&g, x, 0, -1)), 3 * 6 * 4);
+  assert_int_equal(delta_of(graph_slice(&g, x, 0, 1, 3)), 6 * 4);
+}
+
+static void columns_are_not_unless_everything_before_has_size_1(void** state) {
+  (void)state;
+  const uint32_t x = graph_input(&g, "x", 3, SIZES(4, 2, 3));
+  assert_int_equal(delta_of(graph_select(&g, x, 1, 0)), UINT64_MAX);
+  assert_int_equal(delta_of(graph_slice(&g, x, 2, 0, 2)), UINT64_MAX);
+  const uint32_t y = graph_input(&g, "y", 3, SIZES(1, 4, 3));
+  assert_int_equal(delta_of(graph_select(&g, y, 1, 3)), 3 * 3 * 4);
+}
+
+static void a_slice_with_a_step_is_no_view(void** state) {
+  (void)state;
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(8));
+  const uint32_t every_second =
+      graph_node(&g, ETX_OP_slice_copy_tensor_out,
+                 ARGS(VALUE(x), INT(0), INT(0), INT(8), INT(2)));
+  assert_int_equal(delta_of(every_second), UINT64_MAX);
+}
+
+static void moving_dimensions_of_size_1_moves_no_byte(void** state) {
+  (void)state;
+  const uint32_t x = graph_input(&g, "x", 4, SIZES(1, 5, 1, 3));
+  const uint32_t same =
+      graph_node(&g, ETX_OP_permute_copy_out,
+                 ARGS(VALUE(x), LIST(INT(2), INT(1), INT(0), INT(3))));
+  const uint32_t other =
+      graph_node(&g, ETX_OP_permute_copy_out,
+                 ARGS(VALUE(x), LIST(INT(0), INT(3), INT(2), INT(1))));
+  const uint32_t swapped = graph_node(&g, ETX_OP_transpose_copy_int_out,
+                                      ARGS(VALUE(x), INT(0), INT(1)));
+  assert_true(keeps_all(same));
+  assert_false(keeps_all(other));
+  assert_true(keeps_all(swapped));
+}
+
+static void an_expansion_that_repeats_is_no_view(void** state) {
+  (void)state;
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(1, 3));
+  const uint32_t same = graph_node(&g, ETX_OP_expand_copy_out,
+                                   ARGS(VALUE(x), LIST(INT(1), INT(3)), NO));
+  const uint32_t more = graph_node(&g, ETX_OP_expand_copy_out,
+                                   ARGS(VALUE(x), LIST(INT(2), INT(3)), NO));
+  const uint32_t deeper =
+      graph_node(&g, ETX_OP_expand_copy_out,
+                 ARGS(VALUE(x), LIST(INT(1), INT(1), INT(3)), NO));
+  assert_true(keeps_all(same));
+  assert_false(keeps_all(more));
+  assert_true(keeps_all(deeper));
+}
+
+static void sizes_that_vary_allow_only_what_is_known(void** state) {
+  (void)state;
+  const etx_dim s = graph_symbol(&g, "s", 2, 8);
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(s, 4));
+  assert_true(keeps_all(graph_view(&g, x, 3, SIZES(s, 2, 2))));
+  assert_int_equal(delta_of(graph_select(&g, x, 0, 1)), 16);
+  const uint32_t part =
+      graph_node(&g, ETX_OP_slice_copy_tensor_out,
+                 ARGS(VALUE(graph_input(&g, "y", 1, SIZES(8))), INT(0), INT(0),
+                      INT(s), INT(1)));
+  assert_int_equal(delta_of(part), 0);
+  assert_false(keeps_all(part));
+  const uint32_t later =
+      graph_node(&g, ETX_OP_slice_copy_tensor_out,
+                 ARGS(VALUE(graph_input(&g, "z", 1, SIZES(16))), INT(0), INT(s),
+                      INT(16), INT(1)));
+  assert_int_equal(delta_of(later), UINT64_MAX);
+}
+
+static void pieces_lie_one_behind_the_other(void** state) {
+  (void)state;
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(4, 3));
+  const uint32_t pair = graph_node(
+      &g, ETX_OP_select_scatter_out,
+      ARGS(VALUE(x), VALUE(graph_select(&g, x, 0, 0)), INT(0), INT(3)));
+  const etx_ir_method* const method = graph_current(&g);
+  etx_value_view patch;
+  assert_true(etx_value_view_find_patch(
+      method, &method->nodes[method->values[pair].index], &patch));
+  assert_int_equal(patch.base, x);
+  assert_int_equal(patch.delta, 3 * 3 * 4);
+}
+
+static void a_patch_across_rows_is_none(void** state) {
+  (void)state;
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(4, 3));
+  const uint32_t column = graph_select(&g, x, 1, 0);
+  const uint32_t next = graph_select_scatter(&g, x, column, 1, 2);
+  const etx_ir_method* const method = graph_current(&g);
+  etx_value_view patch;
+  assert_false(etx_value_view_find_patch(
+      method, &method->nodes[method->values[next].index], &patch));
+}
+
+int main(void) {
+#define TEST(name) \
+  cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
+  const struct CMUnitTest tests[] = {
+      TEST(rows_of_the_first_dimension_are_parts),
+      TEST(columns_are_not_unless_everything_before_has_size_1),
+      TEST(a_slice_with_a_step_is_no_view),
+      TEST(moving_dimensions_of_size_1_moves_no_byte),
+      TEST(an_expansion_that_repeats_is_no_view),
+      TEST(sizes_that_vary_allow_only_what_is_known),
+      TEST(pieces_lie_one_behind_the_other),
+      TEST(a_patch_across_rows_is_none),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,299 @@
+// Which weights become integers, and what reads them then.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "exporter/passes/constant_names.h"
+#include "exporter/host/name_pattern.h"
+#include "exporter/import/quantize_rules.h"
+#include "tests/exporter/lowered.h"
+
+#define PASSES "lower recompose_products fold_constants simplify"
+
+// A layer, a table that is a layer too, and a layer that is too small.
+static const char layers[] =
+    "inputs: [{name: x, type: 'float32[2, 64]'}, {name: i, type: 'int64[3]'}]\n"
+    "buffers:\n"
+    "  - {name: a.fc.weight, type: 'float32[32, 64]', init: 1}\n"
+    "  - {name: a.fc.bias, type: 'float32[32]', init: 1}\n"
+    "  - {name: a.head.weight, type: 'float32[40, 64]', init: 2}\n"
+    "  - {name: a.few.weight, type: 'float32[3, 64]', init: 3}\n"
+    "  - {name: a.odd.weight, type: 'float32[40, 40]', init: 4}\n"
+    "nodes:\n"
+    "  - {out: y, op: aten.linear.default, args: [x, a.fc.weight, a.fc.bias]}\n"
+    "  - {out: h, op: aten.linear.default, args: [x, a.head.weight]}\n"
+    "  - {out: e, op: aten.embedding.default, args: [a.head.weight, i]}\n"
+    "  - {out: f, op: aten.linear.default, args: [x, a.few.weight]}\n"
+    "  - {out: o, op: aten.linear.default, args: [h, a.odd.weight]}\n"
+    "outputs: [y, o, e, f]\n";
+
+static void add_rules(lowered* l, const char* rules) {
+  while (*rules != '\0') {
+    const size_t size = strcspn(rules, " ");
+    const etx_text rule = {rules, size};
+    if (etx_quantize_rule_add(&l->reading.module, rule, &l->diag) != ETX_OK) {
+      fail_msg("%s", l->diag.text);
+    }
+    rules += size;
+    while (*rules == ' ') ++rules;
+  }
+}
+
+static void expect(const char* graph, const char* rules, const char* wanted) {
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX, graph);
+  add_rules(&l, rules);
+  lowered_run(&l, PASSES " quantize_weights");
+  assert_lines(&l, wanted);
+  lowered_close(&l);
+}
+
+#define FEW "f: float32[2, 3] = aten::linear.out(x, a.few.weight, None)\n"
+#define RETURN "return y\nreturn o\nreturn e\nreturn f\n"
+
+static void no_rule_changes_nothing(void** state) {
+  (void)state;
+  expect(
+      layers, "",
+      "y: float32[2, 32] = aten::linear.out(x, a.fc.weight, a.fc.bias)\n"
+      "h: float32[2, 40] = aten::linear.out(x, a.head.weight, None)\n"
+      "e: float32[3, 64] = aten::embedding.out(a.head.weight, i, -1, False, "
+      "False)\n" FEW
+      "o: float32[2, 40] = aten::linear.out(h, a.odd.weight, None)\n" RETURN);
+}
+
+static void layers_and_tables_read_the_same_bytes(void** state) {
+  (void)state;
+  expect(
+      layers, "int8",
+      "y: float32[2, 32] = etx::linear_a8w8.out(x, const int8[32, 64], const "
+      "float32[32], a.fc.bias)\n"
+      "h: float32[2, 40] = etx::linear_a8w8.out(x, const int8[40, 64], const "
+      "float32[40], None)\n"
+      "e: float32[3, 64] = quantized_decomposed::embedding_byte.out(const "
+      "int8[40, 64], const float32[40], None, -128, 127, i)\n" FEW
+      "o: float32[2, 40] = etx::linear_a8w8.out(h, const int8[40, 40], const "
+      "float32[40], None)\n" RETURN);
+}
+
+// Rows of 40 are no groups of 32 or 64.
+static void int4_takes_the_group_that_fits(void** state) {
+  (void)state;
+  expect(
+      layers, "int4/128",
+      "y: float32[2, 32] = etx::linear_a8w4g.out(x, const uint8[32, 32], "
+      "const float32[32, 1], None, 64, a.fc.bias)\n"
+      "h: float32[2, 40] = etx::linear_a8w4g.out(x, const uint8[40, 32], "
+      "const float32[40, 1], None, 64, None)\n"
+      "e: float32[3, 64] = quantized_decomposed::embedding_4bit.out(const "
+      "uint8[40, 32], const float32[40, 1], None, -8, 7, i)\n" FEW
+      "o: float32[2, 40] = etx::linear_a8w8.out(h, const int8[40, 40], const "
+      "float32[40], None)\n" RETURN);
+}
+
+static void the_last_rule_that_matches_decides(void** state) {
+  (void)state;
+  expect(
+      layers, "int4w none:*.head,*.odd int8w:a.fc,a.few.weight",
+      "y: float32[2, 32] = etx::linear_w8.out(x, const int8[32, 64], const "
+      "float32[32], a.fc.bias)\n"
+      "h: float32[2, 40] = aten::linear.out(x, a.head.weight, None)\n"
+      "e: float32[3, 64] = aten::embedding.out(a.head.weight, i, -1, False, "
+      "False)\n"
+      // Small as it is: it was named.
+      "f: float32[2, 3] = etx::linear_w8.out(x, const int8[3, 64], const "
+      "float32[3], None)\n"
+      "o: float32[2, 40] = aten::linear.out(h, a.odd.weight, None)\n" RETURN);
+}
+
+// mm takes its weight the other way round, which is folded.
+static void folded_weights_keep_their_names(void** state) {
+  (void)state;
+  expect(
+      "inputs: [{name: x, type: 'float32[2, 32]'}]\n"
+      "buffers: [{name: a.w, type: 'float32[32, 64]', init: 1}, {name: b.w, "
+      "type: 'float32[32, 96]', init: 1}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.mm.default, args: [x, a.w]}\n"
+      "  - {out: z, op: aten.mm.default, args: [x, b.w]}\n"
+      "outputs: [y, z]\n",
+      "int8:a",
+      "y: float32[2, 64] = etx::linear_a8w8.out(x, const int8[64, 32], const "
+      "float32[64], None)\n"
+      "z: float32[2, 96] = aten::linear.out(x, const float32[96, 32], None)\n"
+      "return y\nreturn z\n");
+}
+
+static const etx_quantized* row_of(const lowered* l, const char* name) {
+  for (size_t i = 0; i < l->context.quantized.count; ++i) {
+    const etx_quantized* const row = &l->context.quantized.items[i];
+    if (etx_text_is(row->name, name)) return row;
+  }
+  fail_msg("'%s' is not told", name);
+  return NULL;
+}
+
+static void the_list_says_what_became_of_each(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX, layers);
+  add_rules(&l, "int4 none:a.head");
+  lowered_run(&l, PASSES " quantize_weights");
+  assert_int_equal(l.context.quantized.count, 4);
+  const etx_quantized* row = row_of(&l, "a.fc.weight");
+  assert_string_equal(row->kind, "int4/32");
+  assert_null(row->reason);
+  assert_int_equal(row->bytes, 32 * 64 * 4);
+  assert_int_equal(row->bytes_after, 32 * 32 + 32 * 2 * 4);
+  assert_true(row->signal == 32 * 64);
+  assert_true(row->noise < 1e-9);
+  row = row_of(&l, "a.head.weight");
+  assert_null(row->kind);
+  assert_string_equal(row->reason, "is excluded");
+  assert_int_equal(row->bytes_after, row->bytes);
+  row = row_of(&l, "a.few.weight");
+  assert_string_equal(row->reason, "is too small");
+  row = row_of(&l, "a.odd.weight");
+  assert_string_equal(row->kind, "int8");
+  assert_non_null(strstr(row->reason, "no whole groups"));
+  lowered_close(&l);
+}
+
+// A table from which rows are sliced too would be there twice.
+static void what_others_read_stays(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(
+      &l, ETX_TARGET_ETX,
+      "inputs: [{name: x, type: 'float32[2, 64]'}]\n"
+      "buffers: [{name: w, type: 'float32[32, 64]', init: 1}, {name: v, type: "
+      "'float32[32, 64]', init: 2}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.linear.default, args: [x, w]}\n"
+      "  - {out: z, op: aten.linear.default, args: [x, v]}\n"
+      "  - {out: n, op: aten.mul.Tensor, args: [y, y]}\n"
+      "  - {out: m, op: aten.mm.default, args: [n, w]}\n"
+      "  - {out: o, op: aten.mul.Tensor, args: [x, m]}\n"
+      "outputs: [o, z, v]\n");
+  add_rules(&l, "int8");
+  lowered_run(&l, PASSES " quantize_weights");
+  assert_null(strstr(lowered_lines(&l), "int8"));
+  assert_string_equal(row_of(&l, "w")->reason, "is read as it is by");
+  assert_true(etx_text_is(row_of(&l, "w")->reader, "aten::mm"));
+  assert_true(etx_text_is(row_of(&l, "v")->reader, "the caller"));
+  lowered_close(&l);
+}
+
+static void other_floats_are_told(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(
+      &l, ETX_TARGET_ETX,
+      "inputs: [{name: x, type: 'float16[2, 64]'}, {name: i, type: "
+      "'int64[3]'}]\n"
+      "buffers: [{name: w, type: 'float16[32, 64]', init: 1}, {name: t, type: "
+      "'float64[32, 64]', init: 2}, {name: s, type: 'float16[2, 64]', init: "
+      "3}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.linear.default, args: [x, w]}\n"
+      "  - {out: e, op: aten.embedding.default, args: [t, i]}\n"
+      "  - {out: z, op: aten.add.Tensor, args: [x, s]}\n"
+      "outputs: [y, e, z]\n");
+  add_rules(&l, "int8");
+  lowered_run(&l, PASSES " quantize_weights");
+  assert_int_equal(l.context.quantized.count, 2);
+  assert_string_equal(row_of(&l, "w")->reason, "is not float32");
+  assert_string_equal(row_of(&l, "w")->type, "float16");
+  assert_string_equal(row_of(&l, "t")->type, "float64");
+  assert_null(row_of(&l, "t")->kind);
+  lowered_close(&l);
+}
+
+static void the_stock_target_is_refused(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_EXECUTORCH, layers);
+  add_rules(&l, "int8");
+  lowered_run(&l, PASSES);
+  assert_int_equal(etx_pass_quantize_weights(&l.context), ETX_UNSUPPORTED);
+  assert_non_null(strstr(l.diag.text, "the stock runtime has no linear layer"));
+  lowered_close(&l);
+}
+
+static void refuse(const char* rule, const char* part) {
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX, layers);
+  assert_int_not_equal(
+      etx_quantize_rule_add(&l.reading.module, etx_text_of(rule), &l.diag),
+      ETX_OK);
+  if (strstr(l.diag.text, part) == NULL) {
+    fail_msg("expected '%s' in '%s'", part, l.diag.text);
+  }
+  assert_int_equal(l.reading.module.quantize_count, 0);
+  lowered_close(&l);
+}
+
+static void rules_that_say_nothing_are_refused(void** state) {
+  (void)state;
+  refuse("int5", "cannot be quantised to 'int5', expected none, int8");
+  refuse("", "cannot be quantised to ''");
+  refuse("int4/16", "cannot be quantised to 'int4/16'");
+  refuse("int8:", "has an empty pattern");
+  refuse("int8:a.fc,", "has an empty pattern");
+  refuse("int8:a.head,*.haed.*", "no weight matches '*.haed.*'");
+  refuse("int8:*.haed.*", "did you mean 'head'");
+  refuse("int8:a.fc.wieght", "did you mean 'a.fc.weight'");
+}
+
+static void patterns_match_names_and_modules(void** state) {
+  (void)state;
+  static const struct {
+    const char* pattern;
+    const char* name;
+    bool matches;
+  } cases[] = {
+      {"a.b", "a.b", true},
+      {"a.b", "a.b.c", true},
+      {"a.b", "a.bc", false},
+      {"a", "b.a", false},
+      {"*.a", "b.a.c", true},
+      {"*.a", "a.c", true},
+      {"*.a", "ba.c", false},
+      {"a.?.c", "a.0.c.weight", true},
+      {"a.*.c", "a.0.1.c", true},
+      {"*", "x", true},
+      {"*.weight", "a.bias", false},
+      {"a.*", "a", false},
+      {"*.", "a", false},
+      {"", "a", false},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    if (etx_name_matches_module(etx_text_of(cases[i].pattern),
+                                etx_text_of(cases[i].name)) !=
+        cases[i].matches) {
+      fail_msg("'%s' and '%s'", cases[i].pattern, cases[i].name);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(no_rule_changes_nothing),
+      cmocka_unit_test(layers_and_tables_read_the_same_bytes),
+      cmocka_unit_test(int4_takes_the_group_that_fits),
+      cmocka_unit_test(the_last_rule_that_matches_decides),
+      cmocka_unit_test(folded_weights_keep_their_names),
+      cmocka_unit_test(the_list_says_what_became_of_each),
+      cmocka_unit_test(what_others_read_stays),
+      cmocka_unit_test(other_floats_are_told),
+      cmocka_unit_test(the_stock_target_is_refused),
+      cmocka_unit_test(rules_that_say_nothing_are_refused),
+      cmocka_unit_test(patterns_match_names_and_modules),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,294 @@
+// Choices as read, checked, simplified and printed; where their values lie is
+// told in choice_placement_test.c, what they compute in random_programs_test.c.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "exporter/ir/ir_cond.h"
+#include "tests/exporter/lowered.h"
+
+static lowered l;
+
+#define X "inputs: [{name: x, type: 'float32[4]'}, {name: c, type: 'bool[]'}]\n"
+
+// ---------------------------------------------------------------- passes
+
+static void nodes_keep_their_branches(void** state) {
+  (void)state;
+  expect_lowered(ETX_TARGET_ETX, "lower",
+                 X
+                 "nodes:\n"
+                 "  - out: [y]\n"
+                 "    if: c\n"
+                 "    then:\n"
+                 "      nodes: [{out: a, op: aten.dot.default, args: [x, x]}]\n"
+                 "      outputs: [a]\n"
+                 "    else:\n"
+                 "      nodes: [{out: b, op: aten.sum.default, args: [x]}]\n"
+                 "      outputs: [b]\n"
+                 "outputs: [y]\n",
+                 "choice 1: bool[0] = etx::choice.(c)\n"
+                 "  a.1: float32[1, 4] = aten::view_copy.out(x, [1, 4])\n"
+                 "  a.2: float32[4, 1] = aten::view_copy.out(x, [4, 1])\n"
+                 "  a.3: float32[1, 1] = aten::mm.out(a.1, a.2)\n"
+                 "  a: float32[] = aten::view_copy.out(a.3, [])\n"
+                 "  b: float32[] = aten::sum.IntList_out(x, [], False, None)\n"
+                 "y: float32[] = etx::join.(choice 1, a, b)\n"
+                 "return y\n");
+}
+
+static void equal_nodes_are_one_only_where_the_first_has_run(void** state) {
+  (void)state;
+  expect_lowered(ETX_TARGET_ETX, "lower simplify",
+                 X
+                 "nodes:\n"
+                 "  - {out: o, op: aten.neg.default, args: [x]}\n"
+                 "  - out: [y, z]\n"
+                 "    if: c\n"
+                 "    then:\n"
+                 "      nodes:\n"
+                 "        - {out: a, op: aten.neg.default, args: [x]}\n"
+                 "        - {out: d, op: aten.exp.default, args: [x]}\n"
+                 "        - {out: e, op: aten.exp.default, args: [x]}\n"
+                 "        - {out: f, op: aten.add.Tensor, args: [d, e]}\n"
+                 "      outputs: [a, f]\n"
+                 "    else:\n"
+                 "      nodes: [{out: b, op: aten.exp.default, args: [x]}]\n"
+                 "      outputs: [x, b]\n"
+                 "  - {out: g, op: aten.exp.default, args: [x]}\n"
+                 "outputs: [y, z, o, g]\n",
+                 "o: float32[4] = aten::neg.out(x)\n"
+                 "choice 1: bool[0] = etx::choice.(c)\n"
+                 "  d: float32[4] = aten::exp.out(x)\n"
+                 "  f: float32[4] = aten::add.out(d, d, 1)\n"
+                 "  b: float32[4] = aten::exp.out(x)\n"
+                 "y: float32[4] = etx::join.(choice 1, o, x)\n"
+                 "z: float32[4] = etx::join.(choice 1, f, b)\n"
+                 "g: float32[4] = aten::exp.out(x)\n"
+                 "return y\nreturn z\nreturn o\nreturn g\n");
+}
+
+static void choices_nobody_asks_for_are_gone(void** state) {
+  (void)state;
+  expect_lowered(ETX_TARGET_ETX, "lower simplify",
+                 X
+                 "nodes:\n"
+                 "  - {out: d, op: aten.logical_not.default, args: [c]}\n"
+                 "  - out: [y]\n"
+                 "    if: d\n"
+                 "    then:\n"
+                 "      nodes: [{out: a, op: aten.neg.default, args: [x]}]\n"
+                 "      outputs: [a]\n"
+                 "    else: {outputs: [x]}\n"
+                 "outputs: [x]\n",
+                 "return x\n");
+}
+
+#define NESTED                                                       \
+  "    then:\n"                                                      \
+  "      nodes:\n"                                                   \
+  "        - {out: a, op: aten.neg.default, args: [x]}\n"            \
+  "        - out: [i]\n"                                             \
+  "          if: c\n"                                                \
+  "          then: {outputs: [a]}\n"                                 \
+  "          else:\n"                                                \
+  "            nodes: [{out: j, op: aten.abs.default, args: [a]}]\n" \
+  "            outputs: [j]\n"                                       \
+  "      outputs: [i]\n"                                             \
+  "    else:\n"                                                      \
+  "      nodes: [{out: b, op: aten.exp.default, args: [x]}]\n"       \
+  "      outputs: [b]\n"                                             \
+  "outputs: [y]\n"
+
+static void a_constant_condition_leaves_one_branch(void** state) {
+  (void)state;
+  static const char* const inner =
+      "a: float32[4] = aten::neg.out(x)\n"
+      "choice 2: bool[0] = etx::choice.(c)\n"
+      "  j: float32[4] = aten::abs.out(a)\n"
+      "i: float32[4] = etx::join.(choice 2, a, j)\n"
+      "return i\n";
+  expect_lowered(ETX_TARGET_ETX, "lower fold_constants known_choices",
+                 X
+                 "constants: [{name: k, type: 'bool[1]', init: 1}]\n"
+                 "nodes:\n"
+                 "  - {out: d, op: aten.logical_and.default, args: [k, k]}\n"
+                 "  - out: [y]\n"
+                 "    if: d\n" NESTED,
+                 inner);
+  expect_lowered(
+      ETX_TARGET_ETX, "lower known_choices",
+      "dims: {n: {min: 1, max: 9}}\n"
+      "inputs: [{name: x, type: 'float32[n]'}, {name: c, type: 'bool[]'}]\n"
+      "nodes:\n"
+      "  - out: [y]\n"
+      "    if: {sym: 'max(0, n - 9)'}\n" NESTED,
+      "b: float32[n] = aten::exp.out(x)\n"
+      "return b\n");
+}
+
+static void what_is_the_same_either_way_needs_no_choice(void** state) {
+  (void)state;
+  expect_lowered(ETX_TARGET_ETX, "lower known_choices",
+                 X
+                 "nodes:\n"
+                 "  - out: [y]\n"
+                 "    if: c\n"
+                 "    then: {outputs: [x]}\n"
+                 "    else: {outputs: [x]}\n"
+                 "  - {out: z, op: aten.neg.default, args: [y]}\n"
+                 "outputs: [z]\n",
+                 "z: float32[4] = aten::neg.out(x)\n"
+                 "return z\n");
+}
+
+// ---------------------------------------------------------------- refusals
+
+static void refuses(const char* yaml, const char* part) {
+  scratch_directory directory;
+  reading r;
+  scratch_directory_make(&directory);
+  scratch_write_text(&directory, "m.yaml", yaml);
+  reading_open(&r, directory.path);
+  assert_problem(&r, part);
+  reading_close(&r);
+  scratch_directory_remove(&directory);
+}
+
+static void faults_of_choices_are_refused(void** state) {
+  (void)state;
+  refuses(X "nodes: [{out: y, if: c, then: {outputs: [x]}}]\noutputs: [y]\n",
+          "m.yaml:2:9: 'else' is missing");
+  refuses(X
+          "nodes: [{out: y, if: c, then: {outputs: [x]}, else: {nodes: []}}]\n",
+          "m.yaml:2:53: 'outputs' is missing");
+  refuses(X
+          "nodes: [{out: y, if: c, then: {outputs: [x, x]}, else: {outputs: "
+          "[x]}}]\n",
+          "'out' names 1 results, the branch gives 2");
+  refuses(X
+          "nodes: [{out: y, if: x, then: {outputs: [x]}, else: {outputs: "
+          "[x]}}]\n",
+          "'if' should name one bool, not 'x'");
+  refuses(X
+          "nodes: [{out: y, if: c, op: aten.neg.default, then: {outputs: "
+          "[x]}, else: {outputs: [x]}}]\n",
+          "unknown key 'op'");
+  refuses(X "nodes: [{if: c, then: {outputs: [x]}, else: {outputs: [x]}}]\n",
+          "'out' should be a name or a list");
+  refuses(X
+          "nodes:\n"
+          "  - out: y\n"
+          "    if: c\n"
+          "    then:\n"
+          "      nodes: [{out: a, op: aten.neg.default, args: [x]}]\n"
+          "      outputs: [a]\n"
+          "    else: {outputs: [x]}\n"
+          "  - {out: z, op: aten.neg.default, args: [a]}\n"
+          "outputs: [z]\n",
+          "m.yaml:9:43: 'a' is defined in a branch and cannot be read here");
+  refuses(X
+          "nodes:\n"
+          "  - out: y\n"
+          "    if: c\n"
+          "    then: {nodes: [{out: a, op: aten.nag.default, args: [x]}], "
+          "outputs: [a]}\n"
+          "    else: {outputs: [a]}\n"
+          "outputs: [y]\n",
+          "operator 'aten.nag.default' is not supported");
+}
+
+static void branches_of_different_types_are_refused(void** state) {
+  (void)state;
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 X
+                 "nodes:\n"
+                 "  - out: y\n"
+                 "    if: c\n"
+                 "    then:\n"
+                 "      nodes: [{out: a, op: aten.sum.default, args: [x]}]\n"
+                 "      outputs: [a]\n"
+                 "    else: {outputs: [x]}\n"
+                 "outputs: [y]\n",
+                 "'y' has another type in one branch than");
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 X
+                 "nodes:\n"
+                 "  - {out: d, op: aten.neg.default, args: [x]}\n"
+                 "  - out: y\n"
+                 "    if: d\n"
+                 "    then: {outputs: [x]}\n"
+                 "    else: {outputs: [d]}\n"
+                 "outputs: [y]\n",
+                 "a condition should be one bool");
+}
+
+// ---------------------------------------------------------------- invariants
+
+static etx_ir_method* method(void) { return &l.reading.module.methods[0]; }
+
+static void assert_broken(void) {
+  assert_int_not_equal(etx_ir_verify(&l.reading.module, true, NULL), ETX_OK);
+}
+
+// Heads and joins stand where the file ir_cond.h says.
+static void nodes_out_of_place_are_found(void** state) {
+  (void)state;
+  lowered_open(&l, ETX_TARGET_ETX,
+               X
+               "nodes:\n"
+               "  - out: y\n"
+               "    if: c\n"
+               "    then:\n"
+               "      nodes: [{out: a, op: aten.neg.default, args: [x]}]\n"
+               "      outputs: [a]\n"
+               "    else:\n"
+               "      nodes: [{out: b, op: aten.exp.default, args: [x]}]\n"
+               "      outputs: [b]\n"
+               "  - {out: z, op: aten.neg.default, args: [y]}\n"
+               "outputs: [z]\n");
+  lowered_run(&l, "lower");
+  etx_ir_node* const nodes = method()->nodes;
+  assert_int_equal(etx_ir_find_head(method(), 1), 0);
+  assert_int_equal(etx_ir_branch_end(method(), 0, etx_ir_then_branch(1)), 2);
+  assert_int_equal(etx_ir_branch_end(method(), 0, etx_ir_else_branch(1)), 3);
+  // In front of the choice, behind its joins, or within a branch.
+  assert_int_equal(etx_ir_outside_conds(method(), 0, 2), 0);
+  assert_int_equal(etx_ir_outside_conds(method(), 0, 3), 4);
+  assert_int_equal(etx_ir_outside_conds(method(), etx_ir_else_branch(1), 1), 0);
+  assert_int_equal(etx_ir_outside_conds(method(), etx_ir_else_branch(1), 2), 2);
+
+  nodes[1].branch = 0;  // a is read by the join all the same
+  nodes[2].branch = etx_ir_then_branch(1);
+  assert_broken();  // a branch without its head in front
+  nodes[1].branch = etx_ir_else_branch(1);
+  assert_broken();  // the second branch first
+  nodes[1].branch = etx_ir_then_branch(1);
+  nodes[2].branch = etx_ir_else_branch(1);
+  assert_int_equal(etx_ir_verify(&l.reading.module, true, NULL), ETX_OK);
+  nodes[4].branch = etx_ir_then_branch(1);
+  assert_broken();  // a branch entered again
+  nodes[4].branch = 77;
+  assert_broken();
+  nodes[4].branch = 0;
+  nodes[4].args[0].as.value = nodes[1].outputs[0];
+  assert_broken();  // a value of a branch read outside
+  lowered_close(&l);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(nodes_keep_their_branches),
+      cmocka_unit_test(equal_nodes_are_one_only_where_the_first_has_run),
+      cmocka_unit_test(choices_nobody_asks_for_are_gone),
+      cmocka_unit_test(a_constant_condition_leaves_one_branch),
+      cmocka_unit_test(what_is_the_same_either_way_needs_no_choice),
+      cmocka_unit_test(faults_of_choices_are_refused),
+      cmocka_unit_test(branches_of_different_types_are_refused),
+      cmocka_unit_test(nodes_out_of_place_are_found),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

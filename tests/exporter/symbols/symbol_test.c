@@ -1,0 +1,321 @@
+// Sizes: canonical forms, bounds, texts.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "exporter/symbols/symbol.h"
+
+typedef struct fixture {
+  etx_pool pool;
+  etx_symbols symbols;
+} fixture;
+
+// s in 1..64, t in 0..100000, u in 2..9.
+static int set_up(void** state) {
+  fixture* const f = malloc(sizeof *f);
+  uint32_t index = 0;
+  etx_pool_init(&f->pool);
+  etx_symbols_init(&f->symbols, &f->pool);
+  assert_int_equal(
+      etx_symbols_add(&f->symbols, etx_text_of("s"), 1, 64, &index), ETX_OK);
+  assert_int_equal(
+      etx_symbols_add(&f->symbols, etx_text_of("t"), 0, 100000, &index),
+      ETX_OK);
+  assert_int_equal(etx_symbols_add(&f->symbols, etx_text_of("u"), 2, 9, &index),
+                   ETX_OK);
+  *state = f;
+  return 0;
+}
+
+static int tear_down(void** state) {
+  fixture* const f = *state;
+  etx_pool_close(&f->pool);
+  free(f);
+  return 0;
+}
+
+static etx_dim parse(fixture* f, const char* text) {
+  etx_dim dim = 0;
+  etx_diag diag;
+  etx_diag_init(&diag);
+  if (etx_symbols_parse(&f->symbols, etx_text_of(text), &dim, &diag) !=
+      ETX_OK) {
+    fail_msg("%s: %s", text, diag.text);
+  }
+  return dim;
+}
+
+static void assert_prints(fixture* f, const char* text, const char* expected) {
+  etx_text printed;
+  const etx_dim dim = parse(f, text);
+  assert_int_equal(etx_symbols_print(&f->symbols, dim, &f->pool, &printed),
+                   ETX_OK);
+  assert_string_equal(printed.data, expected);
+  assert_true(parse(f, expected) == dim);
+}
+
+static void equal_polynomials_print_the_same_text(void** state) {
+  fixture* const f = *state;
+  assert_prints(f, "1 + s*2", "2*s + 1");
+  assert_prints(f, "(s + 1)*(s - 1)", "s*s - 1");
+  assert_prints(f, "s*t - t*s", "0");
+  assert_prints(f, "t + s", "s + t");
+  assert_prints(f, "-(s - 3)", "-s + 3");
+  assert_prints(f, "2*3 + 4", "10");
+}
+
+static void divisions_are_reduced(void** state) {
+  fixture* const f = *state;
+  assert_prints(f, "(4*s + 6)//2", "2*s + 3");
+  assert_prints(f, "(s - 1)//2 + 1", "(s + 1)//2");
+  assert_prints(f, "(s//2 + 3)//2", "(s + 2)//4 + 1");
+  assert_prints(f, "(6*s + 5)//4", "(3*s)//2 + 1");
+  assert_prints(f, "s//-2", "(-s)//2");
+  assert_prints(f, "s//100", "0");
+  assert_prints(f, "(64*s*t)//(32*s)", "2*t");
+  assert_prints(f, "((s + 1)*t*4)//(s + 1)", "4*t");
+  assert_prints(f, "(2*s*u + 2*s)//(u + 1)", "2*s");
+}
+
+static void remainders_are_reduced(void** state) {
+  fixture* const f = *state;
+  assert_prints(f, "(s + 4)%4", "s%4");
+  assert_prints(f, "(8*s + 3)%4", "3");
+  assert_prints(f, "u%10", "u");
+  assert_prints(f, "(s*u)%u", "0");
+  assert_prints(f, "-7%4", "1");
+}
+
+static void extremes_keep_only_operands_that_can_decide(void** state) {
+  fixture* const f = *state;
+  assert_prints(f, "min(s, 64)", "s");
+  assert_prints(f, "min(s, 32)", "min(s, 32)");
+  assert_prints(f, "max(1, s)", "s");
+  assert_prints(f, "min(s//2, s)", "s//2");
+  assert_prints(f, "min(t//2, t)", "t//2");
+  assert_prints(f, "min(7, min(t, s))", "min(min(s, t), 7)");
+  assert_prints(f, "max(s, s + 1, s - 1)", "s + 1");
+}
+
+static void bounds_are_exact_for_few_values(void** state) {
+  fixture* const f = *state;
+  int64_t low = 0, high = 0;
+  etx_symbols_bounds(&f->symbols, parse(f, "s - s//2"), &low, &high);
+  assert_int_equal(low, 1);
+  assert_int_equal(high, 32);
+  etx_symbols_bounds(&f->symbols, parse(f, "s + (-s)%4"), &low, &high);
+  assert_int_equal(low, 4);
+  assert_int_equal(high, 64);
+  etx_symbols_bounds(&f->symbols, parse(f, "t - t//2"), &low, &high);
+  assert_int_equal(low, 0);
+}
+
+static void equality_sees_through_different_forms(void** state) {
+  fixture* const f = *state;
+  assert_true(etx_symbols_equal(&f->symbols, parse(f, "(3*s)//2"),
+                                parse(f, "s + s//2")));
+  assert_false(
+      etx_symbols_equal(&f->symbols, parse(f, "s"), parse(f, "s + 1")));
+  assert_false(etx_symbols_equal(&f->symbols, parse(f, "s"), 5));
+}
+
+static void values_are_computed_as_python_does(void** state) {
+  fixture* const f = *state;
+  const int64_t values[3] = {7, 10, 3};
+  int64_t value = 0;
+  static const struct {
+    const char* text;
+    int64_t expected;
+  } cases[] = {
+      {"-s//2", -4},           {"-s%4", 1},
+      {"s*t//u", 23},          {"max(s, t, u)", 10},
+      {"min(s, t)*u - 1", 20},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    assert_int_equal(etx_symbols_evaluate(&f->symbols, parse(f, cases[i].text),
+                                          values, &value),
+                     ETX_OK);
+    assert_int_equal(value, cases[i].expected);
+  }
+}
+
+static void affine_sizes_name_their_symbol(void** state) {
+  fixture* const f = *state;
+  uint32_t symbol = 9;
+  int64_t factor = 0, offset = 0;
+  assert_true(etx_symbols_affine(&f->symbols, parse(f, "3*t - 2"), &symbol,
+                                 &factor, &offset));
+  assert_int_equal(symbol, 1);
+  assert_int_equal(factor, 3);
+  assert_int_equal(offset, -2);
+  static const char* const others[] = {"5", "s + t", "s*s", "s//2"};
+  for (size_t i = 0; i < 4; ++i) {
+    assert_false(etx_symbols_affine(&f->symbols, parse(f, others[i]), &symbol,
+                                    &factor, &offset));
+  }
+}
+
+// Rebuilds an expression from its parts.
+static int64_t evaluate_by_parts(fixture* f, etx_dim dim,
+                                 const int64_t* values) {
+  etx_symbol_node node;
+  assert_int_equal(etx_symbols_top(&f->symbols, dim, &node), ETX_OK);
+  if (node.is_number) return node.number;
+  if (node.is_symbol) return values[node.symbol];
+  const int64_t a = evaluate_by_parts(f, node.left, values);
+  const int64_t b = evaluate_by_parts(f, node.right, values);
+  int64_t quotient = 0, rest = 0;
+  switch (node.op) {
+    case ETX_SYMBOL_ADD:
+      return a + b;
+    case ETX_SYMBOL_SUBTRACT:
+      return a - b;
+    case ETX_SYMBOL_MULTIPLY:
+      return a * b;
+    case ETX_SYMBOL_FLOOR_DIVIDE:
+      assert_true(etx_floor_divide(a, b, &quotient, &rest));
+      return quotient;
+    case ETX_SYMBOL_MODULO:
+      assert_true(etx_floor_divide(a, b, &quotient, &rest));
+      return rest;
+    case ETX_SYMBOL_MINIMUM:
+      return a < b ? a : b;
+    case ETX_SYMBOL_MAXIMUM:
+      return a > b ? a : b;
+  }
+  return 0;
+}
+
+static void walking_an_expression_computes_it(void** state) {
+  fixture* const f = *state;
+  const int64_t values[3] = {7, 10, 3};
+  static const char* const texts[] = {
+      "2*s + 1",     "4 - s",          "-s - t",        "3*s*t*u - 2*u + 5",
+      "(s + 1)//2",  "5 - 2*(s//3)",   "min(s, t) % u", "s*s*s",
+      "max(s, 2*u)", "-3*s + 2*t - 7",
+  };
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; ++i) {
+    const etx_dim dim = parse(f, texts[i]);
+    int64_t value = 0;
+    assert_int_equal(etx_symbols_evaluate(&f->symbols, dim, values, &value),
+                     ETX_OK);
+    assert_int_equal(evaluate_by_parts(f, dim, values), value);
+  }
+}
+
+static void tighter_bounds_simplify_on_rebuild(void** state) {
+  fixture* const f = *state;
+  const etx_dim dim = parse(f, "min(t, 64) + s");
+  etx_dim* map = NULL;
+  etx_text text;
+  etx_symbols_set_bounds(&f->symbols, 1, 0, 50);
+  assert_int_equal(etx_symbols_rebuild(&f->symbols, &map), ETX_OK);
+  assert_int_equal(etx_symbols_print(&f->symbols, etx_symbols_moved(map, dim),
+                                     &f->pool, &text),
+                   ETX_OK);
+  assert_string_equal(text.data, "s + t");
+  assert_int_equal(etx_symbols_moved(map, 12), 12);
+}
+
+static void malformed_texts_are_refused(void** state) {
+  fixture* const f = *state;
+  static const struct {
+    const char* text;
+    etx_status status;
+  } cases[] = {
+      {"", ETX_BAD_FILE},
+      {"(s", ETX_BAD_FILE},
+      {"s s", ETX_BAD_FILE},
+      {"s + ", ETX_BAD_FILE},
+      {"min(s", ETX_BAD_FILE},
+      {"x", ETX_NOT_FOUND},
+      {"s // 0", ETX_OUT_OF_RANGE},
+      {"s % 0", ETX_OUT_OF_RANGE},
+      {"99999999999999999999", ETX_OUT_OF_RANGE},
+      {"4611686018427387904*s*4", ETX_OUT_OF_RANGE},
+      {"((((((((((((((((((((((((((((((((((((((s))))))))))))))))))))))))))))))))"
+       "))))))",
+       ETX_OUT_OF_RANGE},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    etx_dim dim = 0;
+    etx_diag diag;
+    etx_diag_init(&diag);
+    assert_int_equal(
+        etx_symbols_parse(&f->symbols, etx_text_of(cases[i].text), &dim, &diag),
+        cases[i].status);
+    assert_true(diag.text_size > 0);
+  }
+}
+
+static uint32_t next_random(uint32_t* seed) {
+  *seed = *seed * 1664525u + 1013904223u;
+  return *seed >> 16;
+}
+
+// Random expressions: the canonical form has the value of the plain one.
+static void canonical_forms_keep_values(void** state) {
+  fixture* const f = *state;
+  uint32_t seed = 7;
+  for (int round = 0; round < 400; ++round) {
+    const int64_t values[3] = {1 + next_random(&seed) % 64,
+                               next_random(&seed) % 50,
+                               2 + next_random(&seed) % 8};
+    etx_dim dims[12];
+    int64_t expected[12];
+    for (uint32_t i = 0; i < 3; ++i) {
+      assert_int_equal(etx_symbols_dim(&f->symbols, i, &dims[i]), ETX_OK);
+      expected[i] = values[i];
+    }
+    for (size_t i = 3; i < 12; ++i) {
+      const etx_symbol_op op = (etx_symbol_op)(next_random(&seed) % 7);
+      const size_t a = next_random(&seed) % i;
+      const size_t b = next_random(&seed) % i;
+      const bool is_constant = next_random(&seed) % 3 == 0;
+      const etx_dim right =
+          is_constant ? (etx_dim)(1 + next_random(&seed) % 6) : dims[b];
+      int64_t x = expected[a], y = is_constant ? right : expected[b];
+      int64_t quotient = 0, rest = 0, value = 0;
+      if (etx_symbols_apply(&f->symbols, op, dims[a], right, &dims[i]) !=
+              ETX_OK ||
+          etx_symbols_evaluate(&f->symbols, dims[i], values, &value) !=
+              ETX_OK) {
+        dims[i] = 1;
+        expected[i] = 1;
+        continue;
+      }
+      if (op >= ETX_SYMBOL_FLOOR_DIVIDE && op <= ETX_SYMBOL_MODULO) {
+        assert_true(etx_floor_divide(x, y, &quotient, &rest));
+      }
+      const int64_t results[7] = {x + y, x - y,         x * y,        quotient,
+                                  rest,  x < y ? x : y, x > y ? x : y};
+      expected[i] = results[op];
+      assert_int_equal(value, expected[i]);
+    }
+  }
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+  const struct CMUnitTest tests[] = {
+      TEST(equal_polynomials_print_the_same_text),
+      TEST(divisions_are_reduced),
+      TEST(remainders_are_reduced),
+      TEST(extremes_keep_only_operands_that_can_decide),
+      TEST(bounds_are_exact_for_few_values),
+      TEST(equality_sees_through_different_forms),
+      TEST(values_are_computed_as_python_does),
+      TEST(affine_sizes_name_their_symbol),
+      TEST(walking_an_expression_computes_it),
+      TEST(tighter_bounds_simplify_on_rebuild),
+      TEST(malformed_texts_are_refused),
+      TEST(canonical_forms_keep_values),
+  };
+#undef TEST
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

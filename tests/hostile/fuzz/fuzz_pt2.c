@@ -1,0 +1,10 @@
+// Archives of torch.export.
+
+#include "tests/hostile/fuzz/fuzz_method.h"
+#include "tests/hostile/fuzz/fuzz_target.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const etx_bytes bytes = {data, size};
+  fuzz_method("method.pt2", bytes);
+  return 0;
+}

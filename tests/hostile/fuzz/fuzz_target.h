@@ -1,0 +1,15 @@
+// The entry point of a reader, as libFuzzer calls it: one per reader, in
+// fuzz_<reader>.c. replay.c calls the same entry with the files of a corpus,
+// so that no fuzzer is needed to run what one has found.
+
+#ifndef ETX_TESTS_HOSTILE_FUZZ_FUZZ_TARGET_H
+#define ETX_TESTS_HOSTILE_FUZZ_FUZZ_TARGET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Reads `size` bytes at `data` as a file of the reader's format and touches
+// everything it accepts. Returns 0; trouble is for the sanitizers to see.
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+#endif

@@ -1,0 +1,10 @@
+// Methods written by hand.
+
+#include "tests/hostile/fuzz/fuzz_method.h"
+#include "tests/hostile/fuzz/fuzz_target.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const etx_bytes bytes = {data, size};
+  fuzz_method("method.yaml", bytes);
+  return 0;
+}

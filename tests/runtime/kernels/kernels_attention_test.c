@@ -1,0 +1,587 @@
+// Attention and caches, where vectors of right calls show nothing.
+
+#include <math.h>
+#include <string.h>
+
+#include "tests/support/assert_status.h"
+#include "tests/support/kernel_call.h"
+#include "tests/support/test_random.h"
+#include "tests/support/assert_message.h"
+
+static etx_diag diag;
+
+enum { HEADS = 3, QUERIES = 21, KEYS = 130, WIDTH = 40 };
+
+static float query[HEADS * QUERIES * WIDTH], key[HEADS * KEYS * WIDTH];
+static float value[HEADS * KEYS * WIDTH], mask[QUERIES * KEYS];
+static uint16_t halves[3][HEADS * KEYS * WIDTH];
+
+static float infinity(void) {
+  const uint32_t bits = 0x7f800000;
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static void draw(void) {
+  test_random_floats(query, sizeof query / sizeof *query, 1);
+  test_random_floats(key, sizeof key / sizeof *key, 1);
+  test_random_floats(value, sizeof value / sizeof *value, 1);
+  test_random_floats(mask, sizeof mask / sizeof *mask, 1);
+  for (size_t i = 0; i < 3; ++i) {
+    for (size_t k = 0; k < HEADS * KEYS * WIDTH; ++k) {
+      halves[i][k] = (uint16_t)(test_random_bits() & 0xbbff);  // below 1
+    }
+  }
+}
+
+static void end_arguments(test_call* c, bool is_causal) {
+  test_call_real(c, 0);
+  test_call_boolean(c, is_causal);
+  test_call_none(c);
+  test_call_boolean(c, false);
+}
+
+static void run_attention(test_call* c, etx_dtype dtype, bool is_causal,
+                          size_t threads) {
+  static const int32_t short_sizes[] = {1, HEADS, QUERIES, WIDTH};
+  static const int32_t long_sizes[] = {1, HEADS, KEYS, WIDTH};
+  const bool is_half = dtype != ETX_DTYPE_FLOAT32;
+  const void* const data[] = {is_half ? (void*)halves[0] : query,
+                              is_half ? (void*)halves[1] : key,
+                              is_half ? (void*)halves[2] : value};
+  test_call_begin(c, "etx::scaled_dot_product_attention.out");
+  c->threads = threads;
+  for (size_t i = 0; i < 3; ++i) {
+    test_call_tensor(c, dtype, 4, i == 0 ? short_sizes : long_sizes, NULL,
+                     data[i]);
+  }
+  if (is_causal) {
+    test_call_none(c);
+  } else {
+    test_call_floats(c, 2, (const int32_t[]){QUERIES, KEYS}, mask);
+  }
+  end_arguments(c, is_causal);
+  assert_ok(test_call_run(c, dtype));
+}
+
+static void threads_do_not_change_a_bit(void** state) {
+  (void)state;
+  static const etx_dtype types[] = {ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT16,
+                                    ETX_DTYPE_BFLOAT16};
+  draw();
+  for (size_t i = 0; i < 6; ++i) {
+    test_call one;
+    run_attention(&one, types[i / 2], i % 2 == 1, 1);
+    for (size_t threads = 2; threads < 6; ++threads) {
+      test_call many;
+      run_attention(&many, types[i / 2], i % 2 == 1, threads);
+      assert_memory_equal(test_call_result(&one, 0)->data,
+                          test_call_result(&many, 0)->data,
+                          etx_tensor_bytes(test_call_result(&one, 0)));
+      test_call_end(&many);
+    }
+    test_call_end(&one);
+  }
+}
+
+// A tile of rows is no more than its rows: the same bits one by one.
+static void rows_do_not_depend_on_their_neighbours(void** state) {
+  (void)state;
+  test_call all;
+  draw();
+  run_attention(&all, ETX_DTYPE_FLOAT32, false, 1);
+  const float* together = test_call_result(&all, 0)->data;
+  for (size_t row = 0; row < HEADS * QUERIES; ++row) {
+    const size_t head = row / QUERIES;
+    test_call c;
+    test_call_begin(&c, "etx::scaled_dot_product_attention.out");
+    test_call_floats(&c, 2, (const int32_t[]){1, WIDTH}, query + row * WIDTH);
+    test_call_floats(&c, 2, (const int32_t[]){KEYS, WIDTH},
+                     key + head * KEYS * WIDTH);
+    test_call_floats(&c, 2, (const int32_t[]){KEYS, WIDTH},
+                     value + head * KEYS * WIDTH);
+    test_call_floats(&c, 2, (const int32_t[]){1, KEYS},
+                     mask + row % QUERIES * KEYS);
+    end_arguments(&c, false);
+    assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
+    assert_memory_equal(test_call_result(&c, 0)->data, together + row * WIDTH,
+                        WIDTH * sizeof(float));
+    test_call_end(&c);
+  }
+  test_call_end(&all);
+}
+
+enum { MANY = 420, KEY_HEADS = 2, SHARERS = 2, MOST_WIDE = 80 };
+
+// Row `row` of a causal call, in doubles.
+static void attend_plainly(const float* q, const float* k, const float* v,
+                           size_t row, size_t width, double* out) {
+  double total = 0, largest = -1e300, scores[MANY];
+  for (size_t i = 0; i <= row; ++i) {
+    scores[i] = 0;
+    for (size_t d = 0; d < width; ++d) {
+      scores[i] += (double)q[row * width + d] * (double)k[i * width + d];
+    }
+    scores[i] /= sqrt((double)width);
+    if (scores[i] > largest) largest = scores[i];
+  }
+  for (size_t d = 0; d < width; ++d) out[d] = 0;
+  for (size_t i = 0; i <= row; ++i) {
+    const double weight = exp(scores[i] - largest);
+    total += weight;
+    for (size_t d = 0; d < width; ++d) {
+      out[d] += weight * (double)v[i * width + d];
+    }
+  }
+  for (size_t d = 0; d < width; ++d) out[d] /= total;
+}
+
+// More rows than a tile has, of heads of which two share keys: tiles meet the
+// keys of a block one after the other, each as many of them as it sees, and how
+// many do so depends on the threads. Rows of 80 are turned in two pieces; sums
+// of 24, 41 and 6 columns are not kept in the result.
+static void tiles_that_share_keys_see_their_own(void** state) {
+  (void)state;
+  enum { ALL = KEY_HEADS * SHARERS * MANY * MOST_WIDE };
+  static float q[ALL], k[ALL], v[ALL], first[ALL];
+  static const int32_t widths[] = {48, 80, 24, 41, 6};
+  test_random_floats(q, ALL, 3);
+  test_random_floats(k, ALL, 3);
+  test_random_floats(v, ALL, 1);
+  for (size_t i = 0; i < sizeof widths / sizeof *widths; ++i) {
+    const size_t width = (size_t)widths[i], head = MANY * width;
+    const size_t bytes = KEY_HEADS * SHARERS * head * sizeof(float);
+    const int32_t heads[] = {1, KEY_HEADS * SHARERS, MANY, widths[i]};
+    const int32_t groups[] = {1, KEY_HEADS, MANY, widths[i]};
+    for (size_t threads = 1; threads < 6; ++threads) {
+      test_call c;
+      test_call_begin(&c, "etx::scaled_dot_product_attention.out");
+      c.threads = threads;
+      test_call_floats(&c, 4, heads, q);
+      test_call_floats(&c, 4, groups, k);
+      test_call_floats(&c, 4, groups, v);
+      test_call_none(&c);
+      test_call_real(&c, 0);
+      test_call_boolean(&c, true);  // causal
+      test_call_none(&c);
+      test_call_boolean(&c, true);  // heads share keys
+      assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
+      const float* got = test_call_result(&c, 0)->data;
+      if (threads == 1) memcpy(first, got, bytes);
+      assert_memory_equal(got, first, bytes);
+      test_call_end(&c);
+    }
+    for (size_t at = 0; at < KEY_HEADS * SHARERS * MANY; at += 7) {
+      double expected[MOST_WIDE];
+      const size_t h = at / MANY, group = h / SHARERS;
+      attend_plainly(q + h * head, k + group * head, v + group * head,
+                     at % MANY, width, expected);
+      for (size_t d = 0; d < width; ++d) {
+        assert_true(fabs((double)first[at * width + d] - expected[d]) < 2e-5);
+      }
+    }
+  }
+}
+
+// A whole block without a key, before and after one that has some.
+static void blocks_without_a_key_are_passed_over(void** state) {
+  (void)state;
+  test_call c;
+  draw();
+  for (size_t i = 0; i < QUERIES * KEYS; ++i) {
+    const size_t at = i % KEYS;
+    mask[i] = at >= 70 && at < 74 ? 0 : -infinity();
+  }
+  for (size_t i = 0; i < HEADS * KEYS * WIDTH; ++i) value[i] = 3;
+  run_attention(&c, ETX_DTYPE_FLOAT32, false, 1);
+  const float* got = test_call_result(&c, 0)->data;
+  for (size_t i = 0; i < HEADS * QUERIES * WIDTH; ++i) {
+    assert_true(got[i] > 2.99999f && got[i] < 3.00001f);
+  }
+  test_call_end(&c);
+}
+
+// Causal rows end where the keys do, and where they start.
+static void fewer_keys_than_queries_are_seen_by_all_later_rows(void** state) {
+  (void)state;
+  test_call c;
+  draw();
+  test_call_begin(&c, "etx::scaled_dot_product_attention.out");
+  test_call_floats(&c, 2, (const int32_t[]){QUERIES, WIDTH}, query);
+  test_call_floats(&c, 2, (const int32_t[]){0, WIDTH}, key);
+  test_call_floats(&c, 2, (const int32_t[]){0, WIDTH}, value);
+  test_call_none(&c);
+  end_arguments(&c, true);
+  assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
+  const float* got = test_call_result(&c, 0)->data;
+  for (size_t i = 0; i < QUERIES * WIDTH; ++i) assert_true(got[i] == 0);
+  test_call_end(&c);
+}
+
+// ------------------------------------------------ caches
+
+static etx_status update(test_call* c, int64_t start, int64_t first_index) {
+  const bool is_indexed = first_index != INT64_MAX;
+  const int64_t indices[2] = {first_index, 1};
+  test_call_begin(c, is_indexed ? "llama::update_cache_with_indices.out"
+                                : "llama::update_cache.out");
+  test_call_floats(c, 4, (const int32_t[]){1, 2, 1, 4}, key);
+  test_call_floats(c, 4, (const int32_t[]){1, 6, 1, 4}, value);
+  test_call_integer(c, start);
+  if (is_indexed) {
+    test_call_tensor(c, ETX_DTYPE_INT64, 2, (const int32_t[]){1, 2}, NULL,
+                     indices);
+  }
+  return test_call_run(c, ETX_DTYPE_COUNT);
+}
+
+// A start or an index outside of the cache, however far, changes nothing.
+static void a_refused_update_leaves_the_cache_alone(void** state) {
+  (void)state;
+  static const int64_t starts[] = {-1,        5,         6,
+                                   INT64_MIN, INT64_MAX, (int64_t)1 << 32};
+  draw();
+  for (size_t i = 0; i < 2 * sizeof starts / sizeof *starts; ++i) {
+    const bool is_indexed = i % 2 == 1;
+    // Index 5 is the last one.
+    const int64_t index = starts[i / 2] == 5 ? 6 : starts[i / 2];
+    test_call c;
+    assert_int_not_equal(is_indexed
+                             ? update(&c, 0, index - (index == INT64_MAX))
+                             : update(&c, starts[i / 2], INT64_MAX),
+                         ETX_OK);
+    assert_memory_equal(c.values[1].as.tensor.data, value, 24 * sizeof(float));
+    test_call_end(&c);
+  }
+}
+
+static void a_new_content_may_lie_on_the_old_one(void** state) {
+  (void)state;
+  float wanted[24];
+  test_call c;
+  draw();
+  memcpy(wanted, value, sizeof wanted);
+  memcpy(wanted + 8, key, 8 * sizeof(float));
+  test_call_begin(&c, "etx::kv_update.out");
+  etx_tensor* cache = test_call_floats(&c, 2, (const int32_t[]){6, 4}, value);
+  test_call_floats(&c, 2, (const int32_t[]){2, 4}, key);
+  test_call_integer(&c, 0);
+  test_call_integer(&c, 2);
+  test_call_floats(&c, 2, (const int32_t[]){6, 4}, value)->data = cache->data;
+  static const etx_parallel none = {.thread_count = 1};
+  for (size_t i = 0; i < c.count; ++i) c.arguments[i] = &c.values[i];
+  c.call = (etx_call){.op = c.op,
+                      .arguments = c.arguments,
+                      .argument_count = c.count,
+                      .parallel = &none,
+                      .diag = &c.diag};
+  assert_ok(etx_kernel_find(&etx_all_kernels, c.op->id)->prepare(&c.call));
+  assert_ok(c.call.run(&c.call));
+  assert_memory_equal(cache->data, wanted, sizeof wanted);
+  test_call_end(&c);
+}
+
+// ------------------------------------------------ etx::attention
+
+enum { BATCH = 2, GROUPS = 2, SHARED = 3, ROWS = 9, LIVE = 130, WIDE = 20 };
+
+// Rows of a tensor [BATCH, heads, rows, WIDE] from elements drawn once.
+static float drawn[BATCH * GROUPS * SHARED * LIVE * WIDE];
+
+// The same elements with dimensions in another order: stored[order[i]] is
+// dimension i of [BATCH, heads, rows, WIDE].
+static void add_ordered(test_call* c, int32_t heads, int32_t rows,
+                        const int64_t order[4], size_t from) {
+  const int32_t sizes[] = {BATCH, heads, rows, WIDE};
+  static float moved[BATCH * GROUPS * SHARED * LIVE * WIDE];
+  int32_t stored[4], strides[4] = {1, 1, 1, 1};
+  for (size_t i = 0; i < 4; ++i) stored[order[i]] = sizes[i];
+  for (size_t i = 3; i-- > 0;) strides[i] = strides[i + 1] * stored[i + 1];
+  const size_t count = (size_t)(BATCH * heads * rows * WIDE);
+  for (size_t i = 0; i < count; ++i) {
+    size_t rest = i, at = 0;
+    for (size_t d = 4; d-- > 0; rest /= (size_t)sizes[d]) {
+      at += rest % (size_t)sizes[d] * (size_t)strides[order[d]];
+    }
+    moved[at] = drawn[(from + i) % (sizeof drawn / sizeof *drawn)];
+  }
+  test_call_floats(c, 4, stored, moved);
+}
+
+// What is written after the orders.
+typedef struct rest {
+  double hidden;
+  bool is_causal, is_guarded;
+} rest;
+
+static void run_ordered(test_call* c, const int64_t orders[4][4],
+                        const float* own_mask, const int64_t* last, rest r,
+                        size_t threads) {
+  test_call_begin(c, "etx::attention.out");
+  c->threads = threads;
+  add_ordered(c, GROUPS * SHARED, ROWS, orders[0], 0);
+  add_ordered(c, GROUPS, LIVE, orders[1], 7);
+  add_ordered(c, GROUPS, LIVE, orders[2], 13);
+  if (own_mask == NULL) {
+    test_call_none(c);
+  } else {
+    test_call_floats(c, 2, (const int32_t[]){ROWS, LIVE}, own_mask);
+  }
+  if (last == NULL) {
+    test_call_none(c);
+  } else {
+    test_call_tensor(c, ETX_DTYPE_INT64, 2, (const int32_t[]){ROWS, 1}, NULL,
+                     last);
+  }
+  for (size_t i = 0; i < 4; ++i) test_call_integers(c, 4, orders[i]);
+  test_call_real(c, 0.25);
+  test_call_real(c, r.hidden);
+  test_call_boolean(c, r.is_causal);
+  test_call_boolean(c, r.is_guarded);
+  assert_ok(test_call_run(c, ETX_DTYPE_FLOAT32));
+}
+
+// The same by PyTorch's function, which reads everything in one order.
+static void run_plain(test_call* c, const float* own_mask) {
+  static const int64_t identity[] = {0, 1, 2, 3};
+  test_call_begin(c, "etx::scaled_dot_product_attention.out");
+  add_ordered(c, GROUPS * SHARED, ROWS, identity, 0);
+  add_ordered(c, GROUPS, LIVE, identity, 7);
+  add_ordered(c, GROUPS, LIVE, identity, 13);
+  test_call_floats(c, 2, (const int32_t[]){ROWS, LIVE}, own_mask);
+  test_call_real(c, 0);
+  test_call_boolean(c, false);
+  test_call_real(c, 0.25);
+  test_call_boolean(c, true);
+  assert_ok(test_call_run(c, ETX_DTYPE_FLOAT32));
+}
+
+// Element i of a result [BATCH, heads, ROWS, WIDE] that is stored by `order`.
+static size_t stored_at(size_t i, const int64_t order[4]) {
+  const size_t sizes[] = {BATCH, GROUPS * SHARED, ROWS, WIDE};
+  size_t stored[4], strides[4] = {1, 1, 1, 1}, at = 0;
+  for (size_t d = 0; d < 4; ++d) stored[order[d]] = sizes[d];
+  for (size_t d = 3; d-- > 0;) strides[d] = strides[d + 1] * stored[d + 1];
+  for (size_t d = 4; d-- > 0; i /= sizes[d]) {
+    at += i % sizes[d] * strides[order[d]];
+  }
+  return at;
+}
+
+static void assert_same_result(test_call* plain, test_call* ordered,
+                               const int64_t order[4]) {
+  const float* wanted = test_call_result(plain, 0)->data;
+  const float* got = test_call_result(ordered, 0)->data;
+  for (size_t i = 0; i < BATCH * GROUPS * SHARED * ROWS * WIDE; ++i) {
+    const size_t at = stored_at(i, order);
+    assert_memory_equal(&got[at], &wanted[i], sizeof(float));
+  }
+}
+
+// Positions that a row sees up to; a mask that says the same, and a random one.
+static int64_t last_keys[ROWS];
+static float last_mask[ROWS * LIVE];
+
+static void draw_ordered(void) {
+  test_random_floats(drawn, sizeof drawn / sizeof *drawn, 1);
+  for (size_t r = 0; r < ROWS; ++r) {
+    last_keys[r] = (int64_t)(test_random_bits() % (LIVE + 20));
+    for (size_t k = 0; k < LIVE; ++k) {
+      last_mask[r * LIVE + k] = (int64_t)k <= last_keys[r] ? 0 : -infinity();
+    }
+  }
+}
+
+static void operands_in_any_order_give_the_same_bits(void** state) {
+  (void)state;
+  static const int64_t orders[][4][4] = {
+      {{0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}},
+      {{0, 2, 1, 3}, {0, 2, 1, 3}, {0, 2, 1, 3}, {0, 2, 1, 3}},
+      {{1, 2, 0, 3}, {0, 1, 3, 2}, {3, 2, 1, 0}, {1, 2, 0, 3}},
+      {{3, 1, 2, 0}, {2, 1, 0, 3}, {0, 1, 3, 2}, {2, 3, 0, 1}},
+  };
+  draw_ordered();
+  test_random_floats(mask, ROWS * LIVE, 1);
+  test_call plain, bounded;
+  run_plain(&plain, mask);
+  run_plain(&bounded, last_mask);
+  for (size_t i = 0; i < sizeof orders / sizeof *orders; ++i) {
+    for (size_t threads = 1; threads < 4; ++threads) {
+      test_call c;
+      const rest r = {-infinity(), false, true};
+      run_ordered(&c, orders[i], mask, NULL, r, threads);
+      assert_same_result(&plain, &c, orders[i][3]);
+      test_call_end(&c);
+      run_ordered(&c, orders[i], NULL, last_keys, r, threads);
+      assert_same_result(&bounded, &c, orders[i][3]);
+      test_call_end(&c);
+      // A number so low hides a key as well as infinity.
+      run_ordered(&c, orders[i], NULL, last_keys, (rest){-1e9, false, false},
+                  threads);
+      assert_same_result(&bounded, &c, orders[i][3]);
+      test_call_end(&c);
+    }
+  }
+  test_call_end(&plain);
+  test_call_end(&bounded);
+}
+
+static void a_row_without_keys_is_what_the_call_says(void** state) {
+  (void)state;
+  static const int64_t orders[4][4] = {
+      {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}};
+  static const int64_t none[ROWS] = {-1, 5, -1, 5, -7, 5, 5, 5, 5};
+  draw_ordered();
+  for (size_t i = 0; i < sizeof drawn / sizeof *drawn; ++i) drawn[i] = 1;
+  for (int what = 0; what < 3; ++what) {
+    test_call c;
+    const rest r = {what == 2 ? -1e9 : -infinity(), false, what == 1};
+    run_ordered(&c, orders, NULL, none, r, 1);
+    const float* got = test_call_result(&c, 0)->data;
+    for (size_t row = 0; row < ROWS; ++row) {
+      const float x = got[row * WIDE];
+      const bool is_one = x > 0.99999f && x < 1.00001f;
+      if (none[row] >= 0 || what == 2) assert_true(is_one);
+      if (none[row] < 0 && what == 0) assert_true(x != x);
+      if (none[row] < 0 && what == 1) assert_true(x == 0);
+    }
+    test_call_end(&c);
+  }
+}
+
+static void causal_rows_see_up_to_their_own_number(void** state) {
+  (void)state;
+  static const int64_t orders[4][4] = {
+      {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}};
+  draw_ordered();
+  for (size_t r = 0; r < ROWS; ++r) last_keys[r] = (int64_t)r;
+  test_call causal, bounded;
+  run_ordered(&causal, orders, NULL, NULL, (rest){-infinity(), true, false}, 1);
+  run_ordered(&bounded, orders, NULL, last_keys,
+              (rest){-infinity(), false, false}, 1);
+  assert_same_result(&causal, &bounded, orders[3]);
+  test_call_end(&causal);
+  test_call_end(&bounded);
+}
+
+// Keys behind the last one seen are not read: they are NaN here.
+static void keys_that_no_row_sees_are_not_read(void** state) {
+  (void)state;
+  enum { CAPACITY = 700, SEEN = 5 };
+  static float cache[CAPACITY * 4];
+  static const int64_t position = SEEN - 1;
+  static const int64_t order[] = {0, 1, 2, 3};
+  const float one[] = {1, 2, 3, 4};
+  for (size_t i = 0; i < CAPACITY * 4; ++i) {
+    cache[i] = i < 4 * SEEN ? 1 : infinity() - infinity();
+  }
+  test_call c;
+  test_call_begin(&c, "etx::attention.out");
+  test_call_floats(&c, 4, (const int32_t[]){1, 1, 1, 4}, one);
+  test_call_floats(&c, 4, (const int32_t[]){1, 1, CAPACITY, 4}, cache);
+  test_call_floats(&c, 4, (const int32_t[]){1, 1, CAPACITY, 4}, cache);
+  test_call_none(&c);
+  test_call_tensor(&c, ETX_DTYPE_INT64, 1, (const int32_t[]){1}, NULL,
+                   &position);
+  for (size_t i = 0; i < 4; ++i) test_call_integers(&c, 4, order);
+  test_call_real(&c, 1);
+  test_call_real(&c, -1e9);
+  test_call_boolean(&c, false);
+  test_call_boolean(&c, false);
+  assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
+  const float* got = test_call_result(&c, 0)->data;
+  for (size_t i = 0; i < 4; ++i) {
+    assert_true(got[i] > 0.99999f && got[i] < 1.00001f);
+  }
+  test_call_end(&c);
+}
+
+static void orders_that_are_none_are_refused(void** state) {
+  (void)state;
+  static const int64_t good[] = {0, 1, 2, 3}, twice[] = {0, 1, 1, 3};
+  static const int64_t far[] = {0, 1, 2, 4}, below[] = {0, 1, 2, -1};
+  static const int64_t* const bad[] = {twice, far, below, good};
+  for (size_t i = 0; i < 4; ++i) {
+    test_call c;
+    test_call_begin(&c, "etx::attention.out");
+    for (size_t side = 0; side < 3; ++side) {
+      test_call_floats(&c, 4, (const int32_t[]){1, 1, 2, 4}, query);
+    }
+    test_call_none(&c);
+    test_call_none(&c);
+    for (size_t side = 0; side < 4; ++side) {
+      test_call_integers(&c, i == 3 && side == 2 ? 3 : 4,
+                         side == 2 ? bad[i] : good);
+    }
+    test_call_real(&c, 1);
+    test_call_real(&c, 0);
+    test_call_boolean(&c, false);
+    test_call_boolean(&c, false);
+    assert_int_equal(test_call_run(&c, ETX_DTYPE_FLOAT32), ETX_BAD_ARGUMENT);
+    test_call_end(&c);
+  }
+}
+
+static void caps_are_above_zero(void** state) {
+  (void)state;
+  static const int64_t order[] = {0, 1, 2, 3};
+  const double caps[] = {0, -1, infinity() - infinity()};
+  for (size_t i = 0; i < 3; ++i) {
+    test_call c;
+    test_call_begin(&c, "etx::attention_capped.out");
+    for (size_t side = 0; side < 3; ++side) {
+      test_call_floats(&c, 4, (const int32_t[]){1, 1, 2, 4}, query);
+    }
+    test_call_none(&c);
+    test_call_none(&c);
+    for (size_t side = 0; side < 4; ++side) test_call_integers(&c, 4, order);
+    test_call_real(&c, 1);
+    test_call_real(&c, 0);
+    test_call_boolean(&c, false);
+    test_call_boolean(&c, false);
+    test_call_real(&c, caps[i]);
+    assert_int_equal(test_call_run(&c, ETX_DTYPE_FLOAT32), ETX_BAD_ARGUMENT);
+    test_call_end(&c);
+  }
+}
+
+static void int8_without_scales_is_refused(void** unused) {
+  (void)unused;
+  static const int8_t bytes[8] = {0};
+  test_call c;
+  test_call_begin(&c, "llama::custom_quantized_sdpa.out");
+  for (size_t side = 0; side < 3; ++side) {
+    test_call_tensor(&c, ETX_DTYPE_INT8, 4, (const int32_t[]){1, 2, 1, 4}, NULL,
+                     bytes);
+  }
+  test_call_integer(&c, 0);
+  test_call_none(&c);
+  test_call_real(&c, 0);
+  test_call_boolean(&c, false);
+  for (size_t i = 0; i < 7; ++i) test_call_none(&c);
+  test_call_boolean(&c, false);
+  assert_int_equal(test_call_run(&c, ETX_DTYPE_FLOAT32), ETX_BAD_ARGUMENT);
+  assert_true(test_message_has(&c.diag, "without scales or zero points"));
+  test_call_end(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(int8_without_scales_is_refused),
+      cmocka_unit_test(threads_do_not_change_a_bit),
+      cmocka_unit_test(rows_do_not_depend_on_their_neighbours),
+      cmocka_unit_test(tiles_that_share_keys_see_their_own),
+      cmocka_unit_test(blocks_without_a_key_are_passed_over),
+      cmocka_unit_test(fewer_keys_than_queries_are_seen_by_all_later_rows),
+      cmocka_unit_test(a_refused_update_leaves_the_cache_alone),
+      cmocka_unit_test(a_new_content_may_lie_on_the_old_one),
+      cmocka_unit_test(operands_in_any_order_give_the_same_bits),
+      cmocka_unit_test(a_row_without_keys_is_what_the_call_says),
+      cmocka_unit_test(causal_rows_see_up_to_their_own_number),
+      cmocka_unit_test(keys_that_no_row_sees_are_not_read),
+      cmocka_unit_test(orders_that_are_none_are_refused),
+      cmocka_unit_test(caps_are_above_zero),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

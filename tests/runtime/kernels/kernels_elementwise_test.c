@@ -1,0 +1,381 @@
+// Elementwise operators over random shapes, broadcasts and strides.
+
+#include <math.h>
+#include <string.h>
+
+#include "tests/support/assert_status.h"
+#include "tests/support/kernel_call.h"
+#include "tests/support/test_random.h"
+#include "tests/support/assert_message.h"
+
+static etx_diag diag;
+
+enum { ROUNDS = 200, MOST = 4096 };
+
+static float a_elements[MOST], b_elements[MOST];
+
+typedef struct shape {
+  size_t rank;
+  int32_t sizes[4];
+} shape;
+
+static shape random_shape(void) {
+  shape s = {.rank = test_random_bits() % 5};
+  for (size_t i = 0; i < s.rank; ++i) {
+    s.sizes[i] =
+        (int32_t)test_random_integer(test_random_bits() % 20 ? 1 : 0, 7);
+  }
+  return s;
+}
+
+// The same sizes with some leading ones dropped and some set to 1.
+static shape random_part(const shape* whole) {
+  shape s = {.rank = whole->rank};
+  const size_t dropped = whole->rank > 0 ? test_random_bits() % whole->rank : 0;
+  s.rank -= dropped;
+  for (size_t i = 0; i < s.rank; ++i) {
+    s.sizes[i] = test_random_bits() % 3 == 0 ? 1 : whole->sizes[dropped + i];
+  }
+  return s;
+}
+
+// Strides of the dimensions in a random order.
+static void random_strides(const shape* s, int32_t* out) {
+  size_t order[4] = {0, 1, 2, 3};
+  int32_t stride = 1;
+  for (size_t i = s->rank; i > 1; --i) {
+    const size_t j = test_random_bits() % i, kept = order[i - 1];
+    order[i - 1] = order[j];
+    order[j] = kept;
+  }
+  for (size_t i = s->rank; i-- > 0;) {
+    out[order[i]] = stride;
+    stride *= s->sizes[order[i]] > 0 ? s->sizes[order[i]] : 1;
+  }
+}
+
+// Element of a tensor at the place of element `i` of the broadcast result.
+static const char* at(const etx_tensor* tensor, const etx_tensor* result,
+                      size_t i) {
+  ptrdiff_t offset = 0;
+  for (size_t d = result->rank; d-- > 0;) {
+    const size_t position = i % (size_t)result->sizes[d];
+    i /= (size_t)result->sizes[d];
+    const size_t missing = (size_t)result->rank - tensor->rank;
+    if (d < missing || tensor->sizes[d - missing] == 1) continue;
+    offset += (ptrdiff_t)position * tensor->strides[d - missing];
+  }
+  return (const char*)tensor->data +
+         offset * (ptrdiff_t)etx_dtype_bytes(tensor->dtype);
+}
+
+typedef double (*reference)(double x, double y);
+static double add(double x, double y) { return x + y; }
+static double subtract(double x, double y) { return x - y; }
+static double multiply(double x, double y) { return x * y; }
+static double divide(double x, double y) { return x / y; }
+static double smaller(double x, double y) { return x < y ? x : y; }
+static double larger(double x, double y) { return x > y ? x : y; }
+
+static int64_t bits_of_both(int64_t x, int64_t y) { return x & y; }
+static int64_t bits_of_either(int64_t x, int64_t y) { return x | y; }
+static int64_t bits_of_one(int64_t x, int64_t y) { return x ^ y; }
+
+static int64_t integer_of(etx_dtype dtype, const void* element) {
+  int64_t i64;
+  int32_t i32;
+  int16_t i16;
+  if (dtype == ETX_DTYPE_INT8) return *(const int8_t*)element;
+  if (dtype == ETX_DTYPE_UINT8) return *(const uint8_t*)element;
+  if (dtype == ETX_DTYPE_INT16) {
+    memcpy(&i16, element, sizeof i16);
+    return i16;
+  }
+  if (dtype == ETX_DTYPE_INT32) {
+    memcpy(&i32, element, sizeof i32);
+    return i32;
+  }
+  memcpy(&i64, element, sizeof i64);
+  return i64;
+}
+
+typedef struct row {
+  const char* name;
+  reference want;
+  bool has_alpha;
+} row;
+
+static const row rows[] = {
+    {"aten::add.out", add, true},          {"aten::sub.out", subtract, true},
+    {"aten::mul.out", multiply, false},    {"aten::div.out", divide, false},
+    {"aten::minimum.out", smaller, false}, {"aten::maximum.out", larger, false},
+};
+
+static void check_pair(const test_call* c, const row* r, double alpha) {
+  const etx_tensor* out = test_call_result(c, 0);
+  const etx_tensor* a = &c->values[0].as.tensor;
+  const etx_tensor* b = &c->values[1].as.tensor;
+  for (size_t i = 0; i < etx_tensor_numel(out); ++i) {
+    const double x = *(const float*)(const void*)at(a, out, i);
+    const double y = *(const float*)(const void*)at(b, out, i);
+    const double want = r->want(x, alpha * y);
+    const double got = ((const float*)out->data)[i];
+    if (fabs(got - want) <= 3e-7 * (fabs(x) + fabs(alpha * y) + fabs(want))) {
+      continue;
+    }
+    fail_msg("%s: element %zu is %g, expected %g", r->name, i, got, want);
+  }
+}
+
+static void pairs_broadcast(void** unused) {
+  (void)unused;
+  for (int round = 0; round < ROUNDS; ++round) {
+    const row* r = &rows[test_random_bits() % 6];
+    const double alpha = r->has_alpha && round % 2 == 0 ? -1.5 : 1;
+    const shape whole = random_shape(), part = random_part(&whole);
+    const bool swaps = test_random_bits() % 2 == 0;
+    int32_t strides[2][4];
+    random_strides(&whole, strides[0]);
+    random_strides(&part, strides[1]);
+    const shape* shapes[2] = {&whole, &part};
+    test_random_floats(a_elements, MOST, 10);
+    test_random_floats(b_elements, MOST, 10);
+    test_call c;
+    test_call_begin(&c, r->name);
+    for (size_t k = 0; k < 2; ++k) {
+      const size_t which = swaps ? 1 - k : k;
+      test_call_tensor(&c, ETX_DTYPE_FLOAT32, shapes[which]->rank,
+                       shapes[which]->sizes,
+                       round % 3 == 0 ? strides[which] : NULL,
+                       k == 0 ? a_elements : b_elements);
+    }
+    if (r->has_alpha) test_call_real(&c, alpha);
+    assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
+    check_pair(&c, r, alpha);
+    test_call_end(&c);
+  }
+}
+
+// 64-bit and narrower integers against arithmetic in unsigned.
+static void integers_wrap(void** unused) {
+  (void)unused;
+  const int32_t a[] = {INT32_MAX, INT32_MIN, 7}, b[] = {1, -1, -2};
+  test_call c;
+  test_call_begin(&c, "aten::add.out");
+  test_call_tensor(&c, ETX_DTYPE_INT32, 1, (int32_t[]){3}, NULL, a);
+  test_call_tensor(&c, ETX_DTYPE_INT32, 1, (int32_t[]){3}, NULL, b);
+  test_call_integer(&c, 1);
+  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  const int32_t sums[] = {INT32_MIN, INT32_MAX, 5};
+  assert_memory_equal(test_call_result(&c, 0)->data, sums, sizeof sums);
+  test_call_end(&c);
+}
+
+static void the_smallest_integer_divides_by_minus_one(void** unused) {
+  (void)unused;
+  static const char* const names[] = {"aten::floor_divide.out",
+                                      "aten::remainder.Tensor_out",
+                                      "aten::fmod.Tensor_out"};
+  const int64_t a[] = {INT64_MIN, -7}, b[] = {-1, 2};
+  const int64_t want[3][2] = {{INT64_MIN, -4}, {0, 1}, {0, -1}};
+  for (size_t k = 0; k < 3; ++k) {
+    test_call c;
+    test_call_begin(&c, names[k]);
+    test_call_tensor(&c, ETX_DTYPE_INT64, 1, (int32_t[]){2}, NULL, a);
+    test_call_tensor(&c, ETX_DTYPE_INT64, 1, (int32_t[]){2}, NULL, b);
+    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_memory_equal(test_call_result(&c, 0)->data, want[k], sizeof want[k]);
+    test_call_end(&c);
+  }
+}
+
+static void a_divisor_of_zero_is_refused(void** unused) {
+  (void)unused;
+  const int32_t sevens[100] = {7}, zeros[100] = {1};
+  test_call c;
+  test_call_begin(&c, "aten::floor_divide.out");
+  test_call_tensor(&c, ETX_DTYPE_INT32, 1, (int32_t[]){100}, NULL, sevens);
+  test_call_tensor(&c, ETX_DTYPE_INT32, 1, (int32_t[]){100}, NULL, zeros);
+  assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_BAD_ARGUMENT);
+  assert_true(test_message_is(
+      &c.diag, "a divisor is zero, in 'aten::floor_divide.out'"));
+  test_call_end(&c);
+}
+
+static void comparisons_know_nan(void** unused) {
+  (void)unused;
+  const float a[] = {1, NAN, INFINITY, -0.0f}, b[] = {1, NAN, 1, 0};
+  static const struct {
+    const char* name;
+    uint8_t want[4];
+  } cases[] = {{"aten::eq.Tensor_out", {1, 0, 0, 1}},
+               {"aten::ne.Tensor_out", {0, 1, 1, 0}},
+               {"aten::ge.Tensor_out", {1, 0, 1, 1}},
+               {"aten::lt.Tensor_out", {0, 0, 0, 0}}};
+  for (size_t k = 0; k < 4; ++k) {
+    test_call c;
+    test_call_begin(&c, cases[k].name);
+    test_call_floats(&c, 1, (int32_t[]){4}, a);
+    test_call_floats(&c, 1, (int32_t[]){4}, b);
+    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_memory_equal(test_call_result(&c, 0)->data, cases[k].want, 4);
+    test_call_end(&c);
+  }
+}
+
+static void mixed_types_meet_in_their_common_one(void** unused) {
+  (void)unused;
+  const int64_t a[] = {1, -2, 3};
+  const float b[] = {0.5f, 0.25f, -1};
+  test_call c;
+  test_call_begin(&c, "aten::mul.out");
+  test_call_tensor(&c, ETX_DTYPE_INT64, 1, (int32_t[]){3}, NULL, a);
+  test_call_floats(&c, 1, (int32_t[]){3}, b);
+  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_int_equal(test_call_result(&c, 0)->dtype, ETX_DTYPE_FLOAT32);
+  const float want[] = {0.5f, -0.5f, -3};
+  assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
+  test_call_end(&c);
+}
+
+static void floats_are_not_written_to_integers(void** unused) {
+  (void)unused;
+  test_call c;
+  test_call_begin(&c, "aten::exp.out");
+  test_call_floats(&c, 1, (int32_t[]){3}, a_elements);
+  assert_int_equal(test_call_run(&c, ETX_DTYPE_INT64), ETX_BAD_ARGUMENT);
+  test_call_end(&c);
+}
+
+static void where_chooses_under_a_broadcast_mask(void** unused) {
+  (void)unused;
+  const uint8_t mask[] = {1, 0, 1};
+  test_call c;
+  test_random_floats(a_elements, 6, 1);
+  test_call_begin(&c, "aten::where.self_out");
+  test_call_tensor(&c, ETX_DTYPE_BOOL, 1, (int32_t[]){3}, NULL, mask);
+  test_call_floats(&c, 2, (int32_t[]){2, 3}, a_elements);
+  test_call_floats(&c, 0, NULL, (float[]){9});
+  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  const float* got = test_call_result(&c, 0)->data;
+  for (size_t i = 0; i < 6; ++i) {
+    assert_true(got[i] == (mask[i % 3] ? a_elements[i] : 9));
+  }
+  test_call_end(&c);
+}
+
+static void functions_read_strides(void** unused) {
+  (void)unused;
+  test_random_floats(a_elements, 200, 4);
+  test_call c;
+  test_call_begin(&c, "aten::exp.out");
+  test_call_tensor(&c, ETX_DTYPE_FLOAT32, 2, (int32_t[]){13, 7},
+                   (int32_t[]){1, 13}, a_elements);
+  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  const float* got = test_call_result(&c, 0)->data;
+  for (size_t i = 0; i < 13 * 7; ++i) {
+    const double want = exp((double)a_elements[i % 7 * 13 + i / 7]);
+    assert_true(fabs(got[i] - want) <= 2e-7 * want);
+  }
+  test_call_end(&c);
+}
+
+// Runs `name` on the first `count` elements and keeps the result.
+static void run_pair(const char* name, bool has_alpha, size_t count,
+                     float* out) {
+  const int32_t sizes[1] = {(int32_t)count};
+  test_call c;
+  test_call_begin(&c, name);
+  test_call_floats(&c, 1, sizes, a_elements);
+  test_call_floats(&c, 1, sizes, b_elements);
+  if (has_alpha) test_call_integer(&c, 1);
+  assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
+  if (count > 0) {
+    memcpy(out, test_call_result(&c, 0)->data, count * sizeof(float));
+  }
+  test_call_end(&c);
+}
+
+static void a_few_elements_get_the_bits_of_many(void** state) {
+  static const struct {
+    const char* name;
+    bool has_alpha;
+  } pairs[] = {{"aten::add.out", true},      {"aten::sub.out", true},
+               {"aten::mul.out", false},     {"aten::div.out", false},
+               {"aten::maximum.out", false}, {"aten::minimum.out", false}};
+  static float few[MOST], many[MOST];
+  (void)state;
+  for (size_t i = 0; i < MOST; ++i) {
+    const uint32_t a = test_random_bits(), b = test_random_bits();
+    memcpy(&a_elements[i], &a, sizeof a);
+    memcpy(&b_elements[i], &b, sizeof b);
+    if (i % 5 == 0) b_elements[i] = a_elements[i];
+  }
+  for (size_t pair = 0; pair < sizeof pairs / sizeof *pairs; ++pair) {
+    run_pair(pairs[pair].name, pairs[pair].has_alpha, MOST, many);
+    for (size_t count = 0; count < 140; ++count) {
+      run_pair(pairs[pair].name, pairs[pair].has_alpha, count, few);
+      for (size_t i = 0; i < count; ++i) {
+        const bool both_nan = few[i] != few[i] && many[i] != many[i];
+        if (both_nan || memcmp(&few[i], &many[i], sizeof few[i]) == 0) continue;
+        fail_msg("%s of %zu: element %zu differs", pairs[pair].name, count, i);
+      }
+    }
+  }
+}
+
+// Every width, and any number of bytes behind whole words.
+static void integers_meet_the_bits_of_a_number(void** state) {
+  static const struct {
+    const char* name;
+    int64_t (*of)(int64_t x, int64_t y);
+  } operators[] = {{"aten::bitwise_and.Scalar_out", bits_of_both},
+                   {"aten::bitwise_or.Scalar_out", bits_of_either},
+                   {"aten::bitwise_xor.Scalar_out", bits_of_one}};
+  static const etx_dtype dtypes[] = {ETX_DTYPE_INT64, ETX_DTYPE_INT32,
+                                     ETX_DTYPE_INT16, ETX_DTYPE_INT8,
+                                     ETX_DTYPE_UINT8};
+  (void)state;
+  for (size_t round = 0; round < 15 * 40; ++round) {
+    const etx_dtype dtype = dtypes[round % 5];
+    const size_t how = round / 5 % 3;
+    const int32_t count = (int32_t)test_random_integer(0, 45);
+    const int64_t number =
+        test_random_integer(dtype == ETX_DTYPE_UINT8 ? 0 : -128, 127);
+    uint8_t elements[45 * 8];
+    for (size_t i = 0; i < sizeof elements; ++i) {
+      elements[i] = (uint8_t)test_random_bits();
+    }
+    test_call c;
+    test_call_begin(&c, operators[how].name);
+    test_call_tensor(&c, dtype, 1, &count, NULL, elements);
+    test_call_integer(&c, number);
+    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    const size_t width = etx_dtype_bytes(dtype);
+    const char* got = test_call_result(&c, 0)->data;
+    for (size_t i = 0; i < (size_t)count; ++i) {
+      const int64_t x = integer_of(dtype, elements + i * width);
+      const int64_t found = integer_of(dtype, got + i * width);
+      assert_int_equal(found, operators[how].of(x, number));
+    }
+    test_call_end(&c);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_few_elements_get_the_bits_of_many),
+      cmocka_unit_test(pairs_broadcast),
+      cmocka_unit_test(integers_wrap),
+      cmocka_unit_test(integers_meet_the_bits_of_a_number),
+      cmocka_unit_test(the_smallest_integer_divides_by_minus_one),
+      cmocka_unit_test(a_divisor_of_zero_is_refused),
+      cmocka_unit_test(comparisons_know_nan),
+      cmocka_unit_test(mixed_types_meet_in_their_common_one),
+      cmocka_unit_test(floats_are_not_written_to_integers),
+      cmocka_unit_test(where_chooses_under_a_broadcast_mask),
+      cmocka_unit_test(functions_read_strides),
+  };
+  test_random_start();
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,385 @@
+// Products on every instruction set that this machine has: the bits of the
+// order that gemm.h states, and sums in double. Operands end where a page
+// begins that nobody may touch.
+
+#include <math.h>
+#include <string.h>
+
+#include "runtime/kernels/math/half_float.h"
+#include "runtime/kernels/core/operand.h"
+#include "runtime/kernels/matmul/gemm.h"
+#include "tests/format/fixtures/format_test.h"
+#include "tests/support/guarded_memory.h"
+#include "tests/support/test_random.h"
+#include "tests/support/test_instruction_sets.h"
+
+// Sizes are drawn again until a product has at most so many multiply-adds: the
+// reference takes them one by one, on processors that may be emulated.
+enum { ROUNDS = 400, MOST_WORK = 300000 };
+
+typedef struct operands {
+  etx_gemm p;
+  test_block left, right, added, out;
+} operands;
+
+static void run_tasks(void* context, void (*task)(void*, size_t),
+                      void* argument, size_t count) {
+  (void)context;
+  while (count > 0) task(argument, --count);
+}
+
+static size_t random_size(size_t most) {
+  static const size_t corners[] = {1,  2,  3,  5,   6,   7,   8,  12,
+                                   15, 16, 17, 31,  32,  33,  48, 63,
+                                   64, 65, 70, 127, 128, 256, 257};
+  const size_t corner = corners[test_random_bits() % 23];
+  if (test_random_bits() % 2 == 0 && corner <= most) return corner;
+  return (size_t)test_random_integer(0, (int64_t)most);
+}
+
+static test_block random_block(size_t elements, etx_dtype dtype) {
+  test_block block =
+      test_block_new(elements * etx_dtype_bytes(dtype), etx_dtype_bytes(dtype));
+  for (size_t i = 0; i < elements; ++i) {
+    const float x = test_random_float(2);
+    if (dtype == ETX_DTYPE_FLOAT32) {
+      ((float*)(void*)block.bytes.data)[i] = x;
+    } else if (dtype == ETX_DTYPE_FLOAT16) {
+      ((uint16_t*)(void*)block.bytes.data)[i] = etx_half_of_f32(x);
+    } else {
+      ((uint16_t*)(void*)block.bytes.data)[i] = etx_bfloat_of_f32(x);
+    }
+  }
+  return block;
+}
+
+// Elements of a matrix whose rows are `pitch` apart, without what follows the
+// last.
+static size_t extent(size_t rows, size_t columns, size_t pitch) {
+  return rows == 0 || columns == 0 ? 0 : (rows - 1) * pitch + columns;
+}
+
+// One row for all, a row each, or a number each.
+static size_t set_added_layout(etx_gemm* p, size_t gap) {
+  const unsigned layout = (unsigned)(test_random_bits() % 3);
+  p->added_column = layout < 2 ? 1 : 0;
+  p->added_row = (ptrdiff_t)(layout == 1 ? p->columns + gap : layout / 2);
+  if (layout == 0) return p->columns;
+  return layout == 1 ? extent(p->rows, p->columns, p->columns + gap) : p->rows;
+}
+
+// In any layout, or in that of linear.
+static operands operands_of(etx_dtype dtype, size_t rows, size_t columns,
+                            size_t inner, bool is_linear) {
+  const size_t gap = test_random_bits() % 3;
+  operands o = {.p = {.rows = rows,
+                      .columns = columns,
+                      .inner = inner,
+                      .dtype = dtype,
+                      .left_row = (ptrdiff_t)(inner + gap),
+                      .left_inner = 1,
+                      .right_inner = 1,
+                      .right_column = (ptrdiff_t)(inner + gap),
+                      .out_row = (ptrdiff_t)(columns + gap)}};
+  size_t left = extent(rows, inner, inner + gap);
+  size_t right = extent(columns, inner, inner + gap);
+  if (!is_linear && test_random_bits() % 4 == 0) {
+    o.p.left_row = 1;
+    o.p.left_inner = (ptrdiff_t)(rows + gap);
+    left = extent(inner, rows, rows + gap);
+  }
+  if (!is_linear && test_random_bits() % 2 == 0) {
+    o.p.right_column = 1;
+    o.p.right_inner = (ptrdiff_t)(columns + gap);
+    right = extent(inner, columns, columns + gap);
+  }
+  o.left = random_block(left, dtype);
+  o.right = random_block(right, dtype);
+  o.added = random_block(set_added_layout(&o.p, gap), dtype);
+  o.out = random_block(extent(rows, columns, columns + gap), dtype);
+  o.p.left = (const char*)o.left.bytes.data;
+  o.p.right = (const char*)o.right.bytes.data;
+  o.p.out = (char*)o.out.bytes.data;
+  if (test_random_bits() % 2 == 0) {
+    o.p.added = (const char*)o.added.bytes.data;
+    o.p.alpha = o.p.beta = etx_scalar_one(dtype);
+    o.p.is_scaled = dtype == ETX_DTYPE_FLOAT32 && test_random_bits() % 2 == 0;
+    if (o.p.is_scaled) {
+      o.p.alpha.f32 = test_random_float(2);
+      o.p.beta.f32 = test_random_float(2);
+    }
+  }
+  return o;
+}
+
+static operands random_operands(etx_dtype dtype) {
+  size_t rows, columns, inner;
+  do {
+    rows = random_size(test_random_bits() % 4 == 0 ? 230 : 40);
+    columns = random_size(140);
+    inner = random_size(600);
+  } while (rows * columns * inner > MOST_WORK);
+  return operands_of(dtype, rows, columns, inner, false);
+}
+
+static void end_operands(operands* o) {
+  assert_true(test_block_end(&o->left));
+  assert_true(test_block_end(&o->right));
+  assert_true(test_block_end(&o->added));
+  assert_true(test_block_end(&o->out));
+}
+
+static float element(const char* data, etx_dtype dtype, ptrdiff_t at) {
+  if (dtype == ETX_DTYPE_FLOAT32) return ((const float*)(const void*)data)[at];
+  const uint16_t half = ((const uint16_t*)(const void*)data)[at];
+  return dtype == ETX_DTYPE_FLOAT16 ? etx_f32_of_half(half)
+                                    : etx_f32_of_bfloat(half);
+}
+
+static float left_at(const etx_gemm* p, size_t row, size_t k) {
+  return element(p->left, p->dtype,
+                 (ptrdiff_t)row * p->left_row + (ptrdiff_t)k * p->left_inner);
+}
+
+static float right_at(const etx_gemm* p, size_t k, size_t column) {
+  if (p->has_panels) {
+    const size_t panel = column / ETX_GEMM_PANEL;
+    return element(p->right, p->dtype,
+                   (ptrdiff_t)((panel * p->inner + k) * ETX_GEMM_PANEL +
+                               column % ETX_GEMM_PANEL));
+  }
+  return element(
+      p->right, p->dtype,
+      (ptrdiff_t)k * p->right_inner + (ptrdiff_t)column * p->right_column);
+}
+
+// The sum as gemm.h defines it.
+static float sum_of(const etx_gemm* p, size_t row, size_t column) {
+  const bool are_dots = p->dtype == ETX_DTYPE_FLOAT32 && !p->has_panels &&
+                        p->left_inner == 1 && p->right_inner == 1 &&
+                        p->inner >= 16 &&
+                        (p->rows <= ETX_GEMM_NT_ROWS ||
+                         p->columns <= ETX_GEMM_NT_COLUMNS);
+  float parts[16] = {0};
+  for (size_t k = 0; k < p->inner; ++k) {
+    float* part = &parts[are_dots ? k % 16 : 0];
+    *part = fmaf(left_at(p, row, k), right_at(p, k, column), *part);
+  }
+  if (!are_dots) return parts[0];
+  for (size_t half = 8; half > 0; half /= 2) {
+    for (size_t i = 0; i < half; ++i) parts[i] += parts[i + half];
+  }
+  return parts[0];
+}
+
+static float expected_of(const etx_gemm* p, size_t row, size_t column) {
+  const float sum = sum_of(p, row, column);
+  if (p->added == NULL) return sum;
+  const float added = element(p->added, p->dtype,
+                              (ptrdiff_t)row * p->added_row +
+                                  (ptrdiff_t)column * p->added_column);
+  if (!p->is_scaled) return added + sum;
+  const volatile float scaled = p->beta.f32 * added;
+  const volatile float product = p->alpha.f32 * sum;
+  return scaled + product;
+}
+
+static bool is_same(etx_dtype dtype, const char* found, float expected) {
+  uint16_t half;
+  if (dtype == ETX_DTYPE_FLOAT32) return memcmp(found, &expected, 4) == 0;
+  half = dtype == ETX_DTYPE_FLOAT16 ? etx_half_of_f32(expected)
+                                    : etx_bfloat_of_f32(expected);
+  return memcmp(found, &half, 2) == 0;
+}
+
+static void check_bits(const etx_gemm* p, etx_instruction_set set) {
+  const size_t bytes = etx_dtype_bytes(p->dtype);
+  for (size_t i = 0; i < p->rows; ++i) {
+    for (size_t j = 0; j < p->columns; ++j) {
+      const char* found = p->out + (i * (size_t)p->out_row + j) * bytes;
+      const float expected = expected_of(p, i, j);
+      if (is_same(p->dtype, found, expected)) continue;
+      fail_msg("%s: %zux%zux%zu, element %zu %zu is %a, expected %a",
+               etx_instruction_set_name(set), p->rows, p->columns, p->inner, i,
+               j, (double)element(found, p->dtype, 0), (double)expected);
+    }
+  }
+}
+
+static void check_near_double(const etx_gemm* p) {
+  if (p->added != NULL || p->dtype != ETX_DTYPE_FLOAT32) return;
+  const float* out = (const float*)(const void*)p->out;
+  for (size_t i = 0; i < p->rows; ++i) {
+    for (size_t j = 0; j < p->columns; ++j) {
+      double sum = 0, scale = 0;
+      for (size_t k = 0; k < p->inner; ++k) {
+        const double x = (double)left_at(p, i, k) * right_at(p, k, j);
+        sum += x;
+        scale += fabs(x);
+      }
+      const double found = out[i * (size_t)p->out_row + j];
+      assert_true(fabs(found - sum) <= 1e-6 * scale);
+    }
+  }
+}
+
+static void check_operands(operands o) {
+  const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
+  for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_instruction_set(set)) {
+    const etx_parallel parallel = {
+        .parallel_for = run_tasks,
+        .thread_count = (size_t)test_random_integer(1, 8),
+        .instruction_set = (etx_instruction_set)set};
+    if (o.out.bytes.size > 0) {
+      memset(o.out.bytes.data, 0xff, o.out.bytes.size);
+    }
+    etx_gemm_run(&o.p, &parallel);
+    check_bits(&o.p, (etx_instruction_set)set);
+  }
+  check_near_double(&o.p);
+  end_operands(&o);
+}
+
+static void check_rounds(etx_dtype dtype, int rounds) {
+  test_random_start();
+  for (int round = 0; round < rounds; ++round) {
+    check_operands(random_operands(dtype));
+  }
+}
+
+// Rows as lanes (gemm_transposed.c): more than a block of taps and of columns,
+// two passes of rows, and rests of all. And more rows than pass at a time.
+static void rows_become_lanes_or_pass_in_parts(void** state) {
+  static const size_t sizes[][3] = {{32, 200, 530}, {28, 17, 1030},
+                                    {61, 193, 16},  {64, 48, 40},
+                                    {31, 385, 3},   {30, 16, 1},
+                                    {385, 130, 9},  {1200, 17, 5}};
+  (void)state;
+  test_random_start();
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+    check_operands(operands_of(ETX_DTYPE_FLOAT32, sizes[i][0], sizes[i][1],
+                               sizes[i][2], true));
+  }
+}
+
+// All rests of vectors, with columns and taps on either side of one.
+static void small_products_have_the_same_bits(void** state) {
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    const size_t rows = (size_t)test_random_integer(1, 10);
+    const size_t columns = (size_t)test_random_integer(1, 36);
+    const size_t inner = (size_t)test_random_integer(1, 18);
+    check_operands(operands_of(ETX_DTYPE_FLOAT32, rows, columns, inner,
+                               test_random_bits() % 2 == 0));
+  }
+}
+
+// Whole panels: any rows, more taps than pass at a time, odd ones, none.
+static void panels_have_the_bits_of_their_order(void** state) {
+  static const size_t sizes[][3] = {{1, 16, 1},    {0, 16, 5},   {3, 80, 770},
+                                    {13, 144, 40}, {33, 48, 17}, {7, 64, 1537},
+                                    {61, 32, 100}, {400, 16, 9}, {5, 32, 0}};
+  enum { SIZES = sizeof sizes / sizeof *sizes };
+  (void)state;
+  test_random_start();
+  for (size_t i = 0; i < SIZES + ROUNDS / 4; ++i) {
+    const size_t* s = sizes[i < SIZES ? i : 0];
+    const size_t drawn[] = {random_size(40), 16 * random_size(9),
+                            random_size(100)};
+    if (i >= SIZES) s = drawn;
+    operands o = operands_of(ETX_DTYPE_FLOAT32, s[0], s[1], s[2], i < SIZES);
+    assert_true(test_block_end(&o.right));
+    o.right = random_block(s[1] * s[2], ETX_DTYPE_FLOAT32);
+    o.p.right = (const char*)o.right.bytes.data;
+    o.p.right_inner = o.p.right_column = 0;
+    o.p.has_panels = true;
+    check_operands(o);
+  }
+}
+
+static void floats_have_the_bits_of_their_order(void** state) {
+  (void)state;
+  check_rounds(ETX_DTYPE_FLOAT32, ROUNDS);
+}
+
+static void halves_are_summed_as_floats(void** state) {
+  (void)state;
+  check_rounds(ETX_DTYPE_FLOAT16, ROUNDS / 4);
+  check_rounds(ETX_DTYPE_BFLOAT16, ROUNDS / 4);
+}
+
+// Steps whose sum lies next to the middle of two floats, among the smallest
+// numbers, or cancels; infinities and NaN.
+static void steps_are_rounded_once(void** state) {
+  static const float numbers[] = {0.0f,       -0.0f,           1.0f,
+                                  -1.0f,      0x1.000002p0f,   0x1p-24f,
+                                  -0x1p-24f,  0x1.fffffep0f,   0x1p-60f,
+                                  0x1.8p-75f, 0x1p-126f,       0x1p-149f,
+                                  -0x1p-149f, 0x1.fffffep127f, 0x1p-74f,
+                                  3.0f,       0x1.4p12f,       0x1.000004p-25f,
+                                  INFINITY,   -INFINITY,       NAN};
+  enum { COUNT = sizeof(numbers) / sizeof(numbers[0]), INNER = 40 };
+  const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < 3000; ++round) {
+    float left[INNER], right[INNER], out, expected;
+    const size_t most = round % 4 == 0 ? COUNT : COUNT - 3;
+    for (size_t i = 0; i < INNER; ++i) {
+      left[i] = numbers[test_random_bits() % most];
+      right[i] = numbers[test_random_bits() % most];
+      if (round % 3 == 0) left[i] *= 1 + test_random_float(1);
+    }
+    etx_gemm p = {.rows = 1,
+                     .columns = 1,
+                     .inner = (size_t)test_random_integer(1, INNER),
+                     .dtype = ETX_DTYPE_FLOAT32,
+                     .left = (const char*)left,
+                     .left_inner = 1,
+                     .left_row = INNER,
+                     .right = (const char*)right,
+                     .right_inner = 1,
+                     .right_column = round % 2 == 0 ? 0 : 1,
+                     .out = (char*)&out,
+                     .out_row = 1};
+    expected = sum_of(&p, 0, 0);
+    for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_instruction_set(set)) {
+      const etx_parallel parallel = {
+          .parallel_for = run_tasks,
+          .thread_count = 1,
+          .instruction_set = (etx_instruction_set)set};
+      etx_gemm_run(&p, &parallel);
+      if (out != out && expected != expected) continue;
+      if (memcmp(&out, &expected, sizeof(out)) == 0) continue;
+      fail_msg("%s: %a, expected %a",
+               etx_instruction_set_name((etx_instruction_set)set), (double)out,
+               (double)expected);
+    }
+  }
+}
+
+static void a_limit_gives_the_machine_s_widest_set_below_it(void** state) {
+  (void)state;
+  int own = ETX_SET_BASE;
+  for (int limit = ETX_SET_BASE; limit < ETX_SET_COUNT; ++limit) {
+    const etx_instruction_set set =
+        etx_instruction_set_within((etx_instruction_set)limit);
+    if ((int)set == limit) own = limit;
+    assert_int_equal(set, own);
+  }
+  assert_int_equal(etx_instruction_set_within(ETX_SET_ANY), own);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(floats_have_the_bits_of_their_order),
+      cmocka_unit_test(small_products_have_the_same_bits),
+      cmocka_unit_test(panels_have_the_bits_of_their_order),
+      cmocka_unit_test(rows_become_lanes_or_pass_in_parts),
+      cmocka_unit_test(halves_are_summed_as_floats),
+      cmocka_unit_test(steps_are_rounded_once),
+      cmocka_unit_test(a_limit_gives_the_machine_s_widest_set_below_it),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,545 @@
+// Products with quantised weights: every instruction set that this machine has
+// gives the bits of the plain one, which is near what the dequantised weights
+// give in double. Operands end where a page begins that nobody may touch.
+
+#include <math.h>
+#include <string.h>
+
+#include "runtime/kernels/quantized/quantized_linear.h"
+#include "tests/format/fixtures/format_test.h"
+#include "tests/support/guarded_memory.h"
+#include "tests/support/test_random.h"
+#include "tests/support/test_instruction_sets.h"
+
+enum { ROUNDS = 300, MOST_ROWS = 140, MOST_COLUMNS = 70, MOST_RESULTS = 70000 };
+
+typedef struct operands {
+  etx_quantized_linear linear;
+  etx_tensor input, out, bias;
+  int32_t in_sizes[2], in_strides[2], out_sizes[2], out_strides[2];
+  int32_t bias_size, one;
+  test_block x, w, scales, zeros, biases, result, temporary;
+} operands;
+
+static void run_tasks(void* context, void (*task)(void*, size_t),
+                      void* argument, size_t count) {
+  (void)context;
+  while (count > 0) task(argument, --count);
+}
+
+static test_block random_floats(size_t count, float scale) {
+  test_block block = test_block_new(count * sizeof(float), sizeof(float));
+  test_random_floats((float*)(void*)block.bytes.data, count, scale);
+  return block;
+}
+
+static test_block random_bytes(size_t count) {
+  test_block block = test_block_new(count, 1);
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t bits = test_random_bits();
+    block.bytes.data[i] = (uint8_t)(bits % 5 == 0 ? 0x80 : bits >> 8);
+  }
+  return block;
+}
+
+static size_t random_size(size_t most) {
+  static const size_t corners[] = {0, 1, 2, 3, 4, 5, 8, 9, 31, 32, 33, 65};
+  const size_t corner = corners[test_random_bits() % 12];
+  if (test_random_bits() % 2 == 0 && corner <= most) return corner;
+  return (size_t)test_random_integer(0, (int64_t)most);
+}
+
+// Seldom more than one panel has.
+static size_t random_inner(void) {
+  const uint32_t bits = test_random_bits() % 32;
+  if (bits == 0) return test_random_bits() % 2 == 0 ? 2048 : 4096;
+  return random_size(bits == 1 ? 1100 : 600);
+}
+
+static void set_matrix(etx_tensor* tensor, int32_t* sizes, int32_t* strides,
+                       size_t rows, size_t columns, void* data) {
+  sizes[0] = (int32_t)rows;
+  sizes[1] = strides[0] = (int32_t)columns;
+  strides[1] = 1;
+  *tensor = (etx_tensor){.dtype = ETX_DTYPE_FLOAT32,
+                         .rank = 2,
+                         .sizes = sizes,
+                         .strides = strides,
+                         .data = data};
+}
+
+typedef struct shape {
+  size_t rows, columns, inner, group;
+} shape;
+
+static shape random_shape(size_t bits) {
+  static const size_t groups[] = {32, 64, 128, 256, 2, 6, 96, 512};
+  // Now and then rows enough for panels, and for more than one of them.
+  const bool is_tall = test_random_bits() % 4 == 0;
+  // And one row of whole fours of groups.
+  const bool is_single = bits == 4 && test_random_bits() % 4 == 0;
+  const size_t rows = is_single ? 1 : random_size(is_tall ? MOST_ROWS : 20);
+  const size_t columns = random_size(MOST_COLUMNS);
+  const size_t group =
+      bits == 8 ? 0 : groups[test_random_bits() % (is_single ? 3 : 8)];
+  const bool is_long = is_single || (bits == 4 && test_random_bits() % 16 == 0);
+  const size_t times = (size_t)test_random_integer(1, 9) * (is_long ? 4 : 1);
+  const size_t inner = bits == 8 ? random_inner() : group * times;
+  return (shape){rows, columns, inner, group};
+}
+
+static void make_operands(operands* o, size_t bits, bool is_integer,
+                          shape made) {
+  const size_t rows = made.rows, columns = made.columns;
+  const size_t inner = made.inner, group = made.group;
+  const size_t count = bits == 8 ? 1 : inner / group;
+  memset(o, 0, sizeof(*o));
+  o->x = random_floats(rows * inner, 2);
+  // Rows that have nothing below zero, nothing above, or many numbers in the
+  // middle between two bytes, or next to it: the scale is 1 / 64.
+  const uint32_t side = test_random_bits() % 5;
+  float* x = (float*)(void*)o->x.bytes.data;
+  for (size_t i = 0; i < rows * inner; ++i) {
+    if (side == 0) x[i] = fabsf(x[i]);
+    if (side == 1) x[i] = -fabsf(x[i]);
+    if (side == 2) x[i] = roundf(x[i] * 100) / 128;
+    if (side == 2 && i % 3 == 0) x[i] = nextafterf(x[i], i % 2 == 0 ? 3 : -3);
+    if (side == 2 && i % inner == 0) x[i] = -1.96875f;
+    if (side == 2 && i % inner == 1) x[i] = 2.015625f;
+  }
+  o->w = random_bytes(columns * inner * bits / 8);
+  o->scales = random_floats(columns * count, 0.01f);
+  o->zeros = random_bytes(columns * count);
+  o->biases = random_floats(columns, 1);
+  o->result = test_block_new(rows * columns * sizeof(float), sizeof(float));
+  set_matrix(&o->input, o->in_sizes, o->in_strides, rows, inner,
+             o->x.bytes.data);
+  set_matrix(&o->out, o->out_sizes, o->out_strides, rows, columns,
+             o->result.bytes.data);
+  o->bias_size = (int32_t)columns;
+  o->one = 1;
+  o->bias = (etx_tensor){.dtype = ETX_DTYPE_FLOAT32,
+                         .rank = 1,
+                         .sizes = &o->bias_size,
+                         .strides = &o->one,
+                         .data = o->biases.bytes.data};
+  o->linear = (etx_quantized_linear){
+      .weight = {.data = o->w.bytes.data,
+                 .dtype = bits == 8 ? ETX_DTYPE_INT8 : ETX_DTYPE_UINT8,
+                 .bits = bits,
+                 .row_bytes = inner * bits / 8,
+                 .inner = inner,
+                 .group = bits == 8 ? (inner == 0 ? 1 : inner) : group,
+                 .groups = count,
+                 .scales = (const char*)o->scales.bytes.data,
+                 .scale_dtype = ETX_DTYPE_FLOAT32},
+      .columns = columns,
+      .input = &o->input,
+      .out = &o->out,
+      .is_integer = is_integer};
+  if (bits == 4 && test_random_bits() % 2 == 0) {
+    o->linear.weight.zeros = (const int8_t*)o->zeros.bytes.data;
+  }
+  if (test_random_bits() % 2 == 0) o->linear.bias = &o->bias;
+  size_t bytes = 0;
+  assert_true(etx_quantized_linear_bytes(&o->input, bits, is_integer, &bytes));
+  o->temporary = test_block_new(bytes, 16);
+}
+
+static void start_operands(operands* o, size_t bits, bool is_integer) {
+  make_operands(o, bits, is_integer, random_shape(bits));
+}
+
+static void end_operands(operands* o) {
+  test_block* blocks[] = {&o->x,      &o->w,      &o->scales,   &o->zeros,
+                          &o->biases, &o->result, &o->temporary};
+  for (size_t i = 0; i < 7; ++i) assert_true(test_block_end(blocks[i]));
+}
+
+static double weight_at(const etx_packed_weights* w, size_t n, size_t k) {
+  const uint8_t* row = w->data + n * w->row_bytes;
+  const size_t at = n * w->groups + k / w->group;
+  const double scale = ((const float*)(const void*)w->scales)[at];
+  if (w->bits == 8) return scale * ((const int8_t*)row)[k];
+  const int half = k % 2 == 0 ? row[k / 2] >> 4 : row[k / 2] & 15;
+  return scale * (half - 8 - (w->zeros == NULL ? 0 : w->zeros[at]));
+}
+
+// Rows that are quantised lie within half a step of what they stand for.
+static void check_near(const operands* o) {
+  const etx_packed_weights* w = &o->linear.weight;
+  const float* x = (const float*)(const void*)o->x.bytes.data;
+  const float* out = (const float*)(const void*)o->result.bytes.data;
+  for (size_t m = 0; m < (size_t)o->in_sizes[0]; ++m) {
+    for (size_t n = 0; n < o->linear.columns; ++n) {
+      double sum = 0, scale = 0, weights = 0;
+      for (size_t k = 0; k < w->inner; ++k) {
+        const double weight = weight_at(w, n, k);
+        sum += weight * x[m * w->inner + k];
+        scale += fabs(weight * x[m * w->inner + k]);
+        weights += fabs(weight);
+      }
+      if (o->linear.bias != NULL) {
+        sum += ((const float*)o->bias.data)[n];
+        scale += fabs(((const float*)o->bias.data)[n]);
+      }
+      const double step = o->linear.is_integer ? 4.0 / 255 : 0;
+      const double most = 1e-6 * scale + step * 0.51 * weights + 1e-12;
+      const double found = out[m * o->linear.columns + n];
+      if (fabs(found - sum) <= most) continue;
+      fail_msg("%zu bits, inner %zu: %g, expected %g", w->bits, w->inner, found,
+               sum);
+    }
+  }
+}
+
+static void run_set(operands* o, etx_instruction_set set) {
+  const etx_parallel parallel = {
+      .parallel_for = run_tasks,
+      .thread_count = (size_t)test_random_integer(1, 4),
+      .instruction_set = set};
+  if (o->result.bytes.size > 0) {
+    memset(o->result.bytes.data, 0xff, o->result.bytes.size);
+  }
+  etx_quantized_linear_run(&o->linear, o->temporary.bytes.data, &parallel);
+}
+
+// Computes with every set; all have the bits of the plain one.
+static void run_sets(operands* o, bool is_near) {
+  static uint8_t first[MOST_RESULTS * sizeof(float)];
+  const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
+  const size_t size = o->result.bytes.size;
+  run_set(o, ETX_SET_BASE);
+  if (is_near) check_near(o);
+  if (size > 0) memcpy(first, o->result.bytes.data, size);
+  for (int set = test_next_instruction_set(ETX_SET_BASE); set <= (int)best;
+       set = test_next_instruction_set(set)) {
+    run_set(o, (etx_instruction_set)set);
+    if (size == 0 || memcmp(first, o->result.bytes.data, size) == 0) continue;
+    fail_msg("%s differs: %zu bits, %d x %zu x %zu, group %zu",
+             etx_instruction_set_name((etx_instruction_set)set),
+             o->linear.weight.bits, o->in_sizes[0], o->linear.columns,
+             o->linear.weight.inner, o->linear.weight.group);
+  }
+}
+
+static void check_rounds(size_t bits, bool is_integer) {
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    operands o;
+    start_operands(&o, bits, is_integer);
+    run_sets(&o, true);
+    end_operands(&o);
+  }
+}
+
+static void floats_times_bytes(void** state) {
+  (void)state;
+  check_rounds(8, false);
+}
+
+static void floats_times_half_bytes(void** state) {
+  (void)state;
+  check_rounds(4, false);
+}
+
+static void quantised_rows_times_bytes(void** state) {
+  (void)state;
+  check_rounds(8, true);
+}
+
+static void quantised_rows_times_half_bytes(void** state) {
+  (void)state;
+  check_rounds(4, true);
+}
+
+// One row, and weights that no near cache holds: rests of columns, of vectors
+// and of several vectors.
+static void one_row_times_many_bytes(void** state) {
+  static const size_t inner[] = {512, 513, 575, 768, 831, 1090, 2047, 8192};
+  (void)state;
+  test_random_start();
+  for (size_t i = 0; i < sizeof(inner) / sizeof(*inner); ++i) {
+    const size_t least = ((size_t)1 << 18) / inner[i] + 1;
+    const size_t columns = least + random_size(40);
+    operands o;
+    assert_true(columns <= MOST_RESULTS);
+    make_operands(&o, 8, true, (shape){1, columns, inner[i], 0});
+    run_sets(&o, true);
+    end_operands(&o);
+  }
+}
+
+// Weights in panels of sixteen columns, and the sums of these.
+static void pack(operands* o, test_block* panels, test_block* sums) {
+  etx_packed_weights* const w = &o->linear.weight;
+  const size_t columns = o->linear.columns;
+  *panels = test_block_new((columns + 15) / 16 * 16 * w->inner, 1);
+  memset(panels->bytes.data, 0, panels->bytes.size);
+  *sums = test_block_new(columns * sizeof(int32_t), sizeof(int32_t));
+  int32_t* const own = (int32_t*)(void*)sums->bytes.data;
+  for (size_t n = 0; n < columns; ++n) {
+    own[n] = 0;
+    for (size_t k = 0; k < w->inner; ++k) {
+      const uint8_t byte = w->data[n * w->inner + k];
+      panels->bytes.data[(n / 16 * w->inner + k / 4 * 4) * 16 + n % 16 * 4 +
+                         k % 4] = byte;
+      own[n] += (int8_t)byte;
+    }
+  }
+  w->data = panels->bytes.data;
+  w->has_panels = true;
+  o->linear.sums = own;
+}
+
+static void panels_are_alike(void** state) {
+  static const shape shapes[] = {{1, 16, 64, 0},    {24, 48, 1024, 0},
+                                 {12, 64, 60, 0},   {25, 32, 2052, 0},
+                                 {5, 16, 0, 0},     {3, 16, 40000, 0},
+                                 {29, 16, 32768, 0}, {9, 1, 512, 0},
+                                 {33, 17, 512, 0},   {40, 31, 768, 0},
+                                 {2, 45, 512, 0},    {1, 96, 512, 0},
+                                 {5, 64, 516, 0},
+                                 // In parts; and results that go far.
+                                 {90, 48, 4096, 0},  {17, 4096, 64, 0}};
+  enum { SHAPES = sizeof(shapes) / sizeof(*shapes) };
+  const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
+  static uint8_t stored[MOST_RESULTS * sizeof(float)];
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < SHAPES + ROUNDS / 3; ++round) {
+    operands o;
+    test_block panels, sums;
+    shape s = random_shape(8);
+    if (round % 2 == 0) s.columns = s.columns % 6 * 16;
+    s.inner -= s.inner % 4;
+    if (round < SHAPES) s = shapes[round];
+    make_operands(&o, 8, true, s);
+    const size_t size = o.result.bytes.size;
+    run_set(&o, ETX_SET_BASE);
+    if (size > 0) memcpy(stored, o.result.bytes.data, size);
+    pack(&o, &panels, &sums);
+    for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_instruction_set(set)) {
+      run_set(&o, (etx_instruction_set)set);
+      if (size == 0 || memcmp(stored, o.result.bytes.data, size) == 0) continue;
+      fail_msg("%s differs: %zu x %zu x %zu",
+               etx_instruction_set_name((etx_instruction_set)set), s.rows,
+               s.columns, s.inner);
+    }
+    assert_true(test_block_end(&panels));
+    assert_true(test_block_end(&sums));
+    end_operands(&o);
+  }
+}
+
+// NaN is the largest, and of equals the first one counts.
+static size_t largest_of(const float* row, size_t columns) {
+  for (size_t c = 0; c < columns; ++c) {
+    if (isnan(row[c])) return c;
+  }
+  size_t at = 0;
+  for (size_t c = 1; c < columns; ++c) {
+    if (row[c] > row[at]) at = c;
+  }
+  return at;
+}
+
+// Equal columns, and biases that decide.
+static void spoil_columns(operands* o) {
+  static const float odd[] = {NAN, INFINITY, -INFINITY, 0, -0.0f, 9};
+  float* biases = (float*)(void*)o->biases.bytes.data;
+  float* scales = (float*)(void*)o->scales.bytes.data;
+  const size_t inner = o->linear.weight.inner;
+  for (size_t c = 0; c < o->linear.columns; ++c) {
+    const uint32_t bits = test_random_bits();
+    if (bits % 23 == 0) biases[c] = odd[bits / 23 % 6];
+    if (bits % 3 != 0 || c == 0) continue;
+    const size_t from = bits / 3 % c;
+    memcpy(o->w.bytes.data + c * inner, o->w.bytes.data + from * inner, inner);
+    biases[c] = biases[from];
+    scales[c] = scales[from];
+  }
+}
+
+static void check_largest_results(operands* o, etx_instruction_set set) {
+  const size_t rows = (size_t)o->in_sizes[0], columns = o->linear.columns;
+  const float* results = (const float*)(const void*)o->result.bytes.data;
+  test_block best =
+      test_block_new(ETX_ARGMAX_PIECES * rows * sizeof(etx_row_argmax), 16);
+  o->linear.best = (etx_row_argmax*)(void*)best.bytes.data;
+  o->linear.out = NULL;
+  run_set(o, set);
+  o->linear.out = &o->out;
+  run_set(o, ETX_SET_BASE);
+  for (size_t row = 0; row < rows; ++row) {
+    const size_t expected = largest_of(results + row * columns, columns);
+    const size_t found = etx_row_argmax_column(o->linear.best, rows, row);
+    if (found == expected) continue;
+    fail_msg("%s: row %zu of %zu x %zu x %zu: column %zu, expected %zu",
+             etx_instruction_set_name(set), row, rows, columns,
+             o->linear.weight.inner, found, expected);
+  }
+  assert_true(test_block_end(&best));
+}
+
+static void largest_results_are_found(void** state) {
+  static const shape shapes[] = {{32, 700, 512, 0},
+                                 {33, 2080, 64, 0},
+                                 {1, 4999, 128, 0},
+                                 {97, 40, 2048, 0}};
+  enum { SHAPES = sizeof(shapes) / sizeof(*shapes) };
+  const etx_instruction_set last = etx_instruction_set_within(ETX_SET_ANY);
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < SHAPES + ROUNDS / 3; ++round) {
+    operands o;
+    test_block panels, sums;
+    shape s = round < SHAPES ? shapes[round] : random_shape(8);
+    s.inner -= s.inner % 4;
+    if (s.columns == 0) s.columns = 1;
+    make_operands(&o, 8, true, s);
+    spoil_columns(&o);
+    const bool is_packed = round % 3 != 2;
+    if (is_packed) pack(&o, &panels, &sums);
+    for (int set = ETX_SET_BASE; set <= (int)last; set = test_next_instruction_set(set)) {
+      check_largest_results(&o, (etx_instruction_set)set);
+    }
+    if (is_packed) {
+      assert_true(test_block_end(&panels));
+      assert_true(test_block_end(&sums));
+    }
+    end_operands(&o);
+  }
+}
+
+// Sums of columns that a file states and its weights do not have.
+static void other_sums_do_no_harm(void** state) {
+  const etx_instruction_set last = etx_instruction_set_within(ETX_SET_ANY);
+  (void)state;
+  test_random_start();
+  operands o;
+  test_block panels, sums;
+  make_operands(&o, 8, true, (shape){25, 40, 64, 0});
+  pack(&o, &panels, &sums);
+  int32_t* const stated = (int32_t*)(void*)sums.bytes.data;
+  for (size_t c = 0; c < 40; ++c)
+    stated[c] = c % 2 == 0 ? INT32_MIN : INT32_MAX;
+  for (int set = ETX_SET_BASE; set <= (int)last; set = test_next_instruction_set(set)) {
+    run_set(&o, (etx_instruction_set)set);
+  }
+  assert_true(test_block_end(&panels));
+  assert_true(test_block_end(&sums));
+  end_operands(&o);
+}
+
+// A row that has NaN, infinity or numbers near the largest.
+static void rows_without_a_scale_are_alike(void** state) {
+  static const float odd[] = {NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f};
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS / 2; ++round) {
+    operands o;
+    start_operands(&o, round % 2 == 0 ? 8 : 4, true);
+    float* x = (float*)(void*)o.x.bytes.data;
+    const size_t count = o.x.bytes.size / sizeof(float);
+    for (size_t i = 0; i < count; ++i) {
+      if (test_random_bits() % 200 == 0) x[i] = odd[test_random_bits() % 6];
+    }
+    run_sets(&o, false);
+    end_operands(&o);
+  }
+}
+
+// Weights that are larger than a core's own cache, which are asked for ahead.
+static void weights_from_far_are_alike(void** state) {
+  static const size_t rows[] = {1, 3, 9, 15};
+  (void)state;
+  test_random_start();
+  for (size_t i = 0; i < 8; ++i) {
+    operands o;
+    const size_t bits = i % 2 == 0 ? 8 : 4;
+    make_operands(&o, bits, true,
+                  (shape){rows[i / 2], bits == 8 ? 4210 : 4530, 512 * 8 / bits,
+                          128});
+    run_sets(&o, false);
+    end_operands(&o);
+  }
+}
+
+// The largest products there are, 255 * 128 each.
+static void check_largest(size_t rows, size_t columns, size_t inner) {
+  const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
+  test_block x = test_block_new(rows * inner * sizeof(float), sizeof(float));
+  test_block w = test_block_new(columns * inner, 1);
+  const size_t out_bytes = rows * columns * sizeof(float);
+  test_block out = test_block_new(out_bytes, sizeof(float));
+  test_block scales = test_block_new(columns * sizeof(float), sizeof(float));
+  float* results = (float*)(void*)out.bytes.data;
+  for (size_t i = 0; i < rows * inner; ++i) {
+    ((float*)(void*)x.bytes.data)[i] = 255;
+  }
+  for (size_t i = 0; i < columns; ++i) {
+    ((float*)(void*)scales.bytes.data)[i] = 1;
+  }
+  memset(w.bytes.data, 0x80, columns * inner);
+  for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_instruction_set(set)) {
+    etx_tensor input, result;
+    int32_t in_sizes[2], in_strides[2], out_sizes[2], out_strides[2];
+    set_matrix(&input, in_sizes, in_strides, rows, inner, x.bytes.data);
+    set_matrix(&result, out_sizes, out_strides, rows, columns, results);
+    const etx_quantized_linear linear = {
+        .weight = {.data = w.bytes.data,
+                   .dtype = ETX_DTYPE_INT8,
+                   .bits = 8,
+                   .row_bytes = inner,
+                   .inner = inner,
+                   .group = inner,
+                   .groups = 1,
+                   .scales = (const char*)scales.bytes.data,
+                   .scale_dtype = ETX_DTYPE_FLOAT32},
+        .columns = columns,
+        .input = &input,
+        .out = &result,
+        .is_integer = true};
+    const etx_parallel parallel = {.parallel_for = run_tasks,
+                                   .thread_count = 1,
+                                   .instruction_set = (etx_instruction_set)set};
+    size_t bytes = 0;
+    assert_true(etx_quantized_linear_bytes(&input, 8, true, &bytes));
+    test_block temporary = test_block_new(bytes, 16);
+    memset(results, 0, out_bytes);
+    etx_quantized_linear_run(&linear, temporary.bytes.data, &parallel);
+    assert_true(test_block_end(&temporary));
+    for (size_t i = 0; i < rows * columns; ++i) {
+      assert_true(results[i] == (float)(-128.0 * 255 * (double)inner));
+    }
+  }
+  test_block* blocks[] = {&x, &w, &out, &scales};
+  for (size_t i = 0; i < 4; ++i) assert_true(test_block_end(blocks[i]));
+}
+
+// The longest that fit in 32 bits, with few rows and with many, and more.
+static void long_sums_do_not_wrap(void** state) {
+  (void)state;
+  check_largest(1, 1, 140000);
+  check_largest(1, 20, 32768);
+  check_largest(7, 5, 32768);
+  check_largest(25, 33, 32768);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(floats_times_bytes),
+      cmocka_unit_test(floats_times_half_bytes),
+      cmocka_unit_test(quantised_rows_times_bytes),
+      cmocka_unit_test(quantised_rows_times_half_bytes),
+      cmocka_unit_test(one_row_times_many_bytes),
+      cmocka_unit_test(panels_are_alike),
+      cmocka_unit_test(largest_results_are_found),
+      cmocka_unit_test(other_sums_do_no_harm),
+      cmocka_unit_test(rows_without_a_scale_are_alike),
+      cmocka_unit_test(weights_from_far_are_alike),
+      cmocka_unit_test(long_sums_do_not_wrap),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

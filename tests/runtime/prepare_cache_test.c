@@ -1,0 +1,204 @@
+// Calls that look like one before them, and calls that nearly do.
+
+#include "tests/support/assert_status.h"
+#include "tests/support/loaded_method.h"
+#include "tests/support/optional_parts.h"
+#include "tests/support/test_program.h"
+
+static etx_diag diag;
+
+typedef struct fixture {
+  test_program* p;
+  etx_program program;
+  test_loaded loaded;
+} fixture;
+
+static void start(fixture* f) {
+  f->p = test_program_new();
+  test_method(f->p, "forward");
+  test_arenas(f->p, 1024, 0);
+}
+
+static etx_status load(fixture* f) {
+  etx_diag_init(&diag);
+  ETX_TRY(etx_program_open(&f->program, test_file(f->p), &etx_all_kernels, NULL,
+                           &diag));
+  return test_load(&f->loaded, &f->program, "forward", NULL, &diag);
+}
+
+static void end(fixture* f) {
+  assert_true(test_unload(&f->loaded));
+  test_program_end(f->p);
+}
+
+static const float* output(const fixture* f, size_t index) {
+  return (const float*)test_output_tensor(&f->loaded.method, index)->data;
+}
+
+// The result that is left out of a comparison is the last argument, a tensor
+// that is written.
+static void results_stand_last(void** state) {
+  (void)state;
+  for (size_t i = 0; i < ETX_OP_COUNT; ++i) {
+    const etx_op* op = etx_op_at((etx_op_id)i);
+    if (op->result != ETX_RESULT_OUT) continue;
+    etx_argument argument = {.written = false};
+    etx_argument_cursor cursor = etx_argument_first(op->arguments);
+    while (etx_argument_next(&cursor, &argument)) continue;
+    assert_true(argument.written);
+    assert_int_equal(argument.type, ETX_ARGUMENT_TENSOR);
+  }
+}
+
+// c[i] = a[i] + factors[i] * b[i], for tensors of sizes[i]
+static void add(fixture* f, test_sizes sizes, int factor, uint64_t offset) {
+  test_program* p = f->p;
+  const float a[] = {1, 2, 3, 4, 5, 6}, b[] = {10, 20, 30, 40, 50, 60};
+  const int x = test_constant(p, ETX_DTYPE_FLOAT32, sizes,
+                              test_data(p, a, sizeof a));
+  const int y = test_constant(p, ETX_DTYPE_FLOAT32, sizes,
+                              test_data(p, b, sizeof b));
+  const int out = test_scratch(p, ETX_DTYPE_FLOAT32, sizes, offset);
+  test_call(p, "aten::add", "out",
+            ARGS(x, y, test_int(p, factor), out, out));
+  test_output(p, out, "");
+}
+
+static void numbers_and_sizes_of_their_own_count(void** state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  add(&f, SIZES(6), 1, 0);
+  add(&f, SIZES(6), 1, 64);
+  add(&f, SIZES(6), 2, 128);
+  add(&f, SIZES(2, 3), 2, 192);
+  add(&f, SIZES(6), 2, 256);
+  assert_ok(load(&f));
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  static const float factors[5] = {1, 1, 2, 2, 2};
+  for (size_t i = 0; i < 5; ++i) {
+    for (size_t k = 0; k < 6; ++k) {
+      const float element = (float)k + 1;
+      assert_true(output(&f, i)[k] == element + factors[i] * 10 * element);
+    }
+  }
+  end(&f);
+}
+
+// The second of two calls with equal operands, whose result is not as the
+// first one's.
+static void start_pair(fixture* f, test_sizes sizes, etx_dtype dtype,
+                       bool is_turned) {
+  start(f);
+  test_program* p = f->p;
+  const float a[] = {1, 2, 3, 4, 5, 6};
+  const int x = test_constant(p, ETX_DTYPE_FLOAT32, SIZES(2, 3),
+                              test_data(p, a, sizeof a));
+  const int one = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2, 3), 0);
+  const int other = test_scratch(p, dtype, sizes, 64);
+  static const uint8_t turned[2] = {1, 0};
+  if (is_turned) test_tensor_of(p, other)->dim_order = turned;
+  test_call(p, "aten::neg", "out", ARGS(x, one, one));
+  test_call(p, "aten::neg", "out", ARGS(x, other, other));
+  test_output(p, other, "");
+}
+
+static void results_of_other_sizes_are_refused(void** state) {
+  (void)state;
+  fixture f;
+  start_pair(&f, SIZES(3, 2), ETX_DTYPE_FLOAT32, false);
+  assert_refused(load(&f), ETX_BAD_ARGUMENT,
+                 "has fixed size 3 in dimension 0, found 2");
+  test_program_end(f.p);
+  start_pair(&f, SIZES(6), ETX_DTYPE_FLOAT32, false);
+  assert_refused(load(&f), ETX_BAD_ARGUMENT, "has rank 1, found 2");
+  test_program_end(f.p);
+}
+
+static void results_of_another_type_are_the_kernels_to_judge(void** state) {
+  (void)state;
+  fixture f;
+  start_pair(&f, SIZES(2, 3), ETX_DTYPE_INT32, false);
+  assert_refused(load(&f), ETX_BAD_ARGUMENT, "is written to type 'int32'");
+  test_program_end(f.p);
+}
+
+static void results_that_lie_otherwise_are_prepared_on_their_own(void** state) {
+  (void)state;
+  fixture f;
+  start_pair(&f, SIZES(2, 3), ETX_DTYPE_FLOAT32, true);
+  assert_ok(load(&f));
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  static const float wanted[6] = {-1, -4, -2, -5, -3, -6};
+  assert_memory_equal(output(&f, 0), wanted, sizeof wanted);
+  end(&f);
+}
+
+static void memory_is_checked_for_each_call(void** state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  test_program* p = f.p;
+  const float a[] = {1, 2, 3, 4};
+  const int x = test_constant(p, ETX_DTYPE_FLOAT32, SIZES(4),
+                              test_data(p, a, sizeof a));
+  const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(4), 0);
+  const int z = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(4), 16);
+  const int beside = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(4), 24);
+  test_call(p, "aten::neg", "out", ARGS(x, y, y));
+  test_call(p, "aten::neg", "out", ARGS(y, z, z));
+  test_call(p, "aten::neg", "out", ARGS(z, beside, beside));
+  test_output(p, beside, "");
+  assert_refused(load(&f), ETX_BAD_FILE,
+                 "lies in the same memory as an output");
+  test_program_end(p);
+}
+
+// Two calls with the sizes of an input that varies.
+static void results_follow_sizes_that_vary(void** state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  test_program* p = f.p;
+  const int x =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(4)), "x");
+  test_dynamic(p, x);
+  int from = x;
+  for (uint64_t i = 0; i < 3; ++i) {
+    const int out = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(4), 16 * i);
+    test_dynamic(p, out);
+    test_call(p, "aten::neg", "out", ARGS(from, out, out));
+    from = out;
+  }
+  test_output(p, from, "");
+  test_blob(p);
+  test_dim(p, 0, 0, test_symbol(p, "s", 1, 4), 1, 0);
+  assert_ok(load(&f));
+  float data[4] = {1, 2, 3, 4};
+  static const int32_t counts[3] = {2, 4, 1};
+  for (size_t i = 0; i < 3; ++i) {
+    const etx_tensor tensor = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, counts[i]);
+    assert_ok(etx_method_set_input(&f.loaded.method, 0, &tensor, &diag));
+    assert_ok(etx_method_run(&f.loaded.method, &diag));
+    const etx_tensor* out = test_output_tensor(&f.loaded.method, 0);
+    assert_int_equal(out->sizes[0], counts[i]);
+    for (int32_t k = 0; k < counts[i]; ++k) {
+      assert_true(output(&f, 0)[k] == -data[k]);
+    }
+  }
+  end(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(results_stand_last),
+      cmocka_unit_test(numbers_and_sizes_of_their_own_count),
+      unit_test_with(ETX_VERIFIER || ETX_DYNAMIC,
+                     results_of_other_sizes_are_refused),
+      cmocka_unit_test(results_of_another_type_are_the_kernels_to_judge),
+      cmocka_unit_test(results_that_lie_otherwise_are_prepared_on_their_own),
+      unit_test_with(ETX_VERIFIER, memory_is_checked_for_each_call),
+      unit_test_with(ETX_DYNAMIC, results_follow_sizes_that_vary),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

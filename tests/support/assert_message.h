@@ -1,0 +1,26 @@
+// What a refusal says, in a build that lets it speak (format/base/diag.h).
+
+#ifndef ETX_TESTS_SUPPORT_ASSERT_MESSAGE_H
+#define ETX_TESTS_SUPPORT_ASSERT_MESSAGE_H
+
+#include <string.h>
+
+#include "format/base/diag.h"
+
+// True if the text has the part.
+static inline bool test_message_has(const etx_diag* diag, const char* part) {
+  return ETX_MESSAGES ? strstr(diag->text, part) != NULL
+                      : diag->text[0] == '\0';
+}
+
+// True if it is the whole text.
+static inline bool test_message_is(const etx_diag* diag, const char* text) {
+  return strcmp(diag->text, ETX_MESSAGES ? text : "") == 0;
+}
+
+// True if it says anything, as every refusal has to.
+static inline bool test_has_message(const etx_diag* diag) {
+  return !ETX_MESSAGES || diag->text_size > 0;
+}
+
+#endif

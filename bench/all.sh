@@ -4,7 +4,7 @@
 #
 #   bench/all.sh PYTHON MODELS BUILD [LINES]
 #
-# PYTHON is the interpreter of the environment of setup.sh, MODELS the directory
+# PYTHON is the interpreter of the environment of setup_peers.sh, MODELS the directory
 # where files are made once, BUILD a build of etx, LINES a directory for the raw
 # measurements. With ETX_BENCH_MAKE=etx only etx's own files are made;
 # contenders without files are left out.

@@ -31,5 +31,5 @@ cat "$build/translator.txt"
 cmake -S "$here" -B "$build" -DETX_TORCH_PYTHON="$python" >/dev/null
 cmake --build "$build"
 ctest --test-dir "$build" --output-on-failure -j2 -L torch
-# A few models in a few minutes; run_models.py --all runs all of them.
-"$python" "$here/tests/models/run_models.py" "$build/etx" || [ $? = 77 ]
+# A few models in a few minutes; check_models.py --all runs all of them.
+"$python" "$here/tests/models/check_models.py" "$build/etx" || [ $? = 77 ]

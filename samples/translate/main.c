@@ -19,7 +19,7 @@
 #include "samples/translate/line_reader.h"
 #include "samples/translate/progress_bar.h"
 #include "samples/translate/statistics.h"
-#include "samples/translate/translator.h"
+#include "samples/translate/translate_batch.h"
 #include "samples/translate/translate_options.h"
 
 typedef struct app {

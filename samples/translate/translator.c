@@ -124,21 +124,3 @@ void etx_sentence_close(etx_sentence* sentence) {
   free(sentence->target);
   *sentence = empty;
 }
-
-etx_status etx_translator_translate(etx_translator* translator,
-                                    etx_text sentence,
-                                    etx_translation* out_translation,
-                                    etx_diag* diag) {
-  etx_sentence one;
-  etx_search search = {.beams = 1};
-  ETX_TRY(etx_sentence_open(&one, translator, sentence, diag));
-  const etx_status status =
-      etx_translator_translate_all(translator, &one, 1, &search, diag);
-  if (status == ETX_OK) {
-    memcpy(out_translation->ids, one.target,
-           one.target_count * sizeof *one.target);
-    out_translation->count = one.target_count;
-  }
-  etx_sentence_close(&one);
-  return status;
-}

@@ -5,38 +5,11 @@
 #ifndef ETX_TESTS_OPS_VECTOR_FILE_H
 #define ETX_TESTS_OPS_VECTOR_FILE_H
 
-#include <jansson.h>
-
-#include "format/base/size_limits.h"
-#include "format/tensor/dtype.h"
-
-typedef struct vector_tensor {
-  etx_dtype dtype;
-  size_t rank;
-  int32_t sizes[ETX_MAX_RANK];
-  const unsigned char* data;  // dense, in the file's memory
-  size_t size;                // bytes
-} vector_tensor;
-
-typedef struct vector_file {
-  json_t* cases;   // array of objects
-  json_t* header;  // of the safetensors file
-  unsigned char* bytes;
-  size_t size;
-  size_t data_start;  // of the tensors
-} vector_file;
+#include "tests/ops/vector_tensor.h"
 
 // Reads both files; `base` is the path without extension. False, with a line
 // on standard error, if they cannot be read.
 bool vector_file_open(vector_file* file, const char* base);
 void vector_file_close(vector_file* file);
-
-// Finds a tensor by name; false if it is not there or of an unknown type.
-bool vector_file_find(const vector_file* file, const char* name,
-                      vector_tensor* out);
-
-// Makes pairs of the last dimension one complex number each; false if they
-// are no pairs of floats.
-bool vector_file_make_complex(vector_tensor* tensor);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef ETX_TESTS_OPS_VECTOR_FORMS_H
 #define ETX_TESTS_OPS_VECTOR_FORMS_H
 
-#include "tests/ops/vector_file.h"
+#include "tests/ops/vector_tensor.h"
 
 // Gives a case that a row of vector_forms.def applies to that row's operator
 // and arguments, and the mark "form": results that the case does not state are

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "samples/translate/translator.h"
+#include "samples/translate/translate_batch.h"
 #include "tests/cli/command.h"
 
 #define ETX ETX_BINARY "/etx"

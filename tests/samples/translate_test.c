@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "cli/tensors/tensor_file.h"
-#include "samples/translate/translator.h"
+#include "samples/translate/translate_batch.h"
 #include "tests/cli/command.h"
 
 #define ETX ETX_BINARY "/etx"

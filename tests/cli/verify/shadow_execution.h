@@ -19,14 +19,8 @@
 #ifndef ETX_TESTS_CLI_VERIFY_SHADOW_EXECUTION_H
 #define ETX_TESTS_CLI_VERIFY_SHADOW_EXECUTION_H
 
-#include <stdbool.h>
-
 #include "format/base/span.h"
-
-typedef struct byte_verdict {
-  bool is_wrong;
-  char why[200];
-} byte_verdict;
+#include "tests/cli/verify/shadow_verdict.h"
 
 // Runs all methods of a file of etx. A file that the door refuses is wrong.
 byte_verdict shadow_execution_run(etx_bytes file);

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "format/pte/etx_blob.h"
-#include "tests/cli/verify/shadow_execution.h"
+#include "tests/cli/verify/shadow_verdict.h"
 
 enum { BYTE_MAX_ARENAS = 4 };
 

@@ -1,16 +1,15 @@
-// Programs that nobody would write: random operators over random values whose
-// kinds are those of the operator's schema, and everything else is drawn.
-//
-// Types, ranks, sizes, orders of dimensions, numbers, memory that overlaps,
-// data full of special values: most such programs are refused, the others run
-// kernels at their corners.
+// A drawn program and the arrays that its content points to, and the storage of
+// its tensors: what the files that draw parts of it share.
 
-#ifndef ETX_TESTS_HOSTILE_RANDOM_PROGRAM_H
-#define ETX_TESTS_HOSTILE_RANDOM_PROGRAM_H
+#ifndef ETX_TESTS_HOSTILE_DRAWN_CONTENT_H
+#define ETX_TESTS_HOSTILE_DRAWN_CONTENT_H
 
 #include "format/ops/op_schema.h"
 #include "format/pte/pte_types.h"
 #include "tests/hostile/hostile_random.h"
+
+// Arena 1 has so many bytes.
+enum { DRAWN_ARENA_BYTES = 1 << 15 };
 
 enum {
   RANDOM_VALUES = 96,
@@ -23,7 +22,7 @@ enum {
 };
 
 // A program and all arrays that its content points to.
-typedef struct random_program {
+typedef struct drawn_program {
   hostile_random random;
   etx_pte_content content;
   etx_pte_plan_content plan;
@@ -50,20 +49,13 @@ typedef struct random_program {
   etx_dtype dtype;   // that most tensors have
   bool is_tidy;      // draws what goes well together, so that kernels run
   const etx_op* op;  // of the instruction that is drawn
-} random_program;
+} drawn_program;
 
-// Draws a program whose first instruction is an `op`.
-void random_program_draw(random_program* program, uint64_t seed,
-                         uint64_t number, etx_op_id op);
+// The number of elements of the tensor.
+size_t drawn_tensor_elements(const etx_pte_tensor* tensor);
 
-// Gives the out tensors of an instruction of `op` that was drawn the types and
-// sizes that the operator's rule finds. What the rule refuses stays as it is;
-// false then.
-bool random_program_fit(random_program* program, const etx_op* op,
-                        const int32_t* arguments);
-
-// Gives the tensor a place in an arena: a new one, or one that other tensors
+// Gives the tensor an offset in an arena: a new one, or one that other tensors
 // use already.
-void random_program_place(random_program* program, etx_pte_tensor* tensor);
+void drawn_tensor_place(drawn_program* program, etx_pte_tensor* tensor);
 
 #endif

@@ -1,7 +1,7 @@
 // Random operators over random values.
 //
-//   random_program_test [COUNT [SEED]]
-//   random_program_test write NUMBER SEED FILE   one of them, for the corpus
+//   drawn_program_test [COUNT [SEED]]
+//   drawn_program_test write NUMBER SEED FILE   one of them, for the corpus
 
 #include "tests/format/fixtures/format_test.h"
 
@@ -11,13 +11,13 @@
 
 #include "tests/format/fixtures/sample_program.h"
 #include "tests/hostile/hostile_program.h"
-#include "tests/hostile/random_program.h"
+#include "tests/hostile/drawn_program.h"
 
 static size_t program_count = 60000;
 static uint64_t seed = 20260822;
 
 static void random_operators_are_refused_or_harmless(void** state) {
-  static random_program program;
+  static drawn_program program;
   static size_t runs[ETX_OP_COUNT];
   hostile_counts counts = {0};
   size_t ran = 0;
@@ -26,7 +26,7 @@ static void random_operators_are_refused_or_harmless(void** state) {
   for (size_t i = 0; i < program_count; ++i) {
     const etx_op_id op = (etx_op_id)(i % ETX_OP_COUNT);
     const size_t before = counts.ran;
-    random_program_draw(&program, seed, i, op);
+    drawn_program_draw(&program, seed, i, op);
     const etx_bytes_mut file = sample_write(&program.content);
     hostile_try(sample_view(file), &counts);
     sample_release(file);
@@ -42,15 +42,16 @@ static void random_operators_are_refused_or_harmless(void** state) {
     }
   }
   // The draws must reach the kernels, or the test says nothing.
-  if (ETX_DYNAMIC && program_count >= 20000) assert_true(ran * 10 >= ETX_OP_COUNT * 9);
+  if (ETX_DYNAMIC && program_count >= 20000)
+    assert_true(ran * 10 >= ETX_OP_COUNT * 9);
 }
 
 static int write_program(const char* number_text, const char* seed_text,
                          const char* path) {
-  static random_program program;
+  static drawn_program program;
   const uint64_t number = strtoull(number_text, NULL, 10);
-  random_program_draw(&program, strtoull(seed_text, NULL, 10), number,
-                      (etx_op_id)(number % ETX_OP_COUNT));
+  drawn_program_draw(&program, strtoull(seed_text, NULL, 10), number,
+                     (etx_op_id)(number % ETX_OP_COUNT));
   const etx_bytes_mut bytes = sample_write(&program.content);
   FILE* file = fopen(path, "wb");
   const bool good = file != NULL &&

@@ -1,7 +1,7 @@
 """Measures sentences per second and memory: one session, threads with a session
 each, processes under Ray. Translations are compared with the recorded ones.
 
-    python samples/batch/figures.py build/translate.pte
+    python samples/batch/batch_figures.py build/translate.pte
 """
 
 from __future__ import annotations

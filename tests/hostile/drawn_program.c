@@ -1,26 +1,25 @@
-#include "tests/hostile/random_program.h"
+#include "tests/hostile/drawn_program.h"
 
 #include "format/base/build_parts.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "tests/hostile/drawn_outputs.h"
+
 // How often an instruction is drawn at most.
 enum { DRAWS = 8 };
 
-// Arena 1, from which most tensors take bytes one after another.
-enum { ARENA_BYTES = 1 << 15 };
-
-static bool chance(random_program* p, size_t percent) {
+static bool chance(drawn_program* p, size_t percent) {
   return hostile_chance(&p->random, percent);
 }
 
-static size_t below(random_program* p, size_t bound) {
+static size_t below(drawn_program* p, size_t bound) {
   return hostile_below(&p->random, bound);
 }
 
 // A new value, or the last one again when there is no room.
-static size_t new_value(random_program* p, etx_pte_kind kind) {
+static size_t new_value(drawn_program* p, etx_pte_kind kind) {
   const size_t index =
       p->value_count < RANDOM_VALUES ? p->value_count++ : RANDOM_VALUES - 1;
   memset(&p->values[index], 0, sizeof p->values[index]);
@@ -30,7 +29,7 @@ static size_t new_value(random_program* p, etx_pte_kind kind) {
 
 // ---- numbers ----
 
-static int64_t draw_integer(random_program* p) {
+static int64_t draw_integer(drawn_program* p) {
   static const int64_t rare[] = {
       INT64_MIN, INT64_MIN + 1, INT32_MIN, -1000000,  -17,
       17,        1000000,       INT32_MAX, INT64_MAX, 4096};
@@ -39,20 +38,20 @@ static int64_t draw_integer(random_program* p) {
   return (int64_t)below(p, 8) - 3;
 }
 
-static double draw_real(random_program* p) {
+static double draw_real(drawn_program* p) {
   static const double rare[] = {0.0,  -0.0,     1e300, -1e300,
                                 1e-9, INFINITY, -5.5,  NAN};
   if (chance(p, 15)) return rare[below(p, sizeof rare / sizeof *rare)];
   return (double)below(p, 9) * 0.5 - 1.0;
 }
 
-static size_t draw_int_value(random_program* p) {
+static size_t draw_int_value(drawn_program* p) {
   const size_t index = new_value(p, ETX_PTE_INT);
   p->values[index].as.integer = draw_integer(p);
   return index;
 }
 
-static size_t draw_scalar(random_program* p) {
+static size_t draw_scalar(drawn_program* p) {
   if (chance(p, 40)) return draw_int_value(p);
   if (chance(p, 15)) {
     const size_t index = new_value(p, ETX_PTE_BOOL);
@@ -80,7 +79,7 @@ static bool usual_dtype(const etx_argument* argument, etx_dtype* out) {
          etx_text_is(argument->name, "condition");
 }
 
-static etx_dtype draw_dtype(random_program* p, const etx_argument* argument) {
+static etx_dtype draw_dtype(drawn_program* p, const etx_argument* argument) {
   static const etx_dtype usual[] = {ETX_DTYPE_FLOAT32, ETX_DTYPE_INT64,
                                     ETX_DTYPE_INT32, ETX_DTYPE_BOOL,
                                     ETX_DTYPE_UINT8};
@@ -93,7 +92,7 @@ static etx_dtype draw_dtype(random_program* p, const etx_argument* argument) {
 
 // A shape that resembles the program's: broadcast, shortened, lengthened or
 // any other.
-static size_t draw_shape(random_program* p, int32_t* sizes, bool is_vector) {
+static size_t draw_shape(drawn_program* p, int32_t* sizes, bool is_vector) {
   size_t rank = p->rank;
   memcpy(sizes, p->shape, sizeof p->shape);
   if (p->is_tidy && chance(p, 90)) {
@@ -114,7 +113,7 @@ static size_t draw_shape(random_program* p, int32_t* sizes, bool is_vector) {
   return rank;
 }
 
-static void draw_order(random_program* p, uint8_t* order, size_t rank) {
+static void draw_order(drawn_program* p, uint8_t* order, size_t rank) {
   for (size_t i = 0; i < rank; ++i) order[i] = (uint8_t)i;
   if (!chance(p, p->is_tidy ? 3 : 12)) return;
   for (size_t i = rank; i > 1; --i) {
@@ -127,7 +126,7 @@ static void draw_order(random_program* p, uint8_t* order, size_t rank) {
 
 // Elements of a constant: small numbers, with special ones among floats and
 // indices that lead outside among integers.
-static void draw_data(random_program* p, etx_dtype dtype, uint8_t* bytes,
+static void draw_data(drawn_program* p, etx_dtype dtype, uint8_t* bytes,
                       size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const size_t size = etx_dtype_bytes(dtype);
@@ -151,7 +150,7 @@ static void draw_data(random_program* p, etx_dtype dtype, uint8_t* bytes,
 }
 
 // Gives the tensor a constant of its own if there is room.
-static bool make_constant(random_program* p, etx_pte_tensor* tensor,
+static bool make_constant(drawn_program* p, etx_pte_tensor* tensor,
                           size_t elements) {
   const size_t bytes = elements * etx_dtype_bytes(tensor->dtype);
   const size_t index = p->content.constant_count;
@@ -169,26 +168,6 @@ static bool make_constant(random_program* p, etx_pte_tensor* tensor,
   return true;
 }
 
-static size_t elements_of(const etx_pte_tensor* tensor) {
-  size_t count = 1;
-  for (size_t i = 0; i < tensor->rank; ++i) count *= (size_t)tensor->sizes[i];
-  return count;
-}
-
-void random_program_place(random_program* p, etx_pte_tensor* tensor) {
-  const size_t bytes = elements_of(tensor) * etx_dtype_bytes(tensor->dtype);
-  tensor->has_allocation = true;
-  tensor->memory_id = chance(p, 10) ? 2 : 1;
-  size_t place = below(p, ARENA_BYTES / 16) * 16;
-  if (chance(p, 15)) place = below(p, 4) * 16;
-  if (bytes > ARENA_BYTES) {
-    tensor->has_allocation = false;
-  } else if (place + bytes > ARENA_BYTES) {
-    place = (ARENA_BYTES - bytes) / 16 * 16;
-  }
-  tensor->memory_offset = place;
-}
-
 // True for what mostly has one dimension.
 static bool is_usual_vector(const etx_argument* argument) {
   static const char* const names[] = {"weight",       "bias",   "running_mean",
@@ -201,7 +180,7 @@ static bool is_usual_vector(const etx_argument* argument) {
 }
 
 // True for an operator with that word in its name.
-static bool is_of(const random_program* p, const char* word) {
+static bool is_of(const drawn_program* p, const char* word) {
   return strstr(p->op->name, word) != NULL;
 }
 
@@ -238,7 +217,7 @@ static const struct form {
 };
 
 // Panels of as many channels as the shape has.
-static void draw_panels(random_program* p, size_t rank, int32_t* sizes) {
+static void draw_panels(drawn_program* p, size_t rank, int32_t* sizes) {
   const int32_t kernel = is_of(p, "winograd") ? 3
                          : is_of(p, "packed") ? 1 + (int32_t)below(p, 3)
                                               : 1;
@@ -247,7 +226,7 @@ static void draw_panels(random_program* p, size_t rank, int32_t* sizes) {
   memcpy(sizes, rank == 5 ? floats : bytes, rank * sizeof *sizes);
 }
 
-static void use_form(random_program* p, const etx_argument* argument,
+static void use_form(drawn_program* p, const etx_argument* argument,
                      etx_pte_tensor* tensor, int32_t* sizes) {
   for (size_t i = 0; i < sizeof forms / sizeof *forms && p->is_tidy; ++i) {
     const struct form* form = &forms[i];
@@ -265,7 +244,7 @@ static void use_form(random_program* p, const etx_argument* argument,
   }
 }
 
-static size_t draw_tensor(random_program* p, const etx_argument* argument) {
+static size_t draw_tensor(drawn_program* p, const etx_argument* argument) {
   const bool is_written = argument->written;
   const bool is_vector = is_usual_vector(argument);
   if (p->value_count > 0 && chance(p, p->is_tidy ? 3 : 20)) {
@@ -293,10 +272,10 @@ static size_t draw_tensor(random_program* p, const etx_argument* argument) {
     }
   }
   if (!is_written && chance(p, 70) &&
-      make_constant(p, tensor, elements_of(tensor))) {
+      make_constant(p, tensor, drawn_tensor_elements(tensor))) {
     return index;
   }
-  if (!chance(p, 4)) random_program_place(p, tensor);
+  if (!chance(p, 4)) drawn_tensor_place(p, tensor);
   if (!is_written && chance(p, 60) && p->plan.input_count < RANDOM_VALUES) {
     p->inputs[p->plan.input_count++] = (int32_t)index;
   }
@@ -305,20 +284,20 @@ static size_t draw_tensor(random_program* p, const etx_argument* argument) {
 
 // ---- lists ----
 
-static size_t usual_count(const random_program* p) {
+static size_t usual_count(const drawn_program* p) {
   const size_t count = (size_t)p->shape[0];
   return count < RANDOM_ITEMS ? count : RANDOM_ITEMS;
 }
 
 // True for a list that goes with one of tensors.
-static bool goes_with_tensors(const random_program* p,
+static bool goes_with_tensors(const drawn_program* p,
                               const etx_argument* argument) {
   return is_of(p, "_u8") && p->is_tidy &&
          (etx_text_is(argument->name, "zero_points") ||
           etx_text_is(argument->name, "scales"));
 }
 
-static size_t draw_tensor_list(random_program* p, bool may_lack,
+static size_t draw_tensor_list(drawn_program* p, bool may_lack,
                                const etx_argument* argument) {
   int32_t items[RANDOM_ITEMS];
   const size_t count =
@@ -336,7 +315,7 @@ static size_t draw_tensor_list(random_program* p, bool may_lack,
 }
 
 // What an integer of that name mostly is: 1 or a size of the shape.
-static bool usual_integer(const random_program* p, const etx_argument* argument,
+static bool usual_integer(const drawn_program* p, const etx_argument* argument,
                           size_t place, int64_t* out) {
   *out = 1;
   if (is_of(p, "_u8") && etx_text_is(argument->name, "kernel_size"))
@@ -360,7 +339,7 @@ static bool usual_integer(const random_program* p, const etx_argument* argument,
          etx_text_is(argument->name, "size");
 }
 
-static size_t draw_list_count(random_program* p, const etx_argument* argument) {
+static size_t draw_list_count(drawn_program* p, const etx_argument* argument) {
   if (goes_with_tensors(p, argument)) return usual_count(p);
   if (argument->fixed_count > 0 && chance(p, 80)) return argument->fixed_count;
   if (p->is_tidy && p->rank >= 3 && chance(p, 40)) return p->rank - 2;
@@ -368,7 +347,7 @@ static size_t draw_list_count(random_program* p, const etx_argument* argument) {
   return chance(p, 60) ? p->rank : below(p, 4);
 }
 
-static size_t draw_int_list(random_program* p, const etx_argument* argument) {
+static size_t draw_int_list(drawn_program* p, const etx_argument* argument) {
   const size_t count = draw_list_count(p, argument);
   const size_t index = new_value(p, ETX_PTE_INT_LIST);
   for (size_t i = 0; i < count && i < RANDOM_ITEMS; ++i) {
@@ -384,7 +363,7 @@ static size_t draw_int_list(random_program* p, const etx_argument* argument) {
   return index;
 }
 
-static size_t draw_real_list(random_program* p, const etx_argument* argument) {
+static size_t draw_real_list(drawn_program* p, const etx_argument* argument) {
   const size_t index = new_value(p, ETX_PTE_DOUBLE_LIST);
   const size_t count =
       goes_with_tensors(p, argument) ? usual_count(p) : below(p, RANDOM_ITEMS);
@@ -394,7 +373,7 @@ static size_t draw_real_list(random_program* p, const etx_argument* argument) {
   return index;
 }
 
-static size_t draw_bool_list(random_program* p) {
+static size_t draw_bool_list(drawn_program* p) {
   const size_t index = new_value(p, ETX_PTE_BOOL_LIST);
   const size_t count = below(p, RANDOM_ITEMS);
   for (size_t i = 0; i < count; ++i) {
@@ -405,7 +384,7 @@ static size_t draw_bool_list(random_program* p) {
   return index;
 }
 
-static size_t draw_string(random_program* p, const etx_argument* argument) {
+static size_t draw_string(drawn_program* p, const etx_argument* argument) {
   static const char* const texts[] = {"none",  "tanh", "floor",
                                       "trunc", "",     "sum"};
   static const char* const steps[] = {
@@ -419,14 +398,14 @@ static size_t draw_string(random_program* p, const etx_argument* argument) {
   return index;
 }
 
-static size_t draw_code(random_program* p, size_t bound) {
+static size_t draw_code(drawn_program* p, size_t bound) {
   const size_t index = new_value(p, ETX_PTE_INT);
   p->values[index].as.integer =
       chance(p, 5) ? draw_integer(p) : (int64_t)below(p, bound);
   return index;
 }
 
-static size_t draw_argument(random_program* p, const etx_argument* argument) {
+static size_t draw_argument(drawn_program* p, const etx_argument* argument) {
   if (argument->optional && chance(p, 40)) return new_value(p, ETX_PTE_NULL);
   switch (argument->type) {
     case ETX_ARGUMENT_TENSOR:
@@ -482,7 +461,7 @@ static size_t draw_argument(random_program* p, const etx_argument* argument) {
 // ---- instructions ----
 
 // The slot after the arguments; `written` are the written arguments.
-static size_t draw_result(random_program* p, const etx_op* op,
+static size_t draw_result(drawn_program* p, const etx_op* op,
                           const int32_t* arguments, const int32_t* written,
                           size_t written_count) {
   switch (op->result) {
@@ -506,7 +485,7 @@ static size_t draw_result(random_program* p, const etx_op* op,
 }
 
 // False if the operator's rule refuses what was drawn.
-static bool draw_instruction(random_program* p, etx_op_id id) {
+static bool draw_instruction(drawn_program* p, etx_op_id id) {
   const etx_op* op = etx_op_at(id);
   const size_t place = p->chain.instruction_count;
   int32_t* arguments = p->arguments[place];
@@ -526,7 +505,7 @@ static bool draw_instruction(random_program* p, etx_op_id id) {
     }
     ++count;
   }
-  const bool fits = chance(p, 30) || random_program_fit(p, op, arguments);
+  const bool fits = chance(p, 30) || drawn_outputs_fit(p, op, arguments);
   const size_t result = draw_result(p, op, arguments, written, written_count);
   if (result != SIZE_MAX) arguments[count++] = (int32_t)result;
   p->operators[place].name = etx_text_of(op->name);
@@ -539,7 +518,7 @@ static bool draw_instruction(random_program* p, etx_op_id id) {
   return fits;
 }
 
-static void start(random_program* p) {
+static void start(drawn_program* p) {
   static const etx_dtype usual[] = {
       ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT32,  ETX_DTYPE_INT64,   ETX_DTYPE_BOOL,
       ETX_DTYPE_INT32,   ETX_DTYPE_FLOAT64,  ETX_DTYPE_FLOAT16, ETX_DTYPE_INT8,
@@ -554,16 +533,16 @@ static void start(random_program* p) {
     p->rank = 1 + below(p, 4);
     for (size_t i = 1; i < RANDOM_RANK; ++i) p->shape[i] = p->shape[0];
   }
-  p->arenas[1] = ARENA_BYTES;
-  p->arenas[2] = ARENA_BYTES;
+  p->arenas[1] = DRAWN_ARENA_BYTES;
+  p->arenas[2] = DRAWN_ARENA_BYTES;
   p->content.constants = p->constants;
   p->content.constant_count = 1;
   p->content.constant_alignment = 16;
 }
 
-void random_program_draw(random_program* program, uint64_t seed,
-                         uint64_t number, etx_op_id op) {
-  random_program* p = program;
+void drawn_program_draw(drawn_program* program, uint64_t seed, uint64_t number,
+                        etx_op_id op) {
+  drawn_program* p = program;
   hostile_random random = hostile_random_of(seed, number);
   bool fits = false;
   // Drawn again if it is refused for its sizes, so that most kernels run; but

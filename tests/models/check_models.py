@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plans and runs small models of known architectures, against PyTorch.
 
-    run_models.py ETX [--all] [--each-pass] [--exported DIRECTORY] [--jobs N]
+    check_models.py ETX [--all] [--each-pass] [--exported DIRECTORY] [--jobs N]
                   [NAME...]
 
 Each model is exported by export_models.py (or taken from DIRECTORY, where an

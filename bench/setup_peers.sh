@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Makes a Python environment for the contenders.
 #
-#   bench/setup.sh DIRECTORY
+#   bench/setup_peers.sh DIRECTORY
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-directory=${1:?usage: bench/setup.sh DIRECTORY}
+directory=${1:?usage: bench/setup_peers.sh DIRECTORY}
 python3 -m venv "$directory"
 "$directory/bin/pip" install --quiet -r "$here/requirements.txt"
 echo "$directory/bin/python $here/run.py --help"

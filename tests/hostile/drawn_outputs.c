@@ -1,17 +1,14 @@
-// Outputs that fit: the operator's own rule sizes the out tensors of a drawn
-// instruction, so that also operators with outputs of many types and ranks get
-// as far as their kernels.
+#include "tests/hostile/drawn_outputs.h"
 
 #include <string.h>
 
 #include "runtime/program/argument_check.h"
 #include "runtime/shapes/call_shape.h"
-#include "tests/hostile/random_program.h"
 
 enum { VALUES = 192 };
 
 typedef struct fitting {
-  random_program* program;
+  drawn_program* program;
   const int32_t* arguments;
   size_t argument_count;
   etx_value values[VALUES];
@@ -101,7 +98,7 @@ static etx_status take_shape(void* context, const etx_value* output,
     numel *= shape->dims[i];
     if (numel > 4096) return ETX_OK;
   }
-  random_program* p = f->program;
+  drawn_program* p = f->program;
   etx_pte_tensor* tensor = &p->values[found].as.tensor;
   tensor->rank = shape->rank;
   if (shape->dtype != ETX_DTYPE_FROM_OUT) tensor->dtype = shape->dtype;
@@ -109,12 +106,12 @@ static etx_status take_shape(void* context, const etx_value* output,
     p->sizes[found][i] = (int32_t)shape->dims[i];
     p->orders[found][i] = (uint8_t)i;
   }
-  random_program_place(p, tensor);
+  drawn_tensor_place(p, tensor);
   return ETX_OK;
 }
 
-bool random_program_fit(random_program* program, const etx_op* op,
-                        const int32_t* arguments) {
+bool drawn_outputs_fit(drawn_program* program, const etx_op* op,
+                       const int32_t* arguments) {
   static fitting f;
   memset(&f, 0, sizeof f);
   f.program = program;

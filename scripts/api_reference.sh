@@ -20,7 +20,12 @@ if ! "$venv/bin/python" -c 'import breathe, furo, myst_parser, numpy' 2>/dev/nul
 fi
 
 headers=$(cmake -DPROJECT_SOURCE_DIR="$here" -P "$here/docs/api/list_headers.cmake")
+export ETX_PUBLIC_HEADERS=$headers
 rm -rf "$build/xml" "$build/html"
+# Doxygen goes on without the text of a filter that fails.
+for header in $headers; do
+  "$venv/bin/python" "$here/docs/api/doxygen_filter.py" "$here/$header" >/dev/null
+done
 {
   cat "$here/docs/api/Doxyfile"
   echo "INPUT = $headers" | tr '\n' ' '
@@ -34,9 +39,12 @@ rm -rf "$build/xml" "$build/html"
 # Structs within structs stand with these, not once more by themselves.
 sed -i '/<innerclass .*_1_1/d' "$build"/xml/*_8h.xml
 
-ETX_DOXYGEN_XML=$build/xml ETX_PUBLIC_HEADERS=$headers \
+ETX_DOXYGEN_XML=$build/xml \
   "$venv/bin/sphinx-build" -q -W -n -c "$here/docs/api" -d "$build/doctrees" -b html \
   "$here" "$build/html"
+# Enums without a name are called by a number.
+find "$build/html/docs/api" -name 'c-*.html' -exec \
+  sed -i 's#<span class="pre">@[0-9]*</span>#<span class="pre">enum</span>#g' {} +
 # The root of the source tree is that of the site; its first page lies in docs/api.
 cat >"$build/html/index.html" <<'HTML'
 <!DOCTYPE html>

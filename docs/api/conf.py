@@ -77,12 +77,12 @@ def mark_code(app, what, name, obj, options, lines):
 
 
 def resolve_doxygen(app, env, node, contnode):
-    """What Doxygen made a reference of and Breathe gives no label: structs, by their
-    name in C, and files, which stay text."""
+    """What Doxygen made a reference of and Breathe gives no label: names, which the
+    domain of C knows, and files, which stay text."""
     target = node.get("reftarget", "")
-    if node.get("reftype") != "ref" or not re.match(r"(struct|union)etx|\w+_8h$", target):
+    if node.get("reftype") != "ref" or not re.match(r"(struct|union)etx|\w+_8h", target):
         return None
-    name = re.sub("^(struct|union)", "", target).replace("__", "_")
+    name = contnode.astext().removesuffix("()").split(".")[-1]
     found = env.get_domain("c").resolve_xref(
         env, node["refdoc"], app.builder, "identifier", name, node, contnode
     )

@@ -14,6 +14,7 @@ at the head of a file (Ownership, Threads, ...).
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -23,13 +24,31 @@ COMMENT = re.compile(r"^( *)// ?(.*)$")
 TRAILING = re.compile(r"^(.*?[^ ])( +)// ?(.*)$")
 ENTRY = re.compile(r"^([A-Z][a-z]+)(  +)(\S.*)$")
 TYPE_OPENS = re.compile(r"^\s*(typedef\s+)?(struct|union|enum)\b[^;(]*\{\s*(//.*)?$")
+HEADED = ("op_schema.def", "dtype.def")  # comments head groups of rows
 ROW = re.compile(r"^[A-Z]+\((\w+)")
+
+
+def names_in(paths: list[str], pattern: str) -> set[str]:
+    """What the first group of a pattern matches in files of the tree."""
+    return {name for path in paths for name in re.findall(pattern, (ROOT / path).read_text())}
+
+
+# What Doxygen makes links of, if it is written its way.
+FUNCTIONS = names_in(os.environ.get("ETX_PUBLIC_HEADERS", "").split(), r"\b(etx_[a-z0-9_]+)\(")
+STATUSES = names_in(["format/base/status.def"], r"(?m)^STATUS\((\w+)")
+
+
+def linked(name: str) -> str:
+    if name in FUNCTIONS:
+        return f"{name}()"
+    return f"#{name}" if name.startswith("ETX_") and name[4:] in STATUSES else name
 
 
 def escaped(text: str) -> str:
     """Text in which Doxygen finds no commands; `code` in backquotes as code."""
     text = re.sub(r"([\\@&<>#%$])", r"\\\1", text)
     text = re.sub(r"`([^`]*)`", r"<code>\1</code>", text)
+    text = re.sub(r"\b(etx|ETX)_\w+\b(?!\()", lambda found: linked(found[0]), text)
     # A name with a point or colons is no reference to something else.
     return text.replace("::", "\\::")
 
@@ -55,7 +74,12 @@ def formatted(texts: list[str]) -> list[str]:
                 raw = False
             continue
         if opens is None and not (entry and indent == entry) and text.strip() and indent >= 2:
-            out.append("\\verbatim " + text)
+            # The first line would lose its indent behind the command.
+            if out and not out[-1]:
+                out[-1] = "\\verbatim"
+                out.append(text)
+            else:
+                out.append("\\verbatim " + text)
             raw = True
             if not (i + 1 < len(texts) and (texts[i + 1].startswith("  "))):
                 nxt = texts[i + 1 : i + 2]
@@ -98,6 +122,31 @@ def row_text(line: str) -> str | None:
     return words[0]
 
 
+def arguments_of(row: str) -> list[str]:
+    """The arguments of a row, which may hold commas in quotes."""
+    return [part.strip() for part in re.findall(r'((?:"[^"]*"|[^,"])+)', row)]
+
+
+def expanded(macro: str, path: str) -> str:
+    """The rows of a .def list as enumerators with descriptions, in one line."""
+    parameters, body = re.match(r"#define \w+\(([^)]*)\) *(.*)$", macro).groups()
+    parts: list[str] = []
+    comment: list[str] = []
+    for line in (ROOT / path).read_text().splitlines():
+        if line.startswith("//"):
+            comment.append(line[2:].strip())
+            continue
+        row = re.match(r"[A-Z]+\((.*)\)$", line)
+        if row:
+            heads = path.endswith(HEADED) or not comment
+            said = escaped(row_text(line) if heads else " ".join(comment))
+            given = dict(zip(arguments_of(parameters), arguments_of(row[1])))
+            text = re.sub(r"(##)?\b(\w+)\b", lambda m: given.get(m[2], m[0]), body)
+            parts.append(f"/** {said} */ {text}")
+        comment = []
+    return " ".join(parts)
+
+
 def is_declaration(line: str) -> bool:
     """True if a comment directly above such a line describes something."""
     stripped = line.strip()
@@ -136,10 +185,6 @@ def main(path: str) -> None:
     i = 0
     while i < len(lines):
         line = lines[i]
-        if re.match(r"#\s*ifndef ETX_\w+_H$", line):
-            out += ["#if 1", ""]
-            i += 2
-            continue
         comment = COMMENT.match(line)
         in_body = "body" in scopes
         if comment and column >= 0 and line.index("//") == column:
@@ -164,18 +209,17 @@ def main(path: str) -> None:
             i = end
             continue
         i += 1
-        if name.endswith(".def"):
-            said = row_text(line)
-            described = out and out[-1].endswith("*/")
-            if said and not described:
-                line = f"/** {escaped(said)} */ {line}"
-            out.append(line)
-            continue
         if line.lstrip().startswith("#"):
+            rows = re.match(r'# *include "(.*\.def)"', line)
+            if rows and "type" in scopes:
+                first = max(k for k in range(len(out)) if out[k].startswith("#define"))
+                line = expanded(" ".join(each.rstrip("\\ ") for each in out[first:]), rows[1])
+                out[first:] = [""] * (len(out) - first)
+                i += 1  # over #undef
+                out += [line, ""]
+                continue
             # Without messages functions become macros: the same to their callers.
-            # Rows' macros are defined where a list is included, and gone behind it.
-            line = line.replace("#if !ETX_MESSAGES", "#if 0")
-            out.append(line)
+            out.append(line.replace("#if !ETX_MESSAGES", "#if 0"))
             continue
         # C has one name where the headers give a type two: the tag and the same
         # name as a typedef. Structs within structs get the name of their field.

@@ -21,10 +21,8 @@ copyright = "the authors of etx"
 
 extensions = ["breathe", "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "docs/api/index"
-include_patterns = [
-    "*.md", "docs/**.md", "python/*.md", "*/README.md", "runtime/*/README.md", "samples/*/README.md"
-]
-exclude_patterns = ["build*", "tests/data"]
+include_patterns = ["*.md", "docs/**.md", "python/*.md", "**/README.md"]
+exclude_patterns = ["build*", "**/venv/**"]
 nitpicky = True
 
 # The C API: XML that Doxygen wrote.

@@ -494,6 +494,7 @@ BEGIN {
 
   print "// etx " version ": a runtime for programs of several methods over" > header
   print "// shared state. Goes with etx.c. Made by package/amalgamate.awk." > header
+  print "// SPDX-License-Identifier: Apache-2.0" > header
   print "//" > header
   print "//   cc -std=c11 -O2 etx.c app.c -lm -o app" > header
   print "//" > header
@@ -508,6 +509,7 @@ BEGIN {
   print "\n#ifdef __cplusplus\n}\n#endif\n\n#endif" > header
 
   print "// etx " version ": see etx.h." > source
+  print "// SPDX-License-Identifier: Apache-2.0" > source
   print "#if defined(ETX_WITH_THREADS) && defined(__linux__)\n#define _GNU_SOURCE" > source
   print "#elif !defined(ETX_CORE_ONLY)\n#define _POSIX_C_SOURCE 200809L\n#endif\n" > source
   # Results do not depend on these, but for contraction, which they forbid.

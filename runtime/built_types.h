@@ -23,6 +23,7 @@
 
 #include "format/tensor/dtype.h"
 
+// The types: a bit for each code of dtype.def.
 #ifndef ETX_BUILT_DTYPES
 #define ETX_BUILT_DTYPES UINT32_MAX
 #endif

@@ -11,12 +11,14 @@
 #ifndef ETX_RUNTIME_INSTRUCTION_SET_H
 #define ETX_RUNTIME_INSTRUCTION_SET_H
 
+// The sets that loops are compiled for, narrowest first: the rows of
+// instruction_sets.def.
 typedef enum etx_instruction_set {
-  ETX_SET_ANY,  // as a limit: none
+  ETX_SET_ANY,  // as a limit: no limit
 #define SET(NAME, text) ETX_SET_##NAME,
 #include "runtime/instruction_sets.def"
 #undef SET
-  ETX_SET_COUNT
+  ETX_SET_COUNT  // how many there are
 } etx_instruction_set;
 
 // The widest set that this processor has and that is not above `limit`.

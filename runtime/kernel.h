@@ -26,14 +26,14 @@
 #include "runtime/value.h"
 
 // What kernels may use of the machine: more than one core (the default is a
-// loop), and which instructions. Work is split by
-// output elements, never along a sum, so that results do not depend on it.
+// loop), and which instructions. Work is split by output elements, never along
+// a sum, so that results do not depend on it.
 typedef struct etx_parallel {
   // Calls task(argument, i) for every i below count, on any threads, and
   // returns when all have returned.
   void (*parallel_for)(void* context, void (*task)(void* argument, size_t i),
                        void* argument, size_t count);
-  void* context;
+  void* context;        // handed to parallel_for unchanged
   size_t thread_count;  // threads that may run at once, at least 1
   // The widest instruction set that products may use; 0: any. Results do not
   // depend on it.
@@ -44,22 +44,27 @@ typedef struct etx_parallel {
 // generator is a function of the seed and that number alone, so a method that
 // starts from the same seed draws the same numbers on every machine.
 typedef struct etx_random_stream {
-  uint64_t seed;
+  uint64_t seed;   // what the numbers are a function of
   uint64_t drawn;  // blocks that were drawn so far
 } etx_random_stream;
 
 typedef struct etx_call etx_call;
+
+// A kernel's phase: prepare or run. A failure leaves a message in call->diag.
 typedef etx_status (*etx_kernel_function)(etx_call* call);
 
 // Who gives an output tensor its sizes while a kernel runs.
 typedef struct etx_resizer {
+  // Gives `output` the sizes, as many as its rank. Refuses what is not
+  // possible.
   etx_status (*resize)(void* context, const etx_value* output,
                        const int32_t* sizes);
-  void* context;
+  void* context;  // handed to resize unchanged
 } etx_resizer;
 
+// One call of an operator: what a kernel is given.
 struct etx_call {
-  const etx_op* op;
+  const etx_op* op;                   // the row of the operator
   etx_kernel_function run;            // chosen by prepare
   const etx_value* const* arguments;  // one for each schema argument, in order;
                                       // out arguments and scalar results are
@@ -75,17 +80,19 @@ struct etx_call {
   int64_t prepared[6];                // whatever prepare leaves for run
 };
 
+// The kernel of an operator.
 typedef struct etx_kernel {
-  etx_op_id op;
+  etx_op_id op;                 // which it computes
   etx_kernel_function prepare;  // chooses the call's `run`
+  // NULL, or states the bytes of temporary memory for the sizes of `call`.
   etx_status (*temporary_bytes)(const etx_call* call, size_t* out_bytes);
 } etx_kernel;
 
 // The kernels of a build: what etx_program_open is given. An application may
 // pass fewer rows, in any order; the linker drops the rest.
 typedef struct etx_kernel_table {
-  const etx_kernel* kernels;
-  size_t count;
+  const etx_kernel* kernels;  // each operator at most once
+  size_t count;               // of kernels
 } etx_kernel_table;
 
 // Every kernel of this library, one row per row of op_schema.def, in order.
@@ -102,21 +109,24 @@ etx_status etx_kernel_prepare(const etx_kernel* kernel, etx_call* call);
 // it only says so.
 bool etx_kernel_is_left_out(const etx_kernel* kernel);
 
-// Refuses a type that this build leaves out, with the name of the argument
-// that has it and what to build with.
+// Refuses a type that this build leaves out (ETX_UNSUPPORTED), with the name of
+// the argument that has it and what to build with.
 etx_status etx_argument_check_built(etx_text argument, etx_dtype dtype,
                                     const etx_op* op, etx_diag* diag);
 
 // Arguments by schema position. The kind was checked against the schema when
 // the method was loaded, so these assert.
 
+// The argument at `index`, of any kind.
 static inline const etx_value* etx_call_value(const etx_call* call,
                                               size_t index) {
   return call->arguments[index];
 }
+// True if the argument is None.
 static inline bool etx_call_is_none(const etx_call* call, size_t index) {
   return call->arguments[index]->kind == ETX_VALUE_NONE;
 }
+// The argument as a tensor.
 static inline const etx_tensor* etx_call_tensor(const etx_call* call,
                                                 size_t index) {
   return &call->arguments[index]->as.tensor;
@@ -131,9 +141,11 @@ etx_status etx_call_resize_out(const etx_call* call, size_t index,
 static inline etx_value* etx_call_out(const etx_call* call, size_t index) {
   return (etx_value*)(uintptr_t)call->arguments[index];
 }
+// The argument as an integer.
 static inline int64_t etx_call_integer(const etx_call* call, size_t index) {
   return call->arguments[index]->as.integer;
 }
+// The argument as a truth value.
 static inline bool etx_call_boolean(const etx_call* call, size_t index) {
   return call->arguments[index]->as.boolean;
 }
@@ -154,13 +166,18 @@ etx_status etx_call_refuse(const etx_call* call, etx_status status,
   (0 ? (etx_call_refuse)((call), (status), __VA_ARGS__) : (etx_status)(status))
 #endif
 // Refusals that say operator, argument, expected and found.
+
+// Refuses the type of argument `index` with ETX_UNSUPPORTED; `wanted` names the
+// types that the kernel takes.
 etx_status etx_call_refuse_dtype(const etx_call* call, size_t index,
                                  const char* wanted);
+// ETX_BAD_ARGUMENT unless the tensor at `index` has the type.
 etx_status etx_call_check_dtype(const etx_call* call, size_t index,
                                 etx_dtype wanted);
-// Equal types of two tensor arguments.
+// ETX_BAD_ARGUMENT unless the tensors at `a` and `b` have the same type.
 etx_status etx_call_check_same_dtype(const etx_call* call, size_t a, size_t b);
-// Dense in default order: for kernels that do not follow strides.
+// ETX_UNSUPPORTED unless the tensor at `index` is dense in default order: for
+// kernels that do not follow strides.
 etx_status etx_call_check_contiguous(const etx_call* call, size_t index);
 
 #endif

@@ -22,15 +22,18 @@
 
 #include "runtime/program.h"
 
-// Alignment of every block given to the runtime, at least. Sessions of
-// shared_memory are aligned to a line of the cache.
-enum { ETX_MEMORY_ALIGNMENT = 16 };
+enum {
+  // Alignment in bytes of every block given to the runtime, at least. Sessions
+  // of shared_memory are aligned to a line of the cache.
+  ETX_MEMORY_ALIGNMENT = 16
+};
 
+// Bytes of the blocks that a method needs.
 typedef struct etx_memory_needed {
-  size_t structure_bytes;
-  size_t scratch_bytes;
-  size_t state_bytes;  // of the shared arena 2; 0 if the method has none
-  size_t temporary_bytes;
+  size_t structure_bytes;  // the method's own
+  size_t scratch_bytes;    // arena 1, and private arenas of stock files
+  size_t state_bytes;      // of the shared arena 2; 0 if the method has none
+  size_t temporary_bytes;  // of its most demanding kernel at the largest sizes
 } etx_memory_needed;
 
 // The shared state of one session, as a method sees it.
@@ -40,10 +43,11 @@ typedef struct etx_planned_memory {
   uint32_t* torn;  // non-zero: half-written; lies in the state's memory
 } etx_planned_memory;
 
+// The blocks that a method is loaded into: at least the bytes that it needs.
 typedef struct etx_method_memory {
-  etx_bytes_mut structures;
-  etx_bytes_mut scratch;
-  etx_bytes_mut temporary;
+  etx_bytes_mut structures;         // for this method alone
+  etx_bytes_mut scratch;            // shared by methods that take turns
+  etx_bytes_mut temporary;          // the same
   const etx_planned_memory* state;  // NULL only if state_bytes is 0
 } etx_method_memory;
 
@@ -55,61 +59,63 @@ struct etx_method_input;   // what the caller gave for one input
 // Told of each instruction that computes, before and after its kernel runs: for
 // measuring. The call says operator and arguments, at their present sizes.
 typedef struct etx_run_observer {
+  // Before the kernel runs; `instruction` counts within its chain.
   void (*before)(void* context, size_t instruction, const etx_call* call);
+  // After it, whether it succeeded or not.
   void (*after)(void* context, size_t instruction, const etx_call* call);
-  void* context;
+  void* context;  // handed to both unchanged
 } etx_run_observer;
 
 // Fields are private to runtime/. Pointers lead into the structures block. What
 // is read most comes first: it is reached with shorter instructions.
 typedef struct etx_method etx_method;
 struct etx_method {
-  const etx_program* program;
-  etx_value* values;
-  struct etx_method_tensor* tensors;
-  size_t tensor_count;
-  struct etx_method_input* inputs;
-  size_t input_count;
-  struct etx_method_record* records;
-  size_t record_count;
-  struct etx_method_step* steps;  // records that run, in order
-  size_t step_count;
-  size_t first_state_step;   // first step that writes state, or SIZE_MAX
-  bool is_prepared;          // steps are ready for the present input sizes
-  bool prepares_as_it_runs;  // sizes or the way depend on data
-  bool moved_pointers;       // some memory was replaced since the last run
-  uint32_t busy;             // 1 while a thread is inside; atomic
-  uint8_t* marks;            // by value: see method_types.h
-  etx_diag* kernel_diag;     // where kernels put their messages
-  // What is handed out while the method is decoded, how much of it at first:
-  // list items and arguments; sizes and strides; starts of arenas in scratch.
-  const etx_value** pointers;
-  int32_t* integers;
-  size_t* arena_offsets;  // by memory id
-  size_t pointer_count;
-  size_t integer_count;
-  size_t arena_count;
-  size_t blob_index;  // of the blob's description; SIZE_MAX: none
-  size_t value_count;
-  const etx_value** outputs;
-  size_t output_count;
-  size_t* chain_starts;  // first record of each chain, and one past the last
-  size_t chain_count;
-  int64_t* symbols;  // by position in the blob, solved from input sizes
-  size_t symbol_count;
-  etx_bytes_mut scratch;
-  etx_bytes_mut temporary;
+  const etx_program* program;         // that it was loaded from
+  etx_value* values;                  // all of them, in the file's order
+  struct etx_method_tensor* tensors;  // those that are tensors
+  size_t tensor_count;                // of tensors
+  struct etx_method_input* inputs;    // in order
+  size_t input_count;                 // of inputs
+  struct etx_method_record* records;  // decoded instructions of all chains
+  size_t record_count;                // of records
+  struct etx_method_step* steps;      // records that run, in order
+  size_t step_count;                  // of steps
+  size_t first_state_step;     // first step that writes state, or SIZE_MAX
+  bool is_prepared;            // steps are ready for the present input sizes
+  bool prepares_as_it_runs;    // sizes or the way depend on data
+  bool moved_pointers;         // some memory was replaced since the last run
+  uint32_t busy;               // 1 while a thread is inside; atomic
+  uint8_t* marks;              // by value: see method_types.h
+  etx_diag* kernel_diag;       // where kernels put their messages
+  const etx_value** pointers;  // list items and arguments of calls
+  int32_t* integers;           // sizes and strides of tensors
+  size_t* arena_offsets;       // starts of arenas in scratch, by memory id
+  size_t pointer_count;        // of pointers
+  size_t integer_count;        // of integers
+  size_t arena_count;          // of arena_offsets
+  size_t blob_index;           // of the blob's description; SIZE_MAX: none
+  size_t value_count;          // of values
+  const etx_value** outputs;   // in order
+  size_t output_count;         // of outputs
+  size_t* chain_starts;     // first record of each chain, and one past the last
+  size_t chain_count;       // of chains
+  int64_t* symbols;         // by position in the blob, solved from input sizes
+  size_t symbol_count;      // of symbols
+  etx_bytes_mut scratch;    // the caller's block
+  etx_bytes_mut temporary;  // the caller's block
   etx_planned_memory state;          // data NULL: the method has none
   etx_random_stream* random;         // what its random operators draw from
   const etx_run_observer* observer;  // NULL: nobody
   // Runs all steps: with the observer, if there is one, which an image without
   // etx_method_observe has no code for.
   size_t (*run_all)(const etx_method* method, etx_status* out_status);
-  etx_pte_plan plan;
+  etx_pte_plan plan;  // in the file
 };
 
 // Exact bytes of every block. Needs no memory and no kernels but those whose
 // rows state temporaries. Tells nothing about whether the method can run.
+// ETX_NOT_FOUND: there is no such method; ETX_OUT_OF_RANGE: more bytes than
+// this machine can address.
 ETX_MUST_USE etx_status etx_method_needed(const etx_program* program,
                                           etx_text name,
                                           etx_memory_needed* out_needed,
@@ -118,9 +124,11 @@ ETX_MUST_USE etx_status etx_method_needed(const etx_program* program,
 // Called once for each operator that the kernel table lacks, so that a user
 // sees all of them; etx_method_init reports the first in its diag.
 typedef struct etx_missing_sink {
+  // Is told the operator and the first instruction that calls it. The texts are
+  // borrowed from the file.
   void (*missing)(void* context, etx_text name, etx_text overload,
                   size_t instruction);
-  void* context;
+  void* context;  // handed to `missing` unchanged
 } etx_missing_sink;
 
 // Loads the method. Refuses what this build cannot run: missing operators (all
@@ -139,10 +147,13 @@ ETX_MUST_USE etx_status etx_method_init(etx_method* method,
                                         const etx_missing_sink* missing,
                                         etx_diag* diag);
 
-// Position of an input or output by name; ETX_NOT_FOUND otherwise. A stock
-// file's are called input_0, output_0 and so on.
+// Position of an input by name; ETX_NOT_FOUND if there is none. A stock file's
+// are called input_0 and so on.
 ETX_MUST_USE etx_status etx_method_find_input(const etx_method* method,
                                               etx_text name, size_t* out_index);
+
+// Position of an output by name; ETX_NOT_FOUND if there is none. A stock file's
+// are called output_0 and so on.
 ETX_MUST_USE etx_status etx_method_find_output(const etx_method* method,
                                                etx_text name,
                                                size_t* out_index);
@@ -158,8 +169,10 @@ ETX_MUST_USE etx_status etx_method_find_output(const etx_method* method,
 ETX_MUST_USE etx_status etx_method_set_input(etx_method* method, size_t index,
                                              const etx_tensor* value,
                                              etx_diag* diag);
-// A scalar or None input: must equal what was fixed when exported, unless the
-// input varies. Statuses as above.
+
+// The same for any input: a tensor goes to etx_method_set_input. A scalar or
+// None must equal what was fixed when exported, unless the input varies.
+// Statuses as above.
 ETX_MUST_USE etx_status etx_method_set_value(etx_method* method, size_t index,
                                              const etx_value* value,
                                              etx_diag* diag);

@@ -16,28 +16,28 @@
 
 // What a caller allows a file to ask for. All zero means the defaults.
 typedef struct etx_limits {
-  etx_pte_limits file;
+  etx_pte_limits file;           // what the bytes may ask for
   uint64_t max_steps;            // instructions of one run; 0: ETX_MAX_STEPS
   const etx_parallel* parallel;  // NULL: one thread
 } etx_limits;
 
+// An opened program. Fields may be read; only functions here write them.
 typedef struct etx_program {
-  const etx_kernel_table* kernels;
+  const etx_kernel_table* kernels;  // the caller's
   bool has_blob;  // false: a stock file without names and symbols
   // State of arena 2 is shared by all methods: true if all methods that list
   // an arena 2 give it the same size, and in a stock file no input lies there.
   bool shares_state;
-  uint64_t state_bytes;  // size of the shared arena 2, 0 if none
-  // Where data lies that the program keeps in other files.
-  const etx_ptd* data_files;
-  size_t data_file_count;
+  uint64_t state_bytes;       // size of the shared arena 2, 0 if none
+  const etx_ptd* data_files;  // with data that the program keeps elsewhere
+  size_t data_file_count;     // of data_files
   // How they are looked into, by the name of a tensor; NULL: none were handed
   // over, and who never hands any over has no such code in an image.
   bool (*find_data)(const struct etx_program* program, etx_text name,
                     etx_bytes* out_data);
-  etx_blob blob;
-  etx_limits limits;
-  etx_pte pte;
+  etx_blob blob;      // what etx adds to a file; only if has_blob
+  etx_limits limits;  // the caller's, defaults filled in
+  etx_pte pte;        // the opened file
 } etx_program;
 
 // One thread: calls the tasks in order. What `limits.parallel` becomes if the
@@ -45,8 +45,8 @@ typedef struct etx_program {
 extern const etx_parallel etx_parallel_none;
 
 // Opens `file` in place. Verifies it in every build that has a verifier
-// (format/base/build_parts.h); see etx_pte_open and etx_blob_open.
-// `limits` may be NULL.
+// (format/base/build_parts.h); see etx_pte_open and etx_blob_open, whose
+// statuses it returns. `limits` may be NULL; what it points to is borrowed.
 ETX_MUST_USE etx_status etx_program_open(etx_program* program, etx_bytes file,
                                          const etx_kernel_table* kernels,
                                          const etx_limits* limits,
@@ -56,7 +56,9 @@ ETX_MUST_USE etx_status etx_program_open(etx_program* program, etx_bytes file,
 // once, before sessions are started and methods loaded. Each tensor whose data
 // lies outside must be in exactly one of them, with the type, sizes and
 // dimension order that the program states; the message names the key that is
-// missing or different. The files are borrowed.
+// missing or different. The files are borrowed. ETX_NOT_FOUND: a key is in none
+// of them; ETX_BAD_FILE: it is in several, or another tensor; ETX_OUT_OF_RANGE:
+// the files have far more keys than the program has tensors.
 ETX_MUST_USE etx_status etx_program_use_data(etx_program* program,
                                              const etx_ptd* files, size_t count,
                                              etx_diag* diag);
@@ -67,26 +69,29 @@ ETX_MUST_USE etx_status etx_program_use_data(etx_program* program,
 bool etx_program_stored(const etx_program* program,
                         const etx_pte_tensor* tensor, etx_bytes* out_data);
 
+// What a file says of a method as a whole.
 typedef struct etx_method_info {
-  etx_text name;
-  size_t input_count;
-  size_t output_count;
+  etx_text name;             // borrowed from the file
+  size_t input_count;        // as etx_program_input_at counts them
+  size_t output_count;       // as etx_program_output_at counts them
   size_t instruction_count;  // of all chains
   uint64_t scratch_bytes;    // arena 1
-  bool is_constant;          // no instructions, no inputs, no state: see below
+  bool is_constant;          // no instructions, no inputs, no state
 } etx_method_info;
 
+// Methods of the program, constant ones and those that etx adds among them.
 size_t etx_program_method_count(const etx_program* program);
-// ETX_OUT_OF_RANGE if there are not that many.
+// The method at `index`, in the file's order. ETX_OUT_OF_RANGE if there are not
+// that many.
 ETX_MUST_USE etx_status etx_program_method_at(const etx_program* program,
                                               size_t index,
                                               etx_method_info* out_info);
 
-// Inputs and outputs as the file describes them, without loading a method.
+// An input or output as the file describes it, without loading a method.
 typedef struct etx_port_info {
   etx_text name;  // "input_0" style names are made up for stock files by the
                   // caller; here size 0
-  etx_pte_kind kind;
+  etx_pte_kind kind;      // of the value
   etx_pte_value value;    // tensor: upper-bound sizes; scalars: the fixed value
   bool is_mutable;        // input that the method writes
   bool varies;            // Int input that may take any value of a symbol
@@ -99,28 +104,35 @@ ETX_MUST_USE etx_status etx_program_find_plan(const etx_program* program,
                                               etx_pte_plan* out_plan,
                                               etx_diag* diag);
 
+// An input of a method. ETX_NOT_FOUND: there is no such method;
+// ETX_OUT_OF_RANGE: it has not so many inputs.
 ETX_MUST_USE etx_status etx_program_input_at(const etx_program* program,
                                              etx_text method, size_t index,
                                              etx_port_info* out_info,
                                              etx_diag* diag);
+// The same for an output.
 ETX_MUST_USE etx_status etx_program_output_at(const etx_program* program,
                                               etx_text method, size_t index,
                                               etx_port_info* out_info,
                                               etx_diag* diag);
 
+// Where the strides of a constant tensor are kept, by the caller.
+typedef struct etx_constant_hold {
+  int32_t strides[ETX_MAX_RANK];  // in elements
+} etx_constant_hold;
+
 // Reads a constant method: one without inputs and instructions whose first
 // output is a constant. A tensor's data and sizes point into the file, its
-// strides into `hold`.
-typedef struct etx_constant_hold {
-  int32_t strides[ETX_MAX_RANK];
-} etx_constant_hold;
+// strides into `hold`. ETX_NOT_FOUND: there is no such method, or its data is
+// in a data file that was not given; ETX_BAD_ARGUMENT, ETX_BAD_STATE: the
+// method or its output is no constant; ETX_UNSUPPORTED: it is a list.
 ETX_MUST_USE etx_status etx_program_constant(const etx_program* program,
                                              etx_text name,
                                              etx_value* out_value,
                                              etx_constant_hold* hold,
                                              etx_diag* diag);
 // The same for output `index`, for stock files whose constant methods answer
-// several values. ETX_UNSUPPORTED for a list.
+// several values. ETX_OUT_OF_RANGE: it has not so many.
 ETX_MUST_USE etx_status etx_program_constant_at(const etx_program* program,
                                                 etx_text name, size_t index,
                                                 etx_value* out_value,

@@ -5,6 +5,7 @@
 #   scripts/setup.sh test     the same, cmocka, and programs that tests call
 #   scripts/setup.sh ci       the same, other compilers, qemu, valgrind, Python
 #   scripts/setup.sh browser  only the packages for the test of etx mem's page
+#   scripts/setup.sh docs     only the packages for the API reference
 set -euo pipefail
 
 packages=(gcc libc6-dev cmake ninja-build pkg-config libyaml-dev libjansson-dev libzip-dev)
@@ -13,11 +14,12 @@ case ${1:-build} in
   build) ;;
   test) packages+=("${for_tests[@]}") ;;
   browser) packages=(chromium fonts-dejavu-core python3) ;;
-  ci) packages+=("${for_tests[@]}" clang lld libc6-dbg qemu-user python3-venv
+  docs) packages=(cmake doxygen python3 python3-venv) ;;
+  ci) packages+=("${for_tests[@]}" clang clang-tidy lld libc6-dbg qemu-user python3-venv
                  gcc-aarch64-linux-gnu libc6-dev-arm64-cross
                  gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
                  gcc-s390x-linux-gnu libc6-dev-s390x-cross) ;;
-  *) echo "setup.sh: unknown set '$1': build, test, browser or ci" >&2; exit 2 ;;
+  *) echo "setup.sh: unknown set '$1': build, test, browser, docs or ci" >&2; exit 2 ;;
 esac
 
 missing=()

@@ -18,23 +18,28 @@
 #include "runtime/method.h"
 #include "runtime/program.h"
 
-enum { ETX_SHARED_MEMORY_ALIGNMENT = 64, ETX_SHARED_MEMORY_HEADER = 64 };
+enum {
+  ETX_SHARED_MEMORY_ALIGNMENT = 64,  // of a session's block, in bytes
+  ETX_SHARED_MEMORY_HEADER = 64      // bytes in front of arena 2
+};
 
+// One session. Fields are private, but for `planned`.
 typedef struct etx_shared_memory {
-  const etx_program* program;
-  uint8_t* block;  // header and arena
-  size_t block_size;
+  const etx_program* program;  // whose state it is
+  uint8_t* block;              // header and arena, the caller's
+  size_t block_size;           // bytes of it that are used
   etx_planned_memory planned;  // what methods are given
 } etx_shared_memory;
 
 // Exact bytes of a session's block. A program without state needs the header
-// alone.
+// alone. ETX_OUT_OF_RANGE: more than this machine can address.
 ETX_MUST_USE etx_status etx_shared_memory_needed(const etx_program* program,
                                                  size_t* out_bytes);
 
-// Starts a session: writes the header and every initial value. A stock file
-// whose methods state different initial data for the same shared bytes is
-// ETX_BAD_FILE.
+// Starts a session: writes the header and every initial value.
+// ETX_OUT_OF_MEMORY, ETX_BAD_ARGUMENT: the block is too small or not aligned;
+// ETX_OUT_OF_RANGE: as above; ETX_BAD_FILE: the methods of a stock file state
+// different initial data for the same shared bytes.
 ETX_MUST_USE etx_status etx_shared_memory_init(etx_shared_memory* shared,
                                                const etx_program* program,
                                                etx_bytes_mut block,
@@ -54,19 +59,26 @@ ETX_MUST_USE etx_status
 etx_shared_memory_allocator(etx_shared_memory* shared, etx_text method,
                             etx_planned_memory* out_allocator, etx_diag* diag);
 
-// A state by its fully qualified name. `out_state` points into the block;
-// sizes and strides into `hold`.
+// Where sizes and strides of a state are kept, by the caller.
 typedef struct etx_state_hold {
-  int32_t sizes[ETX_MAX_RANK];
-  int32_t strides[ETX_MAX_RANK];
+  int32_t sizes[ETX_MAX_RANK];    // elements in each dimension
+  int32_t strides[ETX_MAX_RANK];  // in elements
 } etx_state_hold;
+
+// A state by its fully qualified name. `out_state` points into the block, where
+// it may be read and written between runs; its sizes and strides point into
+// `hold`. ETX_NOT_FOUND: there is no such state.
 ETX_MUST_USE etx_status etx_shared_memory_find(const etx_shared_memory* shared,
                                                etx_text name,
                                                etx_tensor* out_state,
                                                etx_state_hold* hold,
                                                etx_diag* diag);
 
+// States of the program.
 size_t etx_shared_memory_count(const etx_shared_memory* shared);
+
+// The fully qualified name of the state at `index`, which is below the count;
+// it is borrowed from the file.
 etx_text etx_shared_memory_name_at(const etx_shared_memory* shared,
                                    size_t index);
 
@@ -77,26 +89,33 @@ ETX_MUST_USE etx_status etx_shared_memory_reset(etx_shared_memory* shared,
                                                 etx_text name_or_prefix,
                                                 etx_diag* diag);
 
-// Snapshot: fingerprint of the program, layout, sizes, checksum (CRC-32), and
-// the bytes of all states; snapshot.c draws it. `out` must have
-// etx_shared_memory_save_needed bytes, at any address. Torn state is refused.
+// Bytes of a snapshot.
 size_t etx_shared_memory_save_needed(const etx_shared_memory* shared);
+
+// Writes a snapshot: fingerprint of the program, layout, sizes, checksum
+// (CRC-32), and the bytes of all states; snapshot.c draws it. `out` may lie at
+// any address. ETX_OUT_OF_MEMORY: it has fewer bytes than
+// etx_shared_memory_save_needed states; ETX_TORN_STATE: the state is torn.
 ETX_MUST_USE etx_status etx_shared_memory_save(const etx_shared_memory* shared,
                                                etx_bytes_mut out,
                                                size_t* out_size,
                                                etx_diag* diag);
-// Refuses a snapshot of another program or layout, or a damaged one, and then
-// changes nothing. Clears the torn mark.
+
+// Takes all states from a snapshot and clears the torn mark. ETX_BAD_ARGUMENT:
+// it is of another program or layout, or damaged; then nothing changes.
 ETX_MUST_USE etx_status etx_shared_memory_restore(etx_shared_memory* shared,
                                                   etx_bytes snapshot,
                                                   etx_diag* diag);
 
 // Starts another session with a copy of this one's state (and torn mark).
+// ETX_OUT_OF_MEMORY, ETX_BAD_ARGUMENT: the block is too small or not aligned.
 ETX_MUST_USE etx_status etx_shared_memory_fork(const etx_shared_memory* from,
                                                etx_shared_memory* out_fork,
                                                etx_bytes_mut block,
                                                etx_diag* diag);
 
+// True if a run failed after it began to write state: further ones are refused
+// until all states are reset or restored.
 bool etx_shared_memory_is_torn(const etx_shared_memory* shared);
 
 #endif

@@ -22,8 +22,13 @@
 #include "format/base/span.h"
 #include "format/base/status.h"
 
-enum { ETX_DIAG_TEXT_BYTES = ETX_MESSAGES ? 512 : 1 };
+enum {
+  // Bytes of a message, terminator included. A build without messages keeps the
+  // terminator alone.
+  ETX_DIAG_TEXT_BYTES = ETX_MESSAGES ? 512 : 1
+};
 
+// Why a call failed: its status, a place, and a sentence.
 typedef struct etx_diag {
   etx_status status;                // ETX_OK until something failed
   uint64_t offset;                  // byte offset in a file, or 0
@@ -51,8 +56,11 @@ etx_status etx_diag_fail_line(etx_diag* diag, etx_status status, uint32_t line,
                               uint32_t column, const char* format, ...);
 
 // The same without a message: the status alone, which may be ETX_OK, beside the
-// place that is known so far; with a place in a file.
+// place that is known so far.
 etx_status etx_diag_note(etx_diag* diag, etx_status status);
+
+// The same with a place: a byte offset in a file, the line and column (1-based)
+// of a text; 0 where there is none.
 etx_status etx_diag_note_at(etx_diag* diag, etx_status status, uint64_t offset,
                             uint32_t line, uint32_t column);
 
@@ -64,6 +72,8 @@ void etx_diag_append(etx_diag* diag, const char* format, ...);
 // (terminator included) into `out`. Returns its length without terminator;
 // what does not fit is cut.
 size_t etx_format_text(char* out, size_t capacity, const char* format, ...);
+
+// The same for a list of arguments.
 size_t etx_format_text_list(char* out, size_t capacity, const char* format,
                             va_list list);
 

@@ -7,12 +7,16 @@
 #include "format/base/span.h"
 #include "format/base/status.h"
 
+// A callback that takes bytes, and its context.
 typedef struct etx_sink {
-  // Takes all of `bytes` or fails; called in order, from one thread.
+  // Takes all of `bytes`, which it may read until it returns, or fails; called
+  // in order, from one thread.
   etx_status (*write)(void* context, etx_bytes bytes);
   void* context;  // handed to `write` unchanged
 } etx_sink;
 
+// Hands `size` bytes from `data` on to the sink and returns what it answers;
+// ETX_OK without a call for 0 bytes.
 static inline etx_status etx_sink_write(const etx_sink* sink, const void* data,
                                         size_t size) {
   const etx_bytes bytes = {(const uint8_t*)data, size};

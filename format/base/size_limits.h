@@ -19,13 +19,17 @@
 // Bytes of an operator's name with overload. The stock runtime's limit.
 #define ETX_MAX_OPERATOR_NAME 99
 
-// FlatBuffers nesting and tables: the limits of the stock verifier.
+// Tables of a FlatBuffer within each other: the limit of the stock verifier.
 #define ETX_MAX_FB_DEPTH 64
+
+// Tables of a FlatBuffer: the limit of the stock verifier.
 #define ETX_MAX_FB_TABLES 1000000
 
-// Methods of one program, and bytes of a method's name: names are compared each
-// with each when a file is opened, so both bound the time that takes.
+// Methods of one program: their names are compared each with each when a file
+// is opened, so this bounds the time that takes.
 #define ETX_MAX_PTE_PLANS 4096
+
+// Bytes of a method's name, for the same reason.
 #define ETX_MAX_METHOD_NAME 255
 
 // Items of all lists and argument lists of one program together. Lists may be

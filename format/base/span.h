@@ -11,16 +11,19 @@
 #include <stdint.h>
 #include <string.h>
 
+// Bytes that may only be read.
 typedef struct etx_bytes {
   const uint8_t* data;  // may be NULL if size is 0
   size_t size;          // bytes
 } etx_bytes;
 
+// Bytes that whoever gets the span may write.
 typedef struct etx_bytes_mut {
   uint8_t* data;  // may be NULL if size is 0
   size_t size;    // bytes
 } etx_bytes_mut;
 
+// UTF-8 without a terminator.
 typedef struct etx_text {
   const char* data;  // may be NULL if size is 0
   size_t size;       // bytes, no terminator counted
@@ -32,14 +35,17 @@ static inline etx_text etx_text_of(const char* string) {
   return text;
 }
 
+// True if both have the same bytes.
 static inline bool etx_text_equal(etx_text a, etx_text b) {
   return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
+// True if `a` has the bytes of a NUL-terminated string.
 static inline bool etx_text_is(etx_text a, const char* string) {
   return etx_text_equal(a, etx_text_of(string));
 }
 
+// True if the first bytes of `a` are those of `prefix`; an empty one fits all.
 static inline bool etx_text_starts_with(etx_text a, etx_text prefix) {
   return a.size >= prefix.size &&
          (prefix.size == 0 || memcmp(a.data, prefix.data, prefix.size) == 0);

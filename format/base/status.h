@@ -7,19 +7,22 @@
 #ifndef ETX_FORMAT_BASE_STATUS_H
 #define ETX_FORMAT_BASE_STATUS_H
 
+// The ways in which a call can end: the rows of status.def.
 typedef enum etx_status_code {
 #define STATUS(name, text) ETX_##name,
 #include "format/base/status.def"
 #undef STATUS
-  ETX_STATUS_COUNT
+  ETX_STATUS_COUNT  // how many there are
 } etx_status_code;
 
+// Before a prototype: the compiler warns if nobody looks at the result.
 #if defined(__GNUC__)
 #define ETX_MUST_USE __attribute__((warn_unused_result))
 #else
 #define ETX_MUST_USE
 #endif
 
+// What functions return: one of the codes above.
 typedef etx_status_code etx_status;
 
 // Returns a short English sentence without full stop, never NULL.

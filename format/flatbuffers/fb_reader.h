@@ -35,11 +35,13 @@
 #error "files are used in place, which needs a little-endian machine"
 #endif
 
+// The bytes of a FlatBuffer, borrowed.
 typedef struct etx_fb_buffer {
   const uint8_t* data;  // aligned to 8 if vectors of 8 bytes are handed out
   uint32_t size;        // bytes, less than 2 GiB
 } etx_fb_buffer;
 
+// Where a vector's elements are.
 typedef struct etx_fb_vector {
   uint32_t position;  // of the first element; 0 if the vector is absent
   uint32_t count;     // elements
@@ -55,15 +57,17 @@ static inline bool etx_fb_load(const etx_fb_buffer* buffer, uint64_t position,
   return true;
 }
 
-// Reads a number at `position`; false if it would pass the end.
+// Reads a byte at `position`; false if it would pass the end.
 static inline bool etx_fb_load_u8(const etx_fb_buffer* buffer,
                                   uint64_t position, uint8_t* out) {
   return etx_fb_load(buffer, position, out, sizeof *out);
 }
+// Reads a number of two bytes at `position`; false if it would pass the end.
 static inline bool etx_fb_load_u16(const etx_fb_buffer* buffer,
                                    uint64_t position, uint16_t* out) {
   return etx_fb_load(buffer, position, out, sizeof *out);
 }
+// Reads a number of four bytes at `position`; false if it would pass the end.
 static inline bool etx_fb_load_u32(const etx_fb_buffer* buffer,
                                    uint64_t position, uint32_t* out) {
   return etx_fb_load(buffer, position, out, sizeof *out);
@@ -81,19 +85,25 @@ uint32_t etx_fb_root(const etx_fb_buffer* buffer);
 // Position of field `id` of the table at `table`, or 0 if it is absent.
 uint32_t etx_fb_field(const etx_fb_buffer* buffer, uint32_t table, uint32_t id);
 
-// The scalar in field `id`, or `absent` if the table does not have it.
+// The uint8 in field `id`, or `absent` if the table does not have it.
 uint8_t etx_fb_u8(const etx_fb_buffer* buffer, uint32_t table, uint32_t id,
                   uint8_t absent);
+// The same for an int8.
 int8_t etx_fb_i8(const etx_fb_buffer* buffer, uint32_t table, uint32_t id,
                  int8_t absent);
+// The same for a uint32.
 uint32_t etx_fb_u32(const etx_fb_buffer* buffer, uint32_t table, uint32_t id,
                     uint32_t absent);
+// The same for an int32.
 int32_t etx_fb_i32(const etx_fb_buffer* buffer, uint32_t table, uint32_t id,
                    int32_t absent);
+// The same for a uint64.
 uint64_t etx_fb_u64(const etx_fb_buffer* buffer, uint32_t table, uint32_t id,
                     uint64_t absent);
+// The same for an int64.
 int64_t etx_fb_i64(const etx_fb_buffer* buffer, uint32_t table, uint32_t id,
                    int64_t absent);
+// The same for a double.
 double etx_fb_f64(const etx_fb_buffer* buffer, uint32_t table, uint32_t id,
                   double absent);
 

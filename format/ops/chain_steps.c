@@ -65,9 +65,9 @@ static bool read_word(etx_text word, size_t other_count, uint8_t* out_step) {
     *out_step = ETX_STEP_X;
     return true;
   }
-  for (uint8_t step = ETX_STEP_X + 1; step < ETX_STEP_END; ++step) {
-    *out_step = step;
-    if (etx_text_is(word, etx_chain_step_name(step))) return true;
+  for (int step = ETX_STEP_X + 1; step < ETX_STEP_END; ++step) {
+    *out_step = (uint8_t)step;
+    if (etx_text_is(word, etx_chain_step_name(*out_step))) return true;
   }
   if (word.size == 0 || word.size > 2) return false;
   for (size_t i = 0; i < word.size; ++i) {

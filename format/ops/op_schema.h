@@ -22,12 +22,13 @@
 #include "format/base/span.h"
 #include "format/base/status.h"
 
+// An operator: ETX_OP_ and the symbol of its row in op_schema.def.
 typedef enum etx_op_id {
 #define OP(symbol, name, overload, arguments, result, shape_rule, in_place) \
   ETX_OP_##symbol,
 #include "format/ops/op_schema.def"
 #undef OP
-  ETX_OP_COUNT
+  ETX_OP_COUNT  // how many there are
 } etx_op_id;
 
 // What the value index after the last argument of a KernelCall holds.
@@ -42,56 +43,59 @@ typedef enum etx_op_result {
 
 // Which memory an output may share with an argument that dies in the call.
 typedef enum etx_op_in_place {
-  ETX_IN_PLACE_NEVER,
+  ETX_IN_PLACE_NEVER,  // none: it needs memory of its own
   // The first tensor argument, at exactly the same bytes: the kernel changes
   // some elements and leaves the others (index_put, slice_scatter), or copies.
   ETX_IN_PLACE_SELF,
   // Any tensor argument, or tensor of a list, with the output's sizes and
-  // element bytes: the kernel
-  // reads element i of all arguments before it writes element i.
+  // element bytes: the kernel reads element i of all arguments before it writes
+  // element i.
   ETX_IN_PLACE_ELEMENTWISE,
 } etx_op_in_place;
 
 struct etx_shape_call;  // format/shapes/op_shapes.h
 
+// A row of op_schema.def. Its strings are static.
 typedef struct etx_op {
-  etx_op_id id;
-  const char* name;       // with namespace: "aten::add"
-  const char* overload;   // "out", or "" for the default overload
-  const char* arguments;  // ATen text, see above
-  etx_op_result result;
-  etx_op_in_place in_place;
+  etx_op_id id;              // its own position among the rows
+  const char* name;          // with namespace: "aten::add"
+  const char* overload;      // "out", or "" for the default overload
+  const char* arguments;     // ATen text, see above
+  etx_op_result result;      // what the return slot holds
+  etx_op_in_place in_place;  // which argument an output may overwrite
   // Sizes the outputs from the arguments. Never NULL: rows whose kernel writes
   // a scalar slot have a rule that sizes nothing (etx_shape_by_kernel).
   etx_status (*shape)(struct etx_shape_call* call);
 } etx_op;
 
+// Types of arguments, in ATen's words.
 typedef enum etx_argument_type {
-  ETX_ARGUMENT_TENSOR,
+  ETX_ARGUMENT_TENSOR,            // Tensor
   ETX_ARGUMENT_TENSORS,           // Tensor[]
   ETX_ARGUMENT_OPTIONAL_TENSORS,  // Tensor?[]
   ETX_ARGUMENT_SCALAR,            // int, float or bool
-  ETX_ARGUMENT_INT,
-  ETX_ARGUMENT_INTS,
-  ETX_ARGUMENT_FLOAT,
-  ETX_ARGUMENT_FLOATS,
-  ETX_ARGUMENT_BOOL,
-  ETX_ARGUMENT_BOOLS,
-  ETX_ARGUMENT_STRING,
-  ETX_ARGUMENT_SCALAR_TYPE,    // an Int value holding an etx_dtype code
-  ETX_ARGUMENT_MEMORY_FORMAT,  // an Int value: 0 contiguous, 1 preserve
-  ETX_ARGUMENT_LAYOUT,         // an Int value: 0 strided
-  ETX_ARGUMENT_DEVICE,         // never in a .pte; only in importable schemas
+  ETX_ARGUMENT_INT,               // int
+  ETX_ARGUMENT_INTS,              // int[]
+  ETX_ARGUMENT_FLOAT,             // float, a double here
+  ETX_ARGUMENT_FLOATS,            // float[]
+  ETX_ARGUMENT_BOOL,              // bool
+  ETX_ARGUMENT_BOOLS,             // bool[]
+  ETX_ARGUMENT_STRING,            // str
+  ETX_ARGUMENT_SCALAR_TYPE,       // an Int value holding an etx_dtype code
+  ETX_ARGUMENT_MEMORY_FORMAT,     // an Int value: 0 contiguous, 1 preserve
+  ETX_ARGUMENT_LAYOUT,            // an Int value: 0 strided
+  ETX_ARGUMENT_DEVICE,            // never in a .pte; only in importable schemas
 } etx_argument_type;
 
+// One argument of an argument text, whose texts it borrows.
 typedef struct etx_argument {
-  etx_text name;          // "self"
-  etx_text default_text;  // "1", "None", "[]"; size 0 if there is none
-  etx_argument_type type;
-  uint8_t fixed_count;  // 2 for int[2], else 0
-  bool optional;        // "?" after the type: may be a Null value
-  bool written;         // "(a!)"
-  bool keyword_only;    // stands after "*"
+  etx_text name;           // "self"
+  etx_text default_text;   // "1", "None", "[]"; size 0 if there is none
+  etx_argument_type type;  // without "?" and sizes
+  uint8_t fixed_count;     // 2 for int[2], else 0
+  bool optional;           // "?" after the type: may be a Null value
+  bool written;            // "(a!)"
+  bool keyword_only;       // stands after "*"
 } etx_argument;
 
 // True for a written argument that has a content before the call (the self of
@@ -106,6 +110,7 @@ typedef struct etx_argument_cursor {
   bool keyword_only;  // "*" was passed
 } etx_argument_cursor;
 
+// A cursor before the first argument of the text, which it borrows.
 static inline etx_argument_cursor etx_argument_first(const char* arguments) {
   const etx_argument_cursor cursor = {arguments, false};
   return cursor;
@@ -136,8 +141,10 @@ static inline bool etx_op_only_sizes(const etx_op* op) {
   return op->id == ETX_OP_empty_out || op->id == ETX_OP_empty_dim_order_out;
 }
 
-// Pixels whose bytes etx::mean_u8 sums: the sum is below 2^31.
-enum { ETX_MEAN_U8_MOST_PIXELS = 1 << 23 };
+enum {
+  // Pixels whose bytes etx::mean_u8 sums: the sum is below 2^31.
+  ETX_MEAN_U8_MOST_PIXELS = 1 << 23
+};
 
 // Arguments of a row, outputs included, the return slot not.
 size_t etx_op_argument_count(const etx_op* op);

@@ -26,21 +26,22 @@
 #include "format/base/diag.h"
 #include "format/tensor/dtype.h"
 
-// Fields are private.
+// An opened data file. Fields are private.
 typedef struct etx_ptd {
-  etx_bytes file;
+  etx_bytes file;         // all of it, the caller's
   uint32_t flat_bytes;    // of the FlatBuffer, the splice included
   uint32_t root;          // offset of the root table
   uint64_t segment_base;  // 0: no segments
 } etx_ptd;
 
-// Something with a name. Data without layout is no tensor.
+// Something with a name, borrowed from the file. Data without layout is no
+// tensor.
 typedef struct etx_ptd_entry {
-  etx_text key;
-  etx_bytes data;  // the whole segment; a tensor's is long enough
-  bool has_layout;
-  etx_dtype dtype;
-  uint8_t rank;
+  etx_text key;              // its name
+  etx_bytes data;            // the whole segment; a tensor's is long enough
+  bool has_layout;           // it is a tensor: the fields below mean something
+  etx_dtype dtype;           // of the elements
+  uint8_t rank;              // at most ETX_MAX_RANK
   const int32_t* sizes;      // rank entries
   const uint8_t* dim_order;  // rank entries, a permutation
 } etx_ptd_entry;
@@ -48,12 +49,16 @@ typedef struct etx_ptd_entry {
 // True if the bytes begin like a data file: to tell it from a program.
 bool etx_ptd_looks_like(etx_bytes file);
 
-// Opens and verifies. On failure `diag` says where, what was expected and what
-// was found.
+// Opens and verifies. ETX_BAD_FILE: the bytes are no data file, or a damaged
+// one; `diag` says where, what was expected and what was found.
+// ETX_UNSUPPORTED: it has a version that etx does not know.
 ETX_MUST_USE etx_status etx_ptd_open(etx_ptd* ptd, etx_bytes file,
                                      etx_diag* diag);
 
+// Entries of the file.
 size_t etx_ptd_count(const etx_ptd* ptd);
+
+// The entry at `index`, which is below the count.
 etx_ptd_entry etx_ptd_at(const etx_ptd* ptd, size_t index);
 
 // The first entry of that key; false if there is none.

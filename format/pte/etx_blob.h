@@ -17,14 +17,17 @@
 #include "format/base/sink.h"
 #include "format/pte/pte_program.h"
 
+// The key of the blob among a file's named data.
 #define ETX_BLOB_KEY "etx.plan.v1"
-enum { ETX_FINGERPRINT_BYTES = 32 };
+enum {
+  ETX_FINGERPRINT_BYTES = 32  // of a SHA-256
+};
 
 // A dynamic dimension of a method: every value that it may take.
 typedef struct etx_blob_symbol {
-  etx_text name;
-  int64_t minimum;
-  int64_t maximum;
+  etx_text name;    // as PyTorch or the YAML graph calls it
+  int64_t minimum;  // smallest value
+  int64_t maximum;  // largest value, which memory is planned for
 } etx_blob_symbol;
 
 // A size (or integer) input as a function of one symbol:
@@ -33,8 +36,8 @@ typedef struct etx_blob_input_dim {
   uint32_t input;   // position among the method's inputs
   int32_t dim;      // dimension, or -1: the Int input itself varies
   uint32_t symbol;  // index in the method's symbols
-  int64_t factor;
-  int64_t offset;
+  int64_t factor;   // at least 1
+  int64_t offset;   // added to the product
 } etx_blob_input_dim;
 
 // A value without a writer of its own that shares bytes with `base`: the
@@ -42,54 +45,59 @@ typedef struct etx_blob_input_dim {
 // is the smaller one; a concat whose parts were written in place is the larger
 // one, with a row for each part.
 typedef struct etx_blob_view {
-  uint32_t value;
-  uint32_t base;
-  uint64_t offset;  // bytes
+  uint32_t value;   // index of a tensor value of the method
+  uint32_t base;    // index of the tensor value that it shares bytes with
+  uint64_t offset;  // of the smaller in the larger one, in bytes
 } etx_blob_view;
 
+// How long the data of an output stays as a run left it.
 typedef enum etx_blob_lifetime {
   ETX_LIFETIME_SCRATCH = 0,  // until the next call that shares the scratch
   ETX_LIFETIME_STABLE = 1,   // until the next call of the same method
   ETX_LIFETIME_STATE = 2,    // it lies in state or constants
 } etx_blob_lifetime;
 
+// An output of a method.
 typedef struct etx_blob_output {
-  etx_text name;
-  etx_blob_lifetime lifetime;
+  etx_text name;               // as the graph calls it
+  etx_blob_lifetime lifetime;  // of its data
   // Position of the input that this output shows the new content of (leading
   // outputs of mutated inputs), or -1.
   int32_t mutated_input;
 } etx_blob_output;
 
+// An input of a method.
 typedef struct etx_blob_input {
-  etx_text name;
+  etx_text name;    // as the graph calls it
   bool is_mutable;  // the method writes it
 } etx_blob_input;
 
+// What the blob says of a method, for writing.
 typedef struct etx_blob_method {
-  etx_text name;  // of the plan it describes
-  const etx_blob_input* inputs;
-  size_t input_count;
-  const etx_blob_output* outputs;
-  size_t output_count;
-  const etx_blob_symbol* symbols;
-  size_t symbol_count;
-  const etx_blob_input_dim* input_dims;
-  size_t input_dim_count;
-  const etx_blob_view* views;
-  size_t view_count;
+  etx_text name;                   // of the plan it describes
+  const etx_blob_input* inputs;    // one for each input of the plan, in order
+  size_t input_count;              // of inputs
+  const etx_blob_output* outputs;  // one for each output of the plan, in order
+  size_t output_count;             // of outputs
+  const etx_blob_symbol* symbols;  // sizes that vary
+  size_t symbol_count;             // of symbols
+  const etx_blob_input_dim* input_dims;  // where symbols stand in inputs
+  size_t input_dim_count;                // of input_dims
+  const etx_blob_view* views;            // values that share bytes with another
+  size_t view_count;                     // of views
 } etx_blob_method;
 
+// A state of the program.
 typedef struct etx_blob_state {
-  etx_text name;  // fully qualified name
-  etx_dtype dtype;
-  const int32_t* sizes;
-  size_t rank;
-  uint64_t offset;  // bytes from the start of arena 2
+  etx_text name;         // fully qualified name
+  etx_dtype dtype;       // of the elements
+  const int32_t* sizes;  // rank entries
+  size_t rank;           // at most ETX_MAX_RANK
+  uint64_t offset;       // bytes from the start of arena 2
   // Constant that initialises it: of the state's own bytes, or of one element
   // that is repeated (is_uniform). 0: zeros.
   uint32_t data_buffer_index;
-  bool is_uniform;
+  bool is_uniform;  // the constant is one element, repeated
 } etx_blob_state;
 
 // Two methods that may run at the same time: their values in arena 1 share no
@@ -104,26 +112,29 @@ typedef struct etx_blob_content {
   uint8_t fingerprint[ETX_FINGERPRINT_BYTES];  // SHA-256 of the IR
   etx_text target;                             // "etx" or "executorch"
   etx_text options;  // canonical text of the options that shaped the plan
-  const etx_blob_method* methods;
-  size_t method_count;
-  const etx_blob_state* states;  // sorted by name
-  size_t state_count;
+  const etx_blob_method* methods;   // those that have something to tell
+  size_t method_count;              // of methods
+  const etx_blob_state* states;     // sorted by name
+  size_t state_count;               // of states
   uint64_t state_bytes;             // size of arena 2 in every method
   const etx_blob_pair* concurrent;  // ascending by first, then by second
-  size_t concurrent_count;
+  size_t concurrent_count;          // of concurrent
 } etx_blob_content;
 
+// Bytes of memory that etx_blob_write needs for `content`. ETX_OUT_OF_RANGE: it
+// does not fit into a FlatBuffer.
 ETX_MUST_USE etx_status etx_blob_write_needed(const etx_blob_content* content,
                                               size_t* out_bytes);
 // Builds the blob at the end of `work`; `out_blob` borrows from it.
+// ETX_OUT_OF_MEMORY: `work` has fewer bytes than needed.
 ETX_MUST_USE etx_status etx_blob_write(const etx_blob_content* content,
                                        etx_bytes_mut work, etx_bytes* out_blob,
                                        etx_diag* diag);
 
 // An opened blob. Fields are private.
 typedef struct etx_blob {
-  etx_fb_buffer fb;
-  uint32_t root;
+  etx_fb_buffer fb;  // its bytes, in the file
+  uint32_t root;     // position of the root table
 } etx_blob;
 
 // Opens and verifies the blob of `pte` against the program: methods and value
@@ -137,37 +148,58 @@ typedef struct etx_blob {
 ETX_MUST_USE etx_status etx_blob_open(etx_blob* blob, const etx_pte* pte,
                                       etx_diag* diag);
 
+// The SHA-256 of the graphs that the program was made of.
 void etx_blob_fingerprint(const etx_blob* blob,
                           uint8_t out_fingerprint[ETX_FINGERPRINT_BYTES]);
+// "etx" or "executorch": which runtime the program was planned for.
 etx_text etx_blob_target(const etx_blob* blob);
+// The canonical text of the options that shaped the plan.
 etx_text etx_blob_options(const etx_blob* blob);
+// Bytes of arena 2 in every method that has one.
 uint64_t etx_blob_state_bytes(const etx_blob* blob);
 
+// Pairs of methods that may run at the same time.
 size_t etx_blob_concurrent_count(const etx_blob* blob);
+// The pair at `index`, which is below the count.
 etx_blob_pair etx_blob_concurrent_at(const etx_blob* blob, size_t index);
 
+// States of the program.
 size_t etx_blob_state_count(const etx_blob* blob);
+// The state at `index`, which is below the count; it borrows from the file.
 etx_blob_state etx_blob_state_at(const etx_blob* blob, size_t index);
 
+// Methods that the blob describes.
 size_t etx_blob_method_count(const etx_blob* blob);
+// The name of the method at position `method`, which is below that count, as in
+// all functions that follow.
 etx_text etx_blob_method_name(const etx_blob* blob, size_t method);
 // Position of the description of a plan; false if there is none (a constant
 // or synthetic method).
 bool etx_blob_method_find(const etx_blob* blob, etx_text name,
                           size_t* out_index);
+// Inputs of the method.
 size_t etx_blob_input_count(const etx_blob* blob, size_t method);
+// The input at `index`, which is below the count.
 etx_blob_input etx_blob_input_at(const etx_blob* blob, size_t method,
                                  size_t index);
+// Outputs of the method.
 size_t etx_blob_output_count(const etx_blob* blob, size_t method);
+// The output at `index`, which is below the count.
 etx_blob_output etx_blob_output_at(const etx_blob* blob, size_t method,
                                    size_t index);
+// Symbols of the method.
 size_t etx_blob_symbol_count(const etx_blob* blob, size_t method);
+// The symbol at `index`, which is below the count.
 etx_blob_symbol etx_blob_symbol_at(const etx_blob* blob, size_t method,
                                    size_t index);
+// Sizes and integers of the method's inputs that depend on a symbol.
 size_t etx_blob_input_dim_count(const etx_blob* blob, size_t method);
+// The one at `index`, which is below the count.
 etx_blob_input_dim etx_blob_input_dim_at(const etx_blob* blob, size_t method,
                                          size_t index);
+// Values of the method that share bytes with another.
 size_t etx_blob_view_count(const etx_blob* blob, size_t method);
+// The one at `index`, which is below the count.
 etx_blob_view etx_blob_view_at(const etx_blob* blob, size_t method,
                                size_t index);
 

@@ -17,6 +17,8 @@
 #include "format/flatbuffers/fb_reader.h"
 #include "format/pte/pte_types.h"
 
+// What a caller allows a file to ask for: beyond it is ETX_OUT_OF_RANGE. All
+// zero means the defaults.
 typedef struct etx_pte_limits {
   uint64_t max_file_bytes;    // 0: no limit
   uint64_t max_arena_bytes;   // of one arena of one method; 0: no limit
@@ -31,14 +33,14 @@ typedef struct etx_pte_limits {
 // Pieces of a segment, which run from where they start to its end.
 typedef struct etx_pte_pieces {
   etx_fb_vector starts;  // of each, in bytes; the first is none
-  etx_bytes segment;
+  etx_bytes segment;     // which the starts are counted from
 } etx_pte_pieces;
 
 // What a plan has in all its values and instructions.
 typedef struct etx_pte_totals {
-  size_t tensors;
-  size_t dims;   // of all tensors, twice of those whose sizes may change
-  size_t items;  // of lists of values, and arguments of calls
+  size_t tensors;  // values that are tensors
+  size_t dims;     // of all tensors, twice of those whose sizes may change
+  size_t items;    // of lists of values, and arguments of calls
   size_t without_bytes;  // tensors that are neither planned nor stored
 } etx_pte_totals;
 
@@ -47,7 +49,7 @@ enum { ETX_PTE_KEPT_TOTALS = 8 };
 
 // An opened file. Fields are private to format/pte.
 typedef struct etx_pte {
-  etx_bytes file;
+  etx_bytes file;            // all of it, the caller's
   etx_fb_buffer fb;          // the FlatBuffer part, at the start of the file
   uint64_t segment_base;     // 0: no segments
   uint64_t segment_bytes;    // from there to the end of the last segment, or to
@@ -64,28 +66,31 @@ typedef struct etx_pte {
 
 // The lists of a plan.
 typedef enum etx_pte_list {
-  ETX_PTE_VALUES,
-  ETX_PTE_INPUTS,
-  ETX_PTE_OUTPUTS,
-  ETX_PTE_CHAINS,
-  ETX_PTE_OPERATORS,
-  ETX_PTE_DELEGATES,
-  ETX_PTE_ARENAS,
-  ETX_PTE_DEVICES,
-  ETX_PTE_LIST_COUNT
+  ETX_PTE_VALUES,     // which all indices name
+  ETX_PTE_INPUTS,     // indices of values
+  ETX_PTE_OUTPUTS,    // indices of values
+  ETX_PTE_CHAINS,     // lists of instructions
+  ETX_PTE_OPERATORS,  // which instructions name
+  ETX_PTE_DELEGATES,  // parts that backends run
+  ETX_PTE_ARENAS,     // bytes of each, entry 0 a dummy
+  ETX_PTE_DEVICES,    // arenas that are not in the CPU's memory
+  ETX_PTE_LIST_COUNT  // how many lists there are
 } etx_pte_list;
 
 // One method's plan. Fields are private.
 typedef struct etx_pte_plan {
-  const etx_pte* pte;
-  uint32_t table;
-  uint32_t index;
+  const etx_pte* pte;                       // the file that it lies in
+  uint32_t table;                           // position of its table
+  uint32_t index;                           // among the plans of the file
   etx_fb_vector lists[ETX_PTE_LIST_COUNT];  // read again and again
 } etx_pte_plan;
 
 // Opens and verifies. On failure `diag` says where (byte offset), what was
 // expected and what was found. `limits` may be NULL. A plan with delegates is
-// not a broken file: see etx_pte_delegate_count.
+// not a broken file: see etx_pte_delegate_count. ETX_BAD_FILE: the bytes are no
+// program, or a damaged one; ETX_BAD_PLAN: see etx_pte_limits;
+// ETX_OUT_OF_RANGE: beyond a limit; ETX_UNSUPPORTED: of a kind that etx does
+// not read; ETX_BAD_ARGUMENT: `file` is not aligned to 16.
 ETX_MUST_USE etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
                                      const etx_pte_limits* limits,
                                      etx_diag* diag);
@@ -93,7 +98,11 @@ ETX_MUST_USE etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
 // Version of the schema that the writer stated; 0 so far.
 uint32_t etx_pte_version(const etx_pte* pte);
 
+// Plans of the file, which are its methods.
 size_t etx_pte_plan_count(const etx_pte* pte);
+
+// The plan at `index`, which is below the count. Behind etx_pte_open indices
+// are the caller's promise: no function checks them.
 void etx_pte_plan_read(const etx_pte* pte, size_t index,
                        etx_pte_plan* out_plan);
 // The same as a result: for where a copy more does not count.
@@ -102,20 +111,26 @@ static inline etx_pte_plan etx_pte_plan_at(const etx_pte* pte, size_t index) {
   etx_pte_plan_read(pte, index, &plan);
   return plan;
 }
+
 // Finds the first plan of that name; false if there is none.
 bool etx_pte_plan_find(const etx_pte* pte, etx_text name,
                        etx_pte_plan* out_plan);
 
+// The method's name.
 etx_text etx_pte_plan_name(const etx_pte_plan* plan);
 // The same of a plan of which nothing else is wanted.
 etx_text etx_pte_plan_name_at(const etx_pte* pte, size_t index);
+// The pytree text of inputs that the exporter left; may be empty.
 etx_text etx_pte_plan_input_tree(const etx_pte_plan* plan);
+// The same of outputs.
 etx_text etx_pte_plan_output_tree(const etx_pte_plan* plan);
 
+// Values of the plan.
 static inline size_t etx_pte_value_count(const etx_pte_plan* plan) {
   return plan->lists[ETX_PTE_VALUES].count;
 }
-// False if it has no content, which of a verified value only None may lack.
+// The value at `index`, borrowed from the file. False if it has no content,
+// which of a verified value only None may lack.
 bool etx_pte_value_read(const etx_pte_plan* plan, size_t index,
                         etx_pte_value* out_value);
 // The same as a result: for where a copy more does not count.
@@ -130,37 +145,52 @@ etx_pte_kind etx_pte_value_kind(const etx_pte_plan* plan, size_t index);
 // Only the arena of a planned tensor, its memory_id; 0 for every other value.
 uint32_t etx_pte_value_arena(const etx_pte_plan* plan, size_t index);
 
+// Inputs of the method.
 static inline size_t etx_pte_input_count(const etx_pte_plan* plan) {
   return plan->lists[ETX_PTE_INPUTS].count;
 }
+// The index of the value that is input `index`.
 int32_t etx_pte_input_at(const etx_pte_plan* plan, size_t index);
+// Outputs of the method.
 static inline size_t etx_pte_output_count(const etx_pte_plan* plan) {
   return plan->lists[ETX_PTE_OUTPUTS].count;
 }
+// The index of the value that is output `index`.
 int32_t etx_pte_output_at(const etx_pte_plan* plan, size_t index);
 
+// Operators that the method calls, each once.
 static inline size_t etx_pte_operator_count(const etx_pte_plan* plan) {
   return plan->lists[ETX_PTE_OPERATORS].count;
 }
+// The operator at `index`, borrowed from the file.
 etx_pte_operator etx_pte_operator_at(const etx_pte_plan* plan, size_t index);
+// Parts of the method that backends run: a method that has some is refused when
+// it is loaded.
 static inline size_t etx_pte_delegate_count(const etx_pte_plan* plan) {
   return plan->lists[ETX_PTE_DELEGATES].count;
 }
+// The delegate at `index`, borrowed from the file.
 etx_pte_delegate etx_pte_delegate_at(const etx_pte_plan* plan, size_t index);
+// Its data, wherever in the file it is.
 etx_bytes etx_pte_delegate_data(const etx_pte_plan* plan, size_t index);
+// Options of a delegate.
 size_t etx_pte_compile_spec_count(const etx_pte_plan* plan, size_t delegate);
+// The option at `index`, borrowed from the file.
 etx_pte_compile_spec etx_pte_compile_spec_at(const etx_pte_plan* plan,
                                              size_t delegate, size_t index);
 
+// Chains of the method.
 static inline size_t etx_pte_chain_count(const etx_pte_plan* plan) {
   return plan->lists[ETX_PTE_CHAINS].count;
 }
+// Instructions of a chain.
 size_t etx_pte_instruction_count(const etx_pte_plan* plan, size_t chain);
+// The instruction at `index` of a chain, borrowed from the file.
 etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
                                            size_t chain, size_t index);
-// The same for a walk: the instructions of a chain, found once, and one of
-// them.
+// The instructions of a chain, found once: for reading all of them.
 etx_fb_vector etx_pte_chain_at(const etx_pte_plan* plan, size_t chain);
+// The instruction at `index` of what etx_pte_chain_at found.
 void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
                               size_t index, etx_pte_instruction* out);
 
@@ -180,11 +210,13 @@ bool etx_pte_instruction_next(const etx_pte_plan* plan, etx_pte_cursor* cursor,
 static inline size_t etx_pte_buffer_size_count(const etx_pte_plan* plan) {
   return plan->lists[ETX_PTE_ARENAS].count;
 }
+// Bytes of the arena with memory_id `index`; 0 for the dummy.
 int64_t etx_pte_buffer_size_at(const etx_pte_plan* plan, size_t index);
 // Arenas that are not in the CPU's memory.
 static inline size_t etx_pte_buffer_device_count(const etx_pte_plan* plan) {
   return plan->lists[ETX_PTE_DEVICES].count;
 }
+// The one at `index`, which is below the count.
 etx_pte_buffer_device etx_pte_buffer_device_at(const etx_pte_plan* plan,
                                                size_t index);
 
@@ -192,19 +224,26 @@ etx_pte_buffer_device etx_pte_buffer_device_at(const etx_pte_plan* plan,
 // allocation. Returns the bytes from its start to the end of its storage,
 // which is at least as long as every tensor that names it.
 etx_bytes etx_pte_constant(const etx_pte* pte, uint32_t data_buffer_index);
+// Constants of the file, the reserved entry 0 counted.
 size_t etx_pte_constant_count(const etx_pte* pte);
 
 // Initial data of a planned tensor with data_buffer_index > 0.
 etx_bytes etx_pte_initial_data(const etx_pte* pte, uint32_t data_buffer_index);
 
+// Named data of the file.
 size_t etx_pte_named_data_count(const etx_pte* pte);
+// The key of the one at `index`, which is below the count.
 etx_text etx_pte_named_data_key(const etx_pte* pte, size_t index);
+// Its bytes.
 etx_bytes etx_pte_named_data_at(const etx_pte* pte, size_t index);
 // Finds named data by key; false if there is none.
 bool etx_pte_named_data_find(const etx_pte* pte, const char* key,
                              etx_bytes* out_data);
 
+// Segments of the file.
 size_t etx_pte_segment_count(const etx_pte* pte);
+// Where the segment at `index` begins, counted from the segment base, and its
+// size: both in bytes.
 void etx_pte_segment_at(const etx_pte* pte, size_t index, uint64_t* out_offset,
                         uint64_t* out_size);
 
@@ -214,13 +253,15 @@ bool etx_pte_tensor_is_stored(const etx_pte_tensor* tensor);
 bool etx_pte_tensor_has_bytes(const etx_pte_tensor* tensor);
 
 // The plan's totals, which are known but for the last plans of a file with very
-// many. The second adds those of one value.
+// many.
 void etx_pte_plan_totals(const etx_pte_plan* plan, etx_pte_totals* out);
+// Adds what one value has to the totals.
 void etx_pte_totals_add(etx_pte_totals* totals, const etx_pte_value* value);
 
 // Bytes of a tensor at its stated (upper bound) sizes. Verified not to
 // overflow.
 size_t etx_pte_tensor_bytes(const etx_pte_tensor* tensor);
+// Its elements at these sizes; 1 for rank 0.
 size_t etx_pte_tensor_numel(const etx_pte_tensor* tensor);
 
 #endif

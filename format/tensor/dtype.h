@@ -12,18 +12,20 @@
 
 #include "format/base/span.h"
 
+// The type of a tensor's elements: the rows of dtype.def.
 typedef enum etx_dtype {
 #define DTYPE(NAME, name, code, bytes, category) ETX_DTYPE_##NAME = code,
 #include "format/tensor/dtype.def"
 #undef DTYPE
-  ETX_DTYPE_COUNT
+  ETX_DTYPE_COUNT  // one more than the largest code
 } etx_dtype;
 
+// What kind of number a type holds, lowest in promotion first.
 typedef enum etx_dtype_category {
   ETX_CATEGORY_BOOLEAN,   // bool
   ETX_CATEGORY_INTEGER,   // signed and unsigned integers
   ETX_CATEGORY_FLOATING,  // IEEE halves, bfloat16, single, double
-  ETX_CATEGORY_COMPLEX,
+  ETX_CATEGORY_COMPLEX,   // pairs of floats, real part first
   ETX_CATEGORY_OPAQUE,    // quantised and bit types: moved, never computed
 } etx_dtype_category;
 
@@ -35,14 +37,17 @@ size_t etx_dtype_bytes(etx_dtype dtype);
 
 // What an element's place must be a multiple of: its bytes, at most 8.
 size_t etx_dtype_alignment(etx_dtype dtype);
+
+// True if `place`, an address or an offset in bytes, is such a multiple.
 bool etx_dtype_may_lie_at(etx_dtype dtype, uint64_t place);
 
 // Name as PyTorch prints it without "torch.", such as "float32".
 const char* etx_dtype_name(etx_dtype dtype);
 
-// Finds a type by that name.
+// Finds a type by that name; false if there is none.
 bool etx_dtype_find(etx_text name, etx_dtype* out_dtype);
 
+// The category that dtype.def states for the type.
 etx_dtype_category etx_dtype_category_of(etx_dtype dtype);
 
 // The common type of two tensors (torch.promote_types), both with dimensions.

@@ -20,7 +20,8 @@ class Error(Exception):
       expected: what would have been right, such as a method's signature, or None.
       found: what was there instead, or None.
       hint: what to do about it, or None.
-      line, column: place in a text file, from 1; 0 if there is none.
+      line: place in a text file, from 1; 0 if there is none.
+      column: place in that line, from 1; 0 if there is none.
       offset: place in a binary file, in bytes; 0 if there is none.
       problems: of an export, every problem found: dictionaries with "message"
         and, where known, "file", "line", "column", "node", "source".

@@ -144,7 +144,17 @@ class Exported:
         return plain | self._stored(folder, "constants.safetensors", tensors)
 
     def save(self, folder: str | Path) -> Path:
-        """Writes what `etx plan` reads: an archive for each method, program.yaml."""
+        """Writes what `etx plan` reads: an archive for each method, program.yaml.
+
+        Args:
+          folder: the directory, made if it is not there.
+
+        Returns:
+          The directory.
+
+        Raises:
+          ArgumentError: a constant or an initial value cannot be stored.
+        """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         for name, program in self.methods.items():
@@ -161,9 +171,18 @@ class Exported:
         return folder
 
     def plan(self, output: str | Path, *, keep: str | Path | None = None, **options: Any) -> Report:
-        """Plans the methods into a program file; options as `etx.plan` has them.
+        """Plans the methods into a program file.
 
-        `keep` names a directory for what is planned, which is temporary otherwise.
+        Args:
+          output: the program to write, .pte.
+          keep: a directory for what is planned, which is temporary otherwise.
+          options: as `etx.plan` has them.
+
+        Returns:
+          The report of the plan.
+
+        Raises:
+          Error: as `etx.plan` raises them.
         """
         with ExitStack() as stack:
             folder = keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="etx-"))
@@ -203,6 +222,10 @@ def export(
       methods: for each method a tuple or dictionary of example arguments.
       shared: names of buffers, of modules (all their buffers) or patterns.
       constants: values that a program tells without running: constant methods.
+        Numbers, bool, str or tensors.
+
+    Returns:
+      The methods in functional form, to be planned or saved.
 
     Raises:
       ArgumentError: methods, arguments or buffers that do not exist or fit.

@@ -18,10 +18,13 @@ from . import _errors
 class MethodArg:
     """An example of an argument, and its dynamic dimensions.
 
-    `example_input` is a tensor, a number, None, or a tuple, list or dictionary
-    of them. `dynamic_dims` is {dimension: torch.export.Dim} for a tensor; for a
-    structure it is the structure that `torch.export` takes as dynamic shapes.
     A `Dim` states `max`: programs are planned for the largest sizes.
+
+    Attributes:
+      example_input: a tensor, a number, None, or a tuple, list or dictionary of
+        them.
+      dynamic_dims: `{dimension: torch.export.Dim}` for a tensor; for a structure
+        the structure that `torch.export` takes as dynamic shapes.
     """
 
     example_input: Any

@@ -105,8 +105,14 @@ def plan(
 
     Raises:
       ExportError: the methods cannot be planned; `problems` holds each reason.
-      NotFoundError, HostError: files that are not there, or cannot be written.
+      ArgumentError: an option is wrong, or `output` is named like an input.
+      NotFoundError: `source`, or the directory of `output`, is not there.
+      HostError: a file cannot be read or written.
       PlanError: no plan, or one whose proof failed.
+      UnsupportedError: this build cannot make programs.
+
+    Returns:
+      The report of the plan.
     """
     if target not in TARGETS:
         raise _errors.ArgumentError(f"target '{target}' is none of {', '.join(TARGETS)}")

@@ -10,8 +10,14 @@ from typing import Any
 class Dim:
     """A size of an input: every value that it may have.
 
-    `symbol` is None for a fixed size; inputs whose sizes share a symbol must
-    agree: each is factor * symbol + offset.
+    Inputs whose sizes share a symbol must agree: each is factor * symbol + offset.
+
+    Attributes:
+      minimum: smallest size, in elements.
+      maximum: largest size, in elements; memory is planned for it.
+      symbol: name of the symbol; None for a fixed size.
+      factor: of the symbol, at least 1.
+      offset: added to the product.
     """
 
     minimum: int
@@ -30,11 +36,15 @@ class Dim:
 class Port:
     """An input or output.
 
-    `kind` is "tensor", "int", "float", "bool", "str", "none" or "list"; `dtype`
-    and `shape` are None unless it is a tensor. `fixed` is the value that a
-    number was fixed to when exported; `varies` says that an int was not.
-    `is_mutable`: the method writes the array that is passed. `shows` is the
-    position of the input whose new content an output is, or -1.
+    Attributes:
+      name: as the exported graph has it; "input_0" and so on in stock files.
+      kind: "tensor", "int", "float", "bool", "str", "none" or "list".
+      dtype: of a tensor's elements, such as "float32"; else None.
+      shape: a Dim for each dimension of a tensor; else None.
+      is_mutable: the method writes the array that is passed.
+      varies: an int input that may take any value of a symbol.
+      fixed: the value that a number was fixed to when exported.
+      shows: position of the input whose new content an output is, or -1.
     """
 
     name: str
@@ -51,7 +61,7 @@ class Port:
 
     @property
     def type(self) -> str:
-        """Such as "int64[1, 1..64]"."""
+        """Type and sizes, such as ``int64[1, 1..64]``."""
         if self.shape is None:
             return self.kind
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
@@ -59,11 +69,16 @@ class Port:
 
 @dataclass(frozen=True)
 class MethodInfo:
-    """A method of a program: its ports, and what it needs.
+    """A method of a program: its inputs and outputs, and the memory that it needs.
 
-    `scratch_bytes` is the part of the shared scratch block that it uses,
-    `structure_bytes` are its own, `temporary_bytes` what its kernels take while
-    they run; these two are None if this build cannot load the method.
+    Attributes:
+      name: of the method.
+      inputs: a Port for each input, in order.
+      outputs: a Port for each output, in order.
+      instruction_count: instructions of the method.
+      scratch_bytes: part of the shared scratch block that it uses.
+      structure_bytes: memory of its own; None if this build cannot load it.
+      temporary_bytes: what its kernels take while they run; None likewise.
     """
 
     name: str
@@ -76,7 +91,7 @@ class MethodInfo:
 
     @property
     def signature(self) -> str:
-        """Such as "decode(token: int64[1], pos: int64[1])"."""
+        """Name and inputs, such as ``decode(token: int64[1], pos: int64[1])``."""
         return f"{self.name}({', '.join(map(str, self.inputs))})"
 
     def __str__(self) -> str:
@@ -86,7 +101,14 @@ class MethodInfo:
 
 @dataclass(frozen=True)
 class StateInfo:
-    """A state: `offset` bytes into the state arena."""
+    """A state of a program.
+
+    Attributes:
+      name: full name, such as "decoder.cache".
+      dtype: of its elements, such as "float32".
+      shape: sizes, which are fixed.
+      offset: of its first byte in the state arena, in bytes.
+    """
 
     name: str
     dtype: str

@@ -11,7 +11,15 @@ from ._report import table
 
 @dataclass(frozen=True)
 class OperatorTime:
-    """One instruction of a method: how often it ran, and for how long in all."""
+    """One instruction of a method: how often it ran, and for how long in all.
+
+    Attributes:
+      method: name of the method.
+      instruction: position in the method, from 0.
+      operator: with overload, such as "aten::add.out".
+      calls: how often it ran while the block lasted.
+      nanoseconds: of all these calls together.
+    """
 
     method: str
     instruction: int
@@ -26,6 +34,9 @@ class Profile:
     Methods are loaded when the block begins; a session has one such block at a
     time, a second one inside raises StateError. The clock takes a part of a
     microsecond for each instruction, which the times contain.
+
+    Attributes:
+      rows: an OperatorTime for each instruction of each method, after the block.
     """
 
     def __init__(self, methods: Mapping[str, Any]) -> None:
@@ -53,7 +64,12 @@ class Profile:
             method.profile_stop()
 
     def by_operator(self) -> dict[tuple[str, str], tuple[int, int]]:
-        """(calls, nanoseconds) by method and operator, the longest first."""
+        """Calls and nanoseconds by method and operator, the longest first.
+
+        Returns:
+          Pairs of calls and nanoseconds by pairs of method and operator; empty
+          before the block ended.
+        """
         sums: dict[tuple[str, str], tuple[int, int]] = {}
         for row in self.rows:
             calls, spent = sums.get((row.method, row.operator), (0, 0))

@@ -60,6 +60,10 @@ class Program:
       methods: MethodInfo by name; those that etx adds itself are left out.
       constants: values of constant methods by name.
       state: StateInfo by full name; empty for files of the stock exporter.
+      state_bytes: size of a session's state.
+      file_bytes: size of the file.
+      is_stock: True if the stock exporter wrote the file.
+      target: "etx" or "executorch", what it was planned for; None if it is stock.
     """
 
     def __init__(
@@ -92,14 +96,21 @@ class Program:
         self.target: str | None = about.get("target")
 
     def session(self) -> Session:
-        """A new session with initial values."""
+        """A new session with initial values and memory of its own.
+
+        Raises:
+          OutOfMemoryError: there is no memory for it.
+          StateError: the program is closed.
+        """
         return Session(self, _runtime.Session(self._native))
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the file and its data files, in hexadecimal. Reads them.
 
-        Raises FileError if they are no longer those that were mapped.
+        Raises:
+          HostError: a file cannot be read again.
+          FileError: they are no longer those that were mapped.
         """
         paths = (self.path, *self._data)
         try:
@@ -141,7 +152,11 @@ class Program:
 
     def memory_page(self) -> str:
         """What lies where in memory, and when: a page for a browser, complete in
-        itself. Raises UnsupportedError in a build that cannot make programs."""
+        itself.
+
+        Raises:
+          UnsupportedError: this build cannot make programs, nor such pages.
+        """
         from . import _plan
 
         return _plan.native().memory_page(bytes_of(self.path), self.path.name)
@@ -160,7 +175,11 @@ class Program:
         return "".join(parts)
 
     def close(self) -> None:
-        """Unmaps the file. Raises StateError while sessions are open."""
+        """Unmaps the file.
+
+        Raises:
+          StateError: sessions are still open.
+        """
         self._native.close()
 
     def __enter__(self) -> Program:
@@ -193,7 +212,7 @@ def load(
       data: files (.ptd) that hold tensors of the program.
 
     Raises:
-      HostError (an OSError): the file cannot be read.
+      HostError: the file cannot be read.
       FileError: it is damaged or no program.
       ArgumentError: `threads` is no number of threads, or a path holds a zero byte.
     """

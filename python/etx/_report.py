@@ -11,7 +11,8 @@ class Report(dict[str, Any]):
     """The facts of `etx plan --json` as a dictionary that shows itself.
 
     Keys that are always there: "file", "file_bytes", "scratch_bytes",
-    "state_bytes", "constant_bytes", "methods" and "copies".
+    "state_bytes", "constant_bytes", "methods" and "copies". All sizes are bytes, at
+    the upper bounds of dimensions that vary; `docs/cli.md` lists every key.
     """
 
     def _rows(self) -> list[tuple[str, ...]]:

@@ -27,10 +27,20 @@ class States(Mapping[str, np.ndarray]):
         self._native = native
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """Raises NotFoundError, which is a LookupError."""
+        """The state of that name, as an array over the session's memory.
+
+        Raises:
+          NotFoundError: there is no such state.
+        """
         return _arrays.wrap(self._native.state(name))
 
     def __setitem__(self, name: str, value: Any) -> None:
+        """Copies a value into the state, with NumPy's rules of broadcasting.
+
+        Raises:
+          NotFoundError: there is no such state.
+          ArgumentError: the value does not fit its shape or type.
+        """
         array = self[name]
         try:
             array[...] = value
@@ -59,6 +69,10 @@ class Methods(Mapping[str, Any]):
     returns None, its one output or a tuple of them, as arrays of their own.
     `method.view(...)` returns arrays over the session's memory instead, which
     hold until the next call of the session.
+
+    A call raises ArgumentError for a wrong type, rank or number of arguments,
+    RangeError for a size out of bounds, StateError while another thread uses the
+    session, TornStateError after a run that failed half-way.
     """
 
     def __init__(self, program: Program, native: _runtime.Session) -> None:
@@ -106,6 +120,11 @@ class Session:
 
     Processes: a session goes through `os.fork` with its memory, if nobody runs
     it then; to another process its state goes as `save()`.
+
+    Attributes:
+      program: the Program that it was made by.
+      methods: Methods of the session by name.
+      state: States of the session by full name.
     """
 
     def __init__(self, program: Program, native: _runtime.Session) -> None:
@@ -125,7 +144,20 @@ class Session:
         return sorted({*super().__dir__(), *self.methods})
 
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """Calls a method by name, whatever the name is."""
+        """Calls a method by name, whatever the name is.
+
+        Args:
+          method: name of the method.
+          args: inputs by position.
+          kwargs: inputs by name.
+
+        Returns:
+          None, the one output, or a tuple of outputs, as arrays of their own.
+
+        Raises:
+          MissingMethodError: the program has no such method. For all else see
+            `Methods`.
+        """
         return self.methods[method](*args, **kwargs)
 
     def profile(self) -> Profile:
@@ -134,40 +166,71 @@ class Session:
             with session.profile() as profile:
                 session.decode(token, pos)
             print(profile)
+
+        A session has one such block at a time.
         """
         return Profile(self.methods)
 
     def reset(self, name: str = "") -> None:
-        """Writes initial values again: of all states, of the state of that name,
-        or of all below a module's name ("decoder" takes "decoder.0.k")."""
+        """Writes initial values again.
+
+        Args:
+          name: "" for all states, a state's name, or a module's name for all below
+            it ("decoder" takes "decoder.0.k").
+
+        Raises:
+          NotFoundError: nothing has that name.
+          StateError: the session is in use or closed.
+        """
         self._native.reset(name)
 
     def save(self) -> bytes:
-        """A snapshot of all state, bound to the program's content."""
+        """A snapshot of all state, bound to the program's content.
+
+        Raises:
+          TornStateError: a run failed half-way.
+          StateError: the session is in use or closed.
+        """
         return self._native.save()
 
     def restore(self, snapshot: bytes) -> None:
-        """Takes state from a snapshot. Raises, and changes nothing, if it is
-        damaged or of another program."""
+        """Takes all state from a snapshot.
+
+        Args:
+          snapshot: what `save()` returned, or anything else with these bytes.
+
+        Raises:
+          ArgumentError: it is damaged or of another program; nothing is changed.
+          StateError: the session is in use or closed.
+        """
         self._native.restore(snapshot)
 
     def fork(self) -> Session:
-        """Another session that starts with a copy of this one's state."""
+        """Another session that starts with a copy of this one's state.
+
+        Raises:
+          OutOfMemoryError: there is no memory for it.
+          StateError: the session is in use or closed.
+        """
         return Session(self.program, self._native.fork())
 
     @property
     def is_torn(self) -> bool:
-        """A run failed half-way: `reset()` or `restore()` come first."""
+        """True after a run that failed half-way; then call `reset()` or `restore()`."""
         return self._native.is_torn
 
     @property
     def is_open(self) -> bool:
-        """`close()` was not called."""
+        """True until `close()` is called."""
         return self._native.is_open
 
     def close(self) -> None:
-        """Gives the memory back. Raises StateError while arrays show it; without
-        a call that happens when the last reference is gone."""
+        """Gives the memory back; without a call that happens when the last reference
+        is gone.
+
+        Raises:
+          StateError: arrays still show the memory, or a thread uses the session.
+        """
         if self._native.is_open:
             self.methods.let_go()
         self._native.close()

@@ -51,7 +51,12 @@ STATE_ARENA = 2
 
 @dataclass
 class MethodRegistration:
-    """A method of the model, and its arguments by name."""
+    """A method of the model, and its arguments by name.
+
+    Attributes:
+      fn: the method.
+      kwargs: a MethodArg for each argument.
+    """
 
     fn: Callable[..., Any]
     kwargs: dict[str, MethodArg]
@@ -59,7 +64,11 @@ class MethodRegistration:
 
 @dataclass
 class SharedBufferRegistration:
-    """A copy of the buffer as it was when registered: its initial value."""
+    """A copy of the buffer as it was when registered: its initial value.
+
+    Attributes:
+      buffer: the copy.
+    """
 
     buffer: torch.Tensor
 
@@ -73,11 +82,11 @@ class EdgePrograms:
 
     @property
     def methods(self) -> set[str]:
-        """Their names."""
+        """Names of the methods."""
         return set(self._edge_programs)
 
     def exported_program(self, name: str = "forward") -> ExportedProgram:
-        """The method of that name."""
+        """The method of that name; KeyError if there is none."""
         return self._edge_programs[name]
 
 
@@ -86,7 +95,11 @@ class PlannedProgram:
     """A program, planned: its bytes, its report, and the methods it was made of.
 
     In their graphs `node.meta["spec"]` of a shared buffer says where it lies:
-    `mem_id`, `mem_obj_id`, `mem_offset`.
+    `mem_id`, `mem_obj_id`, `mem_offset` (in bytes).
+
+    Attributes:
+      buffer: the bytes of the program file.
+      report: what planning told.
     """
 
     buffer: bytes
@@ -95,11 +108,11 @@ class PlannedProgram:
 
     @property
     def methods(self) -> set[str]:
-        """Their names."""
+        """Names of the methods."""
         return set(self._execution_programs)
 
     def exported_program(self, name: str = "forward") -> ExportedProgram:
-        """The method of that name."""
+        """The method of that name; KeyError if there is none."""
         return self._execution_programs[name]
 
 
@@ -155,7 +168,16 @@ class MultiEntryPointExporter:
         self._asked: set[str] = set()
 
     def register(self, fn: Callable[..., Any], **kwargs: MethodArg) -> None:
-        """Registers a method of the model with its arguments; once more: anew."""
+        """Registers a method of the model, or replaces one of that name.
+
+        Args:
+          fn: the method, such as `model.decode`.
+          kwargs: a MethodArg for each argument.
+
+        Raises:
+          ArgumentError: the model has no such method, or an argument is no MethodArg
+            or does not fit its dimensions.
+        """
         name = getattr(fn, "__name__", str(fn))
         if getattr(type(self.model), name, None) is None:
             raise _errors.ArgumentError(
@@ -166,7 +188,14 @@ class MultiEntryPointExporter:
         self.registered_method_dict[name] = MethodRegistration(fn, arguments)
 
     def register_shared_buffer(self, fqn: str) -> None:
-        """Registers a buffer by full name, or all buffers of a module."""
+        """Registers a buffer as state that methods share.
+
+        Args:
+          fqn: its full name, that of a module for all its buffers, or a pattern.
+
+        Raises:
+          ArgumentError: there is no such buffer, or it was registered before.
+        """
         names = shared_names(self.model, fqn)
         if fqn in self._asked:
             raise _errors.ArgumentError(f"buffer '{fqn}' is shared twice")
@@ -177,7 +206,7 @@ class MultiEntryPointExporter:
             self.registered_shared_buffers[name] = SharedBufferRegistration(value)
 
     def register_shared_buffers(self, fqn: list[str]) -> None:
-        """Registers several."""
+        """Registers several buffers: see `register_shared_buffer`."""
         for name in fqn:
             self.register_shared_buffer(name)
 
@@ -197,7 +226,16 @@ class MultiEntryPointExporter:
 
     def export(self) -> dict[str, ExportedProgram]:
         """Exports every method by torch.export; with shared buffers also one that
-        sets their initial values, `et_module_init`."""
+        sets their initial values, `et_module_init`.
+
+        Returns:
+          A torch.export.ExportedProgram by method.
+
+        Raises:
+          StateError: no method is registered.
+          ArgumentError: the arguments of a method do not fit.
+          ExportError: PyTorch cannot export a method; it names the source line.
+        """
         if not self.registered_method_dict:
             raise _errors.StateError("no method is registered", hint="exporter.register(model.method)")
         methods = {
@@ -220,8 +258,17 @@ class MultiEntryPointExporter:
     def to_edge(
         self, to_edge_function: Callable[..., Any] | None = None, **kwargs: Any
     ) -> EdgePrograms:
-        """Brings methods to functional form. `constant_methods` are values by name;
-        what else ExecuTorch's own function takes has no meaning here."""
+        """Brings methods to functional form.
+
+        Args:
+          to_edge_function: ignored; ExecuTools has it.
+          kwargs: `constant_methods` are values by name; what else ExecuTorch's own
+            function takes has no meaning here.
+
+        Raises:
+          StateError: nothing is exported yet.
+          ArgumentError: a constant has the name of a method.
+        """
         if not self.method_graphs:
             raise _NotYet("no method is exported yet: call export() first")
         constants = dict(kwargs.get("constant_methods") or {})
@@ -244,8 +291,17 @@ class MultiEntryPointExporter:
         )
 
     def to_executorch(self, *, target: str = "executorch", **options: Any) -> PlannedProgram:
-        """Plans the program, for the stock runtime or with target="etx" for etx's
-        alone, which knows more operators. Options as `etx.plan` has them."""
+        """Plans the program.
+
+        Args:
+          target: "executorch" for the stock runtime, "etx" for etx's alone, which
+            knows more operators.
+          options: as `etx.plan` has them.
+
+        Raises:
+          StateError: there is no edge program yet.
+          Error: as `etx.plan` raises them.
+        """
         if self.edge_program is None:
             raise _NotYet("there is no edge program yet: call to_edge() first")
         with tempfile.TemporaryDirectory(prefix="etx-") as folder:
@@ -269,9 +325,19 @@ class MultiEntryPointExporter:
     ) -> Path:
         """Writes `name`.pte into the directory, or one in it of the model's name.
 
-        `et_record`: all exported methods beside it, a zip file of `.pt2` archives.
-        `memory_trace`: the memory of every method as a page for a browser.
-        `op_trace`: the graphs as text.
+        Args:
+          dir: where to write; made if it is not there.
+          name: of the file, without `.pte`.
+          et_record: all exported methods beside it, a zip file of `.pt2` archives.
+          memory_trace: the memory of every method as a page for a browser.
+          op_trace: the graphs as text.
+          mk_subdir: write into a directory with the name of the model's class.
+
+        Returns:
+          The path of the program.
+
+        Raises:
+          StateError: there is no program yet.
         """
         if self.executorch_program is None:
             raise _NotYet("there is no program yet: call to_executorch() first")

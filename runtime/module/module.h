@@ -33,19 +33,20 @@ typedef struct etx_module_memory {
   void* (*take)(void* context, size_t bytes, size_t alignment);
   // Gives back what the others answered.
   void (*give_back)(void* context, void* memory);
-  void* context;
+  void* context;  // handed to all of them unchanged
   // Bytes that are all zero, at any address, as fresh pages are; NULL if there
   // is none left. May be NULL itself: zeros are written then, and pages that no
   // cache has reached take memory, too.
   void* (*take_zeroed)(void* context, size_t bytes);
 } etx_module_memory;
 
+// How a module is opened. All zero means the defaults.
 typedef struct etx_module_options {
   const etx_kernel_table* kernels;  // NULL: all kernels of the library
   const etx_limits* limits;         // NULL: defaults
   const etx_module_memory* memory;  // NULL: malloc
   const char* const* data_paths;    // files (.ptd) with data of the program
-  size_t data_path_count;
+  size_t data_path_count;           // of data_paths
   // Threads for its kernels, such as a pool's (runtime/threads/), which must
   // outlive the module. NULL: what the limits say, or one.
   const etx_parallel* parallel;
@@ -53,24 +54,29 @@ typedef struct etx_module_options {
 
 struct etx_module_method;  // one loaded method and its memory
 
+// A program file and its loaded methods. Fields may be read; only functions
+// here write them.
 typedef struct etx_module {
-  etx_program program;
-  etx_module_memory memory;
+  etx_program program;                // the opened file
+  etx_module_memory memory;           // where its memory comes from
   struct etx_module_method* methods;  // list of loaded ones
-  etx_bytes file;
-  bool is_mapped;  // file: by us, else kept by the caller
-  etx_ptd* data;   // data files, mapped by us
-  size_t data_count;
-  void* scratch;        // one block for all methods: the maximum. A stock
-  size_t scratch_size;  // file's methods have one each
-  void* temporary;      // one block for all methods: the maximum
-  size_t temporary_size;
+  etx_bytes file;                     // its bytes
+  bool is_mapped;                     // file: by us, else kept by the caller
+  etx_ptd* data;                      // data files, mapped by us
+  size_t data_count;                  // of data
+  // One block for all methods, as large as the largest needs; NULL for a stock
+  // file, whose methods have one each.
+  void* scratch;
+  size_t scratch_size;    // bytes
+  void* temporary;        // one block for all methods, likewise
+  size_t temporary_size;  // bytes
 } etx_module;
 
+// One session of state over a module, in memory of its own.
 typedef struct etx_module_shared {
-  etx_shared_memory memory;
-  etx_module* module;
-  void* block;
+  etx_shared_memory memory;  // the session: for the functions of that header
+  etx_module* module;        // which outlives it
+  void* block;               // of the module's memory
 } etx_module_shared;
 
 // Maps and verifies the file, and the data files of the options. `options` may
@@ -90,13 +96,22 @@ ETX_MUST_USE etx_status etx_module_open_bytes(etx_module* module,
 // closed last: methods, scratch and temporary memory of its own, so that
 // another thread may run them.
 void etx_module_share(etx_module* module, const etx_module* owner);
+
+// Gives all memory back and unmaps the files. The module's sessions are closed
+// before.
 void etx_module_close(etx_module* module);
 
-// Starts a session with initial values in memory of its own.
+// Starts a session with initial values in memory of its own. ETX_OUT_OF_MEMORY:
+// there is none; ETX_BAD_FILE: see etx_shared_memory_init.
 ETX_MUST_USE etx_status etx_module_shared_open(etx_module_shared* shared,
                                                etx_module* module,
                                                etx_diag* diag);
+
+// Gives the session's memory back. No method runs on it any more.
 void etx_module_shared_close(etx_module_shared* shared);
+
+// What a method is loaded with to work on this session. ETX_NOT_FOUND: the
+// program has no such method.
 ETX_MUST_USE etx_status
 etx_module_shared_allocator(etx_module_shared* shared, const char* method,
                             etx_planned_memory* out_allocator, etx_diag* diag);

@@ -46,14 +46,14 @@ typedef struct etx_thread_pool {
   size_t worker_count;              // thread_count - 1
   // The job, written before its tasks can be taken.
   void (*task)(void* argument, size_t i);
-  void* argument;
+  void* argument;  // handed to it
   size_t first;    // number of its first task
   uint32_t busy;   // 1 while a job has the threads; atomic
-  uint8_t apart_before_left[ETX_THREAD_POOL_APART];
+  uint8_t apart_before_left[ETX_THREAD_POOL_APART];  // unused
   uint32_t left;  // which tasks nobody has taken; atomic
-  uint8_t apart_before_unfinished[ETX_THREAD_POOL_APART];
+  uint8_t apart_before_unfinished[ETX_THREAD_POOL_APART];  // unused
   uint32_t unfinished;  // tasks that have not returned; atomic
-  uint8_t apart_before_sleepers[ETX_THREAD_POOL_APART];
+  uint8_t apart_before_sleepers[ETX_THREAD_POOL_APART];  // unused
   uint32_t sleepers;  // workers that sleep or are about to; atomic
   uint32_t is_over;   // 1: workers end; atomic
 } etx_thread_pool;
@@ -64,6 +64,9 @@ size_t etx_thread_pool_needed(size_t thread_count);
 
 // Starts `thread_count` - 1 threads; between 1 and ETX_THREAD_POOL_MOST are
 // accepted. `memory` is aligned to 16 and has the bytes that are needed.
+// ETX_BAD_ARGUMENT: another number of threads, or `memory` is not aligned;
+// ETX_OUT_OF_MEMORY: it is too small; ETX_HOST_FAILED: the system starts no more
+// threads.
 ETX_MUST_USE etx_status etx_thread_pool_init(etx_thread_pool* pool,
                                              size_t thread_count,
                                              etx_bytes_mut memory,

@@ -48,10 +48,10 @@ typedef struct etx_attention_scores {
   bool is_guarded;           // rows without a key give zeros
 } etx_attention_scores;
 
-// Follows the chain from `scores`, as the softmax reads them, to the product;
+// Follows the chain from `at`, as the softmax reads them, to the product;
 // `out_scores` is preset.
 etx_fusion_obstacle etx_attention_scores_follow(
-    const etx_rewrite* rewrite, uint32_t scores,
+    const etx_rewrite* rewrite, uint32_t at,
     etx_attention_scores* out_scores);
 
 // A rule for softmax: what is added to scores under dimensions of images

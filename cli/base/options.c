@@ -1,6 +1,6 @@
-// One pass over the words. An option's value is the rest of its word after
-// '=' or the next word, whatever that begins with, so that a value such as
-// "-fold" needs no quoting.
+// One pass over argv. An option's value is the text after '=' or the next
+// argument, even if that begins with a dash, so that a value such as "-fold"
+// needs no quoting.
 
 #include "cli/base/options.h"
 
@@ -18,7 +18,7 @@ enum { HELP_COLUMN = 26 };
 
 static const etx_option* find_long(const etx_usage* usage, const char* name,
                                    size_t size) {
-  for (size_t i = 0; i < usage->option_count; ++i) {
+  for (size_t i = 0; i < etx_option_count(usage); ++i) {
     const char* const candidate = usage->options[i].name;
     if (strlen(candidate) == size && memcmp(candidate, name, size) == 0) {
       return &usage->options[i];
@@ -28,7 +28,7 @@ static const etx_option* find_long(const etx_usage* usage, const char* name,
 }
 
 static const etx_option* find_letter(const etx_usage* usage, char letter) {
-  for (size_t i = 0; i < usage->option_count; ++i) {
+  for (size_t i = 0; i < etx_option_count(usage); ++i) {
     if (usage->options[i].letter == letter) return &usage->options[i];
   }
   return NULL;
@@ -51,12 +51,13 @@ static bool store_real(const etx_usage* usage, const etx_option* option,
   char* end = NULL;
   const double number = strtod(value, &end);
   if (end == value || *end != '\0' || !(number >= 0) || isinf(number)) {
-    etx_usage_error_report(usage->command,
-                           "option '--%s' wants a number from 0 on, not '%s'",
-                           option->name, value);
+    etx_usage_error_report(
+        usage->command,
+        "option '--%s' expects a number that is not negative, not '%s'",
+        option->name, value);
     return false;
   }
-  *(double*)option->target = number;
+  *option->target.real = number;
   return true;
 }
 
@@ -69,20 +70,20 @@ static bool store_count(const etx_usage* usage, const etx_option* option,
       number == 0) {
     etx_usage_error_report(
         usage->command,
-        "option '--%s' wants a whole number from 1 on, not '%s'", option->name,
-        value);
+        "option '--%s' expects an integer of at least 1, not '%s'",
+        option->name, value);
     return false;
   }
-  *(uint64_t*)option->target = number;
+  *option->target.count = number;
   return true;
 }
 
 static bool store_item(const etx_usage* usage, const etx_option* option,
                        const char* value) {
-  etx_option_list* const list = option->target;
+  etx_option_list* const list = option->target.list;
   if (list->count == ETX_OPTION_LIST_MAX) {
     etx_usage_error_report(usage->command,
-                           "option '--%s' is given more than %i times",
+                           "option '--%s' was given more than %i times",
                            option->name, (int64_t)ETX_OPTION_LIST_MAX);
     return false;
   }
@@ -98,63 +99,63 @@ static bool store(const etx_usage* usage, const etx_option* option,
   }
   if (option->kind == ETX_OPTION_LIST) return store_item(usage, option, value);
   if (option->kind == ETX_OPTION_TEXT) {
-    *(const char**)option->target = value;
+    *option->target.text = value;
     return true;
   }
   const int position = etx_option_choice(option->value_name, value);
   if (position < 0) {
     etx_usage_error_report(usage->command,
-                           "option '--%s' is one of %s, not '%s'", option->name,
-                           option->value_name, value);
+                           "option '--%s' expects one of %s, not '%s'",
+                           option->name, option->value_name, value);
     return false;
   }
-  *(int*)option->target = position;
+  *option->target.choice = position;
   return true;
 }
 
-typedef struct reader {
+typedef struct option_parser {
   const etx_usage* usage;
   int argc;
   char** argv;
-  int at;          // the present word
-  uint64_t given;  // options whose one value was read, a bit by position
-} reader;
+  int at;          // the current argument
+  uint64_t given;  // bit i: option i has its value
+} option_parser;
 
-// Of two values one would be lost, and nobody knows which is meant. Flags say
-// the same thing twice.
-static bool take_only_once(reader* r, const etx_option* option) {
-  const uint64_t bit = UINT64_C(1) << (option - r->usage->options);
-  const bool is_given = (r->given & bit) != 0;
-  r->given |= bit;
+// A second value would silently replace the first one, so it is refused. A
+// repeated flag changes nothing.
+static bool check_not_repeated(option_parser* p, const etx_option* option) {
+  const uint64_t bit = UINT64_C(1) << (option - p->usage->options);
+  const bool is_given = (p->given & bit) != 0;
+  p->given |= bit;
   if (!is_given || option->kind == ETX_OPTION_LIST) return true;
-  etx_usage_error_report(r->usage->command, "option '--%s' is given twice",
+  etx_usage_error_report(p->usage->command, "option '--%s' was given twice",
                          option->name);
   return false;
 }
 
-// Handles one option. `value` is what follows '=', or NULL; the reader moves on
-// if the next word is the value.
-static bool read_option(reader* r, const etx_option* option,
+// Handles one option. `value` is the text after '=', or NULL; then the next
+// argument is the value of an option that takes one.
+static bool read_option(option_parser* p, const etx_option* option,
                         const char* value) {
   if (option->kind == ETX_OPTION_FLAG) {
     if (value != NULL) {
-      etx_usage_error_report(r->usage->command, "option '--%s' takes no value",
+      etx_usage_error_report(p->usage->command, "option '--%s' takes no value",
                              option->name);
       return false;
     }
-    *(bool*)option->target = true;
+    *option->target.flag = true;
     return true;
   }
   if (value == NULL) {
-    if (r->at + 1 >= r->argc) {
-      etx_usage_error_report(r->usage->command,
-                             "option '--%s' wants a value: %s", option->name,
+    if (p->at + 1 >= p->argc) {
+      etx_usage_error_report(p->usage->command,
+                             "option '--%s' expects a value: %s", option->name,
                              option->value_name);
       return false;
     }
-    value = r->argv[++r->at];
+    value = p->argv[++p->at];
   }
-  return take_only_once(r, option) && store(r->usage, option, value);
+  return check_not_repeated(p, option) && store(p->usage, option, value);
 }
 
 static bool unknown_option(const etx_usage* usage, const char* word) {
@@ -164,42 +165,55 @@ static bool unknown_option(const etx_usage* usage, const char* word) {
   return false;
 }
 
-static bool read_dashed(reader* r) {
-  const char* const word = r->argv[r->at];
+static bool read_dashed(option_parser* p) {
+  const char* const word = p->argv[p->at];
   if (word[1] != '-') {
     const etx_option* const option = word[2] == '\0' || word[2] == '='
-                                         ? find_letter(r->usage, word[1])
+                                         ? find_letter(p->usage, word[1])
                                          : NULL;
-    if (option == NULL) return unknown_option(r->usage, word);
-    return read_option(r, option, word[2] == '=' ? word + 3 : NULL);
+    if (option == NULL) return unknown_option(p->usage, word);
+    return read_option(p, option, word[2] == '=' ? word + 3 : NULL);
   }
   const char* const equals = strchr(word, '=');
   const size_t size =
       equals == NULL ? strlen(word + 2) : (size_t)(equals - word) - 2;
-  const etx_option* const option = find_long(r->usage, word + 2, size);
-  if (option == NULL) return unknown_option(r->usage, word);
-  return read_option(r, option, equals == NULL ? NULL : equals + 1);
+  const etx_option* const option = find_long(p->usage, word + 2, size);
+  if (option == NULL) return unknown_option(p->usage, word);
+  return read_option(p, option, equals == NULL ? NULL : equals + 1);
 }
 
 static bool read_positional(const etx_usage* usage, size_t position,
                             const char* word) {
-  if (position >= usage->positional_count) {
+  if (position >= etx_positional_count(usage)) {
     etx_usage_error_report(usage->command,
-                           "one word too many: '%s'; see 'etx %s --help'", word,
-                           usage->command);
+                           "unexpected argument '%s'; see 'etx %s --help'",
+                           word, usage->command);
     return false;
   }
   *usage->positionals[position].target = word;
   return true;
 }
 
+static void check_table_sizes(const etx_usage* usage) {
+  if (etx_option_count(usage) <= ETX_OPTION_MAX &&
+      etx_positional_count(usage) <= ETX_POSITIONAL_MAX) {
+    return;
+  }
+  fprintf(stderr,
+          "etx %s: bug: its table has more rows than ETX_OPTION_MAX or "
+          "ETX_POSITIONAL_MAX\n",
+          usage->command);
+  abort();
+}
+
 etx_options_result etx_options_read(const etx_usage* usage, int argc,
                                     char** argv) {
-  reader r = {usage, argc, argv, 0, 0};
+  option_parser parser = {usage, argc, argv, 0, 0};
   size_t position = 0;
   bool options_ended = false;
-  while (++r.at < argc) {
-    const char* const word = argv[r.at];
+  check_table_sizes(usage);
+  while (++parser.at < argc) {
+    const char* const word = argv[parser.at];
     if (options_ended || word[0] != '-' || word[1] == '\0') {
       if (!read_positional(usage, position++, word)) return ETX_OPTIONS_INVALID;
     } else if (strcmp(word, "--") == 0) {
@@ -210,11 +224,11 @@ etx_options_result etx_options_read(const etx_usage* usage, int argc,
     } else if (strncmp(word, "--help=", 7) == 0 &&
                etx_help_print(usage, word + 7)) {
       return ETX_OPTIONS_HELP_PRINTED;
-    } else if (!read_dashed(&r)) {
+    } else if (!read_dashed(&parser)) {
       return ETX_OPTIONS_INVALID;
     }
   }
-  if (position < usage->positional_count &&
+  if (position < etx_positional_count(usage) &&
       usage->positionals[position].is_required) {
     etx_usage_error_report(usage->command, "%s is missing; see 'etx %s --help'",
                            usage->positionals[position].name, usage->command);
@@ -248,17 +262,17 @@ static void print_option(const etx_option* option) {
 
 void etx_options_help(const etx_usage* usage) {
   printf("usage: etx %s", usage->command);
-  for (size_t i = 0; i < usage->positional_count; ++i) {
+  for (size_t i = 0; i < etx_positional_count(usage); ++i) {
     const etx_positional* const word = &usage->positionals[i];
     printf(word->is_required ? " %s" : " [%s]", word->name);
   }
-  printf(usage->option_count == 0 ? "\n\n" : " [options]\n\n");
+  printf(etx_option_count(usage) == 0 ? "\n\n" : " [options]\n\n");
   printf("%s\n", usage->about);
-  for (size_t i = 0; i < usage->positional_count; ++i) {
+  for (size_t i = 0; i < etx_positional_count(usage); ++i) {
     print_row(usage->positionals[i].name, usage->positionals[i].help);
   }
-  if (usage->option_count != 0) printf("\noptions:\n");
-  for (size_t i = 0; i < usage->option_count; ++i) {
+  if (etx_option_count(usage) != 0) printf("\noptions:\n");
+  for (size_t i = 0; i < etx_option_count(usage); ++i) {
     print_option(&usage->options[i]);
   }
   if (usage->more != NULL) printf("\n%s", usage->more);

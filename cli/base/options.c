@@ -14,7 +14,8 @@
 #include "cli/base/help_formats.h"
 #include "format/base/span.h"
 
-enum { HELP_COLUMN = 26 };
+// Columns of the help text: where descriptions begin, and its width.
+enum { HELP_COLUMN = 28, HELP_WIDTH = 80, CONTINUATION_INDENT = 6 };
 
 static const etx_option* find_long(const etx_usage* usage, const char* name,
                                    size_t size) {
@@ -237,13 +238,35 @@ etx_options_result etx_options_read(const etx_usage* usage, int argc,
   return ETX_OPTIONS_READ;
 }
 
+// Prints words up to the end of the line `text`, from the current column on;
+// lines that are too long continue at column `indent`. Returns the start of the
+// next line of `text`.
+static const char* print_wrapped(const char* text, int column, int indent) {
+  const char* at = text;
+  while (*at != '\0' && *at != '\n') {
+    const int spaces = (int)strspn(at, " ");
+    const int size = (int)strcspn(at + spaces, " \n");
+    if (at != text && column + spaces + size > HELP_WIDTH) {
+      printf("\n%*s%.*s", indent, "", size, at + spaces);
+      column = indent + size;
+    } else {
+      printf("%.*s", spaces + size, at);
+      column += spaces + size;
+    }
+    at += spaces + size;
+  }
+  putchar('\n');
+  return *at == '\n' ? at + 1 : at;
+}
+
 static void print_row(const char* left, const char* help) {
   const int width = (int)strlen(left);
-  if (width >= HELP_COLUMN - 1) {
-    printf("  %s\n  %*s%s\n", left, HELP_COLUMN, "", help);
+  if (width > HELP_COLUMN - 4) {
+    printf("  %s\n%*s", left, HELP_COLUMN, "");
   } else {
-    printf("  %-*s%s\n", HELP_COLUMN, left, help);
+    printf("  %-*s", HELP_COLUMN - 2, left);
   }
+  (void)print_wrapped(help, HELP_COLUMN, HELP_COLUMN);
 }
 
 static void print_option(const etx_option* option) {
@@ -275,7 +298,10 @@ void etx_options_help(const etx_usage* usage) {
   for (size_t i = 0; i < etx_option_count(usage); ++i) {
     print_option(&usage->options[i]);
   }
-  if (usage->more != NULL) printf("\n%s", usage->more);
+  if (usage->more != NULL) putchar('\n');
+  for (const char* at = usage->more; at != NULL && *at != '\0';) {
+    at = print_wrapped(at, 0, CONTINUATION_INDENT);
+  }
   if (usage->examples != NULL) printf("\nexamples:\n%s", usage->examples);
 }
 

@@ -49,7 +49,7 @@ static const char examples[] =
 #define PASS_REQUIRED(name, sentence)
 #define ALGORITHM(symbol, sentence) "  " #symbol ": " sentence "\n"
 static const char more[] =
-    "passes that can be switched off, in order; results stay equal:\n"
+    "optional passes, in order (--passes=-NAME switches one off):\n"
 #include "exporter/passes/pass_list.def"
     "\nplanning algorithms:\n"
 #include "planner/algorithms/plan_algorithms.def"

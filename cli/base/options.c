@@ -195,16 +195,31 @@ static bool read_positional(const etx_usage* usage, size_t position,
   return true;
 }
 
-static void check_table_sizes(const etx_usage* usage) {
-  if (etx_option_count(usage) <= ETX_OPTION_MAX &&
-      etx_positional_count(usage) <= ETX_POSITIONAL_MAX) {
-    return;
-  }
-  fprintf(stderr,
-          "etx %s: bug: its table has more rows than ETX_OPTION_MAX or "
-          "ETX_POSITIONAL_MAX\n",
-          usage->command);
+// Ends the program: a table is written in the source, so this is a bug.
+static void abort_bad_table(const etx_usage* usage, const char* reason,
+                            const char* name) {
+  fprintf(stderr, "etx %s: bug in its option table: %s%s\n", usage->command,
+          reason, name);
   abort();
+}
+
+static void check_tables(const etx_usage* usage) {
+  const size_t count = etx_option_count(usage);
+  if (count > ETX_OPTION_MAX) {
+    abort_bad_table(usage, "more rows than ETX_OPTION_MAX", "");
+  }
+  if (etx_positional_count(usage) > ETX_POSITIONAL_MAX) {
+    abort_bad_table(usage, "more rows than ETX_POSITIONAL_MAX", "");
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const etx_option* const option = &usage->options[i];
+    if (find_long(usage, option->name, strlen(option->name)) != option) {
+      abort_bad_table(usage, "two rows have the name ", option->name);
+    }
+    if (option->letter != 0 && find_letter(usage, option->letter) != option) {
+      abort_bad_table(usage, "another row has the letter of ", option->name);
+    }
+  }
 }
 
 etx_options_result etx_options_read(const etx_usage* usage, int argc,
@@ -212,7 +227,7 @@ etx_options_result etx_options_read(const etx_usage* usage, int argc,
   option_parser parser = {usage, argc, argv, 0, 0};
   size_t position = 0;
   bool options_ended = false;
-  check_table_sizes(usage);
+  check_tables(usage);
   while (++parser.at < argc) {
     const char* const word = argv[parser.at];
     if (options_ended || word[0] != '-' || word[1] == '\0') {

@@ -18,7 +18,8 @@ typedef enum etx_options_result {
 } etx_options_result;
 
 // Reads the arguments after argv[0]. Errors are printed to standard error.
-// Aborts if a table has more rows than ETX_OPTION_MAX or ETX_POSITIONAL_MAX.
+// Aborts if the table itself is wrong: too many rows, or two options with one
+// name or letter.
 etx_options_result etx_options_read(const etx_usage* usage, int argc,
                                     char** argv);
 

@@ -84,7 +84,7 @@ static bool store_item(const etx_usage* usage, const etx_option* option,
   etx_option_list* const list = option->target.list;
   if (list->count == ETX_OPTION_LIST_MAX) {
     etx_usage_error_report(usage->command,
-                           "option '--%s' was given more than %i times",
+                           "option '--%s' is given more than %i times",
                            option->name, (int64_t)ETX_OPTION_LIST_MAX);
     return false;
   }
@@ -129,7 +129,7 @@ static bool check_not_repeated(option_parser* p, const etx_option* option) {
   const bool is_given = (p->given & bit) != 0;
   p->given |= bit;
   if (!is_given || option->kind == ETX_OPTION_LIST) return true;
-  etx_usage_error_report(p->usage->command, "option '--%s' was given twice",
+  etx_usage_error_report(p->usage->command, "option '--%s' is given twice",
                          option->name);
   return false;
 }

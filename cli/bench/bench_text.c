@@ -238,9 +238,8 @@ void etx_bench_print(const etx_bench_program* program) {
     char peak[ETX_BENCH_TEXT], own[ETX_BENCH_TEXT];
     format_bytes((double)program->memory.peak_bytes, peak);
     format_bytes((double)program->memory.own_bytes, own);
-    printf(
-        ", %zu thread%s; peak memory of the process %s, now %s without files\n",
-        program->threads, etx_plural(program->threads), peak, own);
+    printf(", %zu thread%s; resident memory: peak %s, anonymous %s\n",
+           program->threads, etx_plural(program->threads), peak, own);
   }
   for (size_t i = 0; i < program->method_count; ++i) {
     print_method(&program->methods[i], program);

@@ -99,7 +99,7 @@ static uint64_t work_of_product(const etx_operator_cost_call* call,
   return numel(to) * size_at(from, from->rank - 1);
 }
 
-// linear_panels_argmax, whose results are not written: each element of the
+// linear_a8w8_panels_argmax, whose results are not written: each element of the
 // input is multiplied with every column, and there is a scale for each column.
 static uint64_t work_of_layer(const etx_operator_cost_call* call) {
   const etx_operator_cost_tensor* from = tensor_at(call, 0);
@@ -129,9 +129,9 @@ static uint64_t work_of_panels(const etx_operator_cost_call* call) {
   return from == NULL || to == NULL ? 0 : numel(to) * size_at(from, 1);
 }
 
-// Convolution over packed weights: each position of the result is multiplied
-// with all weights, or of a transposed convolution each position of the input.
-// The former has fewer positions in the result, the latter in the input.
+// Convolution over packed weights: all weights are multiplied at each position
+// of the result, or of the input if the convolution is transposed: of the
+// tensor with fewer positions.
 static uint64_t work_of_packed(const etx_operator_cost_call* call) {
   const etx_operator_cost_tensor* from = tensor_at(call, 0);
   const etx_operator_cost_tensor* panels = tensor_at(call, 1);

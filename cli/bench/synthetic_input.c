@@ -252,7 +252,7 @@ static etx_status check_value_option(option_check* c, const char* option) {
   }
   if (c->given[at] != NULL) {
     return etx_diag_fail(c->diag, ETX_BAD_ARGUMENT,
-                         "input '%t' was given twice: '--in %s' and '--in %s'",
+                         "input '%t' is given twice: '--in %s' and '--in %s'",
                          name, c->given[at], option);
   }
   c->given[at] = option;

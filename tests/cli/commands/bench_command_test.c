@@ -328,7 +328,7 @@ static void sizes_that_cannot_be_are_refused(void** state) {
       {"x[0x]=3", "not of the form"},
       {"x[]=3", "not of the form"},
       {"x[0]3", "not of the form"},
-      {"s=9", "'--dim s=9' cannot be: s is from 1 to 8"},
+      {"s=9", "'--dim s=9' is impossible: s is from 1 to 8"},
       {"s=0", "cannot be"},
       {"y[0]=6", "that dimension is 2*s+1, and s is from 1 to 8"},
       {"y[0]=1", "cannot be"},
@@ -412,7 +412,7 @@ static void refused_values_are_blamed_on_who_made_them(void** state) {
   command_expect_err(5,
                      WORDS(ETX, "bench", llama, "--method", "decode", "--in",
                            "token=[[99999]]"),
-                     "what was made may not fit here: 'pos'; give values");
+                     "generated inputs: 'pos'; give valid ones");
   command_result result =
       command_run(WORDS(ETX, "bench", llama, "--method", "decode", "--in",
                         "token=[[99999]]", "--in", "pos=[0]"));

@@ -43,7 +43,7 @@ static int make_files(void** state) {
 }
 
 static void expect_spared(const char* const* words) {
-  command_expect_err(2, words, "that is the input");
+  command_expect_err(2, words, "it is the input");
   command_expect_same_files(program, untouched);
 }
 
@@ -72,7 +72,7 @@ static void a_problem_is_not_replaced(void** state) {
   snprintf(problem, sizeof problem, "%s/problem.csv", command_directory);
   command_write_file(problem, "id,lower,upper,size\na,0,1,4\n");
   command_expect_err(2, WORDS(ETX, "place", problem, "-o", problem),
-                     "that is the input");
+                     "it is the input");
   char* const text = command_read_file(problem, NULL);
   assert_string_equal(text, "id,lower,upper,size\na,0,1,4\n");
   free(text);

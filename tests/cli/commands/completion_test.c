@@ -19,7 +19,8 @@ static void the_manual_has_a_section_for_every_command(void** state) {
   (void)state;
   for (size_t i = 0; i < etx_command_list().count; ++i) {
     char head[64];
-    snprintf(head, sizeof head, "\n.SS etx %s", etx_command_list().items[i].name);
+    snprintf(head, sizeof head, "\n.SS etx %s",
+             etx_command_list().items[i].name);
     command_expect_out(0, WORDS(ETX, "man"), head);
   }
   command_expect_out(0, WORDS(ETX, "man"),
@@ -69,7 +70,8 @@ static void other_shells_get_every_command(void** state) {
   (void)state;
   for (size_t i = 0; i < etx_command_list().count; ++i) {
     char part[64];
-    snprintf(part, sizeof part, "\n    %s) _arguments", etx_command_list().items[i].name);
+    snprintf(part, sizeof part, "\n    %s) _arguments",
+             etx_command_list().items[i].name);
     command_expect_out(0, WORDS(ETX, "completion", "zsh"), part);
     snprintf(part, sizeof part, "-a %s -d '", etx_command_list().items[i].name);
     command_expect_out(0, WORDS(ETX, "completion", "fish"), part);

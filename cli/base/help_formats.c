@@ -3,17 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool etx_help_print(const etx_usage* usage, const char* form) {
-#define FORM(name)                \
-  if (strcmp(form, #name) == 0) { \
-    etx_help_##name(usage);       \
-    return true;                  \
-  }
-#include "cli/base/help_formats.def"
-#undef FORM
-  return false;
-}
-
 // ------------------------------------------------ roff
 
 void etx_help_print_roff(const char* text) {
@@ -55,7 +44,7 @@ static void roff_option(const etx_option* option) {
   putchar('\n');
 }
 
-void etx_help_man(const etx_usage* usage) {
+static void help_man(const etx_usage* usage) {
   printf(".SS etx %s", usage->command);
   for (size_t i = 0; i < etx_positional_count(usage); ++i) {
     const etx_positional* const word = &usage->positionals[i];
@@ -100,7 +89,7 @@ static void print_choice(const etx_option* option, const char* separator) {
 
 // One branch of `case ${COMP_WORDS[1]}`: the command's options, and the values
 // that may follow an option.
-void etx_help_bash(const etx_usage* usage) {
+static void help_bash(const etx_usage* usage) {
   printf("    %s)\n      options='--help", usage->command);
   for (size_t i = 0; i < etx_option_count(usage); ++i) {
     printf(" --%s", usage->options[i].name);
@@ -131,7 +120,7 @@ static void zsh_description(const char* text) {
   }
 }
 
-void etx_help_zsh(const etx_usage* usage) {
+static void help_zsh(const etx_usage* usage) {
   printf("    %s) _arguments -s '--help[print the help of the command]'",
          usage->command);
   for (size_t i = 0; i < etx_option_count(usage); ++i) {
@@ -155,7 +144,7 @@ void etx_help_zsh(const etx_usage* usage) {
   puts(" \\\n      '*:file:_files' ;;");
 }
 
-void etx_help_fish(const etx_usage* usage) {
+static void help_fish(const etx_usage* usage) {
   for (size_t i = 0; i < etx_option_count(usage); ++i) {
     const etx_option* const option = &usage->options[i];
     printf("complete -c etx -n '__fish_seen_subcommand_from %s' -l %s",
@@ -172,4 +161,17 @@ void etx_help_fish(const etx_usage* usage) {
     etx_help_print_quoted(option->help);
     puts("'");
   }
+}
+
+// ------------------------------------------------ all forms
+
+bool etx_help_print(const etx_usage* usage, const char* form) {
+#define FORM(name)                \
+  if (strcmp(form, #name) == 0) { \
+    help_##name(usage);           \
+    return true;                  \
+  }
+#include "cli/base/help_formats.def"
+#undef FORM
+  return false;
 }

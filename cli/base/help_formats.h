@@ -10,12 +10,8 @@
 
 #include "cli/base/option_table.h"
 
-// Prints to standard output.
-#define FORM(name) void etx_help_##name(const etx_usage* usage);
-#include "cli/base/help_formats.def"
-#undef FORM
-
-// Prints the form of that name; false if there is no such form.
+// Prints the table in a form of help_formats.def to standard output; false if
+// there is no form of that name.
 bool etx_help_print(const etx_usage* usage, const char* form);
 
 // Prints text for roff: escapes backslashes, dashes, and dots and quotes at the

@@ -195,64 +195,6 @@ static bool read_positional(const etx_usage* usage, size_t position,
   return true;
 }
 
-// Ends the program: a table is written in the source, so this is a bug.
-static void abort_bad_table(const etx_usage* usage, const char* reason,
-                            const char* name) {
-  fprintf(stderr, "etx %s: bug in its option table: %s%s\n", usage->command,
-          reason, name);
-  abort();
-}
-
-static void check_tables(const etx_usage* usage) {
-  const size_t count = etx_option_count(usage);
-  if (count > ETX_OPTION_MAX) {
-    abort_bad_table(usage, "more rows than ETX_OPTION_MAX", "");
-  }
-  if (etx_positional_count(usage) > ETX_POSITIONAL_MAX) {
-    abort_bad_table(usage, "more rows than ETX_POSITIONAL_MAX", "");
-  }
-  for (size_t i = 0; i < count; ++i) {
-    const etx_option* const option = &usage->options[i];
-    if (find_long(usage, option->name, strlen(option->name)) != option) {
-      abort_bad_table(usage, "two rows have the name ", option->name);
-    }
-    if (option->letter != 0 && find_letter(usage, option->letter) != option) {
-      abort_bad_table(usage, "another row has the letter of ", option->name);
-    }
-  }
-}
-
-etx_options_result etx_options_read(const etx_usage* usage, int argc,
-                                    char** argv) {
-  option_parser parser = {usage, argc, argv, 0, 0};
-  size_t position = 0;
-  bool options_ended = false;
-  check_tables(usage);
-  while (++parser.at < argc) {
-    const char* const word = argv[parser.at];
-    if (options_ended || word[0] != '-' || word[1] == '\0') {
-      if (!read_positional(usage, position++, word)) return ETX_OPTIONS_INVALID;
-    } else if (strcmp(word, "--") == 0) {
-      options_ended = true;
-    } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-      etx_options_help(usage);
-      return ETX_OPTIONS_HELP_PRINTED;
-    } else if (strncmp(word, "--help=", 7) == 0 &&
-               etx_help_print(usage, word + 7)) {
-      return ETX_OPTIONS_HELP_PRINTED;
-    } else if (!read_dashed(&parser)) {
-      return ETX_OPTIONS_INVALID;
-    }
-  }
-  if (position < etx_positional_count(usage) &&
-      usage->positionals[position].is_required) {
-    etx_usage_error_report(usage->command, "%s is missing; see 'etx %s --help'",
-                           usage->positionals[position].name, usage->command);
-    return ETX_OPTIONS_INVALID;
-  }
-  return ETX_OPTIONS_READ;
-}
-
 // Prints words up to the end of the line `text`, from the current column on;
 // lines that are too long continue at column `indent`. Returns the start of the
 // next line of `text`.
@@ -298,7 +240,7 @@ static void print_option(const etx_option* option) {
   print_row(left, option->help);
 }
 
-void etx_options_help(const etx_usage* usage) {
+static void print_help(const etx_usage* usage) {
   printf("usage: etx %s", usage->command);
   for (size_t i = 0; i < etx_positional_count(usage); ++i) {
     const etx_positional* const word = &usage->positionals[i];
@@ -318,6 +260,64 @@ void etx_options_help(const etx_usage* usage) {
     at = print_wrapped(at, 0, CONTINUATION_INDENT);
   }
   if (usage->examples != NULL) printf("\nexamples:\n%s", usage->examples);
+}
+
+// Ends the program: a table is written in the source, so this is a bug.
+static void abort_bad_table(const etx_usage* usage, const char* reason,
+                            const char* name) {
+  fprintf(stderr, "etx %s: bug in its option table: %s%s\n", usage->command,
+          reason, name);
+  abort();
+}
+
+static void check_tables(const etx_usage* usage) {
+  const size_t count = etx_option_count(usage);
+  if (count > ETX_OPTION_MAX) {
+    abort_bad_table(usage, "more rows than ETX_OPTION_MAX", "");
+  }
+  if (etx_positional_count(usage) > ETX_POSITIONAL_MAX) {
+    abort_bad_table(usage, "more rows than ETX_POSITIONAL_MAX", "");
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const etx_option* const option = &usage->options[i];
+    if (find_long(usage, option->name, strlen(option->name)) != option) {
+      abort_bad_table(usage, "two rows have the name ", option->name);
+    }
+    if (option->letter != 0 && find_letter(usage, option->letter) != option) {
+      abort_bad_table(usage, "another row has the letter of ", option->name);
+    }
+  }
+}
+
+etx_options_result etx_options_read(const etx_usage* usage, int argc,
+                                    char** argv) {
+  option_parser parser = {usage, argc, argv, 0, 0};
+  size_t position = 0;
+  bool options_ended = false;
+  check_tables(usage);
+  while (++parser.at < argc) {
+    const char* const word = argv[parser.at];
+    if (options_ended || word[0] != '-' || word[1] == '\0') {
+      if (!read_positional(usage, position++, word)) return ETX_OPTIONS_INVALID;
+    } else if (strcmp(word, "--") == 0) {
+      options_ended = true;
+    } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+      print_help(usage);
+      return ETX_OPTIONS_HELP_PRINTED;
+    } else if (strncmp(word, "--help=", 7) == 0 &&
+               etx_help_print(usage, word + 7)) {
+      return ETX_OPTIONS_HELP_PRINTED;
+    } else if (!read_dashed(&parser)) {
+      return ETX_OPTIONS_INVALID;
+    }
+  }
+  if (position < etx_positional_count(usage) &&
+      usage->positionals[position].is_required) {
+    etx_usage_error_report(usage->command, "%s is missing; see 'etx %s --help'",
+                           usage->positionals[position].name, usage->command);
+    return ETX_OPTIONS_INVALID;
+  }
+  return ETX_OPTIONS_READ;
 }
 
 int etx_options_exit(etx_options_result result) {

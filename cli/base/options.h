@@ -23,9 +23,6 @@ typedef enum etx_options_result {
 etx_options_result etx_options_read(const etx_usage* usage, int argc,
                                     char** argv);
 
-// Prints the help text to standard output.
-void etx_options_help(const etx_usage* usage);
-
 // Position of `word` in "a|b|c", from 0, or -1.
 int etx_option_choice(const char* words, const char* word);
 

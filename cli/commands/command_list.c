@@ -11,10 +11,19 @@
 #include "cli/base/exit_code.h"
 #include "cli/base/options.h"
 
-static const etx_command commands[] = {
-#define COMMAND(name, sentence) {#name, etx_cmd_##name, sentence},
+#define COMMAND(name, sentence)
+#define LIST_COMMAND(name, sentence) \
+  static int etx_cmd_##name(int argc, char** argv);
 #include "cli/commands/commands.def"
 #undef COMMAND
+#undef LIST_COMMAND
+
+static const etx_command commands[] = {
+#define COMMAND(name, sentence) {#name, etx_cmd_##name, sentence},
+#define LIST_COMMAND COMMAND
+#include "cli/commands/commands.def"
+#undef COMMAND
+#undef LIST_COMMAND
 };
 
 etx_command_table etx_command_list(void) {
@@ -37,7 +46,7 @@ static const char man_about[] =
 
 static const char man_examples[] = "  etx man | man -l -\n";
 
-int etx_cmd_man(int argc, char** argv) {
+static int etx_cmd_man(int argc, char** argv) {
   const etx_usage usage = {
       .command = "man", .about = man_about, .examples = man_examples};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
@@ -57,7 +66,7 @@ static const char completion_examples[] =
     "  etx completion zsh > ~/.zfunc/_etx\n"
     "  etx completion fish > ~/.config/fish/completions/etx.fish\n";
 
-int etx_cmd_completion(int argc, char** argv) {
+static int etx_cmd_completion(int argc, char** argv) {
   const char* shell = NULL;
   const etx_usage usage = {
       .command = "completion",

@@ -7,7 +7,9 @@
 #define ETX_CLI_COMMANDS_COMMANDS_H
 
 #define COMMAND(name, sentence) int etx_cmd_##name(int argc, char** argv);
+#define LIST_COMMAND(name, sentence)
 #include "cli/commands/commands.def"
 #undef COMMAND
+#undef LIST_COMMAND
 
 #endif

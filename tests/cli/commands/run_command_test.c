@@ -326,8 +326,10 @@ static void every_command_has_help(void** state) {
   command_expect_out(0, WORDS(ETX, #name, "--help"), "usage: etx " #name); \
   command_expect_out(0, WORDS(ETX, "help", #name), "usage: etx " #name);   \
   command_expect_out(0, WORDS(ETX, "--help"), sentence);
+#define LIST_COMMAND COMMAND
 #include "cli/commands/commands.def"
 #undef COMMAND
+#undef LIST_COMMAND
   command_expect_err(2, WORDS(ETX, "nothing"), "unknown command 'nothing'");
   command_expect_out(0, WORDS(ETX, "--version"), "etx 0.");
   command_expect(2, WORDS(ETX));

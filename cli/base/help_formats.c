@@ -47,8 +47,8 @@ static void roff_option(const etx_option* option) {
 static void help_man(const etx_usage* usage) {
   printf(".SS etx %s", usage->command);
   for (size_t i = 0; i < etx_positional_count(usage); ++i) {
-    const etx_positional* const word = &usage->positionals[i];
-    printf(word->is_required ? " %s" : " [%s]", word->name);
+    const etx_positional* const positional = &usage->positionals[i];
+    printf(positional->is_required ? " %s" : " [%s]", positional->name);
   }
   puts(etx_option_count(usage) == 0 ? "" : " [options]");
   etx_help_print_roff(usage->about);

@@ -35,10 +35,10 @@ static const etx_option* find_letter(const etx_usage* usage, char letter) {
   return NULL;
 }
 
-int etx_option_choice(const char* words, const char* word) {
+int etx_option_choice(const char* choices, const char* word) {
   const size_t size = strlen(word);
   int position = 0;
-  for (const char* at = words; at != NULL; ++position) {
+  for (const char* at = choices; at != NULL; ++position) {
     const char* const bar = strchr(at, '|');
     const size_t length = bar == NULL ? strlen(at) : (size_t)(bar - at);
     if (length == size && memcmp(at, word, size) == 0) return position;
@@ -159,39 +159,39 @@ static bool read_option(option_parser* p, const etx_option* option,
   return check_not_repeated(p, option) && store(p->usage, option, value);
 }
 
-static bool unknown_option(const etx_usage* usage, const char* word) {
+static bool unknown_option(const etx_usage* usage, const char* argument) {
   etx_usage_error_report(usage->command,
-                         "unknown option '%s'; see 'etx %s --help'", word,
+                         "unknown option '%s'; see 'etx %s --help'", argument,
                          usage->command);
   return false;
 }
 
 static bool read_dashed(option_parser* p) {
-  const char* const word = p->argv[p->at];
-  if (word[1] != '-') {
-    const etx_option* const option = word[2] == '\0' || word[2] == '='
-                                         ? find_letter(p->usage, word[1])
+  const char* const argument = p->argv[p->at];
+  if (argument[1] != '-') {
+    const etx_option* const option = argument[2] == '\0' || argument[2] == '='
+                                         ? find_letter(p->usage, argument[1])
                                          : NULL;
-    if (option == NULL) return unknown_option(p->usage, word);
-    return read_option(p, option, word[2] == '=' ? word + 3 : NULL);
+    if (option == NULL) return unknown_option(p->usage, argument);
+    return read_option(p, option, argument[2] == '=' ? argument + 3 : NULL);
   }
-  const char* const equals = strchr(word, '=');
+  const char* const equals = strchr(argument, '=');
   const size_t size =
-      equals == NULL ? strlen(word + 2) : (size_t)(equals - word) - 2;
-  const etx_option* const option = find_long(p->usage, word + 2, size);
-  if (option == NULL) return unknown_option(p->usage, word);
+      equals == NULL ? strlen(argument + 2) : (size_t)(equals - argument) - 2;
+  const etx_option* const option = find_long(p->usage, argument + 2, size);
+  if (option == NULL) return unknown_option(p->usage, argument);
   return read_option(p, option, equals == NULL ? NULL : equals + 1);
 }
 
 static bool read_positional(const etx_usage* usage, size_t position,
-                            const char* word) {
+                            const char* argument) {
   if (position >= etx_positional_count(usage)) {
     etx_usage_error_report(usage->command,
                            "unexpected argument '%s'; see 'etx %s --help'",
-                           word, usage->command);
+                           argument, usage->command);
     return false;
   }
-  *usage->positionals[position].target = word;
+  *usage->positionals[position].target = argument;
   return true;
 }
 
@@ -243,8 +243,8 @@ static void print_option(const etx_option* option) {
 static void print_help(const etx_usage* usage) {
   printf("usage: etx %s", usage->command);
   for (size_t i = 0; i < etx_positional_count(usage); ++i) {
-    const etx_positional* const word = &usage->positionals[i];
-    printf(word->is_required ? " %s" : " [%s]", word->name);
+    const etx_positional* const positional = &usage->positionals[i];
+    printf(positional->is_required ? " %s" : " [%s]", positional->name);
   }
   printf(etx_option_count(usage) == 0 ? "\n\n" : " [options]\n\n");
   printf("%s\n", usage->about);
@@ -296,16 +296,17 @@ etx_options_result etx_options_read(const etx_usage* usage, int argc,
   bool options_ended = false;
   check_tables(usage);
   while (++parser.at < argc) {
-    const char* const word = argv[parser.at];
-    if (options_ended || word[0] != '-' || word[1] == '\0') {
-      if (!read_positional(usage, position++, word)) return ETX_OPTIONS_INVALID;
-    } else if (strcmp(word, "--") == 0) {
+    const char* const argument = argv[parser.at];
+    if (options_ended || argument[0] != '-' || argument[1] == '\0') {
+      if (!read_positional(usage, position++, argument))
+        return ETX_OPTIONS_INVALID;
+    } else if (strcmp(argument, "--") == 0) {
       options_ended = true;
-    } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+    } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
       print_help(usage);
       return ETX_OPTIONS_HELP_PRINTED;
-    } else if (strncmp(word, "--help=", 7) == 0 &&
-               etx_help_print(usage, word + 7)) {
+    } else if (strncmp(argument, "--help=", 7) == 0 &&
+               etx_help_print(usage, argument + 7)) {
       return ETX_OPTIONS_HELP_PRINTED;
     } else if (!read_dashed(&parser)) {
       return ETX_OPTIONS_INVALID;

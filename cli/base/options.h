@@ -24,7 +24,7 @@ etx_options_result etx_options_read(const etx_usage* usage, int argc,
                                     char** argv);
 
 // Position of `word` in "a|b|c", from 0, or -1.
-int etx_option_choice(const char* words, const char* word);
+int etx_option_choice(const char* choices, const char* word);
 
 // The exit code of a result that is not ETX_OPTIONS_READ.
 int etx_options_exit(etx_options_result result);

@@ -23,9 +23,9 @@ static const char* find_option_value(const etx_option_list* list,
                                      etx_text name) {
   if (list == NULL) return NULL;
   for (size_t i = 0; i < list->count; ++i) {
-    const char* word = list->items[i];
-    if (strncmp(word, name.data, name.size) == 0 && word[name.size] == '=') {
-      return word + name.size + 1;
+    const char* item = list->items[i];
+    if (strncmp(item, name.data, name.size) == 0 && item[name.size] == '=') {
+      return item + name.size + 1;
     }
   }
   return NULL;
@@ -35,8 +35,8 @@ static const char* find_option_value(const etx_option_list* list,
 // if it is fixed.
 static int64_t size_of(const input_generator* g, const etx_port* port,
                        int32_t dim, int64_t otherwise) {
-  const char* word = NULL;
-  return etx_dim_override_size(&g->dims, port, dim, otherwise, &word);
+  const char* option = NULL;
+  return etx_dim_override_size(&g->dims, port, dim, otherwise, &option);
 }
 
 static void fill_floats(input_generator* g, float* out, size_t count) {
@@ -127,13 +127,14 @@ static etx_status copy_recorded(const etx_host_tensor* from, etx_pool* pool,
   return ETX_OK;
 }
 
+// A value that the user or a recorded call gives to an input.
 typedef struct given_value {
   bool is_given;  // false: there is none
   etx_value value;
-  etx_host_tensor tensor;  // the memory of a tensor
+  etx_host_tensor tensor;  // what a tensor value points to
 } given_value;
 
-// Finds the value that an option or a recorded call gives to an input.
+// Looks in the options first, then in the recorded call.
 static etx_status find_given(const etx_synthetic_input_options* options,
                              const etx_port* port, etx_pool* pool,
                              given_value* out, etx_diag* diag) {
@@ -166,7 +167,9 @@ static etx_status make_value(input_generator* g, etx_synthetic_input* input) {
   input->is_generated = !given.is_given;
   input->value = given.value;
   if (given.is_given) {
-    if (given.value.kind == ETX_VALUE_TENSOR) input->tensor = given.tensor;
+    if (given.value.kind != ETX_VALUE_TENSOR) return ETX_OK;
+    input->tensor = given.tensor;
+    input->value.as.tensor = etx_host_tensor_view(&input->tensor);
     return ETX_OK;
   }
   if (port->info.kind == ETX_PTE_TENSOR) {

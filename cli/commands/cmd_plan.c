@@ -43,7 +43,7 @@ static const char examples[] =
     "  etx plan methods/ -o model.pte --report full\n"
     "  etx plan methods/ --dump-after lower\n";
 
-// Lists the passes and planning algorithms.
+// The lists of passes and planning algorithms.
 #define PASS(name, function, kind, ir, sentence) PASS_##kind(#name, sentence)
 #define PASS_OPTIONAL(name, sentence) "  -" name ": " sentence "\n"
 #define PASS_REQUIRED(name, sentence)
@@ -57,7 +57,7 @@ static const char more[] =
 #undef PASS
 #undef ALGORITHM
 
-enum { REPORT_SHORT, REPORT_FULL, REPORT_JSON };  // as the option names them
+enum { REPORT_SHORT, REPORT_FULL, REPORT_JSON };  // positions in --report
 
 typedef struct plan_options {
   const char* input;

@@ -80,8 +80,8 @@ static etx_status compare_instructions(const diff_side* sides,
   if (pairs == NULL ||
       etx_tensor_log_match(a, b, pairs, &out->compared) != ETX_OK) {
     return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
-                         "no memory to match %z results with %z", a->count,
-                         b->count);
+                         "not enough memory to match %z results with %z",
+                         a->count, b->count);
   }
   for (size_t i = 0; i < out->compared; ++i) {
     const etx_logged_tensor* const left = &a->rows[pairs[2 * i]];

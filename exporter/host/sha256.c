@@ -1,4 +1,4 @@
-// The textbook form: one block of 64 bytes at a time.
+// A direct implementation of the standard: one block of 64 bytes at a time.
 
 #include "exporter/host/sha256.h"
 

@@ -218,8 +218,8 @@ static etx_status read_arguments(reader* r, const etx_aten_schema* schema,
                      : make_argument(r, &argument, &args[count]));
     ++count;
   }
-  return etx_aten_complete(r->module->pool, schema, args, names, count, node,
-                           r->diag);
+  const etx_aten_arguments given = {args, names, count};
+  return etx_aten_complete(r->module->pool, schema, &given, node, r->diag);
 }
 
 // The node's results, of which the method gives the first `read`.

@@ -1,4 +1,4 @@
-// The sections of a method, one line for each input, buffer and output.
+// Prints the sections of a method, one line for each input, buffer and output.
 
 #include "exporter/ir/ir_print_internal.h"
 
@@ -89,8 +89,9 @@ static bool has_buffer_value(const etx_ir_method* method, uint32_t buffer) {
   return false;
 }
 
-// The word that stands for a buffer in this method: its value's name, or its
-// own, made different from every value, where the method does not read it.
+// The name under which a buffer is listed: the name of its value or, if the
+// method does not read it, the buffer's own name, made different from the names
+// of all values.
 static etx_text buffer_word(etx_ir_printer* p, uint32_t buffer) {
   const etx_ir_method* const method = p->method;
   for (size_t i = 0; i < method->value_count; ++i) {
@@ -115,8 +116,8 @@ static etx_text buffer_word(etx_ir_printer* p, uint32_t buffer) {
   return word;
 }
 
-// Used ones in the order of their values, then those that are only written,
-// then those that are listed for another reason.
+// Buffers that the method reads, in the order of their values; then buffers
+// that it only writes or that options->listed asks for.
 static void put_buffers(etx_ir_printer* p) {
   const char* heading = "buffers:\n";
   const etx_ir_method* const method = p->method;

@@ -215,11 +215,11 @@ static void tighter_bounds_simplify_on_rebuild(void** state) {
   etx_text text;
   etx_symbols_set_bounds(&f->symbols, 1, 0, 50);
   assert_int_equal(etx_symbols_rebuild(&f->symbols, &map), ETX_OK);
-  assert_int_equal(etx_symbols_print(&f->symbols, etx_symbols_moved(map, dim),
+  assert_int_equal(etx_symbols_print(&f->symbols, etx_symbols_remap(map, dim),
                                      &f->pool, &text),
                    ETX_OK);
   assert_string_equal(text.data, "s + t");
-  assert_int_equal(etx_symbols_moved(map, 12), 12);
+  assert_int_equal(etx_symbols_remap(map, 12), 12);
 }
 
 static void malformed_texts_are_refused(void** state) {

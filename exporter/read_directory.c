@@ -136,7 +136,7 @@ static etx_status join(reading* r) {
   uint32_t* settled = NULL;
   etx_import_mark_mutated(import);
   ETX_TRY(etx_program_file_buffers(&r->program, &settled));
-  ETX_TRY(etx_import_settle(import, settled));
+  ETX_TRY(etx_import_merge_buffers(import, settled));
   ETX_TRY(etx_program_file_apply(&r->program));
   if (import->status == ETX_OK) return etx_import_compact(import->module);
   return keep_sound(import);

@@ -1,25 +1,25 @@
-// The last step of reading: the module's tables lose what nothing needs and
-// get an order that depends on names and contents alone, so that an archive
-// and its dump give the same module.
+// The last step of reading: unused entries of the module's tables are dropped,
+// and the rest is sorted by names and contents alone, so that an archive and
+// its dump give the same module.
 
 #include <stdlib.h>
 
 #include "exporter/import/import.h"
 
-// A renumbering: new index by old one, ETX_IR_NONE for what is dropped.
+// A renumbering: new index by old index, ETX_IR_NONE for dropped entries.
 typedef struct renumbering {
   uint32_t* to;
   size_t count;  // kept
 } renumbering;
 
-typedef struct named {
+typedef struct named_index {
   etx_text name;
   uint32_t index;
-} named;
+} named_index;
 
 static int by_name(const void* a, const void* b) {
-  const named* const x = a;
-  const named* const y = b;
+  const named_index* const x = a;
+  const named_index* const y = b;
   const int order = etx_text_compare(x->name, y->name);
   return order != 0 ? order : (x->index < y->index ? -1 : 1);
 }
@@ -58,7 +58,7 @@ static etx_status order_buffers(const etx_ir_module* module,
   etx_pool* const pool = module->pool;
   const size_t count = module->buffer_count;
   bool* const used = etx_pool_take(pool, count * sizeof *used);
-  named* const names = etx_pool_take(pool, count * sizeof *names);
+  named_index* const names = etx_pool_take(pool, count * sizeof *names);
   ETX_TRY(start(pool, count, numbers));
   if (used == NULL || names == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(mark_used_buffers(module, used));
@@ -102,7 +102,8 @@ static etx_status move_buffers(etx_ir_module* module,
 
 // ---------------------------------------------------------------- constants
 
-// First use: initial values, then the methods' own, then constant methods.
+// In order of first use: initial values of buffers, constants of the methods,
+// then constant methods.
 static void order_constants(const etx_ir_module* module, renumbering* numbers) {
   for (size_t i = 0; i < module->buffer_count; ++i) {
     keep(numbers, module->buffers[i].initial);
@@ -133,7 +134,7 @@ static etx_status move_constants(etx_ir_module* module,
   for (size_t i = 0; i < old_count; ++i) {
     if (numbers->to[i] != ETX_IR_NONE) moved[numbers->to[i]] = old[i];
   }
-  // Added again one by one, which fills the table of contents.
+  // Constants are added again one by one, which rebuilds the hash table.
   module->constants = NULL;
   module->constant_count = module->constant_capacity = 0;
   module->constant_table = NULL;

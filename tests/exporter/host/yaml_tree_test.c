@@ -99,12 +99,13 @@ static void assert_refused(const char* text, uint32_t line, uint32_t column,
 
 static void what_is_not_wanted_is_refused_with_its_place(void** state) {
   (void)state;
-  assert_refused("a: 1\nb: 2\na: 3\n", 3, 1, "'a' is already given in line 1");
-  assert_refused("a: &x 1\n", 1, 4, "anchors are not supported");
-  assert_refused("a: *x\n", 1, 4, "aliases are not supported");
-  assert_refused("a: !!int 1\n", 1, 4, "tags are not supported");
+  assert_refused("a: 1\nb: 2\na: 3\n", 3, 1,
+                 "duplicate key 'a', first given in line 1");
+  assert_refused("a: &x 1\n", 1, 4, "YAML anchors are not supported");
+  assert_refused("a: *x\n", 1, 4, "YAML aliases are not supported");
+  assert_refused("a: !!int 1\n", 1, 4, "YAML tags are not supported");
   assert_refused("[a]: 1\n", 1, 1, "a key must be");
-  assert_refused("a: 1\n---\nb: 2\n", 2, 1, "a second document");
+  assert_refused("a: 1\n---\nb: 2\n", 2, 1, "more than one YAML document");
   assert_refused("a: [1, 2\nb: 3\n", 2, 2, "not valid YAML");
   assert_refused("a: b: c\n", 1, 5, "not valid YAML");
   char deep[160] = {0};

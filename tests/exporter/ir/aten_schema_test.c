@@ -1,4 +1,4 @@
-// Schemas: every row reads, arguments are completed, hints are near.
+// Tests of ATen schemas: the rows of the table, completion of arguments, hints.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,14 +94,14 @@ static void arguments_that_do_not_fit_are_refused(void** state) {
   const etx_text twice[4] = {none, none, alpha, alpha};
   const etx_text unknown[4] = {none, none, wrong, none};
   assert_refused("aten.add.Tensor", args, positional, 3,
-                 "fewer than 3 positional");
+                 "too many positional arguments");
   assert_refused("aten.add.Tensor", args, positional, 1,
                  "argument 'other' is missing");
   assert_refused("aten.add.Tensor", args, twice, 4, "given twice");
   assert_refused("aten.add.Tensor", args, unknown, 3, "did you mean 'alpha'");
   args[1].kind = ETX_IR_ARG_STRING;
   args[1].as.string = etx_text_of("x");
-  assert_refused("aten.add.Tensor", args, positional, 2, "of the wrong kind");
+  assert_refused("aten.add.Tensor", args, positional, 2, "has the wrong type");
 }
 
 static void hints_are_near(void** state) {

@@ -168,11 +168,11 @@ static void faults_of_choices_are_refused(void** state) {
   refuses(X
           "nodes: [{out: y, if: c, then: {outputs: [x, x]}, else: {outputs: "
           "[x]}}]\n",
-          "'out' names 1 results, the branch gives 2");
+          "'out' has 1 names, but the branch has 2 outputs");
   refuses(X
           "nodes: [{out: y, if: x, then: {outputs: [x]}, else: {outputs: "
           "[x]}}]\n",
-          "'if' should name one bool, not 'x'");
+          "'if' should name a bool tensor of one element");
   refuses(X
           "nodes: [{out: y, if: c, op: aten.neg.default, then: {outputs: "
           "[x]}, else: {outputs: [x]}}]\n",

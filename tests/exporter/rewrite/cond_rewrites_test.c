@@ -189,7 +189,7 @@ static void faults_of_choices_are_refused(void** state) {
           "    else: {outputs: [x]}\n"
           "  - {out: z, op: aten.neg.default, args: [a]}\n"
           "outputs: [z]\n",
-          "m.yaml:9:43: 'a' is defined in a branch and cannot be read here");
+          "m.yaml:9:43: 'a' is defined in a branch and not visible here");
   refuses(X
           "nodes:\n"
           "  - out: y\n"

@@ -92,7 +92,7 @@ static etx_status name_constants(dump_writer* d) {
 }
 
 // Marks state that no method uses. It is listed in the first method.
-static etx_status list_orphans(dump_writer* d) {
+static etx_status mark_unused_state(dump_writer* d) {
   const etx_ir_module* const module = d->module;
   d->listed = etx_pool_take(d->pool, module->buffer_count * sizeof *d->listed);
   if (d->listed == NULL) return ETX_OUT_OF_MEMORY;
@@ -164,9 +164,9 @@ static etx_status write_weights(dump_writer* d, bool* out_is_written) {
   const etx_status status =
       etx_safetensors_write(d->pool, tensors, count, &sink);
   if (status == ETX_UNSUPPORTED) {
-    return etx_diag_fail(d->diag, status,
-                         "a constant has a dtype that safetensors files do not "
-                         "support");
+    return etx_diag_fail(
+        d->diag, status,
+        "a constant has a dtype that safetensors files do not support");
   }
   return status;
 }
@@ -323,7 +323,7 @@ static etx_status write_all(dump_writer* d) {
   ETX_TRY(etx_directory_make(d->directory.data, d->diag));
   ETX_TRY(check_directory(d));
   ETX_TRY(name_constants(d));
-  ETX_TRY(list_orphans(d));
+  ETX_TRY(mark_unused_state(d));
   for (size_t i = 0; i < d->module->method_count; ++i) {
     ETX_TRY(write_method(d, i));
   }

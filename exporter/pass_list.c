@@ -34,10 +34,9 @@ static etx_status check_switched_off(const char* switched_off, etx_diag* diag) {
     }
     // A name without a dash could be taken as the only pass to run.
     if (name.size == entry.size) {
-      return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                           "passes can only be switched off: write '-%t', not "
-                           "'%t'",
-                           name, name);
+      return etx_diag_fail(
+          diag, ETX_BAD_ARGUMENT,
+          "passes can only be switched off: write '-%t', not '%t'", name, name);
     }
     const bool insists = entry.data[0] == '!';
     if (!pass->is_optional && !insists) {

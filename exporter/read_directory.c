@@ -84,10 +84,9 @@ static etx_status find_files(directory_reader* r, const char* path,
       break;
   }
   if (r->file_count != 0) return ETX_OK;
-  return etx_diag_fail(diag, ETX_NOT_FOUND,
-                       "'%s' has no method: expected files that end in .pt2 or "
-                       ".yaml",
-                       path);
+  return etx_diag_fail(
+      diag, ETX_NOT_FOUND,
+      "'%s' has no method: expected files that end in .pt2 or .yaml", path);
 }
 
 static bool is_reserved(etx_text name) {
@@ -123,9 +122,9 @@ static etx_status read_file(directory_reader* r, const source_file* file) {
 
 // Keeps the methods without problems, or no method if those are not a valid
 // module.
-static etx_status keep_sound(etx_import* import) {
+static etx_status keep_valid_methods(etx_import* import) {
   etx_import_report_unsupported(import);
-  etx_import_drop_faulty(import);
+  etx_import_drop_failed(import);
   ETX_TRY(etx_import_compact(import->module));
   if (etx_ir_verify(import->module, false, NULL) != ETX_OK) {
     import->module->method_count = 0;
@@ -142,7 +141,7 @@ static etx_status merge(directory_reader* r) {
   ETX_TRY(etx_import_merge_buffers(import, overrides));
   ETX_TRY(etx_program_file_apply(&r->program));
   if (import->status == ETX_OK) return etx_import_compact(import->module);
-  return keep_sound(import);
+  return keep_valid_methods(import);
 }
 
 static etx_status read_all(directory_reader* r, const char* path,

@@ -108,7 +108,7 @@ static etx_status start_else(etx_emit_method* m, etx_emit_cond* c) {
 
 // Ends a conditional. Jumps over empty branches, which are then the last
 // instructions, are removed.
-static etx_status end_choice(etx_emit_method* m, etx_emit_cond* c) {
+static etx_status end_cond(etx_emit_method* m, etx_emit_cond* c) {
   if (!c->is_else) ETX_TRY(start_else(m, c));
   forget_sizes(m, c);
   if (c->skip + 1 == m->instruction_count) {
@@ -132,7 +132,7 @@ etx_status etx_emit_enter_branch(etx_emit_method* m, uint32_t branch) {
                                 etx_ir_else_branch(c->choice))) {
       return c->is_else ? ETX_OK : start_else(m, c);
     }
-    ETX_TRY(end_choice(m, c));
+    ETX_TRY(end_cond(m, c));
     --m->choice_count;
   }
   return ETX_OK;

@@ -67,10 +67,10 @@ static etx_status add_result(etx_emit_method* m, const etx_op* op,
       *slot = call->arguments[0];
       break;
     case ETX_RESULT_SCALAR:
-      return etx_diag_fail(m->emit->diag, ETX_INTERNAL,
-                           "method '%t': unexpected node of scalar operator "
-                           "'%s'",
-                           m->method->name, op->name);
+      return etx_diag_fail(
+          m->emit->diag, ETX_INTERNAL,
+          "method '%t': unexpected node of scalar operator '%s'",
+          m->method->name, op->name);
     case ETX_RESULT_NONE:
       return ETX_OK;
   }
@@ -184,7 +184,8 @@ static etx_status emit_sizes(etx_emit_method* m, uint32_t value) {
 }
 
 // Sets sizes and addresses of the outputs of a node without a kernel call.
-static etx_status emit_headers(etx_emit_method* m, const etx_ir_node* node) {
+static etx_status emit_alias_setup(etx_emit_method* m,
+                                   const etx_ir_node* node) {
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t value = node->outputs[i];
     if (value == ETX_IR_NONE) continue;
@@ -207,7 +208,7 @@ static etx_status emit_node(etx_emit_method* m, const etx_ir_node* node) {
   if (etx_ir_is_head(node)) return etx_emit_head(m, node);
   if (etx_ir_is_join(node)) return ETX_OK;
   if (!etx_placement_node_runs(m->placement, node))
-    return emit_headers(m, node);
+    return emit_alias_setup(m, node);
   bool done = false;
   ETX_TRY(emit_in_place_copy(m, node, &done));
   return done ? ETX_OK : emit_kernel(m, node);
@@ -319,7 +320,7 @@ static void fill_none(uint32_t* items, size_t count) {
   for (size_t i = 0; i < count; ++i) items[i] = ETX_IR_NONE;
 }
 
-static etx_status start(etx_emit_method* m, inputs_and_outputs* p) {
+static etx_status init_method(etx_emit_method* m, inputs_and_outputs* p) {
   etx_pool* const pool = m->emit->pool;
   const etx_ir_method* const method = m->method;
   const size_t value_count = method->value_count;
@@ -392,8 +393,8 @@ static etx_status tree_of(etx_emit* emit, size_t leaf_count, bool is_call,
       "\"children_spec\": [";
   static const char leaf[] = LEAF;
   static const char keywords[] =
-      ", {\"type\": \"builtins.dict\", \"context\": \"[]\", "
-      "\"children_spec\": []}]}]";
+      ", {\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": "
+      "[]}]}]";
 #undef LEAF
   const size_t room =
       2 * sizeof open + leaf_count * (sizeof leaf + 2) + sizeof keywords + 16;
@@ -412,8 +413,9 @@ static etx_status tree_of(etx_emit* emit, size_t leaf_count, bool is_call,
   return ETX_OK;
 }
 
-static etx_status finish(etx_emit_method* m, const inputs_and_outputs* p,
-                         uint64_t scratch_bytes, etx_pte_plan_content* plan) {
+static etx_status finish_plan(etx_emit_method* m, const inputs_and_outputs* p,
+                              uint64_t scratch_bytes,
+                              etx_pte_plan_content* plan) {
   etx_emit* const emit = m->emit;
   const etx_state_layout* const layout = emit->program->layout;
   etx_pte_chain* const chain = etx_pool_take(emit->pool, sizeof *chain);
@@ -453,7 +455,7 @@ etx_status etx_emit_plan(etx_emit* emit, size_t method,
       .placement = &emit->program->placements[method],
       .plans_inputs = emit->program->target == ETX_TARGET_EXECUTORCH};
   inputs_and_outputs p = {0};
-  ETX_TRY(start(&m, &p));
+  ETX_TRY(init_method(&m, &p));
   ETX_TRY(emit_inputs(&m, &p));
   int32_t* const starts =
       etx_pool_take(emit->pool, (source->node_count + 1) * sizeof *starts);
@@ -477,5 +479,5 @@ etx_status etx_emit_plan(etx_emit* emit, size_t method,
   out_blob->views = m.views;
   out_blob->view_count = m.view_count;
   ETX_TRY(etx_emit_source(emit, source, starts, m.instruction_count));
-  return finish(&m, &p, memory->scratch_bytes, out_plan);
+  return finish_plan(&m, &p, memory->scratch_bytes, out_plan);
 }

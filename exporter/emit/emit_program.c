@@ -28,7 +28,7 @@ static etx_status order_methods(const etx_emit* emit, size_t** out_order) {
   return ETX_OK;
 }
 
-static void start_of_scalar(const etx_ir_arg* arg, etx_pte_value* value) {
+static void set_scalar(const etx_ir_arg* arg, etx_pte_value* value) {
   switch (arg->kind) {
     case ETX_IR_ARG_INT:
       value->kind = ETX_PTE_INT;
@@ -89,12 +89,12 @@ static etx_status emit_constant_method(etx_emit* emit,
   if (method->constant != ETX_IR_NONE) {
     ETX_TRY(constant_tensor(emit, method->constant, value));
   } else {
-    start_of_scalar(&method->arg, value);
+    set_scalar(&method->arg, value);
   }
   *plan = (etx_pte_plan_content){
       .name = method->name,
-      .output_tree = etx_text_of("[1, {\"type\": null, \"context\": null, "
-                                 "\"children_spec\": []}]"),
+      .output_tree = etx_text_of(
+          "[1, {\"type\": null, \"context\": null, \"children_spec\": []}]"),
       .values = value,
       .value_count = 1,
       .outputs = outputs,

@@ -106,11 +106,10 @@ static etx_status emit_symbol(etx_emit_method* m, uint32_t symbol,
   source_search c = {.symbol = symbol};
   ETX_TRY(each_source(m, keep_cheapest, &c));
   if (!c.found) {
-    return etx_diag_fail(
-        m->emit->diag, ETX_UNSUPPORTED,
-        "method '%t': size '%t' cannot be computed from the sizes of the "
-        "inputs",
-        m->method->name, m->symbols->symbols[symbol].name);
+    return etx_diag_fail(m->emit->diag, ETX_UNSUPPORTED,
+                         "method '%t': size '%t' cannot be computed from the "
+                         "sizes of the inputs",
+                         m->method->name, m->symbols->symbols[symbol].name);
   }
   const int64_t maximum = m->symbols->symbols[symbol].maximum;
   int64_t upper = c.best.factor * maximum + c.best.offset;
@@ -136,7 +135,7 @@ static etx_status emit_symbol(etx_emit_method* m, uint32_t symbol,
   return ETX_OK;
 }
 
-static etx_op_id row_of(etx_symbol_op op) {
+static etx_op_id operator_for(etx_symbol_op op) {
   switch (op) {
     case ETX_SYMBOL_ADD:
       return ETX_OP_prim_add_scalar;
@@ -195,7 +194,7 @@ static etx_status emit_node(etx_emit_method* m, etx_dim dim,
   ETX_TRY(etx_emit_integer(m, node.left, &left));
   ETX_TRY(etx_emit_integer(m, node.right, &right));
   ETX_TRY(upper_value(m, dim, &upper));
-  return compute(m, row_of(node.op), left, right, upper, out_index);
+  return compute(m, operator_for(node.op), left, right, upper, out_index);
 }
 
 etx_status etx_emit_integer(etx_emit_method* m, etx_dim dim,

@@ -56,11 +56,11 @@ static etx_status set_type(etx_emit_method* m, uint32_t value,
   if (!etx_ir_upper_sizes(m->method, shape, upper)) return ETX_OUT_OF_RANGE;
   for (size_t i = 0; i < shape->rank; ++i) {
     if (upper[i] > INT32_MAX) {
-      return etx_diag_fail(
-          m->emit->diag, ETX_OUT_OF_RANGE,
-          "method '%t': a size of '%t' can be %i, more than the 2147483647 "
-          "that a program file can store",
-          m->method->name, m->method->values[value].name, upper[i]);
+      return etx_diag_fail(m->emit->diag, ETX_OUT_OF_RANGE,
+                           "method '%t': a size of '%t' can be %i, more than "
+                           "the 2147483647 that a program file can store",
+                           m->method->name, m->method->values[value].name,
+                           upper[i]);
     }
     sizes[i] = (int32_t)upper[i];
     order[i] = (uint8_t)i;
@@ -133,8 +133,8 @@ static etx_status add_view(etx_emit_method* m, uint32_t index, uint32_t base,
 }
 
 // Describes a concatenation without an instruction: one row for each operand.
-static etx_status describe_parts(etx_emit_method* m, uint32_t value,
-                                 uint32_t index) {
+static etx_status describe_concat(etx_emit_method* m, uint32_t value,
+                                  uint32_t index) {
   const etx_ir_node* const node =
       &m->method->nodes[m->method->values[value].index];
   uint64_t delta = 0;
@@ -153,7 +153,7 @@ static etx_status describe_view(etx_emit_method* m, uint32_t value,
   const etx_storage_range range = etx_placement_range(m->placement, value);
   const etx_storage* const storage = &m->placement->storages[range.storage];
   const etx_placement_kind way = m->placement->places[value].way;
-  if (way == ETX_PLACEMENT_CONCAT) return describe_parts(m, value, index);
+  if (way == ETX_PLACEMENT_CONCAT) return describe_concat(m, value, index);
   if (way == ETX_PLACEMENT_EXTERNAL || way == ETX_PLACEMENT_DYNAMIC_VIEW ||
       storage->kind == ETX_STORAGE_CONSTANT) {
     return ETX_OK;

@@ -29,8 +29,8 @@ typedef struct builder {
   bool has_root;
 } builder;
 
-static etx_status refuse_list(const etx_yaml* node, etx_diag* diag,
-                              const char* format, va_list list) {
+static etx_status fail_list(const etx_yaml* node, etx_diag* diag,
+                            const char* format, va_list list) {
   char text[ETX_DIAG_TEXT_BYTES];
   (void)etx_format_text_list(text, sizeof text, format, list);
   return etx_diag_fail_line(diag, ETX_BAD_FILE, node->line, node->column, "%s",
@@ -41,7 +41,7 @@ etx_status etx_yaml_fail(const etx_yaml* node, etx_diag* diag,
                          const char* format, ...) {
   va_list list;
   va_start(list, format);
-  const etx_status status = refuse_list(node, diag, format, list);
+  const etx_status status = fail_list(node, diag, format, list);
   va_end(list);
   return status;
 }
@@ -72,7 +72,7 @@ static etx_status attach(builder* b, const etx_yaml* node) {
   return ETX_OK;
 }
 
-static etx_status open_list(builder* b, const etx_yaml* node) {
+static etx_status open_container(builder* b, const etx_yaml* node) {
   if (b->depth > ETX_YAML_MAX_DEPTH) {
     return etx_yaml_fail(node, b->diag, "nested deeper than %i levels",
                          (int64_t)ETX_YAML_MAX_DEPTH);
@@ -111,7 +111,7 @@ static etx_status check_duplicates(builder* b, const etx_yaml* map) {
   return status;
 }
 
-static etx_status close_list(builder* b) {
+static etx_status close_container(builder* b) {
   const open_node done = b->stack[--b->depth];
   etx_yaml node = done.node;
   node.items = done.items;
@@ -133,7 +133,7 @@ static etx_status close_list(builder* b) {
   return attach(b, &node);
 }
 
-static etx_status take_scalar(builder* b, const yaml_event_t* event) {
+static etx_status add_scalar(builder* b, const yaml_event_t* event) {
   etx_yaml node = node_at(ETX_YAML_SCALAR, event);
   const etx_text text = {(const char*)event->data.scalar.value,
                          event->data.scalar.length};
@@ -143,9 +143,9 @@ static etx_status take_scalar(builder* b, const yaml_event_t* event) {
   return attach(b, &node);
 }
 
-static etx_status check_plain(builder* b, const yaml_event_t* event,
-                              const yaml_char_t* anchor,
-                              const yaml_char_t* tag) {
+static etx_status check_node(builder* b, const yaml_event_t* event,
+                             const yaml_char_t* anchor,
+                             const yaml_char_t* tag) {
   const etx_yaml node = node_at(ETX_YAML_SCALAR, event);
   if (anchor != NULL) {
     return etx_yaml_fail(&node, b->diag, "YAML anchors are not supported");
@@ -160,7 +160,7 @@ static etx_status check_plain(builder* b, const yaml_event_t* event,
   return ETX_OK;
 }
 
-static etx_status take_event(builder* b, const yaml_event_t* event) {
+static etx_status handle_event(builder* b, const yaml_event_t* event) {
   etx_yaml node;
   switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
@@ -172,22 +172,22 @@ static etx_status take_event(builder* b, const yaml_event_t* event) {
       node = node_at(ETX_YAML_SCALAR, event);
       return etx_yaml_fail(&node, b->diag, "YAML aliases are not supported");
     case YAML_SCALAR_EVENT:
-      ETX_TRY(check_plain(b, event, event->data.scalar.anchor,
-                          event->data.scalar.tag));
-      return take_scalar(b, event);
+      ETX_TRY(check_node(b, event, event->data.scalar.anchor,
+                         event->data.scalar.tag));
+      return add_scalar(b, event);
     case YAML_SEQUENCE_START_EVENT:
-      ETX_TRY(check_plain(b, event, event->data.sequence_start.anchor,
-                          event->data.sequence_start.tag));
+      ETX_TRY(check_node(b, event, event->data.sequence_start.anchor,
+                         event->data.sequence_start.tag));
       node = node_at(ETX_YAML_LIST, event);
-      return open_list(b, &node);
+      return open_container(b, &node);
     case YAML_MAPPING_START_EVENT:
-      ETX_TRY(check_plain(b, event, event->data.mapping_start.anchor,
-                          event->data.mapping_start.tag));
+      ETX_TRY(check_node(b, event, event->data.mapping_start.anchor,
+                         event->data.mapping_start.tag));
       node = node_at(ETX_YAML_MAP, event);
-      return open_list(b, &node);
+      return open_container(b, &node);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
-      return close_list(b);
+      return close_container(b);
     default:
       return ETX_OK;
   }
@@ -206,7 +206,7 @@ static etx_status parse_all(yaml_parser_t* parser, builder* b) {
           "not valid YAML: %s", parser->problem);
     }
     const yaml_event_type_t type = event.type;
-    const etx_status status = take_event(b, &event);
+    const etx_status status = handle_event(b, &event);
     yaml_event_delete(&event);
     ETX_TRY(status);
     if (type == YAML_STREAM_END_EVENT) return ETX_OK;

@@ -19,22 +19,22 @@ void etx_import_init(etx_import* import, etx_ir_module* module,
   import->status = ETX_OK;
 }
 
-static bool is_faulty(const etx_import* import, etx_text file) {
-  for (size_t i = 0; i < import->faulty_count; ++i) {
-    if (etx_text_equal(import->faulty_files[i], file)) return true;
+static bool is_failed(const etx_import* import, etx_text file) {
+  for (size_t i = 0; i < import->failed_count; ++i) {
+    if (etx_text_equal(import->failed_files[i], file)) return true;
   }
   return false;
 }
 
 // If there is no memory for the list, the problem is still reported.
 static void remember_file(etx_import* import, etx_text file) {
-  if (file.size == 0 || is_faulty(import, file) ||
-      etx_pool_grow(import->module->pool, &import->faulty_files,
-                    import->faulty_count, &import->faulty_capacity,
-                    sizeof *import->faulty_files) != ETX_OK) {
+  if (file.size == 0 || is_failed(import, file) ||
+      etx_pool_grow(import->module->pool, &import->failed_files,
+                    import->failed_count, &import->failed_capacity,
+                    sizeof *import->failed_files) != ETX_OK) {
     return;
   }
-  import->faulty_files[import->faulty_count++] = file;
+  import->failed_files[import->failed_count++] = file;
 }
 
 static void report_unsupported(etx_import* import, const etx_ir_node* node) {
@@ -52,18 +52,18 @@ static void report_unsupported(etx_import* import, const etx_ir_node* node) {
 void etx_import_report_unsupported(etx_import* import) {
   for (size_t i = 0; i < import->module->method_count; ++i) {
     const etx_ir_method* const method = &import->module->methods[i];
-    if (!is_faulty(import, method->file)) continue;
+    if (!is_failed(import, method->file)) continue;
     for (size_t n = 0; n < method->node_count; ++n) {
       report_unsupported(import, &method->nodes[n]);
     }
   }
 }
 
-void etx_import_drop_faulty(etx_import* import) {
+void etx_import_drop_failed(etx_import* import) {
   etx_ir_module* const module = import->module;
   size_t kept = 0;
   for (size_t i = 0; i < module->method_count; ++i) {
-    if (is_faulty(import, module->methods[i].file)) continue;
+    if (is_failed(import, module->methods[i].file)) continue;
     module->methods[kept++] = module->methods[i];
   }
   module->method_count = kept;
@@ -252,10 +252,10 @@ static etx_status merge_buffer(etx_import* import, uint32_t index,
   buffer->initial = so_far.constant;
   if (buffer->initial == ETX_IR_NONE && !buffer->is_state &&
       import->problem_count == problems) {
-    etx_import_problem(import, ETX_NOT_FOUND, &buffer->place,
-                       "'%t' has no value: no weights file has it and no "
-                       "method writes it",
-                       buffer->name);
+    etx_import_problem(
+        import, ETX_NOT_FOUND, &buffer->place,
+        "'%t' has no value: no weights file has it and no method writes it",
+        buffer->name);
   }
   // State without an initial value starts as zeros, so explicit zeros are
   // dropped: there is one form for both.

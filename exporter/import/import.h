@@ -49,8 +49,8 @@ typedef struct etx_import {
   etx_diag* diag;          // gets the first problem; may be NULL
   etx_status status;       // of the first problem, or ETX_OK
   size_t problem_count;
-  etx_text* faulty_files;  // files that some problem names
-  size_t faulty_count, faulty_capacity;
+  etx_text* failed_files;  // files that some problem names
+  size_t failed_count, failed_capacity;
   etx_buffer_declaration* declarations;
   size_t declaration_count, declaration_capacity;
 } etx_import;
@@ -93,7 +93,7 @@ void etx_import_report_unsupported(etx_import* import);
 
 // Removes the methods whose files have problems, so that the others can be
 // checked further.
-void etx_import_drop_faulty(etx_import* import);
+void etx_import_drop_failed(etx_import* import);
 
 // "float32[4, 8]", for messages.
 etx_text etx_import_type_text(etx_pool* pool, const etx_ir_constant* type);

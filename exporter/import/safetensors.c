@@ -89,21 +89,21 @@ static bool read_entry(const etx_safetensors* file, const etx_json* entry,
   return true;
 }
 
-static etx_status refuse_entry(etx_text path, etx_text name,
-                               const etx_json* entry, etx_diag* diag) {
+static etx_status fail_entry(etx_text path, etx_text name,
+                             const etx_json* entry, etx_diag* diag) {
   const etx_json* const type = etx_json_member(entry, "dtype");
   etx_dtype unused;
   if (type != NULL && type->kind == ETX_JSON_STRING &&
       !find_dtype(type->string, &unused)) {
-    return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "'%t': tensor '%t' has dtype '%t', which is not "
-                         "supported",
-                         path, name, type->string);
+    return etx_diag_fail(
+        diag, ETX_UNSUPPORTED,
+        "'%t': tensor '%t' has dtype '%t', which is not supported", path, name,
+        type->string);
   }
-  return etx_diag_fail(diag, ETX_BAD_FILE,
-                       "'%t': the entry of tensor '%t' is malformed or "
-                       "reaches outside the file",
-                       path, name);
+  return etx_diag_fail(
+      diag, ETX_BAD_FILE,
+      "'%t': the entry of tensor '%t' is malformed or reaches outside the file",
+      path, name);
 }
 
 static bool is_metadata(etx_text name) {
@@ -159,7 +159,7 @@ etx_status etx_safetensors_open(etx_safetensors* file, etx_pool* pool,
         read_entry(file, &header->items[i], &unused)) {
       continue;
     }
-    return refuse_entry(path, header->keys[i], &header->items[i], diag);
+    return fail_entry(path, header->keys[i], &header->items[i], diag);
   }
   return ETX_OK;
 }

@@ -50,7 +50,7 @@ etx_status etx_weight_files_search(etx_weight_files* weights, etx_text name,
 }
 
 // Copies a tensor whose data is not aligned to its element size.
-static etx_status align(etx_pool* pool, etx_ir_constant* tensor) {
+static etx_status align_tensor(etx_pool* pool, etx_ir_constant* tensor) {
   if ((uintptr_t)tensor->data.data % etx_dtype_bytes(tensor->dtype) == 0) {
     return ETX_OK;
   }
@@ -65,7 +65,7 @@ etx_status etx_weight_files_find(const etx_weight_files* weights, etx_text name,
                                  etx_ir_constant* out_tensor) {
   for (size_t i = 0; i < weights->searched_count; ++i) {
     if (etx_safetensors_find(weights->searched[i], name, out_tensor)) {
-      return align(weights->pool, out_tensor);
+      return align_tensor(weights->pool, out_tensor);
     }
   }
   return ETX_NOT_FOUND;
@@ -85,7 +85,7 @@ etx_status etx_weight_files_reference(etx_weight_files* weights,
   etx_safetensors* file = NULL;
   ETX_TRY(open_file(weights, file_name, &file, diag));
   if (etx_safetensors_find(file, name, out_tensor)) {
-    return align(weights->pool, out_tensor);
+    return align_tensor(weights->pool, out_tensor);
   }
   char hint[96];
   return etx_diag_fail(diag, ETX_NOT_FOUND, "file '%t' has no tensor '%t'%s",
@@ -93,9 +93,10 @@ etx_status etx_weight_files_reference(etx_weight_files* weights,
                        etx_safetensors_hint(file, name, hint, sizeof hint));
 }
 
-static etx_status referenced(etx_weight_files* weights, const etx_yaml* node,
-                             const etx_ir_constant* type,
-                             etx_ir_constant* out_tensor, etx_diag* diag) {
+static etx_status read_reference(etx_weight_files* weights,
+                                 const etx_yaml* node,
+                                 const etx_ir_constant* type,
+                                 etx_ir_constant* out_tensor, etx_diag* diag) {
   etx_text reference;
   etx_diag inner;
   etx_diag_init(&inner);
@@ -124,7 +125,7 @@ etx_status etx_weight_files_value(etx_weight_files* weights,
                                   uint32_t* out_constant, etx_diag* diag) {
   etx_ir_constant constant = {0};
   if (node->kind == ETX_YAML_MAP) {
-    ETX_TRY(referenced(weights, node, type, &constant, diag));
+    ETX_TRY(read_reference(weights, node, type, &constant, diag));
     return etx_ir_add_constant(module, &constant, out_constant);
   }
   etx_yaml_value value;

@@ -117,8 +117,8 @@ size_t etx_ir_branch_end(const etx_ir_method* method, size_t head,
 
 // The outermost conditional around branch `inner` that does not contain
 // `branch`.
-static uint32_t choice_between(const etx_ir_method* method, uint32_t inner,
-                               uint32_t branch) {
+static uint32_t cond_between(const etx_ir_method* method, uint32_t inner,
+                             uint32_t branch) {
   uint32_t outermost = inner;
   while (!etx_ir_branch_is_within(method, branch, inner)) {
     outermost = inner;
@@ -133,7 +133,7 @@ size_t etx_ir_outside_conds(const etx_ir_method* method, uint32_t branch,
     const etx_ir_node* const node = &method->nodes[position];
     if (!etx_ir_branch_is_within(method, branch, node->branch)) {
       return etx_ir_find_head(method,
-                              choice_between(method, node->branch, branch));
+                              cond_between(method, node->branch, branch));
     }
     if (!etx_ir_is_join(node)) break;
     ++position;

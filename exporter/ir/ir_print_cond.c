@@ -116,7 +116,7 @@ static void enter_branch(node_printer* n, uint32_t branch) {
   while (n->branch != branch && n->branch != 0) close_branch(n);
 }
 
-static void put_one(node_printer* n, const etx_ir_node* node) {
+static void put_next(node_printer* n, const etx_ir_node* node) {
   enter_branch(n, node->branch);
   if (etx_ir_is_join(node)) return;
   if (n->is_empty) {
@@ -137,7 +137,7 @@ static void put_one(node_printer* n, const etx_ir_node* node) {
 void etx_ir_put_nodes(etx_ir_printer* p) {
   node_printer n = {p, p->method, 0, 0, true};
   for (size_t i = 0; i < p->method->node_count; ++i) {
-    put_one(&n, &p->method->nodes[i]);
+    put_next(&n, &p->method->nodes[i]);
   }
   enter_branch(&n, 0);
 }

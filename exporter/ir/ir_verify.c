@@ -224,8 +224,8 @@ static etx_status check_mutation(const method_verifier* w, size_t index) {
   }
   if (is_equal) return ETX_OK;
   return FAIL(w,
-              "method '%t': mutation %z writes '%t', whose type is not that "
-              "of the target",
+              "method '%t': mutation %z writes '%t', whose type is not that of "
+              "the target",
               w->method->name, index, value->name);
 }
 
@@ -272,10 +272,10 @@ static bool constant_is_sound(const etx_ir_constant* constant) {
 static etx_status check_tables(const etx_ir_module* module, etx_diag* diag) {
   for (size_t i = 0; i < module->constant_count; ++i) {
     if (constant_is_sound(&module->constants[i])) continue;
-    return etx_diag_fail(diag, ETX_INTERNAL,
-                         "constant %z has %z bytes, which is not the size of "
-                         "its type",
-                         i, module->constants[i].data.size);
+    return etx_diag_fail(
+        diag, ETX_INTERNAL,
+        "constant %z has %z bytes, which is not the size of its type", i,
+        module->constants[i].data.size);
   }
   for (size_t i = 0; i < module->buffer_count; ++i) {
     const etx_ir_buffer* const buffer = &module->buffers[i];

@@ -13,8 +13,8 @@
 
 enum { MAX_MEMBERS = 200000, MAX_ROOT = 1024 };
 
-static etx_status refuse_member(etx_diag* diag, etx_text member,
-                                const char* problem) {
+static etx_status fail_member(etx_diag* diag, etx_text member,
+                              const char* problem) {
   return etx_diag_fail(diag, ETX_BAD_FILE, "member '%t': %s", member, problem);
 }
 
@@ -38,8 +38,8 @@ static etx_status zip_status(int code) {
   }
 }
 
-static etx_status refuse_zip(etx_diag* diag, etx_text member, int code,
-                             const char* problem) {
+static etx_status fail_libzip(etx_diag* diag, etx_text member, int code,
+                              const char* problem) {
   return etx_diag_fail(diag, zip_status(code), "member '%t': %s", member,
                        problem);
 }
@@ -68,11 +68,11 @@ static bool is_plain_path(etx_text name) {
 }
 
 // Splits "root/rest". All members must have the root of the first one.
-static etx_status take_root(etx_text full, etx_text* root, etx_text* out_rest,
-                            etx_diag* diag) {
+static etx_status split_root(etx_text full, etx_text* root, etx_text* out_rest,
+                             etx_diag* diag) {
   const char* const slash = memchr(full.data, '/', full.size);
   if (slash == NULL || slash == full.data || !is_plain_path(full)) {
-    return refuse_member(diag, full, "expected a path under one root folder");
+    return fail_member(diag, full, "expected a path under one root folder");
   }
   const etx_text own_root = {full.data, (size_t)(slash - full.data) + 1};
   if (root->size == 0) *root = own_root;
@@ -98,18 +98,18 @@ static etx_status list_member(etx_pt2_archive* archive, zip_uint64_t index,
   const zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
                               ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
   if ((info.valid & needed) != needed) {
-    return refuse_member(diag, full, "its zip entry is incomplete");
+    return fail_member(diag, full, "its zip entry is incomplete");
   }
   if (info.encryption_method != ZIP_EM_NONE) {
-    return refuse_member(diag, full, "it is encrypted");
+    return fail_member(diag, full, "it is encrypted");
   }
   if (info.comp_method != ZIP_CM_STORE || info.size != info.comp_size) {
-    return refuse_member(
+    return fail_member(
         diag, full,
         "it is compressed: load the archive in PyTorch and save it again");
   }
   etx_pt2_member* const member = &archive->members[archive->member_count];
-  ETX_TRY(take_root(full, root, &member->name, diag));
+  ETX_TRY(split_root(full, root, &member->name, diag));
   member->index = index;
   member->bytes = info.size;
   ++archive->member_count;
@@ -137,8 +137,8 @@ static etx_status list_members(etx_pt2_archive* archive, etx_diag* diag) {
                         archive->members[i].name)) {
       continue;
     }
-    return refuse_member(diag, archive->members[i].name,
-                         "the archive has two members of this name");
+    return fail_member(diag, archive->members[i].name,
+                       "the archive has two members of this name");
   }
   return ETX_OK;
 }
@@ -159,7 +159,7 @@ static etx_status read_bytes(const etx_pt2_archive* archive,
   zip_file_t* const file = zip_fopen_index(archive->zip, member->index, 0);
   if (file == NULL) {
     const int code = zip_error_code_zip(zip_get_error(archive->zip));
-    return refuse_zip(diag, member->name, code, zip_strerror(archive->zip));
+    return fail_libzip(diag, member->name, code, zip_strerror(archive->zip));
   }
   uint64_t done = 0;
   zip_int64_t got = 0;
@@ -173,7 +173,7 @@ static etx_status read_bytes(const etx_pt2_archive* archive,
   etx_status status = ETX_OK;
   if (got < 0) {
     const int code = zip_error_code_zip(zip_file_get_error(file));
-    status = refuse_zip(diag, member->name, code, zip_file_strerror(file));
+    status = fail_libzip(diag, member->name, code, zip_file_strerror(file));
   } else if (done != member->bytes) {
     status = etx_diag_fail(diag, ETX_BAD_FILE,
                            "member '%t' has %u bytes, its zip entry states %u",
@@ -218,10 +218,9 @@ etx_status etx_pt2_archive_open(etx_pt2_archive* archive, etx_diag* diag) {
     if (!looks_like_old_layout(archive->zip)) {
       return list_members(archive, diag);
     }
-    return etx_diag_fail(
-        diag, ETX_UNSUPPORTED,
-        "the archive was saved by an older PyTorch: export and "
-        "save it again with PyTorch 2.13 or later");
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "the archive was saved by an older PyTorch: export "
+                         "and save it again with PyTorch 2.13 or later");
   }
   const etx_status status = zip_status(code);
   if (status == ETX_OUT_OF_MEMORY) return status;

@@ -60,9 +60,7 @@ static etx_status read_integer(etx_pt2_graph* graph, const etx_json* payload,
   if (!etx_dim_is_number(integer)) {
     if (integer != INT64_MIN) {
       return etx_pt2_fail_unsupported(
-          graph,
-          "the integer %i is too small: at least %i "
-          "is supported",
+          graph, "the integer %i is too small: at least %i is supported",
           integer, (int64_t)ETX_DIM_HANDLE + 1);
     }
     integer = ETX_DIM_HANDLE + 1;

@@ -37,8 +37,8 @@ static etx_status read_argument(etx_pt2_graph* graph, const etx_json* inputs,
       wanted, tag);
 }
 
-static etx_status read_parts(etx_pt2_graph* graph, const etx_json* node,
-                             cond_call* out) {
+static etx_status read_cond_call(etx_pt2_graph* graph, const etx_json* node,
+                                 cond_call* out) {
   const etx_json* inputs = NULL;
   ETX_TRY(etx_pt2_field(graph, node, "inputs", ETX_JSON_ARRAY, &inputs));
   ETX_TRY(etx_pt2_field(graph, node, "outputs", ETX_JSON_ARRAY, &out->outputs));
@@ -76,7 +76,7 @@ static etx_status open_graph(const etx_pt2_graph* outer, const etx_json* json,
   ETX_TRY(etx_pt2_field(out, json, "sym_bool_values", ETX_JSON_OBJECT,
                         &out->sym_bools));
   out->sym_floats = etx_json_member(json, "sym_float_values");
-  ETX_TRY(etx_pt2_inline_wrapped(out));
+  ETX_TRY(etx_pt2_inline_wrappers(out));
   return etx_pt2_alloc_names(out);
 }
 
@@ -94,8 +94,7 @@ static etx_status input_position(etx_pt2_graph* inner, const etx_json* inputs,
   if (!etx_text_is(tag, "as_tensor")) {
     return etx_pt2_fail_unsupported(
         inner,
-        "input %z of a graph of torch.cond should be a tensor, found "
-        "'%t'",
+        "input %z of a graph of torch.cond should be a tensor, found '%t'",
         index, tag);
   }
   ETX_TRY(etx_pt2_text(inner, payload, "name", &name));
@@ -107,11 +106,10 @@ static etx_status graph_inputs(etx_pt2_graph* inner, const cond_call* p,
   ETX_TRY(
       etx_pt2_field(inner, inner->graph, "inputs", ETX_JSON_ARRAY, out_inputs));
   if ((*out_inputs)->count == p->operands->count) return ETX_OK;
-  return etx_pt2_fail_malformed(
-      inner,
-      "a sub-graph of torch.cond has %z inputs, but the node "
-      "passes %z operands",
-      (*out_inputs)->count, p->operands->count);
+  return etx_pt2_fail_malformed(inner,
+                                "a sub-graph of torch.cond has %z inputs, but "
+                                "the node passes %z operands",
+                                (*out_inputs)->count, p->operands->count);
 }
 
 // ---------------------------------------------------------------- uses
@@ -144,7 +142,7 @@ static etx_status mark_operands(etx_pt2_graph* graph, const cond_call* p,
 etx_status etx_pt2_mark_cond(etx_pt2_graph* graph, const etx_json* node,
                              etx_pt2_visit_nodes* mark_nodes) {
   cond_call p;
-  ETX_TRY(read_parts(graph, node, &p));
+  ETX_TRY(read_cond_call(graph, node, &p));
   etx_pt2_mark_argument(graph, p.condition);
   for (size_t i = 0; i < 2; ++i) {
     ETX_TRY(mark_operands(graph, &p, p.graphs[i], mark_nodes));
@@ -182,8 +180,7 @@ static etx_status read_condition(etx_pt2_graph* graph, const etx_json* argument,
   if (is_one) return ETX_OK;
   return etx_pt2_fail_unsupported(
       graph,
-      "the condition of torch.cond should be a bool tensor "
-      "of one element");
+      "the condition of torch.cond should be a bool tensor of one element");
 }
 
 // ---------------------------------------------------------------- branches
@@ -294,7 +291,7 @@ etx_status etx_pt2_read_cond(etx_pt2_graph* graph, const etx_json* node,
   etx_ir_arg condition;
   uint32_t choice = 0;
   uint32_t token = 0;
-  ETX_TRY(read_parts(graph, node, &p));
+  ETX_TRY(read_cond_call(graph, node, &p));
   ETX_TRY(read_condition(graph, p.condition, &condition));
   uint32_t* results[2];
   for (size_t i = 0; i < 2; ++i) {

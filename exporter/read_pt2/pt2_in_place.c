@@ -119,8 +119,8 @@ void etx_pt2_note_views(etx_pt2_graph* graph, const etx_json* inputs,
 
 // The schema of an overload of operator `base`, if it is supported, computes
 // one tensor and has a tensor as its first argument.
-static const etx_aten_schema* find_form(etx_text base, const char* prefix,
-                                        etx_text overload) {
+static const etx_aten_schema* find_overload(etx_text base, const char* prefix,
+                                            etx_text overload) {
   char name[MAX_NAME];
   const size_t size =
       etx_format_text(name, sizeof name, "%t.%s%t", base, prefix, overload);
@@ -143,8 +143,8 @@ const etx_aten_schema* etx_pt2_functional_form(etx_text aten) {
   if (dot < 2) return NULL;
   const etx_text base = {aten.data, dot - 2};
   const etx_text overload = {aten.data + dot, aten.size - dot};
-  const etx_aten_schema* const schema = find_form(base, "", overload);
-  return schema != NULL ? schema : find_form(base, "Tensor_", overload);
+  const etx_aten_schema* const schema = find_overload(base, "", overload);
+  return schema != NULL ? schema : find_overload(base, "Tensor_", overload);
 }
 
 // ---------------------------------------------------------------- views
@@ -251,8 +251,8 @@ static etx_status replace_value(etx_pt2_graph* graph, size_t position,
 
 // True if some alias of the name is read later, but its value is older than
 // `fresh`, the first value of this write.
-static bool is_stale(const etx_pt2_graph* graph, size_t position,
-                     uint32_t fresh) {
+static bool has_stale_alias(const etx_pt2_graph* graph, size_t position,
+                            uint32_t fresh) {
   size_t at = position;
   do {
     if (graph->states[at] == ETX_PT2_DEFINED && graph->values[at] < fresh &&
@@ -317,10 +317,10 @@ etx_status etx_pt2_write_in_place(etx_pt2_graph* graph, etx_text aten,
   graph->aliases[result].view = graph->aliases[position].view;
   ETX_TRY(propagate_write(graph, position, value, &is_complete));
   if ((!is_complete && origin != ETX_IR_FROM_NODE) ||
-      is_stale(graph, position, value)) {
-    return report_write(graph, aten,
-                        "writes into a tensor of which another view is read "
-                        "later");
+      has_stale_alias(graph, position, value)) {
+    return report_write(
+        graph, aten,
+        "writes into a tensor of which another view is read later");
   }
   return ETX_OK;
 }

@@ -35,8 +35,8 @@ static etx_status declare_tensor(etx_pt2_graph* graph, etx_text name,
   return ETX_OK;
 }
 
-static etx_status define(etx_pt2_graph* graph, size_t position,
-                         const etx_ir_value* value) {
+static etx_status define_input(etx_pt2_graph* graph, size_t position,
+                               const etx_ir_value* value) {
   ETX_TRY(etx_ir_add_value(graph->import->module, graph->method, value,
                            &graph->values[position]));
   graph->states[position] = ETX_PT2_DEFINED;
@@ -69,7 +69,7 @@ static etx_status read_tensor_input(etx_pt2_graph* graph, etx_text name) {
   value.has_shape = true;
   value.origin = ETX_IR_FROM_INPUT;
   value.index = (uint32_t)graph->method->input_count;
-  ETX_TRY(define(graph, position, &value));
+  ETX_TRY(define_input(graph, position, &value));
   etx_ir_input input = {0};
   input.name = name;
   input.arg = etx_ir_value_arg(graph->values[position]);
@@ -166,9 +166,7 @@ static etx_status stored_type(etx_pt2_graph* graph, const stored_input* item,
                         out_shape));
   if (same_type(out_shape, out_type)) return ETX_OK;
   return etx_pt2_fail_malformed(
-      graph,
-      "the stored tensor is %t, but the graph states another "
-      "type",
+      graph, "the stored tensor is %t, but the graph states another type",
       etx_import_type_text(graph->pool, out_type));
 }
 
@@ -191,7 +189,7 @@ static etx_status define_constant(etx_pt2_graph* graph,
   }
   const etx_ir_value value = {item->value_name, true, *shape,
                               ETX_IR_FROM_CONSTANT, constant};
-  return define(graph, item->position, &value);
+  return define_input(graph, item->position, &value);
 }
 
 static etx_status define_buffer(etx_pt2_graph* graph, const stored_input* item,
@@ -210,7 +208,7 @@ static etx_status define_buffer(etx_pt2_graph* graph, const stored_input* item,
   if (!declaration.is_used) return ETX_OK;
   const etx_ir_value value = {item->name, true, *shape, ETX_IR_FROM_BUFFER,
                               buffer};
-  return define(graph, item->position, &value);
+  return define_input(graph, item->position, &value);
 }
 
 static etx_status define_stored(etx_pt2_graph* graph, const stored_list* list) {

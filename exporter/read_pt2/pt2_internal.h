@@ -260,11 +260,11 @@ bool etx_pt2_is_item_call(etx_text target);
 // True if something other than assertions uses the number.
 bool etx_pt2_is_item_used(const etx_pt2_graph* graph, const etx_json* node);
 
-// ---- pt2_wrapped.c
+// ---- pt2_inline.c
 
 // Inlines the graphs of torch.no_grad and torch.autocast nodes. To be called
 // before etx_pt2_alloc_names, since it adds names to the tables.
-ETX_MUST_USE etx_status etx_pt2_inline_wrapped(etx_pt2_graph* graph);
+ETX_MUST_USE etx_status etx_pt2_inline_wrappers(etx_pt2_graph* graph);
 
 // ---- pt2_arguments.c
 

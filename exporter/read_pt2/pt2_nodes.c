@@ -98,8 +98,8 @@ static etx_status read_float_of_size(etx_pt2_graph* graph, etx_dim dim,
   if (low < -(1 << 24) || high > 1 << 24) {
     return etx_pt2_fail_unsupported(
         graph,
-        "the float '%t' is computed from a size that may "
-        "exceed 2^24, beyond which float32 is not exact",
+        "the float '%t' is computed from a size that may exceed 2^24, beyond "
+        "which float32 is not exact",
         name);
   }
   const etx_ir_arg args[2] = {etx_ir_int(dim),
@@ -164,10 +164,10 @@ static etx_status read_arguments(etx_pt2_graph* graph, const etx_json* inputs,
 static void report_operator(etx_pt2_graph* graph, etx_text target,
                             etx_text aten) {
   if (starts_with(target, "torch.ops.higher_order.")) {
-    etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->place,
-                       "%s: control flow operator '%t' is not supported: only "
-                       "torch.cond is",
-                       graph->context, target);
+    etx_import_problem(
+        graph->import, ETX_UNSUPPORTED, &graph->place,
+        "%s: control flow operator '%t' is not supported: only torch.cond is",
+        graph->context, target);
     return;
   }
   if (etx_pt2_is_item_call(target)) {
@@ -189,14 +189,13 @@ static void report_operator(etx_pt2_graph* graph, etx_text target,
   char hint[ETX_NEAREST_OPERATOR_BYTES];
   // Operators with a schema but without a lowering are reported by the pass
   // `lower`.
-  etx_import_problem(
-      graph->import, ETX_UNSUPPORTED, &graph->place,
-      "%s: operator '%t' is not supported%s%s", graph->context, aten,
-      etx_nearest_form_hint(aten, hint, sizeof hint),
-      starts_with(target, "torch.ops.aten.")
-          ? "; calling .run_decompositions() before torch.export.save may "
-            "replace it"
-          : "");
+  etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->place,
+                     "%s: operator '%t' is not supported%s%s", graph->context,
+                     aten, etx_nearest_form_hint(aten, hint, sizeof hint),
+                     starts_with(target, "torch.ops.aten.")
+                         ? "; calling .run_decompositions() before "
+                           "torch.export.save may replace it"
+                         : "");
 }
 
 // True if the node has results and nothing reads them. PyTorch keeps such nodes
@@ -292,9 +291,8 @@ etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {
     if (!starts_with(target, "torch.ops.")) {
       return etx_pt2_fail_unsupported(
           graph,
-          "target '%t' is not supported; calling "
-          ".run_decompositions({}) before torch.export.save "
-          "may replace it",
+          "target '%t' is not supported; calling .run_decompositions({}) "
+          "before torch.export.save may replace it",
           target);
     }
     ETX_TRY(etx_pt2_is_cond(target)

@@ -72,9 +72,7 @@ static etx_status add_mutation(etx_pt2_graph* graph, etx_ir_mutation mutation,
   ETX_TRY(etx_pt2_use_tensor(graph, name, &mutation.value));
   if (!shapes_equal(graph, &method->values[mutation.value].shape, target)) {
     return etx_pt2_fail_malformed(
-        graph,
-        "the type of '%t' is not that of the tensor that it "
-        "replaces",
+        graph, "the type of '%t' is not that of the tensor that it replaces",
         name);
   }
   for (size_t i = 0; i < method->mutation_count; ++i) {
@@ -91,8 +89,10 @@ static etx_status add_mutation(etx_pt2_graph* graph, etx_ir_mutation mutation,
 }
 
 // Adds a mutation that the signature states.
-static etx_status add_stated(etx_pt2_graph* graph, etx_ir_mutation mutation,
-                             const etx_json* spec, const etx_shape* target) {
+static etx_status add_stated_mutation(etx_pt2_graph* graph,
+                                      etx_ir_mutation mutation,
+                                      const etx_json* spec,
+                                      const etx_shape* target) {
   const etx_json* arg = NULL;
   etx_text name;
   ETX_TRY(etx_pt2_field(graph, spec, "arg", ETX_JSON_OBJECT, &arg));
@@ -101,7 +101,7 @@ static etx_status add_stated(etx_pt2_graph* graph, etx_ir_mutation mutation,
 }
 
 // Adds the mutations that come from in-place operators (pt2_in_place.c).
-static etx_status add_writes(etx_pt2_graph* graph) {
+static etx_status add_write_mutations(etx_pt2_graph* graph) {
   for (size_t i = 0; i < graph->write_count; ++i) {
     const etx_pt2_write* const write = &graph->writes[i];
     const etx_text name = graph->tensor_values->keys[write->position];
@@ -151,7 +151,7 @@ static etx_status read_buffer_mutation(etx_pt2_graph* graph,
   target.rank = declaration->type.rank;
   for (size_t i = 0; i < target.rank; ++i)
     target.dims[i] = declaration->type.sizes[i];
-  return add_stated(graph, mutation, spec, &target);
+  return add_stated_mutation(graph, mutation, spec, &target);
 }
 
 static etx_status read_input_mutation(etx_pt2_graph* graph,
@@ -170,7 +170,7 @@ static etx_status read_input_mutation(etx_pt2_graph* graph,
   mutation.target = target->index;
   graph->method->inputs[target->index].is_mutable = true;
   const etx_shape shape = target->shape;
-  return add_stated(graph, mutation, spec, &shape);
+  return add_stated_mutation(graph, mutation, spec, &shape);
 }
 
 static etx_status read_user_output(etx_pt2_graph* graph, const etx_json* spec) {
@@ -337,6 +337,6 @@ etx_status etx_pt2_read_outputs(etx_pt2_graph* graph) {
   for (size_t i = 0; i < graph->output_specs->count; ++i) {
     ETX_TRY(read_output_spec(graph, i));
   }
-  ETX_TRY(add_writes(graph));
+  ETX_TRY(add_write_mutations(graph));
   return name_outputs(graph);
 }

@@ -134,10 +134,10 @@ static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
   ETX_TRY(find_range(graph, name, least, &found));
   memcpy(graph->context, place, sizeof place);
   if (name.data[0] == 'u' || name.data[0] == 'z') {
-    etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->place,
-                       "%s: size '%t' depends on the data of a tensor, which "
-                       "is not supported",
-                       graph->context, name);
+    etx_import_problem(
+        graph->import, ETX_UNSUPPORTED, &graph->place,
+        "%s: size '%t' depends on the data of a tensor, which is not supported",
+        graph->context, name);
     // Some bounds, so that they are not reported as missing too.
     if (found.low == INT64_MIN) found.low = 0;
     if (found.high == INT64_MAX) found.high = INT32_MAX;
@@ -249,9 +249,7 @@ static etx_status apply(srepr_parser* r, etx_symbol_op op, etx_dim a, etx_dim b,
       etx_symbols_apply(&r->graph->method->symbols, op, a, b, out);
   if (status != ETX_OUT_OF_RANGE) return status;
   return etx_pt2_fail_malformed(
-      r->graph,
-      "size '%t' overflows, divides by zero or is too "
-      "complex",
+      r->graph, "size '%t' overflows, divides by zero or is too complex",
       r->text);
 }
 
@@ -582,9 +580,7 @@ etx_status etx_pt2_shape(etx_pt2_graph* graph, const etx_json* tensor_meta,
   }
   if (sizes->count > ETX_MAX_RANK) {
     return etx_pt2_fail_malformed(
-        graph,
-        "the tensor has %z dimensions, at most %i are "
-        "supported",
+        graph, "the tensor has %z dimensions, at most %i are supported",
         sizes->count, (int64_t)ETX_MAX_RANK);
   }
   shape.rank = (uint8_t)sizes->count;

@@ -13,8 +13,8 @@ typedef struct stored_view {
 } stored_view;
 
 // A plain, non-negative integer in a SymInt union.
-static etx_status read_plain(etx_pt2_graph* graph, const etx_json* value,
-                             const char* what, int64_t* out) {
+static etx_status read_nonnegative(etx_pt2_graph* graph, const etx_json* value,
+                                   const char* what, int64_t* out) {
   etx_text tag;
   const etx_json* payload = NULL;
   ETX_TRY(etx_pt2_union(graph, value, &tag, &payload));
@@ -36,9 +36,8 @@ static etx_status read_view(etx_pt2_graph* graph, const etx_json* entry,
   if (pickled != NULL && pickled->kind == ETX_JSON_BOOL && pickled->boolean) {
     return etx_pt2_fail_unsupported(
         graph,
-        "the tensor is pickled, like those of torchao's "
-        "tensor subclasses: call .run_decompositions({}) "
-        "before torch.export.save");
+        "the tensor is pickled, like those of torchao's tensor subclasses: "
+        "call .run_decompositions({}) before torch.export.save");
   }
   if (memchr(out->path.data, '/', out->path.size) != NULL ||
       memchr(out->path.data, '\\', out->path.size) != NULL) {
@@ -54,24 +53,24 @@ static etx_status read_view(etx_pt2_graph* graph, const etx_json* entry,
   if (sizes->count != strides->count || sizes->count > ETX_MAX_RANK) {
     return etx_pt2_fail_malformed(
         graph,
-        "%z sizes and %z strides, expected the same number "
-        "of at most %i",
+        "%z sizes and %z strides, expected the same number of at most %i",
         sizes->count, strides->count, (int64_t)ETX_MAX_RANK);
   }
   out->type.rank = (uint8_t)sizes->count;
   for (size_t i = 0; i < sizes->count; ++i) {
-    ETX_TRY(read_plain(graph, &sizes->items[i], "a size", &out->type.sizes[i]));
-    ETX_TRY(
-        read_plain(graph, &strides->items[i], "a stride", &out->strides[i]));
+    ETX_TRY(read_nonnegative(graph, &sizes->items[i], "a size",
+                             &out->type.sizes[i]));
+    ETX_TRY(read_nonnegative(graph, &strides->items[i], "a stride",
+                             &out->strides[i]));
   }
-  return read_plain(graph, etx_json_member(meta, "storage_offset"),
-                    "the storage offset", &out->offset);
+  return read_nonnegative(graph, etx_json_member(meta, "storage_offset"),
+                          "the storage offset", &out->offset);
 }
 
 // The number of elements of the tensor, and the number of elements that its
 // storage must have. False on overflow.
-static bool measure(const stored_view* v, uint64_t* out_count,
-                    uint64_t* out_extent) {
+static bool measure_view(const stored_view* v, uint64_t* out_count,
+                         uint64_t* out_extent) {
   uint64_t count = 1, extent = (uint64_t)v->offset;
   for (size_t i = 0; i < v->type.rank; ++i) {
     if (v->type.sizes[i] == 0) {
@@ -97,7 +96,7 @@ etx_status etx_pt2_payload_type(etx_pt2_graph* graph, const etx_json* entry,
   stored_view v;
   uint64_t count = 0, extent = 0, bytes = 0;
   ETX_TRY(read_view(graph, entry, &v));
-  if (!measure(&v, &count, &extent) ||
+  if (!measure_view(&v, &count, &extent) ||
       !etx_multiply_u64(extent, etx_dtype_bytes(v.type.dtype), &bytes)) {
     return etx_pt2_fail_malformed(graph, "the sizes overflow");
   }
@@ -156,8 +155,8 @@ static etx_status read_storage(etx_pt2_graph* graph, etx_text folder,
 // A view with strides of 0 has more elements than its storage. A model may do
 // that, but a hostile file must not request all memory with a few bytes: beyond
 // 256 MiB the expansion is limited to a factor of 4.
-static bool is_reasonable(const stored_view* v, uint64_t count,
-                          uint64_t storage) {
+static bool is_expansion_allowed(const stored_view* v, uint64_t count,
+                                 uint64_t storage) {
   const uint64_t largest = UINT64_C(256) << 20;
   uint64_t bytes = 0;
   return etx_multiply_u64(count, etx_dtype_bytes(v->type.dtype), &bytes) &&
@@ -207,7 +206,7 @@ etx_status etx_pt2_load(const etx_initial_source* source, etx_ir_module* module,
   stored_view v;
   uint64_t count = 0, extent = 0, bytes = 0;
   ETX_TRY(read_view(&graph, source->item, &v));
-  if (!measure(&v, &count, &extent) ||
+  if (!measure_view(&v, &count, &extent) ||
       !etx_multiply_u64(extent, etx_dtype_bytes(v.type.dtype), &bytes)) {
     return etx_pt2_fail_malformed(&graph, "the sizes overflow");
   }
@@ -223,11 +222,9 @@ etx_status etx_pt2_load(const etx_initial_source* source, etx_ir_module* module,
         &graph, "the tensor needs %u bytes of '%t', which has %z", bytes,
         v.path, storage.size);
   }
-  if (!is_reasonable(&v, count, storage.size)) {
+  if (!is_expansion_allowed(&v, count, storage.size)) {
     return etx_pt2_fail_unsupported(
-        &graph,
-        "the tensor expands %z bytes to %u elements, which "
-        "is too many",
+        &graph, "the tensor expands %z bytes to %u elements, which is too many",
         storage.size, count);
   }
   return make_constant(module, &v, storage, count, out_constant);

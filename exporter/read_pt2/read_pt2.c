@@ -32,10 +32,9 @@ static etx_status check_versions(etx_pt2_archive* archive, etx_diag* diag) {
   etx_text format, version, order;
   if (etx_pt2_has_member(archive, "data/weights/model.pt") ||
       etx_pt2_has_member(archive, "data/constants/model.pt")) {
-    return etx_diag_fail(
-        diag, ETX_UNSUPPORTED,
-        "the archive was saved by an older PyTorch: export and "
-        "save it again with PyTorch 2.13 or later");
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "the archive was saved by an older PyTorch: export "
+                         "and save it again with PyTorch 2.13 or later");
   }
   ETX_TRY(read_small(archive, "archive_format", &format, diag));
   ETX_TRY(read_small(archive, "archive_version", &version, diag));
@@ -140,7 +139,7 @@ static etx_status find_configs(etx_pt2_graph* graph, etx_text model) {
 }
 
 static etx_status read_graph(etx_pt2_graph* graph) {
-  ETX_TRY(etx_pt2_inline_wrapped(graph));
+  ETX_TRY(etx_pt2_inline_wrappers(graph));
   ETX_TRY(etx_pt2_alloc_names(graph));
   ETX_TRY(etx_pt2_mark_uses(graph));
   ETX_TRY(etx_pt2_read_inputs(graph));

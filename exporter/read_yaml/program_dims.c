@@ -82,10 +82,10 @@ static etx_status find_size(const etx_ir_method* method, const etx_yaml* key,
     }
     const etx_shape* const shape = &method->values[input->arg.as.value].shape;
     if (dim < 0 || dim >= shape->rank) {
-      return etx_yaml_fail(key, diag,
-                           "input '%t' has %i dimensions: write "
-                           "method.input[dimension]",
-                           name, (int64_t)shape->rank);
+      return etx_yaml_fail(
+          key, diag,
+          "input '%t' has %i dimensions: write method.input[dimension]", name,
+          (int64_t)shape->rank);
     }
     *out = shape->dims[dim];
     return ETX_OK;
@@ -98,7 +98,8 @@ static etx_status find_size(const etx_ir_method* method, const etx_yaml* key,
 
 // Replaces low and high by the smallest and the largest integer s with
 // low <= factor * s + offset <= high. False on overflow.
-static bool solve(int64_t factor, int64_t offset, int64_t* low, int64_t* high) {
+static bool bound_symbol(int64_t factor, int64_t offset, int64_t* low,
+                         int64_t* high) {
   int64_t rest = 0;
   if (*low != INT64_MIN) {
     if (!etx_subtract_i64(*low, offset, low) ||
@@ -112,13 +113,13 @@ static bool solve(int64_t factor, int64_t offset, int64_t* low, int64_t* high) {
          etx_floor_divide(*high, factor, high, &rest);
 }
 
-static etx_status narrow(etx_ir_method* method, const etx_yaml* key,
-                         etx_dim size, int64_t low, int64_t high,
-                         etx_diag* diag) {
+static etx_status narrow_symbol(etx_ir_method* method, const etx_yaml* key,
+                                etx_dim size, int64_t low, int64_t high,
+                                etx_diag* diag) {
   uint32_t index = 0;
   int64_t factor = 0, offset = 0;
   if (!etx_symbols_affine(&method->symbols, size, &index, &factor, &offset) ||
-      factor <= 0 || !solve(factor, offset, &low, &high)) {
+      factor <= 0 || !bound_symbol(factor, offset, &low, &high)) {
     return etx_yaml_fail(key, diag,
                          "'%t' cannot be bounded: it is fixed, or depends on "
                          "its dimension by more than a factor and an offset",
@@ -127,10 +128,10 @@ static etx_status narrow(etx_ir_method* method, const etx_yaml* key,
   const etx_symbol* const symbol = &method->symbols.symbols[index];
   if ((low != INT64_MIN && low < symbol->minimum) ||
       (high != INT64_MAX && high > symbol->maximum)) {
-    return etx_yaml_fail(key, diag,
-                         "bounds can only be tightened: the model bounds "
-                         "'%t' by %i..%i",
-                         symbol->name, symbol->minimum, symbol->maximum);
+    return etx_yaml_fail(
+        key, diag,
+        "bounds can only be tightened: the model bounds '%t' by %i..%i",
+        symbol->name, symbol->minimum, symbol->maximum);
   }
   if (low == INT64_MIN) low = symbol->minimum;
   if (high == INT64_MAX) high = symbol->maximum;
@@ -157,14 +158,14 @@ etx_status etx_program_dim(etx_program_file* program, const etx_yaml* key,
   const etx_yaml* const maximum = etx_yaml_find(bounds, "max");
   if (minimum != NULL) ETX_TRY(etx_yaml_int(minimum, "min", &low, diag));
   if (maximum != NULL) ETX_TRY(etx_yaml_int(maximum, "max", &high, diag));
-  return narrow(method, key, size, low, high, diag);
+  return narrow_symbol(method, key, size, low, high, diag);
 }
 
 // ---------------------------------------------------------------- check
 
 // "encode.tokens[1]": the first input whose size has the symbol.
-static etx_text address_of(etx_pool* pool, const etx_ir_method* method,
-                           uint32_t symbol) {
+static etx_text find_input_of(etx_pool* pool, const etx_ir_method* method,
+                              uint32_t symbol) {
   uint32_t found = 0;
   int64_t factor = 0, offset = 0;
   for (size_t i = 0; i < method->input_count; ++i) {
@@ -199,7 +200,7 @@ void etx_program_check_bounds(etx_program_file* program) {
       const etx_symbol* const symbol = &method->symbols.symbols[j];
       const bool has_low = symbol->minimum != INT64_MIN;
       if (has_low && symbol->maximum != INT64_MAX) continue;
-      const etx_text address = address_of(module->pool, method, j);
+      const etx_text address = find_input_of(module->pool, method, j);
       const char* const key = has_low ? "max" : "min: M, max";
       etx_import_problem(
           program->import, ETX_UNSUPPORTED, &place,

@@ -128,8 +128,9 @@ static bool matches(etx_text pattern, etx_text name) {
   return etx_name_matches_glob(pattern, name);
 }
 
-static etx_status shared_entry(etx_program_file* program, const etx_yaml* key,
-                               const etx_yaml* node, etx_diag* diag) {
+static etx_status shared_buffer_entry(etx_program_file* program,
+                                      const etx_yaml* key, const etx_yaml* node,
+                                      etx_diag* diag) {
   etx_ir_module* const module = program->module;
   bool is_found = false;
   (void)key;
@@ -168,11 +169,11 @@ static etx_status find_initial(etx_program_file* program, const etx_yaml* key,
     etx_nearest_offer(&nearest, buffer->name);
     if (!etx_text_equal(buffer->name, key->text)) continue;
     if (!buffer->is_state) {
-      return etx_yaml_fail(key, diag,
-                           "'%t' is a constant: only state can have an "
-                           "initial value, so a method must write it or "
-                           "'shared_buffers' must list it",
-                           key->text);
+      return etx_yaml_fail(
+          key, diag,
+          "'%t' is a constant: only state can have an initial value, so a "
+          "method must write it or 'shared_buffers' must list it",
+          key->text);
     }
     const etx_ir_constant* const type = declared_type(program->import, i);
     if (type == NULL) return ETX_INTERNAL;
@@ -208,7 +209,8 @@ etx_status etx_program_file_buffers(etx_program_file* program,
       etx_pool_take(program->module->pool, count * sizeof *overrides);
   if (overrides == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < count; ++i) overrides[i] = ETX_IR_NONE;
-  ETX_TRY(read_section(program, "shared_buffers", ETX_YAML_LIST, shared_entry));
+  ETX_TRY(read_section(program, "shared_buffers", ETX_YAML_LIST,
+                       shared_buffer_entry));
   ETX_TRY(read_initial(program, overrides));
   *out_overrides = overrides;
   return ETX_OK;
@@ -218,10 +220,9 @@ etx_status etx_program_file_buffers(etx_program_file* program,
 
 // An output that is kept as state: each call writes its value to a new buffer
 // that is named "method.output".
-static etx_status keep_as_state(etx_program_file* program,
-                                etx_ir_method* method,
-                                const etx_ir_output* output,
-                                const etx_yaml* node, etx_diag* diag) {
+static etx_status make_state(etx_program_file* program, etx_ir_method* method,
+                             const etx_ir_output* output, const etx_yaml* node,
+                             etx_diag* diag) {
   etx_ir_module* const module = program->module;
   etx_ir_buffer buffer = {0};
   etx_ir_mutation mutation = {0};
@@ -233,8 +234,8 @@ static etx_status keep_as_state(etx_program_file* program,
   const etx_ir_value* const value = &method->values[output->arg.as.value];
   if (!value->has_shape || !etx_ir_is_static(&value->shape)) {
     return etx_yaml_fail(node, diag,
-                         "output '%t' cannot be state: its type must be "
-                         "stated and its sizes must be fixed",
+                         "output '%t' cannot be state: its type must be stated "
+                         "and its sizes must be fixed",
                          output->name);
   }
   buffer.name =
@@ -271,7 +272,7 @@ static etx_status set_lifetime(etx_program_file* program, etx_ir_method* method,
   } else if (etx_text_is(node->text, "stable")) {
     output->lifetime = ETX_IR_STABLE;
   } else if (etx_text_is(node->text, "state")) {
-    return keep_as_state(program, method, output, node, diag);
+    return make_state(program, method, output, node, diag);
   } else {
     return etx_yaml_fail(node, diag,
                          "expected 'scratch', 'stable' or 'state', found '%t'",
@@ -309,10 +310,9 @@ static etx_status check_method_name(const etx_program_file* program,
   if (etx_text_is(key->text, ETX_METHOD_INIT) ||
       etx_text_is(key->text, ETX_METHOD_BUFFER_NAMES) ||
       etx_text_is(key->text, ETX_METHOD_BUFFER_PLAN)) {
-    return etx_yaml_fail(key, diag,
-                         "'%t' is reserved: etx generates a method of that "
-                         "name",
-                         key->text);
+    return etx_yaml_fail(
+        key, diag, "'%t' is reserved: etx generates a method of that name",
+        key->text);
   }
   if (etx_ir_find_method(program->module, key->text, &unused)) {
     return etx_yaml_fail(key, diag, "a method named '%t' already exists",
@@ -392,10 +392,9 @@ static etx_status read_alignment(etx_program_file* program, etx_diag* diag) {
   ETX_TRY(etx_yaml_int(node, "align", &bytes, diag));
   if (bytes < SMALLEST || bytes > LARGEST ||
       !etx_is_power_of_two((uint64_t)bytes)) {
-    return etx_yaml_fail(node, diag,
-                         "'align' should be a power of two from %i to %i, "
-                         "found %i",
-                         (int64_t)SMALLEST, (int64_t)LARGEST, bytes);
+    return etx_yaml_fail(
+        node, diag, "'align' should be a power of two from %i to %i, found %i",
+        (int64_t)SMALLEST, (int64_t)LARGEST, bytes);
   }
   program->module->alignment = (uint64_t)bytes;
   return ETX_OK;

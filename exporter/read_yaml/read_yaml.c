@@ -36,10 +36,10 @@ static etx_status read_dim(etx_yaml_method* m, const etx_yaml* key,
   const etx_yaml* const maximum = etx_yaml_find(bounds, "max");
   if (minimum != NULL) ETX_TRY(etx_yaml_int(minimum, "min", &low, diag));
   if (maximum == NULL) {
-    return etx_yaml_fail(bounds, diag,
-                         "dimension '%t' has no 'max': every size needs an "
-                         "upper bound",
-                         key->text);
+    return etx_yaml_fail(
+        bounds, diag,
+        "dimension '%t' has no 'max': every size needs an upper bound",
+        key->text);
   }
   ETX_TRY(etx_yaml_int(maximum, "max", &high, diag));
   if (high < low || high == INT64_MAX || !etx_dim_is_number(low)) {
@@ -104,10 +104,10 @@ static etx_status read_input(etx_yaml_method* m, const etx_yaml* node,
   const etx_yaml* const fixed = etx_yaml_find(node, "fixed");
   const bool has_type = etx_yaml_find(node, "type") != NULL;
   if ((size != NULL) + (fixed != NULL) + has_type != 1) {
-    return etx_yaml_fail(node, diag,
-                         "input '%t' should have exactly one of 'type', "
-                         "'sym' and 'fixed'",
-                         input.name);
+    return etx_yaml_fail(
+        node, diag,
+        "input '%t' should have exactly one of 'type', 'sym' and 'fixed'",
+        input.name);
   }
   if (has_type) {
     ETX_TRY(read_tensor_input(m, node, &input, diag));
@@ -204,8 +204,7 @@ static etx_status check_head(const etx_yaml_method* m, etx_diag* diag) {
   // A truncated file must not pass as a method that does nothing.
   if (m->root->count == 0) {
     return etx_yaml_fail(m->root, diag,
-                         "the file is empty: a method needs at least "
-                         "'etx: 1'");
+                         "the file is empty: a method needs at least 'etx: 1'");
   }
   ETX_TRY(etx_yaml_check_keys(
       m->root, "etx method dims inputs buffers constants nodes outputs mutates",

@@ -28,10 +28,10 @@ static etx_status check_bool(const etx_yaml_method* m, const etx_yaml* node,
     is_one = is_one && v->shape.dims[i] == 1;
   }
   if (is_one) return ETX_OK;
-  return etx_yaml_fail(node, diag,
-                       "'if' should name a bool tensor of one element, which "
-                       "'%t' is not",
-                       node->text);
+  return etx_yaml_fail(
+      node, diag,
+      "'if' should name a bool tensor of one element, which '%t' is not",
+      node->text);
 }
 
 static etx_status read_condition(etx_yaml_method* m, const etx_yaml* node,

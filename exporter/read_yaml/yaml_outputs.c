@@ -13,9 +13,9 @@ static etx_status read_output_map(etx_yaml_method* m, const etx_yaml* node,
     ETX_TRY(etx_yaml_text(node, "name", &output->name, diag));
   }
   if ((value != NULL) + (size != NULL) + (fixed != NULL) != 1) {
-    return etx_yaml_fail(node, diag,
-                         "an output should have exactly one of 'value', "
-                         "'sym' and 'fixed'");
+    return etx_yaml_fail(
+        node, diag,
+        "an output should have exactly one of 'value', 'sym' and 'fixed'");
   }
   if (fixed != NULL) return etx_yaml_literal(fixed, &output->arg, diag);
   if (size != NULL) {
@@ -32,8 +32,8 @@ static etx_status read_output_map(etx_yaml_method* m, const etx_yaml* node,
 }
 
 // An output that is written as the name of a value, or as a number.
-static etx_status read_output_word(etx_yaml_method* m, const etx_yaml* node,
-                                   etx_ir_output* output, etx_diag* diag) {
+static etx_status read_output_scalar(etx_yaml_method* m, const etx_yaml* node,
+                                     etx_ir_output* output, etx_diag* diag) {
   etx_yaml_value value;
   uint32_t index = 0;
   ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "output", diag));
@@ -66,7 +66,7 @@ etx_status etx_yaml_read_output(etx_yaml_method* m, const etx_yaml* name,
   if (node->kind == ETX_YAML_MAP) {
     ETX_TRY(read_output_map(m, node, &output, diag));
   } else {
-    ETX_TRY(read_output_word(m, node, &output, diag));
+    ETX_TRY(read_output_scalar(m, node, &output, diag));
   }
   if (name != NULL) output.name = name->text;
   if (output.name.size == 0) {
@@ -120,11 +120,9 @@ static etx_status find_target(etx_yaml_method* m, const etx_yaml* key,
     return ETX_OK;
   }
   char hint[96];
-  return etx_yaml_fail(key, diag,
-                       "'%t' is not a buffer or tensor input of this "
-                       "method%s",
-                       key->text,
-                       etx_nearest_hint(&nearest, hint, sizeof hint));
+  return etx_yaml_fail(
+      key, diag, "'%t' is not a buffer or tensor input of this method%s",
+      key->text, etx_nearest_hint(&nearest, hint, sizeof hint));
 }
 
 etx_status etx_yaml_read_mutation(etx_yaml_method* m, const etx_yaml* key,
@@ -143,10 +141,9 @@ etx_status etx_yaml_read_mutation(etx_yaml_method* m, const etx_yaml* key,
         etx_symbols_equal(&method->symbols, value->shape.dims[i], type.dims[i]);
   }
   if (!is_equal) {
-    return etx_yaml_fail(node, diag,
-                         "'%t' and '%t', which it replaces, have different "
-                         "types",
-                         node->text, key->text);
+    return etx_yaml_fail(
+        node, diag, "'%t' and '%t', which it replaces, have different types",
+        node->text, key->text);
   }
   mutation.place = m->place;
   mutation.place.line = key->line;

@@ -105,8 +105,7 @@ static etx_status stored_type(etx_yaml_method* m, const etx_yaml* node,
   ETX_TRY(etx_yaml_shape(m, type, out_shape, diag));
   if (!etx_ir_is_static(out_shape)) {
     return etx_yaml_fail(type, diag,
-                         "buffers and constants need fixed sizes, found "
-                         "'%t'",
+                         "buffers and constants need fixed sizes, found '%t'",
                          type->text);
   }
   memset(out_type, 0, sizeof *out_type);

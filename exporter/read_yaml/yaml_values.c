@@ -119,9 +119,7 @@ etx_status etx_yaml_value_named(etx_yaml_method* m, const etx_yaml* node,
     etx_nearest_offer(&nearest, m->method->values[i].name);
   }
   char hint[96];
-  return etx_yaml_fail(node, diag,
-                       "value '%t' is not defined before its "
-                       "use%s",
+  return etx_yaml_fail(node, diag, "value '%t' is not defined before its use%s",
                        node->text,
                        etx_nearest_hint(&nearest, hint, sizeof hint));
 }
@@ -194,10 +192,9 @@ etx_status etx_yaml_literal(const etx_yaml* node, etx_ir_arg* out_arg,
       arg.as.real = value.real;
       break;
     case ETX_YAML_TEXT:
-      return etx_yaml_fail(node, diag,
-                           "'%t' should be a number, true, false, null or "
-                           "{str: %t}",
-                           node->text, node->text);
+      return etx_yaml_fail(
+          node, diag, "'%t' should be a number, true, false, null or {str: %t}",
+          node->text, node->text);
   }
   *out_arg = arg;
   return ETX_OK;

@@ -21,7 +21,7 @@ enum { ETX_SYMBOLS_MAX_COUNT = 64 };
 typedef struct etx_symbol {
   etx_text name;
   int64_t minimum;  // at least 0 for a size
-  int64_t maximum;  // stated by the model, always finite
+  int64_t maximum;  // INT64_MAX: not stated; an error when planning
 } etx_symbol;
 
 struct etx_expression;  // symbol_internal.h

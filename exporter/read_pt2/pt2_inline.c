@@ -57,7 +57,7 @@ static bool is_wrapper(const etx_json* node) {
 // ---------------------------------------------------------------- names
 
 // The new name for `name` of a frame; `name` itself if it has no new name.
-static etx_text renamed(const inline_frame* f, etx_text name) {
+static etx_text new_name(const inline_frame* f, etx_text name) {
   for (size_t t = 0; t < TABLES; ++t) {
     const etx_json* const item = etx_json_find(f->tables[t], name);
     if (item == NULL || f->names[t] == NULL) continue;
@@ -90,7 +90,7 @@ static etx_status copy_renamed(inliner* u, const inline_frame* f,
       if (has_key && items[i].kind == ETX_JSON_STRING &&
           (etx_text_is(at->keys[i], "name") ||
            etx_text_is(at->keys[i], "as_name"))) {
-        items[i].string = renamed(f, items[i].string);
+        items[i].string = new_name(f, items[i].string);
       }
       ETX_TRY(etx_pool_grow(pool, &open, count, &capacity, sizeof *open));
       open[count++] = &items[i];
@@ -99,7 +99,7 @@ static etx_status copy_renamed(inliner* u, const inline_frame* f,
   return ETX_OK;
 }
 
-// Replaces the member `key` of an object whose items were copied by own_items.
+// Replaces the member `key` of an object whose items were copied by copy_items.
 static void put_member(etx_json* object, const char* key, etx_json value) {
   etx_json* const items = (etx_json*)object->items;
   const etx_json* const member = etx_json_member(object, key);
@@ -107,7 +107,7 @@ static void put_member(etx_json* object, const char* key, etx_json value) {
 }
 
 // Copies the items of `json`, so that they can be changed.
-static etx_status own_items(etx_pool* pool, etx_json* json) {
+static etx_status copy_items(etx_pool* pool, etx_json* json) {
   etx_json* const items = etx_pool_take(pool, json->count * sizeof *items);
   if (items == NULL) return ETX_OUT_OF_MEMORY;
   if (json->count > 0) memcpy(items, json->items, json->count * sizeof *items);
@@ -126,17 +126,17 @@ static etx_status copy_node(inliner* u, const inline_frame* f,
   ETX_TRY(etx_pt2_field(graph, from, "inputs", ETX_JSON_ARRAY, &inputs));
   ETX_TRY(etx_pt2_field(graph, from, "outputs", ETX_JSON_ARRAY, &outputs));
   etx_json copy = *inputs;
-  ETX_TRY(own_items(graph->pool, &copy));
+  ETX_TRY(copy_items(graph->pool, &copy));
   for (size_t i = 0; i < copy.count; ++i) {
     etx_json* const input = (etx_json*)&copy.items[i];
     const etx_json* const argument = etx_json_member(input, "arg");
     etx_json own;
     if (argument == NULL) continue;
     ETX_TRY(copy_renamed(u, f, argument, &own));
-    ETX_TRY(own_items(graph->pool, input));
+    ETX_TRY(copy_items(graph->pool, input));
     put_member(input, "arg", own);
   }
-  ETX_TRY(own_items(graph->pool, to));
+  ETX_TRY(copy_items(graph->pool, to));
   put_member(to, "inputs", copy);
   ETX_TRY(copy_renamed(u, f, outputs, &copy));
   put_member(to, "outputs", copy);
@@ -185,8 +185,7 @@ static etx_status name_inputs(inliner* u, const inline_frame* outer,
   if (inputs->count != operands->count - first) {
     return etx_pt2_fail_malformed(
         u->graph,
-        "the sub-graph has %z inputs, but the node passes %z "
-        "operands",
+        "the sub-graph has %z inputs, but the node passes %z operands",
         inputs->count, operands->count - first);
   }
   for (size_t i = 0; i < inputs->count; ++i) {
@@ -201,7 +200,8 @@ static etx_status name_inputs(inliner* u, const inline_frame* outer,
         return etx_pt2_fail_unsupported(
             u->graph, "operand %z of the sub-graph should be a name", i);
       }
-      inner->names[t][item - inner->tables[t]->items] = renamed(outer, outside);
+      inner->names[t][item - inner->tables[t]->items] =
+          new_name(outer, outside);
     }
   }
   return ETX_OK;
@@ -281,9 +281,8 @@ static etx_status open_frame(inliner* u, const inline_frame* outer,
   if (changes_dtypes(operands, at)) {
     return etx_pt2_fail_unsupported(
         graph,
-        "torch.autocast changes the dtypes of the sub-graph: "
-        "call .run_decompositions({}) before "
-        "torch.export.save");
+        "torch.autocast changes the dtypes of the sub-graph: call "
+        ".run_decompositions({}) before torch.export.save");
   }
   if (u->depth == MAX_DEPTH) {
     return etx_pt2_fail_unsupported(
@@ -331,7 +330,7 @@ static etx_json string_of(etx_text text) {
 
 static etx_status list_of(etx_pool* pool, const etx_json* item, etx_json* out) {
   *out = (etx_json){.kind = ETX_JSON_ARRAY, .items = item, .count = 1};
-  return own_items(pool, out);
+  return copy_items(pool, out);
 }
 
 // Adds the node result = aten.alias(value), where both are Arguments. It has
@@ -377,8 +376,7 @@ static etx_status close_frame(inliner* u) {
       if (etx_json_member(&result, "as_tensors") == NULL) continue;
       return etx_pt2_fail_unsupported(
           u->graph,
-          "a sub-graph that returns a list of tensors is "
-          "not supported");
+          "a sub-graph that returns a list of tensors is not supported");
     }
     ETX_TRY(add_alias(u, inner->wrapper, &value, &result));
   }
@@ -436,7 +434,7 @@ static etx_status join_table(inliner* u, size_t kind,
   return etx_json_sort_keys(pool, joined);
 }
 
-etx_status etx_pt2_inline_wrapped(etx_pt2_graph* graph) {
+etx_status etx_pt2_inline_wrappers(etx_pt2_graph* graph) {
   inliner u = {.graph = graph, .depth = 1};
   bool wraps = false;
   for (size_t i = 0; i < graph->nodes->count && !wraps; ++i) {

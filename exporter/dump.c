@@ -1,7 +1,7 @@
-// A module as a directory: one YAML a method, program.yaml, and the tensors in
-// weights.safetensors. All files are written beside their places first and put
-// there together at the end, so that a full disk leaves the directory as it
-// was.
+// Writes a module as a directory: a YAML file for each method, program.yaml,
+// and the tensors in weights.safetensors. All files are written as temporary
+// files and renamed together at the end, so that an error, such as a full disk,
+// leaves the directory as it was.
 
 #include "exporter/export.h"
 #include "exporter/host/host_file.h"
@@ -9,22 +9,22 @@
 #include "exporter/import/safetensors.h"
 #include "exporter/ir/uniform_value.h"
 
-typedef struct dumping {
+typedef struct dump_writer {
   const etx_ir_module* module;
   etx_pool* pool;  // scratch
   etx_diag* diag;
   etx_text directory;
-  etx_text* tensor_names;  // by constant; empty: not written
-  bool* listed;            // by buffer: in the first method, for lack of others
+  etx_text* tensor_names;  // by constant; empty: it is not written as a tensor
+  bool* listed;            // by buffer: no method uses it; the first lists it
   etx_file_writer* writers;
   size_t writer_count;
-} dumping;
+} dump_writer;
 
 static const char weights_name[] = "weights.safetensors";
 
 // ---------------------------------------------------------------- names
 
-static bool name_is_taken(const dumping* d, etx_text name) {
+static bool name_is_taken(const dump_writer* d, etx_text name) {
   uint32_t buffer = 0;
   if (etx_ir_find_buffer(d->module, name, &buffer)) return true;
   for (size_t i = 0; i < d->module->constant_count; ++i) {
@@ -33,15 +33,15 @@ static bool name_is_taken(const dumping* d, etx_text name) {
   return false;
 }
 
-// One number says it all; no tensor is needed.
-static bool is_number(const dumping* d, uint32_t constant) {
+// True if the constant is written as one number instead of a tensor.
+static bool is_number(const dump_writer* d, uint32_t constant) {
   char text[48];
   return etx_uniform_text(&d->module->constants[constant], text, sizeof text);
 }
 
-// Names a constant "scope.name", with a number if that is taken.
-static etx_status name_constant(dumping* d, uint32_t constant, etx_text scope,
-                                etx_text name) {
+// Names a constant "scope.name", with a suffix if that name is in use.
+static etx_status name_constant(dump_writer* d, uint32_t constant,
+                                etx_text scope, etx_text name) {
   if (d->tensor_names[constant].size != 0) return ETX_OK;
   const size_t size = scope.size + 1 + name.size;
   char* const text = etx_pool_take(d->pool, size + 24);
@@ -57,8 +57,9 @@ static etx_status name_constant(dumping* d, uint32_t constant, etx_text scope,
   return ETX_OK;
 }
 
-// Buffers give their names first, in their order; then methods.
-static etx_status name_constants(dumping* d) {
+// Names all constants that are written as tensors: by the buffers that they
+// initialise, then by the methods that use them.
+static etx_status name_constants(dump_writer* d) {
   const etx_ir_module* const module = d->module;
   d->tensor_names =
       etx_pool_take(d->pool, module->constant_count * sizeof *d->tensor_names);
@@ -90,8 +91,8 @@ static etx_status name_constants(dumping* d) {
   return ETX_OK;
 }
 
-// State that no method mentions has to be listed somewhere.
-static etx_status list_orphans(dumping* d) {
+// Marks state that no method uses. It is listed in the first method.
+static etx_status mark_unused_state(dump_writer* d) {
   const etx_ir_module* const module = d->module;
   d->listed = etx_pool_take(d->pool, module->buffer_count * sizeof *d->listed);
   if (d->listed == NULL) return ETX_OUT_OF_MEMORY;
@@ -115,7 +116,7 @@ static etx_status list_orphans(dumping* d) {
 
 // ---------------------------------------------------------------- files
 
-static etx_status open_file(dumping* d, etx_text name, const char* suffix,
+static etx_status open_file(dump_writer* d, etx_text name, const char* suffix,
                             etx_sink* out_sink) {
   const etx_text path = etx_path_join(
       d->pool, d->directory, etx_pool_format(d->pool, "%t%s", name, suffix));
@@ -127,7 +128,7 @@ static etx_status open_file(dumping* d, etx_text name, const char* suffix,
   return ETX_OK;
 }
 
-static etx_status write_method(dumping* d, size_t index) {
+static etx_status write_method(dump_writer* d, size_t index) {
   const etx_ir_method* const method = &d->module->methods[index];
   const etx_ir_print_options options = {etx_text_of(weights_name),
                                         d->tensor_names,
@@ -138,14 +139,14 @@ static etx_status write_method(dumping* d, size_t index) {
   if (etx_text_is(method->name, "program")) {
     return etx_diag_fail(d->diag, ETX_BAD_ARGUMENT,
                          "method 'program' cannot be dumped: 'program.yaml' is "
-                         "the name of another file");
+                         "the file of program settings");
   }
   ETX_TRY(etx_ir_print_method(d->module, method, &options, &out));
   ETX_TRY(open_file(d, method->name, ".yaml", &sink));
   return etx_sink_write(&sink, out.data, out.size);
 }
 
-static etx_status write_weights(dumping* d, bool* out_is_written) {
+static etx_status write_weights(dump_writer* d, bool* out_is_written) {
   const etx_ir_module* const module = d->module;
   etx_named_tensor* const tensors =
       etx_pool_take(d->pool, module->constant_count * sizeof *tensors);
@@ -163,9 +164,9 @@ static etx_status write_weights(dumping* d, bool* out_is_written) {
   const etx_status status =
       etx_safetensors_write(d->pool, tensors, count, &sink);
   if (status == ETX_UNSUPPORTED) {
-    return etx_diag_fail(d->diag, status,
-                         "a constant has an element type that safetensors "
-                         "files do not have");
+    return etx_diag_fail(
+        d->diag, status,
+        "a constant has a dtype that safetensors files do not support");
   }
   return status;
 }
@@ -188,7 +189,7 @@ static void put_shared(const etx_ir_module* module, etx_text_buffer* out) {
   if (separator[0] == ',') etx_text_put_string(out, "]\n");
 }
 
-static void put_constant_methods(const dumping* d, etx_text_buffer* out) {
+static void put_constant_methods(const dump_writer* d, etx_text_buffer* out) {
   const etx_ir_module* const module = d->module;
   if (module->constant_method_count == 0) return;
   etx_text_put_string(out, "constant_methods:\n");
@@ -259,7 +260,7 @@ static void put_quantize(const etx_ir_module* module, etx_text_buffer* out) {
   if (module->quantize_count != 0) etx_text_put_string(out, "]\n");
 }
 
-static etx_status write_program(dumping* d, bool has_weights) {
+static etx_status write_program(dump_writer* d, bool has_weights) {
   etx_text_buffer out;
   etx_sink sink;
   etx_text_buffer_init(&out, d->pool);
@@ -285,7 +286,8 @@ static bool ends_with(etx_text text, const char* suffix) {
          memcmp(text.data + text.size - end.size, end.data, end.size) == 0;
 }
 
-static bool is_ours(const dumping* d, etx_text name) {
+// True if the dump writes a file of this name.
+static bool is_dumped_file(const dump_writer* d, etx_text name) {
   if (etx_text_is(name, "program.yaml")) return true;
   const etx_text stem = {name.data, name.size < 5 ? 0 : name.size - 5};
   uint32_t unused = 0;
@@ -293,26 +295,27 @@ static bool is_ours(const dumping* d, etx_text name) {
          etx_ir_find_method(d->module, stem, &unused);
 }
 
-// Another method's file in the directory would become part of the dump.
-static etx_status check_directory(const dumping* d) {
+// Refuses a directory with files of other methods: they would become part of
+// the dumped program.
+static etx_status check_directory(const dump_writer* d) {
   etx_text* names = NULL;
   size_t count = 0;
   ETX_TRY(
       etx_directory_list(d->pool, d->directory.data, &names, &count, d->diag));
   for (size_t i = 0; i < count; ++i) {
     if ((!ends_with(names[i], ".yaml") && !ends_with(names[i], ".pt2")) ||
-        names[i].data[0] == '.' || is_ours(d, names[i])) {
+        names[i].data[0] == '.' || is_dumped_file(d, names[i])) {
       continue;
     }
     return etx_diag_fail(d->diag, ETX_BAD_ARGUMENT,
-                         "'%t' already holds '%t', which is no part of this "
+                         "'%t' has the file '%t', which is not part of this "
                          "dump: choose an empty directory",
                          d->directory, names[i]);
   }
   return ETX_OK;
 }
 
-static etx_status write_all(dumping* d) {
+static etx_status write_all(dump_writer* d) {
   bool has_weights = false;
   const size_t file_count = d->module->method_count + 2;
   d->writers = etx_pool_take(d->pool, file_count * sizeof *d->writers);
@@ -320,7 +323,7 @@ static etx_status write_all(dumping* d) {
   ETX_TRY(etx_directory_make(d->directory.data, d->diag));
   ETX_TRY(check_directory(d));
   ETX_TRY(name_constants(d));
-  ETX_TRY(list_orphans(d));
+  ETX_TRY(mark_unused_state(d));
   for (size_t i = 0; i < d->module->method_count; ++i) {
     ETX_TRY(write_method(d, i));
   }
@@ -332,7 +335,7 @@ etx_status etx_export_dump(const etx_ir_module* module, const char* path,
                            etx_diag* diag) {
   etx_pool scratch;
   etx_pool_init(&scratch);
-  dumping d = {0};
+  dump_writer d = {0};
   d.module = module;
   d.pool = &scratch;
   d.diag = diag;

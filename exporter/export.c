@@ -1,3 +1,6 @@
+// The pipeline of `etx plan`: passes, layout of state, memory plan, file,
+// report.
+
 #include "exporter/export.h"
 
 #include "exporter/placement/concurrent_methods.h"
@@ -15,7 +18,7 @@
 
 enum { MIN_ALIGNMENT = 16 };
 
-typedef struct exporting {
+typedef struct pipeline {
   etx_ir_module* module;
   const etx_export_options* options;
   etx_problems* problems;
@@ -26,15 +29,15 @@ typedef struct exporting {
   etx_emit_program program;
   etx_source_lines lines;
   etx_emit_result result;
-} exporting;
+} pipeline;
 
-static void tell(const exporting* e, const char* stage, size_t done) {
+static void report_progress(const pipeline* e, const char* stage, size_t done) {
   enum { STAGES = 4 };
   if (e->options->progress == NULL) return;
   e->options->progress(e->options->progress_context, stage, done, STAGES);
 }
 
-// Dumps the IR after the pass that was asked for.
+// Dumps the IR if `pass` is the one of --dump-after.
 static etx_status dump_after(void* context, etx_text pass, bool is_lowered,
                              const etx_ir_module* module) {
   const etx_export_options* const options = context;
@@ -45,8 +48,8 @@ static etx_status dump_after(void* context, etx_text pass, bool is_lowered,
   return etx_ir_print(module, &options->dump);
 }
 
-// A pass that does not exist would be waited for in vain.
-static etx_status check_dump_after(const exporting* e) {
+// An unknown pass is an error, since nothing would be dumped.
+static etx_status check_dump_after(const pipeline* e) {
   const char* const name = e->options->dump_after;
   if (name == NULL) return ETX_OK;
   for (size_t i = 0; i < etx_pass_count(); ++i) {
@@ -55,8 +58,9 @@ static etx_status check_dump_after(const exporting* e) {
   return etx_diag_fail(e->diag, ETX_NOT_FOUND, "there is no pass '%s'", name);
 }
 
-// Those who only ask whether there were problems need not bring a list.
-static etx_status run_passes(exporting* e, etx_problems* own) {
+// Runs the passes. They need a list of problems, even if the caller has none:
+// `own` is used then.
+static etx_status run_passes(pipeline* e, etx_problems* own) {
   e->passes = (etx_pass_context){
       .module = e->module,
       .options = e->options,
@@ -68,35 +72,35 @@ static etx_status run_passes(exporting* e, etx_problems* own) {
   return etx_passes_run(&e->passes);
 }
 
-static etx_status lay_out_state(exporting* e) {
+static etx_status lay_out_state(pipeline* e) {
   etx_bytes keep = {NULL, 0};
   if (e->options->keep_layout != NULL) {
     ETX_TRY(etx_file_read(e->module->pool, e->options->keep_layout, &keep,
                           e->diag));
     if (keep.size == 0) {
       return etx_diag_fail(e->diag, ETX_BAD_FILE,
-                           "'%s', whose layout is to be kept, is empty",
+                           "cannot keep the layout of '%s': the file is empty",
                            e->options->keep_layout);
     }
     if (keep.size >= 8 && memcmp(keep.data + 4, "ET12", 4) != 0) {
       return etx_diag_fail(e->diag, ETX_BAD_FILE,
-                           "'%s', whose layout is to be kept, is no program: "
-                           "'ET12' is expected at byte 4",
+                           "cannot keep the layout of '%s': it is not a "
+                           "program file, which has 'ET12' at byte 4",
                            e->options->keep_layout);
     }
   }
   const etx_status status =
       etx_shared_state_layout(e->module, keep, &e->layout, e->diag);
   if (status != ETX_OK && e->options->keep_layout != NULL) {
-    etx_diag_append(e->diag, ", keeping the layout of '%s'",
+    etx_diag_append(e->diag, ", while keeping the layout of '%s'",
                     e->options->keep_layout);
   }
   ETX_TRY(status);
   return etx_shared_state_publish(e->module, &e->layout);
 }
 
-// The options that can change the bytes, always in one order.
-static etx_text describe_options(const exporting* e) {
+// The options that can change the bytes of the file, in a fixed order.
+static etx_text describe_options(const pipeline* e) {
   const etx_export_options* const o = e->options;
   return etx_pool_format(e->module->pool, "passes=%s;algorithm=%s;keep=%s%s",
                          o->passes == NULL ? "" : o->passes,
@@ -105,7 +109,7 @@ static etx_text describe_options(const exporting* e) {
                          o->pack_weights ? ";pack=yes" : "");
 }
 
-static etx_status write_program(exporting* e, const etx_sink* sink) {
+static etx_status write_program(pipeline* e, const etx_sink* sink) {
   e->program.module = e->module;
   e->program.placements = e->passes.placements;
   e->program.memory = e->memory;
@@ -119,8 +123,8 @@ static etx_status write_program(exporting* e, const etx_sink* sink) {
 
 // ---------------------------------------------------------------- report
 
-// What was saved, and what lives at the fullest moment.
-static etx_status report_account(const exporting* e, size_t index,
+// Adds to a row the saved bytes and the values that are live at the peak.
+static etx_status report_account(const pipeline* e, size_t index,
                                  etx_export_method_report* row) {
   etx_memory_account account;
   ETX_TRY(etx_memory_account_find(
@@ -142,8 +146,7 @@ static etx_status report_account(const exporting* e, size_t index,
   return ETX_OK;
 }
 
-static etx_export_method_report report_method(const exporting* e,
-                                              size_t index) {
+static etx_export_method_report report_method(const pipeline* e, size_t index) {
   const etx_ir_method* const method = &e->module->methods[index];
   const etx_memory_plan* const memory = &e->memory[index];
   etx_export_method_report row = {
@@ -171,7 +174,7 @@ static etx_export_method_report report_method(const exporting* e,
   return row;
 }
 
-static etx_status report_copies(const exporting* e, etx_export_report* report) {
+static etx_status report_copies(const pipeline* e, etx_export_report* report) {
   const etx_placement_copies* const copies = &e->passes.copies;
   report->copies =
       etx_pool_take(e->module->pool, copies->count * sizeof *report->copies);
@@ -186,8 +189,9 @@ static etx_status report_copies(const exporting* e, etx_export_report* report) {
   return ETX_OK;
 }
 
-// Chains that went into another operator are told there.
-static etx_status report_fusions(exporting* e, etx_export_report* report) {
+// Adds elementwise chains to the fusions. Chains that were fused into another
+// operator were reported by that pass.
+static etx_status report_fusions(pipeline* e, etx_export_report* report) {
   etx_fusion_report* const fusions = &e->passes.fusions;
   for (size_t i = 0; i < e->module->method_count; ++i) {
     const etx_ir_method* const method = &e->module->methods[i];
@@ -203,7 +207,7 @@ static etx_status report_fusions(exporting* e, etx_export_report* report) {
   return ETX_OK;
 }
 
-static uint64_t bytes_of_states(const exporting* e) {
+static uint64_t bytes_of_states(const pipeline* e) {
   uint64_t total = 0;
   for (size_t i = 0; i < e->layout.count; ++i) {
     const etx_ir_buffer* const buffer =
@@ -217,7 +221,7 @@ static uint64_t bytes_of_states(const exporting* e) {
   return total;
 }
 
-static etx_status make_report(exporting* e, etx_export_report* out_report) {
+static etx_status make_report(pipeline* e, etx_export_report* out_report) {
   const size_t count = e->module->method_count;
   etx_export_report report = {
       .methods = etx_pool_take(e->module->pool, count * sizeof *report.methods),
@@ -281,7 +285,7 @@ etx_status etx_export_plan(etx_ir_module* module,
                            const etx_export_options* options,
                            const etx_sink* sink, etx_export_report* out_report,
                            etx_problems* problems, etx_diag* diag) {
-  exporting e = {
+  pipeline e = {
       .module = module, .options = options, .problems = problems, .diag = diag};
   etx_problems own = {0};
   if (module->alignment < MIN_ALIGNMENT) module->alignment = MIN_ALIGNMENT;
@@ -290,16 +294,16 @@ etx_status etx_export_plan(etx_ir_module* module,
   if (options->source_lines) {
     ETX_TRY(etx_source_lines_take(module, &e.lines));
   }
-  tell(&e, "passes", 0);
+  report_progress(&e, "passes", 0);
   ETX_TRY(run_passes(&e, &own));
   ETX_TRY(
       etx_copied_slices_find(module, e.passes.placements, &e.passes.copies));
-  tell(&e, "state", 1);
+  report_progress(&e, "state", 1);
   ETX_TRY(lay_out_state(&e));
-  tell(&e, "memory", 2);
+  report_progress(&e, "memory", 2);
   ETX_TRY(etx_plan_memory(module, e.passes.placements, options->algorithm,
                           &e.memory, diag));
-  tell(&e, "file", 3);
+  report_progress(&e, "file", 3);
   ETX_TRY(write_program(&e, sink));
   return make_report(&e, out_report);
 }

@@ -1,16 +1,16 @@
-// The canonical serialisation is the printed form, which reads back as the
-// same module; constants stand in it by the hash of their type and bytes.
+// The hashed text is the YAML of the module, which reads back as the same
+// module. In it, constants are named by the hash of their type and bytes.
 
 #include "exporter/fingerprint.h"
 
 #include "exporter/ir/ir_print.h"
 
-typedef struct taking {
+typedef struct module_hasher {
   const etx_ir_module* module;
   etx_pool* pool;  // scratch
   etx_sha256 hash;
   etx_ir_print_options options;
-} taking;
+} module_hasher;
 
 static void add_number(etx_sha256* hash, uint64_t number) {
   uint8_t bytes[8];
@@ -34,7 +34,7 @@ static etx_text hex_of(etx_pool* pool, const uint8_t* digest) {
   return out;
 }
 
-static etx_status name_constants(taking* t) {
+static etx_status name_constants(module_hasher* t) {
   const size_t count = t->module->constant_count;
   etx_text* const names = etx_pool_take(t->pool, count * sizeof *names);
   if (names == NULL) return ETX_OUT_OF_MEMORY;
@@ -57,7 +57,7 @@ static etx_status name_constants(taking* t) {
   return ETX_OK;
 }
 
-static etx_status add_buffer(taking* t, const etx_ir_buffer* buffer) {
+static etx_status add_buffer(module_hasher* t, const etx_ir_buffer* buffer) {
   etx_text_buffer out;
   etx_text_buffer_init(&out, t->pool);
   add_text(&t->hash, buffer->name);
@@ -75,7 +75,7 @@ static etx_status add_buffer(taking* t, const etx_ir_buffer* buffer) {
   return out.status;
 }
 
-static etx_status add_method(taking* t, const etx_ir_method* method) {
+static etx_status add_method(module_hasher* t, const etx_ir_method* method) {
   etx_text_buffer out;
   etx_text_buffer_init(&out, t->pool);
   ETX_TRY(etx_ir_print_method(t->module, method, &t->options, &out));
@@ -87,7 +87,7 @@ static etx_status add_method(taking* t, const etx_ir_method* method) {
   return ETX_OK;
 }
 
-static etx_status add_constant_method(taking* t,
+static etx_status add_constant_method(module_hasher* t,
                                       const etx_ir_constant_method* method) {
   etx_text_buffer out;
   etx_text_buffer_init(&out, t->pool);
@@ -102,7 +102,7 @@ static etx_status add_constant_method(taking* t,
   return out.status;
 }
 
-static etx_status take(taking* t) {
+static etx_status add_module(module_hasher* t) {
   const etx_ir_module* const module = t->module;
   ETX_TRY(name_constants(t));
   add_number(&t->hash, module->alignment);
@@ -132,9 +132,10 @@ etx_status etx_ir_fingerprint(const etx_ir_module* module,
                               uint8_t out_fingerprint[ETX_SHA256_BYTES]) {
   etx_pool scratch;
   etx_pool_init(&scratch);
-  taking t = {module, &scratch, {{0}, 0, {0}}, {etx_text_of("c"), NULL, NULL}};
+  module_hasher t = {
+      module, &scratch, {{0}, 0, {0}}, {etx_text_of("c"), NULL, NULL}};
   etx_sha256_init(&t.hash);
-  const etx_status status = take(&t);
+  const etx_status status = add_module(&t);
   if (status == ETX_OK) etx_sha256_finish(&t.hash, out_fingerprint);
   etx_pool_close(&scratch);
   return status;

@@ -1,3 +1,6 @@
+// The rows of passes/pass_list.def as a table, the check of --passes, and the
+// runner.
+
 #include "exporter/pass_list.h"
 
 enum { REQUIRED = false, OPTIONAL = true, IMPORTED = false, LOWERED = true };
@@ -21,7 +24,7 @@ static const etx_pass* find_pass(etx_text name) {
   return NULL;
 }
 
-etx_status etx_passes_check(const char* switched_off, etx_diag* diag) {
+static etx_status check_switched_off(const char* switched_off, etx_diag* diag) {
   etx_text entry;
   while (etx_pass_entry_next(&switched_off, &entry)) {
     const etx_text name = etx_pass_entry_name(entry);
@@ -29,12 +32,11 @@ etx_status etx_passes_check(const char* switched_off, etx_diag* diag) {
     if (pass == NULL) {
       return etx_diag_fail(diag, ETX_NOT_FOUND, "there is no pass '%t'", name);
     }
-    // A name alone reads as the one pass that is to run.
+    // A name without a dash could be taken as the only pass to run.
     if (name.size == entry.size) {
-      return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                           "passes can only be switched off: write '-%t', not "
-                           "'%t'",
-                           name, name);
+      return etx_diag_fail(
+          diag, ETX_BAD_ARGUMENT,
+          "passes can only be switched off: write '-%t', not '%t'", name, name);
     }
     const bool insists = entry.data[0] == '!';
     if (!pass->is_optional && !insists) {
@@ -50,7 +52,7 @@ static etx_status run_one(etx_pass_context* context, const etx_pass* pass) {
   ETX_TRY(pass->run(context));
   if (context->problems->count != problems_before) {
     return etx_diag_fail(
-        context->diag, ETX_UNSUPPORTED, "%z problems were found by pass '%s'",
+        context->diag, ETX_UNSUPPORTED, "%z problems found by pass '%s'",
         context->problems->count - problems_before, pass->name);
   }
   const etx_status status =
@@ -66,7 +68,7 @@ static etx_status run_one(etx_pass_context* context, const etx_pass* pass) {
 
 etx_status etx_passes_run(etx_pass_context* context) {
   const char* const switched_off = context->options->passes;
-  ETX_TRY(etx_passes_check(switched_off, context->diag));
+  ETX_TRY(check_switched_off(switched_off, context->diag));
   for (size_t i = 0; i < etx_pass_count(); ++i) {
     if (etx_pass_entry_switches_off(switched_off, passes[i].name)) continue;
     ETX_TRY(run_one(context, &passes[i]));

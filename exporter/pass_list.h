@@ -1,7 +1,8 @@
-// The passes between reading a module and planning it: one list, one runner.
+// The list of passes between reading a module and planning it, and their
+// runner.
 //
-// The runner stops after a pass that reported problems of the user's program.
-// The IR is verified after every pass.
+// The runner stops after a pass that has reported problems of the user's
+// program. It verifies the IR after every pass.
 
 #ifndef ETX_EXPORTER_PASS_LIST_H
 #define ETX_EXPORTER_PASS_LIST_H
@@ -10,8 +11,8 @@
 
 typedef struct etx_pass {
   const char* name;
-  bool is_optional;  // may be switched off with equal results
-  bool is_lowered;   // nodes are lowered after it
+  bool is_optional;  // can be switched off; results are the same without it
+  bool is_lowered;   // all nodes are lowered after it
   const char* sentence;
   etx_status (*run)(etx_pass_context* context);
 } etx_pass;
@@ -21,15 +22,10 @@ size_t etx_pass_count(void);
 // The pass at `index`, in the order in which passes run.
 const etx_pass* etx_pass_at(size_t index);
 
-// Refuses a list of passes to switch off ("-name,-name") that names an unknown
-// pass, one that is not optional, or one without its dash. Tests may switch off
-// any pass by writing
-// "!name" instead. NULL is the empty list.
-ETX_MUST_USE etx_status etx_passes_check(const char* switched_off,
-                                         etx_diag* diag);
-
-// Runs all passes that are not switched off. ETX_UNSUPPORTED if a pass
-// reported problems; later passes have then not run.
+// Runs all passes that context->options->passes ("-name,-name") does not switch
+// off. An unknown pass, a pass that is not optional, and a name without its
+// dash are errors; tests can switch off any pass with "!name". ETX_UNSUPPORTED
+// if a pass has reported problems; later passes have not run then.
 ETX_MUST_USE etx_status etx_passes_run(etx_pass_context* context);
 
 #endif

@@ -1,7 +1,7 @@
-// A directory of methods as one module: one file a method, the stem is its
-// name. Files are taken in byte order of their names and everything that is
-// joined ends up sorted, so the order in which the host lists them is not
-// seen.
+// Reads a directory of methods as one module. Each file is a method; the method
+// has the name of the file without its extension. Files are read in byte order
+// of their names and merged tables are sorted, so the result does not depend on
+// the order in which the host lists files.
 
 #include "exporter/export.h"
 #include "exporter/host/host_file.h"
@@ -16,7 +16,7 @@ typedef struct source_file {
   etx_text method;
 } source_file;
 
-typedef struct reading {
+typedef struct directory_reader {
   etx_import import;
   etx_weight_files weights;
   etx_program_file program;
@@ -24,9 +24,9 @@ typedef struct reading {
   etx_text program_path;  // of program.yaml, empty for a single file
   source_file* files;
   size_t file_count, file_capacity;
-  etx_pt2_archive* archives;  // one a .pt2 file, open until values are loaded
+  etx_pt2_archive* archives;  // of the .pt2 files, open until values are loaded
   size_t archive_count;
-} reading;
+} directory_reader;
 
 static bool ends_with(etx_text text, const char* suffix) {
   const etx_text end = etx_text_of(suffix);
@@ -34,7 +34,7 @@ static bool ends_with(etx_text text, const char* suffix) {
          memcmp(text.data + text.size - end.size, end.data, end.size) == 0;
 }
 
-static etx_status add_file(reading* r, etx_text path) {
+static etx_status add_file(directory_reader* r, etx_text path) {
   const etx_text name = etx_path_name(path);
   if (name.size == 0 || name.data[0] == '.' ||
       (!ends_with(name, ".pt2") && !ends_with(name, ".yaml")) ||
@@ -50,7 +50,8 @@ static etx_status add_file(reading* r, etx_text path) {
   return ETX_OK;
 }
 
-static etx_status list_files(reading* r, const char* path, etx_diag* diag) {
+static etx_status list_files(directory_reader* r, const char* path,
+                             etx_diag* diag) {
   etx_text* names = NULL;
   size_t count = 0;
   ETX_TRY(etx_directory_list(r->pool, path, &names, &count, diag));
@@ -63,7 +64,8 @@ static etx_status list_files(reading* r, const char* path, etx_diag* diag) {
   return ETX_OK;
 }
 
-static etx_status find_files(reading* r, const char* path, etx_diag* diag) {
+static etx_status find_files(directory_reader* r, const char* path,
+                             etx_diag* diag) {
   const etx_text text = etx_text_of(path);
   etx_weight_files_init(&r->weights, r->pool, etx_path_directory(text));
   switch (etx_path_kind_of(path)) {
@@ -82,10 +84,9 @@ static etx_status find_files(reading* r, const char* path, etx_diag* diag) {
       break;
   }
   if (r->file_count != 0) return ETX_OK;
-  return etx_diag_fail(diag, ETX_NOT_FOUND,
-                       "'%s' holds no method: expected files that end in .pt2 "
-                       "or .yaml",
-                       path);
+  return etx_diag_fail(
+      diag, ETX_NOT_FOUND,
+      "'%s' has no method: expected files that end in .pt2 or .yaml", path);
 }
 
 static bool is_reserved(etx_text name) {
@@ -94,15 +95,15 @@ static bool is_reserved(etx_text name) {
          etx_text_is(name, ETX_METHOD_BUFFER_PLAN);
 }
 
-static etx_status read_file(reading* r, const source_file* file) {
+static etx_status read_file(directory_reader* r, const source_file* file) {
   etx_import* const import = &r->import;
   etx_source_location place = {0};
   uint32_t other = 0;
   place.file = file->path;
   if (is_reserved(file->method)) {
     etx_import_problem(import, ETX_BAD_ARGUMENT, &place,
-                       "'%t' is the name of a method that etx makes itself: "
-                       "rename the file",
+                       "'%t' is reserved, since etx generates a method of that "
+                       "name: rename the file",
                        file->method);
     return ETX_OK;
   }
@@ -119,11 +120,11 @@ static etx_status read_file(reading* r, const source_file* file) {
                       file->method);
 }
 
-// What is left without the faulty methods, or nothing if even that does not
-// hold together.
-static etx_status keep_sound(etx_import* import) {
+// Keeps the methods without problems, or no method if those are not a valid
+// module.
+static etx_status keep_valid_methods(etx_import* import) {
   etx_import_report_unsupported(import);
-  etx_import_drop_faulty(import);
+  etx_import_drop_failed(import);
   ETX_TRY(etx_import_compact(import->module));
   if (etx_ir_verify(import->module, false, NULL) != ETX_OK) {
     import->module->method_count = 0;
@@ -131,18 +132,20 @@ static etx_status keep_sound(etx_import* import) {
   return ETX_OK;
 }
 
-static etx_status join(reading* r) {
+// Merges the buffers of all methods and applies program.yaml.
+static etx_status merge(directory_reader* r) {
   etx_import* const import = &r->import;
-  uint32_t* settled = NULL;
+  uint32_t* overrides = NULL;
   etx_import_mark_mutated(import);
-  ETX_TRY(etx_program_file_buffers(&r->program, &settled));
-  ETX_TRY(etx_import_settle(import, settled));
+  ETX_TRY(etx_program_file_buffers(&r->program, &overrides));
+  ETX_TRY(etx_import_merge_buffers(import, overrides));
   ETX_TRY(etx_program_file_apply(&r->program));
   if (import->status == ETX_OK) return etx_import_compact(import->module);
-  return keep_sound(import);
+  return keep_valid_methods(import);
 }
 
-static etx_status read_all(reading* r, const char* path, etx_diag* diag) {
+static etx_status read_all(directory_reader* r, const char* path,
+                           etx_diag* diag) {
   ETX_TRY(find_files(r, path, diag));
   r->archives = etx_pool_take(r->pool, r->file_count * sizeof *r->archives);
   if (r->archives == NULL) return ETX_OUT_OF_MEMORY;
@@ -151,12 +154,12 @@ static etx_status read_all(reading* r, const char* path, etx_diag* diag) {
   for (size_t i = 0; i < r->file_count; ++i) {
     ETX_TRY(read_file(r, &r->files[i]));
   }
-  return join(r);
+  return merge(r);
 }
 
 etx_status etx_export_read(etx_ir_module* module, const char* path,
                            etx_problems* problems, etx_diag* diag) {
-  reading r = {0};
+  directory_reader r = {0};
   etx_diag own;
   etx_diag_init(&own);
   if (diag == NULL) diag = &own;

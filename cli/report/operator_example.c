@@ -220,8 +220,8 @@ static etx_status read_arguments(example_parser* p,
                      : make_argument(p, &argument, &args[count]));
     ++count;
   }
-  return etx_aten_complete(p->module->pool, schema, args, names, count, node,
-                           p->diag);
+  const etx_aten_arguments given = {args, names, count};
+  return etx_aten_complete(p->module->pool, schema, &given, node, p->diag);
 }
 
 // Adds the results of the node. The first `read` are outputs of the method.

@@ -1,16 +1,16 @@
-// Choices as jumps:
+// Emits conditionals as jumps:
 //
-//        JumpFalse c, else        leaves out the first branch
+//        JumpFalse c, else        skips the first branch
 //        ...                      first branch
-//        JumpFalse false, end     leaves out the second
+//        JumpFalse false, end     skips the second branch
 //   else: ...                     second branch
 //   end:
 //
-// Nothing moves: both branches write the tensor that the join's readers read.
-// Branches without instructions lose their jumps.
+// Joins need no instruction: both branches write the tensor that the users of
+// the join read. Jumps over branches without instructions are removed.
 //
-// Sizes computed in a branch are there in it alone, so what was computed since
-// its start is forgotten at its end.
+// A size that is computed in a branch has no value outside of it. So at the end
+// of a branch, the sizes computed since its start are forgotten.
 
 #include "exporter/emit/emit_internal.h"
 #include "exporter/ir/ir_cond.h"
@@ -18,11 +18,11 @@
 
 struct etx_emit_cond {
   uint32_t choice;
-  size_t jump;                // instruction: over the first branch
-  size_t skip;                // instruction: over the second
-  bool is_else;               // the second is being emitted
-  uint32_t* index_of_symbol;  // as it was in front of the branches
-  size_t computed_count;
+  size_t jump;                // the instruction that skips the first branch
+  size_t skip;                // the instruction that skips the second branch
+  bool is_else;               // the second branch is being emitted
+  uint32_t* index_of_symbol;  // as it was before the branches
+  size_t computed_count;      // as it was before the branches
 };
 
 static etx_status emit_jump(etx_emit_method* m, uint32_t condition,
@@ -35,7 +35,8 @@ static etx_status emit_jump(etx_emit_method* m, uint32_t condition,
   return ETX_OK;
 }
 
-static void land(etx_emit_method* m, size_t jump) {
+// Sets the target of a jump to the next instruction.
+static void set_target(etx_emit_method* m, size_t jump) {
   m->instructions[jump].target = (int32_t)m->instruction_count;
 }
 
@@ -50,8 +51,8 @@ static void forget_sizes(etx_emit_method* m, const etx_emit_cond* c) {
 
 // ---------------------------------------------------------------- heads
 
-// The slot of a condition on sizes, an integer: whether it is above or below
-// 0.
+// The slot of a condition on sizes: a bool that is false if the integer `dim`
+// is 0.
 static etx_status emit_size_condition(etx_emit_method* m, etx_dim dim,
                                       uint32_t* out_index) {
   const etx_pte_value unknown = {.kind = ETX_PTE_BOOL};
@@ -100,26 +101,27 @@ static etx_status start_else(etx_emit_method* m, etx_emit_cond* c) {
   forget_sizes(m, c);
   ETX_TRY(etx_emit_any(m, &no, &never));
   ETX_TRY(emit_jump(m, never, &c->skip));
-  land(m, c->jump);
+  set_target(m, c->jump);
   c->is_else = true;
   return ETX_OK;
 }
 
-// Jumps over nothing go again; they are the last instructions then.
-static etx_status end_choice(etx_emit_method* m, etx_emit_cond* c) {
+// Ends a conditional. Jumps over empty branches, which are then the last
+// instructions, are removed.
+static etx_status end_cond(etx_emit_method* m, etx_emit_cond* c) {
   if (!c->is_else) ETX_TRY(start_else(m, c));
   forget_sizes(m, c);
   if (c->skip + 1 == m->instruction_count) {
     --m->instruction_count;
-    land(m, c->jump);
+    set_target(m, c->jump);
     if (c->jump + 1 == m->instruction_count) --m->instruction_count;
     return ETX_OK;
   }
-  land(m, c->skip);
+  set_target(m, c->skip);
   return ETX_OK;
 }
 
-etx_status etx_emit_go_to(etx_emit_method* m, uint32_t branch) {
+etx_status etx_emit_enter_branch(etx_emit_method* m, uint32_t branch) {
   while (m->choice_count != 0) {
     etx_emit_cond* const c = &m->choices[m->choice_count - 1];
     const uint32_t first = etx_ir_then_branch(c->choice);
@@ -130,7 +132,7 @@ etx_status etx_emit_go_to(etx_emit_method* m, uint32_t branch) {
                                 etx_ir_else_branch(c->choice))) {
       return c->is_else ? ETX_OK : start_else(m, c);
     }
-    ETX_TRY(end_choice(m, c));
+    ETX_TRY(end_cond(m, c));
     --m->choice_count;
   }
   return ETX_OK;
@@ -138,8 +140,8 @@ etx_status etx_emit_go_to(etx_emit_method* m, uint32_t branch) {
 
 // ---------------------------------------------------------------- tensors
 
-// What an instruction writes that comes out as `value`, through copies that
-// were taken out.
+// The value that an instruction writes and that `value` shows unchanged, after
+// elided copies.
 static uint32_t written_as(const etx_emit_method* m, uint32_t value) {
   const etx_value_placement* place = &m->placement->places[value];
   while (place->way == ETX_PLACEMENT_ALIAS && place->delta == 0 &&
@@ -156,7 +158,7 @@ etx_status etx_emit_join_tensors(etx_emit_method* m) {
       etx_pool_take(m->emit->pool, method->value_count * sizeof *m->tensor_of);
   if (m->tensor_of == NULL) return ETX_OUT_OF_MEMORY;
   for (uint32_t v = 0; v < method->value_count; ++v) m->tensor_of[v] = v;
-  // Outer joins stand behind inner ones.
+  // Outer joins come after inner ones, so the loop visits them first.
   for (size_t n = method->node_count; n > 0; --n) {
     const etx_ir_node* const node = &method->nodes[n - 1];
     if (!etx_ir_is_join(node)) continue;

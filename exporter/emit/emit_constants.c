@@ -1,15 +1,15 @@
-// Equal bytes are stored once, whatever types look at them: an open-hashing
-// table over contents finds them.
+// The constants of the file. Equal bytes are stored once, even for tensors of
+// different types: a hash table by content finds them.
 
 #include "exporter/emit/emit_internal.h"
 
 enum { FIRST_TABLE_SIZE = 256 };
 
-// What stands for a constant without elements: a constant segment must not be
-// empty, and its tensors need an index.
+// The bytes of a constant without elements: its tensors need an index, and a
+// constant of the file must not be empty.
 static const uint8_t one_zero[1] = {0};
 
-static const etx_emit_part no_part = {ETX_IR_NONE, 0};
+static const etx_emit_slice not_a_slice = {ETX_IR_NONE, 0};
 
 static uint64_t hash_content(etx_bytes bytes) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ bytes.size;
@@ -49,13 +49,13 @@ static etx_status make_room(etx_emit* emit) {
 }
 
 static etx_status add(etx_emit* emit, etx_bytes bytes,
-                      const etx_emit_part* part) {
+                      const etx_emit_slice* slice) {
   const size_t count = emit->constant_count;
   ETX_TRY(etx_pool_grow(emit->pool, &emit->constants, count,
                         &emit->constant_capacity, sizeof bytes));
-  ETX_TRY(etx_pool_grow(emit->pool, &emit->parts, count, &emit->part_capacity,
-                        sizeof *part));
-  emit->parts[count] = *part;
+  ETX_TRY(etx_pool_grow(emit->pool, &emit->slices, count, &emit->slice_capacity,
+                        sizeof *slice));
+  emit->slices[count] = *slice;
   emit->constants[count] = bytes;
   emit->constant_count = count + 1;
   return ETX_OK;
@@ -63,11 +63,12 @@ static etx_status add(etx_emit* emit, etx_bytes bytes,
 
 etx_status etx_emit_constants_start(etx_emit* emit) {
   const etx_bytes none = {NULL, 0};
-  return add(emit, none, &no_part);
+  return add(emit, none, &not_a_slice);
 }
 
 static etx_status find_or_add(etx_emit* emit, etx_bytes bytes,
-                              const etx_emit_part* part, uint32_t* out_index) {
+                              const etx_emit_slice* slice,
+                              uint32_t* out_index) {
   ETX_TRY(make_room(emit));
   const size_t mask = emit->constant_hash_size - 1;
   size_t at = (size_t)hash_content(bytes) & mask;
@@ -80,13 +81,14 @@ static etx_status find_or_add(etx_emit* emit, etx_bytes bytes,
     }
   }
   *out_index = (uint32_t)emit->constant_count;
-  ETX_TRY(add(emit, bytes, part));
+  ETX_TRY(add(emit, bytes, slice));
   emit->constant_hashes[at] = *out_index;
   return ETX_OK;
 }
 
-// Makes `index_of_constant` reach `constant`: emission may add constants.
-static etx_status reach(etx_emit* emit, uint32_t constant) {
+// Grows `index_of_constant` to include `constant`, since emission may add
+// constants to the module.
+static etx_status grow_indices(etx_emit* emit, uint32_t constant) {
   if (constant < emit->index_of_constant_count) return ETX_OK;
   const size_t count = emit->module->constant_count;
   uint32_t* const bigger = etx_pool_take(emit->pool, count * sizeof *bigger);
@@ -102,14 +104,15 @@ static etx_status reach(etx_emit* emit, uint32_t constant) {
 
 etx_status etx_emit_constant(etx_emit* emit, uint32_t constant, uint64_t offset,
                              uint64_t size, uint32_t* out_index) {
-  ETX_TRY(reach(emit, constant));
+  ETX_TRY(grow_indices(emit, constant));
   const etx_bytes whole = emit->module->constants[constant].data;
   const bool is_whole = offset == 0;
   if (is_whole && emit->index_of_constant[constant] != 0) {
     *out_index = emit->index_of_constant[constant];
     return ETX_OK;
   }
-  // A shorter tensor may name the whole constant; a later start may not.
+  // A tensor that starts at offset 0 may refer to the whole constant, even if
+  // it is shorter.
   etx_bytes bytes = whole;
   if (!is_whole) {
     bytes.data += offset;
@@ -119,17 +122,21 @@ etx_status etx_emit_constant(etx_emit* emit, uint32_t constant, uint64_t offset,
     bytes.data = one_zero;
     bytes.size = sizeof one_zero;
   }
-  const etx_emit_part part = {constant, offset};
-  ETX_TRY(find_or_add(emit, bytes, is_whole ? &no_part : &part, out_index));
+  const etx_emit_slice slice = {constant, offset};
+  ETX_TRY(
+      find_or_add(emit, bytes, is_whole ? &not_a_slice : &slice, out_index));
   if (is_whole) emit->index_of_constant[constant] = *out_index;
   return ETX_OK;
 }
 
+// The constant of the file that contains constant `index`; 0: none.
 static uint32_t host_of(const etx_emit* emit, size_t index,
                         uint64_t alignment) {
-  const etx_emit_part* const part = &emit->parts[index];
-  if (part->constant == ETX_IR_NONE || part->offset % alignment != 0) return 0;
-  return emit->index_of_constant[part->constant];
+  const etx_emit_slice* const slice = &emit->slices[index];
+  if (slice->constant == ETX_IR_NONE || slice->offset % alignment != 0) {
+    return 0;
+  }
+  return emit->index_of_constant[slice->constant];
 }
 
 etx_status etx_emit_constants_join(etx_emit* emit, uint64_t alignment,
@@ -140,9 +147,10 @@ etx_status etx_emit_constants_join(etx_emit* emit, uint64_t alignment,
   for (size_t i = 1; i < emit->constant_count; ++i) {
     hosts[i] = host_of(emit, i, alignment);
     if (hosts[i] == 0) continue;
-    // A host may be another constant of the module with the same content.
+    // The host may be another constant of the module with equal content, so the
+    // address is taken from the host.
     emit->constants[i].data =
-        emit->constants[hosts[i]].data + emit->parts[i].offset;
+        emit->constants[hosts[i]].data + emit->slices[i].offset;
   }
   *out_hosts = hosts;
   return ETX_OK;

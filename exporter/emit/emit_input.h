@@ -1,4 +1,4 @@
-// What emission reads: the placed and planned IR.
+// The input of emission: the IR with placements and plans.
 
 #ifndef ETX_EXPORTER_EMIT_EMIT_INPUT_H
 #define ETX_EXPORTER_EMIT_EMIT_INPUT_H
@@ -16,9 +16,9 @@ typedef struct etx_emit_program {
   const etx_memory_plan* memory;
   const etx_state_layout* layout;
   etx_target target;
-  etx_text options;  // canonical text of the options that shaped the plan
+  etx_text options;  // canonical text of the options that affect the bytes
   uint8_t fingerprint[ETX_FINGERPRINT_BYTES];
-  const etx_source_lines* lines;  // to be written too; NULL: none
+  const etx_source_lines* lines;  // for the source map; NULL: write none
 } etx_emit_program;
 
 #endif

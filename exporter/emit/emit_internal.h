@@ -1,13 +1,5 @@
-// Emission in parts: what the files emit_*.c share, and nobody else.
-//
-//   emit_program   plans in order of their names, constants, blob, writing
-//   emit_method    one plan: inputs, instructions, outputs
-//   emit_choices   jumps around the branches of choices
-//   emit_values    tensors and scalars of a plan
-//   emit_slots     appends values and calls; equal scalars share a slot
-//   emit_symbols   integers that depend on the sizes of inputs
-//   emit_constants data_buffer_index of constants
-//   emit_sources   lines of the author's files
+// Declarations shared by the files emit_*.c. The README.md of this folder tells
+// what each file does.
 
 #ifndef ETX_EXPORTER_EMIT_EMIT_INTERNAL_H
 #define ETX_EXPORTER_EMIT_EMIT_INTERNAL_H
@@ -16,12 +8,11 @@
 #include "format/pte/etx_blob.h"
 #include "format/pte/pte_types.h"
 
-// Where in a constant of the module a constant of the file starts, if not at
-// its start.
-typedef struct etx_emit_part {
-  uint32_t constant;  // ETX_IR_NONE: no part
-  uint64_t offset;    // bytes
-} etx_emit_part;
+// A constant of the file that is a slice of a constant of the module.
+typedef struct etx_emit_slice {
+  uint32_t constant;  // ETX_IR_NONE: it is not a slice
+  uint64_t offset;    // start of the slice, in bytes
+} etx_emit_slice;
 
 typedef struct etx_emit {
   const etx_emit_program* program;
@@ -31,13 +22,13 @@ typedef struct etx_emit {
   // Constants of the file by data_buffer_index; 0 is reserved.
   etx_bytes* constants;
   size_t constant_count, constant_capacity;
-  etx_emit_part* parts;  // by constant of the file
-  size_t part_capacity;
-  uint32_t* constant_hashes;  // open hashing of contents: index, 0 free
+  etx_emit_slice* slices;  // by constant of the file
+  size_t slice_capacity;
+  uint32_t* constant_hashes;  // hash table by content: index, 0: free
   size_t constant_hash_size;
-  uint32_t* index_of_constant;  // by constant of the module, 0: not yet
+  uint32_t* index_of_constant;  // by constant of the module; 0: none yet
   size_t index_of_constant_count;
-  etx_source_map_method* sources;  // of methods so far; NULL: not asked for
+  etx_source_map_method* sources;  // of the methods so far; NULL: no source map
   size_t source_count;
 } etx_emit;
 
@@ -46,9 +37,9 @@ typedef struct etx_emit_cond etx_emit_cond;  // emit_cond.c
 typedef struct etx_emit_method {
   etx_emit* emit;
   const etx_ir_method* method;
-  etx_symbols* symbols;  // the method's: reading an expression may extend it
+  etx_symbols* symbols;  // of the method; splitting an expression may extend it
   const etx_placement* placement;
-  bool plans_inputs;  // target executorch
+  bool plans_inputs;  // target executorch: memory of inputs is planned
 
   etx_pte_value* values;
   size_t value_count, value_capacity;
@@ -60,36 +51,39 @@ typedef struct etx_emit_method {
   etx_blob_view* views;
   size_t view_count, view_capacity;
 
-  uint32_t* index_of_value;    // by value of the method
-  uint32_t* given_of_storage;  // by storage: the value given with it
-  uint32_t* parts;             // values emitted as parts of kept storages
+  uint32_t* index_of_value;  // slot by value of the method; ETX_IR_NONE: none
+  // By storage: its external value (state, constant or input); ETX_IR_NONE for
+  // scratch.
+  uint32_t* external_of_storage;
+  uint32_t* parts;  // values emitted as parts of states and inputs
   size_t part_count, part_capacity;
-  uint32_t* shared;  // scalars and lists that may be used again
+  uint32_t* shared;  // slots of immutable scalars and lists, for reuse
   size_t shared_count, shared_capacity;
-  uint32_t* index_of_symbol;  // by symbol
+  uint32_t* index_of_symbol;  // slot by symbol; ETX_IR_NONE: none yet
   etx_dim* computed;          // expressions emitted so far ...
-  uint32_t* computed_index;   // ... and the value that holds each
+  uint32_t* computed_index;   // ... and the slot of each
   size_t computed_count, computed_capacity, computed_index_capacity;
-  uint32_t* input_index;   // value index of each input
-  uint32_t* tensor_of;     // by value: the one whose tensor it is; itself
-                           // but for results of branches
-  etx_emit_cond* choices;  // whose branches are being emitted, innermost last
+  uint32_t* input_index;  // slot of each input
+  // By value: the value whose tensor it uses. A result of a branch uses the
+  // tensor of its join, any other value its own.
+  uint32_t* tensor_of;
+  etx_emit_cond* choices;  // conditionals being emitted, innermost last
   size_t choice_count, choice_capacity;
 } etx_emit_method;
 
 // emit_constants.c
 
-// data_buffer_index of a constant's bytes from `offset` on, `size` of them.
+// The data_buffer_index of `size` bytes of a constant, from `offset` on.
 ETX_MUST_USE etx_status etx_emit_constant(etx_emit* emit, uint32_t constant,
                                           uint64_t offset, uint64_t size,
                                           uint32_t* out_index);
 
-// The empty list of constants: entry 0 is reserved.
+// Starts the list of constants with entry 0, which is reserved.
 ETX_MUST_USE etx_status etx_emit_constants_start(etx_emit* emit);
-// By constant of the file: the one whose bytes hold its bytes too, so that a
-// part of a constant that is also there as a whole takes no bytes; 0: none.
-// Parts that would not be aligned keep bytes of their own. To be called when no
-// more constants come.
+// For each constant of the file, the constant that contains its bytes, so that
+// a slice of a constant that is also written as a whole takes no bytes; 0:
+// none. Slices that would not be aligned keep bytes of their own. To be called
+// after the last constant was added.
 ETX_MUST_USE etx_status etx_emit_constants_join(etx_emit* emit,
                                                 uint64_t alignment,
                                                 uint32_t** out_hosts);
@@ -100,28 +94,28 @@ ETX_MUST_USE etx_status etx_emit_constants_join(etx_emit* emit,
 ETX_MUST_USE etx_status etx_emit_value(etx_emit_method* m,
                                        const etx_pte_value* value,
                                        uint32_t* out_index);
-// An immutable scalar or list, shared by all its uses in the method.
+// The slot of an immutable scalar or list; equal ones share a slot.
 ETX_MUST_USE etx_status etx_emit_shared(etx_emit_method* m,
                                         const etx_pte_value* value,
                                         uint32_t* out_index);
 ETX_MUST_USE etx_status etx_emit_null(etx_emit_method* m, uint32_t* out_index);
 ETX_MUST_USE etx_status etx_emit_int(etx_emit_method* m, int64_t integer,
                                      uint32_t* out_index);
-// Appends a call of `op` with its value indices.
+// Appends a kernel call of `op`; `arguments` are slots.
 ETX_MUST_USE etx_status etx_emit_call(etx_emit_method* m, const etx_op* op,
                                       const uint32_t* arguments, size_t count);
 
 // emit_values.c
 
-// The tensor of an IR value.
+// The slot of the tensor of an IR value.
 ETX_MUST_USE etx_status etx_emit_tensor(etx_emit_method* m, uint32_t value,
                                         uint32_t* out_index);
-// An argument of a row, of the kind that its schema wants.
+// An argument of an operator, converted to the type that its schema states.
 ETX_MUST_USE etx_status etx_emit_argument(etx_emit_method* m,
                                           const etx_argument* argument,
                                           const etx_ir_arg* arg,
                                           uint32_t* out_index);
-// A value of whatever kind it has: outputs, fixed inputs.
+// An argument without conversion, for outputs and items of lists.
 ETX_MUST_USE etx_status etx_emit_any(etx_emit_method* m, const etx_ir_arg* arg,
                                      uint32_t* out_index);
 ETX_MUST_USE etx_status etx_emit_tensor_list(etx_emit_method* m,
@@ -130,41 +124,44 @@ ETX_MUST_USE etx_status etx_emit_tensor_list(etx_emit_method* m,
 
 // emit_symbols.c
 
-// An integer, computed by instructions if it depends on sizes of inputs.
+// The slot of an integer. Instructions compute it if it depends on the sizes of
+// inputs.
 ETX_MUST_USE etx_status etx_emit_integer(etx_emit_method* m, etx_dim dim,
                                          uint32_t* out_index);
-// How input sizes follow from symbols, for the blob.
+// The sizes of inputs as factor * symbol + offset, for the blob.
 ETX_MUST_USE etx_status etx_emit_input_dims(etx_emit_method* m,
                                             etx_blob_input_dim** out_dims,
                                             size_t* out_count);
 
 // emit_cond.c
 
-// Lets results of branches be the tensor of the join that they go to.
+// Fills in tensor_of: results of branches use the tensor of their join.
 ETX_MUST_USE etx_status etx_emit_join_tensors(etx_emit_method* m);
-// Starts the branches of a choice.
+// Emits the jump of a branch head and starts its first branch.
 ETX_MUST_USE etx_status etx_emit_head(etx_emit_method* m,
                                       const etx_ir_node* head);
-// Ends branches until instructions of `branch` may follow.
-ETX_MUST_USE etx_status etx_emit_go_to(etx_emit_method* m, uint32_t branch);
+// Ends and starts branches until the present one is `branch`.
+ETX_MUST_USE etx_status etx_emit_enter_branch(etx_emit_method* m,
+                                              uint32_t branch);
 
 // emit_sources.c
 
-// Room for the lines of all methods, if they are to be written.
+// Allocates the source lines of all methods, if a source map is written.
 ETX_MUST_USE etx_status etx_emit_sources_start(etx_emit* emit);
-// Notes the lines of a method whose nodes have these first instructions.
+// Records the source lines of a method; `node_starts` has the first instruction
+// of each node.
 ETX_MUST_USE etx_status etx_emit_source(etx_emit* emit,
                                         const etx_ir_method* method,
                                         const int32_t* node_starts,
                                         size_t instruction_count);
-// The named data, when all methods are there.
+// Builds the source map, after all methods were emitted.
 ETX_MUST_USE etx_status etx_emit_sources_build(etx_emit* emit,
                                                etx_bytes* out_data);
 
 // emit_method.c
 
-// The whole plan of a method, its description for the blob, and the first
-// instruction of the node where most scratch is live.
+// The execution plan of a method, its description for the blob, and the first
+// instruction of the node at the peak of live scratch bytes.
 ETX_MUST_USE etx_status etx_emit_plan(etx_emit* emit, size_t method,
                                       etx_pte_plan_content* out_plan,
                                       etx_blob_method* out_blob,

@@ -1,7 +1,7 @@
-// One method's plan. Values without an instruction of their own (views,
-// patched states, removed copies) appear only as tensors; everything else is a
-// KernelCall with its arguments in schema order, the outs among them, and the
-// return slot that the schema asks for.
+// The execution plan of one method. Nodes without an instruction (views, parts
+// of states that are updated in place, elided copies) appear only as tensors.
+// Every other node is a KernelCall: its arguments in the order of the schema,
+// outs included, and the slot of the result.
 
 #include "exporter/emit/emit_internal.h"
 #include "exporter/ir/ir_cond.h"
@@ -10,14 +10,14 @@
 
 // ---------------------------------------------------------------- nodes
 
-// A call being put together.
-typedef struct calling {
+// The slots of a kernel call.
+typedef struct kernel_call {
   uint32_t arguments[ETX_MAX_ARGUMENTS + 1];
   size_t count;
   uint32_t outs[ETX_MAX_ARGUMENTS];
   size_t out_count;
-  uint32_t out_list;  // value of a TensorList of outs, or ETX_IR_NONE
-} calling;
+  uint32_t out_list;  // slot of a TensorList of outs, or ETX_IR_NONE
+} kernel_call;
 
 static etx_status emit_output(etx_emit_method* m, const etx_ir_node* node,
                               size_t output, uint32_t* out_index) {
@@ -30,7 +30,7 @@ static etx_status emit_output(etx_emit_method* m, const etx_ir_node* node,
 }
 
 static etx_status add_outs(etx_emit_method* m, const etx_ir_node* node,
-                           const etx_argument* argument, calling* call) {
+                           const etx_argument* argument, kernel_call* call) {
   if (argument->type == ETX_ARGUMENT_TENSOR) {
     uint32_t* const out = &call->outs[call->out_count];
     ETX_TRY(emit_output(m, node, call->out_count, out));
@@ -51,7 +51,7 @@ static etx_status add_outs(etx_emit_method* m, const etx_ir_node* node,
 }
 
 static etx_status add_result(etx_emit_method* m, const etx_op* op,
-                             calling* call) {
+                             kernel_call* call) {
   uint32_t* const slot = &call->arguments[call->count];
   switch (op->result) {
     case ETX_RESULT_OUT:
@@ -67,9 +67,10 @@ static etx_status add_result(etx_emit_method* m, const etx_op* op,
       *slot = call->arguments[0];
       break;
     case ETX_RESULT_SCALAR:
-      return etx_diag_fail(m->emit->diag, ETX_INTERNAL,
-                           "method '%t': a node of scalar operator '%s'",
-                           m->method->name, op->name);
+      return etx_diag_fail(
+          m->emit->diag, ETX_INTERNAL,
+          "method '%t': unexpected node of scalar operator '%s'",
+          m->method->name, op->name);
     case ETX_RESULT_NONE:
       return ETX_OK;
   }
@@ -78,7 +79,7 @@ static etx_status add_result(etx_emit_method* m, const etx_op* op,
 }
 
 static etx_status emit_kernel(etx_emit_method* m, const etx_ir_node* node) {
-  calling call = {.out_list = ETX_IR_NONE};
+  kernel_call call = {.out_list = ETX_IR_NONE};
   etx_argument_cursor cursor = etx_argument_first(node->op->arguments);
   etx_argument argument;
   size_t next = 0;
@@ -98,10 +99,10 @@ static etx_status emit_kernel(etx_emit_method* m, const etx_ir_node* node) {
   return etx_emit_call(m, node->op, call.arguments, call.count);
 }
 
-// aten::copy whose result lies where its self lies: copy_ says so, and does
-// not copy self first.
-static etx_status emit_copy(etx_emit_method* m, const etx_ir_node* node,
-                            bool* out_done) {
+// aten::copy whose result has the placement of its `self` is emitted as
+// aten::copy_, which does not copy `self` first.
+static etx_status emit_in_place_copy(etx_emit_method* m,
+                                     const etx_ir_node* node, bool* out_done) {
   uint32_t arguments[4];
   uint32_t out = 0;
   if (node->op->id != ETX_OP_copy_out) return ETX_OK;
@@ -116,33 +117,35 @@ static etx_status emit_copy(etx_emit_method* m, const etx_ir_node* node,
   return etx_emit_call(m, etx_op_at(ETX_OP_copy_in_place), arguments, 4);
 }
 
-// Sizes of a view. One that varies may be -1 where all elements are kept,
-// which needs no instruction, unless another one can be 0.
+// The sizes of a view. If the view has all elements, its first dynamic size is
+// written as -1, which needs no instruction. -1 is ambiguous if another size
+// can be 0.
 static etx_status emit_view_sizes(etx_emit_method* m, const etx_shape* shape,
                                   bool all_elements, uint32_t* out_index) {
-  size_t open = shape->rank;
+  size_t inferred = shape->rank;  // the dimension to write as -1
   bool can_be_empty = !all_elements;
   for (size_t i = 0; i < shape->rank; ++i) {
     int64_t low = 0;
     int64_t high = 0;
     etx_symbols_bounds(m->symbols, shape->dims[i], &low, &high);
-    if (!etx_dim_is_number(shape->dims[i]) && open == shape->rank) {
-      open = i;
+    if (!etx_dim_is_number(shape->dims[i]) && inferred == shape->rank) {
+      inferred = i;
     } else if (low <= 0) {
       can_be_empty = true;
     }
   }
   etx_ir_arg items[ETX_MAX_RANK];
   for (size_t i = 0; i < shape->rank; ++i) {
-    items[i] = etx_ir_int(i == open && !can_be_empty ? -1 : shape->dims[i]);
+    items[i] = etx_ir_int(i == inferred && !can_be_empty ? -1 : shape->dims[i]);
   }
   const etx_ir_arg list = {ETX_IR_ARG_LIST, .as.list = {items, shape->rank}};
   const etx_argument argument = {.type = ETX_ARGUMENT_INTS};
   return etx_emit_argument(m, &argument, &list, out_index);
 }
 
-static etx_status emit_resize(etx_emit_method* m, const etx_ir_node* node,
-                              size_t output) {
+// Sets the sizes and the address of a view with dynamic sizes or offset.
+static etx_status emit_view(etx_emit_method* m, const etx_ir_node* node,
+                            size_t output) {
   const uint32_t value = node->outputs[output];
   const etx_value_placement* const place = &m->placement->places[value];
   const etx_shape* const shape = &m->method->values[value].shape;
@@ -152,7 +155,7 @@ static etx_status emit_resize(etx_emit_method* m, const etx_ir_node* node,
   uint32_t sizes = 0;
   ETX_TRY(etx_emit_tensor(m, place->base, &base));
   ETX_TRY(etx_emit_tensor(m, value, &out));
-  // Back at the sizes of a tensor that is there already.
+  // The view has the sizes of an existing tensor.
   if (base == out) return ETX_OK;
   etx_value_view view = {0};
   const bool all_elements =
@@ -168,9 +171,9 @@ static etx_status emit_resize(etx_emit_method* m, const etx_ir_node* node,
   return etx_emit_call(m, etx_op_at(ETX_OP_part_view_default), arguments, 4);
 }
 
-// A tensor over bytes that something else made is given its sizes. For a
-// runtime aten::empty is that and no more: what lies in the bytes stays.
-static etx_status emit_sizing(etx_emit_method* m, uint32_t value) {
+// Sets the dynamic sizes of a tensor whose bytes other nodes write. aten::empty
+// does only that: it does not touch the bytes.
+static etx_status emit_sizes(etx_emit_method* m, uint32_t value) {
   uint32_t arguments[4];
   ETX_TRY(etx_emit_tensor(m, value, &arguments[2]));
   ETX_TRY(emit_view_sizes(m, &m->method->values[value].shape, false,
@@ -180,16 +183,18 @@ static etx_status emit_sizing(etx_emit_method* m, uint32_t value) {
   return etx_emit_call(m, etx_op_at(ETX_OP_empty_out), arguments, 4);
 }
 
-static etx_status emit_headers(etx_emit_method* m, const etx_ir_node* node) {
+// Sets sizes and addresses of the outputs of a node without a kernel call.
+static etx_status emit_alias_setup(etx_emit_method* m,
+                                   const etx_ir_node* node) {
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t value = node->outputs[i];
     if (value == ETX_IR_NONE) continue;
     switch (m->placement->places[value].way) {
       case ETX_PLACEMENT_DYNAMIC_VIEW:
-        ETX_TRY(emit_resize(m, node, i));
+        ETX_TRY(emit_view(m, node, i));
         break;
       case ETX_PLACEMENT_DYNAMIC_SIZE:
-        ETX_TRY(emit_sizing(m, value));
+        ETX_TRY(emit_sizes(m, value));
         break;
       default:
         break;
@@ -199,17 +204,17 @@ static etx_status emit_headers(etx_emit_method* m, const etx_ir_node* node) {
 }
 
 static etx_status emit_node(etx_emit_method* m, const etx_ir_node* node) {
-  ETX_TRY(etx_emit_go_to(m, node->branch));
+  ETX_TRY(etx_emit_enter_branch(m, node->branch));
   if (etx_ir_is_head(node)) return etx_emit_head(m, node);
   if (etx_ir_is_join(node)) return ETX_OK;
   if (!etx_placement_node_runs(m->placement, node))
-    return emit_headers(m, node);
+    return emit_alias_setup(m, node);
   bool done = false;
-  ETX_TRY(emit_copy(m, node, &done));
+  ETX_TRY(emit_in_place_copy(m, node, &done));
   return done ? ETX_OK : emit_kernel(m, node);
 }
 
-// ---------------------------------------------------------------- ports
+// ---------------------------------------------------- inputs, outputs
 
 static etx_status emit_input(etx_emit_method* m, size_t input) {
   const etx_ir_arg* const arg = &m->method->inputs[input].arg;
@@ -244,7 +249,7 @@ static etx_status emit_input(etx_emit_method* m, size_t input) {
     case ETX_IR_ARG_LIST:
       break;
   }
-  // A slot of its own: the caller sets it.
+  // Not a shared slot, since the caller sets it.
   return etx_emit_value(m, &value, out);
 }
 
@@ -263,15 +268,15 @@ static etx_blob_lifetime lifetime_of(const etx_emit_method* m,
   }
 }
 
-typedef struct ports {
+typedef struct inputs_and_outputs {
   int32_t* inputs;
   int32_t* outputs;
   etx_blob_input* input_rows;
   etx_blob_output* output_rows;
   size_t output_count;
-} ports;
+} inputs_and_outputs;
 
-static etx_status emit_inputs(etx_emit_method* m, ports* p) {
+static etx_status emit_inputs(etx_emit_method* m, inputs_and_outputs* p) {
   for (size_t i = 0; i < m->method->input_count; ++i) {
     ETX_TRY(emit_input(m, i));
     p->inputs[i] = (int32_t)m->input_index[i];
@@ -281,8 +286,8 @@ static etx_status emit_inputs(etx_emit_method* m, ports* p) {
   return ETX_OK;
 }
 
-// The stock runtime shows mutated inputs in front of the other outputs.
-static void emit_mutated_inputs(etx_emit_method* m, ports* p) {
+// ExecuTorch lists mutated inputs before the other outputs.
+static void emit_mutated_inputs(etx_emit_method* m, inputs_and_outputs* p) {
   if (!m->plans_inputs) return;
   for (size_t i = 0; i < m->method->mutation_count; ++i) {
     const etx_ir_mutation* const mutation = &m->method->mutations[i];
@@ -295,7 +300,7 @@ static void emit_mutated_inputs(etx_emit_method* m, ports* p) {
   }
 }
 
-static etx_status emit_outputs(etx_emit_method* m, ports* p) {
+static etx_status emit_outputs(etx_emit_method* m, inputs_and_outputs* p) {
   emit_mutated_inputs(m, p);
   for (size_t i = 0; i < m->method->output_count; ++i) {
     const etx_ir_output* const output = &m->method->outputs[i];
@@ -315,7 +320,7 @@ static void fill_none(uint32_t* items, size_t count) {
   for (size_t i = 0; i < count; ++i) items[i] = ETX_IR_NONE;
 }
 
-static etx_status start(etx_emit_method* m, ports* p) {
+static etx_status init_method(etx_emit_method* m, inputs_and_outputs* p) {
   etx_pool* const pool = m->emit->pool;
   const etx_ir_method* const method = m->method;
   const size_t value_count = method->value_count;
@@ -323,7 +328,8 @@ static etx_status start(etx_emit_method* m, ports* p) {
   const size_t input_count = method->input_count;
   const size_t output_count = method->output_count + method->mutation_count;
   m->index_of_value = etx_pool_take(pool, value_count * sizeof(uint32_t));
-  m->given_of_storage = etx_pool_take(pool, storage_count * sizeof(uint32_t));
+  m->external_of_storage =
+      etx_pool_take(pool, storage_count * sizeof(uint32_t));
   m->index_of_symbol =
       etx_pool_take(pool, m->symbols->symbol_count * sizeof(uint32_t));
   m->input_index = etx_pool_take(pool, input_count * sizeof(uint32_t));
@@ -331,24 +337,25 @@ static etx_status start(etx_emit_method* m, ports* p) {
   p->input_rows = etx_pool_take(pool, input_count * sizeof *p->input_rows);
   p->outputs = etx_pool_take(pool, output_count * sizeof *p->outputs);
   p->output_rows = etx_pool_take(pool, output_count * sizeof *p->output_rows);
-  if (m->index_of_value == NULL || m->given_of_storage == NULL ||
+  if (m->index_of_value == NULL || m->external_of_storage == NULL ||
       m->index_of_symbol == NULL || m->input_index == NULL ||
       p->inputs == NULL || p->input_rows == NULL || p->outputs == NULL ||
       p->output_rows == NULL) {
     return ETX_OUT_OF_MEMORY;
   }
   fill_none(m->index_of_value, value_count);
-  fill_none(m->given_of_storage, storage_count);
+  fill_none(m->external_of_storage, storage_count);
   fill_none(m->index_of_symbol, m->symbols->symbol_count);
   for (uint32_t v = 0; v < m->placement->place_count; ++v) {
     const etx_value_placement* const place = &m->placement->places[v];
     if (place->way == ETX_PLACEMENT_EXTERNAL)
-      m->given_of_storage[place->storage] = v;
+      m->external_of_storage[place->storage] = v;
   }
   return etx_emit_join_tensors(m);
 }
 
-// The init method holds the whole layout, states without bytes included.
+// The synthetic init method has the tensors of all states, including states
+// without bytes, so that it describes the whole layout.
 static etx_status emit_states(etx_emit_method* m) {
   if (!m->method->is_synthetic) return ETX_OK;
   for (uint32_t v = 0; v < m->method->value_count; ++v) {
@@ -376,6 +383,8 @@ static etx_status describe_symbols(etx_emit_method* m, etx_blob_method* blob) {
   return ETX_OK;
 }
 
+// The pytree text of inputs (is_call: a tuple of arguments and a dict of
+// keywords) or outputs, as torch.utils._pytree writes it.
 static etx_status tree_of(etx_emit* emit, size_t leaf_count, bool is_call,
                           etx_text* out_text) {
 #define LEAF "{\"type\": null, \"context\": null, \"children_spec\": []}"
@@ -384,8 +393,8 @@ static etx_status tree_of(etx_emit* emit, size_t leaf_count, bool is_call,
       "\"children_spec\": [";
   static const char leaf[] = LEAF;
   static const char keywords[] =
-      ", {\"type\": \"builtins.dict\", \"context\": \"[]\", "
-      "\"children_spec\": []}]}]";
+      ", {\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": "
+      "[]}]}]";
 #undef LEAF
   const size_t room =
       2 * sizeof open + leaf_count * (sizeof leaf + 2) + sizeof keywords + 16;
@@ -404,8 +413,9 @@ static etx_status tree_of(etx_emit* emit, size_t leaf_count, bool is_call,
   return ETX_OK;
 }
 
-static etx_status finish(etx_emit_method* m, const ports* p,
-                         uint64_t scratch_bytes, etx_pte_plan_content* plan) {
+static etx_status finish_plan(etx_emit_method* m, const inputs_and_outputs* p,
+                              uint64_t scratch_bytes,
+                              etx_pte_plan_content* plan) {
   etx_emit* const emit = m->emit;
   const etx_state_layout* const layout = emit->program->layout;
   etx_pte_chain* const chain = etx_pool_take(emit->pool, sizeof *chain);
@@ -444,8 +454,8 @@ etx_status etx_emit_plan(etx_emit* emit, size_t method,
       .symbols = &source->symbols,
       .placement = &emit->program->placements[method],
       .plans_inputs = emit->program->target == ETX_TARGET_EXECUTORCH};
-  ports p = {0};
-  ETX_TRY(start(&m, &p));
+  inputs_and_outputs p = {0};
+  ETX_TRY(init_method(&m, &p));
   ETX_TRY(emit_inputs(&m, &p));
   int32_t* const starts =
       etx_pool_take(emit->pool, (source->node_count + 1) * sizeof *starts);
@@ -457,7 +467,7 @@ etx_status etx_emit_plan(etx_emit* emit, size_t method,
   if (memory->peak_node < source->node_count) {
     *out_peak = (size_t)starts[memory->peak_node];
   }
-  ETX_TRY(etx_emit_go_to(&m, 0));
+  ETX_TRY(etx_emit_enter_branch(&m, 0));
   ETX_TRY(emit_outputs(&m, &p));
   ETX_TRY(emit_states(&m));
   ETX_TRY(describe_symbols(&m, out_blob));
@@ -469,5 +479,5 @@ etx_status etx_emit_plan(etx_emit* emit, size_t method,
   out_blob->views = m.views;
   out_blob->view_count = m.view_count;
   ETX_TRY(etx_emit_source(emit, source, starts, m.instruction_count));
-  return finish(&m, &p, memory->scratch_bytes, out_plan);
+  return finish_plan(&m, &p, memory->scratch_bytes, out_plan);
 }

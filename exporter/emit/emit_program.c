@@ -1,3 +1,6 @@
+// Emits the plans of all methods and constant methods, then the blob, and
+// writes the file.
+
 #include "exporter/emit/emit_program.h"
 
 #include "exporter/emit/emit_internal.h"
@@ -6,7 +9,7 @@
 
 enum { BLOB_ALIGNMENT = 16, WORK_ALIGNMENT = 16, MIN_CONSTANT_ALIGNMENT = 16 };
 
-// Methods in order of their names: the order of stock files.
+// Methods in order of their names, as in stock files.
 static etx_status order_methods(const etx_emit* emit, size_t** out_order) {
   const etx_ir_module* const module = emit->module;
   size_t* const order =
@@ -25,7 +28,7 @@ static etx_status order_methods(const etx_emit* emit, size_t** out_order) {
   return ETX_OK;
 }
 
-static void start_of_scalar(const etx_ir_arg* arg, etx_pte_value* value) {
+static void set_scalar(const etx_ir_arg* arg, etx_pte_value* value) {
   switch (arg->kind) {
     case ETX_IR_ARG_INT:
       value->kind = ETX_PTE_INT;
@@ -73,7 +76,8 @@ static etx_status constant_tensor(etx_emit* emit, uint32_t constant,
                            &value->as.tensor.data_buffer_index);
 }
 
-// A method without inputs and instructions that shows one value.
+// A constant method is a plan without inputs and instructions and with one
+// output.
 static etx_status emit_constant_method(etx_emit* emit,
                                        const etx_ir_constant_method* method,
                                        etx_pte_plan_content* plan) {
@@ -85,12 +89,12 @@ static etx_status emit_constant_method(etx_emit* emit,
   if (method->constant != ETX_IR_NONE) {
     ETX_TRY(constant_tensor(emit, method->constant, value));
   } else {
-    start_of_scalar(&method->arg, value);
+    set_scalar(&method->arg, value);
   }
   *plan = (etx_pte_plan_content){
       .name = method->name,
-      .output_tree = etx_text_of("[1, {\"type\": null, \"context\": null, "
-                                 "\"children_spec\": []}]"),
+      .output_tree = etx_text_of(
+          "[1, {\"type\": null, \"context\": null, \"children_spec\": []}]"),
       .values = value,
       .value_count = 1,
       .outputs = outputs,
@@ -139,7 +143,7 @@ static bool find_described(const etx_blob_method* methods, size_t count,
   return false;
 }
 
-// Both the module's pairs and the descriptions are sorted by name.
+// The pairs of concurrent methods, as indices of described methods.
 static etx_status describe_concurrent(etx_emit* emit,
                                       etx_blob_content* content) {
   const etx_ir_module* const module = emit->module;
@@ -188,7 +192,7 @@ static etx_status build_blob(etx_emit* emit, const etx_blob_method* methods,
   return etx_blob_write(&content, work, out_blob, emit->diag);
 }
 
-// Counts what passes through to another sink.
+// Counts the bytes that are written to another sink.
 typedef struct counting_sink {
   const etx_sink* target;
   uint64_t bytes;

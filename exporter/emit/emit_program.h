@@ -1,7 +1,7 @@
-// The placed and planned IR as a program file.
+// Writes the placed and planned IR as a program file.
 //
-// Same IR, same bytes: plans stand in order of their names, values in order of
-// their first use, constants in order of their first use over the plans.
+// The same IR gives the same bytes: plans are in order of their names, values
+// in order of first use, constants in order of first use over all plans.
 
 #ifndef ETX_EXPORTER_EMIT_EMIT_PROGRAM_H
 #define ETX_EXPORTER_EMIT_EMIT_PROGRAM_H

@@ -1,5 +1,5 @@
-// Slots of a plan: values and calls are appended, scalars that are equal share
-// one slot.
+// Appends values and kernel calls to a plan. Equal immutable scalars share one
+// slot.
 
 #include "exporter/emit/emit_internal.h"
 

@@ -1,3 +1,5 @@
+// The source map: the source lines of all instructions.
+
 #include "exporter/emit/emit_internal.h"
 
 etx_status etx_emit_sources_start(etx_emit* emit) {

@@ -1,26 +1,28 @@
-// Symbolic integers become scalar instructions of the stock runtime: a symbol
-// is read from the size of an input with aten::sym_size, everything else is
-// computed with executorch_prim operators, once a method, in front of its
-// first use. Their slots hold the values at the upper bounds until then.
+// Emits symbolic integers as scalar instructions of the stock runtime. A symbol
+// is read from the size of an input with aten::sym_size; executorch_prim
+// operators compute expressions. Each expression is computed once in a method,
+// before its first use. Until then its slot has the value at the upper bounds.
 
 #include "exporter/emit/emit_internal.h"
 
-// Where a symbol can be read: size == factor * symbol + offset.
-typedef struct source {
+// An input from which a symbol can be computed: size == factor * symbol +
+// offset.
+typedef struct symbol_source {
   size_t input;
-  int32_t dim;  // -1: the integer input itself
+  int32_t dim;  // -1: the input is an integer
   int64_t factor;
   int64_t offset;
-} source;
+} symbol_source;
 
-static bool is_better(const source* a, const source* b) {
+// True if `a` takes fewer instructions than `b`.
+static bool is_cheaper(const symbol_source* a, const symbol_source* b) {
   if (a->factor != b->factor) return a->factor < b->factor;
   return a->offset == 0 && b->offset != 0;
 }
 
 static bool read_affine(const etx_emit_method* m, etx_dim dim, size_t input,
                         int32_t position, uint32_t* out_symbol,
-                        source* out_source) {
+                        symbol_source* out_source) {
   out_source->input = input;
   out_source->dim = position;
   return !etx_dim_is_number(dim) &&
@@ -29,16 +31,16 @@ static bool read_affine(const etx_emit_method* m, etx_dim dim, size_t input,
          out_source->factor > 0;
 }
 
-// Calls for every input size that is factor * symbol + offset.
 typedef etx_status (*visit_source)(void* context, uint32_t symbol,
-                                   const source* found);
+                                   const symbol_source* found);
 
+// Calls `visit` for every input size of the form factor * symbol + offset.
 static etx_status each_source(const etx_emit_method* m, visit_source visit,
                               void* context) {
   for (size_t i = 0; i < m->method->input_count; ++i) {
     const etx_ir_arg* const arg = &m->method->inputs[i].arg;
     uint32_t symbol = 0;
-    source found = {0};
+    symbol_source found = {0};
     if (arg->kind == ETX_IR_ARG_INT &&
         read_affine(m, arg->as.integer, i, -1, &symbol, &found)) {
       ETX_TRY(visit(context, symbol, &found));
@@ -53,16 +55,17 @@ static etx_status each_source(const etx_emit_method* m, visit_source visit,
   return ETX_OK;
 }
 
-typedef struct choosing {
+typedef struct source_search {
   uint32_t symbol;
   bool found;
-  source best;
-} choosing;
+  symbol_source best;
+} source_search;
 
-static etx_status choose(void* context, uint32_t symbol, const source* found) {
-  choosing* const c = context;
+static etx_status keep_cheapest(void* context, uint32_t symbol,
+                                const symbol_source* found) {
+  source_search* const c = context;
   if (symbol != c->symbol) return ETX_OK;
-  if (!c->found || is_better(found, &c->best)) c->best = *found;
+  if (!c->found || is_cheaper(found, &c->best)) c->best = *found;
   c->found = true;
   return ETX_OK;
 }
@@ -85,7 +88,8 @@ static etx_status new_slot(etx_emit_method* m, int64_t integer,
   return etx_emit_value(m, &value, out_index);
 }
 
-// A slot with the result of a scalar operator over two slots.
+// Emits a scalar operator over two slots; `upper` is its value at the upper
+// bounds.
 static etx_status compute(etx_emit_method* m, etx_op_id op, uint32_t a,
                           uint32_t b, int64_t upper, uint32_t* out_index) {
   ETX_TRY(new_slot(m, upper, out_index));
@@ -99,13 +103,13 @@ static etx_status emit_symbol(etx_emit_method* m, uint32_t symbol,
     *out_index = m->index_of_symbol[symbol];
     return ETX_OK;
   }
-  choosing c = {.symbol = symbol};
-  ETX_TRY(each_source(m, choose, &c));
+  source_search c = {.symbol = symbol};
+  ETX_TRY(each_source(m, keep_cheapest, &c));
   if (!c.found) {
-    return etx_diag_fail(
-        m->emit->diag, ETX_UNSUPPORTED,
-        "method '%t': the size '%t' does not follow from the inputs' sizes",
-        m->method->name, m->symbols->symbols[symbol].name);
+    return etx_diag_fail(m->emit->diag, ETX_UNSUPPORTED,
+                         "method '%t': size '%t' cannot be computed from the "
+                         "sizes of the inputs",
+                         m->method->name, m->symbols->symbols[symbol].name);
   }
   const int64_t maximum = m->symbols->symbols[symbol].maximum;
   int64_t upper = c.best.factor * maximum + c.best.offset;
@@ -131,7 +135,7 @@ static etx_status emit_symbol(etx_emit_method* m, uint32_t symbol,
   return ETX_OK;
 }
 
-static etx_op_id row_of(etx_symbol_op op) {
+static etx_op_id operator_for(etx_symbol_op op) {
   switch (op) {
     case ETX_SYMBOL_ADD:
       return ETX_OP_prim_add_scalar;
@@ -151,8 +155,8 @@ static etx_op_id row_of(etx_symbol_op op) {
   return ETX_OP_prim_sym_max_scalar;
 }
 
-// a % b as a - a // b * b: the runtime's remainder has the sign of a, Python's
-// that of b.
+// Python's a % b, as a - a // b * b. The runtime's remainder has the sign of a,
+// Python's has the sign of b.
 static etx_status emit_modulo(etx_emit_method* m, etx_dim a, etx_dim b,
                               uint32_t* out_index) {
   etx_dim quotient = 0;
@@ -190,7 +194,7 @@ static etx_status emit_node(etx_emit_method* m, etx_dim dim,
   ETX_TRY(etx_emit_integer(m, node.left, &left));
   ETX_TRY(etx_emit_integer(m, node.right, &right));
   ETX_TRY(upper_value(m, dim, &upper));
-  return compute(m, row_of(node.op), left, right, upper, out_index);
+  return compute(m, operator_for(node.op), left, right, upper, out_index);
 }
 
 etx_status etx_emit_integer(etx_emit_method* m, etx_dim dim,
@@ -211,14 +215,15 @@ etx_status etx_emit_integer(etx_emit_method* m, etx_dim dim,
   return ETX_OK;
 }
 
-typedef struct dims {
+typedef struct input_dim_list {
   etx_pool* pool;
   etx_blob_input_dim* items;
   size_t count, capacity;
-} dims;
+} input_dim_list;
 
-static etx_status add_dim(void* context, uint32_t symbol, const source* found) {
-  dims* const all = context;
+static etx_status add_dim(void* context, uint32_t symbol,
+                          const symbol_source* found) {
+  input_dim_list* const all = context;
   ETX_TRY(etx_pool_grow(all->pool, &all->items, all->count, &all->capacity,
                         sizeof *all->items));
   all->items[all->count++] = (etx_blob_input_dim){
@@ -229,7 +234,7 @@ static etx_status add_dim(void* context, uint32_t symbol, const source* found) {
 etx_status etx_emit_input_dims(etx_emit_method* m,
                                etx_blob_input_dim** out_dims,
                                size_t* out_count) {
-  dims all = {.pool = m->emit->pool};
+  input_dim_list all = {.pool = m->emit->pool};
   ETX_TRY(each_source(m, add_dim, &all));
   *out_dims = all.items;
   *out_count = all.count;

@@ -1,7 +1,7 @@
-// Values of a plan: tensors where the plan put them, scalars and lists as the
-// schema of their operator wants them. A value gets its index when something
-// first needs it. Immutable scalars and lists are shared by all their uses;
-// slots that instructions write are not.
+// Values of an execution plan: tensors at their planned offsets, and scalars
+// and lists of the types that the operators' schemas state. A value gets its
+// slot at its first use. Equal immutable scalars and lists share a slot; slots
+// that instructions write are not shared.
 
 #include "exporter/emit/emit_internal.h"
 #include "exporter/placement/view_rules.h"
@@ -10,16 +10,17 @@
 
 // ---------------------------------------------------------------- tensors
 
-// A value that is already there and names the same bytes with the same type.
+// Finds another value with the same bytes and the same type, whose tensor can
+// be used instead.
 static bool find_equal(const etx_emit_method* m, uint32_t value,
                        uint32_t* out_equal) {
   const etx_placement* const placement = m->placement;
   const etx_value_placement* const place = &placement->places[value];
   const etx_storage_range range = etx_placement_range(placement, value);
-  const uint32_t given = m->given_of_storage[range.storage];
-  if (given != ETX_IR_NONE && given != value && range.start == 0 &&
-      etx_value_view_same_shape(m->method, value, given)) {
-    *out_equal = given;
+  const uint32_t external = m->external_of_storage[range.storage];
+  if (external != ETX_IR_NONE && external != value && range.start == 0 &&
+      etx_value_view_same_shape(m->method, value, external)) {
+    *out_equal = external;
     return true;
   }
   const bool has_own_header = place->way == ETX_PLACEMENT_DYNAMIC_VIEW ||
@@ -30,8 +31,8 @@ static bool find_equal(const etx_emit_method* m, uint32_t value,
     *out_equal = place->base;
     return true;
   }
-  // Parts of a state: what is computed in a part and the view that selected it
-  // are one tensor.
+  // A view of a part of a state, and the new content that is computed in place
+  // in that part, use one tensor.
   for (size_t i = 0; i < m->part_count; ++i) {
     const uint32_t part = m->parts[i];
     if (!has_own_header &&
@@ -55,21 +56,21 @@ static etx_status set_type(etx_emit_method* m, uint32_t value,
   if (!etx_ir_upper_sizes(m->method, shape, upper)) return ETX_OUT_OF_RANGE;
   for (size_t i = 0; i < shape->rank; ++i) {
     if (upper[i] > INT32_MAX) {
-      return etx_diag_fail(
-          m->emit->diag, ETX_OUT_OF_RANGE,
-          "method '%t': a size of '%t' may reach %i, more than 32 bits hold",
-          m->method->name, m->method->values[value].name, upper[i]);
+      return etx_diag_fail(m->emit->diag, ETX_OUT_OF_RANGE,
+                           "method '%t': a size of '%t' can be %i, more than "
+                           "the 2147483647 that a program file can store",
+                           m->method->name, m->method->values[value].name,
+                           upper[i]);
     }
     sizes[i] = (int32_t)upper[i];
     order[i] = (uint8_t)i;
   }
-  // An input takes no block that a planner would have refused.
+  // The planner checks the sizes of scratch, but not those of inputs.
   uint64_t bytes = 0;
   if (!etx_ir_upper_bytes(m->method, shape, &bytes) || bytes > INT64_MAX) {
-    return etx_diag_fail(
-        m->emit->diag, ETX_OUT_OF_RANGE,
-        "method '%t': '%t' may have more bytes than 63 bits count",
-        m->method->name, m->method->values[value].name);
+    return etx_diag_fail(m->emit->diag, ETX_OUT_OF_RANGE,
+                         "method '%t': '%t' can have more than 2^63 - 1 bytes",
+                         m->method->name, m->method->values[value].name);
   }
   tensor->dtype = shape->dtype;
   tensor->rank = shape->rank;
@@ -107,7 +108,7 @@ static etx_status set_memory(etx_emit_method* m, uint32_t value,
       }
       break;
     case ETX_STORAGE_CONSTANT:
-      // A header that is set at run time starts at the constant itself.
+      // A view that is set up at run time starts as the whole constant.
       if (m->placement->places[value].way == ETX_PLACEMENT_DYNAMIC_VIEW) {
         return etx_emit_constant(m->emit, storage->index, 0, storage->bytes,
                                  &tensor->data_buffer_index);
@@ -116,7 +117,7 @@ static etx_status set_memory(etx_emit_method* m, uint32_t value,
                                range.end - range.start,
                                &tensor->data_buffer_index);
     case ETX_STORAGE_INPUT:
-      break;  // the caller's address, or a view's of it
+      break;  // the caller sets the address at run time
   }
   return ETX_OK;
 }
@@ -131,9 +132,9 @@ static etx_status add_view(etx_emit_method* m, uint32_t index, uint32_t base,
   return ETX_OK;
 }
 
-// A row for each part of a concatenation without an instruction.
-static etx_status describe_parts(etx_emit_method* m, uint32_t value,
-                                 uint32_t index) {
+// Describes a concatenation without an instruction: one row for each operand.
+static etx_status describe_concat(etx_emit_method* m, uint32_t value,
+                                  uint32_t index) {
   const etx_ir_node* const node =
       &m->method->nodes[m->method->values[value].index];
   uint64_t delta = 0;
@@ -145,14 +146,14 @@ static etx_status describe_parts(etx_emit_method* m, uint32_t value,
   return ETX_OK;
 }
 
-// Tells readers of the blob whose bytes a value shows that no instruction
-// writes, or that lies inside a state.
+// Describes an alias for readers of the blob: a value that shows bytes of
+// another value, or that is a part of a state.
 static etx_status describe_view(etx_emit_method* m, uint32_t value,
                                 uint32_t index) {
   const etx_storage_range range = etx_placement_range(m->placement, value);
   const etx_storage* const storage = &m->placement->storages[range.storage];
   const etx_placement_kind way = m->placement->places[value].way;
-  if (way == ETX_PLACEMENT_CONCAT) return describe_parts(m, value, index);
+  if (way == ETX_PLACEMENT_CONCAT) return describe_concat(m, value, index);
   if (way == ETX_PLACEMENT_EXTERNAL || way == ETX_PLACEMENT_DYNAMIC_VIEW ||
       storage->kind == ETX_STORAGE_CONSTANT) {
     return ETX_OK;
@@ -160,7 +161,7 @@ static etx_status describe_view(etx_emit_method* m, uint32_t value,
   uint64_t delta = 0;
   uint32_t base = etx_placement_root(m->placement, value, &delta);
   if (etx_storage_is_kept(storage)) {
-    base = m->given_of_storage[range.storage];
+    base = m->external_of_storage[range.storage];
     delta = range.start;
     ETX_TRY(etx_pool_grow(m->emit->pool, &m->parts, m->part_count,
                           &m->part_capacity, sizeof value));
@@ -226,7 +227,7 @@ etx_status etx_emit_any(etx_emit_method* m, const etx_ir_arg* arg,
       break;
   }
   return etx_diag_fail(m->emit->diag, ETX_INTERNAL,
-                       "method '%t': a list where a single value is wanted",
+                       "method '%t': expected a single value, found a list",
                        m->method->name);
 }
 
@@ -263,7 +264,7 @@ static etx_status emit_tensors(etx_emit_method* m, const etx_ir_arg* arg,
 
 static etx_status emit_ints(etx_emit_method* m, const etx_argument* argument,
                             const etx_ir_arg* arg, uint32_t* out_index) {
-  // A single integer stands for all dimensions of an int[2].
+  // A single integer is repeated for all items of an int[2].
   const bool is_list = arg->kind == ETX_IR_ARG_LIST;
   const size_t fixed = argument->fixed_count == 0 ? 1 : argument->fixed_count;
   const size_t count = is_list ? arg->as.list.count : fixed;
@@ -314,7 +315,7 @@ static etx_status emit_booleans(etx_emit_method* m, const etx_ir_arg* arg,
   return etx_emit_value(m, &value, out_index);
 }
 
-// What a required tensor argument holds that was given None.
+// The placeholder for None in a required tensor argument: an empty tensor.
 static etx_status emit_no_tensor(etx_emit_method* m, uint32_t* out_index) {
   static const int32_t sizes[1] = {0};
   static const uint8_t order[1] = {0};

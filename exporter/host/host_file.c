@@ -1,5 +1,5 @@
-// POSIX files. Directories are listed in byte order, so that the same
-// directory gives the same program on every machine.
+// POSIX implementation. Directories are listed in byte order of the names, so
+// that the same directory gives the same program on every machine.
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -18,14 +18,14 @@ etx_path_kind etx_path_kind_of(const char* path) {
   return S_ISDIR(info.st_mode) ? ETX_PATH_DIRECTORY : ETX_PATH_FILE;
 }
 
-bool etx_path_wants_reading(const char* path) {
+bool etx_path_may_be_file(const char* path) {
   struct stat info;
   if (stat(path, &info) == 0) return !S_ISDIR(info.st_mode);
   return errno != ENOENT && errno != ENOTDIR;
 }
 
-etx_status etx_host_status(int reason) {
-  switch (reason) {
+etx_status etx_host_status(int error_number) {
+  switch (error_number) {
     case ENOENT:
     case EEXIST:
     case ENOTDIR:
@@ -48,7 +48,8 @@ static etx_status host_failed(etx_diag* diag, const char* what,
                        what, path, strerror(reason));
 }
 
-// Reads up to the end, whatever size the host states: the file may be a pipe.
+// Reads up to the end of the stream. `expected` is only a first guess: a pipe
+// has no size, and a file may grow.
 static etx_status read_stream(etx_pool* pool, FILE* stream, const char* path,
                               size_t expected, etx_bytes* out_bytes,
                               etx_diag* diag) {
@@ -100,8 +101,8 @@ static int by_bytes(const void* a, const void* b) {
   return etx_text_compare(*x, *y);
 }
 
-// A list that the system breaks off is no list: a program of the methods that
-// it named would lack the others.
+// An error of readdir fails the whole list: with a partial list, the program
+// would silently lack methods.
 static etx_status list_entries(etx_pool* pool, DIR* directory, const char* path,
                                etx_text** names, size_t* count,
                                etx_diag* diag) {
@@ -186,7 +187,7 @@ etx_status etx_file_writer_open(etx_file_writer* writer, etx_pool* pool,
   memset(writer, 0, sizeof *writer);
   writer->path = etx_pool_copy_text(pool, path);
   writer->diag = diag;
-  // The process id keeps two runs apart that write into one directory.
+  // The process id keeps the temporary files of concurrent runs apart.
   char suffix[48];
   etx_format_text(suffix, sizeof suffix, ".etx-%i", (int64_t)getpid());
   char* const name = etx_pool_take(pool, path.size + sizeof suffix);

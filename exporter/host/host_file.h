@@ -1,8 +1,8 @@
-// Files and directories of the host. The only place of the exporter that opens
-// a path.
+// Files and directories of the host. No other file of the exporter opens a
+// path.
 //
-// Output files appear whole or not at all: bytes go to a temporary file beside
-// the target, which replaces it in one step when everything is written.
+// Writing is atomic: bytes go to a temporary file in the target's directory,
+// which is renamed to the target when everything has been written.
 
 #ifndef ETX_EXPORTER_HOST_HOST_FILE_H
 #define ETX_EXPORTER_HOST_HOST_FILE_H
@@ -11,17 +11,17 @@
 #include "format/base/diag.h"
 #include "format/base/sink.h"
 
-// What a refusal of the host, an errno, says: ETX_NOT_FOUND if it is about the
-// path, which does not exist, is of another kind or not for this user, so that
-// another path would do; ETX_HOST_FAILED if it is the machine.
-etx_status etx_host_status(int reason);
+// The status for an errno: ETX_NOT_FOUND if the path is the cause (it does not
+// exist, is of another kind, or may not be accessed); ETX_HOST_FAILED for
+// errors of the machine, such as a full disk.
+etx_status etx_host_status(int error_number);
 
-// Reads a whole file into the pool. A refusal by the host as etx_host_status
-// has it, with the host's reason.
+// Reads a whole file into the pool. If the host fails: etx_host_status, with
+// the text of strerror in `diag`.
 ETX_MUST_USE etx_status etx_file_read(etx_pool* pool, const char* path,
                                       etx_bytes* out_bytes, etx_diag* diag);
 
-// What a path names.
+// The kind of object that a path names.
 typedef enum etx_path_kind {
   ETX_PATH_MISSING,
   ETX_PATH_FILE,
@@ -29,9 +29,10 @@ typedef enum etx_path_kind {
 } etx_path_kind;
 etx_path_kind etx_path_kind_of(const char* path);
 
-// Whether a file that need not be there is to be read. What cannot be looked at
-// is: opening it says why it cannot be read, where leaving it out would not.
-bool etx_path_wants_reading(const char* path);
+// For optional files: false if the path does not exist or is a directory. True
+// otherwise, also if stat fails for another reason, such as permissions:
+// opening the file then reports that reason instead of ignoring the file.
+bool etx_path_may_be_file(const char* path);
 
 // Names of the entries of a directory in byte order, "." and ".." left out.
 ETX_MUST_USE etx_status etx_directory_list(etx_pool* pool, const char* path,
@@ -57,17 +58,17 @@ typedef struct etx_file_writer {
   etx_diag* diag;  // may be NULL; gets the host's reason
 } etx_file_writer;
 
-// Starts a temporary file beside `path`. On success exactly one of the next
-// two must follow.
+// Creates a temporary file in the directory of `path`. After success, call
+// exactly one of etx_file_writer_close and etx_file_writer_drop.
 ETX_MUST_USE etx_status etx_file_writer_open(etx_file_writer* writer,
                                              etx_pool* pool, etx_text path,
                                              etx_diag* diag);
-// Puts the file in its place; nothing remains if that fails.
+// Renames the temporary file to `path`; removes it if that fails.
 ETX_MUST_USE etx_status etx_file_writer_close(etx_file_writer* writer);
 // Removes the temporary file.
 void etx_file_writer_drop(etx_file_writer* writer);
 
-// Where the bytes go; valid while the writer is open.
+// The sink that writes to the temporary file; valid while the writer is open.
 etx_sink etx_file_writer_sink(etx_file_writer* writer);
 
 #endif

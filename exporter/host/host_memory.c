@@ -47,8 +47,8 @@ static etx_pool_block* new_block(etx_pool* pool, size_t bytes) {
   block->capacity = capacity;
   block->used = 0;
   const uintptr_t start = (uintptr_t)(block + 1);
-  block->bytes = (uint8_t*)(block + 1) +
-                 ((ALIGNMENT - start % ALIGNMENT) % ALIGNMENT);
+  block->bytes =
+      (uint8_t*)(block + 1) + ((ALIGNMENT - start % ALIGNMENT) % ALIGNMENT);
   pool->newest = block;
   pool->total_bytes += total;
   return block;
@@ -78,8 +78,7 @@ etx_text etx_pool_format(etx_pool* pool, const char* format, ...) {
   char buffer[1024];
   va_list list;
   va_start(list, format);
-  const size_t size =
-      etx_format_text_list(buffer, sizeof buffer, format, list);
+  const size_t size = etx_format_text_list(buffer, sizeof buffer, format, list);
   va_end(list);
   const etx_text text = {buffer, size};
   return etx_pool_copy_text(pool, text);

@@ -1,8 +1,8 @@
 // The exporter's memory: a pool of blocks from malloc, freed all at once.
 //
-// Everything the exporter builds (IR, expressions, constants) lives in one
-// pool until the command ends; nothing is freed singly. This is the only place
-// of the exporter that calls malloc.
+// Everything that the exporter builds (IR, expressions, constants) lives in one
+// pool until the command ends; no object is freed on its own. No other file of
+// the exporter calls malloc.
 
 #ifndef ETX_EXPORTER_HOST_HOST_MEMORY_H
 #define ETX_EXPORTER_HOST_HOST_MEMORY_H
@@ -14,7 +14,7 @@ struct etx_pool_block;
 
 typedef struct etx_pool {
   struct etx_pool_block* newest;  // NULL when empty
-  size_t total_bytes;             // asked of malloc so far
+  size_t total_bytes;             // requested from malloc so far
 } etx_pool;
 
 void etx_pool_init(etx_pool* pool);
@@ -33,8 +33,7 @@ etx_text etx_pool_format(etx_pool* pool, const char* format, ...);
 // Makes room for one more item in a growing array: `items` points at the
 // array's pointer, `count` items are in use, `*capacity` is what it holds.
 // The old array stays in the pool.
-ETX_MUST_USE etx_status etx_pool_grow(etx_pool* pool, void* items,
-                                      size_t count, size_t* capacity,
-                                      size_t item_bytes);
+ETX_MUST_USE etx_status etx_pool_grow(etx_pool* pool, void* items, size_t count,
+                                      size_t* capacity, size_t item_bytes);
 
 #endif

@@ -1,7 +1,7 @@
 #include "exporter/host/name_pattern.h"
 
-// Backtracks to the last star only, so the time is bounded by the product of
-// both lengths.
+// On a mismatch it backtracks to the last star only, so the time is bounded by
+// the product of both lengths.
 bool etx_name_matches_glob(etx_text pattern, etx_text name) {
   size_t p = 0, n = 0, star = SIZE_MAX, resume = 0;
   while (n < name.size) {

@@ -1,16 +1,16 @@
-// Patterns of fully qualified names.
+// Glob patterns over fully qualified names.
 
 #ifndef ETX_EXPORTER_HOST_NAME_PATTERN_H
 #define ETX_EXPORTER_HOST_NAME_PATTERN_H
 
 #include "format/base/span.h"
 
-// '*' stands for any letters, '?' for one.
+// '*' matches any number of characters, dots included; '?' matches one.
 bool etx_name_matches_glob(etx_text pattern, etx_text name);
 
-// True if the glob matches the name or that of a module which holds it:
-// "decoder.layers.?" the name "decoder.layers.0.fc1.weight". "*." in front also
-// stands for nothing: "*.head" matches "head.weight".
+// True if the glob matches the name, or the name of a module that contains it:
+// "decoder.layers.?" matches "decoder.layers.0.fc1.weight". A leading "*." may
+// also match nothing: "*.head" matches "head.weight".
 bool etx_name_matches_module(etx_text pattern, etx_text name);
 
 #endif

@@ -1,4 +1,5 @@
-// Optimal string alignment distance over two rows of a table on the stack.
+// Optimal string alignment distance: dynamic programming over the last three
+// rows of the table.
 
 #include "exporter/host/nearest_name.h"
 
@@ -32,7 +33,8 @@ size_t etx_name_distance(etx_text a, etx_text b) {
 
 void etx_nearest_offer(etx_nearest_name* nearest, etx_text candidate) {
   const size_t distance = etx_name_distance(nearest->wanted, candidate);
-  // A hint that is far off misleads: few letters may differ, and not all.
+  // A distant name would mislead: the allowed distance grows with the length,
+  // and at least one character must agree.
   const size_t shorter = smaller(nearest->wanted.size, candidate.size);
   const size_t allowed = shorter < 3 ? 1 : shorter < 8 ? 2 : 3;
   if (distance >= nearest->distance || distance > allowed ||

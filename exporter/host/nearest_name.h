@@ -1,12 +1,13 @@
-// The nearest of several names to a misspelled one, for messages.
+// "did you mean": the name that is nearest to a misspelled one.
 
 #ifndef ETX_EXPORTER_HOST_NEAREST_NAME_H
 #define ETX_EXPORTER_HOST_NEAREST_NAME_H
 
 #include "format/base/span.h"
 
-// Letters to add, remove, replace or swap with a neighbour between two names;
-// names of over 63 bytes count as far from everything.
+// Edit distance: characters to insert, delete, replace or swap with their
+// neighbour to turn one name into the other. SIZE_MAX if a name has more than
+// 63 bytes.
 size_t etx_name_distance(etx_text a, etx_text b);
 
 typedef struct etx_nearest_name {
@@ -20,7 +21,7 @@ static inline etx_nearest_name etx_nearest_start(etx_text wanted) {
   return nearest;
 }
 
-// Offers a candidate; the first of equally near ones stays.
+// Considers a candidate; among equally near ones the first is kept.
 void etx_nearest_offer(etx_nearest_name* nearest, etx_text candidate);
 
 // ", did you mean 'x'" or an empty text, written into `out`.

@@ -1,5 +1,5 @@
-// jansson parses; the tree is copied into the pool and jansson's own is let go
-// at once, so that nothing needs a matching close later.
+// jansson parses the text; its tree is copied into the pool and freed at once,
+// so that callers have nothing to release.
 
 #include "exporter/host/read_json.h"
 
@@ -124,8 +124,8 @@ static etx_status no_memory(etx_diag* diag) {
   return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "not enough memory for JSON");
 }
 
-// jansson calls a text that it had no memory for wrong, at any place: only the
-// allocator's own mark tells the machine's fault from the file's.
+// When it runs out of memory, jansson may report a syntax error instead. Only
+// errno, which malloc has set, tells the two apart.
 etx_status etx_json_read(etx_pool* pool, etx_text text, etx_json* out_value,
                          etx_diag* diag) {
   json_error_t error;

@@ -1,9 +1,9 @@
-// JSON texts as trees in a pool. The only place that sees jansson.
+// JSON texts as trees in a pool. No other file uses jansson.
 //
-// Refused: duplicate keys, integers outside 64 bits, numbers outside double,
-// bare NaN, text after the value, NUL in strings, depth beyond
-// ETX_JSON_MAX_DEPTH. Objects keep the order of the text and are looked up by
-// key with a binary search.
+// These are errors: duplicate keys, integers outside 64 bits, numbers outside
+// double, bare NaN, text after the value, NUL in strings, depth beyond
+// ETX_JSON_MAX_DEPTH. Objects keep the order of the text; lookup by key is a
+// binary search over `sorted`.
 
 #ifndef ETX_EXPORTER_HOST_READ_JSON_H
 #define ETX_EXPORTER_HOST_READ_JSON_H
@@ -35,14 +35,16 @@ typedef struct etx_json {
   size_t count;            // items
 } etx_json;
 
-// Reads one value that fills `text`. Messages give line and column.
+// Parses `text`, which must be exactly one value. Messages give line and
+// column.
 ETX_MUST_USE etx_status etx_json_read(etx_pool* pool, etx_text text,
                                       etx_json* out_value, etx_diag* diag);
 
-// Fills in `sorted` of an object whose keys were put together.
+// Fills in `sorted` of an object that was built by hand.
 ETX_MUST_USE etx_status etx_json_sort_keys(etx_pool* pool, etx_json* object);
 
-// The member of an object, or NULL if `object` is none or lacks it.
+// The member of an object, or NULL if `object` is not an object or has no such
+// member.
 const etx_json* etx_json_member(const etx_json* object, const char* key);
 const etx_json* etx_json_find(const etx_json* object, etx_text key);
 

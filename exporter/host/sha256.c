@@ -1,4 +1,4 @@
-// The textbook form: one block of 64 bytes at a time.
+// A direct implementation of the standard: one block of 64 bytes at a time.
 
 #include "exporter/host/sha256.h"
 
@@ -34,7 +34,7 @@ static void schedule(const uint8_t* block, uint32_t words[64]) {
   }
 }
 
-static void take_block(uint32_t state[8], const uint8_t* block) {
+static void hash_block(uint32_t state[8], const uint8_t* block) {
   uint32_t words[64], s[8];
   schedule(block, words);
   memcpy(s, state, sizeof s);
@@ -65,7 +65,7 @@ void etx_sha256_add(etx_sha256* hash, const void* data, size_t size) {
   hash->size += size;
   while (size > 0) {
     if (used == 0 && size >= 64) {
-      take_block(hash->state, bytes);
+      hash_block(hash->state, bytes);
       bytes += 64;
       size -= 64;
       continue;
@@ -75,7 +75,7 @@ void etx_sha256_add(etx_sha256* hash, const void* data, size_t size) {
     bytes += part;
     size -= part;
     used = (used + part) % 64;
-    if (used == 0) take_block(hash->state, hash->block);
+    if (used == 0) hash_block(hash->state, hash->block);
   }
 }
 

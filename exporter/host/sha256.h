@@ -10,8 +10,8 @@ enum { ETX_SHA256_BYTES = 32 };
 
 typedef struct etx_sha256 {
   uint32_t state[8];
-  uint64_t size;      // bytes taken in
-  uint8_t block[64];  // the last size % 64 of them
+  uint64_t size;      // bytes hashed so far
+  uint8_t block[64];  // the last size % 64 of them, not hashed yet
 } etx_sha256;
 
 void etx_sha256_init(etx_sha256* hash);

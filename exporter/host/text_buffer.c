@@ -1,4 +1,4 @@
-// Doubling growth; old blocks stay in the pool.
+// The capacity doubles; old blocks stay in the pool.
 
 #include "exporter/host/text_buffer.h"
 

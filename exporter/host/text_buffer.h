@@ -1,5 +1,5 @@
-// A text that grows in a pool. Failure to get memory is kept and asked for
-// once, at the end.
+// A text that grows in a pool. An allocation failure is kept in `status`, so
+// callers check once, at the end.
 
 #ifndef ETX_EXPORTER_HOST_TEXT_BUFFER_H
 #define ETX_EXPORTER_HOST_TEXT_BUFFER_H
@@ -20,8 +20,8 @@ void etx_text_put(etx_text_buffer* buffer, const char* data, size_t size);
 void etx_text_put_text(etx_text_buffer* buffer, etx_text text);
 void etx_text_put_string(etx_text_buffer* buffer, const char* string);
 
-// Formats as diag.h does; at most 255 bytes, and texts lose control
-// characters, so not for names that must read back.
+// Formats as diag.h does. The result is cut at 255 bytes and loses control
+// characters, so this is not for names that must be read back exactly.
 void etx_text_put_format(etx_text_buffer* buffer, const char* format, ...);
 
 #endif

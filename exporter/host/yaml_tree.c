@@ -1,5 +1,5 @@
-// libyaml's events build the tree over an explicit stack, so the depth of a
-// text never becomes depth of calls.
+// The tree is built from libyaml's events with an explicit stack, so that the
+// nesting of a text never becomes recursion.
 
 #include "exporter/host/yaml_tree.h"
 
@@ -29,19 +29,19 @@ typedef struct builder {
   bool has_root;
 } builder;
 
-static etx_status refuse_list(const etx_yaml* node, etx_diag* diag,
-                              const char* format, va_list list) {
+static etx_status fail_list(const etx_yaml* node, etx_diag* diag,
+                            const char* format, va_list list) {
   char text[ETX_DIAG_TEXT_BYTES];
   (void)etx_format_text_list(text, sizeof text, format, list);
   return etx_diag_fail_line(diag, ETX_BAD_FILE, node->line, node->column, "%s",
                             text);
 }
 
-etx_status etx_yaml_refuse(const etx_yaml* node, etx_diag* diag,
-                           const char* format, ...) {
+etx_status etx_yaml_fail(const etx_yaml* node, etx_diag* diag,
+                         const char* format, ...) {
   va_list list;
   va_start(list, format);
-  const etx_status status = refuse_list(node, diag, format, list);
+  const etx_status status = fail_list(node, diag, format, list);
   va_end(list);
   return status;
 }
@@ -54,7 +54,7 @@ static etx_yaml node_at(etx_yaml_kind kind, const yaml_event_t* event) {
   return node;
 }
 
-// Puts a finished node where it belongs.
+// Appends a finished node to its parent.
 static etx_status attach(builder* b, const etx_yaml* node) {
   if (b->depth == 0) {
     b->root = *node;
@@ -66,16 +66,16 @@ static etx_status attach(builder* b, const etx_yaml* node) {
                         &parent->capacity, sizeof *parent->items));
   if (parent->node.kind == ETX_YAML_MAP && parent->count % 2 == 0 &&
       node->kind != ETX_YAML_SCALAR) {
-    return etx_yaml_refuse(node, b->diag, "a key must be a plain text");
+    return etx_yaml_fail(node, b->diag, "a key should be a single value");
   }
   parent->items[parent->count++] = *node;
   return ETX_OK;
 }
 
-static etx_status open_list(builder* b, const etx_yaml* node) {
+static etx_status open_container(builder* b, const etx_yaml* node) {
   if (b->depth > ETX_YAML_MAX_DEPTH) {
-    return etx_yaml_refuse(node, b->diag, "nested deeper than %i levels",
-                           (int64_t)ETX_YAML_MAX_DEPTH);
+    return etx_yaml_fail(node, b->diag, "nested deeper than %i levels",
+                         (int64_t)ETX_YAML_MAX_DEPTH);
   }
   const open_node fresh = {*node, NULL, 0, 0};
   b->stack[b->depth++] = fresh;
@@ -102,16 +102,16 @@ static etx_status check_duplicates(builder* b, const etx_yaml* map) {
     if (map->count > 1) qsort(sorted, map->count, sizeof *sorted, by_text);
     for (size_t i = 1; status == ETX_OK && i < map->count; ++i) {
       if (!etx_text_equal(sorted[i - 1]->text, sorted[i]->text)) continue;
-      status = etx_yaml_refuse(sorted[i], b->diag,
-                               "key '%t' is already given in line %u",
-                               sorted[i]->text, (uint64_t)sorted[i - 1]->line);
+      status = etx_yaml_fail(sorted[i], b->diag,
+                             "duplicate key '%t', first given in line %u",
+                             sorted[i]->text, (uint64_t)sorted[i - 1]->line);
     }
   }
   etx_pool_close(&scratch);
   return status;
 }
 
-static etx_status close_list(builder* b) {
+static etx_status close_container(builder* b) {
   const open_node done = b->stack[--b->depth];
   etx_yaml node = done.node;
   node.items = done.items;
@@ -133,7 +133,7 @@ static etx_status close_list(builder* b) {
   return attach(b, &node);
 }
 
-static etx_status take_scalar(builder* b, const yaml_event_t* event) {
+static etx_status add_scalar(builder* b, const yaml_event_t* event) {
   etx_yaml node = node_at(ETX_YAML_SCALAR, event);
   const etx_text text = {(const char*)event->data.scalar.value,
                          event->data.scalar.length};
@@ -143,51 +143,51 @@ static etx_status take_scalar(builder* b, const yaml_event_t* event) {
   return attach(b, &node);
 }
 
-static etx_status check_plain(builder* b, const yaml_event_t* event,
-                              const yaml_char_t* anchor,
-                              const yaml_char_t* tag) {
+static etx_status check_node(builder* b, const yaml_event_t* event,
+                             const yaml_char_t* anchor,
+                             const yaml_char_t* tag) {
   const etx_yaml node = node_at(ETX_YAML_SCALAR, event);
   if (anchor != NULL) {
-    return etx_yaml_refuse(&node, b->diag, "anchors are not supported");
+    return etx_yaml_fail(&node, b->diag, "YAML anchors are not supported");
   }
   if (tag != NULL) {
-    return etx_yaml_refuse(&node, b->diag, "tags are not supported");
+    return etx_yaml_fail(&node, b->diag, "YAML tags are not supported");
   }
   if (++b->node_count > ETX_YAML_MAX_NODES) {
-    return etx_yaml_refuse(&node, b->diag, "more than %i nodes",
-                           (int64_t)ETX_YAML_MAX_NODES);
+    return etx_yaml_fail(&node, b->diag, "more than %i YAML nodes",
+                         (int64_t)ETX_YAML_MAX_NODES);
   }
   return ETX_OK;
 }
 
-static etx_status take_event(builder* b, const yaml_event_t* event) {
+static etx_status handle_event(builder* b, const yaml_event_t* event) {
   etx_yaml node;
   switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
       node = node_at(ETX_YAML_SCALAR, event);
-      return b->has_root ? etx_yaml_refuse(&node, b->diag,
-                                           "a second document in one file")
-                         : ETX_OK;
+      return b->has_root
+                 ? etx_yaml_fail(&node, b->diag, "more than one YAML document")
+                 : ETX_OK;
     case YAML_ALIAS_EVENT:
       node = node_at(ETX_YAML_SCALAR, event);
-      return etx_yaml_refuse(&node, b->diag, "aliases are not supported");
+      return etx_yaml_fail(&node, b->diag, "YAML aliases are not supported");
     case YAML_SCALAR_EVENT:
-      ETX_TRY(check_plain(b, event, event->data.scalar.anchor,
-                          event->data.scalar.tag));
-      return take_scalar(b, event);
+      ETX_TRY(check_node(b, event, event->data.scalar.anchor,
+                         event->data.scalar.tag));
+      return add_scalar(b, event);
     case YAML_SEQUENCE_START_EVENT:
-      ETX_TRY(check_plain(b, event, event->data.sequence_start.anchor,
-                          event->data.sequence_start.tag));
+      ETX_TRY(check_node(b, event, event->data.sequence_start.anchor,
+                         event->data.sequence_start.tag));
       node = node_at(ETX_YAML_LIST, event);
-      return open_list(b, &node);
+      return open_container(b, &node);
     case YAML_MAPPING_START_EVENT:
-      ETX_TRY(check_plain(b, event, event->data.mapping_start.anchor,
-                          event->data.mapping_start.tag));
+      ETX_TRY(check_node(b, event, event->data.mapping_start.anchor,
+                         event->data.mapping_start.tag));
       node = node_at(ETX_YAML_MAP, event);
-      return open_list(b, &node);
+      return open_container(b, &node);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
-      return close_list(b);
+      return close_container(b);
     default:
       return ETX_OK;
   }
@@ -206,14 +206,15 @@ static etx_status parse_all(yaml_parser_t* parser, builder* b) {
           "not valid YAML: %s", parser->problem);
     }
     const yaml_event_type_t type = event.type;
-    const etx_status status = take_event(b, &event);
+    const etx_status status = handle_event(b, &event);
     yaml_event_delete(&event);
     ETX_TRY(status);
     if (type == YAML_STREAM_END_EVENT) return ETX_OK;
   }
 }
 
-// Some editors write it; with an encoding that is set it is no mark any more.
+// Some editors write a byte order mark. libyaml does not skip it when the
+// encoding is set explicitly.
 static etx_text without_byte_order_mark(etx_text text) {
   static const char mark[] = "\xef\xbb\xbf";
   enum { SIZE = sizeof mark - 1 };
@@ -267,11 +268,11 @@ static const char* kind_name(etx_yaml_kind kind) {
   return "?";
 }
 
-etx_status etx_yaml_want(const etx_yaml* node, etx_yaml_kind kind,
-                         const char* what, etx_diag* diag) {
+etx_status etx_yaml_expect(const etx_yaml* node, etx_yaml_kind kind,
+                           const char* what, etx_diag* diag) {
   if (node->kind == kind) return ETX_OK;
-  return etx_yaml_refuse(node, diag, "'%s' should be %s, found %s", what,
-                         kind_name(kind), kind_name(node->kind));
+  return etx_yaml_fail(node, diag, "'%s' should be %s, found %s", what,
+                       kind_name(kind), kind_name(node->kind));
 }
 
 // The next word of a text such as "name type init".
@@ -298,7 +299,7 @@ etx_status etx_yaml_check_keys(const etx_yaml* map, const char* allowed,
     }
     if (is_known) continue;
     char hint[96];
-    return etx_yaml_refuse(
+    return etx_yaml_fail(
         key, diag, "unknown key '%t'%s (allowed: %s)", key->text,
         etx_nearest_hint(&nearest, hint, sizeof hint), allowed);
   }
@@ -308,10 +309,10 @@ etx_status etx_yaml_check_keys(const etx_yaml* map, const char* allowed,
 etx_status etx_yaml_text(const etx_yaml* map, const char* key,
                          etx_text* out_text, etx_diag* diag) {
   const etx_yaml* const value = etx_yaml_find(map, key);
-  if (value == NULL) return etx_yaml_refuse(map, diag, "'%s' is missing", key);
-  ETX_TRY(etx_yaml_want(value, ETX_YAML_SCALAR, key, diag));
+  if (value == NULL) return etx_yaml_fail(map, diag, "'%s' is missing", key);
+  ETX_TRY(etx_yaml_expect(value, ETX_YAML_SCALAR, key, diag));
   if (value->text.size == 0) {
-    return etx_yaml_refuse(value, diag, "'%s' is empty", key);
+    return etx_yaml_fail(value, diag, "'%s' is empty", key);
   }
   *out_text = value->text;
   return ETX_OK;
@@ -391,8 +392,8 @@ etx_status etx_yaml_scalar(const etx_yaml* node, etx_yaml_value* out_value,
   } else if (looks_like_integer(node->text)) {
     value.type = ETX_YAML_INT;
     if (!read_integer(node->text, &value.integer)) {
-      return etx_yaml_refuse(node, diag, "'%t' does not fit into 64 bits",
-                             node->text);
+      return etx_yaml_fail(node, diag, "'%t' does not fit into 64 bits",
+                           node->text);
     }
   } else if (read_real(node->text, &value.real)) {
     value.type = ETX_YAML_DOUBLE;
@@ -404,11 +405,11 @@ etx_status etx_yaml_scalar(const etx_yaml* node, etx_yaml_value* out_value,
 etx_status etx_yaml_int(const etx_yaml* node, const char* what, int64_t* out,
                         etx_diag* diag) {
   etx_yaml_value value;
-  ETX_TRY(etx_yaml_want(node, ETX_YAML_SCALAR, what, diag));
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, what, diag));
   ETX_TRY(etx_yaml_scalar(node, &value, diag));
   if (value.type != ETX_YAML_INT) {
-    return etx_yaml_refuse(node, diag, "'%s' should be an integer, found '%t'",
-                           what, node->text);
+    return etx_yaml_fail(node, diag, "'%s' should be an integer, found '%t'",
+                         what, node->text);
   }
   *out = value.integer;
   return ETX_OK;

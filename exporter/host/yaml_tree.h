@@ -1,9 +1,9 @@
-// YAML texts as trees with the line and column of every node. The only place
-// that sees libyaml.
+// YAML texts as trees with the line and column of every node. No other file
+// uses libyaml.
 //
-// One document a text. Refused, each with line and column: duplicate keys,
-// anchors, aliases and tags, depth beyond ETX_YAML_MAX_DEPTH, more than
-// ETX_YAML_MAX_NODES nodes, keys that are no scalars.
+// A text has one document. These are errors, each with line and column:
+// duplicate keys, anchors, aliases and tags, depth beyond ETX_YAML_MAX_DEPTH,
+// more than ETX_YAML_MAX_NODES nodes, keys that are not scalars.
 
 #ifndef ETX_EXPORTER_HOST_YAML_TREE_H
 #define ETX_EXPORTER_HOST_YAML_TREE_H
@@ -21,7 +21,7 @@ typedef enum etx_yaml_kind {
 
 typedef struct etx_yaml {
   etx_yaml_kind kind;
-  bool is_quoted;  // of a scalar: it is a text, whatever it looks like
+  bool is_quoted;  // of a scalar: it is a string even if it looks like a number
   uint32_t line;   // 1-based
   uint32_t column;
   etx_text text;                 // of a scalar
@@ -30,31 +30,34 @@ typedef struct etx_yaml {
   size_t count;                  // items
 } etx_yaml;
 
-// Reads a text. An empty document is an empty map.
+// Parses a text. An empty document is an empty map.
 ETX_MUST_USE etx_status etx_yaml_read(etx_pool* pool, etx_text text,
                                       etx_yaml* out_root, etx_diag* diag);
 
 // Records a message at a node's line and column; returns ETX_BAD_FILE.
-etx_status etx_yaml_refuse(const etx_yaml* node, etx_diag* diag,
-                           const char* format, ...);
+etx_status etx_yaml_fail(const etx_yaml* node, etx_diag* diag,
+                         const char* format, ...);
 
 // The value of a key, or NULL.
 const etx_yaml* etx_yaml_find(const etx_yaml* map, const char* key);
 
-// Refuses unless `node` is of a kind; `what` names it.
-ETX_MUST_USE etx_status etx_yaml_want(const etx_yaml* node, etx_yaml_kind kind,
-                                      const char* what, etx_diag* diag);
+// ETX_BAD_FILE unless `node` is of `kind`; `what` names the node in the
+// message.
+ETX_MUST_USE etx_status etx_yaml_expect(const etx_yaml* node,
+                                        etx_yaml_kind kind, const char* what,
+                                        etx_diag* diag);
 
-// Refuses keys that are not in `allowed`, a text such as "name type init".
+// ETX_BAD_FILE for a key that is not in `allowed`, a text such as
+// "name type init".
 ETX_MUST_USE etx_status etx_yaml_check_keys(const etx_yaml* map,
                                             const char* allowed,
                                             etx_diag* diag);
 
-// The scalar under a key, which must be there.
+// The non-empty scalar under a key that must exist.
 ETX_MUST_USE etx_status etx_yaml_text(const etx_yaml* map, const char* key,
                                       etx_text* out_text, etx_diag* diag);
 
-// What a scalar is when it stands for a value.
+// The type of a scalar that stands for a value.
 typedef enum etx_yaml_type {
   ETX_YAML_NULL,
   ETX_YAML_BOOL,
@@ -72,8 +75,8 @@ typedef struct etx_yaml_value {
 } etx_yaml_value;
 
 // Reads a scalar: null or ~, true, false, decimal integers, numbers with '.'
-// or an exponent, .inf, -.inf, .nan, else text. Quoted ones are text. An
-// integer beyond 64 bits is refused.
+// or an exponent, .inf, -.inf, .nan, else text. Quoted scalars are text. An
+// integer beyond 64 bits is an error.
 ETX_MUST_USE etx_status etx_yaml_scalar(const etx_yaml* node,
                                         etx_yaml_value* out_value,
                                         etx_diag* diag);

@@ -1,6 +1,6 @@
-// Claims are kept in the order of reading, which is the order of file names,
-// so the first claim that matters decides what is expected and the message
-// names the second.
+// Declarations are kept in the order of reading, which is the order of the file
+// names. The first declaration of a used buffer decides its type; messages
+// point at the later one that contradicts it.
 
 #include "exporter/import/import.h"
 
@@ -19,27 +19,27 @@ void etx_import_init(etx_import* import, etx_ir_module* module,
   import->status = ETX_OK;
 }
 
-static bool is_faulty(const etx_import* import, etx_text file) {
-  for (size_t i = 0; i < import->faulty_count; ++i) {
-    if (etx_text_equal(import->faulty_files[i], file)) return true;
+static bool is_failed(const etx_import* import, etx_text file) {
+  for (size_t i = 0; i < import->failed_count; ++i) {
+    if (etx_text_equal(import->failed_files[i], file)) return true;
   }
   return false;
 }
 
-// Without memory for the list the problem is still reported.
+// If there is no memory for the list, the problem is still reported.
 static void remember_file(etx_import* import, etx_text file) {
-  if (file.size == 0 || is_faulty(import, file) ||
-      etx_pool_grow(import->module->pool, &import->faulty_files,
-                    import->faulty_count, &import->faulty_capacity,
-                    sizeof *import->faulty_files) != ETX_OK) {
+  if (file.size == 0 || is_failed(import, file) ||
+      etx_pool_grow(import->module->pool, &import->failed_files,
+                    import->failed_count, &import->failed_capacity,
+                    sizeof *import->failed_files) != ETX_OK) {
     return;
   }
-  import->faulty_files[import->faulty_count++] = file;
+  import->failed_files[import->failed_count++] = file;
 }
 
 static void report_unsupported(etx_import* import, const etx_ir_node* node) {
   char hint[ETX_NEAREST_OPERATOR_BYTES];
-  // One without schema was reported when it was read.
+  // An operator without a schema was reported when it was read.
   if (node->op != NULL || etx_aten_schema_find(node->aten) == NULL ||
       etx_lowering_find(node->aten) != NULL) {
     return;
@@ -52,18 +52,18 @@ static void report_unsupported(etx_import* import, const etx_ir_node* node) {
 void etx_import_report_unsupported(etx_import* import) {
   for (size_t i = 0; i < import->module->method_count; ++i) {
     const etx_ir_method* const method = &import->module->methods[i];
-    if (!is_faulty(import, method->file)) continue;
+    if (!is_failed(import, method->file)) continue;
     for (size_t n = 0; n < method->node_count; ++n) {
       report_unsupported(import, &method->nodes[n]);
     }
   }
 }
 
-void etx_import_drop_faulty(etx_import* import) {
+void etx_import_drop_failed(etx_import* import) {
   etx_ir_module* const module = import->module;
   size_t kept = 0;
   for (size_t i = 0; i < module->method_count; ++i) {
-    if (is_faulty(import, module->methods[i].file)) continue;
+    if (is_failed(import, module->methods[i].file)) continue;
     module->methods[kept++] = module->methods[i];
   }
   module->method_count = kept;
@@ -110,24 +110,26 @@ void etx_import_problem_of(etx_import* import, const etx_source_location* place,
          message.size != 0 ? message : etx_text_of(etx_status_text(status)));
 }
 
-etx_status etx_import_add_claim(etx_import* import, etx_text name,
-                                const etx_import_claim* claim,
-                                uint32_t* out_buffer) {
+etx_status etx_import_declare_buffer(etx_import* import, etx_text name,
+                                     const etx_buffer_declaration* declaration,
+                                     uint32_t* out_buffer) {
   etx_ir_module* const module = import->module;
   if (!etx_ir_find_buffer(module, name, out_buffer)) {
     etx_ir_buffer buffer = {0};
     buffer.name = name;
-    buffer.dtype = claim->type.dtype;
-    buffer.rank = claim->type.rank;
-    memcpy(buffer.sizes, claim->type.sizes, sizeof buffer.sizes);
+    buffer.dtype = declaration->type.dtype;
+    buffer.rank = declaration->type.rank;
+    memcpy(buffer.sizes, declaration->type.sizes, sizeof buffer.sizes);
     buffer.initial = ETX_IR_NONE;
-    buffer.place = claim->place;
+    buffer.place = declaration->place;
     ETX_TRY(etx_ir_add_buffer(module, &buffer, out_buffer));
   }
-  ETX_TRY(etx_pool_grow(module->pool, &import->claims, import->claim_count,
-                        &import->claim_capacity, sizeof *import->claims));
-  etx_import_claim* const slot = &import->claims[import->claim_count++];
-  *slot = *claim;
+  ETX_TRY(etx_pool_grow(
+      module->pool, &import->declarations, import->declaration_count,
+      &import->declaration_capacity, sizeof *import->declarations));
+  etx_buffer_declaration* const slot =
+      &import->declarations[import->declaration_count++];
+  *slot = *declaration;
   slot->buffer = *out_buffer;
   slot->source.name = module->buffers[*out_buffer].name;
   return ETX_OK;
@@ -168,75 +170,81 @@ static bool is_all_zero(etx_bytes data) {
   return true;
 }
 
-// What has been found out about one buffer so far.
-typedef struct joined {
-  const etx_import_claim* first;   // NULL until a claim matters
-  const etx_import_claim* valued;  // the claim that gave the value
+// The declarations of one buffer, merged so far.
+typedef struct merged_buffer {
+  const etx_buffer_declaration*
+      first;  // NULL: no declaration of a used buffer yet
+  const etx_buffer_declaration* valued;  // the declaration that gave the value
   uint32_t constant;
-  bool is_settled;  // program.yaml gives the value: claims are not asked
-} joined;
+  bool is_overridden;  // program.yaml states the value
+} merged_buffer;
 
-static etx_status load_claim(etx_import* import, const etx_import_claim* claim,
-                             uint32_t* out_constant) {
+static etx_status load_declared(etx_import* import,
+                                const etx_buffer_declaration* declaration,
+                                uint32_t* out_constant) {
   etx_diag diag;
   etx_diag_init(&diag);
   *out_constant = ETX_IR_NONE;
-  const etx_status status = claim->source.load(
-      &claim->source, import->module, &claim->type, out_constant, &diag);
+  const etx_status status =
+      declaration->source.load(&declaration->source, import->module,
+                               &declaration->type, out_constant, &diag);
   if (status == ETX_OUT_OF_MEMORY) return status;
   if (status != ETX_OK) {
-    etx_import_problem_of(import, &claim->place, status, &diag);
+    etx_import_problem_of(import, &declaration->place, status, &diag);
   }
   return ETX_OK;
 }
 
-static etx_status join_claim(etx_import* import, const etx_ir_buffer* buffer,
-                             const etx_import_claim* claim, joined* so_far) {
+static etx_status merge_declaration(etx_import* import,
+                                    const etx_ir_buffer* buffer,
+                                    const etx_buffer_declaration* declaration,
+                                    merged_buffer* so_far) {
   etx_pool* const pool = import->module->pool;
   if (so_far->first == NULL) {
-    so_far->first = claim;
-  } else if (!types_equal(&so_far->first->type, &claim->type)) {
-    etx_import_problem(import, ETX_BAD_FILE, &claim->place,
-                       "'%t' is %t here, but %t in '%t'", buffer->name,
-                       etx_import_type_text(pool, &claim->type),
+    so_far->first = declaration;
+  } else if (!types_equal(&so_far->first->type, &declaration->type)) {
+    etx_import_problem(import, ETX_BAD_FILE, &declaration->place,
+                       "buffer '%t' is %t here, but %t in '%t'", buffer->name,
+                       etx_import_type_text(pool, &declaration->type),
                        etx_import_type_text(pool, &so_far->first->type),
                        so_far->first->place.file);
     return ETX_OK;
   }
-  if (claim->source.load == NULL || so_far->is_settled) return ETX_OK;
+  if (declaration->source.load == NULL || so_far->is_overridden) return ETX_OK;
   uint32_t constant = ETX_IR_NONE;
-  ETX_TRY(load_claim(import, claim, &constant));
+  ETX_TRY(load_declared(import, declaration, &constant));
   if (constant == ETX_IR_NONE) return ETX_OK;
   if (so_far->valued == NULL) {
-    so_far->valued = claim;
+    so_far->valued = declaration;
     so_far->constant = constant;
   } else if (so_far->constant != constant) {
     etx_import_problem(
-        import, ETX_BAD_FILE, &claim->place,
+        import, ETX_BAD_FILE, &declaration->place,
         buffer->is_state
-            ? "initial values of '%t' differ between '%t' and '%t': write "
-              "under initial: in program.yaml which one holds"
-            : "values of '%t' differ between '%t' and '%t': the methods come "
-              "from different weights",
-        buffer->name, so_far->valued->place.file, claim->place.file);
+            ? "the initial values of state '%t' differ between '%t' and '%t': "
+              "state one under 'initial' in program.yaml"
+            : "the values of '%t' differ between '%t' and '%t': export all "
+              "methods from one model with the same weights",
+        buffer->name, so_far->valued->place.file, declaration->place.file);
   }
   return ETX_OK;
 }
 
-static etx_status settle_buffer(etx_import* import, uint32_t index,
-                                uint32_t settled) {
+static etx_status merge_buffer(etx_import* import, uint32_t index,
+                               uint32_t override) {
   etx_ir_module* const module = import->module;
   etx_ir_buffer* const buffer = &module->buffers[index];
-  joined so_far = {NULL, NULL, settled, settled != ETX_IR_NONE};
+  merged_buffer so_far = {NULL, NULL, override, override != ETX_IR_NONE};
   const size_t problems = import->problem_count;
-  for (size_t i = 0; i < import->claim_count; ++i) {
-    const etx_import_claim* const claim = &import->claims[i];
-    if (claim->buffer != index || !(claim->is_used || buffer->is_state)) {
+  for (size_t i = 0; i < import->declaration_count; ++i) {
+    const etx_buffer_declaration* const declaration = &import->declarations[i];
+    if (declaration->buffer != index ||
+        !(declaration->is_used || buffer->is_state)) {
       continue;
     }
-    ETX_TRY(join_claim(import, buffer, claim, &so_far));
+    ETX_TRY(merge_declaration(import, buffer, declaration, &so_far));
   }
-  if (so_far.first == NULL) return ETX_OK;  // nobody needs it
+  if (so_far.first == NULL) return ETX_OK;  // the buffer is not used
   buffer->dtype = so_far.first->type.dtype;
   buffer->rank = so_far.first->type.rank;
   memcpy(buffer->sizes, so_far.first->type.sizes, sizeof buffer->sizes);
@@ -244,12 +252,13 @@ static etx_status settle_buffer(etx_import* import, uint32_t index,
   buffer->initial = so_far.constant;
   if (buffer->initial == ETX_IR_NONE && !buffer->is_state &&
       import->problem_count == problems) {
-    etx_import_problem(import, ETX_NOT_FOUND, &buffer->place,
-                       "'%t' has no value: no weights file has it and nothing "
-                       "writes it",
-                       buffer->name);
+    etx_import_problem(
+        import, ETX_NOT_FOUND, &buffer->place,
+        "'%t' has no value: no weights file has it and no method writes it",
+        buffer->name);
   }
-  // Zeros are what state without initial value starts as: one form for both.
+  // State without an initial value starts as zeros, so explicit zeros are
+  // dropped: there is one form for both.
   if (buffer->initial != ETX_IR_NONE && buffer->is_state &&
       is_all_zero(module->constants[buffer->initial].data)) {
     buffer->initial = ETX_IR_NONE;
@@ -257,10 +266,11 @@ static etx_status settle_buffer(etx_import* import, uint32_t index,
   return ETX_OK;
 }
 
-etx_status etx_import_settle(etx_import* import, const uint32_t* settled) {
+etx_status etx_import_merge_buffers(etx_import* import,
+                                    const uint32_t* overrides) {
   for (uint32_t i = 0; i < import->module->buffer_count; ++i) {
-    ETX_TRY(
-        settle_buffer(import, i, settled == NULL ? ETX_IR_NONE : settled[i]));
+    ETX_TRY(merge_buffer(import, i,
+                         overrides == NULL ? ETX_IR_NONE : overrides[i]));
   }
   return ETX_OK;
 }

@@ -1,30 +1,31 @@
-// The last step of reading: the module's tables lose what nothing needs and
-// get an order that depends on names and contents alone, so that an archive
-// and its dump give the same module.
+// The last step of reading: unused entries of the module's tables are dropped,
+// and the rest is sorted by names and contents alone, so that an archive and
+// its dump give the same module.
 
 #include <stdlib.h>
 
 #include "exporter/import/import.h"
 
-// A renumbering: new index by old one, ETX_IR_NONE for what is dropped.
+// A renumbering: new index by old index, ETX_IR_NONE for dropped entries.
 typedef struct renumbering {
   uint32_t* to;
   size_t count;  // kept
 } renumbering;
 
-typedef struct named {
+typedef struct named_index {
   etx_text name;
   uint32_t index;
-} named;
+} named_index;
 
 static int by_name(const void* a, const void* b) {
-  const named* const x = a;
-  const named* const y = b;
+  const named_index* const x = a;
+  const named_index* const y = b;
   const int order = etx_text_compare(x->name, y->name);
   return order != 0 ? order : (x->index < y->index ? -1 : 1);
 }
 
-static etx_status start(etx_pool* pool, size_t count, renumbering* out) {
+static etx_status init_renumbering(etx_pool* pool, size_t count,
+                                   renumbering* out) {
   out->count = 0;
   out->to = etx_pool_take(pool, count * sizeof *out->to);
   if (out->to == NULL) return ETX_OUT_OF_MEMORY;
@@ -32,7 +33,7 @@ static etx_status start(etx_pool* pool, size_t count, renumbering* out) {
   return ETX_OK;
 }
 
-static void keep(renumbering* numbers, uint32_t old) {
+static void assign_number(renumbering* numbers, uint32_t old) {
   if (old == ETX_IR_NONE || numbers->to[old] != ETX_IR_NONE) return;
   numbers->to[old] = (uint32_t)numbers->count++;
 }
@@ -58,8 +59,8 @@ static etx_status order_buffers(const etx_ir_module* module,
   etx_pool* const pool = module->pool;
   const size_t count = module->buffer_count;
   bool* const used = etx_pool_take(pool, count * sizeof *used);
-  named* const names = etx_pool_take(pool, count * sizeof *names);
-  ETX_TRY(start(pool, count, numbers));
+  named_index* const names = etx_pool_take(pool, count * sizeof *names);
+  ETX_TRY(init_renumbering(pool, count, numbers));
   if (used == NULL || names == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(mark_used_buffers(module, used));
   for (size_t i = 0; i < count; ++i) {
@@ -68,7 +69,7 @@ static etx_status order_buffers(const etx_ir_module* module,
   }
   if (count > 1) qsort(names, count, sizeof *names, by_name);
   for (size_t i = 0; i < count; ++i) {
-    if (used[names[i].index]) keep(numbers, names[i].index);
+    if (used[names[i].index]) assign_number(numbers, names[i].index);
   }
   return ETX_OK;
 }
@@ -102,20 +103,21 @@ static etx_status move_buffers(etx_ir_module* module,
 
 // ---------------------------------------------------------------- constants
 
-// First use: initial values, then the methods' own, then constant methods.
+// In order of first use: initial values of buffers, constants of the methods,
+// then constant methods.
 static void order_constants(const etx_ir_module* module, renumbering* numbers) {
   for (size_t i = 0; i < module->buffer_count; ++i) {
-    keep(numbers, module->buffers[i].initial);
+    assign_number(numbers, module->buffers[i].initial);
   }
   for (size_t i = 0; i < module->method_count; ++i) {
     const etx_ir_method* const method = &module->methods[i];
     for (size_t j = 0; j < method->value_count; ++j) {
       if (method->values[j].origin != ETX_IR_FROM_CONSTANT) continue;
-      keep(numbers, method->values[j].index);
+      assign_number(numbers, method->values[j].index);
     }
   }
   for (size_t i = 0; i < module->constant_method_count; ++i) {
-    keep(numbers, module->constant_methods[i].constant);
+    assign_number(numbers, module->constant_methods[i].constant);
   }
 }
 
@@ -133,7 +135,7 @@ static etx_status move_constants(etx_ir_module* module,
   for (size_t i = 0; i < old_count; ++i) {
     if (numbers->to[i] != ETX_IR_NONE) moved[numbers->to[i]] = old[i];
   }
-  // Added again one by one, which fills the table of contents.
+  // Constants are added again one by one, which rebuilds the hash table.
   module->constants = NULL;
   module->constant_count = module->constant_capacity = 0;
   module->constant_table = NULL;
@@ -184,7 +186,7 @@ etx_status etx_import_compact(etx_ir_module* module) {
   renumbering numbers;
   ETX_TRY(order_buffers(module, &numbers));
   ETX_TRY(move_buffers(module, &numbers));
-  ETX_TRY(start(module->pool, module->constant_count, &numbers));
+  ETX_TRY(init_renumbering(module->pool, module->constant_count, &numbers));
   order_constants(module, &numbers);
   return move_constants(module, &numbers);
 }

@@ -3,15 +3,15 @@
 #include "exporter/host/name_pattern.h"
 #include "exporter/host/nearest_name.h"
 
-// What stands in front of the patterns.
-typedef struct kind {
+// The part of a rule before the colon.
+typedef struct quantize_kind {
   const char* word;
   uint8_t bits;
   uint8_t group;
   bool keeps_rows;
-} kind;
+} quantize_kind;
 
-static const kind kinds[] = {
+static const quantize_kind kinds[] = {
     {"none", 0, 0, false},       {"int8", 8, 0, false},
     {"int8w", 8, 0, true},       {"int4", 4, 32, false},
     {"int4w", 4, 32, true},      {"int4/32", 4, 32, false},
@@ -20,19 +20,21 @@ static const kind kinds[] = {
     {"int4w/128", 4, 128, true},
 };
 
-static etx_status find_kind(etx_text word, const kind** out, etx_diag* diag) {
+static etx_status find_kind(etx_text word, const quantize_kind** out,
+                            etx_diag* diag) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
     *out = &kinds[i];
     if (etx_text_is(word, kinds[i].word)) return ETX_OK;
   }
   return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                       "weights cannot be quantised to '%t', expected none, "
+                       "weights cannot be quantised to '%t': expected none, "
                        "int8, int4, int4/32, int4/64 or int4/128, or int8w, "
-                       "int4w, int4w/.. for weights alone",
+                       "int4w, int4w/.. for weight-only quantisation",
                        word);
 }
 
-// The text up to `mark`, which is taken from `rest` with it.
+// Splits off the text up to `mark` and returns it; `*rest` is the text after
+// the mark.
 static etx_text take_until(etx_text* rest, char mark) {
   const etx_text all = *rest;
   size_t end = 0;
@@ -57,8 +59,8 @@ static etx_status read_patterns(etx_pool* pool, etx_text rest,
     rule->patterns[i] = take_until(&rest, ',');
     if (rule->patterns[i].size != 0) continue;
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "'%t' has an empty pattern: leave the colon out to "
-                         "mean all weights",
+                         "rule '%t' has an empty pattern: leave out the colon "
+                         "to match all weights",
                          rule->text);
   }
   rule->pattern_count = count;
@@ -100,8 +102,8 @@ static bool matches_some(const etx_ir_module* module, etx_text pattern) {
   return false;
 }
 
-// Offers the name and every run of its parts: what stands between stars may be
-// any of them.
+// Offers the name and every run of its dotted parts, since a pattern between
+// stars may match any of them.
 static void offer_parts(etx_nearest_name* nearest, etx_text name) {
   for (size_t start = 0; start < name.size; ++start) {
     if (start != 0 && name.data[start - 1] != '.') continue;
@@ -113,7 +115,7 @@ static void offer_parts(etx_nearest_name* nearest, etx_text name) {
   }
 }
 
-// A pattern without the stars, and their dots, around it.
+// A pattern without leading and trailing stars and dots.
 static etx_text core_of(etx_text pattern) {
   while (pattern.size != 0 &&
          (pattern.data[0] == '*' || pattern.data[0] == '.')) {
@@ -136,9 +138,9 @@ static etx_status check_pattern(const etx_ir_module* module,
   for (size_t i = 0; i < module->buffer_count; ++i) {
     offer_parts(&nearest, module->buffers[i].name);
   }
-  return etx_diag_fail(diag, ETX_NOT_FOUND, "no weight matches '%t' of '%t'%s",
-                       pattern, rule->text,
-                       etx_nearest_hint(&nearest, hint, sizeof hint));
+  return etx_diag_fail(
+      diag, ETX_NOT_FOUND, "no weight matches pattern '%t' of rule '%t'%s",
+      pattern, rule->text, etx_nearest_hint(&nearest, hint, sizeof hint));
 }
 
 etx_status etx_quantize_rule_add(etx_ir_module* module, etx_text text,
@@ -147,7 +149,7 @@ etx_status etx_quantize_rule_add(etx_ir_module* module, etx_text text,
   if (rule.text.data == NULL) return ETX_OUT_OF_MEMORY;
   etx_text rest = rule.text;
   const etx_text word = take_until(&rest, ':');
-  const kind* found = NULL;
+  const quantize_kind* found = NULL;
   ETX_TRY(find_kind(word, &found, diag));
   rule.bits = found->bits;
   rule.group = found->group;

@@ -53,7 +53,7 @@ static bool read_size(const etx_json* array, size_t index, int64_t* out) {
   return true;
 }
 
-// The tensor of a header entry; false if anything about it is wrong.
+// The tensor of a header entry; false if the entry is malformed.
 static bool read_entry(const etx_safetensors* file, const etx_json* entry,
                        etx_ir_constant* out) {
   const etx_json* const dtype = etx_json_member(entry, "dtype");
@@ -89,29 +89,29 @@ static bool read_entry(const etx_safetensors* file, const etx_json* entry,
   return true;
 }
 
-static etx_status refuse_entry(etx_text path, etx_text name,
-                               const etx_json* entry, etx_diag* diag) {
+static etx_status fail_entry(etx_text path, etx_text name,
+                             const etx_json* entry, etx_diag* diag) {
   const etx_json* const type = etx_json_member(entry, "dtype");
   etx_dtype unused;
   if (type != NULL && type->kind == ETX_JSON_STRING &&
       !find_dtype(type->string, &unused)) {
-    return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "'%t': tensor '%t' has type '%t', which is not "
-                         "supported",
-                         path, name, type->string);
+    return etx_diag_fail(
+        diag, ETX_UNSUPPORTED,
+        "'%t': tensor '%t' has dtype '%t', which is not supported", path, name,
+        type->string);
   }
-  return etx_diag_fail(diag, ETX_BAD_FILE,
-                       "'%t': the entry of tensor '%t' is malformed or "
-                       "reaches outside the file",
-                       path, name);
+  return etx_diag_fail(
+      diag, ETX_BAD_FILE,
+      "'%t': the entry of tensor '%t' is malformed or reaches outside the file",
+      path, name);
 }
 
 static bool is_metadata(etx_text name) {
   return etx_text_is(name, "__metadata__");
 }
 
-// Elements are read in place, so the data must not start at an odd address:
-// files of other writers may need a copy.
+// Elements are read in place, so the data must be aligned. Files of other
+// writers may not be: their data is copied.
 static etx_status align_data(etx_safetensors* file, etx_pool* pool) {
   if ((uintptr_t)file->data.data % 16 == 0) return ETX_OK;
   uint8_t* const copy = etx_pool_take(pool, file->data.size);
@@ -130,8 +130,9 @@ etx_status etx_safetensors_open(etx_safetensors* file, etx_pool* pool,
   }
   if (bytes.size < 8 || size > bytes.size - 8) {
     return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "'%t': the header has %u bytes, the file %z", path,
-                         size, bytes.size);
+                         "'%t' is not a safetensors file: it states a header "
+                         "of %u bytes, but has %z bytes",
+                         path, size, bytes.size);
   }
   etx_json* const header = etx_pool_take(pool, sizeof *header);
   if (header == NULL) return ETX_OUT_OF_MEMORY;
@@ -144,8 +145,8 @@ etx_status etx_safetensors_open(etx_safetensors* file, etx_pool* pool,
                          status == ETX_OUT_OF_MEMORY ? ":" : " is", inner.text);
   }
   if (header->kind != ETX_JSON_OBJECT) {
-    return etx_diag_fail(diag, ETX_BAD_FILE, "'%t': the header is no object",
-                         path);
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "'%t': the header should be a JSON object", path);
   }
   file->path = path;
   file->header = header;
@@ -158,7 +159,7 @@ etx_status etx_safetensors_open(etx_safetensors* file, etx_pool* pool,
         read_entry(file, &header->items[i], &unused)) {
       continue;
     }
-    return refuse_entry(path, header->keys[i], &header->items[i], diag);
+    return fail_entry(path, header->keys[i], &header->items[i], diag);
   }
   return ETX_OK;
 }
@@ -182,7 +183,7 @@ const char* etx_safetensors_hint(const etx_safetensors* file, etx_text name,
 
 // ---------------------------------------------------------------- writing
 
-// A JSON string; control characters and the two special ones escaped.
+// A JSON string; control characters, quotes and backslashes are escaped.
 static void put_quoted(etx_text_buffer* buffer, etx_text text) {
   static const char hex[] = "0123456789abcdef";
   etx_text_put_string(buffer, "\"");

@@ -2,8 +2,8 @@
 //
 //   u64 n | n bytes of JSON | data
 //
-// The JSON gives for each name dtype, shape and data_offsets [begin, end) into
-// the data. Every offset is checked when the file is opened.
+// For each name, the JSON has the dtype, the shape and data_offsets
+// [begin, end) into the data. All offsets are checked when the file is opened.
 
 #ifndef ETX_EXPORTER_IMPORT_SAFETENSORS_H
 #define ETX_EXPORTER_IMPORT_SAFETENSORS_H
@@ -15,7 +15,7 @@
 typedef struct etx_safetensors {
   etx_text path;
   const etx_json* header;  // in the pool
-  etx_bytes data;          // borrowed
+  etx_bytes data;          // borrowed, or an aligned copy in the pool
 } etx_safetensors;
 
 // Opens a file's bytes in place. `bytes` must live as long as the tensors
@@ -28,8 +28,8 @@ ETX_MUST_USE etx_status etx_safetensors_open(etx_safetensors* file,
 bool etx_safetensors_find(const etx_safetensors* file, etx_text name,
                           etx_ir_constant* out_tensor);
 
-// The name closest to one that is not there, as a hint for messages, written
-// into `out`.
+// A "did you mean" hint for a name that the file does not have, written into
+// `out`.
 const char* etx_safetensors_hint(const etx_safetensors* file, etx_text name,
                                  char* out, size_t capacity);
 
@@ -38,8 +38,9 @@ typedef struct etx_named_tensor {
   const etx_ir_constant* tensor;
 } etx_named_tensor;
 
-// Writes tensors in an order of their own: wide elements first, then by name,
-// so that every tensor is aligned without gaps. `tensors` is reordered.
+// Writes tensors sorted by element size, largest first, then by name, so that
+// every tensor is aligned without gaps. `tensors` is reordered. ETX_UNSUPPORTED
+// if safetensors has no name for a dtype.
 ETX_MUST_USE etx_status etx_safetensors_write(etx_pool* pool,
                                               etx_named_tensor* tensors,
                                               size_t count,

@@ -13,8 +13,9 @@ void etx_weight_files_init(etx_weight_files* weights, etx_pool* pool,
   weights->directory = directory;
 }
 
-etx_status etx_weight_files_open(etx_weight_files* weights, etx_text name,
-                                 etx_safetensors** out_file, etx_diag* diag) {
+// The file `name`; it is opened at the first request.
+static etx_status open_file(etx_weight_files* weights, etx_text name,
+                            etx_safetensors** out_file, etx_diag* diag) {
   for (size_t i = 0; i < weights->count; ++i) {
     if (!etx_text_equal(weights->names[i], name)) continue;
     *out_file = weights->files[i];
@@ -40,7 +41,7 @@ etx_status etx_weight_files_open(etx_weight_files* weights, etx_text name,
 etx_status etx_weight_files_search(etx_weight_files* weights, etx_text name,
                                    etx_diag* diag) {
   etx_safetensors* file = NULL;
-  ETX_TRY(etx_weight_files_open(weights, name, &file, diag));
+  ETX_TRY(open_file(weights, name, &file, diag));
   ETX_TRY(etx_pool_grow(weights->pool, &weights->searched,
                         weights->searched_count, &weights->searched_capacity,
                         sizeof(etx_safetensors*)));
@@ -48,8 +49,8 @@ etx_status etx_weight_files_search(etx_weight_files* weights, etx_text name,
   return ETX_OK;
 }
 
-// A tensor that does not start at a multiple of its element is copied.
-static etx_status align(etx_pool* pool, etx_ir_constant* tensor) {
+// Copies a tensor whose data is not aligned to its element size.
+static etx_status align_tensor(etx_pool* pool, etx_ir_constant* tensor) {
   if ((uintptr_t)tensor->data.data % etx_dtype_bytes(tensor->dtype) == 0) {
     return ETX_OK;
   }
@@ -64,7 +65,7 @@ etx_status etx_weight_files_find(const etx_weight_files* weights, etx_text name,
                                  etx_ir_constant* out_tensor) {
   for (size_t i = 0; i < weights->searched_count; ++i) {
     if (etx_safetensors_find(weights->searched[i], name, out_tensor)) {
-      return align(weights->pool, out_tensor);
+      return align_tensor(weights->pool, out_tensor);
     }
   }
   return ETX_NOT_FOUND;
@@ -82,19 +83,20 @@ etx_status etx_weight_files_reference(etx_weight_files* weights,
   const etx_text file_name = {reference.data, (size_t)(mark - reference.data)};
   const etx_text name = {mark + 1, reference.size - file_name.size - 1};
   etx_safetensors* file = NULL;
-  ETX_TRY(etx_weight_files_open(weights, file_name, &file, diag));
+  ETX_TRY(open_file(weights, file_name, &file, diag));
   if (etx_safetensors_find(file, name, out_tensor)) {
-    return align(weights->pool, out_tensor);
+    return align_tensor(weights->pool, out_tensor);
   }
   char hint[96];
-  return etx_diag_fail(diag, ETX_NOT_FOUND, "'%t' has no tensor '%t'%s",
+  return etx_diag_fail(diag, ETX_NOT_FOUND, "file '%t' has no tensor '%t'%s",
                        file_name, name,
                        etx_safetensors_hint(file, name, hint, sizeof hint));
 }
 
-static etx_status referenced(etx_weight_files* weights, const etx_yaml* node,
-                             const etx_ir_constant* type,
-                             etx_ir_constant* out_tensor, etx_diag* diag) {
+static etx_status read_reference(etx_weight_files* weights,
+                                 const etx_yaml* node,
+                                 const etx_ir_constant* type,
+                                 etx_ir_constant* out_tensor, etx_diag* diag) {
   etx_text reference;
   etx_diag inner;
   etx_diag_init(&inner);
@@ -112,9 +114,9 @@ static etx_status referenced(etx_weight_files* weights, const etx_yaml* node,
              type->rank * sizeof type->sizes[0]) == 0) {
     return ETX_OK;
   }
-  return etx_yaml_refuse(node, diag, "'%t' is %t, expected %t", reference,
-                         etx_import_type_text(weights->pool, out_tensor),
-                         etx_import_type_text(weights->pool, type));
+  return etx_yaml_fail(node, diag, "'%t' is %t, expected %t", reference,
+                       etx_import_type_text(weights->pool, out_tensor),
+                       etx_import_type_text(weights->pool, type));
 }
 
 etx_status etx_weight_files_value(etx_weight_files* weights,
@@ -123,19 +125,19 @@ etx_status etx_weight_files_value(etx_weight_files* weights,
                                   uint32_t* out_constant, etx_diag* diag) {
   etx_ir_constant constant = {0};
   if (node->kind == ETX_YAML_MAP) {
-    ETX_TRY(referenced(weights, node, type, &constant, diag));
+    ETX_TRY(read_reference(weights, node, type, &constant, diag));
     return etx_ir_add_constant(module, &constant, out_constant);
   }
   etx_yaml_value value;
   etx_diag inner;
   etx_diag_init(&inner);
-  ETX_TRY(etx_yaml_want(node, ETX_YAML_SCALAR, "init", diag));
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "init", diag));
   ETX_TRY(etx_yaml_scalar(node, &value, diag));
   if (value.type == ETX_YAML_TEXT || value.type == ETX_YAML_NULL) {
-    return etx_yaml_refuse(node, diag,
-                           "an initial value is a number or {tensor: "
-                           "file.safetensors#name}, found '%t'",
-                           node->text);
+    return etx_yaml_fail(node, diag,
+                         "an initial value should be a number or {tensor: "
+                         "file.safetensors#name}, found '%t'",
+                         node->text);
   }
   const etx_status status =
       etx_uniform_make(module->pool, type, &value, &constant, &inner);

@@ -1,5 +1,6 @@
-// The safetensors files beside a graph: opened once each, found by the name
-// that the graph gives, searched for buffers that state no value.
+// The safetensors files of a directory of YAML graphs. Each is opened once. A
+// graph refers to a tensor as "file.safetensors#name"; buffers without a value
+// are looked up by name in the files that program.yaml lists.
 
 #ifndef ETX_EXPORTER_IMPORT_WEIGHT_FILES_H
 #define ETX_EXPORTER_IMPORT_WEIGHT_FILES_H
@@ -20,13 +21,7 @@ typedef struct etx_weight_files {
 void etx_weight_files_init(etx_weight_files* weights, etx_pool* pool,
                            etx_text directory);
 
-// The file of that name, opened when first asked for.
-ETX_MUST_USE etx_status etx_weight_files_open(etx_weight_files* weights,
-                                              etx_text name,
-                                              etx_safetensors** out_file,
-                                              etx_diag* diag);
-
-// Adds a file to those that are searched by name of the buffer.
+// Adds a file to those in which buffers are looked up by name.
 ETX_MUST_USE etx_status etx_weight_files_search(etx_weight_files* weights,
                                                 etx_text name, etx_diag* diag);
 
@@ -35,7 +30,7 @@ ETX_MUST_USE etx_status etx_weight_files_find(const etx_weight_files* weights,
                                               etx_text name,
                                               etx_ir_constant* out_tensor);
 
-// The tensor that "file.safetensors#name" stands for.
+// The tensor that "file.safetensors#name" refers to.
 ETX_MUST_USE etx_status etx_weight_files_reference(etx_weight_files* weights,
                                                    etx_text reference,
                                                    etx_ir_constant* out_tensor,

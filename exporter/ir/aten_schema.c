@@ -1,5 +1,5 @@
-// The rows of aten_schema.def as a sorted table, and what they say about the
-// arguments of a node.
+// The rows of aten_schema.def as a sorted table, and the completion of a node's
+// arguments by its row.
 
 #include "exporter/ir/aten_schema.h"
 
@@ -66,7 +66,7 @@ static bool is_list(etx_argument_type type) {
          type == ETX_ARGUMENT_FLOATS || type == ETX_ARGUMENT_BOOLS;
 }
 
-// A number of a default text: rows are trusted, so no error can occur.
+// Parses a number of a default value. Rows are trusted, so there is no error.
 static etx_ir_arg number_default(etx_text text, bool is_real) {
   char buffer[40] = {0};
   memcpy(buffer, text.data,
@@ -93,7 +93,7 @@ static etx_ir_arg item_default(const etx_argument* argument, etx_text text) {
       arg.as.string.data = text.data + 1;
       arg.as.string.size = text.size - 2;
       return arg;
-    case ETX_ARGUMENT_SCALAR_TYPE:  // PyTorch's code, which is ours
+    case ETX_ARGUMENT_SCALAR_TYPE:  // PyTorch's codes are those of etx_dtype
       arg.kind = ETX_IR_ARG_DTYPE;
       arg.as.dtype = (etx_dtype)number_default(text, false).as.integer;
       return arg;
@@ -105,7 +105,7 @@ static etx_ir_arg item_default(const etx_argument* argument, etx_text text) {
   }
 }
 
-// "[0, 1]", "[]", or one number that stands for each of fixed_count items.
+// "[0, 1]", "[]", or one number, which is repeated fixed_count times.
 static etx_status list_default(etx_pool* pool, const etx_argument* argument,
                                etx_text text, etx_ir_arg* out_arg) {
   etx_ir_arg* const items =
@@ -162,7 +162,7 @@ static bool accepts_item(etx_argument_type type, const etx_ir_arg* arg) {
     case ETX_ARGUMENT_OPTIONAL_TENSORS:
       return arg->kind == ETX_IR_ARG_VALUE || arg->kind == ETX_IR_ARG_NONE;
     case ETX_ARGUMENT_SCALAR:
-      // A tensor without dimensions passes for a number in some exports.
+      // Some exports pass a tensor of rank 0 for a number.
       return is_number(arg) || arg->kind == ETX_IR_ARG_VALUE;
     case ETX_ARGUMENT_INT:
     case ETX_ARGUMENT_INTS:
@@ -195,10 +195,10 @@ bool etx_aten_accepts(const etx_argument* argument, const etx_ir_arg* arg) {
   return true;
 }
 
-// A single number where a list of fixed length is wanted stands for all its
-// items.
-static etx_status widen(etx_pool* pool, const etx_argument* argument,
-                        etx_ir_arg* arg) {
+// Repeats a single number for a list of fixed length: int[2] accepts 3 as
+// [3, 3].
+static etx_status repeat_number(etx_pool* pool, const etx_argument* argument,
+                                etx_ir_arg* arg) {
   if (!is_list(argument->type) || argument->fixed_count == 0 ||
       !is_number(arg)) {
     return ETX_OK;
@@ -215,7 +215,8 @@ static etx_status widen(etx_pool* pool, const etx_argument* argument,
 
 // ---------------------------------------------------------------- completion
 
-// Position in the schema of the node's argument `index`.
+// Finds the position in the schema of the written argument `index`, whose
+// keyword is `name`.
 static etx_status find_position(const etx_aten_schema* schema, etx_text name,
                                 size_t index, size_t argument_count,
                                 size_t* out_position, etx_diag* diag) {
@@ -226,8 +227,8 @@ static etx_status find_position(const etx_aten_schema* schema, etx_text name,
       return ETX_OK;
     }
     return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "'%s' takes fewer than %z positional arguments",
-                         schema->name, index + 1);
+                         "too many positional arguments for %s(%s)",
+                         schema->name, schema->arguments);
   }
   etx_nearest_name nearest = etx_nearest_start(name);
   for (size_t i = 0; i < argument_count; ++i) {
@@ -244,33 +245,32 @@ static etx_status find_position(const etx_aten_schema* schema, etx_text name,
 }
 
 etx_status etx_aten_complete(etx_pool* pool, const etx_aten_schema* schema,
-                             const etx_ir_arg* args, const etx_text* names,
-                             size_t count, etx_ir_node* node, etx_diag* diag) {
+                             const etx_aten_arguments* given, etx_ir_node* node,
+                             etx_diag* diag) {
   const size_t argument_count = etx_aten_schema_argument_count(schema);
   etx_ir_arg* const full = etx_pool_take(pool, argument_count * sizeof *full);
-  bool* const given = etx_pool_take(pool, argument_count * sizeof *given);
-  if (full == NULL || given == NULL) return ETX_OUT_OF_MEMORY;
-  for (size_t i = 0; i < count; ++i) {
+  bool* const is_given = etx_pool_take(pool, argument_count * sizeof *is_given);
+  if (full == NULL || is_given == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < given->count; ++i) {
     size_t position = 0;
-    ETX_TRY(
-        find_position(schema, names[i], i, argument_count, &position, diag));
+    ETX_TRY(find_position(schema, given->names[i], i, argument_count, &position,
+                          diag));
     const etx_argument argument = etx_aten_schema_argument(schema, position);
-    if (given[position]) {
+    if (is_given[position]) {
       return etx_diag_fail(diag, ETX_BAD_FILE, "argument '%t' is given twice",
                            argument.name);
     }
-    given[position] = true;
-    full[position] = args[i];
-    ETX_TRY(widen(pool, &argument, &full[position]));
+    is_given[position] = true;
+    full[position] = given->items[i];
+    ETX_TRY(repeat_number(pool, &argument, &full[position]));
     if (!etx_aten_accepts(&argument, &full[position])) {
       return etx_diag_fail(diag, ETX_BAD_FILE,
-                           "argument '%t' is of the wrong kind, the operator "
-                           "is %s(%s)",
+                           "argument '%t' has the wrong type for %s(%s)",
                            argument.name, schema->name, schema->arguments);
     }
   }
   for (size_t i = 0; i < argument_count; ++i) {
-    if (given[i]) continue;
+    if (is_given[i]) continue;
     const etx_argument argument = etx_aten_schema_argument(schema, i);
     ETX_TRY(etx_aten_default(pool, &argument, &full[i], diag));
   }

@@ -1,6 +1,6 @@
-// Tables of the module and its methods. Names of values and contents of
-// constants are found by open hashing; both tables hold index + 1, so that
-// zeroed memory is an empty table.
+// Tables of the module and its methods. Values are found by name and constants
+// by content, with open-addressing hash tables. Both hold index + 1, so zeroed
+// memory is an empty table.
 
 #include "exporter/ir/ir.h"
 
@@ -32,7 +32,8 @@ static uint64_t hash_bytes(uint64_t hash, const void* data, size_t size) {
   return hash ^ hash >> 32;
 }
 
-// A table of twice the size, or the first one, when `count` items fill half.
+// Allocates a table of twice the size if one more item would fill more than
+// half of it; else `*out_table` is NULL.
 static etx_status make_room(etx_pool* pool, size_t count, size_t size,
                             uint32_t** out_table, size_t* out_size) {
   *out_table = NULL;
@@ -200,7 +201,8 @@ static etx_status make_name_room(etx_ir_module* module, etx_ir_method* method) {
   return ETX_OK;
 }
 
-// `wanted`, or with the first free suffix "_1", "_2", ...
+// `wanted` if it is free, else `wanted` with the first free suffix "_1",
+// "_2", ...
 static etx_text unique_name(etx_ir_module* module, const etx_ir_method* method,
                             etx_text wanted) {
   uint32_t unused = 0;
@@ -380,14 +382,14 @@ bool etx_ir_is_static(const etx_shape* shape) {
   return true;
 }
 
-static void move_arg(const etx_dim* map, etx_ir_arg* arg) {
+static void remap_arg(const etx_dim* map, etx_ir_arg* arg) {
   if (arg->kind == ETX_IR_ARG_INT) {
-    arg->as.integer = etx_symbols_moved(map, arg->as.integer);
+    arg->as.integer = etx_symbols_remap(map, arg->as.integer);
   } else if (arg->kind == ETX_IR_ARG_LIST) {
     for (size_t i = 0; i < arg->as.list.count; ++i) {
       etx_ir_arg* const item = &arg->as.list.items[i];
       if (item->kind != ETX_IR_ARG_INT) continue;
-      item->as.integer = etx_symbols_moved(map, item->as.integer);
+      item->as.integer = etx_symbols_remap(map, item->as.integer);
     }
   }
 }
@@ -398,19 +400,19 @@ etx_status etx_ir_refresh_sizes(etx_ir_method* method) {
   for (size_t i = 0; i < method->value_count; ++i) {
     etx_shape* const shape = &method->values[i].shape;
     for (size_t j = 0; j < shape->rank; ++j) {
-      shape->dims[j] = etx_symbols_moved(map, shape->dims[j]);
+      shape->dims[j] = etx_symbols_remap(map, shape->dims[j]);
     }
   }
   for (size_t i = 0; i < method->node_count; ++i) {
     for (size_t j = 0; j < method->nodes[i].arg_count; ++j) {
-      move_arg(map, &method->nodes[i].args[j]);
+      remap_arg(map, &method->nodes[i].args[j]);
     }
   }
   for (size_t i = 0; i < method->input_count; ++i) {
-    move_arg(map, &method->inputs[i].arg);
+    remap_arg(map, &method->inputs[i].arg);
   }
   for (size_t i = 0; i < method->output_count; ++i) {
-    move_arg(map, &method->outputs[i].arg);
+    remap_arg(map, &method->outputs[i].arg);
   }
   return ETX_OK;
 }

@@ -4,19 +4,20 @@
 //   module ── buffers (by fully qualified name)   constants (by content)
 //      └── methods ── symbols, values, nodes, inputs, outputs, mutations
 //
-// Values have one definition and never change. State changes only as "this
-// value is the new content of that buffer (or mutable input) when the method
-// ends", all at once, which is what torch.export gives. Nodes stand in
-// executable order; those that run only under a condition say so
-// (ir_cond.h).
+// The IR is in SSA form: a value has one definition and never changes. State
+// changes only through mutations: when the method ends, a value becomes the new
+// content of a buffer or of a mutable input, for all mutations at once. This is
+// the form that torch.export gives. Nodes are in executable order; nodes of
+// conditionals have a branch (ir_cond.h).
 //
-// A node is imported (`aten` names an ATen operator as PyTorch prints it, args
-// in schema order, output types possibly unknown) until the pass `lower` has
-// rewritten it into nodes with an `op` row of format/ops, whose output types
-// are all inferred. Passes after it see lowered nodes only.
+// A node is either imported or lowered. An imported node names an ATen operator
+// as PyTorch prints it (`aten`); its arguments are in the order of the schema,
+// and the types of its outputs may be unknown. The pass `lower` rewrites
+// imported nodes into lowered nodes, which have a row of format/ops (`op`) and
+// known output types. Later passes see lowered nodes only.
 //
-// Everything lives in the module's pool. Indexes, not pointers, connect
-// things, so arrays may grow.
+// All memory is from the module's pool. Entries refer to each other by index,
+// not by pointer, so arrays may grow.
 
 #ifndef ETX_EXPORTER_IR_IR_H
 #define ETX_EXPORTER_IR_IR_H
@@ -29,25 +30,25 @@
 
 #define ETX_IR_NONE UINT32_MAX
 
-// Where something stands in the user's files, for messages.
+// A location in the user's files, for messages.
 typedef struct etx_source_location {
   etx_text file;  // path as given, may be empty
   uint32_t line;  // 1-based, 0 if the format has none (.pt2)
   uint32_t column;
   etx_text node;         // name of the node in an archive, may be empty
-  etx_text trace;        // the author's source line, may be empty
-  etx_text source_file;  // of that line, may be empty
-  uint32_t source_line;  // in it, 0: not known
-  etx_text module;       // of the model, in which it ran; may be empty
-  uint32_t imported;     // node it stands for, counted from 1; 0: not known
-                         // (source_lines.h)
+  etx_text trace;        // "model.py:12 return x @ w", may be empty
+  etx_text source_file;  // Python file of that line, may be empty
+  uint32_t source_line;  // line in it; 0: not known
+  etx_text module;       // torch.nn.Module that the node is from, may be empty
+  uint32_t imported;     // imported node that this node is from, counted from
+                         // 1; 0: not known (source_lines.h)
 } etx_source_location;
 
 typedef struct etx_ir_constant {
   etx_dtype dtype;
   uint8_t rank;
   int64_t sizes[ETX_MAX_RANK];
-  etx_bytes data;  // dense, default order; size 0 only if there is no element
+  etx_bytes data;  // dense, row-major; size 0 only if there is no element
 } etx_ir_constant;
 
 // A named tensor of the module: parameter, buffer, state.
@@ -113,32 +114,32 @@ typedef struct etx_ir_node {
                      // filled in
   size_t arg_count;
   etx_text* arg_names;  // imported only: keyword of each argument, or empty
-  uint32_t* outputs;    // values; ETX_IR_NONE for one nobody reads
+  uint32_t* outputs;    // values; ETX_IR_NONE for an output without uses
   size_t output_count;
   etx_source_location place;
-  uint32_t branch;  // that it stands in, 0: it always runs (ir_cond.h)
-  uint32_t choice;  // of a head or a join; 0: any other node
-  bool is_parted;   // a concatenation of what was one result: the parts are to
-                    // lie in it (elide_concat.c)
+  uint32_t branch;  // 0: it always runs (ir_cond.h)
+  uint32_t choice;  // conditional of a branch head or join; 0: any other node
+  bool is_parted;   // a concatenation that a pass made when it split one node:
+                    // the operands should be computed in place (elide_concat.c)
 } etx_ir_node;
 
-// Of a method: nodes of which one branch or the other runs (ir_cond.h).
+// A conditional of a method (ir_cond.h).
 typedef struct etx_ir_cond {
-  uint32_t parent;  // branch that it stands in
+  uint32_t parent;  // the branch that contains it
 } etx_ir_cond;
 
 typedef struct etx_ir_input {
   etx_text name;
-  etx_ir_arg arg;   // VALUE: a tensor. INT with a handle: an integer that
-                    // varies. Anything else: fixed when exported, the caller
-                    // passes exactly it
+  etx_ir_arg arg;   // VALUE: a tensor. INT with a handle: a dynamic integer.
+                    // Anything else was fixed at export: the caller must pass
+                    // exactly this value
   bool is_mutable;  // some mutation writes it
   etx_source_location place;
 } etx_ir_input;
 
 typedef enum etx_ir_lifetime {
-  ETX_IR_SCRATCH,  // until the next call that shares the scratch
-  ETX_IR_STABLE,   // until the next call of the same method
+  ETX_IR_SCRATCH,  // valid until the next call of any method
+  ETX_IR_STABLE,   // valid until the next call of the same method
 } etx_ir_lifetime;
 
 typedef struct etx_ir_output {
@@ -160,7 +161,7 @@ typedef struct etx_ir_method {
   etx_symbols symbols;
   etx_ir_value* values;
   size_t value_count, value_capacity;
-  uint32_t* name_table;  // values by name, ir.c's own
+  uint32_t* name_table;  // hash table of values by name, private to ir.c
   size_t name_table_size;
   etx_ir_node* nodes;
   size_t node_count, node_capacity;
@@ -170,12 +171,12 @@ typedef struct etx_ir_method {
   size_t output_count, output_capacity;
   etx_ir_mutation* mutations;
   size_t mutation_count, mutation_capacity;
-  etx_ir_cond* choices;  // by number, which counts from 1
+  etx_ir_cond* choices;  // conditional n is choices[n - 1]
   size_t choice_count, choice_capacity;
-  bool is_synthetic;  // made by etx (et_module_init)
+  bool is_synthetic;  // generated by etx (et_module_init)
 } etx_ir_method;
 
-// A value readable without running anything.
+// A constant method: a named value that is read without running anything.
 typedef struct etx_ir_constant_method {
   etx_text name;
   etx_ir_arg arg;     // INT, DOUBLE, BOOL or STRING, or
@@ -189,15 +190,15 @@ typedef struct etx_ir_pair {
   etx_text second;
 } etx_ir_pair;
 
-// Weights that are to be rounded to integers (quantize_rules.h).
+// A rule which weights are quantised (quantize_rules.h).
 typedef struct etx_quantize_rule {
   etx_text text;       // as it was written
-  etx_text* patterns;  // of names; none: all weights
+  etx_text* patterns;  // of names; no pattern: all weights
   size_t pattern_count;
-  uint8_t bits;     // 8 or 4; 0: left as they are
-  uint8_t group;    // elements with one scale, of 4 bits
-  bool keeps_rows;  // activations stay floats
-  size_t rounded;   // weights that it has decided about, and that were rounded
+  uint8_t bits;     // 8 or 4; 0: the weights are not quantised
+  uint8_t group;    // elements for each scale, for 4 bits
+  bool keeps_rows;  // weight-only: activations stay floats
+  size_t rounded;   // weights that were quantised by this rule
 } etx_quantize_rule;
 
 typedef struct etx_ir_module {
@@ -210,12 +211,11 @@ typedef struct etx_ir_module {
   size_t constant_count, constant_capacity;
   etx_ir_constant_method* constant_methods;
   size_t constant_method_count, constant_method_capacity;
-  etx_ir_pair*
-      concurrent;  // sorted, each once: exporter/placement/concurrent_methods.h
+  etx_ir_pair* concurrent;  // sorted, no duplicates (concurrent_methods.h)
   size_t concurrent_count, concurrent_capacity;
   etx_quantize_rule* quantize;  // in order: the last that matches decides
   size_t quantize_count, quantize_capacity;
-  uint32_t* constant_table;  // hash of constants by content, ir.c's own
+  uint32_t* constant_table;  // hash table by content, private to ir.c
   size_t constant_table_size;
   uint64_t alignment;  // of planned values: program.yaml `align`
 } etx_ir_module;
@@ -225,8 +225,8 @@ void etx_ir_module_init(etx_ir_module* module, etx_pool* pool);
 ETX_MUST_USE etx_status etx_ir_add_method(etx_ir_module* module, etx_text name,
                                           uint32_t* out_index);
 
-// Finds or adds a constant: equal type, sizes and bytes are the same one. The
-// data is borrowed and must live as long as the pool.
+// Finds or adds a constant: constants of equal dtype, sizes and bytes have one
+// entry. The data is borrowed and must live as long as the pool.
 ETX_MUST_USE etx_status etx_ir_add_constant(etx_ir_module* module,
                                             const etx_ir_constant* constant,
                                             uint32_t* out_index);
@@ -256,8 +256,8 @@ ETX_MUST_USE etx_status etx_ir_add_value(etx_ir_module* module,
                                          const etx_ir_value* value,
                                          uint32_t* out_index);
 
-// The value that stands for a buffer or a constant in a method: found or
-// added, with its type.
+// The value of a buffer or constant in a method; it is added if the method has
+// none yet.
 ETX_MUST_USE etx_status etx_ir_buffer_value(etx_ir_module* module,
                                             etx_ir_method* method,
                                             uint32_t buffer,
@@ -289,7 +289,8 @@ static inline etx_ir_arg etx_ir_value_arg(uint32_t value) {
   return arg;
 }
 
-// Upper bounds of a shape's dims and its bytes there. False on overflow.
+// The upper bounds of a shape's dims, and its bytes at these bounds. False on
+// overflow.
 bool etx_ir_upper_sizes(const etx_ir_method* method, const etx_shape* shape,
                         int64_t out_sizes[ETX_MAX_RANK]);
 bool etx_ir_upper_bytes(const etx_ir_method* method, const etx_shape* shape,
@@ -297,16 +298,18 @@ bool etx_ir_upper_bytes(const etx_ir_method* method, const etx_shape* shape,
 // True if no dim is symbolic.
 bool etx_ir_is_static(const etx_shape* shape);
 
-// Makes all sizes of a method again after bounds of its symbols have changed
+// Computes all sizes of a method again after the bounds of symbols have changed
 // (etx_symbols_set_bounds).
 ETX_MUST_USE etx_status etx_ir_refresh_sizes(etx_ir_method* method);
 
-// Invariants between passes: indexes in range, definitions before uses,
-// unique names, types present after lowering, mutations of the right type.
+// Checks the invariants between passes: indexes in range, definitions before
+// uses, unique names, types present after lowering, types of mutations.
+// ETX_INTERNAL if one is violated.
 ETX_MUST_USE etx_status etx_ir_verify(const etx_ir_module* module,
                                       bool is_lowered, etx_diag* diag);
 
-// Where all problems go: `etx check` wants every one, not only the first.
+// Receives all problems of the user's files, not only the first one, as
+// `etx check` shows them.
 typedef struct etx_problems {
   void (*report)(void* context, const etx_source_location* place,
                  etx_text message);
@@ -314,7 +317,7 @@ typedef struct etx_problems {
   size_t count;  // problems reported so far
 } etx_problems;
 
-// Reports one problem (formats as diag.h does).
+// Reports one problem; the format is that of diag.h.
 void etx_problem(etx_problems* problems, const etx_source_location* place,
                  const char* format, ...);
 

@@ -1,7 +1,8 @@
+// Branch heads and joins are nodes with operators of their own, which exist in
+// the IR only: they have no kernel and are never written to a file.
+
 #include "exporter/ir/ir_cond.h"
 
-// Rows of the graph alone: no file ever names them. Nothing can be computed or
-// placed by them.
 static const etx_op head_row = {ETX_OP_COUNT,
                                 "etx::choice",
                                 "",
@@ -39,7 +40,7 @@ etx_status etx_ir_add_head(etx_ir_module* module, etx_ir_method* method,
                         .shape = {.dtype = ETX_DTYPE_BOOL, .rank = 1},
                         .origin = ETX_IR_FROM_NODE,
                         .index = (uint32_t)method->node_count};
-  // A name that nobody writes: it may not take one from the author.
+  // The space keeps the name from colliding with the names of a model.
   token.name = etx_pool_format(module->pool, "choice %u", (uint64_t)choice);
   if (token.name.data == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(etx_ir_add_value(module, method, &token, out_token));
@@ -60,12 +61,12 @@ etx_status etx_ir_add_head(etx_ir_module* module, etx_ir_method* method,
 }
 
 etx_status etx_ir_add_join(etx_ir_module* module, etx_ir_method* method,
-                           uint32_t choice, uint32_t token, uint32_t then_value,
-                           uint32_t else_value, uint32_t output,
+                           const etx_ir_join* join,
                            const etx_source_location* place) {
-  etx_ir_arg args[ETX_JOIN_ARGUMENTS] = {etx_ir_value_arg(token),
-                                         etx_ir_value_arg(then_value),
-                                         etx_ir_value_arg(else_value)};
+  etx_ir_arg args[ETX_JOIN_ARGUMENTS] = {etx_ir_value_arg(join->token),
+                                         etx_ir_value_arg(join->then_value),
+                                         etx_ir_value_arg(join->else_value)};
+  uint32_t output = join->output;
   const etx_ir_node node = {
       .aten = etx_text_of("torch.cond"),
       .op = &join_row,
@@ -74,8 +75,8 @@ etx_status etx_ir_add_join(etx_ir_module* module, etx_ir_method* method,
       .outputs = &output,
       .output_count = 1,
       .place = *place,
-      .branch = method->choices[choice - 1].parent,
-      .choice = choice,
+      .branch = method->choices[join->choice - 1].parent,
+      .choice = join->choice,
   };
   uint32_t index = 0;
   return etx_ir_add_node(module, method, &node, &index);
@@ -87,7 +88,7 @@ uint32_t etx_ir_branch_parent(const etx_ir_method* method, uint32_t branch) {
 
 bool etx_ir_branch_is_within(const etx_ir_method* method, uint32_t inner,
                              uint32_t outer) {
-  // A choice stands in a branch of an earlier one, so numbers fall.
+  // A conditional is nested in one with a smaller number, so the loop ends.
   while (inner > outer) inner = etx_ir_branch_parent(method, inner);
   return inner == outer;
 }
@@ -114,9 +115,10 @@ size_t etx_ir_branch_end(const etx_ir_method* method, size_t head,
   return at;
 }
 
-// The outermost choice around `inner` that `branch` is not in.
-static uint32_t choice_between(const etx_ir_method* method, uint32_t inner,
-                               uint32_t branch) {
+// The outermost conditional around branch `inner` that does not contain
+// `branch`.
+static uint32_t cond_between(const etx_ir_method* method, uint32_t inner,
+                             uint32_t branch) {
   uint32_t outermost = inner;
   while (!etx_ir_branch_is_within(method, branch, inner)) {
     outermost = inner;
@@ -131,7 +133,7 @@ size_t etx_ir_outside_conds(const etx_ir_method* method, uint32_t branch,
     const etx_ir_node* const node = &method->nodes[position];
     if (!etx_ir_branch_is_within(method, branch, node->branch)) {
       return etx_ir_find_head(method,
-                              choice_between(method, node->branch, branch));
+                              cond_between(method, node->branch, branch));
     }
     if (!etx_ir_is_join(node)) break;
     ++position;

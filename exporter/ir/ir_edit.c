@@ -8,20 +8,21 @@ uint32_t* etx_ir_identity_map(etx_pool* pool, const etx_ir_method* method) {
   return map;
 }
 
-uint32_t etx_ir_resolve(const uint32_t* map, uint32_t value) {
+// Follows a chain of replacements to its end.
+static uint32_t resolve(const uint32_t* map, uint32_t value) {
   while (map[value] != value) value = map[value];
   return value;
 }
 
 void etx_ir_replace_in_arg(etx_ir_arg* arg, const uint32_t* map) {
   if (arg->kind == ETX_IR_ARG_VALUE) {
-    arg->as.value = etx_ir_resolve(map, arg->as.value);
+    arg->as.value = resolve(map, arg->as.value);
   }
   if (arg->kind != ETX_IR_ARG_LIST) return;
   for (size_t i = 0; i < arg->as.list.count; ++i) {
     etx_ir_arg* const item = &arg->as.list.items[i];
     if (item->kind != ETX_IR_ARG_VALUE) continue;
-    item->as.value = etx_ir_resolve(map, item->as.value);
+    item->as.value = resolve(map, item->as.value);
   }
 }
 
@@ -37,7 +38,7 @@ void etx_ir_replace(etx_ir_method* method, const uint32_t* map) {
   }
   for (size_t i = 0; i < method->mutation_count; ++i) {
     uint32_t* const value = &method->mutations[i].value;
-    *value = etx_ir_resolve(map, *value);
+    *value = resolve(map, *value);
   }
 }
 
@@ -150,7 +151,8 @@ etx_status etx_ir_drop_dead_nodes(etx_ir_module* module,
   return etx_ir_renumber(module, method);
 }
 
-// Marks values that stay: inputs, what nodes define, what is used.
+// Marks values to keep: inputs, outputs of nodes, used buffers and constants.
+// Sets the origins of outputs of nodes.
 static bool* mark_kept(etx_pool* pool, etx_ir_method* method) {
   bool* const keep = etx_pool_take(pool, method->value_count);
   uint32_t* const uses = etx_ir_count_uses(pool, method);
@@ -217,7 +219,7 @@ etx_status etx_ir_renumber(etx_ir_module* module, etx_ir_method* method) {
   if (keep == NULL || map == NULL) return ETX_OUT_OF_MEMORY;
   const etx_ir_value* const old = method->values;
   const size_t old_count = method->value_count;
-  // Values are added again from nothing, which also makes the table of names.
+  // Values are added again one by one, which rebuilds the table of names.
   method->values = NULL;
   method->value_count = method->value_capacity = 0;
   method->name_table = NULL;

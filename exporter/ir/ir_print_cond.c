@@ -1,4 +1,4 @@
-// Nodes in order, one line each; a choice as
+// Prints the nodes in order, one line each, and a conditional as
 //
 //   - out: [y]
 //     type: ["float32[4]"]
@@ -10,20 +10,21 @@
 //     else:
 //       outputs: [x]
 //
-// Branches within branches are a stack here, not calls.
+// Nested branches are handled without recursion: `branch` and `depth` are
+// enough to close a branch.
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/ir/ir_print_internal.h"
 
-typedef struct nodes {
+typedef struct node_printer {
   etx_ir_printer* printer;
   const etx_ir_method* method;
-  uint32_t branch;  // whose nodes are being printed
-  size_t depth;     // choices around them
-  bool is_empty;    // the branch has no node yet
-} nodes;
+  uint32_t branch;  // the branch whose nodes are being printed
+  size_t depth;     // conditionals around it
+  bool is_empty;    // no node of the branch has been printed yet
+} node_printer;
 
-static void indent(const nodes* n, size_t more) {
+static void indent(const node_printer* n, size_t more) {
   for (size_t i = 0; i < 3 * n->depth + more; ++i) {
     etx_ir_put_string(n->printer, "  ");
   }
@@ -31,9 +32,10 @@ static void indent(const nodes* n, size_t more) {
 
 // ---------------------------------------------------------------- joins
 
-// Prints one value of each join of a choice: its output (ETX_JOIN_TOKEN) or
-// an argument.
-static void put_joined(const nodes* n, uint32_t choice, size_t argument) {
+// Prints one value of each join of a conditional: argument `argument`, or for
+// ETX_JOIN_TOKEN the output.
+static void put_joined(const node_printer* n, uint32_t choice,
+                       size_t argument) {
   bool is_first = true;
   etx_ir_put_string(n->printer, "[");
   for (size_t i = 0; i < n->method->node_count; ++i) {
@@ -48,7 +50,7 @@ static void put_joined(const nodes* n, uint32_t choice, size_t argument) {
   etx_ir_put_string(n->printer, "]\n");
 }
 
-static void put_types(const nodes* n, uint32_t choice) {
+static void put_types(const node_printer* n, uint32_t choice) {
   bool is_first = true;
   etx_ir_put_string(n->printer, "[");
   for (size_t i = 0; i < n->method->node_count; ++i) {
@@ -68,7 +70,7 @@ static void put_types(const nodes* n, uint32_t choice) {
 
 // ---------------------------------------------------------------- branches
 
-static void put_head(const nodes* n, const etx_ir_node* head) {
+static void put_head(const node_printer* n, const etx_ir_node* head) {
   indent(n, 1);
   etx_ir_put_string(n->printer, "- out: ");
   put_joined(n, head->choice, ETX_JOIN_TOKEN);
@@ -85,7 +87,7 @@ static void put_head(const nodes* n, const etx_ir_node* head) {
   etx_ir_put_string(n->printer, "\n");
 }
 
-static void open_branch(nodes* n, uint32_t branch) {
+static void open_branch(node_printer* n, uint32_t branch) {
   const bool is_then = branch == etx_ir_then_branch(etx_ir_cond_of(branch));
   indent(n, 2);
   etx_ir_put_string(n->printer, is_then ? "then:\n" : "else:\n");
@@ -94,9 +96,9 @@ static void open_branch(nodes* n, uint32_t branch) {
   n->is_empty = true;
 }
 
-// Ends the present branch with its results; behind the first branch of a
-// choice comes the second.
-static void close_branch(nodes* n) {
+// Ends the present branch with its `outputs`. After a first branch, the second
+// branch is opened.
+static void close_branch(node_printer* n) {
   const uint32_t branch = n->branch;
   const uint32_t choice = etx_ir_cond_of(branch);
   const bool is_then = branch == etx_ir_then_branch(choice);
@@ -109,13 +111,13 @@ static void close_branch(nodes* n) {
   if (is_then) open_branch(n, etx_ir_else_branch(choice));
 }
 
-// Closes branches until nodes of `branch` may follow.
-static void go_to(nodes* n, uint32_t branch) {
+// Closes branches until the present one is `branch`.
+static void enter_branch(node_printer* n, uint32_t branch) {
   while (n->branch != branch && n->branch != 0) close_branch(n);
 }
 
-static void put_one(nodes* n, const etx_ir_node* node) {
-  go_to(n, node->branch);
+static void put_next(node_printer* n, const etx_ir_node* node) {
+  enter_branch(n, node->branch);
   if (etx_ir_is_join(node)) return;
   if (n->is_empty) {
     indent(n, 0);
@@ -133,9 +135,9 @@ static void put_one(nodes* n, const etx_ir_node* node) {
 }
 
 void etx_ir_put_nodes(etx_ir_printer* p) {
-  nodes n = {p, p->method, 0, 0, true};
+  node_printer n = {p, p->method, 0, 0, true};
   for (size_t i = 0; i < p->method->node_count; ++i) {
-    put_one(&n, &p->method->nodes[i]);
+    put_next(&n, &p->method->nodes[i]);
   }
-  go_to(&n, 0);
+  enter_branch(&n, 0);
 }

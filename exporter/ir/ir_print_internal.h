@@ -1,5 +1,4 @@
-// What the parts of the printer share, for ir_print_module.c and
-// ir_print_node.c only.
+// Declarations shared by the files ir_print_*.c.
 
 #ifndef ETX_EXPORTER_IR_IR_PRINT_INTERNAL_H
 #define ETX_EXPORTER_IR_IR_PRINT_INTERNAL_H
@@ -16,7 +15,7 @@ typedef struct etx_ir_printer {
 
 void etx_ir_put_string(etx_ir_printer* p, const char* string);
 
-// A size: a number or an expression of the method's symbols.
+// A size: a number, or an expression over the method's symbols.
 void etx_ir_put_size(etx_ir_printer* p, etx_dim dim);
 
 // "float32[n, 4]", in quotes.
@@ -25,17 +24,14 @@ void etx_ir_put_type(etx_ir_printer* p, const etx_shape* shape);
 // A value's name, or null for ETX_IR_NONE.
 void etx_ir_put_value(etx_ir_printer* p, uint32_t value);
 
-// "out: y, type: ..." of a node.
-void etx_ir_put_results(etx_ir_printer* p, const etx_ir_node* node,
-                        bool is_list);
-
-// A node as one line, behind its indentation.
+// A node as the rest of a line; the caller has printed the indentation.
 void etx_ir_put_node(etx_ir_printer* p, const etx_ir_node* node);
 
 // {sym: "n + 1"}
 void etx_ir_put_symbolic(etx_ir_printer* p, etx_dim dim);
 
-// ir_print_cond.c: all nodes, choices with their branches within them.
+// ir_print_cond.c: all nodes of the method; branches are nested in their
+// conditionals.
 void etx_ir_put_nodes(etx_ir_printer* p);
 
 #endif

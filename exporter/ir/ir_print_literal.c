@@ -1,5 +1,5 @@
-// Single words and values as YAML: in quotes where they need them, numbers with
-// as many digits as read back.
+// Scalars as YAML: strings in quotes where they are needed, floats with as many
+// digits as it takes to read back the same bits.
 
 #include "exporter/ir/ir_print.h"
 #include "exporter/ir/uniform_value.h"
@@ -21,7 +21,8 @@ static bool is_plain_word(etx_text word) {
   return true;
 }
 
-// Reads one code point of UTF-8; 0 bytes if the text is not UTF-8 here.
+// Reads one code point of UTF-8 and returns its length in bytes; 0 if the bytes
+// are not valid UTF-8.
 static size_t read_code_point(etx_text text, size_t at, uint32_t* out) {
   const unsigned char first = (unsigned char)text.data[at];
   const size_t count = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
@@ -36,7 +37,7 @@ static size_t read_code_point(etx_text text, size_t at, uint32_t* out) {
   return count;
 }
 
-// As in "\x07", "\u00e9", "\U0001f600".
+// An escape such as "\x07", "\u00e9" or "\U0001f600".
 static void put_escape(etx_text_buffer* out, uint32_t point) {
   static const char hex[] = "0123456789abcdef";
   const unsigned digits = point < 0x100 ? 2 : point < 0x10000 ? 4 : 8;

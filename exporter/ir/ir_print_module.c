@@ -1,4 +1,4 @@
-// The sections of a method, one line for each input, buffer and output.
+// Prints the sections of a method, one line for each input, buffer and output.
 
 #include "exporter/ir/ir_print_internal.h"
 
@@ -89,9 +89,10 @@ static bool has_buffer_value(const etx_ir_method* method, uint32_t buffer) {
   return false;
 }
 
-// The word that stands for a buffer in this method: its value's name, or its
-// own, made different from every value, where the method does not read it.
-static etx_text buffer_word(etx_ir_printer* p, uint32_t buffer) {
+// The name under which a buffer is listed: the name of its value or, if the
+// method does not read it, the buffer's own name, made different from the names
+// of all values.
+static etx_text buffer_label(etx_ir_printer* p, uint32_t buffer) {
   const etx_ir_method* const method = p->method;
   for (size_t i = 0; i < method->value_count; ++i) {
     if (method->values[i].origin == ETX_IR_FROM_BUFFER &&
@@ -115,8 +116,8 @@ static etx_text buffer_word(etx_ir_printer* p, uint32_t buffer) {
   return word;
 }
 
-// Used ones in the order of their values, then those that are only written,
-// then those that are listed for another reason.
+// Buffers that the method reads, in the order of their values; then buffers
+// that it only writes or that options->listed asks for.
 static void put_buffers(etx_ir_printer* p) {
   const char* heading = "buffers:\n";
   const etx_ir_method* const method = p->method;
@@ -132,7 +133,7 @@ static void put_buffers(etx_ir_printer* p) {
         !(is_listed || etx_ir_mutation_of_buffer(method, i) != ETX_IR_NONE)) {
       continue;
     }
-    put_buffer(p, i, buffer_word(p, i), &heading);
+    put_buffer(p, i, buffer_label(p, i), &heading);
   }
 }
 
@@ -179,9 +180,9 @@ static void put_outputs(etx_ir_printer* p) {
   }
 }
 
-static etx_text target_word(etx_ir_printer* p,
-                            const etx_ir_mutation* mutation) {
-  if (!mutation->is_input) return buffer_word(p, mutation->target);
+static etx_text target_label(etx_ir_printer* p,
+                             const etx_ir_mutation* mutation) {
+  if (!mutation->is_input) return buffer_label(p, mutation->target);
   const etx_ir_input* const input = &p->method->inputs[mutation->target];
   return p->method->values[input->arg.as.value].name;
 }
@@ -192,7 +193,7 @@ static void put_mutations(etx_ir_printer* p) {
   for (size_t i = 0; i < p->method->mutation_count; ++i) {
     const etx_ir_mutation* const mutation = &p->method->mutations[i];
     etx_ir_put_string(p, "  ");
-    etx_ir_print_literal(p->out, target_word(p, mutation));
+    etx_ir_print_literal(p->out, target_label(p, mutation));
     etx_ir_put_string(p, ": ");
     etx_ir_put_value(p, mutation->value);
     etx_ir_put_string(p, "\n");

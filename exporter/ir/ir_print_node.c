@@ -1,5 +1,5 @@
-// Nodes as lines of YAML. Imported ones leave out what their schema supplies,
-// lowered ones show every argument.
+// Prints a node as a line of YAML. Imported nodes omit arguments that have
+// their default; lowered nodes show every argument.
 
 #include "exporter/ir/aten_schema.h"
 #include "exporter/ir/ir_print_internal.h"
@@ -144,8 +144,8 @@ static bool is_default(etx_ir_printer* p, const etx_argument* argument,
   return args_equal(&value, arg);
 }
 
-// Positional arguments up to the last that is not its default, then those
-// keyword-only ones that are not.
+// Positional arguments up to the last one without its default, then the
+// keyword-only arguments without their defaults.
 static void put_imported_args(etx_ir_printer* p, const etx_ir_node* node,
                               const etx_aten_schema* schema) {
   size_t positional = 0, keywords = 0;
@@ -195,7 +195,8 @@ static void put_all_args(etx_ir_printer* p, const etx_ir_node* node) {
 
 // ---------------------------------------------------------------- nodes
 
-void etx_ir_put_results(etx_ir_printer* p, const etx_ir_node* node,
+// "out: y, type: ..." of a node.
+static void put_results(etx_ir_printer* p, const etx_ir_node* node,
                         bool is_list) {
   bool has_type = false;
   etx_ir_put_string(p, is_list ? "out: [" : "out: ");
@@ -230,7 +231,7 @@ void etx_ir_put_node(etx_ir_printer* p, const etx_ir_node* node) {
                        node->outputs[0] == ETX_IR_NONE ||
                        (schema != NULL && schema->results == ETX_ATEN_LIST);
   etx_ir_put_string(p, "{");
-  etx_ir_put_results(p, node, is_list);
+  put_results(p, node, is_list);
   etx_ir_put_string(p, ", op: ");
   if (node->op == NULL) {
     etx_ir_print_literal(p->out, node->aten);

@@ -1,29 +1,30 @@
-// Walks each method once in the order of its nodes, with one flag a value:
-// defined or not. Values nobody refers to any more are ignored, so a pass may
-// leave them behind.
+// The verifier visits the nodes of each method once, in order, and keeps one
+// flag for each value: whether it is defined. Values without uses are not
+// checked, so passes may leave them behind.
 
 #include "exporter/ir/ir_cond.h"
 
-typedef struct walk {
+typedef struct method_verifier {
   const etx_ir_module* module;
   const etx_ir_method* method;
-  uint8_t* defined;  // by value
+  uint8_t* defined;  // for each value, 1 if it is defined
   bool is_lowered;
   etx_diag* diag;
-} walk;
+} method_verifier;
 
-#define REFUSE(w, ...) etx_diag_fail((w)->diag, ETX_INTERNAL, __VA_ARGS__)
+#define FAIL(v, ...) etx_diag_fail((v)->diag, ETX_INTERNAL, __VA_ARGS__)
 
-static bool is_known_size(const walk* w, etx_dim dim) {
+static bool is_known_size(const method_verifier* w, etx_dim dim) {
   return etx_dim_is_number(dim) ||
          (uint64_t)(ETX_DIM_HANDLE - dim) < w->method->symbols.expression_count;
 }
 
-static etx_status check_shape(const walk* w, const etx_ir_value* value) {
+static etx_status check_shape(const method_verifier* w,
+                              const etx_ir_value* value) {
   if (!value->has_shape) {
     if (!w->is_lowered) return ETX_OK;
-    return REFUSE(w, "method '%t': value '%t' has no type after lowering",
-                  w->method->name, value->name);
+    return FAIL(w, "method '%t': value '%t' has no type after lowering",
+                w->method->name, value->name);
   }
   bool is_sound = value->shape.rank <= ETX_MAX_RANK &&
                   etx_dtype_is_valid(value->shape.dtype);
@@ -32,17 +33,17 @@ static etx_status check_shape(const walk* w, const etx_ir_value* value) {
     is_sound = is_known_size(w, dim) && (!etx_dim_is_number(dim) || dim >= 0);
   }
   if (is_sound) return ETX_OK;
-  return REFUSE(w, "method '%t': value '%t' has an impossible type",
-                w->method->name, value->name);
+  return FAIL(w, "method '%t': value '%t' has an impossible type",
+              w->method->name, value->name);
 }
 
-// A value may be read here, in `branch`: it is defined in it or around it, or
-// stands for something that always is.
-static etx_status check_use(const walk* w, uint32_t value, uint32_t branch,
-                            const char* user) {
+// Checks that `value` may be read in `branch`: it is defined in that branch or
+// in one around it, or it is an input, buffer or constant.
+static etx_status check_use(const method_verifier* w, uint32_t value,
+                            uint32_t branch, const char* user) {
   if (value >= w->method->value_count) {
-    return REFUSE(w, "method '%t': %s reads value %u of %z", w->method->name,
-                  user, (uint64_t)value, w->method->value_count);
+    return FAIL(w, "method '%t': %s reads value %u of %z", w->method->name,
+                user, (uint64_t)value, w->method->value_count);
   }
   const etx_ir_value* const v = &w->method->values[value];
   bool is_defined = false;
@@ -65,26 +66,26 @@ static etx_status check_use(const walk* w, uint32_t value, uint32_t branch,
       break;
   }
   if (!is_defined) {
-    return REFUSE(w, "method '%t': %s reads '%t' before it is defined",
-                  w->method->name, user, v->name);
+    return FAIL(w, "method '%t': %s reads '%t' before it is defined",
+                w->method->name, user, v->name);
   }
   return check_shape(w, v);
 }
 
-static etx_status check_arg(const walk* w, const etx_ir_arg* arg,
+static etx_status check_arg(const method_verifier* w, const etx_ir_arg* arg,
                             uint32_t branch, const char* user) {
   switch (arg->kind) {
     case ETX_IR_ARG_VALUE:
       return check_use(w, arg->as.value, branch, user);
     case ETX_IR_ARG_INT:
       if (is_known_size(w, arg->as.integer)) return ETX_OK;
-      return REFUSE(w, "method '%t': %s has an unknown symbolic integer",
-                    w->method->name, user);
+      return FAIL(w, "method '%t': %s has an unknown symbolic integer",
+                  w->method->name, user);
     case ETX_IR_ARG_LIST:
       for (size_t i = 0; i < arg->as.list.count; ++i) {
         if (arg->as.list.items[i].kind == ETX_IR_ARG_LIST) {
-          return REFUSE(w, "method '%t': %s has a list in a list",
-                        w->method->name, user);
+          return FAIL(w, "method '%t': %s has a nested list", w->method->name,
+                      user);
         }
         ETX_TRY(check_arg(w, &arg->as.list.items[i], branch, user));
       }
@@ -94,9 +95,9 @@ static etx_status check_arg(const walk* w, const etx_ir_arg* arg,
   }
 }
 
-// A branch starts behind its head or behind the choice's first branch, and what
-// was left is not entered again.
-static etx_status check_branch(const walk* w, uint32_t index) {
+// Checks that a branch starts right after its head or, for a second branch,
+// after the first one, and that a branch that has ended is not entered again.
+static etx_status check_branch(const method_verifier* w, uint32_t index) {
   const etx_ir_method* const method = w->method;
   const etx_ir_node* const node = &method->nodes[index];
   bool is_sound = node->branch < 2 * (method->choice_count + 1) &&
@@ -116,22 +117,22 @@ static etx_status check_branch(const walk* w, uint32_t index) {
                                   etx_ir_branch_is_within(method, from, first));
   }
   if (is_sound) return ETX_OK;
-  return REFUSE(w, "method '%t': node %u stands in a branch of no choice",
-                method->name, (uint64_t)index);
+  return FAIL(w, "method '%t': node %u is not inside its branch", method->name,
+              (uint64_t)index);
 }
 
-static etx_status check_node(const walk* w, uint32_t index) {
+static etx_status check_node(const method_verifier* w, uint32_t index) {
   const etx_ir_node* const node = &w->method->nodes[index];
   char user[ETX_MAX_OPERATOR_NAME + 48];
   etx_format_text(user, sizeof user, "node %u '%t'", (uint64_t)index,
                   node->aten);
   if (w->is_lowered && node->op == NULL) {
-    return REFUSE(w, "method '%t': %s is not lowered", w->method->name, user);
+    return FAIL(w, "method '%t': %s is not lowered", w->method->name, user);
   }
   ETX_TRY(check_branch(w, index));
   for (size_t i = 0; i < node->arg_count; ++i) {
     uint32_t branch = node->branch;
-    // A join reads its arguments where the branches end.
+    // A join reads its arguments at the ends of the branches.
     if (etx_ir_is_join(node) && i == ETX_JOIN_THEN) {
       branch = etx_ir_then_branch(node->choice);
     } else if (etx_ir_is_join(node) && i == ETX_JOIN_ELSE) {
@@ -145,8 +146,8 @@ static etx_status check_node(const walk* w, uint32_t index) {
     if (value >= w->method->value_count || w->defined[value] != 0 ||
         w->method->values[value].origin != ETX_IR_FROM_NODE ||
         w->method->values[value].index != index) {
-      return REFUSE(w, "method '%t': output %z of %s is not its own value",
-                    w->method->name, i, user);
+      return FAIL(w, "method '%t': output %z of %s is not its own value",
+                  w->method->name, i, user);
     }
     w->defined[value] = 1;
     ETX_TRY(check_shape(w, &w->method->values[value]));
@@ -154,7 +155,7 @@ static etx_status check_node(const walk* w, uint32_t index) {
   return ETX_OK;
 }
 
-static etx_status check_inputs(const walk* w) {
+static etx_status check_inputs(const method_verifier* w) {
   for (size_t i = 0; i < w->method->input_count; ++i) {
     const etx_ir_input* const input = &w->method->inputs[i];
     ETX_TRY(check_arg(w, &input->arg, 0, "an input"));
@@ -164,23 +165,23 @@ static etx_status check_inputs(const walk* w) {
         value->has_shape) {
       continue;
     }
-    return REFUSE(w, "method '%t': input '%t' has no value of its own",
-                  w->method->name, input->name);
+    return FAIL(w, "method '%t': input '%t' has no value of its own",
+                w->method->name, input->name);
   }
   return ETX_OK;
 }
 
-// Type of what a mutation writes.
-static etx_status target_shape(const walk* w, const etx_ir_mutation* mutation,
+// The type of the target of a mutation.
+static etx_status target_shape(const method_verifier* w,
+                               const etx_ir_mutation* mutation,
                                etx_shape* out_shape) {
   const etx_ir_method* const method = w->method;
   if (mutation->is_input) {
     if (mutation->target >= method->input_count ||
         method->inputs[mutation->target].arg.kind != ETX_IR_ARG_VALUE ||
         !method->inputs[mutation->target].is_mutable) {
-      return REFUSE(w,
-                    "method '%t': a mutation of input %u, which is not mutable",
-                    method->name, (uint64_t)mutation->target);
+      return FAIL(w, "method '%t': mutation of input %u, which is not mutable",
+                  method->name, (uint64_t)mutation->target);
     }
     *out_shape =
         method->values[method->inputs[mutation->target].arg.as.value].shape;
@@ -188,8 +189,8 @@ static etx_status target_shape(const walk* w, const etx_ir_mutation* mutation,
   }
   if (mutation->target >= w->module->buffer_count ||
       !w->module->buffers[mutation->target].is_state) {
-    return REFUSE(w, "method '%t': a mutation of buffer %u, which is no state",
-                  method->name, (uint64_t)mutation->target);
+    return FAIL(w, "method '%t': a mutation of buffer %u, which is not state",
+                method->name, (uint64_t)mutation->target);
   }
   const etx_ir_buffer* const buffer = &w->module->buffers[mutation->target];
   memset(out_shape, 0, sizeof *out_shape);
@@ -200,7 +201,7 @@ static etx_status target_shape(const walk* w, const etx_ir_mutation* mutation,
   return ETX_OK;
 }
 
-static etx_status check_mutation(const walk* w, size_t index) {
+static etx_status check_mutation(const method_verifier* w, size_t index) {
   const etx_ir_mutation* const mutation = &w->method->mutations[index];
   etx_shape target;
   ETX_TRY(check_use(w, mutation->value, 0, "a mutation"));
@@ -209,8 +210,8 @@ static etx_status check_mutation(const walk* w, size_t index) {
     const etx_ir_mutation* const other = &w->method->mutations[i];
     if (other->is_input == mutation->is_input &&
         other->target == mutation->target) {
-      return REFUSE(w, "method '%t': mutations %z and %z have one target",
-                    w->method->name, i, index);
+      return FAIL(w, "method '%t': mutations %z and %z have the same target",
+                  w->method->name, i, index);
     }
   }
   const etx_ir_value* const value = &w->method->values[mutation->value];
@@ -222,25 +223,26 @@ static etx_status check_mutation(const walk* w, size_t index) {
                                  target.dims[i]);
   }
   if (is_equal) return ETX_OK;
-  return REFUSE(w,
-                "method '%t': mutation %z writes '%t', which has another type",
-                w->method->name, index, value->name);
+  return FAIL(w,
+              "method '%t': mutation %z writes '%t', whose type is not that of "
+              "the target",
+              w->method->name, index, value->name);
 }
 
-static etx_status check_names(const walk* w) {
+static etx_status check_names(const method_verifier* w) {
   for (uint32_t i = 0; i < w->method->value_count; ++i) {
     uint32_t found = 0;
     if (etx_ir_find_value(w->method, w->method->values[i].name, &found) &&
         found == i) {
       continue;
     }
-    return REFUSE(w, "method '%t': the name '%t' is not unique",
-                  w->method->name, w->method->values[i].name);
+    return FAIL(w, "method '%t': the name '%t' is not unique", w->method->name,
+                w->method->values[i].name);
   }
   return ETX_OK;
 }
 
-static etx_status check_method(const walk* w) {
+static etx_status check_method(const method_verifier* w) {
   ETX_TRY(check_names(w));
   ETX_TRY(check_inputs(w));
   for (uint32_t i = 0; i < w->method->node_count; ++i) {
@@ -270,9 +272,10 @@ static bool constant_is_sound(const etx_ir_constant* constant) {
 static etx_status check_tables(const etx_ir_module* module, etx_diag* diag) {
   for (size_t i = 0; i < module->constant_count; ++i) {
     if (constant_is_sound(&module->constants[i])) continue;
-    return etx_diag_fail(diag, ETX_INTERNAL,
-                         "constant %z has %z bytes, not those of its type", i,
-                         module->constants[i].data.size);
+    return etx_diag_fail(
+        diag, ETX_INTERNAL,
+        "constant %z has %z bytes, which is not the size of its type", i,
+        module->constants[i].data.size);
   }
   for (size_t i = 0; i < module->buffer_count; ++i) {
     const etx_ir_buffer* const buffer = &module->buffers[i];
@@ -302,8 +305,9 @@ etx_status etx_ir_verify(const etx_ir_module* module, bool is_lowered,
     const etx_ir_method* const method = &module->methods[i];
     etx_pool flags;
     etx_pool_init(&flags);
-    const walk w = {module, method, etx_pool_take(&flags, method->value_count),
-                    is_lowered, diag};
+    const method_verifier w = {module, method,
+                               etx_pool_take(&flags, method->value_count),
+                               is_lowered, diag};
     const etx_status status =
         w.defined == NULL ? ETX_OUT_OF_MEMORY : check_method(&w);
     etx_pool_close(&flags);

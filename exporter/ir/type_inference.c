@@ -1,6 +1,6 @@
-// The rule sees a lowered node's arguments through the callbacks below. Out
-// arguments stand behind them: a rule that takes the result's type from its
-// out tensor finds a rank-0 tensor of that type there.
+// A shape rule reads the arguments of a lowered node through the callbacks
+// below. Out arguments follow the others: a rule that takes the result's dtype
+// from its out tensor finds a tensor of rank 0 with that dtype there.
 
 #include "exporter/ir/type_inference.h"
 
@@ -13,7 +13,7 @@ typedef struct inference {
   const etx_dtype* out_dtype;
   etx_shape* shapes;
   size_t shape_count;  // room in shapes
-  size_t filled;       // how many the rule gave
+  size_t filled;       // shapes that the rule has set
 } inference;
 
 static bool is_output(const etx_argument* argument) {
@@ -49,7 +49,7 @@ static etx_shape_kind kind_of(const etx_ir_arg* arg) {
   return ETX_SHAPE_NONE;
 }
 
-static etx_shape_kind ask_kind(void* context, size_t argument) {
+static etx_shape_kind get_kind(void* context, size_t argument) {
   const inference* const self = context;
   if (argument < self->arg_count) return kind_of(&self->args[argument]);
   return self->out_dtype != NULL ? ETX_SHAPE_TENSOR : ETX_SHAPE_NONE;
@@ -64,14 +64,14 @@ static const etx_ir_arg* item_of(const inference* self, size_t argument,
   return item < arg->as.list.count ? &arg->as.list.items[item] : NULL;
 }
 
-static size_t ask_list_count(void* context, size_t argument) {
+static size_t get_list_count(void* context, size_t argument) {
   const inference* const self = context;
   if (argument >= self->arg_count) return 0;
   const etx_ir_arg* const arg = &self->args[argument];
   return arg->kind == ETX_IR_ARG_LIST ? arg->as.list.count : 0;
 }
 
-static bool ask_tensor(void* context, size_t argument, size_t item,
+static bool get_tensor(void* context, size_t argument, size_t item,
                        etx_shape* out_shape) {
   const inference* const self = context;
   if (argument >= self->arg_count) {
@@ -85,7 +85,7 @@ static bool ask_tensor(void* context, size_t argument, size_t item,
   return true;
 }
 
-static etx_dim ask_integer(void* context, size_t argument, size_t item) {
+static etx_dim get_integer(void* context, size_t argument, size_t item) {
   const inference* const self = context;
   const etx_ir_arg* const arg = item_of(self, argument, item);
   if (arg == NULL) return 0;
@@ -101,7 +101,7 @@ static etx_dim ask_integer(void* context, size_t argument, size_t item) {
   }
 }
 
-static double ask_real(void* context, size_t argument, size_t item) {
+static double get_real(void* context, size_t argument, size_t item) {
   const inference* const self = context;
   const etx_ir_arg* const arg = item_of(self, argument, item);
   if (arg == NULL) return 0.0;
@@ -111,7 +111,7 @@ static double ask_real(void* context, size_t argument, size_t item) {
     case ETX_IR_ARG_BOOL:
       return arg->as.boolean ? 1.0 : 0.0;
     case ETX_IR_ARG_INT:
-      // A symbolic number has no value here; a rule asks for it as integer.
+      // A symbolic integer has no value here; rules read it by get_integer.
       return etx_dim_is_number(arg->as.integer) ? (double)arg->as.integer
                                                 : (double)NAN;
     default:
@@ -119,8 +119,8 @@ static double ask_real(void* context, size_t argument, size_t item) {
   }
 }
 
-static etx_status take_output(void* context, size_t index,
-                              const etx_shape* shape) {
+static etx_status set_output(void* context, size_t index,
+                             const etx_shape* shape) {
   inference* const self = context;
   if (index >= self->shape_count) return ETX_INTERNAL;
   self->shapes[index] = *shape;
@@ -131,26 +131,29 @@ static etx_status take_output(void* context, size_t index,
   return ETX_OK;
 }
 
-etx_status etx_type_inference_outputs(etx_ir_method* method, const etx_op* op,
-                                      const etx_ir_arg* args, size_t arg_count,
-                                      const etx_dtype* out_dtype,
+etx_status etx_type_inference_outputs(etx_ir_method* method,
+                                      const etx_operator_call* call,
                                       etx_shape* out_shapes, etx_diag* diag) {
-  inference self = {method,    args,       arg_count,
-                    out_dtype, out_shapes, etx_type_inference_output_count(op),
-                    0};
+  const etx_op* const op = call->op;
+  inference self = {.method = method,
+                    .args = call->args,
+                    .arg_count = call->arg_count,
+                    .out_dtype = call->out_dtype,
+                    .shapes = out_shapes,
+                    .shape_count = etx_type_inference_output_count(op)};
   const etx_dim_math math = etx_symbols_math(&method->symbols);
-  etx_shape_call call = {op,       &math,          diag,       &self,
-                         ask_kind, ask_list_count, ask_tensor, ask_integer,
-                         ask_real, take_output,    NULL};
+  etx_shape_call shape_call = {
+      op,         &math,       diag,     &self,      get_kind, get_list_count,
+      get_tensor, get_integer, get_real, set_output, NULL};
   if (op->shape == NULL || self.shape_count > ETX_TYPE_INFERENCE_MAX_OUTPUTS) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "the sizes of '%s.%s' are known only when it runs",
+                         "the output sizes of '%s.%s' depend on its data",
                          op->name, op->overload);
   }
-  ETX_TRY(etx_shape_infer(&call));
+  ETX_TRY(etx_shape_infer(&shape_call));
   if (self.filled != self.shape_count) {
     return etx_diag_fail(diag, ETX_INTERNAL,
-                         "the shape rule of '%s.%s' gave %z outputs of %z",
+                         "the shape rule of '%s.%s' set %z outputs of %z",
                          op->name, op->overload, self.filled, self.shape_count);
   }
   return ETX_OK;

@@ -1,25 +1,31 @@
-// Types of a lowered node's outputs, asked of the operator's shape rule with
-// the method's symbolic sizes.
+// Types of the outputs of a lowered node, from the shape rule of its operator
+// over the method's symbolic sizes.
 
 #ifndef ETX_EXPORTER_IR_TYPE_INFERENCE_H
 #define ETX_EXPORTER_IR_TYPE_INFERENCE_H
 
 #include "exporter/ir/ir.h"
 
-// Output tensors of any operator that a lowered node may have.
+// The largest number of output tensors of an operator.
 enum { ETX_TYPE_INFERENCE_MAX_OUTPUTS = 8 };
 
-// Tensors that `op` writes and that a lowered node of it has as outputs.
+// The number of out tensors of `op`, which a lowered node has as outputs.
 size_t etx_type_inference_output_count(const etx_op* op);
 
-// Infers the outputs of `op` over `args` (all schema arguments but the outs).
-// `out_dtype` is the type of the first output where the operator leaves it to
-// its out tensor (casts, creation), or NULL. `out_shapes` has room for
-// etx_type_inference_output_count(op) entries. Refuses what the shape rule
-// refuses. Dims are handles of the method's symbols, whose table may grow.
-ETX_MUST_USE etx_status etx_type_inference_outputs(
-    etx_ir_method* method, const etx_op* op, const etx_ir_arg* args,
-    size_t arg_count, const etx_dtype* out_dtype, etx_shape* out_shapes,
-    etx_diag* diag);
+typedef struct etx_operator_call {
+  const etx_op* op;
+  const etx_ir_arg* args;  // all arguments of the schema but the outs
+  size_t arg_count;
+  // The dtype of the first output where the out tensor decides it (casts,
+  // creation), or NULL.
+  const etx_dtype* out_dtype;
+} etx_operator_call;
+
+// Infers the types of the outputs of a call. `out_shapes` has room for
+// etx_type_inference_output_count(op) entries. Errors of the shape rule are
+// returned. Dims are handles of the method's symbols, whose table may grow.
+ETX_MUST_USE etx_status
+etx_type_inference_outputs(etx_ir_method* method, const etx_operator_call* call,
+                           etx_shape* out_shapes, etx_diag* diag);
 
 #endif

@@ -1,5 +1,5 @@
-// One element is encoded, then repeated. Halves are rounded to nearest even by
-// hand, since C11 has no such types.
+// One element is encoded and then repeated. float16 and bfloat16 are rounded to
+// nearest even in software, since C11 has no such types.
 
 #include "exporter/ir/uniform_value.h"
 
@@ -40,8 +40,8 @@ static void store_integer(int64_t value, size_t bytes, uint8_t* out) {
   }
 }
 
-// A float with fewer bits: `exponent_bits` and `fraction_bits` as in float16
-// (5, 10) and bfloat16 (8, 7).
+// Rounds to a 16-bit float with `exponent_bits` and `fraction_bits`: 5 and 10
+// for float16, 8 and 7 for bfloat16.
 static uint16_t narrow(double value, int exponent_bits, int fraction_bits) {
   const int bias = (1 << (exponent_bits - 1)) - 1;
   const uint32_t sign = signbit(value) ? 0x8000u : 0u;
@@ -113,7 +113,7 @@ etx_status etx_uniform_make(etx_pool* pool, const etx_ir_constant* type,
   uint8_t element[16];
   const size_t item = etx_dtype_bytes(type->dtype);
   if (!store(type->dtype, value, element)) {
-    return etx_diag_fail(diag, ETX_BAD_FILE, "'%t' is no value of %s",
+    return etx_diag_fail(diag, ETX_BAD_FILE, "'%t' is not a value of dtype %s",
                          value->text, etx_dtype_name(type->dtype));
   }
   uint64_t bytes = item;
@@ -195,11 +195,12 @@ bool etx_uniform_text(const etx_ir_constant* constant, char* out,
       value.real = (double)single;
     }
     etx_double_text(value.real, out, capacity);
-    if (isnan(value.real)) value.real = (double)NAN;  // what the text says
+    if (isnan(value.real)) value.real = (double)NAN;  // ".nan" reads as NAN
   } else {
     return false;
   }
-  // Only if it reads back: an odd bool or the bits of a NaN may not.
+  // Some values do not read back: a bool other than 0 and 1, or a NaN with
+  // other bits.
   uint8_t element[16];
   return store(constant->dtype, &value, element) &&
          memcmp(element, constant->data.data,

@@ -1,7 +1,7 @@
-// The zip around a program. libzip checks the directory against itself and the
-// members' CRCs; names, root folder, versions and storage are checked here.
-// Members must be stored as they are: torch.export.save never compresses, and
-// refusing the rest closes the door to small files with huge contents.
+// Reads the zip file. libzip checks the consistency of its directory and the
+// CRCs of members; this file checks names, the root folder, and that members
+// are not compressed or encrypted. torch.export.save never compresses, and
+// without compression a small file cannot claim huge contents (a zip bomb).
 
 #include "exporter/read_pt2/pt2_archive.h"
 
@@ -13,14 +13,14 @@
 
 enum { MAX_MEMBERS = 200000, MAX_ROOT = 1024 };
 
-static etx_status refuse_member(etx_diag* diag, etx_text member,
-                                const char* problem) {
+static etx_status fail_member(etx_diag* diag, etx_text member,
+                              const char* problem) {
   return etx_diag_fail(diag, ETX_BAD_FILE, "member '%t': %s", member, problem);
 }
 
-// Whose fault it is that libzip failed: the machine's, or the archive's. For
-// want of memory it may call an archive inconsistent, but the allocator has
-// left its mark; `errno` was 0 before.
+// The status for an error code of libzip: an error of the machine or of the
+// archive. Without memory, libzip may report an inconsistent archive; errno,
+// which was 0 before the call, tells.
 static etx_status zip_status(int code) {
   if (errno == ENOMEM) return ETX_OUT_OF_MEMORY;
   switch (code) {
@@ -38,8 +38,8 @@ static etx_status zip_status(int code) {
   }
 }
 
-static etx_status refuse_zip(etx_diag* diag, etx_text member, int code,
-                             const char* problem) {
+static etx_status fail_libzip(etx_diag* diag, etx_text member, int code,
+                              const char* problem) {
   return etx_diag_fail(diag, zip_status(code), "member '%t': %s", member,
                        problem);
 }
@@ -50,7 +50,7 @@ static int by_member_name(const void* a, const void* b) {
   return etx_text_compare(x->name, y->name);
 }
 
-// A relative path of plain parts.
+// True for a relative path without empty parts, ".", ".." and backslashes.
 static bool is_plain_path(etx_text name) {
   size_t start = 0;
   for (size_t i = 0; i <= name.size; ++i) {
@@ -67,12 +67,12 @@ static bool is_plain_path(etx_text name) {
   return true;
 }
 
-// Splits "root/rest" and holds every member to the root of the first.
-static etx_status take_root(etx_text full, etx_text* root, etx_text* out_rest,
-                            etx_diag* diag) {
+// Splits "root/rest". All members must have the root of the first one.
+static etx_status split_root(etx_text full, etx_text* root, etx_text* out_rest,
+                             etx_diag* diag) {
   const char* const slash = memchr(full.data, '/', full.size);
   if (slash == NULL || slash == full.data || !is_plain_path(full)) {
-    return refuse_member(diag, full, "expected a path under one root folder");
+    return fail_member(diag, full, "expected a path under one root folder");
   }
   const etx_text own_root = {full.data, (size_t)(slash - full.data) + 1};
   if (root->size == 0) *root = own_root;
@@ -98,19 +98,18 @@ static etx_status list_member(etx_pt2_archive* archive, zip_uint64_t index,
   const zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
                               ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
   if ((info.valid & needed) != needed) {
-    return refuse_member(diag, full, "its record is not complete");
+    return fail_member(diag, full, "its zip entry is incomplete");
   }
   if (info.encryption_method != ZIP_EM_NONE) {
-    return refuse_member(diag, full, "it is encrypted");
+    return fail_member(diag, full, "it is encrypted");
   }
   if (info.comp_method != ZIP_CM_STORE || info.size != info.comp_size) {
-    return refuse_member(
+    return fail_member(
         diag, full,
-        "it is compressed; load the archive in PyTorch and save "
-        "it again");
+        "it is compressed: load the archive in PyTorch and save it again");
   }
   etx_pt2_member* const member = &archive->members[archive->member_count];
-  ETX_TRY(take_root(full, root, &member->name, diag));
+  ETX_TRY(split_root(full, root, &member->name, diag));
   member->index = index;
   member->bytes = info.size;
   ++archive->member_count;
@@ -120,8 +119,9 @@ static etx_status list_member(etx_pt2_archive* archive, zip_uint64_t index,
 static etx_status list_members(etx_pt2_archive* archive, etx_diag* diag) {
   const zip_int64_t count = zip_get_num_entries(archive->zip, 0);
   if (count <= 0 || count > MAX_MEMBERS) {
-    return etx_diag_fail(diag, ETX_BAD_FILE, "the archive has %i members",
-                         (int64_t)count);
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "the archive has %i members, expected 1 to %i",
+                         (int64_t)count, (int64_t)MAX_MEMBERS);
   }
   archive->members =
       etx_pool_take(archive->pool, (size_t)count * sizeof *archive->members);
@@ -137,7 +137,8 @@ static etx_status list_members(etx_pt2_archive* archive, etx_diag* diag) {
                         archive->members[i].name)) {
       continue;
     }
-    return refuse_member(diag, archive->members[i].name, "it is there twice");
+    return fail_member(diag, archive->members[i].name,
+                       "the archive has two members of this name");
   }
   return ETX_OK;
 }
@@ -149,8 +150,8 @@ static const etx_pt2_member* find_member(const etx_pt2_archive* archive,
                  sizeof *archive->members, by_member_name);
 }
 
-// libzip compares the CRC when the last byte has been read, so one more is
-// asked for.
+// libzip compares the CRC when it reaches the end of the member, so one byte
+// more is requested.
 static etx_status read_bytes(const etx_pt2_archive* archive,
                              const etx_pt2_member* member, uint8_t* out,
                              etx_diag* diag) {
@@ -158,7 +159,7 @@ static etx_status read_bytes(const etx_pt2_archive* archive,
   zip_file_t* const file = zip_fopen_index(archive->zip, member->index, 0);
   if (file == NULL) {
     const int code = zip_error_code_zip(zip_get_error(archive->zip));
-    return refuse_zip(diag, member->name, code, zip_strerror(archive->zip));
+    return fail_libzip(diag, member->name, code, zip_strerror(archive->zip));
   }
   uint64_t done = 0;
   zip_int64_t got = 0;
@@ -172,10 +173,10 @@ static etx_status read_bytes(const etx_pt2_archive* archive,
   etx_status status = ETX_OK;
   if (got < 0) {
     const int code = zip_error_code_zip(zip_file_get_error(file));
-    status = refuse_zip(diag, member->name, code, zip_file_strerror(file));
+    status = fail_libzip(diag, member->name, code, zip_file_strerror(file));
   } else if (done != member->bytes) {
     status = etx_diag_fail(diag, ETX_BAD_FILE,
-                           "member '%t' has %u bytes, its record says %u",
+                           "member '%t' has %u bytes, its zip entry states %u",
                            member->name, done, member->bytes);
   }
   (void)zip_fclose(file);
@@ -218,15 +219,15 @@ etx_status etx_pt2_archive_open(etx_pt2_archive* archive, etx_diag* diag) {
       return list_members(archive, diag);
     }
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "saved by an older PyTorch: load it and save it again "
-                         "with PyTorch 2.13 or later");
+                         "the archive was saved by an older PyTorch: export "
+                         "and save it again with PyTorch 2.13 or later");
   }
   const etx_status status = zip_status(code);
   if (status == ETX_OUT_OF_MEMORY) return status;
   zip_error_t error;
   zip_error_init_with_code(&error, code);
   (void)etx_diag_fail(diag, status, "%s%s",
-                      status == ETX_BAD_FILE ? "not a sound zip archive: " : "",
+                      status == ETX_BAD_FILE ? "not a valid zip archive: " : "",
                       zip_error_strerror(&error));
   zip_error_fini(&error);
   return status;

@@ -1,6 +1,7 @@
-// The zip of an archive. The only place that sees libzip.
+// The members of a .pt2 archive, which is a zip file. No other file uses
+// libzip.
 //
-// Owns the open file: close it in any case.
+// An etx_pt2_archive owns an open file: call etx_pt2_close in any case.
 
 #ifndef ETX_EXPORTER_READ_PT2_PT2_ARCHIVE_H
 #define ETX_EXPORTER_READ_PT2_PT2_ARCHIVE_H
@@ -21,17 +22,18 @@ typedef struct etx_pt2_archive {
   void* zip;                // libzip's handle, NULL when closed
   etx_pt2_member* members;  // in byte order of names
   size_t member_count;
-  etx_text loaded_name;  // the payload read last, since many views may
-  etx_bytes loaded;      // share one
-  etx_pool payloads;     // where that payload lies
+  etx_text loaded_name;  // the payload read last is cached, since many
+  etx_bytes loaded;      // tensors may be views of one payload
+  etx_pool payloads;     // memory of that payload
 } etx_pt2_archive;
 
-// Opens the zip at `path`, which is set, and lists its members.
+// Opens the zip at archive->path, which the caller has set, and lists its
+// members.
 ETX_MUST_USE etx_status etx_pt2_archive_open(etx_pt2_archive* archive,
                                              etx_diag* diag);
 
-// The bytes of a member, CRC checked. ETX_NOT_FOUND without message if there
-// is none.
+// The bytes of a member; the CRC is checked. ETX_NOT_FOUND, without a message,
+// if there is no such member.
 ETX_MUST_USE etx_status etx_pt2_member_read(etx_pt2_archive* archive,
                                             etx_text name, etx_pool* pool,
                                             etx_bytes* out_bytes,

@@ -1,5 +1,5 @@
-// Arguments of nodes and outputs: unions of some thirty tags, of which those
-// that a program for us can contain become arguments of the IR.
+// Arguments of nodes and outputs. In the archive an Argument is a union of
+// about thirty tags; the supported ones become arguments of the IR.
 
 #include "exporter/read_pt2/pt2_internal.h"
 
@@ -11,9 +11,9 @@ etx_status etx_pt2_alloc_names(etx_pt2_graph* graph) {
   graph->states = etx_pool_take(graph->pool, count);
   graph->values = etx_pool_take(graph->pool, bytes);
   graph->last_reads = etx_pool_take(graph->pool, bytes);
-  graph->bytes = etx_pool_take(graph->pool, count * sizeof *graph->bytes);
+  graph->aliases = etx_pool_take(graph->pool, count * sizeof *graph->aliases);
   return graph->states == NULL || graph->values == NULL ||
-                 graph->last_reads == NULL || graph->bytes == NULL
+                 graph->last_reads == NULL || graph->aliases == NULL
              ? ETX_OUT_OF_MEMORY
              : ETX_OK;
 }
@@ -22,8 +22,8 @@ etx_status etx_pt2_find_tensor(etx_pt2_graph* graph, etx_text name,
                                size_t* out_position) {
   const etx_json* const meta = etx_json_find(graph->tensor_values, name);
   if (meta == NULL) {
-    return etx_pt2_refuse(graph, "tensor '%t' has no entry in tensor_values",
-                          name);
+    return etx_pt2_fail_malformed(
+        graph, "tensor '%t' has no entry in tensor_values", name);
   }
   *out_position = (size_t)(meta - graph->tensor_values->items);
   return ETX_OK;
@@ -34,8 +34,8 @@ etx_status etx_pt2_use_tensor(etx_pt2_graph* graph, etx_text name,
   size_t position = 0;
   ETX_TRY(etx_pt2_find_tensor(graph, name, &position));
   if (graph->states[position] != ETX_PT2_DEFINED) {
-    return etx_pt2_refuse(graph, "tensor '%t' is read before it is defined",
-                          name);
+    return etx_pt2_fail_malformed(
+        graph, "tensor '%t' is read before it is defined", name);
   }
   *out_value = graph->values[position];
   return ETX_OK;
@@ -43,22 +43,25 @@ etx_status etx_pt2_use_tensor(etx_pt2_graph* graph, etx_text name,
 
 // ---------------------------------------------------------------- tags
 
-void etx_pt2_unsupported(etx_pt2_graph* graph, const char* what,
-                         etx_text name) {
-  etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->where,
-                     "%s: %s '%t' is not supported", graph->place, what, name);
+void etx_pt2_report_unsupported(etx_pt2_graph* graph, const char* what,
+                                etx_text name) {
+  etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->place,
+                     "%s: %s '%t' is not supported", graph->context, what,
+                     name);
 }
 
 static etx_status read_integer(etx_pt2_graph* graph, const etx_json* payload,
                                etx_ir_arg* out) {
-  ETX_TRY(etx_pt2_want(graph, payload, ETX_JSON_INT, "as_int"));
-  // Symbolic sizes are told from numbers by their value, so the lowest
-  // quarter of the range is not available; the only use seen for it is "from
-  // the very beginning".
+  ETX_TRY(etx_pt2_expect(graph, payload, ETX_JSON_INT, "as_int"));
+  // An etx_dim below ETX_DIM_HANDLE is a symbolic size, so these integers are
+  // not available. PyTorch uses INT64_MIN as "from the start" of a slice: the
+  // smallest available number means the same.
   int64_t integer = payload->integer;
   if (!etx_dim_is_number(integer)) {
     if (integer != INT64_MIN) {
-      return etx_pt2_decline(graph, "the integer %i is too small", integer);
+      return etx_pt2_fail_unsupported(
+          graph, "the integer %i is too small: at least %i is supported",
+          integer, (int64_t)ETX_DIM_HANDLE + 1);
     }
     integer = ETX_DIM_HANDLE + 1;
   }
@@ -66,22 +69,22 @@ static etx_status read_integer(etx_pt2_graph* graph, const etx_json* payload,
   return ETX_OK;
 }
 
-// {"as_name": ...} or the plain number.
+// A SymIntArgument: {"as_name": ...} or {"as_int": ...}.
 static etx_status read_sym_int(etx_pt2_graph* graph, const etx_json* payload,
                                etx_ir_arg* out) {
   etx_text tag;
   const etx_json* inner = NULL;
   ETX_TRY(etx_pt2_union(graph, payload, &tag, &inner));
   if (etx_text_is(tag, "as_int")) return read_integer(graph, inner, out);
-  ETX_TRY(etx_pt2_want(graph, inner, ETX_JSON_STRING, "as_name"));
+  ETX_TRY(etx_pt2_expect(graph, inner, ETX_JSON_STRING, "as_name"));
   etx_dim size = 0;
   ETX_TRY(etx_pt2_named_size(graph, inner->string, &size));
   *out = etx_ir_int(size);
   return ETX_OK;
 }
 
-// A bool or float that may be computed from sizes; only known ones are
-// supported. The value map holds {"as_bool": true} or {"as_expr": ...}.
+// A SymBoolArgument or SymFloatArgument. Its value may be a constant, which is
+// supported, or an expression over sizes, which is not.
 static etx_status read_sym_other(etx_pt2_graph* graph, const etx_json* payload,
                                  bool is_bool, etx_ir_arg* out) {
   etx_text tag;
@@ -89,17 +92,17 @@ static etx_status read_sym_other(etx_pt2_graph* graph, const etx_json* payload,
   ETX_TRY(etx_pt2_union(graph, payload, &tag, &inner));
   etx_text name = etx_text_of("");
   if (etx_text_is(tag, "as_name")) {
-    ETX_TRY(etx_pt2_want(graph, inner, ETX_JSON_STRING, "as_name"));
+    ETX_TRY(etx_pt2_expect(graph, inner, ETX_JSON_STRING, "as_name"));
     name = inner->string;
     const etx_json* const known =
         etx_json_find(is_bool ? graph->sym_bools : graph->sym_floats, name);
     if (known == NULL) {
-      return etx_pt2_refuse(graph, "'%t' is not defined", name);
+      return etx_pt2_fail_malformed(graph, "'%t' is not defined", name);
     }
     ETX_TRY(etx_pt2_union(graph, known, &tag, &inner));
   }
   if (is_bool && etx_text_is(tag, "as_bool")) {
-    ETX_TRY(etx_pt2_want(graph, inner, ETX_JSON_BOOL, "as_bool"));
+    ETX_TRY(etx_pt2_expect(graph, inner, ETX_JSON_BOOL, "as_bool"));
     out->kind = ETX_IR_ARG_BOOL;
     out->as.boolean = inner->boolean;
     return ETX_OK;
@@ -108,10 +111,10 @@ static etx_status read_sym_other(etx_pt2_graph* graph, const etx_json* payload,
     out->kind = ETX_IR_ARG_DOUBLE;
     return etx_pt2_double(graph, inner, &out->as.real);
   }
-  etx_pt2_unsupported(graph,
-                      is_bool ? "a condition on sizes used as a value,"
-                              : "a float computed from sizes,",
-                      name);
+  etx_pt2_report_unsupported(
+      graph,
+      is_bool ? "a bool computed from sizes," : "a float computed from sizes,",
+      name);
   out->kind = ETX_IR_ARG_BOOL;
   return ETX_OK;
 }
@@ -128,7 +131,7 @@ static etx_status read_tensor(etx_pt2_graph* graph, const etx_json* payload,
 
 static etx_status read_bool(etx_pt2_graph* graph, const etx_json* payload,
                             etx_ir_arg* out) {
-  ETX_TRY(etx_pt2_want(graph, payload, ETX_JSON_BOOL, "as_bool"));
+  ETX_TRY(etx_pt2_expect(graph, payload, ETX_JSON_BOOL, "as_bool"));
   out->kind = ETX_IR_ARG_BOOL;
   out->as.boolean = payload->boolean;
   return ETX_OK;
@@ -142,7 +145,7 @@ static etx_status read_double(etx_pt2_graph* graph, const etx_json* payload,
 
 static etx_status read_string(etx_pt2_graph* graph, const etx_json* payload,
                               etx_ir_arg* out) {
-  ETX_TRY(etx_pt2_want(graph, payload, ETX_JSON_STRING, "as_string"));
+  ETX_TRY(etx_pt2_expect(graph, payload, ETX_JSON_STRING, "as_string"));
   out->kind = ETX_IR_ARG_STRING;
   out->as.string = payload->string;
   return ETX_OK;
@@ -162,15 +165,16 @@ static etx_status read_dtype(etx_pt2_graph* graph, const etx_json* payload,
   return etx_pt2_dtype(graph, payload, &out->as.dtype);
 }
 
-// The archive's codes: contiguous 1, channels-last 2, 3-D channels-last 3,
-// preserve 4. Ours are ATen's: contiguous 0, preserve 1, 2, 3.
+// Codes of the archive: contiguous 1, channels-last 2, 3-D channels-last 3,
+// preserve 4. The IR has the codes of ATen: contiguous 0, preserve 1,
+// channels-last 2, 3-D channels-last 3.
 static etx_status read_memory_format(etx_pt2_graph* graph,
                                      const etx_json* payload, etx_ir_arg* out) {
   static const int64_t codes[] = {-1, 0, 2, 3, 1};
-  ETX_TRY(etx_pt2_want(graph, payload, ETX_JSON_INT, "as_memory_format"));
+  ETX_TRY(etx_pt2_expect(graph, payload, ETX_JSON_INT, "as_memory_format"));
   if (payload->integer < 1 || payload->integer > 4) {
-    return etx_pt2_refuse(graph, "memory format %i is not known",
-                          payload->integer);
+    return etx_pt2_fail_malformed(graph, "unknown memory format %i",
+                                  payload->integer);
   }
   *out = etx_ir_int(codes[payload->integer]);
   return ETX_OK;
@@ -178,10 +182,11 @@ static etx_status read_memory_format(etx_pt2_graph* graph,
 
 static etx_status read_layout(etx_pt2_graph* graph, const etx_json* payload,
                               etx_ir_arg* out) {
-  ETX_TRY(etx_pt2_want(graph, payload, ETX_JSON_INT, "as_layout"));
+  ETX_TRY(etx_pt2_expect(graph, payload, ETX_JSON_INT, "as_layout"));
   if (payload->integer != 7) {
-    return etx_pt2_decline(graph, "layout %i is not supported, only strided",
-                           payload->integer);
+    return etx_pt2_fail_unsupported(
+        graph, "layout %i is not supported, expected strided",
+        payload->integer);
   }
   *out = etx_ir_int(0);
   return ETX_OK;
@@ -192,7 +197,7 @@ static etx_status read_device(etx_pt2_graph* graph, const etx_json* payload,
   ETX_TRY(etx_pt2_text(graph, payload, "type", &out->as.string));
   out->kind = ETX_IR_ARG_STRING;
   if (etx_text_is(out->as.string, "cpu")) return ETX_OK;
-  return etx_pt2_decline(
+  return etx_pt2_fail_unsupported(
       graph, "device '%t' is not supported: export the model on the CPU",
       out->as.string);
 }
@@ -223,7 +228,7 @@ typedef etx_status read_payload(etx_pt2_graph* graph, const etx_json* payload,
 typedef struct tag_reader {
   const char* tag;
   read_payload* read;
-  bool is_list;  // the payload is an array of what `read` reads
+  bool is_list;  // the payload is an array, `read` reads one item
 } tag_reader;
 
 static const tag_reader tag_readers[] = {
@@ -253,7 +258,7 @@ static const tag_reader tag_readers[] = {
 
 static etx_status read_list(etx_pt2_graph* graph, const etx_json* payload,
                             read_payload* read, etx_ir_arg* out) {
-  ETX_TRY(etx_pt2_want(graph, payload, ETX_JSON_ARRAY, "list"));
+  ETX_TRY(etx_pt2_expect(graph, payload, ETX_JSON_ARRAY, "list"));
   etx_ir_arg* const items =
       etx_pool_take(graph->pool, payload->count * sizeof *items);
   if (items == NULL) return ETX_OUT_OF_MEMORY;
@@ -280,7 +285,7 @@ etx_status etx_pt2_argument(etx_pt2_graph* graph, const etx_json* argument,
     *out_arg = arg;
     return ETX_OK;
   }
-  etx_pt2_unsupported(graph, "an argument of kind", tag);
+  etx_pt2_report_unsupported(graph, "an argument of kind", tag);
   *out_arg = arg;
   return ETX_OK;
 }

@@ -1,13 +1,14 @@
-// Nodes that write into a tensor, as torch.export leaves them in a program that
-// was not decomposed: each becomes its functional form, whose result is what
-// all names of those bytes stand for from then on.
+// Functionalization of in-place operators, which torch.export leaves in a
+// program without decompositions. Each becomes its functional form, whose
+// result is from then on the value of all names that alias the written tensor.
 //
 //   y = conv(x); relu_(y); add(y, x)     y = conv(x); r = relu(y); add(r, x)
 //   k = slice(cache); copy_(k, x)        slice_scatter(cache, copy(k, x))
 //
-// What is written through a view is put into what is viewed; a buffer or an
-// input that was written is the target of a mutation when the method ends. A
-// view that is read later and that no operator brings up to date is declined.
+// A write through a view is propagated to its base by the inverse of the view.
+// A buffer or input that was written becomes the target of a mutation at the
+// end of the method. If another view of the same bytes is read later, its value
+// would be stale: such programs are reported as unsupported.
 
 #include "exporter/ir/aten_schema.h"
 #include "exporter/ir/ir_edit.h"
@@ -16,8 +17,8 @@
 
 enum { MAX_NAME = 64, MAX_ARGS = 6 };
 
-// True if a result of the node may see bytes of an operand. A cast to another
-// type does not, nor does what is no operator of ours.
+// True if a result of the node may be a view of an operand. A cast to another
+// dtype makes a copy. Operators without a schema were reported already.
 static bool may_alias(const etx_pt2_graph* graph, const etx_ir_node* node) {
   const etx_aten_schema* const schema = etx_aten_schema_find(node->aten);
   if (schema == NULL || !etx_aten_may_alias(schema)) return false;
@@ -31,14 +32,14 @@ static bool may_alias(const etx_pt2_graph* graph, const etx_ir_node* node) {
          values[node->outputs[0]].shape.dtype;
 }
 
-// ---------------------------------------------------------------- names
+// ---------------------------------------------------------------- alias sets
 
 static size_t next_name(const etx_pt2_graph* graph, size_t position) {
-  const uint32_t next = graph->bytes[position].next;
+  const uint32_t next = graph->aliases[position].next;
   return next == 0 ? position : next - 1u;
 }
 
-static bool are_joined(const etx_pt2_graph* graph, size_t a, size_t b) {
+static bool are_aliases(const etx_pt2_graph* graph, size_t a, size_t b) {
   size_t at = a;
   do {
     if (at == b) return true;
@@ -47,11 +48,12 @@ static bool are_joined(const etx_pt2_graph* graph, size_t a, size_t b) {
   return false;
 }
 
-static void join(etx_pt2_graph* graph, size_t a, size_t b) {
-  if (are_joined(graph, b, a)) return;
-  const size_t behind_a = next_name(graph, a);
-  graph->bytes[a].next = (uint32_t)next_name(graph, b) + 1;
-  graph->bytes[b].next = (uint32_t)behind_a + 1;
+// Joins the alias rings of two names.
+static void join_aliases(etx_pt2_graph* graph, size_t a, size_t b) {
+  if (are_aliases(graph, b, a)) return;
+  const size_t after_a = next_name(graph, a);
+  graph->aliases[a].next = (uint32_t)next_name(graph, b) + 1;
+  graph->aliases[b].next = (uint32_t)after_a + 1;
 }
 
 // The tensor that `json`, a TensorArgument, names.
@@ -66,7 +68,8 @@ static bool find_name(const etx_pt2_graph* graph, const etx_json* json,
   return true;
 }
 
-// The names in an Argument, a tensor or a list of them; how many there are.
+// The TensorArguments in an Argument, a tensor or a list of tensors; returns
+// their number.
 static size_t names_in(const etx_json* argument, const etx_json** out_first) {
   const etx_json* const one = etx_json_member(argument, "as_tensor");
   const etx_json* const list = etx_json_member(argument, "as_tensors");
@@ -77,6 +80,7 @@ static size_t names_in(const etx_json* argument, const etx_json** out_first) {
   return list->count;
 }
 
+// The position of the single defined tensor in an Argument.
 static bool find_only(const etx_pt2_graph* graph, const etx_json* argument,
                       size_t* out_position) {
   const etx_json* first = NULL;
@@ -91,32 +95,32 @@ void etx_pt2_note_views(etx_pt2_graph* graph, const etx_json* inputs,
   const etx_json* names = NULL;
   size_t count = 0, base = SIZE_MAX, at = 0;
   if (!may_alias(graph, &graph->method->nodes[node])) return;
-  // Operands in front of the first tensors are numbers.
+  // The first operand with tensors is the base of the views.
   for (size_t i = 0; i < inputs->count && count == 0; ++i) {
     count = names_in(etx_json_member(&inputs->items[i], "arg"), &names);
   }
   for (size_t i = 0; i < count; ++i) {
     if (!find_name(graph, &names[i], &at)) continue;
     if (base == SIZE_MAX) base = at;
-    join(graph, base, at);
+    join_aliases(graph, base, at);
   }
   for (size_t i = 0; i < outputs->count && base != SIZE_MAX; ++i) {
     count = names_in(&outputs->items[i], &names);
     for (size_t k = 0; k < count; ++k) {
       if (!find_name(graph, &names[k], &at)) continue;
-      join(graph, base, at);
-      graph->bytes[at].base = (uint32_t)base + 1;
-      graph->bytes[at].view = node;
+      join_aliases(graph, base, at);
+      graph->aliases[at].base = (uint32_t)base + 1;
+      graph->aliases[at].view = node;
     }
   }
 }
 
-// ---------------------------------------------------------------- forms
+// ----------------------------------------------------- functional forms
 
-// The schema of the operator `base` with an overload, if it computes one tensor
-// of another.
-static const etx_aten_schema* find_form(etx_text base, const char* prefix,
-                                        etx_text overload) {
+// The schema of an overload of operator `base`, if it is supported, computes
+// one tensor and has a tensor as its first argument.
+static const etx_aten_schema* find_overload(etx_text base, const char* prefix,
+                                            etx_text overload) {
   char name[MAX_NAME];
   const size_t size =
       etx_format_text(name, sizeof name, "%t.%s%t", base, prefix, overload);
@@ -130,8 +134,8 @@ static const etx_aten_schema* find_form(etx_text base, const char* prefix,
              : NULL;
 }
 
-// "aten.add_.Tensor" is "aten.add.Tensor"; "aten.pow_.Scalar" is
-// "aten.pow.Tensor_Scalar".
+// "aten.add.Tensor" for "aten.add_.Tensor", "aten.pow.Tensor_Scalar" for
+// "aten.pow_.Scalar".
 const etx_aten_schema* etx_pt2_functional_form(etx_text aten) {
   size_t dot = aten.size;
   if (!etx_operator_is_in_place(aten)) return NULL;
@@ -139,36 +143,36 @@ const etx_aten_schema* etx_pt2_functional_form(etx_text aten) {
   if (dot < 2) return NULL;
   const etx_text base = {aten.data, dot - 2};
   const etx_text overload = {aten.data + dot, aten.size - dot};
-  const etx_aten_schema* const schema = find_form(base, "", overload);
-  return schema != NULL ? schema : find_form(base, "Tensor_", overload);
+  const etx_aten_schema* const schema = find_overload(base, "", overload);
+  return schema != NULL ? schema : find_overload(base, "Tensor_", overload);
 }
 
 // ---------------------------------------------------------------- views
 
-// How a view's new content gets into what it is a view of.
-typedef enum way_back {
-  WAY_VIEW,     // it has all elements in their order
-  WAY_SAME,     // the view again: it exchanges two dimensions
-  WAY_SCATTER,  // as part of it
-} way_back;
+// How the new content of a view is written back to its base.
+typedef enum inverse_kind {
+  INVERSE_RESHAPE,     // the view has all elements in the same order
+  INVERSE_INVOLUTION,  // the view operator is its own inverse
+  INVERSE_SCATTER,     // the view is a part of the base
+} inverse_kind;
 
 static const struct {
   const char* aten;
-  way_back way;
-  const char* back;
-} ways[] = {
-    {"aten.view.default", WAY_VIEW, "aten.view.default"},
-    {"aten.unsqueeze.default", WAY_VIEW, "aten.view.default"},
-    {"aten.squeeze.default", WAY_VIEW, "aten.view.default"},
-    {"aten.squeeze.dim", WAY_VIEW, "aten.view.default"},
-    {"aten.squeeze.dims", WAY_VIEW, "aten.view.default"},
-    {"aten.unflatten.int", WAY_VIEW, "aten.view.default"},
-    {"aten.alias.default", WAY_VIEW, "aten.view.default"},
-    {"aten.detach.default", WAY_VIEW, "aten.view.default"},
-    {"aten.transpose.int", WAY_SAME, "aten.transpose.int"},
-    {"aten.t.default", WAY_SAME, "aten.t.default"},
-    {"aten.select.int", WAY_SCATTER, "aten.select_scatter.default"},
-    {"aten.slice.Tensor", WAY_SCATTER, "aten.slice_scatter.default"},
+  inverse_kind kind;
+  const char* inverse;
+} view_inverses[] = {
+    {"aten.view.default", INVERSE_RESHAPE, "aten.view.default"},
+    {"aten.unsqueeze.default", INVERSE_RESHAPE, "aten.view.default"},
+    {"aten.squeeze.default", INVERSE_RESHAPE, "aten.view.default"},
+    {"aten.squeeze.dim", INVERSE_RESHAPE, "aten.view.default"},
+    {"aten.squeeze.dims", INVERSE_RESHAPE, "aten.view.default"},
+    {"aten.unflatten.int", INVERSE_RESHAPE, "aten.view.default"},
+    {"aten.alias.default", INVERSE_RESHAPE, "aten.view.default"},
+    {"aten.detach.default", INVERSE_RESHAPE, "aten.view.default"},
+    {"aten.transpose.int", INVERSE_INVOLUTION, "aten.transpose.int"},
+    {"aten.t.default", INVERSE_INVOLUTION, "aten.t.default"},
+    {"aten.select.int", INVERSE_SCATTER, "aten.select_scatter.default"},
+    {"aten.slice.Tensor", INVERSE_SCATTER, "aten.slice_scatter.default"},
 };
 
 static etx_status sizes_of(etx_pt2_graph* graph, const etx_shape* shape,
@@ -185,46 +189,49 @@ static etx_status sizes_of(etx_pt2_graph* graph, const etx_shape* shape,
   return ETX_OK;
 }
 
-// `base` with `content` where `view` sees it; ETX_IR_NONE where no operator
-// does that.
-static etx_status put_back(etx_pt2_graph* graph, const etx_ir_node* view,
-                           uint32_t base, uint32_t content,
-                           uint32_t* out_value) {
+// The new value of `base` after `content` was written through `view`;
+// ETX_IR_NONE if the view has no known inverse.
+static etx_status write_back(etx_pt2_graph* graph, const etx_ir_node* view,
+                             uint32_t base, uint32_t content,
+                             uint32_t* out_value) {
+  static const etx_text positional[MAX_ARGS];
   etx_ir_value value = graph->method->values[base];
   etx_ir_arg args[MAX_ARGS] = {etx_ir_value_arg(content)};
-  size_t way = 0, count = 1;
+  size_t row = 0, count = 1;
   *out_value = ETX_IR_NONE;
-  while (!etx_text_is(view->aten, ways[way].aten)) {
-    if (++way == sizeof ways / sizeof *ways) return ETX_OK;
+  while (!etx_text_is(view->aten, view_inverses[row].aten)) {
+    if (++row == sizeof view_inverses / sizeof *view_inverses) return ETX_OK;
   }
-  if (ways[way].way == WAY_VIEW) {
+  const inverse_kind kind = view_inverses[row].kind;
+  if (kind == INVERSE_RESHAPE) {
     ETX_TRY(sizes_of(graph, &value.shape, &args[count++]));
-  } else if (ways[way].way == WAY_SCATTER) {
+  } else if (kind == INVERSE_SCATTER) {
     args[0] = etx_ir_value_arg(base);
     args[count++] = etx_ir_value_arg(content);
   }
-  for (size_t i = 1; ways[way].way != WAY_VIEW && i < view->arg_count; ++i) {
+  for (size_t i = 1; kind != INVERSE_RESHAPE && i < view->arg_count; ++i) {
     args[count++] = view->args[i];
   }
-  value.name = graph->where.node;
-  return etx_pt2_add_node(graph, ways[way].back, args, NULL, count, &value,
+  value.name = graph->place.node;
+  const etx_aten_arguments given = {args, positional, count};
+  return etx_pt2_add_node(graph, view_inverses[row].inverse, &given, &value,
                           out_value);
 }
 
 // ---------------------------------------------------------------- writing
 
-static etx_status decline(etx_pt2_graph* graph, etx_text aten,
-                          const char* reason) {
-  etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->where,
-                     "%s: operator '%t' writes in place, %s: save the program "
-                     "that .run_decompositions({}) gives",
-                     graph->place, aten, reason);
+static etx_status report_write(etx_pt2_graph* graph, etx_text aten,
+                               const char* reason) {
+  etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->place,
+                     "%s: in-place operator '%t' %s: call "
+                     ".run_decompositions({}) before torch.export.save",
+                     graph->context, aten, reason);
   return ETX_OK;
 }
 
-// The names of the bytes of `position` that stood for `from` stand for `to`.
-static etx_status rename_all(etx_pt2_graph* graph, size_t position,
-                             uint32_t from, uint32_t to) {
+// Replaces the value `from` by `to` for all aliases of the name at `position`.
+static etx_status replace_value(etx_pt2_graph* graph, size_t position,
+                                uint32_t from, uint32_t to) {
   const etx_ir_origin origin = graph->method->values[from].origin;
   size_t at = position;
   do {
@@ -234,7 +241,7 @@ static etx_status rename_all(etx_pt2_graph* graph, size_t position,
         ETX_TRY(etx_pool_grow(graph->pool, &graph->writes, graph->write_count,
                               &graph->write_capacity, sizeof *graph->writes));
         graph->writes[graph->write_count++] = (etx_pt2_write){
-            .target = from, .position = at, .place = graph->where};
+            .target = from, .position = at, .place = graph->place};
       }
     }
     at = next_name(graph, at);
@@ -242,10 +249,10 @@ static etx_status rename_all(etx_pt2_graph* graph, size_t position,
   return ETX_OK;
 }
 
-// True if some name of the bytes is read later, but stands for what they were
-// before the values from `fresh` on were made.
-static bool is_stale(const etx_pt2_graph* graph, size_t position,
-                     uint32_t fresh) {
+// True if some alias of the name is read later, but its value is older than
+// `fresh`, the first value of this write.
+static bool has_stale_alias(const etx_pt2_graph* graph, size_t position,
+                            uint32_t fresh) {
   size_t at = position;
   do {
     if (graph->states[at] == ETX_PT2_DEFINED && graph->values[at] < fresh &&
@@ -257,26 +264,27 @@ static bool is_stale(const etx_pt2_graph* graph, size_t position,
   return false;
 }
 
-// Gives the names of `position` the value `to`, and what they are views of the
-// value that it becomes by that. `*out_is_whole`: up to what is no view.
-static etx_status put_all_back(etx_pt2_graph* graph, size_t position,
-                               uint32_t to, bool* out_is_whole) {
+// Replaces the value of the name at `position` by `to`, then the value of its
+// base, of the base's base, and so on. `*out_is_complete`: the last one is not
+// a view, so no inverse was missing.
+static etx_status propagate_write(etx_pt2_graph* graph, size_t position,
+                                  uint32_t to, bool* out_is_complete) {
   for (;;) {
-    const etx_pt2_bytes own = graph->bytes[position];
-    ETX_TRY(rename_all(graph, position, graph->values[position], to));
-    *out_is_whole = own.base == 0;
+    const etx_pt2_alias own = graph->aliases[position];
+    ETX_TRY(replace_value(graph, position, graph->values[position], to));
+    *out_is_complete = own.base == 0;
     if (own.base == 0) return ETX_OK;
     position = own.base - 1u;
-    ETX_TRY(put_back(graph, &graph->method->nodes[own.view],
-                     graph->values[position], to, &to));
+    ETX_TRY(write_back(graph, &graph->method->nodes[own.view],
+                       graph->values[position], to, &to));
     if (to == ETX_IR_NONE) return ETX_OK;
   }
 }
 
-// What the bytes of a name belong to, whether or not they were written before.
+// The origin of the storage of a name, before any write.
 static etx_ir_origin origin_of(const etx_pt2_graph* graph, size_t position) {
-  while (graph->bytes[position].base != 0) {
-    position = graph->bytes[position].base - 1u;
+  while (graph->aliases[position].base != 0) {
+    position = graph->aliases[position].base - 1u;
   }
   uint32_t value = graph->values[position];
   for (size_t i = 0; i < graph->write_count; ++i) {
@@ -289,25 +297,30 @@ etx_status etx_pt2_write_in_place(etx_pt2_graph* graph, etx_text aten,
                                   const etx_json* inputs,
                                   const etx_json* outputs) {
   size_t position = 0, result = 0;
-  bool is_whole = false;
+  bool is_complete = false;
   if (inputs->count == 0 || outputs->count != 1 ||
       !find_only(graph, etx_json_member(&inputs->items[0], "arg"), &position) ||
       !find_only(graph, &outputs->items[0], &result)) {
-    return decline(graph, aten, "but has not a tensor and one result");
+    return report_write(graph, aten,
+                        "needs a tensor to write to and one result");
   }
-  if (graph->depth > 0) return decline(graph, aten, "within torch.cond");
+  if (graph->depth > 0) {
+    return report_write(graph, aten, "is not supported within torch.cond");
+  }
   const uint32_t value = graph->values[result];
   const etx_ir_origin origin = origin_of(graph, position);
   if (origin == ETX_IR_FROM_CONSTANT) {
-    return decline(graph, aten, "into a constant");
+    return report_write(graph, aten, "writes into a constant");
   }
-  join(graph, position, result);
-  graph->bytes[result].base = graph->bytes[position].base;
-  graph->bytes[result].view = graph->bytes[position].view;
-  ETX_TRY(put_all_back(graph, position, value, &is_whole));
-  return (!is_whole && origin != ETX_IR_FROM_NODE) ||
-                 is_stale(graph, position, value)
-             ? decline(graph, aten,
-                       "and another view of the same bytes is read later")
-             : ETX_OK;
+  join_aliases(graph, position, result);
+  graph->aliases[result].base = graph->aliases[position].base;
+  graph->aliases[result].view = graph->aliases[position].view;
+  ETX_TRY(propagate_write(graph, position, value, &is_complete));
+  if ((!is_complete && origin != ETX_IR_FROM_NODE) ||
+      has_stale_alias(graph, position, value)) {
+    return report_write(
+        graph, aten,
+        "writes into a tensor of which another view is read later");
+  }
+  return ETX_OK;
 }

@@ -1,25 +1,11 @@
-// Parts of the .pt2 reader, for read_pt2.c and pt2_*.c only.
+// Declarations shared by the files of the .pt2 reader: read_pt2.c and pt2_*.c
+// only. The README.md of this folder tells what each file does.
 //
-//   pt2_archive.c    the zip: consistency, names, CRCs
-//   read_pt2.c       versions, the program, the order of reading
-//   pt2_method.c     names that nodes define and read, nodes that are added
-//   pt2_schema.c     the shape of the JSON: kinds, unions, places in messages
-//   pt2_symbols.c    symbolic sizes and their ranges
-//   pt2_weights.c    payload configs: views of stored bytes as constants
-//   pt2_inputs.c     inputs: the caller's, buffers, constants
-//   pt2_outputs.c    outputs, mutations and their names
-//   pt2_arguments.c  arguments, a union of many tags
-//   pt2_nodes.c      nodes
-//   pt2_in_place.c   nodes that write into a tensor, as functional ones
-//   pt2_source.c     lines of the author's files that nodes come from
-//   pt2_cond.c    torch.cond: the sub-graphs of a node
-//   pt2_item_calls.c    numbers read from a tensor's data
-//   pt2_wrapped.c    torch.no_grad and the like: nodes around a graph
-//
-// Two kinds of failure. What contradicts the format ends the file: functions
-// return ETX_BAD_FILE with a message in the diag. What is sound but not for us
-// (loops, data-dependent sizes, unknown operators) is reported to the
-// import, and reading goes on so that all problems come out at once.
+// There are two kinds of errors. A violation of the format ends the reading of
+// the file: functions return ETX_BAD_FILE with a message in the diag. A valid
+// construct that etx does not support (loops, data-dependent sizes, unknown
+// operators) is reported to the import where possible, and reading continues,
+// so that one run reports all problems.
 
 #ifndef ETX_EXPORTER_READ_PT2_PT2_INTERNAL_H
 #define ETX_EXPORTER_READ_PT2_PT2_INTERNAL_H
@@ -29,31 +15,32 @@
 #include "exporter/host/read_json.h"
 #include "exporter/read_pt2/pt2_archive.h"
 
-enum { ETX_PT2_PLACE_BYTES = 200 };
+enum { ETX_PT2_CONTEXT_BYTES = 200 };
 
-// What a graph name stands for so far.
+// The state of a tensor's name during the reading of its graph.
 typedef enum etx_pt2_name_state {
   ETX_PT2_UNDEFINED,
-  ETX_PT2_DECLARED,  // an input of the graph that has no value yet
+  ETX_PT2_DECLARED,  // an input of the graph without a value yet
   ETX_PT2_DEFINED,
 } etx_pt2_name_state;
 
-// Where the bytes of a name lie. Positions in tensor_values are counted from 1.
-typedef struct etx_pt2_bytes {
-  uint32_t next;  // the next name over the same storage, in a ring; 0: itself
-  uint32_t base;  // the name that it is a view of; 0: of none
-  uint32_t view;  // and the node of the method that made it one
-} etx_pt2_bytes;
+// Alias information of a tensor's name. Positions in tensor_values count
+// from 1.
+typedef struct etx_pt2_alias {
+  uint32_t next;  // ring of the names over the same storage; 0: only itself
+  uint32_t base;  // the name that it is a view of; 0: it is not a view
+  uint32_t view;  // the node of the method that made the view
+} etx_pt2_alias;
 
-// An input or buffer that a node wrote into.
+// An in-place write into an input or buffer.
 typedef struct etx_pt2_write {
-  uint32_t target;  // its value before
-  size_t position;  // in tensor_values: the name of what it is now
+  uint32_t target;  // the value of the input or buffer before the write
+  size_t position;  // in tensor_values: the name that holds the new content
   etx_source_location place;
 } etx_pt2_write;
 
-// A graph being read: the program's, or for the length of its reading a
-// sub-graph, which has names of its own.
+// A graph being read: that of the program, or a sub-graph of torch.cond, which
+// has names of its own.
 typedef struct etx_pt2_graph {
   etx_import* import;
   etx_pt2_archive* archive;
@@ -61,8 +48,8 @@ typedef struct etx_pt2_graph {
   etx_diag* diag;
   uint32_t method_index;
   etx_ir_method* method;
-  char place[ETX_PT2_PLACE_BYTES];  // where in the program, for messages
-  etx_source_location where;        // the same for problems
+  char context[ETX_PT2_CONTEXT_BYTES];  // prefix of messages: "node 'add_3'"
+  etx_source_location place;  // file, node and source line of problems
 
   const etx_json* program;
   const etx_json* graph;
@@ -77,18 +64,18 @@ typedef struct etx_pt2_graph {
   const etx_json* weights;  // payload configs
   const etx_json* constants;
 
-  uint32_t branch;  // of the method that nodes are added to
-  size_t depth;     // sub-graphs around this one
+  uint32_t branch;  // branch of the method to which nodes are added
+  size_t depth;     // number of sub-graphs around this one
 
-  // By position in tensor_values.
+  // By position in tensor_values:
   uint8_t* states;   // etx_pt2_name_state
-  uint32_t* values;  // of the method, once defined
-  // The last kept node that reads it, from 1 on; ETX_PT2_END: an output or
-  // mutation; 0: nobody.
+  uint32_t* values;  // value of the method, once defined
+  // The last kept node that reads the name, counted from 1; ETX_PT2_END: an
+  // output or mutation reads it; 0: nothing does.
   uint32_t* last_reads;
-  etx_pt2_bytes* bytes;
+  etx_pt2_alias* aliases;
 
-  uint32_t now;  // the node being marked or read, as in last_reads
+  uint32_t now;  // the node being marked or read, counted as in last_reads
   etx_pt2_write* writes;
   size_t write_count, write_capacity;
 } etx_pt2_graph;
@@ -97,21 +84,24 @@ typedef struct etx_pt2_graph {
 
 // ---- pt2_schema.c
 
-// Sets the place that the next messages name.
-void etx_pt2_set_place(etx_pt2_graph* graph, const char* format, ...);
+// Sets the context that the next messages start with.
+void etx_pt2_set_context(etx_pt2_graph* graph, const char* format, ...);
 
-// Refuses the file: "<member>: <place>: ...".
-etx_status etx_pt2_refuse(etx_pt2_graph* graph, const char* format, ...);
+// Fails with ETX_BAD_FILE and the message "<context>: ...".
+etx_status etx_pt2_fail_malformed(etx_pt2_graph* graph, const char* format,
+                                  ...);
 
-// The same for what is sound but not supported: ETX_UNSUPPORTED.
-etx_status etx_pt2_decline(etx_pt2_graph* graph, const char* format, ...);
+// Fails with ETX_UNSUPPORTED, for files that are valid but not supported.
+etx_status etx_pt2_fail_unsupported(etx_pt2_graph* graph, const char* format,
+                                    ...);
 
-// Refuses unless `value` is there and of a kind.
-ETX_MUST_USE etx_status etx_pt2_want(etx_pt2_graph* graph,
-                                     const etx_json* value, etx_json_kind kind,
-                                     const char* what);
+// ETX_BAD_FILE unless `value` exists and has this kind; `what` names it in the
+// message.
+ETX_MUST_USE etx_status etx_pt2_expect(etx_pt2_graph* graph,
+                                       const etx_json* value,
+                                       etx_json_kind kind, const char* what);
 
-// The member `key` of an object, which must have a kind.
+// The member `key` of an object, which must exist and have this kind.
 ETX_MUST_USE etx_status etx_pt2_field(etx_pt2_graph* graph,
                                       const etx_json* object, const char* key,
                                       etx_json_kind kind,
@@ -122,7 +112,7 @@ ETX_MUST_USE etx_status etx_pt2_text(etx_pt2_graph* graph,
                                      const etx_json* object, const char* key,
                                      etx_text* out_text);
 
-// The only member of a union.
+// The tag and the payload of a union: an object with exactly one member.
 ETX_MUST_USE etx_status etx_pt2_union(etx_pt2_graph* graph,
                                       const etx_json* value, etx_text* out_tag,
                                       const etx_json** out_payload);
@@ -131,121 +121,117 @@ ETX_MUST_USE etx_status etx_pt2_union(etx_pt2_graph* graph,
 ETX_MUST_USE etx_status etx_pt2_double(etx_pt2_graph* graph,
                                        const etx_json* value, double* out);
 
-// An element type by the archive's code.
+// The dtype for a code of the archive.
 ETX_MUST_USE etx_status etx_pt2_dtype(etx_pt2_graph* graph,
                                       const etx_json* value,
                                       etx_dtype* out_dtype);
 
-// Refuses layouts other than strided and devices other than the CPU.
+// ETX_UNSUPPORTED for layouts other than strided and devices other than the
+// CPU.
 ETX_MUST_USE etx_status etx_pt2_check_storage(etx_pt2_graph* graph,
                                               const etx_json* tensor_meta);
 
 // ---- pt2_symbols.c
 
-// A SymInt: a number or an expression.
-ETX_MUST_USE etx_status etx_pt2_size(etx_pt2_graph* graph,
-                                     const etx_json* value, etx_dim* out);
-
-// Sizes and type of a TensorMeta.
+// The sizes and the dtype of a TensorMeta.
 ETX_MUST_USE etx_status etx_pt2_shape(etx_pt2_graph* graph,
                                       const etx_json* tensor_meta,
                                       etx_shape* out_shape);
 
-// The integer behind a name of sym_int_values.
+// The integer expression for a name of sym_int_values.
 ETX_MUST_USE etx_status etx_pt2_named_size(etx_pt2_graph* graph, etx_text name,
                                            etx_dim* out);
 
-// The integer that a float computed from sizes is: ToFloat(integer).
-// ETX_UNSUPPORTED without message for any other.
+// The integer n of a float that is computed as ToFloat(n). ETX_UNSUPPORTED,
+// without a message, for any other float.
 ETX_MUST_USE etx_status etx_pt2_float_of_size(etx_pt2_graph* graph,
                                               const etx_json* sym_float,
                                               etx_dim* out, etx_text* out_name);
 
-// Whether a condition on sizes holds, as an integer: 1 or 0.
+// A condition on sizes as an integer expression: 1 where it holds, else 0.
 ETX_MUST_USE etx_status etx_pt2_condition(etx_pt2_graph* graph,
                                           const etx_json* sym_bool,
                                           etx_dim* out);
 
 // ---- pt2_weights.c
 
-// Checks an entry of a payload config and gives its type.
+// Checks an entry of a payload config and returns its type.
 ETX_MUST_USE etx_status etx_pt2_payload_type(etx_pt2_graph* graph,
                                              const etx_json* entry,
                                              etx_ir_constant* out_type);
 
-// etx_import_load for an entry of a payload config.
-etx_status etx_pt2_load(const etx_import_source* source, etx_ir_module* module,
+// etx_initial_load for an entry of a payload config.
+etx_status etx_pt2_load(const etx_initial_source* source, etx_ir_module* module,
                         const etx_ir_constant* type, uint32_t* out_constant,
                         etx_diag* diag);
 
 // ---- pt2_inputs.c and pt2_outputs.c
 
-// Inputs of the graph, before its nodes; outputs and mutations after them.
+// Reads the inputs of the graph, before its nodes, and the outputs and
+// mutations, after its nodes.
 ETX_MUST_USE etx_status etx_pt2_read_inputs(etx_pt2_graph* graph);
 ETX_MUST_USE etx_status etx_pt2_read_outputs(etx_pt2_graph* graph);
-// Refuses unless the graph's own list `key` ("inputs", "outputs") says what the
-// signature says.
+// ETX_BAD_FILE unless the list `key` of the graph ("inputs", "outputs") agrees
+// with `specs` of the signature.
 ETX_MUST_USE etx_status etx_pt2_check_pairs(etx_pt2_graph* graph,
                                             const char* key,
                                             const etx_json* specs);
 
 // ---- pt2_source.c
 
-// Lets `where` tell from which line of which file a node comes, and from which
-// module; nothing of that where the archive does not say.
+// Sets or clears the source line and the module in graph->place, from the
+// metadata of a node. They stay empty if the archive does not have them.
 void etx_pt2_read_source(etx_pt2_graph* graph, const etx_json* node);
 void etx_pt2_forget_source(etx_pt2_graph* graph);
 
 // ---- pt2_method.c
 
-// What is done with a node.
+// Classes of nodes, by the target of the node.
 typedef enum etx_pt2_node_class {
   ETX_PT2_NODE_KEPT,
-  ETX_PT2_NODE_DROPPED,   // sizes and assertions
-  ETX_PT2_NODE_DECLINED,  // control flow and the like
+  ETX_PT2_NODE_DROPPED,      // arithmetic on sizes, and assertions
+  ETX_PT2_NODE_UNSUPPORTED,  // control flow and operators of other libraries
 } etx_pt2_node_class;
 
 etx_pt2_node_class etx_pt2_class_of(etx_text target);
-// True of arithmetic on sizes and assertions.
+// True if the class is ETX_PT2_NODE_DROPPED.
 bool etx_pt2_is_dropped(etx_text target);
 // Marks the tensor that a TensorArgument names as read.
 void etx_pt2_mark_tensor(etx_pt2_graph* graph, const etx_json* tensor);
-// Marks what an Argument reads. Malformed ones are refused later, when they
-// are read.
+// Marks the tensors in an Argument as read. Malformed arguments are ignored
+// here; reading them later reports the error.
 void etx_pt2_mark_argument(etx_pt2_graph* graph, const etx_json* argument);
-// Makes the value that the name of a TensorArgument stands for from now on,
-// the result of node `node`.
+// Defines the name in a TensorArgument as a new value, an output of node
+// `node`.
 ETX_MUST_USE etx_status etx_pt2_define_tensor(etx_pt2_graph* graph,
                                               const etx_json* tensor,
                                               uint32_t node,
                                               uint32_t* out_value);
 
-// Appends a node that the archive does not have, with arguments in the order of
-// its schema, or by the keywords in `names`. `result` gives its result's name
-// and type.
+// Appends a node that is not in the archive. `result` has the name and the type
+// of its result.
 ETX_MUST_USE etx_status etx_pt2_add_node(etx_pt2_graph* graph, const char* aten,
-                                         const etx_ir_arg* args,
-                                         const etx_text* names, size_t count,
+                                         const etx_aten_arguments* given,
                                          const etx_ir_value* result,
                                          uint32_t* out_value);
 
 // ---- pt2_nodes.c
 
-// Marks the names that nodes and the program's outputs read.
+// Fills in last_reads: the names that nodes and the program's outputs read.
 ETX_MUST_USE etx_status etx_pt2_mark_uses(etx_pt2_graph* graph);
-// Marks what the arguments of all nodes read.
-ETX_MUST_USE etx_status etx_pt2_mark_nodes(etx_pt2_graph* graph);
+// Reads all nodes into the method.
 ETX_MUST_USE etx_status etx_pt2_read_nodes(etx_pt2_graph* graph);
+
 // ---- pt2_in_place.c
 
-// The schema that computes what `aten` ("aten.add_.Tensor") writes in place, or
-// NULL.
+// The schema of the functional form of an in-place operator:
+// "aten.add.Tensor" for "aten.add_.Tensor". NULL if there is none.
 const etx_aten_schema* etx_pt2_functional_form(etx_text aten);
-// For the node that was read last: its results may be views of its operands.
+// Records the views that the node read last may have made of its operands.
 void etx_pt2_note_views(etx_pt2_graph* graph, const etx_json* inputs,
                         const etx_json* outputs);
-// For the functional form of `aten`, which was read: its result is what its
-// first operand, and all that sees the same bytes, is from now on.
+// Completes an in-place node `aten` whose functional form was read last: its
+// result becomes the value of its first operand and of all aliases of it.
 ETX_MUST_USE etx_status etx_pt2_write_in_place(etx_pt2_graph* graph,
                                                etx_text aten,
                                                const etx_json* inputs,
@@ -255,10 +241,10 @@ ETX_MUST_USE etx_status etx_pt2_write_in_place(etx_pt2_graph* graph,
 
 // True if the node is a torch.cond.
 bool etx_pt2_is_cond(etx_text target);
-// What is done with all nodes of a sub-graph: the reader of nodes hands its own
-// functions on, since sub-graphs hold nodes.
+// A function over all nodes of a sub-graph. pt2_nodes.c passes its functions to
+// pt2_cond.c, so that the files do not depend on each other in a circle.
 typedef etx_status etx_pt2_visit_nodes(etx_pt2_graph* graph);
-// Marks which operands the sub-graphs read.
+// Marks the operands that the sub-graphs read.
 ETX_MUST_USE etx_status etx_pt2_mark_cond(etx_pt2_graph* graph,
                                           const etx_json* node,
                                           etx_pt2_visit_nodes* mark_nodes);
@@ -269,34 +255,36 @@ ETX_MUST_USE etx_status etx_pt2_read_cond(etx_pt2_graph* graph,
 
 // ---- pt2_item_calls.c
 
-// True of item() and the like.
+// True for item() and _local_scalar_dense(), which read a number from a tensor.
 bool etx_pt2_is_item_call(etx_text target);
-// True if more than assertions use the number that such a node reads.
+// True if something other than assertions uses the number.
 bool etx_pt2_is_item_used(const etx_pt2_graph* graph, const etx_json* node);
 
-// ---- pt2_wrapped.c
+// ---- pt2_inline.c
 
-// Puts the nodes of graphs that are only wrapped in the place of the nodes that
-// wrap them; before names are taken.
-ETX_MUST_USE etx_status etx_pt2_inline_wrapped(etx_pt2_graph* graph);
+// Inlines the graphs of torch.no_grad and torch.autocast nodes. To be called
+// before etx_pt2_alloc_names, since it adds names to the tables.
+ETX_MUST_USE etx_status etx_pt2_inline_wrappers(etx_pt2_graph* graph);
 
 // ---- pt2_arguments.c
 
-// Room for what the names of tensor_values stand for; none stands for anything.
+// Allocates the tables by position in tensor_values; all names are undefined.
 ETX_MUST_USE etx_status etx_pt2_alloc_names(etx_pt2_graph* graph);
 // Position of a tensor's name in tensor_values.
 ETX_MUST_USE etx_status etx_pt2_find_tensor(etx_pt2_graph* graph, etx_text name,
                                             size_t* out_position);
-// The value that a tensor's name stands for.
+// The value of a tensor's name, which must be defined.
 ETX_MUST_USE etx_status etx_pt2_use_tensor(etx_pt2_graph* graph, etx_text name,
                                            uint32_t* out_value);
-// An Argument of any kind that the IR has; others are reported.
+// An Argument of any kind that the IR has. Other kinds are reported as
+// unsupported, and the argument is None.
 ETX_MUST_USE etx_status etx_pt2_argument(etx_pt2_graph* graph,
                                          const etx_json* argument,
                                          etx_ir_arg* out_arg);
 
-// Reports something sound that is not supported: "<place>: <what> '<name>' is
-// not supported".
-void etx_pt2_unsupported(etx_pt2_graph* graph, const char* what, etx_text name);
+// Reports an unsupported construct: "<context>: <what> '<name>' is not
+// supported".
+void etx_pt2_report_unsupported(etx_pt2_graph* graph, const char* what,
+                                etx_text name);
 
 #endif

@@ -1,14 +1,14 @@
-// Numbers that are read from a tensor's data: x.max().item(). A method cannot
-// know them when it is planned, but often only an assertion asks for one.
+// Numbers that are read from a tensor's data: x.max().item(). They are unknown
+// at plan time and so not supported, but often only assertions, which are
+// dropped, use them. This file finds out whether anything else does.
 
 #include "exporter/read_pt2/pt2_internal.h"
 
-// A number by its name and by the symbol in expressions, none where the archive
-// has no expression of it.
-typedef struct number {
-  etx_text name;
-  etx_text symbol;
-} number;
+// The result of an item call.
+typedef struct item_number {
+  etx_text name;    // in the graph
+  etx_text symbol;  // in expressions; empty if the archive has no expression
+} item_number;
 
 bool etx_pt2_is_item_call(etx_text target) {
   return etx_text_starts_with(target, etx_text_of("torch.ops.aten.item.")) ||
@@ -16,7 +16,8 @@ bool etx_pt2_is_item_call(etx_text target) {
              target, etx_text_of("torch.ops.aten._local_scalar_dense."));
 }
 
-// The expression that a name of a size, condition or float stands for.
+// The expression for the name of an integer, condition or float; empty if there
+// is none.
 static etx_text expression_of(const etx_pt2_graph* graph, etx_text name) {
   const etx_json* const tables[] = {graph->sym_ints, graph->sym_bools,
                                     graph->sym_floats};
@@ -30,7 +31,7 @@ static etx_text expression_of(const etx_pt2_graph* graph, etx_text name) {
   return none;
 }
 
-// True if `text` mentions 'symbol', with its quotes.
+// True if `text` contains `symbol`, which includes its quotes.
 static bool mentions(etx_text text, etx_text symbol) {
   for (size_t i = 0; symbol.size != 0 && i + symbol.size <= text.size; ++i) {
     const etx_text rest = {text.data + i, text.size - i};
@@ -39,8 +40,8 @@ static bool mentions(etx_text text, etx_text symbol) {
   return false;
 }
 
-// "'u0'" of "Symbol('u0', integer=True)"; all of what is not one symbol, so
-// that it is found in itself at least.
+// "'u0'" for "Symbol('u0', integer=True)". If there is no quoted name, the
+// whole expression, which is at least found where it occurs as such.
 static etx_text symbol_of(etx_text expression) {
   size_t first = 0, end = 0;
   while (first < expression.size && expression.data[first] != '\'') ++first;
@@ -50,25 +51,26 @@ static etx_text symbol_of(etx_text expression) {
   return (etx_text){expression.data + first, end + 1 - first};
 }
 
-static bool is_of(const etx_pt2_graph* graph, const etx_json* payload,
-                  const number* n) {
+// True if the payload of an Argument is the number, or is computed from it.
+static bool refers_to(const etx_pt2_graph* graph, const etx_json* payload,
+                      const item_number* n) {
   const etx_json* const name = etx_json_member(payload, "as_name");
   return name != NULL && name->kind == ETX_JSON_STRING &&
          (etx_text_equal(name->string, n->name) ||
           mentions(expression_of(graph, name->string), n->symbol));
 }
 
-// An Argument: a name, a list of them, or a graph, which may use anything.
+// True if an Argument uses the number. A sub-graph counts as a use.
 static bool argument_uses(const etx_pt2_graph* graph, const etx_json* argument,
-                          const number* n) {
+                          const item_number* n) {
   if (argument == NULL || argument->kind != ETX_JSON_OBJECT) return false;
   for (size_t i = 0; i < argument->count; ++i) {
     const etx_json* const payload = &argument->items[i];
     if (etx_text_is(argument->keys[i], "as_graph")) return true;
-    if (is_of(graph, payload, n)) return true;
+    if (refers_to(graph, payload, n)) return true;
     if (payload->kind != ETX_JSON_ARRAY) continue;
     for (size_t j = 0; j < payload->count; ++j) {
-      if (is_of(graph, &payload->items[j], n)) return true;
+      if (refers_to(graph, &payload->items[j], n)) return true;
     }
   }
   return false;
@@ -89,7 +91,7 @@ static bool sizes_use(const etx_json* tensor, etx_text symbol) {
 }
 
 static bool node_uses(const etx_pt2_graph* graph, const etx_json* node,
-                      const number* n) {
+                      const item_number* n) {
   const etx_json* const target = etx_json_member(node, "target");
   const etx_json* const inputs = etx_json_member(node, "inputs");
   if (target == NULL || target->kind != ETX_JSON_STRING || inputs == NULL ||
@@ -116,8 +118,8 @@ bool etx_pt2_is_item_used(const etx_pt2_graph* graph, const etx_json* node) {
   const etx_json* const name =
       etx_json_member(&outputs->items[0].items[0], "as_name");
   if (name == NULL || name->kind != ETX_JSON_STRING) return true;
-  const number n = {name->string,
-                    symbol_of(expression_of(graph, name->string))};
+  const item_number n = {name->string,
+                         symbol_of(expression_of(graph, name->string))};
   for (size_t i = 0; i < graph->tensor_values->count; ++i) {
     if (sizes_use(&graph->tensor_values->items[i], n.symbol)) return true;
   }

@@ -1,5 +1,5 @@
-// What the readers of an archive's graphs add to the method: names that become
-// values, nodes that the archive does not have, and which names are read.
+// Shared by the readers of graphs: classes of nodes, marking of names that are
+// read, definition of names as values, and nodes that are not in the archive.
 
 #include "exporter/ir/aten_schema.h"
 #include "exporter/read_pt2/pt2_internal.h"
@@ -35,7 +35,7 @@ etx_pt2_node_class etx_pt2_class_of(etx_text target) {
   for (size_t i = 0; i < sizeof kept / sizeof kept[0]; ++i) {
     if (starts_with(target, kept[i])) return ETX_PT2_NODE_KEPT;
   }
-  return ETX_PT2_NODE_DECLINED;
+  return ETX_PT2_NODE_UNSUPPORTED;
 }
 
 bool etx_pt2_is_dropped(etx_text target) {
@@ -76,7 +76,7 @@ etx_status etx_pt2_define_tensor(etx_pt2_graph* graph, const etx_json* tensor,
   ETX_TRY(etx_pt2_text(graph, tensor, "name", &name));
   ETX_TRY(etx_pt2_find_tensor(graph, name, &position));
   if (graph->states[position] != ETX_PT2_UNDEFINED) {
-    return etx_pt2_refuse(graph, "tensor '%t' is defined twice", name);
+    return etx_pt2_fail_malformed(graph, "tensor '%t' is defined twice", name);
   }
   ETX_TRY(etx_pt2_shape(graph, &graph->tensor_values->items[position],
                         &value.shape));
@@ -92,15 +92,13 @@ etx_status etx_pt2_define_tensor(etx_pt2_graph* graph, const etx_json* tensor,
 }
 
 etx_status etx_pt2_add_node(etx_pt2_graph* graph, const char* aten,
-                            const etx_ir_arg* args, const etx_text* names,
-                            size_t count, const etx_ir_value* result,
-                            uint32_t* out_value) {
-  static const etx_text positional[8];
+                            const etx_aten_arguments* given,
+                            const etx_ir_value* result, uint32_t* out_value) {
   etx_ir_value value = *result;
   etx_ir_node node = {.aten = etx_text_of(aten),
                       .outputs = out_value,
                       .output_count = 1,
-                      .place = graph->where,
+                      .place = graph->place,
                       .branch = graph->branch};
   uint32_t unused = 0;
   value.has_shape = true;
@@ -108,8 +106,7 @@ etx_status etx_pt2_add_node(etx_pt2_graph* graph, const char* aten,
   value.index = (uint32_t)graph->method->node_count;
   ETX_TRY(etx_ir_add_value(graph->import->module, graph->method, &value,
                            out_value));
-  ETX_TRY(etx_aten_complete(graph->pool, etx_aten_schema_find(node.aten), args,
-                            names == NULL ? positional : names, count, &node,
-                            graph->diag));
+  ETX_TRY(etx_aten_complete(graph->pool, etx_aten_schema_find(node.aten), given,
+                            &node, graph->diag));
   return etx_ir_add_node(graph->import->module, graph->method, &node, &unused);
 }

@@ -1,7 +1,6 @@
-// Nodes of an archive as nodes of the IR. Arithmetic on sizes and assertions
-// are left out: the archive states every result of such arithmetic as an
-// expression of the inputs' sizes, and bounds are checked before a method
-// runs.
+// Reads nodes of an archive as nodes of the IR. Arithmetic on sizes is dropped:
+// the archive states every result of it as an expression over the sizes of the
+// inputs. Assertions are dropped: bounds are checked before a method runs.
 
 #include "exporter/ir/aten_schema.h"
 #include "exporter/lower/nearest_operator.h"
@@ -13,18 +12,19 @@ static bool starts_with(etx_text text, const char* prefix) {
 
 // ---------------------------------------------------------------- uses
 
-etx_status etx_pt2_mark_nodes(etx_pt2_graph* graph) {
+// Marks the names that the arguments of all nodes read.
+static etx_status mark_nodes(etx_pt2_graph* graph) {
   for (size_t i = 0; i < graph->nodes->count; ++i) {
     const etx_json* const node = &graph->nodes->items[i];
     const etx_json* inputs = NULL;
     etx_text target;
     graph->now = (uint32_t)i + 1;
-    etx_pt2_set_place(graph, "node %z", i);
+    etx_pt2_set_context(graph, "node %z", i);
     ETX_TRY(etx_pt2_text(graph, node, "target", &target));
     ETX_TRY(etx_pt2_field(graph, node, "inputs", ETX_JSON_ARRAY, &inputs));
     if (etx_pt2_class_of(target) == ETX_PT2_NODE_DROPPED) continue;
     if (etx_pt2_is_cond(target)) {
-      ETX_TRY(etx_pt2_mark_cond(graph, node, etx_pt2_mark_nodes));
+      ETX_TRY(etx_pt2_mark_cond(graph, node, mark_nodes));
       continue;
     }
     for (size_t j = 0; j < inputs->count; ++j) {
@@ -35,7 +35,7 @@ etx_status etx_pt2_mark_nodes(etx_pt2_graph* graph) {
 }
 
 etx_status etx_pt2_mark_uses(etx_pt2_graph* graph) {
-  ETX_TRY(etx_pt2_mark_nodes(graph));
+  ETX_TRY(mark_nodes(graph));
   graph->now = ETX_PT2_END;
   for (size_t i = 0; i < graph->output_specs->count; ++i) {
     const etx_json* const spec = &graph->output_specs->items[i];
@@ -74,28 +74,33 @@ static etx_status read_output(etx_pt2_graph* graph, const etx_json* output,
     return add_output(graph, list, value);
   }
   if (etx_text_is(tag, "as_tensors")) {
-    ETX_TRY(etx_pt2_want(graph, payload, ETX_JSON_ARRAY, "as_tensors"));
+    ETX_TRY(etx_pt2_expect(graph, payload, ETX_JSON_ARRAY, "as_tensors"));
     for (size_t i = 0; i < payload->count; ++i) {
       ETX_TRY(etx_pt2_define_tensor(graph, &payload->items[i], node, &value));
       ETX_TRY(add_output(graph, list, value));
     }
     return ETX_OK;
   }
-  etx_pt2_unsupported(graph, "a result of kind", tag);
+  etx_pt2_report_unsupported(graph, "a result of kind", tag);
   return ETX_OK;
 }
 
 // ---------------------------------------------------------------- nodes
 
-// float(n) of a size as an operand: a 0-d tensor, which counts for types as a
-// number does. Its type holds sizes up to 2^24 exactly.
+// An operand float(n), for a size n, becomes a tensor of rank 0, which takes
+// part in type promotion like a number. float32 represents sizes up to 2^24
+// exactly.
 static etx_status read_float_of_size(etx_pt2_graph* graph, etx_dim dim,
                                      etx_text name, etx_ir_arg* out) {
   static const char operator_name[] = "aten.scalar_tensor.default";
   int64_t low = 0, high = 0;
   etx_symbols_bounds(&graph->method->symbols, dim, &low, &high);
   if (low < -(1 << 24) || high > 1 << 24) {
-    return etx_pt2_decline(graph, "float '%t' may be beyond 2^24", name);
+    return etx_pt2_fail_unsupported(
+        graph,
+        "the float '%t' is computed from a size that may exceed 2^24, beyond "
+        "which float32 is not exact",
+        name);
   }
   const etx_ir_arg args[2] = {etx_ir_int(dim),
                               {ETX_IR_ARG_DTYPE, {.dtype = ETX_DTYPE_FLOAT32}}};
@@ -103,8 +108,8 @@ static etx_status read_float_of_size(etx_pt2_graph* graph, etx_dim dim,
   const etx_ir_value value = {.name = name,
                               .shape = {.dtype = ETX_DTYPE_FLOAT32}};
   uint32_t result = 0;
-  ETX_TRY(
-      etx_pt2_add_node(graph, operator_name, args, names, 2, &value, &result));
+  const etx_aten_arguments given = {args, names, 2};
+  ETX_TRY(etx_pt2_add_node(graph, operator_name, &given, &value, &result));
   *out = etx_ir_value_arg(result);
   return ETX_OK;
 }
@@ -122,9 +127,10 @@ static etx_status read_argument(etx_pt2_graph* graph, const etx_json* argument,
   return etx_pt2_argument(graph, argument, out);
 }
 
-// Arguments that do not fit the operator are reported, and the node stays
-// without any, so that later nodes can be read. What a node writes into may
-// have another name in the functional form.
+// Reads the arguments of a node. If they do not match the schema, the error is
+// reported and the node stays without arguments, so that later nodes can be
+// read. The first argument of an in-place operator (`writes`) is passed by
+// position, since it may have another keyword in the functional form.
 static etx_status read_arguments(etx_pt2_graph* graph, const etx_json* inputs,
                                  const etx_aten_schema* schema, bool writes,
                                  etx_ir_node* node) {
@@ -142,55 +148,58 @@ static etx_status read_arguments(etx_pt2_graph* graph, const etx_json* inputs,
   if (schema == NULL) return ETX_OK;
   etx_diag diag;
   etx_diag_init(&diag);
-  const etx_status status = etx_aten_complete(graph->pool, schema, args, names,
-                                              inputs->count, node, &diag);
+  const etx_aten_arguments given = {args, names, inputs->count};
+  const etx_status status =
+      etx_aten_complete(graph->pool, schema, &given, node, &diag);
   if (status == ETX_BAD_FILE) {
-    etx_import_problem(graph->import, status, &graph->where, "%s: %s",
-                       graph->place, diag.text);
+    etx_import_problem(graph->import, status, &graph->place, "%s: %s",
+                       graph->context, diag.text);
     return ETX_OK;
   }
   return status;
 }
 
-// The results of what is reported here are defined all the same, so that later
-// nodes can be read.
+// Reports an unsupported operator. The caller still defines its results, so
+// that later nodes can be read.
 static void report_operator(etx_pt2_graph* graph, etx_text target,
                             etx_text aten) {
   if (starts_with(target, "torch.ops.higher_order.")) {
-    etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->where,
-                       "%s: control flow '%t' is not supported, only "
-                       "torch.cond is",
-                       graph->place, target);
+    etx_import_problem(
+        graph->import, ETX_UNSUPPORTED, &graph->place,
+        "%s: control flow operator '%t' is not supported: only torch.cond is",
+        graph->context, target);
     return;
   }
   if (etx_pt2_is_item_call(target)) {
-    etx_pt2_unsupported(graph, "a number read from a tensor's data,", target);
+    etx_pt2_report_unsupported(
+        graph, "reading a number from a tensor's data by", target);
     return;
   }
   if (etx_pt2_class_of(target) != ETX_PT2_NODE_KEPT) {
-    etx_pt2_unsupported(graph, "operator", target);
+    etx_pt2_report_unsupported(graph, "operator", target);
     return;
   }
   if (etx_operator_is_in_place(aten)) {
-    etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->where,
-                       "%s: operator '%t' writes in place: save the program "
-                       "that .run_decompositions({}) gives",
-                       graph->place, aten);
+    etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->place,
+                       "%s: in-place operator '%t' is not supported: call "
+                       ".run_decompositions({}) before torch.export.save",
+                       graph->context, aten);
     return;
   }
   char hint[ETX_NEAREST_OPERATOR_BYTES];
-  // What is left of core ATen has a schema, and is reported when all is read.
-  etx_import_problem(
-      graph->import, ETX_UNSUPPORTED, &graph->where,
-      "%s: operator '%t' is not supported%s%s", graph->place, aten,
-      etx_nearest_form_hint(aten, hint, sizeof hint),
-      starts_with(target, "torch.ops.aten.")
-          ? "; the program that .run_decompositions() gives may do without it"
-          : "");
+  // Operators with a schema but without a lowering are reported by the pass
+  // `lower`.
+  etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->place,
+                     "%s: operator '%t' is not supported%s%s", graph->context,
+                     aten, etx_nearest_form_hint(aten, hint, sizeof hint),
+                     starts_with(target, "torch.ops.aten.")
+                         ? "; calling .run_decompositions() before "
+                           "torch.export.save may replace it"
+                         : "");
 }
 
-// True if nothing reads what the node gives, a result at least. PyTorch keeps
-// such a node if it draws random numbers.
+// True if the node has results and nothing reads them. PyTorch keeps such nodes
+// if they draw random numbers.
 static bool is_unread(const etx_pt2_graph* graph, const etx_json* outputs) {
   for (size_t i = 0; i < outputs->count; ++i) {
     const etx_json* const tensor =
@@ -236,7 +245,7 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
   }
   const uint32_t index = (uint32_t)graph->method->node_count;
   for (size_t i = 0; i < outputs->count; ++i) {
-    // Results of what was declined may be of any kind.
+    // Results of unsupported operators may be of any kind.
     const etx_json* const output = &outputs->items[i];
     if (schema == NULL && etx_json_member(output, "as_tensor") == NULL &&
         etx_json_member(output, "as_tensors") == NULL) {
@@ -246,12 +255,13 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
   }
   if (schema != NULL && schema->results != ETX_ATEN_LIST &&
       list.count != (size_t)schema->results) {
-    return etx_pt2_refuse(graph, "'%t' has %i results, found %z", node.aten,
-                          (int64_t)schema->results, list.count);
+    return etx_pt2_fail_malformed(
+        graph, "'%t' should have %i results, found %z", node.aten,
+        (int64_t)schema->results, list.count);
   }
   node.outputs = list.values;
   node.output_count = list.count;
-  node.place = graph->where;
+  node.place = graph->place;
   node.branch = graph->branch;
   uint32_t unused = 0;
   ETX_TRY(
@@ -266,29 +276,30 @@ etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {
     const etx_json* const json = &graph->nodes->items[i];
     etx_text target;
     graph->now = (uint32_t)i + 1;
-    etx_pt2_set_place(graph, "node %z", i);
+    etx_pt2_set_context(graph, "node %z", i);
     ETX_TRY(etx_pt2_text(graph, json, "target", &target));
     if (etx_pt2_class_of(target) == ETX_PT2_NODE_DROPPED) continue;
     const etx_json* const name = etx_json_member(json, "name");
     if (name != NULL && name->kind == ETX_JSON_STRING) {
-      graph->where.node = name->string;
-      etx_pt2_set_place(graph, "node '%t'", name->string);
+      graph->place.node = name->string;
+      etx_pt2_set_context(graph, "node '%t'", name->string);
     }
     etx_pt2_read_source(graph, json);
     if (etx_pt2_is_item_call(target) && !etx_pt2_is_item_used(graph, json)) {
       continue;
     }
     if (!starts_with(target, "torch.ops.")) {
-      return etx_pt2_decline(graph,
-                             "target '%t' is not supported; the program that "
-                             ".run_decompositions({}) gives may do without it",
-                             target);
+      return etx_pt2_fail_unsupported(
+          graph,
+          "target '%t' is not supported; calling .run_decompositions({}) "
+          "before torch.export.save may replace it",
+          target);
     }
     ETX_TRY(etx_pt2_is_cond(target)
                 ? etx_pt2_read_cond(graph, json, etx_pt2_read_nodes)
                 : read_node(graph, json, target));
   }
-  graph->where.node.size = 0;
+  graph->place.node.size = 0;
   etx_pt2_forget_source(graph);
   return ETX_OK;
 }

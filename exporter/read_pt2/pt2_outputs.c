@@ -1,11 +1,11 @@
-// Outputs and mutations of an archive's program, and the names of outputs: keys
-// where the method returns a dictionary.
+// Reads the outputs and mutations of a program. Outputs are named by the keys
+// of the dictionary that the method returns, else output_0, output_1, ...
 
 #include "exporter/read_pt2/pt2_internal.h"
 
-// ---------------------------------------------------------------- pairs
+// --------------------------------------------- graph against signature
 
-// True if two arguments of the graph and the signature name the same thing.
+// True if an argument of the graph and one of the signature have the same name.
 static bool same_name(const etx_json* argument, const etx_json* spec_arg) {
   if (argument == NULL || argument->kind != ETX_JSON_OBJECT ||
       argument->count != 1) {
@@ -27,15 +27,15 @@ static bool same_name(const etx_json* argument, const etx_json* spec_arg) {
          etx_text_equal(name->string, other->string);
 }
 
-// The graph's own list must say what the signature says.
 etx_status etx_pt2_check_pairs(etx_pt2_graph* graph, const char* key,
                                const etx_json* specs) {
   const etx_json* arguments = NULL;
-  etx_pt2_set_place(graph, "graph");
+  etx_pt2_set_context(graph, "graph");
   ETX_TRY(etx_pt2_field(graph, graph->graph, key, ETX_JSON_ARRAY, &arguments));
   if (arguments->count != specs->count) {
-    return etx_pt2_refuse(graph, "%z %s, but %z in the signature",
-                          arguments->count, key, specs->count);
+    return etx_pt2_fail_malformed(graph,
+                                  "the graph has %z %s, the signature %z",
+                                  arguments->count, key, specs->count);
   }
   for (size_t i = 0; i < specs->count; ++i) {
     etx_text tag;
@@ -44,8 +44,8 @@ etx_status etx_pt2_check_pairs(etx_pt2_graph* graph, const char* key,
     const etx_json* const arg = etx_json_member(spec, "arg");
     if (arg == NULL) continue;  // a constant input has none
     if (!same_name(&arguments->items[i], arg)) {
-      return etx_pt2_refuse(graph, "%s %z is not what the signature says", key,
-                            i);
+      return etx_pt2_fail_malformed(
+          graph, "entry %z of the %s differs from the signature", i, key);
     }
   }
   return ETX_OK;
@@ -64,30 +64,35 @@ static bool shapes_equal(const etx_pt2_graph* graph, const etx_shape* a,
   return true;
 }
 
-// `name` is that of the value that replaces the target.
+// Adds a mutation; the tensor `name` is the new content of the target, whose
+// type is `target`.
 static etx_status add_mutation(etx_pt2_graph* graph, etx_ir_mutation mutation,
                                etx_text name, const etx_shape* target) {
   etx_ir_method* const method = graph->method;
   ETX_TRY(etx_pt2_use_tensor(graph, name, &mutation.value));
   if (!shapes_equal(graph, &method->values[mutation.value].shape, target)) {
-    return etx_pt2_refuse(graph, "'%t' has another type than what it replaces",
-                          name);
+    return etx_pt2_fail_malformed(
+        graph, "the type of '%t' is not that of the tensor that it replaces",
+        name);
   }
   for (size_t i = 0; i < method->mutation_count; ++i) {
     if (method->mutations[i].is_input == mutation.is_input &&
         method->mutations[i].target == mutation.target) {
-      return etx_pt2_refuse(graph, "it is written twice");
+      return etx_pt2_fail_malformed(graph, "there is another mutation of it");
     }
   }
   ETX_TRY(etx_pool_grow(graph->pool, &method->mutations, method->mutation_count,
                         &method->mutation_capacity, sizeof *method->mutations));
-  mutation.place = graph->where;
+  mutation.place = graph->place;
   method->mutations[method->mutation_count++] = mutation;
   return ETX_OK;
 }
 
-static etx_status add_stated(etx_pt2_graph* graph, etx_ir_mutation mutation,
-                             const etx_json* spec, const etx_shape* target) {
+// Adds a mutation that the signature states.
+static etx_status add_stated_mutation(etx_pt2_graph* graph,
+                                      etx_ir_mutation mutation,
+                                      const etx_json* spec,
+                                      const etx_shape* target) {
   const etx_json* arg = NULL;
   etx_text name;
   ETX_TRY(etx_pt2_field(graph, spec, "arg", ETX_JSON_OBJECT, &arg));
@@ -95,33 +100,34 @@ static etx_status add_stated(etx_pt2_graph* graph, etx_ir_mutation mutation,
   return add_mutation(graph, mutation, name, target);
 }
 
-// Of what nodes wrote into, its new content.
-static etx_status add_writes(etx_pt2_graph* graph) {
+// Adds the mutations that come from in-place operators (pt2_in_place.c).
+static etx_status add_write_mutations(etx_pt2_graph* graph) {
   for (size_t i = 0; i < graph->write_count; ++i) {
     const etx_pt2_write* const write = &graph->writes[i];
     const etx_text name = graph->tensor_values->keys[write->position];
     const etx_ir_value target = graph->method->values[write->target];
     const etx_ir_mutation mutation = {
         .is_input = target.origin == ETX_IR_FROM_INPUT, .target = target.index};
-    etx_pt2_set_place(graph, "mutation of '%t'", name);
-    graph->where = write->place;
+    etx_pt2_set_context(graph, "mutation of '%t'", name);
+    graph->place = write->place;
     if (mutation.is_input) {
       graph->method->inputs[target.index].is_mutable = true;
     }
     ETX_TRY(add_mutation(graph, mutation, name, &target.shape));
   }
-  graph->where.node.size = 0;
+  graph->place.node.size = 0;
   etx_pt2_forget_source(graph);
   return ETX_OK;
 }
 
-// The claim of this method on a buffer, by name.
-static etx_import_claim* find_claim(etx_pt2_graph* graph, etx_text name) {
-  for (size_t i = graph->import->claim_count; i-- > 0;) {
-    etx_import_claim* const claim = &graph->import->claims[i];
-    if (claim->method == graph->method_index &&
-        etx_text_equal(claim->source.name, name)) {
-      return claim;
+// This method's declaration of a buffer, by name.
+static etx_buffer_declaration* find_declaration(etx_pt2_graph* graph,
+                                                etx_text name) {
+  for (size_t i = graph->import->declaration_count; i-- > 0;) {
+    etx_buffer_declaration* const declaration = &graph->import->declarations[i];
+    if (declaration->method == graph->method_index &&
+        etx_text_equal(declaration->source.name, name)) {
+      return declaration;
     }
   }
   return NULL;
@@ -134,17 +140,18 @@ static etx_status read_buffer_mutation(etx_pt2_graph* graph,
   etx_ir_mutation mutation = {0};
   etx_shape target = {0};
   ETX_TRY(etx_pt2_text(graph, spec, name_key, &name));
-  etx_pt2_set_place(graph, "mutation of '%t'", name);
-  const etx_import_claim* const claim = find_claim(graph, name);
-  if (claim == NULL) {
-    return etx_pt2_refuse(graph, "the program has no such buffer");
+  etx_pt2_set_context(graph, "mutation of '%t'", name);
+  const etx_buffer_declaration* const declaration =
+      find_declaration(graph, name);
+  if (declaration == NULL) {
+    return etx_pt2_fail_malformed(graph, "the program has no such buffer");
   }
-  mutation.target = claim->buffer;
-  target.dtype = claim->type.dtype;
-  target.rank = claim->type.rank;
+  mutation.target = declaration->buffer;
+  target.dtype = declaration->type.dtype;
+  target.rank = declaration->type.rank;
   for (size_t i = 0; i < target.rank; ++i)
-    target.dims[i] = claim->type.sizes[i];
-  return add_stated(graph, mutation, spec, &target);
+    target.dims[i] = declaration->type.sizes[i];
+  return add_stated_mutation(graph, mutation, spec, &target);
 }
 
 static etx_status read_input_mutation(etx_pt2_graph* graph,
@@ -153,17 +160,17 @@ static etx_status read_input_mutation(etx_pt2_graph* graph,
   uint32_t value = 0;
   etx_ir_mutation mutation = {0};
   ETX_TRY(etx_pt2_text(graph, spec, "user_input_name", &name));
-  etx_pt2_set_place(graph, "mutation of input '%t'", name);
+  etx_pt2_set_context(graph, "mutation of input '%t'", name);
   ETX_TRY(etx_pt2_use_tensor(graph, name, &value));
   const etx_ir_value* const target = &graph->method->values[value];
   if (target->origin != ETX_IR_FROM_INPUT) {
-    return etx_pt2_refuse(graph, "it is not an input of the caller");
+    return etx_pt2_fail_malformed(graph, "it is not a user input");
   }
   mutation.is_input = true;
   mutation.target = target->index;
   graph->method->inputs[target->index].is_mutable = true;
   const etx_shape shape = target->shape;
-  return add_stated(graph, mutation, spec, &shape);
+  return add_stated_mutation(graph, mutation, spec, &shape);
 }
 
 static etx_status read_user_output(etx_pt2_graph* graph, const etx_json* spec) {
@@ -172,7 +179,8 @@ static etx_status read_user_output(etx_pt2_graph* graph, const etx_json* spec) {
   ETX_TRY(etx_pt2_argument(graph, etx_json_member(spec, "arg"), &output.arg));
   if (output.arg.kind == ETX_IR_ARG_LIST ||
       output.arg.kind == ETX_IR_ARG_DTYPE) {
-    return etx_pt2_decline(graph, "an output must be a tensor or a number");
+    return etx_pt2_fail_unsupported(graph,
+                                    "an output should be a tensor or a number");
   }
   ETX_TRY(etx_pool_grow(graph->pool, &method->outputs, method->output_count,
                         &method->output_capacity, sizeof *method->outputs));
@@ -183,7 +191,7 @@ static etx_status read_user_output(etx_pt2_graph* graph, const etx_json* spec) {
 static etx_status read_output_spec(etx_pt2_graph* graph, size_t index) {
   etx_text tag;
   const etx_json* spec = NULL;
-  etx_pt2_set_place(graph, "output spec %z", index);
+  etx_pt2_set_context(graph, "output spec %z", index);
   ETX_TRY(
       etx_pt2_union(graph, &graph->output_specs->items[index], &tag, &spec));
   if (etx_text_is(tag, "user_output")) return read_user_output(graph, spec);
@@ -196,9 +204,9 @@ static etx_status read_output_spec(etx_pt2_graph* graph, size_t index) {
   if (etx_text_is(tag, "user_input_mutation")) {
     return read_input_mutation(graph, spec);
   }
-  etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->where,
+  etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->place,
                      "%s: an output of kind '%t' is not supported",
-                     graph->place, tag);
+                     graph->context, tag);
   return ETX_OK;
 }
 
@@ -206,11 +214,11 @@ static etx_status read_output_spec(etx_pt2_graph* graph, size_t index) {
 
 typedef struct namer {
   etx_pt2_graph* graph;
-  size_t next;  // output to be named
+  size_t next;  // the next output to name
 } namer;
 
-// Names the leaves under a dictionary's value: the key itself, or the key and
-// a number where the value is a container.
+// Names the outputs under one value of a dictionary: the key itself, or the key
+// and a number if the value is a container.
 static etx_status name_leaves(namer* n, const etx_json* tree, etx_text name,
                               size_t depth) {
   const etx_json* const children = etx_json_member(tree, "children_spec");
@@ -218,7 +226,7 @@ static etx_status name_leaves(namer* n, const etx_json* tree, etx_text name,
   etx_ir_method* const method = n->graph->method;
   if (type == NULL || children == NULL || children->kind != ETX_JSON_ARRAY ||
       depth > ETX_JSON_MAX_DEPTH) {
-    return etx_pt2_refuse(n->graph, "'out_spec' is malformed");
+    return etx_pt2_fail_malformed(n->graph, "'out_spec' is malformed");
   }
   if (type->kind == ETX_JSON_NULL) {
     if (n->next < method->output_count) {
@@ -234,7 +242,7 @@ static etx_status name_leaves(namer* n, const etx_json* tree, etx_text name,
   return ETX_OK;
 }
 
-// The keys of a dictionary: JSON text within the JSON.
+// The keys of a dictionary, which are JSON text within a JSON string.
 static etx_status read_keys(etx_pt2_graph* graph, const etx_json* tree,
                             etx_json* out_keys) {
   etx_text text;
@@ -242,7 +250,8 @@ static etx_status read_keys(etx_pt2_graph* graph, const etx_json* tree,
   const etx_status status = etx_json_read(graph->pool, text, out_keys, NULL);
   if (status == ETX_OUT_OF_MEMORY) return status;
   if (status != ETX_OK || out_keys->kind != ETX_JSON_ARRAY) {
-    return etx_pt2_refuse(graph, "the keys in 'out_spec' are malformed");
+    return etx_pt2_fail_malformed(graph,
+                                  "the keys in 'out_spec' are malformed");
   }
   return ETX_OK;
 }
@@ -255,8 +264,8 @@ static etx_status name_by_keys(etx_pt2_graph* graph, const etx_json* tree) {
   ETX_TRY(
       etx_pt2_field(graph, tree, "children_spec", ETX_JSON_ARRAY, &children));
   if (keys.count != children->count) {
-    return etx_pt2_refuse(graph, "'out_spec' has %z keys for %z values",
-                          keys.count, children->count);
+    return etx_pt2_fail_malformed(graph, "'out_spec' has %z keys for %z values",
+                                  keys.count, children->count);
   }
   for (size_t i = 0; i < keys.count; ++i) {
     const etx_json* const key = &keys.items[i];
@@ -269,7 +278,8 @@ static etx_status name_by_keys(etx_pt2_graph* graph, const etx_json* tree) {
   return ETX_OK;
 }
 
-// The tree of what the method returns, or NULL if the program has none.
+// The tree (torch.utils._pytree) of the values that the method returns; NULL if
+// the program has none.
 static etx_status read_tree(etx_pt2_graph* graph, etx_json* storage,
                             const etx_json** out_tree) {
   const etx_json* const calls = etx_json_member(
@@ -286,7 +296,7 @@ static etx_status read_tree(etx_pt2_graph* graph, etx_json* storage,
   if (status == ETX_OUT_OF_MEMORY) return status;
   if (status != ETX_OK || storage->kind != ETX_JSON_ARRAY ||
       storage->count != 2) {
-    return etx_pt2_refuse(graph, "'out_spec' is malformed");
+    return etx_pt2_fail_malformed(graph, "'out_spec' is malformed");
   }
   *out_tree = &storage->items[1];
   return ETX_OK;
@@ -306,7 +316,7 @@ static etx_status name_outputs(etx_pt2_graph* graph) {
   etx_ir_method* const method = graph->method;
   etx_json storage;
   const etx_json* tree = NULL;
-  etx_pt2_set_place(graph, "signature");
+  etx_pt2_set_context(graph, "signature");
   ETX_TRY(read_tree(graph, &storage, &tree));
   const etx_json* const type = etx_json_member(tree, "type");
   if (type != NULL && type->kind == ETX_JSON_STRING &&
@@ -327,6 +337,6 @@ etx_status etx_pt2_read_outputs(etx_pt2_graph* graph) {
   for (size_t i = 0; i < graph->output_specs->count; ++i) {
     ETX_TRY(read_output_spec(graph, i));
   }
-  ETX_TRY(add_writes(graph));
+  ETX_TRY(add_write_mutations(graph));
   return name_outputs(graph);
 }

@@ -1,56 +1,61 @@
-// The shape of the JSON in an archive: which kind stands where, unions with
-// exactly one tag, numbers that are written as strings.
+// Access to the JSON of an archive with checks of its schema: kinds of members,
+// unions with exactly one tag, floats that are written as strings.
 
 #include <math.h>
 #include <stdarg.h>
 
 #include "exporter/read_pt2/pt2_internal.h"
 
-void etx_pt2_set_place(etx_pt2_graph* graph, const char* format, ...) {
+void etx_pt2_set_context(etx_pt2_graph* graph, const char* format, ...) {
   va_list list;
   va_start(list, format);
-  (void)etx_format_text_list(graph->place, sizeof graph->place, format, list);
+  (void)etx_format_text_list(graph->context, sizeof graph->context, format,
+                             list);
   va_end(list);
 }
 
-etx_status etx_pt2_refuse(etx_pt2_graph* graph, const char* format, ...) {
+etx_status etx_pt2_fail_malformed(etx_pt2_graph* graph, const char* format,
+                                  ...) {
   char text[ETX_DIAG_TEXT_BYTES];
   va_list list;
   va_start(list, format);
   (void)etx_format_text_list(text, sizeof text, format, list);
   va_end(list);
-  return etx_diag_fail(graph->diag, ETX_BAD_FILE, "%s: %s", graph->place, text);
-}
-
-etx_status etx_pt2_decline(etx_pt2_graph* graph, const char* format, ...) {
-  char text[ETX_DIAG_TEXT_BYTES];
-  va_list list;
-  va_start(list, format);
-  (void)etx_format_text_list(text, sizeof text, format, list);
-  va_end(list);
-  return etx_diag_fail(graph->diag, ETX_UNSUPPORTED, "%s: %s", graph->place,
+  return etx_diag_fail(graph->diag, ETX_BAD_FILE, "%s: %s", graph->context,
                        text);
 }
 
-etx_status etx_pt2_want(etx_pt2_graph* graph, const etx_json* value,
-                        etx_json_kind kind, const char* what) {
-  if (value == NULL) return etx_pt2_refuse(graph, "'%s' is missing", what);
+etx_status etx_pt2_fail_unsupported(etx_pt2_graph* graph, const char* format,
+                                    ...) {
+  char text[ETX_DIAG_TEXT_BYTES];
+  va_list list;
+  va_start(list, format);
+  (void)etx_format_text_list(text, sizeof text, format, list);
+  va_end(list);
+  return etx_diag_fail(graph->diag, ETX_UNSUPPORTED, "%s: %s", graph->context,
+                       text);
+}
+
+etx_status etx_pt2_expect(etx_pt2_graph* graph, const etx_json* value,
+                          etx_json_kind kind, const char* what) {
+  if (value == NULL)
+    return etx_pt2_fail_malformed(graph, "'%s' is missing", what);
   if (value->kind == kind) return ETX_OK;
-  return etx_pt2_refuse(graph, "'%s' should be %s, found %s", what,
-                        etx_json_kind_name(kind),
-                        etx_json_kind_name(value->kind));
+  return etx_pt2_fail_malformed(graph, "'%s' should be %s, found %s", what,
+                                etx_json_kind_name(kind),
+                                etx_json_kind_name(value->kind));
 }
 
 etx_status etx_pt2_field(etx_pt2_graph* graph, const etx_json* object,
                          const char* key, etx_json_kind kind,
                          const etx_json** out_value) {
   if (object == NULL || object->kind != ETX_JSON_OBJECT) {
-    return etx_pt2_refuse(
-        graph, "an object with '%s' is expected, found %s", key,
+    return etx_pt2_fail_malformed(
+        graph, "expected an object with '%s', found %s", key,
         object == NULL ? "nothing" : etx_json_kind_name(object->kind));
   }
   const etx_json* const value = etx_json_member(object, key);
-  ETX_TRY(etx_pt2_want(graph, value, kind, key));
+  ETX_TRY(etx_pt2_expect(graph, value, kind, key));
   *out_value = value;
   return ETX_OK;
 }
@@ -66,10 +71,10 @@ etx_status etx_pt2_text(etx_pt2_graph* graph, const etx_json* object,
 etx_status etx_pt2_union(etx_pt2_graph* graph, const etx_json* value,
                          etx_text* out_tag, const etx_json** out_payload) {
   if (value == NULL || value->kind != ETX_JSON_OBJECT || value->count != 1) {
-    return etx_pt2_refuse(graph, "a union has exactly one tag, found %z",
-                          value == NULL || value->kind != ETX_JSON_OBJECT
-                              ? (size_t)0
-                              : value->count);
+    return etx_pt2_fail_malformed(
+        graph, "a union should have exactly one tag, found %z",
+        value == NULL || value->kind != ETX_JSON_OBJECT ? (size_t)0
+                                                        : value->count);
   }
   *out_tag = value->keys[0];
   *out_payload = &value->items[0];
@@ -86,7 +91,7 @@ etx_status etx_pt2_double(etx_pt2_graph* graph, const etx_json* value,
     *out = (double)value->integer;
     return ETX_OK;
   }
-  ETX_TRY(etx_pt2_want(graph, value, ETX_JSON_STRING, "as_float"));
+  ETX_TRY(etx_pt2_expect(graph, value, ETX_JSON_STRING, "as_float"));
   if (etx_text_is(value->string, "NaN")) {
     *out = (double)NAN;
   } else if (etx_text_is(value->string, "Infinity")) {
@@ -94,18 +99,18 @@ etx_status etx_pt2_double(etx_pt2_graph* graph, const etx_json* value,
   } else if (etx_text_is(value->string, "-Infinity")) {
     *out = -HUGE_VAL;
   } else {
-    return etx_pt2_refuse(graph, "'%t' is not a number", value->string);
+    return etx_pt2_fail_malformed(graph, "'%t' is not a number", value->string);
   }
   return ETX_OK;
 }
 
-typedef struct dtype_code {
+typedef struct pt2_dtype_code {
   int64_t code;
   etx_dtype dtype;
-} dtype_code;
+} pt2_dtype_code;
 
-// The archive's codes are neither ATen's nor those of a .pte.
-static const dtype_code dtype_codes[] = {
+// The codes of an archive differ from those of ATen and of .pte files.
+static const pt2_dtype_code dtype_codes[] = {
     {1, ETX_DTYPE_UINT8},
     {2, ETX_DTYPE_INT8},
     {3, ETX_DTYPE_INT16},
@@ -129,14 +134,14 @@ static const dtype_code dtype_codes[] = {
 
 etx_status etx_pt2_dtype(etx_pt2_graph* graph, const etx_json* value,
                          etx_dtype* out_dtype) {
-  ETX_TRY(etx_pt2_want(graph, value, ETX_JSON_INT, "dtype"));
+  ETX_TRY(etx_pt2_expect(graph, value, ETX_JSON_INT, "dtype"));
   for (size_t i = 0; i < sizeof dtype_codes / sizeof dtype_codes[0]; ++i) {
     if (dtype_codes[i].code != value->integer) continue;
     *out_dtype = dtype_codes[i].dtype;
     return ETX_OK;
   }
-  return etx_pt2_decline(graph, "element type %i is not supported",
-                         value->integer);
+  return etx_pt2_fail_unsupported(
+      graph, "the dtype with code %i is not supported", value->integer);
 }
 
 enum { LAYOUT_STRIDED = 7 };
@@ -148,16 +153,14 @@ etx_status etx_pt2_check_storage(etx_pt2_graph* graph,
   etx_text type;
   ETX_TRY(etx_pt2_field(graph, tensor_meta, "layout", ETX_JSON_INT, &layout));
   if (layout->integer != LAYOUT_STRIDED) {
-    return etx_pt2_decline(graph,
-                           "only strided tensors (layout %i) are "
-                           "supported, found layout %i",
-                           (int64_t)LAYOUT_STRIDED, layout->integer);
+    return etx_pt2_fail_unsupported(
+        graph, "layout %i is not supported, expected strided (%i)",
+        layout->integer, (int64_t)LAYOUT_STRIDED);
   }
   ETX_TRY(
       etx_pt2_field(graph, tensor_meta, "device", ETX_JSON_OBJECT, &device));
   ETX_TRY(etx_pt2_text(graph, device, "type", &type));
   if (etx_text_is(type, "cpu")) return ETX_OK;
-  return etx_pt2_decline(
-      graph, "the model was exported on device '%t': export it on the CPU",
-      type);
+  return etx_pt2_fail_unsupported(
+      graph, "device '%t' is not supported: export the model on the CPU", type);
 }

@@ -1,5 +1,5 @@
-// Where the author wrote what became a node: the metadata of the archive.
-// Whatever is strange about it, the node is read without.
+// The source line and the module of a node, from its metadata. They are only
+// informative: metadata in an unexpected form is ignored.
 
 #include "exporter/read_pt2/pt2_internal.h"
 
@@ -7,7 +7,7 @@ static bool starts_with(etx_text text, const char* prefix) {
   return etx_text_starts_with(text, etx_text_of(prefix));
 }
 
-// Frames of generated code and of PyTorch itself.
+// True for frames of generated code and of PyTorch itself.
 static bool is_foreign(etx_text file) {
   const etx_text torch = etx_text_of("/torch/");
   if (starts_with(file, "<") || starts_with(file, "torch/")) return true;
@@ -18,8 +18,8 @@ static bool is_foreign(etx_text file) {
   return false;
 }
 
-// Start of the file name in the last frame of the author's own code: frames of
-// generated code and of PyTorch itself only count if there are no others.
+// The start of the file name in the last frame of the model's own code; if
+// there is no such frame, in the last frame.
 static size_t last_frame(etx_text text) {
   const etx_text mark = etx_text_of("File \"");
   size_t any = text.size, own = text.size;
@@ -57,7 +57,7 @@ static uint32_t number_of(etx_text digits) {
 //   File "model.py", line 12, in forward
 //     return x @ w
 static void read_trace(etx_pt2_graph* graph, etx_text text) {
-  etx_source_location* const where = &graph->where;
+  etx_source_location* const where = &graph->place;
   size_t at = last_frame(text), start = at;
   if (at == text.size) return;
   skip_until(text, &at, "\"\n");
@@ -98,11 +98,11 @@ static etx_text innermost_module(etx_text stack) {
 void etx_pt2_read_source(etx_pt2_graph* graph, const etx_json* node) {
   etx_pt2_forget_source(graph);
   read_trace(graph, metadata_of(node, "stack_trace"));
-  graph->where.module = innermost_module(metadata_of(node, "nn_module_stack"));
+  graph->place.module = innermost_module(metadata_of(node, "nn_module_stack"));
 }
 
 void etx_pt2_forget_source(etx_pt2_graph* graph) {
   const etx_text none = {NULL, 0};
-  graph->where.trace = graph->where.source_file = graph->where.module = none;
-  graph->where.source_line = 0;
+  graph->place.trace = graph->place.source_file = graph->place.module = none;
+  graph->place.source_line = 0;
 }

@@ -1,50 +1,51 @@
-// Symbolic sizes of an archive. Three syntaxes meet here: sizes are sympy's
-// srepr text, keys of range_constraints are ordinary expressions, and both
-// become sizes of the method's own table.
+// Parses the symbolic sizes of an archive into sizes of the method. Sizes are
+// sympy expressions as sympy.srepr prints them: Add(Symbol('s40'), Integer(1)).
+// The keys of range_constraints are ordinary expressions: s40 + 1.
 //
-// Ranges: a derived dimension such as 2*s40 has an entry of its own, and the
-// base symbol's lower bound is then clamped to 2 by the exporter. So the lower
-// bound of s40 is taken from the derived entries where there are any. A range
-// that begins at 0 (a Dim without `min`) does not make an empty tensor one of
-// those that the graph is right for: symbols of sizes are positive, and a slice
-// of one row of [s40, 4] is stated as one row.
+// Ranges: a derived dimension such as 2*s40 has an entry of its own in
+// range_constraints, and torch.export then clamps the lower bound of s40 to 2.
+// So the lower bound of s40 is taken from the entries of derived dimensions if
+// there are any. A range that starts at 0 (a Dim without `min`) does not mean
+// that the graph is valid for empty tensors: symbols of sizes are positive, and
+// a slice of one row of [s40, 4] has the stated size 1. So the bound is raised
+// to 1.
 
 #include "exporter/read_pt2/pt2_internal.h"
 #include "format/base/checked_math.h"
 
 enum { MAX_DEPTH = 40, MAX_EXPONENT = 12 };
 
-typedef struct reader {
+typedef struct srepr_parser {
   etx_pt2_graph* graph;
   etx_text text;
   size_t at;
   size_t depth;
-  etx_text declined;  // the innermost function that is not supported
-} reader;
+  etx_text unsupported;  // the innermost function that is not supported
+} srepr_parser;
 
 // ---------------------------------------------------------------- ranges
 
-typedef struct range {
+typedef struct symbol_range {
   int64_t low;
-  int64_t high;  // INT64_MAX: none stated
+  int64_t high;  // INT64_MAX: no upper bound
   bool is_found;
   bool has_derived_low;
-} range;
+} symbol_range;
 
 static etx_status read_bound(etx_pt2_graph* graph, const etx_json* entry,
                              const char* key, int64_t none, int64_t* out) {
   const etx_json* const bound = etx_json_member(entry, key);
   *out = none;
   if (bound == NULL || bound->kind == ETX_JSON_NULL) return ETX_OK;
-  ETX_TRY(etx_pt2_want(graph, bound, ETX_JSON_INT, key));
+  ETX_TRY(etx_pt2_expect(graph, bound, ETX_JSON_INT, key));
   *out = bound->integer;
   return ETX_OK;
 }
 
-// If `key` is factor * name + offset: narrows `found` by the entry's bounds.
+// If `key` is factor * name + offset, narrows `found` by the bounds of `entry`.
 static etx_status apply_derived(etx_pt2_graph* graph, etx_text key,
                                 const etx_json* entry, etx_text name,
-                                range* found) {
+                                symbol_range* found) {
   etx_pool scratch;
   etx_pool_init(&scratch);
   etx_symbols symbols;
@@ -73,13 +74,14 @@ static etx_status apply_derived(etx_pt2_graph* graph, etx_text key,
   return ETX_OK;
 }
 
-static etx_status find_range(etx_pt2_graph* graph, etx_text name,
-                             int64_t least, range* out) {
-  range found = {least, INT64_MAX, false, false};
+// The range of a symbol; `least` is the lower bound by sympy's assumptions.
+static etx_status find_range(etx_pt2_graph* graph, etx_text name, int64_t least,
+                             symbol_range* out) {
+  symbol_range found = {least, INT64_MAX, false, false};
   const etx_json* const own = etx_json_find(graph->ranges, name);
   if (own != NULL) {
-    etx_pt2_set_place(graph, "range of '%t'", name);
-    ETX_TRY(etx_pt2_want(graph, own, ETX_JSON_OBJECT, "range"));
+    etx_pt2_set_context(graph, "range of '%t'", name);
+    ETX_TRY(etx_pt2_expect(graph, own, ETX_JSON_OBJECT, "range"));
     ETX_TRY(read_bound(graph, own, "min_val", found.low, &found.low));
     ETX_TRY(read_bound(graph, own, "max_val", found.high, &found.high));
     found.is_found = true;
@@ -91,8 +93,9 @@ static etx_status find_range(etx_pt2_graph* graph, etx_text name,
   }
   if (found.low < least) found.low = least;
   if (found.high < found.low) {
-    return etx_pt2_refuse(graph, "'%t' reaches from %i to %i, which is empty",
-                          name, found.low, found.high);
+    return etx_pt2_fail_malformed(graph,
+                                  "symbol '%t' has the empty range %i..%i",
+                                  name, found.low, found.high);
   }
   *out = found;
   return ETX_OK;
@@ -111,9 +114,9 @@ static bool is_identifier(etx_text name) {
          !etx_text_is(name, "max");
 }
 
-// The symbol of that name, added with its range when met for the first time.
-// Sizes that depend on data are reported once and then treated like others, so
-// that the rest of the method is still read.
+// Finds a symbol; it is added with its range at its first use. A symbol that
+// depends on data is reported once and then treated like any other, so that the
+// rest of the method is still read.
 static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
                               int64_t least, etx_dim* out) {
   etx_symbols* const symbols = &graph->method->symbols;
@@ -122,34 +125,36 @@ static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
     return etx_symbols_dim(symbols, index, out);
   }
   if (!is_identifier(name)) {
-    return etx_pt2_refuse(graph, "symbol '%t' is not a name", name);
+    return etx_pt2_fail_malformed(graph, "'%t' is not a valid name of a symbol",
+                                  name);
   }
-  char place[ETX_PT2_PLACE_BYTES];
-  memcpy(place, graph->place, sizeof place);
-  range found = {0};
+  char place[ETX_PT2_CONTEXT_BYTES];
+  memcpy(place, graph->context, sizeof place);
+  symbol_range found = {0};
   ETX_TRY(find_range(graph, name, least, &found));
-  memcpy(graph->place, place, sizeof place);
+  memcpy(graph->context, place, sizeof place);
   if (name.data[0] == 'u' || name.data[0] == 'z') {
-    etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->where,
-                       "%s: '%t' depends on the data of a tensor, which is not "
-                       "supported",
-                       graph->place, name);
-    // Nobody can be asked for bounds of it.
+    etx_import_problem(
+        graph->import, ETX_UNSUPPORTED, &graph->place,
+        "%s: size '%t' depends on the data of a tensor, which is not supported",
+        graph->context, name);
+    // Some bounds, so that they are not reported as missing too.
     if (found.low == INT64_MIN) found.low = 0;
     if (found.high == INT64_MAX) found.high = INT32_MAX;
   } else if (!found.is_found && !found.has_derived_low) {
-    return etx_pt2_refuse(graph, "symbol '%t' has no range", name);
+    return etx_pt2_fail_malformed(
+        graph, "symbol '%t' has no entry in range_constraints", name);
   }
   if (etx_symbols_add(symbols, name, found.low, found.high, &index) != ETX_OK) {
-    return etx_pt2_refuse(graph, "more than %i symbols",
-                          (int64_t)ETX_SYMBOLS_MAX_COUNT);
+    return etx_pt2_fail_malformed(graph, "more than %i symbols",
+                                  (int64_t)ETX_SYMBOLS_MAX_COUNT);
   }
   return etx_symbols_dim(symbols, index, out);
 }
 
 // ---------------------------------------------------------------- expressions
 
-static bool accept(reader* r, const char* token) {
+static bool accept(srepr_parser* r, const char* token) {
   while (r->at < r->text.size && r->text.data[r->at] == ' ') ++r->at;
   const etx_text rest = {r->text.data + r->at, r->text.size - r->at};
   if (!etx_text_starts_with(rest, etx_text_of(token))) return false;
@@ -157,12 +162,13 @@ static bool accept(reader* r, const char* token) {
   return true;
 }
 
-static etx_status malformed(reader* r, const char* wanted) {
-  return etx_pt2_refuse(r->graph, "expected %s at position %z of the size '%t'",
-                        wanted, r->at + 1, r->text);
+static etx_status malformed(srepr_parser* r, const char* wanted) {
+  return etx_pt2_fail_malformed(r->graph,
+                                "expected %s at position %z of size '%t'",
+                                wanted, r->at + 1, r->text);
 }
 
-static etx_text read_word(reader* r) {
+static etx_text read_word(srepr_parser* r) {
   while (r->at < r->text.size && r->text.data[r->at] == ' ') ++r->at;
   const size_t start = r->at;
   while (r->at < r->text.size) {
@@ -176,7 +182,7 @@ static etx_text read_word(reader* r) {
   return word;
 }
 
-static etx_status read_integer(reader* r, etx_dim* out) {
+static etx_status read_integer(srepr_parser* r, etx_dim* out) {
   const bool is_negative = accept(r, "-");
   const etx_text digits = read_word(r);
   int64_t value = 0;
@@ -189,13 +195,13 @@ static etx_status read_integer(reader* r, etx_dim* out) {
   }
   if (digits.size == 0 || !accept(r, ")")) return malformed(r, "an integer");
   if (is_negative) value = -value;
-  if (!etx_dim_is_number(value)) return malformed(r, "a smaller integer");
+  if (!etx_dim_is_number(value)) return malformed(r, "a larger integer");
   *out = value;
   return ETX_OK;
 }
 
 // Symbol('s77', positive=True, integer=True)
-static etx_status read_symbol(reader* r, etx_dim* out) {
+static etx_status read_symbol(srepr_parser* r, etx_dim* out) {
   if (!accept(r, "'")) return malformed(r, "a symbol's name");
   const size_t start = r->at;
   while (r->at < r->text.size && r->text.data[r->at] != '\'') ++r->at;
@@ -214,14 +220,15 @@ static etx_status read_symbol(reader* r, etx_dim* out) {
   return find_symbol(r->graph, name, least, out);
 }
 
-typedef struct known_head {
+typedef struct sympy_operator {
   const char* name;
   etx_symbol_op op;
-  bool is_associative;  // any number of arguments
-} known_head;
+  bool is_associative;  // takes any number of arguments
+} sympy_operator;
 
-// CleanDiv is a division known to leave no rest.
-static const known_head heads[] = {
+// CleanDiv is a division without a remainder. Conditions are 1 or 0, so And is
+// the minimum and Or the maximum.
+static const sympy_operator operators[] = {
     {"Add", ETX_SYMBOL_ADD, true},
     {"Mul", ETX_SYMBOL_MULTIPLY, true},
     {"Max", ETX_SYMBOL_MAXIMUM, true},
@@ -234,37 +241,39 @@ static const known_head heads[] = {
     {"PythonMod", ETX_SYMBOL_MODULO, false},
 };
 
-static etx_status read_expression(reader* r, etx_dim* out);
+static etx_status read_expression(srepr_parser* r, etx_dim* out);
 
-static etx_status apply(reader* r, etx_symbol_op op, etx_dim a, etx_dim b,
+static etx_status apply(srepr_parser* r, etx_symbol_op op, etx_dim a, etx_dim b,
                         etx_dim* out) {
   const etx_status status =
       etx_symbols_apply(&r->graph->method->symbols, op, a, b, out);
   if (status != ETX_OUT_OF_RANGE) return status;
-  return etx_pt2_refuse(r->graph,
-                        "the size '%t' overflows, divides by zero or is too "
-                        "long",
-                        r->text);
+  return etx_pt2_fail_malformed(
+      r->graph, "size '%t' overflows, divides by zero or is too complex",
+      r->text);
 }
 
-static etx_status read_call(reader* r, const known_head* head, etx_dim* out) {
+static etx_status read_call(srepr_parser* r, const sympy_operator* operator,
+                            etx_dim * out) {
   etx_dim result = 0;
   ETX_TRY(read_expression(r, &result));
   size_t count = 1;
   while (accept(r, ",")) {
     etx_dim next = 0;
     ETX_TRY(read_expression(r, &next));
-    ETX_TRY(apply(r, head->op, result, next, &result));
+    ETX_TRY(apply(r, operator->op, result, next, &result));
     ++count;
   }
   if (!accept(r, ")")) return malformed(r, "')'");
-  if (!head->is_associative && count != 2) return malformed(r, "two operands");
+  if (!operator->is_associative && count != 2) {
+    return malformed(r, "two operands");
+  }
   *out = result;
   return ETX_OK;
 }
 
 // Pow(base, Integer(n)) as a product.
-static etx_status read_power(reader* r, etx_dim* out) {
+static etx_status read_power(srepr_parser* r, etx_dim* out) {
   etx_dim base = 0, exponent = 0, result = 1;
   ETX_TRY(read_expression(r, &base));
   if (!accept(r, ",")) return malformed(r, "','");
@@ -280,7 +289,7 @@ static etx_status read_power(reader* r, etx_dim* out) {
   return ETX_OK;
 }
 
-static etx_status read_pair(reader* r, etx_dim* out_a, etx_dim* out_b) {
+static etx_status read_pair(srepr_parser* r, etx_dim* out_a, etx_dim* out_b) {
   ETX_TRY(read_expression(r, out_a));
   if (!accept(r, ",")) return malformed(r, "','");
   ETX_TRY(read_expression(r, out_b));
@@ -288,7 +297,7 @@ static etx_status read_pair(reader* r, etx_dim* out_a, etx_dim* out_b) {
 }
 
 // CeilDiv(a, b) is (a + b - 1)//b.
-static etx_status read_ceiling(reader* r, etx_dim* out) {
+static etx_status read_ceiling(srepr_parser* r, etx_dim* out) {
   etx_dim a = 0, b = 0;
   ETX_TRY(read_pair(r, &a, &b));
   ETX_TRY(apply(r, ETX_SYMBOL_ADD, a, b, &a));
@@ -296,9 +305,10 @@ static etx_status read_ceiling(reader* r, etx_dim* out) {
   return apply(r, ETX_SYMBOL_FLOOR_DIVIDE, a, b, out);
 }
 
-// FloorToInt(IntTrueDiv(a, b)), CeilToInt(IntTrueDiv(a, b)): what
-// math.floor(a/b) leaves. A float that does anything else is not supported.
-static etx_status read_rounded(reader* r, bool is_up, etx_dim* out) {
+// FloorToInt(IntTrueDiv(a, b)) and CeilToInt(IntTrueDiv(a, b)), from
+// math.floor(a / b) and math.ceil(a / b). Other uses of floats are not
+// supported.
+static etx_status read_rounded(srepr_parser* r, bool is_up, etx_dim* out) {
   etx_dim a = 0, b = 0;
   if (!accept(r, "IntTrueDiv(")) return ETX_UNSUPPORTED;
   ETX_TRY(read_pair(r, &a, &b));
@@ -310,10 +320,10 @@ static etx_status read_rounded(reader* r, bool is_up, etx_dim* out) {
   return apply(r, ETX_SYMBOL_FLOOR_DIVIDE, a, b, out);
 }
 
-// Float('1.5', precision=53), as a fraction whose denominator is a small power
-// of two; other floats are not supported.
-static etx_status read_fraction(reader* r, int64_t* out_part,
-                                int64_t* out_whole) {
+// Float('1.5', precision=53) as a fraction. The denominator must be a power of
+// two of at most 1024; other floats are not supported.
+static etx_status read_fraction(srepr_parser* r, int64_t* out_numerator,
+                                int64_t* out_denominator) {
   if (!accept(r, "Float('")) return ETX_UNSUPPORTED;
   double number = 0, unit = 1;
   bool is_behind_point = false;
@@ -329,34 +339,34 @@ static etx_status read_fraction(reader* r, int64_t* out_part,
     if (unit > 1e18 || number > 1e18) return ETX_UNSUPPORTED;
   }
   if (!accept(r, "', precision=53)")) return malformed(r, "a precision of 53");
-  double part = number / unit;
-  *out_whole = 1;
-  while (part < 1 << 20 && part != (double)(int64_t)part) {
-    part *= 2;
-    *out_whole *= 2;
-    if (*out_whole > 1024) return ETX_UNSUPPORTED;
+  double numerator = number / unit;
+  *out_denominator = 1;
+  while (numerator < 1 << 20 && numerator != (double)(int64_t)numerator) {
+    numerator *= 2;
+    *out_denominator *= 2;
+    if (*out_denominator > 1024) return ETX_UNSUPPORTED;
   }
-  *out_part = (int64_t)part;
-  return part <= 1 << 20 ? ETX_OK : ETX_UNSUPPORTED;
+  *out_numerator = (int64_t)numerator;
+  return numerator <= 1 << 20 ? ETX_OK : ETX_UNSUPPORTED;
 }
 
-// TruncToInt(Mul(Float('1.5', precision=53), ToFloat(a))): a size that is
-// scaled; sizes are not negative.
-static etx_status read_scaled(reader* r, etx_dim* out) {
-  int64_t part = 0, whole = 0;
+// TruncToInt(Mul(Float('1.5', precision=53), ToFloat(a))), from int(1.5 * a).
+// Sizes are not negative, so truncation is floor division.
+static etx_status read_scaled(srepr_parser* r, etx_dim* out) {
+  int64_t numerator = 0, denominator = 0;
   if (!accept(r, "Mul(")) return ETX_UNSUPPORTED;
-  ETX_TRY(read_fraction(r, &part, &whole));
+  ETX_TRY(read_fraction(r, &numerator, &denominator));
   if (!accept(r, ",") || !accept(r, "ToFloat(")) return ETX_UNSUPPORTED;
   ETX_TRY(read_expression(r, out));
   if (!accept(r, ")") || !accept(r, ")") || !accept(r, ")")) {
     return malformed(r, "')'");
   }
-  ETX_TRY(apply(r, ETX_SYMBOL_MULTIPLY, *out, part, out));
-  return apply(r, ETX_SYMBOL_FLOOR_DIVIDE, *out, whole, out);
+  ETX_TRY(apply(r, ETX_SYMBOL_MULTIPLY, *out, numerator, out));
+  return apply(r, ETX_SYMBOL_FLOOR_DIVIDE, *out, denominator, out);
 }
 
 // ModularIndexing(a, b, c) is (a//b)%c.
-static etx_status read_modular(reader* r, etx_dim* out) {
+static etx_status read_modular(srepr_parser* r, etx_dim* out) {
   etx_dim a = 0, b = 0, c = 0;
   ETX_TRY(read_expression(r, &a));
   if (!accept(r, ",")) return malformed(r, "','");
@@ -365,13 +375,13 @@ static etx_status read_modular(reader* r, etx_dim* out) {
   return apply(r, ETX_SYMBOL_MODULO, a, c, out);
 }
 
-typedef struct known_relation {
+typedef struct sympy_relation {
   const char* name;
   etx_symbol_relation relation;
-  bool is_turned;  // the second operand stands first
-} known_relation;
+  bool swaps_operands;
+} sympy_relation;
 
-static const known_relation relations[] = {
+static const sympy_relation relations[] = {
     {"StrictLessThan", ETX_SYMBOL_LESS, false},
     {"StrictGreaterThan", ETX_SYMBOL_LESS, true},
     {"LessThan", ETX_SYMBOL_AT_MOST, false},
@@ -380,26 +390,26 @@ static const known_relation relations[] = {
     {"Unequality", ETX_SYMBOL_UNEQUAL, false},
 };
 
-static etx_status read_relation(reader* r, const known_relation* known,
+static etx_status read_relation(srepr_parser* r, const sympy_relation* known,
                                 etx_dim* out) {
   etx_dim a = 0, b = 0;
   ETX_TRY(read_pair(r, &a, &b));
   const etx_status status = etx_symbols_compare(
-      &r->graph->method->symbols, known->relation, known->is_turned ? b : a,
-      known->is_turned ? a : b, out);
+      &r->graph->method->symbols, known->relation,
+      known->swaps_operands ? b : a, known->swaps_operands ? a : b, out);
   if (status != ETX_OUT_OF_RANGE) return status;
-  return etx_pt2_refuse(r->graph, "the condition '%t' overflows", r->text);
+  return etx_pt2_fail_malformed(r->graph, "condition '%t' overflows", r->text);
 }
 
 // Not(a) of a condition, which is 1 or 0.
-static etx_status read_negation(reader* r, etx_dim* out) {
+static etx_status read_negation(srepr_parser* r, etx_dim* out) {
   etx_dim a = 0;
   ETX_TRY(read_expression(r, &a));
   if (!accept(r, ")")) return malformed(r, "')'");
   return apply(r, ETX_SYMBOL_SUBTRACT, 1, a, out);
 }
 
-static etx_status read_special(reader* r, etx_text word, etx_dim* out) {
+static etx_status read_special(srepr_parser* r, etx_text word, etx_dim* out) {
   if (etx_text_is(word, "Integer")) return read_integer(r, out);
   if (etx_text_is(word, "Symbol")) return read_symbol(r, out);
   if (etx_text_is(word, "Pow")) return read_power(r, out);
@@ -422,8 +432,12 @@ static etx_status read_special(reader* r, etx_text word, etx_dim* out) {
   return ETX_UNSUPPORTED;
 }
 
-static etx_status read_expression(reader* r, etx_dim* out) {
-  if (++r->depth > MAX_DEPTH) return malformed(r, "less nesting");
+static etx_status read_expression(srepr_parser* r, etx_dim* out) {
+  if (++r->depth > MAX_DEPTH) {
+    return etx_pt2_fail_malformed(r->graph,
+                                  "size '%t' is nested deeper than %i levels",
+                                  r->text, (int64_t)MAX_DEPTH);
+  }
   const etx_text word = read_word(r);
   if (etx_text_is(word, "true") || etx_text_is(word, "false")) {
     --r->depth;
@@ -434,24 +448,26 @@ static etx_status read_expression(reader* r, etx_dim* out) {
     return malformed(r, "a function such as Add(...)");
   }
   etx_status status = read_special(r, word, out);
-  for (size_t i = 0; i < sizeof heads / sizeof heads[0]; ++i) {
-    if (!etx_text_is(word, heads[i].name)) continue;
-    status = read_call(r, &heads[i], out);
+  for (size_t i = 0; i < sizeof operators / sizeof operators[0]; ++i) {
+    if (!etx_text_is(word, operators[i].name)) continue;
+    status = read_call(r, &operators[i], out);
   }
   --r->depth;
-  if (status == ETX_UNSUPPORTED && r->declined.size == 0) r->declined = word;
+  if (status == ETX_UNSUPPORTED && r->unsupported.size == 0) {
+    r->unsupported = word;
+  }
   return status;
 }
 
 static etx_status read_size_text(etx_pt2_graph* graph, etx_text text,
                                  etx_dim* out) {
-  reader r = {graph, text, 0, 0, {NULL, 0}};
+  srepr_parser r = {graph, text, 0, 0, {NULL, 0}};
   const etx_status status = read_expression(&r, out);
   if (status == ETX_UNSUPPORTED) {
-    etx_import_problem(graph->import, status, &graph->where,
+    etx_import_problem(graph->import, status, &graph->place,
                        "%s: sizes computed with '%t' are not supported: '%t'",
-                       graph->place, r.declined, text);
-    // Any size will do from here on.
+                       graph->context, r.unsupported, text);
+    // An arbitrary size, so that the rest of the method is still read.
     *out = 1;
     return ETX_OK;
   }
@@ -459,23 +475,24 @@ static etx_status read_size_text(etx_pt2_graph* graph, etx_text text,
   return r.at == text.size ? ETX_OK : malformed(&r, "the end");
 }
 
-etx_status etx_pt2_size(etx_pt2_graph* graph, const etx_json* value,
-                        etx_dim* out) {
+// A SymInt: a number or an expression.
+static etx_status read_size(etx_pt2_graph* graph, const etx_json* value,
+                            etx_dim* out) {
   etx_text tag, text;
   const etx_json* payload = NULL;
   ETX_TRY(etx_pt2_union(graph, value, &tag, &payload));
   if (etx_text_is(tag, "as_int")) {
-    ETX_TRY(etx_pt2_want(graph, payload, ETX_JSON_INT, "as_int"));
+    ETX_TRY(etx_pt2_expect(graph, payload, ETX_JSON_INT, "as_int"));
     if (!etx_dim_is_number(payload->integer)) {
-      return etx_pt2_refuse(graph, "the integer %i is too small",
-                            payload->integer);
+      return etx_pt2_fail_malformed(graph, "the integer %i is too small",
+                                    payload->integer);
     }
     *out = payload->integer;
     return ETX_OK;
   }
   if (!etx_text_is(tag, "as_expr")) {
-    return etx_pt2_refuse(graph, "a size is 'as_int' or 'as_expr', found '%t'",
-                          tag);
+    return etx_pt2_fail_malformed(
+        graph, "a size should be 'as_int' or 'as_expr', found '%t'", tag);
   }
   ETX_TRY(etx_pt2_text(graph, payload, "expr_str", &text));
   return read_size_text(graph, text, out);
@@ -485,9 +502,9 @@ etx_status etx_pt2_named_size(etx_pt2_graph* graph, etx_text name,
                               etx_dim* out) {
   const etx_json* const value = etx_json_find(graph->sym_ints, name);
   if (value == NULL) {
-    return etx_pt2_refuse(graph, "integer '%t' is not defined", name);
+    return etx_pt2_fail_malformed(graph, "integer '%t' is not defined", name);
   }
-  return etx_pt2_size(graph, value, out);
+  return read_size(graph, value, out);
 }
 
 etx_status etx_pt2_float_of_size(etx_pt2_graph* graph,
@@ -510,19 +527,20 @@ etx_status etx_pt2_float_of_size(etx_pt2_graph* graph,
   return read_size_text(graph, inner, out);
 }
 
-// The value of a SymBool: known, or an expression.
+// The value of a SymBool: a constant, or an expression over sizes.
 static etx_status condition_value(etx_pt2_graph* graph, const etx_json* value,
                                   etx_dim* out) {
   etx_text tag, text;
   const etx_json* payload = NULL;
   ETX_TRY(etx_pt2_union(graph, value, &tag, &payload));
   if (etx_text_is(tag, "as_bool")) {
-    ETX_TRY(etx_pt2_want(graph, payload, ETX_JSON_BOOL, "as_bool"));
+    ETX_TRY(etx_pt2_expect(graph, payload, ETX_JSON_BOOL, "as_bool"));
     *out = payload->boolean;
     return ETX_OK;
   }
   if (!etx_text_is(tag, "as_expr")) {
-    return etx_pt2_refuse(graph, "a condition cannot be '%t'", tag);
+    return etx_pt2_fail_malformed(graph, "a condition cannot be of kind '%t'",
+                                  tag);
   }
   ETX_TRY(etx_pt2_text(graph, payload, "expr_str", &text));
   return read_size_text(graph, text, out);
@@ -536,10 +554,10 @@ etx_status etx_pt2_condition(etx_pt2_graph* graph, const etx_json* sym_bool,
   if (!etx_text_is(tag, "as_name")) {
     return condition_value(graph, sym_bool, out);
   }
-  ETX_TRY(etx_pt2_want(graph, inner, ETX_JSON_STRING, "as_name"));
+  ETX_TRY(etx_pt2_expect(graph, inner, ETX_JSON_STRING, "as_name"));
   const etx_json* const known = etx_json_find(graph->sym_bools, inner->string);
   if (known == NULL) {
-    return etx_pt2_refuse(graph, "'%t' is not defined", inner->string);
+    return etx_pt2_fail_malformed(graph, "'%t' is not defined", inner->string);
   }
   return condition_value(graph, known, out);
 }
@@ -556,18 +574,21 @@ etx_status etx_pt2_shape(etx_pt2_graph* graph, const etx_json* tensor_meta,
   ETX_TRY(etx_pt2_dtype(graph, etx_json_member(tensor_meta, "dtype"),
                         &shape.dtype));
   if (sizes->count != strides->count) {
-    return etx_pt2_refuse(graph, "%z sizes, but %z strides", sizes->count,
-                          strides->count);
+    return etx_pt2_fail_malformed(graph,
+                                  "the tensor has %z sizes, but %z strides",
+                                  sizes->count, strides->count);
   }
   if (sizes->count > ETX_MAX_RANK) {
-    return etx_pt2_refuse(graph, "%z dimensions, at most %i are supported",
-                          sizes->count, (int64_t)ETX_MAX_RANK);
+    return etx_pt2_fail_malformed(
+        graph, "the tensor has %z dimensions, at most %i are supported",
+        sizes->count, (int64_t)ETX_MAX_RANK);
   }
   shape.rank = (uint8_t)sizes->count;
   for (size_t i = 0; i < sizes->count; ++i) {
-    ETX_TRY(etx_pt2_size(graph, &sizes->items[i], &shape.dims[i]));
+    ETX_TRY(read_size(graph, &sizes->items[i], &shape.dims[i]));
     if (etx_dim_is_number(shape.dims[i]) && shape.dims[i] < 0) {
-      return etx_pt2_refuse(graph, "size %i is negative", shape.dims[i]);
+      return etx_pt2_fail_malformed(graph, "size %i is negative",
+                                    shape.dims[i]);
     }
   }
   *out_shape = shape;

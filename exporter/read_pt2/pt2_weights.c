@@ -1,47 +1,48 @@
-// Stored tensors are views (file, offset, sizes, strides in elements) of
-// storages that several names may share. A view becomes a dense constant of
-// its own; views of equal contents become one constant.
+// Stored tensors. In the archive each is a view (file, offset, sizes, strides
+// in elements) of a storage that several tensors may share. A view becomes a
+// dense constant; equal contents become one constant.
 
 #include "exporter/read_pt2/pt2_internal.h"
 #include "format/base/checked_math.h"
 
-typedef struct view {
+typedef struct stored_view {
   etx_ir_constant type;
   int64_t strides[ETX_MAX_RANK];
   int64_t offset;  // elements
   etx_text path;   // file name under the folder
-} view;
+} stored_view;
 
 // A plain, non-negative integer in a SymInt union.
-static etx_status read_plain(etx_pt2_graph* graph, const etx_json* value,
-                             const char* what, int64_t* out) {
+static etx_status read_nonnegative(etx_pt2_graph* graph, const etx_json* value,
+                                   const char* what, int64_t* out) {
   etx_text tag;
   const etx_json* payload = NULL;
   ETX_TRY(etx_pt2_union(graph, value, &tag, &payload));
   if (!etx_text_is(tag, "as_int") || payload->kind != ETX_JSON_INT ||
       payload->integer < 0) {
-    return etx_pt2_refuse(graph, "%s should be a plain integer of 0 or more",
-                          what);
+    return etx_pt2_fail_malformed(graph, "%s should be a non-negative integer",
+                                  what);
   }
   *out = payload->integer;
   return ETX_OK;
 }
 
 static etx_status read_view(etx_pt2_graph* graph, const etx_json* entry,
-                            view* out) {
+                            stored_view* out) {
   const etx_json *meta = NULL, *sizes = NULL, *strides = NULL;
   const etx_json* const pickled = etx_json_member(entry, "use_pickle");
   memset(out, 0, sizeof *out);
   ETX_TRY(etx_pt2_text(graph, entry, "path_name", &out->path));
   if (pickled != NULL && pickled->kind == ETX_JSON_BOOL && pickled->boolean) {
-    return etx_pt2_decline(graph,
-                           "it is pickled, as tensors of torchao's classes "
-                           "are: save the program that "
-                           ".run_decompositions({}) gives");
+    return etx_pt2_fail_unsupported(
+        graph,
+        "the tensor is pickled, like those of torchao's tensor subclasses: "
+        "call .run_decompositions({}) before torch.export.save");
   }
   if (memchr(out->path.data, '/', out->path.size) != NULL ||
       memchr(out->path.data, '\\', out->path.size) != NULL) {
-    return etx_pt2_refuse(graph, "'%t' is not a plain file name", out->path);
+    return etx_pt2_fail_malformed(graph, "'%t' is not a plain file name",
+                                  out->path);
   }
   ETX_TRY(etx_pt2_field(graph, entry, "tensor_meta", ETX_JSON_OBJECT, &meta));
   ETX_TRY(etx_pt2_field(graph, meta, "sizes", ETX_JSON_ARRAY, &sizes));
@@ -50,21 +51,26 @@ static etx_status read_view(etx_pt2_graph* graph, const etx_json* entry,
   ETX_TRY(
       etx_pt2_dtype(graph, etx_json_member(meta, "dtype"), &out->type.dtype));
   if (sizes->count != strides->count || sizes->count > ETX_MAX_RANK) {
-    return etx_pt2_refuse(graph, "%z sizes and %z strides", sizes->count,
-                          strides->count);
+    return etx_pt2_fail_malformed(
+        graph,
+        "%z sizes and %z strides, expected the same number of at most %i",
+        sizes->count, strides->count, (int64_t)ETX_MAX_RANK);
   }
   out->type.rank = (uint8_t)sizes->count;
   for (size_t i = 0; i < sizes->count; ++i) {
-    ETX_TRY(read_plain(graph, &sizes->items[i], "a size", &out->type.sizes[i]));
-    ETX_TRY(
-        read_plain(graph, &strides->items[i], "a stride", &out->strides[i]));
+    ETX_TRY(read_nonnegative(graph, &sizes->items[i], "a size",
+                             &out->type.sizes[i]));
+    ETX_TRY(read_nonnegative(graph, &strides->items[i], "a stride",
+                             &out->strides[i]));
   }
-  return read_plain(graph, etx_json_member(meta, "storage_offset"),
-                    "the storage offset", &out->offset);
+  return read_nonnegative(graph, etx_json_member(meta, "storage_offset"),
+                          "the storage offset", &out->offset);
 }
 
-// Elements of the tensor, and elements that its storage must have.
-static bool measure(const view* v, uint64_t* out_count, uint64_t* out_extent) {
+// The number of elements of the tensor, and the number of elements that its
+// storage must have. False on overflow.
+static bool measure_view(const stored_view* v, uint64_t* out_count,
+                         uint64_t* out_extent) {
   uint64_t count = 1, extent = (uint64_t)v->offset;
   for (size_t i = 0; i < v->type.rank; ++i) {
     if (v->type.sizes[i] == 0) {
@@ -87,18 +93,18 @@ static bool measure(const view* v, uint64_t* out_count, uint64_t* out_extent) {
 
 etx_status etx_pt2_payload_type(etx_pt2_graph* graph, const etx_json* entry,
                                 etx_ir_constant* out_type) {
-  view v;
+  stored_view v;
   uint64_t count = 0, extent = 0, bytes = 0;
   ETX_TRY(read_view(graph, entry, &v));
-  if (!measure(&v, &count, &extent) ||
+  if (!measure_view(&v, &count, &extent) ||
       !etx_multiply_u64(extent, etx_dtype_bytes(v.type.dtype), &bytes)) {
-    return etx_pt2_refuse(graph, "the sizes overflow");
+    return etx_pt2_fail_malformed(graph, "the sizes overflow");
   }
   *out_type = v.type;
   return ETX_OK;
 }
 
-static bool is_dense(const view* v) {
+static bool is_dense(const stored_view* v) {
   int64_t expected = 1;
   for (size_t i = v->type.rank; i-- > 0;) {
     if (v->type.sizes[i] != 1 && v->strides[i] != expected) return false;
@@ -107,8 +113,8 @@ static bool is_dense(const view* v) {
   return true;
 }
 
-// Copies the elements of the view in default order.
-static void gather(const view* v, const uint8_t* storage, size_t item,
+// Copies the elements of the view in row-major order.
+static void gather(const stored_view* v, const uint8_t* storage, size_t item,
                    uint64_t count, uint8_t* out) {
   int64_t at[ETX_MAX_RANK] = {0};
   uint64_t position = (uint64_t)v->offset;
@@ -123,8 +129,8 @@ static void gather(const view* v, const uint8_t* storage, size_t item,
   }
 }
 
-// The storage a view lies in; the one read last is kept, since neighbours in
-// a config often share it.
+// Reads the storage of a view. The last storage is cached, since neighbours in
+// a config often share one.
 static etx_status read_storage(etx_pt2_graph* graph, etx_text folder,
                                etx_text file, etx_bytes* out_bytes) {
   etx_pt2_archive* const archive = graph->archive;
@@ -136,7 +142,8 @@ static etx_status read_storage(etx_pt2_graph* graph, etx_text folder,
     const etx_status status = etx_pt2_member_read(
         archive, name, &archive->payloads, &archive->loaded, graph->diag);
     if (status == ETX_NOT_FOUND) {
-      return etx_pt2_refuse(graph, "the archive has no member '%t'", name);
+      return etx_pt2_fail_malformed(graph, "the archive has no member '%t'",
+                                    name);
     }
     ETX_TRY(status);
     archive->loaded_name = name;
@@ -145,16 +152,18 @@ static etx_status read_storage(etx_pt2_graph* graph, etx_text folder,
   return ETX_OK;
 }
 
-// An expanded view is larger than what it shows. A model may do that, but not
-// to any extent: a few bytes must not ask for all memory of the machine.
-static bool is_reasonable(const view* v, uint64_t count, uint64_t storage) {
+// A view with strides of 0 has more elements than its storage. A model may do
+// that, but a hostile file must not request all memory with a few bytes: beyond
+// 256 MiB the expansion is limited to a factor of 4.
+static bool is_expansion_allowed(const stored_view* v, uint64_t count,
+                                 uint64_t storage) {
   const uint64_t largest = UINT64_C(256) << 20;
   uint64_t bytes = 0;
   return etx_multiply_u64(count, etx_dtype_bytes(v->type.dtype), &bytes) &&
          bytes <= SIZE_MAX && (bytes <= largest || bytes / 4 <= storage);
 }
 
-static etx_status make_constant(etx_ir_module* module, const view* v,
+static etx_status make_constant(etx_ir_module* module, const stored_view* v,
                                 etx_bytes storage, uint64_t count,
                                 uint32_t* out_constant) {
   const size_t item = etx_dtype_bytes(v->type.dtype);
@@ -186,22 +195,22 @@ static etx_status make_constant(etx_ir_module* module, const view* v,
   return status;
 }
 
-etx_status etx_pt2_load(const etx_import_source* source, etx_ir_module* module,
+etx_status etx_pt2_load(const etx_initial_source* source, etx_ir_module* module,
                         const etx_ir_constant* type, uint32_t* out_constant,
                         etx_diag* diag) {
   etx_pt2_graph graph = *(const etx_pt2_graph*)source->context;
   graph.diag = diag;
-  etx_pt2_set_place(&graph, "stored tensor '%t'", source->name);
+  etx_pt2_set_context(&graph, "stored tensor '%t'", source->name);
   const bool is_weight =
       etx_json_find(graph.weights, source->name) == source->item;
-  view v;
+  stored_view v;
   uint64_t count = 0, extent = 0, bytes = 0;
   ETX_TRY(read_view(&graph, source->item, &v));
-  if (!measure(&v, &count, &extent) ||
+  if (!measure_view(&v, &count, &extent) ||
       !etx_multiply_u64(extent, etx_dtype_bytes(v.type.dtype), &bytes)) {
-    return etx_pt2_refuse(&graph, "the sizes overflow");
+    return etx_pt2_fail_malformed(&graph, "the sizes overflow");
   }
-  (void)type;  // the claim's type was taken from this entry
+  (void)type;  // it was read from this entry by etx_pt2_payload_type
   etx_bytes storage = {NULL, 0};
   if (count != 0) {
     ETX_TRY(read_storage(
@@ -209,12 +218,14 @@ etx_status etx_pt2_load(const etx_import_source* source, etx_ir_module* module,
         v.path, &storage));
   }
   if (bytes > storage.size) {
-    return etx_pt2_refuse(&graph, "it needs %u bytes of '%t', which has %z",
-                          bytes, v.path, storage.size);
+    return etx_pt2_fail_malformed(
+        &graph, "the tensor needs %u bytes of '%t', which has %z", bytes,
+        v.path, storage.size);
   }
-  if (!is_reasonable(&v, count, storage.size)) {
-    return etx_pt2_decline(&graph, "it expands %z bytes to %u elements",
-                           storage.size, count);
+  if (!is_expansion_allowed(&v, count, storage.size)) {
+    return etx_pt2_fail_unsupported(
+        &graph, "the tensor expands %z bytes to %u elements, which is too many",
+        storage.size, count);
   }
   return make_constant(module, &v, storage, count, out_constant);
 }

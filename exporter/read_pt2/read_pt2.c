@@ -1,5 +1,5 @@
-// The program in an archive: its versions, its JSON, and the order in which the
-// parts are read.
+// Reads an archive: checks the versions, finds the program and its JSON, and
+// calls the readers of its parts in order.
 
 #include "exporter/read_pt2/read_pt2.h"
 
@@ -8,8 +8,8 @@
 
 // ---------------------------------------------------------------- versions
 
-// Content of a small member without surrounding white space; empty if there
-// is none.
+// The content of a small member without trailing white space; empty if there is
+// no such member.
 static etx_status read_small(etx_pt2_archive* archive, const char* name,
                              etx_text* out_text, etx_diag* diag) {
   etx_bytes bytes = {NULL, 0};
@@ -33,8 +33,8 @@ static etx_status check_versions(etx_pt2_archive* archive, etx_diag* diag) {
   if (etx_pt2_has_member(archive, "data/weights/model.pt") ||
       etx_pt2_has_member(archive, "data/constants/model.pt")) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "saved by an older PyTorch: load it and save it again "
-                         "with PyTorch 2.13 or later");
+                         "the archive was saved by an older PyTorch: export "
+                         "and save it again with PyTorch 2.13 or later");
   }
   ETX_TRY(read_small(archive, "archive_format", &format, diag));
   ETX_TRY(read_small(archive, "archive_version", &version, diag));
@@ -51,7 +51,7 @@ static etx_status check_versions(etx_pt2_archive* archive, etx_diag* diag) {
   }
   if (order.size != 0 && !etx_text_is(order, "little")) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "byte order '%t' is not supported, only 'little'",
+                         "byte order '%t' is not supported, expected 'little'",
                          order);
   }
   return ETX_OK;
@@ -91,13 +91,14 @@ static etx_status read_json_member(etx_pt2_graph* graph, const char* format,
 static etx_status find_parts(etx_pt2_graph* graph) {
   const etx_json *version = NULL, *major = NULL, *module = NULL,
                  *signature = NULL;
-  etx_pt2_set_place(graph, "models");
+  etx_pt2_set_context(graph, "models");
   ETX_TRY(etx_pt2_field(graph, graph->program, "schema_version",
                         ETX_JSON_OBJECT, &version));
   ETX_TRY(etx_pt2_field(graph, version, "major", ETX_JSON_INT, &major));
   if (major->integer != 8) {
-    return etx_pt2_decline(graph, "schema version %i is not supported, only 8",
-                           major->integer);
+    return etx_pt2_fail_unsupported(
+        graph, "schema version %i is not supported, expected 8",
+        major->integer);
   }
   ETX_TRY(etx_pt2_field(graph, graph->program, "range_constraints",
                         ETX_JSON_OBJECT, &graph->ranges));
@@ -129,16 +130,16 @@ static etx_status find_configs(etx_pt2_graph* graph, etx_text model) {
                            &weights));
   ETX_TRY(read_json_member(graph, "data/constants/%t_constants_config.json",
                            model, &constants));
-  etx_pt2_set_place(graph, "weights config");
+  etx_pt2_set_context(graph, "weights config");
   ETX_TRY(etx_pt2_field(graph, weights, "config", ETX_JSON_OBJECT,
                         &graph->weights));
-  etx_pt2_set_place(graph, "constants config");
+  etx_pt2_set_context(graph, "constants config");
   return etx_pt2_field(graph, constants, "config", ETX_JSON_OBJECT,
                        &graph->constants);
 }
 
 static etx_status read_graph(etx_pt2_graph* graph) {
-  ETX_TRY(etx_pt2_inline_wrapped(graph));
+  ETX_TRY(etx_pt2_inline_wrappers(graph));
   ETX_TRY(etx_pt2_alloc_names(graph));
   ETX_TRY(etx_pt2_mark_uses(graph));
   ETX_TRY(etx_pt2_read_inputs(graph));
@@ -146,7 +147,7 @@ static etx_status read_graph(etx_pt2_graph* graph) {
   return etx_pt2_read_outputs(graph);
 }
 
-// The first program in models/; torch.export.save writes exactly one.
+// The name of the program in models/; torch.export.save writes exactly one.
 static etx_status find_model(const etx_pt2_archive* archive,
                              etx_text* out_model, etx_diag* diag) {
   const etx_text prefix = etx_text_of("models/"), suffix = etx_text_of(".json");
@@ -166,12 +167,12 @@ static etx_status find_model(const etx_pt2_archive* archive,
   if (count == 1) return ETX_OK;
   if (count == 0) {
     return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "the archive has no program under 'models/': was the "
-                         "save interrupted");
+                         "the archive has no program under 'models/': save it "
+                         "again with torch.export.save");
   }
   return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                       "the archive holds %z programs: save each method with "
-                       "torch.export.save",
+                       "the archive has %z programs, expected 1: save each "
+                       "method in a file of its own with torch.export.save",
                        count);
 }
 
@@ -180,14 +181,15 @@ static etx_status read_program(etx_pt2_archive* archive, etx_import* import,
   etx_text model;
   ETX_TRY(check_versions(archive, diag));
   ETX_TRY(find_model(archive, &model, diag));
-  // Outlives this call: claims on weights refer to it.
+  // From the pool, since the declarations of buffers refer to it after this
+  // call.
   etx_pt2_graph* const graph = etx_pool_take(archive->pool, sizeof *graph);
   if (graph == NULL) return ETX_OUT_OF_MEMORY;
   graph->import = import;
   graph->archive = archive;
   graph->pool = archive->pool;
   graph->diag = diag;
-  graph->where.file = archive->path;
+  graph->place.file = archive->path;
   ETX_TRY(read_json_member(graph, "models/%t.json", model, &graph->program));
   ETX_TRY(find_configs(graph, model));
   ETX_TRY(find_parts(graph));
@@ -196,7 +198,7 @@ static etx_status read_program(etx_pt2_archive* archive, etx_import* import,
   graph->method->file = archive->path;
   const etx_status status = read_graph(graph);
   graph->diag = NULL;
-  graph->method = NULL;  // the table of methods may move
+  graph->method = NULL;  // adding the next method may move the table
   return status;
 }
 

@@ -1,5 +1,6 @@
-// Sizes are affine in their symbols almost always: 2*s, s + 1. Bounds of such
-// a size are turned into bounds of the symbol.
+// program.yaml bounds sizes of inputs, the IR bounds symbols. A size of the
+// form factor * symbol + offset (2*s, s + 1) turns its bounds into bounds of
+// the symbol; no other size can be bounded.
 
 #include "exporter/read_yaml/program_dims.h"
 
@@ -28,8 +29,8 @@ etx_status etx_program_find_method(etx_program_file* program,
   }
   if (best == NULL) {
     char hint[96];
-    return etx_yaml_refuse(key, diag, "there is no method '%t'%s", first,
-                           etx_nearest_hint(&nearest, hint, sizeof hint));
+    return etx_yaml_fail(key, diag, "there is no method '%t'%s", first,
+                         etx_nearest_hint(&nearest, hint, sizeof hint));
   }
   *out_method = best;
   out_rest->data = key->text.data + best->name.size + 1;
@@ -48,14 +49,16 @@ static etx_status split_index(const etx_yaml* key, etx_text* name,
   for (size_t i = at + 1; i + 1 < name->size; ++i) {
     const char c = name->data[i];
     if (c < '0' || c > '9' || dim > ETX_MAX_RANK) {
-      return etx_yaml_refuse(
-          key, diag, "'%t' should be method.input[dimension]", key->text);
+      return etx_yaml_fail(key, diag,
+                           "'%t' should have the form method.input[dimension]",
+                           key->text);
     }
     dim = dim * 10 + (c - '0');
   }
   if (at == 0 || at + 2 == name->size) {  // no name, or no number
-    return etx_yaml_refuse(key, diag, "'%t' should be method.input[dimension]",
-                           key->text);
+    return etx_yaml_fail(key, diag,
+                         "'%t' should have the form method.input[dimension]",
+                         key->text);
   }
   name->size = at;
   *out_dim = dim;
@@ -75,26 +78,28 @@ static etx_status find_size(const etx_ir_method* method, const etx_yaml* key,
       return ETX_OK;
     }
     if (input->arg.kind != ETX_IR_ARG_VALUE) {
-      return etx_yaml_refuse(key, diag, "input '%t' is no tensor", name);
+      return etx_yaml_fail(key, diag, "input '%t' is not a tensor", name);
     }
     const etx_shape* const shape = &method->values[input->arg.as.value].shape;
     if (dim < 0 || dim >= shape->rank) {
-      return etx_yaml_refuse(key, diag,
-                             "input '%t' has %i dimensions: write "
-                             "method.input[dimension]",
-                             name, (int64_t)shape->rank);
+      return etx_yaml_fail(
+          key, diag,
+          "input '%t' has %i dimensions: write method.input[dimension]", name,
+          (int64_t)shape->rank);
     }
     *out = shape->dims[dim];
     return ETX_OK;
   }
   char hint[96];
-  return etx_yaml_refuse(key, diag, "method '%t' has no input '%t'%s",
-                         method->name, name,
-                         etx_nearest_hint(&nearest, hint, sizeof hint));
+  return etx_yaml_fail(key, diag, "method '%t' has no input '%t'%s",
+                       method->name, name,
+                       etx_nearest_hint(&nearest, hint, sizeof hint));
 }
 
-// Largest and smallest whole s with low <= factor*s + offset <= high.
-static bool solve(int64_t factor, int64_t offset, int64_t* low, int64_t* high) {
+// Replaces low and high by the smallest and the largest integer s with
+// low <= factor * s + offset <= high. False on overflow.
+static bool bound_symbol(int64_t factor, int64_t offset, int64_t* low,
+                         int64_t* high) {
   int64_t rest = 0;
   if (*low != INT64_MIN) {
     if (!etx_subtract_i64(*low, offset, low) ||
@@ -108,31 +113,31 @@ static bool solve(int64_t factor, int64_t offset, int64_t* low, int64_t* high) {
          etx_floor_divide(*high, factor, high, &rest);
 }
 
-static etx_status narrow(etx_ir_method* method, const etx_yaml* key,
-                         etx_dim size, int64_t low, int64_t high,
-                         etx_diag* diag) {
+static etx_status narrow_symbol(etx_ir_method* method, const etx_yaml* key,
+                                etx_dim size, int64_t low, int64_t high,
+                                etx_diag* diag) {
   uint32_t index = 0;
   int64_t factor = 0, offset = 0;
   if (!etx_symbols_affine(&method->symbols, size, &index, &factor, &offset) ||
-      factor <= 0 || !solve(factor, offset, &low, &high)) {
-    return etx_yaml_refuse(key, diag,
-                           "'%t' is fixed or not a multiple of one dimension: "
-                           "its bounds cannot be stated",
-                           key->text);
+      factor <= 0 || !bound_symbol(factor, offset, &low, &high)) {
+    return etx_yaml_fail(key, diag,
+                         "'%t' cannot be bounded: it is fixed, or depends on "
+                         "its dimension by more than a factor and an offset",
+                         key->text);
   }
   const etx_symbol* const symbol = &method->symbols.symbols[index];
   if ((low != INT64_MIN && low < symbol->minimum) ||
       (high != INT64_MAX && high > symbol->maximum)) {
-    return etx_yaml_refuse(key, diag,
-                           "bounds can only be tightened: the model has "
-                           "'%t' in %i..%i",
-                           symbol->name, symbol->minimum, symbol->maximum);
+    return etx_yaml_fail(
+        key, diag,
+        "bounds can only be tightened: the model bounds '%t' by %i..%i",
+        symbol->name, symbol->minimum, symbol->maximum);
   }
   if (low == INT64_MIN) low = symbol->minimum;
   if (high == INT64_MAX) high = symbol->maximum;
   if (high < low) {
-    return etx_yaml_refuse(key, diag, "'%t' would reach from %i to %i",
-                           symbol->name, low, high);
+    return etx_yaml_fail(key, diag, "'%t' gets the empty range %i..%i",
+                         symbol->name, low, high);
   }
   etx_symbols_set_bounds(&method->symbols, index, low, high);
   return etx_ir_refresh_sizes(method);
@@ -147,20 +152,20 @@ etx_status etx_program_dim(etx_program_file* program, const etx_yaml* key,
   ETX_TRY(etx_program_find_method(program, key, &method, &name, diag));
   ETX_TRY(split_index(key, &name, &dim, diag));
   ETX_TRY(find_size(method, key, name, dim, &size, diag));
-  ETX_TRY(etx_yaml_want(bounds, ETX_YAML_MAP, "dims", diag));
+  ETX_TRY(etx_yaml_expect(bounds, ETX_YAML_MAP, "dims", diag));
   ETX_TRY(etx_yaml_check_keys(bounds, "min max", diag));
   const etx_yaml* const minimum = etx_yaml_find(bounds, "min");
   const etx_yaml* const maximum = etx_yaml_find(bounds, "max");
   if (minimum != NULL) ETX_TRY(etx_yaml_int(minimum, "min", &low, diag));
   if (maximum != NULL) ETX_TRY(etx_yaml_int(maximum, "max", &high, diag));
-  return narrow(method, key, size, low, high, diag);
+  return narrow_symbol(method, key, size, low, high, diag);
 }
 
 // ---------------------------------------------------------------- check
 
 // "encode.tokens[1]": the first input whose size has the symbol.
-static etx_text address_of(etx_pool* pool, const etx_ir_method* method,
-                           uint32_t symbol) {
+static etx_text find_input_of(etx_pool* pool, const etx_ir_method* method,
+                              uint32_t symbol) {
   uint32_t found = 0;
   int64_t factor = 0, offset = 0;
   for (size_t i = 0; i < method->input_count; ++i) {
@@ -195,7 +200,7 @@ void etx_program_check_bounds(etx_program_file* program) {
       const etx_symbol* const symbol = &method->symbols.symbols[j];
       const bool has_low = symbol->minimum != INT64_MIN;
       if (has_low && symbol->maximum != INT64_MAX) continue;
-      const etx_text address = address_of(module->pool, method, j);
+      const etx_text address = find_input_of(module->pool, method, j);
       const char* const key = has_low ? "max" : "min: M, max";
       etx_import_problem(
           program->import, ETX_UNSUPPORTED, &place,

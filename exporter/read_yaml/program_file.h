@@ -1,4 +1,4 @@
-// program.yaml while it is read.
+// The state of reading program.yaml.
 
 #ifndef ETX_EXPORTER_READ_YAML_PROGRAM_FILE_H
 #define ETX_EXPORTER_READ_YAML_PROGRAM_FILE_H

@@ -1,5 +1,5 @@
-// program.yaml, key by key. Names that it mentions must exist: a misspelled
-// one would otherwise be silently without effect.
+// The keys of program.yaml. All names in it must exist: otherwise a misspelled
+// name would silently have no effect.
 
 #include "exporter/read_yaml/read_program_yaml.h"
 
@@ -27,16 +27,17 @@ static etx_status report(etx_program_file* program, etx_status status,
 // ---------------------------------------------------------------- sections
 
 // Reads one entry; `key` is NULL in lists.
-typedef etx_status read_entry(etx_program_file* program, const etx_yaml* key,
-                              const etx_yaml* node, etx_diag* diag);
+typedef etx_status program_entry_reader(etx_program_file* program,
+                                        const etx_yaml* key,
+                                        const etx_yaml* node, etx_diag* diag);
 
 static etx_status read_section(etx_program_file* program, const char* name,
-                               etx_yaml_kind kind, read_entry* read) {
+                               etx_yaml_kind kind, program_entry_reader* read) {
   const etx_yaml* const section = etx_yaml_find(program->root, name);
   if (section == NULL) return ETX_OK;
   etx_diag diag;
   etx_diag_init(&diag);
-  const etx_status shape = etx_yaml_want(section, kind, name, &diag);
+  const etx_status shape = etx_yaml_expect(section, kind, name, &diag);
   if (shape != ETX_OK) return report(program, shape, section, &diag);
   for (size_t i = 0; i < section->count; ++i) {
     etx_diag_init(&diag);
@@ -51,14 +52,14 @@ static etx_status read_section(etx_program_file* program, const char* name,
 static etx_status weights_entry(etx_program_file* program, const etx_yaml* key,
                                 const etx_yaml* node, etx_diag* diag) {
   (void)key;
-  ETX_TRY(etx_yaml_want(node, ETX_YAML_SCALAR, "weights", diag));
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "weights", diag));
   return etx_weight_files_search(program->weights, node->text, diag);
 }
 
 static etx_status check_head(etx_program_file* program, etx_diag* diag) {
   const etx_yaml* const version = etx_yaml_find(program->root, "etx");
   int64_t number = 0;
-  ETX_TRY(etx_yaml_want(program->root, ETX_YAML_MAP, "program", diag));
+  ETX_TRY(etx_yaml_expect(program->root, ETX_YAML_MAP, "program", diag));
   ETX_TRY(etx_yaml_check_keys(program->root,
                               "etx shared_buffers weights constant_methods "
                               "initial dims outputs concurrent quantize align",
@@ -66,8 +67,8 @@ static etx_status check_head(etx_program_file* program, etx_diag* diag) {
   if (version == NULL) return ETX_OK;
   ETX_TRY(etx_yaml_int(version, "etx", &number, diag));
   if (number == 1) return ETX_OK;
-  return etx_yaml_refuse(version, diag, "format %i is not supported, only 1",
-                         number);
+  return etx_yaml_fail(
+      version, diag, "format version %i is not supported, expected 1", number);
 }
 
 static etx_status read_root(etx_program_file* program, etx_pool* pool,
@@ -82,17 +83,17 @@ static etx_status read_root(etx_program_file* program, etx_pool* pool,
   const etx_text text = {(const char*)bytes.data, bytes.size};
   ETX_TRY(etx_yaml_read(pool, text, root, diag));
   const etx_status status = check_head(program, diag);
-  if (status != ETX_OK) root->count = 0;  // nothing of it is applied
+  if (status != ETX_OK) root->count = 0;  // ignore all its keys
   return status;
 }
 
-// A missing weights.safetensors is no fault as long as nobody names it.
+// Without the key `weights`, weights.safetensors may be missing.
 static etx_status search_default(etx_program_file* program, etx_pool* pool,
                                  etx_diag* diag) {
   const etx_text name = etx_text_of("weights.safetensors");
   const etx_text path = etx_path_join(pool, program->weights->directory, name);
   if (path.data == NULL) return ETX_OUT_OF_MEMORY;
-  if (!etx_path_wants_reading(path.data)) return ETX_OK;
+  if (!etx_path_may_be_file(path.data)) return ETX_OK;
   return etx_weight_files_search(program->weights, name, diag);
 }
 
@@ -105,7 +106,7 @@ etx_status etx_program_file_open(etx_program_file* program, etx_import* import,
   program->import = import;
   program->module = import->module;
   program->weights = weights;
-  if (path.size != 0 && etx_path_wants_reading(path.data)) {
+  if (path.size != 0 && etx_path_may_be_file(path.data)) {
     program->place.file = path;
   }
   etx_status status = read_root(program, pool, &diag);
@@ -118,7 +119,7 @@ etx_status etx_program_file_open(etx_program_file* program, etx_import* import,
 
 // ---------------------------------------------------------------- buffers
 
-// A name, the name of a module that holds it, or a glob.
+// `pattern` is a name, the name of a module that contains it, or a glob.
 static bool matches(etx_text pattern, etx_text name) {
   if (etx_text_starts_with(name, pattern) &&
       (name.size == pattern.size || name.data[pattern.size] == '.')) {
@@ -127,12 +128,13 @@ static bool matches(etx_text pattern, etx_text name) {
   return etx_name_matches_glob(pattern, name);
 }
 
-static etx_status shared_entry(etx_program_file* program, const etx_yaml* key,
-                               const etx_yaml* node, etx_diag* diag) {
+static etx_status shared_buffer_entry(etx_program_file* program,
+                                      const etx_yaml* key, const etx_yaml* node,
+                                      etx_diag* diag) {
   etx_ir_module* const module = program->module;
   bool is_found = false;
   (void)key;
-  ETX_TRY(etx_yaml_want(node, ETX_YAML_SCALAR, "shared_buffers", diag));
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "shared_buffers", diag));
   etx_nearest_name nearest = etx_nearest_start(node->text);
   for (size_t i = 0; i < module->buffer_count; ++i) {
     etx_ir_buffer* const buffer = &module->buffers[i];
@@ -143,21 +145,22 @@ static etx_status shared_entry(etx_program_file* program, const etx_yaml* key,
   }
   if (is_found) return ETX_OK;
   char hint[96];
-  return etx_yaml_refuse(node, diag, "no buffer is named '%t'%s", node->text,
-                         etx_nearest_hint(&nearest, hint, sizeof hint));
+  return etx_yaml_fail(node, diag, "no buffer is named '%t'%s", node->text,
+                       etx_nearest_hint(&nearest, hint, sizeof hint));
 }
 
-// The type that the first claim states for a buffer.
-static const etx_ir_constant* claimed_type(const etx_import* import,
-                                           uint32_t buffer) {
-  for (size_t i = 0; i < import->claim_count; ++i) {
-    if (import->claims[i].buffer == buffer) return &import->claims[i].type;
+// The type of a buffer in its first declaration.
+static const etx_ir_constant* declared_type(const etx_import* import,
+                                            uint32_t buffer) {
+  for (size_t i = 0; i < import->declaration_count; ++i) {
+    if (import->declarations[i].buffer == buffer)
+      return &import->declarations[i].type;
   }
   return NULL;
 }
 
 static etx_status find_initial(etx_program_file* program, const etx_yaml* key,
-                               const etx_yaml* node, uint32_t* settled,
+                               const etx_yaml* node, uint32_t* overrides,
                                etx_diag* diag) {
   etx_ir_module* const module = program->module;
   etx_nearest_name nearest = etx_nearest_start(key->text);
@@ -166,81 +169,81 @@ static etx_status find_initial(etx_program_file* program, const etx_yaml* key,
     etx_nearest_offer(&nearest, buffer->name);
     if (!etx_text_equal(buffer->name, key->text)) continue;
     if (!buffer->is_state) {
-      return etx_yaml_refuse(key, diag,
-                             "'%t' is a constant: only state, which a method "
-                             "writes or shared_buffers names, starts as "
-                             "something",
-                             key->text);
+      return etx_yaml_fail(
+          key, diag,
+          "'%t' is a constant: only state can have an initial value, so a "
+          "method must write it or 'shared_buffers' must list it",
+          key->text);
     }
-    const etx_ir_constant* const type = claimed_type(program->import, i);
+    const etx_ir_constant* const type = declared_type(program->import, i);
     if (type == NULL) return ETX_INTERNAL;
     return etx_weight_files_value(program->weights, module, node, type,
-                                  &settled[i], diag);
+                                  &overrides[i], diag);
   }
   char hint[96];
-  return etx_yaml_refuse(key, diag, "no buffer is named '%t'%s", key->text,
-                         etx_nearest_hint(&nearest, hint, sizeof hint));
+  return etx_yaml_fail(key, diag, "no buffer is named '%t'%s", key->text,
+                       etx_nearest_hint(&nearest, hint, sizeof hint));
 }
 
-static etx_status read_initial(etx_program_file* program, uint32_t* settled) {
+static etx_status read_initial(etx_program_file* program, uint32_t* overrides) {
   const etx_yaml* const section = etx_yaml_find(program->root, "initial");
   if (section == NULL) return ETX_OK;
   etx_diag diag;
   etx_diag_init(&diag);
   const etx_status shape =
-      etx_yaml_want(section, ETX_YAML_MAP, "initial", &diag);
+      etx_yaml_expect(section, ETX_YAML_MAP, "initial", &diag);
   if (shape != ETX_OK) return report(program, shape, section, &diag);
   for (size_t i = 0; i < section->count; ++i) {
     etx_diag_init(&diag);
-    const etx_status status = find_initial(program, &section->keys[i],
-                                           &section->items[i], settled, &diag);
+    const etx_status status = find_initial(
+        program, &section->keys[i], &section->items[i], overrides, &diag);
     ETX_TRY(report(program, status, &section->keys[i], &diag));
   }
   return ETX_OK;
 }
 
 etx_status etx_program_file_buffers(etx_program_file* program,
-                                    uint32_t** out_settled) {
+                                    uint32_t** out_overrides) {
   const size_t count = program->module->buffer_count;
-  uint32_t* const settled =
-      etx_pool_take(program->module->pool, count * sizeof *settled);
-  if (settled == NULL) return ETX_OUT_OF_MEMORY;
-  for (size_t i = 0; i < count; ++i) settled[i] = ETX_IR_NONE;
-  ETX_TRY(read_section(program, "shared_buffers", ETX_YAML_LIST, shared_entry));
-  ETX_TRY(read_initial(program, settled));
-  *out_settled = settled;
+  uint32_t* const overrides =
+      etx_pool_take(program->module->pool, count * sizeof *overrides);
+  if (overrides == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < count; ++i) overrides[i] = ETX_IR_NONE;
+  ETX_TRY(read_section(program, "shared_buffers", ETX_YAML_LIST,
+                       shared_buffer_entry));
+  ETX_TRY(read_initial(program, overrides));
+  *out_overrides = overrides;
   return ETX_OK;
 }
 
 // ---------------------------------------------------------------- outputs
 
-// An output that lives as state: its value becomes the content of a buffer of
-// its own, named "method.output".
-static etx_status keep_as_state(etx_program_file* program,
-                                etx_ir_method* method,
-                                const etx_ir_output* output,
-                                const etx_yaml* node, etx_diag* diag) {
+// An output that is kept as state: each call writes its value to a new buffer
+// that is named "method.output".
+static etx_status make_state(etx_program_file* program, etx_ir_method* method,
+                             const etx_ir_output* output, const etx_yaml* node,
+                             etx_diag* diag) {
   etx_ir_module* const module = program->module;
   etx_ir_buffer buffer = {0};
   etx_ir_mutation mutation = {0};
   uint32_t taken = 0;
   if (output->arg.kind != ETX_IR_ARG_VALUE) {
-    return etx_yaml_refuse(node, diag, "output '%t' is no tensor",
-                           output->name);
+    return etx_yaml_fail(node, diag, "output '%t' is not a tensor",
+                         output->name);
   }
   const etx_ir_value* const value = &method->values[output->arg.as.value];
   if (!value->has_shape || !etx_ir_is_static(&value->shape)) {
-    return etx_yaml_refuse(node, diag,
-                           "output '%t' can be state only if its type is "
-                           "stated and its sizes are fixed",
-                           output->name);
+    return etx_yaml_fail(node, diag,
+                         "output '%t' cannot be state: its type must be stated "
+                         "and its sizes must be fixed",
+                         output->name);
   }
   buffer.name =
       etx_pool_format(module->pool, "%t.%t", method->name, output->name);
   if (buffer.name.data == NULL) return ETX_OUT_OF_MEMORY;
   if (etx_ir_find_buffer(module, buffer.name, &taken)) {
-    return etx_yaml_refuse(node, diag, "a buffer named '%t' exists already",
-                           buffer.name);
+    return etx_yaml_fail(node, diag, "a buffer named '%t' already exists",
+                         buffer.name);
   }
   buffer.dtype = value->shape.dtype;
   buffer.rank = value->shape.rank;
@@ -263,16 +266,17 @@ static etx_status keep_as_state(etx_program_file* program,
 static etx_status set_lifetime(etx_program_file* program, etx_ir_method* method,
                                etx_ir_output* output, const etx_yaml* node,
                                etx_diag* diag) {
-  ETX_TRY(etx_yaml_want(node, ETX_YAML_SCALAR, "outputs", diag));
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "outputs", diag));
   if (etx_text_is(node->text, "scratch")) {
     output->lifetime = ETX_IR_SCRATCH;
   } else if (etx_text_is(node->text, "stable")) {
     output->lifetime = ETX_IR_STABLE;
   } else if (etx_text_is(node->text, "state")) {
-    return keep_as_state(program, method, output, node, diag);
+    return make_state(program, method, output, node, diag);
   } else {
-    return etx_yaml_refuse(
-        node, diag, "'%t' should be scratch, stable or state", node->text);
+    return etx_yaml_fail(node, diag,
+                         "expected 'scratch', 'stable' or 'state', found '%t'",
+                         node->text);
   }
   return ETX_OK;
 }
@@ -290,9 +294,9 @@ static etx_status output_entry(etx_program_file* program, const etx_yaml* key,
     return set_lifetime(program, method, output, node, diag);
   }
   char hint[96];
-  return etx_yaml_refuse(key, diag, "method '%t' has no output '%t'%s",
-                         method->name, name,
-                         etx_nearest_hint(&nearest, hint, sizeof hint));
+  return etx_yaml_fail(key, diag, "method '%t' has no output '%t'%s",
+                       method->name, name,
+                       etx_nearest_hint(&nearest, hint, sizeof hint));
 }
 
 // ---------------------------------------------------------------- constants
@@ -301,17 +305,18 @@ static etx_status check_method_name(const etx_program_file* program,
                                     const etx_yaml* key, etx_diag* diag) {
   uint32_t unused = 0;
   if (key->text.size == 0) {
-    return etx_yaml_refuse(key, diag, "a constant method needs a name");
+    return etx_yaml_fail(key, diag, "a constant method needs a name");
   }
   if (etx_text_is(key->text, ETX_METHOD_INIT) ||
       etx_text_is(key->text, ETX_METHOD_BUFFER_NAMES) ||
       etx_text_is(key->text, ETX_METHOD_BUFFER_PLAN)) {
-    return etx_yaml_refuse(key, diag,
-                           "'%t' is the name of a method that etx makes itself",
-                           key->text);
+    return etx_yaml_fail(
+        key, diag, "'%t' is reserved: etx generates a method of that name",
+        key->text);
   }
   if (etx_ir_find_method(program->module, key->text, &unused)) {
-    return etx_yaml_refuse(key, diag, "'%t' is already a method", key->text);
+    return etx_yaml_fail(key, diag, "a method named '%t' already exists",
+                         key->text);
   }
   return ETX_OK;
 }
@@ -331,19 +336,19 @@ static etx_status constant_value(etx_program_file* program,
                                        diag));
     return etx_ir_add_constant(program->module, &constant, &method->constant);
   }
-  ETX_TRY(etx_yaml_want(node, ETX_YAML_SCALAR, "constant_methods", diag));
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "constant_methods", diag));
   ETX_TRY(etx_yaml_scalar(node, &value, diag));
   switch (value.type) {
     case ETX_YAML_NULL:
-      return etx_yaml_refuse(node, diag, "a constant method needs a value");
+      return etx_yaml_fail(node, diag, "a constant method needs a value");
     case ETX_YAML_BOOL:
       method->arg.kind = ETX_IR_ARG_BOOL;
       method->arg.as.boolean = value.boolean;
       break;
     case ETX_YAML_INT:
       if (!etx_dim_is_number(value.integer)) {
-        return etx_yaml_refuse(node, diag, "the integer '%t' is too small",
-                               node->text);
+        return etx_yaml_fail(node, diag, "the integer '%t' is too small",
+                             node->text);
       }
       method->arg = etx_ir_int(value.integer);
       break;
@@ -377,7 +382,7 @@ static etx_status constant_entry(etx_program_file* program, const etx_yaml* key,
   return ETX_OK;
 }
 
-// ---------------------------------------------------------------- the rest
+// ------------------------------- align, concurrent, quantize; all keys
 
 static etx_status read_alignment(etx_program_file* program, etx_diag* diag) {
   enum { SMALLEST = 16, LARGEST = 65536 };
@@ -387,28 +392,27 @@ static etx_status read_alignment(etx_program_file* program, etx_diag* diag) {
   ETX_TRY(etx_yaml_int(node, "align", &bytes, diag));
   if (bytes < SMALLEST || bytes > LARGEST ||
       !etx_is_power_of_two((uint64_t)bytes)) {
-    return etx_yaml_refuse(node, diag,
-                           "'align' should be a power of two from %i to %i, "
-                           "found %i",
-                           (int64_t)SMALLEST, (int64_t)LARGEST, bytes);
+    return etx_yaml_fail(
+        node, diag, "'align' should be a power of two from %i to %i, found %i",
+        (int64_t)SMALLEST, (int64_t)LARGEST, bytes);
   }
   program->module->alignment = (uint64_t)bytes;
   return ETX_OK;
 }
 
-// A group of methods, every two of which may run at the same time.
+// A group of methods; any two of them may run at the same time.
 static etx_status concurrent_entry(etx_program_file* program,
                                    const etx_yaml* key, const etx_yaml* node,
                                    etx_diag* diag) {
   etx_ir_module* const module = program->module;
   (void)key;
-  ETX_TRY(etx_yaml_want(node, ETX_YAML_LIST, "concurrent", diag));
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_LIST, "concurrent", diag));
   etx_text* const names =
       etx_pool_take(module->pool, node->count * sizeof *names);
   if (names == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < node->count; ++i) {
     ETX_TRY(
-        etx_yaml_want(&node->items[i], ETX_YAML_SCALAR, "concurrent", diag));
+        etx_yaml_expect(&node->items[i], ETX_YAML_SCALAR, "concurrent", diag));
     names[i] = node->items[i].text;
   }
   size_t at = 0;
@@ -417,20 +421,20 @@ static etx_status concurrent_entry(etx_program_file* program,
   const etx_status status =
       etx_concurrent_methods_add(module, names, node->count, &at, &reason);
   if (status != ETX_BAD_ARGUMENT) return status;
-  return etx_yaml_refuse(at < node->count ? &node->items[at] : node, diag, "%s",
-                         reason.text);
+  return etx_yaml_fail(at < node->count ? &node->items[at] : node, diag, "%s",
+                       reason.text);
 }
 
 static etx_status quantize_entry(etx_program_file* program, const etx_yaml* key,
                                  const etx_yaml* node, etx_diag* diag) {
   etx_diag reason;
   (void)key;
-  ETX_TRY(etx_yaml_want(node, ETX_YAML_SCALAR, "quantize", diag));
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "quantize", diag));
   etx_diag_init(&reason);
   const etx_status status =
       etx_quantize_rule_add(program->module, node->text, &reason);
   if (status == ETX_OK || status == ETX_OUT_OF_MEMORY) return status;
-  return etx_yaml_refuse(node, diag, "%s", reason.text);
+  return etx_yaml_fail(node, diag, "%s", reason.text);
 }
 
 etx_status etx_program_file_apply(etx_program_file* program) {

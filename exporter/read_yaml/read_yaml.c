@@ -1,6 +1,6 @@
-// A method in YAML: dims, inputs, buffers, constants, nodes, outputs, mutates,
-// in this order whatever their order in the file. Faults are collected entry
-// by entry, so that one run shows them all.
+// The sections of a method in YAML. They are always read in the order dims,
+// inputs, buffers, constants, nodes, outputs, mutates. An error in one entry
+// does not stop the reading, so that one run reports all errors.
 
 #include "exporter/read_yaml/read_yaml.h"
 
@@ -25,31 +25,32 @@ static etx_status read_dim(etx_yaml_method* m, const etx_yaml* key,
   int64_t low = 0, high = 0;
   uint32_t unused = 0;
   if (!is_identifier(key->text)) {
-    return etx_yaml_refuse(key, diag,
-                           "a dimension's name has letters, digits and '_', "
-                           "found '%t'",
-                           key->text);
+    return etx_yaml_fail(key, diag,
+                         "'%t' cannot name a dimension: expected letters, "
+                         "digits and '_', and neither 'min' nor 'max'",
+                         key->text);
   }
-  ETX_TRY(etx_yaml_want(bounds, ETX_YAML_MAP, "dims", diag));
+  ETX_TRY(etx_yaml_expect(bounds, ETX_YAML_MAP, "dims", diag));
   ETX_TRY(etx_yaml_check_keys(bounds, "min max", diag));
   const etx_yaml* const minimum = etx_yaml_find(bounds, "min");
   const etx_yaml* const maximum = etx_yaml_find(bounds, "max");
   if (minimum != NULL) ETX_TRY(etx_yaml_int(minimum, "min", &low, diag));
   if (maximum == NULL) {
-    return etx_yaml_refuse(bounds, diag,
-                           "'max' of dimension '%t' is missing: every size "
-                           "needs an upper bound",
-                           key->text);
+    return etx_yaml_fail(
+        bounds, diag,
+        "dimension '%t' has no 'max': every size needs an upper bound",
+        key->text);
   }
   ETX_TRY(etx_yaml_int(maximum, "max", &high, diag));
   if (high < low || high == INT64_MAX || !etx_dim_is_number(low)) {
-    return etx_yaml_refuse(bounds, diag, "'%t' reaches from %i to %i",
-                           key->text, low, high);
+    return etx_yaml_fail(bounds, diag,
+                         "dimension '%t' has the impossible bounds %i..%i",
+                         key->text, low, high);
   }
   if (etx_symbols_add(&m->method->symbols, key->text, low, high, &unused) !=
       ETX_OK) {
-    return etx_yaml_refuse(key, diag, "more than %i dimensions are named",
-                           (int64_t)ETX_SYMBOLS_MAX_COUNT);
+    return etx_yaml_fail(key, diag, "more than %i dimensions under 'dims'",
+                         (int64_t)ETX_SYMBOLS_MAX_COUNT);
   }
   return ETX_OK;
 }
@@ -66,11 +67,12 @@ static etx_status read_tensor_input(etx_yaml_method* m, const etx_yaml* node,
   value.name = input->name;
   if (alias != NULL) ETX_TRY(etx_yaml_text(node, "value", &value.name, diag));
   if (mutable_node != NULL) {
-    ETX_TRY(etx_yaml_want(mutable_node, ETX_YAML_SCALAR, "mutable", diag));
+    ETX_TRY(etx_yaml_expect(mutable_node, ETX_YAML_SCALAR, "mutable", diag));
     ETX_TRY(etx_yaml_scalar(mutable_node, &flag, diag));
     if (flag.type != ETX_YAML_BOOL) {
-      return etx_yaml_refuse(mutable_node, diag,
-                             "'mutable' should be true or false");
+      return etx_yaml_fail(mutable_node, diag,
+                           "'mutable' should be true or false, found '%t'",
+                           mutable_node->text);
     }
   }
   ETX_TRY(etx_yaml_shape(m, etx_yaml_find(node, "type"), &value.shape, diag));
@@ -87,7 +89,7 @@ static etx_status read_input(etx_yaml_method* m, const etx_yaml* node,
                              etx_diag* diag) {
   etx_ir_method* const method = m->method;
   etx_ir_input input = {0};
-  ETX_TRY(etx_yaml_want(node, ETX_YAML_MAP, "input", diag));
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_MAP, "input", diag));
   ETX_TRY(etx_yaml_check_keys(node, "name type mutable value sym fixed", diag));
   ETX_TRY(etx_yaml_text(node, "name", &input.name, diag));
   input.place = m->place;
@@ -95,18 +97,17 @@ static etx_status read_input(etx_yaml_method* m, const etx_yaml* node,
   input.place.column = node->column;
   for (size_t i = 0; i < method->input_count; ++i) {
     if (etx_text_equal(method->inputs[i].name, input.name)) {
-      return etx_yaml_refuse(node, diag, "two inputs are named '%t'",
-                             input.name);
+      return etx_yaml_fail(node, diag, "two inputs are named '%t'", input.name);
     }
   }
   const etx_yaml* const size = etx_yaml_find(node, "sym");
   const etx_yaml* const fixed = etx_yaml_find(node, "fixed");
   const bool has_type = etx_yaml_find(node, "type") != NULL;
   if ((size != NULL) + (fixed != NULL) + has_type != 1) {
-    return etx_yaml_refuse(node, diag,
-                           "input '%t' should have one of 'type', 'sym' and "
-                           "'fixed'",
-                           input.name);
+    return etx_yaml_fail(
+        node, diag,
+        "input '%t' should have exactly one of 'type', 'sym' and 'fixed'",
+        input.name);
   }
   if (has_type) {
     ETX_TRY(read_tensor_input(m, node, &input, diag));
@@ -125,20 +126,20 @@ static etx_status read_input(etx_yaml_method* m, const etx_yaml* node,
 
 // ---------------------------------------------------------------- sections
 
-typedef etx_status read_entry(etx_yaml_method* m, const etx_yaml* key,
-                              const etx_yaml* node, etx_diag* diag);
+typedef etx_status yaml_entry_reader(etx_yaml_method* m, const etx_yaml* key,
+                                     const etx_yaml* node, etx_diag* diag);
 
-// Reads every entry of a list, or of a map if `may_be_map`; faults of one do
-// not hide those of the next.
+// Reads every entry of a list, or of a map if `may_be_map`. Errors of an entry
+// are reported, and reading continues with the next one.
 static etx_status read_section(etx_yaml_method* m, const char* name,
                                etx_yaml_kind kind, bool may_be_map,
-                               read_entry* read) {
+                               yaml_entry_reader* read) {
   const etx_yaml* const section = etx_yaml_find(m->root, name);
   if (section == NULL) return ETX_OK;
   etx_diag diag;
   etx_diag_init(&diag);
   if (!(may_be_map && section->kind == ETX_YAML_MAP)) {
-    const etx_status status = etx_yaml_want(section, kind, name, &diag);
+    const etx_status status = etx_yaml_expect(section, kind, name, &diag);
     if (status != ETX_OK) return etx_yaml_report(m, status, section, &diag);
   }
   for (size_t i = 0; i < section->count; ++i) {
@@ -183,8 +184,9 @@ static etx_status dim_entry(etx_yaml_method* m, const etx_yaml* key,
   return read_dim(m, key, node, diag);
 }
 
-// `mutable: true` on an input that nothing writes means nothing.
-static void settle_mutable(etx_ir_method* method) {
+// An input is mutable if some mutation writes it. `mutable: true` is only a
+// permission.
+static void set_mutable(etx_ir_method* method) {
   for (size_t i = 0; i < method->input_count; ++i) {
     method->inputs[i].is_mutable = false;
   }
@@ -198,11 +200,11 @@ static etx_status check_head(const etx_yaml_method* m, etx_diag* diag) {
   const etx_yaml* const version = etx_yaml_find(m->root, "etx");
   const etx_yaml* const method = etx_yaml_find(m->root, "method");
   int64_t number = 0;
-  ETX_TRY(etx_yaml_want(m->root, ETX_YAML_MAP, "method", diag));
-  // A file that was cut off would pass for a method that does nothing.
+  ETX_TRY(etx_yaml_expect(m->root, ETX_YAML_MAP, "method", diag));
+  // A truncated file must not pass as a method that does nothing.
   if (m->root->count == 0) {
-    return etx_yaml_refuse(m->root, diag,
-                           "the file is empty; a method has at least 'etx: 1'");
+    return etx_yaml_fail(m->root, diag,
+                         "the file is empty: a method needs at least 'etx: 1'");
   }
   ETX_TRY(etx_yaml_check_keys(
       m->root, "etx method dims inputs buffers constants nodes outputs mutates",
@@ -210,16 +212,17 @@ static etx_status check_head(const etx_yaml_method* m, etx_diag* diag) {
   if (version != NULL) {
     ETX_TRY(etx_yaml_int(version, "etx", &number, diag));
     if (number != 1) {
-      return etx_yaml_refuse(version, diag,
-                             "format %i is not supported, only 1", number);
+      return etx_yaml_fail(version, diag,
+                           "format version %i is not supported, expected 1",
+                           number);
     }
   }
   if (method == NULL) return ETX_OK;
-  ETX_TRY(etx_yaml_want(method, ETX_YAML_SCALAR, "method", diag));
+  ETX_TRY(etx_yaml_expect(method, ETX_YAML_SCALAR, "method", diag));
   if (etx_text_equal(method->text, m->method->name)) return ETX_OK;
-  return etx_yaml_refuse(method, diag,
-                         "the method is named '%t' here, but '%t' by its file",
-                         method->text, m->method->name);
+  return etx_yaml_fail(method, diag,
+                       "'method' is '%t', but the file is named '%t.yaml'",
+                       method->text, m->method->name);
 }
 
 static etx_status read_sections(etx_yaml_method* m) {
@@ -233,7 +236,7 @@ static etx_status read_sections(etx_yaml_method* m) {
       read_section(m, "outputs", ETX_YAML_LIST, true, etx_yaml_read_output));
   ETX_TRY(
       read_section(m, "mutates", ETX_YAML_MAP, true, etx_yaml_read_mutation));
-  settle_mutable(m->method);
+  set_mutable(m->method);
   return ETX_OK;
 }
 

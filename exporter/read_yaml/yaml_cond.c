@@ -1,23 +1,37 @@
-// A node with `if`, `then` and `else`: nodes of which one branch or the other
-// runs. What a branch defines can be read in it alone; its `outputs` say what
-// the names under `out` stand for.
+// A conditional: an entry of `nodes` with `if`, `then` and `else`. Values that
+// a branch defines are visible in that branch only; the `outputs` of the branch
+// that runs become the values under `out`.
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/read_yaml/yaml_internal.h"
+
+// A conditional being read.
+typedef struct cond_reader {
+  etx_yaml_method* method;
+  const etx_yaml* yaml;       // the entry of `nodes`
+  const etx_yaml* out;        // its key `out`: a name or a list of names
+  etx_source_location place;  // of the entry
+  etx_yaml_read_function* read_node;
+  size_t result_count;
+  uint32_t* results[2];  // the values under `outputs` of `then` and `else`
+  etx_diag* diag;
+} cond_reader;
 
 // ---------------------------------------------------------------- condition
 
 static etx_status check_bool(const etx_yaml_method* m, const etx_yaml* node,
                              uint32_t value, etx_diag* diag) {
   const etx_ir_value* const v = &m->method->values[value];
-  if (!v->has_shape) return ETX_OK;  // the pass `lower` will know
+  if (!v->has_shape) return ETX_OK;  // the pass `lower` checks it
   bool is_one = v->shape.dtype == ETX_DTYPE_BOOL;
   for (size_t i = 0; i < v->shape.rank; ++i) {
     is_one = is_one && v->shape.dims[i] == 1;
   }
   if (is_one) return ETX_OK;
-  return etx_yaml_refuse(node, diag, "'if' should name one bool, not '%t'",
-                         node->text);
+  return etx_yaml_fail(
+      node, diag,
+      "'if' should name a bool tensor of one element, which '%t' is not",
+      node->text);
 }
 
 static etx_status read_condition(etx_yaml_method* m, const etx_yaml* node,
@@ -31,7 +45,7 @@ static etx_status read_condition(etx_yaml_method* m, const etx_yaml* node,
     return ETX_OK;
   }
   uint32_t value = 0;
-  ETX_TRY(etx_yaml_want(node, ETX_YAML_SCALAR, "if", diag));
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "if", diag));
   ETX_TRY(etx_yaml_value_named(m, node, &value, diag));
   ETX_TRY(check_bool(m, node, value, diag));
   *out = etx_ir_value_arg(value);
@@ -49,61 +63,65 @@ static const etx_yaml* name_at(const etx_yaml* names, size_t index) {
   return names->kind == ETX_YAML_LIST ? &names->items[index] : names;
 }
 
-static etx_status read_results(etx_yaml_method* m, const etx_yaml* branch,
-                               size_t count, uint32_t* results,
-                               etx_diag* diag) {
+static etx_status read_results(const cond_reader* r, const etx_yaml* branch,
+                               uint32_t* results) {
+  etx_diag* const diag = r->diag;
   const etx_yaml* const outputs = etx_yaml_find(branch, "outputs");
   if (outputs == NULL) {
-    return etx_yaml_refuse(branch, diag, "'outputs' is missing");
+    return etx_yaml_fail(branch, diag, "'outputs' is missing");
   }
-  ETX_TRY(etx_yaml_want(outputs, ETX_YAML_LIST, "outputs", diag));
-  if (outputs->count != count) {
-    return etx_yaml_refuse(outputs, diag,
-                           "'out' names %z results, the branch gives %z", count,
-                           outputs->count);
+  ETX_TRY(etx_yaml_expect(outputs, ETX_YAML_LIST, "outputs", diag));
+  if (outputs->count != r->result_count) {
+    return etx_yaml_fail(outputs, diag,
+                         "'out' has %z names, but the branch has %z outputs",
+                         r->result_count, outputs->count);
   }
-  for (size_t i = 0; i < count; ++i) {
-    ETX_TRY(etx_yaml_want(&outputs->items[i], ETX_YAML_SCALAR, "output", diag));
-    ETX_TRY(etx_yaml_value_named(m, &outputs->items[i], &results[i], diag));
+  for (size_t i = 0; i < r->result_count; ++i) {
+    ETX_TRY(
+        etx_yaml_expect(&outputs->items[i], ETX_YAML_SCALAR, "output", diag));
+    ETX_TRY(
+        etx_yaml_value_named(r->method, &outputs->items[i], &results[i], diag));
   }
   return ETX_OK;
 }
 
-// Reads `then` or `else`; depth is bounded by the tree.
-static etx_status read_branch(etx_yaml_method* m, const etx_yaml* json,
-                              const char* key, uint32_t branch, size_t count,
-                              uint32_t* results,
-                              etx_yaml_read_function* read_node,
-                              etx_diag* diag) {
-  const etx_yaml* const map = etx_yaml_find(json, key);
-  if (map == NULL) return etx_yaml_refuse(json, diag, "'%s' is missing", key);
-  ETX_TRY(etx_yaml_want(map, ETX_YAML_MAP, key, diag));
+// Reads `then` or `else` into `branch`. The recursion over nested conditionals
+// is bounded by ETX_YAML_MAX_DEPTH.
+static etx_status read_branch(const cond_reader* r, const char* key,
+                              uint32_t branch, uint32_t* results) {
+  etx_yaml_method* const m = r->method;
+  etx_diag* const diag = r->diag;
+  const etx_yaml* const map = etx_yaml_find(r->yaml, key);
+  if (map == NULL) {
+    return etx_yaml_fail(r->yaml, diag, "'%s' is missing", key);
+  }
+  ETX_TRY(etx_yaml_expect(map, ETX_YAML_MAP, key, diag));
   ETX_TRY(etx_yaml_check_keys(map, "nodes outputs", diag));
   const etx_yaml* const nodes = etx_yaml_find(map, "nodes");
   const uint32_t outer = m->branch;
   m->branch = branch;
   if (nodes != NULL) {
     const etx_status status =
-        etx_yaml_want(nodes, ETX_YAML_LIST, "nodes", diag);
+        etx_yaml_expect(nodes, ETX_YAML_LIST, "nodes", diag);
     if (status != ETX_OK) return status;
     for (size_t i = 0; i < nodes->count; ++i) {
-      ETX_TRY(read_node(m, &nodes->items[i]));
+      ETX_TRY(r->read_node(m, &nodes->items[i]));
     }
   }
-  const etx_status status = read_results(m, map, count, results, diag);
+  const etx_status status = read_results(r, map, results);
   m->branch = outer;
   return status;
 }
 
 // ---------------------------------------------------------------- results
 
-static etx_status add_result(etx_yaml_method* m, const etx_yaml* json,
-                             size_t index, uint32_t choice, uint32_t token,
-                             const uint32_t ways[2],
-                             const etx_source_location* place, etx_diag* diag) {
-  const etx_yaml* const out = etx_yaml_find(json, "out");
-  const etx_yaml* const name = name_at(out, index);
-  const etx_yaml* type = etx_yaml_find(json, "type");
+// Defines result `index` of the conditional as the output of a join.
+static etx_status add_result(const cond_reader* r, size_t index,
+                             uint32_t choice, uint32_t token) {
+  etx_yaml_method* const m = r->method;
+  etx_diag* const diag = r->diag;
+  const etx_yaml* const name = name_at(r->out, index);
+  const etx_yaml* type = etx_yaml_find(r->yaml, "type");
   if (type != NULL && type->kind == ETX_YAML_LIST) {
     type = index < type->count ? &type->items[index] : NULL;
   }
@@ -115,50 +133,46 @@ static etx_status add_result(etx_yaml_method* m, const etx_yaml* json,
     ETX_TRY(etx_yaml_shape(m, type, &value.shape, diag));
     value.has_shape = true;
   }
-  ETX_TRY(etx_yaml_want(name, ETX_YAML_SCALAR, "out", diag));
+  ETX_TRY(etx_yaml_expect(name, ETX_YAML_SCALAR, "out", diag));
   ETX_TRY(etx_yaml_add_value(m, name, &value, &output, diag));
-  return etx_ir_add_join(m->module, m->method, choice, token, ways[0], ways[1],
-                         output, place);
+  const etx_ir_join join = {choice, token, r->results[0][index],
+                            r->results[1][index], output};
+  return etx_ir_add_join(m->module, m->method, &join, &r->place);
 }
 
-static etx_status read_choice(etx_yaml_method* m, const etx_yaml* json,
-                              const etx_source_location* place,
-                              etx_yaml_read_function* read_node,
-                              etx_diag* diag) {
+static etx_status read_cond(cond_reader* r) {
+  etx_yaml_method* const m = r->method;
+  etx_diag* const diag = r->diag;
   etx_ir_arg condition;
   uint32_t choice = 0;
   uint32_t token = 0;
-  ETX_TRY(etx_yaml_check_keys(json, "out type if then else", diag));
-  const etx_yaml* const out = etx_yaml_find(json, "out");
-  if (out == NULL || out->kind == ETX_YAML_MAP) {
-    return etx_yaml_refuse(json, diag, "'out' should be a name or a list");
+  ETX_TRY(etx_yaml_check_keys(r->yaml, "out type if then else", diag));
+  if (r->out == NULL || r->out->kind == ETX_YAML_MAP) {
+    return etx_yaml_fail(r->yaml, diag,
+                         "'out' should be a name or a list of names");
   }
-  const size_t count = count_of(out);
-  ETX_TRY(read_condition(m, etx_yaml_find(json, "if"), &condition, diag));
-  uint32_t* results[2];
+  r->result_count = count_of(r->out);
+  ETX_TRY(read_condition(m, etx_yaml_find(r->yaml, "if"), &condition, diag));
   for (size_t i = 0; i < 2; ++i) {
-    results[i] = etx_pool_take(m->pool, count * sizeof(uint32_t));
-    if (results[i] == NULL) return ETX_OUT_OF_MEMORY;
+    r->results[i] =
+        etx_pool_take(m->pool, r->result_count * sizeof *r->results[i]);
+    if (r->results[i] == NULL) return ETX_OUT_OF_MEMORY;
   }
   ETX_TRY(etx_ir_add_cond(m->module, m->method, m->branch, &choice));
-  ETX_TRY(
-      etx_ir_add_head(m->module, m->method, choice, &condition, place, &token));
-  ETX_TRY(read_branch(m, json, "then", etx_ir_then_branch(choice), count,
-                      results[0], read_node, diag));
-  ETX_TRY(read_branch(m, json, "else", etx_ir_else_branch(choice), count,
-                      results[1], read_node, diag));
-  for (size_t i = 0; i < count; ++i) {
-    const uint32_t ways[2] = {results[0][i], results[1][i]};
-    ETX_TRY(add_result(m, json, i, choice, token, ways, place, diag));
+  ETX_TRY(etx_ir_add_head(m->module, m->method, choice, &condition, &r->place,
+                          &token));
+  ETX_TRY(read_branch(r, "then", etx_ir_then_branch(choice), r->results[0]));
+  ETX_TRY(read_branch(r, "else", etx_ir_else_branch(choice), r->results[1]));
+  for (size_t i = 0; i < r->result_count; ++i) {
+    ETX_TRY(add_result(r, i, choice, token));
   }
   return ETX_OK;
 }
 
-// The names that a refused choice would have defined, so that what follows is
-// still looked at.
-static etx_status define_anyway(etx_yaml_method* m, const etx_yaml* json,
-                                const etx_source_location* place) {
-  const etx_yaml* const out = etx_yaml_find(json, "out");
+// Defines the names under `out` of a malformed conditional, so that their uses
+// do not cause further errors.
+static etx_status define_outputs(etx_yaml_method* m, const etx_yaml* out,
+                                 const etx_source_location* place) {
   const size_t count =
       out == NULL || out->kind == ETX_YAML_MAP ? 0 : count_of(out);
   for (size_t i = 0; i < count; ++i) {
@@ -183,17 +197,22 @@ static etx_status define_anyway(etx_yaml_method* m, const etx_yaml* json,
   return ETX_OK;
 }
 
-etx_status etx_yaml_read_cond(etx_yaml_method* m, const etx_yaml* json,
+etx_status etx_yaml_read_cond(etx_yaml_method* m, const etx_yaml* yaml,
                               etx_yaml_read_function* read_node) {
   etx_diag diag;
   etx_diag_init(&diag);
-  etx_source_location place = m->place;
-  place.line = json->line;
-  place.column = json->column;
+  cond_reader r = {.method = m,
+                   .yaml = yaml,
+                   .out = etx_yaml_find(yaml, "out"),
+                   .place = m->place,
+                   .read_node = read_node,
+                   .diag = &diag};
+  r.place.line = yaml->line;
+  r.place.column = yaml->column;
   const uint32_t branch = m->branch;
-  const etx_status status = read_choice(m, json, &place, read_node, &diag);
+  const etx_status status = read_cond(&r);
   m->branch = branch;
   if (status == ETX_OK || status == ETX_OUT_OF_MEMORY) return status;
-  ETX_TRY(etx_yaml_report(m, status, json, &diag));
-  return define_anyway(m, json, &place);
+  ETX_TRY(etx_yaml_report(m, status, yaml, &diag));
+  return define_outputs(m, r.out, &r.place);
 }

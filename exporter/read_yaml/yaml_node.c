@@ -1,6 +1,6 @@
-// Nodes of a method in YAML. What a plain word means depends on the argument
-// it stands for: the name of a value, except where the operator wants an
-// element type, a memory format, a layout or a device.
+// Nodes of a method in YAML. The schema of the operator decides what a plain
+// word means: a dtype, memory format, layout or device where the argument has
+// that type, else the name of a value.
 
 #include "exporter/ir/aten_schema.h"
 #include "exporter/host/nearest_name.h"
@@ -20,7 +20,7 @@ static const word_code memory_formats[] = {{"contiguous_format", 0},
 static const word_code layouts[] = {{"strided", 0}, {NULL, 0}};
 
 static etx_status read_word(const etx_yaml* node, const word_code* words,
-                            etx_ir_arg* out, etx_diag* diag) {
+                            const char* what, etx_ir_arg* out, etx_diag* diag) {
   etx_nearest_name nearest = etx_nearest_start(node->text);
   for (; words->word != NULL; ++words) {
     etx_nearest_offer(&nearest, etx_text_of(words->word));
@@ -29,15 +29,15 @@ static etx_status read_word(const etx_yaml* node, const word_code* words,
     return ETX_OK;
   }
   char hint[96];
-  return etx_yaml_refuse(node, diag, "'%t' is not known here%s", node->text,
-                         etx_nearest_hint(&nearest, hint, sizeof hint));
+  return etx_yaml_fail(node, diag, "unknown %s '%t'%s", what, node->text,
+                       etx_nearest_hint(&nearest, hint, sizeof hint));
 }
 
 static etx_status read_dtype(const etx_yaml* node, etx_ir_arg* out,
                              etx_diag* diag) {
   out->kind = ETX_IR_ARG_DTYPE;
   if (etx_dtype_find(node->text, &out->as.dtype)) return ETX_OK;
-  return etx_yaml_refuse(node, diag, "'%t' is not an element type", node->text);
+  return etx_yaml_fail(node, diag, "unknown dtype '%t'", node->text);
 }
 
 static etx_status read_text(etx_yaml_method* m, const etx_argument* argument,
@@ -48,21 +48,22 @@ static etx_status read_text(etx_yaml_method* m, const etx_argument* argument,
     case ETX_ARGUMENT_SCALAR_TYPE:
       return read_dtype(node, out, diag);
     case ETX_ARGUMENT_MEMORY_FORMAT:
-      return read_word(node, memory_formats, out, diag);
+      return read_word(node, memory_formats, "memory format", out, diag);
     case ETX_ARGUMENT_LAYOUT:
-      return read_word(node, layouts, out, diag);
+      return read_word(node, layouts, "layout", out, diag);
     case ETX_ARGUMENT_DEVICE:
       if (!etx_text_is(node->text, "cpu")) {
-        return etx_yaml_refuse(node, diag, "only device 'cpu' is supported");
+        return etx_yaml_fail(node, diag,
+                             "device '%t' is not supported, expected 'cpu'",
+                             node->text);
       }
       out->kind = ETX_IR_ARG_STRING;
       out->as.string = node->text;
       return ETX_OK;
     case ETX_ARGUMENT_STRING:
-      return etx_yaml_refuse(node, diag,
-                             "'%t' should be written {str: %t}: a word alone "
-                             "is the name of a value",
-                             node->text, node->text);
+      return etx_yaml_fail(node, diag,
+                           "'%t' names a value: write a string as {str: %t}",
+                           node->text, node->text);
     default:
       ETX_TRY(etx_yaml_value_named(m, node, &value, diag));
       *out = etx_ir_value_arg(value);
@@ -96,7 +97,7 @@ static etx_status read_item(etx_yaml_method* m, const etx_argument* argument,
     return ETX_OK;
   }
   if (node->kind == ETX_YAML_MAP) return etx_yaml_literal(node, out, diag);
-  return etx_yaml_refuse(node, diag, "a list within a list");
+  return etx_yaml_fail(node, diag, "nested lists are not supported");
 }
 
 static etx_status read_argument(etx_yaml_method* m,
@@ -117,7 +118,7 @@ static etx_status read_argument(etx_yaml_method* m,
   return ETX_OK;
 }
 
-// The schema's argument of that name.
+// Finds the argument of the schema with the name of `key`.
 static etx_status find_argument(const etx_aten_schema* schema,
                                 const etx_yaml* key, etx_argument* out,
                                 etx_diag* diag) {
@@ -128,9 +129,9 @@ static etx_status find_argument(const etx_aten_schema* schema,
     etx_nearest_offer(&nearest, out->name);
   }
   char hint[96];
-  return etx_yaml_refuse(key, diag, "'%s' has no argument '%t'%s", schema->name,
-                         key->text,
-                         etx_nearest_hint(&nearest, hint, sizeof hint));
+  return etx_yaml_fail(key, diag, "'%s' has no argument '%t'%s", schema->name,
+                       key->text,
+                       etx_nearest_hint(&nearest, hint, sizeof hint));
 }
 
 typedef struct argument_list {
@@ -147,9 +148,9 @@ static etx_status read_positional(etx_yaml_method* m,
   for (size_t i = 0; i < args->count; ++i) {
     etx_argument argument;
     if (!etx_argument_next(&cursor, &argument) || argument.keyword_only) {
-      return etx_yaml_refuse(&args->items[i], diag,
-                             "%z positional arguments are too many: %s(%s)",
-                             args->count, schema->name, schema->arguments);
+      return etx_yaml_fail(&args->items[i], diag,
+                           "too many positional arguments (%z) for %s(%s)",
+                           args->count, schema->name, schema->arguments);
     }
     ETX_TRY(read_argument(m, &argument, &args->items[i],
                           &list->args[list->count++], diag));
@@ -171,18 +172,18 @@ static etx_status read_keywords(etx_yaml_method* m,
   return ETX_OK;
 }
 
-static etx_status read_arguments(etx_yaml_method* m, const etx_yaml* json,
+static etx_status read_arguments(etx_yaml_method* m, const etx_yaml* yaml,
                                  const etx_aten_schema* schema,
                                  etx_ir_node* node, etx_diag* diag) {
-  const etx_yaml* const args = etx_yaml_find(json, "args");
-  const etx_yaml* const kwargs = etx_yaml_find(json, "kwargs");
+  const etx_yaml* const args = etx_yaml_find(yaml, "args");
+  const etx_yaml* const kwargs = etx_yaml_find(yaml, "kwargs");
   size_t count = 0;
   if (args != NULL) {
-    ETX_TRY(etx_yaml_want(args, ETX_YAML_LIST, "args", diag));
+    ETX_TRY(etx_yaml_expect(args, ETX_YAML_LIST, "args", diag));
     count += args->count;
   }
   if (kwargs != NULL) {
-    ETX_TRY(etx_yaml_want(kwargs, ETX_YAML_MAP, "kwargs", diag));
+    ETX_TRY(etx_yaml_expect(kwargs, ETX_YAML_MAP, "kwargs", diag));
     count += kwargs->count;
   }
   argument_list list = {etx_pool_take(m->pool, count * sizeof *list.args),
@@ -192,10 +193,11 @@ static etx_status read_arguments(etx_yaml_method* m, const etx_yaml* json,
   if (kwargs != NULL) ETX_TRY(read_keywords(m, schema, kwargs, &list, diag));
   etx_diag inner;
   etx_diag_init(&inner);
-  const etx_status status = etx_aten_complete(
-      m->pool, schema, list.args, list.names, list.count, node, &inner);
+  const etx_aten_arguments given = {list.args, list.names, list.count};
+  const etx_status status =
+      etx_aten_complete(m->pool, schema, &given, node, &inner);
   if (status == ETX_BAD_FILE)
-    return etx_yaml_refuse(json, diag, "%s", inner.text);
+    return etx_yaml_fail(yaml, diag, "%s", inner.text);
   return status;
 }
 
@@ -222,11 +224,11 @@ static etx_status define_output(etx_yaml_method* m, const etx_yaml* name,
   return etx_yaml_report(m, status, name, &diag);
 }
 
-// `out` is a name, or a list of names and nulls; `type` matches it.
-static etx_status read_outputs(etx_yaml_method* m, const etx_yaml* json,
+// `out` is a name, or a list of names and nulls; `type` has the same form.
+static etx_status read_outputs(etx_yaml_method* m, const etx_yaml* yaml,
                                etx_ir_node* node) {
-  const etx_yaml* const out = etx_yaml_find(json, "out");
-  const etx_yaml* const type = etx_yaml_find(json, "type");
+  const etx_yaml* const out = etx_yaml_find(yaml, "out");
+  const etx_yaml* const type = etx_yaml_find(yaml, "type");
   if (out == NULL) return ETX_OK;
   const bool is_list = out->kind == ETX_YAML_LIST;
   const etx_yaml* const names = is_list ? out->items : out;
@@ -242,7 +244,7 @@ static etx_status read_outputs(etx_yaml_method* m, const etx_yaml* json,
     place.line = type->line;
     place.column = type->column;
     etx_import_problem(m->import, ETX_BAD_FILE, &place,
-                       "'type' should have one type for each name of 'out'");
+                       "'type' should have one type for each name in 'out'");
   }
   for (size_t i = 0; i < node->output_count; ++i) {
     node->outputs[i] = ETX_IR_NONE;
@@ -259,25 +261,26 @@ static etx_status read_outputs(etx_yaml_method* m, const etx_yaml* json,
 
 // ---------------------------------------------------------------- nodes
 
-static etx_status check_outputs(const etx_yaml* json,
+static etx_status check_outputs(const etx_yaml* yaml,
                                 const etx_aten_schema* schema, etx_diag* diag) {
-  const etx_yaml* const out = etx_yaml_find(json, "out");
+  const etx_yaml* const out = etx_yaml_find(yaml, "out");
   if (out == NULL && schema->results == 0) return ETX_OK;
-  if (out == NULL) return etx_yaml_refuse(json, diag, "'out' is missing");
+  if (out == NULL) return etx_yaml_fail(yaml, diag, "'out' is missing");
   const bool is_list = out->kind == ETX_YAML_LIST;
   if (out->kind == ETX_YAML_MAP) {
-    return etx_yaml_refuse(out, diag, "'out' should be a name or a list");
+    return etx_yaml_fail(out, diag, "'out' should be a name or a list");
   }
   if (schema->results == ETX_ATEN_LIST) {
     return is_list ? ETX_OK
-                   : etx_yaml_refuse(out, diag,
-                                     "'%s' gives a list: 'out' should be one",
-                                     schema->name);
+                   : etx_yaml_fail(out, diag,
+                                   "'out' should be a list of names, since "
+                                   "'%s' returns a list",
+                                   schema->name);
   }
   const size_t count = is_list ? out->count : 1;
   if (count == (size_t)schema->results) return ETX_OK;
-  return etx_yaml_refuse(out, diag, "'%s' has %i results, 'out' names %z",
-                         schema->name, (int64_t)schema->results, count);
+  return etx_yaml_fail(out, diag, "'%s' has %i results, but 'out' has %z names",
+                       schema->name, (int64_t)schema->results, count);
 }
 
 static etx_status find_schema(const etx_yaml* op,
@@ -287,42 +290,41 @@ static etx_status find_schema(const etx_yaml* op,
   if (*out_schema != NULL) return ETX_OK;
   if (etx_text_starts_with(op->text, etx_text_of("higher_order.")) ||
       etx_text_starts_with(op->text, etx_text_of("torch.ops.higher_order."))) {
-    return etx_yaml_refuse(op, diag,
-                           "control flow '%t' is not supported, only 'if' with "
-                           "'then' and 'else' is",
-                           op->text);
+    return etx_yaml_fail(op, diag,
+                         "control flow operator '%t' is not supported: only "
+                         "'if' with 'then' and 'else' is",
+                         op->text);
   }
   char hint[ETX_NEAREST_OPERATOR_BYTES];
-  return etx_yaml_refuse(
-      op, diag, "operator '%t' is not supported%s", op->text,
-      etx_nearest_operator_hint(op->text, hint, sizeof hint));
+  return etx_yaml_fail(op, diag, "operator '%t' is not supported%s", op->text,
+                       etx_nearest_operator_hint(op->text, hint, sizeof hint));
 }
 
-static etx_status read_call(etx_yaml_method* m, const etx_yaml* json,
+static etx_status read_call(etx_yaml_method* m, const etx_yaml* yaml,
                             etx_ir_node* node, etx_diag* diag) {
   const etx_aten_schema* schema = NULL;
-  ETX_TRY(etx_yaml_want(json, ETX_YAML_MAP, "node", diag));
-  ETX_TRY(etx_yaml_check_keys(json, "out type op args kwargs", diag));
-  ETX_TRY(etx_yaml_text(json, "op", &node->aten, diag));
-  ETX_TRY(find_schema(etx_yaml_find(json, "op"), &schema, diag));
-  ETX_TRY(check_outputs(json, schema, diag));
-  return read_arguments(m, json, schema, node, diag);
+  ETX_TRY(etx_yaml_expect(yaml, ETX_YAML_MAP, "node", diag));
+  ETX_TRY(etx_yaml_check_keys(yaml, "out type op args kwargs", diag));
+  ETX_TRY(etx_yaml_text(yaml, "op", &node->aten, diag));
+  ETX_TRY(find_schema(etx_yaml_find(yaml, "op"), &schema, diag));
+  ETX_TRY(check_outputs(yaml, schema, diag));
+  return read_arguments(m, yaml, schema, node, diag);
 }
 
-etx_status etx_yaml_read_node(etx_yaml_method* m, const etx_yaml* json) {
+etx_status etx_yaml_read_node(etx_yaml_method* m, const etx_yaml* yaml) {
   etx_diag diag;
   etx_diag_init(&diag);
   etx_ir_node node = {0};
   node.place = m->place;
-  node.place.line = json->line;
-  node.place.column = json->column;
+  node.place.line = yaml->line;
+  node.place.column = yaml->column;
   node.branch = m->branch;
-  if (json->kind == ETX_YAML_MAP && etx_yaml_find(json, "if") != NULL) {
-    return etx_yaml_read_cond(m, json, etx_yaml_read_node);
+  if (yaml->kind == ETX_YAML_MAP && etx_yaml_find(yaml, "if") != NULL) {
+    return etx_yaml_read_cond(m, yaml, etx_yaml_read_node);
   }
-  const etx_status status = read_call(m, json, &node, &diag);
-  ETX_TRY(etx_yaml_report(m, status, json, &diag));
-  ETX_TRY(read_outputs(m, json, &node));
+  const etx_status status = read_call(m, yaml, &node, &diag);
+  ETX_TRY(etx_yaml_report(m, status, yaml, &diag));
+  ETX_TRY(read_outputs(m, yaml, &node));
   uint32_t unused = 0;
   return etx_ir_add_node(m->module, m->method, &node, &unused);
 }

@@ -1,4 +1,4 @@
-// What a method gives back and what it writes.
+// The sections `outputs` and `mutates` of a method.
 
 #include "exporter/host/nearest_name.h"
 #include "exporter/read_yaml/yaml_internal.h"
@@ -13,9 +13,9 @@ static etx_status read_output_map(etx_yaml_method* m, const etx_yaml* node,
     ETX_TRY(etx_yaml_text(node, "name", &output->name, diag));
   }
   if ((value != NULL) + (size != NULL) + (fixed != NULL) != 1) {
-    return etx_yaml_refuse(node, diag,
-                           "an output should have one of 'value', 'sym' and "
-                           "'fixed'");
+    return etx_yaml_fail(
+        node, diag,
+        "an output should have exactly one of 'value', 'sym' and 'fixed'");
   }
   if (fixed != NULL) return etx_yaml_literal(fixed, &output->arg, diag);
   if (size != NULL) {
@@ -25,18 +25,18 @@ static etx_status read_output_map(etx_yaml_method* m, const etx_yaml* node,
     return ETX_OK;
   }
   uint32_t index = 0;
-  ETX_TRY(etx_yaml_want(value, ETX_YAML_SCALAR, "value", diag));
+  ETX_TRY(etx_yaml_expect(value, ETX_YAML_SCALAR, "value", diag));
   ETX_TRY(etx_yaml_value_named(m, value, &index, diag));
   output->arg = etx_ir_value_arg(index);
   return ETX_OK;
 }
 
-// The name of a value, or a number.
-static etx_status read_output_word(etx_yaml_method* m, const etx_yaml* node,
-                                   etx_ir_output* output, etx_diag* diag) {
+// An output that is written as the name of a value, or as a number.
+static etx_status read_output_scalar(etx_yaml_method* m, const etx_yaml* node,
+                                     etx_ir_output* output, etx_diag* diag) {
   etx_yaml_value value;
   uint32_t index = 0;
-  ETX_TRY(etx_yaml_want(node, ETX_YAML_SCALAR, "output", diag));
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "output", diag));
   ETX_TRY(etx_yaml_scalar(node, &value, diag));
   if (value.type != ETX_YAML_TEXT) {
     return etx_yaml_literal(node, &output->arg, diag);
@@ -66,7 +66,7 @@ etx_status etx_yaml_read_output(etx_yaml_method* m, const etx_yaml* name,
   if (node->kind == ETX_YAML_MAP) {
     ETX_TRY(read_output_map(m, node, &output, diag));
   } else {
-    ETX_TRY(read_output_word(m, node, &output, diag));
+    ETX_TRY(read_output_scalar(m, node, &output, diag));
   }
   if (name != NULL) output.name = name->text;
   if (output.name.size == 0) {
@@ -75,8 +75,8 @@ etx_status etx_yaml_read_output(etx_yaml_method* m, const etx_yaml* name,
   }
   for (size_t i = 0; i < method->output_count; ++i) {
     if (etx_text_equal(method->outputs[i].name, output.name)) {
-      return etx_yaml_refuse(node, diag, "two outputs are named '%t'",
-                             output.name);
+      return etx_yaml_fail(node, diag, "two outputs are named '%t'",
+                           output.name);
     }
   }
   ETX_TRY(etx_pool_grow(m->pool, &method->outputs, method->output_count,
@@ -87,7 +87,8 @@ etx_status etx_yaml_read_output(etx_yaml_method* m, const etx_yaml* name,
 
 // ---------------------------------------------------------------- mutations
 
-// The target of a mutation by its value's name.
+// Finds the target of a mutation: the buffer or input whose value has the name
+// of `key`.
 static etx_status find_target(etx_yaml_method* m, const etx_yaml* key,
                               etx_ir_mutation* mutation, etx_shape* out_type,
                               etx_diag* diag) {
@@ -109,10 +110,9 @@ static etx_status find_target(etx_yaml_method* m, const etx_yaml* key,
     etx_nearest_offer(&nearest, value->name);
     if (!etx_text_equal(value->name, key->text)) continue;
     if (!input->is_mutable) {
-      return etx_yaml_refuse(key, diag,
-                             "input '%t' is written: it should say 'mutable: "
-                             "true'",
-                             input->name);
+      return etx_yaml_fail(key, diag,
+                           "input '%t' is mutated but lacks 'mutable: true'",
+                           input->name);
     }
     mutation->is_input = true;
     mutation->target = (uint32_t)i;
@@ -120,11 +120,9 @@ static etx_status find_target(etx_yaml_method* m, const etx_yaml* key,
     return ETX_OK;
   }
   char hint[96];
-  return etx_yaml_refuse(key, diag,
-                         "'%t' is neither a buffer nor an input of this "
-                         "method%s",
-                         key->text,
-                         etx_nearest_hint(&nearest, hint, sizeof hint));
+  return etx_yaml_fail(
+      key, diag, "'%t' is not a buffer or tensor input of this method%s",
+      key->text, etx_nearest_hint(&nearest, hint, sizeof hint));
 }
 
 etx_status etx_yaml_read_mutation(etx_yaml_method* m, const etx_yaml* key,
@@ -132,7 +130,7 @@ etx_status etx_yaml_read_mutation(etx_yaml_method* m, const etx_yaml* key,
   etx_ir_method* const method = m->method;
   etx_ir_mutation mutation = {0};
   etx_shape type;
-  ETX_TRY(etx_yaml_want(node, ETX_YAML_SCALAR, "mutates", diag));
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "mutates", diag));
   ETX_TRY(find_target(m, key, &mutation, &type, diag));
   ETX_TRY(etx_yaml_value_named(m, node, &mutation.value, diag));
   const etx_ir_value* const value = &method->values[mutation.value];
@@ -143,10 +141,9 @@ etx_status etx_yaml_read_mutation(etx_yaml_method* m, const etx_yaml* key,
         etx_symbols_equal(&method->symbols, value->shape.dims[i], type.dims[i]);
   }
   if (!is_equal) {
-    return etx_yaml_refuse(node, diag,
-                           "'%t' has another type than '%t', which it "
-                           "replaces",
-                           node->text, key->text);
+    return etx_yaml_fail(
+        node, diag, "'%t' and '%t', which it replaces, have different types",
+        node->text, key->text);
   }
   mutation.place = m->place;
   mutation.place.line = key->line;

@@ -1,14 +1,13 @@
-// Buffers and constants that a method lists. Listing alone does not make a
-// value: only what something refers to becomes one, as in an archive.
+// The sections `buffers` and `constants` of a method. Like the reader of .pt2
+// archives, this makes values only for the buffers and constants that are used.
 
 #include "exporter/read_yaml/yaml_internal.h"
 
-// Lists a buffer or constant; it is read once it is known whether it is used.
 etx_status etx_yaml_list_stored(etx_yaml_method* m, const etx_yaml* node,
                                 bool is_constant, etx_diag* diag) {
   etx_yaml_stored stored = {0};
-  ETX_TRY(etx_yaml_want(node, ETX_YAML_MAP, is_constant ? "constant" : "buffer",
-                        diag));
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_MAP,
+                          is_constant ? "constant" : "buffer", diag));
   ETX_TRY(etx_yaml_check_keys(
       node, is_constant ? "name type init" : "name type init value", diag));
   const bool has_alias = etx_yaml_find(node, "value") != NULL;
@@ -16,7 +15,7 @@ etx_status etx_yaml_list_stored(etx_yaml_method* m, const etx_yaml* node,
   if (has_alias)
     ETX_TRY(etx_yaml_text(node, "value", &stored.value_name, diag));
   if (etx_yaml_find(node, "type") == NULL) {
-    return etx_yaml_refuse(node, diag, "'type' is missing");
+    return etx_yaml_fail(node, diag, "'type' is missing");
   }
   stored.node = node;
   stored.is_constant = is_constant;
@@ -35,8 +34,9 @@ static void mark_name(etx_yaml_method* m, etx_text name) {
   }
 }
 
-// Marks every word below a node; a few too many do no harm. Depth is bounded
-// by the tree.
+// Marks every word below a node as a use. That is an overestimate, which only
+// makes a value without a reader. The recursion is bounded by
+// ETX_YAML_MAX_DEPTH.
 static void mark_words(etx_yaml_method* m, const etx_yaml* node) {
   if (node == NULL) return;
   if (node->kind == ETX_YAML_SCALAR) {
@@ -66,8 +66,9 @@ static void mark_uses(etx_yaml_method* m) {
   mark_words(m, etx_yaml_find(m->root, "mutates"));
 }
 
-// etx_import_load of a buffer: the stated value, or that of the weights files.
-static etx_status load_buffer(const etx_import_source* source,
+// etx_initial_load for a buffer: its `init`, else the tensor of that name in
+// the weights files.
+static etx_status load_buffer(const etx_initial_source* source,
                               etx_ir_module* module,
                               const etx_ir_constant* type,
                               uint32_t* out_constant, etx_diag* diag) {
@@ -89,7 +90,7 @@ static etx_status load_buffer(const etx_import_source* source,
   if (found.dtype != type->dtype || found.rank != type->rank ||
       memcmp(found.sizes, type->sizes, type->rank * sizeof type->sizes[0]) !=
           0) {
-    return etx_yaml_refuse(
+    return etx_yaml_fail(
         node, diag, "'%t' is %t in the weights file, expected %t", source->name,
         etx_import_type_text(weights->pool, &found),
         etx_import_type_text(weights->pool, type));
@@ -103,10 +104,9 @@ static etx_status stored_type(etx_yaml_method* m, const etx_yaml* node,
   const etx_yaml* const type = etx_yaml_find(node, "type");
   ETX_TRY(etx_yaml_shape(m, type, out_shape, diag));
   if (!etx_ir_is_static(out_shape)) {
-    return etx_yaml_refuse(type, diag,
-                           "buffers and constants have fixed sizes, found "
-                           "'%t'",
-                           type->text);
+    return etx_yaml_fail(type, diag,
+                         "buffers and constants need fixed sizes, found '%t'",
+                         type->text);
   }
   memset(out_type, 0, sizeof *out_type);
   out_type->dtype = out_shape->dtype;
@@ -124,7 +124,7 @@ static etx_status read_constant(etx_yaml_method* m, etx_yaml_stored* stored,
   uint32_t unused = 0;
   const etx_yaml* const init = etx_yaml_find(stored->node, "init");
   if (init == NULL) {
-    return etx_yaml_refuse(stored->node, diag, "'init' is missing");
+    return etx_yaml_fail(stored->node, diag, "'init' is missing");
   }
   ETX_TRY(stored_type(m, stored->node, &value.shape, &type, diag));
   ETX_TRY(etx_weight_files_value(m->weights, m->module, init, &type,
@@ -139,29 +139,30 @@ static etx_status read_constant(etx_yaml_method* m, etx_yaml_stored* stored,
 static etx_status read_buffer(etx_yaml_method* m, etx_yaml_stored* stored,
                               etx_diag* diag) {
   const etx_yaml* const node = stored->node;
-  etx_import_claim claim = {0};
+  etx_buffer_declaration declaration = {0};
   etx_ir_value value = {0};
   etx_text name;
   uint32_t unused = 0;
   ETX_TRY(etx_yaml_text(node, "name", &name, diag));
-  ETX_TRY(stored_type(m, node, &value.shape, &claim.type, diag));
+  ETX_TRY(stored_type(m, node, &value.shape, &declaration.type, diag));
   for (size_t i = 0; &m->stored[i] < stored; ++i) {
     etx_text other;
     if (!m->stored[i].is_constant &&
         etx_yaml_text(m->stored[i].node, "name", &other, NULL) == ETX_OK &&
         etx_text_equal(other, name)) {
-      return etx_yaml_refuse(node, diag, "buffer '%t' is listed twice", name);
+      return etx_yaml_fail(node, diag, "buffer '%t' is listed twice", name);
     }
   }
-  claim.method = m->method_index;
-  claim.is_used = stored->is_used;
-  claim.source.load = load_buffer;
-  claim.source.context = m->weights;
-  claim.source.item = node;
-  claim.place = m->place;
-  claim.place.line = node->line;
-  claim.place.column = node->column;
-  ETX_TRY(etx_import_add_claim(m->import, name, &claim, &stored->buffer));
+  declaration.method = m->method_index;
+  declaration.is_used = stored->is_used;
+  declaration.source.load = load_buffer;
+  declaration.source.context = m->weights;
+  declaration.source.item = node;
+  declaration.place = m->place;
+  declaration.place.line = node->line;
+  declaration.place.column = node->column;
+  ETX_TRY(etx_import_declare_buffer(m->import, name, &declaration,
+                                    &stored->buffer));
   if (!stored->is_used) return ETX_OK;
   value.name = stored->value_name;
   value.has_shape = true;

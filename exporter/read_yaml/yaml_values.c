@@ -1,5 +1,4 @@
-// Types, sizes, names and numbers of a method in YAML: what the readers of its
-// sections share.
+// Types, sizes, names and numbers, for the readers of all sections.
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/host/nearest_name.h"
@@ -24,12 +23,12 @@ static etx_status parse_size(etx_yaml_method* m, const etx_yaml* node,
   const etx_status status =
       etx_symbols_parse(&m->method->symbols, text, out, &inner);
   if (status == ETX_OK || status == ETX_OUT_OF_MEMORY) return status;
-  return etx_yaml_refuse(node, diag, "%s", inner.text);
+  return etx_yaml_fail(node, diag, "%s", inner.text);
 }
 
 etx_status etx_yaml_size(etx_yaml_method* m, const etx_yaml* node, etx_dim* out,
                          etx_diag* diag) {
-  ETX_TRY(etx_yaml_want(node, ETX_YAML_SCALAR, "size", diag));
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "size", diag));
   return parse_size(m, node, node->text, out, diag);
 }
 
@@ -38,14 +37,14 @@ static etx_status parse_dim(etx_yaml_method* m, const etx_yaml* node,
   etx_dim dim = 0;
   int64_t low = 0, high = 0;
   if (shape->rank >= ETX_MAX_RANK) {
-    return etx_yaml_refuse(node, diag, "more than %i dimensions",
-                           (int64_t)ETX_MAX_RANK);
+    return etx_yaml_fail(node, diag, "more than %i dimensions",
+                         (int64_t)ETX_MAX_RANK);
   }
   ETX_TRY(parse_size(m, node, text, &dim, diag));
   etx_symbols_bounds(&m->method->symbols, dim, &low, &high);
   if (low < 0) {
-    return etx_yaml_refuse(node, diag, "size '%t' can be negative (%i)", text,
-                           low);
+    return etx_yaml_fail(node, diag, "size '%t' can be negative (%i)", text,
+                         low);
   }
   shape->dims[shape->rank++] = dim;
   return ETX_OK;
@@ -55,18 +54,18 @@ static etx_status parse_dim(etx_yaml_method* m, const etx_yaml* node,
 etx_status etx_yaml_shape(etx_yaml_method* m, const etx_yaml* node,
                           etx_shape* out_shape, etx_diag* diag) {
   etx_shape shape = {0};
-  ETX_TRY(etx_yaml_want(node, ETX_YAML_SCALAR, "type", diag));
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "type", diag));
   const etx_text text = node->text;
   size_t at = 0;
   while (at < text.size && text.data[at] != '[') ++at;
   const etx_text dtype = {text.data, at};
   if (at == text.size || text.data[text.size - 1] != ']') {
-    return etx_yaml_refuse(
-        node, diag, "a type is written as in \"float32[4, n]\", found '%t'",
+    return etx_yaml_fail(
+        node, diag, "expected a type such as \"float32[4, n]\", found '%t'",
         text);
   }
   if (!etx_dtype_find(dtype, &shape.dtype)) {
-    return etx_yaml_refuse(node, diag, "'%t' is not an element type", dtype);
+    return etx_yaml_fail(node, diag, "unknown dtype '%t'", dtype);
   }
   const size_t end = text.size - 1;
   size_t start = ++at, depth = 0;
@@ -95,8 +94,9 @@ bool etx_yaml_is_null(const etx_yaml* node) {
          value.type == ETX_YAML_NULL;
 }
 
-// Where a value that some node defines can be read: in that node's branch.
-bool etx_yaml_is_visible(const etx_yaml_method* m, uint32_t value) {
+// True if nodes of the present branch may read the value: the value of a node
+// is visible in the branch of that node and in branches within it.
+static bool is_visible(const etx_yaml_method* m, uint32_t value) {
   const etx_ir_value* const v = &m->method->values[value];
   if (v->origin != ETX_IR_FROM_NODE || v->index >= m->method->node_count) {
     return true;
@@ -108,20 +108,20 @@ bool etx_yaml_is_visible(const etx_yaml_method* m, uint32_t value) {
 etx_status etx_yaml_value_named(etx_yaml_method* m, const etx_yaml* node,
                                 uint32_t* out_value, etx_diag* diag) {
   if (etx_ir_find_value(m->method, node->text, out_value)) {
-    if (etx_yaml_is_visible(m, *out_value)) return ETX_OK;
-    return etx_yaml_refuse(node, diag,
-                           "'%t' is defined in a branch and cannot be read "
-                           "here: name it under the branch's 'outputs'",
-                           node->text);
+    if (is_visible(m, *out_value)) return ETX_OK;
+    return etx_yaml_fail(node, diag,
+                         "'%t' is defined in a branch and not visible here: "
+                         "add it to the branch's 'outputs'",
+                         node->text);
   }
   etx_nearest_name nearest = etx_nearest_start(node->text);
   for (size_t i = 0; i < m->method->value_count; ++i) {
     etx_nearest_offer(&nearest, m->method->values[i].name);
   }
   char hint[96];
-  return etx_yaml_refuse(node, diag, "no value '%t' is defined before this%s",
-                         node->text,
-                         etx_nearest_hint(&nearest, hint, sizeof hint));
+  return etx_yaml_fail(node, diag, "value '%t' is not defined before its use%s",
+                       node->text,
+                       etx_nearest_hint(&nearest, hint, sizeof hint));
 }
 
 etx_status etx_yaml_add_value(etx_yaml_method* m, const etx_yaml* node,
@@ -129,11 +129,11 @@ etx_status etx_yaml_add_value(etx_yaml_method* m, const etx_yaml* node,
                               etx_diag* diag) {
   uint32_t taken = 0;
   if (value->name.size == 0) {
-    return etx_yaml_refuse(node, diag, "a value needs a name");
+    return etx_yaml_fail(node, diag, "a value needs a name");
   }
   if (etx_ir_find_value(m->method, value->name, &taken)) {
-    return etx_yaml_refuse(node, diag, "the name '%t' is already taken",
-                           value->name);
+    return etx_yaml_fail(node, diag, "the name '%t' is already in use",
+                         value->name);
   }
   return etx_ir_add_value(m->module, m->method, value, out_value);
 }
@@ -164,14 +164,14 @@ etx_status etx_yaml_literal(const etx_yaml* node, etx_ir_arg* out_arg,
     ETX_TRY(etx_yaml_check_keys(node, "str", diag));
     const etx_yaml* const text = etx_yaml_find(node, "str");
     if (text == NULL || text->kind != ETX_YAML_SCALAR) {
-      return etx_yaml_refuse(node, diag, "'str' should be a text");
+      return etx_yaml_fail(node, diag, "expected {str: TEXT}");
     }
     arg.kind = ETX_IR_ARG_STRING;
     arg.as.string = text->text;
     *out_arg = arg;
     return ETX_OK;
   }
-  ETX_TRY(etx_yaml_want(node, ETX_YAML_SCALAR, "value", diag));
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "value", diag));
   ETX_TRY(etx_yaml_scalar(node, &value, diag));
   switch (value.type) {
     case ETX_YAML_NULL:
@@ -182,8 +182,8 @@ etx_status etx_yaml_literal(const etx_yaml* node, etx_ir_arg* out_arg,
       break;
     case ETX_YAML_INT:
       if (!etx_dim_is_number(value.integer)) {
-        return etx_yaml_refuse(node, diag, "the integer '%t' is too small",
-                               node->text);
+        return etx_yaml_fail(node, diag, "the integer '%t' is too small",
+                             node->text);
       }
       arg = etx_ir_int(value.integer);
       break;
@@ -192,10 +192,9 @@ etx_status etx_yaml_literal(const etx_yaml* node, etx_ir_arg* out_arg,
       arg.as.real = value.real;
       break;
     case ETX_YAML_TEXT:
-      return etx_yaml_refuse(node, diag,
-                             "'%t' should be a number, true, false, null or "
-                             "{str: %t}",
-                             node->text, node->text);
+      return etx_yaml_fail(
+          node, diag, "'%t' should be a number, true, false, null or {str: %t}",
+          node->text, node->text);
   }
   *out_arg = arg;
   return ETX_OK;

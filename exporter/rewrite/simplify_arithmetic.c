@@ -251,8 +251,9 @@ static bool keeps_sizes(etx_rewrite* rewrite, const etx_ir_arg* args) {
   const etx_ir_node* const node = lower->node;
   const etx_shape* const old = etx_builder_shape(lower, node->outputs[0]);
   etx_shape shapes[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
-  if (etx_type_inference_outputs(lower->method, node->op, args, node->arg_count, NULL,
-                        shapes, NULL) != ETX_OK) {
+  const etx_operator_call call = {node->op, args, node->arg_count, NULL};
+  if (etx_type_inference_outputs(lower->method, &call, shapes, NULL) !=
+      ETX_OK) {
     return false;
   }
   return shapes[0].dtype == old->dtype && shapes[0].rank == old->rank &&

@@ -1,13 +1,13 @@
 // Arithmetic on sizes. Results are canonical: sums are sorted (symbol_sum.c),
-// divisions are reduced (symbol_divide.c), and a minimum or maximum keeps only
-// operands that can decide it: min(s, 64) is s if s never exceeds 64.
+// divisions are reduced (symbol_divide.c), and a minimum or maximum drops
+// operands that the bounds rule out: min(s, 64) is s if s never exceeds 64.
 
 #include "exporter/symbols/symbol.h"
 
 #include "exporter/symbols/symbol_internal.h"
 #include "format/base/checked_math.h"
 
-// ---------------------------------------------------------------- extremes
+// ---------------------------------------------------------------- min, max
 
 enum { MAX_CANDIDATES = 16 };
 
@@ -16,18 +16,18 @@ typedef struct candidates {
   size_t count;
 } candidates;
 
-// Adds `dim` unless another candidate already decides; drops those which it
-// decides.
+// Adds `dim` unless some candidate is always at least as small (for a minimum,
+// as large for a maximum); removes candidates that `dim` rules out likewise.
 static etx_status add_candidate(const etx_symbols* symbols, etx_symbol_op op,
                                 candidates* list, etx_dim dim) {
   size_t kept = 0;
   for (size_t i = 0; i < list->count; ++i) {
     int64_t low = 0, high = 0;
     etx_symbols_difference(symbols, list->dims[i], dim, &low, &high);
-    const bool decides = op == ETX_SYMBOL_MINIMUM ? high <= 0 : low >= 0;
-    const bool decided = op == ETX_SYMBOL_MINIMUM ? low >= 0 : high <= 0;
-    if (decides) return ETX_OK;
-    if (!decided) list->dims[kept++] = list->dims[i];
+    const bool rules_out_dim = op == ETX_SYMBOL_MINIMUM ? high <= 0 : low >= 0;
+    const bool is_ruled_out = op == ETX_SYMBOL_MINIMUM ? low >= 0 : high <= 0;
+    if (rules_out_dim) return ETX_OK;
+    if (!is_ruled_out) list->dims[kept++] = list->dims[i];
   }
   list->count = kept;
   if (list->count >= MAX_CANDIDATES) return ETX_OUT_OF_RANGE;
@@ -40,7 +40,8 @@ static etx_status add_candidate(const etx_symbols* symbols, etx_symbol_op op,
   return ETX_OK;
 }
 
-// Collects the operands of nested extremes of one kind: min(a, min(b, c)).
+// Collects the operands of nested minima (or maxima): a, b, c of
+// min(min(a, b), c).
 static etx_status collect(const etx_symbols* symbols, etx_symbol_op op,
                           etx_dim dim, candidates* list) {
   while (!etx_dim_is_number(dim)) {
@@ -49,15 +50,15 @@ static etx_status collect(const etx_symbols* symbols, etx_symbol_op op,
     if (expression->kind != ETX_EXPRESSION_OPAQUE || expression->op != op) {
       break;
     }
-    // Our own are nested to the left only.
+    // minimum_or_maximum nests to the left only.
     ETX_TRY(add_candidate(symbols, op, list, expression->right));
     dim = expression->left;
   }
   return add_candidate(symbols, op, list, dim);
 }
 
-static etx_status extreme(etx_symbols* symbols, etx_symbol_op op, etx_dim a,
-                          etx_dim b, etx_dim* out) {
+static etx_status minimum_or_maximum(etx_symbols* symbols, etx_symbol_op op,
+                                     etx_dim a, etx_dim b, etx_dim* out) {
   candidates list = {{0}, 0};
   ETX_TRY(collect(symbols, op, a, &list));
   ETX_TRY(collect(symbols, op, b, &list));
@@ -93,7 +94,7 @@ etx_status etx_symbols_apply(etx_symbols* symbols, etx_symbol_op op, etx_dim a,
       return etx_symbols_modulo(symbols, a, b, out);
     case ETX_SYMBOL_MINIMUM:
     case ETX_SYMBOL_MAXIMUM:
-      return extreme(symbols, op, a, b, out);
+      return minimum_or_maximum(symbols, op, a, b, out);
   }
   return ETX_INTERNAL;
 }
@@ -115,7 +116,7 @@ bool etx_symbols_affine(const etx_symbols* symbols, etx_dim dim,
   return true;
 }
 
-// ---------------------------------------------------------------- top
+// ---------------------------------------------- outermost operation
 
 static etx_status top_of_product(etx_symbols* symbols, const etx_term* term,
                                  etx_symbol_node* out_node) {
@@ -131,7 +132,8 @@ static etx_status top_of_product(etx_symbols* symbols, const etx_term* term,
   return etx_symbols_intern_sum(symbols, &rest, &out_node->left);
 }
 
-// Splits the last term off; negative ones are subtracted.
+// Splits off the last term. A negative term is subtracted; if all other terms
+// are negative, they are subtracted from the last one.
 static etx_status top_of_sum(etx_symbols* symbols, const etx_sum* sum,
                              etx_symbol_node* out_node) {
   etx_sum rest = *sum, last = {1, {sum->terms[sum->count - 1]}};
@@ -184,7 +186,7 @@ etx_status etx_symbols_top(etx_symbols* symbols, etx_dim dim,
   return top_of_sum(symbols, &sum, out_node);
 }
 
-// ---------------------------------------------------------------- for rules
+// ---------------------------------------------------------------- etx_dim_math
 
 static etx_status math_add(void* context, etx_dim a, etx_dim b, etx_dim* out) {
   return etx_symbols_apply(context, ETX_SYMBOL_ADD, a, b, out);

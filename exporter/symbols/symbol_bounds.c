@@ -1,7 +1,7 @@
-// Values and bounds of expressions. Where the symbols that occur have few
-// values altogether, every assignment is tried and the bounds are exact, which
-// decides questions such as whether min(s, s//2 + 4) is ever the first. Where
-// there are too many, intervals are combined, which is safe but may be wide.
+// Values and bounds of expressions. If the symbols of an expression have few
+// assignments, all are enumerated and the bounds are exact. That decides, for
+// instance, whether min(s, s//2 + 4) can be s. Otherwise interval arithmetic
+// gives bounds that are safe but may be too wide.
 
 #include "exporter/symbols/symbol_internal.h"
 #include "format/base/checked_math.h"
@@ -185,8 +185,8 @@ static bool ceiling_divide(int64_t a, int64_t b, int64_t* out) {
   return true;
 }
 
-// Finds a term c*(a//n) and writes n times the sum, with a//n replaced by
-// a/n, to `out`. False if there is none.
+// Finds a term c*(a//n) and writes to `out` n times the sum, with a//n replaced
+// by the exact quotient a/n. False if there is no such term.
 static bool relax_quotient(const etx_symbols* symbols, const etx_sum* sum,
                            etx_sum* out, int64_t* out_factor,
                            int64_t* out_divisor) {
@@ -213,9 +213,10 @@ static bool relax_quotient(const etx_symbols* symbols, const etx_sum* sum,
   return false;
 }
 
-// a//n is (a - r)/n with r in 0..n-1, which keeps what a has in common with
-// the rest of the sum: t - t//2 is never negative. `depth` ends the recursion
-// over quotients inside quotients.
+// a//n is (a - r)/n with r in 0..n-1. Replacing the quotient so keeps the
+// correlation of a with the other terms, which plain intervals lose: t - t//2
+// is then seen to be non-negative. `depth` limits the recursion over nested
+// quotients.
 static interval of_sum(const etx_symbols* symbols, const etx_sum* sum,
                        size_t depth) {
   interval plain = of_terms(symbols, sum);
@@ -246,19 +247,12 @@ static interval of_sum(const etx_symbols* symbols, const etx_sum* sum,
   return plain;
 }
 
-enum { MAX_RELAXED = 6 };
+enum { MAX_RELAXED_QUOTIENTS = 6 };
 
-void etx_sum_bounds(const etx_symbols* symbols, const etx_sum* sum,
-                    int64_t* out_low, int64_t* out_high) {
-  const interval found = of_sum(symbols, sum, MAX_RELAXED);
-  *out_low = found.low;
-  *out_high = found.high;
-}
+// ---------------------------------------------------------------- enumeration
 
-// ---------------------------------------------------------------- trying all
-
-// True if the assignments of the symbols in `used` are few; starts `values` at
-// the first.
+// True if the symbols in `used` have few assignments; sets `values` to the
+// first one.
 static bool first_point(const etx_symbols* symbols, uint64_t used,
                         uint64_t weight, int64_t* values) {
   uint64_t points = 1;
@@ -292,10 +286,10 @@ static bool next_point(const etx_symbols* symbols, uint64_t used,
   return false;
 }
 
-// Exact bounds of a - b. False if there are too many assignments or one has no
-// value.
-static bool try_all(const etx_symbols* symbols, etx_dim a, etx_dim b,
-                    interval* out) {
+// Exact bounds of a - b. False if there are too many assignments, or if an
+// operand overflows or divides by zero at one of them.
+static bool enumerate_difference(const etx_symbols* symbols, etx_dim a,
+                                 etx_dim b, interval* out) {
   int64_t values[ETX_SYMBOLS_MAX_COUNT];
   const etx_dim operands[2] = {a, b};
   uint64_t used = 0, weight = 0;
@@ -335,12 +329,12 @@ void etx_expression_set_bounds(const etx_symbols* symbols,
     case ETX_EXPRESSION_SUM: {
       etx_sum sum;
       etx_sum_of_dim(symbols, self, &sum);
-      etx_sum_bounds(symbols, &sum, &found.low, &found.high);
+      found = of_sum(symbols, &sum, MAX_RELAXED_QUOTIENTS);
       break;
     }
   }
   if (expression->kind != ETX_EXPRESSION_SYMBOL) {
-    (void)try_all(symbols, self, 0, &found);
+    (void)enumerate_difference(symbols, self, 0, &found);
   }
   expression->low = found.low;
   expression->high = found.high;
@@ -361,12 +355,12 @@ void etx_symbols_bounds(const etx_symbols* symbols, etx_dim dim, int64_t* low,
 void etx_symbols_difference(const etx_symbols* symbols, etx_dim a, etx_dim b,
                             int64_t* out_low, int64_t* out_high) {
   interval found = anything;
-  if (!try_all(symbols, a, b, &found)) {
+  if (!enumerate_difference(symbols, a, b, &found)) {
     etx_sum x, y;
     etx_sum_of_dim(symbols, a, &x);
     etx_sum_of_dim(symbols, b, &y);
     if (etx_sum_add(symbols, &x, &y, -1) == ETX_OK) {
-      etx_sum_bounds(symbols, &x, &found.low, &found.high);
+      found = of_sum(symbols, &x, MAX_RELAXED_QUOTIENTS);
     }
   }
   *out_low = found.low;

@@ -1,9 +1,9 @@
-// Comparisons as arithmetic: 1 where they hold, else 0. Sizes need no second
-// kind of expression for conditions then.
+// Comparisons as arithmetic: 1 where they hold, else 0. So conditions need no
+// expressions of their own: a < b is min(1, max(0, b - a)).
 
 #include "exporter/symbols/symbol.h"
 
-// 1 if `dim` is above 0, else 0.
+// 1 if `dim` > 0, else 0.
 static etx_status is_positive(etx_symbols* symbols, etx_dim dim, etx_dim* out) {
   ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MAXIMUM, 0, dim, &dim));
   return etx_symbols_apply(symbols, ETX_SYMBOL_MINIMUM, 1, dim, out);

@@ -1,6 +1,6 @@
-// Quotients and remainders. Everything that can be said without them is taken
-// out first: (4*s + 6)//2 is 2*s + 3, (s - 1)//2 + 1 is (s + 1)//2, and a
-// polynomial divided by one of its factors is the other one.
+// Canonical quotients and remainders. Whole multiples of the divisor are split
+// off first: (4*s + 6)//2 is 2*s + 3, (s - 1)//2 + 1 and (s + 1)//2 are the
+// same. A polynomial divided by one of its factors is divided exactly.
 
 #include "exporter/symbols/symbol_internal.h"
 #include "format/base/checked_math.h"
@@ -14,7 +14,7 @@ static int64_t gcd(int64_t a, int64_t b) {
   return a < 0 ? -a : a;
 }
 
-// `a` without the atoms of `b`, if they are all there.
+// The quotient of two terms. False if `b` does not divide `a`.
 static bool divide_terms(const etx_symbols* symbols, const etx_term* a,
                          const etx_term* b, etx_term* out) {
   if (b->factor == 0 || (b->factor == -1 && a->factor == INT64_MIN) ||
@@ -35,7 +35,7 @@ static bool divide_terms(const etx_symbols* symbols, const etx_term* a,
   return j == b->degree;
 }
 
-// Polynomial division that must leave nothing.
+// Polynomial division. False if there is a remainder.
 static bool divide_exactly(const etx_symbols* symbols, const etx_sum* a,
                            const etx_sum* b, etx_sum* out) {
   etx_sum rest = *a;
@@ -85,8 +85,9 @@ static etx_status flatten_quotient(etx_symbols* symbols, etx_sum* rest,
   return etx_sum_add_term(symbols, rest, &shift);
 }
 
-// Divides terms and divisor by what they share; the constant is rounded down,
-// since the rest of the sum is then a whole number.
+// Divides the terms and the divisor by their greatest common divisor. The
+// constant term is rounded down, which is exact since all other terms are
+// multiples of the divisor.
 static void cancel_common(etx_sum* rest, int64_t* divisor) {
   int64_t common = *divisor;
   for (size_t i = 0; i < rest->count; ++i) {
@@ -104,7 +105,7 @@ static void cancel_common(etx_sum* rest, int64_t* divisor) {
   *divisor /= common;
 }
 
-// Takes whole multiples of `divisor` out of `sum` into `whole`.
+// Splits `sum` into divisor * whole + rest.
 static etx_status take_multiples(const etx_symbols* symbols, const etx_sum* sum,
                                  int64_t divisor, etx_sum* whole,
                                  etx_sum* rest) {
@@ -114,8 +115,8 @@ static etx_status take_multiples(const etx_symbols* symbols, const etx_sum* sum,
     if (!etx_floor_divide(taken.factor, divisor, &taken.factor, &left.factor)) {
       return ETX_OUT_OF_RANGE;
     }
-    // Factors are taken whole or not at all: splitting 3*s//2 into s + s//2
-    // would loosen bounds. A constant is always split.
+    // A term goes to one side as a whole: splitting 3*s//2 into s + s//2 would
+    // make the bounds wider. Only the constant is split.
     if (left.factor != 0 && left.degree != 0) {
       left = sum->terms[i];
       taken.factor = 0;

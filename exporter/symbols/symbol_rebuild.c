@@ -1,6 +1,6 @@
-// After bounds have changed, canonical forms have too: every expression is made
-// again from its parts, oldest first, since parts are older than what is made
-// of them.
+// Canonical forms depend on bounds. After bounds have changed, every expression
+// is computed again from its operands, in the order of the table, in which
+// operands come first.
 
 #include "exporter/symbols/symbol_internal.h"
 
@@ -10,12 +10,12 @@ void etx_symbols_set_bounds(etx_symbols* symbols, uint32_t index,
   symbols->symbols[index].maximum = maximum;
 }
 
-etx_dim etx_symbols_moved(const etx_dim* map, etx_dim dim) {
+etx_dim etx_symbols_remap(const etx_dim* map, etx_dim dim) {
   return etx_dim_is_number(dim) ? dim : map[etx_dim_index(dim)];
 }
 
-static etx_status remake_term(etx_symbols* symbols, const etx_dim* map,
-                              const etx_term* term, etx_dim* out) {
+static etx_status rebuild_term(etx_symbols* symbols, const etx_dim* map,
+                               const etx_term* term, etx_dim* out) {
   etx_dim product = term->factor;
   for (uint32_t i = 0; i < term->degree; ++i) {
     ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MULTIPLY, product,
@@ -25,20 +25,20 @@ static etx_status remake_term(etx_symbols* symbols, const etx_dim* map,
   return ETX_OK;
 }
 
-static etx_status remake(etx_symbols* symbols, const etx_dim* map,
-                         const etx_expression* old, etx_dim* out) {
+static etx_status rebuild(etx_symbols* symbols, const etx_dim* map,
+                          const etx_expression* old, etx_dim* out) {
   if (old->kind == ETX_EXPRESSION_SYMBOL) {
     return etx_symbols_dim(symbols, old->symbol, out);
   }
   if (old->kind == ETX_EXPRESSION_OPAQUE) {
     return etx_symbols_apply(symbols, old->op,
-                             etx_symbols_moved(map, old->left),
-                             etx_symbols_moved(map, old->right), out);
+                             etx_symbols_remap(map, old->left),
+                             etx_symbols_remap(map, old->right), out);
   }
   etx_dim sum = 0;
   for (size_t i = 0; i < old->term_count; ++i) {
     etx_dim part = 0;
-    ETX_TRY(remake_term(symbols, map, &old->terms[i], &part));
+    ETX_TRY(rebuild_term(symbols, map, &old->terms[i], &part));
     ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_ADD, sum, part, &sum));
   }
   *out = sum;
@@ -53,7 +53,7 @@ etx_status etx_symbols_rebuild(etx_symbols* symbols, etx_dim** out_map) {
   symbols->expressions = NULL;
   symbols->expression_count = symbols->expression_capacity = 0;
   for (size_t i = 0; i < count; ++i) {
-    ETX_TRY(remake(symbols, map, &old[i], &map[i]));
+    ETX_TRY(rebuild(symbols, map, &old[i], &map[i]));
   }
   *out_map = map;
   return ETX_OK;

@@ -1,6 +1,5 @@
-// Sums of products over atoms, kept sorted by a structural order: the same
-// whatever was written or made first, so that equal polynomials are equal term
-// by term.
+// Sums of products over atoms. Terms are sorted by structure, not by the order
+// in which they were created, so that equal polynomials are equal term by term.
 
 #include "exporter/symbols/symbol_internal.h"
 #include "format/base/checked_math.h"
@@ -10,8 +9,7 @@ static int compare_numbers(int64_t a, int64_t b) { return a < b ? -1 : a > b; }
 static int compare_terms(const etx_symbols* symbols, const etx_term* a,
                          const etx_term* b);
 
-// Order by structure, never by table position: the same whatever was made
-// first. Recursion is bounded by ETX_EXPRESSION_MAX_DEPTH.
+// Recursion is bounded by ETX_EXPRESSION_MAX_DEPTH.
 int etx_dims_order(const etx_symbols* symbols, etx_dim a, etx_dim b) {
   if (a == b) return 0;
   if (etx_dim_is_number(a) || etx_dim_is_number(b)) {
@@ -48,9 +46,9 @@ int etx_atoms_order(const etx_symbols* symbols, uint32_t a, uint32_t b) {
   return etx_dims_order(symbols, etx_dim_of_index(a), etx_dim_of_index(b));
 }
 
-// Higher degree first, so that the constant comes last; factors are ignored.
-// Among equal degrees lexicographic, which makes it an order that products
-// respect (what exact division needs).
+// Degree-lexicographic order of the monomials; factors are ignored. Higher
+// degrees come first, so the constant is last. Products preserve this order
+// (it is a monomial order), which exact division needs.
 static int compare_terms(const etx_symbols* symbols, const etx_term* a,
                          const etx_term* b) {
   if (a->degree != b->degree) return a->degree > b->degree ? -1 : 1;

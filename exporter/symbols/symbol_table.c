@@ -1,5 +1,5 @@
 // The table of a method's symbols and expressions. Equal expressions share one
-// entry: this file interns the canonical forms that the others compute.
+// entry: this file interns the canonical forms that the other files compute.
 
 #include "exporter/symbols/symbol_internal.h"
 
@@ -50,7 +50,7 @@ static bool expressions_equal(const etx_expression* a,
   return true;
 }
 
-// Finds or adds. Terms of a new sum are copied.
+// Finds or adds an expression. The terms of a new sum are copied.
 static etx_status intern(etx_symbols* symbols, etx_expression* expression,
                          etx_dim* out) {
   for (size_t i = symbols->expression_count; i-- > 0;) {

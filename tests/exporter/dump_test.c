@@ -1,4 +1,4 @@
-// A dump reads back as the same module: fingerprints and files are compared.
+// Tests that a dump reads back as the same module: the fingerprints are equal.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,7 +81,7 @@ static void dumps_of_dynamic_shapes_read_back(void** state) {
   }
 }
 
-// Names that need quotes, names that collide, values that need care.
+// Names that need quotes or collide, and values that are hard to print.
 static const char odd[] =
     "dims: {n: {max: 9}}\n"
     "inputs:\n"
@@ -120,7 +120,7 @@ static void dumps_of_odd_yaml_read_back(void** state) {
                      "dims: {\"odd.k\": {max: 8}}\n"
                      "align: 128\n");
   const digest d = assert_dump_reads_back(directory.path);
-  // Any change is seen.
+  // Any change changes the fingerprint.
   scratch_write_text(&directory, "program.yaml",
                      "shared_buffers: [cache]\n"
                      "constant_methods: {n: 1, x: 0.0, s: \"1\", t: 'a b'}\n"
@@ -180,7 +180,7 @@ static void a_buffer_that_no_method_uses_survives(void** state) {
   scratch_directory_remove(&directory);
 }
 
-// The order and the form of files do not matter, the content does.
+// The fingerprint depends on the content of files, not on their order and form.
 static void fingerprints_are_of_the_content(void** state) {
   digest a, b;
   (void)state;
@@ -197,8 +197,8 @@ static void fingerprints_are_of_the_content(void** state) {
   assert_true(memcmp(a.bytes, b.bytes, sizeof a.bytes) != 0);
 }
 
-// Files that would become part of the dump are not mixed in, and a dump that
-// cannot be written leaves nothing behind.
+// A directory with other methods is refused, and a dump that cannot be written
+// leaves no files.
 static void dumps_do_not_mix_with_other_files(void** state) {
   scratch_directory directory;
   (void)state;
@@ -208,7 +208,7 @@ static void dumps_do_not_mix_with_other_files(void** state) {
   assert_reads(&r);
   assert_int_equal(etx_export_dump(&r.module, directory.path, &r.diag),
                    ETX_BAD_ARGUMENT);
-  assert_non_null(strstr(r.diag.text, "already holds 'foreign.yaml'"));
+  assert_non_null(strstr(r.diag.text, "has the file 'foreign.yaml'"));
   etx_diag_init(&r.diag);
   assert_int_equal(etx_export_dump(&r.module, "/nonexistent/x/y", &r.diag),
                    ETX_NOT_FOUND);

@@ -1,4 +1,4 @@
-// The pipeline from a directory to bytes.
+// Tests of etx_export_read and etx_export_plan: bytes, report and errors.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,7 +79,7 @@ static void the_order_of_methods_moves_no_state(void** state) {
   graph_close(&other);
 }
 
-static void the_report_names_what_remains(void** state) {
+static void the_report_lists_remaining_copies(void** state) {
   (void)state;
   read_set(&g, "counter");
   graph_plan(&g);
@@ -101,8 +101,9 @@ static void the_report_names_what_remains(void** state) {
   assert_true(found);
 }
 
-// What is copied of a state or a constant is told, also if no state changes.
-static void the_report_names_parts_that_are_copied(void** state) {
+// The report lists copied slices of states and constants, also if no state
+// changes.
+static void the_report_lists_copied_slices(void** state) {
   (void)state;
   const float table[8] = {1, 2, 3, 4, 5, 6, 7, 8};
   const uint32_t cache = graph_state(&g, "cache", 2, SIZES(4, 3), 0);
@@ -222,8 +223,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(one_directory_gives_the_same_bytes_twice),
       TEST(the_order_of_methods_moves_no_state),
-      TEST(the_report_names_what_remains),
-      TEST(the_report_names_parts_that_are_copied),
+      TEST(the_report_lists_remaining_copies),
+      TEST(the_report_lists_copied_slices),
       TEST(an_unknown_pass_is_refused),
       TEST(a_layout_to_keep_that_is_not_there_is_named),
       TEST(an_empty_file_keeps_nothing),

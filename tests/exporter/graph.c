@@ -141,8 +141,8 @@ uint32_t graph_node(graph* g, etx_op_id id, const etx_ir_arg* args,
   etx_shape shapes[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   const etx_dtype dtype =
       id == ETX_OP_gt_scalar_out ? ETX_DTYPE_BOOL : ETX_DTYPE_FLOAT32;
-  ASSERT_OK(g, etx_type_inference_outputs(method, op, args, count, &dtype,
-                                          shapes, &g->diag));
+  const etx_operator_call call = {op, args, count, &dtype};
+  ASSERT_OK(g, etx_type_inference_outputs(method, &call, shapes, &g->diag));
   uint32_t outputs[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   const size_t output_count = etx_type_inference_output_count(op);
   for (size_t i = 0; i < output_count; ++i) {
@@ -236,8 +236,8 @@ uint32_t graph_join(graph* g, uint32_t choice, uint32_t token, uint32_t a,
                               .index = (uint32_t)method->node_count};
   uint32_t output = 0;
   ASSERT_OK(g, etx_ir_add_value(&g->module, method, &value, &output));
-  ASSERT_OK(g, etx_ir_add_join(&g->module, method, choice, token, a, b, output,
-                               &nowhere));
+  const etx_ir_join join = {choice, token, a, b, output};
+  ASSERT_OK(g, etx_ir_add_join(&g->module, method, &join, &nowhere));
   return output;
 }
 

@@ -1,4 +1,4 @@
-// Lowered graphs for tests, written in few words.
+// Builds lowered graphs for tests.
 //
 //   graph_open(&g);
 //   const uint32_t cache = graph_state(&g, "cache", 2, SIZES(4, 3), 0);
@@ -7,7 +7,7 @@
 //       ARGS(VALUE(graph_buffer(&g, cache)), VALUE(x), INT(1)));
 //   graph_mutate(&g, cache, sum);
 //
-// Everything asserts: a graph that cannot be built is a wrong test.
+// All functions assert: a graph that cannot be built fails the test.
 
 #ifndef ETX_TESTS_EXPORTER_GRAPH_H
 #define ETX_TESTS_EXPORTER_GRAPH_H
@@ -19,8 +19,8 @@
 typedef struct graph {
   etx_pool pool;
   etx_ir_module module;
-  uint32_t method;  // the one that is being built
-  uint32_t branch;  // and the branch of it
+  uint32_t method;  // the method that is being built
+  uint32_t branch;  // the branch of that method
   etx_diag diag;
   etx_pass_context context;  // after graph_place
   etx_export_options options;
@@ -53,7 +53,8 @@ typedef struct graph {
     }                                                          \
   }
 
-// For graph_place and options.passes: leave the graph as the test wrote it.
+// For graph_place and options.passes: switches off the passes that rewrite the
+// graph of the test.
 #define AS_WRITTEN                                                      \
   "-simplify,-fold_constants,-recompose_products,-recompose_updates"    \
   ",-part_products,-recompose_norms,-recompose_softmax,-fuse_attention" \
@@ -63,14 +64,14 @@ typedef struct graph {
 void graph_open(graph* g);
 void graph_close(graph* g);
 
-// A test of cmocka's, and the graph that is opened before it and closed after.
+// A cmocka test with a graph that is opened before it and closed after it.
 #define GRAPH_TEST(name, graph)                                \
   cmocka_unit_test_prestate_setup_teardown(name, graph_set_up, \
                                            graph_tear_down, graph)
 int graph_set_up(void** state);
 int graph_tear_down(void** state);
 
-// Starts a method; what follows belongs to it.
+// Starts a method; the functions below add to it.
 void graph_method(graph* g, const char* name);
 etx_ir_method* graph_current(graph* g);
 
@@ -89,7 +90,7 @@ uint32_t graph_input(graph* g, const char* name, uint8_t rank,
 etx_dim graph_symbol(graph* g, const char* name, int64_t minimum,
                      int64_t maximum);
 
-// A node; the value of its first output, the others follow it.
+// Adds a node and returns the value of its first output; the others follow it.
 uint32_t graph_node(graph* g, etx_op_id op, const etx_ir_arg* args,
                     size_t count);
 // Common ones.
@@ -105,7 +106,8 @@ uint32_t graph_slice_scatter(graph* g, uint32_t self, uint32_t source,
 uint32_t graph_view(graph* g, uint32_t a, uint8_t rank, const int64_t* sizes);
 uint32_t graph_cat(graph* g, const uint32_t* parts, size_t count, int64_t dim);
 
-// Starts a choice: nodes stand in the branch that was named last.
+// Adds a branch head and returns its conditional. Nodes are added to the branch
+// that graph_branch has set last.
 uint32_t graph_choice(graph* g, const etx_ir_arg* condition,
                       uint32_t* out_token);
 void graph_branch(graph* g, uint32_t branch);
@@ -120,7 +122,7 @@ void graph_mutate_input(graph* g, uint32_t input_value, uint32_t value);
 // `context`.
 void graph_place(graph* g, const char* passes);
 const etx_placement* graph_placement(const graph* g, uint32_t method);
-// How many nodes of a method are instructions.
+// The number of nodes of a method that become instructions.
 size_t graph_count_running(const graph* g, uint32_t method);
 uint32_t graph_find_method(const graph* g, const char* name);
 
@@ -129,7 +131,7 @@ etx_status graph_try_plan(graph* g);
 void graph_plan(graph* g);
 // The plan of a method in `file`; `pte` must live as long as the result.
 etx_pte_plan graph_read_plan(const graph* g, const char* method, etx_pte* pte);
-// How often an operator ("aten::add.out") is called in a plan.
+// The number of calls of an operator ("aten::add.out") in a plan.
 size_t graph_count_calls(const etx_pte_plan* plan, const char* op);
 
 #endif

@@ -1,4 +1,4 @@
-// Graphs written as YAML, put through passes, and read back as lines:
+// Graphs written in YAML, rewritten by passes, and compared as text:
 //
 //   lowered_open(&l, ETX_TARGET_ETX,
 //                "inputs: [{name: x, type: 'float32[4]'}]\n"
@@ -8,8 +8,8 @@
 //   assert_lines(&l, "y: float32[4] = aten::neg.out(x)\n"
 //                    "return y\n");
 //
-// Buffers that are no state and constants of one element are shown as their
-// number, other constants as "const dtype[sizes]".
+// Constants of one element are shown as their number, other constants as
+// "const dtype[sizes]".
 
 #ifndef ETX_TESTS_EXPORTER_LOWERED_H
 #define ETX_TESTS_EXPORTER_LOWERED_H
@@ -31,24 +31,24 @@ void lowered_open(lowered* l, etx_target target, const char* yaml);
 void lowered_close(lowered* l);
 
 // Runs passes by name, separated by spaces, and verifies the graph. Fails the
-// test if one reports a problem.
+// test if a pass reports a problem.
 void lowered_run(lowered* l, const char* passes);
-// The same where a problem is expected that contains `part`.
+// Runs a pass and expects a problem that contains `part`.
 void assert_pass_refuses(lowered* l, const char* pass, const char* part);
 
 // The method as lines.
 const char* lowered_lines(lowered* l);
 void assert_lines(lowered* l, const char* wanted);
 
-// The whole of a test: reads `yaml`, runs `passes` as lowered_run does and
-// compares the lines with `wanted`.
+// A complete test: reads `yaml`, runs `passes` as lowered_run does and compares
+// the lines with `wanted`.
 void expect_lowered(etx_target target, const char* passes, const char* yaml,
                     const char* wanted);
-// The same where `pass` reports a problem that contains `part`.
+// The same, but expects that `pass` reports a problem that contains `part`.
 void expect_refused(etx_target target, const char* pass, const char* yaml,
                     const char* part);
 
-// The bytes of the constant that output `index` of the method is.
+// The constant that is output `output` of the method.
 const etx_ir_constant* lowered_constant(const lowered* l, size_t output);
 
 #endif

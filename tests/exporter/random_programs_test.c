@@ -1,10 +1,10 @@
-// Random stateful programs, planned and run, against an interpreter that gives
-// every value memory of its own.
+// Plans and runs random stateful programs, and compares the results with an
+// interpreter that gives every value memory of its own.
 //
-// Whatever the passes place in the same bytes, whatever they switch off, and
-// whatever lay in scratch before: outputs, mutated inputs and states must be
-// what "all mutations at once" gives. Every operation here is one rounding, so
-// the comparison is exact.
+// For all sets of passes and all contents of scratch before a call, outputs,
+// mutated inputs and states must be those of the definition, in which all
+// mutations happen at once at the end. Every operation rounds once, so the
+// comparison is exact.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,18 +18,18 @@
 #include "cli/verify/verify_program.h"
 #include "format/pte/reserved_names.h"
 #include "runtime/module/module.h"
-#include "tests/exporter/random_program.h"
+#include "tests/exporter/random_module.h"
 
 enum { PROGRAMS = 2500, CALLS = 6 };
 
 // ---------------------------------------------------------------- comparing
 
-typedef struct running {
+typedef struct program_run {
   etx_module module;
   etx_module_shared shared;
   etx_diag diag;
   size_t seed;
-} running;
+} program_run;
 
 #define RUN_OK(r, call)                                                       \
   do {                                                                        \
@@ -40,13 +40,14 @@ typedef struct running {
     }                                                                         \
   } while (0)
 
-static void compare(const running* r, const char* what, size_t index,
+static void compare(const program_run* r, const char* what, size_t index,
                     const void* found, const float* expected, type t) {
   if (memcmp(found, expected, elements_of(t) * sizeof *expected) == 0) return;
   fail_msg("program %zu: %s %zu differs", r->seed, what, index);
 }
 
-static void compare_states(running* r, const program* p, content* states) {
+static void compare_states(program_run* r, const random_module* p,
+                           content* states) {
   for (size_t s = 0; s < p->state_count; ++s) {
     char name[8];
     etx_tensor state;
@@ -58,25 +59,25 @@ static void compare_states(running* r, const program* p, content* states) {
   }
 }
 
-static void call_method(running* r, const program* p, const method* m,
-                        content* states, bool leads) {
-  static content inputs[MAX_PORTS];
-  static content given[MAX_PORTS];
-  static content outputs[MAX_PORTS];
+static void call_method(program_run* r, const random_module* p,
+                        const random_method* m, content* states, bool leads) {
+  static content inputs[MAX_INPUTS_OR_OUTPUTS];
+  static content given[MAX_INPUTS_OR_OUTPUTS];
+  static content outputs[MAX_INPUTS_OR_OUTPUTS];
   static const int32_t whole[2] = {ROWS, COLUMNS};
   static const int32_t row[1] = {COLUMNS};
   static const int32_t flat[1] = {MATRIX};
   const int32_t some[2] = {(int32_t)(1 + pick(ROWS)), COLUMNS};
-  etx_value values[MAX_PORTS];
+  etx_value values[MAX_INPUTS_OR_OUTPUTS];
   for (size_t i = 0; i < m->input_count; ++i) {
     for (size_t k = 0; k < MATRIX; ++k) inputs[i][k] = (float)pick(30);
     memcpy(given[i], inputs[i], sizeof(content));
     const type t = m->inputs[i];
     values[i] = etx_module_tensor(given[i], ETX_DTYPE_FLOAT32,
-                                  t == SOME    ? some
-                                  : t == WHOLE ? whole
-                                  : t == ROW   ? row
-                                               : flat,
+                                  t == DYNAMIC_ROWS ? some
+                                  : t == WHOLE      ? whole
+                                  : t == ROW        ? row
+                                                    : flat,
                                   rank_of(t));
   }
   if (r->module.scratch_size != 0) {
@@ -84,7 +85,7 @@ static void call_method(running* r, const program* p, const method* m,
   }
   RUN_OK(r, etx_module_execute(&r->module, m->name, values, m->input_count,
                                &r->diag));
-  random_program_interpret(m, states, inputs, (size_t)some[0], outputs);
+  random_module_interpret(m, states, inputs, (size_t)some[0], outputs);
   size_t leading = 0;
   for (size_t i = 0; i < m->input_count; ++i) {
     compare(r, "input", i, given[i], inputs[i], m->inputs[i]);
@@ -100,7 +101,7 @@ static void call_method(running* r, const program* p, const method* m,
   compare_states(r, p, states);
 }
 
-// The judge that shares nothing with the planner agrees.
+// The plan verifier, which shares no code with the planner, accepts the file.
 static void verify_program(const graph* g, size_t seed) {
   etx_diag diag;
   etx_diag_init(&diag);
@@ -110,23 +111,24 @@ static void verify_program(const graph* g, size_t seed) {
   }
 }
 
-static void load_method(running* r, const char* name) {
+static void load_method(program_run* r, const char* name) {
   etx_planned_memory allocator;
   RUN_OK(r,
          etx_module_shared_allocator(&r->shared, name, &allocator, &r->diag));
   RUN_OK(r, etx_module_load_method(&r->module, name, &allocator, &r->diag));
 }
 
-// The init method is one like any other: late, and again.
-static void start_again(running* r, const program* p, content* states) {
+// The init method can be called at any time and resets all states.
+static void reset_states(program_run* r, const random_module* p,
+                         content* states) {
   RUN_OK(r, etx_module_execute(&r->module, ETX_METHOD_INIT, NULL, 0, &r->diag));
   memcpy(states, p->initial, sizeof p->initial);
   compare_states(r, p, states);
 }
 
-static void run_program(const graph* g, const program* p, size_t seed) {
+static void run_program(const graph* g, const random_module* p, size_t seed) {
   static content states[MAX_STATES];
-  running r;
+  program_run r;
   memset(&r, 0, sizeof r);
   r.seed = seed;
   const etx_bytes file = {g->file, g->file_size};
@@ -140,7 +142,7 @@ static void run_program(const graph* g, const program* p, size_t seed) {
   compare_states(&r, p, states);
   const bool leads = g->options.target == ETX_TARGET_EXECUTORCH;
   for (size_t i = 0; i < CALLS; ++i) {
-    if (one_in(5)) start_again(&r, p, states);
+    if (one_in(5)) reset_states(&r, p, states);
     call_method(&r, p, &p->methods[pick(p->method_count)], states, leads);
   }
   etx_module_shared_close(&r.shared);
@@ -169,14 +171,14 @@ static void every_placement_computes_the_same(void** state) {
   const size_t first = wanted == NULL ? 0 : (size_t)strtoul(wanted, NULL, 10);
   const size_t last = wanted == NULL ? PROGRAMS : first + 1;
   for (size_t seed = first; seed < last; ++seed) {
-    static program p;
+    static random_module p;
     graph g;
     random_start(seed);
     graph_open(&g);
     g.options.target = one_in(3) ? ETX_TARGET_EXECUTORCH : ETX_TARGET_ETX;
     g.options.passes =
         switched_off[pick(sizeof switched_off / sizeof *switched_off)];
-    random_program_build(&g, &p);
+    random_module_build(&g, &p);
     const etx_status status = graph_try_plan(&g);
     if (status != ETX_OK) fail_msg("program %zu: %s", seed, g.diag.text);
     verify_program(&g, seed);
@@ -185,14 +187,14 @@ static void every_placement_computes_the_same(void** state) {
   }
 }
 
-// Bounds of all methods of a program, with these passes switched off.
+// The lower bounds of all methods of a program, with `passes` switched off.
 static size_t find_bounds(size_t seed, const char* passes, uint64_t* bounds) {
-  static program p;
+  static random_module p;
   graph g;
   random_start(seed);
   graph_open(&g);
   g.options.passes = passes;
-  random_program_build(&g, &p);
+  random_module_build(&g, &p);
   const etx_status status = graph_try_plan(&g);
   if (status != ETX_OK) fail_msg("program %zu: %s", seed, g.diag.text);
   const size_t count = g.report.method_count;

@@ -1,4 +1,4 @@
-// A directory of methods: joined buffers, program.yaml, names.
+// Tests of reading a directory: merged buffers, program.yaml, names of methods.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,7 +68,7 @@ static const etx_ir_method* method_named(const char* name) {
   return &r.module.methods[index];
 }
 
-// ---------------------------------------------------------------- joining
+// ---------------------------------------------------------------- merging
 
 static void methods_share_buffers_by_name(void** state) {
   (void)state;
@@ -82,7 +82,7 @@ static void methods_share_buffers_by_name(void** state) {
   done();
 }
 
-static void shapes_that_disagree_name_both_files(void** state) {
+static void conflicting_shapes_name_both_files(void** state) {
   (void)state;
   scratch_directory_make(&directory);
   scratch_write_text(&directory, "a.yaml",
@@ -94,12 +94,13 @@ static void shapes_that_disagree_name_both_files(void** state) {
                      "buffers: [{name: c, type: \"float32[5]\"}]\n"
                      "mutates: {c: x}\n");
   reading_open(&r, directory.path);
-  assert_problem(&r, "b.yaml:2:11: 'c' is float32[5] here, but float32[4] in ");
+  assert_problem(
+      &r, "b.yaml:2:11: buffer 'c' is float32[5] here, but float32[4] in ");
   assert_problem(&r, "a.yaml'");
   done();
 }
 
-static void values_that_disagree_are_settled_by_program_yaml(void** state) {
+static void program_yaml_decides_conflicting_initial_values(void** state) {
   static const char a[] =
       "inputs: [{name: x, type: \"float32[4]\"}]\n"
       "buffers: [{name: c, type: \"float32[4]\", init: 1}]\n"
@@ -112,8 +113,8 @@ static void values_that_disagree_are_settled_by_program_yaml(void** state) {
   scratch_write_text(&directory, "a.yaml", a);
   scratch_write_text(&directory, "b.yaml", b);
   reading_open(&r, directory.path);
-  assert_problem(&r, "initial values of 'c' differ between ");
-  assert_problem(&r, "write under initial: in program.yaml which one holds");
+  assert_problem(&r, "the initial values of state 'c' differ between ");
+  assert_problem(&r, "state one under 'initial' in program.yaml");
   reading_close(&r);
   scratch_write_text(&directory, "program.yaml", "initial: {c: 7}\n");
   reading_open(&r, directory.path);
@@ -124,7 +125,7 @@ static void values_that_disagree_are_settled_by_program_yaml(void** state) {
   done();
 }
 
-static void weights_that_disagree_are_refused(void** state) {
+static void conflicting_weights_are_refused(void** state) {
   (void)state;
   scratch_directory_make(&directory);
   scratch_copy(&directory, "step.pt2", ETX_TEST_DATA "/pt2/tiny/step.pt2");
@@ -156,8 +157,8 @@ static void names_of_methods_are_checked(void** state) {
   scratch_write_text(&directory, "et_module_init.yaml", "outputs: []\n");
   reading_open(&r, directory.path);
   assert_problem(&r,
-                 "'et_module_init' is the name of a method that etx makes "
-                 "itself");
+                 "'et_module_init' is reserved, since etx generates a method "
+                 "of that name");
   done();
   scratch_directory_make(&directory);
   scratch_write_text(&directory, "step.yaml", "outputs: []\n");
@@ -174,7 +175,7 @@ static void directories_without_methods_are_refused(void** state) {
   scratch_write_text(&directory, "program.yaml", "etx: 1\n");
   scratch_write_text(&directory, ".hidden.yaml", "x");
   reading_open(&r, directory.path);
-  assert_problem(&r, "holds no method");
+  assert_problem(&r, "has no method");
   done();
   reading_open(&r, "/nonexistent/etx");
   assert_problem(&r, "does not exist");
@@ -182,12 +183,12 @@ static void directories_without_methods_are_refused(void** state) {
   reading_close(&r);
 }
 
-static void sound_methods_are_left_beside_faulty_ones(void** state) {
+static void valid_methods_are_kept_after_problems(void** state) {
   (void)state;
   write_methods();
   scratch_write_text(&directory, "wrong.yaml", "outputs: [nothing]\n");
   reading_open(&r, directory.path);
-  assert_problem(&r, "wrong.yaml:1:11: no value 'nothing'");
+  assert_problem(&r, "wrong.yaml:1:11: value 'nothing' is not defined");
   assert_int_equal(r.module.method_count, 2);
   assert_int_equal(etx_ir_verify(&r.module, false, &r.diag), ETX_OK);
   done();
@@ -228,9 +229,9 @@ static void constant_methods_have_values(void** state) {
   assert_true(r.module.constant_methods[3].arg.as.real == 0.5);
   done();
   assert_refused("constant_methods: {encode: 1}\n",
-                 "program.yaml:1:20: 'encode' is already a method");
+                 "program.yaml:1:20: a method named 'encode' already exists");
   assert_refused("constant_methods: {et_get_shared_buffer_names: 1}\n",
-                 "is the name of a method that etx makes itself");
+                 "is reserved: etx generates a method of that name");
   assert_refused("constant_methods: {a: null}\n",
                  "a constant method needs a value");
   assert_refused("constant_methods: {a: {tensor: w.safetensors#b}}\n",
@@ -247,9 +248,9 @@ static void dims_tighten_bounds(void** state) {
   done();
   assert_refused("dims: {\"encode.y[0]\": {max: 18}}\n",
                  "program.yaml:1:8: bounds can only be tightened: the model "
-                 "has 'n' in 1..8");
+                 "bounds 'n' by 1..8");
   assert_refused("dims: {\"encode.y[0]\": {min: 9, max: 9}}\n",
-                 "'n' would reach from 5 to 4");
+                 "'n' gets the empty range 5..4");
   assert_refused("dims: {\"encode.y[1]\": {max: 2}}\n", "is fixed");
   assert_refused("dims: {\"encode.y[2]\": {max: 2}}\n",
                  "input 'y' has 2 dimensions");
@@ -258,7 +259,7 @@ static void dims_tighten_bounds(void** state) {
   assert_refused("dims: {\"encod.y[0]\": {max: 2}}\n",
                  "there is no method 'encod', did you mean 'encode'");
   assert_refused("dims: {\"encode.y[]\": {max: 2}}\n",
-                 "should be method.input[dimension]");
+                 "should have the form method.input[dimension]");
 }
 
 static void missing_upper_bounds_can_be_stated(void** state) {
@@ -290,12 +291,12 @@ static void outputs_have_lifetimes(void** state) {
                  "program.yaml:1:11: method 'decode' has no output 'summ', did "
                  "you mean 'sum'");
   assert_refused("outputs: {decode.sum: forever}\n",
-                 "'forever' should be scratch, stable or state");
+                 "expected 'scratch', 'stable' or 'state', found 'forever'");
   assert_refused("outputs: {encode.output_1: state}\n",
-                 "only if its type is stated and its sizes are fixed");
+                 "its type must be stated and its sizes must be fixed");
 }
 
-static void the_rest_is_checked(void** state) {
+static void other_keys_are_checked(void** state) {
   (void)state;
   read_with("align: 64\n");
   assert_reads(&r);
@@ -320,28 +321,29 @@ static void the_rest_is_checked(void** state) {
                  "no buffer is named 'net.cach', did you mean 'net.cache'");
   assert_refused("initial: {net.table: 1}\n",
                  "program.yaml:1:11: 'net.table' is a constant");
-  assert_refused("initial: {net.cache: x}\n", "an initial value is a number");
+  assert_refused("initial: {net.cache: x}\n",
+                 "an initial value should be a number");
   assert_refused("weights: [missing.safetensors]\n",
                  "program.yaml:1:11: cannot open");
-  assert_refused("a: 1\na: 2\n", "program.yaml:2:1: key 'a' is already given");
+  assert_refused("a: 1\na: 2\n", "program.yaml:2:1: duplicate key 'a'");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(methods_share_buffers_by_name),
-      cmocka_unit_test(shapes_that_disagree_name_both_files),
-      cmocka_unit_test(values_that_disagree_are_settled_by_program_yaml),
-      cmocka_unit_test(weights_that_disagree_are_refused),
+      cmocka_unit_test(conflicting_shapes_name_both_files),
+      cmocka_unit_test(program_yaml_decides_conflicting_initial_values),
+      cmocka_unit_test(conflicting_weights_are_refused),
       cmocka_unit_test(archives_and_yaml_mix),
       cmocka_unit_test(names_of_methods_are_checked),
       cmocka_unit_test(directories_without_methods_are_refused),
-      cmocka_unit_test(sound_methods_are_left_beside_faulty_ones),
+      cmocka_unit_test(valid_methods_are_kept_after_problems),
       cmocka_unit_test(declared_buffers_are_state),
       cmocka_unit_test(constant_methods_have_values),
       cmocka_unit_test(dims_tighten_bounds),
       cmocka_unit_test(missing_upper_bounds_can_be_stated),
       cmocka_unit_test(outputs_have_lifetimes),
-      cmocka_unit_test(the_rest_is_checked),
+      cmocka_unit_test(other_keys_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-// Reading modules in tests: a module with its problems as text, directories
-// that go away, archives with one member changed.
+// Reads modules in tests: a module with its problems as text, temporary
+// directories, and archives with one changed member.
 
 #ifndef ETX_TESTS_EXPORTER_READING_H
 #define ETX_TESTS_EXPORTER_READING_H
@@ -27,7 +27,7 @@ void assert_reads(reading* r);
 // Fails the test unless reading failed with a problem that contains `part`.
 void assert_problem(const reading* r, const char* part);
 
-// A directory for one test, empty and gone at the end.
+// A temporary directory for one test.
 typedef struct scratch_directory {
   char path[256];
 } scratch_directory;
@@ -47,22 +47,21 @@ void scratch_copy(const scratch_directory* directory, const char* name,
 // A file's bytes; to be freed.
 uint8_t* file_bytes(const char* path, size_t* out_size);
 
-// Writes a copy of the archive at `from` in which, in the member that ends
-// with `member`, the first occurrence of `old` is `fresh`. Fails the test if
-// there is none. A NULL `old` replaces the whole content; a NULL `fresh` drops
-// the member.
+// Copies the archive at `from` and replaces, in the member whose name ends with
+// `member`, the first occurrence of `old` by `fresh`. Fails the test if `old`
+// does not occur. A NULL `old` replaces the whole content; a NULL `fresh`
+// removes the member.
 void scratch_archive(const scratch_directory* directory, const char* name,
                      const char* from, const char* member, const char* old,
                      const char* fresh);
 
-// The same with whole new content.
+// Copies the archive at `from` and replaces the content of a member.
 void scratch_archive_bytes(const scratch_directory* directory, const char* name,
                            const char* from, const char* member,
                            const void* data, size_t size);
 
-// Packs the members anew under names of `root` instead of the root folder (""
-// for none), compressed or not. The first member alone keeps its root if
-// `mixed`.
+// Copies an archive with another root folder ("" for none), compressed or not.
+// If `is_mixed`, the first member keeps its root folder.
 typedef struct repacking {
   const char* root;
   bool is_compressed;
@@ -72,7 +71,7 @@ void scratch_archive_repacked(const scratch_directory* directory,
                               const char* name, const char* from,
                               repacking how);
 
-// The content of the member that ends with `member`; to be freed.
+// The content of the member whose name ends with `member`; to be freed.
 uint8_t* archive_member(const char* from, const char* member, size_t* out_size);
 
 #endif

@@ -136,8 +136,8 @@ def export_all(entry, root, count):
 
 
 REFUSED = re.compile(r"operator '([^']+)' is not supported|"
-                     r"control flow '([^']+)'|(depends on the data)|"
-                     r"(data, '[^']*')|('aten[^']*' [^,\n]*)")
+                     r"control flow operator '([^']+)'|(depends on the data)|"
+                     r"(data by '[^']*')|('aten[^']*' [^,\n]*)")
 
 
 def judge(etx, directory, form, target, program):

@@ -61,9 +61,9 @@ etx_status etx_build_op_outputs(etx_builder* lower, etx_op_id op,
   ETX_TRY(
       complete_args(lower, row, args, arg_count, &node.args, &node.arg_count));
   etx_shape shapes[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
-  ETX_TRY(etx_type_inference_outputs(lower->method, row, node.args,
-                                     node.arg_count, dtype, shapes,
-                                     lower->diag));
+  const etx_operator_call call = {row, node.args, node.arg_count, dtype};
+  ETX_TRY(
+      etx_type_inference_outputs(lower->method, &call, shapes, lower->diag));
   node.output_count = etx_type_inference_output_count(row);
   for (size_t i = 0; i < node.output_count; ++i) {
     ETX_TRY(add_output(lower, &shapes[i], &out_values[i]));

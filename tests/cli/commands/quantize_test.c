@@ -150,7 +150,7 @@ static void wrong_rules_are_refused(void** state) {
   command_expect_err(
       2,
       WORDS(ETX, "plan", methods, "-o", program, "--quantize", "int8:net.haed"),
-      "no weight matches 'net.haed' of 'int8:net.haed', did you "
+      "no weight matches pattern 'net.haed' of rule 'int8:net.haed', did you "
       "mean 'net.head', in option '--quantize'");
   command_expect_err(
       2, WORDS(ETX, "plan", methods, "-o", program, "--quantize", "int3"),
@@ -161,7 +161,7 @@ static void wrong_rules_are_refused(void** state) {
                      "plan for etx's own");
   write_method("program.yaml", "quantize:\n  - int8:net.tail\n");
   command_expect_err(2, WORDS(ETX, "plan", methods, "-o", program),
-                     "program.yaml:2:5: no weight matches 'net.tail'");
+                     "program.yaml:2:5: no weight matches pattern 'net.tail'");
   write_method("program.yaml", "etx: 1\n");
 }
 

@@ -1,4 +1,4 @@
-// The file that is written, read back through the door.
+// Tests of emission: plans a graph and checks the program file.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ static etx_pte_value argument(const etx_pte_plan* plan, size_t instruction,
   return etx_pte_value_at(plan, (size_t)call.arguments[index]);
 }
 
-static void plans_stand_in_order_of_their_names(void** state) {
+static void plans_are_in_order_of_their_names(void** state) {
   (void)state;
   static const char* const names[3] = {"c", "a", "b"};
   for (size_t i = 0; i < 3; ++i) {
@@ -143,7 +143,7 @@ static void the_init_method_copies_constants_into_states(void** state) {
                       mixed, sizeof mixed);
 }
 
-static void no_copy_has_its_source_as_target(void** state) {
+static void self_copies_are_removed(void** state) {
   (void)state;
   const uint32_t a = graph_state(&g, "a", 1, SIZES(4), 5);
   graph_method(&g, "get");
@@ -158,7 +158,7 @@ static void no_copy_has_its_source_as_target(void** state) {
                   "a"));
 }
 
-static void the_copies_would_be_there_without_the_pass(void** state) {
+static void without_the_pass_self_copies_remain(void** state) {
   (void)state;
   const uint32_t a = graph_state(&g, "a", 1, SIZES(4), 5);
   graph_method(&g, "get");
@@ -172,7 +172,7 @@ static void the_copies_would_be_there_without_the_pass(void** state) {
   assert_int_equal(copy.arguments[0], copy.arguments[1]);
 }
 
-static void mutated_inputs_lead_the_outputs_of_the_stock_runtime(void** state) {
+static void for_executorch_mutated_inputs_are_the_first_outputs(void** state) {
   (void)state;
   g.options.target = ETX_TARGET_EXECUTORCH;
   graph_method(&g, "m");
@@ -199,7 +199,7 @@ static void mutated_inputs_lead_the_outputs_of_the_stock_runtime(void** state) {
   assert_true(etx_blob_input_at(&blob, method, 1).is_mutable);
 }
 
-// ---- sizes that vary ----
+// ---- dynamic sizes ----
 
 static void sizes_are_upper_bounds_and_the_blob_has_the_symbols(void** state) {
   (void)state;
@@ -226,7 +226,7 @@ static void sizes_are_upper_bounds_and_the_blob_has_the_symbols(void** state) {
 
 static void integers_are_computed_once_from_input_sizes(void** state) {
   (void)state;
-  // There slices of what the caller owns are instructions.
+  // For ExecuTorch, slices of inputs are instructions.
   g.options.target = ETX_TARGET_EXECUTORCH;
   graph_method(&g, "m");
   const etx_dim s = graph_symbol(&g, "s", 1, 8);
@@ -255,7 +255,7 @@ static void integers_are_computed_once_from_input_sizes(void** state) {
   assert_int_equal(etx_pte_instruction_count(&plan, 0), 7);
 }
 
-static void a_size_that_no_input_tells_is_refused(void** state) {
+static void a_size_that_no_input_determines_is_refused(void** state) {
   (void)state;
   graph_method(&g, "m");
   const etx_dim s = graph_symbol(&g, "s", 1, 8);
@@ -264,10 +264,10 @@ static void a_size_that_no_input_tells_is_refused(void** state) {
                graph_node(&g, ETX_OP_slice_copy_tensor_out,
                           ARGS(VALUE(y), INT(0), INT(0), INT(s), INT(1))));
   assert_int_equal(graph_try_plan(&g), ETX_UNSUPPORTED);
-  assert_non_null(strstr(g.diag.text, "'s' does not follow"));
+  assert_non_null(strstr(g.diag.text, "'s' cannot be computed"));
 }
 
-static void a_view_leaves_one_size_open(void** state) {
+static void a_view_has_one_inferred_size(void** state) {
   (void)state;
   graph_method(&g, "m");
   const etx_dim s = graph_symbol(&g, "s", 1, 8);
@@ -312,9 +312,9 @@ static void a_slice_of_a_constant_is_a_header_over_it(void** state) {
   assert_int_equal(argument(&plan, 1, 1).as.integer, 2);  // elements in front
 }
 
-// y = x + table[1:1+s], z = table: the stock runtime has no part_view. What it
-// has writes no byte and gives sizes.
-static void for_the_stock_runtime_a_slice_is_a_tensor_that_is_sized(
+// y = x + table[1:1+s], z = table. The stock runtime has no etx::part_view;
+// aten::empty sets the sizes of the slice and writes no byte.
+static void for_executorch_a_slice_is_a_tensor_with_dynamic_sizes(
     void** state) {
   (void)state;
   float table[32];
@@ -343,7 +343,7 @@ static void for_the_stock_runtime_a_slice_is_a_tensor_that_is_sized(
   assert_int_equal(part.dynamism, ETX_PTE_DYNAMIC_BOUND);
   assert_int_equal(part.sizes[0], 3);
   assert_false(part.has_allocation);
-  // The part lies in the whole, which is in the file once.
+  // The slice is a part of the whole constant, which is in the file once.
   const etx_pte_tensor whole =
       etx_pte_value_at(&plan, (size_t)etx_pte_output_at(&plan, 1)).as.tensor;
   assert_ptr_equal(etx_pte_constant(&pte, part.data_buffer_index).data,
@@ -352,9 +352,9 @@ static void for_the_stock_runtime_a_slice_is_a_tensor_that_is_sized(
   assert_int_equal(g.report.constant_bytes, sizeof table);
 }
 
-// y = x + cache[:s]: no row of the state is copied, and the blob says whose
-// bytes the tensor shows.
-static void for_the_stock_runtime_a_slice_of_a_state_lies_in_it(void** state) {
+// y = x + cache[:s]: no row of the state is copied, and the blob has the base
+// of the view.
+static void for_executorch_a_slice_of_a_state_is_an_alias(void** state) {
   (void)state;
   g.options.target = ETX_TARGET_EXECUTORCH;
   const uint32_t cache = graph_state(&g, "cache", 2, SIZES(4, 8), 0);
@@ -402,7 +402,7 @@ static void equal_bytes_are_stored_once_in_the_file(void** state) {
   assert_int_equal(g.report.constant_bytes, 16);
 }
 
-static void a_constant_without_elements_has_a_place_to_point_at(void** state) {
+static void a_constant_without_elements_has_an_index(void** state) {
   (void)state;
   graph_method(&g, "a");
   graph_output(&g, "c",
@@ -463,23 +463,23 @@ static void the_same_graph_gives_the_same_bytes(void** state) {
 int main(void) {
 #define TEST(name) GRAPH_TEST(name, &g)
   const struct CMUnitTest tests[] = {
-      TEST(plans_stand_in_order_of_their_names),
+      TEST(plans_are_in_order_of_their_names),
       TEST(a_call_carries_its_arguments_its_out_and_the_return_slot),
       TEST(every_output_of_an_operator_has_memory),
       TEST(states_have_one_address_and_a_name_in_every_method),
       TEST(the_init_method_copies_constants_into_states),
-      TEST(no_copy_has_its_source_as_target),
-      TEST(the_copies_would_be_there_without_the_pass),
-      TEST(mutated_inputs_lead_the_outputs_of_the_stock_runtime),
+      TEST(self_copies_are_removed),
+      TEST(without_the_pass_self_copies_remain),
+      TEST(for_executorch_mutated_inputs_are_the_first_outputs),
       TEST(sizes_are_upper_bounds_and_the_blob_has_the_symbols),
       TEST(integers_are_computed_once_from_input_sizes),
-      TEST(a_size_that_no_input_tells_is_refused),
-      TEST(a_view_leaves_one_size_open),
+      TEST(a_size_that_no_input_determines_is_refused),
+      TEST(a_view_has_one_inferred_size),
       TEST(a_slice_of_a_constant_is_a_header_over_it),
-      TEST(for_the_stock_runtime_a_slice_is_a_tensor_that_is_sized),
-      TEST(for_the_stock_runtime_a_slice_of_a_state_lies_in_it),
+      TEST(for_executorch_a_slice_is_a_tensor_with_dynamic_sizes),
+      TEST(for_executorch_a_slice_of_a_state_is_an_alias),
       TEST(equal_bytes_are_stored_once_in_the_file),
-      TEST(a_constant_without_elements_has_a_place_to_point_at),
+      TEST(a_constant_without_elements_has_an_index),
       TEST(the_blob_names_the_base_of_every_view),
       TEST(the_same_graph_gives_the_same_bytes),
   };

@@ -1,4 +1,4 @@
-// Files: read whole, listed in order, written whole or not at all.
+// Tests of files: reading, listing in byte order, atomic writing.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static int set_up(void** state) {
   return 0;
 }
 
-// Fails if a test left a temporary file behind that it did not know of.
+// Fails if a test left a temporary file.
 static int tear_down(void** state) {
   (void)state;
   scratch_directory_remove(&directory);
@@ -111,7 +111,7 @@ static void full_disks_leave_nothing(void** state) {
   etx_file_writer writer;
   static uint8_t block[65536];
   (void)state;
-  // A link puts the temporary file's bytes where there is no room.
+  // Writes to /dev/full instead of the temporary file.
   assert_int_equal(etx_file_writer_open(&writer, &pool, path_of("out"), &diag),
                    ETX_OK);
   FILE* const full = fopen("/dev/full", "wb");

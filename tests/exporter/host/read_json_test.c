@@ -1,4 +1,4 @@
-// JSON trees: kinds, order, look-up, refusals with line and column.
+// Tests of JSON trees: kinds, order, lookup, errors with line and column.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,7 +75,7 @@ static void many_keys_are_found(void** state) {
   }
 }
 
-static void what_is_not_sound_is_refused(void** state) {
+static void malformed_texts_are_refused(void** state) {
   (void)state;
   static const char* const texts[] = {
       "",
@@ -123,7 +123,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(values_keep_kind_and_order),
       TEST(many_keys_are_found),
-      TEST(what_is_not_sound_is_refused),
+      TEST(malformed_texts_are_refused),
       TEST(depth_is_limited),
   };
 #undef TEST

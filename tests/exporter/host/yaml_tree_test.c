@@ -37,7 +37,7 @@ static etx_yaml read(const char* text) {
   return root;
 }
 
-static void nodes_know_where_they_stand(void** state) {
+static void nodes_have_line_and_column(void** state) {
   (void)state;
   const etx_yaml root = read("a: 1\nlist:\n  - {x: y}\n  - \"q\"\n");
   const etx_yaml* const list = etx_yaml_find(&root, "list");
@@ -97,14 +97,15 @@ static void assert_refused(const char* text, uint32_t line, uint32_t column,
   assert_int_equal(diag.column, column);
 }
 
-static void what_is_not_wanted_is_refused_with_its_place(void** state) {
+static void unsupported_yaml_is_an_error_with_its_location(void** state) {
   (void)state;
-  assert_refused("a: 1\nb: 2\na: 3\n", 3, 1, "'a' is already given in line 1");
-  assert_refused("a: &x 1\n", 1, 4, "anchors are not supported");
-  assert_refused("a: *x\n", 1, 4, "aliases are not supported");
-  assert_refused("a: !!int 1\n", 1, 4, "tags are not supported");
-  assert_refused("[a]: 1\n", 1, 1, "a key must be");
-  assert_refused("a: 1\n---\nb: 2\n", 2, 1, "a second document");
+  assert_refused("a: 1\nb: 2\na: 3\n", 3, 1,
+                 "duplicate key 'a', first given in line 1");
+  assert_refused("a: &x 1\n", 1, 4, "YAML anchors are not supported");
+  assert_refused("a: *x\n", 1, 4, "YAML aliases are not supported");
+  assert_refused("a: !!int 1\n", 1, 4, "YAML tags are not supported");
+  assert_refused("[a]: 1\n", 1, 1, "a key should be");
+  assert_refused("a: 1\n---\nb: 2\n", 2, 1, "more than one YAML document");
   assert_refused("a: [1, 2\nb: 3\n", 2, 2, "not valid YAML");
   assert_refused("a: b: c\n", 1, 5, "not valid YAML");
   char deep[160] = {0};
@@ -115,7 +116,7 @@ static void what_is_not_wanted_is_refused_with_its_place(void** state) {
   assert_refused("a: \"\xff\"\n", 0, 0, "not valid YAML");
 }
 
-static void unknown_keys_name_their_neighbours(void** state) {
+static void unknown_keys_suggest_the_nearest_name(void** state) {
   (void)state;
   const etx_yaml root = read("name: x\ntyp: y\n");
   assert_int_equal(etx_yaml_check_keys(&root, "name type init", &diag),
@@ -129,11 +130,11 @@ static void unknown_keys_name_their_neighbours(void** state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
-      TEST(nodes_know_where_they_stand),
+      TEST(nodes_have_line_and_column),
       TEST(an_empty_text_is_an_empty_map),
       TEST(scalars_have_the_type_of_their_text),
-      TEST(what_is_not_wanted_is_refused_with_its_place),
-      TEST(unknown_keys_name_their_neighbours),
+      TEST(unsupported_yaml_is_an_error_with_its_location),
+      TEST(unknown_keys_suggest_the_nearest_name),
   };
 #undef TEST
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-// safetensors: what is written reads back; what lies about itself is refused.
+// Tests of safetensors files: written files read back, malformed ones fail.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -129,8 +129,8 @@ static void types_are_told_by_name(void** state) {
       "{\"a\": {\"dtype\": \"F31\", \"shape\": [2], \"data_offsets\": [0, 8]}}";
   assert_int_equal(open_text(known, strlen(known)), ETX_OK);
   assert_int_equal(open_text(other, strlen(other)), ETX_UNSUPPORTED);
-  assert_string_equal(diag.text,
-                      "'x': tensor 'a' has type 'F31', which is not supported");
+  assert_string_equal(
+      diag.text, "'x': tensor 'a' has dtype 'F31', which is not supported");
 }
 
 int main(void) {

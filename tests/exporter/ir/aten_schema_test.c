@@ -1,4 +1,4 @@
-// Schemas: every row reads, arguments are completed, hints are near.
+// Tests of ATen schemas: the rows of the table, completion of arguments, hints.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,11 +60,12 @@ static void left_out_arguments_take_their_defaults(void** state) {
                               etx_ir_int(3)};
   const etx_text names[3] = {{NULL, 0}, {NULL, 0}, etx_text_of("stride")};
   etx_ir_node node = {0};
-  assert_int_equal(
-      etx_aten_complete(&pool, schema, args, names, 3, &node, &diag), ETX_OK);
+  const etx_aten_arguments given = {args, names, 3};
+  assert_int_equal(etx_aten_complete(&pool, schema, &given, &node, &diag),
+                   ETX_OK);
   assert_int_equal(node.arg_count, 7);
   assert_int_equal(node.args[2].kind, ETX_IR_ARG_NONE);  // bias
-  assert_int_equal(node.args[3].as.list.count, 2);       // stride, widened
+  assert_int_equal(node.args[3].as.list.count, 2);       // stride, repeated
   assert_int_equal(node.args[3].as.list.items[1].as.integer, 3);
   assert_int_equal(node.args[4].as.list.count, 2);  // padding
   assert_int_equal(node.args[4].as.list.items[0].as.integer, 0);
@@ -77,9 +78,9 @@ static void assert_refused(const char* op, const etx_ir_arg* args,
   etx_ir_node node = {0};
   const etx_aten_schema* const schema = etx_aten_schema_find(etx_text_of(op));
   etx_diag_init(&diag);
-  assert_int_equal(
-      etx_aten_complete(&pool, schema, args, names, count, &node, &diag),
-      ETX_BAD_FILE);
+  const etx_aten_arguments given = {args, names, count};
+  assert_int_equal(etx_aten_complete(&pool, schema, &given, &node, &diag),
+                   ETX_BAD_FILE);
   if (strstr(diag.text, part) == NULL) fail_msg("%s", diag.text);
 }
 
@@ -93,14 +94,14 @@ static void arguments_that_do_not_fit_are_refused(void** state) {
   const etx_text twice[4] = {none, none, alpha, alpha};
   const etx_text unknown[4] = {none, none, wrong, none};
   assert_refused("aten.add.Tensor", args, positional, 3,
-                 "fewer than 3 positional");
+                 "too many positional arguments");
   assert_refused("aten.add.Tensor", args, positional, 1,
                  "argument 'other' is missing");
   assert_refused("aten.add.Tensor", args, twice, 4, "given twice");
   assert_refused("aten.add.Tensor", args, unknown, 3, "did you mean 'alpha'");
   args[1].kind = ETX_IR_ARG_STRING;
   args[1].as.string = etx_text_of("x");
-  assert_refused("aten.add.Tensor", args, positional, 2, "of the wrong kind");
+  assert_refused("aten.add.Tensor", args, positional, 2, "has the wrong type");
 }
 
 static void hints_are_near(void** state) {

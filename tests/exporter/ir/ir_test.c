@@ -1,4 +1,4 @@
-// Tables of the IR, and what the verifier refuses.
+// Tests of the tables of the IR and of the verifier.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -226,12 +226,12 @@ static void wrong_mutations_are_refused(void** state) {
   method()->inputs[0].is_mutable = true;
   assert_sound();
   method()->mutation_count = 2;
-  assert_unsound("have one target");
+  assert_unsound("have the same target");
   method()->mutation_count = 1;
   method()->values[1].shape.dtype = ETX_DTYPE_INT64;
-  assert_unsound("has another type");
+  assert_unsound("whose type is not that of the target");
   mutations[0].is_input = false;
-  assert_unsound("which is no state");
+  assert_unsound("which is not state");
 }
 
 static void buffers_without_value_are_refused(void** state) {

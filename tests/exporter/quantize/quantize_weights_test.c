@@ -240,12 +240,12 @@ static void refuse(const char* rule, const char* part) {
 
 static void rules_that_say_nothing_are_refused(void** state) {
   (void)state;
-  refuse("int5", "cannot be quantised to 'int5', expected none, int8");
+  refuse("int5", "cannot be quantised to 'int5': expected none, int8");
   refuse("", "cannot be quantised to ''");
   refuse("int4/16", "cannot be quantised to 'int4/16'");
   refuse("int8:", "has an empty pattern");
   refuse("int8:a.fc,", "has an empty pattern");
-  refuse("int8:a.head,*.haed.*", "no weight matches '*.haed.*'");
+  refuse("int8:a.head,*.haed.*", "no weight matches pattern '*.haed.*'");
   refuse("int8:*.haed.*", "did you mean 'head'");
   refuse("int8:a.fc.wieght", "did you mean 'a.fc.weight'");
 }

@@ -1,6 +1,6 @@
-// Damaged and hostile inputs of the readers. Whatever the bytes, reading ends
-// with a problem or with a module that passes the verifier; the sanitizers see
-// the rest. ETX_HOSTILE_ROUNDS asks for more than the quick default.
+// Fuzz tests of the readers. For any bytes, reading ends with a problem or with
+// a module that passes the verifier; sanitizers find memory errors.
+// ETX_HOSTILE_ROUNDS sets the number of rounds.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static etx_status swallow(void* context, etx_bytes bytes) {
   return ETX_OK;
 }
 
-// Plans what was read; that may be refused, but never because of ourselves.
+// Plans the module. Planning may fail, but never with ETX_INTERNAL.
 static void plan(void) {
   const etx_export_options options = {
       .evaluator = {refuse_to_compute, NULL},
@@ -59,8 +59,8 @@ static void plan(void) {
   if (status == ETX_INTERNAL) fail_msg("%s", r.diag.text);
 }
 
-// Reads the directory; a module that comes out must be sound, and what is left
-// of a faulty one too.
+// Reads the directory. The module must pass the verifier, also if it has only
+// the methods without problems.
 static bool survives(void) {
   uint8_t digest[ETX_SHA256_BYTES];
   reading_open(&r, directory.path);
@@ -102,7 +102,7 @@ static void replace(text* t, size_t at, size_t old, const char* fresh) {
   t->size += size - old;
 }
 
-// A word or number somewhere becomes something unpleasant.
+// Replaces a random word or number by a token that is likely to break a reader.
 static void mutate_token(text* t) {
   static const char* const tokens[] = {
       "0",
@@ -174,7 +174,8 @@ static void flipped_bits_of_archives_are_survived(void** state) {
   uint8_t* const bytes = file_bytes(archive, &size);
   scratch_directory_make(&directory);
   for (size_t i = 0; i < rounds(300); ++i) {
-    // Every third in the directory at the end, where structure is dense.
+    // Every third bit is in the zip directory at the end, which is the most
+    // structured part.
     const size_t at = i % 3 == 0 ? size - 1 - random_below(1100)
                                  : random_below((uint32_t)size);
     const uint8_t bit = (uint8_t)(1u << random_below(8));
@@ -219,7 +220,7 @@ static void mutated_weights_tables_are_survived(void** state) {
                 "model_weights_config.json", rounds(120));
 }
 
-// Sizes whose evaluation would take for ever, and depths without end.
+// Sizes whose evaluation would take exponential time.
 static void explosive_sizes_are_refused(void** state) {
   char bomb[4096] = "Symbol('s77', positive=True, integer=True)";
   (void)state;

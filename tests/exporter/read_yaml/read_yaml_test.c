@@ -1,4 +1,4 @@
-// Methods in YAML: content, and refusals with line and column.
+// Tests of methods in YAML: their content, and errors with line and column.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,7 @@ static const char get_cache[] =
     "outputs: []\n"
     "mutates: {data: part}\n";
 
-static void a_method_has_what_it_says(void** state) {
+static void a_method_has_its_content(void** state) {
   (void)state;
   read_text(get_cache);
   assert_reads(&r);
@@ -180,7 +180,8 @@ static void weights_are_found_by_name(void** state) {
                      "outputs: [y]\n");
   reading_open(&r, directory.path);
   assert_problem(&r,
-                 "m.yaml:2:41: 'weights.safetensors' has no tensor 'ww', "
+                 "m.yaml:2:41: file 'weights.safetensors' has no tensor "
+                 "'ww', "
                  "did you mean 'w'");
   assert_problem(&r, "m.yaml:3:41: cannot open");
   reading_close(&r);
@@ -189,24 +190,26 @@ static void weights_are_found_by_name(void** state) {
 
 // ---------------------------------------------------------------- refusals
 
-static void texts_that_are_no_method_are_refused(void** state) {
+static void texts_that_are_not_methods_are_refused(void** state) {
   (void)state;
   assert_refused("a: [\n", "m.yaml:2:1: not valid YAML");
   assert_refused("- 1\n", "m.yaml:1:1: 'method' should be a map");
-  assert_refused("etx: 2\n", "m.yaml:1:6: format 2 is not supported, only 1");
-  assert_refused("method: other\n",
-                 "m.yaml:1:9: the method is named 'other' here, but 'm'");
+  assert_refused("etx: 2\n",
+                 "m.yaml:1:6: format version 2 is not supported, expected 1");
+  assert_refused(
+      "method: other\n",
+      "m.yaml:1:9: 'method' is 'other', but the file is named 'm.yaml'");
   assert_refused("input: []\n",
                  "m.yaml:1:1: unknown key 'input', did you mean 'inputs'");
   assert_refused("nodes: {a: b}\n", "m.yaml:1:8: 'nodes' should be a list");
 }
 
-static void faults_of_types_are_refused(void** state) {
+static void wrong_types_are_refused(void** state) {
   (void)state;
   assert_refused("inputs: [{name: x, type: float32}]\n",
-                 "m.yaml:1:26: a type is written as in \"float32[4, n]\"");
+                 "m.yaml:1:26: expected a type such as \"float32[4, n]\"");
   assert_refused("inputs: [{name: x, type: \"float[2]\"}]\n",
-                 "m.yaml:1:26: 'float' is not an element type");
+                 "m.yaml:1:26: unknown dtype 'float'");
   assert_refused("inputs: [{name: x, type: \"float32[n]\"}]\n",
                  "m.yaml:1:26: symbol 'n' in 'n' is not declared under dims");
   assert_refused("inputs: [{name: x, type: \"float32[2,]\"}]\n",
@@ -219,21 +222,23 @@ static void faults_of_types_are_refused(void** state) {
       "1,1,1,1]\"}]\n",
       "more than 16 dimensions");
   assert_refused("dims: {n: {min: 1}}\n",
-                 "m.yaml:1:11: 'max' of dimension 'n'");
-  assert_refused("dims: {n: {min: 3, max: 1}}\n", "'n' reaches from 3 to 1");
-  assert_refused("dims: {2n: {max: 1}}\n", "m.yaml:1:8: a dimension's name");
+                 "m.yaml:1:11: dimension 'n' has no 'max'");
+  assert_refused("dims: {n: {min: 3, max: 1}}\n",
+                 "dimension 'n' has the impossible bounds 3..1");
+  assert_refused("dims: {2n: {max: 1}}\n",
+                 "m.yaml:1:8: '2n' cannot name a dimension");
   assert_refused("dims: {n: {max: many}}\n",
                  "m.yaml:1:17: 'max' should be an integer, found 'many'");
   assert_refused("inputs: [{name: x, type: \"float32[2]\", sym: n}]\n",
-                 "should have one of 'type', 'sym' and 'fixed'");
+                 "should have exactly one of 'type', 'sym' and 'fixed'");
   assert_refused(
       "inputs: [{name: x, type: \"float32[2]\"}, {name: x, fixed: "
       "1}]\n",
       "m.yaml:1:41: two inputs are named 'x'");
 }
 
-// What could not be read has a name nevertheless.
-static void a_fault_is_told_once(void** state) {
+// A malformed entry still defines its name, so its uses cause no more errors.
+static void an_error_is_reported_once(void** state) {
   (void)state;
   static const char* const texts[] = {
       "inputs: [{name: w, type: 'float33[2]'}]\n",
@@ -259,7 +264,7 @@ static void a_fault_is_told_once(void** state) {
 
 #define X "inputs: [{name: x, type: \"float32[2]\"}]\nnodes:\n"
 
-static void faults_of_nodes_are_refused(void** state) {
+static void wrong_nodes_are_refused(void** state) {
   (void)state;
   assert_refused(X "  - {out: y, op: aten.reelu.default, args: [x]}\n",
                  "m.yaml:3:18: operator 'aten.reelu.default' is not "
@@ -268,37 +273,38 @@ static void faults_of_nodes_are_refused(void** state) {
   assert_refused(X "  - {out: y, op: aten.relu, args: [x]}\n",
                  "the nearest supported form is 'aten.relu.default'");
   assert_refused(X "  - {out: y, op: aten.relu.default, args: [z]}\n",
-                 "m.yaml:3:44: no value 'z' is defined before this");
+                 "m.yaml:3:44: value 'z' is not defined before its use");
   assert_refused(X "  - {out: y, op: aten.relu.default, args: [y]}\n",
-                 "no value 'y' is defined before this");
+                 "value 'y' is not defined before its use");
   assert_refused(X "  - {out: x, op: aten.relu.default, args: [x]}\n",
-                 "m.yaml:3:11: the name 'x' is already taken");
+                 "m.yaml:3:11: the name 'x' is already in use");
   assert_refused(X "  - {out: y, op: aten.relu.default, args: [x, x]}\n",
-                 "m.yaml:3:47: 2 positional arguments are too many");
+                 "m.yaml:3:47: too many positional arguments (2)");
   assert_refused(X "  - {out: y, op: aten.relu.default}\n",
                  "m.yaml:3:5: argument 'self' is missing");
   assert_refused(X
                  "  - {out: y, op: aten.add.Tensor, args: [x, x], kwargs: "
                  "{beta: 1}}\n",
                  "m.yaml:3:58: 'aten.add.Tensor' has no argument 'beta'");
-  assert_refused(X "  - {out: [y, z], op: aten.relu.default, args: [x]}\n",
-                 "m.yaml:3:11: 'aten.relu.default' has 1 results, 'out' names "
-                 "2");
+  assert_refused(
+      X "  - {out: [y, z], op: aten.relu.default, args: [x]}\n",
+      "m.yaml:3:11: 'aten.relu.default' has 1 results, but 'out' has "
+      "2 names");
   assert_refused(X "  - {out: y, op: aten.split.Tensor, args: [x, 1]}\n",
-                 "gives a list: 'out' should be one");
+                 "'out' should be a list of names, since 'aten.split.Tensor'");
   assert_refused(X "  - {op: aten.relu.default, args: [x]}\n",
                  "m.yaml:3:5: 'out' is missing");
   assert_refused(X
                  "  - {out: y, op: aten.gelu.default, args: [x], kwargs: "
                  "{approximate: tanh}}\n",
-                 "'tanh' should be written {str: tanh}");
+                 "'tanh' names a value: write a string as {str: tanh}");
   assert_refused(X "  - {out: y, op: aten.sum.dim_IntList, args: [x, 0.5]}\n",
-                 "argument 'dim' is of the wrong kind");
+                 "argument 'dim' has the wrong type");
   assert_refused(X "  - {out: y, op: aten.relu.default, args: [[[x]]]}\n",
-                 "a list within a list");
+                 "nested lists are not supported");
   assert_refused(X "  - {out: y, op: higher_order.cond, args: [x]}\n",
-                 "control flow 'higher_order.cond' is not supported, only 'if' "
-                 "with 'then' and 'else' is");
+                 "control flow operator 'higher_order.cond' is not supported: "
+                 "only 'if' with 'then' and 'else' is");
   assert_refused(X
                  "  - {out: y, type: [\"float32[2]\"], op: "
                  "aten.relu.default, args: [x]}\n",
@@ -309,7 +315,7 @@ static void faults_of_nodes_are_refused(void** state) {
                  "is too small");
 }
 
-static void all_faults_of_a_file_are_reported(void** state) {
+static void all_errors_of_a_file_are_reported(void** state) {
   (void)state;
   read_text(X
             "  - {out: a, op: aten.nothing.default, args: [x]}\n"
@@ -323,7 +329,7 @@ static void all_faults_of_a_file_are_reported(void** state) {
   done();
 }
 
-static void faults_of_buffers_and_mutations_are_refused(void** state) {
+static void wrong_buffers_and_mutations_are_refused(void** state) {
   (void)state;
   assert_refused(
       "buffers: [{name: b, type: \"float32[2]\"}]\n"
@@ -332,15 +338,15 @@ static void faults_of_buffers_and_mutations_are_refused(void** state) {
   assert_refused(
       "dims: {n: {max: 2}}\n"
       "buffers: [{name: b, type: \"float32[n]\"}]\n",
-      "m.yaml:2:27: buffers and constants have fixed sizes");
+      "m.yaml:2:27: buffers and constants need fixed sizes");
   assert_refused(
       "buffers: [{name: b, type: \"int64[2]\", init: 1.5}]\n"
       "nodes: [{out: y, op: aten.relu.default, args: [b]}]\n",
-      "m.yaml:1:45: '1.5' is no value of int64");
+      "m.yaml:1:45: '1.5' is not a value of dtype int64");
   assert_refused(
       "buffers: [{name: b, type: \"int64[2]\", init: many}]\n"
       "nodes: [{out: y, op: aten.relu.default, args: [b]}]\n",
-      "m.yaml:1:45: an initial value is a number or {tensor:");
+      "m.yaml:1:45: an initial value should be a number or {tensor:");
   assert_refused(
       "buffers:\n  - {name: b, type: \"int64[2]\"}\n"
       "  - {name: b, type: \"int64[2]\"}\n",
@@ -348,23 +354,23 @@ static void faults_of_buffers_and_mutations_are_refused(void** state) {
   assert_refused(
       "inputs: [{name: x, type: \"float32[2]\"}]\n"
       "mutates: {x: x}\n",
-      "m.yaml:2:11: input 'x' is written: it should say 'mutable: "
-      "true'");
+      "m.yaml:2:11: input 'x' is mutated but lacks 'mutable: true'");
   assert_refused(
       "inputs: [{name: x, type: \"float32[2]\"}]\n"
       "mutates: {cach: x}\n"
       "buffers: [{name: cache, type: \"float32[2]\"}]\n",
-      "m.yaml:2:11: 'cach' is neither a buffer nor an input of this "
+      "m.yaml:2:11: 'cach' is not a buffer or tensor input of this "
       "method, did you mean 'cache'");
   assert_refused(
       "inputs: [{name: x, type: \"float32[2]\"}]\n"
       "mutates: {cache: x}\n"
       "buffers: [{name: cache, type: \"float32[3]\"}]\n",
-      "m.yaml:2:18: 'x' has another type than 'cache'");
+      "m.yaml:2:18: 'x' and 'cache', which it replaces, have different");
   assert_refused("constants: [{name: c, type: \"float32[2]\"}]\n",
                  "m.yaml:1:13: 'init' is missing");
-  assert_refused("outputs: [{name: a, value: b, sym: c}]\n",
-                 "an output should have one of 'value', 'sym' and 'fixed'");
+  assert_refused(
+      "outputs: [{name: a, value: b, sym: c}]\n",
+      "an output should have exactly one of 'value', 'sym' and 'fixed'");
   assert_refused(
       "inputs: [{name: x, type: \"float32[2]\"}]\n"
       "outputs: [{name: a, value: x}, {name: a, value: x}]\n",
@@ -373,17 +379,17 @@ static void faults_of_buffers_and_mutations_are_refused(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_method_has_what_it_says),
+      cmocka_unit_test(a_method_has_its_content),
       cmocka_unit_test(arguments_take_every_form),
       cmocka_unit_test(outputs_may_be_a_map),
       cmocka_unit_test(unused_buffers_are_dropped),
       cmocka_unit_test(weights_are_found_by_name),
-      cmocka_unit_test(texts_that_are_no_method_are_refused),
-      cmocka_unit_test(faults_of_types_are_refused),
-      cmocka_unit_test(a_fault_is_told_once),
-      cmocka_unit_test(faults_of_nodes_are_refused),
-      cmocka_unit_test(all_faults_of_a_file_are_reported),
-      cmocka_unit_test(faults_of_buffers_and_mutations_are_refused),
+      cmocka_unit_test(texts_that_are_not_methods_are_refused),
+      cmocka_unit_test(wrong_types_are_refused),
+      cmocka_unit_test(an_error_is_reported_once),
+      cmocka_unit_test(wrong_nodes_are_refused),
+      cmocka_unit_test(all_errors_of_a_file_are_reported),
+      cmocka_unit_test(wrong_buffers_and_mutations_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

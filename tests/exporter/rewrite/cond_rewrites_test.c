@@ -168,11 +168,11 @@ static void faults_of_choices_are_refused(void** state) {
   refuses(X
           "nodes: [{out: y, if: c, then: {outputs: [x, x]}, else: {outputs: "
           "[x]}}]\n",
-          "'out' names 1 results, the branch gives 2");
+          "'out' has 1 names, but the branch has 2 outputs");
   refuses(X
           "nodes: [{out: y, if: x, then: {outputs: [x]}, else: {outputs: "
           "[x]}}]\n",
-          "'if' should name one bool, not 'x'");
+          "'if' should name a bool tensor of one element");
   refuses(X
           "nodes: [{out: y, if: c, op: aten.neg.default, then: {outputs: "
           "[x]}, else: {outputs: [x]}}]\n",
@@ -189,7 +189,7 @@ static void faults_of_choices_are_refused(void** state) {
           "    else: {outputs: [x]}\n"
           "  - {out: z, op: aten.neg.default, args: [a]}\n"
           "outputs: [z]\n",
-          "m.yaml:9:43: 'a' is defined in a branch and cannot be read here");
+          "m.yaml:9:43: 'a' is defined in a branch and not visible here");
   refuses(X
           "nodes:\n"
           "  - out: y\n"

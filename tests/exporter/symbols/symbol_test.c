@@ -1,4 +1,4 @@
-// Sizes: canonical forms, bounds, texts.
+// Tests of symbolic sizes: canonical forms, bounds, parsing and printing.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,14 +10,14 @@
 
 #include "exporter/symbols/symbol.h"
 
-typedef struct fixture {
+typedef struct symbol_fixture {
   etx_pool pool;
   etx_symbols symbols;
-} fixture;
+} symbol_fixture;
 
 // s in 1..64, t in 0..100000, u in 2..9.
 static int set_up(void** state) {
-  fixture* const f = malloc(sizeof *f);
+  symbol_fixture* const f = malloc(sizeof *f);
   uint32_t index = 0;
   etx_pool_init(&f->pool);
   etx_symbols_init(&f->symbols, &f->pool);
@@ -33,13 +33,13 @@ static int set_up(void** state) {
 }
 
 static int tear_down(void** state) {
-  fixture* const f = *state;
+  symbol_fixture* const f = *state;
   etx_pool_close(&f->pool);
   free(f);
   return 0;
 }
 
-static etx_dim parse(fixture* f, const char* text) {
+static etx_dim parse(symbol_fixture* f, const char* text) {
   etx_dim dim = 0;
   etx_diag diag;
   etx_diag_init(&diag);
@@ -50,7 +50,8 @@ static etx_dim parse(fixture* f, const char* text) {
   return dim;
 }
 
-static void assert_prints(fixture* f, const char* text, const char* expected) {
+static void assert_prints(symbol_fixture* f, const char* text,
+                          const char* expected) {
   etx_text printed;
   const etx_dim dim = parse(f, text);
   assert_int_equal(etx_symbols_print(&f->symbols, dim, &f->pool, &printed),
@@ -60,7 +61,7 @@ static void assert_prints(fixture* f, const char* text, const char* expected) {
 }
 
 static void equal_polynomials_print_the_same_text(void** state) {
-  fixture* const f = *state;
+  symbol_fixture* const f = *state;
   assert_prints(f, "1 + s*2", "2*s + 1");
   assert_prints(f, "(s + 1)*(s - 1)", "s*s - 1");
   assert_prints(f, "s*t - t*s", "0");
@@ -70,7 +71,7 @@ static void equal_polynomials_print_the_same_text(void** state) {
 }
 
 static void divisions_are_reduced(void** state) {
-  fixture* const f = *state;
+  symbol_fixture* const f = *state;
   assert_prints(f, "(4*s + 6)//2", "2*s + 3");
   assert_prints(f, "(s - 1)//2 + 1", "(s + 1)//2");
   assert_prints(f, "(s//2 + 3)//2", "(s + 2)//4 + 1");
@@ -83,7 +84,7 @@ static void divisions_are_reduced(void** state) {
 }
 
 static void remainders_are_reduced(void** state) {
-  fixture* const f = *state;
+  symbol_fixture* const f = *state;
   assert_prints(f, "(s + 4)%4", "s%4");
   assert_prints(f, "(8*s + 3)%4", "3");
   assert_prints(f, "u%10", "u");
@@ -91,8 +92,8 @@ static void remainders_are_reduced(void** state) {
   assert_prints(f, "-7%4", "1");
 }
 
-static void extremes_keep_only_operands_that_can_decide(void** state) {
-  fixture* const f = *state;
+static void minima_and_maxima_drop_operands_by_bounds(void** state) {
+  symbol_fixture* const f = *state;
   assert_prints(f, "min(s, 64)", "s");
   assert_prints(f, "min(s, 32)", "min(s, 32)");
   assert_prints(f, "max(1, s)", "s");
@@ -103,7 +104,7 @@ static void extremes_keep_only_operands_that_can_decide(void** state) {
 }
 
 static void bounds_are_exact_for_few_values(void** state) {
-  fixture* const f = *state;
+  symbol_fixture* const f = *state;
   int64_t low = 0, high = 0;
   etx_symbols_bounds(&f->symbols, parse(f, "s - s//2"), &low, &high);
   assert_int_equal(low, 1);
@@ -115,8 +116,8 @@ static void bounds_are_exact_for_few_values(void** state) {
   assert_int_equal(low, 0);
 }
 
-static void equality_sees_through_different_forms(void** state) {
-  fixture* const f = *state;
+static void different_forms_are_proved_equal(void** state) {
+  symbol_fixture* const f = *state;
   assert_true(etx_symbols_equal(&f->symbols, parse(f, "(3*s)//2"),
                                 parse(f, "s + s//2")));
   assert_false(
@@ -125,7 +126,7 @@ static void equality_sees_through_different_forms(void** state) {
 }
 
 static void values_are_computed_as_python_does(void** state) {
-  fixture* const f = *state;
+  symbol_fixture* const f = *state;
   const int64_t values[3] = {7, 10, 3};
   int64_t value = 0;
   static const struct {
@@ -145,7 +146,7 @@ static void values_are_computed_as_python_does(void** state) {
 }
 
 static void affine_sizes_name_their_symbol(void** state) {
-  fixture* const f = *state;
+  symbol_fixture* const f = *state;
   uint32_t symbol = 9;
   int64_t factor = 0, offset = 0;
   assert_true(etx_symbols_affine(&f->symbols, parse(f, "3*t - 2"), &symbol,
@@ -160,15 +161,15 @@ static void affine_sizes_name_their_symbol(void** state) {
   }
 }
 
-// Rebuilds an expression from its parts.
-static int64_t evaluate_by_parts(fixture* f, etx_dim dim,
-                                 const int64_t* values) {
+// Evaluates an expression by its outermost operations.
+static int64_t evaluate_by_operations(symbol_fixture* f, etx_dim dim,
+                                      const int64_t* values) {
   etx_symbol_node node;
   assert_int_equal(etx_symbols_top(&f->symbols, dim, &node), ETX_OK);
   if (node.is_number) return node.number;
   if (node.is_symbol) return values[node.symbol];
-  const int64_t a = evaluate_by_parts(f, node.left, values);
-  const int64_t b = evaluate_by_parts(f, node.right, values);
+  const int64_t a = evaluate_by_operations(f, node.left, values);
+  const int64_t b = evaluate_by_operations(f, node.right, values);
   int64_t quotient = 0, rest = 0;
   switch (node.op) {
     case ETX_SYMBOL_ADD:
@@ -191,8 +192,8 @@ static int64_t evaluate_by_parts(fixture* f, etx_dim dim,
   return 0;
 }
 
-static void walking_an_expression_computes_it(void** state) {
-  fixture* const f = *state;
+static void operations_of_an_expression_compute_its_value(void** state) {
+  symbol_fixture* const f = *state;
   const int64_t values[3] = {7, 10, 3};
   static const char* const texts[] = {
       "2*s + 1",     "4 - s",          "-s - t",        "3*s*t*u - 2*u + 5",
@@ -204,26 +205,26 @@ static void walking_an_expression_computes_it(void** state) {
     int64_t value = 0;
     assert_int_equal(etx_symbols_evaluate(&f->symbols, dim, values, &value),
                      ETX_OK);
-    assert_int_equal(evaluate_by_parts(f, dim, values), value);
+    assert_int_equal(evaluate_by_operations(f, dim, values), value);
   }
 }
 
 static void tighter_bounds_simplify_on_rebuild(void** state) {
-  fixture* const f = *state;
+  symbol_fixture* const f = *state;
   const etx_dim dim = parse(f, "min(t, 64) + s");
   etx_dim* map = NULL;
   etx_text text;
   etx_symbols_set_bounds(&f->symbols, 1, 0, 50);
   assert_int_equal(etx_symbols_rebuild(&f->symbols, &map), ETX_OK);
-  assert_int_equal(etx_symbols_print(&f->symbols, etx_symbols_moved(map, dim),
+  assert_int_equal(etx_symbols_print(&f->symbols, etx_symbols_remap(map, dim),
                                      &f->pool, &text),
                    ETX_OK);
   assert_string_equal(text.data, "s + t");
-  assert_int_equal(etx_symbols_moved(map, 12), 12);
+  assert_int_equal(etx_symbols_remap(map, 12), 12);
 }
 
 static void malformed_texts_are_refused(void** state) {
-  fixture* const f = *state;
+  symbol_fixture* const f = *state;
   static const struct {
     const char* text;
     etx_status status;
@@ -258,9 +259,9 @@ static uint32_t next_random(uint32_t* seed) {
   return *seed >> 16;
 }
 
-// Random expressions: the canonical form has the value of the plain one.
+// Random expressions have the same value before and after canonicalisation.
 static void canonical_forms_keep_values(void** state) {
-  fixture* const f = *state;
+  symbol_fixture* const f = *state;
   uint32_t seed = 7;
   for (int round = 0; round < 400; ++round) {
     const int64_t values[3] = {1 + next_random(&seed) % 64,
@@ -306,12 +307,12 @@ int main(void) {
       TEST(equal_polynomials_print_the_same_text),
       TEST(divisions_are_reduced),
       TEST(remainders_are_reduced),
-      TEST(extremes_keep_only_operands_that_can_decide),
+      TEST(minima_and_maxima_drop_operands_by_bounds),
       TEST(bounds_are_exact_for_few_values),
-      TEST(equality_sees_through_different_forms),
+      TEST(different_forms_are_proved_equal),
       TEST(values_are_computed_as_python_does),
       TEST(affine_sizes_name_their_symbol),
-      TEST(walking_an_expression_computes_it),
+      TEST(operations_of_an_expression_compute_its_value),
       TEST(tighter_bounds_simplify_on_rebuild),
       TEST(malformed_texts_are_refused),
       TEST(canonical_forms_keep_values),

@@ -1,10 +1,10 @@
-// What a random program computes, every value in memory of its own. Both
-// branches of a choice are computed: steps have no effects.
+// Interprets a random program with every value in memory of its own. Both
+// branches of a conditional are computed, since steps have no side effects.
 
-#include "tests/exporter/random_program.h"
+#include "tests/exporter/random_module.h"
 
-static void interpret_step(const step* s, content* values, content* states,
-                           content* inputs, float* out) {
+static void interpret_step(const random_step* s, content* values,
+                           content* states, content* inputs, float* out) {
   const float* const a = values[s->a];
   const float* const b = values[s->b];
   const size_t count = elements_of(s->type);
@@ -52,26 +52,26 @@ static void interpret_step(const step* s, content* values, content* states,
   }
 }
 
-static void interpret_some(const method* m, const step* s, content* values,
-                           size_t rows, float* out) {
+static void interpret_dynamic_rows(const random_method* m, const random_step* s,
+                                   content* values, size_t rows, float* out) {
   const float* const some = values[m->some];
   const float* const b = values[s->b];
   memcpy(out, values[s->a], sizeof(content));
   for (size_t i = 0; i < rows * COLUMNS; ++i) {
-    if (s->action == PUT_SOME) out[i] = some[i];
-    if (s->action == ADD_SOME) out[i] = b[i] + some[i];
-    if (s->action == MOVE_SOME) out[i] = b[i];
+    if (s->action == PUT_DYNAMIC_ROWS) out[i] = some[i];
+    if (s->action == ADD_DYNAMIC_ROWS) out[i] = b[i] + some[i];
+    if (s->action == COPY_DYNAMIC_ROWS) out[i] = b[i];
     if (s->action == PUT_COLUMNS && i % COLUMNS == 0) out[i] = some[i];
   }
 }
 
-static void interpret_choice(const method* m, const step* s, content* values,
-                             size_t rows, float* out) {
+static void interpret_cond(const random_method* m, const random_step* s,
+                           content* values, size_t rows, float* out) {
   switch (s->action) {
-    case CHOOSE:
+    case COND_ON_ELEMENT:
       out[0] = values[s->a][0] > s->constant;
       return;
-    case CHOOSE_ROWS:
+    case COND_ON_ROWS:
       out[0] = rows > s->row;
       return;
     default:
@@ -81,17 +81,17 @@ static void interpret_choice(const method* m, const step* s, content* values,
   }
 }
 
-void random_program_interpret(const method* m, content* states, content* inputs,
-                              size_t rows, content* outputs) {
+void random_module_interpret(const random_method* m, content* states,
+                             content* inputs, size_t rows, content* outputs) {
   static content values[MAX_VALUES];
   for (size_t i = 0; i < m->step_count; ++i) {
-    const step* const s = &m->steps[i];
-    if (s->action >= CHOOSE) {
-      interpret_choice(m, s, values, rows, values[i]);
+    const random_step* const s = &m->steps[i];
+    if (s->action >= COND_ON_ELEMENT) {
+      interpret_cond(m, s, values, rows, values[i]);
       continue;
     }
-    if (s->action >= PUT_SOME) {
-      interpret_some(m, s, values, rows, values[i]);
+    if (s->action >= PUT_DYNAMIC_ROWS) {
+      interpret_dynamic_rows(m, s, values, rows, values[i]);
       continue;
     }
     if (s->action != ADD && s->action != SUBTRACT) {
@@ -109,7 +109,7 @@ void random_program_interpret(const method* m, content* states, content* inputs,
     memcpy(outputs[i], values[m->outputs[i]], sizeof(content));
   }
   for (size_t i = 0; i < m->mutation_count; ++i) {
-    const mutation* const change = &m->mutations[i];
+    const random_mutation* const change = &m->mutations[i];
     memcpy(change->is_input ? inputs[change->target] : states[change->target],
            values[change->step], sizeof(content));
   }

@@ -1,48 +1,49 @@
-// Graphs that a node wraps only to say how PyTorch works while they run:
+// Inlines sub-graphs that only set a mode of PyTorch:
 //
 //   with torch.no_grad(): ..               wrap_with_set_grad_enabled
 //   with torch.autocast(enabled=False): .. wrap_with_autocast
 //
-// Nothing of that changes what they compute, so their nodes take the place of
-// the node that wraps them before anything is read, under names that no other
-// tensor has. What the node gives is an alias of what its graph gives.
+// These modes do not change results. Before anything else is read, the wrapper
+// node is replaced by the nodes of its sub-graph, whose tensors get names that
+// are unique in the program. Each result of the wrapper becomes an aten.alias
+// node of the result of the sub-graph.
 
 #include "exporter/read_pt2/pt2_internal.h"
 
 enum { MAX_DEPTH = 16 };
 
-// What names stand for, each in a table of its own.
+// The kinds of names; a graph has one table for each.
 enum { TENSORS, INTS, BOOLS, FLOATS, TABLES };
 
-typedef struct table {
+typedef struct name_table {
   etx_json* items;
   etx_text* keys;
   size_t count, item_capacity, key_capacity;
-} table;
+} name_table;
 
 typedef struct node_list {
   etx_json* items;
   size_t count, capacity;
 } node_list;
 
-// A graph whose nodes are being taken over; the outermost keeps its names.
-typedef struct frame {
+// A graph whose nodes are being copied. The outermost graph keeps its names.
+typedef struct inline_frame {
   const etx_json* nodes;
-  size_t next;
-  const etx_json* wrapped;         // its node; NULL: outermost
-  const etx_json* outputs;         // of its graph
-  const etx_json* tables[TABLES];  // NULL: no such names
-  etx_text* names[TABLES];         // what they are called from now on
-} frame;
+  size_t next;                     // the next node to copy
+  const etx_json* wrapper;         // the wrapper node; NULL: outermost graph
+  const etx_json* outputs;         // of the graph
+  const etx_json* tables[TABLES];  // NULL: the graph has no such names
+  etx_text* names[TABLES];         // the new names, by position in the tables
+} inline_frame;
 
-typedef struct unwrapping {
+typedef struct inliner {
   etx_pt2_graph* graph;
-  frame frames[MAX_DEPTH];
-  size_t depth;  // frames in use
-  size_t count;  // graphs so far
-  node_list nodes;
-  table tables[TABLES];
-} unwrapping;
+  inline_frame frames[MAX_DEPTH];
+  size_t depth;     // frames in use
+  size_t count;     // graphs inlined so far
+  node_list nodes;  // the nodes of the result
+  name_table tables[TABLES];
+} inliner;
 
 static bool is_wrapper(const etx_json* node) {
   const etx_json* const target = etx_json_member(node, "target");
@@ -55,8 +56,8 @@ static bool is_wrapper(const etx_json* node) {
 
 // ---------------------------------------------------------------- names
 
-// The new name of `name` in a frame; `name` itself where it has none.
-static etx_text renamed(const frame* f, etx_text name) {
+// The new name for `name` of a frame; `name` itself if it has no new name.
+static etx_text new_name(const inline_frame* f, etx_text name) {
   for (size_t t = 0; t < TABLES; ++t) {
     const etx_json* const item = etx_json_find(f->tables[t], name);
     if (item == NULL || f->names[t] == NULL) continue;
@@ -66,9 +67,9 @@ static etx_text renamed(const frame* f, etx_text name) {
   return name;
 }
 
-// `from` with the names of the frame replaced. Graphs within it have names of
-// their own.
-static etx_status copy_renamed(unwrapping* u, const frame* f,
+// Copies `from` and replaces the names of the frame. Nested graphs are not
+// changed, since they have names of their own.
+static etx_status copy_renamed(inliner* u, const inline_frame* f,
                                const etx_json* from, etx_json* to) {
   etx_json** open = NULL;
   size_t count = 0, capacity = 0;
@@ -89,7 +90,7 @@ static etx_status copy_renamed(unwrapping* u, const frame* f,
       if (has_key && items[i].kind == ETX_JSON_STRING &&
           (etx_text_is(at->keys[i], "name") ||
            etx_text_is(at->keys[i], "as_name"))) {
-        items[i].string = renamed(f, items[i].string);
+        items[i].string = new_name(f, items[i].string);
       }
       ETX_TRY(etx_pool_grow(pool, &open, count, &capacity, sizeof *open));
       open[count++] = &items[i];
@@ -98,14 +99,15 @@ static etx_status copy_renamed(unwrapping* u, const frame* f,
   return ETX_OK;
 }
 
-// Replaces the member `key` of the object `object`, whose items are its own.
+// Replaces the member `key` of an object whose items were copied by copy_items.
 static void put_member(etx_json* object, const char* key, etx_json value) {
   etx_json* const items = (etx_json*)object->items;
   const etx_json* const member = etx_json_member(object, key);
   if (member != NULL) items[member - object->items] = value;
 }
 
-static etx_status own_items(etx_pool* pool, etx_json* json) {
+// Copies the items of `json`, so that they can be changed.
+static etx_status copy_items(etx_pool* pool, etx_json* json) {
   etx_json* const items = etx_pool_take(pool, json->count * sizeof *items);
   if (items == NULL) return ETX_OUT_OF_MEMORY;
   if (json->count > 0) memcpy(items, json->items, json->count * sizeof *items);
@@ -113,43 +115,44 @@ static etx_status own_items(etx_pool* pool, etx_json* json) {
   return ETX_OK;
 }
 
-// Keywords of arguments are no names, and stay.
-static etx_status copy_node(unwrapping* u, const frame* f, const etx_json* from,
-                            etx_json* to) {
+// Copies a node with the names of the frame replaced. The "name" of an input is
+// the keyword of an argument, so only "arg" is renamed.
+static etx_status copy_node(inliner* u, const inline_frame* f,
+                            const etx_json* from, etx_json* to) {
   etx_pt2_graph* const graph = u->graph;
   const etx_json *inputs = NULL, *outputs = NULL;
   *to = *from;
-  if (f->wrapped == NULL) return ETX_OK;
+  if (f->wrapper == NULL) return ETX_OK;
   ETX_TRY(etx_pt2_field(graph, from, "inputs", ETX_JSON_ARRAY, &inputs));
   ETX_TRY(etx_pt2_field(graph, from, "outputs", ETX_JSON_ARRAY, &outputs));
   etx_json copy = *inputs;
-  ETX_TRY(own_items(graph->pool, &copy));
+  ETX_TRY(copy_items(graph->pool, &copy));
   for (size_t i = 0; i < copy.count; ++i) {
     etx_json* const input = (etx_json*)&copy.items[i];
     const etx_json* const argument = etx_json_member(input, "arg");
     etx_json own;
     if (argument == NULL) continue;
     ETX_TRY(copy_renamed(u, f, argument, &own));
-    ETX_TRY(own_items(graph->pool, input));
+    ETX_TRY(copy_items(graph->pool, input));
     put_member(input, "arg", own);
   }
-  ETX_TRY(own_items(graph->pool, to));
+  ETX_TRY(copy_items(graph->pool, to));
   put_member(to, "inputs", copy);
   ETX_TRY(copy_renamed(u, f, outputs, &copy));
   put_member(to, "outputs", copy);
   return ETX_OK;
 }
 
-static etx_status add_node(unwrapping* u, const etx_json* node) {
+static etx_status add_node(inliner* u, const etx_json* node) {
   ETX_TRY(etx_pool_grow(u->graph->pool, &u->nodes.items, u->nodes.count,
                         &u->nodes.capacity, sizeof *u->nodes.items));
   u->nodes.items[u->nodes.count++] = *node;
   return ETX_OK;
 }
 
-static etx_status add_name(unwrapping* u, size_t kind, etx_text key,
+static etx_status add_name(inliner* u, size_t kind, etx_text key,
                            const etx_json* item) {
-  table* const t = &u->tables[kind];
+  name_table* const t = &u->tables[kind];
   ETX_TRY(etx_pool_grow(u->graph->pool, &t->items, t->count, &t->item_capacity,
                         sizeof *t->items));
   ETX_TRY(etx_pool_grow(u->graph->pool, &t->keys, t->count, &t->key_capacity,
@@ -161,7 +164,7 @@ static etx_status add_name(unwrapping* u, size_t kind, etx_text key,
 
 // ---------------------------------------------------------------- graphs
 
-// The name that an Argument is of, or none: it is a list or a number.
+// The name in an Argument; empty for a list or a number.
 static etx_text name_of(const etx_json* argument) {
   const etx_text none = {NULL, 0};
   if (argument == NULL || argument->kind != ETX_JSON_OBJECT ||
@@ -174,14 +177,16 @@ static etx_text name_of(const etx_json* argument) {
   return name == NULL || name->kind != ETX_JSON_STRING ? none : name->string;
 }
 
-// Operands, which follow the graph, are what its inputs stand for.
-static etx_status name_inputs(unwrapping* u, const frame* outer, frame* inner,
-                              const etx_json* inputs, const etx_json* operands,
-                              size_t first) {
+// Binds the inputs of the sub-graph to the operands of the wrapper, which
+// follow the graph among its arguments, from position `first` on.
+static etx_status name_inputs(inliner* u, const inline_frame* outer,
+                              inline_frame* inner, const etx_json* inputs,
+                              const etx_json* operands, size_t first) {
   if (inputs->count != operands->count - first) {
-    return etx_pt2_refuse(u->graph,
-                          "its graph has %z inputs, but the node %z operands",
-                          inputs->count, operands->count - first);
+    return etx_pt2_fail_malformed(
+        u->graph,
+        "the sub-graph has %z inputs, but the node passes %z operands",
+        inputs->count, operands->count - first);
   }
   for (size_t i = 0; i < inputs->count; ++i) {
     const etx_text inside = name_of(&inputs->items[i]);
@@ -192,24 +197,25 @@ static etx_status name_inputs(unwrapping* u, const frame* outer, frame* inner,
       const etx_json* const item = etx_json_find(inner->tables[t], inside);
       if (item == NULL) continue;
       if (outside.data == NULL) {
-        return etx_pt2_decline(u->graph, "operand %z of its graph has no name",
-                               i);
+        return etx_pt2_fail_unsupported(
+            u->graph, "operand %z of the sub-graph should be a name", i);
       }
-      inner->names[t][item - inner->tables[t]->items] = renamed(outer, outside);
+      inner->names[t][item - inner->tables[t]->items] =
+          new_name(outer, outside);
     }
   }
   return ETX_OK;
 }
 
-static bool is_taken(const unwrapping* u, etx_text name) {
+static bool is_taken(const inliner* u, etx_text name) {
   for (size_t t = 0; t < TABLES; ++t) {
     if (etx_json_find(u->frames[0].tables[t], name) != NULL) return true;
   }
   return false;
 }
 
-// What the graph computes itself gets names that nothing else has.
-static etx_status name_values(unwrapping* u, frame* inner) {
+// Gives unique names to the values that the sub-graph computes.
+static etx_status name_values(inliner* u, inline_frame* inner) {
   etx_pool* const pool = u->graph->pool;
   for (size_t t = 0; t < TABLES; ++t) {
     for (size_t i = 0; i < inner->tables[t]->count; ++i) {
@@ -228,7 +234,7 @@ static etx_status name_values(unwrapping* u, frame* inner) {
 }
 
 static etx_status find_tables(etx_pt2_graph* graph, const etx_json* json,
-                              frame* f) {
+                              inline_frame* f) {
   static const etx_json nothing = {.kind = ETX_JSON_OBJECT};
   ETX_TRY(etx_pt2_field(graph, json, "nodes", ETX_JSON_ARRAY, &f->nodes));
   ETX_TRY(etx_pt2_field(graph, json, "outputs", ETX_JSON_ARRAY, &f->outputs));
@@ -244,8 +250,9 @@ static etx_status find_tables(etx_pt2_graph* graph, const etx_json* json,
   return ETX_OK;
 }
 
-// Types within a graph would be others.
-static bool changes_types(const etx_json* inputs, size_t graph_at) {
+// True for torch.autocast that is enabled: it would change the dtypes within
+// the sub-graph.
+static bool changes_dtypes(const etx_json* inputs, size_t graph_at) {
   for (size_t i = 0; i + 1 < graph_at; ++i) {
     const etx_json* const type = etx_json_member(
         etx_json_member(&inputs->items[i], "arg"), "as_scalar_type");
@@ -256,7 +263,7 @@ static bool changes_types(const etx_json* inputs, size_t graph_at) {
   return false;
 }
 
-static etx_status open_frame(unwrapping* u, const frame* outer,
+static etx_status open_frame(inliner* u, const inline_frame* outer,
                              const etx_json* node) {
   etx_pt2_graph* const graph = u->graph;
   const etx_json *operands = NULL, *json = NULL, *inputs = NULL;
@@ -267,18 +274,23 @@ static etx_status open_frame(unwrapping* u, const frame* outer,
                                  "as_graph")) == NULL) {
     ++at;
   }
-  if (json == NULL) return etx_pt2_refuse(graph, "it wraps no graph");
-  if (changes_types(operands, at)) {
-    return etx_pt2_decline(graph,
-                           "torch.autocast gives a graph other types: save the "
-                           "program that .run_decompositions({}) gives");
+  if (json == NULL) {
+    return etx_pt2_fail_malformed(
+        graph, "the node has no sub-graph among its arguments");
+  }
+  if (changes_dtypes(operands, at)) {
+    return etx_pt2_fail_unsupported(
+        graph,
+        "torch.autocast changes the dtypes of the sub-graph: call "
+        ".run_decompositions({}) before torch.export.save");
   }
   if (u->depth == MAX_DEPTH) {
-    return etx_pt2_decline(graph, "more than %i graphs within each other",
-                           (int64_t)MAX_DEPTH - 1);
+    return etx_pt2_fail_unsupported(
+        graph, "sub-graphs are nested deeper than %i levels",
+        (int64_t)MAX_DEPTH - 1);
   }
-  frame* const inner = &u->frames[u->depth];
-  *inner = (frame){.wrapped = node};
+  inline_frame* const inner = &u->frames[u->depth];
+  *inner = (inline_frame){.wrapper = node};
   ETX_TRY(etx_pt2_field(graph, json, "graph", ETX_JSON_OBJECT, &json));
   ETX_TRY(find_tables(graph, json, inner));
   ETX_TRY(etx_pt2_field(graph, json, "inputs", ETX_JSON_ARRAY, &inputs));
@@ -296,7 +308,7 @@ static etx_status open_frame(unwrapping* u, const frame* outer,
 
 // ---------------------------------------------------------------- results
 
-// {key: value}
+// A JSON object with these keys and values.
 static etx_status object_of(etx_pool* pool, const char* const* keys,
                             const etx_json* values, size_t count,
                             etx_json* out) {
@@ -318,11 +330,12 @@ static etx_json string_of(etx_text text) {
 
 static etx_status list_of(etx_pool* pool, const etx_json* item, etx_json* out) {
   *out = (etx_json){.kind = ETX_JSON_ARRAY, .items = item, .count = 1};
-  return own_items(pool, out);
+  return copy_items(pool, out);
 }
 
-// result = alias(value), both Arguments, as a node called as `wrapper`.
-static etx_status add_alias(unwrapping* u, const etx_json* wrapper,
+// Adds the node result = aten.alias(value), where both are Arguments. It has
+// the name of the wrapper node.
+static etx_status add_alias(inliner* u, const etx_json* wrapper,
                             const etx_json* value, const etx_json* result) {
   static const char* const input_keys[] = {"name", "arg"};
   static const char* const node_keys[] = {"target", "inputs", "outputs",
@@ -342,17 +355,18 @@ static etx_status add_alias(unwrapping* u, const etx_json* wrapper,
   return add_node(u, &node);
 }
 
-// Numbers that the node gives stand in the outer tables as expressions.
-static etx_status close_frame(unwrapping* u) {
-  const frame* const inner = &u->frames[--u->depth];
-  const frame* const outer = &u->frames[u->depth - 1];
+// Ends a sub-graph: adds alias nodes for the results of the wrapper. Results
+// that are numbers need no node, since the outer tables have their expressions.
+static etx_status close_frame(inliner* u) {
+  const inline_frame* const inner = &u->frames[--u->depth];
+  const inline_frame* const outer = &u->frames[u->depth - 1];
   const etx_json* results = NULL;
-  ETX_TRY(etx_pt2_field(u->graph, inner->wrapped, "outputs", ETX_JSON_ARRAY,
+  ETX_TRY(etx_pt2_field(u->graph, inner->wrapper, "outputs", ETX_JSON_ARRAY,
                         &results));
   if (results->count != inner->outputs->count) {
-    return etx_pt2_refuse(u->graph,
-                          "its graph gives %z values, but the node %z",
-                          inner->outputs->count, results->count);
+    return etx_pt2_fail_malformed(
+        u->graph, "the sub-graph returns %z values, but the node %z",
+        inner->outputs->count, results->count);
   }
   for (size_t i = 0; i < results->count; ++i) {
     etx_json value, result;
@@ -360,28 +374,31 @@ static etx_status close_frame(unwrapping* u) {
     ETX_TRY(copy_renamed(u, outer, &results->items[i], &result));
     if (etx_json_member(&result, "as_tensor") == NULL) {
       if (etx_json_member(&result, "as_tensors") == NULL) continue;
-      return etx_pt2_decline(u->graph, "its graph gives a list of tensors");
+      return etx_pt2_fail_unsupported(
+          u->graph,
+          "a sub-graph that returns a list of tensors is not supported");
     }
-    ETX_TRY(add_alias(u, inner->wrapped, &value, &result));
+    ETX_TRY(add_alias(u, inner->wrapper, &value, &result));
   }
   return ETX_OK;
 }
 
-// ---------------------------------------------------------------- all
+// ---------------------------------------------------------------- inlining
 
 static void set_place(etx_pt2_graph* graph, const etx_json* node) {
   const etx_json* const name = etx_json_member(node, "name");
   if (name == NULL || name->kind != ETX_JSON_STRING) return;
-  graph->where.node = name->string;
-  etx_pt2_set_place(graph, "node '%t'", name->string);
+  graph->place.node = name->string;
+  etx_pt2_set_context(graph, "node '%t'", name->string);
 }
 
-static etx_status take_nodes(unwrapping* u) {
+// Copies the nodes of all graphs into u->nodes, without recursion.
+static etx_status copy_nodes(inliner* u) {
   while (u->depth > 0) {
-    frame* const f = &u->frames[u->depth - 1];
+    inline_frame* const f = &u->frames[u->depth - 1];
     if (f->next == f->nodes->count) {
-      if (f->wrapped == NULL) return ETX_OK;
-      set_place(u->graph, f->wrapped);
+      if (f->wrapper == NULL) return ETX_OK;
+      set_place(u->graph, f->wrapper);
       ETX_TRY(close_frame(u));
       continue;
     }
@@ -398,12 +415,12 @@ static etx_status take_nodes(unwrapping* u) {
   return ETX_OK;
 }
 
-// The names of the outermost graph and those that were added to them.
-static etx_status join_table(unwrapping* u, size_t kind,
+// The table of the outermost graph with the names of inlined graphs added.
+static etx_status join_table(inliner* u, size_t kind,
                              const etx_json** out_table) {
   etx_pool* const pool = u->graph->pool;
   const etx_json* const outer = u->frames[0].tables[kind];
-  table* const t = &u->tables[kind];
+  name_table* const t = &u->tables[kind];
   for (size_t i = 0; i < outer->count; ++i) {
     ETX_TRY(add_name(u, kind, outer->keys[i], &outer->items[i]));
   }
@@ -417,16 +434,16 @@ static etx_status join_table(unwrapping* u, size_t kind,
   return etx_json_sort_keys(pool, joined);
 }
 
-etx_status etx_pt2_inline_wrapped(etx_pt2_graph* graph) {
-  unwrapping u = {.graph = graph, .depth = 1};
+etx_status etx_pt2_inline_wrappers(etx_pt2_graph* graph) {
+  inliner u = {.graph = graph, .depth = 1};
   bool wraps = false;
   for (size_t i = 0; i < graph->nodes->count && !wraps; ++i) {
     wraps = is_wrapper(&graph->nodes->items[i]);
   }
   if (!wraps) return ETX_OK;
   ETX_TRY(find_tables(graph, graph->graph, &u.frames[0]));
-  ETX_TRY(take_nodes(&u));
-  graph->where.node.size = 0;
+  ETX_TRY(copy_nodes(&u));
+  graph->place.node.size = 0;
   etx_json* const nodes = etx_pool_take(graph->pool, sizeof *nodes);
   if (nodes == NULL) return ETX_OUT_OF_MEMORY;
   *nodes = (etx_json){

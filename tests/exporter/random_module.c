@@ -1,4 +1,4 @@
-#include "tests/exporter/random_program.h"
+#include "tests/exporter/random_module.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,16 +38,17 @@ static const int64_t* sizes_of(type t) {
 
 size_t elements_of(type t) { return t == ROW ? COLUMNS : MATRIX; }
 
-uint8_t rank_of(type t) { return t == WHOLE || t == SOME ? 2 : 1; }
+uint8_t rank_of(type t) { return t == WHOLE || t == DYNAMIC_ROWS ? 2 : 1; }
 
 // True if the branch that is being built may read a step.
-static bool is_visible(const graph* g, const method* m, const step* s) {
+static bool is_visible(const graph* g, const random_method* m,
+                       const random_step* s) {
   return etx_ir_branch_is_within(&g->module.methods[g->method], m->branch,
                                  s->branch);
 }
 
 // A random earlier step of that type; false if there is none.
-static bool find_step(const graph* g, const method* m, type t,
+static bool find_step(const graph* g, const random_method* m, type t,
                       size_t* out_step) {
   const size_t start = pick(m->step_count);
   for (size_t i = 0; i < m->step_count; ++i) {
@@ -74,18 +75,20 @@ static uint32_t index_of_row(graph* g, size_t row) {
   return value;
 }
 
-static uint32_t first_rows(graph* g, const method* m, uint32_t a) {
+static uint32_t first_rows(graph* g, const random_method* m, uint32_t a) {
   return graph_slice(g, a, 0, 0, m->rows);
 }
 
 // The actions on some rows.
-static void emit_some(graph* g, const method* m, step* s) {
+static void emit_dynamic_rows(graph* g, const random_method* m,
+                              random_step* s) {
   const uint32_t a = m->steps[s->a].value;
   const uint32_t b = m->steps[s->b].value;
   const uint32_t some = m->steps[m->some].value;
   uint32_t rows = some;
-  if (s->action == ADD_SOME) rows = graph_add(g, first_rows(g, m, b), some);
-  if (s->action == MOVE_SOME) rows = first_rows(g, m, b);
+  if (s->action == ADD_DYNAMIC_ROWS)
+    rows = graph_add(g, first_rows(g, m, b), some);
+  if (s->action == COPY_DYNAMIC_ROWS) rows = first_rows(g, m, b);
   if (s->action == PUT_COLUMNS) {
     rows = graph_slice_scatter(g, first_rows(g, m, a),
                                graph_slice(g, some, 1, 0, 1), 1, 0, 1);
@@ -100,9 +103,9 @@ static uint32_t first_above(graph* g, uint32_t a, uint8_t rank, float number) {
                     ARGS(VALUE(a), etx_ir_double((double)number)));
 }
 
-static void emit_head(graph* g, const method* m, step* s) {
+static void emit_head(graph* g, const random_method* m, random_step* s) {
   etx_ir_arg condition = VALUE(0);
-  if (s->action == CHOOSE) {
+  if (s->action == COND_ON_ELEMENT) {
     condition.as.value = first_above(g, m->steps[s->a].value,
                                      rank_of(m->steps[s->a].type), s->constant);
   } else {
@@ -115,13 +118,14 @@ static void emit_head(graph* g, const method* m, step* s) {
   s->number = graph_choice(g, &condition, &s->value);
 }
 
-static void emit_join(graph* g, const method* m, step* s) {
-  const step* const choice = &m->steps[s->choice];
+static void emit_join(graph* g, const random_method* m, random_step* s) {
+  const random_step* const choice = &m->steps[s->choice];
   s->value = graph_join(g, choice->number, choice->value, m->steps[s->a].value,
                         m->steps[s->b].value);
 }
 
-static void emit_step(graph* g, const program* p, method* m, step* s) {
+static void emit_step(graph* g, const random_module* p, random_method* m,
+                      random_step* s) {
   const uint32_t a = m->steps[s->a].value;
   const uint32_t b = m->steps[s->b].value;
   float elements[MATRIX];
@@ -132,9 +136,9 @@ static void emit_step(graph* g, const program* p, method* m, step* s) {
       break;
     case GET_INPUT:
       snprintf(name, sizeof name, "x%zu", s->index);
-      s->value = graph_input(
-          g, name, rank_of(s->type),
-          s->type == SOME ? SIZES(m->rows, COLUMNS) : sizes_of(s->type));
+      s->value = graph_input(g, name, rank_of(s->type),
+                             s->type == DYNAMIC_ROWS ? SIZES(m->rows, COLUMNS)
+                                                     : sizes_of(s->type));
       break;
     case GET_CONSTANT:
       for (size_t i = 0; i < MATRIX; ++i) elements[i] = s->constant + (float)i;
@@ -182,38 +186,40 @@ static void emit_step(graph* g, const program* p, method* m, step* s) {
       s->value = graph_cat(g, rows, ROWS, 0);
       break;
     }
-    case PUT_SOME:
-    case ADD_SOME:
-    case MOVE_SOME:
+    case PUT_DYNAMIC_ROWS:
+    case ADD_DYNAMIC_ROWS:
+    case COPY_DYNAMIC_ROWS:
     case PUT_COLUMNS:
-      emit_some(g, m, s);
+      emit_dynamic_rows(g, m, s);
       break;
-    case CHOOSE:
-    case CHOOSE_ROWS:
+    case COND_ON_ELEMENT:
+    case COND_ON_ROWS:
       emit_head(g, m, s);
       break;
-    case MEET:
+    case JOIN:
       emit_join(g, m, s);
       break;
   }
 }
 
-static void add_step(graph* g, const program* p, method* m, step s) {
+static void add_step(graph* g, const random_module* p, random_method* m,
+                     random_step s) {
   if (m->step_count == MAX_VALUES) return;
   s.branch = m->branch;
   emit_step(g, p, m, &s);
   m->steps[m->step_count++] = s;
 }
 
-static void add_random_step(graph* g, const program* p, method* m) {
-  step s = {.action = (action)(ADD + pick(ACTION_COUNT - ADD)),
-            .row = pick(ROWS)};
+static void add_random_step(graph* g, const random_module* p,
+                            random_method* m) {
+  random_step s = {.action = (action)(ADD + pick(ACTION_COUNT - ADD)),
+                   .row = pick(ROWS)};
   s.type = WHOLE;
   bool good = true;
   switch (s.action) {
     case ADD:
     case SUBTRACT: {
-      // Equal types, or a row added to every row of a whole.
+      // Equal shapes, or a row that is broadcast over a matrix.
       s.type = (type)pick(TYPE_COUNT);
       const type other = s.type == WHOLE && one_in(3) ? ROW : s.type;
       good = find_step(g, m, s.type, &s.a) && find_step(g, m, other, &s.b);
@@ -242,11 +248,11 @@ static void add_random_step(graph* g, const program* p, method* m) {
     case JOIN_ROWS:
       good = find_step(g, m, ROW, &s.a) && find_step(g, m, ROW, &s.b);
       break;
-    case PUT_SOME:
-    case ADD_SOME:
-    case MOVE_SOME:
+    case PUT_DYNAMIC_ROWS:
+    case ADD_DYNAMIC_ROWS:
+    case COPY_DYNAMIC_ROWS:
     case PUT_COLUMNS:
-      good = m->has_some && find_step(g, m, WHOLE, &s.a) &&
+      good = m->has_dynamic_input && find_step(g, m, WHOLE, &s.a) &&
              find_step(g, m, WHOLE, &s.b);
       break;
     default:
@@ -257,10 +263,10 @@ static void add_random_step(graph* g, const program* p, method* m) {
 }
 
 // A step of that type, the latest ones most often.
-static bool find_result(const graph* g, const method* m, type t,
+static bool find_result(const graph* g, const random_method* m, type t,
                         size_t* out_step) {
   for (size_t i = m->step_count; i > 0; --i) {
-    const step* const s = &m->steps[i - 1];
+    const random_step* const s = &m->steps[i - 1];
     if (s->type != t || !is_visible(g, m, s) || one_in(3)) continue;
     *out_step = i - 1;
     return true;
@@ -268,19 +274,19 @@ static bool find_result(const graph* g, const method* m, type t,
   return find_step(g, m, t, out_step);
 }
 
-static void go_into(graph* g, method* m, uint32_t branch) {
+static void enter_branch(graph* g, random_method* m, uint32_t branch) {
   m->branch = branch;
   graph_branch(g, branch);
 }
 
-// Types of results, and which steps of the branch being built they are.
+// The results of a conditional: their types, and their steps in each branch.
 typedef struct results {
   type types[3];
   size_t steps[2][3];
   size_t count;
 } results;
 
-static bool find_results(const graph* g, const method* m, results* r,
+static bool find_results(const graph* g, const random_method* m, results* r,
                          size_t which) {
   for (size_t i = 0; i < r->count; ++i) {
     if (!find_result(g, m, r->types[i], &r->steps[which][i])) return false;
@@ -288,64 +294,67 @@ static bool find_results(const graph* g, const method* m, results* r,
   return true;
 }
 
-static void add_choice(graph* g, const program* p, method* m, size_t depth);
+static void add_cond(graph* g, const random_module* p, random_method* m,
+                     size_t depth);
 
-static void add_steps(graph* g, const program* p, method* m, size_t count,
-                      size_t depth) {
+static void add_steps(graph* g, const random_module* p, random_method* m,
+                      size_t count, size_t depth) {
   for (size_t i = 0; i < count; ++i) {
-    if (p->has_choices && depth < 3 && one_in(5)) {
-      add_choice(g, p, m, depth);
+    if (p->has_conds && depth < 3 && one_in(5)) {
+      add_cond(g, p, m, depth);
     } else {
       add_random_step(g, p, m);
     }
   }
 }
 
-// A condition, two branches and what comes out of them. Branches may be empty
-// and give what was there before.
-static void add_choice(graph* g, const program* p, method* m, size_t depth) {
+// Adds a conditional: branch head, two branches, joins. A branch may be empty
+// and return values from outside.
+static void add_cond(graph* g, const random_module* p, random_method* m,
+                     size_t depth) {
   const uint32_t outer = m->branch;
   results r = {.count = 1 + pick(3)};
-  step head = {.action = CHOOSE, .type = TOKEN, .constant = (float)pick(20)};
+  random_step head = {
+      .action = COND_ON_ELEMENT, .type = TOKEN, .constant = (float)pick(20)};
   if (m->step_count + 16 > MAX_VALUES) return;
-  // What is there in front of the choice is there in both branches.
+  // A value that exists before the conditional is visible in both branches.
   for (size_t i = 0; i < r.count; ++i) r.types[i] = (type)pick(TYPE_COUNT);
   if (!find_results(g, m, &r, 0) ||
       !find_step(g, m, (type)pick(TYPE_COUNT), &head.a)) {
     return;
   }
-  if (m->has_some && one_in(3)) {
-    head.action = CHOOSE_ROWS;
+  if (m->has_dynamic_input && one_in(3)) {
+    head.action = COND_ON_ROWS;
     head.row = pick(ROWS + 1);
   }
   const size_t choice = m->step_count;
   add_step(g, p, m, head);
   for (uint32_t i = 0; i < 2; ++i) {
-    go_into(g, m, etx_ir_then_branch(m->steps[choice].number) + i);
+    enter_branch(g, m, etx_ir_then_branch(m->steps[choice].number) + i);
     add_steps(g, p, m, pick(5), depth + 1);
     assert_true(find_results(g, m, &r, i));
   }
-  go_into(g, m, outer);
+  enter_branch(g, m, outer);
   for (size_t i = 0; i < r.count; ++i) {
     add_step(g, p, m,
-             (step){.action = MEET,
-                    .type = r.types[i],
-                    .a = r.steps[0][i],
-                    .b = r.steps[1][i],
-                    .choice = choice});
+             (random_step){.action = JOIN,
+                           .type = r.types[i],
+                           .a = r.steps[0][i],
+                           .b = r.steps[1][i],
+                           .choice = choice});
   }
 }
 
-static void add_mutations(graph* g, const program* p, method* m) {
+static void add_mutations(graph* g, const random_module* p, random_method* m) {
   for (size_t s = 0; s < p->state_count; ++s) {
-    mutation change = {false, s, 0};
+    random_mutation change = {false, s, 0};
     if (one_in(3) || !find_result(g, m, p->states[s], &change.step)) continue;
     graph_mutate(g, p->buffers[s], m->steps[change.step].value);
     m->mutations[m->mutation_count++] = change;
   }
   for (size_t i = 0; i < m->input_count; ++i) {
-    mutation change = {true, i, 0};
-    if (m->inputs[i] == SOME || !one_in(3) ||
+    random_mutation change = {true, i, 0};
+    if (m->inputs[i] == DYNAMIC_ROWS || !one_in(3) ||
         !find_result(g, m, m->inputs[i], &change.step))
       continue;
     m->is_mutable[i] = true;
@@ -355,38 +364,42 @@ static void add_mutations(graph* g, const program* p, method* m) {
   }
 }
 
-static void build_method(graph* g, const program* p, method* m, size_t index) {
+static void build_method(graph* g, const random_module* p, random_method* m,
+                         size_t index) {
   snprintf(m->name, sizeof m->name, "m%zu", index);
   graph_method(g, m->name);
   for (size_t s = 0; s < p->state_count; ++s) {
     if (one_in(4)) continue;
-    add_step(g, p, m,
-             (step){.action = GET_STATE, .type = p->states[s], .index = s});
+    add_step(
+        g, p, m,
+        (random_step){.action = GET_STATE, .type = p->states[s], .index = s});
   }
   const size_t inputs = 1 + pick(3);
   for (size_t i = 0; i < inputs; ++i) {
     m->inputs[i] = (type)pick(TYPE_COUNT);
-    add_step(g, p, m,
-             (step){.action = GET_INPUT, .type = m->inputs[i], .index = i});
-    ++m->input_count;
-  }
-  m->has_some = one_in(2);
-  if (m->has_some) {
-    m->rows = graph_symbol(g, "rows", 1, ROWS);
-    m->inputs[m->input_count] = SOME;
-    m->some = m->step_count;
     add_step(
         g, p, m,
-        (step){.action = GET_INPUT, .type = SOME, .index = m->input_count++});
+        (random_step){.action = GET_INPUT, .type = m->inputs[i], .index = i});
+    ++m->input_count;
+  }
+  m->has_dynamic_input = one_in(2);
+  if (m->has_dynamic_input) {
+    m->rows = graph_symbol(g, "rows", 1, ROWS);
+    m->inputs[m->input_count] = DYNAMIC_ROWS;
+    m->some = m->step_count;
+    add_step(g, p, m,
+             (random_step){.action = GET_INPUT,
+                           .type = DYNAMIC_ROWS,
+                           .index = m->input_count++});
   }
   add_step(g, p, m,
-           (step){.action = GET_CONSTANT,
-                  .type = (type)pick(TYPE_COUNT),
-                  .constant = (float)pick(9)});
+           (random_step){.action = GET_CONSTANT,
+                         .type = (type)pick(TYPE_COUNT),
+                         .constant = (float)pick(9)});
   const size_t steps = pick(14);
   add_steps(g, p, m, steps, 0);
   add_mutations(g, p, m);
-  m->output_count = pick(MAX_PORTS);
+  m->output_count = pick(MAX_INPUTS_OR_OUTPUTS);
   for (size_t i = 0; i < m->output_count; ++i) {
     if (!find_result(g, m, (type)pick(TYPE_COUNT), &m->outputs[i])) {
       m->outputs[i] = m->mutation_count == 0 ? 0 : m->mutations[0].step;
@@ -399,9 +412,9 @@ static void build_method(graph* g, const program* p, method* m, size_t index) {
   }
 }
 
-void random_program_build(graph* g, program* p) {
+void random_module_build(graph* g, random_module* p) {
   memset(p, 0, sizeof *p);
-  p->has_choices = one_in(2);
+  p->has_conds = one_in(2);
   p->state_count = 1 + pick(MAX_STATES);
   for (size_t s = 0; s < p->state_count; ++s) {
     char name[24];

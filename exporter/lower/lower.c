@@ -223,9 +223,10 @@ static etx_status run_row(lowering* self, const etx_ir_node* node,
                        .results = results,
                        .name = stem_of(self, node)};
   etx_status status = etx_lowering_bind(&lower);
-  const bool is_own =
-      row->own != NULL && self->context->options->target == ETX_TARGET_ETX;
-  if (status == ETX_OK) status = (is_own ? row->own : row->function)(&lower);
+  const bool is_own = row->etx_function != NULL &&
+                      self->context->options->target == ETX_TARGET_ETX;
+  if (status == ETX_OK)
+    status = (is_own ? row->etx_function : row->function)(&lower);
   *out_done = status == ETX_OK;
   if (status == ETX_OK || status == ETX_OUT_OF_MEMORY) return status;
   if (status == ETX_INTERNAL) {

@@ -1,30 +1,36 @@
-// The table of importable operators, and how a node's arguments come to its
-// function.
+// The lowerings of aten_operators.def as a sorted table, and how a lowering
+// function gets the arguments of a node.
 
 #include "exporter/ir/aten_schema.h"
 #include "exporter/lower/builder/lowering_functions.h"
 #include "exporter/lower/lowering_table.h"
 
 static const etx_lowering rows[] = {
-#define LOWER(aten, function) \
-  {aten, etx_lowering_##function, NULL, ETX_OP_COUNT},
-#define LOWER_OP(aten, function, op) \
-  {aten, etx_lowering_##function, NULL, ETX_OP_##op},
-#define LOWER_ETX(aten, function, own, op) \
-  {aten, etx_lowering_##function, etx_lowering_##own, ETX_OP_##op},
-#include "exporter/lower/builder/lowering.def"
+#define ATEN(name, arguments, results, lowering) {name, lowering},
+#define LOWER(function) etx_lowering_##function, NULL, ETX_OP_COUNT
+#define LOWER_OP(function, op) etx_lowering_##function, NULL, ETX_OP_##op
+#define LOWER_ETX(function, etx_function, op) \
+  etx_lowering_##function, etx_lowering_##etx_function, ETX_OP_##op
+#define REFUSED NULL, NULL, ETX_OP_COUNT
+#include "exporter/ir/aten_operators.def"
+#undef ATEN
 #undef LOWER
 #undef LOWER_OP
 #undef LOWER_ETX
+#undef REFUSED
 };
 
-size_t etx_lowering_count(void) { return sizeof rows / sizeof rows[0]; }
-
-const etx_lowering* etx_lowering_at(size_t index) { return &rows[index]; }
-
 const etx_lowering* etx_lowering_find(etx_text aten) {
-  for (size_t i = 0; i < etx_lowering_count(); ++i) {
-    if (etx_text_is(aten, rows[i].aten)) return &rows[i];
+  size_t low = 0, high = sizeof rows / sizeof rows[0];
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    const int order = etx_text_compare(etx_text_of(rows[middle].aten), aten);
+    if (order == 0) return rows[middle].function == NULL ? NULL : &rows[middle];
+    if (order < 0) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
   }
   return NULL;
 }

@@ -14,11 +14,12 @@
 
 typedef struct etx_builder etx_builder;
 
-// One row of lowering.def.
+// How one ATen operator is lowered: the last column of its row in
+// exporter/ir/aten_operators.def.
 typedef struct etx_lowering {
-  const char* aten;  // "aten.add.Tensor"
-  etx_status (*function)(etx_builder* lower);
-  etx_status (*own)(etx_builder* lower);  // for etx's runtime, or NULL
+  const char* aten;                            // "aten.add.Tensor"
+  etx_status (*function)(etx_builder* lower);  // NULL if it is refused
+  etx_status (*etx_function)(etx_builder* lower);  // for target etx, or NULL
   etx_op_id op;  // for functions that serve many rows; else ETX_OP_COUNT
 } etx_lowering;
 

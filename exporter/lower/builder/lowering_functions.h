@@ -1,13 +1,13 @@
-// One function a row of lowering.def, and what families of them offer each
-// other.
+// The lowering functions that the rows of exporter/ir/aten_operators.def name,
+// and functions of one family that other families call.
 //
 //   etx_status etx_lowering_<function>(etx_builder* lower);
 //
-// finds the node's arguments in `args` (one for each argument of the schema in
-// aten_schema.def), appends nodes with the builder and stores the values that
-// stand for the node's outputs in `results`. A failure with a message in `diag`
-// is a problem of the user's program; only OUT_OF_MEMORY and INTERNAL end the
-// pass.
+// reads the node's arguments from `lower->args` (one for each argument of the
+// schema), appends nodes with the builder, and stores one value for each output
+// of the node in `lower->results`. A failure with a message in `diag` is a
+// problem of the user's program and is reported; only OUT_OF_MEMORY and
+// INTERNAL end the pass.
 
 #ifndef ETX_EXPORTER_LOWER_BUILDER_LOWERING_FUNCTIONS_H
 #define ETX_EXPORTER_LOWER_BUILDER_LOWERING_FUNCTIONS_H
@@ -54,16 +54,19 @@ ETX_MUST_USE etx_status etx_build_pad_zeros(etx_builder* lower, uint32_t self,
                                             uint32_t* out_value);
 
 // Prototypes of all lowering functions, from the rows.
-#define LOWER(aten, function) \
+#define ATEN(name, arguments, results, lowering) lowering
+#define LOWER(function) \
   ETX_MUST_USE etx_status etx_lowering_##function(etx_builder* lower);
-#define LOWER_OP(aten, function, op) \
-  ETX_MUST_USE etx_status etx_lowering_##function(etx_builder* lower);
-#define LOWER_ETX(aten, function, own, op)                             \
-  ETX_MUST_USE etx_status etx_lowering_##function(etx_builder* lower); \
-  ETX_MUST_USE etx_status etx_lowering_##own(etx_builder* lower);
-#include "exporter/lower/builder/lowering.def"
+#define LOWER_OP(function, op) LOWER(function)
+#define LOWER_ETX(function, etx_function, op) \
+  LOWER(function)                             \
+  LOWER(etx_function)
+#define REFUSED
+#include "exporter/ir/aten_operators.def"
+#undef ATEN
 #undef LOWER
 #undef LOWER_OP
 #undef LOWER_ETX
+#undef REFUSED
 
 #endif

@@ -19,20 +19,20 @@ static bool way_of_view(const etx_pass_context* context,
                         const etx_ir_method* method,
                         const etx_placement* placement, uint32_t value,
                         const etx_value_view* view,
-                        etx_placement_kind* out_way) {
+                        etx_placement_kind* out_kind) {
   const etx_storage* const storage =
       &placement->storages[etx_placement_range(placement, view->base).storage];
   const bool is_static = etx_ir_is_static(&method->values[value].shape) &&
                          (!view->all_elements ||
                           etx_ir_is_static(&method->values[view->base].shape));
-  *out_way = ETX_PLACEMENT_ALIAS;
+  *out_kind = ETX_PLACEMENT_ALIAS;
   if (etx_value_view_same_shape(method, value, view->base)) return true;
   if (storage->kind != ETX_STORAGE_INPUT && is_static) return true;
-  *out_way = ETX_PLACEMENT_DYNAMIC_VIEW;
+  *out_kind = ETX_PLACEMENT_DYNAMIC_VIEW;
   if (view->all_elements || context->options->target == ETX_TARGET_ETX) {
     return true;
   }
-  *out_way = ETX_PLACEMENT_DYNAMIC_SIZE;
+  *out_kind = ETX_PLACEMENT_DYNAMIC_SIZE;
   return storage->kind != ETX_STORAGE_INPUT;
 }
 
@@ -44,20 +44,20 @@ static void alias_node(const etx_pass_context* context,
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t value = node->outputs[i];
     etx_value_view view;
-    etx_placement_kind way;
+    etx_placement_kind kind;
     if (!etx_value_view_find(method, node, i, &view)) return;
-    const etx_value_placement* const place = &placement->places[value];
+    const etx_value_placement* const place = &placement->values[value];
     // What a branch gives to a join stays where the join expects it.
-    if (place->way != ETX_PLACEMENT_COMPUTED || place->bytes == 0 ||
-        placement->storages[place->storage].is_chosen ||
-        !way_of_view(context, method, placement, value, &view, &way)) {
+    if (place->kind != ETX_PLACEMENT_COMPUTED || place->bytes == 0 ||
+        placement->storages[place->storage].is_branch_result ||
+        !way_of_view(context, method, placement, value, &view, &kind)) {
       return;
     }
     aliases[i] =
-        (etx_value_placement){way, view.base, view.delta, 0, 0, place->bytes};
+        (etx_value_placement){kind, view.base, view.delta, 0, 0, place->bytes};
   }
   for (size_t i = 0; i < node->output_count; ++i) {
-    placement->places[node->outputs[i]] = aliases[i];
+    placement->values[node->outputs[i]] = aliases[i];
   }
 }
 

@@ -98,7 +98,7 @@ static etx_status place_value(placing* p, uint32_t value) {
     return too_large(p, value);
   }
   if (is_node && is_self_copy(p->method, value)) {
-    place.way = ETX_PLACEMENT_SELF_COPY;
+    place.kind = ETX_PLACEMENT_SELF_COPY;
     place.base = p->method->nodes[v->index].args[0].as.value;
   } else {
     etx_storage storage;
@@ -146,10 +146,10 @@ static void place_joins(const placing* p) {
   for (size_t n = 0; n < p->method->node_count; ++n) {
     const etx_ir_node* const node = &p->method->nodes[n];
     if (!etx_ir_is_join(node)) continue;
-    etx_value_placement* const places = p->placement->places;
+    etx_value_placement* const places = p->placement->values;
     etx_value_placement* const result = &places[node->outputs[0]];
-    result->way = ETX_PLACEMENT_BRANCH_RESULT;
-    p->placement->storages[result->storage].is_chosen = true;
+    result->kind = ETX_PLACEMENT_BRANCH_RESULT;
+    p->placement->storages[result->storage].is_branch_result = true;
     places[node->args[ETX_JOIN_THEN].as.value].storage = result->storage;
     places[node->args[ETX_JOIN_ELSE].as.value].storage = result->storage;
   }

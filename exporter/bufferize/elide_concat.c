@@ -48,20 +48,20 @@ static etx_status peak_of(const joining* j, uint64_t* out_peak) {
 static bool has_own_block(const joining* j, uint32_t value) {
   uint64_t delta = 0;
   const uint32_t root = etx_placement_root(j->placement, value, &delta);
-  const etx_value_placement* const place = &j->placement->places[root];
+  const etx_value_placement* const place = &j->placement->values[root];
   const etx_storage* const storage = &j->placement->storages[place->storage];
-  return place->way != ETX_PLACEMENT_EXTERNAL && delta == 0 &&
+  return place->kind != ETX_PLACEMENT_EXTERNAL && delta == 0 &&
          place->offset == 0 && storage->kind == ETX_STORAGE_SCRATCH &&
-         storage->index == ETX_IR_NONE && !storage->is_chosen &&
-         storage->bytes == j->placement->places[value].bytes &&
+         storage->index == ETX_IR_NONE && !storage->is_branch_result &&
+         storage->bytes == j->placement->values[value].bytes &&
          storage->bytes != 0;
 }
 
 static void move_block(const joining* j, uint32_t from, uint32_t to,
                        uint64_t offset) {
-  for (size_t v = 0; v < j->placement->place_count; ++v) {
-    etx_value_placement* const place = &j->placement->places[v];
-    if (!etx_placement_kind_is_root(place->way) || place->storage != from)
+  for (size_t v = 0; v < j->placement->value_count; ++v) {
+    etx_value_placement* const place = &j->placement->values[v];
+    if (!etx_placement_kind_is_root(place->kind) || place->storage != from)
       continue;
     place->storage = to;
     place->offset += offset;
@@ -73,7 +73,7 @@ static bool can_be_joined(const joining* j, const etx_ir_node* node) {
   const etx_ir_arg* const parts = &node->args[0];
   const etx_shape* const shape = &j->method->values[result].shape;
   int64_t dimension = node->args[1].as.integer;
-  if (j->placement->places[result].way != ETX_PLACEMENT_COMPUTED ||
+  if (j->placement->values[result].kind != ETX_PLACEMENT_COMPUTED ||
       !has_own_block(j, result) || !etx_ir_is_static(shape)) {
     return false;
   }
@@ -89,7 +89,7 @@ static bool can_be_joined(const joining* j, const etx_ir_node* node) {
         !has_own_block(j, part) || bytes % j->module->alignment != 0) {
       return false;
     }
-    bytes += j->placement->places[part].bytes;
+    bytes += j->placement->values[part].bytes;
     for (size_t k = 0; k < i; ++k) {
       const uint32_t other = parts->as.list.items[k].as.value;
       if (etx_placement_range(j->placement, other).storage ==
@@ -98,34 +98,34 @@ static bool can_be_joined(const joining* j, const etx_ir_node* node) {
       }
     }
   }
-  return bytes == j->placement->places[result].bytes;
+  return bytes == j->placement->values[result].bytes;
 }
 
 static etx_status join(const joining* j, const etx_ir_node* node) {
   if (node->op->id != ETX_OP_cat_out || !can_be_joined(j, node)) return ETX_OK;
-  const size_t bytes = j->placement->place_count * sizeof(etx_value_placement);
+  const size_t bytes = j->placement->value_count * sizeof(etx_value_placement);
   etx_value_placement* const before = etx_pool_take(j->pool, bytes);
   if (before == NULL) return ETX_OUT_OF_MEMORY;
-  memcpy(before, j->placement->places, bytes);
+  memcpy(before, j->placement->values, bytes);
   uint64_t peak_before = 0;
   uint64_t peak_after = 0;
   ETX_TRY(peak_of(j, &peak_before));
 
-  etx_value_placement* const result = &j->placement->places[node->outputs[0]];
+  etx_value_placement* const result = &j->placement->values[node->outputs[0]];
   const etx_ir_arg* const parts = &node->args[0];
   uint64_t offset = 0;
   for (size_t i = 0; i < parts->as.list.count; ++i) {
     const uint32_t part = parts->as.list.items[i].as.value;
-    const uint64_t size = j->placement->places[part].bytes;
+    const uint64_t size = j->placement->values[part].bytes;
     move_block(j, etx_placement_range(j->placement, part).storage,
                result->storage, offset);
     offset += size;
   }
-  result->way = ETX_PLACEMENT_CONCAT;
+  result->kind = ETX_PLACEMENT_CONCAT;
 
   ETX_TRY(peak_of(j, &peak_after));
   if (peak_after > peak_before && !node->is_parted) {
-    memcpy(j->placement->places, before, bytes);
+    memcpy(j->placement->values, before, bytes);
   }
   return ETX_OK;
 }

@@ -11,10 +11,10 @@ static void remove_from_node(const etx_ir_method* method,
                              const etx_ir_node* node) {
   if (node->output_count != 1 || node->outputs[0] == ETX_IR_NONE) return;
   const uint32_t value = node->outputs[0];
-  etx_value_placement* const place = &placement->places[value];
-  if (place->way == ETX_PLACEMENT_SELF_COPY) place->way = ETX_PLACEMENT_ALIAS;
+  etx_value_placement* const place = &placement->values[value];
+  if (place->kind == ETX_PLACEMENT_SELF_COPY) place->kind = ETX_PLACEMENT_ALIAS;
   etx_value_view view;
-  if (place->way != ETX_PLACEMENT_COMPUTED ||
+  if (place->kind != ETX_PLACEMENT_COMPUTED ||
       !etx_value_view_find(method, node, 0, &view)) {
     return;
   }

@@ -36,7 +36,8 @@ static etx_status note_read(void* context, size_t argument, uint32_t value) {
 static etx_status find_last_reads(reusing* r) {
   for (size_t n = 0; n < r->method->node_count; ++n) {
     reading at = {r, n};
-    if (!etx_placement_node_runs(r->placement, &r->method->nodes[n])) continue;
+    if (!etx_placement_has_instruction(r->placement, &r->method->nodes[n]))
+      continue;
     ETX_TRY(etx_placement_each_read(&r->method->nodes[n], note_read, &at));
   }
   for (size_t i = 0; i < r->method->output_count; ++i) {
@@ -52,7 +53,7 @@ static void reuse_in_node(reusing* r, size_t index) {
   const etx_ir_node* const node = &r->method->nodes[index];
   const uint32_t result = etx_operand_reuse_result(r->placement, node);
   if (result == ETX_IR_NONE) return;
-  etx_value_placement* const place = &r->placement->places[result];
+  etx_value_placement* const place = &r->placement->values[result];
   for (size_t i = 0; i < node->arg_count; ++i) {
     if (!etx_operand_reuse_is_allowed(r->method, r->placement, node, i,
                                       result)) {

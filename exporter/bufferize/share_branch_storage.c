@@ -23,20 +23,20 @@ typedef struct merging {
 // A block that holds this value and, if it is the result of an inner choice,
 // what that was made of.
 static bool has_own_block(const merging* m, uint32_t value) {
-  const etx_value_placement* const place = &m->placement->places[value];
+  const etx_value_placement* const place = &m->placement->values[value];
   const etx_storage* const storage = &m->placement->storages[place->storage];
-  const bool is_free = place->way == ETX_PLACEMENT_COMPUTED
-                           ? !storage->is_chosen
-                           : place->way == ETX_PLACEMENT_BRANCH_RESULT;
+  const bool is_free = place->kind == ETX_PLACEMENT_COMPUTED
+                           ? !storage->is_branch_result
+                           : place->kind == ETX_PLACEMENT_BRANCH_RESULT;
   return is_free && place->offset == 0 &&
          storage->kind == ETX_STORAGE_SCRATCH &&
          storage->index == ETX_IR_NONE && storage->bytes == place->bytes;
 }
 
 static void move_block(const merging* m, uint32_t from, uint32_t to) {
-  for (size_t v = 0; v < m->placement->place_count; ++v) {
-    etx_value_placement* const place = &m->placement->places[v];
-    if (etx_placement_kind_is_root(place->way) && place->storage == from) {
+  for (size_t v = 0; v < m->placement->value_count; ++v) {
+    etx_value_placement* const place = &m->placement->values[v];
+    if (etx_placement_kind_is_root(place->kind) && place->storage == from) {
       place->storage = to;
     }
   }
@@ -47,7 +47,7 @@ static void merge_result(const merging* m, uint32_t copy, uint32_t branch) {
   const etx_ir_node* const node =
       &m->method->nodes[m->method->values[copy].index];
   if (node->op->id != ETX_OP_clone_out ||
-      m->placement->places[copy].way != ETX_PLACEMENT_COMPUTED) {
+      m->placement->values[copy].kind != ETX_PLACEMENT_COMPUTED) {
     return;
   }
   const uint32_t source = node->args[0].as.value;
@@ -58,8 +58,8 @@ static void merge_result(const merging* m, uint32_t copy, uint32_t branch) {
       !etx_value_view_same_shape(m->method, source, copy)) {
     return;
   }
-  move_block(m, m->placement->places[source].storage,
-             m->placement->places[copy].storage);
+  move_block(m, m->placement->values[source].storage,
+             m->placement->values[copy].storage);
   m->is_merged[source] = true;
 }
 

@@ -45,17 +45,17 @@ typedef struct updating {
 // A value whose bytes may still move: a node writes them to a block of their
 // own, or the branches of a choice do.
 static bool is_movable(const updating* u, uint32_t root) {
-  const etx_value_placement* const place = &u->placement->places[root];
+  const etx_value_placement* const place = &u->placement->values[root];
   const etx_storage* const storage = &u->placement->storages[place->storage];
   const bool is_alone =
-      place->way == ETX_PLACEMENT_COMPUTED && !storage->is_chosen;
-  return (is_alone || place->way == ETX_PLACEMENT_BRANCH_RESULT) &&
+      place->kind == ETX_PLACEMENT_COMPUTED && !storage->is_branch_result;
+  return (is_alone || place->kind == ETX_PLACEMENT_BRANCH_RESULT) &&
          storage->kind == ETX_STORAGE_SCRATCH && storage->index == ETX_IR_NONE;
 }
 
 // True if root `a` shares its block with root `b`: both belong to one choice.
 static bool lies_in(const updating* u, uint32_t a, uint32_t b) {
-  return u->placement->places[a].storage == u->placement->places[b].storage;
+  return u->placement->values[a].storage == u->placement->values[b].storage;
 }
 
 // The caller's memory has no address yet: only the input's own tensor can name
@@ -63,13 +63,13 @@ static bool lies_in(const updating* u, uint32_t a, uint32_t b) {
 static bool suits_unplanned(updating* u, uint32_t root) {
   if (u->placement->storages[u->target].kind != ETX_STORAGE_INPUT) return true;
   if (!etx_value_view_same_shape(u->method, root, u->given)) return false;
-  for (uint32_t v = 0; v < u->placement->place_count; ++v) {
-    etx_value_placement* const place = &u->placement->places[v];
+  for (uint32_t v = 0; v < u->placement->value_count; ++v) {
+    etx_value_placement* const place = &u->placement->values[v];
     uint64_t delta = 0;
-    if (place->way == ETX_PLACEMENT_ALIAS &&
+    if (place->kind == ETX_PLACEMENT_ALIAS &&
         lies_in(u, etx_placement_root(u->placement, v, &delta), root) &&
         !etx_value_view_same_shape(u->method, v, root)) {
-      place->way = ETX_PLACEMENT_DYNAMIC_VIEW;
+      place->kind = ETX_PLACEMENT_DYNAMIC_VIEW;
     }
   }
   return true;
@@ -82,13 +82,13 @@ static bool settle(updating* u, uint32_t value, uint64_t offset,
 static bool settle_patch(updating* u, const etx_ir_node* node, uint32_t root,
                          uint64_t offset, size_t nesting) {
   etx_value_view patch;
-  if (!etx_value_view_find_patch(u->method, node, &patch)) return false;
+  if (!etx_value_view_find_scatter(u->method, node, &patch)) return false;
   if (u->placement->storages[u->target].kind == ETX_STORAGE_INPUT) return false;
   if (!settle(u, patch.base, offset, nesting + 1)) return false;
   const uint32_t source = node->args[1].as.value;
   if (!settle(u, source, offset + patch.delta, nesting + 1)) return false;
-  etx_value_placement* const place = &u->placement->places[root];
-  place->way = ETX_PLACEMENT_UPDATED_IN_PLACE;
+  etx_value_placement* const place = &u->placement->values[root];
+  place->kind = ETX_PLACEMENT_UPDATED_IN_PLACE;
   place->base = patch.base;
   place->delta = 0;
   return true;
@@ -99,7 +99,7 @@ static bool settle_patch(updating* u, const etx_ir_node* node, uint32_t root,
 // Puts a root there that a node writes, and what follows it.
 static void settle_written(updating* u, uint32_t root, uint64_t offset,
                            size_t nesting) {
-  etx_value_placement* const place = &u->placement->places[root];
+  etx_value_placement* const place = &u->placement->values[root];
   const etx_ir_node* const node =
       &u->method->nodes[u->method->values[root].index];
   const bool should_continue = nesting < MAX_NESTING;
@@ -119,12 +119,12 @@ static void settle_written(updating* u, uint32_t root, uint64_t offset,
 // The same for the result of a join: both branches then compute there.
 static void settle_chosen(updating* u, uint32_t root, uint64_t offset,
                           size_t nesting) {
-  const uint32_t block = u->placement->places[root].storage;
-  for (uint32_t v = 0; v < u->placement->place_count; ++v) {
-    etx_value_placement* const place = &u->placement->places[v];
-    if (!etx_placement_kind_is_root(place->way) || place->storage != block)
+  const uint32_t block = u->placement->values[root].storage;
+  for (uint32_t v = 0; v < u->placement->value_count; ++v) {
+    etx_value_placement* const place = &u->placement->values[v];
+    if (!etx_placement_kind_is_root(place->kind) || place->storage != block)
       continue;
-    if (place->way == ETX_PLACEMENT_COMPUTED) {
+    if (place->kind == ETX_PLACEMENT_COMPUTED) {
       settle_written(u, v, offset, nesting);
     } else {
       place->storage = u->target;
@@ -137,17 +137,17 @@ static bool settle(updating* u, uint32_t value, uint64_t offset,
                    size_t nesting) {
   uint64_t delta = 0;
   const uint32_t root = etx_placement_root(u->placement, value, &delta);
-  etx_value_placement* const place = &u->placement->places[root];
+  etx_value_placement* const place = &u->placement->values[root];
   if (place->storage == u->target) {
     return place->offset + delta == offset;
   }
   const uint64_t limit = u->placement->storages[u->target].bytes;
   if (!is_movable(u, root) || delta != 0 || place->offset != 0 ||
-      place->bytes != u->placement->places[value].bytes || offset > limit ||
+      place->bytes != u->placement->values[value].bytes || offset > limit ||
       place->bytes > limit - offset || !suits_unplanned(u, root)) {
     return false;
   }
-  if (place->way == ETX_PLACEMENT_BRANCH_RESULT) {
+  if (place->kind == ETX_PLACEMENT_BRANCH_RESULT) {
     settle_chosen(u, root, offset, nesting);
   } else {
     settle_written(u, root, offset, nesting);
@@ -161,7 +161,7 @@ static etx_status find_conflicts(updating* u, bool everywhere,
   conflicts->count = 0;
   for (uint32_t s = 0; s < u->placement->storage_count; ++s) {
     const etx_storage* const storage = &u->placement->storages[s];
-    if (s != u->target && !(everywhere && etx_storage_is_kept(storage))) {
+    if (s != u->target && !(everywhere && etx_storage_is_tracked(storage))) {
       continue;
     }
     ETX_TRY(etx_placement_check(u->module->pool, u->method, u->placement, s,
@@ -172,7 +172,7 @@ static etx_status find_conflicts(updating* u, bool everywhere,
 
 // Keeps the places of all values until the next call, for `restore`.
 static etx_status remember(updating* u) {
-  const size_t count = u->placement->place_count;
+  const size_t count = u->placement->value_count;
   if (u->saved_capacity < count) {
     u->saved_capacity = 2 * count;
     u->saved =
@@ -180,13 +180,13 @@ static etx_status remember(updating* u) {
     if (u->saved == NULL) return ETX_OUT_OF_MEMORY;
   }
   u->saved_count = count;
-  memcpy(u->saved, u->placement->places, count * sizeof *u->saved);
+  memcpy(u->saved, u->placement->values, count * sizeof *u->saved);
   return ETX_OK;
 }
 
 // Values that were added since keep their places.
 static void restore(const updating* u) {
-  memcpy(u->placement->places, u->saved, u->saved_count * sizeof *u->saved);
+  memcpy(u->placement->values, u->saved, u->saved_count * sizeof *u->saved);
 }
 
 static bool can_be_saved(const etx_placement_conflicts* conflicts) {
@@ -201,7 +201,7 @@ static bool is_new_content(const updating* u, uint32_t value) {
   for (size_t i = 0; i < u->method->mutation_count; ++i) {
     const etx_ir_mutation* const mutation = &u->method->mutations[i];
     if (mutation->value == value &&
-        etx_placement_is_placed(u->placement, mutation)) {
+        etx_placement_is_in_place(u->placement, mutation)) {
       return true;
     }
   }
@@ -250,7 +250,7 @@ static etx_status try_at_end(updating* u, uint32_t value, bool* out_placed,
   const size_t position = v->index;
   const size_t last = u->method->node_count - 1;
   if (v->origin != ETX_IR_FROM_NODE || position == last ||
-      u->placement->places[value].way != ETX_PLACEMENT_COMPUTED ||
+      u->placement->values[value].kind != ETX_PLACEMENT_COMPUTED ||
       u->method->nodes[position].output_count != 1 ||
       u->method->nodes[position].branch != 0 ||
       !is_read_at_end_only(u, value)) {
@@ -288,7 +288,7 @@ static uint64_t bytes_to_save(const updating* u,
       }
     }
     if (!is_first) continue;
-    bytes += u->placement->places[conflicts->items[i].value].bytes;
+    bytes += u->placement->values[conflicts->items[i].value].bytes;
   }
   return bytes;
 }
@@ -302,7 +302,7 @@ static etx_status save(updating* u, const etx_placement_conflict* conflict) {
   ETX_TRY(etx_placement_copy_save(u->module, u->method, u->placement, conflict,
                                   &copy));
   const etx_placement_copy remaining = {
-      u->method_index, name, u->placement->places[copy].bytes, "aten::clone",
+      u->method_index, name, u->placement->values[copy].bytes, "aten::clone",
       "the old content is read after the update"};
   return etx_placement_copy_report(u->module->pool, &u->context->copies,
                                    &remaining);
@@ -334,16 +334,16 @@ static etx_status try_saving(updating* u, uint32_t value, bool* out_placed,
 }
 
 static uint32_t find_given(const etx_placement* placement, uint32_t storage) {
-  for (uint32_t v = 0; v < placement->place_count; ++v) {
-    const etx_value_placement* const place = &placement->places[v];
-    if (place->way == ETX_PLACEMENT_EXTERNAL && place->storage == storage)
+  for (uint32_t v = 0; v < placement->value_count; ++v) {
+    const etx_value_placement* const place = &placement->values[v];
+    if (place->kind == ETX_PLACEMENT_EXTERNAL && place->storage == storage)
       return v;
   }
   return ETX_IR_NONE;
 }
 
 static etx_status place_update(updating* u, const etx_ir_mutation* mutation) {
-  if (etx_placement_is_placed(u->placement, mutation)) return ETX_OK;
+  if (etx_placement_is_in_place(u->placement, mutation)) return ETX_OK;
   etx_placement_conflicts conflicts = {0};
   bool placed = false;
   u->target = etx_placement_target(u->placement, mutation);

@@ -36,14 +36,14 @@ static etx_text name_of(const writing* w, const etx_ir_mutation* mutation) {
 }
 
 static uint64_t bytes_of(const writing* w, uint32_t value) {
-  return w->placement->places[value].bytes;
+  return w->placement->values[value].bytes;
 }
 
 static uint32_t given_of(const writing* w, const etx_ir_mutation* mutation) {
   const uint32_t storage = etx_placement_target(w->placement, mutation);
-  for (uint32_t v = 0; v < w->placement->place_count; ++v) {
-    const etx_value_placement* const place = &w->placement->places[v];
-    if (place->way == ETX_PLACEMENT_EXTERNAL && place->storage == storage)
+  for (uint32_t v = 0; v < w->placement->value_count; ++v) {
+    const etx_value_placement* const place = &w->placement->values[v];
+    if (place->kind == ETX_PLACEMENT_EXTERNAL && place->storage == storage)
       return v;
   }
   return ETX_IR_NONE;
@@ -80,7 +80,7 @@ static etx_status find_end_conflict(writing* w, uint32_t value,
   etx_placement_conflicts conflicts = {0};
   const etx_storage_range range = etx_placement_range(w->placement, value);
   *out_found = false;
-  if (!etx_storage_is_kept(&w->placement->storages[range.storage])) {
+  if (!etx_storage_is_tracked(&w->placement->storages[range.storage])) {
     return ETX_OK;
   }
   ETX_TRY(conflicts_of(w, range.storage, end, &conflicts));
@@ -98,7 +98,7 @@ static etx_status find_end_conflict(writing* w, uint32_t value,
 // ------------------------------------------------ 1. caught before the end
 
 static etx_status catch_content(writing* w, etx_ir_mutation* mutation) {
-  if (etx_placement_is_placed(w->placement, mutation)) return ETX_OK;
+  if (etx_placement_is_in_place(w->placement, mutation)) return ETX_OK;
   etx_placement_conflict conflict;
   bool found = false;
   ETX_TRY(find_end_conflict(w, mutation->value, ETX_PLACEMENT_CHECK_MUTATIONS,
@@ -124,7 +124,7 @@ static etx_status catch_content(writing* w, etx_ir_mutation* mutation) {
   const etx_storage storage = {ETX_STORAGE_SCRATCH, ETX_IR_NONE,
                                bytes_of(w, written), 0, false};
   return etx_placement_add_storage(w->module->pool, w->placement, &storage,
-                                   &w->placement->places[written].storage);
+                                   &w->placement->values[written].storage);
 }
 
 // ------------------------------------------------ 2. at the end
@@ -191,7 +191,7 @@ static etx_status write_targets(writing* w) {
   size_t left = 0;
   for (size_t i = 0; i < count; ++i) {
     pending[i] =
-        !etx_placement_is_placed(w->placement, &w->method->mutations[i]);
+        !etx_placement_is_in_place(w->placement, &w->method->mutations[i]);
     left += pending[i];
   }
   while (left != 0) {
@@ -232,7 +232,7 @@ static etx_status save_output(writing* w, const etx_ir_output* output) {
 static etx_status check_all(writing* w) {
   etx_placement_conflicts conflicts = {0};
   for (uint32_t s = 0; s < w->placement->storage_count; ++s) {
-    if (!etx_storage_is_kept(&w->placement->storages[s])) continue;
+    if (!etx_storage_is_tracked(&w->placement->storages[s])) continue;
     ETX_TRY(conflicts_of(w, s, ETX_PLACEMENT_CHECK_ALL, &conflicts));
     if (conflicts.count == 0) continue;
     return etx_diag_fail(

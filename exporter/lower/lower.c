@@ -213,20 +213,20 @@ static etx_status run_row(lowering* self, const etx_ir_node* node,
                           bool* out_done) {
   etx_diag diag;
   etx_diag_init(&diag);
-  etx_builder lower = {.module = self->context->module,
-                       .method = self->method,
-                       .target = self->context->options->target,
-                       .diag = &diag,
-                       .row = row,
-                       .node = node,
-                       .uses = self->uses,
-                       .results = results,
-                       .name = stem_of(self, node)};
-  etx_status status = etx_lowering_bind(&lower);
+  etx_builder builder = {.module = self->context->module,
+                         .method = self->method,
+                         .target = self->context->options->target,
+                         .diag = &diag,
+                         .row = row,
+                         .node = node,
+                         .uses = self->uses,
+                         .results = results,
+                         .name = stem_of(self, node)};
+  etx_status status = etx_lowering_bind(&builder);
   const bool is_own = row->etx_function != NULL &&
                       self->context->options->target == ETX_TARGET_ETX;
   if (status == ETX_OK)
-    status = (is_own ? row->etx_function : row->function)(&lower);
+    status = (is_own ? row->etx_function : row->function)(&builder);
   *out_done = status == ETX_OK;
   if (status == ETX_OK || status == ETX_OUT_OF_MEMORY) return status;
   if (status == ETX_INTERNAL) {

@@ -11,6 +11,6 @@ const etx_lowering* etx_lowering_find(etx_text aten);
 
 // Fills `lower->args` from the arguments of `lower->node`, which are as many as
 // the schema has. Integers become doubles where the schema says float.
-ETX_MUST_USE etx_status etx_lowering_bind(etx_builder* lower);
+ETX_MUST_USE etx_status etx_lowering_bind(etx_builder* builder);
 
 #endif

@@ -50,7 +50,7 @@ static etx_status note_writes(finding* f, const etx_ir_node* node) {
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t value = node->outputs[i];
     if (value == ETX_IR_NONE ||
-        f->placement->places[value].way != ETX_PLACEMENT_COMPUTED) {
+        f->placement->values[value].kind != ETX_PLACEMENT_COMPUTED) {
       continue;
     }
     ETX_TRY(touch(f, value, f->node));
@@ -86,7 +86,7 @@ static etx_status note_all(finding* f) {
   for (; f->node < method->node_count; ++f->node) {
     const etx_ir_node* const node = &method->nodes[f->node];
     ETX_TRY(note_writes(f, node));
-    if (!etx_placement_node_runs(f->placement, node)) continue;
+    if (!etx_placement_has_instruction(f->placement, node)) continue;
     ETX_TRY(etx_placement_each_read(node, note_read, f));
   }
   return note_ends(f);

@@ -48,11 +48,11 @@ uint32_t etx_operand_reuse_result(const etx_placement* placement,
     return ETX_IR_NONE;
   }
   const uint32_t result = node->outputs[0];
-  const etx_value_placement* const place = &placement->places[result];
+  const etx_value_placement* const place = &placement->values[result];
   // Results of two branches have to stay together.
-  const bool may_move = place->way == ETX_PLACEMENT_COMPUTED &&
+  const bool may_move = place->kind == ETX_PLACEMENT_COMPUTED &&
                         is_free_block(placement, result) &&
-                        !placement->storages[place->storage].is_chosen;
+                        !placement->storages[place->storage].is_branch_result;
   return may_move ? result : ETX_IR_NONE;
 }
 
@@ -68,7 +68,7 @@ bool etx_operand_reuse_is_allowed(const etx_ir_method* method,
   const uint32_t value = node->args[argument].as.value;
   if (!is_free_block(placement, value)) return false;
   const uint32_t storage = etx_placement_range(placement, value).storage;
-  if (placement->storages[storage].bytes != placement->places[result].bytes) {
+  if (placement->storages[storage].bytes != placement->values[result].bytes) {
     return false;
   }
   sharing s = {method, placement, node, result, storage, true};

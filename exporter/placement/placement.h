@@ -25,20 +25,21 @@ typedef enum etx_storage_kind {
 
 typedef struct etx_storage {
   etx_storage_kind kind;
-  uint32_t index;   // STATE: buffer. CONSTANT: constant. INPUT: position.
-                    // SCRATCH: position of the input that it holds, or
-                    // ETX_IR_NONE
-  uint64_t bytes;   // at the upper bounds
-  uint64_t offset;  // SCRATCH: in arena 1, set by plan_memory
-  bool is_chosen;   // SCRATCH: holds the result of a join, written on two ways
+  uint32_t index;         // STATE: buffer. CONSTANT: constant. INPUT: position.
+                          // SCRATCH: position of the input that it holds, or
+                          // ETX_IR_NONE
+  uint64_t bytes;         // at the upper bounds
+  uint64_t offset;        // SCRATCH: in arena 1, set by plan_memory
+  bool is_branch_result;  // SCRATCH: holds the result of a join, written on two
+                          // ways
 } etx_storage;
 
 typedef enum etx_placement_kind {
   ETX_PLACEMENT_EXTERNAL,  // root: a buffer, constant or input
   ETX_PLACEMENT_COMPUTED,  // root: its node writes its bytes
   ETX_PLACEMENT_CONCAT,    // root: the arguments of its node (a concatenation)
-                         // were computed side by side in its bytes; no
-                         // instruction
+                           // were computed side by side in its bytes; no
+                           // instruction
   ETX_PLACEMENT_BRANCH_RESULT,  // root: the arguments of its node (a join) were
                                 // computed in its bytes, each in its branch; no
                                 // instruction
@@ -57,7 +58,7 @@ typedef enum etx_placement_kind {
 } etx_placement_kind;
 
 typedef struct etx_value_placement {
-  etx_placement_kind way;
+  etx_placement_kind kind;
   uint32_t base;     // aliases: the value it lies in; roots: ETX_IR_NONE
   uint64_t delta;    // aliases: bytes from the start of the base
   uint32_t storage;  // roots: index of a storage
@@ -66,8 +67,8 @@ typedef struct etx_value_placement {
 } etx_value_placement;
 
 typedef struct etx_placement {
-  etx_value_placement* places;  // one for each value of the method
-  size_t place_count, place_capacity;
+  etx_value_placement* values;  // one for each value of the method
+  size_t value_count, value_capacity;
   etx_storage* storages;
   size_t storage_count, storage_capacity;
   // The storage of a buffer (as state) and of an input; ETX_IR_NONE if the
@@ -98,13 +99,13 @@ etx_storage_range etx_placement_range(const etx_placement* placement,
 uint32_t etx_placement_root(const etx_placement* placement, uint32_t value,
                             uint64_t* out_delta);
 
-static inline bool etx_placement_kind_is_root(etx_placement_kind way) {
-  return way == ETX_PLACEMENT_EXTERNAL || way == ETX_PLACEMENT_COMPUTED ||
-         way == ETX_PLACEMENT_CONCAT || way == ETX_PLACEMENT_BRANCH_RESULT;
+static inline bool etx_placement_kind_is_root(etx_placement_kind kind) {
+  return kind == ETX_PLACEMENT_EXTERNAL || kind == ETX_PLACEMENT_COMPUTED ||
+         kind == ETX_PLACEMENT_CONCAT || kind == ETX_PLACEMENT_BRANCH_RESULT;
 }
 // True if the storage's content matters beyond the values of one call: it is
 // followed through the method when something is placed in it.
-static inline bool etx_storage_is_kept(const etx_storage* storage) {
+static inline bool etx_storage_is_tracked(const etx_storage* storage) {
   return storage->kind == ETX_STORAGE_STATE ||
          storage->kind == ETX_STORAGE_INPUT ||
          (storage->kind == ETX_STORAGE_SCRATCH &&
@@ -121,13 +122,14 @@ static inline bool etx_storage_range_equal(etx_storage_range a,
 
 // True if the node is an instruction that reads and writes tensors: some
 // output is a root, or a copy onto itself that was not taken out.
-bool etx_placement_node_runs(const etx_placement* placement,
-                             const etx_ir_node* node);
+bool etx_placement_has_instruction(const etx_placement* placement,
+                                   const etx_ir_node* node);
 
 // Moves a node in the method's order; values follow. Its branch stays.
 void etx_placement_move_node(etx_ir_method* method, size_t from, size_t to);
 // After nodes [from, to) have changed places: their values know them again.
-void etx_placement_own_outputs(etx_ir_method* method, size_t from, size_t to);
+void etx_placement_renumber_outputs(etx_ir_method* method, size_t from,
+                                    size_t to);
 
 // The storage of a mutation's target; ETX_IR_NONE if it has none.
 uint32_t etx_placement_target(const etx_placement* placement,
@@ -137,8 +139,8 @@ etx_text etx_placement_target_name(const etx_ir_module* module,
                                    const etx_ir_method* method,
                                    const etx_ir_mutation* mutation);
 // True if the mutation's value lies at exactly its target's bytes.
-bool etx_placement_is_placed(const etx_placement* placement,
-                             const etx_ir_mutation* mutation);
+bool etx_placement_is_in_place(const etx_placement* placement,
+                               const etx_ir_mutation* mutation);
 
 // Calls `visit` for every tensor that the node reads, lists included; stops
 // at the first that is not ETX_OK.

@@ -129,7 +129,7 @@ static bool node_writes(const trace* t, size_t n, uint64_t start,
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t written = node->outputs[i];
     if (written == ETX_IR_NONE ||
-        t->placement->places[written].way != ETX_PLACEMENT_COMPUTED) {
+        t->placement->values[written].kind != ETX_PLACEMENT_COMPUTED) {
       continue;
     }
     if (etx_storage_range_overlaps(
@@ -165,7 +165,7 @@ static etx_status find_definition(trace* t, uint32_t value,
     for (size_t i = 0; i < node->output_count; ++i) {
       const uint32_t output = node->outputs[i];
       if (output == ETX_IR_NONE || !m.is_part[output]) continue;
-      if (etx_placement_kind_is_root(t->placement->places[output].way)) {
+      if (etx_placement_kind_is_root(t->placement->values[output].kind)) {
         if (n > *out_position) *out_position = n;
         continue;
       }
@@ -260,7 +260,7 @@ static etx_status read_argument(void* context, size_t argument,
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t written = node->outputs[i];
     if (written == ETX_IR_NONE ||
-        t->placement->places[written].way != ETX_PLACEMENT_COMPUTED) {
+        t->placement->values[written].kind != ETX_PLACEMENT_COMPUTED) {
       continue;
     }
     if (!may_overlap(t, node, argument, value, written)) {
@@ -303,7 +303,7 @@ static etx_status expect_patch(trace* t, const etx_ir_node* node,
   const etx_storage_range found = etx_placement_range(t->placement, source);
   etx_storage_range wanted = etx_placement_range(t->placement, value);
   etx_value_view view = {0};
-  const bool is_patch = etx_value_view_find_patch(t->method, node, &view);
+  const bool is_patch = etx_value_view_find_scatter(t->method, node, &view);
   wanted.start += view.delta;
   wanted.end = wanted.start + (found.end - found.start);
   if (is_patch && etx_storage_range_equal(found, wanted) &&
@@ -321,12 +321,12 @@ static etx_status expect_patch(trace* t, const etx_ir_node* node,
 }
 
 static etx_status derive(trace* t, const etx_ir_node* node, uint32_t value) {
-  const etx_value_placement* const place = &t->placement->places[value];
+  const etx_value_placement* const place = &t->placement->values[value];
   if (!is_here(t, place->base)) return ETX_OK;
   const etx_storage_range range = etx_placement_range(t->placement, value);
   segments* const own = &t->expected[value];
   ETX_TRY(cut(t, t->expected[place->base], range.start, range.end, own));
-  if (place->way != ETX_PLACEMENT_UPDATED_IN_PLACE) return ETX_OK;
+  if (place->kind != ETX_PLACEMENT_UPDATED_IN_PLACE) return ETX_OK;
   const segments base = *own;
   segments patch = {NULL, 0};
   ETX_TRY(expect_patch(t, node, value, base, &patch));
@@ -380,7 +380,7 @@ static etx_status close_fork(trace* t, const fork* f, segments else_end) {
     if (!etx_ir_is_join(node) || node->choice != f->choice) continue;
     ETX_TRY(check_result(t, f->then_end, node->args[ETX_JOIN_THEN].as.value));
     ETX_TRY(check_result(t, else_end, node->args[ETX_JOIN_ELSE].as.value));
-    if (t->placement->places[node->outputs[0]].way ==
+    if (t->placement->values[node->outputs[0]].kind ==
         ETX_PLACEMENT_BRANCH_RESULT) {
       ETX_TRY(write_root(t, node->outputs[0]));
     }
@@ -424,13 +424,13 @@ static etx_status open_fork(trace* t, uint32_t choice) {
 static etx_status step(trace* t, const etx_ir_node* node) {
   ETX_TRY(enter_branch(t, node->branch));
   if (etx_ir_is_join(node)) return ETX_OK;
-  if (etx_placement_node_runs(t->placement, node)) {
+  if (etx_placement_has_instruction(t->placement, node)) {
     ETX_TRY(etx_placement_each_read(node, read_argument, t));
   }
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t value = node->outputs[i];
     if (value == ETX_IR_NONE) continue;
-    if (t->placement->places[value].way == ETX_PLACEMENT_COMPUTED) {
+    if (t->placement->values[value].kind == ETX_PLACEMENT_COMPUTED) {
       ETX_TRY(write_root(t, value));
     } else {
       ETX_TRY(derive(t, node, value));
@@ -444,7 +444,7 @@ static etx_status check_end(trace* t, etx_placement_check_scope end) {
   for (size_t i = 0; i < method->mutation_count; ++i) {
     const etx_ir_mutation* const mutation = &method->mutations[i];
     if (end == ETX_PLACEMENT_CHECK_NODES &&
-        !etx_placement_is_placed(t->placement, mutation)) {
+        !etx_placement_is_in_place(t->placement, mutation)) {
       continue;
     }
     ETX_TRY(check_read(t, mutation->value));
@@ -467,7 +467,7 @@ static etx_status follow(trace* t, etx_placement_check_scope end) {
   t->actual.items[0] =
       (segment){0, t->placement->storages[t->storage].bytes, ETX_IR_NONE};
   for (uint32_t v = 0; v < method->value_count; ++v) {
-    if (t->placement->places[v].way == ETX_PLACEMENT_EXTERNAL) {
+    if (t->placement->values[v].kind == ETX_PLACEMENT_EXTERNAL) {
       ETX_TRY(write_root(t, v));
     }
   }

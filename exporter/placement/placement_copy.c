@@ -43,7 +43,7 @@ etx_status etx_placement_copy_insert(etx_ir_module* module,
                                      etx_placement* placement, uint32_t source,
                                      size_t position, uint32_t* out_value) {
   const etx_storage storage = {ETX_STORAGE_SCRATCH, ETX_IR_NONE,
-                               placement->places[source].bytes, 0, false};
+                               placement->values[source].bytes, 0, false};
   etx_value_placement place = {ETX_PLACEMENT_COMPUTED, ETX_IR_NONE, 0, 0, 0,
                                storage.bytes};
   ETX_TRY(etx_placement_add_storage(module->pool, placement, &storage,
@@ -60,8 +60,8 @@ etx_status etx_placement_copy_insert(etx_ir_module* module,
 etx_status etx_placement_copy_insert_write(
     etx_ir_module* module, etx_ir_method* method, etx_placement* placement,
     uint32_t given, uint32_t source, size_t position, uint32_t* out_value) {
-  etx_value_placement place = placement->places[given];
-  place.way = ETX_PLACEMENT_COMPUTED;
+  etx_value_placement place = placement->values[given];
+  place.kind = ETX_PLACEMENT_COMPUTED;
   etx_ir_arg args[3] = {etx_ir_value_arg(given),
                         etx_ir_value_arg(source),
                         {ETX_IR_ARG_BOOL, {0}}};
@@ -91,7 +91,7 @@ static bool makes_part(const making* m, const etx_placement* placement,
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t value = node->outputs[i];
     if (value != ETX_IR_NONE && m->is_part[value] &&
-        !etx_placement_kind_is_root(placement->places[value].way)) {
+        !etx_placement_kind_is_root(placement->values[value].kind)) {
       return true;
     }
   }
@@ -148,7 +148,7 @@ etx_status etx_placement_copy_save(etx_ir_module* module, etx_ir_method* method,
   const uint32_t branch = method->nodes[position].branch;
   for (size_t n = position + 1; n < method->node_count; ++n) {
     etx_ir_node* const node = &method->nodes[n];
-    if (!etx_placement_node_runs(placement, node) ||
+    if (!etx_placement_has_instruction(placement, node) ||
         !etx_ir_branch_is_within(method, node->branch, branch)) {
       continue;
     }
@@ -164,7 +164,7 @@ etx_status etx_placement_copy_save(etx_ir_module* module, etx_ir_method* method,
   for (size_t i = 0; i < method->mutation_count; ++i) {
     etx_ir_mutation* const mutation = &method->mutations[i];
     if (mutation->value == value &&
-        !etx_placement_is_placed(placement, mutation)) {
+        !etx_placement_is_in_place(placement, mutation)) {
       mutation->value = copy;
     }
   }

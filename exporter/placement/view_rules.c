@@ -247,9 +247,9 @@ bool etx_value_view_find(const etx_ir_method* method, const etx_ir_node* node,
   }
 }
 
-bool etx_value_view_find_patch(const etx_ir_method* method,
-                               const etx_ir_node* node,
-                               etx_value_view* out_view) {
+bool etx_value_view_find_scatter(const etx_ir_method* method,
+                                 const etx_ir_node* node,
+                                 etx_value_view* out_view) {
   const bool slices = node->op->id == ETX_OP_slice_scatter_out;
   if (!slices && node->op->id != ETX_OP_select_scatter_out) return false;
   const etx_shape* const self = shape_of(method, node->args[0].as.value);

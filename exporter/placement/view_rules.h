@@ -22,9 +22,9 @@ bool etx_value_view_find(const etx_ir_method* method, const etx_ir_node* node,
 
 // The same for what a scatter (slice_scatter, select_scatter) replaces: where
 // its source would lie in its result.
-bool etx_value_view_find_patch(const etx_ir_method* method,
-                               const etx_ir_node* node,
-                               etx_value_view* out_view);
+bool etx_value_view_find_scatter(const etx_ir_method* method,
+                                 const etx_ir_node* node,
+                                 etx_value_view* out_view);
 
 // Why a lowered node that only hands on elements of its first argument may have
 // to copy them: in words that follow "the argument's name: ". NULL if the node

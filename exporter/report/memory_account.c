@@ -22,10 +22,10 @@ static void count_values(const accounting* a) {
     for (size_t i = 0; i < node->output_count; ++i) {
       if (node->outputs[i] == ETX_IR_NONE) continue;
       const etx_value_placement* const place =
-          &a->placement->places[node->outputs[i]];
+          &a->placement->values[node->outputs[i]];
       const uint64_t bytes = aligned(a, place->bytes);
       a->account->naive_bytes += bytes;
-      if (!etx_placement_kind_is_root(place->way))
+      if (!etx_placement_kind_is_root(place->kind))
         a->account->view_bytes += bytes;
     }
   }
@@ -73,11 +73,11 @@ static void name_blocks(const accounting* a, bool by_first,
     for (size_t i = 0; i < node->output_count; ++i) {
       const uint32_t value = node->outputs[i];
       if (value == ETX_IR_NONE ||
-          a->placement->places[value].way != ETX_PLACEMENT_COMPUTED) {
+          a->placement->values[value].kind != ETX_PLACEMENT_COMPUTED) {
         continue;
       }
       etx_export_block* const block =
-          &by_storage[a->placement->places[value].storage];
+          &by_storage[a->placement->values[value].storage];
       if (by_first && block->name.data != NULL) continue;
       block->name = a->method->values[value].name;
       block->op = operator_of(node);

@@ -119,21 +119,21 @@ static etx_status touch_read(void* context, size_t argument, uint32_t value) {
 
 static bool is_written(const making* m, uint32_t value) {
   return value != ETX_IR_NONE &&
-         m->placement->places[value].way == ETX_PLACEMENT_COMPUTED;
+         m->placement->values[value].kind == ETX_PLACEMENT_COMPUTED;
 }
 
 static etx_status touch_node(making* m, const etx_ir_node* node) {
   for (size_t i = 0; i < node->output_count; ++i) {
     if (is_written(m, node->outputs[i])) ETX_TRY(touch(m, node->outputs[i]));
   }
-  if (!etx_placement_node_runs(m->placement, node)) return ETX_OK;
+  if (!etx_placement_has_instruction(m->placement, node)) return ETX_OK;
   return etx_placement_each_read(node, touch_read, m);
 }
 
 static etx_status find_takes(making* m, const etx_ir_node* node) {
   const uint32_t result = etx_operand_reuse_result(m->placement, node);
   if (result == ETX_IR_NONE) return ETX_OK;
-  const uint32_t own = m->block_of[m->placement->places[result].storage];
+  const uint32_t own = m->block_of[m->placement->values[result].storage];
   if (own == ETX_SCHEDULE_NONE) return ETX_OK;
   for (size_t i = 0; i < node->arg_count; ++i) {
     if (!etx_operand_reuse_is_allowed(m->method, m->placement, node, i,
@@ -242,7 +242,7 @@ static etx_status follow_maker(void* context, size_t argument, uint32_t value) {
 // written at all where it held something before.
 static bool is_contended(const making* m, uint32_t storage) {
   const etx_storage* const s = &m->placement->storages[storage];
-  return m->writers[storage] > (etx_storage_is_kept(s) ? 0u : 1u);
+  return m->writers[storage] > (etx_storage_is_tracked(s) ? 0u : 1u);
 }
 
 // Stays behind all earlier accesses that this one would disturb.
@@ -290,13 +290,13 @@ static etx_status find_edges_of(making* m, const etx_ir_node* node) {
     if (m->last_draw != ETX_SCHEDULE_NONE) ETX_TRY(add_edge(m, m->last_draw));
     m->last_draw = m->item;
   }
-  if (!etx_placement_node_runs(m->placement, node)) return ETX_OK;
+  if (!etx_placement_has_instruction(m->placement, node)) return ETX_OK;
   ETX_TRY(etx_placement_each_read(node, follow_writers, m));
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t value = node->outputs[i];
     if (value == ETX_IR_NONE) continue;
-    const etx_placement_kind way = m->placement->places[value].way;
-    if (way == ETX_PLACEMENT_COMPUTED || way == ETX_PLACEMENT_SELF_COPY) {
+    const etx_placement_kind kind = m->placement->values[value].kind;
+    if (kind == ETX_PLACEMENT_COMPUTED || kind == ETX_PLACEMENT_SELF_COPY) {
       ETX_TRY(follow_accesses(m, value, true));
     }
   }
@@ -308,7 +308,7 @@ static void count_writers(making* m) {
     const etx_ir_node* const node = &m->method->nodes[n];
     for (size_t i = 0; i < node->output_count; ++i) {
       if (!is_written(m, node->outputs[i])) continue;
-      ++m->writers[m->placement->places[node->outputs[i]].storage];
+      ++m->writers[m->placement->values[node->outputs[i]].storage];
     }
   }
 }
@@ -411,6 +411,6 @@ etx_status etx_schedule_graph_apply(etx_pool* pool,
     at += end - start;
   }
   memcpy(&method->nodes[first], ordered, nodes * sizeof *ordered);
-  etx_placement_own_outputs(method, first, first + nodes);
+  etx_placement_renumber_outputs(method, first, first + nodes);
   return ETX_OK;
 }

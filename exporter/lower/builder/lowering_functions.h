@@ -15,48 +15,48 @@
 #include "exporter/lower/builder/builder.h"
 
 // self [.., M, K] @ other [.., K, N] with torch.matmul's rules.
-ETX_MUST_USE etx_status etx_build_matmul(etx_builder* lower, uint32_t self,
+ETX_MUST_USE etx_status etx_build_matmul(etx_builder* builder, uint32_t self,
                                          uint32_t other, uint32_t* out_value);
 // input @ weight^T + bias; bias may be ETX_IR_NONE.
-ETX_MUST_USE etx_status etx_build_linear(etx_builder* lower, uint32_t input,
+ETX_MUST_USE etx_status etx_build_linear(etx_builder* builder, uint32_t input,
                                          uint32_t weight, uint32_t bias,
                                          uint32_t* out_value);
 // Counts for each value the boundaries before it, or with `right` those up to
 // it, as int64. Both have one dimension more: [.., values, 1] and [.., 1,
 // boundaries].
-ETX_MUST_USE etx_status etx_build_count_before(etx_builder* lower,
+ETX_MUST_USE etx_status etx_build_count_before(etx_builder* builder,
                                                uint32_t values,
                                                uint32_t boundaries, bool right,
                                                uint32_t* out_value);
 // Gives the last dimension a row of its own, or takes it away again.
-ETX_MUST_USE etx_status etx_build_add_row_dim(etx_builder* lower, uint32_t self,
-                                              uint32_t* out);
-ETX_MUST_USE etx_status etx_build_drop_row_dim(etx_builder* lower,
+ETX_MUST_USE etx_status etx_build_add_row_dim(etx_builder* builder,
+                                              uint32_t self, uint32_t* out);
+ETX_MUST_USE etx_status etx_build_drop_row_dim(etx_builder* builder,
                                                uint32_t* value);
 // What a step does with [.., rows, columns]: with `is_depth` the rows are the
 // depth of a box, and the columns stay as they are.
-typedef etx_status (*etx_build_spatial_function)(etx_builder* lower,
+typedef etx_status (*etx_build_spatial_function)(etx_builder* builder,
                                                  const void* context,
                                                  bool is_depth, uint32_t self,
                                                  uint32_t* out);
 // Both steps over [.., channels, depth, rows, columns].
 ETX_MUST_USE etx_status etx_build_by_spatial_dims(
-    etx_builder* lower, uint32_t self, etx_build_spatial_function function,
+    etx_builder* builder, uint32_t self, etx_build_spatial_function function,
     const void* context, uint32_t* out_value);
 // _fft_r2c(self, dim, normalization, onesided): the stock kernel knows one side
 // alone, and then fails when it runs.
-ETX_MUST_USE etx_status etx_build_fft_r2c(etx_builder* lower,
+ETX_MUST_USE etx_status etx_build_fft_r2c(etx_builder* builder,
                                           const etx_ir_arg* args,
                                           uint32_t* out_value);
 // Zeros around a tensor, complex or not: constant_pad_nd by `pads`.
-ETX_MUST_USE etx_status etx_build_pad_zeros(etx_builder* lower, uint32_t self,
+ETX_MUST_USE etx_status etx_build_pad_zeros(etx_builder* builder, uint32_t self,
                                             const etx_ir_arg* pads,
                                             uint32_t* out_value);
 
 // Prototypes of all lowering functions, from the rows.
 #define ATEN(name, arguments, results, lowering) lowering
 #define LOWER(function) \
-  ETX_MUST_USE etx_status etx_lowering_##function(etx_builder* lower);
+  ETX_MUST_USE etx_status etx_lowering_##function(etx_builder* builder);
 #define LOWER_OP(function, op) LOWER(function)
 #define LOWER_ETX(function, etx_function, op) \
   LOWER(function)                             \

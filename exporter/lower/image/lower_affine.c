@@ -25,9 +25,9 @@ static bool is_whole(const etx_ir_arg* block, const etx_shape* shape) {
 }
 
 // True of a tensor of one element.
-static bool has_one(const etx_builder* lower, const etx_ir_arg* arg) {
+static bool has_one(const etx_builder* builder, const etx_ir_arg* arg) {
   if (arg->kind != ETX_IR_ARG_VALUE) return false;
-  const etx_shape* const shape = etx_builder_shape(lower, arg->as.value);
+  const etx_shape* const shape = etx_builder_shape(builder, arg->as.value);
   for (size_t i = 0; i < shape->rank; ++i) {
     if (shape->dims[i] != 1) return false;
   }
@@ -35,7 +35,7 @@ static bool has_one(const etx_builder* lower, const etx_ir_arg* arg) {
 }
 
 // Elements of a block; refused unless it lies in one row, as a part of it.
-static etx_status read_block(etx_builder* lower, const etx_ir_arg* block,
+static etx_status read_block(etx_builder* builder, const etx_ir_arg* block,
                              const etx_shape* shape, int64_t* out_last) {
   const etx_ir_arg* const items = block->as.list.items;
   const size_t rank = block->as.list.count;
@@ -48,7 +48,7 @@ static etx_status read_block(etx_builder* lower, const etx_ir_arg* block,
          etx_dim_is_number(items[rank - 1].as.integer);
   const int64_t last = fits ? items[rank - 1].as.integer : 0;
   if (!fits || last <= 0 || inner % last != 0) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
                          "blocks of 'block_size' are supported here only as "
                          "rows or equal parts of rows");
   }
@@ -56,34 +56,34 @@ static etx_status read_block(etx_builder* lower, const etx_ir_arg* block,
   return ETX_OK;
 }
 
-static etx_status view_cast(etx_builder* lower, uint32_t self,
+static etx_status view_cast(etx_builder* builder, uint32_t self,
                             const etx_dim* dims, size_t rank, etx_dtype dtype,
                             uint32_t* out) {
-  ETX_TRY(etx_build_view(lower, self, dims, rank, out));
-  return etx_build_cast(lower, *out, dtype, out);
+  ETX_TRY(etx_build_view(builder, self, dims, rank, out));
+  return etx_build_cast(builder, *out, dtype, out);
 }
 
 // A scale or zero point for each row [.., 1], or [1, .., 1] for the whole, in
 // the type that kernels take. Without zero points there are zeros.
-static etx_status by_row(etx_builder* lower, const etx_ir_arg* numbers,
+static etx_status by_row(etx_builder* builder, const etx_ir_arg* numbers,
                          const etx_shape* rows, bool whole, etx_dtype dtype,
                          uint32_t* out) {
   etx_dim dims[ETX_MAX_RANK];
   for (size_t i = 0; i < rows->rank; ++i) dims[i] = whole ? 1 : rows->dims[i];
   dims[rows->rank - 1] = 1;
   if (numbers->kind == ETX_IR_ARG_VALUE) {
-    return view_cast(lower, numbers->as.value, dims, rows->rank, dtype, out);
+    return view_cast(builder, numbers->as.value, dims, rows->rank, dtype, out);
   }
   const etx_ir_arg zero = etx_ir_int(0);
-  ETX_TRY(etx_build_scalar(lower, &zero, dtype, out));
-  return etx_build_expand(lower, *out, dims, rows->rank, out);
+  ETX_TRY(etx_build_scalar(builder, &zero, dtype, out));
+  return etx_build_expand(builder, *out, dims, rows->rank, out);
 }
 
-static etx_status bound(etx_builder* lower, const etx_ir_arg* given,
+static etx_status bound(etx_builder* builder, const etx_ir_arg* given,
                         int64_t otherwise, etx_ir_arg* out) {
   *out = given->kind == ETX_IR_ARG_NONE ? etx_ir_int(otherwise) : *given;
   if (out->kind == ETX_IR_ARG_INT) return ETX_OK;
-  return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+  return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
                        "'quant_min' and 'quant_max' should be integers");
 }
 
@@ -91,13 +91,14 @@ static etx_status bound(etx_builder* lower, const etx_ir_arg* given,
 
 // (input, block_size, scale, zero_point, dtype, quant_min, quant_max) of whole
 // rows by an operator per token.
-static etx_status per_token(etx_builder* lower, etx_op_id op,
+static etx_status per_token(etx_builder* builder, etx_op_id op,
                             const etx_ir_arg* result) {
-  const etx_ir_arg* const given = lower->args;
-  const etx_shape shape = *etx_builder_shape(lower, given[0].as.value);
+  const etx_ir_arg* const given = builder->args;
+  const etx_shape shape = *etx_builder_shape(builder, given[0].as.value);
   uint32_t scales = 0, zeros = 0;
-  ETX_TRY(by_row(lower, &given[2], &shape, false, ETX_DTYPE_FLOAT64, &scales));
-  ETX_TRY(by_row(lower, &given[3], &shape, false, ETX_DTYPE_INT64, &zeros));
+  ETX_TRY(
+      by_row(builder, &given[2], &shape, false, ETX_DTYPE_FLOAT64, &scales));
+  ETX_TRY(by_row(builder, &given[3], &shape, false, ETX_DTYPE_INT64, &zeros));
   etx_ir_arg args[] = {given[0],
                        etx_ir_value_arg(scales),
                        etx_ir_value_arg(zeros),
@@ -105,22 +106,22 @@ static etx_status per_token(etx_builder* lower, etx_op_id op,
                        etx_ir_none(),
                        given[4],
                        etx_ir_none()};
-  ETX_TRY(bound(lower, &given[5], INT8_MIN, &args[3]));
-  ETX_TRY(bound(lower, &given[6], INT8_MAX, &args[4]));
+  ETX_TRY(bound(builder, &given[5], INT8_MIN, &args[3]));
+  ETX_TRY(bound(builder, &given[6], INT8_MAX, &args[4]));
   if (result != NULL) args[6] = *result;
-  return etx_build_op(lower, op, args, result == NULL ? 6 : 7,
-                      &lower->results[0]);
+  return etx_build_op(builder, op, args, result == NULL ? 6 : 7,
+                      &builder->results[0]);
 }
 
 // True if the value is a result of choose_qparams_per_token_asymmetric.
-static bool is_range(const etx_builder* lower, const etx_ir_arg* arg) {
+static bool is_range(const etx_builder* builder, const etx_ir_arg* arg) {
   const etx_ir_node* node =
       arg->kind != ETX_IR_ARG_VALUE
           ? NULL
-          : etx_ir_definition(lower->method, arg->as.value);
+          : etx_ir_definition(builder->method, arg->as.value);
   while (node != NULL && (node->op->id == ETX_OP_view_copy_out ||
                           node->op->id == ETX_OP_to_dim_order_copy_out)) {
-    node = etx_ir_definition(lower->method, node->args[0].as.value);
+    node = etx_ir_definition(builder->method, node->args[0].as.value);
   }
   return node != NULL &&
          node->op->id == ETX_OP_choose_qparams_per_token_asymmetric_out;
@@ -129,59 +130,62 @@ static bool is_range(const etx_builder* lower, const etx_ir_arg* arg) {
 // round(x * (1 / scale)) + zero point, step by step: where the largest element
 // of a row falls between two integers, as it does where zero points are 0,
 // another order of rounding takes the other one.
-static etx_status in_steps(etx_builder* lower, bool whole) {
-  const etx_ir_arg* const given = lower->args;
-  const etx_shape shape = *etx_builder_shape(lower, given[0].as.value);
-  const etx_dtype own = etx_builder_shape(lower, given[2].as.value)->dtype;
+static etx_status in_steps(etx_builder* builder, bool whole) {
+  const etx_ir_arg* const given = builder->args;
+  const etx_shape shape = *etx_builder_shape(builder, given[0].as.value);
+  const etx_dtype own = etx_builder_shape(builder, given[2].as.value)->dtype;
   // Scales of another type are tensors, so that the product has both types'.
   const etx_dtype dtype = own == shape.dtype ? own : ETX_DTYPE_FLOAT32;
   uint32_t value = 0, zeros = 0, input = 0;
   etx_ir_arg low, high;
-  ETX_TRY(bound(lower, &given[5], INT8_MIN, &low));
-  ETX_TRY(bound(lower, &given[6], INT8_MAX, &high));
-  ETX_TRY(by_row(lower, &given[2], &shape, whole, dtype, &value));
-  ETX_TRY(by_row(lower, &given[3], &shape, whole, dtype, &zeros));
-  ETX_TRY(etx_build_cast(lower, given[0].as.value, dtype, &input));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_reciprocal_out, value, &value));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_mul_out, input, value, &value));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_round_out, value, &value));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_add_out, value, zeros, &value));
-  ETX_TRY(etx_build_binary_constant(lower, ETX_OP_maximum_out, value,
+  ETX_TRY(bound(builder, &given[5], INT8_MIN, &low));
+  ETX_TRY(bound(builder, &given[6], INT8_MAX, &high));
+  ETX_TRY(by_row(builder, &given[2], &shape, whole, dtype, &value));
+  ETX_TRY(by_row(builder, &given[3], &shape, whole, dtype, &zeros));
+  ETX_TRY(etx_build_cast(builder, given[0].as.value, dtype, &input));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_reciprocal_out, value, &value));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, input, value, &value));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_round_out, value, &value));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_add_out, value, zeros, &value));
+  ETX_TRY(etx_build_binary_constant(builder, ETX_OP_maximum_out, value,
                                     (double)low.as.integer, &value));
-  ETX_TRY(etx_build_binary_constant(lower, ETX_OP_minimum_out, value,
+  ETX_TRY(etx_build_binary_constant(builder, ETX_OP_minimum_out, value,
                                     (double)high.as.integer, &value));
-  return etx_build_cast(lower, value, given[4].as.dtype, &lower->results[0]);
+  return etx_build_cast(builder, value, given[4].as.dtype,
+                        &builder->results[0]);
 }
 
-etx_status etx_lowering_quantize_affine(etx_builder* lower) {
-  const etx_shape shape = *etx_builder_shape(lower, lower->args[0].as.value);
+etx_status etx_lowering_quantize_affine(etx_builder* builder) {
+  const etx_shape shape =
+      *etx_builder_shape(builder, builder->args[0].as.value);
   int64_t last = 0;
-  if (is_whole(&lower->args[1], &shape) && has_one(lower, &lower->args[2])) {
-    return in_steps(lower, true);
+  if (is_whole(&builder->args[1], &shape) &&
+      has_one(builder, &builder->args[2])) {
+    return in_steps(builder, true);
   }
-  ETX_TRY(read_block(lower, &lower->args[1], &shape, &last));
+  ETX_TRY(read_block(builder, &builder->args[1], &shape, &last));
   if (last != shape.dims[shape.rank - 1]) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
                          "parts of rows are quantised only in weights, before "
                          "the export");
   }
-  return is_range(lower, &lower->args[3])
-             ? per_token(lower, ETX_OP_quantize_per_token_out, NULL)
-             : in_steps(lower, false);
+  return is_range(builder, &builder->args[3])
+             ? per_token(builder, ETX_OP_quantize_per_token_out, NULL)
+             : in_steps(builder, false);
 }
 
 // ------------------------------------------------ weights
 
-static etx_status per_channel(etx_builder* lower, const etx_shape* shape,
+static etx_status per_channel(etx_builder* builder, const etx_shape* shape,
                               int64_t last, etx_dtype dtype) {
-  const etx_ir_arg* const given = lower->args;
+  const etx_ir_arg* const given = builder->args;
   etx_dim all = 0;
-  ETX_TRY(etx_builder_product(lower, shape->dims, 0, shape->rank, &all));
+  ETX_TRY(etx_builder_product(builder, shape->dims, 0, shape->rank, &all));
   const etx_dim rows[] = {all / last, last};
   uint32_t matrix = 0, scales = 0, zeros = 0;
-  ETX_TRY(etx_build_view(lower, given[0].as.value, rows, 2, &matrix));
-  ETX_TRY(
-      view_cast(lower, given[2].as.value, rows, 1, ETX_DTYPE_FLOAT32, &scales));
+  ETX_TRY(etx_build_view(builder, given[0].as.value, rows, 2, &matrix));
+  ETX_TRY(view_cast(builder, given[2].as.value, rows, 1, ETX_DTYPE_FLOAT32,
+                    &scales));
   etx_ir_arg args[] = {etx_ir_value_arg(matrix),
                        etx_ir_value_arg(scales),
                        etx_ir_none(),
@@ -191,48 +195,48 @@ static etx_status per_channel(etx_builder* lower, const etx_shape* shape,
                        given[4],
                        etx_ir_none()};
   if (given[3].kind == ETX_IR_ARG_VALUE) {
-    ETX_TRY(
-        view_cast(lower, given[3].as.value, rows, 1, ETX_DTYPE_INT64, &zeros));
+    ETX_TRY(view_cast(builder, given[3].as.value, rows, 1, ETX_DTYPE_INT64,
+                      &zeros));
     args[2] = etx_ir_value_arg(zeros);
   }
-  ETX_TRY(bound(lower, &given[5], INT8_MIN, &args[4]));
-  ETX_TRY(bound(lower, &given[6], INT8_MAX, &args[5]));
+  ETX_TRY(bound(builder, &given[5], INT8_MIN, &args[4]));
+  ETX_TRY(bound(builder, &given[6], INT8_MAX, &args[5]));
   uint32_t floats = 0;
-  ETX_TRY(
-      etx_build_op(lower, ETX_OP_dequantize_per_channel_out, args, 8, &floats));
-  ETX_TRY(etx_build_cast(lower, floats, dtype, &floats));
-  return etx_build_view(lower, floats, shape->dims, shape->rank,
-                        &lower->results[0]);
+  ETX_TRY(etx_build_op(builder, ETX_OP_dequantize_per_channel_out, args, 8,
+                       &floats));
+  ETX_TRY(etx_build_cast(builder, floats, dtype, &floats));
+  return etx_build_view(builder, floats, shape->dims, shape->rank,
+                        &builder->results[0]);
 }
 
 // (input, block_size, scale, zero_point, input_dtype, quant_min, quant_max,
 // output_dtype)
-etx_status etx_lowering_dequantize_affine(etx_builder* lower) {
-  const uint32_t input = lower->args[0].as.value;
-  const etx_shape shape = *etx_builder_shape(lower, input);
-  const etx_ir_origin origin = lower->method->values[input].origin;
+etx_status etx_lowering_dequantize_affine(etx_builder* builder) {
+  const uint32_t input = builder->args[0].as.value;
+  const etx_shape shape = *etx_builder_shape(builder, input);
+  const etx_ir_origin origin = builder->method->values[input].origin;
   int64_t last = 0;
-  ETX_TRY(read_block(lower, &lower->args[1], &shape, &last));
-  const etx_ir_arg dtype = lower->args[7];
+  ETX_TRY(read_block(builder, &builder->args[1], &shape, &last));
+  const etx_ir_arg dtype = builder->args[7];
   if ((origin == ETX_IR_FROM_BUFFER || origin == ETX_IR_FROM_CONSTANT) &&
       etx_ir_is_static(&shape)) {
-    return per_channel(lower, &shape, last, dtype.as.dtype);
+    return per_channel(builder, &shape, last, dtype.as.dtype);
   }
   if (last != shape.dims[shape.rank - 1]) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
                          "parts of rows are supported only in weights");
   }
-  return per_token(lower, ETX_OP_dequantize_per_token_out, &dtype);
+  return per_token(builder, ETX_OP_dequantize_per_token_out, &dtype);
 }
 
 // ------------------------------------------------ ranges of rows
 
 // The two results, as the call says: [..] or [.., 1], in its types; of the
 // whole [] or [1, .., 1].
-static etx_status give_range(etx_builder* lower, bool whole, uint32_t scales,
+static etx_status give_range(etx_builder* builder, bool whole, uint32_t scales,
                              uint32_t zeros) {
-  const etx_ir_arg* const given = lower->args;
-  const etx_shape input = *etx_builder_shape(lower, given[0].as.value);
+  const etx_ir_arg* const given = builder->args;
+  const etx_shape input = *etx_builder_shape(builder, given[0].as.value);
   const size_t kept = whole ? 0 : input.rank - 1u;
   const size_t rank = given[9].as.boolean ? input.rank : kept;
   const uint32_t values[2] = {scales, zeros};
@@ -244,60 +248,61 @@ static etx_status give_range(etx_builder* lower, bool whole, uint32_t scales,
     const etx_dtype otherwise = i == 0 ? input.dtype : ETX_DTYPE_INT32;
     const etx_dtype dtype =
         asked->kind == ETX_IR_ARG_DTYPE ? asked->as.dtype : otherwise;
-    ETX_TRY(view_cast(lower, values[i], dims, rank, dtype, &lower->results[i]));
+    ETX_TRY(
+        view_cast(builder, values[i], dims, rank, dtype, &builder->results[i]));
   }
   return ETX_OK;
 }
 
 // max |x| / 127.5, at least eps; zero points are 0.
-static etx_status symmetric_range(etx_builder* lower, const etx_shape* input,
+static etx_status symmetric_range(etx_builder* builder, const etx_shape* input,
                                   bool whole) {
   etx_dim dims[ETX_MAX_RANK];
   const size_t first = whole ? 0 : input->rank - 1u;
   for (size_t i = first; i < input->rank; ++i) dims[i - first] = (etx_dim)i;
-  const double least = lower->args[6].kind == ETX_IR_ARG_DOUBLE
-                           ? lower->args[6].as.real
+  const double least = builder->args[6].kind == ETX_IR_ARG_DOUBLE
+                           ? builder->args[6].as.real
                            : 1.1920928955078125e-07;
   uint32_t scale = 0, zeros = 0;
-  ETX_TRY(
-      etx_build_unary(lower, ETX_OP_abs_out, lower->args[0].as.value, &scale));
-  ETX_TRY(etx_build_reduce(lower, ETX_OP_amax_out, scale, dims,
+  ETX_TRY(etx_build_unary(builder, ETX_OP_abs_out, builder->args[0].as.value,
+                          &scale));
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_amax_out, scale, dims,
                            input->rank - first, true, &scale));
   ETX_TRY(
-      etx_build_binary_constant(lower, ETX_OP_div_out, scale, 127.5, &scale));
-  ETX_TRY(etx_build_binary_constant(lower, ETX_OP_maximum_out, scale, least,
+      etx_build_binary_constant(builder, ETX_OP_div_out, scale, 127.5, &scale));
+  ETX_TRY(etx_build_binary_constant(builder, ETX_OP_maximum_out, scale, least,
                                     &scale));
   const etx_ir_arg none = etx_ir_none();
-  ETX_TRY(by_row(lower, &none, input, whole, ETX_DTYPE_INT64, &zeros));
-  return give_range(lower, whole, scale, zeros);
+  ETX_TRY(by_row(builder, &none, input, whole, ETX_DTYPE_INT64, &zeros));
+  return give_range(builder, whole, scale, zeros);
 }
 
 // (input, mapping_type, block_size, target_dtype, quant_min, quant_max, eps,
 // scale_dtype, zero_point_dtype, keepdim)
-etx_status etx_lowering_choose_qparams_affine(etx_builder* lower) {
-  const etx_ir_arg* const given = lower->args;
+etx_status etx_lowering_choose_qparams_affine(etx_builder* builder) {
+  const etx_ir_arg* const given = builder->args;
   int64_t last = 0;
   etx_ir_arg low, high;
   if (given[0].kind != ETX_IR_ARG_VALUE) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
                          "'input' should be given");
   }
-  const etx_shape input = *etx_builder_shape(lower, given[0].as.value);
+  const etx_shape input = *etx_builder_shape(builder, given[0].as.value);
   const bool symmetric = etx_text_is(given[1].as.string, "SYMMETRIC");
   const bool whole = symmetric && is_whole(&given[2], &input);
-  if (!whole) ETX_TRY(read_block(lower, &given[2], &input, &last));
-  ETX_TRY(bound(lower, &given[4], INT8_MIN, &low));
-  ETX_TRY(bound(lower, &given[5], INT8_MAX, &high));
+  if (!whole) ETX_TRY(read_block(builder, &given[2], &input, &last));
+  ETX_TRY(bound(builder, &given[4], INT8_MIN, &low));
+  ETX_TRY(bound(builder, &given[5], INT8_MAX, &high));
   if ((!whole && last != input.dims[input.rank - 1]) ||
       low.as.integer != INT8_MIN || high.as.integer != INT8_MAX) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
                          "ranges are supported only of whole rows, or of a "
                          "whole tensor where SYMMETRIC, in int8 from -128 to "
                          "127");
   }
-  if (symmetric) return symmetric_range(lower, &input, whole);
+  if (symmetric) return symmetric_range(builder, &input, whole);
   if (!etx_text_is(given[1].as.string, "ASYMMETRIC")) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
                          "'mapping_type' is '%t', expected SYMMETRIC or "
                          "ASYMMETRIC",
                          given[1].as.string);
@@ -305,18 +310,18 @@ etx_status etx_lowering_choose_qparams_affine(etx_builder* lower) {
   etx_ir_arg args[] = {given[0], {ETX_IR_ARG_DTYPE, {0}}};
   args[1].as.dtype = ETX_DTYPE_INT8;
   uint32_t range[2] = {0, 0};
-  ETX_TRY(etx_build_op_outputs(lower,
+  ETX_TRY(etx_build_op_outputs(builder,
                                ETX_OP_choose_qparams_per_token_asymmetric_out,
                                args, 2, NULL, range));
-  return give_range(lower, false, range[0], range[1]);
+  return give_range(builder, false, range[0], range[1]);
 }
 
 // Sums of int8 products, in int32.
-etx_status etx_lowering_int_mm(etx_builder* lower) {
+etx_status etx_lowering_int_mm(etx_builder* builder) {
   uint32_t left = 0, right = 0;
-  ETX_TRY(
-      etx_build_cast(lower, lower->args[0].as.value, ETX_DTYPE_INT32, &left));
-  ETX_TRY(
-      etx_build_cast(lower, lower->args[1].as.value, ETX_DTYPE_INT32, &right));
-  return etx_build_matmul(lower, left, right, &lower->results[0]);
+  ETX_TRY(etx_build_cast(builder, builder->args[0].as.value, ETX_DTYPE_INT32,
+                         &left));
+  ETX_TRY(etx_build_cast(builder, builder->args[1].as.value, ETX_DTYPE_INT32,
+                         &right));
+  return etx_build_matmul(builder, left, right, &builder->results[0]);
 }

@@ -34,58 +34,58 @@ static const wish wishes[] = {
      false},
 };
 
-static etx_status grant(etx_builder* lower, const wish* w) {
-  etx_ir_arg* const arg = &lower->args[w->argument];
+static etx_status grant(etx_builder* builder, const wish* w) {
+  etx_ir_arg* const arg = &builder->args[w->argument];
   if (arg->kind != ETX_IR_ARG_VALUE) return ETX_OK;
-  const etx_dtype own = etx_builder_shape(lower, arg->as.value)->dtype;
+  const etx_dtype own = etx_builder_shape(builder, arg->as.value)->dtype;
   if (w->of_bfloat16 && own != ETX_DTYPE_BFLOAT16) return ETX_OK;
   uint32_t value = 0;
-  ETX_TRY(etx_build_cast(lower, arg->as.value, w->dtype, &value));
+  ETX_TRY(etx_build_cast(builder, arg->as.value, w->dtype, &value));
   *arg = etx_ir_value_arg(value);
   return ETX_OK;
 }
 
-etx_status etx_lowering_quantized(etx_builder* lower) {
+etx_status etx_lowering_quantized(etx_builder* builder) {
   const size_t count = sizeof wishes / sizeof wishes[0];
-  const bool is_stock = lower->target == ETX_TARGET_EXECUTORCH;
+  const bool is_stock = builder->target == ETX_TARGET_EXECUTORCH;
   for (size_t i = 0; is_stock && i < count; ++i) {
-    if (wishes[i].op == lower->row->op) ETX_TRY(grant(lower, &wishes[i]));
+    if (wishes[i].op == builder->row->op) ETX_TRY(grant(builder, &wishes[i]));
   }
-  return etx_lowering_direct(lower);
+  return etx_lowering_direct(builder);
 }
 
 // (weight, scales, zero_points, quant_min, quant_max, indices, dtype): the
 // stock kernels read scales in the type of the result.
-etx_status etx_lowering_quantized_embedding(etx_builder* lower) {
-  const etx_ir_arg dtype = lower->args[6];
+etx_status etx_lowering_quantized_embedding(etx_builder* builder) {
+  const etx_ir_arg dtype = builder->args[6];
   const etx_dtype scales =
-      etx_builder_shape(lower, lower->args[1].as.value)->dtype;
-  const bool is_stock = lower->target == ETX_TARGET_EXECUTORCH;
+      etx_builder_shape(builder, builder->args[1].as.value)->dtype;
+  const bool is_stock = builder->target == ETX_TARGET_EXECUTORCH;
   if (!is_stock || dtype.kind != ETX_IR_ARG_DTYPE || dtype.as.dtype == scales) {
-    return etx_lowering_direct(lower);
+    return etx_lowering_direct(builder);
   }
-  lower->args[6].as.dtype = scales;
-  ETX_TRY(etx_lowering_direct(lower));
-  return etx_build_cast(lower, lower->results[0], dtype.as.dtype,
-                        &lower->results[0]);
+  builder->args[6].as.dtype = scales;
+  ETX_TRY(etx_lowering_direct(builder));
+  return etx_build_cast(builder, builder->results[0], dtype.as.dtype,
+                        &builder->results[0]);
 }
 
 // (input, weight, scales, zero_points, dtype): without a type the result has
 // the input's.
-etx_status etx_lowering_mixed_linear(etx_builder* lower) {
-  if (lower->args[4].kind == ETX_IR_ARG_NONE) {
-    lower->args[4].kind = ETX_IR_ARG_DTYPE;
-    lower->args[4].as.dtype =
-        etx_builder_shape(lower, lower->args[0].as.value)->dtype;
+etx_status etx_lowering_mixed_linear(etx_builder* builder) {
+  if (builder->args[4].kind == ETX_IR_ARG_NONE) {
+    builder->args[4].kind = ETX_IR_ARG_DTYPE;
+    builder->args[4].as.dtype =
+        etx_builder_shape(builder, builder->args[0].as.value)->dtype;
   }
-  return etx_lowering_direct(lower);
+  return etx_lowering_direct(builder);
 }
 
 // custom_quantized_sdpa of int8 gives float32.
-etx_status etx_lowering_quantized_sdpa(etx_builder* lower) {
+etx_status etx_lowering_quantized_sdpa(etx_builder* builder) {
   const etx_dtype query =
-      etx_builder_shape(lower, lower->args[0].as.value)->dtype;
+      etx_builder_shape(builder, builder->args[0].as.value)->dtype;
   const etx_dtype dtype = query == ETX_DTYPE_INT8 ? ETX_DTYPE_FLOAT32 : query;
-  return etx_build_op_outputs(lower, lower->row->op, lower->args,
-                              lower->arg_count, &dtype, lower->results);
+  return etx_build_op_outputs(builder, builder->row->op, builder->args,
+                              builder->arg_count, &dtype, builder->results);
 }

@@ -21,7 +21,7 @@ typedef struct placing {
 
 static etx_status too_large(const placing* p, uint32_t value) {
   return etx_diag_fail(p->diag, ETX_OUT_OF_RANGE,
-                       "method '%t': the upper bound of '%t' is too large",
+                       "method '%t': '%t' is too large at its upper bounds",
                        p->method->name, p->method->values[value].name);
 }
 

@@ -57,11 +57,11 @@ static const char* reason_of(const writing* w, uint32_t value) {
     case ETX_STORAGE_CONSTANT:
       return "the new content is a constant";
     case ETX_STORAGE_STATE:
-      return "the new content is that of another state";
+      return "the new content is the old content of another state";
     case ETX_STORAGE_SCRATCH:
       break;
   }
-  return "the old content is read until the new one is complete";
+  return "the old content is read while the new content is computed";
 }
 
 static etx_status conflicts_of(writing* w, uint32_t storage,
@@ -179,7 +179,7 @@ static etx_status break_circle(writing* w, const bool* pending) {
                                       source, w->method->node_count,
                                       &mutation->value));
     ETX_TRY(note(w, ETX_OP_clone_out, name_of(w, mutation), bytes_of(w, source),
-                 "states exchange their contents"));
+                 "states swap their contents"));
   }
   return ETX_OK;
 }
@@ -226,7 +226,7 @@ static etx_status save_output(writing* w, const etx_ir_output* output) {
   ETX_TRY(etx_placement_copy_save(w->module, w->method, w->placement, &conflict,
                                   &copy));
   return note(w, ETX_OP_clone_out, output->name, bytes_of(w, copy),
-              "the output shows the old content");
+              "an output returns the old content");
 }
 
 static etx_status check_all(writing* w) {

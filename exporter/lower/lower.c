@@ -71,13 +71,13 @@ static bool check_stated(const lowering* self, const etx_source_location* place,
   etx_problems* const problems = self->context->problems;
   if (!value->has_shape) return true;
   if (value->shape.dtype != found->dtype) {
-    etx_problem(problems, place, "'%t' is stated as %s, found %s", value->name,
-                etx_dtype_name(value->shape.dtype),
+    etx_problem(problems, place, "'%t' is declared as %s, found %s",
+                value->name, etx_dtype_name(value->shape.dtype),
                 etx_dtype_name(found->dtype));
     return false;
   }
   if (value->shape.rank != found->rank) {
-    etx_problem(problems, place, "'%t' is stated with rank %u, found %u",
+    etx_problem(problems, place, "'%t' is declared with rank %u, found %u",
                 value->name, (uint64_t)value->shape.rank,
                 (uint64_t)found->rank);
     return false;
@@ -90,7 +90,7 @@ static bool check_stated(const lowering* self, const etx_source_location* place,
       continue;
     }
     etx_problem(problems, place,
-                "dimension %z of '%t' is stated as %i, found %i", i,
+                "dimension %z of '%t' is declared as %i, found %i", i,
                 value->name, expected, actual);
     return false;
   }
@@ -176,8 +176,8 @@ static bool lacks_operand(const lowering* self, const etx_ir_node* node) {
   }
   if (worst == MISSING) {
     etx_problem(self->context->problems, &node->place,
-                "'%t' reads a result that is not computed, such as the indices "
-                "of a pooling",
+                "'%t' reads an output that etx does not compute, such as the "
+                "indices of a 3-D max pooling",
                 node->aten);
   }
   return worst != FINE;
@@ -309,7 +309,7 @@ static bool check_join(const lowering* self, const etx_ir_node* node) {
   }
   if (!is_equal) {
     etx_problem(self->context->problems, &node->place,
-                "'%t' has another type in one branch than in the other",
+                "the two branches of torch.cond give '%t' different types",
                 result->name);
     return false;
   }
@@ -333,7 +333,7 @@ static etx_status lower_choice(lowering* self, etx_ir_node* node) {
     is_sound = check_join(self, node);
   } else if (!is_condition(self, &node->args[0])) {
     etx_problem(self->context->problems, &node->place,
-                "a condition should be one bool");
+                "the condition of torch.cond must be a tensor of one bool");
     is_sound = false;
   }
   if (!is_sound) {
@@ -358,8 +358,8 @@ static void check_target(const lowering* self) {
       continue;
     }
     etx_problem(self->context->problems, &input->place,
-                "input '%t' of method '%t' is an integer that varies, which "
-                "the target 'executorch' cannot express",
+                "input '%t' of method '%t' is a dynamic integer (SymInt), "
+                "which target 'executorch' does not support",
                 input->name, self->method->name);
   }
 }
@@ -370,8 +370,9 @@ static void check_results(const lowering* self) {
     const etx_ir_output* const output = &self->method->outputs[i];
     if (fate_of_arg(self, &output->arg) != MISSING) continue;
     etx_problem(self->context->problems, &nowhere,
-                "output '%t' of method '%t' is not computed", output->name,
-                self->method->name);
+                "output '%t' of method '%t' is an operator's output that etx "
+                "does not compute",
+                output->name, self->method->name);
   }
 }
 
@@ -409,7 +410,8 @@ static void check_mutations(const lowering* self) {
     }
     if (is_equal) continue;
     etx_problem(self->context->problems, &mutation->place,
-                "'%t' has another type than what it replaces in method '%t'",
+                "'%t' is the new content of a buffer or input of method '%t', "
+                "but their types differ",
                 method->values[mutation->value].name, method->name);
   }
 }

@@ -59,8 +59,7 @@ etx_status etx_concurrent_methods_add(etx_ir_module* module,
   *out_at = 0;
   if (count < 2) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "methods that may run at the same time are at least "
-                         "two, found %z",
+                         "expected at least two concurrent methods, found %z",
                          count);
   }
   for (size_t i = 0; i < count; ++i) {

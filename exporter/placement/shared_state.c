@@ -78,22 +78,23 @@ static etx_status keep_offset(const etx_ir_module* module,
   uint64_t bytes = etx_dtype_bytes(kept->dtype);
   for (size_t i = 0; i < kept->rank; ++i) bytes *= (uint64_t)kept->sizes[i];
   if (bytes != state_bytes(buffer)) {
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "state '%t' has %u bytes, in the layout to keep %u",
-                         buffer->name, state_bytes(buffer), bytes);
-  }
-  if (kept->dtype != buffer->dtype) {
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "state '%t' is of type '%s', in the layout to keep of "
-                         "type '%s'",
-                         buffer->name, etx_dtype_name(buffer->dtype),
-                         etx_dtype_name(kept->dtype));
-  }
-  if (kept->offset % module->alignment != 0) {
     return etx_diag_fail(
         diag, ETX_BAD_ARGUMENT,
-        "state '%t' lies at %u in the layout to keep, not at a multiple of %u",
-        buffer->name, kept->offset, module->alignment);
+        "state '%t' has %u bytes, but %u bytes in the layout to keep",
+        buffer->name, state_bytes(buffer), bytes);
+  }
+  if (kept->dtype != buffer->dtype) {
+    return etx_diag_fail(
+        diag, ETX_BAD_ARGUMENT,
+        "state '%t' has dtype '%s', but '%s' in the layout to keep",
+        buffer->name, etx_dtype_name(buffer->dtype),
+        etx_dtype_name(kept->dtype));
+  }
+  if (kept->offset % module->alignment != 0) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "state '%t' is at offset %u in the layout to keep, "
+                         "expected a multiple of %u",
+                         buffer->name, kept->offset, module->alignment);
   }
   *out_offset = kept->offset;
   return ETX_OK;
@@ -122,8 +123,7 @@ static etx_status check_apart(const etx_ir_module* module,
         continue;
       }
       return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                           "states '%t' and '%t' share bytes in the layout to "
-                           "keep",
+                           "states '%t' and '%t' overlap in the layout to keep",
                            b->name, a->name);
     }
   }
@@ -139,9 +139,9 @@ static etx_status keep_layout(const etx_ir_module* module, etx_bytes keep,
   ETX_TRY(etx_pte_open(&pte, keep, NULL, diag));
   const etx_status found = etx_blob_open(&blob, &pte, diag);
   if (found == ETX_NOT_FOUND) {
-    return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "a program that was not written by etx names no "
-                         "layout of state");
+    return etx_diag_fail(
+        diag, ETX_BAD_FILE,
+        "the program was not written by etx and has no state layout to keep");
   }
   ETX_TRY(found);
   // Bytes of states that are gone stay unused, so that nothing moves.

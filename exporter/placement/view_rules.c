@@ -284,13 +284,14 @@ const char* etx_value_view_obstacle(const etx_ir_method* method,
     case SELECT:
     case SLICE:
     case PIECES:
-      return is_a_run(node, from) ? "where the part starts varies"
-                                  : "the part does not lie in one piece";
+      return is_a_run(node, from) ? "the slice starts at a dynamic offset"
+                                  : "the slice is not contiguous";
     case PERMUTE:
-      return "its elements are put in another order";
+      return "the permute reorders its elements";
     case EXPAND:
       // One number is no row of anything.
-      return without_ones(from).rank == 0 ? NULL : "its elements are repeated";
+      return without_ones(from).rank == 0 ? NULL
+                                          : "the expand repeats its elements";
     default:
       return NULL;
   }

@@ -10,11 +10,10 @@ etx_status etx_build_where(etx_builder* builder, uint32_t condition,
 }
 
 etx_status etx_build_reduce(etx_builder* builder, etx_op_id op, uint32_t self,
-                            const etx_dim* dims, size_t dim_count, bool keep,
-                            uint32_t* out_value) {
+                            etx_reduced_dims dims, uint32_t* out_value) {
   etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_none(),
-                       etx_ir_bool(keep)};
-  ETX_TRY(etx_build_int_list(builder, dims, dim_count, &args[1]));
+                       etx_ir_bool(dims.keep)};
+  ETX_TRY(etx_build_int_list(builder, dims.dims, dims.count, &args[1]));
   return etx_build_op(builder, op, args, 3, out_value);
 }
 

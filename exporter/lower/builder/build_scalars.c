@@ -198,7 +198,7 @@ etx_status etx_builder_result_type(etx_builder* builder,
   }
   if (ok && etx_promotion_result(&promotion, out_dtype)) return ETX_OK;
   return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                       "the operands have no common type");
+                       "the operands have no common dtype");
 }
 
 etx_status etx_build_operand(etx_builder* builder, const etx_ir_arg* operand,

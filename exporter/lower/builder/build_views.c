@@ -85,28 +85,27 @@ etx_status etx_build_unsqueeze(etx_builder* builder, uint32_t self, size_t axis,
   }
   if (shape.rank == ETX_MAX_RANK) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "a tensor has at most %i dimensions",
+                         "tensors of more than %i dimensions are not supported",
                          (int64_t)ETX_MAX_RANK);
   }
   return etx_build_view(builder, self, dims, shape.rank + 1u, out_value);
 }
 
-etx_status etx_build_slice(etx_builder* builder, uint32_t self, size_t axis,
-                           etx_dim start, etx_dim end, int64_t step,
-                           uint32_t* out_value) {
-  if (axis >= etx_builder_shape(builder, self)->rank) {
+etx_status etx_build_slice(etx_builder* builder, uint32_t self,
+                           etx_dim_slice slice, uint32_t* out_value) {
+  if (slice.axis >= etx_builder_shape(builder, self)->rank) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "a slice of a tensor without dimensions");
+                         "a tensor of rank 0 cannot be sliced");
   }
-  const etx_dim size = etx_builder_shape(builder, self)->dims[axis];
-  if (start == 0 && step == 1 &&
-      etx_symbols_equal(&builder->method->symbols, end, size)) {
+  const etx_dim size = etx_builder_shape(builder, self)->dims[slice.axis];
+  if (slice.start == 0 && slice.step == 1 &&
+      etx_symbols_equal(&builder->method->symbols, slice.end, size)) {
     *out_value = self;
     return ETX_OK;
   }
-  const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_int((etx_dim)axis),
-                             etx_ir_int(start), etx_ir_int(end),
-                             etx_ir_int(step)};
+  const etx_ir_arg args[] = {
+      etx_ir_value_arg(self), etx_ir_int((etx_dim)slice.axis),
+      etx_ir_int(slice.start), etx_ir_int(slice.end), etx_ir_int(slice.step)};
   return etx_build_op(builder, ETX_OP_slice_copy_tensor_out, args, 5,
                       out_value);
 }
@@ -123,8 +122,9 @@ static etx_status clamp_end(etx_builder* builder, etx_dim size, etx_dim end,
     ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_ADD, end, size, &end));
     etx_symbols_bounds(symbols, end, &low, &high);
   } else if (low < 0) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "a slice end that may be negative or positive");
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "a slice bound that may be negative or positive is not supported");
   }
   if (low < 0) {
     ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MAXIMUM, end, 0, &end));

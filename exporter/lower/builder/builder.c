@@ -31,8 +31,8 @@ static etx_status complete_args(etx_builder* builder, const etx_op* op,
   }
   if (arg_count > count) {
     return etx_diag_fail(builder->diag, ETX_INTERNAL,
-                         "'%s' was given %z arguments of %z", op->name,
-                         arg_count, count);
+                         "'%s' was given %z arguments, expected at most %z",
+                         op->name, arg_count, count);
   }
   *out_args = all;
   *out_count = count;
@@ -120,8 +120,8 @@ etx_status etx_builder_axis(etx_builder* builder, etx_dim dim, size_t rank,
   const int64_t count = rank == 0 ? 1 : (int64_t)rank;
   if (!etx_dim_is_number(dim) || dim < -count || dim >= count) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "dimension %i is outside a tensor of rank %z", dim,
-                         rank);
+                         "dimension %i is out of range for a tensor of rank %z",
+                         dim, rank);
   }
   *out_axis = (size_t)(dim < 0 ? dim + count : dim);
   return ETX_OK;

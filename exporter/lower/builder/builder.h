@@ -177,10 +177,16 @@ ETX_MUST_USE etx_status etx_build_expand(etx_builder* builder, uint32_t self,
                                          uint32_t* out_value);
 ETX_MUST_USE etx_status etx_build_unsqueeze(etx_builder* builder, uint32_t self,
                                             size_t axis, uint32_t* out_value);
-// Start and end lie within the dimension.
+// Elements start, start + step, .. below end of dimension `axis`.
+typedef struct etx_dim_slice {
+  size_t axis;
+  etx_dim start;  // 0 <= start, end <= size of the dimension
+  etx_dim end;
+  int64_t step;
+} etx_dim_slice;
 ETX_MUST_USE etx_status etx_build_slice(etx_builder* builder, uint32_t self,
-                                        size_t axis, etx_dim start, etx_dim end,
-                                        int64_t step, uint32_t* out_value);
+                                        etx_dim_slice slice,
+                                        uint32_t* out_value);
 // Brings the arguments of a slice (INT or NONE) into [0, size].
 ETX_MUST_USE etx_status etx_builder_slice_range(
     etx_builder* builder, etx_dim size, const etx_ir_arg* start,
@@ -193,10 +199,15 @@ ETX_MUST_USE etx_status etx_build_softmax(etx_builder* builder, uint32_t self,
 ETX_MUST_USE etx_status etx_build_where(etx_builder* builder,
                                         uint32_t condition, uint32_t self,
                                         uint32_t other, uint32_t* out_value);
-// Reduction over a list of dims (all if it is empty).
+// The dimensions that a reduction removes; all if there are none.
+typedef struct etx_reduced_dims {
+  const etx_dim* dims;
+  size_t count;
+  bool keep;  // with size 1
+} etx_reduced_dims;
+// An operator with the arguments (self, dim list, keepdim).
 ETX_MUST_USE etx_status etx_build_reduce(etx_builder* builder, etx_op_id op,
-                                         uint32_t self, const etx_dim* dims,
-                                         size_t dim_count, bool keep,
+                                         uint32_t self, etx_reduced_dims dims,
                                          uint32_t* out_value);
 // Tensors of one type end to end; one alone is the result itself.
 ETX_MUST_USE etx_status etx_build_concat(etx_builder* builder,

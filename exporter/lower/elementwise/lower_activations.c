@@ -9,7 +9,7 @@ static etx_status floating_self(etx_builder* builder, uint32_t* out_self) {
   const etx_dtype dtype = etx_builder_shape(builder, self)->dtype;
   if (etx_dtype_category_of(dtype) != ETX_CATEGORY_FLOATING) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants a floating tensor, found %s",
+                         "'%t' expects a floating-point tensor, found %s",
                          builder->node->aten, etx_dtype_name(dtype));
   }
   *out_self = self;

@@ -175,9 +175,10 @@ etx_status etx_lowering_triangle_upper(etx_builder* builder) {
   const uint32_t self = builder->args[0].as.value;
   const etx_shape shape = *etx_builder_shape(builder, self);
   if (shape.rank < 2) {
-    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants rank 2 or more, found %u",
-                         builder->node->aten, (uint64_t)shape.rank);
+    return etx_diag_fail(
+        builder->diag, ETX_BAD_ARGUMENT,
+        "'%t' expects a tensor of rank 2 or more, found rank %u",
+        builder->node->aten, (uint64_t)shape.rank);
   }
   uint32_t rows = 0;
   uint32_t columns = 0;
@@ -228,7 +229,7 @@ etx_status etx_lowering_one_hot(etx_builder* builder) {
   uint32_t numbers = 0;
   if (etx_dim_is_number(classes) && classes < 1) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' without a count of classes",
+                         "'%t' without num_classes is not supported",
                          builder->node->aten);
   }
   ETX_TRY(etx_build_unsqueeze(builder, self,
@@ -254,10 +255,10 @@ etx_status etx_lowering_linspace(etx_builder* builder) {
   const etx_dtype dtype = stated_or(&args[3], ETX_DTYPE_FLOAT32);
   const etx_dim steps = args[2].as.integer;
   if (dtype != ETX_DTYPE_FLOAT32 || steps < 0 || steps > MAX_LINSPACE) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' of another type than float32 or of more than %i "
-                         "steps",
-                         builder->node->aten, (int64_t)MAX_LINSPACE);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' is supported only in float32 and with at most %i steps",
+        builder->node->aten, (int64_t)MAX_LINSPACE);
   }
   const float start = (float)number_of(&args[0]);
   const float end = (float)number_of(&args[1]);

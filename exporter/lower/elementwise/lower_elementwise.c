@@ -61,9 +61,10 @@ etx_status etx_lowering_dropout(etx_builder* builder) {
   const bool trains =
       builder->args[2].kind != ETX_IR_ARG_BOOL || builder->args[2].as.boolean;
   if (trains) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' in training: export the model in eval mode",
-                         builder->node->aten);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' in training mode is not supported: export the model in eval mode",
+        builder->node->aten);
   }
   return etx_lowering_identity(builder);
 }

@@ -126,7 +126,7 @@ etx_status etx_lowering_round_decimals(etx_builder* builder) {
   if (etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING || decimals > 300 ||
       decimals < -300) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' of integers or to %i decimals",
+                         "'%t' of integers or to %i decimals is not supported",
                          builder->node->aten, decimals);
   }
   const double ten = pow(10.0, fabs((double)decimals));
@@ -150,9 +150,10 @@ etx_status etx_lowering_isclose(etx_builder* builder) {
   ETX_TRY(etx_builder_result_type(builder, args, 2, &dtype));
   if (etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING ||
       args[4].as.boolean) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' of integers or with equal_nan",
-                         builder->node->aten);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' of integers or with equal_nan=True is not supported",
+        builder->node->aten);
   }
   for (size_t i = 0; i < 2; ++i) {
     ETX_TRY(etx_build_operand(builder, &args[i], dtype, &pair[i]));

@@ -27,8 +27,8 @@ static etx_status read_target(etx_builder* builder, size_t spatial,
   if (sizes->as.list.count != spatial ||
       (rank != spatial + 1 && rank != spatial + 2)) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants %z sizes and a tensor of rank %z or %z, "
-                         "found %z and rank %z",
+                         "'%t' expects %z output sizes and a tensor of rank %z "
+                         "or %z, found %z and rank %z",
                          builder->node->aten, spatial, spatial + 1, spatial + 2,
                          sizes->as.list.count, rank);
   }
@@ -80,7 +80,8 @@ static etx_status adaptive_mean(etx_builder* builder, size_t spatial) {
     is_global = is_global && t.sizes[i] == 1;
   }
   if (is_global) {
-    return etx_build_reduce(builder, ETX_OP_mean_out, self, dims, spatial, true,
+    return etx_build_reduce(builder, ETX_OP_mean_out, self,
+                            (etx_reduced_dims){dims, spatial, true},
                             &builder->results[0]);
   }
   if (spatial == 1) return mean_of_row(builder, self, &t);
@@ -111,8 +112,10 @@ static etx_status window_maximum(etx_builder* builder, uint32_t self,
                                  uint32_t* out) {
   const etx_dim dims[] = {(etx_dim)axis};
   uint32_t part = 0;
-  ETX_TRY(etx_build_slice(builder, self, axis, start, end, 1, &part));
-  return etx_build_reduce(builder, ETX_OP_amax_out, part, dims, 1, true, out);
+  ETX_TRY(etx_build_slice(builder, self, (etx_dim_slice){axis, start, end, 1},
+                          &part));
+  return etx_build_reduce(builder, ETX_OP_amax_out, part,
+                          (etx_reduced_dims){dims, 1, true}, out);
 }
 
 // One dimension of a size that divides: [.., size, ..] as [.., n, size / n,
@@ -127,7 +130,8 @@ static etx_status divided_maximum(etx_builder* builder, uint32_t self,
   s.dims[axis] = count;
   uint32_t value = 0;
   ETX_TRY(etx_build_view(builder, self, s.dims, s.rank + 1u, &value));
-  return etx_build_reduce(builder, ETX_OP_amax_out, value, dims, 1, false, out);
+  return etx_build_reduce(builder, ETX_OP_amax_out, value,
+                          (etx_reduced_dims){dims, 1, false}, out);
 }
 
 static etx_status sliced_maximum(etx_builder* builder, uint32_t self,
@@ -154,7 +158,8 @@ static etx_status dimension_maximum(etx_builder* builder, uint32_t self,
   }
   if (count == 1) {
     const etx_dim dims[] = {(etx_dim)axis};
-    return etx_build_reduce(builder, ETX_OP_amax_out, self, dims, 1, true, out);
+    return etx_build_reduce(builder, ETX_OP_amax_out, self,
+                            (etx_reduced_dims){dims, 1, true}, out);
   }
   const bool are_numbers = etx_dim_is_number(size) && etx_dim_is_number(count);
   if (are_numbers && count > 0 && size % count == 0) {
@@ -164,8 +169,8 @@ static etx_status dimension_maximum(etx_builder* builder, uint32_t self,
     return sliced_maximum(builder, self, axis, count, out);
   }
   return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                       "'%t' of a dimension that varies, or to more than %i "
-                       "places that do not divide it",
+                       "'%t' of a dynamic dimension, or to more than %i "
+                       "windows of different sizes, is not supported",
                        builder->node->aten, (int64_t)MOST_SLICES);
 }
 

@@ -17,7 +17,7 @@ static etx_status spread(etx_builder* builder, const etx_ir_arg* list,
   const size_t given = list->as.list.count;
   if (given != count && given != 1) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "a list of '%t' has %z entries, expected %z",
+                         "a list argument of '%t' has %z entries, expected %z",
                          builder->node->aten, given, count);
   }
   for (size_t i = 0; i < count; ++i) {
@@ -107,9 +107,8 @@ static etx_status read_depth(etx_builder* builder, const convolution* c,
                                         out->dilation * (out->taps - 1);
   if (span < 0) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' over three dimensions for the target "
-                         "'executorch', with such a window or a depth that "
-                         "varies",
+                         "'%t' in 3-D for target 'executorch' needs a fixed "
+                         "depth that the kernel fits into",
                          builder->node->aten);
   }
   out->count = span / out->stride + 1;
@@ -131,15 +130,16 @@ static etx_status depth_tap(etx_builder* builder, const convolution* c,
   convolution plane = *c;
   const etx_dim start = tap * w->dilation;
   const etx_dim end = start + (w->count - 1) * w->stride + 1;
-  ETX_TRY(etx_build_slice(builder, c->input, 2, start, end, w->stride,
+  ETX_TRY(etx_build_slice(builder, c->input,
+                          (etx_dim_slice){2, start, end, w->stride},
                           &plane.input));
   ETX_TRY(fold_depth(builder, plane.input, &plane.input));
   const etx_shape full = *etx_builder_shape(builder, c->weight.as.value);
   const etx_dim dims[] = {full.dims[0], full.dims[1], full.dims[3],
                           full.dims[4]};
   uint32_t weight = 0;
-  ETX_TRY(etx_build_slice(builder, c->weight.as.value, 2, tap, tap + 1, 1,
-                          &weight));
+  ETX_TRY(etx_build_slice(builder, c->weight.as.value,
+                          (etx_dim_slice){2, tap, tap + 1, 1}, &weight));
   ETX_TRY(etx_build_view(builder, weight, dims, 4, &weight));
   plane.weight = etx_ir_value_arg(weight);
   if (tap > 0) plane.bias = etx_ir_none();
@@ -153,10 +153,10 @@ static etx_status depth_tap(etx_builder* builder, const convolution* c,
 static etx_status convolve_depth(etx_builder* builder, convolution* c,
                                  uint32_t* out_value) {
   if (c->transposed) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' over three dimensions, transposed, for the "
-                         "target 'executorch'",
-                         builder->node->aten);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' in 3-D and transposed is not supported for target 'executorch'",
+        builder->node->aten);
   }
   depth_window w;
   ETX_TRY(read_depth(builder, c, &w));
@@ -178,7 +178,7 @@ static etx_status want_spatial(etx_builder* builder, uint32_t weight) {
   const size_t rank = etx_builder_shape(builder, weight)->rank;
   if (rank >= 3) return ETX_OK;
   return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                       "'%t' wants a weight of rank 3 or more, found %z",
+                       "'%t' expects a weight of rank 3 or more, found rank %z",
                        builder->node->aten, rank);
 }
 
@@ -251,7 +251,9 @@ static etx_status same_padding(etx_builder* builder, convolution* c) {
     if (!etx_dim_is_number(kernel) || spread_by < 1 || spread_by > INT16_MAX ||
         kernel < 1 || kernel > INT32_MAX) {
       return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                           "'%t' with such a window", builder->node->aten);
+                           "'%t' with padding 'same' needs a fixed kernel size "
+                           "and a dilation of 1 or more",
+                           builder->node->aten);
     }
     const etx_dim total = spread_by * (kernel - 1);
     const size_t at = 2 * (spatial - 1 - i);  // innermost dimension first

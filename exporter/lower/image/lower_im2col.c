@@ -24,14 +24,15 @@ static etx_status read_window(etx_builder* builder, size_t first, window* out) {
     const size_t count = list->as.list.count;
     if (count != 1 && count != 2) {
       return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                           "'%t' wants lists of 2 numbers",
+                           "'%t' expects lists of 2 numbers",
                            builder->node->aten);
     }
     for (size_t k = 0; k < 2; ++k) {
       const etx_dim number = list->as.list.items[k % count].as.integer;
       if (number < (into[i] == out->padding ? 0 : 1) || number > most) {
         return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                             "'%t' with %i in a list of its window",
+                             "'%t' has %i in kernel_size, dilation, padding or "
+                             "stride, which is out of range",
                              builder->node->aten, number);
       }
       into[i][k] = number;
@@ -75,8 +76,8 @@ static etx_status unfold(etx_builder* builder, const window* w, size_t k,
   ETX_TRY(etx_build_op(builder, ETX_OP_unfold_copy_out, args, 4, value));
   if (w->dilation[k] == 1) return ETX_OK;
   const size_t last = etx_builder_shape(builder, *value)->rank - 1u;
-  return etx_build_slice(builder, *value, last, 0, reach, w->dilation[k],
-                         value);
+  return etx_build_slice(
+      builder, *value, (etx_dim_slice){last, 0, reach, w->dilation[k]}, value);
 }
 
 // im2col(self, kernel_size, dilation, padding, stride)
@@ -89,7 +90,8 @@ etx_status etx_lowering_im2col(etx_builder* builder) {
   if (!has_batch) ETX_TRY(etx_build_unsqueeze(builder, value, 0, &value));
   if (etx_builder_shape(builder, value)->rank != 4) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants rank 3 or 4", builder->node->aten);
+                         "'%t' expects a tensor of rank 3 or 4",
+                         builder->node->aten);
   }
   ETX_TRY(pad_planes(builder, &w, &value));
   ETX_TRY(unfold(builder, &w, 0, 2, &value));
@@ -112,8 +114,8 @@ static etx_status single_ones(etx_builder* builder, const window* w,
   const size_t taps = (size_t)(w->size[0] * w->size[1]);
   if (taps > 1024) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' with a window of %z elements, expected at most "
-                         "1024",
+                         "'%t' with a kernel of %z elements is not supported, "
+                         "expected at most 1024",
                          builder->node->aten, taps);
   }
   const size_t bytes = taps * taps * sizeof(float);
@@ -147,7 +149,8 @@ static etx_status read_rest(etx_builder* builder, const window* w,
                               sizes[k], covered, &out[k]));
     if (!etx_dim_is_number(out[k])) {
       return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                           "'%t' to sizes that vary", builder->node->aten);
+                           "'%t' to dynamic sizes is not supported",
+                           builder->node->aten);
     }
   }
   return ETX_OK;
@@ -185,7 +188,8 @@ etx_status etx_lowering_col2im(etx_builder* builder) {
       !etx_dim_is_number(shape.dims[shape.rank - 2]) ||
       shape.dims[shape.rank - 2] % taps != 0) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants columns of whole windows and two sizes",
+                         "'%t' expects 2 output sizes and a fixed number of "
+                         "rows that is a multiple of the kernel's elements",
                          builder->node->aten);
   }
   const etx_dim out[] = {sizes->as.list.items[0].as.integer,

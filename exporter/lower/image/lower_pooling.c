@@ -11,7 +11,7 @@ static etx_status plane_list(etx_builder* builder, const etx_ir_arg* list,
   const size_t count = list->as.list.count;
   if (count > spatial) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "a list of '%t' has %z entries, expected %z",
+                         "a list argument of '%t' has %z entries, expected %z",
                          builder->node->aten, count, spatial);
   }
   *out = *list;
@@ -25,7 +25,7 @@ static etx_status want_rank(etx_builder* builder, uint32_t self,
   const size_t rank = etx_builder_shape(builder, self)->rank;
   if (rank == spatial + 1 || rank == spatial + 2) return ETX_OK;
   return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                       "'%t' wants a tensor of rank %z or %z, found %z",
+                       "'%t' expects a tensor of rank %z or %z, found rank %z",
                        builder->node->aten, spatial + 1, spatial + 2, rank);
 }
 
@@ -143,7 +143,7 @@ static etx_status part_list(etx_builder* builder, const etx_ir_arg* list,
   const etx_ir_arg* const items = list->as.list.items;
   if (count != 1 && count != 3) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "a list of '%t' has %z entries, expected 3",
+                         "a list argument of '%t' has %z entries, expected 3",
                          builder->node->aten, count);
   }
   etx_dim both[] = {items[count == 1 ? 0 : first].as.integer, other};

@@ -43,8 +43,8 @@ static etx_status read_target(etx_builder* builder, size_t spatial,
   if (list->kind != ETX_IR_ARG_LIST || list->as.list.count != spatial ||
       rank != spatial + 2) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants %z sizes or scales and a tensor of rank "
-                         "%z, found rank %z",
+                         "'%t' expects %z output sizes or scale factors and a "
+                         "tensor of rank %z, found rank %z",
                          builder->node->aten, spatial, spatial + 2, rank);
   }
   for (size_t i = 0; i < spatial; ++i) {
@@ -160,8 +160,8 @@ static etx_status read_stated(etx_builder* builder, size_t scales,
     if (!etx_dim_is_number(size) || scaled < (double)out->sizes[i] ||
         scaled >= (double)out->sizes[i] + 1) {
       return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                           "'%t' with a scale that does not lead to the stated "
-                           "size",
+                           "'%t' with a scale factor that does not give the "
+                           "output size is not supported",
                            builder->node->aten);
     }
   }
@@ -198,9 +198,10 @@ static etx_status fix_sizes(etx_builder* builder, target* t) {
       t->scales[i] = 0;
     }
     if (in < 1 || t->sizes[i] < 1 || t->sizes[i] > MOST_ENTRIES / in) {
-      return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                           "'%t' of sizes that vary, are 0 or very large",
-                           builder->node->aten);
+      return etx_diag_fail(
+          builder->diag, ETX_UNSUPPORTED,
+          "'%t' of dynamic, empty or very large sizes is not supported",
+          builder->node->aten);
     }
   }
   return ETX_OK;

@@ -31,10 +31,10 @@ static etx_status check_ranks(etx_builder* builder, size_t x, size_t weight,
           etx_builder_shape(builder, builder->args[x].as.value)->rank &&
       etx_builder_shape(builder, builder->args[weight].as.value)->rank == 3;
   if (fits) return ETX_OK;
-  return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                       "'%t' wants two operands of one rank and weights of "
-                       "rank 3",
-                       builder->node->aten);
+  return etx_diag_fail(
+      builder->diag, ETX_BAD_ARGUMENT,
+      "'%t' expects two operands of the same rank and a weight of rank 3",
+      builder->node->aten);
 }
 
 // bilinear(input1, input2, weight, bias)
@@ -80,14 +80,15 @@ etx_status etx_lowering_trilinear(etx_builder* builder) {
   const etx_ir_arg* const args = builder->args;
   if (!list_is(&args[3], 1, 3) || !list_is(&args[4], 0, -1) ||
       !list_is(&args[5], 1, 2) || !list_is(&args[6], 2, 3)) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' with other dimensions than a bilinear layer's",
-                         builder->node->aten);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' is supported only with the dimensions of a bilinear layer",
+        builder->node->aten);
   }
   ETX_TRY(check_ranks(builder, 0, 1, 2));
   if (etx_builder_shape(builder, args[0].as.value)->rank != 2) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants rows of two operands",
+                         "'%t' expects operands of rank 2",
                          builder->node->aten);
   }
   return emit_products(builder, args[0].as.value, args[2].as.value,

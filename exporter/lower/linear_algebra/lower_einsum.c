@@ -40,9 +40,10 @@ static bool repeats(const labelled* t, size_t* out_first, size_t* out_second) {
 }
 
 static etx_status refuse(etx_builder* builder) {
-  return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                       "the equation '%t' of '%t'", builder->args[0].as.string,
-                       builder->node->aten);
+  return etx_diag_fail(
+      builder->diag, ETX_UNSUPPORTED,
+      "the equation '%t' of '%t' is not supported for these operands",
+      builder->args[0].as.string, builder->node->aten);
 }
 
 // Brings the dimensions of `t` into the order of `labels`.
@@ -73,8 +74,9 @@ static etx_status sum_alone(etx_builder* builder, labelled* t,
     }
   }
   if (count == 0) return ETX_OK;
-  ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, t->value, dims,
-                           count, false, &kept.value));
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, t->value,
+                           (etx_reduced_dims){dims, count, false},
+                           &kept.value));
   *t = kept;
   return ETX_OK;
 }

@@ -44,8 +44,8 @@ etx_status etx_build_linear(etx_builder* builder, uint32_t input,
   const etx_shape matrix = *etx_builder_shape(builder, weight);
   if (from.rank == 0 || matrix.rank != 2) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants an input with dimensions and a weight of "
-                         "rank 2, found ranks %u and %u",
+                         "'%t' expects an input of rank 1 or more and a weight "
+                         "of rank 2, found ranks %u and %u",
                          builder->node->aten, (uint64_t)from.rank,
                          (uint64_t)matrix.rank);
   }
@@ -158,7 +158,7 @@ etx_status etx_build_matmul(etx_builder* builder, uint32_t self, uint32_t other,
   const size_t right_rank = etx_builder_shape(builder, other)->rank;
   if (left_rank == 0 || right_rank == 0) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants operands with dimensions",
+                         "'%t' expects operands of rank 1 or more",
                          builder->node->aten);
   }
   if (left_rank == 1) {

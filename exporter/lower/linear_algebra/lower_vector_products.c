@@ -21,8 +21,8 @@ static etx_status unit_length(etx_builder* builder, etx_dim dim, double least,
                               uint32_t* value) {
   uint32_t length = 0;
   ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, *value, *value, &length));
-  ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, length, &dim, 1,
-                           true, &length));
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, length,
+                           (etx_reduced_dims){&dim, 1, true}, &length));
   ETX_TRY(etx_build_unary(builder, ETX_OP_sqrt_out, length, &length));
   ETX_TRY(etx_build_binary_constant(builder, ETX_OP_maximum_out, length, least,
                                     &length));
@@ -46,8 +46,9 @@ etx_status etx_lowering_cosine_similarity(etx_builder* builder) {
   }
   ETX_TRY(
       etx_build_binary(builder, ETX_OP_mul_out, pair[0], pair[1], &product));
-  return etx_build_reduce(builder, ETX_OP_sum_intlist_out, product, &dim, 1,
-                          false, &builder->results[0]);
+  return etx_build_reduce(builder, ETX_OP_sum_intlist_out, product,
+                          (etx_reduced_dims){&dim, 1, false},
+                          &builder->results[0]);
 }
 
 // linalg_vecdot(x, y, dim): their product, summed.
@@ -58,8 +59,9 @@ etx_status etx_lowering_vecdot(etx_builder* builder) {
   ETX_TRY(read_pair(builder, false, pair));
   ETX_TRY(
       etx_build_binary(builder, ETX_OP_mul_out, pair[0], pair[1], &product));
-  return etx_build_reduce(builder, ETX_OP_sum_intlist_out, product, &dim, 1,
-                          false, &builder->results[0]);
+  return etx_build_reduce(builder, ETX_OP_sum_intlist_out, product,
+                          (etx_reduced_dims){&dim, 1, false},
+                          &builder->results[0]);
 }
 
 // Brings the dimensions of an argument into rows and columns: those of `list`,
@@ -74,9 +76,10 @@ static etx_status as_matrix(etx_builder* builder, const etx_ir_arg* list,
   bool is_summed[ETX_MAX_RANK] = {false};
   const size_t free = shape.rank - summed;
   if (summed > shape.rank || kept->rank + free > ETX_MAX_RANK) {
-    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' sums more dimensions than there are",
-                         builder->node->aten);
+    return etx_diag_fail(
+        builder->diag, ETX_BAD_ARGUMENT,
+        "'%t' contracts more dimensions than its operands have",
+        builder->node->aten);
   }
   for (size_t i = 0; i < summed; ++i) {
     size_t* const axis = &order[is_left ? free + i : i];
@@ -84,7 +87,8 @@ static etx_status as_matrix(etx_builder* builder, const etx_ir_arg* list,
                              shape.rank, axis));
     if (is_summed[*axis]) {
       return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                           "'%t' sums a dimension twice", builder->node->aten);
+                           "'%t' contracts a dimension twice",
+                           builder->node->aten);
     }
     is_summed[*axis] = true;
   }
@@ -181,7 +185,7 @@ etx_status etx_lowering_cross(etx_builder* builder) {
       both.rank, &axis));
   if (both.rank == 0 || both.dims[axis] != 3) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' over a dimension that has not size 3",
+                         "'%t' expects a dimension of size 3",
                          builder->node->aten);
   }
   for (size_t i = 0; i < 2; ++i) {

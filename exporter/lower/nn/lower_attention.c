@@ -42,7 +42,8 @@ static etx_status grouped_rows(etx_builder* builder, const etx_shape* query,
   if (!etx_dim_is_number(heads) || !etx_dim_is_number(groups) || groups <= 0 ||
       heads % groups != 0) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "heads of query and key do not group");
+                         "the number of query heads is not a multiple of the "
+                         "number of key heads");
   }
   return multiply(builder, heads / groups, length, out);
 }
@@ -68,7 +69,8 @@ static etx_status read_operands(etx_builder* builder, attention* out) {
     if (etx_builder_shape(builder, operands[i])->rank < 2) {
       return etx_diag_fail(
           builder->diag, ETX_BAD_ARGUMENT,
-          "'%t' wants rank 2 or more, found %u", builder->node->aten,
+          "'%t' expects a tensor of rank 2 or more, found rank %u",
+          builder->node->aten,
           (uint64_t)etx_builder_shape(builder, operands[i])->rank);
     }
     ETX_TRY(with_heads(builder, &operands[i]));
@@ -82,8 +84,8 @@ static etx_status read_operands(etx_builder* builder, attention* out) {
       etx_builder_same_dims(builder, key.dims, value.dims, key.rank - 1u);
   if (!same_batches) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' wants equal batches and lengths of query, key "
-                         "and value",
+                         "'%t' expects query, key and value of the same batch, "
+                         "and key and value of the same length",
                          builder->node->aten);
   }
   ETX_TRY(grouped_rows(builder, &query, &key, &out->rows));
@@ -108,9 +110,10 @@ static etx_status read_scale(etx_builder* builder, attention* self) {
   }
   const etx_dim width = etx_builder_shape(builder, self->query)->dims[2];
   if (!etx_dim_is_number(width) || width <= 0) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' with heads whose width varies",
-                         builder->node->aten);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' with a dynamic head size is supported only with 'scale'",
+        builder->node->aten);
   }
   self->scale = 1.0 / sqrt((double)width);
   return ETX_OK;
@@ -171,8 +174,8 @@ static etx_status dead_rows(etx_builder* builder, uint32_t value, uint32_t mask,
     ETX_TRY(etx_build_op(builder, ETX_OP_any_out, args, 3, &found));
     return etx_build_unary(builder, ETX_OP_logical_not_out, found, out_value);
   }
-  ETX_TRY(
-      etx_build_reduce(builder, ETX_OP_amax_out, value, last, 1, true, &found));
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_amax_out, value,
+                           (etx_reduced_dims){last, 1, true}, &found));
   return etx_build_binary_number(builder, ETX_OP_eq_scalar_out, found,
                                  -(double)INFINITY, out_value);
 }
@@ -198,9 +201,10 @@ static etx_status guarded_softmax(etx_builder* builder, const attention* self,
 static etx_status check_unused(etx_builder* builder) {
   const etx_ir_arg* const dropout = &builder->args[4];
   if (dropout->kind == ETX_IR_ARG_DOUBLE && dropout->as.real != 0.0) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' with dropout: export the model in eval mode",
-                         builder->node->aten);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' with dropout is not supported: export the model in eval mode",
+        builder->node->aten);
   }
   return ETX_OK;
 }

@@ -45,7 +45,8 @@ static bool are_even(const etx_builder* builder, uint32_t offsets, bags* b) {
 // The bag of each position: how many start at or before it, less one.
 static etx_status find_bags(etx_builder* builder, uint32_t offsets, bags* b) {
   uint32_t value = 0;
-  ETX_TRY(etx_build_slice(builder, offsets, 0, 0, b->count, 1, &offsets));
+  ETX_TRY(etx_build_slice(builder, offsets, (etx_dim_slice){0, 0, b->count, 1},
+                          &offsets));
   ETX_TRY(etx_build_arange(builder, b->indices, &value));
   ETX_TRY(etx_build_unsqueeze(builder, value, 1, &value));
   ETX_TRY(etx_build_count_before(builder, value, offsets, true, &value));
@@ -62,8 +63,8 @@ static etx_status sum_rows(etx_builder* builder, const bags* b, uint32_t rows,
   const etx_dim inner = 1;
   if (b->each != 0) {
     ETX_TRY(etx_build_view(builder, rows, apart, 3, &rows));
-    return etx_build_reduce(builder, ETX_OP_sum_intlist_out, rows, &inner, 1,
-                            false, out_value);
+    return etx_build_reduce(builder, ETX_OP_sum_intlist_out, rows,
+                            (etx_reduced_dims){&inner, 1, false}, out_value);
   }
   uint32_t zeros = 0;
   ETX_TRY(
@@ -83,8 +84,8 @@ static etx_status max_of_rows(etx_builder* builder, const bags* b,
   const etx_dim inner = 1;
   if (b->each != 0) {
     ETX_TRY(etx_build_view(builder, rows, apart, 3, &rows));
-    return etx_build_reduce(builder, ETX_OP_amax_out, rows, &inner, 1, false,
-                            out_value);
+    return etx_build_reduce(builder, ETX_OP_amax_out, rows,
+                            (etx_reduced_dims){&inner, 1, false}, out_value);
   }
   if (builder->target != ETX_TARGET_ETX)
     return etx_builder_refuse_target(builder);
@@ -172,17 +173,17 @@ static etx_status check_bags(etx_builder* builder) {
   for (size_t i = 1; i < 4; ++i) {
     if (!etx_builder_is_read(builder, i)) continue;
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' whose result %z is read", builder->node->aten,
-                         i);
+                         "'%t' is supported only if its output %z is unused",
+                         builder->node->aten, i);
   }
   if (are_vectors && args[4].as.integer >= BAG_SUM &&
       args[4].as.integer <= BAG_MAX) {
     return ETX_OK;
   }
-  return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                       "'%t' wants vectors of indices and of offsets, and a "
-                       "mode of 0 to 2",
-                       builder->node->aten);
+  return etx_diag_fail(
+      builder->diag, ETX_UNSUPPORTED,
+      "'%t' expects indices and offsets of rank 1 and a mode of 0, 1 or 2",
+      builder->node->aten);
 }
 
 static etx_status read_bags(etx_builder* builder, bags* b) {

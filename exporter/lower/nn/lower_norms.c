@@ -44,9 +44,10 @@ static etx_status group_norm(etx_builder* builder, etx_dim groups,
   const etx_shape shape =
       *etx_builder_shape(builder, builder->args[0].as.value);
   if (shape.rank < 2) {
-    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants rank 2 or more, found %u",
-                         builder->node->aten, (uint64_t)shape.rank);
+    return etx_diag_fail(
+        builder->diag, ETX_BAD_ARGUMENT,
+        "'%t' expects a tensor of rank 2 or more, found rank %u",
+        builder->node->aten, (uint64_t)shape.rank);
   }
   etx_dim plane = 0;
   uint32_t values[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
@@ -79,7 +80,9 @@ etx_status etx_lowering_instance_norm(etx_builder* builder) {
       *etx_builder_shape(builder, builder->args[0].as.value);
   if (!builder->args[5].as.boolean || shape.rank < 3) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' with running statistics", builder->node->aten);
+                         "'%t' is supported only with use_input_stats=True and "
+                         "a tensor of rank 3 or more",
+                         builder->node->aten);
   }
   return group_norm(builder, shape.dims[1], &builder->args[1],
                     &builder->args[2], &builder->args[7]);
@@ -92,9 +95,10 @@ etx_status etx_lowering_batch_norm(etx_builder* builder) {
   const bool has_statistics = args[3].kind == ETX_IR_ARG_VALUE;
   uint32_t values[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   if (has_statistics && args[5].as.boolean) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' in training: export the model in eval mode",
-                         builder->node->aten);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' in training mode is not supported: export the model in eval mode",
+        builder->node->aten);
   }
   const etx_ir_arg fixed[] = {args[0], args[1], args[2], args[3],
                               args[4], args[6], args[7]};
@@ -181,15 +185,15 @@ etx_status etx_lowering_rms_norm(etx_builder* builder) {
   etx_dim dims[ETX_MAX_RANK];
   if (count > etx_builder_shape(builder, input)->rank) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' normalises %z dimensions of %u",
+                         "'%t' normalises %z dimensions of a tensor of rank %u",
                          builder->node->aten, count,
                          (uint64_t)etx_builder_shape(builder, input)->rank);
   }
   for (size_t i = 0; i < count; ++i) dims[i] = (etx_dim)i - (etx_dim)count;
   uint32_t value = 0;
   ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, input, input, &value));
-  ETX_TRY(etx_build_reduce(builder, ETX_OP_mean_out, value, dims, count, true,
-                           &value));
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_mean_out, value,
+                           (etx_reduced_dims){dims, count, true}, &value));
   ETX_TRY(
       etx_build_binary_constant(builder, ETX_OP_add_out, value, eps, &value));
   ETX_TRY(etx_build_unary(builder, ETX_OP_rsqrt_out, value, &value));
@@ -214,8 +218,8 @@ etx_status etx_lowering_safe_softmax(etx_builder* builder) {
     ETX_TRY(etx_build_cast(builder, self, builder->args[2].as.dtype, &self));
   }
   ETX_TRY(etx_build_softmax(builder, self, dims[0], &weights));
-  ETX_TRY(
-      etx_build_reduce(builder, ETX_OP_amax_out, self, dims, 1, true, &dead));
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_amax_out, self,
+                           (etx_reduced_dims){dims, 1, true}, &dead));
   ETX_TRY(etx_build_binary_number(builder, ETX_OP_eq_scalar_out, dead,
                                   -(double)INFINITY, &dead));
   const etx_ir_arg number = etx_ir_double(0.0);

@@ -46,8 +46,9 @@ static etx_status gate(etx_builder* builder, uint32_t gates, etx_dim hidden,
                        int64_t index, etx_op_id activation,
                        uint32_t* out_value) {
   uint32_t value = 0;
-  ETX_TRY(etx_build_slice(builder, gates, 1, index * hidden,
-                          (index + 1) * hidden, 1, &value));
+  ETX_TRY(etx_build_slice(
+      builder, gates,
+      (etx_dim_slice){1, index * hidden, (index + 1) * hidden, 1}, &value));
   if (activation == ETX_OP_COUNT) {
     *out_value = value;
     return ETX_OK;
@@ -118,9 +119,10 @@ static etx_status step(etx_builder* builder, const layer* l, const weights* w,
   const etx_dim rows = shape->dims[0];
   const etx_dim size = rows / (l->kind == CELL_LSTM ? 4 : 3);
   if (shape->rank != 2 || rows < 0 || rows > INT32_MAX) {
-    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants hidden weights of rank 2 and a fixed size",
-                         builder->node->aten);
+    return etx_diag_fail(
+        builder->diag, ETX_BAD_ARGUMENT,
+        "'%t' expects hidden weights of rank 2 and of a fixed size",
+        builder->node->aten);
   }
   ETX_TRY(etx_build_linear(builder, state->hidden, w->hidden, w->hidden_bias,
                            &from_hidden));
@@ -167,8 +169,8 @@ etx_status etx_lowering_lstm_cell(etx_builder* builder) {
   const etx_ir_arg* const list = &builder->args[1];
   if (list->as.list.count != 2) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants two states, found %z", builder->node->aten,
-                         list->as.list.count);
+                         "'%t' expects 2 initial states, found %z",
+                         builder->node->aten, list->as.list.count);
   }
   const cell_state state = {list->as.list.items[0].as.value,
                             list->as.list.items[1].as.value};
@@ -292,21 +294,23 @@ static etx_status check_layers(etx_builder* builder, const layer* l,
   const size_t each = weight_count(l);
   const etx_shape* const shape = etx_builder_shape(builder, input);
   if (trains) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' in training: export the model in eval mode",
-                         builder->node->aten);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' in training mode is not supported: export the model in eval mode",
+        builder->node->aten);
   }
   if (l->layers == 0 || l->layers > l->param_count ||
       l->param_count != l->layers * l->directions * each) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' with other weights than %z a layer",
-                         builder->node->aten, each);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' expects %z weights for each direction of each layer",
+        builder->node->aten, each);
   }
   if (shape->rank != 3 || !etx_dim_is_number(shape->dims[0]) ||
       shape->dims[0] < 1 || shape->dims[0] > MAX_STEPS) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' wants [time, batch, features] with a fixed time "
-                         "of 1 to %i",
+                         "'%t' expects [time, batch, features] with a fixed "
+                         "number of 1 to %i time steps",
                          builder->node->aten, (int64_t)MAX_STEPS);
   }
   return ETX_OK;
@@ -353,8 +357,8 @@ etx_status etx_lowering_lstm(etx_builder* builder) {
   const etx_ir_arg* const list = &builder->args[1];
   if (list->as.list.count != 2) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants two states, found %z", builder->node->aten,
-                         list->as.list.count);
+                         "'%t' expects 2 initial states, found %z",
+                         builder->node->aten, list->as.list.count);
   }
   const uint32_t initial[] = {list->as.list.items[0].as.value,
                               list->as.list.items[1].as.value};

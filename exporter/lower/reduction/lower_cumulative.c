@@ -10,9 +10,12 @@ static etx_status run_along(etx_builder* builder, etx_op_id op, uint32_t self,
   for (etx_dim step = 1; step < size; step *= 2) {
     uint32_t parts[2];
     uint32_t before = 0;
-    ETX_TRY(etx_build_slice(builder, self, axis, 0, step, 1, &parts[0]));
-    ETX_TRY(etx_build_slice(builder, self, axis, step, size, 1, &parts[1]));
-    ETX_TRY(etx_build_slice(builder, self, axis, 0, size - step, 1, &before));
+    ETX_TRY(etx_build_slice(builder, self, (etx_dim_slice){axis, 0, step, 1},
+                            &parts[0]));
+    ETX_TRY(etx_build_slice(builder, self, (etx_dim_slice){axis, step, size, 1},
+                            &parts[1]));
+    ETX_TRY(etx_build_slice(builder, self,
+                            (etx_dim_slice){axis, 0, size - step, 1}, &before));
     ETX_TRY(etx_build_binary(builder, op, parts[1], before, &parts[1]));
     ETX_TRY(etx_build_concat(builder, parts, 2, axis, &self));
   }
@@ -62,7 +65,7 @@ static etx_status running(etx_builder* builder, etx_op_id op) {
   }
   if (!etx_dim_is_number(shape.dims[axis])) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' along a dimension that varies",
+                         "'%t' along a dynamic dimension is not supported",
                          builder->node->aten);
   }
   ETX_TRY(run_along(builder, op, self, axis, &builder->results[0]));

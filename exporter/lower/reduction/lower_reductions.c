@@ -61,9 +61,11 @@ etx_status etx_lowering_both_extremes(etx_builder* builder) {
   const bool keep = builder->args[2].as.boolean;
   const etx_dim dims[] = {is_all ? 0 : builder->args[1].as.integer};
   const size_t count = is_all ? 0 : 1;
-  ETX_TRY(etx_build_reduce(builder, ETX_OP_amin_out, self, dims, count, keep,
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_amin_out, self,
+                           (etx_reduced_dims){dims, count, keep},
                            &builder->results[0]));
-  return etx_build_reduce(builder, ETX_OP_amax_out, self, dims, count, keep,
+  return etx_build_reduce(builder, ETX_OP_amax_out, self,
+                          (etx_reduced_dims){dims, count, keep},
                           &builder->results[1]);
 }
 
@@ -78,7 +80,7 @@ static etx_status read_dims(etx_builder* builder, const etx_ir_arg* arg,
   if (arg->kind != ETX_IR_ARG_LIST) return ETX_OK;
   if (arg->as.list.count > ETX_MAX_RANK) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "a tensor has at most %i dimensions",
+                         "tensors of more than %i dimensions are not supported",
                          (int64_t)ETX_MAX_RANK);
   }
   for (size_t i = 0; i < arg->as.list.count; ++i) {
@@ -101,8 +103,8 @@ static etx_status power_norm(etx_builder* builder, uint32_t value, double order,
   ETX_TRY(etx_build_unary(builder, ETX_OP_abs_out, value, &value));
   ETX_TRY(etx_build_binary_number(builder, ETX_OP_pow_tensor_scalar_out, value,
                                   order, &value));
-  ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, value, dims, count,
-                           keep, &value));
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, value,
+                           (etx_reduced_dims){dims, count, keep}, &value));
   return etx_build_binary_number(builder, ETX_OP_pow_tensor_scalar_out, value,
                                  1.0 / order, &builder->results[0]);
 }
@@ -123,7 +125,8 @@ etx_status etx_lowering_vector_norm(etx_builder* builder) {
   etx_op_id op = ETX_OP_sum_intlist_out;
   if (order == 2.0) {
     ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, value, value, &value));
-    ETX_TRY(etx_build_reduce(builder, op, value, dims, count, keep, &value));
+    ETX_TRY(etx_build_reduce(builder, op, value,
+                             (etx_reduced_dims){dims, count, keep}, &value));
     return etx_build_unary(builder, ETX_OP_sqrt_out, value,
                            &builder->results[0]);
   }
@@ -139,7 +142,8 @@ etx_status etx_lowering_vector_norm(etx_builder* builder) {
   } else {
     return power_norm(builder, value, order, dims, count, keep);
   }
-  return etx_build_reduce(builder, op, value, dims, count, keep,
+  return etx_build_reduce(builder, op, value,
+                          (etx_reduced_dims){dims, count, keep},
                           &builder->results[0]);
 }
 
@@ -153,8 +157,8 @@ etx_status etx_lowering_logsumexp(etx_builder* builder) {
   uint32_t top = 0;
   uint32_t value = 0;
   ETX_TRY(read_dims(builder, &builder->args[1], dims, &count));
-  ETX_TRY(etx_build_reduce(builder, ETX_OP_amax_out, self, dims, count, true,
-                           &top));
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_amax_out, self,
+                           (etx_reduced_dims){dims, count, true}, &top));
   const etx_dtype dtype = etx_builder_shape(builder, top)->dtype;
   if (etx_dtype_category_of(dtype) == ETX_CATEGORY_FLOATING) {
     const double largest = etx_dtype_max(dtype);
@@ -164,13 +168,13 @@ etx_status etx_lowering_logsumexp(etx_builder* builder) {
   }
   ETX_TRY(etx_build_binary(builder, ETX_OP_sub_out, self, top, &value));
   ETX_TRY(etx_build_unary(builder, ETX_OP_exp_out, value, &value));
-  ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, value, dims, count,
-                           true, &value));
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, value,
+                           (etx_reduced_dims){dims, count, true}, &value));
   ETX_TRY(etx_build_unary(builder, ETX_OP_log_out, value, &value));
   ETX_TRY(etx_build_binary(builder, ETX_OP_add_out, value, top, &value));
   if (!builder->args[2].as.boolean) {
-    ETX_TRY(etx_build_reduce(builder, ETX_OP_amax_out, value, dims, count,
-                             false, &value));
+    ETX_TRY(etx_build_reduce(builder, ETX_OP_amax_out, value,
+                             (etx_reduced_dims){dims, count, false}, &value));
   }
   builder->results[0] = value;
   return ETX_OK;
@@ -197,7 +201,7 @@ etx_status etx_lowering_linear_norm(etx_builder* builder) {
     builder->args[1] = etx_ir_double(2.0);
   } else if (count > 1) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "a norm of matrices by an order is not supported");
+                         "matrix norms with 'ord' are not supported");
   }
   return etx_lowering_vector_norm(builder);
 }
@@ -223,8 +227,8 @@ etx_status etx_lowering_weight_norm(etx_builder* builder) {
   uint32_t value = 0;
   ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, v, v, &value));
   if (count != 0) {
-    ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, value, dims,
-                             count, true, &value));
+    ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, value,
+                             (etx_reduced_dims){dims, count, true}, &value));
   }
   ETX_TRY(etx_build_unary(builder, ETX_OP_sqrt_out, value, &value));
   ETX_TRY(etx_build_binary(builder, ETX_OP_div_out, builder->args[1].as.value,
@@ -243,6 +247,7 @@ etx_status etx_lowering_count_nonzero(etx_builder* builder) {
   ETX_TRY(etx_build_binary_number(builder, ETX_OP_ne_scalar_out,
                                   builder->args[0].as.value, 0.0, &value));
   ETX_TRY(etx_build_cast(builder, value, ETX_DTYPE_INT64, &value));
-  return etx_build_reduce(builder, ETX_OP_sum_intlist_out, value, &dim, count,
-                          false, &builder->results[0]);
+  return etx_build_reduce(builder, ETX_OP_sum_intlist_out, value,
+                          (etx_reduced_dims){&dim, count, false},
+                          &builder->results[0]);
 }

@@ -19,8 +19,8 @@ etx_status etx_build_count_before(etx_builder* builder, uint32_t values,
   }
   ETX_TRY(etx_build_binary(builder, op, both[1], both[0], &value));
   ETX_TRY(etx_build_cast(builder, value, ETX_DTYPE_INT64, &value));
-  return etx_build_reduce(builder, ETX_OP_sum_intlist_out, value, &last, 1,
-                          false, out_value);
+  return etx_build_reduce(builder, ETX_OP_sum_intlist_out, value,
+                          (etx_reduced_dims){&last, 1, false}, out_value);
 }
 
 static etx_status count_before(etx_builder* builder, uint32_t values,
@@ -52,7 +52,8 @@ etx_status etx_lowering_searchsorted(etx_builder* builder) {
   uint32_t sequence = args[0].as.value;
   uint32_t values = 0;
   if (args[5].kind == ETX_IR_ARG_VALUE) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED, "'%t' with a sorter",
+    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
+                         "'%t' with 'sorter' is not supported",
                          builder->node->aten);
   }
   ETX_TRY(etx_build_tensor(builder, &args[1], &values));
@@ -104,7 +105,7 @@ static etx_status reduce_loss(etx_builder* builder, uint32_t value,
   }
   return etx_build_reduce(
       builder, reduction == 1 ? ETX_OP_mean_out : ETX_OP_sum_intlist_out, value,
-      NULL, 0, false, &builder->results[0]);
+      (etx_reduced_dims){NULL, 0, false}, &builder->results[0]);
 }
 
 static etx_status differ(etx_builder* builder, uint32_t* out) {

@@ -101,8 +101,8 @@ static etx_status pick(etx_builder* builder, const uint32_t* sorted_pair,
   ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_ADD, place, 1,
                             &end));
   for (size_t i = 0; i < 2; ++i) {
-    ETX_TRY(etx_build_slice(builder, sorted_pair[i], axis, place, end, 1,
-                            &pair[i]));
+    ETX_TRY(etx_build_slice(builder, sorted_pair[i],
+                            (etx_dim_slice){axis, place, end, 1}, &pair[i]));
   }
   return ETX_OK;
 }
@@ -148,8 +148,8 @@ static etx_status middle_of_numbers(etx_builder* builder, uint32_t self,
   uint32_t value = 0;
   ETX_TRY(etx_build_unary(builder, ETX_OP_isnan_out, self, &value));
   ETX_TRY(etx_build_cast(builder, value, ETX_DTYPE_INT64, &value));
-  ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, value, &dim, 1,
-                           true, &value));
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, value,
+                           (etx_reduced_dims){&dim, 1, true}, &value));
   ETX_TRY(etx_build_scalar(builder, &last, ETX_DTYPE_INT64, &count));
   ETX_TRY(etx_build_binary(builder, ETX_OP_sub_out, count, value, &value));
   ETX_TRY(

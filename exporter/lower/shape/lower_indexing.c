@@ -89,9 +89,10 @@ static etx_status put_masked(etx_builder* builder, uint32_t mask) {
   const etx_shape shape = *etx_builder_shape(builder, self);
   if (wide.rank > shape.rank ||
       !etx_builder_same_dims(builder, wide.dims, shape.dims, wide.rank)) {
-    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "the mask of '%t' has other sizes than what it masks",
-                         builder->node->aten);
+    return etx_diag_fail(
+        builder->diag, ETX_BAD_ARGUMENT,
+        "the mask of '%t' has other sizes than the tensor that it indexes",
+        builder->node->aten);
   }
   while (wide.rank < shape.rank) wide.dims[wide.rank++] = 1;
   uint32_t value = 0;
@@ -189,7 +190,8 @@ etx_status etx_lowering_take_along_dim(etx_builder* builder) {
   size_t axis = 0;
   if (builder->args[2].kind != ETX_IR_ARG_INT || from.rank != to.rank) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' without a dim or of unequal ranks",
+                         "'%t' without 'dim' or with tensors of different "
+                         "ranks is not supported",
                          builder->node->aten);
   }
   ETX_TRY(

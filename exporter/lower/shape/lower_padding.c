@@ -29,7 +29,7 @@ etx_status etx_build_pad_zeros(etx_builder* builder, uint32_t self,
     return etx_builder_refuse_target(builder);
   if (count > 2 * ETX_MAX_RANK) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "%z numbers of padding, expected at most %z", count,
+                         "'pad' has %z entries, expected at most %z", count,
                          (size_t)(2 * ETX_MAX_RANK));
   }
   for (size_t i = 0; i < count; ++i) wide[2 + i] = pads->as.list.items[i];
@@ -67,7 +67,8 @@ static etx_status crop(etx_builder* builder, etx_ir_arg* pads,
     const size_t axis = shape.rank - 1 - i;
     ETX_TRY(etx_builder_slice_range(builder, shape.dims[axis], &start, &end,
                                     &first, &last));
-    ETX_TRY(etx_build_slice(builder, *value, axis, first, last, 1, value));
+    ETX_TRY(etx_build_slice(builder, *value,
+                            (etx_dim_slice){axis, first, last, 1}, value));
   }
   return ETX_OK;
 }
@@ -86,9 +87,10 @@ static etx_status pad_complex(etx_builder* builder, const etx_ir_arg* value) {
           ? value->as.integer == 0
           : value->kind == ETX_IR_ARG_DOUBLE && value->as.real == 0.0;
   if (!is_zero) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' of complex numbers with anything but 0",
-                         builder->node->aten);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' of complex tensors is supported only with the value 0",
+        builder->node->aten);
   }
   return etx_build_pad_zeros(builder, self_of(builder), &builder->args[1],
                              &builder->results[0]);

@@ -36,20 +36,21 @@ static etx_status wrap_edge(etx_builder* builder, size_t axis, etx_dim before,
       after < 0 ||
       (etx_dim_is_number(size) && (before > size || after > size))) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' around a dimension by more than its size, or by "
-                         "sizes that vary",
+                         "'%t' in mode 'circular' by more than the dimension's "
+                         "size, or by dynamic sizes, is not supported",
                          builder->node->aten);
   }
   if (before != 0) {
     ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_SUBTRACT,
                               size, before, &start));
-    ETX_TRY(
-        etx_build_slice(builder, *self, axis, start, size, 1, &parts[count++]));
+    ETX_TRY(etx_build_slice(builder, *self,
+                            (etx_dim_slice){axis, start, size, 1},
+                            &parts[count++]));
   }
   parts[count++] = *self;
   if (after != 0) {
-    ETX_TRY(
-        etx_build_slice(builder, *self, axis, 0, after, 1, &parts[count++]));
+    ETX_TRY(etx_build_slice(builder, *self, (etx_dim_slice){axis, 0, after, 1},
+                            &parts[count++]));
   }
   return etx_build_concat(builder, parts, count, axis, self);
 }
@@ -62,8 +63,8 @@ static etx_status pad_around(etx_builder* builder) {
   uint32_t value = self_of(builder);
   if (pads->as.list.count % 2 != 0 || count > rank) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' with %z sizes for rank %z", builder->node->aten,
-                         pads->as.list.count, rank);
+                         "'%t' has %z padding sizes for a tensor of rank %z",
+                         builder->node->aten, pads->as.list.count, rank);
   }
   for (size_t i = 0; i < count; ++i) {
     const etx_ir_arg* const pair = &pads->as.list.items[2 * i];
@@ -79,7 +80,7 @@ static etx_status pad_by(etx_builder* builder, const etx_op_id ops[3]) {
   const size_t count = builder->args[1].as.list.count / 2;
   if (count < 1 || count > 3 || builder->args[1].as.list.count % 2 != 0) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' with %z sizes, expected 2, 4 or 6",
+                         "'%t' has %z padding sizes, expected 2, 4 or 6",
                          builder->node->aten, builder->args[1].as.list.count);
   }
   return etx_build_op(builder, ops[count - 1], builder->args, 2,
@@ -133,7 +134,7 @@ etx_status etx_lowering_meshgrid(etx_builder* builder) {
   etx_dim dims[ETX_MAX_RANK];
   if (count > ETX_MAX_RANK || count != builder->node->output_count) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' gives %z tensors, the node names %z",
+                         "'%t' gives %z tensors, but the node has %z outputs",
                          builder->node->aten, count,
                          builder->node->output_count);
   }
@@ -166,7 +167,8 @@ etx_status etx_lowering_channel_shuffle(etx_builder* builder) {
   if (shape.rank < 3 || shape.rank == ETX_MAX_RANK || groups < 1 ||
       !etx_dim_is_number(shape.dims[1]) || shape.dims[1] % groups != 0) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' of channels that %i does not divide",
+                         "'%t' expects a fixed number of channels that is a "
+                         "multiple of %i groups",
                          builder->node->aten, groups);
   }
   etx_dim dims[ETX_MAX_RANK] = {shape.dims[0], groups, shape.dims[1] / groups};
@@ -182,8 +184,9 @@ etx_status etx_lowering_trace(etx_builder* builder) {
   const etx_ir_arg args[] = {builder->args[0]};
   uint32_t value = 0;
   ETX_TRY(etx_build_op(builder, ETX_OP_diagonal_copy_out, args, 1, &value));
-  return etx_build_reduce(builder, ETX_OP_sum_intlist_out, value, NULL, 0,
-                          false, &builder->results[0]);
+  return etx_build_reduce(builder, ETX_OP_sum_intlist_out, value,
+                          (etx_reduced_dims){NULL, 0, false},
+                          &builder->results[0]);
 }
 
 // Replaces a diagonal of the last two dimensions, which are fixed: of all rows
@@ -197,7 +200,8 @@ static etx_status put_diagonal(etx_builder* builder, uint32_t src,
   if (!etx_dim_is_number(rows) || !etx_dim_is_number(columns) ||
       !etx_dim_is_number(count)) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' of dimensions that vary", builder->node->aten);
+                         "'%t' of dynamic dimensions is not supported",
+                         builder->node->aten);
   }
   if (offset <= -rows || offset >= columns) {
     return count == 0 ? ETX_OK
@@ -242,8 +246,8 @@ etx_status etx_lowering_diagonal_scatter(etx_builder* builder) {
   if (rank + 2 != shape.rank ||
       etx_builder_shape(builder, src)->rank + 1 != shape.rank) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants two dimensions, and a source with one "
-                         "instead of them",
+                         "'%t' expects two different dimensions and a source "
+                         "with one dimension less",
                          builder->node->aten);
   }
   order[rank] = pair[0];

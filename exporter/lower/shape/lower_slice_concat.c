@@ -24,8 +24,10 @@ etx_status etx_lowering_slice(etx_builder* builder) {
                            &axis));
   ETX_TRY(etx_builder_slice_range(builder, shape.dims[axis], &builder->args[2],
                                   &builder->args[3], &start, &end));
-  return etx_build_slice(builder, self_of(builder), axis, start, end,
-                         builder->args[4].as.integer, &builder->results[0]);
+  return etx_build_slice(
+      builder, self_of(builder),
+      (etx_dim_slice){axis, start, end, builder->args[4].as.integer},
+      &builder->results[0]);
 }
 
 // narrow(self, dim, start, length)
@@ -40,7 +42,8 @@ etx_status etx_lowering_narrow(etx_builder* builder) {
     ETX_TRY(add(builder, start, shape.dims[axis], &start));
   }
   ETX_TRY(add(builder, start, builder->args[3].as.integer, &end));
-  return etx_build_slice(builder, self_of(builder), axis, start, end, 1,
+  return etx_build_slice(builder, self_of(builder),
+                         (etx_dim_slice){axis, start, end, 1},
                          &builder->results[0]);
 }
 
@@ -53,8 +56,8 @@ static etx_status front_index(etx_builder* builder, etx_dim index, etx_dim size,
   if (high < 0) return add(builder, index, size, out);
   if (etx_dim_is_number(index) && etx_dim_is_number(size) && index >= size) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "index %i is outside a dimension of size %i", index,
-                         size);
+                         "index %i is out of range for a dimension of size %i",
+                         index, size);
   }
   *out = index;
   return ETX_OK;
@@ -68,7 +71,7 @@ etx_status etx_lowering_select(etx_builder* builder) {
                            &axis));
   if (shape.rank == 0) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants a tensor with dimensions",
+                         "'%t' expects a tensor of rank 1 or more",
                          builder->node->aten);
   }
   ETX_TRY(front_index(builder, builder->args[2].as.integer, shape.dims[axis],
@@ -85,14 +88,15 @@ static etx_status emit_parts(etx_builder* builder, size_t axis,
   etx_dim start = 0;
   if (count != builder->node->output_count) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' gives %z tensors, the node names %z",
+                         "'%t' gives %z tensors, but the node has %z outputs",
                          builder->node->aten, count,
                          builder->node->output_count);
   }
   for (size_t i = 0; i < count; ++i) {
     etx_dim end = 0;
     ETX_TRY(add(builder, start, sizes[i].as.integer, &end));
-    ETX_TRY(etx_build_slice(builder, self_of(builder), axis, start, end, 1,
+    ETX_TRY(etx_build_slice(builder, self_of(builder),
+                            (etx_dim_slice){axis, start, end, 1},
                             &builder->results[i]));
     start = end;
   }
@@ -127,9 +131,10 @@ static etx_status split_by(etx_builder* builder, size_t axis, int64_t size) {
     int64_t high = 0;
     etx_symbols_bounds(&builder->method->symbols, rest, &low, &high);
     if (low < 0 || high > size) {
-      return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                           "'%t' does not give %z tensors for all sizes",
-                           builder->node->aten, count);
+      return etx_diag_fail(
+          builder->diag, ETX_BAD_ARGUMENT,
+          "'%t' does not give %z tensors for every size of its dimension",
+          builder->node->aten, count);
     }
     sizes[count - 1] = etx_ir_int(rest);
   }
@@ -143,7 +148,7 @@ etx_status etx_lowering_split(etx_builder* builder) {
   const etx_dim size = builder->args[1].as.integer;
   if (!etx_dim_is_number(size) || size <= 0) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' wants a fixed size above 0",
+                         "'%t' expects a fixed split size above 0",
                          builder->node->aten);
   }
   return split_by(builder, axis, size);
@@ -159,7 +164,7 @@ etx_status etx_lowering_chunk(etx_builder* builder) {
   const etx_dim chunks = builder->args[1].as.integer;
   if (!etx_dim_is_number(whole) || !etx_dim_is_number(chunks) || chunks <= 0) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' of a dimension that varies",
+                         "'%t' of a dynamic dimension is not supported",
                          builder->node->aten);
   }
   return split_by(builder, axis, whole / chunks + (whole % chunks != 0));
@@ -225,7 +230,8 @@ static etx_status emit_cat(etx_builder* builder, const etx_ir_arg* list,
 static etx_status take_list(etx_builder* builder, etx_ir_arg* out_list) {
   if (builder->args[0].as.list.count == 0) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants at least one tensor", builder->node->aten);
+                         "'%t' expects at least one tensor",
+                         builder->node->aten);
   }
   ETX_TRY(copy_items(builder, &builder->args[0], out_list));
   return cast_items(builder, out_list);
@@ -273,24 +279,26 @@ etx_status etx_lowering_stack(etx_builder* builder) {
 
 // ------------------------------------------------ putting parts back
 
-static etx_status emit_slice_scatter(etx_builder* builder, uint32_t self,
-                                     uint32_t src, size_t axis, etx_dim start,
-                                     etx_dim end, int64_t step) {
+static etx_status emit_slice_scatter(etx_builder* builder, uint32_t src,
+                                     etx_dim_slice slice) {
+  const uint32_t self = self_of(builder);
   const etx_shape shape = *etx_builder_shape(builder, self);
-  if (axis >= shape.rank) {
+  if (slice.axis >= shape.rank) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants a tensor with dimensions",
+                         "'%t' expects a tensor of rank 1 or more",
                          builder->node->aten);
   }
   ETX_TRY(etx_build_cast(builder, src, shape.dtype, &src));
-  if (start == 0 && step == 1 &&
-      etx_symbols_equal(&builder->method->symbols, end, shape.dims[axis])) {
+  if (slice.start == 0 && slice.step == 1 &&
+      etx_symbols_equal(&builder->method->symbols, slice.end,
+                        shape.dims[slice.axis])) {
     return etx_build_expand(builder, src, shape.dims, shape.rank,
                             &builder->results[0]);
   }
-  const etx_ir_arg args[] = {etx_ir_value_arg(self),    etx_ir_value_arg(src),
-                             etx_ir_int((etx_dim)axis), etx_ir_int(start),
-                             etx_ir_int(end),           etx_ir_int(step)};
+  const etx_ir_arg args[] = {
+      etx_ir_value_arg(self),          etx_ir_value_arg(src),
+      etx_ir_int((etx_dim)slice.axis), etx_ir_int(slice.start),
+      etx_ir_int(slice.end),           etx_ir_int(slice.step)};
   return etx_build_op(builder, ETX_OP_slice_scatter_out, args, 6,
                       &builder->results[0]);
 }
@@ -304,9 +312,9 @@ etx_status etx_lowering_slice_scatter(etx_builder* builder) {
                            &axis));
   ETX_TRY(etx_builder_slice_range(builder, shape.dims[axis], &builder->args[3],
                                   &builder->args[4], &start, &end));
-  return emit_slice_scatter(builder, self_of(builder),
-                            builder->args[1].as.value, axis, start, end,
-                            builder->args[5].as.integer);
+  return emit_slice_scatter(
+      builder, builder->args[1].as.value,
+      (etx_dim_slice){axis, start, end, builder->args[5].as.integer});
 }
 
 // select_scatter is a slice_scatter of one row, which the stock library has
@@ -323,8 +331,7 @@ etx_status etx_lowering_select_scatter(etx_builder* builder) {
                       &index));
   ETX_TRY(add(builder, index, 1, &end));
   ETX_TRY(etx_build_unsqueeze(builder, src, axis, &src));
-  return emit_slice_scatter(builder, self_of(builder), src, axis, index, end,
-                            1);
+  return emit_slice_scatter(builder, src, (etx_dim_slice){axis, index, end, 1});
 }
 
 // ------------------------------------------------ differences
@@ -356,10 +363,10 @@ etx_status etx_lowering_diff(etx_builder* builder) {
   ETX_TRY(etx_builder_axis(builder, builder->args[2].as.integer, rank, &axis));
   const etx_dim rounds = builder->args[1].as.integer;
   if (rank == 0 || rounds < 0 || rounds > MAX_ROUNDS) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' of a tensor without dimensions or more than %i "
-                         "times",
-                         builder->node->aten, (int64_t)MAX_ROUNDS);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' of a tensor of rank 0, or with n above %i, is not supported",
+        builder->node->aten, (int64_t)MAX_ROUNDS);
   }
   if (rounds > 0) ETX_TRY(lengthen(builder, axis, &value));
   const bool is_bool =
@@ -370,8 +377,10 @@ etx_status etx_lowering_diff(etx_builder* builder) {
     uint32_t low = 0;
     uint32_t high = 0;
     ETX_TRY(add(builder, size, -1, &last));
-    ETX_TRY(etx_build_slice(builder, value, axis, 0, last, 1, &low));
-    ETX_TRY(etx_build_slice(builder, value, axis, 1, size, 1, &high));
+    ETX_TRY(etx_build_slice(builder, value, (etx_dim_slice){axis, 0, last, 1},
+                            &low));
+    ETX_TRY(etx_build_slice(builder, value, (etx_dim_slice){axis, 1, size, 1},
+                            &high));
     ETX_TRY(etx_build_binary(builder,
                              is_bool ? ETX_OP_logical_xor_out : ETX_OP_sub_out,
                              high, low, &value));

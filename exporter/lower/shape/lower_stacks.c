@@ -63,7 +63,7 @@ etx_status etx_lowering_broadcast_tensors(etx_builder* builder) {
   etx_shape both = {.rank = 0};
   if (list->as.list.count != builder->node->output_count) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' gives %z tensors, the node names %z",
+                         "'%t' gives %z tensors, but the node has %z outputs",
                          builder->node->aten, list->as.list.count,
                          builder->node->output_count);
   }

@@ -12,7 +12,7 @@ static etx_status read_dims(etx_builder* builder, const etx_ir_arg* arg,
                             etx_dim dims[ETX_MAX_RANK], size_t* out_count) {
   if (arg->kind != ETX_IR_ARG_LIST || arg->as.list.count > ETX_MAX_RANK) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "a tensor has at most %i dimensions",
+                         "tensors of more than %i dimensions are not supported",
                          (int64_t)ETX_MAX_RANK);
   }
   for (size_t i = 0; i < arg->as.list.count; ++i) {
@@ -34,9 +34,10 @@ static etx_status divide_exactly(etx_builder* builder, etx_dim total,
                             &product));
   if (etx_dim_is_number(product) && etx_dim_is_number(total) &&
       product != total) {
-    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "%i elements do not fit sizes of product %i", total,
-                         part);
+    return etx_diag_fail(
+        builder->diag, ETX_BAD_ARGUMENT,
+        "%i elements cannot be viewed with sizes whose product is %i", total,
+        part);
   }
   *out = quotient;
   return ETX_OK;
@@ -71,7 +72,7 @@ static etx_status missing_size(etx_builder* builder, const etx_shape* from,
   }
   if (part == 0) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "a size of -1 beside a size of 0 says nothing");
+                         "a size of -1 beside a size of 0 is ambiguous");
   }
   return divide_exactly(builder, total, part, out);
 }
@@ -122,8 +123,8 @@ etx_status etx_lowering_flatten(etx_builder* builder) {
   const size_t last = from.rank == 0 ? 0 : end + 1;
   if (start > end) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' from dimension %z to %z", builder->node->aten,
-                         start, end);
+                         "'%t' expects start_dim <= end_dim, found %z and %z",
+                         builder->node->aten, start, end);
   }
   ETX_TRY(etx_builder_product(builder, from.dims, start, last, &dims[rank++]));
   for (size_t i = last; i < from.rank; ++i) dims[rank++] = from.dims[i];
@@ -142,7 +143,7 @@ etx_status etx_lowering_unflatten(etx_builder* builder) {
   ETX_TRY(read_dims(builder, &builder->args[2], sizes, &count));
   if (from.rank == 0 || from.rank - 1 + count > ETX_MAX_RANK) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "a tensor has at most %i dimensions",
+                         "tensors of more than %i dimensions are not supported",
                          (int64_t)ETX_MAX_RANK);
   }
   etx_ir_arg items[ETX_MAX_RANK];
@@ -213,7 +214,8 @@ etx_status etx_lowering_permute(etx_builder* builder) {
   }
   if (count != rank) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'dims' is no order of the %z dimensions", rank);
+                         "'dims' is not a permutation of the %z dimensions",
+                         rank);
   }
   return etx_build_permute(builder, self_of(builder), order,
                            &builder->results[0]);
@@ -233,9 +235,10 @@ etx_status etx_lowering_transpose(etx_builder* builder) {
 etx_status etx_lowering_t(etx_builder* builder) {
   const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
   if (rank > 2) {
-    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants a matrix, found rank %z",
-                         builder->node->aten, rank);
+    return etx_diag_fail(
+        builder->diag, ETX_BAD_ARGUMENT,
+        "'%t' expects a tensor of rank 2 or less, found rank %z",
+        builder->node->aten, rank);
   }
   if (rank == 2) {
     return etx_build_transpose(builder, self_of(builder), 0, 1,
@@ -249,9 +252,10 @@ etx_status etx_lowering_t(etx_builder* builder) {
 etx_status etx_lowering_last_transpose(etx_builder* builder) {
   const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
   if (rank < 2) {
-    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants matrices, found rank %z",
-                         builder->node->aten, rank);
+    return etx_diag_fail(
+        builder->diag, ETX_BAD_ARGUMENT,
+        "'%t' expects a tensor of rank 2 or more, found rank %z",
+        builder->node->aten, rank);
   }
   return etx_build_transpose(builder, self_of(builder), rank - 2, rank - 1,
                              &builder->results[0]);
@@ -262,7 +266,7 @@ etx_status etx_lowering_adjoint(etx_builder* builder) {
   const etx_dtype dtype = etx_builder_shape(builder, self_of(builder))->dtype;
   if (etx_dtype_category_of(dtype) == ETX_CATEGORY_COMPLEX) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' of complex numbers is not supported",
+                         "'%t' of complex tensors is not supported",
                          builder->node->aten);
   }
   return etx_lowering_last_transpose(builder);
@@ -299,10 +303,10 @@ etx_status etx_lowering_as_strided(etx_builder* builder) {
   etx_dim elements = 0;
   ETX_TRY(etx_builder_product(builder, from.dims, 0, from.rank, &elements));
   if (!dense || !etx_symbols_equal(symbols, stride, elements)) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' with strides that are not those of a dense "
-                         "tensor",
-                         builder->node->aten);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' is supported only with the strides of a contiguous tensor",
+        builder->node->aten);
   }
   return etx_build_view(builder, self_of(builder), dims, rank,
                         &builder->results[0]);
@@ -355,7 +359,7 @@ etx_status etx_lowering_repeat(etx_builder* builder) {
   ETX_TRY(read_dims(builder, &builder->args[1], repeats, &rank));
   if (rank < from.rank) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'repeats' has %z entries for rank %u", rank,
+                         "'repeats' has %z entries, expected at least %u", rank,
                          (uint64_t)from.rank);
   }
   bool can_expand = true;

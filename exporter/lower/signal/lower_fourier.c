@@ -26,9 +26,10 @@ static etx_status read_norm(const etx_builder* builder, const etx_ir_arg* norm,
 }
 
 static etx_status refuse_length(const etx_builder* builder, const char* name) {
-  return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                       "'%t' with '%s': pad or cut the input instead",
-                       builder->node->aten, name);
+  return etx_diag_fail(
+      builder->diag, ETX_UNSUPPORTED,
+      "'%t' with '%s' is not supported: pad or slice the input instead",
+      builder->node->aten, name);
 }
 
 // Zeros behind the lines.
@@ -60,7 +61,8 @@ static etx_status fit_length(etx_builder* builder, const etx_ir_arg* length,
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
                          "'n' is %i, expected at least 1", (int64_t)want);
   }
-  return want < have ? etx_build_slice(builder, *self, axis, 0, want, 1, self)
+  return want < have ? etx_build_slice(builder, *self,
+                                       (etx_dim_slice){axis, 0, want, 1}, self)
                      : pad_lines(builder, *self, axis, want - have, self);
 }
 
@@ -101,8 +103,8 @@ etx_status etx_build_fft_r2c(etx_builder* builder, const etx_ir_arg* args,
                              uint32_t* out_value) {
   if (!args[3].as.boolean && builder->target != ETX_TARGET_ETX) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "both sides of '%t' are computed only in etx's "
-                         "runtime: plan for target 'etx'",
+                         "'%t' with onesided=False runs only in etx's runtime: "
+                         "plan for target 'etx'",
                          builder->node->aten);
   }
   return etx_build_op(builder, ETX_OP_fft_r2c_out, args, 4, out_value);
@@ -131,7 +133,7 @@ static etx_status read_line(etx_builder* builder, size_t* axis,
       etx_builder_shape(builder, builder->args[0].as.value)->rank;
   if (rank == 0) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'%t' of a tensor without dimensions",
+                         "'%t' expects a tensor of rank 1 or more",
                          builder->node->aten);
   }
   ETX_TRY(etx_builder_axis(builder, builder->args[2].as.integer, rank, axis));

@@ -33,7 +33,8 @@ static etx_status emit_window(etx_builder* builder, double constant,
   const etx_dim length = builder->args[0].as.integer;
   if (!etx_dim_is_number(length) || length < 0) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' of a length that varies", builder->node->aten);
+                         "'%t' of a dynamic length is not supported",
+                         builder->node->aten);
   }
   if (length <= 1) {
     return etx_build_full(builder, &length, 1, etx_ir_double(1.0), dtype,
@@ -130,10 +131,11 @@ etx_status etx_lowering_stft(etx_builder* builder) {
       (self->dtype == ETX_DTYPE_FLOAT32 || self->dtype == ETX_DTYPE_FLOAT64) &&
       (self->rank == 1 || self->rank == 2);
   if (!is_plain) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' of a type, lengths or an alignment that are not "
-                         "known here",
-                         builder->node->aten);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' is supported only for float32 or float64 tensors of rank 1 or 2, "
+        "a fixed n_fft, win_length <= n_fft and align_to_window=False",
+        builder->node->aten);
   }
   ETX_TRY(cut_frames(builder, frame, hop, length, &frames));
   return emit_spectra(builder, frames);

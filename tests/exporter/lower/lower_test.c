@@ -84,7 +84,7 @@ static void a_stated_dtype_must_be_right(void** state) {
                  "  - {out: z, op: aten.add.Tensor, args: [x, 2.5], type: "
                  "'int64[4]'}\n"
                  "outputs: [z]\n",
-                 "'z' is stated as int64, found float32");
+                 "'z' is declared as int64, found float32");
 }
 
 static void a_stated_size_must_be_right(void** state) {
@@ -96,7 +96,7 @@ static void a_stated_size_must_be_right(void** state) {
                  "  - {out: z, op: aten.cat.default, args: [[x, x]], type: "
                  "'float32[s + 1]'}\n"
                  "outputs: [z]\n",
-                 "dimension 0 of 'z' is stated as 9, found 16");
+                 "dimension 0 of 'z' is declared as 9, found 16");
 }
 
 static void equal_sizes_may_be_spelled_differently(void** state) {
@@ -139,7 +139,7 @@ static void integers_that_vary_are_refused_for_the_stock_target(void** state) {
   lowered_open(&l, ETX_TARGET_EXECUTORCH, yaml);
   add_integer_input();
   assert_pass_refuses(&l, "lower",
-                      "'n' of method 'm' is an integer that varies");
+                      "'n' of method 'm' is a dynamic integer (SymInt)");
   lowered_close(&l);
   lowered_open(&l, ETX_TARGET_ETX, yaml);
   add_integer_input();

@@ -49,8 +49,8 @@ static etx_status read_block(etx_builder* builder, const etx_ir_arg* block,
   const int64_t last = fits ? items[rank - 1].as.integer : 0;
   if (!fits || last <= 0 || inner % last != 0) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "blocks of 'block_size' are supported here only as "
-                         "rows or equal parts of rows");
+                         "'block_size' is supported only as whole rows or "
+                         "equal groups within rows");
   }
   *out_last = last;
   return ETX_OK;
@@ -84,7 +84,7 @@ static etx_status bound(etx_builder* builder, const etx_ir_arg* given,
   *out = given->kind == ETX_IR_ARG_NONE ? etx_ir_int(otherwise) : *given;
   if (out->kind == ETX_IR_ARG_INT) return ETX_OK;
   return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                       "'quant_min' and 'quant_max' should be integers");
+                       "'quant_min' and 'quant_max' must be integers");
 }
 
 // ------------------------------------------------ rows that come at run time
@@ -166,8 +166,8 @@ etx_status etx_lowering_quantize_affine(etx_builder* builder) {
   ETX_TRY(read_block(builder, &builder->args[1], &shape, &last));
   if (last != shape.dims[shape.rank - 1]) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "parts of rows are quantised only in weights, before "
-                         "the export");
+                         "quantisation per group is supported only for weights "
+                         "that were quantised before the export");
   }
   return is_range(builder, &builder->args[3])
              ? per_token(builder, ETX_OP_quantize_per_token_out, NULL)
@@ -223,8 +223,9 @@ etx_status etx_lowering_dequantize_affine(etx_builder* builder) {
     return per_channel(builder, &shape, last, dtype.as.dtype);
   }
   if (last != shape.dims[shape.rank - 1]) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "parts of rows are supported only in weights");
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "dequantisation per group is supported only for weights");
   }
   return per_token(builder, ETX_OP_dequantize_per_token_out, &dtype);
 }
@@ -266,8 +267,9 @@ static etx_status symmetric_range(etx_builder* builder, const etx_shape* input,
   uint32_t scale = 0, zeros = 0;
   ETX_TRY(etx_build_unary(builder, ETX_OP_abs_out, builder->args[0].as.value,
                           &scale));
-  ETX_TRY(etx_build_reduce(builder, ETX_OP_amax_out, scale, dims,
-                           input->rank - first, true, &scale));
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_amax_out, scale,
+                           (etx_reduced_dims){dims, input->rank - first, true},
+                           &scale));
   ETX_TRY(
       etx_build_binary_constant(builder, ETX_OP_div_out, scale, 127.5, &scale));
   ETX_TRY(etx_build_binary_constant(builder, ETX_OP_maximum_out, scale, least,
@@ -285,7 +287,7 @@ etx_status etx_lowering_choose_qparams_affine(etx_builder* builder) {
   etx_ir_arg low, high;
   if (given[0].kind != ETX_IR_ARG_VALUE) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'input' should be given");
+                         "'input' must be a tensor");
   }
   const etx_shape input = *etx_builder_shape(builder, given[0].as.value);
   const bool symmetric = etx_text_is(given[1].as.string, "SYMMETRIC");
@@ -295,10 +297,10 @@ etx_status etx_lowering_choose_qparams_affine(etx_builder* builder) {
   ETX_TRY(bound(builder, &given[5], INT8_MAX, &high));
   if ((!whole && last != input.dims[input.rank - 1]) ||
       low.as.integer != INT8_MIN || high.as.integer != INT8_MAX) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "ranges are supported only of whole rows, or of a "
-                         "whole tensor where SYMMETRIC, in int8 from -128 to "
-                         "127");
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "quantisation parameters are supported only per row, or per tensor "
+        "with mapping_type SYMMETRIC, and only for int8 from -128 to 127");
   }
   if (symmetric) return symmetric_range(builder, &input, whole);
   if (!etx_text_is(given[1].as.string, "ASYMMETRIC")) {

@@ -74,19 +74,19 @@ etx_status etx_placement_copy_insert_write(
 }
 
 // Values that a hoisted value is made of, itself included.
-typedef struct making {
+typedef struct hoisting {
   const etx_ir_method* method;
   bool* is_part;  // by value
-} making;
+} hoisting;
 
 static etx_status add_part(void* context, size_t argument, uint32_t value) {
-  making* const m = context;
+  hoisting* const m = context;
   (void)argument;
   m->is_part[value] = true;
   return ETX_OK;
 }
 
-static bool makes_part(const making* m, const etx_placement* placement,
+static bool makes_part(const hoisting* m, const etx_placement* placement,
                        const etx_ir_node* node) {
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t value = node->outputs[i];
@@ -103,7 +103,7 @@ etx_status etx_placement_copy_hoist(etx_pool* pool, etx_ir_method* method,
                                     uint32_t value, size_t* position) {
   const etx_ir_value* const v = &method->values[value];
   if (v->origin != ETX_IR_FROM_NODE || v->index < *position) return ETX_OK;
-  making m = {method, etx_pool_take(pool, method->value_count)};
+  hoisting m = {method, etx_pool_take(pool, method->value_count)};
   if (m.is_part == NULL) return ETX_OUT_OF_MEMORY;
   m.is_part[value] = true;
   const size_t last = v->index;

@@ -1,15 +1,16 @@
-// Results that are bytes of an argument become views of it.
+// Turns results that are bytes of an argument into views of it.
 //
-// With sizes known now, a view is a second tensor over the same bytes and
-// costs nothing. Where sizes vary, or the bytes are the caller's, an
-// instruction sets the header: et_view if all elements are kept. If some are,
-// etx's runtime has part_view. The stock runtime has nothing of the kind, but
-// its aten::empty gives its output sizes and writes none of its bytes; so a
-// second tensor over the same bytes that aten::empty sizes in every call is a
-// view there, as long as the plan knows the address: a constant, a state,
-// scratch. What is none of these stays a copy.
-// Whether the base's bytes are still there when a view is read is settled by
-// the passes that overwrite something (place_updates, write_back).
+// If all sizes are fixed, a view is a second tensor over the same bytes and
+// needs no instruction. If sizes are dynamic, or the bytes belong to the
+// caller, an instruction sets sizes and address of the view at run time:
+// et_view if the view has all elements, else part_view, which only etx's
+// runtime has. The stock runtime uses aten::empty instead, which sets the sizes
+// of its output and writes no bytes: a second tensor over the same bytes, which
+// works if the address is planned (a constant, a state, scratch). All other
+// views stay copies.
+//
+// Whether a view is read before its bytes are overwritten is checked by the
+// passes that overwrite something (update_in_place, write_back).
 
 #include "exporter/passes/pass_context.h"
 #include "exporter/placement/placement.h"
@@ -47,7 +48,7 @@ static void alias_node(const etx_pass_context* context,
     etx_placement_kind kind;
     if (!etx_value_view_find(method, node, i, &view)) return;
     const etx_value_placement* const place = &placement->values[value];
-    // What a branch gives to a join stays where the join expects it.
+    // The result of a branch must stay in the storage of the join.
     if (place->kind != ETX_PLACEMENT_COMPUTED || place->bytes == 0 ||
         placement->storages[place->storage].is_branch_result ||
         !way_of_view(context, method, placement, value, &view, &kind)) {
@@ -65,7 +66,7 @@ etx_status etx_pass_alias_views(etx_pass_context* context) {
   etx_ir_module* const module = context->module;
   for (size_t m = 0; m < module->method_count; ++m) {
     const etx_ir_method* const method = &module->methods[m];
-    // Initial values are meant to be copied.
+    // The init method must copy the initial values.
     if (method->is_synthetic) continue;
     for (size_t n = 0; n < method->node_count; ++n) {
       alias_node(context, method, &context->placements[m], &method->nodes[n]);

@@ -1,16 +1,16 @@
-// Bytes are followed as segments {start, end, version}, where a version is the
-// value that wrote them. What a value expects is such a list too: one segment
-// for a root, a cut of its base's list for an alias, and the base's list with
-// the patch's laid over it for a patched value. A read is right when the two
-// lists agree over the value's bytes.
+// The content of the storage is a list of ranges {start, end, version}, where
+// the version is the value that wrote the bytes. What a value expects is such a
+// list too: one range for a root; a cut of its base's list for an alias; and
+// for a scatter in place, the base's list with the source's list written over
+// it. A read is right if the two lists agree over the value's bytes.
 //
-// A value of varying size counts with its largest. What it writes is then a
-// version that means "these bytes, and behind them what lay there before", so
-// a patch of varying size is right only if that was the base.
+// A value of dynamic size counts with its largest size. Its version then means
+// "these bytes, and behind them what was there before". So the source of a
+// scatter may have a dynamic size only if the base was there before.
 //
-// Both branches of a choice start from the bytes in front of it. Behind it a
-// byte holds a version if it does on both ways, and the result of a join if
-// each branch left its own there.
+// Both branches of a conditional start with the content in front of it. Behind
+// it, a byte has a version if it has that version after both branches, and the
+// version of a join if each branch left its own result there.
 
 #include "exporter/placement/placement_check.h"
 
@@ -28,24 +28,24 @@ typedef struct version_ranges {
   size_t count;
 } version_ranges;
 
-// A choice that the walk is in: its branches start from the same bytes.
+// A conditional around the present node.
 typedef struct open_cond {
   uint32_t cond;
-  version_ranges start;     // what lay there in front of the branches
-  version_ranges then_end;  // and behind the first
-  bool is_else;             // the walk is in the second
+  version_ranges start;     // the content in front of the branches
+  version_ranges then_end;  // the content after the then branch
+  bool is_else;             // the present node is in the else branch
 } open_cond;
 
 typedef struct trace {
-  etx_pool pool;  // dies with the trace
+  etx_pool pool;  // freed at the end of the check
   etx_pool* results;
   const etx_ir_method* method;
   const etx_placement* placement;
   uint32_t storage;
-  version_ranges actual;     // what lies in the storage now
-  version_ranges* expected;  // by value; count 0: not of this storage
-  version_ranges*
-      overwritten;        // by value of varying size: what lay there before
+  version_ranges actual;     // the present content of the storage
+  version_ranges* expected;  // by value; count 0: not in this storage
+  // By value of dynamic size: the content before the value was written.
+  version_ranges* overwritten;
   size_t node;            // present position
   open_cond* open_conds;  // innermost last
   size_t open_cond_count, open_cond_capacity;
@@ -76,7 +76,7 @@ static etx_status cut(trace* t, version_ranges from, uint64_t start,
   return ETX_OK;
 }
 
-// `below` with `above`, which is one contiguous range, laid over it.
+// `below` with `above`, which is contiguous, written over it.
 static etx_status overlay(trace* t, version_ranges below, version_ranges above,
                           version_ranges* out) {
   if (above.count == 0) {
@@ -99,7 +99,7 @@ static etx_status overlay(trace* t, version_ranges below, version_ranges above,
   return ETX_OK;
 }
 
-// Both lists cover [start, end) of `want`: do they name the same versions?
+// True if the content has the versions of `want` at the bytes of `want`.
 static bool has_versions(version_ranges actual, version_ranges want) {
   size_t a = 0;
   for (size_t w = 0; w < want.count; ++w) {
@@ -116,7 +116,7 @@ static bool has_versions(version_ranges actual, version_ranges want) {
   return true;
 }
 
-// One past the node that wrote a version; 0 if it was given.
+// One past the node that wrote a version; 0 if no node did.
 static size_t position_after(const trace* t, uint32_t version) {
   const etx_ir_value* const writer = &t->method->values[version];
   return writer->origin == ETX_IR_FROM_NODE ? writer->index + (size_t)1 : 0;
@@ -152,9 +152,8 @@ static etx_status mark_part(void* context, size_t argument, uint32_t value) {
   return ETX_OK;
 }
 
-// One past the last instruction that `value` is made of, through the nodes
-// that only make views: a copy of it can stand there at the earliest. That is
-// more than its bytes ask for when a patch was cut off again.
+// One past the last instruction that `value` depends on, through the nodes that
+// only make views: the earliest position for a copy of it.
 static etx_status find_definition(trace* t, uint32_t value,
                                   size_t* out_position) {
   part_marks m = {etx_pool_take(&t->pool, t->method->value_count)};
@@ -176,7 +175,8 @@ static etx_status find_definition(trace* t, uint32_t value,
   return ETX_OK;
 }
 
-// Positions between which `value` could be saved: complete, not overwritten.
+// The positions at which `value` is complete and not yet overwritten, so that
+// it can be copied.
 static etx_status find_saving_range(trace* t, uint32_t value, size_t reader,
                                     etx_placement_conflict* out) {
   const version_ranges want = t->expected[value];
@@ -190,7 +190,7 @@ static etx_status find_saving_range(trace* t, uint32_t value, size_t reader,
     if (n < out->first) out->can_be_saved = false;
     if (n < out->last) out->last = n;
   }
-  // Whoever reads it must have passed the copy.
+  // The copy must run in every call in which the reader runs.
   const uint32_t branch =
       reader < t->method->node_count ? t->method->nodes[reader].branch : 0;
   out->last = etx_ir_outside_conds(t->method, branch, out->last);
@@ -232,7 +232,8 @@ static bool same_dims(const trace* t, uint32_t a, uint32_t b) {
   return true;
 }
 
-// May the node write `written` while it reads `value` as that argument?
+// True if the node may write `written` over `value` while it reads it as that
+// argument.
 static bool may_overlap(const trace* t, const etx_ir_node* node,
                         size_t argument, uint32_t value, uint32_t written) {
   const etx_storage_range read = etx_placement_range(t->placement, value);
@@ -255,7 +256,7 @@ static etx_status read_argument(void* context, size_t argument,
   trace* const t = context;
   const etx_ir_node* const node = &t->method->nodes[t->node];
   if (!is_in_storage(t, value)) return ETX_OK;
-  // aten::copy replaces all of self: it only wants its sizes.
+  // aten::copy reads only the sizes of self.
   if (node->op->id == ETX_OP_copy_out && argument == 0) return ETX_OK;
   if (!has_versions(t->actual, t->expected[value])) return report(t, value);
   for (size_t i = 0; i < node->output_count; ++i) {
@@ -284,8 +285,8 @@ static etx_status write_root(trace* t, uint32_t value) {
   return overlay(t, t->actual, own, &t->actual);
 }
 
-// A patch of varying size may leave bytes at its end as they were. True if
-// those are the base's, whatever the size.
+// A source of dynamic size may not cover its largest range. True if the bytes
+// that it does not write have the base's versions.
 static bool keeps_base_bytes(const trace* t, uint32_t source,
                              const version_ranges* base) {
   if (etx_ir_is_static(&t->method->values[source].shape)) return true;
@@ -297,8 +298,9 @@ static bool keeps_base_bytes(const trace* t, uint32_t source,
   return has_versions(*base, before);
 }
 
-// What a patched value expects where its operator puts the source: the
-// source's bytes if they lie there, else something that nobody ever writes.
+// What the result of a scatter expects in the range that the scatter writes:
+// the source's versions if the source was computed there, else a version that
+// is never written.
 static etx_status expect_scatter_source(trace* t, const etx_ir_node* node,
                                         uint32_t value, version_ranges base,
                                         version_ranges* out) {
@@ -337,13 +339,13 @@ static etx_status expect_alias(trace* t, const etx_ir_node* node,
   return overlay(t, base, source, own);
 }
 
-// ------------------------------------------------ choices
+// ------------------------------------------------ conditionals
 
-// Bytes that hold one version on one way and another on the other hold what
-// nobody expects.
+// The version of bytes that differ between the two branches: no read expects
+// it.
 static const uint32_t mixed_version = ETX_IR_NONE - 1;
 
-// Segments of both lists cut at the borders of either.
+// The common versions of two lists.
 static etx_status merge(trace* t, version_ranges a, version_ranges b,
                         version_ranges* out) {
   ETX_TRY(new_segments(t, a.count + b.count, out));
@@ -365,12 +367,12 @@ static etx_status merge(trace* t, version_ranges a, version_ranges b,
   return ETX_OK;
 }
 
-// A branch must end with its result where the join's lies.
+// At its end, a branch must have its result in the storage of the join.
 static etx_status check_result(trace* t, version_ranges end, uint32_t value) {
   if (!is_in_storage(t, value) || has_versions(end, t->expected[value]))
     return ETX_OK;
   ETX_TRY(report(t, value));
-  // A copy in front of the join would stand in no branch.
+  // A copy in front of the join would be outside the branch.
   for (size_t i = t->conflicts->count; i > 0; --i) {
     etx_placement_conflict* const conflict = &t->conflicts->items[i - 1];
     if (conflict->value == value) conflict->can_be_saved = false;
@@ -378,8 +380,8 @@ static etx_status check_result(trace* t, version_ranges end, uint32_t value) {
   return ETX_OK;
 }
 
-// Behind both branches: every join of the choice finds its result, and what
-// both ways left alone is still there.
+// After both branches: checks the results of the joins, and keeps the versions
+// that are the same after both.
 static etx_status close_cond(trace* t, const open_cond* f,
                              version_ranges else_end) {
   ETX_TRY(merge(t, f->then_end, else_end, &t->actual));
@@ -396,7 +398,7 @@ static etx_status close_cond(trace* t, const open_cond* f,
   return ETX_OK;
 }
 
-// Goes on to a node of `branch`: out of the branches that end in front of it.
+// Leaves the branches that end in front of a node of `branch`.
 static etx_status enter_branch(trace* t, uint32_t branch) {
   while (t->open_cond_count != 0) {
     open_cond* const f = &t->open_conds[t->open_cond_count - 1];

@@ -1,3 +1,6 @@
+// Offsets of states are kept from an earlier program if asked for; the file is
+// not trusted: sizes, alignment and overlap are checked.
+
 #include "exporter/placement/shared_state.h"
 
 #include "format/base/checked_math.h"
@@ -109,7 +112,7 @@ static etx_status append(const etx_ir_module* module, uint32_t buffer,
   return ETX_OK;
 }
 
-// The file's word is not taken for it.
+// States that keep their offsets must not overlap.
 static etx_status check_apart(const etx_ir_module* module,
                               const etx_state_layout* layout, const bool* kept,
                               etx_diag* diag) {
@@ -144,7 +147,7 @@ static etx_status keep_layout(const etx_ir_module* module, etx_bytes keep,
         "the program was not written by etx and has no state layout to keep");
   }
   ETX_TRY(found);
-  // Bytes of states that are gone stay unused, so that nothing moves.
+  // The bytes of states that no longer exist stay unused.
   *end = etx_blob_state_bytes(&blob);
   for (size_t i = 0; i < layout->count; ++i) {
     const etx_ir_buffer* const buffer = &module->buffers[layout->buffers[i]];
@@ -191,7 +194,7 @@ static etx_status add_table(etx_ir_module* module, const char* name,
   ETX_TRY(etx_pool_grow(module->pool, &module->constant_methods,
                         module->constant_method_count,
                         &module->constant_method_capacity, sizeof method));
-  // In front of the user's, and in the order of the calls.
+  // In front of the user's constant methods, in the order of the calls.
   size_t at = 0;
   while (at < module->constant_method_count &&
          etx_text_starts_with(module->constant_methods[at].name,

@@ -2,7 +2,7 @@
 
 #include "exporter/placement/view_rules.h"
 
-// What a constant or a state is called; its value in a graph may have another
+// The name of the constant or state; its value in the graph may have another
 // name.
 static etx_text name_of(const etx_ir_module* module,
                         const etx_ir_method* method,

@@ -35,7 +35,7 @@ const etx_lowering* etx_lowering_find(etx_text aten) {
   return NULL;
 }
 
-// Functions that tell a number from a tensor wherever either may stand.
+// Functions that accept a number or a tensor for each of their operands.
 static bool takes_numbers(const etx_lowering* row) {
   static etx_status (*const functions[])(etx_builder*) = {
       etx_lowering_promoted,
@@ -44,9 +44,9 @@ static bool takes_numbers(const etx_lowering* row) {
       etx_lowering_divide_mode,
       etx_lowering_floor_divide,
       etx_lowering_reverse_subtract,
-      etx_lowering_number_kept,
+      etx_lowering_tensor_and_number,
       etx_lowering_power,
-      etx_lowering_power_of_number,
+      etx_lowering_power_of_scalar,
       etx_lowering_where,
       etx_lowering_addcmul,
       etx_lowering_addcdiv,
@@ -68,7 +68,7 @@ static etx_status bind_item(etx_builder* builder, etx_ir_arg* arg) {
   return ETX_OK;
 }
 
-// A list of tensors of the function's own, which it may change.
+// Copies a list of tensors, so that the lowering function may change it.
 static etx_status bind_items(etx_builder* builder, etx_ir_arg* arg) {
   const size_t count = arg->as.list.count;
   etx_ir_arg* const items =
@@ -80,9 +80,9 @@ static etx_status bind_items(etx_builder* builder, etx_ir_arg* arg) {
   return ETX_OK;
 }
 
-// Readers let a number stand for a tensor, as PyTorch does for operands, and a
-// tensor for a number. Functions that do not tell them apart are given 0-d
-// tensors for numbers; a tensor they are not given.
+// As in PyTorch, a graph may have a number where the schema has a tensor, and a
+// tensor where it has a number. For functions that do not accept both, numbers
+// become 0-d tensors, and tensors in place of numbers are refused.
 static etx_status bind_one(etx_builder* builder, const etx_argument* argument,
                            etx_ir_arg* arg) {
   const bool any = takes_numbers(builder->row);

@@ -1,6 +1,6 @@
-// Numbers and types: Python numbers become 0-d constants of the type that the
-// operation computes in, and lesser tensors are cast, so that kernels see equal
-// types.
+// Numbers and dtypes: Python numbers become 0-d constants of the compute type,
+// and tensors of other dtypes are cast to it, so that kernels get operands of
+// one dtype.
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ static double number_as_double(const etx_ir_arg* number) {
   return number->as.real;
 }
 
-// Integers stay exact; a double is cut toward zero, as PyTorch does.
+// Integers stay exact; a double is truncated toward zero, as in PyTorch.
 static bool number_as_int(const etx_ir_arg* number, int64_t* out) {
   if (number->kind == ETX_IR_ARG_INT) {
     *out = number->as.integer;
@@ -36,8 +36,8 @@ static size_t put_integer(int64_t value, etx_dtype dtype, uint8_t out[8]) {
 
 enum { NUMBER_BYTES = 16 };
 
-// Bytes of `number` as `dtype`, little-endian; false for types that are not
-// written here (half types).
+// The bytes of `number` as `dtype`, little-endian. False for float16 and
+// bfloat16, which a scalar_tensor node computes instead.
 static bool number_bytes(const etx_ir_arg* number, etx_dtype dtype,
                          uint8_t out[NUMBER_BYTES], size_t* out_bytes) {
   int64_t integer = 0;
@@ -137,8 +137,9 @@ etx_status etx_build_complex(etx_builder* builder, uint32_t real,
                          out_value);
 }
 
-etx_status etx_build_to_complex(etx_builder* builder, uint32_t self,
-                                etx_dtype dtype, uint32_t* out_value) {
+// Casts a real tensor to a complex dtype.
+static etx_status cast_to_complex(etx_builder* builder, uint32_t self,
+                                  etx_dtype dtype, uint32_t* out_value) {
   const etx_shape shape = *etx_builder_shape(builder, self);
   const etx_dtype part = etx_dtype_part(dtype);
   uint32_t zeros = 0;
@@ -157,7 +158,7 @@ etx_status etx_build_cast(etx_builder* builder, uint32_t self, etx_dtype dtype,
   }
   if (etx_dtype_category_of(dtype) == ETX_CATEGORY_COMPLEX &&
       etx_dtype_category_of(shape.dtype) != ETX_CATEGORY_COMPLEX) {
-    return etx_build_to_complex(builder, self, dtype, out_value);
+    return cast_to_complex(builder, self, dtype, out_value);
   }
   etx_dim order[ETX_MAX_RANK];
   for (size_t i = 0; i < shape.rank; ++i) order[i] = (etx_dim)i;

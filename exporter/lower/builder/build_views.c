@@ -1,5 +1,5 @@
-// The builder's views: nothing is appended for a view that changes nothing,
-// and a permute that only moves dimensions of size 1 is a view.
+// Views. No node is appended for a view that changes nothing, and a permute
+// that only moves dimensions of size 1 becomes a view.
 
 #include "exporter/lower/builder/builder.h"
 
@@ -63,7 +63,7 @@ etx_status etx_build_expand(etx_builder* builder, uint32_t self,
                          "a tensor of rank %u cannot be expanded to rank %z",
                          (uint64_t)shape.rank, rank);
   }
-  // Leading dimensions of size 1 are only a view.
+  // Adding leading dimensions of size 1 is only a view.
   const size_t added = rank - shape.rank;
   bool only_view = true;
   for (size_t i = 0; i < added; ++i) only_view = only_view && dims[i] == 1;
@@ -110,8 +110,8 @@ etx_status etx_build_slice(etx_builder* builder, uint32_t self,
                       out_value);
 }
 
-// One end of a slice in [0, size]. A symbolic end is cut only where its bounds
-// do not show that it lies inside.
+// Clamps one bound of a slice to [0, size]. A symbolic bound needs a minimum or
+// maximum only if the bounds of its symbols do not prove that it is inside.
 static etx_status clamp_end(etx_builder* builder, etx_dim size, etx_dim end,
                             etx_dim* out) {
   etx_symbols* const symbols = &builder->method->symbols;

@@ -3,7 +3,7 @@
 #include "exporter/ir/aten_schema.h"
 #include "exporter/lower/builder/builder.h"
 
-// All arguments of `op` but its outs: those given, then defaults.
+// All arguments of `op` except its out arguments: those given, then defaults.
 static etx_status complete_args(etx_builder* builder, const etx_op* op,
                                 const etx_ir_arg* args, size_t arg_count,
                                 etx_ir_arg** out_args, size_t* out_count) {
@@ -146,7 +146,7 @@ bool etx_builder_same_dims(const etx_builder* builder, const etx_dim* a,
   return true;
 }
 
-// Dim `i` from the right, 1 where a shape has none.
+// Dimension `i` from the right; 1 if the shape has fewer dimensions.
 static etx_dim dim_from_right(const etx_shape* shape, size_t i) {
   return i < shape->rank ? shape->dims[shape->rank - 1 - i] : 1;
 }

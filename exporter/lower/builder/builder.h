@@ -1,8 +1,8 @@
-// Appends lowered nodes to a method: for the lowering functions of all families
-// and for passes that rewrite lowered graphs.
+// Appends lowered nodes to a method: for lowering functions, and for passes
+// that rewrite lowered graphs.
 //
-// The builder never emits what does nothing: a cast to the same type, a view
-// or expand to the same shape, a permute that moves nothing return their
+// The builder appends no node that does nothing: a cast to the same dtype, a
+// view or expand to the same shape, and an identity permute return their
 // operand.
 
 #ifndef ETX_EXPORTER_LOWER_BUILDER_BUILDER_H
@@ -29,13 +29,13 @@ struct etx_builder {
   etx_target target;
   etx_diag* diag;
   const etx_lowering* row;
-  const etx_ir_node* node;             // the imported node
-  const uint32_t* uses;                // of each imported value
+  const etx_ir_node* node;             // the node that is replaced
+  const uint32_t* uses;                // how often each imported value is used
   etx_ir_arg args[ETX_MAX_ARGUMENTS];  // by position in the schema
   size_t arg_count;
   uint32_t* results;    // one for each output of the node; ETX_IR_NONE at first
-  etx_text name;        // stem of new values' names
-  uint32_t name_count;  // values named so far
+  etx_text name;        // prefix of the names of new values
+  uint32_t name_count;  // new values so far
 };
 
 // True if anything reads output `index` of the imported node.
@@ -48,19 +48,20 @@ static inline bool etx_builder_is_read(const etx_builder* builder,
 
 // ------------------------------------------------ appending nodes
 
-// Appends a node of `op`. Arguments left out at the end take their defaults.
-// `dtype` is the type of the first output where the operator leaves it to its
-// out tensor, or NULL. `out_values` has room for all outputs.
+// Appends a node of `op` with all its outputs. Arguments that are left out at
+// the end take their defaults. `dtype` is the dtype of the first output for
+// operators whose out tensor decides it, else NULL. `out_values` has room for
+// all outputs.
 ETX_MUST_USE etx_status etx_build_op_outputs(etx_builder* builder, etx_op_id op,
                                              const etx_ir_arg* args,
                                              size_t arg_count,
                                              const etx_dtype* dtype,
                                              uint32_t* out_values);
-// The same for one output.
+// The same for the first output.
 ETX_MUST_USE etx_status etx_build_op(etx_builder* builder, etx_op_id op,
                                      const etx_ir_arg* args, size_t arg_count,
                                      uint32_t* out_value);
-// One tensor, or two, and defaults.
+// An operator with one tensor argument, or two; the others take their defaults.
 ETX_MUST_USE etx_status etx_build_unary(etx_builder* builder, etx_op_id op,
                                         uint32_t self, uint32_t* out_value);
 ETX_MUST_USE etx_status etx_build_binary(etx_builder* builder, etx_op_id op,
@@ -71,13 +72,13 @@ ETX_MUST_USE etx_status etx_build_binary_number(etx_builder* builder,
                                                 etx_op_id op, uint32_t self,
                                                 double number,
                                                 uint32_t* out_value);
-// A tensor and a number that is made a 0-d constant of the tensor's type.
+// A tensor and a number, which becomes a 0-d constant of the tensor's dtype.
 ETX_MUST_USE etx_status etx_build_binary_constant(etx_builder* builder,
                                                   etx_op_id op, uint32_t self,
                                                   double number,
                                                   uint32_t* out_value);
 
-// Refuses an operator that only etx's runtime can compute.
+// Fails with the message that only etx's runtime has the operator.
 etx_status etx_builder_refuse_target(const etx_builder* builder);
 
 // ------------------------------------------------ numbers and types
@@ -87,22 +88,19 @@ etx_status etx_builder_refuse_target(const etx_builder* builder);
 ETX_MUST_USE etx_status etx_build_scalar(etx_builder* builder,
                                          const etx_ir_arg* number,
                                          etx_dtype dtype, uint32_t* out_value);
-// A constant, whose data lives in the pool.
+// A value for a constant, whose data lives in the pool.
 ETX_MUST_USE etx_status etx_build_constant(etx_builder* builder,
                                            const etx_ir_constant* constant,
                                            uint32_t* out_value);
 ETX_MUST_USE etx_status etx_build_cast(etx_builder* builder, uint32_t self,
                                        etx_dtype dtype, uint32_t* out_value);
-// The same of a real tensor to a complex type.
-ETX_MUST_USE etx_status etx_build_to_complex(etx_builder* builder,
-                                             uint32_t self, etx_dtype dtype,
-                                             uint32_t* out_value);
-// Two real tensors of one shape as a complex one.
+// A complex tensor from its real and imaginary parts, which have the same
+// shape.
 ETX_MUST_USE etx_status etx_build_complex(etx_builder* builder, uint32_t real,
                                           uint32_t imaginary,
                                           uint32_t* out_value);
-// torch.result_type over tensors and numbers: 0-d tensors and numbers count by
-// category.
+// torch.result_type of tensors and numbers: 0-d tensors and numbers count only
+// by their category.
 ETX_MUST_USE etx_status etx_builder_result_type(etx_builder* builder,
                                                 const etx_ir_arg* operands,
                                                 size_t count,
@@ -111,7 +109,7 @@ ETX_MUST_USE etx_status etx_builder_result_type(etx_builder* builder,
 ETX_MUST_USE etx_status etx_build_operand(etx_builder* builder,
                                           const etx_ir_arg* operand,
                                           etx_dtype dtype, uint32_t* out_value);
-// An argument of type Tensor, which in archives may also be a number.
+// An argument of type Tensor. In .pt2 archives it may also be a number.
 ETX_MUST_USE etx_status etx_build_tensor(etx_builder* builder,
                                          const etx_ir_arg* arg,
                                          uint32_t* out_value);
@@ -129,7 +127,7 @@ static inline etx_ir_arg etx_ir_none(void) {
   const etx_ir_arg arg = {ETX_IR_ARG_NONE, {0}};
   return arg;
 }
-// A list argument over `items`, which emitting copies.
+// A list argument. The builder copies `items` when it appends a node.
 static inline etx_ir_arg etx_ir_list(etx_ir_arg* items, size_t count) {
   etx_ir_arg arg = {ETX_IR_ARG_LIST, {0}};
   arg.as.list.items = items;
@@ -143,9 +141,11 @@ ETX_MUST_USE etx_status etx_build_int_list(etx_builder* builder,
 
 // ------------------------------------------------ shapes
 
-// Type of a value. The pointer is good until the next node is appended.
+// The shape and dtype of a value. The pointer is valid until the next node is
+// appended.
 const etx_shape* etx_builder_shape(const etx_builder* builder, uint32_t value);
-// A dimension given from either end; `rank` 0 counts as 1.
+// Counts a dimension from the front; negative ones count from the end. A tensor
+// of rank 0 has one dimension here.
 ETX_MUST_USE etx_status etx_builder_axis(etx_builder* builder, etx_dim dim,
                                          size_t rank, size_t* out_axis);
 // Product of dims [first, end).
@@ -154,7 +154,7 @@ ETX_MUST_USE etx_status etx_builder_product(etx_builder* builder,
                                             size_t end, etx_dim* out);
 bool etx_builder_same_dims(const etx_builder* builder, const etx_dim* a,
                            const etx_dim* b, size_t count);
-// The shape that shapes `a` and `b` broadcast to; the type is a's.
+// The shape that `a` and `b` broadcast to, with the dtype of `a`.
 ETX_MUST_USE etx_status etx_builder_broadcast(etx_builder* builder,
                                               const etx_shape* a,
                                               const etx_shape* b,
@@ -187,7 +187,7 @@ typedef struct etx_dim_slice {
 ETX_MUST_USE etx_status etx_build_slice(etx_builder* builder, uint32_t self,
                                         etx_dim_slice slice,
                                         uint32_t* out_value);
-// Brings the arguments of a slice (INT or NONE) into [0, size].
+// Clamps the bounds of a slice (INT or NONE), as Python does, to [0, size].
 ETX_MUST_USE etx_status etx_builder_slice_range(
     etx_builder* builder, etx_dim size, const etx_ir_arg* start,
     const etx_ir_arg* end, etx_dim* out_start, etx_dim* out_end);
@@ -209,11 +209,11 @@ typedef struct etx_reduced_dims {
 ETX_MUST_USE etx_status etx_build_reduce(etx_builder* builder, etx_op_id op,
                                          uint32_t self, etx_reduced_dims dims,
                                          uint32_t* out_value);
-// Tensors of one type end to end; one alone is the result itself.
+// Concatenates tensors of one dtype; a single one is returned as it is.
 ETX_MUST_USE etx_status etx_build_concat(etx_builder* builder,
                                          const uint32_t* values, size_t count,
                                          size_t axis, uint32_t* out_value);
-// One number everywhere.
+// A tensor filled with a number.
 ETX_MUST_USE etx_status etx_build_full(etx_builder* builder,
                                        const etx_dim* dims, size_t rank,
                                        etx_ir_arg number, etx_dtype dtype,

@@ -21,34 +21,35 @@ ETX_MUST_USE etx_status etx_build_matmul(etx_builder* builder, uint32_t self,
 ETX_MUST_USE etx_status etx_build_linear(etx_builder* builder, uint32_t input,
                                          uint32_t weight, uint32_t bias,
                                          uint32_t* out_value);
-// Counts for each value the boundaries before it, or with `right` those up to
-// it, as int64. Both have one dimension more: [.., values, 1] and [.., 1,
-// boundaries].
+// For each value, the number of boundaries that are less than it (`right`: less
+// or equal), as int64. The shapes are [.., values, 1] and [.., 1, boundaries]
+// or [boundaries].
 ETX_MUST_USE etx_status etx_build_count_before(etx_builder* builder,
                                                uint32_t values,
                                                uint32_t boundaries, bool right,
                                                uint32_t* out_value);
-// Gives the last dimension a row of its own, or takes it away again.
+// Views [.., columns] as [.., 1, columns], for operators over planes, and back.
 ETX_MUST_USE etx_status etx_build_add_row_dim(etx_builder* builder,
                                               uint32_t self, uint32_t* out);
 ETX_MUST_USE etx_status etx_build_drop_row_dim(etx_builder* builder,
                                                uint32_t* value);
-// What a step does with [.., rows, columns]: with `is_depth` the rows are the
-// depth of a box, and the columns stay as they are.
+// One step over [.., rows, columns]. With `is_depth`, the rows are the depth of
+// a volume, and the step must keep the columns.
 typedef etx_status (*etx_build_spatial_function)(etx_builder* builder,
                                                  const void* context,
                                                  bool is_depth, uint32_t self,
                                                  uint32_t* out);
-// Both steps over [.., channels, depth, rows, columns].
+// Applies a separable operator to [.., channels, depth, rows, columns] in two
+// steps: over rows and columns, then over depth.
 ETX_MUST_USE etx_status etx_build_by_spatial_dims(
     etx_builder* builder, uint32_t self, etx_build_spatial_function function,
     const void* context, uint32_t* out_value);
-// _fft_r2c(self, dim, normalization, onesided): the stock kernel knows one side
-// alone, and then fails when it runs.
+// _fft_r2c(self, dim, normalization, onesided). Two-sided results are refused
+// for target executorch, whose kernel fails at run time.
 ETX_MUST_USE etx_status etx_build_fft_r2c(etx_builder* builder,
                                           const etx_ir_arg* args,
                                           uint32_t* out_value);
-// Zeros around a tensor, complex or not: constant_pad_nd by `pads`.
+// constant_pad_nd with zeros by `pads`, also of complex tensors.
 ETX_MUST_USE etx_status etx_build_pad_zeros(etx_builder* builder, uint32_t self,
                                             const etx_ir_arg* pads,
                                             uint32_t* out_value);

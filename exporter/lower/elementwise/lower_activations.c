@@ -1,5 +1,5 @@
-// Activations that the stock library has no kernel for, as arithmetic. All are
-// functions of one floating tensor.
+// Activations that ExecuTorch's portable library has no kernel for, as
+// arithmetic. All are functions of one floating-point tensor.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -144,7 +144,8 @@ etx_status etx_lowering_log_sigmoid(etx_builder* builder) {
   return etx_build_unary(builder, ETX_OP_neg_out, value, &builder->results[0]);
 }
 
-// prelu: x where positive, weight * x below; the weight runs along dim 1.
+// prelu: x where x > 0, else weight * x; the weight has one element for each
+// index of dim 1, or one in all.
 etx_status etx_lowering_prelu(etx_builder* builder) {
   uint32_t self = 0;
   ETX_TRY(floating_self(builder, &self));
@@ -164,7 +165,7 @@ etx_status etx_lowering_prelu(etx_builder* builder) {
 
 // ------------------------------------------------ shrinking
 
-// hardshrink(self, lambd): 0 from -lambd to lambd.
+// hardshrink(self, lambd): 0 where |x| <= lambd, else x.
 etx_status etx_lowering_hardshrink(etx_builder* builder) {
   const uint32_t self = builder->args[0].as.value;
   const etx_ir_arg zero = etx_ir_double(0.0);
@@ -178,7 +179,7 @@ etx_status etx_lowering_hardshrink(etx_builder* builder) {
   return etx_build_where(builder, test, none, self, &builder->results[0]);
 }
 
-// softshrink(self, lambd): what exceeds -lambd to lambd.
+// softshrink(self, lambd): x - clamp(x, -lambd, lambd).
 etx_status etx_lowering_softshrink(etx_builder* builder) {
   const uint32_t self = builder->args[0].as.value;
   const etx_ir_arg args[] = {

@@ -1,4 +1,4 @@
-// New tensors: arange, full and its relatives.
+// New tensors: arange, full, zeros, eye, one_hot, linspace.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -44,13 +44,13 @@ etx_status etx_lowering_arange_step(etx_builder* builder) {
                      &builder->results[0]);
 }
 
-// ------------------------------------------------ one value everywhere
+// ------------------------------------------------ filled tensors
 
-// Sizes are stated, not taken from a tensor, so that no tensor is kept alive
-// for its sizes alone.
-static etx_status fill_stated(etx_builder* builder, const etx_ir_arg* sizes,
-                              const etx_ir_arg* fill, etx_dtype dtype,
-                              uint32_t* out_value) {
+// The sizes are arguments of the node, so that no tensor stays live only for
+// its sizes.
+static etx_status build_filled(etx_builder* builder, const etx_ir_arg* sizes,
+                               const etx_ir_arg* fill, etx_dtype dtype,
+                               uint32_t* out_value) {
   if (sizes->as.list.count == 0) {
     return etx_build_scalar(builder, fill, dtype, out_value);
   }
@@ -61,10 +61,10 @@ static etx_status fill_stated(etx_builder* builder, const etx_ir_arg* sizes,
 
 static etx_status emit_full(etx_builder* builder, const etx_ir_arg* sizes,
                             const etx_ir_arg* fill, etx_dtype dtype) {
-  return fill_stated(builder, sizes, fill, dtype, &builder->results[0]);
+  return build_filled(builder, sizes, fill, dtype, &builder->results[0]);
 }
 
-static etx_dtype stated_or(const etx_ir_arg* dtype, etx_dtype otherwise) {
+static etx_dtype dtype_or(const etx_ir_arg* dtype, etx_dtype otherwise) {
   return dtype->kind == ETX_IR_ARG_DTYPE ? dtype->as.dtype : otherwise;
 }
 
@@ -72,16 +72,16 @@ static etx_dtype stated_or(const etx_ir_arg* dtype, etx_dtype otherwise) {
 etx_status etx_lowering_full(etx_builder* builder) {
   return emit_full(
       builder, &builder->args[0], &builder->args[1],
-      stated_or(&builder->args[2], number_dtype(&builder->args[1])));
+      dtype_or(&builder->args[2], number_dtype(&builder->args[1])));
 }
 
 static etx_status fill_sizes(etx_builder* builder, int64_t number) {
   const etx_ir_arg fill = etx_ir_int(number);
   return emit_full(builder, &builder->args[0], &fill,
-                   stated_or(&builder->args[1], ETX_DTYPE_FLOAT32));
+                   dtype_or(&builder->args[1], ETX_DTYPE_FLOAT32));
 }
 
-// zeros, ones, and empty, whose content may be anything: (size, dtype, ..)
+// zeros, ones, and empty, whose content is undefined: (size, dtype, ..)
 etx_status etx_lowering_zeros(etx_builder* builder) {
   return fill_sizes(builder, 0);
 }
@@ -97,7 +97,7 @@ static etx_status fill_like(etx_builder* builder, const etx_ir_arg* fill,
       *etx_builder_shape(builder, builder->args[0].as.value);
   etx_ir_arg sizes;
   ETX_TRY(etx_build_int_list(builder, shape.dims, shape.rank, &sizes));
-  return emit_full(builder, &sizes, fill, stated_or(dtype, shape.dtype));
+  return emit_full(builder, &sizes, fill, dtype_or(dtype, shape.dtype));
 }
 
 // full_like(self, fill_value, dtype, ..)
@@ -141,7 +141,7 @@ static etx_status new_filled(etx_builder* builder, const etx_ir_arg* fill,
                              const etx_ir_arg* dtype) {
   const etx_dtype own =
       etx_builder_shape(builder, builder->args[0].as.value)->dtype;
-  return emit_full(builder, &builder->args[1], fill, stated_or(dtype, own));
+  return emit_full(builder, &builder->args[1], fill, dtype_or(dtype, own));
 }
 
 // new_zeros, new_empty: (self, size, dtype, ..)
@@ -163,15 +163,15 @@ etx_status etx_lowering_new_full(etx_builder* builder) {
 // scalar_tensor(s, dtype, ..)
 etx_status etx_lowering_scalar_tensor(etx_builder* builder) {
   return etx_build_scalar(builder, &builder->args[0],
-                          stated_or(&builder->args[1], ETX_DTYPE_FLOAT32),
+                          dtype_or(&builder->args[1], ETX_DTYPE_FLOAT32),
                           &builder->results[0]);
 }
 
 // ------------------------------------------------ triangles
 
-// The element at row r and column c stays where c - r >= diagonal; the rest is
-// 0.
-etx_status etx_lowering_triangle_upper(etx_builder* builder) {
+// triu(self, diagonal): keeps the element at row r and column c if c - r >=
+// diagonal, else 0.
+etx_status etx_lowering_triu(etx_builder* builder) {
   const uint32_t self = builder->args[0].as.value;
   const etx_shape shape = *etx_builder_shape(builder, self);
   if (shape.rank < 2) {
@@ -202,9 +202,10 @@ etx_status etx_lowering_triangle_upper(etx_builder* builder) {
 
 // ------------------------------------------------ patterns
 
-// eye(n, dtype, ..) and eye.m(n, m, dtype, ..): where row and column are equal.
-static etx_status identity(etx_builder* builder, etx_dim row_count,
-                           etx_dim column_count, const etx_ir_arg* dtype) {
+// eye(n, dtype, ..): 1 where the row equals the column.
+static etx_status identity_matrix(etx_builder* builder, etx_dim row_count,
+                                  etx_dim column_count,
+                                  const etx_ir_arg* dtype) {
   uint32_t rows = 0;
   uint32_t columns = 0;
   uint32_t equal = 0;
@@ -213,16 +214,17 @@ static etx_status identity(etx_builder* builder, etx_dim row_count,
   ETX_TRY(etx_build_unsqueeze(builder, rows, 1, &rows));
   ETX_TRY(
       etx_build_binary(builder, ETX_OP_eq_tensor_out, columns, rows, &equal));
-  return etx_build_cast(builder, equal, stated_or(dtype, ETX_DTYPE_FLOAT32),
+  return etx_build_cast(builder, equal, dtype_or(dtype, ETX_DTYPE_FLOAT32),
                         &builder->results[0]);
 }
 
 etx_status etx_lowering_eye(etx_builder* builder) {
   const etx_dim size = builder->args[0].as.integer;
-  return identity(builder, size, size, &builder->args[1]);
+  return identity_matrix(builder, size, size, &builder->args[1]);
 }
 
-// one_hot(self, num_classes): equal to 0, 1, .. along a new last dimension.
+// one_hot(self, num_classes): compares with 0, 1, .. along a new last
+// dimension.
 etx_status etx_lowering_one_hot(etx_builder* builder) {
   const etx_dim classes = builder->args[1].as.integer;
   uint32_t self = builder->args[0].as.value;
@@ -248,11 +250,11 @@ static double number_of(const etx_ir_arg* arg) {
 // The steps are stored in the file.
 enum { MAX_LINSPACE = 1 << 20 };
 
-// linspace(start, end, steps, dtype, ..). Steps are computed here, from both
-// ends toward the middle as PyTorch does.
+// linspace(start, end, steps, dtype, ..). The elements are computed here, from
+// both ends toward the middle, as in PyTorch.
 etx_status etx_lowering_linspace(etx_builder* builder) {
   const etx_ir_arg* const args = builder->args;
-  const etx_dtype dtype = stated_or(&args[3], ETX_DTYPE_FLOAT32);
+  const etx_dtype dtype = dtype_or(&args[3], ETX_DTYPE_FLOAT32);
   const etx_dim steps = args[2].as.integer;
   if (dtype != ETX_DTYPE_FLOAT32 || steps < 0 || steps > MAX_LINSPACE) {
     return etx_diag_fail(
@@ -276,7 +278,7 @@ etx_status etx_lowering_linspace(etx_builder* builder) {
   return etx_build_constant(builder, &constant, &builder->results[0]);
 }
 
-// empty_permuted(size, physical_layout, dtype, ..): any content will do.
+// empty_permuted(size, physical_layout, dtype, ..): the content is undefined.
 etx_status etx_lowering_empty_permuted(etx_builder* builder) {
   builder->args[1] = builder->args[2];
   return etx_lowering_zeros(builder);

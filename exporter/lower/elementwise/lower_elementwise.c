@@ -1,11 +1,12 @@
-// Elementwise operators: operands are brought to one type first, since the
-// stock kernels promote 0-d tensors and numbers differently from PyTorch.
+// Elementwise operators. Operands are cast to one dtype first, because
+// ExecuTorch's portable kernels promote 0-d tensors and numbers differently
+// from PyTorch.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
 // ------------------------------------------------ one tensor
 
-// Arguments as they are, to an operator that takes the same ones.
+// Operators with the same arguments in ATen and in format/ops.
 etx_status etx_lowering_direct(etx_builder* builder) {
   if (builder->args[0].kind != ETX_IR_ARG_LIST) {
     uint32_t self = 0;
@@ -16,7 +17,7 @@ etx_status etx_lowering_direct(etx_builder* builder) {
                               builder->arg_count, NULL, builder->results);
 }
 
-// Operators that give floats for integers too.
+// Operators with floating-point results for integers: integers are cast first.
 etx_status etx_lowering_float_unary(etx_builder* builder) {
   uint32_t self = 0;
   ETX_TRY(etx_build_tensor(builder, &builder->args[0], &self));
@@ -28,7 +29,7 @@ etx_status etx_lowering_float_unary(etx_builder* builder) {
   return etx_lowering_direct(builder);
 }
 
-// Rounding and the like leave integers alone.
+// Rounding: integers stay as they are.
 etx_status etx_lowering_round(etx_builder* builder) {
   const etx_dtype dtype =
       etx_builder_shape(builder, builder->args[0].as.value)->dtype;
@@ -40,19 +41,19 @@ etx_status etx_lowering_round(etx_builder* builder) {
                          &builder->results[0]);
 }
 
-// The value itself: clone, alias, detach, contiguous and their like.
+// The value itself: clone, alias, detach, contiguous.
 etx_status etx_lowering_identity(etx_builder* builder) {
   return etx_build_tensor(builder, &builder->args[0], &builder->results[0]);
 }
 
-// A check of something that planning knows anyway.
-etx_status etx_lowering_nothing(etx_builder* builder) {
+// Assertions about types and sizes, which the exporter has checked.
+etx_status etx_lowering_no_op(etx_builder* builder) {
   (void)builder;
   return ETX_OK;
 }
 
-// An operator of etx's runtime alone.
-etx_status etx_lowering_refused(etx_builder* builder) {
+// The function for target executorch of operators that only etx's runtime has.
+etx_status etx_lowering_etx_only(etx_builder* builder) {
   return etx_builder_refuse_target(builder);
 }
 
@@ -71,7 +72,7 @@ etx_status etx_lowering_dropout(etx_builder* builder) {
 
 // ------------------------------------------------ two operands
 
-// Brings args[0] and args[1] to `dtype`.
+// Casts args[0] and args[1] to `dtype`.
 static etx_status cast_operands(etx_builder* builder, etx_dtype dtype) {
   for (size_t i = 0; i < 2; ++i) {
     uint32_t value = 0;
@@ -100,7 +101,7 @@ static etx_status emit_floating(etx_builder* builder, etx_op_id op) {
   return etx_build_op(builder, op, builder->args, 2, &builder->results[0]);
 }
 
-// Integers become floats.
+// Integers are cast to float32.
 etx_status etx_lowering_float_promoted(etx_builder* builder) {
   return emit_floating(builder, builder->row->op);
 }
@@ -138,9 +139,9 @@ etx_status etx_lowering_reverse_subtract(etx_builder* builder) {
                       &builder->results[0]);
 }
 
-// A tensor and a number that stays one: comparisons, remainder. The tensor
-// takes the common type.
-etx_status etx_lowering_number_kept(etx_builder* builder) {
+// A tensor and a number that stays a number: comparisons, remainder. The tensor
+// is cast to the common dtype.
+etx_status etx_lowering_tensor_and_number(etx_builder* builder) {
   etx_dtype dtype;
   ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
   uint32_t self = 0;
@@ -182,7 +183,7 @@ etx_status etx_lowering_power(etx_builder* builder) {
 }
 
 // A number to the power of a tensor.
-etx_status etx_lowering_power_of_number(etx_builder* builder) {
+etx_status etx_lowering_power_of_scalar(etx_builder* builder) {
   etx_dtype dtype;
   ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
   uint32_t exponent = 0;
@@ -251,7 +252,7 @@ etx_status etx_lowering_where(etx_builder* builder) {
   return etx_build_where(builder, condition, self, other, &builder->results[0]);
 }
 
-// masked_fill(self, mask, value): the type is always self's.
+// masked_fill(self, mask, value): the result has the dtype of self.
 etx_status etx_lowering_masked_fill(etx_builder* builder) {
   const uint32_t self = builder->args[0].as.value;
   const etx_dtype dtype = etx_builder_shape(builder, self)->dtype;
@@ -264,7 +265,7 @@ etx_status etx_lowering_masked_fill(etx_builder* builder) {
 }
 
 // self + value * a * b, and self + value * a / b.
-static etx_status combine_with(etx_builder* builder, etx_op_id op) {
+static etx_status add_scaled_product(etx_builder* builder, etx_op_id op) {
   etx_dtype dtype;
   ETX_TRY(etx_builder_result_type(builder, builder->args, 3, &dtype));
   uint32_t operands[3];
@@ -279,11 +280,11 @@ static etx_status combine_with(etx_builder* builder, etx_op_id op) {
 }
 
 etx_status etx_lowering_addcmul(etx_builder* builder) {
-  return combine_with(builder, ETX_OP_mul_out);
+  return add_scaled_product(builder, ETX_OP_mul_out);
 }
 
 etx_status etx_lowering_addcdiv(etx_builder* builder) {
-  return combine_with(builder, ETX_OP_div_out);
+  return add_scaled_product(builder, ETX_OP_div_out);
 }
 
 // self + weight * (end - self).
@@ -305,8 +306,8 @@ etx_status etx_lowering_lerp(etx_builder* builder) {
 
 // ------------------------------------------------ casts
 
-// _to_copy and to: `dtype` is argument 1, or 2 behind a device; the rest says
-// where and how.
+// _to_copy and to: `dtype` is argument 1, or 2 behind a device; the other
+// arguments have no effect here.
 etx_status etx_lowering_cast(etx_builder* builder) {
   uint32_t self = 0;
   ETX_TRY(etx_build_tensor(builder, &builder->args[0], &self));
@@ -328,7 +329,7 @@ etx_status etx_lowering_cast_as(etx_builder* builder) {
                            &builder->results[0]);
 }
 
-// copy(self, src): src in self's type and sizes.
+// copy(self, src): src with the dtype and sizes of self.
 etx_status etx_lowering_copy(etx_builder* builder) {
   const etx_shape shape =
       *etx_builder_shape(builder, builder->args[0].as.value);

@@ -1,11 +1,11 @@
-// Elementary functions without a row of their own, from those that have one.
+// Elementary functions that are composed of others.
 
 #include <math.h>
 
 #include "exporter/lower/builder/lowering_functions.h"
 #include "format/tensor/dtype_limits.h"
 
-// The operand as a floating tensor.
+// The operand as a floating-point tensor.
 static etx_status floating(etx_builder* builder, uint32_t* out_self) {
   uint32_t self = 0;
   ETX_TRY(etx_build_tensor(builder, &builder->args[0], &self));
@@ -15,8 +15,8 @@ static etx_status floating(etx_builder* builder, uint32_t* out_self) {
   return etx_build_cast(builder, self, ETX_DTYPE_FLOAT32, out_self);
 }
 
-static etx_status zero_d(etx_builder* builder, uint32_t like, double number,
-                         uint32_t* out_value) {
+static etx_status scalar_like(etx_builder* builder, uint32_t like,
+                              double number, uint32_t* out_value) {
   const etx_ir_arg arg = etx_ir_double(number);
   return etx_build_scalar(builder, &arg,
                           etx_builder_shape(builder, like)->dtype, out_value);
@@ -35,7 +35,7 @@ etx_status etx_lowering_erfc(etx_builder* builder) {
   uint32_t value = 0;
   uint32_t one = 0;
   ETX_TRY(floating(builder, &value));
-  ETX_TRY(zero_d(builder, value, 1.0, &one));
+  ETX_TRY(scalar_like(builder, value, 1.0, &one));
   ETX_TRY(etx_build_unary(builder, ETX_OP_erf_out, value, &value));
   return etx_build_binary(builder, ETX_OP_sub_out, one, value,
                           &builder->results[0]);
@@ -71,8 +71,7 @@ etx_status etx_lowering_threshold(etx_builder* builder) {
   return etx_build_where(builder, below, other, self, &builder->results[0]);
 }
 
-// Replaces elements that `op` compares true with `limit` by a stated number,
-// or by the largest float of that sign.
+// Replaces elements that equal `infinity` by a given number, or by `otherwise`.
 static etx_status replace_infinity(etx_builder* builder,
                                    const etx_ir_arg* stated, double infinity,
                                    double otherwise, uint32_t* self) {
@@ -81,7 +80,8 @@ static etx_status replace_infinity(etx_builder* builder,
   uint32_t number = 0;
   ETX_TRY(etx_build_binary_number(builder, ETX_OP_eq_scalar_out, *self,
                                   infinity, &test));
-  ETX_TRY(zero_d(builder, *self, given ? stated->as.real : otherwise, &number));
+  ETX_TRY(scalar_like(builder, *self, given ? stated->as.real : otherwise,
+                      &number));
   return etx_build_where(builder, test, number, *self, self);
 }
 
@@ -99,7 +99,7 @@ etx_status etx_lowering_nan_to_num(etx_builder* builder) {
   uint32_t nan = 0;
   uint32_t number = 0;
   ETX_TRY(etx_build_unary(builder, ETX_OP_isnan_out, self, &nan));
-  ETX_TRY(zero_d(builder, self, given ? args[1].as.real : 0.0, &number));
+  ETX_TRY(scalar_like(builder, self, given ? args[1].as.real : 0.0, &number));
   ETX_TRY(etx_build_where(builder, nan, number, self, &self));
   ETX_TRY(
       replace_infinity(builder, &args[2], (double)INFINITY, largest, &self));
@@ -109,7 +109,7 @@ etx_status etx_lowering_nan_to_num(etx_builder* builder) {
   return ETX_OK;
 }
 
-// frac(self): what follows the point, with the sign of the number.
+// frac(self): x - trunc(x).
 etx_status etx_lowering_frac(etx_builder* builder) {
   const uint32_t self = builder->args[0].as.value;
   uint32_t whole = 0;
@@ -118,7 +118,7 @@ etx_status etx_lowering_frac(etx_builder* builder) {
                           &builder->results[0]);
 }
 
-// round(self, decimals) of floats: with decimals before or behind the point.
+// round(self, decimals) of floats; decimals may be negative.
 etx_status etx_lowering_round_decimals(etx_builder* builder) {
   uint32_t value = builder->args[0].as.value;
   const etx_dim decimals = builder->args[1].as.integer;
@@ -138,13 +138,13 @@ etx_status etx_lowering_round_decimals(etx_builder* builder) {
                                    &builder->results[0]);
 }
 
-// True where |self - other| <= atol + rtol * |other|, or where both are equal,
-// as infinities may be. (self, other, rtol, atol, equal_nan)
+// isclose(self, other, rtol, atol, equal_nan): |self - other| <= atol + rtol *
+// |other|, or both are equal, which covers infinities.
 etx_status etx_lowering_isclose(etx_builder* builder) {
   const etx_ir_arg* const args = builder->args;
   uint32_t pair[2];
-  uint32_t away = 0;
-  uint32_t most = 0;
+  uint32_t distance = 0;
+  uint32_t tolerance = 0;
   uint32_t test = 0;
   etx_dtype dtype;
   ETX_TRY(etx_builder_result_type(builder, args, 2, &dtype));
@@ -158,25 +158,28 @@ etx_status etx_lowering_isclose(etx_builder* builder) {
   for (size_t i = 0; i < 2; ++i) {
     ETX_TRY(etx_build_operand(builder, &args[i], dtype, &pair[i]));
   }
-  ETX_TRY(etx_build_binary(builder, ETX_OP_sub_out, pair[0], pair[1], &away));
-  ETX_TRY(etx_build_unary(builder, ETX_OP_abs_out, away, &away));
-  ETX_TRY(etx_build_unary(builder, ETX_OP_abs_out, pair[1], &most));
-  ETX_TRY(etx_build_binary_constant(builder, ETX_OP_mul_out, most,
-                                    args[2].as.real, &most));
-  ETX_TRY(etx_build_binary_constant(builder, ETX_OP_add_out, most,
-                                    args[3].as.real, &most));
-  ETX_TRY(etx_build_binary(builder, ETX_OP_le_tensor_out, away, most, &most));
+  ETX_TRY(
+      etx_build_binary(builder, ETX_OP_sub_out, pair[0], pair[1], &distance));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_abs_out, distance, &distance));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_abs_out, pair[1], &tolerance));
+  ETX_TRY(etx_build_binary_constant(builder, ETX_OP_mul_out, tolerance,
+                                    args[2].as.real, &tolerance));
+  ETX_TRY(etx_build_binary_constant(builder, ETX_OP_add_out, tolerance,
+                                    args[3].as.real, &tolerance));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_le_tensor_out, distance, tolerance,
+                           &tolerance));
   // An infinite distance is never small.
-  ETX_TRY(etx_build_unary(builder, ETX_OP_isinf_out, away, &test));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_isinf_out, distance, &test));
   ETX_TRY(etx_build_unary(builder, ETX_OP_logical_not_out, test, &test));
-  ETX_TRY(etx_build_binary(builder, ETX_OP_logical_and_out, most, test, &most));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_logical_and_out, tolerance, test,
+                           &tolerance));
   ETX_TRY(
       etx_build_binary(builder, ETX_OP_eq_tensor_out, pair[0], pair[1], &test));
-  return etx_build_binary(builder, ETX_OP_logical_or_out, most, test,
+  return etx_build_binary(builder, ETX_OP_logical_or_out, tolerance, test,
                           &builder->results[0]);
 }
 
-// True where a number has a minus sign, -0 included: its reciprocal is below 0.
+// True where the sign bit is set, also for -0, whose reciprocal is below 0.
 static etx_status is_signed(etx_builder* builder, uint32_t self,
                             uint32_t* out) {
   uint32_t inverse = 0;

@@ -8,19 +8,19 @@
 #include "exporter/lower/builder/lowering_functions.h"
 
 enum {
-  MOST_SPATIAL = 3,
+  MAX_SPATIAL = 3,
   // Windows of different sizes along one dimension: each takes two nodes.
-  MOST_SLICES = 64,
+  MAX_SLICES = 64,
 };
 
-typedef struct target {
+typedef struct pooling_target {
   size_t spatial;
-  etx_dim sizes[MOST_SPATIAL];
-} target;
+  etx_dim sizes[MAX_SPATIAL];
+} pooling_target;
 
 // (self, output_size)
 static etx_status read_target(etx_builder* builder, size_t spatial,
-                              target* out) {
+                              pooling_target* out) {
   const etx_ir_arg* const sizes = &builder->args[1];
   const size_t rank =
       etx_builder_shape(builder, builder->args[0].as.value)->rank;
@@ -51,7 +51,7 @@ static etx_status pool_planes(etx_builder* builder, uint32_t self, etx_dim rows,
 
 static etx_status mean_step(etx_builder* builder, const void* context,
                             bool is_depth, uint32_t self, uint32_t* out) {
-  const target* const t = context;
+  const pooling_target* const t = context;
   const etx_shape* const shape = etx_builder_shape(builder, self);
   return is_depth ? pool_planes(builder, self, t->sizes[0],
                                 shape->dims[shape->rank - 1], out)
@@ -59,7 +59,7 @@ static etx_status mean_step(etx_builder* builder, const void* context,
 }
 
 static etx_status mean_of_row(etx_builder* builder, uint32_t self,
-                              const target* t) {
+                              const pooling_target* t) {
   uint32_t value = 0;
   etx_shape shape = *etx_builder_shape(builder, self);
   ETX_TRY(etx_build_unsqueeze(builder, self, shape.rank - 1u, &value));
@@ -70,9 +70,9 @@ static etx_status mean_of_row(etx_builder* builder, uint32_t self,
 }
 
 static etx_status adaptive_mean(etx_builder* builder, size_t spatial) {
-  target t = {0};
+  pooling_target t = {0};
   const uint32_t self = builder->args[0].as.value;
-  etx_dim dims[MOST_SPATIAL];
+  etx_dim dims[MAX_SPATIAL];
   bool is_global = true;
   ETX_TRY(read_target(builder, spatial, &t));
   for (size_t i = 0; i < spatial; ++i) {
@@ -137,7 +137,7 @@ static etx_status divided_maximum(etx_builder* builder, uint32_t self,
 static etx_status sliced_maximum(etx_builder* builder, uint32_t self,
                                  size_t axis, int64_t count, uint32_t* out) {
   const int64_t size = etx_builder_shape(builder, self)->dims[axis];
-  etx_ir_arg parts[MOST_SLICES];
+  etx_ir_arg parts[MAX_SLICES];
   for (int64_t i = 0; i < count; ++i) {
     uint32_t part = 0;
     ETX_TRY(window_maximum(builder, self, axis, i * size / count,
@@ -165,18 +165,18 @@ static etx_status dimension_maximum(etx_builder* builder, uint32_t self,
   if (are_numbers && count > 0 && size % count == 0) {
     return divided_maximum(builder, self, axis, count, out);
   }
-  if (are_numbers && count > 0 && count <= MOST_SLICES && size <= INT32_MAX) {
+  if (are_numbers && count > 0 && count <= MAX_SLICES && size <= INT32_MAX) {
     return sliced_maximum(builder, self, axis, count, out);
   }
   return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
                        "'%t' of a dynamic dimension, or to more than %i "
                        "windows of different sizes, is not supported",
-                       builder->node->aten, (int64_t)MOST_SLICES);
+                       builder->node->aten, (int64_t)MAX_SLICES);
 }
 
 // Indices are not computed; only who reads them is refused.
 static etx_status adaptive_maximum(etx_builder* builder, size_t spatial) {
-  target t = {0};
+  pooling_target t = {0};
   uint32_t value = builder->args[0].as.value;
   ETX_TRY(read_target(builder, spatial, &t));
   const size_t rank = etx_builder_shape(builder, value)->rank;

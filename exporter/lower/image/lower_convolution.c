@@ -4,15 +4,15 @@
 
 #include "exporter/lower/builder/lowering_functions.h"
 
-typedef struct convolution {
+typedef struct convolution_args {
   uint32_t input;
   etx_ir_arg weight, bias, stride, padding, dilation, output_padding, groups;
   bool transposed;
-} convolution;
+} convolution_args;
 
 // A list of `count` numbers from one that may have a single entry.
-static etx_status spread(etx_builder* builder, const etx_ir_arg* list,
-                         size_t count, etx_ir_arg* out) {
+static etx_status expand_list(etx_builder* builder, const etx_ir_arg* list,
+                              size_t count, etx_ir_arg* out) {
   etx_dim dims[ETX_MAX_RANK];
   const size_t given = list->as.list.count;
   if (given != count && given != 1) {
@@ -26,8 +26,9 @@ static etx_status spread(etx_builder* builder, const etx_ir_arg* list,
   return etx_build_int_list(builder, dims, count, out);
 }
 
-static etx_status emit_convolution(etx_builder* builder, const convolution* c,
-                                   size_t spatial, uint32_t* out_value) {
+static etx_status emit_convolution(etx_builder* builder,
+                                   const convolution_args* c, size_t spatial,
+                                   uint32_t* out_value) {
   etx_ir_arg args[] = {etx_ir_value_arg(c->input),
                        c->weight,
                        c->bias,
@@ -37,10 +38,10 @@ static etx_status emit_convolution(etx_builder* builder, const convolution* c,
                        etx_ir_bool(c->transposed),
                        c->output_padding,
                        c->groups};
-  ETX_TRY(spread(builder, &c->stride, spatial, &args[3]));
-  ETX_TRY(spread(builder, &c->padding, spatial, &args[4]));
-  ETX_TRY(spread(builder, &c->dilation, spatial, &args[5]));
-  ETX_TRY(spread(builder, &c->output_padding, spatial, &args[7]));
+  ETX_TRY(expand_list(builder, &c->stride, spatial, &args[3]));
+  ETX_TRY(expand_list(builder, &c->padding, spatial, &args[4]));
+  ETX_TRY(expand_list(builder, &c->dilation, spatial, &args[5]));
+  ETX_TRY(expand_list(builder, &c->output_padding, spatial, &args[7]));
   return etx_build_op(builder, ETX_OP_convolution_out, args, 9, out_value);
 }
 
@@ -85,16 +86,16 @@ typedef struct depth_window {
   etx_dim count;  // results
 } depth_window;
 
-static etx_status read_depth(etx_builder* builder, const convolution* c,
+static etx_status read_depth(etx_builder* builder, const convolution_args* c,
                              depth_window* out) {
   const etx_shape in = *etx_builder_shape(builder, c->input);
   etx_ir_arg list;
   out->taps = etx_builder_shape(builder, c->weight.as.value)->dims[2];
-  ETX_TRY(spread(builder, &c->stride, 3, &list));
+  ETX_TRY(expand_list(builder, &c->stride, 3, &list));
   out->stride = list.as.list.items[0].as.integer;
-  ETX_TRY(spread(builder, &c->padding, 3, &list));
+  ETX_TRY(expand_list(builder, &c->padding, 3, &list));
   out->padding = list.as.list.items[0].as.integer;
-  ETX_TRY(spread(builder, &c->dilation, 3, &list));
+  ETX_TRY(expand_list(builder, &c->dilation, 3, &list));
   out->dilation = list.as.list.items[0].as.integer;
   const etx_dim most = 1 << 16;
   const bool are_known = in.dims[2] > 0 && in.dims[2] <= most * most &&
@@ -117,17 +118,17 @@ static etx_status read_depth(etx_builder* builder, const convolution* c,
 
 // Rows and columns of a list over three dimensions.
 static etx_status plane_list(etx_builder* builder, etx_ir_arg* list) {
-  ETX_TRY(spread(builder, list, 3, list));
+  ETX_TRY(expand_list(builder, list, 3, list));
   const etx_dim both[] = {list->as.list.items[1].as.integer,
                           list->as.list.items[2].as.integer};
   return etx_build_int_list(builder, both, 2, list);
 }
 
 // What tap `tap` along the depth adds: planes of all images.
-static etx_status depth_tap(etx_builder* builder, const convolution* c,
+static etx_status depth_tap(etx_builder* builder, const convolution_args* c,
                             const depth_window* w, etx_dim tap,
                             uint32_t* out_value) {
-  convolution plane = *c;
+  convolution_args plane = *c;
   const etx_dim start = tap * w->dilation;
   const etx_dim end = start + (w->count - 1) * w->stride + 1;
   ETX_TRY(etx_build_slice(builder, c->input,
@@ -150,7 +151,7 @@ static etx_status depth_tap(etx_builder* builder, const convolution* c,
   return emit_convolution(builder, &plane, 2, out_value);
 }
 
-static etx_status convolve_depth(etx_builder* builder, convolution* c,
+static etx_status convolve_depth(etx_builder* builder, convolution_args* c,
                                  uint32_t* out_value) {
   if (c->transposed) {
     return etx_diag_fail(
@@ -174,7 +175,7 @@ static etx_status convolve_depth(etx_builder* builder, convolution* c,
 
 // ------------------------------------------------ all
 
-static etx_status want_spatial(etx_builder* builder, uint32_t weight) {
+static etx_status check_weight_rank(etx_builder* builder, uint32_t weight) {
   const size_t rank = etx_builder_shape(builder, weight)->rank;
   if (rank >= 3) return ETX_OK;
   return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
@@ -183,10 +184,10 @@ static etx_status want_spatial(etx_builder* builder, uint32_t weight) {
 }
 
 // Runs a convolution, giving an input without batch one of size 1.
-static etx_status convolve(etx_builder* builder, convolution* c) {
+static etx_status convolve(etx_builder* builder, convolution_args* c) {
   const size_t rank = etx_builder_shape(builder, c->weight.as.value)->rank;
   const bool batched = etx_builder_shape(builder, c->input)->rank == rank;
-  ETX_TRY(want_spatial(builder, c->weight.as.value));
+  ETX_TRY(check_weight_rank(builder, c->weight.as.value));
   if (!batched) ETX_TRY(etx_build_unsqueeze(builder, c->input, 0, &c->input));
   uint32_t value = 0;
   if (rank == 5 && builder->target == ETX_TARGET_EXECUTORCH) {
@@ -212,8 +213,8 @@ static etx_status zero_list(etx_builder* builder, etx_ir_arg* out) {
 // groups)
 etx_status etx_lowering_convolution(etx_builder* builder) {
   const etx_ir_arg* const args = builder->args;
-  convolution c = {args[0].as.value, args[1], args[2], args[3], args[4],
-                   args[5],          args[6], args[6], false};
+  convolution_args c = {args[0].as.value, args[1], args[2], args[3], args[4],
+                        args[5],          args[6], args[6], false};
   ETX_TRY(zero_list(builder, &c.output_padding));
   return convolve(builder, &c);
 }
@@ -222,8 +223,8 @@ etx_status etx_lowering_convolution(etx_builder* builder) {
 // output_padding, groups, dilation)
 etx_status etx_lowering_convolution_transposed(etx_builder* builder) {
   const etx_ir_arg* const args = builder->args;
-  convolution c = {args[0].as.value, args[1], args[2], args[3], args[4],
-                   args[7],          args[5], args[6], true};
+  convolution_args c = {args[0].as.value, args[1], args[2], args[3], args[4],
+                        args[7],          args[5], args[6], true};
   return convolve(builder, &c);
 }
 
@@ -231,31 +232,31 @@ etx_status etx_lowering_convolution_transposed(etx_builder* builder) {
 // output_padding, groups)
 etx_status etx_lowering_core_convolution(etx_builder* builder) {
   const etx_ir_arg* const args = builder->args;
-  convolution c = {args[0].as.value, args[1], args[2],
-                   args[3],          args[4], args[5],
-                   args[7],          args[8], args[6].as.boolean};
+  convolution_args c = {args[0].as.value, args[1], args[2],
+                        args[3],          args[4], args[5],
+                        args[7],          args[8], args[6].as.boolean};
   return convolve(builder, &c);
 }
 
 // Padding that keeps sizes, larger at the end where it is odd.
-static etx_status same_padding(etx_builder* builder, convolution* c) {
+static etx_status same_padding(etx_builder* builder, convolution_args* c) {
   const etx_shape weight = *etx_builder_shape(builder, c->weight.as.value);
-  ETX_TRY(want_spatial(builder, c->weight.as.value));
+  ETX_TRY(check_weight_rank(builder, c->weight.as.value));
   const size_t spatial = weight.rank - 2u;
   etx_dim pads[2 * ETX_MAX_RANK];
   etx_ir_arg dilation;
-  ETX_TRY(spread(builder, &c->dilation, spatial, &dilation));
+  ETX_TRY(expand_list(builder, &c->dilation, spatial, &dilation));
   for (size_t i = 0; i < spatial; ++i) {
-    const etx_dim spread_by = dilation.as.list.items[i].as.integer;
+    const etx_dim step = dilation.as.list.items[i].as.integer;
     const etx_dim kernel = weight.dims[2 + i];
-    if (!etx_dim_is_number(kernel) || spread_by < 1 || spread_by > INT16_MAX ||
+    if (!etx_dim_is_number(kernel) || step < 1 || step > INT16_MAX ||
         kernel < 1 || kernel > INT32_MAX) {
       return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
                            "'%t' with padding 'same' needs a fixed kernel size "
                            "and a dilation of 1 or more",
                            builder->node->aten);
     }
-    const etx_dim total = spread_by * (kernel - 1);
+    const etx_dim total = step * (kernel - 1);
     const size_t at = 2 * (spatial - 1 - i);  // innermost dimension first
     pads[at] = total / 2;
     pads[at + 1] = total - total / 2;
@@ -267,10 +268,10 @@ static etx_status same_padding(etx_builder* builder, convolution* c) {
 }
 
 // conv1d.padding and conv2d.padding: padding is 'valid' or 'same'.
-etx_status etx_lowering_convolution_named(etx_builder* builder) {
+etx_status etx_lowering_convolution_padding(etx_builder* builder) {
   const etx_ir_arg* const args = builder->args;
-  convolution c = {args[0].as.value, args[1], args[2], args[3], args[4],
-                   args[5],          args[6], args[6], false};
+  convolution_args c = {args[0].as.value, args[1], args[2], args[3], args[4],
+                        args[5],          args[6], args[6], false};
   ETX_TRY(zero_list(builder, &c.output_padding));
   ETX_TRY(zero_list(builder, &c.padding));
   if (etx_text_is(args[4].as.string, "same"))

@@ -7,16 +7,17 @@
 #include "exporter/lower/builder/lowering_functions.h"
 
 // The window in two dimensions: rows, then columns.
-typedef struct window {
+typedef struct patch_window {
   etx_dim size[2];
   etx_dim dilation[2];
   etx_dim padding[2];
   etx_dim stride[2];
-} window;
+} patch_window;
 
 // The four lists from argument `first` on: kernel_size, dilation, padding,
 // stride.
-static etx_status read_window(etx_builder* builder, size_t first, window* out) {
+static etx_status read_window(etx_builder* builder, size_t first,
+                              patch_window* out) {
   etx_dim* const into[] = {out->size, out->dilation, out->padding, out->stride};
   const etx_dim most = 1 << 16;
   for (size_t i = 0; i < 4; ++i) {
@@ -42,8 +43,8 @@ static etx_status read_window(etx_builder* builder, size_t first, window* out) {
 }
 
 // Results of a window along a dimension of `size`.
-static etx_status window_count(etx_builder* builder, const window* w, size_t k,
-                               etx_dim size, etx_dim* out) {
+static etx_status window_count(etx_builder* builder, const patch_window* w,
+                               size_t k, etx_dim size, etx_dim* out) {
   etx_symbols* const symbols = &builder->method->symbols;
   const etx_dim reach = w->dilation[k] * (w->size[k] - 1) + 1;
   ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_ADD, size,
@@ -55,7 +56,7 @@ static etx_status window_count(etx_builder* builder, const window* w, size_t k,
 
 // ------------------------------------------------ images to columns
 
-static etx_status pad_planes(etx_builder* builder, const window* w,
+static etx_status pad_planes(etx_builder* builder, const patch_window* w,
                              uint32_t* value) {
   const etx_dim pads[] = {w->padding[1], w->padding[1], w->padding[0],
                           w->padding[0]};
@@ -67,7 +68,7 @@ static etx_status pad_planes(etx_builder* builder, const window* w,
 }
 
 // Dimension `axis` becomes the places of the window, whose elements come last.
-static etx_status unfold(etx_builder* builder, const window* w, size_t k,
+static etx_status unfold(etx_builder* builder, const patch_window* w, size_t k,
                          size_t axis, uint32_t* value) {
   const etx_dim reach = w->dilation[k] * (w->size[k] - 1) + 1;
   const etx_ir_arg args[] = {etx_ir_value_arg(*value),
@@ -85,7 +86,7 @@ etx_status etx_lowering_im2col(etx_builder* builder) {
   uint32_t value = builder->args[0].as.value;
   const bool has_batch = etx_builder_shape(builder, value)->rank == 4;
   const size_t order[] = {0, 1, 4, 5, 2, 3};
-  window w;
+  patch_window w;
   ETX_TRY(read_window(builder, 1, &w));
   if (!has_batch) ETX_TRY(etx_build_unsqueeze(builder, value, 0, &value));
   if (etx_builder_shape(builder, value)->rank != 4) {
@@ -109,8 +110,8 @@ etx_status etx_lowering_im2col(etx_builder* builder) {
 // ------------------------------------------------ columns to images
 
 // [taps, 1, rows, columns]: each tap has its one at its place.
-static etx_status single_ones(etx_builder* builder, const window* w,
-                              etx_dtype dtype, uint32_t* out) {
+static etx_status one_hot_kernels(etx_builder* builder, const patch_window* w,
+                                  etx_dtype dtype, uint32_t* out) {
   const size_t taps = (size_t)(w->size[0] * w->size[1]);
   if (taps > 1024) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
@@ -133,7 +134,7 @@ static etx_status single_ones(etx_builder* builder, const window* w,
 
 // What the transposed convolution leaves out below and to the right of the
 // last window.
-static etx_status read_rest(etx_builder* builder, const window* w,
+static etx_status read_rest(etx_builder* builder, const patch_window* w,
                             const etx_dim sizes[2], const etx_dim counts[2],
                             etx_dim out[2]) {
   for (size_t k = 0; k < 2; ++k) {
@@ -157,13 +158,13 @@ static etx_status read_rest(etx_builder* builder, const window* w,
 }
 
 // Images [images, taps, rows, columns] of the columns, as one channel.
-static etx_status sum_patches(etx_builder* builder, const window* w,
+static etx_status sum_patches(etx_builder* builder, const patch_window* w,
                               const etx_dim rest[2], uint32_t* value) {
   const etx_dim none[] = {0, 0};
   etx_ir_arg args[9] = {etx_ir_value_arg(*value)};
   uint32_t weight = 0;
-  ETX_TRY(single_ones(builder, w, etx_builder_shape(builder, *value)->dtype,
-                      &weight));
+  ETX_TRY(one_hot_kernels(builder, w, etx_builder_shape(builder, *value)->dtype,
+                          &weight));
   args[1] = etx_ir_value_arg(weight);
   args[2] = etx_ir_none();
   ETX_TRY(etx_build_int_list(builder, w->stride, 2, &args[3]));
@@ -181,7 +182,7 @@ etx_status etx_lowering_col2im(etx_builder* builder) {
   uint32_t value = builder->args[0].as.value;
   const etx_shape shape = *etx_builder_shape(builder, value);
   const etx_ir_arg* const sizes = &builder->args[1];
-  window w;
+  patch_window w;
   ETX_TRY(read_window(builder, 2, &w));
   const etx_dim taps = w.size[0] * w.size[1];
   if (shape.rank < 2 || shape.rank > 3 || sizes->as.list.count != 2 ||

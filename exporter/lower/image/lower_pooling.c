@@ -20,8 +20,8 @@ static etx_status plane_list(etx_builder* builder, const etx_ir_arg* list,
   return etx_build_int_list(builder, both, 2, out);
 }
 
-static etx_status want_rank(etx_builder* builder, uint32_t self,
-                            size_t spatial) {
+static etx_status check_rank(etx_builder* builder, uint32_t self,
+                             size_t spatial) {
   const size_t rank = etx_builder_shape(builder, self)->rank;
   if (rank == spatial + 1 || rank == spatial + 2) return ETX_OK;
   return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
@@ -32,16 +32,16 @@ static etx_status want_rank(etx_builder* builder, uint32_t self,
 // ------------------------------------------------ one dimension and two
 
 // The window's lists, and what kind of pooling it is.
-typedef struct pooling {
+typedef struct pooling_window {
   etx_ir_arg kernel, stride, padding;
   etx_ir_arg dilation;  // of a maximum
   bool ceil_mode;
   bool counts_padding;  // of a mean
   etx_ir_arg divisor;   // of a mean: None, or for all windows
-} pooling;
+} pooling_window;
 
 // Pools planes; `out_indices` NULL: not wanted.
-static etx_status pool_maximum(etx_builder* builder, const pooling* p,
+static etx_status pool_maximum(etx_builder* builder, const pooling_window* p,
                                uint32_t self, uint32_t* out_value,
                                uint32_t* out_indices) {
   const etx_ir_arg args[] = {
@@ -60,7 +60,7 @@ static etx_status pool_maximum(etx_builder* builder, const pooling* p,
   return ETX_OK;
 }
 
-static etx_status pool_mean(etx_builder* builder, const pooling* p,
+static etx_status pool_mean(etx_builder* builder, const pooling_window* p,
                             uint32_t self, uint32_t* out_value) {
   const etx_ir_arg args[] = {etx_ir_value_arg(self),
                              p->kernel,
@@ -74,9 +74,9 @@ static etx_status pool_mean(etx_builder* builder, const pooling* p,
 
 // (self, kernel_size, stride, padding, ..) over one dimension or two.
 static etx_status read_pooling(etx_builder* builder, size_t spatial,
-                               pooling* out) {
+                               pooling_window* out) {
   const etx_ir_arg* const args = builder->args;
-  ETX_TRY(want_rank(builder, args[0].as.value, spatial));
+  ETX_TRY(check_rank(builder, args[0].as.value, spatial));
   ETX_TRY(plane_list(builder, &args[1], spatial, 1, &out->kernel));
   ETX_TRY(plane_list(builder, &args[2], spatial, 1, &out->stride));
   return plane_list(builder, &args[3], spatial, 0, &out->padding);
@@ -85,7 +85,7 @@ static etx_status read_pooling(etx_builder* builder, size_t spatial,
 // (.., dilation, ceil_mode)
 static etx_status lower_maximum(etx_builder* builder, size_t spatial,
                                 bool has_indices) {
-  pooling p = {.ceil_mode = builder->args[5].as.boolean};
+  pooling_window p = {.ceil_mode = builder->args[5].as.boolean};
   uint32_t self = builder->args[0].as.value;
   ETX_TRY(read_pooling(builder, spatial, &p));
   ETX_TRY(plane_list(builder, &builder->args[4], spatial, 1, &p.dilation));
@@ -115,9 +115,10 @@ etx_status etx_lowering_max_pool2d_with_indices(etx_builder* builder) {
 // (.., ceil_mode, count_include_pad, divisor_override)
 static etx_status lower_mean(etx_builder* builder, size_t spatial) {
   const etx_ir_arg* const args = builder->args;
-  pooling p = {.ceil_mode = args[4].as.boolean,
-               .counts_padding = args[5].as.boolean,
-               .divisor = builder->arg_count > 6 ? args[6] : etx_ir_none()};
+  pooling_window p = {
+      .ceil_mode = args[4].as.boolean,
+      .counts_padding = args[5].as.boolean,
+      .divisor = builder->arg_count > 6 ? args[6] : etx_ir_none()};
   uint32_t self = args[0].as.value;
   ETX_TRY(read_pooling(builder, spatial, &p));
   if (spatial == 1) ETX_TRY(etx_build_add_row_dim(builder, self, &self));
@@ -137,8 +138,8 @@ etx_status etx_lowering_avg_pool2d(etx_builder* builder) {
 
 // Numbers `first` on of a list over three dimensions, of which one serves all:
 // two, or one with `other` for the columns.
-static etx_status part_list(etx_builder* builder, const etx_ir_arg* list,
-                            size_t first, etx_dim other, etx_ir_arg* out) {
+static etx_status spatial_part(etx_builder* builder, const etx_ir_arg* list,
+                               size_t first, etx_dim other, etx_ir_arg* out) {
   const size_t count = list->as.list.count;
   const etx_ir_arg* const items = list->as.list.items;
   if (count != 1 && count != 3) {
@@ -152,28 +153,30 @@ static etx_status part_list(etx_builder* builder, const etx_ir_arg* list,
 }
 
 // The window's part over rows and columns (`first` 1) or over depth (0).
-static etx_status part_window(etx_builder* builder, size_t first, pooling* p) {
+static etx_status spatial_window(etx_builder* builder, size_t first,
+                                 pooling_window* p) {
   const etx_ir_arg* const args = builder->args;
   const bool has_stride = args[2].as.list.count > 0;
-  ETX_TRY(part_list(builder, &args[1], first, 1, &p->kernel));
-  ETX_TRY(part_list(builder, &args[has_stride ? 2 : 1], first, 1, &p->stride));
-  return part_list(builder, &args[3], first, 0, &p->padding);
+  ETX_TRY(spatial_part(builder, &args[1], first, 1, &p->kernel));
+  ETX_TRY(
+      spatial_part(builder, &args[has_stride ? 2 : 1], first, 1, &p->stride));
+  return spatial_part(builder, &args[3], first, 0, &p->padding);
 }
 
 static etx_status maximum_step(etx_builder* builder, const void* context,
                                bool is_depth, uint32_t self, uint32_t* out) {
-  pooling p = {.ceil_mode = builder->args[5].as.boolean};
+  pooling_window p = {.ceil_mode = builder->args[5].as.boolean};
   (void)context;
-  ETX_TRY(part_window(builder, is_depth ? 0 : 1, &p));
-  ETX_TRY(
-      part_list(builder, &builder->args[4], is_depth ? 0 : 1, 1, &p.dilation));
+  ETX_TRY(spatial_window(builder, is_depth ? 0 : 1, &p));
+  ETX_TRY(spatial_part(builder, &builder->args[4], is_depth ? 0 : 1, 1,
+                       &p.dilation));
   return pool_maximum(builder, &p, self, out, NULL);
 }
 
 // The indices, which count through the box, are not computed; only who reads
 // them is refused.
 etx_status etx_lowering_max_pool3d(etx_builder* builder) {
-  ETX_TRY(want_rank(builder, builder->args[0].as.value, 3));
+  ETX_TRY(check_rank(builder, builder->args[0].as.value, 3));
   return etx_build_by_spatial_dims(builder, builder->args[0].as.value,
                                    maximum_step, NULL, &builder->results[0]);
 }
@@ -182,17 +185,17 @@ etx_status etx_lowering_max_pool3d(etx_builder* builder) {
 static etx_status mean_step(etx_builder* builder, const void* context,
                             bool is_depth, uint32_t self, uint32_t* out) {
   const etx_ir_arg* const args = builder->args;
-  pooling p = {.ceil_mode = args[4].as.boolean,
-               .counts_padding = args[5].as.boolean,
-               .divisor = args[6]};
+  pooling_window p = {.ceil_mode = args[4].as.boolean,
+                      .counts_padding = args[5].as.boolean,
+                      .divisor = args[6]};
   (void)context;
   if (!is_depth && args[6].kind == ETX_IR_ARG_INT) p.divisor = etx_ir_int(1);
-  ETX_TRY(part_window(builder, is_depth ? 0 : 1, &p));
+  ETX_TRY(spatial_window(builder, is_depth ? 0 : 1, &p));
   return pool_mean(builder, &p, self, out);
 }
 
 etx_status etx_lowering_avg_pool3d(etx_builder* builder) {
-  ETX_TRY(want_rank(builder, builder->args[0].as.value, 3));
+  ETX_TRY(check_rank(builder, builder->args[0].as.value, 3));
   return etx_build_by_spatial_dims(builder, builder->args[0].as.value,
                                    mean_step, NULL, &builder->results[0]);
 }

@@ -10,20 +10,20 @@
 #include "exporter/lower/builder/lowering_functions.h"
 
 enum {
-  MOST_SPATIAL = 3,
+  MAX_SPATIAL = 3,
   // Entries of a table that is stored in the file.
-  MOST_ENTRIES = 1 << 20,
+  MAX_ENTRIES = 1 << 20,
 };
 
 // What is asked: sizes, or scales.
-typedef struct target {
+typedef struct resampling_target {
   size_t spatial;
   bool has_scales;
-  etx_dim sizes[MOST_SPATIAL];
-  double scales[MOST_SPATIAL];
+  etx_dim sizes[MAX_SPATIAL];
+  double scales[MAX_SPATIAL];
   bool aligns_corners;
-  bool is_smooth;  // averages what falls together (antialias)
-} target;
+  bool antialias;  // averages what falls together (antialias)
+} resampling_target;
 
 static double real_of(const etx_ir_arg* arg) {
   return arg->kind == ETX_IR_ARG_DOUBLE ? arg->as.real
@@ -32,10 +32,10 @@ static double real_of(const etx_ir_arg* arg) {
 
 // Argument 1 has sizes or is None, argument `scales` has scales or is None.
 static etx_status read_target(etx_builder* builder, size_t spatial,
-                              size_t scales, target* out) {
+                              size_t scales, resampling_target* out) {
   const etx_ir_arg* const sizes = &builder->args[1];
   const etx_ir_arg* const factors = &builder->args[scales];
-  *out = (target){.spatial = spatial};
+  *out = (resampling_target){.spatial = spatial};
   out->has_scales = sizes->kind == ETX_IR_ARG_NONE;
   const etx_ir_arg* const list = out->has_scales ? factors : sizes;
   const size_t rank =
@@ -60,7 +60,7 @@ static etx_status read_target(etx_builder* builder, size_t spatial,
 // ------------------------------------------------ operators over planes
 
 // Sizes or scales of the last two dimensions as the operators take them.
-static etx_status plane_target(etx_builder* builder, const target* t,
+static etx_status plane_target(etx_builder* builder, const resampling_target* t,
                                etx_ir_arg* out_sizes, etx_ir_arg* out_scales) {
   *out_sizes = *out_scales = etx_ir_none();
   if (!t->has_scales)
@@ -74,7 +74,7 @@ static etx_status plane_target(etx_builder* builder, const target* t,
 }
 
 static etx_status resample_planes(etx_builder* builder, etx_op_id op,
-                                  const target* t, uint32_t self,
+                                  const resampling_target* t, uint32_t self,
                                   uint32_t* out) {
   etx_ir_arg sizes, scales;
   ETX_TRY(plane_target(builder, t, &sizes, &scales));
@@ -90,7 +90,7 @@ static etx_status resample_planes(etx_builder* builder, etx_op_id op,
 // One step over a box: rows and columns, or depth.
 static etx_status resample_step(etx_builder* builder, const void* context,
                                 bool is_depth, uint32_t self, uint32_t* out) {
-  target t = *(const target*)context;
+  resampling_target t = *(const resampling_target*)context;
   const etx_shape* const shape = etx_builder_shape(builder, self);
   for (size_t i = 0; !is_depth && i < 2; ++i) {
     t.sizes[i] = t.sizes[i + 1];
@@ -103,7 +103,7 @@ static etx_status resample_step(etx_builder* builder, const void* context,
   return resample_planes(builder, builder->row->op, &t, self, out);
 }
 
-static etx_status resample(etx_builder* builder, target* t) {
+static etx_status resample(etx_builder* builder, resampling_target* t) {
   uint32_t self = builder->args[0].as.value;
   uint32_t* const result = &builder->results[0];
   if (t->spatial == 3) {
@@ -129,14 +129,14 @@ static size_t spatial_of(const etx_builder* builder) {
 
 // (input, output_size, scale_factors)
 etx_status etx_lowering_upsample_nearest(etx_builder* builder) {
-  target t = {0};
+  resampling_target t = {0};
   ETX_TRY(read_target(builder, spatial_of(builder), 2, &t));
   return resample(builder, &t);
 }
 
 // (input, output_size, align_corners, scale_factors)
 etx_status etx_lowering_upsample_linear(etx_builder* builder) {
-  target t = {0};
+  resampling_target t = {0};
   ETX_TRY(read_target(builder, spatial_of(builder), 3, &t));
   t.aligns_corners = builder->args[2].as.boolean;
   return resample(builder, &t);
@@ -144,8 +144,8 @@ etx_status etx_lowering_upsample_linear(etx_builder* builder) {
 
 // Sizes and scales both: the scales must lead to the sizes, which are then
 // left out.
-static etx_status read_stated(etx_builder* builder, size_t scales,
-                              target* out) {
+static etx_status read_size_and_scales(etx_builder* builder, size_t scales,
+                                       resampling_target* out) {
   const etx_ir_arg* const args = builder->args;
   const etx_shape shape = *etx_builder_shape(builder, args[0].as.value);
   ETX_TRY(read_target(builder, 2, scales, out));
@@ -170,16 +170,16 @@ static etx_status read_stated(etx_builder* builder, size_t scales,
 }
 
 // (self, output_size, scales_h, scales_w)
-etx_status etx_lowering_upsample_nearest_stated(etx_builder* builder) {
-  target t = {0};
-  ETX_TRY(read_stated(builder, 2, &t));
+etx_status etx_lowering_upsample_nearest_default(etx_builder* builder) {
+  resampling_target t = {0};
+  ETX_TRY(read_size_and_scales(builder, 2, &t));
   return resample(builder, &t);
 }
 
 // (self, output_size, align_corners, scales_h, scales_w)
-etx_status etx_lowering_upsample_linear_stated(etx_builder* builder) {
-  target t = {0};
-  ETX_TRY(read_stated(builder, 3, &t));
+etx_status etx_lowering_upsample_linear_default(etx_builder* builder) {
+  resampling_target t = {0};
+  ETX_TRY(read_size_and_scales(builder, 3, &t));
   t.aligns_corners = builder->args[2].as.boolean;
   return resample(builder, &t);
 }
@@ -187,7 +187,7 @@ etx_status etx_lowering_upsample_linear_stated(etx_builder* builder) {
 // ------------------------------------------------ sizes that are known
 
 // The sizes that a target leads to. None may vary.
-static etx_status fix_sizes(etx_builder* builder, target* t) {
+static etx_status fix_sizes(etx_builder* builder, resampling_target* t) {
   const etx_shape* const shape =
       etx_builder_shape(builder, builder->args[0].as.value);
   for (size_t i = 0; i < t->spatial; ++i) {
@@ -197,7 +197,7 @@ static etx_status fix_sizes(etx_builder* builder, target* t) {
     } else {
       t->scales[i] = 0;
     }
-    if (in < 1 || t->sizes[i] < 1 || t->sizes[i] > MOST_ENTRIES / in) {
+    if (in < 1 || t->sizes[i] < 1 || t->sizes[i] > MAX_ENTRIES / in) {
       return etx_diag_fail(
           builder->diag, ETX_UNSUPPORTED,
           "'%t' of dynamic, empty or very large sizes is not supported",
@@ -208,14 +208,14 @@ static etx_status fix_sizes(etx_builder* builder, target* t) {
 }
 
 // (self, output_size, align_corners, scales_h, scales_w)
-etx_status etx_lowering_upsample_smooth_stated(etx_builder* builder) {
+etx_status etx_lowering_upsample_antialias_default(etx_builder* builder) {
   return etx_build_op(builder, ETX_OP_upsample_bilinear2d_aa_out, builder->args,
                       5, &builder->results[0]);
 }
 
 // (input, output_size, align_corners, scale_factors)
-etx_status etx_lowering_upsample_smooth(etx_builder* builder) {
-  target t = {0};
+etx_status etx_lowering_upsample_antialias(etx_builder* builder) {
+  resampling_target t = {0};
   ETX_TRY(read_target(builder, 2, 3, &t));
   etx_ir_arg args[] = {builder->args[0], builder->args[1], builder->args[2],
                        etx_ir_none(), etx_ir_none()};
@@ -231,8 +231,9 @@ etx_status etx_lowering_upsample_smooth(etx_builder* builder) {
 
 // Input positions nearest to the middles of the results, as PyTorch reckons
 // them: in floats.
-static etx_status pick_exact(etx_builder* builder, uint32_t self, size_t axis,
-                             int64_t out, double scale, uint32_t* out_value) {
+static etx_status select_nearest_exact(etx_builder* builder, uint32_t self,
+                                       size_t axis, int64_t out, double scale,
+                                       uint32_t* out_value) {
   const int64_t in = etx_builder_shape(builder, self)->dims[axis];
   const float step = scale > 0 ? (float)(1 / scale) : (float)in / (float)out;
   int64_t* const index =
@@ -256,12 +257,13 @@ static etx_status pick_exact(etx_builder* builder, uint32_t self, size_t axis,
 
 // (input, output_size, scale_factors)
 etx_status etx_lowering_upsample_nearest_exact(etx_builder* builder) {
-  target t = {0};
+  resampling_target t = {0};
   uint32_t value = builder->args[0].as.value;
   ETX_TRY(read_target(builder, spatial_of(builder), 2, &t));
   ETX_TRY(fix_sizes(builder, &t));
   for (size_t i = 0; i < t.spatial; ++i) {
-    ETX_TRY(pick_exact(builder, value, 2 + i, t.sizes[i], t.scales[i], &value));
+    ETX_TRY(select_nearest_exact(builder, value, 2 + i, t.sizes[i], t.scales[i],
+                                 &value));
   }
   builder->results[0] = value;
   return ETX_OK;
@@ -292,8 +294,8 @@ static void add_cubic(double* row, int64_t in, double at) {
 
 // The same where `step` elements fall together: the cubic is as much wider, cut
 // at the ends, and its weights are brought to a sum of 1.
-static void add_smooth_cubic(double* row, int64_t in, double middle,
-                             double step) {
+static void add_antialiased_cubic(double* row, int64_t in, double middle,
+                                  double step) {
   const double wide = step > 1 ? step : 1;
   int64_t from = (int64_t)(middle - 2 * wide + 0.5);
   int64_t end = (int64_t)(middle + 2 * wide + 0.5);
@@ -308,8 +310,9 @@ static void add_smooth_cubic(double* row, int64_t in, double middle,
 }
 
 // The matrix [out, in] that brings a dimension to its new size.
-static etx_status cubic_matrix(etx_builder* builder, const target* t, size_t i,
-                               int64_t in, etx_dtype dtype, uint32_t* out) {
+static etx_status cubic_matrix(etx_builder* builder, const resampling_target* t,
+                               size_t i, int64_t in, etx_dtype dtype,
+                               uint32_t* out) {
   const int64_t size = t->sizes[i];
   double step = t->scales[i] > 0 ? 1 / t->scales[i] : (double)in / (double)size;
   if (t->aligns_corners) {
@@ -320,8 +323,8 @@ static etx_status cubic_matrix(etx_builder* builder, const target* t, size_t i,
   if (data == NULL) return ETX_OUT_OF_MEMORY;
   memset(data, 0, bytes);
   for (int64_t k = 0; k < size; ++k) {
-    if (t->is_smooth) {
-      add_smooth_cubic(data + k * in, in, step * ((double)k + 0.5), step);
+    if (t->antialias) {
+      add_antialiased_cubic(data + k * in, in, step * ((double)k + 0.5), step);
       continue;
     }
     const double at =
@@ -334,7 +337,7 @@ static etx_status cubic_matrix(etx_builder* builder, const target* t, size_t i,
   return etx_build_cast(builder, *out, dtype, out);
 }
 
-static etx_status resample_cubic(etx_builder* builder, target* t) {
+static etx_status resample_cubic(etx_builder* builder, resampling_target* t) {
   const uint32_t self = builder->args[0].as.value;
   const etx_shape shape = *etx_builder_shape(builder, self);
   uint32_t rows = 0, columns = 0, value = 0;
@@ -346,19 +349,19 @@ static etx_status resample_cubic(etx_builder* builder, target* t) {
 }
 
 // (input, output_size, align_corners, scale_factors)
-static etx_status bicubic(etx_builder* builder, bool is_smooth) {
-  target t = {0};
+static etx_status bicubic(etx_builder* builder, bool antialias) {
+  resampling_target t = {0};
   ETX_TRY(read_target(builder, 2, 3, &t));
-  t.is_smooth = is_smooth;
+  t.antialias = antialias;
   t.aligns_corners = builder->args[2].as.boolean;
   return resample_cubic(builder, &t);
 }
 
 // (self, output_size, align_corners, scales_h, scales_w)
-static etx_status bicubic_stated(etx_builder* builder, bool is_smooth) {
-  target t = {0};
-  ETX_TRY(read_stated(builder, 3, &t));
-  t.is_smooth = is_smooth;
+static etx_status bicubic_default(etx_builder* builder, bool antialias) {
+  resampling_target t = {0};
+  ETX_TRY(read_size_and_scales(builder, 3, &t));
+  t.antialias = antialias;
   t.aligns_corners = builder->args[2].as.boolean;
   return resample_cubic(builder, &t);
 }
@@ -367,14 +370,15 @@ etx_status etx_lowering_upsample_bicubic(etx_builder* builder) {
   return bicubic(builder, false);
 }
 
-etx_status etx_lowering_upsample_bicubic_smooth(etx_builder* builder) {
+etx_status etx_lowering_upsample_bicubic_antialias(etx_builder* builder) {
   return bicubic(builder, true);
 }
 
-etx_status etx_lowering_upsample_bicubic_stated(etx_builder* builder) {
-  return bicubic_stated(builder, false);
+etx_status etx_lowering_upsample_bicubic_default(etx_builder* builder) {
+  return bicubic_default(builder, false);
 }
 
-etx_status etx_lowering_upsample_bicubic_smooth_stated(etx_builder* builder) {
-  return bicubic_stated(builder, true);
+etx_status etx_lowering_upsample_bicubic_antialias_default(
+    etx_builder* builder) {
+  return bicubic_default(builder, true);
 }

@@ -16,9 +16,9 @@ static etx_status cast_to_common(etx_builder* builder, const etx_ir_arg* a,
 // ------------------------------------------------ linear
 
 // x [M, K] @ weight [N, K]^T + bias
-static etx_status stock_linear(etx_builder* builder, uint32_t x,
-                               uint32_t weight, uint32_t bias,
-                               uint32_t* out_value) {
+static etx_status executorch_linear(etx_builder* builder, uint32_t x,
+                                    uint32_t weight, uint32_t bias,
+                                    uint32_t* out_value) {
   uint32_t transposed = 0;
   ETX_TRY(etx_build_transpose(builder, weight, 0, 1, &transposed));
   if (bias == ETX_IR_NONE) {
@@ -29,7 +29,7 @@ static etx_status stock_linear(etx_builder* builder, uint32_t x,
   return etx_build_op(builder, ETX_OP_addmm_out, args, 3, out_value);
 }
 
-static etx_status own_linear(etx_builder* builder, uint32_t x, uint32_t weight,
+static etx_status etx_linear(etx_builder* builder, uint32_t x, uint32_t weight,
                              uint32_t bias, uint32_t* out_value) {
   const etx_ir_arg args[] = {
       etx_ir_value_arg(x), etx_ir_value_arg(weight),
@@ -50,13 +50,13 @@ etx_status etx_build_linear(etx_builder* builder, uint32_t input,
                          (uint64_t)matrix.rank);
   }
   if (builder->target == ETX_TARGET_ETX) {
-    return own_linear(builder, input, weight, bias, out_value);
+    return etx_linear(builder, input, weight, bias, out_value);
   }
   etx_dim rows[2] = {0, from.dims[from.rank - 1]};
   ETX_TRY(etx_builder_product(builder, from.dims, 0, from.rank - 1u, &rows[0]));
   uint32_t value = 0;
   ETX_TRY(etx_build_view(builder, input, rows, 2, &value));
-  ETX_TRY(stock_linear(builder, value, weight, bias, &value));
+  ETX_TRY(executorch_linear(builder, value, weight, bias, &value));
   etx_dim dims[ETX_MAX_RANK];
   for (size_t i = 0; i + 1 < from.rank; ++i) dims[i] = from.dims[i];
   dims[from.rank - 1] = matrix.dims[0];
@@ -139,8 +139,8 @@ static etx_status vector_as_matrix(etx_builder* builder, uint32_t vector,
 }
 
 // Drops the dimensions that vectors were given.
-static etx_status drop_added(etx_builder* builder, uint32_t value, bool row,
-                             bool column, uint32_t* out_value) {
+static etx_status drop_vector_dims(etx_builder* builder, uint32_t value,
+                                   bool row, bool column, uint32_t* out_value) {
   const etx_shape shape = *etx_builder_shape(builder, value);
   etx_dim dims[ETX_MAX_RANK];
   size_t rank = 0;
@@ -175,7 +175,8 @@ etx_status etx_build_matmul(etx_builder* builder, uint32_t self, uint32_t other,
   } else {
     ETX_TRY(batched_matmul(builder, self, other, &value));
   }
-  return drop_added(builder, value, left_rank == 1, right_rank == 1, out_value);
+  return drop_vector_dims(builder, value, left_rank == 1, right_rank == 1,
+                          out_value);
 }
 
 // matmul, and mm, bmm, mv, dot, which are cases of it with ranks checked.

@@ -17,8 +17,8 @@ static etx_status read_pair(etx_builder* builder, bool floating,
 }
 
 // A vector divided by its length, which counts as `least` at least.
-static etx_status unit_length(etx_builder* builder, etx_dim dim, double least,
-                              uint32_t* value) {
+static etx_status normalize(etx_builder* builder, etx_dim dim, double least,
+                            uint32_t* value) {
   uint32_t length = 0;
   ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, *value, *value, &length));
   ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, length,
@@ -42,7 +42,7 @@ etx_status etx_lowering_cosine_similarity(etx_builder* builder) {
   ETX_TRY(etx_builder_broadcast(builder, &shapes[0], &shapes[1], &both));
   for (size_t i = 0; i < 2; ++i) {
     ETX_TRY(etx_build_expand(builder, pair[i], both.dims, both.rank, &pair[i]));
-    ETX_TRY(unit_length(builder, dim, builder->args[3].as.real, &pair[i]));
+    ETX_TRY(normalize(builder, dim, builder->args[3].as.real, &pair[i]));
   }
   ETX_TRY(
       etx_build_binary(builder, ETX_OP_mul_out, pair[0], pair[1], &product));
@@ -74,15 +74,15 @@ static etx_status as_matrix(etx_builder* builder, const etx_ir_arg* list,
   size_t order[ETX_MAX_RANK];
   etx_dim dims[ETX_MAX_RANK];
   bool is_summed[ETX_MAX_RANK] = {false};
-  const size_t free = shape.rank - summed;
-  if (summed > shape.rank || kept->rank + free > ETX_MAX_RANK) {
+  const size_t kept_count = shape.rank - summed;
+  if (summed > shape.rank || kept->rank + kept_count > ETX_MAX_RANK) {
     return etx_diag_fail(
         builder->diag, ETX_BAD_ARGUMENT,
         "'%t' contracts more dimensions than its operands have",
         builder->node->aten);
   }
   for (size_t i = 0; i < summed; ++i) {
-    size_t* const axis = &order[is_left ? free + i : i];
+    size_t* const axis = &order[is_left ? kept_count + i : i];
     ETX_TRY(etx_builder_axis(builder, list->as.list.items[i].as.integer,
                              shape.rank, axis));
     if (is_summed[*axis]) {
@@ -99,7 +99,7 @@ static etx_status as_matrix(etx_builder* builder, const etx_ir_arg* list,
     kept->dims[kept->rank++] = shape.dims[i];
   }
   for (size_t i = 0; i < shape.rank; ++i) dims[i] = shape.dims[order[i]];
-  const size_t middle = is_left ? free : summed;
+  const size_t middle = is_left ? kept_count : summed;
   etx_dim flat[2];
   ETX_TRY(etx_builder_product(builder, dims, 0, middle, &flat[0]));
   ETX_TRY(etx_builder_product(builder, dims, middle, shape.rank, &flat[1]));
@@ -140,8 +140,8 @@ etx_status etx_lowering_inner(etx_builder* builder) {
 }
 
 // One place of a cross product: a[i] b[j] - a[j] b[i].
-static etx_status turned(etx_builder* builder, const uint32_t pair[2],
-                         size_t axis, uint32_t* out) {
+static etx_status cross_product(etx_builder* builder, const uint32_t pair[2],
+                                size_t axis, uint32_t* out) {
   uint32_t parts[2];
   const etx_dim shifts[] = {-1, -2};
   for (size_t i = 0; i < 2; ++i) {
@@ -191,5 +191,5 @@ etx_status etx_lowering_cross(etx_builder* builder) {
   for (size_t i = 0; i < 2; ++i) {
     ETX_TRY(etx_build_expand(builder, pair[i], both.dims, both.rank, &pair[i]));
   }
-  return turned(builder, pair, axis, &builder->results[0]);
+  return cross_product(builder, pair, axis, &builder->results[0]);
 }

@@ -13,7 +13,7 @@
 #include "exporter/lower/builder/lowering_functions.h"
 
 // True if there is one block, of more than one row.
-static bool is_whole(const etx_ir_arg* block, const etx_shape* shape) {
+static bool is_per_tensor(const etx_ir_arg* block, const etx_shape* shape) {
   const etx_ir_arg* const items = block->as.list.items;
   bool is_row = true;
   if (block->as.list.count != shape->rank) return false;
@@ -25,7 +25,7 @@ static bool is_whole(const etx_ir_arg* block, const etx_shape* shape) {
 }
 
 // True of a tensor of one element.
-static bool has_one(const etx_builder* builder, const etx_ir_arg* arg) {
+static bool has_one_element(const etx_builder* builder, const etx_ir_arg* arg) {
   if (arg->kind != ETX_IR_ARG_VALUE) return false;
   const etx_shape* const shape = etx_builder_shape(builder, arg->as.value);
   for (size_t i = 0; i < shape->rank; ++i) {
@@ -65,11 +65,13 @@ static etx_status view_cast(etx_builder* builder, uint32_t self,
 
 // A scale or zero point for each row [.., 1], or [1, .., 1] for the whole, in
 // the type that kernels take. Without zero points there are zeros.
-static etx_status by_row(etx_builder* builder, const etx_ir_arg* numbers,
-                         const etx_shape* rows, bool whole, etx_dtype dtype,
-                         uint32_t* out) {
+static etx_status expand_to_rows(etx_builder* builder,
+                                 const etx_ir_arg* numbers,
+                                 const etx_shape* rows, bool per_tensor,
+                                 etx_dtype dtype, uint32_t* out) {
   etx_dim dims[ETX_MAX_RANK];
-  for (size_t i = 0; i < rows->rank; ++i) dims[i] = whole ? 1 : rows->dims[i];
+  for (size_t i = 0; i < rows->rank; ++i)
+    dims[i] = per_tensor ? 1 : rows->dims[i];
   dims[rows->rank - 1] = 1;
   if (numbers->kind == ETX_IR_ARG_VALUE) {
     return view_cast(builder, numbers->as.value, dims, rows->rank, dtype, out);
@@ -79,8 +81,8 @@ static etx_status by_row(etx_builder* builder, const etx_ir_arg* numbers,
   return etx_build_expand(builder, *out, dims, rows->rank, out);
 }
 
-static etx_status bound(etx_builder* builder, const etx_ir_arg* given,
-                        int64_t otherwise, etx_ir_arg* out) {
+static etx_status read_bound(etx_builder* builder, const etx_ir_arg* given,
+                             int64_t otherwise, etx_ir_arg* out) {
   *out = given->kind == ETX_IR_ARG_NONE ? etx_ir_int(otherwise) : *given;
   if (out->kind == ETX_IR_ARG_INT) return ETX_OK;
   return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
@@ -96,9 +98,10 @@ static etx_status per_token(etx_builder* builder, etx_op_id op,
   const etx_ir_arg* const given = builder->args;
   const etx_shape shape = *etx_builder_shape(builder, given[0].as.value);
   uint32_t scales = 0, zeros = 0;
-  ETX_TRY(
-      by_row(builder, &given[2], &shape, false, ETX_DTYPE_FLOAT64, &scales));
-  ETX_TRY(by_row(builder, &given[3], &shape, false, ETX_DTYPE_INT64, &zeros));
+  ETX_TRY(expand_to_rows(builder, &given[2], &shape, false, ETX_DTYPE_FLOAT64,
+                         &scales));
+  ETX_TRY(expand_to_rows(builder, &given[3], &shape, false, ETX_DTYPE_INT64,
+                         &zeros));
   etx_ir_arg args[] = {given[0],
                        etx_ir_value_arg(scales),
                        etx_ir_value_arg(zeros),
@@ -106,15 +109,16 @@ static etx_status per_token(etx_builder* builder, etx_op_id op,
                        etx_ir_none(),
                        given[4],
                        etx_ir_none()};
-  ETX_TRY(bound(builder, &given[5], INT8_MIN, &args[3]));
-  ETX_TRY(bound(builder, &given[6], INT8_MAX, &args[4]));
+  ETX_TRY(read_bound(builder, &given[5], INT8_MIN, &args[3]));
+  ETX_TRY(read_bound(builder, &given[6], INT8_MAX, &args[4]));
   if (result != NULL) args[6] = *result;
   return etx_build_op(builder, op, args, result == NULL ? 6 : 7,
                       &builder->results[0]);
 }
 
 // True if the value is a result of choose_qparams_per_token_asymmetric.
-static bool is_range(const etx_builder* builder, const etx_ir_arg* arg) {
+static bool is_per_token_range(const etx_builder* builder,
+                               const etx_ir_arg* arg) {
   const etx_ir_node* node =
       arg->kind != ETX_IR_ARG_VALUE
           ? NULL
@@ -130,7 +134,7 @@ static bool is_range(const etx_builder* builder, const etx_ir_arg* arg) {
 // round(x * (1 / scale)) + zero point, step by step: where the largest element
 // of a row falls between two integers, as it does where zero points are 0,
 // another order of rounding takes the other one.
-static etx_status in_steps(etx_builder* builder, bool whole) {
+static etx_status quantize_elementwise(etx_builder* builder, bool per_tensor) {
   const etx_ir_arg* const given = builder->args;
   const etx_shape shape = *etx_builder_shape(builder, given[0].as.value);
   const etx_dtype own = etx_builder_shape(builder, given[2].as.value)->dtype;
@@ -138,10 +142,12 @@ static etx_status in_steps(etx_builder* builder, bool whole) {
   const etx_dtype dtype = own == shape.dtype ? own : ETX_DTYPE_FLOAT32;
   uint32_t value = 0, zeros = 0, input = 0;
   etx_ir_arg low, high;
-  ETX_TRY(bound(builder, &given[5], INT8_MIN, &low));
-  ETX_TRY(bound(builder, &given[6], INT8_MAX, &high));
-  ETX_TRY(by_row(builder, &given[2], &shape, whole, dtype, &value));
-  ETX_TRY(by_row(builder, &given[3], &shape, whole, dtype, &zeros));
+  ETX_TRY(read_bound(builder, &given[5], INT8_MIN, &low));
+  ETX_TRY(read_bound(builder, &given[6], INT8_MAX, &high));
+  ETX_TRY(
+      expand_to_rows(builder, &given[2], &shape, per_tensor, dtype, &value));
+  ETX_TRY(
+      expand_to_rows(builder, &given[3], &shape, per_tensor, dtype, &zeros));
   ETX_TRY(etx_build_cast(builder, given[0].as.value, dtype, &input));
   ETX_TRY(etx_build_unary(builder, ETX_OP_reciprocal_out, value, &value));
   ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, input, value, &value));
@@ -159,9 +165,9 @@ etx_status etx_lowering_quantize_affine(etx_builder* builder) {
   const etx_shape shape =
       *etx_builder_shape(builder, builder->args[0].as.value);
   int64_t last = 0;
-  if (is_whole(&builder->args[1], &shape) &&
-      has_one(builder, &builder->args[2])) {
-    return in_steps(builder, true);
+  if (is_per_tensor(&builder->args[1], &shape) &&
+      has_one_element(builder, &builder->args[2])) {
+    return quantize_elementwise(builder, true);
   }
   ETX_TRY(read_block(builder, &builder->args[1], &shape, &last));
   if (last != shape.dims[shape.rank - 1]) {
@@ -169,9 +175,9 @@ etx_status etx_lowering_quantize_affine(etx_builder* builder) {
                          "quantisation per group is supported only for weights "
                          "that were quantised before the export");
   }
-  return is_range(builder, &builder->args[3])
+  return is_per_token_range(builder, &builder->args[3])
              ? per_token(builder, ETX_OP_quantize_per_token_out, NULL)
-             : in_steps(builder, false);
+             : quantize_elementwise(builder, false);
 }
 
 // ------------------------------------------------ weights
@@ -199,8 +205,8 @@ static etx_status per_channel(etx_builder* builder, const etx_shape* shape,
                       &zeros));
     args[2] = etx_ir_value_arg(zeros);
   }
-  ETX_TRY(bound(builder, &given[5], INT8_MIN, &args[4]));
-  ETX_TRY(bound(builder, &given[6], INT8_MAX, &args[5]));
+  ETX_TRY(read_bound(builder, &given[5], INT8_MIN, &args[4]));
+  ETX_TRY(read_bound(builder, &given[6], INT8_MAX, &args[5]));
   uint32_t floats = 0;
   ETX_TRY(etx_build_op(builder, ETX_OP_dequantize_per_channel_out, args, 8,
                        &floats));
@@ -234,15 +240,16 @@ etx_status etx_lowering_dequantize_affine(etx_builder* builder) {
 
 // The two results, as the call says: [..] or [.., 1], in its types; of the
 // whole [] or [1, .., 1].
-static etx_status give_range(etx_builder* builder, bool whole, uint32_t scales,
-                             uint32_t zeros) {
+static etx_status store_range(etx_builder* builder, bool per_tensor,
+                              uint32_t scales, uint32_t zeros) {
   const etx_ir_arg* const given = builder->args;
   const etx_shape input = *etx_builder_shape(builder, given[0].as.value);
-  const size_t kept = whole ? 0 : input.rank - 1u;
+  const size_t kept = per_tensor ? 0 : input.rank - 1u;
   const size_t rank = given[9].as.boolean ? input.rank : kept;
   const uint32_t values[2] = {scales, zeros};
   etx_dim dims[ETX_MAX_RANK];
-  for (size_t i = 0; i < input.rank; ++i) dims[i] = whole ? 1 : input.dims[i];
+  for (size_t i = 0; i < input.rank; ++i)
+    dims[i] = per_tensor ? 1 : input.dims[i];
   dims[input.rank - 1] = 1;
   for (size_t i = 0; i < 2; ++i) {
     const etx_ir_arg* const asked = &given[7 + i];
@@ -257,9 +264,9 @@ static etx_status give_range(etx_builder* builder, bool whole, uint32_t scales,
 
 // max |x| / 127.5, at least eps; zero points are 0.
 static etx_status symmetric_range(etx_builder* builder, const etx_shape* input,
-                                  bool whole) {
+                                  bool per_tensor) {
   etx_dim dims[ETX_MAX_RANK];
-  const size_t first = whole ? 0 : input->rank - 1u;
+  const size_t first = per_tensor ? 0 : input->rank - 1u;
   for (size_t i = first; i < input->rank; ++i) dims[i - first] = (etx_dim)i;
   const double least = builder->args[6].kind == ETX_IR_ARG_DOUBLE
                            ? builder->args[6].as.real
@@ -275,8 +282,9 @@ static etx_status symmetric_range(etx_builder* builder, const etx_shape* input,
   ETX_TRY(etx_build_binary_constant(builder, ETX_OP_maximum_out, scale, least,
                                     &scale));
   const etx_ir_arg none = etx_ir_none();
-  ETX_TRY(by_row(builder, &none, input, whole, ETX_DTYPE_INT64, &zeros));
-  return give_range(builder, whole, scale, zeros);
+  ETX_TRY(expand_to_rows(builder, &none, input, per_tensor, ETX_DTYPE_INT64,
+                         &zeros));
+  return store_range(builder, per_tensor, scale, zeros);
 }
 
 // (input, mapping_type, block_size, target_dtype, quant_min, quant_max, eps,
@@ -291,18 +299,18 @@ etx_status etx_lowering_choose_qparams_affine(etx_builder* builder) {
   }
   const etx_shape input = *etx_builder_shape(builder, given[0].as.value);
   const bool symmetric = etx_text_is(given[1].as.string, "SYMMETRIC");
-  const bool whole = symmetric && is_whole(&given[2], &input);
-  if (!whole) ETX_TRY(read_block(builder, &given[2], &input, &last));
-  ETX_TRY(bound(builder, &given[4], INT8_MIN, &low));
-  ETX_TRY(bound(builder, &given[5], INT8_MAX, &high));
-  if ((!whole && last != input.dims[input.rank - 1]) ||
+  const bool per_tensor = symmetric && is_per_tensor(&given[2], &input);
+  if (!per_tensor) ETX_TRY(read_block(builder, &given[2], &input, &last));
+  ETX_TRY(read_bound(builder, &given[4], INT8_MIN, &low));
+  ETX_TRY(read_bound(builder, &given[5], INT8_MAX, &high));
+  if ((!per_tensor && last != input.dims[input.rank - 1]) ||
       low.as.integer != INT8_MIN || high.as.integer != INT8_MAX) {
     return etx_diag_fail(
         builder->diag, ETX_UNSUPPORTED,
         "quantisation parameters are supported only per row, or per tensor "
         "with mapping_type SYMMETRIC, and only for int8 from -128 to 127");
   }
-  if (symmetric) return symmetric_range(builder, &input, whole);
+  if (symmetric) return symmetric_range(builder, &input, per_tensor);
   if (!etx_text_is(given[1].as.string, "ASYMMETRIC")) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
                          "'mapping_type' is '%t', expected SYMMETRIC or "
@@ -315,7 +323,7 @@ etx_status etx_lowering_choose_qparams_affine(etx_builder* builder) {
   ETX_TRY(etx_build_op_outputs(builder,
                                ETX_OP_choose_qparams_per_token_asymmetric_out,
                                args, 2, NULL, range));
-  return give_range(builder, false, range[0], range[1]);
+  return store_range(builder, false, range[0], range[1]);
 }
 
 // Sums of int8 products, in int32.

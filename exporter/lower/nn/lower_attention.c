@@ -11,7 +11,7 @@
 
 #include "exporter/lower/builder/lowering_functions.h"
 
-typedef struct attention {
+typedef struct attention_operands {
   uint32_t query;  // [N, rows, D], heads collapsed
   uint32_t key;    // [N, S, D]
   uint32_t value;  // [N, S, E]
@@ -21,7 +21,7 @@ typedef struct attention {
   etx_shape out;     // [B.., H, L, E]
   etx_dim batches;   // N
   etx_dim rows;      // H / G * L
-} attention;
+} attention_operands;
 
 static etx_status multiply(etx_builder* builder, etx_dim a, etx_dim b,
                            etx_dim* out) {
@@ -62,7 +62,7 @@ static etx_status with_heads(etx_builder* builder, uint32_t* value) {
   return etx_build_unsqueeze(builder, *value, 0, value);
 }
 
-static etx_status read_operands(etx_builder* builder, attention* out) {
+static etx_status read_operands(etx_builder* builder, attention_operands* out) {
   uint32_t operands[3];
   for (size_t i = 0; i < 3; ++i) {
     operands[i] = builder->args[i].as.value;
@@ -102,7 +102,7 @@ static etx_status read_operands(etx_builder* builder, attention* out) {
   return ETX_OK;
 }
 
-static etx_status read_scale(etx_builder* builder, attention* self) {
+static etx_status read_scale(etx_builder* builder, attention_operands* self) {
   const etx_ir_arg* const given = &builder->args[6];
   if (given->kind != ETX_IR_ARG_NONE) {
     self->scale = given->as.real;
@@ -120,7 +120,7 @@ static etx_status read_scale(etx_builder* builder, attention* self) {
 }
 
 // Row i sees columns up to i: arange(S) <= arange(L)[:, None].
-static etx_status causal_mask(etx_builder* builder, attention* self) {
+static etx_status causal_mask(etx_builder* builder, attention_operands* self) {
   const size_t rank = self->scores.rank;
   uint32_t rows = 0;
   uint32_t columns = 0;
@@ -131,7 +131,7 @@ static etx_status causal_mask(etx_builder* builder, attention* self) {
                           &self->mask);
 }
 
-static etx_status scores(etx_builder* builder, const attention* self,
+static etx_status scores(etx_builder* builder, const attention_operands* self,
                          uint32_t* out_value) {
   uint32_t query = 0;
   uint32_t key = 0;
@@ -157,15 +157,15 @@ static etx_status apply_mask(etx_builder* builder, uint32_t value,
     return etx_build_binary(builder, ETX_OP_add_out, value, mask, out_value);
   }
   const etx_ir_arg number = etx_ir_double(-(double)INFINITY);
-  uint32_t hidden = 0;
-  ETX_TRY(etx_build_scalar(builder, &number, dtype, &hidden));
-  return etx_build_where(builder, mask, value, hidden, out_value);
+  uint32_t minus_infinity = 0;
+  ETX_TRY(etx_build_scalar(builder, &number, dtype, &minus_infinity));
+  return etx_build_where(builder, mask, value, minus_infinity, out_value);
 }
 
 // True where a row has no key: of a bool mask by any, of scores by their
 // largest.
-static etx_status dead_rows(etx_builder* builder, uint32_t value, uint32_t mask,
-                            uint32_t* out_value) {
+static etx_status fully_masked_rows(etx_builder* builder, uint32_t value,
+                                    uint32_t mask, uint32_t* out_value) {
   const etx_dim last[] = {-1};
   uint32_t found = 0;
   if (etx_builder_shape(builder, mask)->dtype == ETX_DTYPE_BOOL) {
@@ -180,25 +180,26 @@ static etx_status dead_rows(etx_builder* builder, uint32_t value, uint32_t mask,
                                  -(double)INFINITY, out_value);
 }
 
-static etx_status guarded_softmax(etx_builder* builder, const attention* self,
-                                  uint32_t value, bool guard,
-                                  uint32_t* out_value) {
+static etx_status masked_softmax(etx_builder* builder,
+                                 const attention_operands* self, uint32_t value,
+                                 bool can_be_fully_masked,
+                                 uint32_t* out_value) {
   uint32_t weights = 0;
   ETX_TRY(etx_build_softmax(builder, value, -1, &weights));
-  if (!guard) {
+  if (!can_be_fully_masked) {
     *out_value = weights;
     return ETX_OK;
   }
   const etx_ir_arg number = etx_ir_double(0.0);
-  uint32_t dead = 0;
+  uint32_t masked = 0;
   uint32_t zero = 0;
-  ETX_TRY(dead_rows(builder, value, self->mask, &dead));
+  ETX_TRY(fully_masked_rows(builder, value, self->mask, &masked));
   ETX_TRY(etx_build_scalar(builder, &number,
                            etx_builder_shape(builder, weights)->dtype, &zero));
-  return etx_build_where(builder, dead, zero, weights, out_value);
+  return etx_build_where(builder, masked, zero, weights, out_value);
 }
 
-static etx_status check_unused(etx_builder* builder) {
+static etx_status check_dropout(etx_builder* builder) {
   const etx_ir_arg* const dropout = &builder->args[4];
   if (dropout->kind == ETX_IR_ARG_DOUBLE && dropout->as.real != 0.0) {
     return etx_diag_fail(
@@ -210,9 +211,9 @@ static etx_status check_unused(etx_builder* builder) {
 }
 
 // (query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-etx_status etx_lowering_attention(etx_builder* builder) {
-  attention self = {.mask = ETX_IR_NONE};
-  ETX_TRY(check_unused(builder));
+etx_status etx_lowering_scaled_dot_product_attention(etx_builder* builder) {
+  attention_operands self = {.mask = ETX_IR_NONE};
+  ETX_TRY(check_dropout(builder));
   ETX_TRY(read_operands(builder, &self));
   ETX_TRY(read_scale(builder, &self));
   const bool outside_mask = builder->args[3].kind == ETX_IR_ARG_VALUE;
@@ -223,7 +224,7 @@ etx_status etx_lowering_attention(etx_builder* builder) {
   if (self.mask != ETX_IR_NONE) {
     ETX_TRY(apply_mask(builder, value, self.mask, &value));
   }
-  ETX_TRY(guarded_softmax(builder, &self, value, outside_mask, &value));
+  ETX_TRY(masked_softmax(builder, &self, value, outside_mask, &value));
   ETX_TRY(collapse(builder, value, self.batches, self.rows, &value));
   ETX_TRY(etx_build_binary(builder, ETX_OP_bmm_out, value, self.value, &value));
   ETX_TRY(etx_build_view(builder, value, self.out.dims, self.out.rank, &value));

@@ -19,7 +19,8 @@ typedef struct bags {
 } bags;
 
 // True if offsets are 0, each, 2 each, .. up to the count of indices.
-static bool are_even(const etx_builder* builder, uint32_t offsets, bags* b) {
+static bool have_equal_size(const etx_builder* builder, uint32_t offsets,
+                            bags* b) {
   const etx_ir_value* const value = &builder->method->values[offsets];
   if (value->origin != ETX_IR_FROM_NODE) return false;
   const etx_ir_node* const node = &builder->method->nodes[value->index];
@@ -58,17 +59,17 @@ static etx_status find_bags(etx_builder* builder, uint32_t offsets, bags* b) {
 static etx_status sum_rows(etx_builder* builder, const bags* b, uint32_t rows,
                            uint32_t* out_value) {
   const etx_dim width = etx_builder_shape(builder, rows)->dims[1];
-  const etx_dim whole[] = {b->count, width};
-  const etx_dim apart[] = {b->count, b->each, width};
+  const etx_dim result_sizes[] = {b->count, width};
+  const etx_dim split[] = {b->count, b->each, width};
   const etx_dim inner = 1;
   if (b->each != 0) {
-    ETX_TRY(etx_build_view(builder, rows, apart, 3, &rows));
+    ETX_TRY(etx_build_view(builder, rows, split, 3, &rows));
     return etx_build_reduce(builder, ETX_OP_sum_intlist_out, rows,
                             (etx_reduced_dims){&inner, 1, false}, out_value);
   }
   uint32_t zeros = 0;
-  ETX_TRY(
-      etx_build_full(builder, whole, 2, etx_ir_double(0.0), b->dtype, &zeros));
+  ETX_TRY(etx_build_full(builder, result_sizes, 2, etx_ir_double(0.0), b->dtype,
+                         &zeros));
   etx_ir_arg bag[] = {etx_ir_value_arg(b->bag)};
   const etx_ir_arg args[] = {etx_ir_value_arg(zeros), etx_ir_list(bag, 1),
                              etx_ir_value_arg(rows), etx_ir_bool(true)};
@@ -79,11 +80,11 @@ static etx_status sum_rows(etx_builder* builder, const bags* b, uint32_t rows,
 static etx_status max_of_rows(etx_builder* builder, const bags* b,
                               uint32_t rows, uint32_t* out_value) {
   const etx_shape shape = *etx_builder_shape(builder, rows);
-  const etx_dim whole[] = {b->count, shape.dims[1]};
-  const etx_dim apart[] = {b->count, b->each, shape.dims[1]};
+  const etx_dim result_sizes[] = {b->count, shape.dims[1]};
+  const etx_dim split[] = {b->count, b->each, shape.dims[1]};
   const etx_dim inner = 1;
   if (b->each != 0) {
-    ETX_TRY(etx_build_view(builder, rows, apart, 3, &rows));
+    ETX_TRY(etx_build_view(builder, rows, split, 3, &rows));
     return etx_build_reduce(builder, ETX_OP_amax_out, rows,
                             (etx_reduced_dims){&inner, 1, false}, out_value);
   }
@@ -91,8 +92,8 @@ static etx_status max_of_rows(etx_builder* builder, const bags* b,
     return etx_builder_refuse_target(builder);
   uint32_t least = 0;
   uint32_t index = 0;
-  ETX_TRY(etx_build_full(builder, whole, 2, etx_ir_double(-__builtin_inf()),
-                         b->dtype, &least));
+  ETX_TRY(etx_build_full(builder, result_sizes, 2,
+                         etx_ir_double(-__builtin_inf()), b->dtype, &least));
   ETX_TRY(etx_build_unsqueeze(builder, b->bag, 1, &index));
   ETX_TRY(etx_build_expand(builder, index, shape.dims, 2, &index));
   etx_ir_arg how = {ETX_IR_ARG_STRING, {0}};
@@ -105,8 +106,8 @@ static etx_status max_of_rows(etx_builder* builder, const bags* b,
 }
 
 // What padding is replaced by, so that it counts for nothing.
-static etx_status leave_padding_out(etx_builder* builder, const bags* b,
-                                    double number, uint32_t* rows) {
+static etx_status replace_padding(etx_builder* builder, const bags* b,
+                                  double number, uint32_t* rows) {
   const etx_ir_arg arg = etx_ir_double(number);
   uint32_t other = 0;
   if (b->kept == ETX_IR_NONE) return ETX_OK;
@@ -129,7 +130,7 @@ static etx_status count_rows(etx_builder* builder, const bags* b,
 }
 
 static etx_status emit_sum(etx_builder* builder, const bags* b, uint32_t rows) {
-  ETX_TRY(leave_padding_out(builder, b, 0.0, &rows));
+  ETX_TRY(replace_padding(builder, b, 0.0, &rows));
   return sum_rows(builder, b, rows, &builder->results[0]);
 }
 
@@ -146,13 +147,12 @@ static etx_status emit_mean(etx_builder* builder, const bags* b,
 }
 
 // And the maximum 0.
-static etx_status emit_most(etx_builder* builder, const bags* b,
-                            uint32_t rows) {
+static etx_status emit_max(etx_builder* builder, const bags* b, uint32_t rows) {
   const etx_ir_arg none = etx_ir_double(0.0);
   uint32_t count = 0;
   uint32_t zero = 0;
   uint32_t value = 0;
-  ETX_TRY(leave_padding_out(builder, b, -__builtin_inf(), &rows));
+  ETX_TRY(replace_padding(builder, b, -__builtin_inf(), &rows));
   ETX_TRY(max_of_rows(builder, b, rows, &value));
   if (b->each != 0 && b->kept == ETX_IR_NONE) {
     builder->results[0] = value;
@@ -196,7 +196,7 @@ static etx_status read_bags(etx_builder* builder, bags* b) {
   ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_SUBTRACT,
                             etx_builder_shape(builder, offsets)->dims[0],
                             has_last, &b->count));
-  if (has_last || !are_even(builder, offsets, b)) {
+  if (has_last || !have_equal_size(builder, offsets, b)) {
     ETX_TRY(find_bags(builder, offsets, b));
   }
   const bool has_padding = builder->arg_count > 8 &&
@@ -225,5 +225,5 @@ etx_status etx_lowering_embedding_bag(etx_builder* builder) {
   }
   if (args[4].as.integer == BAG_SUM) return emit_sum(builder, &b, rows);
   if (args[4].as.integer == BAG_MEAN) return emit_mean(builder, &b, rows);
-  return emit_most(builder, &b, rows);
+  return emit_max(builder, &b, rows);
 }

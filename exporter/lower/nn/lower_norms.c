@@ -210,7 +210,7 @@ etx_status etx_lowering_rms_norm(etx_builder* builder) {
 // zeros.
 etx_status etx_lowering_safe_softmax(etx_builder* builder) {
   uint32_t self = builder->args[0].as.value;
-  uint32_t dead = 0;
+  uint32_t masked = 0;
   uint32_t zero = 0;
   uint32_t weights = 0;
   const etx_dim dims[] = {builder->args[1].as.integer};
@@ -219,11 +219,11 @@ etx_status etx_lowering_safe_softmax(etx_builder* builder) {
   }
   ETX_TRY(etx_build_softmax(builder, self, dims[0], &weights));
   ETX_TRY(etx_build_reduce(builder, ETX_OP_amax_out, self,
-                           (etx_reduced_dims){dims, 1, true}, &dead));
-  ETX_TRY(etx_build_binary_number(builder, ETX_OP_eq_scalar_out, dead,
-                                  -(double)INFINITY, &dead));
+                           (etx_reduced_dims){dims, 1, true}, &masked));
+  ETX_TRY(etx_build_binary_number(builder, ETX_OP_eq_scalar_out, masked,
+                                  -(double)INFINITY, &masked));
   const etx_ir_arg number = etx_ir_double(0.0);
   ETX_TRY(etx_build_scalar(builder, &number,
                            etx_builder_shape(builder, weights)->dtype, &zero));
-  return etx_build_where(builder, dead, zero, weights, &builder->results[0]);
+  return etx_build_where(builder, masked, zero, weights, &builder->results[0]);
 }

@@ -6,14 +6,14 @@
 #include "exporter/lower/builder/lowering_functions.h"
 
 // What the stock kernel of a row wants of an argument.
-typedef struct wish {
+typedef struct dtype_requirement {
   etx_op_id op;
   size_t argument;
   etx_dtype dtype;
-  bool of_bfloat16;  // only instead of bfloat16
-} wish;
+  bool only_bfloat16;  // only instead of bfloat16
+} dtype_requirement;
 
-static const wish wishes[] = {
+static const dtype_requirement requirements[] = {
     {ETX_OP_quantize_per_tensor_out, 0, ETX_DTYPE_FLOAT32, true},
     {ETX_OP_quantize_per_tensor_tensor_out, 0, ETX_DTYPE_FLOAT32, true},
     {ETX_OP_quantize_per_tensor_tensor_out, 1, ETX_DTYPE_FLOAT64, false},
@@ -34,11 +34,12 @@ static const wish wishes[] = {
      false},
 };
 
-static etx_status grant(etx_builder* builder, const wish* w) {
+static etx_status cast_argument(etx_builder* builder,
+                                const dtype_requirement* w) {
   etx_ir_arg* const arg = &builder->args[w->argument];
   if (arg->kind != ETX_IR_ARG_VALUE) return ETX_OK;
   const etx_dtype own = etx_builder_shape(builder, arg->as.value)->dtype;
-  if (w->of_bfloat16 && own != ETX_DTYPE_BFLOAT16) return ETX_OK;
+  if (w->only_bfloat16 && own != ETX_DTYPE_BFLOAT16) return ETX_OK;
   uint32_t value = 0;
   ETX_TRY(etx_build_cast(builder, arg->as.value, w->dtype, &value));
   *arg = etx_ir_value_arg(value);
@@ -46,10 +47,11 @@ static etx_status grant(etx_builder* builder, const wish* w) {
 }
 
 etx_status etx_lowering_quantized(etx_builder* builder) {
-  const size_t count = sizeof wishes / sizeof wishes[0];
+  const size_t count = sizeof requirements / sizeof requirements[0];
   const bool is_stock = builder->target == ETX_TARGET_EXECUTORCH;
   for (size_t i = 0; is_stock && i < count; ++i) {
-    if (wishes[i].op == builder->row->op) ETX_TRY(grant(builder, &wishes[i]));
+    if (requirements[i].op == builder->row->op)
+      ETX_TRY(cast_argument(builder, &requirements[i]));
   }
   return etx_lowering_direct(builder);
 }
@@ -82,7 +84,7 @@ etx_status etx_lowering_mixed_linear(etx_builder* builder) {
 }
 
 // custom_quantized_sdpa of int8 gives float32.
-etx_status etx_lowering_quantized_sdpa(etx_builder* builder) {
+etx_status etx_lowering_custom_quantized_sdpa(etx_builder* builder) {
   const etx_dtype query =
       etx_builder_shape(builder, builder->args[0].as.value)->dtype;
   const etx_dtype dtype = query == ETX_DTYPE_INT8 ? ETX_DTYPE_FLOAT32 : query;

@@ -30,7 +30,7 @@ typedef struct cell_state {
   uint32_t cell;
 } cell_state;
 
-typedef struct layer {
+typedef struct recurrent_layer {
   cell_kind kind;
   etx_op_id activation;  // of a plain RNN
   size_t directions;
@@ -39,7 +39,7 @@ typedef struct layer {
   bool has_projections;
   const etx_ir_arg* params;
   size_t param_count;
-} layer;
+} recurrent_layer;
 
 // Gate `index` of gates [B, count * H].
 static etx_status gate(etx_builder* builder, uint32_t gates, etx_dim hidden,
@@ -112,8 +112,9 @@ static etx_status gru_step(etx_builder* builder, uint32_t from_input,
 }
 
 // One step: `from_input` is the input's part of the gates, [B, gates * H].
-static etx_status step(etx_builder* builder, const layer* l, const weights* w,
-                       uint32_t from_input, cell_state* state) {
+static etx_status step(etx_builder* builder, const recurrent_layer* l,
+                       const weights* w, uint32_t from_input,
+                       cell_state* state) {
   uint32_t from_hidden = 0;
   const etx_shape* const shape = etx_builder_shape(builder, w->hidden);
   const etx_dim rows = shape->dims[0];
@@ -149,7 +150,7 @@ static uint32_t optional_value(const etx_ir_arg* arg) {
 
 // (input, hx, w_ih, w_hh, b_ih, b_hh); an LSTM's hx is a list of two. Cells
 // without batch get one.
-static etx_status lower_cell(etx_builder* builder, const layer* l,
+static etx_status lower_cell(etx_builder* builder, const recurrent_layer* l,
                              cell_state state) {
   const etx_ir_arg* const args = builder->args;
   const weights w = {args[2].as.value, args[3].as.value,
@@ -165,7 +166,7 @@ static etx_status lower_cell(etx_builder* builder, const layer* l,
 }
 
 etx_status etx_lowering_lstm_cell(etx_builder* builder) {
-  const layer l = {.kind = CELL_LSTM};
+  const recurrent_layer l = {.kind = CELL_LSTM};
   const etx_ir_arg* const list = &builder->args[1];
   if (list->as.list.count != 2) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
@@ -178,13 +179,13 @@ etx_status etx_lowering_lstm_cell(etx_builder* builder) {
 }
 
 etx_status etx_lowering_gru_cell(etx_builder* builder) {
-  const layer l = {.kind = CELL_GRU};
+  const recurrent_layer l = {.kind = CELL_GRU};
   const cell_state state = {builder->args[1].as.value, ETX_IR_NONE};
   return lower_cell(builder, &l, state);
 }
 
 etx_status etx_lowering_rnn_cell(etx_builder* builder) {
-  const layer l = {.kind = CELL_RNN, .activation = builder->row->op};
+  const recurrent_layer l = {.kind = CELL_RNN, .activation = builder->row->op};
   const cell_state state = {builder->args[1].as.value, ETX_IR_NONE};
   return lower_cell(builder, &l, state);
 }
@@ -192,11 +193,11 @@ etx_status etx_lowering_rnn_cell(etx_builder* builder) {
 // ------------------------------------------------ layers
 
 // Weights that a direction of a layer has.
-static size_t weight_count(const layer* l) {
+static size_t weight_count(const recurrent_layer* l) {
   return (l->has_biases ? 4u : 2u) + l->has_projections;
 }
 
-static weights weights_at(const layer* l, size_t index) {
+static weights weights_at(const recurrent_layer* l, size_t index) {
   const size_t each = weight_count(l);
   const etx_ir_arg* const p = &l->params[index * each];
   const weights w = {p[0].as.value, p[1].as.value,
@@ -233,7 +234,7 @@ static etx_status stack_rows(etx_builder* builder, const uint32_t* rows,
 }
 
 // One direction over all steps of `input` [T, B, I]; `out_all` is [T, B, H].
-static etx_status run_direction(etx_builder* builder, const layer* l,
+static etx_status run_direction(etx_builder* builder, const recurrent_layer* l,
                                 size_t index, uint32_t input, cell_state* state,
                                 uint32_t* out_all) {
   const weights w = weights_at(l, index);
@@ -256,7 +257,7 @@ static etx_status run_direction(etx_builder* builder, const layer* l,
 
 // All layers over `input` [T, B, I]. `states` holds one entry a layer and
 // direction: first the initial, then the final ones.
-static etx_status run_layers(etx_builder* builder, const layer* l,
+static etx_status run_layers(etx_builder* builder, const recurrent_layer* l,
                              uint32_t input, cell_state* states,
                              uint32_t* out_value) {
   for (size_t i = 0; i < l->layers; ++i) {
@@ -289,7 +290,7 @@ static etx_status stack_states(etx_builder* builder, const cell_state* states,
   return stack_rows(builder, rows, count, out_value);
 }
 
-static etx_status check_layers(etx_builder* builder, const layer* l,
+static etx_status check_layers(etx_builder* builder, const recurrent_layer* l,
                                uint32_t input, bool trains) {
   const size_t each = weight_count(l);
   const etx_shape* const shape = etx_builder_shape(builder, input);
@@ -318,7 +319,7 @@ static etx_status check_layers(etx_builder* builder, const layer* l,
 
 // The arguments from `params` on are the same for all kinds: params,
 // has_biases, num_layers, dropout, train, bidirectional, batch_first.
-static etx_status lower_layers(etx_builder* builder, layer* l,
+static etx_status lower_layers(etx_builder* builder, recurrent_layer* l,
                                const uint32_t* initial) {
   const etx_ir_arg* const args = builder->args;
   l->params = args[2].as.list.items;
@@ -353,7 +354,7 @@ static etx_status lower_layers(etx_builder* builder, layer* l,
 }
 
 etx_status etx_lowering_lstm(etx_builder* builder) {
-  layer l = {.kind = CELL_LSTM};
+  recurrent_layer l = {.kind = CELL_LSTM};
   const etx_ir_arg* const list = &builder->args[1];
   if (list->as.list.count != 2) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
@@ -366,11 +367,11 @@ etx_status etx_lowering_lstm(etx_builder* builder) {
 }
 
 etx_status etx_lowering_gru(etx_builder* builder) {
-  layer l = {.kind = CELL_GRU};
+  recurrent_layer l = {.kind = CELL_GRU};
   return lower_layers(builder, &l, &builder->args[1].as.value);
 }
 
 etx_status etx_lowering_rnn(etx_builder* builder) {
-  layer l = {.kind = CELL_RNN, .activation = builder->row->op};
+  recurrent_layer l = {.kind = CELL_RNN, .activation = builder->row->op};
   return lower_layers(builder, &l, &builder->args[1].as.value);
 }

@@ -1,15 +1,16 @@
-// Reductions: whole-tensor forms become the form with a list of dims where the
-// stock library has only that; norms become sums.
+// Reductions. Forms over the whole tensor become the form with a list of
+// dimensions, if ExecuTorch's portable library has only that; norms become
+// sums.
 
 #include <math.h>
 
 #include "exporter/lower/builder/lowering_functions.h"
 #include "format/tensor/dtype_limits.h"
 
-// Appends the row's operator, whose last argument is the type to compute in.
-// The stock kernels want integers and bool cast before they become floats. All
-// kernels give int64 for integers: a smaller type is that of the result, whose
-// low bits are those of sums in that type.
+// Appends the row's operator, whose last argument is a dtype. The operand is
+// cast to it first, as ExecuTorch's portable kernels require. All kernels sum
+// integers in int64, so the result is cast too: the low bits are those of a sum
+// in the smaller dtype.
 static etx_status reduce_as(etx_builder* builder, size_t arg_count) {
   etx_ir_arg* const given = &builder->args[arg_count - 1];
   const etx_ir_arg dtype = *given;
@@ -42,7 +43,7 @@ etx_status etx_lowering_sum_all(etx_builder* builder) {
   return etx_lowering_sum(builder);
 }
 
-// all(x) is not any(not x): (self), (self, dim, keepdim) or (self, dims, ..)
+// all(x) = not any(not x): (self), (self, dim, keepdim) or (self, dims, ..)
 etx_status etx_lowering_all(etx_builder* builder) {
   uint32_t value = 0;
   ETX_TRY(etx_build_unary(builder, ETX_OP_logical_not_out,
@@ -55,7 +56,7 @@ etx_status etx_lowering_all(etx_builder* builder) {
 }
 
 // aminmax(self, dim, keepdim): both extremes, over everything for None.
-etx_status etx_lowering_both_extremes(etx_builder* builder) {
+etx_status etx_lowering_aminmax(etx_builder* builder) {
   const uint32_t self = builder->args[0].as.value;
   const bool is_all = builder->args[1].kind == ETX_IR_ARG_NONE;
   const bool keep = builder->args[2].as.boolean;
@@ -70,7 +71,7 @@ etx_status etx_lowering_both_extremes(etx_builder* builder) {
 }
 
 // cumsum(self, dim, dtype) and cumprod.
-etx_status etx_lowering_cumulate(etx_builder* builder) {
+etx_status etx_lowering_cumulative(etx_builder* builder) {
   return reduce_as(builder, 3);
 }
 
@@ -109,8 +110,8 @@ static etx_status power_norm(etx_builder* builder, uint32_t value, double order,
                                  1.0 / order, &builder->results[0]);
 }
 
-// linalg_vector_norm(self, ord, dim, keepdim, dtype); order 0 counts what is
-// not 0.
+// linalg_vector_norm(self, ord, dim, keepdim, dtype); order 0 counts the
+// elements that are not 0.
 etx_status etx_lowering_vector_norm(etx_builder* builder) {
   const double order = correction_of(&builder->args[1]);
   const bool keep = builder->args[3].as.boolean;
@@ -147,9 +148,8 @@ etx_status etx_lowering_vector_norm(etx_builder* builder) {
                           &builder->results[0]);
 }
 
-// logsumexp(self, dim, keepdim): max + log(sum(exp(x - max))), with the largest
-// number for an infinite max, which would give NaN where it is taken off
-// itself.
+// logsumexp(self, dim, keepdim): max + log(sum(exp(x - max))). An infinite max
+// is clamped to the largest float, because inf - inf is NaN.
 etx_status etx_lowering_logsumexp(etx_builder* builder) {
   const uint32_t self = builder->args[0].as.value;
   etx_dim dims[ETX_MAX_RANK];
@@ -189,9 +189,9 @@ etx_status etx_lowering_norm(etx_builder* builder) {
   return etx_lowering_vector_norm(builder);
 }
 
-// linalg_norm(self, ord, dim, keepdim, dtype): by an order, two dimensions are
-// a matrix.
-etx_status etx_lowering_linear_norm(etx_builder* builder) {
+// linalg_norm(self, ord, dim, keepdim, dtype): with `ord`, two dimensions mean
+// a matrix norm.
+etx_status etx_lowering_linalg_norm(etx_builder* builder) {
   const etx_ir_arg* const dim = &builder->args[2];
   const size_t count =
       dim->kind == ETX_IR_ARG_NONE

@@ -1,5 +1,5 @@
-// Searching by comparing with all: places among sorted boundaries, membership,
-// and differences of two tensors as a loss.
+// bucketize, searchsorted and isin by comparing each value with all candidates;
+// mse_loss and l1_loss.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -96,7 +96,7 @@ etx_status etx_lowering_isin(etx_builder* builder) {
                          &builder->results[0]);
 }
 
-// A loss as it is asked for: each element, the mean or the sum.
+// Reduces a loss: 0 not at all, 1 to the mean, 2 to the sum.
 static etx_status reduce_loss(etx_builder* builder, uint32_t value,
                               etx_dim reduction) {
   if (reduction == 0) {
@@ -108,7 +108,7 @@ static etx_status reduce_loss(etx_builder* builder, uint32_t value,
       (etx_reduced_dims){NULL, 0, false}, &builder->results[0]);
 }
 
-static etx_status differ(etx_builder* builder, uint32_t* out) {
+static etx_status difference(etx_builder* builder, uint32_t* out) {
   uint32_t pair[2];
   etx_dtype dtype;
   ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
@@ -121,7 +121,7 @@ static etx_status differ(etx_builder* builder, uint32_t* out) {
 // mse_loss(self, target, reduction)
 etx_status etx_lowering_mse_loss(etx_builder* builder) {
   uint32_t value = 0;
-  ETX_TRY(differ(builder, &value));
+  ETX_TRY(difference(builder, &value));
   ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, value, value, &value));
   return reduce_loss(builder, value, builder->args[2].as.integer);
 }
@@ -129,7 +129,7 @@ etx_status etx_lowering_mse_loss(etx_builder* builder) {
 // l1_loss(self, target, reduction)
 etx_status etx_lowering_l1_loss(etx_builder* builder) {
   uint32_t value = 0;
-  ETX_TRY(differ(builder, &value));
+  ETX_TRY(difference(builder, &value));
   ETX_TRY(etx_build_unary(builder, ETX_OP_abs_out, value, &value));
   return reduce_loss(builder, value, builder->args[2].as.integer);
 }

@@ -1,11 +1,11 @@
-// Orders of elements along a dimension, and what stands at a place of one. The
-// stock library orders by the topk of all.
+// sort and argsort, and the elements at one position of the sorted order:
+// median, kthvalue. For target executorch, sorting is topk of all elements.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
-// ------------------------------------------------ all of it
+// ------------------------------------------------ sorting
 
-// All elements of one dimension in order, and where they were.
+// All elements of one dimension in order, and their indices.
 static etx_status sorted(etx_builder* builder, uint32_t self, etx_dim dim,
                          bool stable, bool descending, uint32_t* out_values) {
   const etx_shape shape = *etx_builder_shape(builder, self);
@@ -21,7 +21,7 @@ static etx_status sorted(etx_builder* builder, uint32_t self, etx_dim dim,
   if (stable) return etx_builder_refuse_target(builder);
   const etx_dim size = shape.rank == 0 ? 1 : shape.dims[axis];
   const bool is_bool = shape.dtype == ETX_DTYPE_BOOL;
-  // The stock kernel has no truths.
+  // The portable kernel does not support bool.
   if (is_bool) ETX_TRY(etx_build_cast(builder, self, ETX_DTYPE_UINT8, &self));
   const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_int(size),
                              etx_ir_int((etx_dim)axis), etx_ir_bool(descending),
@@ -65,16 +65,16 @@ etx_status etx_lowering_argsort_stable(etx_builder* builder) {
   return ETX_OK;
 }
 
-// ------------------------------------------------ one place
+// ------------------------------------------------ one position
 
-// Of the two results of an operator, both along `axis` alike.
+// Finds a value and its index along `axis`, which keeps size 1 in both results.
 typedef etx_status (*pair_function)(etx_builder* builder, uint32_t self,
                                     size_t axis, etx_dim size, uint32_t* pair);
 
-// Finds a value and its index along a dimension, which is given up unless it is
-// to be kept. A number alone counts as a line of one.
-static etx_status along(etx_builder* builder, pair_function find, etx_dim dim,
-                        bool keep) {
+// Finds a value and its index along a dimension, and removes the dimension
+// unless `keep`. A tensor of rank 0 counts as one of size 1.
+static etx_status select_along(etx_builder* builder, pair_function find,
+                               etx_dim dim, bool keep) {
   uint32_t self = builder->args[0].as.value;
   const etx_dim one = 1;
   const size_t rank = etx_builder_shape(builder, self)->rank;
@@ -95,14 +95,14 @@ static etx_status along(etx_builder* builder, pair_function find, etx_dim dim,
   return ETX_OK;
 }
 
-static etx_status pick(etx_builder* builder, const uint32_t* sorted_pair,
-                       size_t axis, etx_dim place, uint32_t* pair) {
+static etx_status slice_at(etx_builder* builder, const uint32_t* sorted_pair,
+                           size_t axis, etx_dim position, uint32_t* pair) {
   etx_dim end = 0;
-  ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_ADD, place, 1,
-                            &end));
+  ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_ADD, position,
+                            1, &end));
   for (size_t i = 0; i < 2; ++i) {
     ETX_TRY(etx_build_slice(builder, sorted_pair[i],
-                            (etx_dim_slice){axis, place, end, 1}, &pair[i]));
+                            (etx_dim_slice){axis, position, end, 1}, &pair[i]));
   }
   return ETX_OK;
 }
@@ -111,34 +111,34 @@ static bool has_nan(etx_dtype dtype) {
   return etx_dtype_category_of(dtype) == ETX_CATEGORY_FLOATING;
 }
 
-// The element in the middle, the lower one of two; but the first NaN where
-// there is one, which is what the maximum is then.
+// The element in the middle, or the lower of two. If there is a NaN, the result
+// is the first NaN, which max() returns then.
 static etx_status find_median(etx_builder* builder, uint32_t self, size_t axis,
                               etx_dim size, uint32_t* pair) {
   etx_symbols* const symbols = &builder->method->symbols;
   uint32_t all[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
-  uint32_t most[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
+  uint32_t maximum[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   uint32_t is_nan = 0;
   etx_dim middle = 0;
   ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_SUBTRACT, size, 1, &middle));
   ETX_TRY(
       etx_symbols_apply(symbols, ETX_SYMBOL_FLOOR_DIVIDE, middle, 2, &middle));
   ETX_TRY(sorted(builder, self, (etx_dim)axis, false, false, all));
-  ETX_TRY(pick(builder, all, axis, middle, pair));
+  ETX_TRY(slice_at(builder, all, axis, middle, pair));
   if (!has_nan(etx_builder_shape(builder, self)->dtype)) return ETX_OK;
   const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_int((etx_dim)axis),
                              etx_ir_bool(true)};
-  ETX_TRY(
-      etx_build_op_outputs(builder, ETX_OP_max_dim_max, args, 3, NULL, most));
-  ETX_TRY(etx_build_unary(builder, ETX_OP_isnan_out, most[0], &is_nan));
+  ETX_TRY(etx_build_op_outputs(builder, ETX_OP_max_dim_max, args, 3, NULL,
+                               maximum));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_isnan_out, maximum[0], &is_nan));
   for (size_t i = 0; i < 2; ++i) {
-    ETX_TRY(etx_build_where(builder, is_nan, most[i], pair[i], &pair[i]));
+    ETX_TRY(etx_build_where(builder, is_nan, maximum[i], pair[i], &pair[i]));
   }
   return ETX_OK;
 }
 
-// Where the middle of the numbers of a line is, which stand before what is
-// none: (size - count of NaN - 1) / 2, and 0 where no number is.
+// The index of the median without NaN, which are sorted to the end: (size -
+// count of NaN - 1) / 2, or 0 if all are NaN.
 static etx_status middle_of_numbers(etx_builder* builder, uint32_t self,
                                     size_t axis, etx_dim size,
                                     uint32_t* out_index) {
@@ -181,52 +181,52 @@ static etx_status find_nanmedian(etx_builder* builder, uint32_t self,
 
 // median.dim, nanmedian.dim(self, dim, keepdim)
 etx_status etx_lowering_median(etx_builder* builder) {
-  return along(builder, find_median, builder->args[1].as.integer,
-               builder->args[2].as.boolean);
+  return select_along(builder, find_median, builder->args[1].as.integer,
+                      builder->args[2].as.boolean);
 }
 
 etx_status etx_lowering_nanmedian(etx_builder* builder) {
-  return along(builder, find_nanmedian, builder->args[1].as.integer,
-               builder->args[2].as.boolean);
+  return select_along(builder, find_nanmedian, builder->args[1].as.integer,
+                      builder->args[2].as.boolean);
 }
 
-// median, nanmedian(self): of all elements as one line.
-static etx_status of_all(etx_builder* builder, pair_function find) {
+// median, nanmedian(self): over all elements.
+static etx_status select_of_all(etx_builder* builder, pair_function find) {
   const uint32_t self = builder->args[0].as.value;
   const etx_shape shape = *etx_builder_shape(builder, self);
   etx_dim count = 0;
   ETX_TRY(etx_builder_product(builder, shape.dims, 0, shape.rank, &count));
   ETX_TRY(etx_build_view(builder, self, &count, 1, &builder->args[0].as.value));
-  return along(builder, find, 0, false);
+  return select_along(builder, find, 0, false);
 }
 
 etx_status etx_lowering_median_all(etx_builder* builder) {
-  return of_all(builder, find_median);
+  return select_of_all(builder, find_median);
 }
 
 etx_status etx_lowering_nanmedian_all(etx_builder* builder) {
-  return of_all(builder, find_nanmedian);
+  return select_of_all(builder, find_nanmedian);
 }
 
 static etx_status find_kth(etx_builder* builder, uint32_t self, size_t axis,
                            etx_dim size, uint32_t* pair) {
-  const etx_dim place = builder->args[1].as.integer;
+  const etx_dim position = builder->args[1].as.integer;
   uint32_t all[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   etx_dim index = 0;
-  if (etx_dim_is_number(place) &&
-      (place < 1 || (etx_dim_is_number(size) && place > size))) {
+  if (etx_dim_is_number(position) &&
+      (position < 1 || (etx_dim_is_number(size) && position > size))) {
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
-                         "'k' is %i, outside a dimension of size %i", place,
+                         "'k' is %i, outside a dimension of size %i", position,
                          size);
   }
   ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_SUBTRACT,
-                            place, 1, &index));
+                            position, 1, &index));
   ETX_TRY(sorted(builder, self, (etx_dim)axis, false, false, all));
-  return pick(builder, all, axis, index, pair);
+  return slice_at(builder, all, axis, index, pair);
 }
 
-// kthvalue(self, k, dim, keepdim): the k-th smallest, NaN after all numbers.
+// kthvalue(self, k, dim, keepdim): the k-th smallest; NaN sorts to the end.
 etx_status etx_lowering_kthvalue(etx_builder* builder) {
-  return along(builder, find_kth, builder->args[2].as.integer,
-               builder->args[3].as.boolean);
+  return select_along(builder, find_kth, builder->args[2].as.integer,
+                      builder->args[3].as.boolean);
 }

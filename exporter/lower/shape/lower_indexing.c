@@ -1,5 +1,5 @@
-// Reading and writing by index tensors. Writing along one dimension is an
-// index_put whose index list has None before that dimension.
+// Operators that read and write by index tensors. Writing along one dimension
+// is an index_put whose index list has None for the dimensions before it.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -82,7 +82,8 @@ static bool is_mask(const etx_builder* builder, const etx_ir_arg* index) {
   return dtype == ETX_DTYPE_BOOL || dtype == ETX_DTYPE_UINT8;
 }
 
-// A leading mask and one value is a where: no index has to be counted.
+// index_put with a leading mask and one value is a where, whose sizes do not
+// depend on the mask.
 static etx_status put_masked(etx_builder* builder, uint32_t mask) {
   const uint32_t self = builder->args[0].as.value;
   etx_shape wide = *etx_builder_shape(builder, mask);
@@ -129,13 +130,13 @@ etx_status etx_lowering_index_put(etx_builder* builder) {
                       &builder->results[0]);
 }
 
-// index(self, indices): one index along one dimension is left to the operator.
+// index(self, indices)
 etx_status etx_lowering_index(etx_builder* builder) {
   return etx_build_op(builder, ETX_OP_index_tensor_out, builder->args, 2,
                       &builder->results[0]);
 }
 
-// scatter.src, scatter_add: the source takes self's type.
+// scatter.src, scatter_add: the source is cast to the dtype of self.
 etx_status etx_lowering_scatter(etx_builder* builder) {
   uint32_t source = 0;
   const etx_dtype dtype =
@@ -146,8 +147,8 @@ etx_status etx_lowering_scatter(etx_builder* builder) {
                       &builder->results[0]);
 }
 
-// scatter_reduce.two(self, dim, index, src, reduce, include_self) for the stock
-// runtime, which can add only.
+// scatter_reduce.two(self, dim, index, src, reduce, include_self) for target
+// executorch, which has only the sum.
 etx_status etx_lowering_scatter_reduce(etx_builder* builder) {
   const bool adds = etx_text_is(builder->args[4].as.string, "sum") &&
                     builder->args[5].as.boolean;
@@ -156,9 +157,9 @@ etx_status etx_lowering_scatter_reduce(etx_builder* builder) {
                       &builder->results[0]);
 }
 
-// scatter.reduce(self, dim, index, src, reduce) and scatter.value_reduce, whose
-// source is a number.
-etx_status etx_lowering_scatter_stated(etx_builder* builder) {
+// scatter.reduce(self, dim, index, src, reduce) and scatter.value_reduce, where
+// src is a number.
+etx_status etx_lowering_scatter_with_reduce(etx_builder* builder) {
   const uint32_t index = builder->args[2].as.value;
   const etx_dtype dtype =
       etx_builder_shape(builder, builder->args[0].as.value)->dtype;

@@ -1,4 +1,5 @@
-// Numbers around tensors, and what negative ones take away.
+// constant_pad_nd, also of complex tensors, and with negative padding, which
+// crops.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -17,8 +18,8 @@ static etx_status pad_real(etx_builder* builder, uint32_t self, etx_ir_arg pads,
   return etx_build_op(builder, ETX_OP_constant_pad_nd_out, args, 3, out_value);
 }
 
-// Of complex numbers no part gets another one: around the last dimension, which
-// they are, is nothing.
+// Complex tensors are padded as real ones with a last dimension of two, which
+// gets no padding.
 etx_status etx_build_pad_zeros(etx_builder* builder, uint32_t self,
                                const etx_ir_arg* pads, uint32_t* out_value) {
   etx_ir_arg wide[2 * ETX_MAX_RANK + 2] = {etx_ir_int(0), etx_ir_int(0)};
@@ -43,8 +44,8 @@ static bool is_below_zero(const etx_ir_arg* pad) {
   return etx_dim_is_number(pad->as.integer) && pad->as.integer < 0;
 }
 
-// Cuts off what padding by negative numbers takes away, which the stock kernel
-// refuses; those numbers become 0 in `pads`, the list that is left.
+// Slices off what negative padding removes, because the portable kernel refuses
+// it, and sets those entries of `pads` to 0.
 static etx_status crop(etx_builder* builder, etx_ir_arg* pads,
                        uint32_t* value) {
   const size_t pairs = builder->args[1].as.list.count / 2;
@@ -63,7 +64,7 @@ static etx_status crop(etx_builder* builder, etx_ir_arg* pads,
       end = pads[2 * i + 1];
       pads[2 * i + 1] = etx_ir_int(0);
     }
-    if (i >= shape.rank) return ETX_OK;  // the shape rule refuses it
+    if (i >= shape.rank) return ETX_OK;  // shape inference refuses it
     const size_t axis = shape.rank - 1 - i;
     ETX_TRY(etx_builder_slice_range(builder, shape.dims[axis], &start, &end,
                                     &first, &last));
@@ -80,7 +81,7 @@ static bool pads_nothing(const etx_ir_arg* pads) {
   return pads->as.list.count % 2 == 0;
 }
 
-// The kernels pad real numbers.
+// The kernels pad only real tensors.
 static etx_status pad_complex(etx_builder* builder, const etx_ir_arg* value) {
   const bool is_zero =
       value->kind == ETX_IR_ARG_INT

@@ -1,5 +1,5 @@
-// Rearrangements that are several views, slices and joins: tile, padding by
-// mode, products of vectors.
+// Operators that become several views, slices and concatenations: tile, pad
+// with a mode, meshgrid, channel_shuffle, diagonals; and outer products.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -7,7 +7,8 @@ static uint32_t self_of(const etx_builder* builder) {
   return builder->args[0].as.value;
 }
 
-// tile(self, dims): repeat with dims of 1 in front where there are too few.
+// tile(self, dims): repeat, with leading ones if there are fewer dims than the
+// tensor has.
 etx_status etx_lowering_tile(etx_builder* builder) {
   const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
   const etx_ir_arg list = builder->args[1];
@@ -25,7 +26,8 @@ etx_status etx_lowering_tile(etx_builder* builder) {
 
 // ------------------------------------------------ edges
 
-// One dimension with its own last elements in front and its first behind.
+// Circular padding of one dimension: its last elements in front, its first ones
+// behind.
 static etx_status wrap_edge(etx_builder* builder, size_t axis, etx_dim before,
                             etx_dim after, uint32_t* self) {
   const etx_dim size = etx_builder_shape(builder, *self)->dims[axis];
@@ -55,7 +57,8 @@ static etx_status wrap_edge(etx_builder* builder, size_t axis, etx_dim before,
   return etx_build_concat(builder, parts, count, axis, self);
 }
 
-// Padding comes innermost dimension first, as before and after.
+// Circular padding. `pad` has pairs (before, after), the innermost dimension
+// first.
 static etx_status pad_around(etx_builder* builder) {
   const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
   const etx_ir_arg* const pads = &builder->args[1];
@@ -75,7 +78,7 @@ static etx_status pad_around(etx_builder* builder) {
   return ETX_OK;
 }
 
-// One operator for each count of padded dimensions.
+// Appends the operator for the number of padded dimensions.
 static etx_status pad_by(etx_builder* builder, const etx_op_id ops[3]) {
   const size_t count = builder->args[1].as.list.count / 2;
   if (count < 1 || count > 3 || builder->args[1].as.list.count % 2 != 0) {
@@ -125,7 +128,7 @@ etx_status etx_lowering_outer(etx_builder* builder) {
                           &builder->results[0]);
 }
 
-// meshgrid(tensors, indexing): each vector spread over the sizes of all.
+// meshgrid(tensors, indexing): expands each vector to the sizes of all.
 etx_status etx_lowering_meshgrid(etx_builder* builder) {
   const etx_ir_arg* const list = &builder->args[0];
   const size_t count = list->as.list.count;
@@ -159,7 +162,7 @@ etx_status etx_lowering_meshgrid(etx_builder* builder) {
 }
 
 // channel_shuffle(self, groups): the first channel of every group, then the
-// second one.
+// second of every group, and so on.
 etx_status etx_lowering_channel_shuffle(etx_builder* builder) {
   uint32_t value = self_of(builder);
   const etx_shape shape = *etx_builder_shape(builder, value);
@@ -189,8 +192,8 @@ etx_status etx_lowering_trace(etx_builder* builder) {
                           &builder->results[0]);
 }
 
-// Replaces a diagonal of the last two dimensions, which are fixed: of all rows
-// after each other, every (columns + 1)-th element.
+// Replaces a diagonal of the last two dimensions, which are fixed: with the
+// rows flattened, it is every (columns + 1)-th element.
 static etx_status put_diagonal(etx_builder* builder, uint32_t src,
                                int64_t offset, uint32_t* value) {
   const etx_shape shape = *etx_builder_shape(builder, *value);

@@ -1,5 +1,5 @@
-// Parts of tensors and their joins: slice, select, split, cat, stack, and the
-// scatters that put a part back.
+// slice, select, split, unbind, cat, stack; slice_scatter and select_scatter;
+// diff.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -47,7 +47,7 @@ etx_status etx_lowering_narrow(etx_builder* builder) {
                          &builder->results[0]);
 }
 
-// An index of select from the front.
+// Counts an index from the front.
 static etx_status front_index(etx_builder* builder, etx_dim index, etx_dim size,
                               etx_dim* out) {
   int64_t low = 0;
@@ -82,7 +82,7 @@ etx_status etx_lowering_select(etx_builder* builder) {
                       &builder->results[0]);
 }
 
-// Consecutive slices of the given sizes; `sizes` has one entry an output.
+// Consecutive slices; `sizes` has one entry for each output.
 static etx_status emit_parts(etx_builder* builder, size_t axis,
                              const etx_ir_arg* sizes, size_t count) {
   etx_dim start = 0;
@@ -111,7 +111,7 @@ etx_status etx_lowering_split_with_sizes(etx_builder* builder) {
                     builder->args[1].as.list.count);
 }
 
-// Parts of `size`, the last one smaller.
+// Slices of `size` elements; the last one may be smaller.
 static etx_status split_by(etx_builder* builder, size_t axis, int64_t size) {
   const etx_dim whole =
       etx_builder_shape(builder, self_of(builder))->dims[axis];
@@ -154,7 +154,7 @@ etx_status etx_lowering_split(etx_builder* builder) {
   return split_by(builder, axis, size);
 }
 
-// chunk(self, chunks, dim): parts of the size rounded up.
+// chunk(self, chunks, dim): a split by the size divided by chunks, rounded up.
 etx_status etx_lowering_chunk(etx_builder* builder) {
   const etx_shape shape = *etx_builder_shape(builder, self_of(builder));
   size_t axis = 0;
@@ -191,9 +191,9 @@ etx_status etx_lowering_unbind(etx_builder* builder) {
   return ETX_OK;
 }
 
-// ------------------------------------------------ joins
+// ------------------------------------------------ concatenation
 
-// Casts the tensors of a list to their common type.
+// Casts the tensors of a list to their common dtype.
 static etx_status cast_items(etx_builder* builder, etx_ir_arg* list) {
   etx_dtype dtype;
   ETX_TRY(etx_builder_result_type(builder, list->as.list.items,
@@ -237,8 +237,9 @@ static etx_status take_list(etx_builder* builder, etx_ir_arg* out_list) {
   return cast_items(builder, out_list);
 }
 
-// A vector without elements joins tensors of any rank and adds nothing, as a
-// cache does before its first step. One remains if there is nothing else.
+// PyTorch's cat accepts vectors of size 0 beside tensors of any rank and
+// ignores them, for instance an empty cache. One remains if there is no other
+// tensor.
 static void drop_empty_vectors(etx_builder* builder, etx_ir_arg* list) {
   etx_ir_arg* const items = list->as.list.items;
   size_t kept = 0;
@@ -277,7 +278,7 @@ etx_status etx_lowering_stack(etx_builder* builder) {
   return emit_cat(builder, &list, axis);
 }
 
-// ------------------------------------------------ putting parts back
+// ------------------------------------------------ scatters into slices
 
 static etx_status emit_slice_scatter(etx_builder* builder, uint32_t src,
                                      etx_dim_slice slice) {
@@ -317,8 +318,8 @@ etx_status etx_lowering_slice_scatter(etx_builder* builder) {
       (etx_dim_slice){axis, start, end, builder->args[5].as.integer});
 }
 
-// select_scatter is a slice_scatter of one row, which the stock library has
-// and which can be written in place.
+// select_scatter is lowered to a slice_scatter of one index, which can be
+// computed in place.
 etx_status etx_lowering_select_scatter(etx_builder* builder) {
   const etx_shape shape = *etx_builder_shape(builder, self_of(builder));
   uint32_t src = builder->args[1].as.value;
@@ -336,10 +337,10 @@ etx_status etx_lowering_select_scatter(etx_builder* builder) {
 
 // ------------------------------------------------ differences
 
-// Differences of differences are unrolled.
+// Repeated differences are unrolled.
 enum { MAX_ROUNDS = 16 };
 
-// The tensor with `prepend` in front and `append` behind, of their common type.
+// Concatenates `prepend`, the tensor and `append` in their common dtype.
 static etx_status lengthen(etx_builder* builder, size_t axis, uint32_t* value) {
   const etx_ir_arg all[] = {builder->args[3], builder->args[0],
                             builder->args[4]};
@@ -355,7 +356,8 @@ static etx_status lengthen(etx_builder* builder, size_t axis, uint32_t* value) {
   return etx_build_op(builder, ETX_OP_cat_out, args, 2, value);
 }
 
-// diff(self, n, dim, prepend, append): differences of neighbours, n times.
+// diff(self, n, dim, prepend, append): differences of neighbours, repeated n
+// times.
 etx_status etx_lowering_diff(etx_builder* builder) {
   uint32_t value = self_of(builder);
   const size_t rank = etx_builder_shape(builder, value)->rank;

@@ -1,20 +1,21 @@
-// Joins that first give their tensors more dimensions: hstack, vstack, dstack
-// and column_stack.
+// Concatenations that first add dimensions to their tensors: hstack, vstack,
+// dstack and column_stack. And broadcast_tensors.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
-// `value` with at least `rank` dimensions, as atleast_1d, 2d and 3d add them.
+// Adds dimensions up to `rank`, as atleast_1d, atleast_2d and atleast_3d do.
 static etx_status at_least(etx_builder* builder, size_t rank, uint32_t* value) {
   const etx_shape shape = *etx_builder_shape(builder, *value);
   if (shape.rank >= rank) return ETX_OK;
   etx_dim dims[3] = {1, 1, 1};
-  // Rows of a matrix lie along dimension 1, also where depth follows.
+  // A vector is one row: its elements are along dimension 1.
   if (shape.rank == 1) dims[rank == 1 ? 0 : 1] = shape.dims[0];
   if (shape.rank == 2) memcpy(dims, shape.dims, 2 * sizeof *dims);
   return etx_build_view(builder, *value, dims, rank, value);
 }
 
-// Joins the tensors of argument 0 along `axis` after `prepare`.
+// Concatenates the tensors of argument 0 along `axis`, each with at least
+// `rank` dimensions; `as_columns` makes vectors columns.
 static etx_status join_prepared(etx_builder* builder, size_t rank,
                                 bool as_columns, etx_dim axis) {
   const size_t count = builder->args[0].as.list.count;
@@ -48,7 +49,7 @@ etx_status etx_lowering_column_stack(etx_builder* builder) {
   return join_prepared(builder, 2, true, 1);
 }
 
-// Vectors are joined end to end, all others along dimension 1.
+// Vectors are concatenated along dimension 0, all others along dimension 1.
 etx_status etx_lowering_hstack(etx_builder* builder) {
   const etx_ir_arg* const list = &builder->args[0];
   const bool has_vectors =
@@ -57,7 +58,7 @@ etx_status etx_lowering_hstack(etx_builder* builder) {
   return join_prepared(builder, 1, false, has_vectors ? 0 : 1);
 }
 
-// broadcast_tensors(tensors): each with the sizes that all share.
+// broadcast_tensors(tensors): expands each to the common sizes.
 etx_status etx_lowering_broadcast_tensors(etx_builder* builder) {
   const etx_ir_arg* const list = &builder->args[0];
   etx_shape both = {.rank = 0};

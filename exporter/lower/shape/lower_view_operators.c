@@ -1,5 +1,5 @@
-// Views and what is made of them. Every view is a copy in the lowered IR;
-// placing turns those that can be into aliases.
+// Views: view, permute, expand, repeat. In the lowered IR every view is a copy
+// operator; the pass alias_views turns those that can be into aliases.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -22,7 +22,7 @@ static etx_status read_dims(etx_builder* builder, const etx_ir_arg* arg,
   return ETX_OK;
 }
 
-// Divides `total` by `part`, which must be possible without rest.
+// Divides `total` by `part`; a remainder is refused.
 static etx_status divide_exactly(etx_builder* builder, etx_dim total,
                                  etx_dim part, etx_dim* out) {
   etx_symbols* const symbols = &builder->method->symbols;
@@ -43,8 +43,8 @@ static etx_status divide_exactly(etx_builder* builder, etx_dim total,
   return ETX_OK;
 }
 
-// The size that stands for -1: sizes found on both sides are cancelled before
-// dividing, so that symbols divide out exactly.
+// The size for -1. Sizes that are on both sides are cancelled before the
+// division, so that symbols divide without a remainder.
 static etx_status missing_size(etx_builder* builder, const etx_shape* from,
                                const etx_dim* dims, size_t rank, etx_dim* out) {
   const etx_symbols* const symbols = &builder->method->symbols;
@@ -166,7 +166,7 @@ etx_status etx_lowering_unsqueeze(etx_builder* builder) {
                              &builder->results[0]);
 }
 
-// Drops those of the marked dimensions whose size is 1.
+// Removes the marked dimensions whose size is 1.
 static etx_status squeeze(etx_builder* builder, const bool* marked) {
   const etx_shape from = *etx_builder_shape(builder, self_of(builder));
   etx_dim dims[ETX_MAX_RANK];
@@ -231,7 +231,7 @@ etx_status etx_lowering_transpose(etx_builder* builder) {
                              &builder->results[0]);
 }
 
-// t: the transpose of a matrix; fewer dimensions stay as they are.
+// t: transposes a matrix; vectors and numbers stay as they are.
 etx_status etx_lowering_t(etx_builder* builder) {
   const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
   if (rank > 2) {
@@ -248,8 +248,8 @@ etx_status etx_lowering_t(etx_builder* builder) {
   return ETX_OK;
 }
 
-// mT: the last two dimensions change places.
-etx_status etx_lowering_last_transpose(etx_builder* builder) {
+// mT: transposes the last two dimensions.
+etx_status etx_lowering_transpose_last(etx_builder* builder) {
   const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
   if (rank < 2) {
     return etx_diag_fail(
@@ -261,7 +261,7 @@ etx_status etx_lowering_last_transpose(etx_builder* builder) {
                              &builder->results[0]);
 }
 
-// adjoint: the same, of what has no conjugate.
+// adjoint of real tensors: mT.
 etx_status etx_lowering_adjoint(etx_builder* builder) {
   const etx_dtype dtype = etx_builder_shape(builder, self_of(builder))->dtype;
   if (etx_dtype_category_of(dtype) == ETX_CATEGORY_COMPLEX) {
@@ -269,11 +269,11 @@ etx_status etx_lowering_adjoint(etx_builder* builder) {
                          "'%t' of complex tensors is not supported",
                          builder->node->aten);
   }
-  return etx_lowering_last_transpose(builder);
+  return etx_lowering_transpose_last(builder);
 }
 
-// numpy_T: all dimensions in reverse.
-etx_status etx_lowering_reverse_dims(etx_builder* builder) {
+// numpy_T: reverses the order of the dimensions.
+etx_status etx_lowering_numpy_t(etx_builder* builder) {
   const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
   size_t order[ETX_MAX_RANK];
   for (size_t i = 0; i < rank; ++i) order[i] = rank - 1 - i;
@@ -281,8 +281,8 @@ etx_status etx_lowering_reverse_dims(etx_builder* builder) {
                            &builder->results[0]);
 }
 
-// as_strided(self, size, stride, storage_offset): only where the strides are
-// those of a dense tensor with as many elements, so that it is a view.
+// as_strided(self, size, stride, storage_offset): only with the strides of a
+// contiguous tensor with as many elements, so that it is a view.
 etx_status etx_lowering_as_strided(etx_builder* builder) {
   const etx_shape from = *etx_builder_shape(builder, self_of(builder));
   etx_dim dims[ETX_MAX_RANK];
@@ -350,7 +350,7 @@ etx_status etx_lowering_expand_as(etx_builder* builder) {
                           &builder->results[0]);
 }
 
-// repeat: dimensions of size 1 are expanded, the rest is copied.
+// repeat: an expand if only dimensions of size 1 are repeated.
 etx_status etx_lowering_repeat(etx_builder* builder) {
   const etx_shape from = *etx_builder_shape(builder, self_of(builder));
   etx_dim repeats[ETX_MAX_RANK];
@@ -377,7 +377,7 @@ etx_status etx_lowering_repeat(etx_builder* builder) {
                       &builder->results[0]);
 }
 
-// repeat_interleave with one number: each element that many times.
+// repeat_interleave with one number: repeats each element that many times.
 etx_status etx_lowering_repeat_interleave(etx_builder* builder) {
   etx_shape from = *etx_builder_shape(builder, self_of(builder));
   const etx_dim repeats = builder->args[1].as.integer;

@@ -33,8 +33,8 @@ static etx_status refuse_length(const etx_builder* builder, const char* name) {
 }
 
 // Zeros behind the lines.
-static etx_status pad_lines(etx_builder* builder, uint32_t self, size_t axis,
-                            etx_dim count, uint32_t* out_value) {
+static etx_status pad_end(etx_builder* builder, uint32_t self, size_t axis,
+                          etx_dim count, uint32_t* out_value) {
   etx_dim pads[2 * ETX_MAX_RANK] = {0};
   const size_t after = etx_builder_shape(builder, self)->rank - 1u - axis;
   etx_ir_arg list;
@@ -63,12 +63,12 @@ static etx_status fit_length(etx_builder* builder, const etx_ir_arg* length,
   }
   return want < have ? etx_build_slice(builder, *self,
                                        (etx_dim_slice){axis, 0, want, 1}, self)
-                     : pad_lines(builder, *self, axis, want - have, self);
+                     : pad_end(builder, *self, axis, want - have, self);
 }
 
 // Dimensions are counted from the front: the stock runtime knows no others.
-static etx_status wrap_dims(etx_builder* builder, const etx_ir_arg* dims,
-                            etx_ir_arg* out) {
+static etx_status normalize_dims(etx_builder* builder, const etx_ir_arg* dims,
+                                 etx_ir_arg* out) {
   const size_t rank =
       etx_builder_shape(builder, builder->args[0].as.value)->rank;
   const bool is_one = dims->kind == ETX_IR_ARG_INT;
@@ -94,7 +94,7 @@ static etx_status read_dims(etx_builder* builder, const etx_ir_arg* dims,
   etx_dim all[ETX_MAX_RANK];
   const size_t rank =
       etx_builder_shape(builder, builder->args[0].as.value)->rank;
-  if (dims->kind != ETX_IR_ARG_NONE) return wrap_dims(builder, dims, out);
+  if (dims->kind != ETX_IR_ARG_NONE) return normalize_dims(builder, dims, out);
   for (size_t i = 0; i < rank; ++i) all[i] = (etx_dim)i;
   return etx_build_int_list(builder, all, rank, out);
 }
@@ -112,7 +112,7 @@ etx_status etx_build_fft_r2c(etx_builder* builder, const etx_ir_arg* args,
 
 // (self, dim, normalization, onesided or last_dim_size)
 etx_status etx_lowering_fft(etx_builder* builder) {
-  ETX_TRY(wrap_dims(builder, &builder->args[1], &builder->args[1]));
+  ETX_TRY(normalize_dims(builder, &builder->args[1], &builder->args[1]));
   if (builder->row->op == ETX_OP_fft_r2c_out) {
     return etx_build_fft_r2c(builder, builder->args, &builder->results[0]);
   }
@@ -127,8 +127,8 @@ static etx_status transform(etx_builder* builder, etx_op_id op, etx_ir_arg dims,
 }
 
 // The line's dimension, argument 2, as a list too.
-static etx_status read_line(etx_builder* builder, size_t* axis,
-                            etx_ir_arg* dims) {
+static etx_status read_dim(etx_builder* builder, size_t* axis,
+                           etx_ir_arg* dims) {
   const size_t rank =
       etx_builder_shape(builder, builder->args[0].as.value)->rank;
   if (rank == 0) {
@@ -145,7 +145,7 @@ static etx_status read_line(etx_builder* builder, size_t* axis,
 etx_status etx_lowering_fft_rfft(etx_builder* builder) {
   size_t axis = 0;
   etx_ir_arg dims;
-  ETX_TRY(read_line(builder, &axis, &dims));
+  ETX_TRY(read_dim(builder, &axis, &dims));
   ETX_TRY(fit_length(builder, &builder->args[1], axis));
   return transform(builder, ETX_OP_fft_r2c_out, dims, &builder->args[3],
                    etx_ir_bool(true));
@@ -166,7 +166,7 @@ etx_status etx_lowering_fft_irfft(etx_builder* builder) {
   size_t axis = 0;
   etx_ir_arg dims;
   etx_ir_arg count = builder->args[1];
-  ETX_TRY(read_line(builder, &axis, &dims));
+  ETX_TRY(read_dim(builder, &axis, &dims));
   if (count.kind == ETX_IR_ARG_NONE) {
     etx_symbols* const symbols = &builder->method->symbols;
     etx_dim size =
@@ -208,20 +208,20 @@ static etx_status transform_all(etx_builder* builder, etx_ir_arg dims,
 }
 
 // (self, n, dim, norm)
-static etx_status transform_line(etx_builder* builder, bool is_forward) {
+static etx_status transform_dim(etx_builder* builder, bool is_forward) {
   size_t axis = 0;
   etx_ir_arg dims;
-  ETX_TRY(read_line(builder, &axis, &dims));
+  ETX_TRY(read_dim(builder, &axis, &dims));
   ETX_TRY(fit_length(builder, &builder->args[1], axis));
   return transform_all(builder, dims, &builder->args[3], is_forward);
 }
 
 etx_status etx_lowering_fft_fft(etx_builder* builder) {
-  return transform_line(builder, true);
+  return transform_dim(builder, true);
 }
 
 etx_status etx_lowering_fft_ifft(etx_builder* builder) {
-  return transform_line(builder, false);
+  return transform_dim(builder, false);
 }
 
 // (self, s, dim, norm)

@@ -1,15 +1,16 @@
-// Pooling to as many windows as the result has places: window i of n over a
-// size takes positions floor(i size / n) to ceil((i + 1) size / n).
+// Adaptive pooling: window i of n covers positions floor(i size / n) to
+// ceil((i + 1) size / n).
 //
-// Means have an operator over planes; to one place they are a reduction.
-// Maxima have none: where the size divides, the windows are those of common
-// pooling, elsewhere each is a slice. Dimensions are treated one by one.
+// Average pooling is the operator over planes, or a mean if there is one
+// window. Max pooling has no operator and is done dimension by dimension: if n
+// divides the size, as a reduction of a view, else with one slice for each
+// window.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
 enum {
   MAX_SPATIAL = 3,
-  // Windows of different sizes along one dimension: each takes two nodes.
+  // Windows of different sizes along one dimension; each needs two nodes.
   MAX_SLICES = 64,
 };
 
@@ -105,8 +106,7 @@ etx_status etx_lowering_adaptive_avg_pool3d(etx_builder* builder) {
 
 // ------------------------------------------------ maxima
 
-// The largest elements of positions [start, end) of a dimension, which keeps
-// size 1.
+// The maximum over positions [start, end) of a dimension, which keeps size 1.
 static etx_status window_maximum(etx_builder* builder, uint32_t self,
                                  size_t axis, int64_t start, int64_t end,
                                  uint32_t* out) {
@@ -118,8 +118,8 @@ static etx_status window_maximum(etx_builder* builder, uint32_t self,
                           (etx_reduced_dims){dims, 1, true}, out);
 }
 
-// One dimension of a size that divides: [.., size, ..] as [.., n, size / n,
-// ..], whose second part is reduced.
+// Windows of equal size: [.., size, ..] is viewed as [.., n, size / n, ..] and
+// reduced over the second of these.
 static etx_status divided_maximum(etx_builder* builder, uint32_t self,
                                   size_t axis, int64_t count, uint32_t* out) {
   etx_shape s = *etx_builder_shape(builder, self);
@@ -174,7 +174,7 @@ static etx_status dimension_maximum(etx_builder* builder, uint32_t self,
                        builder->node->aten, (int64_t)MAX_SLICES);
 }
 
-// Indices are not computed; only who reads them is refused.
+// The indices are not computed; a node that reads them is refused.
 static etx_status adaptive_maximum(etx_builder* builder, size_t spatial) {
   pooling_target t = {0};
   uint32_t value = builder->args[0].as.value;

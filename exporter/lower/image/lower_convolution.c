@@ -1,6 +1,6 @@
-// Convolutions of one to three dimensions, plain and transposed, are all one
-// operator. The stock library's knows one dimension and two: for it, three are
-// a sum of planes' convolutions, one for each tap along the depth.
+// Convolutions in 1-D, 2-D and 3-D, plain and transposed, are one operator.
+// ExecuTorch's portable kernel has only 1-D and 2-D: for that target, a 3-D
+// convolution is a sum of 2-D convolutions, one for each tap along the depth.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -10,7 +10,7 @@ typedef struct convolution_args {
   bool transposed;
 } convolution_args;
 
-// A list of `count` numbers from one that may have a single entry.
+// A list of `count` numbers; a list with a single entry is repeated.
 static etx_status expand_list(etx_builder* builder, const etx_ir_arg* list,
                               size_t count, etx_ir_arg* out) {
   etx_dim dims[ETX_MAX_RANK];
@@ -47,7 +47,7 @@ static etx_status emit_convolution(etx_builder* builder,
 
 // ------------------------------------------------ three dimensions
 
-// Brings [images, channels, depth, ..] to [images * depth, channels, ..].
+// [images, channels, depth, ..] as [images * depth, channels, ..].
 static etx_status fold_depth(etx_builder* builder, uint32_t self,
                              uint32_t* out) {
   const etx_shape s = *etx_builder_shape(builder, self);
@@ -80,10 +80,10 @@ static etx_status pad_depth(etx_builder* builder, etx_dim padding,
   return etx_build_op(builder, ETX_OP_constant_pad_nd_out, args, 3, self);
 }
 
-// The window along the depth, as numbers.
+// The kernel along the depth.
 typedef struct depth_window {
   etx_dim taps, stride, padding, dilation;
-  etx_dim count;  // results
+  etx_dim count;  // output depth
 } depth_window;
 
 static etx_status read_depth(etx_builder* builder, const convolution_args* c,
@@ -124,7 +124,8 @@ static etx_status plane_list(etx_builder* builder, etx_ir_arg* list) {
   return etx_build_int_list(builder, both, 2, list);
 }
 
-// What tap `tap` along the depth adds: planes of all images.
+// The 2-D convolution of one tap along the depth, over the planes of all
+// images.
 static etx_status depth_tap(etx_builder* builder, const convolution_args* c,
                             const depth_window* w, etx_dim tap,
                             uint32_t* out_value) {
@@ -183,7 +184,7 @@ static etx_status check_weight_rank(etx_builder* builder, uint32_t weight) {
                        builder->node->aten, rank);
 }
 
-// Runs a convolution, giving an input without batch one of size 1.
+// Appends a convolution. An unbatched input gets a batch dimension of size 1.
 static etx_status convolve(etx_builder* builder, convolution_args* c) {
   const size_t rank = etx_builder_shape(builder, c->weight.as.value)->rank;
   const bool batched = etx_builder_shape(builder, c->input)->rank == rank;
@@ -238,7 +239,7 @@ etx_status etx_lowering_core_convolution(etx_builder* builder) {
   return convolve(builder, &c);
 }
 
-// Padding that keeps sizes, larger at the end where it is odd.
+// padding='same': keeps the sizes; an odd padding has one more at the end.
 static etx_status same_padding(etx_builder* builder, convolution_args* c) {
   const etx_shape weight = *etx_builder_shape(builder, c->weight.as.value);
   ETX_TRY(check_weight_rank(builder, c->weight.as.value));
@@ -267,7 +268,7 @@ static etx_status same_padding(etx_builder* builder, convolution_args* c) {
   return etx_build_op(builder, ETX_OP_constant_pad_nd_out, args, 3, &c->input);
 }
 
-// conv1d.padding and conv2d.padding: padding is 'valid' or 'same'.
+// conv1d.padding, conv2d.padding, conv3d.padding: padding is 'valid' or 'same'.
 etx_status etx_lowering_convolution_padding(etx_builder* builder) {
   const etx_ir_arg* const args = builder->args;
   convolution_args c = {args[0].as.value, args[1], args[2], args[3], args[4],

@@ -1,8 +1,8 @@
-// Patches of images as columns, and columns summed to images again.
+// im2col and col2im.
 //
-// im2col unfolds rows and then columns; of a window that dilation spreads only
-// every so manieth element is kept. col2im is a transposed convolution of each
-// column with the kernel that has a single one at its place.
+// im2col unfolds rows, then columns; with dilation d, every d-th element of the
+// window is kept. col2im is a transposed convolution with one-hot kernels: the
+// kernel of each tap has a single 1 at the position of the tap.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -42,7 +42,7 @@ static etx_status read_window(etx_builder* builder, size_t first,
   return ETX_OK;
 }
 
-// Results of a window along a dimension of `size`.
+// The number of windows along a dimension of `size`.
 static etx_status window_count(etx_builder* builder, const patch_window* w,
                                size_t k, etx_dim size, etx_dim* out) {
   etx_symbols* const symbols = &builder->method->symbols;
@@ -67,7 +67,8 @@ static etx_status pad_planes(etx_builder* builder, const patch_window* w,
   return etx_build_op(builder, ETX_OP_constant_pad_nd_out, args, 3, value);
 }
 
-// Dimension `axis` becomes the places of the window, whose elements come last.
+// Dimension `axis` becomes the positions of the window; the elements of the
+// window become the last dimension.
 static etx_status unfold(etx_builder* builder, const patch_window* w, size_t k,
                          size_t axis, uint32_t* value) {
   const etx_dim reach = w->dilation[k] * (w->size[k] - 1) + 1;
@@ -109,7 +110,8 @@ etx_status etx_lowering_im2col(etx_builder* builder) {
 
 // ------------------------------------------------ columns to images
 
-// [taps, 1, rows, columns]: each tap has its one at its place.
+// [taps, 1, rows, columns]: the kernel of each tap is 1 at its position, else
+// 0.
 static etx_status one_hot_kernels(etx_builder* builder, const patch_window* w,
                                   etx_dtype dtype, uint32_t* out) {
   const size_t taps = (size_t)(w->size[0] * w->size[1]);
@@ -132,8 +134,8 @@ static etx_status one_hot_kernels(etx_builder* builder, const patch_window* w,
   return etx_build_cast(builder, *out, dtype, out);
 }
 
-// What the transposed convolution leaves out below and to the right of the
-// last window.
+// The output padding of the transposed convolution: rows and columns of the
+// image behind the last window.
 static etx_status read_rest(etx_builder* builder, const patch_window* w,
                             const etx_dim sizes[2], const etx_dim counts[2],
                             etx_dim out[2]) {
@@ -157,7 +159,7 @@ static etx_status read_rest(etx_builder* builder, const patch_window* w,
   return ETX_OK;
 }
 
-// Images [images, taps, rows, columns] of the columns, as one channel.
+// Sums the patches [images, taps, rows, columns] to images of one channel.
 static etx_status sum_patches(etx_builder* builder, const patch_window* w,
                               const etx_dim rest[2], uint32_t* value) {
   const etx_dim none[] = {0, 0};

@@ -1,11 +1,11 @@
-// Pooling by the operators over planes. One dimension is a plane of height 1.
-// Three are two steps, rows and columns first, then depth: windows are boxes,
-// so the largest of the largest is the largest, and so with means.
+// 1-D, 2-D and 3-D pooling by the 2-D operators. 1-D pools a plane of one row.
+// 3-D takes two steps, rows and columns, then depth, because maxima and means
+// over a box are separable.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
-// A list of one number a dimension as one for rows and columns: with `front`
-// before the number of a row of its own.
+// A list argument for planes. In 1-D, `front` is the entry for the row
+// dimension.
 static etx_status plane_list(etx_builder* builder, const etx_ir_arg* list,
                              size_t spatial, etx_dim front, etx_ir_arg* out) {
   const size_t count = list->as.list.count;
@@ -31,16 +31,16 @@ static etx_status check_rank(etx_builder* builder, uint32_t self,
 
 // ------------------------------------------------ one dimension and two
 
-// The window's lists, and what kind of pooling it is.
+// The arguments of a pooling operator.
 typedef struct pooling_window {
   etx_ir_arg kernel, stride, padding;
-  etx_ir_arg dilation;  // of a maximum
+  etx_ir_arg dilation;  // of max pooling
   bool ceil_mode;
-  bool counts_padding;  // of a mean
-  etx_ir_arg divisor;   // of a mean: None, or for all windows
+  bool counts_padding;  // of average pooling
+  etx_ir_arg divisor;   // of average pooling, or None
 } pooling_window;
 
-// Pools planes; `out_indices` NULL: not wanted.
+// Max pooling of planes; the indices are not computed if `out_indices` is NULL.
 static etx_status pool_maximum(etx_builder* builder, const pooling_window* p,
                                uint32_t self, uint32_t* out_value,
                                uint32_t* out_indices) {
@@ -136,8 +136,8 @@ etx_status etx_lowering_avg_pool2d(etx_builder* builder) {
 
 // ------------------------------------------------ three dimensions
 
-// Numbers `first` on of a list over three dimensions, of which one serves all:
-// two, or one with `other` for the columns.
+// The entries of a 3-D list argument for one step: `first` 1: rows and columns;
+// `first` 0: the depth, and `other` for the columns.
 static etx_status spatial_part(etx_builder* builder, const etx_ir_arg* list,
                                size_t first, etx_dim other, etx_ir_arg* out) {
   const size_t count = list->as.list.count;
@@ -152,7 +152,7 @@ static etx_status spatial_part(etx_builder* builder, const etx_ir_arg* list,
   return etx_build_int_list(builder, both, 2, out);
 }
 
-// The window's part over rows and columns (`first` 1) or over depth (0).
+// The arguments for one step: rows and columns (`first` 1), or depth (0).
 static etx_status spatial_window(etx_builder* builder, size_t first,
                                  pooling_window* p) {
   const etx_ir_arg* const args = builder->args;
@@ -173,15 +173,14 @@ static etx_status maximum_step(etx_builder* builder, const void* context,
   return pool_maximum(builder, &p, self, out, NULL);
 }
 
-// The indices, which count through the box, are not computed; only who reads
-// them is refused.
+// The indices are not computed; a node that reads them is refused.
 etx_status etx_lowering_max_pool3d(etx_builder* builder) {
   ETX_TRY(check_rank(builder, builder->args[0].as.value, 3));
   return etx_build_by_spatial_dims(builder, builder->args[0].as.value,
                                    maximum_step, NULL, &builder->results[0]);
 }
 
-// A stated divisor is that of the second step; the first one then adds.
+// A given divisor applies to the second step; the first one then has divisor 1.
 static etx_status mean_step(etx_builder* builder, const void* context,
                             bool is_depth, uint32_t self, uint32_t* out) {
   const etx_ir_arg* const args = builder->args;

@@ -1,9 +1,9 @@
-// Resampling to other sizes, and reading images at the places of a grid.
+// Interpolation to other sizes.
 //
-// Nearest and linear resampling have operators over planes; lines and boxes
-// are brought to them (lower_spatial_dims.c). What has none is computed from
-// tables that are made here, so its sizes must not vary: rounded places are
-// picked by index, cubics are a product with the matrix of their weights.
+// Nearest and linear interpolation have 2-D operators; 1-D and 3-D use them
+// (lower_spatial_dims.c). The other modes need tables that are computed here,
+// so their sizes must be fixed: nearest-exact is an index_select, bicubic a
+// matrix product with the interpolation weights.
 
 #include <math.h>
 
@@ -15,14 +15,14 @@ enum {
   MAX_ENTRIES = 1 << 20,
 };
 
-// What is asked: sizes, or scales.
+// The output sizes or the scale factors.
 typedef struct resampling_target {
   size_t spatial;
   bool has_scales;
   etx_dim sizes[MAX_SPATIAL];
   double scales[MAX_SPATIAL];
   bool aligns_corners;
-  bool antialias;  // averages what falls together (antialias)
+  bool antialias;
 } resampling_target;
 
 static double real_of(const etx_ir_arg* arg) {
@@ -59,7 +59,7 @@ static etx_status read_target(etx_builder* builder, size_t spatial,
 
 // ------------------------------------------------ operators over planes
 
-// Sizes or scales of the last two dimensions as the operators take them.
+// The size and scale arguments of the 2-D operators.
 static etx_status plane_target(etx_builder* builder, const resampling_target* t,
                                etx_ir_arg* out_sizes, etx_ir_arg* out_scales) {
   *out_sizes = *out_scales = etx_ir_none();
@@ -87,7 +87,7 @@ static etx_status resample_planes(etx_builder* builder, etx_op_id op,
   return etx_build_op(builder, op, args, 4, out);
 }
 
-// One step over a box: rows and columns, or depth.
+// One step of a 3-D interpolation: rows and columns, or depth.
 static etx_status resample_step(etx_builder* builder, const void* context,
                                 bool is_depth, uint32_t self, uint32_t* out) {
   resampling_target t = *(const resampling_target*)context;
@@ -142,8 +142,8 @@ etx_status etx_lowering_upsample_linear(etx_builder* builder) {
   return resample(builder, &t);
 }
 
-// Sizes and scales both: the scales must lead to the sizes, which are then
-// left out.
+// Reads both sizes and scale factors. If both are given, the scales must give
+// the sizes, and only the scales are passed on.
 static etx_status read_size_and_scales(etx_builder* builder, size_t scales,
                                        resampling_target* out) {
   const etx_ir_arg* const args = builder->args;
@@ -184,9 +184,9 @@ etx_status etx_lowering_upsample_linear_default(etx_builder* builder) {
   return resample(builder, &t);
 }
 
-// ------------------------------------------------ sizes that are known
+// ------------------------------------------------ fixed sizes
 
-// The sizes that a target leads to. None may vary.
+// Computes the output sizes, which must be fixed.
 static etx_status fix_sizes(etx_builder* builder, resampling_target* t) {
   const etx_shape* const shape =
       etx_builder_shape(builder, builder->args[0].as.value);
@@ -229,8 +229,8 @@ etx_status etx_lowering_upsample_antialias(etx_builder* builder) {
                       &builder->results[0]);
 }
 
-// Input positions nearest to the middles of the results, as PyTorch reckons
-// them: in floats.
+// Selects the input positions nearest to the centres of the outputs, computed
+// in float32 as in PyTorch.
 static etx_status select_nearest_exact(etx_builder* builder, uint32_t self,
                                        size_t axis, int64_t out, double scale,
                                        uint32_t* out_value) {
@@ -269,17 +269,17 @@ etx_status etx_lowering_upsample_nearest_exact(etx_builder* builder) {
   return ETX_OK;
 }
 
-// ------------------------------------------------ cubics
+// ------------------------------------------------ bicubic
 
-// Weight of an element `x` away.
+// The cubic convolution kernel (Keys) at distance `x`, with parameter `a`.
 static double cubic_weight(double a, double x) {
   x = fabs(x);
   if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-// Adds the weights of the four elements around a result's place to its row of
-// the matrix; those beyond the ends are the last ones again.
+// Adds the weights of the four inputs around position `at` to a row of the
+// matrix. Positions outside the input are clamped.
 static void add_cubic(double* row, int64_t in, double at) {
   double base = floor(at);
   if (base > (double)(in - 1)) base = (double)(in - 1);
@@ -292,8 +292,9 @@ static void add_cubic(double* row, int64_t in, double at) {
   }
 }
 
-// The same where `step` elements fall together: the cubic is as much wider, cut
-// at the ends, and its weights are brought to a sum of 1.
+// The same with antialiasing: if `step` > 1, the kernel is wider by that
+// factor. It is cut at the ends of the input, and the weights are normalised to
+// a sum of 1.
 static void add_antialiased_cubic(double* row, int64_t in, double middle,
                                   double step) {
   const double wide = step > 1 ? step : 1;
@@ -309,7 +310,7 @@ static void add_antialiased_cubic(double* row, int64_t in, double middle,
   for (int64_t i = from; i < end && sum != 0; ++i) row[i] /= sum;
 }
 
-// The matrix [out, in] that brings a dimension to its new size.
+// The matrix [out, in] that interpolates one dimension.
 static etx_status cubic_matrix(etx_builder* builder, const resampling_target* t,
                                size_t i, int64_t in, etx_dtype dtype,
                                uint32_t* out) {

@@ -1,6 +1,6 @@
-// Work over lines and boxes by operators over planes: a line is a plane of one
-// row; a box is gone through in two steps, its rows and columns first, with
-// the depth among the channels, then its depth, with rows and columns as one.
+// 1-D and 3-D operators by 2-D ones: a line is a plane of one row. A separable
+// 3-D operator takes two steps: over rows and columns with the depth among the
+// channels, then over the depth with rows and columns as one dimension.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -27,8 +27,7 @@ static etx_status join_dims(etx_builder* builder, uint32_t self,
   return etx_build_view(builder, self, s.dims, s.rank - 1u, out);
 }
 
-// The planes of a result of channels * depth apart again: `like` has the
-// depth.
+// Splits channels * depth again; `like` has the depth.
 static etx_status split_depth(etx_builder* builder, uint32_t planes,
                               uint32_t like, uint32_t* out) {
   const etx_shape from = *etx_builder_shape(builder, planes);
@@ -38,7 +37,7 @@ static etx_status split_depth(etx_builder* builder, uint32_t planes,
   return etx_build_view(builder, planes, s.dims, s.rank, out);
 }
 
-// [.., depth, rows * columns] as `like` has rows and columns.
+// Splits rows * columns again; `like` has the rows and columns.
 static etx_status split_plane(etx_builder* builder, uint32_t columns,
                               uint32_t like, uint32_t* out) {
   const etx_shape from = *etx_builder_shape(builder, columns);

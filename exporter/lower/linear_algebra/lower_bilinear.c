@@ -1,7 +1,7 @@
 // Bilinear layers: out[n, k] = x[n] @ weight[k] @ y[n] + bias[k].
 //
-// A linear layer over y with all rows of all matrices gives [n, k, i], of which
-// x[n] takes the inner products.
+// A linear layer over y with the rows of all matrices gives [n, k, i]; a bmm
+// with x[n] sums over i.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -74,8 +74,8 @@ static bool list_is(const etx_ir_arg* list, etx_dim first, etx_dim second) {
   return true;
 }
 
-// _trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim): what a bilinear
-// layer decomposes into, and nothing else does.
+// _trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim): only the form that
+// PyTorch decomposes a bilinear layer into.
 etx_status etx_lowering_trilinear(etx_builder* builder) {
   const etx_ir_arg* const args = builder->args;
   if (!list_is(&args[3], 1, 3) || !list_is(&args[4], 0, -1) ||

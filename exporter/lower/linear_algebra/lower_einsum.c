@@ -1,13 +1,13 @@
-// einsum of two operands as one batched product. Each letter is one of
+// einsum of two operands as one batched matrix product. Each label is one of
 //
 //   batch   in both operands and the result
 //   inner   in both operands, not in the result: summed by the product
 //   left    in the left operand and the result
 //   right   in the right operand and the result
 //
-// Letters of one operand alone that the result lacks are summed beforehand.
-// Several operands are taken from left to right. Dots stand for dimensions with
-// labels of their own.
+// Labels of only one operand that the result does not have are summed first.
+// More than two operands are contracted from left to right. An ellipsis becomes
+// numbered labels.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -58,7 +58,7 @@ static etx_status arrange(etx_builder* builder, labelled* t,
   return ETX_OK;
 }
 
-// Sums over letters that neither `other` (may be NULL) nor the result has.
+// Sums over labels that neither `other` (may be NULL) nor the result has.
 static etx_status sum_alone(etx_builder* builder, labelled* t,
                             const labelled* other, const labelled* result) {
   etx_dim dims[ETX_MAX_RANK];
@@ -81,8 +81,8 @@ static etx_status sum_alone(etx_builder* builder, labelled* t,
   return ETX_OK;
 }
 
-// A dimension of size 1 that the other operand has larger is broadcast: `t`
-// goes without it.
+// Removes dimensions of size 1 that are larger in the other operand: they are
+// broadcast.
 static etx_status drop_ones(etx_builder* builder, labelled* t,
                             const labelled* other) {
   const etx_shape shape = *etx_builder_shape(builder, t->value);
@@ -101,7 +101,7 @@ static etx_status drop_ones(etx_builder* builder, labelled* t,
   return etx_build_view(builder, t->value, dims, kept.rank, &t->value);
 }
 
-// Letters of `t` that are (or are not) in `other` and in `result`.
+// Labels of `t` that are (or are not) in `other` and in `result`.
 static size_t pick(const labelled* t, const labelled* other,
                    const labelled* result, bool in_other, bool in_result,
                    char* out) {
@@ -115,7 +115,8 @@ static size_t pick(const labelled* t, const labelled* other,
   return count;
 }
 
-// `t`, already in the order of three groups, as [batch, a, b].
+// Views `t`, whose dimensions are in the order of three groups, as [batch, a,
+// b].
 static etx_status group(etx_builder* builder, labelled* t, size_t first,
                         size_t second, etx_dim out[3]) {
   const etx_shape shape = *etx_builder_shape(builder, t->value);
@@ -169,12 +170,12 @@ static etx_status multiply(etx_builder* builder, labelled* a, labelled* b,
   return etx_build_view(builder, out->value, dims, out->rank, &out->value);
 }
 
-// A term as it is written: its letters, and where dots stand among them.
+// A term of the equation: "ab...c".
 typedef struct term {
   char letters[ETX_MAX_RANK];
   size_t count;
-  bool has_dots;
-  size_t dots_at;  // letters before the dots
+  bool has_dots;   // an ellipsis
+  size_t dots_at;  // letters before it
 } term;
 
 // The term from `*at` up to ',' '-' or the end. False for anything but letters
@@ -200,8 +201,8 @@ static bool read_term(etx_text text, size_t* at, term* out) {
   return true;
 }
 
-// Labels of a term whose dots stand for `dotted` dimensions, which are
-// numbered from the last one, so that operands of other ranks meet in them.
+// The labels of a term whose ellipsis stands for `dotted` dimensions. These are
+// numbered from the last one, so that operands of different ranks align.
 static bool label(const term* written, size_t dotted, labelled* out) {
   out->rank = 0;
   if (written->count + dotted > ETX_MAX_RANK) return false;
@@ -214,8 +215,8 @@ static bool label(const term* written, size_t dotted, labelled* out) {
   return true;
 }
 
-// A result that is not written: the dots, then the letters that occur once, in
-// the order of their codes.
+// The result of an equation without "->": the ellipsis, then the letters that
+// occur once, in alphabetical order.
 static bool imply_result(const term* operands, size_t count, term* out) {
   *out = (term){.has_dots = true};
   for (int c = 'A'; c <= 'z'; ++c) {
@@ -232,8 +233,7 @@ static bool imply_result(const term* operands, size_t count, term* out) {
   return true;
 }
 
-// Every letter of what is still to come is needed later, as those of the
-// result are.
+// Adds the labels of a later operand to those that must be kept.
 static bool add_labels(labelled* needed, const labelled* t) {
   for (size_t i = 0; i < t->rank; ++i) {
     if (has(needed, t->labels[i], NULL)) continue;
@@ -284,7 +284,7 @@ static etx_status read_equation(etx_builder* builder, labelled* operands,
              : refuse(builder);
 }
 
-// A letter that an operand has twice stands for the diagonal of the two.
+// A letter that an operand has twice means the diagonal of both dimensions.
 static etx_status take_diagonals(etx_builder* builder, labelled* t) {
   size_t first = 0;
   size_t second = 0;

@@ -1,6 +1,6 @@
-// Matrix products. For the stock target a linear layer is a product with the
-// transposed weight, which folding stores once; etx's own runtime reads the
-// weight as it lies. Batched products become one bmm over collapsed batches.
+// Matrix products. For target executorch, a linear layer is a product with the
+// transposed weight, which constant folding transposes; etx's runtime has a
+// linear kernel. Batched products become one bmm over collapsed batches.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -74,7 +74,7 @@ etx_status etx_lowering_linear(etx_builder* builder) {
 
 // ------------------------------------------------ matmul
 
-// The batch dimensions (all but the last two) of both sides, broadcast.
+// The batch dimensions (all but the last two) of both operands, broadcast.
 static etx_status batch_dims(etx_builder* builder, const etx_shape* a,
                              const etx_shape* b, etx_shape* out) {
   etx_shape left = *a;
@@ -138,7 +138,7 @@ static etx_status vector_as_matrix(etx_builder* builder, uint32_t vector,
   return etx_build_unsqueeze(builder, vector, is_row ? 0 : 1, out_value);
 }
 
-// Drops the dimensions that vectors were given.
+// Removes the dimensions that were added to vectors.
 static etx_status drop_vector_dims(etx_builder* builder, uint32_t value,
                                    bool row, bool column, uint32_t* out_value) {
   const etx_shape shape = *etx_builder_shape(builder, value);
@@ -205,7 +205,8 @@ static etx_status scale(etx_builder* builder, uint32_t value,
   return etx_build_binary(builder, ETX_OP_mul_out, value, factor, out_value);
 }
 
-// beta * self + alpha * product; a beta of 0 leaves self out, NaN too.
+// beta * self + alpha * product. If beta is 0, self is ignored, even if it has
+// NaN.
 static etx_status add_scaled(etx_builder* builder, uint32_t self,
                              uint32_t product, const etx_ir_arg* beta,
                              const etx_ir_arg* alpha) {
@@ -216,7 +217,7 @@ static etx_status add_scaled(etx_builder* builder, uint32_t self,
   ETX_TRY(scale(builder, self, beta, &self));
   etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_value_arg(product),
                        *alpha};
-  // Of integers a fraction is cut off.
+  // For integers, alpha is truncated.
   if (alpha->kind == ETX_IR_ARG_DOUBLE &&
       etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING) {
     ETX_TRY(scale(builder, product, alpha, &args[1].as.value));

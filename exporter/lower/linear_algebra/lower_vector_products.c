@@ -1,8 +1,9 @@
-// Products and distances of vectors that PyTorch has as one operator.
+// cosine_similarity, vecdot, tensordot, inner and cross.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
-// The first two arguments in their common type, floating if `floating`.
+// The first two arguments in their common dtype, or in float32 if that is no
+// floating-point dtype and `floating`.
 static etx_status read_pair(etx_builder* builder, bool floating,
                             uint32_t out[2]) {
   etx_dtype dtype;
@@ -16,7 +17,7 @@ static etx_status read_pair(etx_builder* builder, bool floating,
   return ETX_OK;
 }
 
-// A vector divided by its length, which counts as `least` at least.
+// Divides vectors along `dim` by their length, or by `least` if that is more.
 static etx_status normalize(etx_builder* builder, etx_dim dim, double least,
                             uint32_t* value) {
   uint32_t length = 0;
@@ -35,7 +36,7 @@ etx_status etx_lowering_cosine_similarity(etx_builder* builder) {
   uint32_t pair[2];
   uint32_t product = 0;
   ETX_TRY(read_pair(builder, true, pair));
-  // The dimension counts in the shape that both are broadcast to.
+  // `dim` is a dimension of the broadcast shape.
   const etx_shape shapes[] = {*etx_builder_shape(builder, pair[0]),
                               *etx_builder_shape(builder, pair[1])};
   etx_shape both;
@@ -51,7 +52,7 @@ etx_status etx_lowering_cosine_similarity(etx_builder* builder) {
                           &builder->results[0]);
 }
 
-// linalg_vecdot(x, y, dim): their product, summed.
+// linalg_vecdot(x, y, dim): the sum of the products.
 etx_status etx_lowering_vecdot(etx_builder* builder) {
   const etx_dim dim = builder->args[2].as.integer;
   uint32_t pair[2];
@@ -64,9 +65,9 @@ etx_status etx_lowering_vecdot(etx_builder* builder) {
                           &builder->results[0]);
 }
 
-// Brings the dimensions of an argument into rows and columns: those of `list`,
-// in its order, become the columns of the left operand or the rows of the
-// right one. Adds what remains to `kept`.
+// Views an argument as a matrix: the dimensions in `list`, in its order, become
+// the columns of the left operand or the rows of the right one. Appends the
+// sizes of the other dimensions to `kept`.
 static etx_status as_matrix(etx_builder* builder, const etx_ir_arg* list,
                             bool is_left, uint32_t* value, etx_shape* kept) {
   const etx_shape shape = *etx_builder_shape(builder, *value);
@@ -125,7 +126,8 @@ etx_status etx_lowering_tensordot(etx_builder* builder) {
   return contract(builder, &builder->args[2], &builder->args[3]);
 }
 
-// inner(self, other): over the last dimension of both, or times a number.
+// inner(self, other): contracts the last dimension of both; a product if one
+// has rank 0.
 etx_status etx_lowering_inner(etx_builder* builder) {
   uint32_t pair[2];
   etx_ir_arg last = etx_ir_int(-1);
@@ -139,7 +141,8 @@ etx_status etx_lowering_inner(etx_builder* builder) {
   return contract(builder, &list, &list);
 }
 
-// One place of a cross product: a[i] b[j] - a[j] b[i].
+// The cross product by rolls along `axis`: roll(a, -1) roll(b, -2) - roll(a,
+// -2) roll(b, -1).
 static etx_status cross_product(etx_builder* builder, const uint32_t pair[2],
                                 size_t axis, uint32_t* out) {
   uint32_t parts[2];
@@ -161,7 +164,7 @@ static etx_status cross_product(etx_builder* builder, const uint32_t pair[2],
   return etx_build_binary(builder, ETX_OP_sub_out, parts[0], parts[1], out);
 }
 
-// The first dimension of size 3, where none is named.
+// The default dimension of cross: the first one of size 3.
 static etx_dim first_of_three(const etx_shape* shape) {
   for (size_t i = 0; i < shape->rank; ++i) {
     if (shape->dims[i] == 3) return (etx_dim)i;

@@ -1,10 +1,10 @@
-// Quantised tensors as torchao spells them: one scale for each block of a
-// tensor. Blocks that are a row, or equal parts of one, become the operators by
-// row and by channel; so do all that its recipes for linear layers make. One
-// that is a whole tensor has a range when it comes.
+// torchao's affine quantisation: one scale for each block of a tensor. Blocks
+// that are whole rows or equal groups within rows become the operators per
+// token and per channel, which covers torchao's recipes for linear layers.
+// Per-tensor blocks are supported for activations.
 //
 //   dequantize_affine(w, [1, g], s, z)   dequantize_per_channel of [N K/g, g]
-//   the same of rows that come at run time, and quantize_affine   _per_token
+//   dequantize_affine and quantize_affine of activations   .._per_token
 //   choose_qparams_affine(x, ASYMMETRIC)   choose_qparams_per_token_asymmetric
 //   choose_qparams_affine(x, SYMMETRIC)    max |x| / 127.5
 //   _int_mm(a, b)                          mm of int32
@@ -12,7 +12,7 @@
 #include "exporter/ir/ir_edit.h"
 #include "exporter/lower/builder/lowering_functions.h"
 
-// True if there is one block, of more than one row.
+// True if the block is the whole tensor, with more than one row.
 static bool is_per_tensor(const etx_ir_arg* block, const etx_shape* shape) {
   const etx_ir_arg* const items = block->as.list.items;
   bool is_row = true;
@@ -24,7 +24,7 @@ static bool is_per_tensor(const etx_ir_arg* block, const etx_shape* shape) {
   return !is_row;
 }
 
-// True of a tensor of one element.
+// True for a tensor of one element.
 static bool has_one_element(const etx_builder* builder, const etx_ir_arg* arg) {
   if (arg->kind != ETX_IR_ARG_VALUE) return false;
   const etx_shape* const shape = etx_builder_shape(builder, arg->as.value);
@@ -34,7 +34,8 @@ static bool has_one_element(const etx_builder* builder, const etx_ir_arg* arg) {
   return true;
 }
 
-// Elements of a block; refused unless it lies in one row, as a part of it.
+// The number of elements of a block, which must be a row or an equal part of
+// one.
 static etx_status read_block(etx_builder* builder, const etx_ir_arg* block,
                              const etx_shape* shape, int64_t* out_last) {
   const etx_ir_arg* const items = block->as.list.items;
@@ -63,8 +64,8 @@ static etx_status view_cast(etx_builder* builder, uint32_t self,
   return etx_build_cast(builder, *out, dtype, out);
 }
 
-// A scale or zero point for each row [.., 1], or [1, .., 1] for the whole, in
-// the type that kernels take. Without zero points there are zeros.
+// Scales or zero points as [.., 1] (per row) or [1, .., 1] (per tensor), in the
+// dtype that the kernels take; zeros if there are no zero points.
 static etx_status expand_to_rows(etx_builder* builder,
                                  const etx_ir_arg* numbers,
                                  const etx_shape* rows, bool per_tensor,
@@ -89,10 +90,10 @@ static etx_status read_bound(etx_builder* builder, const etx_ir_arg* given,
                        "'quant_min' and 'quant_max' must be integers");
 }
 
-// ------------------------------------------------ rows that come at run time
+// ------------------------------------------------ activations
 
-// (input, block_size, scale, zero_point, dtype, quant_min, quant_max) of whole
-// rows by an operator per token.
+// (input, block_size, scale, zero_point, dtype, quant_min, quant_max) with
+// blocks of whole rows, by an operator per token.
 static etx_status per_token(etx_builder* builder, etx_op_id op,
                             const etx_ir_arg* result) {
   const etx_ir_arg* const given = builder->args;
@@ -116,7 +117,7 @@ static etx_status per_token(etx_builder* builder, etx_op_id op,
                       &builder->results[0]);
 }
 
-// True if the value is a result of choose_qparams_per_token_asymmetric.
+// True if the value comes from choose_qparams_per_token_asymmetric.
 static bool is_per_token_range(const etx_builder* builder,
                                const etx_ir_arg* arg) {
   const etx_ir_node* node =
@@ -131,14 +132,15 @@ static bool is_per_token_range(const etx_builder* builder,
          node->op->id == ETX_OP_choose_qparams_per_token_asymmetric_out;
 }
 
-// round(x * (1 / scale)) + zero point, step by step: where the largest element
-// of a row falls between two integers, as it does where zero points are 0,
-// another order of rounding takes the other one.
+// round(x * (1 / scale)) + zero point by elementwise operators, because they
+// round like torchao. A fused kernel could round differently where x / scale is
+// halfway between two integers, as it is for the largest element of a row with
+// zero point 0.
 static etx_status quantize_elementwise(etx_builder* builder, bool per_tensor) {
   const etx_ir_arg* const given = builder->args;
   const etx_shape shape = *etx_builder_shape(builder, given[0].as.value);
   const etx_dtype own = etx_builder_shape(builder, given[2].as.value)->dtype;
-  // Scales of another type are tensors, so that the product has both types'.
+  // As in type promotion, scales of another dtype make the product float32.
   const etx_dtype dtype = own == shape.dtype ? own : ETX_DTYPE_FLOAT32;
   uint32_t value = 0, zeros = 0, input = 0;
   etx_ir_arg low, high;
@@ -236,10 +238,10 @@ etx_status etx_lowering_dequantize_affine(etx_builder* builder) {
   return per_token(builder, ETX_OP_dequantize_per_token_out, &dtype);
 }
 
-// ------------------------------------------------ ranges of rows
+// ------------------------------------------------ quantisation parameters
 
-// The two results, as the call says: [..] or [.., 1], in its types; of the
-// whole [] or [1, .., 1].
+// Stores scales and zero points in the dtypes that the call asks for, as [..]
+// or, with keepdim, [.., 1]; per tensor as [] or [1, .., 1].
 static etx_status store_range(etx_builder* builder, bool per_tensor,
                               uint32_t scales, uint32_t zeros) {
   const etx_ir_arg* const given = builder->args;

@@ -1,11 +1,12 @@
-// scaled_dot_product_attention in products and a softmax.
+// scaled_dot_product_attention as matrix products and a softmax.
 //
 //   query [B.., H, L, D]   key [B.., G, S, D]   value [B.., G, S, E]
 //
-// With grouped heads (G divides H) query heads that share a key head become
-// rows of one product, so that keys and values are never repeated. A row whose
-// keys are all masked gives zeros, as PyTorch defines; the guard for it is
-// appended only where a mask from outside can do that.
+// Grouped-query attention (G divides H): the query heads that share a key head
+// become rows of one product, so that keys and values are not repeated. A row
+// whose keys are all masked gives zeros (safe softmax). The nodes for that are
+// appended only if there is a mask argument; a causal mask leaves one key at
+// least.
 
 #include <math.h>
 
@@ -29,7 +30,7 @@ static etx_status multiply(etx_builder* builder, etx_dim a, etx_dim b,
                            out);
 }
 
-// Rows of queries for one key head: H / G * L.
+// The rows of queries for one key head: H / G * L.
 static etx_status grouped_rows(etx_builder* builder, const etx_shape* query,
                                const etx_shape* key, etx_dim* out) {
   const etx_dim length = query->dims[query->rank - 2];
@@ -56,7 +57,7 @@ static etx_status collapse(etx_builder* builder, uint32_t value,
   return etx_build_view(builder, value, dims, 3, out_value);
 }
 
-// Queries without heads get a dimension for them.
+// Adds a dimension for the heads to an operand without heads.
 static etx_status with_heads(etx_builder* builder, uint32_t* value) {
   if (etx_builder_shape(builder, *value)->rank > 2) return ETX_OK;
   return etx_build_unsqueeze(builder, *value, 0, value);
@@ -119,7 +120,7 @@ static etx_status read_scale(etx_builder* builder, attention_operands* self) {
   return ETX_OK;
 }
 
-// Row i sees columns up to i: arange(S) <= arange(L)[:, None].
+// Row i attends to columns up to i: arange(S) <= arange(L)[:, None].
 static etx_status causal_mask(etx_builder* builder, attention_operands* self) {
   const size_t rank = self->scores.rank;
   uint32_t rows = 0;
@@ -162,8 +163,8 @@ static etx_status apply_mask(etx_builder* builder, uint32_t value,
   return etx_build_where(builder, mask, value, minus_infinity, out_value);
 }
 
-// True where a row has no key: of a bool mask by any, of scores by their
-// largest.
+// True for rows without a key: by any() of a bool mask, else by the maximum of
+// the scores.
 static etx_status fully_masked_rows(etx_builder* builder, uint32_t value,
                                     uint32_t mask, uint32_t* out_value) {
   const etx_dim last[] = {-1};

@@ -1,9 +1,9 @@
-// Rows of a table, summed, averaged or compared bag by bag.
+// embedding_bag: the sum, mean or maximum of the rows of each bag.
 //
-// Bags are consecutive runs of the indices. Where each has as many, as from
-// torch.nn.EmbeddingBag over a matrix of indices, a bag is a dimension; else
-// the position of an index tells its bag: the last one that starts at or
-// before it.
+// Bags are consecutive ranges of the indices. If all have the same size, as
+// from torch.nn.EmbeddingBag over a matrix of indices, the rows of a bag are a
+// dimension that is reduced. Else the bag of each index is computed: the last
+// one whose offset is at or before the index.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -13,9 +13,9 @@ typedef struct bags {
   etx_dtype dtype;
   etx_dim indices;  // of all bags
   etx_dim count;    // bags
-  etx_dim each;     // indices of every bag; 0 if they differ
-  uint32_t bag;     // [indices]: where they differ, which bag
-  uint32_t kept;    // [indices, 1]: false for padding; ETX_IR_NONE if all are
+  etx_dim each;     // indices of every bag; 0 if the bags have different sizes
+  uint32_t bag;     // [indices]: the bag of each index, if `each` is 0
+  uint32_t kept;    // [indices, 1]: false for padding; ETX_IR_NONE: no padding
 } bags;
 
 // True if offsets are 0, each, 2 each, .. up to the count of indices.
@@ -43,7 +43,7 @@ static bool have_equal_size(const etx_builder* builder, uint32_t offsets,
   return true;
 }
 
-// The bag of each position: how many start at or before it, less one.
+// The bag of each position: the number of offsets at or before it, minus one.
 static etx_status find_bags(etx_builder* builder, uint32_t offsets, bags* b) {
   uint32_t value = 0;
   ETX_TRY(etx_build_slice(builder, offsets, (etx_dim_slice){0, 0, b->count, 1},
@@ -55,7 +55,7 @@ static etx_status find_bags(etx_builder* builder, uint32_t offsets, bags* b) {
                                    &b->bag);
 }
 
-// Rows [indices, width] of one bag each, added up: [count, width].
+// The sum of the rows [indices, width] of each bag: [count, width].
 static etx_status sum_rows(etx_builder* builder, const bags* b, uint32_t rows,
                            uint32_t* out_value) {
   const etx_dim width = etx_builder_shape(builder, rows)->dims[1];
@@ -76,7 +76,7 @@ static etx_status sum_rows(etx_builder* builder, const bags* b, uint32_t rows,
   return etx_build_op(builder, ETX_OP_index_put_out, args, 4, out_value);
 }
 
-// The largest of each column: [count, width].
+// The maximum of the rows of each bag: [count, width].
 static etx_status max_of_rows(etx_builder* builder, const bags* b,
                               uint32_t rows, uint32_t* out_value) {
   const etx_shape shape = *etx_builder_shape(builder, rows);
@@ -105,7 +105,7 @@ static etx_status max_of_rows(etx_builder* builder, const bags* b,
                       out_value);
 }
 
-// What padding is replaced by, so that it counts for nothing.
+// Replaces padding by a number that does not change the result.
 static etx_status replace_padding(etx_builder* builder, const bags* b,
                                   double number, uint32_t* rows) {
   const etx_ir_arg arg = etx_ir_double(number);
@@ -134,7 +134,7 @@ static etx_status emit_sum(etx_builder* builder, const bags* b, uint32_t rows) {
   return sum_rows(builder, b, rows, &builder->results[0]);
 }
 
-// A bag without indices has the mean 0.
+// The mean of an empty bag is 0.
 static etx_status emit_mean(etx_builder* builder, const bags* b,
                             uint32_t rows) {
   uint32_t count = 0;
@@ -146,7 +146,7 @@ static etx_status emit_mean(etx_builder* builder, const bags* b,
                           &builder->results[0]);
 }
 
-// And the maximum 0.
+// The maximum of an empty bag is 0.
 static etx_status emit_max(etx_builder* builder, const bags* b, uint32_t rows) {
   const etx_ir_arg none = etx_ir_double(0.0);
   uint32_t count = 0;
@@ -210,7 +210,7 @@ static etx_status read_bags(etx_builder* builder, bags* b) {
 
 // embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse,
 //               per_sample_weights, include_last_offset[, padding_idx]);
-// what the backward pass would read is not there.
+// the outputs for the backward pass are not computed.
 etx_status etx_lowering_embedding_bag(etx_builder* builder) {
   const etx_ir_arg* const args = builder->args;
   bags b = {.kept = ETX_IR_NONE};

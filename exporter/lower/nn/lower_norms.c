@@ -1,4 +1,4 @@
-// Normalisations and softmax.
+// Softmax, and layer, group, instance, batch and RMS norms.
 
 #include <math.h>
 
@@ -15,7 +15,7 @@ etx_status etx_lowering_softmax(etx_builder* builder) {
   return etx_build_op(builder, builder->row->op, args, 3, &builder->results[0]);
 }
 
-// _softmax, _log_softmax: half_to_float asks for a float32 result.
+// _softmax, _log_softmax: with half_to_float the result is float32.
 etx_status etx_lowering_core_softmax(etx_builder* builder) {
   uint32_t self = builder->args[0].as.value;
   if (builder->args[2].as.boolean) {
@@ -26,7 +26,7 @@ etx_status etx_lowering_core_softmax(etx_builder* builder) {
   return etx_build_op(builder, builder->row->op, args, 3, &builder->results[0]);
 }
 
-// (input, normalized_shape, weight, bias, eps, ..), one result or three.
+// (input, normalized_shape, weight, bias, eps, ..), with one output or three.
 etx_status etx_lowering_layer_norm(etx_builder* builder) {
   uint32_t values[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   ETX_TRY(etx_build_op_outputs(builder, ETX_OP_native_layer_norm_out,
@@ -89,7 +89,7 @@ etx_status etx_lowering_instance_norm(etx_builder* builder) {
 }
 
 // (input, weight, bias, running_mean, running_var, training, momentum, eps):
-// by fixed statistics, or by the input's own where none are kept.
+// with the running statistics, or with those of the input if there are none.
 etx_status etx_lowering_batch_norm(etx_builder* builder) {
   const etx_ir_arg* const args = builder->args;
   const bool has_statistics = args[3].kind == ETX_IR_ARG_VALUE;
@@ -132,7 +132,7 @@ static etx_status update_running(etx_builder* builder, uint32_t running,
   return etx_build_binary(builder, ETX_OP_add_out, kept, added, out_value);
 }
 
-// Variance of each channel, unbiased as running statistics keep it.
+// The unbiased variance of each channel, for the running statistics.
 static etx_status channel_variance(etx_builder* builder, uint32_t* out_value) {
   const uint32_t input = builder->args[0].as.value;
   const size_t rank = etx_builder_shape(builder, input)->rank;
@@ -147,8 +147,8 @@ static etx_status channel_variance(etx_builder* builder, uint32_t* out_value) {
   return etx_build_op(builder, ETX_OP_var_correction_out, args, 4, out_value);
 }
 
-// The same arguments; gives (output, mean, inverse deviation, running_mean,
-// running_var), the last two as they are afterwards.
+// The same arguments. Outputs: output, mean, inverse standard deviation, and
+// the new running_mean and running_var.
 etx_status etx_lowering_batch_norm_functional(etx_builder* builder) {
   const etx_ir_arg* const args = builder->args;
   const bool is_training = args[5].as.boolean;
@@ -206,8 +206,7 @@ etx_status etx_lowering_rms_norm(etx_builder* builder) {
   return ETX_OK;
 }
 
-// _safe_softmax(self, dim, dtype): rows that are all minus infinity give
-// zeros.
+// _safe_softmax(self, dim, dtype): a row of minus infinities gives zeros.
 etx_status etx_lowering_safe_softmax(etx_builder* builder) {
   uint32_t self = builder->args[0].as.value;
   uint32_t masked = 0;

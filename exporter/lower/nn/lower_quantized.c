@@ -1,11 +1,12 @@
-// Quantised tensors. The operators have rows of the same arguments; the stock
-// kernels want some of them in one type, where PyTorch takes several, and read
-// others wrongly. A cast there changes nothing: those kernels compute in
-// float32 whatever they are given.
+// PT2E's quantize and dequantize operators. They have the same arguments in
+// ATen and in format/ops. ExecuTorch's kernels support only one dtype for some
+// arguments where PyTorch supports several, and misread others, so these are
+// cast for target executorch. Results stay the same, because those kernels
+// compute in float32 in any case.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
-// What the stock kernel of a row wants of an argument.
+// The dtype that ExecuTorch's kernel of an operator requires for an argument.
 typedef struct dtype_requirement {
   etx_op_id op;
   size_t argument;
@@ -56,8 +57,8 @@ etx_status etx_lowering_quantized(etx_builder* builder) {
   return etx_lowering_direct(builder);
 }
 
-// (weight, scales, zero_points, quant_min, quant_max, indices, dtype): the
-// stock kernels read scales in the type of the result.
+// (weight, scales, zero_points, quant_min, quant_max, indices, dtype).
+// ExecuTorch's kernels read the scales as if they had the dtype of the result.
 etx_status etx_lowering_quantized_embedding(etx_builder* builder) {
   const etx_ir_arg dtype = builder->args[6];
   const etx_dtype scales =
@@ -72,8 +73,8 @@ etx_status etx_lowering_quantized_embedding(etx_builder* builder) {
                         &builder->results[0]);
 }
 
-// (input, weight, scales, zero_points, dtype): without a type the result has
-// the input's.
+// (input, weight, scales, zero_points, dtype): without a dtype, the result has
+// that of the input.
 etx_status etx_lowering_mixed_linear(etx_builder* builder) {
   if (builder->args[4].kind == ETX_IR_ARG_NONE) {
     builder->args[4].kind = ETX_IR_ARG_DTYPE;

@@ -1,6 +1,6 @@
-// Recurrent layers and cells, unrolled over time. The products of all steps
-// with the input weights are one linear layer before the loop, since they do
-// not depend on the state.
+// LSTM, GRU and RNN layers and cells, unrolled over time. The products of the
+// inputs of all steps with the input weights are one linear layer before the
+// first step, because they do not depend on the state.
 //
 //   lstm  i, f, g, o = gates    c' = f c + i g    h' = o tanh(c'), or a
 //         projection of it
@@ -9,8 +9,7 @@
 
 #include "exporter/lower/builder/lowering_functions.h"
 
-// A step is some ten to twenty nodes; longer sequences belong in a loop over
-// calls.
+// A step has 10 to 20 nodes; longer sequences should be run step by step.
 enum { MAX_STEPS = 1024 };
 
 typedef enum cell_kind { CELL_LSTM, CELL_GRU, CELL_RNN } cell_kind;
@@ -78,7 +77,7 @@ static etx_status lstm_step(etx_builder* builder, uint32_t from_input,
   return etx_build_binary(builder, ETX_OP_mul_out, g[3], kept, &state->hidden);
 }
 
-// Reset and update gate: both parts summed, then the sigmoid.
+// The reset or update gate: the sigmoid of the sum of both parts.
 static etx_status summed_gate(etx_builder* builder, uint32_t from_input,
                               uint32_t from_hidden, etx_dim size, int64_t index,
                               uint32_t* out_value) {
@@ -148,8 +147,7 @@ static uint32_t optional_value(const etx_ir_arg* arg) {
   return arg->kind == ETX_IR_ARG_VALUE ? arg->as.value : ETX_IR_NONE;
 }
 
-// (input, hx, w_ih, w_hh, b_ih, b_hh); an LSTM's hx is a list of two. Cells
-// without batch get one.
+// (input, hx, w_ih, w_hh, b_ih, b_hh); hx of an LSTM is a list of two.
 static etx_status lower_cell(etx_builder* builder, const recurrent_layer* l,
                              cell_state state) {
   const etx_ir_arg* const args = builder->args;
@@ -192,7 +190,7 @@ etx_status etx_lowering_rnn_cell(etx_builder* builder) {
 
 // ------------------------------------------------ layers
 
-// Weights that a direction of a layer has.
+// The number of weights of each direction of each layer.
 static size_t weight_count(const recurrent_layer* l) {
   return (l->has_biases ? 4u : 2u) + l->has_projections;
 }
@@ -214,7 +212,7 @@ static etx_status select_row(etx_builder* builder, uint32_t value, size_t index,
   return etx_build_op(builder, ETX_OP_select_copy_int_out, args, 3, out_value);
 }
 
-// Joins `count` tensors along a new dimension 0.
+// Concatenates `count` tensors along a new dimension 0.
 static etx_status stack_rows(etx_builder* builder, const uint32_t* rows,
                              size_t count, uint32_t* out_value) {
   etx_ir_arg* const items =
@@ -255,8 +253,8 @@ static etx_status run_direction(etx_builder* builder, const recurrent_layer* l,
   return stack_rows(builder, rows, length, out_all);
 }
 
-// All layers over `input` [T, B, I]. `states` holds one entry a layer and
-// direction: first the initial, then the final ones.
+// All layers over `input` [T, B, I]. `states` has one entry for each direction
+// of each layer: the initial state, which is replaced by the final one.
 static etx_status run_layers(etx_builder* builder, const recurrent_layer* l,
                              uint32_t input, cell_state* states,
                              uint32_t* out_value) {
@@ -327,7 +325,7 @@ static etx_status lower_layers(etx_builder* builder, recurrent_layer* l,
   l->has_biases = args[3].as.boolean;
   l->layers = (size_t)args[4].as.integer;
   l->directions = args[7].as.boolean ? 2 : 1;
-  // One weight more than there would be otherwise.
+  // An LSTM with projections has one weight more.
   l->has_projections =
       l->kind == CELL_LSTM && l->layers <= l->param_count &&
       l->param_count == l->layers * l->directions * (l->has_biases ? 5u : 3u);

@@ -1,7 +1,7 @@
-// Complex numbers as their two parts, and back.
+// Complex tensors as their real and imaginary parts, and back.
 //
-// A complex tensor is seen as a real one with a last dimension of two, which
-// the stock runtime can do, and put together from one, which it cannot.
+// The parts are read with view_as_real, which ExecuTorch has. A complex tensor
+// is made with view_as_complex, which only etx's runtime has.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -22,7 +22,7 @@ static etx_status part_of(etx_builder* builder, uint32_t complex, size_t part,
   return etx_build_op(builder, ETX_OP_select_copy_int_out, args, 3, out_value);
 }
 
-// real(self): of a real tensor itself.
+// real(self): a real tensor is returned as it is.
 etx_status etx_lowering_real(etx_builder* builder) {
   const uint32_t self = builder->args[0].as.value;
   if (is_complex(builder, self)) {
@@ -36,7 +36,7 @@ etx_status etx_lowering_imag(etx_builder* builder) {
   return part_of(builder, builder->args[0].as.value, 1, &builder->results[0]);
 }
 
-// conj(self), whether it is left for later in PyTorch or not.
+// conj(self), lazy or not.
 etx_status etx_lowering_conj(etx_builder* builder) {
   const uint32_t self = builder->args[0].as.value;
   if (is_complex(builder, self)) {
@@ -47,7 +47,7 @@ etx_status etx_lowering_conj(etx_builder* builder) {
   return ETX_OK;
 }
 
-// Both operands of one shape and, if one type is wider, of that.
+// Both operands, broadcast to one shape and cast to their common dtype.
 static etx_status read_pair(etx_builder* builder, uint32_t pair[2]) {
   etx_dtype dtype;
   etx_shape wide;
@@ -84,8 +84,8 @@ etx_status etx_lowering_polar(etx_builder* builder) {
   return etx_build_complex(builder, parts[0], parts[1], &builder->results[0]);
 }
 
-// angle(self) of real numbers: pi where they are negative, NaN where they are
-// none.
+// angle(self) of a real tensor: pi for negative numbers, 0 for others, NaN for
+// NaN.
 static etx_status real_angle(etx_builder* builder, uint32_t self) {
   uint32_t test = 0;
   uint32_t pi = 0;
@@ -117,7 +117,8 @@ etx_status etx_lowering_angle(etx_builder* builder) {
                           &builder->results[0]);
 }
 
-// hypot(self, other): the size of a complex number, in float32 for less.
+// hypot(self, other): the absolute value of self + i other. Smaller dtypes than
+// float64 are computed in float32.
 etx_status etx_lowering_hypot(etx_builder* builder) {
   uint32_t pair[2];
   uint32_t value = 0;

@@ -1,11 +1,12 @@
-// Fourier transforms of real and of complex numbers, and back.
+// Discrete Fourier transforms (FFT) of real and complex tensors, and inverses.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
-// What a transform divides by, as the kernels number it.
+// The normalisation modes of the kernels: divide by 1, by the square root of
+// the length, or by the length.
 enum { BY_NOTHING, BY_ROOT, BY_COUNT };
 
-// `norm` names the direction that is divided.
+// `norm` names the direction that divides by the length.
 static etx_status read_norm(const etx_builder* builder, const etx_ir_arg* norm,
                             bool is_forward, etx_ir_arg* out) {
   const bool is_named = norm->kind == ETX_IR_ARG_STRING;
@@ -32,7 +33,7 @@ static etx_status refuse_length(const etx_builder* builder, const char* name) {
       builder->node->aten, name);
 }
 
-// Zeros behind the lines.
+// Appends `count` zeros along `axis`.
 static etx_status pad_end(etx_builder* builder, uint32_t self, size_t axis,
                           etx_dim count, uint32_t* out_value) {
   etx_dim pads[2 * ETX_MAX_RANK] = {0};
@@ -43,8 +44,7 @@ static etx_status pad_end(etx_builder* builder, uint32_t self, size_t axis,
   return etx_build_pad_zeros(builder, self, &list, out_value);
 }
 
-// Brings lines to the length that they are to have: what is too long is cut off
-// behind, what is missing is zero.
+// Slices or zero-pads a dimension to the length `n`.
 static etx_status fit_length(etx_builder* builder, const etx_ir_arg* length,
                              size_t axis) {
   uint32_t* const self = &builder->args[0].as.value;
@@ -66,7 +66,8 @@ static etx_status fit_length(etx_builder* builder, const etx_ir_arg* length,
                      : pad_end(builder, *self, axis, want - have, self);
 }
 
-// Dimensions are counted from the front: the stock runtime knows no others.
+// Counts dimensions from the front, because ExecuTorch's kernels accept no
+// negative ones.
 static etx_status normalize_dims(etx_builder* builder, const etx_ir_arg* dims,
                                  etx_ir_arg* out) {
   const size_t rank =
@@ -126,7 +127,7 @@ static etx_status transform(etx_builder* builder, etx_op_id op, etx_ir_arg dims,
   return etx_build_op(builder, op, args, 4, &builder->results[0]);
 }
 
-// The line's dimension, argument 2, as a list too.
+// The transformed dimension, argument 2, as an axis and as a list.
 static etx_status read_dim(etx_builder* builder, size_t* axis,
                            etx_ir_arg* dims) {
   const size_t rank =
@@ -161,7 +162,7 @@ etx_status etx_lowering_fft_rfftn(etx_builder* builder) {
                    etx_ir_bool(true));
 }
 
-// fft_irfft(self, n, dim, norm): without n, 2 (size - 1) numbers.
+// fft_irfft(self, n, dim, norm); n is 2 (size - 1) by default.
 etx_status etx_lowering_fft_irfft(etx_builder* builder) {
   size_t axis = 0;
   etx_ir_arg dims;
@@ -178,10 +179,10 @@ etx_status etx_lowering_fft_irfft(etx_builder* builder) {
   return transform(builder, ETX_OP_fft_c2r_out, dims, &builder->args[3], count);
 }
 
-// ------------------------------------------------ of whatever type
+// ------------------------------------------------ real or complex input
 
-// All elements of the transform, of which half are known where self is real:
-// its inverse has them conjugated.
+// A two-sided transform. If self is real, it is r2c with onesided=False; the
+// inverse is the conjugate of that.
 static etx_status transform_all(etx_builder* builder, etx_ir_arg dims,
                                 const etx_ir_arg* norm, bool is_forward) {
   etx_ir_arg args[] = {builder->args[0], dims, etx_ir_none(),

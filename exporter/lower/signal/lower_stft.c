@@ -1,4 +1,4 @@
-// Spectra of overlapping frames, and the windows that frames are seen through.
+// stft, and Hann and Hamming windows.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -54,8 +54,8 @@ etx_status etx_lowering_hamming_window(etx_builder* builder) {
 
 // ------------------------------------------------ frames
 
-// The window with zeros on both sides, as long as a frame; ETX_IR_NONE if
-// frames are seen whole.
+// The window, zero-padded on both sides to the length of a frame; ETX_IR_NONE
+// if there is none.
 static etx_status read_window(etx_builder* builder, etx_dim frame,
                               etx_dim length, uint32_t* out_window) {
   const etx_ir_arg* const args = builder->args;
@@ -75,7 +75,7 @@ static etx_status read_window(etx_builder* builder, etx_dim frame,
   return etx_build_pad_zeros(builder, window, &list, out_window);
 }
 
-// Rows of `frame` numbers, each `hop` behind the one before it.
+// Frames of `frame` numbers at distances of `hop`, multiplied by the window.
 static etx_status cut_frames(etx_builder* builder, etx_dim frame, etx_dim hop,
                              etx_dim length, uint32_t* out_value) {
   const uint32_t self = builder->args[0].as.value;
@@ -95,12 +95,13 @@ static bool is_true(const etx_ir_arg* arg, bool otherwise) {
   return arg->kind == ETX_IR_ARG_BOOL ? arg->as.boolean : otherwise;
 }
 
-// Frames as spectra: [.., frames, n_fft] as [.., frequencies, frames].
+// Transforms [.., frames, n_fft] to [.., frequencies, frames].
 static etx_status emit_spectra(etx_builder* builder, uint32_t frames) {
   const size_t rank = etx_builder_shape(builder, frames)->rank;
   const etx_ir_arg* const args = builder->args;
   const etx_dim last = (etx_dim)rank - 1;
-  const etx_dim norm = is_true(&args[5], false);  // by the root of the count
+  // True is mode 1: divide by the square root of the length.
+  const etx_dim norm = is_true(&args[5], false);
   etx_ir_arg transform[] = {etx_ir_value_arg(frames), etx_ir_none(),
                             etx_ir_int(norm),
                             etx_ir_bool(is_true(&args[6], true))};

@@ -1,8 +1,8 @@
-// The synthetic method et_module_init: state := copy(state, constant) for
-// every state, by name. The constant has the state's own sizes, or one element
-// where all are equal, which the copy broadcasts.
+// Adds the method et_module_init: state := copy(state, constant) for every
+// state, in order of the names. The constant has the state's sizes, or one
+// element if all elements are equal, which the copy broadcasts.
 //
-// It runs after folding, so that nobody spreads the one element again.
+// The pass runs after constant folding, which would expand that element.
 
 #include "exporter/passes/pass_context.h"
 #include "exporter/placement/shared_state.h"

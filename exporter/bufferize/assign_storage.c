@@ -1,32 +1,33 @@
 // The first placement: every value has a storage of its own.
 //
-// A buffer that the method mutates is state, any other one a constant: the
-// method is looked at alone (see insert_self_copy). Inputs stay in the
-// caller's memory, except for the stock runtime those that are written or
-// returned: its hosts hand over temporaries.
+// A buffer that the method mutates is a state, any other one a constant; only
+// the method itself counts (see insert_self_copy). Inputs stay in the caller's
+// memory. For the stock runtime, inputs that are written or returned are
+// planned in scratch instead, because its callers may free the memory of
+// inputs.
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/passes/pass_context.h"
 #include "exporter/placement/placement.h"
 #include "exporter/placement/view_rules.h"
 
-typedef struct placing {
+typedef struct storage_assignment {
   etx_ir_module* module;
   etx_ir_method* method;
   etx_placement* placement;
   etx_diag* diag;
   const bool* is_returned;  // by value: an output shows it or a view of it
   bool plans_inputs;        // target executorch
-} placing;
+} storage_assignment;
 
-static etx_status too_large(const placing* p, uint32_t value) {
+static etx_status too_large(const storage_assignment* p, uint32_t value) {
   return etx_diag_fail(p->diag, ETX_OUT_OF_RANGE,
-                       "method '%t': the upper bound of '%t' is too large",
+                       "method '%t': '%t' is too large at its upper bounds",
                        p->method->name, p->method->values[value].name);
 }
 
-// A buffer without initial value that is no state here: zeros.
-static etx_status constant_of_buffer(placing* p, uint32_t buffer,
+// The constant of a buffer that is no state here: its initial value, or zeros.
+static etx_status constant_of_buffer(storage_assignment* p, uint32_t buffer,
                                      uint64_t bytes, uint32_t* out_constant) {
   const etx_ir_buffer* const from = &p->module->buffers[buffer];
   if (from->initial != ETX_IR_NONE) {
@@ -41,8 +42,8 @@ static etx_status constant_of_buffer(placing* p, uint32_t buffer,
   return etx_ir_add_constant(p->module, &zeros, out_constant);
 }
 
-static etx_status storage_of(placing* p, uint32_t value, uint64_t bytes,
-                             etx_storage* out_storage) {
+static etx_status storage_of(storage_assignment* p, uint32_t value,
+                             uint64_t bytes, etx_storage* out_storage) {
   const etx_ir_value* const v = &p->method->values[value];
   etx_storage storage = {ETX_STORAGE_SCRATCH, ETX_IR_NONE, bytes, 0, false};
   switch (v->origin) {
@@ -73,8 +74,8 @@ static etx_status storage_of(placing* p, uint32_t value, uint64_t bytes,
   return ETX_OK;
 }
 
-// True if `value` is the copy of a value onto itself. Values that nobody
-// refers to any more name a node that may have gone.
+// True if `value` is the copy of a value onto itself. The node of an unused
+// value may have been removed.
 static bool is_self_copy(const etx_ir_method* method, uint32_t value) {
   const uint32_t index = method->values[value].index;
   if (index >= method->node_count) return false;
@@ -83,7 +84,7 @@ static bool is_self_copy(const etx_ir_method* method, uint32_t value) {
          node->args[0].as.value == node->args[1].as.value;
 }
 
-static etx_status place_value(placing* p, uint32_t value) {
+static etx_status assign_value(storage_assignment* p, uint32_t value) {
   const etx_ir_value* const v = &p->method->values[value];
   const bool is_node = v->origin == ETX_IR_FROM_NODE;
   etx_value_placement place = {
@@ -93,12 +94,12 @@ static etx_status place_value(placing* p, uint32_t value) {
       0,
       0,
       0};
-  // Values that passes left behind may have no type; nobody reads them.
+  // Unused values may have no shape.
   if (v->has_shape && !etx_ir_upper_bytes(p->method, &v->shape, &place.bytes)) {
     return too_large(p, value);
   }
   if (is_node && is_self_copy(p->method, value)) {
-    place.way = ETX_PLACEMENT_SELF_COPY;
+    place.kind = ETX_PLACEMENT_SELF_COPY;
     place.base = p->method->nodes[v->index].args[0].as.value;
   } else {
     etx_storage storage;
@@ -114,7 +115,7 @@ static etx_status place_value(placing* p, uint32_t value) {
   return etx_placement_add(p->module->pool, p->placement, &place);
 }
 
-// The outputs, and through views whatever they may show.
+// Marks the outputs and the values that outputs may be views of.
 static void mark_returned(const etx_ir_method* method, bool* is_returned) {
   for (size_t i = 0; i < method->output_count; ++i) {
     const etx_ir_arg* const arg = &method->outputs[i].arg;
@@ -141,21 +142,21 @@ static etx_status new_lookup(etx_pool* pool, size_t count,
   return ETX_OK;
 }
 
-// The results of both branches lie where the join's does.
-static void place_joins(const placing* p) {
+// The results of both branches get the storage of the join.
+static void share_join_storage(const storage_assignment* p) {
   for (size_t n = 0; n < p->method->node_count; ++n) {
     const etx_ir_node* const node = &p->method->nodes[n];
     if (!etx_ir_is_join(node)) continue;
-    etx_value_placement* const places = p->placement->places;
-    etx_value_placement* const result = &places[node->outputs[0]];
-    result->way = ETX_PLACEMENT_BRANCH_RESULT;
-    p->placement->storages[result->storage].is_chosen = true;
-    places[node->args[ETX_JOIN_THEN].as.value].storage = result->storage;
-    places[node->args[ETX_JOIN_ELSE].as.value].storage = result->storage;
+    etx_value_placement* const values = p->placement->values;
+    etx_value_placement* const result = &values[node->outputs[0]];
+    result->kind = ETX_PLACEMENT_BRANCH_RESULT;
+    p->placement->storages[result->storage].is_branch_result = true;
+    values[node->args[ETX_JOIN_THEN].as.value].storage = result->storage;
+    values[node->args[ETX_JOIN_ELSE].as.value].storage = result->storage;
   }
 }
 
-static etx_status place_method(etx_pass_context* context, size_t index) {
+static etx_status assign_method(etx_pass_context* context, size_t index) {
   etx_ir_module* const module = context->module;
   etx_ir_method* const method = &module->methods[index];
   for (size_t i = 0; i < method->mutation_count; ++i) {
@@ -172,13 +173,14 @@ static etx_status place_method(etx_pass_context* context, size_t index) {
   bool* const is_returned = etx_pool_take(module->pool, method->value_count);
   if (is_returned == NULL) return ETX_OUT_OF_MEMORY;
   mark_returned(method, is_returned);
-  placing p = {module,      method,
-               placement,   context->diag,
-               is_returned, context->options->target == ETX_TARGET_EXECUTORCH};
+  storage_assignment p = {
+      module,      method,
+      placement,   context->diag,
+      is_returned, context->options->target == ETX_TARGET_EXECUTORCH};
   for (uint32_t v = 0; v < method->value_count; ++v) {
-    ETX_TRY(place_value(&p, v));
+    ETX_TRY(assign_value(&p, v));
   }
-  place_joins(&p);
+  share_join_storage(&p);
   return ETX_OK;
 }
 
@@ -188,7 +190,7 @@ etx_status etx_pass_assign_storage(etx_pass_context* context) {
       module->pool, module->method_count * sizeof *context->placements);
   if (context->placements == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < module->method_count; ++i) {
-    ETX_TRY(place_method(context, i));
+    ETX_TRY(assign_method(context, i));
   }
   return ETX_OK;
 }

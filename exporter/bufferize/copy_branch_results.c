@@ -1,13 +1,14 @@
-// Every result of a branch becomes a value of that branch alone: a copy at its
-// end. The copies of both branches can then lie where the join's result does,
-// whatever else is read of the originals; merge_branches and remove_self_copy
-// take out those that only repeat what was just computed.
+// Ends every branch with copies of its results. The copies of both branches can
+// then share the storage of the join, wherever the originals are stored and
+// whoever reads them. share_branch_storage and remove_self_copy remove the
+// copies whose original can be computed in that storage.
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/passes/pass_context.h"
 #include "exporter/placement/placement.h"
 
-// Copies argument `argument` of the join at `*position`, which moves on.
+// Copies argument `argument` of the join at `*position`, and increases
+// `*position` by the inserted node.
 static etx_status copy_argument(etx_ir_module* module, etx_ir_method* method,
                                 size_t* position, size_t argument) {
   const uint32_t choice = method->nodes[*position].choice;

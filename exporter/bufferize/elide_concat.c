@@ -1,29 +1,29 @@
-// Parts of a concatenation are computed where it puts them.
+// Computes the operands of a concatenation directly in its result.
 //
 //   a = f(x)      c: | a     | b         |
-//   b = g(x)         ^ block of c, live from the first part on
+//   b = g(x)         ^ block of c, live from the first operand on
 //   c = cat(a, b)    no instruction
 //
-// Only where the parts lie contiguously in the result and aligned as every
-// computed value is, have blocks of their own, and all sizes are known. The
-// block then lives longer than before, so a concatenation that would raise the
-// most bytes live at once is left as it is, unless it is of what a pass
-// divided: as one result it took more.
+// This needs operands that are contiguous and aligned in the result, that have
+// blocks of their own, and fixed sizes. The result's block then lives longer
+// than before, so a concatenation is left as it is if the peak of live bytes
+// would rise; except where a pass split an operator into parts, whose whole
+// result needed even more.
 
 #include "exporter/placement/liveness.h"
 #include "exporter/passes/pass_context.h"
 #include "exporter/placement/placement.h"
 #include "exporter/placement/view_rules.h"
 
-typedef struct joining {
+typedef struct concat_elision {
   etx_ir_module* module;
   const etx_ir_method* method;
   etx_placement* placement;
-  etx_pool* pool;  // dies with the pass
-} joining;
+  etx_pool* pool;  // freed at the end of the pass
+} concat_elision;
 
-// Bytes live at the fullest moment.
-static etx_status peak_of(const joining* j, uint64_t* out_peak) {
+// The peak of the live bytes.
+static etx_status peak_of(const concat_elision* j, uint64_t* out_peak) {
   const size_t times = j->method->node_count + 2;
   etx_live_interval* lifetimes = NULL;
   ETX_TRY(etx_liveness_find(j->pool, j->method, j->placement, &lifetimes));
@@ -44,36 +44,36 @@ static etx_status peak_of(const joining* j, uint64_t* out_peak) {
   return ETX_OK;
 }
 
-// A block that holds this value and nothing but it.
-static bool has_own_block(const joining* j, uint32_t value) {
+// True if the value has a block of its own.
+static bool has_own_block(const concat_elision* j, uint32_t value) {
   uint64_t delta = 0;
   const uint32_t root = etx_placement_root(j->placement, value, &delta);
-  const etx_value_placement* const place = &j->placement->places[root];
+  const etx_value_placement* const place = &j->placement->values[root];
   const etx_storage* const storage = &j->placement->storages[place->storage];
-  return place->way != ETX_PLACEMENT_EXTERNAL && delta == 0 &&
+  return place->kind != ETX_PLACEMENT_EXTERNAL && delta == 0 &&
          place->offset == 0 && storage->kind == ETX_STORAGE_SCRATCH &&
-         storage->index == ETX_IR_NONE && !storage->is_chosen &&
-         storage->bytes == j->placement->places[value].bytes &&
+         storage->index == ETX_IR_NONE && !storage->is_branch_result &&
+         storage->bytes == j->placement->values[value].bytes &&
          storage->bytes != 0;
 }
 
-static void move_block(const joining* j, uint32_t from, uint32_t to,
+static void move_block(const concat_elision* j, uint32_t from, uint32_t to,
                        uint64_t offset) {
-  for (size_t v = 0; v < j->placement->place_count; ++v) {
-    etx_value_placement* const place = &j->placement->places[v];
-    if (!etx_placement_kind_is_root(place->way) || place->storage != from)
+  for (size_t v = 0; v < j->placement->value_count; ++v) {
+    etx_value_placement* const place = &j->placement->values[v];
+    if (!etx_placement_kind_is_root(place->kind) || place->storage != from)
       continue;
     place->storage = to;
     place->offset += offset;
   }
 }
 
-static bool can_be_joined(const joining* j, const etx_ir_node* node) {
+static bool can_be_elided(const concat_elision* j, const etx_ir_node* node) {
   const uint32_t result = node->outputs[0];
-  const etx_ir_arg* const parts = &node->args[0];
+  const etx_ir_arg* const operands = &node->args[0];
   const etx_shape* const shape = &j->method->values[result].shape;
   int64_t dimension = node->args[1].as.integer;
-  if (j->placement->places[result].way != ETX_PLACEMENT_COMPUTED ||
+  if (j->placement->values[result].kind != ETX_PLACEMENT_COMPUTED ||
       !has_own_block(j, result) || !etx_ir_is_static(shape)) {
     return false;
   }
@@ -82,50 +82,50 @@ static bool can_be_joined(const joining* j, const etx_ir_node* node) {
     if (shape->dims[i] != 1) return false;
   }
   uint64_t bytes = 0;
-  for (size_t i = 0; i < parts->as.list.count; ++i) {
-    const uint32_t part = parts->as.list.items[i].as.value;
-    const etx_shape* const from = &j->method->values[part].shape;
+  for (size_t i = 0; i < operands->as.list.count; ++i) {
+    const uint32_t operand = operands->as.list.items[i].as.value;
+    const etx_shape* const from = &j->method->values[operand].shape;
     if (from->dtype != shape->dtype || !etx_ir_is_static(from) ||
-        !has_own_block(j, part) || bytes % j->module->alignment != 0) {
+        !has_own_block(j, operand) || bytes % j->module->alignment != 0) {
       return false;
     }
-    bytes += j->placement->places[part].bytes;
+    bytes += j->placement->values[operand].bytes;
     for (size_t k = 0; k < i; ++k) {
-      const uint32_t other = parts->as.list.items[k].as.value;
+      const uint32_t other = operands->as.list.items[k].as.value;
       if (etx_placement_range(j->placement, other).storage ==
-          etx_placement_range(j->placement, part).storage) {
+          etx_placement_range(j->placement, operand).storage) {
         return false;
       }
     }
   }
-  return bytes == j->placement->places[result].bytes;
+  return bytes == j->placement->values[result].bytes;
 }
 
-static etx_status join(const joining* j, const etx_ir_node* node) {
-  if (node->op->id != ETX_OP_cat_out || !can_be_joined(j, node)) return ETX_OK;
-  const size_t bytes = j->placement->place_count * sizeof(etx_value_placement);
+static etx_status elide(const concat_elision* j, const etx_ir_node* node) {
+  if (node->op->id != ETX_OP_cat_out || !can_be_elided(j, node)) return ETX_OK;
+  const size_t bytes = j->placement->value_count * sizeof(etx_value_placement);
   etx_value_placement* const before = etx_pool_take(j->pool, bytes);
   if (before == NULL) return ETX_OUT_OF_MEMORY;
-  memcpy(before, j->placement->places, bytes);
+  memcpy(before, j->placement->values, bytes);
   uint64_t peak_before = 0;
   uint64_t peak_after = 0;
   ETX_TRY(peak_of(j, &peak_before));
 
-  etx_value_placement* const result = &j->placement->places[node->outputs[0]];
-  const etx_ir_arg* const parts = &node->args[0];
+  etx_value_placement* const result = &j->placement->values[node->outputs[0]];
+  const etx_ir_arg* const operands = &node->args[0];
   uint64_t offset = 0;
-  for (size_t i = 0; i < parts->as.list.count; ++i) {
-    const uint32_t part = parts->as.list.items[i].as.value;
-    const uint64_t size = j->placement->places[part].bytes;
-    move_block(j, etx_placement_range(j->placement, part).storage,
+  for (size_t i = 0; i < operands->as.list.count; ++i) {
+    const uint32_t operand = operands->as.list.items[i].as.value;
+    const uint64_t size = j->placement->values[operand].bytes;
+    move_block(j, etx_placement_range(j->placement, operand).storage,
                result->storage, offset);
     offset += size;
   }
-  result->way = ETX_PLACEMENT_CONCAT;
+  result->kind = ETX_PLACEMENT_CONCAT;
 
   ETX_TRY(peak_of(j, &peak_after));
   if (peak_after > peak_before && !node->is_parted) {
-    memcpy(j->placement->places, before, bytes);
+    memcpy(j->placement->values, before, bytes);
   }
   return ETX_OK;
 }
@@ -135,11 +135,11 @@ etx_status etx_pass_elide_concat(etx_pass_context* context) {
   for (size_t m = 0; m < module->method_count; ++m) {
     etx_pool pool;
     etx_pool_init(&pool);
-    const joining j = {module, &module->methods[m], &context->placements[m],
-                       &pool};
+    const concat_elision j = {module, &module->methods[m],
+                              &context->placements[m], &pool};
     etx_status status = ETX_OK;
     for (size_t n = 0; n < j.method->node_count && status == ETX_OK; ++n) {
-      status = join(&j, &j.method->nodes[n]);
+      status = elide(&j, &j.method->nodes[n]);
     }
     etx_pool_close(&pool);
     ETX_TRY(status);

@@ -1,9 +1,9 @@
-// Every method that only reads a state gets `state := copy(state, state)`.
+// Adds `state := copy(state, state)` to every method that only reads a state.
 //
-// From here on a method is looked at alone: a buffer that it mutates is state,
-// one that it does not mutate is a constant. Without the copy a reader would
-// keep the value that the buffer had when it was exported. The copies cost
-// nothing: remove_self_copy takes them out before emission.
+// The passes behind this one process each method alone: a buffer that the
+// method mutates is a state, any other one is a constant. Without the copy, a
+// method that only reads a state would use the buffer's initial value instead.
+// The copies cost nothing: remove_self_copy removes them before emission.
 
 #include "exporter/passes/pass_context.h"
 

@@ -1,6 +1,6 @@
-// Copies whose source is their target: those that insert_self_copy made, those
-// that an archive brought along, and those whose result was placed where their
-// argument lies.
+// Removes copies whose source is their target: those of insert_self_copy, those
+// that the imported graph had, and those whose result got the storage of their
+// argument.
 
 #include "exporter/passes/pass_context.h"
 #include "exporter/placement/placement.h"
@@ -11,15 +11,14 @@ static void remove_from_node(const etx_ir_method* method,
                              const etx_ir_node* node) {
   if (node->output_count != 1 || node->outputs[0] == ETX_IR_NONE) return;
   const uint32_t value = node->outputs[0];
-  etx_value_placement* const place = &placement->places[value];
-  if (place->way == ETX_PLACEMENT_SELF_COPY) place->way = ETX_PLACEMENT_ALIAS;
+  etx_value_placement* const place = &placement->values[value];
+  if (place->kind == ETX_PLACEMENT_SELF_COPY) place->kind = ETX_PLACEMENT_ALIAS;
   etx_value_view view;
-  if (place->way != ETX_PLACEMENT_COMPUTED ||
+  if (place->kind != ETX_PLACEMENT_COMPUTED ||
       !etx_value_view_find(method, node, 0, &view)) {
     return;
   }
-  // How much of its base another view has may vary, and is then not known to
-  // be the same bytes.
+  // The size of other views may be dynamic: then the bytes may differ.
   if (!view.all_elements && !etx_ir_is_static(&method->values[value].shape)) {
     return;
   }

@@ -1,29 +1,33 @@
-// The end of a method: what place_updates left is copied, so that the result
-// equals "all mutations at once".
+// Copies new content to the states and inputs that update_in_place could not
+// update, so that all mutations seem to happen at once at the end.
 //
-// 1. New content that is overwritten before the end (another state's old
-//    content, say) is caught in time: written to its target there, if nobody
-//    needs the target's old content later, else saved.
-// 2. At the end everything still to be written lies somewhere safe. A target
-//    is written once no other pending copy reads it; where they wait for each
-//    other in a circle (a, b = b, a), the smallest target is freed by saving
-//    what is read of it.
-// 3. An output that shows overwritten content is saved before that happens.
+// 1. New content that is overwritten before the end (such as the old content of
+//    another state) is copied before that: to its target, if nothing needs the
+//    target's old content later, else to scratch.
+// 2. At the end, each target is written when no pending copy reads it. If
+//    pending copies wait for each other in a cycle (a, b = b, a), the content
+//    of the smallest target is saved first (compare parallel copies in SSA
+//    destruction).
+// 3. An output that returns overwritten content is copied before that.
 
 #include "exporter/passes/pass_context.h"
 #include "exporter/placement/placement.h"
 #include "exporter/placement/placement_check.h"
 #include "exporter/placement/placement_copy.h"
 
-typedef struct writing {
+typedef struct write_back {
   etx_pass_context* context;
   etx_ir_module* module;
   etx_ir_method* method;
   etx_placement* placement;
   uint32_t method_index;
-} writing;
+} write_back;
 
-static etx_status note(writing* w, etx_op_id op, etx_text target,
+static etx_placed_method placed(const write_back* w) {
+  return (etx_placed_method){w->module, w->method, w->placement};
+}
+
+static etx_status note(write_back* w, etx_op_id op, etx_text target,
                        uint64_t bytes, const char* reason) {
   const etx_placement_copy copy = {w->method_index, target, bytes,
                                    etx_op_at(op)->name, reason};
@@ -31,25 +35,26 @@ static etx_status note(writing* w, etx_op_id op, etx_text target,
   return etx_placement_copy_report(w->module->pool, &w->context->copies, &copy);
 }
 
-static etx_text name_of(const writing* w, const etx_ir_mutation* mutation) {
+static etx_text name_of(const write_back* w, const etx_ir_mutation* mutation) {
   return etx_placement_target_name(w->module, w->method, mutation);
 }
 
-static uint64_t bytes_of(const writing* w, uint32_t value) {
-  return w->placement->places[value].bytes;
+static uint64_t bytes_of(const write_back* w, uint32_t value) {
+  return w->placement->values[value].bytes;
 }
 
-static uint32_t given_of(const writing* w, const etx_ir_mutation* mutation) {
+static uint32_t target_value(const write_back* w,
+                             const etx_ir_mutation* mutation) {
   const uint32_t storage = etx_placement_target(w->placement, mutation);
-  for (uint32_t v = 0; v < w->placement->place_count; ++v) {
-    const etx_value_placement* const place = &w->placement->places[v];
-    if (place->way == ETX_PLACEMENT_EXTERNAL && place->storage == storage)
+  for (uint32_t v = 0; v < w->placement->value_count; ++v) {
+    const etx_value_placement* const place = &w->placement->values[v];
+    if (place->kind == ETX_PLACEMENT_EXTERNAL && place->storage == storage)
       return v;
   }
   return ETX_IR_NONE;
 }
 
-static const char* reason_of(const writing* w, uint32_t value) {
+static const char* reason_of(const write_back* w, uint32_t value) {
   const etx_storage_range range = etx_placement_range(w->placement, value);
   switch (w->placement->storages[range.storage].kind) {
     case ETX_STORAGE_INPUT:
@@ -57,14 +62,14 @@ static const char* reason_of(const writing* w, uint32_t value) {
     case ETX_STORAGE_CONSTANT:
       return "the new content is a constant";
     case ETX_STORAGE_STATE:
-      return "the new content is that of another state";
+      return "the new content is the old content of another state";
     case ETX_STORAGE_SCRATCH:
       break;
   }
-  return "the old content is read until the new one is complete";
+  return "the old content is read while the new content is computed";
 }
 
-static etx_status conflicts_of(writing* w, uint32_t storage,
+static etx_status conflicts_of(write_back* w, uint32_t storage,
                                etx_placement_check_scope end,
                                etx_placement_conflicts* conflicts) {
   conflicts->count = 0;
@@ -73,14 +78,14 @@ static etx_status conflicts_of(writing* w, uint32_t storage,
 }
 
 // The conflict that the end of the method has with `value`, if any.
-static etx_status find_end_conflict(writing* w, uint32_t value,
+static etx_status find_end_conflict(write_back* w, uint32_t value,
                                     etx_placement_check_scope end,
                                     bool* out_found,
                                     etx_placement_conflict* out_conflict) {
   etx_placement_conflicts conflicts = {0};
   const etx_storage_range range = etx_placement_range(w->placement, value);
   *out_found = false;
-  if (!etx_storage_is_kept(&w->placement->storages[range.storage])) {
+  if (!etx_storage_is_tracked(&w->placement->storages[range.storage])) {
     return ETX_OK;
   }
   ETX_TRY(conflicts_of(w, range.storage, end, &conflicts));
@@ -95,10 +100,10 @@ static etx_status find_end_conflict(writing* w, uint32_t value,
   return ETX_OK;
 }
 
-// ------------------------------------------------ 1. caught before the end
+// ------------------------------------------------ 1. before the end
 
-static etx_status catch_content(writing* w, etx_ir_mutation* mutation) {
-  if (etx_placement_is_placed(w->placement, mutation)) return ETX_OK;
+static etx_status save_early(write_back* w, etx_ir_mutation* mutation) {
+  if (etx_placement_is_in_place(w->placement, mutation)) return ETX_OK;
   etx_placement_conflict conflict;
   bool found = false;
   ETX_TRY(find_end_conflict(w, mutation->value, ETX_PLACEMENT_CHECK_MUTATIONS,
@@ -107,10 +112,10 @@ static etx_status catch_content(writing* w, etx_ir_mutation* mutation) {
   size_t position = conflict.last;
   ETX_TRY(etx_placement_copy_hoist(w->module->pool, w->method, w->placement,
                                    mutation->value, &position));
+  const etx_placed_method m = placed(w);
   const uint32_t source = mutation->value;
   uint32_t written = 0;
-  ETX_TRY(etx_placement_copy_insert_write(w->module, w->method, w->placement,
-                                          given_of(w, mutation), source,
+  ETX_TRY(etx_placement_copy_insert_write(&m, target_value(w, mutation), source,
                                           position, &written));
   mutation->value = written;
   ETX_TRY(note(w, ETX_OP_copy_out, name_of(w, mutation), bytes_of(w, written),
@@ -120,18 +125,18 @@ static etx_status catch_content(writing* w, etx_ir_mutation* mutation) {
   const uint32_t target = etx_placement_target(w->placement, mutation);
   ETX_TRY(conflicts_of(w, target, ETX_PLACEMENT_CHECK_MUTATIONS, &conflicts));
   if (conflicts.count == 0) return ETX_OK;
-  // Somebody still needs what the target holds, so it is computed in scratch.
+  // The target's content is still needed, so the copy goes to scratch.
   const etx_storage storage = {ETX_STORAGE_SCRATCH, ETX_IR_NONE,
                                bytes_of(w, written), 0, false};
   return etx_placement_add_storage(w->module->pool, w->placement, &storage,
-                                   &w->placement->places[written].storage);
+                                   &w->placement->values[written].storage);
 }
 
 // ------------------------------------------------ 2. at the end
 
 // True if a pending copy other than `self` reads bytes of `storage`.
-static bool is_awaited(const writing* w, const bool* pending, size_t self,
-                       uint32_t storage) {
+static bool is_read_by_pending(const write_back* w, const bool* pending,
+                               size_t self, uint32_t storage) {
   for (size_t i = 0; i < w->method->mutation_count; ++i) {
     if (i == self || !pending[i]) continue;
     const uint32_t value = w->method->mutations[i].value;
@@ -141,11 +146,11 @@ static bool is_awaited(const writing* w, const bool* pending, size_t self,
   return false;
 }
 
-static etx_status write_target(writing* w, etx_ir_mutation* mutation) {
+static etx_status write_target(write_back* w, etx_ir_mutation* mutation) {
+  const etx_placed_method m = placed(w);
   const uint32_t source = mutation->value;
   uint32_t written = 0;
-  ETX_TRY(etx_placement_copy_insert_write(w->module, w->method, w->placement,
-                                          given_of(w, mutation), source,
+  ETX_TRY(etx_placement_copy_insert_write(&m, target_value(w, mutation), source,
                                           w->method->node_count, &written));
   mutation->value = written;
   return note(w, ETX_OP_copy_out, name_of(w, mutation), bytes_of(w, written),
@@ -153,7 +158,8 @@ static etx_status write_target(writing* w, etx_ir_mutation* mutation) {
 }
 
 // Saves what pending copies read of the smallest pending target.
-static etx_status break_circle(writing* w, const bool* pending) {
+static etx_status break_cycle(write_back* w, const bool* pending) {
+  const etx_placed_method m = placed(w);
   size_t smallest = 0;
   bool found = false;
   for (size_t i = 0; i < w->method->mutation_count; ++i) {
@@ -175,23 +181,22 @@ static etx_status break_circle(writing* w, const bool* pending) {
         etx_placement_range(w->placement, source).storage != storage) {
       continue;
     }
-    ETX_TRY(etx_placement_copy_insert(w->module, w->method, w->placement,
-                                      source, w->method->node_count,
+    ETX_TRY(etx_placement_copy_insert(&m, source, w->method->node_count,
                                       &mutation->value));
     ETX_TRY(note(w, ETX_OP_clone_out, name_of(w, mutation), bytes_of(w, source),
-                 "states exchange their contents"));
+                 "states swap their contents"));
   }
   return ETX_OK;
 }
 
-static etx_status write_targets(writing* w) {
+static etx_status write_targets(write_back* w) {
   const size_t count = w->method->mutation_count;
   bool* const pending = etx_pool_take(w->module->pool, count);
   if (pending == NULL) return ETX_OUT_OF_MEMORY;
   size_t left = 0;
   for (size_t i = 0; i < count; ++i) {
     pending[i] =
-        !etx_placement_is_placed(w->placement, &w->method->mutations[i]);
+        !etx_placement_is_in_place(w->placement, &w->method->mutations[i]);
     left += pending[i];
   }
   while (left != 0) {
@@ -199,22 +204,22 @@ static etx_status write_targets(writing* w) {
     for (size_t i = 0; i < count; ++i) {
       etx_ir_mutation* const mutation = &w->method->mutations[i];
       if (!pending[i]) continue;
-      if (is_awaited(w, pending, i,
-                     etx_placement_target(w->placement, mutation))) {
+      if (is_read_by_pending(w, pending, i,
+                             etx_placement_target(w->placement, mutation))) {
         continue;
       }
       ETX_TRY(write_target(w, mutation));
       pending[i] = false;
       --left;
     }
-    if (left == before) ETX_TRY(break_circle(w, pending));
+    if (left == before) ETX_TRY(break_cycle(w, pending));
   }
   return ETX_OK;
 }
 
 // ------------------------------------------------ 3. outputs
 
-static etx_status save_output(writing* w, const etx_ir_output* output) {
+static etx_status save_output(write_back* w, const etx_ir_output* output) {
   if (output->arg.kind != ETX_IR_ARG_VALUE) return ETX_OK;
   const uint32_t shown = output->arg.as.value;
   etx_placement_conflict conflict;
@@ -222,17 +227,17 @@ static etx_status save_output(writing* w, const etx_ir_output* output) {
   ETX_TRY(
       find_end_conflict(w, shown, ETX_PLACEMENT_CHECK_ALL, &found, &conflict));
   if (!found) return ETX_OK;
+  const etx_placed_method m = placed(w);
   uint32_t copy = 0;
-  ETX_TRY(etx_placement_copy_save(w->module, w->method, w->placement, &conflict,
-                                  &copy));
+  ETX_TRY(etx_placement_copy_save(&m, &conflict, &copy));
   return note(w, ETX_OP_clone_out, output->name, bytes_of(w, copy),
-              "the output shows the old content");
+              "an output returns the old content");
 }
 
-static etx_status check_all(writing* w) {
+static etx_status check_all(write_back* w) {
   etx_placement_conflicts conflicts = {0};
   for (uint32_t s = 0; s < w->placement->storage_count; ++s) {
-    if (!etx_storage_is_kept(&w->placement->storages[s])) continue;
+    if (!etx_storage_is_tracked(&w->placement->storages[s])) continue;
     ETX_TRY(conflicts_of(w, s, ETX_PLACEMENT_CHECK_ALL, &conflicts));
     if (conflicts.count == 0) continue;
     return etx_diag_fail(
@@ -244,9 +249,9 @@ static etx_status check_all(writing* w) {
   return ETX_OK;
 }
 
-static etx_status write_back_method(writing* w) {
+static etx_status write_back_method(write_back* w) {
   for (size_t i = 0; i < w->method->mutation_count; ++i) {
-    ETX_TRY(catch_content(w, &w->method->mutations[i]));
+    ETX_TRY(save_early(w, &w->method->mutations[i]));
   }
   ETX_TRY(write_targets(w));
   for (size_t i = 0; i < w->method->output_count; ++i) {
@@ -258,8 +263,8 @@ static etx_status write_back_method(writing* w) {
 etx_status etx_pass_write_back(etx_pass_context* context) {
   etx_ir_module* const module = context->module;
   for (uint32_t m = 0; m < module->method_count; ++m) {
-    writing w = {context, module, &module->methods[m], &context->placements[m],
-                 m};
+    write_back w = {context, module, &module->methods[m],
+                    &context->placements[m], m};
     ETX_TRY(write_back_method(&w));
   }
   return ETX_OK;

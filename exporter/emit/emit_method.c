@@ -147,7 +147,7 @@ static etx_status emit_view_sizes(etx_emit_method* m, const etx_shape* shape,
 static etx_status emit_view(etx_emit_method* m, const etx_ir_node* node,
                             size_t output) {
   const uint32_t value = node->outputs[output];
-  const etx_value_placement* const place = &m->placement->places[value];
+  const etx_value_placement* const place = &m->placement->values[value];
   const etx_shape* const shape = &m->method->values[value].shape;
   uint32_t base = 0;
   uint32_t out = 0;
@@ -189,7 +189,7 @@ static etx_status emit_alias_setup(etx_emit_method* m,
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t value = node->outputs[i];
     if (value == ETX_IR_NONE) continue;
-    switch (m->placement->places[value].way) {
+    switch (m->placement->values[value].kind) {
       case ETX_PLACEMENT_DYNAMIC_VIEW:
         ETX_TRY(emit_view(m, node, i));
         break;
@@ -207,7 +207,7 @@ static etx_status emit_node(etx_emit_method* m, const etx_ir_node* node) {
   ETX_TRY(etx_emit_enter_branch(m, node->branch));
   if (etx_ir_is_head(node)) return etx_emit_head(m, node);
   if (etx_ir_is_join(node)) return ETX_OK;
-  if (!etx_placement_node_runs(m->placement, node))
+  if (!etx_placement_has_instruction(m->placement, node))
     return emit_alias_setup(m, node);
   bool done = false;
   ETX_TRY(emit_in_place_copy(m, node, &done));
@@ -346,9 +346,9 @@ static etx_status init_method(etx_emit_method* m, inputs_and_outputs* p) {
   fill_none(m->index_of_value, value_count);
   fill_none(m->external_of_storage, storage_count);
   fill_none(m->index_of_symbol, m->symbols->symbol_count);
-  for (uint32_t v = 0; v < m->placement->place_count; ++v) {
-    const etx_value_placement* const place = &m->placement->places[v];
-    if (place->way == ETX_PLACEMENT_EXTERNAL)
+  for (uint32_t v = 0; v < m->placement->value_count; ++v) {
+    const etx_value_placement* const place = &m->placement->values[v];
+    if (place->kind == ETX_PLACEMENT_EXTERNAL)
       m->external_of_storage[place->storage] = v;
   }
   return etx_emit_join_tensors(m);

@@ -15,7 +15,7 @@
 static bool find_equal(const etx_emit_method* m, uint32_t value,
                        uint32_t* out_equal) {
   const etx_placement* const placement = m->placement;
-  const etx_value_placement* const place = &placement->places[value];
+  const etx_value_placement* const place = &placement->values[value];
   const etx_storage_range range = etx_placement_range(placement, value);
   const uint32_t external = m->external_of_storage[range.storage];
   if (external != ETX_IR_NONE && external != value && range.start == 0 &&
@@ -23,9 +23,9 @@ static bool find_equal(const etx_emit_method* m, uint32_t value,
     *out_equal = external;
     return true;
   }
-  const bool has_own_header = place->way == ETX_PLACEMENT_DYNAMIC_VIEW ||
-                              place->way == ETX_PLACEMENT_DYNAMIC_SIZE;
-  if (!etx_placement_kind_is_root(place->way) && !has_own_header &&
+  const bool has_own_header = place->kind == ETX_PLACEMENT_DYNAMIC_VIEW ||
+                              place->kind == ETX_PLACEMENT_DYNAMIC_SIZE;
+  if (!etx_placement_kind_is_root(place->kind) && !has_own_header &&
       place->delta == 0 &&
       etx_value_view_same_shape(m->method, value, place->base)) {
     *out_equal = place->base;
@@ -103,13 +103,13 @@ static etx_status set_memory(etx_emit_method* m, uint32_t value,
       tensor->memory_id = ETX_MEMORY_STATE;
       tensor->memory_offset =
           state_offset(m->emit, storage->index) + range.start;
-      if (m->placement->places[value].way == ETX_PLACEMENT_EXTERNAL) {
+      if (m->placement->values[value].kind == ETX_PLACEMENT_EXTERNAL) {
         tensor->name = m->emit->module->buffers[storage->index].name;
       }
       break;
     case ETX_STORAGE_CONSTANT:
       // A view that is set up at run time starts as the whole constant.
-      if (m->placement->places[value].way == ETX_PLACEMENT_DYNAMIC_VIEW) {
+      if (m->placement->values[value].kind == ETX_PLACEMENT_DYNAMIC_VIEW) {
         return etx_emit_constant(m->emit, storage->index, 0, storage->bytes,
                                  &tensor->data_buffer_index);
       }
@@ -141,7 +141,7 @@ static etx_status describe_concat(etx_emit_method* m, uint32_t value,
   for (size_t i = 0; i < node->args[0].as.list.count; ++i) {
     const uint32_t part = node->args[0].as.list.items[i].as.value;
     ETX_TRY(add_view(m, index, part, delta));
-    delta += m->placement->places[part].bytes;
+    delta += m->placement->values[part].bytes;
   }
   return ETX_OK;
 }
@@ -152,15 +152,15 @@ static etx_status describe_view(etx_emit_method* m, uint32_t value,
                                 uint32_t index) {
   const etx_storage_range range = etx_placement_range(m->placement, value);
   const etx_storage* const storage = &m->placement->storages[range.storage];
-  const etx_placement_kind way = m->placement->places[value].way;
-  if (way == ETX_PLACEMENT_CONCAT) return describe_concat(m, value, index);
-  if (way == ETX_PLACEMENT_EXTERNAL || way == ETX_PLACEMENT_DYNAMIC_VIEW ||
+  const etx_placement_kind kind = m->placement->values[value].kind;
+  if (kind == ETX_PLACEMENT_CONCAT) return describe_concat(m, value, index);
+  if (kind == ETX_PLACEMENT_EXTERNAL || kind == ETX_PLACEMENT_DYNAMIC_VIEW ||
       storage->kind == ETX_STORAGE_CONSTANT) {
     return ETX_OK;
   }
   uint64_t delta = 0;
   uint32_t base = etx_placement_root(m->placement, value, &delta);
-  if (etx_storage_is_kept(storage)) {
+  if (etx_storage_is_tracked(storage)) {
     base = m->external_of_storage[range.storage];
     delta = range.start;
     ETX_TRY(etx_pool_grow(m->emit->pool, &m->parts, m->part_count,

@@ -105,7 +105,8 @@ static etx_status take_columns(etx_builder* lower, const etx_ir_node* layer,
   for (size_t i = 1; i < 3; ++i) {
     uint32_t value = 0;
     if (args[i].kind == ETX_IR_ARG_NONE) continue;
-    ETX_TRY(etx_build_slice(lower, args[i].as.value, 0, start, end, 1, &value));
+    ETX_TRY(etx_build_slice(lower, args[i].as.value,
+                            (etx_dim_slice){0, start, end, 1}, &value));
     args[i] = etx_ir_value_arg(value);
   }
   return etx_build_op(lower, ETX_OP_linear_out, args, 3, out_value);

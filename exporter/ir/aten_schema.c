@@ -1,5 +1,5 @@
-// The rows of aten_schema.def as a sorted table, and the completion of a node's
-// arguments by its row.
+// The schemas of aten_operators.def as a sorted table, and how the arguments of
+// a node are checked and completed with them.
 
 #include "exporter/ir/aten_schema.h"
 
@@ -8,8 +8,8 @@
 #include "exporter/host/nearest_name.h"
 
 static const etx_aten_schema schemas[] = {
-#define ATEN(name, arguments, results) {name, arguments, results},
-#include "exporter/ir/aten_schema.def"
+#define ATEN(name, arguments, results, lowering) {name, arguments, results},
+#include "exporter/ir/aten_operators.def"
 #undef ATEN
 };
 

@@ -1,10 +1,11 @@
-// Rewrites imported ATen nodes into nodes with rows of format/ops.
+// The pass lower: replaces the imported ATen nodes by nodes of the operators in
+// format/ops.
 //
-// Each node is handed to its row's function, which appends to a fresh list of
-// nodes. What stands for the node's output then takes over the output's name,
-// so that messages and dumps still speak the author's names. A node whose
-// inputs could not be lowered is skipped in silence: its problem was reported
-// where it began.
+// Each node is passed to its lowering function, which appends nodes to a new
+// list. The values that replace the node's outputs get the outputs' names, so
+// that messages and dumps use the names of the author. A node whose operands
+// could not be lowered is skipped without a message, because the failure of the
+// operand was reported.
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/ir/ir_edit.h"
@@ -12,26 +13,28 @@
 #include "exporter/lower/nearest_operator.h"
 #include "exporter/passes/pass_context.h"
 
-typedef enum fate {
-  FINE,
-  BROKEN,   // its definition could not be lowered, which was reported
-  MISSING,  // a result that its operator is lowered without; no one may read it
-} fate;
+typedef enum value_state {
+  LOWERED,
+  FAILED,              // its node could not be lowered, which was reported
+  UNSUPPORTED_OUTPUT,  // an output that the lowering function does not compute;
+                       // it is an error to read it
+} value_state;
 
-typedef struct lowering {
+typedef struct method_lowering {
   etx_pass_context* context;
   etx_ir_method* method;
   const uint32_t* uses;  // how often each imported value is used
-  uint32_t* map;         // what stands for an imported value
-  uint8_t* fate;         // fate of each imported value
+  uint32_t* map;         // by imported value: the lowered one
+  uint8_t* states;       // value_state of each imported value
   size_t value_count;    // imported values
-} lowering;
+} method_lowering;
 
-// ------------------------------------------------ stated types
+// ------------------------------------------------ declared types
 
 enum { SAMPLES = 6 };
 
-// Assignment `sample` of the method's symbols: lowest, highest, then mixed.
+// Assigns numbers to the symbols: the lower bounds, the upper bounds, then
+// pseudo-random ones.
 static void assign(const etx_symbols* symbols, size_t sample,
                    int64_t values[ETX_SYMBOLS_MAX_COUNT]) {
   for (size_t i = 0; i < symbols->symbol_count && i < ETX_SYMBOLS_MAX_COUNT;
@@ -46,52 +49,54 @@ static void assign(const etx_symbols* symbols, size_t sample,
   }
 }
 
-// True if some assignment shows that the sizes are not the same; then what
-// they are there.
-static bool sizes_differ(const etx_symbols* symbols, etx_dim stated,
+// True if the sizes differ for some assignment of the symbols; stores the sizes
+// of that assignment.
+static bool sizes_differ(const etx_symbols* symbols, etx_dim declared,
                          etx_dim found, int64_t* out_stated,
                          int64_t* out_found) {
-  if (etx_symbols_equal(symbols, stated, found)) return false;
+  if (etx_symbols_equal(symbols, declared, found)) return false;
   if (symbols->symbol_count > ETX_SYMBOLS_MAX_COUNT) return false;
   int64_t values[ETX_SYMBOLS_MAX_COUNT];
   for (size_t sample = 0; sample < SAMPLES; ++sample) {
     assign(symbols, sample, values);
     const bool known =
-        etx_symbols_evaluate(symbols, stated, values, out_stated) == ETX_OK &&
+        etx_symbols_evaluate(symbols, declared, values, out_stated) == ETX_OK &&
         etx_symbols_evaluate(symbols, found, values, out_found) == ETX_OK;
     if (known && *out_stated != *out_found) return true;
   }
   return false;
 }
 
-// Compares what was stated of an output with what was inferred.
-static bool check_stated(const lowering* self, const etx_source_location* place,
-                         uint32_t stated, const etx_shape* found) {
-  const etx_ir_value* const value = &self->method->values[stated];
+// Reports a problem if the declared type of an output differs from the inferred
+// one.
+static bool check_declared(const method_lowering* self,
+                           const etx_source_location* location,
+                           uint32_t declared, const etx_shape* found) {
+  const etx_ir_value* const value = &self->method->values[declared];
   etx_problems* const problems = self->context->problems;
   if (!value->has_shape) return true;
   if (value->shape.dtype != found->dtype) {
-    etx_problem(problems, place, "'%t' is stated as %s, found %s", value->name,
-                etx_dtype_name(value->shape.dtype),
+    etx_problem(problems, location, "'%t' is declared as %s, found %s",
+                value->name, etx_dtype_name(value->shape.dtype),
                 etx_dtype_name(found->dtype));
     return false;
   }
   if (value->shape.rank != found->rank) {
-    etx_problem(problems, place, "'%t' is stated with rank %u, found %u",
+    etx_problem(problems, location, "'%t' is declared with rank %u, found %u",
                 value->name, (uint64_t)value->shape.rank,
                 (uint64_t)found->rank);
     return false;
   }
   for (size_t i = 0; i < found->rank; ++i) {
-    int64_t expected = 0;
+    int64_t declared_size = 0;
     int64_t actual = 0;
     if (!sizes_differ(&self->method->symbols, value->shape.dims[i],
-                      found->dims[i], &expected, &actual)) {
+                      found->dims[i], &declared_size, &actual)) {
       continue;
     }
-    etx_problem(problems, place,
-                "dimension %z of '%t' is stated as %i, found %i", i,
-                value->name, expected, actual);
+    etx_problem(problems, location,
+                "dimension %z of '%t' is declared as %i, found %i", i,
+                value->name, declared_size, actual);
     return false;
   }
   return true;
@@ -99,10 +104,11 @@ static bool check_stated(const lowering* self, const etx_source_location* place,
 
 // ------------------------------------------------ results
 
-// Stated sizes are kept where the inferred ones are equal but spelled in
-// another way: all of the method then speaks of the same expressions.
-static void take_over(lowering* self, size_t first, uint32_t output,
-                      uint32_t result) {
+// Gives the result the name of the output. A declared shape is kept if the
+// inferred one is equal but written differently, so that the method uses the
+// same expressions everywhere.
+static void rename_result(method_lowering* self, size_t first, uint32_t output,
+                          uint32_t result) {
   etx_ir_method* const method = self->method;
   etx_ir_value* const value = &method->values[output];
   if (!etx_ir_adopt(method, first, result, output)) {
@@ -113,23 +119,23 @@ static void take_over(lowering* self, size_t first, uint32_t output,
   value->has_shape = true;
 }
 
-static void finish_node(lowering* self, const etx_ir_node* node, size_t first,
-                        uint32_t* results) {
+static void finish_node(method_lowering* self, const etx_ir_node* node,
+                        size_t first, uint32_t* results) {
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t output = node->outputs[i];
     if (output == ETX_IR_NONE) continue;
     if (results[i] == ETX_IR_NONE) {
-      self->fate[output] = MISSING;
+      self->states[output] = UNSUPPORTED_OUTPUT;
       continue;
     }
     const etx_shape found = self->method->values[results[i]].shape;
-    if (!check_stated(self, &node->place, output, &found)) {
-      self->fate[output] = BROKEN;
+    if (!check_declared(self, &node->place, output, &found)) {
+      self->states[output] = FAILED;
       continue;
     }
     const uint32_t result = results[i];
-    take_over(self, first, output, result);
-    // A value may stand for two outputs; the second one then means the first.
+    rename_result(self, first, output, result);
+    // If a value replaces two outputs, the second one becomes the first.
     for (size_t j = i + 1; j < node->output_count; ++j) {
       if (results[j] == result && self->map[output] == output) {
         results[j] = output;
@@ -140,9 +146,9 @@ static void finish_node(lowering* self, const etx_ir_node* node, size_t first,
 
 // ------------------------------------------------ nodes
 
-// Imported values that stand in an argument become what stands for them now.
-// One step is enough: results are made of replaced arguments.
-static void replace_imported(const lowering* self, etx_ir_arg* arg) {
+// Replaces imported values in an argument by lowered ones. Lowered values refer
+// to lowered values only, so one step is enough.
+static void replace_imported(const method_lowering* self, etx_ir_arg* arg) {
   if (arg->kind == ETX_IR_ARG_VALUE && arg->as.value < self->value_count) {
     arg->as.value = self->map[arg->as.value];
   }
@@ -152,53 +158,56 @@ static void replace_imported(const lowering* self, etx_ir_arg* arg) {
   }
 }
 
-// The worst fate among the values of an argument.
-static fate fate_of_arg(const lowering* self, const etx_ir_arg* arg) {
-  fate worst = FINE;
+// The worst state among the values of an argument.
+static value_state state_of_arg(const method_lowering* self,
+                                const etx_ir_arg* arg) {
+  value_state worst = LOWERED;
   if (arg->kind == ETX_IR_ARG_VALUE && arg->as.value < self->value_count) {
-    return (fate)self->fate[arg->as.value];
+    return (value_state)self->states[arg->as.value];
   }
-  if (arg->kind != ETX_IR_ARG_LIST) return FINE;
+  if (arg->kind != ETX_IR_ARG_LIST) return LOWERED;
   for (size_t i = 0; i < arg->as.list.count; ++i) {
-    const fate item = fate_of_arg(self, &arg->as.list.items[i]);
+    const value_state item = state_of_arg(self, &arg->as.list.items[i]);
     if (item > worst) worst = item;
   }
   return worst;
 }
 
-// True if the node cannot be lowered for lack of an operand. Only a missing
-// one is news.
-static bool lacks_operand(const lowering* self, const etx_ir_node* node) {
-  fate worst = FINE;
+// True if the node cannot be lowered because of an operand. An unsupported
+// output is reported here; failed operands were reported before.
+static bool has_failed_operand(const method_lowering* self,
+                               const etx_ir_node* node) {
+  value_state worst = LOWERED;
   for (size_t i = 0; i < node->arg_count; ++i) {
-    const fate arg = fate_of_arg(self, &node->args[i]);
+    const value_state arg = state_of_arg(self, &node->args[i]);
     if (arg > worst) worst = arg;
   }
-  if (worst == MISSING) {
+  if (worst == UNSUPPORTED_OUTPUT) {
     etx_problem(self->context->problems, &node->place,
-                "'%t' reads a result that is not computed, such as the indices "
-                "of a pooling",
+                "'%t' reads an output that etx does not compute, such as the "
+                "indices of a 3-D max pooling",
                 node->aten);
   }
-  return worst != FINE;
+  return worst != LOWERED;
 }
 
-static void mark_broken(lowering* self, const etx_ir_node* node) {
+static void mark_failed(method_lowering* self, const etx_ir_node* node) {
   for (size_t i = 0; i < node->output_count; ++i) {
     if (node->outputs[i] != ETX_IR_NONE) {
-      self->fate[node->outputs[i]] = BROKEN;
+      self->states[node->outputs[i]] = FAILED;
     }
   }
 }
 
-static void report_unknown(lowering* self, const etx_ir_node* node) {
+static void report_unknown(method_lowering* self, const etx_ir_node* node) {
   char hint[ETX_NEAREST_OPERATOR_BYTES];
   etx_problem(self->context->problems, &node->place,
               "operator '%t' is not supported%s", node->aten,
               etx_nearest_operator_hint(node->aten, hint, sizeof hint));
 }
 
-static etx_text stem_of(const lowering* self, const etx_ir_node* node) {
+static etx_text name_of_results(const method_lowering* self,
+                                const etx_ir_node* node) {
   for (size_t i = 0; i < node->output_count; ++i) {
     if (node->outputs[i] != ETX_IR_NONE) {
       return self->method->values[node->outputs[i]].name;
@@ -207,25 +216,27 @@ static etx_text stem_of(const lowering* self, const etx_ir_node* node) {
   return node->aten;
 }
 
-// Runs the row's function. A refusal becomes a problem at the node.
-static etx_status run_row(lowering* self, const etx_ir_node* node,
-                          const etx_lowering* row, uint32_t* results,
-                          bool* out_done) {
+// Calls the lowering function. If it refuses the node, a problem is reported at
+// the node's source location.
+static etx_status run_lowering(method_lowering* self, const etx_ir_node* node,
+                               const etx_lowering* row, uint32_t* results,
+                               bool* out_done) {
   etx_diag diag;
   etx_diag_init(&diag);
-  etx_builder lower = {.module = self->context->module,
-                       .method = self->method,
-                       .target = self->context->options->target,
-                       .diag = &diag,
-                       .row = row,
-                       .node = node,
-                       .uses = self->uses,
-                       .results = results,
-                       .name = stem_of(self, node)};
-  etx_status status = etx_lowering_bind(&lower);
-  const bool is_own =
-      row->own != NULL && self->context->options->target == ETX_TARGET_ETX;
-  if (status == ETX_OK) status = (is_own ? row->own : row->function)(&lower);
+  etx_builder builder = {.module = self->context->module,
+                         .method = self->method,
+                         .target = self->context->options->target,
+                         .diag = &diag,
+                         .row = row,
+                         .node = node,
+                         .uses = self->uses,
+                         .results = results,
+                         .name = name_of_results(self, node)};
+  etx_status status = etx_lowering_bind(&builder);
+  const bool for_etx = row->etx_function != NULL &&
+                       self->context->options->target == ETX_TARGET_ETX;
+  if (status == ETX_OK)
+    status = (for_etx ? row->etx_function : row->function)(&builder);
   *out_done = status == ETX_OK;
   if (status == ETX_OK || status == ETX_OUT_OF_MEMORY) return status;
   if (status == ETX_INTERNAL) {
@@ -241,15 +252,15 @@ static etx_status run_row(lowering* self, const etx_ir_node* node,
   return ETX_OK;
 }
 
-static etx_status lower_node(lowering* self, etx_ir_node* node) {
+static etx_status lower_node(method_lowering* self, etx_ir_node* node) {
   const etx_lowering* const row = etx_lowering_find(node->aten);
   if (row == NULL) {
     report_unknown(self, node);
-    mark_broken(self, node);
+    mark_failed(self, node);
     return ETX_OK;
   }
-  if (lacks_operand(self, node)) {
-    mark_broken(self, node);
+  if (has_failed_operand(self, node)) {
+    mark_failed(self, node);
     return ETX_OK;
   }
   for (size_t i = 0; i < node->arg_count; ++i) {
@@ -263,18 +274,18 @@ static etx_status lower_node(lowering* self, etx_ir_node* node) {
   for (size_t i = 0; i < room; ++i) results[i] = ETX_IR_NONE;
   const size_t first = self->method->node_count;
   bool done = false;
-  ETX_TRY(run_row(self, node, row, results, &done));
+  ETX_TRY(run_lowering(self, node, row, results, &done));
   if (done) {
     finish_node(self, node, first, results);
   } else {
     self->method->node_count = first;
-    mark_broken(self, node);
+    mark_failed(self, node);
   }
   return ETX_OK;
 }
 
-// A node that was made lowered stays as it is.
-static etx_status keep_node(lowering* self, etx_ir_node* node) {
+// Keeps a node that is lowered already.
+static etx_status keep_node(method_lowering* self, etx_ir_node* node) {
   for (size_t i = 0; i < node->arg_count; ++i) {
     replace_imported(self, &node->args[i]);
   }
@@ -282,9 +293,9 @@ static etx_status keep_node(lowering* self, etx_ir_node* node) {
   return etx_ir_add_node(self->context->module, self->method, node, &index);
 }
 
-// ------------------------------------------------ choices
+// ------------------------------------------------ conditionals
 
-static bool is_condition(const lowering* self, const etx_ir_arg* arg) {
+static bool is_condition(const method_lowering* self, const etx_ir_arg* arg) {
   if (arg->kind != ETX_IR_ARG_VALUE) return true;
   const etx_shape* const shape = &self->method->values[arg->as.value].shape;
   bool is_one = shape->dtype == ETX_DTYPE_BOOL;
@@ -294,8 +305,9 @@ static bool is_condition(const lowering* self, const etx_ir_arg* arg) {
   return is_one;
 }
 
-// Both ways must give one type; it is the result's where none was stated.
-static bool check_join(const lowering* self, const etx_ir_node* node) {
+// Both branches must give the same type. It becomes the type of the result if
+// none was declared.
+static bool check_join(const method_lowering* self, const etx_ir_node* node) {
   etx_ir_method* const method = self->method;
   etx_ir_value* const result = &method->values[node->outputs[0]];
   const etx_shape* const a =
@@ -308,20 +320,20 @@ static bool check_join(const lowering* self, const etx_ir_node* node) {
   }
   if (!is_equal) {
     etx_problem(self->context->problems, &node->place,
-                "'%t' has another type in one branch than in the other",
+                "the two branches of torch.cond give '%t' different types",
                 result->name);
     return false;
   }
-  if (!check_stated(self, &node->place, node->outputs[0], a)) return false;
+  if (!check_declared(self, &node->place, node->outputs[0], a)) return false;
   if (!result->has_shape) result->shape = *a;
   result->has_shape = true;
   return true;
 }
 
-// A head or a join, which stay as they are.
-static etx_status lower_choice(lowering* self, etx_ir_node* node) {
-  if (lacks_operand(self, node)) {
-    mark_broken(self, node);
+// Keeps a branch head or a join.
+static etx_status lower_cond_node(method_lowering* self, etx_ir_node* node) {
+  if (has_failed_operand(self, node)) {
+    mark_failed(self, node);
     return ETX_OK;
   }
   for (size_t i = 0; i < node->arg_count; ++i) {
@@ -332,11 +344,11 @@ static etx_status lower_choice(lowering* self, etx_ir_node* node) {
     is_sound = check_join(self, node);
   } else if (!is_condition(self, &node->args[0])) {
     etx_problem(self->context->problems, &node->place,
-                "a condition should be one bool");
+                "the condition of torch.cond must be a tensor of one bool");
     is_sound = false;
   }
   if (!is_sound) {
-    mark_broken(self, node);
+    mark_failed(self, node);
     return ETX_OK;
   }
   uint32_t index = 0;
@@ -347,8 +359,8 @@ static etx_status lower_choice(lowering* self, etx_ir_node* node) {
 
 // ------------------------------------------------ methods
 
-// What a target cannot express at all.
-static void check_target(const lowering* self) {
+// Reports what the target does not support at all.
+static void check_target(const method_lowering* self) {
   if (self->context->options->target != ETX_TARGET_EXECUTORCH) return;
   for (size_t i = 0; i < self->method->input_count; ++i) {
     const etx_ir_input* const input = &self->method->inputs[i];
@@ -357,25 +369,26 @@ static void check_target(const lowering* self) {
       continue;
     }
     etx_problem(self->context->problems, &input->place,
-                "input '%t' of method '%t' is an integer that varies, which "
-                "the target 'executorch' cannot express",
+                "input '%t' of method '%t' is a dynamic integer (SymInt), "
+                "which target 'executorch' does not support",
                 input->name, self->method->name);
   }
 }
 
-static void check_results(const lowering* self) {
+static void check_results(const method_lowering* self) {
   const etx_source_location nowhere = {.file = self->method->file};
   for (size_t i = 0; i < self->method->output_count; ++i) {
     const etx_ir_output* const output = &self->method->outputs[i];
-    if (fate_of_arg(self, &output->arg) != MISSING) continue;
+    if (state_of_arg(self, &output->arg) != UNSUPPORTED_OUTPUT) continue;
     etx_problem(self->context->problems, &nowhere,
-                "output '%t' of method '%t' is not computed", output->name,
-                self->method->name);
+                "output '%t' of method '%t' is an operator's output that etx "
+                "does not compute",
+                output->name, self->method->name);
   }
 }
 
-// What a mutation replaces: the type of an input or a buffer.
-static etx_shape target_of(const lowering* self,
+// The type of the input or buffer that a mutation writes.
+static etx_shape target_of(const method_lowering* self,
                            const etx_ir_mutation* mutation) {
   const etx_ir_method* const method = self->method;
   if (mutation->is_input) {
@@ -389,13 +402,14 @@ static etx_shape target_of(const lowering* self,
   return shape;
 }
 
-// Types of values that a file does not state are known only now.
-static void check_mutations(const lowering* self) {
+// Compares the types of mutations with those of their targets. Types that the
+// file does not declare are known only after lowering.
+static void check_mutations(const method_lowering* self) {
   etx_ir_method* const method = self->method;
   for (size_t i = 0; i < method->mutation_count; ++i) {
     const etx_ir_mutation* const mutation = &method->mutations[i];
     const bool is_imported = mutation->value < self->value_count;
-    if (is_imported && self->fate[mutation->value] != FINE) continue;
+    if (is_imported && self->states[mutation->value] != LOWERED) continue;
     const etx_ir_value* const value =
         &method->values[is_imported ? self->map[mutation->value]
                                     : mutation->value];
@@ -408,7 +422,8 @@ static void check_mutations(const lowering* self) {
     }
     if (is_equal) continue;
     etx_problem(self->context->problems, &mutation->place,
-                "'%t' has another type than what it replaces in method '%t'",
+                "'%t' is the new content of a buffer or input of method '%t', "
+                "but their types differ",
                 method->values[mutation->value].name, method->name);
   }
 }
@@ -418,13 +433,13 @@ static etx_status lower_method(etx_pass_context* context,
   etx_pool* const pool = context->module->pool;
   etx_ir_node* const nodes = method->nodes;
   const size_t node_count = method->node_count;
-  lowering self = {context,
-                   method,
-                   etx_ir_count_uses(pool, method),
-                   etx_ir_identity_map(pool, method),
-                   etx_pool_take(pool, method->value_count),
-                   method->value_count};
-  if (self.uses == NULL || self.map == NULL || self.fate == NULL) {
+  method_lowering self = {context,
+                          method,
+                          etx_ir_count_uses(pool, method),
+                          etx_ir_identity_map(pool, method),
+                          etx_pool_take(pool, method->value_count),
+                          method->value_count};
+  if (self.uses == NULL || self.map == NULL || self.states == NULL) {
     return ETX_OUT_OF_MEMORY;
   }
   method->nodes = NULL;
@@ -432,14 +447,14 @@ static etx_status lower_method(etx_pass_context* context,
   check_target(&self);
   const size_t problems_before = context->problems->count;
   for (size_t i = 0; i < node_count; ++i) {
-    ETX_TRY(nodes[i].choice != 0  ? lower_choice(&self, &nodes[i])
+    ETX_TRY(nodes[i].choice != 0  ? lower_cond_node(&self, &nodes[i])
             : nodes[i].op == NULL ? lower_node(&self, &nodes[i])
                                   : keep_node(&self, &nodes[i]));
   }
   check_results(&self);
   check_mutations(&self);
   if (context->problems->count != problems_before) return ETX_OK;
-  // Values made while lowering stand for themselves.
+  // Values that were added by lowering map to themselves.
   uint32_t* const map = etx_ir_identity_map(pool, method);
   if (map == NULL) return ETX_OUT_OF_MEMORY;
   memcpy(map, self.map, self.value_count * sizeof *map);

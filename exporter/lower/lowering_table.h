@@ -1,17 +1,16 @@
-// The table of operators that can be imported.
+// How each ATen operator is lowered.
 
 #ifndef ETX_EXPORTER_LOWER_LOWERING_TABLE_H
 #define ETX_EXPORTER_LOWER_LOWERING_TABLE_H
 
 #include "exporter/lower/builder/builder.h"
 
-// Finds the row of an ATen operator; NULL if it cannot be imported.
+// The lowering of an ATen operator ("aten.add.Tensor"); NULL if it is unknown
+// or refused.
 const etx_lowering* etx_lowering_find(etx_text aten);
-size_t etx_lowering_count(void);
-const etx_lowering* etx_lowering_at(size_t index);
 
-// Fills `args` from the node, whose arguments readers have completed; integers
-// become doubles where the schema says float.
-ETX_MUST_USE etx_status etx_lowering_bind(etx_builder* lower);
+// Fills `lower->args` from the arguments of `lower->node`, which are as many as
+// the schema has. Integers become doubles where the schema says float.
+ETX_MUST_USE etx_status etx_lowering_bind(etx_builder* builder);
 
 #endif

@@ -1,3 +1,6 @@
+// Names of pairs are kept sorted. Ranges are placed first fit, the largest
+// method first.
+
 #include "exporter/placement/concurrent_methods.h"
 
 #include "exporter/host/nearest_name.h"
@@ -15,7 +18,7 @@ static etx_ir_pair pair_of(etx_text a, etx_text b) {
   return (etx_ir_pair){is_ordered ? a : b, is_ordered ? b : a};
 }
 
-// Pairs stay in order, whoever declared them.
+// Inserts a pair into the sorted list.
 static etx_status add_pair(etx_ir_module* module, etx_text a, etx_text b) {
   const etx_ir_pair pair = pair_of(a, b);
   size_t at = 0;
@@ -38,7 +41,7 @@ static etx_status add_pair(etx_ir_module* module, etx_text a, etx_text b) {
   return ETX_OK;
 }
 
-// The module's own text of a name lives as long as the module.
+// Returns the module's own copy of the name, which lives as long as the module.
 static etx_status find_method(const etx_ir_module* module, etx_text name,
                               etx_text* out_name, etx_diag* diag) {
   etx_nearest_name nearest = etx_nearest_start(name);
@@ -59,8 +62,7 @@ etx_status etx_concurrent_methods_add(etx_ir_module* module,
   *out_at = 0;
   if (count < 2) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "methods that may run at the same time are at least "
-                         "two, found %z",
+                         "expected at least two concurrent methods, found %z",
                          count);
   }
   for (size_t i = 0; i < count; ++i) {
@@ -77,8 +79,9 @@ etx_status etx_concurrent_methods_add(etx_ir_module* module,
   return ETX_OK;
 }
 
-bool etx_concurrent_methods_has(const etx_ir_module* module, uint32_t a,
-                                uint32_t b) {
+// True if methods `a` and `b` of the module may run at the same time.
+static bool are_concurrent(const etx_ir_module* module, uint32_t a,
+                           uint32_t b) {
   const etx_ir_pair wanted =
       pair_of(module->methods[a].name, module->methods[b].name);
   for (size_t i = 0; i < module->concurrent_count; ++i) {
@@ -89,16 +92,16 @@ bool etx_concurrent_methods_has(const etx_ir_module* module, uint32_t a,
 
 // ---------------------------------------------------------------- ranges
 
-typedef struct stacking {
+typedef struct range_stack {
   const etx_ir_module* module;
   const uint64_t* bytes;
   uint64_t* starts;
   bool* is_placed;
-} stacking;
+} range_stack;
 
 // The largest method that has no range yet, the first of equally large ones;
 // the number of methods if all have.
-static uint32_t next_method(const stacking* s) {
+static uint32_t next_method(const range_stack* s) {
   const uint32_t count = (uint32_t)s->module->method_count;
   uint32_t best = count;
   for (uint32_t m = 0; m < count; ++m) {
@@ -108,14 +111,13 @@ static uint32_t next_method(const stacking* s) {
   return best;
 }
 
-// A placed method beside which `method` may run and whose bytes are in its way
-// at `start`; moves it above.
-static bool move_above(const stacking* s, uint32_t method, uint64_t* start,
+// If a placed method that is concurrent with `method` overlaps it at `*start`,
+// moves `*start` above that one and returns true.
+static bool move_above(const range_stack* s, uint32_t method, uint64_t* start,
                        etx_status* status) {
   for (uint32_t m = 0; m < s->module->method_count; ++m) {
     uint64_t end = 0;
-    if (!s->is_placed[m] || !etx_concurrent_methods_has(s->module, m, method))
-      continue;
+    if (!s->is_placed[m] || !are_concurrent(s->module, m, method)) continue;
     if (!etx_add_u64(*start, s->bytes[method], &end)) {
       *status = ETX_OUT_OF_RANGE;
       return false;
@@ -131,11 +133,11 @@ static bool move_above(const stacking* s, uint32_t method, uint64_t* start,
   return false;
 }
 
-static etx_status place_range(const stacking* s, uint32_t method) {
+static etx_status place_range(const range_stack* s, uint32_t method) {
   uint64_t start = 0;
   uint64_t end = 0;
   etx_status status = ETX_OK;
-  // It only ever rises, and above each method once.
+  // `start` only rises, and above each method once, so the loop ends.
   while (s->bytes[method] != 0 && move_above(s, method, &start, &status)) {
   }
   ETX_TRY(status);
@@ -145,7 +147,7 @@ static etx_status place_range(const stacking* s, uint32_t method) {
   return ETX_OK;
 }
 
-static etx_status place_all(const stacking* s) {
+static etx_status place_all(const range_stack* s) {
   for (uint32_t m = next_method(s); m < s->module->method_count;
        m = next_method(s)) {
     ETX_TRY(place_range(s, m));
@@ -158,8 +160,8 @@ etx_status etx_concurrent_methods_ranges(const etx_ir_module* module,
                                          uint64_t* out_starts) {
   etx_pool pool;
   etx_pool_init(&pool);
-  const stacking s = {module, bytes, out_starts,
-                      etx_pool_take(&pool, module->method_count)};
+  const range_stack s = {module, bytes, out_starts,
+                         etx_pool_take(&pool, module->method_count)};
   const etx_status status =
       s.is_placed == NULL ? ETX_OUT_OF_MEMORY : place_all(&s);
   etx_pool_close(&pool);

@@ -1,13 +1,13 @@
 #include "exporter/placement/operand_reuse.h"
 
-typedef struct sharing {
+typedef struct reuse_check {
   const etx_ir_method* method;
   const etx_placement* placement;
   const etx_ir_node* node;
   uint32_t result;
   uint32_t storage;
   bool allowed;
-} sharing;
+} reuse_check;
 
 static bool is_free_block(const etx_placement* placement, uint32_t value) {
   const etx_storage_range range = etx_placement_range(placement, value);
@@ -17,10 +17,10 @@ static bool is_free_block(const etx_placement* placement, uint32_t value) {
          range.end == storage->bytes && storage->bytes != 0;
 }
 
-// Refuses if the node also reads the block in another way.
-static etx_status check_sharing(void* context, size_t argument,
-                                uint32_t value) {
-  sharing* const s = context;
+// Refuses if the node also reads the block through another argument or with
+// other sizes.
+static etx_status check_read(void* context, size_t argument, uint32_t value) {
+  reuse_check* const s = context;
   if (etx_placement_range(s->placement, value).storage != s->storage) {
     return ETX_OK;
   }
@@ -48,11 +48,11 @@ uint32_t etx_operand_reuse_result(const etx_placement* placement,
     return ETX_IR_NONE;
   }
   const uint32_t result = node->outputs[0];
-  const etx_value_placement* const place = &placement->places[result];
-  // Results of two branches have to stay together.
-  const bool may_move = place->way == ETX_PLACEMENT_COMPUTED &&
+  const etx_value_placement* const place = &placement->values[result];
+  // The results of two branches must stay in one storage.
+  const bool may_move = place->kind == ETX_PLACEMENT_COMPUTED &&
                         is_free_block(placement, result) &&
-                        !placement->storages[place->storage].is_chosen;
+                        !placement->storages[place->storage].is_branch_result;
   return may_move ? result : ETX_IR_NONE;
 }
 
@@ -68,10 +68,9 @@ bool etx_operand_reuse_is_allowed(const etx_ir_method* method,
   const uint32_t value = node->args[argument].as.value;
   if (!is_free_block(placement, value)) return false;
   const uint32_t storage = etx_placement_range(placement, value).storage;
-  if (placement->storages[storage].bytes != placement->places[result].bytes) {
+  if (placement->storages[storage].bytes != placement->values[result].bytes) {
     return false;
   }
-  sharing s = {method, placement, node, result, storage, true};
-  return etx_placement_each_read(node, check_sharing, &s) == ETX_OK &&
-         s.allowed;
+  reuse_check s = {method, placement, node, result, storage, true};
+  return etx_placement_each_read(node, check_read, &s) == ETX_OK && s.allowed;
 }

@@ -2,9 +2,9 @@
 
 etx_status etx_placement_add(etx_pool* pool, etx_placement* placement,
                              const etx_value_placement* place) {
-  ETX_TRY(etx_pool_grow(pool, &placement->places, placement->place_count,
-                        &placement->place_capacity, sizeof *place));
-  placement->places[placement->place_count++] = *place;
+  ETX_TRY(etx_pool_grow(pool, &placement->values, placement->value_count,
+                        &placement->value_capacity, sizeof *place));
+  placement->values[placement->value_count++] = *place;
   return ETX_OK;
 }
 
@@ -21,9 +21,9 @@ etx_status etx_placement_add_storage(etx_pool* pool, etx_placement* placement,
 uint32_t etx_placement_root(const etx_placement* placement, uint32_t value,
                             uint64_t* out_delta) {
   uint64_t delta = 0;
-  while (!etx_placement_kind_is_root(placement->places[value].way)) {
-    delta += placement->places[value].delta;
-    value = placement->places[value].base;
+  while (!etx_placement_kind_is_root(placement->values[value].kind)) {
+    delta += placement->values[value].delta;
+    value = placement->values[value].base;
   }
   *out_delta = delta;
   return value;
@@ -33,25 +33,26 @@ etx_storage_range etx_placement_range(const etx_placement* placement,
                                       uint32_t value) {
   uint64_t delta = 0;
   const etx_value_placement* const root =
-      &placement->places[etx_placement_root(placement, value, &delta)];
+      &placement->values[etx_placement_root(placement, value, &delta)];
   const uint64_t start = root->offset + delta;
   const etx_storage_range range = {root->storage, start,
-                                   start + placement->places[value].bytes};
+                                   start + placement->values[value].bytes};
   return range;
 }
 
-bool etx_placement_node_runs(const etx_placement* placement,
-                             const etx_ir_node* node) {
+bool etx_placement_has_instruction(const etx_placement* placement,
+                                   const etx_ir_node* node) {
   for (size_t i = 0; i < node->output_count; ++i) {
     if (node->outputs[i] == ETX_IR_NONE) continue;
-    const etx_placement_kind way = placement->places[node->outputs[i]].way;
-    if (way == ETX_PLACEMENT_COMPUTED || way == ETX_PLACEMENT_SELF_COPY)
+    const etx_placement_kind kind = placement->values[node->outputs[i]].kind;
+    if (kind == ETX_PLACEMENT_COMPUTED || kind == ETX_PLACEMENT_SELF_COPY)
       return true;
   }
   return false;
 }
 
-void etx_placement_own_outputs(etx_ir_method* method, size_t from, size_t to) {
+void etx_placement_renumber_outputs(etx_ir_method* method, size_t from,
+                                    size_t to) {
   for (size_t n = from; n < to; ++n) {
     const etx_ir_node* const node = &method->nodes[n];
     for (size_t i = 0; i < node->output_count; ++i) {
@@ -71,8 +72,8 @@ void etx_placement_move_node(etx_ir_method* method, size_t from, size_t to) {
             (from - to) * sizeof moved);
   }
   method->nodes[to] = moved;
-  etx_placement_own_outputs(method, from < to ? from : to,
-                            (from < to ? to : from) + 1);
+  etx_placement_renumber_outputs(method, from < to ? from : to,
+                                 (from < to ? to : from) + 1);
 }
 
 uint32_t etx_placement_target(const etx_placement* placement,
@@ -88,8 +89,8 @@ etx_text etx_placement_target_name(const etx_ir_module* module,
                             : module->buffers[mutation->target].name;
 }
 
-bool etx_placement_is_placed(const etx_placement* placement,
-                             const etx_ir_mutation* mutation) {
+bool etx_placement_is_in_place(const etx_placement* placement,
+                               const etx_ir_mutation* mutation) {
   const etx_storage_range range =
       etx_placement_range(placement, mutation->value);
   return range.storage == etx_placement_target(placement, mutation) &&

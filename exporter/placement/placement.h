@@ -1,13 +1,13 @@
-// Where the values of a method lie: the storage model between lowering and
-// memory planning.
+// Where the values of a method are stored: the storage model between lowering
+// and memory planning (compare buffer assignment in XLA).
 //
-//   value ── way ──> base value + delta ──> ... ──> root ── storage + offset
+//   value ── kind ──> base value + delta ──> ... ──> root ── storage + offset
 //
 // A root has bytes of its own in one storage: a scratch block, a state, a
 // constant or a caller's input. Every other value is an alias: bytes of its
-// base from `delta` on. The passes alias_views, place_updates and write_back
-// change ways and roots; place_check tells whether every read still finds the
-// value it means. Planning then gives each scratch storage an offset.
+// base from `delta` on. The passes alias_views, update_in_place and write_back
+// change placements; placement_check.h verifies that every read still finds the
+// right value. The planner then gives each scratch storage an offset.
 //
 // Everything lives in the module's pool; indexes connect things.
 
@@ -25,49 +25,50 @@ typedef enum etx_storage_kind {
 
 typedef struct etx_storage {
   etx_storage_kind kind;
-  uint32_t index;   // STATE: buffer. CONSTANT: constant. INPUT: position.
-                    // SCRATCH: position of the input that it holds, or
-                    // ETX_IR_NONE
-  uint64_t bytes;   // at the upper bounds
-  uint64_t offset;  // SCRATCH: in arena 1, set by plan_memory
-  bool is_chosen;   // SCRATCH: holds the result of a join, written on two ways
+  uint32_t index;         // STATE: buffer. CONSTANT: constant. INPUT: position.
+                          // SCRATCH: position of the input that it holds, or
+                          // ETX_IR_NONE
+  uint64_t bytes;         // at the upper bounds
+  uint64_t offset;        // SCRATCH: in arena 1, set by etx_plan_memory
+  bool is_branch_result;  // SCRATCH: holds the result of a join, which both
+                          // branches write
 } etx_storage;
 
 typedef enum etx_placement_kind {
   ETX_PLACEMENT_EXTERNAL,  // root: a buffer, constant or input
   ETX_PLACEMENT_COMPUTED,  // root: its node writes its bytes
-  ETX_PLACEMENT_CONCAT,    // root: the arguments of its node (a concatenation)
-                         // were computed side by side in its bytes; no
-                         // instruction
-  ETX_PLACEMENT_BRANCH_RESULT,  // root: the arguments of its node (a join) were
+  ETX_PLACEMENT_CONCAT,    // root: the operands of its node (a concatenation)
+                           // are computed in its bytes, side by side; no
+                           // instruction
+  ETX_PLACEMENT_BRANCH_RESULT,  // root: the operands of its node (a join) are
                                 // computed in its bytes, each in its branch; no
                                 // instruction
   ETX_PLACEMENT_ALIAS,  // bytes of `base` from `delta` on; no instruction
   ETX_PLACEMENT_DYNAMIC_VIEW,  // bytes of `base` from `delta` on; an
                                // instruction sets sizes and address at run time
                                // (et_view, part_view)
-  ETX_PLACEMENT_DYNAMIC_SIZE,  // bytes of `base` from `delta` on, at an address
-                               // that the plan knows; an instruction sets the
-                               // sizes (empty)
-  ETX_PLACEMENT_UPDATED_IN_PLACE,  // all bytes of `base`, into which another
-                                   // argument of the node was computed in
-                                   // place: no instruction
+  ETX_PLACEMENT_DYNAMIC_SIZE,  // bytes of `base` from `delta` on, at a planned
+                               // address; an instruction sets the sizes at run
+                               // time (empty)
+  ETX_PLACEMENT_UPDATED_IN_PLACE,  // all bytes of `base`: the result of a
+                                   // scatter whose source is computed in
+                                   // place; no instruction
   ETX_PLACEMENT_SELF_COPY,  // all bytes of `base`, copied onto themselves: an
                             // instruction until remove_self_copy
 } etx_placement_kind;
 
 typedef struct etx_value_placement {
-  etx_placement_kind way;
-  uint32_t base;     // aliases: the value it lies in; roots: ETX_IR_NONE
-  uint64_t delta;    // aliases: bytes from the start of the base
+  etx_placement_kind kind;
+  uint32_t base;   // aliases: the value that it is part of; roots: ETX_IR_NONE
+  uint64_t delta;  // aliases: bytes from the start of the base
   uint32_t storage;  // roots: index of a storage
   uint64_t offset;   // roots: bytes from the start of the storage
   uint64_t bytes;    // of the value, at the upper bounds
 } etx_value_placement;
 
 typedef struct etx_placement {
-  etx_value_placement* places;  // one for each value of the method
-  size_t place_count, place_capacity;
+  etx_value_placement* values;  // one for each value of the method
+  size_t value_count, value_capacity;
   etx_storage* storages;
   size_t storage_count, storage_capacity;
   // The storage of a buffer (as state) and of an input; ETX_IR_NONE if the
@@ -76,7 +77,7 @@ typedef struct etx_placement {
   uint32_t* storage_of_input;
 } etx_placement;
 
-// Adds the place of the value that was added to the method last.
+// Adds the placement of the value that was added to the method last.
 ETX_MUST_USE etx_status etx_placement_add(etx_pool* pool,
                                           etx_placement* placement,
                                           const etx_value_placement* place);
@@ -94,17 +95,17 @@ typedef struct etx_storage_range {
 etx_storage_range etx_placement_range(const etx_placement* placement,
                                       uint32_t value);
 
-// The value whose bytes `value` lies in, and how far from their start.
+// The root of an alias, and the offset of the alias in it, in bytes.
 uint32_t etx_placement_root(const etx_placement* placement, uint32_t value,
                             uint64_t* out_delta);
 
-static inline bool etx_placement_kind_is_root(etx_placement_kind way) {
-  return way == ETX_PLACEMENT_EXTERNAL || way == ETX_PLACEMENT_COMPUTED ||
-         way == ETX_PLACEMENT_CONCAT || way == ETX_PLACEMENT_BRANCH_RESULT;
+static inline bool etx_placement_kind_is_root(etx_placement_kind kind) {
+  return kind == ETX_PLACEMENT_EXTERNAL || kind == ETX_PLACEMENT_COMPUTED ||
+         kind == ETX_PLACEMENT_CONCAT || kind == ETX_PLACEMENT_BRANCH_RESULT;
 }
-// True if the storage's content matters beyond the values of one call: it is
-// followed through the method when something is placed in it.
-static inline bool etx_storage_is_kept(const etx_storage* storage) {
+// True if the storage has content before the method runs or after it: states,
+// inputs, and scratch that holds an input. placement_check tracks these.
+static inline bool etx_storage_is_tracked(const etx_storage* storage) {
   return storage->kind == ETX_STORAGE_STATE ||
          storage->kind == ETX_STORAGE_INPUT ||
          (storage->kind == ETX_STORAGE_SCRATCH &&
@@ -119,15 +120,16 @@ static inline bool etx_storage_range_equal(etx_storage_range a,
   return a.storage == b.storage && a.start == b.start && a.end == b.end;
 }
 
-// True if the node is an instruction that reads and writes tensors: some
-// output is a root, or a copy onto itself that was not taken out.
-bool etx_placement_node_runs(const etx_placement* placement,
-                             const etx_ir_node* node);
+// True if the node becomes an instruction that reads and writes tensors: some
+// output is computed, or is a self-copy that was not removed.
+bool etx_placement_has_instruction(const etx_placement* placement,
+                                   const etx_ir_node* node);
 
-// Moves a node in the method's order; values follow. Its branch stays.
+// Moves a node to another position of the method. Its branch stays the same.
 void etx_placement_move_node(etx_ir_method* method, size_t from, size_t to);
-// After nodes [from, to) have changed places: their values know them again.
-void etx_placement_own_outputs(etx_ir_method* method, size_t from, size_t to);
+// Updates the values that nodes [from, to) define after these nodes were moved.
+void etx_placement_renumber_outputs(etx_ir_method* method, size_t from,
+                                    size_t to);
 
 // The storage of a mutation's target; ETX_IR_NONE if it has none.
 uint32_t etx_placement_target(const etx_placement* placement,
@@ -136,9 +138,9 @@ uint32_t etx_placement_target(const etx_placement* placement,
 etx_text etx_placement_target_name(const etx_ir_module* module,
                                    const etx_ir_method* method,
                                    const etx_ir_mutation* mutation);
-// True if the mutation's value lies at exactly its target's bytes.
-bool etx_placement_is_placed(const etx_placement* placement,
-                             const etx_ir_mutation* mutation);
+// True if the mutation's value is stored in the bytes of its target.
+bool etx_placement_is_in_place(const etx_placement* placement,
+                               const etx_ir_mutation* mutation);
 
 // Calls `visit` for every tensor that the node reads, lists included; stops
 // at the first that is not ETX_OK.

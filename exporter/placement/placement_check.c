@@ -1,73 +1,74 @@
-// Bytes are followed as segments {start, end, version}, where a version is the
-// value that wrote them. What a value expects is such a list too: one segment
-// for a root, a cut of its base's list for an alias, and the base's list with
-// the patch's laid over it for a patched value. A read is right when the two
-// lists agree over the value's bytes.
+// The content of the storage is a list of ranges {start, end, version}, where
+// the version is the value that wrote the bytes. What a value expects is such a
+// list too: one range for a root; a cut of its base's list for an alias; and
+// for a scatter in place, the base's list with the source's list written over
+// it. A read is right if the two lists agree over the value's bytes.
 //
-// A value of varying size counts with its largest. What it writes is then a
-// version that means "these bytes, and behind them what lay there before", so
-// a patch of varying size is right only if that was the base.
+// A value of dynamic size counts with its largest size. Its version then means
+// "these bytes, and behind them what was there before". So the source of a
+// scatter may have a dynamic size only if the base was there before.
 //
-// Both branches of a choice start from the bytes in front of it. Behind it a
-// byte holds a version if it does on both ways, and the result of a join if
-// each branch left its own there.
+// Both branches of a conditional start with the content in front of it. Behind
+// it, a byte has a version if it has that version after both branches, and the
+// version of a join if each branch left its own result there.
 
 #include "exporter/placement/placement_check.h"
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/placement/view_rules.h"
 
-typedef struct segment {
+typedef struct version_range {
   uint64_t start;
   uint64_t end;
   uint32_t version;  // the value that wrote these bytes
-} segment;
+} version_range;
 
-typedef struct segments {
-  segment* items;  // ascending, disjoint, no gaps
+typedef struct version_ranges {
+  version_range* items;  // ascending, disjoint, no gaps
   size_t count;
-} segments;
+} version_ranges;
 
-// A choice that the walk is in: its branches start from the same bytes.
-typedef struct fork {
-  uint32_t choice;
-  segments start;     // what lay there in front of the branches
-  segments then_end;  // and behind the first
-  bool is_else;       // the walk is in the second
-} fork;
+// A conditional around the present node.
+typedef struct open_cond {
+  uint32_t cond;
+  version_ranges start;     // the content in front of the branches
+  version_ranges then_end;  // the content after the then branch
+  bool is_else;             // the present node is in the else branch
+} open_cond;
 
 typedef struct trace {
-  etx_pool pool;  // dies with the trace
+  etx_pool pool;  // freed at the end of the check
   etx_pool* results;
   const etx_ir_method* method;
   const etx_placement* placement;
   uint32_t storage;
-  segments actual;     // what lies in the storage now
-  segments* expected;  // by value; count 0: not of this storage
-  segments* under;     // by value of varying size: what lay there before
-  size_t node;         // present position
-  fork* forks;         // innermost last
-  size_t fork_count, fork_capacity;
+  version_ranges actual;     // the present content of the storage
+  version_ranges* expected;  // by value; count 0: not in this storage
+  // By value of dynamic size: the content before the value was written.
+  version_ranges* overwritten;
+  size_t node;            // present position
+  open_cond* open_conds;  // innermost last
+  size_t open_cond_count, open_cond_capacity;
   etx_placement_conflicts* conflicts;
 } trace;
 
-static bool is_here(const trace* t, uint32_t value) {
+static bool is_in_storage(const trace* t, uint32_t value) {
   return value != ETX_IR_NONE && t->expected[value].count != 0;
 }
 
-static etx_status new_segments(trace* t, size_t count, segments* out) {
+static etx_status new_segments(trace* t, size_t count, version_ranges* out) {
   out->items = etx_pool_take(&t->pool, count * sizeof *out->items);
   out->count = count;
   return out->items == NULL ? ETX_OUT_OF_MEMORY : ETX_OK;
 }
 
 // The part of `from` inside [start, end).
-static etx_status cut(trace* t, segments from, uint64_t start, uint64_t end,
-                      segments* out) {
+static etx_status cut(trace* t, version_ranges from, uint64_t start,
+                      uint64_t end, version_ranges* out) {
   ETX_TRY(new_segments(t, from.count, out));
   out->count = 0;
   for (size_t i = 0; i < from.count; ++i) {
-    segment piece = from.items[i];
+    version_range piece = from.items[i];
     if (piece.start < start) piece.start = start;
     if (piece.end > end) piece.end = end;
     if (piece.start < piece.end) out->items[out->count++] = piece;
@@ -75,21 +76,21 @@ static etx_status cut(trace* t, segments from, uint64_t start, uint64_t end,
   return ETX_OK;
 }
 
-// `below` with `above`, which is one contiguous range, laid over it.
-static etx_status lay_over(trace* t, segments below, segments above,
-                           segments* out) {
+// `below` with `above`, which is contiguous, written over it.
+static etx_status overlay(trace* t, version_ranges below, version_ranges above,
+                          version_ranges* out) {
   if (above.count == 0) {
     *out = below;
     return ETX_OK;
   }
   const uint64_t start = above.items[0].start;
   const uint64_t end = above.items[above.count - 1].end;
-  segments left = {NULL, 0};
-  segments right = {NULL, 0};
+  version_ranges left = {NULL, 0};
+  version_ranges right = {NULL, 0};
   ETX_TRY(cut(t, below, 0, start, &left));
   ETX_TRY(cut(t, below, end, UINT64_MAX, &right));
   ETX_TRY(new_segments(t, left.count + above.count + right.count, out));
-  segment* next = out->items;
+  version_range* next = out->items;
   memcpy(next, left.items, left.count * sizeof *next);
   next += left.count;
   memcpy(next, above.items, above.count * sizeof *next);
@@ -98,8 +99,8 @@ static etx_status lay_over(trace* t, segments below, segments above,
   return ETX_OK;
 }
 
-// Both lists cover [start, end) of `want`: do they name the same versions?
-static bool agrees(segments actual, segments want) {
+// True if the content has the versions of `want` at the bytes of `want`.
+static bool has_versions(version_ranges actual, version_ranges want) {
   size_t a = 0;
   for (size_t w = 0; w < want.count; ++w) {
     uint64_t position = want.items[w].start;
@@ -115,7 +116,7 @@ static bool agrees(segments actual, segments want) {
   return true;
 }
 
-// One past the node that wrote a version; 0 if it was given.
+// One past the node that wrote a version; 0 if no node did.
 static size_t position_after(const trace* t, uint32_t version) {
   const etx_ir_value* const writer = &t->method->values[version];
   return writer->origin == ETX_IR_FROM_NODE ? writer->index + (size_t)1 : 0;
@@ -129,7 +130,7 @@ static bool node_writes(const trace* t, size_t n, uint64_t start,
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t written = node->outputs[i];
     if (written == ETX_IR_NONE ||
-        t->placement->places[written].way != ETX_PLACEMENT_COMPUTED) {
+        t->placement->values[written].kind != ETX_PLACEMENT_COMPUTED) {
       continue;
     }
     if (etx_storage_range_overlaps(
@@ -140,23 +141,22 @@ static bool node_writes(const trace* t, size_t n, uint64_t start,
   return false;
 }
 
-typedef struct marking {
+typedef struct part_marks {
   bool* is_part;  // by value
-} marking;
+} part_marks;
 
 static etx_status mark_part(void* context, size_t argument, uint32_t value) {
-  const marking* const m = context;
+  const part_marks* const m = context;
   (void)argument;
   m->is_part[value] = true;
   return ETX_OK;
 }
 
-// One past the last instruction that `value` is made of, through the nodes
-// that only make views: a copy of it can stand there at the earliest. That is
-// more than its bytes ask for when a patch was cut off again.
+// One past the last instruction that `value` depends on, through the nodes that
+// only make views: the earliest position for a copy of it.
 static etx_status find_definition(trace* t, uint32_t value,
                                   size_t* out_position) {
-  marking m = {etx_pool_take(&t->pool, t->method->value_count)};
+  part_marks m = {etx_pool_take(&t->pool, t->method->value_count)};
   if (m.is_part == NULL) return ETX_OUT_OF_MEMORY;
   m.is_part[value] = true;
   *out_position = 0;
@@ -165,7 +165,7 @@ static etx_status find_definition(trace* t, uint32_t value,
     for (size_t i = 0; i < node->output_count; ++i) {
       const uint32_t output = node->outputs[i];
       if (output == ETX_IR_NONE || !m.is_part[output]) continue;
-      if (etx_placement_kind_is_root(t->placement->places[output].way)) {
+      if (etx_placement_kind_is_root(t->placement->values[output].kind)) {
         if (n > *out_position) *out_position = n;
         continue;
       }
@@ -175,21 +175,22 @@ static etx_status find_definition(trace* t, uint32_t value,
   return ETX_OK;
 }
 
-// Positions between which `value` could be saved: complete, not overwritten.
+// The positions at which `value` is complete and not yet overwritten, so that
+// it can be copied.
 static etx_status find_saving_range(trace* t, uint32_t value, size_t reader,
                                     etx_placement_conflict* out) {
-  const segments want = t->expected[value];
+  const version_ranges want = t->expected[value];
   out->can_be_saved = true;
   out->last = reader;
   ETX_TRY(find_definition(t, value, &out->first));
   for (size_t i = 0; i < want.count; ++i) {
-    const segment* const piece = &want.items[i];
+    const version_range* const piece = &want.items[i];
     size_t n = position_after(t, piece->version);
     while (n < out->last && !node_writes(t, n, piece->start, piece->end)) ++n;
     if (n < out->first) out->can_be_saved = false;
     if (n < out->last) out->last = n;
   }
-  // Whoever reads it must have passed the copy.
+  // The copy must run in every call in which the reader runs.
   const uint32_t branch =
       reader < t->method->node_count ? t->method->nodes[reader].branch : 0;
   out->last = etx_ir_outside_conds(t->method, branch, out->last);
@@ -213,7 +214,7 @@ static etx_status report(trace* t, uint32_t value) {
 }
 
 static etx_status check_read(trace* t, uint32_t value) {
-  if (!is_here(t, value) || agrees(t->actual, t->expected[value])) {
+  if (!is_in_storage(t, value) || has_versions(t->actual, t->expected[value])) {
     return ETX_OK;
   }
   return report(t, value);
@@ -231,7 +232,8 @@ static bool same_dims(const trace* t, uint32_t a, uint32_t b) {
   return true;
 }
 
-// May the node write `written` while it reads `value` as that argument?
+// True if the node may write `written` over `value` while it reads it as that
+// argument.
 static bool may_overlap(const trace* t, const etx_ir_node* node,
                         size_t argument, uint32_t value, uint32_t written) {
   const etx_storage_range read = etx_placement_range(t->placement, value);
@@ -253,14 +255,14 @@ static etx_status read_argument(void* context, size_t argument,
                                 uint32_t value) {
   trace* const t = context;
   const etx_ir_node* const node = &t->method->nodes[t->node];
-  if (!is_here(t, value)) return ETX_OK;
-  // aten::copy replaces all of self: it only wants its sizes.
+  if (!is_in_storage(t, value)) return ETX_OK;
+  // aten::copy reads only the sizes of self.
   if (node->op->id == ETX_OP_copy_out && argument == 0) return ETX_OK;
-  if (!agrees(t->actual, t->expected[value])) return report(t, value);
+  if (!has_versions(t->actual, t->expected[value])) return report(t, value);
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t written = node->outputs[i];
     if (written == ETX_IR_NONE ||
-        t->placement->places[written].way != ETX_PLACEMENT_COMPUTED) {
+        t->placement->values[written].kind != ETX_PLACEMENT_COMPUTED) {
       continue;
     }
     if (!may_overlap(t, node, argument, value, written)) {
@@ -273,74 +275,79 @@ static etx_status read_argument(void* context, size_t argument,
 static etx_status write_root(trace* t, uint32_t value) {
   const etx_storage_range range = etx_placement_range(t->placement, value);
   if (range.storage != t->storage || range.start == range.end) return ETX_OK;
-  segments own = {NULL, 0};
+  version_ranges own = {NULL, 0};
   ETX_TRY(new_segments(t, 1, &own));
-  own.items[0] = (segment){range.start, range.end, value};
+  own.items[0] = (version_range){range.start, range.end, value};
   t->expected[value] = own;
   if (!etx_ir_is_static(&t->method->values[value].shape)) {
-    ETX_TRY(cut(t, t->actual, range.start, range.end, &t->under[value]));
+    ETX_TRY(cut(t, t->actual, range.start, range.end, &t->overwritten[value]));
   }
-  return lay_over(t, t->actual, own, &t->actual);
+  return overlay(t, t->actual, own, &t->actual);
 }
 
-// A patch of varying size may leave bytes at its end as they were. True if
-// those are the base's, whatever the size.
-static bool leaves_the_base(const trace* t, uint32_t source,
-                            const segments* base) {
+// A source of dynamic size may not cover its largest range. True if the bytes
+// that it does not write have the base's versions.
+static bool keeps_base_bytes(const trace* t, uint32_t source,
+                             const version_ranges* base) {
   if (etx_ir_is_static(&t->method->values[source].shape)) return true;
   uint64_t delta = 0;
   const uint32_t root = etx_placement_root(t->placement, source, &delta);
-  const segments before =
-      t->under[root].count != 0 ? t->under[root] : t->expected[source];
-  return agrees(*base, before);
+  const version_ranges before = t->overwritten[root].count != 0
+                                    ? t->overwritten[root]
+                                    : t->expected[source];
+  return has_versions(*base, before);
 }
 
-// What a patched value expects where its operator puts the source: the
-// source's bytes if they lie there, else something that nobody ever writes.
-static etx_status expect_patch(trace* t, const etx_ir_node* node,
-                               uint32_t value, segments base, segments* out) {
+// What the result of a scatter expects in the range that the scatter writes:
+// the source's versions if the source was computed there, else a version that
+// is never written.
+static etx_status expect_scatter_source(trace* t, const etx_ir_node* node,
+                                        uint32_t value, version_ranges base,
+                                        version_ranges* out) {
   const uint32_t source = node->args[1].as.value;
   const etx_storage_range found = etx_placement_range(t->placement, source);
   etx_storage_range wanted = etx_placement_range(t->placement, value);
   etx_value_view view = {0};
-  const bool is_patch = etx_value_view_find_patch(t->method, node, &view);
+  const bool is_scatter = etx_value_view_find_scatter(t->method, node, &view);
   wanted.start += view.delta;
   wanted.end = wanted.start + (found.end - found.start);
-  if (is_patch && etx_storage_range_equal(found, wanted) &&
-      is_here(t, source)) {
-    segments covered = {NULL, 0};
+  if (is_scatter && etx_storage_range_equal(found, wanted) &&
+      is_in_storage(t, source)) {
+    version_ranges covered = {NULL, 0};
     ETX_TRY(cut(t, base, wanted.start, wanted.end, &covered));
-    if (leaves_the_base(t, source, &covered)) {
+    if (keeps_base_bytes(t, source, &covered)) {
       *out = t->expected[source];
       return ETX_OK;
     }
   }
   ETX_TRY(new_segments(t, 1, out));
-  out->items[0] = (segment){wanted.start, wanted.end, value};
+  out->items[0] = (version_range){wanted.start, wanted.end, value};
   return ETX_OK;
 }
 
-static etx_status derive(trace* t, const etx_ir_node* node, uint32_t value) {
-  const etx_value_placement* const place = &t->placement->places[value];
-  if (!is_here(t, place->base)) return ETX_OK;
+static etx_status expect_alias(trace* t, const etx_ir_node* node,
+                               uint32_t value) {
+  const etx_value_placement* const place = &t->placement->values[value];
+  if (!is_in_storage(t, place->base)) return ETX_OK;
   const etx_storage_range range = etx_placement_range(t->placement, value);
-  segments* const own = &t->expected[value];
+  version_ranges* const own = &t->expected[value];
   ETX_TRY(cut(t, t->expected[place->base], range.start, range.end, own));
-  if (place->way != ETX_PLACEMENT_UPDATED_IN_PLACE) return ETX_OK;
-  const segments base = *own;
-  segments patch = {NULL, 0};
-  ETX_TRY(expect_patch(t, node, value, base, &patch));
-  return lay_over(t, base, patch, own);
+  if (place->kind != ETX_PLACEMENT_UPDATED_IN_PLACE) return ETX_OK;
+  const version_ranges base = *own;
+  version_ranges source = {NULL, 0};
+  ETX_TRY(expect_scatter_source(t, node, value, base, &source));
+  return overlay(t, base, source, own);
 }
 
-// ------------------------------------------------ choices
+// ------------------------------------------------ conditionals
 
-// Bytes that hold one version on one way and another on the other hold what
-// nobody expects.
-static const uint32_t torn = ETX_IR_NONE - 1;
+// The version of bytes that differ between the two branches: no read expects
+// it.
+static const uint32_t mixed_version = ETX_IR_NONE - 1;
 
-// Segments of both lists cut at the borders of either.
-static etx_status merge(trace* t, segments a, segments b, segments* out) {
+// The common versions of two lists.
+static etx_status merge(trace* t, version_ranges a, version_ranges b,
+                        version_ranges* out) {
   ETX_TRY(new_segments(t, a.count + b.count, out));
   out->count = 0;
   size_t i = 0;
@@ -349,9 +356,10 @@ static etx_status merge(trace* t, segments a, segments b, segments* out) {
   while (i < a.count && k < b.count) {
     const uint64_t end =
         a.items[i].end < b.items[k].end ? a.items[i].end : b.items[k].end;
-    const uint32_t version =
-        a.items[i].version == b.items[k].version ? a.items[i].version : torn;
-    out->items[out->count++] = (segment){start, end, version};
+    const uint32_t version = a.items[i].version == b.items[k].version
+                                 ? a.items[i].version
+                                 : mixed_version;
+    out->items[out->count++] = (version_range){start, end, version};
     start = end;
     if (a.items[i].end == end) ++i;
     if (b.items[k].end == end) ++k;
@@ -359,11 +367,12 @@ static etx_status merge(trace* t, segments a, segments b, segments* out) {
   return ETX_OK;
 }
 
-// A branch must end with its result where the join's lies.
-static etx_status check_result(trace* t, segments end, uint32_t value) {
-  if (!is_here(t, value) || agrees(end, t->expected[value])) return ETX_OK;
+// At its end, a branch must have its result in the storage of the join.
+static etx_status check_result(trace* t, version_ranges end, uint32_t value) {
+  if (!is_in_storage(t, value) || has_versions(end, t->expected[value]))
+    return ETX_OK;
   ETX_TRY(report(t, value));
-  // A copy in front of the join would stand in no branch.
+  // A copy in front of the join would be outside the branch.
   for (size_t i = t->conflicts->count; i > 0; --i) {
     etx_placement_conflict* const conflict = &t->conflicts->items[i - 1];
     if (conflict->value == value) conflict->can_be_saved = false;
@@ -371,16 +380,17 @@ static etx_status check_result(trace* t, segments end, uint32_t value) {
   return ETX_OK;
 }
 
-// Behind both branches: every join of the choice finds its result, and what
-// both ways left alone is still there.
-static etx_status close_fork(trace* t, const fork* f, segments else_end) {
+// After both branches: checks the results of the joins, and keeps the versions
+// that are the same after both.
+static etx_status close_cond(trace* t, const open_cond* f,
+                             version_ranges else_end) {
   ETX_TRY(merge(t, f->then_end, else_end, &t->actual));
   for (size_t n = 0; n < t->method->node_count; ++n) {
     const etx_ir_node* const node = &t->method->nodes[n];
-    if (!etx_ir_is_join(node) || node->choice != f->choice) continue;
+    if (!etx_ir_is_join(node) || node->choice != f->cond) continue;
     ETX_TRY(check_result(t, f->then_end, node->args[ETX_JOIN_THEN].as.value));
     ETX_TRY(check_result(t, else_end, node->args[ETX_JOIN_ELSE].as.value));
-    if (t->placement->places[node->outputs[0]].way ==
+    if (t->placement->values[node->outputs[0]].kind ==
         ETX_PLACEMENT_BRANCH_RESULT) {
       ETX_TRY(write_root(t, node->outputs[0]));
     }
@@ -388,12 +398,12 @@ static etx_status close_fork(trace* t, const fork* f, segments else_end) {
   return ETX_OK;
 }
 
-// Goes on to a node of `branch`: out of the branches that end in front of it.
+// Leaves the branches that end in front of a node of `branch`.
 static etx_status enter_branch(trace* t, uint32_t branch) {
-  while (t->fork_count != 0) {
-    fork* const f = &t->forks[t->fork_count - 1];
+  while (t->open_cond_count != 0) {
+    open_cond* const f = &t->open_conds[t->open_cond_count - 1];
     if (!f->is_else && etx_ir_branch_is_within(t->method, branch,
-                                               etx_ir_then_branch(f->choice))) {
+                                               etx_ir_then_branch(f->cond))) {
       return ETX_OK;
     }
     if (!f->is_else) {
@@ -402,20 +412,20 @@ static etx_status enter_branch(trace* t, uint32_t branch) {
       f->is_else = true;
     }
     if (etx_ir_branch_is_within(t->method, branch,
-                                etx_ir_else_branch(f->choice))) {
+                                etx_ir_else_branch(f->cond))) {
       return ETX_OK;
     }
-    ETX_TRY(close_fork(t, f, t->actual));
-    --t->fork_count;
+    ETX_TRY(close_cond(t, f, t->actual));
+    --t->open_cond_count;
   }
   return ETX_OK;
 }
 
-static etx_status open_fork(trace* t, uint32_t choice) {
-  ETX_TRY(etx_pool_grow(&t->pool, &t->forks, t->fork_count, &t->fork_capacity,
-                        sizeof *t->forks));
-  t->forks[t->fork_count++] =
-      (fork){.choice = choice, .start = t->actual, .is_else = false};
+static etx_status enter_cond(trace* t, uint32_t cond) {
+  ETX_TRY(etx_pool_grow(&t->pool, &t->open_conds, t->open_cond_count,
+                        &t->open_cond_capacity, sizeof *t->open_conds));
+  t->open_conds[t->open_cond_count++] =
+      (open_cond){.cond = cond, .start = t->actual, .is_else = false};
   return ETX_OK;
 }
 
@@ -424,19 +434,19 @@ static etx_status open_fork(trace* t, uint32_t choice) {
 static etx_status step(trace* t, const etx_ir_node* node) {
   ETX_TRY(enter_branch(t, node->branch));
   if (etx_ir_is_join(node)) return ETX_OK;
-  if (etx_placement_node_runs(t->placement, node)) {
+  if (etx_placement_has_instruction(t->placement, node)) {
     ETX_TRY(etx_placement_each_read(node, read_argument, t));
   }
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t value = node->outputs[i];
     if (value == ETX_IR_NONE) continue;
-    if (t->placement->places[value].way == ETX_PLACEMENT_COMPUTED) {
+    if (t->placement->values[value].kind == ETX_PLACEMENT_COMPUTED) {
       ETX_TRY(write_root(t, value));
     } else {
-      ETX_TRY(derive(t, node, value));
+      ETX_TRY(expect_alias(t, node, value));
     }
   }
-  return etx_ir_is_head(node) ? open_fork(t, node->choice) : ETX_OK;
+  return etx_ir_is_head(node) ? enter_cond(t, node->choice) : ETX_OK;
 }
 
 static etx_status check_end(trace* t, etx_placement_check_scope end) {
@@ -444,7 +454,7 @@ static etx_status check_end(trace* t, etx_placement_check_scope end) {
   for (size_t i = 0; i < method->mutation_count; ++i) {
     const etx_ir_mutation* const mutation = &method->mutations[i];
     if (end == ETX_PLACEMENT_CHECK_NODES &&
-        !etx_placement_is_placed(t->placement, mutation)) {
+        !etx_placement_is_in_place(t->placement, mutation)) {
       continue;
     }
     ETX_TRY(check_read(t, mutation->value));
@@ -457,17 +467,18 @@ static etx_status check_end(trace* t, etx_placement_check_scope end) {
   return ETX_OK;
 }
 
-static etx_status follow(trace* t, etx_placement_check_scope end) {
+static etx_status trace_method(trace* t, etx_placement_check_scope end) {
   const etx_ir_method* const method = t->method;
   t->expected =
       etx_pool_take(&t->pool, method->value_count * sizeof *t->expected);
-  t->under = etx_pool_take(&t->pool, method->value_count * sizeof *t->under);
-  if (t->expected == NULL || t->under == NULL) return ETX_OUT_OF_MEMORY;
+  t->overwritten =
+      etx_pool_take(&t->pool, method->value_count * sizeof *t->overwritten);
+  if (t->expected == NULL || t->overwritten == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(new_segments(t, 1, &t->actual));
   t->actual.items[0] =
-      (segment){0, t->placement->storages[t->storage].bytes, ETX_IR_NONE};
+      (version_range){0, t->placement->storages[t->storage].bytes, ETX_IR_NONE};
   for (uint32_t v = 0; v < method->value_count; ++v) {
-    if (t->placement->places[v].way == ETX_PLACEMENT_EXTERNAL) {
+    if (t->placement->values[v].kind == ETX_PLACEMENT_EXTERNAL) {
       ETX_TRY(write_root(t, v));
     }
   }
@@ -488,7 +499,7 @@ etx_status etx_placement_check(etx_pool* pool, const etx_ir_method* method,
              .storage = storage,
              .conflicts = conflicts};
   etx_pool_init(&t.pool);
-  const etx_status status = follow(&t, end);
+  const etx_status status = trace_method(&t, end);
   etx_pool_close(&t.pool);
   return status;
 }

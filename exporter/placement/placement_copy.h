@@ -1,4 +1,5 @@
-// Copies that a placement needs: old content saved, new content written back.
+// Inserts the copies that a placement needs: old content is saved, new content
+// is written back.
 
 #ifndef ETX_EXPORTER_PLACEMENT_PLACEMENT_COPY_H
 #define ETX_EXPORTER_PLACEMENT_PLACEMENT_COPY_H
@@ -6,13 +7,12 @@
 #include "exporter/placement/placement.h"
 #include "exporter/placement/placement_check.h"
 
-// A copy that remained, for the report.
+// A copy that could not be avoided, for the report.
 typedef struct etx_placement_copy {
   uint32_t method;
-  etx_text target;  // state, input or output that it is for, or what is
-                    // copied
+  etx_text target;  // the state, input or output that is copied to or from
   uint64_t bytes;   // per call, at the upper bounds
-  const char* op;   // that copies
+  const char* op;   // the operator that copies
   const char* reason;
 } etx_placement_copy;
 
@@ -25,31 +25,40 @@ ETX_MUST_USE etx_status
 etx_placement_copy_report(etx_pool* pool, etx_placement_copies* copies,
                           const etx_placement_copy* copy);
 
-// Copies `source` in front of the node at `position` to a scratch storage of
-// its own. The nodes that make `source` a view must stand before.
-ETX_MUST_USE etx_status etx_placement_copy_insert(
-    etx_ir_module* module, etx_ir_method* method, etx_placement* placement,
-    uint32_t source, size_t position, uint32_t* out_value);
+// A method of a module, with its placement.
+typedef struct etx_placed_method {
+  etx_ir_module* module;
+  etx_ir_method* method;
+  etx_placement* placement;
+} etx_placed_method;
 
-// The same into the bytes of `given`, a value that stands for the whole of a
-// state or an input.
+// Inserts a copy of `source` to a scratch storage of its own, in front of the
+// node at `position`. The nodes that make `source` a view must be before it.
+ETX_MUST_USE etx_status etx_placement_copy_insert(const etx_placed_method* m,
+                                                  uint32_t source,
+                                                  size_t position,
+                                                  uint32_t* out_value);
+
+// Inserts a copy of `source` to the bytes of `target`, the value of a whole
+// state or input.
 ETX_MUST_USE etx_status etx_placement_copy_insert_write(
-    etx_ir_module* module, etx_ir_method* method, etx_placement* placement,
-    uint32_t given, uint32_t source, size_t position, uint32_t* out_value);
+    const etx_placed_method* m, uint32_t target, uint32_t source,
+    size_t position, uint32_t* out_value);
 
-// Moves the nodes that make `value` a view in front of `*position`, which
-// moves on with the node that stood there. They are no instructions, so
-// nothing changes but the order. What they are made of must stand before.
+// Moves the nodes that make `value` a view in front of the node at `*position`,
+// and increases `*position` so that it still names that node. Views have no
+// instructions, so nothing else changes. The instructions that `value` depends
+// on must be before `*position`.
 ETX_MUST_USE etx_status etx_placement_copy_hoist(etx_pool* pool,
                                                  etx_ir_method* method,
                                                  const etx_placement* placement,
                                                  uint32_t value,
                                                  size_t* position);
 
-// Saves the conflict's value before it is overwritten. Nodes behind, outputs
-// and mutations that are not placed read the copy instead.
+// Copies the conflict's value before it is overwritten. Later nodes, outputs,
+// and mutations that are not in place read the copy instead.
 ETX_MUST_USE etx_status etx_placement_copy_save(
-    etx_ir_module* module, etx_ir_method* method, etx_placement* placement,
-    const etx_placement_conflict* conflict, uint32_t* out_value);
+    const etx_placed_method* m, const etx_placement_conflict* conflict,
+    uint32_t* out_value);
 
 #endif

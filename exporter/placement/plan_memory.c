@@ -6,15 +6,15 @@
 #include "planner/plan_gaps.h"
 #include "planner/plan_spread.h"
 
-typedef struct planning {
+typedef struct memory_planner {
   const etx_ir_module* module;
   const char* algorithm;
   etx_diag* diag;
-  etx_pool pool;  // dies with the call
-} planning;
+  etx_pool pool;  // freed at the end of the call
+} memory_planner;
 
-// The blocks that share the lower range, and which storage each one is.
-static etx_status collect(planning* p, const etx_placement* placement,
+// The blocks of the range that methods share, and the storage of each one.
+static etx_status collect(memory_planner* p, const etx_placement* placement,
                           const etx_live_interval* lifetimes,
                           etx_plan_block** out_blocks, uint32_t** out_storages,
                           size_t* out_count) {
@@ -43,7 +43,8 @@ static etx_status collect(planning* p, const etx_placement* placement,
 }
 
 // The gaps of all blocks. Most methods have none.
-static etx_status collect_gaps(planning* p, const etx_live_interval* lifetimes,
+static etx_status collect_gaps(memory_planner* p,
+                               const etx_live_interval* lifetimes,
                                const uint32_t* storages, size_t count,
                                etx_plan_gap** out_gaps, size_t* out_count) {
   size_t total = 0;
@@ -63,10 +64,11 @@ static etx_status collect_gaps(planning* p, const etx_live_interval* lifetimes,
   return ETX_OK;
 }
 
-static etx_status use_gaps(planning* p, const etx_plan_problem* problem,
+static etx_status use_gaps(memory_planner* p, const etx_plan_problem* problem,
                            const etx_plan_gap* gaps, size_t gap_count,
                            etx_plan_solution* solution) {
-  // One planner by name is to be seen as it is.
+  // An algorithm that was chosen by name is not improved, so that its own plan
+  // can be seen.
   if (gap_count == 0 || p->algorithm != NULL) return ETX_OK;
   const size_t bytes = etx_plan_gaps_needed(problem->block_count);
   void* const block = etx_pool_take(&p->pool, bytes);
@@ -76,7 +78,7 @@ static etx_status use_gaps(planning* p, const etx_plan_problem* problem,
   return etx_plan_gaps_apply(problem, gaps, gap_count, &work, solution);
 }
 
-static etx_status solve(planning* p, const etx_plan_problem* problem,
+static etx_status solve(memory_planner* p, const etx_plan_problem* problem,
                         etx_plan_solution* solution) {
   const size_t bytes = etx_plan_needed(problem);
   void* const block = etx_pool_take(&p->pool, bytes);
@@ -89,7 +91,7 @@ static etx_status solve(planning* p, const etx_plan_problem* problem,
 }
 
 // The first node at which most bytes are live.
-static etx_status find_peak(planning* p, const etx_plan_problem* problem,
+static etx_status find_peak(memory_planner* p, const etx_plan_problem* problem,
                             const etx_plan_gap* gaps, size_t gap_count,
                             size_t node_count, size_t* out_node) {
   int64_t* const change =
@@ -115,7 +117,7 @@ static etx_status find_peak(planning* p, const etx_plan_problem* problem,
   return ETX_OK;
 }
 
-static etx_status plan_method(planning* p, const etx_ir_method* method,
+static etx_status plan_method(memory_planner* p, const etx_ir_method* method,
                               etx_placement* placement,
                               const etx_live_interval* lifetimes,
                               etx_memory_plan* memory) {
@@ -138,7 +140,6 @@ static etx_status plan_method(planning* p, const etx_ir_method* method,
     etx_diag_append(p->diag, ", in the plan of method '%t'", method->name);
     return status;
   }
-  // One planner by name is to be seen as it is.
   if (gap_count == 0 && p->algorithm == NULL) {
     etx_plan_spread(&problem, &solution);
   }
@@ -154,10 +155,10 @@ static etx_status plan_method(planning* p, const etx_ir_method* method,
                    &memory->peak_node);
 }
 
-// Moves the plan of each method up to where its part starts.
-static etx_status raise_all(planning* p, etx_placement* placements,
-                            etx_live_interval* const* lifetimes,
-                            etx_memory_plan* memory) {
+// Moves the plan of each method to the start of its range.
+static etx_status assign_ranges(memory_planner* p, etx_placement* placements,
+                                etx_live_interval* const* lifetimes,
+                                etx_memory_plan* memory) {
   const size_t count = p->module->method_count;
   uint64_t* const bytes = etx_pool_take(&p->pool, count * sizeof *bytes);
   uint64_t* const starts = etx_pool_take(&p->pool, count * sizeof *starts);
@@ -175,10 +176,11 @@ static etx_status raise_all(planning* p, etx_placement* placements,
   return ETX_OK;
 }
 
-// Stable outputs one after the other from `*end` on.
-static etx_status plan_stable(planning* p, etx_placement* placement,
-                              const etx_live_interval* lifetimes, uint64_t* end,
-                              etx_memory_plan* memory) {
+// Places stable outputs one after the other from `*end` on.
+static etx_status place_stable_outputs(memory_planner* p,
+                                       etx_placement* placement,
+                                       const etx_live_interval* lifetimes,
+                                       uint64_t* end, etx_memory_plan* memory) {
   uint64_t start = UINT64_MAX;
   for (uint32_t s = 0; s < placement->storage_count; ++s) {
     if (lifetimes[s].end == 0 || !lifetimes[s].is_stable) continue;
@@ -195,7 +197,7 @@ static etx_status plan_stable(planning* p, etx_placement* placement,
   return ETX_OK;
 }
 
-static etx_status plan_all(planning* p, etx_placement* placements,
+static etx_status plan_all(memory_planner* p, etx_placement* placements,
                            etx_memory_plan* memory) {
   const size_t count = p->module->method_count;
   etx_live_interval** const lifetimes =
@@ -207,12 +209,13 @@ static etx_status plan_all(planning* p, etx_placement* placements,
     ETX_TRY(etx_liveness_find(&p->pool, method, &placements[m], &lifetimes[m]));
     ETX_TRY(plan_method(p, method, &placements[m], lifetimes[m], &memory[m]));
   }
-  ETX_TRY(raise_all(p, placements, lifetimes, memory));
+  ETX_TRY(assign_ranges(p, placements, lifetimes, memory));
   for (size_t m = 0; m < count; ++m) {
     if (memory[m].scratch_bytes > end) end = memory[m].scratch_bytes;
   }
   for (size_t m = 0; m < count; ++m) {
-    ETX_TRY(plan_stable(p, &placements[m], lifetimes[m], &end, &memory[m]));
+    ETX_TRY(place_stable_outputs(p, &placements[m], lifetimes[m], &end,
+                                 &memory[m]));
   }
   return ETX_OK;
 }
@@ -223,7 +226,7 @@ etx_status etx_plan_memory(const etx_ir_module* module,
   etx_memory_plan* const memory =
       etx_pool_take(module->pool, module->method_count * sizeof *memory);
   if (memory == NULL) return ETX_OUT_OF_MEMORY;
-  planning p = {.module = module, .algorithm = algorithm, .diag = diag};
+  memory_planner p = {.module = module, .algorithm = algorithm, .diag = diag};
   etx_pool_init(&p.pool);
   const etx_status status = plan_all(&p, placements, memory);
   etx_pool_close(&p.pool);

@@ -1,3 +1,6 @@
+// Offsets of states are kept from an earlier program if asked for; the file is
+// not trusted: sizes, alignment and overlap are checked.
+
 #include "exporter/placement/shared_state.h"
 
 #include "format/base/checked_math.h"
@@ -78,22 +81,23 @@ static etx_status keep_offset(const etx_ir_module* module,
   uint64_t bytes = etx_dtype_bytes(kept->dtype);
   for (size_t i = 0; i < kept->rank; ++i) bytes *= (uint64_t)kept->sizes[i];
   if (bytes != state_bytes(buffer)) {
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "state '%t' has %u bytes, in the layout to keep %u",
-                         buffer->name, state_bytes(buffer), bytes);
-  }
-  if (kept->dtype != buffer->dtype) {
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "state '%t' is of type '%s', in the layout to keep of "
-                         "type '%s'",
-                         buffer->name, etx_dtype_name(buffer->dtype),
-                         etx_dtype_name(kept->dtype));
-  }
-  if (kept->offset % module->alignment != 0) {
     return etx_diag_fail(
         diag, ETX_BAD_ARGUMENT,
-        "state '%t' lies at %u in the layout to keep, not at a multiple of %u",
-        buffer->name, kept->offset, module->alignment);
+        "state '%t' has %u bytes, but %u bytes in the layout to keep",
+        buffer->name, state_bytes(buffer), bytes);
+  }
+  if (kept->dtype != buffer->dtype) {
+    return etx_diag_fail(
+        diag, ETX_BAD_ARGUMENT,
+        "state '%t' has dtype '%s', but '%s' in the layout to keep",
+        buffer->name, etx_dtype_name(buffer->dtype),
+        etx_dtype_name(kept->dtype));
+  }
+  if (kept->offset % module->alignment != 0) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "state '%t' is at offset %u in the layout to keep, "
+                         "expected a multiple of %u",
+                         buffer->name, kept->offset, module->alignment);
   }
   *out_offset = kept->offset;
   return ETX_OK;
@@ -108,7 +112,7 @@ static etx_status append(const etx_ir_module* module, uint32_t buffer,
   return ETX_OK;
 }
 
-// The file's word is not taken for it.
+// States that keep their offsets must not overlap.
 static etx_status check_apart(const etx_ir_module* module,
                               const etx_state_layout* layout, const bool* kept,
                               etx_diag* diag) {
@@ -122,8 +126,7 @@ static etx_status check_apart(const etx_ir_module* module,
         continue;
       }
       return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                           "states '%t' and '%t' share bytes in the layout to "
-                           "keep",
+                           "states '%t' and '%t' overlap in the layout to keep",
                            b->name, a->name);
     }
   }
@@ -139,12 +142,12 @@ static etx_status keep_layout(const etx_ir_module* module, etx_bytes keep,
   ETX_TRY(etx_pte_open(&pte, keep, NULL, diag));
   const etx_status found = etx_blob_open(&blob, &pte, diag);
   if (found == ETX_NOT_FOUND) {
-    return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "a program that was not written by etx names no "
-                         "layout of state");
+    return etx_diag_fail(
+        diag, ETX_BAD_FILE,
+        "the program was not written by etx and has no state layout to keep");
   }
   ETX_TRY(found);
-  // Bytes of states that are gone stay unused, so that nothing moves.
+  // The bytes of states that no longer exist stay unused.
   *end = etx_blob_state_bytes(&blob);
   for (size_t i = 0; i < layout->count; ++i) {
     const etx_ir_buffer* const buffer = &module->buffers[layout->buffers[i]];
@@ -191,7 +194,7 @@ static etx_status add_table(etx_ir_module* module, const char* name,
   ETX_TRY(etx_pool_grow(module->pool, &module->constant_methods,
                         module->constant_method_count,
                         &module->constant_method_capacity, sizeof method));
-  // In front of the user's, and in the order of the calls.
+  // In front of the user's constant methods, in the order of the calls.
   size_t at = 0;
   while (at < module->constant_method_count &&
          etx_text_starts_with(module->constant_methods[at].name,

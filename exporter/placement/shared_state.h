@@ -1,5 +1,5 @@
-// What the methods of a module share: the states in order of their names,
-// their initial values and their one layout.
+// The states that the methods of a module share: their order by name, their
+// initial values, and their common layout in arena 2.
 
 #ifndef ETX_EXPORTER_PLACEMENT_SHARED_STATE_H
 #define ETX_EXPORTER_PLACEMENT_SHARED_STATE_H
@@ -18,7 +18,7 @@ ETX_MUST_USE etx_status etx_shared_state_initial(etx_ir_module* module,
                                                  uint32_t buffer,
                                                  uint32_t* out_constant);
 
-// Where the states lie in arena 2.
+// The offsets of the states in arena 2.
 typedef struct etx_state_layout {
   uint32_t* buffers;  // of the module, sorted by name
   uint64_t* offsets;  // by position in `buffers`
@@ -28,14 +28,15 @@ typedef struct etx_state_layout {
 
 // Lays the states out one after the other by name, each at a multiple of the
 // module's alignment. With `keep` (the bytes of an earlier program, size 0 for
-// none) states that it has keep their offset, which must suit them, and new
-// ones follow behind.
+// none), the states of that program keep their offsets, and new states follow
+// behind. ETX_BAD_ARGUMENT if sizes, dtypes or alignments differ.
 ETX_MUST_USE etx_status etx_shared_state_layout(etx_ir_module* module,
                                                 etx_bytes keep,
                                                 etx_state_layout* out_layout,
                                                 etx_diag* diag);
 
-// Adds the constant methods that tell others the layout.
+// Adds the constant methods et_get_shared_buffer_*, from which ExecuTools reads
+// the layout.
 ETX_MUST_USE etx_status
 etx_shared_state_publish(etx_ir_module* module, const etx_state_layout* layout);
 

@@ -1,6 +1,6 @@
-// A part of a dense tensor is itself dense if every dimension in front of the
-// one that is cut has size 1. Its offset is then index times the bytes of the
-// dimensions behind, which must be plain numbers unless the index is 0.
+// A slice of a contiguous tensor is contiguous if every dimension before the
+// sliced one has size 1. Its offset is the index times the bytes of the
+// dimensions behind, which must be fixed unless the index is 0.
 
 #include "exporter/placement/view_rules.h"
 
@@ -84,7 +84,7 @@ static bool read_dimension(const etx_ir_node* node, size_t argument,
   return true;
 }
 
-// Dimensions that stay in order once those of size 1 are left out.
+// True if the dimensions of other sizes than 1 keep their order.
 static bool keeps_order(const etx_shape* shape, const size_t* order) {
   size_t last = 0;
   for (size_t i = 0; i < shape->rank; ++i) {
@@ -125,10 +125,10 @@ static bool permute_keeps_order(const etx_ir_node* node,
   return keeps_order(shape, order);
 }
 
-// Where index `index` of `dimension` starts. False if the parts do not lie
-// contiguously, or where depends on a symbol.
-static bool start_of(const etx_shape* shape, size_t dimension, int64_t index,
-                     uint64_t* out_delta) {
+// The offset of index `index` of `dimension`, in bytes. False if the slice is
+// not contiguous, or if the offset depends on a symbol.
+static bool part_offset(const etx_shape* shape, size_t dimension, int64_t index,
+                        uint64_t* out_delta) {
   for (size_t i = 0; i < dimension; ++i) {
     if (!is_one(shape->dims[i])) return false;
   }
@@ -145,7 +145,7 @@ static bool start_of(const etx_shape* shape, size_t dimension, int64_t index,
   return etx_multiply_u64(inner, (uint64_t)index, out_delta);
 }
 
-// An index or a slice border as a number at or above 0.
+// An index or a slice bound, counted from the front.
 static bool read_index(const etx_ir_node* node, size_t argument,
                        etx_dim dimension_size, int64_t* out_index) {
   if (argument < node->arg_count &&
@@ -160,7 +160,7 @@ static bool read_index(const etx_ir_node* node, size_t argument,
   return *out_index >= 0;
 }
 
-// Start of a SELECT, SLICE or scatter whose dimension stands at `argument`.
+// Offset of a SELECT, SLICE or scatter whose dimension is argument `argument`.
 static bool find_part(const etx_ir_node* node, const etx_shape* shape,
                       size_t argument, uint64_t* out_delta) {
   size_t dimension = 0;
@@ -169,7 +169,7 @@ static bool find_part(const etx_ir_node* node, const etx_shape* shape,
   if (!read_index(node, argument + 1, shape->dims[dimension], &index)) {
     return false;
   }
-  return start_of(shape, dimension, index, out_delta);
+  return part_offset(shape, dimension, index, out_delta);
 }
 
 static bool steps_by_one(const etx_ir_node* node, size_t argument) {
@@ -179,9 +179,9 @@ static bool steps_by_one(const etx_ir_node* node, size_t argument) {
 }
 
 // Output `output` of a split or unbind.
-static bool find_piece(const etx_ir_method* method, const etx_ir_node* node,
-                       const etx_shape* shape, size_t output,
-                       uint64_t* out_delta) {
+static bool find_split_part(const etx_ir_method* method,
+                            const etx_ir_node* node, const etx_shape* shape,
+                            size_t output, uint64_t* out_delta) {
   const bool unbinds = node->op->id == ETX_OP_unbind_copy_int_out;
   size_t dimension = 0;
   if (!read_dimension(node, unbinds ? 1 : 2, shape->rank, &dimension)) {
@@ -198,7 +198,7 @@ static bool find_piece(const etx_ir_method* method, const etx_ir_node* node,
     if (!etx_dim_is_number(size)) return false;
     index += size;
   }
-  return start_of(shape, dimension, index, out_delta);
+  return part_offset(shape, dimension, index, out_delta);
 }
 
 // Whether output and base hold the same elements in the same order.
@@ -241,15 +241,15 @@ bool etx_value_view_find(const etx_ir_method* method, const etx_ir_node* node,
       return steps_by_one(node, 4) &&
              find_part(node, from, 1, &out_view->delta);
     case PIECES:
-      return find_piece(method, node, from, output, &out_view->delta);
+      return find_split_part(method, node, from, output, &out_view->delta);
     default:
       return false;
   }
 }
 
-bool etx_value_view_find_patch(const etx_ir_method* method,
-                               const etx_ir_node* node,
-                               etx_value_view* out_view) {
+bool etx_value_view_find_scatter(const etx_ir_method* method,
+                                 const etx_ir_node* node,
+                                 etx_value_view* out_view) {
   const bool slices = node->op->id == ETX_OP_slice_scatter_out;
   if (!slices && node->op->id != ETX_OP_select_scatter_out) return false;
   const etx_shape* const self = shape_of(method, node->args[0].as.value);
@@ -261,15 +261,15 @@ bool etx_value_view_find_patch(const etx_ir_method* method,
   return find_part(node, self, 2, &out_view->delta);
 }
 
-// True if what a SELECT, SLICE or PIECES takes lies in one piece, wherever it
-// starts.
-static bool is_a_run(const etx_ir_node* node, const etx_shape* from) {
+// True if the result of a SELECT, SLICE or PIECES is contiguous in its
+// argument, whatever its offset.
+static bool is_contiguous_part(const etx_ir_node* node, const etx_shape* from) {
   const bool splits = node->op->id == ETX_OP_split_copy_tensor_out ||
                       node->op->id == ETX_OP_split_with_sizes_copy_out;
   size_t dimension = 0;
   uint64_t delta = 0;
   return read_dimension(node, splits ? 2 : 1, from->rank, &dimension) &&
-         start_of(from, dimension, 0, &delta) &&
+         part_offset(from, dimension, 0, &delta) &&
          (node->op->id != ETX_OP_slice_copy_tensor_out ||
           steps_by_one(node, 4));
 }
@@ -284,13 +284,15 @@ const char* etx_value_view_obstacle(const etx_ir_method* method,
     case SELECT:
     case SLICE:
     case PIECES:
-      return is_a_run(node, from) ? "where the part starts varies"
-                                  : "the part does not lie in one piece";
+      return is_contiguous_part(node, from)
+                 ? "the slice starts at a dynamic offset"
+                 : "the slice is not contiguous";
     case PERMUTE:
-      return "its elements are put in another order";
+      return "the permute reorders its elements";
     case EXPAND:
-      // One number is no row of anything.
-      return without_ones(from).rank == 0 ? NULL : "its elements are repeated";
+      // Broadcasting one element is not worth a note.
+      return without_ones(from).rank == 0 ? NULL
+                                          : "the expand repeats its elements";
     default:
       return NULL;
   }

@@ -1,7 +1,7 @@
-// Which results are bytes of an argument, and where in it they lie.
+// Which results can be views of an argument, and at which offset.
 //
-// Pure facts about operators and sizes: nothing here knows whether using them
-// is safe (placement_check.h does).
+// This depends on operators and sizes only. Whether a view is safe, because
+// nothing overwrites its bytes too early, is decided by placement_check.h.
 
 #ifndef ETX_EXPORTER_PLACEMENT_VIEW_RULES_H
 #define ETX_EXPORTER_PLACEMENT_VIEW_RULES_H
@@ -10,29 +10,28 @@
 
 typedef struct etx_value_view {
   uint32_t base;      // the argument's value
-  uint64_t delta;     // bytes from its start
-  bool all_elements;  // every element of the base, in the same order
+  uint64_t delta;     // offset in it, in bytes
+  bool all_elements;  // the view has all elements of the base, in their order
 } etx_value_view;
 
-// Output `output` of a lowered node as a view. False if it is none: the
-// operator computes, the bytes are not contiguous in the base, or where they
-// start depends on a size that is not known yet. How many there are may.
+// Output `output` of a lowered node as a view. False if it cannot be one: the
+// operator computes, the bytes are not contiguous in the base, or the offset
+// depends on a symbol. The number of bytes may depend on symbols.
 bool etx_value_view_find(const etx_ir_method* method, const etx_ir_node* node,
                          size_t output, etx_value_view* out_view);
 
-// The same for what a scatter (slice_scatter, select_scatter) replaces: where
-// its source would lie in its result.
-bool etx_value_view_find_patch(const etx_ir_method* method,
-                               const etx_ir_node* node,
-                               etx_value_view* out_view);
+// The part of its result that a slice_scatter or select_scatter replaces, as a
+// view of self: where its source could be computed in place.
+bool etx_value_view_find_scatter(const etx_ir_method* method,
+                                 const etx_ir_node* node,
+                                 etx_value_view* out_view);
 
-// Why a lowered node that only hands on elements of its first argument may have
-// to copy them: in words that follow "the argument's name: ". NULL if the node
-// computes, converts, or does nothing but copy.
+// Why a lowered node that only moves elements of its first argument cannot be a
+// view, for reports: "the slice is not contiguous". NULL for other nodes.
 const char* etx_value_view_obstacle(const etx_ir_method* method,
                                     const etx_ir_node* node);
 
-// Sizes are equal for all values of the symbols, and so is the type.
+// True if the dtypes are equal, and the sizes for all values of the symbols.
 bool etx_value_view_same_shape(const etx_ir_method* method, uint32_t a,
                                uint32_t b);
 

@@ -123,8 +123,8 @@ static etx_status mean_floats(etx_rewrite* rewrite, etx_qdq_tensor image,
   etx_builder* const lower = &rewrite->lower;
   const etx_dim rows = image.is_last ? 1 : 2, dims[] = {rows, rows + 1};
   out->is_last = image.is_last && keeps;
-  ETX_TRY(etx_build_reduce(lower, ETX_OP_mean_out, image.value, dims, 2, keeps,
-                           &out->value));
+  ETX_TRY(etx_build_reduce(lower, ETX_OP_mean_out, image.value,
+                           (etx_reduced_dims){dims, 2, keeps}, &out->value));
   return results == NULL
              ? ETX_OK
              : etx_qdq_tensor_quantize(lower, out->value, results,

@@ -2,7 +2,7 @@
 
 #include "exporter/placement/view_rules.h"
 
-// What a constant or a state is called; its value in a graph may have another
+// The name of the constant or state; its value in the graph may have another
 // name.
 static etx_text name_of(const etx_ir_module* module,
                         const etx_ir_method* method,
@@ -43,8 +43,8 @@ static etx_status find_in_node(const etx_ir_module* module, uint32_t index,
   for (size_t i = 0; i < node->output_count; ++i) {
     if (node->outputs[i] == ETX_IR_NONE) continue;
     const etx_value_placement* const place =
-        &placement->places[node->outputs[i]];
-    if (place->way == ETX_PLACEMENT_COMPUTED) copy.bytes += place->bytes;
+        &placement->values[node->outputs[i]];
+    if (place->kind == ETX_PLACEMENT_COMPUTED) copy.bytes += place->bytes;
   }
   return copy.bytes == 0
              ? ETX_OK

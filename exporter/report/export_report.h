@@ -29,9 +29,9 @@ typedef struct etx_export_block {
       gaps;          // but not in these: branches that leave out
   size_t gap_count;  // those which use it
   bool is_stable;    // outlives calls of other methods: not in the shared range
-  uint64_t saves;    // so much less would be live at the fullest moment of the
-                     // method without it; counted at the peak, for the largest
-                     // ETX_EXPORT_SAVINGS
+  uint64_t saves;    // by how much the method's peak would fall without this
+                     // block; only for the largest ETX_EXPORT_SAVINGS blocks
+                     // that are live at the peak
 } etx_export_block;
 
 // One row of the plan report.
@@ -42,24 +42,24 @@ typedef struct etx_export_block {
 typedef struct etx_export_method_report {
   etx_text name;
   uint64_t scratch_bytes;   // of this method's plan, from byte 0 on
-  uint64_t range_start;     // of the range that methods share: above 0 if it
-                            // lies over methods which may run beside it
+  uint64_t range_start;     // of the method's part of the shared range: above 0
+                            // if it is above methods that may run at the same
+                            // time
   uint64_t planned_bytes;   // of that range
   uint64_t stable_bytes;    // of outputs that outlive other methods' calls
-  uint64_t lower_bound;     // no plan of the shared range can be smaller:
-                            // where both are equal it is the best there is
+  uint64_t lower_bound;     // no plan of the shared range can be smaller; if
+                            // it equals planned_bytes, the plan is optimal
   uint64_t naive_bytes;     // if every value had memory of its own
-  uint64_t view_bytes;      // of values that are bytes of another one
-  uint64_t in_place_bytes;  // of values made in a state, an input, a
-                            // concatenation, or an argument that dies
-  uint64_t sharing_bytes;   // of blocks where another one lay before
-  uint64_t order_bytes;     // by which another order of nodes lowered what is
-                            // live at the fullest moment
-  uint64_t order_steps;     // spent on finding it
-  uint64_t live_bytes;      // at the fullest moment, padding not counted
-  uint64_t padding_bytes;   // of the alignment, between what is live there
-  etx_export_block* peak_values;  // live there, the largest first; named by
-                                  // the last value made in them
+  uint64_t view_bytes;      // of views
+  uint64_t in_place_bytes;  // of values that are computed in a state, an input,
+                            // a concatenation or the block of an operand
+  uint64_t sharing_bytes;   // of blocks that reuse bytes of earlier blocks
+  uint64_t order_bytes;     // by which the scheduler lowered the peak
+  uint64_t order_steps;     // of the scheduler
+  uint64_t live_bytes;      // at the peak, without padding
+  uint64_t padding_bytes;   // between the live blocks, for alignment
+  etx_export_block* peak_values;  // live at the peak, the largest first; named
+                                  // by the last value computed in them
   size_t peak_value_count;
   etx_export_block* blocks;  // all of arena 1; named by the first one
   size_t block_count;
@@ -86,13 +86,13 @@ typedef struct etx_export_report {
   size_t method_count;
   etx_export_copy_report* copies;
   size_t copy_count;
-  const etx_fusion* fusions;  // what became one operator, and what did not
+  const etx_fusion* fusions;  // made, and not possible
   size_t fusion_count;
-  const etx_quantized* quantized;  // weights, if some rule asked for it
+  const etx_quantized* quantized;  // weights, if there are rules
   size_t quantized_count;
-  const etx_quantize_rule* rules;  // that asked for it
+  const etx_quantize_rule* rules;  // which weights to quantise
   size_t rule_count;
-  const etx_packed* packed;  // weights of layers, if it was asked for
+  const etx_packed* packed;  // weights, if packing is on
   size_t packed_count;
   const etx_ir_pair* concurrent;  // methods that may run at the same time
   size_t concurrent_count;

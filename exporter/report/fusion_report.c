@@ -18,9 +18,10 @@ static etx_status note(etx_fusion_report* fusions, etx_pool* pool,
 }
 
 etx_status etx_fusion_report_fused(etx_fusion_report* fusions,
-                                   const etx_builder* lower, const char* kind) {
-  const etx_fusion fusion = {lower->method->name, lower->name, kind, NULL};
-  return note(fusions, lower->module->pool, &fusion);
+                                   const etx_builder* builder,
+                                   const char* kind) {
+  const etx_fusion fusion = {builder->method->name, builder->name, kind, NULL};
+  return note(fusions, builder->module->pool, &fusion);
 }
 
 etx_status etx_fusion_report_fused_node(etx_fusion_report* fusions,
@@ -34,9 +35,10 @@ etx_status etx_fusion_report_fused_node(etx_fusion_report* fusions,
 }
 
 etx_status etx_fusion_report_missed(etx_fusion_report* fusions,
-                                    const etx_builder* lower, const char* kind,
-                                    const char* reason) {
+                                    const etx_builder* builder,
+                                    const char* kind, const char* reason) {
   if (reason[0] == '\0') return ETX_OK;
-  const etx_fusion fusion = {lower->method->name, lower->name, kind, reason};
-  return note(fusions, lower->module->pool, &fusion);
+  const etx_fusion fusion = {builder->method->name, builder->name, kind,
+                             reason};
+  return note(fusions, builder->module->pool, &fusion);
 }

@@ -22,17 +22,17 @@ static void count_values(const accounting* a) {
     for (size_t i = 0; i < node->output_count; ++i) {
       if (node->outputs[i] == ETX_IR_NONE) continue;
       const etx_value_placement* const place =
-          &a->placement->places[node->outputs[i]];
+          &a->placement->values[node->outputs[i]];
       const uint64_t bytes = aligned(a, place->bytes);
       a->account->naive_bytes += bytes;
-      if (!etx_placement_kind_is_root(place->way))
+      if (!etx_placement_kind_is_root(place->kind))
         a->account->view_bytes += bytes;
     }
   }
 }
 
-// What is neither a view nor has a block lies in something else. Blocks of
-// inputs are no node's, but are planned all the same.
+// The bytes of all blocks. Blocks of planned inputs belong to no node; they are
+// added to the naive plan here.
 static uint64_t count_blocks(const accounting* a) {
   uint64_t blocks = 0;
   for (size_t s = 0; s < a->placement->storage_count; ++s) {
@@ -57,8 +57,8 @@ static etx_text operator_of(const etx_ir_node* node) {
   return node->op == NULL ? node->aten : etx_text_of(node->op->name);
 }
 
-// Names every block by a value in it: the first, or the last that is made up
-// to the peak.
+// Names every block after a value in it: the first one, or the last one that is
+// computed before or at the peak.
 static void name_blocks(const accounting* a, bool by_first,
                         etx_export_block* by_storage) {
   const size_t limit = by_first ? a->method->node_count : a->peak + 1;
@@ -73,11 +73,11 @@ static void name_blocks(const accounting* a, bool by_first,
     for (size_t i = 0; i < node->output_count; ++i) {
       const uint32_t value = node->outputs[i];
       if (value == ETX_IR_NONE ||
-          a->placement->places[value].way != ETX_PLACEMENT_COMPUTED) {
+          a->placement->values[value].kind != ETX_PLACEMENT_COMPUTED) {
         continue;
       }
       etx_export_block* const block =
-          &by_storage[a->placement->places[value].storage];
+          &by_storage[a->placement->values[value].storage];
       if (by_first && block->name.data != NULL) continue;
       block->name = a->method->values[value].name;
       block->op = operator_of(node);
@@ -102,7 +102,7 @@ static etx_status copy_gaps(const accounting* a,
   return ETX_OK;
 }
 
-// What is known of every storage, named or not.
+// One row for every storage.
 static etx_status describe_storages(const accounting* a, bool by_first,
                                     etx_pool* work,
                                     etx_export_block** out_blocks) {
@@ -158,7 +158,7 @@ static void sink_down(etx_export_block* items, size_t at, size_t count) {
   items[at] = moved;
 }
 
-// The largest first, then the lowest.
+// Heapsort: the largest first, then by offset.
 static void sort_values(etx_export_block* items, size_t count) {
   for (size_t i = count / 2; i > 0; --i) sink_down(items, i - 1, count);
   for (size_t left = count; left > 1;) {
@@ -190,7 +190,7 @@ static etx_status list_peak(const accounting* a, etx_pool* pool,
   return ETX_OK;
 }
 
-// ---------------------------------------------------------- without a block
+// ---------------------------------------------------------- savings
 
 static bool covers(const etx_export_block* block, size_t node) {
   if (node < block->start || node >= block->end) return false;
@@ -200,7 +200,7 @@ static bool covers(const etx_export_block* block, size_t node) {
   return true;
 }
 
-// The most that is live at one node, aligned, less `bytes` where `without` is.
+// The peak of the live bytes if block `without` were not there.
 static uint64_t most_live(const uint64_t* live, size_t count,
                           const etx_export_block* without, uint64_t bytes) {
   uint64_t most = 0;
@@ -212,7 +212,7 @@ static uint64_t most_live(const uint64_t* live, size_t count,
   return most;
 }
 
-// Bytes in use at each node and behind the last, aligned.
+// Live bytes at each node and at the end, rounded up to the alignment.
 static etx_status count_live(const accounting* a, etx_pool* work,
                              uint64_t** out_live, size_t* out_count) {
   const size_t count = a->method->node_count + 1;

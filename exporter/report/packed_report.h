@@ -1,5 +1,5 @@
-// What became of the weights of a module whose weights are packed: for the
-// report of `etx plan`.
+// The weights that were packed and those that were not, with the reason: for
+// the report of `etx plan`.
 
 #ifndef ETX_EXPORTER_REPORT_PACKED_REPORT_H
 #define ETX_EXPORTER_REPORT_PACKED_REPORT_H
@@ -10,9 +10,9 @@ typedef struct etx_packed {
   etx_text name;       // the buffer's; of several the first
   size_t name_count;   // of buffers that have the same content
   const char* type;    // "float32"
-  const char* reason;  // why it was left; NULL: it is packed
-  // Operator that the reason is about, or that reads a packed weight as it is,
-  // so that it is there twice; or empty.
+  const char* reason;  // why it was not packed; NULL: it was packed
+  // The operator that the reason names, or one that reads the unpacked form of
+  // a packed weight, so that both are stored; or empty.
   etx_text reader;
   uint64_t bytes;
 } etx_packed;

@@ -1,6 +1,6 @@
 #include "exporter/report/source_lines.h"
 
-// A node as it was read.
+// A node of the imported graph.
 typedef struct source_node {
   uint32_t row;      // its line, or ETX_IR_NONE
   uint32_t* inputs;  // values
@@ -10,17 +10,17 @@ typedef struct source_node {
 
 typedef struct etx_source_graph {
   etx_text name;  // of the method
-  // Only values and their table of names, to find a value by its name, and
-  // mutations.
+  // Holds only the values, the table of their names, and the mutations.
   etx_ir_method values;
-  uint32_t* makers;  // by value: its node, or ETX_IR_NONE
+  uint32_t* producers;  // by value: its node, or ETX_IR_NONE
   source_node* nodes;
   size_t node_count;
 } etx_source_graph;
 
 // ---------------------------------------------------------------- reading
 
-// Names are shown as they are: nothing in them may break a line.
+// A copy of a name without control characters, which could break a line of
+// output.
 static etx_text plain_name(etx_pool* pool, etx_text name) {
   const etx_text copy = etx_pool_copy_text(pool, name);
   char* const bytes = (char*)(uintptr_t)copy.data;
@@ -30,8 +30,8 @@ static etx_text plain_name(etx_pool* pool, etx_text name) {
   return copy;
 }
 
-// Position of a name in a list, where it is put if it is not there. What came
-// last is most likely to come again.
+// Position of a name in a list, to which it is added if it is not there. The
+// search starts at the end, because names often repeat.
 static etx_status name_position(etx_pool* pool, etx_text name, etx_text** list,
                                 size_t* count, size_t* capacity,
                                 int32_t* out_position) {
@@ -50,16 +50,19 @@ static etx_status name_position(etx_pool* pool, etx_text name, etx_text** list,
   return ETX_OK;
 }
 
-// Nodes of a method written by hand come from its own file.
+// The row of a node's source location. Nodes of handwritten YAML have a line in
+// that file; others have one in the author's Python file.
 static etx_status row_of(etx_source_lines* lines,
-                         const etx_source_location* place, uint32_t* out_row) {
-  const bool by_hand = place->line != 0;
+                         const etx_source_location* location,
+                         uint32_t* out_row) {
+  const bool is_handwritten = location->line != 0;
   etx_source_map_row row = {
-      .line = (int32_t)(by_hand ? place->line : place->source_line)};
-  ETX_TRY(name_position(lines->pool, by_hand ? place->file : place->source_file,
-                        &lines->files, &lines->file_count,
-                        &lines->file_capacity, &row.file));
-  ETX_TRY(name_position(lines->pool, place->module, &lines->modules,
+      .line =
+          (int32_t)(is_handwritten ? location->line : location->source_line)};
+  ETX_TRY(name_position(
+      lines->pool, is_handwritten ? location->file : location->source_file,
+      &lines->files, &lines->file_count, &lines->file_capacity, &row.file));
+  ETX_TRY(name_position(lines->pool, location->module, &lines->modules,
                         &lines->module_count, &lines->module_capacity,
                         &row.module));
   *out_row = ETX_IR_NONE;
@@ -99,8 +102,8 @@ static bool is_constant(const etx_source_graph* graph, const bool* is_state,
   const etx_ir_value* const v = &graph->values.values[value];
   if (v->origin == ETX_IR_FROM_CONSTANT) return true;
   if (v->origin == ETX_IR_FROM_BUFFER) return !is_state[v->index];
-  const uint32_t maker = graph->makers[value];
-  return maker != ETX_IR_NONE && graph->nodes[maker].is_fixed;
+  const uint32_t producer = graph->producers[value];
+  return producer != ETX_IR_NONE && graph->nodes[producer].is_fixed;
 }
 
 static etx_status take_node(etx_source_lines* lines, etx_source_graph* graph,
@@ -121,13 +124,13 @@ static etx_status take_node(etx_source_lines* lines, etx_source_graph* graph,
   }
   for (size_t i = 0; i < node->output_count; ++i) {
     if (node->outputs[i] == ETX_IR_NONE) continue;
-    graph->makers[node->outputs[i]] = (uint32_t)graph->node_count;
+    graph->producers[node->outputs[i]] = (uint32_t)graph->node_count;
   }
   ++graph->node_count;
   return row_of(lines, &node->place, &to->row);
 }
 
-// Passes change values and names in place: these are copies.
+// Copies the values and names, because passes change them in place.
 static etx_status take_values(etx_pool* pool, const etx_ir_method* method,
                               etx_source_graph* graph) {
   etx_ir_method* const to = &graph->values;
@@ -137,9 +140,10 @@ static etx_status take_values(etx_pool* pool, const etx_ir_method* method,
       pool, (method->name_table_size + 1) * sizeof *to->name_table);
   to->mutations =
       etx_pool_take(pool, (method->mutation_count + 1) * sizeof *to->mutations);
-  graph->makers = etx_pool_take(pool, (count + 1) * sizeof *graph->makers);
+  graph->producers =
+      etx_pool_take(pool, (count + 1) * sizeof *graph->producers);
   if (to->values == NULL || to->name_table == NULL || to->mutations == NULL ||
-      graph->makers == NULL) {
+      graph->producers == NULL) {
     return ETX_OUT_OF_MEMORY;
   }
   to->mutation_count = method->mutation_count;
@@ -155,7 +159,7 @@ static etx_status take_values(etx_pool* pool, const etx_ir_method* method,
   }
   to->value_count = count;
   to->name_table_size = method->name_table_size;
-  for (size_t i = 0; i < count; ++i) graph->makers[i] = ETX_IR_NONE;
+  for (size_t i = 0; i < count; ++i) graph->producers[i] = ETX_IR_NONE;
   return ETX_OK;
 }
 
@@ -173,7 +177,7 @@ static etx_status take_method(etx_source_lines* lines, const bool* is_state,
   return ETX_OK;
 }
 
-// As the pass classify_state will find it.
+// The states, as the pass classify_state will find them.
 static bool* find_states(const etx_ir_module* module) {
   const size_t count = module->buffer_count;
   bool* const is_state = etx_pool_take(module->pool, count + 1);
@@ -205,29 +209,29 @@ etx_status etx_source_lines_take(etx_ir_module* module,
   return ETX_OK;
 }
 
-// ---------------------------------------------------------------- asking
+// ---------------------------------------------------------------- searching
 
-typedef struct asking {
+typedef struct line_search {
   const etx_source_graph* graph;
-  const etx_ir_method* method;  // as it is now
-  uint32_t* seen;   // by node as it was read: mark of the last search
-  uint32_t mark;    // of the present search
-  uint32_t* stack;  // nodes to be looked at
+  const etx_ir_method* method;  // after all passes
+  uint32_t* seen;               // by imported node: the last search that saw it
+  uint32_t mark;                // number of the present search
+  uint32_t* stack;              // imported nodes to visit
   size_t depth;
   const etx_source_lines* lines;
   int32_t* found;  // rows, for all instructions
   size_t count, capacity;
-} asking;
+} line_search;
 
-static void visit(asking* a, uint32_t node) {
+static void visit(line_search* a, uint32_t node) {
   if (node == ETX_IR_NONE || a->seen[node] == a->mark) return;
   a->seen[node] = a->mark;
   a->stack[a->depth++] = node;
 }
 
-// Starts from what a node stands for: the imported nodes that its results are
-// named after, and the one that it was made from.
-static void start_from(asking* a, const etx_ir_node* node) {
+// Starts at the imported nodes that a final node replaces: those whose results
+// have the names of its results, and the one with its number.
+static void start_from(line_search* a, const etx_ir_node* node) {
   if (node->place.imported != 0) visit(a, node->place.imported - 1);
   for (size_t i = 0; i < node->output_count; ++i) {
     uint32_t value = 0;
@@ -236,7 +240,7 @@ static void start_from(asking* a, const etx_ir_node* node) {
                            a->method->values[node->outputs[i]].name, &value)) {
       continue;
     }
-    visit(a, a->graph->makers[value]);
+    visit(a, a->graph->producers[value]);
   }
 }
 
@@ -250,9 +254,9 @@ static bool reads(const etx_ir_node* node, uint32_t value) {
   return false;
 }
 
-// A result that has no name of its own and is seen in parts stands for what the
-// parts stand for: products that became one.
-static void start_from_parts(asking* a, size_t position) {
+// A result whose name is new and that is only sliced replaces what the slices
+// replace: linear layers that were fused into one product.
+static void start_from_parts(line_search* a, size_t position) {
   const etx_ir_node* const whole = &a->method->nodes[position];
   uint32_t value = 0;
   if (whole->output_count != 1 || whole->outputs[0] == ETX_IR_NONE) return;
@@ -269,9 +273,9 @@ static void start_from_parts(asking* a, size_t position) {
   }
 }
 
-// A copy that brings a new value to its buffer or input stands for what made
-// that value.
-static void start_from_mutation(asking* a, const etx_ir_node* node) {
+// A copy of new content to its buffer or input gets the lines of the node that
+// computed the content.
+static void start_from_mutation(line_search* a, const etx_ir_node* node) {
   const etx_ir_method* const read = &a->graph->values;
   for (size_t i = 0; i < a->method->mutation_count; ++i) {
     const etx_ir_mutation* const now = &a->method->mutations[i];
@@ -279,13 +283,13 @@ static void start_from_mutation(asking* a, const etx_ir_node* node) {
     for (size_t k = 0; k < read->mutation_count; ++k) {
       const etx_ir_mutation* const then = &read->mutations[k];
       if (then->is_input == now->is_input && then->target == now->target) {
-        visit(a, a->graph->makers[then->value]);
+        visit(a, a->graph->producers[then->value]);
       }
     }
   }
 }
 
-static etx_status add_row(asking* a, uint32_t row, size_t first) {
+static etx_status add_row(line_search* a, uint32_t row, size_t first) {
   if (row == ETX_IR_NONE) return ETX_OK;
   for (size_t i = first; i < a->count; ++i) {
     if (a->found[i] == (int32_t)row) return ETX_OK;
@@ -305,8 +309,8 @@ static void sort_rows(int32_t* rows, size_t count) {
   }
 }
 
-// Adds the lines of a node, in the order in which they were read.
-static etx_status ask(asking* a, size_t position) {
+// Adds the lines of a node, sorted in the order of the imported graph.
+static etx_status find_lines(line_search* a, size_t position) {
   const size_t first = a->count;
   ++a->mark;
   start_from(a, &a->method->nodes[position]);
@@ -316,24 +320,24 @@ static etx_status ask(asking* a, size_t position) {
     const source_node* const node = &a->graph->nodes[a->stack[--a->depth]];
     ETX_TRY(add_row(a, node->row, first));
     for (size_t i = 0; i < node->input_count; ++i) {
-      uint32_t still_there = 0;
+      uint32_t present_value = 0;
       const uint32_t input = node->inputs[i];
-      const uint32_t maker = a->graph->makers[input];
-      if (maker == ETX_IR_NONE || a->graph->nodes[maker].is_fixed ||
+      const uint32_t producer = a->graph->producers[input];
+      if (producer == ETX_IR_NONE || a->graph->nodes[producer].is_fixed ||
           etx_ir_find_value(a->method, a->graph->values.values[input].name,
-                            &still_there)) {
+                            &present_value)) {
         continue;
       }
-      visit(a, maker);
+      visit(a, producer);
     }
   }
   if (a->count > first) sort_rows(a->found + first, a->count - first);
   return ETX_OK;
 }
 
-// Each instruction of a node has all of its lines.
-static etx_status ask_all(asking* a, const int32_t* node_starts,
-                          size_t instruction_count, int32_t* starts) {
+// Every instruction of a node gets all lines of the node.
+static etx_status find_all_lines(line_search* a, const int32_t* node_starts,
+                                 size_t instruction_count, int32_t* starts) {
   const size_t node_count = a->method->node_count;
   size_t next = 0;
   for (size_t n = 0; n < node_count; ++n) {
@@ -341,7 +345,7 @@ static etx_status ask_all(asking* a, const int32_t* node_starts,
         n + 1 < node_count ? (size_t)node_starts[n + 1] : instruction_count;
     for (; next < end; ++next) {
       starts[next] = (int32_t)a->count;
-      ETX_TRY(ask(a, n));
+      ETX_TRY(find_lines(a, n));
     }
   }
   for (; next <= instruction_count; ++next) starts[next] = (int32_t)a->count;
@@ -368,12 +372,12 @@ etx_status etx_source_lines_of(const etx_source_lines* lines,
   *out_method =
       (etx_source_map_method){method->name, starts, instruction_count, NULL};
   if (graph == NULL) return ETX_OK;
-  asking a = {.graph = graph, .method = method, .lines = lines};
+  line_search a = {.graph = graph, .method = method, .lines = lines};
   a.seen = etx_pool_take(lines->pool, (graph->node_count + 1) * sizeof *a.seen);
   a.stack =
       etx_pool_take(lines->pool, (graph->node_count + 1) * sizeof *a.stack);
   if (a.seen == NULL || a.stack == NULL) return ETX_OUT_OF_MEMORY;
-  ETX_TRY(ask_all(&a, node_starts, instruction_count, starts));
+  ETX_TRY(find_all_lines(&a, node_starts, instruction_count, starts));
   out_method->lines = a.found;
   return ETX_OK;
 }

@@ -96,7 +96,8 @@ static bool only_index(const etx_ir_arg* list, size_t* out_axis) {
 
 static etx_status emit_slice(etx_rewrite* rewrite, uint32_t self,
                              const rows* r) {
-  return etx_build_slice(&rewrite->lower, self, r->axis, r->start, r->end, 1,
+  return etx_build_slice(&rewrite->lower, self,
+                         (etx_dim_slice){r->axis, r->start, r->end, 1},
                          &rewrite->lower.results[0]);
 }
 

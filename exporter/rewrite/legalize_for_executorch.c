@@ -27,7 +27,8 @@ typedef struct division {
 } division;
 
 static etx_dtype type_of_self(const etx_rewrite* rewrite) {
-  return etx_builder_shape(&rewrite->lower, rewrite->lower.node->args[0].as.value)
+  return etx_builder_shape(&rewrite->lower,
+                           rewrite->lower.node->args[0].as.value)
       ->dtype;
 }
 
@@ -193,8 +194,7 @@ static etx_status suit_alpha(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = lower->node;
   uint32_t factor = 0;
   uint32_t product = 0;
-  if (node->op->id != ETX_OP_add_out ||
-      etx_rewrite_is_int(&node->args[2], 1) ||
+  if (node->op->id != ETX_OP_add_out || etx_rewrite_is_int(&node->args[2], 1) ||
       (node->args[2].kind == ETX_IR_ARG_DOUBLE &&
        node->args[2].as.real == 1.0)) {
     return ETX_OK;
@@ -230,11 +230,11 @@ static etx_status suit_sum(etx_rewrite* rewrite, bool* out_done) {
   size_t axis = 0;
   uint32_t value = node->args[0].as.value;
   ETX_TRY(etx_builder_axis(lower, node->args[1].as.list.items[0].as.integer,
-                         shape.rank, &axis));
+                           shape.rank, &axis));
   ETX_TRY(etx_build_unsqueeze(lower, value, shape.rank, &value));
   const etx_dim both[] = {(etx_dim)axis, shape.rank};
-  ETX_TRY(etx_build_reduce(lower, ETX_OP_sum_intlist_out, value, both, 2, false,
-                           &value));
+  ETX_TRY(etx_build_reduce(lower, ETX_OP_sum_intlist_out, value,
+                           (etx_reduced_dims){both, 2, false}, &value));
   *out_done = true;
   return etx_build_view(lower, value, sum.dims, sum.rank, &lower->results[0]);
 }

@@ -65,8 +65,9 @@ static etx_status take_rows(etx_rewrite* rewrite, uint32_t value,
   const size_t added = result->rank - rank;
   const bool has_axis = b->axis >= added;
   if (has_axis && etx_builder_shape(lower, value)->dims[b->axis - added] != 1) {
-    ETX_TRY(etx_build_slice(lower, value, b->axis - added, b->start, b->end, 1,
-                            &value));
+    ETX_TRY(etx_build_slice(
+        lower, value, (etx_dim_slice){b->axis - added, b->start, b->end, 1},
+        &value));
   }
   return etx_build_expand(lower, value, part.dims, part.rank, out_value);
 }

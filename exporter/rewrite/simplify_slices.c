@@ -60,7 +60,8 @@ static etx_status slice_of_slice(etx_rewrite* rewrite, const etx_ir_node* inner,
   ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_ADD, r.start,
                             outer->end, &end));
   *out_done = true;
-  return etx_build_slice(lower, inner->args[0].as.value, r.axis, start, end, 1,
+  return etx_build_slice(lower, inner->args[0].as.value,
+                         (etx_dim_slice){r.axis, start, end, 1},
                          &lower->results[0]);
 }
 
@@ -82,8 +83,9 @@ static etx_status rows_of_scatter(etx_rewrite* rewrite,
       !at_most(rewrite, r.end, outer->start)) {
     return ETX_OK;
   }
-  return etx_build_slice(lower, scatter->args[0].as.value, r.axis, outer->start,
-                         outer->end, 1, out_value);
+  return etx_build_slice(lower, scatter->args[0].as.value,
+                         (etx_dim_slice){r.axis, outer->start, outer->end, 1},
+                         out_value);
 }
 
 // The piece of a cat that is exactly `outer`; ETX_IR_NONE if none is.

@@ -1,35 +1,37 @@
+// List scheduling: the ready item with the lowest cost runs next. Items that do
+// not increase the live bytes wait in a stack of their own and run first; the
+// others wait in a binary heap. The costs of an item only fall as others run.
+// An item whose costs fell is pushed again, and its old entry is skipped later.
+
 #include "exporter/schedule/list_scheduler.h"
 
 #include <string.h>
-
-// An entry of the heap is right when it is made. Items only get cheaper as
-// others run; one that does is entered again.
-typedef struct entry {
+typedef struct heap_entry {
   int64_t growth;
   uint32_t rank;
   uint32_t item;
-} entry;
+} heap_entry;
 
-typedef struct listing {
+typedef struct list_state {
   etx_pool* pool;
-  etx_live_bytes* walk;
+  etx_live_bytes* simulator;
   const etx_list_scheduler_ranks* ranks;
-  uint32_t* waits;  // by item: items before it that have not run
+  uint32_t* waiting_for;  // by item: predecessors that have not run
   bool* is_done;
-  entry* heap;
+  heap_entry* heap;
   size_t heap_count, heap_capacity;
-  uint32_t* free_items;  // that cost nothing, latest last
+  uint32_t* free_items;  // stack of items that do not increase the live bytes
   size_t free_count, free_capacity;
-  uint64_t limit;  // bytes that were live already, or have to be
-} listing;
+  uint64_t limit;  // the peak so far, at least the lower bound
+} list_state;
 
-static bool goes_first(const entry* a, const entry* b) {
+static bool goes_first(const heap_entry* a, const heap_entry* b) {
   if (a->growth != b->growth) return a->growth < b->growth;
   if (a->rank != b->rank) return a->rank < b->rank;
   return a->item < b->item;
 }
 
-static etx_status push(listing* l, entry added) {
+static etx_status push(list_state* l, heap_entry added) {
   ETX_TRY(etx_pool_grow(l->pool, &l->heap, l->heap_count, &l->heap_capacity,
                         sizeof *l->heap));
   size_t at = l->heap_count++;
@@ -41,9 +43,9 @@ static etx_status push(listing* l, entry added) {
   return ETX_OK;
 }
 
-static entry pop(listing* l) {
-  const entry top = l->heap[0];
-  const entry moved = l->heap[--l->heap_count];
+static heap_entry pop(list_state* l) {
+  const heap_entry top = l->heap[0];
+  const heap_entry moved = l->heap[--l->heap_count];
   size_t at = 0;
   for (size_t child = 1; child < l->heap_count; child = 2 * at + 1) {
     if (child + 1 < l->heap_count &&
@@ -58,39 +60,40 @@ static entry pop(listing* l) {
   return top;
 }
 
-// A ready item is entered with what it costs now.
-static etx_status offer(listing* l, uint32_t item) {
-  if (l->is_done[item] || l->waits[item] != 0) return ETX_OK;
-  const etx_live_bytes_cost cost = etx_live_bytes_cost_of(l->walk, item);
-  if (cost.after <= l->walk->live && cost.step <= l->limit) {
+// Adds a ready item with its present costs.
+static etx_status offer(list_state* l, uint32_t item) {
+  if (l->is_done[item] || l->waiting_for[item] != 0) return ETX_OK;
+  const etx_live_bytes_cost cost = etx_live_bytes_cost_of(l->simulator, item);
+  if (cost.after <= l->simulator->live && cost.step <= l->limit) {
     ETX_TRY(etx_pool_grow(l->pool, &l->free_items, l->free_count,
                           &l->free_capacity, sizeof item));
     l->free_items[l->free_count++] = item;
     return ETX_OK;
   }
-  const int64_t growth = (int64_t)cost.after - (int64_t)l->walk->live;
-  return push(l, (entry){l->ranks->by_growth ? growth : 0,
-                         l->ranks->ranks[item], item});
+  const int64_t growth = (int64_t)cost.after - (int64_t)l->simulator->live;
+  return push(l, (heap_entry){l->ranks->by_growth ? growth : 0,
+                              l->ranks->ranks[item], item});
 }
 
-// Whoever has got cheaper or ready by it is offered again.
-static etx_status run(listing* l, uint32_t item) {
-  const etx_schedule_problem* const p = l->walk->problem;
-  const uint64_t step = etx_live_bytes_cost_of(l->walk, item).step;
+// Runs an item. Items that became ready or cheaper by it are offered again.
+static etx_status run(list_state* l, uint32_t item) {
+  const etx_schedule_problem* const p = l->simulator->problem;
+  const uint64_t step = etx_live_bytes_cost_of(l->simulator, item).step;
   if (step > l->limit) l->limit = step;
-  etx_live_bytes_run(l->walk, item);
+  etx_live_bytes_run(l->simulator, item);
   l->is_done[item] = true;
-  for (uint32_t k = p->after.starts[item]; k < p->after.starts[item + 1]; ++k) {
-    const uint32_t next = p->after.entries[k];
-    if (--l->waits[next] == 0) ETX_TRY(offer(l, next));
+  for (uint32_t k = p->successors.starts[item];
+       k < p->successors.starts[item + 1]; ++k) {
+    const uint32_t next = p->successors.entries[k];
+    if (--l->waiting_for[next] == 0) ETX_TRY(offer(l, next));
   }
   for (uint32_t k = p->touches.starts[item]; k < p->touches.starts[item + 1];
        ++k) {
     const uint32_t block = p->touches.entries[k];
-    if (l->walk->left[block] == 1) {
-      ETX_TRY(offer(l, l->walk->rest[block]));
-    } else if (l->walk->has_begun[k]) {
-      const etx_schedule_lists* const all = &l->walk->touchers;
+    if (l->simulator->remaining[block] == 1) {
+      ETX_TRY(offer(l, l->simulator->remaining_xor[block]));
+    } else if (l->simulator->began_at[k]) {
+      const etx_schedule_lists* const all = &l->simulator->users;
       for (uint32_t t = all->starts[block]; t < all->starts[block + 1]; ++t) {
         ETX_TRY(offer(l, all->entries[t]));
       }
@@ -99,23 +102,24 @@ static etx_status run(listing* l, uint32_t item) {
   return ETX_OK;
 }
 
-static uint32_t take_next(listing* l) {
+static uint32_t take_next(list_state* l) {
   if (l->free_count != 0) return l->free_items[--l->free_count];
   return pop(l).item;
 }
 
-etx_status etx_list_scheduler_run(etx_pool* pool, etx_live_bytes* walk,
+etx_status etx_list_scheduler_run(etx_pool* pool, etx_live_bytes* simulator,
                                   const etx_list_scheduler_ranks* ranks,
                                   uint32_t* out_items) {
-  const size_t count = walk->problem->item_count;
-  listing l = {.pool = pool, .walk = walk, .ranks = ranks};
-  l.waits = etx_pool_take(pool, count * sizeof *l.waits);
+  const size_t count = simulator->problem->item_count;
+  list_state l = {.pool = pool, .simulator = simulator, .ranks = ranks};
+  l.waiting_for = etx_pool_take(pool, count * sizeof *l.waiting_for);
   l.is_done = etx_pool_take(pool, count);
-  if (l.waits == NULL || l.is_done == NULL) return ETX_OUT_OF_MEMORY;
-  etx_live_bytes_restart(walk);
-  l.limit = etx_live_bytes_bound(walk->problem);
+  if (l.waiting_for == NULL || l.is_done == NULL) return ETX_OUT_OF_MEMORY;
+  etx_live_bytes_restart(simulator);
+  l.limit = etx_live_bytes_bound(simulator->problem);
   for (size_t i = 0; i < count; ++i) {
-    l.waits[i] = walk->before.starts[i + 1] - walk->before.starts[i];
+    l.waiting_for[i] = simulator->predecessors.starts[i + 1] -
+                       simulator->predecessors.starts[i];
   }
   for (uint32_t i = 0; i < count; ++i) ETX_TRY(offer(&l, i));
   size_t done = 0;
@@ -130,29 +134,31 @@ etx_status etx_list_scheduler_run(etx_pool* pool, etx_live_bytes* walk,
 
 // ---------------------------------------------------------------- demand
 
-// What making an item with all it needs would cost if nothing were shared.
+// Ranks by demand generalise Sethi-Ullman numbering from registers to bytes:
+// the peak of computing an item with all its predecessors, as if the graph were
+// a tree.
 typedef struct need {
   uint64_t peak;
-  uint64_t kept;  // bytes of its own that outlive it
+  uint64_t kept;  // bytes of the item's results
 } need;
 
-typedef struct demanding {
-  const etx_live_bytes* walk;
+typedef struct demand_state {
+  const etx_live_bytes* simulator;
   need* needs;        // by item
-  uint32_t* sources;  // as walk->before, in the order to be made
-  uint32_t* next;     // by item: source to be looked at
-  uint32_t* path;     // items whose sources are being made
+  uint32_t* sources;  // simulator->predecessors, in the order to be computed
+  uint32_t* next;     // by item: the next of its sources
+  uint32_t* path;     // depth-first search: items whose sources get ranks
   uint32_t* ranks;
   uint32_t count;
-} demanding;
+} demand_state;
 
 static uint64_t saving(const need* n) {
   return n->peak > n->kept ? n->peak - n->kept : 0;
 }
 
-// Sources with the largest saving first: what they need beyond what stays is
-// free again for the others.
-static void sort_sources(const demanding* d, uint32_t start, uint32_t end) {
+// Sources that free most come first: what they need beyond their results is
+// free again when the others are computed.
+static void sort_sources(const demand_state* d, uint32_t start, uint32_t end) {
   for (uint32_t i = start + 1; i < end; ++i) {
     const uint32_t moved = d->sources[i];
     uint32_t at = i;
@@ -165,40 +171,40 @@ static void sort_sources(const demanding* d, uint32_t start, uint32_t end) {
   }
 }
 
-static void find_need(demanding* d, uint32_t item) {
-  enum { SORTED = 64 };  // more sources than that keep their order
-  const etx_schedule_problem* const p = d->walk->problem;
-  const uint32_t start = d->walk->before.starts[item];
-  const uint32_t end = d->walk->before.starts[item + 1];
+static void find_need(demand_state* d, uint32_t item) {
+  enum { SORTED = 64 };  // longer lists of sources are not sorted
+  const etx_schedule_problem* const p = d->simulator->problem;
+  const uint32_t start = d->simulator->predecessors.starts[item];
+  const uint32_t end = d->simulator->predecessors.starts[item + 1];
   if (end - start <= SORTED) sort_sources(d, start, end);
   uint64_t held = 0;
-  need* const own = &d->needs[item];
+  need* const total = &d->needs[item];
   for (uint32_t k = start; k < end; ++k) {
     const need* const source = &d->needs[d->sources[k]];
-    if (held + source->peak > own->peak) own->peak = held + source->peak;
+    if (held + source->peak > total->peak) total->peak = held + source->peak;
     held += source->kept;
   }
   uint64_t touched = 0;
   for (uint32_t k = p->touches.starts[item]; k < p->touches.starts[item + 1];
        ++k) {
     const uint32_t block = p->touches.entries[k];
-    const uint32_t first = d->walk->touchers.starts[block];
+    const uint32_t first = d->simulator->users.starts[block];
     touched += p->blocks[block].bytes;
-    if (d->walk->touchers.entries[first] == item) {
-      own->kept += p->blocks[block].bytes;
+    if (d->simulator->users.entries[first] == item) {
+      total->kept += p->blocks[block].bytes;
     }
   }
-  if (touched > own->peak) own->peak = touched;
+  if (touched > total->peak) total->peak = touched;
 }
 
-static void demand(demanding* d, uint32_t item) {
+static void rank_with_sources(demand_state* d, uint32_t item) {
   size_t depth = 0;
   d->path[depth++] = item;
   while (depth != 0) {
     const uint32_t top = d->path[depth - 1];
     if (d->ranks[top] != ETX_SCHEDULE_NONE) {
       --depth;
-    } else if (d->next[top] == d->walk->before.starts[top + 1]) {
+    } else if (d->next[top] == d->simulator->predecessors.starts[top + 1]) {
       d->ranks[top] = d->count++;
       --depth;
     } else {
@@ -208,11 +214,12 @@ static void demand(demanding* d, uint32_t item) {
   }
 }
 
-etx_status etx_list_scheduler_demand(etx_pool* pool, const etx_live_bytes* walk,
+etx_status etx_list_scheduler_demand(etx_pool* pool,
+                                     const etx_live_bytes* simulator,
                                      uint32_t* out_ranks) {
-  const size_t count = walk->problem->item_count;
-  const size_t edges = walk->before.starts[count];
-  demanding d = {.walk = walk, .ranks = out_ranks};
+  const size_t count = simulator->problem->item_count;
+  const size_t edges = simulator->predecessors.starts[count];
+  demand_state d = {.simulator = simulator, .ranks = out_ranks};
   d.needs = etx_pool_take(pool, count * sizeof *d.needs);
   d.sources = etx_pool_take(pool, edges * sizeof *d.sources);
   d.next = etx_pool_take(pool, count * sizeof *d.next);
@@ -222,16 +229,17 @@ etx_status etx_list_scheduler_demand(etx_pool* pool, const etx_live_bytes* walk,
     return ETX_OUT_OF_MEMORY;
   }
   if (edges != 0) {
-    memcpy(d.sources, walk->before.entries, edges * sizeof *d.sources);
+    memcpy(d.sources, simulator->predecessors.entries,
+           edges * sizeof *d.sources);
   }
   for (uint32_t i = 0; i < count; ++i) {
-    d.next[i] = walk->before.starts[i];
+    d.next[i] = simulator->predecessors.starts[i];
     out_ranks[i] = ETX_SCHEDULE_NONE;
     find_need(&d, i);
   }
   for (uint32_t i = 0; i < count; ++i) {
-    const etx_schedule_lists* const after = &walk->problem->after;
-    if (after->starts[i] == after->starts[i + 1]) demand(&d, i);
+    const etx_schedule_lists* const after = &simulator->problem->successors;
+    if (after->starts[i] == after->starts[i + 1]) rank_with_sources(&d, i);
   }
   return ETX_OK;
 }

@@ -1,9 +1,9 @@
-// The nodes of a placed method as a problem of find_schedule.h.
+// The nodes of a method as a scheduling problem (find_schedule.h).
 //
-// One stretch of the method at a time: the method itself, or one branch of a
-// choice. A choice within it, with both branches and its joins, is one item.
-// An item must stay behind another if it reads what that makes, or if they
-// touch the same bytes of a storage that is written more than once (a state, an
+// Each problem is one region: the whole method, or one branch of a conditional.
+// A conditional inside the region, with both branches and its joins, is one
+// item. An item depends on another one if it reads its results; if both access
+// the same bytes of a storage that is written more than once (a state, an
 // input, a concatenation) and one of them writes; or if both draw random
 // numbers.
 
@@ -27,14 +27,18 @@ typedef struct etx_schedule_graph {
   uint32_t* item_starts;
 } etx_schedule_graph;
 
-// `takes_over`: results may take over blocks of arguments that die. Arrays come
-// from `pool`.
+typedef struct etx_schedule_options {
+  uint64_t alignment;    // of blocks
+  bool reuses_operands;  // results may take over blocks of operands that die
+} etx_schedule_options;
+
+// Arrays come from `pool`.
 ETX_MUST_USE etx_status etx_schedule_graph_make(
     etx_pool* pool, const etx_ir_method* method, const etx_placement* placement,
-    const etx_schedule_region* stretch, uint64_t alignment, bool takes_over,
+    const etx_schedule_region* region, const etx_schedule_options* options,
     etx_schedule_graph* out_graph);
 
-// Puts the stretch's nodes in the order of `items`.
+// Puts the region's nodes in the order of `items`.
 ETX_MUST_USE etx_status
 etx_schedule_graph_apply(etx_pool* pool, const etx_schedule_graph* graph,
                          const uint32_t* items, etx_ir_method* method);

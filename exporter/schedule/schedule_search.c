@@ -2,39 +2,40 @@
 
 #include <string.h>
 
-// A decision: its candidates, and how much was done before.
-typedef struct etx_schedule_choice {
-  size_t done;          // items on the trail
-  size_t first_option;  // candidates [next_option, end of options at that time)
-  size_t next_option;
+// Which item runs next: its candidates are options[first_option, end_option).
+typedef struct etx_schedule_decision {
+  size_t done;  // items on the trail before the decision
+  size_t first_option;
+  size_t next_option;  // the first one that was not tried
   size_t end_option;
-} choice;
+} decision;
 
-// Every set costs a step, so this is never more than half full.
+// Size of the hash table of sets. Every set costs a step, so the table is never
+// more than half full.
 static size_t table_size(uint64_t steps) {
   size_t size = 64;
   while (size / 2 < steps) size *= 2;
   return size;
 }
 
-etx_status etx_schedule_search_open(etx_pool* pool, etx_live_bytes* walk,
+etx_status etx_schedule_search_open(etx_pool* pool, etx_live_bytes* simulator,
                                     uint32_t* items, uint64_t max_steps,
                                     etx_schedule_search* out_search) {
-  const size_t count = walk->problem->item_count;
-  etx_schedule_search s = {.walk = walk, .items = items};
+  const size_t count = simulator->problem->item_count;
+  etx_schedule_search s = {.simulator = simulator, .items = items};
   const size_t seen_size = table_size(max_steps);
   s.option_capacity = 16 * count + 4096;
-  s.waits = etx_pool_take(pool, count * sizeof *s.waits);
-  s.is_inside = etx_pool_take(pool, count);
+  s.waiting_for = etx_pool_take(pool, count * sizeof *s.waiting_for);
+  s.in_region = etx_pool_take(pool, count);
   s.position = etx_pool_take(pool, count * sizeof *s.position);
   s.ready = etx_pool_take(pool, count * sizeof *s.ready);
-  s.place = etx_pool_take(pool, count * sizeof *s.place);
-  s.choices = etx_pool_take(pool, (count + 1) * sizeof *s.choices);
+  s.ready_index = etx_pool_take(pool, count * sizeof *s.ready_index);
+  s.decisions = etx_pool_take(pool, (count + 1) * sizeof *s.decisions);
   s.trail = etx_pool_take(pool, count * sizeof *s.trail);
   s.seen = etx_pool_take(pool, seen_size * sizeof *s.seen);
   s.options = etx_pool_take(pool, s.option_capacity * sizeof *s.options);
-  if (s.waits == NULL || s.is_inside == NULL || s.position == NULL ||
-      s.ready == NULL || s.place == NULL || s.choices == NULL ||
+  if (s.waiting_for == NULL || s.in_region == NULL || s.position == NULL ||
+      s.ready == NULL || s.ready_index == NULL || s.decisions == NULL ||
       s.trail == NULL || s.seen == NULL || s.options == NULL) {
     return ETX_OUT_OF_MEMORY;
   }
@@ -42,16 +43,16 @@ etx_status etx_schedule_search_open(etx_pool* pool, etx_live_bytes* walk,
   return ETX_OK;
 }
 
-// Sets are told apart by the sum of their items' numbers, which are spread over
-// 64 bits. Two sets with one sum would only hide an order, never break one.
-static uint64_t number_of(uint32_t item) {
+// A set's hash is the sum of its items' hashes. If two sets had the same hash,
+// an order could be missed, but no wrong order could be found.
+static uint64_t item_hash(uint32_t item) {
   uint64_t z = (item + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
   z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
   return z ^ (z >> 31);
 }
 
-// True if the set was there already.
+// Adds the set of items that have run; true if it was explored before.
 static bool was_seen(etx_schedule_search* s) {
   const uint64_t wanted = s->hash == 0 ? 1 : s->hash;  // 0: an empty entry
   size_t at = (size_t)wanted & (s->seen_size - 1);
@@ -66,38 +67,38 @@ static bool was_seen(etx_schedule_search* s) {
 // ---------------------------------------------------------------- moves
 
 static void add_ready(etx_schedule_search* s, uint32_t item) {
-  s->place[item] = (uint32_t)s->ready_count;
+  s->ready_index[item] = (uint32_t)s->ready_count;
   s->ready[s->ready_count++] = item;
 }
 
 static void drop_ready(etx_schedule_search* s, uint32_t item) {
   const uint32_t moved = s->ready[--s->ready_count];
-  s->ready[s->place[item]] = moved;
-  s->place[moved] = s->place[item];
+  s->ready[s->ready_index[item]] = moved;
+  s->ready_index[moved] = s->ready_index[item];
 }
 
 static void run(etx_schedule_search* s, uint32_t item) {
-  const etx_schedule_lists* const after = &s->walk->problem->after;
-  etx_live_bytes_run(s->walk, item);
-  s->hash += number_of(item);
+  const etx_schedule_lists* const after = &s->simulator->problem->successors;
+  etx_live_bytes_run(s->simulator, item);
+  s->hash += item_hash(item);
   s->trail[s->done++] = item;
   drop_ready(s, item);
   for (uint32_t k = after->starts[item]; k < after->starts[item + 1]; ++k) {
     const uint32_t next = after->entries[k];
-    if (s->is_inside[next] && --s->waits[next] == 0) add_ready(s, next);
+    if (s->in_region[next] && --s->waiting_for[next] == 0) add_ready(s, next);
   }
 }
 
 static void undo(etx_schedule_search* s) {
-  const etx_schedule_lists* const after = &s->walk->problem->after;
+  const etx_schedule_lists* const after = &s->simulator->problem->successors;
   const uint32_t item = s->trail[--s->done];
   for (uint32_t k = after->starts[item]; k < after->starts[item + 1]; ++k) {
     const uint32_t next = after->entries[k];
-    if (s->is_inside[next] && s->waits[next]++ == 0) drop_ready(s, next);
+    if (s->in_region[next] && s->waiting_for[next]++ == 0) drop_ready(s, next);
   }
   add_ready(s, item);
-  s->hash -= number_of(item);
-  etx_live_bytes_undo(s->walk, item);
+  s->hash -= item_hash(item);
+  etx_live_bytes_undo(s->simulator, item);
 }
 
 static bool spend(etx_schedule_search* s) {
@@ -106,13 +107,13 @@ static bool spend(etx_schedule_search* s) {
   return true;
 }
 
-// Runs what costs nothing, until nothing does.
+// Runs ready items that do not increase the live bytes, until there are none.
 static bool run_free(etx_schedule_search* s) {
   for (size_t i = 0; i < s->ready_count;) {
     const uint32_t item = s->ready[i];
     if (!spend(s)) return false;
-    const etx_live_bytes_cost cost = etx_live_bytes_cost_of(s->walk, item);
-    if (cost.after <= s->walk->live && cost.step <= s->limit) {
+    const etx_live_bytes_cost cost = etx_live_bytes_cost_of(s->simulator, item);
+    if (cost.after <= s->simulator->live && cost.step <= s->limit) {
       run(s, item);
       i = 0;
     } else {
@@ -122,25 +123,25 @@ static bool run_free(etx_schedule_search* s) {
   return true;
 }
 
-// ---------------------------------------------------------------- choices
+// ---------------------------------------------------------------- decisions
 
 static bool comes_before(const etx_schedule_search* s, uint32_t a, uint32_t b) {
-  const etx_live_bytes_cost x = etx_live_bytes_cost_of(s->walk, a);
-  const etx_live_bytes_cost y = etx_live_bytes_cost_of(s->walk, b);
+  const etx_live_bytes_cost x = etx_live_bytes_cost_of(s->simulator, a);
+  const etx_live_bytes_cost y = etx_live_bytes_cost_of(s->simulator, b);
   if (x.after != y.after) return x.after < y.after;
   if (x.step != y.step) return x.step < y.step;
   return s->position[a] < s->position[b];
 }
 
-// Lists what could run next, the cheapest first.
-static bool list_options(etx_schedule_search* s, choice* c) {
-  *c = (choice){s->done, s->option_count, s->option_count, 0};
+// Lists the items that could run next, the cheapest first.
+static bool list_options(etx_schedule_search* s, decision* c) {
+  *c = (decision){s->done, s->option_count, s->option_count, 0};
   for (size_t i = 0; i < s->ready_count; ++i) {
     const uint32_t item = s->ready[i];
     if (!spend(s)) return false;
-    if (etx_live_bytes_cost_of(s->walk, item).step > s->limit) continue;
+    if (etx_live_bytes_cost_of(s->simulator, item).step > s->limit) continue;
     if (s->option_count == s->option_capacity) {
-      s->was_cut = true;
+      s->is_incomplete = true;
       break;
     }
     size_t at = s->option_count++;
@@ -155,40 +156,41 @@ static bool list_options(etx_schedule_search* s, choice* c) {
   return true;
 }
 
-static void open_stretch(etx_schedule_search* s, size_t first, size_t last) {
-  const etx_schedule_lists* const after = &s->walk->problem->after;
+static void enter_region(etx_schedule_search* s, size_t first, size_t last) {
+  const etx_schedule_lists* const after = &s->simulator->problem->successors;
   for (size_t i = first; i < last; ++i) {
-    s->is_inside[s->items[i]] = true;
+    s->in_region[s->items[i]] = true;
     s->position[s->items[i]] = (uint32_t)i;
   }
   for (size_t i = first; i < last; ++i) {
     const uint32_t item = s->items[i];
     for (uint32_t k = after->starts[item]; k < after->starts[item + 1]; ++k) {
-      if (s->is_inside[after->entries[k]]) ++s->waits[after->entries[k]];
+      if (s->in_region[after->entries[k]]) ++s->waiting_for[after->entries[k]];
     }
   }
   s->ready_count = 0;
   for (size_t i = first; i < last; ++i) {
-    if (s->waits[s->items[i]] == 0) add_ready(s, s->items[i]);
+    if (s->waiting_for[s->items[i]] == 0) add_ready(s, s->items[i]);
   }
   s->done = 0;
   s->hash = 0;
   s->option_count = 0;
-  s->was_cut = false;
+  s->is_incomplete = false;
 }
 
-static void close_stretch(etx_schedule_search* s, size_t first, size_t last) {
+static void leave_region(etx_schedule_search* s, size_t first, size_t last) {
   while (s->done != 0) undo(s);
   for (size_t i = first; i < last; ++i) {
-    s->is_inside[s->items[i]] = false;
-    s->waits[s->items[i]] = 0;
+    s->in_region[s->items[i]] = false;
+    s->waiting_for[s->items[i]] = 0;
   }
 }
 
-// Goes back to the last choice that has something left; false if none has.
-static bool go_back(etx_schedule_search* s, size_t* depth) {
+// Goes back to the last decision with untried candidates and takes the next
+// one; false if there is none.
+static bool backtrack(etx_schedule_search* s, size_t* depth) {
   while (*depth != 0) {
-    choice* const c = &s->choices[*depth - 1];
+    decision* const c = &s->decisions[*depth - 1];
     while (s->done > c->done) undo(s);
     if (c->next_option < c->end_option) {
       run(s, s->options[c->next_option++]);
@@ -200,23 +202,23 @@ static bool go_back(etx_schedule_search* s, size_t* depth) {
   return false;
 }
 
-static etx_schedule_search_answer search(etx_schedule_search* s, size_t count) {
+static etx_schedule_search_result search(etx_schedule_search* s, size_t count) {
   size_t depth = 0;
   for (;;) {
     if (!run_free(s)) return ETX_SCHEDULE_GAVE_UP;
     if (s->done == count) return ETX_SCHEDULE_FOUND;
     if (!spend(s)) return ETX_SCHEDULE_GAVE_UP;
     if (!was_seen(s)) {
-      if (!list_options(s, &s->choices[depth])) return ETX_SCHEDULE_GAVE_UP;
+      if (!list_options(s, &s->decisions[depth])) return ETX_SCHEDULE_GAVE_UP;
       ++depth;
     }
-    if (!go_back(s, &depth)) {
-      return s->was_cut ? ETX_SCHEDULE_GAVE_UP : ETX_SCHEDULE_IMPOSSIBLE;
+    if (!backtrack(s, &depth)) {
+      return s->is_incomplete ? ETX_SCHEDULE_GAVE_UP : ETX_SCHEDULE_IMPOSSIBLE;
     }
   }
 }
 
-etx_schedule_search_answer etx_schedule_search_region(
+etx_schedule_search_result etx_schedule_search_region(
     etx_schedule_search* search_state, size_t first, size_t last,
     uint64_t limit, uint64_t* steps) {
   etx_schedule_search* const s = search_state;
@@ -224,16 +226,16 @@ etx_schedule_search_answer etx_schedule_search_region(
   s->steps = *steps;
   s->seen_size = table_size(*steps);
   memset(s->seen, 0, s->seen_size * sizeof *s->seen);
-  open_stretch(s, first, last);
-  const etx_schedule_search_answer answer = search(s, last - first);
-  uint32_t* const stretch = &s->items[first];
-  if (answer == ETX_SCHEDULE_FOUND) {
+  enter_region(s, first, last);
+  const etx_schedule_search_result result = search(s, last - first);
+  uint32_t* const region = &s->items[first];
+  if (result == ETX_SCHEDULE_FOUND) {
     memcpy(s->position, s->trail, (last - first) * sizeof *s->trail);
   }
-  close_stretch(s, first, last);
-  if (answer == ETX_SCHEDULE_FOUND) {
-    memcpy(stretch, s->position, (last - first) * sizeof *stretch);
+  leave_region(s, first, last);
+  if (result == ETX_SCHEDULE_FOUND) {
+    memcpy(region, s->position, (last - first) * sizeof *region);
   }
   *steps = s->steps;
-  return answer;
+  return result;
 }

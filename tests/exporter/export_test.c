@@ -130,7 +130,7 @@ static void the_report_lists_copied_slices(void** state) {
   assert_true(etx_text_is(copies[0].target, "cache"));
   assert_int_equal(copies[0].bytes, 4 * 2 * 4);
   assert_true(
-      etx_text_is(copies[0].reason, "the part does not lie in one piece"));
+      etx_text_is(copies[0].reason, "the slice is not contiguous"));
   assert_true(etx_text_is(copies[1].method, "m"));
   assert_int_equal(copies[1].bytes, 2 * 2 * 4);
   for (size_t i = 0; i < g.report.method_count; ++i) {

@@ -314,8 +314,8 @@ static void other_keys_are_checked(void** state) {
                  "'decode'");
   assert_refused("concurrent: [encode, decode]\n", "program.yaml:1:14: ");
   assert_refused("concurrent: [[encode]]\n",
-                 "program.yaml:1:15: methods that may run at the same time are "
-                 "at least two, found 1");
+                 "program.yaml:1:15: expected at least two concurrent "
+                 "methods, found 1");
   assert_refused("shared: []\n", "program.yaml:1:1: unknown key 'shared'");
   assert_refused("initial: {net.cach: 0}\n",
                  "no buffer is named 'net.cach', did you mean 'net.cache'");

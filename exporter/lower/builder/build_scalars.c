@@ -1,6 +1,6 @@
-// Numbers and types: Python numbers become 0-d constants of the type that the
-// operation computes in, and lesser tensors are cast, so that kernels see equal
-// types.
+// Numbers and dtypes: Python numbers become 0-d constants of the compute type,
+// and tensors of other dtypes are cast to it, so that kernels get operands of
+// one dtype.
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ static double number_as_double(const etx_ir_arg* number) {
   return number->as.real;
 }
 
-// Integers stay exact; a double is cut toward zero, as PyTorch does.
+// Integers stay exact; a double is truncated toward zero, as in PyTorch.
 static bool number_as_int(const etx_ir_arg* number, int64_t* out) {
   if (number->kind == ETX_IR_ARG_INT) {
     *out = number->as.integer;
@@ -36,8 +36,8 @@ static size_t put_integer(int64_t value, etx_dtype dtype, uint8_t out[8]) {
 
 enum { NUMBER_BYTES = 16 };
 
-// Bytes of `number` as `dtype`, little-endian; false for types that are not
-// written here (half types).
+// The bytes of `number` as `dtype`, little-endian. False for float16 and
+// bfloat16, which a scalar_tensor node computes instead.
 static bool number_bytes(const etx_ir_arg* number, etx_dtype dtype,
                          uint8_t out[NUMBER_BYTES], size_t* out_bytes) {
   int64_t integer = 0;
@@ -74,95 +74,98 @@ static bool number_bytes(const etx_ir_arg* number, etx_dtype dtype,
   return true;
 }
 
-etx_status etx_build_constant(etx_builder* lower,
+etx_status etx_build_constant(etx_builder* builder,
                               const etx_ir_constant* constant,
                               uint32_t* out_value) {
   uint32_t index = 0;
-  ETX_TRY(etx_ir_add_constant(lower->module, constant, &index));
-  return etx_ir_constant_value(lower->module, lower->method, index, out_value);
+  ETX_TRY(etx_ir_add_constant(builder->module, constant, &index));
+  return etx_ir_constant_value(builder->module, builder->method, index,
+                               out_value);
 }
 
-etx_status etx_build_scalar(etx_builder* lower, const etx_ir_arg* number,
+etx_status etx_build_scalar(etx_builder* builder, const etx_ir_arg* number,
                             etx_dtype dtype, uint32_t* out_value) {
   const bool symbolic =
       number->kind == ETX_IR_ARG_INT && !etx_dim_is_number(number->as.integer);
   uint8_t bytes[NUMBER_BYTES];
   size_t size = 0;
   if (symbolic || !number_bytes(number, dtype, bytes, &size)) {
-    return etx_build_op_outputs(lower, ETX_OP_scalar_tensor_out, number, 1,
+    return etx_build_op_outputs(builder, ETX_OP_scalar_tensor_out, number, 1,
                                 &dtype, out_value);
   }
-  uint8_t* const data = etx_pool_take(lower->module->pool, size);
+  uint8_t* const data = etx_pool_take(builder->module->pool, size);
   if (data == NULL) return ETX_OUT_OF_MEMORY;
   memcpy(data, bytes, size);
   const etx_ir_constant constant = {dtype, 0, {0}, {data, size}};
-  return etx_build_constant(lower, &constant, out_value);
+  return etx_build_constant(builder, &constant, out_value);
 }
 
-etx_status etx_build_binary_constant(etx_builder* lower, etx_op_id op,
+etx_status etx_build_binary_constant(etx_builder* builder, etx_op_id op,
                                      uint32_t self, double number,
                                      uint32_t* out_value) {
   const etx_ir_arg arg = etx_ir_double(number);
   uint32_t constant = 0;
-  ETX_TRY(etx_build_scalar(lower, &arg, etx_builder_shape(lower, self)->dtype,
-                           &constant));
-  return etx_build_binary(lower, op, self, constant, out_value);
+  ETX_TRY(etx_build_scalar(builder, &arg,
+                           etx_builder_shape(builder, self)->dtype, &constant));
+  return etx_build_binary(builder, op, self, constant, out_value);
 }
 
-etx_status etx_build_full(etx_builder* lower, const etx_dim* dims, size_t rank,
-                          etx_ir_arg number, etx_dtype dtype,
+etx_status etx_build_full(etx_builder* builder, const etx_dim* dims,
+                          size_t rank, etx_ir_arg number, etx_dtype dtype,
                           uint32_t* out_value) {
-  if (rank == 0) return etx_build_scalar(lower, &number, dtype, out_value);
+  if (rank == 0) return etx_build_scalar(builder, &number, dtype, out_value);
   etx_ir_arg args[] = {etx_ir_none(), number};
-  ETX_TRY(etx_build_int_list(lower, dims, rank, &args[0]));
-  return etx_build_op_outputs(lower, ETX_OP_full_out, args, 2, &dtype,
+  ETX_TRY(etx_build_int_list(builder, dims, rank, &args[0]));
+  return etx_build_op_outputs(builder, ETX_OP_full_out, args, 2, &dtype,
                               out_value);
 }
 
 // ------------------------------------------------ casts
 
-etx_status etx_build_complex(etx_builder* lower, uint32_t real,
+etx_status etx_build_complex(etx_builder* builder, uint32_t real,
                              uint32_t imaginary, uint32_t* out_value) {
-  const size_t rank = etx_builder_shape(lower, real)->rank;
+  const size_t rank = etx_builder_shape(builder, real)->rank;
   uint32_t parts[] = {real, imaginary};
   uint32_t value = 0;
-  if (lower->target != ETX_TARGET_ETX) return etx_builder_refuse_target(lower);
+  if (builder->target != ETX_TARGET_ETX)
+    return etx_builder_refuse_target(builder);
   for (size_t i = 0; i < 2; ++i) {
-    ETX_TRY(etx_build_unsqueeze(lower, parts[i], rank, &parts[i]));
+    ETX_TRY(etx_build_unsqueeze(builder, parts[i], rank, &parts[i]));
   }
-  ETX_TRY(etx_build_concat(lower, parts, 2, rank, &value));
-  return etx_build_unary(lower, ETX_OP_view_as_complex_copy_out, value,
+  ETX_TRY(etx_build_concat(builder, parts, 2, rank, &value));
+  return etx_build_unary(builder, ETX_OP_view_as_complex_copy_out, value,
                          out_value);
 }
 
-etx_status etx_build_to_complex(etx_builder* lower, uint32_t self,
-                                etx_dtype dtype, uint32_t* out_value) {
-  const etx_shape shape = *etx_builder_shape(lower, self);
+// Casts a real tensor to a complex dtype.
+static etx_status cast_to_complex(etx_builder* builder, uint32_t self,
+                                  etx_dtype dtype, uint32_t* out_value) {
+  const etx_shape shape = *etx_builder_shape(builder, self);
   const etx_dtype part = etx_dtype_part(dtype);
   uint32_t zeros = 0;
-  ETX_TRY(etx_build_cast(lower, self, part, &self));
-  ETX_TRY(etx_build_full(lower, shape.dims, shape.rank, etx_ir_double(0.0),
+  ETX_TRY(etx_build_cast(builder, self, part, &self));
+  ETX_TRY(etx_build_full(builder, shape.dims, shape.rank, etx_ir_double(0.0),
                          part, &zeros));
-  return etx_build_complex(lower, self, zeros, out_value);
+  return etx_build_complex(builder, self, zeros, out_value);
 }
 
-etx_status etx_build_cast(etx_builder* lower, uint32_t self, etx_dtype dtype,
+etx_status etx_build_cast(etx_builder* builder, uint32_t self, etx_dtype dtype,
                           uint32_t* out_value) {
-  const etx_shape shape = *etx_builder_shape(lower, self);
+  const etx_shape shape = *etx_builder_shape(builder, self);
   if (shape.dtype == dtype) {
     *out_value = self;
     return ETX_OK;
   }
   if (etx_dtype_category_of(dtype) == ETX_CATEGORY_COMPLEX &&
       etx_dtype_category_of(shape.dtype) != ETX_CATEGORY_COMPLEX) {
-    return etx_build_to_complex(lower, self, dtype, out_value);
+    return cast_to_complex(builder, self, dtype, out_value);
   }
   etx_dim order[ETX_MAX_RANK];
   for (size_t i = 0; i < shape.rank; ++i) order[i] = (etx_dim)i;
   etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_bool(false),
                        etx_ir_none()};
-  ETX_TRY(etx_build_int_list(lower, order, shape.rank, &args[2]));
-  return etx_build_op_outputs(lower, ETX_OP_to_dim_order_copy_out, args, 3,
+  ETX_TRY(etx_build_int_list(builder, order, shape.rank, &args[2]));
+  return etx_build_op_outputs(builder, ETX_OP_to_dim_order_copy_out, args, 3,
                               &dtype, out_value);
 }
 
@@ -179,7 +182,7 @@ static etx_dtype_category number_category(const etx_ir_arg* number) {
                                         : ETX_CATEGORY_FLOATING;
 }
 
-etx_status etx_builder_result_type(etx_builder* lower,
+etx_status etx_builder_result_type(etx_builder* builder,
                                    const etx_ir_arg* operands, size_t count,
                                    etx_dtype* out_dtype) {
   etx_promotion promotion = etx_promotion_start();
@@ -191,27 +194,27 @@ etx_status etx_builder_result_type(etx_builder* lower,
       continue;
     }
     const etx_shape* const shape =
-        etx_builder_shape(lower, operands[i].as.value);
+        etx_builder_shape(builder, operands[i].as.value);
     ok = ok && etx_promotion_add(&promotion, shape->dtype, shape->rank);
   }
   if (ok && etx_promotion_result(&promotion, out_dtype)) return ETX_OK;
-  return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                       "the operands have no common type");
+  return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                       "the operands have no common dtype");
 }
 
-etx_status etx_build_operand(etx_builder* lower, const etx_ir_arg* operand,
+etx_status etx_build_operand(etx_builder* builder, const etx_ir_arg* operand,
                              etx_dtype dtype, uint32_t* out_value) {
   if (operand->kind == ETX_IR_ARG_VALUE) {
-    return etx_build_cast(lower, operand->as.value, dtype, out_value);
+    return etx_build_cast(builder, operand->as.value, dtype, out_value);
   }
-  return etx_build_scalar(lower, operand, dtype, out_value);
+  return etx_build_scalar(builder, operand, dtype, out_value);
 }
 
-etx_status etx_build_tensor(etx_builder* lower, const etx_ir_arg* arg,
+etx_status etx_build_tensor(etx_builder* builder, const etx_ir_arg* arg,
                             uint32_t* out_value) {
   if (arg->kind == ETX_IR_ARG_VALUE) {
     *out_value = arg->as.value;
     return ETX_OK;
   }
-  return etx_build_scalar(lower, arg, number_dtype(arg), out_value);
+  return etx_build_scalar(builder, arg, number_dtype(arg), out_value);
 }

@@ -3,11 +3,11 @@
 #include "exporter/ir/aten_schema.h"
 #include "exporter/lower/builder/builder.h"
 
-// All arguments of `op` but its outs: those given, then defaults.
-static etx_status complete_args(etx_builder* lower, const etx_op* op,
+// All arguments of `op` except its out arguments: those given, then defaults.
+static etx_status complete_args(etx_builder* builder, const etx_op* op,
                                 const etx_ir_arg* args, size_t arg_count,
                                 etx_ir_arg** out_args, size_t* out_count) {
-  etx_pool* const pool = lower->module->pool;
+  etx_pool* const pool = builder->module->pool;
   etx_ir_arg* const all =
       etx_pool_take(pool, ETX_MAX_ARGUMENTS * sizeof(etx_ir_arg));
   if (all == NULL) return ETX_OUT_OF_MEMORY;
@@ -18,149 +18,149 @@ static etx_status complete_args(etx_builder* lower, const etx_op* op,
     if (count < arg_count) {
       all[count] = args[count];
     } else {
-      ETX_TRY(etx_aten_default(pool, &argument, &all[count], lower->diag));
+      ETX_TRY(etx_aten_default(pool, &argument, &all[count], builder->diag));
     }
     if (argument.type == ETX_ARGUMENT_SCALAR &&
         all[count].kind == ETX_IR_ARG_VALUE) {
-      return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+      return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
                            "argument '%t' of '%t' is a tensor, expected a "
                            "number",
-                           argument.name, lower->node->aten);
+                           argument.name, builder->node->aten);
     }
     ++count;
   }
   if (arg_count > count) {
-    return etx_diag_fail(lower->diag, ETX_INTERNAL,
-                         "'%s' was given %z arguments of %z", op->name,
-                         arg_count, count);
+    return etx_diag_fail(builder->diag, ETX_INTERNAL,
+                         "'%s' was given %z arguments, expected at most %z",
+                         op->name, arg_count, count);
   }
   *out_args = all;
   *out_count = count;
   return ETX_OK;
 }
 
-static etx_status add_output(etx_builder* lower, const etx_shape* shape,
+static etx_status add_output(etx_builder* builder, const etx_shape* shape,
                              uint32_t* out_value) {
   etx_ir_value value = {{NULL, 0}, true, *shape, ETX_IR_FROM_NODE, 0};
-  value.index = (uint32_t)lower->method->node_count;
-  value.name = etx_pool_format(lower->module->pool, "%t.%u", lower->name,
-                               (uint64_t)++lower->name_count);
+  value.index = (uint32_t)builder->method->node_count;
+  value.name = etx_pool_format(builder->module->pool, "%t.%u", builder->name,
+                               (uint64_t)++builder->name_count);
   if (value.name.data == NULL) return ETX_OUT_OF_MEMORY;
-  return etx_ir_add_value(lower->module, lower->method, &value, out_value);
+  return etx_ir_add_value(builder->module, builder->method, &value, out_value);
 }
 
-etx_status etx_build_op_outputs(etx_builder* lower, etx_op_id op,
+etx_status etx_build_op_outputs(etx_builder* builder, etx_op_id op,
                                 const etx_ir_arg* args, size_t arg_count,
                                 const etx_dtype* dtype, uint32_t* out_values) {
   const etx_op* const row = etx_op_at(op);
   etx_ir_node node = {.aten = {NULL, 0}};
-  node.aten = lower->node->aten;
+  node.aten = builder->node->aten;
   node.op = row;
-  node.place = lower->node->place;
-  node.branch = lower->node->branch;
-  ETX_TRY(
-      complete_args(lower, row, args, arg_count, &node.args, &node.arg_count));
+  node.place = builder->node->place;
+  node.branch = builder->node->branch;
+  ETX_TRY(complete_args(builder, row, args, arg_count, &node.args,
+                        &node.arg_count));
   etx_shape shapes[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   const etx_operator_call call = {row, node.args, node.arg_count, dtype};
   ETX_TRY(
-      etx_type_inference_outputs(lower->method, &call, shapes, lower->diag));
+      etx_type_inference_outputs(builder->method, &call, shapes, builder->diag));
   node.output_count = etx_type_inference_output_count(row);
   for (size_t i = 0; i < node.output_count; ++i) {
-    ETX_TRY(add_output(lower, &shapes[i], &out_values[i]));
+    ETX_TRY(add_output(builder, &shapes[i], &out_values[i]));
   }
   node.outputs = out_values;
   uint32_t index = 0;
-  return etx_ir_add_node(lower->module, lower->method, &node, &index);
+  return etx_ir_add_node(builder->module, builder->method, &node, &index);
 }
 
-etx_status etx_build_op(etx_builder* lower, etx_op_id op,
+etx_status etx_build_op(etx_builder* builder, etx_op_id op,
                         const etx_ir_arg* args, size_t arg_count,
                         uint32_t* out_value) {
   uint32_t values[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
-  ETX_TRY(etx_build_op_outputs(lower, op, args, arg_count, NULL, values));
+  ETX_TRY(etx_build_op_outputs(builder, op, args, arg_count, NULL, values));
   *out_value = values[0];
   return ETX_OK;
 }
 
-etx_status etx_build_unary(etx_builder* lower, etx_op_id op, uint32_t self,
+etx_status etx_build_unary(etx_builder* builder, etx_op_id op, uint32_t self,
                            uint32_t* out_value) {
   const etx_ir_arg args[] = {etx_ir_value_arg(self)};
-  return etx_build_op(lower, op, args, 1, out_value);
+  return etx_build_op(builder, op, args, 1, out_value);
 }
 
-etx_status etx_build_binary(etx_builder* lower, etx_op_id op, uint32_t self,
+etx_status etx_build_binary(etx_builder* builder, etx_op_id op, uint32_t self,
                             uint32_t other, uint32_t* out_value) {
   const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_value_arg(other)};
-  return etx_build_op(lower, op, args, 2, out_value);
+  return etx_build_op(builder, op, args, 2, out_value);
 }
 
-etx_status etx_build_binary_number(etx_builder* lower, etx_op_id op,
+etx_status etx_build_binary_number(etx_builder* builder, etx_op_id op,
                                    uint32_t self, double number,
                                    uint32_t* out_value) {
   const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_double(number)};
-  return etx_build_op(lower, op, args, 2, out_value);
+  return etx_build_op(builder, op, args, 2, out_value);
 }
 
-etx_status etx_build_int_list(etx_builder* lower, const etx_dim* dims,
+etx_status etx_build_int_list(etx_builder* builder, const etx_dim* dims,
                               size_t count, etx_ir_arg* out) {
   etx_ir_arg* const items =
-      etx_pool_take(lower->module->pool, count * sizeof(etx_ir_arg));
+      etx_pool_take(builder->module->pool, count * sizeof(etx_ir_arg));
   if (items == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < count; ++i) items[i] = etx_ir_int(dims[i]);
   *out = etx_ir_list(items, count);
   return ETX_OK;
 }
 
-const etx_shape* etx_builder_shape(const etx_builder* lower, uint32_t value) {
-  return &lower->method->values[value].shape;
+const etx_shape* etx_builder_shape(const etx_builder* builder, uint32_t value) {
+  return &builder->method->values[value].shape;
 }
 
-etx_status etx_builder_axis(etx_builder* lower, etx_dim dim, size_t rank,
+etx_status etx_builder_axis(etx_builder* builder, etx_dim dim, size_t rank,
                             size_t* out_axis) {
   const int64_t count = rank == 0 ? 1 : (int64_t)rank;
   if (!etx_dim_is_number(dim) || dim < -count || dim >= count) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "dimension %i is outside a tensor of rank %z", dim,
-                         rank);
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "dimension %i is out of range for a tensor of rank %z",
+                         dim, rank);
   }
   *out_axis = (size_t)(dim < 0 ? dim + count : dim);
   return ETX_OK;
 }
 
-etx_status etx_builder_product(etx_builder* lower, const etx_dim* dims,
+etx_status etx_builder_product(etx_builder* builder, const etx_dim* dims,
                                size_t first, size_t end, etx_dim* out) {
   etx_dim product = 1;
   for (size_t i = first; i < end; ++i) {
-    ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_MULTIPLY,
+    ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_MULTIPLY,
                               product, dims[i], &product));
   }
   *out = product;
   return ETX_OK;
 }
 
-bool etx_builder_same_dims(const etx_builder* lower, const etx_dim* a,
+bool etx_builder_same_dims(const etx_builder* builder, const etx_dim* a,
                            const etx_dim* b, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    if (!etx_symbols_equal(&lower->method->symbols, a[i], b[i])) return false;
+    if (!etx_symbols_equal(&builder->method->symbols, a[i], b[i])) return false;
   }
   return true;
 }
 
-// Dim `i` from the right, 1 where a shape has none.
+// Dimension `i` from the right; 1 if the shape has fewer dimensions.
 static etx_dim dim_from_right(const etx_shape* shape, size_t i) {
   return i < shape->rank ? shape->dims[shape->rank - 1 - i] : 1;
 }
 
-etx_status etx_builder_broadcast(etx_builder* lower, const etx_shape* a,
+etx_status etx_builder_broadcast(etx_builder* builder, const etx_shape* a,
                                  const etx_shape* b, etx_shape* out) {
   etx_shape result = {a->dtype, a->rank > b->rank ? a->rank : b->rank, {0}};
   for (size_t i = 0; i < result.rank; ++i) {
     const etx_dim x = dim_from_right(a, i);
     const etx_dim y = dim_from_right(b, i);
     const bool fits =
-        x == 1 || y == 1 || etx_symbols_equal(&lower->method->symbols, x, y);
+        x == 1 || y == 1 || etx_symbols_equal(&builder->method->symbols, x, y);
     if (!fits) {
-      return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+      return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
                            "sizes do not broadcast in dimension -%z", i + 1);
     }
     result.dims[result.rank - 1 - i] = x == 1 ? y : x;
@@ -169,9 +169,9 @@ etx_status etx_builder_broadcast(etx_builder* lower, const etx_shape* a,
   return ETX_OK;
 }
 
-etx_status etx_builder_refuse_target(const etx_builder* lower) {
-  return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+etx_status etx_builder_refuse_target(const etx_builder* builder) {
+  return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
                        "'%t' runs only in etx's runtime: plan for target "
                        "'etx'",
-                       lower->node->aten);
+                       builder->node->aten);
 }

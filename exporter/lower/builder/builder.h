@@ -1,8 +1,8 @@
-// Appends lowered nodes to a method: for the lowering functions of all families
-// and for passes that rewrite lowered graphs.
+// Appends lowered nodes to a method: for lowering functions, and for passes
+// that rewrite lowered graphs.
 //
-// The builder never emits what does nothing: a cast to the same type, a view
-// or expand to the same shape, a permute that moves nothing return their
+// The builder appends no node that does nothing: a cast to the same dtype, a
+// view or expand to the same shape, and an identity permute return their
 // operand.
 
 #ifndef ETX_EXPORTER_LOWER_BUILDER_BUILDER_H
@@ -14,11 +14,12 @@
 
 typedef struct etx_builder etx_builder;
 
-// One row of lowering.def.
+// How one ATen operator is lowered: the last column of its row in
+// exporter/ir/aten_operators.def.
 typedef struct etx_lowering {
-  const char* aten;  // "aten.add.Tensor"
-  etx_status (*function)(etx_builder* lower);
-  etx_status (*own)(etx_builder* lower);  // for etx's runtime, or NULL
+  const char* aten;                                  // "aten.add.Tensor"
+  etx_status (*function)(etx_builder* builder);      // NULL if it is refused
+  etx_status (*etx_function)(etx_builder* builder);  // for target etx, or NULL
   etx_op_id op;  // for functions that serve many rows; else ETX_OP_COUNT
 } etx_lowering;
 
@@ -28,89 +29,88 @@ struct etx_builder {
   etx_target target;
   etx_diag* diag;
   const etx_lowering* row;
-  const etx_ir_node* node;             // the imported node
-  const uint32_t* uses;                // of each imported value
+  const etx_ir_node* node;             // the node that is replaced
+  const uint32_t* uses;                // how often each imported value is used
   etx_ir_arg args[ETX_MAX_ARGUMENTS];  // by position in the schema
   size_t arg_count;
   uint32_t* results;    // one for each output of the node; ETX_IR_NONE at first
-  etx_text name;        // stem of new values' names
-  uint32_t name_count;  // values named so far
+  etx_text name;        // prefix of the names of new values
+  uint32_t name_count;  // new values so far
 };
 
 // True if anything reads output `index` of the imported node.
-static inline bool etx_builder_is_read(const etx_builder* lower, size_t index) {
-  return index < lower->node->output_count &&
-         lower->node->outputs[index] != ETX_IR_NONE &&
-         lower->uses[lower->node->outputs[index]] > 0;
+static inline bool etx_builder_is_read(const etx_builder* builder,
+                                       size_t index) {
+  return index < builder->node->output_count &&
+         builder->node->outputs[index] != ETX_IR_NONE &&
+         builder->uses[builder->node->outputs[index]] > 0;
 }
 
 // ------------------------------------------------ appending nodes
 
-// Appends a node of `op`. Arguments left out at the end take their defaults.
-// `dtype` is the type of the first output where the operator leaves it to its
-// out tensor, or NULL. `out_values` has room for all outputs.
-ETX_MUST_USE etx_status etx_build_op_outputs(etx_builder* lower, etx_op_id op,
+// Appends a node of `op` with all its outputs. Arguments that are left out at
+// the end take their defaults. `dtype` is the dtype of the first output for
+// operators whose out tensor decides it, else NULL. `out_values` has room for
+// all outputs.
+ETX_MUST_USE etx_status etx_build_op_outputs(etx_builder* builder, etx_op_id op,
                                              const etx_ir_arg* args,
                                              size_t arg_count,
                                              const etx_dtype* dtype,
                                              uint32_t* out_values);
-// The same for one output.
-ETX_MUST_USE etx_status etx_build_op(etx_builder* lower, etx_op_id op,
+// The same for the first output.
+ETX_MUST_USE etx_status etx_build_op(etx_builder* builder, etx_op_id op,
                                      const etx_ir_arg* args, size_t arg_count,
                                      uint32_t* out_value);
-// One tensor, or two, and defaults.
-ETX_MUST_USE etx_status etx_build_unary(etx_builder* lower, etx_op_id op,
+// An operator with one tensor argument, or two; the others take their defaults.
+ETX_MUST_USE etx_status etx_build_unary(etx_builder* builder, etx_op_id op,
                                         uint32_t self, uint32_t* out_value);
-ETX_MUST_USE etx_status etx_build_binary(etx_builder* lower, etx_op_id op,
+ETX_MUST_USE etx_status etx_build_binary(etx_builder* builder, etx_op_id op,
                                          uint32_t self, uint32_t other,
                                          uint32_t* out_value);
 // A tensor and a number.
-ETX_MUST_USE etx_status etx_build_binary_number(etx_builder* lower,
+ETX_MUST_USE etx_status etx_build_binary_number(etx_builder* builder,
                                                 etx_op_id op, uint32_t self,
                                                 double number,
                                                 uint32_t* out_value);
-// A tensor and a number that is made a 0-d constant of the tensor's type.
-ETX_MUST_USE etx_status etx_build_binary_constant(etx_builder* lower,
+// A tensor and a number, which becomes a 0-d constant of the tensor's dtype.
+ETX_MUST_USE etx_status etx_build_binary_constant(etx_builder* builder,
                                                   etx_op_id op, uint32_t self,
                                                   double number,
                                                   uint32_t* out_value);
 
-// Refuses an operator that only etx's runtime can compute.
-etx_status etx_builder_refuse_target(const etx_builder* lower);
+// Fails with the message that only etx's runtime has the operator.
+etx_status etx_builder_refuse_target(const etx_builder* builder);
 
 // ------------------------------------------------ numbers and types
 
 // A number (INT, DOUBLE or BOOL) as a 0-d tensor of `dtype`: a constant, or
 // computed where it is symbolic.
-ETX_MUST_USE etx_status etx_build_scalar(etx_builder* lower,
+ETX_MUST_USE etx_status etx_build_scalar(etx_builder* builder,
                                          const etx_ir_arg* number,
                                          etx_dtype dtype, uint32_t* out_value);
-// A constant, whose data lives in the pool.
-ETX_MUST_USE etx_status etx_build_constant(etx_builder* lower,
+// A value for a constant, whose data lives in the pool.
+ETX_MUST_USE etx_status etx_build_constant(etx_builder* builder,
                                            const etx_ir_constant* constant,
                                            uint32_t* out_value);
-ETX_MUST_USE etx_status etx_build_cast(etx_builder* lower, uint32_t self,
+ETX_MUST_USE etx_status etx_build_cast(etx_builder* builder, uint32_t self,
                                        etx_dtype dtype, uint32_t* out_value);
-// The same of a real tensor to a complex type.
-ETX_MUST_USE etx_status etx_build_to_complex(etx_builder* lower, uint32_t self,
-                                             etx_dtype dtype,
-                                             uint32_t* out_value);
-// Two real tensors of one shape as a complex one.
-ETX_MUST_USE etx_status etx_build_complex(etx_builder* lower, uint32_t real,
+// A complex tensor from its real and imaginary parts, which have the same
+// shape.
+ETX_MUST_USE etx_status etx_build_complex(etx_builder* builder, uint32_t real,
                                           uint32_t imaginary,
                                           uint32_t* out_value);
-// torch.result_type over tensors and numbers: 0-d tensors and numbers count by
-// category.
-ETX_MUST_USE etx_status etx_builder_result_type(etx_builder* lower,
+// torch.result_type of tensors and numbers: 0-d tensors and numbers count only
+// by their category.
+ETX_MUST_USE etx_status etx_builder_result_type(etx_builder* builder,
                                                 const etx_ir_arg* operands,
                                                 size_t count,
                                                 etx_dtype* out_dtype);
 // A tensor or number as a tensor of `dtype`.
-ETX_MUST_USE etx_status etx_build_operand(etx_builder* lower,
+ETX_MUST_USE etx_status etx_build_operand(etx_builder* builder,
                                           const etx_ir_arg* operand,
                                           etx_dtype dtype, uint32_t* out_value);
-// An argument of type Tensor, which in archives may also be a number.
-ETX_MUST_USE etx_status etx_build_tensor(etx_builder* lower,
+// An argument of type Tensor. In .pt2 archives it may also be a number.
+ETX_MUST_USE etx_status etx_build_tensor(etx_builder* builder,
                                          const etx_ir_arg* arg,
                                          uint32_t* out_value);
 static inline etx_ir_arg etx_ir_double(double real) {
@@ -127,7 +127,7 @@ static inline etx_ir_arg etx_ir_none(void) {
   const etx_ir_arg arg = {ETX_IR_ARG_NONE, {0}};
   return arg;
 }
-// A list argument over `items`, which emitting copies.
+// A list argument. The builder copies `items` when it appends a node.
 static inline etx_ir_arg etx_ir_list(etx_ir_arg* items, size_t count) {
   etx_ir_arg arg = {ETX_IR_ARG_LIST, {0}};
   arg.as.list.items = items;
@@ -135,77 +135,91 @@ static inline etx_ir_arg etx_ir_list(etx_ir_arg* items, size_t count) {
   return arg;
 }
 // An int[] argument; lives in the pool.
-ETX_MUST_USE etx_status etx_build_int_list(etx_builder* lower,
+ETX_MUST_USE etx_status etx_build_int_list(etx_builder* builder,
                                            const etx_dim* dims, size_t count,
                                            etx_ir_arg* out);
 
 // ------------------------------------------------ shapes
 
-// Type of a value. The pointer is good until the next node is appended.
-const etx_shape* etx_builder_shape(const etx_builder* lower, uint32_t value);
-// A dimension given from either end; `rank` 0 counts as 1.
-ETX_MUST_USE etx_status etx_builder_axis(etx_builder* lower, etx_dim dim,
+// The shape and dtype of a value. The pointer is valid until the next node is
+// appended.
+const etx_shape* etx_builder_shape(const etx_builder* builder, uint32_t value);
+// Counts a dimension from the front; negative ones count from the end. A tensor
+// of rank 0 has one dimension here.
+ETX_MUST_USE etx_status etx_builder_axis(etx_builder* builder, etx_dim dim,
                                          size_t rank, size_t* out_axis);
 // Product of dims [first, end).
-ETX_MUST_USE etx_status etx_builder_product(etx_builder* lower,
+ETX_MUST_USE etx_status etx_builder_product(etx_builder* builder,
                                             const etx_dim* dims, size_t first,
                                             size_t end, etx_dim* out);
-bool etx_builder_same_dims(const etx_builder* lower, const etx_dim* a,
+bool etx_builder_same_dims(const etx_builder* builder, const etx_dim* a,
                            const etx_dim* b, size_t count);
-// The shape that shapes `a` and `b` broadcast to; the type is a's.
-ETX_MUST_USE etx_status etx_builder_broadcast(etx_builder* lower,
+// The shape that `a` and `b` broadcast to, with the dtype of `a`.
+ETX_MUST_USE etx_status etx_builder_broadcast(etx_builder* builder,
                                               const etx_shape* a,
                                               const etx_shape* b,
                                               etx_shape* out);
 
 // ------------------------------------------------ views
 
-ETX_MUST_USE etx_status etx_build_view(etx_builder* lower, uint32_t self,
+ETX_MUST_USE etx_status etx_build_view(etx_builder* builder, uint32_t self,
                                        const etx_dim* dims, size_t rank,
                                        uint32_t* out_value);
 // `order[i]` is the dimension of `self` that becomes dimension i.
-ETX_MUST_USE etx_status etx_build_permute(etx_builder* lower, uint32_t self,
+ETX_MUST_USE etx_status etx_build_permute(etx_builder* builder, uint32_t self,
                                           const size_t* order,
                                           uint32_t* out_value);
-ETX_MUST_USE etx_status etx_build_transpose(etx_builder* lower, uint32_t self,
+ETX_MUST_USE etx_status etx_build_transpose(etx_builder* builder, uint32_t self,
                                             size_t a, size_t b,
                                             uint32_t* out_value);
-ETX_MUST_USE etx_status etx_build_expand(etx_builder* lower, uint32_t self,
+ETX_MUST_USE etx_status etx_build_expand(etx_builder* builder, uint32_t self,
                                          const etx_dim* dims, size_t rank,
                                          uint32_t* out_value);
-ETX_MUST_USE etx_status etx_build_unsqueeze(etx_builder* lower, uint32_t self,
+ETX_MUST_USE etx_status etx_build_unsqueeze(etx_builder* builder, uint32_t self,
                                             size_t axis, uint32_t* out_value);
-// Start and end lie within the dimension.
-ETX_MUST_USE etx_status etx_build_slice(etx_builder* lower, uint32_t self,
-                                        size_t axis, etx_dim start, etx_dim end,
-                                        int64_t step, uint32_t* out_value);
-// Brings the arguments of a slice (INT or NONE) into [0, size].
+// Elements start, start + step, .. below end of dimension `axis`.
+typedef struct etx_dim_slice {
+  size_t axis;
+  etx_dim start;  // 0 <= start, end <= size of the dimension
+  etx_dim end;
+  int64_t step;
+} etx_dim_slice;
+ETX_MUST_USE etx_status etx_build_slice(etx_builder* builder, uint32_t self,
+                                        etx_dim_slice slice,
+                                        uint32_t* out_value);
+// Clamps the bounds of a slice (INT or NONE), as Python does, to [0, size].
 ETX_MUST_USE etx_status etx_builder_slice_range(
-    etx_builder* lower, etx_dim size, const etx_ir_arg* start,
+    etx_builder* builder, etx_dim size, const etx_ir_arg* start,
     const etx_ir_arg* end, etx_dim* out_start, etx_dim* out_end);
 
 // ------------------------------------------------ single operators
 
-ETX_MUST_USE etx_status etx_build_softmax(etx_builder* lower, uint32_t self,
+ETX_MUST_USE etx_status etx_build_softmax(etx_builder* builder, uint32_t self,
                                           etx_dim dim, uint32_t* out_value);
-ETX_MUST_USE etx_status etx_build_where(etx_builder* lower, uint32_t condition,
-                                        uint32_t self, uint32_t other,
-                                        uint32_t* out_value);
-// Reduction over a list of dims (all if it is empty).
-ETX_MUST_USE etx_status etx_build_reduce(etx_builder* lower, etx_op_id op,
-                                         uint32_t self, const etx_dim* dims,
-                                         size_t dim_count, bool keep,
+ETX_MUST_USE etx_status etx_build_where(etx_builder* builder,
+                                        uint32_t condition, uint32_t self,
+                                        uint32_t other, uint32_t* out_value);
+// The dimensions that a reduction removes; all if there are none.
+typedef struct etx_reduced_dims {
+  const etx_dim* dims;
+  size_t count;
+  bool keep;  // with size 1
+} etx_reduced_dims;
+// An operator with the arguments (self, dim list, keepdim).
+ETX_MUST_USE etx_status etx_build_reduce(etx_builder* builder, etx_op_id op,
+                                         uint32_t self, etx_reduced_dims dims,
                                          uint32_t* out_value);
-// Tensors of one type end to end; one alone is the result itself.
-ETX_MUST_USE etx_status etx_build_concat(etx_builder* lower,
+// Concatenates tensors of one dtype; a single one is returned as it is.
+ETX_MUST_USE etx_status etx_build_concat(etx_builder* builder,
                                          const uint32_t* values, size_t count,
                                          size_t axis, uint32_t* out_value);
-// One number everywhere.
-ETX_MUST_USE etx_status etx_build_full(etx_builder* lower, const etx_dim* dims,
-                                       size_t rank, etx_ir_arg number,
-                                       etx_dtype dtype, uint32_t* out_value);
+// A tensor filled with a number.
+ETX_MUST_USE etx_status etx_build_full(etx_builder* builder,
+                                       const etx_dim* dims, size_t rank,
+                                       etx_ir_arg number, etx_dtype dtype,
+                                       uint32_t* out_value);
 // 0, 1, .. count-1 as int64.
-ETX_MUST_USE etx_status etx_build_arange(etx_builder* lower, etx_dim count,
+ETX_MUST_USE etx_status etx_build_arange(etx_builder* builder, etx_dim count,
                                          uint32_t* out_value);
 
 #endif

@@ -1,13 +1,13 @@
-// One function a row of lowering.def, and what families of them offer each
-// other.
+// The lowering functions that the rows of exporter/ir/aten_operators.def name,
+// and functions of one family that other families call.
 //
 //   etx_status etx_lowering_<function>(etx_builder* lower);
 //
-// finds the node's arguments in `args` (one for each argument of the schema in
-// aten_schema.def), appends nodes with the builder and stores the values that
-// stand for the node's outputs in `results`. A failure with a message in `diag`
-// is a problem of the user's program; only OUT_OF_MEMORY and INTERNAL end the
-// pass.
+// reads the node's arguments from `lower->args` (one for each argument of the
+// schema), appends nodes with the builder, and stores one value for each output
+// of the node in `lower->results`. A failure with a message in `diag` is a
+// problem of the user's program and is reported; only OUT_OF_MEMORY and
+// INTERNAL end the pass.
 
 #ifndef ETX_EXPORTER_LOWER_BUILDER_LOWERING_FUNCTIONS_H
 #define ETX_EXPORTER_LOWER_BUILDER_LOWERING_FUNCTIONS_H
@@ -15,55 +15,59 @@
 #include "exporter/lower/builder/builder.h"
 
 // self [.., M, K] @ other [.., K, N] with torch.matmul's rules.
-ETX_MUST_USE etx_status etx_build_matmul(etx_builder* lower, uint32_t self,
+ETX_MUST_USE etx_status etx_build_matmul(etx_builder* builder, uint32_t self,
                                          uint32_t other, uint32_t* out_value);
 // input @ weight^T + bias; bias may be ETX_IR_NONE.
-ETX_MUST_USE etx_status etx_build_linear(etx_builder* lower, uint32_t input,
+ETX_MUST_USE etx_status etx_build_linear(etx_builder* builder, uint32_t input,
                                          uint32_t weight, uint32_t bias,
                                          uint32_t* out_value);
-// Counts for each value the boundaries before it, or with `right` those up to
-// it, as int64. Both have one dimension more: [.., values, 1] and [.., 1,
-// boundaries].
-ETX_MUST_USE etx_status etx_build_count_before(etx_builder* lower,
+// For each value, the number of boundaries that are less than it (`right`: less
+// or equal), as int64. The shapes are [.., values, 1] and [.., 1, boundaries]
+// or [boundaries].
+ETX_MUST_USE etx_status etx_build_count_before(etx_builder* builder,
                                                uint32_t values,
                                                uint32_t boundaries, bool right,
                                                uint32_t* out_value);
-// Gives the last dimension a row of its own, or takes it away again.
-ETX_MUST_USE etx_status etx_build_add_row_dim(etx_builder* lower, uint32_t self,
-                                              uint32_t* out);
-ETX_MUST_USE etx_status etx_build_drop_row_dim(etx_builder* lower,
+// Views [.., columns] as [.., 1, columns], for operators over planes, and back.
+ETX_MUST_USE etx_status etx_build_add_row_dim(etx_builder* builder,
+                                              uint32_t self, uint32_t* out);
+ETX_MUST_USE etx_status etx_build_drop_row_dim(etx_builder* builder,
                                                uint32_t* value);
-// What a step does with [.., rows, columns]: with `is_depth` the rows are the
-// depth of a box, and the columns stay as they are.
-typedef etx_status (*etx_build_spatial_function)(etx_builder* lower,
+// One step over [.., rows, columns]. With `is_depth`, the rows are the depth of
+// a volume, and the step must keep the columns.
+typedef etx_status (*etx_build_spatial_function)(etx_builder* builder,
                                                  const void* context,
                                                  bool is_depth, uint32_t self,
                                                  uint32_t* out);
-// Both steps over [.., channels, depth, rows, columns].
+// Applies a separable operator to [.., channels, depth, rows, columns] in two
+// steps: over rows and columns, then over depth.
 ETX_MUST_USE etx_status etx_build_by_spatial_dims(
-    etx_builder* lower, uint32_t self, etx_build_spatial_function function,
+    etx_builder* builder, uint32_t self, etx_build_spatial_function function,
     const void* context, uint32_t* out_value);
-// _fft_r2c(self, dim, normalization, onesided): the stock kernel knows one side
-// alone, and then fails when it runs.
-ETX_MUST_USE etx_status etx_build_fft_r2c(etx_builder* lower,
+// _fft_r2c(self, dim, normalization, onesided). Two-sided results are refused
+// for target executorch, whose kernel fails at run time.
+ETX_MUST_USE etx_status etx_build_fft_r2c(etx_builder* builder,
                                           const etx_ir_arg* args,
                                           uint32_t* out_value);
-// Zeros around a tensor, complex or not: constant_pad_nd by `pads`.
-ETX_MUST_USE etx_status etx_build_pad_zeros(etx_builder* lower, uint32_t self,
+// constant_pad_nd with zeros by `pads`, also of complex tensors.
+ETX_MUST_USE etx_status etx_build_pad_zeros(etx_builder* builder, uint32_t self,
                                             const etx_ir_arg* pads,
                                             uint32_t* out_value);
 
 // Prototypes of all lowering functions, from the rows.
-#define LOWER(aten, function) \
-  ETX_MUST_USE etx_status etx_lowering_##function(etx_builder* lower);
-#define LOWER_OP(aten, function, op) \
-  ETX_MUST_USE etx_status etx_lowering_##function(etx_builder* lower);
-#define LOWER_ETX(aten, function, own, op)                             \
-  ETX_MUST_USE etx_status etx_lowering_##function(etx_builder* lower); \
-  ETX_MUST_USE etx_status etx_lowering_##own(etx_builder* lower);
-#include "exporter/lower/builder/lowering.def"
+#define ATEN(name, arguments, results, lowering) lowering
+#define LOWER(function) \
+  ETX_MUST_USE etx_status etx_lowering_##function(etx_builder* builder);
+#define LOWER_OP(function, op) LOWER(function)
+#define LOWER_ETX(function, etx_function, op) \
+  LOWER(function)                             \
+  LOWER(etx_function)
+#define REFUSED
+#include "exporter/ir/aten_operators.def"
+#undef ATEN
 #undef LOWER
 #undef LOWER_OP
 #undef LOWER_ETX
+#undef REFUSED
 
 #endif

@@ -1,4 +1,4 @@
-// New tensors: arange, full and its relatives.
+// New tensors: arange, full, zeros, eye, one_hot, linspace.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -9,7 +9,7 @@ static etx_dtype number_dtype(const etx_ir_arg* number) {
 
 // ------------------------------------------------ arange
 
-static etx_status emit_arange(etx_builder* lower, const etx_ir_arg* start,
+static etx_status emit_arange(etx_builder* builder, const etx_ir_arg* start,
                               const etx_ir_arg* end, const etx_ir_arg* step,
                               const etx_ir_arg* dtype, uint32_t* out_value) {
   const bool integers = start->kind == ETX_IR_ARG_INT &&
@@ -18,217 +18,229 @@ static etx_status emit_arange(etx_builder* lower, const etx_ir_arg* start,
   etx_dtype type = integers ? ETX_DTYPE_INT64 : ETX_DTYPE_FLOAT32;
   if (dtype->kind == ETX_IR_ARG_DTYPE) type = dtype->as.dtype;
   const etx_ir_arg args[] = {*start, *end, *step};
-  return etx_build_op_outputs(lower, ETX_OP_arange_start_out, args, 3, &type,
+  return etx_build_op_outputs(builder, ETX_OP_arange_start_out, args, 3, &type,
                               out_value);
 }
 
 // arange(end, dtype, ..)
-etx_status etx_lowering_arange(etx_builder* lower) {
+etx_status etx_lowering_arange(etx_builder* builder) {
   const etx_ir_arg zero = etx_ir_int(0);
   const etx_ir_arg one = etx_ir_int(1);
-  return emit_arange(lower, &zero, &lower->args[0], &one, &lower->args[1],
-                     &lower->results[0]);
+  return emit_arange(builder, &zero, &builder->args[0], &one, &builder->args[1],
+                     &builder->results[0]);
 }
 
 // arange.start(start, end, dtype, ..)
-etx_status etx_lowering_arange_start(etx_builder* lower) {
+etx_status etx_lowering_arange_start(etx_builder* builder) {
   const etx_ir_arg one = etx_ir_int(1);
-  return emit_arange(lower, &lower->args[0], &lower->args[1], &one,
-                     &lower->args[2], &lower->results[0]);
+  return emit_arange(builder, &builder->args[0], &builder->args[1], &one,
+                     &builder->args[2], &builder->results[0]);
 }
 
 // arange.start_step(start, end, step, dtype, ..)
-etx_status etx_lowering_arange_step(etx_builder* lower) {
-  return emit_arange(lower, &lower->args[0], &lower->args[1], &lower->args[2],
-                     &lower->args[3], &lower->results[0]);
+etx_status etx_lowering_arange_step(etx_builder* builder) {
+  return emit_arange(builder, &builder->args[0], &builder->args[1],
+                     &builder->args[2], &builder->args[3],
+                     &builder->results[0]);
 }
 
-// ------------------------------------------------ one value everywhere
+// ------------------------------------------------ filled tensors
 
-// Sizes are stated, not taken from a tensor, so that no tensor is kept alive
-// for its sizes alone.
-static etx_status fill_stated(etx_builder* lower, const etx_ir_arg* sizes,
-                              const etx_ir_arg* fill, etx_dtype dtype,
-                              uint32_t* out_value) {
+// The sizes are arguments of the node, so that no tensor stays live only for
+// its sizes.
+static etx_status build_filled(etx_builder* builder, const etx_ir_arg* sizes,
+                               const etx_ir_arg* fill, etx_dtype dtype,
+                               uint32_t* out_value) {
   if (sizes->as.list.count == 0) {
-    return etx_build_scalar(lower, fill, dtype, out_value);
+    return etx_build_scalar(builder, fill, dtype, out_value);
   }
   const etx_ir_arg args[] = {*sizes, *fill};
-  return etx_build_op_outputs(lower, ETX_OP_full_out, args, 2, &dtype,
+  return etx_build_op_outputs(builder, ETX_OP_full_out, args, 2, &dtype,
                               out_value);
 }
 
-static etx_status emit_full(etx_builder* lower, const etx_ir_arg* sizes,
+static etx_status emit_full(etx_builder* builder, const etx_ir_arg* sizes,
                             const etx_ir_arg* fill, etx_dtype dtype) {
-  return fill_stated(lower, sizes, fill, dtype, &lower->results[0]);
+  return build_filled(builder, sizes, fill, dtype, &builder->results[0]);
 }
 
-static etx_dtype stated_or(const etx_ir_arg* dtype, etx_dtype otherwise) {
+static etx_dtype dtype_or(const etx_ir_arg* dtype, etx_dtype otherwise) {
   return dtype->kind == ETX_IR_ARG_DTYPE ? dtype->as.dtype : otherwise;
 }
 
 // full(size, fill_value, dtype, ..)
-etx_status etx_lowering_full(etx_builder* lower) {
-  return emit_full(lower, &lower->args[0], &lower->args[1],
-                   stated_or(&lower->args[2], number_dtype(&lower->args[1])));
+etx_status etx_lowering_full(etx_builder* builder) {
+  return emit_full(
+      builder, &builder->args[0], &builder->args[1],
+      dtype_or(&builder->args[2], number_dtype(&builder->args[1])));
 }
 
-static etx_status fill_sizes(etx_builder* lower, int64_t number) {
+static etx_status fill_sizes(etx_builder* builder, int64_t number) {
   const etx_ir_arg fill = etx_ir_int(number);
-  return emit_full(lower, &lower->args[0], &fill,
-                   stated_or(&lower->args[1], ETX_DTYPE_FLOAT32));
+  return emit_full(builder, &builder->args[0], &fill,
+                   dtype_or(&builder->args[1], ETX_DTYPE_FLOAT32));
 }
 
-// zeros, ones, and empty, whose content may be anything: (size, dtype, ..)
-etx_status etx_lowering_zeros(etx_builder* lower) {
-  return fill_sizes(lower, 0);
+// zeros, ones, and empty, whose content is undefined: (size, dtype, ..)
+etx_status etx_lowering_zeros(etx_builder* builder) {
+  return fill_sizes(builder, 0);
 }
 
-etx_status etx_lowering_ones(etx_builder* lower) {
-  return fill_sizes(lower, 1);
+etx_status etx_lowering_ones(etx_builder* builder) {
+  return fill_sizes(builder, 1);
 }
 
 // The sizes of the first argument and a fill value.
-static etx_status fill_like(etx_builder* lower, const etx_ir_arg* fill,
+static etx_status fill_like(etx_builder* builder, const etx_ir_arg* fill,
                             const etx_ir_arg* dtype) {
-  const etx_shape shape = *etx_builder_shape(lower, lower->args[0].as.value);
+  const etx_shape shape =
+      *etx_builder_shape(builder, builder->args[0].as.value);
   etx_ir_arg sizes;
-  ETX_TRY(etx_build_int_list(lower, shape.dims, shape.rank, &sizes));
-  return emit_full(lower, &sizes, fill, stated_or(dtype, shape.dtype));
+  ETX_TRY(etx_build_int_list(builder, shape.dims, shape.rank, &sizes));
+  return emit_full(builder, &sizes, fill, dtype_or(dtype, shape.dtype));
 }
 
 // full_like(self, fill_value, dtype, ..)
-etx_status etx_lowering_full_like(etx_builder* lower) {
-  return fill_like(lower, &lower->args[1], &lower->args[2]);
+etx_status etx_lowering_full_like(etx_builder* builder) {
+  return fill_like(builder, &builder->args[1], &builder->args[2]);
 }
 
 // zeros_like, ones_like, empty_like: (self, dtype, ..)
-etx_status etx_lowering_zeros_like(etx_builder* lower) {
+etx_status etx_lowering_zeros_like(etx_builder* builder) {
   const etx_ir_arg zero = etx_ir_int(0);
-  return fill_like(lower, &zero, &lower->args[1]);
+  return fill_like(builder, &zero, &builder->args[1]);
 }
 
-etx_status etx_lowering_ones_like(etx_builder* lower) {
+etx_status etx_lowering_ones_like(etx_builder* builder) {
   const etx_ir_arg one = etx_ir_int(1);
-  return fill_like(lower, &one, &lower->args[1]);
+  return fill_like(builder, &one, &builder->args[1]);
 }
 
 // zero(self)
-etx_status etx_lowering_zero(etx_builder* lower) {
+etx_status etx_lowering_zero(etx_builder* builder) {
   const etx_ir_arg zero = etx_ir_int(0);
   const etx_ir_arg none = etx_ir_none();
-  return fill_like(lower, &zero, &none);
+  return fill_like(builder, &zero, &none);
 }
 
 // fill(self, value): the value is a number, or a 0-d tensor.
-etx_status etx_lowering_fill(etx_builder* lower) {
-  const etx_shape shape = *etx_builder_shape(lower, lower->args[0].as.value);
+etx_status etx_lowering_fill(etx_builder* builder) {
+  const etx_shape shape =
+      *etx_builder_shape(builder, builder->args[0].as.value);
   const etx_ir_arg none = etx_ir_none();
-  if (lower->args[1].kind != ETX_IR_ARG_VALUE) {
-    return fill_like(lower, &lower->args[1], &none);
+  if (builder->args[1].kind != ETX_IR_ARG_VALUE) {
+    return fill_like(builder, &builder->args[1], &none);
   }
   uint32_t value = 0;
-  ETX_TRY(etx_build_operand(lower, &lower->args[1], shape.dtype, &value));
-  return etx_build_expand(lower, value, shape.dims, shape.rank,
-                          &lower->results[0]);
+  ETX_TRY(etx_build_operand(builder, &builder->args[1], shape.dtype, &value));
+  return etx_build_expand(builder, value, shape.dims, shape.rank,
+                          &builder->results[0]);
 }
 
-static etx_status new_filled(etx_builder* lower, const etx_ir_arg* fill,
+static etx_status new_filled(etx_builder* builder, const etx_ir_arg* fill,
                              const etx_ir_arg* dtype) {
   const etx_dtype own =
-      etx_builder_shape(lower, lower->args[0].as.value)->dtype;
-  return emit_full(lower, &lower->args[1], fill, stated_or(dtype, own));
+      etx_builder_shape(builder, builder->args[0].as.value)->dtype;
+  return emit_full(builder, &builder->args[1], fill, dtype_or(dtype, own));
 }
 
 // new_zeros, new_empty: (self, size, dtype, ..)
-etx_status etx_lowering_new_zeros(etx_builder* lower) {
+etx_status etx_lowering_new_zeros(etx_builder* builder) {
   const etx_ir_arg zero = etx_ir_int(0);
-  return new_filled(lower, &zero, &lower->args[2]);
+  return new_filled(builder, &zero, &builder->args[2]);
 }
 
-etx_status etx_lowering_new_ones(etx_builder* lower) {
+etx_status etx_lowering_new_ones(etx_builder* builder) {
   const etx_ir_arg one = etx_ir_int(1);
-  return new_filled(lower, &one, &lower->args[2]);
+  return new_filled(builder, &one, &builder->args[2]);
 }
 
 // new_full(self, size, fill_value, dtype, ..)
-etx_status etx_lowering_new_full(etx_builder* lower) {
-  return new_filled(lower, &lower->args[2], &lower->args[3]);
+etx_status etx_lowering_new_full(etx_builder* builder) {
+  return new_filled(builder, &builder->args[2], &builder->args[3]);
 }
 
 // scalar_tensor(s, dtype, ..)
-etx_status etx_lowering_scalar_tensor(etx_builder* lower) {
-  return etx_build_scalar(lower, &lower->args[0],
-                          stated_or(&lower->args[1], ETX_DTYPE_FLOAT32),
-                          &lower->results[0]);
+etx_status etx_lowering_scalar_tensor(etx_builder* builder) {
+  return etx_build_scalar(builder, &builder->args[0],
+                          dtype_or(&builder->args[1], ETX_DTYPE_FLOAT32),
+                          &builder->results[0]);
 }
 
 // ------------------------------------------------ triangles
 
-// The element at row r and column c stays where c - r >= diagonal; the rest is
-// 0.
-etx_status etx_lowering_triangle_upper(etx_builder* lower) {
-  const uint32_t self = lower->args[0].as.value;
-  const etx_shape shape = *etx_builder_shape(lower, self);
+// triu(self, diagonal): keeps the element at row r and column c if c - r >=
+// diagonal, else 0.
+etx_status etx_lowering_triu(etx_builder* builder) {
+  const uint32_t self = builder->args[0].as.value;
+  const etx_shape shape = *etx_builder_shape(builder, self);
   if (shape.rank < 2) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants rank 2 or more, found %u",
-                         lower->node->aten, (uint64_t)shape.rank);
+    return etx_diag_fail(
+        builder->diag, ETX_BAD_ARGUMENT,
+        "'%t' expects a tensor of rank 2 or more, found rank %u",
+        builder->node->aten, (uint64_t)shape.rank);
   }
   uint32_t rows = 0;
   uint32_t columns = 0;
   uint32_t mask = 0;
   uint32_t zero = 0;
-  ETX_TRY(etx_build_arange(lower, shape.dims[shape.rank - 2], &rows));
-  ETX_TRY(etx_build_arange(lower, shape.dims[shape.rank - 1], &columns));
-  ETX_TRY(etx_build_unsqueeze(lower, rows, 1, &rows));
-  if (lower->args[1].as.integer != 0) {
+  ETX_TRY(etx_build_arange(builder, shape.dims[shape.rank - 2], &rows));
+  ETX_TRY(etx_build_arange(builder, shape.dims[shape.rank - 1], &columns));
+  ETX_TRY(etx_build_unsqueeze(builder, rows, 1, &rows));
+  if (builder->args[1].as.integer != 0) {
     uint32_t shift = 0;
-    ETX_TRY(etx_build_scalar(lower, &lower->args[1], ETX_DTYPE_INT64, &shift));
-    ETX_TRY(etx_build_binary(lower, ETX_OP_add_out, rows, shift, &rows));
+    ETX_TRY(
+        etx_build_scalar(builder, &builder->args[1], ETX_DTYPE_INT64, &shift));
+    ETX_TRY(etx_build_binary(builder, ETX_OP_add_out, rows, shift, &rows));
   }
-  ETX_TRY(etx_build_binary(lower, ETX_OP_ge_tensor_out, columns, rows, &mask));
+  ETX_TRY(
+      etx_build_binary(builder, ETX_OP_ge_tensor_out, columns, rows, &mask));
   const etx_ir_arg number = etx_ir_int(0);
-  ETX_TRY(etx_build_scalar(lower, &number, shape.dtype, &zero));
-  return etx_build_where(lower, mask, self, zero, &lower->results[0]);
+  ETX_TRY(etx_build_scalar(builder, &number, shape.dtype, &zero));
+  return etx_build_where(builder, mask, self, zero, &builder->results[0]);
 }
 
 // ------------------------------------------------ patterns
 
-// eye(n, dtype, ..) and eye.m(n, m, dtype, ..): where row and column are equal.
-static etx_status identity(etx_builder* lower, etx_dim row_count,
-                           etx_dim column_count, const etx_ir_arg* dtype) {
+// eye(n, dtype, ..): 1 where the row equals the column.
+static etx_status identity_matrix(etx_builder* builder, etx_dim row_count,
+                                  etx_dim column_count,
+                                  const etx_ir_arg* dtype) {
   uint32_t rows = 0;
   uint32_t columns = 0;
   uint32_t equal = 0;
-  ETX_TRY(etx_build_arange(lower, row_count, &rows));
-  ETX_TRY(etx_build_arange(lower, column_count, &columns));
-  ETX_TRY(etx_build_unsqueeze(lower, rows, 1, &rows));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_eq_tensor_out, columns, rows, &equal));
-  return etx_build_cast(lower, equal, stated_or(dtype, ETX_DTYPE_FLOAT32),
-                        &lower->results[0]);
+  ETX_TRY(etx_build_arange(builder, row_count, &rows));
+  ETX_TRY(etx_build_arange(builder, column_count, &columns));
+  ETX_TRY(etx_build_unsqueeze(builder, rows, 1, &rows));
+  ETX_TRY(
+      etx_build_binary(builder, ETX_OP_eq_tensor_out, columns, rows, &equal));
+  return etx_build_cast(builder, equal, dtype_or(dtype, ETX_DTYPE_FLOAT32),
+                        &builder->results[0]);
 }
 
-etx_status etx_lowering_eye(etx_builder* lower) {
-  const etx_dim size = lower->args[0].as.integer;
-  return identity(lower, size, size, &lower->args[1]);
+etx_status etx_lowering_eye(etx_builder* builder) {
+  const etx_dim size = builder->args[0].as.integer;
+  return identity_matrix(builder, size, size, &builder->args[1]);
 }
 
-// one_hot(self, num_classes): equal to 0, 1, .. along a new last dimension.
-etx_status etx_lowering_one_hot(etx_builder* lower) {
-  const etx_dim classes = lower->args[1].as.integer;
-  uint32_t self = lower->args[0].as.value;
+// one_hot(self, num_classes): compares with 0, 1, .. along a new last
+// dimension.
+etx_status etx_lowering_one_hot(etx_builder* builder) {
+  const etx_dim classes = builder->args[1].as.integer;
+  uint32_t self = builder->args[0].as.value;
   uint32_t numbers = 0;
   if (etx_dim_is_number(classes) && classes < 1) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' without a count of classes", lower->node->aten);
+    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
+                         "'%t' without num_classes is not supported",
+                         builder->node->aten);
   }
-  ETX_TRY(etx_build_unsqueeze(lower, self, etx_builder_shape(lower, self)->rank,
-                              &self));
-  ETX_TRY(etx_build_arange(lower, classes, &numbers));
+  ETX_TRY(etx_build_unsqueeze(builder, self,
+                              etx_builder_shape(builder, self)->rank, &self));
+  ETX_TRY(etx_build_arange(builder, classes, &numbers));
   ETX_TRY(
-      etx_build_binary(lower, ETX_OP_eq_tensor_out, self, numbers, &numbers));
-  return etx_build_cast(lower, numbers, ETX_DTYPE_INT64, &lower->results[0]);
+      etx_build_binary(builder, ETX_OP_eq_tensor_out, self, numbers, &numbers));
+  return etx_build_cast(builder, numbers, ETX_DTYPE_INT64,
+                        &builder->results[0]);
 }
 
 static double number_of(const etx_ir_arg* arg) {
@@ -238,23 +250,23 @@ static double number_of(const etx_ir_arg* arg) {
 // The steps are stored in the file.
 enum { MAX_LINSPACE = 1 << 20 };
 
-// linspace(start, end, steps, dtype, ..). Steps are computed here, from both
-// ends toward the middle as PyTorch does.
-etx_status etx_lowering_linspace(etx_builder* lower) {
-  const etx_ir_arg* const args = lower->args;
-  const etx_dtype dtype = stated_or(&args[3], ETX_DTYPE_FLOAT32);
+// linspace(start, end, steps, dtype, ..). The elements are computed here, from
+// both ends toward the middle, as in PyTorch.
+etx_status etx_lowering_linspace(etx_builder* builder) {
+  const etx_ir_arg* const args = builder->args;
+  const etx_dtype dtype = dtype_or(&args[3], ETX_DTYPE_FLOAT32);
   const etx_dim steps = args[2].as.integer;
   if (dtype != ETX_DTYPE_FLOAT32 || steps < 0 || steps > MAX_LINSPACE) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' of another type than float32 or of more than %i "
-                         "steps",
-                         lower->node->aten, (int64_t)MAX_LINSPACE);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' is supported only in float32 and with at most %i steps",
+        builder->node->aten, (int64_t)MAX_LINSPACE);
   }
   const float start = (float)number_of(&args[0]);
   const float end = (float)number_of(&args[1]);
   const float step = steps > 1 ? (end - start) / (float)(steps - 1) : 0.0f;
   const size_t bytes = (size_t)steps * sizeof(float);
-  float* const data = etx_pool_take(lower->module->pool, bytes);
+  float* const data = etx_pool_take(builder->module->pool, bytes);
   if (data == NULL) return ETX_OUT_OF_MEMORY;
   for (etx_dim i = 0; i < steps; ++i) {
     data[i] = i < steps / 2 ? start + step * (float)i
@@ -263,11 +275,11 @@ etx_status etx_lowering_linspace(etx_builder* lower) {
   if (steps == 1) data[0] = start;
   const etx_ir_constant constant = {
       dtype, 1, {steps}, {(const uint8_t*)data, bytes}};
-  return etx_build_constant(lower, &constant, &lower->results[0]);
+  return etx_build_constant(builder, &constant, &builder->results[0]);
 }
 
-// empty_permuted(size, physical_layout, dtype, ..): any content will do.
-etx_status etx_lowering_empty_permuted(etx_builder* lower) {
-  lower->args[1] = lower->args[2];
-  return etx_lowering_zeros(lower);
+// empty_permuted(size, physical_layout, dtype, ..): the content is undefined.
+etx_status etx_lowering_empty_permuted(etx_builder* builder) {
+  builder->args[1] = builder->args[2];
+  return etx_lowering_zeros(builder);
 }

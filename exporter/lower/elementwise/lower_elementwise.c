@@ -1,151 +1,154 @@
-// Elementwise operators: operands are brought to one type first, since the
-// stock kernels promote 0-d tensors and numbers differently from PyTorch.
+// Elementwise operators. Operands are cast to one dtype first, because
+// ExecuTorch's portable kernels promote 0-d tensors and numbers differently
+// from PyTorch.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
 // ------------------------------------------------ one tensor
 
-// Arguments as they are, to an operator that takes the same ones.
-etx_status etx_lowering_direct(etx_builder* lower) {
-  if (lower->args[0].kind != ETX_IR_ARG_LIST) {
+// Operators with the same arguments in ATen and in format/ops.
+etx_status etx_lowering_direct(etx_builder* builder) {
+  if (builder->args[0].kind != ETX_IR_ARG_LIST) {
     uint32_t self = 0;
-    ETX_TRY(etx_build_tensor(lower, &lower->args[0], &self));
-    lower->args[0] = etx_ir_value_arg(self);
+    ETX_TRY(etx_build_tensor(builder, &builder->args[0], &self));
+    builder->args[0] = etx_ir_value_arg(self);
   }
-  return etx_build_op_outputs(lower, lower->row->op, lower->args,
-                              lower->arg_count, NULL, lower->results);
+  return etx_build_op_outputs(builder, builder->row->op, builder->args,
+                              builder->arg_count, NULL, builder->results);
 }
 
-// Operators that give floats for integers too.
-etx_status etx_lowering_float_unary(etx_builder* lower) {
+// Operators with floating-point results for integers: integers are cast first.
+etx_status etx_lowering_float_unary(etx_builder* builder) {
   uint32_t self = 0;
-  ETX_TRY(etx_build_tensor(lower, &lower->args[0], &self));
-  const etx_dtype dtype = etx_builder_shape(lower, self)->dtype;
+  ETX_TRY(etx_build_tensor(builder, &builder->args[0], &self));
+  const etx_dtype dtype = etx_builder_shape(builder, self)->dtype;
   if (etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING) {
-    ETX_TRY(etx_build_cast(lower, self, ETX_DTYPE_FLOAT32, &self));
+    ETX_TRY(etx_build_cast(builder, self, ETX_DTYPE_FLOAT32, &self));
   }
-  lower->args[0] = etx_ir_value_arg(self);
-  return etx_lowering_direct(lower);
+  builder->args[0] = etx_ir_value_arg(self);
+  return etx_lowering_direct(builder);
 }
 
-// Rounding and the like leave integers alone.
-etx_status etx_lowering_round(etx_builder* lower) {
+// Rounding: integers stay as they are.
+etx_status etx_lowering_round(etx_builder* builder) {
   const etx_dtype dtype =
-      etx_builder_shape(lower, lower->args[0].as.value)->dtype;
+      etx_builder_shape(builder, builder->args[0].as.value)->dtype;
   if (etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING) {
-    lower->results[0] = lower->args[0].as.value;
+    builder->results[0] = builder->args[0].as.value;
     return ETX_OK;
   }
-  return etx_build_unary(lower, lower->row->op, lower->args[0].as.value,
-                         &lower->results[0]);
+  return etx_build_unary(builder, builder->row->op, builder->args[0].as.value,
+                         &builder->results[0]);
 }
 
-// The value itself: clone, alias, detach, contiguous and their like.
-etx_status etx_lowering_identity(etx_builder* lower) {
-  return etx_build_tensor(lower, &lower->args[0], &lower->results[0]);
+// The value itself: clone, alias, detach, contiguous.
+etx_status etx_lowering_identity(etx_builder* builder) {
+  return etx_build_tensor(builder, &builder->args[0], &builder->results[0]);
 }
 
-// A check of something that planning knows anyway.
-etx_status etx_lowering_nothing(etx_builder* lower) {
-  (void)lower;
+// Assertions about types and sizes, which the exporter has checked.
+etx_status etx_lowering_no_op(etx_builder* builder) {
+  (void)builder;
   return ETX_OK;
 }
 
-// An operator of etx's runtime alone.
-etx_status etx_lowering_refused(etx_builder* lower) {
-  return etx_builder_refuse_target(lower);
+// The function for target executorch of operators that only etx's runtime has.
+etx_status etx_lowering_etx_only(etx_builder* builder) {
+  return etx_builder_refuse_target(builder);
 }
 
 // dropout(input, p, train) of a model in eval mode.
-etx_status etx_lowering_dropout(etx_builder* lower) {
+etx_status etx_lowering_dropout(etx_builder* builder) {
   const bool trains =
-      lower->args[2].kind != ETX_IR_ARG_BOOL || lower->args[2].as.boolean;
+      builder->args[2].kind != ETX_IR_ARG_BOOL || builder->args[2].as.boolean;
   if (trains) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' in training: export the model in eval mode",
-                         lower->node->aten);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' in training mode is not supported: export the model in eval mode",
+        builder->node->aten);
   }
-  return etx_lowering_identity(lower);
+  return etx_lowering_identity(builder);
 }
 
 // ------------------------------------------------ two operands
 
-// Brings args[0] and args[1] to `dtype`.
-static etx_status cast_operands(etx_builder* lower, etx_dtype dtype) {
+// Casts args[0] and args[1] to `dtype`.
+static etx_status cast_operands(etx_builder* builder, etx_dtype dtype) {
   for (size_t i = 0; i < 2; ++i) {
     uint32_t value = 0;
-    ETX_TRY(etx_build_operand(lower, &lower->args[i], dtype, &value));
-    lower->args[i] = etx_ir_value_arg(value);
+    ETX_TRY(etx_build_operand(builder, &builder->args[i], dtype, &value));
+    builder->args[i] = etx_ir_value_arg(value);
   }
   return ETX_OK;
 }
 
 // add, sub, mul, minimum, comparisons, bitwise and logical operators.
-etx_status etx_lowering_promoted(etx_builder* lower) {
+etx_status etx_lowering_promoted(etx_builder* builder) {
   etx_dtype dtype;
-  ETX_TRY(etx_builder_result_type(lower, lower->args, 2, &dtype));
-  ETX_TRY(cast_operands(lower, dtype));
-  return etx_build_op(lower, lower->row->op, lower->args, lower->arg_count,
-                      &lower->results[0]);
+  ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
+  ETX_TRY(cast_operands(builder, dtype));
+  return etx_build_op(builder, builder->row->op, builder->args,
+                      builder->arg_count, &builder->results[0]);
 }
 
-static etx_status emit_floating(etx_builder* lower, etx_op_id op) {
+static etx_status emit_floating(etx_builder* builder, etx_op_id op) {
   etx_dtype dtype;
-  ETX_TRY(etx_builder_result_type(lower, lower->args, 2, &dtype));
+  ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
   if (etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING) {
     dtype = ETX_DTYPE_FLOAT32;
   }
-  ETX_TRY(cast_operands(lower, dtype));
-  return etx_build_op(lower, op, lower->args, 2, &lower->results[0]);
+  ETX_TRY(cast_operands(builder, dtype));
+  return etx_build_op(builder, op, builder->args, 2, &builder->results[0]);
 }
 
-// Integers become floats.
-etx_status etx_lowering_float_promoted(etx_builder* lower) {
-  return emit_floating(lower, lower->row->op);
+// Integers are cast to float32.
+etx_status etx_lowering_float_promoted(etx_builder* builder) {
+  return emit_floating(builder, builder->row->op);
 }
 
 // True division.
-etx_status etx_lowering_divide(etx_builder* lower) {
-  return emit_floating(lower, ETX_OP_div_out);
+etx_status etx_lowering_divide(etx_builder* builder) {
+  return emit_floating(builder, ETX_OP_div_out);
 }
 
-etx_status etx_lowering_divide_mode(etx_builder* lower) {
-  if (lower->args[2].kind == ETX_IR_ARG_NONE) return etx_lowering_divide(lower);
+etx_status etx_lowering_divide_mode(etx_builder* builder) {
+  if (builder->args[2].kind == ETX_IR_ARG_NONE)
+    return etx_lowering_divide(builder);
   etx_dtype dtype;
-  ETX_TRY(etx_builder_result_type(lower, lower->args, 2, &dtype));
-  ETX_TRY(cast_operands(lower, dtype));
-  return etx_build_op(lower, ETX_OP_div_mode_out, lower->args, 3,
-                      &lower->results[0]);
+  ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
+  ETX_TRY(cast_operands(builder, dtype));
+  return etx_build_op(builder, ETX_OP_div_mode_out, builder->args, 3,
+                      &builder->results[0]);
 }
 
-etx_status etx_lowering_floor_divide(etx_builder* lower) {
-  lower->args[2] = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
-  lower->args[2].as.string = etx_text_of("floor");
-  return etx_lowering_divide_mode(lower);
+etx_status etx_lowering_floor_divide(etx_builder* builder) {
+  builder->args[2] = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
+  builder->args[2].as.string = etx_text_of("floor");
+  return etx_lowering_divide_mode(builder);
 }
 
 // other - alpha * self.
-etx_status etx_lowering_reverse_subtract(etx_builder* lower) {
-  const etx_ir_arg self = lower->args[0];
-  lower->args[0] = lower->args[1];
-  lower->args[1] = self;
+etx_status etx_lowering_reverse_subtract(etx_builder* builder) {
+  const etx_ir_arg self = builder->args[0];
+  builder->args[0] = builder->args[1];
+  builder->args[1] = self;
   etx_dtype dtype;
-  ETX_TRY(etx_builder_result_type(lower, lower->args, 2, &dtype));
-  ETX_TRY(cast_operands(lower, dtype));
-  return etx_build_op(lower, ETX_OP_sub_out, lower->args, 3,
-                      &lower->results[0]);
+  ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
+  ETX_TRY(cast_operands(builder, dtype));
+  return etx_build_op(builder, ETX_OP_sub_out, builder->args, 3,
+                      &builder->results[0]);
 }
 
-// A tensor and a number that stays one: comparisons, remainder. The tensor
-// takes the common type.
-etx_status etx_lowering_number_kept(etx_builder* lower) {
+// A tensor and a number that stays a number: comparisons, remainder. The tensor
+// is cast to the common dtype.
+etx_status etx_lowering_tensor_and_number(etx_builder* builder) {
   etx_dtype dtype;
-  ETX_TRY(etx_builder_result_type(lower, lower->args, 2, &dtype));
+  ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
   uint32_t self = 0;
-  ETX_TRY(etx_build_operand(lower, &lower->args[0], dtype, &self));
-  lower->args[0] = etx_ir_value_arg(self);
-  return etx_build_op(lower, lower->row->op, lower->args, lower->arg_count,
-                      &lower->results[0]);
+  ETX_TRY(etx_build_operand(builder, &builder->args[0], dtype, &self));
+  builder->args[0] = etx_ir_value_arg(self);
+  return etx_build_op(builder, builder->row->op, builder->args,
+                      builder->arg_count, &builder->results[0]);
 }
 
 static bool number_is(const etx_ir_arg* number, double wanted) {
@@ -156,178 +159,182 @@ static bool number_is(const etx_ir_arg* number, double wanted) {
 }
 
 // Squares and square roots are exact and cheap without pow.
-etx_status etx_lowering_power(etx_builder* lower) {
+etx_status etx_lowering_power(etx_builder* builder) {
   etx_dtype dtype;
-  ETX_TRY(etx_builder_result_type(lower, lower->args, 2, &dtype));
+  ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
   uint32_t self = 0;
-  ETX_TRY(etx_build_operand(lower, &lower->args[0], dtype, &self));
-  lower->args[0] = etx_ir_value_arg(self);
-  if (number_is(&lower->args[1], 1.0)) {
-    lower->results[0] = self;
+  ETX_TRY(etx_build_operand(builder, &builder->args[0], dtype, &self));
+  builder->args[0] = etx_ir_value_arg(self);
+  if (number_is(&builder->args[1], 1.0)) {
+    builder->results[0] = self;
     return ETX_OK;
   }
-  if (number_is(&lower->args[1], 2.0)) {
-    return etx_build_binary(lower, ETX_OP_mul_out, self, self,
-                            &lower->results[0]);
+  if (number_is(&builder->args[1], 2.0)) {
+    return etx_build_binary(builder, ETX_OP_mul_out, self, self,
+                            &builder->results[0]);
   }
-  if (number_is(&lower->args[1], 0.5) &&
+  if (number_is(&builder->args[1], 0.5) &&
       etx_dtype_category_of(dtype) == ETX_CATEGORY_FLOATING) {
-    return etx_build_unary(lower, ETX_OP_sqrt_out, self, &lower->results[0]);
+    return etx_build_unary(builder, ETX_OP_sqrt_out, self,
+                           &builder->results[0]);
   }
-  return etx_build_op(lower, ETX_OP_pow_tensor_scalar_out, lower->args, 2,
-                      &lower->results[0]);
+  return etx_build_op(builder, ETX_OP_pow_tensor_scalar_out, builder->args, 2,
+                      &builder->results[0]);
 }
 
 // A number to the power of a tensor.
-etx_status etx_lowering_power_of_number(etx_builder* lower) {
+etx_status etx_lowering_power_of_scalar(etx_builder* builder) {
   etx_dtype dtype;
-  ETX_TRY(etx_builder_result_type(lower, lower->args, 2, &dtype));
+  ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
   uint32_t exponent = 0;
-  ETX_TRY(etx_build_operand(lower, &lower->args[1], dtype, &exponent));
-  lower->args[1] = etx_ir_value_arg(exponent);
-  return etx_build_op(lower, ETX_OP_pow_scalar_out, lower->args, 2,
-                      &lower->results[0]);
+  ETX_TRY(etx_build_operand(builder, &builder->args[1], dtype, &exponent));
+  builder->args[1] = etx_ir_value_arg(exponent);
+  return etx_build_op(builder, ETX_OP_pow_scalar_out, builder->args, 2,
+                      &builder->results[0]);
 }
 
 // clamp, clamp_min, clamp_max: bounds that are numbers.
-etx_status etx_lowering_clamp(etx_builder* lower) {
-  const etx_ir_arg operands[] = {lower->args[0], lower->args[1],
-                                 lower->args[2]};
+etx_status etx_lowering_clamp(etx_builder* builder) {
+  const etx_ir_arg operands[] = {builder->args[0], builder->args[1],
+                                 builder->args[2]};
   etx_dtype dtype;
-  ETX_TRY(etx_builder_result_type(lower, operands, lower->arg_count, &dtype));
+  ETX_TRY(
+      etx_builder_result_type(builder, operands, builder->arg_count, &dtype));
   uint32_t self = 0;
-  ETX_TRY(etx_build_operand(lower, &lower->args[0], dtype, &self));
-  lower->args[0] = etx_ir_value_arg(self);
-  return etx_build_op(lower, ETX_OP_clamp_out, lower->args, 3,
-                      &lower->results[0]);
+  ETX_TRY(etx_build_operand(builder, &builder->args[0], dtype, &self));
+  builder->args[0] = etx_ir_value_arg(self);
+  return etx_build_op(builder, ETX_OP_clamp_out, builder->args, 3,
+                      &builder->results[0]);
 }
 
-etx_status etx_lowering_clamp_min(etx_builder* lower) {
-  lower->args[2] = etx_ir_none();
-  lower->arg_count = 3;
-  return etx_lowering_clamp(lower);
+etx_status etx_lowering_clamp_min(etx_builder* builder) {
+  builder->args[2] = etx_ir_none();
+  builder->arg_count = 3;
+  return etx_lowering_clamp(builder);
 }
 
-etx_status etx_lowering_clamp_max(etx_builder* lower) {
-  lower->args[2] = lower->args[1];
-  lower->args[1] = etx_ir_none();
-  lower->arg_count = 3;
-  return etx_lowering_clamp(lower);
+etx_status etx_lowering_clamp_max(etx_builder* builder) {
+  builder->args[2] = builder->args[1];
+  builder->args[1] = etx_ir_none();
+  builder->arg_count = 3;
+  return etx_lowering_clamp(builder);
 }
 
 // Bounds that are tensors: maximum, then minimum.
-etx_status etx_lowering_clamp_tensor(etx_builder* lower) {
+etx_status etx_lowering_clamp_tensor(etx_builder* builder) {
   etx_dtype dtype;
-  ETX_TRY(etx_builder_result_type(lower, lower->args, 3, &dtype));
+  ETX_TRY(etx_builder_result_type(builder, builder->args, 3, &dtype));
   const etx_op_id ops[] = {ETX_OP_maximum_out, ETX_OP_minimum_out};
   uint32_t value = 0;
-  ETX_TRY(etx_build_operand(lower, &lower->args[0], dtype, &value));
+  ETX_TRY(etx_build_operand(builder, &builder->args[0], dtype, &value));
   for (size_t i = 0; i < 2; ++i) {
-    if (lower->args[1 + i].kind == ETX_IR_ARG_NONE) continue;
+    if (builder->args[1 + i].kind == ETX_IR_ARG_NONE) continue;
     uint32_t bound = 0;
-    ETX_TRY(etx_build_operand(lower, &lower->args[1 + i], dtype, &bound));
-    ETX_TRY(etx_build_binary(lower, ops[i], value, bound, &value));
+    ETX_TRY(etx_build_operand(builder, &builder->args[1 + i], dtype, &bound));
+    ETX_TRY(etx_build_binary(builder, ops[i], value, bound, &value));
   }
-  lower->results[0] = value;
+  builder->results[0] = value;
   return ETX_OK;
 }
 
 // ------------------------------------------------ three operands
 
-etx_status etx_lowering_where(etx_builder* lower) {
+etx_status etx_lowering_where(etx_builder* builder) {
   uint32_t condition = 0;
-  ETX_TRY(etx_build_tensor(lower, &lower->args[0], &condition));
-  ETX_TRY(etx_build_cast(lower, condition, ETX_DTYPE_BOOL, &condition));
+  ETX_TRY(etx_build_tensor(builder, &builder->args[0], &condition));
+  ETX_TRY(etx_build_cast(builder, condition, ETX_DTYPE_BOOL, &condition));
   etx_dtype dtype;
-  ETX_TRY(etx_builder_result_type(lower, lower->args + 1, 2, &dtype));
+  ETX_TRY(etx_builder_result_type(builder, builder->args + 1, 2, &dtype));
   uint32_t self = 0;
   uint32_t other = 0;
-  ETX_TRY(etx_build_operand(lower, &lower->args[1], dtype, &self));
-  ETX_TRY(etx_build_operand(lower, &lower->args[2], dtype, &other));
-  return etx_build_where(lower, condition, self, other, &lower->results[0]);
+  ETX_TRY(etx_build_operand(builder, &builder->args[1], dtype, &self));
+  ETX_TRY(etx_build_operand(builder, &builder->args[2], dtype, &other));
+  return etx_build_where(builder, condition, self, other, &builder->results[0]);
 }
 
-// masked_fill(self, mask, value): the type is always self's.
-etx_status etx_lowering_masked_fill(etx_builder* lower) {
-  const uint32_t self = lower->args[0].as.value;
-  const etx_dtype dtype = etx_builder_shape(lower, self)->dtype;
+// masked_fill(self, mask, value): the result has the dtype of self.
+etx_status etx_lowering_masked_fill(etx_builder* builder) {
+  const uint32_t self = builder->args[0].as.value;
+  const etx_dtype dtype = etx_builder_shape(builder, self)->dtype;
   uint32_t mask = 0;
   uint32_t value = 0;
-  ETX_TRY(etx_build_tensor(lower, &lower->args[1], &mask));
-  ETX_TRY(etx_build_cast(lower, mask, ETX_DTYPE_BOOL, &mask));
-  ETX_TRY(etx_build_operand(lower, &lower->args[2], dtype, &value));
-  return etx_build_where(lower, mask, value, self, &lower->results[0]);
+  ETX_TRY(etx_build_tensor(builder, &builder->args[1], &mask));
+  ETX_TRY(etx_build_cast(builder, mask, ETX_DTYPE_BOOL, &mask));
+  ETX_TRY(etx_build_operand(builder, &builder->args[2], dtype, &value));
+  return etx_build_where(builder, mask, value, self, &builder->results[0]);
 }
 
 // self + value * a * b, and self + value * a / b.
-static etx_status combine_with(etx_builder* lower, etx_op_id op) {
+static etx_status add_scaled_product(etx_builder* builder, etx_op_id op) {
   etx_dtype dtype;
-  ETX_TRY(etx_builder_result_type(lower, lower->args, 3, &dtype));
+  ETX_TRY(etx_builder_result_type(builder, builder->args, 3, &dtype));
   uint32_t operands[3];
   for (size_t i = 0; i < 3; ++i) {
-    ETX_TRY(etx_build_operand(lower, &lower->args[i], dtype, &operands[i]));
+    ETX_TRY(etx_build_operand(builder, &builder->args[i], dtype, &operands[i]));
   }
   uint32_t product = 0;
-  ETX_TRY(etx_build_binary(lower, op, operands[1], operands[2], &product));
+  ETX_TRY(etx_build_binary(builder, op, operands[1], operands[2], &product));
   const etx_ir_arg args[] = {etx_ir_value_arg(operands[0]),
-                             etx_ir_value_arg(product), lower->args[3]};
-  return etx_build_op(lower, ETX_OP_add_out, args, 3, &lower->results[0]);
+                             etx_ir_value_arg(product), builder->args[3]};
+  return etx_build_op(builder, ETX_OP_add_out, args, 3, &builder->results[0]);
 }
 
-etx_status etx_lowering_addcmul(etx_builder* lower) {
-  return combine_with(lower, ETX_OP_mul_out);
+etx_status etx_lowering_addcmul(etx_builder* builder) {
+  return add_scaled_product(builder, ETX_OP_mul_out);
 }
 
-etx_status etx_lowering_addcdiv(etx_builder* lower) {
-  return combine_with(lower, ETX_OP_div_out);
+etx_status etx_lowering_addcdiv(etx_builder* builder) {
+  return add_scaled_product(builder, ETX_OP_div_out);
 }
 
 // self + weight * (end - self).
-etx_status etx_lowering_lerp(etx_builder* lower) {
+etx_status etx_lowering_lerp(etx_builder* builder) {
   etx_dtype dtype;
-  ETX_TRY(etx_builder_result_type(lower, lower->args, 3, &dtype));
+  ETX_TRY(etx_builder_result_type(builder, builder->args, 3, &dtype));
   uint32_t operands[3];
   for (size_t i = 0; i < 3; ++i) {
-    ETX_TRY(etx_build_operand(lower, &lower->args[i], dtype, &operands[i]));
+    ETX_TRY(etx_build_operand(builder, &builder->args[i], dtype, &operands[i]));
   }
   uint32_t value = 0;
-  ETX_TRY(etx_build_binary(lower, ETX_OP_sub_out, operands[1], operands[0],
+  ETX_TRY(etx_build_binary(builder, ETX_OP_sub_out, operands[1], operands[0],
                            &value));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_mul_out, operands[2], value, &value));
-  return etx_build_binary(lower, ETX_OP_add_out, operands[0], value,
-                          &lower->results[0]);
+  ETX_TRY(
+      etx_build_binary(builder, ETX_OP_mul_out, operands[2], value, &value));
+  return etx_build_binary(builder, ETX_OP_add_out, operands[0], value,
+                          &builder->results[0]);
 }
 
 // ------------------------------------------------ casts
 
-// _to_copy and to: `dtype` is argument 1, or 2 behind a device; the rest says
-// where and how.
-etx_status etx_lowering_cast(etx_builder* lower) {
+// _to_copy and to: `dtype` is argument 1, or 2 behind a device; the other
+// arguments have no effect here.
+etx_status etx_lowering_cast(etx_builder* builder) {
   uint32_t self = 0;
-  ETX_TRY(etx_build_tensor(lower, &lower->args[0], &self));
+  ETX_TRY(etx_build_tensor(builder, &builder->args[0], &self));
   for (size_t i = 1; i <= 2; ++i) {
-    const etx_ir_arg* const dtype = &lower->args[i];
+    const etx_ir_arg* const dtype = &builder->args[i];
     if (dtype->kind != ETX_IR_ARG_DTYPE) continue;
-    return etx_build_cast(lower, self, dtype->as.dtype, &lower->results[0]);
+    return etx_build_cast(builder, self, dtype->as.dtype, &builder->results[0]);
   }
-  lower->results[0] = self;
+  builder->results[0] = self;
   return ETX_OK;
 }
 
 // type_as, to.other: the type of the second tensor.
-etx_status etx_lowering_cast_as(etx_builder* lower) {
+etx_status etx_lowering_cast_as(etx_builder* builder) {
   uint32_t other = 0;
-  ETX_TRY(etx_build_tensor(lower, &lower->args[1], &other));
-  return etx_build_operand(lower, &lower->args[0],
-                           etx_builder_shape(lower, other)->dtype,
-                           &lower->results[0]);
+  ETX_TRY(etx_build_tensor(builder, &builder->args[1], &other));
+  return etx_build_operand(builder, &builder->args[0],
+                           etx_builder_shape(builder, other)->dtype,
+                           &builder->results[0]);
 }
 
-// copy(self, src): src in self's type and sizes.
-etx_status etx_lowering_copy(etx_builder* lower) {
-  const etx_shape shape = *etx_builder_shape(lower, lower->args[0].as.value);
+// copy(self, src): src with the dtype and sizes of self.
+etx_status etx_lowering_copy(etx_builder* builder) {
+  const etx_shape shape =
+      *etx_builder_shape(builder, builder->args[0].as.value);
   uint32_t value = 0;
-  ETX_TRY(etx_build_operand(lower, &lower->args[1], shape.dtype, &value));
-  return etx_build_expand(lower, value, shape.dims, shape.rank,
-                          &lower->results[0]);
+  ETX_TRY(etx_build_operand(builder, &builder->args[1], shape.dtype, &value));
+  return etx_build_expand(builder, value, shape.dims, shape.rank,
+                          &builder->results[0]);
 }

@@ -1,205 +1,213 @@
-// Elementary functions without a row of their own, from those that have one.
+// Elementary functions that are composed of others.
 
 #include <math.h>
 
 #include "exporter/lower/builder/lowering_functions.h"
 #include "format/tensor/dtype_limits.h"
 
-// The operand as a floating tensor.
-static etx_status floating(etx_builder* lower, uint32_t* out_self) {
+// The operand as a floating-point tensor.
+static etx_status floating(etx_builder* builder, uint32_t* out_self) {
   uint32_t self = 0;
-  ETX_TRY(etx_build_tensor(lower, &lower->args[0], &self));
-  const etx_dtype dtype = etx_builder_shape(lower, self)->dtype;
+  ETX_TRY(etx_build_tensor(builder, &builder->args[0], &self));
+  const etx_dtype dtype = etx_builder_shape(builder, self)->dtype;
   *out_self = self;
   if (etx_dtype_category_of(dtype) >= ETX_CATEGORY_FLOATING) return ETX_OK;
-  return etx_build_cast(lower, self, ETX_DTYPE_FLOAT32, out_self);
+  return etx_build_cast(builder, self, ETX_DTYPE_FLOAT32, out_self);
 }
 
-static etx_status zero_d(etx_builder* lower, uint32_t like, double number,
-                         uint32_t* out_value) {
+static etx_status scalar_like(etx_builder* builder, uint32_t like,
+                              double number, uint32_t* out_value) {
   const etx_ir_arg arg = etx_ir_double(number);
-  return etx_build_scalar(lower, &arg, etx_builder_shape(lower, like)->dtype,
-                          out_value);
+  return etx_build_scalar(builder, &arg,
+                          etx_builder_shape(builder, like)->dtype, out_value);
 }
 
-etx_status etx_lowering_exp2(etx_builder* lower) {
+etx_status etx_lowering_exp2(etx_builder* builder) {
   uint32_t value = 0;
-  ETX_TRY(floating(lower, &value));
+  ETX_TRY(floating(builder, &value));
   const etx_ir_arg args[] = {etx_ir_double(2.0), etx_ir_value_arg(value)};
-  return etx_build_op(lower, ETX_OP_pow_scalar_out, args, 2,
-                      &lower->results[0]);
+  return etx_build_op(builder, ETX_OP_pow_scalar_out, args, 2,
+                      &builder->results[0]);
 }
 
 // 1 - erf(x)
-etx_status etx_lowering_erfc(etx_builder* lower) {
+etx_status etx_lowering_erfc(etx_builder* builder) {
   uint32_t value = 0;
   uint32_t one = 0;
-  ETX_TRY(floating(lower, &value));
-  ETX_TRY(zero_d(lower, value, 1.0, &one));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_erf_out, value, &value));
-  return etx_build_binary(lower, ETX_OP_sub_out, one, value,
-                          &lower->results[0]);
+  ETX_TRY(floating(builder, &value));
+  ETX_TRY(scalar_like(builder, value, 1.0, &one));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_erf_out, value, &value));
+  return etx_build_binary(builder, ETX_OP_sub_out, one, value,
+                          &builder->results[0]);
 }
 
-etx_status etx_lowering_square(etx_builder* lower) {
-  const uint32_t self = lower->args[0].as.value;
-  return etx_build_binary(lower, ETX_OP_mul_out, self, self,
-                          &lower->results[0]);
+etx_status etx_lowering_square(etx_builder* builder) {
+  const uint32_t self = builder->args[0].as.value;
+  return etx_build_binary(builder, ETX_OP_mul_out, self, self,
+                          &builder->results[0]);
 }
 
-etx_status etx_lowering_isfinite(etx_builder* lower) {
-  const uint32_t self = lower->args[0].as.value;
+etx_status etx_lowering_isfinite(etx_builder* builder) {
+  const uint32_t self = builder->args[0].as.value;
   uint32_t nan = 0;
   uint32_t infinite = 0;
-  ETX_TRY(etx_build_unary(lower, ETX_OP_isnan_out, self, &nan));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_isinf_out, self, &infinite));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_logical_or_out, nan, infinite, &nan));
-  return etx_build_unary(lower, ETX_OP_logical_not_out, nan,
-                         &lower->results[0]);
+  ETX_TRY(etx_build_unary(builder, ETX_OP_isnan_out, self, &nan));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_isinf_out, self, &infinite));
+  ETX_TRY(
+      etx_build_binary(builder, ETX_OP_logical_or_out, nan, infinite, &nan));
+  return etx_build_unary(builder, ETX_OP_logical_not_out, nan,
+                         &builder->results[0]);
 }
 
 // The value where self is not above the threshold; NaN stays.
-etx_status etx_lowering_threshold(etx_builder* lower) {
-  const uint32_t self = lower->args[0].as.value;
+etx_status etx_lowering_threshold(etx_builder* builder) {
+  const uint32_t self = builder->args[0].as.value;
   uint32_t below = 0;
   uint32_t other = 0;
-  const etx_ir_arg args[] = {etx_ir_value_arg(self), lower->args[1]};
-  ETX_TRY(etx_build_op(lower, ETX_OP_le_scalar_out, args, 2, &below));
-  ETX_TRY(etx_build_scalar(lower, &lower->args[2],
-                           etx_builder_shape(lower, self)->dtype, &other));
-  return etx_build_where(lower, below, other, self, &lower->results[0]);
+  const etx_ir_arg args[] = {etx_ir_value_arg(self), builder->args[1]};
+  ETX_TRY(etx_build_op(builder, ETX_OP_le_scalar_out, args, 2, &below));
+  ETX_TRY(etx_build_scalar(builder, &builder->args[2],
+                           etx_builder_shape(builder, self)->dtype, &other));
+  return etx_build_where(builder, below, other, self, &builder->results[0]);
 }
 
-// Replaces elements that `op` compares true with `limit` by a stated number,
-// or by the largest float of that sign.
-static etx_status replace_infinity(etx_builder* lower, const etx_ir_arg* stated,
-                                   double infinity, double otherwise,
-                                   uint32_t* self) {
+// Replaces elements that equal `infinity` by a given number, or by `otherwise`.
+static etx_status replace_infinity(etx_builder* builder,
+                                   const etx_ir_arg* stated, double infinity,
+                                   double otherwise, uint32_t* self) {
   const bool given = stated->kind == ETX_IR_ARG_DOUBLE;
   uint32_t test = 0;
   uint32_t number = 0;
-  ETX_TRY(etx_build_binary_number(lower, ETX_OP_eq_scalar_out, *self, infinity,
-                                  &test));
-  ETX_TRY(zero_d(lower, *self, given ? stated->as.real : otherwise, &number));
-  return etx_build_where(lower, test, number, *self, self);
+  ETX_TRY(etx_build_binary_number(builder, ETX_OP_eq_scalar_out, *self,
+                                  infinity, &test));
+  ETX_TRY(scalar_like(builder, *self, given ? stated->as.real : otherwise,
+                      &number));
+  return etx_build_where(builder, test, number, *self, self);
 }
 
 // nan_to_num(self, nan, posinf, neginf)
-etx_status etx_lowering_nan_to_num(etx_builder* lower) {
-  const etx_ir_arg* const args = lower->args;
+etx_status etx_lowering_nan_to_num(etx_builder* builder) {
+  const etx_ir_arg* const args = builder->args;
   uint32_t self = args[0].as.value;
-  const etx_dtype dtype = etx_builder_shape(lower, self)->dtype;
+  const etx_dtype dtype = etx_builder_shape(builder, self)->dtype;
   if (etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING) {
-    lower->results[0] = self;
+    builder->results[0] = self;
     return ETX_OK;
   }
   const double largest = etx_dtype_max(dtype);
   const bool given = args[1].kind == ETX_IR_ARG_DOUBLE;
   uint32_t nan = 0;
   uint32_t number = 0;
-  ETX_TRY(etx_build_unary(lower, ETX_OP_isnan_out, self, &nan));
-  ETX_TRY(zero_d(lower, self, given ? args[1].as.real : 0.0, &number));
-  ETX_TRY(etx_build_where(lower, nan, number, self, &self));
-  ETX_TRY(replace_infinity(lower, &args[2], (double)INFINITY, largest, &self));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_isnan_out, self, &nan));
+  ETX_TRY(scalar_like(builder, self, given ? args[1].as.real : 0.0, &number));
+  ETX_TRY(etx_build_where(builder, nan, number, self, &self));
   ETX_TRY(
-      replace_infinity(lower, &args[3], -(double)INFINITY, -largest, &self));
-  lower->results[0] = self;
+      replace_infinity(builder, &args[2], (double)INFINITY, largest, &self));
+  ETX_TRY(
+      replace_infinity(builder, &args[3], -(double)INFINITY, -largest, &self));
+  builder->results[0] = self;
   return ETX_OK;
 }
 
-// frac(self): what follows the point, with the sign of the number.
-etx_status etx_lowering_frac(etx_builder* lower) {
-  const uint32_t self = lower->args[0].as.value;
+// frac(self): x - trunc(x).
+etx_status etx_lowering_frac(etx_builder* builder) {
+  const uint32_t self = builder->args[0].as.value;
   uint32_t whole = 0;
-  ETX_TRY(etx_build_unary(lower, ETX_OP_trunc_out, self, &whole));
-  return etx_build_binary(lower, ETX_OP_sub_out, self, whole,
-                          &lower->results[0]);
+  ETX_TRY(etx_build_unary(builder, ETX_OP_trunc_out, self, &whole));
+  return etx_build_binary(builder, ETX_OP_sub_out, self, whole,
+                          &builder->results[0]);
 }
 
-// round(self, decimals) of floats: with decimals before or behind the point.
-etx_status etx_lowering_round_decimals(etx_builder* lower) {
-  uint32_t value = lower->args[0].as.value;
-  const etx_dim decimals = lower->args[1].as.integer;
-  const etx_dtype dtype = etx_builder_shape(lower, value)->dtype;
+// round(self, decimals) of floats; decimals may be negative.
+etx_status etx_lowering_round_decimals(etx_builder* builder) {
+  uint32_t value = builder->args[0].as.value;
+  const etx_dim decimals = builder->args[1].as.integer;
+  const etx_dtype dtype = etx_builder_shape(builder, value)->dtype;
   if (etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING || decimals > 300 ||
       decimals < -300) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' of integers or to %i decimals",
-                         lower->node->aten, decimals);
+    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
+                         "'%t' of integers or to %i decimals is not supported",
+                         builder->node->aten, decimals);
   }
   const double ten = pow(10.0, fabs((double)decimals));
   const etx_op_id up = decimals < 0 ? ETX_OP_div_out : ETX_OP_mul_out;
   const etx_op_id down = decimals < 0 ? ETX_OP_mul_out : ETX_OP_div_out;
-  ETX_TRY(etx_build_binary_constant(lower, up, value, ten, &value));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_round_out, value, &value));
-  return etx_build_binary_constant(lower, down, value, ten, &lower->results[0]);
+  ETX_TRY(etx_build_binary_constant(builder, up, value, ten, &value));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_round_out, value, &value));
+  return etx_build_binary_constant(builder, down, value, ten,
+                                   &builder->results[0]);
 }
 
-// True where |self - other| <= atol + rtol * |other|, or where both are equal,
-// as infinities may be. (self, other, rtol, atol, equal_nan)
-etx_status etx_lowering_isclose(etx_builder* lower) {
-  const etx_ir_arg* const args = lower->args;
+// isclose(self, other, rtol, atol, equal_nan): |self - other| <= atol + rtol *
+// |other|, or both are equal, which covers infinities.
+etx_status etx_lowering_isclose(etx_builder* builder) {
+  const etx_ir_arg* const args = builder->args;
   uint32_t pair[2];
-  uint32_t away = 0;
-  uint32_t most = 0;
+  uint32_t distance = 0;
+  uint32_t tolerance = 0;
   uint32_t test = 0;
   etx_dtype dtype;
-  ETX_TRY(etx_builder_result_type(lower, args, 2, &dtype));
+  ETX_TRY(etx_builder_result_type(builder, args, 2, &dtype));
   if (etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING ||
       args[4].as.boolean) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' of integers or with equal_nan",
-                         lower->node->aten);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' of integers or with equal_nan=True is not supported",
+        builder->node->aten);
   }
   for (size_t i = 0; i < 2; ++i) {
-    ETX_TRY(etx_build_operand(lower, &args[i], dtype, &pair[i]));
+    ETX_TRY(etx_build_operand(builder, &args[i], dtype, &pair[i]));
   }
-  ETX_TRY(etx_build_binary(lower, ETX_OP_sub_out, pair[0], pair[1], &away));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_abs_out, away, &away));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_abs_out, pair[1], &most));
-  ETX_TRY(etx_build_binary_constant(lower, ETX_OP_mul_out, most,
-                                    args[2].as.real, &most));
-  ETX_TRY(etx_build_binary_constant(lower, ETX_OP_add_out, most,
-                                    args[3].as.real, &most));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_le_tensor_out, away, most, &most));
-  // An infinite distance is never small.
-  ETX_TRY(etx_build_unary(lower, ETX_OP_isinf_out, away, &test));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_logical_not_out, test, &test));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_logical_and_out, most, test, &most));
   ETX_TRY(
-      etx_build_binary(lower, ETX_OP_eq_tensor_out, pair[0], pair[1], &test));
-  return etx_build_binary(lower, ETX_OP_logical_or_out, most, test,
-                          &lower->results[0]);
+      etx_build_binary(builder, ETX_OP_sub_out, pair[0], pair[1], &distance));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_abs_out, distance, &distance));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_abs_out, pair[1], &tolerance));
+  ETX_TRY(etx_build_binary_constant(builder, ETX_OP_mul_out, tolerance,
+                                    args[2].as.real, &tolerance));
+  ETX_TRY(etx_build_binary_constant(builder, ETX_OP_add_out, tolerance,
+                                    args[3].as.real, &tolerance));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_le_tensor_out, distance, tolerance,
+                           &tolerance));
+  // An infinite distance is never small.
+  ETX_TRY(etx_build_unary(builder, ETX_OP_isinf_out, distance, &test));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_logical_not_out, test, &test));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_logical_and_out, tolerance, test,
+                           &tolerance));
+  ETX_TRY(
+      etx_build_binary(builder, ETX_OP_eq_tensor_out, pair[0], pair[1], &test));
+  return etx_build_binary(builder, ETX_OP_logical_or_out, tolerance, test,
+                          &builder->results[0]);
 }
 
-// True where a number has a minus sign, -0 included: its reciprocal is below 0.
-static etx_status is_signed(etx_builder* lower, uint32_t self, uint32_t* out) {
+// True where the sign bit is set, also for -0, whose reciprocal is below 0.
+static etx_status is_signed(etx_builder* builder, uint32_t self,
+                            uint32_t* out) {
   uint32_t inverse = 0;
   uint32_t below = 0;
-  ETX_TRY(
-      etx_build_binary_number(lower, ETX_OP_lt_scalar_out, self, 0.0, &below));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_reciprocal_out, self, &inverse));
-  ETX_TRY(etx_build_binary_number(lower, ETX_OP_lt_scalar_out, inverse, 0.0,
+  ETX_TRY(etx_build_binary_number(builder, ETX_OP_lt_scalar_out, self, 0.0,
+                                  &below));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_reciprocal_out, self, &inverse));
+  ETX_TRY(etx_build_binary_number(builder, ETX_OP_lt_scalar_out, inverse, 0.0,
                                   &inverse));
-  return etx_build_binary(lower, ETX_OP_logical_or_out, below, inverse, out);
+  return etx_build_binary(builder, ETX_OP_logical_or_out, below, inverse, out);
 }
 
 // copysign(self, other): a NaN counts as positive.
-etx_status etx_lowering_copysign(etx_builder* lower) {
+etx_status etx_lowering_copysign(etx_builder* builder) {
   uint32_t pair[2];
   uint32_t size = 0;
   uint32_t negative = 0;
   uint32_t test = 0;
   etx_dtype dtype;
-  ETX_TRY(etx_builder_result_type(lower, lower->args, 2, &dtype));
+  ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
   if (etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING) {
     dtype = ETX_DTYPE_FLOAT32;
   }
   for (size_t i = 0; i < 2; ++i) {
-    ETX_TRY(etx_build_operand(lower, &lower->args[i], dtype, &pair[i]));
+    ETX_TRY(etx_build_operand(builder, &builder->args[i], dtype, &pair[i]));
   }
-  ETX_TRY(is_signed(lower, pair[1], &test));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_abs_out, pair[0], &size));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_neg_out, size, &negative));
-  return etx_build_where(lower, test, negative, size, &lower->results[0]);
+  ETX_TRY(is_signed(builder, pair[1], &test));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_abs_out, pair[0], &size));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_neg_out, size, &negative));
+  return etx_build_where(builder, test, negative, size, &builder->results[0]);
 }

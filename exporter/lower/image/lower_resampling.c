@@ -1,29 +1,29 @@
-// Resampling to other sizes, and reading images at the places of a grid.
+// Interpolation to other sizes.
 //
-// Nearest and linear resampling have operators over planes; lines and boxes
-// are brought to them (lower_spatial_dims.c). What has none is computed from
-// tables that are made here, so its sizes must not vary: rounded places are
-// picked by index, cubics are a product with the matrix of their weights.
+// Nearest and linear interpolation have 2-D operators; 1-D and 3-D use them
+// (lower_spatial_dims.c). The other modes need tables that are computed here,
+// so their sizes must be fixed: nearest-exact is an index_select, bicubic a
+// matrix product with the interpolation weights.
 
 #include <math.h>
 
 #include "exporter/lower/builder/lowering_functions.h"
 
 enum {
-  MOST_SPATIAL = 3,
+  MAX_SPATIAL = 3,
   // Entries of a table that is stored in the file.
-  MOST_ENTRIES = 1 << 20,
+  MAX_ENTRIES = 1 << 20,
 };
 
-// What is asked: sizes, or scales.
-typedef struct target {
+// The output sizes or the scale factors.
+typedef struct resampling_target {
   size_t spatial;
   bool has_scales;
-  etx_dim sizes[MOST_SPATIAL];
-  double scales[MOST_SPATIAL];
+  etx_dim sizes[MAX_SPATIAL];
+  double scales[MAX_SPATIAL];
   bool aligns_corners;
-  bool is_smooth;  // averages what falls together (antialias)
-} target;
+  bool antialias;
+} resampling_target;
 
 static double real_of(const etx_ir_arg* arg) {
   return arg->kind == ETX_IR_ARG_DOUBLE ? arg->as.real
@@ -31,20 +31,21 @@ static double real_of(const etx_ir_arg* arg) {
 }
 
 // Argument 1 has sizes or is None, argument `scales` has scales or is None.
-static etx_status read_target(etx_builder* lower, size_t spatial, size_t scales,
-                              target* out) {
-  const etx_ir_arg* const sizes = &lower->args[1];
-  const etx_ir_arg* const factors = &lower->args[scales];
-  *out = (target){.spatial = spatial};
+static etx_status read_target(etx_builder* builder, size_t spatial,
+                              size_t scales, resampling_target* out) {
+  const etx_ir_arg* const sizes = &builder->args[1];
+  const etx_ir_arg* const factors = &builder->args[scales];
+  *out = (resampling_target){.spatial = spatial};
   out->has_scales = sizes->kind == ETX_IR_ARG_NONE;
   const etx_ir_arg* const list = out->has_scales ? factors : sizes;
-  const size_t rank = etx_builder_shape(lower, lower->args[0].as.value)->rank;
+  const size_t rank =
+      etx_builder_shape(builder, builder->args[0].as.value)->rank;
   if (list->kind != ETX_IR_ARG_LIST || list->as.list.count != spatial ||
       rank != spatial + 2) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants %z sizes or scales and a tensor of rank "
-                         "%z, found rank %z",
-                         lower->node->aten, spatial, spatial + 2, rank);
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "'%t' expects %z output sizes or scale factors and a "
+                         "tensor of rank %z, found rank %z",
+                         builder->node->aten, spatial, spatial + 2, rank);
   }
   for (size_t i = 0; i < spatial; ++i) {
     if (out->has_scales) {
@@ -58,38 +59,39 @@ static etx_status read_target(etx_builder* lower, size_t spatial, size_t scales,
 
 // ------------------------------------------------ operators over planes
 
-// Sizes or scales of the last two dimensions as the operators take them.
-static etx_status plane_target(etx_builder* lower, const target* t,
+// The size and scale arguments of the 2-D operators.
+static etx_status plane_target(etx_builder* builder, const resampling_target* t,
                                etx_ir_arg* out_sizes, etx_ir_arg* out_scales) {
   *out_sizes = *out_scales = etx_ir_none();
-  if (!t->has_scales) return etx_build_int_list(lower, t->sizes, 2, out_sizes);
+  if (!t->has_scales)
+    return etx_build_int_list(builder, t->sizes, 2, out_sizes);
   etx_ir_arg* const items =
-      etx_pool_take(lower->module->pool, 2 * sizeof(etx_ir_arg));
+      etx_pool_take(builder->module->pool, 2 * sizeof(etx_ir_arg));
   if (items == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < 2; ++i) items[i] = etx_ir_double(t->scales[i]);
   *out_scales = etx_ir_list(items, 2);
   return ETX_OK;
 }
 
-static etx_status resample_planes(etx_builder* lower, etx_op_id op,
-                                  const target* t, uint32_t self,
+static etx_status resample_planes(etx_builder* builder, etx_op_id op,
+                                  const resampling_target* t, uint32_t self,
                                   uint32_t* out) {
   etx_ir_arg sizes, scales;
-  ETX_TRY(plane_target(lower, t, &sizes, &scales));
+  ETX_TRY(plane_target(builder, t, &sizes, &scales));
   if (op == ETX_OP_upsample_nearest2d_vec_out) {
     const etx_ir_arg args[] = {etx_ir_value_arg(self), sizes, scales};
-    return etx_build_op(lower, op, args, 3, out);
+    return etx_build_op(builder, op, args, 3, out);
   }
   const etx_ir_arg args[] = {etx_ir_value_arg(self), sizes,
                              etx_ir_bool(t->aligns_corners), scales};
-  return etx_build_op(lower, op, args, 4, out);
+  return etx_build_op(builder, op, args, 4, out);
 }
 
-// One step over a box: rows and columns, or depth.
-static etx_status resample_step(etx_builder* lower, const void* context,
+// One step of a 3-D interpolation: rows and columns, or depth.
+static etx_status resample_step(etx_builder* builder, const void* context,
                                 bool is_depth, uint32_t self, uint32_t* out) {
-  target t = *(const target*)context;
-  const etx_shape* const shape = etx_builder_shape(lower, self);
+  resampling_target t = *(const resampling_target*)context;
+  const etx_shape* const shape = etx_builder_shape(builder, self);
   for (size_t i = 0; !is_depth && i < 2; ++i) {
     t.sizes[i] = t.sizes[i + 1];
     t.scales[i] = t.scales[i + 1];
@@ -98,53 +100,55 @@ static etx_status resample_step(etx_builder* lower, const void* context,
     t.sizes[1] = shape->dims[shape->rank - 1];
     t.scales[1] = 1;
   }
-  return resample_planes(lower, lower->row->op, &t, self, out);
+  return resample_planes(builder, builder->row->op, &t, self, out);
 }
 
-static etx_status resample(etx_builder* lower, target* t) {
-  uint32_t self = lower->args[0].as.value;
-  uint32_t* const result = &lower->results[0];
+static etx_status resample(etx_builder* builder, resampling_target* t) {
+  uint32_t self = builder->args[0].as.value;
+  uint32_t* const result = &builder->results[0];
   if (t->spatial == 3) {
-    return etx_build_by_spatial_dims(lower, self, resample_step, t, result);
+    return etx_build_by_spatial_dims(builder, self, resample_step, t, result);
   }
   if (t->spatial == 2) {
-    return resample_planes(lower, lower->row->op, t, self, result);
+    return resample_planes(builder, builder->row->op, t, self, result);
   }
   t->sizes[1] = t->sizes[0];
   t->sizes[0] = 1;
   t->scales[1] = t->scales[0];
   t->scales[0] = 1;
-  ETX_TRY(etx_build_add_row_dim(lower, self, &self));
-  ETX_TRY(resample_planes(lower, lower->row->op, t, self, result));
-  return etx_build_drop_row_dim(lower, result);
+  ETX_TRY(etx_build_add_row_dim(builder, self, &self));
+  ETX_TRY(resample_planes(builder, builder->row->op, t, self, result));
+  return etx_build_drop_row_dim(builder, result);
 }
 
-static size_t spatial_of(const etx_builder* lower) {
-  const size_t rank = etx_builder_shape(lower, lower->args[0].as.value)->rank;
+static size_t spatial_of(const etx_builder* builder) {
+  const size_t rank =
+      etx_builder_shape(builder, builder->args[0].as.value)->rank;
   return rank >= 3 && rank <= 5 ? rank - 2u : 2;
 }
 
 // (input, output_size, scale_factors)
-etx_status etx_lowering_upsample_nearest(etx_builder* lower) {
-  target t = {0};
-  ETX_TRY(read_target(lower, spatial_of(lower), 2, &t));
-  return resample(lower, &t);
+etx_status etx_lowering_upsample_nearest(etx_builder* builder) {
+  resampling_target t = {0};
+  ETX_TRY(read_target(builder, spatial_of(builder), 2, &t));
+  return resample(builder, &t);
 }
 
 // (input, output_size, align_corners, scale_factors)
-etx_status etx_lowering_upsample_linear(etx_builder* lower) {
-  target t = {0};
-  ETX_TRY(read_target(lower, spatial_of(lower), 3, &t));
-  t.aligns_corners = lower->args[2].as.boolean;
-  return resample(lower, &t);
+etx_status etx_lowering_upsample_linear(etx_builder* builder) {
+  resampling_target t = {0};
+  ETX_TRY(read_target(builder, spatial_of(builder), 3, &t));
+  t.aligns_corners = builder->args[2].as.boolean;
+  return resample(builder, &t);
 }
 
-// Sizes and scales both: the scales must lead to the sizes, which are then
-// left out.
-static etx_status read_stated(etx_builder* lower, size_t scales, target* out) {
-  const etx_ir_arg* const args = lower->args;
-  const etx_shape shape = *etx_builder_shape(lower, args[0].as.value);
-  ETX_TRY(read_target(lower, 2, scales, out));
+// Reads both sizes and scale factors. If both are given, the scales must give
+// the sizes, and only the scales are passed on.
+static etx_status read_size_and_scales(etx_builder* builder, size_t scales,
+                                       resampling_target* out) {
+  const etx_ir_arg* const args = builder->args;
+  const etx_shape shape = *etx_builder_shape(builder, args[0].as.value);
+  ETX_TRY(read_target(builder, 2, scales, out));
   if (args[scales].kind == ETX_IR_ARG_NONE ||
       args[scales + 1].kind == ETX_IR_ARG_NONE) {
     return ETX_OK;
@@ -155,10 +159,10 @@ static etx_status read_stated(etx_builder* lower, size_t scales, target* out) {
     const double scaled = (double)(float)size * out->scales[i];
     if (!etx_dim_is_number(size) || scaled < (double)out->sizes[i] ||
         scaled >= (double)out->sizes[i] + 1) {
-      return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                           "'%t' with a scale that does not lead to the stated "
-                           "size",
-                           lower->node->aten);
+      return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
+                           "'%t' with a scale factor that does not give the "
+                           "output size is not supported",
+                           builder->node->aten);
     }
   }
   out->has_scales = true;
@@ -166,26 +170,26 @@ static etx_status read_stated(etx_builder* lower, size_t scales, target* out) {
 }
 
 // (self, output_size, scales_h, scales_w)
-etx_status etx_lowering_upsample_nearest_stated(etx_builder* lower) {
-  target t = {0};
-  ETX_TRY(read_stated(lower, 2, &t));
-  return resample(lower, &t);
+etx_status etx_lowering_upsample_nearest_default(etx_builder* builder) {
+  resampling_target t = {0};
+  ETX_TRY(read_size_and_scales(builder, 2, &t));
+  return resample(builder, &t);
 }
 
 // (self, output_size, align_corners, scales_h, scales_w)
-etx_status etx_lowering_upsample_linear_stated(etx_builder* lower) {
-  target t = {0};
-  ETX_TRY(read_stated(lower, 3, &t));
-  t.aligns_corners = lower->args[2].as.boolean;
-  return resample(lower, &t);
+etx_status etx_lowering_upsample_linear_default(etx_builder* builder) {
+  resampling_target t = {0};
+  ETX_TRY(read_size_and_scales(builder, 3, &t));
+  t.aligns_corners = builder->args[2].as.boolean;
+  return resample(builder, &t);
 }
 
-// ------------------------------------------------ sizes that are known
+// ------------------------------------------------ fixed sizes
 
-// The sizes that a target leads to. None may vary.
-static etx_status fix_sizes(etx_builder* lower, target* t) {
+// Computes the output sizes, which must be fixed.
+static etx_status fix_sizes(etx_builder* builder, resampling_target* t) {
   const etx_shape* const shape =
-      etx_builder_shape(lower, lower->args[0].as.value);
+      etx_builder_shape(builder, builder->args[0].as.value);
   for (size_t i = 0; i < t->spatial; ++i) {
     const etx_dim in = shape->dims[2 + i];
     if (t->has_scales) {
@@ -193,45 +197,47 @@ static etx_status fix_sizes(etx_builder* lower, target* t) {
     } else {
       t->scales[i] = 0;
     }
-    if (in < 1 || t->sizes[i] < 1 || t->sizes[i] > MOST_ENTRIES / in) {
-      return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                           "'%t' of sizes that vary, are 0 or very large",
-                           lower->node->aten);
+    if (in < 1 || t->sizes[i] < 1 || t->sizes[i] > MAX_ENTRIES / in) {
+      return etx_diag_fail(
+          builder->diag, ETX_UNSUPPORTED,
+          "'%t' of dynamic, empty or very large sizes is not supported",
+          builder->node->aten);
     }
   }
   return ETX_OK;
 }
 
 // (self, output_size, align_corners, scales_h, scales_w)
-etx_status etx_lowering_upsample_smooth_stated(etx_builder* lower) {
-  return etx_build_op(lower, ETX_OP_upsample_bilinear2d_aa_out, lower->args, 5,
-                      &lower->results[0]);
+etx_status etx_lowering_upsample_antialias_default(etx_builder* builder) {
+  return etx_build_op(builder, ETX_OP_upsample_bilinear2d_aa_out, builder->args,
+                      5, &builder->results[0]);
 }
 
 // (input, output_size, align_corners, scale_factors)
-etx_status etx_lowering_upsample_smooth(etx_builder* lower) {
-  target t = {0};
-  ETX_TRY(read_target(lower, 2, 3, &t));
-  etx_ir_arg args[] = {lower->args[0], lower->args[1], lower->args[2],
+etx_status etx_lowering_upsample_antialias(etx_builder* builder) {
+  resampling_target t = {0};
+  ETX_TRY(read_target(builder, 2, 3, &t));
+  etx_ir_arg args[] = {builder->args[0], builder->args[1], builder->args[2],
                        etx_ir_none(), etx_ir_none()};
   if (t.has_scales) {
-    ETX_TRY(fix_sizes(lower, &t));
-    ETX_TRY(etx_build_int_list(lower, t.sizes, 2, &args[1]));
+    ETX_TRY(fix_sizes(builder, &t));
+    ETX_TRY(etx_build_int_list(builder, t.sizes, 2, &args[1]));
     args[3] = etx_ir_double(t.scales[0]);
     args[4] = etx_ir_double(t.scales[1]);
   }
-  return etx_build_op(lower, ETX_OP_upsample_bilinear2d_aa_out, args, 5,
-                      &lower->results[0]);
+  return etx_build_op(builder, ETX_OP_upsample_bilinear2d_aa_out, args, 5,
+                      &builder->results[0]);
 }
 
-// Input positions nearest to the middles of the results, as PyTorch reckons
-// them: in floats.
-static etx_status pick_exact(etx_builder* lower, uint32_t self, size_t axis,
-                             int64_t out, double scale, uint32_t* out_value) {
-  const int64_t in = etx_builder_shape(lower, self)->dims[axis];
+// Selects the input positions nearest to the centres of the outputs, computed
+// in float32 as in PyTorch.
+static etx_status select_nearest_exact(etx_builder* builder, uint32_t self,
+                                       size_t axis, int64_t out, double scale,
+                                       uint32_t* out_value) {
+  const int64_t in = etx_builder_shape(builder, self)->dims[axis];
   const float step = scale > 0 ? (float)(1 / scale) : (float)in / (float)out;
   int64_t* const index =
-      etx_pool_take(lower->module->pool, (size_t)out * sizeof(int64_t));
+      etx_pool_take(builder->module->pool, (size_t)out * sizeof(int64_t));
   if (index == NULL) return ETX_OUT_OF_MEMORY;
   for (int64_t i = 0; i < out; ++i) {
     const float at = floorf(((float)i + 0.5f) * step);
@@ -243,36 +249,37 @@ static etx_status pick_exact(etx_builder* lower, uint32_t self, size_t axis,
       {out},
       {(const uint8_t*)index, (size_t)out * sizeof *index}};
   uint32_t table = 0;
-  ETX_TRY(etx_build_constant(lower, &constant, &table));
+  ETX_TRY(etx_build_constant(builder, &constant, &table));
   const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_int((etx_dim)axis),
                              etx_ir_value_arg(table)};
-  return etx_build_op(lower, ETX_OP_index_select_out, args, 3, out_value);
+  return etx_build_op(builder, ETX_OP_index_select_out, args, 3, out_value);
 }
 
 // (input, output_size, scale_factors)
-etx_status etx_lowering_upsample_nearest_exact(etx_builder* lower) {
-  target t = {0};
-  uint32_t value = lower->args[0].as.value;
-  ETX_TRY(read_target(lower, spatial_of(lower), 2, &t));
-  ETX_TRY(fix_sizes(lower, &t));
+etx_status etx_lowering_upsample_nearest_exact(etx_builder* builder) {
+  resampling_target t = {0};
+  uint32_t value = builder->args[0].as.value;
+  ETX_TRY(read_target(builder, spatial_of(builder), 2, &t));
+  ETX_TRY(fix_sizes(builder, &t));
   for (size_t i = 0; i < t.spatial; ++i) {
-    ETX_TRY(pick_exact(lower, value, 2 + i, t.sizes[i], t.scales[i], &value));
+    ETX_TRY(select_nearest_exact(builder, value, 2 + i, t.sizes[i], t.scales[i],
+                                 &value));
   }
-  lower->results[0] = value;
+  builder->results[0] = value;
   return ETX_OK;
 }
 
-// ------------------------------------------------ cubics
+// ------------------------------------------------ bicubic
 
-// Weight of an element `x` away.
+// The cubic convolution kernel (Keys) at distance `x`, with parameter `a`.
 static double cubic_weight(double a, double x) {
   x = fabs(x);
   if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-// Adds the weights of the four elements around a result's place to its row of
-// the matrix; those beyond the ends are the last ones again.
+// Adds the weights of the four inputs around position `at` to a row of the
+// matrix. Positions outside the input are clamped.
 static void add_cubic(double* row, int64_t in, double at) {
   double base = floor(at);
   if (base > (double)(in - 1)) base = (double)(in - 1);
@@ -285,10 +292,11 @@ static void add_cubic(double* row, int64_t in, double at) {
   }
 }
 
-// The same where `step` elements fall together: the cubic is as much wider, cut
-// at the ends, and its weights are brought to a sum of 1.
-static void add_smooth_cubic(double* row, int64_t in, double middle,
-                             double step) {
+// The same with antialiasing: if `step` > 1, the kernel is wider by that
+// factor. It is cut at the ends of the input, and the weights are normalised to
+// a sum of 1.
+static void add_antialiased_cubic(double* row, int64_t in, double middle,
+                                  double step) {
   const double wide = step > 1 ? step : 1;
   int64_t from = (int64_t)(middle - 2 * wide + 0.5);
   int64_t end = (int64_t)(middle + 2 * wide + 0.5);
@@ -302,21 +310,22 @@ static void add_smooth_cubic(double* row, int64_t in, double middle,
   for (int64_t i = from; i < end && sum != 0; ++i) row[i] /= sum;
 }
 
-// The matrix [out, in] that brings a dimension to its new size.
-static etx_status cubic_matrix(etx_builder* lower, const target* t, size_t i,
-                               int64_t in, etx_dtype dtype, uint32_t* out) {
+// The matrix [out, in] that interpolates one dimension.
+static etx_status cubic_matrix(etx_builder* builder, const resampling_target* t,
+                               size_t i, int64_t in, etx_dtype dtype,
+                               uint32_t* out) {
   const int64_t size = t->sizes[i];
   double step = t->scales[i] > 0 ? 1 / t->scales[i] : (double)in / (double)size;
   if (t->aligns_corners) {
     step = size > 1 ? (double)(in - 1) / (double)(size - 1) : 0;
   }
   const size_t bytes = (size_t)(in * size) * sizeof(double);
-  double* const data = etx_pool_take(lower->module->pool, bytes);
+  double* const data = etx_pool_take(builder->module->pool, bytes);
   if (data == NULL) return ETX_OUT_OF_MEMORY;
   memset(data, 0, bytes);
   for (int64_t k = 0; k < size; ++k) {
-    if (t->is_smooth) {
-      add_smooth_cubic(data + k * in, in, step * ((double)k + 0.5), step);
+    if (t->antialias) {
+      add_antialiased_cubic(data + k * in, in, step * ((double)k + 0.5), step);
       continue;
     }
     const double at =
@@ -325,51 +334,52 @@ static etx_status cubic_matrix(etx_builder* lower, const target* t, size_t i,
   }
   const etx_ir_constant constant = {
       ETX_DTYPE_FLOAT64, 2, {size, in}, {(const uint8_t*)data, bytes}};
-  ETX_TRY(etx_build_constant(lower, &constant, out));
-  return etx_build_cast(lower, *out, dtype, out);
+  ETX_TRY(etx_build_constant(builder, &constant, out));
+  return etx_build_cast(builder, *out, dtype, out);
 }
 
-static etx_status resample_cubic(etx_builder* lower, target* t) {
-  const uint32_t self = lower->args[0].as.value;
-  const etx_shape shape = *etx_builder_shape(lower, self);
+static etx_status resample_cubic(etx_builder* builder, resampling_target* t) {
+  const uint32_t self = builder->args[0].as.value;
+  const etx_shape shape = *etx_builder_shape(builder, self);
   uint32_t rows = 0, columns = 0, value = 0;
-  ETX_TRY(fix_sizes(lower, t));
-  ETX_TRY(cubic_matrix(lower, t, 0, shape.dims[2], shape.dtype, &rows));
-  ETX_TRY(cubic_matrix(lower, t, 1, shape.dims[3], shape.dtype, &columns));
-  ETX_TRY(etx_build_linear(lower, self, columns, ETX_IR_NONE, &value));
-  return etx_build_matmul(lower, rows, value, &lower->results[0]);
+  ETX_TRY(fix_sizes(builder, t));
+  ETX_TRY(cubic_matrix(builder, t, 0, shape.dims[2], shape.dtype, &rows));
+  ETX_TRY(cubic_matrix(builder, t, 1, shape.dims[3], shape.dtype, &columns));
+  ETX_TRY(etx_build_linear(builder, self, columns, ETX_IR_NONE, &value));
+  return etx_build_matmul(builder, rows, value, &builder->results[0]);
 }
 
 // (input, output_size, align_corners, scale_factors)
-static etx_status bicubic(etx_builder* lower, bool is_smooth) {
-  target t = {0};
-  ETX_TRY(read_target(lower, 2, 3, &t));
-  t.is_smooth = is_smooth;
-  t.aligns_corners = lower->args[2].as.boolean;
-  return resample_cubic(lower, &t);
+static etx_status bicubic(etx_builder* builder, bool antialias) {
+  resampling_target t = {0};
+  ETX_TRY(read_target(builder, 2, 3, &t));
+  t.antialias = antialias;
+  t.aligns_corners = builder->args[2].as.boolean;
+  return resample_cubic(builder, &t);
 }
 
 // (self, output_size, align_corners, scales_h, scales_w)
-static etx_status bicubic_stated(etx_builder* lower, bool is_smooth) {
-  target t = {0};
-  ETX_TRY(read_stated(lower, 3, &t));
-  t.is_smooth = is_smooth;
-  t.aligns_corners = lower->args[2].as.boolean;
-  return resample_cubic(lower, &t);
+static etx_status bicubic_default(etx_builder* builder, bool antialias) {
+  resampling_target t = {0};
+  ETX_TRY(read_size_and_scales(builder, 3, &t));
+  t.antialias = antialias;
+  t.aligns_corners = builder->args[2].as.boolean;
+  return resample_cubic(builder, &t);
 }
 
-etx_status etx_lowering_upsample_bicubic(etx_builder* lower) {
-  return bicubic(lower, false);
+etx_status etx_lowering_upsample_bicubic(etx_builder* builder) {
+  return bicubic(builder, false);
 }
 
-etx_status etx_lowering_upsample_bicubic_smooth(etx_builder* lower) {
-  return bicubic(lower, true);
+etx_status etx_lowering_upsample_bicubic_antialias(etx_builder* builder) {
+  return bicubic(builder, true);
 }
 
-etx_status etx_lowering_upsample_bicubic_stated(etx_builder* lower) {
-  return bicubic_stated(lower, false);
+etx_status etx_lowering_upsample_bicubic_default(etx_builder* builder) {
+  return bicubic_default(builder, false);
 }
 
-etx_status etx_lowering_upsample_bicubic_smooth_stated(etx_builder* lower) {
-  return bicubic_stated(lower, true);
+etx_status etx_lowering_upsample_bicubic_antialias_default(
+    etx_builder* builder) {
+  return bicubic_default(builder, true);
 }

@@ -1,83 +1,87 @@
-// Reductions: whole-tensor forms become the form with a list of dims where the
-// stock library has only that; norms become sums.
+// Reductions. Forms over the whole tensor become the form with a list of
+// dimensions, if ExecuTorch's portable library has only that; norms become
+// sums.
 
 #include <math.h>
 
 #include "exporter/lower/builder/lowering_functions.h"
 #include "format/tensor/dtype_limits.h"
 
-// Appends the row's operator, whose last argument is the type to compute in.
-// The stock kernels want integers and bool cast before they become floats. All
-// kernels give int64 for integers: a smaller type is that of the result, whose
-// low bits are those of sums in that type.
-static etx_status reduce_as(etx_builder* lower, size_t arg_count) {
-  etx_ir_arg* const given = &lower->args[arg_count - 1];
+// Appends the row's operator, whose last argument is a dtype. The operand is
+// cast to it first, as ExecuTorch's portable kernels require. All kernels sum
+// integers in int64, so the result is cast too: the low bits are those of a sum
+// in the smaller dtype.
+static etx_status reduce_as(etx_builder* builder, size_t arg_count) {
+  etx_ir_arg* const given = &builder->args[arg_count - 1];
   const etx_ir_arg dtype = *given;
-  uint32_t value = lower->args[0].as.value;
+  uint32_t value = builder->args[0].as.value;
   if (dtype.kind != ETX_IR_ARG_DTYPE) {
-    return etx_build_op(lower, lower->row->op, lower->args, arg_count,
-                        &lower->results[0]);
+    return etx_build_op(builder, builder->row->op, builder->args, arg_count,
+                        &builder->results[0]);
   }
-  ETX_TRY(etx_build_cast(lower, value, dtype.as.dtype, &value));
-  lower->args[0] = etx_ir_value_arg(value);
+  ETX_TRY(etx_build_cast(builder, value, dtype.as.dtype, &value));
+  builder->args[0] = etx_ir_value_arg(value);
   *given = etx_ir_none();
-  ETX_TRY(etx_build_op(lower, lower->row->op, lower->args, arg_count, &value));
-  return etx_build_cast(lower, value, dtype.as.dtype, &lower->results[0]);
+  ETX_TRY(etx_build_op(builder, builder->row->op, builder->args, arg_count,
+                       &value));
+  return etx_build_cast(builder, value, dtype.as.dtype, &builder->results[0]);
 }
 
 // sum and mean: (self, dim, keepdim, dtype)
-etx_status etx_lowering_sum(etx_builder* lower) {
-  if (lower->args[1].kind == ETX_IR_ARG_NONE) {
-    ETX_TRY(etx_build_int_list(lower, NULL, 0, &lower->args[1]));
+etx_status etx_lowering_sum(etx_builder* builder) {
+  if (builder->args[1].kind == ETX_IR_ARG_NONE) {
+    ETX_TRY(etx_build_int_list(builder, NULL, 0, &builder->args[1]));
   }
-  return reduce_as(lower, 4);
+  return reduce_as(builder, 4);
 }
 
 // sum.default and mean.default: (self, dtype)
-etx_status etx_lowering_sum_all(etx_builder* lower) {
-  lower->args[3] = lower->args[1];
-  lower->args[1] = etx_ir_none();
-  lower->args[2] = etx_ir_bool(false);
-  return etx_lowering_sum(lower);
+etx_status etx_lowering_sum_all(etx_builder* builder) {
+  builder->args[3] = builder->args[1];
+  builder->args[1] = etx_ir_none();
+  builder->args[2] = etx_ir_bool(false);
+  return etx_lowering_sum(builder);
 }
 
-// all(x) is not any(not x): (self), (self, dim, keepdim) or (self, dims, ..)
-etx_status etx_lowering_all(etx_builder* lower) {
+// all(x) = not any(not x): (self), (self, dim, keepdim) or (self, dims, ..)
+etx_status etx_lowering_all(etx_builder* builder) {
   uint32_t value = 0;
-  ETX_TRY(etx_build_unary(lower, ETX_OP_logical_not_out,
-                          lower->args[0].as.value, &value));
-  lower->args[0] = etx_ir_value_arg(value);
-  ETX_TRY(etx_build_op(lower, lower->row->op, lower->args, lower->arg_count,
-                       &value));
-  return etx_build_unary(lower, ETX_OP_logical_not_out, value,
-                         &lower->results[0]);
+  ETX_TRY(etx_build_unary(builder, ETX_OP_logical_not_out,
+                          builder->args[0].as.value, &value));
+  builder->args[0] = etx_ir_value_arg(value);
+  ETX_TRY(etx_build_op(builder, builder->row->op, builder->args,
+                       builder->arg_count, &value));
+  return etx_build_unary(builder, ETX_OP_logical_not_out, value,
+                         &builder->results[0]);
 }
 
 // aminmax(self, dim, keepdim): both extremes, over everything for None.
-etx_status etx_lowering_both_extremes(etx_builder* lower) {
-  const uint32_t self = lower->args[0].as.value;
-  const bool is_all = lower->args[1].kind == ETX_IR_ARG_NONE;
-  const bool keep = lower->args[2].as.boolean;
-  const etx_dim dims[] = {is_all ? 0 : lower->args[1].as.integer};
+etx_status etx_lowering_aminmax(etx_builder* builder) {
+  const uint32_t self = builder->args[0].as.value;
+  const bool is_all = builder->args[1].kind == ETX_IR_ARG_NONE;
+  const bool keep = builder->args[2].as.boolean;
+  const etx_dim dims[] = {is_all ? 0 : builder->args[1].as.integer};
   const size_t count = is_all ? 0 : 1;
-  ETX_TRY(etx_build_reduce(lower, ETX_OP_amin_out, self, dims, count, keep,
-                           &lower->results[0]));
-  return etx_build_reduce(lower, ETX_OP_amax_out, self, dims, count, keep,
-                          &lower->results[1]);
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_amin_out, self,
+                           (etx_reduced_dims){dims, count, keep},
+                           &builder->results[0]));
+  return etx_build_reduce(builder, ETX_OP_amax_out, self,
+                          (etx_reduced_dims){dims, count, keep},
+                          &builder->results[1]);
 }
 
 // cumsum(self, dim, dtype) and cumprod.
-etx_status etx_lowering_cumulate(etx_builder* lower) {
-  return reduce_as(lower, 3);
+etx_status etx_lowering_cumulative(etx_builder* builder) {
+  return reduce_as(builder, 3);
 }
 
-static etx_status read_dims(etx_builder* lower, const etx_ir_arg* arg,
+static etx_status read_dims(etx_builder* builder, const etx_ir_arg* arg,
                             etx_dim dims[ETX_MAX_RANK], size_t* out_count) {
   *out_count = 0;
   if (arg->kind != ETX_IR_ARG_LIST) return ETX_OK;
   if (arg->as.list.count > ETX_MAX_RANK) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "a tensor has at most %i dimensions",
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "tensors of more than %i dimensions are not supported",
                          (int64_t)ETX_MAX_RANK);
   }
   for (size_t i = 0; i < arg->as.list.count; ++i) {
@@ -95,151 +99,155 @@ static double correction_of(const etx_ir_arg* arg) {
 }
 
 // The sum of |x|^order, to the power of 1 / order.
-static etx_status power_norm(etx_builder* lower, uint32_t value, double order,
+static etx_status power_norm(etx_builder* builder, uint32_t value, double order,
                              const etx_dim* dims, size_t count, bool keep) {
-  ETX_TRY(etx_build_unary(lower, ETX_OP_abs_out, value, &value));
-  ETX_TRY(etx_build_binary_number(lower, ETX_OP_pow_tensor_scalar_out, value,
+  ETX_TRY(etx_build_unary(builder, ETX_OP_abs_out, value, &value));
+  ETX_TRY(etx_build_binary_number(builder, ETX_OP_pow_tensor_scalar_out, value,
                                   order, &value));
-  ETX_TRY(etx_build_reduce(lower, ETX_OP_sum_intlist_out, value, dims, count,
-                           keep, &value));
-  return etx_build_binary_number(lower, ETX_OP_pow_tensor_scalar_out, value,
-                                 1.0 / order, &lower->results[0]);
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, value,
+                           (etx_reduced_dims){dims, count, keep}, &value));
+  return etx_build_binary_number(builder, ETX_OP_pow_tensor_scalar_out, value,
+                                 1.0 / order, &builder->results[0]);
 }
 
-// linalg_vector_norm(self, ord, dim, keepdim, dtype); order 0 counts what is
-// not 0.
-etx_status etx_lowering_vector_norm(etx_builder* lower) {
-  const double order = correction_of(&lower->args[1]);
-  const bool keep = lower->args[3].as.boolean;
+// linalg_vector_norm(self, ord, dim, keepdim, dtype); order 0 counts the
+// elements that are not 0.
+etx_status etx_lowering_vector_norm(etx_builder* builder) {
+  const double order = correction_of(&builder->args[1]);
+  const bool keep = builder->args[3].as.boolean;
   etx_dim dims[ETX_MAX_RANK];
   size_t count = 0;
-  uint32_t value = lower->args[0].as.value;
-  ETX_TRY(read_dims(lower, &lower->args[2], dims, &count));
-  if (lower->args[4].kind == ETX_IR_ARG_DTYPE) {
-    ETX_TRY(etx_build_cast(lower, value, lower->args[4].as.dtype, &value));
+  uint32_t value = builder->args[0].as.value;
+  ETX_TRY(read_dims(builder, &builder->args[2], dims, &count));
+  if (builder->args[4].kind == ETX_IR_ARG_DTYPE) {
+    ETX_TRY(etx_build_cast(builder, value, builder->args[4].as.dtype, &value));
   }
-  const etx_dtype dtype = etx_builder_shape(lower, value)->dtype;
+  const etx_dtype dtype = etx_builder_shape(builder, value)->dtype;
   etx_op_id op = ETX_OP_sum_intlist_out;
   if (order == 2.0) {
-    ETX_TRY(etx_build_binary(lower, ETX_OP_mul_out, value, value, &value));
-    ETX_TRY(etx_build_reduce(lower, op, value, dims, count, keep, &value));
-    return etx_build_unary(lower, ETX_OP_sqrt_out, value, &lower->results[0]);
+    ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, value, value, &value));
+    ETX_TRY(etx_build_reduce(builder, op, value,
+                             (etx_reduced_dims){dims, count, keep}, &value));
+    return etx_build_unary(builder, ETX_OP_sqrt_out, value,
+                           &builder->results[0]);
   }
   if (order == 0.0) {
-    ETX_TRY(etx_build_binary_number(lower, ETX_OP_ne_scalar_out, value, 0.0,
+    ETX_TRY(etx_build_binary_number(builder, ETX_OP_ne_scalar_out, value, 0.0,
                                     &value));
-    ETX_TRY(etx_build_cast(lower, value, dtype, &value));
+    ETX_TRY(etx_build_cast(builder, value, dtype, &value));
   } else if (isinf(order)) {
     op = order > 0.0 ? ETX_OP_amax_out : ETX_OP_amin_out;
-    ETX_TRY(etx_build_unary(lower, ETX_OP_abs_out, value, &value));
+    ETX_TRY(etx_build_unary(builder, ETX_OP_abs_out, value, &value));
   } else if (order == 1.0) {
-    ETX_TRY(etx_build_unary(lower, ETX_OP_abs_out, value, &value));
+    ETX_TRY(etx_build_unary(builder, ETX_OP_abs_out, value, &value));
   } else {
-    return power_norm(lower, value, order, dims, count, keep);
+    return power_norm(builder, value, order, dims, count, keep);
   }
-  return etx_build_reduce(lower, op, value, dims, count, keep,
-                          &lower->results[0]);
+  return etx_build_reduce(builder, op, value,
+                          (etx_reduced_dims){dims, count, keep},
+                          &builder->results[0]);
 }
 
-// logsumexp(self, dim, keepdim): max + log(sum(exp(x - max))), with the largest
-// number for an infinite max, which would give NaN where it is taken off
-// itself.
-etx_status etx_lowering_logsumexp(etx_builder* lower) {
-  const uint32_t self = lower->args[0].as.value;
+// logsumexp(self, dim, keepdim): max + log(sum(exp(x - max))). An infinite max
+// is clamped to the largest float, because inf - inf is NaN.
+etx_status etx_lowering_logsumexp(etx_builder* builder) {
+  const uint32_t self = builder->args[0].as.value;
   etx_dim dims[ETX_MAX_RANK];
   size_t count = 0;
   uint32_t top = 0;
   uint32_t value = 0;
-  ETX_TRY(read_dims(lower, &lower->args[1], dims, &count));
-  ETX_TRY(
-      etx_build_reduce(lower, ETX_OP_amax_out, self, dims, count, true, &top));
-  const etx_dtype dtype = etx_builder_shape(lower, top)->dtype;
+  ETX_TRY(read_dims(builder, &builder->args[1], dims, &count));
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_amax_out, self,
+                           (etx_reduced_dims){dims, count, true}, &top));
+  const etx_dtype dtype = etx_builder_shape(builder, top)->dtype;
   if (etx_dtype_category_of(dtype) == ETX_CATEGORY_FLOATING) {
     const double largest = etx_dtype_max(dtype);
     const etx_ir_arg finite[] = {etx_ir_value_arg(top), etx_ir_double(-largest),
                                  etx_ir_double(largest)};
-    ETX_TRY(etx_build_op(lower, ETX_OP_clamp_out, finite, 3, &top));
+    ETX_TRY(etx_build_op(builder, ETX_OP_clamp_out, finite, 3, &top));
   }
-  ETX_TRY(etx_build_binary(lower, ETX_OP_sub_out, self, top, &value));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_exp_out, value, &value));
-  ETX_TRY(etx_build_reduce(lower, ETX_OP_sum_intlist_out, value, dims, count,
-                           true, &value));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_log_out, value, &value));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_add_out, value, top, &value));
-  if (!lower->args[2].as.boolean) {
-    ETX_TRY(etx_build_reduce(lower, ETX_OP_amax_out, value, dims, count, false,
-                             &value));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_sub_out, self, top, &value));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_exp_out, value, &value));
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, value,
+                           (etx_reduced_dims){dims, count, true}, &value));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_log_out, value, &value));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_add_out, value, top, &value));
+  if (!builder->args[2].as.boolean) {
+    ETX_TRY(etx_build_reduce(builder, ETX_OP_amax_out, value,
+                             (etx_reduced_dims){dims, count, false}, &value));
   }
-  lower->results[0] = value;
+  builder->results[0] = value;
   return ETX_OK;
 }
 
 // norm.ScalarOpt_dim(self, p, dim, keepdim); p None is 2.
-etx_status etx_lowering_norm(etx_builder* lower) {
-  if (lower->args[1].kind == ETX_IR_ARG_NONE) {
-    lower->args[1] = etx_ir_double(2.0);
+etx_status etx_lowering_norm(etx_builder* builder) {
+  if (builder->args[1].kind == ETX_IR_ARG_NONE) {
+    builder->args[1] = etx_ir_double(2.0);
   }
-  lower->args[4] = etx_ir_none();
-  return etx_lowering_vector_norm(lower);
+  builder->args[4] = etx_ir_none();
+  return etx_lowering_vector_norm(builder);
 }
 
-// linalg_norm(self, ord, dim, keepdim, dtype): by an order, two dimensions are
-// a matrix.
-etx_status etx_lowering_linear_norm(etx_builder* lower) {
-  const etx_ir_arg* const dim = &lower->args[2];
+// linalg_norm(self, ord, dim, keepdim, dtype): with `ord`, two dimensions mean
+// a matrix norm.
+etx_status etx_lowering_linalg_norm(etx_builder* builder) {
+  const etx_ir_arg* const dim = &builder->args[2];
   const size_t count =
       dim->kind == ETX_IR_ARG_NONE
-          ? etx_builder_shape(lower, lower->args[0].as.value)->rank
+          ? etx_builder_shape(builder, builder->args[0].as.value)->rank
           : dim->as.list.count;
-  if (lower->args[1].kind == ETX_IR_ARG_NONE) {
-    lower->args[1] = etx_ir_double(2.0);
+  if (builder->args[1].kind == ETX_IR_ARG_NONE) {
+    builder->args[1] = etx_ir_double(2.0);
   } else if (count > 1) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "a norm of matrices by an order is not supported");
+    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
+                         "matrix norms with 'ord' are not supported");
   }
-  return etx_lowering_vector_norm(lower);
+  return etx_lowering_vector_norm(builder);
 }
 
 // norm.Scalar(self, p)
-etx_status etx_lowering_norm_all(etx_builder* lower) {
-  lower->args[2] = etx_ir_none();
-  lower->args[3] = etx_ir_bool(false);
-  return etx_lowering_norm(lower);
+etx_status etx_lowering_norm_all(etx_builder* builder) {
+  builder->args[2] = etx_ir_none();
+  builder->args[3] = etx_ir_bool(false);
+  return etx_lowering_norm(builder);
 }
 
 // _weight_norm(v, g, dim): v * (g / norm of v over all other dimensions).
-etx_status etx_lowering_weight_norm(etx_builder* lower) {
-  const uint32_t v = lower->args[0].as.value;
-  const size_t rank = etx_builder_shape(lower, v)->rank;
+etx_status etx_lowering_weight_norm(etx_builder* builder) {
+  const uint32_t v = builder->args[0].as.value;
+  const size_t rank = etx_builder_shape(builder, v)->rank;
   size_t axis = 0;
   etx_dim dims[ETX_MAX_RANK];
   size_t count = 0;
-  ETX_TRY(etx_builder_axis(lower, lower->args[2].as.integer, rank, &axis));
+  ETX_TRY(etx_builder_axis(builder, builder->args[2].as.integer, rank, &axis));
   for (size_t i = 0; i < rank; ++i) {
     if (i != axis) dims[count++] = (etx_dim)i;
   }
   uint32_t value = 0;
-  ETX_TRY(etx_build_binary(lower, ETX_OP_mul_out, v, v, &value));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, v, v, &value));
   if (count != 0) {
-    ETX_TRY(etx_build_reduce(lower, ETX_OP_sum_intlist_out, value, dims, count,
-                             true, &value));
+    ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, value,
+                             (etx_reduced_dims){dims, count, true}, &value));
   }
-  ETX_TRY(etx_build_unary(lower, ETX_OP_sqrt_out, value, &value));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_div_out, lower->args[1].as.value,
+  ETX_TRY(etx_build_unary(builder, ETX_OP_sqrt_out, value, &value));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_div_out, builder->args[1].as.value,
                            value, &value));
-  return etx_build_binary(lower, ETX_OP_mul_out, v, value, &lower->results[0]);
+  return etx_build_binary(builder, ETX_OP_mul_out, v, value,
+                          &builder->results[0]);
 }
 
 // ------------------------------------------------ counts
 
 // count_nonzero(self, dim)
-etx_status etx_lowering_count_nonzero(etx_builder* lower) {
+etx_status etx_lowering_count_nonzero(etx_builder* builder) {
   uint32_t value = 0;
-  const etx_dim dim = lower->args[1].as.integer;
-  const size_t count = lower->args[1].kind == ETX_IR_ARG_INT ? 1 : 0;
-  ETX_TRY(etx_build_binary_number(lower, ETX_OP_ne_scalar_out,
-                                  lower->args[0].as.value, 0.0, &value));
-  ETX_TRY(etx_build_cast(lower, value, ETX_DTYPE_INT64, &value));
-  return etx_build_reduce(lower, ETX_OP_sum_intlist_out, value, &dim, count,
-                          false, &lower->results[0]);
+  const etx_dim dim = builder->args[1].as.integer;
+  const size_t count = builder->args[1].kind == ETX_IR_ARG_INT ? 1 : 0;
+  ETX_TRY(etx_build_binary_number(builder, ETX_OP_ne_scalar_out,
+                                  builder->args[0].as.value, 0.0, &value));
+  ETX_TRY(etx_build_cast(builder, value, ETX_DTYPE_INT64, &value));
+  return etx_build_reduce(builder, ETX_OP_sum_intlist_out, value,
+                          (etx_reduced_dims){&dim, count, false},
+                          &builder->results[0]);
 }

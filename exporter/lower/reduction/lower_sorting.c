@@ -1,107 +1,108 @@
-// Orders of elements along a dimension, and what stands at a place of one. The
-// stock library orders by the topk of all.
+// sort and argsort, and the elements at one position of the sorted order:
+// median, kthvalue. For target executorch, sorting is topk of all elements.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
-// ------------------------------------------------ all of it
+// ------------------------------------------------ sorting
 
-// All elements of one dimension in order, and where they were.
-static etx_status sorted(etx_builder* lower, uint32_t self, etx_dim dim,
+// All elements of one dimension in order, and their indices.
+static etx_status sorted(etx_builder* builder, uint32_t self, etx_dim dim,
                          bool stable, bool descending, uint32_t* out_values) {
-  const etx_shape shape = *etx_builder_shape(lower, self);
+  const etx_shape shape = *etx_builder_shape(builder, self);
   size_t axis = 0;
-  ETX_TRY(etx_builder_axis(lower, dim, shape.rank, &axis));
-  if (lower->target == ETX_TARGET_ETX) {
+  ETX_TRY(etx_builder_axis(builder, dim, shape.rank, &axis));
+  if (builder->target == ETX_TARGET_ETX) {
     const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_bool(stable),
                                etx_ir_int((etx_dim)axis),
                                etx_ir_bool(descending)};
-    return etx_build_op_outputs(lower, ETX_OP_sort_values_stable, args, 4, NULL,
-                                out_values);
+    return etx_build_op_outputs(builder, ETX_OP_sort_values_stable, args, 4,
+                                NULL, out_values);
   }
-  if (stable) return etx_builder_refuse_target(lower);
+  if (stable) return etx_builder_refuse_target(builder);
   const etx_dim size = shape.rank == 0 ? 1 : shape.dims[axis];
   const bool is_bool = shape.dtype == ETX_DTYPE_BOOL;
-  // The stock kernel has no truths.
-  if (is_bool) ETX_TRY(etx_build_cast(lower, self, ETX_DTYPE_UINT8, &self));
+  // The portable kernel does not support bool.
+  if (is_bool) ETX_TRY(etx_build_cast(builder, self, ETX_DTYPE_UINT8, &self));
   const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_int(size),
                              etx_ir_int((etx_dim)axis), etx_ir_bool(descending),
                              etx_ir_bool(true)};
-  ETX_TRY(etx_build_op_outputs(lower, ETX_OP_topk_values, args, 5, NULL,
+  ETX_TRY(etx_build_op_outputs(builder, ETX_OP_topk_values, args, 5, NULL,
                                out_values));
-  return etx_build_cast(lower, out_values[0], shape.dtype, &out_values[0]);
+  return etx_build_cast(builder, out_values[0], shape.dtype, &out_values[0]);
 }
 
 // sort(self, dim, descending)
-etx_status etx_lowering_sort(etx_builder* lower) {
-  return sorted(lower, lower->args[0].as.value, lower->args[1].as.integer,
-                false, lower->args[2].as.boolean, lower->results);
+etx_status etx_lowering_sort(etx_builder* builder) {
+  return sorted(builder, builder->args[0].as.value, builder->args[1].as.integer,
+                false, builder->args[2].as.boolean, builder->results);
 }
 
 // sort.stable(self, stable, dim, descending)
-etx_status etx_lowering_sort_stable(etx_builder* lower) {
-  const etx_ir_arg* const args = lower->args;
+etx_status etx_lowering_sort_stable(etx_builder* builder) {
+  const etx_ir_arg* const args = builder->args;
   const bool stable = args[1].kind == ETX_IR_ARG_BOOL && args[1].as.boolean;
-  return sorted(lower, args[0].as.value, args[2].as.integer, stable,
-                args[3].as.boolean, lower->results);
+  return sorted(builder, args[0].as.value, args[2].as.integer, stable,
+                args[3].as.boolean, builder->results);
 }
 
 // argsort(self, dim, descending)
-etx_status etx_lowering_argsort(etx_builder* lower) {
+etx_status etx_lowering_argsort(etx_builder* builder) {
   uint32_t values[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
-  ETX_TRY(sorted(lower, lower->args[0].as.value, lower->args[1].as.integer,
-                 false, lower->args[2].as.boolean, values));
-  lower->results[0] = values[1];
+  ETX_TRY(sorted(builder, builder->args[0].as.value,
+                 builder->args[1].as.integer, false,
+                 builder->args[2].as.boolean, values));
+  builder->results[0] = values[1];
   return ETX_OK;
 }
 
 // argsort.stable(self, stable, dim, descending)
-etx_status etx_lowering_argsort_stable(etx_builder* lower) {
-  const etx_ir_arg* const args = lower->args;
+etx_status etx_lowering_argsort_stable(etx_builder* builder) {
+  const etx_ir_arg* const args = builder->args;
   uint32_t values[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
-  ETX_TRY(sorted(lower, args[0].as.value, args[2].as.integer,
+  ETX_TRY(sorted(builder, args[0].as.value, args[2].as.integer,
                  args[1].as.boolean, args[3].as.boolean, values));
-  lower->results[0] = values[1];
+  builder->results[0] = values[1];
   return ETX_OK;
 }
 
-// ------------------------------------------------ one place
+// ------------------------------------------------ one position
 
-// Of the two results of an operator, both along `axis` alike.
-typedef etx_status (*pair_function)(etx_builder* lower, uint32_t self,
+// Finds a value and its index along `axis`, which keeps size 1 in both results.
+typedef etx_status (*pair_function)(etx_builder* builder, uint32_t self,
                                     size_t axis, etx_dim size, uint32_t* pair);
 
-// Finds a value and its index along a dimension, which is given up unless it is
-// to be kept. A number alone counts as a line of one.
-static etx_status along(etx_builder* lower, pair_function find, etx_dim dim,
-                        bool keep) {
-  uint32_t self = lower->args[0].as.value;
+// Finds a value and its index along a dimension, and removes the dimension
+// unless `keep`. A tensor of rank 0 counts as one of size 1.
+static etx_status select_along(etx_builder* builder, pair_function find,
+                               etx_dim dim, bool keep) {
+  uint32_t self = builder->args[0].as.value;
   const etx_dim one = 1;
-  const size_t rank = etx_builder_shape(lower, self)->rank;
+  const size_t rank = etx_builder_shape(builder, self)->rank;
   size_t axis = 0;
   uint32_t pair[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
-  ETX_TRY(etx_builder_axis(lower, dim, rank, &axis));
-  if (rank == 0) ETX_TRY(etx_build_view(lower, self, &one, 1, &self));
-  ETX_TRY(find(lower, self, axis, etx_builder_shape(lower, self)->dims[axis],
-               pair));
-  for (size_t i = 0; i < lower->node->output_count; ++i) {
+  ETX_TRY(etx_builder_axis(builder, dim, rank, &axis));
+  if (rank == 0) ETX_TRY(etx_build_view(builder, self, &one, 1, &self));
+  ETX_TRY(find(builder, self, axis,
+               etx_builder_shape(builder, self)->dims[axis], pair));
+  for (size_t i = 0; i < builder->node->output_count; ++i) {
     const etx_ir_arg args[] = {etx_ir_value_arg(pair[i]),
                                etx_ir_int((etx_dim)axis), etx_ir_int(0)};
-    lower->results[i] = pair[i];
+    builder->results[i] = pair[i];
     if (keep && rank != 0) continue;
-    ETX_TRY(etx_build_op(lower, ETX_OP_select_copy_int_out, args, 3,
-                         &lower->results[i]));
+    ETX_TRY(etx_build_op(builder, ETX_OP_select_copy_int_out, args, 3,
+                         &builder->results[i]));
   }
   return ETX_OK;
 }
 
-static etx_status pick(etx_builder* lower, const uint32_t* sorted_pair,
-                       size_t axis, etx_dim place, uint32_t* pair) {
+static etx_status slice_at(etx_builder* builder, const uint32_t* sorted_pair,
+                           size_t axis, etx_dim position, uint32_t* pair) {
   etx_dim end = 0;
-  ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_ADD, place, 1,
-                            &end));
+  ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_ADD, position,
+                            1, &end));
   for (size_t i = 0; i < 2; ++i) {
-    ETX_TRY(
-        etx_build_slice(lower, sorted_pair[i], axis, place, end, 1, &pair[i]));
+    ETX_TRY(etx_build_slice(builder, sorted_pair[i],
+                            (etx_dim_slice){axis, position, end, 1}, &pair[i]));
   }
   return ETX_OK;
 }
@@ -110,120 +111,122 @@ static bool has_nan(etx_dtype dtype) {
   return etx_dtype_category_of(dtype) == ETX_CATEGORY_FLOATING;
 }
 
-// The element in the middle, the lower one of two; but the first NaN where
-// there is one, which is what the maximum is then.
-static etx_status find_median(etx_builder* lower, uint32_t self, size_t axis,
+// The element in the middle, or the lower of two. If there is a NaN, the result
+// is the first NaN, which max() returns then.
+static etx_status find_median(etx_builder* builder, uint32_t self, size_t axis,
                               etx_dim size, uint32_t* pair) {
-  etx_symbols* const symbols = &lower->method->symbols;
+  etx_symbols* const symbols = &builder->method->symbols;
   uint32_t all[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
-  uint32_t most[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
+  uint32_t maximum[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   uint32_t is_nan = 0;
   etx_dim middle = 0;
   ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_SUBTRACT, size, 1, &middle));
   ETX_TRY(
       etx_symbols_apply(symbols, ETX_SYMBOL_FLOOR_DIVIDE, middle, 2, &middle));
-  ETX_TRY(sorted(lower, self, (etx_dim)axis, false, false, all));
-  ETX_TRY(pick(lower, all, axis, middle, pair));
-  if (!has_nan(etx_builder_shape(lower, self)->dtype)) return ETX_OK;
+  ETX_TRY(sorted(builder, self, (etx_dim)axis, false, false, all));
+  ETX_TRY(slice_at(builder, all, axis, middle, pair));
+  if (!has_nan(etx_builder_shape(builder, self)->dtype)) return ETX_OK;
   const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_int((etx_dim)axis),
                              etx_ir_bool(true)};
-  ETX_TRY(etx_build_op_outputs(lower, ETX_OP_max_dim_max, args, 3, NULL, most));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_isnan_out, most[0], &is_nan));
+  ETX_TRY(etx_build_op_outputs(builder, ETX_OP_max_dim_max, args, 3, NULL,
+                               maximum));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_isnan_out, maximum[0], &is_nan));
   for (size_t i = 0; i < 2; ++i) {
-    ETX_TRY(etx_build_where(lower, is_nan, most[i], pair[i], &pair[i]));
+    ETX_TRY(etx_build_where(builder, is_nan, maximum[i], pair[i], &pair[i]));
   }
   return ETX_OK;
 }
 
-// Where the middle of the numbers of a line is, which stand before what is
-// none: (size - count of NaN - 1) / 2, and 0 where no number is.
-static etx_status middle_of_numbers(etx_builder* lower, uint32_t self,
+// The index of the median without NaN, which are sorted to the end: (size -
+// count of NaN - 1) / 2, or 0 if all are NaN.
+static etx_status middle_of_numbers(etx_builder* builder, uint32_t self,
                                     size_t axis, etx_dim size,
                                     uint32_t* out_index) {
   const etx_dim dim = (etx_dim)axis;
   const etx_ir_arg last = etx_ir_int(size);
   uint32_t count = 0;
   uint32_t value = 0;
-  ETX_TRY(etx_build_unary(lower, ETX_OP_isnan_out, self, &value));
-  ETX_TRY(etx_build_cast(lower, value, ETX_DTYPE_INT64, &value));
-  ETX_TRY(etx_build_reduce(lower, ETX_OP_sum_intlist_out, value, &dim, 1, true,
-                           &value));
-  ETX_TRY(etx_build_scalar(lower, &last, ETX_DTYPE_INT64, &count));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_sub_out, count, value, &value));
-  ETX_TRY(etx_build_binary_constant(lower, ETX_OP_sub_out, value, 1.0, &value));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_isnan_out, self, &value));
+  ETX_TRY(etx_build_cast(builder, value, ETX_DTYPE_INT64, &value));
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, value,
+                           (etx_reduced_dims){&dim, 1, true}, &value));
+  ETX_TRY(etx_build_scalar(builder, &last, ETX_DTYPE_INT64, &count));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_sub_out, count, value, &value));
   ETX_TRY(
-      etx_build_binary_constant(lower, ETX_OP_maximum_out, value, 0.0, &value));
+      etx_build_binary_constant(builder, ETX_OP_sub_out, value, 1.0, &value));
+  ETX_TRY(etx_build_binary_constant(builder, ETX_OP_maximum_out, value, 0.0,
+                                    &value));
   const etx_ir_arg half[] = {etx_ir_value_arg(value), etx_ir_int(1)};
-  return etx_build_op(lower, ETX_OP_bitwise_right_shift_tensor_scalar_out, half,
-                      2, out_index);
+  return etx_build_op(builder, ETX_OP_bitwise_right_shift_tensor_scalar_out,
+                      half, 2, out_index);
 }
 
-static etx_status find_nanmedian(etx_builder* lower, uint32_t self, size_t axis,
-                                 etx_dim size, uint32_t* pair) {
+static etx_status find_nanmedian(etx_builder* builder, uint32_t self,
+                                 size_t axis, etx_dim size, uint32_t* pair) {
   uint32_t all[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   uint32_t index = 0;
-  if (!has_nan(etx_builder_shape(lower, self)->dtype)) {
-    return find_median(lower, self, axis, size, pair);
+  if (!has_nan(etx_builder_shape(builder, self)->dtype)) {
+    return find_median(builder, self, axis, size, pair);
   }
-  ETX_TRY(middle_of_numbers(lower, self, axis, size, &index));
-  ETX_TRY(sorted(lower, self, (etx_dim)axis, false, false, all));
+  ETX_TRY(middle_of_numbers(builder, self, axis, size, &index));
+  ETX_TRY(sorted(builder, self, (etx_dim)axis, false, false, all));
   for (size_t i = 0; i < 2; ++i) {
     const etx_ir_arg args[] = {etx_ir_value_arg(all[i]),
                                etx_ir_int((etx_dim)axis),
                                etx_ir_value_arg(index)};
-    ETX_TRY(etx_build_op(lower, ETX_OP_gather_out, args, 3, &pair[i]));
+    ETX_TRY(etx_build_op(builder, ETX_OP_gather_out, args, 3, &pair[i]));
   }
   return ETX_OK;
 }
 
 // median.dim, nanmedian.dim(self, dim, keepdim)
-etx_status etx_lowering_median(etx_builder* lower) {
-  return along(lower, find_median, lower->args[1].as.integer,
-               lower->args[2].as.boolean);
+etx_status etx_lowering_median(etx_builder* builder) {
+  return select_along(builder, find_median, builder->args[1].as.integer,
+                      builder->args[2].as.boolean);
 }
 
-etx_status etx_lowering_nanmedian(etx_builder* lower) {
-  return along(lower, find_nanmedian, lower->args[1].as.integer,
-               lower->args[2].as.boolean);
+etx_status etx_lowering_nanmedian(etx_builder* builder) {
+  return select_along(builder, find_nanmedian, builder->args[1].as.integer,
+                      builder->args[2].as.boolean);
 }
 
-// median, nanmedian(self): of all elements as one line.
-static etx_status of_all(etx_builder* lower, pair_function find) {
-  const uint32_t self = lower->args[0].as.value;
-  const etx_shape shape = *etx_builder_shape(lower, self);
+// median, nanmedian(self): over all elements.
+static etx_status select_of_all(etx_builder* builder, pair_function find) {
+  const uint32_t self = builder->args[0].as.value;
+  const etx_shape shape = *etx_builder_shape(builder, self);
   etx_dim count = 0;
-  ETX_TRY(etx_builder_product(lower, shape.dims, 0, shape.rank, &count));
-  ETX_TRY(etx_build_view(lower, self, &count, 1, &lower->args[0].as.value));
-  return along(lower, find, 0, false);
+  ETX_TRY(etx_builder_product(builder, shape.dims, 0, shape.rank, &count));
+  ETX_TRY(etx_build_view(builder, self, &count, 1, &builder->args[0].as.value));
+  return select_along(builder, find, 0, false);
 }
 
-etx_status etx_lowering_median_all(etx_builder* lower) {
-  return of_all(lower, find_median);
+etx_status etx_lowering_median_all(etx_builder* builder) {
+  return select_of_all(builder, find_median);
 }
 
-etx_status etx_lowering_nanmedian_all(etx_builder* lower) {
-  return of_all(lower, find_nanmedian);
+etx_status etx_lowering_nanmedian_all(etx_builder* builder) {
+  return select_of_all(builder, find_nanmedian);
 }
 
-static etx_status find_kth(etx_builder* lower, uint32_t self, size_t axis,
+static etx_status find_kth(etx_builder* builder, uint32_t self, size_t axis,
                            etx_dim size, uint32_t* pair) {
-  const etx_dim place = lower->args[1].as.integer;
+  const etx_dim position = builder->args[1].as.integer;
   uint32_t all[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   etx_dim index = 0;
-  if (etx_dim_is_number(place) &&
-      (place < 1 || (etx_dim_is_number(size) && place > size))) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "'k' is %i, outside a dimension of size %i", place,
+  if (etx_dim_is_number(position) &&
+      (position < 1 || (etx_dim_is_number(size) && position > size))) {
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "'k' is %i, outside a dimension of size %i", position,
                          size);
   }
-  ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_SUBTRACT, place,
-                            1, &index));
-  ETX_TRY(sorted(lower, self, (etx_dim)axis, false, false, all));
-  return pick(lower, all, axis, index, pair);
+  ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_SUBTRACT,
+                            position, 1, &index));
+  ETX_TRY(sorted(builder, self, (etx_dim)axis, false, false, all));
+  return slice_at(builder, all, axis, index, pair);
 }
 
-// kthvalue(self, k, dim, keepdim): the k-th smallest, NaN after all numbers.
-etx_status etx_lowering_kthvalue(etx_builder* lower) {
-  return along(lower, find_kth, lower->args[2].as.integer,
-               lower->args[3].as.boolean);
+// kthvalue(self, k, dim, keepdim): the k-th smallest; NaN sorts to the end.
+etx_status etx_lowering_kthvalue(etx_builder* builder) {
+  return select_along(builder, find_kth, builder->args[2].as.integer,
+                      builder->args[3].as.boolean);
 }

@@ -1,13 +1,13 @@
-// Reading and writing by index tensors. Writing along one dimension is an
-// index_put whose index list has None before that dimension.
+// Operators that read and write by index tensors. Writing along one dimension
+// is an index_put whose index list has None for the dimensions before it.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
 // [None, .., index]
-static etx_status index_list(etx_builder* lower, size_t axis, uint32_t index,
+static etx_status index_list(etx_builder* builder, size_t axis, uint32_t index,
                              etx_ir_arg* out) {
   etx_ir_arg* const items =
-      etx_pool_take(lower->module->pool, (axis + 1) * sizeof(etx_ir_arg));
+      etx_pool_take(builder->module->pool, (axis + 1) * sizeof(etx_ir_arg));
   if (items == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < axis; ++i) items[i] = etx_ir_none();
   items[axis] = etx_ir_value_arg(index);
@@ -16,86 +16,92 @@ static etx_status index_list(etx_builder* lower, size_t axis, uint32_t index,
 }
 
 // An index of any rank as one dimension.
-static etx_status flat_index(etx_builder* lower, uint32_t index,
+static etx_status flat_index(etx_builder* builder, uint32_t index,
                              uint32_t* out_value) {
-  const etx_shape shape = *etx_builder_shape(lower, index);
+  const etx_shape shape = *etx_builder_shape(builder, index);
   if (shape.rank == 1) {
     *out_value = index;
     return ETX_OK;
   }
   etx_dim count = 0;
-  ETX_TRY(etx_builder_product(lower, shape.dims, 0, shape.rank, &count));
-  return etx_build_view(lower, index, &count, 1, out_value);
+  ETX_TRY(etx_builder_product(builder, shape.dims, 0, shape.rank, &count));
+  return etx_build_view(builder, index, &count, 1, out_value);
 }
 
-static etx_status put_along(etx_builder* lower, uint32_t self, etx_dim dim,
+static etx_status put_along(etx_builder* builder, uint32_t self, etx_dim dim,
                             uint32_t index, uint32_t values, bool accumulate) {
-  const etx_shape shape = *etx_builder_shape(lower, self);
+  const etx_shape shape = *etx_builder_shape(builder, self);
   size_t axis = 0;
-  ETX_TRY(etx_builder_axis(lower, dim, shape.rank, &axis));
-  ETX_TRY(flat_index(lower, index, &index));
-  ETX_TRY(etx_build_cast(lower, values, shape.dtype, &values));
+  ETX_TRY(etx_builder_axis(builder, dim, shape.rank, &axis));
+  ETX_TRY(flat_index(builder, index, &index));
+  ETX_TRY(etx_build_cast(builder, values, shape.dtype, &values));
   etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_none(),
                        etx_ir_value_arg(values), etx_ir_bool(accumulate)};
-  ETX_TRY(index_list(lower, axis, index, &args[1]));
-  return etx_build_op(lower, ETX_OP_index_put_out, args, 4, &lower->results[0]);
+  ETX_TRY(index_list(builder, axis, index, &args[1]));
+  return etx_build_op(builder, ETX_OP_index_put_out, args, 4,
+                      &builder->results[0]);
 }
 
 // index_copy(self, dim, index, source)
-etx_status etx_lowering_index_copy(etx_builder* lower) {
-  return put_along(lower, lower->args[0].as.value, lower->args[1].as.integer,
-                   lower->args[2].as.value, lower->args[3].as.value, false);
+etx_status etx_lowering_index_copy(etx_builder* builder) {
+  return put_along(builder, builder->args[0].as.value,
+                   builder->args[1].as.integer, builder->args[2].as.value,
+                   builder->args[3].as.value, false);
 }
 
 // index_add(self, dim, index, source, alpha)
-etx_status etx_lowering_index_add(etx_builder* lower) {
-  uint32_t source = lower->args[3].as.value;
-  const bool scaled = !(lower->args[4].kind == ETX_IR_ARG_INT &&
-                        lower->args[4].as.integer == 1);
+etx_status etx_lowering_index_add(etx_builder* builder) {
+  uint32_t source = builder->args[3].as.value;
+  const bool scaled = !(builder->args[4].kind == ETX_IR_ARG_INT &&
+                        builder->args[4].as.integer == 1);
   if (scaled) {
     uint32_t alpha = 0;
-    ETX_TRY(etx_build_scalar(lower, &lower->args[4],
-                             etx_builder_shape(lower, source)->dtype, &alpha));
-    ETX_TRY(etx_build_binary(lower, ETX_OP_mul_out, source, alpha, &source));
+    ETX_TRY(etx_build_scalar(builder, &builder->args[4],
+                             etx_builder_shape(builder, source)->dtype,
+                             &alpha));
+    ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, source, alpha, &source));
   }
-  return put_along(lower, lower->args[0].as.value, lower->args[1].as.integer,
-                   lower->args[2].as.value, source, true);
+  return put_along(builder, builder->args[0].as.value,
+                   builder->args[1].as.integer, builder->args[2].as.value,
+                   source, true);
 }
 
 // index_fill(self, dim, index, value)
-etx_status etx_lowering_index_fill(etx_builder* lower) {
+etx_status etx_lowering_index_fill(etx_builder* builder) {
   uint32_t value = 0;
-  const uint32_t self = lower->args[0].as.value;
-  ETX_TRY(etx_build_operand(lower, &lower->args[3],
-                            etx_builder_shape(lower, self)->dtype, &value));
-  return put_along(lower, self, lower->args[1].as.integer,
-                   lower->args[2].as.value, value, false);
+  const uint32_t self = builder->args[0].as.value;
+  ETX_TRY(etx_build_operand(builder, &builder->args[3],
+                            etx_builder_shape(builder, self)->dtype, &value));
+  return put_along(builder, self, builder->args[1].as.integer,
+                   builder->args[2].as.value, value, false);
 }
 
-static bool is_mask(const etx_builder* lower, const etx_ir_arg* index) {
+static bool is_mask(const etx_builder* builder, const etx_ir_arg* index) {
   if (index->kind != ETX_IR_ARG_VALUE) return false;
-  const etx_dtype dtype = etx_builder_shape(lower, index->as.value)->dtype;
+  const etx_dtype dtype = etx_builder_shape(builder, index->as.value)->dtype;
   return dtype == ETX_DTYPE_BOOL || dtype == ETX_DTYPE_UINT8;
 }
 
-// A leading mask and one value is a where: no index has to be counted.
-static etx_status put_masked(etx_builder* lower, uint32_t mask) {
-  const uint32_t self = lower->args[0].as.value;
-  etx_shape wide = *etx_builder_shape(lower, mask);
-  const etx_shape shape = *etx_builder_shape(lower, self);
+// index_put with a leading mask and one value is a where, whose sizes do not
+// depend on the mask.
+static etx_status put_masked(etx_builder* builder, uint32_t mask) {
+  const uint32_t self = builder->args[0].as.value;
+  etx_shape wide = *etx_builder_shape(builder, mask);
+  const etx_shape shape = *etx_builder_shape(builder, self);
   if (wide.rank > shape.rank ||
-      !etx_builder_same_dims(lower, wide.dims, shape.dims, wide.rank)) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "the mask of '%t' has other sizes than what it masks",
-                         lower->node->aten);
+      !etx_builder_same_dims(builder, wide.dims, shape.dims, wide.rank)) {
+    return etx_diag_fail(
+        builder->diag, ETX_BAD_ARGUMENT,
+        "the mask of '%t' has other sizes than the tensor that it indexes",
+        builder->node->aten);
   }
   while (wide.rank < shape.rank) wide.dims[wide.rank++] = 1;
   uint32_t value = 0;
-  ETX_TRY(etx_build_cast(lower, mask, ETX_DTYPE_BOOL, &mask));
-  ETX_TRY(etx_build_view(lower, mask, wide.dims, wide.rank, &mask));
-  ETX_TRY(etx_build_operand(lower, &lower->args[2], shape.dtype, &value));
-  ETX_TRY(etx_build_view(lower, value, NULL, 0, &value));
-  return etx_build_where(lower, mask, value, self, &lower->results[0]);
+  ETX_TRY(etx_build_cast(builder, mask, ETX_DTYPE_BOOL, &mask));
+  ETX_TRY(etx_build_view(builder, mask, wide.dims, wide.rank, &mask));
+  ETX_TRY(etx_build_operand(builder, &builder->args[2], shape.dtype, &value));
+  ETX_TRY(etx_build_view(builder, value, NULL, 0, &value));
+  return etx_build_where(builder, mask, value, self, &builder->results[0]);
 }
 
 static bool has_one_element(const etx_shape* shape) {
@@ -106,96 +112,100 @@ static bool has_one_element(const etx_shape* shape) {
 }
 
 // index_put(self, indices, values, accumulate)
-etx_status etx_lowering_index_put(etx_builder* lower) {
-  const etx_ir_arg* const indices = &lower->args[1];
+etx_status etx_lowering_index_put(etx_builder* builder) {
+  const etx_ir_arg* const indices = &builder->args[1];
   uint32_t values = 0;
-  ETX_TRY(etx_build_tensor(lower, &lower->args[2], &values));
-  const bool accumulate = lower->args[3].as.boolean;
+  ETX_TRY(etx_build_tensor(builder, &builder->args[2], &values));
+  const bool accumulate = builder->args[3].as.boolean;
   if (!accumulate && indices->as.list.count == 1 &&
-      is_mask(lower, &indices->as.list.items[0]) &&
-      has_one_element(etx_builder_shape(lower, values))) {
-    return put_masked(lower, indices->as.list.items[0].as.value);
+      is_mask(builder, &indices->as.list.items[0]) &&
+      has_one_element(etx_builder_shape(builder, values))) {
+    return put_masked(builder, indices->as.list.items[0].as.value);
   }
   const etx_dtype dtype =
-      etx_builder_shape(lower, lower->args[0].as.value)->dtype;
-  ETX_TRY(etx_build_cast(lower, values, dtype, &values));
-  lower->args[2] = etx_ir_value_arg(values);
-  return etx_build_op(lower, ETX_OP_index_put_out, lower->args, 4,
-                      &lower->results[0]);
+      etx_builder_shape(builder, builder->args[0].as.value)->dtype;
+  ETX_TRY(etx_build_cast(builder, values, dtype, &values));
+  builder->args[2] = etx_ir_value_arg(values);
+  return etx_build_op(builder, ETX_OP_index_put_out, builder->args, 4,
+                      &builder->results[0]);
 }
 
-// index(self, indices): one index along one dimension is left to the operator.
-etx_status etx_lowering_index(etx_builder* lower) {
-  return etx_build_op(lower, ETX_OP_index_tensor_out, lower->args, 2,
-                      &lower->results[0]);
+// index(self, indices)
+etx_status etx_lowering_index(etx_builder* builder) {
+  return etx_build_op(builder, ETX_OP_index_tensor_out, builder->args, 2,
+                      &builder->results[0]);
 }
 
-// scatter.src, scatter_add: the source takes self's type.
-etx_status etx_lowering_scatter(etx_builder* lower) {
+// scatter.src, scatter_add: the source is cast to the dtype of self.
+etx_status etx_lowering_scatter(etx_builder* builder) {
   uint32_t source = 0;
   const etx_dtype dtype =
-      etx_builder_shape(lower, lower->args[0].as.value)->dtype;
-  ETX_TRY(etx_build_operand(lower, &lower->args[3], dtype, &source));
-  lower->args[3] = etx_ir_value_arg(source);
-  return etx_build_op(lower, lower->row->op, lower->args, 4,
-                      &lower->results[0]);
+      etx_builder_shape(builder, builder->args[0].as.value)->dtype;
+  ETX_TRY(etx_build_operand(builder, &builder->args[3], dtype, &source));
+  builder->args[3] = etx_ir_value_arg(source);
+  return etx_build_op(builder, builder->row->op, builder->args, 4,
+                      &builder->results[0]);
 }
 
-// scatter_reduce.two(self, dim, index, src, reduce, include_self) for the stock
-// runtime, which can add only.
-etx_status etx_lowering_scatter_reduce(etx_builder* lower) {
-  const bool adds =
-      etx_text_is(lower->args[4].as.string, "sum") && lower->args[5].as.boolean;
-  if (!adds) return etx_builder_refuse_target(lower);
-  return etx_build_op(lower, ETX_OP_scatter_add_out, lower->args, 4,
-                      &lower->results[0]);
+// scatter_reduce.two(self, dim, index, src, reduce, include_self) for target
+// executorch, which has only the sum.
+etx_status etx_lowering_scatter_reduce(etx_builder* builder) {
+  const bool adds = etx_text_is(builder->args[4].as.string, "sum") &&
+                    builder->args[5].as.boolean;
+  if (!adds) return etx_builder_refuse_target(builder);
+  return etx_build_op(builder, ETX_OP_scatter_add_out, builder->args, 4,
+                      &builder->results[0]);
 }
 
-// scatter.reduce(self, dim, index, src, reduce) and scatter.value_reduce, whose
-// source is a number.
-etx_status etx_lowering_scatter_stated(etx_builder* lower) {
-  const uint32_t index = lower->args[2].as.value;
+// scatter.reduce(self, dim, index, src, reduce) and scatter.value_reduce, where
+// src is a number.
+etx_status etx_lowering_scatter_with_reduce(etx_builder* builder) {
+  const uint32_t index = builder->args[2].as.value;
   const etx_dtype dtype =
-      etx_builder_shape(lower, lower->args[0].as.value)->dtype;
-  const etx_shape shape = *etx_builder_shape(lower, index);
-  const bool multiplies = etx_text_is(lower->args[4].as.string, "multiply");
+      etx_builder_shape(builder, builder->args[0].as.value)->dtype;
+  const etx_shape shape = *etx_builder_shape(builder, index);
+  const bool multiplies = etx_text_is(builder->args[4].as.string, "multiply");
   uint32_t source = 0;
-  ETX_TRY(etx_build_operand(lower, &lower->args[3], dtype, &source));
-  if (lower->args[3].kind != ETX_IR_ARG_VALUE) {
-    ETX_TRY(etx_build_expand(lower, source, shape.dims, shape.rank, &source));
+  ETX_TRY(etx_build_operand(builder, &builder->args[3], dtype, &source));
+  if (builder->args[3].kind != ETX_IR_ARG_VALUE) {
+    ETX_TRY(etx_build_expand(builder, source, shape.dims, shape.rank, &source));
   }
-  lower->args[3] = etx_ir_value_arg(source);
-  lower->args[4] = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
-  lower->args[4].as.string = etx_text_of(multiplies ? "prod" : "sum");
-  lower->args[5] = etx_ir_bool(true);
-  if (!multiplies) return etx_lowering_scatter_reduce(lower);
-  if (lower->target != ETX_TARGET_ETX) return etx_builder_refuse_target(lower);
-  return etx_build_op(lower, ETX_OP_scatter_reduce_two_out, lower->args, 6,
-                      &lower->results[0]);
+  builder->args[3] = etx_ir_value_arg(source);
+  builder->args[4] = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
+  builder->args[4].as.string = etx_text_of(multiplies ? "prod" : "sum");
+  builder->args[5] = etx_ir_bool(true);
+  if (!multiplies) return etx_lowering_scatter_reduce(builder);
+  if (builder->target != ETX_TARGET_ETX)
+    return etx_builder_refuse_target(builder);
+  return etx_build_op(builder, ETX_OP_scatter_reduce_two_out, builder->args, 6,
+                      &builder->results[0]);
 }
 
 // take_along_dim(self, indices, dim): a gather whose other dimensions
 // broadcast.
-etx_status etx_lowering_take_along_dim(etx_builder* lower) {
-  uint32_t self = lower->args[0].as.value;
-  uint32_t index = lower->args[1].as.value;
-  etx_shape from = *etx_builder_shape(lower, self);
-  etx_shape to = *etx_builder_shape(lower, index);
+etx_status etx_lowering_take_along_dim(etx_builder* builder) {
+  uint32_t self = builder->args[0].as.value;
+  uint32_t index = builder->args[1].as.value;
+  etx_shape from = *etx_builder_shape(builder, self);
+  etx_shape to = *etx_builder_shape(builder, index);
   size_t axis = 0;
-  if (lower->args[2].kind != ETX_IR_ARG_INT || from.rank != to.rank) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' without a dim or of unequal ranks",
-                         lower->node->aten);
+  if (builder->args[2].kind != ETX_IR_ARG_INT || from.rank != to.rank) {
+    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
+                         "'%t' without 'dim' or with tensors of different "
+                         "ranks is not supported",
+                         builder->node->aten);
   }
-  ETX_TRY(etx_builder_axis(lower, lower->args[2].as.integer, from.rank, &axis));
+  ETX_TRY(
+      etx_builder_axis(builder, builder->args[2].as.integer, from.rank, &axis));
   for (size_t i = 0; i < from.rank; ++i) {
     if (i == axis) continue;
     if (from.dims[i] == 1) from.dims[i] = to.dims[i];
     if (to.dims[i] == 1) to.dims[i] = from.dims[i];
   }
-  ETX_TRY(etx_build_expand(lower, self, from.dims, from.rank, &self));
-  ETX_TRY(etx_build_expand(lower, index, to.dims, to.rank, &index));
+  ETX_TRY(etx_build_expand(builder, self, from.dims, from.rank, &self));
+  ETX_TRY(etx_build_expand(builder, index, to.dims, to.rank, &index));
   const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_int((etx_dim)axis),
                              etx_ir_value_arg(index)};
-  return etx_build_op(lower, ETX_OP_gather_out, args, 3, &lower->results[0]);
+  return etx_build_op(builder, ETX_OP_gather_out, args, 3,
+                      &builder->results[0]);
 }

@@ -1,119 +1,127 @@
-// Parts of tensors and their joins: slice, select, split, cat, stack, and the
-// scatters that put a part back.
+// slice, select, split, unbind, cat, stack; slice_scatter and select_scatter;
+// diff.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
-static uint32_t self_of(const etx_builder* lower) {
-  return lower->args[0].as.value;
+static uint32_t self_of(const etx_builder* builder) {
+  return builder->args[0].as.value;
 }
 
-static etx_status add(etx_builder* lower, etx_dim a, etx_dim b, etx_dim* out) {
-  return etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_ADD, a, b, out);
+static etx_status add(etx_builder* builder, etx_dim a, etx_dim b,
+                      etx_dim* out) {
+  return etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_ADD, a, b,
+                           out);
 }
 
 // ------------------------------------------------ slices
 
-etx_status etx_lowering_slice(etx_builder* lower) {
-  const etx_shape shape = *etx_builder_shape(lower, self_of(lower));
+etx_status etx_lowering_slice(etx_builder* builder) {
+  const etx_shape shape = *etx_builder_shape(builder, self_of(builder));
   size_t axis = 0;
   etx_dim start = 0;
   etx_dim end = 0;
-  ETX_TRY(
-      etx_builder_axis(lower, lower->args[1].as.integer, shape.rank, &axis));
-  ETX_TRY(etx_builder_slice_range(lower, shape.dims[axis], &lower->args[2],
-                                  &lower->args[3], &start, &end));
-  return etx_build_slice(lower, self_of(lower), axis, start, end,
-                         lower->args[4].as.integer, &lower->results[0]);
+  ETX_TRY(etx_builder_axis(builder, builder->args[1].as.integer, shape.rank,
+                           &axis));
+  ETX_TRY(etx_builder_slice_range(builder, shape.dims[axis], &builder->args[2],
+                                  &builder->args[3], &start, &end));
+  return etx_build_slice(
+      builder, self_of(builder),
+      (etx_dim_slice){axis, start, end, builder->args[4].as.integer},
+      &builder->results[0]);
 }
 
 // narrow(self, dim, start, length)
-etx_status etx_lowering_narrow(etx_builder* lower) {
-  const etx_shape shape = *etx_builder_shape(lower, self_of(lower));
+etx_status etx_lowering_narrow(etx_builder* builder) {
+  const etx_shape shape = *etx_builder_shape(builder, self_of(builder));
   size_t axis = 0;
-  etx_dim start = lower->args[2].as.integer;
+  etx_dim start = builder->args[2].as.integer;
   etx_dim end = 0;
-  ETX_TRY(
-      etx_builder_axis(lower, lower->args[1].as.integer, shape.rank, &axis));
+  ETX_TRY(etx_builder_axis(builder, builder->args[1].as.integer, shape.rank,
+                           &axis));
   if (etx_dim_is_number(start) && start < 0) {
-    ETX_TRY(add(lower, start, shape.dims[axis], &start));
+    ETX_TRY(add(builder, start, shape.dims[axis], &start));
   }
-  ETX_TRY(add(lower, start, lower->args[3].as.integer, &end));
-  return etx_build_slice(lower, self_of(lower), axis, start, end, 1,
-                         &lower->results[0]);
+  ETX_TRY(add(builder, start, builder->args[3].as.integer, &end));
+  return etx_build_slice(builder, self_of(builder),
+                         (etx_dim_slice){axis, start, end, 1},
+                         &builder->results[0]);
 }
 
-// An index of select from the front.
-static etx_status front_index(etx_builder* lower, etx_dim index, etx_dim size,
+// Counts an index from the front.
+static etx_status front_index(etx_builder* builder, etx_dim index, etx_dim size,
                               etx_dim* out) {
   int64_t low = 0;
   int64_t high = 0;
-  etx_symbols_bounds(&lower->method->symbols, index, &low, &high);
-  if (high < 0) return add(lower, index, size, out);
+  etx_symbols_bounds(&builder->method->symbols, index, &low, &high);
+  if (high < 0) return add(builder, index, size, out);
   if (etx_dim_is_number(index) && etx_dim_is_number(size) && index >= size) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "index %i is outside a dimension of size %i", index,
-                         size);
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "index %i is out of range for a dimension of size %i",
+                         index, size);
   }
   *out = index;
   return ETX_OK;
 }
 
-etx_status etx_lowering_select(etx_builder* lower) {
-  const etx_shape shape = *etx_builder_shape(lower, self_of(lower));
+etx_status etx_lowering_select(etx_builder* builder) {
+  const etx_shape shape = *etx_builder_shape(builder, self_of(builder));
   size_t axis = 0;
   etx_dim index = 0;
-  ETX_TRY(
-      etx_builder_axis(lower, lower->args[1].as.integer, shape.rank, &axis));
+  ETX_TRY(etx_builder_axis(builder, builder->args[1].as.integer, shape.rank,
+                           &axis));
   if (shape.rank == 0) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants a tensor with dimensions",
-                         lower->node->aten);
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "'%t' expects a tensor of rank 1 or more",
+                         builder->node->aten);
   }
-  ETX_TRY(
-      front_index(lower, lower->args[2].as.integer, shape.dims[axis], &index));
-  const etx_ir_arg args[] = {etx_ir_value_arg(self_of(lower)),
+  ETX_TRY(front_index(builder, builder->args[2].as.integer, shape.dims[axis],
+                      &index));
+  const etx_ir_arg args[] = {etx_ir_value_arg(self_of(builder)),
                              etx_ir_int((etx_dim)axis), etx_ir_int(index)};
-  return etx_build_op(lower, ETX_OP_select_copy_int_out, args, 3,
-                      &lower->results[0]);
+  return etx_build_op(builder, ETX_OP_select_copy_int_out, args, 3,
+                      &builder->results[0]);
 }
 
-// Consecutive slices of the given sizes; `sizes` has one entry an output.
-static etx_status emit_parts(etx_builder* lower, size_t axis,
+// Consecutive slices; `sizes` has one entry for each output.
+static etx_status emit_parts(etx_builder* builder, size_t axis,
                              const etx_ir_arg* sizes, size_t count) {
   etx_dim start = 0;
-  if (count != lower->node->output_count) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "'%t' gives %z tensors, the node names %z",
-                         lower->node->aten, count, lower->node->output_count);
+  if (count != builder->node->output_count) {
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "'%t' gives %z tensors, but the node has %z outputs",
+                         builder->node->aten, count,
+                         builder->node->output_count);
   }
   for (size_t i = 0; i < count; ++i) {
     etx_dim end = 0;
-    ETX_TRY(add(lower, start, sizes[i].as.integer, &end));
-    ETX_TRY(etx_build_slice(lower, self_of(lower), axis, start, end, 1,
-                            &lower->results[i]));
+    ETX_TRY(add(builder, start, sizes[i].as.integer, &end));
+    ETX_TRY(etx_build_slice(builder, self_of(builder),
+                            (etx_dim_slice){axis, start, end, 1},
+                            &builder->results[i]));
     start = end;
   }
   return ETX_OK;
 }
 
-etx_status etx_lowering_split_with_sizes(etx_builder* lower) {
-  const size_t rank = etx_builder_shape(lower, self_of(lower))->rank;
+etx_status etx_lowering_split_with_sizes(etx_builder* builder) {
+  const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
   size_t axis = 0;
-  ETX_TRY(etx_builder_axis(lower, lower->args[2].as.integer, rank, &axis));
-  return emit_parts(lower, axis, lower->args[1].as.list.items,
-                    lower->args[1].as.list.count);
+  ETX_TRY(etx_builder_axis(builder, builder->args[2].as.integer, rank, &axis));
+  return emit_parts(builder, axis, builder->args[1].as.list.items,
+                    builder->args[1].as.list.count);
 }
 
-// Parts of `size`, the last one smaller.
-static etx_status split_by(etx_builder* lower, size_t axis, int64_t size) {
-  const etx_dim whole = etx_builder_shape(lower, self_of(lower))->dims[axis];
-  const size_t count = lower->node->output_count;
+// Slices of `size` elements; the last one may be smaller.
+static etx_status split_by(etx_builder* builder, size_t axis, int64_t size) {
+  const etx_dim whole =
+      etx_builder_shape(builder, self_of(builder))->dims[axis];
+  const size_t count = builder->node->output_count;
   etx_ir_arg* const sizes =
-      etx_pool_take(lower->module->pool, count * sizeof(etx_ir_arg));
+      etx_pool_take(builder->module->pool, count * sizeof(etx_ir_arg));
   if (sizes == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < count; ++i) sizes[i] = etx_ir_int(size);
   if (count != 0) {
-    etx_symbols* const symbols = &lower->method->symbols;
+    etx_symbols* const symbols = &builder->method->symbols;
     etx_dim rest = 0;
     ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MULTIPLY, size,
                               (etx_dim)count - 1, &rest));
@@ -121,210 +129,221 @@ static etx_status split_by(etx_builder* lower, size_t axis, int64_t size) {
         etx_symbols_apply(symbols, ETX_SYMBOL_SUBTRACT, whole, rest, &rest));
     int64_t low = 0;
     int64_t high = 0;
-    etx_symbols_bounds(&lower->method->symbols, rest, &low, &high);
+    etx_symbols_bounds(&builder->method->symbols, rest, &low, &high);
     if (low < 0 || high > size) {
-      return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                           "'%t' does not give %z tensors for all sizes",
-                           lower->node->aten, count);
+      return etx_diag_fail(
+          builder->diag, ETX_BAD_ARGUMENT,
+          "'%t' does not give %z tensors for every size of its dimension",
+          builder->node->aten, count);
     }
     sizes[count - 1] = etx_ir_int(rest);
   }
-  return emit_parts(lower, axis, sizes, count);
+  return emit_parts(builder, axis, sizes, count);
 }
 
-etx_status etx_lowering_split(etx_builder* lower) {
-  const size_t rank = etx_builder_shape(lower, self_of(lower))->rank;
+etx_status etx_lowering_split(etx_builder* builder) {
+  const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
   size_t axis = 0;
-  ETX_TRY(etx_builder_axis(lower, lower->args[2].as.integer, rank, &axis));
-  const etx_dim size = lower->args[1].as.integer;
+  ETX_TRY(etx_builder_axis(builder, builder->args[2].as.integer, rank, &axis));
+  const etx_dim size = builder->args[1].as.integer;
   if (!etx_dim_is_number(size) || size <= 0) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' wants a fixed size above 0", lower->node->aten);
+    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
+                         "'%t' expects a fixed split size above 0",
+                         builder->node->aten);
   }
-  return split_by(lower, axis, size);
+  return split_by(builder, axis, size);
 }
 
-// chunk(self, chunks, dim): parts of the size rounded up.
-etx_status etx_lowering_chunk(etx_builder* lower) {
-  const etx_shape shape = *etx_builder_shape(lower, self_of(lower));
+// chunk(self, chunks, dim): a split by the size divided by chunks, rounded up.
+etx_status etx_lowering_chunk(etx_builder* builder) {
+  const etx_shape shape = *etx_builder_shape(builder, self_of(builder));
   size_t axis = 0;
-  ETX_TRY(
-      etx_builder_axis(lower, lower->args[2].as.integer, shape.rank, &axis));
+  ETX_TRY(etx_builder_axis(builder, builder->args[2].as.integer, shape.rank,
+                           &axis));
   const etx_dim whole = shape.dims[axis];
-  const etx_dim chunks = lower->args[1].as.integer;
+  const etx_dim chunks = builder->args[1].as.integer;
   if (!etx_dim_is_number(whole) || !etx_dim_is_number(chunks) || chunks <= 0) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' of a dimension that varies", lower->node->aten);
+    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
+                         "'%t' of a dynamic dimension is not supported",
+                         builder->node->aten);
   }
-  return split_by(lower, axis, whole / chunks + (whole % chunks != 0));
+  return split_by(builder, axis, whole / chunks + (whole % chunks != 0));
 }
 
-etx_status etx_lowering_unbind(etx_builder* lower) {
-  const etx_shape shape = *etx_builder_shape(lower, self_of(lower));
+etx_status etx_lowering_unbind(etx_builder* builder) {
+  const etx_shape shape = *etx_builder_shape(builder, self_of(builder));
   size_t axis = 0;
-  ETX_TRY(
-      etx_builder_axis(lower, lower->args[1].as.integer, shape.rank, &axis));
+  ETX_TRY(etx_builder_axis(builder, builder->args[1].as.integer, shape.rank,
+                           &axis));
   if (shape.rank == 0 ||
-      shape.dims[axis] != (etx_dim)lower->node->output_count) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "'%t' does not give %z tensors", lower->node->aten,
-                         lower->node->output_count);
+      shape.dims[axis] != (etx_dim)builder->node->output_count) {
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "'%t' does not give %z tensors", builder->node->aten,
+                         builder->node->output_count);
   }
-  for (size_t i = 0; i < lower->node->output_count; ++i) {
-    const etx_ir_arg args[] = {etx_ir_value_arg(self_of(lower)),
+  for (size_t i = 0; i < builder->node->output_count; ++i) {
+    const etx_ir_arg args[] = {etx_ir_value_arg(self_of(builder)),
                                etx_ir_int((etx_dim)axis),
                                etx_ir_int((etx_dim)i)};
-    ETX_TRY(etx_build_op(lower, ETX_OP_select_copy_int_out, args, 3,
-                         &lower->results[i]));
+    ETX_TRY(etx_build_op(builder, ETX_OP_select_copy_int_out, args, 3,
+                         &builder->results[i]));
   }
   return ETX_OK;
 }
 
-// ------------------------------------------------ joins
+// ------------------------------------------------ concatenation
 
-// Casts the tensors of a list to their common type.
-static etx_status cast_items(etx_builder* lower, etx_ir_arg* list) {
+// Casts the tensors of a list to their common dtype.
+static etx_status cast_items(etx_builder* builder, etx_ir_arg* list) {
   etx_dtype dtype;
-  ETX_TRY(etx_builder_result_type(lower, list->as.list.items,
+  ETX_TRY(etx_builder_result_type(builder, list->as.list.items,
                                   list->as.list.count, &dtype));
   for (size_t i = 0; i < list->as.list.count; ++i) {
     uint32_t value = 0;
-    ETX_TRY(etx_build_operand(lower, &list->as.list.items[i], dtype, &value));
+    ETX_TRY(etx_build_operand(builder, &list->as.list.items[i], dtype, &value));
     list->as.list.items[i] = etx_ir_value_arg(value);
   }
   return ETX_OK;
 }
 
-static etx_status copy_items(etx_builder* lower, const etx_ir_arg* list,
+static etx_status copy_items(etx_builder* builder, const etx_ir_arg* list,
                              etx_ir_arg* out) {
   const size_t count = list->as.list.count;
   etx_ir_arg* const items =
-      etx_pool_take(lower->module->pool, count * sizeof(etx_ir_arg));
+      etx_pool_take(builder->module->pool, count * sizeof(etx_ir_arg));
   if (items == NULL) return ETX_OUT_OF_MEMORY;
   if (count != 0) memcpy(items, list->as.list.items, count * sizeof *items);
   *out = etx_ir_list(items, count);
   return ETX_OK;
 }
 
-static etx_status emit_cat(etx_builder* lower, const etx_ir_arg* list,
+static etx_status emit_cat(etx_builder* builder, const etx_ir_arg* list,
                            size_t axis) {
   if (list->as.list.count == 1) {
-    lower->results[0] = list->as.list.items[0].as.value;
+    builder->results[0] = list->as.list.items[0].as.value;
     return ETX_OK;
   }
   const etx_ir_arg args[] = {*list, etx_ir_int((etx_dim)axis)};
-  return etx_build_op(lower, ETX_OP_cat_out, args, 2, &lower->results[0]);
+  return etx_build_op(builder, ETX_OP_cat_out, args, 2, &builder->results[0]);
 }
 
-static etx_status take_list(etx_builder* lower, etx_ir_arg* out_list) {
-  if (lower->args[0].as.list.count == 0) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants at least one tensor", lower->node->aten);
+static etx_status take_list(etx_builder* builder, etx_ir_arg* out_list) {
+  if (builder->args[0].as.list.count == 0) {
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "'%t' expects at least one tensor",
+                         builder->node->aten);
   }
-  ETX_TRY(copy_items(lower, &lower->args[0], out_list));
-  return cast_items(lower, out_list);
+  ETX_TRY(copy_items(builder, &builder->args[0], out_list));
+  return cast_items(builder, out_list);
 }
 
-// A vector without elements joins tensors of any rank and adds nothing, as a
-// cache does before its first step. One remains if there is nothing else.
-static void drop_empty_vectors(etx_builder* lower, etx_ir_arg* list) {
+// PyTorch's cat accepts vectors of size 0 beside tensors of any rank and
+// ignores them, for instance an empty cache. One remains if there is no other
+// tensor.
+static void drop_empty_vectors(etx_builder* builder, etx_ir_arg* list) {
   etx_ir_arg* const items = list->as.list.items;
   size_t kept = 0;
   for (size_t i = 0; i < list->as.list.count; ++i) {
-    const etx_shape* const shape = etx_builder_shape(lower, items[i].as.value);
+    const etx_shape* const shape =
+        etx_builder_shape(builder, items[i].as.value);
     if (shape->rank == 1 && shape->dims[0] == 0) continue;
     items[kept++] = items[i];
   }
   list->as.list.count = kept == 0 ? 1 : kept;
 }
 
-etx_status etx_lowering_cat(etx_builder* lower) {
+etx_status etx_lowering_cat(etx_builder* builder) {
   etx_ir_arg list;
   size_t axis = 0;
-  ETX_TRY(take_list(lower, &list));
-  drop_empty_vectors(lower, &list);
+  ETX_TRY(take_list(builder, &list));
+  drop_empty_vectors(builder, &list);
   const size_t rank =
-      etx_builder_shape(lower, list.as.list.items[0].as.value)->rank;
-  ETX_TRY(etx_builder_axis(lower, lower->args[1].as.integer, rank, &axis));
-  return emit_cat(lower, &list, axis);
+      etx_builder_shape(builder, list.as.list.items[0].as.value)->rank;
+  ETX_TRY(etx_builder_axis(builder, builder->args[1].as.integer, rank, &axis));
+  return emit_cat(builder, &list, axis);
 }
 
-etx_status etx_lowering_stack(etx_builder* lower) {
+etx_status etx_lowering_stack(etx_builder* builder) {
   etx_ir_arg list;
   size_t axis = 0;
-  ETX_TRY(take_list(lower, &list));
+  ETX_TRY(take_list(builder, &list));
   const size_t rank =
-      etx_builder_shape(lower, list.as.list.items[0].as.value)->rank;
-  ETX_TRY(etx_builder_axis(lower, lower->args[1].as.integer, rank + 1, &axis));
+      etx_builder_shape(builder, list.as.list.items[0].as.value)->rank;
+  ETX_TRY(
+      etx_builder_axis(builder, builder->args[1].as.integer, rank + 1, &axis));
   for (size_t i = 0; i < list.as.list.count; ++i) {
     uint32_t* const item = &list.as.list.items[i].as.value;
-    ETX_TRY(etx_build_unsqueeze(lower, *item, axis, item));
+    ETX_TRY(etx_build_unsqueeze(builder, *item, axis, item));
   }
-  return emit_cat(lower, &list, axis);
+  return emit_cat(builder, &list, axis);
 }
 
-// ------------------------------------------------ putting parts back
+// ------------------------------------------------ scatters into slices
 
-static etx_status emit_slice_scatter(etx_builder* lower, uint32_t self,
-                                     uint32_t src, size_t axis, etx_dim start,
-                                     etx_dim end, int64_t step) {
-  const etx_shape shape = *etx_builder_shape(lower, self);
-  if (axis >= shape.rank) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants a tensor with dimensions",
-                         lower->node->aten);
+static etx_status emit_slice_scatter(etx_builder* builder, uint32_t src,
+                                     etx_dim_slice slice) {
+  const uint32_t self = self_of(builder);
+  const etx_shape shape = *etx_builder_shape(builder, self);
+  if (slice.axis >= shape.rank) {
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "'%t' expects a tensor of rank 1 or more",
+                         builder->node->aten);
   }
-  ETX_TRY(etx_build_cast(lower, src, shape.dtype, &src));
-  if (start == 0 && step == 1 &&
-      etx_symbols_equal(&lower->method->symbols, end, shape.dims[axis])) {
-    return etx_build_expand(lower, src, shape.dims, shape.rank,
-                            &lower->results[0]);
+  ETX_TRY(etx_build_cast(builder, src, shape.dtype, &src));
+  if (slice.start == 0 && slice.step == 1 &&
+      etx_symbols_equal(&builder->method->symbols, slice.end,
+                        shape.dims[slice.axis])) {
+    return etx_build_expand(builder, src, shape.dims, shape.rank,
+                            &builder->results[0]);
   }
-  const etx_ir_arg args[] = {etx_ir_value_arg(self),    etx_ir_value_arg(src),
-                             etx_ir_int((etx_dim)axis), etx_ir_int(start),
-                             etx_ir_int(end),           etx_ir_int(step)};
-  return etx_build_op(lower, ETX_OP_slice_scatter_out, args, 6,
-                      &lower->results[0]);
+  const etx_ir_arg args[] = {
+      etx_ir_value_arg(self),          etx_ir_value_arg(src),
+      etx_ir_int((etx_dim)slice.axis), etx_ir_int(slice.start),
+      etx_ir_int(slice.end),           etx_ir_int(slice.step)};
+  return etx_build_op(builder, ETX_OP_slice_scatter_out, args, 6,
+                      &builder->results[0]);
 }
 
-etx_status etx_lowering_slice_scatter(etx_builder* lower) {
-  const etx_shape shape = *etx_builder_shape(lower, self_of(lower));
+etx_status etx_lowering_slice_scatter(etx_builder* builder) {
+  const etx_shape shape = *etx_builder_shape(builder, self_of(builder));
   size_t axis = 0;
   etx_dim start = 0;
   etx_dim end = 0;
-  ETX_TRY(
-      etx_builder_axis(lower, lower->args[2].as.integer, shape.rank, &axis));
-  ETX_TRY(etx_builder_slice_range(lower, shape.dims[axis], &lower->args[3],
-                                  &lower->args[4], &start, &end));
-  return emit_slice_scatter(lower, self_of(lower), lower->args[1].as.value,
-                            axis, start, end, lower->args[5].as.integer);
+  ETX_TRY(etx_builder_axis(builder, builder->args[2].as.integer, shape.rank,
+                           &axis));
+  ETX_TRY(etx_builder_slice_range(builder, shape.dims[axis], &builder->args[3],
+                                  &builder->args[4], &start, &end));
+  return emit_slice_scatter(
+      builder, builder->args[1].as.value,
+      (etx_dim_slice){axis, start, end, builder->args[5].as.integer});
 }
 
-// select_scatter is a slice_scatter of one row, which the stock library has
-// and which can be written in place.
-etx_status etx_lowering_select_scatter(etx_builder* lower) {
-  const etx_shape shape = *etx_builder_shape(lower, self_of(lower));
-  uint32_t src = lower->args[1].as.value;
+// select_scatter is lowered to a slice_scatter of one index, which can be
+// computed in place.
+etx_status etx_lowering_select_scatter(etx_builder* builder) {
+  const etx_shape shape = *etx_builder_shape(builder, self_of(builder));
+  uint32_t src = builder->args[1].as.value;
   size_t axis = 0;
   etx_dim index = 0;
   etx_dim end = 0;
-  ETX_TRY(
-      etx_builder_axis(lower, lower->args[2].as.integer, shape.rank, &axis));
-  ETX_TRY(
-      front_index(lower, lower->args[3].as.integer, shape.dims[axis], &index));
-  ETX_TRY(add(lower, index, 1, &end));
-  ETX_TRY(etx_build_unsqueeze(lower, src, axis, &src));
-  return emit_slice_scatter(lower, self_of(lower), src, axis, index, end, 1);
+  ETX_TRY(etx_builder_axis(builder, builder->args[2].as.integer, shape.rank,
+                           &axis));
+  ETX_TRY(front_index(builder, builder->args[3].as.integer, shape.dims[axis],
+                      &index));
+  ETX_TRY(add(builder, index, 1, &end));
+  ETX_TRY(etx_build_unsqueeze(builder, src, axis, &src));
+  return emit_slice_scatter(builder, src, (etx_dim_slice){axis, index, end, 1});
 }
 
 // ------------------------------------------------ differences
 
-// Differences of differences are unrolled.
+// Repeated differences are unrolled.
 enum { MAX_ROUNDS = 16 };
 
-// The tensor with `prepend` in front and `append` behind, of their common type.
-static etx_status lengthen(etx_builder* lower, size_t axis, uint32_t* value) {
-  const etx_ir_arg all[] = {lower->args[3], lower->args[0], lower->args[4]};
+// Concatenates `prepend`, the tensor and `append` in their common dtype.
+static etx_status lengthen(etx_builder* builder, size_t axis, uint32_t* value) {
+  const etx_ir_arg all[] = {builder->args[3], builder->args[0],
+                            builder->args[4]};
   etx_ir_arg items[3];
   size_t count = 0;
   for (size_t i = 0; i < 3; ++i) {
@@ -332,38 +351,42 @@ static etx_status lengthen(etx_builder* lower, size_t axis, uint32_t* value) {
   }
   if (count == 1) return ETX_OK;
   etx_ir_arg list = etx_ir_list(items, count);
-  ETX_TRY(cast_items(lower, &list));
+  ETX_TRY(cast_items(builder, &list));
   const etx_ir_arg args[] = {list, etx_ir_int((etx_dim)axis)};
-  return etx_build_op(lower, ETX_OP_cat_out, args, 2, value);
+  return etx_build_op(builder, ETX_OP_cat_out, args, 2, value);
 }
 
-// diff(self, n, dim, prepend, append): differences of neighbours, n times.
-etx_status etx_lowering_diff(etx_builder* lower) {
-  uint32_t value = self_of(lower);
-  const size_t rank = etx_builder_shape(lower, value)->rank;
+// diff(self, n, dim, prepend, append): differences of neighbours, repeated n
+// times.
+etx_status etx_lowering_diff(etx_builder* builder) {
+  uint32_t value = self_of(builder);
+  const size_t rank = etx_builder_shape(builder, value)->rank;
   size_t axis = 0;
-  ETX_TRY(etx_builder_axis(lower, lower->args[2].as.integer, rank, &axis));
-  const etx_dim rounds = lower->args[1].as.integer;
+  ETX_TRY(etx_builder_axis(builder, builder->args[2].as.integer, rank, &axis));
+  const etx_dim rounds = builder->args[1].as.integer;
   if (rank == 0 || rounds < 0 || rounds > MAX_ROUNDS) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' of a tensor without dimensions or more than %i "
-                         "times",
-                         lower->node->aten, (int64_t)MAX_ROUNDS);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' of a tensor of rank 0, or with n above %i, is not supported",
+        builder->node->aten, (int64_t)MAX_ROUNDS);
   }
-  if (rounds > 0) ETX_TRY(lengthen(lower, axis, &value));
-  const bool is_bool = etx_builder_shape(lower, value)->dtype == ETX_DTYPE_BOOL;
+  if (rounds > 0) ETX_TRY(lengthen(builder, axis, &value));
+  const bool is_bool =
+      etx_builder_shape(builder, value)->dtype == ETX_DTYPE_BOOL;
   for (etx_dim round = 0; round < rounds; ++round) {
-    const etx_dim size = etx_builder_shape(lower, value)->dims[axis];
+    const etx_dim size = etx_builder_shape(builder, value)->dims[axis];
     etx_dim last = 0;
     uint32_t low = 0;
     uint32_t high = 0;
-    ETX_TRY(add(lower, size, -1, &last));
-    ETX_TRY(etx_build_slice(lower, value, axis, 0, last, 1, &low));
-    ETX_TRY(etx_build_slice(lower, value, axis, 1, size, 1, &high));
-    ETX_TRY(etx_build_binary(lower,
+    ETX_TRY(add(builder, size, -1, &last));
+    ETX_TRY(etx_build_slice(builder, value, (etx_dim_slice){axis, 0, last, 1},
+                            &low));
+    ETX_TRY(etx_build_slice(builder, value, (etx_dim_slice){axis, 1, size, 1},
+                            &high));
+    ETX_TRY(etx_build_binary(builder,
                              is_bool ? ETX_OP_logical_xor_out : ETX_OP_sub_out,
                              high, low, &value));
   }
-  lower->results[0] = value;
+  builder->results[0] = value;
   return ETX_OK;
 }

@@ -1,18 +1,18 @@
-// Views and what is made of them. Every view is a copy in the lowered IR;
-// placing turns those that can be into aliases.
+// Views: view, permute, expand, repeat. In the lowered IR every view is a copy
+// operator; the pass alias_views turns those that can be into aliases.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
-static uint32_t self_of(const etx_builder* lower) {
-  return lower->args[0].as.value;
+static uint32_t self_of(const etx_builder* builder) {
+  return builder->args[0].as.value;
 }
 
 // The items of an int[] argument.
-static etx_status read_dims(etx_builder* lower, const etx_ir_arg* arg,
+static etx_status read_dims(etx_builder* builder, const etx_ir_arg* arg,
                             etx_dim dims[ETX_MAX_RANK], size_t* out_count) {
   if (arg->kind != ETX_IR_ARG_LIST || arg->as.list.count > ETX_MAX_RANK) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "a tensor has at most %i dimensions",
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "tensors of more than %i dimensions are not supported",
                          (int64_t)ETX_MAX_RANK);
   }
   for (size_t i = 0; i < arg->as.list.count; ++i) {
@@ -22,10 +22,10 @@ static etx_status read_dims(etx_builder* lower, const etx_ir_arg* arg,
   return ETX_OK;
 }
 
-// Divides `total` by `part`, which must be possible without rest.
-static etx_status divide_exactly(etx_builder* lower, etx_dim total,
+// Divides `total` by `part`; a remainder is refused.
+static etx_status divide_exactly(etx_builder* builder, etx_dim total,
                                  etx_dim part, etx_dim* out) {
-  etx_symbols* const symbols = &lower->method->symbols;
+  etx_symbols* const symbols = &builder->method->symbols;
   etx_dim quotient = 0;
   etx_dim product = 0;
   ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_FLOOR_DIVIDE, total, part,
@@ -34,19 +34,20 @@ static etx_status divide_exactly(etx_builder* lower, etx_dim total,
                             &product));
   if (etx_dim_is_number(product) && etx_dim_is_number(total) &&
       product != total) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "%i elements do not fit sizes of product %i", total,
-                         part);
+    return etx_diag_fail(
+        builder->diag, ETX_BAD_ARGUMENT,
+        "%i elements cannot be viewed with sizes whose product is %i", total,
+        part);
   }
   *out = quotient;
   return ETX_OK;
 }
 
-// The size that stands for -1: sizes found on both sides are cancelled before
-// dividing, so that symbols divide out exactly.
-static etx_status missing_size(etx_builder* lower, const etx_shape* from,
+// The size for -1. Sizes that are on both sides are cancelled before the
+// division, so that symbols divide without a remainder.
+static etx_status missing_size(etx_builder* builder, const etx_shape* from,
                                const etx_dim* dims, size_t rank, etx_dim* out) {
-  const etx_symbols* const symbols = &lower->method->symbols;
+  const etx_symbols* const symbols = &builder->method->symbols;
   bool used[ETX_MAX_RANK] = {false};
   etx_dim part = 1;
   for (size_t i = 0; i < rank; ++i) {
@@ -60,84 +61,89 @@ static etx_status missing_size(etx_builder* lower, const etx_shape* from,
       used[j] = true;
       continue;
     }
-    ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_MULTIPLY,
+    ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_MULTIPLY,
                               part, dims[i], &part));
   }
   etx_dim total = 1;
   for (size_t j = 0; j < from->rank; ++j) {
     if (used[j]) continue;
-    ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_MULTIPLY,
+    ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_MULTIPLY,
                               total, from->dims[j], &total));
   }
   if (part == 0) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "a size of -1 beside a size of 0 says nothing");
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "a size of -1 beside a size of 0 is ambiguous");
   }
-  return divide_exactly(lower, total, part, out);
+  return divide_exactly(builder, total, part, out);
 }
 
 // view, reshape, _unsafe_view.
-etx_status etx_lowering_view(etx_builder* lower) {
-  const etx_shape from = *etx_builder_shape(lower, self_of(lower));
+etx_status etx_lowering_view(etx_builder* builder) {
+  const etx_shape from = *etx_builder_shape(builder, self_of(builder));
   etx_dim dims[ETX_MAX_RANK];
   size_t rank = 0;
-  ETX_TRY(read_dims(lower, &lower->args[1], dims, &rank));
+  ETX_TRY(read_dims(builder, &builder->args[1], dims, &rank));
   size_t unknown = rank;
   for (size_t i = 0; i < rank; ++i) {
     if (dims[i] != -1) continue;
     if (unknown != rank) {
-      return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+      return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
                            "only one size can be -1");
     }
     unknown = i;
   }
   if (unknown != rank) {
     etx_dim missing = 0;
-    ETX_TRY(missing_size(lower, &from, dims, rank, &missing));
+    ETX_TRY(missing_size(builder, &from, dims, rank, &missing));
     dims[unknown] = missing;
   }
-  return etx_build_view(lower, self_of(lower), dims, rank, &lower->results[0]);
+  return etx_build_view(builder, self_of(builder), dims, rank,
+                        &builder->results[0]);
 }
 
-etx_status etx_lowering_view_as(etx_builder* lower) {
-  const etx_shape shape = *etx_builder_shape(lower, lower->args[1].as.value);
-  return etx_build_view(lower, self_of(lower), shape.dims, shape.rank,
-                        &lower->results[0]);
+etx_status etx_lowering_view_as(etx_builder* builder) {
+  const etx_shape shape =
+      *etx_builder_shape(builder, builder->args[1].as.value);
+  return etx_build_view(builder, self_of(builder), shape.dims, shape.rank,
+                        &builder->results[0]);
 }
 
 // flatten(self, start_dim, end_dim)
-etx_status etx_lowering_flatten(etx_builder* lower) {
-  const etx_shape from = *etx_builder_shape(lower, self_of(lower));
+etx_status etx_lowering_flatten(etx_builder* builder) {
+  const etx_shape from = *etx_builder_shape(builder, self_of(builder));
   etx_dim dims[ETX_MAX_RANK];
   size_t start = 0;
   size_t end = 0;
   size_t rank = 0;
+  ETX_TRY(etx_builder_axis(builder, builder->args[1].as.integer, from.rank,
+                           &start));
   ETX_TRY(
-      etx_builder_axis(lower, lower->args[1].as.integer, from.rank, &start));
-  ETX_TRY(etx_builder_axis(lower, lower->args[2].as.integer, from.rank, &end));
+      etx_builder_axis(builder, builder->args[2].as.integer, from.rank, &end));
   for (size_t i = 0; i < start; ++i) dims[rank++] = from.dims[i];
   const size_t last = from.rank == 0 ? 0 : end + 1;
   if (start > end) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "'%t' from dimension %z to %z", lower->node->aten,
-                         start, end);
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "'%t' expects start_dim <= end_dim, found %z and %z",
+                         builder->node->aten, start, end);
   }
-  ETX_TRY(etx_builder_product(lower, from.dims, start, last, &dims[rank++]));
+  ETX_TRY(etx_builder_product(builder, from.dims, start, last, &dims[rank++]));
   for (size_t i = last; i < from.rank; ++i) dims[rank++] = from.dims[i];
-  return etx_build_view(lower, self_of(lower), dims, rank, &lower->results[0]);
+  return etx_build_view(builder, self_of(builder), dims, rank,
+                        &builder->results[0]);
 }
 
 // unflatten(self, dim, sizes): one size may be -1.
-etx_status etx_lowering_unflatten(etx_builder* lower) {
-  const etx_shape from = *etx_builder_shape(lower, self_of(lower));
+etx_status etx_lowering_unflatten(etx_builder* builder) {
+  const etx_shape from = *etx_builder_shape(builder, self_of(builder));
   size_t axis = 0;
   size_t count = 0;
   etx_dim sizes[ETX_MAX_RANK];
-  ETX_TRY(etx_builder_axis(lower, lower->args[1].as.integer, from.rank, &axis));
-  ETX_TRY(read_dims(lower, &lower->args[2], sizes, &count));
+  ETX_TRY(
+      etx_builder_axis(builder, builder->args[1].as.integer, from.rank, &axis));
+  ETX_TRY(read_dims(builder, &builder->args[2], sizes, &count));
   if (from.rank == 0 || from.rank - 1 + count > ETX_MAX_RANK) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "a tensor has at most %i dimensions",
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "tensors of more than %i dimensions are not supported",
                          (int64_t)ETX_MAX_RANK);
   }
   etx_ir_arg items[ETX_MAX_RANK];
@@ -147,200 +153,213 @@ etx_status etx_lowering_unflatten(etx_builder* lower) {
   for (size_t i = axis + 1; i < from.rank; ++i) {
     items[rank++] = etx_ir_int(from.dims[i]);
   }
-  lower->args[1] = etx_ir_list(items, rank);
-  return etx_lowering_view(lower);
+  builder->args[1] = etx_ir_list(items, rank);
+  return etx_lowering_view(builder);
 }
 
-etx_status etx_lowering_unsqueeze(etx_builder* lower) {
+etx_status etx_lowering_unsqueeze(etx_builder* builder) {
   size_t axis = 0;
-  const size_t rank = etx_builder_shape(lower, self_of(lower))->rank;
-  ETX_TRY(etx_builder_axis(lower, lower->args[1].as.integer, rank + 1, &axis));
-  return etx_build_unsqueeze(lower, self_of(lower), axis, &lower->results[0]);
+  const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
+  ETX_TRY(
+      etx_builder_axis(builder, builder->args[1].as.integer, rank + 1, &axis));
+  return etx_build_unsqueeze(builder, self_of(builder), axis,
+                             &builder->results[0]);
 }
 
-// Drops those of the marked dimensions whose size is 1.
-static etx_status squeeze(etx_builder* lower, const bool* marked) {
-  const etx_shape from = *etx_builder_shape(lower, self_of(lower));
+// Removes the marked dimensions whose size is 1.
+static etx_status squeeze(etx_builder* builder, const bool* marked) {
+  const etx_shape from = *etx_builder_shape(builder, self_of(builder));
   etx_dim dims[ETX_MAX_RANK];
   size_t rank = 0;
   for (size_t i = 0; i < from.rank; ++i) {
     if (!(marked[i] && from.dims[i] == 1)) dims[rank++] = from.dims[i];
   }
-  return etx_build_view(lower, self_of(lower), dims, rank, &lower->results[0]);
+  return etx_build_view(builder, self_of(builder), dims, rank,
+                        &builder->results[0]);
 }
 
-etx_status etx_lowering_squeeze_all(etx_builder* lower) {
+etx_status etx_lowering_squeeze_all(etx_builder* builder) {
   bool marked[ETX_MAX_RANK];
   for (size_t i = 0; i < ETX_MAX_RANK; ++i) marked[i] = true;
-  return squeeze(lower, marked);
+  return squeeze(builder, marked);
 }
 
 // squeeze.dim and squeeze.dims.
-etx_status etx_lowering_squeeze(etx_builder* lower) {
-  const size_t rank = etx_builder_shape(lower, self_of(lower))->rank;
+etx_status etx_lowering_squeeze(etx_builder* builder) {
+  const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
   bool marked[ETX_MAX_RANK] = {false};
-  const etx_ir_arg* const arg = &lower->args[1];
+  const etx_ir_arg* const arg = &builder->args[1];
   const size_t count = arg->kind == ETX_IR_ARG_LIST ? arg->as.list.count : 1;
   for (size_t i = 0; i < count; ++i) {
     const etx_ir_arg* const item =
         arg->kind == ETX_IR_ARG_LIST ? &arg->as.list.items[i] : arg;
     size_t axis = 0;
-    ETX_TRY(etx_builder_axis(lower, item->as.integer, rank, &axis));
+    ETX_TRY(etx_builder_axis(builder, item->as.integer, rank, &axis));
     marked[axis] = true;
   }
-  return squeeze(lower, marked);
+  return squeeze(builder, marked);
 }
 
-etx_status etx_lowering_permute(etx_builder* lower) {
-  const size_t rank = etx_builder_shape(lower, self_of(lower))->rank;
+etx_status etx_lowering_permute(etx_builder* builder) {
+  const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
   etx_dim dims[ETX_MAX_RANK];
   size_t order[ETX_MAX_RANK];
   bool seen[ETX_MAX_RANK] = {false};
   size_t count = 0;
-  ETX_TRY(read_dims(lower, &lower->args[1], dims, &count));
+  ETX_TRY(read_dims(builder, &builder->args[1], dims, &count));
   for (size_t i = 0; i < count; ++i) {
-    ETX_TRY(etx_builder_axis(lower, dims[i], rank, &order[i]));
+    ETX_TRY(etx_builder_axis(builder, dims[i], rank, &order[i]));
     if (seen[order[i]]) count = rank + 1;
     seen[order[i]] = true;
   }
   if (count != rank) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "'dims' is no order of the %z dimensions", rank);
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "'dims' is not a permutation of the %z dimensions",
+                         rank);
   }
-  return etx_build_permute(lower, self_of(lower), order, &lower->results[0]);
+  return etx_build_permute(builder, self_of(builder), order,
+                           &builder->results[0]);
 }
 
-etx_status etx_lowering_transpose(etx_builder* lower) {
-  const size_t rank = etx_builder_shape(lower, self_of(lower))->rank;
+etx_status etx_lowering_transpose(etx_builder* builder) {
+  const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
   size_t a = 0;
   size_t b = 0;
-  ETX_TRY(etx_builder_axis(lower, lower->args[1].as.integer, rank, &a));
-  ETX_TRY(etx_builder_axis(lower, lower->args[2].as.integer, rank, &b));
-  return etx_build_transpose(lower, self_of(lower), a, b, &lower->results[0]);
+  ETX_TRY(etx_builder_axis(builder, builder->args[1].as.integer, rank, &a));
+  ETX_TRY(etx_builder_axis(builder, builder->args[2].as.integer, rank, &b));
+  return etx_build_transpose(builder, self_of(builder), a, b,
+                             &builder->results[0]);
 }
 
-// t: the transpose of a matrix; fewer dimensions stay as they are.
-etx_status etx_lowering_t(etx_builder* lower) {
-  const size_t rank = etx_builder_shape(lower, self_of(lower))->rank;
+// t: transposes a matrix; vectors and numbers stay as they are.
+etx_status etx_lowering_t(etx_builder* builder) {
+  const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
   if (rank > 2) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants a matrix, found rank %z",
-                         lower->node->aten, rank);
+    return etx_diag_fail(
+        builder->diag, ETX_BAD_ARGUMENT,
+        "'%t' expects a tensor of rank 2 or less, found rank %z",
+        builder->node->aten, rank);
   }
   if (rank == 2) {
-    return etx_build_transpose(lower, self_of(lower), 0, 1, &lower->results[0]);
+    return etx_build_transpose(builder, self_of(builder), 0, 1,
+                               &builder->results[0]);
   }
-  lower->results[0] = self_of(lower);
+  builder->results[0] = self_of(builder);
   return ETX_OK;
 }
 
-// mT: the last two dimensions change places.
-etx_status etx_lowering_last_transpose(etx_builder* lower) {
-  const size_t rank = etx_builder_shape(lower, self_of(lower))->rank;
+// mT: transposes the last two dimensions.
+etx_status etx_lowering_transpose_last(etx_builder* builder) {
+  const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
   if (rank < 2) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants matrices, found rank %z",
-                         lower->node->aten, rank);
+    return etx_diag_fail(
+        builder->diag, ETX_BAD_ARGUMENT,
+        "'%t' expects a tensor of rank 2 or more, found rank %z",
+        builder->node->aten, rank);
   }
-  return etx_build_transpose(lower, self_of(lower), rank - 2, rank - 1,
-                             &lower->results[0]);
+  return etx_build_transpose(builder, self_of(builder), rank - 2, rank - 1,
+                             &builder->results[0]);
 }
 
-// adjoint: the same, of what has no conjugate.
-etx_status etx_lowering_adjoint(etx_builder* lower) {
-  const etx_dtype dtype = etx_builder_shape(lower, self_of(lower))->dtype;
+// adjoint of real tensors: mT.
+etx_status etx_lowering_adjoint(etx_builder* builder) {
+  const etx_dtype dtype = etx_builder_shape(builder, self_of(builder))->dtype;
   if (etx_dtype_category_of(dtype) == ETX_CATEGORY_COMPLEX) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' of complex numbers is not supported",
-                         lower->node->aten);
+    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
+                         "'%t' of complex tensors is not supported",
+                         builder->node->aten);
   }
-  return etx_lowering_last_transpose(lower);
+  return etx_lowering_transpose_last(builder);
 }
 
-// numpy_T: all dimensions in reverse.
-etx_status etx_lowering_reverse_dims(etx_builder* lower) {
-  const size_t rank = etx_builder_shape(lower, self_of(lower))->rank;
+// numpy_T: reverses the order of the dimensions.
+etx_status etx_lowering_numpy_t(etx_builder* builder) {
+  const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
   size_t order[ETX_MAX_RANK];
   for (size_t i = 0; i < rank; ++i) order[i] = rank - 1 - i;
-  return etx_build_permute(lower, self_of(lower), order, &lower->results[0]);
+  return etx_build_permute(builder, self_of(builder), order,
+                           &builder->results[0]);
 }
 
-// as_strided(self, size, stride, storage_offset): only where the strides are
-// those of a dense tensor with as many elements, so that it is a view.
-etx_status etx_lowering_as_strided(etx_builder* lower) {
-  const etx_shape from = *etx_builder_shape(lower, self_of(lower));
+// as_strided(self, size, stride, storage_offset): only with the strides of a
+// contiguous tensor with as many elements, so that it is a view.
+etx_status etx_lowering_as_strided(etx_builder* builder) {
+  const etx_shape from = *etx_builder_shape(builder, self_of(builder));
   etx_dim dims[ETX_MAX_RANK];
   etx_dim strides[ETX_MAX_RANK];
   size_t rank = 0;
   size_t count = 0;
-  ETX_TRY(read_dims(lower, &lower->args[1], dims, &rank));
-  ETX_TRY(read_dims(lower, &lower->args[2], strides, &count));
-  bool dense = rank == count && (lower->args[3].kind == ETX_IR_ARG_NONE ||
-                                 lower->args[3].as.integer == 0);
-  const etx_symbols* const symbols = &lower->method->symbols;
+  ETX_TRY(read_dims(builder, &builder->args[1], dims, &rank));
+  ETX_TRY(read_dims(builder, &builder->args[2], strides, &count));
+  bool dense = rank == count && (builder->args[3].kind == ETX_IR_ARG_NONE ||
+                                 builder->args[3].as.integer == 0);
+  const etx_symbols* const symbols = &builder->method->symbols;
   etx_dim stride = 1;
   for (size_t i = rank; dense && i-- > 0;) {
     dense = dims[i] == 1 || etx_symbols_equal(symbols, strides[i], stride);
-    ETX_TRY(etx_builder_product(lower, (etx_dim[]){stride, dims[i]}, 0, 2,
+    ETX_TRY(etx_builder_product(builder, (etx_dim[]){stride, dims[i]}, 0, 2,
                                 &stride));
   }
   etx_dim elements = 0;
-  ETX_TRY(etx_builder_product(lower, from.dims, 0, from.rank, &elements));
+  ETX_TRY(etx_builder_product(builder, from.dims, 0, from.rank, &elements));
   if (!dense || !etx_symbols_equal(symbols, stride, elements)) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' with strides that are not those of a dense "
-                         "tensor",
-                         lower->node->aten);
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' is supported only with the strides of a contiguous tensor",
+        builder->node->aten);
   }
-  return etx_build_view(lower, self_of(lower), dims, rank, &lower->results[0]);
+  return etx_build_view(builder, self_of(builder), dims, rank,
+                        &builder->results[0]);
 }
 
 // movedim.int(self, source, destination)
-etx_status etx_lowering_movedim(etx_builder* lower) {
-  const size_t rank = etx_builder_shape(lower, self_of(lower))->rank;
+etx_status etx_lowering_movedim(etx_builder* builder) {
+  const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
   size_t from = 0;
   size_t to = 0;
   size_t order[ETX_MAX_RANK];
-  ETX_TRY(etx_builder_axis(lower, lower->args[1].as.integer, rank, &from));
-  ETX_TRY(etx_builder_axis(lower, lower->args[2].as.integer, rank, &to));
+  ETX_TRY(etx_builder_axis(builder, builder->args[1].as.integer, rank, &from));
+  ETX_TRY(etx_builder_axis(builder, builder->args[2].as.integer, rank, &to));
   size_t next = 0;
   for (size_t i = 0; i < rank; ++i) {
     if (next == from) ++next;
     order[i] = i == to ? from : next++;
   }
-  return etx_build_permute(lower, self_of(lower), order, &lower->results[0]);
+  return etx_build_permute(builder, self_of(builder), order,
+                           &builder->results[0]);
 }
 
 // expand: -1 keeps a dimension.
-etx_status etx_lowering_expand(etx_builder* lower) {
-  const etx_shape from = *etx_builder_shape(lower, self_of(lower));
+etx_status etx_lowering_expand(etx_builder* builder) {
+  const etx_shape from = *etx_builder_shape(builder, self_of(builder));
   etx_dim dims[ETX_MAX_RANK];
   size_t rank = 0;
-  ETX_TRY(read_dims(lower, &lower->args[1], dims, &rank));
+  ETX_TRY(read_dims(builder, &builder->args[1], dims, &rank));
   for (size_t i = 0; i < rank; ++i) {
     const bool has_source = i + from.rank >= rank;
     if (dims[i] == -1 && has_source) dims[i] = from.dims[i + from.rank - rank];
   }
-  return etx_build_expand(lower, self_of(lower), dims, rank,
-                          &lower->results[0]);
+  return etx_build_expand(builder, self_of(builder), dims, rank,
+                          &builder->results[0]);
 }
 
-etx_status etx_lowering_expand_as(etx_builder* lower) {
-  const etx_shape shape = *etx_builder_shape(lower, lower->args[1].as.value);
-  return etx_build_expand(lower, self_of(lower), shape.dims, shape.rank,
-                          &lower->results[0]);
+etx_status etx_lowering_expand_as(etx_builder* builder) {
+  const etx_shape shape =
+      *etx_builder_shape(builder, builder->args[1].as.value);
+  return etx_build_expand(builder, self_of(builder), shape.dims, shape.rank,
+                          &builder->results[0]);
 }
 
-// repeat: dimensions of size 1 are expanded, the rest is copied.
-etx_status etx_lowering_repeat(etx_builder* lower) {
-  const etx_shape from = *etx_builder_shape(lower, self_of(lower));
+// repeat: an expand if only dimensions of size 1 are repeated.
+etx_status etx_lowering_repeat(etx_builder* builder) {
+  const etx_shape from = *etx_builder_shape(builder, self_of(builder));
   etx_dim repeats[ETX_MAX_RANK];
   etx_dim dims[ETX_MAX_RANK];
   size_t rank = 0;
-  ETX_TRY(read_dims(lower, &lower->args[1], repeats, &rank));
+  ETX_TRY(read_dims(builder, &builder->args[1], repeats, &rank));
   if (rank < from.rank) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "'repeats' has %z entries for rank %u", rank,
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "'repeats' has %z entries, expected at least %u", rank,
                          (uint64_t)from.rank);
   }
   bool can_expand = true;
@@ -351,33 +370,34 @@ etx_status etx_lowering_repeat(etx_builder* lower) {
     dims[i] = size == 1 ? repeats[i] : size;
   }
   if (can_expand) {
-    return etx_build_expand(lower, self_of(lower), dims, rank,
-                            &lower->results[0]);
+    return etx_build_expand(builder, self_of(builder), dims, rank,
+                            &builder->results[0]);
   }
-  return etx_build_op(lower, ETX_OP_repeat_out, lower->args, 2,
-                      &lower->results[0]);
+  return etx_build_op(builder, ETX_OP_repeat_out, builder->args, 2,
+                      &builder->results[0]);
 }
 
-// repeat_interleave with one number: each element that many times.
-etx_status etx_lowering_repeat_interleave(etx_builder* lower) {
-  etx_shape from = *etx_builder_shape(lower, self_of(lower));
-  const etx_dim repeats = lower->args[1].as.integer;
-  uint32_t value = self_of(lower);
+// repeat_interleave with one number: repeats each element that many times.
+etx_status etx_lowering_repeat_interleave(etx_builder* builder) {
+  etx_shape from = *etx_builder_shape(builder, self_of(builder));
+  const etx_dim repeats = builder->args[1].as.integer;
+  uint32_t value = self_of(builder);
   size_t axis = 0;
-  if (lower->args[2].kind == ETX_IR_ARG_NONE) {
+  if (builder->args[2].kind == ETX_IR_ARG_NONE) {
     etx_dim count = 0;
-    ETX_TRY(etx_builder_product(lower, from.dims, 0, from.rank, &count));
-    ETX_TRY(etx_build_view(lower, value, &count, 1, &value));
-    from = *etx_builder_shape(lower, value);
+    ETX_TRY(etx_builder_product(builder, from.dims, 0, from.rank, &count));
+    ETX_TRY(etx_build_view(builder, value, &count, 1, &value));
+    from = *etx_builder_shape(builder, value);
   } else {
-    ETX_TRY(
-        etx_builder_axis(lower, lower->args[2].as.integer, from.rank, &axis));
+    ETX_TRY(etx_builder_axis(builder, builder->args[2].as.integer, from.rank,
+                             &axis));
   }
-  ETX_TRY(etx_build_unsqueeze(lower, value, axis + 1, &value));
-  etx_shape wide = *etx_builder_shape(lower, value);
+  ETX_TRY(etx_build_unsqueeze(builder, value, axis + 1, &value));
+  etx_shape wide = *etx_builder_shape(builder, value);
   wide.dims[axis + 1] = repeats;
-  ETX_TRY(etx_build_expand(lower, value, wide.dims, wide.rank, &value));
-  ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_MULTIPLY,
+  ETX_TRY(etx_build_expand(builder, value, wide.dims, wide.rank, &value));
+  ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_MULTIPLY,
                             from.dims[axis], repeats, &from.dims[axis]));
-  return etx_build_view(lower, value, from.dims, from.rank, &lower->results[0]);
+  return etx_build_view(builder, value, from.dims, from.rank,
+                        &builder->results[0]);
 }

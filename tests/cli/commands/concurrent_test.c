@@ -179,7 +179,7 @@ static void wrong_names_are_refused(void** state) {
   command_expect_err(
       2,
       WORDS(ETX, "plan", methods, "-o", program_path, "--concurrent", "first"),
-      "are at least two, found 1");
+      "expected at least two concurrent methods, found 1");
   command_expect_err(
       2, WORDS(ETX, "plan", methods, "-o", program_path, "--concurrent", ","),
       "there is no method ''");

@@ -129,7 +129,7 @@ static void the_stock_runtime_finds_no_maximum_of_bags(void** state) {
       "  - {out: [y, a, b, c], op: aten.embedding_bag.default, args: [w, i, "
       "o]}\n"
       "outputs: [a]\n",
-      "whose result 1 is read");
+      "only if its output 1 is unused");
 }
 
 int main(void) {

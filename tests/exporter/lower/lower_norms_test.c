@@ -270,7 +270,7 @@ static void a_linear_norm_is_one_of_lines(void** state) {
                  "nodes:\n"
                  "  - {out: y, op: aten.linalg_norm.default, args: [x, 2]}\n"
                  "outputs: [y]\n",
-                 "a norm of matrices by an order is not supported");
+                 "matrix norms with 'ord' are not supported");
 }
 
 int main(void) {

@@ -198,14 +198,14 @@ static void what_cannot_be_resampled_is_refused(void** state) {
                  "  - {out: y, op: aten.upsample_bicubic2d.vec,\n"
                  "     args: [x, [6, 7], false, null]}\n"
                  "outputs: [y]\n",
-                 "of sizes that vary");
+                 "of dynamic, empty or very large sizes");
   expect_refused(ETX_TARGET_ETX, "lower",
                  "inputs: [{name: x, type: 'float32[1, 2, 3, 4]'}]\n"
                  "nodes:\n"
                  "  - {out: y, op: aten.upsample_bilinear2d.default,\n"
                  "     args: [x, [6, 7], false, 2.0, 2.0]}\n"
                  "outputs: [y]\n",
-                 "does not lead to the stated size");
+                 "does not give the output size");
 }
 
 // The stock library convolves lines and planes.
@@ -256,7 +256,7 @@ static void boxes_are_convolved_by_planes_for_the_stock_library(void** state) {
                  "nodes:\n"
                  "  - {out: y, op: aten.conv_transpose3d.input, args: [x, w]}\n"
                  "outputs: [y]\n",
-                 "three dimensions, transposed");
+                 "in 3-D and transposed");
 }
 
 int main(void) {

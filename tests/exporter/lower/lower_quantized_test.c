@@ -476,7 +476,7 @@ static void other_blocks_are_refused(void** state) {
              "  - {out: y, op: %s}\n"
              "outputs: [y]\n",
              calls[i]);
-    expect_refused(ETX_TARGET_ETX, "lower", yaml, "rows");
+    expect_refused(ETX_TARGET_ETX, "lower", yaml, "supported only");
   }
 }
 

@@ -238,6 +238,14 @@ static void add_output(maker* m) {
   m->method->output_count = m->method->output_capacity = 1;
 }
 
+static const char* random_operator(maker* m) {
+  for (;;) {
+    const size_t index = below(m, etx_aten_schema_count());
+    const char* const name = etx_aten_schema_at(index)->name;
+    if (etx_lowering_find(etx_text_of(name)) != NULL) return name;
+  }
+}
+
 static void make_graph(maker* m, uint64_t seed) {
   uint32_t method = 0;
   uint32_t symbol = 0;
@@ -258,7 +266,7 @@ static void make_graph(maker* m, uint64_t seed) {
   add_constants(m);
   const size_t nodes = 1 + below(m, MAX_NODES);
   for (size_t i = 0; i < nodes; ++i) {
-    add_node(m, etx_lowering_at(below(m, etx_lowering_count()))->aten);
+    add_node(m, random_operator(m));
   }
   add_output(m);
 }

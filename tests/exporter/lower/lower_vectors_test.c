@@ -70,7 +70,7 @@ static void a_dimension_is_summed_once(void** state) {
       "nodes:\n"
       "  - {out: z, op: aten.tensordot.default, args: [x, y, [0, 1], [0, 0]]}\n"
       "outputs: [z]\n",
-      "sums a dimension twice");
+      "contracts a dimension twice");
 }
 
 static void a_cross_product_turns_by_one_and_two(void** state) {

@@ -54,7 +54,7 @@ static void complex_matrices_are_turned_but_have_no_adjoint(void** state) {
                  "nodes:\n"
                  "  - {out: a, op: aten.adjoint.default, args: [x]}\n"
                  "outputs: [a]\n",
-                 "of complex numbers is not supported");
+                 "of complex tensors is not supported");
 }
 
 static void a_missing_size_divides_out_of_symbols(void** state) {

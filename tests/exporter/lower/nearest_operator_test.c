@@ -80,6 +80,32 @@ static void known_operators_are_not_taken_for_misspelled_ones(void** state) {
   }
 }
 
+static void assert_suggestions(const char* word, const char* expected) {
+  const char* names[ETX_NEAREST_OPERATORS];
+  char text[512] = "";
+  const size_t count = etx_nearest_operators(etx_text_of(word), names);
+  for (size_t i = 0; i < count; ++i) {
+    if (i != 0) strcat(text, " ");
+    strcat(text, names[i]);
+  }
+  assert_string_equal(text, expected);
+}
+
+static void several_operators_are_suggested_for_a_word(void** state) {
+  (void)state;
+  assert_suggestions("reelu", "aten.relu.default");
+  assert_suggestions("aten.reelu.default", "aten.relu.default");
+  assert_suggestions("aten::relu.out",
+                     "aten.relu.default aten.prelu.default aten.relu6.default "
+                     "aten.rnn_relu.input aten.leaky_relu.default");
+  assert_suggestions("tensordot", "aten.tensordot.default");
+  assert_suggestions("sub",
+                     "aten.sub.Tensor aten.rsub.Tensor "
+                     "aten.subtract.Tensor");
+  assert_suggestions("zzzz", "");
+  assert_suggestions("", "");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_letter_or_two_are_a_slip),
@@ -87,6 +113,7 @@ int main(void) {
       cmocka_unit_test(an_underscore_at_the_end_means_in_place),
       cmocka_unit_test(what_is_far_off_is_not_offered),
       cmocka_unit_test(known_operators_are_not_taken_for_misspelled_ones),
+      cmocka_unit_test(several_operators_are_suggested_for_a_word),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

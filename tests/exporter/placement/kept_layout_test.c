@@ -63,7 +63,7 @@ static void states_that_share_bytes_are_refused(void** state) {
   test_program* const p = two_states_at(16, 16);
   test_blob(p);
   assert_int_equal(keep(p), ETX_BAD_ARGUMENT);
-  assert_non_null(strstr(diag.text, "states 'a' and 'b' share bytes"));
+  assert_non_null(strstr(diag.text, "states 'a' and 'b' overlap"));
 }
 
 static void states_between_multiples_of_the_alignment_are_refused(
@@ -72,7 +72,7 @@ static void states_between_multiples_of_the_alignment_are_refused(
   test_program* const p = two_states_at(0, 24);
   test_blob(p);
   assert_int_equal(keep(p), ETX_BAD_ARGUMENT);
-  assert_non_null(strstr(diag.text, "'b' lies at 24 in the layout to keep"));
+  assert_non_null(strstr(diag.text, "'b' is at offset 24 in the layout to keep"));
 }
 
 static void a_stock_file_is_refused(void** state) {

@@ -30,19 +30,19 @@ static void place(fixture* f) {
   graph_place(&f->g, AS_WRITTEN
               ",-alias_views,-place_updates,!write_back,-order_nodes,"
               "-reuse_scratch,!remove_self_copy,!insert_self_copy");
-  f->storage = graph_placement(&f->g, 0)->places[f->old].storage;
+  f->storage = graph_placement(&f->g, 0)->values[f->old].storage;
 }
 
 static void put_into_state(fixture* f, uint32_t value, uint64_t offset) {
-  etx_value_placement* const place = &f->g.context.placements[0].places[value];
+  etx_value_placement* const place = &f->g.context.placements[0].values[value];
   place->storage = f->storage;
   place->offset = offset;
 }
 
 static void make_alias(fixture* f, uint32_t value, uint32_t base,
                        uint64_t delta) {
-  etx_value_placement* const place = &f->g.context.placements[0].places[value];
-  place->way = ETX_PLACEMENT_ALIAS;
+  etx_value_placement* const place = &f->g.context.placements[0].values[value];
+  place->kind = ETX_PLACEMENT_ALIAS;
   place->base = base;
   place->delta = delta;
 }
@@ -132,8 +132,8 @@ static void a_patched_value_expects_its_patch(void** state) {
   place(&f);
   make_alias(&f, row, f.old, 12);
   put_into_state(&f, sum, 12);
-  etx_value_placement* const patched = &f.g.context.placements[0].places[next];
-  patched->way = ETX_PLACEMENT_UPDATED_IN_PLACE;
+  etx_value_placement* const patched = &f.g.context.placements[0].values[next];
+  patched->kind = ETX_PLACEMENT_UPDATED_IN_PLACE;
   patched->base = f.old;
 
   assert_int_equal(check(&f, ETX_PLACEMENT_CHECK_ALL).count, 0);
@@ -159,8 +159,8 @@ static void a_patch_of_varying_size_needs_its_base_under_it(void** state) {
   const uint32_t read = graph_clone(&f.g, next);
   graph_output(&f.g, "y", read);
   place(&f);
-  etx_value_placement* const patched = &f.g.context.placements[0].places[next];
-  patched->way = ETX_PLACEMENT_UPDATED_IN_PLACE;
+  etx_value_placement* const patched = &f.g.context.placements[0].values[next];
+  patched->kind = ETX_PLACEMENT_UPDATED_IN_PLACE;
   patched->base = f.old;
   put_into_state(&f, rows, 0);
   assert_int_equal(check(&f, ETX_PLACEMENT_CHECK_ALL).count, 0);

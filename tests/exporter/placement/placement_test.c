@@ -13,7 +13,7 @@
 static graph g;
 
 static etx_placement_kind way_of(uint32_t value) {
-  return graph_placement(&g, 0)->places[value].way;
+  return graph_placement(&g, 0)->values[value].kind;
 }
 
 static etx_storage_kind kind_of(uint32_t value) {

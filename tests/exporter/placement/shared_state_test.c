@@ -148,8 +148,8 @@ static void a_kept_state_of_another_type_is_refused(void** state) {
       etx_shared_state_layout(&next.module, keep, &layout, &next.diag),
       ETX_BAD_ARGUMENT);
   assert_non_null(strstr(next.diag.text,
-                         "'b' is of type 'int32', in the layout to keep of "
-                         "type 'float32'"));
+                         "'b' has dtype 'int32', but 'float32' in the layout "
+                         "to keep"));
   graph_close(&next);
 }
 

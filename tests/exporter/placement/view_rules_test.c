@@ -126,7 +126,7 @@ static void pieces_lie_one_behind_the_other(void** state) {
       ARGS(VALUE(x), VALUE(graph_select(&g, x, 0, 0)), INT(0), INT(3)));
   const etx_ir_method* const method = graph_current(&g);
   etx_value_view patch;
-  assert_true(etx_value_view_find_patch(
+  assert_true(etx_value_view_find_scatter(
       method, &method->nodes[method->values[pair].index], &patch));
   assert_int_equal(patch.base, x);
   assert_int_equal(patch.delta, 3 * 3 * 4);
@@ -139,7 +139,7 @@ static void a_patch_across_rows_is_none(void** state) {
   const uint32_t next = graph_select_scatter(&g, x, column, 1, 2);
   const etx_ir_method* const method = graph_current(&g);
   etx_value_view patch;
-  assert_false(etx_value_view_find_patch(
+  assert_false(etx_value_view_find_scatter(
       method, &method->nodes[method->values[next].index], &patch));
 }
 

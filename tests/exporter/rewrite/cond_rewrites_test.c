@@ -213,7 +213,7 @@ static void branches_of_different_types_are_refused(void** state) {
                  "      outputs: [a]\n"
                  "    else: {outputs: [x]}\n"
                  "outputs: [y]\n",
-                 "'y' has another type in one branch than");
+                 "the two branches of torch.cond give 'y' different");
   expect_refused(ETX_TARGET_ETX, "lower",
                  X
                  "nodes:\n"
@@ -223,7 +223,7 @@ static void branches_of_different_types_are_refused(void** state) {
                  "    then: {outputs: [x]}\n"
                  "    else: {outputs: [d]}\n"
                  "outputs: [y]\n",
-                 "a condition should be one bool");
+                 "the condition of torch.cond must be a tensor of one bool");
 }
 
 // ---------------------------------------------------------------- invariants

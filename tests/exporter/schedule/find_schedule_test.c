@@ -103,8 +103,8 @@ static etx_schedule_problem problem_of(sketch* s) {
                                 .block_count = s->block_count,
                                 .item_count = s->item_count,
                                 .touches = {s->touch_starts, s->touches},
-                                .after = {s->after_starts, s->after},
-                                .takes = {s->take_starts, s->takes},
+                                .successors = {s->after_starts, s->after},
+                                .reusable = {s->take_starts, s->takes},
                                 .results = s->results,
                                 .transients = s->transients};
 }

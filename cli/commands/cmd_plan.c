@@ -272,11 +272,12 @@ static etx_exit report(planner* plan, etx_status status) {
   return code;
 }
 
-static bool is_pass(const char* name) {
-  for (size_t i = 0; i < etx_pass_count(); ++i) {
-    if (strcmp(etx_pass_at(i)->name, name) == 0) return true;
+static void warn_of_former_names(const char* passes) {
+  etx_text former, present;
+  while (etx_pass_next_former_name(&passes, &former, &present)) {
+    fprintf(stderr, "etx plan: pass %.*s is now called %.*s\n",
+            (int)former.size, former.data, (int)present.size, present.data);
   }
-  return false;
 }
 
 // Beside methods a file of such a name would be read with them, or is one.
@@ -323,12 +324,17 @@ static etx_exit run(const words* in) {
         "plan", "option '--state-layout' is keep:FILE, not '%s'",
         in->state_layout);
   }
-  if (in->dump_after != NULL && !is_pass(in->dump_after)) {
-    return etx_usage_error_report(
-        "plan", "option '--dump-after': there is no pass '%s'", in->dump_after);
-  }
   planner plan = {.in = in};
   etx_diag_init(&plan.diag);
+  if (in->dump_after != NULL &&
+      etx_pass_check_name(etx_text_of(in->dump_after), &plan.diag) != ETX_OK) {
+    return etx_usage_error_report("plan", "option '--dump-after': %s",
+                                  plan.diag.text);
+  }
+  if (!in->quiet) {
+    warn_of_former_names(in->passes);
+    warn_of_former_names(in->dump_after);
+  }
   const etx_status there =
       layout == NULL ? ETX_OK : etx_input_path_check(layout, &plan.diag);
   if (there != ETX_OK)

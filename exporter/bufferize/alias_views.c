@@ -9,7 +9,7 @@
 // view there, as long as the plan knows the address: a constant, a state,
 // scratch. What is none of these stays a copy.
 // Whether the base's bytes are still there when a view is read is settled by
-// the passes that overwrite something (place_updates, write_back).
+// the passes that overwrite something (update_in_place, write_back).
 
 #include "exporter/passes/pass_context.h"
 #include "exporter/placement/placement.h"

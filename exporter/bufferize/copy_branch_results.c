@@ -1,7 +1,7 @@
 // Every result of a branch becomes a value of that branch alone: a copy at its
 // end. The copies of both branches can then lie where the join's result does,
-// whatever else is read of the originals; merge_branches and remove_self_copy
-// take out those that only repeat what was just computed.
+// whatever else is read of the originals; share_branch_storage and
+// remove_self_copy take out those that only repeat what was just computed.
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/passes/pass_context.h"

@@ -1,4 +1,4 @@
-// The end of a method: what place_updates left is copied, so that the result
+// The end of a method: what update_in_place left is copied, so that the result
 // equals "all mutations at once".
 //
 // 1. New content that is overwritten before the end (another state's old

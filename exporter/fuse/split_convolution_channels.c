@@ -10,7 +10,7 @@
 //
 // So what lies between the two is read while it is still in the cache, and only
 // a part of it is live at once. The parts of one image lie one after the other
-// in the result, so join_parts leaves nothing of the concatenation. Every
+// in the result, so elide_concat leaves nothing of the concatenation. Every
 // element is the same sum as before.
 //
 // Each part sees all of x, so x has to be small beside y: a network's
@@ -103,7 +103,7 @@ static int64_t step_of(int64_t channels, uint64_t bytes) {
   return (blocks + parts - 1) / parts * LANES;
 }
 
-// True if parts of the result begin where values may begin (join_parts).
+// True if parts of the result begin where values may begin (elide_concat).
 static bool are_parts_aligned(const etx_rewrite* rewrite, const parting* p) {
   const etx_ir_method* const method = rewrite->lower.method;
   uint64_t bytes = 0;

@@ -31,14 +31,14 @@ typedef struct etx_pass_context {
   etx_status (*after)(void* context, etx_text pass, bool is_lowered,
                       const etx_ir_module* module);
   void* after_context;
-  etx_placement* placements;    // by method, made by the pass place_values
+  etx_placement* placements;    // by method, made by the pass assign_storage
   etx_placement_copies copies;  // copies that remain, for the report
   etx_fusion_report fusions;    // made and missed, for the report
   etx_constant_names constant_names;  // of folded weights
   etx_quantized_report quantized;     // by the pass quantize_weights
   etx_packed_report packed;           // by the pass pack_weights
-  etx_schedule_saving* orders;  // by method, made by the pass order_nodes; NULL
-                                // if it did not run
+  etx_schedule_saving* orders;  // by method, made by the pass schedule_nodes;
+                                // NULL if it did not run
 } etx_pass_context;
 
 // True if the pass of that name will run, or has run.
@@ -51,7 +51,11 @@ bool etx_pass_entry_next(const char** list, etx_text* out_entry);
 // An entry without its mark, which is '-' or '!'.
 etx_text etx_pass_entry_name(etx_text entry);
 
-// True if the list switches the pass off.
+// The present name of a pass that is given by a former one
+// (renamed_passes.def); every other name stays as it is.
+etx_text etx_pass_present_name(etx_text name);
+
+// True if the list switches the pass off, by its present or a former name.
 bool etx_pass_entry_switches_off(const char* list, const char* pass);
 
 // Prototypes of all passes, from the rows.

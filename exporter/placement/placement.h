@@ -5,7 +5,7 @@
 //
 // A root has bytes of its own in one storage: a scratch block, a state, a
 // constant or a caller's input. Every other value is an alias: bytes of its
-// base from `delta` on. The passes alias_views, place_updates and write_back
+// base from `delta` on. The passes alias_views, update_in_place and write_back
 // change ways and roots; place_check tells whether every read still finds the
 // value it means. Planning then gives each scratch storage an offset.
 //

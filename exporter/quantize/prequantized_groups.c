@@ -239,7 +239,7 @@ etx_status etx_prequantized_group_linear(etx_rewrite* rewrite, bool* out_done) {
   }
   const char* const obstacle = obstacle_of(rewrite, &g);
   const bool has_one_scale = g.groups == 1 && g.zeros == NULL;
-  // fuse_bytes has told of layers whose input was quantised beforehand.
+  // fuse_qdq has told of layers whose input was quantised beforehand.
   const bool is_told =
       etx_rewrite_operand(rewrite, node, 0, ETX_OP_dequantize_per_tensor_out) !=
       NULL;

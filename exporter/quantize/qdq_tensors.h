@@ -1,5 +1,5 @@
 // Tensors of bytes that stand for floats, x = (byte - zero) * scale, as the
-// pass fuse_bytes puts operators over them together (op_schema.def).
+// pass fuse_qdq puts operators over them together (op_schema.def).
 //
 // All bytes are uint8: an int8 number q with a zero point z is byte q + 128
 // with z + 128. Where something else reads a result that was int8, it becomes

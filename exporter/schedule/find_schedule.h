@@ -7,7 +7,7 @@
 //   better   a c d b | live: a ac  ad  adb          and dies sooner
 //
 // An item whose result may take over the block of an argument that dies in it
-// needs no second block at that moment (see reuse_scratch).
+// needs no second block at that moment (see reuse_operand_storage).
 //
 // The live bytes depend on the set of items that are done and not on their
 // order, and the more is done, the less an item adds. So an item that leaves no

@@ -27,7 +27,7 @@ static etx_status order_stretch(ordering* o, const etx_schedule_region* stretch,
   etx_schedule_result found;
   ETX_TRY(etx_schedule_graph_make(
       &o->pool, o->method, o->placement, stretch, o->context->module->alignment,
-      etx_passes_include(o->context, "reuse_scratch"), &graph));
+      etx_passes_include(o->context, "reuse_operand_storage"), &graph));
   ETX_TRY(etx_schedule_find(&o->pool, &graph.problem, o->steps, &found));
   o->steps -= found.steps;
   *out_saved = found.given_peak - found.peak;

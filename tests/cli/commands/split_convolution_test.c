@@ -64,7 +64,7 @@ static int set_up(void** state) {
   command_expect_out(0, WORDS(ETX, "plan", methods, "-o", parted),
                      "1 convolution and planes");
   command_expect(0, WORDS(ETX, "plan", methods, "-o", whole, "-q",
-                          "--passes=-part_convolutions"));
+                          "--passes=-split_convolution_channels"));
   return 0;
 }
 

@@ -8,7 +8,8 @@
 
 #include "tests/exporter/lowered.h"
 
-#define PASSES "lower simplify fuse_linear pack_weights store_heads"
+#define PASSES \
+  "lower simplify fuse_linear_epilogue pack_weights fuse_head_transpose"
 
 #define GRAPH(input, more, from, view, order, outputs)                     \
   "inputs: [{name: x, type: 'float32[" input                               \

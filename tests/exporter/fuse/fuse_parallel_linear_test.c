@@ -8,7 +8,7 @@
 
 #include "tests/exporter/lowered.h"
 
-#define PASSES "lower recompose_products join_products"
+#define PASSES "lower fold_matmul_transposes fuse_parallel_linear"
 
 #define BUFFERS                                     \
   "buffers:\n"                                      \

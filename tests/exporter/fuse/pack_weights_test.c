@@ -11,7 +11,7 @@
 #include "exporter/import/quantize_rules.h"
 #include "tests/exporter/lowered.h"
 
-#define PASSES "lower recompose_products fold_constants fuse_linear"
+#define PASSES "lower fold_matmul_transposes fold_constants fuse_linear_epilogue"
 
 static void open_packed(lowered* l, const char* graph) {
   lowered_open(l, ETX_TARGET_ETX, graph);
@@ -93,7 +93,7 @@ static void expect_convolution_stays(const char* graph, const char* reason) {
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX, graph);
   l.options.pack_weights = true;
-  lowered_run(&l, PASSES " fuse_convolution pack_weights");
+  lowered_run(&l, PASSES " fuse_convolution_epilogue pack_weights");
   assert_int_equal(l.context.packed.count, 1);
   assert_string_equal(l.context.packed.items[0].reason, reason);
   assert_null(strstr(lowered_lines(&l), "winograd"));
@@ -106,7 +106,7 @@ static void convolutions_of_neighbours_have_winograds_form(void** state) {
   lowered_open(&l, ETX_TARGET_ETX,
                CONVOLUTION("8, 6", "32, 16, 3, 3", PLAIN));
   l.options.pack_weights = true;
-  lowered_run(&l, PASSES " fuse_convolution pack_weights");
+  lowered_run(&l, PASSES " fuse_convolution_epilogue pack_weights");
   assert_lines(&l,
                "r: float32[1, 32, 8, 6] = etx::convolution_winograd.out(x, "
                "const float32[2, 16, 3, 3, 16], b, [1, 1], [], 'x relu')\n"
@@ -128,7 +128,7 @@ static void convolutions_of_one_pixel_read_panels(void** state) {
                "  - {out: s, op: aten.add.Tensor, args: [r, a]}\n"
                "outputs: [a, s]\n");
   l.options.pack_weights = true;
-  lowered_run(&l, PASSES " fuse_convolution pack_weights");
+  lowered_run(&l, PASSES " fuse_convolution_epilogue pack_weights");
   assert_non_null(
       strstr(lowered_lines(&l),
              "a: float32[1, 48, 7, 7] = etx::convolution_panels.out(x, const "
@@ -179,7 +179,7 @@ static void other_convolutions_read_panels(void** state) {
     lowered l;
     lowered_open(&l, ETX_TARGET_ETX, cases[i].graph);
     l.options.pack_weights = true;
-    lowered_run(&l, PASSES " fuse_convolution pack_weights");
+    lowered_run(&l, PASSES " fuse_convolution_epilogue pack_weights");
     if (strstr(lowered_lines(&l), cases[i].call) == NULL) {
       fail_msg("%s", lowered_lines(&l));
     }

@@ -13,7 +13,7 @@
 #include "exporter/import/quantize_rules.h"
 #include "tests/exporter/lowered.h"
 
-#define PASSES "lower recompose_products fold_constants simplify"
+#define PASSES "lower fold_matmul_transposes fold_constants simplify"
 
 // A layer, a table that is a layer too, and a layer that is too small.
 static const char layers[] =

@@ -83,12 +83,13 @@ static void others_stay_apart_and_the_report_says_why(void** state) {
        "  - {out: a, op: aten.linear.default, args: [x, q]}\n"
        "  - {out: b, op: aten.linear.default, args: [x, k]}\n"
        "outputs: [a, b]\n",
-       "of several rows, parts of one result would not lie densely"},
+       "the input has several rows, so slices of one result would not be "
+       "contiguous"},
       {ROW "  - {out: a, op: aten.linear.default, args: [x, q]}\n"
            "  - {out: b, op: aten.linear.default, args: [x, k]}\n"
            "  - {out: c, op: aten.neg.default, args: [k]}\n"
            "outputs: [a, b, c]\n",
-       "a weight is read elsewhere, too"},
+       "a weight has other uses"},
       {"inputs: [{name: x, type: 'float32[1, 4]'}, {name: w, type: "
        "'float32[6, 4]'}]\n" BUFFERS "nodes:\n"
        "  - {out: a, op: aten.linear.default, args: [x, w]}\n"

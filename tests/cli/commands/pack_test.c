@@ -133,7 +133,7 @@ static void the_stock_runtime_has_no_panels(void** state) {
   command_expect_err(2,
                      WORDS(ETX, "plan", methods, "-o", packed, "--pack",
                            "--target", "executorch"),
-                     "no linear layer over packed weights: plan for etx's own");
+                     "no operators over packed weights: plan for target etx");
 }
 
 int main(void) {

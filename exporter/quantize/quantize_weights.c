@@ -226,7 +226,7 @@ static const char* why_not_rounded(const rounded_weight* w,
                                    const etx_quantize_rule* rule,
                                    etx_text name) {
   if (!w->is_layer && !w->is_table)
-    return "is not the rounded_weight of a linear layer or embedding";
+    return "is not the weight of a linear layer or embedding";
   if (rule == NULL) return "no rule names it";
   if (rule->bits == 0) return "is excluded";
   if (constant->dtype != ETX_DTYPE_FLOAT32) return "is not float32";

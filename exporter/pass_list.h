@@ -1,7 +1,8 @@
-// The passes between reading a module and planning it: one list, one runner.
+// The list of passes between reading a module and planning its memory, and the
+// runner.
 //
-// The runner stops after a pass that reported problems of the user's program.
-// The IR is verified after every pass.
+// The runner verifies the IR after every pass, and stops after a pass that
+// reported problems of the user's program.
 
 #ifndef ETX_EXPORTER_PASS_LIST_H
 #define ETX_EXPORTER_PASS_LIST_H

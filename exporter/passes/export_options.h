@@ -1,4 +1,4 @@
-// What the caller of the pipeline asks for (export.h).
+// The options of an export (export.h).
 
 #ifndef ETX_EXPORTER_PASSES_EXPORT_OPTIONS_H
 #define ETX_EXPORTER_PASSES_EXPORT_OPTIONS_H
@@ -11,12 +11,13 @@ typedef struct etx_export_options {
   etx_target target;
   etx_evaluator evaluator;  // for constant folding
   const char* passes;       // "-name,-name": passes switched off, or NULL
-  const char* algorithm;    // planner by name, or NULL: the best of all
+  const char* algorithm;    // name of a planner, or NULL: the best of all
   const char* dump_after;   // pass after which the IR is dumped, or NULL
-  etx_sink dump;            // where that dump goes
-  const char* keep_layout;  // path of a .pte whose state layout is kept
-  bool pack_weights;        // of layers with many rows, as panels
-  bool source_lines;        // keep where instructions come from
+  etx_sink dump;            // receives that dump
+  const char*
+      keep_layout;    // path of a .pte whose state layout is kept, or NULL
+  bool pack_weights;  // run the pass pack_weights
+  bool source_lines;  // store the source lines of instructions
   void (*progress)(void* context, const char* stage, size_t done,
                    size_t total);  // may be NULL
   void* progress_context;

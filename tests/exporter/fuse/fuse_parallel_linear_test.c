@@ -71,14 +71,14 @@ static void rows_and_biases_stand_in_order(void** state) {
   lowered_close(&l);
 }
 
-typedef struct refusal {
+typedef struct missed_fusion {
   const char* yaml;
   const char* reason;  // in the report
-} refusal;
+} missed_fusion;
 
 static void others_stay_apart_and_the_report_says_why(void** state) {
   (void)state;
-  static const refusal refusals[] = {
+  static const missed_fusion refusals[] = {
       {"inputs: [{name: x, type: 'float32[1, 2, 4]'}]\n" BUFFERS "nodes:\n"
        "  - {out: a, op: aten.linear.default, args: [x, q]}\n"
        "  - {out: b, op: aten.linear.default, args: [x, k]}\n"

@@ -42,9 +42,10 @@ static etx_status dump_after(void* context, etx_text pass, bool is_lowered,
                              const etx_ir_module* module) {
   const etx_export_options* const options = context;
   (void)is_lowered;
-  if (options->dump_after == NULL || !etx_text_is(pass, options->dump_after)) {
-    return ETX_OK;
-  }
+  if (options->dump_after == NULL) return ETX_OK;
+  const etx_text wanted =
+      etx_pass_present_name(etx_text_of(options->dump_after));
+  if (!etx_text_equal(pass, wanted)) return ETX_OK;
   return etx_ir_print(module, &options->dump);
 }
 
@@ -52,10 +53,7 @@ static etx_status dump_after(void* context, etx_text pass, bool is_lowered,
 static etx_status check_dump_after(const pipeline* e) {
   const char* const name = e->options->dump_after;
   if (name == NULL) return ETX_OK;
-  for (size_t i = 0; i < etx_pass_count(); ++i) {
-    if (strcmp(etx_pass_at(i)->name, name) == 0) return ETX_OK;
-  }
-  return etx_diag_fail(e->diag, ETX_NOT_FOUND, "there is no pass '%s'", name);
+  return etx_pass_check_name(etx_text_of(name), e->diag);
 }
 
 // Runs the passes. They need a list of problems, even if the caller has none:

@@ -1,23 +1,24 @@
-// Static memory planning: blocks with sizes and lifespans in, offsets out.
+// Static memory planning: blocks with sizes and lifetimes in, offsets out.
 //
 //   offset ^
 //          |      +-----------+
-//          |      |     b     |        block b lives [2, 5) and lies above a
+//          |      |     b     |        block b is live in [2, 5), above a
 //          | +----+----+------+---+
-//          | |    a    |    c     |    a and c never live together
+//          | |    a    |    c     |    a and c are never live together
 //          +-+---------+----------+--> time
 //            0    2    3    5     6
 //
-// Times are instruction indices of one method; a lifespan [start, end) is
+// Times are instruction indices of one method; a lifetime [start, end) is
 // half-open. The planner knows blocks, never operators.
 //
 // Ownership  all arrays are the caller's; working memory comes from an arena.
-// Failure    ETX_BAD_ARGUMENT for a problem that contradicts itself,
+// Failure    ETX_BAD_ARGUMENT for an invalid problem (plan_check.h),
 //            ETX_BAD_PLAN if no plan within the capacity was found,
-//            ETX_UNSUPPORTED if the named algorithm cannot do this problem,
-//            ETX_OUT_OF_MEMORY if the arena is too small (see
+//            ETX_UNSUPPORTED if the named algorithm does not support the
+//            problem, ETX_OUT_OF_MEMORY if the arena is too small (see
 //            etx_plan_needed).
-// Same problem, same plan, on every compiler and machine: ties break by index.
+// The same problem gives the same plan on every machine: ties are broken by
+// index.
 
 #ifndef ETX_PLANNER_PLAN_H
 #define ETX_PLANNER_PLAN_H
@@ -30,7 +31,7 @@ size_t etx_plan_needed(const etx_plan_problem* problem);
 
 // Solves with the algorithm of that name (ETX_NOT_FOUND if there is none), or
 // with all of them, keeping the smallest, if `algorithm` is NULL. The result
-// has passed etx_plan_validate. `work` is back at its mark afterwards.
+// has passed etx_plan_validate. `work` is rewound to its state before the call.
 ETX_MUST_USE etx_status etx_plan_solve(const etx_plan_problem* problem,
                                        const char* algorithm, etx_arena* work,
                                        etx_plan_solution* solution,

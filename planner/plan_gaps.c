@@ -6,21 +6,21 @@
 
 enum { WORD_BITS = 64, ROUNDS = 32 };
 
-typedef struct laying {
+typedef struct gap_planner {
   const etx_plan_problem* problem;
   const etx_plan_gap* gaps;
   uint32_t count;
   uint32_t* first_gap;  // by block, and one more
-  uint64_t* conflicts;  // a row of bits for each block: who lives beside it
+  uint64_t* conflicts;  // bit matrix: blocks that are live together
   size_t row_words;
-  uint64_t* offsets;  // of the plan at hand
-  uint64_t* keys;     // what the order at hand sorts by
-  uint32_t* order;    // in which blocks are laid
-  uint32_t* laid;     // so far, ascending by offset
+  uint64_t* offsets;  // of the present attempt
+  uint64_t* keys;     // sort keys of the present order
+  uint32_t* order;    // in which blocks are placed
+  uint32_t* placed;   // placed blocks by ascending offset
   uint64_t step;      // every offset is a multiple of it
-} laying;
+} gap_planner;
 
-static bool take(laying* l, etx_arena* work) {
+static bool take(gap_planner* l, etx_arena* work) {
   const size_t n = l->count;
   l->row_words = n / WORD_BITS + 1;
   return etx_plan_take_u32(work, n + 1, &l->first_gap) &&
@@ -28,21 +28,21 @@ static bool take(laying* l, etx_arena* work) {
          etx_plan_take_u64(work, n, &l->offsets) &&
          etx_plan_take_u64(work, n, &l->keys) &&
          etx_plan_take_u32(work, n, &l->order) &&
-         etx_plan_take_u32(work, n, &l->laid);
+         etx_plan_take_u32(work, n, &l->placed);
 }
 
 size_t etx_plan_gaps_needed(size_t block_count) {
   etx_arena counter;
-  laying l = {0};
+  gap_planner l = {0};
   if (block_count > ETX_PLAN_GAPS_MOST_BLOCKS) return 0;
   etx_arena_init_counting(&counter);
   l.count = (uint32_t)block_count;
   return take(&l, &counter) ? counter.peak_bytes : SIZE_MAX;
 }
 
-// ---- who lives beside whom ----
+// ---- conflicts ----
 
-static void index_gaps(laying* l, size_t gap_count) {
+static void index_gaps(gap_planner* l, size_t gap_count) {
   size_t at = 0;
   for (uint32_t b = 0; b < l->count; ++b) {
     l->first_gap[b] = (uint32_t)at;
@@ -51,9 +51,9 @@ static void index_gaps(laying* l, size_t gap_count) {
   l->first_gap[l->count] = (uint32_t)at;
 }
 
-// The first moment at or behind `time` at which the block is needed; its end
-// if there is none.
-static uint32_t next_use(const laying* l, uint32_t b, uint32_t time) {
+// The first time at or after `time` at which the block is needed; its end if
+// there is none.
+static uint32_t next_use(const gap_planner* l, uint32_t b, uint32_t time) {
   const etx_plan_block* const block = &l->problem->blocks[b];
   if (time < block->start) time = block->start;
   for (uint32_t g = l->first_gap[b]; g < l->first_gap[b + 1]; ++g) {
@@ -64,11 +64,11 @@ static uint32_t next_use(const laying* l, uint32_t b, uint32_t time) {
   return time < block->end ? time : block->end;
 }
 
-static bool is_needed(const laying* l, uint32_t b, uint32_t time) {
+static bool is_needed(const gap_planner* l, uint32_t b, uint32_t time) {
   return time < l->problem->blocks[b].end && next_use(l, b, time) == time;
 }
 
-static bool live_together(const laying* l, uint32_t a, uint32_t b) {
+static bool live_together(const gap_planner* l, uint32_t a, uint32_t b) {
   const uint32_t a_end = l->problem->blocks[a].end;
   const uint32_t b_end = l->problem->blocks[b].end;
   uint32_t time = 0;
@@ -81,17 +81,17 @@ static bool live_together(const laying* l, uint32_t a, uint32_t b) {
   }
 }
 
-static bool in_conflict(const laying* l, uint32_t a, uint32_t b) {
+static bool in_conflict(const gap_planner* l, uint32_t a, uint32_t b) {
   const uint64_t word = l->conflicts[a * l->row_words + b / WORD_BITS];
   return (word >> b % WORD_BITS & 1) != 0;
 }
 
-static void note_conflict(laying* l, uint32_t a, uint32_t b) {
+static void set_conflict(gap_planner* l, uint32_t a, uint32_t b) {
   l->conflicts[a * l->row_words + b / WORD_BITS] |= UINT64_C(1)
                                                     << b % WORD_BITS;
 }
 
-static void find_conflicts(laying* l) {
+static void find_conflicts(gap_planner* l) {
   memset(l->conflicts, 0, l->count * l->row_words * sizeof *l->conflicts);
   for (uint32_t a = 0; a < l->count; ++a) {
     for (uint32_t b = 0; b < a; ++b) {
@@ -99,33 +99,33 @@ static void find_conflicts(laying* l) {
           !live_together(l, a, b)) {
         continue;
       }
-      note_conflict(l, a, b);
-      note_conflict(l, b, a);
+      set_conflict(l, a, b);
+      set_conflict(l, b, a);
     }
   }
 }
 
 // ---- the bound ----
 
-static uint64_t rounded(const laying* l, uint64_t size) {
+static uint64_t round_up(const gap_planner* l, uint64_t size) {
   return size + (l->step - size % l->step) % l->step;
 }
 
-// What needs bytes at a moment; the block on top may go without its padding.
-static uint64_t needed_at(const laying* l, uint32_t time) {
+// Bytes needed at `time`. The topmost block needs no padding behind it.
+static uint64_t needed_at(const gap_planner* l, uint32_t time) {
   uint64_t sum = 0;
   uint64_t padding = 0;
   for (uint32_t b = 0; b < l->count; ++b) {
     const uint64_t size = l->problem->blocks[b].size;
     if (size == 0 || !is_needed(l, b, time)) continue;
-    sum += rounded(l, size);
-    if (rounded(l, size) - size > padding) padding = rounded(l, size) - size;
+    sum += round_up(l, size);
+    if (round_up(l, size) - size > padding) padding = round_up(l, size) - size;
   }
   return sum - padding;
 }
 
-// More is needed only where a block starts or a gap ends.
-static uint64_t find_bound(const laying* l) {
+// The need grows only where a block starts or a gap ends.
+static uint64_t find_bound(const gap_planner* l) {
   uint64_t most = 0;
   for (uint32_t b = 0; b < l->count; ++b) {
     const uint64_t bytes = needed_at(l, l->problem->blocks[b].start);
@@ -148,10 +148,10 @@ static uint64_t smallest_alignment(const etx_plan_problem* problem) {
   return least;
 }
 
-// ---- laying ----
+// ---- placing ----
 
-// Into `order`, the largest keys first, equal ones by number.
-static void sort_by_keys(laying* l) {
+// Sorts `order` by descending keys, equal ones by number.
+static void sort_by_keys(gap_planner* l) {
   for (uint32_t b = 0; b < l->count; ++b) {
     uint32_t at = b;
     while (at > 0 && l->keys[l->order[at - 1]] < l->keys[b]) {
@@ -162,11 +162,13 @@ static void sort_by_keys(laying* l) {
   }
 }
 
-static uint64_t lowest_place(const laying* l, uint32_t b, uint32_t laid) {
+// The lowest offset at which `b` does not overlap placed blocks.
+static uint64_t lowest_offset(const gap_planner* l, uint32_t b,
+                              uint32_t placed) {
   const etx_plan_block* const block = &l->problem->blocks[b];
   uint64_t at = 0;
-  for (uint32_t i = 0; i < laid; ++i) {
-    const uint32_t other = l->laid[i];
+  for (uint32_t i = 0; i < placed; ++i) {
+    const uint32_t other = l->placed[i];
     if (!in_conflict(l, b, other)) continue;
     if (l->offsets[other] >= at + block->size) break;
     const uint64_t end = l->offsets[other] + l->problem->blocks[other].size;
@@ -177,24 +179,25 @@ static uint64_t lowest_place(const laying* l, uint32_t b, uint32_t laid) {
   return at;
 }
 
-static void lay_block(laying* l, uint32_t b, uint64_t offset, uint32_t laid) {
-  uint32_t at = laid;
+static void place_block(gap_planner* l, uint32_t b, uint64_t offset,
+                        uint32_t placed) {
+  uint32_t at = placed;
   l->offsets[b] = offset;
-  while (at > 0 && l->offsets[l->laid[at - 1]] > offset) {
-    l->laid[at] = l->laid[at - 1];
+  while (at > 0 && l->offsets[l->placed[at - 1]] > offset) {
+    l->placed[at] = l->placed[at - 1];
     --at;
   }
-  l->laid[at] = b;
+  l->placed[at] = b;
 }
 
-// Lays all blocks in order; the arena.
-static uint64_t lay_all(laying* l) {
+// Places all blocks in order and returns the size of the arena.
+static uint64_t place_all(gap_planner* l) {
   const etx_plan_block* const blocks = l->problem->blocks;
   uint64_t arena = 0;
-  uint32_t laid = 0;
+  uint32_t placed = 0;
   for (uint32_t b = 0; b < l->count; ++b) {
     if (blocks[b].fixed == ETX_PLAN_FREE) continue;
-    lay_block(l, b, blocks[b].fixed, laid++);
+    place_block(l, b, blocks[b].fixed, placed++);
     if (blocks[b].fixed + blocks[b].size > arena) {
       arena = blocks[b].fixed + blocks[b].size;
     }
@@ -202,8 +205,8 @@ static uint64_t lay_all(laying* l) {
   for (uint32_t i = 0; i < l->count; ++i) {
     const uint32_t b = l->order[i];
     if (blocks[b].fixed != ETX_PLAN_FREE) continue;
-    lay_block(l, b, lowest_place(l, b, laid), laid);
-    ++laid;
+    place_block(l, b, lowest_offset(l, b, placed), placed);
+    ++placed;
     if (l->offsets[b] + blocks[b].size > arena) {
       arena = l->offsets[b] + blocks[b].size;
     }
@@ -211,9 +214,9 @@ static uint64_t lay_all(laying* l) {
   return arena;
 }
 
-// Lays in order and keeps the plan if it is smaller.
-static void try_order(laying* l, etx_plan_solution* solution) {
-  const uint64_t arena = lay_all(l);
+// Places in order and keeps the plan if it is smaller.
+static void try_order(gap_planner* l, etx_plan_solution* solution) {
+  const uint64_t arena = place_all(l);
   solution->steps += l->count;
   if (arena >= solution->arena_bytes) return;
   memcpy(solution->offsets, l->offsets, l->count * sizeof *l->offsets);
@@ -223,20 +226,20 @@ static void try_order(laying* l, etx_plan_solution* solution) {
 
 // ---- orders ----
 
-static void by_given_offset(laying* l, const etx_plan_solution* solution) {
+static void by_given_offset(gap_planner* l, const etx_plan_solution* solution) {
   for (uint32_t b = 0; b < l->count; ++b) {
     l->keys[b] = UINT64_MAX - solution->offsets[b];
   }
 }
 
-static void by_size(laying* l) {
+static void by_size(gap_planner* l) {
   for (uint32_t b = 0; b < l->count; ++b) {
     l->keys[b] = l->problem->blocks[b].size;
   }
 }
 
-// How much of the lifespan a block is needed, then its size.
-static void by_length(laying* l) {
+// By the time during which the block is needed, then by its size.
+static void by_length(gap_planner* l) {
   for (uint32_t b = 0; b < l->count; ++b) {
     const etx_plan_block* const block = &l->problem->blocks[b];
     uint64_t length = block->end - block->start;
@@ -248,33 +251,33 @@ static void by_length(laying* l) {
   }
 }
 
-static void by_start(laying* l) {
+static void by_start(gap_planner* l) {
   for (uint32_t b = 0; b < l->count; ++b) {
     l->keys[b] = UINT32_MAX - l->problem->blocks[b].start;
   }
 }
 
-// Blocks that end above the bound come first in the next round, in the order
-// they had: `order` is parted in two.
-static bool blame(laying* l, uint64_t bound) {
+// Moves blocks that end above the bound to the front of `order`, for the next
+// round. False if that changes nothing.
+static bool promote_highest(gap_planner* l, uint64_t bound) {
   uint32_t front = 0;
   uint32_t back = 0;
   for (uint32_t i = 0; i < l->count; ++i) {
     const uint32_t b = l->order[i];
     if (l->offsets[b] + l->problem->blocks[b].size > bound) {
-      l->laid[front++] = b;
+      l->placed[front++] = b;
     } else {
       l->keys[back++] = b;
     }
   }
-  memcpy(l->order, l->laid, front * sizeof *l->order);
+  memcpy(l->order, l->placed, front * sizeof *l->order);
   for (uint32_t i = 0; i < back; ++i)
     l->order[front + i] = (uint32_t)l->keys[i];
   return front != 0 && back != 0;
 }
 
-static void try_orders(laying* l, etx_plan_solution* solution) {
-  static void (*const orders[])(laying*) = {by_size, by_length, by_start};
+static void try_orders(gap_planner* l, etx_plan_solution* solution) {
+  static void (*const orders[])(gap_planner*) = {by_size, by_length, by_start};
   by_given_offset(l, solution);
   sort_by_keys(l);
   try_order(l, solution);
@@ -284,14 +287,14 @@ static void try_orders(laying* l, etx_plan_solution* solution) {
     sort_by_keys(l);
     try_order(l, solution);
     for (int round = 0; round < ROUNDS; ++round) {
-      if (!blame(l, solution->lower_bound)) break;
+      if (!promote_highest(l, solution->lower_bound)) break;
       try_order(l, solution);
     }
   }
 }
 
-// A plan that laying made is looked at once more, block by block.
-static bool is_plan(const laying* l, const etx_plan_solution* solution) {
+// Checks the plan again, every two blocks.
+static bool is_plan(const gap_planner* l, const etx_plan_solution* solution) {
   const etx_plan_block* const blocks = l->problem->blocks;
   const uint64_t* const offsets = solution->offsets;
   for (uint32_t a = 0; a < l->count; ++a) {
@@ -317,7 +320,7 @@ static uint64_t largest_size(const etx_plan_problem* problem) {
 etx_status etx_plan_gaps_apply(const etx_plan_problem* problem,
                                const etx_plan_gap* gaps, size_t gap_count,
                                etx_arena* work, etx_plan_solution* solution) {
-  laying l = {.problem = problem, .gaps = gaps};
+  gap_planner l = {.problem = problem, .gaps = gaps};
   if (gap_count == 0 || problem->block_count == 0) return ETX_OK;
   if (problem->block_count > ETX_PLAN_GAPS_MOST_BLOCKS) {
     solution->lower_bound = largest_size(problem);

@@ -1,5 +1,5 @@
-// Runs one algorithm or all over each part, keeps the smallest plan of each,
-// judges the whole.
+// Runs one algorithm or all of them over each part, keeps the smallest plan of
+// each part, and validates the whole plan.
 
 #include "planner/plan_portfolio.h"
 
@@ -22,22 +22,22 @@ static const etx_plan_algorithm algorithms[] = {
 
 enum { ALGORITHM_COUNT = sizeof algorithms / sizeof algorithms[0] };
 
-// What a call to etx_plan_solve holds while it runs.
-typedef struct contest {
+// The state of a call to etx_plan_solve.
+typedef struct portfolio {
   const etx_plan_problem* problem;
   const etx_plan_algorithm* only;  // the one to run, or NULL
   etx_arena* work;
   etx_diag* diag;
   etx_plan_partitions parts;
   uint32_t* order;  // parts, the largest bound first
-  uint32_t* trial;  // offsets of the algorithm at work
-  uint32_t* best;   // of each block by number, its offset in the best plan
+  uint32_t* trial;  // offsets of the algorithm that runs
+  uint32_t* best;   // offset of each block in the best plan
   uint64_t arena_bytes;
   uint64_t lower_bound;
   uint64_t steps;                    // left
   uint64_t blocks;                   // of the parts not yet solved
   const etx_plan_algorithm* winner;  // of the part that is largest so far
-} contest;
+} portfolio;
 
 size_t etx_plan_algorithm_count(void) { return ALGORITHM_COUNT; }
 
@@ -45,7 +45,8 @@ const etx_plan_algorithm* etx_plan_algorithm_at(size_t index) {
   return &algorithms[index];
 }
 
-// To reuse nothing is to reuse nothing between parts, either.
+// The naive plan reuses no bytes between parts either, so it runs over all of
+// them.
 static bool spans_parts(const etx_plan_algorithm* algorithm) {
   return algorithm != NULL && algorithm->run == etx_plan_naive_run;
 }
@@ -76,19 +77,19 @@ static uint32_t capped(uint64_t units) {
   return units < ETX_PLAN_CEILING ? (uint32_t)units : ETX_PLAN_CEILING;
 }
 
-// What the contest over a part knows.
-typedef struct part_contest {
+// The state of solving one part.
+typedef struct part_solver {
   etx_plan_partition part;
   etx_plan_goal goal;
-  uint32_t* offsets;      // of the best plan, in contest.best
+  uint32_t* offsets;      // of the best plan, in portfolio.best
   uint64_t best_bytes;    // of it; UINT64_MAX: none so far
-  uint64_t enough_bytes;  // no plan has to have less
+  uint64_t enough_bytes;  // a plan of this size ends the search
   const etx_plan_algorithm* winner;
-} part_contest;
+} part_solver;
 
-// The same plan upside down: another block lies on top, and perhaps its padding
-// is larger. False if alignments or fixed offsets stand against it.
-static bool turn_over(const etx_plan_partition* part, uint32_t* offsets) {
+// Mirrors the plan, so that another block is topmost, perhaps one with more
+// padding. False if alignments or fixed offsets forbid it.
+static bool mirror_plan(const etx_plan_partition* part, uint32_t* offsets) {
   uint32_t height = 0;
   if (part->has_fixed || part->has_alignments) return false;
   for (uint32_t b = 0; b < part->block_count; ++b) {
@@ -101,34 +102,35 @@ static bool turn_over(const etx_plan_partition* part, uint32_t* offsets) {
   return true;
 }
 
-// The bytes of the plan at hand, whichever way up it is smaller.
-static uint64_t best_way_up(const contest* now, const part_contest* r) {
-  const uint64_t bytes = highest_end(&r->part, now->trial);
+// Bytes of the plan in `trial`; mirrors the plan if that is smaller.
+static uint64_t choose_orientation(const portfolio* self,
+                                   const part_solver* r) {
+  const uint64_t bytes = highest_end(&r->part, self->trial);
   if (bytes <= r->enough_bytes || r->part.is_coarse ||
-      !turn_over(&r->part, now->trial)) {
+      !mirror_plan(&r->part, self->trial)) {
     return bytes;
   }
-  const uint64_t turned = highest_end(&r->part, now->trial);
+  const uint64_t turned = highest_end(&r->part, self->trial);
   if (turned < bytes) return turned;
-  (void)turn_over(&r->part, now->trial);
+  (void)mirror_plan(&r->part, self->trial);
   return bytes;
 }
 
-static etx_status try_algorithm(contest* now, part_contest* r,
+static etx_status try_algorithm(portfolio* self, part_solver* r,
                                 const etx_plan_algorithm* algorithm) {
-  const size_t mark = etx_arena_mark(now->work);
+  const size_t mark = etx_arena_mark(self->work);
   const etx_status status =
-      algorithm->run(&r->part, &r->goal, now->work, now->trial);
-  etx_arena_rewind(now->work, mark);
+      algorithm->run(&r->part, &r->goal, self->work, self->trial);
+  etx_arena_rewind(self->work, mark);
   if (status == ETX_NOT_FOUND) return ETX_OK;
   if (status != ETX_OK) return status;
-  const uint64_t bytes = best_way_up(now, r);
+  const uint64_t bytes = choose_orientation(self, r);
   if (bytes >= r->best_bytes) return ETX_OK;
-  memcpy(r->offsets, now->trial, r->part.block_count * sizeof *r->offsets);
+  memcpy(r->offsets, self->trial, r->part.block_count * sizeof *r->offsets);
   r->best_bytes = bytes;
   r->goal.best = capped(etx_plan_units_ceil(bytes, r->part.unit));
-  // A plan of as many units may still be smaller by the padding of the block
-  // that lies on top.
+  // A plan of the same number of units may still be smaller by the padding of
+  // its topmost block.
   if (bytes > r->enough_bytes && r->goal.best == r->goal.enough) {
     r->goal.best += 1;
   }
@@ -136,11 +138,11 @@ static etx_status try_algorithm(contest* now, part_contest* r,
   return ETX_OK;
 }
 
-static etx_status try_all(contest* now, part_contest* r) {
+static etx_status try_all(portfolio* self, part_solver* r) {
   for (size_t i = 0; i < ALGORITHM_COUNT; ++i) {
-    if (now->only != NULL && now->only != &algorithms[i]) continue;
-    const etx_status status = try_algorithm(now, r, &algorithms[i]);
-    if (status != ETX_OK && (status != ETX_UNSUPPORTED || now->only != NULL)) {
+    if (self->only != NULL && self->only != &algorithms[i]) continue;
+    const etx_status status = try_algorithm(self, r, &algorithms[i]);
+    if (status != ETX_OK && (status != ETX_UNSUPPORTED || self->only != NULL)) {
       return status;
     }
     if (r->best_bytes <= r->enough_bytes) break;
@@ -148,55 +150,57 @@ static etx_status try_all(contest* now, part_contest* r) {
   return ETX_OK;
 }
 
-// What was proved in rounded sizes says nothing about the padding of the block
-// on top, which is less than the smallest alignment. Coarse units, into which
-// the bound itself was rounded up, prove nothing.
-static uint64_t proved_bytes(const contest* now, const part_contest* r) {
+// The bound in bytes that the algorithms proved. They use sizes rounded up to
+// units, so the padding of the topmost block, less than the smallest alignment,
+// has to be subtracted. Coarse units prove nothing, because the bound itself
+// was rounded up.
+static uint64_t proved_bytes(const portfolio* self, const part_solver* r) {
   if (r->part.is_coarse) return r->part.bound_bytes;
   const uint64_t bytes = r->goal.low * r->part.unit;
-  const uint64_t padding = etx_plan_granularity(now->problem) - 1;
+  const uint64_t padding = etx_plan_granularity(self->problem) - 1;
   const uint64_t proved = bytes > padding ? bytes - padding : 0;
   return proved > r->part.bound_bytes ? proved : r->part.bound_bytes;
 }
 
-static etx_status no_plan(const contest* now) {
+static etx_status no_plan(const portfolio* self) {
   return etx_diag_fail(
-      now->diag, ETX_BAD_PLAN,
+      self->diag, ETX_BAD_PLAN,
       "planner '%s' found no plan in the %u steps it was given",
-      now->only != NULL ? now->only->name : "all", steps_of(now->problem));
+      self->only != NULL ? self->only->name : "all", steps_of(self->problem));
 }
 
-static etx_status solve_part(contest* now, const etx_plan_partition* part,
+static etx_status solve_part(portfolio* self, const etx_plan_partition* part,
                              uint32_t* offsets) {
-  part_contest r = {0};
+  part_solver r = {0};
   r.part = *part;
   r.offsets = offsets;
   r.best_bytes = UINT64_MAX;
   r.enough_bytes = r.part.bound_bytes;
-  if (now->problem->capacity > r.enough_bytes) {
-    r.enough_bytes = now->problem->capacity;
+  if (self->problem->capacity > r.enough_bytes) {
+    r.enough_bytes = self->problem->capacity;
   }
-  if (now->arena_bytes > r.enough_bytes) r.enough_bytes = now->arena_bytes;
+  if (self->arena_bytes > r.enough_bytes) r.enough_bytes = self->arena_bytes;
   r.goal.low = capped(etx_plan_units_ceil(r.part.bound_bytes, r.part.unit));
   r.goal.enough = capped(etx_plan_units_ceil(r.enough_bytes, r.part.unit));
   r.goal.best = ETX_PLAN_CEILING;
-  // Each part gets its share, or a hard one would leave nothing for others.
+  // Each part gets its share of the steps, so that a hard part leaves some for
+  // the others.
   const uint64_t share =
-      now->steps / now->blocks * part->block_count +
-      now->steps % now->blocks * part->block_count / now->blocks;
-  now->steps -= share;
-  now->blocks -= part->block_count;
+      self->steps / self->blocks * part->block_count +
+      self->steps % self->blocks * part->block_count / self->blocks;
+  self->steps -= share;
+  self->blocks -= part->block_count;
   r.goal.steps = share;
-  ETX_TRY(try_all(now, &r));
-  now->steps += r.goal.steps;
-  if (r.winner == NULL) return no_plan(now);
-  const uint64_t proved = proved_bytes(now, &r);
-  if (proved > now->lower_bound) now->lower_bound = proved;
-  if (now->winner == NULL || r.best_bytes > now->arena_bytes) {
-    now->winner = r.winner;
+  ETX_TRY(try_all(self, &r));
+  self->steps += r.goal.steps;
+  if (r.winner == NULL) return no_plan(self);
+  const uint64_t proved = proved_bytes(self, &r);
+  if (proved > self->lower_bound) self->lower_bound = proved;
+  if (self->winner == NULL || r.best_bytes > self->arena_bytes) {
+    self->winner = r.winner;
   }
-  // Fixed blocks without bytes may reach higher.
-  if (r.best_bytes > now->arena_bytes) now->arena_bytes = r.best_bytes;
+  // An empty fixed block may already have made the arena larger.
+  if (r.best_bytes > self->arena_bytes) self->arena_bytes = r.best_bytes;
   return ETX_OK;
 }
 
@@ -207,82 +211,86 @@ static uint32_t by_bound_high(const void* parts, uint32_t i) {
   return ~(uint32_t)(((const etx_plan_partitions*)parts)->bound_bytes[i] >> 32);
 }
 
-// The part with the largest bound first: the others need only stay below it.
-static etx_status solve_parts(contest* now) {
-  const size_t mark = etx_arena_mark(now->work);
+// Solves the part with the largest bound first: the others only have to fit
+// into its arena.
+static etx_status solve_parts(portfolio* self) {
+  const size_t mark = etx_arena_mark(self->work);
   uint64_t* scratch = NULL;
-  if (!etx_plan_take_u64(now->work, 2 * now->parts.count, &scratch)) {
+  if (!etx_plan_take_u64(self->work, 2 * self->parts.count, &scratch)) {
     return ETX_OUT_OF_MEMORY;
   }
-  for (uint32_t i = 0; i < now->parts.count; ++i) now->order[i] = i;
-  etx_plan_sort(now->order, now->parts.count, by_bound_low, &now->parts,
+  for (uint32_t i = 0; i < self->parts.count; ++i) self->order[i] = i;
+  etx_plan_sort(self->order, self->parts.count, by_bound_low, &self->parts,
                 scratch);
-  etx_plan_sort(now->order, now->parts.count, by_bound_high, &now->parts,
+  etx_plan_sort(self->order, self->parts.count, by_bound_high, &self->parts,
                 scratch);
-  etx_arena_rewind(now->work, mark);
-  for (uint32_t i = 0; i < now->parts.count; ++i) {
-    const uint32_t index = now->order[i];
-    const etx_plan_partition part = etx_plan_partitions_at(&now->parts, index);
-    ETX_TRY(solve_part(now, &part, &now->best[now->parts.first_block[index]]));
+  etx_arena_rewind(self->work, mark);
+  for (uint32_t i = 0; i < self->parts.count; ++i) {
+    const uint32_t index = self->order[i];
+    const etx_plan_partition part = etx_plan_partitions_at(&self->parts, index);
+    ETX_TRY(
+        solve_part(self, &part, &self->best[self->parts.first_block[index]]));
   }
   return ETX_OK;
 }
 
-static etx_status check_capacity(const contest* now) {
-  const uint64_t capacity = now->problem->capacity;
-  if (capacity == 0 || now->arena_bytes <= capacity) return ETX_OK;
+static etx_status check_capacity(const portfolio* self) {
+  const uint64_t capacity = self->problem->capacity;
+  if (capacity == 0 || self->arena_bytes <= capacity) return ETX_OK;
   return etx_diag_fail(
-      now->diag, ETX_BAD_PLAN,
+      self->diag, ETX_BAD_PLAN,
       "no plan within %u bytes was found: the smallest has %u, and none can "
       "have less than %u",
-      capacity, now->arena_bytes, now->lower_bound);
+      capacity, self->arena_bytes, self->lower_bound);
 }
 
-static void write_offsets(const contest* now, uint64_t* offsets) {
-  const etx_plan_partition* const all = &now->parts.all;
-  for (size_t i = 0; i < now->problem->block_count; ++i) {
-    const uint64_t fixed = now->problem->blocks[i].fixed;
+static void write_offsets(const portfolio* self, uint64_t* offsets) {
+  const etx_plan_partition* const all = &self->parts.all;
+  for (size_t i = 0; i < self->problem->block_count; ++i) {
+    const uint64_t fixed = self->problem->blocks[i].fixed;
     offsets[i] = fixed == ETX_PLAN_FREE ? 0 : fixed;
   }
   for (uint32_t b = 0; b < all->block_count; ++b) {
-    offsets[all->blocks[b]] = offset_bytes(all, b, now->best[b]);
+    offsets[all->blocks[b]] = offset_bytes(all, b, self->best[b]);
   }
 }
 
-// An overlap of two fixed blocks is the problem's fault; all else is ours.
-static etx_status explain(const contest* now,
-                          const etx_plan_validation* judgement) {
-  const etx_plan_block* const blocks = now->problem->blocks;
-  if (judgement->verdict == ETX_PLAN_OVERLAP &&
-      blocks[judgement->block].fixed != ETX_PLAN_FREE &&
-      blocks[judgement->other].fixed != ETX_PLAN_FREE) {
-    return etx_diag_fail(now->diag, ETX_BAD_ARGUMENT,
-                         "blocks %z and %z live together and are fixed at the "
+// Two fixed blocks that overlap are an error of the problem. Everything else is
+// a bug of the planner.
+static etx_status report_invalid(const portfolio* self,
+                                 const etx_plan_validation* validation) {
+  const etx_plan_block* const blocks = self->problem->blocks;
+  if (validation->verdict == ETX_PLAN_OVERLAP &&
+      blocks[validation->block].fixed != ETX_PLAN_FREE &&
+      blocks[validation->other].fixed != ETX_PLAN_FREE) {
+    return etx_diag_fail(self->diag, ETX_BAD_ARGUMENT,
+                         "blocks %z and %z are live together and fixed at the "
                          "same bytes",
-                         judgement->block, judgement->other);
+                         validation->block, validation->other);
   }
   return etx_diag_fail(
-      now->diag, ETX_INTERNAL, "a planner made a wrong plan: block %z %s",
-      judgement->block, etx_plan_verdict_text(judgement->verdict));
+      self->diag, ETX_INTERNAL, "a planner made an invalid plan: block %z %s",
+      validation->block, etx_plan_verdict_text(validation->verdict));
 }
 
-static etx_status judge(const contest* now, const etx_plan_solution* solution) {
-  etx_plan_validation judgement = {ETX_PLAN_VALID, 0, 0};
-  ETX_TRY(etx_plan_validate(now->problem, solution, now->work, &judgement));
-  if (judgement.verdict == ETX_PLAN_VALID) return ETX_OK;
-  return explain(now, &judgement);
+static etx_status validate(const portfolio* self,
+                           const etx_plan_solution* solution) {
+  etx_plan_validation validation = {ETX_PLAN_VALID, 0, 0};
+  ETX_TRY(etx_plan_validate(self->problem, solution, self->work, &validation));
+  if (validation.verdict == ETX_PLAN_VALID) return ETX_OK;
+  return report_invalid(self, &validation);
 }
 
-static bool take(contest* now) {
-  const size_t count = now->problem->block_count;
-  return etx_plan_take_u32(now->work, count, &now->best) &&
-         etx_plan_take_u32(now->work, count, &now->trial) &&
-         etx_plan_take_u32(now->work, count, &now->order) &&
-         etx_plan_partitions_take(&now->parts, now->problem, now->work) &&
-         etx_plan_bound_partitions(&now->parts, now->work);
+static bool take(portfolio* self) {
+  const size_t count = self->problem->block_count;
+  return etx_plan_take_u32(self->work, count, &self->best) &&
+         etx_plan_take_u32(self->work, count, &self->trial) &&
+         etx_plan_take_u32(self->work, count, &self->order) &&
+         etx_plan_partitions_take(&self->parts, self->problem, self->work) &&
+         etx_plan_bound_partitions(&self->parts, self->work);
 }
 
-// Fixed blocks without bytes reach up to their offset, too.
+// The largest offset of an empty fixed block, which the arena must include.
 static uint64_t highest_empty(const etx_plan_problem* problem) {
   uint64_t highest = 0;
   for (size_t i = 0; i < problem->block_count; ++i) {
@@ -293,50 +301,51 @@ static uint64_t highest_empty(const etx_plan_problem* problem) {
   return highest;
 }
 
-static etx_status solve(contest* now, etx_plan_solution* solution) {
-  if (!take(now)) return ETX_OUT_OF_MEMORY;
-  now->steps = steps_of(now->problem);
-  now->blocks = now->parts.all.block_count;
-  now->arena_bytes = highest_empty(now->problem);
-  now->lower_bound = now->arena_bytes;
-  if (spans_parts(now->only) && now->blocks > 0) {
-    ETX_TRY(solve_part(now, &now->parts.all, now->best));
+static etx_status solve(portfolio* self, etx_plan_solution* solution) {
+  if (!take(self)) return ETX_OUT_OF_MEMORY;
+  self->steps = steps_of(self->problem);
+  self->blocks = self->parts.all.block_count;
+  self->arena_bytes = highest_empty(self->problem);
+  self->lower_bound = self->arena_bytes;
+  if (spans_parts(self->only) && self->blocks > 0) {
+    ETX_TRY(solve_part(self, &self->parts.all, self->best));
   } else {
-    ETX_TRY(solve_parts(now));
+    ETX_TRY(solve_parts(self));
   }
-  ETX_TRY(check_capacity(now));
-  write_offsets(now, solution->offsets);
+  ETX_TRY(check_capacity(self));
+  write_offsets(self, solution->offsets);
   const etx_plan_solution found = {
-      solution->offsets, now->arena_bytes, now->lower_bound,
-      now->winner == NULL ? algorithms[0].name : now->winner->name,
-      steps_of(now->problem) - now->steps};
-  ETX_TRY(judge(now, &found));
+      solution->offsets, self->arena_bytes, self->lower_bound,
+      self->winner == NULL ? algorithms[0].name : self->winner->name,
+      steps_of(self->problem) - self->steps};
+  ETX_TRY(validate(self, &found));
   *solution = found;
   return ETX_OK;
 }
 
-static etx_status find_algorithm(contest* now, const char* name) {
+static etx_status find_algorithm(portfolio* self, const char* name) {
   for (size_t i = 0; i < ALGORITHM_COUNT; ++i) {
     if (etx_text_is(etx_text_of(name), algorithms[i].name)) {
-      now->only = &algorithms[i];
+      self->only = &algorithms[i];
       return ETX_OK;
     }
   }
-  return etx_diag_fail(now->diag, ETX_NOT_FOUND, "no planner is called '%s'",
+  return etx_diag_fail(self->diag, ETX_NOT_FOUND, "there is no planner '%s'",
                        name);
 }
 
-// Failures that only this level can put into words.
-static etx_status say(const contest* now, etx_status status) {
+// Adds messages to failures of lower levels.
+static etx_status describe_failure(const portfolio* self, etx_status status) {
   if (status == ETX_OUT_OF_MEMORY) {
     return etx_diag_fail(
-        now->diag, status, "planning %z blocks needs %z bytes of memory",
-        now->problem->block_count, etx_plan_needed(now->problem));
+        self->diag, status, "planning %z blocks needs %z bytes of memory",
+        self->problem->block_count, etx_plan_needed(self->problem));
   }
   if (status == ETX_UNSUPPORTED) {
-    return etx_diag_fail(now->diag, status,
-                         "planner '%s' cannot do a problem of this kind",
-                         now->only->name);
+    return etx_diag_fail(self->diag, status,
+                         "planner '%s' does not support fixed offsets, or this "
+                         "number of blocks or these alignments",
+                         self->only->name);
   }
   return status;
 }
@@ -344,47 +353,49 @@ static etx_status say(const contest* now, etx_status status) {
 etx_status etx_plan_solve(const etx_plan_problem* problem,
                           const char* algorithm, etx_arena* work,
                           etx_plan_solution* solution, etx_diag* diag) {
-  contest now = {0};
-  now.problem = problem;
-  now.work = work;
-  now.diag = diag;
+  portfolio self = {0};
+  self.problem = problem;
+  self.work = work;
+  self.diag = diag;
   ETX_TRY(etx_plan_check(problem, diag));
-  if (algorithm != NULL) ETX_TRY(find_algorithm(&now, algorithm));
+  if (algorithm != NULL) ETX_TRY(find_algorithm(&self, algorithm));
   const size_t mark = etx_arena_mark(work);
-  const etx_status status = solve(&now, solution);
+  const etx_status status = solve(&self, solution);
   etx_arena_rewind(work, mark);
-  return say(&now, status);
+  return describe_failure(&self, status);
 }
 
-static bool count_all(contest* now) {
+// Measures the memory of the validator and of every algorithm.
+static bool count_all(portfolio* self) {
   const etx_plan_solution none = {0};
   etx_plan_partition part = {0};
-  part.problem = now->problem;
-  part.block_count = (uint32_t)now->problem->block_count;
+  part.problem = self->problem;
+  part.block_count = (uint32_t)self->problem->block_count;
   uint64_t* scratch = NULL;
-  const size_t mark = etx_arena_mark(now->work);
-  if (!etx_plan_take_u64(now->work, 2 * now->problem->block_count, &scratch)) {
+  const size_t mark = etx_arena_mark(self->work);
+  if (!etx_plan_take_u64(self->work, 2 * self->problem->block_count,
+                         &scratch)) {
     return false;
   }
-  etx_arena_rewind(now->work, mark);
-  if (etx_plan_validate(now->problem, &none, now->work, NULL) != ETX_OK) {
+  etx_arena_rewind(self->work, mark);
+  if (etx_plan_validate(self->problem, &none, self->work, NULL) != ETX_OK) {
     return false;
   }
   for (size_t i = 0; i < ALGORITHM_COUNT; ++i) {
-    const etx_status status = algorithms[i].run(&part, NULL, now->work, NULL);
+    const etx_status status = algorithms[i].run(&part, NULL, self->work, NULL);
     if (status != ETX_OK && status != ETX_UNSUPPORTED) return false;
-    etx_arena_rewind(now->work, mark);
+    etx_arena_rewind(self->work, mark);
   }
   return true;
 }
 
 size_t etx_plan_needed(const etx_plan_problem* problem) {
   etx_arena counter;
-  contest now = {0};
+  portfolio self = {0};
   etx_arena_init_counting(&counter);
-  now.problem = problem;
-  now.work = &counter;
+  self.problem = problem;
+  self.work = &counter;
   if (problem->block_count > ETX_PLAN_MAX_BLOCKS) return SIZE_MAX;
-  if (!take(&now) || !count_all(&now)) return SIZE_MAX;
+  if (!take(&self) || !count_all(&self)) return SIZE_MAX;
   return counter.peak_bytes;
 }

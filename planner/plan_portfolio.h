@@ -1,5 +1,4 @@
-// The list of algorithms. Only plan_portfolio.c, which runs them, sees them
-// all.
+// The list of planning algorithms. Only plan_portfolio.c runs them.
 
 #ifndef ETX_PLANNER_PLAN_PORTFOLIO_H
 #define ETX_PLANNER_PLAN_PORTFOLIO_H
@@ -12,10 +11,10 @@ typedef struct etx_plan_algorithm {
   etx_plan_run_function run;
 } etx_plan_algorithm;
 
-// Algorithms in the list.
+// Number of algorithms.
 size_t etx_plan_algorithm_count(void);
 
-// The algorithm at a position of the list.
+// The algorithm at a position in the list.
 const etx_plan_algorithm* etx_plan_algorithm_at(size_t index);
 
 #endif

@@ -1,4 +1,4 @@
-// Blocks move away from where others have just been.
+// Moves blocks to the bytes that were used longest ago, within the same arena.
 //
 //   offset ^          +---+                    +---+
 //          | +---+    | d |          +---+     | d |
@@ -7,25 +7,24 @@
 //          | | a | c |               | a |         +---+
 //          +-+---+---+---> time      +-+---+-----------> time
 //
-// Algorithms take the lowest offsets, and so the same bytes again and again.
-// What several processors have read is in their caches, and writing it again
-// waits until each of them has given it up; after a while it is gone by itself.
-// Within an arena that is larger than what lives now there is room to wait.
+// The algorithms choose the lowest free offset, so the same bytes are reused
+// again and again. If several cores have just read them, a write has to wait
+// until the cache lines are invalidated in all of their caches. Bytes that were
+// used longer ago have been evicted, and an arena that is larger than the live
+// bytes has room to wait for that.
 
 #ifndef ETX_PLANNER_PLAN_SPREAD_H
 #define ETX_PLANNER_PLAN_SPREAD_H
 
 #include "planner/plan.h"
 
-// Problems of more blocks keep the plan they have: every block is compared with
-// every other.
+// Larger problems keep their plan, because every two blocks are compared.
 enum { ETX_PLAN_SPREAD_MOST_BLOCKS = 4096 };
 
-// `solution` is a plan of the problem. Its blocks that are free and not small
-// move to the bytes that were used longest ago, among the first two megabytes.
-// The arena does not grow, and may shrink: `offsets` and `arena_bytes` are
-// written, all else stays. Arenas that are smaller are left as they are, and
-// blocks aligned to more than 32 KB.
+// `solution` is a plan of the problem. Blocks of at least 32 KB without a fixed
+// offset move to the bytes among the first 2 MB that were used longest ago.
+// `offsets` and `arena_bytes` are changed; the arena never grows. Smaller
+// arenas, and blocks aligned to more than 32 KB, are left alone.
 void etx_plan_spread(const etx_plan_problem* problem,
                      etx_plan_solution* solution);
 

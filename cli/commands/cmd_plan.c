@@ -279,11 +279,12 @@ static etx_exit report(plan_context* plan, etx_status status) {
   return code;
 }
 
-static bool is_pass(const char* name) {
-  for (size_t i = 0; i < etx_pass_count(); ++i) {
-    if (strcmp(etx_pass_at(i)->name, name) == 0) return true;
+static void warn_of_former_names(const char* passes) {
+  etx_text former, present;
+  while (etx_pass_next_former_name(&passes, &former, &present)) {
+    fprintf(stderr, "etx plan: pass %.*s is now called %.*s\n",
+            (int)former.size, former.data, (int)present.size, present.data);
   }
-  return false;
 }
 
 // True for names that etx plan would read as an input.
@@ -331,14 +332,18 @@ static etx_exit run(const plan_options* options) {
         "plan", "option '--state-layout' expects keep:FILE, not '%s'",
         options->state_layout);
   }
-  if (options->dump_after != NULL && !is_pass(options->dump_after)) {
-    return etx_usage_error_report(
-        "plan",
-        "option '--dump-after': no pass is called '%s'; see 'etx plan --help'",
-        options->dump_after);
-  }
   plan_context plan = {.options = options};
   etx_diag_init(&plan.diag);
+  if (options->dump_after != NULL &&
+      etx_pass_check_name(etx_text_of(options->dump_after), &plan.diag) !=
+          ETX_OK) {
+    return etx_usage_error_report("plan", "option '--dump-after': %s",
+                                  plan.diag.text);
+  }
+  if (!options->quiet) {
+    warn_of_former_names(options->passes);
+    warn_of_former_names(options->dump_after);
+  }
   const etx_status found =
       layout == NULL ? ETX_OK : etx_input_path_check(layout, &plan.diag);
   if (found != ETX_OK)

@@ -2,60 +2,61 @@
 
 #include "exporter/ir/ir_edit.h"
 
-// ------------------------------------------------ putting together
+// ------------------------------------------------ building
 
-size_t etx_chain_token_arity(const etx_chain_token* word) {
-  return word->step == ETX_CHAIN_NUMBER ? 0
-                                        : etx_chain_step_operands(word->step);
+// Number of operands that a token pops; 0 for values and numbers.
+static size_t token_arity(const etx_chain_token* token) {
+  return token->step == ETX_CHAIN_NUMBER ? 0
+                                         : etx_chain_step_operands(token->step);
 }
 
-static bool is_too_deep(const etx_chain_expression* words) {
+static bool is_too_deep(const etx_chain_expression* chain) {
   size_t depth = 0;
-  for (size_t i = 0; i < words->count; ++i) {
-    depth += 1 - etx_chain_token_arity(&words->items[i]);
+  for (size_t i = 0; i < chain->count; ++i) {
+    depth += 1 - token_arity(&chain->items[i]);
     if (depth > ETX_CHAIN_MAX_DEPTH) return true;
   }
   return false;
 }
 
-bool etx_chain_expression_inline(etx_chain_expression* words, uint32_t value,
+bool etx_chain_expression_inline(etx_chain_expression* chain, uint32_t value,
                                  const etx_chain_expression* inner) {
   etx_chain_expression all = {.count = 0};
-  for (size_t i = 0; i < words->count; ++i) {
-    const etx_chain_token word = words->items[i];
-    const bool is_it = word.step == ETX_STEP_X && word.value == value;
-    const size_t added = is_it ? inner->count : 1;
+  for (size_t i = 0; i < chain->count; ++i) {
+    const etx_chain_token token = chain->items[i];
+    const bool is_read = token.step == ETX_STEP_X && token.value == value;
+    const size_t added = is_read ? inner->count : 1;
     if (all.count + added > ETX_CHAIN_STEPS_MAX) return false;
-    memcpy(&all.items[all.count], is_it ? inner->items : &words->items[i],
-           added * sizeof word);
+    memcpy(&all.items[all.count], is_read ? inner->items : &chain->items[i],
+           added * sizeof token);
     all.count += added;
   }
   if (is_too_deep(&all)) return false;
-  *words = all;
+  *chain = all;
   return true;
 }
 
-// Position of `value` among those listed, or the end.
+// Position of `value` in the list, or `count`.
 static size_t listed_at(const uint32_t* listed, size_t count, uint32_t value) {
   size_t at = 0;
   while (at < count && listed[at] != value) ++at;
   return at;
 }
 
-// Numbers as values, equal ones as one.
+// Replaces numbers by 0-d tensors, one for equal numbers.
 static etx_status make_numbers(etx_builder* lower,
-                               etx_chain_expression* words) {
-  for (size_t i = 0; i < words->count; ++i) {
-    etx_chain_token* const word = &words->items[i];
-    if (word->step != ETX_CHAIN_NUMBER) continue;
-    const etx_ir_arg number = etx_ir_double((double)word->number);
-    const etx_chain_token made = *word;
+                               etx_chain_expression* chain) {
+  for (size_t i = 0; i < chain->count; ++i) {
+    etx_chain_token* const token = &chain->items[i];
+    if (token->step != ETX_CHAIN_NUMBER) continue;
+    const etx_ir_arg number = etx_ir_double((double)token->number);
+    const etx_chain_token made = *token;
     uint32_t value = 0;
     ETX_TRY(etx_build_scalar(lower, &number, ETX_DTYPE_FLOAT32, &value));
-    for (size_t j = i; j < words->count; ++j) {
-      if (words->items[j].step == ETX_CHAIN_NUMBER &&
-          memcmp(&words->items[j].number, &made.number, sizeof(float)) == 0) {
-        words->items[j] = (etx_chain_token){ETX_STEP_X, value, 0};
+    for (size_t j = i; j < chain->count; ++j) {
+      if (chain->items[j].step == ETX_CHAIN_NUMBER &&
+          memcmp(&chain->items[j].number, &made.number, sizeof(float)) == 0) {
+        chain->items[j] = (etx_chain_token){ETX_STEP_X, value, 0};
       }
     }
   }
@@ -68,24 +69,24 @@ etx_status etx_chain_expression_args(etx_builder* lower,
                                      etx_ir_arg* out_steps, bool* out_fits) {
   etx_pool* const pool = lower->module->pool;
   etx_chain_expression numbered = *given;
-  const etx_chain_expression* const words = &numbered;
+  const etx_chain_expression* const chain = &numbered;
   uint32_t listed[ETX_CHAIN_MAX_OTHERS];
   size_t count = 0;
   etx_text text = {"", 0};
   *out_fits = false;
   ETX_TRY(make_numbers(lower, &numbered));
-  for (size_t i = 0; i < words->count; ++i) {
-    const etx_chain_token word = words->items[i];
+  for (size_t i = 0; i < chain->count; ++i) {
+    const etx_chain_token token = chain->items[i];
     const char* const space = i == 0 ? "" : " ";
-    if (word.step != ETX_STEP_X) {
+    if (token.step != ETX_STEP_X) {
       text = etx_pool_format(pool, "%t%s%s", text, space,
-                             etx_chain_step_name(word.step));
-    } else if (word.value == self) {
+                             etx_chain_step_name(token.step));
+    } else if (token.value == self) {
       text = etx_pool_format(pool, "%t%sx", text, space);
     } else {
-      const size_t at = listed_at(listed, count, word.value);
+      const size_t at = listed_at(listed, count, token.value);
       if (at == ETX_CHAIN_MAX_OTHERS) return ETX_OK;
-      listed[at] = word.value;
+      listed[at] = token.value;
       if (at == count) ++count;
       text = etx_pool_format(pool, "%t%s%z", text, space, at);
     }
@@ -101,26 +102,27 @@ etx_status etx_chain_expression_args(etx_builder* lower,
   return ETX_OK;
 }
 
-// ------------------------------------------------ layers in front
+// ------------------------------------------------ producers
 
 static const etx_ir_node* read_node(const etx_rewrite* rewrite,
-                                    const etx_chain_token* word, etx_op_id op) {
-  if (word->step != ETX_STEP_X) return NULL;
+                                    const etx_chain_token* token,
+                                    etx_op_id op) {
+  if (token->step != ETX_STEP_X) return NULL;
   const etx_ir_node* const node =
-      etx_ir_definition(rewrite->lower.method, word->value);
+      etx_ir_definition(rewrite->lower.method, token->value);
   return node != NULL && node->op->id == op ? node : NULL;
 }
 
 const etx_ir_node* etx_chain_expression_producer(
-    const etx_rewrite* rewrite, const etx_chain_expression* words,
+    const etx_rewrite* rewrite, const etx_chain_expression* chain,
     etx_op_id op) {
   const etx_ir_node* found = NULL;
-  for (size_t i = 0; i < words->count; ++i) {
-    const etx_ir_node* const node = read_node(rewrite, &words->items[i], op);
+  for (size_t i = 0; i < chain->count; ++i) {
+    const etx_ir_node* const node = read_node(rewrite, &chain->items[i], op);
     if (node == NULL ||
-        !etx_rewrite_is_only_use(rewrite, words->items[i].value) ||
+        !etx_rewrite_is_only_use(rewrite, chain->items[i].value) ||
         !etx_chain_is_full(rewrite, rewrite->lower.node,
-                           words->items[i].value)) {
+                           chain->items[i].value)) {
       continue;
     }
     if (found == NULL || node > found) found = node;
@@ -129,12 +131,12 @@ const etx_ir_node* etx_chain_expression_producer(
 }
 
 etx_status etx_chain_expression_missed(const etx_rewrite* rewrite,
-                                       const etx_chain_expression* words,
+                                       const etx_chain_expression* chain,
                                        etx_op_id op, const char* kind) {
-  for (size_t i = 0; i < words->count; ++i) {
-    if (read_node(rewrite, &words->items[i], op) != NULL) {
+  for (size_t i = 0; i < chain->count; ++i) {
+    if (read_node(rewrite, &chain->items[i], op) != NULL) {
       return etx_fusion_report_missed(rewrite->fusions, &rewrite->lower, kind,
-                                      "what it gives is read by others too");
+                                      "the result of the layer has other uses");
     }
   }
   return ETX_OK;

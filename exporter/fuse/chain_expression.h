@@ -1,5 +1,6 @@
-// Chains of elementwise steps (format/ops/chain_steps.h) while passes put them
-// together: words with the values that they read.
+// Elementwise chains (format/ops/chain_steps.h) while passes build them: a
+// postfix expression of tokens, each of which reads a value, is a number or
+// calls a step.
 
 #ifndef ETX_EXPORTER_FUSE_CHAIN_EXPRESSION_H
 #define ETX_EXPORTER_FUSE_CHAIN_EXPRESSION_H
@@ -7,11 +8,12 @@
 #include "exporter/rewrite/ir_rewrite.h"
 #include "format/ops/chain_steps.h"
 
-// In the place of a step: a number, which becomes an item of the list.
+// A token that is a number. The number becomes a 0-d tensor in the list of
+// values when the chain is emitted.
 enum { ETX_CHAIN_NUMBER = ETX_STEP_END };
 
 typedef struct etx_chain_token {
-  uint8_t step;    // row of chain_steps.def; ETX_STEP_X: a value is read
+  uint8_t step;    // row of chain_steps.def; ETX_STEP_X: reads `value`
   uint32_t value;  // of ETX_STEP_X
   float number;    // of ETX_CHAIN_NUMBER
 } etx_chain_token;
@@ -21,46 +23,47 @@ typedef struct etx_chain_expression {
   size_t count;
 } etx_chain_expression;
 
-// Reads a node that is a step, or a chain already, over float32 tensors that
-// can be operands of a chain of its result's sizes. False if it is neither.
+// Reads a node that is one step or already a chain. Its operands must be
+// float32 and have the sizes of the result, one element, or one row along the
+// last dimension. False for other nodes.
 bool etx_chain_expression_read(const etx_rewrite* rewrite,
                                const etx_ir_node* node,
-                               etx_chain_expression* out_words);
+                               etx_chain_expression* out_chain);
 
-// The same where rows that are repeated lie along the dimension that `behind`
-// others follow: 0 is the last one.
+// The same with rows along the dimension that `trailing` dimensions follow: 0
+// is the last one.
 bool etx_chain_expression_read_rows(const etx_rewrite* rewrite,
-                                    const etx_ir_node* node, size_t behind,
-                                    etx_chain_expression* out_words);
+                                    const etx_ir_node* node, size_t trailing,
+                                    etx_chain_expression* out_chain);
 
-// How many numbers a word takes; 0 for values and numbers.
-size_t etx_chain_token_arity(const etx_chain_token* word);
-
-// Puts `inner` in the place of every word that reads `value`. False, and
-// nothing has changed, if that makes the chain too long or too deep.
-bool etx_chain_expression_inline(etx_chain_expression* words, uint32_t value,
+// Replaces every token that reads `value` by the expression `inner`. Returns
+// false and changes nothing if the result would be too long or too deep.
+bool etx_chain_expression_inline(etx_chain_expression* chain, uint32_t value,
                                  const etx_chain_expression* inner);
 
-// Makes words that spell out one step (chain_idioms.def) that step.
+// Replaces an expression that spells out one step (chain_idioms.def) by that
+// step.
 void etx_chain_expression_shorten(const etx_rewrite* rewrite,
-                                  etx_chain_expression* words);
+                                  etx_chain_expression* chain);
 
-// The node of `op` whose result is read by the chain at hand alone, and has its
-// sizes; NULL if there is none. The last of several is taken: the others are
-// there when it runs.
+// The node of `op` that computes an operand of the chain, has no other use and
+// has the sizes of the chain's result; NULL if there is none. Of several the
+// last in order is taken, because the results of the others exist when it runs.
 const etx_ir_node* etx_chain_expression_producer(
-    const etx_rewrite* rewrite, const etx_chain_expression* words,
+    const etx_rewrite* rewrite, const etx_chain_expression* chain,
     etx_op_id op);
 
-// Notes as a `kind` that was missed a node of `op` that others read, too.
+// Reports a missed fusion of `kind` if a node of `op` computes an operand of
+// the chain. Call it if etx_chain_expression_producer returned NULL.
 ETX_MUST_USE etx_status etx_chain_expression_missed(
-    const etx_rewrite* rewrite, const etx_chain_expression* words, etx_op_id op,
+    const etx_rewrite* rewrite, const etx_chain_expression* chain, etx_op_id op,
     const char* kind);
 
-// The text of a chain and the list of what it reads but for `self`, which is
-// its x, as arguments. False if it reads too many tensors.
+// Makes the last two arguments of a chain operator: the list of values that the
+// chain reads, except `self`, which is its x, and the text of the steps.
+// `out_fits` is false if the chain reads too many tensors.
 ETX_MUST_USE etx_status etx_chain_expression_args(
-    etx_builder* lower, const etx_chain_expression* words, uint32_t self,
+    etx_builder* lower, const etx_chain_expression* chain, uint32_t self,
     etx_ir_arg* out_others, etx_ir_arg* out_steps, bool* out_fits);
 
 // True if `value` has the sizes and the type of the node's result.

@@ -1,5 +1,5 @@
-// Nodes as words of a chain: what each operator's row of chain_steps.def is,
-// and what its arguments say of parameters.
+// Reads nodes as chains: which step of chain_steps.def an operator is, and
+// which parameters its arguments give.
 
 #include <math.h>
 
@@ -8,8 +8,8 @@
 
 // ------------------------------------------------ nodes that are steps
 
-// Rows that compute their step for one operator each; gelu, and operators with
-// parameters, have arguments that decide.
+// Steps that compute exactly one operator. gelu and operators with parameters
+// are read below, because their step depends on their arguments.
 static const struct {
   etx_op_id op;
   uint8_t step;
@@ -30,7 +30,7 @@ static bool is_number(const etx_ir_arg* arg, double wanted) {
   return arg->kind == ETX_IR_ARG_DOUBLE && arg->as.real == wanted;
 }
 
-// The step that a node computes; false if there is none.
+// The step that a node without parameters computes; false if there is none.
 static bool step_of(const etx_ir_node* node, uint8_t* out_step) {
   const etx_op_id op = node->op->id;
   if (op == ETX_OP_gelu_out) {
@@ -52,16 +52,17 @@ static bool step_of(const etx_ir_node* node, uint8_t* out_step) {
 
 // ------------------------------------------------ operands
 
-// One element, or one row along the dimension that `behind` others follow.
-static bool is_repeated(const etx_rewrite* rewrite, const etx_shape* result,
-                        size_t behind, uint32_t value) {
+// True if the value has one element, or one row along the dimension that
+// `trailing` dimensions follow.
+static bool is_broadcast(const etx_rewrite* rewrite, const etx_shape* result,
+                         size_t trailing, uint32_t value) {
   const etx_shape* const own = etx_builder_shape(&rewrite->lower, value);
   for (size_t i = 0; i < own->rank; ++i) {
-    const size_t own_behind = own->rank - 1 - i;
+    const size_t own_trailing = own->rank - 1 - i;
     if (own->dims[i] == 1) continue;
-    if (own_behind != behind || result->rank <= behind ||
+    if (own_trailing != trailing || result->rank <= trailing ||
         !etx_symbols_equal(&rewrite->lower.method->symbols, own->dims[i],
-                           result->dims[result->rank - 1 - behind])) {
+                           result->dims[result->rank - 1 - trailing])) {
       return false;
     }
   }
@@ -69,25 +70,25 @@ static bool is_repeated(const etx_rewrite* rewrite, const etx_shape* result,
 }
 
 static bool is_operand(const etx_rewrite* rewrite, const etx_ir_node* node,
-                       size_t behind, const etx_ir_arg* arg) {
+                       size_t trailing, const etx_ir_arg* arg) {
   const etx_shape* const result =
       etx_builder_shape(&rewrite->lower, node->outputs[0]);
   return arg->kind == ETX_IR_ARG_VALUE &&
          etx_rewrite_shape(rewrite, arg)->dtype == ETX_DTYPE_FLOAT32 &&
          (etx_chain_is_full(rewrite, node, arg->as.value) ||
-          is_repeated(rewrite, result, behind, arg->as.value));
+          is_broadcast(rewrite, result, trailing, arg->as.value));
 }
 
-static void put(etx_chain_expression* words, uint8_t step, uint32_t value) {
-  words->items[words->count++] = (etx_chain_token){step, value, 0};
+static void put(etx_chain_expression* chain, uint8_t step, uint32_t value) {
+  chain->items[chain->count++] = (etx_chain_token){step, value, 0};
 }
 
-static void put_number(etx_chain_expression* words, double number) {
-  words->items[words->count++] =
+static void put_number(etx_chain_expression* chain, double number) {
+  chain->items[chain->count++] =
       (etx_chain_token){ETX_CHAIN_NUMBER, ETX_IR_NONE, (float)number};
 }
 
-// A chain in the graph was made here, so it is right.
+// Reads a chain operator. It was made by this pass, so its text is valid.
 static void read_chain(const etx_ir_node* node, etx_chain_expression* out) {
   const etx_ir_arg* const others = &node->args[1];
   uint8_t steps[ETX_CHAIN_STEPS_MAX];
@@ -105,7 +106,7 @@ static void read_chain(const etx_ir_node* node, etx_chain_expression* out) {
   }
 }
 
-// The weight of prelu runs along dimension 1, which has to be that of rows.
+// The weight of prelu belongs to dimension 1; rows must belong to the same.
 static bool has_prelu_rows(const etx_rewrite* rewrite,
                            const etx_ir_node* node) {
   const etx_shape* const weight = etx_rewrite_shape(rewrite, &node->args[1]);
@@ -113,12 +114,12 @@ static bool has_prelu_rows(const etx_rewrite* rewrite,
          etx_builder_shape(&rewrite->lower, node->outputs[0])->rank == 2;
 }
 
-// x x, or x x x, as the operator multiplies them.
+// pow(x, 2) and pow(x, 3) as multiplications, in the order of the kernel.
 static bool read_power(const etx_rewrite* rewrite, const etx_ir_node* node,
-                       size_t behind, etx_chain_expression* out) {
+                       size_t trailing, etx_chain_expression* out) {
   const bool is_cube = is_number(&node->args[1], 3);
   if ((!is_cube && !is_number(&node->args[1], 2)) ||
-      !is_operand(rewrite, node, behind, &node->args[0])) {
+      !is_operand(rewrite, node, trailing, &node->args[0])) {
     return false;
   }
   const uint32_t value = node->args[0].as.value;
@@ -132,7 +133,7 @@ static bool read_power(const etx_rewrite* rewrite, const etx_ir_node* node,
 
 // ------------------------------------------------ parameters
 
-// A number that is known; None is `absent`.
+// Reads a number argument; None gives `absent`. False if it is symbolic.
 static bool read_number(const etx_ir_arg* arg, double absent,
                         double* out_number) {
   *out_number = arg->kind == ETX_IR_ARG_DOUBLE ? arg->as.real
@@ -142,8 +143,8 @@ static bool read_number(const etx_ir_arg* arg, double absent,
          (arg->kind == ETX_IR_ARG_INT && etx_dim_is_number(arg->as.integer));
 }
 
-// The parameters of a step as its kernel reads them from the arguments `n`
-// (runtime/kernels/elementwise/unary_parameters.h).
+// Computes the parameters of a step from the operator's arguments `n`, in the
+// form that the kernel uses (runtime/kernels/elementwise/unary_parameters.h).
 static void put_parameters(uint8_t step, const double n[3],
                            etx_chain_expression* out) {
   put_number(out, step == ETX_STEP_elu ? n[1] : n[0]);
@@ -156,9 +157,9 @@ static void put_parameters(uint8_t step, const double n[3],
   if (step == ETX_STEP_elu) put_number(out, n[2]);
 }
 
-// Operators with parameters, all of them numbers behind the tensor.
+// Reads operators with parameters: all arguments after the tensor are numbers.
 static bool read_parametric(const etx_rewrite* rewrite, const etx_ir_node* node,
-                            size_t behind, etx_chain_expression* out) {
+                            size_t trailing, etx_chain_expression* out) {
   static const struct {
     etx_op_id op;
     uint8_t step, count;
@@ -179,7 +180,7 @@ static bool read_parametric(const etx_rewrite* rewrite, const etx_ir_node* node,
       return false;
     }
   }
-  if (!is_operand(rewrite, node, behind, &node->args[0])) return false;
+  if (!is_operand(rewrite, node, trailing, &node->args[0])) return false;
   put(out, ETX_STEP_X, node->args[0].as.value);
   if (step == ETX_STEP_clamp && n[0] == 0 && n[1] == 6) {
     put(out, ETX_STEP_relu6, ETX_IR_NONE);
@@ -190,14 +191,14 @@ static bool read_parametric(const etx_rewrite* rewrite, const etx_ir_node* node,
   return true;
 }
 
-// ------------------------------------------------ choices
+// ------------------------------------------------ where
 
-// Comparisons as the steps compute them: of operands that change places, and
-// with a truth that stands for the other one.
+// Comparisons in terms of the steps less, less_equal and equal: with exchanged
+// operands, or with a negated result.
 static const struct {
   etx_op_id op;
   uint8_t step;
-  bool is_turned, is_not;
+  bool is_exchanged, is_negated;
 } comparisons[] = {{ETX_OP_lt_tensor_out, ETX_STEP_less, false, false},
                    {ETX_OP_lt_scalar_out, ETX_STEP_less, false, false},
                    {ETX_OP_gt_tensor_out, ETX_STEP_less, true, false},
@@ -211,21 +212,21 @@ static const struct {
                    {ETX_OP_ne_tensor_out, ETX_STEP_equal, false, true},
                    {ETX_OP_ne_scalar_out, ETX_STEP_equal, false, true}};
 
-// What `node` compares, whose result is as large as that of `chosen` or
-// smaller.
+// Reads the comparison `node`, the condition of the where `chosen`, whose sizes
+// broadcast to those of `chosen`.
 static bool read_comparison(const etx_rewrite* rewrite,
-                            const etx_ir_node* chosen, const etx_ir_node* node,
-                            size_t behind, etx_chain_expression* out,
-                            bool* out_is_not) {
+                            const etx_ir_node* where, const etx_ir_node* node,
+                            size_t trailing, etx_chain_expression* out,
+                            bool* out_is_negated) {
   size_t row = 0;
   while (comparisons[row].op != node->op->id) {
     if (++row == sizeof comparisons / sizeof *comparisons) return false;
   }
   for (size_t i = 0; i < 2; ++i) {
     const etx_ir_arg* const arg =
-        &node->args[comparisons[row].is_turned ? 1 - i : i];
+        &node->args[comparisons[row].is_exchanged ? 1 - i : i];
     double number = 0;
-    if (is_operand(rewrite, chosen, behind, arg)) {
+    if (is_operand(rewrite, where, trailing, arg)) {
       put(out, ETX_STEP_X, arg->as.value);
     } else if (arg->kind != ETX_IR_ARG_NONE && read_number(arg, 0, &number)) {
       put_number(out, number);
@@ -234,23 +235,23 @@ static bool read_comparison(const etx_rewrite* rewrite,
     }
   }
   put(out, comparisons[row].step, ETX_IR_NONE);
-  *out_is_not = comparisons[row].is_not;
+  *out_is_negated = comparisons[row].is_negated;
   return true;
 }
 
-// where(compared, a, b): truth values are numbers here.
-static bool read_choice(const etx_rewrite* rewrite, const etx_ir_node* node,
-                        size_t behind, etx_chain_expression* out) {
+// Reads where(comparison, a, b). In a chain, conditions are floats.
+static bool read_where(const etx_rewrite* rewrite, const etx_ir_node* node,
+                       size_t trailing, etx_chain_expression* out) {
   const etx_ir_node* const test =
       etx_ir_definition(rewrite->lower.method, node->args[0].as.value);
-  bool is_not = false;
+  bool is_negated = false;
   if (test == NULL ||
-      !read_comparison(rewrite, node, test, behind, out, &is_not)) {
+      !read_comparison(rewrite, node, test, trailing, out, &is_negated)) {
     return false;
   }
   for (size_t i = 0; i < 2; ++i) {
-    const etx_ir_arg* const arg = &node->args[is_not ? 2 - i : 1 + i];
-    if (!is_operand(rewrite, node, behind, arg)) return false;
+    const etx_ir_arg* const arg = &node->args[is_negated ? 2 - i : 1 + i];
+    if (!is_operand(rewrite, node, trailing, arg)) return false;
     put(out, ETX_STEP_X, arg->as.value);
   }
   put(out, ETX_STEP_select, ETX_IR_NONE);
@@ -261,36 +262,36 @@ static bool read_choice(const etx_rewrite* rewrite, const etx_ir_node* node,
 
 bool etx_chain_expression_read(const etx_rewrite* rewrite,
                                const etx_ir_node* node,
-                               etx_chain_expression* out_words) {
-  return etx_chain_expression_read_rows(rewrite, node, 0, out_words);
+                               etx_chain_expression* out_chain) {
+  return etx_chain_expression_read_rows(rewrite, node, 0, out_chain);
 }
 
 bool etx_chain_expression_read_rows(const etx_rewrite* rewrite,
-                                    const etx_ir_node* node, size_t behind,
-                                    etx_chain_expression* out_words) {
+                                    const etx_ir_node* node, size_t trailing,
+                                    etx_chain_expression* out_chain) {
   uint8_t step = 0;
-  out_words->count = 0;
+  out_chain->count = 0;
   if (node->op->id == ETX_OP_chain_out) {
-    read_chain(node, out_words);
-    return out_words->count != 0;
+    read_chain(node, out_chain);
+    return out_chain->count != 0;
   }
   if (etx_builder_shape(&rewrite->lower, node->outputs[0])->dtype !=
       ETX_DTYPE_FLOAT32) {
     return false;
   }
   if (node->op->id == ETX_OP_pow_tensor_scalar_out) {
-    return read_power(rewrite, node, behind, out_words);
+    return read_power(rewrite, node, trailing, out_chain);
   }
   if (node->op->id == ETX_OP_where_self_out) {
-    return read_choice(rewrite, node, behind, out_words);
+    return read_where(rewrite, node, trailing, out_chain);
   }
-  if (read_parametric(rewrite, node, behind, out_words)) return true;
+  if (read_parametric(rewrite, node, trailing, out_chain)) return true;
   if (!step_of(node, &step)) return false;
   if (step == ETX_STEP_prelu && !has_prelu_rows(rewrite, node)) return false;
   for (size_t i = 0; i < etx_chain_step_operands(step); ++i) {
-    if (!is_operand(rewrite, node, behind, &node->args[i])) return false;
-    put(out_words, ETX_STEP_X, node->args[i].as.value);
+    if (!is_operand(rewrite, node, trailing, &node->args[i])) return false;
+    put(out_chain, ETX_STEP_X, node->args[i].as.value);
   }
-  put(out_words, step, ETX_IR_NONE);
+  put(out_chain, step, ETX_IR_NONE);
   return true;
 }

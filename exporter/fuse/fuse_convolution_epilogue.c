@@ -1,11 +1,10 @@
-// What follows a convolution element by element is computed while its result is
-// in cache:
+// Fuses elementwise operators that follow a convolution into its epilogue,
+// which computes them while the result is in cache:
 //
 //   relu(add(convolution(x, w, ..), r))
-//                                  convolution_chain(x, w, .., [r], "x 0 add
-//                                  relu")
+//     -> convolution_chain(x, w, .., [r], "x 0 add relu")
 //
-// The sums and the steps are the same as before, so results are the same bits.
+// Sums and steps are computed as before, so results are bit-equal.
 
 #include "exporter/fuse/chain_expression.h"
 #include "exporter/ir/ir_edit.h"
@@ -13,20 +12,20 @@
 
 enum { ARGUMENTS = 9 };  // of a convolution
 
-static const char* const kind = "convolution";
+static const char* const kind = "convolution epilogue";
 
-// True if each tensor that the chain reads is as large as the result or of one
-// element: a row along the last dimension would cut planes into short rows.
-static bool has_any_rows(const etx_rewrite* rewrite,
-                         const etx_chain_expression* words) {
-  for (size_t i = 0; i < words->count; ++i) {
-    const etx_chain_token* const word = &words->items[i];
-    if (word->step != ETX_STEP_X ||
-        etx_chain_is_full(rewrite, rewrite->lower.node, word->value)) {
+// True if each tensor that the chain reads has the sizes of the result or one
+// element. The kernel cannot broadcast a row, because it computes whole planes.
+static bool has_no_row_operands(const etx_rewrite* rewrite,
+                                const etx_chain_expression* chain) {
+  for (size_t i = 0; i < chain->count; ++i) {
+    const etx_chain_token* const token = &chain->items[i];
+    if (token->step != ETX_STEP_X ||
+        etx_chain_is_full(rewrite, rewrite->lower.node, token->value)) {
       continue;
     }
     const etx_shape* const own =
-        etx_builder_shape(&rewrite->lower, word->value);
+        etx_builder_shape(&rewrite->lower, token->value);
     for (size_t d = 0; d < own->rank; ++d) {
       if (own->dims[d] != 1) return false;
     }
@@ -34,20 +33,20 @@ static bool has_any_rows(const etx_rewrite* rewrite,
   return true;
 }
 
-static etx_status find_convolution(etx_rewrite* rewrite, bool* out_done) {
+static etx_status fuse_epilogue(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
-  etx_chain_expression words;
-  if (!etx_chain_expression_read(rewrite, lower->node, &words)) return ETX_OK;
+  etx_chain_expression chain;
+  if (!etx_chain_expression_read(rewrite, lower->node, &chain)) return ETX_OK;
   const etx_ir_node* const layer =
-      etx_chain_expression_producer(rewrite, &words, ETX_OP_convolution_out);
+      etx_chain_expression_producer(rewrite, &chain, ETX_OP_convolution_out);
   if (layer == NULL) {
-    return etx_chain_expression_missed(rewrite, &words, ETX_OP_convolution_out,
+    return etx_chain_expression_missed(rewrite, &chain, ETX_OP_convolution_out,
                                        kind);
   }
-  if (!has_any_rows(rewrite, &words)) return ETX_OK;
+  if (!has_no_row_operands(rewrite, &chain)) return ETX_OK;
   etx_ir_arg args[ARGUMENTS + 2];
   memcpy(args, layer->args, ARGUMENTS * sizeof *args);
-  ETX_TRY(etx_chain_expression_args(lower, &words, layer->outputs[0],
+  ETX_TRY(etx_chain_expression_args(lower, &chain, layer->outputs[0],
                                     &args[ARGUMENTS], &args[ARGUMENTS + 1],
                                     out_done));
   if (!*out_done) return ETX_OK;
@@ -57,7 +56,7 @@ static etx_status find_convolution(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_pass_fuse_convolution_epilogue(etx_pass_context* context) {
-  static const etx_rewrite_rule rules[] = {find_convolution};
+  static const etx_rewrite_rule rules[] = {fuse_epilogue};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
   return etx_rewrite_module(context, rules, 1);
 }

@@ -1,82 +1,85 @@
-// Chains of elementwise operators become one pass over memory:
+// Fuses chains of elementwise operators into one loop over memory. The chain is
+// a postfix expression over x and a list of other tensors:
 //
-//   mul(silu(a), b)     chain(a, [b], "x silu 0 multiply")
+//   mul(silu(a), b)                         ->  chain(a, [b],
+//                                                     "x silu 0 multiply")
+//   where(gt(x, 0), x, exp(x))              ->  chain(x, [0],
+//                                                     "0 x less x x exp
+//                                                     select")
+//   div(mul(x, clamp(add(x, 3), 0, 6)), 6)  ->  chain(x, [], "x hardswish")
 //
-//   where(gt(x, 0), x, exp(x))    chain(x, [0], "0 x less x x exp select")
-//   div(mul(x, clamp(add(x, 3), 0, 6)), 6)
-//                                 chain(x, [], "x hardswish")
-//
-// An operator goes into the one that reads it where nobody else does, and a
-// comparison into each choice. Each step computes what the operator did, so
-// results are the same bits; but for functions that are spelled out and that
-// one step computes more exactly (chain_idioms.def).
+// An operator is fused into the only node that reads it; a comparison is fused
+// into every where() that reads it. Each step computes what its operator did,
+// so results are bit-equal, except for spelled-out functions that one step
+// computes more exactly (chain_idioms.def).
 
 #include "exporter/fuse/chain_expression.h"
 #include "exporter/ir/ir_edit.h"
 #include "exporter/passes/pass_context.h"
 
-// Takes in every operand that nobody else reads and that is a step itself.
-static bool take_operands(const etx_rewrite* rewrite,
-                          etx_chain_expression* words) {
+// Inlines every operand that has no other use and is itself a chain.
+static bool inline_operands(const etx_rewrite* rewrite,
+                            etx_chain_expression* chain) {
   const etx_ir_node* const node = rewrite->lower.node;
-  const etx_chain_expression given = *words;
-  bool took = false;
+  const etx_chain_expression given = *chain;
+  bool is_changed = false;
   for (size_t i = 0; i < given.count; ++i) {
-    const etx_chain_token word = given.items[i];
+    const etx_chain_token token = given.items[i];
     etx_chain_expression inner;
-    if (word.step != ETX_STEP_X ||
-        !etx_rewrite_is_only_use(rewrite, word.value) ||
-        !etx_chain_is_full(rewrite, node, word.value)) {
+    if (token.step != ETX_STEP_X ||
+        !etx_rewrite_is_only_use(rewrite, token.value) ||
+        !etx_chain_is_full(rewrite, node, token.value)) {
       continue;
     }
     const etx_ir_node* const definition =
-        etx_ir_definition(rewrite->lower.method, word.value);
+        etx_ir_definition(rewrite->lower.method, token.value);
     if (definition != NULL &&
         etx_chain_expression_read(rewrite, definition, &inner) &&
-        etx_chain_expression_inline(words, word.value, &inner)) {
-      took = true;
+        etx_chain_expression_inline(chain, token.value, &inner)) {
+      is_changed = true;
     }
   }
-  return took;
+  return is_changed;
 }
 
-// A choice that was read with what it compares.
+// True for where(), whose condition has been fused into it.
 static bool has_comparison(const etx_ir_node* node) {
   return node->op->id == ETX_OP_where_self_out;
 }
 
-// The first value with the result's sizes; ETX_IR_NONE if all are repeated.
+// The first operand that has the sizes of the result; ETX_IR_NONE if all of
+// them are broadcast.
 static uint32_t find_self(const etx_rewrite* rewrite,
-                          const etx_chain_expression* words) {
-  for (size_t i = 0; i < words->count; ++i) {
-    const etx_chain_token word = words->items[i];
-    if (word.step == ETX_STEP_X &&
-        etx_chain_is_full(rewrite, rewrite->lower.node, word.value)) {
-      return word.value;
+                          const etx_chain_expression* chain) {
+  for (size_t i = 0; i < chain->count; ++i) {
+    const etx_chain_token token = chain->items[i];
+    if (token.step == ETX_STEP_X &&
+        etx_chain_is_full(rewrite, rewrite->lower.node, token.value)) {
+      return token.value;
     }
   }
   return ETX_IR_NONE;
 }
 
-static etx_status find_chain(etx_rewrite* rewrite, bool* out_done) {
+static etx_status fuse_chain(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
-  etx_chain_expression words;
-  if (!etx_chain_expression_read(rewrite, lower->node, &words) ||
-      !(take_operands(rewrite, &words) || has_comparison(lower->node))) {
+  etx_chain_expression chain;
+  if (!etx_chain_expression_read(rewrite, lower->node, &chain) ||
+      !(inline_operands(rewrite, &chain) || has_comparison(lower->node))) {
     return ETX_OK;
   }
-  etx_chain_expression_shorten(rewrite, &words);
-  const uint32_t self = find_self(rewrite, &words);
+  etx_chain_expression_shorten(rewrite, &chain);
+  const uint32_t self = find_self(rewrite, &chain);
   if (self == ETX_IR_NONE) return ETX_OK;
   etx_ir_arg args[3] = {etx_ir_value_arg(self)};
-  ETX_TRY(etx_chain_expression_args(lower, &words, self, &args[1], &args[2],
+  ETX_TRY(etx_chain_expression_args(lower, &chain, self, &args[1], &args[2],
                                     out_done));
   if (!*out_done) return ETX_OK;
   return etx_build_op(lower, ETX_OP_chain_out, args, 3, &lower->results[0]);
 }
 
 etx_status etx_pass_fuse_elementwise(etx_pass_context* context) {
-  static const etx_rewrite_rule rules[] = {find_chain};
+  static const etx_rewrite_rule rules[] = {fuse_chain};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
   return etx_rewrite_module(context, rules, 1);
 }

@@ -1,14 +1,16 @@
-// Keys and values of attention are kept by heads, and a layer gives them row by
-// row. Where the layer is packed it stores them by heads itself:
+// Fuses the transpose of attention heads that follows a packed linear layer
+// into the store of the layer:
 //
 //   permute(view(linear_panels(x, p, b, [], "x"), [1, T, H, D]), [0, 2, 1, 3])
-//                                                      linear_heads(x, p, b, H)
+//     -> view(linear_heads(x, p, b, H))
 //
-// What fills a cache is then written once, in its place.
+// Attention keeps keys and values by head, while a linear layer computes them
+// row by row. With the fusion, a key or value cache is written once and in
+// place.
 
 #include "exporter/rewrite/ir_rewrite.h"
 
-static const char* const kind = "heads";
+static const char* const kind = "head transpose";
 
 // True if `node` exchanges the two dimensions before the last, and no other.
 static bool is_exchange(const etx_ir_node* node) {
@@ -22,18 +24,20 @@ static bool is_exchange(const etx_ir_node* node) {
   return true;
 }
 
-static bool has_steps(const etx_ir_node* layer) {
+// True if the layer has a fused epilogue.
+static bool has_epilogue(const etx_ir_node* layer) {
   return !etx_text_is(layer->args[4].as.string, "x");
 }
 
 // True if all dimensions but the last `kept` are 1.
-static bool is_single(const etx_shape* shape, size_t kept) {
+static bool has_unit_batch(const etx_shape* shape, size_t kept) {
   for (size_t i = 0; i + kept < shape->rank; ++i) {
     if (shape->dims[i] != 1) return false;
   }
   return true;
 }
 
+// True if each head is a whole number of panels of 16 columns.
 static bool has_whole_panels(const etx_shape* rows, const etx_shape* heads) {
   const etx_dim* const last = &heads->dims[heads->rank - 2];
   const etx_dim columns = rows->dims[rows->rank - 1];
@@ -42,7 +46,7 @@ static bool has_whole_panels(const etx_shape* rows, const etx_shape* heads) {
          last[0] * last[1] == columns;
 }
 
-static etx_status find_heads(etx_rewrite* rewrite, bool* out_done) {
+static etx_status fuse_transpose(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   if (node->op->id != ETX_OP_permute_copy_out || !is_exchange(node)) {
@@ -59,14 +63,14 @@ static etx_status find_heads(etx_rewrite* rewrite, bool* out_done) {
   const etx_shape out = *etx_builder_shape(lower, node->outputs[0]);
   const char* reason = NULL;
   if (rows.rank < 2 || !has_whole_panels(&rows, &heads)) {
-    reason = "a head has no whole panels of 16 columns";
-  } else if (!is_single(&rows, 2) || !is_single(&heads, 3)) {
-    reason = "several sequences are multiplied at once";
-  } else if (has_steps(layer)) {
-    reason = "more is computed with the results";
+    reason = "the width of a head is not a multiple of 16";
+  } else if (!has_unit_batch(&rows, 2) || !has_unit_batch(&heads, 3)) {
+    reason = "the batch has more than one sequence";
+  } else if (has_epilogue(layer)) {
+    reason = "the layer has a fused epilogue";
   } else if (!etx_rewrite_is_only_use(rewrite, layer->outputs[0]) ||
              !etx_rewrite_is_only_use(rewrite, view->outputs[0])) {
-    reason = "the results are used elsewhere, too";
+    reason = "the result of the layer has other uses";
   }
   if (reason != NULL) {
     return etx_fusion_report_missed(rewrite->fusions, lower, kind, reason);
@@ -81,7 +85,7 @@ static etx_status find_heads(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_pass_fuse_head_transpose(etx_pass_context* context) {
-  static const etx_rewrite_rule rules[] = {find_heads};
+  static const etx_rewrite_rule rules[] = {fuse_transpose};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
   return etx_rewrite_module(context, rules, 1);
 }

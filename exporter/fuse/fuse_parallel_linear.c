@@ -1,34 +1,35 @@
-// Products of one row with several weights become one product:
+// Fuses linear layers that share a one-row input into one layer with
+// concatenated weights (horizontal fusion):
 //
 //   q = linear(x, wq, bq)        p = linear(x, [wq; wk; wv], [bq; bk; bv])
-//   k = linear(x, wk, bk)        q, k, v = parts of p, which are views
+//   k = linear(x, wk, bk)   ->   q, k, v = slices of p, which are views
 //   v = linear(x, wv, bv)
 //
-// So x is read, and rounded where weights are integers, once, and threads are
-// called together once. Every element is the same sum as before.
+// So x is read once (and quantised once, for integer weights) and threads are
+// started once. Every element is the same sum as before.
 //
-// Of several rows the parts of a result would not lie densely, so their
-// products stay apart; and so do those of weights that something else reads,
-// which would be in the file twice. The pass runs behind those that have a
-// better use for a layer's result.
+// With several rows a slice of the result would not be contiguous, so such
+// layers stay apart. So do layers whose weight has other uses: it would be
+// stored twice. The pass runs after the passes that fuse something into a
+// single layer.
 
 #include "exporter/rewrite/constant_users.h"
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
 
-static const char kind[] = "products of one input";
+static const char kind[] = "parallel linear";
 
-// The most products that become one.
-enum { MOST_PARTS = 64 };
+// Layers that are fused into one at most.
+enum { MAX_LAYERS = 64 };
 
-typedef struct joining {
+typedef struct parallel_linear_pass {
   etx_pass_context* context;
   etx_ir_module* module;
   etx_ir_method* method;
-  const uint32_t* uses;  // of each constant of the module, by everything
-} joining;
+  const uint32_t* uses;  // readers of each constant in the whole module
+} parallel_linear_pass;
 
-// ------------------------------------------------ who reads constants
+// ------------------------------------------------ readers of constants
 
 static void count_reader(void* context, size_t constant,
                          const etx_constant_user* reader) {
@@ -36,7 +37,7 @@ static void count_reader(void* context, size_t constant,
   ++((uint32_t*)context)[constant];
 }
 
-// NULL if the host has no memory.
+// NULL if memory is exhausted.
 static uint32_t* count_uses(const etx_ir_module* module) {
   const size_t bytes = (module->constant_count + 1) * sizeof(uint32_t);
   uint32_t* const uses = etx_pool_take(module->pool, bytes);
@@ -46,9 +47,9 @@ static uint32_t* count_uses(const etx_ir_module* module) {
   return uses;
 }
 
-// ------------------------------------------------ what may be joined
+// ------------------------------------------------ conditions
 
-static bool is_product(const etx_ir_node* node) {
+static bool is_linear(const etx_ir_node* node) {
   switch (node->op->id) {
     case ETX_OP_linear_out:
     case ETX_OP_linear_w8_out:
@@ -61,29 +62,33 @@ static bool is_product(const etx_ir_node* node) {
   }
 }
 
-static const etx_shape* result_of(const joining* j, const etx_ir_node* node) {
+static const etx_shape* result_of(const parallel_linear_pass* j,
+                                  const etx_ir_node* node) {
   return &j->method->values[node->outputs[0]].shape;
 }
 
-static etx_dim columns_of(const joining* j, const etx_ir_node* node) {
+static etx_dim columns_of(const parallel_linear_pass* j,
+                          const etx_ir_node* node) {
   const etx_shape* const shape = result_of(j, node);
   return shape->dims[shape->rank - 1];
 }
 
-static const etx_ir_constant* constant_of(const joining* j,
+static const etx_ir_constant* constant_of(const parallel_linear_pass* j,
                                           const etx_ir_arg* arg) {
   return etx_rewrite_constant(j->module, j->method, arg->as.value);
 }
 
-// Why the product stays by itself; NULL if it need not.
-static const char* obstacle_of(const joining* j, const etx_ir_node* node) {
+// Why the layer cannot be fused with others; NULL if it can.
+static const char* obstacle_of(const parallel_linear_pass* j,
+                               const etx_ir_node* node) {
   const etx_shape* const shape = result_of(j, node);
   if (shape->rank == 0 || !etx_dim_is_number(columns_of(j, node))) {
-    return "its columns are not known";
+    return "the number of output columns is symbolic";
   }
   for (size_t i = 0; i + 1 < shape->rank; ++i) {
     if (shape->dims[i] != 1) {
-      return "of several rows, parts of one result would not lie densely";
+      return "the input has several rows, so slices of one result would not be "
+             "contiguous";
     }
   }
   for (size_t i = 1; i < node->arg_count; ++i) {
@@ -91,17 +96,17 @@ static const char* obstacle_of(const joining* j, const etx_ir_node* node) {
     const etx_ir_constant* const constant = constant_of(j, &node->args[i]);
     if (constant == NULL) return "a weight is computed at run time";
     if (constant->rank == 0 || constant->sizes[0] != columns_of(j, node)) {
-      return "a weight has no row for each column";
+      return "a weight does not have one row for each output column";
     }
-    // A bias is short enough to be there twice.
+    // A bias is short enough to be stored twice.
     if (constant->rank > 1 && j->uses[constant - j->module->constants] != 1) {
-      return "a weight is read elsewhere, too";
+      return "a weight has other uses";
     }
   }
   return NULL;
 }
 
-static bool same_kind(const joining* j, const etx_ir_arg* a,
+static bool same_type(const parallel_linear_pass* j, const etx_ir_arg* a,
                       const etx_ir_arg* b) {
   if (a->kind != b->kind) return false;
   if (a->kind == ETX_IR_ARG_INT) return a->as.integer == b->as.integer;
@@ -115,42 +120,44 @@ static bool same_kind(const joining* j, const etx_ir_arg* a,
   return true;
 }
 
-static bool have_one_input(const etx_ir_node* a, const etx_ir_node* b) {
-  return is_product(b) && a->op->id == b->op->id && a->branch == b->branch &&
+static bool share_input(const etx_ir_node* a, const etx_ir_node* b) {
+  return is_linear(b) && a->op->id == b->op->id && a->branch == b->branch &&
          a->args[0].as.value == b->args[0].as.value;
 }
 
-static bool fit(const joining* j, const etx_ir_node* a, const etx_ir_node* b) {
+static bool have_same_types(const parallel_linear_pass* j, const etx_ir_node* a,
+                            const etx_ir_node* b) {
   if (result_of(j, a)->dtype != result_of(j, b)->dtype ||
       result_of(j, a)->rank != result_of(j, b)->rank ||
       a->arg_count != b->arg_count) {
     return false;
   }
   for (size_t i = 1; i < a->arg_count; ++i) {
-    if (!same_kind(j, &a->args[i], &b->args[i])) return false;
+    if (!same_type(j, &a->args[i], &b->args[i])) return false;
   }
   return true;
 }
 
-// ------------------------------------------------ joining
+// ------------------------------------------------ building
 
-// Products of one input, by position among the nodes.
-typedef struct group {
-  size_t items[MOST_PARTS];
+// Layers of one input, as indices of nodes.
+typedef struct parallel_layers {
+  size_t items[MAX_LAYERS];
   size_t count;
-} group;
+} parallel_layers;
 
-// The rows of argument `position` of all products, one behind the other.
-static etx_status join_rows(const joining* j, const etx_ir_node* nodes,
-                            const group* g, size_t position,
-                            etx_ir_arg* out_arg) {
-  etx_ir_constant joined = *constant_of(j, &nodes[g->items[0]].args[position]);
+// Concatenates argument `position` of all layers along dimension 0.
+static etx_status concat_rows(const parallel_linear_pass* j,
+                              const etx_ir_node* nodes,
+                              const parallel_layers* g, size_t position,
+                              etx_ir_arg* out_arg) {
+  etx_ir_constant whole = *constant_of(j, &nodes[g->items[0]].args[position]);
   size_t bytes = 0;
-  joined.sizes[0] = 0;
+  whole.sizes[0] = 0;
   for (size_t i = 0; i < g->count; ++i) {
     const etx_ir_constant* const part =
         constant_of(j, &nodes[g->items[i]].args[position]);
-    joined.sizes[0] += part->sizes[0];
+    whole.sizes[0] += part->sizes[0];
     bytes += part->data.size;
   }
   uint8_t* const data = etx_pool_take(j->module->pool, bytes + 1);
@@ -162,21 +169,23 @@ static etx_status join_rows(const joining* j, const etx_ir_node* nodes,
     if (part.size != 0) memcpy(data + at, part.data, part.size);
     at += part.size;
   }
-  joined.data = (etx_bytes){data, bytes};
+  whole.data = (etx_bytes){data, bytes};
   uint32_t index = 0;
-  ETX_TRY(etx_ir_add_constant(j->module, &joined, &index));
+  ETX_TRY(etx_ir_add_constant(j->module, &whole, &index));
   out_arg->kind = ETX_IR_ARG_VALUE;
   return etx_ir_constant_value(j->module, j->method, index, &out_arg->as.value);
 }
 
-static etx_status add_product(const joining* j, const etx_ir_node* nodes,
-                              const group* g, uint32_t* out_value) {
+static etx_status add_fused_layer(const parallel_linear_pass* j,
+                                  const etx_ir_node* nodes,
+                                  const parallel_layers* g,
+                                  uint32_t* out_value) {
   const etx_ir_node* const first = &nodes[g->items[0]];
   etx_ir_arg args[ETX_MAX_ARGUMENTS];
   memcpy(args, first->args, first->arg_count * sizeof *args);
   for (size_t i = 1; i < first->arg_count; ++i) {
     if (args[i].kind != ETX_IR_ARG_VALUE) continue;
-    ETX_TRY(join_rows(j, nodes, g, i, &args[i]));
+    ETX_TRY(concat_rows(j, nodes, g, i, &args[i]));
   }
   etx_ir_value value = {.has_shape = true, .shape = *result_of(j, first)};
   etx_dim* const columns = &value.shape.dims[value.shape.rank - 1];
@@ -194,8 +203,9 @@ static etx_status add_product(const joining* j, const etx_ir_node* nodes,
                                       j->method, first, kind);
 }
 
-static etx_status add_part(const joining* j, const etx_ir_node* product,
-                           uint32_t whole, etx_dim start) {
+static etx_status add_slice(const parallel_linear_pass* j,
+                            const etx_ir_node* product, uint32_t whole,
+                            etx_dim start) {
   const etx_dim last = (etx_dim)result_of(j, product)->rank - 1;
   etx_ir_arg args[] = {
       etx_ir_value_arg(whole), etx_ir_int(last), etx_ir_int(start),
@@ -208,14 +218,15 @@ static etx_status add_part(const joining* j, const etx_ir_node* product,
   return etx_ir_add_node(j->module, j->method, &node, &index);
 }
 
-static etx_status add_group(const joining* j, const etx_ir_node* nodes,
-                            const group* g) {
+static etx_status add_layers(const parallel_linear_pass* j,
+                             const etx_ir_node* nodes,
+                             const parallel_layers* g) {
   uint32_t whole = 0;
   etx_dim start = 0;
-  ETX_TRY(add_product(j, nodes, g, &whole));
+  ETX_TRY(add_fused_layer(j, nodes, g, &whole));
   for (size_t i = 0; i < g->count; ++i) {
     const etx_ir_node* const product = &nodes[g->items[i]];
-    ETX_TRY(add_part(j, product, whole, start));
+    ETX_TRY(add_slice(j, product, whole, start));
     start += columns_of(j, product);
   }
   return ETX_OK;
@@ -223,27 +234,28 @@ static etx_status add_group(const joining* j, const etx_ir_node* nodes,
 
 // ------------------------------------------------ methods
 
-// Finds the products that can be computed with the one at `first`; notes what
-// stands in the way of others.
-static etx_status find_group(const joining* j, const etx_ir_node* nodes,
-                             size_t node_count, size_t first,
-                             const bool* is_taken, group* out) {
+// Finds the layers that can be fused with the one at `first`, and reports why
+// others cannot.
+static etx_status find_layers(const parallel_linear_pass* j,
+                              const etx_ir_node* nodes, size_t node_count,
+                              size_t first, const bool* is_seen,
+                              parallel_layers* out) {
   out->count = 0;
-  if (!is_product(&nodes[first]) || is_taken[first]) return ETX_OK;
+  if (!is_linear(&nodes[first]) || is_seen[first]) return ETX_OK;
   const char* obstacle = obstacle_of(j, &nodes[first]);
-  size_t alike = 0;
+  size_t siblings = 0;
   if (obstacle == NULL) out->items[out->count++] = first;
   for (size_t i = first + 1; i < node_count; ++i) {
-    if (is_taken[i] || !have_one_input(&nodes[first], &nodes[i])) continue;
-    ++alike;
+    if (is_seen[i] || !share_input(&nodes[first], &nodes[i])) continue;
+    ++siblings;
     const char* const other = obstacle_of(j, &nodes[i]);
     if (obstacle == NULL) obstacle = other;
-    if (other == NULL && out->count > 0 && out->count < MOST_PARTS &&
-        fit(j, &nodes[first], &nodes[i])) {
+    if (other == NULL && out->count > 0 && out->count < MAX_LAYERS &&
+        have_same_types(j, &nodes[first], &nodes[i])) {
       out->items[out->count++] = i;
     }
   }
-  if (out->count >= 2 || alike == 0) return ETX_OK;
+  if (out->count >= 2 || siblings == 0) return ETX_OK;
   etx_builder lower;
   memset(&lower, 0, sizeof lower);
   lower.module = j->module;
@@ -253,38 +265,38 @@ static etx_status find_group(const joining* j, const etx_ir_node* nodes,
                                   obstacle == NULL ? "" : obstacle);
 }
 
-// Products of an input whose first one was looked at are not looked at again.
-static void take_alike(const etx_ir_node* nodes, size_t node_count,
-                       size_t first, bool* is_taken) {
+// Marks the other layers of this input, so that they are not reported again.
+static void mark_siblings(const etx_ir_node* nodes, size_t node_count,
+                          size_t first, bool* is_seen) {
   for (size_t i = first + 1; i < node_count; ++i) {
-    if (have_one_input(&nodes[first], &nodes[i])) is_taken[i] = true;
+    if (share_input(&nodes[first], &nodes[i])) is_seen[i] = true;
   }
 }
 
-static etx_status join_in(const joining* j) {
+static etx_status fuse_method(const parallel_linear_pass* j) {
   etx_ir_method* const method = j->method;
   etx_ir_node* const nodes = method->nodes;
   const size_t node_count = method->node_count;
-  bool* const is_taken = etx_pool_take(j->module->pool, node_count + 1);
-  bool* const is_joined = etx_pool_take(j->module->pool, node_count + 1);
-  if (is_taken == NULL || is_joined == NULL) return ETX_OUT_OF_MEMORY;
-  memset(is_taken, 0, node_count + 1);
-  memset(is_joined, 0, node_count + 1);
+  bool* const is_seen = etx_pool_take(j->module->pool, node_count + 1);
+  bool* const is_fused = etx_pool_take(j->module->pool, node_count + 1);
+  if (is_seen == NULL || is_fused == NULL) return ETX_OUT_OF_MEMORY;
+  memset(is_seen, 0, node_count + 1);
+  memset(is_fused, 0, node_count + 1);
   method->nodes = NULL;
   method->node_count = method->node_capacity = 0;
   for (size_t i = 0; i < node_count; ++i) {
-    group g;
+    parallel_layers g;
     uint32_t index = 0;
-    ETX_TRY(find_group(j, nodes, node_count, i, is_taken, &g));
-    if (is_product(&nodes[i]) && g.count < 2) {
-      take_alike(nodes, node_count, i, is_taken);
+    ETX_TRY(find_layers(j, nodes, node_count, i, is_seen, &g));
+    if (is_linear(&nodes[i]) && g.count < 2) {
+      mark_siblings(nodes, node_count, i, is_seen);
     }
     if (g.count >= 2) {
-      ETX_TRY(add_group(j, nodes, &g));
+      ETX_TRY(add_layers(j, nodes, &g));
       for (size_t k = 0; k < g.count; ++k) {
-        is_taken[g.items[k]] = is_joined[g.items[k]] = true;
+        is_seen[g.items[k]] = is_fused[g.items[k]] = true;
       }
-    } else if (!is_joined[i]) {
+    } else if (!is_fused[i]) {
       ETX_TRY(etx_ir_add_node(j->module, method, &nodes[i], &index));
     }
   }
@@ -297,8 +309,8 @@ etx_status etx_pass_fuse_parallel_linear(etx_pass_context* context) {
   const uint32_t* const uses = count_uses(module);
   if (uses == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < module->method_count; ++i) {
-    const joining j = {context, module, &module->methods[i], uses};
-    ETX_TRY(join_in(&j));
+    const parallel_linear_pass j = {context, module, &module->methods[i], uses};
+    ETX_TRY(fuse_method(&j));
   }
   return ETX_OK;
 }

@@ -1,20 +1,21 @@
-// Parts of what a linear layer gives are computed as such:
+// Pushes slice, select and glu above a linear layer:
 //
-//   linear(x, w)[.., -1:, :]         linear(x[.., -1:, :], w)
-//   linear(x, w, b)[.., :, i:j]      linear(x, w[i:j], b[i:j])
-//   glu(linear(x, w))                linear(x, w[:n]) sigmoid(linear(x, w[n:]))
+//   linear(x, w)[.., -1:, :]     ->  linear(x[.., -1:, :], w)
+//   linear(x, w, b)[.., :, i:j]  ->  linear(x, w[i:j], b[i:j])
+//   glu(linear(x, w))            ->  linear(x, w[:n]) * sigmoid(linear(x,
+//   w[n:]))
 //
-// So a head computes the rows that are asked for, and three parts of one layer
-// lie densely, each where its reader wants it. Every element is the same sum as
-// before.
+// So the last layer of a language model computes only the rows that are read,
+// and the parts of a fused query-key-value layer are contiguous. Every element
+// is the same sum as before.
 
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
 
-// The most parts that one layer is divided into.
-enum { MOST_PARTS = 4 };
+// Parts that one layer is split into at most.
+enum { MAX_PARTS = 4 };
 
-// A layer whose result the node takes a part of, or NULL.
+// The linear layer that computes operand 0, or NULL.
 static const etx_ir_node* find_layer(const etx_rewrite* rewrite) {
   const etx_ir_node* const layer =
       etx_rewrite_operand(rewrite, rewrite->lower.node, 0, ETX_OP_linear_out);
@@ -32,8 +33,8 @@ static size_t axis_of(const etx_rewrite* rewrite) {
 
 // ------------------------------------------------ rows
 
-// The node itself over the layer's input.
-static etx_status take_rows(etx_rewrite* rewrite, const etx_ir_node* layer) {
+// Applies the node to the input of the layer.
+static etx_status narrow_input(etx_rewrite* rewrite, const etx_ir_node* layer) {
   etx_builder* const lower = &rewrite->lower;
   etx_ir_arg args[3] = {layer->args[0], layer->args[1], layer->args[2]};
   etx_ir_arg part[ETX_MAX_ARGUMENTS];
@@ -46,7 +47,7 @@ static etx_status take_rows(etx_rewrite* rewrite, const etx_ir_node* layer) {
   return etx_build_op(lower, ETX_OP_linear_out, args, 3, &lower->results[0]);
 }
 
-static etx_status find_rows(etx_rewrite* rewrite, bool* out_done) {
+static etx_status narrow_rows(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
   if (node->op->id != ETX_OP_slice_copy_tensor_out &&
       node->op->id != ETX_OP_select_copy_int_out) {
@@ -60,12 +61,12 @@ static etx_status find_rows(etx_rewrite* rewrite, bool* out_done) {
   const size_t rank = etx_rewrite_shape(rewrite, &node->args[0])->rank;
   if (axis_of(rewrite) + 1 >= rank) return ETX_OK;
   *out_done = true;
-  return take_rows(rewrite, layer);
+  return narrow_input(rewrite, layer);
 }
 
 // ------------------------------------------------ columns
 
-// A constant, or one that is transposed when it is folded.
+// True for None, a constant or the permute of one, which will be folded.
 static bool is_constant(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
   if (arg->kind != ETX_IR_ARG_VALUE) return arg->kind == ETX_IR_ARG_NONE;
   const etx_ir_method* const method = rewrite->lower.method;
@@ -76,8 +77,10 @@ static bool is_constant(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
   return etx_rewrite_constant(rewrite->lower.module, method, value) != NULL;
 }
 
-// Of one row the parts lie densely as they are.
-static bool has_rows(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
+// True for an input with several rows. With one row, slices of the result are
+// contiguous anyway.
+static bool has_several_rows(const etx_rewrite* rewrite,
+                             const etx_ir_arg* arg) {
   const etx_shape* const shape = etx_rewrite_shape(rewrite, arg);
   for (size_t i = 0; i + 1 < shape->rank; ++i) {
     if (shape->dims[i] != 1) return true;
@@ -85,8 +88,9 @@ static bool has_rows(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
   return false;
 }
 
-// True if the layer is read as often as parts of this size make it up.
-static bool is_one_of_all(const etx_rewrite* rewrite, etx_dim size) {
+// True if the layer's result has as many uses as there are parts of `size`
+// columns in it: then all parts are read and the whole is not.
+static bool is_split_evenly(const etx_rewrite* rewrite, etx_dim size) {
   const etx_ir_node* const node = rewrite->lower.node;
   const uint32_t whole = node->args[0].as.value;
   const etx_shape* const shape = etx_rewrite_shape(rewrite, &node->args[0]);
@@ -95,10 +99,11 @@ static bool is_one_of_all(const etx_rewrite* rewrite, etx_dim size) {
     return false;
   }
   const uint32_t uses = rewrite->uses[whole];
-  return uses >= 2 && uses <= MOST_PARTS && (etx_dim)uses == all / size;
+  return uses >= 2 && uses <= MAX_PARTS && (etx_dim)uses == all / size;
 }
 
-static etx_status take_columns(etx_builder* lower, const etx_ir_node* layer,
+// The layer with output columns [start, end) only.
+static etx_status emit_columns(etx_builder* lower, const etx_ir_node* layer,
                                etx_dim start, etx_dim end,
                                uint32_t* out_value) {
   etx_ir_arg args[3] = {layer->args[0], layer->args[1], layer->args[2]};
@@ -112,20 +117,21 @@ static etx_status take_columns(etx_builder* lower, const etx_ir_node* layer,
   return etx_build_op(lower, ETX_OP_linear_out, args, 3, out_value);
 }
 
-// True if the layer's columns may be divided now.
-static bool has_columns(const etx_rewrite* rewrite, const etx_ir_node* layer) {
-  return has_rows(rewrite, &layer->args[0]) &&
+// True if the columns of the layer can be split at plan time.
+static bool can_split_columns(const etx_rewrite* rewrite,
+                              const etx_ir_node* layer) {
+  return has_several_rows(rewrite, &layer->args[0]) &&
          is_constant(rewrite, &layer->args[1]) &&
          is_constant(rewrite, &layer->args[2]) &&
          (layer->args[2].kind == ETX_IR_ARG_NONE ||
           etx_rewrite_shape(rewrite, &layer->args[2])->rank == 1);
 }
 
-static etx_status find_columns(etx_rewrite* rewrite, bool* out_done) {
+static etx_status split_columns(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
   if (node->op->id != ETX_OP_slice_copy_tensor_out) return ETX_OK;
   const etx_ir_node* const layer = find_layer(rewrite);
-  if (layer == NULL || !has_columns(rewrite, layer)) return ETX_OK;
+  if (layer == NULL || !can_split_columns(rewrite, layer)) return ETX_OK;
   const size_t rank = etx_rewrite_shape(rewrite, &node->args[0])->rank;
   const etx_ir_arg *const start = &node->args[2], *const end = &node->args[3];
   const bool is_known =
@@ -134,31 +140,31 @@ static etx_status find_columns(etx_rewrite* rewrite, bool* out_done) {
       etx_dim_is_number(end->as.integer) && start->as.integer >= 0 &&
       etx_rewrite_is_int(&node->args[4], 1);
   if (!is_known ||
-      !is_one_of_all(rewrite, end->as.integer - start->as.integer)) {
+      !is_split_evenly(rewrite, end->as.integer - start->as.integer)) {
     return ETX_OK;
   }
   *out_done = true;
-  return take_columns(&rewrite->lower, layer, start->as.integer,
+  return emit_columns(&rewrite->lower, layer, start->as.integer,
                       end->as.integer, &rewrite->lower.results[0]);
 }
 
-// The halves of a layer's columns, of which one is the gate of the other.
-static etx_status find_gate(etx_rewrite* rewrite, bool* out_done) {
+// Splits the columns of a layer before glu into values and gates.
+static etx_status split_glu(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   if (lower->node->op->id != ETX_OP_glu_out) return ETX_OK;
   const etx_ir_node* const found = find_layer(rewrite);
   const etx_ir_arg* const input = &lower->node->args[0];
-  if (found == NULL || !has_columns(rewrite, found) ||
+  if (found == NULL || !can_split_columns(rewrite, found) ||
       axis_of(rewrite) + 1 != etx_rewrite_shape(rewrite, input)->rank ||
       !etx_rewrite_is_only_use(rewrite, input->as.value)) {
     return ETX_OK;
   }
-  // Appending nodes moves them; this one is read in between.
+  // A copy, because appending nodes moves them.
   const etx_ir_node layer = *found;
   const etx_dim all = etx_rewrite_shape(rewrite, &layer.args[1])->dims[0];
   uint32_t value = 0, gate = 0;
-  ETX_TRY(take_columns(lower, &layer, 0, all / 2, &value));
-  ETX_TRY(take_columns(lower, &layer, all / 2, all, &gate));
+  ETX_TRY(emit_columns(lower, &layer, 0, all / 2, &value));
+  ETX_TRY(emit_columns(lower, &layer, all / 2, all, &gate));
   ETX_TRY(etx_build_unary(lower, ETX_OP_sigmoid_out, gate, &gate));
   *out_done = true;
   return etx_build_binary(lower, ETX_OP_mul_out, value, gate,
@@ -166,7 +172,8 @@ static etx_status find_gate(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_pass_narrow_linear(etx_pass_context* context) {
-  static const etx_rewrite_rule rules[] = {find_rows, find_columns, find_gate};
+  static const etx_rewrite_rule rules[] = {narrow_rows, split_columns,
+                                           split_glu};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
   return etx_rewrite_module(context, rules, 3);
 }

@@ -1,28 +1,28 @@
-// Weights of linear layers become panels of sixteen columns, the order in which
-// products of many rows read them, so that nothing is turned at run time:
+// Packs weights into panels of 16 output columns at plan time (with --pack), so
+// that the kernels need not pack them at run time:
 //
-//   linear(x, w, b)                linear_panels(x, p, b, [], "x")
-//   linear_chain(x, w, b, o, s)    linear_panels(x, p, b, o, s)
-//   linear_a8w8(x, w, s, b)        linear_a8w8_panels(x, p, s, sums, b)
+//   linear(x, w, b)              ->  linear_panels(x, p, b, [], "x")
+//   linear_chain(x, w, b, o, s)  ->  linear_panels(x, p, b, o, s)
+//   linear_a8w8(x, w, s, b)      ->  linear_a8w8_panels(x, p, s, sums, b)
 //
-//   w [N, K]    p [N / 16][K][16], of bytes [ceil(N / 16)][K / 4][16][4]
+//   w [N, K]  ->  p [N / 16][K][16]; int8: p [ceil(N / 16)][K / 4][16][4]
 //
-// So do those of convolutions (packed_convolution.h): of one pixel with few
-// results, of windows that Winograd's form suits, whose sums are others then
-// (runtime/kernels/convolution/winograd.c), of others and of transposed ones:
+// and weights of convolutions (packed_convolution.h):
 //
-//   convolution(x, w, b, ..)             convolution_panels(x, p, b, [], "x")
-//   convolution_chain(x, w, b, .., o, s) convolution_panels(x, p, b, o, s)
-//                                        convolution_winograd(x, p, b, .., o,
-//                                        s) convolution_packed(x, p, b, .., o,
-//                                        s)
+//   convolution(x, w, b, ..)              ->  convolution_panels (1 x 1),
+//   convolution_chain(x, w, b, .., o, s)      convolution_winograd (3 x 3) or
+//                                             convolution_packed (others)
 //
-//   w [O, I, k, k]    p [O / 16][I][k][k][16]
+//   w [O, I, k, k]  ->  p [O / 16][I][k][k][16]
 //
-// Only on request: panels are read by nothing else, so a weight that something
-// else reads as well stays, or it would be in the file twice. A table of
-// embeddings is: its readers touch a few rows of it. What only few rows are
-// multiplied with stays, too: these read it once, as it is stored.
+// Winograd sums in another order (runtime/kernels/convolution/winograd.c), so
+// its results are not bit-equal to those of the unpacked convolution.
+//
+// A weight with other uses stays unpacked, since it would be stored twice. An
+// exception is the table of an embedding, which touches few rows of it: such a
+// weight is stored in both forms. Weights that are multiplied with few rows
+// stay unpacked too: GEMV reads a weight once, in the order in which it is
+// stored.
 
 #include "exporter/rewrite/constant_users.h"
 #include "exporter/ir/ir_edit.h"
@@ -32,46 +32,47 @@
 enum {
   WEIGHT = 1,  // argument of layers
   COLUMNS = 16,
-  // Rows for which weights as stored are as fast. They have another order of
-  // sums, too (ETX_GEMM_NT_ROWS in runtime/kernels/matmul/gemm.h).
+  // Up to so many rows an unpacked weight is as fast; its kernel also sums in
+  // another order (ETX_GEMM_NT_ROWS in runtime/kernels/matmul/gemm.h).
   FEW_ROWS = 12,
-  FEW_BYTE_ROWS = 7,
-  SIDE = 4,  // bytes of a column that lie side by side
-  // Inner elements for which the runtime has its fast loops over bytes.
-  LEAST_BYTES = 64,
-  MOST_BYTES = 32768,
+  FEW_INT8_ROWS = 7,
+  COLUMN_BYTES = 4,  // neighbouring bytes of one column in a panel
+  // Row lengths for which the runtime has fast int8 loops.
+  MIN_INT8_ROW = 64,
+  MAX_INT8_ROW = 32768,
 };
 
-// A constant as some method reads it.
-typedef struct weight {
-  bool is_layer;         // read by one
+// What is known of a constant.
+typedef struct packed_weight {
+  bool is_layer;         // some layer reads it as its weight
   const char* obstacle;  // why a layer cannot read panels; NULL: none
-  etx_text reader;       // something that is none, or empty
-  etx_text table;        // an embedding, likewise
-  uint64_t rows;         // of the layer that has least
-  uint32_t panels;       // constant, if `is_packed`
-  uint32_t sums;         // of columns of bytes, the same
+  etx_text reader;       // an operator that is neither layer nor embedding
+  etx_text table;        // an embedding that reads it, or empty
+  uint64_t rows;         // the fewest rows that a layer multiplies it with
+  uint32_t panels;       // constant with the panels, if `is_packed`
+  uint32_t sums;  // constant with the sums of int8 columns, if `is_packed`
   bool is_packed;
-  etx_packed_convolution form;  // of the first reader, if it is a convolution
-} weight;
+  etx_packed_convolution form;  // of the first reader that is a convolution
+} packed_weight;
 
 typedef struct packing {
   etx_pass_context* context;
   etx_ir_module* module;
-  weight* weights;  // by constant
+  packed_weight* weights;  // by constant
   size_t weight_count;
 } packing;
 
-// The weight behind an argument, or NULL.
-static weight* weight_of(const packing* self, const etx_ir_method* method,
-                         const etx_ir_arg* arg) {
+// The record of the constant that an argument reads, or NULL.
+static packed_weight* weight_of(const packing* self,
+                                const etx_ir_method* method,
+                                const etx_ir_arg* arg) {
   const size_t index = etx_constant_behind(self->module, method, arg);
   return index < self->weight_count ? &self->weights[index] : NULL;
 }
 
-// ------------------------------------------------ who reads what
+// ------------------------------------------------ readers of constants
 
-// Layers over weights, whether or not there are panels for them.
+// True for layers, whether or not they have a packed form.
 static bool is_layer(const etx_ir_node* node) {
   switch (node->op->id) {
     case ETX_OP_linear_out:
@@ -91,29 +92,31 @@ static bool is_embedding(const etx_ir_node* node) {
          node->op->id == ETX_OP_embedding_byte_out;
 }
 
-// Why a layer cannot read panels; NULL: it can.
+// Why a linear layer cannot read panels; NULL if it can.
 static const char* obstacle_of(const etx_ir_method* method,
                                const etx_ir_node* node) {
   const etx_shape* const w = &method->values[node->args[WEIGHT].as.value].shape;
   if (node->op->id == ETX_OP_linear_a8w8_out) {
-    if (w->dims[1] < LEAST_BYTES || w->dims[1] > MOST_BYTES ||
-        w->dims[1] % SIDE != 0) {
-      return "has rows that are too short, too long or no whole fours";
+    if (w->dims[1] < MIN_INT8_ROW || w->dims[1] > MAX_INT8_ROW ||
+        w->dims[1] % COLUMN_BYTES != 0) {
+      return "has rows shorter than 64 or longer than 32768, or not a multiple "
+             "of "
+             "4";
     }
   } else if (node->op->id != ETX_OP_linear_out &&
              node->op->id != ETX_OP_linear_chain_out) {
-    return "is of a kind that has no panels";
+    return "is read by an operator without a packed form";
   } else if (w->dtype != ETX_DTYPE_FLOAT32) {
     return "is not float32";
   }
-  if (w->rank != 2) return "is no matrix";
+  if (w->rank != 2) return "is not a matrix";
   if (w->dims[0] == 0 || w->dims[1] == 0) return "is empty";
   return w->dims[0] % COLUMNS == 0 || w->dtype == ETX_DTYPE_INT8
              ? NULL
-             : "has no whole panels of 16 columns";
+             : "has a number of output columns that is not a multiple of 16";
 }
 
-// Upper bound of a layer's rows.
+// Upper bound of the number of rows that a layer multiplies.
 static uint64_t rows_of(const etx_ir_method* method, const etx_ir_node* node) {
   const etx_shape* const shape = &method->values[node->args[0].as.value].shape;
   int64_t sizes[ETX_MAX_RANK];
@@ -126,8 +129,8 @@ static uint64_t rows_of(const etx_ir_method* method, const etx_ir_node* node) {
   return rows;
 }
 
-// All that read it have to find the same panels.
-static void note_convolution(weight* read, etx_packed_convolution form) {
+// All convolutions that read a weight must read the same panels.
+static void note_convolution(packed_weight* read, etx_packed_convolution form) {
   if (!read->is_layer) {
     read->is_layer = true;
     read->rows = UINT64_MAX;
@@ -136,16 +139,15 @@ static void note_convolution(weight* read, etx_packed_convolution form) {
   if (read->obstacle == NULL) read->obstacle = form.obstacle;
   if (read->obstacle == NULL &&
       read->form.transposed_groups != form.transposed_groups) {
-    read->obstacle = "is read in two orders";
+    read->obstacle = "is read by convolutions that need different panels";
   }
 }
 
-// Tensors that a program tells, and what states start with, are read as they
-// are.
+// Constant methods and initial values of states read a constant unpacked.
 static void note_reader(void* context, size_t constant,
                         const etx_constant_user* reader) {
   const packing* const self = context;
-  weight* const read = &self->weights[constant];
+  packed_weight* const read = &self->weights[constant];
   const etx_ir_node* const node = reader->node;
   if (node != NULL && is_embedding(node) && reader->position == 0) {
     read->table = reader->name;
@@ -169,8 +171,9 @@ static void note_reader(void* context, size_t constant,
 
 // ------------------------------------------------ panels
 
-// Of each panel, `side` bytes of all its columns after each other: one float or
-// four integers; zeros where there is no column.
+// Writes panels: for each group of `side` bytes of a row (one float or four
+// int8), those of 16 columns after each other; zeros for columns past the last
+// one.
 static void write_panels(const etx_ir_constant* from, size_t side,
                          uint8_t* to) {
   const size_t count = (size_t)from->sizes[0], row = from->data.size / count;
@@ -190,7 +193,7 @@ static void write_panels(const etx_ir_constant* from, size_t side,
   }
 }
 
-static etx_status add_sums(const packing* self, weight* w,
+static etx_status add_sums(const packing* self, packed_weight* w,
                            const etx_ir_constant* from) {
   const size_t rows = (size_t)from->sizes[0], inner = (size_t)from->sizes[1];
   const size_t bytes = rows * sizeof(int32_t);
@@ -209,38 +212,37 @@ static etx_status add_sums(const packing* self, weight* w,
 }
 
 static etx_status pack(const packing* self, uint32_t index) {
-  weight* const w = &self->weights[index];
+  packed_weight* const w = &self->weights[index];
   const etx_ir_constant from = self->module->constants[index];
   const size_t count = ((size_t)from.sizes[0] + COLUMNS - 1) / COLUMNS;
-  // Those of convolutions are whole.
+  // The panels of convolutions are full.
   const size_t bytes =
       from.rank > 2
           ? from.data.size
           : count * COLUMNS * (from.data.size / (size_t)from.sizes[0]);
   uint8_t* const data = etx_pool_take(self->module->pool, bytes);
   if (data == NULL) return ETX_OUT_OF_MEMORY;
-  etx_ir_constant panels = {
-      .dtype = from.dtype,
-      .rank = 3,
-      .sizes = {(int64_t)count, from.sizes[1], COLUMNS},
-      .data = {data, bytes}};
+  etx_ir_constant panels = {.dtype = from.dtype,
+                            .rank = 3,
+                            .sizes = {(int64_t)count, from.sizes[1], COLUMNS},
+                            .data = {data, bytes}};
   w->is_packed = true;
   if (from.rank > 2) {
     etx_packed_convolution_write(&w->form, &from, &panels, data);
     return etx_ir_add_constant(self->module, &panels, &w->panels);
   }
-  write_panels(&from, SIDE, data);
+  write_panels(&from, COLUMN_BYTES, data);
   if (from.dtype == ETX_DTYPE_INT8) {
     panels.rank = 4;
-    panels.sizes[1] = from.sizes[1] / SIDE;
-    panels.sizes[3] = SIDE;
+    panels.sizes[1] = from.sizes[1] / COLUMN_BYTES;
+    panels.sizes[3] = COLUMN_BYTES;
     ETX_TRY(add_sums(self, w, &from));
   }
   return etx_ir_add_constant(self->module, &panels, &w->panels);
 }
 
-static etx_status decide(const packing* self, uint32_t index) {
-  weight* const w = &self->weights[index];
+static etx_status pack_if_possible(const packing* self, uint32_t index) {
+  packed_weight* const w = &self->weights[index];
   const etx_ir_constant* const constant = &self->module->constants[index];
   etx_text* names = NULL;
   size_t count = 0;
@@ -253,13 +255,12 @@ static etx_status decide(const packing* self, uint32_t index) {
                     .reason = w->obstacle,
                     .bytes = constant->data.size};
   if (row.reason == NULL && w->reader.size != 0) {
-    row.reason = "is read as it is by";
+    row.reason = "is also read unpacked by";
     row.reader = w->reader;
-  } else if (row.reason == NULL &&
-             w->rows <= (constant->dtype == ETX_DTYPE_INT8
-                             ? (uint64_t)FEW_BYTE_ROWS
-                             : (uint64_t)FEW_ROWS)) {
-    row.reason = "few rows are multiplied with it";
+  } else if (row.reason == NULL && w->rows <= (constant->dtype == ETX_DTYPE_INT8
+                                                   ? (uint64_t)FEW_INT8_ROWS
+                                                   : (uint64_t)FEW_ROWS)) {
+    row.reason = "is multiplied with few rows only";
   }
   if (row.reason == NULL) {
     row.reader = w->table;
@@ -278,7 +279,7 @@ static etx_status change_node(const packing* self, etx_ir_method* method,
                               etx_ir_node* node) {
   enum { ARGS = 5 };
   uint32_t value = 0;
-  const weight* const w = weight_of(self, method, &node->args[WEIGHT]);
+  const packed_weight* const w = weight_of(self, method, &node->args[WEIGHT]);
   etx_ir_arg* const args = etx_pool_take(
       self->module->pool, ETX_PACKED_CONVOLUTION_ARGS * sizeof *args);
   if (args == NULL) return ETX_OUT_OF_MEMORY;
@@ -311,7 +312,7 @@ static etx_status change_method(const packing* self, etx_ir_method* method) {
   for (size_t i = 0; i < method->node_count; ++i) {
     etx_ir_node* const node = &method->nodes[i];
     if (!is_layer(node)) continue;
-    const weight* const w = weight_of(self, method, &node->args[WEIGHT]);
+    const packed_weight* const w = weight_of(self, method, &node->args[WEIGHT]);
     if (w == NULL || !w->is_packed) continue;
     ETX_TRY(change_node(self, method, node));
     is_changed = true;
@@ -327,15 +328,16 @@ etx_status etx_pass_pack_weights(etx_pass_context* context) {
   if (!context->options->pack_weights) return ETX_OK;
   if (context->options->target != ETX_TARGET_ETX) {
     return etx_diag_fail(context->diag, ETX_UNSUPPORTED,
-                         "the stock runtime has no linear layer over packed "
-                         "weights: plan for etx's own, or without 'pack'");
+                         "ExecuTorch has no operators over packed weights: "
+                         "plan for target etx, or without 'pack'");
   }
   const size_t bytes = (self.weight_count + 1) * sizeof *self.weights;
   self.weights = etx_pool_take(module->pool, bytes);
   if (self.weights == NULL) return ETX_OUT_OF_MEMORY;
   memset(self.weights, 0, bytes);
   etx_constant_users_visit(module, note_reader, &self);
-  for (uint32_t i = 0; i < self.weight_count; ++i) ETX_TRY(decide(&self, i));
+  for (uint32_t i = 0; i < self.weight_count; ++i)
+    ETX_TRY(pack_if_possible(&self, i));
   for (size_t i = 0; i < module->method_count; ++i) {
     ETX_TRY(change_method(&self, &module->methods[i]));
   }

@@ -15,55 +15,59 @@ enum {
   DILATION = 5,
   TRANSPOSED = 6,
   GROUPS = 8,
-  OTHERS = 9,
-  PANEL = 16,  // result channels
-  // Below these there is little to multiply, or other loops are as fast.
-  LEAST_INPUTS = 16,
-  LEAST_OUTPUTS = 32,
-  LEAST_SUMMED = 257,  // products of a sum
-  MOST_TAPS = 147,     // that the runtime's loops over panels take
-  // Results of a channel, of a plane and of a line, beyond which weights are
-  // turned for so many that it costs little.
-  MANY_RESULTS = 4096,
-  MANY_OF_LINES = 1024,
-  MANY_OUTPUTS = 128,  // to which lines are panels nevertheless
-  // Of Winograd's form: below, transforming costs more than it saves.
-  LEAST_TILES = 12,  // of 2 x 2 results
-  // Of windows of one pixel: results and channels, with which result channels
-  // as lanes are faster.
-  LEAST_POSITIONS = 6,
-  MOST_POSITIONS = 256,
-  LEAST_POINT_INPUTS = 64,
-  // And from which on they are so again: channels so many floats apart, or a
-  // multiple of it, have few places in a cache (SAME_PLACES in
-  // runtime/kernels/convolution/patch_plan.c).
-  SAME_PLACES = 4096,
-  MANY_VALUES = 1 << 22,
-  MANY_TO = 96,  // result channels
+  CHAIN_OTHERS = 9,
+  PANEL = 16,  // output channels
+  // Fewer input channels, output channels or products per sum: there is little
+  // to multiply, or other kernels are as fast.
+  MIN_INPUTS = 16,
+  MIN_OUTPUTS = 32,
+  MIN_SUMMED = 257,
+  MAX_TAPS = 147,  // limit of the kernels over panels
+  // With more output pixels per channel, packing the weight at run time costs
+  // little compared with the convolution.
+  MANY_RESULTS = 4096,     // 2-d
+  MANY_1D_RESULTS = 1024,  // 1-d
+  MANY_1D_OUTPUTS = 128,   // output channels from which 1-d is packed anyway
+  // With fewer tiles of 2 x 2 outputs, Winograd's transforms cost more than
+  // they save.
+  MIN_TILES = 12,
+  // 1 x 1 convolutions: output pixels and input channels for which kernels
+  // vectorised over output channels are faster.
+  MIN_POINT_RESULTS = 6,
+  MAX_POINT_RESULTS = 256,
+  MIN_POINT_INPUTS = 64,
+  // They are faster again for large images whose planes are a multiple of so
+  // many floats apart, because these compete for the same cache sets
+  // (runtime/kernels/convolution/patch_plan.c).
+  CACHE_SET_STRIDE = 4096,
+  MANY_VALUES = 1 << 22,      // floats of the input
+  MIN_CONFLICT_OUTPUTS = 96,  // output channels
 };
 
 static const char few_channels[] = "has few channels";
-static const char few_results[] = "few results are computed with it";
-static const char many_results[] = "many results are computed with it";
+static const char few_results[] = "is used for few output pixels";
+static const char many_results[] =
+    "is used for many output pixels, so packing at run time costs little";
 
-// What decides.
-typedef struct layer {
+// The properties of a convolution that decide.
+typedef struct convolution_layer {
   const etx_ir_node* node;
   const etx_shape* weight;
   bool is_transposed;
   int64_t groups;
-  int64_t in, out;         // channels of a group
-  uint64_t taps;           // of a channel
-  uint64_t seen, results;  // positions of an image, at most
-} layer;
+  int64_t in, out;           // channels of a group
+  uint64_t taps;             // of a window
+  uint64_t pixels, results;  // of an input and an output channel, upper bounds
+} convolution_layer;
 
 bool etx_is_convolution(const etx_ir_node* node) {
   return node->op->id == ETX_OP_convolution_out ||
          node->op->id == ETX_OP_convolution_chain_out;
 }
 
-// True if a list of integers, or the one of a list, is `wanted` throughout.
-static bool are_all(const layer* l, size_t argument, int64_t wanted) {
+// True if all integers of a list argument are `wanted`.
+static bool are_all(const convolution_layer* l, size_t argument,
+                    int64_t wanted) {
   const etx_ir_arg* const list = &l->node->args[argument];
   for (size_t i = 0; i < list->as.list.count; ++i) {
     if (!etx_rewrite_is_int(&list->as.list.items[i], wanted)) return false;
@@ -71,9 +75,8 @@ static bool are_all(const layer* l, size_t argument, int64_t wanted) {
   return true;
 }
 
-// Upper bound of the positions of a channel, or the most there can be.
-static uint64_t positions_of(const etx_ir_method* method,
-                             const etx_shape* shape) {
+// Upper bound of the number of pixels of a channel; UINT64_MAX if it overflows.
+static uint64_t pixels_of(const etx_ir_method* method, const etx_shape* shape) {
   int64_t sizes[ETX_MAX_RANK];
   uint64_t count = 1;
   if (!etx_ir_upper_sizes(method, shape, sizes)) return UINT64_MAX;
@@ -84,63 +87,67 @@ static uint64_t positions_of(const etx_ir_method* method,
   return count;
 }
 
-// Windows of `size` in each direction that are one step apart.
-static bool steps_by_one(const layer* l, int64_t size) {
+// True for an ordinary convolution of stride 1 with windows of `size` in each
+// dimension.
+static bool has_window(const convolution_layer* l, int64_t size) {
   for (size_t i = 2; i < l->weight->rank; ++i) {
     if (l->weight->dims[i] != size) return false;
   }
   return !l->is_transposed && are_all(l, STRIDE, 1);
 }
 
-static bool is_point(const layer* l) {
-  return steps_by_one(l, 1) && are_all(l, PADDING, 0);
+static bool is_point(const convolution_layer* l) {
+  return has_window(l, 1) && are_all(l, PADDING, 0);
 }
 
-// What only planes of one group have.
-static bool is_plane(const layer* l) {
+// True for a 2-d convolution of one group, which the panel and Winograd kernels
+// need.
+static bool is_ungrouped_2d(const convolution_layer* l) {
   return l->weight->rank == 4 && l->groups == 1;
 }
 
-static bool suits_winograd(const layer* l) {
-  return is_plane(l) && steps_by_one(l, 3) && are_all(l, DILATION, 1) &&
-         l->results >= 4 * LEAST_TILES;
+static bool suits_winograd(const convolution_layer* l) {
+  return is_ungrouped_2d(l) && has_window(l, 3) && are_all(l, DILATION, 1) &&
+         l->results >= 4 * MIN_TILES;
 }
 
-static bool meets_in_caches(const layer* l) {
-  return l->seen % SAME_PLACES == 0 && l->seen != 0 && l->out >= MANY_TO &&
-         (uint64_t)l->in >= MANY_VALUES / l->seen;
+static bool has_cache_conflicts(const convolution_layer* l) {
+  return l->pixels % CACHE_SET_STRIDE == 0 && l->pixels != 0 &&
+         l->out >= MIN_CONFLICT_OUTPUTS &&
+         (uint64_t)l->in >= MANY_VALUES / l->pixels;
 }
 
-// Why windows of one pixel read no panels.
-static const char* point_obstacle(const layer* l) {
-  if (meets_in_caches(l)) return NULL;
-  if (l->in < LEAST_POINT_INPUTS) return few_channels;
-  if (l->results > MOST_POSITIONS) return many_results;
-  return l->results < LEAST_POSITIONS ? few_results : NULL;
+// Why a 1 x 1 convolution cannot read panels, or gains nothing.
+static const char* point_obstacle(const convolution_layer* l) {
+  if (has_cache_conflicts(l)) return NULL;
+  if (l->in < MIN_POINT_INPUTS) return few_channels;
+  if (l->results > MAX_POINT_RESULTS) return many_results;
+  return l->results < MIN_POINT_RESULTS ? few_results : NULL;
 }
 
-// Why others read none. Of a single position there is a product of matrices.
-static const char* window_obstacle(const layer* l) {
-  if (l->taps > MOST_TAPS) return "is of windows that are too large";
-  if (l->is_transposed) return l->seen == 1 ? few_results : NULL;
-  if ((uint64_t)l->in * l->taps < LEAST_SUMMED) return few_channels;
-  const bool is_line = l->weight->rank == 3 && l->out < MANY_OUTPUTS;
-  if (l->results > (is_line ? MANY_OF_LINES : MANY_RESULTS) &&
-      (l->weight->rank == 4 || is_line)) {
+// The same for larger windows. A convolution with one output pixel is a matrix
+// product and needs no panels.
+static const char* window_obstacle(const convolution_layer* l) {
+  if (l->taps > MAX_TAPS) return "has windows of more than 147 elements";
+  if (l->is_transposed) return l->pixels == 1 ? few_results : NULL;
+  if ((uint64_t)l->in * l->taps < MIN_SUMMED) return few_channels;
+  const bool is_1d = l->weight->rank == 3 && l->out < MANY_1D_OUTPUTS;
+  if (l->results > (is_1d ? MANY_1D_RESULTS : MANY_RESULTS) &&
+      (l->weight->rank == 4 || is_1d)) {
     return many_results;
   }
   return l->results == 1 ? few_results : NULL;
 }
 
 static bool read_layer(const etx_ir_method* method, const etx_ir_node* node,
-                       layer* l) {
+                       convolution_layer* l) {
   const etx_shape* const weight =
       &method->values[node->args[WEIGHT].as.value].shape;
-  *l = (layer){.node = node,
-               .weight = weight,
-               .is_transposed = node->args[TRANSPOSED].as.boolean,
-               .groups = node->args[GROUPS].as.integer,
-               .taps = 1};
+  *l = (convolution_layer){.node = node,
+                           .weight = weight,
+                           .is_transposed = node->args[TRANSPOSED].as.boolean,
+                           .groups = node->args[GROUPS].as.integer,
+                           .taps = 1};
   if (weight->rank != 3 && weight->rank != 4) return false;
   if (l->groups < 1 || weight->dims[0] % l->groups != 0) return false;
   const int64_t rows = weight->dims[0] / l->groups;
@@ -148,32 +155,33 @@ static bool read_layer(const etx_ir_method* method, const etx_ir_node* node,
   l->out = l->is_transposed ? weight->dims[1] : rows;
   for (size_t i = 2; i < weight->rank; ++i) {
     if (weight->dims[i] < 1) return false;
-    // Of a window that is too large any number will do that is.
-    if (l->taps <= MOST_TAPS) l->taps *= (uint64_t)weight->dims[i];
+    // Stop before overflow: more than MAX_TAPS is enough to know.
+    if (l->taps <= MAX_TAPS) l->taps *= (uint64_t)weight->dims[i];
   }
-  l->seen =
-      positions_of(method, &method->values[node->args[INPUT].as.value].shape);
-  l->results = positions_of(method, &method->values[node->outputs[0]].shape);
+  l->pixels =
+      pixels_of(method, &method->values[node->args[INPUT].as.value].shape);
+  l->results = pixels_of(method, &method->values[node->outputs[0]].shape);
   return true;
 }
 
 etx_packed_convolution etx_packed_convolution_of(const etx_ir_method* method,
                                                  const etx_ir_node* node) {
-  layer l;
+  convolution_layer l;
   etx_packed_convolution form = {.op = ETX_OP_convolution_packed_out};
   const etx_shape* const weight =
       &method->values[node->args[WEIGHT].as.value].shape;
   if (weight->dtype != ETX_DTYPE_FLOAT32) {
     form.obstacle = "is not float32";
   } else if (!read_layer(method, node, &l)) {
-    form.obstacle = "is of no lines or planes";
+    form.obstacle = "is not the weight of a 1-d or 2-d convolution";
   } else if (l.out % PANEL != 0) {
-    form.obstacle = "has no whole panels of 16 channels";
-  } else if (l.in < LEAST_INPUTS || l.out < LEAST_OUTPUTS) {
+    form.obstacle =
+        "has a number of output channels that is not a multiple of 16";
+  } else if (l.in < MIN_INPUTS || l.out < MIN_OUTPUTS) {
     form.obstacle = few_channels;
   } else if (is_point(&l)) {
     form.obstacle = point_obstacle(&l);
-    if (is_plane(&l) && !meets_in_caches(&l)) {
+    if (is_ungrouped_2d(&l) && !has_cache_conflicts(&l)) {
       form.op = ETX_OP_convolution_panels_out;
     }
   } else if (suits_winograd(&l)) {
@@ -185,14 +193,15 @@ etx_packed_convolution etx_packed_convolution_of(const etx_ir_method* method,
   return form;
 }
 
-// (input, panels, bias, others, steps), Winograd's form with the padding in
-// front of others, or all.
+// The arguments become (input, panels, bias, others, steps) for
+// convolution_panels, the same with padding before `others` for
+// convolution_winograd, and all arguments for convolution_packed.
 void etx_packed_convolution_change(const etx_packed_convolution* form,
                                    etx_ir_node* node, uint32_t panels,
                                    etx_ir_arg* args) {
   const etx_ir_arg* const from = node->args;
   const bool is_whole = form->op == ETX_OP_convolution_packed_out;
-  size_t count = is_whole ? OTHERS : STRIDE;
+  size_t count = is_whole ? CHAIN_OTHERS : STRIDE;
   memcpy(args, from, count * sizeof *args);
   args[WEIGHT] = etx_ir_value_arg(panels);
   if (form->op == ETX_OP_convolution_winograd_out) {
@@ -202,7 +211,7 @@ void etx_packed_convolution_change(const etx_packed_convolution* form,
   args[count + 1] = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
   args[count + 1].as.string = etx_text_of("x");
   if (node->op->id == ETX_OP_convolution_chain_out) {
-    memcpy(&args[count], &from[OTHERS], 2 * sizeof *args);
+    memcpy(&args[count], &from[CHAIN_OTHERS], 2 * sizeof *args);
   }
   node->args = args;
   node->arg_count = count + 2;
@@ -216,7 +225,7 @@ void etx_packed_convolution_write(const etx_packed_convolution* form,
   const int64_t groups = form->transposed_groups;
   const size_t rows = (size_t)from->sizes[0], columns = (size_t)from->sizes[1];
   const size_t taps = from->data.size / side / rows / columns;
-  const size_t out = groups == 0 ? rows : columns;  // of a group, or all
+  const size_t out = groups == 0 ? rows : columns;  // transposed: of a group
   const size_t in = groups == 0 ? columns : rows / (size_t)groups;
   const size_t all = groups == 0 ? out : out * (size_t)groups;
   for (size_t n = 0; n < all; n += PANEL) {

@@ -1,6 +1,5 @@
-// A convolution of all channels whose result the next operator takes plane by
-// plane is computed some channels at a time, each time followed by these
-// planes:
+// Splits a 1 x 1 convolution that a depthwise convolution follows into blocks
+// of output channels, each followed by its part of the depthwise convolution:
 //
 //   y = convolution(x, w)              y0 = convolution(x, w[0:16])
 //   z = convolution(y, v, groups=C)    z0 = convolution(y0, v[0:16], groups=16)
@@ -8,17 +7,19 @@
 //                                      z1 = convolution(y1, v[16:32], ..)
 //                                      z = cat([z0, z1, ..], 1)
 //
-// So what lies between the two is read while it is still in the cache, and only
-// a part of it is live at once. The parts of one image lie one after the other
-// in the result, so join_parts leaves nothing of the concatenation. Every
-// element is the same sum as before.
+// The depthwise convolution then reads each block of y while it is still in the
+// cache, and only one block of y is live at a time. The blocks of one image are
+// contiguous in z, so elide_concat removes the concatenation. Every element is
+// the same sum as before.
 //
-// Each part sees all of x, so x has to be small beside y: a network's
-// expansions are such. With x a third of y and a part two thirds at most, what
-// is live with z and a part is not more than what was live with y.
+// Each block reads all of x, so x must be small compared with y, as in the
+// expansion of an inverted residual block. If x is at most a third of y and a
+// block at most two thirds, then x, z and a block need no more memory than x
+// and y did.
 //
-// "Depth first", "patch-based" inference has to compute the borders of patches
-// twice (MCUNetV2, Lin et al., 2021, section 3); parts of channels have none.
+// Patch-based inference, which splits the image instead, computes the borders
+// of patches twice (MCUNetV2, Lin et al., 2021, section 3). Blocks of channels
+// have no borders.
 
 #include "exporter/rewrite/constant_users.h"
 #include "exporter/ir/ir_edit.h"
@@ -29,33 +30,33 @@ enum {
   BIAS = 2,
   TRANSPOSED = 6,
   GROUPS = 8,
-  OTHERS = 9,  // of those with a chain
+  OTHERS = 9,  // of a convolution with an epilogue
   ARGUMENTS = 11,
-  LANES = 16,  // results that convolutions compute together, at most
-  MOST_PARTS = 64,
-  LEAST_GROWTH = 3,  // bytes between the two for one of what is seen
+  LANES = 16,  // output channels that kernels compute together, at most
+  MAX_BLOCKS = 64,
+  MIN_GROWTH = 3,  // bytes of y for each byte of x
 };
 
-// Bytes between the two operators from which parts pay, and of one part: what a
-// core's own cache holds beside what is read and written.
-static const uint64_t least_bytes = 1 << 20, part_bytes = 5 << 17;
+// Bytes of y from which splitting pays, and bytes of a block: what fits into a
+// core's own cache beside the data that is read and written.
+static const uint64_t min_bytes = 1 << 20, block_bytes = 5 << 17;
 
-static const char* const kind = "convolution and planes";
+static const char* const kind = "convolution in channel blocks";
 
-typedef struct parting {
-  const etx_ir_node* layer;   // convolution of all channels
-  const etx_ir_node* planes;  // what reads its result
-  int64_t channels;           // between the two
-  int64_t step;               // of them in a part
-} parting;
+typedef struct channel_split {
+  const etx_ir_node* layer;      // the 1 x 1 convolution
+  const etx_ir_node* depthwise;  // the only node that reads its result
+  int64_t channels;              // of the value between them
+  int64_t step;                  // channels of a block
+} channel_split;
 
-// A convolution, with what follows it or without.
+// True for a convolution, with an epilogue or without.
 static bool is_convolution(const etx_ir_node* node) {
   return node->op->id == ETX_OP_convolution_out ||
          node->op->id == ETX_OP_convolution_chain_out;
 }
 
-// True if every tensor that the chain reads besides has one element.
+// True if every tensor that the epilogue reads has one element.
 static bool has_numbers_only(const etx_rewrite* rewrite,
                              const etx_ir_node* node) {
   if (node->op->id != ETX_OP_convolution_chain_out) return true;
@@ -70,7 +71,7 @@ static bool has_numbers_only(const etx_rewrite* rewrite,
   return true;
 }
 
-// True if parts of weight and bias are known.
+// True for an ordinary convolution whose weight and bias are constant.
 static bool has_constants(const etx_rewrite* rewrite, const etx_ir_node* node) {
   const etx_ir_module* const module = rewrite->lower.module;
   for (size_t i = WEIGHT; i <= BIAS; ++i) {
@@ -84,8 +85,8 @@ static bool has_constants(const etx_rewrite* rewrite, const etx_ir_node* node) {
   return !node->args[TRANSPOSED].as.boolean && has_numbers_only(rewrite, node);
 }
 
-// Windows of one pixel: others are copied or transformed first, for each part
-// anew.
+// True for an ungrouped 1 x 1 convolution. For larger windows the kernels copy
+// or transform x first, which each block would repeat.
 static bool is_pointwise(const etx_rewrite* rewrite, const etx_ir_node* node) {
   const etx_shape* const w = etx_rewrite_shape(rewrite, &node->args[WEIGHT]);
   for (size_t i = 2; i < w->rank; ++i) {
@@ -94,42 +95,44 @@ static bool is_pointwise(const etx_rewrite* rewrite, const etx_ir_node* node) {
   return etx_rewrite_is_int(&node->args[GROUPS], 1);
 }
 
-// Channels of a part, for parts of as equal a size as can be.
+// Channels of a block: a multiple of LANES, with blocks as equal as possible.
 static int64_t step_of(int64_t channels, uint64_t bytes) {
-  const uint64_t fit = part_bytes / (bytes / (uint64_t)channels);
+  const uint64_t fit = block_bytes / (bytes / (uint64_t)channels);
   const int64_t most = fit < LANES ? 1 : (int64_t)(fit / LANES);
   const int64_t blocks = (channels + LANES - 1) / LANES;
   const int64_t parts = (blocks + most - 1) / most;
   return (blocks + parts - 1) / parts * LANES;
 }
 
-// True if parts of the result begin where values may begin (join_parts).
-static bool are_parts_aligned(const etx_rewrite* rewrite, const parting* p) {
+// True if the blocks of the result are aligned, as elide_concat needs.
+static bool are_blocks_aligned(const etx_rewrite* rewrite,
+                               const channel_split* p) {
   const etx_ir_method* const method = rewrite->lower.method;
   uint64_t bytes = 0;
   return etx_ir_upper_bytes(
-             method, &method->values[p->planes->outputs[0]].shape, &bytes) &&
+             method, &method->values[p->depthwise->outputs[0]].shape, &bytes) &&
          bytes / (uint64_t)p->channels * (uint64_t)p->step %
                  rewrite->lower.module->alignment ==
              0;
 }
 
-// What else reads a constant than a method at hand.
+// Searches for readers of a constant outside of one method.
 typedef struct other_readers {
   size_t constant;
   const etx_ir_method* method;
-  bool are_there;
+  bool is_found;
 } other_readers;
 
 static void note_reader(void* context, size_t constant,
                         const etx_constant_user* reader) {
   other_readers* const others = context;
   if (constant == others->constant && reader->method != others->method) {
-    others->are_there = true;
+    others->is_found = true;
   }
 }
 
-// True if parts of the weight would not be in the file beside the whole.
+// True if nothing else reads the weight, so that splitting it does not store it
+// twice.
 static bool owns_weight(const etx_rewrite* rewrite, const etx_ir_node* node) {
   const etx_builder* const lower = &rewrite->lower;
   const etx_ir_arg* const weight = &node->args[WEIGHT];
@@ -138,61 +141,62 @@ static bool owns_weight(const etx_rewrite* rewrite, const etx_ir_node* node) {
       false};
   if (!etx_rewrite_is_only_use(rewrite, weight->as.value)) return false;
   etx_constant_users_visit(lower->module, note_reader, &others);
-  return !others.are_there;
+  return !others.is_found;
 }
 
-// The new content of a state is computed in the state.
-static bool is_new_content(const etx_ir_method* method, uint32_t value) {
+// True for the new content of a state, which is computed in the state itself.
+static bool is_new_state(const etx_ir_method* method, uint32_t value) {
   for (size_t i = 0; i < method->mutation_count; ++i) {
     if (method->mutations[i].value == value) return true;
   }
   return false;
 }
 
-// True if the two are large enough, and in the right proportions.
-static bool find_sizes(const etx_rewrite* rewrite, parting* p) {
+// Sets the sizes of the split; false if y is too small for it or x too large.
+static bool find_sizes(const etx_rewrite* rewrite, channel_split* p) {
   const etx_ir_method* const method = rewrite->lower.method;
   const etx_shape* const shape =
-      etx_rewrite_shape(rewrite, &p->planes->args[0]);
+      etx_rewrite_shape(rewrite, &p->depthwise->args[0]);
   uint64_t seen = 0, bytes = 0;
   if (shape->rank != 4 || !etx_ir_is_static(shape) || shape->dims[0] != 1 ||
-      !etx_ir_upper_bytes(method, shape, &bytes) || bytes < least_bytes ||
+      !etx_ir_upper_bytes(method, shape, &bytes) || bytes < min_bytes ||
       !etx_ir_upper_bytes(
           method, etx_rewrite_shape(rewrite, &p->layer->args[0]), &seen) ||
-      seen > bytes / LEAST_GROWTH) {
+      seen > bytes / MIN_GROWTH) {
     return false;
   }
   p->channels = shape->dims[1];
   p->step = step_of(p->channels, bytes);
-  return p->step < p->channels && p->channels <= p->step * MOST_PARTS;
+  return p->step < p->channels && p->channels <= p->step * MAX_BLOCKS;
 }
 
-static bool find_parts(const etx_rewrite* rewrite, parting* p) {
+static bool find_split(const etx_rewrite* rewrite, channel_split* p) {
   const etx_ir_method* const method = rewrite->lower.method;
-  const etx_ir_node* const planes = rewrite->lower.node;
-  if (!is_convolution(planes) || planes->branch != 0 ||
-      !has_constants(rewrite, planes) ||
-      !etx_rewrite_is_only_use(rewrite, planes->args[0].as.value) ||
-      is_new_content(method, planes->outputs[0])) {
+  const etx_ir_node* const depthwise = rewrite->lower.node;
+  if (!is_convolution(depthwise) || depthwise->branch != 0 ||
+      !has_constants(rewrite, depthwise) ||
+      !etx_rewrite_is_only_use(rewrite, depthwise->args[0].as.value) ||
+      is_new_state(method, depthwise->outputs[0])) {
     return false;
   }
-  p->planes = planes;
-  p->layer = etx_ir_definition(method, planes->args[0].as.value);
+  p->depthwise = depthwise;
+  p->layer = etx_ir_definition(method, depthwise->args[0].as.value);
   if (p->layer == NULL || !is_convolution(p->layer) || p->layer->branch != 0 ||
       !has_constants(rewrite, p->layer) || !is_pointwise(rewrite, p->layer) ||
       !find_sizes(rewrite, p)) {
     return false;
   }
-  const etx_shape* const v = etx_rewrite_shape(rewrite, &planes->args[WEIGHT]);
+  const etx_shape* const v =
+      etx_rewrite_shape(rewrite, &depthwise->args[WEIGHT]);
   return v->dims[0] == p->channels &&
-         etx_rewrite_is_int(&planes->args[GROUPS], p->channels) &&
-         are_parts_aligned(rewrite, p) && owns_weight(rewrite, p->layer) &&
-         owns_weight(rewrite, planes);
+         etx_rewrite_is_int(&depthwise->args[GROUPS], p->channels) &&
+         are_blocks_aligned(rewrite, p) && owns_weight(rewrite, p->layer) &&
+         owns_weight(rewrite, depthwise);
 }
 
-// Rows [start, start + count) of a weight or a bias.
-static etx_status take_rows(etx_rewrite* rewrite, etx_ir_arg* arg,
-                            int64_t start, int64_t count) {
+// Replaces a weight or bias by its rows [start, start + count).
+static etx_status slice_rows(etx_rewrite* rewrite, etx_ir_arg* arg,
+                             int64_t start, int64_t count) {
   etx_builder* const lower = &rewrite->lower;
   etx_ir_module* const module = lower->module;
   if (arg->kind == ETX_IR_ARG_NONE) return ETX_OK;
@@ -210,30 +214,30 @@ static etx_status take_rows(etx_rewrite* rewrite, etx_ir_arg* arg,
                                     lower->method->values[value].index);
 }
 
-// The part of `node` that gives these channels from `input`.
-static etx_status emit_part(etx_rewrite* rewrite, const etx_ir_node* node,
-                            uint32_t input, int64_t start, int64_t count,
-                            uint32_t* out_value) {
+// The convolution `node` for `count` output channels from `start` on.
+static etx_status emit_block(etx_rewrite* rewrite, const etx_ir_node* node,
+                             uint32_t input, int64_t start, int64_t count,
+                             uint32_t* out_value) {
   etx_builder* const lower = &rewrite->lower;
   etx_ir_arg args[ARGUMENTS];
   memcpy(args, node->args, node->arg_count * sizeof *args);
   args[0] = etx_ir_value_arg(input);
-  ETX_TRY(take_rows(rewrite, &args[WEIGHT], start, count));
-  ETX_TRY(take_rows(rewrite, &args[BIAS], start, count));
+  ETX_TRY(slice_rows(rewrite, &args[WEIGHT], start, count));
+  ETX_TRY(slice_rows(rewrite, &args[BIAS], start, count));
   if (!etx_rewrite_is_int(&args[GROUPS], 1)) args[GROUPS] = etx_ir_int(count);
-  // What a line of the model became is told by its node.
-  const etx_ir_node* const offered = lower->node;
+  // The source lines of the new node are those of `node`.
+  const etx_ir_node* const matched = lower->node;
   lower->node = node;
   const etx_status status =
       etx_build_op(lower, node->op->id, args, node->arg_count, out_value);
-  lower->node = offered;
+  lower->node = matched;
   return status;
 }
 
-// Lets the first part of the layer's result have the name of the whole: it
-// tells where the one's lines end and the other's begin (source_lines.h).
-static void take_name(const etx_rewrite* rewrite, size_t first, uint32_t part,
-                      uint32_t whole) {
+// Gives the first block of y the value and name of y, so that source_lines.h
+// can tell which nodes belong to which of the two convolutions.
+static void reuse_name(const etx_rewrite* rewrite, size_t first, uint32_t part,
+                       uint32_t whole) {
   etx_ir_method* const method = rewrite->lower.method;
   etx_ir_node* const layer = &method->nodes[method->values[whole].index];
   layer->outputs[0] = ETX_IR_NONE;
@@ -241,13 +245,13 @@ static void take_name(const etx_rewrite* rewrite, size_t first, uint32_t part,
   (void)etx_ir_adopt(method, first, part, whole);
 }
 
-static etx_status find_planes(etx_rewrite* rewrite, bool* out_done) {
+static etx_status split_layer(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
-  parting p;
-  etx_ir_arg parts[MOST_PARTS];
+  channel_split p;
+  etx_ir_arg parts[MAX_BLOCKS];
   size_t part_count = 0;
-  if (!find_parts(rewrite, &p)) return ETX_OK;
-  // By value: appending moves the list they stand in.
+  if (!find_split(rewrite, &p)) return ETX_OK;
+  // A copy, because appending nodes moves them.
   const etx_ir_node layer = *p.layer;
   const uint32_t whole = layer.outputs[0];
   const size_t first = lower->method->node_count;
@@ -255,12 +259,12 @@ static etx_status find_planes(etx_rewrite* rewrite, bool* out_done) {
     const int64_t left = p.channels - start;
     const int64_t count = left < p.step ? left : p.step;
     uint32_t value = layer.args[0].as.value;
-    ETX_TRY(emit_part(rewrite, &layer, value, start, count, &value));
+    ETX_TRY(emit_block(rewrite, &layer, value, start, count, &value));
     if (start == 0) {
-      take_name(rewrite, first, value, whole);
+      reuse_name(rewrite, first, value, whole);
       value = whole;
     }
-    ETX_TRY(emit_part(rewrite, p.planes, value, start, count, &value));
+    ETX_TRY(emit_block(rewrite, p.depthwise, value, start, count, &value));
     parts[part_count++] = etx_ir_value_arg(value);
   }
   const etx_ir_arg args[2] = {etx_ir_list(parts, part_count), etx_ir_int(1)};
@@ -272,7 +276,7 @@ static etx_status find_planes(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_pass_split_convolution_channels(etx_pass_context* context) {
-  static const etx_rewrite_rule rules[] = {find_planes};
+  static const etx_rewrite_rule rules[] = {split_layer};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
   return etx_rewrite_module(context, rules, 1);
 }

@@ -1,7 +1,7 @@
 #include "exporter/passes/constant_names.h"
 
-static bool has(const etx_constant_names* names, uint32_t constant,
-                uint32_t buffer) {
+static bool is_recorded(const etx_constant_names* names, uint32_t constant,
+                        uint32_t buffer) {
   for (size_t i = 0; i < names->count; ++i) {
     if (names->items[i].constant == constant &&
         names->items[i].buffer == buffer) {
@@ -13,26 +13,26 @@ static bool has(const etx_constant_names* names, uint32_t constant,
 
 etx_status etx_constant_name_add(etx_constant_names* names, etx_pool* pool,
                                  uint32_t constant, uint32_t buffer) {
-  if (has(names, constant, buffer)) return ETX_OK;
+  if (is_recorded(names, constant, buffer)) return ETX_OK;
   ETX_TRY(etx_pool_grow(pool, &names->items, names->count, &names->capacity,
                         sizeof *names->items));
   names->items[names->count++] = (etx_constant_name){constant, buffer};
   return ETX_OK;
 }
 
-static bool is_called(const etx_constant_names* names,
-                      const etx_ir_module* module, uint32_t constant,
-                      uint32_t buffer) {
+static bool is_named(const etx_constant_names* names,
+                     const etx_ir_module* module, uint32_t constant,
+                     uint32_t buffer) {
   const etx_ir_buffer* const own = &module->buffers[buffer];
   return (!own->is_state && own->initial == constant) ||
-         has(names, constant, buffer);
+         is_recorded(names, constant, buffer);
 }
 
 etx_status etx_constant_names_inherit(etx_constant_names* names,
                                       const etx_ir_module* module,
                                       uint32_t from, uint32_t to) {
   for (uint32_t b = 0; b < module->buffer_count; ++b) {
-    if (!is_called(names, module, from, b)) continue;
+    if (!is_named(names, module, from, b)) continue;
     ETX_TRY(etx_constant_name_add(names, module->pool, to, b));
   }
   return ETX_OK;
@@ -56,7 +56,7 @@ etx_status etx_constant_names_find(const etx_constant_names* names,
   size_t count = 0, capacity = 0;
   for (uint32_t b = 0; b < module->buffer_count; ++b) {
     const etx_ir_buffer* const buffer = &module->buffers[b];
-    if (!is_called(names, module, constant, b)) continue;
+    if (!is_named(names, module, constant, b)) continue;
     ETX_TRY(etx_pool_grow(module->pool, &list, count, &capacity, sizeof *list));
     list[count++] = buffer->name;
   }

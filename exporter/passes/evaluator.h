@@ -1,6 +1,6 @@
-// The interface through which constant folding computes a node. The exporter
-// does not link kernels; the command line passes an evaluator that calls the
-// runtime's.
+// The callback with which constant folding computes a node. The exporter does
+// not link kernels; its caller, such as the command line, runs those of the
+// runtime.
 
 #ifndef ETX_EXPORTER_PASSES_EVALUATOR_H
 #define ETX_EXPORTER_PASSES_EVALUATOR_H
@@ -13,7 +13,7 @@ typedef struct etx_eval_tensor {
   etx_dtype dtype;
   uint8_t rank;
   const int32_t* sizes;
-  void* data;  // dense, default order
+  void* data;  // contiguous, in the default order of dimensions
 } etx_eval_tensor;
 
 typedef enum etx_eval_kind {
@@ -26,7 +26,7 @@ typedef enum etx_eval_kind {
   ETX_EVAL_INTS,
   ETX_EVAL_DOUBLES,
   ETX_EVAL_BOOLS,
-  ETX_EVAL_TENSORS,  // items; is_none[i] for a missing one
+  ETX_EVAL_TENSORS,  // `tensors`; item i is None if is_none[i]
 } etx_eval_kind;
 
 typedef struct etx_eval_argument {
@@ -41,12 +41,12 @@ typedef struct etx_eval_argument {
   const uint8_t* booleans;
   const etx_eval_tensor* tensors;
   const uint8_t* is_none;
-  size_t count;  // of the list
+  size_t count;  // items of a list
 } etx_eval_argument;
 
 typedef struct etx_evaluator {
   // Computes `op`. `arguments` has one entry for each argument of the schema,
-  // including the out arguments, whose data the callee writes.
+  // outputs included; the callee writes the data of the outputs.
   // ETX_MISSING_OPERATOR if there is no kernel: the node is then not folded.
   etx_status (*evaluate)(void* context, const etx_op* op,
                          const etx_eval_argument* arguments, size_t count,

@@ -1,4 +1,4 @@
-// Options of the export pipeline (export.h).
+// The options of an export (export.h).
 
 #ifndef ETX_EXPORTER_PASSES_EXPORT_OPTIONS_H
 #define ETX_EXPORTER_PASSES_EXPORT_OPTIONS_H
@@ -11,12 +11,13 @@ typedef struct etx_export_options {
   etx_target target;
   etx_evaluator evaluator;  // for constant folding
   const char* passes;       // "-name,-name": passes switched off, or NULL
-  const char* algorithm;    // of the memory planner, or NULL: try all
+  const char* algorithm;    // name of a planner, or NULL: the best of all
   const char* dump_after;   // pass after which the IR is dumped, or NULL
-  etx_sink dump;            // where that dump goes
-  const char* keep_layout;  // path of a .pte whose state layout is kept
-  bool pack_weights;        // store weights in the layout of the GEMM kernels
-  bool source_lines;        // write the source map
+  etx_sink dump;            // receives that dump
+  const char*
+      keep_layout;    // path of a .pte whose state layout is kept, or NULL
+  bool pack_weights;  // run the pass pack_weights
+  bool source_lines;  // store the source lines of instructions
   void (*progress)(void* context, const char* stage, size_t done,
                    size_t total);  // may be NULL
   void* progress_context;

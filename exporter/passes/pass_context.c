@@ -18,10 +18,19 @@ etx_text etx_pass_entry_name(etx_text entry) {
   return entry;
 }
 
+etx_text etx_pass_present_name(etx_text name) {
+#define RENAMED(old, new) \
+  if (etx_text_is(name, #old)) return etx_text_of(#new);
+#include "exporter/passes/renamed_passes.def"
+#undef RENAMED
+  return name;
+}
+
 bool etx_pass_entry_switches_off(const char* list, const char* pass) {
   etx_text entry;
   while (etx_pass_entry_next(&list, &entry)) {
-    if (etx_text_is(etx_pass_entry_name(entry), pass)) return true;
+    const etx_text name = etx_pass_entry_name(entry);
+    if (etx_text_is(etx_pass_present_name(name), pass)) return true;
   }
   return false;
 }

@@ -1,8 +1,9 @@
-// What every pass is given, and the prototypes of all passes.
+// The context that every pass gets, and the prototypes of all passes.
 //
-// A pass is one function over the whole module. It either succeeds, or fails
-// with a diag (a bug, no memory), or reports problems of the user's program
-// and succeeds: the runner (pass_list.h) then stops after it.
+// A pass is one function over the whole module. It fails with a diag for a bug
+// of the exporter or exhausted memory. Problems of the user's program are
+// reported to `problems`; the pass then succeeds, and the runner (pass_list.h)
+// stops after it.
 
 #ifndef ETX_EXPORTER_PASSES_PASS_CONTEXT_H
 #define ETX_EXPORTER_PASSES_PASS_CONTEXT_H
@@ -16,32 +17,32 @@
 #include "exporter/placement/placement_copy.h"
 #include "exporter/report/quantized_report.h"
 
-// What another order of a method's nodes saved.
+// What scheduling saved in one method.
 typedef struct etx_schedule_saving {
-  uint64_t saved_bytes;  // of those live at the fullest moment
-  uint64_t steps;        // spent on looking for it
+  uint64_t saved_bytes;  // by which the peak of live bytes is lower
+  uint64_t steps;        // of the search
 } etx_schedule_saving;
 
 typedef struct etx_pass_context {
   etx_ir_module* module;              // changed by every pass
   const etx_export_options* options;  // target, evaluator, passes switched off
-  etx_problems* problems;             // where refusals of the program go
+  etx_problems* problems;             // receives problems of the program
   etx_diag* diag;                     // may be NULL
   // Called after each pass that ran, for dumps; may be NULL.
   etx_status (*after)(void* context, etx_text pass, bool is_lowered,
                       const etx_ir_module* module);
   void* after_context;
-  etx_placement* placements;    // by method, made by the pass place_values
+  etx_placement* placements;    // by method, set by the pass assign_storage
   etx_placement_copies copies;  // copies that remain, for the report
   etx_fusion_report fusions;    // made and missed, for the report
-  etx_constant_names constant_names;  // of folded weights
-  etx_quantized_report quantized;     // by the pass quantize_weights
-  etx_packed_report packed;           // by the pass pack_weights
-  etx_schedule_saving* orders;  // by method, made by the pass order_nodes; NULL
-                                // if it did not run
+  etx_constant_names constant_names;  // of computed constants
+  etx_quantized_report quantized;     // set by the pass quantize_weights
+  etx_packed_report packed;           // set by the pass pack_weights
+  etx_schedule_saving* orders;  // by method, made by the pass schedule_nodes;
+                                // NULL if it did not run
 } etx_pass_context;
 
-// True if the pass of that name will run, or has run.
+// True if the options do not switch the pass of that name off.
 bool etx_passes_include(const etx_pass_context* context, const char* pass);
 
 // A list of passes to switch off, "-name,-name": takes the next entry, its mark
@@ -51,7 +52,11 @@ bool etx_pass_entry_next(const char** list, etx_text* out_entry);
 // An entry without its mark, which is '-' or '!'.
 etx_text etx_pass_entry_name(etx_text entry);
 
-// True if the list switches the pass off.
+// The present name of a pass that is given by a former one
+// (renamed_passes.def); every other name stays as it is.
+etx_text etx_pass_present_name(etx_text name);
+
+// True if the list switches the pass off, by its present or a former name.
 bool etx_pass_entry_switches_off(const char* list, const char* pass);
 
 // Prototypes of all passes, from the rows.

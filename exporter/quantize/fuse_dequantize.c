@@ -1,27 +1,29 @@
-// Quantised weights that a graph spells out as floats. etx's own runtime has
-// operators that read them as they are, so that no weight is unpacked into
-// scratch, whole, at every call, or stored as floats by folding:
+// Fuses the dequantisation of integer weights into the operators that read
+// them. Otherwise every call would expand the whole weight to floats in
+// scratch, or fold_constants would store it as floats:
 //
-//   linear(x, dequantize_per_channel(w, s, 0), b)    linear_w8(x, w, s, b)
-//   linear(x, dequantize_per_tensor(w, c, 0), b)     the same, s all c
-//   the same where x is quantised row by row         linear_a8w8
-//   mm(x, float(permute(w)))                         linear_w8(x, w, 1)
-//   mul(linear_w8(x, w, 1), s)                       linear_w8(x, w, s)
-//   float(mm(int32(x), int32(permute(w))))           linear_w8(float(x), w, 1)
-//   embedding(dequantize_per_channel(w, s, z), i)    embedding_byte(w, s, z, i)
-//   mul(sub(float(view(w)), z), s)                   dequantize_per_channel
-//   mm(int32(uint8(x + 128)), w) - 128 sum(w)        mm(int32(x), w)
+//   linear(x, dequantize_per_channel(w, s, 0), b)  ->  linear_w8(x, w, s, b)
+//   linear(x, dequantize_per_tensor(w, c, 0), b)   ->  the same, all s = c
+//   the same where x is quantised per row          ->  linear_a8w8
+//   mm(x, float(permute(w)))                       ->  linear_w8(x, w, 1)
+//   mul(linear_w8(x, w, 1), s)                     ->  linear_w8(x, w, s)
+//   float(mm(int32(x), int32(permute(w))))         ->  linear_w8(float(x), w,
+//   1) embedding(dequantize_per_channel(w, s, z), i)  ->  embedding_byte(w, s,
+//   z, i) mul(sub(float(view(w)), z), s)                 ->
+//   dequantize_per_channel mm(int32(uint8(x + 128)), w) - 128 sum(w)      ->
+//   mm(int32(x), w)
 //
-// Weights in parts of rows are prequantized_groups.c. Views and casts of scales
-// and zero points, as torchao has them, are looked through.
+// prequantized_groups.c handles weights with a scale per group. Views and casts
+// of scales and zero points, as torchao writes them, are skipped.
 //
-// Results are the same but for the order of sums: int8 times a float scale is
-// one rounding in either form.
+// Results differ by the order of sums only: int8 times a float scale is rounded
+// once in both forms.
 
 #include "exporter/ir/ir_edit.h"
 #include "exporter/quantize/prequantized_weights.h"
 
-// A byte matrix with one scale for each row, as float32, or NULL.
+// The dequantize_per_channel that computes operand `position` from an int8 (or
+// uint8) matrix with one scale per row; NULL if there is none.
 static const etx_ir_node* find_weight(const etx_rewrite* rewrite,
                                       const etx_ir_node* node, size_t position,
                                       bool takes_uint8) {
@@ -46,7 +48,7 @@ static const etx_ir_node* find_weight(const etx_rewrite* rewrite,
              : NULL;
 }
 
-static etx_status find_linear(etx_rewrite* rewrite, bool* out_done) {
+static etx_status fuse_linear(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
   if (node->op->id != ETX_OP_linear_out) return ETX_OK;
   const etx_ir_node* const weight = find_weight(rewrite, node, 1, false);
@@ -59,7 +61,7 @@ static etx_status find_linear(etx_rewrite* rewrite, bool* out_done) {
                        weight->args[ETX_PREQUANTIZED_SCALES], node->args[2]};
   const etx_op_id op =
       rows == NULL ? ETX_OP_linear_w8_out : ETX_OP_linear_a8w8_out;
-  // Appending nodes may move those that were looked at.
+  // The node pointers above are invalid after appending.
   uint32_t scales = 0;
   ETX_TRY(etx_build_cast(&rewrite->lower, args[2].as.value, ETX_DTYPE_FLOAT32,
                          &scales));
@@ -70,8 +72,8 @@ static etx_status find_linear(etx_rewrite* rewrite, bool* out_done) {
 
 // ------------------------------------------------ other spellings
 
-// The constant that operand `position` is, but for views and casts; NULL if it
-// is none.
+// The constant that operand `position` is, or views and casts of it; NULL if
+// there is none.
 static const etx_ir_constant* constant_operand(const etx_rewrite* rewrite,
                                                const etx_ir_node* node,
                                                size_t position) {
@@ -81,7 +83,7 @@ static const etx_ir_constant* constant_operand(const etx_rewrite* rewrite,
                               etx_prequantized_origin(rewrite, arg->as.value));
 }
 
-// True if operand `position` is this number, everywhere.
+// True if operand `position` is a uniform constant with this number.
 static bool is_number(const etx_rewrite* rewrite, const etx_ir_node* node,
                       size_t position, double wanted) {
   const etx_ir_constant* const constant =
@@ -91,9 +93,9 @@ static bool is_number(const etx_rewrite* rewrite, const etx_ir_node* node,
          number == wanted;
 }
 
-// A weight less zero points, times a scale for each of its last rows, as
-// core ATen has what torchao says in one word.
-static etx_status find_steps(etx_rewrite* rewrite, bool* out_done) {
+// Recomposes dequantize_per_channel, which core ATen decomposes into (weight -
+// zero points) * scales with one scale per last row.
+static etx_status recompose_dequantize(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   if (node->op->id != ETX_OP_mul_out) return ETX_OK;
@@ -154,7 +156,7 @@ static etx_status find_steps(etx_rewrite* rewrite, bool* out_done) {
   return etx_build_view(lower, weight, to.dims, to.rank, &lower->results[0]);
 }
 
-// A float for each of `rows`, all the same.
+// A vector of `rows` equal scales.
 static etx_status uniform_scales(etx_builder* lower, etx_dim rows, float scale,
                                  etx_ir_arg* out) {
   const size_t bytes = (size_t)rows * sizeof(float);
@@ -171,8 +173,8 @@ static etx_status uniform_scales(etx_builder* lower, etx_dim rows, float scale,
   return ETX_OK;
 }
 
-// One scale for the whole weight.
-static etx_status find_plain_linear(etx_rewrite* rewrite, bool* out_done) {
+// linear over a weight with one scale for the whole tensor.
+static etx_status fuse_per_tensor_linear(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
   if (node->op->id != ETX_OP_linear_out) return ETX_OK;
   const etx_ir_node* const weight =
@@ -198,10 +200,10 @@ static etx_status find_plain_linear(etx_rewrite* rewrite, bool* out_done) {
                       &rewrite->lower.results[0]);
 }
 
-// ------------------------------------------------ products of bytes
+// ------------------------------------------------ matrix products of int8
 
-// The int8 matrix of which operand 1 of the node is the transpose, cast to
-// `dtype`; NULL if it is none.
+// The int8 matrix whose transpose, cast to `dtype`, is operand 1 of the node;
+// NULL if there is none.
 static const etx_ir_arg* find_transposed(const etx_rewrite* rewrite,
                                          const etx_ir_node* node,
                                          etx_dtype dtype) {
@@ -230,7 +232,7 @@ static etx_status emit_w8(etx_rewrite* rewrite, etx_ir_arg input,
                       &rewrite->lower.results[0]);
 }
 
-static etx_status find_mm(etx_rewrite* rewrite, bool* out_done) {
+static etx_status fuse_mm(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
   if (node->op->id != ETX_OP_mm_out) return ETX_OK;
   const etx_ir_arg* const weight =
@@ -240,9 +242,9 @@ static etx_status find_mm(etx_rewrite* rewrite, bool* out_done) {
   return emit_w8(rewrite, node->args[0], *weight);
 }
 
-// True if operand 0 of a product is int8 x + 128, by way of uint8; `*out_value`
-// becomes x.
-static bool find_shifted(const etx_rewrite* rewrite, const etx_ir_node* node,
+// True if operand 0 of a matrix product is int32(uint8(int32(x) + 128)) for an
+// int8 x, which is stored in `*out_value`.
+static bool read_shifted(const etx_rewrite* rewrite, const etx_ir_node* node,
                          uint32_t* out_value) {
   const etx_op_id cast = ETX_OP_to_dim_order_copy_out;
   const etx_ir_node* const wide = etx_rewrite_operand(rewrite, node, 0, cast);
@@ -271,9 +273,9 @@ static bool find_shifted(const etx_rewrite* rewrite, const etx_ir_node* node,
   return true;
 }
 
-// The product of uint8, as processors have it that know no other, less what the
-// shift by 128 added: the product of int8 that was meant.
-static etx_status find_shifted_mm(etx_rewrite* rewrite, bool* out_done) {
+// Some models shift int8 to uint8 for processors with uint8 products only, and
+// subtract 128 * sum(w) afterwards. Restores the int8 product.
+static etx_status unshift_mm(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   if (node->op->id != ETX_OP_sub_out ||
@@ -287,7 +289,7 @@ static etx_status find_shifted_mm(etx_rewrite* rewrite, bool* out_done) {
   uint32_t bytes = 0;
   if (mm == NULL || times == NULL || !is_number(rewrite, times, 1, 128) ||
       etx_builder_shape(lower, node->outputs[0])->dtype != ETX_DTYPE_INT32 ||
-      !find_shifted(rewrite, mm, &bytes)) {
+      !read_shifted(rewrite, mm, &bytes)) {
     return ETX_OK;
   }
   const etx_ir_arg right = mm->args[1];
@@ -300,7 +302,7 @@ static etx_status find_shifted_mm(etx_rewrite* rewrite, bool* out_done) {
           etx_prequantized_origin(rewrite, right.as.value)) {
     return ETX_OK;
   }
-  // What was looked through may be views of other rows.
+  // The skipped views may have changed the sizes.
   const etx_shape* const summed = etx_rewrite_shape(rewrite, &sum->args[0]);
   const etx_shape* const less = etx_rewrite_shape(rewrite, &node->args[1]);
   const etx_dim columns = etx_rewrite_shape(rewrite, &right)->dims[1];
@@ -316,8 +318,8 @@ static etx_status find_shifted_mm(etx_rewrite* rewrite, bool* out_done) {
   return etx_build_op(lower, ETX_OP_mm_out, args, 2, &lower->results[0]);
 }
 
-// Sums of integers that become floats at once are summed as floats.
-static etx_status find_integer_mm(etx_rewrite* rewrite, bool* out_done) {
+// An int32 matrix product that is cast to float is computed in float.
+static etx_status fuse_integer_mm(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   if (node->op->id != ETX_OP_to_dim_order_copy_out ||
@@ -345,8 +347,9 @@ static etx_status find_integer_mm(etx_rewrite* rewrite, bool* out_done) {
   return emit_w8(rewrite, etx_ir_value_arg(input), matrix);
 }
 
-// A scale for each column of a product that had none.
-static etx_status find_scaled(etx_rewrite* rewrite, bool* out_done) {
+// Fuses a multiplication by one scale per column into a linear_w8 without
+// scales.
+static etx_status fuse_scales(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   double one = 0;
@@ -374,7 +377,7 @@ static etx_status find_scaled(etx_rewrite* rewrite, bool* out_done) {
   return etx_build_op(lower, ETX_OP_linear_w8_out, args, 4, &lower->results[0]);
 }
 
-static etx_status find_embedding(etx_rewrite* rewrite, bool* out_done) {
+static etx_status fuse_embedding(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   if (lower->node->op->id != ETX_OP_embedding_out) return ETX_OK;
   const etx_ir_node* const weight = find_weight(rewrite, lower->node, 0, true);
@@ -399,16 +402,16 @@ static etx_status find_embedding(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_pass_fuse_dequantize(etx_pass_context* context) {
-  static const etx_rewrite_rule rules[] = {find_steps,
+  static const etx_rewrite_rule rules[] = {recompose_dequantize,
                                            etx_prequantized_group_linear,
-                                           find_linear,
-                                           find_plain_linear,
-                                           find_mm,
-                                           find_shifted_mm,
-                                           find_integer_mm,
-                                           find_scaled,
+                                           fuse_linear,
+                                           fuse_per_tensor_linear,
+                                           fuse_mm,
+                                           unshift_mm,
+                                           fuse_integer_mm,
+                                           fuse_scales,
                                            etx_prequantized_group_embedding,
-                                           find_embedding};
+                                           fuse_embedding};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
   return etx_rewrite_module(context, rules, sizeof rules / sizeof *rules);
 }

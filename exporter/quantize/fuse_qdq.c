@@ -1,36 +1,37 @@
-// Graphs that were quantised before the export, activations too, compute with
-// bytes what they spell out with floats between:
+// Fuses the quantize/dequantize (QDQ) pairs of models whose weights and
+// activations were quantised before the export. Float operators between
+// dequantize and quantize become operators over uint8:
 //
 //   quantize(relu(convolution(dequantize(x), dequantize(w), b)))
-//                                   convolution_u8(x, w, ..)
+//     -> convolution_u8(x, w, ..)
 //   convolution(dequantize(x), dequantize(w), b)
-//                                   convolution_u8(x, w, ..) of floats
+//     -> convolution_u8(x, w, ..) with a float32 result
 //   quantize(relu(add(dequantize(x), dequantize(y))))
-//                                   chain_u8(x, [y], "x 0 add", ..)
+//     -> chain_u8(x, [y], "x 0 add", ..)
 //   quantize(max_pool2d(dequantize(x)))
-//                                   max_pool2d_u8(x)
+//     -> max_pool2d_u8(x)
 //   quantize(mean(dequantize(x), [2, 3]))
-//                                   mean_u8(x)
+//     -> mean_u8(x)
 //   quantize(mean(hardswish(dequantize(x)), [2, 3]))
-//                                   quantize(mean(chain_u8(x, .. floats), ..))
+//     -> quantize(mean(chain_u8(x, ..) with a float32 result, ..))
 //   quantize(cat([dequantize(x), dequantize(y)]))
-//                                   cat([x, y])
-//   slice(dequantize(x))            dequantize(slice(x))
+//     -> cat([x, y])
+//   slice(dequantize(x))
+//     -> dequantize(slice(x))
 //   quantize(leaky_relu(dequantize(x), 0.1))
-//                                   chain_u8(x, .., "x relu x neg relu ..")
+//     -> chain_u8(x, .., "x relu x neg relu ..")
 //
-// Sums of layers and means are exact, and scales and biases are rounded once,
-// where the graph rounds each product: results differ by one step where they
-// lie between two, and so do leaky relus, whose slope is rounded. All else
-// gives the same bits of numbers. What is no number becomes the least byte, not
-// 0.
+// Integer sums of layers and means are exact, and scales and biases are rounded
+// once; the float graph rounds each product. So results may differ by one step
+// of the scale; leaky_relu too, because its slope is rounded. All other results
+// are bit-equal, except that NaN becomes the smallest byte instead of 0.
 
 #include "exporter/quantize/qdq_layers.h"
 #include "exporter/quantize/qdq_results.h"
 #include "exporter/passes/pass_context.h"
 
-// True if callers or states get the value as it is.
-static bool is_given(const etx_ir_method* method, uint32_t value) {
+// True if the value is an output or the new content of a state.
+static bool is_result(const etx_ir_method* method, uint32_t value) {
   for (size_t i = 0; i < method->output_count; ++i) {
     const etx_ir_arg* const arg = &method->outputs[i].arg;
     if (arg->kind == ETX_IR_ARG_VALUE && arg->as.value == value) return true;
@@ -41,36 +42,38 @@ static bool is_given(const etx_ir_method* method, uint32_t value) {
   return false;
 }
 
-static etx_status find_quantize(etx_rewrite* rewrite, bool* out_done) {
+// Moves a quantize upwards (qdq_results.h).
+static etx_status fuse_quantize(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   size_t left = ETX_QDQ_MAX_VALUES;
-  etx_qdq_request wish = {
-      .compute = etx_qdq_result, .is_alone = true, .left = &left};
+  etx_qdq_request request = {
+      .compute = etx_qdq_result, .is_only_use = true, .values_left = &left};
   etx_qdq_tensor bytes;
   if (node->op->id != ETX_OP_quantize_per_tensor_out ||
-      !etx_qdq_params_read(rewrite, node, &wish.numbers)) {
+      !etx_qdq_params_read(rewrite, node, &request.numbers)) {
     return ETX_OK;
   }
   const etx_dtype dtype = etx_builder_shape(lower, node->outputs[0])->dtype;
-  ETX_TRY(
-      etx_qdq_result(rewrite, node->args[0].as.value, &wish, &bytes, out_done));
+  ETX_TRY(etx_qdq_result(rewrite, node->args[0].as.value, &request, &bytes,
+                         out_done));
   if (!*out_done) {
-    if (dtype == ETX_DTYPE_UINT8 || is_given(lower->method, node->outputs[0])) {
+    if (dtype == ETX_DTYPE_UINT8 ||
+        is_result(lower->method, node->outputs[0])) {
       return ETX_OK;
     }
-    // All that reads it reads the same bytes.
+    // So that all readers use the same uint8 tensor.
     bytes.is_last = false;
     ETX_TRY(etx_qdq_tensor_quantize(lower, node->args[0].as.value,
-                                    &wish.numbers, ETX_DTYPE_UINT8,
+                                    &request.numbers, ETX_DTYPE_UINT8,
                                     &bytes.value));
     *out_done = true;
   }
   return etx_qdq_tensor_as_dtype(lower, bytes, dtype, &lower->results[0]);
 }
 
-// Floats of int8 numbers that are there as uint8.
-static etx_status find_dequantize(etx_rewrite* rewrite, bool* out_done) {
+// Dequantises the uint8 form of an int8 tensor.
+static etx_status rewrite_dequantize(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   etx_qdq_params numbers;
@@ -90,41 +93,41 @@ static bool is_zero(const etx_ir_arg* arg) {
          (arg->kind == ETX_IR_ARG_DOUBLE && arg->as.real == 0);
 }
 
-// True if floats of what the node does to bytes are what it does to floats, and
-// it comes first: it leaves elements out, before others change them, or it is
-// the padding of a layer that reads bytes.
-static bool comes_first(const etx_ir_node* node) {
+// True for operators that commute with dequantize and should be computed over
+// bytes: those that drop elements, and the zero padding before a quantised
+// layer.
+static bool commutes_with_dequantize(const etx_ir_node* node) {
   return node->op->id == ETX_OP_slice_copy_tensor_out ||
          node->op->id == ETX_OP_max_pool2d_out ||
          (node->op->id == ETX_OP_constant_pad_nd_out &&
           is_zero(&node->args[2]));
 }
 
-static etx_status find_move(etx_rewrite* rewrite, bool* out_done) {
+static etx_status push_below_dequantize(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   size_t left = ETX_QDQ_MAX_VALUES;
-  etx_qdq_request wish = {.compute = etx_qdq_result, .left = &left};
+  etx_qdq_request request = {.compute = etx_qdq_result, .values_left = &left};
   etx_qdq_tensor bytes;
-  if (!comes_first(node)) return ETX_OK;
+  if (!commutes_with_dequantize(node)) return ETX_OK;
   const etx_ir_node* const floats = etx_qdq_tensor_dequantized(
-      rewrite, node->args[0].as.value, &wish.numbers);
+      rewrite, node->args[0].as.value, &request.numbers);
   if (floats == NULL ||
       !etx_qdq_tensor_find(rewrite, floats->args[0].as.value, &bytes)) {
     return ETX_OK;
   }
-  wish.numbers.least = 0;
-  wish.numbers.most = UINT8_MAX;
-  const etx_qdq_params numbers = wish.numbers;
-  ETX_TRY(etx_qdq_data_movement(rewrite, node, &wish, &bytes, out_done));
+  request.numbers.least = 0;
+  request.numbers.most = UINT8_MAX;
+  const etx_qdq_params numbers = request.numbers;
+  ETX_TRY(etx_qdq_data_movement(rewrite, node, &request, &bytes, out_done));
   return *out_done ? etx_qdq_tensor_to_floats(lower, bytes, &numbers,
                                               &lower->results[0])
                    : ETX_OK;
 }
 
-// int8 of floats that are there as uint8, too: quantised by itself, so that the
-// other may go.
-static etx_status find_int8(etx_rewrite* rewrite, bool* out_done) {
+// Where int8 is needed and was converted from a quantised uint8 tensor:
+// quantises to int8 directly, so that the conversion is removed.
+static etx_status quantize_to_int8(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   etx_qdq_params numbers;
   const etx_ir_node* const first =
@@ -135,8 +138,8 @@ static etx_status find_int8(etx_rewrite* rewrite, bool* out_done) {
                                  ETX_DTYPE_INT8, &lower->results[0]);
 }
 
-// Layers whose results stay floats.
-static etx_status find_layer(etx_rewrite* rewrite, bool* out_done) {
+// Quantised layers with a float32 result.
+static etx_status fuse_layer(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   etx_qdq_layer layer;
   etx_qdq_tensor floats;
@@ -152,8 +155,8 @@ static etx_status find_layer(etx_rewrite* rewrite, bool* out_done) {
   return ETX_OK;
 }
 
-// Means whose results stay floats; pooling of a whole image is one, too.
-static etx_status find_mean(etx_rewrite* rewrite, bool* out_done) {
+// Quantised means, or average poolings of a whole image, with a float32 result.
+static etx_status fuse_mean(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   etx_qdq_tensor floats;
   ETX_TRY(etx_qdq_mean(rewrite, lower->node, NULL, &floats, out_done));
@@ -164,9 +167,10 @@ static etx_status find_mean(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_pass_fuse_qdq(etx_pass_context* context) {
-  static const etx_rewrite_rule results[] = {find_quantize, find_dequantize,
-                                             find_move};
-  static const etx_rewrite_rule layers[] = {find_layer, find_mean, find_int8};
+  static const etx_rewrite_rule results[] = {fuse_quantize, rewrite_dequantize,
+                                             push_below_dequantize};
+  static const etx_rewrite_rule layers[] = {fuse_layer, fuse_mean,
+                                            quantize_to_int8};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
   ETX_TRY(etx_rewrite_module(context, results, 3));
   return etx_rewrite_module(context, layers, 3);

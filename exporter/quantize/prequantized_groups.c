@@ -1,30 +1,28 @@
-// Weights with a scale for each of equal parts of a row, or with zero points:
+// Weights that were quantised before the export with one scale per group of a
+// row, or with zero points:
 //
 //   linear(x, view(dequantize_per_channel(view(w), s, z)), b)
-//                                                    linear_w4g(x, packed w,
-//                                                    ..), or linear_a8w4g
-//   linear(x, view(dequantize_per_channel(view(w), s, 0)), b)
-//                                                    mixed_linear(x, w, s) + b
+//     -> linear_w4g(x, packed w, ..) or linear_a8w4g, if w fits into 4 bits
+//     -> mixed_linear(x, w, s) + b, for 8 bits without zero points
 //   embedding(view(dequantize_per_channel(view(w), s, z)), i)
-//                                                    embedding_4bit(packed w,
-//                                                    ..) or embedding_byte
+//     -> embedding_4bit(packed w, ..) or embedding_byte
 //
-// Rows, and parts of them, whose numbers all fit in 4 bits are packed; the view
-// between parts and their layer makes rows of them again.
+// The inner view makes each group a row, so that dequantize_per_channel scales
+// groups; the outer view restores the rows.
 
 #include "exporter/ir/ir_edit.h"
 #include "exporter/quantize/prequantized_weights.h"
 
-typedef struct grouped {
-  const etx_ir_node* parts;  // dequantize_per_channel of [N * groups, group]
-  const etx_ir_constant* bytes;
-  const etx_ir_constant* zeros;  // NULL: all are 0
-  bool is_half;                  // all numbers lie in -8..7
-  etx_dim rows, groups, group;
-} grouped;
+typedef struct grouped_weight {
+  const etx_ir_node* dequantize;  // per channel of [N * groups, group]
+  const etx_ir_constant* bytes;   // int8
+  const etx_ir_constant* zeros;   // zero points; NULL: all are 0
+  bool is_int4;                   // stored in 4 bits: all are in -8..7
+  etx_dim rows, groups, group;    // rows, groups per row, elements per group
+} grouped_weight;
 
-// True if all elements of a constant of int8 lie in -8..7.
-static bool fits_half_bytes(const etx_ir_constant* constant) {
+// True if all elements of an int8 constant are in -8..7.
+static bool fits_int4(const etx_ir_constant* constant) {
   for (size_t i = 0; i < constant->data.size; ++i) {
     const int8_t q = (int8_t)constant->data.data[i];
     if (q < -8 || q > 7) return false;
@@ -45,19 +43,20 @@ static bool fits_int8(const etx_ir_constant* constant) {
   return true;
 }
 
-// The zero points of the parts, which the operators want in int8. False if they
-// are unknown, or do not fit.
-static bool read_zeros(const etx_rewrite* rewrite, grouped* out) {
-  const etx_ir_arg* const zeros = &out->parts->args[ETX_PREQUANTIZED_ZEROS];
+// Reads the zero points of the groups. False if they are not constant or do not
+// fit into int8, the type that the operators take.
+static bool read_zeros(const etx_rewrite* rewrite, grouped_weight* out) {
+  const etx_ir_arg* const zeros =
+      &out->dequantize->args[ETX_PREQUANTIZED_ZEROS];
   out->zeros = NULL;
-  if (etx_prequantized_has_no_zeros(rewrite, out->parts)) return true;
+  if (etx_prequantized_has_no_zeros(rewrite, out->dequantize)) return true;
   out->zeros =
       etx_rewrite_constant(rewrite->lower.module, rewrite->lower.method,
                            etx_prequantized_origin(rewrite, zeros->as.value));
   return out->zeros != NULL && fits_int8(out->zeros);
 }
 
-// Largest group that the fast loops know and that divides `group`; else that.
+// The largest group size of the fast kernels that divides `group`, or `group`.
 static etx_dim fast_group(etx_dim group) {
   for (etx_dim known = 128; known >= 32; known /= 2) {
     if (group % known == 0) return known;
@@ -65,10 +64,10 @@ static etx_dim fast_group(etx_dim group) {
   return group;
 }
 
-// A constant weight [N, K] of float32 in argument `position`, of which equal
-// parts of rows, or whole rows, have a scale each.
+// Reads a constant weight [N, K] in argument `position` with one scale per
+// group or per row.
 static bool find_groups(const etx_rewrite* rewrite, const etx_ir_node* node,
-                        size_t position, grouped* out) {
+                        size_t position, grouped_weight* out) {
   const etx_shape* const whole =
       etx_rewrite_shape(rewrite, &node->args[position]);
   const etx_ir_node* at = etx_rewrite_argument(rewrite, &node->args[position]);
@@ -79,16 +78,16 @@ static bool find_groups(const etx_rewrite* rewrite, const etx_ir_node* node,
       !etx_rewrite_is_int(&at->args[ETX_PREQUANTIZED_AXIS], 0)) {
     return false;
   }
-  const etx_shape* const parts =
+  const etx_shape* const dequantize =
       etx_rewrite_shape(rewrite, &at->args[ETX_PREQUANTIZED_INPUT]);
-  if (whole->rank != 2 || parts->rank != 2 || !etx_ir_is_static(whole) ||
-      whole->dtype != ETX_DTYPE_FLOAT32 || parts->dims[1] <= 0 ||
-      whole->dims[1] % parts->dims[1] != 0) {
+  if (whole->rank != 2 || dequantize->rank != 2 || !etx_ir_is_static(whole) ||
+      whole->dtype != ETX_DTYPE_FLOAT32 || dequantize->dims[1] <= 0 ||
+      whole->dims[1] % dequantize->dims[1] != 0) {
     return false;
   }
-  out->parts = at;
+  out->dequantize = at;
   out->rows = whole->dims[0];
-  out->group = parts->dims[1];
+  out->group = dequantize->dims[1];
   out->groups = whole->dims[1] / out->group;
   out->bytes = etx_rewrite_constant(
       rewrite->lower.module, rewrite->lower.method,
@@ -98,14 +97,15 @@ static bool find_groups(const etx_rewrite* rewrite, const etx_ir_node* node,
       !read_zeros(rewrite, out)) {
     return false;
   }
-  // Whole rows are faster a byte each, where an operator takes them so.
-  out->is_half = fits_half_bytes(out->bytes) && out->group % 2 == 0 &&
+  // With one scale per row, the int8 operators are faster.
+  out->is_int4 = fits_int4(out->bytes) && out->group % 2 == 0 &&
                  (out->groups > 1 || out->zeros != NULL);
   return true;
 }
 
-// Two numbers a byte, the first in the high half, each plus 8.
-static etx_status pack(etx_builder* lower, const grouped* g, etx_ir_arg* out) {
+// Packs two numbers into a byte, each plus 8, the first in the high half.
+static etx_status pack_int4(etx_builder* lower, const grouped_weight* g,
+                            etx_ir_arg* out) {
   const size_t bytes = g->bytes->data.size / 2;
   uint8_t* const packed = etx_pool_take(lower->module->pool, bytes);
   uint32_t value = 0;
@@ -125,11 +125,11 @@ static etx_status pack(etx_builder* lower, const grouped* g, etx_ir_arg* out) {
   return ETX_OK;
 }
 
-// [N, groups] of the parts' scales or zero points, each `times` side by side,
-// in a type.
-static etx_status by_group(etx_builder* lower, const grouped* g,
-                           uint32_t numbers, etx_dim times, etx_dtype dtype,
-                           etx_ir_arg* out) {
+// Scales or zero points as [N, groups * times] of type `dtype`, each repeated
+// `times` times.
+static etx_status emit_group_params(etx_builder* lower, const grouped_weight* g,
+                                    uint32_t numbers, etx_dim times,
+                                    etx_dtype dtype, etx_ir_arg* out) {
   const etx_dim one[] = {g->rows, g->groups, 1};
   const etx_dim all[] = {g->rows, g->groups, times};
   const etx_dim sizes[] = {g->rows, g->groups * times};
@@ -144,17 +144,18 @@ static etx_status by_group(etx_builder* lower, const grouped* g,
   return ETX_OK;
 }
 
-static etx_status emit_halves(etx_rewrite* rewrite, const grouped* g) {
+static etx_status emit_int4_linear(etx_rewrite* rewrite,
+                                   const grouped_weight* g) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   const etx_ir_arg* const rows = etx_prequantized_rows(rewrite, node);
   const etx_dim group = fast_group(g->group), times = g->group / group;
-  const uint32_t scales = g->parts->args[ETX_PREQUANTIZED_SCALES].as.value;
+  const uint32_t scales = g->dequantize->args[ETX_PREQUANTIZED_SCALES].as.value;
   const uint32_t zeros =
       g->zeros == NULL
           ? 0
           : etx_prequantized_origin(
-                rewrite, g->parts->args[ETX_PREQUANTIZED_ZEROS].as.value);
+                rewrite, g->dequantize->args[ETX_PREQUANTIZED_ZEROS].as.value);
   etx_ir_arg args[] = {rows == NULL ? node->args[0] : *rows,
                        etx_ir_none(),
                        etx_ir_none(),
@@ -163,44 +164,48 @@ static etx_status emit_halves(etx_rewrite* rewrite, const grouped* g) {
                        node->args[2]};
   const etx_op_id op =
       rows == NULL ? ETX_OP_linear_w4g_out : ETX_OP_linear_a8w4g_out;
-  // Appending nodes may move those that were looked at.
-  ETX_TRY(pack(lower, g, &args[1]));
-  ETX_TRY(by_group(lower, g, scales, times, ETX_DTYPE_FLOAT32, &args[2]));
+  // Pointers to nodes are invalid after appending.
+  ETX_TRY(pack_int4(lower, g, &args[1]));
+  ETX_TRY(
+      emit_group_params(lower, g, scales, times, ETX_DTYPE_FLOAT32, &args[2]));
   if (g->zeros != NULL) {
-    ETX_TRY(by_group(lower, g, zeros, times, ETX_DTYPE_INT8, &args[3]));
+    ETX_TRY(
+        emit_group_params(lower, g, zeros, times, ETX_DTYPE_INT8, &args[3]));
   }
   return etx_build_op(lower, op, args, 6, &lower->results[0]);
 }
 
-// Why a layer over int8, in parts of rows or with zero points, stays one over
-// floats; NULL: it need not.
-static const char* obstacle_of(const etx_rewrite* rewrite, const grouped* g) {
-  // Each row reads the weight again, which takes longer than making floats of
-  // it once.
-  enum { MOST_ROWS = 4 };
+// Why a layer over int8 with groups or zero points cannot use mixed_linear;
+// NULL if it can.
+static const char* obstacle_of(const etx_rewrite* rewrite,
+                               const grouped_weight* g) {
+  // mixed_linear reads the weight once per row. For more rows, dequantising it
+  // once per call is faster.
+  enum { MAX_ROWS = 4 };
   const etx_shape* const out =
       etx_builder_shape(&rewrite->lower, rewrite->lower.node->outputs[0]);
   static const char* const many =
-      "its weight has 8 bits in parts of rows, and its input many rows";
+      "its weight is int8 with one scale per group, and its input has more "
+      "than 4 rows";
   etx_dim rows = 1;
-  if (g->zeros != NULL) return "its weight has zero points and 8 bits";
+  if (g->zeros != NULL) return "its weight is int8 with zero points";
   for (size_t i = 0; i + 1u < out->rank; ++i) {
     const etx_dim size = out->dims[i];
-    if (!etx_dim_is_number(size) || size > MOST_ROWS) return many;
+    if (!etx_dim_is_number(size) || size > MAX_ROWS) return many;
     rows *= size;
   }
-  return rows > MOST_ROWS ? many : NULL;
+  return rows > MAX_ROWS ? many : NULL;
 }
 
-// int8 in parts of rows, without zero points: rows of activations that were
-// quantised by themselves stay the floats that they are. The operator takes
-// matrices and adds nothing.
-static etx_status emit_parts(etx_rewrite* rewrite, const grouped* g) {
+// mixed_linear takes matrices and has no bias. Activations stay floats, even if
+// the graph quantises them per row.
+static etx_status emit_mixed_linear(etx_rewrite* rewrite,
+                                    const grouped_weight* g) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_arg bias = lower->node->args[2];
   const uint32_t input = lower->node->args[0].as.value;
-  const uint32_t bytes = g->parts->args[ETX_PREQUANTIZED_INPUT].as.value;
-  const uint32_t scales = g->parts->args[ETX_PREQUANTIZED_SCALES].as.value;
+  const uint32_t bytes = g->dequantize->args[ETX_PREQUANTIZED_INPUT].as.value;
+  const uint32_t scales = g->dequantize->args[ETX_PREQUANTIZED_SCALES].as.value;
   const etx_shape out = *etx_builder_shape(lower, lower->node->outputs[0]);
   const etx_dim weight[] = {g->rows, g->groups * g->group};
   etx_dim rows[] = {0, weight[1]};
@@ -216,7 +221,7 @@ static etx_status emit_parts(etx_rewrite* rewrite, const grouped* g) {
   args[0] = etx_ir_value_arg(value);
   ETX_TRY(etx_build_view(lower, bytes, weight, 2, &value));
   args[1] = etx_ir_value_arg(value);
-  ETX_TRY(by_group(lower, g, scales, 1, ETX_DTYPE_FLOAT32, &args[2]));
+  ETX_TRY(emit_group_params(lower, g, scales, 1, ETX_DTYPE_FLOAT32, &args[2]));
   ETX_TRY(etx_build_op(lower, ETX_OP_mixed_linear_out, args, 5, &value));
   if (bias.kind == ETX_IR_ARG_VALUE) {
     ETX_TRY(
@@ -227,69 +232,70 @@ static etx_status emit_parts(etx_rewrite* rewrite, const grouped* g) {
 
 etx_status etx_prequantized_group_linear(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
-  grouped g;
+  grouped_weight g;
   if (node->op->id != ETX_OP_linear_out ||
       etx_rewrite_shape(rewrite, &node->args[0])->dtype != ETX_DTYPE_FLOAT32 ||
       !find_groups(rewrite, node, 1, &g)) {
     return ETX_OK;
   }
-  if (g.is_half) {
+  if (g.is_int4) {
     *out_done = true;
-    return emit_halves(rewrite, &g);
+    return emit_int4_linear(rewrite, &g);
   }
   const char* const obstacle = obstacle_of(rewrite, &g);
   const bool has_one_scale = g.groups == 1 && g.zeros == NULL;
-  // fuse_bytes has told of layers whose input was quantised beforehand.
-  const bool is_told =
+  // fuse_qdq has reported layers whose input was quantised before the export.
+  const bool is_reported =
       etx_rewrite_operand(rewrite, node, 0, ETX_OP_dequantize_per_tensor_out) !=
       NULL;
-  if (has_one_scale || (obstacle != NULL && is_told)) return ETX_OK;
+  if (has_one_scale || (obstacle != NULL && is_reported)) return ETX_OK;
   if (obstacle != NULL) {
     return etx_fusion_report_missed(rewrite->fusions, &rewrite->lower,
-                                    "quantised layer", obstacle);
+                                    "quantised linear layer", obstacle);
   }
   *out_done = true;
-  return emit_parts(rewrite, &g);
+  return emit_mixed_linear(rewrite, &g);
 }
 
-// A table of 4 bits, or of int8 in parts of rows.
+// An embedding table of int4, or of int8 with one scale per group.
 etx_status etx_prequantized_group_embedding(etx_rewrite* rewrite,
                                             bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
-  grouped g;
+  grouped_weight g;
   if (lower->node->op->id != ETX_OP_embedding_out ||
       !find_groups(rewrite, lower->node, 0, &g) ||
-      (!g.is_half && g.groups == 1)) {
+      (!g.is_int4 && g.groups == 1)) {
     return ETX_OK;
   }
-  const uint32_t bytes = g.parts->args[ETX_PREQUANTIZED_INPUT].as.value;
-  const uint32_t scales = g.parts->args[ETX_PREQUANTIZED_SCALES].as.value;
+  const uint32_t bytes = g.dequantize->args[ETX_PREQUANTIZED_INPUT].as.value;
+  const uint32_t scales = g.dequantize->args[ETX_PREQUANTIZED_SCALES].as.value;
   const uint32_t zeros =
       g.zeros == NULL
           ? 0
           : etx_prequantized_origin(
-                rewrite, g.parts->args[ETX_PREQUANTIZED_ZEROS].as.value);
+                rewrite, g.dequantize->args[ETX_PREQUANTIZED_ZEROS].as.value);
   const etx_dim sizes[] = {g.rows, g.groups * g.group};
   uint32_t value = 0;
   etx_ir_arg args[] = {etx_ir_none(),
                        etx_ir_none(),
                        etx_ir_none(),
-                       etx_ir_int(g.is_half ? -8 : INT8_MIN),
-                       etx_ir_int(g.is_half ? 7 : INT8_MAX),
+                       etx_ir_int(g.is_int4 ? -8 : INT8_MIN),
+                       etx_ir_int(g.is_int4 ? 7 : INT8_MAX),
                        lower->node->args[1]};
-  // Appending nodes may move those that were looked at.
-  if (g.is_half) {
-    ETX_TRY(pack(lower, &g, &args[0]));
+  // Pointers to nodes are invalid after appending.
+  if (g.is_int4) {
+    ETX_TRY(pack_int4(lower, &g, &args[0]));
   } else {
     ETX_TRY(etx_build_view(lower, bytes, sizes, 2, &value));
     args[0] = etx_ir_value_arg(value);
   }
-  ETX_TRY(by_group(lower, &g, scales, 1, ETX_DTYPE_FLOAT32, &args[1]));
+  ETX_TRY(emit_group_params(lower, &g, scales, 1, ETX_DTYPE_FLOAT32, &args[1]));
   if (g.zeros != NULL) {
-    ETX_TRY(by_group(lower, &g, zeros, 1, ETX_DTYPE_FLOAT32, &args[2]));
+    ETX_TRY(
+        emit_group_params(lower, &g, zeros, 1, ETX_DTYPE_FLOAT32, &args[2]));
   }
   *out_done = true;
   return etx_build_op(
-      lower, g.is_half ? ETX_OP_embedding_4bit_out : ETX_OP_embedding_byte_out,
+      lower, g.is_int4 ? ETX_OP_embedding_4bit_out : ETX_OP_embedding_byte_out,
       args, 6, &lower->results[0]);
 }

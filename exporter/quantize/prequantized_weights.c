@@ -30,43 +30,48 @@ bool etx_prequantized_has_no_zeros(const etx_rewrite* rewrite,
   return constant != NULL && etx_prequantized_is_zero(constant);
 }
 
-// True if both arguments are the results of the node, in order.
-static bool are_results(const etx_rewrite* rewrite, const etx_ir_node* pair,
-                        const etx_ir_arg* first, const etx_ir_arg* second) {
+// True if both arguments are the outputs of the node, in order.
+static bool are_outputs_of(const etx_rewrite* rewrite,
+                           const etx_ir_node* params, const etx_ir_arg* first,
+                           const etx_ir_arg* second) {
   return first->kind == ETX_IR_ARG_VALUE && second->kind == ETX_IR_ARG_VALUE &&
          etx_prequantized_origin(rewrite, first->as.value) ==
-             pair->outputs[0] &&
-         etx_prequantized_origin(rewrite, second->as.value) == pair->outputs[1];
+             params->outputs[0] &&
+         etx_prequantized_origin(rewrite, second->as.value) ==
+             params->outputs[1];
 }
 
 const etx_ir_arg* etx_prequantized_rows(const etx_rewrite* rewrite,
                                         const etx_ir_node* node) {
-  const etx_ir_node* const back =
+  const etx_ir_node* const dequantize =
       etx_rewrite_operand(rewrite, node, 0, ETX_OP_dequantize_per_token_out);
-  const etx_ir_node* const there =
-      back == NULL ? NULL
-                   : etx_rewrite_operand(rewrite, back, ETX_PREQUANTIZED_INPUT,
-                                         ETX_OP_quantize_per_token_out);
-  const etx_ir_node* const pair =
-      there == NULL ||
-              there->args[ETX_PREQUANTIZED_SCALES].kind != ETX_IR_ARG_VALUE
+  const etx_ir_node* const quantize =
+      dequantize == NULL
+          ? NULL
+          : etx_rewrite_operand(rewrite, dequantize, ETX_PREQUANTIZED_INPUT,
+                                ETX_OP_quantize_per_token_out);
+  const etx_ir_node* const params =
+      quantize == NULL ||
+              quantize->args[ETX_PREQUANTIZED_SCALES].kind != ETX_IR_ARG_VALUE
           ? NULL
           : etx_ir_definition(
                 rewrite->lower.method,
                 etx_prequantized_origin(
-                    rewrite, there->args[ETX_PREQUANTIZED_SCALES].as.value));
-  if (pair == NULL ||
-      pair->op->id != ETX_OP_choose_qparams_per_token_asymmetric_out ||
-      pair->args[0].as.value != there->args[0].as.value ||
-      !are_results(rewrite, pair, &back->args[ETX_PREQUANTIZED_SCALES],
-                   &back->args[ETX_PREQUANTIZED_ZEROS]) ||
-      !are_results(rewrite, pair, &there->args[ETX_PREQUANTIZED_SCALES],
-                   &there->args[ETX_PREQUANTIZED_ZEROS]) ||
-      !etx_rewrite_is_int(&there->args[3], INT8_MIN) ||
-      !etx_rewrite_is_int(&there->args[4], INT8_MAX) ||
-      etx_rewrite_shape(rewrite, &there->args[0])->dtype != ETX_DTYPE_FLOAT32 ||
+                    rewrite, quantize->args[ETX_PREQUANTIZED_SCALES].as.value));
+  if (params == NULL ||
+      params->op->id != ETX_OP_choose_qparams_per_token_asymmetric_out ||
+      params->args[0].as.value != quantize->args[0].as.value ||
+      !are_outputs_of(rewrite, params,
+                      &dequantize->args[ETX_PREQUANTIZED_SCALES],
+                      &dequantize->args[ETX_PREQUANTIZED_ZEROS]) ||
+      !are_outputs_of(rewrite, params, &quantize->args[ETX_PREQUANTIZED_SCALES],
+                      &quantize->args[ETX_PREQUANTIZED_ZEROS]) ||
+      !etx_rewrite_is_int(&quantize->args[3], INT8_MIN) ||
+      !etx_rewrite_is_int(&quantize->args[4], INT8_MAX) ||
+      etx_rewrite_shape(rewrite, &quantize->args[0])->dtype !=
+          ETX_DTYPE_FLOAT32 ||
       etx_rewrite_shape(rewrite, &node->args[0])->dtype != ETX_DTYPE_FLOAT32) {
     return NULL;
   }
-  return &there->args[0];
+  return &quantize->args[0];
 }

@@ -1,5 +1,5 @@
-// What a graph tells of weights and rows that were quantised before it was
-// exported, for the pass that gives them to operators as they are.
+// Matchers for weights and activations that were quantised before the export,
+// for the pass fuse_dequantize.
 
 #ifndef ETX_EXPORTER_QUANTIZE_PREQUANTIZED_WEIGHTS_H
 #define ETX_EXPORTER_QUANTIZE_PREQUANTIZED_WEIGHTS_H
@@ -17,23 +17,25 @@ enum {
   ETX_PREQUANTIZED_HIGH = 5
 };
 
-// What views and casts make another form of.
+// The operand of nested views and casts.
 uint32_t etx_prequantized_origin(const etx_rewrite* rewrite, uint32_t value);
 
-// A constant all of whose bytes are 0.
+// True if all bytes of a constant are 0.
 bool etx_prequantized_is_zero(const etx_ir_constant* constant);
 
-// True if the zero points of a dequantize_per_channel are all 0, or none.
+// True if the zero points of a dequantize_per_channel are all 0 or absent.
 bool etx_prequantized_has_no_zeros(const etx_rewrite* rewrite,
                                    const etx_ir_node* weight);
 
-// What was quantised row by row, by ranges of its own, and became floats again
-// in argument 0 of the node; NULL if it was not. Borrowed from a node.
+// The tensor x if argument 0 of the node is
+// dequantize_per_token(quantize_per_token(x)) with int8 and parameters from
+// choose_qparams_per_token_asymmetric(x), i.e. dynamic quantisation per row;
+// NULL if it is not. The pointer is valid until a node is appended.
 const etx_ir_arg* etx_prequantized_rows(const etx_rewrite* rewrite,
                                         const etx_ir_node* node);
 
-// Rules for layers and tables whose weights have a scale for each of equal
-// parts of a row: prequantized_groups.c.
+// Rules for linear layers and embeddings whose weights have one scale per group
+// of a row (prequantized_groups.c).
 ETX_MUST_USE etx_status etx_prequantized_group_linear(etx_rewrite* rewrite,
                                                       bool* out_done);
 ETX_MUST_USE etx_status etx_prequantized_group_embedding(etx_rewrite* rewrite,

@@ -1,21 +1,21 @@
-// Operators that move elements, or choose the largest of some, over bytes.
+// Operators that move elements or select the largest, computed over uint8.
 
 #include "exporter/quantize/qdq_operators.h"
 #include "exporter/ir/ir_edit.h"
 
-// Where a dimension of [N, C, H, W] is channels last, and which one lies there.
+// The position of a dimension of [N, C, H, W] in [N, H, W, C], and the inverse.
 static const size_t last_of[] = {0, 3, 1, 2};
 static const size_t from_last[] = {0, 2, 3, 1};
 
 enum { SELF, DIM };
-enum { MOST_PARTS = 64 };   // of a concatenation
-enum { MOST_REPEATS = 4 };  // of rows and columns
+enum { MAX_OPERANDS = 64 };  // of a concatenation
+enum { MAX_REPEATS = 4 };    // of rows and columns by an upsampling
 
 static size_t rank_of(const etx_rewrite* rewrite, const etx_ir_node* node) {
   return etx_builder_shape(&rewrite->lower, node->outputs[0])->rank;
 }
 
-// A dimension as it is in the order of `bytes`.
+// Reads a dimension argument, converted to channels last if `is_last`.
 static bool read_dim(const etx_ir_arg* arg, size_t rank, bool is_last,
                      etx_ir_arg* out) {
   if (arg->kind != ETX_IR_ARG_INT || !etx_dim_is_number(arg->as.integer)) {
@@ -28,8 +28,8 @@ static bool read_dim(const etx_ir_arg* arg, size_t rank, bool is_last,
   return true;
 }
 
-// The node over other operands than its own. Its arguments are copied:
-// appending nodes may move it.
+// Appends an operator. Callers copy the arguments of a node before they append
+// anything, because that may move the node.
 static etx_status emit(etx_rewrite* rewrite, etx_op_id op,
                        const etx_ir_arg* args, size_t count, uint32_t* out) {
   return etx_build_op(&rewrite->lower, op, args, count, out);
@@ -37,38 +37,40 @@ static etx_status emit(etx_rewrite* rewrite, etx_op_id op,
 
 // ------------------------------------------------ one operand
 
-// Bytes of the node's operand; false if nothing is gained.
-static etx_status take_operand(etx_rewrite* rewrite, const etx_ir_arg* operand,
-                               const etx_qdq_request* wish, etx_qdq_tensor* out,
-                               bool* out_done) {
-  return wish->compute(rewrite, operand->as.value, wish, out, out_done);
+// Computes the quantised form of an operand; `*out_done` as in etx_qdq_result.
+static etx_status quantize_operand(etx_rewrite* rewrite,
+                                   const etx_ir_arg* operand,
+                                   const etx_qdq_request* request,
+                                   etx_qdq_tensor* out, bool* out_done) {
+  return request->compute(rewrite, operand->as.value, request, out, out_done);
 }
 
 static etx_status move_any(etx_rewrite* rewrite, const etx_ir_node* node,
-                           const etx_qdq_request* wish, etx_qdq_tensor* out,
+                           const etx_qdq_request* request, etx_qdq_tensor* out,
                            bool* out_done) {
   const etx_op_id op = node->op->id;
   const size_t count = node->arg_count;
   etx_ir_arg args[ETX_MAX_ARGUMENTS];
   memcpy(args, node->args, count * sizeof *args);
-  ETX_TRY(take_operand(rewrite, &args[SELF], wish, out, out_done));
+  ETX_TRY(quantize_operand(rewrite, &args[SELF], request, out, out_done));
   if (!*out_done) return ETX_OK;
   ETX_TRY(etx_qdq_tensor_set_layout(&rewrite->lower, false, out));
   args[SELF] = etx_ir_value_arg(out->value);
   return emit(rewrite, op, args, count, &out->value);
 }
 
-// ------------------------------------------------ channels that change places
+// ------------------------------------------------ channel shuffle
 
-// An image that lies channels last and whose channels are in parts.
-typedef struct shuffle {
-  uint32_t last;         // [N, H, W, C]
-  etx_dim outer, inner;  // [N, outer, inner, H, W]
-} shuffle;
+// The channel shuffle of a channels-last image: view as [N, outer, inner, H,
+// W], exchange outer and inner, view back.
+typedef struct channel_shuffle {
+  uint32_t last;  // [N, H, W, C]
+  etx_dim outer, inner;
+} channel_shuffle;
 
-// True if `whole` [N, C, H, W] has the channels of `split` [N, a, b, H, W].
-static bool has_channels(const etx_builder* lower, const etx_shape* whole,
-                         const etx_shape* split) {
+// True if `split` [N, a, b, H, W] is a view of `whole` [N, C, H, W].
+static bool splits_channels(const etx_builder* lower, const etx_shape* whole,
+                            const etx_shape* split) {
   return whole->rank == 4 && split->rank == 5 &&
          etx_dim_is_number(split->dims[1]) &&
          etx_dim_is_number(split->dims[2]) &&
@@ -77,11 +79,10 @@ static bool has_channels(const etx_builder* lower, const etx_shape* whole,
          etx_builder_same_dims(lower, &whole->dims[2], &split->dims[3], 2);
 }
 
-// The bytes [N, b, a, H, W] of which a view makes an image of shape `whole`, as
-// [N, a, b, H, W] whose dimensions 1 and 2 change places. False if they are
-// something else, or not of an image that lies channels last.
-static bool find_parts(const etx_rewrite* rewrite, uint32_t bytes,
-                       const etx_shape* whole, shuffle* out) {
+// Reads a channel shuffle whose last view, of shape `whole`, has operand
+// `bytes`. False if it is not one, or its image is not channels last.
+static bool read_shuffle(const etx_rewrite* rewrite, uint32_t bytes,
+                         const etx_shape* whole, channel_shuffle* out) {
   static const int64_t order[] = {0, 2, 1, 3, 4};
   const etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const swap = etx_ir_definition(lower->method, bytes);
@@ -102,15 +103,16 @@ static bool find_parts(const etx_rewrite* rewrite, uint32_t bytes,
     return false;
   }
   const etx_shape* const split = etx_builder_shape(lower, view->outputs[0]);
-  *out = (shuffle){image.value, split->dims[1], split->dims[2]};
-  return image.is_last && has_channels(lower, whole, split) &&
-         has_channels(lower, etx_rewrite_shape(rewrite, &view->args[SELF]),
-                      split);
+  *out = (channel_shuffle){image.value, split->dims[1], split->dims[2]};
+  return image.is_last && splits_channels(lower, whole, split) &&
+         splits_channels(lower, etx_rewrite_shape(rewrite, &view->args[SELF]),
+                         split);
 }
 
-// Channels last, the parts are at the end, and whole pixels stay in place.
-static etx_status swap_parts(etx_builder* lower, const shuffle* s,
-                             etx_qdq_tensor* out) {
+// Emits the shuffle in channels-last order, where it permutes within each
+// pixel.
+static etx_status emit_shuffle(etx_builder* lower, const channel_shuffle* s,
+                               etx_qdq_tensor* out) {
   static const size_t order[] = {0, 1, 2, 4, 3};
   const etx_shape image = *etx_builder_shape(lower, s->last);
   etx_dim dims[5];
@@ -124,18 +126,18 @@ static etx_status swap_parts(etx_builder* lower, const shuffle* s,
 }
 
 static etx_status view(etx_rewrite* rewrite, const etx_ir_node* node,
-                       const etx_qdq_request* wish, etx_qdq_tensor* out,
+                       const etx_qdq_request* request, etx_qdq_tensor* out,
                        bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_shape whole = *etx_builder_shape(lower, node->outputs[0]);
   const size_t count = node->arg_count;
   etx_ir_arg args[ETX_MAX_ARGUMENTS];
-  shuffle s;
+  channel_shuffle s;
   memcpy(args, node->args, count * sizeof *args);
-  ETX_TRY(take_operand(rewrite, &args[SELF], wish, out, out_done));
+  ETX_TRY(quantize_operand(rewrite, &args[SELF], request, out, out_done));
   if (!*out_done) return ETX_OK;
-  if (find_parts(rewrite, out->value, &whole, &s)) {
-    return swap_parts(lower, &s, out);
+  if (read_shuffle(rewrite, out->value, &whole, &s)) {
+    return emit_shuffle(lower, &s, out);
   }
   ETX_TRY(etx_qdq_tensor_set_layout(lower, false, out));
   args[SELF] = etx_ir_value_arg(out->value);
@@ -145,7 +147,7 @@ static etx_status view(etx_rewrite* rewrite, const etx_ir_node* node,
 // ------------------------------------------------ one operand, by dimensions
 
 static etx_status permute(etx_rewrite* rewrite, const etx_ir_node* node,
-                          const etx_qdq_request* wish, etx_qdq_tensor* out,
+                          const etx_qdq_request* request, etx_qdq_tensor* out,
                           bool* out_done) {
   const etx_ir_arg* const dims = &node->args[1];
   const size_t rank = dims->as.list.count;
@@ -155,7 +157,7 @@ static etx_status permute(etx_rewrite* rewrite, const etx_ir_node* node,
     if (!read_dim(&dims->as.list.items[i], rank, false, &dim)) return ETX_OK;
     order[i] = (size_t)dim.as.integer;
   }
-  ETX_TRY(take_operand(rewrite, &node->args[SELF], wish, out, out_done));
+  ETX_TRY(quantize_operand(rewrite, &node->args[SELF], request, out, out_done));
   if (!*out_done) return ETX_OK;
   for (size_t i = 0; i < rank && out->is_last; ++i)
     order[i] = last_of[order[i]];
@@ -164,13 +166,13 @@ static etx_status permute(etx_rewrite* rewrite, const etx_ir_node* node,
 }
 
 static etx_status slice(etx_rewrite* rewrite, const etx_ir_node* node,
-                        const etx_qdq_request* wish, etx_qdq_tensor* out,
+                        const etx_qdq_request* request, etx_qdq_tensor* out,
                         bool* out_done) {
   const size_t rank = rank_of(rewrite, node), count = node->arg_count;
   etx_ir_arg args[ETX_MAX_ARGUMENTS], dim;
   memcpy(args, node->args, count * sizeof *args);
   if (!read_dim(&args[DIM], rank, false, &dim)) return ETX_OK;
-  ETX_TRY(take_operand(rewrite, &args[SELF], wish, out, out_done));
+  ETX_TRY(quantize_operand(rewrite, &args[SELF], request, out, out_done));
   if (!*out_done || !read_dim(&dim, rank, out->is_last, &args[DIM])) {
     return ETX_OK;
   }
@@ -178,8 +180,9 @@ static etx_status slice(etx_rewrite* rewrite, const etx_ir_node* node,
   return emit(rewrite, ETX_OP_slice_copy_tensor_out, args, count, &out->value);
 }
 
-// Padding of [N, C, H, W] from the last dimension on, as that of [N, H, W, C].
-static etx_status order_padding(etx_builder* lower, etx_ir_arg* list) {
+// Converts the padding of [N, C, H, W] to that of [N, H, W, C]. The list has
+// pairs from the last dimension on.
+static etx_status permute_padding(etx_builder* lower, etx_ir_arg* list) {
   enum { RANK = 4 };
   etx_dim ends[2 * RANK] = {0}, dims[2 * RANK];
   for (size_t i = 0; i < list->as.list.count; ++i) {
@@ -194,7 +197,7 @@ static etx_status order_padding(etx_builder* lower, etx_ir_arg* list) {
 
 // (self, pad, value)
 static etx_status pad(etx_rewrite* rewrite, const etx_ir_node* node,
-                      const etx_qdq_request* wish, etx_qdq_tensor* out,
+                      const etx_qdq_request* request, etx_qdq_tensor* out,
                       bool* out_done) {
   etx_ir_arg args[3];
   memcpy(args, node->args, sizeof args);
@@ -204,17 +207,17 @@ static etx_status pad(etx_rewrite* rewrite, const etx_ir_node* node,
     if (args[1].as.list.items[i].kind != ETX_IR_ARG_INT) return ETX_OK;
   }
   const double value = is_real ? args[2].as.real : (double)args[2].as.integer;
-  ETX_TRY(take_operand(rewrite, &args[SELF], wish, out, out_done));
+  ETX_TRY(quantize_operand(rewrite, &args[SELF], request, out, out_done));
   if (!*out_done) return ETX_OK;
-  if (out->is_last) ETX_TRY(order_padding(&rewrite->lower, &args[1]));
+  if (out->is_last) ETX_TRY(permute_padding(&rewrite->lower, &args[1]));
   args[SELF] = etx_ir_value_arg(out->value);
-  args[2] = etx_ir_int(etx_qdq_quantize_number(&wish->numbers, value));
+  args[2] = etx_ir_int(etx_qdq_quantize_number(&request->numbers, value));
   return emit(rewrite, ETX_OP_constant_pad_nd_out, args, 3, &out->value);
 }
 
-// True if a window may lie in padding alone, of which the largest float is no
-// byte.
-static bool may_see_nothing(const etx_ir_node* node) {
+// True if a window may contain padding only. Its maximum is then -infinity,
+// which has no byte.
+static bool may_have_empty_window(const etx_ir_node* node) {
   bool is_padded = false, is_dilated = false;
   const etx_ir_arg* const padding = &node->args[3];
   const etx_ir_arg* const dilation = &node->args[4];
@@ -228,13 +231,13 @@ static bool may_see_nothing(const etx_ir_node* node) {
 }
 
 static etx_status pool(etx_rewrite* rewrite, const etx_ir_node* node,
-                       const etx_qdq_request* wish, etx_qdq_tensor* out,
+                       const etx_qdq_request* request, etx_qdq_tensor* out,
                        bool* out_done) {
   const size_t count = node->arg_count;
   etx_ir_arg args[ETX_MAX_ARGUMENTS];
-  if (rank_of(rewrite, node) != 4 || may_see_nothing(node)) return ETX_OK;
+  if (rank_of(rewrite, node) != 4 || may_have_empty_window(node)) return ETX_OK;
   memcpy(args, node->args, count * sizeof *args);
-  ETX_TRY(take_operand(rewrite, &args[SELF], wish, out, out_done));
+  ETX_TRY(quantize_operand(rewrite, &args[SELF], request, out, out_done));
   if (!*out_done) return ETX_OK;
   ETX_TRY(etx_qdq_tensor_set_layout(&rewrite->lower, true, out));
   args[SELF] = etx_ir_value_arg(out->value);
@@ -243,26 +246,26 @@ static etx_status pool(etx_rewrite* rewrite, const etx_ir_node* node,
   return emit(rewrite, ETX_OP_max_pool2d_u8_out, args, count, &out->value);
 }
 
-// ------------------------------------------------ images that are repeated
+// ------------------------------------------------ nearest upsampling
 
-// What an upsampling repeats each row or each column by, 0 if it does more than
-// that. Powers of two alone: their inverses, by which positions are multiplied,
-// are exact.
+// How often an upsampling repeats each index of dimension `dim`; 0 if it does
+// not repeat all equally often. Only powers of two are handled: the operator
+// multiplies positions by the inverse, which is exact for them.
 static size_t repeats_of(const etx_shape* from, const etx_shape* to,
                          size_t dim) {
   const etx_dim old = from->dims[dim], own = to->dims[dim];
   if (!etx_dim_is_number(old) || !etx_dim_is_number(own) || old <= 0) return 0;
-  for (size_t count = 1; count <= MOST_REPEATS; count *= 2) {
+  for (size_t count = 1; count <= MAX_REPEATS; count *= 2) {
     if (own == old * (etx_dim)count) return count;
   }
   return 0;
 }
 
-// A view of which each row of the last dimension stands `count` times in the
-// result.
+// Repeats each row of the last dimension of `view` `count` times, as a
+// concatenation with itself.
 static etx_status repeat(etx_builder* lower, const etx_shape* view,
                          size_t count, uint32_t* value) {
-  etx_ir_arg items[MOST_REPEATS];
+  etx_ir_arg items[MAX_REPEATS];
   if (count == 1) return ETX_OK;
   ETX_TRY(etx_build_view(lower, *value, view->dims, view->rank, value));
   for (size_t i = 0; i < count; ++i) items[i] = etx_ir_value_arg(*value);
@@ -271,9 +274,9 @@ static etx_status repeat(etx_builder* lower, const etx_shape* view,
   return etx_build_op(lower, ETX_OP_cat_out, args, 2, value);
 }
 
-// Pixels, and then rows of them, one after the other.
-static etx_status repeat_last(etx_builder* lower, size_t rows, size_t columns,
-                              uint32_t* value) {
+// Repeats the pixels of a channels-last image and then its rows of pixels.
+static etx_status repeat_pixels(etx_builder* lower, size_t rows, size_t columns,
+                                uint32_t* value) {
   etx_shape pixels = *etx_builder_shape(lower, *value), lines = pixels;
   ETX_TRY(repeat(lower, &pixels, columns, value));
   pixels.dims[2] *= (etx_dim)columns;
@@ -285,7 +288,7 @@ static etx_status repeat_last(etx_builder* lower, size_t rows, size_t columns,
 }
 
 static etx_status upsample(etx_rewrite* rewrite, const etx_ir_node* node,
-                           const etx_qdq_request* wish, etx_qdq_tensor* out,
+                           const etx_qdq_request* request, etx_qdq_tensor* out,
                            bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_shape from = *etx_rewrite_shape(rewrite, &node->args[SELF]);
@@ -294,11 +297,11 @@ static etx_status upsample(etx_rewrite* rewrite, const etx_ir_node* node,
   const size_t columns = repeats_of(&from, &to, 3), count = node->arg_count;
   etx_ir_arg args[ETX_MAX_ARGUMENTS];
   memcpy(args, node->args, count * sizeof *args);
-  ETX_TRY(take_operand(rewrite, &args[SELF], wish, out, out_done));
+  ETX_TRY(quantize_operand(rewrite, &args[SELF], request, out, out_done));
   if (!*out_done) return ETX_OK;
   if (out->is_last && rows != 0 && columns != 0 &&
       etx_dim_is_number(from.dims[1])) {
-    return repeat_last(lower, rows, columns, &out->value);
+    return repeat_pixels(lower, rows, columns, &out->value);
   }
   ETX_TRY(etx_qdq_tensor_set_layout(lower, false, out));
   args[SELF] = etx_ir_value_arg(out->value);
@@ -308,39 +311,40 @@ static etx_status upsample(etx_rewrite* rewrite, const etx_ir_node* node,
 
 // ------------------------------------------------ several operands
 
-// Bytes of all parts; those that gain nothing are quantised. False if none
-// gain.
-static etx_status take_parts(etx_rewrite* rewrite, const etx_ir_arg* parts,
-                             size_t count, const etx_qdq_request* wish,
-                             etx_qdq_tensor* out, bool* out_done) {
-  bool done[MOST_PARTS];
+// Computes the quantised forms of all operands. If at least one of them gains
+// from that, the others are quantised; otherwise `*out_done` stays false.
+static etx_status quantize_operands(etx_rewrite* rewrite,
+                                    const etx_ir_arg* parts, size_t count,
+                                    const etx_qdq_request* request,
+                                    etx_qdq_tensor* out, bool* out_done) {
+  bool done[MAX_OPERANDS];
   for (size_t i = 0; i < count; ++i) {
     done[i] = false;
-    ETX_TRY(take_operand(rewrite, &parts[i], wish, &out[i], &done[i]));
+    ETX_TRY(quantize_operand(rewrite, &parts[i], request, &out[i], &done[i]));
     *out_done = *out_done || done[i];
   }
   for (size_t i = 0; *out_done && i < count; ++i) {
     if (done[i]) continue;
     out[i].is_last = false;
     ETX_TRY(etx_qdq_tensor_quantize(&rewrite->lower, parts[i].as.value,
-                                    &wish->numbers, ETX_DTYPE_UINT8,
+                                    &request->numbers, ETX_DTYPE_UINT8,
                                     &out[i].value));
   }
   return ETX_OK;
 }
 
 static etx_status cat(etx_rewrite* rewrite, const etx_ir_node* node,
-                      const etx_qdq_request* wish, etx_qdq_tensor* out,
+                      const etx_qdq_request* request, etx_qdq_tensor* out,
                       bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_arg list = node->args[0], dim = node->args[DIM];
   const size_t rank = rank_of(rewrite, node), count = list.as.list.count;
-  etx_ir_arg items[MOST_PARTS], args[2];
-  etx_qdq_tensor parts[MOST_PARTS];
-  if (count > MOST_PARTS || !read_dim(&dim, rank, false, &args[1])) {
+  etx_ir_arg items[MAX_OPERANDS], args[2];
+  etx_qdq_tensor parts[MAX_OPERANDS];
+  if (count > MAX_OPERANDS || !read_dim(&dim, rank, false, &args[1])) {
     return ETX_OK;
   }
-  // A part without elements may have any rank.
+  // cat accepts empty operands of any rank; these are not supported.
   for (size_t i = 0; i < count; ++i) {
     const etx_ir_arg* const item = &list.as.list.items[i];
     if (etx_rewrite_shape(rewrite, item)->rank != rank ||
@@ -348,8 +352,8 @@ static etx_status cat(etx_rewrite* rewrite, const etx_ir_node* node,
       return ETX_OK;
     }
   }
-  ETX_TRY(
-      take_parts(rewrite, list.as.list.items, count, wish, parts, out_done));
+  ETX_TRY(quantize_operands(rewrite, list.as.list.items, count, request, parts,
+                            out_done));
   if (!*out_done) return ETX_OK;
   out->is_last = false;
   for (size_t i = 0; i < count; ++i) {
@@ -364,32 +368,32 @@ static etx_status cat(etx_rewrite* rewrite, const etx_ir_node* node,
   return emit(rewrite, ETX_OP_cat_out, args, 2, &out->value);
 }
 
-// ------------------------------------------------ rows
+// ------------------------------------------------ dispatch
 
 etx_status etx_qdq_data_movement(etx_rewrite* rewrite, const etx_ir_node* node,
-                                 const etx_qdq_request* wish,
+                                 const etx_qdq_request* request,
                                  etx_qdq_tensor* out, bool* out_done) {
   switch (node->op->id) {
     case ETX_OP_view_copy_out:
-      return view(rewrite, node, wish, out, out_done);
+      return view(rewrite, node, request, out, out_done);
     case ETX_OP_expand_copy_out:
     case ETX_OP_select_copy_int_out:
     case ETX_OP_pixel_shuffle_out:
     case ETX_OP_pixel_unshuffle_out:
     case ETX_OP_flip_out:
-      return move_any(rewrite, node, wish, out, out_done);
+      return move_any(rewrite, node, request, out, out_done);
     case ETX_OP_upsample_nearest2d_vec_out:
-      return upsample(rewrite, node, wish, out, out_done);
+      return upsample(rewrite, node, request, out, out_done);
     case ETX_OP_permute_copy_out:
-      return permute(rewrite, node, wish, out, out_done);
+      return permute(rewrite, node, request, out, out_done);
     case ETX_OP_slice_copy_tensor_out:
-      return slice(rewrite, node, wish, out, out_done);
+      return slice(rewrite, node, request, out, out_done);
     case ETX_OP_max_pool2d_out:
-      return pool(rewrite, node, wish, out, out_done);
+      return pool(rewrite, node, request, out, out_done);
     case ETX_OP_constant_pad_nd_out:
-      return pad(rewrite, node, wish, out, out_done);
+      return pad(rewrite, node, request, out, out_done);
     case ETX_OP_cat_out:
-      return cat(rewrite, node, wish, out, out_done);
+      return cat(rewrite, node, request, out, out_done);
     default:
       return ETX_OK;
   }

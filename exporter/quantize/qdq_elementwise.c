@@ -1,4 +1,5 @@
-// Elementwise steps between bytes, and floats that layers over bytes give.
+// Elementwise chains over quantised tensors and over the float32 results of
+// quantised layers.
 
 #include <math.h>
 
@@ -9,36 +10,38 @@
 
 static const char* const kind = "quantised chain";
 
-// A chain that is put together.
-typedef struct chain {
-  const etx_ir_node* node;  // whose result it computes
-  etx_shape shape;          // of it
-  bool is_last;
-  bool is_alone;  // nobody else reads that
-  etx_chain_expression words;
-} chain;
+// A chain while it is built.
+typedef struct quantized_chain {
+  const etx_ir_node* node;  // the node whose result it computes
+  etx_shape shape;          // of the result
+  bool is_last;             // computed in channels-last order
+  bool is_only_use;         // the float result has no other use
+  etx_chain_expression tokens;
+} quantized_chain;
 
-// ------------------------------------------------ words
+// ------------------------------------------------ expression
 
-static size_t behind_rows(bool is_last) { return is_last ? 2 : 0; }
+// Dimensions after the one that a broadcast row belongs to: channels are
+// followed by rows and columns in [N, C, H, W].
+static size_t trailing_dims(bool is_last) { return is_last ? 2 : 0; }
 
-// An operand that is steps itself and that nobody else reads; NULL if there is
-// none that fits.
-static bool take_operand(const etx_rewrite* rewrite, chain* c) {
-  for (size_t i = 0; i < c->words.count; ++i) {
-    const etx_chain_token word = c->words.items[i];
+// Inlines one operand that is itself a chain and has no other use; false if
+// there is none.
+static bool inline_operand(const etx_rewrite* rewrite, quantized_chain* c) {
+  for (size_t i = 0; i < c->tokens.count; ++i) {
+    const etx_chain_token token = c->tokens.items[i];
     etx_chain_expression inner;
-    if (word.step != ETX_STEP_X ||
-        !etx_rewrite_is_only_use(rewrite, word.value) ||
-        !etx_chain_is_full(rewrite, c->node, word.value)) {
+    if (token.step != ETX_STEP_X ||
+        !etx_rewrite_is_only_use(rewrite, token.value) ||
+        !etx_chain_is_full(rewrite, c->node, token.value)) {
       continue;
     }
     const etx_ir_node* const node =
-        etx_ir_definition(rewrite->lower.method, word.value);
+        etx_ir_definition(rewrite->lower.method, token.value);
     if (node != NULL &&
-        etx_chain_expression_read_rows(rewrite, node, behind_rows(c->is_last),
+        etx_chain_expression_read_rows(rewrite, node, trailing_dims(c->is_last),
                                        &inner) &&
-        etx_chain_expression_inline(&c->words, word.value, &inner)) {
+        etx_chain_expression_inline(&c->tokens, token.value, &inner)) {
       return true;
     }
   }
@@ -61,8 +64,9 @@ static bool is_layer(const etx_rewrite* rewrite, uint32_t value) {
          layer.obstacle == NULL;
 }
 
-// True if the value lies channels last already, or will.
-static bool lies_last(const etx_rewrite* rewrite, uint32_t value) {
+// True if the value is channels last, or is computed by a layer that makes it
+// so.
+static bool is_channels_last(const etx_rewrite* rewrite, uint32_t value) {
   etx_qdq_params numbers;
   etx_qdq_tensor bytes;
   const etx_ir_node* const node =
@@ -72,64 +76,66 @@ static bool lies_last(const etx_rewrite* rewrite, uint32_t value) {
          bytes.is_last;
 }
 
-// The operand that the steps start from: the first as large as the result, of
-// bytes if there is one. ETX_IR_NONE if all are repeated.
-static uint32_t find_self(const etx_rewrite* rewrite, const chain* c) {
+// The operand x of the chain: the first one with the sizes of the result, if
+// possible a quantised one. ETX_IR_NONE if all of them are broadcast.
+static uint32_t find_self(const etx_rewrite* rewrite,
+                          const quantized_chain* c) {
   uint32_t found = ETX_IR_NONE;
-  for (size_t i = 0; i < c->words.count; ++i) {
-    const etx_chain_token word = c->words.items[i];
-    if (word.step != ETX_STEP_X ||
-        !etx_chain_is_full(rewrite, c->node, word.value)) {
+  for (size_t i = 0; i < c->tokens.count; ++i) {
+    const etx_chain_token token = c->tokens.items[i];
+    if (token.step != ETX_STEP_X ||
+        !etx_chain_is_full(rewrite, c->node, token.value)) {
       continue;
     }
-    if (is_bytes(rewrite, word.value)) return word.value;
-    if (found == ETX_IR_NONE) found = word.value;
+    if (is_bytes(rewrite, token.value)) return token.value;
+    if (found == ETX_IR_NONE) found = token.value;
   }
   return found;
 }
 
-// Bytes that are read as such, and floats that layers give in the chain's
-// order. Where others read the floats of the chain they are computed besides,
-// which costs less than to store and to read floats if all that it reads is
-// bytes.
-static bool gains(const etx_rewrite* rewrite, const chain* c) {
+// True if a quantised chain is worth it: it reads quantised tensors, or float
+// results of layers in its own order. If the float result has other uses, the
+// chain is computed twice; that pays only if all full-size operands are
+// quantised.
+static bool is_worthwhile(const etx_rewrite* rewrite,
+                          const quantized_chain* c) {
   bool has_any = false, is_last = false;
-  for (size_t i = 0; i < c->words.count; ++i) {
-    const etx_chain_token word = c->words.items[i];
-    if (word.step != ETX_STEP_X) continue;
-    const bool is_full = etx_chain_is_full(rewrite, c->node, word.value);
-    const bool has_bytes = is_bytes(rewrite, word.value);
-    if (is_full && !has_bytes && !c->is_alone) return false;
-    has_any = has_any || has_bytes || is_layer(rewrite, word.value);
-    is_last = is_last || (is_full && lies_last(rewrite, word.value));
+  for (size_t i = 0; i < c->tokens.count; ++i) {
+    const etx_chain_token token = c->tokens.items[i];
+    if (token.step != ETX_STEP_X) continue;
+    const bool is_full = etx_chain_is_full(rewrite, c->node, token.value);
+    const bool has_bytes = is_bytes(rewrite, token.value);
+    if (is_full && !has_bytes && !c->is_only_use) return false;
+    has_any = has_any || has_bytes || is_layer(rewrite, token.value);
+    is_last = is_last || (is_full && is_channels_last(rewrite, token.value));
   }
   return has_any && (is_last || !c->is_last);
 }
 
-// Reads the chain in one order. False if there is none, or nothing is gained by
-// it in that order.
-static bool read_chain(const etx_rewrite* rewrite, chain* c) {
+// Reads the chain in the order c->is_last. False if the node is no chain, or
+// the quantised chain would not help in that order.
+static bool read_chain(const etx_rewrite* rewrite, quantized_chain* c) {
   const etx_shape* const shape = &c->shape;
   if ((c->is_last && shape->rank != 4) ||
-      !etx_chain_expression_read_rows(rewrite, c->node, behind_rows(c->is_last),
-                                      &c->words)) {
+      !etx_chain_expression_read_rows(rewrite, c->node,
+                                      trailing_dims(c->is_last), &c->tokens)) {
     return false;
   }
-  while (take_operand(rewrite, c)) {
+  while (inline_operand(rewrite, c)) {
   }
-  return gains(rewrite, c);
+  return is_worthwhile(rewrite, c);
 }
 
 // ------------------------------------------------ operands
 
-// An operand as the operator takes it: a tensor, and what its bytes stand for.
-typedef struct operand {
+// An operand of chain_u8.
+typedef struct chain_operand {
   uint32_t value;
-  etx_qdq_params numbers;  // of floats: any
-} operand;
+  etx_qdq_params numbers;  // unused for float operands
+} chain_operand;
 
-// Lets what is repeated be one row.
-static etx_status shape_row(etx_builder* lower, uint32_t* value) {
+// Views a broadcast operand as a vector, unless it has one element.
+static etx_status flatten_row(etx_builder* lower, uint32_t* value) {
   const etx_shape own = *etx_builder_shape(lower, *value);
   etx_dim row = 1;
   for (size_t i = 0; i < own.rank; ++i) {
@@ -138,8 +144,8 @@ static etx_status shape_row(etx_builder* lower, uint32_t* value) {
   return row == 1 ? ETX_OK : etx_build_view(lower, *value, &row, 1, value);
 }
 
-static etx_status take_value(etx_rewrite* rewrite, const chain* c,
-                             uint32_t value, operand* out) {
+static etx_status make_operand(etx_rewrite* rewrite, const quantized_chain* c,
+                               uint32_t value, chain_operand* out) {
   etx_builder* const lower = &rewrite->lower;
   const bool is_full = etx_chain_is_full(rewrite, c->node, value);
   const etx_ir_node* const node =
@@ -154,11 +160,11 @@ static etx_status take_value(etx_rewrite* rewrite, const chain* c,
   }
   if (is_full) ETX_TRY(etx_qdq_tensor_set_layout(lower, c->is_last, &bytes));
   out->value = bytes.value;
-  return is_full ? ETX_OK : shape_row(lower, &out->value);
+  return is_full ? ETX_OK : flatten_row(lower, &out->value);
 }
 
-// (others, scales, zero_points) of the values in `others`.
-static etx_status take_others(etx_rewrite* rewrite, const chain* c,
+// Sets the arguments (others, scales, zero_points).
+static etx_status make_others(etx_rewrite* rewrite, const quantized_chain* c,
                               const etx_ir_arg* others, etx_ir_arg out[3]) {
   const size_t count = others->as.list.count;
   etx_pool* const pool = rewrite->lower.module->pool;
@@ -166,8 +172,8 @@ static etx_status take_others(etx_rewrite* rewrite, const chain* c,
       etx_pool_take(pool, 3 * (count + 1) * sizeof *items);
   if (items == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < count; ++i) {
-    operand one;
-    ETX_TRY(take_value(rewrite, c, others->as.list.items[i].as.value, &one));
+    chain_operand one;
+    ETX_TRY(make_operand(rewrite, c, others->as.list.items[i].as.value, &one));
     items[i] = etx_ir_value_arg(one.value);
     items[count + i] = etx_ir_double(one.numbers.scale);
     items[2 * count + i] = etx_ir_int(one.numbers.zero);
@@ -180,7 +186,7 @@ static etx_status take_others(etx_rewrite* rewrite, const chain* c,
 
 enum { OTHERS = 3, STEPS = 6, RESULTS = 7, ARGUMENTS = 12 };
 
-// Floats where `results` is NULL.
+// Sets the arguments of the result; float32 if `results` is NULL.
 static void set_results(const etx_qdq_params* results, etx_ir_arg* args) {
   const etx_qdq_params floats = {1.0, 0, 0, UINT8_MAX};
   const etx_qdq_params* const to = results == NULL ? &floats : results;
@@ -192,26 +198,26 @@ static void set_results(const etx_qdq_params* results, etx_ir_arg* args) {
       etx_ir_dtype(results == NULL ? ETX_DTYPE_FLOAT32 : ETX_DTYPE_UINT8);
 }
 
-static void set_self(const operand* self, etx_ir_arg* args) {
+static void set_self(const chain_operand* self, etx_ir_arg* args) {
   args[0] = etx_ir_value_arg(self->value);
   args[1] = etx_ir_double(self->numbers.scale);
   args[2] = etx_ir_int(self->numbers.zero);
 }
 
-static etx_status emit_chain(etx_rewrite* rewrite, const chain* c,
+static etx_status emit_chain(etx_rewrite* rewrite, const quantized_chain* c,
                              const etx_qdq_params* results, etx_qdq_tensor* out,
                              bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const uint32_t self = find_self(rewrite, c);
   etx_ir_arg args[ARGUMENTS], others;
-  operand first;
+  chain_operand first;
   if (self == ETX_IR_NONE) return ETX_OK;
-  ETX_TRY(etx_chain_expression_args(lower, &c->words, self, &others,
+  ETX_TRY(etx_chain_expression_args(lower, &c->tokens, self, &others,
                                     &args[STEPS], out_done));
   if (!*out_done) return ETX_OK;
-  ETX_TRY(take_value(rewrite, c, self, &first));
+  ETX_TRY(make_operand(rewrite, c, self, &first));
   set_self(&first, args);
-  ETX_TRY(take_others(rewrite, c, &others, &args[OTHERS]));
+  ETX_TRY(make_others(rewrite, c, &others, &args[OTHERS]));
   set_results(results, args);
   out->is_last = c->is_last;
   ETX_TRY(etx_fusion_report_fused(rewrite->fusions, lower, kind));
@@ -219,13 +225,14 @@ static etx_status emit_chain(etx_rewrite* rewrite, const chain* c,
 }
 
 etx_status etx_qdq_elementwise(etx_rewrite* rewrite, const etx_ir_node* node,
-                               bool is_alone, const etx_qdq_params* results,
+                               bool is_only_use, const etx_qdq_params* results,
                                etx_qdq_tensor* out, bool* out_done) {
-  // Appending nodes moves them; this one is read in between.
+  // A copy, because appending nodes moves them.
   const etx_ir_node own = *node;
-  chain c = {.node = &own,
-             .is_alone = is_alone,
-             .shape = *etx_builder_shape(&rewrite->lower, node->outputs[0])};
+  quantized_chain c = {
+      .node = &own,
+      .is_only_use = is_only_use,
+      .shape = *etx_builder_shape(&rewrite->lower, node->outputs[0])};
   for (size_t i = 0; i < 2 && !*out_done; ++i) {
     c.is_last = i == 0;
     if (!read_chain(rewrite, &c)) continue;
@@ -237,7 +244,7 @@ etx_status etx_qdq_elementwise(etx_rewrite* rewrite, const etx_ir_node* node,
 etx_status etx_qdq_requantize(etx_rewrite* rewrite, const etx_qdq_params* from,
                               const etx_qdq_params* to, etx_qdq_tensor* bytes) {
   etx_ir_arg args[ARGUMENTS];
-  const operand self = {bytes->value, *from};
+  const chain_operand self = {bytes->value, *from};
   set_self(&self, args);
   for (size_t i = OTHERS; i < STEPS; ++i) args[i] = etx_ir_list(NULL, 0);
   args[STEPS] = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
@@ -248,11 +255,11 @@ etx_status etx_qdq_requantize(etx_rewrite* rewrite, const etx_qdq_params* from,
                       &bytes->value);
 }
 
-// ------------------------------------------------ numbers below zero
+// ------------------------------------------------ leaky relu
 
-// What numbers below zero are multiplied by, to be multiplied with the result:
-// ETX_IR_NONE if the node is no such operator.
-static etx_status take_slope(etx_builder* lower, const etx_ir_node* node,
+// The slope of leaky_relu or prelu as a tensor that broadcasts to the result;
+// ETX_IR_NONE for other operators.
+static etx_status emit_slope(etx_builder* lower, const etx_ir_node* node,
                              uint32_t* out_value) {
   const etx_shape shape = *etx_builder_shape(lower, node->outputs[0]);
   *out_value = ETX_IR_NONE;
@@ -273,22 +280,22 @@ static etx_status take_slope(etx_builder* lower, const etx_ir_node* node,
   return etx_build_view(lower, weight, dims, shape.rank, out_value);
 }
 
-// relu(x) - slope * relu(-x), the slope as a float32.
+// leaky_relu(x) = relu(x) - slope * relu(-x), with the slope as a float32.
 etx_status etx_qdq_leaky_relu(etx_rewrite* rewrite, const etx_ir_node* node,
                               uint32_t* out_value) {
   etx_builder* const lower = &rewrite->lower;
-  // Appending nodes moves them; this one is read in between.
+  // A copy, because appending nodes moves them.
   const etx_ir_node own = *node;
   const etx_op_id op = own.op->id;
   if (op != ETX_OP_leaky_relu_out && op != ETX_OP_prelu_out) return ETX_OK;
   const uint32_t self = own.args[0].as.value;
-  uint32_t slope = 0, above = 0, below = 0;
+  uint32_t slope = 0, positive = 0, negative = 0;
   if (!is_bytes(rewrite, self) && !is_layer(rewrite, self)) return ETX_OK;
-  ETX_TRY(take_slope(lower, &own, &slope));
+  ETX_TRY(emit_slope(lower, &own, &slope));
   if (slope == ETX_IR_NONE) return ETX_OK;
-  ETX_TRY(etx_build_unary(lower, ETX_OP_relu_out, self, &above));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_neg_out, self, &below));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_relu_out, below, &below));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_mul_out, below, slope, &below));
-  return etx_build_binary(lower, ETX_OP_sub_out, above, below, out_value);
+  ETX_TRY(etx_build_unary(lower, ETX_OP_relu_out, self, &positive));
+  ETX_TRY(etx_build_unary(lower, ETX_OP_neg_out, self, &negative));
+  ETX_TRY(etx_build_unary(lower, ETX_OP_relu_out, negative, &negative));
+  ETX_TRY(etx_build_binary(lower, ETX_OP_mul_out, negative, slope, &negative));
+  return etx_build_binary(lower, ETX_OP_sub_out, positive, negative, out_value);
 }

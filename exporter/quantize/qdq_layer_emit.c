@@ -1,13 +1,14 @@
-// What layers become: their numbers in steps of the result, and the operators.
+// Emits quantised layers: converts scales and bias to units of the result's
+// scale, packs weights, and appends the operator.
 
 #include "exporter/quantize/qdq_layers.h"
 #include "exporter/quantize/qdq_weights.h"
 #include "exporter/ir/ir_edit.h"
 
-enum { STRIDE = 3 };      // among the arguments; padding and dilation follow it
-enum { MOST_ROWS = 64 };  // of a depthwise window
+enum { STRIDE = 3 };  // among the arguments; padding and dilation follow it
+enum { MAX_DEPTHWISE_ROWS = 64 };  // of a window
 
-// ------------------------------------------------ numbers
+// ------------------------------------------------ constants
 
 static double number_at(const etx_ir_constant* constant, size_t index) {
   if (constant->dtype == ETX_DTYPE_FLOAT64) {
@@ -35,12 +36,12 @@ static float bias_at(const etx_qdq_layer* layer, size_t index) {
          (float)scale_at(layer->bias_scales, layer->bias_scale, index);
 }
 
-// Each channel has a filter of its own.
+// True if each output channel reads one input channel, its own.
 static bool is_depthwise(const etx_qdq_layer* layer) {
   const etx_ir_constant* const w = layer->weight;
   return !layer->is_linear && layer->groups > 1 && w->sizes[1] == 1 &&
          w->sizes[0] == (int64_t)layer->groups &&
-         (w->rank == 3 || w->sizes[2] <= MOST_ROWS);
+         (w->rank == 3 || w->sizes[2] <= MAX_DEPTHWISE_ROWS);
 }
 
 static etx_status add_floats(etx_builder* lower, float* data, size_t count,
@@ -56,7 +57,7 @@ static etx_status add_floats(etx_builder* lower, float* data, size_t count,
   return ETX_OK;
 }
 
-// Scales and bias, in steps of the result where it is bytes.
+// Scales and bias divided by `step`, the scale of a quantised result or 1.
 static etx_status add_scales(etx_builder* lower, const etx_qdq_layer* layer,
                              double step, etx_ir_arg* out_scales,
                              etx_ir_arg* out_bias) {
@@ -97,12 +98,12 @@ static etx_status add_weight(etx_rewrite* rewrite, const etx_qdq_layer* layer,
                                     lower->method->values[value].index);
 }
 
-// (.., panels, offsets, scales, bias, ..)
+// Sets the arguments (panels, offsets, scales, bias).
 static etx_status add_constants(etx_rewrite* rewrite,
                                 const etx_qdq_layer* layer, double step,
                                 etx_ir_arg out[4]) {
   etx_builder* const lower = &rewrite->lower;
-  // Adding constants may move those that were found.
+  // Copies, because adding constants may move the others.
   const etx_ir_constant weight = *layer->weight;
   etx_ir_constant scales, bias, bias_scales;
   etx_qdq_layer own = *layer;
@@ -125,7 +126,7 @@ static etx_status add_constants(etx_rewrite* rewrite,
 
 // ------------------------------------------------ operators
 
-// (out_zero_point, out_min, out_max, dtype)
+// Sets the arguments (out_zero_point, out_min, out_max, dtype).
 static void add_results(const etx_qdq_params* results, etx_ir_arg out[4]) {
   const etx_qdq_params floats = {1.0, 0, 0, UINT8_MAX};
   const etx_qdq_params* const n = results == NULL ? &floats : results;
@@ -135,29 +136,29 @@ static void add_results(const etx_qdq_params* results, etx_ir_arg out[4]) {
   out[3] = etx_ir_dtype(results == NULL ? ETX_DTYPE_FLOAT32 : ETX_DTYPE_UINT8);
 }
 
-// A list for lines as one for images of one row, of which `front` is the
-// number.
-static etx_status add_row(etx_builder* lower, const etx_ir_arg* list,
-                          etx_dim front, etx_ir_arg* out) {
+// Makes a list argument of a 1-d convolution 2-d, with `front` for the rows.
+static etx_status add_row_dim(etx_builder* lower, const etx_ir_arg* list,
+                              etx_dim front, etx_ir_arg* out) {
   const etx_dim both[] = {front, list->as.list.items[0].as.integer};
   return etx_build_int_list(lower, both, 2, out);
 }
 
-// (stride, padding, dilation)
+// Sets the arguments (stride, padding, dilation).
 static etx_status add_window(etx_builder* lower, const etx_qdq_layer* layer,
                              etx_ir_arg out[3]) {
   static const etx_dim fronts[] = {1, 0, 1};
   for (size_t i = 0; i < 3; ++i) {
     out[i] = layer->args[STRIDE + i];
     if (layer->weight->rank == 4) continue;
-    ETX_TRY(add_row(lower, &layer->args[STRIDE + i], fronts[i], &out[i]));
+    ETX_TRY(add_row_dim(lower, &layer->args[STRIDE + i], fronts[i], &out[i]));
   }
   return ETX_OK;
 }
 
-// Lines [N, C, L] as images [N, 1, L, C], as they lie where they come from one.
-static etx_status find_lines(etx_builder* lower, const etx_qdq_tensor* lines,
-                             etx_qdq_tensor* out) {
+// Views a 1-d input [N, C, L] as a channels-last image [N, 1, L, C]. If it was
+// permuted from such an image, takes that.
+static etx_status view_as_image(etx_builder* lower, const etx_qdq_tensor* lines,
+                                etx_qdq_tensor* out) {
   etx_shape shape = *etx_builder_shape(lower, lines->value);
   shape.rank = 4;
   shape.dims[3] = shape.dims[2];
@@ -204,37 +205,37 @@ static etx_status emit_linear(etx_rewrite* rewrite, const etx_qdq_layer* layer,
                       &out->value);
 }
 
-static etx_status emit_image(etx_rewrite* rewrite, const etx_qdq_layer* layer,
-                             const etx_qdq_params* results, double step,
-                             const etx_qdq_tensor* input, etx_qdq_tensor* out) {
+static etx_status emit_2d(etx_rewrite* rewrite, const etx_qdq_layer* layer,
+                          const etx_qdq_params* results, double step,
+                          const etx_qdq_tensor* input, etx_qdq_tensor* out) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_constant* const w = layer->weight;
   const etx_dim kernel[] = {w->rank == 3 ? 1 : w->sizes[2],
                             w->sizes[w->rank - 1]};
-  const bool has_own = is_depthwise(layer);
+  const bool depthwise = is_depthwise(layer);
   etx_ir_arg args[15];
   size_t count = 6;
   args[0] = etx_ir_value_arg(input->value);
   args[1] = etx_ir_int(layer->numbers.zero);
-  if (!has_own) ETX_TRY(etx_build_int_list(lower, kernel, 2, &args[count++]));
+  if (!depthwise) ETX_TRY(etx_build_int_list(lower, kernel, 2, &args[count++]));
   ETX_TRY(add_window(lower, layer, &args[count]));
   count += 3;
-  if (!has_own) args[count++] = etx_ir_int((etx_dim)layer->groups);
+  if (!depthwise) args[count++] = etx_ir_int((etx_dim)layer->groups);
   add_results(results, &args[count]);
   ETX_TRY(add_constants(rewrite, layer, step, &args[2]));
   out->is_last = true;
   return etx_build_op(
-      lower, has_own ? ETX_OP_depthwise_u8_out : ETX_OP_convolution_u8_out,
+      lower, depthwise ? ETX_OP_depthwise_u8_out : ETX_OP_convolution_u8_out,
       args, count + 4, &out->value);
 }
 
-static etx_status emit_lines(etx_rewrite* rewrite, const etx_qdq_layer* layer,
-                             const etx_qdq_params* results, double step,
-                             const etx_qdq_tensor* input, etx_qdq_tensor* out) {
+static etx_status emit_1d(etx_rewrite* rewrite, const etx_qdq_layer* layer,
+                          const etx_qdq_params* results, double step,
+                          const etx_qdq_tensor* input, etx_qdq_tensor* out) {
   etx_builder* const lower = &rewrite->lower;
   etx_qdq_tensor image, made;
-  ETX_TRY(find_lines(lower, input, &image));
-  ETX_TRY(emit_image(rewrite, layer, results, step, &image, &made));
+  ETX_TRY(view_as_image(lower, input, &image));
+  ETX_TRY(emit_2d(rewrite, layer, results, step, &image, &made));
   ETX_TRY(etx_qdq_tensor_set_layout(lower, false, &made));
   etx_shape shape = *etx_builder_shape(lower, made.value);
   shape.dims[2] = shape.dims[3];
@@ -246,7 +247,7 @@ etx_status etx_qdq_layer_emit(etx_rewrite* rewrite, const etx_qdq_layer* layer,
                               const etx_qdq_params* results,
                               etx_qdq_tensor* out) {
   const double step = results == NULL ? 1.0 : results->scale;
-  const bool is_line = layer->weight->rank == 3;
+  const bool is_1d = layer->weight->rank == 3;
   etx_qdq_tensor input;
   ETX_TRY(
       etx_fusion_report_fused(rewrite->fusions, &rewrite->lower, layer->kind));
@@ -254,7 +255,7 @@ etx_status etx_qdq_layer_emit(etx_rewrite* rewrite, const etx_qdq_layer* layer,
     return emit_linear(rewrite, layer, results, step, out);
   }
   ETX_TRY(etx_qdq_tensor_as_uint8(rewrite, layer->input, &input));
-  ETX_TRY(etx_qdq_tensor_set_layout(&rewrite->lower, !is_line, &input));
-  return is_line ? emit_lines(rewrite, layer, results, step, &input, out)
-                 : emit_image(rewrite, layer, results, step, &input, out);
+  ETX_TRY(etx_qdq_tensor_set_layout(&rewrite->lower, !is_1d, &input));
+  return is_1d ? emit_1d(rewrite, layer, results, step, &input, out)
+               : emit_2d(rewrite, layer, results, step, &input, out);
 }

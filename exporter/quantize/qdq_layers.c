@@ -44,8 +44,8 @@ static bool has_no_zeros(const etx_rewrite* rewrite, const etx_ir_arg* zeros) {
   return constant != NULL && is_zero(constant);
 }
 
-// The node that makes floats of what may be constant numbers; NULL if there is
-// none.
+// The dequantize node, per channel or per tensor, that computes an operand;
+// NULL if there is none.
 static const etx_ir_node* dequantize_of(const etx_rewrite* rewrite,
                                         const etx_ir_node* node,
                                         size_t position) {
@@ -56,8 +56,8 @@ static const etx_ir_node* dequantize_of(const etx_rewrite* rewrite,
                                             ETX_OP_dequantize_per_tensor_out);
 }
 
-// Scales of the node, one for each of `channels` of the first dimension or one
-// for all. False if they are not known.
+// Reads the scales of a dequantize node: one per index of the first dimension,
+// of size `channels`, or one for all. False if they are not constant.
 static bool read_scales(const etx_rewrite* rewrite, const etx_ir_node* node,
                         int64_t channels, const etx_ir_constant** out_each,
                         double* out_all) {
@@ -82,7 +82,7 @@ static const char* read_weight(const etx_rewrite* rewrite,
                                const etx_ir_node* node, etx_qdq_layer* out) {
   out->weight_value = node->args[BYTES].as.value;
   out->weight = constant_of(rewrite, &node->args[BYTES]);
-  if (out->weight == NULL) return "its weight is no constant";
+  if (out->weight == NULL) return "its weight is not constant";
   if (out->weight->data.size == 0) return "its weight is empty";
   if (!has_no_zeros(rewrite, &node->args[ZEROS])) {
     return "its weight has zero points";
@@ -90,12 +90,15 @@ static const char* read_weight(const etx_rewrite* rewrite,
   return read_scales(rewrite, node, out->weight->sizes[0], &out->scales,
                      &out->scale)
              ? NULL
-             : "its weight has no known scale for each output channel";
+             : "its weight does not have constant scales per output channel or "
+               "per "
+               "tensor";
 }
 
 static const char* read_bias(const etx_rewrite* rewrite,
                              const etx_ir_node* layer, etx_qdq_layer* out) {
-  static const char* const unknown = "its bias is no constant of float32";
+  static const char* const unknown =
+      "its bias is not a constant vector of float32, or of int32 with scales";
   const etx_ir_arg* const arg = &layer->args[BIAS];
   const int64_t channels = out->weight->sizes[0];
   if (arg->kind == ETX_IR_ARG_NONE) return NULL;
@@ -122,9 +125,11 @@ static const char* image_obstacle(const etx_rewrite* rewrite,
   const size_t own = etx_rewrite_shape(rewrite, &layer->args[WEIGHT])->rank;
   if (layer->args[TRANSPOSED].as.boolean) return "it is transposed";
   if ((own != 3 && own != 4) || image->rank != own) {
-    return "its images are no lines and no planes";
+    return "it is neither 1-d nor 2-d with a batch";
   }
-  return etx_dim_is_number(image->dims[1]) ? NULL : "its channels vary";
+  return etx_dim_is_number(image->dims[1])
+             ? NULL
+             : "its number of input channels is symbolic";
 }
 
 static const char* rows_obstacle(const etx_rewrite* rewrite,
@@ -132,14 +137,14 @@ static const char* rows_obstacle(const etx_rewrite* rewrite,
   const etx_shape* const rows = etx_rewrite_shape(rewrite, &layer->args[INPUT]);
   return rows->rank > 0 && etx_dim_is_number(rows->dims[rows->rank - 1])
              ? NULL
-             : "its rows vary";
+             : "its row length is symbolic";
 }
 
 static const char* weight_obstacle(const etx_qdq_layer* layer) {
   const etx_ir_constant* const w = layer->weight;
   const size_t products = w->data.size / (size_t)w->sizes[0];
-  if (layer->is_linear && w->rank != 2) return "its weight is no matrix";
-  return products > ETX_QDQ_MAX_PRODUCTS ? "its sums may be too large" : NULL;
+  if (layer->is_linear && w->rank != 2) return "its weight is not a matrix";
+  return products > ETX_QDQ_MAX_PRODUCTS ? "its sums may overflow int32" : NULL;
 }
 
 bool etx_qdq_layer_read(const etx_rewrite* rewrite, const etx_ir_node* node,
@@ -147,7 +152,7 @@ bool etx_qdq_layer_read(const etx_rewrite* rewrite, const etx_ir_node* node,
   const bool is_linear = node->op->id == ETX_OP_linear_out;
   if (!is_linear && node->op->id != ETX_OP_convolution_out) return false;
   *out = (etx_qdq_layer){
-      .kind = is_linear ? "quantised layer" : "quantised convolution",
+      .kind = is_linear ? "quantised linear layer" : "quantised convolution",
       .is_linear = is_linear,
       .groups = 1};
   const etx_ir_node* const input = etx_qdq_tensor_dequantized(

@@ -1,5 +1,5 @@
-// Convolutions and linear layers whose operands were bytes before they were
-// made floats, and the operators over bytes that compute the same.
+// Convolutions and linear layers whose input and weight are dequantised, and
+// the quantised operators that compute the same.
 
 #ifndef ETX_EXPORTER_QUANTIZE_QDQ_LAYERS_H
 #define ETX_EXPORTER_QUANTIZE_QDQ_LAYERS_H
@@ -8,30 +8,30 @@
 
 typedef struct etx_qdq_layer {
   const char* kind;      // "quantised convolution"
-  const char* obstacle;  // why it cannot be one over bytes; NULL: it can
+  const char* obstacle;  // why it cannot be quantised; NULL if it can
   etx_ir_arg args[9];    // of the convolution, or (input, weight, bias)
   bool is_linear;
   uint32_t input;          // int8 or uint8
   etx_qdq_params numbers;  // of the input
   uint32_t weight_value;   // int8
   const etx_ir_constant* weight;
-  // A scale for each output channel, or for all of them.
+  // Scales of the weight per output channel; NULL: `scale` is for all of them.
   const etx_ir_constant* scales;
   double scale;
-  // Floats, or int32 numbers with scales as the weight's; NULL: no bias.
+  // float32, or int32 with scales like those of the weight; NULL: no bias.
   const etx_ir_constant* bias;
   const etx_ir_constant* bias_scales;
   double bias_scale;
   size_t groups;
 } etx_qdq_layer;
 
-// Reads a convolution or a linear layer of float32. False if not both of its
-// operands were bytes.
+// Reads a float32 convolution or linear layer. False for other nodes, and if
+// input or weight are not dequantised.
 bool etx_qdq_layer_read(const etx_rewrite* rewrite, const etx_ir_node* node,
                         etx_qdq_layer* out);
 
-// Appends the layer, which must have no obstacle. Its result is bytes that
-// stand for what `results` says, or floats where that is NULL.
+// Appends the quantised layer, which must have no obstacle. The result is uint8
+// with parameters `results`, or float32 if that is NULL.
 ETX_MUST_USE etx_status etx_qdq_layer_emit(etx_rewrite* rewrite,
                                            const etx_qdq_layer* layer,
                                            const etx_qdq_params* results,

@@ -1,20 +1,21 @@
-// Means over the pixels of images that lie channels last, of bytes or of what
-// elementwise steps make of bytes. The latter are stored as floats: a sum of
-// rounded bytes is another one.
+// Means over the pixels of channels-last images: of a quantised image, computed
+// over bytes, or of an elementwise chain over a quantised image. In the second
+// case the chain writes floats, because rounding its result would change the
+// mean.
 
 #include "exporter/quantize/qdq_operators.h"
 #include "exporter/ir/ir_edit.h"
 
-// Arguments of a mean: (self, dim, keepdim, dtype), and those of pooling.
+// Arguments of mean(self, dim, keepdim, dtype) and of avg_pool2d.
 enum { SELF, DIMS, KEEPS };
 enum { SIZE = 1, PADDING = 3, DIVISOR = 6 };
 
-typedef struct mean {
+typedef struct image_mean {
   etx_qdq_params numbers;  // of the image
   etx_qdq_tensor image;
   int64_t pixels;
   bool keeps;  // [N, C, 1, 1], else [N, C]
-} mean;
+} image_mean;
 
 // True if the list names rows and columns of [N, C, H, W].
 static bool is_over_pixels(const etx_ir_arg* dims) {
@@ -28,8 +29,8 @@ static bool is_over_pixels(const etx_ir_arg* dims) {
   return seen == 3;
 }
 
-// True if each of two arguments, or one for both, is a number of `least` or
-// more, and of no more than `most`.
+// True if the two integers of a list argument (or one for both) are at least
+// `least` and at most `most`.
 static bool are_within(const etx_ir_arg* list, const etx_dim least[2],
                        etx_dim most) {
   for (size_t i = 0; i < 2; ++i) {
@@ -44,8 +45,8 @@ static bool are_within(const etx_ir_arg* list, const etx_dim least[2],
   return true;
 }
 
-// True if the node pools all pixels of an image into one. A window that is
-// larger than the image is cut off, and so is what it divides by.
+// True if the node is an average pooling over all pixels of an image. A window
+// larger than the image is clipped, and so is the number it divides by.
 static bool pools_all(const etx_rewrite* rewrite, const etx_ir_node* node) {
   static const etx_dim none[] = {0, 0};
   if (node->op->id != ETX_OP_avg_pool2d_out) return false;
@@ -69,9 +70,9 @@ static bool keeps_rank(const etx_ir_node* node) {
   return node->op->id != ETX_OP_mean_out || node->args[KEEPS].as.boolean;
 }
 
-// Reads a mean over an image of bytes. False if the image is something else.
+// Reads a mean over a quantised channels-last image; false for other images.
 static bool read_mean(const etx_rewrite* rewrite, const etx_ir_node* node,
-                      mean* out) {
+                      image_mean* out) {
   const etx_ir_node* const image = etx_qdq_tensor_dequantized(
       rewrite, node->args[SELF].as.value, &out->numbers);
   if (image == NULL ||
@@ -91,10 +92,10 @@ static bool read_mean(const etx_rewrite* rewrite, const etx_ir_node* node,
   return true;
 }
 
-// Without rows and columns if the mean does not keep them.
-static etx_status mean_bytes(etx_rewrite* rewrite, const mean* m,
-                             const etx_qdq_params* results,
-                             etx_qdq_tensor* out) {
+// Appends the quantised mean.
+static etx_status emit_u8_mean(etx_rewrite* rewrite, const image_mean* m,
+                               const etx_qdq_params* results,
+                               etx_qdq_tensor* out) {
   etx_builder* const lower = &rewrite->lower;
   const etx_qdq_params floats = {1.0, 0, 0, UINT8_MAX};
   const etx_qdq_params* const to = results == NULL ? &floats : results;
@@ -116,10 +117,10 @@ static etx_status mean_bytes(etx_rewrite* rewrite, const mean* m,
   return etx_build_view(lower, out->value, shape.dims, 2, &out->value);
 }
 
-// The mean of floats as they lie.
-static etx_status mean_floats(etx_rewrite* rewrite, etx_qdq_tensor image,
-                              bool keeps, const etx_qdq_params* results,
-                              etx_qdq_tensor* out) {
+// Appends the mean of a float image in either order, and a quantize of it.
+static etx_status emit_float_mean(etx_rewrite* rewrite, etx_qdq_tensor image,
+                                  bool keeps, const etx_qdq_params* results,
+                                  etx_qdq_tensor* out) {
   etx_builder* const lower = &rewrite->lower;
   const etx_dim rows = image.is_last ? 1 : 2, dims[] = {rows, rows + 1};
   out->is_last = image.is_last && keeps;
@@ -135,14 +136,14 @@ etx_status etx_qdq_mean(etx_rewrite* rewrite, const etx_ir_node* node,
                         const etx_qdq_params* results, etx_qdq_tensor* out,
                         bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
-  mean m;
+  image_mean m;
   if (!is_mean_of_image(rewrite, node) ||
       etx_builder_shape(lower, node->outputs[0])->dtype != ETX_DTYPE_FLOAT32) {
     return ETX_OK;
   }
   if (read_mean(rewrite, node, &m)) {
     *out_done = true;
-    return mean_bytes(rewrite, &m, results, out);
+    return emit_u8_mean(rewrite, &m, results, out);
   }
   const uint32_t floats = node->args[SELF].as.value;
   const bool keeps = keeps_rank(node);
@@ -152,5 +153,6 @@ etx_status etx_qdq_mean(etx_rewrite* rewrite, const etx_ir_node* node,
   ETX_TRY(etx_qdq_elementwise(rewrite, steps,
                               etx_rewrite_is_only_use(rewrite, floats), NULL,
                               &image, out_done));
-  return *out_done ? mean_floats(rewrite, image, keeps, results, out) : ETX_OK;
+  return *out_done ? emit_float_mean(rewrite, image, keeps, results, out)
+                   : ETX_OK;
 }

@@ -3,20 +3,20 @@
 #include "exporter/quantize/qdq_layers.h"
 #include "exporter/ir/ir_edit.h"
 
-enum { MOST_DEPTH = 32 };
+enum { MAX_DEPTH = 32 };
 
 static double number_of(const etx_ir_arg* arg) {
   return arg->kind == ETX_IR_ARG_INT ? (double)arg->as.integer : arg->as.real;
 }
 
-// A number that is known, or None where `may_miss`.
-static bool is_bound(const etx_ir_arg* arg, bool may_miss) {
+// True for a number that is not symbolic, or None if `may_be_none`.
+static bool is_bound(const etx_ir_arg* arg, bool may_be_none) {
   return arg->kind == ETX_IR_ARG_DOUBLE ||
-         (arg->kind == ETX_IR_ARG_NONE && may_miss) ||
+         (arg->kind == ETX_IR_ARG_NONE && may_be_none) ||
          (arg->kind == ETX_IR_ARG_INT && etx_dim_is_number(arg->as.integer));
 }
 
-// Bounds that the node sets to its operand; those that it leaves out are None.
+// Reads the bounds of relu, relu6, hardtanh and clamp; a missing one is None.
 static bool read_bounds(const etx_ir_node* node, etx_ir_arg out[2]) {
   out[0] = etx_ir_double(0);
   out[1] = etx_ir_none();
@@ -35,8 +35,9 @@ static bool read_bounds(const etx_ir_node* node, etx_ir_arg out[2]) {
   }
 }
 
-// Where both bounds cross the upper one is the result, as with floats.
-static void narrow(const etx_ir_arg bounds[2], etx_qdq_params* numbers) {
+// Narrows the range of bytes to the bounds. If they cross, the upper one wins,
+// as in clamp.
+static void narrow_range(const etx_ir_arg bounds[2], etx_qdq_params* numbers) {
   const etx_qdq_params all = *numbers;
   if (bounds[0].kind != ETX_IR_ARG_NONE) {
     numbers->least = etx_qdq_quantize_number(&all, number_of(&bounds[0]));
@@ -47,10 +48,11 @@ static void narrow(const etx_ir_arg bounds[2], etx_qdq_params* numbers) {
   if (numbers->least > numbers->most) numbers->least = numbers->most;
 }
 
-// ------------------------------------------------ bytes that are there
+// ------------------------------------------------ existing bytes
 
-// True if no more than one node of the graph as it was reads the bytes.
-static bool is_read_once(const etx_rewrite* rewrite, uint32_t bytes) {
+// True if the uint8 tensor has at most one use, counting all of its converted
+// forms.
+static bool has_one_use(const etx_rewrite* rewrite, uint32_t bytes) {
   const etx_ir_method* const method = rewrite->lower.method;
   uint32_t uses = 0;
   for (size_t i = 0; i < method->node_count; ++i) {
@@ -64,31 +66,32 @@ static bool is_read_once(const etx_rewrite* rewrite, uint32_t bytes) {
   return uses <= 1;
 }
 
-static int64_t within(int64_t x, int64_t least, int64_t most) {
+static int64_t clamp(int64_t x, int64_t least, int64_t most) {
   return x < least ? least : x > most ? most : x;
 }
 
-// Lets the operator that gives the bytes keep to closer bounds. False if it has
-// none.
+// Repeats the operator that computes the bytes with a narrower range, if it has
+// range arguments.
 static etx_status narrow_source(etx_rewrite* rewrite, const etx_qdq_params* to,
                                 etx_qdq_tensor* bytes, bool* out_done) {
   const etx_ir_node* const node =
       etx_ir_definition(rewrite->lower.method, bytes->value);
   const size_t at = node == NULL ? 0 : etx_qdq_clamp_position(node->op->id);
   etx_ir_arg args[ETX_MAX_ARGUMENTS];
-  if (at == 0 || !is_read_once(rewrite, bytes->value)) return ETX_OK;
+  if (at == 0 || !has_one_use(rewrite, bytes->value)) return ETX_OK;
   memcpy(args, node->args, node->arg_count * sizeof *args);
   for (size_t i = at; i < at + 2; ++i) {
-    args[i] = etx_ir_int(within(args[i].as.integer, to->least, to->most));
+    args[i] = etx_ir_int(clamp(args[i].as.integer, to->least, to->most));
   }
   *out_done = true;
   return etx_build_op(&rewrite->lower, node->op->id, args, node->arg_count,
                       &bytes->value);
 }
 
-static etx_status take_bytes(etx_rewrite* rewrite, const etx_ir_node* node,
-                             bool is_alone, const etx_qdq_params* from,
-                             const etx_qdq_params* to, etx_qdq_tensor* out) {
+// Converts the operand of the dequantize `node` from parameters `from` to `to`.
+static etx_status convert_bytes(etx_rewrite* rewrite, const etx_ir_node* node,
+                                bool is_only_use, const etx_qdq_params* from,
+                                const etx_qdq_params* to, etx_qdq_tensor* out) {
   bool done = false;
   ETX_TRY(etx_qdq_tensor_as_uint8(rewrite, node->args[0].as.value, out));
   const bool is_same = from->scale == to->scale && from->zero == to->zero;
@@ -96,54 +99,56 @@ static etx_status take_bytes(etx_rewrite* rewrite, const etx_ir_node* node,
       etx_qdq_tensor_is_within(rewrite, out->value, to->least, to->most)) {
     return ETX_OK;
   }
-  if (is_same && is_alone) ETX_TRY(narrow_source(rewrite, to, out, &done));
+  if (is_same && is_only_use) ETX_TRY(narrow_source(rewrite, to, out, &done));
   return done ? ETX_OK : etx_qdq_requantize(rewrite, from, to, out);
 }
 
-// ------------------------------------------------ any value
+// ------------------------------------------------ the search
 
 etx_status etx_qdq_result(etx_rewrite* rewrite, uint32_t value,
-                          const etx_qdq_request* wish, etx_qdq_tensor* out,
+                          const etx_qdq_request* request, etx_qdq_tensor* out,
                           bool* out_done) {
   const etx_ir_method* const method = rewrite->lower.method;
   const etx_ir_node* node = etx_ir_definition(method, value);
-  etx_qdq_request inner = *wish;
+  etx_qdq_request inner = *request;
   etx_qdq_params from;
   etx_qdq_layer layer;
   etx_ir_arg bounds[2];
-  if (node == NULL || wish->depth == MOST_DEPTH || *wish->left == 0) {
+  if (node == NULL || request->depth == MAX_DEPTH ||
+      *request->values_left == 0) {
     return ETX_OK;
   }
-  *wish->left -= 1;
+  *request->values_left -= 1;
   inner.depth += 1;
   inner.compute = etx_qdq_result;
-  inner.is_alone = wish->is_alone && etx_rewrite_is_only_use(rewrite, value);
+  inner.is_only_use =
+      request->is_only_use && etx_rewrite_is_only_use(rewrite, value);
   if (etx_qdq_tensor_dequantized(rewrite, value, &from) != NULL) {
     if (!etx_qdq_tensor_is_available(rewrite, node->args[0].as.value)) {
       return ETX_OK;
     }
     *out_done = true;
-    return take_bytes(rewrite, node, inner.is_alone, &from, &wish->numbers,
-                      out);
+    return convert_bytes(rewrite, node, inner.is_only_use, &from,
+                         &request->numbers, out);
   }
   if (read_bounds(node, bounds)) {
-    narrow(bounds, &inner.numbers);
+    narrow_range(bounds, &inner.numbers);
     return etx_qdq_result(rewrite, node->args[0].as.value, &inner, out,
                           out_done);
   }
   ETX_TRY(etx_qdq_data_movement(rewrite, node, &inner, out, out_done));
   if (*out_done) return ETX_OK;
-  node = etx_ir_definition(method, value);  // appending nodes moves them
+  node = etx_ir_definition(method, value);  // appending may move nodes
   if (!etx_qdq_layer_read(rewrite, node, &layer)) {
-    if (inner.is_alone) ETX_TRY(etx_qdq_leaky_relu(rewrite, node, &value));
+    if (inner.is_only_use) ETX_TRY(etx_qdq_leaky_relu(rewrite, node, &value));
     node = etx_ir_definition(method, value);
-    ETX_TRY(etx_qdq_elementwise(rewrite, node, inner.is_alone, &wish->numbers,
-                                out, out_done));
-    if (*out_done || !inner.is_alone) return ETX_OK;
+    ETX_TRY(etx_qdq_elementwise(rewrite, node, inner.is_only_use,
+                                &request->numbers, out, out_done));
+    if (*out_done || !inner.is_only_use) return ETX_OK;
     node = etx_ir_definition(method, value);
-    return etx_qdq_mean(rewrite, node, &wish->numbers, out, out_done);
+    return etx_qdq_mean(rewrite, node, &request->numbers, out, out_done);
   }
-  if (!inner.is_alone || layer.obstacle != NULL) return ETX_OK;
+  if (!inner.is_only_use || layer.obstacle != NULL) return ETX_OK;
   *out_done = true;
-  return etx_qdq_layer_emit(rewrite, &layer, &wish->numbers, out);
+  return etx_qdq_layer_emit(rewrite, &layer, &request->numbers, out);
 }

@@ -1,20 +1,21 @@
-// What computes floats that are quantised next, as operators over bytes: from
-// the quantize_per_tensor backwards.
+// Moves a quantize_per_tensor upwards through the operators that compute its
+// operand.
 //
-// Quantising goes through whatever moves elements or chooses between them: of
-// numbers it never makes a larger one a smaller byte. What it ends at is a
-// tensor of bytes, a layer over bytes, or elementwise steps; else nothing is
-// gained.
+// Quantisation is monotone, so it commutes with operators that move elements or
+// select the largest: they are then computed over uint8. The search ends at a
+// dequantize, a quantised layer, an elementwise chain over quantised tensors or
+// a mean; without one of these nothing is gained.
 
 #ifndef ETX_EXPORTER_QUANTIZE_QDQ_RESULTS_H
 #define ETX_EXPORTER_QUANTIZE_QDQ_RESULTS_H
 
 #include "exporter/quantize/qdq_operators.h"
 
-// Computes bytes that stand for the float32 tensor `value`. `*out_done` is
-// false where that gains nothing; nodes that were appended then are dead.
+// Computes the quantised form of the float32 value `value`. If that would not
+// help,
+// `*out_done` stays false and nodes that were appended are dead.
 ETX_MUST_USE etx_status etx_qdq_result(etx_rewrite* rewrite, uint32_t value,
-                                       const etx_qdq_request* wish,
+                                       const etx_qdq_request* request,
                                        etx_qdq_tensor* out, bool* out_done);
 
 #endif

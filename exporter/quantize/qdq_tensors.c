@@ -21,7 +21,8 @@ static bool read_byte(const etx_ir_arg* arg, int64_t shift, int64_t* out) {
   return *out >= 0 && *out <= UINT8_MAX;
 }
 
-// True if kernels can multiply by it, and by its inverse, as float32.
+// True if the scale and its inverse are normal float32 numbers, as kernels
+// need.
 static bool is_usable(double scale) {
   const float own = (float)scale, inverse = (float)(1.0 / scale);
   return own > 0 && own <= FLT_MAX && inverse > 0 && inverse <= FLT_MAX;
@@ -50,7 +51,8 @@ bool etx_qdq_params_read(const etx_rewrite* rewrite, const etx_ir_node* node,
   return out->least <= out->most;
 }
 
-// As the kernels do it: times the inverse, in float32, halves to even.
+// Multiplies by the inverse of the scale in float32 and rounds ties to even,
+// like the kernels.
 int64_t etx_qdq_quantize_number(const etx_qdq_params* numbers, double x) {
   const float scaled = (float)x * (float)(1.0 / numbers->scale);
   const double byte = nearbyint((double)scaled) + (double)numbers->zero;
@@ -82,9 +84,10 @@ static bool has_order(const etx_ir_node* permute, const size_t order[4]) {
   return true;
 }
 
-// True if the node gives [N, C, H, W] of [N, H, W, C]: by a permute, or by a
-// view where that moves nothing.
-static bool is_from_last(const etx_ir_method* method, const etx_ir_node* node) {
+// True if the node converts [N, H, W, C] to [N, C, H, W]: a permute, or a view
+// if the permute would not move elements.
+static bool is_from_channels_last(const etx_ir_method* method,
+                                  const etx_ir_node* node) {
   if (node->op->id == ETX_OP_permute_copy_out)
     return has_order(node, from_last);
   const etx_shape* const last =
@@ -104,10 +107,11 @@ static bool is_from_last(const etx_ir_method* method, const etx_ir_node* node) {
   return true;
 }
 
-// A uint8 tensor, or what it is channels last if it is that, too.
+// The uint8 tensor `value`, or the channels-last tensor that it is permuted
+// from.
 static etx_qdq_tensor find_order(const etx_ir_method* method, uint32_t value) {
   const etx_ir_node* const node = etx_ir_definition(method, value);
-  return node != NULL && is_from_last(method, node)
+  return node != NULL && is_from_channels_last(method, node)
              ? (etx_qdq_tensor){node->args[INPUT].as.value, true}
              : (etx_qdq_tensor){value, false};
 }
@@ -119,10 +123,10 @@ static bool is_exact(const etx_rewrite* rewrite, const etx_ir_node* node) {
          numbers.most == UINT8_MAX;
 }
 
-// Bytes of which the node makes the same numbers as int8, by way of exact
-// floats; ETX_IR_NONE if it does something else.
-static uint32_t find_exact(const etx_rewrite* rewrite,
-                           const etx_ir_node* node) {
+// If `node` converts between int8 and uint8 through a dequantize and a quantize
+// with scale 1: the tensor before the conversion. Otherwise ETX_IR_NONE.
+static uint32_t find_converted(const etx_rewrite* rewrite,
+                               const etx_ir_node* node) {
   if (node == NULL || node->op->id != ETX_OP_quantize_per_tensor_out ||
       !is_exact(rewrite, node)) {
     return ETX_IR_NONE;
@@ -141,7 +145,7 @@ bool etx_qdq_tensor_find(const etx_rewrite* rewrite, uint32_t value,
       *out = find_order(method, value);
       return true;
     }
-    value = find_exact(rewrite, etx_ir_definition(method, value));
+    value = find_converted(rewrite, etx_ir_definition(method, value));
   }
   return false;
 }
@@ -151,7 +155,7 @@ const etx_ir_node* etx_qdq_tensor_quantized(const etx_rewrite* rewrite,
                                             etx_qdq_params* out_numbers) {
   const etx_ir_method* const method = rewrite->lower.method;
   etx_qdq_tensor bytes;
-  const uint32_t value = find_exact(rewrite, node);
+  const uint32_t value = find_converted(rewrite, node);
   if (value == ETX_IR_NONE || !etx_qdq_tensor_find(rewrite, value, &bytes) ||
       bytes.is_last) {
     return NULL;
@@ -192,7 +196,7 @@ size_t etx_qdq_clamp_position(etx_op_id op) {
   }
 }
 
-// True if all that the node gives is among what it is given.
+// True if every element of the result is an element of the operand.
 static bool only_moves(const etx_ir_node* node) {
   const etx_op_id op = node->op->id;
   return op == ETX_OP_permute_copy_out || op == ETX_OP_view_copy_out ||
@@ -240,10 +244,10 @@ etx_status etx_qdq_tensor_to_floats(etx_builder* lower, etx_qdq_tensor bytes,
                       numbers, ETX_DTYPE_UINT8, out_value);
 }
 
-// The same numbers as bytes of another type: floats hold them exactly.
-static etx_status change_type(etx_builder* lower, uint32_t value,
-                              etx_dtype from, etx_dtype to,
-                              uint32_t* out_value) {
+// Converts between int8 and uint8 through floats, which represent them exactly.
+static etx_status convert_dtype(etx_builder* lower, uint32_t value,
+                                etx_dtype from, etx_dtype to,
+                                uint32_t* out_value) {
   const etx_qdq_params exact = {1.0, ETX_QDQ_UINT8_OFFSET, 0, UINT8_MAX};
   uint32_t floats = 0;
   ETX_TRY(emit_numbers(lower, ETX_OP_dequantize_per_tensor_out, value, &exact,
@@ -264,8 +268,8 @@ etx_status etx_qdq_tensor_as_uint8(etx_rewrite* rewrite, uint32_t value,
     return etx_qdq_tensor_quantize(lower, node->args[INPUT].as.value, &numbers,
                                    ETX_DTYPE_UINT8, &out->value);
   }
-  return change_type(lower, value, ETX_DTYPE_INT8, ETX_DTYPE_UINT8,
-                     &out->value);
+  return convert_dtype(lower, value, ETX_DTYPE_INT8, ETX_DTYPE_UINT8,
+                       &out->value);
 }
 
 etx_status etx_qdq_tensor_set_layout(etx_builder* lower, bool is_last,
@@ -281,5 +285,5 @@ etx_status etx_qdq_tensor_as_dtype(etx_builder* lower, etx_qdq_tensor bytes,
   ETX_TRY(etx_qdq_tensor_set_layout(lower, false, &bytes));
   *out_value = bytes.value;
   if (dtype == ETX_DTYPE_UINT8) return ETX_OK;
-  return change_type(lower, bytes.value, ETX_DTYPE_UINT8, dtype, out_value);
+  return convert_dtype(lower, bytes.value, ETX_DTYPE_UINT8, dtype, out_value);
 }

@@ -1,21 +1,22 @@
 #include "exporter/quantize/qdq_weights.h"
 
-enum { COLUMNS = 16, SIDE = 4 };
+enum { COLUMNS = 16, INPUTS = 4 };  // of a panel: channels, inputs side by side
 
-// Products of one output channel, and those of one tap.
+// Elements of one output channel.
 static size_t row_of(const etx_ir_constant* weight) {
   return weight->data.size / (size_t)weight->sizes[0];
 }
 
-// A panel of up to COLUMNS output channels; numbers of a tap lie side by side.
+// Writes a panel of up to COLUMNS output channels. The inputs of a tap are
+// neighbours.
 static void write_panel(const int8_t* rows, size_t columns, size_t inputs,
                         size_t taps, int8_t* to) {
   const size_t row = inputs * taps;
   for (size_t k = 0; k < row; ++k) {
     const size_t tap = k / inputs, input = k % inputs;
-    int8_t* const four = to + k / SIDE * (COLUMNS * SIDE) + k % SIDE;
+    int8_t* const four = to + k / INPUTS * (COLUMNS * INPUTS) + k % INPUTS;
     for (size_t c = 0; c < columns; ++c) {
-      four[c * SIDE] = rows[c * row + input * taps + tap];
+      four[c * INPUTS] = rows[c * row + input * taps + tap];
     }
   }
 }
@@ -25,8 +26,8 @@ etx_status etx_qdq_weight_panels(etx_pool* pool, const etx_ir_constant* weight,
   const size_t row = row_of(weight), inputs = (size_t)weight->sizes[1];
   const size_t channels = (size_t)weight->sizes[0] / groups;
   const size_t panels = (channels + COLUMNS - 1) / COLUMNS;
-  const size_t fours = (row + SIDE - 1) / SIDE;
-  const size_t panel = fours * COLUMNS * SIDE;
+  const size_t fours = (row + INPUTS - 1) / INPUTS;
+  const size_t panel = fours * COLUMNS * INPUTS;
   const size_t bytes = groups * panels * panel;
   int8_t* const data = etx_pool_take(pool, bytes);
   if (data == NULL) return ETX_OUT_OF_MEMORY;
@@ -41,7 +42,7 @@ etx_status etx_qdq_weight_panels(etx_pool* pool, const etx_ir_constant* weight,
   *out = (etx_ir_constant){
       .dtype = ETX_DTYPE_INT8,
       .rank = 4,
-      .sizes = {(int64_t)(groups * panels), (int64_t)fours, COLUMNS, SIDE},
+      .sizes = {(int64_t)(groups * panels), (int64_t)fours, COLUMNS, INPUTS},
       .data = {(const uint8_t*)data, bytes}};
   return ETX_OK;
 }

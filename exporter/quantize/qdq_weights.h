@@ -1,27 +1,29 @@
-// Weights of layers over bytes, laid out as their kernels read them
-// (op_schema.def, "Quantised images and layers").
+// Weights of quantised layers in the order in which their kernels read them
+// (op_schema.def, "Quantised images and layers"). New constants are in the
+// pool.
 
 #ifndef ETX_EXPORTER_QUANTIZE_QDQ_WEIGHTS_H
 #define ETX_EXPORTER_QUANTIZE_QDQ_WEIGHTS_H
 
 #include "exporter/ir/ir.h"
 
-// Rows whose products may be as many: 255 * 128 times it fits in an int32.
+// Products per output channel at most: 255 * 128 * 32768 fits into int32.
 enum { ETX_QDQ_MAX_PRODUCTS = 32768 };
 
-// Panels of an int8 weight [O, I, ..] of `groups` groups of output channels.
+// Packs an int8 weight [O, I, ..] with `groups` groups of output channels into
+// panels of 16 output channels, four inputs of a channel side by side.
 ETX_MUST_USE etx_status etx_qdq_weight_panels(etx_pool* pool,
                                               const etx_ir_constant* weight,
                                               size_t groups,
                                               etx_ir_constant* out);
 
-// [O, 1, H, W], or without H, as [H, W, O].
+// Transposes a depthwise weight [O, 1, H, W] or [O, 1, W] to [H, W, O].
 ETX_MUST_USE etx_status etx_qdq_weight_taps(etx_pool* pool,
                                             const etx_ir_constant* weight,
                                             etx_ir_constant* out);
 
-// What each output channel's sum of byte * weight is too large by where bytes
-// lie `zero` above what they stand for, less than zero.
+// For each output channel -zero * sum(weight): added to the sum of byte *
+// weight, it gives the sum of (byte - zero) * weight.
 ETX_MUST_USE etx_status etx_qdq_weight_offsets(etx_pool* pool,
                                                const etx_ir_constant* weight,
                                                int64_t zero,

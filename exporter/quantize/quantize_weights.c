@@ -1,14 +1,14 @@
-// Rounds weights to integers, as the rules of the module say
+// Rounds weights to int8 or int4, as the rules of the module say
 // (quantize_rules.h):
 //
-//   linear(x, w, b)      linear_a8w8(x, q, s, b), or linear_w8
-//                        linear_a8w4g(x, q, s, None, group, b), or linear_w4g
-//   embedding(w, i)      embedding_byte(q, s, None, -128, 127, i)
+//   linear(x, w, b)  ->  linear_a8w8(x, q, s, b) or linear_w8
+//                        linear_a8w4g(x, q, s, None, group, b) or linear_w4g
+//   embedding(w, i)  ->  embedding_byte(q, s, None, -128, 127, i)
 //                        embedding_4bit(q, s, None, -8, 7, i)
 //
-// Products and tables read one form, so that a table which is the output
-// projection too is there once. A weight that something else reads as well
-// stays: it would be there twice.
+// Linear layers and embeddings read the same integers, so an embedding table
+// that is also the output projection is stored once. A weight that another
+// operator reads as floats is not rounded: it would be stored twice.
 
 #include "exporter/rewrite/constant_users.h"
 #include "exporter/ir/ir_edit.h"
@@ -19,41 +19,42 @@
 enum {
   WEIGHT = 1,           // argument of linear
   TABLE = 0,            // of embedding
-  FEW_ELEMENTS = 1024,  // not worth a scale and an operator of another kind
-  SMALLEST_GROUP = 32,
+  MIN_ELEMENTS = 1024,  // smaller weights save too little
+  MIN_GROUP = 32,
 };
 
-// A constant as some method reads it.
-typedef struct weight {
-  bool is_read;
-  bool is_layer;         // by linear
+// What is known of a constant.
+typedef struct rounded_weight {
+  bool is_read;          // by a method
+  bool is_layer;         // by linear, as its weight
   bool is_table;         // by embedding
-  etx_text reader;       // an operator that cannot read integers; or empty
-  const char* obstacle;  // why a layer cannot; NULL: none
-  uint32_t bits;         // that it was rounded to; 0: not
-  uint32_t group;        // of 4 bits
-  bool keeps_rows;
-  uint32_t integers;  // constants
+  etx_text reader;       // an operator that cannot read integers, or empty
+  const char* obstacle;  // why a linear layer cannot read integers; NULL: none
+  uint32_t bits;         // it was rounded to; 0: not rounded
+  uint32_t group;        // elements per scale, for 4 bits
+  bool keeps_rows;       // weight-only: activations stay floats
+  uint32_t integers;     // constants of the module
   uint32_t scales;
-} weight;
+} rounded_weight;
 
-typedef struct quantizing {
+typedef struct weight_quantizer {
   etx_pass_context* context;
   etx_ir_module* module;
-  weight* weights;  // by constant
+  rounded_weight* weights;  // by constant
   size_t weight_count;
-} quantizing;
+} weight_quantizer;
 
-// The weight behind an argument, or NULL.
-static weight* weight_of(const quantizing* self, const etx_ir_method* method,
-                         const etx_ir_arg* arg) {
+// The record of the constant that an argument reads, or NULL.
+static rounded_weight* weight_of(const weight_quantizer* self,
+                                 const etx_ir_method* method,
+                                 const etx_ir_arg* arg) {
   const size_t index = etx_constant_behind(self->module, method, arg);
   return index < self->weight_count ? &self->weights[index] : NULL;
 }
 
-// ------------------------------------------------ who reads what
+// ------------------------------------------------ readers of constants
 
-// Why a linear layer cannot take integers; NULL: it can.
+// Why a linear layer cannot read integers; NULL if it can.
 static const char* obstacle_of(const etx_ir_method* method,
                                const etx_ir_node* node) {
   const etx_ir_value* const values = method->values;
@@ -63,21 +64,20 @@ static const char* obstacle_of(const etx_ir_method* method,
     return "is not float32";
   }
   if (values[node->args[WEIGHT].as.value].shape.rank != 2) {
-    return "is no matrix";
+    return "is not a matrix";
   }
   if (bias->kind == ETX_IR_ARG_VALUE &&
       values[bias->as.value].shape.rank != 1) {
-    return "belongs to a layer whose bias is one number";
+    return "belongs to a layer whose bias is not a vector";
   }
   return NULL;
 }
 
-// Tensors that a program tells, and what states start with, are read as they
-// are.
+// Constant methods and initial values of states read a constant as floats.
 static void note_reader(void* context, size_t constant,
                         const etx_constant_user* reader) {
-  const quantizing* const self = context;
-  weight* const read = &self->weights[constant];
+  const weight_quantizer* const self = context;
+  rounded_weight* const read = &self->weights[constant];
   const etx_ir_node* const node = reader->node;
   if (reader->method != NULL) read->is_read = true;
   if (node != NULL && node->op->id == ETX_OP_linear_out &&
@@ -96,7 +96,7 @@ static void note_reader(void* context, size_t constant,
 
 // ------------------------------------------------ rounding
 
-// A row of a constant, whose bytes may lie anywhere.
+// Copies a row of a constant, whose bytes may be unaligned.
 static void read_row(const etx_ir_constant* from, size_t row, float* out) {
   const size_t bytes = (size_t)from->sizes[1] * sizeof(float);
   memcpy(out, from->data.data + row * bytes, bytes);
@@ -114,16 +114,16 @@ static bool is_in_range(const etx_ir_constant* constant) {
   return true;
 }
 
-typedef struct rounded {
+typedef struct rounded_rows {
   uint8_t* integers;  // [rows, inner] of int8, or [rows, inner / 2]
   size_t row_bytes;
   float* scales;  // [rows, groups]
   size_t groups;
   etx_weight_rounding_error error;
-} rounded;
+} rounded_rows;
 
-static void round_row(const weight* to, const float* row, size_t inner,
-                      size_t at, rounded* out) {
+static void round_row(const rounded_weight* to, const float* row, size_t inner,
+                      size_t at, rounded_rows* out) {
   uint8_t* const integers = out->integers + at * out->row_bytes;
   if (to->bits == 8) {
     out->scales[at] =
@@ -137,9 +137,9 @@ static void round_row(const weight* to, const float* row, size_t inner,
   }
 }
 
-static etx_status add_constants(const quantizing* self, weight* to,
-                                const etx_ir_constant* from,
-                                const rounded* made) {
+static etx_status add_constants(const weight_quantizer* self,
+                                rounded_weight* to, const etx_ir_constant* from,
+                                const rounded_rows* made) {
   const int64_t rows = from->sizes[0];
   const size_t count = (size_t)rows * made->groups;
   const etx_ir_constant integers = {
@@ -156,14 +156,14 @@ static etx_status add_constants(const quantizing* self, weight* to,
   return etx_ir_add_constant(self->module, &scales, &to->scales);
 }
 
-static etx_status round_weight(const quantizing* self, uint32_t index,
+static etx_status round_weight(const weight_quantizer* self, uint32_t index,
                                etx_quantized* row) {
-  weight* const to = &self->weights[index];
+  rounded_weight* const to = &self->weights[index];
   const etx_ir_constant from = self->module->constants[index];
   const size_t rows = (size_t)from.sizes[0], inner = (size_t)from.sizes[1];
   etx_pool* const pool = self->module->pool;
-  rounded made = {.row_bytes = to->bits == 8 ? inner : inner / 2,
-                  .groups = to->bits == 8 ? 1 : inner / to->group};
+  rounded_rows made = {.row_bytes = to->bits == 8 ? inner : inner / 2,
+                       .groups = to->bits == 8 ? 1 : inner / to->group};
   made.integers = etx_pool_take(pool, rows * made.row_bytes);
   made.scales = etx_pool_take(pool, rows * made.groups * sizeof(float));
   float* const floats = etx_pool_take(pool, inner * sizeof(float));
@@ -182,17 +182,17 @@ static etx_status round_weight(const quantizing* self, uint32_t index,
                                     self->module, index, to->integers);
 }
 
-// ------------------------------------------------ which weights, and how
+// ------------------------------------------------ choosing a kind
 
-// The largest group up to `wanted` that rows consist of; 0: none.
+// The largest group size up to `wanted` that divides the row length; 0: none.
 static uint32_t group_for(int64_t inner, uint32_t wanted) {
-  for (uint32_t group = wanted; group >= SMALLEST_GROUP; group /= 2) {
+  for (uint32_t group = wanted; group >= MIN_GROUP; group /= 2) {
     if (inner % group == 0) return group;
   }
   return 0;
 }
 
-static const char* kind_word(const weight* w) {
+static const char* kind_word(const rounded_weight* w) {
   if (w->bits == 8) return w->keeps_rows ? "int8w" : "int8";
   switch (w->group) {
     case 32:
@@ -204,43 +204,47 @@ static const char* kind_word(const weight* w) {
   }
 }
 
-// Takes the kind that the rule asks for, or the nearest that rows allow.
-static void choose_kind(weight* w, const etx_quantize_rule* rule,
+// Chooses the kind of the rule, or the nearest one that the row length allows.
+static void choose_kind(rounded_weight* w, const etx_quantize_rule* rule,
                         const etx_ir_constant* constant, etx_quantized* row) {
   w->bits = rule->bits;
   w->keeps_rows = rule->keeps_rows;
   if (rule->bits == 4) {
     w->group = group_for(constant->sizes[1], rule->group);
     if (w->group != rule->group) {
-      row->reason = "rows are no whole groups of what was asked for";
+      row->reason =
+          "the row length is not a multiple of the requested group size";
     }
     if (w->group == 0) w->bits = 8;
   }
   row->kind = kind_word(w);
 }
 
-// Why a weight stays as it is; NULL: it does not.
-static const char* why_left(const weight* w, const etx_ir_constant* constant,
-                            const etx_quantize_rule* rule, etx_text name) {
-  if (!w->is_layer && !w->is_table) return "is not a linear layer's";
+// Why a weight is not rounded; NULL if it is.
+static const char* why_not_rounded(const rounded_weight* w,
+                                   const etx_ir_constant* constant,
+                                   const etx_quantize_rule* rule,
+                                   etx_text name) {
+  if (!w->is_layer && !w->is_table)
+    return "is not the weight of a linear layer or embedding";
   if (rule == NULL) return "no rule names it";
   if (rule->bits == 0) return "is excluded";
   if (constant->dtype != ETX_DTYPE_FLOAT32) return "is not float32";
   if (w->obstacle != NULL) return w->obstacle;
-  if (constant->rank != 2) return "is no matrix";
-  if (w->reader.size != 0) return "is read as it is by";
+  if (constant->rank != 2) return "is not a matrix";
+  if (w->reader.size != 0) return "is also read as floats by";
   if (constant->data.size == 0 ||
-      (constant->data.size < FEW_ELEMENTS * sizeof(float) &&
+      (constant->data.size < MIN_ELEMENTS * sizeof(float) &&
        !etx_quantize_rule_names(rule, name))) {
     return "is too small";
   }
-  return is_in_range(constant) ? NULL : "has values out of range";
+  return is_in_range(constant) ? NULL : "has values beyond 1e15 or NaN";
 }
 
-// Constants without a name that no layer reads are the graph's, such as masks,
-// and vectors are biases and norms: not worth a word.
-static bool is_worth_telling(const weight* w, const etx_ir_constant* constant,
-                             size_t name_count) {
+// True for constants that the report lists. Unnamed constants that no layer
+// reads (such as masks) and vectors (biases, norm weights) are left out.
+static bool is_reported(const rounded_weight* w,
+                        const etx_ir_constant* constant, size_t name_count) {
   if (etx_dtype_category_of(constant->dtype) != ETX_CATEGORY_FLOATING)
     return false;
   return w->is_layer || w->is_table ||
@@ -248,15 +252,16 @@ static bool is_worth_telling(const weight* w, const etx_ir_constant* constant,
           constant->dtype == ETX_DTYPE_FLOAT32);
 }
 
-static etx_status decide(const quantizing* self, uint32_t index) {
-  weight* const w = &self->weights[index];
+static etx_status quantize_if_possible(const weight_quantizer* self,
+                                       uint32_t index) {
+  rounded_weight* const w = &self->weights[index];
   const etx_ir_constant* const constant = &self->module->constants[index];
   etx_text* names = NULL;
   size_t count = 0;
   if (!w->is_read) return ETX_OK;
   ETX_TRY(etx_constant_names_find(&self->context->constant_names, self->module,
                                   index, &names, &count));
-  if (!is_worth_telling(w, constant, count)) return ETX_OK;
+  if (!is_reported(w, constant, count)) return ETX_OK;
   const etx_text unnamed = etx_text_of("(computed)");
   etx_quantized row = {.name = count == 0 ? unnamed : names[0],
                        .name_count = count,
@@ -265,7 +270,7 @@ static etx_status decide(const quantizing* self, uint32_t index) {
                        .bytes_after = constant->data.size};
   etx_quantize_rule* const rule =
       etx_quantize_rule_of(self->module, names, count);
-  row.reason = why_left(w, constant, rule, row.name);
+  row.reason = why_not_rounded(w, constant, rule, row.name);
   if (row.reason == NULL) {
     choose_kind(w, rule, constant, &row);
     ETX_TRY(round_weight(self, index, &row));
@@ -282,16 +287,17 @@ static etx_status decide(const quantizing* self, uint32_t index) {
 
 // ------------------------------------------------ nodes
 
-static etx_status constant_arg(const quantizing* self, etx_ir_method* method,
-                               uint32_t constant, etx_ir_arg* out) {
+static etx_status constant_arg(const weight_quantizer* self,
+                               etx_ir_method* method, uint32_t constant,
+                               etx_ir_arg* out) {
   uint32_t value = 0;
   ETX_TRY(etx_ir_constant_value(self->module, method, constant, &value));
   *out = etx_ir_value_arg(value);
   return ETX_OK;
 }
 
-// The operator that reads the integers, and its arguments.
-static etx_op_id new_node(const weight* w, const etx_ir_node* old,
+// The operator that reads the integers; sets its arguments.
+static etx_op_id new_node(const rounded_weight* w, const etx_ir_node* old,
                           const etx_ir_arg* integers, const etx_ir_arg* scales,
                           etx_ir_arg* args, size_t* out_count) {
   size_t n = 0;
@@ -320,11 +326,12 @@ static etx_op_id new_node(const weight* w, const etx_ir_node* old,
   return w->keeps_rows ? ETX_OP_linear_w4g_out : ETX_OP_linear_a8w4g_out;
 }
 
-static etx_status change_node(const quantizing* self, etx_ir_method* method,
-                              etx_ir_node* node, bool* out_changed) {
+static etx_status change_node(const weight_quantizer* self,
+                              etx_ir_method* method, etx_ir_node* node,
+                              bool* out_changed) {
   const bool is_table = node->op->id == ETX_OP_embedding_out;
   if (!is_table && node->op->id != ETX_OP_linear_out) return ETX_OK;
-  const weight* const w =
+  const rounded_weight* const w =
       weight_of(self, method, &node->args[is_table ? TABLE : WEIGHT]);
   if (w == NULL || w->bits == 0) return ETX_OK;
   enum { MOST_ARGS = 6 };
@@ -342,7 +349,8 @@ static etx_status change_node(const quantizing* self, etx_ir_method* method,
   return ETX_OK;
 }
 
-static etx_status change_method(const quantizing* self, etx_ir_method* method) {
+static etx_status change_method(const weight_quantizer* self,
+                                etx_ir_method* method) {
   bool is_changed = false;
   for (size_t i = 0; i < method->node_count; ++i) {
     ETX_TRY(change_node(self, method, &method->nodes[i], &is_changed));
@@ -352,20 +360,21 @@ static etx_status change_method(const quantizing* self, etx_ir_method* method) {
 
 etx_status etx_pass_quantize_weights(etx_pass_context* context) {
   etx_ir_module* const module = context->module;
-  quantizing self = {.context = context,
-                     .module = module,
-                     .weight_count = module->constant_count};
+  weight_quantizer self = {.context = context,
+                           .module = module,
+                           .weight_count = module->constant_count};
   if (module->quantize_count == 0) return ETX_OK;
   if (context->options->target != ETX_TARGET_ETX) {
     return etx_diag_fail(context->diag, ETX_UNSUPPORTED,
-                         "the stock runtime has no linear layer over quantised "
-                         "weights: plan for etx's own, or without 'quantize'");
+                         "ExecuTorch has no linear layer over quantised "
+                         "weights: plan for target etx, or without 'quantize'");
   }
   self.weights =
       etx_pool_take(module->pool, self.weight_count * sizeof *self.weights);
   if (self.weights == NULL) return ETX_OUT_OF_MEMORY;
   etx_constant_users_visit(module, note_reader, &self);
-  for (uint32_t i = 0; i < self.weight_count; ++i) ETX_TRY(decide(&self, i));
+  for (uint32_t i = 0; i < self.weight_count; ++i)
+    ETX_TRY(quantize_if_possible(&self, i));
   for (size_t i = 0; i < module->method_count; ++i) {
     ETX_TRY(change_method(&self, &module->methods[i]));
   }

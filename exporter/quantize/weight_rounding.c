@@ -5,7 +5,7 @@
 
 enum { LARGEST_INT8 = 127, LANES = 8 };
 
-// Halves go to even; right for magnitudes below 2^22.
+// Rounds to the nearest integer, ties to even; exact for magnitudes below 2^22.
 static float round_to_even(float x) {
   const float shift = 12582912.0f;  // 1.5 * 2^23
   return (x + shift) - shift;
@@ -13,9 +13,9 @@ static float round_to_even(float x) {
 
 static float magnitude(float x) { return x < 0 ? -x : x; }
 
-static void add_error(double value, double stands,
+static void add_error(double value, double rounded,
                       etx_weight_rounding_error* error) {
-  const double difference = value - stands;
+  const double difference = value - rounded;
   error->signal += value * value;
   error->noise += difference * difference;
 }
@@ -28,7 +28,7 @@ float etx_weight_round_int8(const float* row, size_t inner, int8_t* out,
     largest = size > largest ? size : largest;
   }
   float scale = largest / (float)LARGEST_INT8;
-  if (scale < FLT_MIN) scale = 1;  // all zeros, or as good as
+  if (scale < FLT_MIN) scale = 1;  // zeros, or too small to divide by
   for (size_t i = 0; i < inner; ++i) {
     out[i] = (int8_t)round_to_even(row[i] / scale);
     add_error((double)row[i], (double)out[i] * (double)scale, error);
@@ -49,11 +49,11 @@ static void round_group(const float* group, size_t count, float factor,
 }
 
 typedef struct products {
-  float cross;   // of floats and integers
-  float square;  // of integers with themselves
+  float cross;   // sum of float * integer
+  float square;  // sum of integer * integer
 } products;
 
-// Sums in lanes, so that they can be made side by side.
+// Sums in eight lanes, so that compilers can vectorise them.
 static products multiply_group(const float* group, const float* integers,
                                size_t count) {
   float cross[LANES] = {0}, square[LANES] = {0};
@@ -76,9 +76,10 @@ static products multiply_group(const float* group, const float* integers,
   return sum;
 }
 
-// Tries integers: if the best scale for them leaves less error than the best
-// before, they and it are kept. With the scale cross / square the squared error
-// is that of zeros less cross^2 / square.
+// Keeps the candidate integers if their best scale has a smaller error than the
+// best so far. For given integers the best scale is cross / square, and it
+// reduces the squared error by `gain` = cross^2 / square compared with all
+// zeros.
 static void try_integers(const float* group, const float* integers,
                          size_t count, float* kept, double* gain,
                          double* scale) {
@@ -100,8 +101,8 @@ static float largest_of(const float* group, size_t count) {
   return largest;
 }
 
-// Lets the largest element fall on -8 or on 7, a little inside or outside, and
-// keeps what is best. The integers go to `kept`.
+// Tries scales that map the largest element near -8 or near 7, then once more
+// the best scale found. Writes the integers to `kept` and returns the scale.
 static double find_scale(const float* group, size_t count, float largest,
                          float* kept) {
   static const float targets[] = {-8.0f, -8.4f, -7.7f, -7.4f, -7.0f,
@@ -120,7 +121,7 @@ static double find_scale(const float* group, size_t count, float largest,
 
 float etx_weight_round_int4(const float* group, size_t count, uint8_t* out,
                             etx_weight_rounding_error* error) {
-  // Smaller ones have no quotient that is a finite float.
+  // For smaller magnitudes target / largest may overflow.
   const float least = 16 * FLT_MIN;
   float integers[ETX_WEIGHT_ROUNDING_LARGEST_GROUP] = {0};
   const float largest = largest_of(group, count);

@@ -1,15 +1,17 @@
-// Float rows as the integers that the runtime's products read:
+// Rounds rows of floats to the integers that the matrix products of the runtime
+// read:
 //
-//   int8   q in -127..127, one scale a row: w = q * scale
-//   int4   q in -8..7 plus 8, two a byte, the even element in the high half;
-//          a scale for every `group` elements of a row
+//   int8   q in -127..127, one scale per row: w = q * scale
+//   int4   q in -8..7, stored as q + 8, two per byte with the even element in
+//   the
+//          high half; one scale for every `group` elements of a row
 //
-// The scale of a row of int8 is its largest magnitude over 127. A scale of int4
-// is the one of a few candidates that leaves the smallest sum of squared
-// errors, and may be negative: -8 then stands for the largest positive number.
+// The int8 scale is the largest magnitude of the row divided by 127. The int4
+// scale is chosen from a few candidates by the smallest sum of squared errors.
+// It may be negative: -8 then stands for the largest positive number.
 //
-// Only operations that IEEE 754 defines to the bit, in a fixed order: every
-// compiler makes the same bytes.
+// The code uses only operations whose results IEEE 754 defines exactly, in a
+// fixed order, so every compiler produces the same bytes.
 
 #ifndef ETX_EXPORTER_QUANTIZE_WEIGHT_ROUNDING_H
 #define ETX_EXPORTER_QUANTIZE_WEIGHT_ROUNDING_H
@@ -19,14 +21,14 @@
 
 enum { ETX_WEIGHT_ROUNDING_LARGEST_GROUP = 128 };
 
-// Of a magnitude that is quantised: sums of squares of larger ones are no
-// floats any more.
+// The largest magnitude that can be rounded: sums of squares of larger numbers
+// overflow float.
 #define ETX_WEIGHT_ROUNDING_LARGEST 1e15f
 
-// Sums of squares over what was rounded; their ratio in dB is the SQNR.
+// Sums of squares; their ratio in dB is the SQNR.
 typedef struct etx_weight_rounding_error {
   double signal;  // of the floats
-  double noise;   // of the differences that rounding made
+  double noise;   // of the rounding errors
 } etx_weight_rounding_error;
 
 // Rounds one row of `inner` floats to `out` [inner] and adds its error.

@@ -1,11 +1,12 @@
-// Batch normalisation with statistics of its own behind a convolution goes into
-// the convolution's weight and bias:
+// Folds a batch norm in inference mode into the weight and bias of the
+// convolution before it:
 //
-//   norm(conv(x, w, b))    conv(x, w s, (b - mean) s + shift)
-//                          s = scale / sqrt(variance + eps)
+//   norm(conv(x, w, b))  ->  conv(x, w s, (b - mean) s + shift)
+//                            s = scale / sqrt(variance + eps)
 //
-// All of these are constants, which the pass fold_constants computes. Products
-// are rounded in another order: results agree within 1e-5 of the largest value.
+// The pass emits nodes that compute the new weight and bias; all their operands
+// are constant, so fold_constants computes them later. Products are rounded in
+// another order: results agree within 1e-5 of the largest value.
 
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
@@ -21,8 +22,8 @@ static bool is_constant(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
                                arg->as.value) != NULL);
 }
 
-// Nobody reads what the norm says of its statistics.
-static bool gives_one_result(const etx_rewrite* rewrite) {
+// True if the outputs for the saved statistics are not read.
+static bool has_one_read_output(const etx_rewrite* rewrite) {
   const etx_ir_node* const node = rewrite->lower.node;
   for (size_t i = 1; i < node->output_count; ++i) {
     const uint32_t value = node->outputs[i];
@@ -31,7 +32,7 @@ static bool gives_one_result(const etx_rewrite* rewrite) {
   return true;
 }
 
-// The convolution that the norm takes its place with, or NULL.
+// The convolution that the norm can be folded into, or NULL.
 static const etx_ir_node* find_convolution(const etx_rewrite* rewrite) {
   const etx_ir_node* const node = rewrite->lower.node;
   if (node->op->id != ETX_OP_native_batch_norm_legit_no_training_out) {
@@ -45,7 +46,7 @@ static const etx_ir_node* find_convolution(const etx_rewrite* rewrite) {
       etx_rewrite_shape(rewrite, &node->args[NORMED])->dtype !=
           ETX_DTYPE_FLOAT32 ||
       !etx_rewrite_is_only_use(rewrite, node->args[NORMED].as.value) ||
-      !gives_one_result(rewrite)) {
+      !has_one_read_output(rewrite)) {
     return NULL;
   }
   for (size_t i = SCALE; i <= VARIANCE; ++i) {
@@ -57,7 +58,7 @@ static const etx_ir_node* find_convolution(const etx_rewrite* rewrite) {
              : NULL;
 }
 
-// scale / sqrt(variance + eps), one number a channel.
+// scale / sqrt(variance + eps), one number per channel.
 static etx_status emit_factor(etx_builder* lower, uint32_t* out_value) {
   const etx_ir_node* const node = lower->node;
   uint32_t value = 0;
@@ -88,8 +89,8 @@ static etx_status emit_bias(etx_builder* lower, const etx_ir_arg* bias,
                           node->args[SHIFT].as.value, out_value);
 }
 
-// The weight, each result channel's part times its factor: they are the first
-// dimension, or the second one of a transposed convolution.
+// The weight with each output channel scaled by its factor. Output channels are
+// the first dimension, or the second one of a transposed convolution.
 static etx_status emit_weight(etx_builder* lower, uint32_t weight,
                               bool is_transposed, uint32_t factor,
                               uint32_t* out_value) {
@@ -103,7 +104,7 @@ static etx_status emit_weight(etx_builder* lower, uint32_t weight,
   return etx_build_binary(lower, ETX_OP_mul_out, weight, factor, out_value);
 }
 
-static etx_status find_norm(etx_rewrite* rewrite, bool* out_done) {
+static etx_status fold_norm(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const convolution = find_convolution(rewrite);
   if (convolution == NULL) return ETX_OK;
@@ -124,6 +125,6 @@ static etx_status find_norm(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_pass_fold_batch_norms(etx_pass_context* context) {
-  static const etx_rewrite_rule rules[] = {find_norm};
+  static const etx_rewrite_rule rules[] = {fold_norm};
   return etx_rewrite_module(context, rules, 1);
 }

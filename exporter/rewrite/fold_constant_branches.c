@@ -1,16 +1,18 @@
-// Choices whose way is known: the condition is a constant, or holds for all
-// sizes or for none. The nodes of that way then always run, and the others go.
-// A result that is the same value either way needs no choice.
+// Replaces conditionals whose condition is known: it is a constant, or an
+// expression over sizes that is true for all sizes or for none. The nodes of
+// the branch that is taken then always run; those of the other branch are
+// removed. A join whose operands are the same value is replaced by that value.
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
 #include "exporter/passes/pass_context.h"
 
-typedef enum way { UNKNOWN, THEN, ELSE } way;
+typedef enum taken_branch { UNKNOWN, THEN, ELSE } taken_branch;
 
-static way way_of(const etx_ir_module* module, const etx_ir_method* method,
-                  const etx_ir_arg* condition) {
+static taken_branch find_taken(const etx_ir_module* module,
+                               const etx_ir_method* method,
+                               const etx_ir_arg* condition) {
   if (condition->kind == ETX_IR_ARG_INT) {
     int64_t low = 0;
     int64_t high = 0;
@@ -24,8 +26,8 @@ static way way_of(const etx_ir_module* module, const etx_ir_method* method,
   return constant->data.data[0] != 0 ? THEN : ELSE;
 }
 
-// Lets what stands in `branch` stand in the branch around its choice.
-static void lift(etx_ir_method* method, uint32_t branch) {
+// Moves the nodes of `branch` into the branch that contains its conditional.
+static void hoist_branch(etx_ir_method* method, uint32_t branch) {
   const uint32_t parent = etx_ir_branch_parent(method, branch);
   for (size_t i = 0; i < method->node_count; ++i) {
     if (method->nodes[i].branch == branch) method->nodes[i].branch = parent;
@@ -35,28 +37,28 @@ static void lift(etx_ir_method* method, uint32_t branch) {
   }
 }
 
-static etx_status settle_method(etx_ir_module* module, etx_ir_method* method) {
+static etx_status fold_method(etx_ir_module* module, etx_ir_method* method) {
   uint32_t* const map = etx_ir_identity_map(module->pool, method);
   if (map == NULL) return ETX_OUT_OF_MEMORY;
   bool changed = false;
-  way* const ways =
-      etx_pool_take(module->pool, (method->choice_count + 1) * sizeof *ways);
-  if (ways == NULL) return ETX_OUT_OF_MEMORY;
+  taken_branch* const taken =
+      etx_pool_take(module->pool, (method->choice_count + 1) * sizeof *taken);
+  if (taken == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < method->node_count; ++i) {
     const etx_ir_node* const node = &method->nodes[i];
     if (etx_ir_is_head(node)) {
-      ways[node->choice] = way_of(module, method, &node->args[0]);
+      taken[node->choice] = find_taken(module, method, &node->args[0]);
     }
     if (!etx_ir_is_join(node)) continue;
     const uint32_t a = node->args[ETX_JOIN_THEN].as.value;
     const uint32_t b = node->args[ETX_JOIN_ELSE].as.value;
-    if (ways[node->choice] == UNKNOWN && a != b) continue;
-    map[node->outputs[0]] = ways[node->choice] == ELSE ? b : a;
+    if (taken[node->choice] == UNKNOWN && a != b) continue;
+    map[node->outputs[0]] = taken[node->choice] == ELSE ? b : a;
     changed = true;
   }
   for (uint32_t c = 1; c <= method->choice_count; ++c) {
-    if (ways[c] == THEN) lift(method, etx_ir_then_branch(c));
-    if (ways[c] == ELSE) lift(method, etx_ir_else_branch(c));
+    if (taken[c] == THEN) hoist_branch(method, etx_ir_then_branch(c));
+    if (taken[c] == ELSE) hoist_branch(method, etx_ir_else_branch(c));
   }
   if (!changed) return ETX_OK;
   etx_ir_replace(method, map);
@@ -67,7 +69,7 @@ etx_status etx_pass_fold_constant_branches(etx_pass_context* context) {
   for (size_t i = 0; i < context->module->method_count; ++i) {
     etx_ir_method* const method = &context->module->methods[i];
     if (method->choice_count == 0) continue;
-    ETX_TRY(settle_method(context->module, method));
+    ETX_TRY(fold_method(context->module, method));
   }
   return ETX_OK;
 }

@@ -1,39 +1,39 @@
-// Computes nodes whose operands are all constants, with the evaluator that the
-// caller gave.
+// Computes nodes whose operands are all constant with the evaluator of the
+// caller (evaluator.h).
 //
-// What is folded must not make the file larger without need: a result may have
-// as many bytes as its operands together, or 64 KiB, whichever is more. 64 KiB
-// covers masks and position tables of a few hundred rows, which would
-// otherwise be computed in every call, and is small beside the weights of any
-// model that has such tables. Transposed weights pass by the first limb.
+// Folding should not make the file much larger: a result may have as many bytes
+// as its operands together, or 64 KiB, whichever is more. The first limit
+// admits transposed weights. 64 KiB admits masks and position tables of a few
+// hundred rows, which would otherwise be computed in every call.
 //
-// Nodes that only repeat a value (full, expand) are computed for the sake of
-// what is computed from them, but stay nodes where something at run time
-// reads them: a fill is cheaper to write than to read from the file.
+// Nodes that only repeat a value (full, expand) are folded for the nodes that
+// depend on them. They stay in the graph if something reads them at run time:
+// filling memory is cheaper than reading the bytes from the file.
 //
-// Views of constants need no evaluator and share the bytes.
+// Views of constants need no evaluator; they share the bytes.
 
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
 
 enum { SMALL_BYTES = 64 * 1024 };
 
-typedef struct folding {
+typedef struct constant_folder {
   etx_pass_context* context;
   etx_ir_method* method;
-  const etx_ir_constant** known;  // constant behind a value, or NULL
+  const etx_ir_constant** known;  // content of a value by index, or NULL
   uint32_t* map;
   size_t value_count;
   bool changed;
-} folding;
+} constant_folder;
 
-static const etx_ir_constant* constant_of(const folding* self, uint32_t value) {
+static const etx_ir_constant* constant_of(const constant_folder* self,
+                                          uint32_t value) {
   if (self->known[value] != NULL) return self->known[value];
   return etx_rewrite_constant(self->context->module, self->method, value);
 }
 
-// True if the argument is known now; adds the bytes of its tensors.
-static bool arg_is_known(const folding* self, const etx_ir_arg* arg,
+// True if the argument is constant; adds the bytes of its tensors to `bytes`.
+static bool arg_is_known(const constant_folder* self, const etx_ir_arg* arg,
                          uint64_t* bytes) {
   if (arg->kind == ETX_IR_ARG_INT) return etx_dim_is_number(arg->as.integer);
   if (arg->kind == ETX_IR_ARG_VALUE) {
@@ -49,8 +49,8 @@ static bool arg_is_known(const folding* self, const etx_ir_arg* arg,
   return true;
 }
 
-// Everything known, the result small enough.
-static bool can_fold(const folding* self, const etx_ir_node* node) {
+// True if all arguments are constant and the results are small enough.
+static bool can_fold(const constant_folder* self, const etx_ir_node* node) {
   uint64_t in = 0;
   uint64_t out = 0;
   if (node->op->shape == NULL) return false;
@@ -71,7 +71,7 @@ static bool can_fold(const folding* self, const etx_ir_node* node) {
   return out <= SMALL_BYTES || out <= in;
 }
 
-// ------------------------------------------------ one node for the evaluator
+// ------------------------------------------------ calling the evaluator
 
 static bool to_tensor(etx_pool* pool, const etx_ir_constant* constant,
                       etx_eval_tensor* out) {
@@ -85,8 +85,8 @@ static bool to_tensor(etx_pool* pool, const etx_ir_constant* constant,
   return true;
 }
 
-static etx_status tensor_list(const folding* self, const etx_ir_arg* arg,
-                              etx_eval_argument* out) {
+static etx_status tensor_list(const constant_folder* self,
+                              const etx_ir_arg* arg, etx_eval_argument* out) {
   etx_pool* const pool = self->context->module->pool;
   const size_t count = arg->as.list.count;
   etx_eval_tensor* const tensors =
@@ -107,8 +107,9 @@ static etx_status tensor_list(const folding* self, const etx_ir_arg* arg,
   return ETX_OK;
 }
 
-static etx_status number_list(const folding* self, const etx_ir_arg* arg,
-                              etx_argument_type type, etx_eval_argument* out) {
+static etx_status number_list(const constant_folder* self,
+                              const etx_ir_arg* arg, etx_argument_type type,
+                              etx_eval_argument* out) {
   const size_t count = arg->as.list.count;
   etx_pool* const pool = self->context->module->pool;
   int64_t* const integers = etx_pool_take(pool, count * sizeof(int64_t));
@@ -134,8 +135,9 @@ static etx_status number_list(const folding* self, const etx_ir_arg* arg,
   return ETX_OK;
 }
 
-static etx_status to_argument(const folding* self, const etx_ir_arg* arg,
-                              etx_argument_type type, etx_eval_argument* out) {
+static etx_status to_argument(const constant_folder* self,
+                              const etx_ir_arg* arg, etx_argument_type type,
+                              etx_eval_argument* out) {
   *out = (etx_eval_argument){.kind = ETX_EVAL_NONE};
   switch (arg->kind) {
     case ETX_IR_ARG_NONE:
@@ -176,7 +178,7 @@ static etx_status to_argument(const folding* self, const etx_ir_arg* arg,
 }
 
 // An empty constant of an output's type, its bytes taken from the pool.
-static etx_status make_output(const folding* self, uint32_t value,
+static etx_status make_output(const constant_folder* self, uint32_t value,
                               etx_ir_constant* out, uint8_t** out_data) {
   const etx_shape* const shape = &self->method->values[value].shape;
   uint64_t bytes = 0;
@@ -190,9 +192,9 @@ static etx_status make_output(const folding* self, uint32_t value,
 }
 
 // Computes `node`; `outputs` has room for all of its outputs. `*out_done` is
-// false if the evaluator has no kernel, or refuses: the node then fails, if it
-// must, at run time.
-static etx_status evaluate(const folding* self, const etx_ir_node* node,
+// false if the evaluator has no kernel or the kernel returns an error. The node
+// then stays, so that the error occurs at run time.
+static etx_status evaluate(const constant_folder* self, const etx_ir_node* node,
                            etx_ir_constant* outputs, bool* out_done) {
   etx_eval_argument arguments[ETX_MAX_ARGUMENTS];
   etx_argument_cursor cursor = etx_argument_first(node->op->arguments);
@@ -226,9 +228,9 @@ static etx_status evaluate(const folding* self, const etx_ir_node* node,
   return status == ETX_OUT_OF_MEMORY ? status : ETX_OK;
 }
 
-// A view: the same bytes under other sizes.
-static etx_status fold_view(const folding* self, const etx_ir_node* node,
-                            etx_ir_constant* out) {
+// The same bytes with other sizes.
+static etx_status fold_view(const constant_folder* self,
+                            const etx_ir_node* node, etx_ir_constant* out) {
   const etx_ir_constant* const base = constant_of(self, node->args[0].as.value);
   const etx_shape* const shape = &self->method->values[node->outputs[0]].shape;
   *out = (etx_ir_constant){shape->dtype, shape->rank, {0}, base->data};
@@ -245,9 +247,11 @@ static bool only_repeats(const etx_ir_node* node) {
          id == ETX_OP_ones_out;
 }
 
-// Remembers what output `value` is; a node that only repeats stays.
-static etx_status settle(folding* self, const etx_ir_node* node, uint32_t value,
-                         const etx_ir_constant* constant) {
+// Records that output `value` equals `constant`, and replaces its uses by the
+// constant, unless the node only repeats a value.
+static etx_status record_result(constant_folder* self, const etx_ir_node* node,
+                                uint32_t value,
+                                const etx_ir_constant* constant) {
   etx_ir_constant* const copy =
       etx_pool_take(self->context->module->pool, sizeof *copy);
   if (copy == NULL) return ETX_OUT_OF_MEMORY;
@@ -255,18 +259,19 @@ static etx_status settle(folding* self, const etx_ir_node* node, uint32_t value,
   self->known[value] = copy;
   if (only_repeats(node)) return ETX_OK;
   uint32_t index = 0;
-  uint32_t stands = 0;
+  uint32_t replacement = 0;
   ETX_TRY(etx_ir_add_constant(self->context->module, constant, &index));
   ETX_TRY(etx_ir_constant_value(self->context->module, self->method, index,
-                                &stands));
-  self->map[value] = stands;
+                                &replacement));
+  self->map[value] = replacement;
   self->changed = true;
   return ETX_OK;
 }
 
-// The one buffer from which the node's operands come; ETX_IR_NONE if there are
-// several, or none.
-static uint32_t source_of(const folding* self, const etx_ir_node* node) {
+// The buffer that all named operands of the node come from; ETX_IR_NONE if
+// there are several, or none.
+static uint32_t source_of(const constant_folder* self,
+                          const etx_ir_node* node) {
   uint32_t source = ETX_IR_NONE;
   for (size_t i = 0; i < node->arg_count; ++i) {
     const etx_ir_arg* const arg = &node->args[i];
@@ -275,7 +280,7 @@ static uint32_t source_of(const folding* self, const etx_ir_node* node) {
       return ETX_IR_NONE;  // a concatenation
     }
     if (arg->kind != ETX_IR_ARG_VALUE) continue;
-    // What stands for a value is a constant's, and nothing for that.
+    // A folded operand is now the value of a constant.
     const uint32_t value = self->map[arg->as.value];
     const uint32_t buffer = etx_constant_name_of(&self->context->constant_names,
                                                  &self->method->values[value]);
@@ -286,22 +291,23 @@ static uint32_t source_of(const folding* self, const etx_ir_node* node) {
   return source;
 }
 
-// Names what the node became.
-static etx_status name_results(const folding* self, const etx_ir_node* node) {
+// Gives the constants that replace the outputs the name of their source.
+static etx_status name_results(const constant_folder* self,
+                               const etx_ir_node* node) {
   const uint32_t source = source_of(self, node);
   if (source == ETX_IR_NONE) return ETX_OK;
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t value = self->map[node->outputs[i]];
-    const etx_ir_value* const stands = &self->method->values[value];
-    if (stands->origin != ETX_IR_FROM_CONSTANT) continue;
+    const etx_ir_value* const replacement = &self->method->values[value];
+    if (replacement->origin != ETX_IR_FROM_CONSTANT) continue;
     ETX_TRY(etx_constant_name_add(&self->context->constant_names,
-                                  self->context->module->pool, stands->index,
-                                  source));
+                                  self->context->module->pool,
+                                  replacement->index, source));
   }
   return ETX_OK;
 }
 
-static etx_status fold_node(folding* self, const etx_ir_node* node) {
+static etx_status fold_node(constant_folder* self, const etx_ir_node* node) {
   etx_ir_constant outputs[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   bool done = true;
   if (!can_fold(self, node)) return ETX_OK;
@@ -312,7 +318,7 @@ static etx_status fold_node(folding* self, const etx_ir_node* node) {
   }
   if (!done) return ETX_OK;
   for (size_t i = 0; i < node->output_count; ++i) {
-    ETX_TRY(settle(self, node, node->outputs[i], &outputs[i]));
+    ETX_TRY(record_result(self, node, node->outputs[i], &outputs[i]));
   }
   return name_results(self, node);
 }
@@ -321,12 +327,12 @@ static etx_status fold_method(etx_pass_context* context,
                               etx_ir_method* method) {
   etx_pool* const pool = context->module->pool;
   const size_t count = method->value_count;
-  folding self = {context,
-                  method,
-                  etx_pool_take(pool, count * sizeof(const void*)),
-                  etx_ir_identity_map(pool, method),
-                  count,
-                  false};
+  constant_folder self = {context,
+                          method,
+                          etx_pool_take(pool, count * sizeof(const void*)),
+                          etx_ir_identity_map(pool, method),
+                          count,
+                          false};
   if (self.known == NULL || self.map == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < method->node_count; ++i) {
     ETX_TRY(fold_node(&self, &method->nodes[i]));

@@ -1,27 +1,28 @@
-// Products whose right operand is repeated for several heads, as where a model
-// has fewer keys and values than queries. The heads that share an operand
-// become rows of one product, and the operand is read as it lies:
+// Folds the expand of keys and values in grouped-query attention. The query
+// heads that share a key head become rows of one matrix product:
 //
 //   bmm(q [H G, M, K], view(expand(k [H, 1, ..] to [H, G, ..])))
-//     = view(bmm(view(q, [H, G M, K]), view(k)))
+//     -> view(bmm(view(q, [H, G M, K]), view(k)))
 //
-// The operand may be transposed and scaled on its way, in either order.
-// Otherwise each call would write out a whole cache G times.
+// The operand may be transposed and scaled between the expand and the product,
+// in either order. Without this pass each call would write the whole key or
+// value cache G times.
 
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
 
-// How the right operand comes from what is repeated.
-typedef struct repeated {
-  uint32_t source;     // [.., 1, A, B], before it is repeated
-  etx_dim times;       // how often
+// How the right operand is computed from the tensor that is expanded.
+typedef struct expanded_operand {
+  uint32_t source;     // [.., 1, A, B], the argument of expand
+  etx_dim times;       // size of the expanded dimension
   uint32_t factor;     // 0-d tensor that scales it, or ETX_IR_NONE
-  bool is_transposed;  // the last two dimensions change places
-} repeated;
+  bool is_transposed;  // in the last two dimensions
+} expanded_operand;
 
-// A permute of the last two dimensions and no others.
-static bool step_over_transpose(const etx_rewrite* rewrite,
-                                const etx_ir_node** at, repeated* r) {
+// Moves `at` over a permute of the last two dimensions; false at any other
+// permute.
+static bool skip_transpose(const etx_rewrite* rewrite, const etx_ir_node** at,
+                           expanded_operand* r) {
   const etx_ir_node* const node = *at;
   if (node->op->id != ETX_OP_permute_copy_out) return true;
   const etx_ir_arg* const dims = &node->args[1];
@@ -37,9 +38,9 @@ static bool step_over_transpose(const etx_rewrite* rewrite,
   return *at != NULL;
 }
 
-// An expand of exactly the dimension in front of the last two.
+// Reads an expand of exactly the dimension before the last two.
 static bool read_expand(const etx_rewrite* rewrite, const etx_ir_node* node,
-                        repeated* r) {
+                        expanded_operand* r) {
   if (node->op->id != ETX_OP_expand_copy_out) return false;
   const etx_builder* const lower = &rewrite->lower;
   const etx_shape* const from =
@@ -58,13 +59,13 @@ static bool read_expand(const etx_rewrite* rewrite, const etx_ir_node* node,
   return from->dims[group] == 1 && etx_dim_is_number(r->times) && r->times > 1;
 }
 
-static bool read_repeated(const etx_rewrite* rewrite, uint32_t operand,
-                          repeated* r) {
+static bool read_operand(const etx_rewrite* rewrite, uint32_t operand,
+                         expanded_operand* r) {
   const etx_ir_node* at = etx_rewrite_definition(rewrite, operand);
-  *r = (repeated){ETX_IR_NONE, 1, ETX_IR_NONE, false};
+  *r = (expanded_operand){ETX_IR_NONE, 1, ETX_IR_NONE, false};
   return at != NULL && etx_rewrite_step_over_batches(rewrite, &at) &&
          etx_rewrite_step_over_factor(rewrite, &at, &r->factor) &&
-         step_over_transpose(rewrite, &at, r) &&
+         skip_transpose(rewrite, &at, r) &&
          etx_rewrite_step_over_batches(rewrite, &at) &&
          (r->factor != ETX_IR_NONE ||
           etx_rewrite_step_over_factor(rewrite, &at, &r->factor)) &&
@@ -72,8 +73,8 @@ static bool read_repeated(const etx_rewrite* rewrite, uint32_t operand,
          read_expand(rewrite, at, r);
 }
 
-// What is repeated, once, as the product wants it.
-static etx_status emit_right(etx_rewrite* rewrite, const repeated* r,
+// The unexpanded operand as [N, rows, columns] of the product.
+static etx_status emit_right(etx_rewrite* rewrite, const expanded_operand* r,
                              uint32_t* out_value) {
   etx_builder* const lower = &rewrite->lower;
   const etx_shape from = *etx_builder_shape(lower, r->source);
@@ -88,13 +89,13 @@ static etx_status emit_right(etx_rewrite* rewrite, const repeated* r,
   return ETX_OK;
 }
 
-static etx_status find_product(etx_rewrite* rewrite, bool* out_done) {
+static etx_status fold_expand(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   const etx_op_id op = node->op->id;
-  repeated r;
+  expanded_operand r;
   if ((op != ETX_OP_bmm_out && op != ETX_OP_bmm_nt_out) ||
-      !read_repeated(rewrite, node->args[1].as.value, &r)) {
+      !read_operand(rewrite, node->args[1].as.value, &r)) {
     return ETX_OK;
   }
   uint32_t left = node->args[0].as.value;
@@ -117,6 +118,6 @@ static etx_status find_product(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_pass_fold_expanded_operands(etx_pass_context* context) {
-  static const etx_rewrite_rule rules[] = {find_product};
+  static const etx_rewrite_rule rules[] = {fold_expand};
   return etx_rewrite_module(context, rules, 1);
 }

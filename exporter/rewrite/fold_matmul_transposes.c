@@ -1,19 +1,21 @@
-// Finds the products with transposed operands that core ATen spells out. etx's
-// own runtime reads a weight or the keys as they lie:
+// Folds the transposes of operands into matrix products. For target etx, whose
+// linear and bmm_nt read the right operand row by row:
 //
-//   mm(x, permute(w)), addmm(b, x, permute(w))      linear(x, w, b)
-//   mm(x, w), addmm(b, x, w), w constant             linear(x, permute(w), b)
-//   bmm(view(x), view(permute(w))), one batch         view(linear(x, w))
-//   view(linear(view(x), w, b))                      linear(x, w, b)
-//   bmm(q, view(permute(k)))                         bmm_nt(q, view(k))
-//   bmm(q, view(mul(permute(k), c)))                 bmm_nt(mul(q, c), view(k))
+//   mm(x, permute(w)), addmm(b, x, permute(w))  ->  linear(x, w, b)
+//   mm(x, w), addmm(b, x, w), w constant        ->  linear(x, permute(w), b)
+//   bmm(view(x), view(permute(w))), one batch   ->  view(linear(x, w))
+//   view(linear(view(x), w, b))                 ->  linear(x, w, b)
+//   bmm(q, view(permute(k)))                    ->  bmm_nt(q, view(k))
+//   bmm(q, view(mul(permute(k), c)))            ->  bmm_nt(mul(q, c), view(k))
 //
-// So no weight is stored twice and no key is transposed per call. The stock
-// runtime has no such product, but where queries are few, as in every step of a
-// decoder, they can be the right operand: they are transposed, and the scores
-// back, instead of all keys. Of one query either is a view.
+// So no weight is stored twice and no key is transposed per call.
 //
-//   bmm(q, view(permute(k)))      permute(bmm(view(k), permute(q)))
+// ExecuTorch's portable library has no bmm_nt. Where queries are fewer than
+// keys, as in every step of a decoder, the operands are exchanged instead: the
+// queries and the scores are transposed, not the keys. With one query both
+// transposes are views.
+//
+//   bmm(q, view(permute(k)))  ->  permute(bmm(view(k), permute(q)))
 
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
@@ -30,8 +32,8 @@ static const etx_ir_arg* transposed_matrix(const etx_rewrite* rewrite,
 
 // ------------------------------------------------ linear
 
-// The matrix that operand `position` is the transpose of: where it lies, or a
-// constant that is stored the other way round and nobody else reads.
+// The matrix that operand `position` is the transpose of: the argument of a
+// permute, or a transposed constant if nothing else reads the operand.
 static etx_status find_weight(etx_rewrite* rewrite, size_t position,
                               etx_ir_arg* out_weight, bool* out_found) {
   const etx_ir_arg* const operand = &rewrite->lower.node->args[position];
@@ -86,8 +88,8 @@ static etx_status find_addmm(etx_rewrite* rewrite, bool* out_done) {
                       &rewrite->lower.results[0]);
 }
 
-// A constant, perhaps with its elements in another order or under other sizes.
-static bool is_moved_constant(const etx_rewrite* rewrite, uint32_t value) {
+// True for a constant, or views and permutes of one.
+static bool is_view_of_constant(const etx_rewrite* rewrite, uint32_t value) {
   const etx_builder* const lower = &rewrite->lower;
   while (etx_rewrite_constant(lower->module, lower->method, value) == NULL) {
     const etx_ir_node* const node = etx_ir_definition(lower->method, value);
@@ -100,16 +102,16 @@ static bool is_moved_constant(const etx_rewrite* rewrite, uint32_t value) {
   return true;
 }
 
-// A batch of one, as einsum makes of a layer: x [1, M, K] by w [1, K, N], whose
-// transpose is computed when planning.
-static etx_status find_only_bmm(etx_rewrite* rewrite, bool* out_done) {
+// A bmm with one batch and a constant weight, as einsum lowers a layer:
+// x [1, M, K] times w [1, K, N]. fold_constants transposes the weight.
+static etx_status find_single_bmm(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   if (node->op->id != ETX_OP_bmm_out) return ETX_OK;
   const etx_shape left = *etx_rewrite_shape(rewrite, &node->args[0]);
   const etx_shape right = *etx_rewrite_shape(rewrite, &node->args[1]);
   if (right.dims[0] != 1 ||
-      !is_moved_constant(rewrite, node->args[1].as.value)) {
+      !is_view_of_constant(rewrite, node->args[1].as.value)) {
     return ETX_OK;
   }
   const etx_dim whole[] = {1, left.dims[1], right.dims[2]};
@@ -124,7 +126,8 @@ static etx_status find_only_bmm(etx_rewrite* rewrite, bool* out_done) {
   return etx_build_view(lower, value, whole, 3, &lower->results[0]);
 }
 
-// A linear layer keeps all leading dimensions, so views around it go.
+// linear keeps all leading dimensions, so views that collapse and restore them
+// around it are removed.
 static etx_status find_viewed_linear(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
   if (node->op->id != ETX_OP_view_copy_out) return ETX_OK;
@@ -158,30 +161,30 @@ static etx_status find_viewed_linear(etx_rewrite* rewrite, bool* out_done) {
 
 // ------------------------------------------------ bmm_nt
 
-// What the right operand of a bmm is made of, from the operand inward.
-typedef struct chain {
+// How the right operand of a bmm is computed from the tensor it permutes.
+typedef struct permuted_operand {
   const etx_ir_node* permute;
   uint32_t factor;  // 0-d tensor that scales it, or ETX_IR_NONE
-} chain;
+} permuted_operand;
 
-static bool read_chain(const etx_rewrite* rewrite, uint32_t operand,
-                       chain* out) {
+static bool read_permuted(const etx_rewrite* rewrite, uint32_t operand,
+                          permuted_operand* out) {
   const etx_ir_value* const value = &rewrite->lower.method->values[operand];
-  *out = (chain){NULL, ETX_IR_NONE};
+  *out = (permuted_operand){NULL, ETX_IR_NONE};
   if (value->origin != ETX_IR_FROM_NODE) return false;
   const etx_ir_node* at = &rewrite->lower.method->nodes[value->index];
   if (!etx_rewrite_step_over_batches(rewrite, &at)) return false;
   if (!etx_rewrite_step_over_factor(rewrite, &at, &out->factor)) return false;
   if (at->op->id != ETX_OP_permute_copy_out) return false;
   out->permute = at;
-  // Rows must come out whole, or transposing would only move elsewhere.
+  // The last two dimensions must be exchanged, or a transpose would remain.
   const size_t rank = at->args[1].as.list.count;
   return rank >= 2 && etx_rewrite_is_int(&at->args[1].as.list.items[rank - 2],
                                          (int64_t)rank - 1);
 }
 
 // The operand of the permute in the order that bmm_nt reads: [N, S, K].
-static etx_status emit_right(etx_rewrite* rewrite, const chain* c,
+static etx_status emit_right(etx_rewrite* rewrite, const permuted_operand* c,
                              const etx_shape* operand, uint32_t* out_value) {
   const etx_ir_arg* const dims = &c->permute->args[1];
   const size_t rank = dims->as.list.count;
@@ -199,9 +202,9 @@ static etx_status emit_right(etx_rewrite* rewrite, const chain* c,
   return etx_build_view(&rewrite->lower, value, flat, 3, out_value);
 }
 
-// bmm of `left` with the transposed matrices of the chain.
-typedef etx_status (*product)(etx_rewrite* rewrite, uint32_t left,
-                              uint32_t right);
+// Emits the product of `left` with the transposed matrices of `right`.
+typedef etx_status (*product_emitter)(etx_rewrite* rewrite, uint32_t left,
+                                      uint32_t right);
 
 static etx_status emit_bmm_nt(etx_rewrite* rewrite, uint32_t left,
                               uint32_t right) {
@@ -209,8 +212,9 @@ static etx_status emit_bmm_nt(etx_rewrite* rewrite, uint32_t left,
                           &rewrite->lower.results[0]);
 }
 
-// [N, A, B] as [N, B, A].
-static etx_status turn(etx_builder* lower, uint32_t self, uint32_t* out_value) {
+// [N, A, B] as [N, B, A]: a view where one of them is 1.
+static etx_status transpose_batch(etx_builder* lower, uint32_t self,
+                                  uint32_t* out_value) {
   const etx_shape shape = *etx_builder_shape(lower, self);
   if (shape.dims[1] != 1 && shape.dims[2] != 1) {
     return etx_build_transpose(lower, self, 1, 2, out_value);
@@ -219,21 +223,21 @@ static etx_status turn(etx_builder* lower, uint32_t self, uint32_t* out_value) {
   return etx_build_view(lower, self, dims, 3, out_value);
 }
 
-static etx_status emit_turned_bmm(etx_rewrite* rewrite, uint32_t left,
-                                  uint32_t right) {
+static etx_status emit_exchanged_bmm(etx_rewrite* rewrite, uint32_t left,
+                                     uint32_t right) {
   etx_builder* const lower = &rewrite->lower;
-  ETX_TRY(turn(lower, left, &left));
+  ETX_TRY(transpose_batch(lower, left, &left));
   ETX_TRY(etx_build_binary(lower, ETX_OP_bmm_out, right, left, &right));
-  return turn(lower, right, &lower->results[0]);
+  return transpose_batch(lower, right, &lower->results[0]);
 }
 
-static etx_status rewrite_bmm(etx_rewrite* rewrite, product emit,
+static etx_status rewrite_bmm(etx_rewrite* rewrite, product_emitter emit,
                               bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
-  chain c;
-  if (!read_chain(rewrite, node->args[1].as.value, &c)) return ETX_OK;
+  permuted_operand c;
+  if (!read_permuted(rewrite, node->args[1].as.value, &c)) return ETX_OK;
   const etx_shape operand = *etx_rewrite_shape(rewrite, &node->args[1]);
-  // Appending nodes may move the array that the chain points into.
+  // Appending nodes may move the array that c.permute points into.
   const etx_ir_node permute = *c.permute;
   c.permute = &permute;
   uint32_t left = node->args[0].as.value;
@@ -252,7 +256,7 @@ static etx_status find_bmm(etx_rewrite* rewrite, bool* out_done) {
   return rewrite_bmm(rewrite, emit_bmm_nt, out_done);
 }
 
-// The largest value of a dimension as a number to compute with.
+// Upper bound of a dimension.
 static double upper(const etx_rewrite* rewrite, etx_dim dim) {
   int64_t low = 0;
   int64_t high = 0;
@@ -260,7 +264,8 @@ static double upper(const etx_rewrite* rewrite, etx_dim dim) {
   return (double)high;
 }
 
-// left [N, M, K] by [N, K, S]: queries and scores are fewer than keys.
+// left [N, M, K] times [N, K, S]: exchanges the operands if queries and scores
+// have fewer elements than keys.
 static etx_status find_few_queries(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
   if (node->op->id != ETX_OP_bmm_out) return ETX_OK;
@@ -270,12 +275,12 @@ static etx_status find_few_queries(etx_rewrite* rewrite, bool* out_done) {
   const double k = upper(rewrite, left->dims[2]);
   const double s = upper(rewrite, right->dims[2]);
   if (left->dims[1] != 1 && m * (k + s) >= k * s) return ETX_OK;
-  return rewrite_bmm(rewrite, emit_turned_bmm, out_done);
+  return rewrite_bmm(rewrite, emit_exchanged_bmm, out_done);
 }
 
 etx_status etx_pass_fold_matmul_transposes(etx_pass_context* context) {
   static const etx_rewrite_rule rules[] = {
-      find_mm, find_addmm, find_viewed_linear, find_only_bmm, find_bmm};
+      find_mm, find_addmm, find_viewed_linear, find_single_bmm, find_bmm};
   static const etx_rewrite_rule stock_rules[] = {find_few_queries};
   return context->options->target == ETX_TARGET_ETX
              ? etx_rewrite_module(context, rules, sizeof rules / sizeof *rules)

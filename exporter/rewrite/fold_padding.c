@@ -1,8 +1,8 @@
-// Zeros around the input of a convolution are its own padding where both ends
-// of a dimension get as many:
+// Folds zero padding of a convolution's input into its padding argument, if
+// both ends of each dimension get the same number of zeros:
 //
 //   conv(constant_pad_nd(x, [1, 1, 1, 1], 0), w, padding [0, 0])
-//     = conv(x, w, padding [1, 1])
+//     -> conv(x, w, padding [1, 1])
 
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
@@ -15,8 +15,9 @@ static bool is_zero(const etx_ir_arg* arg) {
          (arg->kind == ETX_IR_ARG_DOUBLE && arg->as.real == 0);
 }
 
-// Adds what the node pads at each end to `padding`, from the last of `count`
-// dimensions on. False if ends differ or other dimensions are padded.
+// Adds the node's padding to `padding`, which has `count` spatial dimensions.
+// The node lists pairs (before, after) from the last dimension on. False if the
+// two numbers of a pair differ or other dimensions are padded.
 static bool add_padding(const etx_ir_node* pad, etx_dim* padding,
                         size_t count) {
   const etx_ir_arg* const ends = &pad->args[1];
@@ -35,7 +36,7 @@ static bool add_padding(const etx_ir_node* pad, etx_dim* padding,
   return true;
 }
 
-// The convolution's padding; false if it is no list of numbers.
+// Reads the convolution's padding; false if it is symbolic.
 static bool read_padding(const etx_ir_node* node, size_t count,
                          etx_dim out_padding[ETX_MAX_RANK]) {
   const etx_ir_arg* const list = &node->args[PADDING];
@@ -51,7 +52,7 @@ static bool read_padding(const etx_ir_node* node, size_t count,
   return true;
 }
 
-static etx_status find_padded(etx_rewrite* rewrite, bool* out_done) {
+static etx_status fold_pad(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   if (node->op->id != ETX_OP_convolution_out ||
@@ -79,6 +80,6 @@ static etx_status find_padded(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_pass_fold_padding(etx_pass_context* context) {
-  static const etx_rewrite_rule rules[] = {find_padded};
+  static const etx_rewrite_rule rules[] = {fold_pad};
   return etx_rewrite_module(context, rules, 1);
 }

@@ -1,27 +1,27 @@
-// Indices that count up by one are slices:
+// Replaces indexing by consecutive indices with slices:
 //
-//   index(x, [None, arange(a, b)])           slice(x, 1, a, b)
-//   index_select(x, d, arange(a, b))         slice(x, d, a, b)
-//   embedding(x, arange(a, b))               slice(x, 0, a, b)
-//   index_put(x, [None, arange(a, b)], src)  slice_scatter(x, src, 1, a, b)
+//   index(x, [None, arange(a, b)])           ->  slice(x, 1, a, b)
+//   index_select(x, d, arange(a, b))         ->  slice(x, d, a, b)
+//   embedding(x, arange(a, b))               ->  slice(x, 0, a, b)
+//   index_put(x, [None, arange(a, b)], src)  ->  slice_scatter(x, src, 1, a, b)
 //
-// A slice is a view or one copy of rows, needs no index, and a slice_scatter
-// can be written in place.
+// A slice is a view or one copy and needs no index tensor. A slice_scatter can
+// be written in place.
 
 #include "exporter/rewrite/ir_rewrite.h"
 
 // Rows [start, end) of dimension `axis`.
-typedef struct rows {
+typedef struct row_range {
   size_t axis;
   etx_dim start;
   etx_dim end;
-} rows;
+} row_range;
 
 static bool is_number(const etx_ir_arg* arg, int64_t number) {
   return arg->kind == ETX_IR_ARG_INT && arg->as.integer == number;
 }
 
-static bool read_arange(const etx_ir_node* node, rows* out) {
+static bool read_arange(const etx_ir_node* node, row_range* out) {
   if (node->op->id != ETX_OP_arange_start_out ||
       node->args[0].kind != ETX_IR_ARG_INT ||
       node->args[1].kind != ETX_IR_ARG_INT || !is_number(&node->args[2], 1)) {
@@ -32,7 +32,7 @@ static bool read_arange(const etx_ir_node* node, rows* out) {
   return true;
 }
 
-static bool read_constant(const etx_ir_constant* constant, rows* out) {
+static bool read_constant(const etx_ir_constant* constant, row_range* out) {
   if (constant->dtype != ETX_DTYPE_INT64 || constant->sizes[0] == 0) {
     return false;
   }
@@ -49,7 +49,7 @@ static bool read_constant(const etx_ir_constant* constant, rows* out) {
 }
 
 // True if 0 <= start <= end <= size for all sizes.
-static bool is_inside(etx_rewrite* rewrite, const rows* r, etx_dim size) {
+static bool is_inside(etx_rewrite* rewrite, const row_range* r, etx_dim size) {
   etx_symbols* const symbols = &rewrite->lower.method->symbols;
   const etx_dim ends[] = {0, r->start, r->end, size};
   for (size_t i = 0; i < 3; ++i) {
@@ -66,9 +66,10 @@ static bool is_inside(etx_rewrite* rewrite, const rows* r, etx_dim size) {
   return true;
 }
 
-// Reads an index of rank 1 that counts through rows of `self`.
+// Reads an index of rank 1 that selects consecutive indices of dimension `axis`
+// of `self`.
 static bool read_rows(etx_rewrite* rewrite, uint32_t index, uint32_t self,
-                      size_t axis, rows* out) {
+                      size_t axis, row_range* out) {
   const etx_ir_method* const method = rewrite->lower.method;
   const etx_ir_value* const value = &method->values[index];
   const etx_shape* const shape = etx_builder_shape(&rewrite->lower, self);
@@ -76,14 +77,15 @@ static bool read_rows(etx_rewrite* rewrite, uint32_t index, uint32_t self,
   out->axis = axis;
   const etx_ir_constant* const constant =
       etx_rewrite_constant(rewrite->lower.module, method, index);
-  const bool counts = constant != NULL ? read_constant(constant, out)
-                      : value->origin == ETX_IR_FROM_NODE
-                          ? read_arange(&method->nodes[value->index], out)
-                          : false;
-  return counts && is_inside(rewrite, out, shape->dims[axis]);
+  const bool is_consecutive =
+      constant != NULL ? read_constant(constant, out)
+      : value->origin == ETX_IR_FROM_NODE
+          ? read_arange(&method->nodes[value->index], out)
+          : false;
+  return is_consecutive && is_inside(rewrite, out, shape->dims[axis]);
 }
 
-// The only index of a list; false if there are several.
+// Position of the only index tensor of a list; false if there are several.
 static bool only_index(const etx_ir_arg* list, size_t* out_axis) {
   size_t found = 0;
   for (size_t i = 0; i < list->as.list.count; ++i) {
@@ -95,13 +97,13 @@ static bool only_index(const etx_ir_arg* list, size_t* out_axis) {
 }
 
 static etx_status emit_slice(etx_rewrite* rewrite, uint32_t self,
-                             const rows* r) {
+                             const row_range* r) {
   return etx_build_slice(&rewrite->lower, self,
                          (etx_dim_slice){r->axis, r->start, r->end, 1},
                          &rewrite->lower.results[0]);
 }
 
-static etx_status find_read(etx_rewrite* rewrite, bool* out_done) {
+static etx_status read_to_slice(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
   const uint32_t self =
       node->arg_count > 0 && node->args[0].kind == ETX_IR_ARG_VALUE
@@ -118,7 +120,7 @@ static etx_status find_read(etx_rewrite* rewrite, bool* out_done) {
              only_index(&node->args[1], &axis)) {
     index = node->args[1].as.list.items[axis].as.value;
   }
-  rows r;
+  row_range r;
   if (index == ETX_IR_NONE || !read_rows(rewrite, index, self, axis, &r)) {
     return ETX_OK;
   }
@@ -126,11 +128,11 @@ static etx_status find_read(etx_rewrite* rewrite, bool* out_done) {
   return emit_slice(rewrite, self, &r);
 }
 
-static etx_status find_write(etx_rewrite* rewrite, bool* out_done) {
+static etx_status write_to_slice_scatter(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   size_t axis = 0;
-  rows r;
+  row_range r;
   const bool fits =
       node->op->id == ETX_OP_index_put_out && !node->args[3].as.boolean &&
       only_index(&node->args[1], &axis) &&
@@ -138,7 +140,7 @@ static etx_status find_write(etx_rewrite* rewrite, bool* out_done) {
                 node->args[0].as.value, axis, &r);
   if (!fits) return ETX_OK;
   etx_shape part = *etx_builder_shape(lower, node->outputs[0]);
-  // Values of a higher rank, with sizes of 1 in front, are left alone.
+  // Values of a higher rank, whose leading sizes are 1, are not supported.
   if (etx_builder_shape(lower, node->args[2].as.value)->rank > part.rank) {
     return ETX_OK;
   }
@@ -156,6 +158,7 @@ static etx_status find_write(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_pass_index_to_slice(etx_pass_context* context) {
-  static const etx_rewrite_rule rules[] = {find_read, find_write};
+  static const etx_rewrite_rule rules[] = {read_to_slice,
+                                           write_to_slice_scatter};
   return etx_rewrite_module(context, rules, 2);
 }

@@ -4,14 +4,14 @@
 
 #include "exporter/ir/ir_edit.h"
 
-typedef struct walk {
+typedef struct rewriter {
   etx_rewrite rewrite;
   etx_ir_method* method;
-  uint32_t* map;  // what stands for a value of the graph as it was
+  uint32_t* map;  // replacement of each value that was there before
   bool changed;
-} walk;
+} rewriter;
 
-static void replace_arg(const walk* self, etx_ir_arg* arg) {
+static void replace_arg(const rewriter* self, etx_ir_arg* arg) {
   if (arg->kind == ETX_IR_ARG_VALUE &&
       arg->as.value < self->rewrite.value_count) {
     arg->as.value = self->map[arg->as.value];
@@ -22,7 +22,7 @@ static void replace_arg(const walk* self, etx_ir_arg* arg) {
   }
 }
 
-static etx_status keep(walk* self, const etx_ir_node* node) {
+static etx_status keep_node(rewriter* self, const etx_ir_node* node) {
   uint32_t index = 0;
   ETX_TRY(
       etx_ir_add_node(self->rewrite.lower.module, self->method, node, &index));
@@ -33,9 +33,11 @@ static etx_status keep(walk* self, const etx_ir_node* node) {
   return ETX_OK;
 }
 
-// The old type stays: the replacement has an equal one, perhaps spelled in
-// another way.
-static void finish(walk* self, const etx_ir_node* node, size_t first) {
+// Makes `results` replace the outputs of `node`. Outputs keep their
+// symbolic sizes: those of the replacement are equal, but may be written
+// differently.
+static void replace_outputs(rewriter* self, const etx_ir_node* node,
+                            size_t first) {
   const uint32_t* const results = self->rewrite.lower.results;
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t output = node->outputs[i];
@@ -46,8 +48,8 @@ static void finish(walk* self, const etx_ir_node* node, size_t first) {
   }
 }
 
-static etx_status offer(walk* self, etx_ir_node* node,
-                        const etx_rewrite_rule* rules, size_t rule_count) {
+static etx_status match_node(rewriter* self, etx_ir_node* node,
+                             const etx_rewrite_rule* rules, size_t rule_count) {
   uint32_t results[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   for (size_t i = 0; i < ETX_TYPE_INFERENCE_MAX_OUTPUTS; ++i)
     results[i] = ETX_IR_NONE;
@@ -64,13 +66,13 @@ static etx_status offer(walk* self, etx_ir_node* node,
   for (size_t i = 0; i < rule_count && !done; ++i) {
     ETX_TRY(rules[i](&self->rewrite, &done));
   }
-  if (!done) return keep(self, node);
+  if (!done) return keep_node(self, node);
   self->changed = true;
-  finish(self, node, first);
+  replace_outputs(self, node, first);
   return ETX_OK;
 }
 
-static etx_status apply(walk* self) {
+static etx_status apply_map(rewriter* self) {
   uint32_t* const map =
       etx_ir_identity_map(self->rewrite.lower.module->pool, self->method);
   if (map == NULL) return ETX_OUT_OF_MEMORY;
@@ -85,7 +87,7 @@ etx_status etx_rewrite_method(etx_pass_context* context, etx_ir_method* method,
   etx_pool* const pool = context->module->pool;
   etx_ir_node* const nodes = method->nodes;
   const size_t node_count = method->node_count;
-  walk self = {.method = method, .map = etx_ir_identity_map(pool, method)};
+  rewriter self = {.method = method, .map = etx_ir_identity_map(pool, method)};
   self.rewrite.uses = etx_ir_count_uses(pool, method);
   self.rewrite.value_count = method->value_count;
   self.rewrite.fusions = &context->fusions;
@@ -98,11 +100,11 @@ etx_status etx_rewrite_method(etx_pass_context* context, etx_ir_method* method,
   method->nodes = NULL;
   method->node_count = method->node_capacity = 0;
   for (size_t i = 0; i < node_count; ++i) {
-    ETX_TRY(offer(&self, &nodes[i], rules, rule_count));
+    ETX_TRY(match_node(&self, &nodes[i], rules, rule_count));
   }
   if (!self.changed) return ETX_OK;
   *out_changed = true;
-  return apply(&self);
+  return apply_map(&self);
 }
 
 etx_status etx_rewrite_module(etx_pass_context* context,
@@ -208,9 +210,9 @@ bool etx_rewrite_is_uniform(const etx_ir_constant* constant) {
                 constant->data.size - bytes) == 0;
 }
 
-// A float of two bytes.
-static double read_half(const uint8_t* data, int exponent_bits,
-                        int fraction_bits) {
+// Decodes float16 or bfloat16.
+static double read_16_bit_float(const uint8_t* data, int exponent_bits,
+                                int fraction_bits) {
   const uint32_t bits = (uint32_t)data[0] | (uint32_t)data[1] << 8;
   const uint32_t most = (1u << exponent_bits) - 1;
   const uint32_t exponent = bits >> fraction_bits & most;
@@ -241,10 +243,10 @@ bool etx_rewrite_number(const etx_ir_constant* constant, double* out_number) {
       memcpy(out_number, data, sizeof *out_number);
       return true;
     case ETX_DTYPE_FLOAT16:
-      *out_number = read_half(data, 5, 10);
+      *out_number = read_16_bit_float(data, 5, 10);
       return true;
     case ETX_DTYPE_BFLOAT16:
-      *out_number = read_half(data, 8, 7);
+      *out_number = read_16_bit_float(data, 8, 7);
       return true;
     case ETX_DTYPE_INT64:
       memcpy(&wide, data, sizeof wide);

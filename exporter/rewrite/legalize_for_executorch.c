@@ -1,24 +1,27 @@
-// For the stock runtime: operators that its kernels compute in another way
-// than PyTorch become others that they compute alike. What they refuse is not
-// looked at here, nor halves, which round in other places, nor the sign of a
-// zero.
+// For target executorch: replaces operators whose kernels in ExecuTorch's
+// portable library give other results than PyTorch by operators that agree.
 //
-//   remainder of integers     has the sign C gives it: a - floor(a / b) * b
-//   remainder of float64      goes through float32: from fmod, which does not
-//   fmod, div trunc of int64  go through double: from the floor as well
-//   a ** 5 of integers        goes through double and does not wrap: products
-//   add of one element and    takes alpha for the element's factor: a product
-//   alpha * others            and a sum
-//   sum over one dimension    goes through float32 unless the type is that or
-//                             a half: over two, one of which has size 1
+//   operator                  the portable kernel      replacement
+//   remainder of integers     has the sign of C's %    a - floor(a / b) * b
+//   remainder of float64      computes in float32      fmod, sign corrected
+//   fmod, div trunc of int64  computes in double       floor division,
+//   corrected a ** 5 of integers        computes in double and multiplications
+//                             does not wrap
+//   add(a, b, alpha)          multiplies the wrong     a + b * alpha
+//                             operand if one has one
+//                             element
+//   sum over one dimension    accumulates in float32   sum over two dimensions,
+//   (not float32 or halves)                            one of them of size 1
 //
-// Floors of integer quotients are exact there, and products wrap.
+// Integer floor division is exact there and integer multiplication wraps.
+// Operators that ExecuTorch rejects are not handled here, nor differences in
+// the rounding of halves and in the sign of zero.
 
 #include "exporter/rewrite/ir_rewrite.h"
 
 // ------------------------------------------------ quotients
 
-// Integers a and b with a = floor * b + rest, where rest has b's sign.
+// Integers with a = floor * b + rest, where rest has the sign of b.
 typedef struct division {
   uint32_t a;
   uint32_t b;
@@ -41,7 +44,7 @@ static bool is_node(const etx_rewrite* rewrite, etx_op_id a, etx_op_id b) {
   return id == a || id == b;
 }
 
-// The operands as tensors of one type: the second may be a number.
+// The operands as tensors of one type; the second argument may be a number.
 static etx_status read_operands(etx_rewrite* rewrite, uint32_t* out_a,
                                 uint32_t* out_b) {
   const etx_ir_node* const node = rewrite->lower.node;
@@ -51,7 +54,7 @@ static etx_status read_operands(etx_rewrite* rewrite, uint32_t* out_a,
                            out_b);
 }
 
-static etx_status divide(etx_rewrite* rewrite, division* d) {
+static etx_status emit_floor_division(etx_rewrite* rewrite, division* d) {
   etx_builder* const lower = &rewrite->lower;
   ETX_TRY(read_operands(rewrite, &d->a, &d->b));
   etx_ir_arg args[] = {
@@ -63,10 +66,10 @@ static etx_status divide(etx_rewrite* rewrite, division* d) {
   return etx_build_binary(lower, ETX_OP_sub_out, d->a, product, &d->rest);
 }
 
-// True where the quotient is negative and not whole: there floor and
-// truncation differ by one.
-static etx_status find_below(etx_rewrite* rewrite, const division* d,
-                             uint32_t* out_value) {
+// Emits a bool tensor, true where the quotient is negative and not an integer:
+// there floor and truncation differ by one.
+static etx_status emit_floor_differs(etx_rewrite* rewrite, const division* d,
+                                     uint32_t* out_value) {
   etx_builder* const lower = &rewrite->lower;
   uint32_t is_part = 0;
   uint32_t is_negative = 0;
@@ -80,21 +83,22 @@ static etx_status find_below(etx_rewrite* rewrite, const division* d,
                           out_value);
 }
 
-static etx_status suit_remainder(etx_rewrite* rewrite, bool* out_done) {
+static etx_status legalize_int_remainder(etx_rewrite* rewrite, bool* out_done) {
   division d;
   if (!is_node(rewrite, ETX_OP_remainder_tensor_out,
                ETX_OP_remainder_scalar_out) ||
       !is_integer(type_of_self(rewrite))) {
     return ETX_OK;
   }
-  ETX_TRY(divide(rewrite, &d));
+  ETX_TRY(emit_floor_division(rewrite, &d));
   rewrite->lower.results[0] = d.rest;
   *out_done = true;
   return ETX_OK;
 }
 
-// fmod has a's sign; where that is not b's, b is added.
-static etx_status suit_double_remainder(etx_rewrite* rewrite, bool* out_done) {
+// fmod has the sign of a; where b has the other sign, b is added.
+static etx_status legalize_double_remainder(etx_rewrite* rewrite,
+                                            bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   if (!is_node(rewrite, ETX_OP_remainder_tensor_out,
                ETX_OP_remainder_scalar_out) ||
@@ -119,45 +123,46 @@ static etx_status suit_double_remainder(etx_rewrite* rewrite, bool* out_done) {
   return etx_build_where(lower, test, other, rest, &lower->results[0]);
 }
 
-static etx_status suit_fmod(etx_rewrite* rewrite, bool* out_done) {
+static etx_status legalize_fmod(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   division d;
-  uint32_t below = 0;
+  uint32_t differs = 0;
   uint32_t other = 0;
   if (!is_node(rewrite, ETX_OP_fmod_tensor_out, ETX_OP_fmod_scalar_out) ||
       type_of_self(rewrite) != ETX_DTYPE_INT64) {
     return ETX_OK;
   }
-  ETX_TRY(divide(rewrite, &d));
-  ETX_TRY(find_below(rewrite, &d, &below));
+  ETX_TRY(emit_floor_division(rewrite, &d));
+  ETX_TRY(emit_floor_differs(rewrite, &d, &differs));
   ETX_TRY(etx_build_binary(lower, ETX_OP_sub_out, d.rest, d.b, &other));
   *out_done = true;
-  return etx_build_where(lower, below, other, d.rest, &lower->results[0]);
+  return etx_build_where(lower, differs, other, d.rest, &lower->results[0]);
 }
 
-static etx_status suit_truncation(etx_rewrite* rewrite, bool* out_done) {
+static etx_status legalize_trunc_division(etx_rewrite* rewrite,
+                                          bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   division d;
-  uint32_t below = 0;
+  uint32_t differs = 0;
   if (node->op->id != ETX_OP_div_mode_out ||
       type_of_self(rewrite) != ETX_DTYPE_INT64 ||
       node->args[2].kind != ETX_IR_ARG_STRING ||
       !etx_text_is(node->args[2].as.string, "trunc")) {
     return ETX_OK;
   }
-  ETX_TRY(divide(rewrite, &d));
-  ETX_TRY(find_below(rewrite, &d, &below));
-  ETX_TRY(etx_build_cast(lower, below, ETX_DTYPE_INT64, &below));
+  ETX_TRY(emit_floor_division(rewrite, &d));
+  ETX_TRY(emit_floor_differs(rewrite, &d, &differs));
+  ETX_TRY(etx_build_cast(lower, differs, ETX_DTYPE_INT64, &differs));
   *out_done = true;
-  return etx_build_binary(lower, ETX_OP_add_out, d.floor, below,
+  return etx_build_binary(lower, ETX_OP_add_out, d.floor, differs,
                           &lower->results[0]);
 }
 
 // ------------------------------------------------ powers
 
-// By squaring: as many products as the exponent has digits and ones.
-static etx_status suit_power(etx_rewrite* rewrite, bool* out_done) {
+// Exponentiation by squaring.
+static etx_status legalize_power(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   if (node->op->id != ETX_OP_pow_tensor_scalar_out ||
@@ -188,8 +193,9 @@ static etx_status suit_power(etx_rewrite* rewrite, bool* out_done) {
 
 // ------------------------------------------------ sums
 
-// add(a, b, alpha), whatever sizes it has: constants become one element later.
-static etx_status suit_alpha(etx_rewrite* rewrite, bool* out_done) {
+// add(a, b, alpha) with any sizes: simplify may shrink an operand to one
+// element later.
+static etx_status legalize_add_alpha(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   uint32_t factor = 0;
@@ -209,19 +215,19 @@ static etx_status suit_alpha(etx_rewrite* rewrite, bool* out_done) {
                           &lower->results[0]);
 }
 
-static bool sums_in_its_type(etx_dtype dtype) {
+static bool accumulates_exactly(etx_dtype dtype) {
   return dtype == ETX_DTYPE_FLOAT32 || dtype == ETX_DTYPE_FLOAT16 ||
          dtype == ETX_DTYPE_BFLOAT16;
 }
 
 // sum(self, dims, keepdim, dtype)
-static etx_status suit_sum(etx_rewrite* rewrite, bool* out_done) {
+static etx_status legalize_sum(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   if (node->op->id != ETX_OP_sum_intlist_out) return ETX_OK;
   const etx_shape shape = *etx_builder_shape(lower, node->args[0].as.value);
   const etx_shape sum = *etx_builder_shape(lower, node->outputs[0]);
-  if (sums_in_its_type(shape.dtype) || shape.dtype != sum.dtype ||
+  if (accumulates_exactly(shape.dtype) || shape.dtype != sum.dtype ||
       shape.rank == 0 || shape.rank == ETX_MAX_RANK ||
       node->args[1].kind != ETX_IR_ARG_LIST ||
       node->args[1].as.list.count != 1) {
@@ -240,11 +246,13 @@ static etx_status suit_sum(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_pass_legalize_for_executorch(etx_pass_context* context) {
-  static const etx_rewrite_rule rules[] = {
-      suit_remainder, suit_double_remainder,
-      suit_fmod,      suit_truncation,
-      suit_power,     suit_alpha,
-      suit_sum};
+  static const etx_rewrite_rule rules[] = {legalize_int_remainder,
+                                           legalize_double_remainder,
+                                           legalize_fmod,
+                                           legalize_trunc_division,
+                                           legalize_power,
+                                           legalize_add_alpha,
+                                           legalize_sum};
   if (context->options->target == ETX_TARGET_ETX) return ETX_OK;
   return etx_rewrite_module(context, rules, sizeof rules / sizeof *rules);
 }

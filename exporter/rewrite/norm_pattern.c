@@ -4,7 +4,7 @@
 
 #include "exporter/ir/ir_edit.h"
 
-// A number: an argument, or a constant of one element.
+// Reads a number argument, or a constant of one element.
 static bool read_number(const etx_rewrite* rewrite, const etx_ir_arg* arg,
                         double* out_number) {
   if (arg->kind == ETX_IR_ARG_DOUBLE) *out_number = arg->as.real;
@@ -25,10 +25,10 @@ bool etx_norm_pattern_is_one_dim(const etx_rewrite* rewrite,
                                  size_t axis) {
   if (arg->kind != ETX_IR_ARG_VALUE) return false;
   const etx_shape* const shape = etx_rewrite_shape(rewrite, arg);
-  const size_t behind = result->rank - 1 - axis;
-  if (shape->dtype != result->dtype || shape->rank <= behind) return false;
+  const size_t trailing = result->rank - 1 - axis;
+  if (shape->dtype != result->dtype || shape->rank <= trailing) return false;
   for (size_t i = 0; i < shape->rank; ++i) {
-    const bool is_it = i + 1 + behind == shape->rank;
+    const bool is_it = i + 1 + trailing == shape->rank;
     if (shape->dims[i] != (is_it ? result->dims[axis] : 1)) return false;
   }
   return true;
@@ -36,7 +36,7 @@ bool etx_norm_pattern_is_one_dim(const etx_rewrite* rewrite,
 
 // ------------------------------------------------ moments
 
-// A reduction over one dimension, which stays.
+// Reads the dimension of a reduction over one dimension with keepdim.
 static bool read_axis(const etx_rewrite* rewrite, const etx_ir_node* node,
                       const etx_ir_arg* keeps, size_t* out_axis) {
   const size_t rank = etx_rewrite_shape(rewrite, &node->args[0])->rank;
@@ -50,7 +50,8 @@ static bool read_axis(const etx_rewrite* rewrite, const etx_ir_node* node,
   return *out_axis < rank;
 }
 
-// sum(value) / n or sum(value) (1 / n).
+// The sum in sum(value) / n or sum(value) * (1 / n), where n is the size of the
+// dimension; NULL if `node` is neither.
 static const etx_ir_node* divided_sum(const etx_rewrite* rewrite,
                                       const etx_ir_node* node, size_t* axis) {
   const bool divides = etx_rewrite_is_op(node, ETX_OP_div_out);
@@ -73,21 +74,21 @@ static const etx_ir_node* divided_sum(const etx_rewrite* rewrite,
   return NULL;
 }
 
-// The variance and the mean at once, of which `arg` is result `output`.
-static bool is_both(const etx_ir_node* node, const etx_ir_arg* arg,
-                    size_t output) {
+// True if `node` is var_mean and `arg` is its output `output`.
+static bool is_var_mean(const etx_ir_node* node, const etx_ir_arg* arg,
+                        size_t output) {
   return etx_rewrite_is_op(node, ETX_OP_var_mean_correction_out) &&
          node->outputs[output] == arg->as.value;
 }
 
-// mean(value) over one dimension; what it is the mean of.
+// Reads mean(operand) over one dimension.
 static bool read_mean(const etx_rewrite* rewrite, const etx_ir_arg* arg,
                       etx_ir_arg* out_operand, size_t* out_axis) {
   const etx_ir_node* const node = etx_rewrite_argument(rewrite, arg);
   if (node == NULL) return false;
   const bool is_mean = (etx_rewrite_is_op(node, ETX_OP_mean_out) &&
                         read_axis(rewrite, node, &node->args[2], out_axis)) ||
-                       (is_both(node, arg, 1) &&
+                       (is_var_mean(node, arg, 1) &&
                         read_axis(rewrite, node, &node->args[3], out_axis));
   const etx_ir_node* const sum =
       is_mean ? node : divided_sum(rewrite, node, out_axis);
@@ -96,7 +97,7 @@ static bool read_mean(const etx_rewrite* rewrite, const etx_ir_arg* arg,
   return true;
 }
 
-// The value that `arg` is the square of.
+// Reads value^2, written as square, pow or a multiplication.
 static bool read_square(const etx_rewrite* rewrite, const etx_ir_arg* arg,
                         uint32_t* out_value) {
   const etx_ir_node* const node = etx_rewrite_argument(rewrite, arg);
@@ -111,14 +112,14 @@ static bool read_square(const etx_rewrite* rewrite, const etx_ir_arg* arg,
          node->args[1].as.value == node->args[0].as.value;
 }
 
-// mean(value^2), or the variance of it.
+// Reads mean(value^2) or var(value) without correction.
 static bool read_moment(const etx_rewrite* rewrite, const etx_ir_arg* arg,
                         etx_norm_pattern* out) {
   const etx_ir_node* const node = etx_rewrite_argument(rewrite, arg);
   etx_ir_arg squares;
   double correction = 1;
   out->has_variance = etx_rewrite_is_op(node, ETX_OP_var_correction_out) ||
-                      is_both(node, arg, 0);
+                      is_var_mean(node, arg, 0);
   if (!out->has_variance) {
     return read_mean(rewrite, arg, &squares, &out->axis) &&
            read_square(rewrite, &squares, &out->value);
@@ -128,9 +129,9 @@ static bool read_moment(const etx_rewrite* rewrite, const etx_ir_arg* arg,
          read_axis(rewrite, node, &node->args[3], &out->axis);
 }
 
-// moment + eps
-static bool read_spread(const etx_rewrite* rewrite, uint32_t value,
-                        etx_norm_pattern* out) {
+// Reads moment + eps.
+static bool read_moment_and_eps(const etx_rewrite* rewrite, uint32_t value,
+                                etx_norm_pattern* out) {
   const etx_ir_node* const sum =
       etx_ir_definition(rewrite->lower.method, value);
   if (!etx_rewrite_is_op(sum, ETX_OP_add_out) ||
@@ -147,10 +148,11 @@ static bool read_spread(const etx_rewrite* rewrite, uint32_t value,
 
 // ------------------------------------------------ quotients
 
-// More than anybody writes.
+// More than any model writes.
 enum { MOST_POWERS = 4 };
 
-// Moves on over powers to what they are of, and multiplies the exponents.
+// Replaces `*value` by the base of nested powers and returns the product of the
+// exponents; 0 if they cannot be read.
 static double read_powers(const etx_rewrite* rewrite, uint32_t* value) {
   double exponent = 1, number = 0;
   for (size_t step = 0; step < MOST_POWERS; ++step) {
@@ -179,7 +181,7 @@ static double read_powers(const etx_rewrite* rewrite, uint32_t* value) {
   return 0;
 }
 
-// x of x - mean(x).
+// Reads x from x - mean(x).
 static bool read_centred(const etx_rewrite* rewrite, uint32_t value,
                          size_t axis, uint32_t* out_value) {
   const etx_ir_node* const node =
@@ -195,9 +197,10 @@ static bool read_centred(const etx_rewrite* rewrite, uint32_t value,
   return operand.as.value == *out_value;
 }
 
-// What is divided: what the moment is of, or x centred where it is a variance.
-static bool is_divided(const etx_rewrite* rewrite, uint32_t value,
-                       etx_norm_pattern* n) {
+// True if `value` is the dividend that belongs to the moment: the value whose
+// squares are averaged, or x - mean(x) if the moment is var(x).
+static bool is_dividend(const etx_rewrite* rewrite, uint32_t value,
+                        etx_norm_pattern* n) {
   uint32_t centred = 0;
   const bool is_centred =
       read_centred(rewrite, value, n->axis, &centred) &&
@@ -208,20 +211,20 @@ static bool is_divided(const etx_rewrite* rewrite, uint32_t value,
   return true;
 }
 
-// The same times a weight, or without.
-static bool read_divided(const etx_rewrite* rewrite, uint32_t value,
-                         etx_norm_pattern* n) {
+// Reads the dividend, or the dividend times a weight.
+static bool read_dividend(const etx_rewrite* rewrite, uint32_t value,
+                          etx_norm_pattern* n) {
   const etx_ir_node* const node =
       etx_ir_definition(rewrite->lower.method, value);
   n->weight = ETX_IR_NONE;
-  if (is_divided(rewrite, value, n)) return true;
+  if (is_dividend(rewrite, value, n)) return true;
   if (!etx_rewrite_is_op(node, ETX_OP_mul_out)) return false;
   const etx_shape* const result =
       etx_builder_shape(&rewrite->lower, node->outputs[0]);
   for (size_t i = 0; i < 2; ++i) {
     if (etx_norm_pattern_is_one_dim(rewrite, &node->args[1 - i], result,
                                     n->axis) &&
-        is_divided(rewrite, node->args[i].as.value, n)) {
+        is_dividend(rewrite, node->args[i].as.value, n)) {
       n->weight = node->args[1 - i].as.value;
       return true;
     }
@@ -236,8 +239,8 @@ bool etx_norm_pattern_read(const etx_rewrite* rewrite, const etx_ir_node* node,
   for (size_t i = divides ? 1 : 0; i < 2; ++i) {
     uint32_t root = node->args[i].as.value;
     if (read_powers(rewrite, &root) != (divides ? 0.5 : -0.5)) continue;
-    return read_spread(rewrite, root, out) &&
-           read_divided(rewrite, node->args[1 - i].as.value, out);
+    return read_moment_and_eps(rewrite, root, out) &&
+           read_dividend(rewrite, node->args[1 - i].as.value, out);
   }
   return false;
 }

@@ -1,22 +1,23 @@
-// Finds updates of a part that core ATen spells as a choice over the whole:
+// Replaces where() over a range of one dimension by slice_scatter:
 //
-//   where(rows i to j of a dimension, src, self)   slice_scatter(self, src)
+//   where(mask of indices i to j, src, self)  ->  slice_scatter(self, src)
 //
-// core ATen writes select_scatter so, with a mask that compares an arange with
-// the index. After folding that mask is a constant. A slice_scatter touches
-// only its part and can be written in place.
+// Core ATen decomposes select_scatter into where, with a mask that compares an
+// arange with the index; fold_constants has computed the mask. where reads and
+// writes the whole tensor; slice_scatter writes only the range and can be
+// computed in place.
 
 #include "exporter/rewrite/ir_rewrite.h"
 
-// Rows [start, end) of `axis` are true, all others false.
+// A mask that is true for indices [start, end) of dimension `axis` only.
 typedef struct band {
-  size_t axis;  // of the result
+  size_t axis;  // dimension of the result
   int64_t start;
   int64_t end;
 } band;
 
-// The only dimension of the mask that is not of size 1, in the result's
-// counting; false if there is none or several.
+// The only dimension of the mask whose size is not 1, as a dimension of the
+// result; false if there is none or several.
 static bool only_dimension(const etx_ir_constant* mask, size_t result_rank,
                            size_t* out_axis) {
   size_t found = 0;
@@ -45,7 +46,7 @@ static bool read_band(const etx_ir_constant* mask, size_t result_rank,
   return at == count && out->start < out->end && out->end - out->start < count;
 }
 
-// The value behind an expand: its size along the axis may be 1 still.
+// The operand, or the argument of the expand that computes it.
 static uint32_t before_expand(const etx_rewrite* rewrite, size_t position) {
   const etx_ir_node* const node = rewrite->lower.node;
   const etx_ir_node* const expand =
@@ -54,10 +55,10 @@ static uint32_t before_expand(const etx_rewrite* rewrite, size_t position) {
                         : node->args[position].as.value;
 }
 
-// The rows of `value` that are put in, in full size.
-static etx_status take_rows(etx_rewrite* rewrite, uint32_t value,
-                            const etx_shape* result, const band* b,
-                            uint32_t* out_value) {
+// The part of `value` inside the band, expanded to the sizes of the result.
+static etx_status slice_source(etx_rewrite* rewrite, uint32_t value,
+                               const etx_shape* result, const band* b,
+                               uint32_t* out_value) {
   etx_builder* const lower = &rewrite->lower;
   etx_shape part = *result;
   part.dims[b->axis] = b->end - b->start;
@@ -72,7 +73,7 @@ static etx_status take_rows(etx_rewrite* rewrite, uint32_t value,
   return etx_build_expand(lower, value, part.dims, part.rank, out_value);
 }
 
-static etx_status find_where(etx_rewrite* rewrite, bool* out_done) {
+static etx_status recompose_where(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   band b = {0};
@@ -88,7 +89,7 @@ static etx_status find_where(etx_rewrite* rewrite, bool* out_done) {
       read_band(mask, result.rank, &b);
   if (!fits) return ETX_OK;
   uint32_t part = 0;
-  ETX_TRY(take_rows(rewrite, before_expand(rewrite, 1), &result, &b, &part));
+  ETX_TRY(slice_source(rewrite, before_expand(rewrite, 1), &result, &b, &part));
   const etx_ir_arg args[] = {
       node->args[2],       etx_ir_value_arg(part), etx_ir_int((etx_dim)b.axis),
       etx_ir_int(b.start), etx_ir_int(b.end),      etx_ir_int(1)};
@@ -98,6 +99,6 @@ static etx_status find_where(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_pass_recompose_slice_scatter(etx_pass_context* context) {
-  static const etx_rewrite_rule rules[] = {find_where};
+  static const etx_rewrite_rule rules[] = {recompose_where};
   return etx_rewrite_module(context, rules, 1);
 }

@@ -1,8 +1,9 @@
-// Finds the softmax that models spell out:
+// Replaces a spelled-out softmax by one operator:
 //
-//   exp(x - max(x)) / sum(exp(x - max(x)))         softmax(x)
-//   exp(log_softmax(x))                            softmax(x)
-//   softmax(x - max(x)), softmax((x - max(x)) c)   softmax(x), softmax(x c)
+//   exp(x - max(x)) / sum(exp(x - max(x)))  ->  softmax(x)
+//   exp(log_softmax(x))                     ->  softmax(x)
+//   softmax(x - max(x))                     ->  softmax(x)
+//   softmax((x - max(x)) c)                 ->  softmax(x c)
 //
 // Sums have another order: results agree within 1e-5 of the largest value.
 
@@ -11,7 +12,8 @@
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
 
-// The only dimension of a reduction, which stays or not; from the front.
+// Reads the only dimension of a reduction, counted from the front. `stays` is
+// the value of keepdim that the reduction must have.
 static bool read_dim(const etx_rewrite* rewrite, const etx_ir_node* node,
                      bool stays, etx_dim* out_dim) {
   const etx_ir_arg* dim = &node->args[1];
@@ -27,9 +29,9 @@ static bool read_dim(const etx_rewrite* rewrite, const etx_ir_node* node,
   return true;
 }
 
-// True if `view` gives a dimension back that a reduction of `from` took away.
-static bool gives_back(const etx_rewrite* rewrite, const etx_ir_node* view,
-                       const etx_shape* from, etx_dim dim) {
+// True if `view` restores dimension `dim` that a reduction of `from` removed.
+static bool restores_dim(const etx_rewrite* rewrite, const etx_ir_node* view,
+                         const etx_shape* from, etx_dim dim) {
   const etx_shape* const to =
       etx_builder_shape(&rewrite->lower, view->outputs[0]);
   etx_shape wanted = *from;
@@ -40,7 +42,7 @@ static bool gives_back(const etx_rewrite* rewrite, const etx_ir_node* view,
                                to->rank);
 }
 
-// x - max(x) over a dimension.
+// Reads x - max(x) over one dimension.
 static bool read_shifted(const etx_rewrite* rewrite, const etx_ir_node* node,
                          uint32_t* out_value, etx_dim* out_dim) {
   if (node == NULL || !etx_rewrite_is_int(&node->args[2], 1)) return false;
@@ -61,11 +63,12 @@ static bool read_shifted(const etx_rewrite* rewrite, const etx_ir_node* node,
          reduction->args[0].as.value == *out_value &&
          read_dim(rewrite, reduction, view == NULL, out_dim) &&
          (view == NULL ||
-          gives_back(rewrite, view,
-                     etx_builder_shape(&rewrite->lower, *out_value), *out_dim));
+          restores_dim(rewrite, view,
+                       etx_builder_shape(&rewrite->lower, *out_value),
+                       *out_dim));
 }
 
-// exp(x - max(x)) / sum of that
+// Reads exp(x - max(x)) / sum(exp(x - max(x))).
 static bool read_quotient(const etx_rewrite* rewrite, uint32_t* out_value,
                           etx_dim* out_dim) {
   const etx_ir_node* const node = rewrite->lower.node;
@@ -82,9 +85,9 @@ static bool read_quotient(const etx_rewrite* rewrite, uint32_t* out_value,
          read_dim(rewrite, sum, true, &dim) && dim == *out_dim;
 }
 
-// exp(log_softmax(x))
-static bool read_power(const etx_rewrite* rewrite, uint32_t* out_value,
-                       etx_dim* out_dim) {
+// Reads exp(log_softmax(x)).
+static bool read_exp(const etx_rewrite* rewrite, uint32_t* out_value,
+                     etx_dim* out_dim) {
   const etx_ir_node* const softmax = etx_rewrite_operand(
       rewrite, rewrite->lower.node, 0, ETX_OP_log_softmax_out);
   if (softmax == NULL) return false;
@@ -93,14 +96,15 @@ static bool read_power(const etx_rewrite* rewrite, uint32_t* out_value,
   return true;
 }
 
-static etx_status find_softmax(etx_rewrite* rewrite, bool* out_done) {
+static etx_status recompose_quotient_or_exp(etx_rewrite* rewrite,
+                                            bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   uint32_t value = 0;
   etx_dim dim = 0;
   const bool is_found = lower->node->op->id == ETX_OP_div_out
                             ? read_quotient(rewrite, &value, &dim)
                         : lower->node->op->id == ETX_OP_exp_out
-                            ? read_power(rewrite, &value, &dim)
+                            ? read_exp(rewrite, &value, &dim)
                             : false;
   const etx_dtype dtype =
       etx_builder_shape(lower, lower->node->outputs[0])->dtype;
@@ -111,8 +115,8 @@ static etx_status find_softmax(etx_rewrite* rewrite, bool* out_done) {
   return etx_build_softmax(lower, value, dim, &lower->results[0]);
 }
 
-// The number that `node` multiplies or divides a tensor by, as a factor; 0 if
-// it does neither.
+// The constant factor by which `node` scales a tensor (1 / c for a division by
+// c), and the position of the tensor; 0 if it is no scaling.
 static double factor_of(const etx_rewrite* rewrite, const etx_ir_node* node,
                         size_t* out_scaled) {
   double number = 0;
@@ -133,9 +137,9 @@ static double factor_of(const etx_rewrite* rewrite, const etx_ir_node* node,
   return 0;
 }
 
-// Softmax takes the largest value away itself. What was taken away first is
-// not missed unless the factor behind it makes values too large for their type:
-// one that undoes a factor before it does not.
+// softmax subtracts the maximum itself, so an earlier subtraction is removed.
+// It stays if a factor larger than 1 follows, which could overflow without it,
+// unless that factor only undoes an earlier one.
 static etx_status drop_shift(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
@@ -174,7 +178,8 @@ static etx_status drop_shift(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_pass_recompose_softmax(etx_pass_context* context) {
-  static const etx_rewrite_rule rules[] = {find_softmax, drop_shift};
+  static const etx_rewrite_rule rules[] = {recompose_quotient_or_exp,
+                                           drop_shift};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
   return etx_rewrite_module(context, rules, sizeof rules / sizeof *rules);
 }

@@ -1,14 +1,13 @@
-// Applies the rules of simplify_*.c and joins equal nodes, until nothing
-// changes. Every round looks at nodes in order, so the result depends on the
-// graph alone.
+// Applies the rules of simplify_*.c and common subexpression elimination (CSE)
+// until nothing changes.
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/ir/ir_edit.h"
 #include "exporter/passes/pass_context.h"
 #include "exporter/rewrite/simplify_rules.h"
 
-// Rules only make graphs smaller or move toward the operands, so they end by
-// themselves; the limit is for a rule that is written wrongly.
+// Every rule shrinks the graph or moves a node towards the operands, so the
+// rounds end. The limit reports a wrong rule instead of looping forever.
 enum { MAX_ROUNDS = 50 };
 
 // ------------------------------------------------ equal nodes
@@ -76,8 +75,8 @@ static bool args_equal(const etx_ir_arg* a, const etx_ir_arg* b) {
   return true;
 }
 
-// The type of the first output belongs to what a node computes: casts and
-// creation leave it to their out tensor.
+// Casts and factory operators have the dtype of their out tensor, so the dtype
+// of the output is part of what a node computes.
 static etx_dtype first_dtype(const etx_ir_method* method,
                              const etx_ir_node* node) {
   return method->values[node->outputs[0]].shape.dtype;
@@ -105,35 +104,38 @@ static bool nodes_equal(const etx_ir_method* method, const etx_ir_node* a,
   return true;
 }
 
-// What `later` computes is there already: `earlier` ran if `later` would.
-static bool stands_for(const etx_ir_method* method, const etx_ir_node* earlier,
-                       const etx_ir_node* later) {
+// True if `earlier` computes the same as `later` and runs whenever `later`
+// does.
+static bool can_replace(const etx_ir_method* method, const etx_ir_node* earlier,
+                        const etx_ir_node* later) {
   return nodes_equal(method, later, earlier) && later->choice == 0 &&
          etx_ir_branch_is_within(method, later->branch, earlier->branch);
 }
 
-// Nodes seen so far by what they compute: index + 1, open hashing.
+// Hash table of the nodes so far, with open addressing.
 typedef struct node_table {
-  uint32_t* slots;
-  size_t size;  // a power of two, more than twice the nodes
+  uint32_t* slots;  // index of the node + 1; 0 for empty
+  size_t size;      // a power of two, more than twice the number of nodes
 } node_table;
 
-// The earlier node that computes the same, or NULL after entering this one.
-static const etx_ir_node* find_or_enter(node_table* table,
-                                        const etx_ir_method* method,
-                                        size_t index) {
+// The earlier node that computes the same; NULL, after inserting this one, if
+// there is none.
+static const etx_ir_node* find_or_insert(node_table* table,
+                                         const etx_ir_method* method,
+                                         size_t index) {
   const etx_ir_node* const node = &method->nodes[index];
   size_t at = (size_t)hash_node(method, node) & (table->size - 1);
   for (; table->slots[at] != 0; at = (at + 1) & (table->size - 1)) {
     const etx_ir_node* const other = &method->nodes[table->slots[at] - 1];
-    if (stands_for(method, other, node)) return other;
+    if (can_replace(method, other, node)) return other;
   }
   table->slots[at] = (uint32_t)index + 1;
   return NULL;
 }
 
-static etx_status join_equal_nodes(etx_ir_module* module, etx_ir_method* method,
-                                   bool* out_changed) {
+static etx_status eliminate_common_subexpressions(etx_ir_module* module,
+                                                  etx_ir_method* method,
+                                                  bool* out_changed) {
   node_table table = {NULL, 16};
   while (table.size <= 2 * method->node_count) table.size *= 2;
   table.slots = etx_pool_take(module->pool, table.size * sizeof(uint32_t));
@@ -145,7 +147,7 @@ static etx_status join_equal_nodes(etx_ir_module* module, etx_ir_method* method,
     for (size_t j = 0; j < node->arg_count; ++j) {
       etx_ir_replace_in_arg(&node->args[j], map);
     }
-    const etx_ir_node* const earlier = find_or_enter(&table, method, i);
+    const etx_ir_node* const earlier = find_or_insert(&table, method, i);
     if (earlier == NULL) continue;
     changed = true;
     for (size_t j = 0; j < node->output_count; ++j) {
@@ -172,12 +174,12 @@ static etx_status simplify_method(etx_pass_context* context,
     bool changed = false;
     ETX_TRY(etx_rewrite_method(context, method, rules,
                                sizeof rules / sizeof rules[0], &changed));
-    ETX_TRY(join_equal_nodes(context->module, method, &changed));
+    ETX_TRY(eliminate_common_subexpressions(context->module, method, &changed));
     if (!changed) return ETX_OK;
   }
   return etx_diag_fail(context->diag, ETX_INTERNAL,
-                       "simplifying method '%t' does not come to an end",
-                       method->name);
+                       "simplify: method '%t' still changes after %z rounds",
+                       method->name, (size_t)MAX_ROUNDS);
 }
 
 etx_status etx_pass_simplify(etx_pass_context* context) {

@@ -1,7 +1,8 @@
-// Neutral elements, casts to the same type, choices that are known, and
-// operands that need not have been spread out before they are broadcast.
+// Identities of arithmetic: neutral elements, casts to the same type, where()
+// with a uniform condition, nested clamps, biases of linear layers, and
+// operands that are expanded although the operator broadcasts.
 //
-// Only what is exact: adding 0.0 is left alone, since it makes -0.0 into 0.0.
+// Only exact identities are used. Adding 0.0 is not removed: -0.0 + 0.0 is 0.0.
 
 #include "exporter/rewrite/simplify_rules.h"
 
@@ -17,9 +18,9 @@ static bool constant_number(const etx_rewrite* rewrite, size_t position,
   return constant != NULL && etx_rewrite_number(constant, out);
 }
 
-// Takes operand `position` for the result if it has the result's type.
-static void take_operand(etx_rewrite* rewrite, size_t position,
-                         bool* out_done) {
+// Replaces the result by operand `position` if both have the same type.
+static void replace_by_operand(etx_rewrite* rewrite, size_t position,
+                               bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const uint32_t value = lower->node->args[position].as.value;
   const etx_shape* const from = etx_builder_shape(lower, value);
@@ -32,9 +33,10 @@ static void take_operand(etx_rewrite* rewrite, size_t position,
   *out_done = true;
 }
 
-static bool is_exact_type(const etx_rewrite* rewrite) {
+static bool is_integer_type(const etx_rewrite* rewrite) {
   const etx_dtype dtype =
-      etx_builder_shape(&rewrite->lower, rewrite->lower.node->outputs[0])->dtype;
+      etx_builder_shape(&rewrite->lower, rewrite->lower.node->outputs[0])
+          ->dtype;
   return etx_dtype_category_of(dtype) == ETX_CATEGORY_INTEGER;
 }
 
@@ -44,26 +46,26 @@ etx_status etx_simplify_neutral(etx_rewrite* rewrite, bool* out_done) {
   switch (node->op->id) {
     case ETX_OP_mul_out:
       if (constant_number(rewrite, 1, &number) && number == 1.0) {
-        take_operand(rewrite, 0, out_done);
+        replace_by_operand(rewrite, 0, out_done);
       } else if (constant_number(rewrite, 0, &number) && number == 1.0) {
-        take_operand(rewrite, 1, out_done);
+        replace_by_operand(rewrite, 1, out_done);
       }
       return ETX_OK;
     case ETX_OP_div_out:
       if (constant_number(rewrite, 1, &number) && number == 1.0) {
-        take_operand(rewrite, 0, out_done);
+        replace_by_operand(rewrite, 0, out_done);
       }
       return ETX_OK;
     case ETX_OP_add_out:
-      if (!is_exact_type(rewrite)) return ETX_OK;
+      if (!is_integer_type(rewrite)) return ETX_OK;
       if (constant_number(rewrite, 1, &number) && number == 0.0) {
-        take_operand(rewrite, 0, out_done);
+        replace_by_operand(rewrite, 0, out_done);
       }
       return ETX_OK;
     case ETX_OP_sub_out:
       if (constant_number(rewrite, 1, &number) && number == 0.0 &&
-          is_exact_type(rewrite)) {
-        take_operand(rewrite, 0, out_done);
+          is_integer_type(rewrite)) {
+        replace_by_operand(rewrite, 0, out_done);
       }
       return ETX_OK;
     default:
@@ -73,15 +75,15 @@ etx_status etx_simplify_neutral(etx_rewrite* rewrite, bool* out_done) {
 
 etx_status etx_simplify_cast(etx_rewrite* rewrite, bool* out_done) {
   if (rewrite->lower.node->op->id == ETX_OP_to_dim_order_copy_out) {
-    take_operand(rewrite, 0, out_done);
+    replace_by_operand(rewrite, 0, out_done);
   }
   return ETX_OK;
 }
 
 // ------------------------------------------------ bounds
 
-// clamp(clamp(x, low, None), None, high) is clamp(x, low, high): so core ATen
-// spells relu6.
+// clamp(clamp(x, low, None), None, high) -> clamp(x, low, high). Core ATen
+// decomposes relu6 in this way.
 etx_status etx_simplify_clamp(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
@@ -101,9 +103,10 @@ etx_status etx_simplify_clamp(etx_rewrite* rewrite, bool* out_done) {
 
 // ------------------------------------------------ biases
 
-// A layer without bias that nothing else reads and that keeps its sizes here.
-static const etx_ir_node* bare_layer(const etx_rewrite* rewrite,
-                                     size_t position) {
+// The linear layer without bias that computes operand `position`, if nothing
+// else reads it and it has the sizes of the result; otherwise NULL.
+static const etx_ir_node* find_unbiased_linear(const etx_rewrite* rewrite,
+                                               size_t position) {
   const etx_ir_node* const node = rewrite->lower.node;
   const etx_ir_node* const layer =
       etx_rewrite_operand(rewrite, node, position, ETX_OP_linear_out);
@@ -111,18 +114,20 @@ static const etx_ir_node* bare_layer(const etx_rewrite* rewrite,
       !etx_rewrite_is_only_use(rewrite, node->args[position].as.value)) {
     return NULL;
   }
-  const etx_shape* const from = etx_rewrite_shape(rewrite, &node->args[position]);
+  const etx_shape* const from =
+      etx_rewrite_shape(rewrite, &node->args[position]);
   const etx_shape* const to =
       etx_builder_shape(&rewrite->lower, node->outputs[0]);
   return from->dtype == to->dtype && from->rank == to->rank &&
                  etx_builder_same_dims(&rewrite->lower, from->dims, to->dims,
-                                     to->rank)
+                                       to->rank)
              ? layer
              : NULL;
 }
 
-// A constant line, [.., 1, N], as long as the layer's results.
-static bool is_line(const etx_rewrite* rewrite, size_t position) {
+// True if operand `position` is a constant [.., 1, N], where N is the last size
+// of the result.
+static bool is_bias(const etx_rewrite* rewrite, size_t position) {
   const etx_ir_node* const node = rewrite->lower.node;
   const etx_shape* const to =
       etx_builder_shape(&rewrite->lower, node->outputs[0]);
@@ -136,8 +141,9 @@ static bool is_line(const etx_rewrite* rewrite, size_t position) {
   return line->sizes[line->rank - 1] == to->dims[to->rank - 1];
 }
 
-// add(linear(x, w), b) is linear(x, w, b): the bias is the last step of a sum, in
-// float32 rounded by itself. Halves would be rounded once instead of twice.
+// add(linear(x, w), b) -> linear(x, w, b). In float32 both add the bias last,
+// with a rounding of its own. Halves would be rounded once instead of twice, so
+// they are left alone.
 etx_status etx_simplify_bias(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
@@ -148,21 +154,20 @@ etx_status etx_simplify_bias(etx_rewrite* rewrite, bool* out_done) {
     return ETX_OK;
   }
   for (size_t i = 0; i < 2; ++i) {
-    const etx_ir_node* const layer = bare_layer(rewrite, i);
-    if (layer == NULL || !is_line(rewrite, 1 - i)) continue;
+    const etx_ir_node* const layer = find_unbiased_linear(rewrite, i);
+    if (layer == NULL || !is_bias(rewrite, 1 - i)) continue;
     const etx_dim size = etx_rewrite_shape(rewrite, &layer->args[1])->dims[0];
     uint32_t line = node->args[1 - i].as.value;
     ETX_TRY(etx_build_view(lower, line, &size, 1, &line));
     const etx_ir_arg args[] = {layer->args[0], layer->args[1],
                                etx_ir_value_arg(line)};
     *out_done = true;
-    return etx_build_op(lower, ETX_OP_linear_out, args, 3,
-                          &lower->results[0]);
+    return etx_build_op(lower, ETX_OP_linear_out, args, 3, &lower->results[0]);
   }
   return ETX_OK;
 }
 
-// ------------------------------------------------ choices
+// ------------------------------------------------ where
 
 etx_status etx_simplify_where(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
@@ -178,7 +183,7 @@ etx_status etx_simplify_where(etx_rewrite* rewrite, bool* out_done) {
   return etx_build_expand(lower, chosen, to.dims, to.rank, &lower->results[0]);
 }
 
-// ------------------------------------------------ operands that are spread out
+// ------------------------------------------------ expanded operands
 
 // Operators that broadcast their operands themselves.
 static bool broadcasts(const etx_op* op) {
@@ -227,7 +232,7 @@ static etx_status smaller_operand(etx_rewrite* rewrite, size_t position,
   const etx_ir_node* const full =
       etx_rewrite_operand(rewrite, node, position, ETX_OP_full_out);
   if (full != NULL) {
-    // A number that varies would be a node, made anew in each round.
+    // A symbolic number would need a new node in each round.
     const etx_ir_arg* const number = &full->args[1];
     if (number->kind == ETX_IR_ARG_INT &&
         !etx_dim_is_number(number->as.integer)) {
@@ -245,7 +250,7 @@ static etx_status smaller_operand(etx_rewrite* rewrite, size_t position,
   return one_element(rewrite, constant, out_value);
 }
 
-// True if the node gives the same sizes with these arguments.
+// True if the node's result has the same type with these arguments.
 static bool keeps_sizes(etx_rewrite* rewrite, const etx_ir_arg* args) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
@@ -282,5 +287,5 @@ etx_status etx_simplify_broadcast(etx_rewrite* rewrite, bool* out_done) {
   if (!changed) return ETX_OK;
   *out_done = true;
   return etx_build_op(lower, node->op->id, args, node->arg_count,
-                        &lower->results[0]);
+                      &lower->results[0]);
 }

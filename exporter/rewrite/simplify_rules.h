@@ -1,20 +1,20 @@
-// The rules of the pass `simplify`, by family. Each is an etx_rewrite_rule:
-// it takes a node that computes what is already there, or that a cheaper one
-// computes with equal results.
+// The rules of the pass simplify. Each is an etx_rewrite_rule (ir_rewrite.h)
+// that replaces a node by an existing value or by a cheaper node with equal
+// results.
 
 #ifndef ETX_EXPORTER_REWRITE_SIMPLIFY_RULES_H
 #define ETX_EXPORTER_REWRITE_SIMPLIFY_RULES_H
 
 #include "exporter/rewrite/ir_rewrite.h"
 
-// Views: simplify_views.c.
+// simplify_views.c
 ETX_MUST_USE etx_status etx_simplify_view(etx_rewrite* rewrite, bool* out_done);
 ETX_MUST_USE etx_status etx_simplify_permute(etx_rewrite* rewrite,
                                              bool* out_done);
 ETX_MUST_USE etx_status etx_simplify_expand(etx_rewrite* rewrite,
                                             bool* out_done);
 
-// Parts: simplify_slices.c.
+// simplify_slices.c
 ETX_MUST_USE etx_status etx_simplify_slice(etx_rewrite* rewrite,
                                            bool* out_done);
 ETX_MUST_USE etx_status etx_simplify_select(etx_rewrite* rewrite,
@@ -22,7 +22,7 @@ ETX_MUST_USE etx_status etx_simplify_select(etx_rewrite* rewrite,
 ETX_MUST_USE etx_status etx_simplify_scatter(etx_rewrite* rewrite,
                                              bool* out_done);
 
-// Arithmetic: simplify_arithmetic.c.
+// simplify_arithmetic.c
 ETX_MUST_USE etx_status etx_simplify_cast(etx_rewrite* rewrite, bool* out_done);
 ETX_MUST_USE etx_status etx_simplify_neutral(etx_rewrite* rewrite,
                                              bool* out_done);

@@ -1,5 +1,5 @@
-// A view of a view is a view of the first; a permute of a permute is one
-// permute; what changes nothing is its operand.
+// Merges nested views, permutes and expands, and removes those that change
+// nothing.
 
 #include "exporter/rewrite/simplify_rules.h"
 

@@ -29,7 +29,7 @@ static etx_status schedule_region(method_schedule* o,
   etx_schedule_result found;
   const etx_schedule_options options = {
       .alignment = o->context->module->alignment,
-      .reuses_operands = etx_passes_include(o->context, "reuse_scratch")};
+      .reuses_operands = etx_passes_include(o->context, "reuse_operand_storage")};
   ETX_TRY(etx_schedule_graph_make(&o->pool, o->method, o->placement, region,
                                   &options, &graph));
   ETX_TRY(etx_schedule_find(&o->pool, &graph.problem, o->steps, &found));

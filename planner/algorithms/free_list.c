@@ -2,7 +2,7 @@
 
 #include "planner/problem/plan_workspace.h"
 
-// Holes of one class that are looked at for the smallest; any would do.
+// Holes of a class that are compared to find the smallest; any of them fits.
 enum { LOOKS = 64, WORD_BITS = 64 };
 
 bool etx_free_list_take(etx_free_list* holes, const etx_plan_partition* part,
@@ -96,7 +96,7 @@ static uint32_t next_class(const etx_free_list* holes, uint32_t class) {
   return word * WORD_BITS + (uint32_t)__builtin_ctzll(bits);
 }
 
-// The smallest hole of a class that takes `b`, or none.
+// The smallest hole of a class that `b` fits into, or none.
 static uint32_t smallest_of(const etx_free_list* holes, uint32_t class,
                             uint32_t b) {
   uint32_t smallest = ETX_PLAN_NONE;

@@ -7,35 +7,35 @@
 
 enum { WIDTH = ETX_INTERVAL_INDEX_WIDTH, OUT = INT32_MAX };
 
-// Sixteen members are four vectors: compilers leave loops over so few of them
-// as they are, and a branch a member costs more than all the rest. A comparison
-// gives -1 where it holds.
-typedef int32_t quad __attribute__((vector_size(16)));
+// 16 children are four vectors of four. Compilers do not vectorise such short
+// loops by themselves, and a branch per child would dominate the cost. A
+// comparison of vectors gives -1 in lanes where it holds.
+typedef int32_t vec4 __attribute__((vector_size(16)));
 enum { QUADS = WIDTH / 4 };
 
-static inline quad load(const int32_t* members, size_t q) {
-  quad v;
+static inline vec4 load(const int32_t* members, size_t q) {
+  vec4 v;
   memcpy(&v, members + 4 * q, sizeof v);
   return v;
 }
 
-static inline quad chosen(quad which, quad a, quad b) {
+static inline vec4 chosen(vec4 which, vec4 a, vec4 b) {
   return (a & which) | (b & ~which);
 }
 
-static inline quad smaller(quad a, quad b) { return chosen(a < b, a, b); }
+static inline vec4 smaller(vec4 a, vec4 b) { return chosen(a < b, a, b); }
 
-static inline quad greater(quad a, quad b) { return chosen(a > b, a, b); }
+static inline vec4 greater(vec4 a, vec4 b) { return chosen(a > b, a, b); }
 
-// Families that hold so many nodes.
-static size_t families(size_t count) { return (count + WIDTH - 1) / WIDTH; }
+// Groups of 16 siblings that hold `count` nodes.
+static size_t group_count(size_t count) { return (count + WIDTH - 1) / WIDTH; }
 
-static void fill_starts(etx_interval_index* fitting) {
-  const etx_plan_partition* const part = fitting->part;
+static void fill_starts(etx_interval_index* index) {
+  const etx_plan_partition* const part = index->part;
   uint32_t b = 0;
   for (uint32_t s = 0; s <= part->section_count; ++s) {
     while (b < part->block_count && part->first[b] < s) b += 1;
-    fitting->starts[s] = b;
+    index->starts[s] = b;
   }
 }
 
@@ -43,8 +43,9 @@ static uint32_t by_limit(const void* part, uint32_t b) {
   return ((const etx_plan_partition*)part)->limit[b];
 }
 
-// Slabs some three times as wide as there are families in one: wider ones would
-// hide more blocks that start too early, narrower ones more that end too late.
+// Slabs are about three times as wide as the number of groups in them. Wider
+// slabs mix in more blocks that start too early, narrower ones more that end
+// too late.
 static uint32_t slab_width(uint32_t block_count) {
   uint32_t width = WIDTH;
   while ((uint64_t)width * width < (uint64_t)(8 * WIDTH) * block_count) {
@@ -78,9 +79,9 @@ static bool order_leaves(const etx_plan_partition* part, etx_arena* work,
   return taken;
 }
 
-static void put_blocks(etx_interval_index* fitting, const uint32_t* leaves) {
-  for (uint32_t i = 0; i < fitting->part->block_count; ++i) {
-    fitting->kinds[0][i / WIDTH].blocks[i % WIDTH] = leaves[i];
+static void put_blocks(etx_interval_index* index, const uint32_t* leaves) {
+  for (uint32_t i = 0; i < index->part->block_count; ++i) {
+    index->kinds[0][i / WIDTH].blocks[i % WIDTH] = leaves[i];
   }
 }
 
@@ -91,7 +92,7 @@ static bool take_ends(etx_arena* work, size_t count, int32_t** out) {
   return taken;
 }
 
-// Takes families that start where a line of cache does, which arenas need not.
+// Allocates groups aligned to a cache line, which arenas do not guarantee.
 static bool take_kinds(etx_arena* work, size_t count,
                        etx_interval_index_node** out) {
   enum {
@@ -110,52 +111,51 @@ static bool take_kinds(etx_arena* work, size_t count,
   return true;
 }
 
-// Takes the levels above the first.
-static bool take_levels(etx_interval_index* fitting, etx_arena* work) {
-  size_t count = families(fitting->part->block_count);
-  fitting->level_count = 1;
+// Allocates the levels above the leaves.
+static bool take_levels(etx_interval_index* index, etx_arena* work) {
+  size_t count = group_count(index->part->block_count);
+  index->level_count = 1;
   while (count > 1) {
-    const uint32_t level = fitting->level_count++;
-    count = families(count);
-    if (!take_ends(work, count, &fitting->ends[level]) ||
-        !take_kinds(work, count, &fitting->kinds[level])) {
+    const uint32_t level = index->level_count++;
+    count = group_count(count);
+    if (!take_ends(work, count, &index->ends[level]) ||
+        !take_kinds(work, count, &index->kinds[level])) {
       return false;
     }
   }
   return true;
 }
 
-bool etx_interval_index_take(etx_interval_index* fitting,
+bool etx_interval_index_take(etx_interval_index* index,
                              const etx_plan_partition* part, etx_arena* work) {
   const size_t sections =
       work->counting ? part->block_count : part->section_count;
-  const size_t count = families(part->block_count);
-  fitting->part = part;
-  fitting->looks = 0;
-  if (!etx_plan_take_u32(work, sections + 1, &fitting->starts) ||
-      !take_ends(work, count, &fitting->ends[0])) {
+  const size_t count = group_count(part->block_count);
+  index->part = part;
+  index->looks = 0;
+  if (!etx_plan_take_u32(work, sections + 1, &index->starts) ||
+      !take_ends(work, count, &index->ends[0])) {
     return false;
   }
-  // The ends come last, so until then they can hold what is sorted.
-  uint32_t* const leaves = (uint32_t*)fitting->ends[0];
+  // `ends` is filled last, so until then its memory holds the sorted leaves.
+  uint32_t* const leaves = (uint32_t*)index->ends[0];
   if (!order_leaves(part, work, leaves) ||
-      !take_kinds(work, count, &fitting->kinds[0]) ||
-      !take_levels(fitting, work)) {
+      !take_kinds(work, count, &index->kinds[0]) || !take_levels(index, work)) {
     return false;
   }
-  if (!work->counting) put_blocks(fitting, leaves);
+  if (!work->counting) put_blocks(index, leaves);
   return true;
 }
 
 static int32_t least(const int32_t* members) {
-  const quad v = smaller(smaller(load(members, 0), load(members, 1)),
+  const vec4 v = smaller(smaller(load(members, 0), load(members, 1)),
                          smaller(load(members, 2), load(members, 3)));
   const int32_t a = v[0] < v[1] ? v[0] : v[1];
   const int32_t b = v[2] < v[3] ? v[2] : v[3];
   return a < b ? a : b;
 }
 
-static int32_t greatest_of(quad v) {
+static int32_t greatest_of(vec4 v) {
   const int32_t a = v[0] > v[1] ? v[0] : v[1];
   const int32_t b = v[2] > v[3] ? v[2] : v[3];
   return a > b ? a : b;
@@ -166,39 +166,40 @@ static int32_t greatest(const int32_t* members) {
                              greater(load(members, 2), load(members, 3))));
 }
 
-// Empties a node, so that no question finds it.
-static void clear(etx_interval_index* fitting, uint32_t level, size_t node) {
-  etx_interval_index_node* const family = &fitting->kinds[level][node / WIDTH];
-  family->firsts[node % WIDTH] = -1;
-  family->limits[node % WIDTH] = OUT;
-  family->merits[node % WIDTH] = 0;
+// Empties a node, so that no query finds it.
+static void clear(etx_interval_index* index, uint32_t level, size_t node) {
+  etx_interval_index_node* const group = &index->kinds[level][node / WIDTH];
+  group->firsts[node % WIDTH] = -1;
+  group->limits[node % WIDTH] = OUT;
+  group->merits[node % WIDTH] = 0;
 }
 
-// Sums up the children of a node; false if that changes nothing.
-static bool sum_up(etx_interval_index* fitting, uint32_t level, size_t node) {
+// Recomputes a node from its children; false if that changes nothing.
+static bool update_node(etx_interval_index* index, uint32_t level,
+                        size_t node) {
   const etx_interval_index_node* const children =
-      &fitting->kinds[level - 1][node];
-  etx_interval_index_node* const family = &fitting->kinds[level][node / WIDTH];
+      &index->kinds[level - 1][node];
+  etx_interval_index_node* const group = &index->kinds[level][node / WIDTH];
   const int32_t first = greatest(children->firsts);
   const int32_t limit = least(children->limits);
   const int32_t merit = greatest(children->merits);
   const size_t at = node % WIDTH;
-  const bool changes = (family->firsts[at] != first) |
-                       (family->limits[at] != limit) |
-                       (family->merits[at] != merit);
-  family->firsts[at] = first;
-  family->limits[at] = limit;
-  family->merits[at] = merit;
+  const bool changes = (group->firsts[at] != first) |
+                       (group->limits[at] != limit) |
+                       (group->merits[at] != merit);
+  group->firsts[at] = first;
+  group->limits[at] = limit;
+  group->merits[at] = merit;
   return changes;
 }
 
-static void fill_kinds(etx_interval_index* fitting, const int32_t* merit_of) {
-  const etx_plan_partition* const part = fitting->part;
-  const size_t nodes = families(part->block_count) * WIDTH;
+static void fill_kinds(etx_interval_index* index, const int32_t* merit_of) {
+  const etx_plan_partition* const part = index->part;
+  const size_t nodes = group_count(part->block_count) * WIDTH;
   for (size_t i = 0; i < nodes; ++i) {
-    clear(fitting, 0, i);
+    clear(index, 0, i);
     if (i >= part->block_count) continue;
-    etx_interval_index_node* const leaf = &fitting->kinds[0][i / WIDTH];
+    etx_interval_index_node* const leaf = &index->kinds[0][i / WIDTH];
     const uint32_t b = leaf->blocks[i % WIDTH];
     if (etx_plan_partition_fixed(part, b) != ETX_PLAN_NONE) continue;
     leaf->firsts[i % WIDTH] = (int32_t)part->first[b];
@@ -207,36 +208,35 @@ static void fill_kinds(etx_interval_index* fitting, const int32_t* merit_of) {
   }
 }
 
-static void fill_ends(etx_interval_index* fitting) {
-  const etx_plan_partition* const part = fitting->part;
-  const size_t nodes = families(part->block_count) * WIDTH;
+static void fill_ends(etx_interval_index* index) {
+  const etx_plan_partition* const part = index->part;
+  const size_t nodes = group_count(part->block_count) * WIDTH;
   for (uint32_t b = 0; b < nodes; ++b) {
     const bool is_in = b < part->block_count &&
                        etx_plan_partition_fixed(part, b) == ETX_PLAN_NONE;
-    fitting->ends[0][b] = is_in ? (int32_t)part->limit[b] : OUT;
+    index->ends[0][b] = is_in ? (int32_t)part->limit[b] : OUT;
   }
 }
 
-void etx_interval_index_fill(etx_interval_index* fitting,
-                             const uint32_t* order) {
-  const uint32_t block_count = fitting->part->block_count;
-  // And now the merits.
-  int32_t* const merit_of = fitting->ends[0];
+void etx_interval_index_fill(etx_interval_index* index, const uint32_t* order) {
+  const uint32_t block_count = index->part->block_count;
+  // `ends` is filled after `kinds`, so until then its memory holds the merits.
+  int32_t* const merit_of = index->ends[0];
   for (uint32_t rank = 0; rank < block_count; ++rank) {
     merit_of[order[rank]] = (int32_t)(block_count - rank);
   }
-  fill_starts(fitting);
-  fill_kinds(fitting, merit_of);
-  fill_ends(fitting);
+  fill_starts(index);
+  fill_kinds(index, merit_of);
+  fill_ends(index);
   size_t below = block_count;
-  for (uint32_t level = 1; level < fitting->level_count; ++level) {
-    const size_t count = families(below);
-    for (size_t i = 0; i < families(count) * WIDTH; ++i) {
-      fitting->ends[level][i] = OUT;
-      clear(fitting, level, i);
+  for (uint32_t level = 1; level < index->level_count; ++level) {
+    const size_t count = group_count(below);
+    for (size_t i = 0; i < group_count(count) * WIDTH; ++i) {
+      index->ends[level][i] = OUT;
+      clear(index, level, i);
       if (i >= count) continue;
-      fitting->ends[level][i] = least(&fitting->ends[level - 1][i * WIDTH]);
-      sum_up(fitting, level, i);
+      index->ends[level][i] = least(&index->ends[level - 1][i * WIDTH]);
+      update_node(index, level, i);
     }
     below = count;
   }
@@ -246,8 +246,8 @@ void etx_interval_index_fill(etx_interval_index* fitting,
 // `limit`.
 static bool ends_by(const int32_t* ends, size_t low, size_t high,
                     int32_t limit) {
-  quad found = {0};
-  quad at = {0, 1, 2, 3};
+  vec4 found = {0};
+  vec4 at = {0, 1, 2, 3};
   for (size_t q = 0; q < QUADS; ++q, at += 4) {
     found |=
         (load(ends, q) <= limit) & (at >= (int32_t)low) & (at < (int32_t)high);
@@ -256,15 +256,15 @@ static bool ends_by(const int32_t* ends, size_t low, size_t high,
 }
 
 // True if some block lives within the sections [low, high).
-static bool anything_fits(const etx_interval_index* fitting, uint32_t low,
+static bool anything_fits(const etx_interval_index* index, uint32_t low,
                           uint32_t high) {
-  size_t left = fitting->starts[low];
-  size_t right = fitting->starts[high];
+  size_t left = index->starts[low];
+  size_t right = index->starts[high];
   const int32_t limit = (int32_t)high;
   for (uint32_t level = 0; left < right; ++level) {
     const size_t from = left / WIDTH;
     const size_t to = right / WIDTH;
-    const int32_t* const ends = fitting->ends[level];
+    const int32_t* const ends = index->ends[level];
     if (right <= (from + 1) * WIDTH) {
       return ends_by(&ends[from * WIDTH], left - from * WIDTH,
                      right - from * WIDTH, limit);
@@ -277,39 +277,39 @@ static bool anything_fits(const etx_interval_index* fitting, uint32_t low,
         ends_by(&ends[to * WIDTH], 0, right % WIDTH, limit)) {
       return true;
     }
-    left = families(left);
+    left = group_count(left);
     right = to;
   }
   return false;
 }
 
-// What is asked for.
-typedef struct question {
+// The range of sections of a query.
+typedef struct section_range {
   int32_t low;
   int32_t high;
-} question;
+} section_range;
 
-// The two greatest merits.
-typedef struct leaders {
+// The two largest merits.
+typedef struct merit_pair {
   int32_t best;
   int32_t next;
-} leaders;
+} merit_pair;
 
-// Of a family's members that may hold a block that fits, at most `ceiling`; 0
-// if there are none.
-static leaders best_of(const etx_interval_index_node* family, question asked,
-                       int32_t ceiling) {
-  quad best = {0};
-  quad next = {0};
+// The two largest merits, up to `ceiling`, of the children that may contain a
+// block that fits; 0 for none.
+static merit_pair best_of(const etx_interval_index_node* group,
+                          section_range range, int32_t ceiling) {
+  vec4 best = {0};
+  vec4 next = {0};
   for (size_t q = 0; q < QUADS; ++q) {
-    const quad all = load(family->merits, q);
-    const quad fits = all & (all <= ceiling) &
-                      (load(family->firsts, q) >= asked.low) &
-                      (load(family->limits, q) <= asked.high);
+    const vec4 all = load(group->merits, q);
+    const vec4 fits = all & (all <= ceiling) &
+                      (load(group->firsts, q) >= range.low) &
+                      (load(group->limits, q) <= range.high);
     next = greater(next, smaller(best, fits));
     best = greater(best, fits);
   }
-  leaders found = {best[0], greatest_of(next)};
+  merit_pair found = {best[0], greatest_of(next)};
   for (size_t i = 1; i < 4; ++i) {
     const bool is_better = best[i] > found.best;
     const int32_t other = is_better ? found.best : best[i];
@@ -319,41 +319,41 @@ static leaders best_of(const etx_interval_index_node* family, question asked,
   return found;
 }
 
-static size_t place_of(const int32_t* merits, int32_t merit) {
-  quad found = {0};
-  quad at = {0, 1, 2, 3};
+static size_t position_of(const int32_t* merits, int32_t merit) {
+  vec4 found = {0};
+  vec4 at = {0, 1, 2, 3};
   for (size_t q = 0; q < QUADS; ++q, at += 4) {
     found |= (load(merits, q) == merit) & at;
   }
   return (size_t)(found[0] | found[1] | found[2] | found[3]);
 }
 
-// The leaf of the block of greatest merit that fits, or SIZE_MAX. Goes down to
-// the best child first; of the others only those come after it whose merit
-// beats what was found there.
-static size_t best_leaf(etx_interval_index* fitting, question asked) {
-  size_t families_at[ETX_INTERVAL_INDEX_LEVELS];
+// The leaf of the block with the largest merit that fits, or SIZE_MAX. Branch
+// and bound: descends to the best child first, then only to children with a
+// larger merit than the best leaf found.
+static size_t best_leaf(etx_interval_index* index, section_range range) {
+  size_t groups_at[ETX_INTERVAL_INDEX_LEVELS];
   int32_t ceilings[ETX_INTERVAL_INDEX_LEVELS];
   int32_t best = 0;
   size_t leaf = SIZE_MAX;
-  uint32_t level = fitting->level_count - 1;
-  families_at[level] = 0;
+  uint32_t level = index->level_count - 1;
+  groups_at[level] = 0;
   ceilings[level] = OUT;
-  while (level < fitting->level_count) {
+  while (level < index->level_count) {
     if (ceilings[level] <= best) {
       level += 1;
       continue;
     }
-    const etx_interval_index_node* const family =
-        &fitting->kinds[level][families_at[level]];
-    fitting->looks += 1;
-    const leaders found = best_of(family, asked, ceilings[level]);
+    const etx_interval_index_node* const group =
+        &index->kinds[level][groups_at[level]];
+    index->looks += 1;
+    const merit_pair found = best_of(group, range, ceilings[level]);
     if (found.best <= best) {
       level += 1;
       continue;
     }
     const size_t child =
-        families_at[level] * WIDTH + place_of(family->merits, found.best);
+        groups_at[level] * WIDTH + position_of(group->merits, found.best);
     if (level == 0) {
       best = found.best;
       leaf = child;
@@ -362,38 +362,38 @@ static size_t best_leaf(etx_interval_index* fitting, question asked) {
     }
     ceilings[level] = found.next;
     level -= 1;
-    families_at[level] = child;
+    groups_at[level] = child;
     ceilings[level] = OUT;
   }
   return leaf;
 }
 
-static void remove_end(etx_interval_index* fitting, uint32_t block) {
+static void remove_end(etx_interval_index* index, uint32_t block) {
   size_t node = block;
-  fitting->ends[0][node] = OUT;
-  for (uint32_t level = 1; level < fitting->level_count; ++level) {
+  index->ends[0][node] = OUT;
+  for (uint32_t level = 1; level < index->level_count; ++level) {
     node /= WIDTH;
-    const int32_t end = least(&fitting->ends[level - 1][node * WIDTH]);
-    if (fitting->ends[level][node] == end) return;
-    fitting->ends[level][node] = end;
+    const int32_t end = least(&index->ends[level - 1][node * WIDTH]);
+    if (index->ends[level][node] == end) return;
+    index->ends[level][node] = end;
   }
 }
 
-static void remove_leaf(etx_interval_index* fitting, size_t node) {
-  clear(fitting, 0, node);
-  for (uint32_t level = 1; level < fitting->level_count; ++level) {
+static void remove_leaf(etx_interval_index* index, size_t node) {
+  clear(index, 0, node);
+  for (uint32_t level = 1; level < index->level_count; ++level) {
     node /= WIDTH;
-    if (!sum_up(fitting, level, node)) return;
+    if (!update_node(index, level, node)) return;
   }
 }
 
-uint32_t etx_interval_index_take_best(etx_interval_index* fitting, uint32_t low,
+uint32_t etx_interval_index_take_best(etx_interval_index* index, uint32_t low,
                                       uint32_t high) {
-  const question asked = {(int32_t)low, (int32_t)high};
-  if (!anything_fits(fitting, low, high)) return ETX_PLAN_NONE;
-  const size_t leaf = best_leaf(fitting, asked);
-  const uint32_t block = fitting->kinds[0][leaf / WIDTH].blocks[leaf % WIDTH];
-  remove_end(fitting, block);
-  remove_leaf(fitting, leaf);
+  const section_range range = {(int32_t)low, (int32_t)high};
+  if (!anything_fits(index, low, high)) return ETX_PLAN_NONE;
+  const size_t leaf = best_leaf(index, range);
+  const uint32_t block = index->kinds[0][leaf / WIDTH].blocks[leaf % WIDTH];
+  remove_end(index, block);
+  remove_leaf(index, leaf);
   return block;
 }

@@ -1,16 +1,19 @@
-// The question of the skyline: which is the best block that fits between two
-// sections?
+// For the skyline algorithm: finds the best-ranked block whose lifetime lies
+// within a range of sections.
 //
-// Two trees of sixteen children a node, which lie side by side, so that looking
-// at all of them costs about as much as looking at one:
+// Two trees with 16 children per node, stored side by side so that one vector
+// loop compares all of them:
 //
-//   ends   over the blocks by first section, the smallest limit below each
-//          node: does anything fit at all? More than half of all questions end
-//          here.
-//   kinds  over the blocks cut into slabs by first section, each slab by limit,
-//          so that blocks which fit between the same sections are near each
-//          other; the latest first section, the smallest limit and the
-//          greatest merit (the first of the order has most) below each node.
+//   ends   Blocks by first section. Each node has the smallest limit (one past
+//   the
+//          last section) below it, which tells whether any block fits at all.
+//          More than half of the queries end here.
+//   kinds  Blocks in slabs of similar first section, sorted by limit within a
+//   slab,
+//          so that blocks that fit into the same ranges are close together.
+//          Each node has the latest first section, the smallest limit and the
+//          largest merit below it. The first block of the order has the largest
+//          merit.
 
 #ifndef ETX_PLANNER_ALGORITHMS_INTERVAL_INDEX_H
 #define ETX_PLANNER_ALGORITHMS_INTERVAL_INDEX_H
@@ -23,8 +26,8 @@ enum {
   ETX_INTERVAL_INDEX_LEVELS = 8
 };
 
-// Sixteen nodes of kinds that have one parent: a few lines of cache that lie
-// side by side. Signed, since that is what vector instructions compare.
+// The 16 children of a node of `kinds`, in consecutive cache lines. Signed
+// numbers, because those are what vector instructions compare.
 typedef struct etx_interval_index_node {
   int32_t firsts[ETX_INTERVAL_INDEX_WIDTH];   // latest first section
   int32_t limits[ETX_INTERVAL_INDEX_WIDTH];   // smallest limit
@@ -38,22 +41,20 @@ typedef struct etx_interval_index {
   int32_t* ends[ETX_INTERVAL_INDEX_LEVELS];  // smallest limit
   etx_interval_index_node* kinds[ETX_INTERVAL_INDEX_LEVELS];
   uint32_t level_count;
-  uint64_t looks;  // families looked at so far
+  uint64_t looks;  // nodes visited so far, for the count of steps
 } etx_interval_index;
 
-// Takes memory for the blocks of `part` from `work` and sorts them; false if
-// too little is free. With a counting arena it only counts.
-bool etx_interval_index_take(etx_interval_index* fitting,
+// Allocates from `work` for the blocks of `part` and sorts them; false if the
+// arena is too small. With a counting arena it only counts.
+bool etx_interval_index_take(etx_interval_index* index,
                              const etx_plan_partition* part, etx_arena* work);
 
-// Puts all blocks in, but for those that are fixed. `order` lists them, best
-// first.
-void etx_interval_index_fill(etx_interval_index* fitting,
-                             const uint32_t* order);
+// Inserts all blocks that are not fixed. `order` lists them, best first.
+void etx_interval_index_fill(etx_interval_index* index, const uint32_t* order);
 
-// Takes out the best-ranked block that lives within the sections [low, high)
-// and returns it, or ETX_PLAN_NONE.
-uint32_t etx_interval_index_take_best(etx_interval_index* fitting, uint32_t low,
+// Removes and returns the best-ranked block whose sections lie within [low,
+// high), or returns ETX_PLAN_NONE.
+uint32_t etx_interval_index_take_best(etx_interval_index* index, uint32_t low,
                                       uint32_t high);
 
 #endif

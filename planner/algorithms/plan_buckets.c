@@ -1,8 +1,9 @@
-// Largest first, into buckets: a bucket keeps the size of its first block, and
-// later ones go into the first bucket in which no block lives with them, else
-// on top of those that do in the first bucket that is high enough. It is how
-// ExecuTorch's exporter plans (exir/memory_planning.py, "greedy"); to have it
-// in the contest is to be never worse.
+// Reuse of whole buffers, as in the greedy algorithm of ExecuTorch's exporter
+// (exir/memory_planning.py); with it in the portfolio, plans are never worse
+// than ExecuTorch's. Blocks are placed largest first into buckets. A bucket
+// keeps the size of its first block. A block goes into the first bucket without
+// a block that is live at the same time, or else on top of those in the first
+// bucket with enough space.
 
 #include "planner/algorithms/plan_algorithm.h"
 #include "planner/algorithms/plan_ranks.h"
@@ -11,18 +12,19 @@
 static const etx_plan_order by_size = {
     {ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_NONE, ETX_PLAN_KEY_NONE}, 0};
 
-typedef struct shelf {
+typedef struct bucket_planner {
   const etx_plan_partition* part;
   uint32_t* order;     // all blocks, largest first
-  uint32_t* offsets;   // of blocks in their buckets; the caller's
-  uint32_t* buckets;   // of each block, the first block of its bucket
-  uint32_t* founders;  // first blocks of the buckets, in the order of founding
-  uint32_t* latest;    // of each founder, the last block put into its bucket
-  uint32_t* before;    // of each block, the one put in before it, or none
+  uint32_t* offsets;   // of blocks within their buckets; owned by the caller
+  uint32_t* buckets;   // first block of each block's bucket
+  uint32_t* founders;  // first blocks of the buckets, in order
+  uint32_t* latest;    // for a first block, the last block of its bucket
+  uint32_t* before;    // the previous block of the same bucket, or none
   uint32_t bucket_count;
-} shelf;
+} bucket_planner;
 
-static bool take(shelf* s, const etx_plan_partition* part, etx_arena* work) {
+static bool take(bucket_planner* s, const etx_plan_partition* part,
+                 etx_arena* work) {
   uint32_t** const arrays[] = {&s->order, &s->buckets, &s->founders, &s->latest,
                                &s->before};
   s->part = part;
@@ -32,8 +34,9 @@ static bool take(shelf* s, const etx_plan_partition* part, etx_arena* work) {
   return etx_plan_rank(part, by_size, work, s->order);
 }
 
-// The top of the blocks of a bucket that live with `b`; 0 if none does.
-static uint32_t top_of(const shelf* s, uint32_t founder, uint32_t b) {
+// The end of the blocks of a bucket that are live together with `b`; 0 if there
+// are none.
+static uint32_t top_of(const bucket_planner* s, uint32_t founder, uint32_t b) {
   const etx_plan_partition* const part = s->part;
   uint32_t top = 0;
   for (uint32_t x = s->latest[founder]; x != ETX_PLAN_NONE; x = s->before[x]) {
@@ -46,22 +49,23 @@ static uint32_t top_of(const shelf* s, uint32_t founder, uint32_t b) {
   return top;
 }
 
-static void put(shelf* s, uint32_t founder, uint32_t b, uint32_t offset) {
+static void add_to_bucket(bucket_planner* s, uint32_t founder, uint32_t b,
+                          uint32_t offset) {
   s->offsets[b] = offset;
   s->buckets[b] = founder;
   s->before[b] = s->latest[founder];
   s->latest[founder] = b;
 }
 
-// Finds a bucket for `b`, or founds one.
-static void place(shelf* s, uint32_t b) {
+// Places `b` into a bucket, or into a new one.
+static void place(bucket_planner* s, uint32_t b) {
   uint32_t fitting = ETX_PLAN_NONE;
   uint32_t fitting_top = 0;
   for (uint32_t i = 0; i < s->bucket_count; ++i) {
     const uint32_t founder = s->founders[i];
     const uint32_t top = top_of(s, founder, b);
     if (top == 0) {
-      put(s, founder, b, 0);
+      add_to_bucket(s, founder, b, 0);
       return;
     }
     const uint32_t offset = etx_plan_partition_align(s->part, b, top);
@@ -76,12 +80,11 @@ static void place(shelf* s, uint32_t b) {
     s->latest[b] = ETX_PLAN_NONE;
     fitting = b;
   }
-  put(s, fitting, b, fitting_top);
+  add_to_bucket(s, fitting, b, fitting_top);
 }
 
-// Stacks the buckets; false if they come to `best` units. Their founders are
-// the largest, so what is aligned for one is for all that it holds.
-static bool stack_buckets(shelf* s, uint32_t best) {
+// Stacks the buckets; false if the arena reaches `best` units.
+static bool stack_buckets(bucket_planner* s, uint32_t best) {
   uint32_t top = 0;
   for (uint32_t i = 0; i < s->bucket_count; ++i) {
     const uint32_t founder = s->founders[i];
@@ -104,7 +107,7 @@ static bool stack_buckets(shelf* s, uint32_t best) {
 etx_status etx_plan_buckets_run(const etx_plan_partition* part,
                                 etx_plan_goal* goal, etx_arena* work,
                                 uint32_t* offsets) {
-  shelf s = {0};
+  bucket_planner s = {0};
   s.offsets = offsets;
   if (!work->counting && part->has_fixed) return ETX_UNSUPPORTED;
   if (!work->counting && !etx_plan_spend_pair_steps(part, goal))

@@ -1,12 +1,12 @@
-// One block after the other into a gap between the placed blocks that live
-// with it, walked by ascending offset, or on top of them. The first gap that
-// fits keeps the arena low; the smallest that fits keeps large gaps for large
-// blocks. Largest first, equal sizes by longer life (worth up to a half where
-// sizes repeat); or from the fullest moments (Pisarchyk and Lee, "Efficient
-// Memory Management for Deep Neural Net Inference", 2020: greedy by breadth).
+// Greedy placement: one block after the other into a gap between the placed
+// blocks that are live together with it, or on top of them. The first gap that
+// fits keeps the arena low; the smallest one keeps large gaps for large blocks.
+// Blocks are placed by size and then by lifetime (the second key matters much
+// where sizes repeat), or from the sections with the most live units (Pisarchyk
+// and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020:
+// greedy by breadth).
 //
-// Fixed blocks are placed before all others and then are blocks like any.
-// O(n k), k the placed blocks; simple enough to be believed.
+// Fixed blocks are placed before all others. O(n k) for k placed blocks.
 
 #include <string.h>
 
@@ -55,8 +55,8 @@ static uint32_t find_gap(const greedy* state, uint32_t b, bool best) {
                                 : etx_plan_partition_align(part, b, top);
 }
 
-// Files `b` among the placed blocks, whose offsets it then takes part in.
-static void file_block(greedy* state, uint32_t b) {
+// Inserts `b` into the list of placed blocks.
+static void insert_placed(greedy* state, uint32_t b) {
   const uint32_t offset = state->offsets[b];
   size_t low = 0;
   size_t high = state->placed_count;
@@ -78,7 +78,7 @@ static void place_fixed(greedy* state) {
   if (!state->part->has_fixed) return;
   for (uint32_t b = 0; b < state->part->block_count; ++b) {
     state->offsets[b] = etx_plan_partition_fixed(state->part, b);
-    if (state->offsets[b] != ETX_PLAN_NONE) file_block(state, b);
+    if (state->offsets[b] != ETX_PLAN_NONE) insert_placed(state, b);
   }
 }
 
@@ -90,7 +90,7 @@ static etx_status place_all(greedy* state, const etx_plan_goal* goal,
     if (etx_plan_partition_fixed(part, b) != ETX_PLAN_NONE) continue;
     state->offsets[b] = find_gap(state, b, best);
     if (state->offsets[b] + part->size[b] >= goal->best) return ETX_NOT_FOUND;
-    file_block(state, b);
+    insert_placed(state, b);
   }
   return ETX_OK;
 }

@@ -1,5 +1,5 @@
-// Every block its own bytes, above all fixed ones. The upper bound, and the
-// plan to try when reuse is under suspicion.
+// No reuse: every block gets bytes of its own, above all fixed blocks. It is an
+// upper bound, and helps to find out whether a fault comes from reuse.
 
 #include "planner/algorithms/plan_algorithm.h"
 

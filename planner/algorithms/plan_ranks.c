@@ -28,8 +28,8 @@ static uint32_t largest_load(const ranking* ranks, size_t low, size_t high) {
   return largest;
 }
 
-// Differences first: what a section has more than the one before, modulo 2^32,
-// so that a decrease needs no sign.
+// Live units of each section, as prefix sums of the changes between sections.
+// The changes are modulo 2^32, so decreases need no sign.
 static void sum_loads(const etx_plan_partition* part, uint32_t* loads) {
   uint32_t live = 0;
   memset(loads, 0, (part->section_count + (size_t)1) * sizeof *loads);
@@ -77,7 +77,7 @@ static void sort_by_values(const ranking* ranks, uint32_t* ranked) {
                 ranks->scratch);
 }
 
-// The halves of products are sorted one after the other, the low one first.
+// Areas have 64 bits: sorts by the low half, then by the high half.
 static void sort_by_area(const ranking* ranks, uint32_t* ranked) {
   const etx_plan_partition* const part = ranks->part;
   for (unsigned shift = 0; shift <= 32; shift += 32) {

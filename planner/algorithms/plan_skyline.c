@@ -1,5 +1,6 @@
-// The plateau skyline: work on a range of sections that is lower than both of
-// its neighbours, and put on it the best-ranked block that fits inside.
+// The skyline algorithm: takes a plateau, a range of sections that is lower
+// than both of its neighbours, and places on it the best-ranked block that fits
+// inside.
 //
 //   height ^      +----+
 //          | +----+    |          the plateau [a, b) is lowest: place on it, or
@@ -7,11 +8,12 @@
 //          +-+    |a  b|   |      neighbour and join the two
 //          +------+----+---+--> sections
 //
-// Which plateau comes first does not change the plan (its neighbours cannot
-// move before it has risen to them), so walking downhill needs no heap. One
-// order of blocks is never good for all problems, so several are tried. At
-// most one placement a block and two raises a placement. Fixed blocks are
-// ground to stand on; what is free below them is left to others.
+// Which lowest plateau comes first does not change the plan, because the
+// neighbours cannot change before the plateau has risen to them. So moving to a
+// lower neighbour replaces a heap. No order of blocks is good for all problems,
+// so several are tried. There is one placement per block, and at most two
+// raises per placement. Fixed blocks form the initial skyline; free bytes below
+// them stay unused.
 
 #include <string.h>
 
@@ -41,11 +43,11 @@ static const etx_plan_order other_orders[] = {
 
 enum {
   OTHER_ORDERS = sizeof other_orders / sizeof other_orders[0],
-  LOOKS_PER_STEP = 4  // about what placing a block in a small problem takes
+  LOOKS_PER_STEP = 4  // visits of the index per step, as in a small problem
 };
 
-// Plateaus are known by their first section, counted from 1; 0 and the one
-// past the last are walls.
+// Plateaus are indexed by their first section, counted from 1; index 0 and the
+// one past the last section are infinitely high.
 typedef struct plateau {
   uint32_t height;    // its lowest free offset
   uint32_t next;      // the plateau to the right
@@ -54,7 +56,7 @@ typedef struct plateau {
 
 typedef struct skyline {
   const etx_plan_partition* part;
-  etx_interval_index fitting;
+  etx_interval_index index;
   plateau* plateaus;
 } skyline;
 
@@ -74,7 +76,7 @@ static bool take(skyline* sky, const etx_plan_partition* part,
       work->counting ? part->block_count : part->section_count;
   sky->part = part;
   return take_plateaus(work, sections + 2, &sky->plateaus) &&
-         etx_interval_index_take(&sky->fitting, part, work);
+         etx_interval_index_take(&sky->index, part, work);
 }
 
 static uint32_t fixed_end(const etx_plan_partition* part, uint32_t b) {
@@ -92,20 +94,20 @@ static void put_plateau(skyline* sky, uint32_t start, uint32_t end,
   sky->plateaus[end].previous = start;
 }
 
-// Raises the ground to the fixed blocks. False if `work` has too little memory.
-static bool raise_ground(skyline* sky, etx_arena* work) {
+// Raises the skyline to the fixed blocks. False if `work` is too small.
+static bool raise_to_fixed(skyline* sky, etx_arena* work) {
   const etx_plan_partition* const part = sky->part;
   const size_t mark = etx_arena_mark(work);
   const size_t sections =
       work->counting ? part->block_count : part->section_count;
   uint32_t* fixed = NULL;
-  uint32_t* painters = NULL;
+  uint32_t* covers = NULL;
   uint32_t* skips = NULL;
   uint64_t* scratch = NULL;
   size_t count = 0;
   const bool taken =
       etx_plan_take_u32(work, part->block_count, &fixed) &&
-      etx_plan_take_u32(work, sections, &painters) &&
+      etx_plan_take_u32(work, sections, &covers) &&
       etx_plan_take_u32(work, sections + 1, &skips) &&
       etx_plan_take_u64(work, 2 * (size_t)part->block_count, &scratch);
   if (taken && !work->counting) {
@@ -114,19 +116,19 @@ static bool raise_ground(skyline* sky, etx_arena* work) {
         fixed[count++] = b;
     }
     etx_plan_sort(fixed, count, by_fixed_end, part, scratch);
-    etx_section_cover_fill(part, fixed, count, painters, skips);
+    etx_section_cover_fill(part, fixed, count, covers, skips);
     for (uint32_t s = 0; s < part->section_count; ++s) {
-      if (painters[s] == ETX_PLAN_NONE) continue;
-      sky->plateaus[s + 1].height = fixed_end(part, painters[s]);
+      if (covers[s] == ETX_PLAN_NONE) continue;
+      sky->plateaus[s + 1].height = fixed_end(part, covers[s]);
     }
   }
   etx_arena_rewind(work, mark);
   return taken;
 }
 
-// The ground before any block: a plateau a section where blocks are fixed, else
-// one for all.
-static bool lay_ground(skyline* sky, etx_arena* work) {
+// The initial skyline: one plateau, or one per section if there are fixed
+// blocks.
+static bool start_skyline(skyline* sky, etx_arena* work) {
   const bool has_fixed = sky->part->has_fixed || work->counting;
   const uint32_t end = sky->part->section_count + 1;
   if (!work->counting) {
@@ -137,12 +139,12 @@ static bool lay_ground(skyline* sky, etx_arena* work) {
       put_plateau(sky, s, s + 1, 0);
     }
   }
-  return !has_fixed || raise_ground(sky, work);
+  return !has_fixed || raise_to_fixed(sky, work);
 }
 
-// Goes to a lower neighbour or joins an equal one; 0 if the plateau is lower
-// than both.
-static uint32_t walk(skyline* sky, uint32_t here) {
+// Returns a lower neighbour, or the plateau merged with an equal neighbour; 0
+// if it is lower than both.
+static uint32_t step_down(skyline* sky, uint32_t here) {
   const uint32_t left = sky->plateaus[here].previous;
   const uint32_t right = sky->plateaus[here].next;
   const uint32_t height = sky->plateaus[here].height;
@@ -165,8 +167,9 @@ static void raise_to_neighbour(skyline* sky, uint32_t here) {
   sky->plateaus[here].height = left < right ? left : right;
 }
 
-// Raises the sections of a block within a plateau to `height`, and returns
-// where to go on: the rest to the left, or to the right, or what was raised.
+// Raises the sections of a block within a plateau to `height`. Returns the
+// plateau to continue with: the rest on the left, or on the right, or the
+// raised one.
 static uint32_t raise_part(skyline* sky, uint32_t here, uint32_t start,
                            uint32_t end, uint32_t height) {
   const uint32_t ground = sky->plateaus[here].height;
@@ -178,8 +181,8 @@ static uint32_t raise_part(skyline* sky, uint32_t here, uint32_t start,
   return end < right ? end : start;
 }
 
-// Places all blocks by the order at hand; false if the plan comes to have
-// `best` units.
+// Places all blocks in the order of the index; false if the plan reaches `best`
+// units.
 static bool run_order(skyline* sky, uint32_t best, uint32_t* offsets) {
   const etx_plan_partition* const part = sky->part;
   uint32_t left = 0;
@@ -191,12 +194,12 @@ static bool run_order(skyline* sky, uint32_t best, uint32_t* offsets) {
   for (; left > 0; --left) {
     uint32_t b = ETX_PLAN_NONE;
     while (b == ETX_PLAN_NONE) {
-      const uint32_t lower = walk(sky, here);
+      const uint32_t lower = step_down(sky, here);
       if (lower != 0) {
         here = lower;
         continue;
       }
-      b = etx_interval_index_take_best(&sky->fitting, here - 1,
+      b = etx_interval_index_take_best(&sky->index, here - 1,
                                        sky->plateaus[here].next - 1);
       if (b == ETX_PLAN_NONE) raise_to_neighbour(sky, here);
     }
@@ -220,22 +223,22 @@ static uint32_t highest_end(const etx_plan_partition* part,
   return highest;
 }
 
-// Tries one order: ETX_OK if its plan, now in `offsets`, has less than `*best`
-// units, which then is what it has; else ETX_NOT_FOUND.
+// Tries one order. ETX_OK if its plan, stored in `offsets`, has less than
+// `*best` units, which is updated; otherwise ETX_NOT_FOUND.
 static etx_status try_order(const etx_plan_partition* part,
                             etx_plan_order order, uint32_t* best,
                             uint64_t* steps, etx_arena* work,
                             uint32_t* offsets) {
   skyline sky = {0};
-  // Until there are offsets, their memory holds the order.
+  // The memory of the offsets holds the order until they are written.
   if (!etx_plan_rank(part, order, work, offsets) || !take(&sky, part, work) ||
-      !lay_ground(&sky, work)) {
+      !start_skyline(&sky, work)) {
     return ETX_OUT_OF_MEMORY;
   }
   if (work->counting) return ETX_OK;
-  etx_interval_index_fill(&sky.fitting, offsets);
+  etx_interval_index_fill(&sky.index, offsets);
   const bool is_better = run_order(&sky, *best, offsets);
-  const uint64_t cost = sky.fitting.looks / LOOKS_PER_STEP;
+  const uint64_t cost = sky.index.looks / LOOKS_PER_STEP;
   *steps -= cost < *steps ? cost : *steps;
   if (!is_better) return ETX_NOT_FOUND;
   *best = highest_end(part, offsets);

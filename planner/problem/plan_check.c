@@ -2,14 +2,14 @@
 
 #include "format/base/checked_math.h"
 
-// Sums stay within 63 bits, so that one more rounding cannot wrap.
+// Sums stay below 2^63, so that rounding them up cannot overflow.
 static const uint64_t largest_sum = UINT64_MAX / 2;
 
 static etx_status check_block(const etx_plan_block* block, size_t index,
                               etx_diag* diag) {
   if (block->start >= block->end) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "block %z lives from %u to %u, which is no time",
+                         "block %z has lifetime [%u, %u), expected start < end",
                          index, (uint64_t)block->start, (uint64_t)block->end);
   }
   if (!etx_is_power_of_two(block->alignment)) {
@@ -25,8 +25,8 @@ static etx_status check_block(const etx_plan_block* block, size_t index,
   return ETX_OK;
 }
 
-// Adds the most bytes that a free block can cost in a stack, or raises the
-// highest end of fixed blocks.
+// Adds the most bytes that a block without a fixed offset can take in a stack,
+// or raises the highest end of fixed blocks.
 static bool add_block(const etx_plan_block* block, uint64_t* stack,
                       uint64_t* fixed_end) {
   uint64_t end = 0;
@@ -44,8 +44,8 @@ etx_status etx_plan_check(const etx_plan_problem* problem, etx_diag* diag) {
   uint64_t fixed_end = 0;
   if (problem->block_count > ETX_PLAN_MAX_BLOCKS) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "%z blocks are more than this planner can count",
-                         problem->block_count);
+                         "%z blocks, expected at most %u", problem->block_count,
+                         (uint64_t)ETX_PLAN_MAX_BLOCKS);
   }
   for (size_t i = 0; i < problem->block_count; ++i) {
     const etx_plan_block* const block = &problem->blocks[i];
@@ -53,9 +53,10 @@ etx_status etx_plan_check(const etx_plan_problem* problem, etx_diag* diag) {
     ETX_TRY(check_block(block, i, diag));
     if (!add_block(block, &stack, &fixed_end) ||
         !etx_add_u64(stack, fixed_end, &sum) || sum > largest_sum) {
-      return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                           "block %z of %u bytes brings the sum past 63 bits",
-                           i, block->size);
+      return etx_diag_fail(
+          diag, ETX_BAD_ARGUMENT,
+          "block %z of %u bytes makes the sum of sizes exceed 2^63", i,
+          block->size);
     }
   }
   return ETX_OK;

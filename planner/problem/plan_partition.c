@@ -4,16 +4,16 @@
 #include "planner/problem/plan_sort.h"
 #include "planner/problem/plan_workspace.h"
 
-// Arrays that are filled here and read everywhere else.
-typedef struct drawing {
+// The arrays of the partitions while they are filled.
+typedef struct partitioner {
   const etx_plan_problem* problem;
   uint32_t* blocks;
   uint32_t* first;
   uint32_t* limit;
   uint32_t* size;
-  uint32_t* deaths;   // numbers by end
+  uint32_t* ends;     // numbers of blocks by end
   uint64_t* scratch;  // for sorting
-} drawing;
+} partitioner;
 
 static uint32_t low_half(uint64_t value) { return (uint32_t)value; }
 static uint32_t high_half(uint64_t value) { return (uint32_t)(value >> 32); }
@@ -43,8 +43,8 @@ static uint32_t start_of(const void* blocks, uint32_t i) {
   return ((const etx_plan_block*)blocks)[i].start;
 }
 
-// True if the blocks start one after the other, so that there are no ties.
-static bool is_numbered(const drawing* d, uint32_t count) {
+// True if the starts are strictly ascending, so that no sorting is needed.
+static bool is_numbered(const partitioner* d, uint32_t count) {
   const etx_plan_block* const blocks = d->problem->blocks;
   for (uint32_t i = 1; i < count; ++i) {
     if (blocks[d->blocks[i - 1]].start >= blocks[d->blocks[i]].start) {
@@ -54,8 +54,8 @@ static bool is_numbered(const drawing* d, uint32_t count) {
   return true;
 }
 
-// Lists the blocks that have bytes in the order that numbers them.
-static uint32_t number_blocks(const drawing* d) {
+// Numbers the blocks that are not empty: lists them in sorted order.
+static uint32_t number_blocks(const partitioner* d) {
   static const etx_plan_key keys[] = {fixed_low,      fixed_high, alignment_low,
                                       alignment_high, size_low,   size_high,
                                       end_of,         start_of};
@@ -72,20 +72,20 @@ static uint32_t number_blocks(const drawing* d) {
 }
 
 static uint32_t end_of_number(const void* context, uint32_t number) {
-  const drawing* const d = context;
+  const partitioner* const d = context;
   return d->problem->blocks[d->blocks[number]].end;
 }
 
-// What the walk through time knows.
-typedef struct walk {
-  uint32_t section;     // of all parts
-  uint32_t born;        // blocks born so far
-  uint32_t dead;        // and dead
-  bool is_open;         // a birth happened in the present section
+// The state of the sweep through time.
+typedef struct time_sweep {
+  uint32_t section;     // present section, counted over all parts
+  uint32_t started;     // blocks that have started
+  uint32_t ended;       // blocks that have ended
+  bool is_open;         // a block has started in the present section
   uint32_t part_start;  // first section of the present part
-  uint64_t live_bytes;  // of a stack of what lives
-  uint64_t most_bytes;  // of all times
-} walk;
+  uint64_t live_bytes;  // of a stack of the live blocks
+  uint64_t most_bytes;  // largest live_bytes so far
+} time_sweep;
 
 // The most bytes that a block adds to a stack above all fixed blocks.
 static uint64_t stacked_bytes(const etx_plan_block* block, uint64_t step) {
@@ -93,55 +93,57 @@ static uint64_t stacked_bytes(const etx_plan_block* block, uint64_t step) {
   return etx_plan_align(block->size, step) + (block->alignment - step);
 }
 
-static void be_born(const drawing* d, etx_plan_partitions* parts, walk* now,
-                    uint64_t step) {
-  const uint32_t number = now->born++;
-  if (now->dead == number) {
+static void start_block(const partitioner* d, etx_plan_partitions* parts,
+                        time_sweep* sweep, uint64_t step) {
+  const uint32_t number = sweep->started++;
+  if (sweep->ended == number) {
     parts->first_block[parts->count] = number;
-    parts->first_section[parts->count] = now->section;
+    parts->first_section[parts->count] = sweep->section;
     parts->count += 1;
-    now->part_start = now->section;
+    sweep->part_start = sweep->section;
   }
-  d->first[number] = now->section - now->part_start;
-  now->is_open = true;
-  now->live_bytes +=
+  d->first[number] = sweep->section - sweep->part_start;
+  sweep->is_open = true;
+  sweep->live_bytes +=
       stacked_bytes(&d->problem->blocks[d->blocks[number]], step);
-  if (now->live_bytes > now->most_bytes) now->most_bytes = now->live_bytes;
+  if (sweep->live_bytes > sweep->most_bytes)
+    sweep->most_bytes = sweep->live_bytes;
 }
 
-static void die(const drawing* d, walk* now, uint64_t step) {
-  const uint32_t number = d->deaths[now->dead++];
-  if (now->is_open) now->section += 1;
-  now->is_open = false;
-  d->limit[number] = now->section - now->part_start;
-  now->live_bytes -=
+static void end_block(const partitioner* d, time_sweep* sweep, uint64_t step) {
+  const uint32_t number = d->ends[sweep->ended++];
+  if (sweep->is_open) sweep->section += 1;
+  sweep->is_open = false;
+  d->limit[number] = sweep->section - sweep->part_start;
+  sweep->live_bytes -=
       stacked_bytes(&d->problem->blocks[d->blocks[number]], step);
 }
 
-// Numbers the sections and the parts. At one moment deaths come before births,
-// since lifespans are half-open. Returns the most bytes that blocks which live
-// at once take if they are stacked in the worst order.
-static uint64_t cut(const drawing* d, etx_plan_partitions* parts,
-                    uint32_t count, uint64_t step) {
-  walk now = {0};
+// Numbers sections and parts. At equal times ends come before starts, because
+// lifetimes are half-open. Returns the largest number of bytes that blocks
+// which are live together take when stacked in the worst order.
+static uint64_t number_sections(const partitioner* d,
+                                etx_plan_partitions* parts, uint32_t count,
+                                uint64_t step) {
+  time_sweep sweep = {0};
   const etx_plan_block* const blocks = d->problem->blocks;
-  for (uint32_t i = 0; i < count; ++i) d->deaths[i] = i;
-  etx_plan_sort(d->deaths, count, end_of_number, d, d->scratch);
+  for (uint32_t i = 0; i < count; ++i) d->ends[i] = i;
+  etx_plan_sort(d->ends, count, end_of_number, d, d->scratch);
   parts->count = 0;
-  while (now.dead < count) {
-    const uint32_t end = blocks[d->blocks[d->deaths[now.dead]]].end;
-    if (now.born < count && blocks[d->blocks[now.born]].start < end) {
-      be_born(d, parts, &now, step);
+  while (sweep.ended < count) {
+    const uint32_t end = blocks[d->blocks[d->ends[sweep.ended]]].end;
+    if (sweep.started < count && blocks[d->blocks[sweep.started]].start < end) {
+      start_block(d, parts, &sweep, step);
     } else {
-      die(d, &now, step);
+      end_block(d, &sweep, step);
     }
   }
   parts->first_block[parts->count] = count;
-  parts->first_section[parts->count] = now.section;
-  return now.most_bytes;
+  parts->first_section[parts->count] = sweep.section;
+  return sweep.most_bytes;
 }
 
-static uint64_t divisor_of(uint64_t a, uint64_t b) {
+static uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
   while (b != 0) {
     const uint64_t rest = a % b;
     a = b;
@@ -150,11 +152,11 @@ static uint64_t divisor_of(uint64_t a, uint64_t b) {
   return a;
 }
 
-// The largest number that divides all sizes, fixed offsets and, where
-// alignments differ, the widest of them; then doubled while `most_bytes`, above
-// the highest fixed block, is too many: whatever the algorithm does, a plan
-// stays below the ceiling.
-static void choose_unit(const drawing* d, etx_plan_partition* all,
+// The unit is the largest number that divides all sizes, fixed offsets and,
+// where alignments differ, the largest alignment. It is doubled while
+// `most_bytes` above the highest fixed block is too many units, so that every
+// plan stays below the ceiling.
+static void choose_unit(const partitioner* d, etx_plan_partition* all,
                         uint64_t step, uint64_t most_bytes) {
   const etx_plan_problem* const problem = d->problem;
   uint64_t unit = 0;
@@ -166,14 +168,14 @@ static void choose_unit(const drawing* d, etx_plan_partition* all,
     const bool is_multiple = etx_is_power_of_two(unit)
                                  ? (size & (unit - 1)) == 0
                                  : unit != 0 && size % unit == 0;
-    if (!is_multiple) unit = divisor_of(size, unit);
+    if (!is_multiple) unit = greatest_common_divisor(size, unit);
     if (block->alignment > widest) widest = block->alignment;
     if (block->fixed == ETX_PLAN_FREE) continue;
-    unit = divisor_of(unit, block->fixed);
+    unit = greatest_common_divisor(unit, block->fixed);
     if (block->fixed + size > fixed_end) fixed_end = block->fixed + size;
   }
   most_bytes += fixed_end;
-  if (widest != step) unit = divisor_of(unit, widest);
+  if (widest != step) unit = greatest_common_divisor(unit, widest);
   if (unit == 0) unit = 1;
   all->is_coarse = most_bytes / unit > ETX_PLAN_MAX_UNITS;
   // Every block may cost a unit for being rounded up.
@@ -186,7 +188,7 @@ static void choose_unit(const drawing* d, etx_plan_partition* all,
 }
 
 // Sizes in units; a fixed block has all units that it touches.
-static void count_units(const drawing* d, const etx_plan_partition* all) {
+static void count_units(const partitioner* d, const etx_plan_partition* all) {
   for (uint32_t i = 0; i < all->block_count; ++i) {
     const etx_plan_block* const block = &d->problem->blocks[d->blocks[i]];
     const bool is_fixed = block->fixed != ETX_PLAN_FREE;
@@ -196,12 +198,12 @@ static void count_units(const drawing* d, const etx_plan_partition* all) {
   }
 }
 
-static void draw(drawing* d, etx_plan_partitions* parts) {
+static void fill_partitions(partitioner* d, etx_plan_partitions* parts) {
   const uint64_t step = etx_plan_granularity(d->problem);
   etx_plan_partition* const all = &parts->all;
   all->has_fixed = etx_plan_has_fixed(d->problem);
   all->block_count = number_blocks(d);
-  const uint64_t most = cut(d, parts, all->block_count, step);
+  const uint64_t most = number_sections(d, parts, all->block_count, step);
   all->section_count = parts->first_section[parts->count];
   all->blocks = d->blocks;
   all->first = d->first;
@@ -211,7 +213,7 @@ static void draw(drawing* d, etx_plan_partitions* parts) {
   count_units(d, all);
 }
 
-static bool take_arrays(drawing* d, etx_plan_partitions* parts,
+static bool take_arrays(partitioner* d, etx_plan_partitions* parts,
                         etx_arena* work) {
   const size_t count = d->problem->block_count;
   return etx_plan_take_u32(work, count, &d->blocks) &&
@@ -226,16 +228,16 @@ static bool take_arrays(drawing* d, etx_plan_partitions* parts,
 bool etx_plan_partitions_take(etx_plan_partitions* parts,
                               const etx_plan_problem* problem,
                               etx_arena* work) {
-  drawing d = {0};
+  partitioner d = {0};
   d.problem = problem;
   parts->all.problem = problem;
   if (problem->block_count > SIZE_MAX / 32) return false;
   if (!take_arrays(&d, parts, work)) return false;
   const size_t mark = etx_arena_mark(work);
   const bool taken =
-      etx_plan_take_u32(work, problem->block_count, &d.deaths) &&
+      etx_plan_take_u32(work, problem->block_count, &d.ends) &&
       etx_plan_take_u64(work, 2 * problem->block_count, &d.scratch);
-  if (taken && !work->counting) draw(&d, parts);
+  if (taken && !work->counting) fill_partitions(&d, parts);
   etx_arena_rewind(work, mark);
   return taken;
 }
@@ -256,7 +258,7 @@ etx_plan_partition etx_plan_partitions_at(const etx_plan_partitions* parts,
 }
 
 uint64_t etx_plan_units_ceil(uint64_t bytes, uint64_t unit) {
-  // Dividing a million sizes is dear, and most units are powers of two.
+  // Divisions are slow for a million sizes, and most units are powers of two.
   if (etx_is_power_of_two(unit)) {
     return (bytes + (unit - 1)) >> __builtin_ctzll(unit);
   }

@@ -1,7 +1,7 @@
-// Radix sort from the lowest digit up. Each item travels with its key, so that
-// a pass reads and writes memory in order; digits are counted
-// all at once, and one that all keys share costs no pass. A few items are
-// sorted by insertion instead.
+// Radix sort from the least significant digit. Each entry holds the key and the
+// item, so a pass reads memory in order. The digits are counted in one pass,
+// and a digit that all keys share is skipped. Small arrays are sorted by
+// insertion.
 
 #include "planner/problem/plan_sort.h"
 

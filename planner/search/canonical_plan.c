@@ -1,8 +1,9 @@
-// A section is lost when even its earliest open block comes so high that the
-// open blocks no longer fit above. Finding the earliest one is dear; knowing
-// one that comes in time is enough, and as long as that one does, nothing has
-// to be looked at (the watched literals of satisfiability solvers). A stale
-// watch is harmless, so going back leaves it alone.
+// A section cannot be completed if the lowest offset of all its open blocks is
+// so high that the open blocks do not fit above. Instead of the minimum, each
+// section keeps one open block that is low enough. As long as that block stays
+// low enough, nothing has to be searched (like watched literals in SAT
+// solvers). Undo need not restore the watched block, because any open block
+// that is low enough will do.
 
 #include "planner/search/canonical_plan.h"
 
@@ -12,7 +13,7 @@
 
 enum { WORD_BITS = 64 };
 
-// Added to an offset it stays within 32 bits.
+// An offset plus this alignment fits into 32 bits.
 static const uint32_t widest_alignment = ETX_PLAN_MAX_UNITS;
 
 static size_t words_of(size_t count) {
@@ -31,8 +32,8 @@ bool etx_canonical_plan_take(etx_canonical_plan* plan,
   const size_t count = part->block_count < ETX_CANONICAL_PLAN_MAX_BLOCKS
                            ? part->block_count
                            : ETX_CANONICAL_PLAN_MAX_BLOCKS;
-  // On the way to a leaf a block is raised by each neighbour at most once, and
-  // placed once.
+  // On a path from the root a block is raised at most once by each neighbour
+  // and placed once.
   const size_t trail = count * (count + 1) / 2;
   uint32_t** const arrays[] = {&plan->alignment, &plan->lowest, &plan->offset,
                                &plan->slack,     &plan->left,   &plan->cross,
@@ -138,38 +139,40 @@ bool etx_canonical_plan_start(etx_canonical_plan* plan, uint32_t capacity) {
   return true;
 }
 
-static void change(etx_canonical_plan* plan, uint32_t b, uint32_t lowest) {
+static void set_lowest(etx_canonical_plan* plan, uint32_t b, uint32_t lowest) {
   plan->trail_block[plan->trail_count] = b;
   plan->trail_lowest[plan->trail_count] = plan->lowest[b];
   plan->trail_count += 1;
   plan->lowest[b] = lowest;
 }
 
-// What a placement touched: sections [low, high), without a gap because every
-// raised block lives together with the placed one.
-typedef struct reach {
+// The sections [low, high) that a placement has changed. They are contiguous,
+// because every raised block is live together with the placed one.
+typedef struct changed_sections {
   uint32_t low;
   uint32_t high;
-} reach;
+} changed_sections;
 
-// Lifts an open neighbour to `height`; false if it ends too high.
+// Raises the lowest offset of an open neighbour to `height`; false if it then
+// exceeds the capacity.
 static bool raise_block(etx_canonical_plan* plan, uint32_t x, uint32_t height,
-                        reach* touched) {
+                        changed_sections* touched) {
   if (plan->lowest[x] >= height) return true;
   const uint32_t mask = plan->alignment[x] - 1;
   const uint32_t lowest = (height + mask) & ~mask;
-  change(plan, x, lowest);
+  set_lowest(plan, x, lowest);
   if (plan->first[x] < touched->low) touched->low = plan->first[x];
   if (plan->limit[x] > touched->high) touched->high = plan->limit[x];
   return lowest <= plan->capacity && plan->size[x] <= plan->capacity - lowest;
 }
 
 static bool raise_neighbours(etx_canonical_plan* plan, uint32_t b,
-                             uint32_t height, reach* touched, bool* has_hat) {
+                             uint32_t height, changed_sections* touched,
+                             bool* has_open_neighbour) {
   const uint64_t* const set = &plan->neighbours[b * plan->words];
   for (size_t w = 0; w < plan->words; ++w) {
     uint64_t word = set[w] & plan->open[w];
-    if (word != 0) *has_hat = true;
+    if (word != 0) *has_open_neighbour = true;
     while (word != 0) {
       const uint32_t x =
           (uint32_t)(w * WORD_BITS) + (uint32_t)__builtin_ctzll(word);
@@ -180,7 +183,7 @@ static bool raise_neighbours(etx_canonical_plan* plan, uint32_t b,
   return true;
 }
 
-// Looks for an open block of the section that comes in time, and watches it.
+// Finds an open block of the section that is low enough, and watches it.
 static bool find_watch(etx_canonical_plan* plan, uint32_t s) {
   const uint64_t* const set = &plan->members[s * plan->words];
   const uint32_t slack = plan->slack[s];
@@ -198,7 +201,8 @@ static bool find_watch(etx_canonical_plan* plan, uint32_t s) {
   return false;
 }
 
-static bool sections_hold(etx_canonical_plan* plan, const reach* touched) {
+static bool sections_hold(etx_canonical_plan* plan,
+                          const changed_sections* touched) {
   for (uint32_t s = touched->low; s < touched->high; ++s) {
     if (plan->left[s] == 0) continue;
     if (plan->lowest[plan->watch[s]] <= plan->slack[s]) continue;
@@ -208,15 +212,15 @@ static bool sections_hold(etx_canonical_plan* plan, const reach* touched) {
 }
 
 bool etx_canonical_plan_place(etx_canonical_plan* plan, uint32_t block,
-                              bool* has_hat) {
+                              bool* has_open_neighbour) {
   const uint32_t offset = plan->lowest[block];
-  reach touched = {plan->first[block], plan->limit[block]};
-  *has_hat = false;
+  changed_sections touched = {plan->first[block], plan->limit[block]};
+  *has_open_neighbour = false;
   plan->offset[block] = offset;
-  change(plan, block, ETX_PLAN_PLACED);
+  set_lowest(plan, block, ETX_PLAN_PLACED);
   close_block(plan, block);
   return raise_neighbours(plan, block, offset + plan->size[block], &touched,
-                          has_hat) &&
+                          has_open_neighbour) &&
          sections_hold(plan, &touched);
 }
 

@@ -1,10 +1,10 @@
-// A plan that grows from the bottom, and all that follows from what it has.
+// A partial plan of the exact search, with constraint propagation and undo.
 //
-// Every plan can be pushed down until each block rests on another one or on 0,
-// so it is enough to place blocks in ascending offsets, each at the lowest one
-// that its placed neighbours leave (Moffitt, "MiniMalloc", ASPLOS 2023). What
-// is still possible is kept in plain arrays, and every change goes to a trail,
-// so that going back costs what going forth did.
+// Every plan can be pushed down until each block rests on another block or on
+// 0. So it is enough to place blocks in ascending order of offset, each at the
+// lowest offset that the placed blocks allow (Moffitt, "MiniMalloc", ASPLOS
+// 2023). Every change is recorded on a trail, so undoing costs as much as
+// doing.
 //
 // Sizes and offsets are in the units of the part.
 
@@ -13,7 +13,7 @@
 
 #include "planner/problem/plan_partition.h"
 
-// Blocks a problem may have: the sets take a bit for every two of them.
+// The largest number of blocks: the sets take one bit for every two blocks.
 enum { ETX_CANONICAL_PLAN_MAX_BLOCKS = 2048 };
 
 // The lowest offset of a block that has been placed.
@@ -22,52 +22,55 @@ enum { ETX_CANONICAL_PLAN_MAX_BLOCKS = 2048 };
 typedef struct etx_canonical_plan {
   uint32_t block_count;
   uint32_t section_count;
-  uint32_t capacity;  // units that a plan may have
+  uint32_t capacity;  // largest arena in units
   size_t words;       // of a set of blocks
 
   const etx_plan_partition* part;
-  const uint32_t* size;   // of each block
+  // For each block:
+  const uint32_t* size;
   const uint32_t* first;  // first section
-  const uint32_t* limit;  // one past the last
-  uint32_t* alignment;    // of each block, in units
-  uint64_t* neighbours;   // of each block, the set of those it lives with
-  uint64_t* members;      // of each section, the set of its blocks
+  const uint32_t* limit;  // one past the last section
+  uint32_t* alignment;    // in units
+  uint64_t* neighbours;   // set of the blocks that are live together with it
+  uint32_t* lowest;       // lowest possible offset, or ETX_PLAN_PLACED
+  uint32_t* offset;       // if placed
 
-  uint64_t* open;    // the set of blocks not yet placed
-  uint32_t* lowest;  // of each block, its lowest offset, or ETX_PLAN_PLACED
-  uint32_t* offset;  // of each placed block
-  uint32_t* slack;   // of each section, units that its open blocks leave free
-  uint32_t* left;    // of each section, its open blocks
-  uint32_t* cross;   // of each section, open blocks that reach into the next
-  uint32_t* watch;   // of each section, a block that may still come in time
+  // For each section:
+  uint64_t* members;  // set of its blocks
+  uint32_t* slack;    // capacity less the sizes of its open blocks
+  uint32_t* left;     // number of open blocks
+  uint32_t* cross;    // open blocks that are live in the next section too
+  uint32_t* watch;    // an open block whose lowest offset is within the slack
 
-  uint32_t* trail_block;   // what changed,
-  uint32_t* trail_lowest;  // and what it was
+  uint64_t* open;  // set of blocks that are not yet placed
+
+  uint32_t* trail_block;   // blocks whose lowest offset has changed
+  uint32_t* trail_lowest;  // and its value before
   uint32_t trail_count;
 } etx_canonical_plan;
 
-// Takes memory for a part, or for the largest that can be done; false if too
-// little is free.
+// Allocates for a part, or for the largest one that is supported; false if
+// `work` is too small.
 bool etx_canonical_plan_take(etx_canonical_plan* plan,
                              const etx_plan_partition* part, etx_arena* work);
 
-// Reads a part without fixed blocks; false if it has too many blocks or is
-// aligned too widely. `part` has to live as long.
+// Reads a part without fixed blocks; false if it has too many blocks or too
+// large alignments. Keeps a pointer to `part`.
 bool etx_canonical_plan_read(etx_canonical_plan* plan,
                              const etx_plan_partition* part);
 
-// Begins again with nothing placed. False if `capacity`, below
-// ETX_PLAN_CEILING, is less than what is live in some section.
+// Starts again with no block placed. `capacity` is below ETX_PLAN_CEILING.
+// False if it is less than the live units of some section.
 bool etx_canonical_plan_start(etx_canonical_plan* plan, uint32_t capacity);
 
-// Puts an open block at its lowest offset, and raises those it lives with.
-// False if some block or section cannot be completed any more. `has_hat` tells
-// whether an open block lives at the same time. Costs the open neighbours and
-// the sections they live in.
+// Places an open block at its lowest offset and raises the lowest offsets of
+// its open neighbours. False if some block or section no longer fits into the
+// capacity.
+// `*has_open_neighbour` tells whether an open block is live at the same time.
 bool etx_canonical_plan_place(etx_canonical_plan* plan, uint32_t block,
-                              bool* has_hat);
+                              bool* has_open_neighbour);
 
-// Takes back everything since the trail had `mark` entries.
+// Undoes everything since the trail had `mark` entries.
 void etx_canonical_plan_undo(etx_canonical_plan* plan, uint32_t mark);
 
 #endif

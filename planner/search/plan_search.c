@@ -7,7 +7,7 @@
 
 static const uint32_t none = UINT32_MAX;
 
-// Sections [low, high) whose open blocks share no section with others.
+// Sections [low, high) that no open block crosses at either end.
 struct etx_plan_range {
   uint32_t low;
   uint32_t high;
@@ -15,21 +15,21 @@ struct etx_plan_range {
   uint32_t end;
 };
 
-// One level of the walk: the choice of the next block of a range.
+// One level of the search: the choice of the next block of a range.
 struct etx_plan_frame {
   uint32_t range;
-  uint32_t opener;      // the frame whose placement cut this range out, or none
-  uint32_t candidates;  // where its candidates begin
-  uint32_t candidate_count;  // those left, the next one last
-  uint32_t rank;             // place of the block tried last, in the slices
+  uint32_t opener;      // the frame whose placement created this range, or none
+  uint32_t candidates;  // start of its candidates
+  uint32_t candidate_count;  // candidates left; the next one is last
+  uint32_t rank;             // position of the present block in the slices
   uint32_t offset;           // its offset
-  uint32_t trail;            // where the trail stood before the choice
-  uint32_t ranges;           // and the ranges
-  uint32_t slices;           // and the slices
-  uint32_t next_range;       // the next one that the placement cut out
-  uint32_t end_range;        // one past the last; 0 if it cut nothing
+  uint32_t trail;            // lengths of trail, ranges and slices before the
+  uint32_t ranges;           // choice
+  uint32_t slices;
+  uint32_t next_range;  // the next range to solve that the placement created
+  uint32_t end_range;   // one past the last; 0 if it created none
   bool is_placed;
-  bool has_hat;
+  bool has_open_neighbour;
 };
 
 typedef enum order_key { KEY_LIFE, KEY_AREA, KEY_LOAD, KEY_SECTIONS } order_key;
@@ -52,12 +52,12 @@ bool etx_plan_search_take(etx_plan_search* search,
   const size_t count = part->block_count < ETX_CANONICAL_PLAN_MAX_BLOCKS
                            ? part->block_count
                            : ETX_CANONICAL_PLAN_MAX_BLOCKS;
-  // Each level of the walk has a block less to choose from or to cut apart.
+  // Each level of the search has one block less to choose from or to split.
   const size_t levels = count * (count + 1) / 2;
   void* frames = NULL;
   void* ranges = NULL;
   if (!etx_canonical_plan_take(&search->plan, part, work)) return false;
-  // Ranges lie within each other or apart, and none is empty.
+  // Ranges are nested or disjoint, and none is empty.
   if (!etx_arena_take_ok(work, (count + 1) * sizeof *search->frames,
                          sizeof(uint32_t), &frames) ||
       !etx_arena_take_ok(work, 2 * (count + 1) * sizeof *search->ranges,
@@ -93,7 +93,7 @@ static uint32_t by_sections(const void* plan, uint32_t b) {
   return ~(part->limit[b] - part->first[b]);
 }
 
-// The fullest section comes first, which is the one with the least slack.
+// Blocks of the section with the least slack come first.
 static uint32_t by_load(const void* context, uint32_t b) {
   const etx_canonical_plan* const plan = context;
   uint32_t slack = plan->capacity;
@@ -103,7 +103,7 @@ static uint32_t by_load(const void* context, uint32_t b) {
   return slack;
 }
 
-// Sorts blocks into the order in which they are tried.
+// Sorts blocks into the order of the search.
 static void sort_slice(etx_plan_search* search, uint32_t* blocks,
                        size_t count) {
   static const etx_plan_key keys[][2] = {
@@ -121,7 +121,7 @@ static void sort_slice(etx_plan_search* search, uint32_t* blocks,
   }
 }
 
-// Puts the blocks of a range that are open into a slice of its own.
+// Adds a range with a slice of its open blocks.
 static void slice_range(etx_plan_search* search, const uint32_t* blocks,
                         size_t count, uint32_t low, uint32_t high) {
   const etx_canonical_plan* const plan = &search->plan;
@@ -140,8 +140,8 @@ static void slice_range(etx_plan_search* search, const uint32_t* blocks,
   sort_slice(search, &search->slices[begin], search->slice_count - begin);
 }
 
-// The height above which the next block of a range cannot come because some
-// section would run out of room.
+// The highest offset of the next block of a range: above it, the blocks of some
+// section would not fit.
 static uint32_t least_slack(const etx_canonical_plan* plan,
                             const etx_plan_range* range) {
   uint32_t least = plan->capacity;
@@ -151,9 +151,9 @@ static uint32_t least_slack(const etx_canonical_plan* plan,
   return least;
 }
 
-// Lists the candidates of a frame: open blocks that are not to come before the
-// block placed last, nor so high that another one would fit below. Descending,
-// so that the next one is at the end.
+// Lists the candidates of a frame: open blocks that come after the last placed
+// block in order of (offset, rank), and below which no other open block fits.
+// In descending order, so that the next one is at the end.
 static void list_candidates(etx_plan_search* search, etx_plan_frame* frame,
                             uint32_t offset, uint32_t rank) {
   const etx_canonical_plan* const plan = &search->plan;
@@ -203,7 +203,7 @@ static void open_frame(etx_plan_search* search, uint32_t range, uint32_t opener,
   frame->is_placed = false;
 }
 
-static void take_back(etx_plan_search* search, etx_plan_frame* frame) {
+static void undo_placement(etx_plan_search* search, etx_plan_frame* frame) {
   etx_canonical_plan_undo(&search->plan, frame->trail);
   search->range_count = frame->ranges;
   search->slice_count = frame->slices;
@@ -211,10 +211,10 @@ static void take_back(etx_plan_search* search, etx_plan_frame* frame) {
   frame->is_placed = false;
 }
 
-// True if the open blocks of a range fall apart after the placement of a block
-// within them, or if there are none.
-static bool falls_apart(const etx_canonical_plan* plan,
-                        const etx_plan_range* range, uint32_t block) {
+// True if the range can be split after the placement of a block, or has no open
+// blocks.
+static bool can_split(const etx_canonical_plan* plan,
+                      const etx_plan_range* range, uint32_t block) {
   for (uint32_t s = plan->first[block]; s < plan->limit[block]; ++s) {
     if (plan->left[s] == 0 || (s + 1 < range->high && plan->cross[s] == 0)) {
       return true;
@@ -223,8 +223,8 @@ static bool falls_apart(const etx_canonical_plan* plan,
   return false;
 }
 
-// Cuts a range where no open block reaches across.
-static void cut_range(etx_plan_search* search, etx_plan_frame* frame) {
+// Splits a range where no open block crosses.
+static void split_range(etx_plan_search* search, etx_plan_frame* frame) {
   const etx_canonical_plan* const plan = &search->plan;
   const etx_plan_range range = search->ranges[frame->range];
   uint32_t low = range.low;
@@ -241,9 +241,9 @@ static void cut_range(etx_plan_search* search, etx_plan_frame* frame) {
   frame->end_range = (uint32_t)search->range_count;
 }
 
-// Opens the next range that was cut out around here. Ranges that are complete
-// give way to those that follow; their choices are settled, whatever happens
-// elsewhere. False if none is left: all is placed.
+// Opens the next unsolved range. The frames of solved ranges are discarded,
+// because their choices do not affect other ranges. False if no range is left:
+// all blocks are placed.
 static bool open_next_range(etx_plan_search* search, uint32_t opener) {
   while (opener != none) {
     etx_plan_frame* const frame = &search->frames[opener];
@@ -257,21 +257,21 @@ static bool open_next_range(etx_plan_search* search, uint32_t opener) {
   return false;
 }
 
-// Goes on below the top frame, whose placement holds. False if all is placed.
+// Opens the frame after a valid placement. False if all blocks are placed.
 static bool descend(etx_plan_search* search) {
   const uint32_t top = (uint32_t)search->frame_count - 1;
   etx_plan_frame* const frame = &search->frames[top];
   const etx_plan_range* const range = &search->ranges[frame->range];
   const uint32_t block = search->slices[frame->rank];
-  if (falls_apart(&search->plan, range, block)) {
-    cut_range(search, frame);
+  if (can_split(&search->plan, range, block)) {
+    split_range(search, frame);
     return open_next_range(search, top);
   }
   open_frame(search, frame->range, frame->opener, frame->offset, frame->rank);
   return true;
 }
 
-// The root places nothing; it only cuts the problem.
+// The root frame places no block; it only splits the problem.
 static bool open_root(etx_plan_search* search) {
   const uint32_t count = search->plan.block_count;
   const etx_plan_range all = {0, search->plan.section_count, 0, count};
@@ -284,14 +284,15 @@ static bool open_root(etx_plan_search* search) {
   search->frames[0].candidate_count = 0;
   search->frames[0].offset = 0;
   search->frames[0].is_placed = true;
-  search->frames[0].has_hat = false;
-  cut_range(search, &search->frames[0]);
+  search->frames[0].has_open_neighbour = false;
+  split_range(search, &search->frames[0]);
   return open_next_range(search, 0);
 }
 
-// A placement in a large range takes longer, and counts for more.
-static bool pay(etx_plan_search* search, const etx_plan_frame* frame,
-                uint64_t* steps) {
+// Subtracts the steps of a placement, more for a large range. False if none are
+// left.
+static bool pay_steps(etx_plan_search* search, const etx_plan_frame* frame,
+                      uint64_t* steps) {
   const etx_plan_range* const range = &search->ranges[frame->range];
   const uint64_t cost = 1 + (range->end - range->begin) / BLOCKS_PER_STEP;
   if (*steps < cost) *steps = cost;
@@ -303,13 +304,14 @@ static bool pay(etx_plan_search* search, const etx_plan_frame* frame,
   return *steps > 0;
 }
 
-static etx_plan_answer walk(etx_plan_search* search, uint64_t* steps) {
+static etx_plan_answer search_depth_first(etx_plan_search* search,
+                                          uint64_t* steps) {
   while (search->frame_count > 0) {
     etx_plan_frame* const frame = &search->frames[search->frame_count - 1];
-    // Had the block taken back no open neighbour, then it was in nobody's way,
-    // and what failed after it fails without it too.
-    const bool is_lost = frame->is_placed && !frame->has_hat;
-    if (frame->is_placed) take_back(search, frame);
+    // If the block has no open neighbours, it does not constrain any other
+    // block: what failed after it fails wherever it is placed.
+    const bool is_lost = frame->is_placed && !frame->has_open_neighbour;
+    if (frame->is_placed) undo_placement(search, frame);
     if (is_lost || frame->candidate_count == 0) {
       search->frame_count -= 1;
       continue;
@@ -319,9 +321,10 @@ static etx_plan_answer walk(etx_plan_search* search, uint64_t* steps) {
         search->candidates[frame->candidates + frame->candidate_count];
     const uint32_t block = search->slices[frame->rank];
     frame->offset = search->plan.lowest[block];
-    if (!pay(search, frame, steps)) return ETX_PLAN_UNDECIDED;
+    if (!pay_steps(search, frame, steps)) return ETX_PLAN_UNDECIDED;
     frame->is_placed = true;
-    if (!etx_canonical_plan_place(&search->plan, block, &frame->has_hat)) {
+    if (!etx_canonical_plan_place(&search->plan, block,
+                                  &frame->has_open_neighbour)) {
       continue;
     }
     if (!descend(search)) return ETX_PLAN_POSSIBLE;
@@ -337,5 +340,5 @@ etx_plan_answer etx_plan_search_run(etx_plan_search* search, uint32_t capacity,
     return ETX_PLAN_IMPOSSIBLE;
   }
   if (!open_root(search)) return ETX_PLAN_POSSIBLE;
-  return walk(search, steps);
+  return search_depth_first(search, steps);
 }

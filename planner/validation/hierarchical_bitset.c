@@ -1,5 +1,5 @@
-// A tree of bitmaps with 64 branches a node. Walking up finds the first word
-// that has a bit on the wanted side, walking down follows the outermost bits.
+// A tree of bitmaps with 64 children per node. Searching goes up to the first
+// word with a bit on the wanted side, then down along the nearest bits.
 
 #include "planner/validation/hierarchical_bitset.h"
 

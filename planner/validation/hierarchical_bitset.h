@@ -1,12 +1,11 @@
-// A set of small numbers that answers "which is the next one".
+// A set of small numbers with fast search for the next and the previous member.
 //
 //   level 1        0 1 0 ...         one bit per word below that is not empty
 //   level 0   0...0 0110...0 0...0   one bit per number
 //
-// Every operation touches one word a level, and a level is 64 times smaller
-// than the one below it.
-//
-// Ownership  memory comes from the arena given to `take` and lives as long.
+// Every operation reads about one word per level, and each level is 64 times
+// smaller than the one below it. The memory belongs to the arena given to
+// `take`.
 
 #ifndef ETX_PLANNER_VALIDATION_HIERARCHICAL_BITSET_H
 #define ETX_PLANNER_VALIDATION_HIERARCHICAL_BITSET_H
@@ -24,8 +23,8 @@ typedef struct etx_hierarchical_bitset {
   size_t level_count;                     // levels in use, at least one
 } etx_hierarchical_bitset;
 
-// Takes an empty set for numbers below `capacity` from `work`; false if too
-// little is free. With a counting arena it only counts.
+// Allocates an empty set for numbers below `capacity` from `work`; false if
+// that is too small. With a counting arena it only counts.
 bool etx_hierarchical_bitset_take(etx_hierarchical_bitset* set, etx_arena* work,
                                   size_t capacity);
 
@@ -33,7 +32,7 @@ bool etx_hierarchical_bitset_take(etx_hierarchical_bitset* set, etx_arena* work,
 void etx_hierarchical_bitset_insert(etx_hierarchical_bitset* set,
                                     size_t number);
 
-// Takes a number out; it may be absent.
+// Removes a number; it may be absent.
 void etx_hierarchical_bitset_remove(etx_hierarchical_bitset* set,
                                     size_t number);
 

@@ -23,46 +23,42 @@ bool etx_plan_events_take(etx_plan_events* events,
                           const etx_plan_problem* problem, etx_arena* work) {
   const size_t count = problem->block_count;
   const etx_plan_block* const blocks = problem->blocks;
-  uint32_t* births = NULL;
-  uint32_t* deaths = NULL;
+  uint32_t* starts = NULL;
+  uint32_t* ends = NULL;
   uint64_t* scratch = NULL;
-  if (!etx_plan_take_u32(work, count, &births)) return false;
-  if (!etx_plan_take_u32(work, count, &deaths)) return false;
+  if (!etx_plan_take_u32(work, count, &starts)) return false;
+  if (!etx_plan_take_u32(work, count, &ends)) return false;
   const size_t mark = etx_arena_mark(work);
   if (!etx_plan_take_u64(work, 2 * count, &scratch)) return false;
   if (!work->counting) {
     events->blocks = blocks;
-    events->births = births;
-    events->deaths = deaths;
-    events->count = list_blocks(problem, births);
-    (void)list_blocks(problem, deaths);
-    etx_plan_sort(births, events->count, start_of, blocks, scratch);
-    etx_plan_sort(deaths, events->count, end_of, blocks, scratch);
-    etx_plan_events_start(events);
+    events->starts = starts;
+    events->ends = ends;
+    events->count = list_blocks(problem, starts);
+    (void)list_blocks(problem, ends);
+    etx_plan_sort(starts, events->count, start_of, blocks, scratch);
+    etx_plan_sort(ends, events->count, end_of, blocks, scratch);
+    events->started = 0;
+    events->ended = 0;
   }
   etx_arena_rewind(work, mark);
   return true;
 }
 
-void etx_plan_events_start(etx_plan_events* events) {
-  events->born = 0;
-  events->dead = 0;
-}
-
 bool etx_plan_events_next(etx_plan_events* events, etx_plan_event* out_event) {
-  if (events->dead == events->count) return false;
-  const uint32_t death = events->deaths[events->dead];
-  if (events->born < events->count) {
-    const uint32_t birth = events->births[events->born];
-    if (events->blocks[birth].start < events->blocks[death].end) {
-      out_event->block = birth;
-      out_event->is_birth = true;
-      events->born += 1;
+  if (events->ended == events->count) return false;
+  const uint32_t end = events->ends[events->ended];
+  if (events->started < events->count) {
+    const uint32_t start = events->starts[events->started];
+    if (events->blocks[start].start < events->blocks[end].end) {
+      out_event->block = start;
+      out_event->is_start = true;
+      events->started += 1;
       return true;
     }
   }
-  out_event->block = death;
-  out_event->is_birth = false;
-  events->dead += 1;
+  out_event->block = end;
+  out_event->is_start = false;
+  events->ended += 1;
   return true;
 }

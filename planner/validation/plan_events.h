@@ -1,11 +1,11 @@
-// Lifespans as a walk through time: who is born, who dies, in order.
+// Starts and ends of lifetimes in order of time.
 //
-// At one moment deaths come before births, since lifespans are half-open.
-// Blocks without bytes take no part. Equal times go by index.
+// At equal times ends come before starts, because lifetimes are half-open, and
+// then blocks are in order of their index. Empty blocks are left out.
 //
 //   etx_plan_events events;
 //   etx_plan_event event;
-//   etx_plan_events_start(&events);
+//   if (!etx_plan_events_take(&events, problem, work)) ...
 //   while (etx_plan_events_next(&events, &event)) ...
 
 #ifndef ETX_PLANNER_VALIDATION_PLAN_EVENTS_H
@@ -14,28 +14,25 @@
 #include "planner/problem/plan_problem.h"
 
 typedef struct etx_plan_events {
-  const etx_plan_block* blocks;  // the problem's
-  const uint32_t* births;        // indices by start
-  const uint32_t* deaths;        // indices by end
-  size_t count;                  // blocks that have bytes
-  size_t born;                   // births already told
-  size_t dead;                   // deaths already told
+  const etx_plan_block* blocks;  // of the problem
+  const uint32_t* starts;        // blocks by start
+  const uint32_t* ends;          // blocks by end
+  size_t count;                  // blocks that are not empty
+  size_t started;                // starts already returned
+  size_t ended;                  // ends already returned
 } etx_plan_events;
 
 typedef struct etx_plan_event {
   uint32_t block;
-  bool is_birth;
+  bool is_start;
 } etx_plan_event;
 
-// Sorts the blocks of a checked problem into memory from `work`; false if too
-// little is free. With a counting arena it only counts.
+// Sorts the blocks of a checked problem, with memory from `work`; false if that
+// is too small. With a counting arena it only counts.
 bool etx_plan_events_take(etx_plan_events* events,
                           const etx_plan_problem* problem, etx_arena* work);
 
-// Goes back to the beginning of time.
-void etx_plan_events_start(etx_plan_events* events);
-
-// Tells the next event; false when all have been told.
+// Returns the next event; false after the last one.
 bool etx_plan_events_next(etx_plan_events* events, etx_plan_event* out_event);
 
 #endif

@@ -1,8 +1,8 @@
-// Each block is judged alone first. Overlaps are found by a sweep through
-// time: the living blocks are kept by offset, and a newborn is compared with
-// its two neighbours only. That is enough, because as long as no overlap was
-// found the living blocks are disjoint, so a third one can only be reached
-// through a neighbour.
+// Each block is checked alone first. Overlaps are found by a sweep through
+// time: the live blocks are kept in order of offset, and a block that starts is
+// compared with its two neighbours only. That is enough: as long as no overlap
+// was found, the live blocks are disjoint, so a block can only overlap a third
+// one if it overlaps a neighbour too.
 
 #include "planner/validation/plan_validate.h"
 
@@ -12,16 +12,16 @@
 #include "planner/problem/plan_sort.h"
 #include "planner/problem/plan_workspace.h"
 
-typedef struct judge {
+typedef struct validator {
   const etx_plan_problem* problem;
   const uint64_t* offsets;  // none above arena_bytes
   uint64_t arena_bytes;
   etx_plan_events events;
-  etx_hierarchical_bitset living;  // ranks of living blocks
-  uint32_t* by_offset;             // blocks by ascending offset
-  uint32_t* ranks;                 // position of each block in by_offset
-  uint64_t* scratch;               // for sorting
-} judge;
+  etx_hierarchical_bitset live;  // ranks of live blocks
+  uint32_t* by_offset;           // blocks by ascending offset
+  uint32_t* ranks;               // position of each block in by_offset
+  uint64_t* scratch;             // for sorting
+} validator;
 
 static const char* const verdict_texts[ETX_PLAN_VERDICT_COUNT] = {
 #define VERDICT(name, text) text,
@@ -34,13 +34,13 @@ const char* etx_plan_verdict_text(etx_plan_verdict verdict) {
                                                     : "unknown verdict";
 }
 
-static etx_plan_validation judged(etx_plan_verdict verdict, size_t block,
-                                  size_t other) {
-  const etx_plan_validation judgement = {verdict, block, other};
-  return judgement;
+static etx_plan_validation make_validation(etx_plan_verdict verdict,
+                                           size_t block, size_t other) {
+  const etx_plan_validation validation = {verdict, block, other};
+  return validation;
 }
 
-static etx_plan_verdict judge_block(const etx_plan_block* block,
+static etx_plan_verdict check_block(const etx_plan_block* block,
                                     uint64_t offset, uint64_t arena_bytes) {
   if (block->fixed != ETX_PLAN_FREE && offset != block->fixed) {
     return ETX_PLAN_MOVED;
@@ -52,31 +52,32 @@ static etx_plan_verdict judge_block(const etx_plan_block* block,
   return ETX_PLAN_VALID;
 }
 
-static etx_plan_validation judge_blocks(const etx_plan_problem* problem,
+static etx_plan_validation check_blocks(const etx_plan_problem* problem,
                                         const etx_plan_solution* solution) {
   for (size_t i = 0; i < problem->block_count; ++i) {
-    const etx_plan_verdict verdict = judge_block(
+    const etx_plan_verdict verdict = check_block(
         &problem->blocks[i], solution->offsets[i], solution->arena_bytes);
-    if (verdict != ETX_PLAN_VALID) return judged(verdict, i, i);
+    if (verdict != ETX_PLAN_VALID) return make_validation(verdict, i, i);
   }
-  return judged(ETX_PLAN_VALID, 0, 0);
+  return make_validation(ETX_PLAN_VALID, 0, 0);
 }
 
-static etx_plan_validation judge_arena(const etx_plan_problem* problem,
+static etx_plan_validation check_arena(const etx_plan_problem* problem,
                                        const etx_plan_solution* solution) {
   uint64_t highest = 0;
   for (size_t i = 0; i < problem->block_count; ++i) {
     const uint64_t end = solution->offsets[i] + problem->blocks[i].size;
     if (end > highest) highest = end;
   }
-  if (highest < solution->arena_bytes) return judged(ETX_PLAN_LOOSE, 0, 0);
+  if (highest < solution->arena_bytes)
+    return make_validation(ETX_PLAN_LOOSE, 0, 0);
   if (problem->capacity != 0 && highest > problem->capacity) {
-    return judged(ETX_PLAN_TOO_LARGE, 0, 0);
+    return make_validation(ETX_PLAN_TOO_LARGE, 0, 0);
   }
   if (solution->lower_bound > highest) {
-    return judged(ETX_PLAN_BELOW_BOUND, 0, 0);
+    return make_validation(ETX_PLAN_BELOW_BOUND, 0, 0);
   }
-  return judged(ETX_PLAN_VALID, 0, 0);
+  return make_validation(ETX_PLAN_VALID, 0, 0);
 }
 
 static uint32_t low_offset(const void* offsets, uint32_t i) {
@@ -87,85 +88,84 @@ static uint32_t high_offset(const void* offsets, uint32_t i) {
   return (uint32_t)(((const uint64_t*)offsets)[i] >> 32);
 }
 
-static void rank_offsets(judge* court) {
-  const size_t count = court->problem->block_count;
-  for (size_t i = 0; i < count; ++i) court->by_offset[i] = (uint32_t)i;
-  etx_plan_sort(court->by_offset, count, low_offset, court->offsets,
-                court->scratch);
-  if (court->arena_bytes > UINT32_MAX) {
-    etx_plan_sort(court->by_offset, count, high_offset, court->offsets,
-                  court->scratch);
+static void rank_offsets(validator* v) {
+  const size_t count = v->problem->block_count;
+  for (size_t i = 0; i < count; ++i) v->by_offset[i] = (uint32_t)i;
+  etx_plan_sort(v->by_offset, count, low_offset, v->offsets, v->scratch);
+  if (v->arena_bytes > UINT32_MAX) {
+    etx_plan_sort(v->by_offset, count, high_offset, v->offsets, v->scratch);
   }
   for (size_t i = 0; i < count; ++i) {
-    court->ranks[court->by_offset[i]] = (uint32_t)i;
+    v->ranks[v->by_offset[i]] = (uint32_t)i;
   }
 }
 
-// True if the living block of rank `low` reaches into the one of rank `high`.
-static bool reaches(const judge* court, size_t low, size_t high) {
+// True if the live block of rank `low` overlaps the one of rank `high` above
+// it.
+static bool overlaps(const validator* v, size_t low, size_t high) {
   if (low == ETX_PLAN_SET_NONE || high == ETX_PLAN_SET_NONE) return false;
-  const uint32_t a = court->by_offset[low];
-  const uint32_t b = court->by_offset[high];
-  return court->offsets[a] + court->problem->blocks[a].size > court->offsets[b];
+  const uint32_t a = v->by_offset[low];
+  const uint32_t b = v->by_offset[high];
+  return v->offsets[a] + v->problem->blocks[a].size > v->offsets[b];
 }
 
-static etx_plan_validation judge_birth(judge* court, uint32_t block) {
-  const size_t rank = court->ranks[block];
-  const size_t above = etx_hierarchical_bitset_next(&court->living, rank);
-  const size_t below = etx_hierarchical_bitset_previous(&court->living, rank);
-  if (reaches(court, below, rank)) {
-    return judged(ETX_PLAN_OVERLAP, block, court->by_offset[below]);
+static etx_plan_validation check_start(validator* v, uint32_t block) {
+  const size_t rank = v->ranks[block];
+  const size_t above = etx_hierarchical_bitset_next(&v->live, rank);
+  const size_t below = etx_hierarchical_bitset_previous(&v->live, rank);
+  if (overlaps(v, below, rank)) {
+    return make_validation(ETX_PLAN_OVERLAP, block, v->by_offset[below]);
   }
-  if (reaches(court, rank, above)) {
-    return judged(ETX_PLAN_OVERLAP, block, court->by_offset[above]);
+  if (overlaps(v, rank, above)) {
+    return make_validation(ETX_PLAN_OVERLAP, block, v->by_offset[above]);
   }
-  etx_hierarchical_bitset_insert(&court->living, rank);
-  return judged(ETX_PLAN_VALID, 0, 0);
+  etx_hierarchical_bitset_insert(&v->live, rank);
+  return make_validation(ETX_PLAN_VALID, 0, 0);
 }
 
-static etx_plan_validation judge_overlaps(judge* court) {
+static etx_plan_validation check_overlaps(validator* v) {
   etx_plan_event event;
-  rank_offsets(court);
-  while (etx_plan_events_next(&court->events, &event)) {
-    if (!event.is_birth) {
-      etx_hierarchical_bitset_remove(&court->living, court->ranks[event.block]);
+  rank_offsets(v);
+  while (etx_plan_events_next(&v->events, &event)) {
+    if (!event.is_start) {
+      etx_hierarchical_bitset_remove(&v->live, v->ranks[event.block]);
       continue;
     }
-    const etx_plan_validation judgement = judge_birth(court, event.block);
-    if (judgement.verdict != ETX_PLAN_VALID) return judgement;
+    const etx_plan_validation validation = check_start(v, event.block);
+    if (validation.verdict != ETX_PLAN_VALID) return validation;
   }
-  return judged(ETX_PLAN_VALID, 0, 0);
+  return make_validation(ETX_PLAN_VALID, 0, 0);
 }
 
-static bool take(judge* court, etx_arena* work) {
-  const size_t count = court->problem->block_count;
-  return etx_plan_events_take(&court->events, court->problem, work) &&
-         etx_hierarchical_bitset_take(&court->living, work, count) &&
-         etx_plan_take_u32(work, count, &court->by_offset) &&
-         etx_plan_take_u32(work, count, &court->ranks) &&
-         etx_plan_take_u64(work, 2 * count, &court->scratch);
+static bool take(validator* v, etx_arena* work) {
+  const size_t count = v->problem->block_count;
+  return etx_plan_events_take(&v->events, v->problem, work) &&
+         etx_hierarchical_bitset_take(&v->live, work, count) &&
+         etx_plan_take_u32(work, count, &v->by_offset) &&
+         etx_plan_take_u32(work, count, &v->ranks) &&
+         etx_plan_take_u64(work, 2 * count, &v->scratch);
 }
 
-static etx_plan_validation judge_all(judge* court,
+static etx_plan_validation check_all(validator* v,
                                      const etx_plan_solution* solution) {
-  etx_plan_validation judgement = judge_blocks(court->problem, solution);
-  if (judgement.verdict != ETX_PLAN_VALID) return judgement;
-  judgement = judge_overlaps(court);
-  if (judgement.verdict != ETX_PLAN_VALID) return judgement;
-  return judge_arena(court->problem, solution);
+  etx_plan_validation validation = check_blocks(v->problem, solution);
+  if (validation.verdict != ETX_PLAN_VALID) return validation;
+  validation = check_overlaps(v);
+  if (validation.verdict != ETX_PLAN_VALID) return validation;
+  return check_arena(v->problem, solution);
 }
 
 etx_status etx_plan_validate(const etx_plan_problem* problem,
                              const etx_plan_solution* solution, etx_arena* work,
-                             etx_plan_validation* out_judgement) {
+                             etx_plan_validation* out_validation) {
   const size_t mark = etx_arena_mark(work);
-  judge court = {0};
-  court.problem = problem;
-  court.offsets = solution->offsets;
-  court.arena_bytes = solution->arena_bytes;
+  validator v = {0};
+  v.problem = problem;
+  v.offsets = solution->offsets;
+  v.arena_bytes = solution->arena_bytes;
   if (!work->counting) ETX_TRY(etx_plan_check(problem, NULL));
-  const bool taken = take(&court, work);
-  if (taken && !work->counting) *out_judgement = judge_all(&court, solution);
+  const bool taken = take(&v, work);
+  if (taken && !work->counting) *out_validation = check_all(&v, solution);
   etx_arena_rewind(work, mark);
   return taken ? ETX_OK : ETX_OUT_OF_MEMORY;
 }

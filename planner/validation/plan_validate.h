@@ -1,4 +1,4 @@
-// The judge of plans. It knows problems and solutions, no algorithm.
+// Checks a solution against its problem, without any code of the algorithms.
 
 #ifndef ETX_PLANNER_VALIDATION_PLAN_VALIDATE_H
 #define ETX_PLANNER_VALIDATION_PLAN_VALIDATE_H
@@ -18,16 +18,16 @@ typedef struct etx_plan_validation {
   size_t other;  // the other one of an overlap, else equal to block
 } etx_plan_validation;
 
-// Judges `solution` in O(n log n). ETX_OK says that there is a judgement, good
-// or bad; ETX_BAD_ARGUMENT that the problem contradicts itself (see
-// etx_plan_check); ETX_OUT_OF_MEMORY that `work` is too small. A counting
-// arena is only counted in. `work` is back at its mark.
+// Validates `solution` in O(n log n). ETX_OK if the check was done, whatever
+// the verdict in `*out_validation`; ETX_BAD_ARGUMENT if the problem is invalid
+// (see etx_plan_check); ETX_OUT_OF_MEMORY if `work` is too small. With a
+// counting arena it only counts. `work` is rewound.
 ETX_MUST_USE etx_status etx_plan_validate(const etx_plan_problem* problem,
                                           const etx_plan_solution* solution,
                                           etx_arena* work,
-                                          etx_plan_validation* out_judgement);
+                                          etx_plan_validation* out_validation);
 
-// Returns the sentence of a verdict, never NULL.
+// The sentence of a verdict, never NULL.
 const char* etx_plan_verdict_text(etx_plan_verdict verdict);
 
 #endif

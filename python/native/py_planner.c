@@ -22,6 +22,7 @@
 #include "cli/plan/diagnostic_list.h"
 #include "cli/verify/verify_program.h"
 #include "exporter/export.h"
+#include "exporter/pass_list.h"
 
 enum { MOST_RULES = 64 };
 
@@ -221,6 +222,19 @@ static int text_or_none(PyObject* object, void* out) {
   return object == Py_None || *text != NULL;
 }
 
+// A FutureWarning for each pass that is called by a former name; false if the
+// application turns warnings into exceptions.
+static bool warn_of_former_names(const char* passes) {
+  etx_text former, present;
+  char text[256];
+  while (etx_pass_next_former_name(&passes, &former, &present)) {
+    snprintf(text, sizeof text, "pass %.*s is now called %.*s",
+             (int)former.size, former.data, (int)present.size, present.data);
+    if (PyErr_WarnEx(PyExc_FutureWarning, text, 2) < 0) return false;
+  }
+  return true;
+}
+
 // plan(input, output, target, quantize, concurrent, passes, layout, algorithm,
 //      source_lines, pack, progress)
 static PyObject* plan(PyObject* module, PyObject* args) {
@@ -234,7 +248,8 @@ static PyObject* plan(PyObject* module, PyObject* args) {
                         text_or_none, &in.layout, text_or_none, &in.algorithm,
                         &in.source_lines, &in.pack, &in.progress) ||
       !read_words(quantize, &in.quantize) ||
-      !read_words(concurrent, &in.concurrent)) {
+      !read_words(concurrent, &in.concurrent) ||
+      !warn_of_former_names(in.passes)) {
     return NULL;
   }
   return run(&in);

@@ -222,8 +222,8 @@ def check_bound(report, arena):
 
 
 # What the report calls an operator that stands for several.
-FUSED = {"attention": "etx::attention", "linear layer": "etx::linear_chain",
-         "convolution": "etx::convolution_chain",
+FUSED = {"attention": "etx::attention", "linear epilogue": "etx::linear_chain",
+         "convolution epilogue": "etx::convolution_chain",
          "elementwise chain": "etx::chain"}
 
 

@@ -53,13 +53,12 @@ typedef struct graph {
     }                                                          \
   }
 
-// For graph_place and options.passes: switches off the passes that rewrite the
-// graph of the test.
-#define AS_WRITTEN                                                      \
-  "-simplify,-fold_constants,-recompose_products,-recompose_updates"    \
-  ",-part_products,-recompose_norms,-recompose_softmax,-fuse_attention" \
-  ",-fuse_chains,-fuse_linear,-fuse_convolution"                        \
-  ",-part_convolutions,-join_products"
+// For graph_place and options.passes: leave the graph as the test wrote it.
+#define AS_WRITTEN                                                             \
+  "-simplify,-fold_constants,-fold_matmul_transposes,-recompose_slice_scatter" \
+  ",-narrow_linear,-recompose_norms,-recompose_softmax,-fuse_attention"        \
+  ",-fuse_elementwise,-fuse_linear_epilogue,-fuse_convolution_epilogue"        \
+  ",-split_convolution_channels,-fuse_parallel_linear"
 
 void graph_open(graph* g);
 void graph_close(graph* g);

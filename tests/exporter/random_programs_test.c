@@ -153,16 +153,16 @@ static const char* const switched_off[] = {
     NULL,
     AS_WRITTEN,
     AS_WRITTEN ",-alias_views",
-    AS_WRITTEN ",-join_parts",
-    AS_WRITTEN ",-place_updates",
-    AS_WRITTEN ",-order_nodes",
-    AS_WRITTEN ",-join_parts,-order_nodes",
-    AS_WRITTEN ",-reuse_scratch",
-    AS_WRITTEN ",-alias_views,-place_updates,-reuse_scratch",
-    AS_WRITTEN ",-alias_views,-reuse_scratch",
-    AS_WRITTEN ",-merge_branches",
-    AS_WRITTEN ",-merge_branches,-place_updates",
-    "-known_choices,-merge_branches",
+    AS_WRITTEN ",-elide_concat",
+    AS_WRITTEN ",-update_in_place",
+    AS_WRITTEN ",-schedule_nodes",
+    AS_WRITTEN ",-elide_concat,-schedule_nodes",
+    AS_WRITTEN ",-reuse_operand_storage",
+    AS_WRITTEN ",-alias_views,-update_in_place,-reuse_operand_storage",
+    AS_WRITTEN ",-alias_views,-reuse_operand_storage",
+    AS_WRITTEN ",-share_branch_storage",
+    AS_WRITTEN ",-share_branch_storage,-update_in_place",
+    "-fold_constant_branches,-share_branch_storage",
 };
 
 static void every_placement_computes_the_same(void** state) {
@@ -208,9 +208,9 @@ static void another_order_never_needs_more(void** state) {
   (void)state;
   enum { SOME_PROGRAMS = 300, WITH_INIT = MAX_METHODS + 1 };
   static const char* const pairs[][2] = {
-      {AS_WRITTEN, AS_WRITTEN ",-order_nodes"},
-      {"-reuse_scratch", "-reuse_scratch,-order_nodes"},
-      {NULL, "-order_nodes"},
+      {AS_WRITTEN, AS_WRITTEN ",-schedule_nodes"},
+      {"-reuse_operand_storage", "-reuse_operand_storage,-schedule_nodes"},
+      {NULL, "-schedule_nodes"},
   };
   size_t lowered = 0;
   for (size_t seed = 0; seed < SOME_PROGRAMS; ++seed) {

@@ -1,4 +1,4 @@
-// Plans that use the gaps of lifespans: never worse than those that do not,
+// Plans that use the gaps of lifetimes: never worse than those that do not,
 // judged moment by moment, and between what is live and the best of all orders.
 
 #include "plan_fixture.h"
@@ -16,7 +16,7 @@ typedef struct gapped {
 
 static gapped made;
 
-// Blocks whose lifespans have stretches in which nobody needs them.
+// Blocks whose lifetimes have stretches in which nobody needs them.
 static etx_plan_problem random_gapped(uint64_t* seed, size_t count,
                                       uint64_t alignment) {
   memset(&made, 0, sizeof made);

@@ -1,4 +1,4 @@
-// Sections and parts of lifespans, units, and which blocks fit between two
+// Sections and parts of lifetimes, units, and which blocks fit between two
 // sections.
 
 #include "plan_fixture.h"

@@ -25,7 +25,7 @@
 #include "planner/validation/plan_validate.h"
 #include "tests/planner/plan_random.h"
 
-typedef struct printer {
+typedef struct plan_printer {
   bool is_quiet;
   const char* name;        // of the present problem
   uint64_t hash;           // of all lines
@@ -36,7 +36,7 @@ typedef struct printer {
   uint64_t wrong;          // whatever must not be
   uint64_t smallest;       // arena of the present problem
   uint64_t largest_bound;  // that an algorithm stated for it
-} printer;
+} plan_printer;
 
 static void* allocate(size_t bytes) {
   void* const memory = bytes == SIZE_MAX ? NULL : malloc(bytes + 1);
@@ -54,12 +54,12 @@ static void hash_u64(uint64_t* hash, uint64_t value) {
   for (unsigned i = 0; i < 8; ++i) hash_byte(hash, (uint8_t)(value >> 8 * i));
 }
 
-static void wrong(printer* p, const char* algorithm, const char* what) {
+static void wrong(plan_printer* p, const char* algorithm, const char* what) {
   fprintf(stderr, "%s %s: %s\n", p->name, algorithm, what);
   p->wrong += 1;
 }
 
-static void say(printer* p, const char* line) {
+static void say(plan_printer* p, const char* line) {
   for (const char* c = line; *c != '\0'; ++c) hash_byte(&p->hash, (uint8_t)*c);
   hash_byte(&p->hash, '\n');
   if (!p->is_quiet) printf("%s\n", line);
@@ -126,7 +126,7 @@ static const char* verdict_fault(const etx_plan_problem* problem,
              : etx_plan_verdict_text(judgement.verdict);
 }
 
-static void print_plan(printer* p, const etx_plan_problem* problem,
+static void print_plan(plan_printer* p, const etx_plan_problem* problem,
                        const char* algorithm, const etx_plan_solution* plan) {
   char line[512];
   uint64_t hash = UINT64_C(0xCBF29CE484222325);
@@ -148,7 +148,7 @@ static void print_plan(printer* p, const etx_plan_problem* problem,
   p->plans += 1;
 }
 
-static void print_failure(printer* p, const etx_plan_problem* problem,
+static void print_failure(plan_printer* p, const etx_plan_problem* problem,
                           const char* algorithm, etx_status status,
                           const etx_diag* diag) {
   char line[ETX_DIAG_TEXT_BYTES + 512];
@@ -166,7 +166,7 @@ static void print_failure(printer* p, const etx_plan_problem* problem,
   }
 }
 
-static etx_status print_one(printer* p, const etx_plan_problem* problem,
+static etx_status print_one(plan_printer* p, const etx_plan_problem* problem,
                             const char* algorithm) {
   const char* const called = algorithm == NULL ? "all" : algorithm;
   const size_t needed = etx_plan_needed(problem);
@@ -189,7 +189,7 @@ static etx_status print_one(printer* p, const etx_plan_problem* problem,
   return status;
 }
 
-static void print_problem(printer* p, const etx_plan_problem* problem) {
+static void print_problem(plan_printer* p, const etx_plan_problem* problem) {
   p->smallest = UINT64_MAX;
   p->largest_bound = 0;
   p->problems += 1;
@@ -215,7 +215,7 @@ static void print_problem(printer* p, const etx_plan_problem* problem) {
   }
 }
 
-static void print_random(printer* p, uint64_t first, uint64_t count,
+static void print_random(plan_printer* p, uint64_t first, uint64_t count,
                          uint64_t steps, bool only_small) {
   etx_plan_block* const blocks = allocate(RANDOM_MOST_BLOCKS * sizeof *blocks);
   char name[64];
@@ -251,7 +251,7 @@ static bool read_blocks(FILE* file, etx_plan_block* blocks, size_t capacity,
   return true;
 }
 
-static void print_file(printer* p, const char* path, uint64_t steps) {
+static void print_file(plan_printer* p, const char* path, uint64_t steps) {
   const char* const slash = strrchr(path, '/');
   etx_plan_block* const blocks = allocate(RANDOM_MOST_BLOCKS * sizeof *blocks);
   FILE* const file = fopen(path, "r");
@@ -269,7 +269,7 @@ static void print_file(printer* p, const char* path, uint64_t steps) {
 }
 
 int main(int argc, char** argv) {
-  printer p = {0};
+  plan_printer p = {0};
   uint64_t count = 0, seed = 1, steps = 2000;
   bool only_small = false;
   int i = 1;

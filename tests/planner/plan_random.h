@@ -57,7 +57,7 @@ static inline uint64_t random_size(uint64_t* seed, random_sizes sizes) {
   }
 }
 
-// Lifespans within `times` instructions, in stretches that share none.
+// Lifetimes within `times` instructions, in stretches that share none.
 static inline void random_life(uint64_t* seed, uint32_t times, uint32_t stretch,
                                bool is_short, etx_plan_block* block) {
   const uint64_t start = draw(seed, times);

@@ -28,6 +28,13 @@ def test_planning_shows_its_report(programs, tmp_path):
     assert "<table>" in report._repr_html_()
 
 
+def test_a_former_name_of_a_pass_warns(programs, tmp_path):
+    pytest.importorskip("etx._planner")
+    folder = programs["two"].parent / "two"
+    with pytest.warns(FutureWarning, match="fuse_chains is now called fuse_elementwise"):
+        etx.plan(folder, tmp_path / "x.pte", passes="-fuse_chains")
+
+
 def test_a_plan_keeps_source_lines_on_request(programs, tmp_path):
     pytest.importorskip("etx._planner")
     folder = programs["two"].parent / "two"

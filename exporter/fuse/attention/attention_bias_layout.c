@@ -1,9 +1,11 @@
-// What is combined with scores may see them under other dimensions than those
-// of the operator: batch and heads as one, or each as several of which only
-// some are repeated.
+// Reshapes masks, biases and scalers to the dimensions [batch, heads, rows,
+// keys] of the attention operator. Models add them to scores that are viewed in
+// another way: with batch and heads as one dimension, or the batch as several,
+// of which the mask broadcasts only some.
 //
-//   scores [N W, H, L, S] + bias [H, L, S]            [H, L, S]
-//   viewed as [N, W, H, L, S] + mask [W, 1, L, S]     [N W, 1, L, S]
+//   model                                          operator
+//   scores [N W, H, L, S] + bias [H, L, S]         [H, L, S]
+//   scores [N, W, H, L, S] + mask [W, 1, L, S]     [N W, 1, L, S]
 
 #include "exporter/fuse/attention/attention_pattern.h"
 #include "exporter/ir/ir_edit.h"
@@ -17,16 +19,17 @@ bool etx_rewrite_is_product(etx_rewrite* rewrite, etx_dim a, etx_dim b,
          etx_symbols_equal(symbols, product, wanted);
 }
 
-// Dimensions of `shape` in front of rows and keys.
-static size_t lead_of(const etx_shape* shape) {
+// Number of dimensions before rows and keys.
+static size_t leading_dims(const etx_shape* shape) {
   return shape->rank < 2 ? 0 : shape->rank - 2u;
 }
 
-// How many of the scores' dimensions are the batch; the others are the heads.
-// All of them if there is no such place but both together are.
+// How many of the leading dimensions of the scores are the batch; the others
+// are the heads. If no split gives both sizes but their product fits, all
+// leading dimensions count as batch.
 static bool find_split(etx_rewrite* rewrite, const etx_shape* scores,
                        const etx_attention_sizes* z, size_t* out_split) {
-  const size_t lead = lead_of(scores);
+  const size_t lead = leading_dims(scores);
   etx_dim batch = 1, heads = 1;
   for (size_t split = 0; split <= lead; ++split) {
     if (etx_builder_product(&rewrite->lower, scores->dims, 0, split, &batch) !=
@@ -44,7 +47,7 @@ static bool find_split(etx_rewrite* rewrite, const etx_shape* scores,
   return etx_rewrite_is_product(rewrite, z->batch, z->heads, batch);
 }
 
-// The tensor's dimensions, as many as the scores have.
+// The tensor's shape with leading sizes of 1, up to the rank of the scores.
 static etx_shape padded(const etx_shape* shape, const etx_shape* scores) {
   etx_shape out = *scores;
   const size_t added = scores->rank - shape->rank;
@@ -69,15 +72,17 @@ bool etx_score_operand_fits(etx_rewrite* rewrite, const etx_score_operand* b,
   size_t split = 0;
   if (own->rank > rank || rank < 2) return own->rank <= rank;
   const etx_dim* const rows = &b->scores.dims[rank - 2];
-  const bool is_of_rows =
+  const bool has_rows =
       own->rank < 2 || own->dims[own->rank - 2] == 1 ||
       etx_builder_same_dims(&rewrite->lower, rows, &z->rows, 1);
-  return is_of_rows && find_split(rewrite, &b->scores, z, &split);
+  return has_rows && find_split(rewrite, &b->scores, z, &split);
 }
 
-// Where only some of dimensions [first, end) are repeated, all will be.
-static void complete(const etx_rewrite* rewrite, const etx_shape* scores,
-                     size_t first, size_t end, etx_shape* own, bool* expands) {
+// If a tensor broadcasts in some of dimensions [first, end) but not in all,
+// expands it in all of them.
+static void expand_partial(const etx_rewrite* rewrite, const etx_shape* scores,
+                           size_t first, size_t end, etx_shape* own,
+                           bool* expands) {
   etx_dim* const dims = own->dims + first;
   const etx_dim* const all = scores->dims + first;
   const size_t count = end - first;
@@ -95,7 +100,7 @@ etx_status etx_score_operand_broadcast(etx_rewrite* rewrite,
                                        uint32_t value, uint32_t* out_value) {
   etx_builder* const lower = &rewrite->lower;
   const etx_shape* const scores = &b->scores;
-  const size_t lead = lead_of(scores);
+  const size_t lead = leading_dims(scores);
   const etx_dim wanted[] = {z->batch, z->heads};
   const etx_shape given = *etx_builder_shape(lower, value);
   size_t split = 0;
@@ -107,8 +112,8 @@ etx_status etx_score_operand_broadcast(etx_rewrite* rewrite,
   }
   etx_shape own = padded(&given, scores);
   bool expands = false;
-  complete(rewrite, scores, 0, split, &own, &expands);
-  complete(rewrite, scores, split, lead, &own, &expands);
+  expand_partial(rewrite, scores, 0, split, &own, &expands);
+  expand_partial(rewrite, scores, split, lead, &own, &expands);
   const size_t heads = split == lead && z->heads != 1 ? 0 : split;
   const etx_dim dims[] = {
       all_are_one(own.dims, split) ? 1 : z->batch,

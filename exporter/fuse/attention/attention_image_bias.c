@@ -1,26 +1,26 @@
-// Scores of images: their rows and keys are pixels, and what is added depends
-// on the lines of two pixels, or on their columns.
+// Attention over images with decomposed relative position biases: queries and
+// keys are pixels, and the model adds one bias for the rows of two pixels and
+// one for their columns to a 5-d view of the scores:
 //
 //   scores [N, L, S] viewed as [N, h, w, H, W]
 //     + [N, h, w, H, 1] + [N, h, w, 1, W]      viewed as [N, L, S]
 //
-// What is added is put together first and then viewed as scores are, so that it
-// is a mask like any other.
+// The rule adds the biases first and views the sum as [N, L, S], so that it is
+// an ordinary mask.
 
 #include "exporter/fuse/attention/attention_pattern.h"
 #include "exporter/ir/ir_edit.h"
 
-enum { ADDENDS = 4 };
+enum { MAX_BIASES = 4 };
 
-// Scores under the dimensions of images.
-typedef struct grid {
-  etx_shape dims;
-  uint32_t scores;  // as they were before
-  uint32_t added[ADDENDS];
+typedef struct image_scores {
+  etx_shape dims;   // of the 5-d view
+  uint32_t scores;  // before the view
+  uint32_t added[MAX_BIASES];
   size_t added_count;
-} grid;
+} image_scores;
 
-static bool is_read_once(const etx_rewrite* rewrite, uint32_t value) {
+static bool has_one_use(const etx_rewrite* rewrite, uint32_t value) {
   return value >= rewrite->value_count || rewrite->uses[value] <= 1;
 }
 
@@ -32,8 +32,8 @@ static bool has_dims(const etx_rewrite* rewrite, uint32_t value,
                                own->rank);
 }
 
-// True if `value` is a view of products.
-static bool is_viewed_product(const etx_rewrite* rewrite, uint32_t value) {
+// True if `value` is a view of a batched matrix product.
+static bool is_product_view(const etx_rewrite* rewrite, uint32_t value) {
   const etx_ir_node* const view = etx_rewrite_definition(rewrite, value);
   if (!etx_rewrite_is_op(view, ETX_OP_view_copy_out)) return false;
   const uint32_t source =
@@ -43,11 +43,12 @@ static bool is_viewed_product(const etx_rewrite* rewrite, uint32_t value) {
          etx_rewrite_is_op(product, ETX_OP_bmm_nt_out);
 }
 
-// The operand of an addition through which scores come; 2 for none.
+// The position of the operand of an addition that leads to the scores; 2 if
+// there is none.
 static size_t scored_operand(const etx_rewrite* rewrite, const etx_ir_node* sum,
                              const etx_shape* dims) {
   for (size_t i = 0; i < 2; ++i) {
-    if (is_viewed_product(rewrite, sum->args[i].as.value) &&
+    if (is_product_view(rewrite, sum->args[i].as.value) &&
         has_dims(rewrite, sum->args[i].as.value, dims)) {
       return i;
     }
@@ -61,17 +62,19 @@ static size_t scored_operand(const etx_rewrite* rewrite, const etx_ir_node* sum,
   return 2;
 }
 
-// Follows additions from `at` inward to the view of products.
-static bool read_grid(const etx_rewrite* rewrite, uint32_t at, grid* out) {
-  *out = (grid){.dims = *etx_builder_shape(&rewrite->lower, at)};
-  while (is_read_once(rewrite, at)) {
+// Follows additions from `at` towards the operands to the view of the product.
+static bool read_image_scores(const etx_rewrite* rewrite, uint32_t at,
+                              image_scores* out) {
+  *out = (image_scores){.dims = *etx_builder_shape(&rewrite->lower, at)};
+  while (has_one_use(rewrite, at)) {
     const etx_ir_node* const node = etx_rewrite_definition(rewrite, at);
-    if (is_viewed_product(rewrite, at)) {
+    if (is_product_view(rewrite, at)) {
       out->scores = node->args[0].as.value;
       return out->added_count != 0;
     }
     if (!etx_rewrite_is_op(node, ETX_OP_add_out) ||
-        !etx_rewrite_is_int(&node->args[2], 1) || out->added_count == ADDENDS) {
+        !etx_rewrite_is_int(&node->args[2], 1) ||
+        out->added_count == MAX_BIASES) {
       return false;
     }
     const size_t scored = scored_operand(rewrite, node, &out->dims);
@@ -86,8 +89,8 @@ static bool read_grid(const etx_rewrite* rewrite, uint32_t at, grid* out) {
   return false;
 }
 
-// All that is added, as `flat` says.
-static etx_status emit_mask(etx_rewrite* rewrite, const grid* g,
+// The sum of all biases with shape `flat`.
+static etx_status emit_mask(etx_rewrite* rewrite, const image_scores* g,
                             const etx_shape* flat, uint32_t* out_mask) {
   etx_builder* const lower = &rewrite->lower;
   uint32_t sum = g->added[0];
@@ -100,8 +103,8 @@ static etx_status emit_mask(etx_rewrite* rewrite, const grid* g,
   return etx_build_view(lower, sum, flat->dims, flat->rank, out_mask);
 }
 
-static bool ends_alike(const etx_rewrite* rewrite, const etx_shape* a,
-                       const etx_shape* b) {
+static bool same_rows_and_keys(const etx_rewrite* rewrite, const etx_shape* a,
+                               const etx_shape* b) {
   return a->rank >= 2 && b->rank >= 2 &&
          etx_builder_same_dims(&rewrite->lower, a->dims + a->rank - 2,
                                b->dims + b->rank - 2, 2);
@@ -114,15 +117,15 @@ etx_status etx_attention_scores_fold_image_bias(etx_rewrite* rewrite,
   if (node->op->id != ETX_OP_softmax_out) return ETX_OK;
   const etx_ir_node* const view =
       etx_rewrite_operand(rewrite, node, 0, ETX_OP_view_copy_out);
-  if (view == NULL || !is_read_once(rewrite, node->args[0].as.value)) {
+  if (view == NULL || !has_one_use(rewrite, node->args[0].as.value)) {
     return ETX_OK;
   }
   const etx_shape flat = *etx_builder_shape(lower, view->outputs[0]);
-  grid g;
+  image_scores g;
   uint32_t value = 0, mask = 0;
-  if (!read_grid(rewrite, view->args[0].as.value, &g) ||
-      ends_alike(rewrite, &flat, &g.dims) ||
-      !ends_alike(rewrite, &flat, etx_builder_shape(lower, g.scores))) {
+  if (!read_image_scores(rewrite, view->args[0].as.value, &g) ||
+      same_rows_and_keys(rewrite, &flat, &g.dims) ||
+      !same_rows_and_keys(rewrite, &flat, etx_builder_shape(lower, g.scores))) {
     return ETX_OK;
   }
   ETX_TRY(emit_mask(rewrite, &g, &flat, &mask));

@@ -1,40 +1,42 @@
-// One mask of all that is added to scores and of what chooses among them. A
-// mask that depends on positions alone needs no tensor.
+// Combines everything that masks the scores (added tensors, and a where() or
+// masked_fill) into one mask for the attention operator. A causal mask, or one
+// that hides keys after a position, needs no tensor.
 
 #include <math.h>
 
 #include "exporter/fuse/attention/attention_pattern.h"
 #include "exporter/ir/ir_edit.h"
 
-// A mask that is known to depend on positions; `at` is that of an addend, or of
-// none: the choice.
-typedef struct positions {
+// A mask that depends on positions alone.
+typedef struct position_mask {
   bool is_found;
-  size_t at;
+  size_t at;  // index of the addend; added_count: the where()
   etx_causal_mask mask;
-} positions;
+} position_mask;
 
-static bool is_choice(const etx_attention_scores* s) {
-  return s->choice.value != ETX_IR_NONE;
+static bool has_where(const etx_attention_scores* s) {
+  return s->condition.value != ETX_IR_NONE;
 }
 
-// The first addends that hidden keys get too; infinity is what it was.
-static size_t behind_choice(const etx_attention_scores* s) {
-  return s->hidden == -(double)INFINITY ? 0 : s->behind_choice;
+// Number of addends that are added after the where() and therefore also to
+// hidden keys. 0 for a hidden score of -infinity, which no addend changes.
+static size_t count_after_where(const etx_attention_scores* s) {
+  return s->hidden == -(double)INFINITY ? 0 : s->added_after_where;
 }
 
-static bool has_least(const etx_attention_scores* s) {
-  return s->least != -(double)INFINITY;
+static bool has_minimum(const etx_attention_scores* s) {
+  return s->minimum != -(double)INFINITY;
 }
 
-// A key that is hidden by a number of its own is as good as unseen.
-static positions find_positions(etx_rewrite* rewrite,
-                                const etx_attention_scores* s) {
-  positions p = {.at = s->added_count};
-  if (is_choice(s)) {
+// Finds a mask that depends on positions alone. A key that a large negative
+// number hides counts as unseen.
+static position_mask find_positions(etx_rewrite* rewrite,
+                                    const etx_attention_scores* s) {
+  position_mask p = {.at = s->added_count};
+  if (has_where(s)) {
     p.is_found =
         s->hidden <= -1e8 &&
-        etx_causal_mask_read(rewrite, s->choice.value, s->is_inverted, &p.mask);
+        etx_causal_mask_read(rewrite, s->condition.value, s->is_inverted, &p.mask);
     p.mask.hidden = s->hidden;
     return p;
   }
@@ -42,7 +44,7 @@ static positions find_positions(etx_rewrite* rewrite,
     const etx_score_operand* const added = &s->added[p.at];
     p.is_found = added->factor > 0 &&
                  etx_causal_mask_read(rewrite, added->value, false, &p.mask);
-    p.mask.hidden = fmax(p.mask.hidden * added->factor, s->least);
+    p.mask.hidden = fmax(p.mask.hidden * added->factor, s->minimum);
     if (p.is_found) break;
   }
   return p;
@@ -51,11 +53,11 @@ static positions find_positions(etx_rewrite* rewrite,
 static etx_status emit_positions(etx_rewrite* rewrite,
                                  const etx_attention_scores* s,
                                  const etx_attention_sizes* z,
-                                 const positions* p,
+                                 const position_mask* p,
                                  etx_attention_masking* out) {
   const etx_causal_mask* const m = &p->mask;
   const etx_score_operand* const beside =
-      p->at < s->added_count ? &s->added[p->at] : &s->choice;
+      p->at < s->added_count ? &s->added[p->at] : &s->condition;
   if (m->hides_nothing) return ETX_OK;
   out->hidden = m->hidden;
   out->is_causal = m->is_causal;
@@ -70,7 +72,7 @@ static etx_status emit_positions(etx_rewrite* rewrite,
   return ETX_OK;
 }
 
-// An addend to compute with: sums have the type of the products.
+// An addend, cast to the type in which masks are summed, and scaled.
 static etx_status emit_addend(etx_rewrite* rewrite,
                               const etx_attention_scores* s,
                               const etx_score_operand* added,
@@ -78,7 +80,7 @@ static etx_status emit_addend(etx_rewrite* rewrite,
   etx_builder* const lower = &rewrite->lower;
   const bool is_double =
       etx_builder_shape(lower, s->left)->dtype == ETX_DTYPE_FLOAT64;
-  const bool is_alone = s->added_count == 1 && !is_choice(s) && !has_least(s);
+  const bool is_alone = s->added_count == 1 && !has_where(s) && !has_minimum(s);
   *out_value = added->value;
   if (is_alone && added->factor == 1) return ETX_OK;
   ETX_TRY(etx_build_cast(lower, added->value,
@@ -89,15 +91,19 @@ static etx_status emit_addend(etx_rewrite* rewrite,
                                    added->factor, out_value);
 }
 
-// Adds to `*sum`, ETX_IR_NONE for nothing yet, the addends from `first` to
-// `end` but `without`.
+// Addends [first, end) of the scores, except `skipped`.
+typedef struct addend_range {
+  size_t first, end, skipped;
+} addend_range;
+
+// Adds the addends of a range to `*sum`, which is ETX_IR_NONE if it is empty.
 static etx_status emit_sum(etx_rewrite* rewrite, const etx_attention_scores* s,
-                           const etx_attention_sizes* z, size_t first,
-                           size_t end, size_t without, uint32_t* sum) {
+                           const etx_attention_sizes* z, addend_range range,
+                           uint32_t* sum) {
   etx_builder* const lower = &rewrite->lower;
-  for (size_t i = first; i < end; ++i) {
+  for (size_t i = range.first; i < range.end; ++i) {
     uint32_t value = 0;
-    if (i == without) continue;
+    if (i == range.skipped) continue;
     ETX_TRY(emit_addend(rewrite, s, &s->added[i], &value));
     ETX_TRY(
         etx_score_operand_broadcast(rewrite, &s->added[i], z, value, &value));
@@ -109,11 +115,11 @@ static etx_status emit_sum(etx_rewrite* rewrite, const etx_attention_scores* s,
   return ETX_OK;
 }
 
-// The choice, or one between what is added before it, perhaps nothing, and the
-// number that hides.
-static etx_status emit_choice(etx_rewrite* rewrite,
-                              const etx_attention_scores* s,
-                              const etx_attention_sizes* z, uint32_t* sum) {
+// The condition of the where() as a bool mask, if nothing else is added;
+// otherwise a where() between the sum so far and the score of hidden keys.
+static etx_status emit_where(etx_rewrite* rewrite,
+                             const etx_attention_scores* s,
+                             const etx_attention_sizes* z, uint32_t* sum) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_arg hidden = etx_ir_double(s->hidden),
                    nothing = etx_ir_double(0);
@@ -121,9 +127,9 @@ static etx_status emit_choice(etx_rewrite* rewrite,
       etx_builder_shape(lower, s->left)->dtype == ETX_DTYPE_FLOAT64;
   etx_dtype dtype = is_double ? ETX_DTYPE_FLOAT64 : ETX_DTYPE_FLOAT32;
   uint32_t choice = 0, number = 0;
-  ETX_TRY(etx_score_operand_broadcast(rewrite, &s->choice, z, s->choice.value,
+  ETX_TRY(etx_score_operand_broadcast(rewrite, &s->condition, z, s->condition.value,
                                       &choice));
-  if (*sum == ETX_IR_NONE && behind_choice(s) == 0) {
+  if (*sum == ETX_IR_NONE && count_after_where(s) == 0) {
     *sum = choice;
     return s->is_inverted
                ? etx_build_unary(lower, ETX_OP_logical_not_out, choice, sum)
@@ -138,30 +144,33 @@ static etx_status emit_choice(etx_rewrite* rewrite,
                         : etx_build_where(lower, choice, *sum, number, sum);
 }
 
-// In the order of the scores' own steps: a key that is hidden twice is hidden
-// more, which tells where a row sees no key at all.
+// Emits the steps in the order of the model: a key that two masks hide gets a
+// lower score than one that a single mask hides, and this decides the result of
+// rows that see no key.
 static etx_status emit_mask(etx_rewrite* rewrite, const etx_attention_scores* s,
-                            const etx_attention_sizes* z, const positions* p,
-                            uint32_t* out_mask) {
-  const size_t without = p->is_found ? p->at : s->added_count;
-  const size_t behind = behind_choice(s);
+                            const etx_attention_sizes* z,
+                            const position_mask* p, uint32_t* out_mask) {
+  const size_t skipped = p->is_found ? p->at : s->added_count;
+  const size_t after = count_after_where(s);
+  const addend_range before_where = {after, s->added_count, skipped};
+  const addend_range after_where = {0, after, skipped};
   *out_mask = ETX_IR_NONE;
-  ETX_TRY(emit_sum(rewrite, s, z, behind, s->added_count, without, out_mask));
-  if (is_choice(s) && !p->is_found) {
-    ETX_TRY(emit_choice(rewrite, s, z, out_mask));
+  ETX_TRY(emit_sum(rewrite, s, z, before_where, out_mask));
+  if (has_where(s) && !p->is_found) {
+    ETX_TRY(emit_where(rewrite, s, z, out_mask));
   }
-  ETX_TRY(emit_sum(rewrite, s, z, 0, behind, without, out_mask));
-  const bool is_sum = s->added_count > (p->is_found && !is_choice(s) ? 1u : 0u);
-  if (!is_sum || !has_least(s)) return ETX_OK;
+  ETX_TRY(emit_sum(rewrite, s, z, after_where, out_mask));
+  const bool is_sum = s->added_count > (p->is_found && !has_where(s) ? 1u : 0u);
+  if (!is_sum || !has_minimum(s)) return ETX_OK;
   return etx_build_binary_constant(&rewrite->lower, ETX_OP_maximum_out,
-                                   *out_mask, s->least, out_mask);
+                                   *out_mask, s->minimum, out_mask);
 }
 
 etx_status etx_attention_masking_emit(etx_rewrite* rewrite,
                                       const etx_attention_scores* s,
                                       const etx_attention_sizes* z,
                                       etx_attention_masking* out) {
-  const positions p = find_positions(rewrite, s);
+  const position_mask p = find_positions(rewrite, s);
   uint32_t mask = 0;
   *out =
       (etx_attention_masking){etx_ir_none(), etx_ir_none(), s->hidden, false};

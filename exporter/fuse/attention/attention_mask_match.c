@@ -3,40 +3,45 @@
 #include "exporter/fuse/attention/attention_pattern.h"
 #include "exporter/ir/ir_edit.h"
 
+// Recognises masks that depend on positions alone, from the mask tensor towards
+// its operands: a constant lower triangle, or a comparison of arange with the
+// last visible key, behind views, expands, not and where(mask, 0, low).
+
 enum { MAX_STEPS = 24 };
 
-// What is added to a score, or stands for it, to hide a key: so low that the
-// key adds nothing beside one that is seen.
-static const double hidden_most = -1e8;
+// A score, or a number added to one, that is this low hides a key: its weight
+// is 0 beside any visible key.
+static const double max_hidden_score = -1e8;
 
-// What is known of the mask on the way inward.
-typedef struct way {
-  bool is_inverted;  // of truth values: true where a key is hidden
-  double hidden;     // by it
-} way;
+// What the nodes that have been passed do with the mask.
+typedef struct mask_state {
+  bool is_inverted;  // bool masks: true where a key is hidden
+  double hidden;     // score or addend of hidden keys
+} mask_state;
 
 // ------------------------------------------------ constants
 
-// True if a key is seen; false in `*out_known` if the element is neither.
-static bool is_seen(const etx_ir_constant* constant, size_t at, const way* w,
-                    double* hidden, bool* out_known) {
+// True if element `at` of the mask lets a key be seen. `*out_known` is false if
+// the element neither shows nor hides a key.
+static bool is_seen(const etx_ir_constant* constant, size_t at,
+                    const mask_state* state, double* hidden, bool* out_known) {
   float single = 0;
   *out_known = true;
   if (constant->dtype == ETX_DTYPE_BOOL) {
-    return (constant->data.data[at] != 0) != w->is_inverted;
+    return (constant->data.data[at] != 0) != state->is_inverted;
   }
   memcpy(&single, constant->data.data + at * sizeof single, sizeof single);
   if (single == 0.0f) return true;
-  *out_known = (double)single <= hidden_most &&
+  *out_known = (double)single <= max_hidden_score &&
                (*hidden == 0 || *hidden == (double)single);
   *hidden = (double)single;
   return false;
 }
 
-// Rows of which each sees the keys up to its own number, or all. What is left
-// of a mask that hides nothing may be a single number.
-static bool read_constant(const etx_ir_constant* constant, const way* w,
-                          etx_causal_mask* out) {
+// Reads a constant mask in which row i sees keys up to i, or in which all rows
+// see all keys (it may then have a single element).
+static bool read_constant(const etx_ir_constant* constant,
+                          const mask_state* state, etx_causal_mask* out) {
   const bool is_bool = constant->dtype == ETX_DTYPE_BOOL;
   if (!is_bool && constant->dtype != ETX_DTYPE_FLOAT32) return false;
   const size_t rank = constant->rank;
@@ -50,21 +55,21 @@ static bool read_constant(const etx_ir_constant* constant, const way* w,
   bool sees_all = true;
   for (size_t i = 0; i < count * keys; ++i) {
     bool known = false;
-    const bool seen = is_seen(constant, i, w, &hidden, &known);
+    const bool seen = is_seen(constant, i, state, &hidden, &known);
     if (!known) return false;
     is_causal = is_causal && seen == (i % keys <= i / keys % rows);
     sees_all = sees_all && seen;
   }
   out->hides_nothing = sees_all;
   out->is_causal = is_causal;
-  out->hidden = is_bool ? w->hidden : hidden;
+  out->hidden = is_bool ? state->hidden : hidden;
   return sees_all || (is_causal && rank >= 2);
 }
 
 // ------------------------------------------------ comparisons
 
-// 0, 1, .. along the last dimension and no other.
-static bool is_range(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
+// True for the constant 0, 1, 2, .. along the last dimension.
+static bool is_arange(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
   const etx_ir_constant* const constant = etx_rewrite_constant(
       rewrite->lower.module, rewrite->lower.method, arg->as.value);
   if (constant == NULL || constant->rank == 0 ||
@@ -82,16 +87,16 @@ static bool is_range(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
   return true;
 }
 
-// One number a row, or one for all.
-static bool is_of_rows(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
+// True for int64 tensors with one element per row, or one in all.
+static bool is_per_row(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
   const etx_shape* const shape = etx_rewrite_shape(rewrite, arg);
   const bool is_whole = shape->dtype == ETX_DTYPE_INT64;
   return is_whole && (shape->rank == 0 || shape->dims[shape->rank - 1] == 1);
 }
 
-// `range < rows` and the like: which keys it is true for.
+// Reads comparisons such as `arange < rows`, which are true for the first keys.
 static bool read_comparison(const etx_rewrite* rewrite, const etx_ir_node* node,
-                            const way* w, etx_causal_mask* out) {
+                            const mask_state* state, etx_causal_mask* out) {
   bool is_less = false;  // true for small keys
   bool is_equal = false;
   switch (node->op->id) {
@@ -109,25 +114,25 @@ static bool read_comparison(const etx_rewrite* rewrite, const etx_ir_node* node,
     default:
       return false;
   }
-  size_t range = 0;
-  if (!is_range(rewrite, &node->args[0])) {
-    if (!is_range(rewrite, &node->args[1])) return false;
-    range = 1;
+  size_t arange = 0;
+  if (!is_arange(rewrite, &node->args[0])) {
+    if (!is_arange(rewrite, &node->args[1])) return false;
+    arange = 1;
     is_less = !is_less;
   }
-  if (!is_of_rows(rewrite, &node->args[1 - range])) return false;
-  // Keys that are seen are the small ones.
-  if (is_less == w->is_inverted) return false;
-  const bool includes = is_equal != w->is_inverted;
-  out->last = node->args[1 - range].as.value;
+  if (!is_per_row(rewrite, &node->args[1 - arange])) return false;
+  // The first keys must be the visible ones.
+  if (is_less == state->is_inverted) return false;
+  const bool includes = is_equal != state->is_inverted;
+  out->last = node->args[1 - arange].as.value;
   out->shift = includes ? 0 : -1;
-  out->hidden = w->hidden;
+  out->hidden = state->hidden;
   return true;
 }
 
-// ------------------------------------------------ the way inward
+// ------------------------------------------------ towards the operands
 
-// A view that only adds or drops dimensions of 1 in front.
+// True for a view that only adds or removes leading dimensions of size 1.
 static bool keeps_rows(const etx_rewrite* rewrite, const etx_ir_node* view) {
   const etx_shape* const from = etx_rewrite_shape(rewrite, &view->args[0]);
   const etx_shape* const to =
@@ -144,7 +149,7 @@ static bool keeps_rows(const etx_rewrite* rewrite, const etx_ir_node* view) {
                             to->dims + to->rank - shared, shared);
 }
 
-// An expand of anything but the keys.
+// True for an expand that does not expand the keys.
 static bool keeps_keys(const etx_rewrite* rewrite, const etx_ir_node* expand) {
   const etx_shape* const from = etx_rewrite_shape(rewrite, &expand->args[0]);
   const etx_shape* const to =
@@ -154,9 +159,9 @@ static bool keeps_keys(const etx_rewrite* rewrite, const etx_ir_node* expand) {
                                to->dims + to->rank - 1, 1);
 }
 
-// where(truth, 0, low) or where(truth, low, 0)
-static bool step_over_choice(const etx_rewrite* rewrite,
-                             const etx_ir_node* node, way* w) {
+// Reads where(mask, 0, low) or where(mask, low, 0).
+static bool read_where(const etx_rewrite* rewrite, const etx_ir_node* node,
+                       mask_state* state) {
   double numbers[2];
   for (size_t i = 0; i < 2; ++i) {
     if (!etx_rewrite_value_number(rewrite, node->args[1 + i].as.value,
@@ -165,20 +170,21 @@ static bool step_over_choice(const etx_rewrite* rewrite,
     }
   }
   const size_t low = numbers[0] == 0 ? 1 : 0;
-  if (numbers[1 - low] != 0 || !(numbers[low] <= hidden_most)) return false;
-  w->is_inverted = low == 0;
-  w->hidden = numbers[low];
+  if (numbers[1 - low] != 0 || !(numbers[low] <= max_hidden_score))
+    return false;
+  state->is_inverted = low == 0;
+  state->hidden = numbers[low];
   return true;
 }
 
 bool etx_causal_mask_read(const etx_rewrite* rewrite, uint32_t mask,
                           bool is_inverted, etx_causal_mask* out) {
-  way w = {is_inverted, -(double)INFINITY};
+  mask_state state = {is_inverted, -(double)INFINITY};
   *out = (etx_causal_mask){.last = ETX_IR_NONE};
   for (size_t step = 0; step < MAX_STEPS; ++step) {
     const etx_ir_constant* const constant = etx_rewrite_constant(
         rewrite->lower.module, rewrite->lower.method, mask);
-    if (constant != NULL) return read_constant(constant, &w, out);
+    if (constant != NULL) return read_constant(constant, &state, out);
     const etx_ir_node* const node = etx_rewrite_definition(rewrite, mask);
     if (node == NULL) return false;
     switch (node->op->id) {
@@ -189,13 +195,13 @@ bool etx_causal_mask_read(const etx_rewrite* rewrite, uint32_t mask,
         if (!keeps_keys(rewrite, node)) return false;
         break;
       case ETX_OP_logical_not_out:
-        w.is_inverted = !w.is_inverted;
+        state.is_inverted = !state.is_inverted;
         break;
       case ETX_OP_where_self_out:
-        if (!step_over_choice(rewrite, node, &w)) return false;
+        if (!read_where(rewrite, node, &state)) return false;
         break;
       default:
-        return read_comparison(rewrite, node, &w, out);
+        return read_comparison(rewrite, node, &state, out);
     }
     mask = node->args[0].as.value;
   }

@@ -1,3 +1,7 @@
+// Follows queries, keys and values from the matrix product towards their
+// source, over views, expands, one permute and constant factors, so that the
+// attention operator reads them where they are stored.
+
 #include "exporter/fuse/attention/attention_pattern.h"
 #include "exporter/ir/ir_edit.h"
 
@@ -8,12 +12,11 @@ static bool same_dims(const etx_rewrite* rewrite, const etx_dim* a,
   return etx_builder_same_dims(&rewrite->lower, a, b, count);
 }
 
-// ------------------------------------------------ steps to where it lies
+// ------------------------------------------------ nodes to skip
 
-// A product with a number.
-static bool step_over_factor(const etx_rewrite* rewrite,
-                             const etx_ir_node* node,
-                             etx_attention_operand* o) {
+// Skips a multiplication by or division by a number.
+static bool skip_factor(const etx_rewrite* rewrite, const etx_ir_node* node,
+                        etx_attention_operand* o) {
   double number = 0;
   const etx_ir_arg* const factor = &node->args[1];
   const bool is_tensor =
@@ -39,11 +42,10 @@ static bool step_over_factor(const etx_rewrite* rewrite,
   return true;
 }
 
-// An expand of the batch, or of heads that serve several others:
-// [B, G, 1, S, D] to [B, G, R, S, D], which is [B, G R, S, D] here.
-static bool step_over_expand(const etx_rewrite* rewrite,
-                             const etx_ir_node* node,
-                             etx_attention_operand* o) {
+// Skips an expand of the batch, or of key heads that several query heads share:
+// [B, G, 1, S, D] to [B, G, R, S, D], viewed as [B, G R, S, D].
+static bool skip_expand(const etx_rewrite* rewrite, const etx_ir_node* node,
+                        etx_attention_operand* o) {
   const etx_shape* const from = etx_rewrite_shape(rewrite, &node->args[0]);
   const etx_shape* const to =
       etx_builder_shape(&rewrite->lower, node->outputs[0]);
@@ -66,10 +68,10 @@ static bool step_over_expand(const etx_rewrite* rewrite,
   return true;
 }
 
-// A permute whose result has the four dimensions, or all but a batch of 1.
-static bool step_over_permute(const etx_rewrite* rewrite,
-                              const etx_ir_node* node,
-                              etx_attention_operand* o) {
+// Skips a permute whose result has the four dimensions, or the last three if
+// the batch is 1.
+static bool skip_permute(const etx_rewrite* rewrite, const etx_ir_node* node,
+                         etx_attention_operand* o) {
   const etx_shape* const from = etx_rewrite_shape(rewrite, &node->args[0]);
   const etx_shape* const to =
       etx_builder_shape(&rewrite->lower, node->outputs[0]);
@@ -87,8 +89,8 @@ static bool step_over_permute(const etx_rewrite* rewrite,
   return true;
 }
 
-// Of one head or one row it does not matter where they stand: elements are in
-// the order wanted.
+// Views are skipped without a look at their sizes: `dims` has the same elements
+// in the same order, and the permute must have its dimensions.
 etx_attention_operand etx_attention_operand_find(const etx_rewrite* rewrite,
                                                  uint32_t value,
                                                  const etx_dim dims[4]) {
@@ -106,11 +108,11 @@ etx_attention_operand etx_attention_operand_find(const etx_rewrite* rewrite,
     if (node->op->id == ETX_OP_view_copy_out) {
       o.base = node->args[0].as.value;
     } else if (node->op->id == ETX_OP_expand_copy_out) {
-      if (!step_over_expand(rewrite, node, &o)) break;
+      if (!skip_expand(rewrite, node, &o)) break;
     } else if (node->op->id == ETX_OP_permute_copy_out) {
-      step_over_permute(rewrite, node, &o);
+      skip_permute(rewrite, node, &o);
       break;
-    } else if (!step_over_factor(rewrite, node, &o)) {
+    } else if (!skip_factor(rewrite, node, &o)) {
       break;
     }
   }

@@ -1,10 +1,14 @@
+// Follows the score chain of attention from the softmax to the product of
+// queries and keys, and collects what scales, caps and masks the scores on the
+// way.
+
 #include <math.h>
 
 #include "exporter/fuse/attention/attention_pattern.h"
 #include "exporter/ir/ir_edit.h"
 #include "format/tensor/dtype_limits.h"
 
-// Steps that a chain has at most: far more than any model's.
+// Nodes of a chain at most: far more than any model has.
 enum { MAX_STEPS = 24 };
 
 bool etx_rewrite_value_number(const etx_rewrite* rewrite, uint32_t value,
@@ -40,7 +44,8 @@ static bool keeps_last(const etx_rewrite* rewrite, const etx_ir_node* view) {
                            from->dims[from->rank - 1], to->dims[to->rank - 1]);
 }
 
-// True of a cast between float32 and the halves, which are computed in float32.
+// True for a cast between float32, float16 and bfloat16: the kernel computes
+// all of them in float32.
 static bool is_narrow_cast(const etx_rewrite* rewrite,
                            const etx_ir_node* node) {
   if (node->op->id != ETX_OP_to_dim_order_copy_out) return false;
@@ -56,14 +61,15 @@ static bool is_narrow_cast(const etx_rewrite* rewrite,
   return true;
 }
 
-// True of a node that gives the rows of scores or weights it reads.
+// True for a view or cast that leaves the rows of scores or weights as they
+// are.
 static bool keeps_rows(const etx_rewrite* rewrite, const etx_ir_node* node) {
   return (node->op->id == ETX_OP_view_copy_out && keeps_last(rewrite, node)) ||
          is_narrow_cast(rewrite, node);
 }
 
 uint32_t etx_rewrite_skip_views(const etx_rewrite* rewrite, uint32_t value) {
-  for (size_t step = 0; step < MAX_STEPS; ++step) {
+  for (size_t score_step = 0; score_step < MAX_STEPS; ++score_step) {
     const etx_ir_node* const node = etx_rewrite_definition(rewrite, value);
     if (node == NULL || !keeps_rows(rewrite, node)) break;
     value = node->args[0].as.value;
@@ -71,26 +77,26 @@ uint32_t etx_rewrite_skip_views(const etx_rewrite* rewrite, uint32_t value) {
   return value;
 }
 
-// ------------------------------------------------ one step
+// ------------------------------------------------ one node
 
 typedef enum step_kind {
-  STEP_NONE,
-  STEP_VIEW,
-  STEP_SCALE,   // with a number
-  STEP_SCALER,  // with a number for each row
-  STEP_CHOICE,  // between scores and a number
-  STEP_LEAST,   // no score is less than a number
-  STEP_CAP      // tanh
+  STEP_NONE,     // not part of a score chain
+  STEP_VIEW,     // a view or cast
+  STEP_SCALE,    // scales by a number
+  STEP_SCALER,   // scales by one number per row
+  STEP_WHERE,    // where() between scores and a number
+  STEP_MINIMUM,  // maximum() of scores and a number
+  STEP_CAP       // tanh
 } step_kind;
 
-typedef struct step {
+typedef struct score_step {
   step_kind kind;
-  size_t scored;  // the operand through which the chain goes on
-  size_t other;   // the scaler, or the truth values
+  size_t scored;  // the operand that leads to the product
+  size_t other;   // the operand that is the scaler or the bool mask
   double number;
   bool divides;
-  bool is_inverted;  // true where the number is chosen
-} step;
+  bool is_inverted;  // true in the mask selects the number
+} score_step;
 
 static bool is_product(const etx_ir_node* node) {
   return node->op->id == ETX_OP_bmm_out || node->op->id == ETX_OP_bmm_nt_out;
@@ -115,9 +121,10 @@ static bool is_scaler(const etx_rewrite* rewrite, const etx_ir_node* node,
                                out->rank);
 }
 
-// A product or a quotient.
-static step read_scaling(const etx_rewrite* rewrite, const etx_ir_node* node) {
-  step s = {.kind = STEP_NONE};
+// Reads a multiplication or division.
+static score_step read_scaling(const etx_rewrite* rewrite,
+                               const etx_ir_node* node) {
+  score_step s = {.kind = STEP_NONE};
   const bool is_scalar = node->op->id == ETX_OP_mul_scalar_out ||
                          node->op->id == ETX_OP_div_scalar_out;
   s.divides =
@@ -133,11 +140,13 @@ static step read_scaling(const etx_rewrite* rewrite, const etx_ir_node* node) {
     if (s.kind != STEP_NONE) return s;
     if (is_scalar || s.divides) break;
   }
-  return (step){.kind = STEP_NONE};
+  return (score_step){.kind = STEP_NONE};
 }
 
-static step read_choice(const etx_rewrite* rewrite, const etx_ir_node* node) {
-  step s = {.kind = STEP_CHOICE, .is_inverted = true};
+// Reads a where() or masked_fill between scores and a number.
+static score_step read_where(const etx_rewrite* rewrite,
+                             const etx_ir_node* node) {
+  score_step s = {.kind = STEP_WHERE, .is_inverted = true};
   if (node->op->id == ETX_OP_masked_fill_scalar_out) {
     s.other = 1;
     if (!arg_number(rewrite, &node->args[2], &s.number)) s.kind = STEP_NONE;
@@ -152,24 +161,28 @@ static step read_choice(const etx_rewrite* rewrite, const etx_ir_node* node) {
   return s;
 }
 
-// A number so low that scores are nothing beside it.
-static step read_least(const etx_rewrite* rewrite, const etx_ir_node* node) {
-  step s = {.kind = STEP_LEAST};
+// Reads a maximum() with a number that is much lower than any score, as models
+// use it to keep sums of masks from overflowing.
+static score_step read_minimum(const etx_rewrite* rewrite,
+                               const etx_ir_node* node) {
+  score_step s = {.kind = STEP_MINIMUM};
   for (s.scored = 0; s.scored < 2; ++s.scored) {
     if (arg_number(rewrite, &node->args[1 - s.scored], &s.number) &&
         s.number < -1e30) {
       return s;
     }
   }
-  return (step){.kind = STEP_NONE};
+  return (score_step){.kind = STEP_NONE};
 }
 
-// What the node does with scores, unless it is an addition.
-static step read_step(const etx_rewrite* rewrite, const etx_ir_node* node) {
+// Reads what the node does with the scores, unless it is an addition.
+static score_step read_step(const etx_rewrite* rewrite,
+                            const etx_ir_node* node) {
   switch (node->op->id) {
     case ETX_OP_view_copy_out:
     case ETX_OP_to_dim_order_copy_out:
-      return (step){.kind = keeps_rows(rewrite, node) ? STEP_VIEW : STEP_NONE};
+      return (score_step){.kind = keeps_rows(rewrite, node) ? STEP_VIEW
+                                                            : STEP_NONE};
     case ETX_OP_mul_out:
     case ETX_OP_mul_scalar_out:
     case ETX_OP_div_out:
@@ -177,13 +190,13 @@ static step read_step(const etx_rewrite* rewrite, const etx_ir_node* node) {
       return read_scaling(rewrite, node);
     case ETX_OP_masked_fill_scalar_out:
     case ETX_OP_where_self_out:
-      return read_choice(rewrite, node);
+      return read_where(rewrite, node);
     case ETX_OP_maximum_out:
-      return read_least(rewrite, node);
+      return read_minimum(rewrite, node);
     case ETX_OP_tanh_out:
-      return (step){.kind = STEP_CAP};
+      return (score_step){.kind = STEP_CAP};
     default:
-      return (step){.kind = STEP_NONE};
+      return (score_step){.kind = STEP_NONE};
   }
 }
 
@@ -191,9 +204,10 @@ static bool is_addition(const etx_ir_node* node) {
   return node->op->id == ETX_OP_add_out || node->op->id == ETX_OP_sub_out;
 }
 
-// True if steps lead from `value` to a product; past additions, too, if that is
-// wanted. Scores are an addition's first operand, or its second if no other
-// addition comes before it; of a difference they are the first.
+// True if a score chain leads from `value` to a matrix product; with
+// `past_additions`, over additions too. The scores are the first operand of an
+// addition, or the second one if a chain without additions leads from there to
+// a product. Of a subtraction they are the first.
 static bool leads_to_product(const etx_rewrite* rewrite, uint32_t value,
                              bool past_additions) {
   for (size_t count = 0; count < MAX_STEPS; ++count) {
@@ -208,7 +222,7 @@ static bool leads_to_product(const etx_rewrite* rewrite, uint32_t value,
         return true;
       }
     } else {
-      const step s = read_step(rewrite, node);
+      const score_step s = read_step(rewrite, node);
       if (s.kind == STEP_NONE) return false;
       position = s.scored;
     }
@@ -219,10 +233,13 @@ static bool leads_to_product(const etx_rewrite* rewrite, uint32_t value,
 
 // ------------------------------------------------ the chain
 
-// Scores of four dimensions tell batch and heads.
-static etx_score_operand beside(const etx_rewrite* rewrite,
-                                etx_attention_scores* s,
-                                const etx_ir_node* node, size_t position) {
+// Operand `position` of `node` as a tensor that is combined with the scores.
+// Keeps the shape of the scores if it is better than the one so far: rank 4
+// shows batch and heads.
+static etx_score_operand make_operand(const etx_rewrite* rewrite,
+                                      etx_attention_scores* s,
+                                      const etx_ir_node* node,
+                                      size_t position) {
   const etx_score_operand b = {
       .value = node->args[position].as.value,
       .scores = *etx_builder_shape(&rewrite->lower, node->outputs[0]),
@@ -237,15 +254,16 @@ static etx_score_operand beside(const etx_rewrite* rewrite,
 static etx_fusion_obstacle take_scaler(const etx_rewrite* rewrite,
                                        etx_attention_scores* s,
                                        const etx_ir_node* node,
-                                       const step* taken) {
+                                       const score_step* taken) {
   if (s->scaler.value != ETX_IR_NONE)
     return "its scores are scaled by two tensors";
-  s->scaler = beside(rewrite, s, node, taken->other);
+  s->scaler = make_operand(rewrite, s, node, taken->other);
   s->is_divisor = taken->divides;
   return NULL;
 }
 
-// What is chosen is scaled as scores are, perhaps beyond the type's numbers.
+// The score of hidden keys at the softmax: the number that where() selects,
+// scaled like the scores; -infinity if that overflows the type.
 static double scaled_number(const etx_rewrite* rewrite,
                             const etx_attention_scores* s,
                             const etx_ir_node* node, double number) {
@@ -253,55 +271,57 @@ static double scaled_number(const etx_rewrite* rewrite,
       etx_builder_shape(&rewrite->lower, node->outputs[0])->dtype;
   const double scaled = number * s->scale;
   const bool is_beyond = scaled < -etx_dtype_max(dtype);
-  return fmax(is_beyond ? -(double)INFINITY : scaled, s->least);
+  return fmax(is_beyond ? -(double)INFINITY : scaled, s->minimum);
 }
 
-static etx_fusion_obstacle take_choice(const etx_rewrite* rewrite,
-                                       etx_attention_scores* s,
-                                       const etx_ir_node* node,
-                                       const step* taken) {
+static etx_fusion_obstacle take_where(const etx_rewrite* rewrite,
+                                      etx_attention_scores* s,
+                                      const etx_ir_node* node,
+                                      const score_step* taken) {
   if (s->scaler.value != ETX_IR_NONE || !(s->scale > 0)) {
     return "its scores are scaled after they are masked";
   }
-  if (s->choice.value != ETX_IR_NONE) {
-    return "its scores are masked more often than attention can";
+  if (s->condition.value != ETX_IR_NONE) {
+    return "its scores have more than one where()";
   }
-  s->choice = beside(rewrite, s, node, taken->other);
-  s->behind_choice = s->added_count;
+  s->condition = make_operand(rewrite, s, node, taken->other);
+  s->added_after_where = s->added_count;
   s->is_inverted = taken->is_inverted;
   s->hidden = scaled_number(rewrite, s, node, taken->number);
-  return etx_builder_shape(&rewrite->lower, s->choice.value)->dtype ==
+  return etx_builder_shape(&rewrite->lower, s->condition.value)->dtype ==
                  ETX_DTYPE_BOOL
              ? NULL
-             : "its mask is of integers";
+             : "its mask has an integer type";
 }
 
-// max(s + m, least) = s + max(m, least): s is nothing beside `least`.
-static etx_fusion_obstacle take_least(etx_attention_scores* s,
-                                      const step* taken) {
+// max(s + m, minimum) = s + max(m, minimum), because |s| is negligible compared
+// with the minimum.
+static etx_fusion_obstacle take_minimum(etx_attention_scores* s,
+                                        const score_step* taken) {
   if (s->added_count != 0 || s->scale != 1 || s->scaler.value != ETX_IR_NONE ||
-      s->least != -(double)INFINITY) {
-    return "its scores are masked after they have a least value";
+      s->minimum != -(double)INFINITY) {
+    return "its scores are scaled or masked after a maximum()";
   }
-  s->least = taken->number;
+  s->minimum = taken->number;
   return NULL;
 }
 
-// What is added twice is added once, doubled, unless the choice is between.
+// Adds a mask to the list. A tensor that is added twice, without the where()
+// between, is kept once with the sum of the factors.
 static etx_fusion_obstacle take_mask(const etx_rewrite* rewrite,
                                      etx_attention_scores* s,
                                      const etx_ir_node* node, size_t position,
                                      double weight) {
-  etx_score_operand mask = beside(rewrite, s, node, position);
+  etx_score_operand mask = make_operand(rewrite, s, node, position);
   mask.factor *= weight;
   const etx_dtype dtype = etx_builder_shape(&rewrite->lower, mask.value)->dtype;
   if (etx_dtype_category_of(dtype) != ETX_CATEGORY_FLOATING) {
-    return "its mask is of integers";
+    return "its mask has an integer type";
   }
   if (s->scaler.value != ETX_IR_NONE) {
     return "its scores are scaled after they are masked";
   }
-  for (size_t i = s->behind_choice; i < s->added_count; ++i) {
+  for (size_t i = s->added_after_where; i < s->added_count; ++i) {
     if (s->added[i].value != mask.value ||
         s->added[i].scores.rank != mask.scores.rank) {
       continue;
@@ -310,13 +330,13 @@ static etx_fusion_obstacle take_mask(const etx_rewrite* rewrite,
     return NULL;
   }
   if (s->added_count == ETX_ATTENTION_MAX_ADDENDS) {
-    return "its scores are masked more often than attention can";
+    return "its scores have more than four added masks";
   }
   s->added[s->added_count++] = mask;
   return NULL;
 }
 
-// scores + alpha mask, mask + alpha scores, or scores - alpha mask.
+// Reads scores + alpha mask, mask + alpha scores, or scores - alpha mask.
 static etx_fusion_obstacle take_addition(const etx_rewrite* rewrite,
                                          etx_attention_scores* s,
                                          const etx_ir_node* node,
@@ -337,11 +357,12 @@ static etx_fusion_obstacle take_addition(const etx_rewrite* rewrite,
   return "";
 }
 
-// c tanh(s x): the factor behind it is all that was found yet.
+// Reads cap * tanh(scores): the factors that have been found so far, between
+// tanh and softmax, are the cap.
 static etx_fusion_obstacle take_cap(etx_attention_scores* s) {
-  if (s->cap != 0) return "its scores are capped twice";
+  if (s->cap != 0) return "its scores have two tanh";
   if (s->scaler.value != ETX_IR_NONE || !(s->scale > 0)) {
-    return "its scores are scaled after they are capped";
+    return "its scores are scaled by a tensor or a negative number after tanh";
   }
   s->cap = s->scale;
   return NULL;
@@ -351,19 +372,19 @@ static etx_fusion_obstacle take_step(const etx_rewrite* rewrite,
                                      etx_attention_scores* s,
                                      const etx_ir_node* node, uint32_t* at) {
   const bool adds = is_addition(node);
-  const step taken =
-      adds ? (step){.kind = STEP_NONE} : read_step(rewrite, node);
+  const score_step taken =
+      adds ? (score_step){.kind = STEP_NONE} : read_step(rewrite, node);
   if (s->cap != 0 &&
-      (adds || taken.kind == STEP_CHOICE || taken.kind == STEP_LEAST)) {
-    return "its scores are masked before they are capped";
+      (adds || taken.kind == STEP_WHERE || taken.kind == STEP_MINIMUM)) {
+    return "its scores are masked before tanh";
   }
   if (adds) return take_addition(rewrite, s, node, at);
   if (taken.kind == STEP_NONE) return "";
   *at = node->args[taken.scored].as.value;
   if (taken.kind == STEP_CAP) return take_cap(s);
   if (taken.kind == STEP_SCALER) return take_scaler(rewrite, s, node, &taken);
-  if (taken.kind == STEP_LEAST) return take_least(s, &taken);
-  if (taken.kind == STEP_CHOICE) return take_choice(rewrite, s, node, &taken);
+  if (taken.kind == STEP_MINIMUM) return take_minimum(s, &taken);
+  if (taken.kind == STEP_WHERE) return take_where(rewrite, s, node, &taken);
   if (taken.kind == STEP_SCALE) {
     s->scale =
         taken.divides ? s->scale / taken.number : s->scale * taken.number;
@@ -371,15 +392,14 @@ static etx_fusion_obstacle take_step(const etx_rewrite* rewrite,
   return NULL;
 }
 
-// True if more than one node reads `value`, or two where the guard does too.
-static bool is_read_by_others(const etx_rewrite* rewrite, uint32_t value,
-                              bool is_guarded) {
+// True if `value` has other uses than the chain and the guard.
+static bool has_other_uses(const etx_rewrite* rewrite, uint32_t value,
+                           bool is_guarded) {
   return value < rewrite->value_count &&
          rewrite->uses[value] > (is_guarded ? 2u : 1u);
 }
 
-// True if `value` comes from a product of queries and keys through operators
-// that keep its shape, whatever they do.
+// True if `value` is computed from a matrix product through any operators.
 static bool comes_from_product(const etx_rewrite* rewrite, uint32_t value) {
   for (size_t count = 0; count < MAX_STEPS; ++count) {
     const etx_ir_node* const node = etx_rewrite_definition(rewrite, value);
@@ -398,11 +418,12 @@ static bool comes_from_product(const etx_rewrite* rewrite, uint32_t value) {
   return false;
 }
 
-// What the choice hides stays hidden whatever is added to it.
+// Keys that the where() hides must stay hidden with everything that is added.
 static etx_fusion_obstacle check_masks(const etx_attention_scores* s) {
-  return s->choice.value != ETX_IR_NONE && s->added_count != 0 &&
+  return s->condition.value != ETX_IR_NONE && s->added_count != 0 &&
                  s->hidden > -1e30
-             ? "its scores are masked twice, by a number that is not far away"
+             ? "its scores are masked twice, by a where() with a number above "
+               "-1e30"
              : NULL;
 }
 
@@ -412,8 +433,8 @@ etx_fusion_obstacle etx_attention_scores_follow(const etx_rewrite* rewrite,
   for (size_t count = 0; count < MAX_STEPS; ++count) {
     const etx_ir_node* const node = etx_rewrite_definition(rewrite, at);
     if (node == NULL) return "";
-    if (is_read_by_others(rewrite, at, count == 0 && s->is_guarded)) {
-      return "its scores are read by others too";
+    if (has_other_uses(rewrite, at, count == 0 && s->is_guarded)) {
+      return "its scores have other uses";
     }
     if (is_product(node)) {
       s->products = at;
@@ -425,7 +446,9 @@ etx_fusion_obstacle etx_attention_scores_follow(const etx_rewrite* rewrite,
     const etx_fusion_obstacle reason = take_step(rewrite, s, node, &at);
     if (reason != NULL && reason[0] == '\0' &&
         comes_from_product(rewrite, at)) {
-      return "its scores are neither scaled nor masked but changed otherwise";
+      return "its scores are changed by an operator that neither scales nor "
+             "masks "
+             "them";
     }
     if (reason != NULL) return reason;
   }

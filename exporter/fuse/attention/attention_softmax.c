@@ -1,3 +1,6 @@
+// Reads the softmax of attention and the guard of safe softmax, which gives
+// zeros for rows that see no key.
+
 #include <float.h>
 #include <math.h>
 
@@ -22,14 +25,14 @@ static bool is_minus_infinity(const etx_ir_arg* arg) {
   return arg->kind == ETX_IR_ARG_DOUBLE && arg->as.real < -DBL_MAX;
 }
 
-// eq(scores, -inf), the comparison of core ATen.
-static bool compares_scores(const etx_ir_node* node, uint32_t scores) {
+// True for eq(scores, -inf).
+static bool finds_hidden(const etx_ir_node* node, uint32_t scores) {
   return node != NULL && node->op->id == ETX_OP_eq_scalar_out &&
          node->args[0].as.value == scores && is_minus_infinity(&node->args[1]);
 }
 
-// True if `dead` says of each row whether all of `scores` are -infinity.
-static bool tells_dead_rows(const etx_rewrite* rewrite, uint32_t dead,
+// True if `dead` is true for exactly the rows whose scores are all -infinity.
+static bool marks_dead_rows(const etx_rewrite* rewrite, uint32_t dead,
                             uint32_t scores, const etx_attention_scores* s) {
   const etx_ir_node* const node = etx_rewrite_definition(rewrite, dead);
   if (node == NULL) return false;
@@ -44,14 +47,14 @@ static bool tells_dead_rows(const etx_rewrite* rewrite, uint32_t dead,
   const etx_ir_node* const any = operand_of(rewrite, node, ETX_OP_any_out);
   if (any == NULL || !is_last_dim(rewrite, any, &any->args[1])) return false;
   const uint32_t seen = any->args[0].as.value;
-  if (seen == s->choice.value && !s->is_inverted) return true;
+  if (seen == s->condition.value && !s->is_inverted) return true;
   const etx_ir_node* const known = etx_rewrite_definition(rewrite, seen);
   return known != NULL && known->op->id == ETX_OP_logical_not_out &&
-         compares_scores(operand_of(rewrite, known, ETX_OP_eq_scalar_out),
-                         scores);
+         finds_hidden(operand_of(rewrite, known, ETX_OP_eq_scalar_out), scores);
 }
 
-// where(dead, 0, weights): the weights, and what says that a row is dead.
+// Reads where(dead, 0, weights), the guard of a row that sees no key; leaves
+// `*weights` alone if there is no where().
 static bool read_guard(const etx_rewrite* rewrite, uint32_t* weights,
                        uint32_t* out_dead) {
   const etx_ir_node* const node = etx_rewrite_definition(rewrite, *weights);
@@ -67,7 +70,7 @@ static bool read_guard(const etx_rewrite* rewrite, uint32_t* weights,
   return true;
 }
 
-// ------------------------------------------------ all of it
+// ------------------------------------------------ softmax
 
 static bool is_softmax_of_last(const etx_rewrite* rewrite,
                                const etx_ir_node* node) {
@@ -81,9 +84,9 @@ bool etx_attention_scores_read(const etx_rewrite* rewrite, uint32_t weights,
   uint32_t dead = ETX_IR_NONE;
   *out_scores = (etx_attention_scores){.scale = 1,
                                        .scaler = {.value = ETX_IR_NONE},
-                                       .choice = {.value = ETX_IR_NONE},
+                                       .condition = {.value = ETX_IR_NONE},
                                        .hidden = -(double)INFINITY,
-                                       .least = -(double)INFINITY};
+                                       .minimum = -(double)INFINITY};
   *out_reason = "";
   uint32_t at = etx_rewrite_skip_views(rewrite, weights);
   if (!read_guard(rewrite, &at, &dead)) return false;
@@ -96,10 +99,10 @@ bool etx_attention_scores_read(const etx_rewrite* rewrite, uint32_t weights,
   out_scores->shape = *etx_builder_shape(&rewrite->lower, scores);
   *out_reason = etx_attention_scores_follow(rewrite, scores, out_scores);
   if (*out_reason == NULL && is_shared) {
-    *out_reason = "its weights are read by others too";
+    *out_reason = "the result of its softmax has other uses";
   }
   if (*out_reason == NULL && dead != ETX_IR_NONE &&
-      !tells_dead_rows(rewrite, dead, scores, out_scores)) {
+      !marks_dead_rows(rewrite, dead, scores, out_scores)) {
     *out_reason = "";
   }
   return *out_reason == NULL;

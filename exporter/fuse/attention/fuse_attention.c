@@ -1,15 +1,14 @@
-// Products of queries and keys, softmax and the product with values become one
-// etx::attention, which reads its operands as they lie and writes its result
-// as its reader wants it:
+// Fuses scaled dot product attention into one operator, which reads its
+// operands with any order of dimensions and writes its result in any order:
 //
-//   bmm(softmax(mask(scale(bmm_nt(q, k)))), v)     attention(q, k, v, mask)
-//   .. mask(c tanh(scale(bmm_nt(q, k)))) ..        attention_capped(.., c)
-//   permute(view(attention(..)))                   view(attention(..))
+//   bmm(softmax(mask(scale(bmm_nt(q, k)))), v)  ->  attention(q, k, v, mask)
+//   .. mask(c tanh(scale(bmm_nt(q, k)))) ..     ->  attention_capped(.., c)
+//   permute(view(attention(..)))                ->  view(attention(..))
 //
-// Keys and values that were transposed, repeated for several heads or scaled
-// are taken from before that. Sums have another order than those of the
-// products and the softmax: results agree within 1e-5 of the largest value.
-// What was rounded to halves between the steps no longer is.
+// Transposes, expands for grouped heads and constant scales of the operands are
+// skipped. Sums have another order than in the separate operators: results
+// agree within 1e-5 of the largest value. Values between the operators are no
+// longer rounded to half types.
 
 #include "exporter/fuse/attention/attention_pattern.h"
 #include "exporter/report/fusion_report.h"
@@ -17,9 +16,8 @@
 #include "exporter/passes/pass_context.h"
 #include "exporter/rewrite/simplify_rules.h"
 
-// Positions of the arguments of etx::attention and etx::attention_capped, which
-// has one more.
-enum { OUT_ORDER = 8, ARGUMENTS = 13, MOST_ARGUMENTS };
+// Arguments of etx::attention. etx::attention_capped has one more, the cap.
+enum { OUT_ORDER = 8, ARGUMENTS = 13, MAX_ARGUMENTS };
 
 static bool is_attention(const etx_ir_node* node) {
   return node->op->id == ETX_OP_attention_out ||
@@ -27,10 +25,10 @@ static bool is_attention(const etx_ir_node* node) {
 }
 
 static etx_status emit(etx_builder* lower, etx_op_id op,
-                       const etx_ir_arg args[MOST_ARGUMENTS],
+                       const etx_ir_arg args[MAX_ARGUMENTS],
                        uint32_t* out_value) {
   const size_t count =
-      op == ETX_OP_attention_out ? (size_t)ARGUMENTS : (size_t)MOST_ARGUMENTS;
+      op == ETX_OP_attention_out ? (size_t)ARGUMENTS : (size_t)MAX_ARGUMENTS;
   return etx_build_op(lower, op, args, count, out_value);
 }
 
@@ -40,8 +38,8 @@ static bool equal(const etx_rewrite* rewrite, etx_dim a, etx_dim b) {
   return etx_symbols_equal(&rewrite->lower.method->symbols, a, b);
 }
 
-// Batch and heads of a tensor of products [N, L, S], as those of the queries
-// before they were collapsed: [B, H, L, D] to [N, L, D].
+// Finds batch and heads of scores [N, L, S] from the queries, which were viewed
+// from [B, H, L, D] as [N, L, D].
 static void split_batch(const etx_rewrite* rewrite,
                         const etx_attention_scores* s,
                         etx_attention_sizes* out) {
@@ -62,7 +60,7 @@ static void split_batch(const etx_rewrite* rewrite,
   out->heads = source->dims[1];
 }
 
-// Dimensions [batch, heads, rows, keys] of the masked scores.
+// Reads [batch, heads, rows, keys] from the shape of the scores.
 static bool read_scores(etx_rewrite* rewrite, const etx_attention_scores* s,
                         etx_attention_sizes* out) {
   const etx_shape* const shape = &s->shape;
@@ -89,8 +87,9 @@ static bool read_scores(etx_rewrite* rewrite, const etx_attention_scores* s,
                            &out->heads) == ETX_OK;
 }
 
-// How many heads keys and values have: [N, rows, D] are the queries of N
-// products, and those of several heads may be rows of one.
+// Reads the number of key heads. Queries are [N, rows, D], and several query
+// heads that share a key head may be rows of one product
+// (fold_expanded_operands).
 static bool read_groups(etx_rewrite* rewrite, const etx_attention_scores* s,
                         etx_attention_sizes* out) {
   const etx_shape left = *etx_builder_shape(&rewrite->lower, s->left);
@@ -122,7 +121,8 @@ static etx_status order_arg(etx_builder* lower, const size_t order[4],
   return etx_build_int_list(lower, dims, 4, out);
 }
 
-// Emits the view of an operand; `swaps` exchanges rows and elements.
+// Emits the 4-d view of an operand and its order of dimensions. `swaps`
+// exchanges rows and elements in the order.
 static etx_status emit_operand(etx_rewrite* rewrite, etx_attention_operand* o,
                                bool swaps, etx_ir_arg* out_value,
                                etx_ir_arg* out_order) {
@@ -138,10 +138,10 @@ static etx_status emit_operand(etx_rewrite* rewrite, etx_attention_operand* o,
   return order_arg(lower, o->order, out_order);
 }
 
-// An operand that is read as the product reads it.
-static etx_attention_operand where_it_is(const etx_rewrite* rewrite,
-                                         uint32_t value,
-                                         const etx_dim dims[4]) {
+// The operand without skipping anything: as the matrix product reads it.
+static etx_attention_operand product_operand(const etx_rewrite* rewrite,
+                                             uint32_t value,
+                                             const etx_dim dims[4]) {
   etx_attention_operand o = {
       value, *etx_builder_shape(&rewrite->lower, value), {0, 1, 2, 3}, 1};
   o.stored.rank = 4;
@@ -149,7 +149,7 @@ static etx_attention_operand where_it_is(const etx_rewrite* rewrite,
   return o;
 }
 
-// False if it was repeated on the way to where it is read.
+// True if the operand has these sizes, so no expand was skipped.
 static bool has_sizes(const etx_rewrite* rewrite,
                       const etx_attention_operand* o, const etx_dim dims[4]) {
   for (size_t i = 0; i < 4; ++i) {
@@ -158,7 +158,8 @@ static bool has_sizes(const etx_rewrite* rewrite,
   return true;
 }
 
-// Queries times what scales their rows of scores, as the queries lie.
+// A scaler per row of scores is applied to the queries instead, in the order in
+// which they are stored.
 static etx_status scale_queries(etx_rewrite* rewrite,
                                 const etx_attention_scores* s,
                                 const etx_attention_sizes* z,
@@ -187,32 +188,34 @@ static etx_status scale_queries(etx_rewrite* rewrite,
 static etx_status emit_operands(etx_rewrite* rewrite,
                                 const etx_attention_scores* s,
                                 const etx_attention_sizes* z, double* scale,
-                                etx_ir_arg args[MOST_ARGUMENTS]) {
+                                etx_ir_arg args[MAX_ARGUMENTS]) {
   const uint32_t values = rewrite->lower.node->args[1].as.value;
   const etx_dim query[] = {z->batch, z->heads, z->rows, z->width};
   const etx_dim key[] = {z->batch, z->groups, z->keys, z->width};
-  const etx_dim turned[] = {z->batch, z->groups, z->width, z->keys};
+  const etx_dim transposed_key[] = {z->batch, z->groups, z->width, z->keys};
   const etx_dim value[] = {z->batch, z->groups, z->keys, z->height};
-  etx_attention_operand sides[] = {
+  etx_attention_operand operands[] = {
       etx_attention_operand_find(rewrite, s->left, query),
-      etx_attention_operand_find(rewrite, s->right, s->is_nt ? key : turned),
+      etx_attention_operand_find(rewrite, s->right,
+                                 s->is_nt ? key : transposed_key),
       etx_attention_operand_find(rewrite, values, value)};
-  // The result has as many batches and heads as the queries are given.
-  if (!has_sizes(rewrite, &sides[0], query)) {
-    sides[0] = where_it_is(rewrite, s->left, query);
+  // The operator takes batch and heads of the result from the queries.
+  if (!has_sizes(rewrite, &operands[0], query)) {
+    operands[0] = product_operand(rewrite, s->left, query);
   }
-  // What values are multiplied with belongs to the result, not to the scores.
-  if (sides[2].factor != 1) sides[2] = where_it_is(rewrite, values, value);
-  *scale *= sides[0].factor * sides[1].factor;
-  ETX_TRY(scale_queries(rewrite, s, z, &sides[0]));
+  // A factor of the values scales the result, not the scores.
+  if (operands[2].factor != 1)
+    operands[2] = product_operand(rewrite, values, value);
+  *scale *= operands[0].factor * operands[1].factor;
+  ETX_TRY(scale_queries(rewrite, s, z, &operands[0]));
   for (size_t i = 0; i < 3; ++i) {
-    ETX_TRY(emit_operand(rewrite, &sides[i], i == 1 && !s->is_nt, &args[i],
+    ETX_TRY(emit_operand(rewrite, &operands[i], i == 1 && !s->is_nt, &args[i],
                          &args[5 + i]));
   }
   return ETX_OK;
 }
 
-// ------------------------------------------------ the product with values
+// ------------------------------------------------ the operator
 
 static etx_status emit_attention(etx_rewrite* rewrite,
                                  const etx_attention_scores* s,
@@ -222,8 +225,8 @@ static etx_status emit_attention(etx_rewrite* rewrite,
   const etx_shape result = *etx_builder_shape(lower, lower->node->outputs[0]);
   double scale = s->scale;
   etx_attention_masking masking;
-  etx_ir_arg args[MOST_ARGUMENTS];
-  for (size_t i = 0; i < MOST_ARGUMENTS; ++i) args[i] = etx_ir_none();
+  etx_ir_arg args[MAX_ARGUMENTS];
+  for (size_t i = 0; i < MAX_ARGUMENTS; ++i) args[i] = etx_ir_none();
   ETX_TRY(emit_operands(rewrite, s, z, &scale, args));
   ETX_TRY(order_arg(lower, identity, &args[OUT_ORDER]));
   ETX_TRY(etx_attention_masking_emit(rewrite, s, z, &masking));
@@ -252,24 +255,24 @@ static etx_fusion_obstacle read_sizes(etx_rewrite* rewrite,
   if (values.dtype != dtype ||
       (s->scaler.value != ETX_IR_NONE &&
        etx_builder_shape(&rewrite->lower, s->scaler.value)->dtype != dtype)) {
-    return "its products are of two types";
+    return "its operands have different types";
   }
   if (!read_scores(rewrite, s, out) || !read_groups(rewrite, s, out)) {
-    return "its heads are laid out in an unknown way";
+    return "its batch and head dimensions are not recognised";
   }
   if (!etx_rewrite_is_product(rewrite, out->batch, out->groups,
                               values.dims[0])) {
-    return "its keys and values have heads of different numbers";
+    return "its keys and values have different numbers of heads";
   }
-  bool fits = etx_score_operand_fits(rewrite, &s->choice, out) &&
+  bool fits = etx_score_operand_fits(rewrite, &s->condition, out) &&
               etx_score_operand_fits(rewrite, &s->scaler, out);
   for (size_t i = 0; i < s->added_count; ++i) {
     fits = fits && etx_score_operand_fits(rewrite, &s->added[i], out);
   }
-  return fits ? NULL : "its mask is laid out in an unknown way";
+  return fits ? NULL : "the shape of its mask is not recognised";
 }
 
-static etx_status find_attention(etx_rewrite* rewrite, bool* out_done) {
+static etx_status fuse_attention(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
   etx_attention_scores s;
   etx_attention_sizes z;
@@ -291,9 +294,10 @@ static etx_status find_attention(etx_rewrite* rewrite, bool* out_done) {
   return emit_attention(rewrite, &s, &z);
 }
 
-// The attention behind views, each used once.
-static const etx_ir_node* behind_views(const etx_rewrite* rewrite,
-                                       uint32_t value) {
+// The attention operator whose result `value` is a view of, if none of the
+// values between has another use; otherwise NULL.
+static const etx_ir_node* find_viewed_attention(const etx_rewrite* rewrite,
+                                                uint32_t value) {
   while (etx_rewrite_is_only_use(rewrite, value)) {
     const etx_ir_node* const node =
         etx_ir_definition(rewrite->lower.method, value);
@@ -307,7 +311,7 @@ static const etx_ir_node* behind_views(const etx_rewrite* rewrite,
 
 // ------------------------------------------------ halves
 
-// The halves that `value`, behind views, was made of.
+// Finds the half tensor that `value` is a view of a cast of.
 static bool read_halves(const etx_rewrite* rewrite, uint32_t value,
                         etx_dtype dtype, uint32_t* out_value) {
   const etx_ir_node* node = etx_ir_definition(rewrite->lower.method, value);
@@ -321,16 +325,16 @@ static bool read_halves(const etx_rewrite* rewrite, uint32_t value,
   return etx_builder_shape(&rewrite->lower, *out_value)->dtype == dtype;
 }
 
-// Operand `i` of an attention, of the halves that it was made of.
+// Makes operand `i` of an attention read the half tensor directly.
 static etx_status emit_halves(etx_rewrite* rewrite, size_t i, uint32_t halves,
-                              etx_ir_arg args[MOST_ARGUMENTS]) {
+                              etx_ir_arg args[MAX_ARGUMENTS]) {
   const etx_shape given = *etx_rewrite_shape(rewrite, &args[i]);
   const etx_ir_arg* const places = args[5 + i].as.list.items;
   etx_attention_operand o =
       etx_attention_operand_find(rewrite, halves, given.dims);
-  const bool is_taken =
+  const bool can_skip =
       i == 0 ? has_sizes(rewrite, &o, given.dims) : i == 1 || o.factor == 1;
-  if (!is_taken) o = where_it_is(rewrite, halves, given.dims);
+  if (!can_skip) o = product_operand(rewrite, halves, given.dims);
   const etx_attention_operand found = o;
   for (size_t at = 0; at < 4; ++at) {
     o.order[at] = found.order[places[at].as.integer];
@@ -339,20 +343,20 @@ static etx_status emit_halves(etx_rewrite* rewrite, size_t i, uint32_t halves,
   return emit_operand(rewrite, &o, false, &args[i], &args[5 + i]);
 }
 
-// Core ATen makes halves float32 first, and the result halves again; the
-// operator does so by itself.
-static etx_status find_halves(etx_rewrite* rewrite, bool* out_done) {
+// Removes the casts to float32 before the operator and back to halves after it.
+// The operator computes halves in float32 by itself.
+static etx_status remove_half_casts(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   const etx_shape result = *etx_builder_shape(lower, node->outputs[0]);
-  etx_ir_arg args[MOST_ARGUMENTS];
+  etx_ir_arg args[MAX_ARGUMENTS];
   uint32_t halves[3];
   if (node->op->id != ETX_OP_to_dim_order_copy_out ||
       etx_dtype_bytes(result.dtype) != 2) {
     return ETX_OK;
   }
   const etx_ir_node* const attention =
-      behind_views(rewrite, node->args[0].as.value);
+      find_viewed_attention(rewrite, node->args[0].as.value);
   if (attention == NULL) return ETX_OK;
   memcpy(args, attention->args, attention->arg_count * sizeof *args);
   for (size_t i = 0; i < 3; ++i) {
@@ -372,12 +376,13 @@ static etx_status find_halves(etx_rewrite* rewrite, bool* out_done) {
 
 // ------------------------------------------------ the order of the result
 
-static etx_status find_permuted(etx_rewrite* rewrite, bool* out_done) {
+// Fuses a permute of the result into the operator's order of the result.
+static etx_status fuse_result_permute(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   if (node->op->id != ETX_OP_permute_copy_out) return ETX_OK;
   const etx_ir_node* const attention =
-      behind_views(rewrite, node->args[0].as.value);
+      find_viewed_attention(rewrite, node->args[0].as.value);
   if (attention == NULL) return ETX_OK;
   const etx_shape from = *etx_rewrite_shape(rewrite, &node->args[0]);
   const etx_shape result = *etx_builder_shape(lower, node->outputs[0]);
@@ -388,7 +393,7 @@ static etx_status find_permuted(etx_rewrite* rewrite, bool* out_done) {
       !etx_builder_same_dims(lower, from.dims, own.dims + added, from.rank)) {
     return ETX_OK;
   }
-  etx_ir_arg args[MOST_ARGUMENTS];
+  etx_ir_arg args[MAX_ARGUMENTS];
   memcpy(args, attention->args, attention->arg_count * sizeof *args);
   for (size_t i = 0; i < 4; ++i) {
     if (!etx_rewrite_is_int(&args[OUT_ORDER].as.list.items[i], (int64_t)i)) {
@@ -408,17 +413,17 @@ static etx_status find_permuted(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_pass_fuse_attention(etx_pass_context* context) {
-  static const etx_rewrite_rule grids[] = {
+  static const etx_rewrite_rule image_biases[] = {
       etx_attention_scores_fold_image_bias};
-  static const etx_rewrite_rule rules[] = {find_attention};
-  static const etx_rewrite_rule halves[] = {find_halves};
-  static const etx_rewrite_rule orders[] = {find_permuted};
+  static const etx_rewrite_rule rules[] = {fuse_attention};
+  static const etx_rewrite_rule halves[] = {remove_half_casts};
+  static const etx_rewrite_rule orders[] = {fuse_result_permute};
   static const etx_rewrite_rule views[] = {etx_simplify_view};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
   for (size_t i = 0; i < context->module->method_count; ++i) {
     etx_ir_method* const method = &context->module->methods[i];
     bool changed = false;
-    ETX_TRY(etx_rewrite_method(context, method, grids, 1, &changed));
+    ETX_TRY(etx_rewrite_method(context, method, image_biases, 1, &changed));
     ETX_TRY(etx_rewrite_method(context, method, rules, 1, &changed));
     if (!changed) continue;
     ETX_TRY(etx_rewrite_method(context, method, halves, 1, &changed));

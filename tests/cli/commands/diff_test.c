@@ -41,7 +41,7 @@ static void plan(char* out_path, const char* name, const char* nodes) {
   assert_int_equal(mkdir(folder, 0777), 0);
   command_write_file(path, text);
   command_expect(0, WORDS(ETX, "plan", folder, "-o", out_path, "--passes",
-                          "-fuse_chains"));
+                          "-fuse_elementwise"));
 }
 
 static int set_up(void** state) {

@@ -134,7 +134,7 @@ static void invalid_problems_are_refused_with_a_line(void** state) {
   expect_refusal(HEAD "a,5,4,1\n", "lifetime [5, 4) is empty");
   expect_refusal(HEAD "a,0,1,1\nb,0,1,1\na,0,1,1\n",
                  ":4:1: two blocks have the id 'a'");
-  expect_refusal(HEAD "a,0,1,9223372036854775807\nb,0,1,1\n", "past 63 bits");
+  expect_refusal(HEAD "a,0,1,9223372036854775807\nb,0,1,1\n", "exceed 2^63");
   expect_refusal("id,lower,upper,size,alignment\na,0,1,1,3\n",
                  "the alignment is 3, expected a power of two");
   expect_refusal("id,lower,upper,size,gaps\na,0,9,1,2-3\n",

@@ -193,7 +193,7 @@ static void the_report_counts_the_saved_bytes(void** state) {
   // after scheduling near, a and b.
   static const long long as_given[] = {8256, 16592, 16, 8256, 64, 0};
   static const long long in_order[] = {4224, 16592, 16, 8256, 4096, 4032};
-  expect_savings("--passes=-order_nodes", as_given);
+  expect_savings("--passes=-schedule_nodes", as_given);
   expect_savings("--passes=-simplify", in_order);
 }
 
@@ -526,6 +526,31 @@ static void invalid_option_values_are_refused(void** state) {
   assert_int_equal(count_outputs(), 0);
 }
 
+static void former_names_of_passes_are_taken(void** state) {
+  (void)state;
+  command_expect_err(
+      0,
+      WORDS(ETX, "plan", KV, "-o", program, "--passes=-simplify,-fuse_chains"),
+      "etx plan: pass fuse_chains is now called "
+      "fuse_elementwise\n");
+  command_expect_err(
+      0, WORDS(ETX, "plan", KV, "--dump-after", "place_values"),
+      "etx plan: pass place_values is now called assign_storage\n");
+  command_result result = command_run(
+      WORDS(ETX, "plan", KV, "-o", program, "-q", "--passes=-fuse_chains"));
+  assert_int_equal(result.code, 0);
+  assert_string_equal(result.err, "");
+  command_end(&result);
+  command_expect_err(
+      2, WORDS(ETX, "plan", KV, "-o", program, "--passes=-fuse_chain"),
+      "there is no pass 'fuse_chain', did you mean 'fuse_elementwise'");
+  command_expect_err(
+      2, WORDS(ETX, "plan", KV, "--dump-after", "simplfy"),
+      "option '--dump-after': there is no pass 'simplfy', did you mean "
+      "'simplify'");
+  unlink(program);
+}
+
 static void the_graph_after_a_pass_is_printed(void** state) {
   (void)state;
   command_result result =
@@ -583,6 +608,7 @@ int main(void) {
       TEST(colliding_macro_names_are_refused),
       TEST(an_old_layout_of_state_is_kept),
       TEST(invalid_option_values_are_refused),
+      TEST(former_names_of_passes_are_taken),
       TEST(the_graph_after_a_pass_is_printed),
       TEST(a_failed_write_to_standard_output_is_reported),
   };

@@ -63,9 +63,9 @@ static int set_up(void** state) {
   snprintf(whole, sizeof whole, "%s/whole.pte", command_directory);
   command_write_file(methods, graph);
   command_expect_out(0, WORDS(ETX, "plan", methods, "-o", split),
-                     "1 convolution and planes");
+                     "1 convolution in channel blocks");
   command_expect(0, WORDS(ETX, "plan", methods, "-o", whole, "-q",
-                          "--passes=-part_convolutions"));
+                          "--passes=-split_convolution_channels"));
   return 0;
 }
 

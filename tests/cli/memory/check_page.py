@@ -380,7 +380,7 @@ def run(options, folder, chrome):
         print(f"{program.name}: {count} boxes as planned, {pointed} pointed at")
     many_values(folder / "many")
     plan(etx, folder / "many", folder / "many.pte",
-         "--passes=-fuse_chains")
+         "--passes=-fuse_elementwise")
     case = Case(etx, folder / "many.pte", folder, chrome)
     expect_many(case)
     expect_search(case, "mul")

@@ -67,13 +67,13 @@ static void results_that_are_needed_stay(void** state) {
          LAYER
          "t: int64[8, 2] = aten::argmax.out(y, -1, False)\nreturn t\n"
          "return y\n",
-         "the results are used elsewhere, too");
+         "the result of the layer has other uses");
   expect(GRAPH("[y, 1]", "[t]"),
          LAYER "t: int64[8, 8200] = aten::argmax.out(y, 1, False)\nreturn t\n",
-         "it is not over the results of a row");
+         "it is not over the last dimension");
   expect(GRAPH("[y]", "[t]"),
          LAYER "t: int64[] = aten::argmax.out(y, None, False)\nreturn t\n",
-         "it is not over the results of a row");
+         "it is not over the last dimension");
 }
 
 static void few_results_stay_in_the_cache(void** state) {
@@ -89,7 +89,7 @@ static void few_results_stay_in_the_cache(void** state) {
          "y: float32[8, 32] = etx::linear_a8w8_panels.out(x, const int8[2, 16, "
          "16, 4], const float32[32], const int32[32], None)\n"
          "t: int64[8] = aten::argmax.out(y, -1, False)\nreturn t\n",
-         "a row has few results");
+         "the layer has less than 8192 output columns");
 }
 
 static void weights_as_stored_stay(void** state) {

@@ -9,8 +9,9 @@
 
 #include "tests/exporter/lowered.h"
 
-#define PASSES \
-  "lower fold_constants simplify fuse_chains fuse_linear fuse_convolution"
+#define PASSES                                                           \
+  "lower fold_constants simplify fuse_elementwise fuse_linear_epilogue " \
+  "fuse_convolution_epilogue"
 
 #define INPUTS                                                           \
   "inputs: [{name: a, type: 'float32[2, 3]'}, {name: b, type: "          \

@@ -8,7 +8,8 @@
 
 #include "tests/exporter/lowered.h"
 
-#define PASSES "lower simplify fuse_linear pack_weights store_heads"
+#define PASSES \
+  "lower simplify fuse_linear_epilogue pack_weights fuse_head_transpose"
 
 #define GRAPH(input, more, from, view, order, outputs)                     \
   "inputs: [{name: x, type: 'float32[" input                               \
@@ -38,7 +39,7 @@ static void expect(const char* graph, const char* lines, const char* reason) {
   const etx_fusion_report* const fusions = &l.context.fusions;
   assert_true(fusions->count > 0);
   const etx_fusion* const last = &fusions->items[fusions->count - 1];
-  assert_string_equal(last->kind, "heads");
+  assert_string_equal(last->kind, "head transpose");
   if (reason == NULL) {
     assert_null(last->reason);
   } else {
@@ -75,13 +76,13 @@ static void what_is_no_sequence_of_heads_stays(void** state) {
          "v: float32[1, 40, 4, 24] = aten::view_copy.out(y, [1, 40, 4, 24])\n"
          "h: float32[1, 4, 40, 24] = aten::permute_copy.out(v, [0, 2, 1, 3])\n"
          "return h\n",
-         "a head has no whole panels of 16 columns");
+         "the width of a head is not a multiple of 16");
   expect(GRAPH("2, 40, 8", "", "y", "[2, 40, 3, 32]", "[0, 2, 1, 3]", "[h]"),
          "y: float32[2, 40, 96] = " LAYER("x")
          "v: float32[2, 40, 3, 32] = aten::view_copy.out(y, [2, 40, 3, 32])\n"
          "h: float32[2, 3, 40, 32] = aten::permute_copy.out(v, [0, 2, 1, 3])\n"
          "return h\n",
-         "several sequences are multiplied at once");
+         "the batch has more than one sequence");
 }
 
 static void what_else_reads_or_follows_stays(void** state) {
@@ -91,7 +92,7 @@ static void what_else_reads_or_follows_stays(void** state) {
          "v: float32[1, 40, 3, 32] = aten::view_copy.out(y, [1, 40, 3, 32])\n"
          "h: float32[1, 3, 40, 32] = aten::permute_copy.out(v, [0, 2, 1, 3])\n"
          "return h\nreturn y\n",
-         "the results are used elsewhere, too");
+         "the result of the layer has other uses");
   expect(GRAPH("1, 40, 8",
                "  - {out: r, op: aten.relu.default, args: [y]}\n", "r",
                "[1, 40, 3, 32]", "[0, 2, 1, 3]", "[h]"),
@@ -99,7 +100,7 @@ static void what_else_reads_or_follows_stays(void** state) {
          "v: float32[1, 40, 3, 32] = aten::view_copy.out(r, [1, 40, 3, 32])\n"
          "h: float32[1, 3, 40, 32] = aten::permute_copy.out(v, [0, 2, 1, 3])\n"
          "return h\n",
-         "more is computed with the results");
+         "the layer has a fused epilogue");
 }
 
 int main(void) {

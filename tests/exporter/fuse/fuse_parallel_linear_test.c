@@ -8,7 +8,7 @@
 
 #include "tests/exporter/lowered.h"
 
-#define PASSES "lower recompose_products join_products"
+#define PASSES "lower fold_matmul_transposes fuse_parallel_linear"
 
 #define BUFFERS                                     \
   "buffers:\n"                                      \
@@ -71,24 +71,25 @@ static void rows_and_biases_stand_in_order(void** state) {
   lowered_close(&l);
 }
 
-typedef struct refusal {
+typedef struct missed_fusion {
   const char* yaml;
   const char* reason;  // in the report
-} refusal;
+} missed_fusion;
 
 static void others_stay_apart_and_the_report_says_why(void** state) {
   (void)state;
-  static const refusal refusals[] = {
+  static const missed_fusion refusals[] = {
       {"inputs: [{name: x, type: 'float32[1, 2, 4]'}]\n" BUFFERS "nodes:\n"
        "  - {out: a, op: aten.linear.default, args: [x, q]}\n"
        "  - {out: b, op: aten.linear.default, args: [x, k]}\n"
        "outputs: [a, b]\n",
-       "of several rows, parts of one result would not lie densely"},
+       "the input has several rows, so slices of one result would not be "
+       "contiguous"},
       {ROW "  - {out: a, op: aten.linear.default, args: [x, q]}\n"
            "  - {out: b, op: aten.linear.default, args: [x, k]}\n"
            "  - {out: c, op: aten.neg.default, args: [k]}\n"
            "outputs: [a, b, c]\n",
-       "a weight is read elsewhere, too"},
+       "a weight has other uses"},
       {"inputs: [{name: x, type: 'float32[1, 4]'}, {name: w, type: "
        "'float32[6, 4]'}]\n" BUFFERS "nodes:\n"
        "  - {out: a, op: aten.linear.default, args: [x, w]}\n"

@@ -8,7 +8,7 @@
 
 #include "tests/exporter/lowered.h"
 
-#define PASSES "lower recompose_products part_products simplify"
+#define PASSES "lower fold_matmul_transposes narrow_linear simplify"
 
 #define INPUTS                                                            \
   "inputs: [{name: x, type: 'float32[1, 5, 4]'}, {name: v, type: "        \

@@ -11,7 +11,7 @@
 #include "exporter/import/quantize_rules.h"
 #include "tests/exporter/lowered.h"
 
-#define PASSES "lower recompose_products fold_constants fuse_linear"
+#define PASSES "lower fold_matmul_transposes fold_constants fuse_linear_epilogue"
 
 static void open_packed(lowered* l, const char* graph) {
   lowered_open(l, ETX_TARGET_ETX, graph);
@@ -93,7 +93,7 @@ static void expect_convolution_stays(const char* graph, const char* reason) {
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX, graph);
   l.options.pack_weights = true;
-  lowered_run(&l, PASSES " fuse_convolution pack_weights");
+  lowered_run(&l, PASSES " fuse_convolution_epilogue pack_weights");
   assert_int_equal(l.context.packed.count, 1);
   assert_string_equal(l.context.packed.items[0].reason, reason);
   assert_null(strstr(lowered_lines(&l), "winograd"));
@@ -106,7 +106,7 @@ static void convolutions_of_neighbours_have_winograds_form(void** state) {
   lowered_open(&l, ETX_TARGET_ETX,
                CONVOLUTION("8, 6", "32, 16, 3, 3", PLAIN));
   l.options.pack_weights = true;
-  lowered_run(&l, PASSES " fuse_convolution pack_weights");
+  lowered_run(&l, PASSES " fuse_convolution_epilogue pack_weights");
   assert_lines(&l,
                "r: float32[1, 32, 8, 6] = etx::convolution_winograd.out(x, "
                "const float32[2, 16, 3, 3, 16], b, [1, 1], [], 'x relu')\n"
@@ -128,7 +128,7 @@ static void convolutions_of_one_pixel_read_panels(void** state) {
                "  - {out: s, op: aten.add.Tensor, args: [r, a]}\n"
                "outputs: [a, s]\n");
   l.options.pack_weights = true;
-  lowered_run(&l, PASSES " fuse_convolution pack_weights");
+  lowered_run(&l, PASSES " fuse_convolution_epilogue pack_weights");
   assert_non_null(
       strstr(lowered_lines(&l),
              "a: float32[1, 48, 7, 7] = etx::convolution_panels.out(x, const "
@@ -179,7 +179,7 @@ static void other_convolutions_read_panels(void** state) {
     lowered l;
     lowered_open(&l, ETX_TARGET_ETX, cases[i].graph);
     l.options.pack_weights = true;
-    lowered_run(&l, PASSES " fuse_convolution pack_weights");
+    lowered_run(&l, PASSES " fuse_convolution_epilogue pack_weights");
     if (strstr(lowered_lines(&l), cases[i].call) == NULL) {
       fail_msg("%s", lowered_lines(&l));
     }
@@ -242,21 +242,21 @@ static void other_convolutions_stay(void** state) {
   expect_convolution_stays(
       CONVOLUTION("9, 9", "32, 4, 3, 3",
                   "[1, 1], [1, 1], [1, 1], false, [0, 0], 4"),
-      "has no whole panels of 16 channels");
+      "has a number of output channels that is not a multiple of 16");
   expect_convolution_stays(CONVOLUTION("99, 99", "32, 16, 5, 5", PLAIN),
-                           "many results are computed with it");
+                           "is used for many output pixels, so packing at run time costs little");
   expect_convolution_stays(
       CONVOLUTION("5, 5", "32, 16, 5, 5",
                   "[1, 1], [0, 0], [1, 1], false, [0, 0], 1"),
-      "few results are computed with it");
+      "is used for few output pixels");
   expect_convolution_stays(
       CONVOLUTION("1, 1", "16, 32, 4, 4",
                   "[1, 1], [0, 0], [1, 1], true, [0, 0], 1"),
-      "few results are computed with it");
+      "is used for few output pixels");
   expect_convolution_stays(
       CONVOLUTION("19, 19", "32, 16, 13, 13",
                   "[1, 1], [0, 0], [1, 1], false, [0, 0], 1"),
-      "is of windows that are too large");
+      "has windows of more than 147 elements");
   expect_convolution_stays(
       "inputs: [{name: x, type: 'float32[1, 16, 400]'}]\n"
       "buffers: [{name: w, type: 'float32[32, 16, 148]', init: 1}]\n"
@@ -264,7 +264,7 @@ static void other_convolutions_stay(void** state) {
       "  - {out: r, op: aten.convolution.default, args: [x, w, null, [1], [0], "
       "[1], false, [0], 1]}\n"
       "outputs: [r]\n",
-      "is of windows that are too large");
+      "has windows of more than 147 elements");
 }
 
 // A plain convolution and a transposed one read the same bytes in two orders.
@@ -285,7 +285,7 @@ static void a_weight_of_two_orders_stays(void** state) {
   lowered_run(&l, PASSES " pack_weights");
   assert_int_equal(l.context.packed.count, 1);
   assert_string_equal(l.context.packed.items[0].reason,
-                      "is read in two orders");
+                      "is read by convolutions that need different panels");
   assert_null(strstr(lowered_lines(&l), "packed"));
   lowered_close(&l);
 }
@@ -328,7 +328,7 @@ static void bytes_bring_the_sums_of_their_columns(void** state) {
   assert_true(etx_text_is(l.context.packed.items[0].name, "a.w"));
   assert_string_equal(l.context.packed.items[0].type, "int8");
   assert_string_equal(l.context.packed.items[1].reason,
-                      "few rows are multiplied with it");
+                      "is multiplied with few rows only");
   lowered_close(&l);
 }
 
@@ -423,10 +423,10 @@ static void the_list_says_what_became_of_each(void** state) {
   assert_int_equal(row_of(&l, "all")->bytes, 16 * 5 * 4);
   assert_string_equal(row_of(&l, "all")->type, "float32");
   assert_string_equal(row_of(&l, "odd")->reason,
-                      "has no whole panels of 16 columns");
+                      "has a number of output columns that is not a multiple of 16");
   assert_string_equal(row_of(&l, "few")->reason,
-                      "few rows are multiplied with it");
-  assert_string_equal(row_of(&l, "table")->reason, "is read as it is by");
+                      "is multiplied with few rows only");
+  assert_string_equal(row_of(&l, "table")->reason, "is also read unpacked by");
   assert_true(etx_text_is(row_of(&l, "table")->reader, "aten::mul"));
   assert_string_equal(row_of(&l, "half")->reason, "is not float32");
   lowered_close(&l);

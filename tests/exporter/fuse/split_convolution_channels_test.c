@@ -8,7 +8,9 @@
 
 #include "tests/exporter/lowered.h"
 
-#define PASSES "lower simplify fuse_chains fuse_convolution part_convolutions"
+#define PASSES                                                 \
+  "lower simplify fuse_elementwise fuse_convolution_epilogue " \
+  "split_convolution_channels"
 
 // A megabyte and more between the two: 40 channels of 96 x 96.
 #define GRAPH(x)                                                   \

@@ -26,7 +26,7 @@ static void letters_in_all_three_are_batches(void** state) {
 static void attention_scores_read_keys_as_they_lie(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower recompose_products simplify",
+      ETX_TARGET_ETX, "lower fold_matmul_transposes simplify",
       "inputs: [{name: q, type: 'float32[1, 3, 2, 4]'}, {name: k, type: "
       "'float32[1, 5, 2, 4]'}]\n"
       "nodes:\n"

@@ -98,7 +98,7 @@ static void expect_layer(etx_target target, int zero, const char* nodes,
   char yaml[2048];
   snprintf(yaml, sizeof yaml, layer, zero, nodes);
   expect_lowered(target,
-                 "lower recompose_products recompose_quantized simplify", yaml,
+                 "lower fold_matmul_transposes fuse_dequantize simplify", yaml,
                  wanted);
 }
 
@@ -154,7 +154,7 @@ static void rows_quantised_by_their_own_ranges_are_a_form_of_their_own(
 static void an_embedding_reads_bytes(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower recompose_quantized fold_constants simplify",
+      ETX_TARGET_ETX, "lower fuse_dequantize fold_constants simplify",
       "inputs: [{name: i, type: 'int64[5]'}]\n"
       "buffers: [{name: w, type: 'int8[3, 4]', init: 9}, {name: s, type: "
       "'float32[3]', init: 0.5}, {name: z, type: 'int64[3]', init: 2}]\n"
@@ -186,7 +186,7 @@ static void expect_blocks(int weight, int zero, const char* nodes,
   snprintf(yaml, sizeof yaml, BLOCKS "%s", weight, zero, nodes);
   expect_lowered(
       ETX_TARGET_ETX,
-      "lower recompose_products recompose_quantized fold_constants simplify",
+      "lower fold_matmul_transposes fuse_dequantize fold_constants simplify",
       yaml, wanted);
 }
 
@@ -282,7 +282,7 @@ static void rows_by_their_own_ranges_are_found_behind_views(void** state) {
 static void products_with_bytes_read_them_as_they_are(void** state) {
   (void)state;
   static const char passes[] =
-      "lower recompose_products recompose_quantized simplify";
+      "lower fold_matmul_transposes fuse_dequantize simplify";
   expect_lowered(ETX_TARGET_ETX, passes,
                  BYTES
                  "  - {out: c, op: aten._to_copy.default, args: [t], kwargs: "
@@ -359,7 +359,7 @@ static void a_product_of_shifted_bytes_is_one_of_bytes(void** state) {
     char text[2048];
     snprintf(text, sizeof text, yaml, 128 - i);
     expect_lowered(ETX_TARGET_ETX,
-                   "lower recompose_products recompose_quantized simplify",
+                   "lower fold_matmul_transposes fuse_dequantize simplify",
                    text, wanted[i]);
   }
 }
@@ -452,7 +452,7 @@ static void steps_of_a_weight_are_packed_too(void** state) {
     snprintf(yaml, sizeof yaml, steps, zero);
     expect_lowered(
         ETX_TARGET_ETX,
-        "lower recompose_products recompose_quantized fold_constants simplify",
+        "lower fold_matmul_transposes fuse_dequantize fold_constants simplify",
         yaml, wanted[zero]);
   }
 }

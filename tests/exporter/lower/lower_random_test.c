@@ -275,12 +275,10 @@ static void make_graph(maker* m, uint64_t seed) {
 
 // True if the graph went through all passes.
 static bool run_passes(maker* m, etx_target target) {
-  static const char* const names[] = {"lower",
-                                      "recompose_products",
-                                      "fold_constants",
-                                      "recompose_updates",
-                                      "recompose_ranges",
-                                      "simplify"};
+  static const char* const names[] = {
+      "lower",          "fold_matmul_transposes",
+      "fold_constants", "recompose_slice_scatter",
+      "index_to_slice", "simplify"};
   etx_problems problems = {0};
   etx_diag diag;
   const etx_export_options options = {.target = target,

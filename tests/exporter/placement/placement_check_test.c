@@ -28,8 +28,8 @@ static void start(fixture* f) {
 
 static void place(fixture* f) {
   graph_place(&f->g, AS_WRITTEN
-              ",-alias_views,-place_updates,!write_back,-order_nodes,"
-              "-reuse_scratch,!remove_self_copy,!insert_self_copy");
+              ",-alias_views,-update_in_place,!write_back,-schedule_nodes,"
+              "-reuse_operand_storage,!remove_self_copy,!insert_self_copy");
   f->storage = graph_placement(&f->g, 0)->values[f->old].storage;
 }
 

@@ -334,7 +334,7 @@ static void with_place_updates_off_everything_is_copied_back(void** state) {
   const uint32_t next = graph_add(&g, old, old);
   graph_mutate(&g, h, next);
 
-  graph_place(&g, AS_WRITTEN ",-place_updates");
+  graph_place(&g, AS_WRITTEN ",-update_in_place");
 
   assert_int_equal(kind_of(next), ETX_STORAGE_SCRATCH);
   assert_int_equal(graph_count_running(&g, 0), 2);

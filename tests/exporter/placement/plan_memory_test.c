@@ -34,7 +34,7 @@ static void a_value_lives_from_its_node_to_its_last_reader(void** state) {
   const uint32_t c = graph_view(&g, b, 2, SIZES(2, 2));
   const uint32_t sum = graph_add(&g, c, view);
   graph_output(&g, "y", sum);
-  graph_place(&g, AS_WRITTEN ",-reuse_scratch");
+  graph_place(&g, AS_WRITTEN ",-reuse_operand_storage");
 
   assert_int_equal(lifetime_of(a).start, 0);
   assert_int_equal(lifetime_of(a).end, 5);  // the view is read at 4
@@ -167,7 +167,7 @@ static void a_branch_uses_what_only_the_other_one_needs(void** state) {
   const uint32_t d = graph_add(&g, wide, x);
   graph_branch(&g, 0);
   graph_output(&g, "y", graph_join(&g, choice, token, c, d));
-  graph_place(&g, AS_WRITTEN ",-reuse_scratch");
+  graph_place(&g, AS_WRITTEN ",-reuse_operand_storage");
   const etx_live_interval of_wide = lifetime_of(wide);
   assert_int_equal(of_wide.gap_count, 1);
   assert_true(etx_live_interval_covers(&of_wide, of_wide.start));
@@ -190,7 +190,7 @@ static void the_bound_and_the_peak_are_reported(void** state) {
   const uint32_t b = graph_add(&g, x, a);
   const uint32_t c = graph_add(&g, a, b);
   graph_output(&g, "c", c);
-  graph_place(&g, AS_WRITTEN ",-reuse_scratch");
+  graph_place(&g, AS_WRITTEN ",-reuse_operand_storage");
   const etx_memory_plan* const memory = plan();
   assert_int_equal(memory[0].block_count, 3);
   assert_int_equal(memory[0].peak_node, 2);

@@ -216,7 +216,7 @@ static void padding_before_a_layer_is_of_bytes(void** state) {
                "default, args: [pixel, 0.5, 0, -127, 127, int8]}\n"
                "  - {out: h, op: aten.conv2d.default, args: [o, p, null]}\n"
                "outputs: [h]\n");
-  lowered_run(&l, "lower fold_padding fuse_bytes fold_constants simplify");
+  lowered_run(&l, "lower fold_padding fuse_qdq fold_constants simplify");
   const char* const lines = lowered_lines(&l);
   assert_non_null(strstr(lines,
                          "[3, 3], [1, 1], [1, 1], [1, 1], 1, 10, 0, 255, "

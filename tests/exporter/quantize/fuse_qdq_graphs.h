@@ -1,4 +1,4 @@
-// Graphs that were quantised before the export, as the tests of fuse_bytes
+// Graphs that were quantised before the export, as the tests of fuse_qdq
 // write them down.
 
 #ifndef ETX_TESTS_EXPORTER_QUANTIZE_FUSE_QDQ_GRAPHS_H
@@ -8,7 +8,7 @@
 
 #include "tests/exporter/lowered.h"
 
-#define PASSES "lower recompose_products fuse_bytes fold_constants simplify"
+#define PASSES "lower fold_matmul_transposes fuse_qdq fold_constants simplify"
 
 #define INPUTS                                                             \
   "inputs: [{name: x, type: 'float32[1, 4, 6, 6]'}, {name: q, type: "      \

@@ -111,7 +111,7 @@ static void a_constant_condition_leaves_one_branch(void** state) {
       "  j: float32[4] = aten::abs.out(a)\n"
       "i: float32[4] = etx::join.(choice 2, a, j)\n"
       "return i\n";
-  expect_lowered(ETX_TARGET_ETX, "lower fold_constants known_choices",
+  expect_lowered(ETX_TARGET_ETX, "lower fold_constants fold_constant_branches",
                  X
                  "constants: [{name: k, type: 'bool[1]', init: 1}]\n"
                  "nodes:\n"
@@ -120,7 +120,7 @@ static void a_constant_condition_leaves_one_branch(void** state) {
                  "    if: d\n" NESTED,
                  inner);
   expect_lowered(
-      ETX_TARGET_ETX, "lower known_choices",
+      ETX_TARGET_ETX, "lower fold_constant_branches",
       "dims: {n: {min: 1, max: 9}}\n"
       "inputs: [{name: x, type: 'float32[n]'}, {name: c, type: 'bool[]'}]\n"
       "nodes:\n"
@@ -132,7 +132,7 @@ static void a_constant_condition_leaves_one_branch(void** state) {
 
 static void what_is_the_same_either_way_needs_no_choice(void** state) {
   (void)state;
-  expect_lowered(ETX_TARGET_ETX, "lower known_choices",
+  expect_lowered(ETX_TARGET_ETX, "lower fold_constant_branches",
                  X
                  "nodes:\n"
                  "  - out: [y]\n"

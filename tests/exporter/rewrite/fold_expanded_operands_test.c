@@ -39,7 +39,8 @@ static void heads_that_share_keys_are_rows_of_one_product(void** state) {
                                        HEADS(SCALED_AND_TRANSPOSED)};
   for (size_t i = 0; i < 2; ++i) {
     expect_lowered(
-        ETX_TARGET_ETX, "lower recompose_groups recompose_products simplify",
+        ETX_TARGET_ETX,
+        "lower fold_expanded_operands fold_matmul_transposes simplify",
         graphs[i],
         "w.1: float32[2, 5, 8] = aten::view_copy.out(k, [2, 5, 8])\n"
         "w.3: float32[6, s, 8] = aten::mul.out(q, 0.5:float32)\n"
@@ -56,7 +57,7 @@ static void other_repetitions_stay(void** state) {
   (void)state;
   // Each row is repeated, not each head.
   expect_lowered(
-      ETX_TARGET_ETX, "lower recompose_groups",
+      ETX_TARGET_ETX, "lower fold_expanded_operands",
       "inputs: [{name: q, type: 'float32[2, 3, 6]'}, {name: k, type: "
       "'float32[2, 6, 1]'}]\n"
       "nodes:\n"
@@ -68,7 +69,7 @@ static void other_repetitions_stay(void** state) {
       "return y\n");
   // All heads are, behind each other.
   expect_lowered(
-      ETX_TARGET_ETX, "lower recompose_groups",
+      ETX_TARGET_ETX, "lower fold_expanded_operands",
       "inputs: [{name: q, type: 'float32[6, 3, 5]'}, {name: k, type: "
       "'float32[1, 2, 5, 8]'}]\n"
       "nodes:\n"

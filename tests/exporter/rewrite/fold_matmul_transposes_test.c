@@ -22,7 +22,7 @@ static const char addmm_of_rows[] =
 
 static void addmm_with_a_transposed_weight_is_linear(void** state) {
   (void)state;
-  expect_lowered(ETX_TARGET_ETX, "lower recompose_products simplify",
+  expect_lowered(ETX_TARGET_ETX, "lower fold_matmul_transposes simplify",
                  addmm_of_rows,
                  "y: float32[1, s, 3] = aten::linear.out(x, w, b)\n"
                  "return y\n");
@@ -30,7 +30,7 @@ static void addmm_with_a_transposed_weight_is_linear(void** state) {
 
 static void the_stock_target_keeps_addmm(void** state) {
   (void)state;
-  expect_lowered(ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
+  expect_lowered(ETX_TARGET_EXECUTORCH, "lower fold_matmul_transposes simplify",
                  addmm_of_rows,
                  "v: float32[s, 4] = aten::view_copy.out(x, [s, 4])\n"
                  "t: float32[4, 3] = aten::permute_copy.out(w, [1, 0])\n"
@@ -42,7 +42,7 @@ static void the_stock_target_keeps_addmm(void** state) {
 static void mm_with_a_transposed_weight_is_linear(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower recompose_products simplify",
+      ETX_TARGET_ETX, "lower fold_matmul_transposes simplify",
       "inputs: [{name: x, type: 'float32[2, 4]'}]\n"
       "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
       "'float32[3]', init: 1}]\n"
@@ -57,7 +57,7 @@ static void mm_with_a_transposed_weight_is_linear(void** state) {
 static void scaled_addmm_is_left_alone(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower recompose_products simplify",
+      ETX_TARGET_ETX, "lower fold_matmul_transposes simplify",
       "inputs: [{name: x, type: 'float32[2, 4]'}]\n"
       "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
       "'float32[3]', init: 1}]\n"
@@ -74,7 +74,7 @@ static void scaled_addmm_is_left_alone(void** state) {
 static void keys_are_read_as_they_lie(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower recompose_products simplify",
+      ETX_TARGET_ETX, "lower fold_matmul_transposes simplify",
       "inputs: [{name: q, type: 'float32[4, 2, 8]'}, {name: k, type: "
       "'float32[4, 6, 8]'}]\n"
       "nodes:\n"
@@ -88,7 +88,7 @@ static void keys_are_read_as_they_lie(void** state) {
 static void for_the_stock_target_one_query_stands_on_the_right(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
+      ETX_TARGET_EXECUTORCH, "lower fold_matmul_transposes simplify",
       "inputs: [{name: q, type: 'float32[4, 1, 8]'}, {name: k, type: "
       "'float32[4, 6, 8]'}]\n"
       "nodes:\n"
@@ -104,7 +104,7 @@ static void for_the_stock_target_one_query_stands_on_the_right(void** state) {
 static void for_the_stock_target_few_queries_are_turned(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
+      ETX_TARGET_EXECUTORCH, "lower fold_matmul_transposes simplify",
       "inputs: [{name: q, type: 'float32[4, 2, 8]'}, {name: k, type: "
       "'float32[4, 6, 8]'}]\n"
       "nodes:\n"
@@ -120,7 +120,7 @@ static void for_the_stock_target_few_queries_are_turned(void** state) {
 static void for_the_stock_target_several_queries_stay(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
+      ETX_TARGET_EXECUTORCH, "lower fold_matmul_transposes simplify",
       "inputs: [{name: q, type: 'float32[4, 4, 8]'}, {name: k, type: "
       "'float32[4, 6, 8]'}]\n"
       "nodes:\n"
@@ -135,7 +135,7 @@ static void for_the_stock_target_several_queries_stay(void** state) {
 static void keys_of_several_batches_too(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower recompose_products simplify",
+      ETX_TARGET_ETX, "lower fold_matmul_transposes simplify",
       "dims: {s: {min: 1, max: 8}}\n"
       "inputs: [{name: q, type: 'float32[2, 3, s, 8]'}, {name: k, type: "
       "'float32[2, s, 3, 8]'}]\n"
@@ -154,7 +154,7 @@ static void keys_of_several_batches_too(void** state) {
 static void a_factor_of_the_keys_moves_to_the_queries(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower recompose_products simplify",
+      ETX_TARGET_ETX, "lower fold_matmul_transposes simplify",
       "inputs: [{name: q, type: 'float32[1, 4, 2, 8]'}, {name: k, type: "
       "'float32[1, 4, 6, 8]'}]\n"
       "nodes:\n"
@@ -175,7 +175,7 @@ static void a_factor_of_the_keys_moves_to_the_queries(void** state) {
 static void a_permute_that_would_only_move_is_left_alone(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower recompose_products simplify",
+      ETX_TARGET_ETX, "lower fold_matmul_transposes simplify",
       "inputs: [{name: q, type: 'float32[4, 2, 8]'}, {name: k, type: "
       "'float32[8, 4, 6]'}]\n"
       "nodes:\n"
@@ -191,7 +191,7 @@ static void a_permute_that_would_only_move_is_left_alone(void** state) {
 static void a_constant_factor_is_a_weight(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower recompose_products",
+      ETX_TARGET_ETX, "lower fold_matmul_transposes",
       "inputs: [{name: x, type: 'float32[5, 4]'}, {name: v, type: "
       "'float32[4, 6]'}]\n"
       "buffers: [{name: w, type: 'float32[4, 6]', init: 1}, {name: b, type: "
@@ -211,7 +211,7 @@ static void a_constant_factor_is_a_weight(void** state) {
 static void einsum_with_a_weight_is_linear(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower recompose_products fold_constants simplify",
+      ETX_TARGET_ETX, "lower fold_matmul_transposes fold_constants simplify",
       "inputs: [{name: x, type: 'float32[2, 5, 4]'}]\n"
       "buffers: [{name: w, type: 'float32[3, 4]', init: 1}]\n"
       "nodes:\n"
@@ -224,7 +224,7 @@ static void einsum_with_a_weight_is_linear(void** state) {
       "y: float32[2, 5, 3] = aten::view_copy.out(y.4.4, [2, 5, 3])\n"
       "return y\n");
   expect_lowered(
-      ETX_TARGET_ETX, "lower recompose_products fold_constants simplify",
+      ETX_TARGET_ETX, "lower fold_matmul_transposes fold_constants simplify",
       "inputs: [{name: x, type: 'float32[2, 4]'}]\n"
       "buffers: [{name: w, type: 'float32[3, 4]', init: 1}]\n"
       "nodes:\n"

@@ -11,7 +11,7 @@
 static void an_index_that_counts_up_is_a_slice(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower fold_constants recompose_ranges simplify",
+      ETX_TARGET_ETX, "lower fold_constants index_to_slice simplify",
       "dims: {s: {min: 1, max: 8}}\n"
       "inputs: [{name: x, type: 'float32[8, 9, 2]'}]\n"
       "nodes:\n"
@@ -28,7 +28,7 @@ static void an_index_that_counts_up_is_a_slice(void** state) {
 static void an_embedding_of_positions_is_a_slice(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower fold_constants recompose_ranges simplify",
+      ETX_TARGET_ETX, "lower fold_constants index_to_slice simplify",
       "dims: {s: {min: 1, max: 8}}\n"
       "buffers: [{name: w, type: 'float32[8, 2]', init: 1}]\n"
       "inputs: [{name: x, type: 'float32[s, 2]'}]\n"
@@ -45,7 +45,7 @@ static void an_embedding_of_positions_is_a_slice(void** state) {
 static void rows_put_one_after_the_other_are_a_slice_scatter(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower fold_constants recompose_ranges simplify",
+      ETX_TARGET_ETX, "lower fold_constants index_to_slice simplify",
       "dims: {s: {min: 1, max: 8}}\n"
       "inputs: [{name: x, type: 'float32[2, 8]'}, {name: r, type: "
       "'float32[2, s]'}]\n"
@@ -60,7 +60,7 @@ static void rows_put_one_after_the_other_are_a_slice_scatter(void** state) {
 static void one_value_for_all_rows_is_spread_out(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower fold_constants recompose_ranges simplify",
+      ETX_TARGET_ETX, "lower fold_constants index_to_slice simplify",
       "dims: {s: {min: 1, max: 8}}\n"
       "inputs: [{name: x, type: 'float32[8, 2]'}, {name: r, type: "
       "'float32[2]'}]\n"
@@ -76,7 +76,7 @@ static void one_value_for_all_rows_is_spread_out(void** state) {
 static void sums_into_rows_are_left_alone(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower fold_constants recompose_ranges simplify",
+      ETX_TARGET_ETX, "lower fold_constants index_to_slice simplify",
       "dims: {s: {min: 1, max: 8}}\n"
       "inputs: [{name: x, type: 'float32[8, 2]'}, {name: r, type: "
       "'float32[2]'}]\n"
@@ -91,8 +91,7 @@ static void sums_into_rows_are_left_alone(void** state) {
 
 static void rows_that_may_lie_outside_are_left_alone(void** state) {
   (void)state;
-  expect_lowered(ETX_TARGET_ETX,
-                 "lower fold_constants recompose_ranges simplify",
+  expect_lowered(ETX_TARGET_ETX, "lower fold_constants index_to_slice simplify",
                  "dims: {s: {min: 1, max: 8}}\n"
                  "inputs: [{name: x, type: 'float32[7, 2]'}]\n"
                  "nodes:\n"
@@ -107,7 +106,7 @@ static void rows_that_may_lie_outside_are_left_alone(void** state) {
 static void known_indices_count_too(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower fold_constants recompose_ranges simplify",
+      ETX_TARGET_ETX, "lower fold_constants index_to_slice simplify",
       "inputs: [{name: x, type: 'float32[7, 2]'}]\n"
       "nodes:\n"
       "  - {out: a, op: aten.arange.start, args: [2, 5]}\n"
@@ -119,8 +118,7 @@ static void known_indices_count_too(void** state) {
 
 static void several_indices_are_left_alone(void** state) {
   (void)state;
-  expect_lowered(ETX_TARGET_ETX,
-                 "lower fold_constants recompose_ranges simplify",
+  expect_lowered(ETX_TARGET_ETX, "lower fold_constants index_to_slice simplify",
                  "dims: {s: {min: 1, max: 8}}\n"
                  "inputs: [{name: x, type: 'float32[8, 8]'}]\n"
                  "nodes:\n"

@@ -18,7 +18,7 @@ static void expect(const char* inputs, const char* node, const char* wanted) {
   snprintf(yaml, sizeof yaml,
            "inputs: [%s]\nnodes:\n  - {out: y, %s}\noutputs: [y]\n", inputs,
            node);
-  expect_lowered(ETX_TARGET_EXECUTORCH, "lower suit_stock", yaml, wanted);
+  expect_lowered(ETX_TARGET_EXECUTORCH, "lower legalize_for_executorch", yaml, wanted);
 }
 
 #define TWO(type) \
@@ -110,7 +110,7 @@ static void sums_that_a_float_does_not_hold_go_over_two_dimensions(
 
 static void the_own_runtime_keeps_them(void** state) {
   (void)state;
-  expect_lowered(ETX_TARGET_ETX, "lower suit_stock", "inputs: [" TWO("int64") "]\n"
+  expect_lowered(ETX_TARGET_ETX, "lower legalize_for_executorch", "inputs: [" TWO("int64") "]\n"
                "nodes:\n"
                "  - {out: r, op: aten.remainder.Tensor, args: [a, b]}\n"
                "  - {out: p, op: aten.pow.Tensor_Scalar, args: [r, 5]}\n"

@@ -13,7 +13,7 @@ static void a_choice_of_one_row_is_a_slice_scatter(void** state) {
   static const etx_target targets[] = {ETX_TARGET_ETX, ETX_TARGET_EXECUTORCH};
   for (size_t i = 0; i < sizeof targets / sizeof *targets; ++i) {
     expect_lowered(
-        targets[i], "lower fold_constants recompose_updates simplify",
+        targets[i], "lower fold_constants recompose_slice_scatter simplify",
         "inputs: [{name: x, type: 'float32[3, 4, 2]'}, {name: r, type: "
         "'float32[4, 2]'}]\n"
         "nodes:\n"
@@ -33,7 +33,7 @@ static void a_choice_of_one_row_is_a_slice_scatter(void** state) {
 static void several_rows_in_a_row_are_one_slice(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower fold_constants recompose_updates simplify",
+      ETX_TARGET_ETX, "lower fold_constants recompose_slice_scatter simplify",
       "inputs: [{name: x, type: 'float32[3, 4, 2]'}, {name: r, type: "
       "'float32[3, 4, 2]'}]\n"
       "nodes:\n"
@@ -50,7 +50,7 @@ static void several_rows_in_a_row_are_one_slice(void** state) {
 static void rows_apart_are_left_alone(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower fold_constants recompose_updates simplify",
+      ETX_TARGET_ETX, "lower fold_constants recompose_slice_scatter simplify",
       "inputs: [{name: x, type: 'float32[3, 4, 2]'}, {name: r, type: "
       "'float32[3, 4, 2]'}]\n"
       "nodes:\n"
@@ -66,7 +66,7 @@ static void rows_apart_are_left_alone(void** state) {
 static void a_mask_that_is_not_known_is_left_alone(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX,
-                 "lower fold_constants recompose_updates simplify",
+                 "lower fold_constants recompose_slice_scatter simplify",
                  "inputs: [{name: x, type: 'float32[3, 2]'}, {name: r, type: "
                  "'float32[3, 2]'}, {name: i, type: 'int64[3, 1]'}]\n"
                  "nodes:\n"

@@ -5,8 +5,9 @@
 
 #include "tests/exporter/lowered.h"
 
-#define PASSES                                                         \
-  "lower recompose_groups recompose_products fold_constants simplify " \
+#define PASSES                                                          \
+  "lower fold_expanded_operands fold_matmul_transposes fold_constants " \
+  "simplify "                                                           \
   "fuse_attention simplify"
 
 // Rows of 8 are two heads of 4.

@@ -418,26 +418,27 @@ static prefetch_rows next_rows(const query_tile* t,
   return ahead;
 }
 
-// Computes the scores of the key block that begins with `first`.
-static void score_keys(const query_tile* t, size_t first,
-                       float scores[TILE][KEYS], transposed_keys* transposed,
+// Computes the scores of a block of keys. Prefetches its values if they are
+// few.
+static void score_keys(const query_tile* t, const operand_block* keys,
+                       const operand_block* values, float scores[TILE][KEYS],
+                       transposed_keys* transposed,
                        const prefetch_rows* ahead) {
   const etx_attention* a = t->attention;
-  const operand_block keys = key_block(t, first);
-  const operand_block values = value_block(t, first);
+  const size_t first = keys->first;
   size_t rows = etx_attention_rows_with_same_keys(t, 0);
   for (size_t r = rows; r < t->count;
        r += etx_attention_rows_with_same_keys(t, r)) {
-    prefetch_row_range(t, &keys, r, key_count(t, r, first));
+    prefetch_row_range(t, keys, r, key_count(t, r, first));
   }
   for (size_t r = 0; r < t->count; r += rows) {
     const size_t count = key_count(t, r, first);
     rows = etx_attention_rows_with_same_keys(t, r);
     if (count == 0) continue;
-    prefetch_row_range(t, &values, r, count);
+    prefetch_row_range(t, values, r, count);
     const score_block s = {.first_row = r,
                            .rows = rows,
-                           .keys = load_rows(t, &keys, r, count),
+                           .keys = load_rows(t, keys, r, count),
                            .count = count,
                            .scores = scores + r};
     if (uses_dot_kernel(a)) {
@@ -448,21 +449,20 @@ static void score_keys(const query_tile* t, size_t first,
   }
 }
 
-// Adds the weighted values of the block that begins with `first`.
-static void sum_values(const query_tile* t, size_t first,
+// Adds a block of values, multiplied by their weights, to the accumulators.
+static void sum_values(const query_tile* t, const operand_block* values,
                        float weights[TILE][KEYS], const prefetch_rows* ahead) {
-  const operand_block values = value_block(t, first);
   for (size_t r = 0, rows; r < t->count; r += rows) {
-    const size_t count = key_count(t, r, first);
+    const size_t count = key_count(t, r, values->first);
     rows = etx_attention_rows_with_same_keys(t, r);
     if (count == 0) continue;
     const etx_attention_weighted_values weighted = {
         .first_row = r,
         .rows = rows,
         .weights = weights[r],
-        .values = load_rows(t, &values, r, count),
+        .values = load_rows(t, values, r, count),
         .count = count,
-        .starts = first == 0};
+        .starts = values->first == 0};
     etx_attention_add_values(t, &weighted, ahead);
   }
 }
@@ -474,13 +474,15 @@ static void run_block(query_tile* t, size_t first, size_t end, bool prefetches,
                       float scores[TILE][KEYS], transposed_keys* transposed) {
   const etx_attention* a = t->attention;
   const size_t left = t->max_keys - first, prefetch_end = prefetches ? end : 0;
-  const prefetch_rows values =
+  const operand_block keys = key_block(t, first);
+  const operand_block values = value_block(t, first);
+  const prefetch_rows next_values =
       next_rows(t, &a->value, first, prefetch_end, a->value_width);
-  const prefetch_rows keys =
+  const prefetch_rows next_keys =
       next_rows(t, &a->key, first + KEYS, prefetch_end, a->width);
-  score_keys(t, first, scores, transposed, &values);
+  score_keys(t, &keys, &values, scores, transposed, &next_values);
   update_softmax(t, first, left < KEYS ? left : KEYS, scores);
-  sum_values(t, first, scores, &keys);
+  sum_values(t, &values, scores, &next_keys);
 }
 
 // Runs tiles of one batch, key block by key block.

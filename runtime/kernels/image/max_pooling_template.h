@@ -1,12 +1,10 @@
 // The inner loops of max pooling for one compute type. Included by
 // max_pooling.c. Lanes are neighbouring results, or channels of one result.
 //
-// | macro     | meaning                                      |
-// |-----------|----------------------------------------------|
-// | T         | the C type                                   |
-// | MEMBER    | the member of etx_scalar with this type      |
-// | NAME(x)   | the name of function x for this type         |
-// | IS_NAN(x) | whether x is NaN; false for integers         |
+// NAME(x)    required  the name of function x for this type
+// T          required  the C type
+// MEMBER     required  the member of etx_scalar with this type
+// IS_NAN(x)  required  whether x is NaN; false for integers
 
 #if !defined(T) || !defined(MEMBER) || !defined(NAME) || !defined(IS_NAN)
 #error "max_pooling_template.h needs T, MEMBER, NAME and IS_NAN"
@@ -40,13 +38,13 @@ static void NAME(update_value)(void* best, const void* elements, size_t count) {
 }
 
 // The same along a row of the input for one result and its index.
-static void NAME(scan)(void* best, int64_t* where, const void* elements,
+static void NAME(scan)(void* best, int64_t* index, const void* elements,
                        size_t count, int64_t first, int64_t step) {
   T* to = best;
   const T* x = elements;
   for (size_t i = 0; i < count; ++i) {
     if (!(x[i] > *to || IS_NAN(x[i]))) continue;
     *to = x[i];
-    *where = first + (int64_t)i * step;
+    *index = first + (int64_t)i * step;
   }
 }

@@ -330,7 +330,7 @@ static size_t key_count(const query_tile* t, size_t r, size_t first) {
 
 // The block of a key or value operand that begins with row `first`.
 typedef struct operand_block {
-  const etx_attention_operand* operand;
+  const etx_attention_view* operand;
   ptrdiff_t offset;  // of row `first` for the tile's row 0, in elements
   size_t first, width;
   float* workspace;  // for conversion
@@ -360,7 +360,7 @@ static operand_block value_block(const query_tile* t, size_t first) {
 // or converted to the workspace.
 static float_rows load_rows(const query_tile* t, const operand_block* b,
                             size_t r, size_t count) {
-  const etx_attention_operand* operand = b->operand;
+  const etx_attention_view* operand = b->operand;
   if (!etx_attention_is_dense(operand)) {
     const etx_attention_row_range range = {.operand = operand,
                                            .batch = etx_attention_batch(t, r),
@@ -385,7 +385,7 @@ static __attribute__((noinline)) void prefetch_row_range(const query_tile* t,
                                                          size_t r,
                                                          size_t count) {
   enum { LINE = 64 / sizeof(float) };
-  const etx_attention_operand* operand = b->operand;
+  const etx_attention_view* operand = b->operand;
   if (!t->spans_heads || count > MAX_PREFETCHED_ROWS ||
       !etx_attention_is_dense(operand)) {
     return;
@@ -405,8 +405,8 @@ static __attribute__((noinline)) void prefetch_row_range(const query_tile* t,
 // microkernel to prefetch. None if they are converted, or if the tile spans
 // heads.
 static prefetch_rows next_rows(const query_tile* t,
-                               const etx_attention_operand* operand,
-                               size_t first, size_t end, size_t width) {
+                               const etx_attention_view* operand, size_t first,
+                               size_t end, size_t width) {
   prefetch_rows ahead = {{NULL, operand->row}, 0, width};
   if (t->spans_heads || first >= end || !etx_attention_is_dense(operand)) {
     return ahead;

@@ -6,7 +6,7 @@
 #include "runtime/tensor.h"
 
 // One operand: [batch.., rows, width]. Strides are in elements.
-typedef struct etx_attention_operand {
+typedef struct etx_attention_view {
   const void* data;
   etx_dtype dtype;
   ptrdiff_t batch[ETX_MAX_RANK];  // strides of the batch dimensions
@@ -18,7 +18,7 @@ typedef struct etx_attention_operand {
   const int8_t* zero_points;
   ptrdiff_t qparam_batch[ETX_MAX_RANK];
   ptrdiff_t qparam_row;
-} etx_attention_operand;
+} etx_attention_view;
 
 typedef struct etx_attention {
   size_t batch_rank;  // the last batch dimension has the heads
@@ -33,17 +33,17 @@ typedef struct etx_attention {
   int64_t first_position;
   // int64 [batch.., rows]: the last key that each row sees. data NULL: no
   // limit.
-  etx_attention_operand last_key;
+  etx_attention_view last_key;
   // The score of a key that a row does not see: -infinity, or a number so low
   // that its weight is zero beside any visible key.
   double masked_score;
   bool keeps_nan;  // a row whose scores are all -infinity gives NaN, not zeros
-  etx_attention_operand query, key, value;
+  etx_attention_view query, key, value;
   // Floats are added to the scores; bool is true where a key is visible. Valid
   // if has_mask.
-  etx_attention_operand mask;
+  etx_attention_view mask;
   bool has_mask;
-  etx_attention_operand out;
+  etx_attention_view out;
 } etx_attention;
 
 #endif

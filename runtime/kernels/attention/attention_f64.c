@@ -34,7 +34,7 @@ static double mask_score(const etx_attention* a, size_t batch, size_t row,
                          size_t key, double score) {
   if (!etx_attention_is_visible(a, batch, row, key)) return a->masked_score;
   if (!a->has_mask) return score;
-  const etx_attention_operand* mask = &a->mask;
+  const etx_attention_view* mask = &a->mask;
   const ptrdiff_t at = etx_attention_row_offset(a, mask, batch, row) +
                        (ptrdiff_t)key * mask->inner;
   etx_block one;

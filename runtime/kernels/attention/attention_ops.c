@@ -47,9 +47,9 @@ static void read_scale(const etx_call* call, const sdpa_schema* f,
 
 // An operand whose batch dimensions broadcast to those of out, aligned at the
 // last one.
-static etx_attention_operand operand_of(const etx_attention* a,
-                                        const etx_tensor* tensor) {
-  etx_attention_operand operand = {
+static etx_attention_view operand_of(const etx_attention* a,
+                                     const etx_tensor* tensor) {
+  etx_attention_view operand = {
       .data = tensor->data, .dtype = tensor->dtype, .repeat = 1};
   const size_t own = tensor->rank < 2 ? 0 : (size_t)tensor->rank - 2;
   for (size_t i = 0; i < own && i < a->batch_rank; ++i) {
@@ -70,7 +70,7 @@ static etx_attention_operand operand_of(const etx_attention* a,
 }
 
 // The stride inside a row of one element does not matter: let it be dense.
-static void make_dense(etx_attention_operand* operand, size_t width) {
+static void make_dense(etx_attention_view* operand, size_t width) {
   if (width <= 1) operand->inner = 1;
 }
 
@@ -98,12 +98,12 @@ static size_t sequence_dim(const etx_call* call, const sdpa_schema* f) {
   return f->sequence != 0 && etx_call_boolean(call, f->sequence) ? 2 : 1;
 }
 
-static etx_attention_operand head_operand(const etx_attention* a,
-                                          const etx_tensor* tensor,
-                                          size_t sequence) {
+static etx_attention_view head_operand(const etx_attention* a,
+                                       const etx_tensor* tensor,
+                                       size_t sequence) {
   const size_t heads = 3 - sequence;
   const size_t own = (size_t)tensor->sizes[heads];
-  etx_attention_operand operand = {
+  etx_attention_view operand = {
       .data = tensor->data,
       .dtype = tensor->dtype,
       .batch = {tensor->strides[0], tensor->strides[heads]},
@@ -115,7 +115,7 @@ static etx_attention_operand head_operand(const etx_attention* a,
 
 // Scales and zero points per row, which have equal strides.
 static void add_qparams(const etx_call* call, size_t zeros, size_t sequence,
-                        etx_attention_operand* operand) {
+                        etx_attention_view* operand) {
   if (operand->dtype != ETX_DTYPE_INT8) return;
   // The workspace is planned before the arguments are checked.
   if (etx_call_is_none(call, zeros) || etx_call_is_none(call, zeros + 1)) {

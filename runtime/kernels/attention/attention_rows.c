@@ -6,7 +6,7 @@
 #include "runtime/kernels/math/math_functions.h"
 
 static ptrdiff_t offset_of(const etx_attention* a,
-                           const etx_attention_operand* operand,
+                           const etx_attention_view* operand,
                            const ptrdiff_t* strides, ptrdiff_t row_stride,
                            size_t batch, size_t row) {
   ptrdiff_t at = (ptrdiff_t)row * row_stride;
@@ -21,7 +21,7 @@ static ptrdiff_t offset_of(const etx_attention* a,
 }
 
 ptrdiff_t etx_attention_row_offset(const etx_attention* a,
-                                   const etx_attention_operand* operand,
+                                   const etx_attention_view* operand,
                                    size_t batch, size_t row) {
   return offset_of(a, operand, operand->batch, operand->row, batch, row);
 }
@@ -36,7 +36,7 @@ static size_t batch_row_of(const etx_attention_tile* t, size_t r) {
 // Rows without gaps between them are converted as one long row.
 void etx_attention_convert(const etx_attention* a,
                            const etx_attention_row_range* range, float* out) {
-  const etx_attention_operand* operand = range->operand;
+  const etx_attention_view* operand = range->operand;
   const size_t width = range->width, count = range->count;
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(operand->dtype);
   const char* data =
@@ -63,7 +63,7 @@ void etx_attention_convert(const etx_attention* a,
 
 etx_attention_rows etx_attention_queries(const etx_attention_tile* t) {
   const etx_attention* a = t->attention;
-  const etx_attention_operand* operand = &a->query;
+  const etx_attention_view* operand = &a->query;
   if (etx_attention_is_dense(operand)) {
     const ptrdiff_t at =
         etx_attention_row_offset(a, operand, t->batch, t->first);
@@ -183,7 +183,7 @@ static __attribute__((noinline)) void prefetch_mask(const etx_attention_tile* t,
 static void add_mask(const etx_attention_tile* t, size_t r, size_t first,
                      size_t count, float scale, float* scores) {
   const etx_attention* a = t->attention;
-  const etx_attention_operand* mask = &a->mask;
+  const etx_attention_view* mask = &a->mask;
   const ptrdiff_t at =
       etx_attention_row_offset(a, mask, etx_attention_batch(t, r),
                                batch_row_of(t, r)) +

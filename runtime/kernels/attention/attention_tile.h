@@ -66,8 +66,7 @@ static inline size_t etx_attention_batch(const etx_attention_tile* t,
 }
 
 // True if rows are dense float32.
-static inline bool etx_attention_is_dense(
-    const etx_attention_operand* operand) {
+static inline bool etx_attention_is_dense(const etx_attention_view* operand) {
   return operand->dtype == ETX_DTYPE_FLOAT32 && operand->inner == 1;
 }
 
@@ -93,8 +92,7 @@ static inline size_t etx_attention_head(const etx_attention_tile* t, size_t r) {
 
 // The distance in elements from the tile's first row to row `r` in an operand.
 static inline ptrdiff_t etx_attention_row_step(
-    const etx_attention_tile* t, const etx_attention_operand* operand,
-    size_t r) {
+    const etx_attention_tile* t, const etx_attention_view* operand, size_t r) {
   const etx_attention* a = t->attention;
   if (!t->spans_heads) return (ptrdiff_t)r * operand->row;
   const ptrdiff_t step = operand->batch[a->batch_rank - 1];
@@ -121,7 +119,7 @@ bool etx_attention_is_visible(const etx_attention* attention, size_t batch,
 
 // The offset of row `row` of a batch from the operand's data, in elements.
 ptrdiff_t etx_attention_row_offset(const etx_attention* attention,
-                                   const etx_attention_operand* operand,
+                                   const etx_attention_view* operand,
                                    size_t batch, size_t row);
 
 // The tile's query rows: in place, or converted to the tile's workspace.
@@ -129,7 +127,7 @@ etx_attention_rows etx_attention_queries(const etx_attention_tile* tile);
 
 // The rows [first, first + count) of one batch of an operand.
 typedef struct etx_attention_row_range {
-  const etx_attention_operand* operand;
+  const etx_attention_view* operand;
   size_t batch, first, count;
   size_t width;  // elements of a row
 } etx_attention_row_range;

@@ -61,15 +61,15 @@ static ptrdiff_t stride_of(const permuted_tensor* o, size_t dim) {
   return o->tensor->sizes[at] == 1 ? 0 : o->tensor->strides[at];
 }
 
-static etx_attention_operand operand_of(const etx_attention* a,
-                                        const permuted_tensor* o) {
+static etx_attention_view operand_of(const etx_attention* a,
+                                     const permuted_tensor* o) {
   const size_t heads = size_of(o, 1);
-  etx_attention_operand operand = {.data = o->tensor->data,
-                                   .dtype = o->tensor->dtype,
-                                   .batch = {stride_of(o, 0), stride_of(o, 1)},
-                                   .repeat = 1,
-                                   .row = stride_of(o, 2),
-                                   .inner = stride_of(o, 3)};
+  etx_attention_view operand = {.data = o->tensor->data,
+                                .dtype = o->tensor->dtype,
+                                .batch = {stride_of(o, 0), stride_of(o, 1)},
+                                .repeat = 1,
+                                .row = stride_of(o, 2),
+                                .inner = stride_of(o, 3)};
   if (heads != 0) operand.repeat = (size_t)a->batch[1] / heads;
   if (operand.repeat == 0) operand.repeat = 1;
   // The stride inside a row of one element does not matter: let it be dense.
@@ -78,18 +78,18 @@ static etx_attention_operand operand_of(const etx_attention* a,
 }
 
 // A tensor that broadcasts to [batch, heads, rows, keys].
-static etx_attention_operand broadcast_operand(const etx_tensor* tensor) {
+static etx_attention_view broadcast_operand(const etx_tensor* tensor) {
   ptrdiff_t strides[4] = {0};
   for (size_t i = 0; i < tensor->rank && i < 4; ++i) {
     const size_t from = tensor->rank - 1u - i;
     if (tensor->sizes[from] != 1) strides[3 - i] = tensor->strides[from];
   }
-  return (etx_attention_operand){.data = tensor->data,
-                                 .dtype = tensor->dtype,
-                                 .batch = {strides[0], strides[1]},
-                                 .repeat = 1,
-                                 .row = strides[2],
-                                 .inner = strides[3]};
+  return (etx_attention_view){.data = tensor->data,
+                              .dtype = tensor->dtype,
+                              .batch = {strides[0], strides[1]},
+                              .repeat = 1,
+                              .row = strides[2],
+                              .inner = strides[3]};
 }
 
 static etx_attention read_attention(const etx_call* call) {

@@ -30,7 +30,7 @@ static float batched[ROWS * QUERIES * WIDTH], single[ROWS * QUERIES * WIDTH];
 static int64_t last[ROWS * QUERIES];
 static float temporary[1 << 18] __attribute__((aligned(64)));
 
-static void fill(etx_attention_operand* operand, void* out, size_t count) {
+static void fill(etx_attention_view* operand, void* out, size_t count) {
   test_random_floats(random, count, 1);
   etx_convert(operand->dtype, out, 1, ETX_DTYPE_FLOAT32, random, 1, count);
   operand->data = out;
@@ -38,12 +38,12 @@ static void fill(etx_attention_operand* operand, void* out, size_t count) {
 
 // An operand [BATCHES, heads, rows, width], or [BATCHES, rows, heads, width] in
 // memory.
-static etx_attention_operand random_operand(etx_dtype dtype, size_t heads,
-                                            size_t rows, size_t width) {
+static etx_attention_view random_operand(etx_dtype dtype, size_t heads,
+                                         size_t rows, size_t width) {
   const bool is_exchanged = test_random_bits() % 2 == 0;
   const size_t row = is_exchanged ? heads * width : width;
   const size_t head = is_exchanged ? width : rows * width;
-  return (etx_attention_operand){
+  return (etx_attention_view){
       .dtype = dtype,
       .batch = {(ptrdiff_t)(heads * rows * width), (ptrdiff_t)head},
       .repeat = HEADS / heads,
@@ -147,7 +147,7 @@ static void run(etx_attention a, float* out, size_t threads, size_t set) {
   etx_attention_run(&a, temporary, &parallel);
 }
 
-static void advance_to(const etx_attention* a, etx_attention_operand* operand,
+static void advance_to(const etx_attention* a, etx_attention_view* operand,
                        size_t batch, size_t row) {
   if (operand->data == NULL) return;
   operand->data = (const char*)operand->data +
@@ -231,7 +231,7 @@ static void int64_min_as_last_key_hides_all_keys(void** state) {
   a.queries = 1;
   a.keys = CAPACITY;
   a.masked_score = -1e9;
-  a.last_key = (etx_attention_operand){
+  a.last_key = (etx_attention_view){
       .dtype = ETX_DTYPE_INT64, .data = last, .repeat = 1, .inner = 1};
   for (size_t set = ETX_SET_BASE; set <= best_set();
        set = (size_t)test_next_instruction_set((int)set)) {

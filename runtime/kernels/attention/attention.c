@@ -1,18 +1,19 @@
-// Tiles of query rows meet blocks of 64 keys. Dense float32 is used where it
-// lies, and sums are kept in the result's own rows if these are whole groups;
-// anything else is converted block by block into the share's piece of temporary
-// memory:
+// Attention as in FlashAttention: for a tile of query rows, and block by block
+// of 64 keys, scores = query * key^T, online softmax, accumulators += weights *
+// value. Operands that are dense float32 are read in place, and the result's
+// own rows are the accumulators if they are whole groups of lanes. Other
+// operands are converted, a block at a time, to the thread's workspace:
 //
-//   sums [rows of some tiles, groups] | query tile [rows, width] |
+//   accumulators [rows of some tiles, groups] | query tile [rows, width] |
 //   key block [64, width] | value block [64, value width]
 //
-// Keys are turned for some tiles, a group of them at a time, so that each score
-// is summed from the first element to the last, whatever is computed beside it;
-// few queries multiply them where they lie.
+// A key block is transposed once for up to TILES_TOGETHER tiles, so that a
+// score is summed from the first element to the last, whatever is computed
+// beside it. For few queries the keys are read in place instead.
 //
-// A single query waits for memory more than it computes. What is done once for
-// a tile is done for some heads then, whose keys, and then values, are read one
-// after the other, in the order of memory.
+// A single query (decoding) is bound by memory, not by arithmetic. Its tile
+// spans several heads, so that the fixed work for a tile is shared, and the
+// keys and then the values of these heads are read in the order of memory.
 
 #include "runtime/kernels/attention/attention.h"
 
@@ -28,66 +29,68 @@ enum {
   TILE = ETX_ATTENTION_TILE,
   KEYS = ETX_ATTENTION_KEYS,
   GROUP = ETX_ATTENTION_GROUP,
-  HEADS = 8,    // of a single query that make a tile, at most
-  BLOCK = 6,    // rows that panel loops take at a time
-  TURNED = 64,  // elements of the keys of a block that are turned at a time
-  TILES = 4,    // of a batch, at most, whose rows meet turned keys
-  // Multiply-adds below which other threads are not worth waking.
-  PARALLEL_LEAST = 100000,
-  ASKED = 12,  // rows of a head, at most, that are asked for
+  HEADS_PER_TILE = 8,    // most heads of a single query that form a tile
+  REGISTER_ROWS = 6,     // rows of a microkernel's register block
+  TRANSPOSED_TAPS = 64,  // elements of each key that are transposed at a time
+  TILES_TOGETHER = 4,    // most tiles of a batch that share transposed keys
+  // Multiply-adds below which waking other threads costs more than it saves.
+  MIN_PARALLEL_WORK = 100000,
+  MAX_PREFETCHED_ROWS = 12,  // most rows of a head that are prefetched
 };
 
-typedef etx_attention_rows rows;
-typedef etx_attention_tile tile;
-typedef etx_attention_prefetch_rows ahead_rows;
+typedef etx_attention_rows float_rows;
+typedef etx_attention_tile query_tile;
+typedef etx_attention_prefetch_rows prefetch_rows;
 
 static bool is_double(const etx_attention* a) {
   return ETX_HAS_DTYPE(FLOAT64) && a->query.dtype == ETX_DTYPE_FLOAT64;
 }
 
-static bool needs_pieces(const etx_attention* a) {
+static bool needs_conversion(const etx_attention* a) {
   return !etx_attention_is_dense(&a->query) ||
          !etx_attention_is_dense(&a->key) ||
          !etx_attention_is_dense(&a->value) || !etx_attention_is_dense(&a->out);
 }
 
-// Rows of a tile: as even as possible, in whole blocks.
+// Rows of a tile: tiles are about equally large, in whole register blocks.
 static size_t tile_rows(const etx_attention* a) {
   const size_t tiles = (a->queries + TILE - 1) / TILE;
   if (tiles < 2) return a->queries;
-  return ((a->queries + tiles - 1) / tiles + BLOCK - 1) / BLOCK * BLOCK;
+  return ((a->queries + tiles - 1) / tiles + REGISTER_ROWS - 1) /
+         REGISTER_ROWS * REGISTER_ROWS;
 }
 
 // ------------------------------------------------ temporary memory
 
-// Rows that a tile has room for. With fewer queries there are never more, but
-// of heads.
-static size_t held_rows(const etx_attention* a) {
+// Rows of workspace for a tile. A tile that spans heads may have more rows than
+// there are queries.
+static size_t workspace_rows(const etx_attention* a) {
   const size_t least = tile_rows(a);
-  return least < HEADS ? HEADS : least;
+  return least < HEADS_PER_TILE ? HEADS_PER_TILE : least;
 }
 
-// Tiles that meet keys together: those that are converted have one piece.
-static size_t most_tiles(const etx_attention* a) {
+// Most tiles that share a key block. If operands are converted it is one: a
+// thread has workspace for one tile only.
+static size_t max_tiles(const etx_attention* a) {
   const size_t tiles = (a->queries + TILE - 1) / TILE;
-  if (needs_pieces(a) || tiles < 2) return 1;
-  return tiles < TILES ? tiles : TILES;
+  if (needs_conversion(a) || tiles < 2) return 1;
+  return tiles < TILES_TOGETHER ? tiles : TILES_TOGETHER;
 }
 
-// Floats (doubles) of one share's pieces.
-static bool piece_elements(const etx_attention* a, size_t* out) {
+// Floats (doubles) of one slice's workspace.
+static bool workspace_elements(const etx_attention* a, size_t* out) {
   size_t sums = 0, keys = 0, values = 0;
   if (is_double(a)) {
     *out = a->value_width;
     return true;
   }
-  if (etx_attention_keeps_sums(a) &&
-      !etx_multiply_size(etx_attention_sum_width(a),
-                         held_rows(a) * most_tiles(a), &sums)) {
+  if (etx_attention_needs_accumulators(a) &&
+      !etx_multiply_size(etx_attention_accumulator_width(a),
+                         workspace_rows(a) * max_tiles(a), &sums)) {
     return false;
   }
-  if (needs_pieces(a) &&
-      !(etx_multiply_size(a->width, held_rows(a) + KEYS, &keys) &&
+  if (needs_conversion(a) &&
+      !(etx_multiply_size(a->width, workspace_rows(a) + KEYS, &keys) &&
         etx_multiply_size(a->value_width, KEYS, &values))) {
     return false;
   }
@@ -99,83 +102,100 @@ bool etx_attention_bytes(const etx_attention* a, size_t threads,
   const size_t bytes = is_double(a) ? sizeof(double) : sizeof(float);
   size_t elements;
   *out_bytes = 0;
-  return piece_elements(a, &elements) &&
+  return workspace_elements(a, &elements) &&
          etx_multiply_size(elements, bytes, &elements) &&
          etx_multiply_size(elements, threads, out_bytes);
 }
 
 // ------------------------------------------------ scores
 
-// True if scores are sums of sixteen partial ones, as products of so few rows
-// are: turning keys is not worth it.
-static bool has_dots(const etx_attention* a) {
+// True if a score is a dot product with sixteen partial sums, as in a GEMM NT
+// of so few rows. Transposing the keys does not pay then.
+static bool uses_dot_kernel(const etx_attention* a) {
   return a->queries <= ETX_GEMM_NT_ROWS && a->width % GROUP == 0;
 }
 
-// Some elements of a block's keys as columns.
-typedef struct turned_keys {
-  float elements[KEYS / GROUP][TURNED][GROUP]
+// TRANSPOSED_TAPS elements of each key of a block: lane l of group g is key
+// g * GROUP + l.
+typedef struct transposed_keys {
+  float elements[KEYS / GROUP][TRANSPOSED_TAPS][GROUP]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  size_t count;  // keys that a later tile need not turn again
-} turned_keys;
+  size_t count;  // keys that stay transposed for the next tile
+} transposed_keys;
 
-static void transpose_keys(const tile* t, rows keys, size_t count, size_t first,
-                           size_t taps, turned_keys* turned) {
+static void transpose_keys(const query_tile* t, float_rows keys, size_t count,
+                           size_t first, size_t taps,
+                           transposed_keys* transposed) {
   for (size_t k = 0; k < count; k += GROUP) {
     t->loops->turn(keys.data + (ptrdiff_t)k * keys.stride + first, keys.stride,
                    count - k < GROUP ? count - k : GROUP, taps,
-                   turned->elements[k / GROUP][0]);
+                   transposed->elements[k / GROUP][0]);
   }
-  // Heads have keys of their own.
-  turned->count = t->has_heads || taps < t->attention->width ? 0 : count;
+  // Rows of other heads have other keys, so nothing can be reused.
+  transposed->count = t->spans_heads || taps < t->attention->width ? 0 : count;
 }
 
-// scores[i][k] = query row r + i * key k, for i below `many` and `count` keys.
-// Rows come one by one: the first leaves the keys in the first cache.
-static void multiply_in_place(const tile* t, size_t r, size_t many, rows keys,
-                              size_t count, float scores[][KEYS]) {
-  etx_gemm_nt b = {.out = scores[0],
-                   .left = t->query.data + (ptrdiff_t)r * t->query.stride,
-                   .right = keys.data,
-                   .right_row = keys.stride,
+// Rows of a tile and the keys of a block that they all read.
+typedef struct score_block {
+  size_t first_row, rows;
+  float_rows keys;
+  size_t count;           // keys
+  float (*scores)[KEYS];  // of the first row
+} score_block;
+
+static const float* query_row(const query_tile* t, size_t r) {
+  return t->query.data + (ptrdiff_t)r * t->query.stride;
+}
+
+// scores[i][k] = query row i * key k as dot products of rows in place. The rows
+// are computed one by one: the first one brings the keys to L1.
+static void multiply_in_place(const query_tile* t, const score_block* s) {
+  etx_gemm_nt b = {.out = s->scores[0],
+                   .left = query_row(t, s->first_row),
+                   .right = s->keys.data,
+                   .right_row = s->keys.stride,
                    .rows = 1,
-                   .columns = count,
+                   .columns = s->count,
                    .count = t->attention->width};
-  for (size_t i = 0; i < many; ++i, b.out += KEYS, b.left += t->query.stride) {
+  for (size_t i = 0; i < s->rows; ++i) {
     t->loops->dots(&b);
+    b.out += KEYS;
+    b.left += t->query.stride;
   }
 }
 
-// The same, each score summed from the first element to the last.
-static void multiply_turned(const tile* t, size_t r, size_t many, rows keys,
-                            size_t count, float scores[][KEYS],
-                            turned_keys* turned, const ahead_rows* ahead) {
-  const float* query = t->query.data + (ptrdiff_t)r * t->query.stride;
+// The same scores with transposed keys: each one is summed from the first
+// element to the last.
+static void multiply_transposed(const query_tile* t, const score_block* s,
+                                transposed_keys* transposed,
+                                const prefetch_rows* ahead) {
+  const float* query = query_row(t, s->first_row);
   const size_t width = t->attention->width;
   size_t first = 0;
   do {
-    const size_t taps = width - first < TURNED ? width - first : TURNED;
-    if (turned->count < count) {
-      transpose_keys(t, keys, count, first, taps, turned);
+    const size_t left = width - first;
+    const size_t taps = left < TRANSPOSED_TAPS ? left : TRANSPOSED_TAPS;
+    if (transposed->count < s->count) {
+      transpose_keys(t, s->keys, s->count, first, taps, transposed);
     }
-    etx_gemm_block b = {.sums = scores[0],
+    etx_gemm_block b = {.sums = s->scores[0],
                         .sum_row = KEYS,
                         .weights = query + first,
                         .weight_row = t->query.stride,
-                        .panel = turned->elements,
+                        .panel = transposed->elements,
                         .panel_row = GROUP,
-                        .panel_group = TURNED * GROUP,
-                        .rows = many,
+                        .panel_group = TRANSPOSED_TAPS * GROUP,
+                        .rows = s->rows,
                         .taps = taps,
-                        .lanes = count,
+                        .lanes = s->count,
                         .starts = first == 0};
     if (first == 0) etx_attention_prefetch(&b, ahead);
     t->loops->gemm_by_type[ETX_COMPUTE_F32](&b);
-    first += TURNED;
+    first += TRANSPOSED_TAPS;
   } while (first < width);
 }
 
-// ------------------------------------------------ sums
+// ------------------------------------------------ online softmax
 
 static float minus_infinity(void) {
   return etx_f32_of_bits(UINT32_C(0xff800000));
@@ -185,15 +205,17 @@ static void scale_row(float* row, size_t width, float factor) {
   for (size_t i = 0; i < width; ++i) row[i] *= factor;
 }
 
-// True if rows are scaled before the loop that makes weights of them: it can do
-// that itself where what hides a score is as good before that.
-static bool scales_first(const etx_attention* a) {
+// True if scores are scaled before the softmax loop. The loop can scale them
+// itself, unless a mask has to be added to scaled scores, or a masked score
+// would be changed by the scale.
+static bool scales_before_softmax(const etx_attention* a) {
   return a->has_mask || !((float)a->scale > 0) ||
-         (float)a->hidden != minus_infinity();
+         (float)a->masked_score != minus_infinity();
 }
 
-// Scores of whole groups become capped ones, which are scaled.
-static void cap_scores(const tile* t, size_t count, float scores[TILE][KEYS]) {
+// score = cap * tanh(score * scale / cap), for whole groups of keys.
+static void softcap_scores(const query_tile* t, size_t count,
+                           float scores[TILE][KEYS]) {
   const etx_attention* a = t->attention;
   const etx_scalar none[ETX_UNARY_PARAMETERS] = {{0}};
   const size_t whole = (count + GROUP - 1) / GROUP * GROUP;
@@ -204,8 +226,9 @@ static void cap_scores(const tile* t, size_t count, float scores[TILE][KEYS]) {
   }
 }
 
-// Nothing is seen in lanes behind `count` scores, up to a whole group.
-static void end_scores(const tile* t, size_t count, float scores[TILE][KEYS]) {
+// Masks the lanes behind `count` scores, up to a whole group.
+static void pad_scores(const query_tile* t, size_t count,
+                       float scores[TILE][KEYS]) {
   enum { FOUR = 4 };
   const etx_f32x4 none = etx_f32x4_broadcast(minus_infinity());
   const size_t end = (count + GROUP - 1) / GROUP * GROUP;
@@ -216,311 +239,374 @@ static void end_scores(const tile* t, size_t count, float scores[TILE][KEYS]) {
   }
 }
 
-// Makes weights of the scores of `count` keys from `first` on, zeros in lanes
-// behind them.
-static void attention_weights(tile* t, size_t first, size_t count,
-                              float scores[TILE][KEYS]) {
+// Replaces the scores of keys `first` to first + count by exp(score - row_max),
+// updates row_max and row_sum, and rescales the accumulators of rows whose
+// maximum grew. Lanes behind `count` become zeros.
+static void update_softmax(query_tile* t, size_t first, size_t count,
+                           float scores[TILE][KEYS]) {
   const etx_attention* a = t->attention;
   const bool is_capped = a->cap != 0;
-  const bool is_first = !is_capped && scales_first(a);
-  const bool are_seen = t->least_reach >= (int64_t)(first + count);
+  const bool scales_here = !is_capped && scales_before_softmax(a);
+  const bool sees_all = t->min_visible_end >= (int64_t)(first + count);
   float factors[TILE], shifts[TILE];
   const etx_attention_score_rows s = {
       .scores = scores[0],
       .row = KEYS,
       .rows = t->count,
       .count = (count + GROUP - 1) / GROUP * GROUP,
-      .scale = is_first || is_capped ? 1.0f : (float)a->scale,
-      .largest = t->largest,
+      .scale = scales_here || is_capped ? 1.0f : (float)a->scale,
+      .largest = t->row_max,
       .factor = factors,
       .shift = shifts,
-      .totals = t->totals};
-  if (is_capped) cap_scores(t, count, scores);
-  const bool is_plain = are_seen && !is_first && !(is_capped && a->has_mask);
-  for (size_t r = 0; r < t->count && !is_plain; ++r) {
-    etx_attention_mask(t, r, first, count, is_first ? (float)a->scale : 1.0f,
+      .totals = t->row_sum};
+  if (is_capped) softcap_scores(t, count, scores);
+  const bool needs_mask =
+      !sees_all || scales_here || (is_capped && a->has_mask);
+  for (size_t r = 0; r < t->count && needs_mask; ++r) {
+    etx_attention_mask(t, r, first, count, scales_here ? (float)a->scale : 1.0f,
                        scores[r]);
   }
-  if (count % GROUP != 0) end_scores(t, count, scores);
+  if (count % GROUP != 0) pad_scores(t, count, scores);
   t->loops->attention_weights(&s);
   for (size_t r = 0; r < t->count && first > 0; ++r) {
     if (factors[r] == 1) continue;
-    scale_row(t->sums + (ptrdiff_t)r * t->sums_stride,
-              etx_attention_sum_width(a), factors[r]);
+    scale_row(t->accumulators + (ptrdiff_t)r * t->accumulator_stride,
+              etx_attention_accumulator_width(a), factors[r]);
   }
 }
 
 // ------------------------------------------------ tiles
 
-static void start_tile(tile* t) {
+static void start_tile(query_tile* t) {
   const etx_attention* a = t->attention;
   t->query = etx_attention_queries(t);
-  t->sums = t->sum_piece;
-  t->sums_stride = (ptrdiff_t)etx_attention_sum_width(a);
-  if (t->sum_piece == NULL) {
-    t->sums = (float*)(uintptr_t)a->out.data +
-              etx_attention_at(a, &a->out, t->batch, t->first);
-    t->sums_stride = etx_attention_step(t, &a->out, 1);
+  t->accumulators = t->accumulator_workspace;
+  t->accumulator_stride = (ptrdiff_t)etx_attention_accumulator_width(a);
+  if (t->accumulator_workspace == NULL) {
+    t->accumulators = (float*)(uintptr_t)a->out.data +
+                      etx_attention_row_offset(a, &a->out, t->batch, t->first);
+    t->accumulator_stride = etx_attention_row_step(t, &a->out, 1);
   }
   for (size_t r = 0; r < (t->count + GROUP - 1) / GROUP * GROUP; ++r) {
-    t->largest[r] = minus_infinity();
+    t->row_max[r] = minus_infinity();
   }
-  memset(t->totals, 0, t->count * sizeof t->totals[0]);
+  memset(t->row_sum, 0, t->count * sizeof t->row_sum[0]);
 }
 
-static void finish_tile(tile* t) {
+static void finish_tile(query_tile* t) {
   const etx_attention* a = t->attention;
   const size_t bytes = etx_dtype_bytes(a->out.dtype);
-  const size_t width = etx_attention_sum_width(a);
-  const ptrdiff_t first = etx_attention_at(a, &a->out, t->batch, t->first);
+  const size_t width = etx_attention_accumulator_width(a);
+  const ptrdiff_t first =
+      etx_attention_row_offset(a, &a->out, t->batch, t->first);
   for (size_t r = 0; r < t->count; ++r) {
-    float* sums = t->sums + (ptrdiff_t)r * t->sums_stride;
-    // Nothing was summed where nothing is seen.
+    float* sums = t->accumulators + (ptrdiff_t)r * t->accumulator_stride;
+    // The accumulators of a row that sees no key were never written.
     if (t->keys[r] == 0) memset(sums, 0, width * sizeof *sums);
-    const float total = etx_striped_sum_f32(t->totals[r], GROUP);
-    const bool is_dead = total == 0 && !a->keeps_nan;
-    const float factor = is_dead ? 0.0f : 1.0f / total;
-    if (t->sum_piece == NULL) {
+    const float total = etx_striped_sum_f32(t->row_sum[r], GROUP);
+    const bool is_fully_masked = total == 0 && !a->keeps_nan;
+    const float factor = is_fully_masked ? 0.0f : 1.0f / total;
+    if (t->accumulator_workspace == NULL) {
       scale_row(sums, width, factor);
       continue;
     }
-    const ptrdiff_t at = first + etx_attention_step(t, &a->out, r);
+    const ptrdiff_t at = first + etx_attention_row_step(t, &a->out, r);
     char* out = (char*)(uintptr_t)a->out.data + at * (ptrdiff_t)bytes;
     if (etx_attention_is_dense(&a->out)) {
-      etx_attention_join(a, sums, factor, (float*)(void*)out);
+      etx_attention_store_row(a, sums, factor, (float*)(void*)out);
       continue;
     }
-    etx_attention_join(a, sums, factor, sums);
+    etx_attention_store_row(a, sums, factor, sums);
     etx_convert(a->out.dtype, out, a->out.inner, ETX_DTYPE_FLOAT32, sums, 1,
                 a->value_width);
   }
 }
 
-// How many keys of a block from `first` on are read for row `r`.
-static size_t keys_of(const tile* t, size_t r, size_t first) {
+// The number of keys that row `r` reads of the block that begins with `first`.
+static size_t key_count(const query_tile* t, size_t r, size_t first) {
   const size_t keys = t->keys[r] > first ? t->keys[r] - first : 0;
   return keys < KEYS ? keys : KEYS;
 }
 
-// Rows `first` up to first + count of a side that row `r` meets, in place or
-// through `piece`. Row 0 meets what lies at `at`.
-static rows meet(const tile* t, const etx_attention_side* side, ptrdiff_t at,
-                 size_t r, size_t first, size_t count, size_t width,
-                 float* piece) {
-  if (!etx_attention_is_dense(side)) {
-    etx_attention_convert(t->attention, side, etx_attention_batch(t, r), first,
-                          count, width, piece);
-    return (rows){piece, (ptrdiff_t)width};
-  }
-  const float* data = (const float*)side->data + at;
-  return (rows){data + etx_attention_step(t, side, r), side->row};
+// The block of a key or value operand that begins with row `first`.
+typedef struct operand_block {
+  const etx_attention_view* operand;
+  ptrdiff_t offset;  // of row `first` for the tile's row 0, in elements
+  size_t first, width;
+  float* workspace;  // for conversion
+} operand_block;
+
+static operand_block key_block(const query_tile* t, size_t first) {
+  const etx_attention* a = t->attention;
+  return (operand_block){
+      .operand = &a->key,
+      .offset = etx_attention_row_offset(a, &a->key, t->batch, first),
+      .first = first,
+      .width = a->width,
+      .workspace = t->key_workspace};
 }
 
-// Asks for the rows of a side that row `r` meets if they are few: heads lie far
-// from each other, and processors see only many rows coming. One copy of one
-// loop, line after line in one direction: what is asked for in this way, they
-// go on asking for.
-static __attribute__((noinline)) void ask_rows(const tile* t,
-                                               const etx_attention_side* side,
-                                               ptrdiff_t at, size_t r,
-                                               size_t count, size_t width) {
+static operand_block value_block(const query_tile* t, size_t first) {
+  const etx_attention* a = t->attention;
+  return (operand_block){
+      .operand = &a->value,
+      .offset = etx_attention_row_offset(a, &a->value, t->batch, first),
+      .first = first,
+      .width = a->value_width,
+      .workspace = t->value_workspace};
+}
+
+// The first `count` rows of a block that row `r` of the tile reads: in place,
+// or converted to the workspace.
+static float_rows load_rows(const query_tile* t, const operand_block* b,
+                            size_t r, size_t count) {
+  const etx_attention_view* operand = b->operand;
+  if (!etx_attention_is_dense(operand)) {
+    const etx_attention_row_range range = {.operand = operand,
+                                           .batch = etx_attention_batch(t, r),
+                                           .first = b->first,
+                                           .count = count,
+                                           .width = b->width};
+    etx_attention_convert(t->attention, &range, b->workspace);
+    return (float_rows){b->workspace, (ptrdiff_t)b->width};
+  }
+  const float* data = (const float*)operand->data + b->offset;
+  return (float_rows){data + etx_attention_row_step(t, operand, r),
+                      operand->row};
+}
+
+// Prefetches the rows of a block that row `r` of the tile reads, if they are
+// few: the rows of different heads lie far apart, and the hardware prefetcher
+// does not follow so short a stream. Not inlined, and line by line upwards: the
+// hardware prefetcher recognises one loop at one address, and goes on where it
+// ends.
+static __attribute__((noinline)) void prefetch_row_range(const query_tile* t,
+                                                         const operand_block* b,
+                                                         size_t r,
+                                                         size_t count) {
   enum { LINE = 64 / sizeof(float) };
-  if (!t->has_heads || count > ASKED || !etx_attention_is_dense(side)) return;
-  const float* row =
-      (const float*)side->data + at + etx_attention_step(t, side, r);
-  for (size_t i = 0; i < count; ++i, row += side->row) {
-    for (size_t k = 0; k < width; k += LINE) {
-      // Without it a compiler takes the function for one that does nothing.
+  const etx_attention_view* operand = b->operand;
+  if (!t->spans_heads || count > MAX_PREFETCHED_ROWS ||
+      !etx_attention_is_dense(operand)) {
+    return;
+  }
+  const float* row = (const float*)operand->data + b->offset +
+                     etx_attention_row_step(t, operand, r);
+  for (size_t i = 0; i < count; ++i, row += operand->row) {
+    for (size_t k = 0; k < b->width; k += LINE) {
+      // Without it a compiler removes calls: the function has no effects.
       __asm__ volatile("");
       __builtin_prefetch(row + k);
     }
   }
 }
 
-// The block of a side's rows that begins with `first`, of `end` that are read.
-// What is converted, or of heads, is not asked for.
-static ahead_rows rows_ahead(const tile* t, const etx_attention_side* side,
-                             size_t first, size_t end, size_t width) {
-  ahead_rows ahead = {{NULL, side->row}, 0, width};
-  if (t->has_heads || first >= end || !etx_attention_is_dense(side)) {
+// The rows of an operand that begin with `first`, of `end` in all, for a
+// microkernel to prefetch. None if they are converted, or if the tile spans
+// heads.
+static prefetch_rows next_rows(const query_tile* t,
+                               const etx_attention_view* operand, size_t first,
+                               size_t end, size_t width) {
+  prefetch_rows ahead = {{NULL, operand->row}, 0, width};
+  if (t->spans_heads || first >= end || !etx_attention_is_dense(operand)) {
     return ahead;
   }
-  ahead.rows.data = (const float*)side->data +
-                    etx_attention_at(t->attention, side, t->batch, first);
+  ahead.rows.data =
+      (const float*)operand->data +
+      etx_attention_row_offset(t->attention, operand, t->batch, first);
   ahead.count = end - first < KEYS ? end - first : KEYS;
   return ahead;
 }
 
-static void score_keys(const tile* t, size_t first, float scores[TILE][KEYS],
-                       turned_keys* turned, const ahead_rows* ahead) {
+// Computes the scores of a block of keys. Prefetches its values if they are
+// few.
+static void score_keys(const query_tile* t, const operand_block* keys,
+                       const operand_block* values, float scores[TILE][KEYS],
+                       transposed_keys* transposed,
+                       const prefetch_rows* ahead) {
   const etx_attention* a = t->attention;
-  const ptrdiff_t at = etx_attention_at(a, &a->key, t->batch, first);
-  const ptrdiff_t values = etx_attention_at(a, &a->value, t->batch, first);
-  size_t many = etx_attention_shared(t, 0);
-  for (size_t r = many; r < t->count; r += etx_attention_shared(t, r)) {
-    ask_rows(t, &a->key, at, r, keys_of(t, r, first), a->width);
+  const size_t first = keys->first;
+  size_t rows = etx_attention_rows_with_same_keys(t, 0);
+  for (size_t r = rows; r < t->count;
+       r += etx_attention_rows_with_same_keys(t, r)) {
+    prefetch_row_range(t, keys, r, key_count(t, r, first));
   }
-  for (size_t r = 0; r < t->count; r += many) {
-    const size_t count = keys_of(t, r, first);
-    many = etx_attention_shared(t, r);
+  for (size_t r = 0; r < t->count; r += rows) {
+    const size_t count = key_count(t, r, first);
+    rows = etx_attention_rows_with_same_keys(t, r);
     if (count == 0) continue;
-    ask_rows(t, &a->value, values, r, count, a->value_width);
-    const rows keys =
-        meet(t, &a->key, at, r, first, count, a->width, t->key_piece);
-    if (has_dots(a)) {
-      multiply_in_place(t, r, many, keys, count, scores + r);
+    prefetch_row_range(t, values, r, count);
+    const score_block s = {.first_row = r,
+                           .rows = rows,
+                           .keys = load_rows(t, keys, r, count),
+                           .count = count,
+                           .scores = scores + r};
+    if (uses_dot_kernel(a)) {
+      multiply_in_place(t, &s);
     } else {
-      multiply_turned(t, r, many, keys, count, scores + r, turned, ahead);
+      multiply_transposed(t, &s, transposed, ahead);
     }
   }
 }
 
-static void sum_values(tile* t, size_t first, float weights[TILE][KEYS],
-                       const ahead_rows* ahead) {
-  const etx_attention* a = t->attention;
-  const ptrdiff_t at = etx_attention_at(a, &a->value, t->batch, first);
-  for (size_t r = 0, many; r < t->count; r += many) {
-    const size_t count = keys_of(t, r, first);
-    many = etx_attention_shared(t, r);
+// Adds a block of values, multiplied by their weights, to the accumulators.
+static void sum_values(const query_tile* t, const operand_block* values,
+                       float weights[TILE][KEYS], const prefetch_rows* ahead) {
+  for (size_t r = 0, rows; r < t->count; r += rows) {
+    const size_t count = key_count(t, r, values->first);
+    rows = etx_attention_rows_with_same_keys(t, r);
     if (count == 0) continue;
-    const rows values =
-        meet(t, &a->value, at, r, first, count, a->value_width, t->value_piece);
-    etx_attention_add_values(t, r, many, weights[r], values, count, first == 0,
-                             ahead);
+    const etx_attention_weighted_values weighted = {
+        .first_row = r,
+        .rows = rows,
+        .weights = weights[r],
+        .values = load_rows(t, values, r, count),
+        .count = count,
+        .starts = values->first == 0};
+    etx_attention_add_values(t, &weighted, ahead);
   }
 }
 
-// A block of keys from `first` on, of `end` that are read for any tile. Whoever
-// is the first to meet it asks for what comes next: its values, and then the
-// keys of the next block.
-static void run_block(tile* t, size_t first, size_t end, bool asks,
-                      float scores[TILE][KEYS], turned_keys* turned) {
+// Processes the key block that begins with `first`, of `end` keys that are read
+// for any tile. The first tile that reads a block prefetches what comes next:
+// the values of the block, and then the keys of the next one.
+static void run_block(query_tile* t, size_t first, size_t end, bool prefetches,
+                      float scores[TILE][KEYS], transposed_keys* transposed) {
   const etx_attention* a = t->attention;
-  const size_t left = t->most_keys - first, asked = asks ? end : 0;
-  const ahead_rows values =
-      rows_ahead(t, &a->value, first, asked, a->value_width);
-  const ahead_rows keys = rows_ahead(t, &a->key, first + KEYS, asked, a->width);
-  score_keys(t, first, scores, turned, &values);
-  attention_weights(t, first, left < KEYS ? left : KEYS, scores);
-  sum_values(t, first, scores, &keys);
+  const size_t left = t->max_keys - first, prefetch_end = prefetches ? end : 0;
+  const operand_block keys = key_block(t, first);
+  const operand_block values = value_block(t, first);
+  const prefetch_rows next_values =
+      next_rows(t, &a->value, first, prefetch_end, a->value_width);
+  const prefetch_rows next_keys =
+      next_rows(t, &a->key, first + KEYS, prefetch_end, a->width);
+  score_keys(t, &keys, &values, scores, transposed, &next_values);
+  update_softmax(t, first, left < KEYS ? left : KEYS, scores);
+  sum_values(t, &values, scores, &next_keys);
 }
 
-// Tiles of one batch, up to `end`.
-static void run_tiles(tile* tiles, const tile* end) {
+// Runs tiles of one batch, key block by key block.
+static void run_tiles(query_tile* tiles, const query_tile* end) {
   float scores[TILE][KEYS] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  turned_keys turned;
-  size_t most = 0;
-  for (tile* t = tiles; t < end; ++t) {
-    t->most_keys = etx_attention_look(t);
-    if (t->most_keys > most) most = t->most_keys;
+  transposed_keys transposed;
+  size_t keys = 0;
+  for (query_tile* t = tiles; t < end; ++t) {
+    t->max_keys = etx_attention_find_visible(t);
+    if (t->max_keys > keys) keys = t->max_keys;
     start_tile(t);
   }
-  for (size_t k = 0; k < most; k += KEYS) {
-    bool asks = true;
-    turned.count = 0;
-    for (tile* t = tiles; t < end; ++t) {
-      if (k >= t->most_keys) continue;
-      run_block(t, k, most, asks, scores, &turned);
-      asks = false;
+  for (size_t k = 0; k < keys; k += KEYS) {
+    bool prefetches = true;
+    transposed.count = 0;
+    for (query_tile* t = tiles; t < end; ++t) {
+      if (k >= t->max_keys) continue;
+      run_block(t, k, keys, prefetches, scores, &transposed);
+      prefetches = false;
     }
   }
-  for (tile* t = tiles; t < end; ++t) finish_tile(t);
+  for (query_tile* t = tiles; t < end; ++t) finish_tile(t);
 }
 
-// ------------------------------------------------ shares
+// ------------------------------------------------ slices of work
 
-typedef struct share {
+// The work of one attention, split into slices for threads. A unit of work is a
+// tile, or a head where tiles span heads.
+typedef struct attention_work {
   const etx_attention* attention;
   const etx_f32_microkernels* loops;
   etx_unary_loop tanh;
-  char* temporary;     // pieces of all shares
-  size_t piece_bytes;  // of one share
-  size_t rows;         // of a tile, of one batch
-  bool has_heads;      // a tile has those of several
-  size_t heads;        // of the last batch dimension
-  size_t tiles;        // of one batch
-  size_t together;     // of these, those that meet keys together, at most
-  size_t units;        // tiles of all batches
-  size_t count;        // shares
-} share;
+  char* workspace;         // of all slices
+  size_t workspace_bytes;  // of one slice
+  size_t rows;             // of a tile, of one batch
+  bool spans_heads;        // a tile has rows of several heads
+  size_t heads;            // of the last batch dimension
+  size_t tiles;            // of one batch
+  size_t together;         // most tiles of a batch that share key blocks
+  size_t units;            // of all batches
+  size_t count;            // slices
+} attention_work;
 
-// Tile number `index` of those that meet keys together, with its part of the
-// share's piece, if there is one.
-static void place_tile(const share* s, size_t unit, size_t index, float* piece,
-                       tile* t) {
+// Sets up a tile. `index` is its number among the tiles that share key blocks.
+// `workspace` is that of the slice, or NULL.
+static void init_tile(const attention_work* s, size_t unit, size_t index,
+                      float* workspace, query_tile* t) {
   const etx_attention* a = s->attention;
   t->attention = a;
   t->loops = s->loops;
   t->tanh = s->tanh;
   t->batch = unit / s->tiles;
   t->first = unit % s->tiles * s->rows;
-  t->has_heads = s->has_heads;
-  t->query_piece = t->key_piece = t->value_piece = t->sum_piece = NULL;
+  t->spans_heads = s->spans_heads;
+  t->query_workspace = t->key_workspace = t->value_workspace =
+      t->accumulator_workspace = NULL;
   t->count = a->queries - t->first < s->rows ? a->queries - t->first : s->rows;
-  if (piece == NULL) return;
-  if (etx_attention_keeps_sums(a)) {
-    const size_t sums = held_rows(a) * etx_attention_sum_width(a);
-    t->sum_piece = piece + index * sums;
-    piece += sums;
+  if (workspace == NULL) return;
+  if (etx_attention_needs_accumulators(a)) {
+    const size_t sums = workspace_rows(a) * etx_attention_accumulator_width(a);
+    t->accumulator_workspace = workspace + index * sums;
+    workspace += sums;
   }
-  if (!needs_pieces(a)) return;
-  t->query_piece = piece;
-  t->key_piece = t->query_piece + held_rows(a) * a->width;
-  t->value_piece = t->key_piece + KEYS * a->width;
+  if (!needs_conversion(a)) return;
+  t->query_workspace = workspace;
+  t->key_workspace = t->query_workspace + workspace_rows(a) * a->width;
+  t->value_workspace = t->key_workspace + KEYS * a->width;
 }
 
-// A tile from `unit` on. Returns how many units it is made of: heads are one
-// each. Noinline as the next: each takes the stack it needs.
-static __attribute__((noinline)) size_t run_tile(const share* s, size_t unit,
-                                                 size_t end, float* piece) {
-  tile t;  // whose rows are many, and set when there are some
-  place_tile(s, unit, 0, piece, &t);
-  if (s->has_heads) {
+// Runs the tile that begins with `unit`. Returns its number of units. Not
+// inlined, and neither is the next function: so each uses only the stack that
+// it needs.
+static __attribute__((noinline)) size_t run_tile(const attention_work* s,
+                                                 size_t unit, size_t end,
+                                                 float* workspace) {
+  query_tile t;  // large: arrays are set only up to `count` rows
+  init_tile(s, unit, 0, workspace, &t);
+  if (s->spans_heads) {
     const size_t left = s->heads - unit % s->heads;
-    t.count = left < HEADS ? left : HEADS;
+    t.count = left < HEADS_PER_TILE ? left : HEADS_PER_TILE;
     if (t.count > end - unit) t.count = end - unit;
   }
   run_tiles(&t, &t + 1);
-  return s->has_heads ? t.count : 1;
+  return s->spans_heads ? t.count : 1;
 }
 
-static __attribute__((noinline)) void run_some_tiles(const share* s,
-                                                     size_t unit, size_t count,
-                                                     float* piece) {
-  tile tiles[TILES];
+static __attribute__((noinline)) void run_tiles_together(
+    const attention_work* s, size_t unit, size_t count, float* workspace) {
+  query_tile tiles[TILES_TOGETHER];
   for (size_t i = 0; i < count; ++i) {
-    place_tile(s, unit + i, i, piece, &tiles[i]);
+    init_tile(s, unit + i, i, workspace, &tiles[i]);
   }
   run_tiles(tiles, tiles + count);
 }
 
-// Some units from `unit` on. Returns how many.
-static size_t run_units(const share* s, size_t unit, size_t end, char* piece) {
+// Runs some units from `unit` on. Returns their number.
+static size_t run_units(const attention_work* s, size_t unit, size_t end,
+                        char* workspace) {
   const etx_attention* a = s->attention;
   if (is_double(a)) {
-    tile t;
-    place_tile(s, unit, 0, NULL, &t);
+    query_tile t;
+    init_tile(s, unit, 0, NULL, &t);
     for (size_t r = 0; r < t.count; ++r) {
-      etx_attention_row_f64(a, t.batch, t.first + r, (double*)(void*)piece);
+      etx_attention_row_f64(a, t.batch, t.first + r, (double*)(void*)workspace);
     }
     return 1;
   }
   size_t count = s->tiles - unit % s->tiles;
   if (count > end - unit) count = end - unit;
   if (count > s->together) count = s->together;
-  if (count < 2) return run_tile(s, unit, end, (float*)(void*)piece);
-  run_some_tiles(s, unit, count, (float*)(void*)piece);
+  if (count < 2) return run_tile(s, unit, end, (float*)(void*)workspace);
+  run_tiles_together(s, unit, count, (float*)(void*)workspace);
   return count;
 }
 
-static void run_share(void* argument, size_t index) {
-  const share* s = argument;
+static void run_slice(void* argument, size_t index) {
+  const attention_work* s = argument;
   const size_t first = s->units * index / s->count;
   const size_t last = s->units * (index + 1) / s->count;
-  char* piece =
-      s->piece_bytes == 0 ? NULL : s->temporary + index * s->piece_bytes;
+  char* workspace = s->workspace_bytes == 0
+                        ? NULL
+                        : s->workspace + index * s->workspace_bytes;
   for (size_t unit = first; unit < last;) {
-    unit += run_units(s, unit, last, piece);
+    unit += run_units(s, unit, last, workspace);
   }
 }
 
@@ -528,37 +614,38 @@ void etx_attention_run(const etx_attention* a, void* temporary,
                        const etx_parallel* parallel) {
   const etx_instruction_set set =
       etx_instruction_set_within(parallel->instruction_set);
-  share s = {.attention = a,
-             .loops = etx_f32_microkernels_of(set),
-             .tanh = etx_float_loops_of(set)->unary[ETX_UNARY_tanh],
-             .temporary = temporary,
-             .count = 1};
+  attention_work s = {.attention = a,
+                      .loops = etx_f32_microkernels_of(set),
+                      .tanh = etx_float_loops_of(set)->unary[ETX_UNARY_tanh],
+                      .workspace = temporary,
+                      .count = 1};
   size_t batches = 1;
   s.heads = 1;
   for (size_t i = 0; i < a->batch_rank; ++i) {
     s.heads = (size_t)a->batch[i];
     batches *= s.heads;
   }
-  // How many make a tile depends on threads, so they have to see equally far:
-  // what a tile computes beside a row must not show in it.
-  const bool is_level =
+  // The number of heads in a tile depends on the number of threads. A row's
+  // result must not depend on the other rows of its tile, so all heads must see
+  // the same keys.
+  const bool heads_see_same_keys =
       a->batch_rank > 0 &&
-      (a->last.data == NULL || a->last.batch[a->batch_rank - 1] == 0);
-  s.has_heads =
-      a->queries == 1 && is_level && a->query.repeat == 1 && a->out.repeat == 1;
+      (a->last_key.data == NULL || a->last_key.batch[a->batch_rank - 1] == 0);
+  s.spans_heads = a->queries == 1 && heads_see_same_keys &&
+                  a->query.repeat == 1 && a->out.repeat == 1;
   s.rows = tile_rows(a);
   s.tiles = s.rows == 0 ? 0 : (a->queries + s.rows - 1) / s.rows;
-  s.together = most_tiles(a);
+  s.together = max_tiles(a);
   s.units = batches * s.tiles;
   if (s.units == 0 || a->value_width == 0) return;
-  // The same number as when the bytes were stated.
-  if (!etx_attention_bytes(a, 1, &s.piece_bytes)) return;
+  // Cannot fail: prepare asked for the same number of bytes.
+  if (!etx_attention_bytes(a, 1, &s.workspace_bytes)) return;
   const double work = (double)batches * (double)a->queries * (double)a->keys *
                       (double)(a->width + a->value_width);
-  if (parallel->thread_count < 2 || work < PARALLEL_LEAST || s.units < 2) {
-    run_share(&s, 0);
+  if (parallel->thread_count < 2 || work < MIN_PARALLEL_WORK || s.units < 2) {
+    run_slice(&s, 0);
     return;
   }
   s.count = parallel->thread_count < s.units ? parallel->thread_count : s.units;
-  parallel->parallel_for(parallel->context, run_share, &s, s.count);
+  parallel->parallel_for(parallel->context, run_slice, &s, s.count);
 }

@@ -1,13 +1,18 @@
-// softmax(capped(query * key^T * scale) + mask) * value, for every batch and
-// head, without ever holding a row of scores: keys come in blocks, and what was
-// summed for earlier blocks is rescaled when a larger score turns up.
+// Scaled dot-product attention for every batch and head:
 //
-// float32, halves and int8 with a scale and a zero point per row are computed
-// in float32, double in double. Each row's sums depend on the row and on sizes
-// alone: not on its neighbours, the instruction set or the threads. A float32
-// score is summed as a product is (gemm.h): of up to 12 queries, if the
-// width is a multiple of 16, in sixteen partial sums, else from the first
-// element to the last. Keys that no row of a tile can see are not read.
+//   softmax(softcap(query * key^T * scale) + mask) * value
+//
+// with an online softmax: keys are read in blocks, each query row keeps the
+// maximum and the sum of its scores so far, and its accumulators are rescaled
+// when a block has a larger score. A whole row of scores is never stored.
+//
+// float32, float16, bfloat16 and int8 with a scale and a zero point per row are
+// computed in float32, float64 in float64. The reduction order of a row depends
+// on its own operands and on the sizes only: not on other rows, the instruction
+// set or the number of threads. A float32 score is summed as in a matrix
+// product (gemm.h): in sixteen partial sums for up to 12 queries whose width is
+// a multiple of 16, otherwise from the first element to the last. Keys that no
+// row of a tile can see are not read.
 
 #ifndef ETX_RUNTIME_KERNELS_ATTENTION_ATTENTION_H
 #define ETX_RUNTIME_KERNELS_ATTENTION_ATTENTION_H
@@ -15,11 +20,13 @@
 #include "runtime/kernel.h"
 #include "runtime/kernels/attention/attention_args.h"
 
-// Temporary bytes for so many threads; false if they do not fit in a size.
+// The workspace's size in bytes for this many threads. Returns false if it
+// overflows size_t.
 bool etx_attention_bytes(const etx_attention* attention, size_t threads,
                          size_t* out_bytes);
 
-// Computes all of it. `temporary` has the bytes stated above, 16-aligned.
+// Computes the attention. `temporary` is the workspace: etx_attention_bytes,
+// aligned to 16 bytes.
 void etx_attention_run(const etx_attention* attention, void* temporary,
                        const etx_parallel* parallel);
 

@@ -1,4 +1,5 @@
-// The operators of attention: their arguments as one etx_attention.
+// The attention operators of ATen and ExecuTorch: each reads its arguments into
+// an etx_attention.
 
 #include "runtime/kernels/attention/attention.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -7,27 +8,27 @@
 #include "runtime/kernels/views/strided_view.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
 
-// Positions of arguments.
-typedef struct form {
-  size_t query, key, value;  // what is attended to: for caches, the caches
+// The positions of an operator's arguments; 0: it has no such argument.
+typedef struct sdpa_schema {
+  size_t query, key, value;  // for operators with a KV cache: the caches
   size_t mask, causal, scale, out;
-  size_t start;     // 0: there is none
-  size_t shared;    // enable_gqa; 0: there is none
-  size_t pairs;     // zero points and scales, three of each; 0: there are none
+  size_t start;     // start_pos
+  size_t gqa;       // enable_gqa
+  size_t qparams;   // zero points and scales: one pair each for q, k and v
   size_t sequence;  // is_seq_at_dim_2
-} form;
+} sdpa_schema;
 
-static form form_of(const etx_call* call) {
+static sdpa_schema schema_of(const etx_call* call) {
   switch (call->op->id) {
     case ETX_OP_custom_sdpa_out:
-      return (form){0, 1, 2, 4, 6, 7, 8, .start = 3};
+      return (sdpa_schema){0, 1, 2, 4, 6, 7, 8, .start = 3};
     case ETX_OP_custom_quantized_sdpa_out:
-      return (form){0, 1,  2,          4,          6,
-                    7, 15, .start = 3, .pairs = 8, .sequence = 14};
+      return (sdpa_schema){
+          0, 1, 2, 4, 6, 7, 15, .start = 3, .qparams = 8, .sequence = 14};
     case ETX_OP_sdpa_with_kv_cache_out:
-      return (form){0, 3, 4, 7, 9, 10, 11, .start = 5};
+      return (sdpa_schema){0, 3, 4, 7, 9, 10, 11, .start = 5};
     default:
-      return (form){0, 1, 2, 3, 5, 6, 8, .shared = 7};
+      return (sdpa_schema){0, 1, 2, 3, 5, 6, 8, .gqa = 7};
   }
 }
 
@@ -35,7 +36,8 @@ static bool is_given(const etx_call* call, size_t argument) {
   return argument != 0 && !etx_call_is_none(call, argument);
 }
 
-static void read_scale(const etx_call* call, const form* f, etx_attention* a) {
+static void read_scale(const etx_call* call, const sdpa_schema* f,
+                       etx_attention* a) {
   a->scale = is_given(call, f->scale) ? etx_call_real(call, f->scale)
                                       : 1.0 / etx_sqrt_f64((double)a->width);
   a->is_causal = etx_call_boolean(call, f->causal);
@@ -43,35 +45,36 @@ static void read_scale(const etx_call* call, const form* f, etx_attention* a) {
 
 // ------------------------------------------------ [batch.., rows, width]
 
-// A side of batch dimensions that broadcast, right-aligned, to those of out.
-static etx_attention_side side_of(const etx_attention* a,
-                                  const etx_tensor* tensor) {
-  etx_attention_side side = {
+// An operand whose batch dimensions broadcast to those of out, aligned at the
+// last one.
+static etx_attention_view operand_of(const etx_attention* a,
+                                     const etx_tensor* tensor) {
+  etx_attention_view operand = {
       .data = tensor->data, .dtype = tensor->dtype, .repeat = 1};
   const size_t own = tensor->rank < 2 ? 0 : (size_t)tensor->rank - 2;
   for (size_t i = 0; i < own && i < a->batch_rank; ++i) {
     const size_t from = own - 1 - i, to = a->batch_rank - 1 - i;
     if (tensor->sizes[from] == 1) continue;
-    side.batch[to] = tensor->strides[from];
+    operand.batch[to] = tensor->strides[from];
     if (i == 0 && tensor->sizes[from] != 0) {
-      side.repeat = (size_t)(a->batch[to] / tensor->sizes[from]);
+      operand.repeat = (size_t)(a->batch[to] / tensor->sizes[from]);
     }
   }
   if (tensor->rank > 0 && tensor->sizes[tensor->rank - 1] != 1) {
-    side.inner = tensor->strides[tensor->rank - 1];
+    operand.inner = tensor->strides[tensor->rank - 1];
   }
   if (tensor->rank > 1 && tensor->sizes[tensor->rank - 2] != 1) {
-    side.row = tensor->strides[tensor->rank - 2];
+    operand.row = tensor->strides[tensor->rank - 2];
   }
-  return side;
+  return operand;
 }
 
-// A row of one element may have any stride: it is dense.
-static void make_dense(etx_attention_side* side, size_t width) {
-  if (width <= 1) side->inner = 1;
+// The stride inside a row of one element does not matter: let it be dense.
+static void make_dense(etx_attention_view* operand, size_t width) {
+  if (width <= 1) operand->inner = 1;
 }
 
-static void read_batches(const etx_call* call, const form* f,
+static void read_batches(const etx_call* call, const sdpa_schema* f,
                          etx_attention* a) {
   const etx_tensor* query = etx_call_tensor(call, f->query);
   const etx_tensor* value = etx_call_tensor(call, f->value);
@@ -82,55 +85,57 @@ static void read_batches(const etx_call* call, const form* f,
   a->width = (size_t)query->sizes[query->rank - 1];
   a->keys = (size_t)value->sizes[value->rank - 2];
   a->value_width = (size_t)value->sizes[value->rank - 1];
-  a->query = side_of(a, query);
-  a->key = side_of(a, etx_call_tensor(call, f->key));
-  a->value = side_of(a, value);
-  a->out = side_of(a, out);
+  a->query = operand_of(a, query);
+  a->key = operand_of(a, etx_call_tensor(call, f->key));
+  a->value = operand_of(a, value);
+  a->out = operand_of(a, out);
 }
 
 // ------------------------------------------------ [B, S, H, D]
 
-// The dimension of the sequence; that of the heads is the other one.
-static size_t sequence_of(const etx_call* call, const form* f) {
+// The sequence dimension, 1 or 2. The heads are the other one, 3 - sequence.
+static size_t sequence_dim(const etx_call* call, const sdpa_schema* f) {
   return f->sequence != 0 && etx_call_boolean(call, f->sequence) ? 2 : 1;
 }
 
-static etx_attention_side head_side(const etx_attention* a,
-                                    const etx_tensor* tensor, size_t sequence) {
+static etx_attention_view head_operand(const etx_attention* a,
+                                       const etx_tensor* tensor,
+                                       size_t sequence) {
   const size_t heads = 3 - sequence;
   const size_t own = (size_t)tensor->sizes[heads];
-  etx_attention_side side = {
+  etx_attention_view operand = {
       .data = tensor->data,
       .dtype = tensor->dtype,
       .batch = {tensor->strides[0], tensor->strides[heads]},
       .repeat = own == 0 ? 1 : (size_t)a->batch[1] / own,
       .row = tensor->strides[sequence],
       .inner = tensor->strides[3]};
-  return side;
+  return operand;
 }
 
-// Scale and zero point of each row, which lie alike.
-static void add_pairs(const etx_call* call, size_t zeros, size_t sequence,
-                      etx_attention_side* side) {
-  if (side->dtype != ETX_DTYPE_INT8) return;
-  // When temporaries are asked for, nothing has been checked yet.
+// Scales and zero points per row, which have equal strides.
+static void add_qparams(const etx_call* call, size_t zeros, size_t sequence,
+                        etx_attention_view* operand) {
+  if (operand->dtype != ETX_DTYPE_INT8) return;
+  // The workspace is planned before the arguments are checked.
   if (etx_call_is_none(call, zeros) || etx_call_is_none(call, zeros + 1)) {
     return;
   }
   const etx_tensor* scales = etx_call_tensor(call, zeros + 1);
   if (scales->rank != 4) return;
-  side->zeros = etx_call_tensor(call, zeros)->data;
-  side->scales = scales->data;
-  side->pair_batch[0] = scales->strides[0];
-  side->pair_batch[1] = scales->strides[3 - sequence];
-  side->pair_row = scales->strides[sequence];
+  operand->zero_points = etx_call_tensor(call, zeros)->data;
+  operand->scales = scales->data;
+  operand->qparam_batch[0] = scales->strides[0];
+  operand->qparam_batch[1] = scales->strides[3 - sequence];
+  operand->qparam_row = scales->strides[sequence];
 }
 
-static void read_heads(const etx_call* call, const form* f, etx_attention* a) {
+static void read_heads(const etx_call* call, const sdpa_schema* f,
+                       etx_attention* a) {
   const etx_tensor* query = etx_call_tensor(call, f->query);
   const etx_tensor* key = etx_call_tensor(call, f->key);
   const etx_tensor* value = etx_call_tensor(call, f->value);
-  const size_t sequence = sequence_of(call, f);
+  const size_t sequence = sequence_dim(call, f);
   a->batch_rank = 2;
   a->batch[0] = query->sizes[0];
   a->batch[1] = query->sizes[3 - sequence];
@@ -138,19 +143,21 @@ static void read_heads(const etx_call* call, const form* f, etx_attention* a) {
   a->width = (size_t)query->sizes[3];
   a->keys = (size_t)value->sizes[sequence];
   a->value_width = (size_t)value->sizes[3];
-  a->query = head_side(a, query, sequence);
-  a->key = head_side(a, key, sequence);
-  a->value = head_side(a, value, sequence);
-  a->out = head_side(a, etx_call_tensor(call, f->out), sequence);
-  if (f->pairs == 0) return;
-  add_pairs(call, f->pairs, sequence, &a->query);
-  add_pairs(call, f->pairs + 2, sequence, &a->key);
-  add_pairs(call, f->pairs + 4, sequence, &a->value);
+  a->query = head_operand(a, query, sequence);
+  a->key = head_operand(a, key, sequence);
+  a->value = head_operand(a, value, sequence);
+  a->out = head_operand(a, etx_call_tensor(call, f->out), sequence);
+  if (f->qparams == 0) return;
+  add_qparams(call, f->qparams, sequence, &a->query);
+  add_qparams(call, f->qparams + 2, sequence, &a->key);
+  add_qparams(call, f->qparams + 4, sequence, &a->value);
 }
 
-// Everything but how far the query sees.
-static etx_attention read_attention(const etx_call* call, const form* f) {
-  etx_attention a = {.hidden = etx_f64_of_bits(UINT64_C(0xfff0000000000000))};
+// Everything except `keys` and `first_position` of operators with a start.
+static etx_attention read_attention(const etx_call* call,
+                                    const sdpa_schema* f) {
+  etx_attention a = {.masked_score =
+                         etx_f64_of_bits(UINT64_C(0xfff0000000000000))};
   if (f->start == 0) {
     read_batches(call, f, &a);
   } else {
@@ -163,13 +170,13 @@ static etx_attention read_attention(const etx_call* call, const form* f) {
   read_scale(call, f, &a);
   if (is_given(call, f->mask)) {
     a.has_mask = true;
-    a.mask = side_of(&a, etx_call_tensor(call, f->mask));
+    a.mask = operand_of(&a, etx_call_tensor(call, f->mask));
   }
   return a;
 }
 
 etx_status etx_temporary_attention(const etx_call* call, size_t* out_bytes) {
-  const form f = form_of(call);
+  const sdpa_schema f = schema_of(call);
   const etx_tensor* out = etx_call_tensor(call, f.out);
   *out_bytes = 0;
   // The shape rule refuses other ranks when the method is loaded.
@@ -184,34 +191,35 @@ etx_status etx_temporary_attention(const etx_call* call, size_t* out_bytes) {
     return ETX_OK;
   }
   return etx_call_refuse(call, ETX_OUT_OF_RANGE,
-                         "blocks of keys do not fit in memory");
+                         "the workspace for a block of keys overflows");
 }
 
 // ------------------------------------------------ checks
 
-static etx_status check_mask(const etx_call* call, const form* f) {
+static etx_status check_mask(const etx_call* call, const sdpa_schema* f) {
   if (!is_given(call, f->mask)) return ETX_OK;
   if (etx_call_boolean(call, f->causal)) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "'attn_mask' is given and 'is_causal' is true");
+                           "'attn_mask' is set although 'is_causal' is true");
   }
-  const etx_compute_type wide =
+  const etx_compute_type compute =
       etx_compute_type_of(etx_call_tensor(call, f->mask)->dtype);
   const bool is_bool = etx_call_tensor(call, f->mask)->dtype == ETX_DTYPE_BOOL;
-  const bool is_float = wide == ETX_COMPUTE_F32 || wide == ETX_COMPUTE_F64;
+  const bool is_float =
+      compute == ETX_COMPUTE_F32 || compute == ETX_COMPUTE_F64;
   if (is_float || (is_bool && f->start == 0)) return ETX_OK;
   return etx_call_refuse_dtype(call, f->mask,
                                f->start == 0 ? "floats or bool" : "floats");
 }
 
 static etx_status check_float(const etx_call* call, size_t index) {
-  const etx_compute_type wide =
+  const etx_compute_type compute =
       etx_compute_type_of(etx_call_tensor(call, index)->dtype);
-  if (wide == ETX_COMPUTE_F32 || wide == ETX_COMPUTE_F64) return ETX_OK;
+  if (compute == ETX_COMPUTE_F32 || compute == ETX_COMPUTE_F64) return ETX_OK;
   return etx_call_refuse_dtype(call, index, "floats");
 }
 
-static etx_status check_types(const etx_call* call, const form* f) {
+static etx_status check_types(const etx_call* call, const sdpa_schema* f) {
   ETX_TRY(check_float(call, f->query));
   ETX_TRY(etx_call_check_same_dtype(call, f->query, f->key));
   ETX_TRY(etx_call_check_same_dtype(call, f->query, f->value));
@@ -228,51 +236,52 @@ static etx_status prepare(etx_call* call, etx_kernel_function run) {
 // ------------------------------------------------ runs
 
 static etx_status run_attention(etx_call* call) {
-  const form f = form_of(call);
+  const sdpa_schema f = schema_of(call);
   const etx_attention a = read_attention(call, &f);
   etx_attention_run(&a, call->temporary, call->parallel);
   return ETX_OK;
 }
 
 etx_status etx_kernel_scaled_dot_product_attention_out_prepare(etx_call* call) {
-  const form f = form_of(call);
+  const sdpa_schema f = schema_of(call);
   if (etx_call_real(call, 4) != 0) {
     return etx_call_refuse(call, ETX_UNSUPPORTED,
-                           "'dropout_p' is not 0: dropping is for training");
+                           "'dropout_p' is not 0: dropout is for training");
   }
   ETX_TRY(check_types(call, &f));
   return prepare(call, run_attention);
 }
 
-// Row i of the query stands at start + i; without a mask no key lies behind the
-// last one.
+// Query row i has position start + i. Without a mask, the keys behind the last
+// query's position are not read.
 static etx_status run_at_start(etx_call* call) {
-  const form f = form_of(call);
+  const sdpa_schema f = schema_of(call);
   etx_attention a = read_attention(call, &f);
   const int64_t start = etx_call_integer(call, f.start);
   if (!a.has_mask) {
     if (start < 0 || start > (int64_t)(a.keys) - (int64_t)a.queries) {
       return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                             "rows %i up to %i of a cache of %z", start,
-                             (int64_t)((uint64_t)start + a.queries), a.keys);
+                             "rows %i to %i, expected rows of a cache of %z",
+                             start, (int64_t)((uint64_t)start + a.queries),
+                             a.keys);
     }
     a.keys = (size_t)start + a.queries;
-    a.first = start;
+    a.first_position = start;
   }
   etx_attention_run(&a, call->temporary, call->parallel);
   return ETX_OK;
 }
 
 etx_status etx_kernel_custom_sdpa_out_prepare(etx_call* call) {
-  const form f = form_of(call);
+  const sdpa_schema f = schema_of(call);
   ETX_TRY(check_types(call, &f));
   return prepare(call, run_at_start);
 }
 
-static etx_status check_pairs(const etx_call* call, size_t zeros) {
+static etx_status check_qparams(const etx_call* call, size_t zeros) {
   if (etx_call_is_none(call, zeros) || etx_call_is_none(call, zeros + 1)) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "int8 tensors come without scales or zero points");
+                           "int8 tensors without scales or zero points");
   }
   ETX_TRY(etx_call_check_dtype(call, zeros, ETX_DTYPE_INT8));
   ETX_TRY(etx_call_check_dtype(call, zeros + 1, ETX_DTYPE_FLOAT32));
@@ -281,7 +290,7 @@ static etx_status check_pairs(const etx_call* call, size_t zeros) {
 }
 
 etx_status etx_kernel_custom_quantized_sdpa_out_prepare(etx_call* call) {
-  const form f = form_of(call);
+  const sdpa_schema f = schema_of(call);
   if (etx_call_tensor(call, f.query)->dtype != ETX_DTYPE_INT8) {
     ETX_TRY(check_types(call, &f));
     return prepare(call, run_at_start);
@@ -294,12 +303,12 @@ etx_status etx_kernel_custom_quantized_sdpa_out_prepare(etx_call* call) {
   }
   ETX_TRY(check_mask(call, &f));
   for (size_t i = 0; i < 3; ++i) {
-    ETX_TRY(check_pairs(call, f.pairs + 2 * i));
+    ETX_TRY(check_qparams(call, f.qparams + 2 * i));
   }
   return prepare(call, run_at_start);
 }
 
-// Writes `rows` into the cache's sequence from `start` on.
+// Copies `rows` to the sequence positions `start` and following of a cache.
 static void append(const etx_tensor* cache, const etx_tensor* rows,
                    int64_t start) {
   const etx_strided_view from = etx_strided_view_of(rows);
@@ -314,12 +323,13 @@ static etx_status run_with_cache(etx_call* call) {
   const etx_tensor* query = etx_call_tensor(call, 0);
   const etx_tensor* key = etx_call_tensor(call, 1);
   const int64_t start = etx_call_integer(call, 5);
-  const int32_t most =
+  const int32_t rows =
       key->sizes[1] > query->sizes[1] ? key->sizes[1] : query->sizes[1];
-  if (start < 0 || start > (int64_t)cache->sizes[1] - most) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "%i rows from %i on are written to a cache of %i",
-                           (int64_t)most, start, (int64_t)cache->sizes[1]);
+  if (start < 0 || start > (int64_t)cache->sizes[1] - rows) {
+    return etx_call_refuse(
+        call, ETX_BAD_ARGUMENT,
+        "%i rows at position %i, expected to fit a cache of %i", (int64_t)rows,
+        start, (int64_t)cache->sizes[1]);
   }
   append(cache, key, start);
   append(etx_call_tensor(call, 4), etx_call_tensor(call, 2), start);
@@ -327,7 +337,7 @@ static etx_status run_with_cache(etx_call* call) {
 }
 
 etx_status etx_kernel_sdpa_with_kv_cache_out_prepare(etx_call* call) {
-  const form f = form_of(call);
+  const sdpa_schema f = schema_of(call);
   ETX_TRY(check_types(call, &f));
   ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
   ETX_TRY(etx_call_check_same_dtype(call, 0, 2));

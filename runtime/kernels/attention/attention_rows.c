@@ -1,139 +1,152 @@
-// Where the rows that a tile of attention reads lie, and how far it sees.
+// The rows of an operand that a tile reads: addresses, conversion to float32,
+// and which keys are visible to them.
 
 #include "runtime/kernels/attention/attention_tile.h"
 #include "runtime/kernels/core/convert.h"
 #include "runtime/kernels/math/math_functions.h"
 
-static ptrdiff_t place_of(const etx_attention* a,
-                          const etx_attention_side* side,
-                          const ptrdiff_t* strides, ptrdiff_t row_stride,
-                          size_t batch, size_t row) {
+static ptrdiff_t offset_of(const etx_attention* a,
+                           const etx_attention_view* operand,
+                           const ptrdiff_t* strides, ptrdiff_t row_stride,
+                           size_t batch, size_t row) {
   ptrdiff_t at = (ptrdiff_t)row * row_stride;
   for (size_t i = a->batch_rank; i-- > 0;) {
     const size_t size = (size_t)a->batch[i];
     const bool is_head = i + 1 == a->batch_rank;
-    const size_t index = batch % size / (is_head ? side->repeat : 1);
+    const size_t index = batch % size / (is_head ? operand->repeat : 1);
     at += (ptrdiff_t)index * strides[i];
     batch /= size;
   }
   return at;
 }
 
-ptrdiff_t etx_attention_at(const etx_attention* a,
-                           const etx_attention_side* side, size_t batch,
-                           size_t row) {
-  return place_of(a, side, side->batch, side->row, batch, row);
+ptrdiff_t etx_attention_row_offset(const etx_attention* a,
+                                   const etx_attention_view* operand,
+                                   size_t batch, size_t row) {
+  return offset_of(a, operand, operand->batch, operand->row, batch, row);
 }
 
 // ------------------------------------------------ conversion
 
-// The row of a batch that row `r` of a tile is.
-static size_t row_of(const etx_attention_tile* t, size_t r) {
-  return t->has_heads ? t->first : t->first + r;
+// The index, in its batch, of row `r` of a tile.
+static size_t batch_row_of(const etx_attention_tile* t, size_t r) {
+  return t->spans_heads ? t->first : t->first + r;
 }
 
-// Those without gaps are one.
+// Rows without gaps between them are converted as one long row.
 void etx_attention_convert(const etx_attention* a,
-                           const etx_attention_side* side, size_t batch,
-                           size_t first, size_t count, size_t width,
-                           float* out) {
-  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(side->dtype);
+                           const etx_attention_row_range* range, float* out) {
+  const etx_attention_view* operand = range->operand;
+  const size_t width = range->width, count = range->count;
+  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(operand->dtype);
   const char* data =
-      (const char*)side->data + etx_attention_at(a, side, batch, first) * bytes;
-  const bool is_one =
-      side->scales == NULL && side->inner == 1 && side->row == (ptrdiff_t)width;
-  const size_t rows = is_one ? 1 : count, each = is_one ? count * width : width;
-  for (size_t i = 0; i < rows; ++i, data += side->row * bytes) {
-    etx_convert(ETX_DTYPE_FLOAT32, out + i * width, 1, side->dtype, data,
-                side->inner, each);
+      (const char*)operand->data +
+      etx_attention_row_offset(a, operand, range->batch, range->first) * bytes;
+  const bool is_contiguous = operand->scales == NULL && operand->inner == 1 &&
+                             operand->row == (ptrdiff_t)width;
+  const size_t rows = is_contiguous ? 1 : count;
+  const size_t elements = is_contiguous ? count * width : width;
+  for (size_t i = 0; i < rows; ++i, data += operand->row * bytes) {
+    etx_convert(ETX_DTYPE_FLOAT32, out + i * width, 1, operand->dtype, data,
+                operand->inner, elements);
   }
-  if (side->scales == NULL) return;
-  ptrdiff_t pair =
-      place_of(a, side, side->pair_batch, side->pair_row, batch, first);
-  for (size_t i = 0; i < count; ++i, out += width, pair += side->pair_row) {
-    const float scale = side->scales[pair];
-    const float zero = (float)side->zeros[pair];
+  if (operand->scales == NULL) return;
+  ptrdiff_t qparam = offset_of(a, operand, operand->qparam_batch,
+                               operand->qparam_row, range->batch, range->first);
+  for (size_t i = 0; i < count;
+       ++i, out += width, qparam += operand->qparam_row) {
+    const float scale = operand->scales[qparam];
+    const float zero = (float)operand->zero_points[qparam];
     for (size_t k = 0; k < width; ++k) out[k] = (out[k] - zero) * scale;
   }
 }
 
 etx_attention_rows etx_attention_queries(const etx_attention_tile* t) {
   const etx_attention* a = t->attention;
-  const etx_attention_side* side = &a->query;
-  if (etx_attention_is_dense(side)) {
-    const ptrdiff_t at = etx_attention_at(a, side, t->batch, t->first);
-    return (etx_attention_rows){(const float*)side->data + at,
-                                etx_attention_step(t, side, 1)};
+  const etx_attention_view* operand = &a->query;
+  if (etx_attention_is_dense(operand)) {
+    const ptrdiff_t at =
+        etx_attention_row_offset(a, operand, t->batch, t->first);
+    return (etx_attention_rows){(const float*)operand->data + at,
+                                etx_attention_row_step(t, operand, 1)};
   }
-  const size_t rows = t->has_heads ? 1 : t->count;
+  const size_t rows = t->spans_heads ? 1 : t->count;
   for (size_t r = 0; r < t->count; r += rows) {
-    etx_attention_convert(a, side, etx_attention_batch(t, r), t->first, rows,
-                          a->width, t->query_piece + r * a->width);
+    const etx_attention_row_range range = {.operand = operand,
+                                           .batch = etx_attention_batch(t, r),
+                                           .first = t->first,
+                                           .count = rows,
+                                           .width = a->width};
+    etx_attention_convert(a, &range, t->query_workspace + r * a->width);
   }
-  return (etx_attention_rows){t->query_piece, (ptrdiff_t)a->width};
+  return (etx_attention_rows){t->query_workspace, (ptrdiff_t)a->width};
 }
 
-// ------------------------------------------------ reach and masks
+// ------------------------------------------------ visible keys and masks
 
 static float minus_infinity(void) {
   return etx_f32_of_bits(UINT32_C(0xff800000));
 }
 
-// Number of the first key that a row does not see for its position.
-static int64_t reach_of(const etx_attention* a, size_t batch, size_t row) {
-  int64_t reach = (int64_t)a->keys;
-  if (a->is_causal && a->first + (int64_t)row + 1 < reach) {
-    reach = a->first + (int64_t)row + 1;
+// The first key that causality or last_key hides from a row.
+static int64_t visible_end_of(const etx_attention* a, size_t batch,
+                              size_t row) {
+  int64_t end = (int64_t)a->keys;
+  if (a->is_causal && a->first_position + (int64_t)row + 1 < end) {
+    end = a->first_position + (int64_t)row + 1;
   }
-  if (a->last.data == NULL) return reach;
+  if (a->last_key.data == NULL) return end;
   int64_t last;
-  memcpy(
-      &last,
-      (const int64_t*)a->last.data + etx_attention_at(a, &a->last, batch, row),
-      sizeof last);
-  // All before the first key are alike, and some have no number before them.
+  memcpy(&last,
+         (const int64_t*)a->last_key.data +
+             etx_attention_row_offset(a, &a->last_key, batch, row),
+         sizeof last);
+  // Every number below the first key means the same, and INT64_MIN has no
+  // predecessor.
   if (last < -1) last = -1;
-  return last < reach ? last + 1 : reach;
+  return last < end ? last + 1 : end;
 }
 
-bool etx_attention_is_in_reach(const etx_attention* a, size_t batch, size_t row,
-                               size_t key) {
-  return (int64_t)key < reach_of(a, batch, row);
+bool etx_attention_is_visible(const etx_attention* a, size_t batch, size_t row,
+                              size_t key) {
+  return (int64_t)key < visible_end_of(a, batch, row);
 }
 
-size_t etx_attention_look(etx_attention_tile* t) {
+size_t etx_attention_find_visible(etx_attention_tile* t) {
   const etx_attention* a = t->attention;
-  const bool are_alike = !a->is_causal && a->last.data == NULL;
-  size_t most = 0;
-  t->least_reach = (int64_t)a->keys;
-  for (size_t r = 0; r < t->count && are_alike; ++r) {
-    t->reach[r] = (int64_t)a->keys;
+  const bool see_all_keys = !a->is_causal && a->last_key.data == NULL;
+  size_t max_keys = 0;
+  t->min_visible_end = (int64_t)a->keys;
+  for (size_t r = 0; r < t->count && see_all_keys; ++r) {
+    t->visible_end[r] = (int64_t)a->keys;
     t->keys[r] = a->keys;
   }
-  if (are_alike) return a->keys;
+  if (see_all_keys) return a->keys;
   for (size_t r = 0; r < t->count; ++r) {
-    const int64_t reach = reach_of(a, etx_attention_batch(t, r), row_of(t, r));
-    const bool sees_all = reach <= 0 && a->hidden > (double)minus_infinity();
-    size_t keys = reach < 0 ? 0 : (size_t)reach;
+    const int64_t end =
+        visible_end_of(a, etx_attention_batch(t, r), batch_row_of(t, r));
+    const bool sees_all =
+        end <= 0 && a->masked_score > (double)minus_infinity();
+    size_t keys = end < 0 ? 0 : (size_t)end;
     if (sees_all) keys = a->keys;
-    t->reach[r] = reach;
-    if (reach < t->least_reach) t->least_reach = reach;
-    if (keys > most) most = keys;
+    t->visible_end[r] = end;
+    if (end < t->min_visible_end) t->min_visible_end = end;
+    if (keys > max_keys) max_keys = keys;
     t->keys[r] = keys;
   }
   for (size_t r = 0; r < t->count;) {
-    const size_t shared = etx_attention_shared(t, r);
+    const size_t shared = etx_attention_rows_with_same_keys(t, r);
     for (size_t i = 1; i < shared; ++i) {
       if (t->keys[r + i] > t->keys[r]) t->keys[r] = t->keys[r + i];
     }
     r += shared;
   }
-  return most;
+  return max_keys;
 }
 
-// Floats side by side, which most masks are.
-static void add_dense(const float* mask, size_t count, float scale,
-                      float* scores) {
+// The common case: a mask of contiguous floats.
+static void add_dense_mask(const float* mask, size_t count, float scale,
+                           float* scores) {
   enum { FOUR = 4 };
   const etx_f32x4 scales = etx_f32x4_broadcast(scale);
   size_t k = 0;
@@ -146,21 +159,22 @@ static void add_dense(const float* mask, size_t count, float scale,
 
 enum { LONG_MASK = 512 };
 
-// Asks for the elements of a later row of a dense mask. Long rows lie far from
-// each other, and processors see only many lines of one coming; a mask of short
-// ones stays in a cache.
-static __attribute__((noinline)) void ask_mask(const etx_attention_tile* t,
-                                               size_t r, size_t first,
-                                               size_t count) {
+// Prefetches elements of a later row of a dense mask. Long rows lie far from
+// each other, so the hardware prefetcher, which needs several lines of one row,
+// starts too late. A mask with short rows stays in a cache anyway.
+static __attribute__((noinline)) void prefetch_mask(const etx_attention_tile* t,
+                                                    size_t r, size_t first,
+                                                    size_t count) {
   enum { AHEAD = 2, LINE = 64 / sizeof(float) };
   const etx_attention* a = t->attention;
   if (r + AHEAD >= t->count) return;
   r += AHEAD;
   const float* row =
       (const float*)a->mask.data + first +
-      etx_attention_at(a, &a->mask, etx_attention_batch(t, r), row_of(t, r));
+      etx_attention_row_offset(a, &a->mask, etx_attention_batch(t, r),
+                               batch_row_of(t, r));
   for (size_t k = 0; k < count; k += LINE) {
-    // Without it a compiler takes the function for one that does nothing.
+    // Without it a compiler removes calls: the function has no effects.
     __asm__ volatile("");
     __builtin_prefetch(row + k);
   }
@@ -169,13 +183,14 @@ static __attribute__((noinline)) void ask_mask(const etx_attention_tile* t,
 static void add_mask(const etx_attention_tile* t, size_t r, size_t first,
                      size_t count, float scale, float* scores) {
   const etx_attention* a = t->attention;
-  const etx_attention_side* mask = &a->mask;
+  const etx_attention_view* mask = &a->mask;
   const ptrdiff_t at =
-      etx_attention_at(a, mask, etx_attention_batch(t, r), row_of(t, r)) +
+      etx_attention_row_offset(a, mask, etx_attention_batch(t, r),
+                               batch_row_of(t, r)) +
       (ptrdiff_t)first * mask->inner;
   if (etx_attention_is_dense(mask)) {
-    if (a->keys >= LONG_MASK) ask_mask(t, r, first, count);
-    add_dense((const float*)mask->data + at, count, scale, scores);
+    if (a->keys >= LONG_MASK) prefetch_mask(t, r, first, count);
+    add_dense_mask((const float*)mask->data + at, count, scale, scores);
     return;
   }
   etx_block block;
@@ -183,12 +198,12 @@ static void add_mask(const etx_attention_tile* t, size_t r, size_t first,
       &block, ETX_COMPUTE_F32, mask->dtype,
       (const char*)mask->data + at * (ptrdiff_t)etx_dtype_bytes(mask->dtype),
       mask->inner, count);
-  const bool keeps = mask->dtype == ETX_DTYPE_BOOL;
-  const float hidden = (float)a->hidden;
+  const bool is_bool = mask->dtype == ETX_DTYPE_BOOL;
+  const float masked = (float)a->masked_score;
   for (size_t k = 0; k < count; ++k) {
     const float scaled = scores[k] * scale;
-    const float kept = block.f32[k] != 0 ? scaled : hidden;
-    scores[k] = keeps ? kept : scaled + block.f32[k];
+    const float selected = block.f32[k] != 0 ? scaled : masked;
+    scores[k] = is_bool ? selected : scaled + block.f32[k];
   }
 }
 
@@ -200,8 +215,8 @@ void etx_attention_mask(const etx_attention_tile* t, size_t r, size_t first,
   } else {
     for (size_t k = 0; scale != 1 && k < count; ++k) scores[k] *= scale;
   }
-  const int64_t seen = t->reach[r] - (int64_t)first;
-  for (size_t k = seen < 0 ? 0 : (size_t)seen; k < count; ++k) {
-    scores[k] = (float)a->hidden;
+  const int64_t visible = t->visible_end[r] - (int64_t)first;
+  for (size_t k = visible < 0 ? 0 : (size_t)visible; k < count; ++k) {
+    scores[k] = (float)a->masked_score;
   }
 }

@@ -1,6 +1,6 @@
-// Tiles of attention: rows of queries whose scores become weights together
-// (attention.c), where what they read lies (attention_rows.c), and sums of
-// values (attention_values.c).
+// Tiles of query rows, and what attention.c needs of them: the addresses of the
+// rows that they read, the visible keys and the mask (attention_rows.c), and
+// the weighted sums of the values (attention_values.c).
 
 #ifndef ETX_RUNTIME_KERNELS_ATTENTION_ATTENTION_TILE_H
 #define ETX_RUNTIME_KERNELS_ATTENTION_ATTENTION_TILE_H
@@ -12,8 +12,8 @@
 #include "runtime/kernels/simd/elementwise/unary_loops.h"
 
 enum {
-  ETX_ATTENTION_TILE = 96,         // rows of a tile, at most
-  ETX_ATTENTION_KEYS = ETX_BLOCK,  // keys of a block
+  ETX_ATTENTION_TILE = 96,         // most query rows of a tile
+  ETX_ATTENTION_KEYS = ETX_BLOCK,  // keys of a key block
   ETX_ATTENTION_GROUP = ETX_LANE_GROUP_BYTES / sizeof(float),
 };
 
@@ -23,113 +23,121 @@ typedef struct etx_attention_rows {
   ptrdiff_t stride;
 } etx_attention_rows;
 
-// Rows that are read next, which loops ask memory for meanwhile; or none.
+// Rows that a microkernel prefetches because they are read next; count 0: none.
 typedef struct etx_attention_prefetch_rows {
   etx_attention_rows rows;
   size_t count, width;
 } etx_attention_prefetch_rows;
 
-// Rows of queries and what has been summed for them: rows first up to
-// first + count of one batch, or, where a batch has a single one, those of
-// batches batch up to batch + count, which are heads of one last batch
-// dimension.
+// A tile of query rows with the state of their online softmax. The tile has the
+// rows [first, first + count) of one batch. If there is a single query row,
+// spans_heads is true and the tile has that row of the batches
+// [batch, batch + count), which are heads of one last batch dimension.
 typedef struct etx_attention_tile {
   const etx_attention* attention;
   const etx_f32_microkernels* loops;
   size_t batch, first, count;
-  bool has_heads;
+  bool spans_heads;
   etx_unary_loop tanh;
   etx_attention_rows query;
-  float* sums;  // count rows of groups, or of value_width where these are whole
-  ptrdiff_t sums_stride;
-  int64_t reach[ETX_ATTENTION_TILE];  // the first key that a row does not see
-  int64_t least_reach;                // of all rows
-  size_t most_keys;                   // that are read for any
-  size_t keys[ETX_ATTENTION_TILE];  // that are read for it and those it shares
-                                    // keys with
-  float largest[ETX_ATTENTION_TILE];  // of the scores so far
-  // Partial sums of their weights.
-  float totals[ETX_ATTENTION_TILE][ETX_ATTENTION_GROUP];
-  // Temporary pieces; NULL if nothing is converted.
-  float* query_piece;
-  float* key_piece;
-  float* value_piece;
-  float* sum_piece;  // NULL if sums are in the result's rows
+  // `count` rows of etx_attention_accumulator_width floats.
+  float* accumulators;
+  ptrdiff_t accumulator_stride;
+  int64_t visible_end[ETX_ATTENTION_TILE];  // first key that a row does not see
+  int64_t min_visible_end;                  // the smallest of all rows
+  size_t max_keys;                          // keys that are read for any row
+  // Keys that are read for a row and for the rows that share its keys.
+  size_t keys[ETX_ATTENTION_TILE];
+  float row_max[ETX_ATTENTION_TILE];  // running maximum of the scores
+  // Running sum of exp(score - row_max), as partial sums.
+  float row_sum[ETX_ATTENTION_TILE][ETX_ATTENTION_GROUP];
+  // Parts of the thread's workspace; NULL if nothing is converted.
+  float* query_workspace;
+  float* key_workspace;
+  float* value_workspace;
+  // NULL if the result's own rows are the accumulators.
+  float* accumulator_workspace;
 } etx_attention_tile;
 
 // The batch of row `r` of a tile.
 static inline size_t etx_attention_batch(const etx_attention_tile* t,
                                          size_t r) {
-  return t->has_heads ? t->batch + r : t->batch;
+  return t->spans_heads ? t->batch + r : t->batch;
 }
 
 // True if rows are dense float32.
-static inline bool etx_attention_is_dense(const etx_attention_side* side) {
-  return side->dtype == ETX_DTYPE_FLOAT32 && side->inner == 1;
+static inline bool etx_attention_is_dense(const etx_attention_view* operand) {
+  return operand->dtype == ETX_DTYPE_FLOAT32 && operand->inner == 1;
 }
 
-// Floats of a row of sums: whole groups.
-static inline size_t etx_attention_sum_width(const etx_attention* a) {
+// Floats of a row of accumulators: value_width, rounded up to whole groups.
+static inline size_t etx_attention_accumulator_width(const etx_attention* a) {
   const size_t groups =
       (a->value_width + ETX_ATTENTION_GROUP - 1) / ETX_ATTENTION_GROUP;
   return groups * ETX_ATTENTION_GROUP;
 }
 
-// True if the result's rows have no room for sums.
-static inline bool etx_attention_keeps_sums(const etx_attention* a) {
+// True if the result's rows cannot be the accumulators: they are not dense
+// float32, or have no whole number of groups.
+static inline bool etx_attention_needs_accumulators(const etx_attention* a) {
   return !etx_attention_is_dense(&a->out) ||
          a->value_width % ETX_ATTENTION_GROUP != 0;
 }
 
-// Where row `r` of a tile is among the last batch dimension, if that has heads.
+// The head of row `r`: its index in the last batch dimension.
 static inline size_t etx_attention_head(const etx_attention_tile* t, size_t r) {
   const etx_attention* a = t->attention;
   return (t->batch + r) % (size_t)a->batch[a->batch_rank - 1];
 }
 
-// What is added to a place of a tile's first row for row `r`.
-static inline ptrdiff_t etx_attention_step(const etx_attention_tile* t,
-                                           const etx_attention_side* side,
-                                           size_t r) {
+// The distance in elements from the tile's first row to row `r` in an operand.
+static inline ptrdiff_t etx_attention_row_step(
+    const etx_attention_tile* t, const etx_attention_view* operand, size_t r) {
   const etx_attention* a = t->attention;
-  if (!t->has_heads) return (ptrdiff_t)r * side->row;
-  const ptrdiff_t step = side->batch[a->batch_rank - 1];
-  if (side->repeat == 1) return (ptrdiff_t)r * step;
-  const size_t first = etx_attention_head(t, 0) / side->repeat;
-  return (ptrdiff_t)(etx_attention_head(t, r) / side->repeat - first) * step;
+  if (!t->spans_heads) return (ptrdiff_t)r * operand->row;
+  const ptrdiff_t step = operand->batch[a->batch_rank - 1];
+  if (operand->repeat == 1) return (ptrdiff_t)r * step;
+  const size_t first = etx_attention_head(t, 0) / operand->repeat;
+  return (ptrdiff_t)(etx_attention_head(t, r) / operand->repeat - first) * step;
 }
 
-// How many rows from `r` on meet the same keys and values.
-static inline size_t etx_attention_shared(const etx_attention_tile* t,
-                                          size_t r) {
+// The number of rows, from `r` on, that read the same keys and values.
+static inline size_t etx_attention_rows_with_same_keys(
+    const etx_attention_tile* t, size_t r) {
   const etx_attention* a = t->attention;
   const size_t repeat = a->key.repeat;
-  if (!t->has_heads) return t->count - r;
+  if (!t->spans_heads) return t->count - r;
   if (repeat == 1 || a->value.repeat != repeat) return 1;
   const size_t shared = repeat - etx_attention_head(t, r) % repeat;
   return shared < t->count - r ? shared : t->count - r;
 }
 
-// True if row `row` of a batch may see key `key`: nothing but the mask can
-// still hide it.
-bool etx_attention_is_in_reach(const etx_attention* attention, size_t batch,
-                               size_t row, size_t key);
+// True if neither causality nor last_key hides key `key` from a row. The mask
+// still may.
+bool etx_attention_is_visible(const etx_attention* attention, size_t batch,
+                              size_t row, size_t key);
 
-// Where row `row` of a batch begins, in elements from the start of a side.
-ptrdiff_t etx_attention_at(const etx_attention* attention,
-                           const etx_attention_side* side, size_t batch,
-                           size_t row);
+// The offset of row `row` of a batch from the operand's data, in elements.
+ptrdiff_t etx_attention_row_offset(const etx_attention* attention,
+                                   const etx_attention_view* operand,
+                                   size_t batch, size_t row);
 
-// The query's rows, in place or through the tile's piece.
+// The tile's query rows: in place, or converted to the tile's workspace.
 etx_attention_rows etx_attention_queries(const etx_attention_tile* tile);
 
-// Rows `first` up to first + count of a batch, one behind the other.
-void etx_attention_convert(const etx_attention* attention,
-                           const etx_attention_side* side, size_t batch,
-                           size_t first, size_t count, size_t width,
-                           float* out);
+// The rows [first, first + count) of one batch of an operand.
+typedef struct etx_attention_row_range {
+  const etx_attention_view* operand;
+  size_t batch, first, count;
+  size_t width;  // elements of a row
+} etx_attention_row_range;
 
-// Lets a block whose taps are known ask for rows.
+// Converts rows to float32, one behind the other: out [count, width].
+void etx_attention_convert(const etx_attention* attention,
+                           const etx_attention_row_range* range, float* out);
+
+// Lets a GEMM call prefetch `ahead`. The call's taps must be set: they decide
+// how many bytes are prefetched with each of them.
 static inline void etx_attention_prefetch(
     etx_gemm_block* block, const etx_attention_prefetch_rows* ahead) {
   const size_t steps =
@@ -141,25 +149,33 @@ static inline void etx_attention_prefetch(
   block->ahead_step = (ahead->width * sizeof(float) + steps - 1) / steps;
 }
 
-// Finds how far rows see. Returns how many keys are read for any of them.
-size_t etx_attention_look(etx_attention_tile* tile);
+// Sets visible_end, min_visible_end and keys. Returns the number of keys that
+// are read for any row.
+size_t etx_attention_find_visible(etx_attention_tile* tile);
 
-// Scales the scores of row `r` of keys `first` on, and then adds the mask and
-// hides what the row does not see.
+// Multiplies the scores of row `r` for keys `first` to first + count by
+// `scale`, adds the mask, and sets the scores of keys that the row does not see
+// to masked_score.
 void etx_attention_mask(const etx_attention_tile* tile, size_t r, size_t first,
                         size_t count, float scale, float* scores);
 
-// Sums of `many` rows from `r` on += sum over k of weights[i][k] * value k, for
-// `count` values, from zero if it `starts`. Rows of weights are
-// ETX_ATTENTION_KEYS apart.
-void etx_attention_add_values(const etx_attention_tile* tile, size_t r,
-                              size_t many, const float* weights,
-                              etx_attention_rows values, size_t count,
-                              bool starts,
+// Weights of consecutive rows of a tile and the values that they apply to.
+typedef struct etx_attention_weighted_values {
+  size_t first_row, rows;
+  const float* weights;  // [rows, count], rows ETX_ATTENTION_KEYS apart
+  etx_attention_rows values;
+  size_t count;  // values
+  bool starts;   // the accumulators are zero and not read
+} etx_attention_weighted_values;
+
+// accumulators[i] += sum over k of weights[i][k] * values[k], for each row i.
+void etx_attention_add_values(const etx_attention_tile* tile,
+                              const etx_attention_weighted_values* weighted,
                               const etx_attention_prefetch_rows* ahead);
 
-// A row of sums times `factor` as value_width floats. `out` may be `sums`.
-void etx_attention_join(const etx_attention* attention, const float* sums,
-                        float factor, float* out);
+// out [value_width] = a row of accumulators times `factor`. `out` may be
+// `sums`.
+void etx_attention_store_row(const etx_attention* attention, const float* sums,
+                             float factor, float* out);
 
 #endif

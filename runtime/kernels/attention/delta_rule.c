@@ -1,11 +1,12 @@
-// The gated delta rule: a memory S [K, V] per head that forgets, is corrected
-// towards v at key k, and is read with q. For each token
+// The gated delta rule, a form of linear attention: each head has a state S
+// [K, V] that decays, is corrected towards v at key k, and is read with q. For
+// each token
 //
 //   S = decay * S,  S = S + k (beta (v - S^T k))^T,  out = S^T q
 //
-// Columns of S do not meet, so a block of them goes through all tokens with
-// its numbers on the stack. Query heads that share a memory read it one after
-// the other.
+// The columns of S are independent, so a block of columns goes through all
+// tokens before the next block starts. Query heads that share a state read it
+// one after the other.
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/core/operand.h"
@@ -14,8 +15,8 @@ enum { COLUMNS = 32 };
 
 enum { QUERY, KEY, VALUE, DECAY, BETA, FIRST_STATE, OUT, LAST_STATE };
 
-// One memory and what passes through it. Everything is dense.
-typedef struct memory {
+// The operands of one state. All are dense.
+typedef struct delta_state {
   const float* query;  // [repeat, tokens, keys]
   const float* key;    // [tokens, keys]
   const float* value;  // [tokens, values]
@@ -26,14 +27,15 @@ typedef struct memory {
   float* out;          // [repeat, tokens, values]
   size_t tokens, keys, values, repeat;
   bool is_channelwise;  // one decay for each key
-} memory;
+} delta_state;
 
-static float decay_at(const memory* m, size_t token, size_t key) {
+static float decay_at(const delta_state* m, size_t token, size_t key) {
   return m->is_channelwise ? m->decay[token * m->keys + key] : m->decay[token];
 }
 
-// Columns `first` up to first + count of the memory, at one token.
-static void step(const memory* m, size_t token, size_t first, size_t count) {
+// Updates columns [first, first + count) of the state by one token.
+static void update_state(const delta_state* m, size_t token, size_t first,
+                         size_t count) {
   const float* key = m->key + token * m->keys;
   const float* value = m->value + token * m->values + first;
   float change[COLUMNS] = {0};
@@ -54,8 +56,9 @@ static void step(const memory* m, size_t token, size_t first, size_t count) {
   }
 }
 
-static void read_memory(const memory* m, size_t head, size_t token,
-                        size_t first, size_t count) {
+// out = S^T q for the same columns.
+static void read_state(const delta_state* m, size_t head, size_t token,
+                       size_t first, size_t count) {
   const float* query = m->query + (head * m->tokens + token) * m->keys;
   float* out = m->out + (head * m->tokens + token) * m->values + first;
   float sums[COLUMNS] = {0};
@@ -66,7 +69,7 @@ static void read_memory(const memory* m, size_t head, size_t token,
   for (size_t c = 0; c < count; ++c) out[c] = sums[c];
 }
 
-static void run_memory(const memory* m) {
+static void run_tokens(const delta_state* m) {
   for (size_t first = 0; first < m->values; first += COLUMNS) {
     const size_t rest = m->values - first;
     const size_t count = rest < COLUMNS ? rest : COLUMNS;
@@ -75,17 +78,17 @@ static void run_memory(const memory* m) {
       for (size_t c = 0; c < count; ++c) m->state[at + c] = m->first[at + c];
     }
     for (size_t token = 0; token < m->tokens; ++token) {
-      step(m, token, first, count);
+      update_state(m, token, first, count);
       for (size_t head = 0; head < m->repeat; ++head) {
-        read_memory(m, head, token, first, count);
+        read_state(m, head, token, first, count);
       }
     }
   }
 }
 
-// Memory `index` of all batches, from the first one on.
-static void run_one(void* argument, size_t index) {
-  memory m = *(const memory*)argument;
+// Runs state number `index`, counted over batches and heads.
+static void run_head(void* argument, size_t index) {
+  delta_state m = *(const delta_state*)argument;
   const size_t rows = index * m.tokens;
   const size_t state = index * m.keys * m.values;
   m.query += rows * m.repeat * m.keys;
@@ -96,28 +99,29 @@ static void run_one(void* argument, size_t index) {
   m.first += state;
   m.state += state;
   m.out += rows * m.repeat * m.values;
-  run_memory(&m);
+  run_tokens(&m);
 }
 
 static etx_status run(etx_call* call) {
   const etx_tensor* key = etx_call_tensor(call, KEY);
   const size_t heads = (size_t)key->sizes[1];
   if (heads == 0) return ETX_OK;
-  memory m = {.query = etx_call_tensor(call, QUERY)->data,
-              .key = key->data,
-              .value = etx_call_tensor(call, VALUE)->data,
-              .decay = etx_call_tensor(call, DECAY)->data,
-              .beta = etx_call_tensor(call, BETA)->data,
-              .first = etx_call_tensor(call, FIRST_STATE)->data,
-              .state = etx_call_tensor(call, LAST_STATE)->data,
-              .out = etx_call_tensor(call, OUT)->data,
-              .tokens = (size_t)key->sizes[2],
-              .keys = (size_t)key->sizes[3],
-              .values = (size_t)etx_call_tensor(call, VALUE)->sizes[3],
-              .repeat = (size_t)etx_call_tensor(call, QUERY)->sizes[1] / heads,
-              .is_channelwise = etx_call_tensor(call, DECAY)->rank == 4};
+  delta_state m = {
+      .query = etx_call_tensor(call, QUERY)->data,
+      .key = key->data,
+      .value = etx_call_tensor(call, VALUE)->data,
+      .decay = etx_call_tensor(call, DECAY)->data,
+      .beta = etx_call_tensor(call, BETA)->data,
+      .first = etx_call_tensor(call, FIRST_STATE)->data,
+      .state = etx_call_tensor(call, LAST_STATE)->data,
+      .out = etx_call_tensor(call, OUT)->data,
+      .tokens = (size_t)key->sizes[2],
+      .keys = (size_t)key->sizes[3],
+      .values = (size_t)etx_call_tensor(call, VALUE)->sizes[3],
+      .repeat = (size_t)etx_call_tensor(call, QUERY)->sizes[1] / heads,
+      .is_channelwise = etx_call_tensor(call, DECAY)->rank == 4};
   const etx_parallel* parallel = call->parallel;
-  parallel->parallel_for(parallel->context, run_one, &m,
+  parallel->parallel_for(parallel->context, run_head, &m,
                          (size_t)key->sizes[0] * heads);
   return ETX_OK;
 }

@@ -1,14 +1,15 @@
-// etx::attention and etx::attention_capped: operands are transposed by the
-// orders that come with them, so that none is copied first, and the result lies
-// as its reader wants it.
+// etx::attention and etx::attention_capped. Each operand comes with a
+// permutation of its dimensions, so the exporter can fuse transposes into the
+// kernel: no operand is copied first, and the result has the layout that its
+// reader needs.
 
 #include "runtime/kernels/attention/attention.h"
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
 
-// Positions of arguments; the orders of query, key, value and out begin at
-// ORDERS.
+// Positions of arguments. The permutations of query, key, value and out begin
+// at ORDERS.
 enum {
   QUERY,
   KEY,
@@ -20,69 +21,70 @@ enum {
   HIDDEN,
   IS_CAUSAL,
   IS_GUARDED,
-  CAP  // of the capped one; the other has its result here
+  CAP  // of attention_capped; the position of `out` for attention
 };
 
 static bool is_capped(const etx_call* call) {
   return call->op->id == ETX_OP_attention_capped_out;
 }
 
-static size_t out_of(const etx_call* call) {
+static size_t out_index(const etx_call* call) {
   return is_capped(call) ? CAP + 1 : CAP;
 }
 
-// Where prepare leaves the orders, two bits a dimension.
+// The entry of call->prepared with the permutations, two bits for a dimension.
 enum { PACKED_ORDERS = 0 };
 
-// A tensor in the order [batch, heads, rows, elements].
-typedef struct ordered {
+// A tensor, seen as [batch, heads, rows, elements].
+typedef struct permuted_tensor {
   const etx_tensor* tensor;
-  size_t position[4];  // of each of these four among the tensor's dimensions
-} ordered;
+  size_t position[4];  // the tensor's dimension that is each of these four
+} permuted_tensor;
 
-static ordered read_ordered(const etx_call* call, size_t argument,
-                            size_t order) {
+static permuted_tensor read_permuted(const etx_call* call, size_t argument,
+                                     size_t order) {
   const uint64_t packed = (uint64_t)call->prepared[PACKED_ORDERS];
-  ordered o = {.tensor = etx_call_tensor(call, argument)};
+  permuted_tensor o = {.tensor = etx_call_tensor(call, argument)};
   for (size_t i = 0; i < 4; ++i) {
     o.position[i] = (size_t)(packed >> (8 * order + 2 * i)) & 3;
   }
   return o;
 }
 
-static size_t size_of(const ordered* o, size_t dim) {
+static size_t size_of(const permuted_tensor* o, size_t dim) {
   return (size_t)o->tensor->sizes[o->position[dim]];
 }
 
-// One of size 1 is read again and again.
-static ptrdiff_t stride_of(const ordered* o, size_t dim) {
+// A dimension of size 1 broadcasts.
+static ptrdiff_t stride_of(const permuted_tensor* o, size_t dim) {
   const size_t at = o->position[dim];
   return o->tensor->sizes[at] == 1 ? 0 : o->tensor->strides[at];
 }
 
-static etx_attention_side side_of(const etx_attention* a, const ordered* o) {
+static etx_attention_view operand_of(const etx_attention* a,
+                                     const permuted_tensor* o) {
   const size_t heads = size_of(o, 1);
-  etx_attention_side side = {.data = o->tensor->data,
-                             .dtype = o->tensor->dtype,
-                             .batch = {stride_of(o, 0), stride_of(o, 1)},
-                             .repeat = 1,
-                             .row = stride_of(o, 2),
-                             .inner = stride_of(o, 3)};
-  if (heads != 0) side.repeat = (size_t)a->batch[1] / heads;
-  if (side.repeat == 0) side.repeat = 1;
-  // A row of one element may have any stride: it is dense.
-  if (size_of(o, 3) <= 1) side.inner = 1;
-  return side;
+  etx_attention_view operand = {.data = o->tensor->data,
+                                .dtype = o->tensor->dtype,
+                                .batch = {stride_of(o, 0), stride_of(o, 1)},
+                                .repeat = 1,
+                                .row = stride_of(o, 2),
+                                .inner = stride_of(o, 3)};
+  if (heads != 0) operand.repeat = (size_t)a->batch[1] / heads;
+  if (operand.repeat == 0) operand.repeat = 1;
+  // The stride inside a row of one element does not matter: let it be dense.
+  if (size_of(o, 3) <= 1) operand.inner = 1;
+  return operand;
 }
 
 // A tensor that broadcasts to [batch, heads, rows, keys].
-static etx_attention_side broadcast_side(const etx_tensor* tensor) {
+static etx_attention_view broadcast_operand(const etx_tensor* tensor) {
   ptrdiff_t strides[4] = {0};
   for (size_t i = 0; i < tensor->rank && i < 4; ++i) {
     const size_t from = tensor->rank - 1u - i;
     if (tensor->sizes[from] != 1) strides[3 - i] = tensor->strides[from];
   }
-  return (etx_attention_side){.data = tensor->data,
+  return (etx_attention_view){.data = tensor->data,
                               .dtype = tensor->dtype,
                               .batch = {strides[0], strides[1]},
                               .repeat = 1,
@@ -91,10 +93,10 @@ static etx_attention_side broadcast_side(const etx_tensor* tensor) {
 }
 
 static etx_attention read_attention(const etx_call* call) {
-  const ordered query = read_ordered(call, QUERY, 0);
-  const ordered key = read_ordered(call, KEY, 1);
-  const ordered value = read_ordered(call, VALUE, 2);
-  const ordered out = read_ordered(call, out_of(call), 3);
+  const permuted_tensor query = read_permuted(call, QUERY, 0);
+  const permuted_tensor key = read_permuted(call, KEY, 1);
+  const permuted_tensor value = read_permuted(call, VALUE, 2);
+  const permuted_tensor out = read_permuted(call, out_index(call), 3);
   etx_attention a = {
       .batch_rank = 2,
       .batch = {(int32_t)size_of(&query, 0), (int32_t)size_of(&query, 1)},
@@ -103,26 +105,26 @@ static etx_attention read_attention(const etx_call* call) {
       .width = size_of(&query, 3),
       .value_width = size_of(&value, 3),
       .scale = etx_call_real(call, SCALE),
-      .hidden = etx_call_real(call, HIDDEN),
+      .masked_score = etx_call_real(call, HIDDEN),
       .cap = is_capped(call) ? etx_call_real(call, CAP) : 0,
       .is_causal = etx_call_boolean(call, IS_CAUSAL)};
-  // A sum over no keys is zero all the same.
+  // Without keys the result is zero, as in PyTorch.
   a.keeps_nan = !etx_call_boolean(call, IS_GUARDED) && a.keys != 0;
-  a.query = side_of(&a, &query);
-  a.key = side_of(&a, &key);
-  a.value = side_of(&a, &value);
-  a.out = side_of(&a, &out);
+  a.query = operand_of(&a, &query);
+  a.key = operand_of(&a, &key);
+  a.value = operand_of(&a, &value);
+  a.out = operand_of(&a, &out);
   if (!etx_call_is_none(call, MASK)) {
     a.has_mask = true;
-    a.mask = broadcast_side(etx_call_tensor(call, MASK));
+    a.mask = broadcast_operand(etx_call_tensor(call, MASK));
   }
   if (!etx_call_is_none(call, LAST)) {
-    a.last = broadcast_side(etx_call_tensor(call, LAST));
+    a.last_key = broadcast_operand(etx_call_tensor(call, LAST));
   }
   return a;
 }
 
-// The shape rule sees to it that each is an order.
+// The shape rule has checked that each list is a permutation.
 static int64_t pack_orders(const etx_call* call) {
   uint64_t packed = 0;
   for (size_t order = 0; order < 4; ++order) {
@@ -134,9 +136,9 @@ static int64_t pack_orders(const etx_call* call) {
   return (int64_t)packed;
 }
 
-// The rule refuses other ranks and orders when the method is loaded.
+// False for ranks that the shape rule refuses when the method is loaded.
 static bool is_well_formed(const etx_call* call) {
-  const size_t tensors[] = {QUERY, KEY, VALUE, out_of(call)};
+  const size_t tensors[] = {QUERY, KEY, VALUE, out_index(call)};
   for (size_t i = 0; i < 4; ++i) {
     if (etx_call_tensor(call, tensors[i])->rank != 4) return false;
     if (call->arguments[ORDERS + i]->as.integers.count != 4) return false;
@@ -155,7 +157,7 @@ etx_status etx_temporary_ordered_attention(const etx_call* call,
     return ETX_OK;
   }
   return etx_call_refuse(call, ETX_OUT_OF_RANGE,
-                         "blocks of keys do not fit in memory");
+                         "the workspace for a block of keys overflows");
 }
 
 static etx_status run(etx_call* call) {
@@ -179,7 +181,7 @@ etx_status etx_kernel_attention_out_prepare(etx_call* call) {
   ETX_TRY(check_floats(call, QUERY, false));
   ETX_TRY(etx_call_check_same_dtype(call, QUERY, KEY));
   ETX_TRY(etx_call_check_same_dtype(call, QUERY, VALUE));
-  ETX_TRY(etx_call_check_same_dtype(call, QUERY, out_of(call)));
+  ETX_TRY(etx_call_check_same_dtype(call, QUERY, out_index(call)));
   if (!etx_call_is_none(call, MASK)) {
     ETX_TRY(check_floats(call, MASK, true));
   }

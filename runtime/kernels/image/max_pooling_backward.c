@@ -1,167 +1,174 @@
-// The gradient of max pooling: each result's goes to the element that was the
-// largest. Types narrower than those they are summed in collect their sums in
-// a piece of a plane at a time, so that a sum is rounded once.
+// The gradient of max pooling: the gradient of each result is added to the
+// element that was the largest in its window. float16 and bfloat16 are summed
+// as floats, for a chunk of a plane at a time, so that each sum is rounded
+// once.
 //
-// Indices are read once, and looked at while they are used: to read them all
-// beforehand takes as long as the work. One that is wrong is used for nothing,
-// and the call is refused when all else is done.
+// Indices are checked while they are used, because a pass of its own would take
+// as long as the work. A gradient with a bad index is skipped, and the call is
+// refused in the end.
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/image/planes.h"
 #include "runtime/kernels/core/parallel_for.h"
 
-// Elements of a plane whose sums are collected at once.
-enum { PIECE = 512 };
+enum { CHUNK = 512 };  // elements of a plane that are summed at a time
 
-typedef struct backward {
+typedef struct pool_gradient {
   etx_planes grad, indices, out;
-  etx_compute_type wide;
-  bool is_native;  // sums are collected in the result itself
-  bool* is_wrong;  // an index was; several threads may say so
-} backward;
+  etx_compute_type compute;
+  bool sums_in_result;  // the result has the compute type
+  bool* has_bad_index;  // set by any thread
+} pool_gradient;
 
-// -1 takes a gradient nowhere.
-static void judge_missed(const backward* b, int64_t index) {
-  if (index != -1) __atomic_store_n(b->is_wrong, true, __ATOMIC_RELAXED);
+// Notes an index outside the plane. -1 is allowed and drops the gradient.
+static void check_index(const pool_gradient* b, int64_t index) {
+  if (index != -1) __atomic_store_n(b->has_bad_index, true, __ATOMIC_RELAXED);
 }
 
-static int64_t index_at(const backward* b, const char* plane, int64_t y,
+static int64_t index_at(const pool_gradient* b, const char* plane, int64_t y,
                         int64_t x) {
   const ptrdiff_t at =
       (ptrdiff_t)y * b->indices.row + (ptrdiff_t)x * b->indices.column;
   return ((const int64_t*)(const void*)plane)[at];
 }
 
-// Adds the gradient at (y, x) to one sum of the wide type.
-static void add_gradient(const backward* b, const char* plane, int64_t y,
+// Adds the gradient at (y, x) to a sum of the compute type.
+static void add_gradient(const pool_gradient* b, const char* plane, int64_t y,
                          int64_t x, void* sum) {
   const ptrdiff_t at =
       (ptrdiff_t)y * b->grad.row + (ptrdiff_t)x * b->grad.column;
   etx_block value;
-  etx_block_load(&value, b->wide, b->grad.dtype, plane + at * b->grad.bytes, 0,
-                 1);
-  if (!etx_is_f64(b->wide)) {
+  etx_block_load(&value, b->compute, b->grad.dtype, plane + at * b->grad.bytes,
+                 0, 1);
+  if (!etx_is_f64(b->compute)) {
     *(float*)sum += value.f32[0];
   } else {
     *(double*)sum += value.f64[0];
   }
 }
 
-static char* element(const backward* b, char* plane, int64_t index) {
+static char* element_of(const pool_gradient* b, char* plane, int64_t index) {
   const int64_t y = index / b->out.columns, x = index % b->out.columns;
   const ptrdiff_t at = (ptrdiff_t)y * b->out.row + (ptrdiff_t)x * b->out.column;
   return plane + at * b->out.bytes;
 }
 
-// Sums for elements `first` up to `end` of a plane with `numel`, in the result
-// or in `sums`.
-static void collect(const backward* b, const char* indices, const char* grad,
-                    char* out, float* sums, int64_t first, int64_t end) {
+// The data of one plane of each tensor.
+typedef struct plane_data {
+  const char* indices;
+  const char* grad;
+  char* out;
+} plane_data;
+
+// Adds the gradients whose index is in [first, end): to the result, or to
+// `sums` from index `first` on.
+static void scatter(const pool_gradient* b, const plane_data* p, float* sums,
+                    int64_t first, int64_t end) {
   const uint64_t numel = (uint64_t)(b->out.rows * b->out.columns);
   for (int64_t y = 0; y < b->grad.rows; ++y) {
     for (int64_t x = 0; x < b->grad.columns; ++x) {
-      const int64_t index = index_at(b, indices, y, x);
-      if ((uint64_t)index >= numel) judge_missed(b, index);
+      const int64_t index = index_at(b, p->indices, y, x);
+      if ((uint64_t)index >= numel) check_index(b, index);
       if (index < first || index >= end) continue;
-      void* sum = b->is_native ? (void*)element(b, out, index)
-                               : (void*)(sums + (index - first));
-      add_gradient(b, grad, y, x, sum);
+      void* sum = b->sums_in_result ? (void*)element_of(b, p->out, index)
+                                    : (void*)(sums + (index - first));
+      add_gradient(b, p->grad, y, x, sum);
     }
   }
 }
 
-// The planes of all three lie densely, and sums in the result.
-static bool is_dense(const backward* b) {
+// True if the planes of all three tensors are dense and the sums are in the
+// result.
+static bool is_dense(const pool_gradient* b) {
   const etx_planes* all[] = {&b->grad, &b->indices, &b->out};
   for (size_t i = 0; i < 3; ++i) {
     const bool has_rows =
         all[i]->rows <= 1 || (int64_t)all[i]->row == all[i]->columns;
     if (!has_rows || (all[i]->columns > 1 && all[i]->column != 1)) return false;
   }
-  return b->is_native;
+  return b->sums_in_result;
 }
 
-// Four at a time, with one branch that says that all are in the plane; the
-// rest, and all behind one that is not, one by one.
-#define COLLECT_DENSE(T)                                                   \
+// Adds four gradients at a time, with one branch that checks their indices.
+// After a bad index, and at the end, it adds them one by one.
+#define SCATTER_DENSE(T)                                                   \
   do {                                                                     \
-    const T* x = (const T*)(const void*)grad;                              \
-    T* sums = (T*)(void*)out;                                              \
+    const T* x = (const T*)(const void*)plane->grad;                       \
+    T* sums = (T*)(void*)plane->out;                                       \
     int64_t i = 0;                                                         \
     for (; i + 4 <= count; i += 4) {                                       \
       const uint64_t p = (uint64_t)at[i], q = (uint64_t)at[i + 1];         \
       const uint64_t r = (uint64_t)at[i + 2], s = (uint64_t)at[i + 3];     \
-      const T more[4] = {x[i], x[i + 1], x[i + 2], x[i + 3]};              \
+      const T gradients[4] = {x[i], x[i + 1], x[i + 2], x[i + 3]};         \
       if (!((p < numel) & (q < numel) & (r < numel) & (s < numel))) break; \
-      sums[p] += more[0];                                                  \
-      sums[q] += more[1];                                                  \
-      sums[r] += more[2];                                                  \
-      sums[s] += more[3];                                                  \
+      sums[p] += gradients[0];                                             \
+      sums[q] += gradients[1];                                             \
+      sums[r] += gradients[2];                                             \
+      sums[s] += gradients[3];                                             \
     }                                                                      \
     for (; i < count; ++i) {                                               \
       if ((uint64_t)at[i] < numel) {                                       \
         sums[at[i]] += x[i];                                               \
       } else {                                                             \
-        judge_missed(b, at[i]);                                            \
+        check_index(b, at[i]);                                             \
       }                                                                    \
     }                                                                      \
   } while (0)
 
-static void collect_dense(const backward* b, const char* indices,
-                          const char* grad, char* out) {
-  const int64_t* at = (const int64_t*)(const void*)indices;
+static void scatter_dense(const pool_gradient* b, const plane_data* plane) {
+  const int64_t* at = (const int64_t*)(const void*)plane->indices;
   const int64_t count = b->grad.rows * b->grad.columns;
   const uint64_t numel = (uint64_t)(b->out.rows * b->out.columns);
-  memset(out, 0, (size_t)numel * (size_t)b->out.bytes);
-  if (etx_is_f64(b->wide)) {
-    COLLECT_DENSE(double);
+  memset(plane->out, 0, (size_t)numel * (size_t)b->out.bytes);
+  if (etx_is_f64(b->compute)) {
+    SCATTER_DENSE(double);
   } else {
-    COLLECT_DENSE(float);
+    SCATTER_DENSE(float);
   }
 }
 
-static void clear(const backward* b, char* out) {
+static void clear(const pool_gradient* b, char* out) {
   const int64_t numel = b->out.rows * b->out.columns;
   for (int64_t i = 0; i < numel; ++i) {
-    memset(element(b, out, i), 0, (size_t)b->out.bytes);
+    memset(element_of(b, out, i), 0, (size_t)b->out.bytes);
   }
 }
 
-static void backward_plane(const backward* b, int64_t image, int64_t channel) {
-  const char* indices = etx_planes_at(&b->indices, image, channel);
-  const char* grad = etx_planes_at(&b->grad, image, channel);
-  char* out = etx_planes_at(&b->out, image, channel);
+static void run_plane(const pool_gradient* b, int64_t image, int64_t channel) {
+  const plane_data p = {.indices = etx_planes_at(&b->indices, image, channel),
+                        .grad = etx_planes_at(&b->grad, image, channel),
+                        .out = etx_planes_at(&b->out, image, channel)};
   const int64_t numel = b->out.rows * b->out.columns;
   if (is_dense(b)) {
-    collect_dense(b, indices, grad, out);
+    scatter_dense(b, &p);
     return;
   }
-  if (b->is_native) {
-    clear(b, out);
-    collect(b, indices, grad, out, NULL, 0, numel);
+  if (b->sums_in_result) {
+    clear(b, p.out);
+    scatter(b, &p, NULL, 0, numel);
     return;
   }
-  for (int64_t first = 0; first < numel; first += PIECE) {
-    float sums[PIECE] = {0};
-    const int64_t end = first + PIECE < numel ? first + PIECE : numel;
-    collect(b, indices, grad, out, sums, first, end);
+  for (int64_t first = 0; first < numel; first += CHUNK) {
+    float sums[CHUNK] = {0};
+    const int64_t end = first + CHUNK < numel ? first + CHUNK : numel;
+    scatter(b, &p, sums, first, end);
     for (int64_t i = first; i < end; ++i) {
-      etx_convert(b->out.dtype, element(b, out, i), 1, ETX_DTYPE_FLOAT32,
+      etx_convert(b->out.dtype, element_of(b, p.out, i), 1, ETX_DTYPE_FLOAT32,
                   sums + (i - first), 1, 1);
     }
   }
 }
 
-static void backward_planes(const void* context, size_t first, size_t end) {
-  const backward* b = context;
+static void run_planes(const void* context, size_t first, size_t end) {
+  const pool_gradient* b = context;
   for (size_t i = first; i < end; ++i) {
-    backward_plane(b, (int64_t)i / b->out.channels,
-                   (int64_t)i % b->out.channels);
+    run_plane(b, (int64_t)i / b->out.channels, (int64_t)i % b->out.channels);
   }
 }
 
-static etx_status refuse_wrong(const etx_call* call, const backward* b) {
+static etx_status refuse_bad_index(const etx_call* call,
+                                   const pool_gradient* b) {
   const int64_t numel = b->out.rows * b->out.columns;
   const int64_t planes = b->out.images * b->out.channels;
   const int64_t columns = b->indices.columns;
@@ -183,25 +190,25 @@ static etx_status refuse_wrong(const etx_call* call, const backward* b) {
 // indices, grad_input)
 static etx_status run_backward(etx_call* call) {
   const etx_tensor* grad = etx_call_tensor(call, 0);
-  bool is_wrong = false;
-  const backward b = {.grad = etx_planes_of(grad),
-                      .indices = etx_planes_of(etx_call_tensor(call, 7)),
-                      .out = etx_planes_of(etx_call_tensor(call, 8)),
-                      .wide = etx_compute_type_of(grad->dtype),
-                      .is_native = grad->dtype == ETX_DTYPE_FLOAT32 ||
-                                   grad->dtype == ETX_DTYPE_FLOAT64,
-                      .is_wrong = &is_wrong};
+  bool has_bad_index = false;
+  const pool_gradient b = {.grad = etx_planes_of(grad),
+                           .indices = etx_planes_of(etx_call_tensor(call, 7)),
+                           .out = etx_planes_of(etx_call_tensor(call, 8)),
+                           .compute = etx_compute_type_of(grad->dtype),
+                           .sums_in_result = grad->dtype == ETX_DTYPE_FLOAT32 ||
+                                             grad->dtype == ETX_DTYPE_FLOAT64,
+                           .has_bad_index = &has_bad_index};
   etx_parallel_for(call->parallel, (size_t)(b.out.images * b.out.channels),
                    (double)etx_tensor_numel(etx_call_tensor(call, 8)),
-                   backward_planes, &b);
-  return is_wrong ? refuse_wrong(call, &b) : ETX_OK;
+                   run_planes, &b);
+  return has_bad_index ? refuse_bad_index(call, &b) : ETX_OK;
 }
 
 etx_status etx_kernel_max_pool2d_with_indices_backward_grad_input_prepare(
     etx_call* call) {
-  const etx_compute_type wide =
+  const etx_compute_type compute =
       etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
-  if (wide != ETX_COMPUTE_F32 && wide != ETX_COMPUTE_F64) {
+  if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64) {
     return etx_call_refuse_dtype(call, 0, "a float");
   }
   ETX_TRY(etx_call_check_same_dtype(call, 0, 1));

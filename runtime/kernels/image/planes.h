@@ -1,4 +1,5 @@
-// Images: batches of channels of planes, whatever order they lie in.
+// Images as batches of channels of planes, in any memory format (NCHW, channels
+// last, or other strides).
 
 #ifndef ETX_RUNTIME_KERNELS_IMAGE_PLANES_H
 #define ETX_RUNTIME_KERNELS_IMAGE_PLANES_H
@@ -14,7 +15,7 @@ typedef struct etx_planes {
   ptrdiff_t image, channel, row, column;  // strides in elements
 } etx_planes;
 
-// A tensor [batch, channels, rows, columns], or one without batch.
+// Of a tensor [batch, channels, rows, columns] or [channels, rows, columns].
 static inline etx_planes etx_planes_of(const etx_tensor* tensor) {
   const size_t r = tensor->rank;
   const int32_t* sizes = tensor->sizes;
@@ -43,19 +44,21 @@ static inline char* etx_planes_at(const etx_planes* p, int64_t image,
   return p->data + at * p->bytes;
 }
 
-// True if channels lie closer together than columns: work then goes over
-// channels in the innermost loop.
+// True if the channels of an element are contiguous (channels last). The
+// innermost loop then runs over channels.
 static inline bool etx_planes_are_channels_last(const etx_planes* p) {
   return p->channels > 1 && p->channel == 1 && p->column != 1;
 }
 
-// At most ETX_BLOCK elements, `stride` apart, in a wide type: in place if they
-// have it and lie densely, else through `block`.
-static inline const void* etx_row_widen(etx_block* block, etx_compute_type wide,
+// At most ETX_BLOCK elements, `stride` elements apart, in the compute type: in
+// place if they are contiguous and have this type, otherwise converted to
+// `block`.
+static inline const void* etx_row_widen(etx_block* block,
+                                        etx_compute_type compute,
                                         etx_dtype dtype, const void* data,
                                         ptrdiff_t stride, size_t count) {
-  if (stride == 1 && dtype == etx_compute_type_dtype(wide)) return data;
-  etx_block_load(block, wide, dtype, data, stride, count);
+  if (stride == 1 && dtype == etx_compute_type_dtype(compute)) return data;
+  etx_block_load(block, compute, dtype, data, stride, count);
   return block;
 }
 

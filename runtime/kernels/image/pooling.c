@@ -15,10 +15,11 @@ static etx_window read_window(const etx_call* call, size_t first, size_t item,
   return w;
 }
 
-// Columns can be lanes where a row of the result is long for the window.
-static bool suits_lanes(const etx_pooling* p) {
-  const int64_t most = INT16_MAX;  // so that taps can be numbered
-  return p->y.kernel <= most && p->x.kernel <= most &&
+// False for windows that are wide in relation to the result's rows.
+static bool can_vectorise(const etx_pooling* p) {
+  const int64_t limit =
+      INT16_MAX;  // of taps: max pooling packs two into 32 bits
+  return p->y.kernel <= limit && p->x.kernel <= limit &&
          (p->are_lanes_channels || p->x.kernel < 2 * p->x.out);
 }
 
@@ -28,42 +29,42 @@ etx_pooling etx_pooling_read(const etx_call* call, size_t out, size_t first,
                    .out = etx_planes_of(etx_call_tensor(call, out)),
                    .y = read_window(call, first, 0, has_dilation),
                    .x = read_window(call, first, 1, has_dilation)};
-  p.wide = etx_compute_type_of(p.in.dtype);
+  p.compute = etx_compute_type_of(p.in.dtype);
   p.y.in = p.in.rows;
   p.y.out = p.out.rows;
   p.x.in = p.in.columns;
   p.x.out = p.out.columns;
   p.are_lanes_channels = etx_planes_are_channels_last(&p.in);
-  p.has_lanes = suits_lanes(&p);
+  p.has_lanes = can_vectorise(&p);
   p.are_lanes_channels = p.are_lanes_channels && p.has_lanes;
   return p;
 }
 
-typedef struct visit {
+typedef struct block_visitor {
   const etx_pooling* pool;
   etx_pooling_function function;
   const void* context;
-} visit;
+} block_visitor;
 
 static size_t block_of(int64_t rest) {
   return rest < ETX_BLOCK ? (size_t)rest : (size_t)ETX_BLOCK;
 }
 
-static void visit_columns(const visit* v, etx_pooling_lanes* l) {
+static void visit_columns(const block_visitor* v, etx_pooling_lanes* l) {
   const etx_pooling* p = v->pool;
   l->in = etx_planes_at(&p->in, l->image, l->channel);
   l->in_step = (ptrdiff_t)p->x.stride * p->in.column;
-  const int64_t reach = (p->x.kernel - 1) * p->x.dilation;
+  const int64_t extent = (p->x.kernel - 1) * p->x.dilation;
   for (l->x = 0; l->x < p->x.out; l->x += (int64_t)l->count) {
     l->count = p->has_lanes ? block_of(p->x.out - l->x) : 1;
     const int64_t last = l->x + (int64_t)l->count - 1;
     l->are_inside = etx_window_start(&p->x, l->x) >= 0 &&
-                    etx_window_start(&p->x, last) + reach < p->x.in;
+                    etx_window_start(&p->x, last) + extent < p->x.in;
     v->function(v->context, l);
   }
 }
 
-static void visit_channels(const visit* v, etx_pooling_lanes* l) {
+static void visit_channels(const block_visitor* v, etx_pooling_lanes* l) {
   const etx_pooling* p = v->pool;
   l->in_step = p->in.channel;
   l->are_inside = true;
@@ -74,9 +75,10 @@ static void visit_channels(const visit* v, etx_pooling_lanes* l) {
   }
 }
 
-// Items are rows of the result: of all channels at once if those are lanes.
+// Visits rows [first, end) of the result, counted over all planes, or over
+// images if channels are lanes.
 static void visit_rows(const void* context, size_t first, size_t end) {
-  const visit* v = context;
+  const block_visitor* v = context;
   const etx_pooling* p = v->pool;
   const int64_t channels = p->are_lanes_channels ? 1 : p->in.channels;
   for (size_t i = first; i < end; ++i) {
@@ -94,7 +96,7 @@ static void visit_rows(const void* context, size_t first, size_t end) {
 
 void etx_pooling_run(const etx_pooling* p, const etx_parallel* parallel,
                      etx_pooling_function function, const void* context) {
-  const visit v = {p, function, context};
+  const block_visitor v = {p, function, context};
   const int64_t planes =
       p->in.images * (p->are_lanes_channels ? 1 : p->in.channels);
   const double work = (double)p->in.images * (double)p->in.channels *
@@ -119,7 +121,7 @@ etx_pooling_elements etx_pooling_tap(const etx_pooling* p,
       (ptrdiff_t)column * p->in.column + (ptrdiff_t)range.first * l->in_step;
   const size_t count = (size_t)(range.end - range.first);
   const etx_pooling_elements elements = {
-      etx_row_widen(block, p->wide, p->in.dtype, row + at * p->in.bytes,
+      etx_row_widen(block, p->compute, p->in.dtype, row + at * p->in.bytes,
                     l->in_step, count),
       (size_t)range.first, count};
   return elements;

@@ -1,10 +1,10 @@
-// What pooling over windows of a plane shares: how the results are cut into
-// blocks, and how the input's elements for a tap of the window are found.
+// The loop structure of pooling: results are split into blocks of lanes, and
+// each tap of the window gives one input element for each lane.
 //
-// Results that lie side by side are the lanes of a block: each tap of the
-// window is one row of elements, one for each lane. Where channels lie
-// innermost, they are the lanes. Windows that are wide for their result (up to
-// all of the input) make blocks of one lane, which are gone through by row.
+// The lanes are neighbouring columns of the result, or the channels of one
+// result if the memory format is channels last. Windows that are wide in
+// relation to the result (up to global pooling) have blocks of one lane, and
+// the kernel reads their rows instead.
 
 #ifndef ETX_RUNTIME_KERNELS_IMAGE_POOLING_H
 #define ETX_RUNTIME_KERNELS_IMAGE_POOLING_H
@@ -16,12 +16,12 @@
 typedef struct etx_pooling {
   etx_planes in, out;
   etx_window y, x;
-  etx_compute_type wide;
-  bool has_lanes;           // else blocks have one lane
-  bool are_lanes_channels;  // else columns of the result
+  etx_compute_type compute;
+  bool has_lanes;           // false: blocks have one lane
+  bool are_lanes_channels;  // false: lanes are columns of the result
 } etx_pooling;
 
-// A block of results: of columns from `x` on, or channels from `channel` on.
+// A block of results: columns from `x` on, or channels from `channel` on.
 typedef struct etx_pooling_lanes {
   size_t count;  // at most ETX_BLOCK
   int64_t image, channel, y, x;
@@ -30,9 +30,9 @@ typedef struct etx_pooling_lanes {
   bool are_inside;    // every tap of every lane lies inside its row
 } etx_pooling_lanes;
 
-// Elements of some lanes.
+// The input elements of one tap for consecutive lanes.
 typedef struct etx_pooling_elements {
-  const void* data;  // of the wide type, densely
+  const void* data;  // contiguous, of the compute type
   size_t first;      // lane of the first element
   size_t count;
 } etx_pooling_elements;
@@ -40,17 +40,17 @@ typedef struct etx_pooling_elements {
 typedef void (*etx_pooling_function)(const void* context,
                                      const etx_pooling_lanes* lanes);
 
-// Reads input, output (arguments 0 and `out`) and the window's lists from
-// argument `first` on: kernel size, stride, padding, and dilation if
-// `has_dilation`.
+// Reads the input (argument 0), the output (argument `out`) and the lists of
+// the window, from argument `first` on: kernel size, stride, padding and, if
+// has_dilation, dilation.
 etx_pooling etx_pooling_read(const etx_call* call, size_t out, size_t first,
                              bool has_dilation);
 
-// Calls `function` for every block of results, on several threads.
+// Calls `function` for every block of results, from several threads.
 void etx_pooling_run(const etx_pooling* pool, const etx_parallel* parallel,
                      etx_pooling_function function, const void* context);
 
-// The input row that tap row `ky` sees; it must lie inside.
+// The input row of tap row `ky`, which must lie inside the image.
 static inline const char* etx_pooling_row(const etx_pooling* p,
                                           const etx_pooling_lanes* l,
                                           int64_t ky) {
@@ -58,14 +58,14 @@ static inline const char* etx_pooling_row(const etx_pooling* p,
   return l->in + (ptrdiff_t)y * p->in.row * p->in.bytes;
 }
 
-// The elements of a row that tap column `kx` sees, through `block` where they
-// are not of the wide type or not dense.
+// The elements of `row` at tap column `kx`. They are converted to `block`
+// unless they are contiguous and of the compute type.
 etx_pooling_elements etx_pooling_tap(const etx_pooling* p,
                                      const etx_pooling_lanes* l,
                                      const char* row, int64_t kx,
                                      etx_block* block);
 
-// Where the first lane's result lies in planes like those of the output.
+// The address of the first lane in planes of the output's sizes.
 static inline char* etx_pooling_place(const etx_planes* planes,
                                       const etx_pooling_lanes* l) {
   return etx_planes_at(planes, l->image, l->channel) +
@@ -73,13 +73,13 @@ static inline char* etx_pooling_place(const etx_planes* planes,
              planes->bytes;
 }
 
-// From one lane's result to the next, in elements.
+// The distance of neighbouring lanes in such planes, in elements.
 static inline ptrdiff_t etx_pooling_step(const etx_pooling* p,
                                          const etx_planes* planes) {
   return p->are_lanes_channels ? planes->channel : planes->column;
 }
 
-// Column of the result that a lane stands for.
+// The result's column of a lane.
 static inline int64_t etx_pooling_column(const etx_pooling* p,
                                          const etx_pooling_lanes* l,
                                          size_t lane) {
@@ -87,9 +87,10 @@ static inline int64_t etx_pooling_column(const etx_pooling* p,
 }
 
 // Lane `lane` of a block.
-static inline void* etx_pooling_lane(etx_block* block, etx_compute_type wide,
+static inline void* etx_pooling_lane(etx_block* block, etx_compute_type compute,
                                      size_t lane) {
-  const size_t bytes = wide == ETX_COMPUTE_F32 ? sizeof(float) : sizeof(double);
+  const size_t bytes =
+      compute == ETX_COMPUTE_F32 ? sizeof(float) : sizeof(double);
   return (char*)block + lane * bytes;
 }
 

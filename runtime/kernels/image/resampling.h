@@ -1,5 +1,5 @@
-// Which input positions a resampled position comes from, along one dimension:
-// reckoned in doubles, so that weights are exact to the last bits of a float.
+// Maps positions of a resampled dimension to positions of the input. Computed
+// in doubles, so that weights are exact to the last bits of a float.
 
 #ifndef ETX_RUNTIME_KERNELS_IMAGE_RESAMPLING_H
 #define ETX_RUNTIME_KERNELS_IMAGE_RESAMPLING_H
@@ -13,7 +13,7 @@ typedef struct etx_resample {
   bool aligns_corners;
 } etx_resample;
 
-// `scale` is what the caller stated as out / in, or 0.
+// `scale` is the caller's ratio out / in, or 0 to use that of the sizes.
 static inline etx_resample etx_resample_of(int64_t in, int64_t out,
                                            bool aligns_corners, double scale) {
   etx_resample r = {in, out, 0, aligns_corners};
@@ -25,7 +25,8 @@ static inline etx_resample etx_resample_of(int64_t in, int64_t out,
   return r;
 }
 
-// Two neighbours, which may be one, and the weight of the second.
+// Two neighbouring input positions, which may be equal, and the second's
+// weight.
 typedef struct etx_resample_pair {
   int64_t first, second;
   double weight;

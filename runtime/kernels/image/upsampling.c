@@ -1,10 +1,9 @@
-// Resampling of planes to other sizes: by the nearest element, or linearly
-// between two rows and two columns.
+// upsample_nearest2d and upsample_bilinear2d.
 //
-// A result row is cut into blocks of columns, whose places in the input are
-// found once for all rows of a plane. Linearly, an input row is first brought
-// to the block's columns; going down the result each input row is used again
-// for as long as it is one of the two.
+// A result row is split into blocks of columns. The input columns of a block
+// are computed once for all rows of a plane. Bilinear resampling is separable:
+// input rows are first interpolated horizontally, and the last two of them are
+// cached, since consecutive result rows mostly use the same two input rows.
 
 #include "runtime/kernels/core/dtype_switch.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -16,13 +15,13 @@
 
 typedef struct upsample {
   etx_planes in, out;
-  etx_compute_type wide;
+  etx_compute_type compute;
   etx_resample y, x;
-  double scale_y, scale_x;  // as stated, or 0
+  double scale_y, scale_x;  // scale_factors, or 0
 } upsample;
 
-// (input, output_size, .., scale_factors, out): `scales` is where the factors
-// stand.
+// (input, output_size, .., scale_factors, out). `scales` is the position of
+// scale_factors.
 static upsample read_upsample(const etx_call* call, size_t scales,
                               bool aligns_corners) {
   const etx_value* factors = etx_call_value(call, scales);
@@ -30,7 +29,7 @@ static upsample read_upsample(const etx_call* call, size_t scales,
   upsample u = {
       .in = etx_planes_of(etx_call_tensor(call, 0)),
       .out = etx_planes_of(etx_call_tensor(call, scales + 1)),
-      .wide = etx_compute_type_of(etx_call_tensor(call, 0)->dtype),
+      .compute = etx_compute_type_of(etx_call_tensor(call, 0)->dtype),
       .scale_y = has_scales ? factors->as.reals.items[0] : 0,
       .scale_x = has_scales ? factors->as.reals.items[1] : 0,
   };
@@ -39,7 +38,7 @@ static upsample read_upsample(const etx_call* call, size_t scales,
   return u;
 }
 
-// The nearest input position, as PyTorch reckons it: in floats.
+// The nearest input position. Computed in floats, as in PyTorch.
 static int64_t nearest(int64_t in, int64_t out_size, double scale,
                        int64_t out) {
   if (out_size == in) return out;
@@ -50,15 +49,15 @@ static int64_t nearest(int64_t in, int64_t out_size, double scale,
   return at < (float)(in - 1) ? (int64_t)at : in - 1;
 }
 
-// Columns of a block and where they come from.
-typedef struct columns {
+// The columns of a block and the input columns that they copy.
+typedef struct source_columns {
   int64_t first;
   size_t count;
   ptrdiff_t from[ETX_BLOCK];  // elements from the start of an input row
-} columns;
+} source_columns;
 
 static void copy_columns(char* out, ptrdiff_t step, const char* row,
-                         const columns* c, size_t bytes) {
+                         const source_columns* c, size_t bytes) {
   ETX_SWITCH_BYTES(bytes, T, {
     T* to = (T*)(void*)out;
     const T* from = (const T*)(const void*)row;
@@ -69,7 +68,7 @@ static void copy_columns(char* out, ptrdiff_t step, const char* row,
 }
 
 static void nearest_block(const upsample* u, const char* in, char* out,
-                          const columns* c) {
+                          const source_columns* c) {
   out += (ptrdiff_t)c->first * u->out.column * u->out.bytes;
   for (int64_t y = 0; y < u->out.rows; ++y) {
     const int64_t row = nearest(u->in.rows, u->out.rows, u->scale_y, y);
@@ -85,7 +84,7 @@ static size_t block_of(int64_t rest) {
 }
 
 static void nearest_plane(const upsample* u, const char* in, char* out) {
-  columns c = {0};
+  source_columns c = {0};
   for (; c.first < u->out.columns; c.first += (int64_t)c.count) {
     c.count = block_of(u->out.columns - c.first);
     for (size_t i = 0; i < c.count; ++i) {
@@ -127,21 +126,22 @@ etx_status etx_kernel_upsample_nearest2d_vec_out_prepare(etx_call* call) {
   return etx_call_check_same_dtype(call, 0, 3);
 }
 
-// Two input rows brought to the columns of a block. The numbers of the rows
-// that are held, or -1.
-typedef struct row_pair {
-  int64_t held[2];
+// Two input rows, interpolated at the columns of a block. `cached` has their
+// row numbers, or -1.
+typedef struct row_cache {
+  int64_t cached[2];
   etx_block rows[2];
-} row_pair;
+} row_cache;
 
-typedef struct pairs {
+// The columns of a block and the two input columns of each.
+typedef struct linear_columns {
   int64_t first;
   size_t count;
   ptrdiff_t from[2][ETX_BLOCK];  // elements from the start of an input row
-  etx_block weights;             // of the second, in the wide type
-} pairs;
+  etx_block weights;             // of the second one, in the compute type
+} linear_columns;
 
-// (1 - weight) a + weight b; `step` is 0 if one weight is for all.
+// out = (1 - weight) a + weight b. `step` is 0 if all elements have one weight.
 static inline __attribute__((always_inline)) void blend_f32(
     float* restrict out, const float* a, const float* b, const float* weights,
     size_t step, size_t count) {
@@ -160,14 +160,14 @@ static inline __attribute__((always_inline)) void blend_f64(
   }
 }
 
-// Elements of one row at places of a block, in the wide type.
+// Gathers elements of one row, in the compute type.
 static void gather(const upsample* u, const char* row, const ptrdiff_t* from,
                    size_t count, etx_block* out) {
   for (size_t i = 0; i < count; ++i) {
     etx_block one;
-    etx_block_load(&one, u->wide, u->in.dtype, row + from[i] * u->in.bytes, 0,
-                   1);
-    if (!etx_is_f64(u->wide)) {
+    etx_block_load(&one, u->compute, u->in.dtype, row + from[i] * u->in.bytes,
+                   0, 1);
+    if (!etx_is_f64(u->compute)) {
       out->f32[i] = one.f32[0];
     } else {
       out->f64[i] = one.f64[0];
@@ -175,18 +175,19 @@ static void gather(const upsample* u, const char* row, const ptrdiff_t* from,
   }
 }
 
-static void bring_row(const upsample* u, const char* in, int64_t y,
-                      const pairs* p, etx_block* out) {
+static void interpolate_row(const upsample* u, const char* in, int64_t y,
+                            const linear_columns* p, etx_block* out) {
   const char* row = in + (ptrdiff_t)y * u->in.row * u->in.bytes;
   if (u->in.dtype == ETX_DTYPE_FLOAT32) {
     const float* single = (const float*)(const void*)row;
-    // Columns that stay what they are: weights are 1 and 0, of the same one.
-    const bool stays = u->x.in == u->x.out && u->in.column == 1;
+    // Columns are not resampled. The sum keeps the bits of the general case,
+    // for instance NaN for an infinity.
+    const bool is_copy = u->x.in == u->x.out && u->in.column == 1;
     const float* own = single + p->first;
-    for (size_t i = 0; i < p->count && stays; ++i) {
+    for (size_t i = 0; i < p->count && is_copy; ++i) {
       out->f32[i] = own[i] + 0.0f * own[i];
     }
-    for (size_t i = 0; i < p->count && !stays; ++i) {
+    for (size_t i = 0; i < p->count && !is_copy; ++i) {
       const float weight = p->weights.f32[i];
       out->f32[i] =
           (1 - weight) * single[p->from[0][i]] + weight * single[p->from[1][i]];
@@ -196,47 +197,47 @@ static void bring_row(const upsample* u, const char* in, int64_t y,
   etx_block a, b;
   gather(u, row, p->from[0], p->count, &a);
   gather(u, row, p->from[1], p->count, &b);
-  if (!etx_is_f64(u->wide)) {
+  if (!etx_is_f64(u->compute)) {
     blend_f32(out->f32, a.f32, b.f32, p->weights.f32, 1, p->count);
   } else {
     blend_f64(out->f64, a.f64, b.f64, p->weights.f64, 1, p->count);
   }
 }
 
-// The row, which takes the place of the one that is not `other`.
-static const etx_block* hold_row(const upsample* u, const char* in, int64_t y,
-                                 int64_t other, const pairs* p,
-                                 row_pair* held) {
+// Row `y`, from the cache or computed. It replaces the row that is not `other`.
+static const etx_block* cached_row(const upsample* u, const char* in, int64_t y,
+                                   int64_t other, const linear_columns* p,
+                                   row_cache* cached) {
   for (size_t i = 0; i < 2; ++i) {
-    if (held->held[i] == y) return &held->rows[i];
+    if (cached->cached[i] == y) return &cached->rows[i];
   }
-  const size_t place = held->held[0] == other ? 1 : 0;
-  bring_row(u, in, y, p, &held->rows[place]);
-  held->held[place] = y;
-  return &held->rows[place];
+  const size_t place = cached->cached[0] == other ? 1 : 0;
+  interpolate_row(u, in, y, p, &cached->rows[place]);
+  cached->cached[place] = y;
+  return &cached->rows[place];
 }
 
 static void linear_block(const upsample* u, const char* in, char* out,
-                         const pairs* p) {
-  row_pair held = {.held = {-1, -1}};
+                         const linear_columns* p) {
+  row_cache cached = {.cached = {-1, -1}};
   const bool is_stored =
       u->out.dtype == ETX_DTYPE_FLOAT32 && u->out.column == 1;
   out += (ptrdiff_t)p->first * u->out.column * u->out.bytes;
   for (int64_t y = 0; y < u->out.rows; ++y) {
     const etx_resample_pair rows = etx_resample_linear(&u->y, y);
-    const etx_block* a = hold_row(u, in, rows.first, rows.second, p, &held);
-    const etx_block* b = hold_row(u, in, rows.second, rows.first, p, &held);
+    const etx_block* a = cached_row(u, in, rows.first, rows.second, p, &cached);
+    const etx_block* b = cached_row(u, in, rows.second, rows.first, p, &cached);
     const float weight = (float)rows.weight;
     etx_block blended;
     if (is_stored) {
       blend_f32((float*)(void*)out, a->f32, b->f32, &weight, 0, p->count);
-    } else if (!etx_is_f64(u->wide)) {
+    } else if (!etx_is_f64(u->compute)) {
       blend_f32(blended.f32, a->f32, b->f32, &weight, 0, p->count);
     } else {
       blend_f64(blended.f64, a->f64, b->f64, &rows.weight, 0, p->count);
     }
     if (!is_stored) {
-      etx_block_store(&blended, u->wide, u->out.dtype, out, u->out.column,
+      etx_block_store(&blended, u->compute, u->out.dtype, out, u->out.column,
                       p->count);
     }
     out += u->out.row * u->out.bytes;
@@ -244,7 +245,7 @@ static void linear_block(const upsample* u, const char* in, char* out,
 }
 
 static void linear_plane(const upsample* u, const char* in, char* out) {
-  pairs p = {0};
+  linear_columns p = {0};
   for (; p.first < u->out.columns; p.first += (int64_t)p.count) {
     p.count = block_of(u->out.columns - p.first);
     for (size_t i = 0; i < p.count; ++i) {
@@ -252,7 +253,7 @@ static void linear_plane(const upsample* u, const char* in, char* out) {
           etx_resample_linear(&u->x, p.first + (int64_t)i);
       p.from[0][i] = (ptrdiff_t)pair.first * u->in.column;
       p.from[1][i] = (ptrdiff_t)pair.second * u->in.column;
-      if (!etx_is_f64(u->wide)) {
+      if (!etx_is_f64(u->compute)) {
         p.weights.f32[i] = (float)pair.weight;
       } else {
         p.weights.f64[i] = pair.weight;
@@ -279,9 +280,9 @@ static etx_status run_linear(etx_call* call) {
 }
 
 etx_status etx_kernel_upsample_bilinear2d_vec_out_prepare(etx_call* call) {
-  const etx_compute_type wide =
+  const etx_compute_type compute =
       etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
-  if (wide != ETX_COMPUTE_F32 && wide != ETX_COMPUTE_F64) {
+  if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64) {
     return etx_call_refuse_dtype(call, 0, "a float");
   }
   call->run = run_linear;

@@ -1,6 +1,6 @@
-// One spatial dimension of pooling or convolution: result position o sees the
-// input positions o stride - padding + k dilation, for each tap k of the
-// window, that lie inside the input.
+// One spatial dimension of pooling or convolution. Result position o reads the
+// input positions o * stride - padding + k * dilation for each tap k of the
+// window. Positions outside the input are padding.
 
 #ifndef ETX_RUNTIME_KERNELS_IMAGE_WINDOW_H
 #define ETX_RUNTIME_KERNELS_IMAGE_WINDOW_H
@@ -13,29 +13,30 @@ typedef struct etx_window {
   int64_t stride, padding, dilation;
 } etx_window;
 
-// A range of numbers, empty if it does not start below its end.
+// A range [first, end), empty if first >= end.
 typedef struct etx_span {
   int64_t first, end;
 } etx_span;
 
-// An entry of a list; a list of one number serves all dimensions.
+// Entry `item` of a list. A list with one entry applies to all dimensions.
 static inline int64_t etx_call_list_item(const etx_call* call, size_t argument,
                                          size_t item) {
   const size_t count = etx_call_value(call, argument)->as.integers.count;
   return etx_call_item(call, argument, count == 1 ? 0 : item);
 }
 
-// Smallest whole number that is at least a / b, for b > 0.
+// a / b, rounded up, for b > 0.
 static inline int64_t etx_ceil_div(int64_t a, int64_t b) {
   return a >= 0 ? (a + b - 1) / b : -(-a / b);
 }
 
+// The input position of tap 0.
 static inline int64_t etx_window_start(const etx_window* w, int64_t out) {
   return out * w->stride - w->padding;
 }
 
-// Taps of result position `out` that lie inside the input. `first` is the
-// first that does not lie before it, whether there is one or not.
+// The taps of result position `out` that lie inside the input. Even if there
+// are none, `first` is the number of taps before the input.
 static inline etx_span etx_window_taps(const etx_window* w, int64_t out) {
   const int64_t start = etx_window_start(w, out);
   etx_span taps = {start < 0 ? etx_ceil_div(-start, w->dilation) : 0,
@@ -44,7 +45,7 @@ static inline etx_span etx_window_taps(const etx_window* w, int64_t out) {
   return taps;
 }
 
-// Result positions whose tap `tap` lies inside the input.
+// The result positions whose tap `tap` lies inside the input.
 static inline etx_span etx_window_outputs(const etx_window* w, int64_t tap) {
   const int64_t offset = tap * w->dilation - w->padding;
   etx_span outputs = {offset < 0 ? etx_ceil_div(-offset, w->stride) : 0,

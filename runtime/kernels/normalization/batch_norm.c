@@ -1,9 +1,9 @@
-// Batch normalisation: in training by the statistics of the batch, which also
-// move the running ones, else by the running ones.
+// Batch normalisation. Training uses the statistics of the batch and updates
+// the running statistics; inference uses the running statistics.
 //
-// Channels are dimension 1. Where they lie next to each other in memory they
-// are worked on many at a time, otherwise one by one; a group of at most
-// ETX_BLOCK channels has its numbers on the stack.
+// Channels are dimension 1. If they are contiguous in memory (channels last), a
+// group of up to ETX_BLOCK channels is computed together, otherwise one channel
+// at a time.
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/math/math_functions.h"
@@ -12,72 +12,69 @@
 #include "runtime/kernels/views/strided_view.h"
 #include "runtime/kernels/core/strided_iterator.h"
 
-typedef struct batch {
+typedef struct norm_args {
   const etx_tensor* input;
   const etx_tensor* out;
   etx_norm_parameter weight;
   etx_norm_parameter bias;
   double eps;
-} batch;
+} norm_args;
 
-// The numbers of a group of channels.
-typedef struct channels {
+// Statistics of a group of channels.
+typedef struct channel_group {
   size_t first;
   size_t count;
-  bool is_of_batch;  // or else running
+  bool uses_batch_stats;  // false: running statistics
   double mean[ETX_BLOCK];
   double variance[ETX_BLOCK];
-  double scale[ETX_BLOCK];  // 1/deviation
-} channels;
+  double scale[ETX_BLOCK];  // 1 / sqrt(variance + eps)
+} channel_group;
 
-static batch batch_of(const etx_call* call, size_t eps, size_t out) {
-  const batch b = {.input = etx_call_tensor(call, 0),
-                   .out = etx_call_tensor(call, out),
-                   .weight = etx_norm_parameter_of(call, 1),
-                   .bias = etx_norm_parameter_of(call, 2),
-                   .eps = etx_call_real(call, eps)};
+static norm_args norm_args_of(const etx_call* call, size_t eps, size_t out) {
+  const norm_args b = {.input = etx_call_tensor(call, 0),
+                       .out = etx_call_tensor(call, out),
+                       .weight = etx_norm_parameter_of(call, 1),
+                       .bias = etx_norm_parameter_of(call, 2),
+                       .eps = etx_call_real(call, eps)};
   return b;
 }
 
-static etx_strided_view part_of(const etx_tensor* tensor, const channels* c) {
+static etx_strided_view group_view(const etx_tensor* tensor,
+                                   const channel_group* c) {
   etx_strided_view view = etx_strided_view_of(tensor);
   etx_strided_view_slice(&view, 1, (int64_t)c->first, (int64_t)c->count, 1);
   return view;
 }
 
-static bool start_walk(etx_strided_iterator* walk, const etx_strided_view* out,
-                       const etx_strided_view* in) {
-  etx_strided_iterator_init(walk, out->sizes, out->rank);
-  etx_strided_iterator_add_strided(walk, out->data, etx_dtype_bytes(out->dtype),
-                                   out->strides);
-  etx_strided_iterator_add_strided(walk, in->data, etx_dtype_bytes(in->dtype),
-                                   in->strides);
-  return etx_strided_iterator_start(walk);
+static bool start_iterator(etx_strided_iterator* iterator,
+                           const etx_strided_view* out,
+                           const etx_strided_view* in) {
+  etx_strided_iterator_init(iterator, out->sizes, out->rank);
+  etx_strided_iterator_add_strided(iterator, out->data,
+                                   etx_dtype_bytes(out->dtype), out->strides);
+  etx_strided_iterator_add_strided(iterator, in->data,
+                                   etx_dtype_bytes(in->dtype), in->strides);
+  return etx_strided_iterator_start(iterator);
 }
 
-// What channel i of a group is rescaled by.
-typedef struct factors {
-  double mean;
-  double scale;
-  double bias;
-} factors;
-
-// By running statistics PyTorch takes x scale + (bias - mean scale). By those
-// of the batch this would lose places where the mean is far from 0.
-static factors factors_of(const batch* b, const channels* c, size_t i) {
+// The factors of channel i of a group. With running statistics PyTorch computes
+// x * scale + (bias - mean * scale). With batch statistics this would lose bits
+// if the mean is far from 0, so the mean is subtracted first.
+static etx_norm_factors factors_of(const norm_args* b, const channel_group* c,
+                                   size_t i) {
   const size_t channel = c->first + i;
-  factors f = {c->mean[i],
-               c->scale[i] * etx_norm_parameter_at(&b->weight, channel, 1),
-               etx_norm_parameter_at(&b->bias, channel, 0)};
-  if (!c->is_of_batch) {
+  etx_norm_factors f = {
+      c->mean[i], c->scale[i] * etx_norm_parameter_at(&b->weight, channel, 1),
+      etx_norm_parameter_at(&b->bias, channel, 0)};
+  if (!c->uses_batch_stats) {
     f.bias -= f.mean * f.scale;
     f.mean = 0;
   }
   return f;
 }
 
-// Rows of dense tensors, batch after batch.
-static void write_rows(const batch* b, const channels* c) {
+// Contiguous tensors: each channel of an image is a contiguous plane.
+static void write_dense_planes(const norm_args* b, const channel_group* c) {
   const size_t batches = (size_t)b->input->sizes[0];
   const size_t all = (size_t)b->input->sizes[1];
   size_t size = 1;
@@ -86,48 +83,55 @@ static void write_rows(const batch* b, const channels* c) {
   }
   const size_t bytes = size * etx_dtype_bytes(b->input->dtype);
   for (size_t i = 0; i < c->count; ++i) {
-    const factors f = factors_of(b, c, i);
+    const etx_norm_factors f = factors_of(b, c, i);
     for (size_t n = 0; n < batches; ++n) {
       const size_t offset = (n * all + c->first + i) * bytes;
-      etx_norm_affine_row(b->input->dtype, (char*)b->out->data + offset, 1,
-                          (const char*)b->input->data + offset, 1, size, f.mean,
-                          f.scale, f.bias);
+      const etx_norm_row row = {.in = (const char*)b->input->data + offset,
+                                .out = (char*)b->out->data + offset,
+                                .in_stride = 1,
+                                .out_stride = 1,
+                                .count = size};
+      etx_norm_affine_row(b->input->dtype, &row, &f);
     }
   }
 }
 
-// One channel after the other.
-static void write_by_channel(const batch* b, const channels* c) {
+// Any strides: one channel after the other.
+static void write_strided_planes(const norm_args* b, const channel_group* c) {
   for (size_t i = 0; i < c->count; ++i) {
     const size_t channel = c->first + i;
-    const factors f = factors_of(b, c, i);
+    const etx_norm_factors f = factors_of(b, c, i);
     etx_strided_view out = etx_strided_view_of(b->out),
                      in = etx_strided_view_of(b->input);
     etx_strided_view_select(&out, 1, (int64_t)channel);
     etx_strided_view_select(&in, 1, (int64_t)channel);
-    etx_strided_iterator walk;
-    bool more = start_walk(&walk, &out, &in);
-    for (; more; more = etx_strided_iterator_next(&walk)) {
-      etx_norm_affine_row(b->input->dtype, walk.data[0], walk.stride[0],
-                          walk.data[1], walk.stride[1], walk.count, f.mean,
-                          f.scale, f.bias);
+    etx_strided_iterator iterator;
+    bool more = start_iterator(&iterator, &out, &in);
+    for (; more; more = etx_strided_iterator_next(&iterator)) {
+      const etx_norm_row row = {.in = iterator.data[1],
+                                .out = iterator.data[0],
+                                .in_stride = iterator.stride[1],
+                                .out_stride = iterator.stride[0],
+                                .count = iterator.count};
+      etx_norm_affine_row(b->input->dtype, &row, &f);
     }
   }
 }
 
-// The numbers of a group in a wide type: element i is for channel i.
-typedef struct rescaling {
-  etx_compute_type wide;
+// The factors of a group in the compute type: element i is for channel i.
+typedef struct block_factors {
+  etx_compute_type compute;
   etx_block mean;
   etx_block scale;
   etx_block bias;
-} rescaling;
+} block_factors;
 
-static void load_rescaling(const batch* b, const channels* c, rescaling* r) {
-  r->wide = etx_compute_type_of(b->input->dtype);
+static void load_factors(const norm_args* b, const channel_group* c,
+                         block_factors* r) {
+  r->compute = etx_compute_type_of(b->input->dtype);
   for (size_t i = 0; i < c->count; ++i) {
-    const factors f = factors_of(b, c, i);
-    if (!etx_is_f64(r->wide)) {
+    const etx_norm_factors f = factors_of(b, c, i);
+    if (!etx_is_f64(r->compute)) {
       r->mean.f32[i] = (float)f.mean;
       r->scale.f32[i] = (float)f.scale;
       r->bias.f32[i] = (float)f.bias;
@@ -139,68 +143,69 @@ static void load_rescaling(const batch* b, const channels* c, rescaling* r) {
   }
 }
 
-static void rescale(const rescaling* r, void* out, const void* in,
-                    size_t count) {
+static void scale_block(const block_factors* r, void* out, const void* in,
+                        size_t count) {
   const float* singles = in;
   const double* doubles = in;
-  for (size_t i = 0; i < count && r->wide == ETX_COMPUTE_F32; ++i) {
+  for (size_t i = 0; i < count && r->compute == ETX_COMPUTE_F32; ++i) {
     ((float*)out)[i] =
         (singles[i] - r->mean.f32[i]) * r->scale.f32[i] + r->bias.f32[i];
   }
-  for (size_t i = 0; i < count && etx_is_f64(r->wide); ++i) {
+  for (size_t i = 0; i < count && etx_is_f64(r->compute); ++i) {
     ((double*)out)[i] =
         (doubles[i] - r->mean.f64[i]) * r->scale.f64[i] + r->bias.f64[i];
   }
 }
 
-// All channels of a place together, place by place.
-static void write_by_place(const batch* b, const channels* c) {
-  etx_strided_view out = part_of(b->out, c), in = part_of(b->input, c);
+// Channels last: all channels of one pixel together, pixel by pixel.
+static void write_channels_last(const norm_args* b, const channel_group* c) {
+  etx_strided_view out = group_view(b->out, c), in = group_view(b->input, c);
   const ptrdiff_t out_stride = out.strides[1], in_stride = in.strides[1];
   const etx_dtype dtype = b->input->dtype;
-  rescaling r;
-  load_rescaling(b, c, &r);
+  block_factors r;
+  load_factors(b, c, &r);
   const bool is_native = out_stride == 1 && in_stride == 1 &&
-                         dtype == etx_compute_type_dtype(r.wide);
+                         dtype == etx_compute_type_dtype(r.compute);
   etx_strided_view_select(&out, 1, 0);
   etx_strided_view_select(&in, 1, 0);
-  etx_strided_iterator walk;
-  bool more = start_walk(&walk, &out, &in);
-  for (; more; more = etx_strided_iterator_next(&walk)) {
-    for (size_t i = 0; i < walk.count; ++i) {
+  etx_strided_iterator iterator;
+  bool more = start_iterator(&iterator, &out, &in);
+  for (; more; more = etx_strided_iterator_next(&iterator)) {
+    for (size_t i = 0; i < iterator.count; ++i) {
       const ptrdiff_t at = (ptrdiff_t)i;
-      void* to = walk.data[0] + at * walk.stride[0] * walk.bytes[0];
-      const void* from = walk.data[1] + at * walk.stride[1] * walk.bytes[1];
+      void* to = iterator.data[0] + at * iterator.stride[0] * iterator.bytes[0];
+      const void* from =
+          iterator.data[1] + at * iterator.stride[1] * iterator.bytes[1];
       etx_block x;
       if (is_native) {
-        rescale(&r, to, from, c->count);
+        scale_block(&r, to, from, c->count);
         continue;
       }
-      etx_block_load(&x, r.wide, dtype, from, in_stride, c->count);
-      rescale(&r, &x, &x, c->count);
-      etx_block_store(&x, r.wide, dtype, to, out_stride, c->count);
+      etx_block_load(&x, r.compute, dtype, from, in_stride, c->count);
+      scale_block(&r, &x, &x, c->count);
+      etx_block_store(&x, r.compute, dtype, to, out_stride, c->count);
     }
   }
 }
 
-static void write(const batch* b, const channels* c) {
-  // A size of 1 behind the channels leaves them next to each other, too.
+static void write(const norm_args* b, const channel_group* c) {
+  // Dimensions of size 1 do not matter.
   bool is_dense = b->input->strides[1] == 1;
   for (size_t i = 2; i < b->input->rank && !is_dense; ++i) {
     is_dense = b->input->strides[1] < b->input->strides[i];
   }
   if (is_dense && c->count > 1) {
-    write_by_place(b, c);
+    write_channels_last(b, c);
   } else if (etx_tensor_is_contiguous(b->input) &&
              etx_tensor_is_contiguous(b->out)) {
-    write_rows(b, c);
+    write_dense_planes(b, c);
   } else {
-    write_by_channel(b, c);
+    write_strided_planes(b, c);
   }
 }
 
 // The next group of channels; false if there is none.
-static bool next_channels(const batch* b, channels* c) {
+static bool next_group(const norm_args* b, channel_group* c) {
   const size_t all = (size_t)b->input->sizes[1];
   c->first += c->count;
   const size_t left = all - c->first;
@@ -208,13 +213,14 @@ static bool next_channels(const batch* b, channels* c) {
   return c->count > 0;
 }
 
-// Sizes and strides of a view as a tensor's.
-typedef struct header {
+// A strided view as a tensor.
+typedef struct view_tensor {
   etx_tensor tensor;
   int32_t strides[ETX_MAX_RANK];
-} header;
+} view_tensor;
 
-static const etx_tensor* tensor_of(const etx_strided_view* view, header* out) {
+static const etx_tensor* tensor_of(const etx_strided_view* view,
+                                   view_tensor* out) {
   for (size_t i = 0; i < view->rank; ++i) {
     out->strides[i] = (int32_t)view->strides[i];
   }
@@ -226,29 +232,31 @@ static const etx_tensor* tensor_of(const etx_strided_view* view, header* out) {
   return &out->tensor;
 }
 
-// The mean of a channel as the quotient of a sum. The one that comes with a
-// variance is NaN as soon as an element is infinite.
-static double plain_mean(const batch* b, size_t channel, double count) {
+// The mean as sum / count. The mean that comes with the variance is NaN if an
+// element is infinite.
+static double plain_mean(const norm_args* b, size_t channel, double count) {
   etx_strided_view in = etx_strided_view_of(b->input);
   double sum = 0;
   etx_strided_view_select(&in, 1, (int64_t)channel);
-  etx_strided_iterator walk;
-  bool more = start_walk(&walk, &in, &in);
-  for (; more; more = etx_strided_iterator_next(&walk)) {
-    for (size_t i = 0; i < walk.count; ++i) {
+  etx_strided_iterator iterator;
+  bool more = start_iterator(&iterator, &in, &in);
+  for (; more; more = etx_strided_iterator_next(&iterator)) {
+    for (size_t i = 0; i < iterator.count; ++i) {
       double x;
-      const ptrdiff_t offset = (ptrdiff_t)i * walk.stride[0] * walk.bytes[0];
+      const ptrdiff_t offset =
+          (ptrdiff_t)i * iterator.stride[0] * iterator.bytes[0];
       etx_convert(ETX_DTYPE_FLOAT64, &x, 1, b->input->dtype,
-                  walk.data[0] + offset, 1, 1);
+                  iterator.data[0] + offset, 1, 1);
       sum += x;
     }
   }
   return sum / count;
 }
 
-// Mean and variance of the batch, by a reduction of all dimensions but that of
+// Computes mean and variance of the batch: a reduction of all dimensions except
 // the channels.
-static void measure(const batch* b, channels* c, double count) {
+static void compute_batch_stats(const norm_args* b, channel_group* c,
+                                double count) {
   const int32_t sizes[] = {(int32_t)c->count};
   const int32_t strides[] = {1};
   const etx_tensor means = {.data = c->mean,
@@ -258,16 +266,16 @@ static void measure(const batch* b, channels* c, double count) {
                             .dtype = ETX_DTYPE_FLOAT64};
   etx_tensor squares = means;
   squares.data = c->variance;
-  const etx_strided_view view = part_of(b->input, c);
-  header self;
-  etx_reduction r = {.wide = etx_compute_type_of(b->input->dtype),
+  const etx_strided_view view = group_view(b->input, c);
+  view_tensor self;
+  etx_reduction r = {.compute = etx_compute_type_of(b->input->dtype),
                      .self = tensor_of(&view, &self),
                      .value = &means,
                      .other = &squares,
                      .cast = b->input->dtype,
                      .dims = ~UINT32_C(2)};
-  r.native = etx_compute_type_dtype(r.wide);
-  r.fold = &etx_fold_moments[r.wide];
+  r.native = etx_compute_type_dtype(r.compute);
+  r.reducer = &etx_moments_reducers[r.compute];
   etx_reduce(&r);
   for (size_t i = 0; i < c->count; ++i) {
     c->variance[i] /= count;
@@ -279,7 +287,7 @@ static void measure(const batch* b, channels* c, double count) {
   }
 }
 
-static double batch_count(const batch* b) {
+static double elements_per_channel(const norm_args* b) {
   double count = 1;
   for (size_t i = 0; i < b->input->rank; ++i) {
     if (i != 1) count *= (double)b->input->sizes[i];
@@ -293,7 +301,7 @@ static void write_element(const etx_tensor* to, size_t at, double value) {
                    (char*)to->data + (ptrdiff_t)at * to->strides[0] * bytes);
 }
 
-static void write_statistics(const channels* c, const etx_tensor* means,
+static void write_statistics(const channel_group* c, const etx_tensor* means,
                              const etx_tensor* scales) {
   for (size_t i = 0; i < c->count; ++i) {
     write_element(means, c->first + i, c->mean[i]);
@@ -301,10 +309,10 @@ static void write_statistics(const channels* c, const etx_tensor* means,
   }
 }
 
-// Moves a running statistic towards what was measured, by the share
-// `momentum`. Arguments 3 and 4 are the running statistics.
-static void move_running(const etx_call* call, const channels* c,
-                         double momentum, double count) {
+// running = (1 - momentum) * running + momentum * batch, for mean and unbiased
+// variance. Arguments 3 and 4 are the running statistics.
+static void update_running_stats(const etx_call* call, const channel_group* c,
+                                 double momentum, double count) {
   const etx_norm_parameter mean = etx_norm_parameter_of(call, 3);
   const etx_norm_parameter variance = etx_norm_parameter_of(call, 4);
   for (size_t i = 0; i < c->count; ++i) {
@@ -319,33 +327,34 @@ static void move_running(const etx_call* call, const channels* c,
   }
 }
 
-// By the statistics of the batch. Outputs stand from `out` on; the running
-// statistics, if there are any, are moved by argument `momentum`.
-static void run_training(const etx_call* call, const batch* b, size_t out,
+// Normalises by the statistics of the batch. The outputs are the arguments from
+// `out` on. If has_running, the running statistics are updated with the
+// momentum that is argument `momentum`.
+static void run_training(const etx_call* call, const norm_args* b, size_t out,
                          bool has_running, size_t momentum) {
-  const double count = batch_count(b);
-  channels c;
+  const double count = elements_per_channel(b);
+  channel_group c;
   c.first = c.count = 0;
-  c.is_of_batch = true;
-  while (next_channels(b, &c)) {
-    measure(b, &c, count);
+  c.uses_batch_stats = true;
+  while (next_group(b, &c)) {
+    compute_batch_stats(b, &c, count);
     write(b, &c);
     write_statistics(&c, etx_call_tensor(call, out + 1),
                      etx_call_tensor(call, out + 2));
     if (has_running) {
-      move_running(call, &c, etx_call_real(call, momentum), count);
+      update_running_stats(call, &c, etx_call_real(call, momentum), count);
     }
   }
 }
 
-// By the running statistics, arguments 3 and 4.
-static void run_inference(const etx_call* call, const batch* b) {
+// Normalises by the running statistics, arguments 3 and 4.
+static void run_inference(const etx_call* call, const norm_args* b) {
   const etx_norm_parameter mean = etx_norm_parameter_of(call, 3);
   const etx_norm_parameter variance = etx_norm_parameter_of(call, 4);
-  channels c;
+  channel_group c;
   c.first = c.count = 0;
-  c.is_of_batch = false;
-  while (next_channels(b, &c)) {
+  c.uses_batch_stats = false;
+  while (next_group(b, &c)) {
     for (size_t i = 0; i < c.count; ++i) {
       c.mean[i] = etx_norm_parameter_at(&mean, c.first + i, 0);
       c.variance[i] = etx_norm_parameter_at(&variance, c.first + i, 0);
@@ -358,7 +367,7 @@ static void run_inference(const etx_call* call, const batch* b) {
 // (input, weight, bias, running_mean, running_var, training, momentum, eps,
 // out, save_mean, save_invstd)
 static etx_status run_batch_norm(etx_call* call) {
-  const batch b = batch_of(call, 7, 8);
+  const norm_args b = norm_args_of(call, 7, 8);
   if (etx_call_boolean(call, 5)) run_training(call, &b, 8, true, 6);
   if (!etx_call_boolean(call, 5)) run_inference(call, &b);
   return ETX_OK;
@@ -366,7 +375,7 @@ static etx_status run_batch_norm(etx_call* call) {
 
 // (input, weight, bias, training, momentum, eps, out, save_mean, save_invstd)
 static etx_status run_no_stats(etx_call* call) {
-  const batch b = batch_of(call, 5, 6);
+  const norm_args b = norm_args_of(call, 5, 6);
   run_training(call, &b, 6, false, 4);
   return ETX_OK;
 }
@@ -374,16 +383,16 @@ static etx_status run_no_stats(etx_call* call) {
 // (input, weight, bias, running_mean, running_var, momentum, eps, out0, out1,
 // out2)
 static etx_status run_no_training(etx_call* call) {
-  const batch b = batch_of(call, 6, 7);
+  const norm_args b = norm_args_of(call, 6, 7);
   run_inference(call, &b);
   return ETX_OK;
 }
 
-// There are no statistics of a batch without elements.
+// The statistics of a batch without elements are undefined.
 static etx_status check_elements(const etx_call* call) {
   if (etx_tensor_numel(etx_call_tensor(call, 0)) > 0) return ETX_OK;
   return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                         "the statistics of no elements are asked for");
+                         "the input has no elements, expected at least 1");
 }
 
 etx_status etx_kernel_native_batch_norm_legit_out_prepare(etx_call* call) {

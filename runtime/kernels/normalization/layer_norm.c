@@ -1,8 +1,8 @@
-// Layer and group normalisation.
+// native_layer_norm and native_group_norm.
 //
-// Per group of elements: mean and variance (moments.h), then one pass that
-// writes, then mean and 1/deviation, so that these and the result may overwrite
-// an operand of their size.
+// For each row or group: mean and variance (moments.h), then a pass that writes
+// the result, then the saved mean and 1 / sqrt(variance + eps). In this order,
+// outputs may be in place of an operand of the same size.
 
 #include "runtime/kernels/simd/elementwise/float_loops.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -11,16 +11,16 @@
 #include "runtime/kernels/normalization/norm_affine.h"
 #include "runtime/kernels/core/parallel_for.h"
 
-typedef struct norm {
+typedef struct norm_params {
   etx_dtype dtype;
-  etx_compute_type wide;
-  size_t count;  // elements of a group, which lie densely
+  etx_compute_type compute;
+  size_t count;  // elements of a row or group, contiguous
   etx_norm_parameter weight;
   etx_norm_parameter bias;
   double eps;
-} norm;
+} norm_params;
 
-// What comes out beside the result, in the type of the parameters.
+// The outputs beside the result, in the type of the parameters.
 typedef struct statistics {
   char* means;
   char* scales;
@@ -46,10 +46,10 @@ static void write_statistics(const statistics* s, size_t at, double mean,
   etx_convert_real(s->dtype, scale, s->scales + offset);
 }
 
-// Mean and 1/deviation of a group. In PyTorch the mean of a group with an
-// infinity is NaN, and that of no elements 0.
-static void settle(const norm* n, const etx_moments* m, double* out_mean,
-                   double* out_scale) {
+// The mean and 1 / sqrt(variance + eps) of a group. As in PyTorch, the mean of
+// a group with an infinity is NaN, and that of no elements is 0.
+static void finish_moments(const norm_params* n, const etx_moments* m,
+                           double* out_mean, double* out_scale) {
   if (n->count == 0) {
     *out_mean = 0;
     *out_scale = __builtin_nan("");
@@ -60,16 +60,26 @@ static void settle(const norm* n, const etx_moments* m, double* out_mean,
   *out_scale = etx_inverse_deviation(variance, n->eps);
 }
 
-static void measure(const norm* n, const void* in, double* out_mean,
-                    double* out_scale) {
+static void compute_moments(const norm_params* n, const void* in,
+                            double* out_mean, double* out_scale) {
   etx_moments m = {0};
   etx_moments_add_strided(&m, n->dtype, in, 1, n->count);
-  settle(n, &m, out_mean, out_scale);
+  finish_moments(n, &m, out_mean, out_scale);
 }
 
-static void write_floats(const float* weight, const float* bias,
-                         const float* in, float* out, size_t count, float mean,
-                         float scale) {
+// A part of a row in the compute type. weight and bias may be NULL.
+typedef struct row_part {
+  const void* in;
+  void* out;
+  const void* weight;
+  const void* bias;
+  size_t count;
+} row_part;
+
+static void write_f32(const row_part* p, float mean, float scale) {
+  const float *in = p->in, *weight = p->weight, *bias = p->bias;
+  float* out = p->out;
+  const size_t count = p->count;
   if (weight != NULL && bias != NULL) {
     for (size_t i = 0; i < count; ++i) {
       out[i] = (in[i] - mean) * scale * weight[i] + bias[i];
@@ -85,56 +95,65 @@ static void write_floats(const float* weight, const float* bias,
   }
 }
 
-static void write_doubles(const double* weight, const double* bias,
-                          const double* in, double* out, size_t count,
-                          double mean, double scale) {
-  for (size_t i = 0; i < count; ++i) {
+static void write_f64(const row_part* p, double mean, double scale) {
+  const double *in = p->in, *weight = p->weight, *bias = p->bias;
+  double* out = p->out;
+  for (size_t i = 0; i < p->count; ++i) {
     const double factor = weight == NULL ? scale : scale * weight[i];
     out[i] = (in[i] - mean) * factor + (bias == NULL ? 0.0 : bias[i]);
   }
 }
 
-// One row in parts of `most` elements: a block, or all if nothing has to be
-// converted.
-static void write_row(const norm* n, const char* in, char* out, double mean,
-                      double scale) {
+// Writes one row: all at once if no conversion is needed, otherwise in blocks.
+static void write_row(const norm_params* n, const char* in, char* out,
+                      double mean, double scale) {
   const size_t bytes = etx_dtype_bytes(n->dtype);
-  const bool native = n->dtype == etx_compute_type_dtype(n->wide);
-  const size_t most = native ? n->count : ETX_BLOCK;
-  for (size_t done = 0; done < n->count; done += most) {
+  const bool is_native = n->dtype == etx_compute_type_dtype(n->compute);
+  const size_t chunk = is_native ? n->count : ETX_BLOCK;
+  for (size_t done = 0; done < n->count; done += chunk) {
     const size_t left = n->count - done;
-    const size_t part = left < most ? left : most;
     etx_block x, y, weights, biases;
-    const void* weight = NULL;
-    const void* bias = NULL;
-    if (n->weight.data != NULL) {
-      weight =
-          etx_norm_parameter_load(&n->weight, done, part, n->wide, &weights);
-    }
-    if (n->bias.data != NULL) {
-      bias = etx_norm_parameter_load(&n->bias, done, part, n->wide, &biases);
-    }
     const void* from = in + done * bytes;
     void* to = out + done * bytes;
-    if (!native) {
-      etx_block_load(&x, n->wide, n->dtype, from, 1, part);
+    row_part part = {.in = is_native ? from : &x,
+                     .out = is_native ? to : &y,
+                     .count = left < chunk ? left : chunk};
+    if (n->weight.data != NULL) {
+      part.weight = etx_norm_parameter_load(&n->weight, done, part.count,
+                                            n->compute, &weights);
     }
-    if (!etx_is_f64(n->wide)) {
-      write_floats(weight, bias, native ? from : &x, native ? to : &y, part,
-                   (float)mean, (float)scale);
+    if (n->bias.data != NULL) {
+      part.bias = etx_norm_parameter_load(&n->bias, done, part.count,
+                                          n->compute, &biases);
+    }
+    if (!is_native) {
+      etx_block_load(&x, n->compute, n->dtype, from, 1, part.count);
+    }
+    if (!etx_is_f64(n->compute)) {
+      write_f32(&part, (float)mean, (float)scale);
     } else {
-      write_doubles(weight, bias, native ? from : &x, native ? to : &y, part,
-                    mean, scale);
+      write_f64(&part, mean, scale);
     }
-    if (!native) etx_block_store(&y, n->wide, n->dtype, to, 1, part);
+    if (!is_native) {
+      etx_block_store(&y, n->compute, n->dtype, to, 1, part.count);
+    }
   }
 }
 
-// Whether rows of floats can be done without leaving float: short enough for
-// sums in it.
+// The rows of one layer_norm call.
+typedef struct layer_norm {
+  norm_params n;
+  statistics s;
+  const etx_softmax_loops* line;
+  const char* in;
+  char* out;
+} layer_norm;
+
+// Rows up to this length are summed in float.
 enum { SHORT_ROW = 1024 };
 
-static bool is_plain(const norm* n, const statistics* s) {
+// True if the float32 microkernel (etx_layer_norm_rows) applies.
+static bool has_f32_kernel(const norm_params* n, const statistics* s) {
   const bool weight =
       n->weight.data == NULL ||
       (n->weight.dtype == ETX_DTYPE_FLOAT32 && n->weight.stride == 1);
@@ -144,114 +163,109 @@ static bool is_plain(const norm* n, const statistics* s) {
          weight && bias && n->count > 0 && n->count <= SHORT_ROW;
 }
 
-// A parameter that is not there is one that changes nothing, in `room`.
-static const float* parameter_or(const norm* n,
-                                 const etx_norm_parameter* parameter,
-                                 float none, float room[SHORT_ROW]) {
+// The parameter, or a buffer filled with `none` if there is none.
+static const float* parameter_or_fill(const norm_params* n,
+                                      const etx_norm_parameter* parameter,
+                                      float none, float buffer[SHORT_ROW]) {
   if (parameter->data != NULL) return (const float*)parameter->data;
-  for (size_t i = 0; i < n->count; ++i) room[i] = none;
-  return room;
+  for (size_t i = 0; i < n->count; ++i) buffer[i] = none;
+  return buffer;
 }
 
-static void normalize_floats(const norm* n, const statistics* s,
-                             const etx_softmax_loops* line, size_t first,
-                             size_t end, const float* in, float* out) {
+static void normalize_f32_rows(const layer_norm* l, size_t first, size_t end) {
+  const norm_params* n = &l->n;
   float weights[SHORT_ROW], biases[SHORT_ROW];
   const etx_layer_norm_rows rows = {
-      .in = in + first * n->count,
-      .out = out + first * n->count,
-      .weight = parameter_or(n, &n->weight, 1.0f, weights),
-      .bias = parameter_or(n, &n->bias, -0.0f, biases),
-      .means = (float*)(void*)s->means + first,
-      .scales = (float*)(void*)s->scales + first,
+      .in = (const float*)(const void*)l->in + first * n->count,
+      .out = (float*)(void*)l->out + first * n->count,
+      .weight = parameter_or_fill(n, &n->weight, 1.0f, weights),
+      .bias = parameter_or_fill(n, &n->bias, -0.0f, biases),
+      .means = (float*)(void*)l->s.means + first,
+      .scales = (float*)(void*)l->s.scales + first,
       .rows = end - first,
       .count = n->count,
       .eps = (float)n->eps};
-  line->normalize(&rows);
+  l->line->normalize(&rows);
 }
 
-// Rows of halves that fit a block: each is converted once, and so are the
-// parameters.
-static bool is_short(const norm* n) {
-  return n->wide == ETX_COMPUTE_F32 && n->dtype != ETX_DTYPE_FLOAT32 &&
+// True for float16 and bfloat16 rows that fit a block: each row is converted
+// once, and so are the parameters.
+static bool has_short_16bit_rows(const norm_params* n) {
+  return n->compute == ETX_COMPUTE_F32 && n->dtype != ETX_DTYPE_FLOAT32 &&
          n->count > 0 && n->count <= ETX_BLOCK;
 }
 
-static void normalize_halves(const norm* n, const statistics* s, size_t first,
-                             size_t end, const char* in, char* out) {
+static void normalize_16bit_rows(const layer_norm* l, size_t first,
+                                 size_t end) {
+  const norm_params* n = &l->n;
+  const statistics* s = &l->s;
   const size_t bytes = n->count * etx_dtype_bytes(n->dtype);
   const size_t step = etx_dtype_bytes(s->dtype);
   etx_block x, y, weights, biases, means, scales;
-  const void* weight = NULL;
-  const void* bias = NULL;
+  row_part part = {.in = &x, .out = &y, .count = n->count};
   if (n->weight.data != NULL) {
-    weight =
-        etx_norm_parameter_load(&n->weight, 0, n->count, n->wide, &weights);
+    part.weight =
+        etx_norm_parameter_load(&n->weight, 0, n->count, n->compute, &weights);
   }
   if (n->bias.data != NULL) {
-    bias = etx_norm_parameter_load(&n->bias, 0, n->count, n->wide, &biases);
+    part.bias =
+        etx_norm_parameter_load(&n->bias, 0, n->count, n->compute, &biases);
   }
-  for (size_t row = first, held = 0; row < end; ++row) {
+  for (size_t row = first, pending = 0; row < end; ++row) {
     etx_moments m = {0};
-    double* mean = &means.f64[held];
-    double* scale = &scales.f64[held];
-    etx_block_load(&x, n->wide, n->dtype, in + row * bytes, 1, n->count);
-    etx_moments_add(&m, n->wide, &x, n->count);
-    settle(n, &m, mean, scale);
-    write_floats(weight, bias, x.f32, y.f32, n->count, (float)*mean,
-                 (float)*scale);
-    etx_block_store(&y, n->wide, n->dtype, out + row * bytes, 1, n->count);
-    if (++held < ETX_BLOCK && row + 1 < end) continue;
-    const size_t at = (row + 1 - held) * step;
-    etx_block_store(&means, ETX_COMPUTE_F64, s->dtype, s->means + at, 1, held);
+    double* mean = &means.f64[pending];
+    double* scale = &scales.f64[pending];
+    etx_block_load(&x, n->compute, n->dtype, l->in + row * bytes, 1, n->count);
+    etx_moments_add(&m, n->compute, &x, n->count);
+    finish_moments(n, &m, mean, scale);
+    write_f32(&part, (float)*mean, (float)*scale);
+    etx_block_store(&y, n->compute, n->dtype, l->out + row * bytes, 1,
+                    n->count);
+    // Statistics are converted and stored block by block.
+    if (++pending < ETX_BLOCK && row + 1 < end) continue;
+    const size_t at = (row + 1 - pending) * step;
+    etx_block_store(&means, ETX_COMPUTE_F64, s->dtype, s->means + at, 1,
+                    pending);
     etx_block_store(&scales, ETX_COMPUTE_F64, s->dtype, s->scales + at, 1,
-                    held);
-    held = 0;
+                    pending);
+    pending = 0;
   }
 }
 
-static norm norm_of(const etx_call* call, size_t weight, size_t eps) {
+static norm_params norm_params_of(const etx_call* call, size_t weight,
+                                  size_t eps) {
   const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
-  const norm n = {.dtype = dtype,
-                  .wide = etx_compute_type_of(dtype),
-                  .count = (size_t)call->prepared[1],
-                  .weight = etx_norm_parameter_of(call, weight),
-                  .bias = etx_norm_parameter_of(call, weight + 1),
-                  .eps = etx_call_real(call, eps)};
+  const norm_params n = {.dtype = dtype,
+                         .compute = etx_compute_type_of(dtype),
+                         .count = (size_t)call->prepared[1],
+                         .weight = etx_norm_parameter_of(call, weight),
+                         .bias = etx_norm_parameter_of(call, weight + 1),
+                         .eps = etx_call_real(call, eps)};
   return n;
 }
 
-// Rows of a layer.
-typedef struct layer {
-  norm n;
-  statistics s;
-  const etx_softmax_loops* line;
-  const char* in;
-  char* out;
-} layer;
-
 static void normalize_rows(const void* context, size_t first, size_t end) {
-  const layer* l = context;
-  if (is_plain(&l->n, &l->s)) {
-    normalize_floats(&l->n, &l->s, l->line, first, end,
-                     (const float*)(const void*)l->in, (float*)(void*)l->out);
+  const layer_norm* l = context;
+  if (has_f32_kernel(&l->n, &l->s)) {
+    normalize_f32_rows(l, first, end);
     return;
   }
-  if (is_short(&l->n)) {
-    normalize_halves(&l->n, &l->s, first, end, l->in, l->out);
+  if (has_short_16bit_rows(&l->n)) {
+    normalize_16bit_rows(l, first, end);
     return;
   }
   const size_t bytes = l->n.count * etx_dtype_bytes(l->n.dtype);
   for (size_t row = first; row < end; ++row) {
     double mean, scale;
-    measure(&l->n, l->in + row * bytes, &mean, &scale);
+    compute_moments(&l->n, l->in + row * bytes, &mean, &scale);
     write_row(&l->n, l->in + row * bytes, l->out + row * bytes, mean, scale);
     write_statistics(&l->s, row, mean, scale);
   }
 }
 
-// True if means or scales lie where all rows read: as many rows as elements.
-static bool overwrites_parameters(const layer* l) {
+// True if the statistics overwrite weight or bias, which all rows read. Then
+// rows are computed by one thread.
+static bool overwrites_parameters(const layer_norm* l) {
   const char* const read[] = {l->n.weight.data, l->n.bias.data};
   for (size_t i = 0; i < 2; ++i) {
     if (read[i] == l->s.means || read[i] == l->s.scales) return true;
@@ -264,10 +278,10 @@ static etx_status run_layer_norm(etx_call* call) {
   enum { WORK = 4 };  // operations for an element
   const etx_instruction_set set =
       etx_instruction_set_within(call->parallel->instruction_set);
-  const layer l = {norm_of(call, 2, 4), statistics_of(call, 6),
-                   &etx_float_loops_of(set)->line,
-                   etx_call_tensor(call, 0)->data,
-                   etx_call_tensor(call, 5)->data};
+  const layer_norm l = {norm_params_of(call, 2, 4), statistics_of(call, 6),
+                        &etx_float_loops_of(set)->line,
+                        etx_call_tensor(call, 0)->data,
+                        etx_call_tensor(call, 5)->data};
   const size_t rows = (size_t)call->prepared[0];
   const double work =
       overwrites_parameters(&l) ? 0 : WORK * (double)rows * (double)l.n.count;
@@ -275,42 +289,56 @@ static etx_status run_layer_norm(etx_call* call) {
   return ETX_OK;
 }
 
-// One group: `channels` of them from `first` on, each of `size` elements.
-static void write_group(const norm* n, size_t first, size_t channels,
-                        size_t size, const char* in, char* out, double mean,
+// The channels of one group.
+typedef struct norm_group {
+  size_t first, channels;
+  size_t size;  // elements of a channel
+  const char* in;
+  char* out;
+} norm_group;
+
+static void write_group(const norm_params* n, const norm_group* g, double mean,
                         double scale) {
-  const size_t bytes = size * etx_dtype_bytes(n->dtype);
-  for (size_t i = 0; i < channels; ++i) {
-    const double weight = etx_norm_parameter_at(&n->weight, first + i, 1);
-    const double bias = etx_norm_parameter_at(&n->bias, first + i, 0);
-    etx_norm_affine_row(n->dtype, out + i * bytes, 1, in + i * bytes, 1, size,
-                        mean, scale * weight, bias);
+  const size_t bytes = g->size * etx_dtype_bytes(n->dtype);
+  for (size_t i = 0; i < g->channels; ++i) {
+    const double weight = etx_norm_parameter_at(&n->weight, g->first + i, 1);
+    const etx_norm_row row = {.in = g->in + i * bytes,
+                              .out = g->out + i * bytes,
+                              .in_stride = 1,
+                              .out_stride = 1,
+                              .count = g->size};
+    const etx_norm_factors factors = {
+        .mean = mean,
+        .scale = scale * weight,
+        .bias = etx_norm_parameter_at(&n->bias, g->first + i, 0)};
+    etx_norm_affine_row(n->dtype, &row, &factors);
   }
 }
 
 // (input, weight, bias, N, C, HxW, group, eps, out0, out1, out2)
 static etx_status run_group_norm(etx_call* call) {
-  const norm n = norm_of(call, 1, 7);
+  const norm_params n = norm_params_of(call, 1, 7);
   const statistics s = statistics_of(call, 9);
   const size_t groups = (size_t)etx_call_integer(call, 6);
-  const size_t channels = (size_t)etx_call_integer(call, 4) / groups;
-  const size_t size = (size_t)etx_call_integer(call, 5);
   const size_t bytes = n.count * etx_dtype_bytes(n.dtype);
-  const char* in = etx_call_tensor(call, 0)->data;
-  char* out = etx_call_tensor(call, 8)->data;
+  norm_group g = {.channels = (size_t)etx_call_integer(call, 4) / groups,
+                  .size = (size_t)etx_call_integer(call, 5),
+                  .in = etx_call_tensor(call, 0)->data,
+                  .out = etx_call_tensor(call, 8)->data};
   for (size_t at = 0; at < (size_t)call->prepared[0]; ++at) {
     double mean, scale;
-    measure(&n, in, &mean, &scale);
-    write_group(&n, at % groups * channels, channels, size, in, out, mean,
-                scale);
+    g.first = at % groups * g.channels;
+    compute_moments(&n, g.in, &mean, &scale);
+    write_group(&n, &g, mean, scale);
     write_statistics(&s, at, mean, scale);
-    in += bytes;
-    out += bytes;
+    g.in += bytes;
+    g.out += bytes;
   }
   return ETX_OK;
 }
 
-// Groups, and elements of a group, that run needs; all tensors lie densely.
+// Checks the arguments. prepared[0] is the number of rows or groups,
+// prepared[1] the elements of each.
 static etx_status prepare(etx_call* call, size_t weight, size_t out,
                           size_t count, etx_kernel_function run) {
   const size_t parameters[] = {weight, weight + 1};
@@ -335,7 +363,7 @@ etx_status etx_kernel_native_layer_norm_out_prepare(etx_call* call) {
   return prepare(call, 2, 5, count, run_layer_norm);
 }
 
-// The shape rule has seen that the numbers make up the input.
+// The shape rule has checked N, C, HxW and group against the input.
 etx_status etx_kernel_native_group_norm_out_prepare(etx_call* call) {
   const size_t channels = (size_t)etx_call_integer(call, 4);
   const size_t groups = (size_t)etx_call_integer(call, 6);

@@ -8,43 +8,49 @@ double etx_inverse_deviation(double variance, double eps) {
   return 1.0 / etx_sqrt_f64(variance + eps);
 }
 
-static void rescale_block(etx_compute_type wide, etx_block* block, size_t count,
-                          double mean, double scale, double bias) {
-  if (!etx_is_f64(wide)) {
-    const float m = (float)mean, s = (float)scale, b = (float)bias;
+static void scale_block(etx_compute_type compute, etx_block* block,
+                        size_t count, const etx_norm_factors* f) {
+  if (!etx_is_f64(compute)) {
+    const float m = (float)f->mean, s = (float)f->scale, b = (float)f->bias;
     for (size_t i = 0; i < count; ++i) {
       block->f32[i] = (block->f32[i] - m) * s + b;
     }
   } else {
     for (size_t i = 0; i < count; ++i) {
-      block->f64[i] = (block->f64[i] - mean) * scale + bias;
+      block->f64[i] = (block->f64[i] - f->mean) * f->scale + f->bias;
     }
   }
 }
 
-void etx_norm_affine_row(etx_dtype dtype, void* out, ptrdiff_t out_stride,
-                         const void* in, ptrdiff_t in_stride, size_t count,
-                         double mean, double scale, double bias) {
+void etx_norm_affine_row(etx_dtype dtype, const etx_norm_row* row,
+                         const etx_norm_factors* f) {
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(dtype);
-  const etx_compute_type wide = etx_compute_type_of(dtype);
-  if (dtype == ETX_DTYPE_FLOAT32 && out_stride == 1 && in_stride == 1) {
+  const etx_compute_type compute = etx_compute_type_of(dtype);
+  const size_t count = row->count;
+  if (dtype == ETX_DTYPE_FLOAT32 && row->out_stride == 1 &&
+      row->in_stride == 1) {
     const etx_scalar parameters[ETX_UNARY_PARAMETERS] = {
-        {.f32 = (float)mean}, {.f32 = (float)scale}, {.f32 = (float)bias}};
-    const size_t row =
+        {.f32 = (float)f->mean},
+        {.f32 = (float)f->scale},
+        {.f32 = (float)f->bias}};
+    const size_t loop =
         parameters[0].f32 == 0 ? ETX_UNARY_scale : ETX_UNARY_rescale;
-    etx_unary_apply(etx_float_loops_best()->unary[row],
-                    etx_loop_bytes_of(wide, false), out, in, count, parameters);
+    etx_unary_apply(etx_float_loops_best()->unary[loop],
+                    etx_loop_bytes_of(compute, false), row->out, row->in, count,
+                    parameters);
     return;
   }
   for (size_t done = 0; done < count; done += ETX_BLOCK) {
     const size_t part = count - done < ETX_BLOCK ? count - done : ETX_BLOCK;
     const ptrdiff_t at = (ptrdiff_t)done * bytes;
     etx_block block;
-    etx_block_load(&block, wide, dtype, (const char*)in + at * in_stride,
-                   in_stride, part);
-    rescale_block(wide, &block, part, mean, scale, bias);
-    etx_block_store(&block, wide, dtype, (char*)out + at * out_stride,
-                    out_stride, part);
+    etx_block_load(&block, compute, dtype,
+                   (const char*)row->in + at * row->in_stride, row->in_stride,
+                   part);
+    scale_block(compute, &block, part, f);
+    etx_block_store(&block, compute, dtype,
+                    (char*)row->out + at * row->out_stride, row->out_stride,
+                    part);
   }
 }
 
@@ -73,22 +79,24 @@ double etx_norm_parameter_convert(const etx_norm_parameter* parameter,
 
 const void* etx_norm_parameter_load(const etx_norm_parameter* parameter,
                                     size_t start, size_t count,
-                                    etx_compute_type wide, etx_block* block) {
+                                    etx_compute_type compute,
+                                    etx_block* block) {
   const void* from = address_of(parameter, start);
   if (parameter->stride == 1 &&
-      parameter->dtype == etx_compute_type_dtype(wide)) {
+      parameter->dtype == etx_compute_type_dtype(compute)) {
     return from;
   }
-  etx_block_load(block, wide, parameter->dtype, from, parameter->stride, count);
+  etx_block_load(block, compute, parameter->dtype, from, parameter->stride,
+                 count);
   return block;
 }
 
 etx_status etx_call_check_norm_types(const etx_call* call, size_t out,
                                      const size_t* parameters, size_t count) {
   const etx_dtype input = etx_call_tensor(call, 0)->dtype;
-  const etx_compute_type wide = etx_compute_type_of(input);
+  const etx_compute_type compute = etx_compute_type_of(input);
   etx_dtype found = ETX_DTYPE_COUNT;
-  if (wide != ETX_COMPUTE_F32 && wide != ETX_COMPUTE_F64) {
+  if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64) {
     return etx_call_refuse_dtype(call, 0, "a float type");
   }
   for (size_t i = 0; i < count; ++i) {
@@ -101,9 +109,9 @@ etx_status etx_call_check_norm_types(const etx_call* call, size_t out,
     if (fits && dtype == found) continue;
     return etx_call_refuse_dtype(
         call, parameters[i],
-        "the type of the input, or float32 beside halves, alike for all");
+        "the input's type, or float32 with float16/bfloat16, for all alike");
   }
-  // Statistics come out in the type of the parameters.
+  // Statistics have the type of the parameters.
   if (found == ETX_DTYPE_COUNT) found = input;
   ETX_TRY(etx_call_check_same_dtype(call, 0, out));
   ETX_TRY(etx_call_check_dtype(call, out + 1, found));

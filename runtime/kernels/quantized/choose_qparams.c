@@ -1,6 +1,6 @@
-// Each step is one operation on numbers of the input's type. In double it is
-// exact enough that rounding its result to that type gives what computing in
-// that type gives (53 bits are more than twice 24 plus 2).
+// Each step is one operation on numbers of the input's type, computed in double
+// and rounded to that type. This gives the same result as an operation in that
+// type, because the 53 bits of a double are more than 2 * 24 + 2.
 
 #include "runtime/kernels/quantized/choose_qparams.h"
 
@@ -20,34 +20,33 @@ static double rounded(etx_dtype dtype, double x) {
   return out;
 }
 
-// What has been seen of some numbers.
-typedef struct extent {
+// The smallest and the largest of some numbers.
+typedef struct value_range {
   double low, high;
   bool has_nan;
-} extent;
+} value_range;
 
-// What lanes have seen of their numbers. Comparisons pass over NaN, which is
-// looked for apart.
-typedef struct extent_lanes {
+// The same for each lane. Comparisons ignore NaN, which is tested separately.
+typedef struct range_lanes {
   etx_f32x4 low, high;
   etx_i32x4 nans;
-} extent_lanes;
+} range_lanes;
 
-static inline void extend_lanes(extent_lanes* e, etx_f32x4 x) {
+static inline void update_lanes(range_lanes* e, etx_f32x4 x) {
   e->low = -etx_f32x4_max(-x, -e->low);
   e->high = etx_f32x4_max(x, e->high);
   e->nans |= x != x;
 }
 
-// Dense floats, eight at a time.
-static void extend_f32(const float* x, size_t count, extent* e) {
-  extent_lanes lanes[2] = {0};
+// Contiguous floats, eight at a time.
+static void update_range_f32(const float* x, size_t count, value_range* e) {
+  range_lanes lanes[2] = {0};
   size_t i = 0;
   for (; i + 8 <= count; i += 8) {
-    extend_lanes(&lanes[0], etx_f32x4_load(x + i));
-    extend_lanes(&lanes[1], etx_f32x4_load(x + i + 4));
+    update_lanes(&lanes[0], etx_f32x4_load(x + i));
+    update_lanes(&lanes[1], etx_f32x4_load(x + i + 4));
   }
-  for (; i < count; ++i) extend_lanes(&lanes[0], etx_f32x4_broadcast(x[i]));
+  for (; i < count; ++i) update_lanes(&lanes[0], etx_f32x4_broadcast(x[i]));
   for (int part = 0; part < 2; ++part) {
     for (int k = 0; k < 4; ++k) {
       const double low = (double)lanes[part].low[k];
@@ -59,11 +58,11 @@ static void extend_f32(const float* x, size_t count, extent* e) {
   }
 }
 
-static void extend(etx_dtype dtype, const void* data, ptrdiff_t stride,
-                   size_t count, extent* e) {
+static void update_range(etx_dtype dtype, const void* data, ptrdiff_t stride,
+                         size_t count, value_range* e) {
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(dtype);
   if (dtype == ETX_DTYPE_FLOAT32 && stride == 1 && count > 0) {
-    extend_f32(data, count, e);
+    update_range_f32(data, count, e);
     return;
   }
   const char* at = data;
@@ -85,16 +84,16 @@ static void extend(etx_dtype dtype, const void* data, ptrdiff_t stride,
 static double nan_of_f64(void) {
   return etx_f64_of_bits(UINT64_C(0x7ff8000000000000));
 }
-static double low_of(const extent* e) {
+static double low_of(const value_range* e) {
   return e->has_nan ? nan_of_f64() : e->low;
 }
-static double high_of(const extent* e) {
+static double high_of(const value_range* e) {
   return e->has_nan ? nan_of_f64() : e->high;
 }
 
-// The range always has 0 in it.
-static extent new_extent(void) {
-  const extent e = {0, 0, false};
+// The range of no numbers. A range always includes 0.
+static value_range empty_range(void) {
+  const value_range e = {0, 0, false};
   return e;
 }
 
@@ -103,45 +102,46 @@ static etx_qparams qparams_of_range(etx_dtype computed, double low,
   const double span = rounded(computed, rounded(computed, high - low) / 255.0);
   const double least = rounded(computed, 1.1920928955078125e-07);
   const double scale = span < least ? least : span;
-  const double below = rounded(computed, low / scale);
-  const double above = rounded(computed, high / scale);
-  const double low_error = rounded(computed, -128.0 + below);
-  const double high_error = rounded(computed, 127.0 + above);
+  const double low_steps = rounded(computed, low / scale);
+  const double high_steps = rounded(computed, high / scale);
+  const double low_error = rounded(computed, -128.0 + low_steps);
+  const double high_error = rounded(computed, 127.0 + high_steps);
   double zero = rounded(computed, low_error + high_error) > 0
-                    ? rounded(computed, -128.0 - below)
-                    : rounded(computed, 127.0 - above);
+                    ? rounded(computed, -128.0 - low_steps)
+                    : rounded(computed, 127.0 - high_steps);
   zero = zero < -128.0 ? -128.0 : (zero > 127.0 ? 127.0 : zero);
   zero = etx_round_f64(zero);
   const etx_qparams out = {scale, zero == zero ? (int64_t)zero : INT64_MIN};
   return out;
 }
 
-// The same steps. Adding 1.5 * 2^23 rounds to the nearest whole number, which
-// is then in the low bits.
+// The same steps for four rows. Adding 1.5 * 2^23 rounds to the nearest
+// integer, which is then in the low bits.
 void etx_qparams_of_ranges(const float* low, const float* high,
                            float* out_scales, int32_t* out_zero_points) {
   const etx_f32x4 first = etx_f32x4_load(low), last = etx_f32x4_load(high);
   const etx_f32x4 least = etx_f32x4_broadcast(1.1920928955078125e-07f);
   const etx_f32x4 whole = etx_f32x4_broadcast(12582912.0f);
   const etx_f32x4 scales = etx_f32x4_max(least, (last - first) / 255.0f);
-  const etx_f32x4 below = first / scales, above = last / scales;
-  const etx_i32x4 takes = (below - 128.0f) + (above + 127.0f) > 0.0f;
+  const etx_f32x4 low_steps = first / scales, high_steps = last / scales;
+  const etx_i32x4 from_low =
+      (low_steps - 128.0f) + (high_steps + 127.0f) > 0.0f;
   const etx_f32x4 zeros =
-      (etx_f32x4)((takes & (etx_i32x4)(-128.0f - below)) |
-                  (~takes & (etx_i32x4)(127.0f - above)));
+      (etx_f32x4)((from_low & (etx_i32x4)(-128.0f - low_steps)) |
+                  (~from_low & (etx_i32x4)(127.0f - high_steps)));
   const etx_f32x4 most = etx_f32x4_max(zeros, etx_f32x4_broadcast(-128.0f));
   const etx_f32x4 clamped = -etx_f32x4_max(-most, etx_f32x4_broadcast(-127.0f));
-  const etx_i32x4 points =
+  const etx_i32x4 zero_points =
       ((etx_i32x4)(clamped + whole) - (etx_i32x4)whole) & (zeros == zeros);
   etx_f32x4_store(out_scales, scales);
-  memcpy(out_zero_points, &points, sizeof(points));
+  memcpy(out_zero_points, &zero_points, sizeof(zero_points));
 }
 
 etx_qparams etx_qparams_of_row(etx_dtype computed, etx_dtype dtype,
                                const void* data, ptrdiff_t stride,
                                size_t count) {
-  extent e = new_extent();
-  extend(dtype, data, stride, count, &e);
+  value_range e = empty_range();
+  update_range(dtype, data, stride, count, &e);
   return qparams_of_range(computed, low_of(&e), high_of(&e));
 }
 
@@ -153,29 +153,34 @@ static etx_status run_per_token(etx_call* call) {
   const etx_strided_view zeros = etx_strided_view_of(etx_call_tensor(call, 3));
   etx_strided_view rows = etx_strided_view_of(input);
   etx_strided_view_slice(&rows, last, 0, 1, 1);
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, rows.sizes, rows.rank);
-  etx_strided_iterator_add_strided(&walk, rows.data, etx_dtype_bytes(rows.dtype),
-                       rows.strides);
-  etx_strided_iterator_add_strided(&walk, scales.data, sizeof(double), scales.strides);
-  etx_strided_iterator_add_strided(&walk, zeros.data, sizeof(int64_t), zeros.strides);
-  for (bool more = etx_strided_iterator_start(&walk); more; more = etx_strided_iterator_next(&walk)) {
-    for (size_t i = 0; i < walk.count; ++i) {
+  etx_strided_iterator iterator;
+  etx_strided_iterator_init(&iterator, rows.sizes, rows.rank);
+  etx_strided_iterator_add_strided(&iterator, rows.data,
+                                   etx_dtype_bytes(rows.dtype), rows.strides);
+  etx_strided_iterator_add_strided(&iterator, scales.data, sizeof(double),
+                                   scales.strides);
+  etx_strided_iterator_add_strided(&iterator, zeros.data, sizeof(int64_t),
+                                   zeros.strides);
+  for (bool more = etx_strided_iterator_start(&iterator); more;
+       more = etx_strided_iterator_next(&iterator)) {
+    for (size_t i = 0; i < iterator.count; ++i) {
       const ptrdiff_t n = (ptrdiff_t)i;
-      const etx_qparams q =
-          etx_qparams_of_row(input->dtype, input->dtype,
-                             walk.data[0] + n * walk.stride[0] * walk.bytes[0],
-                             input->strides[last], (size_t)input->sizes[last]);
-      ((double*)(void*)walk.data[1])[n * walk.stride[1]] = q.scale;
-      ((int64_t*)(void*)walk.data[2])[n * walk.stride[2]] = q.zero_point;
+      const etx_qparams q = etx_qparams_of_row(
+          input->dtype, input->dtype,
+          iterator.data[0] + n * iterator.stride[0] * iterator.bytes[0],
+          input->strides[last], (size_t)input->sizes[last]);
+      ((double*)(void*)iterator.data[1])[n * iterator.stride[1]] = q.scale;
+      ((int64_t*)(void*)iterator.data[2])[n * iterator.stride[2]] =
+          q.zero_point;
     }
   }
   return ETX_OK;
 }
 
-static etx_status check_pair(const etx_call* call, size_t scale) {
-  const etx_compute_type wide = etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
-  if (wide != ETX_COMPUTE_F32 && wide != ETX_COMPUTE_F64) {
+static etx_status check_outputs(const etx_call* call, size_t scale) {
+  const etx_compute_type compute =
+      etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
+  if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64) {
     return etx_call_refuse_dtype(call, 0, "floats");
   }
   ETX_TRY(etx_call_check_dtype(call, scale, ETX_DTYPE_FLOAT64));
@@ -184,15 +189,15 @@ static etx_status check_pair(const etx_call* call, size_t scale) {
 
 etx_status etx_kernel_choose_qparams_per_token_asymmetric_out_prepare(
     etx_call* call) {
-  ETX_TRY(check_pair(call, 2));
+  ETX_TRY(check_outputs(call, 2));
   call->run = run_per_token;
   return ETX_OK;
 }
 
-// Two steps: as PyTorch's determine_qparams, the quotient in float32, and the
-// zero point in int32 arithmetic that wraps.
-static etx_qparams qparams_of(etx_dtype dtype, const extent* e, int64_t least,
-                              int64_t most, double eps) {
+// As in PyTorch's determine_qparams, the quotient is rounded to float32, and
+// the zero point is computed in int32 arithmetic that wraps.
+static etx_qparams qparams_of(etx_dtype dtype, const value_range* e,
+                              int64_t least, int64_t most, double eps) {
   const double low = low_of(e);
   const double span =
       rounded(dtype, rounded(dtype, high_of(e) - low) / (double)(most - least));
@@ -201,22 +206,24 @@ static etx_qparams qparams_of(etx_dtype dtype, const extent* e, int64_t least,
   const double quotient = (double)(float)(low / scale);
   const double whole = etx_round_f64(quotient);
   const bool fits = whole >= -2147483648.0 && whole < 2147483648.0;
-  const int32_t below = fits ? (int32_t)whole : INT32_MIN;
-  int64_t zero = (int32_t)((uint32_t)least - (uint32_t)below);
+  const int32_t low_steps = fits ? (int32_t)whole : INT32_MIN;
+  int64_t zero = (int32_t)((uint32_t)least - (uint32_t)low_steps);
   zero = zero < least ? least : (zero > most ? most : zero);
   const etx_qparams out = {scale, zero};
   return out;
 }
 
 // (input, quant_min, quant_max, eps, dtype, scale_out, zero_point_out)
-static etx_status run_whole(etx_call* call) {
+static etx_status run_per_tensor(etx_call* call) {
   const etx_tensor* input = etx_call_tensor(call, 0);
-  extent e = new_extent();
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, input->sizes, input->rank);
-  etx_strided_iterator_add(&walk, input);
-  for (bool more = etx_strided_iterator_start(&walk); more; more = etx_strided_iterator_next(&walk)) {
-    extend(input->dtype, walk.data[0], walk.stride[0], walk.count, &e);
+  value_range e = empty_range();
+  etx_strided_iterator iterator;
+  etx_strided_iterator_init(&iterator, input->sizes, input->rank);
+  etx_strided_iterator_add(&iterator, input);
+  for (bool more = etx_strided_iterator_start(&iterator); more;
+       more = etx_strided_iterator_next(&iterator)) {
+    update_range(input->dtype, iterator.data[0], iterator.stride[0],
+                 iterator.count, &e);
   }
   const etx_qparams q =
       qparams_of(input->dtype, &e, etx_call_integer(call, 1),
@@ -233,7 +240,7 @@ etx_status etx_kernel_choose_qparams_tensor_out_prepare(etx_call* call) {
   if (etx_tensor_numel(etx_call_tensor(call, 0)) == 0) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT, "'input' has no element");
   }
-  ETX_TRY(check_pair(call, 5));
-  call->run = run_whole;
+  ETX_TRY(check_outputs(call, 5));
+  call->run = run_per_tensor;
   return ETX_OK;
 }

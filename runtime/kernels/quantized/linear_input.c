@@ -29,20 +29,18 @@ bool etx_linear_input_is_dense(const etx_tensor* input) {
 }
 
 void etx_linear_input_load(const etx_tensor* input, const char* row,
-                            size_t first, size_t count, float* out) {
+                           size_t first, size_t count, float* out) {
   const ptrdiff_t stride = input->strides[input->rank - 1];
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(input->dtype);
   etx_convert(ETX_DTYPE_FLOAT32, out, 1, input->dtype,
               row + (ptrdiff_t)first * stride * bytes, stride, count);
 }
 
-etx_qparams etx_linear_input_qparams(const etx_tensor* input,
-                                      const char* row) {
+etx_qparams etx_linear_input_qparams(const etx_tensor* input, const char* row) {
   const size_t inner = etx_linear_input_inner(input);
   if (inner == 0) return (etx_qparams){1, 0};
-  etx_qparams q =
-      etx_qparams_of_row(ETX_DTYPE_FLOAT32, input->dtype, row,
-                         input->strides[input->rank - 1], inner);
+  etx_qparams q = etx_qparams_of_row(ETX_DTYPE_FLOAT32, input->dtype, row,
+                                     input->strides[input->rank - 1], inner);
   if (q.zero_point < -128) q.zero_point = 0;
   return q;
 }

@@ -13,14 +13,15 @@ float etx_packed_scale(const etx_packed_weights* p, size_t row, size_t group) {
   return one.f32[0];
 }
 
-// Elements from `first` on that have the same scale, `count` at most.
-static size_t same_group(const etx_packed_weights* p, size_t first,
-                         size_t count) {
+// The number of elements from `first` on with the same scale, at most `count`.
+static size_t rest_of_group(const etx_packed_weights* p, size_t first,
+                            size_t count) {
   const size_t rest = p->group - first % p->group;
   return rest < count ? rest : count;
 }
 
-static int32_t zero_of(const etx_packed_weights* p, size_t row, size_t group) {
+static int32_t zero_point_of(const etx_packed_weights* p, size_t row,
+                             size_t group) {
   return p->zeros == NULL ? 0 : p->zeros[row * p->groups + group];
 }
 
@@ -38,8 +39,8 @@ static void bytes_to_floats(const etx_packed_weights* p, const uint8_t* in,
   for (size_t i = 0; i < count; ++i) out[i] = ((float)in[i] - shift) * scale;
 }
 
-static void halves_to_floats(const uint8_t* in, size_t count, float shift,
-                             float scale, float* even, float* odd) {
+static void nibbles_to_floats(const uint8_t* in, size_t count, float shift,
+                              float scale, float* even, float* odd) {
   for (size_t i = 0; i < count; ++i) {
     even[i] = ((float)(in[i] >> 4) - shift) * scale;
     odd[i] = ((float)(in[i] & 15) - shift) * scale;
@@ -51,15 +52,15 @@ void etx_packed_floats(const etx_packed_weights* p, size_t row, size_t first,
   const uint8_t* data = p->data + row * p->row_bytes;
   for (size_t done = 0; done < count;) {
     const size_t at = first + done;
-    const size_t part = same_group(p, at, count - done);
+    const size_t part = rest_of_group(p, at, count - done);
     const size_t group = at / p->group;
-    const float zero = (float)zero_of(p, row, group);
+    const float zero = (float)zero_point_of(p, row, group);
     const float scale = p->groups == 1 ? 1.0f : etx_packed_scale(p, row, group);
     if (p->bits == 8) {
       bytes_to_floats(p, data + at, part, zero, scale, out + done);
     } else {
-      halves_to_floats(data + at / 2, part / 2, zero + 8.0f, scale,
-                       out + done / 2, out + (count + done) / 2);
+      nibbles_to_floats(data + at / 2, part / 2, zero + 8.0f, scale,
+                        out + done / 2, out + (count + done) / 2);
     }
     done += part;
   }
@@ -76,8 +77,8 @@ static void bytes_to_integers(const etx_packed_weights* p, const uint8_t* in,
   for (size_t i = 0; i < count; ++i) out[i] = (int16_t)(in[i] - by);
 }
 
-static void halves_to_integers(const uint8_t* in, size_t count, int32_t shift,
-                               int16_t* even, int16_t* odd) {
+static void nibbles_to_integers(const uint8_t* in, size_t count, int32_t shift,
+                                int16_t* even, int16_t* odd) {
   const int16_t by = (int16_t)shift;
   for (size_t i = 0; i < count; ++i) {
     even[i] = (int16_t)((in[i] >> 4) - by);
@@ -89,8 +90,8 @@ static void halves_to_integers(const uint8_t* in, size_t count, int32_t shift,
 static void panel_to_integers(const etx_packed_weights* p, size_t row,
                               size_t first, size_t count, int16_t* out) {
   enum { SIDE = ETX_PACKED_INTERLEAVE };
-  const size_t own = row % ETX_PACKED_PANEL;
-  const int8_t* in = etx_packed_panel(p, row - own, first) + own * SIDE;
+  const size_t lane = row % ETX_PACKED_PANEL;
+  const int8_t* in = etx_packed_panel(p, row - lane, first) + lane * SIDE;
   for (size_t i = 0; i < count; ++i) {
     out[i] = in[i / SIDE * SIDE * ETX_PACKED_PANEL + i % SIDE];
   }
@@ -105,19 +106,19 @@ void etx_packed_integers(const etx_packed_weights* p, size_t row, size_t first,
   }
   for (size_t done = 0; done < count;) {
     const size_t at = first + done;
-    const size_t part = same_group(p, at, count - done);
-    const int32_t zero = zero_of(p, row, at / p->group);
+    const size_t part = rest_of_group(p, at, count - done);
+    const int32_t zero = zero_point_of(p, row, at / p->group);
     if (p->bits == 8) {
       bytes_to_integers(p, data + at, part, zero, out + done);
     } else {
-      halves_to_integers(data + at / 2, part / 2, zero + 8, out + done / 2,
-                         out + (count + done) / 2);
+      nibbles_to_integers(data + at / 2, part / 2, zero + 8, out + done / 2,
+                          out + (count + done) / 2);
     }
     done += part;
   }
 }
 
-void etx_packed_order(const float* in, size_t count, float* out) {
+void etx_packed_deinterleave(const float* in, size_t count, float* out) {
   for (size_t i = 0; i < count / 2; ++i) {
     out[i] = in[2 * i];
     out[count / 2 + i] = in[2 * i + 1];

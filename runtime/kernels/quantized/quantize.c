@@ -1,7 +1,7 @@
-// Quantising: out = clamp(round(x * (1 / scale)) + zero_point), halves to even,
-// in float32 or in double as PyTorch's promotion has it; per token the zero
-// point is added before rounding. NaN becomes what its conversion to an integer
-// gives on x86: 0, or the smallest int32.
+// Quantises: out = clamp(round(x * (1 / scale)) + zero_point), rounding to
+// nearest even, in float32 or float64 according to PyTorch's promotion. Per
+// token the zero point is added before rounding. NaN becomes what PyTorch's
+// conversion to an integer gives on x86: 0, or the smallest int32.
 
 #include <float.h>
 
@@ -17,48 +17,56 @@ typedef struct quantizer {
   etx_dtype dtype;   // of the result
 } quantizer;
 
-// Results as floats, which are whole numbers.
-static void quantize_f32(const quantizer* q, const float* x,
-                         const float* inverse, bool scales_move,
-                         const float* zero, bool zeros_move, size_t count,
-                         float* out) {
+// 1 / scale and zero points, in the compute type. If they do not vary, there is
+// one for all elements.
+typedef struct block_qparams {
+  const void* inverse;
+  const void* zero;
+  bool scales_vary, zeros_vary;
+} block_qparams;
+
+// Results are integers in a float type.
+static void quantize_f32(const quantizer* q, const block_qparams* p,
+                         const float* x, size_t count, float* out) {
+  const float *inverse = p->inverse, *zero = p->zero;
+  const bool scales_vary = p->scales_vary, zeros_vary = p->zeros_vary;
   const float low = (float)q->low, high = (float)q->high;
-  const bool adds_first = q->kind == ETX_AFFINE_PER_TOKEN;
-  if (!scales_move && !zeros_move && !adds_first) {
+  const bool adds_before_rounding = q->kind == ETX_AFFINE_PER_TOKEN;
+  if (!scales_vary && !zeros_vary && !adds_before_rounding) {
     const float factor = inverse[0], shift = zero[0];
     for (size_t i = 0; i < count; ++i) {
       const float y = etx_round_f32(x[i] * factor) + shift;
-      const float above = y < low ? low : y;
-      out[i] = above > high ? high : above;
+      const float raised = y < low ? low : y;
+      out[i] = raised > high ? high : raised;
     }
     return;
   }
   for (size_t i = 0; i < count; ++i) {
-    const float product = x[i] * inverse[scales_move ? i : 0];
-    const float shift = zero[zeros_move ? i : 0];
-    const float y = adds_first ? etx_round_f32(product + shift)
-                               : etx_round_f32(product) + shift;
-    const float above = y < low ? low : y;
-    out[i] = above > high ? high : above;
+    const float product = x[i] * inverse[scales_vary ? i : 0];
+    const float shift = zero[zeros_vary ? i : 0];
+    const float y = adds_before_rounding ? etx_round_f32(product + shift)
+                                         : etx_round_f32(product) + shift;
+    const float raised = y < low ? low : y;
+    out[i] = raised > high ? high : raised;
   }
 }
 
-static void quantize_f64(const quantizer* q, const double* x,
-                         const double* inverse, bool scales_move,
-                         const double* zero, bool zeros_move, size_t count,
-                         double* out) {
-  const bool adds_first = q->kind == ETX_AFFINE_PER_TOKEN;
+static void quantize_f64(const quantizer* q, const block_qparams* p,
+                         const double* x, size_t count, double* out) {
+  const double *inverse = p->inverse, *zero = p->zero;
+  const bool scales_vary = p->scales_vary, zeros_vary = p->zeros_vary;
+  const bool adds_before_rounding = q->kind == ETX_AFFINE_PER_TOKEN;
   for (size_t i = 0; i < count; ++i) {
-    const double product = x[i] * inverse[scales_move ? i : 0];
-    const double shift = zero[zeros_move ? i : 0];
-    const double y = adds_first ? etx_round_f64(product + shift)
-                                : etx_round_f64(product) + shift;
-    const double above = y < q->low ? q->low : y;
-    out[i] = above > q->high ? q->high : above;
+    const double product = x[i] * inverse[scales_vary ? i : 0];
+    const double shift = zero[zeros_vary ? i : 0];
+    const double y = adds_before_rounding ? etx_round_f64(product + shift)
+                                          : etx_round_f64(product) + shift;
+    const double raised = y < q->low ? q->low : y;
+    out[i] = raised > q->high ? q->high : raised;
   }
 }
 
-// Whole floats as bytes; NaN is 0.
+// Converts integers in floats to bytes. NaN becomes 0.
 static void store_bytes(const float* in, etx_dtype dtype, void* out,
                         size_t count) {
   int8_t* signed_bytes = out;
@@ -76,8 +84,8 @@ static void store_bytes(const float* in, etx_dtype dtype, void* out,
   }
 }
 
-// The largest float below 2^31 + 1 is 2^31: what was clamped to the largest
-// int32 must not become the smallest.
+// The largest int32 has no exact float: clamped floats may be 2^31, which would
+// become the smallest int32.
 static void limit_to_int32(double* y, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     y[i] = y[i] > 2147483647.0 ? 2147483647.0 : y[i];
@@ -90,66 +98,72 @@ static void store_f32(const quantizer* q, etx_block* block, void* out,
     store_bytes(block->f32, q->dtype, out, count);
     return;
   }
-  etx_block wide;
-  for (size_t i = 0; i < count; ++i) wide.f64[i] = (double)block->f32[i];
-  limit_to_int32(wide.f64, count);
-  etx_block_store(&wide, ETX_COMPUTE_F64, q->dtype, out, stride, count);
+  etx_block compute;
+  for (size_t i = 0; i < count; ++i) compute.f64[i] = (double)block->f32[i];
+  limit_to_int32(compute.f64, count);
+  etx_block_store(&compute, ETX_COMPUTE_F64, q->dtype, out, stride, count);
 }
 
-// At most ETX_BLOCK elements from the row's present ones on.
-static void quantize_block(const quantizer* q, etx_compute_type wide,
-                           const etx_affine* affine, const etx_tensor* input,
-                           char* const data[], const etx_strided_iterator* walk,
-                           size_t count) {
+// The operands of a call that is quantised block by block.
+typedef struct block_quantizer {
+  const quantizer* q;
+  etx_compute_type compute;
+  const etx_affine* affine;
+  etx_dtype in_dtype;
+} block_quantizer;
+
+// At most ETX_BLOCK elements. `data` has the addresses of out, input, scales
+// and zero points, whose strides are those of the iterator.
+static void quantize_block(const block_quantizer* b, char* const data[],
+                           const ptrdiff_t strides[], size_t count) {
+  const quantizer* q = b->q;
+  const etx_compute_type compute = b->compute;
   etx_block x, scale, zero, y;
-  const bool scales_move = walk->stride[2] != 0;
-  const bool zeros_move = walk->stride[3] != 0;
-  const void* values =
-      etx_operand_row(&x, etx_compute_type_dtype(wide), input->dtype, data[1],
-                      walk->stride[1], count);
-  const size_t scales = scales_move ? count : 1;
-  etx_block_load(&zero, wide, affine->zero.dtype, data[3], walk->stride[3],
-                 zeros_move ? count : 1);
-  if (wide == ETX_COMPUTE_F64) {
-    etx_block_load(&scale, wide, affine->scale.dtype, data[2], walk->stride[2],
-                   scales);
+  float inverse[ETX_BLOCK];
+  const block_qparams p = {
+      .inverse = compute == ETX_COMPUTE_F64 ? (void*)&scale : inverse,
+      .zero = &zero,
+      .scales_vary = strides[2] != 0,
+      .zeros_vary = strides[3] != 0};
+  const void* values = etx_operand_row(&x, etx_compute_type_dtype(compute),
+                                       b->in_dtype, data[1], strides[1], count);
+  const size_t scales = p.scales_vary ? count : 1;
+  etx_block_load(&zero, compute, b->affine->zero.dtype, data[3], strides[3],
+                 p.zeros_vary ? count : 1);
+  // In double also for float32: PyTorch inverts a Python number, and for
+  // float32 scales the result is the same.
+  etx_block_load(&scale, ETX_COMPUTE_F64, b->affine->scale.dtype, data[2],
+                 strides[2], scales);
+  if (compute == ETX_COMPUTE_F64) {
     for (size_t i = 0; i < scales; ++i) scale.f64[i] = 1.0 / scale.f64[i];
-    quantize_f64(q, values, scale.f64, scales_move, zero.f64, zeros_move, count,
-                 y.f64);
-    etx_block_store(&y, wide, q->dtype, data[0], walk->stride[0], count);
+    quantize_f64(q, &p, values, count, y.f64);
+    etx_block_store(&y, compute, q->dtype, data[0], strides[0], count);
     return;
   }
-  // A number is inverted in double, as Python does; for float32 scales it
-  // gives the same.
-  etx_block_load(&scale, ETX_COMPUTE_F64, affine->scale.dtype, data[2],
-                 walk->stride[2], scales);
-  float inverse[ETX_BLOCK];
   for (size_t i = 0; i < scales; ++i) {
     inverse[i] = (float)(1.0 / scale.f64[i]);
   }
-  quantize_f32(q, values, inverse, scales_move, zero.f32, zeros_move, count,
-               y.f32);
-  store_f32(q, &y, data[0], walk->stride[0], count);
+  quantize_f32(q, &p, values, count, y.f32);
+  store_f32(q, &y, data[0], strides[0], count);
 }
 
-static void quantize_row(const quantizer* q, etx_compute_type wide,
-                         const etx_affine* affine, const etx_tensor* input,
-                         const etx_strided_iterator* walk) {
+static void quantize_row(const block_quantizer* b,
+                         const etx_strided_iterator* iterator) {
   char* data[4];
-  for (size_t k = 0; k < 4; ++k) data[k] = walk->data[k];
-  for (size_t done = 0; done < walk->count; done += ETX_BLOCK) {
-    const size_t rest = walk->count - done;
+  for (size_t k = 0; k < 4; ++k) data[k] = iterator->data[k];
+  for (size_t done = 0; done < iterator->count; done += ETX_BLOCK) {
+    const size_t rest = iterator->count - done;
     const size_t count = rest < ETX_BLOCK ? rest : ETX_BLOCK;
-    quantize_block(q, wide, affine, input, data, walk, count);
+    quantize_block(b, data, iterator->stride, count);
     for (size_t k = 0; k < 4; ++k) {
-      data[k] += walk->stride[k] * walk->bytes[k] * (ptrdiff_t)count;
+      data[k] += iterator->stride[k] * iterator->bytes[k] * (ptrdiff_t)count;
     }
   }
 }
 
-// ------------------------------------------------ a whole tensor of bytes
+// ------------------------------------------------ bytes, per tensor
 
-typedef struct whole {
+typedef struct byte_job {
   const quantizer* q;
   const etx_u8_loops* loops;
   const float* in;
@@ -157,11 +171,11 @@ typedef struct whole {
   size_t count;
   float inverse;
   int32_t zero;
-} whole;
+} byte_job;
 
-enum { PIECE = 16 * ETX_BLOCK };
+enum { CHUNK = 16 * ETX_BLOCK };
 
-static void quantize_piece(const whole* w, size_t at, size_t count) {
+static void quantize_byte_block(const byte_job* w, size_t at, size_t count) {
   const quantizer* q = w->q;
   const bool is_signed = q->dtype == ETX_DTYPE_INT8;
   const float* in = w->in + at;
@@ -169,7 +183,8 @@ static void quantize_piece(const whole* w, size_t at, size_t count) {
   if (w->loops->has_nan(in, count)) {
     etx_block y;
     const float zero = (float)w->zero;
-    quantize_f32(q, in, &w->inverse, false, &zero, false, count, y.f32);
+    const block_qparams p = {.inverse = &w->inverse, .zero = &zero};
+    quantize_f32(q, &p, in, count, y.f32);
     store_bytes(y.f32, q->dtype, out, count);
     return;
   }
@@ -180,23 +195,25 @@ static void quantize_piece(const whole* w, size_t at, size_t count) {
   for (size_t i = 0; i < count && is_signed; ++i) out[i] ^= 0x80;
 }
 
-static void quantize_pieces(const void* context, size_t first, size_t end) {
-  const whole* w = context;
-  const size_t last = end * PIECE < w->count ? end * PIECE : w->count;
-  for (size_t at = first * PIECE; at < last; at += ETX_BLOCK) {
+static void quantize_byte_chunks(const void* context, size_t first,
+                                 size_t end) {
+  const byte_job* w = context;
+  const size_t last = end * CHUNK < w->count ? end * CHUNK : w->count;
+  for (size_t at = first * CHUNK; at < last; at += ETX_BLOCK) {
     const size_t left = last - at;
-    quantize_piece(w, at, left < ETX_BLOCK ? left : ETX_BLOCK);
+    quantize_byte_block(w, at, left < ETX_BLOCK ? left : ETX_BLOCK);
   }
 }
 
-// Dense floats with one scale and zero point that is one of the results. False,
-// and nothing is done, if it is something else.
-static bool run_whole(const etx_call* call, const quantizer* q,
+// Contiguous float32 to bytes, with one scale and a zero point that is among
+// the results: vectorised and over threads. Returns false, without effect, in
+// other cases.
+static bool run_bytes(const etx_call* call, const quantizer* q,
                       const etx_affine* affine) {
   const etx_tensor* input = etx_call_tensor(call, 0);
   const etx_tensor* out = etx_call_tensor(call, 6);
   double scale, zero;
-  // A build without bytes has no loops of them.
+  // A build without byte types has no loops for them.
   if (!ETX_HAS_DTYPE(INT8) && !ETX_HAS_DTYPE(UINT8)) return false;
   if (q->kind != ETX_AFFINE_PER_TENSOR || input->dtype != ETX_DTYPE_FLOAT32 ||
       etx_dtype_bytes(q->dtype) != 1 || !etx_tensor_is_contiguous(input) ||
@@ -209,34 +226,34 @@ static bool run_whole(const etx_call* call, const quantizer* q,
               affine->zero.data, 1, 1);
   const float inverse = (float)(1.0 / scale);
   const float size = inverse < 0 ? -inverse : inverse;
-  // Products are no numbers where floats are none, and nowhere else.
+  // With a finite factor, a product is NaN only if its element is.
   if (!(size > 0 && size <= FLT_MAX)) return false;
   if (!(zero >= q->low && zero <= q->high) || zero != (double)(int32_t)zero) {
     return false;
   }
   const etx_parallel* parallel = call->parallel;
-  const whole w = {.q = q,
-                   .loops = etx_u8_loops_of(
-                       etx_instruction_set_within(parallel->instruction_set)),
-                   .in = input->data,
-                   .out = out->data,
-                   .count = etx_tensor_numel(out),
-                   .inverse = inverse,
-                   .zero = (int32_t)zero};
-  etx_parallel_for(parallel, (w.count + PIECE - 1) / PIECE, 4 * (double)w.count,
-                   quantize_pieces, &w);
+  const byte_job w = {.q = q,
+                      .loops = etx_u8_loops_of(etx_instruction_set_within(
+                          parallel->instruction_set)),
+                      .in = input->data,
+                      .out = out->data,
+                      .count = etx_tensor_numel(out),
+                      .inverse = inverse,
+                      .zero = (int32_t)zero};
+  etx_parallel_for(parallel, (w.count + CHUNK - 1) / CHUNK, 4 * (double)w.count,
+                   quantize_byte_chunks, &w);
   return true;
 }
 
 // ------------------------------------------------ calls
 
-// The first of the two bounds, which follow scale, zero point and axis.
-static size_t bounds_of(etx_affine_kind kind) {
+// The position of the first bound, after scale, zero point and axis.
+static size_t bounds_index(etx_affine_kind kind) {
   return kind == ETX_AFFINE_PER_CHANNEL ? 4 : 3;
 }
 
 static etx_status run(etx_call* call, etx_affine_kind kind) {
-  const size_t bounds = bounds_of(kind);
+  const size_t bounds = bounds_index(kind);
   const etx_tensor* input = etx_call_tensor(call, 0);
   const etx_tensor* out = etx_call_tensor(call, bounds + 3);
   const quantizer q = {kind, (double)etx_call_integer(call, bounds),
@@ -245,13 +262,17 @@ static etx_status run(etx_call* call, etx_affine_kind kind) {
       input->dtype == ETX_DTYPE_FLOAT64 ||
       (kind != ETX_AFFINE_PER_TENSOR && etx_affine_is_double(call));
   etx_affine affine;
-  etx_strided_iterator walk;
+  etx_strided_iterator iterator;
   etx_affine_read(call, kind, &affine);
-  if (run_whole(call, &q, &affine)) return ETX_OK;
-  for (bool more = etx_affine_walk(&walk, out, input, &affine); more;
-       more = etx_strided_iterator_next(&walk)) {
-    quantize_row(&q, is_double ? ETX_COMPUTE_F64 : ETX_COMPUTE_F32, &affine,
-                 input, &walk);
+  if (run_bytes(call, &q, &affine)) return ETX_OK;
+  const block_quantizer b = {
+      .q = &q,
+      .compute = is_double ? ETX_COMPUTE_F64 : ETX_COMPUTE_F32,
+      .affine = &affine,
+      .in_dtype = input->dtype};
+  for (bool more = etx_affine_start_iterator(&iterator, out, input, &affine);
+       more; more = etx_strided_iterator_next(&iterator)) {
+    quantize_row(&b, &iterator);
   }
   return ETX_OK;
 }
@@ -269,10 +290,10 @@ static etx_status run_per_token(etx_call* call) {
 static etx_status prepare(etx_call* call, etx_affine_kind kind) {
   static etx_status (*const runs[])(etx_call*) = {
       run_per_tensor, run_per_channel, run_per_token};
-  const size_t out = bounds_of(kind) + 3;
-  const etx_compute_type wide =
+  const size_t out = bounds_index(kind) + 3;
+  const etx_compute_type compute =
       etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
-  if (wide != ETX_COMPUTE_F32 && wide != ETX_COMPUTE_F64) {
+  if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64) {
     return etx_call_refuse_dtype(call, 0, "floats");
   }
   ETX_TRY(etx_affine_check(call));

@@ -1,12 +1,12 @@
-// Rows of a quantised table, as floats: (w - zero_point) * scale, a scale and a
-// zero point for each row or for each of a row's equal groups.
+// Embedding lookups in a quantised table: (w - zero_point) * scale, with a
+// scale and a zero point for each row, or for each of a row's equal groups.
 //
 //   byte   int8 or uint8
-//   4bit   two numbers a byte, the first in the high half, each plus 8
-//   2bit   four numbers a byte, the first in the lowest bits, each plus 2
+//   4bit   two elements per byte, the first in the high half, each plus 8
+//   2bit   four elements per byte, the first in the lowest bits, each plus 2
 //
-// Difference and product are rounded to the type of the scales and then to the
-// type of the result.
+// The difference and the product are each rounded to the type of the scales,
+// and the product then to the type of the result.
 
 #include "runtime/kernels/core/index_tensor.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -15,20 +15,20 @@
 
 enum { WEIGHT = 0, SCALES = 1, ZEROS = 2, INDICES = 5 };
 
-typedef struct table {
+typedef struct embedding_table {
   const etx_tensor* weight;
   const etx_tensor* scales;
   const etx_tensor* zeros;  // NULL: zero
-  size_t bits;              // of a number
-  size_t width;             // numbers of a row
-  size_t group;             // numbers with one scale
+  size_t bits;              // of an element
+  size_t width;             // elements of a row
+  size_t group;             // elements with one scale
   etx_dtype out;
-} table;
+} embedding_table;
 
-static table read_table(const etx_call* call, size_t bits) {
-  table t = {.weight = etx_call_tensor(call, WEIGHT),
-             .scales = etx_call_tensor(call, SCALES),
-             .bits = bits};
+static embedding_table read_embedding_table(const etx_call* call, size_t bits) {
+  embedding_table t = {.weight = etx_call_tensor(call, WEIGHT),
+                       .scales = etx_call_tensor(call, SCALES),
+                       .bits = bits};
   if (!etx_call_is_none(call, ZEROS)) t.zeros = etx_call_tensor(call, ZEROS);
   t.width = (size_t)t.weight->sizes[1] * (8 / bits);
   const size_t groups =
@@ -37,9 +37,9 @@ static table read_table(const etx_call* call, size_t bits) {
   return t;
 }
 
-// Numbers `first` up to first + count of a dense row of the table.
-static void load_numbers(const table* t, const char* row, size_t first,
-                         size_t count, etx_block* out) {
+// Unpacks elements [first, first + count) of a contiguous row of the table.
+static void load_elements(const embedding_table* t, const char* row,
+                          size_t first, size_t count, etx_block* out) {
   const uint8_t* bytes = (const uint8_t*)row;
   if (t->bits == 8) {
     etx_block_load(out, ETX_COMPUTE_F32, t->weight->dtype, row + first, 1,
@@ -57,7 +57,7 @@ static void load_numbers(const table* t, const char* row, size_t first,
   }
 }
 
-static float element_of(const etx_tensor* tensor, size_t row, size_t group) {
+static float qparam_at(const etx_tensor* tensor, size_t row, size_t group) {
   ptrdiff_t at = (ptrdiff_t)row * tensor->strides[0];
   if (tensor->rank == 2) at += (ptrdiff_t)group * tensor->strides[1];
   const char* data = tensor->data;
@@ -67,25 +67,27 @@ static float element_of(const etx_tensor* tensor, size_t row, size_t group) {
   return one.f32[0];
 }
 
-// Rounds to the type of the scales, which is float32 or narrower.
-static void round_block(const table* t, etx_block* block, size_t count) {
+// Rounds to the type of the scales, which is float32, float16 or bfloat16.
+static void round_block(const embedding_table* t, etx_block* block,
+                        size_t count) {
   etx_block narrow;
   if (t->scales->dtype == ETX_DTYPE_FLOAT32) return;
   etx_block_store(block, ETX_COMPUTE_F32, t->scales->dtype, &narrow, 1, count);
   etx_block_load(block, ETX_COMPUTE_F32, t->scales->dtype, &narrow, 1, count);
 }
 
-static void write_group(const table* t, size_t row, size_t group, char* out) {
+static void write_group(const embedding_table* t, size_t row, size_t group,
+                        char* out) {
   const size_t bytes = etx_dtype_bytes(t->out);
   const char* weights =
       (const char*)t->weight->data + (ptrdiff_t)row * t->weight->strides[0];
-  const float scale = element_of(t->scales, row, group);
-  const float zero = t->zeros == NULL ? 0 : element_of(t->zeros, row, group);
+  const float scale = qparam_at(t->scales, row, group);
+  const float zero = t->zeros == NULL ? 0 : qparam_at(t->zeros, row, group);
   const size_t last = (group + 1) * t->group;
   for (size_t i = group * t->group; i < last; i += ETX_BLOCK) {
     const size_t count = last - i < ETX_BLOCK ? last - i : ETX_BLOCK;
     etx_block block;
-    load_numbers(t, weights, i, count, &block);
+    load_elements(t, weights, i, count, &block);
     for (size_t k = 0; k < count; ++k) block.f32[k] -= zero;
     round_block(t, &block, count);
     for (size_t k = 0; k < count; ++k) block.f32[k] *= scale;
@@ -97,19 +99,19 @@ static void write_group(const table* t, size_t row, size_t group, char* out) {
 static etx_status run(etx_call* call, size_t bits, size_t out_index) {
   const etx_tensor* indices = etx_call_tensor(call, INDICES);
   const etx_tensor* out = etx_call_tensor(call, out_index);
-  table t = read_table(call, bits);
+  embedding_table t = read_embedding_table(call, bits);
   ETX_TRY(etx_index_check(call, indices, t.weight->sizes[0], false));
   t.out = out->dtype;
   if (etx_tensor_numel(out) == 0) return ETX_OK;
   char* to = out->data;
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, indices->sizes, indices->rank);
-  etx_strided_iterator_add(&walk, indices);
-  for (bool more = etx_strided_iterator_start(&walk); more;
-       more = etx_strided_iterator_next(&walk)) {
-    for (size_t i = 0; i < walk.count; ++i) {
-      const char* at =
-          walk.data[0] + (ptrdiff_t)i * walk.stride[0] * walk.bytes[0];
+  etx_strided_iterator iterator;
+  etx_strided_iterator_init(&iterator, indices->sizes, indices->rank);
+  etx_strided_iterator_add(&iterator, indices);
+  for (bool more = etx_strided_iterator_start(&iterator); more;
+       more = etx_strided_iterator_next(&iterator)) {
+    for (size_t i = 0; i < iterator.count; ++i) {
+      const char* at = iterator.data[0] +
+                       (ptrdiff_t)i * iterator.stride[0] * iterator.bytes[0];
       const size_t row = (size_t)etx_index_at(indices->dtype, at, 0);
       for (size_t g = 0; g * t.group < t.width; ++g) {
         write_group(&t, row, g, to);

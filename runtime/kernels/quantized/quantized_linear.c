@@ -1,11 +1,15 @@
-// Tiles of eight rows by some columns: the weights of a tile stay in the cache
-// while rows pass, and where there is one row they are read once, in order.
-// Layouts that the inner loops know (quantized_loops.h) are multiplied as they
-// are stored, or with many rows in panels (quantized_linear_int16.h); of others
-// the weights are unpacked chunk by chunk for eight rows by four columns. Where
-// the processor multiplies bytes, integers have a way of their own
-// (quantized_linear_int8.h), as have weights that are panels where integers are
-// multiplied in pairs. Every output is the same sum whatever tile it falls in.
+// Tiles of eight input rows by some output columns. The weights of a tile stay
+// in the cache while the rows are processed; a single row reads each weight
+// once, in the order of memory. There are four ways to compute a tile:
+//
+//   int8 dot products   integer rows, processors with dot-product instructions
+//                       (quantized_linear_int8.h)
+//   int16 pairs         integer rows, many of them, or weights in panels
+//                       (quantized_linear_int16.h)
+//   stored weights      a loop that reads the stored layout (quantized_loops.h)
+//   unpacked weights    any layout: chunks are unpacked for 8 rows x 4 columns
+//
+// Every output is summed in the same order whatever tile it is in.
 
 #include "runtime/kernels/quantized/quantized_linear.h"
 
@@ -20,49 +24,48 @@
 enum {
   TILE_ROWS = 8,
   TILE_COLUMNS = 4,
-  // Sums of a tile that is multiplied as stored: the fewer rows, the more
-  // columns, because loops read several of them far from each other.
-  WIDE_SUMS = 256,
-  WIDE_COLUMNS = WIDE_SUMS / TILE_ROWS,
-  ITEMS_PER_THREAD = 4,
+  // Sums of a tile of stored weights. With fewer rows a tile has more columns,
+  // because the loops read several columns, which lie far from each other.
+  MAX_TILE_SUMS = 256,
+  MIN_TILE_COLUMNS = MAX_TILE_SUMS / TILE_ROWS,
+  ITEMS_PER_THREAD = 4,  // tiles, at least
 };
 
-// What the tiles see.
-typedef struct job {
+// One linear operator, as all its tiles see it.
+typedef struct linear_job {
   const etx_quantized_linear* linear;
   const etx_quantized_loops* loops;
-  etx_quantized_loop loop;  // that knows the layout, or NULL
-  bool has_panels;          // rows are integers and pass panels
+  etx_quantized_loop loop;  // reads the stored layout; NULL: none does
+  bool has_panels;          // computed by quantized_linear_int16.h
   size_t rows;
-  size_t width, tiles;      // columns of a tile; how many there are
-  etx_row_argmax* best;     // [rows] of a piece; NULL: results are stored
-  const float* floats;      // [rows, inner] in the weights' order
-  const int16_t* integers;  // [rows, inner] likewise
+  size_t width, tiles;      // columns of a tile; number of tiles
+  etx_row_argmax* best;     // [rows] of an argmax piece; NULL: store results
+  const float* floats;      // [rows, inner] in the order of unpacked weights
+  const int16_t* integers;  // [rows, inner] in the same order
   const float* row_scales;  // [rows] of the integers
-  // [rows, groups] of the integers, for loops that know groups.
+  // [rows, groups]: sums of the integers of each group, for groups4.
   const int32_t* group_sums;
-} job;
+} linear_job;
 
-typedef float tile[TILE_ROWS][TILE_COLUMNS];
-
-// Rows that need no preparation.
-static bool is_ready(const etx_tensor* input, size_t bits) {
+// True if the input needs no copy.
+static bool is_used_in_place(const etx_tensor* input, size_t bits) {
   return bits == 8 && input->dtype == ETX_DTYPE_FLOAT32 &&
          etx_tensor_is_contiguous(input);
 }
 
-// Where what belongs to integers lies in temporary memory: the integers, a
-// scale for each row, and for each row the sums of its groups.
-typedef struct integer_layout {
+// Offsets in the workspace of quantised rows: the integers, a scale for each
+// row, and the group sums of each row.
+typedef struct integer_workspace {
   size_t scales, sums, bytes;
-} integer_layout;
+} integer_workspace;
 
-// A row of an odd count of integers is followed by the next, so only their end
-// is padded. No group that has sums has less than LEAST_GROUP elements.
-enum { LEAST_GROUP = 32 };
+// Loops read pairs of integers. A row with an odd count is followed by the next
+// row, so only the end needs padding. Groups with sums have at least MIN_GROUP
+// elements.
+enum { MIN_GROUP = 32 };
 
-// Elements from row to row of the integers: not a multiple of what the first
-// cache repeats its places after, so that several rows stay in it.
+// The distance of integer rows in elements. Never a multiple of 4096 bytes, so
+// that rows do not compete for the same sets of the L1 cache.
 static size_t pitch_of(size_t inner) {
   enum { PAGE = 2048, LINE = 32 };
   return inner % PAGE == 0 && inner < SIZE_MAX - LINE && inner > 0
@@ -70,8 +73,9 @@ static size_t pitch_of(size_t inner) {
              : inner;
 }
 
-static bool lay_integers(size_t rows, size_t inner, integer_layout* out) {
-  const size_t groups = inner / LEAST_GROUP;
+static bool lay_out_integers(size_t rows, size_t inner,
+                             integer_workspace* out) {
+  const size_t groups = inner / MIN_GROUP;
   size_t elements, scales, sums;
   if (!etx_multiply_size(rows, pitch_of(inner), &elements) ||
       !etx_add_size(elements, elements & 1, &elements) ||
@@ -87,36 +91,35 @@ static bool lay_integers(size_t rows, size_t inner, integer_layout* out) {
 bool etx_quantized_linear_bytes(const etx_tensor* input, size_t bits,
                                 bool is_integer, size_t* out_bytes) {
   size_t elements;
-  integer_layout layout = {0};
+  integer_workspace layout = {0};
   const size_t rows = etx_linear_input_rows(input);
   const size_t inner = etx_linear_input_inner(input);
   *out_bytes = 0;
   if (is_integer) {
-    if (!lay_integers(rows, inner, &layout) ||
+    if (!lay_out_integers(rows, inner, &layout) ||
         !etx_quantized_linear_int8_bytes(rows, inner, out_bytes)) {
       return false;
     }
     if (*out_bytes < layout.bytes) *out_bytes = layout.bytes;
     return true;
   }
-  if (is_ready(input, bits)) return true;
+  if (is_used_in_place(input, bits)) return true;
   return etx_multiply_size(rows, inner, &elements) &&
          etx_multiply_size(elements, sizeof(float), out_bytes);
 }
 
 // ------------------------------------------------ preparing the input
 
-static void order_chunk(size_t bits, const float* in, size_t count,
-                        float* out) {
+static void copy_chunk(size_t bits, const float* in, size_t count, float* out) {
   if (bits == 4) {
-    etx_packed_order(in, count, out);
+    etx_packed_deinterleave(in, count, out);
   } else {
     memcpy(out, in, count * sizeof(float));
   }
 }
 
 static void prepare_float_rows(const void* context, size_t first, size_t end) {
-  const job* j = context;
+  const linear_job* j = context;
   const etx_quantized_linear* l = j->linear;
   const size_t inner = l->weight.inner;
   for (size_t row = first; row < end; ++row) {
@@ -127,12 +130,12 @@ static void prepare_float_rows(const void* context, size_t first, size_t end) {
       const size_t rest = inner - k;
       const size_t count = rest < ETX_PACKED_CHUNK ? rest : ETX_PACKED_CHUNK;
       etx_linear_input_load(l->input, from, k, count, chunk);
-      order_chunk(l->weight.bits, chunk, count, out + k);
+      copy_chunk(l->weight.bits, chunk, count, out + k);
     }
   }
 }
 
-static void quantize_row(const job* j, const char* row, int16_t* out,
+static void quantize_row(const linear_job* j, const char* row, int16_t* out,
                          float* out_scale) {
   const etx_quantized_linear* l = j->linear;
   const size_t inner = l->weight.inner;
@@ -149,7 +152,7 @@ static void quantize_row(const job* j, const char* row, int16_t* out,
       from = chunk;
     }
     if (l->weight.bits == 4) {
-      etx_packed_order(from, count, ordered);
+      etx_packed_deinterleave(from, count, ordered);
       from = ordered;
     }
     j->loops->quantize(from, count, 1.0 / q.scale, (double)q.zero_point,
@@ -157,9 +160,9 @@ static void quantize_row(const job* j, const char* row, int16_t* out,
   }
 }
 
-// The sums of a row's groups, whose even elements stand first in each chunk.
-static void add_groups_of(const etx_packed_weights* w, const int16_t* row,
-                          int32_t* sums) {
+// The group sums of a row. Each chunk has its even elements first.
+static void sum_groups(const etx_packed_weights* w, const int16_t* row,
+                       int32_t* sums) {
   for (size_t g = 0; g < w->groups; ++g) {
     const size_t k = g * w->group, chunk = k - k % ETX_PACKED_CHUNK;
     const size_t rest = w->inner - chunk;
@@ -175,7 +178,7 @@ static void add_groups_of(const etx_packed_weights* w, const int16_t* row,
 
 static void prepare_integer_rows(const void* context, size_t first,
                                  size_t end) {
-  const job* j = context;
+  const linear_job* j = context;
   const size_t pitch = pitch_of(j->linear->weight.inner);
   int16_t* integers = (int16_t*)(uintptr_t)j->integers;
   float* row_scales = (float*)(uintptr_t)j->row_scales;
@@ -185,25 +188,26 @@ static void prepare_integer_rows(const void* context, size_t first,
     quantize_row(j, etx_linear_input_row(j->linear->input, row),
                  integers + row * pitch, &row_scales[row]);
     if (j->loop != j->loops->groups4 || j->has_panels) continue;
-    add_groups_of(w, integers + row * pitch, group_sums + row * w->groups);
+    sum_groups(w, integers + row * pitch, group_sums + row * w->groups);
   }
 }
 
-static void prepare(job* j, char* temporary, const etx_parallel* parallel) {
-  // Operations on one element.
+static void prepare_input(linear_job* j, char* temporary,
+                          const etx_parallel* parallel) {
+  // Operations per element.
   enum { FLOAT_WORK = 2, INTEGER_WORK = 8 };
   const etx_quantized_linear* l = j->linear;
   const double elements = (double)j->rows * (double)l->weight.inner;
-  integer_layout layout = {0};
+  integer_workspace layout = {0};
   if (l->is_integer) {
-    // The same sum as when the bytes were stated.
-    if (!lay_integers(j->rows, l->weight.inner, &layout)) return;
+    // Cannot overflow: etx_quantized_linear_bytes computed the same.
+    if (!lay_out_integers(j->rows, l->weight.inner, &layout)) return;
     j->integers = (int16_t*)(void*)temporary;
     j->row_scales = (float*)(void*)(temporary + layout.scales);
     j->group_sums = (int32_t*)(void*)(temporary + layout.sums);
     etx_parallel_for(parallel, j->rows, INTEGER_WORK * elements,
                      prepare_integer_rows, j);
-  } else if (is_ready(l->input, l->weight.bits)) {
+  } else if (is_used_in_place(l->input, l->weight.bits)) {
     j->floats = l->input->data;
   } else {
     j->floats = (float*)(void*)temporary;
@@ -212,33 +216,51 @@ static void prepare(job* j, char* temporary, const etx_parallel* parallel) {
   }
 }
 
-// ------------------------------------------------ weights unpacked
+// ------------------------------------------------ unpacked weights
 
-static void add_float_chunk(const job* j, size_t row, size_t rows, size_t k,
-                            size_t count, const float* w, size_t column,
-                            tile sums) {
-  const size_t inner = j->linear->weight.inner;
-  const float* x = j->floats + row * inner + k;
+// A tile whose weights are unpacked.
+typedef struct unpacked_tile {
+  const linear_job* job;
+  size_t row, rows;
+  size_t column, columns;
+  float sums[TILE_ROWS][TILE_COLUMNS];
+} unpacked_tile;
+
+// Part of one row of the weight.
+typedef struct weight_chunk {
+  size_t column;  // of the tile
+  size_t first, count;
+} weight_chunk;
+
+static void add_float_chunk(unpacked_tile* t, const weight_chunk* chunk,
+                            const float* w) {
+  const size_t inner = t->job->linear->weight.inner;
+  const size_t count = chunk->count, column = chunk->column;
+  const float* x = t->job->floats + t->row * inner + chunk->first;
   size_t r = 0;
-  for (; r + 2 <= rows; r += 2, x += 2 * inner) {
+  for (; r + 2 <= t->rows; r += 2, x += 2 * inner) {
     float first, second;
     etx_striped_dot_two_f32(x, x + inner, w, count, &first, &second);
-    sums[r][column] += first;
-    sums[r + 1][column] += second;
+    t->sums[r][column] += first;
+    t->sums[r + 1][column] += second;
   }
-  if (r < rows) sums[r][column] += etx_striped_dot_f32(x, w, count);
+  if (r < t->rows) t->sums[r][column] += etx_striped_dot_f32(x, w, count);
 }
 
-static void sum_floats(const job* j, size_t row, size_t rows, size_t column,
-                       size_t columns, tile sums) {
-  const etx_packed_weights* weight = &j->linear->weight;
+static size_t chunk_count(const etx_packed_weights* weight, size_t first) {
+  const size_t rest = weight->inner - first;
+  return rest < ETX_PACKED_CHUNK ? rest : ETX_PACKED_CHUNK;
+}
+
+static void sum_floats(unpacked_tile* t) {
+  const etx_packed_weights* weight = &t->job->linear->weight;
   for (size_t k = 0; k < weight->inner; k += ETX_PACKED_CHUNK) {
-    const size_t rest = weight->inner - k;
-    const size_t count = rest < ETX_PACKED_CHUNK ? rest : ETX_PACKED_CHUNK;
-    for (size_t c = 0; c < columns; ++c) {
+    const size_t count = chunk_count(weight, k);
+    for (size_t c = 0; c < t->columns; ++c) {
       float w[ETX_PACKED_CHUNK];
-      etx_packed_floats(weight, column + c, k, count, w);
-      add_float_chunk(j, row, rows, k, count, w, c, sums);
+      const weight_chunk chunk = {c, k, count};
+      etx_packed_floats(weight, t->column + c, k, count, w);
+      add_float_chunk(t, &chunk, w);
     }
   }
 }
@@ -249,8 +271,8 @@ static int32_t dot_integers(const int16_t* a, const int16_t* b, size_t count) {
   return sum;
 }
 
-// The integer sum of one group's part of a chunk of `count` elements, of which
-// it has `part` from `done` on.
+// The dot product of the elements [done, done + part) of a chunk with `count`
+// elements.
 static int32_t dot_group(const etx_packed_weights* weight, const int16_t* a,
                          const int16_t* w, size_t count, size_t done,
                          size_t part) {
@@ -260,87 +282,86 @@ static int32_t dot_group(const etx_packed_weights* weight, const int16_t* a,
          dot_integers(a + odd, w + odd, part / 2);
 }
 
-// Adds what a chunk gives, group by group.
-static void add_groups(const job* j, size_t row, size_t rows, size_t k,
-                       size_t count, const int16_t* w, size_t column,
-                       size_t place, tile sums) {
-  const etx_packed_weights* weight = &j->linear->weight;
+// Adds the products of a chunk, group by group.
+static void add_groups(unpacked_tile* t, const weight_chunk* chunk,
+                       const int16_t* w) {
+  const etx_packed_weights* weight = &t->job->linear->weight;
+  const size_t count = chunk->count;
   for (size_t done = 0; done < count;) {
-    const size_t group = (k + done) / weight->group;
-    const size_t rest = (group + 1) * weight->group - (k + done);
+    const size_t at = chunk->first + done;
+    const size_t group = at / weight->group;
+    const size_t rest = (group + 1) * weight->group - at;
     const size_t part = rest < count - done ? rest : count - done;
-    const float scale = etx_packed_scale(weight, column, group);
+    const float scale =
+        etx_packed_scale(weight, t->column + chunk->column, group);
     const size_t pitch = pitch_of(weight->inner);
-    const int16_t* a = j->integers + row * pitch + k;
-    for (size_t r = 0; r < rows; ++r, a += pitch) {
-      sums[r][place] +=
+    const int16_t* a = t->job->integers + t->row * pitch + chunk->first;
+    for (size_t r = 0; r < t->rows; ++r, a += pitch) {
+      t->sums[r][chunk->column] +=
           scale * (float)dot_group(weight, a, w, count, done, part);
     }
     done += part;
   }
 }
 
-// With one scale for a row of weights the sum is whole to the end.
-static void sum_whole(const job* j, size_t row, size_t rows, size_t column,
-                      size_t place, tile sums) {
-  const etx_packed_weights* weight = &j->linear->weight;
+// If a row of weights has one scale, its sum is an integer until the end.
+static void sum_row_exactly(unpacked_tile* t, size_t column) {
+  const etx_packed_weights* weight = &t->job->linear->weight;
   int64_t totals[TILE_ROWS] = {0};
   for (size_t k = 0; k < weight->inner; k += ETX_PACKED_CHUNK) {
     int16_t w[ETX_PACKED_CHUNK];
-    const size_t rest = weight->inner - k;
-    const size_t count = rest < ETX_PACKED_CHUNK ? rest : ETX_PACKED_CHUNK;
-    etx_packed_integers(weight, column, k, count, w);
+    const size_t count = chunk_count(weight, k);
+    etx_packed_integers(weight, t->column + column, k, count, w);
     const size_t pitch = pitch_of(weight->inner);
-    const int16_t* a = j->integers + row * pitch + k;
-    for (size_t r = 0; r < rows; ++r, a += pitch) {
+    const int16_t* a = t->job->integers + t->row * pitch + k;
+    for (size_t r = 0; r < t->rows; ++r, a += pitch) {
       totals[r] += dot_integers(a, w, count);
     }
   }
-  for (size_t r = 0; r < rows; ++r) sums[r][place] = (float)totals[r];
+  for (size_t r = 0; r < t->rows; ++r) t->sums[r][column] = (float)totals[r];
 }
 
-static void sum_integers(const job* j, size_t row, size_t rows, size_t column,
-                         size_t columns, tile sums) {
-  const etx_packed_weights* weight = &j->linear->weight;
-  for (size_t c = 0; c < columns; ++c) {
+static void sum_integers(unpacked_tile* t) {
+  const etx_packed_weights* weight = &t->job->linear->weight;
+  for (size_t c = 0; c < t->columns; ++c) {
     if (weight->groups == 1) {
-      sum_whole(j, row, rows, column + c, c, sums);
+      sum_row_exactly(t, c);
       continue;
     }
     for (size_t k = 0; k < weight->inner; k += ETX_PACKED_CHUNK) {
       int16_t w[ETX_PACKED_CHUNK];
-      const size_t rest = weight->inner - k;
-      const size_t count = rest < ETX_PACKED_CHUNK ? rest : ETX_PACKED_CHUNK;
-      etx_packed_integers(weight, column + c, k, count, w);
-      add_groups(j, row, rows, k, count, w, column + c, c, sums);
+      const weight_chunk chunk = {c, k, chunk_count(weight, k)};
+      etx_packed_integers(weight, t->column + c, k, chunk.count, w);
+      add_groups(t, &chunk, w);
     }
   }
 }
 
-// ------------------------------------------------ weights as stored
+// ------------------------------------------------ stored weights
 
-// The loop that knows the weights' layout; NULL: none does.
+// The loop that reads the stored layout; NULL: there is none.
 static etx_quantized_loop loop_of(const etx_quantized_linear* l,
                                   const etx_quantized_loops* loops) {
   const etx_packed_weights* w = &l->weight;
   if (w->has_panels) return NULL;
   if (w->bits == 8) {
-    const bool is_plain =
+    const bool is_int8_per_row =
         w->groups == 1 && w->zeros == NULL && w->dtype == ETX_DTYPE_INT8;
-    if (!is_plain) return NULL;
+    if (!is_int8_per_row) return NULL;
     return l->is_integer ? loops->whole8 : loops->floats8;
   }
-  const bool is_even = w->group == 32 || w->group == 64 || w->group == 128 ||
-                       w->group == ETX_PACKED_CHUNK;
-  if (!is_even || w->groups * w->group != w->inner ||
+  const bool has_known_group = w->group == 32 || w->group == 64 ||
+                               w->group == 128 || w->group == ETX_PACKED_CHUNK;
+  if (!has_known_group || w->groups * w->group != w->inner ||
       w->scale_dtype != ETX_DTYPE_FLOAT32) {
     return NULL;
   }
   return l->is_integer ? loops->groups4 : loops->floats4;
 }
 
-static etx_quantized_block block_at(const job* j, size_t row, size_t rows,
-                                    size_t column, size_t columns) {
+static etx_quantized_block block_at(const linear_job* j, size_t row,
+                                    size_t rows, size_t column,
+                                    size_t columns) {
   const etx_packed_weights* w = &j->linear->weight;
   etx_quantized_block b = {.left_row = (ptrdiff_t)w->inner,
                            .right = w->data + column * w->row_bytes,
@@ -365,10 +386,11 @@ static etx_quantized_block block_at(const job* j, size_t row, size_t rows,
   return b;
 }
 
-// Long sums, in pieces that fit in 32 bits.
-static void sum_pieces(const job* j, etx_quantized_block block, float* sums) {
-  int32_t part[WIDE_SUMS];
-  int64_t totals[WIDE_SUMS] = {0};
+// Splits long sums into parts that fit in 32 bits.
+static void run_exact_tile_in_parts(const linear_job* j,
+                                    etx_quantized_block block, float* sums) {
+  int32_t part[MAX_TILE_SUMS];
+  int64_t totals[MAX_TILE_SUMS] = {0};
   const size_t inner = block.count, count = block.rows * block.columns;
   block.sums = part;
   for (size_t k = 0; k < inner; k += block.count) {
@@ -382,12 +404,12 @@ static void sum_pieces(const job* j, etx_quantized_block block, float* sums) {
   for (size_t i = 0; i < count; ++i) sums[i] = (float)totals[i];
 }
 
-// A tile of exact sums, as floats.
-static void sum_whole_tile(const job* j, etx_quantized_block block,
+// Computes a tile of exact integer sums and converts them to floats.
+static void run_exact_tile(const linear_job* j, etx_quantized_block block,
                            float* sums) {
-  int32_t whole[WIDE_SUMS];
+  int32_t whole[MAX_TILE_SUMS];
   if (block.count > ETX_QUANTIZED_MAX_DEPTH) {
-    sum_pieces(j, block, sums);
+    run_exact_tile_in_parts(j, block, sums);
     return;
   }
   block.sums = whole;
@@ -396,17 +418,17 @@ static void sum_whole_tile(const job* j, etx_quantized_block block,
   for (size_t i = 0; i < count; ++i) sums[i] = (float)whole[i];
 }
 
-// ------------------------------------------------ the last line
+// ------------------------------------------------ epilogue
 
-// Some columns' own numbers.
-typedef struct last_line {
-  float scales[WIDE_SUMS];  // only where is_scaled
-  float bias[WIDE_SUMS];
+// Scales and biases of the columns of a tile.
+typedef struct column_epilogue {
+  float scales[MAX_TILE_SUMS];  // only where is_scaled
+  float bias[MAX_TILE_SUMS];
   bool is_scaled;
-} last_line;
+} column_epilogue;
 
-static void read_last_line(const job* j, size_t column, size_t columns,
-                           last_line* out) {
+static void read_epilogue(const linear_job* j, size_t column, size_t columns,
+                          column_epilogue* out) {
   const etx_packed_weights* w = &j->linear->weight;
   const etx_tensor* bias = j->linear->bias;
   const bool has_scales = j->loop != NULL && w->bits == 4;
@@ -423,21 +445,21 @@ static void read_last_line(const job* j, size_t column, size_t columns,
   }
 }
 
-// Sums times the column's and the row's scale, plus the bias: three steps, each
-// rounded.
-static void store_row(const job* j, const last_line* line, size_t row,
-                      size_t column, size_t columns, float* sums) {
+// Multiplies sums by the scales of column and row, adds the bias, and stores
+// them or updates the argmax. Each of the three steps is rounded.
+static void store_row(const linear_job* j, const column_epilogue* epilogue,
+                      size_t row, size_t column, size_t columns, float* sums) {
   const etx_quantized_linear* l = j->linear;
   const size_t at = row * l->columns + column;
-  if (line->is_scaled) {
-    for (size_t c = 0; c < columns; ++c) sums[c] *= line->scales[c];
+  if (epilogue->is_scaled) {
+    for (size_t c = 0; c < columns; ++c) sums[c] *= epilogue->scales[c];
   }
   if (l->is_integer) {
     const float scale = j->row_scales[row];
     for (size_t c = 0; c < columns; ++c) sums[c] *= scale;
   }
   if (l->bias != NULL) {
-    for (size_t c = 0; c < columns; ++c) sums[c] += line->bias[c];
+    for (size_t c = 0; c < columns; ++c) sums[c] += epilogue->bias[c];
   }
   if (j->best != NULL) {
     etx_row_argmax_update_row(&j->best[row], sums, column, columns);
@@ -451,45 +473,51 @@ static void store_row(const job* j, const last_line* line, size_t row,
   etx_convert(l->out->dtype, out, 1, ETX_DTYPE_FLOAT32, sums, 1, columns);
 }
 
-static void run_stored(const job* j, size_t column, size_t columns) {
-  last_line line;
-  read_last_line(j, column, columns, &line);
+static void run_stored_weights(const linear_job* j, size_t column,
+                               size_t columns) {
+  column_epilogue epilogue;
+  read_epilogue(j, column, columns, &epilogue);
   for (size_t row = 0; row < j->rows; row += TILE_ROWS) {
-    float sums[WIDE_SUMS];
-    const size_t below = j->rows - row;
-    const size_t rows = below < TILE_ROWS ? below : TILE_ROWS;
+    float sums[MAX_TILE_SUMS];
+    const size_t rows_left = j->rows - row;
+    const size_t rows = rows_left < TILE_ROWS ? rows_left : TILE_ROWS;
     etx_quantized_block b = block_at(j, row, rows, column, columns);
     if (j->loop == j->loops->whole8) {
-      sum_whole_tile(j, b, sums);
+      run_exact_tile(j, b, sums);
     } else {
       b.sums = sums;
       j->loop(&b);
     }
     for (size_t r = 0; r < rows; ++r) {
-      store_row(j, &line, row + r, column, columns, sums + r * columns);
+      store_row(j, &epilogue, row + r, column, columns, sums + r * columns);
     }
   }
 }
 
-static void run_unpacked(const job* j, size_t column, size_t columns) {
-  last_line line;
-  read_last_line(j, column, columns, &line);
+static void run_unpacked_weights(const linear_job* j, size_t column,
+                                 size_t columns) {
+  column_epilogue epilogue;
+  read_epilogue(j, column, columns, &epilogue);
   for (size_t row = 0; row < j->rows; row += TILE_ROWS) {
-    const size_t below = j->rows - row;
-    const size_t rows = below < TILE_ROWS ? below : TILE_ROWS;
-    tile sums = {{0}};
+    const size_t rows_left = j->rows - row;
+    const size_t rows = rows_left < TILE_ROWS ? rows_left : TILE_ROWS;
+    unpacked_tile t = {.job = j,
+                       .row = row,
+                       .rows = rows,
+                       .column = column,
+                       .columns = columns};
     if (j->linear->is_integer) {
-      sum_integers(j, row, rows, column, columns, sums);
+      sum_integers(&t);
     } else {
-      sum_floats(j, row, rows, column, columns, sums);
+      sum_floats(&t);
     }
     for (size_t r = 0; r < rows; ++r) {
-      store_row(j, &line, row + r, column, columns, sums[r]);
+      store_row(j, &epilogue, row + r, column, columns, t.sums[r]);
     }
   }
 }
 
-static void run_panels(const job* j, size_t column, size_t columns) {
+static void run_panels(const linear_job* j, size_t column, size_t columns) {
   const etx_quantized_linear* l = j->linear;
   etx_quantized_linear_int16 panels = {
       .loops = j->loops->pairs,
@@ -506,39 +534,39 @@ static void run_panels(const job* j, size_t column, size_t columns) {
   }
   for (size_t done = 0; done < columns; done += ETX_INT16_PAIR_COLUMNS) {
     const size_t left = columns - done;
-    const size_t some =
+    const size_t part =
         left < ETX_INT16_PAIR_COLUMNS ? left : ETX_INT16_PAIR_COLUMNS;
-    last_line line;
-    read_last_line(j, column + done, some, &line);
+    column_epilogue epilogue;
+    read_epilogue(j, column + done, part, &epilogue);
     for (size_t c = 0; c < ETX_INT16_PAIR_COLUMNS; ++c) {
-      if (!line.is_scaled || c >= some) line.scales[c] = 1;
-      if (l->bias == NULL || c >= some) line.bias[c] = -0.0f;
+      if (!epilogue.is_scaled || c >= part) epilogue.scales[c] = 1;
+      if (l->bias == NULL || c >= part) epilogue.bias[c] = -0.0f;
     }
-    const etx_quantized_linear_int16_epilogue numbers = {line.scales,
-                                                         line.bias};
-    etx_quantized_linear_int16_run(&panels, column + done, some, &numbers);
+    const etx_quantized_linear_int16_epilogue params = {epilogue.scales,
+                                                        epilogue.bias};
+    etx_quantized_linear_int16_run(&panels, column + done, part, &params);
   }
 }
 
-// Items are tiles.
+// Computes tiles [first, end).
 static void run_tiles(const void* context, size_t first, size_t end) {
-  const job* j = context;
+  const linear_job* j = context;
   for (size_t item = first; item < end; ++item) {
     const size_t column = item * j->width, left = j->linear->columns - column;
     const size_t columns = left < j->width ? left : j->width;
     if (j->has_panels) {
       run_panels(j, column, columns);
     } else if (j->loop == NULL) {
-      run_unpacked(j, column, columns);
+      run_unpacked_weights(j, column, columns);
     } else {
-      run_stored(j, column, columns);
+      run_stored_weights(j, column, columns);
     }
   }
 }
 
-// Items are pieces of the tiles.
-static void run_pieces(const void* context, size_t first, size_t end) {
-  job j = *(const job*)context;
+// Computes argmax pieces [first, end), each of which has several tiles.
+static void run_argmax_pieces(const void* context, size_t first, size_t end) {
+  linear_job j = *(const linear_job*)context;
   for (size_t piece = first; piece < end; ++piece) {
     const size_t from = j.tiles * piece / ETX_ARGMAX_PIECES;
     j.best = etx_row_argmax_piece(j.linear->best, piece, piece > first, j.rows,
@@ -547,16 +575,17 @@ static void run_pieces(const void* context, size_t first, size_t end) {
   }
 }
 
-// As many columns as a tile has sums for, as long as all threads have some.
-static size_t width_of(const job* j, const etx_parallel* parallel) {
-  size_t width = WIDE_COLUMNS, rows = j->rows;
+// The columns of a tile: as many as its sums allow, if all threads get tiles.
+static size_t width_of(const linear_job* j, const etx_parallel* parallel) {
+  size_t width = MIN_TILE_COLUMNS, rows = j->rows;
   if (j->has_panels) return ETX_INT16_PAIR_COLUMNS;
   if (j->loop == NULL) return TILE_COLUMNS;
-  const size_t shared =
+  const size_t per_item =
       parallel->thread_count < 2
           ? j->linear->columns
           : j->linear->columns / parallel->thread_count / ITEMS_PER_THREAD;
-  for (; rows * width * 2 <= WIDE_SUMS && width * 2 <= shared;) width *= 2;
+  for (; rows * width * 2 <= MAX_TILE_SUMS && width * 2 <= per_item;)
+    width *= 2;
   return width;
 }
 
@@ -565,9 +594,9 @@ void etx_quantized_linear_run(const etx_quantized_linear* linear,
   const etx_instruction_set set =
       etx_instruction_set_within(parallel->instruction_set);
   const etx_int8_dot_loops* bytes = etx_int8_dot_loops_of(set);
-  job j = {.linear = linear,
-           .loops = etx_quantized_loops_of(set),
-           .rows = etx_linear_input_rows(linear->input)};
+  linear_job j = {.linear = linear,
+                  .loops = etx_quantized_loops_of(set),
+                  .rows = etx_linear_input_rows(linear->input)};
   if (j.rows == 0 || linear->columns == 0) return;
   if (linear->is_integer && bytes != NULL &&
       etx_quantized_linear_int8_supports(&linear->weight)) {
@@ -577,7 +606,7 @@ void etx_quantized_linear_run(const etx_quantized_linear* linear,
   j.loop = loop_of(linear, j.loops);
   j.has_panels = linear->is_integer && j.loops->pairs != NULL &&
                  etx_quantized_linear_int16_supports(&linear->weight, j.rows);
-  prepare(&j, temporary, parallel);
+  prepare_input(&j, temporary, parallel);
   j.width = width_of(&j, parallel);
   j.tiles = (linear->columns + j.width - 1) / j.width;
   const double work =
@@ -585,6 +614,6 @@ void etx_quantized_linear_run(const etx_quantized_linear* linear,
   if (linear->out != NULL) {
     etx_parallel_for(parallel, j.tiles, work, run_tiles, &j);
   } else {
-    etx_parallel_for(parallel, ETX_ARGMAX_PIECES, work, run_pieces, &j);
+    etx_parallel_for(parallel, ETX_ARGMAX_PIECES, work, run_argmax_pieces, &j);
   }
 }

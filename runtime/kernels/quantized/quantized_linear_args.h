@@ -1,4 +1,5 @@
-// The operands of a product with quantised weights (quantized_linear.h).
+// The operands of a linear operator with quantised weights
+// (quantized_linear.h).
 
 #ifndef ETX_RUNTIME_KERNELS_QUANTIZED_QUANTIZED_LINEAR_ARGS_H
 #define ETX_RUNTIME_KERNELS_QUANTIZED_QUANTIZED_LINEAR_ARGS_H
@@ -8,13 +9,13 @@
 
 typedef struct etx_quantized_linear {
   etx_packed_weights weight;
-  size_t columns;           // rows of the weight
+  size_t columns;           // of the result: rows of the weight
   const etx_tensor* input;  // [.., inner]
-  const etx_tensor* bias;   // [columns], dense, floats; NULL: none
-  const etx_tensor* out;    // [.., columns], dense; NULL: results are compared
-  etx_row_argmax* best;     // then: [ETX_ARGMAX_PIECES][rows], written
-  bool is_integer;          // quantises the input
-  const int32_t* sums;      // [columns] of weights in panels; else NULL
+  const etx_tensor* bias;   // [columns], contiguous, floats; NULL: none
+  const etx_tensor* out;    // [.., columns], contiguous; NULL: argmax
+  etx_row_argmax* best;     // for argmax: [ETX_ARGMAX_PIECES][rows], written
+  bool is_integer;          // the input is quantised dynamically
+  const int32_t* sums;  // [columns]: sums of weight rows, for panels; or NULL
 } etx_quantized_linear;
 
 #endif

@@ -6,44 +6,45 @@
 
 enum {
   COLUMNS = ETX_INT16_PAIR_COLUMNS,
-  ELEMENTS = 512,            // of a panel of bytes
-  CHUNK = ETX_PACKED_CHUNK,  // of a panel of half bytes
-  LEAST_GROUP = 32,
-  WHOLE_ROWS = 128,  // that have sums on the stack
-  GROUP_ROWS = 48,   // the same where a sum has parts
-  ROWS_AT_ONCE = 6,  // between questions for memory
-  // Rows for which copying weights is worth it.
-  LEAST_ROWS = 20,
-  MOST_FEW = 5 * ETX_INT16_PAIR_FEW_ROWS,  // for which widening panels is not
+  PANEL_DEPTH = 512,                     // elements of a panel of 8-bit weights
+  GROUP_PANEL_DEPTH = ETX_PACKED_CHUNK,  // the same for 4-bit weights
+  MIN_GROUP = 32,
+  EXACT_ROWS = 128,  // rows whose integer sums are on the stack
+  GROUP_ROWS = 48,   // rows whose float sums of groups are on the stack
+  ROWS_AT_ONCE = 6,  // rows between two prefetches
+  // With fewer rows, copying weights to a panel does not pay.
+  MIN_ROWS = 20,
+  // Up to so many rows multiply byte panels in place.
+  MAX_BYTE_ROWS = 5 * ETX_INT16_PAIR_FEW_ROWS,
 };
 
 bool etx_quantized_linear_int16_supports(const etx_packed_weights* w,
                                          size_t rows) {
   if (w->has_panels) return w->inner > 0 && w->inner <= ETX_QUANTIZED_MAX_DEPTH;
-  if (rows < LEAST_ROWS || w->zeros != NULL || w->inner == 0) return false;
+  if (rows < MIN_ROWS || w->zeros != NULL || w->inner == 0) return false;
   if (w->bits == 8) {
     return w->groups == 1 && w->dtype == ETX_DTYPE_INT8 &&
            w->inner <= ETX_QUANTIZED_MAX_DEPTH;
   }
   return (w->group == 32 || w->group == 64 || w->group == 128 ||
-          w->group == CHUNK) &&
+          w->group == GROUP_PANEL_DEPTH) &&
          w->groups * w->group == w->inner &&
          w->scale_dtype == ETX_DTYPE_FLOAT32;
 }
 
-// Some rows of some columns.
-typedef struct piece {
+// A tile of the result: rows of at most COLUMNS columns.
+typedef struct int16_tile {
   const etx_quantized_linear_int16* p;
-  const etx_quantized_linear_int16_epilogue* line;
+  const etx_quantized_linear_int16_epilogue* epilogue;
   size_t row, rows, column, columns;
-} piece;
+} int16_tile;
 
-// Asks for a part of the weights that the next panel is made of, while rows
-// pass: of the bytes from `first` on, when it is the turn of rows from `done`
-// on. Inlined, because gcc takes a function that only asks for one without any
-// effect, and drops its calls.
-static inline __attribute__((always_inline)) void ask_ahead(
-    const piece* b, size_t first, size_t bytes, size_t done, size_t rows) {
+// Prefetches part of the weights of the next panel, which begins with byte
+// `first` of each row: the share that belongs to the rows [done, done + rows).
+// Always inlined: gcc takes a function that only prefetches for one without
+// effect and drops calls.
+static inline __attribute__((always_inline)) void prefetch_next_panel(
+    const int16_tile* b, size_t first, size_t bytes, size_t done, size_t rows) {
   const etx_packed_weights* w = b->p->weight;
   size_t column = b->column;
   if (w->has_panels) return;
@@ -62,16 +63,16 @@ static inline __attribute__((always_inline)) void ask_ahead(
   }
 }
 
-// Multiplies a panel with all rows of a piece.
-static void multiply(const piece* b, etx_int16_pair_block block, size_t first,
-                     size_t bytes) {
+// Multiplies all rows of a tile with a panel.
+static void multiply_panel(const int16_tile* b, etx_int16_pair_block block,
+                           size_t first, size_t bytes) {
   const etx_quantized_linear_int16* p = b->p;
-  const bool is_whole = block.whole != NULL;
+  const bool is_exact = block.whole != NULL;
   for (size_t done = 0; done < b->rows; done += block.rows) {
     const size_t left = b->rows - done;
     block.rows = left < ROWS_AT_ONCE + 2 ? left : ROWS_AT_ONCE;
-    ask_ahead(b, first + bytes, bytes, done, block.rows);
-    if (is_whole) {
+    prefetch_next_panel(b, first + bytes, bytes, done, block.rows);
+    if (is_exact) {
       p->loops->whole(&block);
       block.whole += block.rows * COLUMNS;
     } else {
@@ -82,31 +83,32 @@ static void multiply(const piece* b, etx_int16_pair_block block, size_t first,
   }
 }
 
-// Stores or compares rows, through memory of the stack where they are not
-// stored as full floats.
-static void store(const piece* b, const int32_t* whole, const float* sums) {
+// Applies the epilogue and stores the results or updates the argmax. Results
+// that are not whole float32 rows of a panel go through a row on the stack.
+static void store(const int16_tile* b, const int32_t* whole,
+                  const float* sums) {
   const etx_quantized_linear_int16* p = b->p;
   const size_t bytes = etx_dtype_bytes(p->dtype);
   const size_t at = (b->row * p->columns + b->column) * bytes;
   char* out = p->best == NULL ? p->out + at : NULL;
-  etx_int16_pair_epilogue line = {.whole = whole,
-                                  .sums = sums,
-                                  .scales = b->line->scales,
-                                  .bias = b->line->bias,
-                                  .row_scales = p->row_scales + b->row,
-                                  .rows = b->rows,
-                                  .out = (float*)(void*)out,
-                                  .out_row = (ptrdiff_t)p->columns};
-  const bool is_whole = p->dtype == ETX_DTYPE_FLOAT32 && b->columns == COLUMNS;
-  if (p->best == NULL && is_whole) {
-    p->loops->last(&line);
+  etx_int16_pair_epilogue epilogue = {.whole = whole,
+                                      .sums = sums,
+                                      .scales = b->epilogue->scales,
+                                      .bias = b->epilogue->bias,
+                                      .row_scales = p->row_scales + b->row,
+                                      .rows = b->rows,
+                                      .out = (float*)(void*)out,
+                                      .out_row = (ptrdiff_t)p->columns};
+  const bool is_direct = p->dtype == ETX_DTYPE_FLOAT32 && b->columns == COLUMNS;
+  if (p->best == NULL && is_direct) {
+    p->loops->last(&epilogue);
     return;
   }
   float row[COLUMNS];
-  line.rows = 1;
-  line.out = row;
+  epilogue.rows = 1;
+  epilogue.out = row;
   for (size_t r = 0; r < b->rows; ++r) {
-    p->loops->last(&line);
+    p->loops->last(&epilogue);
     if (p->best != NULL) {
       etx_row_argmax_update_row(&p->best[b->row + r], row, b->column,
                                 b->columns);
@@ -114,31 +116,31 @@ static void store(const piece* b, const int32_t* whole, const float* sums) {
       etx_convert(p->dtype, out + r * p->columns * bytes, 1, ETX_DTYPE_FLOAT32,
                   row, 1, b->columns);
     }
-    ++line.row_scales;
+    ++epilogue.row_scales;
     if (whole != NULL) {
-      line.whole += COLUMNS;
+      epilogue.whole += COLUMNS;
     } else {
-      line.sums += ETX_INT16_PAIR_SUMS * COLUMNS;
+      epilogue.sums += ETX_INT16_PAIR_SUMS * COLUMNS;
     }
   }
 }
 
-static etx_int16_pair_block block_at(const piece* b, size_t k, size_t most,
-                                     const int16_t* panel) {
+static etx_int16_pair_block block_at(const int16_tile* b, size_t k,
+                                     size_t depth, const int16_t* panel) {
   const etx_packed_weights* w = b->p->weight;
   const size_t left = w->inner - k;
   return (etx_int16_pair_block){
       .left = b->p->left + (ptrdiff_t)b->row * b->p->left_row + k,
       .left_row = b->p->left_row,
       .panel = panel,
-      .count = left < most ? left : most,
+      .count = left < depth ? left : depth,
       .group = w->group};
 }
 
-// Bytes that are panels pass as they are if rows are so few that widening them
-// would cost more than it saves.
-static __attribute__((noinline)) void run_bytes(piece* b) {
-  int32_t sums[MOST_FEW * COLUMNS];
+// Few rows: multiplies byte panels in place, because widening them would cost
+// more than it saves.
+static __attribute__((noinline)) void run_byte_panels(int16_tile* b) {
+  int32_t sums[MAX_BYTE_ROWS * COLUMNS];
   const etx_packed_weights* w = b->p->weight;
   etx_int16_pair_block block = block_at(b, 0, w->inner, NULL);
   block.bytes = etx_packed_panel(w, b->column, 0);
@@ -155,17 +157,18 @@ static __attribute__((noinline)) void run_bytes(piece* b) {
   store(b, sums, NULL);
 }
 
-static __attribute__((noinline)) void run_whole(piece* b) {
-  int16_t panel[ELEMENTS * COLUMNS];
-  int32_t sums[WHOLE_ROWS * COLUMNS];
+// 8-bit weights, widened to a panel of int16.
+static __attribute__((noinline)) void run_widened(int16_tile* b) {
+  int16_t panel[PANEL_DEPTH * COLUMNS];
+  int32_t sums[EXACT_ROWS * COLUMNS];
   const etx_quantized_linear_int16* p = b->p;
   const etx_packed_weights* w = p->weight;
   const uint8_t* from = w->data + b->column * w->row_bytes;
   for (; b->row < p->rows; b->row += b->rows) {
-    const size_t below = p->rows - b->row;
-    b->rows = below < WHOLE_ROWS ? below : WHOLE_ROWS;
-    for (size_t k = 0; k < w->inner; k += ELEMENTS) {
-      etx_int16_pair_block block = block_at(b, k, ELEMENTS, panel);
+    const size_t rows_left = p->rows - b->row;
+    b->rows = rows_left < EXACT_ROWS ? rows_left : EXACT_ROWS;
+    for (size_t k = 0; k < w->inner; k += PANEL_DEPTH) {
+      etx_int16_pair_block block = block_at(b, k, PANEL_DEPTH, panel);
       block.whole = sums;
       block.starts = k == 0;
       if (w->has_panels) {
@@ -174,14 +177,14 @@ static __attribute__((noinline)) void run_whole(piece* b) {
         p->loops->turn8(from + k, (ptrdiff_t)w->row_bytes, b->columns,
                         block.count, panel);
       }
-      multiply(b, block, k, ELEMENTS);
+      multiply_panel(b, block, k, PANEL_DEPTH);
     }
     store(b, sums, NULL);
   }
 }
 
-// The scales of some groups, side by side for all columns.
-static void transpose_scales(const piece* b, size_t group, size_t groups,
+// Transposes the scales of some groups: [groups][COLUMNS].
+static void transpose_scales(const int16_tile* b, size_t group, size_t groups,
                              float scales[][COLUMNS]) {
   const etx_packed_weights* w = b->p->weight;
   const float* from =
@@ -193,26 +196,27 @@ static void transpose_scales(const piece* b, size_t group, size_t groups,
   }
 }
 
-static __attribute__((noinline)) void run_groups(piece* b) {
-  int16_t panel[CHUNK * COLUMNS];
+// 4-bit weights with scales per group.
+static __attribute__((noinline)) void run_groups(int16_tile* b) {
+  int16_t panel[GROUP_PANEL_DEPTH * COLUMNS];
   float sums[GROUP_ROWS * ETX_INT16_PAIR_SUMS * COLUMNS];
-  float scales[CHUNK / LEAST_GROUP][COLUMNS];
+  float scales[GROUP_PANEL_DEPTH / MIN_GROUP][COLUMNS];
   const etx_quantized_linear_int16* p = b->p;
   const etx_packed_weights* w = p->weight;
   const uint8_t* from = w->data + b->column * w->row_bytes;
   for (; b->row < p->rows; b->row += b->rows) {
-    const size_t below = p->rows - b->row;
-    b->rows = below < GROUP_ROWS ? below : GROUP_ROWS;
+    const size_t rows_left = p->rows - b->row;
+    b->rows = rows_left < GROUP_ROWS ? rows_left : GROUP_ROWS;
     memset(sums, 0, b->rows * ETX_INT16_PAIR_SUMS * COLUMNS * sizeof(float));
-    for (size_t k = 0; k < w->inner; k += CHUNK) {
-      etx_int16_pair_block block = block_at(b, k, CHUNK, panel);
+    for (size_t k = 0; k < w->inner; k += GROUP_PANEL_DEPTH) {
+      etx_int16_pair_block block = block_at(b, k, GROUP_PANEL_DEPTH, panel);
       block.sums = sums;
       block.scales = scales[0];
       block.first = k / w->group % ETX_INT16_PAIR_SUMS;
       transpose_scales(b, k / w->group, block.count / w->group, scales);
       p->loops->turn4(from + k / 2, (ptrdiff_t)w->row_bytes, b->columns,
                       block.count / 2, panel);
-      multiply(b, block, k / 2, CHUNK / 2);
+      multiply_panel(b, block, k / 2, GROUP_PANEL_DEPTH / 2);
     }
     store(b, NULL, sums);
   }
@@ -220,12 +224,13 @@ static __attribute__((noinline)) void run_groups(piece* b) {
 
 void etx_quantized_linear_int16_run(
     const etx_quantized_linear_int16* panels, size_t column, size_t columns,
-    const etx_quantized_linear_int16_epilogue* line) {
-  piece b = {.p = panels, .line = line, .column = column, .columns = columns};
-  if (panels->weight->has_panels && panels->rows <= MOST_FEW) {
-    run_bytes(&b);
+    const etx_quantized_linear_int16_epilogue* epilogue) {
+  int16_tile b = {
+      .p = panels, .epilogue = epilogue, .column = column, .columns = columns};
+  if (panels->weight->has_panels && panels->rows <= MAX_BYTE_ROWS) {
+    run_byte_panels(&b);
   } else if (panels->weight->bits == 8) {
-    run_whole(&b);
+    run_widened(&b);
   } else {
     run_groups(&b);
   }

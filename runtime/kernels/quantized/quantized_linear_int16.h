@@ -1,19 +1,19 @@
-// Products of many quantised rows with quantised weights: sixteen rows of the
-// weights at a time are copied to the stack as pairs of 16-bit integers, which
-// processors multiply and add two at a time, and all rows of the input pass. Of
-// weights that are panels of bytes, few rows are multiplied with these as they
-// lie.
+// Many quantised rows times quantised weights, with instructions that multiply
+// pairs of int16 and add the products. Sixteen rows of the weight are copied to
+// the stack as a panel of int16 pairs, and all rows of the input are multiplied
+// with it. Weights that are stored as byte panels are multiplied in place if
+// there are few rows.
 //
-//            sixteen columns                 a panel on the stack:
-//            .---------.                       [pairs][16][2]
-//            | panel   | elements: a block
-//            '---------' of them at a time
+//            16 columns                    a panel on the stack:
+//            .---------.                     [pairs][16][2]
+//            | panel   | a block of elements
+//            '---------'
 //   .-----.  .---------.
-//   |input|  | sums    | rows: as many as have sums on the stack
+//   |input|  | sums    | as many rows as have sums on the stack
 //   '-----'  '---------'
 //
-// Sums of integers are exact and floats have one order (quantized_loops.h), so
-// results are those of any other way.
+// Integer sums are exact and float sums have one order (quantized_loops.h), so
+// results are bit-equal to those of all other implementations.
 
 #ifndef ETX_RUNTIME_KERNELS_QUANTIZED_QUANTIZED_LINEAR_INT16_H
 #define ETX_RUNTIME_KERNELS_QUANTIZED_QUANTIZED_LINEAR_INT16_H
@@ -24,33 +24,34 @@
 
 typedef struct etx_quantized_linear_int16 {
   const etx_int16_pair_loops* loops;
-  const etx_packed_weights* weight;  // that etx_quantized_linear_int16_supports
-  const int16_t* left;      // rows that are prepared, and one element more
+  const etx_packed_weights* weight;  // etx_quantized_linear_int16_supports it
+  const int16_t* left;      // prepared rows, and one element of padding
   ptrdiff_t left_row;       // in elements
   const float* row_scales;  // [rows]
   size_t rows, columns;     // of the result
-  // [rows] that results are compared with; NULL: they are stored.
+  // [rows]: the argmax so far, updated; NULL: results are stored.
   etx_row_argmax* best;
-  char* out;        // [rows, columns], dense; not used with `best`
-  etx_dtype dtype;  // a float's, of `out`
+  char* out;        // [rows, columns], contiguous; not used with `best`
+  etx_dtype dtype;  // of `out`, a float type
 } etx_quantized_linear_int16;
 
-// What becomes of the sums of columns, each step rounded: times the scale (1 if
-// groups have their own), times the row's, plus the bias (-0 for none).
+// The epilogue of the sums of columns: times the scale (1 if groups have
+// scales), times the scale of the row, plus the bias (-0 for none). Each step
+// is rounded.
 typedef struct etx_quantized_linear_int16_epilogue {
   const float* scales;
   const float* bias;
 } etx_quantized_linear_int16_epilogue;
 
-// Whether there are rows enough, and weights as panels are made of: int8 with
-// one scale for a row, or 4 bits without zero points. Or if weights have panels
-// of bytes, which become these.
+// True if there are enough rows and the weights are int8 with one scale per
+// row, or 4 bits without zero points; or if the weights are stored as byte
+// panels.
 bool etx_quantized_linear_int16_supports(const etx_packed_weights* weight,
                                          size_t rows);
 
-// Computes columns from `column` on, at most ETX_INT16_PAIR_COLUMNS.
+// Computes at most ETX_INT16_PAIR_COLUMNS columns, from `column` on.
 void etx_quantized_linear_int16_run(
     const etx_quantized_linear_int16* panels, size_t column, size_t columns,
-    const etx_quantized_linear_int16_epilogue* line);
+    const etx_quantized_linear_int16_epilogue* epilogue);
 
 #endif

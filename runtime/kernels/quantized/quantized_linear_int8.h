@@ -1,20 +1,20 @@
-// Products of quantised rows with quantised weights where the processor
-// multiplies unsigned bytes by signed ones (int8_dot_loops.h). Rows are stored as
-// bytes, int8 plus 128, and each sum of products is corrected with the sum of
-// the weights:
+// Quantised rows times quantised weights with dot-product instructions, which
+// multiply unsigned bytes by signed ones and add groups of four products
+// (int8_dot_loops.h). Rows are stored as int8 plus 128. The sum of products is
+// corrected with the sum of the weights:
 //
 //   sum of (byte - base) * weight = sum of byte * weight
 //                                   - base * sum of weights
 //
-// Few rows are multiplied by weights as they are stored, and so is one row more
-// of ones, which gives the sums of the weights. For many rows thirty-two rows
-// of the weights at a time are copied to the stack, four elements of each next
-// to those of the others, and summed meanwhile. A file may have such panels, and
-// the sums: then they are read for any rows, and nothing is copied. So many rows
-// that a core's own cache does not keep their bytes pass them part by part.
+// For few rows, weights are multiplied as they are stored, and an additional
+// row of ones gives the sums of the weights. For many rows, 32 rows of the
+// weight at a time are copied to a panel on the stack, with four elements of
+// each row side by side, and summed on the way. If the file has such panels and
+// the sums, they are read in place for any number of rows. So many rows that
+// their bytes do not fit L2 are computed in parts.
 //
-// Sums of integers are exact and floats have one order (quantized_loops.h), so
-// results are those of any other way.
+// Integer sums are exact and float sums have one order (quantized_loops.h), so
+// results are bit-equal to those of all other implementations.
 
 #ifndef ETX_RUNTIME_KERNELS_QUANTIZED_QUANTIZED_LINEAR_INT8_H
 #define ETX_RUNTIME_KERNELS_QUANTIZED_QUANTIZED_LINEAR_INT8_H
@@ -23,17 +23,20 @@
 #include "runtime/kernels/simd/int8/int8_dot_loops.h"
 #include "runtime/kernels/quantized/quantized_linear_args.h"
 
-// Whether weights are as the loops know them: int8 with one scale for a
-// row, or 4 bits in groups of 32, 64 or 128.
+// True for int8 weights with one scale per row, and 4-bit weights in groups of
+// 32, 64 or 128.
 bool etx_quantized_linear_int8_supports(const etx_packed_weights* weight);
 
-// Temporary bytes for so many rows; false if they do not fit in a size.
-bool etx_quantized_linear_int8_bytes(size_t rows, size_t inner, size_t* out_bytes);
+// The workspace's size in bytes. Returns false if it overflows size_t.
+bool etx_quantized_linear_int8_bytes(size_t rows, size_t inner,
+                                     size_t* out_bytes);
 
-// Computes all of it, over the threads of `parallel` if it is large enough. The
-// result has an element, and `temporary` the bytes stated above, 16-aligned.
+// Computes the product, by the threads of `parallel` if it is large enough. The
+// result has at least one element. `temporary` is the workspace, aligned to 16
+// bytes.
 void etx_quantized_linear_int8_run(const etx_quantized_linear* linear,
-                             const etx_int8_dot_loops* loops, void* temporary,
-                             const etx_parallel* parallel);
+                                   const etx_int8_dot_loops* loops,
+                                   void* temporary,
+                                   const etx_parallel* parallel);
 
 #endif

@@ -1,4 +1,5 @@
-// The operators over quantised weights: their arguments as one linear product.
+// The operators with quantised weights: each reads its arguments into an
+// etx_quantized_linear.
 
 #include "format/base/checked_math.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -7,50 +8,50 @@
 #include "runtime/kernels/quantized/linear_input.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
 
-// Positions of arguments; 0 where an operator has none, for no optional one
-// stands first.
-typedef struct form {
+// The positions of an operator's optional arguments; 0: it has no such
+// argument.
+typedef struct linear_schema {
   size_t bits;
   bool is_integer;
   size_t zeros, group, bias, out;
-  size_t sums;  // of panels
-} form;
+  size_t sums;  // sums of weight rows; only with panels
+} linear_schema;
 
 enum { INPUT = 0, WEIGHT = 1, SCALES = 2 };
 
-static form form_of(const etx_call* call) {
+static linear_schema schema_of(const etx_call* call) {
   switch (call->op->id) {
     case ETX_OP_linear_w8_out:
-      return (form){8, false, 0, 0, 3, 4, 0};
+      return (linear_schema){8, false, 0, 0, 3, 4, 0};
     case ETX_OP_linear_a8w8_out:
-      return (form){8, true, 0, 0, 3, 4, 0};
+      return (linear_schema){8, true, 0, 0, 3, 4, 0};
     case ETX_OP_linear_a8w8_panels_out:
-      return (form){8, true, 0, 0, 4, 5, 3};
+      return (linear_schema){8, true, 0, 0, 4, 5, 3};
     case ETX_OP_linear_a8w8_panels_argmax_out:
-      return (form){8, true, 0, 0, 4, 6, 3};
+      return (linear_schema){8, true, 0, 0, 4, 6, 3};
     case ETX_OP_linear_w4g_out:
-      return (form){4, false, 3, 4, 5, 6, 0};
+      return (linear_schema){4, false, 3, 4, 5, 6, 0};
     case ETX_OP_linear_a8w4g_out:
-      return (form){4, true, 3, 4, 5, 6, 0};
+      return (linear_schema){4, true, 3, 4, 5, 6, 0};
     default:
-      return (form){8, false, 0, 0, 0, 5, 0};  // mixed_linear
+      return (linear_schema){8, false, 0, 0, 0, 5, 0};  // mixed_linear
   }
 }
 
 etx_status etx_temporary_quantized_linear(const etx_call* call,
                                           size_t* out_bytes) {
-  const form f = form_of(call);
+  const linear_schema f = schema_of(call);
   const etx_tensor* input = etx_call_tensor(call, INPUT);
   *out_bytes = 0;
-  if (input->rank == 0) return ETX_OK;  // is refused by the shape rule
+  if (input->rank == 0) return ETX_OK;  // refused by the shape rule
   if (etx_quantized_linear_bytes(input, f.bits, f.is_integer, out_bytes)) {
     return ETX_OK;
   }
   return etx_call_refuse(call, ETX_OUT_OF_RANGE,
-                         "the quantised input does not fit in memory");
+                         "the workspace for the quantised input overflows");
 }
 
-// Behind what pieces find of each row.
+// The workspace begins with the argmax of each piece and row.
 etx_status etx_temporary_quantized_argmax(const etx_call* call,
                                           size_t* out_bytes) {
   const etx_tensor* input = etx_call_tensor(call, INPUT);
@@ -65,18 +66,19 @@ etx_status etx_temporary_quantized_argmax(const etx_call* call,
     return ETX_OK;
   }
   return etx_call_refuse(call, ETX_OUT_OF_RANGE,
-                         "what is known of the rows does not fit in memory");
+                         "the workspace for the argmax of rows overflows");
 }
 
-// Scales [N] or [N, groups]: elements that share one.
-static size_t group_of(const etx_call* call, const form* f, size_t groups,
-                       size_t inner) {
+// The elements that share a scale. Scales are [N] or [N, groups].
+static size_t group_of(const etx_call* call, const linear_schema* f,
+                       size_t groups, size_t inner) {
   if (f->group != 0) return (size_t)etx_call_integer(call, f->group);
   const size_t group = groups == 0 ? 0 : (inner + groups - 1) / groups;
   return group == 0 ? 1 : group;
 }
 
-static etx_packed_weights read_weight(const etx_call* call, const form* f) {
+static etx_packed_weights read_weight(const etx_call* call,
+                                      const linear_schema* f) {
   const etx_tensor* weight = etx_call_tensor(call, WEIGHT);
   const etx_tensor* scales = etx_call_tensor(call, SCALES);
   etx_packed_weights p = {
@@ -100,8 +102,9 @@ static etx_packed_weights read_weight(const etx_call* call, const form* f) {
   return p;
 }
 
-// The product without what becomes of its results.
-static etx_quantized_linear read_product(const etx_call* call, const form* f) {
+// Everything except the result.
+static etx_quantized_linear read_linear(const etx_call* call,
+                                        const linear_schema* f) {
   const etx_tensor* weight = etx_call_tensor(call, WEIGHT);
   etx_quantized_linear linear = {.weight = read_weight(call, f),
                                  .columns = (size_t)weight->sizes[0],
@@ -118,16 +121,16 @@ static etx_quantized_linear read_product(const etx_call* call, const form* f) {
 }
 
 static etx_status run(etx_call* call) {
-  const form f = form_of(call);
-  etx_quantized_linear linear = read_product(call, &f);
+  const linear_schema f = schema_of(call);
+  etx_quantized_linear linear = read_linear(call, &f);
   linear.out = etx_call_tensor(call, f.out);
   etx_quantized_linear_run(&linear, call->temporary, call->parallel);
   return ETX_OK;
 }
 
 static etx_status run_argmax(etx_call* call) {
-  const form f = form_of(call);
-  etx_quantized_linear linear = read_product(call, &f);
+  const linear_schema f = schema_of(call);
+  etx_quantized_linear linear = read_linear(call, &f);
   const size_t rows = etx_linear_input_rows(linear.input);
   int64_t* out = etx_call_tensor(call, f.out)->data;
   linear.best = call->temporary;
@@ -148,19 +151,20 @@ static etx_status check_float(const etx_call* call, size_t index) {
   return etx_call_refuse_dtype(call, index, "float32, float16 or bfloat16");
 }
 
-static etx_status check_dense_float(const etx_call* call, size_t index) {
+static etx_status check_contiguous_float(const etx_call* call, size_t index) {
   ETX_TRY(check_float(call, index));
   return etx_call_check_contiguous(call, index);
 }
 
-// All but what is written.
-static etx_status check_operands(const etx_call* call, const form* given) {
-  const form f = *given;
+// Checks everything except the result.
+static etx_status check_operands(const etx_call* call,
+                                 const linear_schema* given) {
+  const linear_schema f = *given;
   ETX_TRY(check_float(call, INPUT));
   ETX_TRY(etx_call_check_dtype(call, WEIGHT,
                                f.bits == 4 ? ETX_DTYPE_UINT8 : ETX_DTYPE_INT8));
   ETX_TRY(etx_call_check_contiguous(call, WEIGHT));
-  ETX_TRY(check_dense_float(call, SCALES));
+  ETX_TRY(check_contiguous_float(call, SCALES));
   if (f.zeros != 0 && !etx_call_is_none(call, f.zeros)) {
     ETX_TRY(etx_call_check_dtype(call, f.zeros, ETX_DTYPE_INT8));
     ETX_TRY(etx_call_check_contiguous(call, f.zeros));
@@ -170,15 +174,15 @@ static etx_status check_operands(const etx_call* call, const form* given) {
     ETX_TRY(etx_call_check_contiguous(call, f.sums));
   }
   if (f.bias != 0 && !etx_call_is_none(call, f.bias)) {
-    ETX_TRY(check_dense_float(call, f.bias));
+    ETX_TRY(check_contiguous_float(call, f.bias));
   }
   return ETX_OK;
 }
 
 static etx_status prepare(etx_call* call) {
-  const form f = form_of(call);
+  const linear_schema f = schema_of(call);
   ETX_TRY(check_operands(call, &f));
-  ETX_TRY(check_dense_float(call, f.out));
+  ETX_TRY(check_contiguous_float(call, f.out));
   ETX_TRY(etx_temporary_quantized_linear(call, &call->temporary_bytes));
   call->run = run;
   return ETX_OK;
@@ -197,7 +201,7 @@ etx_status etx_kernel_linear_a8w8_panels_out_prepare(etx_call* call) {
   return prepare(call);
 }
 etx_status etx_kernel_linear_a8w8_panels_argmax_out_prepare(etx_call* call) {
-  const form f = form_of(call);
+  const linear_schema f = schema_of(call);
   ETX_TRY(check_operands(call, &f));
   // Results of another type would be rounded before they are compared.
   ETX_TRY(etx_call_check_dtype(call, INPUT, ETX_DTYPE_FLOAT32));
@@ -205,7 +209,7 @@ etx_status etx_kernel_linear_a8w8_panels_argmax_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_contiguous(call, f.out));
   if (etx_call_tensor(call, SCALES)->sizes[0] == 0) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "the largest of no results is asked for");
+                           "the weight has no rows, expected at least 1");
   }
   ETX_TRY(etx_temporary_quantized_argmax(call, &call->temporary_bytes));
   call->run = run_argmax;
@@ -220,11 +224,11 @@ etx_status etx_kernel_linear_a8w4g_out_prepare(etx_call* call) {
   return prepare(call);
 }
 
-// The stock library knows the argument, and refuses it too.
+// The stock kernel has this argument and refuses it, too.
 static etx_status check_no_zeros(const etx_call* call) {
   if (etx_call_is_none(call, 3)) return ETX_OK;
   return etx_call_refuse(call, ETX_UNSUPPORTED,
-                         "'weight_zero_points' is given, expected None");
+                         "'weight_zero_points' is a tensor, expected None");
 }
 
 etx_status etx_kernel_mixed_linear_out_prepare(etx_call* call) {
@@ -240,10 +244,10 @@ etx_status etx_kernel_mixed_linear_out_prepare(etx_call* call) {
 
 // ------------------------------------------------ mixed_mm
 
-// Columns `first` up to first + count of one row: weight [K, N] with a scale
-// for each of its rows.
-static void mixed_row(const etx_call* call, size_t row, size_t first,
-                      size_t count) {
+// Computes `count` columns of one row, from `first` on. The weight is [K, N]
+// with a scale for each k.
+static void mixed_mm_block(const etx_call* call, size_t row, size_t first,
+                           size_t count) {
   const etx_tensor* input = etx_call_tensor(call, INPUT);
   const etx_tensor* scales = etx_call_tensor(call, SCALES);
   const etx_tensor* weight = etx_call_tensor(call, WEIGHT);
@@ -275,7 +279,7 @@ static etx_status run_mixed_mm(etx_call* call) {
   for (size_t row = 0; row < rows; ++row) {
     for (size_t c = 0; c < columns; c += ETX_BLOCK) {
       const size_t rest = columns - c;
-      mixed_row(call, row, c, rest < ETX_BLOCK ? rest : ETX_BLOCK);
+      mixed_mm_block(call, row, c, rest < ETX_BLOCK ? rest : ETX_BLOCK);
     }
   }
   return ETX_OK;
@@ -285,7 +289,7 @@ etx_status etx_kernel_mixed_mm_out_prepare(etx_call* call) {
   static const size_t floats[] = {INPUT, SCALES, 4};
   ETX_TRY(check_no_zeros(call));
   for (size_t i = 0; i < 3; ++i) {
-    ETX_TRY(check_dense_float(call, floats[i]));
+    ETX_TRY(check_contiguous_float(call, floats[i]));
     ETX_TRY(etx_call_check_same_dtype(call, INPUT, floats[i]));
   }
   ETX_TRY(etx_call_check_dtype(call, WEIGHT, ETX_DTYPE_INT8));

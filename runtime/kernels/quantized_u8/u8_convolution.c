@@ -1,19 +1,20 @@
-// Convolutions of bytes, channels last, and linear layers: products of rows of
-// bytes with panels of weights (u8_loops.h).
+// Convolution and linear of uint8, channels last: rows of bytes times panels of
+// weights (u8_loops.h).
 //
-// A position's row lies in the image already, a piece for each tap:
+// The row of an output position is made of pieces of the image, one for each
+// tap, which are read in place (an indirect convolution):
 //
-//        image, [H, W, C]                 seen, for some positions
-//     .----.----.----.----.               tap 0: where position 0's piece
-//     |    | C C C C |    |                      begins, position 1's, ..
+//        image, [H, W, C]                 pieces, for some positions
+//     .----.----.----.----.               tap 0: address for position 0,
+//     |    | C C C C |    |                      position 1, ..
 //     |----+----+----+----|               tap 1: ..
 //     |    | C C C C |    |
 //     '----'----'----'----'
 //
-// and a piece outside of the image lies in a row of zero points. Where the
-// channels of a group are no whole fours (colours), rows are copied to the
-// stack and are one piece; of windows of one pixel only the last, behind whose
-// channels nothing may be read.
+// A piece outside of the image is a pixel of zero points. If the channels of a
+// group are no multiple of four (as colours are), rows are copied to the stack
+// and are one piece. For 1 x 1 windows only the last pixels are copied, so that
+// nothing is read past the end of the image.
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/core/parallel_for.h"
@@ -25,59 +26,61 @@ enum {
   ROWS = ETX_U8_ROWS,
   COLUMNS = ETX_U8_COLUMNS,
   BLOCK_COLUMNS = ETX_U8_PANELS * COLUMNS,
-  PLACES = 1024,  // pieces that are known at a time, taps times positions
-  MOST_TAPS = PLACES / ROWS,
-  COPIED = 12288,  // bytes of rows that are copied at a time
-  STEP = 16,       // that whole rows are copied in
-  MOST_COPIED =
-      COPIED / ROWS / ETX_U8_INTERLEAVE * ETX_U8_INTERLEAVE,  // of a row
-  MOST_DIRECT = COPIED / ETX_U8_INTERLEAVE,  // channels read where they are
-  LEAST_POSITIONS = 2 * ROWS,
-  MOST_POSITIONS = 8 * ROWS,  // of an item
-  ITEMS = 4,                  // for each thread
+  MAX_PIECES = 1024,  // addresses on the stack: taps times positions
+  MAX_TAPS = MAX_PIECES / ROWS,
+  COPY_BYTES = 12288,  // copied rows on the stack
+  COPY_STEP = 16,      // bytes of one copy of copy_steps
+  // Bytes of one row that are copied at a time.
+  MAX_COPIED_ROW = COPY_BYTES / ROWS / ETX_U8_INTERLEAVE * ETX_U8_INTERLEAVE,
+  MAX_DIRECT_CHANNELS = COPY_BYTES / ETX_U8_INTERLEAVE,  // read in place
+  MIN_POSITIONS = 2 * ROWS,                              // of an item
+  MAX_POSITIONS = 8 * ROWS,
+  ITEMS_PER_THREAD = 4,  // at least
 };
 
-typedef struct job {
+typedef struct u8_conv_job {
   const etx_u8_loops* loops;
   etx_u8_requantize results;
   const uint8_t* in;
-  const uint8_t* outside;  // a piece of zero points; NULL: nothing is outside
+  const uint8_t* outside;  // a pixel of zero points; NULL: no padding
   uint8_t zero;
   const int8_t* panels;
   char* out;
   etx_window y, x;
-  int64_t reach_y, reach_x;         // of a window
+  int64_t extent_y, extent_x;       // of a window
   int64_t positions;                // of all images
   size_t channels, group_channels;  // of the image, and of a group
   size_t out_channels, group_out;
-  size_t taps, inner, fours;  // of a row: taps times channels, / 4
-  size_t group_panels;        // of a group
-  size_t part;                // positions of an item
+  size_t taps, inner,
+      fours;            // inner: bytes of a row, taps * channels; fours: / 4
+  size_t group_panels;  // of a group
+  size_t part;          // positions of an item
   size_t parts, groups;
   bool is_copied;
-  bool has_rows;       // copied: a window's row lies side by side
+  bool has_rows;       // of copied windows: each row is contiguous
   const uint8_t* end;  // of all images
-} job;
+} u8_conv_job;
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 
-// A window: its image, and its first tap's row and column.
-typedef struct place {
+// The window of one output position: its image, and the input position of tap
+// (0, 0).
+typedef struct window_position {
   const uint8_t* image;
   int64_t row, column;  // of the result
   int64_t y, x;
-} place;
+} window_position;
 
-static place place_of(const job* j, int64_t position) {
+static window_position position_of(const u8_conv_job* j, int64_t position) {
   const int64_t image = position / (j->y.out * j->x.out);
   const int64_t rest = position - image * j->y.out * j->x.out;
   const int64_t row = rest / j->x.out, column = rest - row * j->x.out;
-  return (place){j->in + image * j->y.in * j->x.in * (int64_t)j->channels, row,
-                 column, etx_window_start(&j->y, row),
-                 etx_window_start(&j->x, column)};
+  return (window_position){
+      j->in + image * j->y.in * j->x.in * (int64_t)j->channels, row, column,
+      etx_window_start(&j->y, row), etx_window_start(&j->x, column)};
 }
 
-static void move_on(const job* j, place* p) {
+static void advance(const u8_conv_job* j, window_position* p) {
   p->x += j->x.stride;
   if (++p->column < j->x.out) return;
   p->column = 0;
@@ -89,8 +92,9 @@ static void move_on(const job* j, place* p) {
   p->image += j->y.in * j->x.in * (int64_t)j->channels;
 }
 
-// Where what a tap sees begins; NULL: outside.
-static const uint8_t* seen_by(const job* j, const place* p, size_t tap) {
+// The address of the pixel at a tap; NULL: outside the image.
+static const uint8_t* tap_address(const u8_conv_job* j,
+                                  const window_position* p, size_t tap) {
   const size_t kernel = (size_t)j->x.kernel, row = tap / kernel;
   const int64_t y = p->y + (int64_t)row * j->y.dilation;
   const int64_t x = p->x + (int64_t)(tap - row * kernel) * j->x.dilation;
@@ -98,33 +102,42 @@ static const uint8_t* seen_by(const job* j, const place* p, size_t tap) {
   return p->image + (y * j->x.in + x) * (int64_t)j->channels;
 }
 
-static size_t whole_rows(size_t rows) {
+static size_t padded_rows(size_t rows) {
   return (rows + ROWS - 1) / ROWS * ROWS;
 }
 
-// Rows behind the last one are that one.
-static void repeat_last(const uint8_t** seen, size_t taps, size_t rows) {
-  const size_t pitch = whole_rows(rows);
-  for (size_t t = 0; t < taps; ++t, seen += pitch) {
-    for (size_t r = rows; r < pitch; ++r) seen[r] = seen[rows - 1];
+// Pads the positions to a multiple of ROWS by repeating the last one.
+static void repeat_last(const uint8_t** pieces, size_t taps, size_t rows) {
+  const size_t pitch = padded_rows(rows);
+  for (size_t t = 0; t < taps; ++t, pieces += pitch) {
+    for (size_t r = rows; r < pitch; ++r) pieces[r] = pieces[rows - 1];
   }
 }
 
-static bool is_inside(const job* j, const place* p) {
-  return p->y >= 0 && p->x >= 0 && p->y <= j->y.in - j->reach_y &&
-         p->x <= j->x.in - j->reach_x;
+static bool is_inside(const u8_conv_job* j, const window_position* p) {
+  return p->y >= 0 && p->x >= 0 && p->y <= j->y.in - j->extent_y &&
+         p->x <= j->x.in - j->extent_x;
 }
 
-// What some taps see of some positions of a group. Most windows are inside of
-// the image: their taps lie as far from each other as those of any.
-static void find_pieces(const job* j, int64_t position, size_t positions,
-                        size_t group, size_t tap, size_t taps,
-                        const uint8_t** seen) {
-  const size_t at = group * j->group_channels, pitch = whole_rows(positions);
+// Consecutive positions of one group.
+typedef struct position_range {
+  int64_t position;
+  size_t positions;
+  size_t group;
+} position_range;
+
+// Finds the addresses of taps [tap, tap + taps) for a range of positions. First
+// as if all windows were inside the image, which is the common case and has
+// fixed offsets; then the windows that are not are corrected.
+static void find_taps(const u8_conv_job* j, const position_range* range,
+                      size_t tap, size_t taps, const uint8_t** pieces) {
+  const size_t positions = range->positions;
+  const size_t at = range->group * j->group_channels;
+  const size_t pitch = padded_rows(positions);
   const size_t kernel = (size_t)j->x.kernel;
-  uintptr_t first[MOST_POSITIONS];
-  place p = place_of(j, position);
-  for (size_t r = 0; r < positions; ++r, move_on(j, &p)) {
+  uintptr_t first[MAX_POSITIONS];
+  window_position p = position_of(j, range->position);
+  for (size_t r = 0; r < positions; ++r, advance(j, &p)) {
     const int64_t pixel = p.y * j->x.in + p.x;
     first[r] =
         (uintptr_t)p.image + (uintptr_t)(pixel * (int64_t)j->channels) + at;
@@ -135,31 +148,31 @@ static void find_pieces(const job* j, int64_t position, size_t positions,
                            column * (size_t)j->x.dilation) *
                           j->channels;
     for (size_t r = 0; r < positions; ++r) {
-      seen[t * pitch + r] = (const uint8_t*)(first[r] + offset);
+      pieces[t * pitch + r] = (const uint8_t*)(first[r] + offset);
     }
   }
-  p = place_of(j, position);
-  for (size_t r = 0; r < positions; ++r, move_on(j, &p)) {
+  p = position_of(j, range->position);
+  for (size_t r = 0; r < positions; ++r, advance(j, &p)) {
     if (is_inside(j, &p)) continue;
     for (size_t t = 0; t < taps; ++t) {
-      const uint8_t* own = seen_by(j, &p, tap + t);
-      seen[t * pitch + r] = own == NULL ? j->outside : own + at;
+      const uint8_t* from = tap_address(j, &p, tap + t);
+      pieces[t * pitch + r] = from == NULL ? j->outside : from + at;
     }
   }
 }
 
-// Bytes from `first` up to `end` of a position's row.
-static void copy_row(const job* j, const place* p, size_t group, size_t first,
-                     size_t end, uint8_t* to) {
+// Copies bytes [first, end) of a position's row.
+static void copy_row(const u8_conv_job* j, const window_position* p,
+                     size_t group, size_t first, size_t end, uint8_t* to) {
   const size_t piece = j->group_channels;
   size_t tap = first / piece, at = first - tap * piece;
   while (first < end && tap < j->taps) {
-    const size_t count = least(piece - at, end - first);
-    const uint8_t* own = seen_by(j, p, tap);
-    if (own == NULL) {
+    const size_t count = min_size(piece - at, end - first);
+    const uint8_t* from = tap_address(j, p, tap);
+    if (from == NULL) {
       memset(to, j->zero, count);
     } else {
-      memcpy(to, own + group * piece + at, count);
+      memcpy(to, from + group * piece + at, count);
     }
     to += count;
     first += count;
@@ -169,47 +182,49 @@ static void copy_row(const job* j, const place* p, size_t group, size_t first,
   memset(to, 0, end - first);
 }
 
-// Rows of a window, in so many steps each; what is too much is written over.
+// Copies the rows of a window, `steps` copies each. Bytes that are copied past
+// the end of a row are overwritten by the next row.
 static inline __attribute__((always_inline)) void copy_steps(
     const uint8_t* from, size_t pitch, uint8_t* to, size_t row, size_t rows,
     size_t steps) {
   for (size_t y = 0; y < rows; ++y, to += row) {
     for (size_t k = 0; k < steps; ++k) {
-      memcpy(to + k * STEP, from + y * pitch + k * STEP, STEP);
+      memcpy(to + k * COPY_STEP, from + y * pitch + k * COPY_STEP, COPY_STEP);
     }
   }
 }
 
-// A whole row whose windows' rows lie side by side in the image. False if the
-// window is not inside, or what is read would be behind the last image.
-static bool copy_inner_row(const job* j, const place* p, uint8_t* to) {
+// Copies a whole window with contiguous rows. Returns false if the window is
+// not inside the image, or if copies would read past the end of the last image.
+static bool copy_whole_window(const u8_conv_job* j, const window_position* p,
+                              uint8_t* to) {
   const size_t row = (size_t)j->x.kernel * j->channels;
   const size_t pitch = (size_t)j->x.in * j->channels;
   if (!j->has_rows || !is_inside(j, p)) return false;
   const uint8_t* from =
       p->image + (p->y * j->x.in + p->x) * (int64_t)j->channels;
   const size_t rows = (size_t)j->y.kernel;
-  const size_t reach = (rows - 1) * pitch + row + STEP;
-  if ((size_t)(j->end - from) < reach) return false;
-  if (row <= STEP) {
+  const size_t extent = (rows - 1) * pitch + row + COPY_STEP;
+  if ((size_t)(j->end - from) < extent) return false;
+  if (row <= COPY_STEP) {
     copy_steps(from, pitch, to, row, rows, 1);
-  } else if (row <= 2 * STEP) {
+  } else if (row <= 2 * COPY_STEP) {
     copy_steps(from, pitch, to, row, rows, 2);
   } else {
-    copy_steps(from, pitch, to, row, rows, (row + STEP - 1) / STEP);
+    copy_steps(from, pitch, to, row, rows, (row + COPY_STEP - 1) / COPY_STEP);
   }
   memset(to + rows * row, 0, ETX_U8_INTERLEAVE);
   return true;
 }
 
-// Sums of rows, or of a part of them, with some of a group's panels.
-static void sum_rows(const job* j, const etx_u8_block* model, size_t group,
-                     size_t panel, size_t panels) {
+// Multiplies rows, or parts of them, with some panels of a group.
+static void sum_rows(const u8_conv_job* j, const etx_u8_block* model,
+                     size_t group, size_t panel, size_t panels) {
   const size_t element = j->results.is_float ? sizeof(float) : 1;
   etx_u8_block b = *model;
   for (size_t end = panel + panels; panel < end; panel += ETX_U8_PANELS) {
     const size_t column = panel * COLUMNS;
-    b.columns = least(BLOCK_COLUMNS, j->group_out - column);
+    b.columns = min_size(BLOCK_COLUMNS, j->group_out - column);
     b.panels =
         model->panels + (group * j->group_panels + panel) * b.panel_bytes;
     b.channel = group * j->group_out + column;
@@ -218,76 +233,79 @@ static void sum_rows(const job* j, const etx_u8_block* model, size_t group,
   }
 }
 
-// Rows whose last four would reach out of the images.
-static void copy_last(const job* j, size_t positions, const uint8_t** seen,
-                      uint8_t* copies) {
+// Copies pixels whose last group of four channels would read past the end of
+// the images.
+static void copy_last_pixels(const u8_conv_job* j, size_t positions,
+                             const uint8_t** pieces, uint8_t* copies) {
   const size_t channels = j->group_channels, row = j->fours * ETX_U8_INTERLEAVE;
   if (channels % ETX_U8_INTERLEAVE == 0) return;
   for (size_t r = positions; r-- > 0;) {
-    if (seen[r] == j->outside) continue;
-    if ((size_t)(j->end - seen[r]) >= row) return;
-    memcpy(copies, seen[r], channels);
+    if (pieces[r] == j->outside) continue;
+    if ((size_t)(j->end - pieces[r]) >= row) return;
+    memcpy(copies, pieces[r], channels);
     memset(copies + channels, 0, row - channels);
-    seen[r] = copies;
+    pieces[r] = copies;
     copies += row;
   }
 }
 
-// A part of the rows becomes known: which bytes each position sees.
-static void prepare(const job* j, int64_t position, size_t positions,
-                    size_t group, size_t first, size_t count,
-                    const uint8_t** seen, uint8_t* copies) {
+// Finds or copies a part of the rows: taps [first, first + count), or these
+// bytes of copied rows.
+static void prepare(const u8_conv_job* j, const position_range* range,
+                    size_t first, size_t count, const uint8_t** pieces,
+                    uint8_t* copies) {
+  const size_t positions = range->positions;
   if (!j->is_copied) {
-    find_pieces(j, position, positions, group, first, count, seen);
-    copy_last(j, positions, seen, copies);
-    repeat_last(seen, count, positions);
+    find_taps(j, range, first, count, pieces);
+    copy_last_pixels(j, positions, pieces, copies);
+    repeat_last(pieces, count, positions);
     return;
   }
-  place p = place_of(j, position);
-  for (size_t r = 0; r < positions; ++r, move_on(j, &p)) {
-    seen[r] = copies + r * count;
+  window_position p = position_of(j, range->position);
+  for (size_t r = 0; r < positions; ++r, advance(j, &p)) {
+    pieces[r] = copies + r * count;
     if (count == j->fours * ETX_U8_INTERLEAVE &&
-        copy_inner_row(j, &p, copies + r * count)) {
+        copy_whole_window(j, &p, copies + r * count)) {
       continue;
     }
-    copy_row(j, &p, group, first, first + count, copies + r * count);
+    copy_row(j, &p, range->group, first, first + count, copies + r * count);
   }
-  repeat_last(seen, 1, positions);
+  repeat_last(pieces, 1, positions);
 }
 
-static void run_part(const job* j, int64_t position, size_t positions,
-                     size_t group) {
-  const uint8_t* seen[PLACES];
-  uint8_t copies[COPIED + STEP];
+static void run_range(const u8_conv_job* j, const position_range* range) {
+  const uint8_t* pieces[MAX_PIECES];
+  uint8_t copies[COPY_BYTES + COPY_STEP];
   int32_t sums[ROWS * BLOCK_COLUMNS];
+  const size_t positions = range->positions, group = range->group;
   const size_t all = j->is_copied ? j->fours * ETX_U8_INTERLEAVE : j->taps;
-  const size_t most = j->is_copied ? MOST_COPIED : MOST_TAPS;
+  const size_t max_count = j->is_copied ? MAX_COPIED_ROW : MAX_TAPS;
   const size_t tap_fours = j->fours / (j->is_copied ? 1 : j->taps);
   const size_t element = j->results.is_float ? sizeof(float) : 1;
   etx_u8_block b = {
-      .seen = seen,
-      .pitch = whole_rows(positions),
+      .seen = pieces,
+      .pitch = padded_rows(positions),
       .rows = positions,
       .panel_bytes = j->fours * COLUMNS * ETX_U8_INTERLEAVE,
       .sums = sums,
       .results = &j->results,
-      .out = j->out + (size_t)position * j->out_channels * element,
+      .out = j->out + (size_t)range->position * j->out_channels * element,
       .out_row = j->out_channels,
       .starts = true,
       .ends = true};
-  if (all <= most) {
-    prepare(j, position, positions, group, 0, all, seen, copies);
+  if (all <= max_count) {
+    prepare(j, range, 0, all, pieces, copies);
     b.taps = j->is_copied ? 1 : all;
     b.fours = tap_fours;
     b.panels = j->panels;
     sum_rows(j, &b, group, 0, j->group_panels);
     return;
   }
-  // Of long rows a part after the other, for a pair of panels.
+  // Long rows are computed part by part, for a pair of panels at a time.
   for (size_t panel = 0; panel < j->group_panels; panel += ETX_U8_PANELS) {
-    for (size_t first = 0; first < all; first += most) {
-      const size_t count = least(most, all - first);
-      prepare(j, position, positions, group, first, count, seen, copies);
+    for (size_t first = 0; first < all; first += max_count) {
+      const size_t count = min_size(max_count, all - first);
+      prepare(j, range, first, count, pieces, copies);
       b.taps = j->is_copied ? 1 : count;
       b.fours = j->is_copied ? count / ETX_U8_INTERLEAVE : tap_fours;
       b.panels =
@@ -300,32 +318,36 @@ static void run_part(const job* j, int64_t position, size_t positions,
   }
 }
 
-// Items are parts of the positions, for each group.
+// Computes items [first, end): some positions of one group each.
 static void run_items(const void* context, size_t first, size_t end) {
-  const job* j = context;
+  const u8_conv_job* j = context;
   for (size_t i = first; i < end; ++i) {
     const size_t group = i / j->parts;
     const int64_t position = (int64_t)((i - group * j->parts) * j->part);
-    const size_t positions = least(j->part, (size_t)(j->positions - position));
-    run_part(j, position, positions, group);
+    const position_range range = {
+        .position = position,
+        .positions = min_size(j->part, (size_t)(j->positions - position)),
+        .group = group};
+    run_range(j, &range);
   }
 }
 
-// Positions of an item: rows of them are in a near cache while panels pass.
-static size_t part_of(const job* j, size_t threads) {
-  const size_t fit =
-      j->is_copied ? COPIED / (j->fours * ETX_U8_INTERLEAVE) : PLACES / j->taps;
-  size_t part = least(fit, MOST_POSITIONS) / ROWS * ROWS;
+// The positions of an item. Their rows stay in L1 or L2 while panels are
+// multiplied.
+static size_t part_of(const u8_conv_job* j, size_t threads) {
+  const size_t fit = j->is_copied ? COPY_BYTES / (j->fours * ETX_U8_INTERLEAVE)
+                                  : MAX_PIECES / j->taps;
+  size_t part = min_size(fit, MAX_POSITIONS) / ROWS * ROWS;
   if (part < ROWS) return ROWS;
   if (threads == 1) return part;
-  const size_t each =
-      (size_t)j->positions * j->groups / threads / ITEMS / ROWS * ROWS;
-  if (part > each) part = each;
-  return part < LEAST_POSITIONS ? least(fit / ROWS * ROWS, LEAST_POSITIONS)
-                                : part;
+  const size_t per_item = (size_t)j->positions * j->groups / threads /
+                          ITEMS_PER_THREAD / ROWS * ROWS;
+  if (part > per_item) part = per_item;
+  return part < MIN_POSITIONS ? min_size(fit / ROWS * ROWS, MIN_POSITIONS)
+                              : part;
 }
 
-static void run_job(job* j, etx_call* call) {
+static void run_job(u8_conv_job* j, etx_call* call) {
   const etx_parallel* parallel = call->parallel;
   j->loops =
       etx_u8_loops_of(etx_instruction_set_within(parallel->instruction_set));
@@ -335,12 +357,13 @@ static void run_job(job* j, etx_call* call) {
   j->out_channels = j->group_out * j->groups;
   j->group_panels = (j->group_out + COLUMNS - 1) / COLUMNS;
   j->taps = (size_t)(j->y.kernel * j->x.kernel);
-  j->reach_y = (j->y.kernel - 1) * j->y.dilation + 1;
-  j->reach_x = (j->x.kernel - 1) * j->x.dilation + 1;
+  j->extent_y = (j->y.kernel - 1) * j->y.dilation + 1;
+  j->extent_x = (j->x.kernel - 1) * j->x.dilation + 1;
   j->inner = j->taps * j->group_channels;
   j->fours = (j->inner + ETX_U8_INTERLEAVE - 1) / ETX_U8_INTERLEAVE;
-  j->is_copied = j->group_channels % ETX_U8_INTERLEAVE != 0 &&
-                 (j->taps > 1 || j->groups > 1 || j->inner > MOST_DIRECT);
+  j->is_copied =
+      j->group_channels % ETX_U8_INTERLEAVE != 0 &&
+      (j->taps > 1 || j->groups > 1 || j->inner > MAX_DIRECT_CHANNELS);
   j->has_rows = j->groups == 1 && j->x.dilation == 1 && j->y.dilation == 1;
   j->end = j->in + etx_tensor_numel(etx_call_tensor(call, 0));
   if (j->positions == 0) return;
@@ -358,10 +381,10 @@ static void run_job(job* j, etx_call* call) {
 static etx_status run_convolution(etx_call* call) {
   const etx_tensor* in = etx_call_tensor(call, 0);
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
-  job j = {.panels = etx_call_tensor(call, 2)->data,
-           .zero = (uint8_t)etx_call_integer(call, 1),
-           .channels = (size_t)in->sizes[3],
-           .groups = (size_t)etx_call_integer(call, 10)};
+  u8_conv_job j = {.panels = etx_call_tensor(call, 2)->data,
+                   .zero = (uint8_t)etx_call_integer(call, 1),
+                   .channels = (size_t)in->sizes[3],
+                   .groups = (size_t)etx_call_integer(call, 10)};
   etx_window* const windows[] = {&j.y, &j.x};
   for (size_t i = 0; i < 2; ++i) {
     *windows[i] = (etx_window){.in = in->sizes[1 + i],
@@ -395,12 +418,12 @@ static etx_status run_linear(etx_call* call) {
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   const etx_window one = {
       .in = 1, .out = 1, .kernel = 1, .stride = 1, .dilation = 1};
-  job j = {.panels = etx_call_tensor(call, 1)->data,
-           .channels = (size_t)in->sizes[in->rank - 1],
-           .groups = 1,
-           .group_out = (size_t)out->sizes[out->rank - 1],
-           .y = one,
-           .x = one};
+  u8_conv_job j = {.panels = etx_call_tensor(call, 1)->data,
+                   .channels = (size_t)in->sizes[in->rank - 1],
+                   .groups = 1,
+                   .group_out = (size_t)out->sizes[out->rank - 1],
+                   .y = one,
+                   .x = one};
   j.positions = (int64_t)(etx_tensor_numel(out) / j.group_out);
   etx_u8_requantize_read(call, 2, 5, &j.results);
   run_job(&j, call);

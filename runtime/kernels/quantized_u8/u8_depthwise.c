@@ -1,4 +1,4 @@
-// Depthwise convolutions of bytes, channels last: channels are lanes.
+// Depthwise convolution of uint8, channels last: vectorised over channels.
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/core/parallel_for.h"
@@ -7,12 +7,12 @@
 #include "runtime/kernels/image/window.h"
 
 enum {
-  MOST_ROWS = 64,  // of the image that are known at a time
-  CHANNELS = 64,   // of an item's parts
-  ITEMS = 4,       // for each thread
+  MAX_ROWS = 64,         // of the image that an item reads
+  CHANNELS = 64,         // channels of an item are a multiple of this
+  ITEMS_PER_THREAD = 4,  // at least
 };
 
-typedef struct job {
+typedef struct u8_depthwise_job {
   const etx_u8_loops* loops;
   etx_u8_requantize results;
   const uint8_t* in;
@@ -21,23 +21,23 @@ typedef struct job {
   char* out;
   etx_window y, x;
   size_t channels;
-  size_t rows, row_parts;      // of an item; of an image
-  size_t part, channel_parts;  // channels of an item; how many such
-} job;
+  size_t rows, row_parts;      // rows of an item; items along rows
+  size_t part, channel_parts;  // channels of an item; items along channels
+} u8_depthwise_job;
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 
-// Some rows of results, of some channels.
-static void run_rows(const job* j, size_t image, size_t row, size_t count,
-                     size_t first, size_t channels) {
-  const uint8_t* rows[MOST_ROWS];
+// Computes `count` rows of results, for `channels` channels.
+static void run_rows(const u8_depthwise_job* j, size_t image, size_t row,
+                     size_t count, size_t first, size_t channels) {
+  const uint8_t* rows[MAX_ROWS];
   const size_t row_bytes = (size_t)j->x.in * j->channels;
   const size_t element = j->results.is_float ? sizeof(float) : 1;
   const uint8_t* const in = j->in + image * (size_t)j->y.in * row_bytes;
   const int64_t start = etx_window_start(&j->y, (int64_t)row);
-  const int64_t reach = (int64_t)(count - 1) * j->y.stride +
-                        (j->y.kernel - 1) * j->y.dilation + 1;
-  for (int64_t k = 0; k < reach; ++k) {
+  const int64_t extent = (int64_t)(count - 1) * j->y.stride +
+                         (j->y.kernel - 1) * j->y.dilation + 1;
+  for (int64_t k = 0; k < extent; ++k) {
     const int64_t y = start + k;
     rows[k] = y < 0 || y >= j->y.in ? NULL : in + (size_t)y * row_bytes;
   }
@@ -63,33 +63,35 @@ static void run_rows(const job* j, size_t image, size_t row, size_t count,
   j->loops->windows(&w);
 }
 
-// Items are some rows of some channels.
+// Computes items [first, end): some rows of some channels each.
 static void run_items(const void* context, size_t first, size_t end) {
-  const job* j = context;
+  const u8_depthwise_job* j = context;
   for (size_t i = first; i < end; ++i) {
     const size_t strip = i / j->channel_parts;
     const size_t channel = (i - strip * j->channel_parts) * j->part;
     const size_t image = strip / j->row_parts;
     const size_t row = (strip - image * j->row_parts) * j->rows;
-    run_rows(j, image, row, least(j->rows, (size_t)j->y.out - row), channel,
-             least(j->part, j->channels - channel));
+    run_rows(j, image, row, min_size(j->rows, (size_t)j->y.out - row), channel,
+             min_size(j->part, j->channels - channel));
   }
 }
 
-// As many rows as may be known, and all channels; less for more threads.
-static void cut(job* j, size_t images, size_t threads) {
-  const size_t reach = (size_t)((j->y.kernel - 1) * j->y.dilation) + 1;
-  const size_t most = (MOST_ROWS - reach) / (size_t)j->y.stride + 1;
+// Splits the work into items: as many rows as MAX_ROWS allows and all channels,
+// or smaller items if there are more threads.
+static void split_work(u8_depthwise_job* j, size_t images, size_t threads) {
+  const size_t extent = (size_t)((j->y.kernel - 1) * j->y.dilation) + 1;
+  const size_t max_rows = (MAX_ROWS - extent) / (size_t)j->y.stride + 1;
   const size_t all = (size_t)j->y.out;
-  const size_t wanted = threads == 1 ? 1 : threads * ITEMS;
-  const size_t parts = (all + most - 1) / most;
+  const size_t min_items = threads == 1 ? 1 : threads * ITEMS_PER_THREAD;
+  const size_t parts = (all + max_rows - 1) / max_rows;
   j->channel_parts = 1;
   j->row_parts = parts;
-  if (images * parts < wanted) {
-    const size_t more = (wanted + images - 1) / images;
+  if (images * parts < min_items) {
+    const size_t per_image = (min_items + images - 1) / images;
     const size_t channels = (j->channels + CHANNELS - 1) / CHANNELS;
-    j->channel_parts = least(channels, more);
-    j->row_parts = least(all, (more + j->channel_parts - 1) / j->channel_parts);
+    j->channel_parts = min_size(channels, per_image);
+    j->row_parts =
+        min_size(all, (per_image + j->channel_parts - 1) / j->channel_parts);
     if (j->row_parts < parts) j->row_parts = parts;
   }
   j->rows = (all + j->row_parts - 1) / j->row_parts;
@@ -106,12 +108,12 @@ static etx_status run(etx_call* call) {
   const etx_tensor* weight = etx_call_tensor(call, 2);
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   const etx_parallel* parallel = call->parallel;
-  job j = {.loops = etx_u8_loops_of(
-               etx_instruction_set_within(parallel->instruction_set)),
-           .in = in->data,
-           .weights = weight->data,
-           .out = out->data,
-           .channels = (size_t)in->sizes[3]};
+  u8_depthwise_job j = {.loops = etx_u8_loops_of(etx_instruction_set_within(
+                            parallel->instruction_set)),
+                        .in = in->data,
+                        .weights = weight->data,
+                        .out = out->data,
+                        .channels = (size_t)in->sizes[3]};
   etx_window* const windows[] = {&j.y, &j.x};
   for (size_t i = 0; i < 2; ++i) {
     *windows[i] = (etx_window){.in = in->sizes[1 + i],
@@ -128,7 +130,7 @@ static etx_status run(etx_call* call) {
   const size_t taps = (size_t)(j.y.kernel * j.x.kernel);
   const size_t images = (size_t)out->sizes[0];
   if (etx_tensor_numel(out) == 0) return ETX_OK;
-  cut(&j, images, parallel->thread_count);
+  split_work(&j, images, parallel->thread_count);
   etx_parallel_for(parallel, images * j.row_parts * j.channel_parts,
                    (double)etx_tensor_numel(out) * (double)taps, run_items, &j);
   return ETX_OK;
@@ -138,17 +140,17 @@ etx_status etx_kernel_depthwise_u8_out_prepare(etx_call* call) {
   ETX_TRY(etx_u8_check(call, 2, 3));
   const int64_t taps = etx_call_tensor(call, 2)->sizes[0];
   const int64_t dilation = etx_call_list_item(call, 8, 0);
-  if (taps > MOST_ROWS ||
-      (taps > 1 && dilation > (MOST_ROWS - 1) / (taps - 1))) {
+  if (taps > MAX_ROWS || (taps > 1 && dilation > (MAX_ROWS - 1) / (taps - 1))) {
     return etx_call_refuse(call, ETX_UNSUPPORTED,
-                           "windows reach over more than %z rows: %i, %i apart",
-                           (size_t)MOST_ROWS, taps, dilation);
+                           "windows span more than %z rows: %i taps, %i apart",
+                           (size_t)MAX_ROWS, taps, dilation);
   }
   call->run = run;
   return etx_temporary_u8(call, &call->temporary_bytes);
 }
 
-// Zero points, as many as an image has channels, in whole fours.
+// The workspace is a pixel of zero points, which stands for pixels outside the
+// image. It is padded to a multiple of ETX_U8_INTERLEAVE.
 etx_status etx_temporary_u8(const etx_call* call, size_t* out_bytes) {
   const etx_tensor* in = etx_call_tensor(call, 0);
   *out_bytes = in->rank == 4 ? (size_t)in->sizes[3] + ETX_U8_INTERLEAVE - 1 : 0;

@@ -1,4 +1,4 @@
-// Pooling of bytes, channels last: channels are lanes.
+// Max pooling and mean of uint8, channels last: vectorised over channels.
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/core/parallel_for.h"
@@ -6,28 +6,28 @@
 #include "runtime/kernels/simd/int8/u8_requantize.h"
 #include "runtime/kernels/image/window.h"
 
-typedef struct job {
+typedef struct u8_pool_job {
   const etx_u8_loops* loops;
   const uint8_t* in;
   uint8_t* out;
   etx_window y, x;
   size_t channels;
-} job;
+} u8_pool_job;
 
-enum { MOST_ROWS = 16 };  // of a window at a time
+enum { MAX_ROWS = 16 };  // of a window that are reduced at a time
 
-// What a window's rows inside the image, and its columns, come to.
-static void pool_window(const job* j, const uint8_t* image, etx_span inside,
-                        int64_t row, int64_t x, uint8_t* out) {
-  const uint8_t* rows[MOST_ROWS];
+// The maximum of one window. `inside` has the tap rows inside the image.
+static void pool_window(const u8_pool_job* j, const uint8_t* image,
+                        etx_span inside, int64_t row, int64_t x, uint8_t* out) {
+  const uint8_t* rows[MAX_ROWS];
   const etx_span columns = etx_window_taps(&j->x, x);
   const int64_t at = etx_window_start(&j->x, x) + columns.first * j->x.dilation;
   if (columns.end <= columns.first) return;
   for (int64_t ky = inside.first; ky < inside.end;) {
     size_t count = 0;
-    for (; count < MOST_ROWS && ky < inside.end; ++count, ++ky) {
-      const int64_t own = row + ky * j->y.dilation;
-      rows[count] = image + (size_t)(own * j->x.in + at) * j->channels;
+    for (; count < MAX_ROWS && ky < inside.end; ++count, ++ky) {
+      const int64_t y = row + ky * j->y.dilation;
+      rows[count] = image + (size_t)(y * j->x.in + at) * j->channels;
     }
     j->loops->max_of_rows(rows, count, (size_t)(columns.end - columns.first),
                           (size_t)j->x.dilation * j->channels, j->channels,
@@ -35,7 +35,7 @@ static void pool_window(const job* j, const uint8_t* image, etx_span inside,
   }
 }
 
-static void pool_row(const job* j, const uint8_t* image, int64_t y,
+static void pool_row(const u8_pool_job* j, const uint8_t* image, int64_t y,
                      uint8_t* out) {
   const etx_span inside = etx_window_taps(&j->y, y);
   memset(out, 0, (size_t)j->x.out * j->channels);
@@ -44,9 +44,9 @@ static void pool_row(const job* j, const uint8_t* image, int64_t y,
   }
 }
 
-// Items are rows of results.
+// Computes rows [first, end) of the results.
 static void run_items(const void* context, size_t first, size_t end) {
-  const job* j = context;
+  const u8_pool_job* j = context;
   for (size_t i = first; i < end; ++i) {
     const size_t image = i / (size_t)j->y.out;
     const uint8_t* in =
@@ -62,11 +62,11 @@ static etx_status run(etx_call* call) {
   const etx_tensor* out = etx_call_tensor(call, 6);
   const etx_parallel* parallel = call->parallel;
   const bool has_strides = etx_call_value(call, 2)->as.integers.count > 0;
-  job j = {.loops = etx_u8_loops_of(
-               etx_instruction_set_within(parallel->instruction_set)),
-           .in = in->data,
-           .out = out->data,
-           .channels = (size_t)in->sizes[3]};
+  u8_pool_job j = {.loops = etx_u8_loops_of(
+                       etx_instruction_set_within(parallel->instruction_set)),
+                   .in = in->data,
+                   .out = out->data,
+                   .channels = (size_t)in->sizes[3]};
   etx_window* const windows[] = {&j.y, &j.x};
   for (size_t i = 0; i < 2; ++i) {
     *windows[i] =
@@ -95,29 +95,29 @@ etx_status etx_kernel_max_pool2d_u8_out_prepare(etx_call* call) {
 
 // ------------------------------------------------ etx::mean_u8
 
-enum { SOME = 64 };  // channels of an item
+enum { MEAN_CHANNELS = 64 };  // channels of an item
 
-typedef struct mean {
+typedef struct u8_mean_job {
   const etx_u8_loops* loops;
   etx_u8_requantize results;
   const uint8_t* in;
   void* out;
   size_t pixels, channels, parts;
   float scale;
-  int32_t zero;  // of all pixels of a channel
-} mean;
+  int32_t zero;  // zero point * pixels
+} u8_mean_job;
 
-// Items are some channels of an image.
+// Computes items [first, end): MEAN_CHANNELS channels of one image each.
 static void run_means(const void* context, size_t first, size_t end) {
-  const mean* m = context;
+  const u8_mean_job* m = context;
   for (size_t i = first; i < end; ++i) {
     const size_t image = i / m->parts;
-    const size_t channel = (i - image * m->parts) * SOME;
+    const size_t channel = (i - image * m->parts) * MEAN_CHANNELS;
     const size_t left = m->channels - channel;
-    const size_t count = left < SOME ? left : (size_t)SOME;
+    const size_t count = left < MEAN_CHANNELS ? left : (size_t)MEAN_CHANNELS;
     const size_t at = image * m->channels + channel;
-    int32_t sums[SOME] = {0}, offsets[SOME];
-    float scales[SOME];
+    int32_t sums[MEAN_CHANNELS] = {0}, offsets[MEAN_CHANNELS];
+    float scales[MEAN_CHANNELS];
     for (size_t c = 0; c < count; ++c) {
       offsets[c] = -m->zero;
       scales[c] = m->scale;
@@ -136,14 +136,14 @@ static etx_status run_mean(etx_call* call) {
   const etx_tensor* in = etx_call_tensor(call, 0);
   const etx_tensor* out = etx_call_tensor(call, 7);
   const etx_parallel* parallel = call->parallel;
-  mean m = {.loops = etx_u8_loops_of(
-                etx_instruction_set_within(parallel->instruction_set)),
-            .in = in->data,
-            .out = out->data,
-            .pixels = (size_t)in->sizes[1] * (size_t)in->sizes[2],
-            .channels = (size_t)in->sizes[3],
-            .scale = (float)etx_call_real(call, 2)};
-  m.parts = (m.channels + SOME - 1) / SOME;
+  u8_mean_job m = {.loops = etx_u8_loops_of(
+                       etx_instruction_set_within(parallel->instruction_set)),
+                   .in = in->data,
+                   .out = out->data,
+                   .pixels = (size_t)in->sizes[1] * (size_t)in->sizes[2],
+                   .channels = (size_t)in->sizes[3],
+                   .scale = (float)etx_call_real(call, 2)};
+  m.parts = (m.channels + MEAN_CHANNELS - 1) / MEAN_CHANNELS;
   m.zero = (int32_t)(etx_call_integer(call, 1) * (int64_t)m.pixels);
   etx_u8_requantize_bounds_read(call, 3, &m.results);
   etx_parallel_for(parallel, (size_t)in->sizes[0] * m.parts,
@@ -160,8 +160,8 @@ etx_status etx_kernel_mean_u8_out_prepare(etx_call* call) {
   const int64_t pixels = (int64_t)in->sizes[1] * in->sizes[2];
   if (pixels > ETX_MEAN_U8_MOST_PIXELS) {
     return etx_call_refuse(call, ETX_UNSUPPORTED,
-                           "an image has %i pixels, expected at most %i",
-                           pixels, (int64_t)ETX_MEAN_U8_MOST_PIXELS);
+                           "%i pixels, expected at most %i", pixels,
+                           (int64_t)ETX_MEAN_U8_MOST_PIXELS);
   }
   call->run = run_mean;
   return ETX_OK;

@@ -1,6 +1,5 @@
-// cumsum and cumprod: the sum or product up to each element of a line.
-//
-// Computed in the result's type, floats in double, as PyTorch does it.
+// cumsum and cumprod: inclusive scans along one dimension. Computed in the type
+// of the result; floats are accumulated in doubles, as in PyTorch.
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/views/axis_iterator.h"
@@ -8,16 +7,15 @@
 #include "runtime/kernels/core/slice_args.h"
 #include "runtime/kernels/math/wrapping_math.h"
 
-typedef struct running {
-  etx_compute_type wide;  // of the result
-  bool multiplies;        // or else adds
-} running;
+typedef struct scan {
+  etx_compute_type compute;  // of the result
+  bool multiplies;           // cumprod; otherwise cumsum
+} scan;
 
-// Sums up to each of four elements are made apart, so that only one addition
-// in four waits for the one before. Doubles cannot overflow on the way. `out`
-// may be `in`.
-static void add_along_f32(float* out, const float* in, size_t count,
-                          double* sum) {
+// The sums of four elements are computed first, so that the dependency chain
+// has one addition for four elements. Doubles cannot overflow here. `out` may
+// be `in`.
+static void cumsum_f32(float* out, const float* in, size_t count, double* sum) {
   size_t i = 0;
   for (; i + 4 <= count; i += 4) {
     const double a = (double)in[i], b = (double)in[i + 1];
@@ -35,25 +33,24 @@ static void add_along_f32(float* out, const float* in, size_t count,
   }
 }
 
-static void multiply_along_f32(float* out, const float* in, size_t count,
-                               double* product) {
+static void cumprod_f32(float* out, const float* in, size_t count,
+                        double* product) {
   for (size_t i = 0; i < count; ++i) {
     *product *= (double)in[i];
     out[i] = (float)*product;
   }
 }
 
-// Running results of elements of the wide type, from `state` on: a double or
-// an int64.
-static void go_along(const running* r, void* out, const void* in, size_t count,
-                     etx_scalar* state) {
-  if (r->wide == ETX_COMPUTE_F32) {
-    if (r->multiplies) multiply_along_f32(out, in, count, &state->f64);
-    if (!r->multiplies) add_along_f32(out, in, count, &state->f64);
+// Scans elements of one line. `state` is the last result: a double or an int64.
+static void scan_line(const scan* r, void* out, const void* in, size_t count,
+                      etx_scalar* state) {
+  if (r->compute == ETX_COMPUTE_F32) {
+    if (r->multiplies) cumprod_f32(out, in, count, &state->f64);
+    if (!r->multiplies) cumsum_f32(out, in, count, &state->f64);
     return;
   }
   for (size_t i = 0; i < count; ++i) {
-    if (etx_is_f64(r->wide)) {
+    if (etx_is_f64(r->compute)) {
       const double x = ((const double*)in)[i];
       state->f64 = r->multiplies ? state->f64 * x : state->f64 + x;
       ((double*)out)[i] = state->f64;
@@ -66,9 +63,9 @@ static void go_along(const running* r, void* out, const void* in, size_t count,
   }
 }
 
-// The same for one element of each of `count` lines, with a state for each.
-static void go_across_f32(const running* r, float* out, const float* in,
-                          size_t count, double* states) {
+// Scans one element of each of `count` lines. Each line has its own state.
+static void scan_lines_f32(const scan* r, float* out, const float* in,
+                           size_t count, double* states) {
   for (size_t i = 0; i < count && !r->multiplies; ++i) {
     states[i] += (double)in[i];
   }
@@ -77,75 +74,81 @@ static void go_across_f32(const running* r, float* out, const float* in,
   }
   for (size_t i = 0; i < count; ++i) out[i] = (float)states[i];
 }
-static void go_across_f64(const running* r, double* out, const double* in,
-                          size_t count, double* states) {
+static void scan_lines_f64(const scan* r, double* out, const double* in,
+                           size_t count, double* states) {
   for (size_t i = 0; i < count; ++i) {
     out[i] = states[i] = r->multiplies ? states[i] * in[i] : states[i] + in[i];
   }
 }
-static void go_across_i64(const running* r, int64_t* out, const int64_t* in,
-                          size_t count, int64_t* states) {
+static void scan_lines_i64(const scan* r, int64_t* out, const int64_t* in,
+                           size_t count, int64_t* states) {
   for (size_t i = 0; i < count; ++i) {
     states[i] = r->multiplies ? etx_wrap_multiply(states[i], in[i])
                               : etx_wrap_add(states[i], in[i]);
     out[i] = states[i];
   }
 }
-static void go_across(const running* r, void* out, const void* in, size_t count,
-                      etx_block* states) {
-  if (r->wide == ETX_COMPUTE_F32) go_across_f32(r, out, in, count, states->f64);
-  if (etx_is_f64(r->wide)) go_across_f64(r, out, in, count, states->f64);
-  if (r->wide == ETX_COMPUTE_I64) go_across_i64(r, out, in, count, states->i64);
+static void scan_lines(const scan* r, void* out, const void* in, size_t count,
+                       etx_block* states) {
+  if (r->compute == ETX_COMPUTE_F32)
+    scan_lines_f32(r, out, in, count, states->f64);
+  if (etx_is_f64(r->compute)) scan_lines_f64(r, out, in, count, states->f64);
+  if (r->compute == ETX_COMPUTE_I64)
+    scan_lines_i64(r, out, in, count, states->i64);
 }
 
-static double identity(const running* r) { return r->multiplies ? 1 : 0; }
+static double identity(const scan* r) { return r->multiplies ? 1 : 0; }
 
-static void visit_across(const running* r, const etx_axis_lines* lines) {
+static void visit_interleaved(const scan* r, const etx_axis_lines* lines) {
   etx_block states[ETX_AXIS_LINE_BLOCKS], block, results;
   for (size_t i = 0; i < lines->width; ++i) {
-    etx_block* own = &states[i / ETX_BLOCK];
-    if (r->wide == ETX_COMPUTE_I64)
-      own->i64[i % ETX_BLOCK] = (int64_t)identity(r);
-    if (r->wide != ETX_COMPUTE_I64) own->f64[i % ETX_BLOCK] = identity(r);
+    etx_block* block_states = &states[i / ETX_BLOCK];
+    if (r->compute == ETX_COMPUTE_I64)
+      block_states->i64[i % ETX_BLOCK] = (int64_t)identity(r);
+    if (r->compute != ETX_COMPUTE_I64)
+      block_states->f64[i % ETX_BLOCK] = identity(r);
   }
   for (size_t at = 0; at < lines->count; ++at) {
     for (size_t b = 0; b * ETX_BLOCK < lines->width; ++b) {
       const size_t count = etx_axis_lines_in_block(lines, b);
       const void* in =
-          etx_axis_across_read(&lines->in, b, at, count, r->wide, &block);
-      void* out = etx_axis_across_target(&lines->out, b, at, r->wide, &results);
-      go_across(r, out, in, count, &states[b]);
-      etx_axis_across_store(&lines->out, b, at, count, r->wide, &results, out);
+          etx_axis_across_read(&lines->in, b, at, count, r->compute, &block);
+      void* out =
+          etx_axis_across_target(&lines->out, b, at, r->compute, &results);
+      scan_lines(r, out, in, count, &states[b]);
+      etx_axis_across_store(&lines->out, b, at, count, r->compute, &results,
+                            out);
     }
   }
 }
 
-static void visit_along(const running* r, const etx_axis_lines* lines,
-                        size_t line) {
+static void visit_line(const scan* r, const etx_axis_lines* lines,
+                       size_t line) {
   etx_scalar state;
   etx_block block, results;
-  if (r->wide == ETX_COMPUTE_I64) state.i64 = (int64_t)identity(r);
-  if (r->wide != ETX_COMPUTE_I64) state.f64 = identity(r);
+  if (r->compute == ETX_COMPUTE_I64) state.i64 = (int64_t)identity(r);
+  if (r->compute != ETX_COMPUTE_I64) state.f64 = identity(r);
   for (size_t done = 0; done < lines->count; done += ETX_BLOCK) {
     const size_t left = lines->count - done;
     const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
     const void* in =
-        etx_axis_line_read(&lines->in, line, done, count, r->wide, &block);
+        etx_axis_line_read(&lines->in, line, done, count, r->compute, &block);
     void* out =
-        etx_axis_line_target(&lines->out, line, done, r->wide, &results);
-    go_along(r, out, in, count, &state);
-    etx_axis_line_store(&lines->out, line, done, count, r->wide, &results, out);
+        etx_axis_line_target(&lines->out, line, done, r->compute, &results);
+    scan_line(r, out, in, count, &state);
+    etx_axis_line_store(&lines->out, line, done, count, r->compute, &results,
+                        out);
   }
 }
 
 static void visit(const etx_axis_lines* lines, void* context) {
-  const running* r = context;
+  const scan* r = context;
   if (etx_axis_lines_are_interleaved(lines)) {
-    visit_across(r, lines);
+    visit_interleaved(r, lines);
     return;
   }
   for (size_t line = 0; line < lines->width; ++line) {
-    visit_along(r, lines, line);
+    visit_line(r, lines, line);
   }
 }
 
@@ -153,7 +156,7 @@ static void visit(const etx_axis_lines* lines, void* context) {
 static etx_status run_over(const etx_call* call, bool multiplies) {
   const etx_tensor* self = etx_call_tensor(call, 0);
   const etx_tensor* out = etx_call_tensor(call, 3);
-  running r = {etx_compute_type_of(out->dtype), multiplies};
+  scan r = {etx_compute_type_of(out->dtype), multiplies};
   etx_axis_iterator_visit(
       out, self, etx_wrap_dimension(etx_call_integer(call, 1), self->rank),
       visit, &r);
@@ -172,7 +175,7 @@ static etx_status prepare(etx_call* call, etx_kernel_function run) {
   }
   if (!etx_call_is_none(call, 2) && etx_call_integer(call, 2) != (int64_t)to) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "'dtype' is %i, the result has type '%s'",
+                           "'dtype' is %i, but the result has type '%s'",
                            etx_call_integer(call, 2), etx_dtype_name(to));
   }
   call->run = run;

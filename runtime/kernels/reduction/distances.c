@@ -1,8 +1,8 @@
-// _cdist_forward and _pdist_forward: distances between rows, in any p-norm,
-// and allclose.
+// _cdist_forward and _pdist_forward: distances between rows in any p-norm.
 //
-//   p = 0: how many elements differ     p = infinity: the largest difference
-//   else (sum |x - y|^p)^(1/p)
+//   p = 0         the number of elements that differ
+//   p = infinity  the largest difference
+//   other p       (sum |x - y|^p)^(1/p)
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/simd/vector/striped_sum.h"
@@ -11,11 +11,11 @@
 #include "runtime/kernels/views/strided_view.h"
 #include "runtime/kernels/core/strided_iterator.h"
 
-typedef struct norm {
+typedef struct p_norm {
   double p;
   etx_dtype dtype;
   size_t count;  // elements of a row
-} norm;
+} p_norm;
 
 // Sum of (x - y)^2, in the order of striped_sum.h for one array.
 static inline float sum_of_squares(const float* x, const float* y,
@@ -36,23 +36,23 @@ static inline float sum_of_squares(const float* x, const float* y,
     const etx_f32x4 p = etx_f32x4_load(x + i) - etx_f32x4_load(y + i);
     a += p * p;
   }
-  float rest = 0;
-  for (; i < count; ++i) rest += (x[i] - y[i]) * (x[i] - y[i]);
-  return etx_f32x4_sum(a, b, c, d) + rest;
+  float tail = 0;
+  for (; i < count; ++i) tail += (x[i] - y[i]) * (x[i] - y[i]);
+  return etx_f32x4_sum(a, b, c, d) + tail;
 }
 
-// Distances of one row to `rows` others, all dense: first the squares, then
-// the roots, many at a time.
-static void distances_of_floats(const float* x, const float* y, size_t rows,
-                                ptrdiff_t y_step, size_t count, float* out) {
+// Euclidean distances of one row to `rows` others, all contiguous. The square
+// roots are a loop of their own, which is vectorised.
+static void l2_distances_f32(const float* x, const float* y, size_t rows,
+                             ptrdiff_t y_step, size_t count, float* out) {
   for (size_t j = 0; j < rows; ++j, y += y_step) {
     out[j] = sum_of_squares(x, y, count);
   }
   for (size_t j = 0; j < rows; ++j) out[j] = etx_sqrt_f32(out[j]);
 }
 
-// What has been summed, with one more difference.
-static double fold(double p, double sum, double difference) {
+// Adds one difference to the sum.
+static double add_difference(double p, double sum, double difference) {
   const double size = etx_abs_f64(difference);
   if (p == 2) return sum + size * size;
   if (p == 1) return sum + size;
@@ -62,13 +62,13 @@ static double fold(double p, double sum, double difference) {
   return sum + (size == 0 ? 0 : etx_pow_f64(size, p));
 }
 
-static double finish(double p, double sum) {
+static double root(double p, double sum) {
   if (p == 2) return etx_sqrt_f64(sum);
   if (p == 0 || p == 1 || p == __builtin_inf() || sum == 0) return sum;
   return etx_pow_f64(sum, 1 / p);
 }
 
-// A difference of floats is rounded to a float, as in PyTorch.
+// x - y. A difference of floats is rounded to a float, as in PyTorch.
 static double difference(etx_dtype dtype, const void* x, const void* y) {
   if (ETX_HAS_DTYPE(FLOAT64) && dtype == ETX_DTYPE_FLOAT64) {
     return *(const double*)x - *(const double*)y;
@@ -82,8 +82,8 @@ static double difference(etx_dtype dtype, const void* x, const void* y) {
   return (double)(a - b);
 }
 
-// The distance of two rows, whose elements lie `stride` bytes apart.
-static double distance(const norm* n, const char* x, ptrdiff_t x_stride,
+// The distance of two rows. Strides are in bytes.
+static double distance(const p_norm* n, const char* x, ptrdiff_t x_stride,
                        const char* y, ptrdiff_t y_stride) {
   const bool is_dense = x_stride == sizeof(float) && y_stride == sizeof(float);
   double sum = 0;
@@ -92,12 +92,12 @@ static double distance(const norm* n, const char* x, ptrdiff_t x_stride,
         (const float*)(const void*)x, (const float*)(const void*)y, n->count));
   }
   for (size_t i = 0; i < n->count; ++i, x += x_stride, y += y_stride) {
-    sum = fold(n->p, sum, difference(n->dtype, x, y));
+    sum = add_difference(n->p, sum, difference(n->dtype, x, y));
   }
-  return finish(n->p, sum);
+  return root(n->p, sum);
 }
 
-static void store(const norm* n, void* to, double value) {
+static void store(const p_norm* n, void* to, double value) {
   if (n->dtype == ETX_DTYPE_FLOAT32) {
     *(float*)to = (float)value;
   } else {
@@ -105,32 +105,35 @@ static void store(const norm* n, void* to, double value) {
   }
 }
 
-// A matrix in memory: strides in bytes.
-typedef struct matrix {
+// The last two dimensions of a tensor. Strides are in bytes.
+typedef struct matrix_view {
   char* data;
   ptrdiff_t row;
   ptrdiff_t column;
-} matrix;
+} matrix_view;
 
-static matrix matrix_of(const etx_tensor* t) {
+static matrix_view matrix_view_of(const etx_tensor* t) {
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(t->dtype);
-  const matrix m = {t->data, t->strides[t->rank - 2] * bytes,
-                    t->strides[t->rank - 1] * bytes};
+  const matrix_view m = {t->data, t->strides[t->rank - 2] * bytes,
+                         t->strides[t->rank - 1] * bytes};
   return m;
 }
 
-static bool is_dense(const matrix* m) { return m->column == sizeof(float); }
+static bool is_dense(const matrix_view* m) {
+  return m->column == sizeof(float);
+}
 
-static void distances_of(const norm* n, const matrix* x, size_t x_rows,
-                         const matrix* y, size_t y_rows, const matrix* out) {
+static void write_distances(const p_norm* n, const matrix_view* x,
+                            size_t x_rows, const matrix_view* y, size_t y_rows,
+                            const matrix_view* out) {
   if (n->dtype == ETX_DTYPE_FLOAT32 && n->p == 2 && is_dense(x) &&
       is_dense(y) && is_dense(out)) {
     for (size_t i = 0; i < x_rows; ++i) {
       const ptrdiff_t at = (ptrdiff_t)i;
-      distances_of_floats((const float*)(const void*)(x->data + at * x->row),
-                          (const float*)(const void*)y->data, y_rows,
-                          y->row / (ptrdiff_t)sizeof(float), n->count,
-                          (float*)(void*)(out->data + at * out->row));
+      l2_distances_f32((const float*)(const void*)(x->data + at * x->row),
+                       (const float*)(const void*)y->data, y_rows,
+                       y->row / (ptrdiff_t)sizeof(float), n->count,
+                       (float*)(void*)(out->data + at * out->row));
     }
     return;
   }
@@ -143,7 +146,7 @@ static void distances_of(const norm* n, const matrix* x, size_t x_rows,
   }
 }
 
-// Without its last two dimensions, for a walk over the matrices.
+// A tensor without its last two dimensions, to iterate over matrices.
 static etx_tensor batch_of(const etx_tensor* t) {
   etx_tensor batch = *t;
   batch.rank = (uint8_t)(t->rank - 2);
@@ -155,21 +158,22 @@ static etx_status run_cdist(etx_call* call) {
   const etx_tensor* a = etx_call_tensor(call, 0);
   const etx_tensor* b = etx_call_tensor(call, 1);
   const etx_tensor* out = etx_call_tensor(call, 4);
-  const norm n = {etx_call_real(call, 2), out->dtype,
-                  (size_t)a->sizes[a->rank - 1]};
+  const p_norm n = {etx_call_real(call, 2), out->dtype,
+                    (size_t)a->sizes[a->rank - 1]};
   const etx_tensor batches[] = {batch_of(out), batch_of(a), batch_of(b)};
-  matrix m[] = {matrix_of(out), matrix_of(a), matrix_of(b)};
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, batches[0].sizes, batches[0].rank);
-  for (size_t k = 0; k < 3; ++k) etx_strided_iterator_add(&walk, &batches[k]);
-  for (bool more = etx_strided_iterator_start(&walk); more;
-       more = etx_strided_iterator_next(&walk)) {
-    for (size_t k = 0; k < 3; ++k) m[k].data = walk.data[k];
-    for (size_t i = 0; i < walk.count; ++i) {
-      distances_of(&n, &m[1], (size_t)a->sizes[a->rank - 2], &m[2],
-                   (size_t)b->sizes[b->rank - 2], &m[0]);
+  matrix_view m[] = {matrix_view_of(out), matrix_view_of(a), matrix_view_of(b)};
+  etx_strided_iterator iterator;
+  etx_strided_iterator_init(&iterator, batches[0].sizes, batches[0].rank);
+  for (size_t k = 0; k < 3; ++k)
+    etx_strided_iterator_add(&iterator, &batches[k]);
+  for (bool more = etx_strided_iterator_start(&iterator); more;
+       more = etx_strided_iterator_next(&iterator)) {
+    for (size_t k = 0; k < 3; ++k) m[k].data = iterator.data[k];
+    for (size_t i = 0; i < iterator.count; ++i) {
+      write_distances(&n, &m[1], (size_t)a->sizes[a->rank - 2], &m[2],
+                      (size_t)b->sizes[b->rank - 2], &m[0]);
       for (size_t k = 0; k < 3; ++k) {
-        m[k].data += walk.stride[k] * walk.bytes[k];
+        m[k].data += iterator.stride[k] * iterator.bytes[k];
       }
     }
   }
@@ -180,21 +184,21 @@ static etx_status run_cdist(etx_call* call) {
 static etx_status run_pdist(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, 0);
   const etx_tensor* out = etx_call_tensor(call, 2);
-  const norm n = {etx_call_real(call, 1), out->dtype, (size_t)self->sizes[1]};
-  const matrix m = matrix_of(self);
+  const p_norm n = {etx_call_real(call, 1), out->dtype, (size_t)self->sizes[1]};
+  const matrix_view m = matrix_view_of(self);
   const ptrdiff_t step =
       out->strides[0] * (ptrdiff_t)etx_dtype_bytes(out->dtype);
-  matrix x = m, to = {out->data, 0, step};
-  for (ptrdiff_t rest = self->sizes[0]; --rest > 0; x.data += m.row) {
-    const matrix y = {x.data + m.row, m.row, m.column};
-    distances_of(&n, &x, 1, &y, (size_t)rest, &to);
-    to.data += rest * step;
+  matrix_view x = m, to = {out->data, 0, step};
+  for (ptrdiff_t tail = self->sizes[0]; --tail > 0; x.data += m.row) {
+    const matrix_view y = {x.data + m.row, m.row, m.column};
+    write_distances(&n, &x, 1, &y, (size_t)tail, &to);
+    to.data += tail * step;
   }
   return ETX_OK;
 }
 
-// PyTorch computes with halves only by a matrix product, or where there is
-// nothing to compute.
+// PyTorch supports float16 and bfloat16 only where it uses a matrix product, or
+// where there is nothing to compute.
 static etx_status prepare(etx_call* call, size_t p, size_t out, bool is_product,
                           etx_kernel_function run) {
   const etx_tensor* rows = etx_call_tensor(call, 0);
@@ -214,9 +218,9 @@ static etx_status prepare(etx_call* call, size_t p, size_t out, bool is_product,
   return etx_call_check_same_dtype(call, 0, out);
 }
 
-// Whether PyTorch takes a matrix product: always for mode 1, never for 2, else
-// for many rows.
-static bool takes_product(const etx_call* call, int64_t mode) {
+// True if PyTorch uses a matrix product: always for compute_mode 1, never for
+// 2, and for more than 25 rows for 0.
+static bool uses_matrix_product(const etx_call* call, int64_t mode) {
   const etx_tensor* a = etx_call_tensor(call, 0);
   const etx_tensor* b = etx_call_tensor(call, 1);
   const bool has_many =
@@ -232,7 +236,7 @@ etx_status etx_kernel_cdist_forward_out_prepare(etx_call* call) {
                            "'compute_mode' is %i, expected 0 to 2", mode);
   }
   ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
-  return prepare(call, 2, 4, takes_product(call, mode), run_cdist);
+  return prepare(call, 2, 4, uses_matrix_product(call, mode), run_cdist);
 }
 etx_status etx_kernel_pdist_forward_out_prepare(etx_call* call) {
   return prepare(call, 1, 2, false, run_pdist);

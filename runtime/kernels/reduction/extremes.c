@@ -1,6 +1,5 @@
-// The largest and smallest elements and where they stand: amax, max, argmax
-// and their opposites. NaN counts as the most extreme, and of equal elements
-// the first, as in PyTorch.
+// amax, max, argmax, amin, min and argmin. NaN counts as the most extreme
+// element, and the first of equal elements wins, as in PyTorch.
 
 #include <string.h>
 
@@ -8,179 +7,182 @@
 #include "runtime/kernels/simd/vector/striped_sum.h"
 #include "runtime/kernels/reduction/reduce.h"
 
-enum { RUN = 1024 };
+enum { CHUNK = 1024 };  // elements that stay in L1 for the search of an index
 
-// PICK of extreme_template.h for vectors.
-#define BY_MASK(m, x, y) ((V)(((m) & (M)(x)) | (~(m) & (M)(y))))
+// SELECT of extreme_template.h for vectors.
+#define SELECT_BITS(m, x, y) ((V)(((m) & (M)(x)) | (~(m) & (M)(y))))
 
 #define NAME(x) x##_largest_i64
 #define T int64_t
 #define V int64_t
 #define M int64_t
-#define member i64
-#define TAKES(x, y) ((x) > (y))
-#define AHEAD(x, y) ((M)((x) > (y)))
-#define PICK(m, x, y) ((m) != 0 ? (x) : (y))
+#define MEMBER i64
+#define BEATS(x, y) ((x) > (y))
+#define BEATS_MASK(x, y) ((M)((x) > (y)))
+#define SELECT(m, x, y) ((m) != 0 ? (x) : (y))
 #define IS_NAN(x) ((void)(x), 0)
-#define ODD(x) ((void)(x), (M)0)
+#define NAN_MASK(x) ((void)(x), (M)0)
 #include "runtime/kernels/reduction/extreme_template.h"
 
 #define NAME(x) x##_largest_i32
 #define T int32_t
 #define V etx_i32x4
 #define M etx_i32x4
-#define member i64
-#define TAKES(x, y) ((x) > (y))
-#define AHEAD(x, y) ((x) > (y))
-#define PICK BY_MASK
+#define MEMBER i64
+#define BEATS(x, y) ((x) > (y))
+#define BEATS_MASK(x, y) ((x) > (y))
+#define SELECT SELECT_BITS
 #define IS_NAN(x) ((void)(x), 0)
-#define ODD(x) ((x) != (x))
+#define NAN_MASK(x) ((x) != (x))
 #include "runtime/kernels/reduction/extreme_template.h"
 
 #define NAME(x) x##_largest_f32
 #define T float
 #define V etx_f32x4
 #define M etx_i32x4
-#define member f32
-#define TAKES(x, y) ((x) > (y))
-#define AHEAD(x, y) ((x) > (y))
-#define PICK BY_MASK
+#define MEMBER f32
+#define BEATS(x, y) ((x) > (y))
+#define BEATS_MASK(x, y) ((x) > (y))
+#define SELECT SELECT_BITS
 #define IS_NAN(x) ((x) != (x))
-#define ODD(x) ((x) != (x))
+#define NAN_MASK(x) ((x) != (x))
 #include "runtime/kernels/reduction/extreme_template.h"
 
 #define NAME(x) x##_largest_f64
 #define T double
 #define V etx_f64x2
 #define M etx_i64x2
-#define member f64
-#define TAKES(x, y) ((x) > (y))
-#define AHEAD(x, y) ((x) > (y))
-#define PICK BY_MASK
+#define MEMBER f64
+#define BEATS(x, y) ((x) > (y))
+#define BEATS_MASK(x, y) ((x) > (y))
+#define SELECT SELECT_BITS
 #define IS_NAN(x) ((x) != (x))
-#define ODD(x) ((x) != (x))
+#define NAN_MASK(x) ((x) != (x))
 #include "runtime/kernels/reduction/extreme_template.h"
 
 #define NAME(x) x##_smallest_i64
 #define T int64_t
 #define V int64_t
 #define M int64_t
-#define member i64
-#define TAKES(x, y) ((x) < (y))
-#define AHEAD(x, y) ((M)((x) < (y)))
-#define PICK(m, x, y) ((m) != 0 ? (x) : (y))
+#define MEMBER i64
+#define BEATS(x, y) ((x) < (y))
+#define BEATS_MASK(x, y) ((M)((x) < (y)))
+#define SELECT(m, x, y) ((m) != 0 ? (x) : (y))
 #define IS_NAN(x) ((void)(x), 0)
-#define ODD(x) ((void)(x), (M)0)
+#define NAN_MASK(x) ((void)(x), (M)0)
 #include "runtime/kernels/reduction/extreme_template.h"
 
 #define NAME(x) x##_smallest_i32
 #define T int32_t
 #define V etx_i32x4
 #define M etx_i32x4
-#define member i64
-#define TAKES(x, y) ((x) < (y))
-#define AHEAD(x, y) ((x) < (y))
-#define PICK BY_MASK
+#define MEMBER i64
+#define BEATS(x, y) ((x) < (y))
+#define BEATS_MASK(x, y) ((x) < (y))
+#define SELECT SELECT_BITS
 #define IS_NAN(x) ((void)(x), 0)
-#define ODD(x) ((x) != (x))
+#define NAN_MASK(x) ((x) != (x))
 #include "runtime/kernels/reduction/extreme_template.h"
 
 #define NAME(x) x##_smallest_f32
 #define T float
 #define V etx_f32x4
 #define M etx_i32x4
-#define member f32
-#define TAKES(x, y) ((x) < (y))
-#define AHEAD(x, y) ((x) < (y))
-#define PICK BY_MASK
+#define MEMBER f32
+#define BEATS(x, y) ((x) < (y))
+#define BEATS_MASK(x, y) ((x) < (y))
+#define SELECT SELECT_BITS
 #define IS_NAN(x) ((x) != (x))
-#define ODD(x) ((x) != (x))
+#define NAN_MASK(x) ((x) != (x))
 #include "runtime/kernels/reduction/extreme_template.h"
 
 #define NAME(x) x##_smallest_f64
 #define T double
 #define V etx_f64x2
 #define M etx_i64x2
-#define member f64
-#define TAKES(x, y) ((x) < (y))
-#define AHEAD(x, y) ((x) < (y))
-#define PICK BY_MASK
+#define MEMBER f64
+#define BEATS(x, y) ((x) < (y))
+#define BEATS_MASK(x, y) ((x) < (y))
+#define SELECT SELECT_BITS
 #define IS_NAN(x) ((x) != (x))
-#define ODD(x) ((x) != (x))
+#define NAN_MASK(x) ((x) != (x))
 #include "runtime/kernels/reduction/extreme_template.h"
 
-// The first element sets value and index.
-static void start_nothing(etx_accumulators* folded, size_t count) {
-  (void)folded;
+// Accumulators are set by the first element.
+static void start_unset(etx_accumulators* acc, size_t count) {
+  (void)acc;
   (void)count;
 }
 
-// By wide type, and as the last one int32 as it lies.
-enum { OWN_INT32 = ETX_COMPUTE_NONE };
+// Indexed by compute type; the last entry reads int32 without conversion.
+enum { NATIVE_INT32 = ETX_COMPUTE_NONE };
 
-#define ETX_EXTREME_FOLD(direction, NAME, type, row, columns, wide)     \
-  {                                                                     \
-    start_nothing, ETX_IF_DTYPE(NAME, row##_##direction##_##type),      \
-        ETX_IF_DTYPE(NAME, columns##_##direction##_##type), NULL, wide, \
-        ETX_COMPUTE_I64                                                 \
+#define ETX_EXTREME_REDUCER(direction, NAME, type, row, columns, compute)  \
+  {                                                                        \
+    start_unset, ETX_IF_DTYPE(NAME, row##_##direction##_##type),           \
+        ETX_IF_DTYPE(NAME, columns##_##direction##_##type), NULL, compute, \
+        ETX_COMPUTE_I64                                                    \
   }
 
-#define ETX_EXTREME_FOLDS(direction, row, columns)                            \
+#define ETX_EXTREME_REDUCERS(direction, row, columns)                         \
   {                                                                           \
-    [ETX_COMPUTE_I64] = ETX_EXTREME_FOLD(direction, INT64, i64, row, columns, \
+    [ETX_COMPUTE_I64] = ETX_EXTREME_REDUCER(direction, INT64, i64, row,       \
+                                            columns, ETX_COMPUTE_I64),        \
+    [ETX_COMPUTE_F32] = ETX_EXTREME_REDUCER(direction, FLOAT32, f32, row,     \
+                                            columns, ETX_COMPUTE_F32),        \
+    [ETX_COMPUTE_F64] = ETX_EXTREME_REDUCER(direction, FLOAT64, f64, row,     \
+                                            columns, ETX_COMPUTE_F64),        \
+    [NATIVE_INT32] = ETX_EXTREME_REDUCER(direction, INT32, i32, row, columns, \
                                          ETX_COMPUTE_I64),                    \
-    [ETX_COMPUTE_F32] = ETX_EXTREME_FOLD(direction, FLOAT32, f32, row,        \
-                                         columns, ETX_COMPUTE_F32),           \
-    [ETX_COMPUTE_F64] = ETX_EXTREME_FOLD(direction, FLOAT64, f64, row,        \
-                                         columns, ETX_COMPUTE_F64),           \
-    [OWN_INT32] = ETX_EXTREME_FOLD(direction, INT32, i32, row, columns,       \
-                                   ETX_COMPUTE_I64),                          \
   }
 
-static const etx_fold largest[] = ETX_EXTREME_FOLDS(largest, row, columns);
-static const etx_fold smallest[] = ETX_EXTREME_FOLDS(smallest, row, columns);
-static const etx_fold largest_values[] =
-    ETX_EXTREME_FOLDS(largest, values_row, values_columns);
-static const etx_fold smallest_values[] =
-    ETX_EXTREME_FOLDS(smallest, values_row, values_columns);
+static const etx_reducer largest[] =
+    ETX_EXTREME_REDUCERS(largest, row, columns);
+static const etx_reducer smallest[] =
+    ETX_EXTREME_REDUCERS(smallest, row, columns);
+static const etx_reducer largest_values[] =
+    ETX_EXTREME_REDUCERS(largest, values_row, values_columns);
+static const etx_reducer smallest_values[] =
+    ETX_EXTREME_REDUCERS(smallest, values_row, values_columns);
 
-// Short rows of a wide type and nothing but values: most of a reduction's time
-// is how it begins.
-static bool folds_short_rows(const etx_reduction* r) {
+// Reduces short rows without indices directly, if the elements have the compute
+// type: the general reduction would spend most of its time on setup.
+static bool reduce_short_rows(const etx_reduction* r) {
   size_t rows, count;
-  if (r->other != NULL || r->self->dtype != etx_compute_type_dtype(r->wide) ||
+  if (r->other != NULL ||
+      r->self->dtype != etx_compute_type_dtype(r->compute) ||
       !etx_has_short_rows(r->self, r->value, r->dims, &rows, &count)) {
     return false;
   }
   const size_t bytes = etx_dtype_bytes(r->self->dtype);
   const char* from = r->self->data;
   char* to = r->value->data;
-  etx_accumulators folded;
+  etx_accumulators acc;
   while (rows > 0) {
     const size_t part = rows < ETX_BLOCK ? rows : ETX_BLOCK;
     for (size_t i = 0; i < part; ++i, from += count * bytes) {
-      r->fold->row(&folded, i, from, count, 0);
+      r->reducer->row(&acc, i, from, count, 0);
     }
-    memcpy(to, &folded.value, part * bytes);
+    memcpy(to, &acc.value, part * bytes);
     to += part * bytes;
     rows -= part;
   }
   return true;
 }
 
-static etx_status run_over(const etx_call* call, const etx_fold* folds,
+static etx_status run_over(const etx_call* call, const etx_reducer* reducers,
                            uint32_t dims, const etx_tensor* values,
                            const etx_tensor* indices) {
   etx_reduction r = {.self = etx_call_tensor(call, 0),
                      .value = values,
                      .other = indices,
                      .dims = dims};
-  r.wide = etx_compute_type_of(r.self->dtype);
+  r.compute = etx_compute_type_of(r.self->dtype);
   const bool is_int32 = r.self->dtype == ETX_DTYPE_INT32;
-  r.fold = &folds[is_int32 ? (int)OWN_INT32 : (int)r.wide];
-  r.native = is_int32 ? ETX_DTYPE_INT32 : etx_compute_type_dtype(r.wide);
+  r.reducer = &reducers[is_int32 ? (int)NATIVE_INT32 : (int)r.compute];
+  r.native = is_int32 ? ETX_DTYPE_INT32 : etx_compute_type_dtype(r.compute);
   r.cast = r.self->dtype;
-  if (!folds_short_rows(&r)) etx_reduce(&r);
+  if (!reduce_short_rows(&r)) etx_reduce(&r);
   return ETX_OK;
 }
 
@@ -224,15 +226,14 @@ static etx_status run_min_dim(etx_call* call) {
                   etx_call_tensor(call, 4));
 }
 
-// Extremes have no value for no elements. Where PyTorch asks for a dimension,
-// one may be empty if another leaves nothing to answer.
+// Refuses reductions of no elements, whose extreme is undefined.
 static etx_status prepare(etx_call* call, uint32_t dims,
                           etx_kernel_function run) {
   const etx_tensor* self = etx_call_tensor(call, 0);
   ETX_TRY(etx_call_check_real(call, 0));
   if (etx_reduced_count(self, dims) == 0) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "the extreme of no elements is asked for");
+                           "no elements to reduce, expected at least 1");
   }
   call->run = run;
   return ETX_OK;
@@ -250,8 +251,8 @@ static etx_status prepare_indices(etx_call* call, etx_kernel_function run) {
   return prepare(call, dims_of(call), run);
 }
 
-// PyTorch asks a truth value for its extreme, but not where that stands.
-static etx_status prepare_position(etx_call* call, etx_kernel_function run) {
+// As in PyTorch, amax accepts bool and argmax does not.
+static etx_status prepare_arg(etx_call* call, etx_kernel_function run) {
   if (etx_call_tensor(call, 0)->dtype == ETX_DTYPE_BOOL) {
     return etx_call_refuse_dtype(call, 0, "a number type");
   }
@@ -271,10 +272,10 @@ etx_status etx_kernel_min_unary_out_prepare(etx_call* call) {
   return prepare_values(call, ETX_ALL_DIMS, 1, run_min_all);
 }
 etx_status etx_kernel_argmax_out_prepare(etx_call* call) {
-  return prepare_position(call, run_argmax);
+  return prepare_arg(call, run_argmax);
 }
 etx_status etx_kernel_argmin_out_prepare(etx_call* call) {
-  return prepare_position(call, run_argmin);
+  return prepare_arg(call, run_argmin);
 }
 etx_status etx_kernel_max_dim_max_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_same_dtype(call, 0, 3));

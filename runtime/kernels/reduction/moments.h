@@ -1,7 +1,8 @@
-// Mean and sum of squared differences from it, of elements that come in parts.
+// Mean and sum of squared differences from the mean, in one pass over chunks
+// (Welford, Chan et al.).
 //
-// Never the difference of two sums, which cancels. A run of elements gets its
-// own pair, and two pairs are joined in double:
+// A variance as the difference of two sums would cancel. Instead each chunk of
+// elements gets its own moments, and two moments are merged in double:
 //
 //   mean    = a.mean + d n_b / n                     d = b.mean - a.mean
 //   squares = a.squares + b.squares + d^2 n_a n_b / n
@@ -13,12 +14,12 @@
 
 typedef struct etx_moments {
   double mean;
-  double squares;  // divided by the count: the variance
-  int64_t count;   // elements so far; 0: the others are nothing yet
+  double squares;  // sum of squared differences: variance * count
+  int64_t count;   // elements so far; if 0, the others are unset
 } etx_moments;
 
-// Adds elements that lie densely, of wide type float or double.
-void etx_moments_add(etx_moments* moments, etx_compute_type wide,
+// Adds contiguous elements of compute type float or double.
+void etx_moments_add(etx_moments* moments, etx_compute_type compute,
                      const void* elements, size_t count);
 
 // Adds elements of any float type, `stride` elements apart.
@@ -26,8 +27,8 @@ void etx_moments_add_strided(etx_moments* moments, etx_dtype dtype,
                              const void* elements, ptrdiff_t stride,
                              size_t count);
 
-// Both as a fold (reduce.h) over float and double, by wide type: value is
-// the mean, other the squares, both in double. NaN for no elements.
-extern const etx_fold etx_fold_moments[];
+// Reducers (reduce.h) for float and double, indexed by compute type: `value` is
+// the mean, `other` the squares, both in double. NaN for no elements.
+extern const etx_reducer etx_moments_reducers[];
 
 #endif

@@ -1,122 +1,126 @@
-// Two walks (strided_iterator.h): the outer one over the kept dimensions and
-// the results, the inner one over the reduced dimensions. The inner walk is set
-// up once and moved for each result, or for each group of neighbouring results.
-// Where all tensors lie densely and the reduced dimensions follow each other,
-// there is nothing to walk but one row each, which is known from three numbers.
+// Two iterators (strided_iterator.h): the outer one over the kept dimensions
+// and the results, the inner one over the reduced dimensions. The inner
+// iterator is set up once and moved to each result, or to each group of
+// neighbouring results. If all tensors are contiguous and the reduced
+// dimensions are adjacent, three numbers describe both iterators, and each has
+// a single row.
 
 #include "runtime/kernels/reduction/reduce.h"
 
 #include "runtime/kernels/core/slice_args.h"
 #include "runtime/kernels/core/strided_iterator.h"
 
-// Blocks of results that are folded together: wide enough that a row is read
-// in pieces of some cache lines, small enough for the stack.
-enum { GROUP_BLOCKS = 8, GROUP = GROUP_BLOCKS * ETX_BLOCK };
+// Blocks of results that are reduced together: enough that a row is read in
+// pieces of several cache lines, few enough for the stack.
+enum { GROUP_BLOCKS = 8, GROUP_RESULTS = GROUP_BLOCKS * ETX_BLOCK };
 
-// Fewer results than FEW are not worth it to fold them together. Rows shorter
-// than SHORT are, if they have to be converted.
-enum { FEW = 4, SHORT = 12 };
+// Fewer than MIN_RESULTS results are not reduced by columns. Rows shorter than
+// SHORT_ROW are, if they have to be converted.
+enum { MIN_RESULTS = 4, SHORT_ROW = 12 };
 
-typedef struct group {
+typedef struct result_group {
   const char* data;  // first element of the first result
   ptrdiff_t stride;  // from result to result, in elements
-  size_t count;      // results, at most GROUP
-  etx_accumulators folded[GROUP_BLOCKS];
-} group;
+  size_t count;      // results, at most GROUP_RESULTS
+  etx_accumulators acc[GROUP_BLOCKS];
+} result_group;
 
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 
-// Results in block `b` of a group.
-static size_t block_count(const group* g, size_t b) {
-  return smaller(g->count - b * ETX_BLOCK, ETX_BLOCK);
+// Results in block `b` of a result_group.
+static size_t block_count(const result_group* g, size_t b) {
+  return min_size(g->count - b * ETX_BLOCK, ETX_BLOCK);
 }
 
 static bool is_native(const etx_reduction* r, ptrdiff_t stride) {
   return stride == 1 && r->self->dtype == r->native;
 }
 
-// At most ETX_BLOCK elements of the type that the fold takes.
+// Loads at most ETX_BLOCK elements in the type that the reducer reads.
 static void load(const etx_reduction* r, etx_block* block, const char* from,
                  ptrdiff_t stride, size_t count) {
-  if (r->native != etx_compute_type_dtype(r->wide)) {
+  if (r->native != etx_compute_type_dtype(r->compute)) {
     etx_convert(r->native, block, 1, r->self->dtype, from, stride, count);
     return;
   }
-  etx_operand_load_as(block, r->wide, r->cast, r->self->dtype, from, stride,
+  etx_operand_load_as(block, r->compute, r->cast, r->self->dtype, from, stride,
                       count);
 }
 
-static void fold_row(const etx_reduction* r, etx_accumulators* folded,
-                     size_t at, const etx_strided_iterator* row,
-                     int64_t before) {
+static void reduce_strided_row(const etx_reduction* r, etx_accumulators* acc,
+                               size_t at, const etx_strided_iterator* row,
+                               int64_t before) {
   if (is_native(r, row->stride[0])) {
-    r->fold->row(folded, at, row->data[0], row->count, before);
+    r->reducer->row(acc, at, row->data[0], row->count, before);
     return;
   }
   const ptrdiff_t step = row->stride[0] * row->bytes[0];
   etx_block block;
   for (size_t done = 0; done < row->count; done += ETX_BLOCK) {
-    const size_t part = smaller(row->count - done, ETX_BLOCK);
+    const size_t part = min_size(row->count - done, ETX_BLOCK);
     load(r, &block, row->data[0] + (ptrdiff_t)done * step, row->stride[0],
          part);
-    r->fold->row(folded, at, &block, part, before + (int64_t)done);
+    r->reducer->row(acc, at, &block, part, before + (int64_t)done);
   }
 }
 
-// Rows that lie behind each other and are converted, as many at once as fit.
-static void fold_short_rows(const etx_reduction* r, group* g, size_t count) {
+// Adjacent rows that need conversion: converts as many together as fit a block.
+static void reduce_short_rows(const etx_reduction* r, result_group* g,
+                              size_t count) {
   const size_t most = ETX_BLOCK / count;
   const size_t bytes = etx_dtype_bytes(r->native);
   const char* data = g->data;
   for (size_t done = 0; done < g->count; done += most) {
-    const size_t rows = smaller(g->count - done, most);
+    const size_t rows = min_size(g->count - done, most);
     etx_block block;
     load(r, &block, data, 1, rows * count);
     for (size_t i = 0; i < rows; ++i) {
       const size_t at = done + i;
-      r->fold->row(&g->folded[at / ETX_BLOCK], at % ETX_BLOCK,
-                   (const char*)&block + i * count * bytes, count, 0);
+      r->reducer->row(&g->acc[at / ETX_BLOCK], at % ETX_BLOCK,
+                      (const char*)&block + i * count * bytes, count, 0);
     }
     data += rows * count * etx_dtype_bytes(r->self->dtype);
   }
 }
 
-// Result by result. A finished walk stands at its first row again, so it is
-// moved and used once more.
-static void fold_rows(const etx_reduction* r, group* g,
-                      etx_strided_iterator* inner) {
+// Reduces result by result. An iterator that has finished is at its first row
+// again, so it can be moved to the next result.
+static void reduce_rows(const etx_reduction* r, result_group* g,
+                        etx_strided_iterator* inner) {
   const ptrdiff_t step = g->stride * inner->bytes[0];
   const char* data = g->data;
   if (inner->rank == 0 && is_native(r, inner->stride[0])) {
     for (size_t i = 0; i < g->count; ++i, data += step) {
-      r->fold->row(&g->folded[i / ETX_BLOCK], i % ETX_BLOCK, data, inner->count,
-                   0);
+      r->reducer->row(&g->acc[i / ETX_BLOCK], i % ETX_BLOCK, data, inner->count,
+                      0);
     }
     return;
   }
   if (inner->rank == 0 && inner->stride[0] == 1 &&
       inner->count <= ETX_BLOCK / 2 && g->stride == (ptrdiff_t)inner->count) {
-    fold_short_rows(r, g, inner->count);
+    reduce_short_rows(r, g, inner->count);
     return;
   }
   for (size_t i = 0; i < g->count; ++i, data += step) {
     int64_t before = 0;
     inner->data[0] = (char*)(uintptr_t)data;
     do {
-      fold_row(r, &g->folded[i / ETX_BLOCK], i % ETX_BLOCK, inner, before);
+      reduce_strided_row(r, &g->acc[i / ETX_BLOCK], i % ETX_BLOCK, inner,
+                         before);
       before += (int64_t)inner->count;
     } while (etx_strided_iterator_next(inner));
   }
 }
 
-// Rows that are folded into one block of results before the next block: enough
-// to keep its results in registers, few enough to read memory in long pieces.
+// Rows that are added to one block of results before the next block: enough to
+// keep the accumulators in registers, few enough to read memory in long pieces.
 enum { ROWS_AT_ONCE = 16 };
 
-// `rows` elements into each result of the group, from `data` on, `step`
+// Adds `rows` elements to each result of the group, from `data` on, `step`
 // elements apart.
-static void fold_across(const etx_reduction* r, group* g, const char* data,
-                        int64_t before, size_t rows, ptrdiff_t step) {
+static void add_rows_to_results(const etx_reduction* r, result_group* g,
+                                const char* data, int64_t before, size_t rows,
+                                ptrdiff_t step) {
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(r->self->dtype);
   const bool native = is_native(r, g->stride);
   for (size_t b = 0; b * ETX_BLOCK < g->count; ++b) {
@@ -124,61 +128,70 @@ static void fold_across(const etx_reduction* r, group* g, const char* data,
     const ptrdiff_t skipped = (ptrdiff_t)(b * ETX_BLOCK) * g->stride;
     const char* from = data + skipped * bytes;
     if (native) {
-      r->fold->columns(&g->folded[b], from, part, before, rows, step);
+      r->reducer->columns(&g->acc[b], from, part, before, rows, step);
       continue;
     }
     for (size_t i = 0; i < rows; ++i, from += step * bytes) {
       etx_block block;
       load(r, &block, from, g->stride, part);
-      r->fold->columns(&g->folded[b], &block, part, before + (int64_t)i, 1, 0);
+      r->reducer->columns(&g->acc[b], &block, part, before + (int64_t)i, 1, 0);
     }
   }
 }
 
-static void fold_columns(const etx_reduction* r, group* g,
-                         etx_strided_iterator* inner) {
+static void reduce_columns(const etx_reduction* r, result_group* g,
+                           etx_strided_iterator* inner) {
   const ptrdiff_t step = inner->stride[0] * inner->bytes[0];
   int64_t before = 0;
   inner->data[0] = (char*)(uintptr_t)g->data;
   do {
     const char* data = inner->data[0];
     for (size_t i = 0; i < inner->count; i += ROWS_AT_ONCE) {
-      const size_t rows = smaller(inner->count - i, ROWS_AT_ONCE);
-      fold_across(r, g, data, before, rows, inner->stride[0]);
+      const size_t rows = min_size(inner->count - i, ROWS_AT_ONCE);
+      add_rows_to_results(r, g, data, before, rows, inner->stride[0]);
       data += (ptrdiff_t)rows * step;
       before += (int64_t)rows;
     }
   } while (etx_strided_iterator_next(inner));
 }
 
-// Writes the results of one block; `to` are where its first ones go.
-static void store_block(const etx_reduction* r, const etx_accumulators* folded,
+// Stores the results of one block at `to`: values and others.
+static void store_block(const etx_reduction* r, const etx_accumulators* acc,
                         size_t count, char* const to[2],
                         const ptrdiff_t strides[2]) {
   if (r->value != NULL) {
-    etx_block_store(&folded->value, r->fold->value_type, r->value->dtype, to[0],
+    etx_block_store(&acc->value, r->reducer->value_type, r->value->dtype, to[0],
                     strides[0], count);
   }
   if (r->other != NULL) {
-    etx_block_store(&folded->other, r->fold->other_type, r->other->dtype, to[1],
+    etx_block_store(&acc->other, r->reducer->other_type, r->other->dtype, to[1],
                     strides[1], count);
   }
 }
 
-static void reduce_group(const etx_reduction* r, group* g,
-                         etx_strided_iterator* inner, bool has_inner,
-                         bool by_columns, char* to[2],
+// The reduced dimensions, and the way to reduce them.
+typedef struct inner_loop {
+  etx_strided_iterator iterator;
+  bool has_elements;
+  bool by_columns;  // many results at a time
+} inner_loop;
+
+static void reduce_group(const etx_reduction* r, result_group* g,
+                         inner_loop* inner, char* to[2],
                          const ptrdiff_t strides[2]) {
   for (size_t b = 0; b * ETX_BLOCK < g->count; ++b) {
-    r->fold->start(&g->folded[b], block_count(g, b));
+    r->reducer->start(&g->acc[b], block_count(g, b));
   }
-  if (has_inner && by_columns) fold_columns(r, g, inner);
-  if (has_inner && !by_columns) fold_rows(r, g, inner);
+  if (inner->has_elements && inner->by_columns) {
+    reduce_columns(r, g, &inner->iterator);
+  } else if (inner->has_elements) {
+    reduce_rows(r, g, &inner->iterator);
+  }
   const etx_tensor* const results[] = {r->value, r->other};
   for (size_t b = 0; b * ETX_BLOCK < g->count; ++b) {
     const size_t count = block_count(g, b);
-    if (r->fold->finish != NULL) r->fold->finish(r, &g->folded[b], count);
-    store_block(r, &g->folded[b], count, to, strides);
+    if (r->reducer->finish != NULL) r->reducer->finish(r, &g->acc[b], count);
+    store_block(r, &g->acc[b], count, to, strides);
     for (size_t k = 0; k < 2; ++k) {
       if (results[k] == NULL) continue;
       to[k] += (ptrdiff_t)count * strides[k] *
@@ -187,7 +200,7 @@ static void reduce_group(const etx_reduction* r, group* g,
   }
 }
 
-// Splits self's dimensions: `inner` walks the reduced ones.
+// Starts `inner` over the reduced dimensions of self.
 static bool start_inner(const etx_reduction* r, etx_strided_iterator* inner) {
   int32_t sizes[ETX_MAX_RANK];
   ptrdiff_t strides[ETX_MAX_RANK];
@@ -203,8 +216,8 @@ static bool start_inner(const etx_reduction* r, etx_strided_iterator* inner) {
   return etx_strided_iterator_start(inner);
 }
 
-// `outer` walks the kept dimensions of self and, behind it, the results, which
-// have the same dimensions in the same order (sizes of 1 aside).
+// Adds a result tensor to `outer`. It has the kept dimensions of self in the
+// same order; if it has self's rank, the reduced ones have size 1.
 static void add_results(etx_strided_iterator* outer, const etx_reduction* r,
                         const etx_tensor* results) {
   ptrdiff_t strides[ETX_MAX_RANK];
@@ -238,48 +251,47 @@ static bool start_outer(const etx_reduction* r, etx_strided_iterator* outer) {
 
 static ptrdiff_t magnitude(ptrdiff_t x) { return x < 0 ? -x : x; }
 
-// Many results at a time where rows lie closer together than the elements of a
-// row, or are short.
-static bool goes_by_columns(const etx_reduction* r,
+// True if many results at a time are faster: neighbouring results are closer in
+// memory than the elements of one result, or rows are short.
+static bool prefers_columns(const etx_reduction* r,
                             const etx_strided_iterator* outer,
                             const etx_strided_iterator* inner) {
-  const size_t least = is_native(r, inner->stride[0]) ? FEW : SHORT;
-  if (outer->count < FEW) return false;
-  if (inner->count < least && outer->count > SHORT) return true;
+  const size_t least = is_native(r, inner->stride[0]) ? MIN_RESULTS : SHORT_ROW;
+  if (outer->count < MIN_RESULTS) return false;
+  if (inner->count < least && outer->count > SHORT_ROW) return true;
   return magnitude(outer->stride[0]) < magnitude(inner->stride[0]);
 }
 
-// Reduces to the results of one row of the outer walk.
-static void reduce_row(const etx_reduction* r,
-                       const etx_strided_iterator* outer,
-                       etx_strided_iterator* inner, bool has_inner,
-                       bool by_columns) {
+// Computes the results of one row of the outer iterator.
+static void reduce_outer_row(const etx_reduction* r,
+                             const etx_strided_iterator* outer,
+                             inner_loop* inner) {
   const size_t second = r->value == NULL ? 1 : 2;
   const size_t last = outer->operands - 1;
-  char* to[2] = {outer->data[smaller(1, last)],
-                 outer->data[smaller(second, last)]};
-  const ptrdiff_t strides[2] = {outer->stride[smaller(1, last)],
-                                outer->stride[smaller(second, last)]};
-  group g;
+  char* to[2] = {outer->data[min_size(1, last)],
+                 outer->data[min_size(second, last)]};
+  const ptrdiff_t strides[2] = {outer->stride[min_size(1, last)],
+                                outer->stride[min_size(second, last)]};
+  result_group g;
   g.data = outer->data[0];
   g.stride = outer->stride[0];
-  for (size_t done = 0; done < outer->count; done += GROUP) {
-    g.count = smaller(outer->count - done, GROUP);
-    reduce_group(r, &g, inner, has_inner, by_columns, to, strides);
+  for (size_t done = 0; done < outer->count; done += GROUP_RESULTS) {
+    g.count = min_size(outer->count - done, GROUP_RESULTS);
+    reduce_group(r, &g, inner, to, strides);
     g.data += (ptrdiff_t)g.count * g.stride * outer->bytes[0];
   }
 }
 
-// Elements of dense tensors before, in and behind the reduced dimensions.
-typedef struct shape {
+// The sizes of a contiguous tensor before, in and after the reduced dimensions.
+typedef struct dense_shape {
   size_t outer;
   size_t middle;
   size_t inner;
-} shape;
+} dense_shape;
 
-// False if the reduced dimensions do not follow each other, sizes of 1 aside.
-static bool find_shape(const etx_reduction* r, shape* out) {
-  shape s = {1, 1, 1};
+// False if the reduced dimensions are not adjacent, ignoring sizes of 1.
+static bool find_dense_shape(const etx_reduction* r, dense_shape* out) {
+  dense_shape s = {1, 1, 1};
   size_t* at = &s.outer;
   for (size_t i = 0; i < r->self->rank; ++i) {
     const size_t size = (size_t)r->self->sizes[i];
@@ -298,38 +310,41 @@ static bool is_dense(const etx_tensor* tensor) {
   return tensor == NULL || etx_tensor_is_contiguous(tensor);
 }
 
-// Makes a walk of one row.
-static void set_row(etx_strided_iterator* walk, size_t operand,
-                    const void* data, size_t count, ptrdiff_t stride,
-                    size_t bytes) {
-  walk->rank = 0;
-  walk->operands = operand + 1;
-  walk->count = count;
-  walk->data[operand] = (char*)(uintptr_t)data;
-  walk->stride[operand] = stride;
-  walk->bytes[operand] = (ptrdiff_t)bytes;
+// Sets an operand of an iterator that has a single row.
+static void set_single_row(etx_strided_iterator* iterator, size_t operand,
+                           const void* data, size_t count, ptrdiff_t stride,
+                           size_t bytes) {
+  iterator->rank = 0;
+  iterator->operands = operand + 1;
+  iterator->count = count;
+  iterator->data[operand] = (char*)(uintptr_t)data;
+  iterator->stride[operand] = stride;
+  iterator->bytes[operand] = (ptrdiff_t)bytes;
 }
 
-// The rows of dense tensors: results of `outer` rows, or of one at a time.
-static void reduce_dense(const etx_reduction* r, const shape* s) {
+// Reduces contiguous tensors: all `outer` rows at once if inner is 1, otherwise
+// one of the `outer` matrices at a time.
+static void reduce_dense(const etx_reduction* r, const dense_shape* s) {
   const size_t bytes = etx_dtype_bytes(r->self->dtype);
-  const bool has_rows = s->inner == 1;  // and not columns
+  const bool has_rows = s->inner == 1;
   const size_t count = has_rows ? s->outer : s->inner;
   const ptrdiff_t stride = has_rows ? (ptrdiff_t)s->middle : 1;
   const etx_tensor* const results[] = {r->value, r->other};
-  etx_strided_iterator inner, outer;
-  set_row(&inner, 0, NULL, s->middle, (ptrdiff_t)s->inner, bytes);
-  set_row(&outer, 0, r->self->data, count, stride, bytes);
+  inner_loop inner = {.has_elements = s->middle > 0};
+  etx_strided_iterator outer;
+  set_single_row(&inner.iterator, 0, NULL, s->middle, (ptrdiff_t)s->inner,
+                 bytes);
+  set_single_row(&outer, 0, r->self->data, count, stride, bytes);
   size_t operand = 0;
   for (size_t k = 0; k < 2; ++k) {
     if (results[k] == NULL) continue;
-    set_row(&outer, ++operand, results[k]->data, count, 1,
-            etx_dtype_bytes(results[k]->dtype));
+    set_single_row(&outer, ++operand, results[k]->data, count, 1,
+                   etx_dtype_bytes(results[k]->dtype));
   }
-  const bool has_inner = s->middle > 0;
-  const bool by_columns = has_inner && goes_by_columns(r, &outer, &inner);
+  inner.by_columns =
+      inner.has_elements && prefers_columns(r, &outer, &inner.iterator);
   for (size_t i = 0; i < (has_rows ? 1 : s->outer); ++i) {
-    reduce_row(r, &outer, &inner, has_inner, by_columns);
+    reduce_outer_row(r, &outer, &inner);
     outer.data[0] += s->middle * s->inner * bytes;
     for (size_t k = 1; k < outer.operands; ++k) {
       outer.data[k] += s->inner * (size_t)outer.bytes[k];
@@ -338,19 +353,21 @@ static void reduce_dense(const etx_reduction* r, const shape* s) {
 }
 
 void etx_reduce(const etx_reduction* r) {
-  etx_strided_iterator inner, outer;
-  shape s;
+  dense_shape s;
   if (is_dense(r->self) && is_dense(r->value) && is_dense(r->other) &&
-      find_shape(r, &s)) {
+      find_dense_shape(r, &s)) {
     if (s.outer > 0 && s.inner > 0) reduce_dense(r, &s);
     return;
   }
-  const bool has_inner = start_inner(r, &inner);
+  inner_loop inner;
+  etx_strided_iterator outer;
+  inner.has_elements = start_inner(r, &inner.iterator);
   bool more = start_outer(r, &outer);
   if (!more) return;
-  const bool by_columns = has_inner && goes_by_columns(r, &outer, &inner);
+  inner.by_columns =
+      inner.has_elements && prefers_columns(r, &outer, &inner.iterator);
   for (; more; more = etx_strided_iterator_next(&outer)) {
-    reduce_row(r, &outer, &inner, has_inner, by_columns);
+    reduce_outer_row(r, &outer, &inner);
   }
 }
 
@@ -382,7 +399,7 @@ size_t etx_reduced_count(const etx_tensor* self, uint32_t dims) {
 
 bool etx_has_short_rows(const etx_tensor* self, const etx_tensor* out,
                         uint32_t dims, size_t* out_rows, size_t* out_count) {
-  enum { FEWEST = FEW, MOST = 1024 };
+  enum { MIN = MIN_RESULTS, MAX = 1024 };
   size_t rows = 1, count = 1;
   if (!etx_tensor_is_contiguous(self) || !etx_tensor_is_contiguous(out)) {
     return false;
@@ -395,10 +412,10 @@ bool etx_has_short_rows(const etx_tensor* self, const etx_tensor* out,
   }
   *out_rows = rows;
   *out_count = count;
-  return count >= FEWEST && count <= MOST;
+  return count >= MIN && count <= MAX;
 }
 
-bool etx_reduces_short_rows(const etx_tensor* self, const etx_tensor* out,
+bool etx_has_short_f32_rows(const etx_tensor* self, const etx_tensor* out,
                             uint32_t dims, size_t* out_rows,
                             size_t* out_count) {
   return self->dtype == ETX_DTYPE_FLOAT32 && out->dtype == ETX_DTYPE_FLOAT32 &&

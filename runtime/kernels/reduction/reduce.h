@@ -1,15 +1,15 @@
-// Folding the elements of any set of dimensions into one result each.
+// Reduces the elements of any set of dimensions to one result each.
 //
 //   reduce the last dimension        reduce the first dimension
 //
-//   x x x x x x -> fold.row          x x x x x x   fold.columns: each row
-//   x x x x x x -> fold.row          x x x x x x   into all results at once
-//   x x x x x x -> fold.row          | | | | | |
+//   x x x x x x -> reducer.row       x x x x x x   reducer.columns: each row
+//   x x x x x x -> reducer.row       x x x x x x   is added to all results
+//   x x x x x x -> reducer.row       | | | | | |
 //
-// Elements reach a fold in blocks of a wide type (convert.h), in row-major
-// order of the reduced dimensions; memory that holds the wide type densely is
-// passed as it is. Which way is taken depends on sizes and strides alone, so
-// results do not depend on the machine.
+// A reducer gets elements in blocks of the compute type (convert.h), in
+// row-major order of the reduced dimensions. Elements that are contiguous and
+// have the compute type are not copied. The choice between rows and columns
+// depends on sizes and strides only, so results do not depend on the machine.
 
 #ifndef ETX_RUNTIME_KERNELS_REDUCTION_REDUCE_H
 #define ETX_RUNTIME_KERNELS_REDUCTION_REDUCE_H
@@ -18,41 +18,41 @@
 
 typedef struct etx_reduction etx_reduction;
 
-// ETX_BLOCK results on their way, in types of the fold's choice.
+// Accumulators of ETX_BLOCK results, in types that the reducer chooses.
 typedef struct etx_accumulators {
   etx_block value;
-  etx_block other;  // index, sum of squares: whatever goes with the value
+  etx_block other;  // what a value comes with: an index, a sum of squares
 } etx_accumulators;
 
-// How elements of one wide type are folded.
-typedef struct etx_fold {
-  // Sets the first `count` results to what no elements give.
-  void (*start)(etx_accumulators* folded, size_t count);
-  // Folds `count` elements into result `at`, which has `before` already.
-  void (*row)(etx_accumulators* folded, size_t at, const void* elements,
+// The functions that reduce elements of one compute type.
+typedef struct etx_reducer {
+  // Sets the first `count` accumulators to the result of no elements.
+  void (*start)(etx_accumulators* acc, size_t count);
+  // Adds `count` elements to accumulator `at`, which has `before` elements.
+  void (*row)(etx_accumulators* acc, size_t at, const void* elements,
               size_t count, int64_t before);
-  // Folds element i of each of `rows` rows, which lie `step` elements apart,
-  // into result i; all have `before` already.
-  void (*columns)(etx_accumulators* folded, const void* elements, size_t count,
+  // Adds element i of each of `rows` rows, which are `step` elements apart, to
+  // accumulator i. All have `before` elements.
+  void (*columns)(etx_accumulators* acc, const void* elements, size_t count,
                   int64_t before, size_t rows, ptrdiff_t step);
-  // Leaves results of the wide types below; NULL: they are there already.
-  void (*finish)(const etx_reduction* reduction, etx_accumulators* folded,
+  // Converts accumulators to results of the types below; NULL: nothing to do.
+  void (*finish)(const etx_reduction* reduction, etx_accumulators* acc,
                  size_t count);
   etx_compute_type value_type;
   etx_compute_type other_type;
-} etx_fold;
+} etx_reducer;
 
 struct etx_reduction {
-  const etx_fold* fold;
-  etx_compute_type wide;  // that elements are folded in
-  // Elements of this type are folded as they lie: etx_compute_type_dtype(wide),
-  // or another that the fold takes instead.
+  const etx_reducer* reducer;
+  etx_compute_type compute;  // of the elements
+  // Elements of this type need no conversion: etx_compute_type_dtype(compute),
+  // or another type that the reducer reads instead.
   etx_dtype native;
   const etx_tensor* self;
-  const etx_tensor* value;  // where values go; NULL: nowhere
-  const etx_tensor* other;  // where what goes with them goes; NULL: nowhere
-  double divisor;           // for `finish`: the count of a mean and the like
-  etx_dtype cast;  // elements become this type first (etx_operand_load_as)
+  const etx_tensor* value;  // receives the values; NULL: not wanted
+  const etx_tensor* other;  // receives what comes with them; NULL: not wanted
+  double divisor;           // for `finish`: the number of elements of a mean
+  etx_dtype cast;  // elements are cast to this type first (etx_operand_load_as)
   uint32_t dims;   // bits of the reduced dimensions
 };
 
@@ -61,25 +61,24 @@ struct etx_reduction {
 
 void etx_reduce(const etx_reduction* reduction);
 
-// The dimensions of argument 0 that argument `index` names, as bits: a list,
-// an integer, or all for None and, if `empty_is_all`, for an empty list.
+// The dimensions of argument 0 that argument `index` names, as a bit set. It is
+// a list, an integer, or None for all; if empty_is_all, an empty list means
+// all.
 uint32_t etx_reduced_dims(const etx_call* call, size_t index,
                           bool empty_is_all);
 
-// Elements folded into each result.
+// The number of elements of each result.
 size_t etx_reduced_count(const etx_tensor* self, uint32_t dims);
 
-// Whether the reduced dimensions of `self` are its last ones (sizes of 1
-// aside), both tensors dense, and rows so short that what a reduction
-// does for everything else would cost more than folding them. Gives their
-// number and their count of elements, at least 4 and at most 1024: a reduction
-// takes those row by row too, so a kernel that does only that gives the same
-// bits.
+// True if the reduced dimensions of `self` are its last ones (ignoring sizes of
+// 1), both tensors are contiguous, and rows have 4 to 1024 elements. For such
+// rows the general reduction's setup costs more than the sums. It reduces them
+// row by row, too, so a kernel that does so directly gives the same bits.
 bool etx_has_short_rows(const etx_tensor* self, const etx_tensor* out,
                         uint32_t dims, size_t* out_rows, size_t* out_count);
 
-// The same of float32.
-bool etx_reduces_short_rows(const etx_tensor* self, const etx_tensor* out,
+// The same for float32 tensors.
+bool etx_has_short_f32_rows(const etx_tensor* self, const etx_tensor* out,
                             uint32_t dims, size_t* out_rows, size_t* out_count);
 
 #endif

@@ -1,15 +1,15 @@
-// Softmax and its logarithm along one dimension.
+// softmax and log_softmax along one dimension.
 //
-// Per line: the largest element m, then e^(x - m) and their sum, then the
-// division by the sum. m makes the largest power 1, so nothing overflows. A
+// For each line: the maximum m, then exp(x - m) and their sum, then the
+// division by the sum. The largest exponential is 1, so nothing overflows. A
 // line of minus infinities gives NaN, as in PyTorch. Each pass reads element i
-// before it writes element i, so the result may overwrite the operand.
+// before it writes element i, so the result may be in place.
 //
-// Dense lines of float32 have loops of their own; short lines that lie or are
-// stored otherwise are copied to such a line first. All others go through
-// blocks, along a line or across many lines, with the same steps on a block.
-// Powers are kept in the result between the passes, unless it is a half, which
-// would round them: then they are computed twice.
+// Contiguous float32 lines have vectorised loops; short lines of another layout
+// or type are copied to such a line first. All others are processed in blocks,
+// along one line or across many interleaved lines. The exponentials are kept in
+// the result between the passes, unless the result is float16 or bfloat16,
+// which would round them: then they are computed twice.
 
 #include "runtime/kernels/simd/elementwise/float_loops.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -20,66 +20,65 @@
 #include "runtime/kernels/core/slice_args.h"
 
 typedef struct softmax {
-  etx_compute_type wide;  // ETX_COMPUTE_F32 or ETX_COMPUTE_F64
+  etx_compute_type compute;  // ETX_COMPUTE_F32 or ETX_COMPUTE_F64
   bool is_log;
   const etx_softmax_loops* line;
 } softmax;
 
-// Lines too short for loops of their own set.
-enum { FEW = 32 };
+enum { MIN_VECTORISED = 32 };  // shorter lines use scalar loops
 
-// Lines of softmax so short that powers of several are computed together: where
-// each would leave a rest, and where it is of few vectors. So many elements stay
-// in the first cache.
-enum { UNEVEN_ROW = 256, EVEN_ROW = 64, VECTOR = 16, ROWS_TOGETHER = 1024 };
+// The exponentials of several short rows are computed together: of rows up to
+// UNEVEN_ROW elements if they are no multiple of VECTOR, otherwise up to
+// EVEN_ROW. At most MAX_TOGETHER elements, which stay in L1.
+enum { UNEVEN_ROW = 256, EVEN_ROW = 64, VECTOR = 16, MAX_TOGETHER = 1024 };
 
-// NaN does not matter for the largest: it comes back through the sum.
-static float largest_of_few(const float* x, size_t count) {
-  float largest = x[0];
-  for (size_t i = 1; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
-  return largest;
+// NaN may be ignored here: the sum becomes NaN anyway.
+static float max_of_short(const float* x, size_t count) {
+  float max = x[0];
+  for (size_t i = 1; i < count; ++i) max = x[i] > max ? x[i] : max;
+  return max;
 }
 
-// out = e^(in - m). Returns the sum, to the same bits as for longer lines.
-static float raise_few(float* out, const float* in, size_t count, float m) {
+// out = exp(in - m). Returns the sum, in the reduction order of longer lines.
+static float exp_short(float* out, const float* in, size_t count, float m) {
   for (size_t i = 0; i < count; ++i) out[i] = etx_exp_f32(in[i] - m);
   return etx_striped_sum_f32(out, count);
 }
 
-static float largest_of(const softmax* s, float* out, const float* in,
-                        size_t count) {
+static float row_max(const softmax* s, float* out, const float* in,
+                     size_t count) {
   return s->line->scale(out, in, count, 1.0f,
                         etx_f32_of_bits(UINT32_C(0xff800000)));
 }
 
 static void softmax_dense(const softmax* s, float* out, const float* in,
                           size_t count) {
-  if (count < FEW) {
-    const float m = largest_of_few(in, count);
-    const float scale = 1.0f / raise_few(out, in, count, m);
+  if (count < MIN_VECTORISED) {
+    const float m = max_of_short(in, count);
+    const float scale = 1.0f / exp_short(out, in, count, m);
     for (size_t i = 0; i < count; ++i) out[i] *= scale;
     return;
   }
-  const float m = largest_of(s, out, in, count);
+  const float m = row_max(s, out, in, count);
   const float scale = 1.0f / s->line->raise(out, out, count, m);
   (void)s->line->scale(out, out, count, scale, 0);
 }
 
-// Rows that follow each other.
+// Adjacent rows.
 static void softmax_rows(const softmax* s, float* out, const float* in,
                          size_t rows, size_t count) {
   for (size_t r = 0; r < rows; ++r) {
     float* const row = out + r * count;
     const float* const from = in + r * count;
-    const float m = count < FEW ? largest_of_few(from, count)
-                                : largest_of(s, row, from, count);
+    const float m = count < MIN_VECTORISED ? max_of_short(from, count)
+                                           : row_max(s, row, from, count);
     for (size_t i = 0; i < count; ++i) row[i] = from[i] - m;
   }
   (void)s->line->raise(out, out, rows * count, 0);
   for (size_t r = 0; r < rows; ++r) {
     float* const row = out + r * count;
     const float scale = 1.0f / etx_striped_sum_f32(row, count);
-    if (count < FEW) {
+    if (count < MIN_VECTORISED) {
       for (size_t i = 0; i < count; ++i) row[i] *= scale;
     } else {
       (void)s->line->scale(row, row, count, scale, 0);
@@ -89,28 +88,28 @@ static void softmax_rows(const softmax* s, float* out, const float* in,
 
 static void log_softmax_dense(const softmax* s, float* out, const float* in,
                               size_t count) {
-  float powers[256];
+  float exps[256];
   float m;
   double sum = 0;
-  if (count < FEW) {
-    m = largest_of_few(in, count);
-    sum = (double)raise_few(powers, in, count, m);
+  if (count < MIN_VECTORISED) {
+    m = max_of_short(in, count);
+    sum = (double)exp_short(exps, in, count, m);
   } else {
-    m = largest_of(s, out, in, count);
+    m = row_max(s, out, in, count);
     in = out;
     for (size_t done = 0; done < count; done += 256) {
       const size_t part = count - done < 256 ? count - done : 256;
-      sum += (double)s->line->raise(powers, in + done, part, m);
+      sum += (double)s->line->raise(exps, in + done, part, m);
     }
   }
   const float shift = etx_log_f32((float)sum);
   for (size_t i = 0; i < count; ++i) out[i] = in[i] - m - shift;
 }
 
-// The largest of two blocks, element by element.
-static void take_larger(const softmax* s, etx_block* m, const void* elements,
-                        size_t count) {
-  if (!etx_is_f64(s->wide)) {
+// m = max(m, elements), element by element.
+static void update_max(const softmax* s, etx_block* m, const void* elements,
+                       size_t count) {
+  if (!etx_is_f64(s->compute)) {
     const float* x = elements;
     for (size_t i = 0; i < count; ++i) {
       m->f32[i] = x[i] > m->f32[i] ? x[i] : m->f32[i];
@@ -123,54 +122,55 @@ static void take_larger(const softmax* s, etx_block* m, const void* elements,
   }
 }
 
-// e^(x - m), element by element, and their sums. `powers` may be `elements`.
-static void raise(const softmax* s, void* powers, const void* elements,
-                  const etx_block* m, size_t count) {
-  if (!etx_is_f64(s->wide)) {
+// exps = exp(elements - m), element by element. `exps` may be `elements`.
+static void exp_block(const softmax* s, void* exps, const void* elements,
+                      const etx_block* m, size_t count) {
+  if (!etx_is_f64(s->compute)) {
     const float* x = elements;
-    float* y = powers;
+    float* y = exps;
     for (size_t i = 0; i < count; ++i) y[i] = etx_exp_f32(x[i] - m->f32[i]);
   } else {
     const double* x = elements;
-    double* y = powers;
+    double* y = exps;
     for (size_t i = 0; i < count; ++i) y[i] = etx_exp_f64(x[i] - m->f64[i]);
   }
 }
-static void add(const softmax* s, etx_block* sums, const void* powers,
-                size_t count) {
-  if (!etx_is_f64(s->wide)) {
-    const float* x = powers;
+static void add_to_sums(const softmax* s, etx_block* sums, const void* exps,
+                        size_t count) {
+  if (!etx_is_f64(s->compute)) {
+    const float* x = exps;
     for (size_t i = 0; i < count; ++i) sums->f64[i] += (double)x[i];
   } else {
-    const double* x = powers;
+    const double* x = exps;
     for (size_t i = 0; i < count; ++i) sums->f64[i] += x[i];
   }
 }
 
-// Turns sums of powers into what the last pass needs: factors, or logarithms.
-static void close_sums(const softmax* s, etx_block* sums, size_t count) {
+// Replaces sums by what the last pass needs: 1 / sum, or log(sum) for
+// log_softmax.
+static void finish_sums(const softmax* s, etx_block* sums, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const double sum = sums->f64[i];
-    const double closed = s->is_log ? etx_log_f64(sum) : 1.0 / sum;
-    if (s->wide == ETX_COMPUTE_F32) sums->f32[i] = (float)closed;
-    if (etx_is_f64(s->wide)) sums->f64[i] = closed;
+    const double factors = s->is_log ? etx_log_f64(sum) : 1.0 / sum;
+    if (s->compute == ETX_COMPUTE_F32) sums->f32[i] = (float)factors;
+    if (etx_is_f64(s->compute)) sums->f64[i] = factors;
   }
 }
 
-static void scale(const softmax* s, void* powers, const etx_block* factors,
+static void scale(const softmax* s, void* exps, const etx_block* factors,
                   size_t count) {
-  if (!etx_is_f64(s->wide)) {
-    float* x = powers;
+  if (!etx_is_f64(s->compute)) {
+    float* x = exps;
     for (size_t i = 0; i < count; ++i) x[i] *= factors->f32[i];
   } else {
-    double* x = powers;
+    double* x = exps;
     for (size_t i = 0; i < count; ++i) x[i] *= factors->f64[i];
   }
 }
 static void subtract(const softmax* s, void* out, const void* elements,
                      const etx_block* m, const etx_block* shifts,
                      size_t count) {
-  if (!etx_is_f64(s->wide)) {
+  if (!etx_is_f64(s->compute)) {
     const float* x = elements;
     float* y = out;
     for (size_t i = 0; i < count; ++i) y[i] = x[i] - m->f32[i] - shifts->f32[i];
@@ -181,76 +181,85 @@ static void subtract(const softmax* s, void* out, const void* elements,
   }
 }
 
-// Between the passes of softmax the result holds the powers, if it can.
-static bool keeps_powers(const softmax* s, const etx_axis_lines* lines) {
-  return !s->is_log && lines->out.dtype == etx_compute_type_dtype(s->wide);
+// True if the result holds the exponentials between the passes.
+static bool keeps_exps(const softmax* s, const etx_axis_lines* lines) {
+  return !s->is_log && lines->out.dtype == etx_compute_type_dtype(s->compute);
 }
 
-// The last pass over `count` elements: from the powers in `out`, or from the
-// elements `in`.
-static void finish(const softmax* s, bool has_powers, void* out, const void* in,
-                   const etx_block* m, const etx_block* closed, size_t count) {
+// The maximum and the factor of the last pass for each element of a block.
+typedef struct line_stats {
+  const etx_block* max;
+  const etx_block* factors;  // 1 / sum, or log(sum)
+} line_stats;
+
+// The last pass over `count` elements. `in` has the exponentials if has_exps,
+// otherwise the elements.
+static void finish(const softmax* s, bool has_exps, void* out, const void* in,
+                   line_stats stats, size_t count) {
   if (s->is_log) {
-    subtract(s, out, in, m, closed, count);
+    subtract(s, out, in, stats.max, stats.factors, count);
     return;
   }
-  if (has_powers && out != in) {
-    memcpy(out, in, count * etx_dtype_bytes(etx_compute_type_dtype(s->wide)));
+  if (has_exps && out != in) {
+    memcpy(out, in,
+           count * etx_dtype_bytes(etx_compute_type_dtype(s->compute)));
   }
-  if (!has_powers) raise(s, out, in, m, count);
-  scale(s, out, closed, count);
+  if (!has_exps) exp_block(s, out, in, stats.max, count);
+  scale(s, out, stats.factors, count);
 }
 
-// The numbers of a group of lines that is gone along together.
-typedef struct across {
-  etx_block largest[ETX_AXIS_LINE_BLOCKS];
+// The state of a group of interleaved lines.
+typedef struct interleaved_state {
+  etx_block max[ETX_AXIS_LINE_BLOCKS];
   etx_block sums[ETX_AXIS_LINE_BLOCKS];
-} across;
+} interleaved_state;
 
-// The three passes for element `at` of the lines of block `b`.
-static void pass_largest(const softmax* s, const etx_axis_lines* lines, across* a,
-                         size_t b, size_t at) {
+// The three passes, for element `at` of the lines of block `b`.
+static void pass_max(const softmax* s, const etx_axis_lines* lines,
+                     interleaved_state* a, size_t b, size_t at) {
   const size_t count = etx_axis_lines_in_block(lines, b);
   etx_block x;
-  const void* in = etx_axis_across_read(&lines->in, b, at, count, s->wide, &x);
+  const void* in =
+      etx_axis_across_read(&lines->in, b, at, count, s->compute, &x);
   if (at > 0) {
-    take_larger(s, &a->largest[b], in, count);
+    update_max(s, &a->max[b], in, count);
   } else {
-    memcpy(&a->largest[b], in,
-           count * etx_dtype_bytes(etx_compute_type_dtype(s->wide)));
+    memcpy(&a->max[b], in,
+           count * etx_dtype_bytes(etx_compute_type_dtype(s->compute)));
   }
 }
-static void pass_sums(const softmax* s, const etx_axis_lines* lines, across* a,
-                      size_t b, size_t at) {
+static void pass_sum(const softmax* s, const etx_axis_lines* lines,
+                     interleaved_state* a, size_t b, size_t at) {
   const size_t count = etx_axis_lines_in_block(lines, b);
-  const bool keeps = keeps_powers(s, lines);
+  const bool keeps = keeps_exps(s, lines);
   etx_block x, y;
-  const void* in = etx_axis_across_read(&lines->in, b, at, count, s->wide, &x);
-  void* powers =
-      keeps ? etx_axis_across_target(&lines->out, b, at, s->wide, &y) : &y;
-  raise(s, powers, in, &a->largest[b], count);
-  add(s, &a->sums[b], powers, count);
+  const void* in =
+      etx_axis_across_read(&lines->in, b, at, count, s->compute, &x);
+  void* exps =
+      keeps ? etx_axis_across_target(&lines->out, b, at, s->compute, &y) : &y;
+  exp_block(s, exps, in, &a->max[b], count);
+  add_to_sums(s, &a->sums[b], exps, count);
   if (!keeps) return;
-  etx_axis_across_store(&lines->out, b, at, count, s->wide, &y, powers);
+  etx_axis_across_store(&lines->out, b, at, count, s->compute, &y, exps);
 }
-static void pass_finish(const softmax* s, const etx_axis_lines* lines, across* a,
-                        size_t b, size_t at) {
+static void pass_finish(const softmax* s, const etx_axis_lines* lines,
+                        interleaved_state* a, size_t b, size_t at) {
   const size_t count = etx_axis_lines_in_block(lines, b);
-  const bool keeps = keeps_powers(s, lines);
+  const bool keeps = keeps_exps(s, lines);
   const etx_axis_elements* from = keeps ? &lines->out : &lines->in;
   etx_block x, y;
-  const void* in = etx_axis_across_read(from, b, at, count, s->wide, &x);
-  void* out = etx_axis_across_target(&lines->out, b, at, s->wide, &y);
-  finish(s, keeps, out, in, &a->largest[b], &a->sums[b], count);
-  etx_axis_across_store(&lines->out, b, at, count, s->wide, &y, out);
+  const void* in = etx_axis_across_read(from, b, at, count, s->compute, &x);
+  void* out = etx_axis_across_target(&lines->out, b, at, s->compute, &y);
+  finish(s, keeps, out, in, (line_stats){&a->max[b], &a->sums[b]}, count);
+  etx_axis_across_store(&lines->out, b, at, count, s->compute, &y, out);
 }
 
-static void visit_across(const softmax* s, const etx_axis_lines* lines) {
-  static void (*const passes[])(const softmax*, const etx_axis_lines*, across*,
-                                size_t, size_t) = {pass_largest, pass_sums,
-                                                   pass_finish};
+static void visit_interleaved(const softmax* s, const etx_axis_lines* lines) {
+  static void (*const passes[])(const softmax*, const etx_axis_lines*,
+                                interleaved_state*, size_t,
+                                size_t) = {pass_max, pass_sum, pass_finish};
   const size_t blocks = (lines->width + ETX_BLOCK - 1) / ETX_BLOCK;
-  across a;
+  interleaved_state a;
   for (size_t b = 0; b < blocks; ++b) {
     const size_t count = etx_axis_lines_in_block(lines, b);
     for (size_t i = 0; i < count; ++i) a.sums[b].f64[i] = 0;
@@ -260,77 +269,80 @@ static void visit_across(const softmax* s, const etx_axis_lines* lines) {
       for (size_t b = 0; b < blocks; ++b) passes[pass](s, lines, &a, b, at);
     }
     for (size_t b = 0; b < blocks && pass == 1; ++b) {
-      close_sums(s, &a.sums[b], etx_axis_lines_in_block(lines, b));
+      finish_sums(s, &a.sums[b], etx_axis_lines_in_block(lines, b));
     }
   }
 }
 
-// Sets every element of a block to its first one.
-static void spread(const softmax* s, etx_block* block) {
-  for (size_t i = 1; i < ETX_BLOCK && s->wide == ETX_COMPUTE_F32; ++i) {
+// Copies the first element of a block to all others.
+static void broadcast_first(const softmax* s, etx_block* block) {
+  for (size_t i = 1; i < ETX_BLOCK && s->compute == ETX_COMPUTE_F32; ++i) {
     block->f32[i] = block->f32[0];
   }
-  for (size_t i = 1; i < ETX_BLOCK && etx_is_f64(s->wide); ++i) {
+  for (size_t i = 1; i < ETX_BLOCK && etx_is_f64(s->compute); ++i) {
     block->f64[i] = block->f64[0];
   }
 }
 
-// Elements of the block of a line that starts at `done`.
-static size_t part_of(const etx_axis_lines* lines, size_t done) {
+// The number of elements of the block of a line that starts at `done`.
+static size_t block_size(const etx_axis_lines* lines, size_t done) {
   const size_t left = lines->count - done;
   return left < ETX_BLOCK ? left : ETX_BLOCK;
 }
 
-// The largest element of a line, spread over a block.
-static void find_largest(const softmax* s, const etx_axis_lines* lines, size_t line,
-                         etx_block* m) {
-  const size_t bytes = etx_dtype_bytes(etx_compute_type_dtype(s->wide));
+// The maximum of a line, in all elements of `m`.
+static void find_line_max(const softmax* s, const etx_axis_lines* lines,
+                          size_t line, etx_block* m) {
+  const size_t bytes = etx_dtype_bytes(etx_compute_type_dtype(s->compute));
   etx_block x;
-  const void* in = etx_axis_line_read(&lines->in, line, 0, 1, s->wide, &x);
+  const void* in = etx_axis_line_read(&lines->in, line, 0, 1, s->compute, &x);
   memcpy(m, in, bytes);
-  spread(s, m);
+  broadcast_first(s, m);
   for (size_t done = 0; done < lines->count; done += ETX_BLOCK) {
-    const size_t part = part_of(lines, done);
-    in = etx_axis_line_read(&lines->in, line, done, part, s->wide, &x);
-    take_larger(s, m, in, part);
+    const size_t part = block_size(lines, done);
+    in = etx_axis_line_read(&lines->in, line, done, part, s->compute, &x);
+    update_max(s, m, in, part);
   }
   for (size_t half = ETX_BLOCK / 2; half > 0; half /= 2) {
     memcpy(&x, (const char*)m + half * bytes, half * bytes);
-    take_larger(s, m, &x, half);
+    update_max(s, m, &x, half);
   }
-  spread(s, m);
+  broadcast_first(s, m);
 }
 
-// As visit_across, with one m and one sum, spread over a block. The sums of
-// the places of a block are added last.
-static void visit_along(const softmax* s, const etx_axis_lines* lines, size_t line) {
-  const bool keeps = keeps_powers(s, lines);
+// One line in blocks. The lane sums of the blocks are added pairwise in the
+// end.
+static void visit_line(const softmax* s, const etx_axis_lines* lines,
+                       size_t line) {
+  const bool keeps = keeps_exps(s, lines);
   etx_block m, sums, x, y;
-  find_largest(s, lines, line, &m);
+  find_line_max(s, lines, line, &m);
   for (size_t i = 0; i < ETX_BLOCK; ++i) sums.f64[i] = 0;
   for (size_t done = 0; done < lines->count; done += ETX_BLOCK) {
-    const size_t part = part_of(lines, done);
-    const void* in = etx_axis_line_read(&lines->in, line, done, part, s->wide, &x);
-    void* powers =
-        keeps ? etx_axis_line_target(&lines->out, line, done, s->wide, &y) : &y;
-    raise(s, powers, in, &m, part);
-    add(s, &sums, powers, part);
+    const size_t part = block_size(lines, done);
+    const void* in =
+        etx_axis_line_read(&lines->in, line, done, part, s->compute, &x);
+    void* exps =
+        keeps ? etx_axis_line_target(&lines->out, line, done, s->compute, &y)
+              : &y;
+    exp_block(s, exps, in, &m, part);
+    add_to_sums(s, &sums, exps, part);
     if (keeps) {
-      etx_axis_line_store(&lines->out, line, done, part, s->wide, &y, powers);
+      etx_axis_line_store(&lines->out, line, done, part, s->compute, &y, exps);
     }
   }
   for (size_t half = ETX_BLOCK / 2; half > 0; half /= 2) {
     for (size_t i = 0; i < half; ++i) sums.f64[i] += sums.f64[half + i];
   }
-  close_sums(s, &sums, 1);
-  spread(s, &sums);
+  finish_sums(s, &sums, 1);
+  broadcast_first(s, &sums);
   for (size_t done = 0; done < lines->count; done += ETX_BLOCK) {
-    const size_t part = part_of(lines, done);
+    const size_t part = block_size(lines, done);
     const etx_axis_elements* from = keeps ? &lines->out : &lines->in;
-    const void* in = etx_axis_line_read(from, line, done, part, s->wide, &x);
-    void* out = etx_axis_line_target(&lines->out, line, done, s->wide, &y);
-    finish(s, keeps, out, in, &m, &sums, part);
-    etx_axis_line_store(&lines->out, line, done, part, s->wide, &y, out);
+    const void* in = etx_axis_line_read(from, line, done, part, s->compute, &x);
+    void* out = etx_axis_line_target(&lines->out, line, done, s->compute, &y);
+    finish(s, keeps, out, in, (line_stats){&m, &sums}, part);
+    etx_axis_line_store(&lines->out, line, done, part, s->compute, &y, out);
   }
 }
 
@@ -342,60 +354,62 @@ static void visit_dense(const softmax* s, const etx_axis_lines* lines) {
   float* out = (float*)(void*)lines->out.data;
   const float* in = (const float*)(const void*)lines->in.data;
   const size_t count = lines->count;
-  const bool follow = lines->out.step == (ptrdiff_t)count &&
-                      lines->in.step == (ptrdiff_t)count;
+  const bool are_adjacent =
+      lines->out.step == (ptrdiff_t)count && lines->in.step == (ptrdiff_t)count;
   const bool is_short =
       count <= (size_t)(count % VECTOR == 0 ? EVEN_ROW : UNEVEN_ROW);
   const size_t together =
-      follow && !s->is_log && is_short ? ROWS_TOGETHER / count : 1;
-  for (size_t line = 0, some; line < lines->width; line += some) {
+      are_adjacent && !s->is_log && is_short ? MAX_TOGETHER / count : 1;
+  for (size_t line = 0, rows; line < lines->width; line += rows) {
     const size_t left = lines->width - line;
-    some = left < together ? left : together;
-    if (some > 1) {
-      softmax_rows(s, out, in, some, count);
+    rows = left < together ? left : together;
+    if (rows > 1) {
+      softmax_rows(s, out, in, rows, count);
     } else if (s->is_log) {
       log_softmax_dense(s, out, in, count);
     } else {
       softmax_dense(s, out, in, count);
     }
-    out += (ptrdiff_t)some * lines->out.step;
-    in += (ptrdiff_t)some * lines->in.step;
+    out += (ptrdiff_t)rows * lines->out.step;
+    in += (ptrdiff_t)rows * lines->in.step;
   }
 }
 
-// Elements of a line that is copied.
-enum { SHORT_LINE = 1024 };
+enum { SHORT_LINE = 1024 };  // elements of a line that is copied
 
-static void visit_short(const softmax* s, const etx_axis_lines* lines, size_t line) {
+static void visit_copied(const softmax* s, const etx_axis_lines* lines,
+                         size_t line) {
   float copy[SHORT_LINE];
   etx_block block;
   for (size_t done = 0; done < lines->count; done += ETX_BLOCK) {
-    const size_t part = part_of(lines, done);
+    const size_t part = block_size(lines, done);
     const void* in =
-        etx_axis_line_read(&lines->in, line, done, part, s->wide, &block);
+        etx_axis_line_read(&lines->in, line, done, part, s->compute, &block);
     memcpy(copy + done, in, part * sizeof(float));
   }
   if (s->is_log) log_softmax_dense(s, copy, copy, lines->count);
   if (!s->is_log) softmax_dense(s, copy, copy, lines->count);
   for (size_t done = 0; done < lines->count; done += ETX_BLOCK) {
-    const size_t part = part_of(lines, done);
-    void* out = etx_axis_line_target(&lines->out, line, done, s->wide, &block);
+    const size_t part = block_size(lines, done);
+    void* out =
+        etx_axis_line_target(&lines->out, line, done, s->compute, &block);
     memcpy(out, copy + done, part * sizeof(float));
-    etx_axis_line_store(&lines->out, line, done, part, s->wide, &block, out);
+    etx_axis_line_store(&lines->out, line, done, part, s->compute, &block, out);
   }
 }
 
 static void visit(const etx_axis_lines* lines, void* context) {
   const softmax* s = context;
-  const bool is_short = s->wide == ETX_COMPUTE_F32 && lines->count <= SHORT_LINE;
+  const bool is_short =
+      s->compute == ETX_COMPUTE_F32 && lines->count <= SHORT_LINE;
   if (etx_axis_lines_are_interleaved(lines)) {
-    visit_across(s, lines);
+    visit_interleaved(s, lines);
   } else if (is_dense(&lines->in) && is_dense(&lines->out)) {
     visit_dense(s, lines);
   } else {
     for (size_t line = 0; line < lines->width; ++line) {
-      if (is_short) visit_short(s, lines, line);
-      if (!is_short) visit_along(s, lines, line);
+      if (is_short) visit_copied(s, lines, line);
+      if (!is_short) visit_line(s, lines, line);
     }
   }
 }
@@ -405,9 +419,9 @@ static etx_status run_over(const etx_call* call, bool is_log) {
   const etx_tensor* self = etx_call_tensor(call, 0);
   softmax s = {etx_compute_type_of(self->dtype), is_log,
                &etx_float_loops_best()->line};
-  etx_axis_iterator_visit(etx_call_tensor(call, 3), self,
-                  etx_wrap_dimension(etx_call_integer(call, 1), self->rank),
-                  visit, &s);
+  etx_axis_iterator_visit(
+      etx_call_tensor(call, 3), self,
+      etx_wrap_dimension(etx_call_integer(call, 1), self->rank), visit, &s);
   return ETX_OK;
 }
 static etx_status run_softmax(etx_call* call) { return run_over(call, false); }
@@ -417,9 +431,10 @@ static etx_status run_log_softmax(etx_call* call) {
 
 static etx_status prepare(etx_call* call, etx_kernel_function run) {
   const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_compute_type wide = etx_compute_type_of(self->dtype);
-  const bool is_float = wide == ETX_COMPUTE_F32 || wide == ETX_COMPUTE_F64;
-  // Nothing is asked of no elements.
+  const etx_compute_type compute = etx_compute_type_of(self->dtype);
+  const bool is_float =
+      compute == ETX_COMPUTE_F32 || compute == ETX_COMPUTE_F64;
+  // PyTorch accepts any type if there are no elements.
   if (!is_float && etx_tensor_numel(self) > 0) {
     return etx_call_refuse_dtype(call, 0, "a float type");
   }

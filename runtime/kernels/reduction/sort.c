@@ -1,11 +1,10 @@
 // topk and sort along one dimension.
 //
-// Each element of a line gets a key: an integer in whose order the elements
-// come out, equal ones in the order of their positions. NaN counts as larger
-// than all numbers. Few of many are kept in a heap whose root is the worst of
-// them, so that most elements cost one comparison; otherwise the line is
-// sorted byte by byte of the key, which needs no comparison and keeps equal
-// keys in order.
+// Each element of a line is mapped to an unsigned key with the same order;
+// equal keys keep the order of their positions. NaN is larger than all numbers,
+// as in PyTorch. topk of few elements keeps them in a heap whose root is the
+// worst, so most elements cost one comparison. Otherwise the line is sorted by
+// a stable radix sort, byte by byte of the key.
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/math/math_functions.h"
@@ -15,125 +14,127 @@
 #include "runtime/kernels/registry/temporary_kernels.h"
 #include "runtime/kernels/core/strided_iterator.h"
 
-typedef struct entry {
+typedef struct sort_entry {
   uint64_t key;
   uint64_t position;
-} entry;
+} sort_entry;
 
-typedef struct ordering {
+typedef struct line_order {
   size_t count;  // elements of a line
-  size_t kept;   // of them, the first ones in order
+  size_t kept;   // the first ones in order, which are results
   bool descending;
-  entry* entries;  // room as bytes_for says
-} ordering;
+  sort_entry* entries;  // workspace of workspace_bytes
+} line_order;
 
-// Below SHORT_LINE elements a heap is faster whatever is kept, and for up to
-// SHORT_LIST a list.
-enum { SHORT_LINE = 96, SHORT_LIST = 12 };
+// A heap is faster than the radix sort for lines of up to MAX_HEAP_LINE
+// elements. Insertion into a sorted list is faster than a heap for up to
+// MAX_INSERTION kept elements.
+enum { MAX_HEAP_LINE = 96, MAX_INSERTION = 12 };
 
 static bool uses_heap(size_t count, size_t kept) {
-  return count <= SHORT_LINE || kept <= count / 8 || kept <= SHORT_LIST;
+  return count <= MAX_HEAP_LINE || kept <= count / 8 || kept <= MAX_INSERTION;
 }
 
-static size_t bytes_for(size_t count, size_t kept) {
-  return (uses_heap(count, kept) ? kept : 2 * count) * sizeof(entry);
+static size_t workspace_bytes(size_t count, size_t kept) {
+  return (uses_heap(count, kept) ? kept : 2 * count) * sizeof(sort_entry);
 }
 
-// Keys of floats without a branch: a negative number turns all its bits around,
-// another one its sign; NaN has all bits.
+// Keys of floats, without a branch: all bits of a negative number are flipped,
+// the sign bit of a positive one is set. NaN has all bits set.
 static uint32_t key_of_f32(float x) {
   const uint32_t bits = etx_bits_of_f32(x + 0.0f);  // -0 becomes 0
-  const uint32_t turned = (0 - (bits >> 31)) | UINT32_C(0x80000000);
-  return x != x ? UINT32_MAX : bits ^ turned;
+  const uint32_t flipped = (0 - (bits >> 31)) | UINT32_C(0x80000000);
+  return x != x ? UINT32_MAX : bits ^ flipped;
 }
 static uint64_t key_of_f64(double x) {
   const uint64_t bits = etx_bits_of_f64(x + 0.0);
-  const uint64_t turned = (0 - (bits >> 63)) | UINT64_C(1) << 63;
-  return x != x ? UINT64_MAX : bits ^ turned;
+  const uint64_t flipped = (0 - (bits >> 63)) | UINT64_C(1) << 63;
+  return x != x ? UINT64_MAX : bits ^ flipped;
 }
 
-// Keys of a block. Those of float32 fill 32 bits, others 64: descending order
-// turns as many around.
-static void make_keys(const ordering* o, const void* elements,
-                      etx_compute_type wide, size_t count, uint64_t* keys) {
+// Keys of a block: 32 bits for float32, 64 bits for other types. Descending
+// order flips all bits of a key.
+static void make_keys(const line_order* o, const void* elements,
+                      etx_compute_type compute, size_t count, uint64_t* keys) {
   const uint64_t mask = o->descending ? UINT64_MAX : 0;
   const float* singles = elements;
   const double* doubles = elements;
   const int64_t* integers = elements;
-  for (size_t i = 0; i < count && wide == ETX_COMPUTE_F32; ++i) {
+  for (size_t i = 0; i < count && compute == ETX_COMPUTE_F32; ++i) {
     keys[i] = key_of_f32(singles[i]) ^ (uint32_t)mask;
   }
-  for (size_t i = 0; i < count && etx_is_f64(wide); ++i) {
+  for (size_t i = 0; i < count && etx_is_f64(compute); ++i) {
     keys[i] = key_of_f64(doubles[i]) ^ mask;
   }
-  for (size_t i = 0; i < count && wide == ETX_COMPUTE_I64; ++i) {
+  for (size_t i = 0; i < count && compute == ETX_COMPUTE_I64; ++i) {
     keys[i] = (uint64_t)integers[i] ^ UINT64_C(1) << 63 ^ mask;
   }
 }
 
-static bool comes_before(entry a, entry b) {
+static bool comes_before(sort_entry a, sort_entry b) {
   return a.key < b.key || (a.key == b.key && a.position < b.position);
 }
 
-// Moves the entry at `at` down until both below it come before it.
-static void sink(entry* heap, size_t count, size_t at) {
-  const entry moved = heap[at];
-  for (size_t below; (below = 2 * at + 1) < count; at = below) {
-    if (below + 1 < count && comes_before(heap[below], heap[below + 1])) {
-      ++below;
+// Restores the heap property below `at`: a parent comes after its children.
+static void sift_down(sort_entry* heap, size_t count, size_t at) {
+  const sort_entry moved = heap[at];
+  for (size_t child; (child = 2 * at + 1) < count; at = child) {
+    if (child + 1 < count && comes_before(heap[child], heap[child + 1])) {
+      ++child;
     }
-    if (!comes_before(moved, heap[below])) break;
-    heap[at] = heap[below];
+    if (!comes_before(moved, heap[child])) break;
+    heap[at] = heap[child];
   }
   heap[at] = moved;
 }
 
-static void sort_heap(entry* heap, size_t count) {
+static void sort_heap(sort_entry* heap, size_t count) {
   for (size_t left = count; left > 1; --left) {
-    const entry last = heap[left - 1];
+    const sort_entry last = heap[left - 1];
     heap[left - 1] = heap[0];
     heap[0] = last;
-    sink(heap, left - 1, 0);
+    sift_down(heap, left - 1, 0);
   }
 }
 
-// Few are kept in order at once: a later equal key stays behind.
-static size_t insert(const ordering* o, size_t held, const uint64_t* keys,
-                     size_t count, size_t first) {
-  entry* list = o->entries;
+// Inserts keys into the sorted list of kept entries. A later equal key comes
+// after an earlier one.
+static size_t insert_keys(const line_order* o, size_t held,
+                          const uint64_t* keys, size_t count, size_t first) {
+  sort_entry* list = o->entries;
   for (size_t i = 0; i < count; ++i) {
     const uint64_t key = keys[i];
     if (held == o->kept && key >= list[held - 1].key) continue;
     size_t at = held < o->kept ? held++ : held - 1;
     for (; at > 0 && key < list[at - 1].key; --at) list[at] = list[at - 1];
-    list[at] = (entry){key, first + i};
+    list[at] = (sort_entry){key, first + i};
   }
   return held;
 }
 
-// Offers keys at positions from `first` on to the heap. Positions rise, so that
-// an equal key never takes over.
-static size_t offer(const ordering* o, size_t held, const uint64_t* keys,
-                    size_t count, size_t first) {
+// Pushes keys of positions `first` and following to the heap. Positions
+// increase, so a later equal key never replaces an earlier one.
+static size_t push_keys(const line_order* o, size_t held, const uint64_t* keys,
+                        size_t count, size_t first) {
   for (size_t i = 0; i < count; ++i) {
-    const entry offered = {keys[i], first + i};
+    const sort_entry offered = {keys[i], first + i};
     if (held < o->kept) {
       o->entries[held++] = offered;
       for (size_t at = held / 2; held == o->kept && at-- > 0;) {
-        sink(o->entries, held, at);
+        sift_down(o->entries, held, at);
       }
     } else if (offered.key < o->entries[0].key) {
       o->entries[0] = offered;
-      sink(o->entries, held, 0);
+      sift_down(o->entries, held, 0);
     }
   }
   return held;
 }
 
-// One pass: entries by one byte of the key, in a stable way. False if all have
-// the same, and nothing was moved.
-static bool sort_byte(const entry* from, entry* to, size_t count,
-                      unsigned shift) {
+// One stable pass of the radix sort, by one byte of the key. Returns false if
+// all entries have the same byte; then nothing is moved.
+static bool radix_pass(const sort_entry* from, sort_entry* to, size_t count,
+                       unsigned shift) {
   size_t starts[256] = {0};
   for (size_t i = 0; i < count; ++i) ++starts[from[i].key >> shift & 255];
   if (starts[from[0].key >> shift & 255] == count) return false;
@@ -149,24 +150,24 @@ static bool sort_byte(const entry* from, entry* to, size_t count,
   return true;
 }
 
-// Sorts the first half of `entries` by means of the second; answers where the
-// result is.
-static const entry* sort_bytes(entry* entries, size_t count) {
-  entry* from = entries;
-  entry* to = entries + count;
+// Sorts the first half of `entries`; the second half is workspace. Returns the
+// half that has the result.
+static const sort_entry* radix_sort(sort_entry* entries, size_t count) {
+  sort_entry* from = entries;
+  sort_entry* to = entries + count;
   for (unsigned shift = 0; shift < 64; shift += 8) {
-    if (!sort_byte(from, to, count, shift)) continue;
-    entry* const swapped = from;
+    if (!radix_pass(from, to, count, shift)) continue;
+    sort_entry* const swapped = from;
     from = to;
     to = swapped;
   }
   return from;
 }
 
-// The entries to keep of one line, in order.
-static const entry* order_line(const ordering* o, etx_dtype dtype,
-                               const char* in, ptrdiff_t stride) {
-  const etx_compute_type wide = etx_compute_type_of(dtype);
+// The first `kept` entries of one line, in order.
+static const sort_entry* sort_line(const line_order* o, etx_dtype dtype,
+                                   const char* in, ptrdiff_t stride) {
+  const etx_compute_type compute = etx_compute_type_of(dtype);
   const ptrdiff_t step = stride * (ptrdiff_t)etx_dtype_bytes(dtype);
   const bool heap = uses_heap(o->count, o->kept);
   size_t held = 0;
@@ -176,34 +177,34 @@ static const entry* order_line(const ordering* o, etx_dtype dtype,
     etx_block block;
     uint64_t keys[ETX_BLOCK];
     const void* elements = in + (ptrdiff_t)done * step;
-    if (stride != 1 || dtype != etx_compute_type_dtype(wide)) {
-      etx_block_load(&block, wide, dtype, elements, stride, part);
+    if (stride != 1 || dtype != etx_compute_type_dtype(compute)) {
+      etx_block_load(&block, compute, dtype, elements, stride, part);
       elements = &block;
     }
-    make_keys(o, elements, wide, part, keys);
-    if (o->kept <= SHORT_LIST) {
-      held = insert(o, held, keys, part, done);
+    make_keys(o, elements, compute, part, keys);
+    if (o->kept <= MAX_INSERTION) {
+      held = insert_keys(o, held, keys, part, done);
     } else if (heap) {
-      held = offer(o, held, keys, part, done);
+      held = push_keys(o, held, keys, part, done);
     } else {
       for (size_t i = 0; i < part; ++i) {
-        o->entries[done + i] = (entry){keys[i], done + i};
+        o->entries[done + i] = (sort_entry){keys[i], done + i};
       }
     }
   }
-  if (!heap) return sort_bytes(o->entries, o->count);
-  if (o->kept > SHORT_LIST) sort_heap(o->entries, held);
+  if (!heap) return radix_sort(o->entries, o->count);
+  if (o->kept > MAX_INSERTION) sort_heap(o->entries, held);
   return o->entries;
 }
 
-// Where the lines of the three tensors lie; the walk goes from line to line.
-typedef struct line_walk {
-  etx_strided_iterator walk;
+// Iterates over the lines of the input, the values and the indices.
+typedef struct line_iterator {
+  etx_strided_iterator iterator;
   ptrdiff_t steps[3];  // along a line, in bytes
-} line_walk;
+} line_iterator;
 
-static bool start_lines(line_walk* lines, size_t dimension,
-                        const etx_tensor* const tensors[3]) {
+static bool start_line_iterator(line_iterator* lines, size_t dimension,
+                                const etx_tensor* const tensors[3]) {
   for (size_t k = 0; k < 3; ++k) {
     etx_strided_view view = etx_strided_view_of(tensors[k]);
     const size_t bytes = etx_dtype_bytes(view.dtype);
@@ -213,16 +214,17 @@ static bool start_lines(line_walk* lines, size_t dimension,
       lines->steps[k] = view.strides[dimension] * (ptrdiff_t)bytes;
       etx_strided_view_select(&view, dimension, 0);
     }
-    if (k == 0) etx_strided_iterator_init(&lines->walk, view.sizes, view.rank);
-    etx_strided_iterator_add_strided(&lines->walk, view.data, bytes,
+    if (k == 0)
+      etx_strided_iterator_init(&lines->iterator, view.sizes, view.rank);
+    etx_strided_iterator_add_strided(&lines->iterator, view.data, bytes,
                                      view.strides);
   }
-  return etx_strided_iterator_start(&lines->walk);
+  return etx_strided_iterator_start(&lines->iterator);
 }
 
-static void write_line(const ordering* o, const line_walk* lines,
-                       const entry* entries, char* const at[3]) {
-  const size_t bytes = (size_t)lines->walk.bytes[0];
+static void store_line(const line_order* o, const line_iterator* lines,
+                       const sort_entry* entries, char* const at[3]) {
+  const size_t bytes = (size_t)lines->iterator.bytes[0];
   for (size_t i = 0; i < o->kept; ++i) {
     const size_t position = (size_t)entries[i].position;
     memcpy(at[1] + (ptrdiff_t)i * lines->steps[1],
@@ -232,61 +234,61 @@ static void write_line(const ordering* o, const line_walk* lines,
   }
 }
 
-// `first` is the argument with the values, the indices follow.
-static void run_ordering(const etx_call* call, ordering* o, size_t dimension,
-                         size_t first) {
+// `first` is the position of the values; the indices follow.
+static void run_line_order(const etx_call* call, line_order* o,
+                           size_t dimension, size_t first) {
   const etx_tensor* const tensors[] = {etx_call_tensor(call, 0),
                                        etx_call_tensor(call, first),
                                        etx_call_tensor(call, first + 1)};
-  line_walk lines;
+  line_iterator lines;
   o->entries = call->temporary;
-  bool more = start_lines(&lines, dimension, tensors);
-  for (; more; more = etx_strided_iterator_next(&lines.walk)) {
+  bool more = start_line_iterator(&lines, dimension, tensors);
+  for (; more; more = etx_strided_iterator_next(&lines.iterator)) {
     char* at[3];
-    for (size_t k = 0; k < 3; ++k) at[k] = lines.walk.data[k];
-    for (size_t i = 0; i < lines.walk.count; ++i) {
-      const entry* entries = order_line(o, tensors[0]->dtype, at[0],
-                                        lines.steps[0] / lines.walk.bytes[0]);
-      write_line(o, &lines, entries, at);
+    for (size_t k = 0; k < 3; ++k) at[k] = lines.iterator.data[k];
+    for (size_t i = 0; i < lines.iterator.count; ++i) {
+      const sort_entry* entries =
+          sort_line(o, tensors[0]->dtype, at[0],
+                    lines.steps[0] / lines.iterator.bytes[0]);
+      store_line(o, &lines, entries, at);
       for (size_t k = 0; k < 3; ++k) {
-        at[k] += lines.walk.stride[k] * lines.walk.bytes[k];
+        at[k] += lines.iterator.stride[k] * lines.iterator.bytes[k];
       }
     }
   }
 }
 
-// Dimension 2 of the arguments, and what lies along it.
+// The dimension that argument 2 names.
 static size_t dimension_of(const etx_call* call) {
   return etx_wrap_dimension(etx_call_integer(call, 2),
                             etx_call_tensor(call, 0)->rank);
 }
-static size_t size_along(const etx_tensor* tensor, size_t dimension) {
+static size_t line_size(const etx_tensor* tensor, size_t dimension) {
   return tensor->rank == 0 ? 1 : (size_t)tensor->sizes[dimension];
 }
 
-// (self, k, dim, largest, sorted, values, indices): the result is sorted
-// whether that is asked for or not. A tensor without dimensions keeps its one
-// element even if k is 0.
+// (self, k, dim, largest, sorted, values, indices). The result is always
+// sorted. As in PyTorch, a tensor of rank 0 keeps its element even if k is 0.
 static etx_status run_topk(etx_call* call) {
   const size_t dimension = dimension_of(call);
-  ordering o = {.count = size_along(etx_call_tensor(call, 0), dimension),
-                .kept = size_along(etx_call_tensor(call, 5), dimension),
-                .descending = etx_call_boolean(call, 3)};
-  run_ordering(call, &o, dimension, 5);
+  line_order o = {.count = line_size(etx_call_tensor(call, 0), dimension),
+                  .kept = line_size(etx_call_tensor(call, 5), dimension),
+                  .descending = etx_call_boolean(call, 3)};
+  run_line_order(call, &o, dimension, 5);
   return ETX_OK;
 }
 
 // (self, stable, dim, descending, values, indices)
 static etx_status run_sort(etx_call* call) {
   const size_t dimension = dimension_of(call);
-  ordering o = {.count = size_along(etx_call_tensor(call, 0), dimension),
-                .descending = etx_call_boolean(call, 3)};
+  line_order o = {.count = line_size(etx_call_tensor(call, 0), dimension),
+                  .descending = etx_call_boolean(call, 3)};
   o.kept = o.count;
-  run_ordering(call, &o, dimension, 4);
+  run_line_order(call, &o, dimension, 4);
   return ETX_OK;
 }
 
-// `first` is the argument with the values.
+// `first` is the position of the values.
 static etx_status prepare(etx_call* call, size_t first,
                           etx_kernel_function run) {
   ETX_TRY(etx_call_check_real(call, 0));
@@ -294,8 +296,8 @@ static etx_status prepare(etx_call* call, size_t first,
   ETX_TRY(etx_call_check_dtype(call, first + 1, ETX_DTYPE_INT64));
   const size_t dimension = dimension_of(call);
   call->temporary_bytes =
-      bytes_for(size_along(etx_call_tensor(call, 0), dimension),
-                size_along(etx_call_tensor(call, first), dimension));
+      workspace_bytes(line_size(etx_call_tensor(call, 0), dimension),
+                      line_size(etx_call_tensor(call, first), dimension));
   call->run = run;
   return ETX_OK;
 }
@@ -310,11 +312,11 @@ etx_status etx_kernel_sort_values_stable_prepare(etx_call* call) {
   return prepare(call, 4, run_sort);
 }
 
-// For every count and number kept up to those of the call: the longest line
-// that is still sorted, and the largest heap. A dimension that is not there is
-// refused later.
-static etx_status state_bytes(const etx_call* call, size_t first,
-                              size_t* out_bytes) {
+// The largest workspace for all dynamic sizes up to those of the call: that of
+// the longest line that is still sorted, or that of the largest heap. An
+// invalid dimension is refused later.
+static etx_status max_workspace_bytes(const etx_call* call, size_t first,
+                                      size_t* out_bytes) {
   const etx_tensor* self = etx_call_tensor(call, 0);
   const etx_tensor* values = etx_call_tensor(call, first);
   size_t count = 1, kept = 1;
@@ -330,15 +332,16 @@ static etx_status state_bytes(const etx_call* call, size_t first,
     kept = (size_t)values->sizes[dimension];
   }
   const size_t sorted = count < 8 * kept + 8 ? count : 8 * kept + 8;
-  const size_t heap = kept * sizeof(entry);
-  const size_t both = sorted > SHORT_LINE ? 2 * sorted * sizeof(entry) : 0;
+  const size_t heap = kept * sizeof(sort_entry);
+  const size_t both =
+      sorted > MAX_HEAP_LINE ? 2 * sorted * sizeof(sort_entry) : 0;
   *out_bytes = heap > both ? heap : both;
   return ETX_OK;
 }
 
 etx_status etx_temporary_topk(const etx_call* call, size_t* out_bytes) {
-  return state_bytes(call, 5, out_bytes);
+  return max_workspace_bytes(call, 5, out_bytes);
 }
 etx_status etx_temporary_sort(const etx_call* call, size_t* out_bytes) {
-  return state_bytes(call, 4, out_bytes);
+  return max_workspace_bytes(call, 4, out_bytes);
 }

@@ -1,9 +1,9 @@
 // Sums, means and products.
 //
-// Floats are summed in their own type up to RUN elements of a row or ROWS_RUN
-// of a column, and these sums in double: fast, and without the drift of a long
-// float sum. Products of floats are taken in double, which no row overflows on
-// the way. Integers wrap.
+// Floats are summed in float for up to ROW_CHUNK elements of a row or
+// COLUMN_CHUNK of a column, and these partial sums in double: fast, and without
+// the rounding error of a long float sum. Products of floats are computed in
+// double, so that intermediate products do not overflow. Integers wrap.
 
 #include "runtime/kernels/core/complex_as_real.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -11,44 +11,45 @@
 #include "runtime/kernels/reduction/reduce.h"
 #include "runtime/kernels/math/wrapping_math.h"
 
-enum { RUN = 1024, ROWS_RUN = 128 };
+enum { ROW_CHUNK = 1024, COLUMN_CHUNK = 128 };
 
-static void start_zero(etx_accumulators* folded, size_t count) {
+static void start_zero(etx_accumulators* acc, size_t count) {
   // 0 has the same bits in all types.
-  for (size_t i = 0; i < count; ++i) folded->value.i64[i] = 0;
-  for (size_t i = 0; i < count; ++i) folded->other.f32[i] = 0;
+  for (size_t i = 0; i < count; ++i) acc->value.i64[i] = 0;
+  for (size_t i = 0; i < count; ++i) acc->other.f32[i] = 0;
 }
 
-static void start_one_f64(etx_accumulators* folded, size_t count) {
-  for (size_t i = 0; i < count; ++i) folded->value.f64[i] = 1;
+static void start_one_f64(etx_accumulators* acc, size_t count) {
+  for (size_t i = 0; i < count; ++i) acc->value.f64[i] = 1;
 }
-static void start_one_i64(etx_accumulators* folded, size_t count) {
-  for (size_t i = 0; i < count; ++i) folded->value.i64[i] = 1;
+static void start_one_i64(etx_accumulators* acc, size_t count) {
+  for (size_t i = 0; i < count; ++i) acc->value.i64[i] = 1;
 }
 
-static void sum_row_f32(etx_accumulators* folded, size_t at,
-                        const void* elements, size_t count, int64_t before) {
+static void sum_row_f32(etx_accumulators* acc, size_t at, const void* elements,
+                        size_t count, int64_t before) {
   const float* x = elements;
-  double sum = folded->value.f64[at];
+  double sum = acc->value.f64[at];
   (void)before;
-  for (size_t done = 0; done < count; done += RUN) {
+  for (size_t done = 0; done < count; done += ROW_CHUNK) {
     const size_t left = count - done;
-    sum += (double)etx_striped_sum_f32(x + done, left < RUN ? left : RUN);
+    sum += (double)etx_striped_sum_f32(x + done,
+                                       left < ROW_CHUNK ? left : ROW_CHUNK);
   }
-  folded->value.f64[at] = sum;
+  acc->value.f64[at] = sum;
 }
-// The present sums of floats stand in `other`.
-static void settle_f32(etx_accumulators* folded, size_t count) {
+// Adds the partial float sums, which are in `other`, to the sums in double.
+static void flush_f32_sums(etx_accumulators* acc, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    folded->value.f64[i] += (double)folded->other.f32[i];
-    folded->other.f32[i] = 0;
+    acc->value.f64[i] += (double)acc->other.f32[i];
+    acc->other.f32[i] = 0;
   }
 }
-static void sum_columns_f32(etx_accumulators* folded, const void* elements,
+static void sum_columns_f32(etx_accumulators* acc, const void* elements,
                             size_t count, int64_t before, size_t rows,
                             ptrdiff_t step) {
   const float* x = elements;
-  float* sums = folded->other.f32;
+  float* sums = acc->other.f32;
   size_t row = 0;
   for (; row + 4 <= rows; row += 4, x += 4 * step) {
     const float *y = x + step, *z = y + step, *w = z + step;
@@ -60,45 +61,45 @@ static void sum_columns_f32(etx_accumulators* folded, const void* elements,
     for (size_t i = 0; i < count; ++i) sums[i] += x[i];
   }
   const int64_t after = before + (int64_t)rows;
-  if (before / ROWS_RUN != after / ROWS_RUN) settle_f32(folded, count);
+  if (before / COLUMN_CHUNK != after / COLUMN_CHUNK) flush_f32_sums(acc, count);
 }
 
-static void sum_row_f64(etx_accumulators* folded, size_t at,
-                        const void* elements, size_t count, int64_t before) {
+static void sum_row_f64(etx_accumulators* acc, size_t at, const void* elements,
+                        size_t count, int64_t before) {
   (void)before;
-  folded->value.f64[at] += etx_striped_sum_f64(elements, count);
+  acc->value.f64[at] += etx_striped_sum_f64(elements, count);
 }
-static void sum_columns_f64(etx_accumulators* folded, const void* elements,
+static void sum_columns_f64(etx_accumulators* acc, const void* elements,
                             size_t count, int64_t before, size_t rows,
                             ptrdiff_t step) {
   const double* x = elements;
   (void)before;
   for (size_t row = 0; row < rows; ++row, x += step) {
-    for (size_t i = 0; i < count; ++i) folded->value.f64[i] += x[i];
+    for (size_t i = 0; i < count; ++i) acc->value.f64[i] += x[i];
   }
 }
 
-static void sum_row_i64(etx_accumulators* folded, size_t at,
-                        const void* elements, size_t count, int64_t before) {
+static void sum_row_i64(etx_accumulators* acc, size_t at, const void* elements,
+                        size_t count, int64_t before) {
   const int64_t* x = elements;
   int64_t sum = 0;
   (void)before;
   for (size_t i = 0; i < count; ++i) sum = etx_wrap_add(sum, x[i]);
-  folded->value.i64[at] = etx_wrap_add(folded->value.i64[at], sum);
+  acc->value.i64[at] = etx_wrap_add(acc->value.i64[at], sum);
 }
-static void sum_columns_i64(etx_accumulators* folded, const void* elements,
+static void sum_columns_i64(etx_accumulators* acc, const void* elements,
                             size_t count, int64_t before, size_t rows,
                             ptrdiff_t step) {
   const int64_t* x = elements;
   (void)before;
   for (size_t row = 0; row < rows; ++row, x += step) {
     for (size_t i = 0; i < count; ++i) {
-      folded->value.i64[i] = etx_wrap_add(folded->value.i64[i], x[i]);
+      acc->value.i64[i] = etx_wrap_add(acc->value.i64[i], x[i]);
     }
   }
 }
 
-// Four partial products, multiplied in the end: the order is written out.
+// Four partial products, multiplied in a fixed order in the end.
 static inline double product_f32(double start, const float* x, size_t count) {
   double part[4] = {start, 1, 1, 1};
   size_t i = 0;
@@ -108,84 +109,86 @@ static inline double product_f32(double start, const float* x, size_t count) {
   for (; i < count; ++i) part[0] *= (double)x[i];
   return (part[0] * part[1]) * (part[2] * part[3]);
 }
-static void multiply_row_f32(etx_accumulators* folded, size_t at,
+static void multiply_row_f32(etx_accumulators* acc, size_t at,
                              const void* elements, size_t count,
                              int64_t before) {
   (void)before;
-  folded->value.f64[at] = product_f32(folded->value.f64[at], elements, count);
+  acc->value.f64[at] = product_f32(acc->value.f64[at], elements, count);
 }
-static void multiply_columns_f32(etx_accumulators* folded, const void* elements,
+static void multiply_columns_f32(etx_accumulators* acc, const void* elements,
                                  size_t count, int64_t before, size_t rows,
                                  ptrdiff_t step) {
   const float* x = elements;
   (void)before;
   for (size_t row = 0; row < rows; ++row, x += step) {
-    for (size_t i = 0; i < count; ++i) folded->value.f64[i] *= (double)x[i];
+    for (size_t i = 0; i < count; ++i) acc->value.f64[i] *= (double)x[i];
   }
 }
 
-// One by one: partial products could overflow where the product does not.
-static void multiply_row_f64(etx_accumulators* folded, size_t at,
+// Element by element: partial products could overflow although the product does
+// not.
+static void multiply_row_f64(etx_accumulators* acc, size_t at,
                              const void* elements, size_t count,
                              int64_t before) {
   const double* x = elements;
   (void)before;
-  for (size_t i = 0; i < count; ++i) folded->value.f64[at] *= x[i];
+  for (size_t i = 0; i < count; ++i) acc->value.f64[at] *= x[i];
 }
-static void multiply_columns_f64(etx_accumulators* folded, const void* elements,
+static void multiply_columns_f64(etx_accumulators* acc, const void* elements,
                                  size_t count, int64_t before, size_t rows,
                                  ptrdiff_t step) {
   const double* x = elements;
   (void)before;
   for (size_t row = 0; row < rows; ++row, x += step) {
-    for (size_t i = 0; i < count; ++i) folded->value.f64[i] *= x[i];
+    for (size_t i = 0; i < count; ++i) acc->value.f64[i] *= x[i];
   }
 }
 
-static void multiply_row_i64(etx_accumulators* folded, size_t at,
+static void multiply_row_i64(etx_accumulators* acc, size_t at,
                              const void* elements, size_t count,
                              int64_t before) {
   const int64_t* x = elements;
-  int64_t product = folded->value.i64[at];
+  int64_t product = acc->value.i64[at];
   (void)before;
   for (size_t i = 0; i < count; ++i) {
     product = etx_wrap_multiply(product, x[i]);
   }
-  folded->value.i64[at] = product;
+  acc->value.i64[at] = product;
 }
-static void multiply_columns_i64(etx_accumulators* folded, const void* elements,
+static void multiply_columns_i64(etx_accumulators* acc, const void* elements,
                                  size_t count, int64_t before, size_t rows,
                                  ptrdiff_t step) {
   const int64_t* x = elements;
   (void)before;
   for (size_t row = 0; row < rows; ++row, x += step) {
     for (size_t i = 0; i < count; ++i) {
-      folded->value.i64[i] = etx_wrap_multiply(folded->value.i64[i], x[i]);
+      acc->value.i64[i] = etx_wrap_multiply(acc->value.i64[i], x[i]);
     }
   }
 }
 
-// From double to float, in place: float i lies below double i.
-static void finish_sum_f32(const etx_reduction* r, etx_accumulators* folded,
+// Converts doubles to floats in place, upwards: float i ends before double i
+// + 1.
+static void finish_sum_f32(const etx_reduction* r, etx_accumulators* acc,
                            size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    const double sum = folded->value.f64[i] + (double)folded->other.f32[i];
-    folded->value.f32[i] = (float)(sum / r->divisor);
+    const double sum = acc->value.f64[i] + (double)acc->other.f32[i];
+    acc->value.f32[i] = (float)(sum / r->divisor);
   }
 }
-static void finish_f32(const etx_reduction* r, etx_accumulators* folded,
+static void finish_f32(const etx_reduction* r, etx_accumulators* acc,
                        size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    const double value = folded->value.f64[i] / r->divisor;
-    folded->value.f32[i] = (float)value;
+    const double value = acc->value.f64[i] / r->divisor;
+    acc->value.f32[i] = (float)value;
   }
 }
-static void finish_f64(const etx_reduction* r, etx_accumulators* folded,
+static void finish_f64(const etx_reduction* r, etx_accumulators* acc,
                        size_t count) {
-  for (size_t i = 0; i < count; ++i) folded->value.f64[i] /= r->divisor;
+  for (size_t i = 0; i < count; ++i) acc->value.f64[i] /= r->divisor;
 }
 
-static const etx_fold sums[] = {
+static const etx_reducer sums[] = {
     [ETX_COMPUTE_I64] = {start_zero, sum_row_i64, sum_columns_i64, NULL,
                          ETX_COMPUTE_I64, ETX_COMPUTE_NONE},
     [ETX_COMPUTE_F32] = {start_zero, sum_row_f32, sum_columns_f32,
@@ -196,7 +199,7 @@ static const etx_fold sums[] = {
                          ETX_COMPUTE_NONE},
 };
 
-static const etx_fold products[] = {
+static const etx_reducer products[] = {
     [ETX_COMPUTE_I64] = {start_one_i64, multiply_row_i64, multiply_columns_i64,
                          NULL, ETX_COMPUTE_I64, ETX_COMPUTE_NONE},
     [ETX_COMPUTE_F32] = {start_one_f64, multiply_row_f32, multiply_columns_f32,
@@ -212,10 +215,10 @@ static const etx_tensor* last_tensor(const etx_call* call) {
   return etx_call_tensor(call, call->argument_count - 1);
 }
 
-// Folds in the type of the result. Parts of complex numbers are a dimension
-// that is kept.
-static void fold_over(const etx_call* call, const etx_fold* folds,
-                      uint32_t dims, double divisor) {
+// Reduces in the type of the result. Real and imaginary parts of complex
+// numbers are a dimension that is kept.
+static void reduce_over(const etx_call* call, const etx_reducer* reducers,
+                        uint32_t dims, double divisor) {
   etx_complex_as_real self, out;
   etx_reduction r = {.self = etx_call_tensor(call, 0),
                      .value = last_tensor(call),
@@ -225,10 +228,10 @@ static void fold_over(const etx_call* call, const etx_fold* folds,
     r.self = etx_complex_as_real_of(r.self, &self);
     r.value = etx_complex_as_real_of(r.value, &out);
   }
-  r.wide = etx_compute_type_of(r.value->dtype);
-  r.fold = &folds[r.wide];
+  r.compute = etx_compute_type_of(r.value->dtype);
+  r.reducer = &reducers[r.compute];
   r.cast = r.value->dtype;
-  r.native = etx_compute_type_dtype(r.wide);
+  r.native = etx_compute_type_dtype(r.compute);
   etx_reduce(&r);
 }
 
@@ -238,13 +241,13 @@ static uint32_t all_dims(const etx_call* call) {
 }
 
 static etx_status run_sum(etx_call* call) {
-  fold_over(call, sums, etx_reduced_dims(call, 1, true), 1);
+  reduce_over(call, sums, etx_reduced_dims(call, 1, true), 1);
   return ETX_OK;
 }
 
 static void mean_over(const etx_call* call, uint32_t dims) {
   const size_t count = etx_reduced_count(etx_call_tensor(call, 0), dims);
-  fold_over(call, sums, dims, (double)count);
+  reduce_over(call, sums, dims, (double)count);
 }
 static etx_status run_mean(etx_call* call) {
   mean_over(call, etx_reduced_dims(call, 1, true));
@@ -255,13 +258,13 @@ static etx_status run_mean_all(etx_call* call) {
   return ETX_OK;
 }
 
-// Short dense rows of float32, as most means are: what they sum to by the folds
-// above, without what those do for everything else.
-enum { ROWS, COUNT };  // left in etx_call.prepared
+// Short contiguous rows of float32, the common case: the same sums without the
+// setup of the general reduction. prepare stores the sizes in call->prepared.
+enum { ROWS, COUNT };
 
 static bool find_short_rows(etx_call* call, uint32_t dims) {
   size_t rows, count;
-  if (!etx_reduces_short_rows(etx_call_tensor(call, 0), last_tensor(call), dims,
+  if (!etx_has_short_f32_rows(etx_call_tensor(call, 0), last_tensor(call), dims,
                               &rows, &count)) {
     return false;
   }
@@ -288,9 +291,9 @@ static etx_status run_short_mean(etx_call* call) {
   return ETX_OK;
 }
 
-// Short columns of a few results: as sum_columns_f32 folds them, all at once.
+// Short columns of at most ETX_BLOCK results: one call of sum_columns_f32.
 static bool find_short_columns(etx_call* call, uint32_t dims) {
-  enum { FEWEST = 4 };  // of both; fewer may be folded in another order
+  enum { MIN = 4 };  // of both; with fewer, the reduction order may differ
   const etx_tensor* self = etx_call_tensor(call, 0);
   const etx_tensor* out = last_tensor(call);
   size_t rows = 1, count = 1;
@@ -306,27 +309,27 @@ static bool find_short_columns(etx_call* call, uint32_t dims) {
   }
   call->prepared[ROWS] = (int64_t)rows;
   call->prepared[COUNT] = (int64_t)count;
-  return rows >= FEWEST && rows < ROWS_RUN && count >= FEWEST &&
+  return rows >= MIN && rows < COLUMN_CHUNK && count >= MIN &&
          count <= ETX_BLOCK;
 }
 
 static void sum_short_columns(const etx_call* call, double divisor) {
   float* out = last_tensor(call)->data;
   const size_t count = (size_t)call->prepared[COUNT];
-  etx_accumulators folded;
-  float* each = folded.other.f32;
-  for (size_t i = 0; i < count; ++i) each[i] = 0;
-  sum_columns_f32(&folded, etx_call_tensor(call, 0)->data, count, 0,
+  etx_accumulators acc;
+  float* sums_f32 = acc.other.f32;
+  for (size_t i = 0; i < count; ++i) sums_f32[i] = 0;
+  sum_columns_f32(&acc, etx_call_tensor(call, 0)->data, count, 0,
                   (size_t)call->prepared[ROWS], (ptrdiff_t)count);
   for (size_t i = 0; i < count; ++i) {
-    out[i] = (float)((double)each[i] / divisor);
+    out[i] = (float)((double)sums_f32[i] / divisor);
   }
 }
-static etx_status run_few_sums(etx_call* call) {
+static etx_status run_short_column_sum(etx_call* call) {
   sum_short_columns(call, 1);
   return ETX_OK;
 }
-static etx_status run_few_means(etx_call* call) {
+static etx_status run_short_column_mean(etx_call* call) {
   sum_short_columns(call, (double)call->prepared[ROWS]);
   return ETX_OK;
 }
@@ -343,15 +346,15 @@ static etx_status run_short_prod(etx_call* call) {
 }
 
 static etx_status run_prod(etx_call* call) {
-  fold_over(call, products, etx_reduced_dims(call, 1, true), 1);
+  reduce_over(call, products, etx_reduced_dims(call, 1, true), 1);
   return ETX_OK;
 }
 static etx_status run_prod_all(etx_call* call) {
-  fold_over(call, products, all_dims(call), 1);
+  reduce_over(call, products, all_dims(call), 1);
   return ETX_OK;
 }
 
-// `dtype` is the argument that may state the result's type.
+// `dtype` is the position of the optional argument with the result's type.
 static etx_status prepare(etx_call* call, size_t dtype,
                           etx_kernel_function run) {
   const etx_tensor* out = last_tensor(call);
@@ -359,7 +362,7 @@ static etx_status prepare(etx_call* call, size_t dtype,
   if (!etx_call_is_none(call, dtype) &&
       etx_call_integer(call, dtype) != (int64_t)out->dtype) {
     return etx_call_refuse(
-        call, ETX_BAD_ARGUMENT, "'dtype' is %i, the result has type '%s'",
+        call, ETX_BAD_ARGUMENT, "'dtype' is %i, but the result has type '%s'",
         etx_call_integer(call, dtype), etx_dtype_name(out->dtype));
   }
   call->run = run;
@@ -376,7 +379,7 @@ static etx_status prepare_mean(etx_call* call, size_t dtype,
                                etx_kernel_function run) {
   if (etx_compute_type_of(last_tensor(call)->dtype) == ETX_COMPUTE_I64) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "a mean is written to type '%s'",
+                           "a mean has type '%s', expected floats",
                            etx_dtype_name(last_tensor(call)->dtype));
   }
   return prepare(call, dtype, run);
@@ -394,7 +397,7 @@ etx_status etx_kernel_sum_intlist_out_prepare(etx_call* call) {
   if (find_short_rows(call, dims)) {
     call->run = run_short_sum;
   } else if (find_short_columns(call, dims)) {
-    call->run = run_few_sums;
+    call->run = run_short_column_sum;
   }
   return ETX_OK;
 }
@@ -404,7 +407,7 @@ etx_status etx_kernel_mean_out_prepare(etx_call* call) {
   if (find_short_rows(call, dims)) {
     call->run = run_short_mean;
   } else if (find_short_columns(call, dims)) {
-    call->run = run_few_means;
+    call->run = run_short_column_mean;
   }
   return ETX_OK;
 }

@@ -1,36 +1,36 @@
-// Variance, standard deviation, and the mean with them: moments.h, finished.
+// var, std and var_mean, from moments (moments.h).
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/reduction/moments.h"
 
-// The variance, or its root, becomes the value, the mean what goes with it. A
-// float is written below the double that was read.
-static void finish(const etx_reduction* r, etx_accumulators* folded,
-                   size_t count, bool is_root) {
+// Converts moments to results: `value` becomes the variance or its square root,
+// `other` the mean. In place, upwards: float i ends before double i + 1.
+static void finish(const etx_reduction* r, etx_accumulators* acc, size_t count,
+                   bool is_root) {
   for (size_t i = 0; i < count; ++i) {
-    const double mean = folded->value.f64[i];
-    const double variance = folded->other.f64[i] / r->divisor;
+    const double mean = acc->value.f64[i];
+    const double variance = acc->other.f64[i] / r->divisor;
     const double value = is_root ? etx_sqrt_f64(variance) : variance;
-    if (!etx_is_f64(r->wide)) {
-      folded->value.f32[i] = (float)value;
-      folded->other.f32[i] = (float)mean;
+    if (!etx_is_f64(r->compute)) {
+      acc->value.f32[i] = (float)value;
+      acc->other.f32[i] = (float)mean;
     } else {
-      folded->value.f64[i] = value;
-      folded->other.f64[i] = mean;
+      acc->value.f64[i] = value;
+      acc->other.f64[i] = mean;
     }
   }
 }
-static void finish_variance(const etx_reduction* r, etx_accumulators* folded,
+static void finish_variance(const etx_reduction* r, etx_accumulators* acc,
                             size_t count) {
-  finish(r, folded, count, false);
+  finish(r, acc, count, false);
 }
-static void finish_deviation(const etx_reduction* r, etx_accumulators* folded,
+static void finish_deviation(const etx_reduction* r, etx_accumulators* acc,
                              size_t count) {
-  finish(r, folded, count, true);
+  finish(r, acc, count, true);
 }
 
-// `correction` is taken off the count that the squares are divided by.
+// The squares are divided by count - correction.
 static etx_status run_over(const etx_call* call, bool is_root,
                            double correction, const etx_tensor* mean) {
   etx_reduction r = {.self = etx_call_tensor(call, 0),
@@ -39,19 +39,21 @@ static etx_status run_over(const etx_call* call, bool is_root,
                      .dims = etx_reduced_dims(call, 1, true)};
   const double left = (double)etx_reduced_count(r.self, r.dims) - correction;
   r.divisor = left > 0 ? left : 0;
-  r.wide = etx_compute_type_of(r.self->dtype);
-  etx_fold fold = etx_fold_moments[r.wide];
+  r.compute = etx_compute_type_of(r.self->dtype);
+  etx_reducer fold = etx_moments_reducers[r.compute];
   fold.finish = is_root ? finish_deviation : finish_variance;
-  fold.value_type = fold.other_type = r.wide;
-  r.fold = &fold;
+  fold.value_type = fold.other_type = r.compute;
+  r.reducer = &fold;
   r.cast = r.self->dtype;
-  r.native = etx_compute_type_dtype(r.wide);
+  r.native = etx_compute_type_dtype(r.compute);
   etx_reduce(&r);
   return ETX_OK;
 }
 
-// Short dense rows: the same without what a reduction does for all others.
-enum { ROWS, COUNT };  // left in etx_call.prepared
+// Short contiguous rows: the same results without the setup of the general
+// reduction. prepare stores the sizes in etx_call.prepared; COUNT is 0 for
+// others.
+enum { ROWS, COUNT };
 
 static etx_status run_short_rows(const etx_call* call, bool is_root,
                                  double correction, const etx_tensor* mean) {
@@ -75,7 +77,7 @@ static bool find_short_rows(etx_call* call) {
   size_t rows, count;
   const uint32_t dims = etx_reduced_dims(call, 1, true);
   for (size_t i = 4; i < call->argument_count; ++i) {
-    if (!etx_reduces_short_rows(etx_call_tensor(call, 0),
+    if (!etx_has_short_f32_rows(etx_call_tensor(call, 0),
                                 etx_call_tensor(call, i), dims, &rows,
                                 &count)) {
       return false;
@@ -86,7 +88,6 @@ static bool find_short_rows(etx_call* call) {
   return true;
 }
 
-// What is known of a call: prepared[COUNT] is 0 unless its rows are short.
 static etx_status run_rows(const etx_call* call, bool is_root,
                            double correction, const etx_tensor* mean) {
   return call->prepared[COUNT] > 0
@@ -115,9 +116,9 @@ static etx_status run_var_mean(etx_call* call) {
 }
 
 static etx_status prepare(etx_call* call, etx_kernel_function run) {
-  const etx_compute_type wide =
+  const etx_compute_type compute =
       etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
-  if (wide != ETX_COMPUTE_F32 && wide != ETX_COMPUTE_F64) {
+  if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64) {
     return etx_call_refuse_dtype(call, 0, "a float type");
   }
   for (size_t i = 4; i < call->argument_count; ++i) {

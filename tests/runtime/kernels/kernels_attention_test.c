@@ -1,4 +1,5 @@
-// Attention and caches, where vectors of right calls show nothing.
+// Attention and KV caches: properties that the recorded vectors of tests/ops do
+// not cover, such as independence of threads, and refusals.
 
 #include <math.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static float infinity(void) {
   return x;
 }
 
-static void draw(void) {
+static void fill_operands(void) {
   test_random_floats(query, sizeof query / sizeof *query, 1);
   test_random_floats(key, sizeof key / sizeof *key, 1);
   test_random_floats(value, sizeof value / sizeof *value, 1);
@@ -35,7 +36,7 @@ static void draw(void) {
   }
 }
 
-static void end_arguments(test_call* c, bool is_causal) {
+static void add_sdpa_options(test_call* c, bool is_causal) {
   test_call_real(c, 0);
   test_call_boolean(c, is_causal);
   test_call_none(c);
@@ -61,15 +62,15 @@ static void run_attention(test_call* c, etx_dtype dtype, bool is_causal,
   } else {
     test_call_floats(c, 2, (const int32_t[]){QUERIES, KEYS}, mask);
   }
-  end_arguments(c, is_causal);
+  add_sdpa_options(c, is_causal);
   assert_ok(test_call_run(c, dtype));
 }
 
-static void threads_do_not_change_a_bit(void** state) {
+static void results_do_not_depend_on_thread_count(void** state) {
   (void)state;
   static const etx_dtype types[] = {ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT16,
                                     ETX_DTYPE_BFLOAT16};
-  draw();
+  fill_operands();
   for (size_t i = 0; i < 6; ++i) {
     test_call one;
     run_attention(&one, types[i / 2], i % 2 == 1, 1);
@@ -85,11 +86,11 @@ static void threads_do_not_change_a_bit(void** state) {
   }
 }
 
-// A tile of rows is no more than its rows: the same bits one by one.
-static void rows_do_not_depend_on_their_neighbours(void** state) {
+// The rows of a tile have the same bits as when they are computed one by one.
+static void a_row_gives_the_same_bits_alone_and_in_a_tile(void** state) {
   (void)state;
   test_call all;
-  draw();
+  fill_operands();
   run_attention(&all, ETX_DTYPE_FLOAT32, false, 1);
   const float* together = test_call_result(&all, 0)->data;
   for (size_t row = 0; row < HEADS * QUERIES; ++row) {
@@ -103,7 +104,7 @@ static void rows_do_not_depend_on_their_neighbours(void** state) {
                      value + head * KEYS * WIDTH);
     test_call_floats(&c, 2, (const int32_t[]){1, KEYS},
                      mask + row % QUERIES * KEYS);
-    end_arguments(&c, false);
+    add_sdpa_options(&c, false);
     assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
     assert_memory_equal(test_call_result(&c, 0)->data, together + row * WIDTH,
                         WIDTH * sizeof(float));
@@ -112,12 +113,12 @@ static void rows_do_not_depend_on_their_neighbours(void** state) {
   test_call_end(&all);
 }
 
-enum { MANY = 420, KEY_HEADS = 2, SHARERS = 2, MOST_WIDE = 80 };
+enum { CAUSAL_ROWS = 420, KEY_HEADS = 2, HEADS_PER_GROUP = 2, MAX_WIDTH = 80 };
 
-// Row `row` of a causal call, in doubles.
-static void attend_plainly(const float* q, const float* k, const float* v,
-                           size_t row, size_t width, double* out) {
-  double total = 0, largest = -1e300, scores[MANY];
+// Row `row` of causal attention, in doubles.
+static void reference_row(const float* q, const float* k, const float* v,
+                          size_t row, size_t width, double* out) {
+  double sum = 0, largest = -1e300, scores[CAUSAL_ROWS];
   for (size_t i = 0; i <= row; ++i) {
     scores[i] = 0;
     for (size_t d = 0; d < width; ++d) {
@@ -129,31 +130,33 @@ static void attend_plainly(const float* q, const float* k, const float* v,
   for (size_t d = 0; d < width; ++d) out[d] = 0;
   for (size_t i = 0; i <= row; ++i) {
     const double weight = exp(scores[i] - largest);
-    total += weight;
+    sum += weight;
     for (size_t d = 0; d < width; ++d) {
       out[d] += weight * (double)v[i * width + d];
     }
   }
-  for (size_t d = 0; d < width; ++d) out[d] /= total;
+  for (size_t d = 0; d < width; ++d) out[d] /= sum;
 }
 
-// More rows than a tile has, of heads of which two share keys: tiles meet the
-// keys of a block one after the other, each as many of them as it sees, and how
-// many do so depends on the threads. Rows of 80 are turned in two pieces; sums
-// of 24, 41 and 6 columns are not kept in the result.
-static void tiles_that_share_keys_see_their_own(void** state) {
+// More rows than fit a tile, with two heads per key head. Tiles share
+// transposed key blocks and see different numbers of keys; how many tiles share
+// a block depends on the number of threads. Keys of width 80 are transposed in
+// two steps; widths 24, 41 and 6 need accumulators outside the result.
+static void causal_tiles_that_share_a_key_block_match_the_reference(
+    void** state) {
   (void)state;
-  enum { ALL = KEY_HEADS * SHARERS * MANY * MOST_WIDE };
+  enum { ALL = KEY_HEADS * HEADS_PER_GROUP * CAUSAL_ROWS * MAX_WIDTH };
   static float q[ALL], k[ALL], v[ALL], first[ALL];
   static const int32_t widths[] = {48, 80, 24, 41, 6};
   test_random_floats(q, ALL, 3);
   test_random_floats(k, ALL, 3);
   test_random_floats(v, ALL, 1);
   for (size_t i = 0; i < sizeof widths / sizeof *widths; ++i) {
-    const size_t width = (size_t)widths[i], head = MANY * width;
-    const size_t bytes = KEY_HEADS * SHARERS * head * sizeof(float);
-    const int32_t heads[] = {1, KEY_HEADS * SHARERS, MANY, widths[i]};
-    const int32_t groups[] = {1, KEY_HEADS, MANY, widths[i]};
+    const size_t width = (size_t)widths[i], head = CAUSAL_ROWS * width;
+    const size_t bytes = KEY_HEADS * HEADS_PER_GROUP * head * sizeof(float);
+    const int32_t heads[] = {1, KEY_HEADS * HEADS_PER_GROUP, CAUSAL_ROWS,
+                             widths[i]};
+    const int32_t groups[] = {1, KEY_HEADS, CAUSAL_ROWS, widths[i]};
     for (size_t threads = 1; threads < 6; ++threads) {
       test_call c;
       test_call_begin(&c, "etx::scaled_dot_product_attention.out");
@@ -165,18 +168,19 @@ static void tiles_that_share_keys_see_their_own(void** state) {
       test_call_real(&c, 0);
       test_call_boolean(&c, true);  // causal
       test_call_none(&c);
-      test_call_boolean(&c, true);  // heads share keys
+      test_call_boolean(&c, true);  // enable_gqa
       assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
       const float* got = test_call_result(&c, 0)->data;
       if (threads == 1) memcpy(first, got, bytes);
       assert_memory_equal(got, first, bytes);
       test_call_end(&c);
     }
-    for (size_t at = 0; at < KEY_HEADS * SHARERS * MANY; at += 7) {
-      double expected[MOST_WIDE];
-      const size_t h = at / MANY, group = h / SHARERS;
-      attend_plainly(q + h * head, k + group * head, v + group * head,
-                     at % MANY, width, expected);
+    for (size_t at = 0; at < KEY_HEADS * HEADS_PER_GROUP * CAUSAL_ROWS;
+         at += 7) {
+      double expected[MAX_WIDTH];
+      const size_t h = at / CAUSAL_ROWS, group = h / HEADS_PER_GROUP;
+      reference_row(q + h * head, k + group * head, v + group * head,
+                    at % CAUSAL_ROWS, width, expected);
       for (size_t d = 0; d < width; ++d) {
         assert_true(fabs((double)first[at * width + d] - expected[d]) < 2e-5);
       }
@@ -184,11 +188,11 @@ static void tiles_that_share_keys_see_their_own(void** state) {
   }
 }
 
-// A whole block without a key, before and after one that has some.
-static void blocks_without_a_key_are_passed_over(void** state) {
+// Whole key blocks that are masked, before and after one that is not.
+static void fully_masked_key_blocks_are_skipped(void** state) {
   (void)state;
   test_call c;
-  draw();
+  fill_operands();
   for (size_t i = 0; i < QUERIES * KEYS; ++i) {
     const size_t at = i % KEYS;
     mask[i] = at >= 70 && at < 74 ? 0 : -infinity();
@@ -202,17 +206,16 @@ static void blocks_without_a_key_are_passed_over(void** state) {
   test_call_end(&c);
 }
 
-// Causal rows end where the keys do, and where they start.
-static void fewer_keys_than_queries_are_seen_by_all_later_rows(void** state) {
+static void attention_over_no_keys_gives_zeros(void** state) {
   (void)state;
   test_call c;
-  draw();
+  fill_operands();
   test_call_begin(&c, "etx::scaled_dot_product_attention.out");
   test_call_floats(&c, 2, (const int32_t[]){QUERIES, WIDTH}, query);
   test_call_floats(&c, 2, (const int32_t[]){0, WIDTH}, key);
   test_call_floats(&c, 2, (const int32_t[]){0, WIDTH}, value);
   test_call_none(&c);
-  end_arguments(&c, true);
+  add_sdpa_options(&c, true);
   assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
   const float* got = test_call_result(&c, 0)->data;
   for (size_t i = 0; i < QUERIES * WIDTH; ++i) assert_true(got[i] == 0);
@@ -236,12 +239,13 @@ static etx_status update(test_call* c, int64_t start, int64_t first_index) {
   return test_call_run(c, ETX_DTYPE_COUNT);
 }
 
-// A start or an index outside of the cache, however far, changes nothing.
-static void a_refused_update_leaves_the_cache_alone(void** state) {
+// A start position or an index outside of the cache is refused, and the cache
+// keeps its content.
+static void a_refused_update_leaves_the_cache_unchanged(void** state) {
   (void)state;
   static const int64_t starts[] = {-1,        5,         6,
                                    INT64_MIN, INT64_MAX, (int64_t)1 << 32};
-  draw();
+  fill_operands();
   for (size_t i = 0; i < 2 * sizeof starts / sizeof *starts; ++i) {
     const bool is_indexed = i % 2 == 1;
     // Index 5 is the last one.
@@ -256,13 +260,13 @@ static void a_refused_update_leaves_the_cache_alone(void** state) {
   }
 }
 
-static void a_new_content_may_lie_on_the_old_one(void** state) {
+static void kv_update_may_write_in_place(void** state) {
   (void)state;
-  float wanted[24];
+  float expected[24];
   test_call c;
-  draw();
-  memcpy(wanted, value, sizeof wanted);
-  memcpy(wanted + 8, key, 8 * sizeof(float));
+  fill_operands();
+  memcpy(expected, value, sizeof expected);
+  memcpy(expected + 8, key, 8 * sizeof(float));
   test_call_begin(&c, "etx::kv_update.out");
   etx_tensor* cache = test_call_floats(&c, 2, (const int32_t[]){6, 4}, value);
   test_call_floats(&c, 2, (const int32_t[]){2, 4}, key);
@@ -278,23 +282,30 @@ static void a_new_content_may_lie_on_the_old_one(void** state) {
                       .diag = &c.diag};
   assert_ok(etx_kernel_find(&etx_all_kernels, c.op->id)->prepare(&c.call));
   assert_ok(c.call.run(&c.call));
-  assert_memory_equal(cache->data, wanted, sizeof wanted);
+  assert_memory_equal(cache->data, expected, sizeof expected);
   test_call_end(&c);
 }
 
 // ------------------------------------------------ etx::attention
 
-enum { BATCH = 2, GROUPS = 2, SHARED = 3, ROWS = 9, LIVE = 130, WIDE = 20 };
+enum {
+  BATCH = 2,
+  GROUPS = 2,
+  GROUP_HEADS = 3,
+  ROWS = 9,
+  KEY_ROWS = 130,
+  WIDE = 20
+};
 
-// Rows of a tensor [BATCH, heads, rows, WIDE] from elements drawn once.
-static float drawn[BATCH * GROUPS * SHARED * LIVE * WIDE];
+// The random elements of all operands.
+static float elements[BATCH * GROUPS * GROUP_HEADS * KEY_ROWS * WIDE];
 
-// The same elements with dimensions in another order: stored[order[i]] is
-// dimension i of [BATCH, heads, rows, WIDE].
-static void add_ordered(test_call* c, int32_t heads, int32_t rows,
-                        const int64_t order[4], size_t from) {
+// Adds an operand [BATCH, heads, rows, WIDE] whose dimension i is dimension
+// order[i] in memory.
+static void add_permuted(test_call* c, int32_t heads, int32_t rows,
+                         const int64_t order[4], size_t from) {
   const int32_t sizes[] = {BATCH, heads, rows, WIDE};
-  static float moved[BATCH * GROUPS * SHARED * LIVE * WIDE];
+  static float moved[BATCH * GROUPS * GROUP_HEADS * KEY_ROWS * WIDE];
   int32_t stored[4], strides[4] = {1, 1, 1, 1};
   for (size_t i = 0; i < 4; ++i) stored[order[i]] = sizes[i];
   for (size_t i = 3; i-- > 0;) strides[i] = strides[i + 1] * stored[i + 1];
@@ -304,29 +315,29 @@ static void add_ordered(test_call* c, int32_t heads, int32_t rows,
     for (size_t d = 4; d-- > 0; rest /= (size_t)sizes[d]) {
       at += rest % (size_t)sizes[d] * (size_t)strides[order[d]];
     }
-    moved[at] = drawn[(from + i) % (sizeof drawn / sizeof *drawn)];
+    moved[at] = elements[(from + i) % (sizeof elements / sizeof *elements)];
   }
   test_call_floats(c, 4, stored, moved);
 }
 
-// What is written after the orders.
-typedef struct rest {
-  double hidden;
+// The options of etx::attention that follow the permutations.
+typedef struct attention_options {
+  double masked_score;
   bool is_causal, is_guarded;
-} rest;
+} attention_options;
 
-static void run_ordered(test_call* c, const int64_t orders[4][4],
-                        const float* own_mask, const int64_t* last, rest r,
-                        size_t threads) {
+static void run_permuted(test_call* c, const int64_t orders[4][4],
+                         const float* own_mask, const int64_t* last,
+                         attention_options r, size_t threads) {
   test_call_begin(c, "etx::attention.out");
   c->threads = threads;
-  add_ordered(c, GROUPS * SHARED, ROWS, orders[0], 0);
-  add_ordered(c, GROUPS, LIVE, orders[1], 7);
-  add_ordered(c, GROUPS, LIVE, orders[2], 13);
+  add_permuted(c, GROUPS * GROUP_HEADS, ROWS, orders[0], 0);
+  add_permuted(c, GROUPS, KEY_ROWS, orders[1], 7);
+  add_permuted(c, GROUPS, KEY_ROWS, orders[2], 13);
   if (own_mask == NULL) {
     test_call_none(c);
   } else {
-    test_call_floats(c, 2, (const int32_t[]){ROWS, LIVE}, own_mask);
+    test_call_floats(c, 2, (const int32_t[]){ROWS, KEY_ROWS}, own_mask);
   }
   if (last == NULL) {
     test_call_none(c);
@@ -336,20 +347,20 @@ static void run_ordered(test_call* c, const int64_t orders[4][4],
   }
   for (size_t i = 0; i < 4; ++i) test_call_integers(c, 4, orders[i]);
   test_call_real(c, 0.25);
-  test_call_real(c, r.hidden);
+  test_call_real(c, r.masked_score);
   test_call_boolean(c, r.is_causal);
   test_call_boolean(c, r.is_guarded);
   assert_ok(test_call_run(c, ETX_DTYPE_FLOAT32));
 }
 
-// The same by PyTorch's function, which reads everything in one order.
-static void run_plain(test_call* c, const float* own_mask) {
+// The same attention by scaled_dot_product_attention, without permutations.
+static void run_sdpa(test_call* c, const float* own_mask) {
   static const int64_t identity[] = {0, 1, 2, 3};
   test_call_begin(c, "etx::scaled_dot_product_attention.out");
-  add_ordered(c, GROUPS * SHARED, ROWS, identity, 0);
-  add_ordered(c, GROUPS, LIVE, identity, 7);
-  add_ordered(c, GROUPS, LIVE, identity, 13);
-  test_call_floats(c, 2, (const int32_t[]){ROWS, LIVE}, own_mask);
+  add_permuted(c, GROUPS * GROUP_HEADS, ROWS, identity, 0);
+  add_permuted(c, GROUPS, KEY_ROWS, identity, 7);
+  add_permuted(c, GROUPS, KEY_ROWS, identity, 13);
+  test_call_floats(c, 2, (const int32_t[]){ROWS, KEY_ROWS}, own_mask);
   test_call_real(c, 0);
   test_call_boolean(c, false);
   test_call_real(c, 0.25);
@@ -357,9 +368,10 @@ static void run_plain(test_call* c, const float* own_mask) {
   assert_ok(test_call_run(c, ETX_DTYPE_FLOAT32));
 }
 
-// Element i of a result [BATCH, heads, ROWS, WIDE] that is stored by `order`.
+// The position in memory of element i of a result [BATCH, heads, ROWS, WIDE]
+// that is permuted by `order`.
 static size_t stored_at(size_t i, const int64_t order[4]) {
-  const size_t sizes[] = {BATCH, GROUPS * SHARED, ROWS, WIDE};
+  const size_t sizes[] = {BATCH, GROUPS * GROUP_HEADS, ROWS, WIDE};
   size_t stored[4], strides[4] = {1, 1, 1, 1}, at = 0;
   for (size_t d = 0; d < 4; ++d) stored[order[d]] = sizes[d];
   for (size_t d = 3; d-- > 0;) strides[d] = strides[d + 1] * stored[d + 1];
@@ -371,29 +383,30 @@ static size_t stored_at(size_t i, const int64_t order[4]) {
 
 static void assert_same_result(test_call* plain, test_call* ordered,
                                const int64_t order[4]) {
-  const float* wanted = test_call_result(plain, 0)->data;
+  const float* expected = test_call_result(plain, 0)->data;
   const float* got = test_call_result(ordered, 0)->data;
-  for (size_t i = 0; i < BATCH * GROUPS * SHARED * ROWS * WIDE; ++i) {
+  for (size_t i = 0; i < BATCH * GROUPS * GROUP_HEADS * ROWS * WIDE; ++i) {
     const size_t at = stored_at(i, order);
-    assert_memory_equal(&got[at], &wanted[i], sizeof(float));
+    assert_memory_equal(&got[at], &expected[i], sizeof(float));
   }
 }
 
-// Positions that a row sees up to; a mask that says the same, and a random one.
+// The last key of each row, and the same limit as a mask.
 static int64_t last_keys[ROWS];
-static float last_mask[ROWS * LIVE];
+static float last_mask[ROWS * KEY_ROWS];
 
-static void draw_ordered(void) {
-  test_random_floats(drawn, sizeof drawn / sizeof *drawn, 1);
+static void fill_permuted(void) {
+  test_random_floats(elements, sizeof elements / sizeof *elements, 1);
   for (size_t r = 0; r < ROWS; ++r) {
-    last_keys[r] = (int64_t)(test_random_bits() % (LIVE + 20));
-    for (size_t k = 0; k < LIVE; ++k) {
-      last_mask[r * LIVE + k] = (int64_t)k <= last_keys[r] ? 0 : -infinity();
+    last_keys[r] = (int64_t)(test_random_bits() % (KEY_ROWS + 20));
+    for (size_t k = 0; k < KEY_ROWS; ++k) {
+      last_mask[r * KEY_ROWS + k] =
+          (int64_t)k <= last_keys[r] ? 0 : -infinity();
     }
   }
 }
 
-static void operands_in_any_order_give_the_same_bits(void** state) {
+static void permuted_operands_give_the_same_bits(void** state) {
   (void)state;
   static const int64_t orders[][4][4] = {
       {{0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}},
@@ -401,24 +414,24 @@ static void operands_in_any_order_give_the_same_bits(void** state) {
       {{1, 2, 0, 3}, {0, 1, 3, 2}, {3, 2, 1, 0}, {1, 2, 0, 3}},
       {{3, 1, 2, 0}, {2, 1, 0, 3}, {0, 1, 3, 2}, {2, 3, 0, 1}},
   };
-  draw_ordered();
-  test_random_floats(mask, ROWS * LIVE, 1);
+  fill_permuted();
+  test_random_floats(mask, ROWS * KEY_ROWS, 1);
   test_call plain, bounded;
-  run_plain(&plain, mask);
-  run_plain(&bounded, last_mask);
+  run_sdpa(&plain, mask);
+  run_sdpa(&bounded, last_mask);
   for (size_t i = 0; i < sizeof orders / sizeof *orders; ++i) {
     for (size_t threads = 1; threads < 4; ++threads) {
       test_call c;
-      const rest r = {-infinity(), false, true};
-      run_ordered(&c, orders[i], mask, NULL, r, threads);
+      const attention_options r = {-infinity(), false, true};
+      run_permuted(&c, orders[i], mask, NULL, r, threads);
       assert_same_result(&plain, &c, orders[i][3]);
       test_call_end(&c);
-      run_ordered(&c, orders[i], NULL, last_keys, r, threads);
+      run_permuted(&c, orders[i], NULL, last_keys, r, threads);
       assert_same_result(&bounded, &c, orders[i][3]);
       test_call_end(&c);
-      // A number so low hides a key as well as infinity.
-      run_ordered(&c, orders[i], NULL, last_keys, (rest){-1e9, false, false},
-                  threads);
+      // A finite masked score this low gives a weight of zero, too.
+      run_permuted(&c, orders[i], NULL, last_keys,
+                   (attention_options){-1e9, false, false}, threads);
       assert_same_result(&bounded, &c, orders[i][3]);
       test_call_end(&c);
     }
@@ -427,46 +440,49 @@ static void operands_in_any_order_give_the_same_bits(void** state) {
   test_call_end(&bounded);
 }
 
-static void a_row_without_keys_is_what_the_call_says(void** state) {
+static void a_row_without_keys_gives_nan_zero_or_the_mean(void** state) {
   (void)state;
   static const int64_t orders[4][4] = {
       {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}};
   static const int64_t none[ROWS] = {-1, 5, -1, 5, -7, 5, 5, 5, 5};
-  draw_ordered();
-  for (size_t i = 0; i < sizeof drawn / sizeof *drawn; ++i) drawn[i] = 1;
-  for (int what = 0; what < 3; ++what) {
+  fill_permuted();
+  for (size_t i = 0; i < sizeof elements / sizeof *elements; ++i)
+    elements[i] = 1;
+  for (int option = 0; option < 3; ++option) {
     test_call c;
-    const rest r = {what == 2 ? -1e9 : -infinity(), false, what == 1};
-    run_ordered(&c, orders, NULL, none, r, 1);
+    const attention_options r = {option == 2 ? -1e9 : -infinity(), false,
+                                 option == 1};
+    run_permuted(&c, orders, NULL, none, r, 1);
     const float* got = test_call_result(&c, 0)->data;
     for (size_t row = 0; row < ROWS; ++row) {
       const float x = got[row * WIDE];
       const bool is_one = x > 0.99999f && x < 1.00001f;
-      if (none[row] >= 0 || what == 2) assert_true(is_one);
-      if (none[row] < 0 && what == 0) assert_true(x != x);
-      if (none[row] < 0 && what == 1) assert_true(x == 0);
+      if (none[row] >= 0 || option == 2) assert_true(is_one);
+      if (none[row] < 0 && option == 0) assert_true(x != x);
+      if (none[row] < 0 && option == 1) assert_true(x == 0);
     }
     test_call_end(&c);
   }
 }
 
-static void causal_rows_see_up_to_their_own_number(void** state) {
+static void causal_equals_last_keys_of_the_row_number(void** state) {
   (void)state;
   static const int64_t orders[4][4] = {
       {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}};
-  draw_ordered();
+  fill_permuted();
   for (size_t r = 0; r < ROWS; ++r) last_keys[r] = (int64_t)r;
   test_call causal, bounded;
-  run_ordered(&causal, orders, NULL, NULL, (rest){-infinity(), true, false}, 1);
-  run_ordered(&bounded, orders, NULL, last_keys,
-              (rest){-infinity(), false, false}, 1);
+  run_permuted(&causal, orders, NULL, NULL,
+               (attention_options){-infinity(), true, false}, 1);
+  run_permuted(&bounded, orders, NULL, last_keys,
+               (attention_options){-infinity(), false, false}, 1);
   assert_same_result(&causal, &bounded, orders[3]);
   test_call_end(&causal);
   test_call_end(&bounded);
 }
 
-// Keys behind the last one seen are not read: they are NaN here.
-static void keys_that_no_row_sees_are_not_read(void** state) {
+// Keys behind the last visible one are not read: they are NaN here.
+static void keys_behind_the_last_key_are_not_read(void** state) {
   (void)state;
   enum { CAPACITY = 700, SEEN = 5 };
   static float cache[CAPACITY * 4];
@@ -497,7 +513,7 @@ static void keys_that_no_row_sees_are_not_read(void** state) {
   test_call_end(&c);
 }
 
-static void orders_that_are_none_are_refused(void** state) {
+static void lists_that_are_no_permutation_are_refused(void** state) {
   (void)state;
   static const int64_t good[] = {0, 1, 2, 3}, twice[] = {0, 1, 1, 3};
   static const int64_t far[] = {0, 1, 2, 4}, below[] = {0, 1, 2, -1};
@@ -505,14 +521,14 @@ static void orders_that_are_none_are_refused(void** state) {
   for (size_t i = 0; i < 4; ++i) {
     test_call c;
     test_call_begin(&c, "etx::attention.out");
-    for (size_t side = 0; side < 3; ++side) {
+    for (size_t operand = 0; operand < 3; ++operand) {
       test_call_floats(&c, 4, (const int32_t[]){1, 1, 2, 4}, query);
     }
     test_call_none(&c);
     test_call_none(&c);
-    for (size_t side = 0; side < 4; ++side) {
-      test_call_integers(&c, i == 3 && side == 2 ? 3 : 4,
-                         side == 2 ? bad[i] : good);
+    for (size_t operand = 0; operand < 4; ++operand) {
+      test_call_integers(&c, i == 3 && operand == 2 ? 3 : 4,
+                         operand == 2 ? bad[i] : good);
     }
     test_call_real(&c, 1);
     test_call_real(&c, 0);
@@ -523,19 +539,20 @@ static void orders_that_are_none_are_refused(void** state) {
   }
 }
 
-static void caps_are_above_zero(void** state) {
+static void softcaps_of_zero_or_less_are_refused(void** state) {
   (void)state;
   static const int64_t order[] = {0, 1, 2, 3};
   const double caps[] = {0, -1, infinity() - infinity()};
   for (size_t i = 0; i < 3; ++i) {
     test_call c;
     test_call_begin(&c, "etx::attention_capped.out");
-    for (size_t side = 0; side < 3; ++side) {
+    for (size_t operand = 0; operand < 3; ++operand) {
       test_call_floats(&c, 4, (const int32_t[]){1, 1, 2, 4}, query);
     }
     test_call_none(&c);
     test_call_none(&c);
-    for (size_t side = 0; side < 4; ++side) test_call_integers(&c, 4, order);
+    for (size_t operand = 0; operand < 4; ++operand)
+      test_call_integers(&c, 4, order);
     test_call_real(&c, 1);
     test_call_real(&c, 0);
     test_call_boolean(&c, false);
@@ -551,7 +568,7 @@ static void int8_without_scales_is_refused(void** unused) {
   static const int8_t bytes[8] = {0};
   test_call c;
   test_call_begin(&c, "llama::custom_quantized_sdpa.out");
-  for (size_t side = 0; side < 3; ++side) {
+  for (size_t operand = 0; operand < 3; ++operand) {
     test_call_tensor(&c, ETX_DTYPE_INT8, 4, (const int32_t[]){1, 2, 1, 4}, NULL,
                      bytes);
   }
@@ -569,19 +586,19 @@ static void int8_without_scales_is_refused(void** unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(int8_without_scales_is_refused),
-      cmocka_unit_test(threads_do_not_change_a_bit),
-      cmocka_unit_test(rows_do_not_depend_on_their_neighbours),
-      cmocka_unit_test(tiles_that_share_keys_see_their_own),
-      cmocka_unit_test(blocks_without_a_key_are_passed_over),
-      cmocka_unit_test(fewer_keys_than_queries_are_seen_by_all_later_rows),
-      cmocka_unit_test(a_refused_update_leaves_the_cache_alone),
-      cmocka_unit_test(a_new_content_may_lie_on_the_old_one),
-      cmocka_unit_test(operands_in_any_order_give_the_same_bits),
-      cmocka_unit_test(a_row_without_keys_is_what_the_call_says),
-      cmocka_unit_test(causal_rows_see_up_to_their_own_number),
-      cmocka_unit_test(keys_that_no_row_sees_are_not_read),
-      cmocka_unit_test(orders_that_are_none_are_refused),
-      cmocka_unit_test(caps_are_above_zero),
+      cmocka_unit_test(results_do_not_depend_on_thread_count),
+      cmocka_unit_test(a_row_gives_the_same_bits_alone_and_in_a_tile),
+      cmocka_unit_test(causal_tiles_that_share_a_key_block_match_the_reference),
+      cmocka_unit_test(fully_masked_key_blocks_are_skipped),
+      cmocka_unit_test(attention_over_no_keys_gives_zeros),
+      cmocka_unit_test(a_refused_update_leaves_the_cache_unchanged),
+      cmocka_unit_test(kv_update_may_write_in_place),
+      cmocka_unit_test(permuted_operands_give_the_same_bits),
+      cmocka_unit_test(a_row_without_keys_gives_nan_zero_or_the_mean),
+      cmocka_unit_test(causal_equals_last_keys_of_the_row_number),
+      cmocka_unit_test(keys_behind_the_last_key_are_not_read),
+      cmocka_unit_test(lists_that_are_no_permutation_are_refused),
+      cmocka_unit_test(softcaps_of_zero_or_less_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

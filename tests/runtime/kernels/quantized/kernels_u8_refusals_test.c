@@ -1,5 +1,5 @@
-// Calls over bytes that are refused, each because of one argument of a call
-// that runs.
+// uint8 operators refuse invalid arguments. Each case changes one argument of a
+// valid call.
 
 #include <string.h>
 
@@ -7,57 +7,57 @@
 #include "tests/support/assert_status.h"
 #include "tests/support/kernel_call.h"
 
-// A call that runs as it is.
-typedef struct tensor_case {
+// The arguments of a call, of which each operator uses some.
+typedef struct tensor_args {
   etx_dtype dtype;
   int32_t sizes[4];
   size_t rank;
   const int32_t* strides;
-} tensor_case;
+} tensor_args;
 
-typedef struct u8_case {
-  tensor_case in, weight, offsets, scales, bias;
+typedef struct u8_args {
+  tensor_args in, weight, offsets, scales, bias;
   int64_t zero, kernel[2], stride[2], padding[2], dilation[2], groups;
   int64_t out_zero, out_min, out_max, dtype;
-  etx_dtype given;  // of the out tensor; ETX_DTYPE_COUNT: as the rule says
-} u8_case;
+  etx_dtype out_dtype;  // of the out tensor; ETX_DTYPE_COUNT: by the shape rule
+} u8_args;
 
-static void add(test_call* call, const tensor_case* t) {
+static void add(test_call* call, const tensor_args* t) {
   test_call_tensor(call, t->dtype, t->rank, t->sizes, t->strides, NULL);
 }
 
-static void add_channels(test_call* call, const u8_case* c) {
+static void add_channels(test_call* call, const u8_args* c) {
   add(call, &c->offsets);
   add(call, &c->scales);
   add(call, &c->bias);
 }
 
-static void add_windows(test_call* call, const u8_case* c) {
+static void add_windows(test_call* call, const u8_args* c) {
   test_call_integers(call, 2, c->stride);
   test_call_integers(call, 2, c->padding);
   test_call_integers(call, 2, c->dilation);
 }
 
-static void add_result(test_call* call, const u8_case* c) {
+static void add_result(test_call* call, const u8_args* c) {
   test_call_integer(call, c->out_zero);
   test_call_integer(call, c->out_min);
   test_call_integer(call, c->out_max);
   test_call_integer(call, c->dtype);
 }
 
-static void finish(test_call* call, etx_dtype given, const char* part) {
-  const etx_status status = test_call_run(call, given);
-  if (part == NULL) {
+static void expect(test_call* call, etx_dtype out_dtype, const char* message) {
+  const etx_status status = test_call_run(call, out_dtype);
+  if (message == NULL) {
     if (status != ETX_OK) fail_msg("refused: %s", call->diag.text);
   } else if (status == ETX_OK) {
-    fail_msg("not refused, expected '%s'", part);
-  } else if (!test_message_has(&call->diag, part)) {
-    fail_msg("message '%s' does not contain '%s'", call->diag.text, part);
+    fail_msg("not refused, expected '%s'", message);
+  } else if (!test_message_has(&call->diag, message)) {
+    fail_msg("message '%s' does not contain '%s'", call->diag.text, message);
   }
   test_call_end(call);
 }
 
-static const u8_case usual = {
+static const u8_args valid = {
     .in = {ETX_DTYPE_UINT8, {1, 5, 6, 8}, 4, NULL},
     .weight = {ETX_DTYPE_INT8, {4, 9, 16, 4}, 4, NULL},
     .offsets = {ETX_DTYPE_INT32, {38}, 1, NULL},
@@ -71,12 +71,12 @@ static const u8_case usual = {
     .groups = 2,
     .out_max = 255,
     .dtype = ETX_DTYPE_UINT8,
-    .given = ETX_DTYPE_COUNT};
+    .out_dtype = ETX_DTYPE_COUNT};
 
 // ------------------------------------------------ etx::convolution_u8
 
-// Refused with a message that has `part`; NULL: it runs.
-static void convolve(const u8_case* c, const char* part) {
+// The call is refused with a message that contains `message`; NULL: it runs.
+static void expect_convolution(const u8_args* c, const char* message) {
   test_call call;
   test_call_begin(&call, "etx::convolution_u8.out");
   add(&call, &c->in);
@@ -87,134 +87,134 @@ static void convolve(const u8_case* c, const char* part) {
   add_windows(&call, c);
   test_call_integer(&call, c->groups);
   add_result(&call, c);
-  finish(&call, c->given, part);
+  expect(&call, c->out_dtype, message);
 }
 
-static void convolutions_of_other_sizes_are_refused(void** state) {
+static void convolution_refuses_mismatched_sizes(void** state) {
   (void)state;
-  u8_case c = usual;
-  convolve(&c, NULL);
+  u8_args c = valid;
+  expect_convolution(&c, NULL);
   c.in.rank = 3;
-  convolve(&c, "rank of 'input'");
-  c = usual, c.in.sizes[3] = 0;
-  convolve(&c, "'input' has no fixed number of channels");
-  c = usual, c.in.sizes[3] = 7;
-  convolve(&c, "do not divide into 2 groups");
-  c = usual, c.groups = 3;
-  convolve(&c, "do not divide into 3 groups");
-  c = usual, c.groups = 0;
-  convolve(&c, "do not divide into 0 groups");
-  c = usual, c.groups = INT64_MIN;
-  convolve(&c, "do not divide into");
+  expect_convolution(&c, "rank of 'input'");
+  c = valid, c.in.sizes[3] = 0;
+  expect_convolution(&c, "'input' has no fixed number of channels");
+  c = valid, c.in.sizes[3] = 7;
+  expect_convolution(&c, "do not divide into 2 groups");
+  c = valid, c.groups = 3;
+  expect_convolution(&c, "do not divide into 3 groups");
+  c = valid, c.groups = 0;
+  expect_convolution(&c, "do not divide into 0 groups");
+  c = valid, c.groups = INT64_MIN;
+  expect_convolution(&c, "do not divide into");
   for (size_t i = 0; i < 4; ++i) {
     for (int32_t step = -1; step <= 1; step += 2) {
-      c = usual, c.weight.sizes[i] += step;
-      convolve(&c, "a size of 'panels'");
+      c = valid, c.weight.sizes[i] += step;
+      expect_convolution(&c, "a size of 'panels'");
     }
   }
-  c = usual, c.weight.rank = 3;
-  convolve(&c, "rank of 'panels'");
-  c = usual, c.scales.sizes[0] = 37;
-  convolve(&c, "scales");
-  c = usual, c.bias.sizes[0] = 39;
-  convolve(&c, "bias");
-  c = usual, c.offsets.rank = 2, c.offsets.sizes[1] = 1;
-  convolve(&c, "rank of 'offsets'");
-  c = usual, c.offsets.sizes[0] = c.scales.sizes[0] = c.bias.sizes[0] = 0;
-  convolve(&c, "'offsets' are of no fixed number of channels");
+  c = valid, c.weight.rank = 3;
+  expect_convolution(&c, "rank of 'panels'");
+  c = valid, c.scales.sizes[0] = 37;
+  expect_convolution(&c, "scales");
+  c = valid, c.bias.sizes[0] = 39;
+  expect_convolution(&c, "bias");
+  c = valid, c.offsets.rank = 2, c.offsets.sizes[1] = 1;
+  expect_convolution(&c, "rank of 'offsets'");
+  c = valid, c.offsets.sizes[0] = c.scales.sizes[0] = c.bias.sizes[0] = 0;
+  expect_convolution(&c, "'offsets' are of no fixed number of channels");
 }
 
-static void windows_that_do_not_fit_are_refused(void** state) {
+static void convolution_refuses_invalid_windows(void** state) {
   (void)state;
-  u8_case c = usual;
+  u8_args c = valid;
   c.padding[0] = 0, c.in.sizes[1] = 2;
-  convolve(&c, "the window is larger than the padded size 2");
-  c = usual, c.dilation[1] = 4;
-  convolve(&c, "the window is larger than the padded size 8");
-  c = usual, c.stride[0] = 0;
-  convolve(&c, "the stride");
-  c = usual, c.padding[0] = -1;
-  convolve(&c, "the padding");
-  c = usual, c.dilation[0] = 0;
-  convolve(&c, "the dilation");
-  c = usual, c.kernel[1] = 0;
-  convolve(&c, "the kernel size");
+  expect_convolution(&c, "the window is larger than the padded size 2");
+  c = valid, c.dilation[1] = 4;
+  expect_convolution(&c, "the window is larger than the padded size 8");
+  c = valid, c.stride[0] = 0;
+  expect_convolution(&c, "the stride");
+  c = valid, c.padding[0] = -1;
+  expect_convolution(&c, "the padding");
+  c = valid, c.dilation[0] = 0;
+  expect_convolution(&c, "the dilation");
+  c = valid, c.kernel[1] = 0;
+  expect_convolution(&c, "the kernel size");
   static const int64_t large[] = {INT32_MAX, 1LL << 40, 1LL << 62, INT64_MAX};
   for (size_t i = 0; i < 4; ++i) {
-    c = usual, c.kernel[0] = large[i];
-    convolve(&c, "");
-    c = usual, c.dilation[1] = large[i];
-    convolve(&c, "");
+    c = valid, c.kernel[0] = large[i];
+    expect_convolution(&c, "");
+    c = valid, c.dilation[1] = large[i];
+    expect_convolution(&c, "");
   }
 }
 
-// 65793 products of 255 and -128 are the most whose sum 32 bits hold.
-static void rows_whose_sums_may_wrap_are_refused(void** state) {
+// The sum of 65793 products of 255 and -128 is the longest that fits int32.
+static void convolution_refuses_sums_that_may_overflow(void** state) {
   (void)state;
-  u8_case c = usual;
-  c.in = (tensor_case){ETX_DTYPE_UINT8, {1, 1, 1, 65793}, 4, NULL};
-  c.weight = (tensor_case){ETX_DTYPE_INT8, {3, 16449, 16, 4}, 4, NULL};
+  u8_args c = valid;
+  c.in = (tensor_args){ETX_DTYPE_UINT8, {1, 1, 1, 65793}, 4, NULL};
+  c.weight = (tensor_args){ETX_DTYPE_INT8, {3, 16449, 16, 4}, 4, NULL};
   c.kernel[0] = c.kernel[1] = c.groups = 1;
   c.padding[0] = c.padding[1] = 0;
-  convolve(&c, NULL);
+  expect_convolution(&c, NULL);
   c.in.sizes[3] = 65794;
-  convolve(&c, "sums of 65794 products, expected at most 65793");
+  expect_convolution(&c, "sums of 65794 products, expected at most 65793");
 }
 
-static void results_out_of_range_are_refused(void** state) {
-  static const int64_t none[] = {-1, 256, INT64_MIN, INT64_MAX};
+static void convolution_refuses_results_out_of_range(void** state) {
+  static const int64_t out_of_range[] = {-1, 256, INT64_MIN, INT64_MAX};
   (void)state;
-  u8_case c;
+  u8_args c;
   for (size_t i = 0; i < 4; ++i) {
-    c = usual, c.zero = none[i];
-    convolve(&c, "the zero point is");
-    c = usual, c.out_zero = none[i];
-    convolve(&c, "the zero point of results is");
-    c = usual, c.out_min = none[i];
-    convolve(&c, "the least result is");
-    c = usual, c.out_max = none[i];
-    convolve(&c, "the largest result is");
-    c = usual, c.dtype = none[i];
-    convolve(&c, "the type of results");
+    c = valid, c.zero = out_of_range[i];
+    expect_convolution(&c, "the zero point is");
+    c = valid, c.out_zero = out_of_range[i];
+    expect_convolution(&c, "the zero point of results is");
+    c = valid, c.out_min = out_of_range[i];
+    expect_convolution(&c, "the least result is");
+    c = valid, c.out_max = out_of_range[i];
+    expect_convolution(&c, "the largest result is");
+    c = valid, c.dtype = out_of_range[i];
+    expect_convolution(&c, "the type of results");
   }
-  c = usual, c.out_min = 9, c.out_max = 8;
-  convolve(&c, "results are at least 9 and at most 8");
-  c = usual, c.dtype = ETX_DTYPE_INT8;
-  convolve(&c, "the type of results has number 1");
-  c = usual, c.given = ETX_DTYPE_FLOAT32;
-  convolve(&c, "'out' has type 'float32', expected 'uint8'");
-  c = usual, c.dtype = ETX_DTYPE_FLOAT32, c.given = ETX_DTYPE_UINT8;
-  convolve(&c, "'out' has type 'uint8', expected 'float32'");
+  c = valid, c.out_min = 9, c.out_max = 8;
+  expect_convolution(&c, "results are at least 9 and at most 8");
+  c = valid, c.dtype = ETX_DTYPE_INT8;
+  expect_convolution(&c, "the type of results has number 1");
+  c = valid, c.out_dtype = ETX_DTYPE_FLOAT32;
+  expect_convolution(&c, "'out' has type 'float32', expected 'uint8'");
+  c = valid, c.dtype = ETX_DTYPE_FLOAT32, c.out_dtype = ETX_DTYPE_UINT8;
+  expect_convolution(&c, "'out' has type 'uint8', expected 'float32'");
 }
 
-static void other_types_are_refused(void** state) {
+static void convolution_refuses_other_types(void** state) {
   (void)state;
-  u8_case c = usual;
+  u8_args c = valid;
   c.in.dtype = ETX_DTYPE_INT8;
-  convolve(&c, "'input' has type 'int8', expected 'uint8'");
-  c = usual, c.weight.dtype = ETX_DTYPE_UINT8;
-  convolve(&c, "'panels' has type 'uint8', expected 'int8'");
-  c = usual, c.offsets.dtype = ETX_DTYPE_INT64;
-  convolve(&c, "'offsets' has type 'int64', expected 'int32'");
-  c = usual, c.scales.dtype = ETX_DTYPE_FLOAT64;
-  convolve(&c, "'scales' has type 'float64', expected 'float32'");
-  c = usual, c.bias.dtype = ETX_DTYPE_INT32;
-  convolve(&c, "'bias' has type 'int32', expected 'float32'");
+  expect_convolution(&c, "'input' has type 'int8', expected 'uint8'");
+  c = valid, c.weight.dtype = ETX_DTYPE_UINT8;
+  expect_convolution(&c, "'panels' has type 'uint8', expected 'int8'");
+  c = valid, c.offsets.dtype = ETX_DTYPE_INT64;
+  expect_convolution(&c, "'offsets' has type 'int64', expected 'int32'");
+  c = valid, c.scales.dtype = ETX_DTYPE_FLOAT64;
+  expect_convolution(&c, "'scales' has type 'float64', expected 'float32'");
+  c = valid, c.bias.dtype = ETX_DTYPE_INT32;
+  expect_convolution(&c, "'bias' has type 'int32', expected 'float32'");
 }
 
-static void images_that_lie_otherwise_are_refused(void** state) {
-  static const int32_t first[] = {240, 6, 1, 30}, gaps[] = {2};
+static void convolution_refuses_strided_tensors(void** state) {
+  static const int32_t channels_first[] = {240, 6, 1, 30}, gaps[] = {2};
   (void)state;
-  u8_case c = usual;
-  c.in.strides = first;
-  convolve(&c, "'input' does not lie densely in default order");
-  c = usual, c.scales.strides = gaps;
-  convolve(&c, "'scales' does not lie densely");
+  u8_args c = valid;
+  c.in.strides = channels_first;
+  expect_convolution(&c, "'input' does not lie densely in default order");
+  c = valid, c.scales.strides = gaps;
+  expect_convolution(&c, "'scales' does not lie densely");
 }
 
 // ------------------------------------------------ etx::depthwise_u8
 
-static void convolve_each(const u8_case* c, const char* part) {
+static void expect_depthwise(const u8_args* c, const char* message) {
   test_call call;
   test_call_begin(&call, "etx::depthwise_u8.out");
   add(&call, &c->in);
@@ -223,153 +223,154 @@ static void convolve_each(const u8_case* c, const char* part) {
   add_channels(&call, c);
   add_windows(&call, c);
   add_result(&call, c);
-  finish(&call, c->given, part);
+  expect(&call, c->out_dtype, message);
 }
 
-static void depthwise_convolutions_are_refused(void** state) {
+static void depthwise_refuses_invalid_arguments(void** state) {
   (void)state;
-  u8_case each = usual;
-  each.weight = (tensor_case){ETX_DTYPE_INT8, {3, 3, 8}, 3, NULL};
+  u8_args each = valid;
+  each.weight = (tensor_args){ETX_DTYPE_INT8, {3, 3, 8}, 3, NULL};
   each.offsets.sizes[0] = each.scales.sizes[0] = each.bias.sizes[0] = 8;
-  convolve_each(&each, NULL);
-  u8_case c = each;
+  expect_depthwise(&each, NULL);
+  u8_args c = each;
   c.weight.sizes[2] = 9;
-  convolve_each(&c, "the channels of 'weight'");
+  expect_depthwise(&c, "the channels of 'weight'");
   c = each, c.weight.sizes[0] = 0;
-  convolve_each(&c, "'weight' has no fixed window");
+  expect_depthwise(&c, "'weight' has no fixed window");
   c = each, c.weight.rank = 4, c.weight.sizes[3] = 1;
-  convolve_each(&c, "rank of 'weight'");
+  expect_depthwise(&c, "rank of 'weight'");
   c = each, c.offsets.sizes[0] = c.scales.sizes[0] = c.bias.sizes[0] = 9;
-  convolve_each(&c, "the size of 'offsets'");
+  expect_depthwise(&c, "the size of 'offsets'");
   c = each, c.weight.sizes[1] = 9;
-  convolve_each(&c, "the window is larger");
+  expect_depthwise(&c, "the window is larger");
   c = each, c.zero = 256;
-  convolve_each(&c, "the zero point is 256");
+  expect_depthwise(&c, "the zero point is 256");
   c = each, c.out_min = -1;
-  convolve_each(&c, "the least result is -1");
+  expect_depthwise(&c, "the least result is -1");
   c = each, c.weight.dtype = ETX_DTYPE_INT16;
-  convolve_each(&c, "'weight' has type 'int16', expected 'int8'");
+  expect_depthwise(&c, "'weight' has type 'int16', expected 'int8'");
   c = each, c.weight.sizes[0] = 65, c.padding[0] = 40;
-  convolve_each(&c, "windows reach over more than 64 rows: 65, 1 apart");
+  expect_depthwise(&c, "windows span more than 64 rows: 65 taps, 1 apart");
   c = each, c.dilation[0] = 32, c.padding[0] = 32;
-  convolve_each(&c, "windows reach over more than 64 rows: 3, 32 apart");
+  expect_depthwise(&c, "windows span more than 64 rows: 3 taps, 32 apart");
   c = each, c.weight.sizes[0] = 60, c.weight.sizes[1] = 1100;
   c.padding[0] = 40, c.padding[1] = 600;
-  convolve_each(&c, "sums of 66000 products");
+  expect_depthwise(&c, "sums of 66000 products");
 }
 
 // ------------------------------------------------ etx::linear_u8
 
-static void multiply(const u8_case* c, const char* part) {
+static void expect_linear(const u8_args* c, const char* message) {
   test_call call;
   test_call_begin(&call, "etx::linear_u8.out");
   add(&call, &c->in);
   add(&call, &c->weight);
   add_channels(&call, c);
   add_result(&call, c);
-  finish(&call, c->given, part);
+  expect(&call, c->out_dtype, message);
 }
 
-static void layers_are_refused(void** state) {
+static void linear_refuses_invalid_arguments(void** state) {
   (void)state;
-  u8_case layer = usual;
-  layer.in = (tensor_case){ETX_DTYPE_UINT8, {3, 13}, 2, NULL};
-  layer.weight = (tensor_case){ETX_DTYPE_INT8, {3, 4, 16, 4}, 4, NULL};
-  multiply(&layer, NULL);
-  u8_case c = layer;
+  u8_args layer = valid;
+  layer.in = (tensor_args){ETX_DTYPE_UINT8, {3, 13}, 2, NULL};
+  layer.weight = (tensor_args){ETX_DTYPE_INT8, {3, 4, 16, 4}, 4, NULL};
+  expect_linear(&layer, NULL);
+  u8_args c = layer;
   c.in.rank = 0;
-  multiply(&c, "rank of 'input'");
+  expect_linear(&c, "rank of 'input'");
   c = layer, c.in.sizes[1] = 0;
-  multiply(&c, "the last size of 'input' is not fixed, or 0");
+  expect_linear(&c, "the last size of 'input' is not fixed, or 0");
   c = layer, c.in.sizes[1] = 17;
-  multiply(&c, "a size of 'panels'");
+  expect_linear(&c, "a size of 'panels'");
   c = layer, c.weight.sizes[0] = 2;
-  multiply(&c, "a size of 'panels'");
+  expect_linear(&c, "a size of 'panels'");
   c = layer, c.out_zero = 300;
-  multiply(&c, "the zero point of results is 300");
+  expect_linear(&c, "the zero point of results is 300");
   c = layer, c.in.dtype = ETX_DTYPE_FLOAT32;
-  multiply(&c, "'input' has type 'float32', expected 'uint8'");
+  expect_linear(&c, "'input' has type 'float32', expected 'uint8'");
 }
 
 // ------------------------------------------------ etx::max_pool2d_u8
 
-static void pool(const u8_case* c, const char* part) {
+static void expect_max_pool(const u8_args* c, const char* message) {
   test_call call;
   test_call_begin(&call, "etx::max_pool2d_u8.out");
   add(&call, &c->in);
   test_call_integers(&call, 2, c->kernel);
   add_windows(&call, c);
   test_call_boolean(&call, false);
-  finish(&call, c->given, part);
+  expect(&call, c->out_dtype, message);
 }
 
-static void pools_are_refused(void** state) {
-  static const int32_t first[] = {240, 6, 1, 30};
+static void max_pool_refuses_invalid_arguments(void** state) {
+  static const int32_t channels_first[] = {240, 6, 1, 30};
   (void)state;
-  u8_case c = usual;
-  pool(&c, NULL);
-  c = usual, c.padding[0] = 2;
-  pool(&c, "the padding is 2, expected at most half of the kernel size 3");
-  c = usual, c.kernel[1] = 9;
-  pool(&c, "is larger than the padded size");
-  c = usual, c.in.rank = 3;
-  pool(&c, "rank of 'self'");
-  c = usual, c.in.sizes[2] = 0;
-  pool(&c, "size 2 of 'self' is 0, expected more");
-  c = usual, c.in.dtype = ETX_DTYPE_INT8;
-  pool(&c, "'self' has type 'int8', expected 'uint8'");
-  c = usual, c.in.strides = first;
-  pool(&c, "'self' does not lie densely");
-  c = usual, c.given = ETX_DTYPE_FLOAT32;
-  pool(&c, "'out' has type 'float32', expected 'uint8'");
+  u8_args c = valid;
+  expect_max_pool(&c, NULL);
+  c = valid, c.padding[0] = 2;
+  expect_max_pool(
+      &c, "the padding is 2, expected at most half of the kernel size 3");
+  c = valid, c.kernel[1] = 9;
+  expect_max_pool(&c, "is larger than the padded size");
+  c = valid, c.in.rank = 3;
+  expect_max_pool(&c, "rank of 'self'");
+  c = valid, c.in.sizes[2] = 0;
+  expect_max_pool(&c, "size 2 of 'self' is 0, expected more");
+  c = valid, c.in.dtype = ETX_DTYPE_INT8;
+  expect_max_pool(&c, "'self' has type 'int8', expected 'uint8'");
+  c = valid, c.in.strides = channels_first;
+  expect_max_pool(&c, "'self' does not lie densely");
+  c = valid, c.out_dtype = ETX_DTYPE_FLOAT32;
+  expect_max_pool(&c, "'out' has type 'float32', expected 'uint8'");
 }
 
 // ------------------------------------------------ etx::mean_u8
 
-static void average(const u8_case* c, const char* part) {
+static void expect_mean(const u8_args* c, const char* message) {
   test_call call;
   test_call_begin(&call, "etx::mean_u8.out");
   add(&call, &c->in);
   test_call_integer(&call, c->zero);
   test_call_real(&call, 1);
   add_result(&call, c);
-  finish(&call, c->given, part);
+  expect(&call, c->out_dtype, message);
 }
 
-static void means_are_refused(void** state) {
-  static const int32_t first[] = {240, 6, 1, 30};
+static void mean_refuses_invalid_arguments(void** state) {
+  static const int32_t channels_first[] = {240, 6, 1, 30};
   (void)state;
-  u8_case c = usual;
-  average(&c, NULL);
-  c = usual, c.in.rank = 3;
-  average(&c, "rank of 'self'");
-  c = usual, c.zero = 256;
-  average(&c, "the zero point is 256");
-  c = usual, c.out_max = -1;
-  average(&c, "the largest result is -1");
-  c = usual, c.in.dtype = ETX_DTYPE_INT8;
-  average(&c, "'self' has type 'int8', expected 'uint8'");
-  c = usual, c.in.strides = first;
-  average(&c, "'self' does not lie densely");
-  c = usual, c.given = ETX_DTYPE_FLOAT32;
-  average(&c, "'out' has type 'float32', expected 'uint8'");
-  // Without channels nothing lies there.
-  c = usual, c.in.sizes[1] = 4096, c.in.sizes[2] = 2049, c.in.sizes[3] = 0;
-  average(&c, "an image has 8392704 pixels, expected at most 8388608");
+  u8_args c = valid;
+  expect_mean(&c, NULL);
+  c = valid, c.in.rank = 3;
+  expect_mean(&c, "rank of 'self'");
+  c = valid, c.zero = 256;
+  expect_mean(&c, "the zero point is 256");
+  c = valid, c.out_max = -1;
+  expect_mean(&c, "the largest result is -1");
+  c = valid, c.in.dtype = ETX_DTYPE_INT8;
+  expect_mean(&c, "'self' has type 'int8', expected 'uint8'");
+  c = valid, c.in.strides = channels_first;
+  expect_mean(&c, "'self' does not lie densely");
+  c = valid, c.out_dtype = ETX_DTYPE_FLOAT32;
+  expect_mean(&c, "'out' has type 'float32', expected 'uint8'");
+  // Without channels the image has no elements that the test would allocate.
+  c = valid, c.in.sizes[1] = 4096, c.in.sizes[2] = 2049, c.in.sizes[3] = 0;
+  expect_mean(&c, "8392704 pixels, expected at most 8388608");
 }
 
 // ------------------------------------------------ etx::chain_u8
 
-typedef struct chain_case {
-  tensor_case self, other;
+typedef struct chain_args {
+  tensor_args self, other;
   size_t others, scales, zeros;  // how many
   int64_t zero, other_zero, out_zero, dtype;
   const char* text;
-} chain_case;
+} chain_args;
 
-enum { MOST_OTHERS = ETX_CHAIN_MAX_OTHERS + 1 };
+enum { MAX_OTHERS = ETX_CHAIN_MAX_OTHERS + 1 };
 
-static const chain_case usual_chain = {
+static const chain_args valid_chain = {
     .self = {ETX_DTYPE_UINT8, {4, 6}, 2, NULL},
     .other = {ETX_DTYPE_UINT8, {6}, 1, NULL},
     .others = 2,
@@ -378,9 +379,9 @@ static const chain_case usual_chain = {
     .dtype = ETX_DTYPE_UINT8,
     .text = "x 0 add 1 multiply"};
 
-static void compute(const chain_case* c, const char* part) {
-  const double scales[MOST_OTHERS] = {1, 2, 3};
-  const int64_t zeros[MOST_OTHERS] = {c->other_zero};
+static void expect_chain(const chain_args* c, const char* message) {
+  const double scales[MAX_OTHERS] = {1, 2, 3};
+  const int64_t zeros[MAX_OTHERS] = {c->other_zero};
   test_call call;
   test_call_begin(&call, "etx::chain_u8.out");
   add(&call, &c->self);
@@ -396,63 +397,63 @@ static void compute(const chain_case* c, const char* part) {
   test_call_integer(&call, 0);
   test_call_integer(&call, 255);
   test_call_integer(&call, c->dtype);
-  finish(&call, ETX_DTYPE_COUNT, part);
+  expect(&call, ETX_DTYPE_COUNT, message);
 }
 
-static void chains_are_refused(void** state) {
+static void chain_refuses_invalid_arguments(void** state) {
   static const int32_t columns[] = {1, 4};
   (void)state;
-  chain_case c = usual_chain;
-  compute(&c, NULL);
+  chain_args c = valid_chain;
+  expect_chain(&c, NULL);
   for (size_t count = 0; count < 4; ++count) {
-    c = usual_chain, c.scales = count;
-    if (count != 2) compute(&c, "there are 2 tensors and");
-    c = usual_chain, c.zeros = count;
-    if (count != 2) compute(&c, "zero points");
+    c = valid_chain, c.scales = count;
+    if (count != 2) expect_chain(&c, "there are 2 tensors and");
+    c = valid_chain, c.zeros = count;
+    if (count != 2) expect_chain(&c, "zero points");
   }
-  c = usual_chain, c.others = 1;
-  compute(&c, "there are 1 tensors and 2 scales");
-  c = usual_chain, c.others = c.scales = c.zeros = MOST_OTHERS;
-  compute(&c, "'others' has 17 tensors, expected at most 16");
-  c.others = c.scales = c.zeros = MOST_OTHERS - 1;
-  compute(&c, NULL);
-  c = usual_chain, c.zero = -1;
-  compute(&c, "a zero point is -1, expected 0 to 255");
-  c = usual_chain, c.other_zero = 256;
-  compute(&c, "a zero point is 256, expected 0 to 255");
-  c = usual_chain, c.out_zero = 256;
-  compute(&c, "the zero point of results is 256");
-  c = usual_chain, c.dtype = ETX_DTYPE_FLOAT64;
-  compute(&c, "the type of results has number 7");
-  c = usual_chain, c.self.dtype = ETX_DTYPE_INT8;
-  compute(&c, "'self' has type 'int8'");
-  c = usual_chain, c.self.strides = columns;
-  compute(&c, "'self' does not lie densely");
-  c = usual_chain, c.other.dtype = ETX_DTYPE_FLOAT64;
-  compute(&c, "item 0 of 'others' has type 'float64'");
-  c = usual_chain, c.other.sizes[0] = 4;
-  compute(&c, "another tensor");
-  c = usual_chain, c.text = "x 2 add";
-  compute(&c, "");
-  c = usual_chain, c.text = "x x";
-  compute(&c, "");
-  c = usual_chain, c.text = "";
-  compute(&c, "");
+  c = valid_chain, c.others = 1;
+  expect_chain(&c, "there are 1 tensors and 2 scales");
+  c = valid_chain, c.others = c.scales = c.zeros = MAX_OTHERS;
+  expect_chain(&c, "'others' has 17 tensors, expected at most 16");
+  c.others = c.scales = c.zeros = MAX_OTHERS - 1;
+  expect_chain(&c, NULL);
+  c = valid_chain, c.zero = -1;
+  expect_chain(&c, "zero point -1, expected 0 to 255");
+  c = valid_chain, c.other_zero = 256;
+  expect_chain(&c, "zero point 256, expected 0 to 255");
+  c = valid_chain, c.out_zero = 256;
+  expect_chain(&c, "the zero point of results is 256");
+  c = valid_chain, c.dtype = ETX_DTYPE_FLOAT64;
+  expect_chain(&c, "the type of results has number 7");
+  c = valid_chain, c.self.dtype = ETX_DTYPE_INT8;
+  expect_chain(&c, "'self' has type 'int8'");
+  c = valid_chain, c.self.strides = columns;
+  expect_chain(&c, "'self' does not lie densely");
+  c = valid_chain, c.other.dtype = ETX_DTYPE_FLOAT64;
+  expect_chain(&c, "item 0 of 'others' has type 'float64'");
+  c = valid_chain, c.other.sizes[0] = 4;
+  expect_chain(&c, "another tensor");
+  c = valid_chain, c.text = "x 2 add";
+  expect_chain(&c, "");
+  c = valid_chain, c.text = "x x";
+  expect_chain(&c, "");
+  c = valid_chain, c.text = "";
+  expect_chain(&c, "");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(convolutions_of_other_sizes_are_refused),
-      cmocka_unit_test(windows_that_do_not_fit_are_refused),
-      cmocka_unit_test(rows_whose_sums_may_wrap_are_refused),
-      cmocka_unit_test(results_out_of_range_are_refused),
-      cmocka_unit_test(other_types_are_refused),
-      cmocka_unit_test(images_that_lie_otherwise_are_refused),
-      cmocka_unit_test(depthwise_convolutions_are_refused),
-      cmocka_unit_test(layers_are_refused),
-      cmocka_unit_test(pools_are_refused),
-      cmocka_unit_test(means_are_refused),
-      cmocka_unit_test(chains_are_refused),
+      cmocka_unit_test(convolution_refuses_mismatched_sizes),
+      cmocka_unit_test(convolution_refuses_invalid_windows),
+      cmocka_unit_test(convolution_refuses_sums_that_may_overflow),
+      cmocka_unit_test(convolution_refuses_results_out_of_range),
+      cmocka_unit_test(convolution_refuses_other_types),
+      cmocka_unit_test(convolution_refuses_strided_tensors),
+      cmocka_unit_test(depthwise_refuses_invalid_arguments),
+      cmocka_unit_test(linear_refuses_invalid_arguments),
+      cmocka_unit_test(max_pool_refuses_invalid_arguments),
+      cmocka_unit_test(mean_refuses_invalid_arguments),
+      cmocka_unit_test(chain_refuses_invalid_arguments),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,12 +5,12 @@
 #include "runtime/kernels/core/short_copy.h"
 
 static const bool is_comparison[ETX_BINARY_COUNT] = {
-#define REAL_AND_INTEGER(name, real, whole) false,
-#define REAL(name, real) false,
-#define SINGLE(name, real) false,
-#define COMPARISON(name, expression) true,
-#define WHOLE(name, whole) false,
-#include "runtime/kernels/simd/elementwise/binary_list.def"
+#define NUMERIC(name, ...) false,
+#define FLOATING(name, ...) false,
+#define FLOAT32(name, ...) false,
+#define COMPARISON(name, ...) true,
+#define INTEGRAL(name, ...) false,
+#include "runtime/kernels/simd/elementwise/binary_ops.def"
 };
 
 etx_binary_loop etx_binary_loop_of(size_t row, etx_compute_type wide) {

@@ -1,5 +1,5 @@
 // A walk over two operands and a result, row by row, with one of the loops of
-// binary_list.def. Rows whose operands have the wide type and lie densely go
+// binary_ops.def. Rows whose operands have the wide type and lie densely go
 // through the loop in one piece, others pass through blocks (convert.h).
 
 #ifndef ETX_RUNTIME_KERNELS_ELEMENTWISE_BINARY_ROWS_H
@@ -11,7 +11,7 @@
 
 // What all rows of a run share. Index 0 is the result, 1 and 2 the operands.
 typedef struct etx_binary {
-  size_t row;           // of binary_list.def
+  size_t row;           // of binary_ops.def
   etx_dtype common;     // what is computed
   etx_dtype dtypes[3];  // in memory
   etx_dtype as[3];      // what an operand is cut to

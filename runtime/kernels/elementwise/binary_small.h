@@ -15,7 +15,7 @@ enum { ETX_BINARY_SMALL = 96 };
 // rows what etx_binary_rows_word gives.
 enum { ETX_BINARY_SMALL_COUNT = 4, ETX_BINARY_SMALL_ROWS = 5 };
 
-// What runs a row of binary_list.def for two float32 tensors that lie densely
+// What runs a row of binary_ops.def for two float32 tensors that lie densely
 // and have the result's elements each, at most ETX_BINARY_SMALL, and a result
 // that is the call's last argument; NULL: not that row. Same bits as the loops.
 etx_kernel_function etx_binary_small_of(size_t row);

@@ -15,7 +15,7 @@ etx_status etx_complex_magnitude_prepare(etx_call* call);
 // True if argument 0 or 1 is a complex tensor.
 bool etx_complex_is_wanted(const etx_call* call);
 
-// Rows add, subtract, multiply, divide, eq and ne of binary_list.def over two
+// Rows add, subtract, multiply, divide, eq and ne of binary_ops.def over two
 // complex tensors; other rows and types are refused. `row` is an
 // etx_binary_row.
 etx_status etx_complex_binary_prepare(etx_call* call, size_t row);

@@ -12,12 +12,11 @@
 #include "runtime/kernels/elementwise/unary_parameters.h"
 #include "runtime/kernels/core/strided_iterator.h"
 
-// Predicates give truth values.
-static const bool is_truth[ETX_UNARY_COUNT] = {
-#define SAME(name, real, whole) false,
-#define REAL(name, real) false,
-#define TRUTH(name, real, whole) true,
-#include "runtime/kernels/simd/elementwise/unary_list.def"
+static const bool is_predicate[ETX_UNARY_COUNT] = {
+#define NUMERIC(name, ...) false,
+#define FLOATING(name, ...) false,
+#define PREDICATE(name, ...) true,
+#include "runtime/kernels/simd/elementwise/unary_ops.def"
 };
 
 static etx_unary_loop loop_of(size_t row, etx_compute_type wide) {
@@ -46,7 +45,7 @@ static etx_status run_direct(etx_call* call) {
   read_parameters(call, parameters);
   const etx_compute_type wide = etx_compute_type_of(self->dtype);
   etx_unary_apply_all(call->parallel, loop_of(row, wide),
-                      etx_loop_bytes_of(wide, is_truth[row]), out->data,
+                      etx_loop_bytes_of(wide, is_predicate[row]), out->data,
                       self->data, etx_tensor_numel(self), parameters);
   return ETX_OK;
 }
@@ -106,10 +105,10 @@ static etx_status run(etx_call* call) {
   const etx_loop_bytes one = {1, 1};
   unary u = {.loop = loop_of(row, wide),
              .of_truths = etx_unary_loop_of_bool(row),
-             .bytes = etx_loop_bytes_of(wide, is_truth[row]),
+             .bytes = etx_loop_bytes_of(wide, is_predicate[row]),
              .common = common,
              .dtypes = {out->dtype, self->dtype},
-             .gives_bool = is_truth[row]};
+             .gives_bool = is_predicate[row]};
   read_parameters(call, u.parameters);
   etx_strided_iterator walk;
   etx_strided_iterator_init(&walk, out->sizes, out->rank);
@@ -139,12 +138,12 @@ static etx_status prepare(etx_call* call, size_t row, etx_dtype common) {
     return etx_call_refuse_dtype(call, 0, "another type");
   }
   ETX_TRY(etx_call_check_result(call, out,
-                                is_truth[row] ? ETX_DTYPE_BOOL : common));
+                                is_predicate[row] ? ETX_DTYPE_BOOL : common));
   const etx_dtype native = etx_compute_type_dtype(wide);
-  const bool direct = self->dtype == native && common == native &&
-                      to->dtype == (is_truth[row] ? ETX_DTYPE_BOOL : native) &&
-                      etx_tensor_is_contiguous(self) &&
-                      etx_tensor_is_contiguous(to);
+  const bool direct =
+      self->dtype == native && common == native &&
+      to->dtype == (is_predicate[row] ? ETX_DTYPE_BOOL : native) &&
+      etx_tensor_is_contiguous(self) && etx_tensor_is_contiguous(to);
   call->prepared[ROW] = (int64_t)row;
   call->prepared[COMMON] = common;
   call->prepared[READER] = ETX_UNARY_READS_NOTHING;
@@ -152,28 +151,28 @@ static etx_status prepare(etx_call* call, size_t row, etx_dtype common) {
   return ETX_OK;
 }
 
-static etx_status prepare_same(etx_call* call, size_t row) {
+static etx_status prepare_any(etx_call* call, size_t row) {
   ETX_TRY(etx_call_check_real(call, 0));
   return prepare(call, row, etx_call_tensor(call, 0)->dtype);
 }
 
 // The same for operators that do not know truth values.
-static etx_status prepare_neg(etx_call* call, size_t row) {
+static etx_status prepare_numeric(etx_call* call, size_t row) {
   if (etx_call_tensor(call, 0)->dtype == ETX_DTYPE_BOOL) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "'self' has type 'bool', expected numbers");
   }
-  return prepare_same(call, row);
+  return prepare_any(call, row);
 }
 
-static etx_status prepare_real(etx_call* call, size_t row) {
+static etx_status prepare_floating(etx_call* call, size_t row) {
   ETX_TRY(etx_call_check_real(call, 0));
   const etx_dtype own = etx_call_tensor(call, 0)->dtype;
-  const bool is_exact = etx_compute_type_of(own) == ETX_COMPUTE_I64;
-  return prepare(call, row, is_exact ? ETX_DTYPE_FLOAT32 : own);
+  const bool is_integral = etx_compute_type_of(own) == ETX_COMPUTE_I64;
+  return prepare(call, row, is_integral ? ETX_DTYPE_FLOAT32 : own);
 }
 
-static etx_status refuse_exact(const etx_call* call) {
+static etx_status refuse_integral(const etx_call* call) {
   const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
   if (etx_compute_type_of(dtype) != ETX_COMPUTE_I64) return ETX_OK;
   return etx_call_refuse(call, ETX_BAD_ARGUMENT,
@@ -181,9 +180,9 @@ static etx_status refuse_exact(const etx_call* call) {
                          etx_dtype_name(dtype));
 }
 
-static etx_status prepare_floats(etx_call* call, size_t row) {
-  ETX_TRY(refuse_exact(call));
-  return prepare_same(call, row);
+static etx_status prepare_float_only(etx_call* call, size_t row) {
+  ETX_TRY(refuse_integral(call));
+  return prepare_any(call, row);
 }
 
 // Bounds in arguments 1 and 2, either of which may be None.
@@ -198,7 +197,7 @@ static etx_status check_bounds(const etx_call* call, etx_dtype dtype) {
 // With parameters from the arguments.
 static etx_status prepare_with(etx_call* call, size_t row,
                                etx_unary_reader reader) {
-  ETX_TRY(prepare_floats(call, row));
+  ETX_TRY(prepare_float_only(call, row));
   call->prepared[READER] = reader;
   return ETX_OK;
 }
@@ -213,7 +212,7 @@ static etx_status prepare_softplus(etx_call* call, size_t row) {
 }
 static etx_status prepare_hardtanh(etx_call* call, size_t row) {
   const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
-  ETX_TRY(prepare_neg(call, row));
+  ETX_TRY(prepare_numeric(call, row));
   ETX_TRY(check_bounds(call, dtype));
   if (dtype == ETX_DTYPE_UINT8 &&
       (etx_call_real(call, 1) < 0 || etx_call_real(call, 2) < 0)) {
@@ -224,17 +223,17 @@ static etx_status prepare_hardtanh(etx_call* call, size_t row) {
   return ETX_OK;
 }
 static etx_status prepare_relu6(etx_call* call, size_t row) {
-  ETX_TRY(prepare_neg(call, row));
+  ETX_TRY(prepare_numeric(call, row));
   call->prepared[READER] = ETX_UNARY_READS_ZERO_SIX;
   return ETX_OK;
 }
 static etx_status prepare_nan_to_num(etx_call* call, size_t row) {
-  ETX_TRY(prepare_same(call, row));
+  ETX_TRY(prepare_any(call, row));
   call->prepared[READER] = ETX_UNARY_READS_REPLACEMENTS;
   return ETX_OK;
 }
 static etx_status prepare_logit(etx_call* call, size_t row) {
-  ETX_TRY(prepare_real(call, row));
+  ETX_TRY(prepare_floating(call, row));
   call->prepared[READER] = ETX_UNARY_READS_MARGIN;
   return ETX_OK;
 }
@@ -255,44 +254,48 @@ static etx_status prepare_clamp(etx_call* call, size_t row) {
 
 static etx_status prepare_conjugate(etx_call* call, size_t row) {
   if (!etx_dtype_is_complex(etx_call_tensor(call, 0)->dtype)) {
-    return prepare_same(call, row);
+    return prepare_any(call, row);
   }
   return etx_complex_conjugate_prepare(call);
 }
 
 static etx_status prepare_magnitude(etx_call* call, size_t row) {
   if (!etx_dtype_is_complex(etx_call_tensor(call, 0)->dtype)) {
-    return prepare_neg(call, row);
+    return prepare_numeric(call, row);
   }
   return etx_complex_magnitude_prepare(call);
 }
 
 static etx_status prepare_bitwise_not(etx_call* call, size_t row) {
   const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
-  if (dtype == ETX_DTYPE_BOOL) return prepare_same(call, ETX_UNARY_logical_not);
+  if (dtype == ETX_DTYPE_BOOL) return prepare_any(call, ETX_UNARY_logical_not);
   if (etx_compute_type_of(dtype) != ETX_COMPUTE_I64) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "'self' has type '%s', expected integers or bool",
                            etx_dtype_name(dtype));
   }
-  return prepare_same(call, row);
+  return prepare_any(call, row);
 }
 
 static etx_status prepare_gelu(etx_call* call, size_t row) {
   const etx_text approximate = etx_call_value(call, 1)->as.string;
-  ETX_TRY(refuse_exact(call));
-  if (etx_text_is(approximate, "none")) return prepare_real(call, row);
+  ETX_TRY(refuse_integral(call));
+  if (etx_text_is(approximate, "none")) return prepare_floating(call, row);
   if (etx_text_is(approximate, "tanh")) {
-    return prepare_real(call, ETX_UNARY_gelu_tanh);
+    return prepare_floating(call, ETX_UNARY_gelu_tanh);
   }
   return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                          "'approximate' is '%t', expected 'none' or 'tanh'",
                          approximate);
 }
 
-#define KERNEL(symbol, how, row)                             \
+// The kernels of all rows.
+#define KERNEL(symbol, prepare_function, name)               \
   etx_status etx_kernel_##symbol##_prepare(etx_call* call) { \
-    return how(call, ETX_UNARY_##row);                       \
+    return prepare_function(call, ETX_UNARY_##name);         \
   }
-#include "runtime/kernels/elementwise/unary_kernels.def"
+#define NUMERIC(name, floating, integral, kernels) kernels
+#define FLOATING(name, floating, kernels) kernels
+#define PREDICATE(name, floating, integral, kernels) kernels
+#include "runtime/kernels/simd/elementwise/unary_ops.def"
 #undef KERNEL

@@ -11,3 +11,8 @@ endif()
 if(printed MATCHES "\n\\| [^|\n]+ \\| [^|\n]+ \\| [^|\n]*`etx::[^|\n]*\\| [^\n]+\n")
   message(FATAL_ERROR "an operator of etx for the stock runtime: ${CMAKE_MATCH_0}")
 endif()
+if(printed MATCHES "\n\\| `([^|\n]+)` \\| [^|\n]*`(etx::[^`\n]*)`[^|\n]* \\| the same \\|")
+  message(FATAL_ERROR "${CMAKE_MATCH_1} becomes ${CMAKE_MATCH_2} for the stock runtime, "
+    "which does not have it: its row in the exporter must say what the stock runtime "
+    "gets, or 'refused' (LOWER_ETX in exporter/lower/builder/lowering.def)")
+endif()

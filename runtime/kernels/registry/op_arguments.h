@@ -722,6 +722,13 @@ enum {
   ETX_ARG_erfc_out = 1,
 };
 
+// xlogy_out
+enum {
+  ETX_ARG_xlogy_self = 0,
+  ETX_ARG_xlogy_other = 1,
+  ETX_ARG_xlogy_out = 2,
+};
+
 // prelu_out
 enum {
   ETX_ARG_prelu_self = 0,

@@ -1,6 +1,7 @@
 #include "runtime/kernels/core/chain.h"
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/loop_apply.h"
 #include "runtime/kernels/core/parallel_for.h"
 
@@ -344,8 +345,8 @@ void etx_chain_run_all(const etx_chain* chain, float* data, size_t numel,
 }
 
 static etx_status run(etx_call* call) {
-  const etx_tensor* out = etx_call_tensor(call, 3);
-  whole w = {.x = etx_call_tensor(call, 0)->data,
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_chain_out);
+  whole w = {.x = etx_call_tensor(call, ETX_ARG_chain_self)->data,
              .out = out->data,
              .numel = etx_tensor_numel(out)};
   if (w.numel == 0) return ETX_OK;
@@ -358,10 +359,10 @@ static etx_status run(etx_call* call) {
 }
 
 etx_status etx_kernel_chain_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_FLOAT32));
-  ETX_TRY(etx_call_check_dtype(call, 3, ETX_DTYPE_FLOAT32));
-  ETX_TRY(etx_call_check_contiguous(call, 0));
-  ETX_TRY(etx_call_check_contiguous(call, 3));
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_chain_self, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_chain_out, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_chain_self));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_chain_out));
   ETX_TRY(etx_chain_check(call, 1, 2));
   call->run = run;
   return ETX_OK;

@@ -3,10 +3,11 @@
 
 #include "runtime/kernels/elementwise/binary_rows.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/slice_args.h"
 
 static etx_status check_floats(const etx_call* call) {
-  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
+  const etx_dtype dtype = etx_call_tensor(call, ETX_ARG_glu_self)->dtype;
   if (etx_dtype_category_of(dtype) == ETX_CATEGORY_FLOATING) return ETX_OK;
   return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                          "'self' has type '%s', expected floats",
@@ -15,10 +16,10 @@ static etx_status check_floats(const etx_call* call) {
 
 // glu(self, dim): the first half times the sigmoid of the second.
 static etx_status run_glu(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 2);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_glu_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_glu_out);
   const size_t dimension =
-      etx_wrap_dimension(etx_call_integer(call, 1), self->rank);
+      etx_wrap_dimension(etx_call_integer(call, ETX_ARG_glu_dim), self->rank);
   const size_t bytes = etx_dtype_bytes(self->dtype);
   ptrdiff_t strides[ETX_MAX_RANK] = {0};
   for (size_t i = 0; i < self->rank; ++i) strides[i] = self->strides[i];
@@ -39,7 +40,8 @@ static etx_status run_glu(etx_call* call) {
 
 etx_status etx_kernel_glu_out_prepare(etx_call* call) {
   ETX_TRY(check_floats(call));
-  ETX_TRY(etx_call_check_result(call, 2, etx_call_tensor(call, 0)->dtype));
+  ETX_TRY(etx_call_check_result(
+      call, ETX_ARG_glu_out, etx_call_tensor(call, ETX_ARG_glu_self)->dtype));
   call->run = run_glu;
   return ETX_OK;
 }
@@ -47,9 +49,9 @@ etx_status etx_kernel_glu_out_prepare(etx_call* call) {
 // prelu(self, weight): x, or below 0 weight times x. There is one weight, or
 // one for each index of dimension 1.
 static etx_status run_prelu(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* weight = etx_call_tensor(call, 1);
-  const etx_tensor* out = etx_call_tensor(call, 2);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_prelu_self);
+  const etx_tensor* weight = etx_call_tensor(call, ETX_ARG_prelu_weight);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_prelu_out);
   ptrdiff_t strides[ETX_MAX_RANK] = {0};
   if (weight->rank == 1 && weight->sizes[0] > 1) {
     strides[1] = weight->strides[0];
@@ -67,12 +69,13 @@ static etx_status run_prelu(etx_call* call) {
 }
 
 etx_status etx_kernel_prelu_out_prepare(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* weight = etx_call_tensor(call, 1);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_prelu_self);
+  const etx_tensor* weight = etx_call_tensor(call, ETX_ARG_prelu_weight);
   const size_t count = etx_tensor_numel(weight);
   ETX_TRY(check_floats(call));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
-  ETX_TRY(etx_call_check_result(call, 2, self->dtype));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_prelu_self,
+                                    ETX_ARG_prelu_weight));
+  ETX_TRY(etx_call_check_result(call, ETX_ARG_prelu_out, self->dtype));
   const bool fits = self->rank > 1 && (size_t)self->sizes[1] == count;
   if (weight->rank > 1 || (count != 1 && !fits)) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,

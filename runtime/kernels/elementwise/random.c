@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/math/philox.h"
@@ -87,9 +88,9 @@ static etx_status check_stream(const etx_call* call) {
 }
 
 static etx_status prepare_floats(etx_call* call, etx_kernel_function run) {
-  const etx_dtype dtype = etx_call_tensor(call, 1)->dtype;
+  const etx_dtype dtype = etx_call_tensor(call, ETX_ARG_rand_out)->dtype;
   if (etx_dtype_category_of(dtype) != ETX_CATEGORY_FLOATING) {
-    return etx_call_refuse_dtype(call, 1, "a floating type");
+    return etx_call_refuse_dtype(call, ETX_ARG_rand_out, "a floating type");
   }
   ETX_TRY(check_stream(call));
   call->run = run;
@@ -107,7 +108,8 @@ etx_status etx_kernel_randn_out_prepare(etx_call* call) {
 // with probability p, what is left grows by 1/(1 - p); out1 is what is left.
 // Without training nothing is dropped. `train` may be None: then it is true.
 static bool trains(const etx_call* call) {
-  return etx_call_is_none(call, 2) || etx_call_boolean(call, 2);
+  return etx_call_is_none(call, ETX_ARG_native_dropout_train) ||
+         etx_call_boolean(call, ETX_ARG_native_dropout_train);
 }
 
 static void drop_row(const etx_strided_iterator* walk, etx_dtype dtype,
@@ -152,15 +154,16 @@ static void keep_row(const etx_strided_iterator* walk, etx_dtype dtype) {
 }
 
 static etx_status run_dropout(etx_call* call) {
-  const etx_tensor* input = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 3);
+  const etx_tensor* input = etx_call_tensor(call, ETX_ARG_native_dropout_input);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_native_dropout_out0);
   const bool drops = trains(call);
-  const double p = etx_call_real(call, 1);
+  const double p = etx_call_real(call, ETX_ARG_native_dropout_p);
   uint64_t index = 0;
   etx_strided_iterator walk;
   etx_strided_iterator_init(&walk, out->sizes, out->rank);
   etx_strided_iterator_add(&walk, out);
-  etx_strided_iterator_add(&walk, etx_call_tensor(call, 4));
+  etx_strided_iterator_add(&walk,
+                           etx_call_tensor(call, ETX_ARG_native_dropout_out1));
   etx_strided_iterator_add(&walk, input);
   for (bool more = etx_strided_iterator_start(&walk); more;
        more = etx_strided_iterator_next(&walk)) {
@@ -176,14 +179,17 @@ static etx_status run_dropout(etx_call* call) {
 }
 
 etx_status etx_kernel_native_dropout_out_prepare(etx_call* call) {
-  const etx_tensor* input = etx_call_tensor(call, 0);
-  const double p = etx_call_real(call, 1);
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
+  const etx_tensor* input = etx_call_tensor(call, ETX_ARG_native_dropout_input);
+  const double p = etx_call_real(call, ETX_ARG_native_dropout_p);
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_native_dropout_input,
+                                    ETX_ARG_native_dropout_out0));
   if (etx_dtype_category_of(input->dtype) != ETX_CATEGORY_FLOATING) {
-    return etx_call_refuse_dtype(call, 0, "a floating type");
+    return etx_call_refuse_dtype(call, ETX_ARG_native_dropout_input,
+                                 "a floating type");
   }
   if (etx_tensor_numel(input) > 0) {
-    ETX_TRY(etx_call_check_dtype(call, 4, ETX_DTYPE_BOOL));
+    ETX_TRY(etx_call_check_dtype(call, ETX_ARG_native_dropout_out1,
+                                 ETX_DTYPE_BOOL));
   }
   if (!(p >= 0 && p <= 1)) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,

@@ -4,6 +4,7 @@
 
 #include "format/base/checked_math.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/slice_args.h"
@@ -50,8 +51,8 @@ static bool both_are(const etx_call* call, etx_value_kind kind) {
 // Sizes and elements.
 
 static etx_status run_sym_size(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const int64_t dimension = etx_call_integer(call, 1);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_sym_size_int_self);
+  const int64_t dimension = etx_call_integer(call, ETX_ARG_sym_size_int_dim);
   const int64_t rank = self->rank;
   if (dimension < -rank || dimension >= rank) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
@@ -63,12 +64,14 @@ static etx_status run_sym_size(etx_call* call) {
 }
 
 static etx_status run_sym_numel(etx_call* call) {
-  put_integer(call, (int64_t)etx_tensor_numel(etx_call_tensor(call, 0)));
+  put_integer(call, (int64_t)etx_tensor_numel(
+                        etx_call_tensor(call, ETX_ARG_sym_numel_self)));
   return ETX_OK;
 }
 
 static etx_status run_local_scalar(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* self =
+      etx_call_tensor(call, ETX_ARG_local_scalar_dense_self);
   const etx_compute_type wide = etx_compute_type_of(self->dtype);
   if (etx_tensor_numel(self) != 1) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
@@ -97,7 +100,7 @@ etx_status etx_kernel_sym_numel_prepare(etx_call* call) {
   return ETX_OK;
 }
 etx_status etx_kernel_local_scalar_dense_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_real(call, 0));
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_local_scalar_dense_self));
   call->run = run_local_scalar;
   return ETX_OK;
 }

@@ -5,6 +5,7 @@
 
 #include "runtime/kernels/core/dtype_switch.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/simd/vector/loop_independent.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/strided_iterator.h"
@@ -84,16 +85,17 @@ static etx_status check_mask(const etx_call* call, size_t index) {
 }
 
 static etx_status run_where(etx_call* call) {
-  const etx_tensor* out = etx_call_tensor(call, 3);
-  const etx_tensor* a = etx_call_tensor(call, 1);
-  const etx_tensor* b = etx_call_tensor(call, 2);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_where_self_out);
+  const etx_tensor* a = etx_call_tensor(call, ETX_ARG_where_self_self);
+  const etx_tensor* b = etx_call_tensor(call, ETX_ARG_where_self_other);
   const etx_dtype from[2] = {a->dtype, b->dtype};
   const bool moves = a->dtype == out->dtype && b->dtype == out->dtype;
   const size_t bytes = etx_dtype_bytes(out->dtype);
   etx_strided_iterator walk;
   etx_strided_iterator_init(&walk, out->sizes, out->rank);
   etx_strided_iterator_add(&walk, out);
-  etx_strided_iterator_add(&walk, etx_call_tensor(call, 0));
+  etx_strided_iterator_add(&walk,
+                           etx_call_tensor(call, ETX_ARG_where_self_condition));
   etx_strided_iterator_add(&walk, a);
   etx_strided_iterator_add(&walk, b);
   for (bool more = etx_strided_iterator_start_any_order(&walk); more;
@@ -110,24 +112,27 @@ static etx_status run_where(etx_call* call) {
 etx_status etx_kernel_where_self_out_prepare(etx_call* call) {
   ETX_TRY(check_mask(call, 0));
   etx_dtype common;
-  ETX_TRY(etx_call_common_type(call, 1, 2, &common));
-  ETX_TRY(etx_call_check_dtype(call, 3, common));
+  ETX_TRY(etx_call_common_type(call, ETX_ARG_where_self_self, 2, &common));
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_where_self_out, common));
   call->run = run_where;
   return ETX_OK;
 }
 
 static etx_status run_masked_fill(etx_call* call) {
   static const ptrdiff_t still[ETX_MAX_RANK];
-  const etx_tensor* out = etx_call_tensor(call, 3);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_masked_fill_scalar_out);
   const size_t bytes = etx_dtype_bytes(out->dtype);
   etx_scalar value = {0};
-  etx_scalar_store(etx_call_value(call, 2), out->dtype, &value);
+  etx_scalar_store(etx_call_value(call, ETX_ARG_masked_fill_scalar_value),
+                   out->dtype, &value);
   etx_strided_iterator walk;
   etx_strided_iterator_init(&walk, out->sizes, out->rank);
   etx_strided_iterator_add(&walk, out);
-  etx_strided_iterator_add(&walk, etx_call_tensor(call, 1));
+  etx_strided_iterator_add(
+      &walk, etx_call_tensor(call, ETX_ARG_masked_fill_scalar_mask));
   etx_strided_iterator_add_strided(&walk, &value, bytes, still);
-  etx_strided_iterator_add(&walk, etx_call_tensor(call, 0));
+  etx_strided_iterator_add(
+      &walk, etx_call_tensor(call, ETX_ARG_masked_fill_scalar_self));
   for (bool more = etx_strided_iterator_start_any_order(&walk); more;
        more = etx_strided_iterator_next(&walk)) {
     choose_row(bytes, &walk);
@@ -136,10 +141,13 @@ static etx_status run_masked_fill(etx_call* call) {
 }
 
 etx_status etx_kernel_masked_fill_scalar_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_real(call, 0));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_masked_fill_scalar_self));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_masked_fill_scalar_self,
+                                    ETX_ARG_masked_fill_scalar_out));
   ETX_TRY(check_mask(call, 1));
-  ETX_TRY(etx_call_check_scalar(call, 2, etx_call_tensor(call, 0)->dtype));
+  ETX_TRY(etx_call_check_scalar(
+      call, ETX_ARG_masked_fill_scalar_value,
+      etx_call_tensor(call, ETX_ARG_masked_fill_scalar_self)->dtype));
   call->run = run_masked_fill;
   return ETX_OK;
 }
@@ -222,11 +230,11 @@ static size_t add_tensor(clamp* c, const etx_tensor* tensor) {
 }
 
 static etx_status run_clamp_tensor(etx_call* call) {
-  const etx_tensor* out = etx_call_tensor(call, 3);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_clamp_tensor_out);
   clamp c = {.common = (etx_dtype)call->prepared[0]};
   etx_strided_iterator_init(&c.walk, out->sizes, out->rank);
   (void)add_tensor(&c, out);
-  (void)add_tensor(&c, etx_call_tensor(call, 0));
+  (void)add_tensor(&c, etx_call_tensor(call, ETX_ARG_clamp_tensor_self));
   for (size_t i = 0; i < 2; ++i) {
     if (etx_call_is_none(call, i + 1)) continue;
     c.bounds[i] = add_tensor(&c, etx_call_tensor(call, i + 1));
@@ -240,14 +248,14 @@ static etx_status run_clamp_tensor(etx_call* call) {
 
 etx_status etx_kernel_clamp_tensor_out_prepare(etx_call* call) {
   etx_dtype common;
-  ETX_TRY(etx_call_common_type(call, 0, 3, &common));
-  const bool has_both =
-      !etx_call_is_none(call, 1) && !etx_call_is_none(call, 2);
+  ETX_TRY(etx_call_common_type(call, ETX_ARG_clamp_tensor_self, 3, &common));
+  const bool has_both = !etx_call_is_none(call, ETX_ARG_clamp_tensor_min) &&
+                        !etx_call_is_none(call, ETX_ARG_clamp_tensor_max);
   if (common == ETX_DTYPE_BOOL && has_both) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "truth values are given, expected numbers");
   }
-  ETX_TRY(etx_call_check_result(call, 3, common));
+  ETX_TRY(etx_call_check_result(call, ETX_ARG_clamp_tensor_out, common));
   call->prepared[0] = common;
   call->run = run_clamp_tensor;
   return ETX_OK;

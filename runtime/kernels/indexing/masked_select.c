@@ -9,6 +9,7 @@
 #include "runtime/kernels/core/dtype_switch.h"
 #include "runtime/kernels/views/flat_order.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/short_copy.h"
 #include "runtime/kernels/views/strided_view.h"
 #include "runtime/kernels/core/strided_iterator.h"
@@ -148,8 +149,8 @@ static size_t take_selected(const masked_row* r, size_t bytes, char* dense,
 
 // (self, mask, out)
 static etx_status run_masked_select(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* mask = etx_call_tensor(call, 1);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_masked_select_self);
+  const etx_tensor* mask = etx_call_tensor(call, ETX_ARG_masked_select_mask);
   const size_t bytes = etx_dtype_bytes(self->dtype);
   int32_t sizes[ETX_MAX_RANK];
   masked_rows rows;
@@ -158,7 +159,7 @@ static etx_status run_masked_select(etx_call* call) {
   size_t left = count_selected(mask, sizes, rank);
   ETX_TRY(resize_vector(call, 2, left));
   if (left == 0) return ETX_OK;
-  char* to = etx_call_tensor(call, 2)->data;
+  char* to = etx_call_tensor(call, ETX_ARG_masked_select_out)->data;
   start_rows(&rows, self, mask, sizes, rank, &row);
   do {
     const size_t taken = take_selected(&row, bytes, to, left);
@@ -169,8 +170,9 @@ static etx_status run_masked_select(etx_call* call) {
 }
 
 etx_status etx_kernel_masked_select_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
-  ETX_TRY(etx_call_check_contiguous(call, 2));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_masked_select_self,
+                                    ETX_ARG_masked_select_out));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_masked_select_out));
   call->run = run_masked_select;
   return ETX_OK;
 }
@@ -224,10 +226,12 @@ static void give_all(const etx_tensor* out, const etx_tensor* mask,
 
 // (self, mask, source, out): source's elements in order, as many as needed.
 static etx_status run_masked_scatter(etx_call* call) {
-  const etx_strided_view self = etx_strided_view_of(etx_call_tensor(call, 0));
-  const etx_tensor* mask = etx_call_tensor(call, 1);
-  const etx_tensor* source = etx_call_tensor(call, 2);
-  const etx_tensor* out = etx_call_tensor(call, 3);
+  const etx_strided_view self =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_masked_scatter_self));
+  const etx_tensor* mask = etx_call_tensor(call, ETX_ARG_masked_scatter_mask);
+  const etx_tensor* source =
+      etx_call_tensor(call, ETX_ARG_masked_scatter_source);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_masked_scatter_out);
   const size_t wanted = count_selected(mask, out->sizes, out->rank);
   if (etx_tensor_numel(source) < wanted) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
@@ -241,8 +245,10 @@ static etx_status run_masked_scatter(etx_call* call) {
 }
 
 etx_status etx_kernel_masked_scatter_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_masked_scatter_self,
+                                    ETX_ARG_masked_scatter_source));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_masked_scatter_self,
+                                    ETX_ARG_masked_scatter_out));
   call->run = run_masked_scatter;
   return ETX_OK;
 }
@@ -261,7 +267,8 @@ etx_status etx_kernel_masked_scatter_out_prepare(etx_call* call) {
   }
 
 static etx_status add_repeats(const etx_call* call, int32_t* out_total) {
-  const etx_tensor* repeats = etx_call_tensor(call, 0);
+  const etx_tensor* repeats =
+      etx_call_tensor(call, ETX_ARG_repeat_interleave_tensor_repeats);
   const size_t count = (size_t)repeats->sizes[0];
   const ptrdiff_t stride = repeats->strides[0];
   const void* data = repeats->data;
@@ -305,27 +312,40 @@ static void write_indices(const etx_tensor* repeats, const etx_tensor* out,
 
 // (repeats, output_size, out)
 static etx_status run_repeat_interleave(etx_call* call) {
-  const etx_tensor* repeats = etx_call_tensor(call, 0);
+  const etx_tensor* repeats =
+      etx_call_tensor(call, ETX_ARG_repeat_interleave_tensor_repeats);
   int32_t total = 0;
   ETX_TRY(add_repeats(call, &total));
-  const bool is_sized = repeats->sizes[0] > 0 && !etx_call_is_none(call, 1);
-  if (is_sized && etx_call_integer(call, 1) != total) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "the repeats add up to %i, 'output_size' is %i",
-                           (int64_t)total, etx_call_integer(call, 1));
+  const bool is_sized =
+      repeats->sizes[0] > 0 &&
+      !etx_call_is_none(call, ETX_ARG_repeat_interleave_tensor_output_size);
+  if (is_sized &&
+      etx_call_integer(call, ETX_ARG_repeat_interleave_tensor_output_size) !=
+          total) {
+    return etx_call_refuse(
+        call, ETX_BAD_ARGUMENT, "the repeats add up to %i, 'output_size' is %i",
+        (int64_t)total,
+        etx_call_integer(call, ETX_ARG_repeat_interleave_tensor_output_size));
   }
   ETX_TRY(resize_vector(call, 2, (size_t)total));
-  write_indices(repeats, etx_call_tensor(call, 2), total);
+  write_indices(repeats,
+                etx_call_tensor(call, ETX_ARG_repeat_interleave_tensor_out),
+                total);
   return ETX_OK;
 }
 
 etx_status etx_kernel_repeat_interleave_tensor_out_prepare(etx_call* call) {
-  const etx_tensor* repeats = etx_call_tensor(call, 0);
+  const etx_tensor* repeats =
+      etx_call_tensor(call, ETX_ARG_repeat_interleave_tensor_repeats);
   if (repeats->dtype != ETX_DTYPE_INT64 && repeats->dtype != ETX_DTYPE_INT32) {
-    return etx_call_refuse_dtype(call, 0, "'int64' or 'int32'");
+    return etx_call_refuse_dtype(call, ETX_ARG_repeat_interleave_tensor_repeats,
+                                 "'int64' or 'int32'");
   }
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
-  ETX_TRY(etx_call_check_contiguous(call, 2));
+  ETX_TRY(etx_call_check_same_dtype(call,
+                                    ETX_ARG_repeat_interleave_tensor_repeats,
+                                    ETX_ARG_repeat_interleave_tensor_out));
+  ETX_TRY(
+      etx_call_check_contiguous(call, ETX_ARG_repeat_interleave_tensor_out));
   call->run = run_repeat_interleave;
   return ETX_OK;
 }

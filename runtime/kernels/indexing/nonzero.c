@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 
 enum { MARKS = 256 };
 
@@ -196,7 +197,7 @@ static size_t visit(const etx_tensor* self, listing* list) {
 
 // (self, out [found, rank])
 static etx_status run_nonzero(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_nonzero_self);
   const size_t found = visit(self, NULL);
   const int32_t sizes[2] = {(int32_t)found, self->rank};
   if (found > INT32_MAX) {
@@ -204,8 +205,8 @@ static etx_status run_nonzero(etx_call* call) {
                            "%z elements are not zero, expected at most %i",
                            found, (int64_t)INT32_MAX);
   }
-  ETX_TRY(etx_call_resize_out(call, 1, sizes));
-  const etx_tensor* out = etx_call_tensor(call, 1);
+  ETX_TRY(etx_call_resize_out(call, ETX_ARG_nonzero_out, sizes));
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_nonzero_out);
   listing list = {.self = self,
                   .data = out->data,
                   .row_step = out->strides[0] * (ptrdiff_t)sizeof(int64_t),
@@ -216,7 +217,7 @@ static etx_status run_nonzero(etx_call* call) {
 }
 
 etx_status etx_kernel_nonzero_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_dtype(call, 1, ETX_DTYPE_INT64));
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_nonzero_out, ETX_DTYPE_INT64));
   call->run = run_nonzero;
   return ETX_OK;
 }

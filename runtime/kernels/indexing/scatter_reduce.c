@@ -12,6 +12,7 @@
 #include "runtime/kernels/core/index_tensor.h"
 #include "runtime/kernels/indexing/gather_iterator.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/slice_args.h"
 #include "runtime/kernels/views/strided_view.h"
@@ -22,7 +23,8 @@ typedef enum folding { SUM, PROD, MEAN, AMAX, AMIN, UNKNOWN } folding;
 
 static folding read_folding(const etx_call* call) {
   static const char names[][5] = {"sum", "prod", "mean", "amax", "amin"};
-  const etx_text name = etx_call_value(call, 4)->as.string;
+  const etx_text name =
+      etx_call_value(call, ETX_ARG_scatter_reduce_two_reduce)->as.string;
   size_t i = 0;
   while (i < UNKNOWN && !etx_text_is(name, names[i])) ++i;
   return (folding)i;
@@ -85,12 +87,15 @@ static void fold(const scattering* s, char* own, etx_dtype dtype,
 }
 
 static void fold_all(const etx_call* call, const scattering* s) {
-  const etx_tensor* source = etx_call_tensor(call, 3);
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), s->sums.rank);
+  const etx_tensor* source =
+      etx_call_tensor(call, ETX_ARG_scatter_reduce_two_src);
+  const size_t at = etx_wrap_dimension(
+      etx_call_integer(call, ETX_ARG_scatter_reduce_two_dim), s->sums.rank);
   etx_strided_iterator walk;
   etx_gather_row row;
-  for (bool more = etx_gather_iterator_start(&walk, &row, &s->sums, at,
-                                             etx_call_tensor(call, 2), source);
+  for (bool more = etx_gather_iterator_start(
+           &walk, &row, &s->sums, at,
+           etx_call_tensor(call, ETX_ARG_scatter_reduce_two_index), source);
        more; more = etx_gather_iterator_next(&walk, &row)) {
     for (size_t i = 0; i < row.count; ++i) {
       const ptrdiff_t n = (ptrdiff_t)i;
@@ -128,23 +133,27 @@ static void divide_means(const scattering* s, etx_dtype dtype) {
 
 // (self, dim, index, src, reduce, include_self, out)
 static etx_status run_scatter_reduce(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* index = etx_call_tensor(call, 2);
-  const etx_tensor* out = etx_call_tensor(call, 6);
+  const etx_tensor* self =
+      etx_call_tensor(call, ETX_ARG_scatter_reduce_two_self);
+  const etx_tensor* index =
+      etx_call_tensor(call, ETX_ARG_scatter_reduce_two_index);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_scatter_reduce_two_out);
   const size_t numel = etx_tensor_numel(out);
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), self->rank);
+  const size_t at = etx_wrap_dimension(
+      etx_call_integer(call, ETX_ARG_scatter_reduce_two_dim), self->rank);
   int32_t strides[ETX_MAX_RANK];
   ETX_TRY(etx_index_check(call, index, self->rank == 0 ? 1 : self->sizes[at],
                           false));
   const etx_compute_type wide = etx_compute_type_of(out->dtype);
   (void)etx_layout_strides(out->sizes, NULL, out->rank, strides);
   int64_t* counts = call->temporary;
-  const scattering s = {read_folding(call),
-                        wide,
-                        {counts + numel, out->sizes, strides, out->rank,
-                         etx_compute_type_dtype(wide)},
-                        counts,
-                        etx_call_boolean(call, 5)};
+  const scattering s = {
+      read_folding(call),
+      wide,
+      {counts + numel, out->sizes, strides, out->rank,
+       etx_compute_type_dtype(wide)},
+      counts,
+      etx_call_boolean(call, ETX_ARG_scatter_reduce_two_include_self)};
   const etx_strided_view from = etx_strided_view_of(self),
                          to = etx_strided_view_of(out);
   const etx_strided_view sums = etx_strided_view_of(&s.sums);
@@ -159,22 +168,27 @@ static etx_status run_scatter_reduce(etx_call* call) {
 
 etx_status etx_temporary_scatter_reduce(const etx_call* call,
                                         size_t* out_bytes) {
-  const size_t numel = etx_tensor_numel(etx_call_tensor(call, 0));
+  const size_t numel =
+      etx_tensor_numel(etx_call_tensor(call, ETX_ARG_scatter_reduce_two_self));
   if (etx_multiply_size(numel, 2 * sizeof(int64_t), out_bytes)) return ETX_OK;
   return etx_call_refuse(call, ETX_OUT_OF_RANGE,
                          "the results need too much memory");
 }
 
 etx_status etx_kernel_scatter_reduce_two_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_real(call, 0));
-  ETX_TRY(etx_index_check_dtype(call, etx_call_tensor(call, 2)));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 6));
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_scatter_reduce_two_self));
+  ETX_TRY(etx_index_check_dtype(
+      call, etx_call_tensor(call, ETX_ARG_scatter_reduce_two_index)));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_scatter_reduce_two_self,
+                                    ETX_ARG_scatter_reduce_two_src));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_scatter_reduce_two_self,
+                                    ETX_ARG_scatter_reduce_two_out));
   if (read_folding(call) == UNKNOWN) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "'reduce' is '%t', expected 'sum', 'prod', 'mean', "
-                           "'amax' or 'amin'",
-                           etx_call_value(call, 4)->as.string);
+    return etx_call_refuse(
+        call, ETX_BAD_ARGUMENT,
+        "'reduce' is '%t', expected 'sum', 'prod', 'mean', "
+        "'amax' or 'amin'",
+        etx_call_value(call, ETX_ARG_scatter_reduce_two_reduce)->as.string);
   }
   call->run = run_scatter_reduce;
   return etx_temporary_scatter_reduce(call, &call->temporary_bytes);

@@ -8,6 +8,7 @@
 // so that what all parts share is touched once; others one after the other.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/slice_args.h"
 #include "runtime/kernels/views/strided_view.h"
@@ -142,7 +143,8 @@ static etx_status check_pieces(const etx_call* call, size_t wanted) {
                            "the out list has %z tensors, expected %z",
                            list->as.tensors.count, wanted);
   }
-  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
+  const etx_dtype dtype =
+      etx_call_tensor(call, ETX_ARG_split_copy_tensor_self)->dtype;
   for (size_t i = 0; i < wanted; ++i) {
     const etx_dtype found = item(list, i)->dtype;
     if (found == dtype) continue;
@@ -154,11 +156,14 @@ static etx_status check_pieces(const etx_call* call, size_t wanted) {
 }
 
 static etx_status run_divide_dense(etx_call* call) {
-  move_columns(call, etx_call_tensor(call, 0)->data, pieces_of(call), true);
+  move_columns(call,
+               etx_call_tensor(call, ETX_ARG_split_copy_tensor_self)->data,
+               pieces_of(call), true);
   return ETX_OK;
 }
 static etx_status run_divide(etx_call* call) {
-  move_parts(call, etx_call_tensor(call, 0), pieces_of(call), true);
+  move_parts(call, etx_call_tensor(call, ETX_ARG_split_copy_tensor_self),
+             pieces_of(call), true);
   return ETX_OK;
 }
 
@@ -166,48 +171,56 @@ static etx_status run_divide(etx_call* call) {
 static etx_status prepare_divide(etx_call* call, size_t argument, size_t wanted,
                                  bool is_unbound) {
   ETX_TRY(check_pieces(call, wanted));
-  choose(call, etx_call_tensor(call, 0), pieces_of(call), argument, is_unbound,
-         run_divide_dense, run_divide);
+  choose(call, etx_call_tensor(call, ETX_ARG_split_copy_tensor_self),
+         pieces_of(call), argument, is_unbound, run_divide_dense, run_divide);
   return ETX_OK;
 }
 
 // (self, split_size, dim, out)
 etx_status etx_kernel_split_copy_tensor_out_prepare(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 2), self->rank);
-  const int64_t size = self->sizes[at], piece = etx_call_integer(call, 1);
+  const etx_tensor* self =
+      etx_call_tensor(call, ETX_ARG_split_copy_tensor_self);
+  const size_t at = etx_wrap_dimension(
+      etx_call_integer(call, ETX_ARG_split_copy_tensor_dim), self->rank);
+  const int64_t size = self->sizes[at],
+                piece = etx_call_integer(call,
+                                         ETX_ARG_split_copy_tensor_split_size);
   const size_t wanted = size == 0 ? 1 : (size_t)((size - 1) / piece + 1);
   return prepare_divide(call, 2, wanted, false);
 }
 
 // (self, split_sizes, dim, out)
 etx_status etx_kernel_split_with_sizes_copy_out_prepare(etx_call* call) {
-  const size_t wanted = etx_call_value(call, 1)->as.integers.count;
+  const size_t wanted =
+      etx_call_value(call, ETX_ARG_split_with_sizes_copy_split_sizes)
+          ->as.integers.count;
   return prepare_divide(call, 2, wanted, false);
 }
 
 // (self, dim, out)
 etx_status etx_kernel_unbind_copy_int_out_prepare(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), self->rank);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_unbind_copy_int_self);
+  const size_t at = etx_wrap_dimension(
+      etx_call_integer(call, ETX_ARG_unbind_copy_int_dim), self->rank);
   return prepare_divide(call, 1, (size_t)self->sizes[at], true);
 }
 
 // ---- joining: (tensors, dim, out) ----
 
 static etx_status run_join_dense(etx_call* call) {
-  move_columns(call, etx_call_tensor(call, 2)->data, etx_call_value(call, 0),
-               false);
+  move_columns(call, etx_call_tensor(call, ETX_ARG_cat_out)->data,
+               etx_call_value(call, ETX_ARG_cat_tensors), false);
   return ETX_OK;
 }
 static etx_status run_join(etx_call* call) {
-  move_parts(call, etx_call_tensor(call, 2), etx_call_value(call, 0), false);
+  move_parts(call, etx_call_tensor(call, ETX_ARG_cat_out),
+             etx_call_value(call, ETX_ARG_cat_tensors), false);
   return ETX_OK;
 }
 
 static etx_status prepare_join(etx_call* call, bool is_stacked) {
-  const etx_value* list = etx_call_value(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 2);
+  const etx_value* list = etx_call_value(call, ETX_ARG_cat_tensors);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_cat_out);
   const etx_dtype to = out->dtype;
   for (size_t i = 0; i < list->as.tensors.count; ++i) {
     const etx_dtype from = item(list, i)->dtype;

@@ -7,6 +7,7 @@
 
 #include "runtime/kernels/core/dtype_switch.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/short_copy.h"
 #include "runtime/kernels/views/strided_view.h"
@@ -71,12 +72,16 @@ static void write_rows(const frame* f) {
 }
 
 static frame frame_of(const etx_call* call) {
-  frame f = {.self = etx_call_tensor(call, 0), .out = etx_call_tensor(call, 3)};
-  const size_t pairs = etx_call_value(call, 1)->as.integers.count / 2;
+  frame f = {.self = etx_call_tensor(call, ETX_ARG_constant_pad_nd_self),
+             .out = etx_call_tensor(call, ETX_ARG_constant_pad_nd_out)};
+  const size_t pairs =
+      etx_call_value(call, ETX_ARG_constant_pad_nd_pad)->as.integers.count / 2;
   f.bytes = etx_dtype_bytes(f.out->dtype);
-  etx_scalar_store(etx_call_value(call, 2), f.out->dtype, &f.value);
+  etx_scalar_store(etx_call_value(call, ETX_ARG_constant_pad_nd_value),
+                   f.out->dtype, &f.value);
   for (size_t i = 0; i < pairs; ++i) {
-    f.before[f.self->rank - 1 - i] = etx_call_item(call, 1, 2 * i);
+    f.before[f.self->rank - 1 - i] =
+        etx_call_item(call, ETX_ARG_constant_pad_nd_pad, 2 * i);
   }
   return f;
 }
@@ -109,10 +114,11 @@ static etx_status run_strided(etx_call* call) {
 }
 
 etx_status etx_kernel_constant_pad_nd_out_prepare(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 3);
-  ETX_TRY(etx_call_check_real(call, 0));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_constant_pad_nd_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_constant_pad_nd_out);
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_constant_pad_nd_self));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_constant_pad_nd_self,
+                                    ETX_ARG_constant_pad_nd_out));
   const bool is_dense = out->rank > 0 && etx_tensor_numel(out) > 0 &&
                         etx_tensor_is_contiguous(self) &&
                         etx_tensor_is_contiguous(out);

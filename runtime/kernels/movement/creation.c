@@ -1,6 +1,7 @@
 // New tensors: fill, full, arange. The type is that of the out tensor.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/views/strided_view.h"
 
@@ -90,20 +91,23 @@ etx_status etx_kernel_scalar_tensor_out_prepare(etx_call* call) {
   return prepare_number(call, 0, run_first);
 }
 etx_status etx_kernel_fill_scalar_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_fill_scalar_self,
+                                    ETX_ARG_fill_scalar_out));
   return prepare_number(call, 1, run_second);
 }
 
 static etx_status run_fill_tensor(etx_call* call) {
-  const etx_strided_view value = etx_strided_view_of(etx_call_tensor(call, 1));
+  const etx_strided_view value =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_fill_tensor_value));
   const etx_strided_view out = etx_strided_view_of(out_of(call));
   etx_strided_view_copy(&out, &value);
   return ETX_OK;
 }
 
 etx_status etx_kernel_fill_tensor_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_real(call, 1));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_fill_tensor_value));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_fill_tensor_self,
+                                    ETX_ARG_fill_tensor_out));
   return prepare_real(call, run_fill_tensor);
 }
 
@@ -158,7 +162,8 @@ static etx_status run_arange(etx_call* call) {
 }
 
 static etx_status run_arange_start(etx_call* call) {
-  write_range(out_of(call), etx_call_value(call, 0), etx_call_value(call, 2));
+  write_range(out_of(call), etx_call_value(call, ETX_ARG_arange_start_start),
+              etx_call_value(call, ETX_ARG_arange_start_step));
   return ETX_OK;
 }
 

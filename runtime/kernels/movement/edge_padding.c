@@ -9,6 +9,7 @@
 
 #include "runtime/kernels/core/dtype_switch.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/short_copy.h"
 
 // One padded dimension. A negative pad crops.
@@ -151,7 +152,8 @@ static etx_status run_reflection(etx_call* call) { return pad(call, true); }
 static etx_status run_replication(etx_call* call) { return pad(call, false); }
 
 static etx_status prepare_pad(etx_call* call, etx_kernel_function run) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_reflection_pad1d_self,
+                                    ETX_ARG_reflection_pad1d_out));
   call->run = run;
   return ETX_OK;
 }

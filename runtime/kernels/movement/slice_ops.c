@@ -3,6 +3,7 @@
 #include "runtime/kernels/core/slice_args.h"
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/views/prepared_copy.h"
 #include "runtime/kernels/core/short_copy.h"
@@ -63,10 +64,11 @@ etx_status etx_kernel_slice_copy_tensor_out_prepare(etx_call* call) {
 static void describe_narrow(const etx_call* call, etx_strided_view* to,
                             etx_strided_view* from) {
   (void)to;
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), from->rank);
-  const int64_t start = etx_call_integer(call, 2);
+  const size_t at = etx_wrap_dimension(
+      etx_call_integer(call, ETX_ARG_narrow_copy_dim), from->rank);
+  const int64_t start = etx_call_integer(call, ETX_ARG_narrow_copy_start);
   etx_strided_view_slice(from, at, start < 0 ? start + from->sizes[at] : start,
-                         etx_call_integer(call, 3), 1);
+                         etx_call_integer(call, ETX_ARG_narrow_copy_length), 1);
 }
 
 static etx_status run_narrow(etx_call* call) {
@@ -79,7 +81,8 @@ etx_status etx_kernel_narrow_copy_out_prepare(etx_call* call) {
 
 // Self to out (nothing if out is self's own memory), then src to a part.
 static etx_strided_view write_self(const etx_call* call) {
-  const etx_strided_view self = etx_strided_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view self =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_select_scatter_self));
   const etx_strided_view out = out_of(call);
   etx_strided_view_copy(&out, &self);
   return out;
@@ -87,7 +90,7 @@ static etx_strided_view write_self(const etx_call* call) {
 
 // The same if self and out lie densely and the rest is planned.
 static etx_status run_scatter_dense(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_select_scatter_self);
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   if (out->data != self->data) {
     etx_copy_short(out->data, self->data, etx_tensor_bytes(out));
@@ -98,13 +101,13 @@ static etx_status run_scatter_dense(etx_call* call) {
 static etx_status prepare_scatter(etx_call* call, const etx_strided_view* part,
                                   etx_kernel_function general) {
   const size_t last = call->argument_count - 1;
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* source = etx_call_tensor(call, 1);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_select_scatter_self);
+  const etx_tensor* source = etx_call_tensor(call, ETX_ARG_select_scatter_src);
   if (source->dtype != self->dtype) {
-    ETX_TRY(etx_call_check_real(call, 1));
+    ETX_TRY(etx_call_check_real(call, ETX_ARG_select_scatter_src));
     ETX_TRY(etx_call_check_real(call, last));
   }
-  ETX_TRY(etx_call_check_same_dtype(call, 0, last));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_select_scatter_self, last));
   const etx_strided_view from = etx_strided_view_of(source);
   call->run = general;
   if (etx_tensor_is_contiguous(self) &&
@@ -117,7 +120,8 @@ static etx_status prepare_scatter(etx_call* call, const etx_strided_view* part,
 
 // (self, src, dim, index, out)
 static etx_status run_select_scatter(etx_call* call) {
-  const etx_strided_view source = etx_strided_view_of(etx_call_tensor(call, 1));
+  const etx_strided_view source =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_select_scatter_src));
   etx_strided_view part = write_self(call);
   select_part(call, 2, &part);
   etx_strided_view_copy(&part, &source);
@@ -132,7 +136,8 @@ etx_status etx_kernel_select_scatter_out_prepare(etx_call* call) {
 
 // (self, src, dim, start, end, step, out)
 static etx_status run_slice_scatter(etx_call* call) {
-  const etx_strided_view source = etx_strided_view_of(etx_call_tensor(call, 1));
+  const etx_strided_view source =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_slice_scatter_src));
   etx_strided_view part = write_self(call);
   slice_part(call, 2, &part);
   etx_strided_view_copy(&part, &source);

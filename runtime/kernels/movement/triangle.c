@@ -5,6 +5,7 @@
 
 #include "runtime/kernels/core/dtype_switch.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/short_copy.h"
 #include "runtime/kernels/views/strided_view.h"
 
@@ -111,18 +112,22 @@ static void clear_rows(const etx_strided_view* matrix, bool keeps_lower,
 
 // (self, diagonal, out), any strides: matrix by matrix.
 static etx_status run_strided(const etx_call* call, bool keeps_lower) {
-  const etx_strided_view out = etx_strided_view_of(etx_call_tensor(call, 2));
-  const etx_strided_view self = etx_strided_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view out =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_tril_out));
+  const etx_strided_view self =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_tril_self));
   const size_t outer = out.rank - 2;
   int32_t position[ETX_MAX_RANK] = {0};
-  if (etx_tensor_numel(etx_call_tensor(call, 2)) == 0) return ETX_OK;
+  if (etx_tensor_numel(etx_call_tensor(call, ETX_ARG_tril_out)) == 0)
+    return ETX_OK;
   etx_strided_view_copy(&out, &self);
   for (;;) {
     etx_strided_view matrix = out;
     for (size_t i = 0; i < outer; ++i) {
       etx_strided_view_select(&matrix, 0, position[i]);
     }
-    clear_rows(&matrix, keeps_lower, etx_call_integer(call, 1));
+    clear_rows(&matrix, keeps_lower,
+               etx_call_integer(call, ETX_ARG_tril_diagonal));
     size_t i = outer;
     while (i > 0 && ++position[i - 1] == out.sizes[i - 1]) position[--i] = 0;
     if (i == 0) return ETX_OK;
@@ -140,9 +145,9 @@ static etx_status run_triu_strided(etx_call* call) {
 
 static etx_status prepare_triangle(etx_call* call, etx_kernel_function dense,
                                    etx_kernel_function strided) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 2);
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_tril_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_tril_out);
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_tril_self, ETX_ARG_tril_out));
   if (self->rank < 2) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "rank of 'self' is %i, expected at least 2",

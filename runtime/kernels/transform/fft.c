@@ -15,6 +15,7 @@
 #include "runtime/kernels/core/complex_as_real.h"
 #include "runtime/kernels/transform/fft_plan.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/views/axis_iterator.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/slice_args.h"
@@ -213,17 +214,18 @@ static void visit_backward(const etx_axis_lines* lines, void* context) {
 }
 
 static size_t dim_count(const etx_call* call) {
-  return etx_call_value(call, 1)->as.integers.count;
+  return etx_call_value(call, ETX_ARG_fft_r2c_dim)->as.integers.count;
 }
 static size_t dim_at(const etx_call* call, size_t item) {
-  return etx_wrap_dimension(etx_call_item(call, 1, item),
-                            etx_call_tensor(call, 0)->rank);
+  return etx_wrap_dimension(etx_call_item(call, ETX_ARG_fft_r2c_dim, item),
+                            etx_call_tensor(call, ETX_ARG_fft_r2c_self)->rank);
 }
 
 // By what results are multiplied: 1 for normalization 0, n^(-1/2) for 1, else
 // 1/n for the n elements of `real` along all dimensions.
 static double scale_of(const etx_call* call, const etx_tensor* real) {
-  const int64_t normalization = etx_call_integer(call, 2);
+  const int64_t normalization =
+      etx_call_integer(call, ETX_ARG_fft_r2c_normalization);
   double n = 1;
   for (size_t i = 0; i < dim_count(call); ++i) {
     n *= (double)real->sizes[dim_at(call, i)];
@@ -247,8 +249,8 @@ static void run_others(const etx_call* call, const etx_tensor* tensor,
 
 // (self, dim, normalization, onesided, out)
 static etx_status run_r2c(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 4);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_fft_r2c_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_fft_r2c_out);
   const size_t last = dim_at(call, dim_count(call) - 1);
   transform t = {.n = (size_t)self->sizes[last],
                  .is_real = true,
@@ -261,10 +263,10 @@ static etx_status run_r2c(etx_call* call) {
 
 // (self, dim, normalization, forward, out)
 static etx_status run_c2c(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 4);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_fft_c2c_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_fft_c2c_out);
   const size_t last = dim_at(call, dim_count(call) - 1);
-  const bool is_inverse = !etx_call_boolean(call, 3);
+  const bool is_inverse = !etx_call_boolean(call, ETX_ARG_fft_c2c_forward);
   transform t = {.n = (size_t)self->sizes[last],
                  .is_inverse = is_inverse,
                  .scale = scale_of(call, self)};
@@ -311,8 +313,8 @@ static const etx_tensor* copy_half(const etx_tensor* from, size_t dimension,
 
 // (self, dim, normalization, last_dim_size, out)
 static etx_status run_c2r(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 4);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_fft_c2r_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_fft_c2r_out);
   const size_t last = dim_at(call, dim_count(call) - 1);
   char* memory = call->temporary;
   half_copy copy;
@@ -346,8 +348,8 @@ static size_t plan_bytes(const etx_call* call, const etx_tensor* tensor,
 }
 
 static etx_status check_elements(const etx_call* call) {
-  if (etx_tensor_numel(etx_call_tensor(call, 0)) != 0 &&
-      etx_tensor_numel(etx_call_tensor(call, 4)) != 0) {
+  if (etx_tensor_numel(etx_call_tensor(call, ETX_ARG_fft_r2c_self)) != 0 &&
+      etx_tensor_numel(etx_call_tensor(call, ETX_ARG_fft_r2c_out)) != 0) {
     return ETX_OK;
   }
   return etx_call_refuse(call, ETX_BAD_ARGUMENT,
@@ -385,16 +387,18 @@ etx_status etx_kernel_fft_r2c_out_prepare(etx_call* call) {
 }
 
 etx_status etx_kernel_fft_c2c_out_prepare(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_fft_c2c_self);
   call->prepared[0] = 0;
   ETX_TRY(check_elements(call));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 4));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_fft_c2c_self,
+                                    ETX_ARG_fft_c2c_out));
   return take_plan(call, plan_bytes(call, self, false), run_c2c);
 }
 
 // A copy of self is transformed where several dimensions are.
 static size_t copy_bytes(const etx_call* call) {
-  const size_t bytes = etx_tensor_bytes(etx_call_tensor(call, 0));
+  const size_t bytes =
+      etx_tensor_bytes(etx_call_tensor(call, ETX_ARG_fft_c2r_self));
   return dim_count(call) > 1 ? (bytes + 15) / 16 * 16 : 0;
 }
 

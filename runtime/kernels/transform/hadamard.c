@@ -5,6 +5,7 @@
 // signs, which is not divided.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/views/strided_view.h"
@@ -44,8 +45,10 @@ static void transform(etx_compute_type wide, void* line, size_t count) {
 
 // (mat, out): in the result itself, or by lines in a wide type.
 static etx_status run_hadamard(etx_call* call) {
-  const etx_tensor* mat = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 1);
+  const etx_tensor* mat =
+      etx_call_tensor(call, ETX_ARG_fast_hadamard_transform_mat);
+  const etx_tensor* out =
+      etx_call_tensor(call, ETX_ARG_fast_hadamard_transform_out);
   const size_t numel = etx_tensor_numel(out);
   const size_t count = out->rank == 0 ? 1 : (size_t)out->sizes[out->rank - 1];
   if (numel == 0) return ETX_OK;
@@ -70,7 +73,8 @@ static etx_status run_hadamard(etx_call* call) {
 
 // One line of floats for the narrower types.
 etx_status etx_temporary_hadamard(const etx_call* call, size_t* out_bytes) {
-  const etx_tensor* mat = etx_call_tensor(call, 0);
+  const etx_tensor* mat =
+      etx_call_tensor(call, ETX_ARG_fast_hadamard_transform_mat);
   const bool is_narrow = etx_dtype_bytes(mat->dtype) < sizeof(float);
   const size_t count = mat->rank == 0 ? 1 : (size_t)mat->sizes[mat->rank - 1];
   *out_bytes = is_narrow ? count * sizeof(float) : 0;
@@ -78,13 +82,15 @@ etx_status etx_temporary_hadamard(const etx_call* call, size_t* out_bytes) {
 }
 
 etx_status etx_kernel_fast_hadamard_transform_out_prepare(etx_call* call) {
-  const etx_compute_type wide =
-      etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
+  const etx_compute_type wide = etx_compute_type_of(
+      etx_call_tensor(call, ETX_ARG_fast_hadamard_transform_mat)->dtype);
   if (wide != ETX_COMPUTE_F32 && wide != ETX_COMPUTE_F64) {
-    return etx_call_refuse_dtype(call, 0, "a float");
+    return etx_call_refuse_dtype(call, ETX_ARG_fast_hadamard_transform_mat,
+                                 "a float");
   }
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
-  ETX_TRY(etx_call_check_contiguous(call, 1));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_fast_hadamard_transform_mat,
+                                    ETX_ARG_fast_hadamard_transform_out));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_fast_hadamard_transform_out));
   call->run = run_hadamard;
   return etx_temporary_hadamard(call, &call->temporary_bytes);
 }

@@ -15,7 +15,7 @@ static const etx_loop_bytes float_bytes = {sizeof(float), sizeof(float)};
 // ------------------------------------------------ the loops of steps
 
 typedef struct one {
-  etx_unary_row row;
+  etx_unary_function row;
   float p, q;
 } one;
 
@@ -51,7 +51,7 @@ static const one ones[ETX_STEP_END] = {
     [ETX_STEP_elu] = {ETX_UNARY_elu, 0, 0},
 };
 
-static const etx_binary_row twos[ETX_STEP_END] = {
+static const etx_binary_function twos[ETX_STEP_END] = {
     [ETX_STEP_add] = ETX_BINARY_add,
     [ETX_STEP_subtract] = ETX_BINARY_subtract,
     [ETX_STEP_multiply] = ETX_BINARY_multiply,

@@ -1,5 +1,5 @@
-// Chains of elementwise steps over float32 (format/ops/chain_steps.h), a block of
-// elements at a time: what waits between steps stays in cache. The steps are
+// Chains of elementwise steps over float32 (format/ops/chain_steps.h), a block
+// of elements at a time: what waits between steps stays in cache. The steps are
 // the loops of the operators they stand for, so results are the same bits.
 
 #ifndef ETX_RUNTIME_KERNELS_CORE_CHAIN_H
@@ -47,8 +47,8 @@ void etx_chain_read(const etx_call* call, size_t others, size_t columns,
 // that rows may be as long as one likes.
 bool etx_chain_has_any_rows(const etx_call* call, size_t others);
 
-// What a chain adds to x if it does nothing else, and that is no single element:
-// one row for all, or as many as the result. NULL otherwise.
+// What a chain adds to x if it does nothing else, and that is no single
+// element: one row for all, or as many as the result. NULL otherwise.
 const etx_chain_other* etx_chain_added(const etx_chain* chain);
 
 // Computes `count` elements of row `row`, from column `first` on. `x` and `out`

@@ -88,13 +88,13 @@ static etx_status run(etx_call* call) {
   int32_t sizes[ETX_MAX_RANK];
   const size_t rank = common_sizes(a, b, sizes);
   bool close = true;
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, sizes, rank);
-  etx_strided_iterator_add(&walk, a);
-  etx_strided_iterator_add(&walk, b);
-  bool more = etx_strided_iterator_start(&walk);
-  for (; more && close; more = etx_strided_iterator_next(&walk)) {
-    close = is_row_close(&c, &walk, a->dtype);
+  etx_strided_iterator it;
+  etx_strided_iterator_init(&it, sizes, rank);
+  etx_strided_iterator_add(&it, a);
+  etx_strided_iterator_add(&it, b);
+  bool more = etx_strided_iterator_start(&it);
+  for (; more && close; more = etx_strided_iterator_next(&it)) {
+    close = is_row_close(&c, &it, a->dtype);
   }
   *(uint8_t*)etx_call_tensor(call, ETX_ARG_allclose_out)->data = close;
   return ETX_OK;

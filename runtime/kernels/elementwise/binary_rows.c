@@ -32,30 +32,30 @@ etx_binary etx_binary_of(size_t row, etx_dtype common) {
 }
 
 // True if an operand's rows are such that the loop can read them as they are.
-static bool reads_directly(const etx_binary* b,
-                           const etx_strided_iterator* walk, size_t k) {
+static bool reads_directly(const etx_binary* b, const etx_strided_iterator* it,
+                           size_t k) {
   const etx_dtype native =
       etx_compute_type_dtype(etx_compute_type_of(b->common));
-  const bool is_dense = walk->stride[k] == 0 || walk->stride[k] == 1;
+  const bool is_dense = it->stride[k] == 0 || it->stride[k] == 1;
   return b->dtypes[k] == native && b->as[k] == native && is_dense;
 }
 
 static bool rows_are_direct(const etx_binary* b,
-                            const etx_strided_iterator* walk) {
+                            const etx_strided_iterator* it) {
   const etx_dtype native =
       etx_compute_type_dtype(etx_compute_type_of(b->common));
   const etx_dtype stored = is_comparison[b->row] ? ETX_DTYPE_BOOL : native;
   return b->common == native && b->dtypes[0] == stored &&
-         reads_directly(b, walk, 1) && reads_directly(b, walk, 2) &&
-         (walk->stride[0] == 1 || walk->count == 1);
+         reads_directly(b, it, 1) && reads_directly(b, it, 2) &&
+         (it->stride[0] == 1 || it->count == 1);
 }
 
 // Rows of nothing but truth values, for a loop over them as they are.
 static bool rows_are_truths(const etx_binary* b,
-                            const etx_strided_iterator* walk) {
+                            const etx_strided_iterator* it) {
   for (size_t k = 0; k < 3; ++k) {
-    const bool is_dense = walk->stride[k] == 1 || walk->count == 1 ||
-                          (k > 0 && walk->stride[k] == 0);
+    const bool is_dense =
+        it->stride[k] == 1 || it->count == 1 || (k > 0 && it->stride[k] == 0);
     if (b->dtypes[k] != ETX_DTYPE_BOOL || !is_dense) return false;
   }
   return etx_binary_loop_of_bool(b->row) != NULL;
@@ -63,22 +63,22 @@ static bool rows_are_truths(const etx_binary* b,
 
 // The loop for rows of nothing but one narrow integer type, or NULL.
 static etx_binary_loop narrow_loop(const etx_binary* b,
-                                   const etx_strided_iterator* walk) {
+                                   const etx_strided_iterator* it) {
   const bool gives_bool = is_comparison[b->row];
   if (b->dtypes[0] != (gives_bool ? ETX_DTYPE_BOOL : b->common)) return NULL;
   for (size_t k = 0; k < 3; ++k) {
-    const bool is_dense = walk->stride[k] == 1 || walk->count == 1 ||
-                          (k > 0 && walk->stride[k] == 0);
+    const bool is_dense =
+        it->stride[k] == 1 || it->count == 1 || (k > 0 && it->stride[k] == 0);
     const bool is_common = b->dtypes[k] == b->common && b->as[k] == b->common;
     if (!is_dense || (k > 0 && !is_common)) return NULL;
   }
   return etx_binary_loop_of_narrow(b->row, b->common);
 }
 
-static void run_direct(const etx_binary* b, const etx_strided_iterator* walk,
+static void run_direct(const etx_binary* b, const etx_strided_iterator* it,
                        etx_binary_loop loop, etx_loop_bytes bytes) {
-  etx_binary_apply(loop, bytes, walk->data[0], walk->data[1], walk->data[2],
-                   walk->count, walk->stride[1] != 0, walk->stride[2] != 0,
+  etx_binary_apply(loop, bytes, it->data[0], it->data[1], it->data[2],
+                   it->count, it->stride[1] != 0, it->stride[2] != 0,
                    b->parameter);
 }
 
@@ -136,24 +136,24 @@ static void gather_row(char* to, const char* from, size_t count, bool moves,
 
 // Short rows, as many at a time as there is room for; the rows of the result
 // follow each other. An operand whose rows do is read where it lies.
-static void run_gathered(const etx_binary* b, etx_strided_iterator* walk,
+static void run_gathered(const etx_binary* b, etx_strided_iterator* it,
                          etx_binary_loop loop, etx_loop_bytes bytes) {
-  const size_t most = GATHERED / (walk->count * bytes.in);
-  const bool is_whole[] = {etx_strided_iterator_is_dense(walk, 1),
-                           etx_strided_iterator_is_dense(walk, 2)};
+  const size_t most = GATHERED / (it->count * bytes.in);
+  const bool is_whole[] = {etx_strided_iterator_is_dense(it, 1),
+                           etx_strided_iterator_is_dense(it, 2)};
   gathered rows[2];
   bool more = true;
   while (more) {
-    const char* const from[] = {walk->data[1], walk->data[2]};
-    char* const out = walk->data[0];
+    const char* const from[] = {it->data[1], it->data[2]};
+    char* const out = it->data[0];
     size_t count = 0;
-    for (size_t i = 0; i < most && more; ++i, count += walk->count) {
+    for (size_t i = 0; i < most && more; ++i, count += it->count) {
       for (size_t k = 0; k < 2; ++k) {
         if (is_whole[k]) continue;
-        gather_row(rows[k].bytes + count * bytes.in, walk->data[k + 1],
-                   walk->count, walk->stride[k + 1] != 0, bytes.in);
+        gather_row(rows[k].bytes + count * bytes.in, it->data[k + 1], it->count,
+                   it->stride[k + 1] != 0, bytes.in);
       }
-      more = etx_strided_iterator_step(walk);
+      more = etx_strided_iterator_step(it);
     }
     etx_binary_apply(loop, bytes, out, is_whole[0] ? from[0] : rows[0].bytes,
                      is_whole[1] ? from[1] : rows[1].bytes, count, true, true,
@@ -161,67 +161,66 @@ static void run_gathered(const etx_binary* b, etx_strided_iterator* walk,
   }
 }
 
-static void run_blocks(const etx_binary* b, const etx_strided_iterator* walk) {
-  const bool x_moves = walk->stride[1] != 0, y_moves = walk->stride[2] != 0;
+static void run_blocks(const etx_binary* b, const etx_strided_iterator* it) {
+  const bool x_moves = it->stride[1] != 0, y_moves = it->stride[2] != 0;
   const etx_loop_bytes bytes =
       etx_loop_bytes_of(etx_compute_type_of(b->common), is_comparison[b->row]);
   etx_block x_block, y_block, out_block;
-  for (size_t done = 0; done < walk->count; done += ETX_BLOCK) {
-    const size_t left = walk->count - done;
+  for (size_t done = 0; done < it->count; done += ETX_BLOCK) {
+    const size_t left = it->count - done;
     const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
     char* at[3];
     for (size_t k = 0; k < 3; ++k) {
-      at[k] =
-          walk->data[k] + walk->stride[k] * walk->bytes[k] * (ptrdiff_t)done;
+      at[k] = it->data[k] + it->stride[k] * it->bytes[k] * (ptrdiff_t)done;
     }
     const void* x = etx_operand_widen(&x_block, b->as[1], b->dtypes[1], at[1],
-                                      walk->stride[1], count);
+                                      it->stride[1], count);
     const void* y = etx_operand_widen(&y_block, b->as[2], b->dtypes[2], at[2],
-                                      walk->stride[2], count);
+                                      it->stride[2], count);
     etx_binary_apply(b->loop, bytes, &out_block, x, y, count, x_moves, y_moves,
                      b->parameter);
     if (is_comparison[b->row]) {
-      etx_convert(b->dtypes[0], at[0], walk->stride[0], ETX_DTYPE_BOOL,
+      etx_convert(b->dtypes[0], at[0], it->stride[0], ETX_DTYPE_BOOL,
                   &out_block, 1, count);
     } else {
       etx_operand_store(&out_block, b->common, b->dtypes[0], at[0],
-                        walk->stride[0], count);
+                        it->stride[0], count);
     }
   }
 }
 
 // Rows that the loop reads and writes as they are.
-static void run_rows(const etx_binary* b, etx_strided_iterator* walk,
+static void run_rows(const etx_binary* b, etx_strided_iterator* it,
                      etx_binary_loop loop, etx_loop_bytes bytes) {
-  const size_t row = walk->count * bytes.in;
-  if (walk->rank > 0 && row <= GATHERED / 2 &&
-      etx_strided_iterator_is_dense(walk, 0)) {
-    run_gathered(b, walk, loop, bytes);
+  const size_t row = it->count * bytes.in;
+  if (it->rank > 0 && row <= GATHERED / 2 &&
+      etx_strided_iterator_is_dense(it, 0)) {
+    run_gathered(b, it, loop, bytes);
     return;
   }
   do {
-    run_direct(b, walk, loop, bytes);
-  } while (etx_strided_iterator_next(walk));
+    run_direct(b, it, loop, bytes);
+  } while (etx_strided_iterator_next(it));
 }
 
-void etx_binary_run(const etx_binary* binary, etx_strided_iterator* walk) {
-  if (!etx_strided_iterator_start_any_order(walk)) return;
+void etx_binary_run(const etx_binary* binary, etx_strided_iterator* it) {
+  if (!etx_strided_iterator_start_any_order(it)) return;
   const bool gives_bool = is_comparison[binary->row];
-  const etx_binary_loop narrow = narrow_loop(binary, walk);
-  if (rows_are_direct(binary, walk)) {
+  const etx_binary_loop narrow = narrow_loop(binary, it);
+  if (rows_are_direct(binary, it)) {
     run_rows(
-        binary, walk, binary->loop,
+        binary, it, binary->loop,
         etx_loop_bytes_of(etx_compute_type_of(binary->common), gives_bool));
   } else if (narrow != NULL) {
     const size_t own = etx_dtype_bytes(binary->common);
     const etx_loop_bytes bytes = {own, gives_bool ? 1 : own};
-    run_rows(binary, walk, narrow, bytes);
-  } else if (rows_are_truths(binary, walk)) {
+    run_rows(binary, it, narrow, bytes);
+  } else if (rows_are_truths(binary, it)) {
     const etx_loop_bytes one = {1, 1};
-    run_rows(binary, walk, etx_binary_loop_of_bool(binary->row), one);
+    run_rows(binary, it, etx_binary_loop_of_bool(binary->row), one);
   } else {
     do {
-      run_blocks(binary, walk);
-    } while (etx_strided_iterator_next(walk));
+      run_blocks(binary, it);
+    } while (etx_strided_iterator_next(it));
   }
 }

@@ -1,6 +1,7 @@
-// A walk over two operands and a result, row by row, with one of the loops of
-// binary_ops.def. Rows whose operands have the wide type and lie densely go
-// through the loop in one piece, others pass through blocks (convert.h).
+// An iteration over two operands and a result, row by row, with one of the
+// loops of binary_ops.def. Rows whose operands have the wide type and lie
+// densely go through the loop in one piece, others pass through blocks
+// (convert.h).
 
 #ifndef ETX_RUNTIME_KERNELS_ELEMENTWISE_BINARY_ROWS_H
 #define ETX_RUNTIME_KERNELS_ELEMENTWISE_BINARY_ROWS_H
@@ -28,7 +29,7 @@ bool etx_binary_is_comparison(size_t row);
 // A run in which everything has the type `common`.
 etx_binary etx_binary_of(size_t row, etx_dtype common);
 
-// Runs over a walk that has the result and both operands, not yet started.
-void etx_binary_run(const etx_binary* binary, etx_strided_iterator* walk);
+// Runs over an iterator that has the result and both operands, not yet started.
+void etx_binary_run(const etx_binary* binary, etx_strided_iterator* it);
 
 #endif

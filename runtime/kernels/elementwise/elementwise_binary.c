@@ -114,15 +114,15 @@ static etx_kernel_function choose_direct(const etx_call* call,
 
 // How operand `k` is broadcast in an iteration over rows; false: in a way that
 // etx_rows_kind does not have.
-static bool find_rows_kind(const etx_strided_iterator* walk, size_t k,
+static bool find_rows_kind(const etx_strided_iterator* it, size_t k,
                            etx_rows_kind* out) {
-  const ptrdiff_t step = walk->steps[k][0] / walk->bytes[k];
-  if (walk->stride[k] == 0) {
+  const ptrdiff_t step = it->steps[k][0] / it->bytes[k];
+  if (it->stride[k] == 0) {
     *out = ETX_ROWS_COLUMN;
     return step == 1;
   }
   *out = step == 0 ? ETX_ROWS_SAME : ETX_ROWS_DENSE;
-  return walk->stride[k] == 1 && (step == 0 || step == (ptrdiff_t)walk->count);
+  return it->stride[k] == 1 && (step == 0 || step == (ptrdiff_t)it->count);
 }
 
 // The run function for a few float32 elements with operands that are broadcast
@@ -137,21 +137,21 @@ static etx_kernel_function choose_small_rows(etx_call* call,
   }
   if (!is_float || call->prepared[COUNT] > ETX_BINARY_SMALL_BROADCAST)
     return NULL;
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, to->sizes, to->rank);
-  etx_strided_iterator_add(&walk, to);
-  etx_strided_iterator_add(&walk, etx_call_tensor(call, SELF));
-  etx_strided_iterator_add(&walk, etx_call_tensor(call, OTHER));
-  if (!etx_strided_iterator_start(&walk) || walk.rank != 1) return NULL;
+  etx_strided_iterator it;
+  etx_strided_iterator_init(&it, to->sizes, to->rank);
+  etx_strided_iterator_add(&it, to);
+  etx_strided_iterator_add(&it, etx_call_tensor(call, SELF));
+  etx_strided_iterator_add(&it, etx_call_tensor(call, OTHER));
+  if (!etx_strided_iterator_start(&it) || it.rank != 1) return NULL;
   etx_rows_kind kinds[3];
   for (size_t k = 0; k < 3; ++k) {
-    if (!find_rows_kind(&walk, k, &kinds[k])) return NULL;
+    if (!find_rows_kind(&it, k, &kinds[k])) return NULL;
   }
   const etx_kernel_function found =
       kinds[0] == ETX_ROWS_DENSE ? etx_binary_small_rows_of(function) : NULL;
   if (found != NULL) {
     call->prepared[ETX_BINARY_SMALL_ROWS] =
-        etx_binary_rows_word(walk.count, kinds[1], kinds[2]);
+        etx_binary_rows_word(it.count, kinds[1], kinds[2]);
   }
   return found;
 }
@@ -285,17 +285,17 @@ static void read_operand(const etx_call* call, size_t index,
 }
 
 static bool row_has_zero(const binary_operand* divisor,
-                         const etx_strided_iterator* walk) {
+                         const etx_strided_iterator* it) {
   bool found = false;
-  for (size_t done = 0; done < walk->count && !found; done += ETX_BLOCK) {
-    const size_t left = walk->count - done;
+  for (size_t done = 0; done < it->count && !found; done += ETX_BLOCK) {
+    const size_t left = it->count - done;
     const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
     const char* at =
-        walk->data[0] + walk->stride[0] * walk->bytes[0] * (ptrdiff_t)done;
+        it->data[0] + it->stride[0] * it->bytes[0] * (ptrdiff_t)done;
     etx_block block;
     const int64_t* x = etx_operand_widen(&block, divisor->as, divisor->dtype,
-                                         at, walk->stride[0], count);
-    const size_t read = walk->stride[0] == 0 ? 1 : count;
+                                         at, it->stride[0], count);
+    const size_t read = it->stride[0] == 0 ? 1 : count;
     uint64_t all = UINT64_MAX;  // the high bit is lost at the first 0
     for (size_t i = 0; i < read; ++i) {
       const uint64_t each = (uint64_t)x[i];
@@ -318,12 +318,12 @@ static etx_status check_divisor(const etx_call* call,
   }
   if (etx_call_is_tensor(call, OTHER)) {
     const etx_tensor* tensor = etx_call_tensor(call, OTHER);
-    etx_strided_iterator walk;
-    etx_strided_iterator_init(&walk, tensor->sizes, tensor->rank);
-    etx_strided_iterator_add(&walk, tensor);
-    for (bool more = etx_strided_iterator_start(&walk); more && !found;
-         more = etx_strided_iterator_next(&walk)) {
-      found = row_has_zero(divisor, &walk);
+    etx_strided_iterator it;
+    etx_strided_iterator_init(&it, tensor->sizes, tensor->rank);
+    etx_strided_iterator_add(&it, tensor);
+    for (bool more = etx_strided_iterator_start(&it); more && !found;
+         more = etx_strided_iterator_next(&it)) {
+      found = row_has_zero(divisor, &it);
     }
   } else {
     found = divisor->value.i64 == 0;
@@ -390,14 +390,14 @@ static etx_status run_bits(etx_call* call) {
   return ETX_OK;
 }
 
-static void add_operand(etx_strided_iterator* walk, const etx_call* call,
+static void add_operand(etx_strided_iterator* it, const etx_call* call,
                         size_t index, const binary_operand* read) {
   static const ptrdiff_t zero_strides[ETX_MAX_RANK];
   if (etx_call_is_tensor(call, index)) {
-    etx_strided_iterator_add(walk, etx_call_tensor(call, index));
+    etx_strided_iterator_add(it, etx_call_tensor(call, index));
   } else {
     etx_strided_iterator_add_strided(
-        walk, read->data, etx_dtype_bytes(read->dtype), zero_strides);
+        it, read->data, etx_dtype_bytes(read->dtype), zero_strides);
   }
 }
 
@@ -430,12 +430,12 @@ static etx_status run(etx_call* call) {
   b.as[1] = x.as;
   b.as[2] = y.as;
   b.parameter = read_parameter(call);
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, out->sizes, out->rank);
-  etx_strided_iterator_add(&walk, out);
-  add_operand(&walk, call, SELF, &x);
-  add_operand(&walk, call, OTHER, &y);
-  etx_binary_run(&b, &walk);
+  etx_strided_iterator it;
+  etx_strided_iterator_init(&it, out->sizes, out->rank);
+  etx_strided_iterator_add(&it, out);
+  add_operand(&it, call, SELF, &x);
+  add_operand(&it, call, OTHER, &y);
+  etx_binary_run(&b, &it);
   return ETX_OK;
 }
 

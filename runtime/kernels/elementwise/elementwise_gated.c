@@ -24,17 +24,17 @@ static etx_status run_glu(etx_call* call) {
   ptrdiff_t strides[ETX_MAX_RANK] = {0};
   for (size_t i = 0; i < self->rank; ++i) strides[i] = self->strides[i];
   const ptrdiff_t half = strides[dimension] * out->sizes[dimension];
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, out->sizes, out->rank);
-  etx_strided_iterator_add(&walk, out);
-  etx_strided_iterator_add_strided(&walk, self->data, bytes, strides);
+  etx_strided_iterator it;
+  etx_strided_iterator_init(&it, out->sizes, out->rank);
+  etx_strided_iterator_add(&it, out);
+  etx_strided_iterator_add_strided(&it, self->data, bytes, strides);
   // Nothing is added to a pointer that may be NULL.
   const char* second = self->data;
   if (etx_tensor_numel(self) > 0) second += half * (ptrdiff_t)bytes;
-  etx_strided_iterator_add_strided(&walk, second, bytes, strides);
+  etx_strided_iterator_add_strided(&it, second, bytes, strides);
   etx_binary gate = etx_binary_of(ETX_BINARY_gate, self->dtype);
   gate.dtypes[0] = out->dtype;
-  etx_binary_run(&gate, &walk);
+  etx_binary_run(&gate, &it);
   return ETX_OK;
 }
 
@@ -56,15 +56,15 @@ static etx_status run_prelu(etx_call* call) {
   if (weight->rank == 1 && weight->sizes[0] > 1) {
     strides[1] = weight->strides[0];
   }
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, out->sizes, out->rank);
-  etx_strided_iterator_add(&walk, out);
-  etx_strided_iterator_add(&walk, self);
-  etx_strided_iterator_add_strided(&walk, weight->data,
+  etx_strided_iterator it;
+  etx_strided_iterator_init(&it, out->sizes, out->rank);
+  etx_strided_iterator_add(&it, out);
+  etx_strided_iterator_add(&it, self);
+  etx_strided_iterator_add_strided(&it, weight->data,
                                    etx_dtype_bytes(weight->dtype), strides);
   etx_binary prelu = etx_binary_of(ETX_BINARY_prelu, self->dtype);
   prelu.dtypes[0] = out->dtype;
-  etx_binary_run(&prelu, &walk);
+  etx_binary_run(&prelu, &it);
   return ETX_OK;
 }
 

@@ -64,7 +64,7 @@ enum {
 
 // One run over all elements. Index 0 is the result, the others are operands.
 typedef struct ternary {
-  etx_strided_iterator walk;
+  etx_strided_iterator it;
   ternary_loop loop;
   etx_dtype common;
   etx_dtype dtypes[INPUTS + 1];  // in memory
@@ -74,22 +74,21 @@ typedef struct ternary {
 } ternary;
 
 static void run_row(const ternary* t) {
-  const etx_strided_iterator* walk = &t->walk;
+  const etx_strided_iterator* it = &t->it;
   etx_block in[INPUTS], out;
-  for (size_t done = 0; done < walk->count; done += ETX_BLOCK) {
-    const size_t left = walk->count - done;
+  for (size_t done = 0; done < it->count; done += ETX_BLOCK) {
+    const size_t left = it->count - done;
     const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
     char* at[INPUTS + 1];
     for (size_t k = 0; k <= INPUTS; ++k) {
-      at[k] =
-          walk->data[k] + walk->stride[k] * walk->bytes[k] * (ptrdiff_t)done;
+      at[k] = it->data[k] + it->stride[k] * it->bytes[k] * (ptrdiff_t)done;
     }
     for (size_t k = 1; k <= INPUTS; ++k) {
-      etx_operand_fill(&in[k - 1], t->as[k], t->dtypes[k], at[k],
-                       walk->stride[k], count);
+      etx_operand_fill(&in[k - 1], t->as[k], t->dtypes[k], at[k], it->stride[k],
+                       count);
     }
     t->loop(&out, in, t->parameter, count);
-    etx_operand_store(&out, t->common, t->dtypes[0], at[0], walk->stride[0],
+    etx_operand_store(&out, t->common, t->dtypes[0], at[0], it->stride[0],
                       count);
   }
 }
@@ -99,17 +98,17 @@ static void add_operand(ternary* t, const etx_call* call, size_t index) {
   static const ptrdiff_t zero_strides[ETX_MAX_RANK];
   const etx_dtype native =
       etx_compute_type_dtype(etx_compute_type_of(t->common));
-  const size_t k = t->walk.operands;
+  const size_t k = t->it.operands;
   if (etx_call_is_tensor(call, index)) {
     t->dtypes[k] = etx_call_tensor(call, index)->dtype;
     t->as[k] = t->common;
-    etx_strided_iterator_add(&t->walk, etx_call_tensor(call, index));
+    etx_strided_iterator_add(&t->it, etx_call_tensor(call, index));
     return;
   }
   t->dtypes[k] = t->as[k] = native;
   t->number = etx_scalar_read(etx_call_value(call, index), native);
-  etx_strided_iterator_add_strided(&t->walk, &t->number,
-                                   etx_dtype_bytes(native), zero_strides);
+  etx_strided_iterator_add_strided(&t->it, &t->number, etx_dtype_bytes(native),
+                                   zero_strides);
 }
 
 static etx_status run(etx_call* call) {
@@ -122,12 +121,12 @@ static etx_status run(etx_call* call) {
         etx_scalar_read(etx_call_value(call, (size_t)call->prepared[PARAMETER]),
                         etx_compute_type_dtype(compute));
   }
-  etx_strided_iterator_init(&t.walk, out->sizes, out->rank);
+  etx_strided_iterator_init(&t.it, out->sizes, out->rank);
   t.dtypes[0] = out->dtype;
-  etx_strided_iterator_add(&t.walk, out);
+  etx_strided_iterator_add(&t.it, out);
   for (size_t i = 0; i < INPUTS; ++i) add_operand(&t, call, i);
-  for (bool more = etx_strided_iterator_start_any_order(&t.walk); more;
-       more = etx_strided_iterator_next(&t.walk)) {
+  for (bool more = etx_strided_iterator_start_any_order(&t.it); more;
+       more = etx_strided_iterator_next(&t.it)) {
     run_row(&t);
   }
   return ETX_OK;

@@ -58,20 +58,20 @@ static etx_status fill(etx_call* call,
   const etx_tensor* out = etx_call_tensor(call, 1);
   etx_random_stream* stream = call->random;
   uint64_t index = 0;
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, out->sizes, out->rank);
-  etx_strided_iterator_add(&walk, out);
+  etx_strided_iterator it;
+  etx_strided_iterator_init(&it, out->sizes, out->rank);
+  etx_strided_iterator_add(&it, out);
   uniform_pair pair = {0, 0};
-  for (bool more = etx_strided_iterator_start(&walk); more;
-       more = etx_strided_iterator_next(&walk)) {
-    char* at = walk.data[0];
-    for (size_t i = 0; i < walk.count; ++i, ++index) {
+  for (bool more = etx_strided_iterator_start(&it); more;
+       more = etx_strided_iterator_next(&it)) {
+    char* at = it.data[0];
+    for (size_t i = 0; i < it.count; ++i, ++index) {
       const bool is_first = index % 2 == 0;
       if (is_first) {
         pair = change(pair_at(stream, stream->drawn + index / 2), out->dtype);
       }
       etx_convert_real(out->dtype, is_first ? pair.first : pair.second, at);
-      at += walk.stride[0] * walk.bytes[0];
+      at += it.stride[0] * it.bytes[0];
     }
   }
   stream->drawn += (index + 1) / 2;
@@ -112,15 +112,14 @@ static bool trains(const etx_call* call) {
          etx_call_boolean(call, ETX_ARG_native_dropout_train);
 }
 
-static void drop_row(const etx_strided_iterator* walk, etx_dtype dtype,
-                     double p, const etx_random_stream* stream,
-                     uint64_t index) {
+static void drop_row(const etx_strided_iterator* it, etx_dtype dtype, double p,
+                     const etx_random_stream* stream, uint64_t index) {
   const double factor = p < 1 ? 1 / (1 - p) : 0;
-  char* out = walk->data[0];
-  char* mask = walk->data[1];
-  const char* in = walk->data[2];
+  char* out = it->data[0];
+  char* mask = it->data[1];
+  const char* in = it->data[2];
   uniform_pair pair = pair_at(stream, stream->drawn + index / 2);
-  for (size_t i = 0; i < walk->count; ++i, ++index) {
+  for (size_t i = 0; i < it->count; ++i, ++index) {
     if (index % 2 == 0) pair = pair_at(stream, stream->drawn + index / 2);
     const bool is_kept = (index % 2 == 0 ? pair.first : pair.second) >= p;
     double x;
@@ -129,27 +128,27 @@ static void drop_row(const etx_strided_iterator* walk, etx_dtype dtype,
     x = x * (is_kept ? 1.0 : 0.0) * factor;
     etx_convert_real(dtype, x, out);
     *mask = is_kept;
-    out += walk->stride[0] * walk->bytes[0];
-    mask += walk->stride[1];
-    in += walk->stride[2] * walk->bytes[2];
+    out += it->stride[0] * it->bytes[0];
+    mask += it->stride[1];
+    in += it->stride[2] * it->bytes[2];
   }
 }
 
 // Nothing is dropped.
-static void keep_row(const etx_strided_iterator* walk, etx_dtype dtype) {
+static void keep_row(const etx_strided_iterator* it, etx_dtype dtype) {
   static const int64_t truth = 1;
-  const bool is_dense = walk->stride[0] == 1 && walk->stride[2] == 1;
+  const bool is_dense = it->stride[0] == 1 && it->stride[2] == 1;
   if (!is_dense) {
-    etx_convert(dtype, walk->data[0], walk->stride[0], dtype, walk->data[2],
-                walk->stride[2], walk->count);
-  } else if (walk->data[0] != walk->data[2]) {
-    memcpy(walk->data[0], walk->data[2], walk->count * etx_dtype_bytes(dtype));
+    etx_convert(dtype, it->data[0], it->stride[0], dtype, it->data[2],
+                it->stride[2], it->count);
+  } else if (it->data[0] != it->data[2]) {
+    memcpy(it->data[0], it->data[2], it->count * etx_dtype_bytes(dtype));
   }
-  if (walk->stride[1] == 1) {
-    memset(walk->data[1], 1, walk->count);
+  if (it->stride[1] == 1) {
+    memset(it->data[1], 1, it->count);
   } else {
-    etx_convert(ETX_DTYPE_BOOL, walk->data[1], walk->stride[1], ETX_DTYPE_INT64,
-                &truth, 0, walk->count);
+    etx_convert(ETX_DTYPE_BOOL, it->data[1], it->stride[1], ETX_DTYPE_INT64,
+                &truth, 0, it->count);
   }
 }
 
@@ -159,20 +158,20 @@ static etx_status run_dropout(etx_call* call) {
   const bool drops = trains(call);
   const double p = etx_call_real(call, ETX_ARG_native_dropout_p);
   uint64_t index = 0;
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, out->sizes, out->rank);
-  etx_strided_iterator_add(&walk, out);
-  etx_strided_iterator_add(&walk,
+  etx_strided_iterator it;
+  etx_strided_iterator_init(&it, out->sizes, out->rank);
+  etx_strided_iterator_add(&it, out);
+  etx_strided_iterator_add(&it,
                            etx_call_tensor(call, ETX_ARG_native_dropout_out1));
-  etx_strided_iterator_add(&walk, input);
-  for (bool more = etx_strided_iterator_start(&walk); more;
-       more = etx_strided_iterator_next(&walk)) {
+  etx_strided_iterator_add(&it, input);
+  for (bool more = etx_strided_iterator_start(&it); more;
+       more = etx_strided_iterator_next(&it)) {
     if (drops) {
-      drop_row(&walk, input->dtype, p, call->random, index);
+      drop_row(&it, input->dtype, p, call->random, index);
     } else {
-      keep_row(&walk, input->dtype);
+      keep_row(&it, input->dtype);
     }
-    index += walk.count;
+    index += it.count;
   }
   if (drops) call->random->drawn += (index + 1) / 2;
   return ETX_OK;

@@ -18,14 +18,14 @@
 
 static size_t count_true(const etx_tensor* mask) {
   size_t found = 0;
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, mask->sizes, mask->rank);
-  etx_strided_iterator_add(&walk, mask);
-  for (bool more = etx_strided_iterator_start(&walk); more;
-       more = etx_strided_iterator_next(&walk)) {
-    const char* at = walk.data[0];
-    for (size_t i = 0; i < walk.count; ++i) {
-      found += at[(ptrdiff_t)i * walk.stride[0]] != 0;
+  etx_strided_iterator it;
+  etx_strided_iterator_init(&it, mask->sizes, mask->rank);
+  etx_strided_iterator_add(&it, mask);
+  for (bool more = etx_strided_iterator_start(&it); more;
+       more = etx_strided_iterator_next(&it)) {
+    const char* at = it.data[0];
+    for (size_t i = 0; i < it.count; ++i) {
+      found += at[(ptrdiff_t)i * it.stride[0]] != 0;
     }
   }
   return found;

@@ -1,5 +1,6 @@
-// A walk over an index tensor that names, for each of its elements, an element
-// of another tensor along one dimension: what gather and the scatters share.
+// An iteration over an index tensor that names, for each of its elements, an
+// element of another tensor along one dimension: what gather and the scatters
+// share.
 //
 //   own[.., index[i], ..]  <->  other[i]
 
@@ -22,12 +23,12 @@ typedef struct etx_gather_row {
 // Stands at the first row; false if there is none. `other` may have more
 // elements than the index, or no dimensions at all: then it is one element for
 // all. Rows come in row-major order of the index.
-bool etx_gather_iterator_start(etx_strided_iterator* walk, etx_gather_row* row,
+bool etx_gather_iterator_start(etx_strided_iterator* it, etx_gather_row* row,
                                const etx_tensor* own, size_t dimension,
                                const etx_tensor* index,
                                const etx_tensor* other);
 
 // Goes to the next row; false after the last.
-bool etx_gather_iterator_next(etx_strided_iterator* walk, etx_gather_row* row);
+bool etx_gather_iterator_next(etx_strided_iterator* it, etx_gather_row* row);
 
 #endif

@@ -47,15 +47,15 @@ static size_t count_row(const char* mask, ptrdiff_t stride, size_t count) {
 
 static size_t count_true(const etx_tensor* mask) {
   size_t found = 0;
-  etx_strided_iterator walk;
+  etx_strided_iterator it;
   if (etx_tensor_is_contiguous(mask)) {
     return count_row(mask->data, 1, etx_tensor_numel(mask));
   }
-  etx_strided_iterator_init(&walk, mask->sizes, mask->rank);
-  etx_strided_iterator_add(&walk, mask);
-  for (bool more = etx_strided_iterator_start(&walk); more;
-       more = etx_strided_iterator_next(&walk)) {
-    found += count_row(walk.data[0], walk.stride[0], walk.count);
+  etx_strided_iterator_init(&it, mask->sizes, mask->rank);
+  etx_strided_iterator_add(&it, mask);
+  for (bool more = etx_strided_iterator_start(&it); more;
+       more = etx_strided_iterator_next(&it)) {
+    found += count_row(it.data[0], it.stride[0], it.count);
   }
   return found;
 }
@@ -90,14 +90,13 @@ typedef struct masked_row {
 } masked_row;
 
 typedef struct masked_rows {
-  etx_strided_iterator walk;
+  etx_strided_iterator it;
   bool is_one;  // both lie densely and have one shape
 } masked_rows;
 
-static void show(const etx_strided_iterator* walk, masked_row* row) {
-  *row = (masked_row){walk->data[0], walk->data[1],
-                      walk->stride[0] * walk->bytes[0], walk->stride[1],
-                      walk->count};
+static void show(const etx_strided_iterator* it, masked_row* row) {
+  *row = (masked_row){it->data[0], it->data[1], it->stride[0] * it->bytes[0],
+                      it->stride[1], it->count};
 }
 
 static bool same_sizes(const etx_tensor* a, const etx_tensor* b) {
@@ -118,16 +117,16 @@ static void start_rows(masked_rows* rows, const etx_tensor* tensor,
                         etx_tensor_numel(tensor)};
     return;
   }
-  etx_strided_iterator_init(&rows->walk, sizes, rank);
-  etx_strided_iterator_add(&rows->walk, tensor);
-  etx_strided_iterator_add(&rows->walk, mask);
-  (void)etx_strided_iterator_start(&rows->walk);
-  show(&rows->walk, row);
+  etx_strided_iterator_init(&rows->it, sizes, rank);
+  etx_strided_iterator_add(&rows->it, tensor);
+  etx_strided_iterator_add(&rows->it, mask);
+  (void)etx_strided_iterator_start(&rows->it);
+  show(&rows->it, row);
 }
 
 static bool next_row(masked_rows* rows, masked_row* row) {
-  if (rows->is_one || !etx_strided_iterator_next(&rows->walk)) return false;
-  show(&rows->walk, row);
+  if (rows->is_one || !etx_strided_iterator_next(&rows->it)) return false;
+  show(&rows->it, row);
   return true;
 }
 

@@ -91,12 +91,12 @@ static void fold_all(const etx_call* call, const scattering* s) {
       etx_call_tensor(call, ETX_ARG_scatter_reduce_two_src);
   const size_t at = etx_wrap_dimension(
       etx_call_integer(call, ETX_ARG_scatter_reduce_two_dim), s->sums.rank);
-  etx_strided_iterator walk;
+  etx_strided_iterator it;
   etx_gather_row row;
   for (bool more = etx_gather_iterator_start(
-           &walk, &row, &s->sums, at,
+           &it, &row, &s->sums, at,
            etx_call_tensor(call, ETX_ARG_scatter_reduce_two_index), source);
-       more; more = etx_gather_iterator_next(&walk, &row)) {
+       more; more = etx_gather_iterator_next(&it, &row)) {
     for (size_t i = 0; i < row.count; ++i) {
       const ptrdiff_t n = (ptrdiff_t)i;
       const int64_t index =

@@ -72,7 +72,7 @@ void etx_axis_across_store(const etx_axis_elements* to, size_t b, size_t at,
                   to->step, count);
 }
 
-// One row of the walk over the other dimensions, in groups.
+// One row of the iterator over the other dimensions, in groups.
 static void visit_row(etx_axis_lines* lines, size_t width,
                       void (*visit)(const etx_axis_lines* lines, void* context),
                       void* context) {
@@ -104,18 +104,18 @@ void etx_axis_iterator_visit(
     etx_strided_view_select(&from, dimension, 0);
   }
   if (lines.count == 0) return;
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, to.sizes, to.rank);
-  etx_strided_iterator_add_strided(&walk, to.data, etx_dtype_bytes(to.dtype),
+  etx_strided_iterator it;
+  etx_strided_iterator_init(&it, to.sizes, to.rank);
+  etx_strided_iterator_add_strided(&it, to.data, etx_dtype_bytes(to.dtype),
                                    to.strides);
-  etx_strided_iterator_add_strided(&walk, from.data,
-                                   etx_dtype_bytes(from.dtype), from.strides);
-  for (bool more = etx_strided_iterator_start(&walk); more;
-       more = etx_strided_iterator_next(&walk)) {
-    lines.out.data = walk.data[0];
-    lines.in.data = walk.data[1];
-    lines.out.step = walk.stride[0];
-    lines.in.step = walk.stride[1];
-    visit_row(&lines, walk.count, visit, context);
+  etx_strided_iterator_add_strided(&it, from.data, etx_dtype_bytes(from.dtype),
+                                   from.strides);
+  for (bool more = etx_strided_iterator_start(&it); more;
+       more = etx_strided_iterator_next(&it)) {
+    lines.out.data = it.data[0];
+    lines.in.data = it.data[1];
+    lines.out.step = it.stride[0];
+    lines.in.step = it.stride[1];
+    visit_row(&lines, it.count, visit, context);
   }
 }

@@ -113,16 +113,16 @@ static void describe(const etx_strided_view* to, const ptrdiff_t* from_strides,
 
 static void convert(const etx_strided_view* to, const etx_strided_view* from,
                     const ptrdiff_t* from_strides) {
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, to->sizes, to->rank);
-  etx_strided_iterator_add_strided(&walk, to->data, etx_dtype_bytes(to->dtype),
+  etx_strided_iterator it;
+  etx_strided_iterator_init(&it, to->sizes, to->rank);
+  etx_strided_iterator_add_strided(&it, to->data, etx_dtype_bytes(to->dtype),
                                    to->strides);
-  etx_strided_iterator_add_strided(&walk, from->data,
+  etx_strided_iterator_add_strided(&it, from->data,
                                    etx_dtype_bytes(from->dtype), from_strides);
-  for (bool more = etx_strided_iterator_start(&walk); more;
-       more = etx_strided_iterator_next(&walk)) {
-    etx_convert(to->dtype, walk.data[0], walk.stride[0], from->dtype,
-                walk.data[1], walk.stride[1], walk.count);
+  for (bool more = etx_strided_iterator_start(&it); more;
+       more = etx_strided_iterator_next(&it)) {
+    etx_convert(to->dtype, it.data[0], it.stride[0], from->dtype, it.data[1],
+                it.stride[1], it.count);
   }
 }
 

@@ -16,7 +16,7 @@
 typedef void (*etx_binary_loop)(void* out, const void* a, const void* b,
                                 size_t count, etx_scalar parameter);
 
-typedef enum etx_binary_row {
+typedef enum etx_binary_function {
 #define NUMERIC(name, ...) ETX_BINARY_##name,
 #define FLOATING(name, ...) ETX_BINARY_##name,
 #define FLOAT32(name, ...) ETX_BINARY_##name,
@@ -24,7 +24,7 @@ typedef enum etx_binary_row {
 #define INTEGRAL(name, ...) ETX_BINARY_##name,
 #include "runtime/kernels/simd/elementwise/binary_ops.def"
   ETX_BINARY_COUNT
-} etx_binary_row;
+} etx_binary_function;
 
 // By row; NULL: not for this type.
 extern const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT];

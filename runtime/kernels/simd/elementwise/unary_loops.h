@@ -15,13 +15,13 @@ typedef void (*etx_unary_loop)(
     void* out, const void* in, size_t count,
     const etx_scalar parameters[ETX_UNARY_PARAMETERS]);
 
-typedef enum etx_unary_row {
+typedef enum etx_unary_function {
 #define NUMERIC(name, ...) ETX_UNARY_##name,
 #define FLOATING(name, ...) ETX_UNARY_##name,
 #define PREDICATE(name, ...) ETX_UNARY_##name,
 #include "runtime/kernels/simd/elementwise/unary_ops.def"
   ETX_UNARY_COUNT
-} etx_unary_row;
+} etx_unary_function;
 
 // By row; NULL: not for this type. Those over floats are in float_loops.h.
 extern const etx_unary_loop etx_unary_loops_f64[ETX_UNARY_COUNT];

@@ -98,9 +98,16 @@ static void apply_two(const etx_chain* chain, machine* m, uint8_t step,
   waiting* a = &m->stack[m->depth - 2];
   const waiting* b = a + 1;
   const bool moves = a->moves || b->moves;
-  etx_binary_apply(chain->loops->binary[twos[step]], float_bytes, out, a->data,
-                   b->data, moves ? count : 1, a->moves || !moves,
-                   b->moves || !moves, (etx_scalar){.f32 = 1});
+  const etx_binary_job job = {.loop = chain->loops->binary[twos[step]],
+                              .bytes = float_bytes,
+                              .out = out,
+                              .a = a->data,
+                              .b = b->data,
+                              .count = moves ? count : 1,
+                              .a_is_array = a->moves || !moves,
+                              .b_is_array = b->moves || !moves,
+                              .parameter = {.f32 = 1}};
+  etx_binary_apply(&job);
   a->data = out;
   a->moves = moves;
   --m->depth;
@@ -350,10 +357,10 @@ static etx_status run(etx_call* call) {
              .out = out->data,
              .numel = etx_tensor_numel(out)};
   if (w.numel == 0) return ETX_OK;
-  w.columns = etx_chain_has_any_rows(call, 1)
+  w.columns = etx_chain_has_any_rows(call, ETX_ARG_chain_others)
                   ? w.numel
                   : (size_t)out->sizes[out->rank - 1];
-  etx_chain_read(call, 1, w.columns, &w.chain);
+  etx_chain_read(call, ETX_ARG_chain_others, w.columns, &w.chain);
   run_whole(&w, call->parallel);
   return ETX_OK;
 }
@@ -363,7 +370,7 @@ etx_status etx_kernel_chain_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_dtype(call, ETX_ARG_chain_out, ETX_DTYPE_FLOAT32));
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_chain_self));
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_chain_out));
-  ETX_TRY(etx_chain_check(call, 1, 2));
+  ETX_TRY(etx_chain_check(call, ETX_ARG_chain_others, ETX_ARG_chain_steps));
   call->run = run;
   return ETX_OK;
 }

@@ -339,24 +339,35 @@ static etx_status run_direct(etx_call* call) {
   read_operand(call, SELF, &a);
   read_operand(call, OTHER, &b);
   ETX_TRY(check_divisor(call, &b));
-  const etx_loop_bytes bytes =
-      etx_loop_bytes_of(compute, etx_binary_is_comparison(function));
-  etx_binary_apply_all(call->parallel, etx_binary_loop_of(function, compute),
-                       bytes, result_of(call)->data, a.data, b.data,
-                       (size_t)call->prepared[COUNT], is_array(call, SELF),
-                       is_array(call, OTHER), read_parameter(call));
+  const etx_binary_job job = {
+      .loop = etx_binary_loop_of(function, compute),
+      .bytes = etx_loop_bytes_of(compute, etx_binary_is_comparison(function)),
+      .out = result_of(call)->data,
+      .a = a.data,
+      .b = b.data,
+      .count = (size_t)call->prepared[COUNT],
+      .a_is_array = is_array(call, SELF),
+      .b_is_array = is_array(call, OTHER),
+      .parameter = read_parameter(call)};
+  etx_binary_apply_all(call->parallel, &job);
   return ETX_OK;
 }
 
 static etx_status run_narrow(etx_call* call) {
   const etx_dtype common = (etx_dtype)call->prepared[COMMON];
   const size_t own = etx_dtype_bytes(common);
-  const etx_loop_bytes bytes = {own, own};
-  etx_binary_apply(
-      etx_binary_loop_of_narrow((size_t)call->prepared[FUNCTION], common),
-      bytes, result_of(call)->data, etx_call_tensor(call, SELF)->data,
-      etx_call_tensor(call, OTHER)->data, (size_t)call->prepared[COUNT],
-      is_array(call, SELF), is_array(call, OTHER), read_parameter(call));
+  const size_t function = (size_t)call->prepared[FUNCTION];
+  const etx_binary_job job = {
+      .loop = etx_binary_loop_of_narrow(function, common),
+      .bytes = {own, own},
+      .out = result_of(call)->data,
+      .a = etx_call_tensor(call, SELF)->data,
+      .b = etx_call_tensor(call, OTHER)->data,
+      .count = (size_t)call->prepared[COUNT],
+      .a_is_array = is_array(call, SELF),
+      .b_is_array = is_array(call, OTHER),
+      .parameter = read_parameter(call)};
+  etx_binary_apply(&job);
   return ETX_OK;
 }
 
@@ -474,7 +485,7 @@ static etx_status prepare_numeric(etx_call* call, size_t function) {
   ETX_TRY(find_common(call, &common));
   if (common == ETX_DTYPE_BOOL) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "truth values are given, expected numbers");
+                           "type 'bool' is given, expected numbers");
   }
   if (function == ETX_BINARY_divide_trunc ||
       function == ETX_BINARY_divide_floor) {
@@ -496,8 +507,7 @@ static etx_status prepare_scaled(etx_call* call, size_t plain, size_t scaled) {
   }
   if (alpha->kind == ETX_VALUE_BOOL && common != ETX_DTYPE_BOOL) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "'alpha' is a truth value, the operands have type "
-                           "'%s'",
+                           "'alpha' is a bool, the operands have type '%s'",
                            etx_dtype_name(common));
   }
   ETX_TRY(etx_call_check_scalar(call, ALPHA, common));
@@ -508,7 +518,8 @@ static etx_status prepare_scaled(etx_call* call, size_t plain, size_t scaled) {
 }
 
 static etx_status refuse_bool(const etx_call* call) {
-  return etx_call_refuse(call, ETX_BAD_ARGUMENT, "truth values are subtracted");
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "tensors of bool are subtracted");
 }
 
 // True if argument `index` is a bool or a tensor of bool.
@@ -554,7 +565,8 @@ static etx_status prepare_shift(etx_call* call, size_t function) {
   etx_dtype common;
   ETX_TRY(find_common(call, &common));
   if (common == ETX_DTYPE_BOOL) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT, "truth values are shifted");
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "tensors of bool are shifted");
   }
   ETX_TRY(prepare(call, function, common));
   const int64_t bits = 8 * (int64_t)etx_dtype_bytes(common);
@@ -584,8 +596,7 @@ static etx_status prepare_power(etx_call* call, size_t function) {
   ETX_TRY(find_common(call, &common));
   const etx_value* exponent = etx_call_value(call, EXPONENT);
   if (common == ETX_DTYPE_BOOL) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "truth values are raised to a power");
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT, "bool is raised to a power");
   }
   if (etx_compute_type_of(common) == ETX_COMPUTE_I64 &&
       exponent->kind == ETX_VALUE_INT && exponent->as.integer < 0) {

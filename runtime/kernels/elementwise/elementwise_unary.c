@@ -59,10 +59,14 @@ static etx_status run_direct(etx_call* call) {
   etx_scalar parameters[ETX_UNARY_PARAMETERS];
   read_parameters(call, parameters);
   const etx_compute_type compute = etx_compute_type_of(self->dtype);
-  etx_unary_apply_all(call->parallel, loop_of(function, compute),
-                      etx_loop_bytes_of(compute, is_predicate[function]),
-                      out->data, self->data, etx_tensor_numel(self),
-                      parameters);
+  const etx_unary_job job = {
+      .loop = loop_of(function, compute),
+      .bytes = etx_loop_bytes_of(compute, is_predicate[function]),
+      .out = out->data,
+      .in = self->data,
+      .count = etx_tensor_numel(self),
+      .parameters = parameters};
+  etx_unary_apply_all(call->parallel, &job);
   return ETX_OK;
 }
 

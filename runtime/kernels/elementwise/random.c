@@ -55,7 +55,7 @@ static uniform_pair normal_of(uniform_pair u, etx_dtype dtype) {
 
 static etx_status fill(etx_call* call,
                        uniform_pair (*change)(uniform_pair, etx_dtype)) {
-  const etx_tensor* out = etx_call_tensor(call, 1);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_rand_out);
   etx_random_stream* stream = call->random;
   uint64_t index = 0;
   etx_strided_iterator it;

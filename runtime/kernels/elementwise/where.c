@@ -110,7 +110,7 @@ static etx_status run_where(etx_call* call) {
 }
 
 etx_status etx_kernel_where_self_out_prepare(etx_call* call) {
-  ETX_TRY(check_mask(call, 0));
+  ETX_TRY(check_mask(call, ETX_ARG_where_self_condition));
   etx_dtype common;
   ETX_TRY(etx_call_common_type(call, ETX_ARG_where_self_self, 2, &common));
   ETX_TRY(etx_call_check_dtype(call, ETX_ARG_where_self_out, common));
@@ -144,7 +144,7 @@ etx_status etx_kernel_masked_fill_scalar_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_real(call, ETX_ARG_masked_fill_scalar_self));
   ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_masked_fill_scalar_self,
                                     ETX_ARG_masked_fill_scalar_out));
-  ETX_TRY(check_mask(call, 1));
+  ETX_TRY(check_mask(call, ETX_ARG_masked_fill_scalar_mask));
   ETX_TRY(etx_call_check_scalar(
       call, ETX_ARG_masked_fill_scalar_value,
       etx_call_tensor(call, ETX_ARG_masked_fill_scalar_self)->dtype));

@@ -154,12 +154,11 @@ static etx_status scatter(const etx_call* call, const etx_tensor* source) {
   return ETX_OK;
 }
 
-// (self, dim, index, src, out)
 static etx_status run_scatter_source(etx_call* call) {
   return scatter(call, etx_call_tensor(call, ETX_ARG_scatter_src_src));
 }
 
-// (self, dim, index, value, out): the value as a tensor without dimensions.
+// Reads the value as a tensor without dimensions.
 static etx_status run_scatter_value(etx_call* call) {
   const etx_dtype dtype =
       etx_call_tensor(call, ETX_ARG_scatter_value_self)->dtype;
@@ -175,8 +174,9 @@ static etx_status prepare_scatter(etx_call* call, etx_kernel_function run) {
       call, etx_call_tensor(call, ETX_ARG_scatter_src_index)));
   ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_scatter_src_self,
                                     call->argument_count - 1));
-  if (etx_call_is_tensor(call, 3)) {
-    ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
+  if (etx_call_is_tensor(call, ETX_ARG_scatter_src_src)) {
+    ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_scatter_src_self,
+                                      ETX_ARG_scatter_src_src));
   }
   call->run = run;
   return ETX_OK;
@@ -266,5 +266,6 @@ etx_status etx_kernel_scatter_add_out_prepare(etx_call* call) {
 }
 
 etx_status etx_temporary_scatter_add(const etx_call* call, size_t* out_bytes) {
-  return etx_sum_copy_bytes(call, etx_call_tensor(call, 0), out_bytes);
+  return etx_sum_copy_bytes(
+      call, etx_call_tensor(call, ETX_ARG_scatter_add_self), out_bytes);
 }

@@ -269,8 +269,9 @@ etx_status etx_kernel_index_put_out_prepare(etx_call* call) {
 
 etx_status etx_temporary_index_put(const etx_call* call, size_t* out_bytes) {
   *out_bytes = 0;
-  if (!etx_call_boolean(call, 3)) return ETX_OK;
-  return etx_sum_copy_bytes(call, etx_call_tensor(call, 0), out_bytes);
+  if (!etx_call_boolean(call, ETX_ARG_index_put_accumulate)) return ETX_OK;
+  return etx_sum_copy_bytes(call, etx_call_tensor(call, ETX_ARG_index_put_self),
+                            out_bytes);
 }
 
 // ---- one index along a dimension ----
@@ -399,7 +400,8 @@ etx_status etx_kernel_index_add_out_prepare(etx_call* call) {
 }
 
 etx_status etx_temporary_index_add(const etx_call* call, size_t* out_bytes) {
-  return etx_sum_copy_bytes(call, etx_call_tensor(call, 0), out_bytes);
+  return etx_sum_copy_bytes(call, etx_call_tensor(call, ETX_ARG_index_add_self),
+                            out_bytes);
 }
 
 // (self, dim, index, value, out)

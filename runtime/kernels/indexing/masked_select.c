@@ -156,7 +156,7 @@ static etx_status run_masked_select(etx_call* call) {
   masked_row row;
   const size_t rank = broadcast_sizes(self, mask, sizes);
   size_t left = count_selected(mask, sizes, rank);
-  ETX_TRY(resize_vector(call, 2, left));
+  ETX_TRY(resize_vector(call, ETX_ARG_masked_select_out, left));
   if (left == 0) return ETX_OK;
   char* to = etx_call_tensor(call, ETX_ARG_masked_select_out)->data;
   start_rows(&rows, self, mask, sizes, rank, &row);
@@ -326,7 +326,8 @@ static etx_status run_repeat_interleave(etx_call* call) {
         (int64_t)total,
         etx_call_integer(call, ETX_ARG_repeat_interleave_tensor_output_size));
   }
-  ETX_TRY(resize_vector(call, 2, (size_t)total));
+  ETX_TRY(
+      resize_vector(call, ETX_ARG_repeat_interleave_tensor_out, (size_t)total));
   write_indices(repeats,
                 etx_call_tensor(call, ETX_ARG_repeat_interleave_tensor_out),
                 total);

@@ -186,7 +186,7 @@ etx_status etx_kernel_split_copy_tensor_out_prepare(etx_call* call) {
                 piece = etx_call_integer(call,
                                          ETX_ARG_split_copy_tensor_split_size);
   const size_t wanted = size == 0 ? 1 : (size_t)((size - 1) / piece + 1);
-  return prepare_divide(call, 2, wanted, false);
+  return prepare_divide(call, ETX_ARG_split_copy_tensor_dim, wanted, false);
 }
 
 // (self, split_sizes, dim, out)
@@ -194,7 +194,7 @@ etx_status etx_kernel_split_with_sizes_copy_out_prepare(etx_call* call) {
   const size_t wanted =
       etx_call_value(call, ETX_ARG_split_with_sizes_copy_split_sizes)
           ->as.integers.count;
-  return prepare_divide(call, 2, wanted, false);
+  return prepare_divide(call, ETX_ARG_split_with_sizes_copy_dim, wanted, false);
 }
 
 // (self, dim, out)
@@ -202,7 +202,8 @@ etx_status etx_kernel_unbind_copy_int_out_prepare(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, ETX_ARG_unbind_copy_int_self);
   const size_t at = etx_wrap_dimension(
       etx_call_integer(call, ETX_ARG_unbind_copy_int_dim), self->rank);
-  return prepare_divide(call, 1, (size_t)self->sizes[at], true);
+  return prepare_divide(call, ETX_ARG_unbind_copy_int_dim,
+                        (size_t)self->sizes[at], true);
 }
 
 // ---- joining: (tensors, dim, out) ----

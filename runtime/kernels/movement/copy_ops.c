@@ -43,7 +43,7 @@ static etx_status check_memory_format(const etx_call* call, size_t index) {
 }
 
 etx_status etx_kernel_clone_out_prepare(etx_call* call) {
-  ETX_TRY(check_memory_format(call, 1));
+  ETX_TRY(check_memory_format(call, ETX_ARG_clone_memory_format));
   return prepare_all(call);
 }
 etx_status etx_kernel_alias_copy_out_prepare(etx_call* call) {
@@ -87,11 +87,13 @@ static etx_status prepare_cast(etx_call* call, size_t from, size_t to,
 }
 
 etx_status etx_kernel_to_copy_out_prepare(etx_call* call) {
-  ETX_TRY(check_memory_format(call, 2));
-  return prepare_cast(call, 0, call->argument_count - 1, run_copy_self);
+  ETX_TRY(check_memory_format(call, ETX_ARG_to_copy_memory_format));
+  return prepare_cast(call, ETX_ARG_to_copy_self, call->argument_count - 1,
+                      run_copy_self);
 }
 etx_status etx_kernel_to_dim_order_copy_out_prepare(etx_call* call) {
-  return prepare_cast(call, 0, call->argument_count - 1, run_copy_self);
+  return prepare_cast(call, ETX_ARG_to_dim_order_copy_self,
+                      call->argument_count - 1, run_copy_self);
 }
 
 static etx_status copy_source(const etx_call* call, size_t target) {
@@ -103,22 +105,24 @@ static etx_status copy_source(const etx_call* call, size_t target) {
   return ETX_OK;
 }
 
-// (self, src, non_blocking, out): self gives sizes and type alone.
+// Of `self`, copy.out uses sizes and type only.
 static etx_status run_copy_source(etx_call* call) {
-  return copy_source(call, 3);
+  return copy_source(call, ETX_ARG_copy_out);
 }
 
 etx_status etx_kernel_copy_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_copy_self, ETX_ARG_copy_out));
-  return prepare_cast(call, 1, 3, run_copy_source);
+  return prepare_cast(call, ETX_ARG_copy_src, ETX_ARG_copy_out,
+                      run_copy_source);
 }
 
 static etx_status run_copy_in_place(etx_call* call) {
-  return copy_source(call, 0);
+  return copy_source(call, ETX_ARG_copy_in_place_self);
 }
 
 etx_status etx_kernel_copy_in_place_prepare(etx_call* call) {
-  return prepare_cast(call, 1, 0, run_copy_in_place);
+  return prepare_cast(call, ETX_ARG_copy_in_place_src,
+                      ETX_ARG_copy_in_place_self, run_copy_in_place);
 }
 
 // Reshapes: the same elements in the same order under other sizes.
@@ -208,7 +212,8 @@ etx_status etx_kernel_view_as_real_copy_out_prepare(etx_call* call) {
   etx_strided_view from = etx_strided_view_of(
       etx_call_tensor(call, ETX_ARG_view_as_real_copy_self));
   see_parts(&from, part);
-  etx_prepare_copy(call, 1, &to, 0, &from, run_view_as_real);
+  etx_prepare_copy(call, ETX_ARG_view_as_real_copy_out, &to,
+                   ETX_ARG_view_as_real_copy_self, &from, run_view_as_real);
   return ETX_OK;
 }
 
@@ -231,7 +236,9 @@ etx_status etx_kernel_view_as_complex_copy_out_prepare(etx_call* call) {
       etx_call_tensor(call, ETX_ARG_view_as_complex_copy_self));
   etx_strided_view to = etx_strided_view_of(out_of(call));
   see_parts(&to, part);
-  etx_prepare_copy(call, 1, &to, 0, &from, run_view_as_complex);
+  etx_prepare_copy(call, ETX_ARG_view_as_complex_copy_out, &to,
+                   ETX_ARG_view_as_complex_copy_self, &from,
+                   run_view_as_complex);
   return ETX_OK;
 }
 

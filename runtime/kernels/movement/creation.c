@@ -64,17 +64,21 @@ etx_status etx_kernel_empty_dim_order_out_prepare(etx_call* call) {
   return prepare_real(call, run_nothing);
 }
 
-// Argument `index` everywhere.
+// Writes argument `index` to every element.
 static etx_status fill_number(const etx_call* call, size_t index) {
   etx_scalar value = {0};
   etx_scalar_store(etx_call_value(call, index), out_of(call)->dtype, &value);
   return fill(call, &value);
 }
 
-static etx_status run_first(etx_call* call) { return fill_number(call, 0); }
-static etx_status run_second(etx_call* call) { return fill_number(call, 1); }
+static etx_status run_scalar_tensor(etx_call* call) {
+  return fill_number(call, ETX_ARG_scalar_tensor_s);
+}
+static etx_status run_full(etx_call* call) {
+  return fill_number(call, ETX_ARG_full_fill_value);
+}
 
-// Writes argument `index`, which the type must be able to hold.
+// Refuses an argument `index` that the result's type cannot hold.
 static etx_status prepare_number(etx_call* call, size_t index,
                                  etx_kernel_function run) {
   ETX_TRY(prepare_real(call, run));
@@ -82,18 +86,18 @@ static etx_status prepare_number(etx_call* call, size_t index,
 }
 
 etx_status etx_kernel_full_out_prepare(etx_call* call) {
-  return prepare_number(call, 1, run_second);
+  return prepare_number(call, ETX_ARG_full_fill_value, run_full);
 }
 etx_status etx_kernel_full_like_out_prepare(etx_call* call) {
-  return prepare_number(call, 1, run_second);
+  return prepare_number(call, ETX_ARG_full_like_fill_value, run_full);
 }
 etx_status etx_kernel_scalar_tensor_out_prepare(etx_call* call) {
-  return prepare_number(call, 0, run_first);
+  return prepare_number(call, ETX_ARG_scalar_tensor_s, run_scalar_tensor);
 }
 etx_status etx_kernel_fill_scalar_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_fill_scalar_self,
                                     ETX_ARG_fill_scalar_out));
-  return prepare_number(call, 1, run_second);
+  return prepare_number(call, ETX_ARG_fill_scalar_value, run_full);
 }
 
 static etx_status run_fill_tensor(etx_call* call) {

@@ -127,18 +127,21 @@ static void fill_rows(const padding* p) {
   }
 }
 
-// (self, padding, out): pairs from the last dimension on.
+// `padding` has a pair for each dimension, from the last one on.
 static etx_status pad(const etx_call* call, bool reflects) {
-  padding p = {.self = etx_call_tensor(call, 0),
-               .out = etx_call_tensor(call, 2)};
-  const size_t pairs = etx_call_value(call, 1)->as.integers.count / 2;
+  padding p = {.self = etx_call_tensor(call, ETX_ARG_reflection_pad1d_self),
+               .out = etx_call_tensor(call, ETX_ARG_reflection_pad1d_out)};
+  const size_t pairs = etx_call_value(call, ETX_ARG_reflection_pad1d_padding)
+                           ->as.integers.count /
+                       2;
   if (etx_tensor_numel(p.out) == 0) return ETX_OK;
   p.bytes = (ptrdiff_t)etx_dtype_bytes(p.out->dtype);
   for (size_t i = 0; i < p.out->rank; ++i) {
     p.edges[i] = (edge){0, p.self->sizes[i], reflects};
   }
   for (size_t i = 0; i < pairs; ++i) {
-    p.edges[p.out->rank - 1 - i].before = etx_call_item(call, 1, 2 * i);
+    p.edges[p.out->rank - 1 - i].before =
+        etx_call_item(call, ETX_ARG_reflection_pad1d_padding, 2 * i);
   }
   if (pads_rows(&p)) {
     fill_rows(&p);

@@ -34,7 +34,7 @@ static void slice_part(const etx_call* call, size_t first,
 static void describe_select(const etx_call* call, etx_strided_view* to,
                             etx_strided_view* from) {
   (void)to;
-  select_part(call, 1, from);
+  select_part(call, ETX_ARG_select_copy_int_dim, from);
 }
 
 static etx_status run_select(etx_call* call) {
@@ -49,7 +49,7 @@ etx_status etx_kernel_select_copy_int_out_prepare(etx_call* call) {
 static void describe_slice(const etx_call* call, etx_strided_view* to,
                            etx_strided_view* from) {
   (void)to;
-  slice_part(call, 1, from);
+  slice_part(call, ETX_ARG_slice_copy_tensor_dim, from);
 }
 
 static etx_status run_slice(etx_call* call) {
@@ -123,14 +123,14 @@ static etx_status run_select_scatter(etx_call* call) {
   const etx_strided_view source =
       etx_strided_view_of(etx_call_tensor(call, ETX_ARG_select_scatter_src));
   etx_strided_view part = write_self(call);
-  select_part(call, 2, &part);
+  select_part(call, ETX_ARG_select_scatter_dim, &part);
   etx_strided_view_copy(&part, &source);
   return ETX_OK;
 }
 
 etx_status etx_kernel_select_scatter_out_prepare(etx_call* call) {
   etx_strided_view part = out_of(call);
-  select_part(call, 2, &part);
+  select_part(call, ETX_ARG_select_scatter_dim, &part);
   return prepare_scatter(call, &part, run_select_scatter);
 }
 
@@ -139,13 +139,13 @@ static etx_status run_slice_scatter(etx_call* call) {
   const etx_strided_view source =
       etx_strided_view_of(etx_call_tensor(call, ETX_ARG_slice_scatter_src));
   etx_strided_view part = write_self(call);
-  slice_part(call, 2, &part);
+  slice_part(call, ETX_ARG_slice_scatter_dim, &part);
   etx_strided_view_copy(&part, &source);
   return ETX_OK;
 }
 
 etx_status etx_kernel_slice_scatter_out_prepare(etx_call* call) {
   etx_strided_view part = out_of(call);
-  slice_part(call, 2, &part);
+  slice_part(call, ETX_ARG_slice_scatter_dim, &part);
   return prepare_scatter(call, &part, run_slice_scatter);
 }

@@ -39,9 +39,9 @@ typedef struct matrices {
 } matrices;
 
 static matrices matrices_of(const etx_call* call, bool keeps_lower) {
-  const etx_tensor* out = etx_call_tensor(call, 2);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_tril_out);
   return (matrices){keeps_lower,
-                    etx_call_integer(call, 1),
+                    etx_call_integer(call, ETX_ARG_tril_diagonal),
                     out->sizes[out->rank - 2],
                     out->sizes[out->rank - 1],
                     etx_dtype_bytes(out->dtype),
@@ -80,8 +80,8 @@ enum { SHORT_ROW = 8 };  // elements
 static etx_status run_dense(const etx_call* call, bool keeps_lower) {
   const matrices m = matrices_of(call, keeps_lower);
   const size_t row_bytes = (size_t)m.columns * m.bytes;
-  const char* from = etx_call_tensor(call, 0)->data;
-  char* to = etx_call_tensor(call, 2)->data;
+  const char* from = etx_call_tensor(call, ETX_ARG_tril_self)->data;
+  char* to = etx_call_tensor(call, ETX_ARG_tril_out)->data;
   for (size_t i = 0; i < m.count; ++i) {
     for (int64_t row = 0; row < m.rows; ++row) {
       const zeros z = zeros_of(keeps_lower, row, m.diagonal, m.columns);

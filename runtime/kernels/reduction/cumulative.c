@@ -115,7 +115,7 @@ static void visit_across(const running* r, const etx_axis_lines* lines) {
           etx_axis_across_read(&lines->in, b, at, count, r->wide, &block);
       void* out = etx_axis_across_target(&lines->out, b, at, r->wide, &results);
       go_across(r, out, in, count, &states[b]);
-      etx_axis_across_store(&lines->out, b, at, count, r->wide, &results, out);
+      etx_axis_across_store(&lines->out, b, at, count, r->wide, &results);
     }
   }
 }
@@ -134,7 +134,7 @@ static void visit_along(const running* r, const etx_axis_lines* lines,
     void* out =
         etx_axis_line_target(&lines->out, line, done, r->wide, &results);
     go_along(r, out, in, count, &state);
-    etx_axis_line_store(&lines->out, line, done, count, r->wide, &results, out);
+    etx_axis_line_store(&lines->out, line, done, count, r->wide, &results);
   }
 }
 

@@ -231,7 +231,7 @@ static void pass_sums(const softmax* s, const etx_axis_lines* lines, across* a,
   raise(s, powers, in, &a->largest[b], count);
   add(s, &a->sums[b], powers, count);
   if (!keeps) return;
-  etx_axis_across_store(&lines->out, b, at, count, s->wide, &y, powers);
+  etx_axis_across_store(&lines->out, b, at, count, s->wide, &y);
 }
 static void pass_finish(const softmax* s, const etx_axis_lines* lines, across* a,
                         size_t b, size_t at) {
@@ -242,7 +242,7 @@ static void pass_finish(const softmax* s, const etx_axis_lines* lines, across* a
   const void* in = etx_axis_across_read(from, b, at, count, s->wide, &x);
   void* out = etx_axis_across_target(&lines->out, b, at, s->wide, &y);
   finish(s, keeps, out, in, &a->largest[b], &a->sums[b], count);
-  etx_axis_across_store(&lines->out, b, at, count, s->wide, &y, out);
+  etx_axis_across_store(&lines->out, b, at, count, s->wide, &y);
 }
 
 static void visit_across(const softmax* s, const etx_axis_lines* lines) {
@@ -316,7 +316,7 @@ static void visit_along(const softmax* s, const etx_axis_lines* lines, size_t li
     raise(s, powers, in, &m, part);
     add(s, &sums, powers, part);
     if (keeps) {
-      etx_axis_line_store(&lines->out, line, done, part, s->wide, &y, powers);
+      etx_axis_line_store(&lines->out, line, done, part, s->wide, &y);
     }
   }
   for (size_t half = ETX_BLOCK / 2; half > 0; half /= 2) {
@@ -330,7 +330,7 @@ static void visit_along(const softmax* s, const etx_axis_lines* lines, size_t li
     const void* in = etx_axis_line_read(from, line, done, part, s->wide, &x);
     void* out = etx_axis_line_target(&lines->out, line, done, s->wide, &y);
     finish(s, keeps, out, in, &m, &sums, part);
-    etx_axis_line_store(&lines->out, line, done, part, s->wide, &y, out);
+    etx_axis_line_store(&lines->out, line, done, part, s->wide, &y);
   }
 }
 
@@ -381,7 +381,7 @@ static void visit_short(const softmax* s, const etx_axis_lines* lines, size_t li
     const size_t part = part_of(lines, done);
     void* out = etx_axis_line_target(&lines->out, line, done, s->wide, &block);
     memcpy(out, copy + done, part * sizeof(float));
-    etx_axis_line_store(&lines->out, line, done, part, s->wide, &block, out);
+    etx_axis_line_store(&lines->out, line, done, part, s->wide, &block);
   }
 }
 

@@ -367,7 +367,7 @@ static etx_status take_plan(etx_call* call, size_t bytes,
   return ETX_OK;
 }
 
-// `real` is the real tensor of the two.
+// `real` and `complex` are the arguments with tensors of these types.
 static etx_status prepare(etx_call* call, size_t real, size_t complex,
                           etx_kernel_function run) {
   const bool is_double =
@@ -383,7 +383,7 @@ static etx_status prepare(etx_call* call, size_t real, size_t complex,
 
 etx_status etx_kernel_fft_r2c_out_prepare(etx_call* call) {
   call->prepared[0] = 0;
-  return prepare(call, 0, 4, run_r2c);
+  return prepare(call, ETX_ARG_fft_r2c_self, ETX_ARG_fft_r2c_out, run_r2c);
 }
 
 etx_status etx_kernel_fft_c2c_out_prepare(etx_call* call) {
@@ -395,7 +395,7 @@ etx_status etx_kernel_fft_c2c_out_prepare(etx_call* call) {
   return take_plan(call, plan_bytes(call, self, false), run_c2c);
 }
 
-// A copy of self is transformed where several dimensions are.
+// Transforms over several dimensions work on a copy of self.
 static size_t copy_bytes(const etx_call* call) {
   const size_t bytes =
       etx_tensor_bytes(etx_call_tensor(call, ETX_ARG_fft_c2r_self));
@@ -404,15 +404,17 @@ static size_t copy_bytes(const etx_call* call) {
 
 etx_status etx_kernel_fft_c2r_out_prepare(etx_call* call) {
   call->prepared[0] = (int64_t)copy_bytes(call);
-  return prepare(call, 4, 0, run_c2r);
+  return prepare(call, ETX_ARG_fft_c2r_out, ETX_ARG_fft_c2r_self, run_c2r);
 }
 
-// Whatever dimensions are named, and for all sizes up to those of the call.
+// The bound holds for any dimensions, and for all sizes up to those of the
+// call.
 static etx_status state_bytes(const etx_call* call, size_t copied,
                               size_t* out_bytes) {
+  static const size_t tensors[] = {ETX_ARG_fft_r2c_self, ETX_ARG_fft_r2c_out};
   size_t n = 1;
-  for (size_t argument = 0; argument <= 4; argument += 4) {
-    const etx_tensor* tensor = etx_call_tensor(call, argument);
+  for (size_t k = 0; k < 2; ++k) {
+    const etx_tensor* tensor = etx_call_tensor(call, tensors[k]);
     for (size_t i = 0; i < tensor->rank; ++i) {
       n = larger(n, (size_t)tensor->sizes[i]);
     }

@@ -189,6 +189,8 @@ void etx_fill_dense(char* to, const char* element, size_t bytes, size_t count) {
 
 // ---- tiles ----
 
+static ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
+
 enum { TILE_BYTES = 64 };
 
 // A square of the dimensions `a`, along which the source is dense, and `b`,
@@ -204,8 +206,10 @@ enum { TILE_BYTES = 64 };
   }
 
 static void copy_tile(size_t bytes, const etx_copy_dim* a,
-                      const etx_copy_dim* b, size_t count_a, size_t count_b,
-                      char* to, const char* from) {
+                      const etx_copy_dim* b, char* to, const char* from) {
+  const ptrdiff_t side = (ptrdiff_t)(TILE_BYTES / bytes);
+  const size_t count_a = (size_t)least(a->size, side);
+  const size_t count_b = (size_t)least(b->size, side);
   ETX_SWITCH_BYTES(bytes, T, {
     enum { SIDE = TILE_BYTES / sizeof(T) };
     T tile[SIDE][SIDE];
@@ -236,8 +240,8 @@ static void copy_long_rows(size_t bytes, const etx_copy_dim* side,
   }
 }
 
-// Of few elements the cache holds all, whatever the order.
-enum { GEMM_SMALL_SQUARE = 2048 };
+// A square of so few bytes stays in L1 in any order of copying.
+enum { SMALL_SQUARE_BYTES = 2048 };
 
 static void copy_small(size_t bytes, const etx_copy_dim* a,
                        const etx_copy_dim* b, char* to, const char* from) {
@@ -257,8 +261,6 @@ static void copy_small(size_t bytes, const etx_copy_dim* a,
 // Tiles of a block, in each direction.
 enum { TILES = 8 };
 
-static ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
-
 static void copy_any_tile(const etx_float_loops* loops, size_t bytes,
                           const etx_copy_dim* a, const etx_copy_dim* b,
                           char* to, const char* from) {
@@ -267,8 +269,7 @@ static void copy_any_tile(const etx_float_loops* loops, size_t bytes,
     loops->transpose_16x16(to, a->to, from, b->from);
     return;
   }
-  copy_tile(bytes, a, b, (size_t)least(a->size, side),
-            (size_t)least(b->size, side), to, from);
+  copy_tile(bytes, a, b, to, from);
 }
 
 // Tile after tile along the side whose rows are closer to each other: those of
@@ -295,7 +296,7 @@ static void copy_tiles(size_t bytes, const etx_copy_dim* a,
                        const etx_copy_dim* b, char* to, const char* from) {
   const ptrdiff_t side = TILES * (ptrdiff_t)(TILE_BYTES / bytes);
   if (bytes == 1 && etx_byte_transpose_copy(a, b, to, from)) return;
-  if (a->size * b->size * (ptrdiff_t)bytes <= GEMM_SMALL_SQUARE) {
+  if (a->size * b->size * (ptrdiff_t)bytes <= SMALL_SQUARE_BYTES) {
     copy_small(bytes, a, b, to, from);
     return;
   }

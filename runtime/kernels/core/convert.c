@@ -63,7 +63,7 @@ static void load_integers(int64_t* restrict out, etx_dtype dtype,
     EACH(i, at, stride, count, out[i] = from[at] != 0;)
     return;
   }
-  ETX_SWITCH_EXACT(dtype, T, {
+  ETX_SWITCH_INTEGRAL(dtype, T, {
     const T* restrict from = in;
     EACH(i, at, stride, count, out[i] = (int64_t)from[at];)
   })
@@ -170,7 +170,7 @@ static void store_integers(const int64_t* restrict in, etx_dtype dtype,
     EACH(i, at, stride, count, to[at] = in[i] != 0;)
     return;
   }
-  ETX_SWITCH_EXACT(dtype, T, {
+  ETX_SWITCH_INTEGRAL(dtype, T, {
     T* restrict to = out;
     EACH(i, at, stride, count, to[at] = (T)in[i];)
   })

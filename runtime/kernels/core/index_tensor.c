@@ -13,7 +13,8 @@ etx_status etx_index_check_dtype(const etx_call* call,
                          etx_dtype_name(indices->dtype));
 }
 
-// The high bit is set by an index that is outside; vectors have no other way.
+// An index that is out of range sets the high bit of `all`. A test without
+// branches can be vectorised.
 #define ALL_WITHIN(T)                                                \
   for (size_t i = 0; i < count; ++i) {                               \
     const uint64_t index = (uint64_t)((const T*)indices)[i];         \

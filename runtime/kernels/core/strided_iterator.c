@@ -1,5 +1,5 @@
-// An odometer over the outer dimensions. Each turn of a digit is one addition
-// per operand; a digit that wraps is set back by size - 1 steps.
+// A counter over the outer dimensions. Each increment of a position is one
+// addition per operand; a position that wraps goes back by size - 1 steps.
 
 #include "runtime/kernels/core/strided_iterator.h"
 
@@ -36,9 +36,9 @@ void etx_strided_iterator_add_strided(etx_strided_iterator* it,
   }
 }
 
-// True if dimension `to` directly continues dimension `from`, which lies
-// outside it, in every operand.
-static bool joins(const etx_strided_iterator* it, size_t from, size_t to) {
+// True if the outer dimension `from` and the inner dimension `to` are
+// contiguous in every operand.
+static bool can_merge(const etx_strided_iterator* it, size_t from, size_t to) {
   for (size_t k = 0; k < it->operands; ++k) {
     if (it->steps[k][from] != it->steps[k][to] * it->sizes[to]) {
       return false;
@@ -47,16 +47,15 @@ static bool joins(const etx_strided_iterator* it, size_t from, size_t to) {
   return true;
 }
 
-// Drops dimensions of size 1 and joins neighbours; the kept ones move to the
-// front of the arrays.
-static void join_dimensions(etx_strided_iterator* it) {
+// Drops dimensions of size 1 and merges contiguous neighbours; the remaining
+// dimensions move to the front of the arrays.
+static void merge_dimensions(etx_strided_iterator* it) {
   size_t kept = 0;
   for (size_t i = 0; i < it->rank; ++i) {
     if (it->sizes[i] == 1) continue;
-    // Dimension i joins the last kept one if that continues into it.
-    const bool join = kept > 0 && joins(it, kept - 1, i);
-    const size_t to = join ? kept - 1 : kept++;
-    it->sizes[to] = join ? it->sizes[to] * it->sizes[i] : it->sizes[i];
+    const bool merges = kept > 0 && can_merge(it, kept - 1, i);
+    const size_t to = merges ? kept - 1 : kept++;
+    it->sizes[to] = merges ? it->sizes[to] * it->sizes[i] : it->sizes[i];
     for (size_t k = 0; k < it->operands; ++k) {
       it->steps[k][to] = it->steps[k][i];
     }
@@ -68,7 +67,7 @@ bool etx_strided_iterator_start(etx_strided_iterator* it) {
   for (size_t i = 0; i < it->rank; ++i) {
     if (it->sizes[i] == 0) return false;
   }
-  join_dimensions(it);
+  merge_dimensions(it);
   it->count = 1;
   const bool has_row = it->rank > 0;
   if (has_row) it->count = (size_t)it->sizes[--it->rank];
@@ -93,7 +92,7 @@ static void swap_dimensions(etx_strided_iterator* it, size_t i) {
 
 static ptrdiff_t magnitude(ptrdiff_t step) { return step < 0 ? -step : step; }
 
-// An insertion sort by falling steps of operand 0; equal ones stay in order.
+// An insertion sort by descending steps of operand 0; it is stable.
 bool etx_strided_iterator_start_any_order(etx_strided_iterator* it) {
   for (size_t i = 1; i < it->rank; ++i) {
     for (size_t at = i; at > 0; --at) {

@@ -10,8 +10,8 @@ static void show(const etx_strided_iterator* it, etx_gather_row* row) {
   row->other_step = it->stride[2] * it->bytes[2];
 }
 
-// Strides over the sizes of the index; dimension `still` (SIZE_MAX: none)
-// stands still.
+// Adds a tensor with its strides over the sizes of the index; the stride of
+// dimension `still` (SIZE_MAX: none) is 0.
 static void add(etx_strided_iterator* it, const etx_tensor* index,
                 const etx_tensor* tensor, size_t still) {
   ptrdiff_t strides[ETX_MAX_RANK];

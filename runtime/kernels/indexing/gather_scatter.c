@@ -1,6 +1,6 @@
-// Reading and writing along one dimension by an index for every element:
-// gather and the scatters; and rows of a table: embedding. All indices are
-// checked before the first element is written.
+// gather and the scatters: one dimension is read or written by an index for
+// every element; and embedding: rows of a table. All indices are checked before
+// the first element is written.
 
 #include <string.h>
 
@@ -17,7 +17,6 @@
 #include "runtime/kernels/views/strided_view.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
 
-// (weight [V, D], indices, padding_idx, scale_grad_by_freq, sparse, out)
 static etx_status run_embedding_dense(etx_call* call) {
   const etx_tensor* indices = etx_call_tensor(call, ETX_ARG_embedding_indices);
   ETX_TRY(etx_row_indexing_check(call, indices, false));
@@ -52,7 +51,7 @@ etx_status etx_kernel_embedding_out_prepare(etx_call* call) {
   return ETX_OK;
 }
 
-// Size of the dimension that is indexed.
+// The size of the indexed dimension.
 static int64_t indexed_size(const etx_tensor* tensor, size_t dimension) {
   return tensor->rank == 0 ? 1 : tensor->sizes[dimension];
 }
@@ -62,7 +61,7 @@ static size_t dimension_of(const etx_call* call) {
                             etx_call_tensor(call, ETX_ARG_gather_self)->rank);
 }
 
-// Copies a row one way or the other, with index type I and element type T.
+// Copies a row from or to `own`, with index type I and element type T.
 #define MOVE_ROW(I, T)                                                   \
   for (size_t i = 0; i < r->count; ++i) {                                \
     const ptrdiff_t n = (ptrdiff_t)i;                                    \
@@ -73,9 +72,9 @@ static size_t dimension_of(const etx_call* call) {
     memcpy(reads ? other : own, reads ? own : other, sizeof(T));         \
   }
 
-// The same element everywhere: it is read once, and so is the row. Read again
-// for each element, they took a third more in some runs, probably where the
-// stack lay at the same place of a page as the result that was just stored.
+// Writes one element to all indices. The element and the row are read once,
+// before the loop: reads in the loop took a third more time in some runs,
+// probably by 4K aliasing of the stack with the stores.
 #define FILL_ROW(I, T)                                                \
   T element;                                                          \
   memcpy(&element, r.other, sizeof element);                          \
@@ -103,7 +102,6 @@ static void move_row(const etx_gather_row* r, size_t bytes, bool reads) {
   }
 }
 
-// (self, dim, index, sparse_grad, out)
 static etx_status run_gather(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, ETX_ARG_gather_self);
   const etx_tensor* index = etx_call_tensor(call, ETX_ARG_gather_index);
@@ -234,7 +232,7 @@ static void add_rows(const etx_call* call, const etx_tensor* to) {
   }
 }
 
-// (self, dim, index, src, out): sums of half types in a copy (accumulate.h).
+// Sums of half types are accumulated in a copy (accumulate.h).
 static etx_status run_scatter_add(etx_call* call) {
   const etx_tensor* index = etx_call_tensor(call, ETX_ARG_scatter_add_index);
   const etx_tensor* out = etx_call_tensor(call, ETX_ARG_scatter_add_out);

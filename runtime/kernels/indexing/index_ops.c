@@ -1,6 +1,6 @@
-// Reading and writing by several index tensors at once (index, index_put) and
-// by one along a dimension (index_select, index_copy, index_add, index_fill).
-// All indices are checked first, so a refused call has written nothing.
+// Operators with several index tensors (index, index_put) and with one index
+// along a dimension (index_select, index_copy, index_add, index_fill). All
+// indices are checked first, so a refused call has written nothing.
 
 #include "runtime/kernels/indexing/accumulate.h"
 #include "runtime/kernels/indexing/row_indexing.h"
@@ -20,7 +20,6 @@ static bool has_masks(const etx_advanced_index* s) {
   return false;
 }
 
-// (self, indices, out)
 static etx_status run_index(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, ETX_ARG_index_tensor_self);
   int32_t sizes[2 * ETX_MAX_RANK];
@@ -38,7 +37,7 @@ static etx_status run_index(etx_call* call) {
   return ETX_OK;
 }
 
-// The only index of a list, if there is one alone; its position.
+// The index tensor and its position, if a list has exactly one.
 static const etx_tensor* single_index(const etx_call* call,
                                       size_t* out_dimension) {
   const etx_value* list = etx_call_value(call, ETX_ARG_index_tensor_indices);
@@ -76,8 +75,8 @@ etx_status etx_kernel_index_tensor_out_prepare(etx_call* call) {
 }
 
 // `values`, broadcast to these sizes.
-static etx_strided_view spread_values(const etx_tensor* values,
-                                      const int32_t* sizes, size_t rank) {
+static etx_strided_view broadcast_values(const etx_tensor* values,
+                                         const int32_t* sizes, size_t rank) {
   etx_strided_view view;
   view.data = values->data;
   view.dtype = values->dtype;
@@ -104,7 +103,7 @@ static etx_status check_values(const etx_call* call, const etx_tensor* values,
   return ETX_OK;
 }
 
-// Adds to `self`; sums of half types in a copy (accumulate.h).
+// Adds to `self`. Sums of half types are accumulated in a copy (accumulate.h).
 static void add_selected(const etx_call* call, const etx_advanced_index* s,
                          const etx_strided_view* self,
                          const etx_strided_view* values) {
@@ -125,7 +124,7 @@ static void add_selected(const etx_call* call, const etx_advanced_index* s,
   etx_strided_view_copy(self, &sums);
 }
 
-// Writes to argument `target`, to which self is copied first if it is another.
+// Writes to argument `target`. Self is copied to it first, unless it is self.
 static etx_status put(const etx_call* call, const etx_advanced_index* s,
                       const etx_strided_view* values, size_t target,
                       bool adds) {
@@ -142,13 +141,13 @@ static etx_status put(const etx_call* call, const etx_advanced_index* s,
   return ETX_OK;
 }
 
-// Argument that (self, indices, values, accumulate) or its out form writes.
+// The argument that index_put_ or index_put.out writes.
 static size_t target_of(const etx_call* call) {
   return call->argument_count == 4 ? 0 : 4;
 }
 
-// A single number may have another type than self (see prepare_put): `number`
-// holds it in self's.
+// A single number may have another type than self (see prepare_put); `number`
+// is room for it in the type of self.
 static etx_tensor values_of(const etx_call* call, etx_scalar* number) {
   const etx_dtype dtype = etx_call_tensor(call, ETX_ARG_index_put_self)->dtype;
   etx_tensor values = *etx_call_tensor(call, ETX_ARG_index_put_values);
@@ -170,13 +169,12 @@ static etx_status run_index_put(etx_call* call) {
       etx_advanced_index_sizes(&s, self->sizes, self->rank, sizes);
   ETX_TRY(check_values(call, &values, sizes, rank));
   ETX_TRY(etx_advanced_index_check(&s, call, self, true));
-  const etx_strided_view spread = spread_values(&values, sizes, rank);
+  const etx_strided_view spread = broadcast_values(&values, sizes, rank);
   return put(call, &s, &spread, target_of(call),
              etx_call_boolean(call, ETX_ARG_index_put_accumulate));
 }
 
-// A mask without dimensions as the only index: all of self or nothing, as if it
-// selected along a dimension before the first.
+// A mask without dimensions as the only index selects all of self or nothing.
 static etx_status run_put_all(etx_call* call) {
   const etx_tensor* mask = &etx_call_value(call, ETX_ARG_index_put_indices)
                                 ->as.tensors.items[0]
@@ -189,12 +187,13 @@ static etx_status run_put_all(etx_call* call) {
   const size_t rank =
       etx_advanced_index_sizes(&s, self->sizes, self->rank, sizes);
   ETX_TRY(check_values(call, values, sizes, rank));
-  const etx_strided_view spread = spread_values(values, sizes, rank);
+  const etx_strided_view spread = broadcast_values(values, sizes, rank);
   return put(call, &s, &spread, target_of(call),
              etx_call_boolean(call, ETX_ARG_index_put_accumulate));
 }
 
-// As PyTorch, a single bool mask and a single number may be of two types.
+// As in PyTorch, values of one element may have another type than self if the
+// only index is a mask.
 static bool is_masked_fill(const etx_call* call) {
   size_t dimension = 0;
   const etx_tensor* index = single_index(call, &dimension);
@@ -214,7 +213,7 @@ static etx_status check_types(const etx_call* call) {
   return etx_call_check_real(call, ETX_ARG_index_put_values);
 }
 
-// Values with just the sizes that one index selects.
+// Values that have the sizes of the selection by one index.
 static etx_status run_put_dense(etx_call* call) {
   size_t dimension = 0;
   const etx_tensor* self = etx_call_tensor(call, ETX_ARG_index_put_self);
@@ -276,14 +275,14 @@ etx_status etx_temporary_index_put(const etx_call* call, size_t* out_bytes) {
 
 // ---- one index along a dimension ----
 
-// (self, dim, index, ..): a tensor or an index without dimensions counts as one
-// of a single element.
-typedef struct along {
+// Operators with (self, dim, index, ..). A tensor or an index without
+// dimensions is treated as a vector of one element.
+typedef struct dim_index {
   etx_advanced_index s;
   etx_tensor index;
   int32_t index_size, index_stride;
   size_t dimension;
-} along;
+} dim_index;
 
 static etx_strided_view as_vector(const etx_tensor* tensor) {
   etx_strided_view view = etx_strided_view_of(tensor);
@@ -291,7 +290,7 @@ static etx_strided_view as_vector(const etx_tensor* tensor) {
   return view;
 }
 
-static etx_status read_along(along* a, const etx_call* call, bool wraps) {
+static etx_status read_along(dim_index* a, const etx_call* call, bool wraps) {
   const etx_strided_view self =
       as_vector(etx_call_tensor(call, ETX_ARG_index_select_self));
   const etx_tensor* index = etx_call_tensor(call, ETX_ARG_index_select_index);
@@ -308,13 +307,12 @@ static etx_status read_along(along* a, const etx_call* call, bool wraps) {
   return etx_index_check(call, &a->index, self.sizes[at], wraps);
 }
 
-// (self, dim, index, out)
 static etx_status run_index_select(etx_call* call) {
   const etx_strided_view self =
       as_vector(etx_call_tensor(call, ETX_ARG_index_select_self));
   const etx_strided_view out =
       as_vector(etx_call_tensor(call, ETX_ARG_index_select_out));
-  along a;
+  dim_index a;
   ETX_TRY(read_along(&a, call, false));
   etx_advanced_index_move(&a.s, &self, &out, ETX_ADVANCED_INDEX_READS);
   return ETX_OK;
@@ -344,7 +342,7 @@ etx_status etx_kernel_index_select_out_prepare(etx_call* call) {
   return ETX_OK;
 }
 
-// (self, dim, index, source, .., out): writes or adds slices of source.
+// Writes or adds slices of source.
 static etx_status put_along(const etx_call* call, bool adds) {
   const etx_strided_view source =
       as_vector(etx_call_tensor(call, ETX_ARG_index_copy_source));
@@ -352,7 +350,7 @@ static etx_status put_along(const etx_call* call, bool adds) {
       as_vector(etx_call_tensor(call, ETX_ARG_index_copy_self));
   const etx_strided_view out =
       as_vector(etx_call_tensor(call, call->argument_count - 1));
-  along a;
+  dim_index a;
   ETX_TRY(read_along(&a, call, false));
   etx_strided_view_copy(&out, &self);
   if (adds) {
@@ -385,7 +383,6 @@ etx_status etx_kernel_index_copy_out_prepare(etx_call* call) {
   return prepare_along(call, run_index_copy);
 }
 
-// (self, dim, index, source, alpha, out)
 etx_status etx_kernel_index_add_out_prepare(etx_call* call) {
   ETX_TRY(etx_index_check_dtype(
       call, etx_call_tensor(call, ETX_ARG_index_add_index)));
@@ -404,14 +401,13 @@ etx_status etx_temporary_index_add(const etx_call* call, size_t* out_bytes) {
                             out_bytes);
 }
 
-// (self, dim, index, value, out)
 static etx_status run_index_fill(etx_call* call) {
   const etx_strided_view self =
       as_vector(etx_call_tensor(call, ETX_ARG_index_fill_int_scalar_self));
   const etx_strided_view out =
       as_vector(etx_call_tensor(call, ETX_ARG_index_fill_int_scalar_out));
   etx_scalar value = {0};
-  along a;
+  dim_index a;
   ETX_TRY(read_along(&a, call, true));
   etx_scalar_store(etx_call_value(call, ETX_ARG_index_fill_int_scalar_value),
                    out.dtype, &value);

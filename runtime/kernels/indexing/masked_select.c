@@ -1,8 +1,9 @@
-// Results that are as large as elements say: masked_select and
-// repeat_interleave; and masked_scatter, which reads as much as they say.
+// Operators whose sizes depend on elements: masked_select, repeat_interleave,
+// and masked_scatter, which reads a part of its source that depends on the
+// mask.
 //
-// Each first counts, gives its out tensor the size that it found and then
-// writes. What is refused is refused before anything is written.
+// Each first counts, resizes its out tensor and then writes. Calls are refused
+// before anything is written.
 
 #include <string.h>
 
@@ -60,7 +61,7 @@ static size_t count_true(const etx_tensor* mask) {
   return found;
 }
 
-// The sizes of two tensors broadcast together, which the rule has seen to fit.
+// The broadcast sizes of two tensors; the shape rule has checked that they fit.
 static size_t broadcast_sizes(const etx_tensor* a, const etx_tensor* b,
                               int32_t* sizes) {
   const size_t rank = a->rank > b->rank ? a->rank : b->rank;
@@ -72,7 +73,7 @@ static size_t broadcast_sizes(const etx_tensor* a, const etx_tensor* b,
   return rank;
 }
 
-// True elements of the mask once it is broadcast to these sizes.
+// The number of true elements of the mask, broadcast to these sizes.
 static size_t count_selected(const etx_tensor* mask, const int32_t* sizes,
                              size_t rank) {
   size_t numel = 1;
@@ -91,7 +92,7 @@ typedef struct masked_row {
 
 typedef struct masked_rows {
   etx_strided_iterator it;
-  bool is_one;  // both lie densely and have one shape
+  bool is_one;  // both are contiguous and have one shape
 } masked_rows;
 
 static void show(const etx_strided_iterator* it, masked_row* row) {
@@ -105,7 +106,8 @@ static bool same_sizes(const etx_tensor* a, const etx_tensor* b) {
           memcmp(a->sizes, b->sizes, a->rank * sizeof *a->sizes) == 0);
 }
 
-// The first row of `tensor` and `mask`, broadcast to these sizes; there is one.
+// Goes to the first row of `tensor` and `mask`, broadcast to these sizes, none
+// of which is 0.
 static void start_rows(masked_rows* rows, const etx_tensor* tensor,
                        const etx_tensor* mask, const int32_t* sizes,
                        size_t rank, masked_row* row) {
@@ -130,11 +132,12 @@ static bool next_row(masked_rows* rows, masked_row* row) {
   return true;
 }
 
-// Where the mask is true, copies a row's elements to `dense`, which has room
-// for `left`. Each element is written and kept if the mask is true: without a
-// branch that would be wrong half of the time. Returns how many were.
-static size_t take_selected(const masked_row* r, size_t bytes, char* dense,
-                            size_t left) {
+// Copies the elements of a row whose mask is true to `dense`, which has room
+// for `left`. Every element is written, and `dense` advances if the mask is
+// true: a branch would often be mispredicted. Returns the number of selected
+// elements.
+static size_t gather_selected(const masked_row* r, size_t bytes, char* dense,
+                              size_t left) {
   size_t taken = 0;
   ETX_SWITCH_BYTES(bytes, T, {
     for (size_t i = 0; i < r->count && taken < left; ++i) {
@@ -146,7 +149,6 @@ static size_t take_selected(const masked_row* r, size_t bytes, char* dense,
   return taken;
 }
 
-// (self, mask, out)
 static etx_status run_masked_select(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, ETX_ARG_masked_select_self);
   const etx_tensor* mask = etx_call_tensor(call, ETX_ARG_masked_select_mask);
@@ -161,7 +163,7 @@ static etx_status run_masked_select(etx_call* call) {
   char* to = etx_call_tensor(call, ETX_ARG_masked_select_out)->data;
   start_rows(&rows, self, mask, sizes, rank, &row);
   do {
-    const size_t taken = take_selected(&row, bytes, to, left);
+    const size_t taken = gather_selected(&row, bytes, to, left);
     to += taken * bytes;
     left -= taken;
   } while (next_row(&rows, &row));
@@ -176,9 +178,9 @@ etx_status etx_kernel_masked_select_out_prepare(etx_call* call) {
   return ETX_OK;
 }
 
-// The other way, from a cursor over source.
-static void give_selected(const masked_row* r, size_t bytes,
-                          etx_flat_cursor* source) {
+// Writes the elements of a row whose mask is true, from a cursor over source.
+static void scatter_selected(const masked_row* r, size_t bytes,
+                             etx_flat_cursor* source) {
   for (size_t i = 0; i < r->count; ++i) {
     const ptrdiff_t at = (ptrdiff_t)i;
     if (r->mask[at * r->mask_step] == 0) continue;
@@ -187,10 +189,11 @@ static void give_selected(const masked_row* r, size_t bytes,
   }
 }
 
-// The same from a dense source of at least one element. Past its last element
-// nothing is true any more, so what is read there does not matter.
-static const char* give_dense(const masked_row* r, size_t bytes,
-                              const char* from, const char* last) {
+// The same from a contiguous source of at least one element. The source has as
+// many elements as the mask has true ones, so elements read behind its end are
+// not used.
+static const char* scatter_dense(const masked_row* r, size_t bytes,
+                                 const char* from, const char* last) {
   ETX_SWITCH_BYTES(bytes, T, {
     char* to = r->data;
     for (size_t i = 0; i < r->count; ++i, to += r->step) {
@@ -204,8 +207,8 @@ static const char* give_dense(const masked_row* r, size_t bytes,
   return from;
 }
 
-static void give_all(const etx_tensor* out, const etx_tensor* mask,
-                     const etx_tensor* source) {
+static void scatter_all(const etx_tensor* out, const etx_tensor* mask,
+                        const etx_tensor* source) {
   const size_t bytes = etx_dtype_bytes(out->dtype);
   const bool is_dense = etx_tensor_is_contiguous(source);
   const char* from = source->data;
@@ -216,14 +219,14 @@ static void give_all(const etx_tensor* out, const etx_tensor* mask,
   start_rows(&rows, out, mask, out->sizes, out->rank, &row);
   do {
     if (is_dense) {
-      from = give_dense(&row, bytes, from, last);
+      from = scatter_dense(&row, bytes, from, last);
     } else {
-      give_selected(&row, bytes, &cursor);
+      scatter_selected(&row, bytes, &cursor);
     }
   } while (next_row(&rows, &row));
 }
 
-// (self, mask, source, out): source's elements in order, as many as needed.
+// Elements of source are used in order, as many as the mask selects.
 static etx_status run_masked_scatter(etx_call* call) {
   const etx_strided_view self =
       etx_strided_view_of(etx_call_tensor(call, ETX_ARG_masked_scatter_self));
@@ -239,7 +242,7 @@ static etx_status run_masked_scatter(etx_call* call) {
   }
   const etx_strided_view to = etx_strided_view_of(out);
   etx_strided_view_copy(&to, &self);
-  if (wanted > 0) give_all(out, mask, source);
+  if (wanted > 0) scatter_all(out, mask, source);
   return ETX_OK;
 }
 
@@ -254,7 +257,7 @@ etx_status etx_kernel_masked_scatter_out_prepare(etx_call* call) {
 
 // ---- repeat_interleave ----
 
-// The sum of all repeats; false if one is negative or the sum too large.
+// The sum of all repeats. Refuses negative ones and a sum that is too large.
 #define ADD_REPEATS(T)                                                        \
   for (size_t i = 0; i < count; ++i) {                                        \
     const T times = ((const T*)data)[(ptrdiff_t)i * stride];                  \
@@ -281,8 +284,8 @@ static etx_status add_repeats(const etx_call* call, int32_t* out_total) {
   return ETX_OK;
 }
 
-// Each index as often as `repeats` says. A few are written whatever it says,
-// as long as there is room: the next index overwrites those that are too many.
+// Writes each index `repeats` times. While there is room, a fixed number of
+// copies is written without a branch; the next index overwrites the surplus.
 #define WRITE_INDICES(T)                                     \
   for (size_t i = 0; i < count; ++i) {                       \
     const T times = ((const T*)data)[(ptrdiff_t)i * stride]; \
@@ -309,7 +312,6 @@ static void write_indices(const etx_tensor* repeats, const etx_tensor* out,
   }
 }
 
-// (repeats, output_size, out)
 static etx_status run_repeat_interleave(etx_call* call) {
   const etx_tensor* repeats =
       etx_call_tensor(call, ETX_ARG_repeat_interleave_tensor_repeats);

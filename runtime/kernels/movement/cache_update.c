@@ -1,4 +1,4 @@
-// Writing rows into a cache: what was there before stays around them.
+// Writes rows into a cache; other rows keep their content.
 
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "runtime/kernels/core/slice_args.h"
 #include "runtime/kernels/views/strided_view.h"
 
-// Refuses rows from `start` on that do not lie within the cache.
+// Refuses rows from `start` on that exceed the cache.
 static etx_status check_start(const etx_call* call, int64_t start,
                               int32_t count, int32_t size) {
   if (start >= 0 && start <= (int64_t)size - count) return ETX_OK;
@@ -25,7 +25,6 @@ static void write_rows(const etx_strided_view* cache, const etx_tensor* rows,
   etx_strided_view_copy(&part, &from);
 }
 
-// (cache, value, dim, start, out)
 static etx_status run_kv_update(etx_call* call) {
   const etx_tensor* value = etx_call_tensor(call, ETX_ARG_kv_update_value);
   const etx_strided_view cache =
@@ -50,12 +49,11 @@ etx_status etx_kernel_kv_update_out_prepare(etx_call* call) {
   return ETX_OK;
 }
 
-// The one element that nobody reads.
-static void clear_answer(const etx_tensor* out) {
+// The out tensor has one element, which is not used.
+static void clear_result(const etx_tensor* out) {
   if (out->data != NULL) memset(out->data, 0, etx_tensor_bytes(out));
 }
 
-// (value, cache, start_pos, out)
 static etx_status run_update_cache(etx_call* call) {
   const etx_tensor* value = etx_call_tensor(call, ETX_ARG_update_cache_value);
   const etx_strided_view cache =
@@ -63,7 +61,7 @@ static etx_status run_update_cache(etx_call* call) {
   const int64_t start = etx_call_integer(call, ETX_ARG_update_cache_start_pos);
   ETX_TRY(check_start(call, start, value->sizes[1], cache.sizes[1]));
   write_rows(&cache, value, 1, start);
-  clear_answer(etx_call_tensor(call, ETX_ARG_update_cache_out));
+  clear_result(etx_call_tensor(call, ETX_ARG_update_cache_out));
   return ETX_OK;
 }
 
@@ -74,7 +72,7 @@ etx_status etx_kernel_update_cache_out_prepare(etx_call* call) {
   return ETX_OK;
 }
 
-// (value [B, S, H, D], cache, start_pos, indices [B, S], out)
+// value is [B, S, H, D], indices are [B, S].
 static etx_status run_update_with_indices(etx_call* call) {
   const etx_strided_view value = etx_strided_view_of(
       etx_call_tensor(call, ETX_ARG_update_cache_with_indices_value));
@@ -98,7 +96,7 @@ static etx_status run_update_with_indices(etx_call* call) {
       etx_strided_view_copy(&to, &from);
     }
   }
-  clear_answer(etx_call_tensor(call, ETX_ARG_update_cache_with_indices_out));
+  clear_result(etx_call_tensor(call, ETX_ARG_update_cache_with_indices_out));
   return ETX_OK;
 }
 

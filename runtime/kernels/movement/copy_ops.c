@@ -1,4 +1,4 @@
-// Copies: of whole tensors, in another order of dimensions, of parts.
+// Copies of tensors: with a type cast, reshaped, permuted, repeated.
 
 #include "runtime/kernels/views/flat_order.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -125,7 +125,7 @@ etx_status etx_kernel_copy_in_place_prepare(etx_call* call) {
                       ETX_ARG_copy_in_place_self, run_copy_in_place);
 }
 
-// Reshapes: the same elements in the same order under other sizes.
+// Reshapes: the same elements in the same order with other sizes.
 
 static void use_sizes_of(etx_strided_view* dense,
                          const etx_strided_view* other) {
@@ -138,8 +138,7 @@ static void use_sizes_of(etx_strided_view* dense,
   }
 }
 
-// Where one of the two lies densely, it can be seen with the sizes of the
-// other.
+// If one of the two is contiguous, it has a view with the sizes of the other.
 static void describe_reshape(const etx_call* call, etx_strided_view* to,
                              etx_strided_view* from) {
   if (etx_tensor_is_contiguous(out_of(call))) {
@@ -188,8 +187,8 @@ etx_status etx_kernel_squeeze_copy_dims_out_prepare(etx_call* call) {
   return prepare_reshape(call);
 }
 
-// A complex tensor as its parts, which become a last dimension.
-static void see_parts(etx_strided_view* complex, etx_dtype dtype) {
+// Makes the real and imaginary parts of a complex view its last dimension.
+static void view_parts(etx_strided_view* complex, etx_dtype dtype) {
   complex->dtype = dtype;
   for (size_t i = 0; i < complex->rank; ++i) complex->strides[i] *= 2;
   etx_strided_view_append(complex, 2, 1);
@@ -199,7 +198,7 @@ static etx_status run_view_as_real(etx_call* call) {
   const etx_strided_view to = etx_strided_view_of(out_of(call));
   etx_strided_view from = etx_strided_view_of(
       etx_call_tensor(call, ETX_ARG_view_as_real_copy_self));
-  see_parts(&from, to.dtype);
+  view_parts(&from, to.dtype);
   etx_strided_view_copy(&to, &from);
   return ETX_OK;
 }
@@ -211,18 +210,18 @@ etx_status etx_kernel_view_as_real_copy_out_prepare(etx_call* call) {
   const etx_strided_view to = etx_strided_view_of(out_of(call));
   etx_strided_view from = etx_strided_view_of(
       etx_call_tensor(call, ETX_ARG_view_as_real_copy_self));
-  see_parts(&from, part);
+  view_parts(&from, part);
   etx_prepare_copy(call, ETX_ARG_view_as_real_copy_out, &to,
                    ETX_ARG_view_as_real_copy_self, &from, run_view_as_real);
   return ETX_OK;
 }
 
-// The way back: out is seen as its parts.
+// The inverse of view_as_real.
 static etx_status run_view_as_complex(etx_call* call) {
   const etx_strided_view from = etx_strided_view_of(
       etx_call_tensor(call, ETX_ARG_view_as_complex_copy_self));
   etx_strided_view to = etx_strided_view_of(out_of(call));
-  see_parts(&to, from.dtype);
+  view_parts(&to, from.dtype);
   etx_strided_view_copy(&to, &from);
   return ETX_OK;
 }
@@ -235,14 +234,14 @@ etx_status etx_kernel_view_as_complex_copy_out_prepare(etx_call* call) {
   const etx_strided_view from = etx_strided_view_of(
       etx_call_tensor(call, ETX_ARG_view_as_complex_copy_self));
   etx_strided_view to = etx_strided_view_of(out_of(call));
-  see_parts(&to, part);
+  view_parts(&to, part);
   etx_prepare_copy(call, ETX_ARG_view_as_complex_copy_out, &to,
                    ETX_ARG_view_as_complex_copy_self, &from,
                    run_view_as_complex);
   return ETX_OK;
 }
 
-// Other orders of dimensions.
+// Permutations.
 
 static void describe_permute(const etx_call* call, etx_strided_view* to,
                              etx_strided_view* from) {
@@ -326,7 +325,7 @@ etx_status etx_kernel_flip_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_flip, run_flip);
 }
 
-// Each dimension of out is self's, repeated by one of stride 0 before it.
+// For each dimension, `from` gets another one of stride 0 in front of it.
 static void describe_repeat(const etx_call* call, etx_strided_view* to,
                             etx_strided_view* from) {
   const etx_tensor* self = etx_call_tensor(call, ETX_ARG_repeat_self);

@@ -9,11 +9,12 @@ static const etx_tensor* out_of(const etx_call* call) {
   return etx_call_tensor(call, call->argument_count - 1);
 }
 
-// What prepare leaves in etx_call.prepared: elements of a dense result, or 0.
-enum { CONV_OC_DENSE_COUNT };
+// What prepare stores in etx_call.prepared: elements of a contiguous result, or
+// 0.
+enum { CONTIGUOUS_COUNT };
 
 static etx_status fill(const etx_call* call, const etx_scalar* value) {
-  const size_t count = (size_t)call->prepared[CONV_OC_DENSE_COUNT];
+  const size_t count = (size_t)call->prepared[CONTIGUOUS_COUNT];
   if (count > 0) {
     const etx_tensor* out = out_of(call);
     etx_fill_dense(out->data, (const char*)value, etx_dtype_bytes(out->dtype),
@@ -34,7 +35,7 @@ static etx_status fill_integer(const etx_call* call, int64_t integer) {
 static etx_status prepare_real(etx_call* call, etx_kernel_function run) {
   const etx_tensor* out = out_of(call);
   ETX_TRY(etx_call_check_real(call, call->argument_count - 1));
-  call->prepared[CONV_OC_DENSE_COUNT] =
+  call->prepared[CONTIGUOUS_COUNT] =
       etx_tensor_is_contiguous(out) ? (int64_t)etx_tensor_numel(out) : 0;
   call->run = run;
   return ETX_OK;
@@ -50,9 +51,8 @@ etx_status etx_kernel_ones_out_prepare(etx_call* call) {
   return prepare_real(call, run_ones);
 }
 
-// An empty tensor gets its sizes and nothing else: nobody may ask what lies in
-// it, unless the file put it over bytes that something else made. Those have to
-// stay as they are, so zeros for the sake of repeatable runs would be wrong.
+// An empty tensor gets its sizes only. Its bytes must not be cleared: a file
+// may place it over bytes that another instruction wrote (etx_op_only_sizes).
 static etx_status run_nothing(etx_call* call) {
   (void)call;
   return ETX_OK;
@@ -115,8 +115,8 @@ etx_status etx_kernel_fill_tensor_out_prepare(etx_call* call) {
   return prepare_real(call, run_fill_tensor);
 }
 
-static void write_whole_range(int64_t* out, size_t count, uint64_t first,
-                              uint64_t distance) {
+static void write_integer_range(int64_t* out, size_t count, uint64_t first,
+                                uint64_t distance) {
   for (size_t i = 0; i < count; ++i, first += distance) {
     out[i] = (int64_t)first;
   }
@@ -135,8 +135,8 @@ static void write_range(const etx_tensor* out, const etx_value* start,
   char* at = out->data;
   etx_block block;
   if (out->dtype == ETX_DTYPE_INT64 && stride == 1) {
-    write_whole_range(out->data, count, (uint64_t)first.i64,
-                      (uint64_t)distance.i64);
+    write_integer_range(out->data, count, (uint64_t)first.i64,
+                        (uint64_t)distance.i64);
     return;
   }
   for (size_t done = 0; done < count; done += ETX_BLOCK) {

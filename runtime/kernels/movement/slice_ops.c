@@ -1,4 +1,4 @@
-// Reading and writing parts of tensors: select, slice, narrow.
+// Reads and writes parts of tensors: select, slice, narrow and their scatters.
 
 #include "runtime/kernels/core/slice_args.h"
 
@@ -30,7 +30,6 @@ static void slice_part(const etx_call* call, size_t first,
   etx_strided_view_slice(view, at, range.start, range.count, range.step);
 }
 
-// (self, dim, index, out)
 static void describe_select(const etx_call* call, etx_strided_view* to,
                             etx_strided_view* from) {
   (void)to;
@@ -45,7 +44,6 @@ etx_status etx_kernel_select_copy_int_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_select, run_select);
 }
 
-// (self, dim, start, end, step, out)
 static void describe_slice(const etx_call* call, etx_strided_view* to,
                            etx_strided_view* from) {
   (void)to;
@@ -60,7 +58,6 @@ etx_status etx_kernel_slice_copy_tensor_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_slice, run_slice);
 }
 
-// (self, dim, start, length, out)
 static void describe_narrow(const etx_call* call, etx_strided_view* to,
                             etx_strided_view* from) {
   (void)to;
@@ -79,7 +76,8 @@ etx_status etx_kernel_narrow_copy_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_narrow, run_narrow);
 }
 
-// Self to out (nothing if out is self's own memory), then src to a part.
+// Copies self to out, unless both are the same memory; src is then copied to a
+// part of out.
 static etx_strided_view write_self(const etx_call* call) {
   const etx_strided_view self =
       etx_strided_view_of(etx_call_tensor(call, ETX_ARG_select_scatter_self));
@@ -88,7 +86,7 @@ static etx_strided_view write_self(const etx_call* call) {
   return out;
 }
 
-// The same if self and out lie densely and the rest is planned.
+// The same if self and out are contiguous and the copy of src is planned.
 static etx_status run_scatter_dense(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, ETX_ARG_select_scatter_self);
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
@@ -118,7 +116,6 @@ static etx_status prepare_scatter(etx_call* call, const etx_strided_view* part,
   return ETX_OK;
 }
 
-// (self, src, dim, index, out)
 static etx_status run_select_scatter(etx_call* call) {
   const etx_strided_view source =
       etx_strided_view_of(etx_call_tensor(call, ETX_ARG_select_scatter_src));
@@ -134,7 +131,6 @@ etx_status etx_kernel_select_scatter_out_prepare(etx_call* call) {
   return prepare_scatter(call, &part, run_select_scatter);
 }
 
-// (self, src, dim, start, end, step, out)
 static etx_status run_slice_scatter(etx_call* call) {
   const etx_strided_view source =
       etx_strided_view_of(etx_call_tensor(call, ETX_ARG_slice_scatter_src));

@@ -1,5 +1,5 @@
-// Operators on headers: views at run time; and a row written into a growing
-// tensor.
+// Operators that change tensor headers: views at run time, and a row that is
+// written into a growing tensor.
 
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/views/strided_view.h"
 
-// (self, size, out): out becomes another header over self's data.
+// Makes out a header over the data of self.
 static etx_status run_et_view(etx_call* call) {
   etx_call_out(call, ETX_ARG_et_view_default_out)->as.tensor.data =
       etx_call_tensor(call, ETX_ARG_et_view_default_self)->data;
@@ -23,7 +23,7 @@ etx_status etx_kernel_et_view_default_prepare(etx_call* call) {
   return ETX_OK;
 }
 
-// (self, start, size, out): the same from element `start` on.
+// The same from element `start` on.
 static etx_status run_part_view(etx_call* call) {
   const etx_tensor* self =
       etx_call_tensor(call, ETX_ARG_part_view_default_self);
@@ -44,7 +44,7 @@ etx_status etx_kernel_part_view_default_prepare(etx_call* call) {
   return ETX_OK;
 }
 
-// (copy_to, copy_from, index): copy_to has been sized to index + 1 rows.
+// The shape rule has given copy_to index + 1 rows.
 static etx_status run_et_copy_index(etx_call* call) {
   const etx_strided_view from = etx_strided_view_of(
       etx_call_tensor(call, ETX_ARG_et_copy_index_tensor_copy_from));

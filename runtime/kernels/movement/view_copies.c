@@ -1,5 +1,5 @@
-// Rearrangements that are one copy between two views: windows, diagonals,
-// blocks of pixels, any strides; and rolls, which are one for each half.
+// Operators that are one copy between two views: as_strided, diagonal, unfold,
+// pixel_shuffle, pixel_unshuffle, tile_crop; and roll, which is several copies.
 
 #include "runtime/kernels/views/flat_order.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -14,14 +14,13 @@ static bool is_empty(const etx_strided_view* view) {
   return false;
 }
 
-// (self, size, stride, storage_offset, out): self's memory, which the rule has
-// seen to be large enough.
+// The shape rule has checked that the view lies within the memory of self.
 static void describe_as_strided(const etx_call* call, etx_strided_view* to,
                                 etx_strided_view* from) {
   const bool has_none = is_empty(to);
   from->rank = to->rank;
   for (size_t i = 0; i < to->rank; ++i) {
-    // A stride that is never taken may be any number.
+    // The stride of a dimension of size 1 is not used and may be any number.
     const bool is_taken = to->sizes[i] > 1 && !has_none;
     from->sizes[i] = to->sizes[i];
     from->strides[i] = is_taken ? (ptrdiff_t)etx_call_item(
@@ -40,7 +39,7 @@ static etx_status run_as_strided(etx_call* call) {
   return etx_run_described(call, describe_as_strided);
 }
 
-// True if the elements lie densely, in whatever order of dimensions.
+// True if the elements are contiguous in some order of dimensions.
 static bool is_dense(const etx_tensor* tensor) {
   size_t last = 0;
   for (size_t i = 0; i < tensor->rank; ++i) {
@@ -58,8 +57,7 @@ etx_status etx_kernel_as_strided_copy_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_as_strided, run_as_strided);
 }
 
-// (self, offset, dim1, dim2, out): the diagonal steps along both dimensions at
-// once.
+// The stride of the diagonal is the sum of the strides of both dimensions.
 static void describe_diagonal(const etx_call* call, etx_strided_view* to,
                               etx_strided_view* from) {
   const int64_t offset = etx_call_integer(call, ETX_ARG_diagonal_copy_offset);
@@ -85,7 +83,6 @@ etx_status etx_kernel_diagonal_copy_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_diagonal, run_diagonal);
 }
 
-// (self, dimension, size, step, out)
 static void describe_unfold(const etx_call* call, etx_strided_view* to,
                             etx_strided_view* from) {
   const size_t at = etx_wrap_dimension(
@@ -96,7 +93,7 @@ static void describe_unfold(const etx_call* call, etx_strided_view* to,
   etx_strided_view_append(from, size, has_dimension ? from->strides[at] : 0);
   if (!has_dimension) return;
   from->sizes[at] = to->sizes[at];
-  // The step of a single window is never taken.
+  // The step of a single window is not used.
   from->strides[at] *= to->sizes[at] > 1 ? (ptrdiff_t)step : 0;
 }
 
@@ -108,7 +105,7 @@ etx_status etx_kernel_unfold_copy_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_unfold, run_unfold);
 }
 
-// Sees [.., H * f, W * f] of `view` as [.., f, f, H, W].
+// Views [.., H * f, W * f] as [.., f, f, H, W].
 static void divide_pixels(etx_strided_view* view, int64_t factor) {
   const size_t height = view->rank - 2;
   const int64_t rows = view->sizes[height], columns = view->sizes[height + 1];
@@ -118,7 +115,7 @@ static void divide_pixels(etx_strided_view* view, int64_t factor) {
   etx_strided_view_move(view, height + 3, height + 1);
 }
 
-// Sees channels [.., C * f * f, H, W] as [.., C, f, f, H, W].
+// Views channels [.., C * f * f, H, W] as [.., C, f, f, H, W].
 static void divide_channels(etx_strided_view* view, int64_t factor) {
   const size_t channel = view->rank - 3;
   const int64_t channels = view->sizes[channel] / (factor * factor);
@@ -126,7 +123,6 @@ static void divide_channels(etx_strided_view* view, int64_t factor) {
   etx_strided_view_divide(view, channel, channels, factor);
 }
 
-// (self, factor, out)
 static void describe_shuffle(const etx_call* call, etx_strided_view* to,
                              etx_strided_view* from) {
   divide_channels(from,
@@ -160,8 +156,7 @@ etx_status etx_kernel_pixel_unshuffle_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_unshuffle, run_pixel_unshuffle);
 }
 
-// (input [C, H, W], tile_size, out [rows * columns, C, t, t]): tiles row by
-// row.
+// input is [C, H, W], out [rows * columns, C, t, t]: tiles in row-major order.
 static void describe_tile_crop(const etx_call* call, etx_strided_view* to,
                                etx_strided_view* from) {
   const int64_t tile = etx_call_integer(call, ETX_ARG_tile_crop_tile_size);
@@ -181,7 +176,7 @@ etx_status etx_kernel_tile_crop_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_tile_crop, run_tile_crop);
 }
 
-// Rolls: out is a grid of at most two parts along each dimension that moves.
+// Rolls: out is a grid of at most two parts along each shifted dimension.
 
 typedef struct rolling {
   size_t count;  // dimensions that move
@@ -207,7 +202,8 @@ static void add_shift(rolling* r, const etx_strided_view* self, size_t at,
   r->shifts[k] = (r->shifts[k] + wrap_shift(shift, size)) % size;
 }
 
-// Part `parts` of the grid: bit k says that dimension k is past its shift.
+// Copies one part of the grid: bit k of `parts` means the elements of dimension
+// k behind its shift.
 static void copy_part(const rolling* r, uint32_t parts,
                       const etx_strided_view* self,
                       const etx_strided_view* out) {
@@ -235,7 +231,6 @@ static void roll(const rolling* r, const etx_strided_view* self,
   }
 }
 
-// (self, shifts, dims, out)
 static etx_status run_roll(etx_call* call) {
   const etx_strided_view self =
       etx_strided_view_of(etx_call_tensor(call, ETX_ARG_roll_self));
@@ -255,7 +250,7 @@ static etx_status run_roll(etx_call* call) {
   return ETX_OK;
 }
 
-// Without dimensions all elements move as one row.
+// Without dimensions, all elements are shifted as one row.
 static etx_status run_roll_flat(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, ETX_ARG_roll_self);
   const etx_tensor* out = etx_call_tensor(call, ETX_ARG_roll_out);

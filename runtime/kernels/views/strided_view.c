@@ -29,10 +29,10 @@ static void move_data(etx_strided_view* view, size_t dimension, int64_t count) {
 
 void etx_strided_view_slice(etx_strided_view* view, size_t dimension,
                             int64_t start, int64_t count, int64_t step) {
-  // An empty slice may start behind the last element; its address is unused.
+  // An empty slice may start behind the last element; its address is not used.
   if (count > 0) move_data(view, dimension, start);
   view->sizes[dimension] = (int32_t)count;
-  // A step beyond the size is never taken.
+  // A step beyond the size is not used.
   view->strides[dimension] *= count > 1 ? (ptrdiff_t)step : 1;
 }
 
@@ -88,7 +88,7 @@ static void broadcast_strides(const etx_strided_view* to,
   }
 }
 
-// True if there is nothing to do.
+// True if both are the same memory, so that there is nothing to copy.
 static bool is_same(const etx_strided_view* to, const etx_strided_view* from,
                     const ptrdiff_t* strides) {
   if (to->data != from->data || to->dtype != from->dtype) return false;

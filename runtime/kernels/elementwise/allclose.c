@@ -1,5 +1,5 @@
-// allclose: whether |x - y| <= atol + rtol |y| for all elements, which equal
-// infinities fulfil, and NaN beside NaN if that is asked for.
+// allclose: whether |x - y| <= atol + rtol |y| for all elements. Equal
+// infinities are close; two NaN are close if `equal_nan` is set.
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
@@ -13,7 +13,7 @@ typedef struct closeness {
   bool equal_nan;
 } closeness;
 
-// Rounded as PyTorch rounds it: tolerances are floats for floats.
+// Rounds as PyTorch does: tolerances are float32 for float32.
 static bool is_close_f32(const closeness* c, float x, float y) {
   if (x == y) return true;
   if (x != x && y != y) return c->equal_nan;
@@ -65,7 +65,7 @@ static bool is_row_close(const closeness* c, const etx_strided_iterator* row,
   return true;
 }
 
-// Sizes of both operands broadcast to each other.
+// The broadcast sizes of both operands.
 static size_t common_sizes(const etx_tensor* a, const etx_tensor* b,
                            int32_t* sizes) {
   const etx_tensor* longer = a->rank < b->rank ? b : a;
@@ -78,7 +78,6 @@ static size_t common_sizes(const etx_tensor* a, const etx_tensor* b,
   return longer->rank;
 }
 
-// (self, other, rtol, atol, equal_nan, dummy_param, out)
 static etx_status run(etx_call* call) {
   const etx_tensor* a = etx_call_tensor(call, ETX_ARG_allclose_self);
   const etx_tensor* b = etx_call_tensor(call, ETX_ARG_allclose_other);

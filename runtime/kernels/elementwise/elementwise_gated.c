@@ -1,5 +1,5 @@
-// Two operands that are not both arguments as they are: the halves of glu, the
-// weight of prelu.
+// glu and prelu: binary loops over operands that are parts or broadcast views
+// of arguments.
 
 #include "runtime/kernels/elementwise/binary_rows.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -14,7 +14,7 @@ static etx_status check_floats(const etx_call* call) {
                          etx_dtype_name(dtype));
 }
 
-// glu(self, dim): the first half times the sigmoid of the second.
+// glu: the first half of `dim` times the sigmoid of the second.
 static etx_status run_glu(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, ETX_ARG_glu_self);
   const etx_tensor* out = etx_call_tensor(call, ETX_ARG_glu_out);
@@ -28,7 +28,7 @@ static etx_status run_glu(etx_call* call) {
   etx_strided_iterator_init(&it, out->sizes, out->rank);
   etx_strided_iterator_add(&it, out);
   etx_strided_iterator_add_strided(&it, self->data, bytes, strides);
-  // Nothing is added to a pointer that may be NULL.
+  // Without elements, the data pointer may be NULL.
   const char* second = self->data;
   if (etx_tensor_numel(self) > 0) second += half * (ptrdiff_t)bytes;
   etx_strided_iterator_add_strided(&it, second, bytes, strides);
@@ -46,8 +46,8 @@ etx_status etx_kernel_glu_out_prepare(etx_call* call) {
   return ETX_OK;
 }
 
-// prelu(self, weight): x, or below 0 weight times x. There is one weight, or
-// one for each index of dimension 1.
+// prelu: x, or weight times x for x below 0. There is one weight, or one for
+// each index of dimension 1.
 static etx_status run_prelu(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, ETX_ARG_prelu_self);
   const etx_tensor* weight = etx_call_tensor(call, ETX_ARG_prelu_weight);

@@ -1,7 +1,8 @@
-// Random tensors and dropout, from the method's stream (kernel.h).
+// rand, randn and native_dropout, which draw from the method's random stream
+// (kernel.h).
 //
-// Element i of a call takes its numbers from block i/4 or i/2 after those drawn
-// before: which numbers an element gets depends on nothing else.
+// Element i of a call uses block i/4 or i/2 behind the blocks drawn before, so
+// its number depends on nothing else.
 
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #include "runtime/kernels/math/philox.h"
 #include "runtime/kernels/core/strided_iterator.h"
 
-// Two doubles in [0, 1), of 53 bits.
+// Two doubles in [0, 1) of 53 bits.
 typedef struct uniform_pair {
   double first, second;
 } uniform_pair;
@@ -29,7 +30,7 @@ static uniform_pair pair_at(const etx_random_stream* stream, uint64_t block) {
   return pair;
 }
 
-// Cut to the type's precision, so that rounding never gives 1.
+// Truncates to the type's precision, so that rounding never gives 1.
 static double cut(double x, etx_dtype dtype) {
   const double units = dtype == ETX_DTYPE_FLOAT16    ? 2048.0
                        : dtype == ETX_DTYPE_BFLOAT16 ? 256.0
@@ -104,9 +105,9 @@ etx_status etx_kernel_randn_out_prepare(etx_call* call) {
   return prepare_floats(call, run_randn);
 }
 
-// native_dropout(input, p, train) -> (out0, out1): each element is dropped
-// with probability p, what is left grows by 1/(1 - p); out1 is what is left.
-// Without training nothing is dropped. `train` may be None: then it is true.
+// native_dropout(input, p, train) -> (out0, out1): each element becomes 0 with
+// probability p, the others are multiplied by 1/(1 - p); out1 is the mask of
+// the others. Without training nothing is dropped. None for `train` means true.
 static bool trains(const etx_call* call) {
   return etx_call_is_none(call, ETX_ARG_native_dropout_train) ||
          etx_call_boolean(call, ETX_ARG_native_dropout_train);
@@ -124,7 +125,7 @@ static void drop_row(const etx_strided_iterator* it, etx_dtype dtype, double p,
     const bool is_kept = (index % 2 == 0 ? pair.first : pair.second) >= p;
     double x;
     etx_convert(ETX_DTYPE_FLOAT64, &x, 1, dtype, in, 1, 1);
-    // As PyTorch: times the mask first, so that NaN and infinity stay seen.
+    // As in PyTorch, a product with the mask, so that NaN and infinity remain.
     x = x * (is_kept ? 1.0 : 0.0) * factor;
     etx_convert_real(dtype, x, out);
     *mask = is_kept;
@@ -134,9 +135,9 @@ static void drop_row(const etx_strided_iterator* it, etx_dtype dtype, double p,
   }
 }
 
-// Nothing is dropped.
+// Copies a row; nothing is dropped.
 static void keep_row(const etx_strided_iterator* it, etx_dtype dtype) {
-  static const int64_t truth = 1;
+  static const int64_t one = 1;
   const bool is_dense = it->stride[0] == 1 && it->stride[2] == 1;
   if (!is_dense) {
     etx_convert(dtype, it->data[0], it->stride[0], dtype, it->data[2],
@@ -148,7 +149,7 @@ static void keep_row(const etx_strided_iterator* it, etx_dtype dtype) {
     memset(it->data[1], 1, it->count);
   } else {
     etx_convert(ETX_DTYPE_BOOL, it->data[1], it->stride[1], ETX_DTYPE_INT64,
-                &truth, 0, it->count);
+                &one, 0, it->count);
   }
 }
 

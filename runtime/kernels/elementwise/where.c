@@ -1,7 +1,7 @@
 // where, masked_fill and clamp with tensors: operators of three operands.
 //
-// Choosing needs no arithmetic: operands that already have the result's type
-// are moved as bytes; others are converted block by block.
+// Operands that already have the result's type are copied as bytes; others are
+// converted block by block.
 
 #include "runtime/kernels/core/dtype_switch.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -62,7 +62,7 @@ static void choose_row(size_t bytes, const etx_strided_iterator* it) {
   (is_dense ? choose_dense : choose_strided)(bytes, it);
 }
 
-// The same with operands of other types than the result's.
+// The same with operands of other types than the result.
 static void choose_row_converting(etx_dtype to, const etx_dtype from[2],
                                   const etx_strided_iterator* it) {
   const uint8_t* condition = (const uint8_t*)it->data[1];
@@ -152,7 +152,7 @@ etx_status etx_kernel_masked_fill_scalar_out_prepare(etx_call* call) {
   return ETX_OK;
 }
 
-// Holds x at or above, or at or below, a bound; NaN in either gives NaN.
+// max(x, bound) or min(x, bound); NaN in either gives NaN.
 #define HOLD(name, T, member, sign)                                        \
   static void name(etx_block* out, const void* x_data, const void* y_data, \
                    size_t count) {                                         \
@@ -170,26 +170,27 @@ HOLD(lower_f64, double, f64, >)
 HOLD(raise_i64, int64_t, i64, <)
 HOLD(lower_i64, int64_t, i64, >)
 
-typedef void (*hold_function)(etx_block*, const void*, const void*, size_t);
+typedef void (*bound_function)(etx_block*, const void*, const void*, size_t);
 
-// By wide type; first the lower bound.
-static const hold_function holds[3][2] = {
+// By compute type; first the lower bound.
+static const bound_function holds[3][2] = {
     [ETX_COMPUTE_I64] = {raise_i64, lower_i64},
     [ETX_COMPUTE_F32] = {raise_f32, lower_f32},
     [ETX_COMPUTE_F64] = {ETX_IF_DTYPE(FLOAT64, raise_f64),
                          ETX_IF_DTYPE(FLOAT64, lower_f64)}};
 
-// Operands of the iterator: out, self, and the bounds that are there.
-typedef struct clamp {
+// Operands of the iterator: out, self, and the bounds that are given.
+typedef struct tensor_clamp {
   etx_strided_iterator it;
   etx_dtype common;
   etx_dtype dtypes[ETX_STRIDED_ITERATOR_OPERANDS];
   size_t bounds[2];  // operand of the lower and the upper one, 0: none
-} clamp;
+} tensor_clamp;
 
-// An operand's elements; one that stays is spread over the block.
-static const void* operand_block(const clamp* c, size_t k, const char* at,
-                                 etx_block* block, size_t count) {
+// An operand's elements; with stride 0, one element is repeated in the block.
+static const void* operand_block(const tensor_clamp* c, size_t k,
+                                 const char* at, etx_block* block,
+                                 size_t count) {
   if (c->it.stride[k] != 0) {
     return etx_operand_widen(block, c->common, c->dtypes[k], at,
                              c->it.stride[k], count);
@@ -198,8 +199,8 @@ static const void* operand_block(const clamp* c, size_t k, const char* at,
   return block;
 }
 
-static void clamp_row(const clamp* c) {
-  const hold_function* hold = holds[etx_compute_type_of(c->common)];
+static void clamp_row(const tensor_clamp* c) {
+  const bound_function* hold = holds[etx_compute_type_of(c->common)];
   const etx_strided_iterator* it = &c->it;
   for (size_t done = 0; done < it->count; done += ETX_BLOCK) {
     const size_t left = it->count - done;
@@ -221,7 +222,7 @@ static void clamp_row(const clamp* c) {
   }
 }
 
-static size_t add_tensor(clamp* c, const etx_tensor* tensor) {
+static size_t add_tensor(tensor_clamp* c, const etx_tensor* tensor) {
   const size_t k = c->it.operands;
   c->dtypes[k] = tensor->dtype;
   etx_strided_iterator_add(&c->it, tensor);
@@ -230,7 +231,7 @@ static size_t add_tensor(clamp* c, const etx_tensor* tensor) {
 
 static etx_status run_clamp_tensor(etx_call* call) {
   const etx_tensor* out = etx_call_tensor(call, ETX_ARG_clamp_tensor_out);
-  clamp c = {.common = (etx_dtype)call->prepared[0]};
+  tensor_clamp c = {.common = (etx_dtype)call->prepared[0]};
   etx_strided_iterator_init(&c.it, out->sizes, out->rank);
   (void)add_tensor(&c, out);
   (void)add_tensor(&c, etx_call_tensor(call, ETX_ARG_clamp_tensor_self));

@@ -241,7 +241,7 @@ static etx_status prepare_join(etx_call* call, bool is_stacked) {
                            "tensor %z has type '%s', the result '%s'", i,
                            etx_dtype_name(from), etx_dtype_name(to));
   }
-  choose(call, out, list, 1, is_stacked, &functions);
+  choose(call, out, list, ETX_ARG_cat_dim, is_stacked, &functions);
   return ETX_OK;
 }
 

@@ -1,8 +1,9 @@
-// The Hadamard transform along the last dimension: for n a power of two, n
-// numbers multiplied by the matrix of signs (-1)^(ones of i and j in common),
-// by halves of halves; divided by the root of n. Of 28 n numbers the 28
-// stretches of n are transformed so, and then mixed by a matrix of 28 by 28
-// signs, which is not divided.
+// The fast Hadamard transform along the last dimension. For n a power of two, a
+// line of n elements is multiplied by the matrix of signs
+// (-1)^popcount(i & j), in log2(n) butterfly passes, and divided by sqrt(n).
+// For lines of 28 n elements, each of the 28 parts of n elements is
+// transformed, then the parts are combined by a 28 x 28 matrix of signs,
+// without a further division.
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
@@ -13,7 +14,7 @@
 
 enum { MIXED = 28 };
 
-// What stretch i adds to stretch j: bit j of row i is a minus sign.
+// The matrix for 28 parts: bit j of row i is a minus sign.
 static const uint32_t signs[MIXED] = {
     0x32961fe, 0x65283fd, 0xc85477b, 0x92a8e77, 0x2751c6f, 0x4ca785f,
     0x994b0bf, 0x4b9bf3c, 0x9537ef8, 0x2a6fdf1, 0x54dbbe3, 0xa9b37c7,
@@ -43,7 +44,7 @@ static void transform(etx_compute_type wide, void* line, size_t count) {
   }
 }
 
-// (mat, out): in the result itself, or by lines in a wide type.
+// Transforms in the result itself, or line by line in the compute type.
 static etx_status run_hadamard(etx_call* call) {
   const etx_tensor* mat =
       etx_call_tensor(call, ETX_ARG_fast_hadamard_transform_mat);
@@ -71,7 +72,7 @@ static etx_status run_hadamard(etx_call* call) {
   return ETX_OK;
 }
 
-// One line of floats for the narrower types.
+// One line of float32 for float16 and bfloat16.
 etx_status etx_temporary_hadamard(const etx_call* call, size_t* out_bytes) {
   const etx_tensor* mat =
       etx_call_tensor(call, ETX_ARG_fast_hadamard_transform_mat);

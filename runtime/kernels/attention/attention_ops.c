@@ -2,6 +2,7 @@
 
 #include "runtime/kernels/attention/attention.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/views/strided_view.h"
@@ -236,7 +237,8 @@ static etx_status run_attention(etx_call* call) {
 
 etx_status etx_kernel_scaled_dot_product_attention_out_prepare(etx_call* call) {
   const form f = form_of(call);
-  if (etx_call_real(call, 4) != 0) {
+  if (etx_call_real(call, ETX_ARG_scaled_dot_product_attention_dropout_p) !=
+      0) {
     return etx_call_refuse(call, ETX_UNSUPPORTED,
                            "'dropout_p' is not 0: dropping is for training");
   }
@@ -310,10 +312,13 @@ static void append(const etx_tensor* cache, const etx_tensor* rows,
 
 // (query, key, value, key_cache, value_cache, start_pos, ..)
 static etx_status run_with_cache(etx_call* call) {
-  const etx_tensor* cache = etx_call_tensor(call, 3);
-  const etx_tensor* query = etx_call_tensor(call, 0);
-  const etx_tensor* key = etx_call_tensor(call, 1);
-  const int64_t start = etx_call_integer(call, 5);
+  const etx_tensor* cache =
+      etx_call_tensor(call, ETX_ARG_sdpa_with_kv_cache_key_cache);
+  const etx_tensor* query =
+      etx_call_tensor(call, ETX_ARG_sdpa_with_kv_cache_query);
+  const etx_tensor* key = etx_call_tensor(call, ETX_ARG_sdpa_with_kv_cache_key);
+  const int64_t start =
+      etx_call_integer(call, ETX_ARG_sdpa_with_kv_cache_start_pos);
   const int32_t most =
       key->sizes[1] > query->sizes[1] ? key->sizes[1] : query->sizes[1];
   if (start < 0 || start > (int64_t)cache->sizes[1] - most) {
@@ -322,14 +327,17 @@ static etx_status run_with_cache(etx_call* call) {
                            (int64_t)most, start, (int64_t)cache->sizes[1]);
   }
   append(cache, key, start);
-  append(etx_call_tensor(call, 4), etx_call_tensor(call, 2), start);
+  append(etx_call_tensor(call, ETX_ARG_sdpa_with_kv_cache_value_cache),
+         etx_call_tensor(call, ETX_ARG_sdpa_with_kv_cache_value), start);
   return run_at_start(call);
 }
 
 etx_status etx_kernel_sdpa_with_kv_cache_out_prepare(etx_call* call) {
   const form f = form_of(call);
   ETX_TRY(check_types(call, &f));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_sdpa_with_kv_cache_query,
+                                    ETX_ARG_sdpa_with_kv_cache_key));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_sdpa_with_kv_cache_query,
+                                    ETX_ARG_sdpa_with_kv_cache_value));
   return prepare(call, run_with_cache);
 }

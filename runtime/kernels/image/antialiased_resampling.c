@@ -6,6 +6,7 @@
 // then weighed along the columns of each result that it reaches.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/image/planes.h"
@@ -191,10 +192,13 @@ static double stated_scale(const etx_call* call, size_t index) {
 
 // (self, output_size, align_corners, scales_h, scales_w, out)
 static etx_status run_smooth(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const bool aligns = etx_call_boolean(call, 2);
+  const etx_tensor* self =
+      etx_call_tensor(call, ETX_ARG_upsample_bilinear2d_aa_self);
+  const bool aligns =
+      etx_call_boolean(call, ETX_ARG_upsample_bilinear2d_aa_align_corners);
   smooth s = {.in = etx_planes_of(self),
-              .out = etx_planes_of(etx_call_tensor(call, 5)),
+              .out = etx_planes_of(
+                  etx_call_tensor(call, ETX_ARG_upsample_bilinear2d_aa_out)),
               .wide = etx_compute_type_of(self->dtype)};
   s.y = etx_resample_of(s.in.rows, s.out.rows, aligns, stated_scale(call, 3));
   s.x = etx_resample_of(s.in.columns, s.out.columns, aligns,
@@ -205,11 +209,13 @@ static etx_status run_smooth(etx_call* call) {
 }
 
 etx_status etx_kernel_upsample_bilinear2d_aa_out_prepare(etx_call* call) {
-  const etx_compute_type wide =
-      etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
+  const etx_compute_type wide = etx_compute_type_of(
+      etx_call_tensor(call, ETX_ARG_upsample_bilinear2d_aa_self)->dtype);
   if (wide != ETX_COMPUTE_F32 && wide != ETX_COMPUTE_F64) {
-    return etx_call_refuse_dtype(call, 0, "a float");
+    return etx_call_refuse_dtype(call, ETX_ARG_upsample_bilinear2d_aa_self,
+                                 "a float");
   }
   call->run = run_smooth;
-  return etx_call_check_same_dtype(call, 0, 5);
+  return etx_call_check_same_dtype(call, ETX_ARG_upsample_bilinear2d_aa_self,
+                                   ETX_ARG_upsample_bilinear2d_aa_out);
 }

@@ -1,6 +1,7 @@
 // The largest element of each window, and where it stands if that is asked.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/simd/f32/f32_microkernels.h"
 #include "runtime/kernels/image/pooling.h"
 #include "runtime/kernels/core/parallel_for.h"
@@ -232,10 +233,14 @@ static etx_scalar lowest_of(etx_dtype dtype) {
 
 // (self, kernel_size, stride, padding, dilation, ceil_mode, out, indices)
 static etx_status run_max_pool(etx_call* call) {
-  max_pool m = {.pool = etx_pooling_read(call, 6, 1, true),
-                .has_indices = call->argument_count > 7,
-                .lowest = lowest_of(etx_call_tensor(call, 0)->dtype)};
-  if (m.has_indices) m.indices = etx_planes_of(etx_call_tensor(call, 7));
+  max_pool m = {
+      .pool = etx_pooling_read(call, 6, 1, true),
+      .has_indices = call->argument_count > 7,
+      .lowest = lowest_of(
+          etx_call_tensor(call, ETX_ARG_max_pool2d_with_indices_self)->dtype)};
+  if (m.has_indices)
+    m.indices = etx_planes_of(
+        etx_call_tensor(call, ETX_ARG_max_pool2d_with_indices_indices));
   if (suits_planes(&m)) {
     pool_all_planes(&m, call->parallel);
   } else {
@@ -245,15 +250,19 @@ static etx_status run_max_pool(etx_call* call) {
 }
 
 etx_status etx_kernel_max_pool2d_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_real(call, 0));
-  if (etx_call_tensor(call, 0)->dtype == ETX_DTYPE_BOOL) {
-    return etx_call_refuse_dtype(call, 0, "numbers");
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_max_pool2d_with_indices_self));
+  if (etx_call_tensor(call, ETX_ARG_max_pool2d_with_indices_self)->dtype ==
+      ETX_DTYPE_BOOL) {
+    return etx_call_refuse_dtype(call, ETX_ARG_max_pool2d_with_indices_self,
+                                 "numbers");
   }
   call->run = run_max_pool;
-  return etx_call_check_same_dtype(call, 0, 6);
+  return etx_call_check_same_dtype(call, ETX_ARG_max_pool2d_with_indices_self,
+                                   ETX_ARG_max_pool2d_with_indices_out);
 }
 
 etx_status etx_kernel_max_pool2d_with_indices_out_prepare(etx_call* call) {
   ETX_TRY(etx_kernel_max_pool2d_out_prepare(call));
-  return etx_call_check_dtype(call, 7, ETX_DTYPE_INT64);
+  return etx_call_check_dtype(call, ETX_ARG_max_pool2d_with_indices_indices,
+                              ETX_DTYPE_INT64);
 }

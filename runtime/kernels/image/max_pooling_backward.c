@@ -7,6 +7,7 @@
 // and the call is refused when all else is done.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/image/planes.h"
 #include "runtime/kernels/core/parallel_for.h"
@@ -182,30 +183,48 @@ static etx_status refuse_wrong(const etx_call* call, const backward* b) {
 // (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode,
 // indices, grad_input)
 static etx_status run_backward(etx_call* call) {
-  const etx_tensor* grad = etx_call_tensor(call, 0);
+  const etx_tensor* grad = etx_call_tensor(
+      call, ETX_ARG_max_pool2d_with_indices_backward_grad_input_grad_output);
   bool is_wrong = false;
-  const backward b = {.grad = etx_planes_of(grad),
-                      .indices = etx_planes_of(etx_call_tensor(call, 7)),
-                      .out = etx_planes_of(etx_call_tensor(call, 8)),
-                      .wide = etx_compute_type_of(grad->dtype),
-                      .is_native = grad->dtype == ETX_DTYPE_FLOAT32 ||
-                                   grad->dtype == ETX_DTYPE_FLOAT64,
-                      .is_wrong = &is_wrong};
-  etx_parallel_for(call->parallel, (size_t)(b.out.images * b.out.channels),
-                   (double)etx_tensor_numel(etx_call_tensor(call, 8)),
-                   backward_planes, &b);
+  const backward b = {
+      .grad = etx_planes_of(grad),
+      .indices = etx_planes_of(etx_call_tensor(
+          call, ETX_ARG_max_pool2d_with_indices_backward_grad_input_indices)),
+      .out = etx_planes_of(etx_call_tensor(
+          call,
+          ETX_ARG_max_pool2d_with_indices_backward_grad_input_grad_input)),
+      .wide = etx_compute_type_of(grad->dtype),
+      .is_native =
+          grad->dtype == ETX_DTYPE_FLOAT32 || grad->dtype == ETX_DTYPE_FLOAT64,
+      .is_wrong = &is_wrong};
+  etx_parallel_for(
+      call->parallel, (size_t)(b.out.images * b.out.channels),
+      (double)etx_tensor_numel(etx_call_tensor(
+          call,
+          ETX_ARG_max_pool2d_with_indices_backward_grad_input_grad_input)),
+      backward_planes, &b);
   return is_wrong ? refuse_wrong(call, &b) : ETX_OK;
 }
 
 etx_status etx_kernel_max_pool2d_with_indices_backward_grad_input_prepare(
     etx_call* call) {
-  const etx_compute_type wide =
-      etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
+  const etx_compute_type wide = etx_compute_type_of(
+      etx_call_tensor(
+          call, ETX_ARG_max_pool2d_with_indices_backward_grad_input_grad_output)
+          ->dtype);
   if (wide != ETX_COMPUTE_F32 && wide != ETX_COMPUTE_F64) {
-    return etx_call_refuse_dtype(call, 0, "a float");
+    return etx_call_refuse_dtype(
+        call, ETX_ARG_max_pool2d_with_indices_backward_grad_input_grad_output,
+        "a float");
   }
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 8));
+  ETX_TRY(etx_call_check_same_dtype(
+      call, ETX_ARG_max_pool2d_with_indices_backward_grad_input_grad_output,
+      ETX_ARG_max_pool2d_with_indices_backward_grad_input_self));
+  ETX_TRY(etx_call_check_same_dtype(
+      call, ETX_ARG_max_pool2d_with_indices_backward_grad_input_grad_output,
+      ETX_ARG_max_pool2d_with_indices_backward_grad_input_grad_input));
   call->run = run_backward;
-  return etx_call_check_dtype(call, 7, ETX_DTYPE_INT64);
+  return etx_call_check_dtype(
+      call, ETX_ARG_max_pool2d_with_indices_backward_grad_input_indices,
+      ETX_DTYPE_INT64);
 }

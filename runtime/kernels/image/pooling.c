@@ -1,6 +1,7 @@
 #include "runtime/kernels/image/pooling.h"
 
 #include "runtime/kernels/core/parallel_for.h"
+#include "runtime/kernels/registry/op_arguments.h"
 
 static etx_window read_window(const etx_call* call, size_t first, size_t item,
                               bool has_dilation) {
@@ -24,10 +25,11 @@ static bool suits_lanes(const etx_pooling* p) {
 
 etx_pooling etx_pooling_read(const etx_call* call, size_t out, size_t first,
                              bool has_dilation) {
-  etx_pooling p = {.in = etx_planes_of(etx_call_tensor(call, 0)),
-                   .out = etx_planes_of(etx_call_tensor(call, out)),
-                   .y = read_window(call, first, 0, has_dilation),
-                   .x = read_window(call, first, 1, has_dilation)};
+  etx_pooling p = {
+      .in = etx_planes_of(etx_call_tensor(call, ETX_ARG_avg_pool2d_self)),
+      .out = etx_planes_of(etx_call_tensor(call, out)),
+      .y = read_window(call, first, 0, has_dilation),
+      .x = read_window(call, first, 1, has_dilation)};
   p.wide = etx_compute_type_of(p.in.dtype);
   p.y.in = p.in.rows;
   p.y.out = p.out.rows;

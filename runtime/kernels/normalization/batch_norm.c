@@ -6,6 +6,7 @@
 // ETX_BLOCK channels has its numbers on the stack.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/reduction/moments.h"
 #include "runtime/kernels/normalization/norm_affine.h"
@@ -31,11 +32,12 @@ typedef struct channels {
 } channels;
 
 static batch batch_of(const etx_call* call, size_t eps, size_t out) {
-  const batch b = {.input = etx_call_tensor(call, 0),
-                   .out = etx_call_tensor(call, out),
-                   .weight = etx_norm_parameter_of(call, 1),
-                   .bias = etx_norm_parameter_of(call, 2),
-                   .eps = etx_call_real(call, eps)};
+  const batch b = {
+      .input = etx_call_tensor(call, ETX_ARG_native_batch_norm_legit_input),
+      .out = etx_call_tensor(call, out),
+      .weight = etx_norm_parameter_of(call, 1),
+      .bias = etx_norm_parameter_of(call, 2),
+      .eps = etx_call_real(call, eps)};
   return b;
 }
 
@@ -310,12 +312,14 @@ static void move_running(const etx_call* call, const channels* c,
   for (size_t i = 0; i < c->count; ++i) {
     const size_t at = c->first + i;
     const double unbiased = c->variance[i] * count / (count - 1);
-    write_element(etx_call_tensor(call, 3), at,
-                  momentum * c->mean[i] +
-                      (1 - momentum) * etx_norm_parameter_at(&mean, at, 0));
-    write_element(etx_call_tensor(call, 4), at,
-                  momentum * unbiased +
-                      (1 - momentum) * etx_norm_parameter_at(&variance, at, 0));
+    write_element(
+        etx_call_tensor(call, ETX_ARG_native_batch_norm_legit_running_mean), at,
+        momentum * c->mean[i] +
+            (1 - momentum) * etx_norm_parameter_at(&mean, at, 0));
+    write_element(
+        etx_call_tensor(call, ETX_ARG_native_batch_norm_legit_running_var), at,
+        momentum * unbiased +
+            (1 - momentum) * etx_norm_parameter_at(&variance, at, 0));
   }
 }
 
@@ -359,8 +363,10 @@ static void run_inference(const etx_call* call, const batch* b) {
 // out, save_mean, save_invstd)
 static etx_status run_batch_norm(etx_call* call) {
   const batch b = batch_of(call, 7, 8);
-  if (etx_call_boolean(call, 5)) run_training(call, &b, 8, true, 6);
-  if (!etx_call_boolean(call, 5)) run_inference(call, &b);
+  if (etx_call_boolean(call, ETX_ARG_native_batch_norm_legit_training))
+    run_training(call, &b, 8, true, 6);
+  if (!etx_call_boolean(call, ETX_ARG_native_batch_norm_legit_training))
+    run_inference(call, &b);
   return ETX_OK;
 }
 
@@ -381,7 +387,9 @@ static etx_status run_no_training(etx_call* call) {
 
 // There are no statistics of a batch without elements.
 static etx_status check_elements(const etx_call* call) {
-  if (etx_tensor_numel(etx_call_tensor(call, 0)) > 0) return ETX_OK;
+  if (etx_tensor_numel(
+          etx_call_tensor(call, ETX_ARG_native_batch_norm_legit_input)) > 0)
+    return ETX_OK;
   return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                          "the statistics of no elements are asked for");
 }
@@ -389,19 +397,23 @@ static etx_status check_elements(const etx_call* call) {
 etx_status etx_kernel_native_batch_norm_legit_out_prepare(etx_call* call) {
   static const size_t parameters[] = {1, 2, 3, 4};
   call->run = run_batch_norm;
-  if (etx_call_boolean(call, 5)) ETX_TRY(check_elements(call));
-  return etx_call_check_norm_types(call, 8, parameters, 4);
+  if (etx_call_boolean(call, ETX_ARG_native_batch_norm_legit_training))
+    ETX_TRY(check_elements(call));
+  return etx_call_check_norm_types(call, ETX_ARG_native_batch_norm_legit_out,
+                                   parameters, 4);
 }
 etx_status etx_kernel_native_batch_norm_legit_no_stats_out_prepare(
     etx_call* call) {
   static const size_t parameters[] = {1, 2};
   call->run = run_no_stats;
   ETX_TRY(check_elements(call));
-  return etx_call_check_norm_types(call, 6, parameters, 2);
+  return etx_call_check_norm_types(
+      call, ETX_ARG_native_batch_norm_legit_no_stats_out, parameters, 2);
 }
 etx_status etx_kernel_native_batch_norm_legit_no_training_out_prepare(
     etx_call* call) {
   static const size_t parameters[] = {1, 2, 3, 4};
   call->run = run_no_training;
-  return etx_call_check_norm_types(call, 7, parameters, 4);
+  return etx_call_check_norm_types(
+      call, ETX_ARG_native_batch_norm_legit_no_training_out0, parameters, 4);
 }

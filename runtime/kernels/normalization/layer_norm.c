@@ -6,6 +6,7 @@
 
 #include "runtime/kernels/simd/elementwise/float_loops.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/reduction/moments.h"
 #include "runtime/kernels/normalization/norm_affine.h"
@@ -211,7 +212,8 @@ static void normalize_halves(const norm* n, const statistics* s, size_t first,
 }
 
 static norm norm_of(const etx_call* call, size_t weight, size_t eps) {
-  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
+  const etx_dtype dtype =
+      etx_call_tensor(call, ETX_ARG_native_layer_norm_input)->dtype;
   const norm n = {.dtype = dtype,
                   .wide = etx_compute_type_of(dtype),
                   .count = (size_t)call->prepared[1],
@@ -266,8 +268,8 @@ static etx_status run_layer_norm(etx_call* call) {
       etx_instruction_set_within(call->parallel->instruction_set);
   const layer l = {norm_of(call, 2, 4), statistics_of(call, 6),
                    &etx_float_loops_of(set)->line,
-                   etx_call_tensor(call, 0)->data,
-                   etx_call_tensor(call, 5)->data};
+                   etx_call_tensor(call, ETX_ARG_native_layer_norm_input)->data,
+                   etx_call_tensor(call, ETX_ARG_native_layer_norm_out0)->data};
   const size_t rows = (size_t)call->prepared[0];
   const double work =
       overwrites_parameters(&l) ? 0 : WORK * (double)rows * (double)l.n.count;
@@ -292,12 +294,15 @@ static void write_group(const norm* n, size_t first, size_t channels,
 static etx_status run_group_norm(etx_call* call) {
   const norm n = norm_of(call, 1, 7);
   const statistics s = statistics_of(call, 9);
-  const size_t groups = (size_t)etx_call_integer(call, 6);
-  const size_t channels = (size_t)etx_call_integer(call, 4) / groups;
-  const size_t size = (size_t)etx_call_integer(call, 5);
+  const size_t groups =
+      (size_t)etx_call_integer(call, ETX_ARG_native_group_norm_group);
+  const size_t channels =
+      (size_t)etx_call_integer(call, ETX_ARG_native_group_norm_C) / groups;
+  const size_t size =
+      (size_t)etx_call_integer(call, ETX_ARG_native_group_norm_HxW);
   const size_t bytes = n.count * etx_dtype_bytes(n.dtype);
-  const char* in = etx_call_tensor(call, 0)->data;
-  char* out = etx_call_tensor(call, 8)->data;
+  const char* in = etx_call_tensor(call, ETX_ARG_native_group_norm_input)->data;
+  char* out = etx_call_tensor(call, ETX_ARG_native_group_norm_out0)->data;
   for (size_t at = 0; at < (size_t)call->prepared[0]; ++at) {
     double mean, scale;
     measure(&n, in, &mean, &scale);
@@ -326,8 +331,11 @@ static etx_status prepare(etx_call* call, size_t weight, size_t out,
 }
 
 etx_status etx_kernel_native_layer_norm_out_prepare(etx_call* call) {
-  const etx_tensor* input = etx_call_tensor(call, 0);
-  const size_t normalized = etx_call_value(call, 1)->as.integers.count;
+  const etx_tensor* input =
+      etx_call_tensor(call, ETX_ARG_native_layer_norm_input);
+  const size_t normalized =
+      etx_call_value(call, ETX_ARG_native_layer_norm_normalized_shape)
+          ->as.integers.count;
   size_t count = 1;
   for (size_t i = 0; i < normalized; ++i) {
     count *= (size_t)input->sizes[input->rank - 1 - i];
@@ -337,8 +345,11 @@ etx_status etx_kernel_native_layer_norm_out_prepare(etx_call* call) {
 
 // The shape rule has seen that the numbers make up the input.
 etx_status etx_kernel_native_group_norm_out_prepare(etx_call* call) {
-  const size_t channels = (size_t)etx_call_integer(call, 4);
-  const size_t groups = (size_t)etx_call_integer(call, 6);
-  const size_t size = (size_t)etx_call_integer(call, 5);
+  const size_t channels =
+      (size_t)etx_call_integer(call, ETX_ARG_native_group_norm_C);
+  const size_t groups =
+      (size_t)etx_call_integer(call, ETX_ARG_native_group_norm_group);
+  const size_t size =
+      (size_t)etx_call_integer(call, ETX_ARG_native_group_norm_HxW);
   return prepare(call, 1, 8, channels / groups * size, run_group_norm);
 }

@@ -3,6 +3,7 @@
 #include "runtime/kernels/simd/elementwise/float_loops.h"
 #include "runtime/kernels/core/loop_apply.h"
 #include "runtime/kernels/math/math_functions.h"
+#include "runtime/kernels/registry/op_arguments.h"
 
 double etx_inverse_deviation(double variance, double eps) {
   return 1.0 / etx_sqrt_f64(variance + eps);
@@ -85,11 +86,13 @@ const void* etx_norm_parameter_load(const etx_norm_parameter* parameter,
 
 etx_status etx_call_check_norm_types(const etx_call* call, size_t out,
                                      const size_t* parameters, size_t count) {
-  const etx_dtype input = etx_call_tensor(call, 0)->dtype;
+  const etx_dtype input =
+      etx_call_tensor(call, ETX_ARG_native_layer_norm_input)->dtype;
   const etx_compute_type wide = etx_compute_type_of(input);
   etx_dtype found = ETX_DTYPE_COUNT;
   if (wide != ETX_COMPUTE_F32 && wide != ETX_COMPUTE_F64) {
-    return etx_call_refuse_dtype(call, 0, "a float type");
+    return etx_call_refuse_dtype(call, ETX_ARG_native_layer_norm_input,
+                                 "a float type");
   }
   for (size_t i = 0; i < count; ++i) {
     if (etx_call_is_none(call, parameters[i])) continue;
@@ -105,7 +108,8 @@ etx_status etx_call_check_norm_types(const etx_call* call, size_t out,
   }
   // Statistics come out in the type of the parameters.
   if (found == ETX_DTYPE_COUNT) found = input;
-  ETX_TRY(etx_call_check_same_dtype(call, 0, out));
+  ETX_TRY(
+      etx_call_check_same_dtype(call, ETX_ARG_native_layer_norm_input, out));
   ETX_TRY(etx_call_check_dtype(call, out + 1, found));
   return etx_call_check_dtype(call, out + 2, found);
 }

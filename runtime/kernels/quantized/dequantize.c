@@ -6,6 +6,7 @@
 
 #include "runtime/kernels/quantized/affine.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 
 typedef struct dequantizer {
   etx_affine affine;
@@ -114,13 +115,16 @@ static size_t out_of(etx_affine_kind kind) {
 }
 
 static bool has_whole_zeros(const etx_call* call) {
-  return etx_call_value(call, 2)->kind != ETX_VALUE_TENSOR ||
-         etx_compute_type_of(etx_call_tensor(call, 2)->dtype) ==
-             ETX_COMPUTE_I64;
+  return etx_call_value(call, ETX_ARG_dequantize_per_channel_zero_points)
+                 ->kind != ETX_VALUE_TENSOR ||
+         etx_compute_type_of(
+             etx_call_tensor(call, ETX_ARG_dequantize_per_channel_zero_points)
+                 ->dtype) == ETX_COMPUTE_I64;
 }
 
 static etx_status run(etx_call* call, etx_affine_kind kind) {
-  const etx_tensor* input = etx_call_tensor(call, 0);
+  const etx_tensor* input =
+      etx_call_tensor(call, ETX_ARG_dequantize_per_tensor_input);
   const etx_tensor* out = etx_call_tensor(call, out_of(kind));
   const bool is_whole = kind == ETX_AFFINE_PER_TENSOR;
   dequantizer d = {.from = input->dtype, .to = out->dtype};
@@ -155,10 +159,12 @@ static etx_status prepare(etx_call* call, etx_affine_kind kind) {
   static etx_status (*const runs[])(etx_call*) = {
       run_per_tensor, run_per_channel, run_per_token};
   const size_t out = out_of(kind);
-  const etx_dtype from = etx_call_tensor(call, 0)->dtype;
+  const etx_dtype from =
+      etx_call_tensor(call, ETX_ARG_dequantize_per_tensor_input)->dtype;
   const size_t type = out - 2;
   if (etx_compute_type_of(from) != ETX_COMPUTE_I64 || from == ETX_DTYPE_BOOL) {
-    return etx_call_refuse_dtype(call, 0, "integers");
+    return etx_call_refuse_dtype(call, ETX_ARG_dequantize_per_tensor_input,
+                                 "integers");
   }
   if (kind != ETX_AFFINE_PER_TOKEN &&
       etx_call_integer(call, type) != (int64_t)from) {

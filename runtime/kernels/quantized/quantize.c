@@ -7,6 +7,7 @@
 
 #include "runtime/kernels/quantized/affine.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/parallel_for.h"
 #include "runtime/kernels/simd/int8/u8_loops.h"
@@ -193,8 +194,10 @@ static void quantize_pieces(const void* context, size_t first, size_t end) {
 // and nothing is done, if it is something else.
 static bool run_whole(const etx_call* call, const quantizer* q,
                       const etx_affine* affine) {
-  const etx_tensor* input = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 6);
+  const etx_tensor* input =
+      etx_call_tensor(call, ETX_ARG_quantize_per_tensor_input);
+  const etx_tensor* out =
+      etx_call_tensor(call, ETX_ARG_quantize_per_tensor_out);
   double scale, zero;
   // A build without bytes has no loops of them.
   if (!ETX_HAS_DTYPE(INT8) && !ETX_HAS_DTYPE(UINT8)) return false;
@@ -237,7 +240,8 @@ static size_t bounds_of(etx_affine_kind kind) {
 
 static etx_status run(etx_call* call, etx_affine_kind kind) {
   const size_t bounds = bounds_of(kind);
-  const etx_tensor* input = etx_call_tensor(call, 0);
+  const etx_tensor* input =
+      etx_call_tensor(call, ETX_ARG_quantize_per_tensor_input);
   const etx_tensor* out = etx_call_tensor(call, bounds + 3);
   const quantizer q = {kind, (double)etx_call_integer(call, bounds),
                        (double)etx_call_integer(call, bounds + 1), out->dtype};
@@ -270,10 +274,11 @@ static etx_status prepare(etx_call* call, etx_affine_kind kind) {
   static etx_status (*const runs[])(etx_call*) = {
       run_per_tensor, run_per_channel, run_per_token};
   const size_t out = bounds_of(kind) + 3;
-  const etx_compute_type wide =
-      etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
+  const etx_compute_type wide = etx_compute_type_of(
+      etx_call_tensor(call, ETX_ARG_quantize_per_tensor_input)->dtype);
   if (wide != ETX_COMPUTE_F32 && wide != ETX_COMPUTE_F64) {
-    return etx_call_refuse_dtype(call, 0, "floats");
+    return etx_call_refuse_dtype(call, ETX_ARG_quantize_per_tensor_input,
+                                 "floats");
   }
   ETX_TRY(etx_affine_check(call));
   ETX_TRY(etx_call_check_dtype(call, out,

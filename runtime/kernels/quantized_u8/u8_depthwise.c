@@ -1,6 +1,7 @@
 // Depthwise convolutions of bytes, channels last: channels are lanes.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/parallel_for.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
 #include "runtime/kernels/quantized_u8/u8_args.h"
@@ -102,8 +103,8 @@ static void cut(job* j, size_t images, size_t threads) {
 // (input, zero_point, weight, offsets, scales, bias, stride, padding, dilation,
 // out_zero_point, out_min, out_max, dtype, out)
 static etx_status run(etx_call* call) {
-  const etx_tensor* in = etx_call_tensor(call, 0);
-  const etx_tensor* weight = etx_call_tensor(call, 2);
+  const etx_tensor* in = etx_call_tensor(call, ETX_ARG_depthwise_u8_input);
+  const etx_tensor* weight = etx_call_tensor(call, ETX_ARG_depthwise_u8_weight);
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   const etx_parallel* parallel = call->parallel;
   job j = {.loops = etx_u8_loops_of(
@@ -114,15 +115,17 @@ static etx_status run(etx_call* call) {
            .channels = (size_t)in->sizes[3]};
   etx_window* const windows[] = {&j.y, &j.x};
   for (size_t i = 0; i < 2; ++i) {
-    *windows[i] = (etx_window){.in = in->sizes[1 + i],
-                               .out = out->sizes[1 + i],
-                               .kernel = weight->sizes[i],
-                               .stride = etx_call_list_item(call, 6, i),
-                               .padding = etx_call_list_item(call, 7, i),
-                               .dilation = etx_call_list_item(call, 8, i)};
+    *windows[i] = (etx_window){
+        .in = in->sizes[1 + i],
+        .out = out->sizes[1 + i],
+        .kernel = weight->sizes[i],
+        .stride = etx_call_list_item(call, ETX_ARG_depthwise_u8_stride, i),
+        .padding = etx_call_list_item(call, ETX_ARG_depthwise_u8_padding, i),
+        .dilation = etx_call_list_item(call, ETX_ARG_depthwise_u8_dilation, i)};
   }
   etx_u8_requantize_read(call, 3, 9, &j.results);
-  memset(call->temporary, (int)etx_call_integer(call, 1),
+  memset(call->temporary,
+         (int)etx_call_integer(call, ETX_ARG_depthwise_u8_zero_point),
          call->temporary_bytes);
   j.outside = call->temporary;
   const size_t taps = (size_t)(j.y.kernel * j.x.kernel);
@@ -136,8 +139,10 @@ static etx_status run(etx_call* call) {
 
 etx_status etx_kernel_depthwise_u8_out_prepare(etx_call* call) {
   ETX_TRY(etx_u8_check(call, 2, 3));
-  const int64_t taps = etx_call_tensor(call, 2)->sizes[0];
-  const int64_t dilation = etx_call_list_item(call, 8, 0);
+  const int64_t taps =
+      etx_call_tensor(call, ETX_ARG_depthwise_u8_weight)->sizes[0];
+  const int64_t dilation =
+      etx_call_list_item(call, ETX_ARG_depthwise_u8_dilation, 0);
   if (taps > MOST_ROWS ||
       (taps > 1 && dilation > (MOST_ROWS - 1) / (taps - 1))) {
     return etx_call_refuse(call, ETX_UNSUPPORTED,
@@ -150,7 +155,7 @@ etx_status etx_kernel_depthwise_u8_out_prepare(etx_call* call) {
 
 // Zero points, as many as an image has channels, in whole fours.
 etx_status etx_temporary_u8(const etx_call* call, size_t* out_bytes) {
-  const etx_tensor* in = etx_call_tensor(call, 0);
+  const etx_tensor* in = etx_call_tensor(call, ETX_ARG_depthwise_u8_input);
   *out_bytes = in->rank == 4 ? (size_t)in->sizes[3] + ETX_U8_INTERLEAVE - 1 : 0;
   return ETX_OK;
 }

@@ -1,6 +1,7 @@
 // Pooling of bytes, channels last: channels are lanes.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/parallel_for.h"
 #include "runtime/kernels/quantized_u8/u8_args.h"
 #include "runtime/kernels/simd/int8/u8_requantize.h"
@@ -58,10 +59,11 @@ static void run_items(const void* context, size_t first, size_t end) {
 
 // (self, kernel_size, stride, padding, dilation, ceil_mode, out)
 static etx_status run(etx_call* call) {
-  const etx_tensor* in = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 6);
+  const etx_tensor* in = etx_call_tensor(call, ETX_ARG_max_pool2d_u8_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_max_pool2d_u8_out);
   const etx_parallel* parallel = call->parallel;
-  const bool has_strides = etx_call_value(call, 2)->as.integers.count > 0;
+  const bool has_strides =
+      etx_call_value(call, ETX_ARG_max_pool2d_u8_stride)->as.integers.count > 0;
   job j = {.loops = etx_u8_loops_of(
                etx_instruction_set_within(parallel->instruction_set)),
            .in = in->data,
@@ -69,13 +71,15 @@ static etx_status run(etx_call* call) {
            .channels = (size_t)in->sizes[3]};
   etx_window* const windows[] = {&j.y, &j.x};
   for (size_t i = 0; i < 2; ++i) {
-    *windows[i] =
-        (etx_window){.in = in->sizes[1 + i],
-                     .out = out->sizes[1 + i],
-                     .kernel = etx_call_list_item(call, 1, i),
-                     .stride = etx_call_list_item(call, has_strides ? 2 : 1, i),
-                     .padding = etx_call_list_item(call, 3, i),
-                     .dilation = etx_call_list_item(call, 4, i)};
+    *windows[i] = (etx_window){
+        .in = in->sizes[1 + i],
+        .out = out->sizes[1 + i],
+        .kernel =
+            etx_call_list_item(call, ETX_ARG_max_pool2d_u8_kernel_size, i),
+        .stride = etx_call_list_item(call, has_strides ? 2 : 1, i),
+        .padding = etx_call_list_item(call, ETX_ARG_max_pool2d_u8_padding, i),
+        .dilation =
+            etx_call_list_item(call, ETX_ARG_max_pool2d_u8_dilation, i)};
   }
   const double taps = (double)(j.y.kernel * j.x.kernel);
   if (etx_tensor_numel(out) == 0) return ETX_OK;
@@ -85,10 +89,12 @@ static etx_status run(etx_call* call) {
 }
 
 etx_status etx_kernel_max_pool2d_u8_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_UINT8));
-  ETX_TRY(etx_call_check_dtype(call, 6, ETX_DTYPE_UINT8));
-  ETX_TRY(etx_call_check_contiguous(call, 0));
-  ETX_TRY(etx_call_check_contiguous(call, 6));
+  ETX_TRY(
+      etx_call_check_dtype(call, ETX_ARG_max_pool2d_u8_self, ETX_DTYPE_UINT8));
+  ETX_TRY(
+      etx_call_check_dtype(call, ETX_ARG_max_pool2d_u8_out, ETX_DTYPE_UINT8));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_max_pool2d_u8_self));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_max_pool2d_u8_out));
   call->run = run;
   return ETX_OK;
 }
@@ -133,8 +139,8 @@ static void run_means(const void* context, size_t first, size_t end) {
 
 // (self, zero_point, scale, out_zero_point, out_min, out_max, dtype, out)
 static etx_status run_mean(etx_call* call) {
-  const etx_tensor* in = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 7);
+  const etx_tensor* in = etx_call_tensor(call, ETX_ARG_mean_u8_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_mean_u8_out);
   const etx_parallel* parallel = call->parallel;
   mean m = {.loops = etx_u8_loops_of(
                 etx_instruction_set_within(parallel->instruction_set)),
@@ -142,9 +148,10 @@ static etx_status run_mean(etx_call* call) {
             .out = out->data,
             .pixels = (size_t)in->sizes[1] * (size_t)in->sizes[2],
             .channels = (size_t)in->sizes[3],
-            .scale = (float)etx_call_real(call, 2)};
+            .scale = (float)etx_call_real(call, ETX_ARG_mean_u8_scale)};
   m.parts = (m.channels + SOME - 1) / SOME;
-  m.zero = (int32_t)(etx_call_integer(call, 1) * (int64_t)m.pixels);
+  m.zero = (int32_t)(etx_call_integer(call, ETX_ARG_mean_u8_zero_point) *
+                     (int64_t)m.pixels);
   etx_u8_requantize_bounds_read(call, 3, &m.results);
   etx_parallel_for(parallel, (size_t)in->sizes[0] * m.parts,
                    (double)etx_tensor_numel(in) / 16, run_means, &m);
@@ -152,11 +159,13 @@ static etx_status run_mean(etx_call* call) {
 }
 
 etx_status etx_kernel_mean_u8_out_prepare(etx_call* call) {
-  const etx_tensor* in = etx_call_tensor(call, 0);
-  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_UINT8));
-  ETX_TRY(etx_call_check_contiguous(call, 0));
-  ETX_TRY(etx_call_check_dtype(call, 7, (etx_dtype)etx_call_integer(call, 6)));
-  ETX_TRY(etx_call_check_contiguous(call, 7));
+  const etx_tensor* in = etx_call_tensor(call, ETX_ARG_mean_u8_self);
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_mean_u8_self, ETX_DTYPE_UINT8));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_mean_u8_self));
+  ETX_TRY(etx_call_check_dtype(
+      call, ETX_ARG_mean_u8_out,
+      (etx_dtype)etx_call_integer(call, ETX_ARG_mean_u8_dtype)));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_mean_u8_out));
   const int64_t pixels = (int64_t)in->sizes[1] * in->sizes[2];
   if (pixels > ETX_MEAN_U8_MOST_PIXELS) {
     return etx_call_refuse(call, ETX_UNSUPPORTED,

@@ -1,6 +1,7 @@
 // any and all: whether some or every element is not zero. NaN is not zero.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/reduction/reduce.h"
 
 // Elements looked at between two questions whether the answer is known.
@@ -133,7 +134,7 @@ static const etx_fold all_bytes = {start_false,        zero_bytes_row,
 
 static etx_status run_over(const etx_call* call, const etx_fold* folds,
                            const etx_fold* bytes, uint32_t dims) {
-  etx_reduction r = {.self = etx_call_tensor(call, 0),
+  etx_reduction r = {.self = etx_call_tensor(call, ETX_ARG_any_all_self),
                      .value = etx_call_tensor(call, call->argument_count - 1),
                      .dims = dims};
   r.wide = etx_compute_type_of(r.self->dtype);
@@ -161,7 +162,7 @@ static etx_status run_all_all(etx_call* call) {
 }
 
 static etx_status prepare(etx_call* call, etx_kernel_function run) {
-  ETX_TRY(etx_call_check_real(call, 0));
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_any_all_self));
   ETX_TRY(etx_call_check_real(call, call->argument_count - 1));
   call->run = run;
   return ETX_OK;

@@ -8,6 +8,7 @@
 // keys in order.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/slice_args.h"
@@ -235,9 +236,9 @@ static void write_line(const ordering* o, const line_walk* lines,
 // `first` is the argument with the values, the indices follow.
 static void run_ordering(const etx_call* call, ordering* o, size_t dimension,
                          size_t first) {
-  const etx_tensor* const tensors[] = {etx_call_tensor(call, 0),
-                                       etx_call_tensor(call, first),
-                                       etx_call_tensor(call, first + 1)};
+  const etx_tensor* const tensors[] = {
+      etx_call_tensor(call, ETX_ARG_topk_values_self),
+      etx_call_tensor(call, first), etx_call_tensor(call, first + 1)};
   line_walk lines;
   o->entries = call->temporary;
   bool more = start_lines(&lines, dimension, tensors);
@@ -257,8 +258,9 @@ static void run_ordering(const etx_call* call, ordering* o, size_t dimension,
 
 // Dimension 2 of the arguments, and what lies along it.
 static size_t dimension_of(const etx_call* call) {
-  return etx_wrap_dimension(etx_call_integer(call, 2),
-                            etx_call_tensor(call, 0)->rank);
+  return etx_wrap_dimension(
+      etx_call_integer(call, ETX_ARG_topk_values_dim),
+      etx_call_tensor(call, ETX_ARG_topk_values_self)->rank);
 }
 static size_t size_along(const etx_tensor* tensor, size_t dimension) {
   return tensor->rank == 0 ? 1 : (size_t)tensor->sizes[dimension];
@@ -269,9 +271,12 @@ static size_t size_along(const etx_tensor* tensor, size_t dimension) {
 // element even if k is 0.
 static etx_status run_topk(etx_call* call) {
   const size_t dimension = dimension_of(call);
-  ordering o = {.count = size_along(etx_call_tensor(call, 0), dimension),
-                .kept = size_along(etx_call_tensor(call, 5), dimension),
-                .descending = etx_call_boolean(call, 3)};
+  ordering o = {
+      .count = size_along(etx_call_tensor(call, ETX_ARG_topk_values_self),
+                          dimension),
+      .kept = size_along(etx_call_tensor(call, ETX_ARG_topk_values_values),
+                         dimension),
+      .descending = etx_call_boolean(call, ETX_ARG_topk_values_largest)};
   run_ordering(call, &o, dimension, 5);
   return ETX_OK;
 }
@@ -279,8 +284,11 @@ static etx_status run_topk(etx_call* call) {
 // (self, stable, dim, descending, values, indices)
 static etx_status run_sort(etx_call* call) {
   const size_t dimension = dimension_of(call);
-  ordering o = {.count = size_along(etx_call_tensor(call, 0), dimension),
-                .descending = etx_call_boolean(call, 3)};
+  ordering o = {
+      .count = size_along(
+          etx_call_tensor(call, ETX_ARG_sort_values_stable_self), dimension),
+      .descending =
+          etx_call_boolean(call, ETX_ARG_sort_values_stable_descending)};
   o.kept = o.count;
   run_ordering(call, &o, dimension, 4);
   return ETX_OK;
@@ -289,20 +297,22 @@ static etx_status run_sort(etx_call* call) {
 // `first` is the argument with the values.
 static etx_status prepare(etx_call* call, size_t first,
                           etx_kernel_function run) {
-  ETX_TRY(etx_call_check_real(call, 0));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, first));
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_topk_values_self));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_topk_values_self, first));
   ETX_TRY(etx_call_check_dtype(call, first + 1, ETX_DTYPE_INT64));
   const size_t dimension = dimension_of(call);
-  call->temporary_bytes =
-      bytes_for(size_along(etx_call_tensor(call, 0), dimension),
-                size_along(etx_call_tensor(call, first), dimension));
+  call->temporary_bytes = bytes_for(
+      size_along(etx_call_tensor(call, ETX_ARG_topk_values_self), dimension),
+      size_along(etx_call_tensor(call, first), dimension));
   call->run = run;
   return ETX_OK;
 }
 
 etx_status etx_kernel_topk_values_prepare(etx_call* call) {
-  if (etx_call_tensor(call, 0)->dtype == ETX_DTYPE_BOOL) {
-    return etx_call_refuse_dtype(call, 0, "a number type");
+  if (etx_call_tensor(call, ETX_ARG_topk_values_self)->dtype ==
+      ETX_DTYPE_BOOL) {
+    return etx_call_refuse_dtype(call, ETX_ARG_topk_values_self,
+                                 "a number type");
   }
   return prepare(call, 5, run_topk);
 }
@@ -315,7 +325,8 @@ etx_status etx_kernel_sort_values_stable_prepare(etx_call* call) {
 // refused later.
 static etx_status state_bytes(const etx_call* call, size_t first,
                               size_t* out_bytes) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* self =
+      etx_call_tensor(call, ETX_ARG_sort_values_stable_self);
   const etx_tensor* values = etx_call_tensor(call, first);
   size_t count = 1, kept = 1;
   for (size_t i = 0; i < self->rank; ++i) {

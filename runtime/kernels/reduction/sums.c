@@ -7,6 +7,7 @@
 
 #include "runtime/kernels/core/complex_as_real.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/simd/vector/striped_sum.h"
 #include "runtime/kernels/reduction/reduce.h"
 #include "runtime/kernels/math/wrapping_math.h"
@@ -217,7 +218,7 @@ static const etx_tensor* last_tensor(const etx_call* call) {
 static void fold_over(const etx_call* call, const etx_fold* folds,
                       uint32_t dims, double divisor) {
   etx_complex_as_real self, out;
-  etx_reduction r = {.self = etx_call_tensor(call, 0),
+  etx_reduction r = {.self = etx_call_tensor(call, ETX_ARG_sum_intlist_self),
                      .value = last_tensor(call),
                      .divisor = divisor,
                      .dims = dims};
@@ -233,7 +234,7 @@ static void fold_over(const etx_call* call, const etx_fold* folds,
 }
 
 static uint32_t all_dims(const etx_call* call) {
-  const size_t rank = etx_call_tensor(call, 0)->rank;
+  const size_t rank = etx_call_tensor(call, ETX_ARG_mean_dtype_self)->rank;
   return rank == 0 ? 0 : (UINT32_C(2) << (rank - 1)) - 1;
 }
 
@@ -243,7 +244,8 @@ static etx_status run_sum(etx_call* call) {
 }
 
 static void mean_over(const etx_call* call, uint32_t dims) {
-  const size_t count = etx_reduced_count(etx_call_tensor(call, 0), dims);
+  const size_t count =
+      etx_reduced_count(etx_call_tensor(call, ETX_ARG_mean_self), dims);
   fold_over(call, sums, dims, (double)count);
 }
 static etx_status run_mean(etx_call* call) {
@@ -261,8 +263,8 @@ enum { ROWS, COUNT };  // left in etx_call.prepared
 
 static bool find_short_rows(etx_call* call, uint32_t dims) {
   size_t rows, count;
-  if (!etx_reduces_short_rows(etx_call_tensor(call, 0), last_tensor(call), dims,
-                              &rows, &count)) {
+  if (!etx_reduces_short_rows(etx_call_tensor(call, ETX_ARG_sum_intlist_self),
+                              last_tensor(call), dims, &rows, &count)) {
     return false;
   }
   call->prepared[ROWS] = (int64_t)rows;
@@ -271,7 +273,7 @@ static bool find_short_rows(etx_call* call, uint32_t dims) {
 }
 
 static void sum_short_rows(const etx_call* call, double divisor) {
-  const float* x = etx_call_tensor(call, 0)->data;
+  const float* x = etx_call_tensor(call, ETX_ARG_sum_intlist_self)->data;
   float* out = last_tensor(call)->data;
   const size_t rows = (size_t)call->prepared[ROWS];
   const size_t count = (size_t)call->prepared[COUNT];
@@ -291,7 +293,7 @@ static etx_status run_short_mean(etx_call* call) {
 // Short columns of a few results: as sum_columns_f32 folds them, all at once.
 static bool find_short_columns(etx_call* call, uint32_t dims) {
   enum { FEWEST = 4 };  // of both; fewer may be folded in another order
-  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_sum_intlist_self);
   const etx_tensor* out = last_tensor(call);
   size_t rows = 1, count = 1;
   if (self->dtype != ETX_DTYPE_FLOAT32 || out->dtype != ETX_DTYPE_FLOAT32 ||
@@ -316,8 +318,9 @@ static void sum_short_columns(const etx_call* call, double divisor) {
   etx_accumulators folded;
   float* each = folded.other.f32;
   for (size_t i = 0; i < count; ++i) each[i] = 0;
-  sum_columns_f32(&folded, etx_call_tensor(call, 0)->data, count, 0,
-                  (size_t)call->prepared[ROWS], (ptrdiff_t)count);
+  sum_columns_f32(&folded,
+                  etx_call_tensor(call, ETX_ARG_sum_intlist_self)->data, count,
+                  0, (size_t)call->prepared[ROWS], (ptrdiff_t)count);
   for (size_t i = 0; i < count; ++i) {
     out[i] = (float)((double)each[i] / divisor);
   }
@@ -332,7 +335,7 @@ static etx_status run_few_means(etx_call* call) {
 }
 
 static etx_status run_short_prod(etx_call* call) {
-  const float* x = etx_call_tensor(call, 0)->data;
+  const float* x = etx_call_tensor(call, ETX_ARG_prod_int_self)->data;
   float* out = last_tensor(call)->data;
   const size_t rows = (size_t)call->prepared[ROWS];
   const size_t count = (size_t)call->prepared[COUNT];
@@ -366,9 +369,9 @@ static etx_status prepare(etx_call* call, size_t dtype,
   if (etx_dtype_is_complex(out->dtype)) {
     ETX_TRY(etx_call_check_same_dtype(call, last, 0));
     ETX_TRY(etx_call_check_complex_as_real(call, last));
-    return etx_call_check_complex_as_real(call, 0);
+    return etx_call_check_complex_as_real(call, ETX_ARG_sum_intlist_self);
   }
-  ETX_TRY(etx_call_check_real(call, 0));
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_sum_intlist_self));
   return etx_call_check_real(call, last);
 }
 
@@ -384,7 +387,7 @@ static etx_status prepare_mean(etx_call* call, size_t dtype,
 
 static etx_status prepare_product(etx_call* call, size_t dtype,
                                   etx_kernel_function run) {
-  ETX_TRY(etx_call_check_real(call, 0));
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_prod_int_self));
   return prepare(call, dtype, run);
 }
 

@@ -13,7 +13,7 @@
 //
 //   ETX_HAS_DTYPE(FLOAT64) && wide == ETX_COMPUTE_F64     in a condition
 //   ETX_IF_DTYPE(FLOAT64, add_products_f64)            in a table of functions
-//   ETX_SWITCH_EXACT                                   dtype_switch.h
+//   ETX_SWITCH_INTEGRAL                                   dtype_switch.h
 //
 // Types inside a kernel (a sum of floats in double) are not meant: those are
 // its own business.

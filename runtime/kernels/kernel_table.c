@@ -1,6 +1,6 @@
-// The table of all kernels, alone in its file: whoever passes a shorter one
-// links none of the rest. A row of op_schema.def without a kernel is a link
-// error.
+// The table of all kernels. It is alone in its file, so that an application with
+// a shorter table does not link the other kernels. A row of op_schema.def
+// without a kernel is a link error: undefined etx_kernel_<symbol>_prepare.
 
 #include "runtime/kernel.h"
 
@@ -8,13 +8,13 @@
 #include "runtime/kernels/registry/temporary_kernels.h"
 #include "runtime/kernels/registry/type_bound_kernels.h"
 
-// The second of its arguments, once they are expanded: the function that a
-// symbol's macro names, or else NULL.
+// The second of its arguments after expansion: the function of a symbol's macro,
+// or NULL without a macro.
 #define SECOND(first, second, ...) second
 #define EXPANDED(...) SECOND(__VA_ARGS__)
 
-// What is left of a kernel none of whose types is in the build. Its calls have
-// been refused by then, unless they were wrong anyway.
+// Replaces a kernel none of whose types is in the build. Calls with these types
+// are refused before.
 static etx_status prepare_left_out(etx_call* call) {
   return etx_call_refuse(call, ETX_UNSUPPORTED,
                          "this build leaves out all types that it takes");

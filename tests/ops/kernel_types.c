@@ -1,11 +1,13 @@
-// The element types that each kernel takes, found out:
+// The element types that each kernel takes, found out by calling it:
 //
 //   kernel_types DIR
+//   kernel_types DIR --untested
 //
 // takes the calls of the vectors below DIR, gives their tensors one type after
-// the other, and asks the kernel to prepare the call. Prints the rows of
-// runtime/kernels/registry/kernel_types.def, which types.cmake compares with
-// them.
+// the other, and lets the kernel prepare each call. Prints the rows of
+// runtime/kernels/registry/kernel_types.def. With --untested, prints the rows of
+// op_schema.def for which DIR has no call that succeeds.
+// scripts/operator_files.py runs both.
 
 #include <stdio.h>
 #include <string.h>
@@ -15,11 +17,12 @@
 #include "tests/ops/vector_call.h"
 #include "tests/ops/vector_tree.h"
 
-typedef struct survey {
+typedef struct type_survey {
   uint32_t types[ETX_OP_COUNT];  // bits by code
-} survey;
+  bool is_tested[ETX_OP_COUNT];  // by a call that succeeds
+} type_survey;
 
-// The call's tensors of type `from` become `to`.
+// Tensors of type `from` get the type `to`.
 typedef struct exchange {
   etx_dtype from, to;
 } exchange;
@@ -46,8 +49,8 @@ static const etx_value* first_item(const etx_value* value) {
   return is_list ? value->as.tensors.items[0] : value;
 }
 
-// The type that a call is about: that of its first tensor that is not bool,
-// among those that it reads or, if it reads none, those that it writes.
+// The type of the first tensor of a call that is not bool, among those that it
+// reads (`written` false) or writes.
 static etx_dtype type_among(const vector_call* c, bool written) {
   etx_dtype found = ETX_DTYPE_COUNT;
   for (size_t i = 0; i < c->count; ++i) {
@@ -60,7 +63,7 @@ static etx_dtype type_among(const vector_call* c, bool written) {
   return found;
 }
 
-// Of no elements some kernels ask nothing, not even their type.
+// Some kernels check nothing, not even types, where there are no elements.
 static bool has_empty(const vector_call* c) {
   for (size_t i = 0; i < c->count; ++i) {
     const etx_value* value = first_item(&c->values[i]);
@@ -77,7 +80,7 @@ static etx_dtype main_type(const vector_call* c) {
   return found == ETX_DTYPE_COUNT ? type_among(c, true) : found;
 }
 
-// The type that the rule says, unless it leaves that to the caller.
+// Takes the type of the shape rule, unless the rule leaves it to the caller.
 static etx_status take_type(void* context, const etx_value* output,
                             const etx_shape* shape, bool at_most) {
   (void)context;
@@ -100,15 +103,17 @@ static bool is_taken(vector_call* c, etx_dtype to) {
 }
 
 static void survey_case(void* context, const vector_file* file, json_t* one) {
-  survey* s = context;
+  type_survey* s = context;
   const char* expect = json_string_value(json_object_get(one, "expect"));
   if (expect != NULL && strcmp(expect, "error") == 0) return;
   for (size_t i = 0; i < ETX_DTYPE_SET_MEMBER_COUNT; ++i) {
     const etx_dtype dtype = etx_dtype_set_members[i];
     const uint32_t bit = UINT32_C(1) << dtype;
     vector_call c;
-    if (vector_call_build(&c, file, one, VECTOR_DENSE) == NULL &&
-        !has_empty(&c) && main_type(&c) != ETX_DTYPE_COUNT &&
+    const bool is_built =
+        vector_call_build(&c, file, one, VECTOR_DENSE) == NULL;
+    if (is_built) s->is_tested[c.op->id] = true;
+    if (is_built && !has_empty(&c) && main_type(&c) != ETX_DTYPE_COUNT &&
         (s->types[c.op->id] & bit) == 0 && is_taken(&c, dtype)) {
       s->types[c.op->id] |= bit;
     }
@@ -123,15 +128,18 @@ int main(int count, char** arguments) {
 #include "format/ops/op_schema.def"
 #undef OP
   };
-  static survey s;
-  if (count != 2) {
-    fprintf(stderr, "usage: kernel_types DIR\n");
+  static type_survey s;
+  const bool lists_untested =
+      count == 3 && strcmp(arguments[2], "--untested") == 0;
+  if (count != 2 && !lists_untested) {
+    fprintf(stderr, "usage: kernel_types DIR [--untested]\n");
     return 2;
   }
   if (vector_tree_walk(arguments[1], survey_case, &s) != 0) return 6;
   for (size_t i = 0; i < ETX_OP_COUNT; ++i) {
     char words[ETX_DTYPE_SET_TEXT_BYTES];
-    if (s.types[i] == 0) continue;
+    if (lists_untested && !s.is_tested[i]) printf("%s\n", symbols[i]);
+    if (lists_untested || s.types[i] == 0) continue;
     printf("TYPES(%s, \"%s\")\n", symbols[i],
            etx_dtype_set_text(s.types[i], words));
   }

@@ -3,6 +3,7 @@
 
 #include "runtime/kernels/attention/attention.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/views/strided_view.h"
@@ -332,14 +333,17 @@ static etx_status run_with_cache(etx_call* call) {
         start, (int64_t)cache->sizes[1]);
   }
   append(cache, key, start);
-  append(etx_call_tensor(call, 4), etx_call_tensor(call, 2), start);
+  append(etx_call_tensor(call, ETX_ARG_sdpa_with_kv_cache_value_cache),
+         etx_call_tensor(call, ETX_ARG_sdpa_with_kv_cache_value), start);
   return run_at_start(call);
 }
 
 etx_status etx_kernel_sdpa_with_kv_cache_out_prepare(etx_call* call) {
   const sdpa_schema f = schema_of(call);
   ETX_TRY(check_types(call, &f));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_sdpa_with_kv_cache_query,
+                                    ETX_ARG_sdpa_with_kv_cache_key));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_sdpa_with_kv_cache_query,
+                                    ETX_ARG_sdpa_with_kv_cache_value));
   return prepare(call, run_with_cache);
 }

@@ -5,6 +5,7 @@
 // Results have the bits that etx::convolution_chain gives.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/convolution/convolution_epilogue.h"
 #include "runtime/kernels/core/parallel_for.h"
 
@@ -141,9 +142,11 @@ static size_t part_count(const job* j, size_t threads) {
 static void convolve(etx_call* call, const etx_convolution_epilogue* results) {
   const etx_parallel* parallel = call->parallel;
   const etx_f32_microkernels* loops = results->loops;
-  job j = {.in = etx_volumes_of(etx_call_tensor(call, 0)),
-           .panels = etx_call_tensor(call, 1)->data,
-           .results = results};
+  job j = {
+      .in = etx_volumes_of(
+          etx_call_tensor(call, ETX_ARG_convolution_panels_input)),
+      .panels = etx_call_tensor(call, ETX_ARG_convolution_panels_panels)->data,
+      .results = results};
   j.channels = (size_t)j.in.channels;
   j.positions = (size_t)(j.in.sizes[1] * j.in.sizes[2]);
   j.panel_count = (size_t)results->out.channels / CHANNELS;
@@ -155,8 +158,9 @@ static void convolve(etx_call* call, const etx_convolution_epilogue* results) {
                      (j.channels <= (size_t)results->out.channels ||
                       j.positions < parallel->thread_count * FEW_POSITIONS);
   const size_t items = (size_t)j.in.images * j.parts * j.pairs;
-  const double work =
-      (double)etx_tensor_numel(etx_call_tensor(call, 5)) * (double)j.channels;
+  const double work = (double)etx_tensor_numel(etx_call_tensor(
+                          call, ETX_ARG_convolution_panels_out)) *
+                      (double)j.channels;
   etx_parallel_for(parallel, items, work, run_items, &j);
 }
 
@@ -166,7 +170,7 @@ static etx_status run(etx_call* call) {
 
 etx_status etx_kernel_convolution_panels_out_prepare(etx_call* call) {
   // Positions lie side by side.
-  ETX_TRY(etx_call_check_contiguous(call, 0));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_convolution_panels_input));
   ETX_TRY(etx_convolution_epilogue_check(call));
   call->run = run;
   return ETX_OK;

@@ -5,6 +5,7 @@
 
 #include "runtime/kernels/convolution/convolution.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/simd/vector/striped_sum.h"
 #include "runtime/kernels/image/planes.h"
 #include "runtime/kernels/core/parallel_for.h"
@@ -154,17 +155,23 @@ static void run_bias(const etx_volumes* grad, const etx_tensor* out) {
 }
 
 static bool wants(const etx_call* call, size_t gradient) {
-  return etx_call_value(call, 10)->as.booleans.items[gradient] != 0 &&
-         etx_tensor_numel(etx_call_tensor(call, 11 + gradient)) > 0;
+  return etx_call_value(call, ETX_ARG_convolution_backward_output_mask)
+                 ->as.booleans.items[gradient] != 0 &&
+         etx_tensor_numel(etx_call_tensor(
+             call, ETX_ARG_convolution_backward_out0 + gradient)) > 0;
 }
 
 static void run_input(const etx_call* call, const etx_window* windows,
                       bool transposed) {
-  const etx_volumes grad = etx_volumes_of(etx_call_tensor(call, 0));
-  const etx_volumes weight = etx_volumes_of(etx_call_tensor(call, 2));
-  const etx_volumes out = etx_volumes_of(etx_call_tensor(call, 11));
+  const etx_volumes grad = etx_volumes_of(
+      etx_call_tensor(call, ETX_ARG_convolution_backward_grad_output));
+  const etx_volumes weight = etx_volumes_of(
+      etx_call_tensor(call, ETX_ARG_convolution_backward_weight));
+  const etx_volumes out =
+      etx_volumes_of(etx_call_tensor(call, ETX_ARG_convolution_backward_out0));
   etx_convolution c = etx_convolution_of(
-      &grad, &weight, &out, etx_call_integer(call, 9), !transposed);
+      &grad, &weight, &out,
+      etx_call_integer(call, ETX_ARG_convolution_backward_groups), !transposed);
   for (size_t d = 0; d < ETX_SPATIAL; ++d) {
     c.windows[d] = windows[d];
     c.windows[d].in = windows[d].out;
@@ -175,10 +182,14 @@ static void run_input(const etx_call* call, const etx_window* windows,
 
 static void run_weight(const etx_call* call, const etx_window* windows,
                        bool transposed) {
-  const etx_volumes grad = etx_volumes_of(etx_call_tensor(call, 0));
-  const etx_volumes input = etx_volumes_of(etx_call_tensor(call, 1));
-  const etx_volumes out = etx_volumes_of(etx_call_tensor(call, 12));
-  const int64_t groups = etx_call_integer(call, 9);
+  const etx_volumes grad = etx_volumes_of(
+      etx_call_tensor(call, ETX_ARG_convolution_backward_grad_output));
+  const etx_volumes input =
+      etx_volumes_of(etx_call_tensor(call, ETX_ARG_convolution_backward_input));
+  const etx_volumes out =
+      etx_volumes_of(etx_call_tensor(call, ETX_ARG_convolution_backward_out1));
+  const int64_t groups =
+      etx_call_integer(call, ETX_ARG_convolution_backward_groups);
   weight_gradient g = {.coarse = transposed ? input : grad,
                        .fine = transposed ? grad : input,
                        .out = out,
@@ -190,8 +201,10 @@ static void run_weight(const etx_call* call, const etx_window* windows,
     g.windows[d].in = g.fine.sizes[d];
     g.windows[d].out = g.coarse.sizes[d];
   }
-  const double work = (double)etx_tensor_numel(etx_call_tensor(call, 0)) *
-                      (double)etx_tensor_numel(etx_call_tensor(call, 12));
+  const double work = (double)etx_tensor_numel(etx_call_tensor(
+                          call, ETX_ARG_convolution_backward_grad_output)) *
+                      (double)etx_tensor_numel(etx_call_tensor(
+                          call, ETX_ARG_convolution_backward_out1));
   etx_parallel_for(call->parallel, (size_t)(out.images * out.channels), work,
                    weight_channels, &g);
 }
@@ -200,29 +213,41 @@ static void run_weight(const etx_call* call, const etx_window* windows,
 // transposed, output_padding, groups, output_mask, grad_input, grad_weight,
 // grad_bias)
 static etx_status run_backward(etx_call* call) {
-  const etx_tensor* input = etx_call_tensor(call, 1);
-  const etx_volumes grad = etx_volumes_of(etx_call_tensor(call, 0));
+  const etx_tensor* input =
+      etx_call_tensor(call, ETX_ARG_convolution_backward_input);
+  const etx_volumes grad = etx_volumes_of(
+      etx_call_tensor(call, ETX_ARG_convolution_backward_grad_output));
   const etx_volumes in = etx_volumes_of(input);
-  const etx_volumes weight = etx_volumes_of(etx_call_tensor(call, 2));
-  const bool transposed = etx_call_boolean(call, 7);
+  const etx_volumes weight = etx_volumes_of(
+      etx_call_tensor(call, ETX_ARG_convolution_backward_weight));
+  const bool transposed =
+      etx_call_boolean(call, ETX_ARG_convolution_backward_transposed);
   etx_window windows[ETX_SPATIAL];
   etx_windows_read(call, 4, input->rank - 2u, &in, &grad, &weight, windows);
   if (wants(call, 0)) run_input(call, windows, transposed);
   if (wants(call, 1)) run_weight(call, windows, transposed);
-  if (wants(call, 2)) run_bias(&grad, etx_call_tensor(call, 13));
+  if (wants(call, 2))
+    run_bias(&grad, etx_call_tensor(call, ETX_ARG_convolution_backward_out2));
   return ETX_OK;
 }
 
 etx_status etx_kernel_convolution_backward_out_prepare(etx_call* call) {
-  const etx_compute_type wide =
-      etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
+  const etx_compute_type wide = etx_compute_type_of(
+      etx_call_tensor(call, ETX_ARG_convolution_backward_grad_output)->dtype);
   if (wide != ETX_COMPUTE_F32 && wide != ETX_COMPUTE_F64) {
-    return etx_call_refuse_dtype(call, 0, "a float");
+    return etx_call_refuse_dtype(call, ETX_ARG_convolution_backward_grad_output,
+                                 "a float");
   }
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
+  ETX_TRY(etx_call_check_same_dtype(call,
+                                    ETX_ARG_convolution_backward_grad_output,
+                                    ETX_ARG_convolution_backward_input));
+  ETX_TRY(etx_call_check_same_dtype(call,
+                                    ETX_ARG_convolution_backward_grad_output,
+                                    ETX_ARG_convolution_backward_weight));
   for (size_t i = 0; i < 3; ++i) {
-    ETX_TRY(etx_call_check_same_dtype(call, 0, 11 + i));
+    ETX_TRY(etx_call_check_same_dtype(call,
+                                      ETX_ARG_convolution_backward_grad_output,
+                                      ETX_ARG_convolution_backward_out0 + i));
   }
   call->run = run_backward;
   return ETX_OK;

@@ -1,4 +1,5 @@
 #include "runtime/kernels/convolution/convolution_epilogue.h"
+#include "runtime/kernels/registry/op_arguments.h"
 
 enum { CHANNELS = ETX_TRANSPOSE_ROWS };
 
@@ -96,7 +97,8 @@ static size_t out_argument(const etx_call* call) {
 
 etx_status etx_convolution_epilogue_check(etx_call* call) {
   const size_t out = out_argument(call);
-  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_convolution_chain_input,
+                               ETX_DTYPE_FLOAT32));
   ETX_TRY(etx_call_check_dtype(call, WEIGHTS, ETX_DTYPE_FLOAT32));
   ETX_TRY(etx_call_check_contiguous(call, WEIGHTS));
   if (!etx_call_is_none(call, BIAS)) {

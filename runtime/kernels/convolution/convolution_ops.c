@@ -2,6 +2,7 @@
 
 #include "runtime/kernels/convolution/convolution.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 
 // Panels [O / 16, I, kernel.., 16] as the weight of a plain convolution.
 static etx_volumes volumes_of_panels(const etx_tensor* panels) {
@@ -16,21 +17,24 @@ static etx_volumes volumes_of_panels(const etx_tensor* panels) {
 // (input, weight, bias, stride, padding, dilation, transposed,
 // output_padding, groups, .., out); `chain` may be NULL.
 static void convolve(etx_call* call, const etx_chain* chain) {
-  const etx_tensor* input = etx_call_tensor(call, 0);
-  const etx_tensor* weights = etx_call_tensor(call, 1);
+  const etx_tensor* input = etx_call_tensor(call, ETX_ARG_convolution_input);
+  const etx_tensor* weights = etx_call_tensor(call, ETX_ARG_convolution_weight);
   const etx_tensor* result = etx_call_tensor(call, call->argument_count - 1);
   const bool has_panels = weights->rank > input->rank;
-  const bool transposed = etx_call_boolean(call, 6);
+  const bool transposed =
+      etx_call_boolean(call, ETX_ARG_convolution_transposed);
   const etx_volumes in = etx_volumes_of(input);
   const etx_volumes weight =
       has_panels ? volumes_of_panels(weights) : etx_volumes_of(weights);
   const etx_volumes out = etx_volumes_of(result);
   if (etx_tensor_numel(result) == 0) return;
   etx_convolution c = etx_convolution_of(
-      &in, &weight, &out, etx_call_integer(call, 8), transposed && !has_panels);
+      &in, &weight, &out, etx_call_integer(call, ETX_ARG_convolution_groups),
+      transposed && !has_panels);
   c.transposed = transposed;
   c.has_panels = has_panels;
-  if (!etx_call_is_none(call, 2)) c.bias = etx_call_tensor(call, 2);
+  if (!etx_call_is_none(call, ETX_ARG_convolution_bias))
+    c.bias = etx_call_tensor(call, ETX_ARG_convolution_bias);
   etx_windows_read(call, 3, input->rank - 2u, &in, &out, &weight, c.windows);
   c.chain = chain;
   etx_convolution_run(&c, call->parallel);
@@ -43,19 +47,20 @@ static etx_status run_convolution(etx_call* call) {
 
 // (.., others, steps, out)
 static etx_status run_convolution_chain(etx_call* call) {
-  const etx_tensor* out = etx_call_tensor(call, 11);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_convolution_chain_out);
   const size_t numel = etx_tensor_numel(out);
   if (numel == 0) return ETX_OK;
   etx_chain chain;
-  if (etx_chain_has_any_rows(call, 9)) {
+  if (etx_chain_has_any_rows(call, ETX_ARG_convolution_chain_others)) {
     const size_t planes = (size_t)out->sizes[0] * (size_t)out->sizes[1];
-    etx_chain_read(call, 9, numel / planes, &chain);
+    etx_chain_read(call, ETX_ARG_convolution_chain_others, numel / planes,
+                   &chain);
     convolve(call, &chain);
     return ETX_OK;
   }
   const size_t columns = (size_t)out->sizes[out->rank - 1];
   convolve(call, NULL);
-  etx_chain_read(call, 9, columns, &chain);
+  etx_chain_read(call, ETX_ARG_convolution_chain_others, columns, &chain);
   etx_chain_run_all(&chain, out->data, numel, columns, call->parallel);
   return ETX_OK;
 }
@@ -64,30 +69,36 @@ etx_status etx_kernel_convolution_chain_out_prepare(etx_call* call) {
   for (size_t i = 0; i < 2; ++i) {
     ETX_TRY(etx_call_check_dtype(call, i, ETX_DTYPE_FLOAT32));
   }
-  if (!etx_call_is_none(call, 2)) {
-    ETX_TRY(etx_call_check_dtype(call, 2, ETX_DTYPE_FLOAT32));
+  if (!etx_call_is_none(call, ETX_ARG_convolution_chain_bias)) {
+    ETX_TRY(etx_call_check_dtype(call, ETX_ARG_convolution_chain_bias,
+                                 ETX_DTYPE_FLOAT32));
   }
-  ETX_TRY(etx_call_check_dtype(call, 11, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_convolution_chain_out,
+                               ETX_DTYPE_FLOAT32));
   // Planes of results are rows of the chain only if they are dense.
-  ETX_TRY(etx_call_check_contiguous(call, 11));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_convolution_chain_out));
   call->run = run_convolution_chain;
-  return etx_chain_check(call, 9, 10);
+  return etx_chain_check(call, ETX_ARG_convolution_chain_others, 10);
 }
 
 etx_status etx_kernel_convolution_packed_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_contiguous(call, 1));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_convolution_packed_panels));
   return etx_kernel_convolution_chain_out_prepare(call);
 }
 
 etx_status etx_kernel_convolution_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_real(call, 0));
-  if (etx_call_tensor(call, 0)->dtype == ETX_DTYPE_BOOL) {
-    return etx_call_refuse_dtype(call, 0, "numbers");
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_convolution_input));
+  if (etx_call_tensor(call, ETX_ARG_convolution_input)->dtype ==
+      ETX_DTYPE_BOOL) {
+    return etx_call_refuse_dtype(call, ETX_ARG_convolution_input, "numbers");
   }
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
-  if (!etx_call_is_none(call, 2)) {
-    ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_convolution_input,
+                                    ETX_ARG_convolution_weight));
+  if (!etx_call_is_none(call, ETX_ARG_convolution_bias)) {
+    ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_convolution_input,
+                                      ETX_ARG_convolution_bias));
   }
   call->run = run_convolution;
-  return etx_call_check_same_dtype(call, 0, 9);
+  return etx_call_check_same_dtype(call, ETX_ARG_convolution_input,
+                                   ETX_ARG_convolution_out);
 }

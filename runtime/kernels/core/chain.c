@@ -1,6 +1,7 @@
 #include "runtime/kernels/core/chain.h"
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/loop_apply.h"
 #include "runtime/kernels/core/parallel_for.h"
 
@@ -13,14 +14,13 @@ static const etx_loop_bytes float_bytes = {sizeof(float), sizeof(float)};
 
 // ------------------------------------------------ the loops of steps
 
-typedef struct one {
-  etx_unary_row row;
-  float p, q;
-} one;
+typedef struct unary_step {
+  etx_unary_function function;
+  float p, q;  // unless the chain has parameters
+} unary_step;
 
-// Rows of chain_steps.def that take one number, with parameters or without, and
-// those that take two.
-static const one ones[ETX_STEP_END] = {
+// Steps of chain_steps.def with one operand, with parameters or without.
+static const unary_step unary_steps[ETX_STEP_END] = {
     [ETX_STEP_neg] = {ETX_UNARY_neg, 0, 0},
     [ETX_STEP_abs] = {ETX_UNARY_abs, 0, 0},
     [ETX_STEP_sign] = {ETX_UNARY_sign, 0, 0},
@@ -50,7 +50,8 @@ static const one ones[ETX_STEP_END] = {
     [ETX_STEP_elu] = {ETX_UNARY_elu, 0, 0},
 };
 
-static const etx_binary_row twos[ETX_STEP_END] = {
+// Steps with two operands.
+static const etx_binary_function binary_steps[ETX_STEP_END] = {
     [ETX_STEP_add] = ETX_BINARY_add,
     [ETX_STEP_subtract] = ETX_BINARY_subtract,
     [ETX_STEP_multiply] = ETX_BINARY_multiply,
@@ -65,84 +66,92 @@ static const etx_binary_row twos[ETX_STEP_END] = {
 
 // ------------------------------------------------ a block
 
-// Numbers that wait: where they lie, and whether it is one for all elements.
-typedef struct waiting {
+// A value on the stack: an array, or one element for all.
+typedef struct chain_value {
   const float* data;
-  bool moves;
-} waiting;
+  bool is_array;
+} chain_value;
 
-typedef struct machine {
-  waiting stack[ETX_CHAIN_MAX_DEPTH];
+// The steps are postfix notation, which a stack machine computes.
+typedef struct stack_machine {
+  chain_value stack[ETX_CHAIN_MAX_DEPTH];
   size_t depth;
   float room[ETX_CHAIN_MAX_DEPTH][BLOCK];
-} machine;
+} stack_machine;
 
-static void apply_one(const etx_chain* chain, machine* m, uint8_t step,
+static void apply_one(const etx_chain* chain, stack_machine* m, uint8_t step,
                       float* out, size_t count) {
-  const one* o = &ones[step];
+  const unary_step* o = &unary_steps[step];
   etx_scalar parameters[ETX_UNARY_PARAMETERS] = {{.f32 = o->p}, {.f32 = o->q}};
   const size_t given = etx_chain_step_parameters(step);
   m->depth -= given;
   for (size_t i = 0; i < given; ++i) {
     parameters[i].f32 = m->stack[m->depth + i].data[0];
   }
-  waiting* top = &m->stack[m->depth - 1];
-  etx_unary_apply(chain->loops->unary[o->row], float_bytes, out, top->data,
-                  top->moves ? count : 1, parameters);
+  chain_value* top = &m->stack[m->depth - 1];
+  etx_unary_apply(chain->loops->unary[o->function], float_bytes, out, top->data,
+                  top->is_array ? count : 1, parameters);
   top->data = out;
 }
 
-static void apply_two(const etx_chain* chain, machine* m, uint8_t step,
+static void apply_two(const etx_chain* chain, stack_machine* m, uint8_t step,
                       float* out, size_t count) {
-  waiting* a = &m->stack[m->depth - 2];
-  const waiting* b = a + 1;
-  const bool moves = a->moves || b->moves;
-  etx_binary_apply(chain->loops->binary[twos[step]], float_bytes, out, a->data,
-                   b->data, moves ? count : 1, a->moves || !moves,
-                   b->moves || !moves, (etx_scalar){.f32 = 1});
+  chain_value* a = &m->stack[m->depth - 2];
+  const chain_value* b = a + 1;
+  const bool is_array = a->is_array || b->is_array;
+  const etx_binary_job job = {.loop = chain->loops->binary[binary_steps[step]],
+                              .bytes = float_bytes,
+                              .out = out,
+                              .a = a->data,
+                              .b = b->data,
+                              .count = is_array ? count : 1,
+                              .a_is_array = a->is_array || !is_array,
+                              .b_is_array = b->is_array || !is_array,
+                              .parameter = {.f32 = 1}};
+  etx_binary_apply(&job);
   a->data = out;
-  a->moves = moves;
+  a->is_array = is_array;
   --m->depth;
 }
 
-// A number of each element, or the one of all spread out.
-static const float* spread_out(waiting w, float* room, size_t count) {
-  const float number = w.data[0];
-  if (w.moves || count == 1) return w.data;
+// The value as an array; a single element is repeated in `room`.
+static const float* array_of(chain_value v, float* room, size_t count) {
+  const float number = v.data[0];
+  if (v.is_array || count == 1) return v.data;
   etx_fill_elements(room, &number, count, sizeof number);
   return room;
 }
 
-// The second number where the first is not 0, elsewhere the third.
-static void apply_select(machine* m, float* out, size_t count) {
+// The second operand where the first is not 0, else the third.
+static void apply_select(stack_machine* m, float* out, size_t count) {
   m->depth -= 2;
   const size_t at = m->depth - 1;
-  waiting* w = &m->stack[at];
-  const bool moves = w[0].moves || w[1].moves || w[2].moves;
-  const size_t own = moves ? count : 1;
+  chain_value* w = &m->stack[at];
+  const bool is_array = w[0].is_array || w[1].is_array || w[2].is_array;
+  const size_t own = is_array ? count : 1;
   const float* of[3];
-  for (size_t i = 0; i < 3; ++i) of[i] = spread_out(w[i], m->room[at + i], own);
-  const float *const truth = of[0], *const a = of[1], *const b = of[2];
+  for (size_t i = 0; i < 3; ++i) of[i] = array_of(w[i], m->room[at + i], own);
+  const float *const condition = of[0], *const a = of[1], *const b = of[2];
   ETX_INDEPENDENT
   for (size_t i = 0; i < own; ++i) {
     const float chosen = a[i], other = b[i];
-    out[i] = truth[i] != 0 ? chosen : other;
+    out[i] = condition[i] != 0 ? chosen : other;
   }
-  *w = (waiting){out, moves};
+  *w = (chain_value){out, is_array};
 }
 
-static waiting operand(const etx_chain* chain, uint8_t step, const float* x,
-                       size_t row, size_t first) {
-  if (step == ETX_STEP_X) return (waiting){x, true};
+static chain_value operand(const etx_chain* chain, uint8_t step, const float* x,
+                           size_t row, size_t first) {
+  if (step == ETX_STEP_X) return (chain_value){x, true};
   const etx_chain_other* other = &chain->others[step];
   const size_t at = other->moves ? row * other->row + first : 0;
-  return (waiting){other->data + at, other->moves};
+  return (chain_value){other->data + at, other->moves};
 }
 
-// The last step writes to `out` itself. Until then `out` may be read as `x`.
+// Only the last step writes to `out`, which may be `x`.
 static void run_block(const etx_chain* chain, const float* x, float* out,
                       size_t row, size_t first, size_t count) {
-  machine m;
+  stack_machine m;
   m.depth = 0;
   for (size_t i = 0; i < chain->count; ++i) {
     const uint8_t step = chain->steps[i];
@@ -160,8 +169,8 @@ static void run_block(const etx_chain* chain, const float* x, float* out,
       apply_two(chain, &m, step, to, count);
     }
   }
-  const waiting result = m.stack[0];
-  if (!result.moves) {
+  const chain_value result = m.stack[0];
+  if (!result.is_array) {
     const float number = result.data[0];
     etx_fill_elements(out, &number, count, sizeof number);
   } else if (result.data != out) {
@@ -217,7 +226,7 @@ static etx_status check_other(const etx_call* call, size_t others, size_t i) {
                          i, etx_dtype_name(other->dtype));
 }
 
-// Parameters are the same for all elements.
+// Refuses parameters that are not one element.
 static etx_status check_parameters(const etx_call* call, size_t others,
                                    const uint8_t* steps, size_t count) {
   for (size_t i = 0; i < count; ++i) {
@@ -265,7 +274,7 @@ void etx_chain_read_steps(const etx_call* call, etx_chain* out_chain) {
   out_chain->lone = NULL;
 }
 
-// "x", parameters, a step.
+// Finds a chain of "x", parameters and one step.
 static void find_lone(etx_chain* chain) {
   const uint8_t last = chain->steps[chain->count - 1];
   const size_t given = etx_chain_step_parameters(last);
@@ -273,8 +282,8 @@ static void find_lone(etx_chain* chain) {
       etx_chain_step_operands(last) != given + 1) {
     return;
   }
-  const one* const o = &ones[last];
-  chain->lone = chain->loops->unary[o->row];
+  const unary_step* const o = &unary_steps[last];
+  chain->lone = chain->loops->unary[o->function];
   chain->parameters[0].f32 = o->p;
   chain->parameters[1].f32 = o->q;
   for (size_t i = 0; i < given; ++i) {
@@ -311,16 +320,17 @@ void etx_chain_read(const etx_call* call, size_t others, size_t columns,
 
 // ------------------------------------------------ etx::chain
 
-typedef struct whole {
+// A chain over a whole tensor.
+typedef struct chain_job {
   etx_chain chain;
   const float* x;
   float* out;
   size_t numel, columns;
-} whole;
+} chain_job;
 
-// Items are blocks of elements, or rows.
+// Items are blocks of elements if all rows are alike, else rows.
 static void run_items(const void* context, size_t first, size_t end) {
-  const whole* w = context;
+  const chain_job* w = context;
   const bool is_flat = w->columns == w->numel;
   const size_t each = is_flat ? BLOCK : w->columns;
   for (size_t i = first; i < end; ++i) {
@@ -331,7 +341,7 @@ static void run_items(const void* context, size_t first, size_t end) {
   }
 }
 
-static void run_whole(const whole* w, const etx_parallel* parallel) {
+static void run_job(const chain_job* w, const etx_parallel* parallel) {
   const size_t each = w->columns == w->numel ? BLOCK : w->columns;
   etx_parallel_for(parallel, (w->numel + each - 1) / each,
                    (double)w->numel * (double)w->chain.count, run_items, w);
@@ -339,30 +349,30 @@ static void run_whole(const whole* w, const etx_parallel* parallel) {
 
 void etx_chain_run_all(const etx_chain* chain, float* data, size_t numel,
                        size_t columns, const etx_parallel* parallel) {
-  const whole w = {*chain, data, data, numel, columns};
-  run_whole(&w, parallel);
+  const chain_job w = {*chain, data, data, numel, columns};
+  run_job(&w, parallel);
 }
 
 static etx_status run(etx_call* call) {
-  const etx_tensor* out = etx_call_tensor(call, 3);
-  whole w = {.x = etx_call_tensor(call, 0)->data,
-             .out = out->data,
-             .numel = etx_tensor_numel(out)};
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_chain_out);
+  chain_job w = {.x = etx_call_tensor(call, ETX_ARG_chain_self)->data,
+                 .out = out->data,
+                 .numel = etx_tensor_numel(out)};
   if (w.numel == 0) return ETX_OK;
-  w.columns = etx_chain_has_any_rows(call, 1)
+  w.columns = etx_chain_has_any_rows(call, ETX_ARG_chain_others)
                   ? w.numel
                   : (size_t)out->sizes[out->rank - 1];
-  etx_chain_read(call, 1, w.columns, &w.chain);
-  run_whole(&w, call->parallel);
+  etx_chain_read(call, ETX_ARG_chain_others, w.columns, &w.chain);
+  run_job(&w, call->parallel);
   return ETX_OK;
 }
 
 etx_status etx_kernel_chain_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_FLOAT32));
-  ETX_TRY(etx_call_check_dtype(call, 3, ETX_DTYPE_FLOAT32));
-  ETX_TRY(etx_call_check_contiguous(call, 0));
-  ETX_TRY(etx_call_check_contiguous(call, 3));
-  ETX_TRY(etx_chain_check(call, 1, 2));
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_chain_self, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_chain_out, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_chain_self));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_chain_out));
+  ETX_TRY(etx_chain_check(call, ETX_ARG_chain_others, ETX_ARG_chain_steps));
   call->run = run;
   return ETX_OK;
 }

@@ -1,6 +1,6 @@
 #include "runtime/kernels/core/chain_store.h"
 
-// x, x + other or other + x, of those relu or relu6: the words that are read.
+// Reads x, x + other or other + x. Returns the number of steps that were read.
 static size_t read_sum(etx_chain_store* store, const etx_chain* chain) {
   const uint8_t* s = chain->steps;
   if (chain->count < 3 || s[2] != ETX_STEP_add || (s[0] == s[1])) {
@@ -23,7 +23,7 @@ etx_chain_store etx_chain_store_of(const etx_chain* chain) {
   const size_t read = read_sum(&store, chain);
   const uint8_t last = chain->steps[chain->count - 1];
   if (read > 0 && read + 1 == chain->count && last == ETX_STEP_relu) {
-    // Whatever is not above 0, -0 too, becomes 0.
+    // All results below the smallest denormal, -0 too, become 0.
     store.below = 0x1p-149f;
     store.low = 0;
   } else if (read > 0 && read + 1 == chain->count && last == ETX_STEP_relu6) {

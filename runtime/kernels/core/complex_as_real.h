@@ -1,5 +1,6 @@
 // A complex tensor as a real one with one more dimension of size 2: real and
-// imaginary parts. What treats both alike needs no code for complex types.
+// imaginary parts. Operators that treat both alike, such as sums and copies,
+// need no code for complex types.
 
 #ifndef ETX_RUNTIME_KERNELS_CORE_COMPLEX_AS_REAL_H
 #define ETX_RUNTIME_KERNELS_CORE_COMPLEX_AS_REAL_H
@@ -7,12 +8,12 @@
 #include "runtime/kernel.h"
 
 typedef struct etx_complex_as_real {
-  etx_tensor tensor;  // its sizes and strides lie below
+  etx_tensor tensor;  // it uses the sizes and strides below
   int32_t sizes[ETX_MAX_RANK];
   int32_t strides[ETX_MAX_RANK];
 } etx_complex_as_real;
 
-// The type of the parts of complex64 and complex128; any other is its own.
+// The type of the parts of complex64 and complex128; other types are returned.
 static inline etx_dtype etx_complex_part_dtype(etx_dtype dtype) {
   if (dtype == ETX_DTYPE_COMPLEX64) return ETX_DTYPE_FLOAT32;
   return dtype == ETX_DTYPE_COMPLEX128 ? ETX_DTYPE_FLOAT64 : dtype;
@@ -22,8 +23,8 @@ static inline bool etx_dtype_is_complex(etx_dtype dtype) {
   return ETX_HAS_COMPLEX && etx_complex_part_dtype(dtype) != dtype;
 }
 
-// Refuses a complex tensor whose parts cannot be seen so: too many dimensions,
-// or strides that twice do not fit their type.
+// Refuses a complex tensor that has no such form: it has too many dimensions,
+// or its doubled strides do not fit int32.
 etx_status etx_call_check_complex_as_real(const etx_call* call, size_t index);
 
 // Sets `parts` to the parts of `complex`, which was checked as above, and

@@ -1,5 +1,5 @@
 // Loads and stores of blocks: one loop per element type, and conversions
-// between the three wide types.
+// between the three compute types.
 
 #include "runtime/kernels/core/convert.h"
 
@@ -30,49 +30,51 @@ etx_compute_type etx_compute_type_of(etx_dtype dtype) {
   }
 }
 
-etx_dtype etx_compute_type_dtype(etx_compute_type wide) {
+etx_dtype etx_compute_type_dtype(etx_compute_type compute) {
   static const etx_dtype dtypes[] = {ETX_DTYPE_INT64, ETX_DTYPE_FLOAT32,
                                      ETX_DTYPE_FLOAT64};
-  return dtypes[wide];
+  return dtypes[compute];
 }
 
-// Runs a statement for every i below count, with `at` where element i lies.
-#define SCATTERED(i, at, stride, count, ...)      \
+// Runs a statement for every i below count; `at` is the index of element i in
+// memory.
+#define STRIDED(i, at, stride, count, ...)        \
   for (size_t i = 0; i < (count); ++i) {          \
     const ptrdiff_t at = (ptrdiff_t)i * (stride); \
     __VA_ARGS__                                   \
   }
 
-// The same, apart for elements that lie densely, which become vectors.
-#define EACH(i, at, stride, count, ...)          \
-  if ((stride) == 1) {                           \
-    for (size_t i = 0; i < (count); ++i) {       \
-      const size_t at = i;                       \
-      __VA_ARGS__                                \
-    }                                            \
-  } else {                                       \
-    SCATTERED(i, at, stride, count, __VA_ARGS__) \
+// The same with a loop of its own for contiguous elements, which the compiler
+// vectorises.
+#define EACH(i, at, stride, count, ...)        \
+  if ((stride) == 1) {                         \
+    for (size_t i = 0; i < (count); ++i) {     \
+      const size_t at = i;                     \
+      __VA_ARGS__                              \
+    }                                          \
+  } else {                                     \
+    STRIDED(i, at, stride, count, __VA_ARGS__) \
   }
 
-static void load_exact(int64_t* restrict out, etx_dtype dtype, const void* in,
-                       ptrdiff_t stride, size_t count) {
+static void load_integers(int64_t* restrict out, etx_dtype dtype,
+                          const void* in, ptrdiff_t stride, size_t count) {
   if (dtype == ETX_DTYPE_BOOL) {
     const uint8_t* restrict from = in;
     EACH(i, at, stride, count, out[i] = from[at] != 0;)
     return;
   }
-  ETX_SWITCH_EXACT(dtype, T, {
+  ETX_SWITCH_INTEGRAL(dtype, T, {
     const T* restrict from = in;
     EACH(i, at, stride, count, out[i] = (int64_t)from[at];)
   })
 }
 
-static void load_real(float* restrict out, etx_dtype dtype, const void* in,
-                      ptrdiff_t stride, size_t count) {
+static void load_floats(float* restrict out, etx_dtype dtype, const void* in,
+                        ptrdiff_t stride, size_t count) {
   const float* restrict singles = in;
   const uint16_t* restrict halves = in;
   if (dtype == ETX_DTYPE_FLOAT32 && stride == 2) {
-    // Every other element, as windows see them: vectors, too.
+    // Windows with stride 2 read every other element; this loop vectorises.
     for (size_t i = 0; i < count; ++i) out[i] = singles[2 * i];
   } else if (dtype == ETX_DTYPE_FLOAT32) {
     EACH(i, at, stride, count, out[i] = singles[at];)
@@ -81,39 +83,39 @@ static void load_real(float* restrict out, etx_dtype dtype, const void* in,
       etx_half_loops_best()->read(out, halves, count);
       return;
     }
-    SCATTERED(i, at, stride, count, out[i] = etx_f32_of_half(halves[at]);)
+    STRIDED(i, at, stride, count, out[i] = etx_f32_of_half(halves[at]);)
   } else if (ETX_HAS_DTYPE(BFLOAT16)) {
     if (stride == 1) {
       etx_half_loops_best()->read_bfloats(out, halves, count);
       return;
     }
-    SCATTERED(i, at, stride, count, out[i] = etx_f32_of_bfloat(halves[at]);)
+    STRIDED(i, at, stride, count, out[i] = etx_f32_of_bfloat(halves[at]);)
   }
 }
 
-static void load_double(double* restrict out, const void* in, ptrdiff_t stride,
-                        size_t count) {
+static void load_doubles(double* restrict out, const void* in, ptrdiff_t stride,
+                         size_t count) {
   const double* restrict from = in;
   EACH(i, at, stride, count, out[i] = from[at];)
 }
 
-// Widens into the type's own wide type, which is returned.
+// Loads into the type's own compute type, which is returned.
 static etx_compute_type load_own(etx_block* block, etx_dtype dtype,
                                  const void* in, ptrdiff_t stride,
                                  size_t count) {
-  const etx_compute_type wide = etx_compute_type_of(dtype);
-  switch (wide) {
+  const etx_compute_type compute = etx_compute_type_of(dtype);
+  switch (compute) {
     case ETX_COMPUTE_I64:
-      load_exact(block->i64, dtype, in, stride, count);
+      load_integers(block->i64, dtype, in, stride, count);
       break;
     case ETX_COMPUTE_F32:
-      load_real(block->f32, dtype, in, stride, count);
+      load_floats(block->f32, dtype, in, stride, count);
       break;
     default:
-      load_double(block->f64, in, stride, count);
+      load_doubles(block->f64, in, stride, count);
       break;
   }
-  return wide;
+  return compute;
 }
 
 static int64_t i64_of_f64(double x) {
@@ -121,61 +123,61 @@ static int64_t i64_of_f64(double x) {
   return fits ? (int64_t)x : INT64_MIN;
 }
 
-// Floats become int64, or for narrower types int32 first, as x86 converts.
-static int64_t exact_of(double x, etx_dtype dtype) {
+// Floats are converted to int64, or for narrower types to int32, as by x86.
+static int64_t integer_of(double x, etx_dtype dtype) {
   if (dtype == ETX_DTYPE_BOOL) return x != 0;
-  const int64_t whole = i64_of_f64(x);
-  if (dtype == ETX_DTYPE_INT64) return whole;
-  return whole < INT32_MIN || whole > INT32_MAX ? INT32_MIN : whole;
+  const int64_t integer = i64_of_f64(x);
+  if (dtype == ETX_DTYPE_INT64) return integer;
+  return integer < INT32_MIN || integer > INT32_MAX ? INT32_MIN : integer;
 }
 
-// Changes a block from one wide type to another, for a store to `dtype`.
-static void rewiden(const etx_block* restrict in, etx_compute_type from,
-                    etx_block* restrict out, etx_compute_type to,
-                    etx_dtype dtype, size_t count) {
-  const bool from_exact = from == ETX_COMPUTE_I64;
+// Converts a block from one compute type to another, for a store to `dtype`.
+static void convert_block(const etx_block* restrict in, etx_compute_type from,
+                          etx_block* restrict out, etx_compute_type to,
+                          etx_dtype dtype, size_t count) {
+  const bool from_integers = from == ETX_COMPUTE_I64;
   if (to == ETX_COMPUTE_I64 && from == ETX_COMPUTE_F32) {
-    EACH(i, at, 1, count, out->i64[i] = exact_of((double)in->f32[at], dtype);)
+    EACH(i, at, 1, count, out->i64[i] = integer_of((double)in->f32[at], dtype);)
   } else if (to == ETX_COMPUTE_I64) {
-    EACH(i, at, 1, count, out->i64[i] = exact_of(in->f64[at], dtype);)
-  } else if (to == ETX_COMPUTE_F32 && from_exact) {
+    EACH(i, at, 1, count, out->i64[i] = integer_of(in->f64[at], dtype);)
+  } else if (to == ETX_COMPUTE_F32 && from_integers) {
     EACH(i, at, 1, count, out->f32[i] = (float)in->i64[at];)
   } else if (to == ETX_COMPUTE_F32) {
     EACH(i, at, 1, count, out->f32[i] = (float)in->f64[at];)
-  } else if (from_exact) {
+  } else if (from_integers) {
     EACH(i, at, 1, count, out->f64[i] = (double)in->i64[at];)
   } else {
     EACH(i, at, 1, count, out->f64[i] = (double)in->f32[at];)
   }
 }
 
-void etx_block_load(etx_block* block, etx_compute_type wide, etx_dtype dtype,
+void etx_block_load(etx_block* block, etx_compute_type compute, etx_dtype dtype,
                     const void* in, ptrdiff_t stride, size_t count) {
   ETX_ASSERT(count <= ETX_BLOCK);
-  if (etx_compute_type_of(dtype) == wide) {
+  if (etx_compute_type_of(dtype) == compute) {
     (void)load_own(block, dtype, in, stride, count);
     return;
   }
   etx_block own;
   const etx_compute_type from = load_own(&own, dtype, in, stride, count);
-  rewiden(&own, from, block, wide, dtype, count);
+  convert_block(&own, from, block, compute, dtype, count);
 }
 
-static void store_exact(const int64_t* restrict in, etx_dtype dtype, void* out,
-                        ptrdiff_t stride, size_t count) {
+static void store_integers(const int64_t* restrict in, etx_dtype dtype,
+                           void* out, ptrdiff_t stride, size_t count) {
   if (dtype == ETX_DTYPE_BOOL) {
     uint8_t* restrict to = out;
     EACH(i, at, stride, count, to[at] = in[i] != 0;)
     return;
   }
-  ETX_SWITCH_EXACT(dtype, T, {
+  ETX_SWITCH_INTEGRAL(dtype, T, {
     T* restrict to = out;
     EACH(i, at, stride, count, to[at] = (T)in[i];)
   })
 }
 
-static void store_real(const float* restrict in, etx_dtype dtype, void* out,
-                       ptrdiff_t stride, size_t count) {
+static void store_floats(const float* restrict in, etx_dtype dtype, void* out,
+                         ptrdiff_t stride, size_t count) {
   float* restrict singles = out;
   uint16_t* restrict halves = out;
   if (dtype == ETX_DTYPE_FLOAT32) {
@@ -185,41 +187,41 @@ static void store_real(const float* restrict in, etx_dtype dtype, void* out,
       etx_half_loops_best()->write(halves, in, count);
       return;
     }
-    SCATTERED(i, at, stride, count, halves[at] = etx_half_of_f32(in[i]);)
+    STRIDED(i, at, stride, count, halves[at] = etx_half_of_f32(in[i]);)
   } else if (ETX_HAS_DTYPE(BFLOAT16)) {
     if (stride == 1) {
       etx_half_loops_best()->write_bfloats(halves, in, count);
       return;
     }
-    SCATTERED(i, at, stride, count, halves[at] = etx_bfloat_of_f32(in[i]);)
+    STRIDED(i, at, stride, count, halves[at] = etx_bfloat_of_f32(in[i]);)
   }
 }
 
-static void store_double(const double* restrict in, void* out, ptrdiff_t stride,
-                         size_t count) {
+static void store_doubles(const double* restrict in, void* out,
+                          ptrdiff_t stride, size_t count) {
   double* restrict to = out;
   EACH(i, at, stride, count, to[at] = in[i];)
 }
 
-void etx_block_store(const etx_block* block, etx_compute_type wide,
+void etx_block_store(const etx_block* block, etx_compute_type compute,
                      etx_dtype dtype, void* out, ptrdiff_t stride,
                      size_t count) {
   ETX_ASSERT(count <= ETX_BLOCK);
   const etx_compute_type own = etx_compute_type_of(dtype);
   etx_block changed;
-  if (own != wide) {
-    rewiden(block, wide, &changed, own, dtype, count);
+  if (own != compute) {
+    convert_block(block, compute, &changed, own, dtype, count);
     block = &changed;
   }
   switch (own) {
     case ETX_COMPUTE_I64:
-      store_exact(block->i64, dtype, out, stride, count);
+      store_integers(block->i64, dtype, out, stride, count);
       break;
     case ETX_COMPUTE_F32:
-      store_real(block->f32, dtype, out, stride, count);
+      store_floats(block->f32, dtype, out, stride, count);
       break;
     default:
-      store_double(block->f64, out, stride, count);
+      store_doubles(block->f64, out, stride, count);
       break;
   }
 }
@@ -230,13 +232,13 @@ static bool is_half(etx_dtype dtype) {
 
 void etx_convert(etx_dtype to, void* out, ptrdiff_t out_stride, etx_dtype from,
                  const void* in, ptrdiff_t in_stride, size_t count) {
-  // Between halves and dense floats there is no other type on the way.
+  // Halves and contiguous float32 are converted without a block.
   if (to == ETX_DTYPE_FLOAT32 && out_stride == 1 && is_half(from)) {
-    load_real(out, from, in, in_stride, count);
+    load_floats(out, from, in, in_stride, count);
     return;
   }
   if (from == ETX_DTYPE_FLOAT32 && in_stride == 1 && is_half(to)) {
-    store_real(in, to, out, out_stride, count);
+    store_floats(in, to, out, out_stride, count);
     return;
   }
   const ptrdiff_t out_step = out_stride * (ptrdiff_t)etx_dtype_bytes(to);
@@ -246,9 +248,9 @@ void etx_convert(etx_dtype to, void* out, ptrdiff_t out_stride, etx_dtype from,
   while (count > 0) {
     const size_t part = count < ETX_BLOCK ? count : ETX_BLOCK;
     etx_block block;
-    const etx_compute_type wide =
+    const etx_compute_type compute =
         load_own(&block, from, source, in_stride, part);
-    etx_block_store(&block, wide, to, target, out_stride, part);
+    etx_block_store(&block, compute, to, target, out_stride, part);
     target += out_step * (ptrdiff_t)part;
     source += in_step * (ptrdiff_t)part;
     count -= part;

@@ -1,14 +1,15 @@
-// Between element types and the three types that kernels compute in.
+// Conversions between element types and the three types that kernels compute
+// in.
 //
 //   in memory                         in a kernel's buffer
 //   bool u8 i8 i16 i32 i64            int64_t   ETX_COMPUTE_I64
 //   f16 bf16 f32                      float     ETX_COMPUTE_F32
 //   f64                               double    ETX_COMPUTE_F64
 //
-// So an operator is written three times and not once for each pair of types:
-// blocks of elements are widened into a buffer on the stack, computed there
-// and narrowed on the way out. Operands that already have the wide type and
-// lie densely are used in place.
+// So an operator needs three loops and not one for each pair of types. Blocks
+// of elements are converted to the compute type in a buffer on the stack,
+// computed there and converted back when they are stored. Contiguous operands
+// that already have the compute type are used in place.
 
 #ifndef ETX_RUNTIME_KERNELS_CORE_CONVERT_H
 #define ETX_RUNTIME_KERNELS_CORE_CONVERT_H
@@ -29,32 +30,31 @@ typedef union etx_block {
   double f64[ETX_BLOCK];
 } etx_block;
 
-// The type that kernels compute `dtype` in. Depends on nothing else, and the
-// compiler may know.
+// The type that kernels compute `dtype` in; ETX_COMPUTE_NONE for other types.
 __attribute__((const)) etx_compute_type etx_compute_type_of(etx_dtype dtype);
 
-// The element type that a wide type is in memory: no conversion is needed.
-__attribute__((const)) etx_dtype etx_compute_type_dtype(etx_compute_type wide);
+// The element type that needs no conversion to a compute type.
+__attribute__((const)) etx_dtype etx_compute_type_dtype(
+    etx_compute_type compute);
 
-// Widens at most ETX_BLOCK elements, `stride` elements apart. Integers may be
+// Loads at most ETX_BLOCK elements, `stride` elements apart. Integers may be
 // loaded as floats; floats never as integers. Bool loads as 0 or 1.
-void etx_block_load(etx_block* block, etx_compute_type wide, etx_dtype dtype,
+void etx_block_load(etx_block* block, etx_compute_type compute, etx_dtype dtype,
                     const void* in, ptrdiff_t stride, size_t count);
 
-// Narrows a block. Integers wrap; floats become integers as below; anything
-// not zero becomes true.
-void etx_block_store(const etx_block* block, etx_compute_type wide,
+// Stores a block. Integers wrap; floats become integers as below; all numbers
+// but zero become true.
+void etx_block_store(const etx_block* block, etx_compute_type compute,
                      etx_dtype dtype, void* out, ptrdiff_t stride,
                      size_t count);
 
 // Converts any number of elements between any two known types. A float
-// outside an integer type's range, or NaN, gives the smallest int32 or int64
-// cut to the type's bits, as x86 does it.
+// outside an integer type's range, or NaN, gives the low bits of the smallest
+// int32 or int64, as conversions of x86 do.
 void etx_convert(etx_dtype to, void* out, ptrdiff_t out_stride, etx_dtype from,
                  const void* in, ptrdiff_t in_stride, size_t count);
 
-// One element from a number: what a Scalar argument becomes for a tensor of
-// `dtype`. `out` has room for 8 bytes.
+// Stores a number as one element of `dtype`. `out` has room for 8 bytes.
 void etx_convert_integer(etx_dtype dtype, int64_t value, void* out);
 void etx_convert_real(etx_dtype dtype, double value, void* out);
 

@@ -1,10 +1,10 @@
-// The one place where code is chosen by element type.
+// Dispatch by element type.
 //
-//   ETX_SWITCH_EXACT(dtype, T, { ... body that uses the C type T ... })
+//   ETX_SWITCH_INTEGRAL(dtype, T, { ... body that uses the C type T ... })
 //
-// runs the body with T as the C type of `dtype` if that is an integer type
-// below 64 unsigned bits or bool (T is then uint8_t), and nothing otherwise,
-// nor for types that this build leaves out.
+// runs the body with T as the C type of `dtype` if that is bool (T is uint8_t)
+// or an integer type other than uint64, and does nothing for other types and
+// for types that this build leaves out.
 
 #ifndef ETX_RUNTIME_KERNELS_CORE_DTYPE_SWITCH_H
 #define ETX_RUNTIME_KERNELS_CORE_DTYPE_SWITCH_H
@@ -23,7 +23,7 @@
     break;                            \
   }
 
-#define ETX_SWITCH_EXACT(dtype, T, ...)      \
+#define ETX_SWITCH_INTEGRAL(dtype, T, ...)   \
   switch (dtype) {                           \
     ETX_CASE(BOOL, T, uint8_t, __VA_ARGS__)  \
     ETX_CASE(UINT8, T, uint8_t, __VA_ARGS__) \
@@ -40,7 +40,7 @@ typedef struct etx_two_words {
   uint64_t low, high;
 } etx_two_words;
 
-// The same over a type of each size in bytes, for code that only moves
+// The same with an unsigned type of `bytes` bytes, for code that only moves
 // elements.
 #define ETX_SWITCH_BYTES(bytes, T, ...) \
   switch (bytes) {                      \

@@ -13,7 +13,8 @@ etx_status etx_index_check_dtype(const etx_call* call,
                          etx_dtype_name(indices->dtype));
 }
 
-// The high bit is set by an index that is outside; vectors have no other way.
+// An index that is out of range sets the high bit of `all`. A test without
+// branches can be vectorised.
 #define ALL_WITHIN(T)                                                \
   for (size_t i = 0; i < count; ++i) {                               \
     const uint64_t index = (uint64_t)((const T*)indices)[i];         \
@@ -41,20 +42,20 @@ etx_status etx_index_check(const etx_call* call, const etx_tensor* indices,
                            etx_tensor_numel(indices), least, size)) {
     return ETX_OK;
   }
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, indices->sizes, indices->rank);
-  etx_strided_iterator_add(&walk, indices);
-  for (bool more = etx_strided_iterator_start(&walk); more;
-       more = etx_strided_iterator_next(&walk)) {
-    const char* at = walk.data[0];
-    for (size_t i = 0; i < walk.count; ++i) {
+  etx_strided_iterator it;
+  etx_strided_iterator_init(&it, indices->sizes, indices->rank);
+  etx_strided_iterator_add(&it, indices);
+  for (bool more = etx_strided_iterator_start(&it); more;
+       more = etx_strided_iterator_next(&it)) {
+    const char* at = it.data[0];
+    for (size_t i = 0; i < it.count; ++i) {
       const int64_t index = etx_index_at(indices->dtype, at, 0);
       if (index < least || index >= size) {
         return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                                "index %i is not in %i..%i", index, least,
                                size - 1);
       }
-      at += walk.stride[0] * walk.bytes[0];
+      at += it.stride[0] * it.bytes[0];
     }
   }
   return ETX_OK;

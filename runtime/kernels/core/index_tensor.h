@@ -5,8 +5,8 @@
 
 #include "runtime/kernel.h"
 
-// The index at byte address `at` of an int64 or int32 tensor; negative ones
-// count from `size`.
+// The index at byte address `at` of an int64 or int32 tensor; a negative index
+// counts from `size`.
 static inline int64_t etx_index_at(etx_dtype dtype, const char* at,
                                    int64_t size) {
   const int64_t index = dtype == ETX_DTYPE_INT32
@@ -19,13 +19,13 @@ static inline int64_t etx_index_at(etx_dtype dtype, const char* at,
 etx_status etx_index_check_dtype(const etx_call* call,
                                  const etx_tensor* indices);
 
-// True if `count` indices, one behind the other, are in least..size - 1, where
-// least is 0 or less and size 0 or more.
+// True if `count` contiguous indices are in least..size - 1, where least is 0
+// or less and size 0 or more.
 bool etx_index_are_within(etx_dtype dtype, const void* indices, size_t count,
                           int64_t least, int64_t size);
 
-// Refuses an index outside -size..size-1, or outside 0..size-1 unless
-// `wraps`, naming it.
+// Refuses an index outside -size..size-1, or outside 0..size-1 unless `wraps`.
+// The message has the index.
 etx_status etx_index_check(const etx_call* call, const etx_tensor* indices,
                            int64_t size, bool wraps);
 

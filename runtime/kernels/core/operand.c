@@ -116,32 +116,32 @@ etx_status etx_call_check_result(const etx_call* call, size_t out,
 const void* etx_operand_widen(etx_block* block, etx_dtype common,
                               etx_dtype dtype, const void* data,
                               ptrdiff_t stride, size_t count) {
-  const etx_compute_type wide = etx_compute_type_of(common);
-  const etx_dtype native = etx_compute_type_dtype(wide);
+  const etx_compute_type compute = etx_compute_type_of(common);
+  const etx_dtype native = etx_compute_type_dtype(compute);
   const size_t read = stride == 0 ? 1 : count;
   if (dtype == native && common == native && (stride == 0 || stride == 1)) {
     return data;
   }
   if (dtype == common || common == native) {
-    etx_block_load(block, wide, dtype, data, stride, read);
+    etx_block_load(block, compute, dtype, data, stride, read);
     return block;
   }
   etx_block narrow;
   etx_convert(common, &narrow, 1, dtype, data, stride, read);
-  etx_block_load(block, wide, common, &narrow, 1, read);
+  etx_block_load(block, compute, common, &narrow, 1, read);
   return block;
 }
 
 void etx_operand_fill(etx_block* block, etx_dtype common, etx_dtype dtype,
                       const void* data, ptrdiff_t stride, size_t count) {
-  const etx_compute_type wide = etx_compute_type_of(common);
-  if (dtype == common || common == etx_compute_type_dtype(wide)) {
-    etx_block_load(block, wide, dtype, data, stride, count);
+  const etx_compute_type compute = etx_compute_type_of(common);
+  if (dtype == common || common == etx_compute_type_dtype(compute)) {
+    etx_block_load(block, compute, dtype, data, stride, count);
     return;
   }
   etx_block narrow;
   etx_convert(common, &narrow, 1, dtype, data, stride, count);
-  etx_block_load(block, wide, common, &narrow, 1, count);
+  etx_block_load(block, compute, common, &narrow, 1, count);
 }
 
 const void* etx_operand_row(etx_block* block, etx_dtype common, etx_dtype dtype,
@@ -154,41 +154,41 @@ const void* etx_operand_row(etx_block* block, etx_dtype common, etx_dtype dtype,
   return block;
 }
 
-void etx_operand_load_as(etx_block* block, etx_compute_type wide,
-                         etx_dtype cast, etx_dtype dtype, const void* data,
-                         ptrdiff_t stride, size_t count) {
+void etx_operand_load_as(etx_block* block, etx_compute_type compute,
+                         const etx_operand_source* source, size_t count) {
+  const etx_dtype cast = source->cast, dtype = source->dtype;
   if (etx_compute_type_of(cast) != ETX_COMPUTE_I64 ||
       etx_compute_type_of(dtype) == ETX_COMPUTE_I64) {
-    etx_block_load(block, wide, dtype, data, stride, count);
+    etx_block_load(block, compute, dtype, source->data, source->stride, count);
     return;
   }
   etx_block narrow;
-  etx_convert(cast, &narrow, 1, dtype, data, stride, count);
-  etx_block_load(block, wide, cast, &narrow, 1, count);
+  etx_convert(cast, &narrow, 1, dtype, source->data, source->stride, count);
+  etx_block_load(block, compute, cast, &narrow, 1, count);
 }
 
 void etx_operand_store(etx_block* block, etx_dtype common, etx_dtype to,
                        void* out, ptrdiff_t stride, size_t count) {
-  const etx_compute_type wide = etx_compute_type_of(common);
-  if (common != to && common != etx_compute_type_dtype(wide)) {
+  const etx_compute_type compute = etx_compute_type_of(common);
+  if (common != to && common != etx_compute_type_dtype(compute)) {
     etx_block narrow;
-    etx_block_store(block, wide, common, &narrow, 1, count);
-    etx_block_load(block, wide, common, &narrow, 1, count);
+    etx_block_store(block, compute, common, &narrow, 1, count);
+    etx_block_load(block, compute, common, &narrow, 1, count);
   }
-  etx_block_store(block, wide, to, out, stride, count);
+  etx_block_store(block, compute, to, out, stride, count);
 }
 
 void etx_element_add(etx_dtype dtype, char* to, const char* from) {
-  const etx_compute_type wide = etx_compute_type_of(dtype);
+  const etx_compute_type compute = etx_compute_type_of(dtype);
   etx_block a, b;
-  etx_block_load(&a, wide, dtype, to, 0, 1);
-  etx_block_load(&b, wide, dtype, from, 0, 1);
-  if (wide == ETX_COMPUTE_I64) {
+  etx_block_load(&a, compute, dtype, to, 0, 1);
+  etx_block_load(&b, compute, dtype, from, 0, 1);
+  if (compute == ETX_COMPUTE_I64) {
     a.i64[0] = etx_wrap_add(a.i64[0], b.i64[0]);
-  } else if (wide == ETX_COMPUTE_F32) {
+  } else if (compute == ETX_COMPUTE_F32) {
     a.f32[0] += b.f32[0];
   } else {
     a.f64[0] += b.f64[0];
   }
-  etx_block_store(&a, wide, dtype, to, 0, 1);
+  etx_block_store(&a, compute, dtype, to, 0, 1);
 }

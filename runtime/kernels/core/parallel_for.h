@@ -5,19 +5,19 @@
 
 #include "runtime/kernel.h"
 
-// Does items `first` up to `end`.
+// Does the items [first, end).
 typedef void (*etx_parallel_for_function)(const void* context, size_t first,
                                           size_t end);
 
-// Does `count` items, each once, in shares on several threads if `work`, the
-// operations of all together, is worth it. What an item gives must not depend
-// on the others.
+// Does `count` items, each once, on several threads if `work`, the number of
+// operations of all items together, is large enough. Items must be independent.
 void etx_parallel_for(const etx_parallel* parallel, size_t count, double work,
                       etx_parallel_for_function run, const void* context);
 
-// Into how many strips of rows an image of so many positions is cut, so that a
-// thread sees what it wrote itself: one for each thread, unless it is small or
-// low. Items are then in the order of strips.
+// The number of strips of rows that an image of `positions` pixels is cut into,
+// so that a thread mostly reads what it wrote itself: one for each thread,
+// fewer for images that are small or have few rows. Items are then to be
+// ordered by strips.
 size_t etx_parallel_for_strips(const etx_parallel* parallel, size_t rows,
                                size_t positions);
 

@@ -1,4 +1,4 @@
-// Copies of a size that is known only when running, mostly short ones.
+// Short copies whose size is known only at run time.
 
 #ifndef ETX_RUNTIME_KERNELS_CORE_SHORT_COPY_H
 #define ETX_RUNTIME_KERNELS_CORE_SHORT_COPY_H
@@ -12,8 +12,8 @@ static inline bool etx_is_element_size(size_t bytes) {
   return bytes > 0 && bytes <= 16 && (bytes & (bytes - 1)) == 0;
 }
 
-// Copies without a call if there are few bytes: in two pieces of fixed size
-// that may overlap in the middle. The two places do not overlap.
+// Copies up to 64 bytes without a call, in two pieces of fixed size that may
+// overlap in the middle. `to` and `from` do not overlap.
 static inline void etx_copy_short(char* to, const char* from, size_t bytes) {
   if (bytes > 64) {
     memcpy(to, from, bytes);

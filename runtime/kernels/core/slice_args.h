@@ -1,5 +1,5 @@
-// Dimensions and slice bounds as PyTorch reads them, once more at run time:
-// the shape rules have already refused what is out of range.
+// Dimensions and slice bounds as PyTorch reads them. The shape rules have
+// already refused values that are out of range.
 
 #ifndef ETX_RUNTIME_KERNELS_CORE_SLICE_ARGS_H
 #define ETX_RUNTIME_KERNELS_CORE_SLICE_ARGS_H
@@ -32,7 +32,7 @@ static inline etx_slice_args etx_slice_args_read(const etx_call* call,
   }
   range.start = bounds[0];
   if (bounds[1] > bounds[0]) {
-    // Without the sum that could overflow for a large step.
+    // (a - b + step - 1) / step, without overflow for a large step.
     range.count = (bounds[1] - bounds[0] - 1) / range.step + 1;
   }
   return range;

@@ -1,7 +1,8 @@
-// allclose: whether |x - y| <= atol + rtol |y| for all elements, which equal
-// infinities fulfil, and NaN beside NaN if that is asked for.
+// allclose: whether |x - y| <= atol + rtol |y| for all elements. Equal
+// infinities are close; two NaN are close if `equal_nan` is set.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/strided_iterator.h"
@@ -12,7 +13,7 @@ typedef struct closeness {
   bool equal_nan;
 } closeness;
 
-// Rounded as PyTorch rounds it: tolerances are floats for floats.
+// Rounds as PyTorch does: tolerances are float32 for float32.
 static bool is_close_f32(const closeness* c, float x, float y) {
   if (x == y) return true;
   if (x != x && y != y) return c->equal_nan;
@@ -64,7 +65,7 @@ static bool is_row_close(const closeness* c, const etx_strided_iterator* row,
   return true;
 }
 
-// Sizes of both operands broadcast to each other.
+// The broadcast sizes of both operands.
 static size_t common_sizes(const etx_tensor* a, const etx_tensor* b,
                            int32_t* sizes) {
   const etx_tensor* longer = a->rank < b->rank ? b : a;
@@ -77,32 +78,34 @@ static size_t common_sizes(const etx_tensor* a, const etx_tensor* b,
   return longer->rank;
 }
 
-// (self, other, rtol, atol, equal_nan, dummy_param, out)
 static etx_status run(etx_call* call) {
-  const etx_tensor* a = etx_call_tensor(call, 0);
-  const etx_tensor* b = etx_call_tensor(call, 1);
-  const closeness c = {etx_call_real(call, 2), etx_call_real(call, 3),
-                       etx_call_boolean(call, 4)};
+  const etx_tensor* a = etx_call_tensor(call, ETX_ARG_allclose_self);
+  const etx_tensor* b = etx_call_tensor(call, ETX_ARG_allclose_other);
+  const closeness c = {etx_call_real(call, ETX_ARG_allclose_rtol),
+                       etx_call_real(call, ETX_ARG_allclose_atol),
+                       etx_call_boolean(call, ETX_ARG_allclose_equal_nan)};
   int32_t sizes[ETX_MAX_RANK];
   const size_t rank = common_sizes(a, b, sizes);
   bool close = true;
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, sizes, rank);
-  etx_strided_iterator_add(&walk, a);
-  etx_strided_iterator_add(&walk, b);
-  bool more = etx_strided_iterator_start(&walk);
-  for (; more && close; more = etx_strided_iterator_next(&walk)) {
-    close = is_row_close(&c, &walk, a->dtype);
+  etx_strided_iterator it;
+  etx_strided_iterator_init(&it, sizes, rank);
+  etx_strided_iterator_add(&it, a);
+  etx_strided_iterator_add(&it, b);
+  bool more = etx_strided_iterator_start(&it);
+  for (; more && close; more = etx_strided_iterator_next(&it)) {
+    close = is_row_close(&c, &it, a->dtype);
   }
-  *(uint8_t*)etx_call_tensor(call, 6)->data = close;
+  *(uint8_t*)etx_call_tensor(call, ETX_ARG_allclose_out)->data = close;
   return ETX_OK;
 }
 
 static etx_status prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_real(call, 0));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
-  ETX_TRY(etx_call_check_dtype(call, 6, ETX_DTYPE_BOOL));
-  if (!(etx_call_real(call, 2) >= 0) || !(etx_call_real(call, 3) >= 0)) {
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_allclose_self));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_allclose_self,
+                                    ETX_ARG_allclose_other));
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_allclose_out, ETX_DTYPE_BOOL));
+  if (!(etx_call_real(call, ETX_ARG_allclose_rtol) >= 0) ||
+      !(etx_call_real(call, ETX_ARG_allclose_atol) >= 0)) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "a tolerance is negative or NaN");
   }

@@ -5,85 +5,94 @@
 #include "runtime/kernels/core/short_copy.h"
 
 static const bool is_comparison[ETX_BINARY_COUNT] = {
-#define REAL_AND_INTEGER(name, real, whole) false,
-#define REAL(name, real) false,
-#define SINGLE(name, real) false,
-#define COMPARISON(name, expression) true,
-#define WHOLE(name, whole) false,
-#include "runtime/kernels/simd/elementwise/binary_list.def"
+#define NUMERIC(name, ...) false,
+#define FLOATING(name, ...) false,
+#define FLOAT32(name, ...) false,
+#define COMPARISON(name, ...) true,
+#define INTEGRAL(name, ...) false,
+#include "runtime/kernels/simd/elementwise/binary_ops.def"
 };
 
-etx_binary_loop etx_binary_loop_of(size_t row, etx_compute_type wide) {
-  if (etx_is_f64(wide)) return etx_binary_loops_f64[row];
+etx_binary_loop etx_binary_loop_of(size_t function, etx_compute_type compute) {
+  if (etx_is_f64(compute)) return etx_binary_loops_f64[function];
   const etx_float_loops* loops = etx_float_loops_best();
-  return wide == ETX_COMPUTE_F32 ? loops->binary[row] : loops->whole[row];
+  return compute == ETX_COMPUTE_F32 ? loops->binary[function]
+                                    : loops->whole[function];
 }
 
-bool etx_binary_is_comparison(size_t row) { return is_comparison[row]; }
+bool etx_binary_is_comparison(size_t function) {
+  return is_comparison[function];
+}
 
-etx_binary etx_binary_of(size_t row, etx_dtype common) {
+etx_binary etx_binary_of(size_t function, etx_dtype common) {
   const etx_binary binary = {
-      .row = row,
+      .function = function,
       .common = common,
       .dtypes = {common, common, common},
       .as = {common, common, common},
-      .loop = etx_binary_loop_of(row, etx_compute_type_of(common))};
+      .loop = etx_binary_loop_of(function, etx_compute_type_of(common))};
   return binary;
 }
 
-// True if an operand's rows are such that the loop can read them as they are.
-static bool reads_directly(const etx_binary* b,
-                           const etx_strided_iterator* walk, size_t k) {
+// True if the loop can read an operand's rows in place.
+static bool reads_directly(const etx_binary* b, const etx_strided_iterator* it,
+                           size_t k) {
   const etx_dtype native =
       etx_compute_type_dtype(etx_compute_type_of(b->common));
-  const bool is_dense = walk->stride[k] == 0 || walk->stride[k] == 1;
+  const bool is_dense = it->stride[k] == 0 || it->stride[k] == 1;
   return b->dtypes[k] == native && b->as[k] == native && is_dense;
 }
 
 static bool rows_are_direct(const etx_binary* b,
-                            const etx_strided_iterator* walk) {
+                            const etx_strided_iterator* it) {
   const etx_dtype native =
       etx_compute_type_dtype(etx_compute_type_of(b->common));
-  const etx_dtype stored = is_comparison[b->row] ? ETX_DTYPE_BOOL : native;
+  const etx_dtype stored = is_comparison[b->function] ? ETX_DTYPE_BOOL : native;
   return b->common == native && b->dtypes[0] == stored &&
-         reads_directly(b, walk, 1) && reads_directly(b, walk, 2) &&
-         (walk->stride[0] == 1 || walk->count == 1);
+         reads_directly(b, it, 1) && reads_directly(b, it, 2) &&
+         (it->stride[0] == 1 || it->count == 1);
 }
 
-// Rows of nothing but truth values, for a loop over them as they are.
-static bool rows_are_truths(const etx_binary* b,
-                            const etx_strided_iterator* walk) {
+// True if all rows are bool and a loop can read and write them in place.
+static bool rows_are_bool(const etx_binary* b, const etx_strided_iterator* it) {
   for (size_t k = 0; k < 3; ++k) {
-    const bool is_dense = walk->stride[k] == 1 || walk->count == 1 ||
-                          (k > 0 && walk->stride[k] == 0);
+    const bool is_dense =
+        it->stride[k] == 1 || it->count == 1 || (k > 0 && it->stride[k] == 0);
     if (b->dtypes[k] != ETX_DTYPE_BOOL || !is_dense) return false;
   }
-  return etx_binary_loop_of_bool(b->row) != NULL;
+  return etx_binary_loop_of_bool(b->function) != NULL;
 }
 
-// The loop for rows of nothing but one narrow integer type, or NULL.
+// The loop over rows that all have one narrow integer type, or NULL.
 static etx_binary_loop narrow_loop(const etx_binary* b,
-                                   const etx_strided_iterator* walk) {
-  const bool gives_bool = is_comparison[b->row];
+                                   const etx_strided_iterator* it) {
+  const bool gives_bool = is_comparison[b->function];
   if (b->dtypes[0] != (gives_bool ? ETX_DTYPE_BOOL : b->common)) return NULL;
   for (size_t k = 0; k < 3; ++k) {
-    const bool is_dense = walk->stride[k] == 1 || walk->count == 1 ||
-                          (k > 0 && walk->stride[k] == 0);
+    const bool is_dense =
+        it->stride[k] == 1 || it->count == 1 || (k > 0 && it->stride[k] == 0);
     const bool is_common = b->dtypes[k] == b->common && b->as[k] == b->common;
     if (!is_dense || (k > 0 && !is_common)) return NULL;
   }
-  return etx_binary_loop_of_narrow(b->row, b->common);
+  return etx_binary_loop_of_narrow(b->function, b->common);
 }
 
-static void run_direct(const etx_binary* b, const etx_strided_iterator* walk,
+static void run_direct(const etx_binary* b, const etx_strided_iterator* it,
                        etx_binary_loop loop, etx_loop_bytes bytes) {
-  etx_binary_apply(loop, bytes, walk->data[0], walk->data[1], walk->data[2],
-                   walk->count, walk->stride[1] != 0, walk->stride[2] != 0,
-                   b->parameter);
+  const etx_binary_job job = {.loop = loop,
+                              .bytes = bytes,
+                              .out = it->data[0],
+                              .a = it->data[1],
+                              .b = it->data[2],
+                              .count = it->count,
+                              .a_is_array = it->stride[1] != 0,
+                              .b_is_array = it->stride[2] != 0,
+                              .parameter = b->parameter};
+  etx_binary_apply(&job);
 }
 
-// Operands of short rows, as one long row, with room behind it for what a row
-// writes too much.
+// Short rows of an operand are gathered to one long row. Rows are written in
+// whole patterns, so there is one pattern of room behind the long row.
 enum { GATHERED = 2048, PATTERN = 16 };
 
 typedef union gathered {
@@ -93,7 +102,7 @@ typedef union gathered {
   char bytes[GATHERED + PATTERN];
 } gathered;
 
-// One element over and over in eight bytes.
+// One element repeated in eight bytes.
 static uint64_t pattern_of(const char* element, size_t bytes) {
   uint64_t eight;
   uint32_t four;
@@ -113,8 +122,8 @@ static uint64_t pattern_of(const char* element, size_t bytes) {
   return *(const uint8_t*)element * UINT64_C(0x0101010101010101);
 }
 
-// An element `count` times, and up to PATTERN bytes more.
-static void spread_short(char* to, const char* from, size_t count,
+// Writes an element `count` times, and up to PATTERN bytes more.
+static void repeat_short(char* to, const char* from, size_t count,
                          size_t bytes) {
   typedef uint64_t pattern __attribute__((vector_size(PATTERN)));
   const uint64_t eight = pattern_of(from, bytes);
@@ -124,104 +133,117 @@ static void spread_short(char* to, const char* from, size_t count,
   }
 }
 
-// The row of an operand that moves, or its one element as often.
-static void gather_row(char* to, const char* from, size_t count, bool moves,
+// Copies the row of an operand, or repeats its one element.
+static void gather_row(char* to, const char* from, size_t count, bool is_array,
                        size_t bytes) {
-  if (moves) {
+  if (is_array) {
     etx_copy_short(to, from, count * bytes);
   } else {
-    spread_short(to, from, count, bytes);
+    repeat_short(to, from, count, bytes);
   }
 }
 
-// Short rows, as many at a time as there is room for; the rows of the result
-// follow each other. An operand whose rows do is read where it lies.
-static void run_gathered(const etx_binary* b, etx_strided_iterator* walk,
+// Computes short rows, as many at a time as there is room for. The rows of the
+// result are contiguous; an operand whose rows are, too, is read in place.
+static void run_gathered(const etx_binary* b, etx_strided_iterator* it,
                          etx_binary_loop loop, etx_loop_bytes bytes) {
-  const size_t most = GATHERED / (walk->count * bytes.in);
-  const bool is_whole[] = {etx_strided_iterator_is_dense(walk, 1),
-                           etx_strided_iterator_is_dense(walk, 2)};
+  const size_t max_rows = GATHERED / (it->count * bytes.in);
+  const bool is_dense[] = {etx_strided_iterator_is_dense(it, 1),
+                           etx_strided_iterator_is_dense(it, 2)};
   gathered rows[2];
   bool more = true;
   while (more) {
-    const char* const from[] = {walk->data[1], walk->data[2]};
-    char* const out = walk->data[0];
+    const char* const from[] = {it->data[1], it->data[2]};
+    char* const out = it->data[0];
     size_t count = 0;
-    for (size_t i = 0; i < most && more; ++i, count += walk->count) {
+    for (size_t i = 0; i < max_rows && more; ++i, count += it->count) {
       for (size_t k = 0; k < 2; ++k) {
-        if (is_whole[k]) continue;
-        gather_row(rows[k].bytes + count * bytes.in, walk->data[k + 1],
-                   walk->count, walk->stride[k + 1] != 0, bytes.in);
+        if (is_dense[k]) continue;
+        gather_row(rows[k].bytes + count * bytes.in, it->data[k + 1], it->count,
+                   it->stride[k + 1] != 0, bytes.in);
       }
-      more = etx_strided_iterator_step(walk);
+      more = etx_strided_iterator_step(it);
     }
-    etx_binary_apply(loop, bytes, out, is_whole[0] ? from[0] : rows[0].bytes,
-                     is_whole[1] ? from[1] : rows[1].bytes, count, true, true,
-                     b->parameter);
+    const etx_binary_job job = {.loop = loop,
+                                .bytes = bytes,
+                                .out = out,
+                                .a = is_dense[0] ? from[0] : rows[0].bytes,
+                                .b = is_dense[1] ? from[1] : rows[1].bytes,
+                                .count = count,
+                                .a_is_array = true,
+                                .b_is_array = true,
+                                .parameter = b->parameter};
+    etx_binary_apply(&job);
   }
 }
 
-static void run_blocks(const etx_binary* b, const etx_strided_iterator* walk) {
-  const bool x_moves = walk->stride[1] != 0, y_moves = walk->stride[2] != 0;
-  const etx_loop_bytes bytes =
-      etx_loop_bytes_of(etx_compute_type_of(b->common), is_comparison[b->row]);
+static void run_blocks(const etx_binary* b, const etx_strided_iterator* it) {
+  const etx_loop_bytes bytes = etx_loop_bytes_of(etx_compute_type_of(b->common),
+                                                 is_comparison[b->function]);
   etx_block x_block, y_block, out_block;
-  for (size_t done = 0; done < walk->count; done += ETX_BLOCK) {
-    const size_t left = walk->count - done;
+  for (size_t done = 0; done < it->count; done += ETX_BLOCK) {
+    const size_t left = it->count - done;
     const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
     char* at[3];
     for (size_t k = 0; k < 3; ++k) {
-      at[k] =
-          walk->data[k] + walk->stride[k] * walk->bytes[k] * (ptrdiff_t)done;
+      at[k] = it->data[k] + it->stride[k] * it->bytes[k] * (ptrdiff_t)done;
     }
     const void* x = etx_operand_widen(&x_block, b->as[1], b->dtypes[1], at[1],
-                                      walk->stride[1], count);
+                                      it->stride[1], count);
     const void* y = etx_operand_widen(&y_block, b->as[2], b->dtypes[2], at[2],
-                                      walk->stride[2], count);
-    etx_binary_apply(b->loop, bytes, &out_block, x, y, count, x_moves, y_moves,
-                     b->parameter);
-    if (is_comparison[b->row]) {
-      etx_convert(b->dtypes[0], at[0], walk->stride[0], ETX_DTYPE_BOOL,
+                                      it->stride[2], count);
+    const etx_binary_job job = {.loop = b->loop,
+                                .bytes = bytes,
+                                .out = &out_block,
+                                .a = x,
+                                .b = y,
+                                .count = count,
+                                .a_is_array = it->stride[1] != 0,
+                                .b_is_array = it->stride[2] != 0,
+                                .parameter = b->parameter};
+    etx_binary_apply(&job);
+    if (is_comparison[b->function]) {
+      etx_convert(b->dtypes[0], at[0], it->stride[0], ETX_DTYPE_BOOL,
                   &out_block, 1, count);
     } else {
       etx_operand_store(&out_block, b->common, b->dtypes[0], at[0],
-                        walk->stride[0], count);
+                        it->stride[0], count);
     }
   }
 }
 
-// Rows that the loop reads and writes as they are.
-static void run_rows(const etx_binary* b, etx_strided_iterator* walk,
+// Computes rows that the loop reads and writes in place.
+static void run_rows(const etx_binary* b, etx_strided_iterator* it,
                      etx_binary_loop loop, etx_loop_bytes bytes) {
-  const size_t row = walk->count * bytes.in;
-  if (walk->rank > 0 && row <= GATHERED / 2 &&
-      etx_strided_iterator_is_dense(walk, 0)) {
-    run_gathered(b, walk, loop, bytes);
+  const size_t row = it->count * bytes.in;
+  if (it->rank > 0 && row <= GATHERED / 2 &&
+      etx_strided_iterator_is_dense(it, 0)) {
+    run_gathered(b, it, loop, bytes);
     return;
   }
   do {
-    run_direct(b, walk, loop, bytes);
-  } while (etx_strided_iterator_next(walk));
+    run_direct(b, it, loop, bytes);
+  } while (etx_strided_iterator_next(it));
 }
 
-void etx_binary_run(const etx_binary* binary, etx_strided_iterator* walk) {
-  if (!etx_strided_iterator_start_any_order(walk)) return;
-  const bool gives_bool = is_comparison[binary->row];
-  const etx_binary_loop narrow = narrow_loop(binary, walk);
-  if (rows_are_direct(binary, walk)) {
+void etx_binary_run(const etx_binary* binary, etx_strided_iterator* it) {
+  if (!etx_strided_iterator_start_any_order(it)) return;
+  const bool gives_bool = is_comparison[binary->function];
+  const etx_binary_loop narrow = narrow_loop(binary, it);
+  if (rows_are_direct(binary, it)) {
     run_rows(
-        binary, walk, binary->loop,
+        binary, it, binary->loop,
         etx_loop_bytes_of(etx_compute_type_of(binary->common), gives_bool));
   } else if (narrow != NULL) {
     const size_t own = etx_dtype_bytes(binary->common);
     const etx_loop_bytes bytes = {own, gives_bool ? 1 : own};
-    run_rows(binary, walk, narrow, bytes);
-  } else if (rows_are_truths(binary, walk)) {
+    run_rows(binary, it, narrow, bytes);
+  } else if (rows_are_bool(binary, it)) {
     const etx_loop_bytes one = {1, 1};
-    run_rows(binary, walk, etx_binary_loop_of_bool(binary->row), one);
+    run_rows(binary, it, etx_binary_loop_of_bool(binary->function), one);
   } else {
     do {
-      run_blocks(binary, walk);
-    } while (etx_strided_iterator_next(walk));
+      run_blocks(binary, it);
+    } while (etx_strided_iterator_next(it));
   }
 }

@@ -2,8 +2,9 @@
 
 #include "runtime/kernel.h"
 #include "runtime/kernels/core/short_copy.h"
+#include "runtime/kernels/registry/op_arguments.h"
 
-// What etx_binary_rows_word packs.
+// The fields of etx_binary_rows_word.
 enum { KIND_BITS = 2, KIND_MASK = 3 };
 
 int64_t etx_binary_rows_word(size_t row_elements, etx_rows_kind first,
@@ -12,13 +13,14 @@ int64_t etx_binary_rows_word(size_t row_elements, etx_rows_kind first,
   return (int64_t)(row_elements << (2 * KIND_BITS) | kinds);
 }
 
-typedef struct spread {
+typedef struct broadcast_room {
   float elements[ETX_BINARY_SMALL_BROADCAST];
-} spread;
+} broadcast_room;
 
-// All elements of an operand, laid out as the result's.
-static const float* spread_operand(const etx_call* call, size_t index,
-                                   spread* room) {
+// The operand with as many elements as the result: itself, or a broadcast copy
+// in `room`.
+static const float* broadcast_operand(const etx_call* call, size_t index,
+                                      broadcast_room* room) {
   const size_t word = (size_t)call->prepared[ETX_BINARY_SMALL_ROWS];
   const size_t kind = word >> (index * KIND_BITS) & KIND_MASK;
   const size_t inner = word >> (2 * KIND_BITS);
@@ -40,9 +42,9 @@ static const float* spread_operand(const etx_call* call, size_t index,
   return to;
 }
 
-// The result may be one of the operands, so element i is read before it is
-// written and nothing is promised to the compiler but that.
-#define FEW(name, expression)                                                \
+// The result may be one of the operands, so pointers are not `restrict`;
+// element i is read before it is written. Formulas are those of binary_ops.def.
+#define SMALL(name, expression)                                              \
   static inline void name##_each(float* out, const float* a, const float* b, \
                                  size_t count) {                             \
     ETX_INDEPENDENT                                                          \
@@ -51,32 +53,32 @@ static const float* spread_operand(const etx_call* call, size_t index,
       out[i] = (expression);                                                 \
     }                                                                        \
   }                                                                          \
-  static etx_status name##_few(etx_call* call) {                             \
+  static etx_status name##_small(etx_call* call) {                           \
     const etx_tensor* to = etx_call_tensor(call, call->argument_count - 1);  \
-    name##_each(to->data, etx_call_tensor(call, 0)->data,                    \
-                etx_call_tensor(call, 1)->data,                              \
+    name##_each(to->data, etx_call_tensor(call, ETX_ARG_add_self)->data,     \
+                etx_call_tensor(call, ETX_ARG_add_other)->data,              \
                 (size_t)call->prepared[ETX_BINARY_SMALL_COUNT]);             \
     return ETX_OK;                                                           \
   }                                                                          \
-  static etx_status name##_few_rows(etx_call* call) {                        \
+  static etx_status name##_small_rows(etx_call* call) {                      \
     const etx_tensor* to = etx_call_tensor(call, call->argument_count - 1);  \
-    spread rooms[2];                                                         \
-    const float* a = spread_operand(call, 0, &rooms[0]);                     \
-    const float* b = spread_operand(call, 1, &rooms[1]);                     \
+    broadcast_room rooms[2];                                                 \
+    const float* a = broadcast_operand(call, ETX_ARG_add_self, &rooms[0]);   \
+    const float* b = broadcast_operand(call, ETX_ARG_add_other, &rooms[1]);  \
     name##_each(to->data, a, b,                                              \
                 (size_t)call->prepared[ETX_BINARY_SMALL_COUNT]);             \
     return ETX_OK;                                                           \
   }
 
-FEW(add, x + y)
-FEW(subtract, x - y)
-FEW(multiply, x* y)
-FEW(divide, x / y)
-FEW(minimum, x < y || x != x ? x : y)
-FEW(maximum, x > y || x != x ? x : y)
+SMALL(add, x + y)
+SMALL(subtract, x - y)
+SMALL(multiply, x* y)
+SMALL(divide, x / y)
+SMALL(minimum, x < y || x != x ? x : y)
+SMALL(maximum, x > y || x != x ? x : y)
 
-#define EACH_ROW(kernel)        \
-  switch (row) {                \
+#define EACH_FUNCTION(kernel)   \
+  switch (function) {           \
     case ETX_BINARY_add:        \
       return add_##kernel;      \
     case ETX_BINARY_subtract:   \
@@ -93,8 +95,8 @@ FEW(maximum, x > y || x != x ? x : y)
       return NULL;              \
   }
 
-etx_kernel_function etx_binary_small_of(size_t row){EACH_ROW(few)}
+etx_kernel_function etx_binary_small_of(size_t function){EACH_FUNCTION(small)}
 
-etx_kernel_function etx_binary_small_rows_of(size_t row) {
-  EACH_ROW(few_rows)
+etx_kernel_function etx_binary_small_rows_of(size_t function) {
+  EACH_FUNCTION(small_rows)
 }

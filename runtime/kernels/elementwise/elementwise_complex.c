@@ -1,5 +1,5 @@
-// Complex numbers are computed in double and rounded once: for complex64 the
-// products are exact there, for complex128 it is their own type.
+// Complex numbers are computed in double and rounded once. In double, products
+// of complex64 are exact; complex128 has doubles itself.
 
 #include "runtime/kernels/elementwise/elementwise_complex.h"
 
@@ -8,6 +8,10 @@
 #include "runtime/kernels/simd/elementwise/binary_loops.h"
 #include "runtime/kernels/math/math_bits.h"
 #include "runtime/kernels/core/strided_iterator.h"
+#include "runtime/kernels/registry/op_arguments.h"
+
+// Positions of the operands of operators with two.
+enum { SELF = ETX_ARG_add_self, OTHER = ETX_ARG_add_other };
 
 typedef struct complex_number {
   double re, im;
@@ -40,55 +44,57 @@ static void write_number(etx_dtype dtype, complex_number x, char* at) {
 }
 
 // Element i of a row, of the result (0) or of an operand (1, 2).
-static char* element(const etx_strided_iterator* walk, size_t of, size_t i) {
-  return walk->data[of] + (ptrdiff_t)i * walk->stride[of] * walk->bytes[of];
+static char* element(const etx_strided_iterator* it, size_t of, size_t i) {
+  return it->data[of] + (ptrdiff_t)i * it->stride[of] * it->bytes[of];
 }
 
-static void conjugate_row(const etx_strided_iterator* walk, etx_dtype dtype) {
-  for (size_t i = 0; i < walk->count; ++i) {
-    complex_number x = read_number(dtype, element(walk, 1, i));
+static void conjugate_row(const etx_strided_iterator* it, etx_dtype dtype) {
+  for (size_t i = 0; i < it->count; ++i) {
+    complex_number x = read_number(dtype, element(it, 1, i));
     x.im = -x.im;
-    write_number(dtype, x, element(walk, 0, i));
+    write_number(dtype, x, element(it, 0, i));
   }
 }
 
-// sqrt(re^2 + im^2), where squares are too large or too small for a double
-// from parts that a power of two has brought nearer to one. An infinite part
-// counts for more than one that is no number.
+// sqrt(re^2 + im^2). Where squares would overflow or underflow, both parts are
+// first scaled by a power of two. If one part is infinite, the result is
+// infinite even if the other is NaN.
 static double magnitude(complex_number x) {
   const double infinity = __builtin_inf();
   const double a = etx_abs_f64(x.re);
   const double b = etx_abs_f64(x.im);
-  const double most = a > b ? a : b;
-  const double near = most > 0x1p500 ? 0x1p-600 : most < 0x1p-500 ? 0x1p600 : 1;
+  const double largest = a > b ? a : b;
+  const double scale = largest > 0x1p500    ? 0x1p-600
+                       : largest < 0x1p-500 ? 0x1p600
+                                            : 1;
   if (a == infinity || b == infinity) return infinity;
-  return etx_sqrt_f64(a * near * (a * near) + b * near * (b * near)) / near;
+  return etx_sqrt_f64(a * scale * (a * scale) + b * scale * (b * scale)) /
+         scale;
 }
 
-static void magnitude_row(const etx_strided_iterator* walk, etx_dtype dtype) {
-  for (size_t i = 0; i < walk->count; ++i) {
-    const double size = magnitude(read_number(dtype, element(walk, 1, i)));
+static void magnitude_row(const etx_strided_iterator* it, etx_dtype dtype) {
+  for (size_t i = 0; i < it->count; ++i) {
+    const double size = magnitude(read_number(dtype, element(it, 1, i)));
     if (dtype == ETX_DTYPE_COMPLEX128) {
-      memcpy(element(walk, 0, i), &size, sizeof(size));
+      memcpy(element(it, 0, i), &size, sizeof(size));
     } else {
       const float narrow = (float)size;
-      memcpy(element(walk, 0, i), &narrow, sizeof(narrow));
+      memcpy(element(it, 0, i), &narrow, sizeof(narrow));
     }
   }
 }
 
-static void run_rows(etx_call* call,
-                     void (*row)(const etx_strided_iterator* walk,
-                                 etx_dtype dtype)) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 1);
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, out->sizes, out->rank);
-  etx_strided_iterator_add(&walk, out);
-  etx_strided_iterator_add(&walk, self);
-  for (bool more = etx_strided_iterator_start(&walk); more;
-       more = etx_strided_iterator_next(&walk)) {
-    row(&walk, self->dtype);
+static void run_rows(etx_call* call, void (*row)(const etx_strided_iterator* it,
+                                                 etx_dtype dtype)) {
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_abs_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_abs_out);
+  etx_strided_iterator it;
+  etx_strided_iterator_init(&it, out->sizes, out->rank);
+  etx_strided_iterator_add(&it, out);
+  etx_strided_iterator_add(&it, self);
+  for (bool more = etx_strided_iterator_start(&it); more;
+       more = etx_strided_iterator_next(&it)) {
+    row(&it, self->dtype);
   }
 }
 
@@ -103,14 +109,15 @@ static etx_status run_magnitude(etx_call* call) {
 }
 
 etx_status etx_complex_conjugate_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_conj_physical_self,
+                                    ETX_ARG_conj_physical_out));
   call->run = run_conjugate;
   return ETX_OK;
 }
 
 etx_status etx_complex_magnitude_prepare(etx_call* call) {
-  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
-  ETX_TRY(etx_call_check_dtype(call, 1, etx_dtype_part(dtype)));
+  const etx_dtype dtype = etx_call_tensor(call, ETX_ARG_abs_self)->dtype;
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_abs_out, etx_dtype_part(dtype)));
   call->run = run_magnitude;
   return ETX_OK;
 }
@@ -133,59 +140,60 @@ static complex_number divide(complex_number x, complex_number y) {
   return z;
 }
 
-static complex_number combine(size_t row, complex_number x, complex_number y,
-                              double alpha) {
+static complex_number combine(size_t function, complex_number x,
+                              complex_number y, double alpha) {
   complex_number z;
-  if (row == ETX_BINARY_multiply) {
+  if (function == ETX_BINARY_multiply) {
     z.re = x.re * y.re - x.im * y.im;
     z.im = x.re * y.im + x.im * y.re;
     return z;
   }
-  if (row == ETX_BINARY_divide) return divide(x, y);
-  if (row == ETX_BINARY_subtract) alpha = -alpha;
+  if (function == ETX_BINARY_divide) return divide(x, y);
+  if (function == ETX_BINARY_subtract) alpha = -alpha;
   z.re = x.re + alpha * y.re;
   z.im = x.im + alpha * y.im;
   return z;
 }
 
 // What prepare leaves in etx_call.prepared.
-enum { ROW };
+enum { FUNCTION };  // in etx_call.prepared
 
-static void run_row(const etx_strided_iterator* walk, size_t row,
+static void run_row(const etx_strided_iterator* it, size_t function,
                     etx_dtype dtype, double alpha) {
-  const bool compares = row == ETX_BINARY_eq || row == ETX_BINARY_ne;
-  for (size_t i = 0; i < walk->count; ++i) {
-    const complex_number x = read_number(dtype, element(walk, 1, i));
-    const complex_number y = read_number(dtype, element(walk, 2, i));
-    char* to = element(walk, 0, i);
+  const bool compares = function == ETX_BINARY_eq || function == ETX_BINARY_ne;
+  for (size_t i = 0; i < it->count; ++i) {
+    const complex_number x = read_number(dtype, element(it, 1, i));
+    const complex_number y = read_number(dtype, element(it, 2, i));
+    char* to = element(it, 0, i);
     if (compares) {
       const bool is_equal = x.re == y.re && x.im == y.im;
-      *to = is_equal == (row == ETX_BINARY_eq);
+      *to = is_equal == (function == ETX_BINARY_eq);
     } else {
-      write_number(dtype, combine(row, x, y, alpha), to);
+      write_number(dtype, combine(function, x, y, alpha), to);
     }
   }
 }
 
 static etx_status run_binary(etx_call* call) {
-  const size_t row = (size_t)call->prepared[ROW];
+  const size_t function = (size_t)call->prepared[FUNCTION];
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
-  const bool has_alpha = row == ETX_BINARY_add || row == ETX_BINARY_subtract;
-  const double alpha = has_alpha ? etx_call_real(call, 2) : 1;
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, out->sizes, out->rank);
-  etx_strided_iterator_add(&walk, out);
-  etx_strided_iterator_add(&walk, etx_call_tensor(call, 0));
-  etx_strided_iterator_add(&walk, etx_call_tensor(call, 1));
-  for (bool more = etx_strided_iterator_start(&walk); more;
-       more = etx_strided_iterator_next(&walk)) {
-    run_row(&walk, row, etx_call_tensor(call, 0)->dtype, alpha);
+  const bool has_alpha =
+      function == ETX_BINARY_add || function == ETX_BINARY_subtract;
+  const double alpha = has_alpha ? etx_call_real(call, ETX_ARG_add_alpha) : 1;
+  etx_strided_iterator it;
+  etx_strided_iterator_init(&it, out->sizes, out->rank);
+  etx_strided_iterator_add(&it, out);
+  etx_strided_iterator_add(&it, etx_call_tensor(call, SELF));
+  etx_strided_iterator_add(&it, etx_call_tensor(call, OTHER));
+  for (bool more = etx_strided_iterator_start(&it); more;
+       more = etx_strided_iterator_next(&it)) {
+    run_row(&it, function, etx_call_tensor(call, SELF)->dtype, alpha);
   }
   return ETX_OK;
 }
 
 bool etx_complex_is_wanted(const etx_call* call) {
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = SELF; i <= OTHER; ++i) {
     const etx_value* value = etx_call_value(call, i);
     if (value->kind == ETX_VALUE_TENSOR && is_complex(value->as.tensor.dtype)) {
       return true;
@@ -194,13 +202,14 @@ bool etx_complex_is_wanted(const etx_call* call) {
   return false;
 }
 
-etx_status etx_complex_binary_prepare(etx_call* call, size_t row) {
+etx_status etx_complex_binary_prepare(etx_call* call, size_t function) {
   const size_t out = call->argument_count - 1;
-  const bool compares = row == ETX_BINARY_eq || row == ETX_BINARY_ne;
-  const bool is_known = compares || row == ETX_BINARY_add ||
-                        row == ETX_BINARY_subtract ||
-                        row == ETX_BINARY_multiply || row == ETX_BINARY_divide;
-  for (size_t i = 0; i < 2; ++i) {
+  const bool compares = function == ETX_BINARY_eq || function == ETX_BINARY_ne;
+  const bool is_known = compares || function == ETX_BINARY_add ||
+                        function == ETX_BINARY_subtract ||
+                        function == ETX_BINARY_multiply ||
+                        function == ETX_BINARY_divide;
+  for (size_t i = SELF; i <= OTHER; ++i) {
     const etx_value* value = etx_call_value(call, i);
     if (is_known && value->kind == ETX_VALUE_TENSOR &&
         is_complex(value->as.tensor.dtype)) {
@@ -210,13 +219,13 @@ etx_status etx_complex_binary_prepare(etx_call* call, size_t row) {
                            "operands are complex, expected real types or two "
                            "complex tensors of one type");
   }
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
+  ETX_TRY(etx_call_check_same_dtype(call, SELF, OTHER));
   if (compares) {
     ETX_TRY(etx_call_check_dtype(call, out, ETX_DTYPE_BOOL));
   } else {
-    ETX_TRY(etx_call_check_same_dtype(call, 0, out));
+    ETX_TRY(etx_call_check_same_dtype(call, SELF, out));
   }
-  call->prepared[ROW] = (int64_t)row;
+  call->prepared[FUNCTION] = (int64_t)function;
   call->run = run_binary;
   return ETX_OK;
 }

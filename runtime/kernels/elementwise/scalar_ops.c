@@ -1,12 +1,19 @@
 // Operators on the integer, double and bool slots of a program: sizes of
-// dynamic tensors and arithmetic on them. They cost one call each; types are
-// looked at when they run, because a slot may change its kind.
+// dynamic tensors and arithmetic on them. Kinds are checked at every run,
+// because a slot may change its kind.
 
 #include "format/base/checked_math.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/slice_args.h"
+
+// Positions of the operands of prim operators.
+enum {
+  FIRST = ETX_ARG_prim_add_scalar_a,
+  SECOND = ETX_ARG_prim_add_scalar_b,
+};
 
 static etx_value* result_of(const etx_call* call) {
   return etx_call_out(call, call->argument_count - 1);
@@ -44,14 +51,14 @@ static bool is_number(const etx_call* call, size_t index) {
   return kind == ETX_VALUE_INT || kind == ETX_VALUE_DOUBLE;
 }
 static bool both_are(const etx_call* call, etx_value_kind kind) {
-  return kind_of(call, 0) == kind && kind_of(call, 1) == kind;
+  return kind_of(call, FIRST) == kind && kind_of(call, SECOND) == kind;
 }
 
 // Sizes and elements.
 
 static etx_status run_sym_size(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const int64_t dimension = etx_call_integer(call, 1);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_sym_size_int_self);
+  const int64_t dimension = etx_call_integer(call, ETX_ARG_sym_size_int_dim);
   const int64_t rank = self->rank;
   if (dimension < -rank || dimension >= rank) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
@@ -63,27 +70,29 @@ static etx_status run_sym_size(etx_call* call) {
 }
 
 static etx_status run_sym_numel(etx_call* call) {
-  put_integer(call, (int64_t)etx_tensor_numel(etx_call_tensor(call, 0)));
+  put_integer(call, (int64_t)etx_tensor_numel(
+                        etx_call_tensor(call, ETX_ARG_sym_numel_self)));
   return ETX_OK;
 }
 
 static etx_status run_local_scalar(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_compute_type wide = etx_compute_type_of(self->dtype);
+  const etx_tensor* self =
+      etx_call_tensor(call, ETX_ARG_local_scalar_dense_self);
+  const etx_compute_type compute = etx_compute_type_of(self->dtype);
   if (etx_tensor_numel(self) != 1) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "'self' has %z elements, expected 1",
                            etx_tensor_numel(self));
   }
   etx_block block;
-  etx_block_load(&block, wide, self->dtype, self->data, 0, 1);
+  etx_block_load(&block, compute, self->dtype, self->data, 0, 1);
   if (self->dtype == ETX_DTYPE_BOOL) {
     put_boolean(call, block.i64[0] != 0);
-  } else if (wide == ETX_COMPUTE_I64) {
+  } else if (compute == ETX_COMPUTE_I64) {
     put_integer(call, block.i64[0]);
   } else {
     put_real(call,
-             wide == ETX_COMPUTE_F32 ? (double)block.f32[0] : block.f64[0]);
+             compute == ETX_COMPUTE_F32 ? (double)block.f32[0] : block.f64[0]);
   }
   return ETX_OK;
 }
@@ -97,7 +106,7 @@ etx_status etx_kernel_sym_numel_prepare(etx_call* call) {
   return ETX_OK;
 }
 etx_status etx_kernel_local_scalar_dense_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_real(call, 0));
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_local_scalar_dense_self));
   call->run = run_local_scalar;
   return ETX_OK;
 }
@@ -111,16 +120,17 @@ static etx_status arithmetic(const etx_call* call, exact_function exact,
                              real_function real) {
   if (both_are(call, ETX_VALUE_INT)) {
     int64_t out;
-    if (!exact(etx_call_integer(call, 0), etx_call_integer(call, 1), &out)) {
+    if (!exact(etx_call_integer(call, FIRST), etx_call_integer(call, SECOND),
+               &out)) {
       return refuse_overflow(call);
     }
     put_integer(call, out);
     return ETX_OK;
   }
-  if (!is_number(call, 0) || !is_number(call, 1)) {
+  if (!is_number(call, FIRST) || !is_number(call, SECOND)) {
     return refuse_kind(call, "a number");
   }
-  put_real(call, real(etx_call_real(call, 0), etx_call_real(call, 1)));
+  put_real(call, real(etx_call_real(call, FIRST), etx_call_real(call, SECOND)));
   return ETX_OK;
 }
 
@@ -139,16 +149,16 @@ static etx_status run_mul(etx_call* call) {
 }
 
 static etx_status check_divisor(const etx_call* call) {
-  if (!is_number(call, 0) || !is_number(call, 1)) {
+  if (!is_number(call, FIRST) || !is_number(call, SECOND)) {
     return refuse_kind(call, "a number");
   }
-  if (etx_call_real(call, 1) != 0) return ETX_OK;
+  if (etx_call_real(call, SECOND) != 0) return ETX_OK;
   return etx_call_refuse(call, ETX_BAD_ARGUMENT, "the divisor is zero");
 }
 
 static etx_status run_truediv(etx_call* call) {
   ETX_TRY(check_divisor(call));
-  put_real(call, etx_call_real(call, 0) / etx_call_real(call, 1));
+  put_real(call, etx_call_real(call, FIRST) / etx_call_real(call, SECOND));
   return ETX_OK;
 }
 
@@ -173,17 +183,18 @@ static etx_status run_mod(etx_call* call) {
   return arithmetic(call, modulo, etx_remainder_f64);
 }
 
-// Comparisons: numbers with numbers, truth values with truth values.
+// Comparisons: numbers with numbers, bools with bools.
 static etx_status compare(const etx_call* call, int* out_order) {
   if (both_are(call, ETX_VALUE_INT)) {
-    const int64_t a = etx_call_integer(call, 0), b = etx_call_integer(call, 1);
+    const int64_t a = etx_call_integer(call, FIRST),
+                  b = etx_call_integer(call, SECOND);
     *out_order = (a > b) - (a < b);
     return ETX_OK;
   }
   const bool comparable = both_are(call, ETX_VALUE_BOOL) ||
-                          (is_number(call, 0) && is_number(call, 1));
-  if (!comparable) return refuse_kind(call, "two numbers or two truth values");
-  const double a = etx_call_real(call, 0), b = etx_call_real(call, 1);
+                          (is_number(call, FIRST) && is_number(call, SECOND));
+  if (!comparable) return refuse_kind(call, "two numbers or two bools");
+  const double a = etx_call_real(call, FIRST), b = etx_call_real(call, SECOND);
   *out_order = a != a || b != b ? 2 : (a > b) - (a < b);  // 2: unordered
   return ETX_OK;
 }
@@ -219,36 +230,40 @@ static etx_status run_le(etx_call* call) {
   return ETX_OK;
 }
 
-// The first of equal ones, as in Python, and where there is no order.
+// Equal or unordered operands give the first one, as in Python.
 static etx_status extreme(const etx_call* call, int wanted) {
   int order = 0;
   ETX_TRY(compare(call, &order));
-  *result_of(call) = *etx_call_value(call, order == -wanted ? 1 : 0);
+  *result_of(call) = *etx_call_value(call, order == -wanted ? SECOND : FIRST);
   return ETX_OK;
 }
-static etx_status run_sym_max(etx_call* call) { return extreme(call, 1); }
+static etx_status run_sym_max(etx_call* call) { return extreme(call, SECOND); }
 static etx_status run_sym_min(etx_call* call) { return extreme(call, -1); }
 
 // One operand.
 
 static etx_status run_sym_not(etx_call* call) {
-  put_boolean(call, etx_call_real(call, 0) == 0);
+  put_boolean(call, etx_call_real(call, FIRST) == 0);
   return ETX_OK;
 }
 
 static etx_status run_sym_ite(etx_call* call) {
-  *result_of(call) = *etx_call_value(call, etx_call_real(call, 0) != 0 ? 1 : 2);
+  *result_of(call) = *etx_call_value(
+      call, etx_call_real(call, ETX_ARG_prim_sym_ite_scalar_b) != 0
+                ? ETX_ARG_prim_sym_ite_scalar_t
+                : ETX_ARG_prim_sym_ite_scalar_f);
   return ETX_OK;
 }
 
 static etx_status run_neg(etx_call* call) {
-  if (kind_of(call, 0) == ETX_VALUE_DOUBLE) {
-    put_real(call, -etx_call_real(call, 0));
+  if (kind_of(call, FIRST) == ETX_VALUE_DOUBLE) {
+    put_real(call, -etx_call_real(call, FIRST));
     return ETX_OK;
   }
-  if (kind_of(call, 0) != ETX_VALUE_INT) return refuse_kind(call, "a number");
+  if (kind_of(call, FIRST) != ETX_VALUE_INT)
+    return refuse_kind(call, "a number");
   int64_t out;
-  if (!etx_subtract_i64(0, etx_call_integer(call, 0), &out)) {
+  if (!etx_subtract_i64(0, etx_call_integer(call, FIRST), &out)) {
     return refuse_overflow(call);
   }
   put_integer(call, out);
@@ -256,23 +271,23 @@ static etx_status run_neg(etx_call* call) {
 }
 
 static etx_status run_sym_float(etx_call* call) {
-  put_real(call, etx_call_real(call, 0));
+  put_real(call, etx_call_real(call, FIRST));
   return ETX_OK;
 }
 
-// Rounds towards zero for sym_int and trunc, else as `round` says.
+// Rounds by `round`; sym_int and trunc round towards zero.
 static etx_status to_integer(const etx_call* call, double (*round)(double x)) {
-  const double whole = round(etx_call_real(call, 0));
-  if (!(whole >= -9223372036854775808.0 && whole < 9223372036854775808.0)) {
+  const double rounded = round(etx_call_real(call, FIRST));
+  if (!(rounded >= -9223372036854775808.0 && rounded < 9223372036854775808.0)) {
     return refuse_overflow(call);
   }
-  put_integer(call, (int64_t)whole);
+  put_integer(call, (int64_t)rounded);
   return ETX_OK;
 }
 
 static etx_status run_sym_int(etx_call* call) {
-  if (kind_of(call, 0) == ETX_VALUE_INT) {
-    put_integer(call, etx_call_integer(call, 0));
+  if (kind_of(call, FIRST) == ETX_VALUE_INT) {
+    put_integer(call, etx_call_integer(call, FIRST));
     return ETX_OK;
   }
   return to_integer(call, etx_trunc_f64);

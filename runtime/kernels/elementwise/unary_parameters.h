@@ -1,5 +1,6 @@
-// How an operator with one operand reads the parameters p, q and r of its loop
-// from its arguments: at every run, since numbers may change between runs.
+// Reads the parameters p, q and r of a loop with one operand (unary_ops.def)
+// from the arguments of a call. This is done at every run, since numbers may
+// change between runs.
 
 #ifndef ETX_RUNTIME_KERNELS_ELEMENTWISE_UNARY_PARAMETERS_H
 #define ETX_RUNTIME_KERNELS_ELEMENTWISE_UNARY_PARAMETERS_H
@@ -9,13 +10,13 @@
 
 typedef enum etx_unary_reader {
   ETX_UNARY_READS_NOTHING,
-  ETX_UNARY_READS_BOUNDS,        // p and q are arguments 1 and 2; None is far
-  ETX_UNARY_READS_ZERO_SIX,      // p is 0, q is 6
-  ETX_UNARY_READS_SLOPE,         // p is argument 1, q what p has no room for
-  ETX_UNARY_READS_PAIR,          // p and q are arguments 1 and 2
+  ETX_UNARY_READS_BOUNDS,        // p min, q max; None is infinite
+  ETX_UNARY_READS_ZERO_SIX,      // p 0, q 6
+  ETX_UNARY_READS_SLOPE,         // p slope, q its rounding error in float32
+  ETX_UNARY_READS_SOFTPLUS,      // p beta, q threshold
   ETX_UNARY_READS_ELU,           // p scale, q alpha times scale, r input scale
-  ETX_UNARY_READS_REPLACEMENTS,  // of NaN and the infinities, or None
-  ETX_UNARY_READS_MARGIN,        // p is argument 1, q is 1 - p; None is far
+  ETX_UNARY_READS_REPLACEMENTS,  // p of NaN, q and r of the infinities
+  ETX_UNARY_READS_MARGIN,        // p eps, q 1 - eps; None is infinite
   ETX_UNARY_READER_COUNT
 } etx_unary_reader;
 

@@ -6,6 +6,7 @@
 // each result sums the columns of the span under its own tent.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/image/planes.h"

@@ -7,6 +7,7 @@
 
 #include "runtime/kernels/math/half_float.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_bits.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/operand.h"
@@ -337,9 +338,11 @@ etx_status etx_kernel_grid_sampler_2d_out_prepare(etx_call* call) {
   if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64) {
     return etx_call_refuse_dtype(call, 0, "a float");
   }
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_grid_sampler_2d_input,
+                                    ETX_ARG_grid_sampler_2d_grid));
   ETX_TRY(check_mode(call, 2, MODES));
   ETX_TRY(check_mode(call, 3, PADDINGS));
   call->run = run_sampler;
-  return etx_call_check_same_dtype(call, 0, 5);
+  return etx_call_check_same_dtype(call, ETX_ARG_grid_sampler_2d_input,
+                                   ETX_ARG_grid_sampler_2d_out);
 }

@@ -2,6 +2,7 @@
 // max_pool2d_with_indices, its index in the plane.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/simd/f32/f32_microkernels.h"
 #include "runtime/kernels/image/pooling.h"
 #include "runtime/kernels/core/parallel_for.h"
@@ -248,15 +249,19 @@ static etx_status run_max_pool(etx_call* call) {
 }
 
 etx_status etx_kernel_max_pool2d_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_real(call, 0));
-  if (etx_call_tensor(call, 0)->dtype == ETX_DTYPE_BOOL) {
-    return etx_call_refuse_dtype(call, 0, "numbers");
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_max_pool2d_with_indices_self));
+  if (etx_call_tensor(call, ETX_ARG_max_pool2d_with_indices_self)->dtype ==
+      ETX_DTYPE_BOOL) {
+    return etx_call_refuse_dtype(call, ETX_ARG_max_pool2d_with_indices_self,
+                                 "numbers");
   }
   call->run = run_max_pool;
-  return etx_call_check_same_dtype(call, 0, 6);
+  return etx_call_check_same_dtype(call, ETX_ARG_max_pool2d_with_indices_self,
+                                   ETX_ARG_max_pool2d_with_indices_out);
 }
 
 etx_status etx_kernel_max_pool2d_with_indices_out_prepare(etx_call* call) {
   ETX_TRY(etx_kernel_max_pool2d_out_prepare(call));
-  return etx_call_check_dtype(call, 7, ETX_DTYPE_INT64);
+  return etx_call_check_dtype(call, ETX_ARG_max_pool2d_with_indices_indices,
+                              ETX_DTYPE_INT64);
 }

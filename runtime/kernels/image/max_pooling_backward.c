@@ -8,6 +8,7 @@
 // refused in the end.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/image/planes.h"
 #include "runtime/kernels/core/parallel_for.h"
@@ -211,8 +212,14 @@ etx_status etx_kernel_max_pool2d_with_indices_backward_grad_input_prepare(
   if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64) {
     return etx_call_refuse_dtype(call, 0, "a float");
   }
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 8));
+  ETX_TRY(etx_call_check_same_dtype(
+      call, ETX_ARG_max_pool2d_with_indices_backward_grad_input_grad_output,
+      ETX_ARG_max_pool2d_with_indices_backward_grad_input_self));
+  ETX_TRY(etx_call_check_same_dtype(
+      call, ETX_ARG_max_pool2d_with_indices_backward_grad_input_grad_output,
+      ETX_ARG_max_pool2d_with_indices_backward_grad_input_grad_input));
   call->run = run_backward;
-  return etx_call_check_dtype(call, 7, ETX_DTYPE_INT64);
+  return etx_call_check_dtype(
+      call, ETX_ARG_max_pool2d_with_indices_backward_grad_input_indices,
+      ETX_DTYPE_INT64);
 }

@@ -5,6 +5,7 @@
 // are summed with the partial sums of striped_sum.h.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/simd/vector/striped_sum.h"
 #include "runtime/kernels/image/pooling.h"
 #include "runtime/kernels/core/parallel_for.h"
@@ -159,8 +160,12 @@ static void pool_block(const void* context, const etx_pooling_lanes* l) {
 static etx_status run_avg_pool(etx_call* call) {
   const mean_pool m = {
       .pool = etx_pooling_read(call, 7, 1, false),
-      .counts_padding = etx_call_boolean(call, 5),
-      .divisor = etx_call_is_none(call, 6) ? 0 : etx_call_integer(call, 6)};
+      .counts_padding =
+          etx_call_boolean(call, ETX_ARG_avg_pool2d_count_include_pad),
+      .divisor =
+          etx_call_is_none(call, ETX_ARG_avg_pool2d_divisor_override)
+              ? 0
+              : etx_call_integer(call, ETX_ARG_avg_pool2d_divisor_override)};
   etx_pooling_run(&m.pool, call->parallel, pool_block, &m);
   return ETX_OK;
 }
@@ -170,10 +175,12 @@ etx_status etx_kernel_avg_pool2d_out_prepare(etx_call* call) {
   const etx_compute_type compute = etx_compute_type_of(dtype);
   if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64 &&
       dtype != ETX_DTYPE_INT64) {
-    return etx_call_refuse_dtype(call, 0, "a float or 'int64'");
+    return etx_call_refuse_dtype(call, ETX_ARG_avg_pool2d_self,
+                                 "a float or 'int64'");
   }
   call->run = run_avg_pool;
-  return etx_call_check_same_dtype(call, 0, 7);
+  return etx_call_check_same_dtype(call, ETX_ARG_avg_pool2d_self,
+                                   ETX_ARG_avg_pool2d_out);
 }
 
 typedef struct adaptive_pool {
@@ -222,7 +229,8 @@ static void pool_adaptive_planes(const void* context, size_t first,
 
 // (self, output_size, out)
 static etx_status run_adaptive_pool(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* self =
+      etx_call_tensor(call, ETX_ARG_adaptive_avg_pool2d_self);
   const adaptive_pool p = {.in = etx_planes_of(self),
                            .out = etx_planes_of(etx_call_tensor(call, 2)),
                            .compute = etx_compute_type_of(self->dtype)};
@@ -238,5 +246,6 @@ etx_status etx_kernel_adaptive_avg_pool2d_out_prepare(etx_call* call) {
     return etx_call_refuse_dtype(call, 0, "a float");
   }
   call->run = run_adaptive_pool;
-  return etx_call_check_same_dtype(call, 0, 2);
+  return etx_call_check_same_dtype(call, ETX_ARG_adaptive_avg_pool2d_self,
+                                   ETX_ARG_adaptive_avg_pool2d_out);
 }

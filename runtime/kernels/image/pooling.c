@@ -1,6 +1,7 @@
 #include "runtime/kernels/image/pooling.h"
 
 #include "runtime/kernels/core/parallel_for.h"
+#include "runtime/kernels/registry/op_arguments.h"
 
 static etx_window read_window(const etx_call* call, size_t first, size_t item,
                               bool has_dilation) {

@@ -7,6 +7,7 @@
 
 #include "runtime/kernels/core/dtype_switch.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/image/planes.h"
@@ -27,7 +28,8 @@ static upsample read_upsample(const etx_call* call, size_t scales,
   const etx_value* factors = etx_call_value(call, scales);
   const bool has_scales = factors->kind == ETX_VALUE_DOUBLES;
   upsample u = {
-      .in = etx_planes_of(etx_call_tensor(call, 0)),
+      .in = etx_planes_of(
+          etx_call_tensor(call, ETX_ARG_upsample_nearest2d_vec_input)),
       .out = etx_planes_of(etx_call_tensor(call, scales + 1)),
       .compute = etx_compute_type_of(etx_call_tensor(call, 0)->dtype),
       .scale_y = has_scales ? factors->as.reals.items[0] : 0,
@@ -121,9 +123,10 @@ static etx_status run_nearest(etx_call* call) {
 }
 
 etx_status etx_kernel_upsample_nearest2d_vec_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_real(call, 0));
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_upsample_nearest2d_vec_input));
   call->run = run_nearest;
-  return etx_call_check_same_dtype(call, 0, 3);
+  return etx_call_check_same_dtype(call, ETX_ARG_upsample_nearest2d_vec_input,
+                                   ETX_ARG_upsample_nearest2d_vec_out);
 }
 
 // Two input rows, interpolated at the columns of a block. `cached` has their
@@ -275,7 +278,9 @@ static void linear_planes(const void* context, size_t first, size_t end) {
 
 // (input, output_size, align_corners, scale_factors, out)
 static etx_status run_linear(etx_call* call) {
-  const upsample u = read_upsample(call, 3, etx_call_boolean(call, 2));
+  const upsample u = read_upsample(
+      call, 3,
+      etx_call_boolean(call, ETX_ARG_upsample_bilinear2d_vec_align_corners));
   return run_planes(call, &u, linear_planes);
 }
 
@@ -286,5 +291,6 @@ etx_status etx_kernel_upsample_bilinear2d_vec_out_prepare(etx_call* call) {
     return etx_call_refuse_dtype(call, 0, "a float");
   }
   call->run = run_linear;
-  return etx_call_check_same_dtype(call, 0, 4);
+  return etx_call_check_same_dtype(call, ETX_ARG_upsample_bilinear2d_vec_input,
+                                   ETX_ARG_upsample_bilinear2d_vec_out);
 }

@@ -9,13 +9,13 @@ static void add_floats(float* to, const float* from, size_t count) {
   for (size_t i = 0; i < count; ++i) to[i] += from[i];
 }
 
-// A block of the common wide type.
-static void add_block(etx_compute_type wide, etx_block* to,
+// Adds a block in the compute type of both.
+static void add_block(etx_compute_type compute, etx_block* to,
                       const etx_block* from, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    if (wide == ETX_COMPUTE_I64) {
+    if (compute == ETX_COMPUTE_I64) {
       to->i64[i] = etx_wrap_add(to->i64[i], from->i64[i]);
-    } else if (wide == ETX_COMPUTE_F32) {
+    } else if (compute == ETX_COMPUTE_F32) {
       to->f32[i] += from->f32[i];
     } else {
       to->f64[i] += from->f64[i];
@@ -25,7 +25,7 @@ static void add_block(etx_compute_type wide, etx_block* to,
 
 void etx_accumulate(etx_dtype to_dtype, char* to, etx_dtype from_dtype,
                     const char* from, size_t count) {
-  const etx_compute_type wide = etx_compute_type_of(to_dtype);
+  const etx_compute_type compute = etx_compute_type_of(to_dtype);
   const size_t to_bytes = etx_dtype_bytes(to_dtype);
   const size_t from_bytes = etx_dtype_bytes(from_dtype);
   if (to_dtype == ETX_DTYPE_FLOAT32 && from_dtype == ETX_DTYPE_FLOAT32) {
@@ -35,10 +35,10 @@ void etx_accumulate(etx_dtype to_dtype, char* to, etx_dtype from_dtype,
   while (count > 0) {
     const size_t piece = count < ETX_BLOCK ? count : ETX_BLOCK;
     etx_block sum, more;
-    etx_block_load(&sum, wide, to_dtype, to, 1, piece);
-    etx_block_load(&more, wide, from_dtype, from, 1, piece);
-    add_block(wide, &sum, &more, piece);
-    etx_block_store(&sum, wide, to_dtype, to, 1, piece);
+    etx_block_load(&sum, compute, to_dtype, to, 1, piece);
+    etx_block_load(&more, compute, from_dtype, from, 1, piece);
+    add_block(compute, &sum, &more, piece);
+    etx_block_store(&sum, compute, to_dtype, to, 1, piece);
     to += piece * to_bytes;
     from += piece * from_bytes;
     count -= piece;

@@ -1,8 +1,8 @@
-// The broadcast index tensors are walked once, row by row of their innermost
-// dimension. For a piece of such a row the places in self are computed first
-// (one loop for each index tensor), then elements are moved to or from these
-// places, for each position of the dimensions that have no index. What lies
-// densely behind the indexed dimensions is moved as one.
+// Iterates once over the broadcast index tensors, row by row of their innermost
+// dimension. For a piece of such a row, offsets in self are computed first (one
+// loop for each index tensor), then elements are moved from or to these offsets
+// for each position of the dimensions without an index. Contiguous dimensions
+// behind the indexed ones are moved as one unit.
 
 #include "runtime/kernels/indexing/advanced_index.h"
 
@@ -18,21 +18,21 @@
 
 static size_t count_true(const etx_tensor* mask) {
   size_t found = 0;
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, mask->sizes, mask->rank);
-  etx_strided_iterator_add(&walk, mask);
-  for (bool more = etx_strided_iterator_start(&walk); more;
-       more = etx_strided_iterator_next(&walk)) {
-    const char* at = walk.data[0];
-    for (size_t i = 0; i < walk.count; ++i) {
-      found += at[(ptrdiff_t)i * walk.stride[0]] != 0;
+  etx_strided_iterator it;
+  etx_strided_iterator_init(&it, mask->sizes, mask->rank);
+  etx_strided_iterator_add(&it, mask);
+  for (bool more = etx_strided_iterator_start(&it); more;
+       more = etx_strided_iterator_next(&it)) {
+    const char* at = it.data[0];
+    for (size_t i = 0; i < it.count; ++i) {
+      found += at[(ptrdiff_t)i * it.stride[0]] != 0;
     }
   }
   return found;
 }
 
-// Broadcasts sizes into the selection's; false if they do not fit, which only
-// masks can bring about.
+// Broadcasts sizes into those of the selection; false if they do not fit, which
+// can happen with masks only.
 static bool broadcast(etx_advanced_index* s, size_t rank,
                       const int32_t* sizes) {
   if (rank > s->rank) {
@@ -76,7 +76,7 @@ static size_t lowest_bit(uint32_t bits) {
   return at;
 }
 
-// True if the set bits follow each other.
+// True if the set bits are contiguous.
 static bool is_run(uint32_t bits) {
   const uint32_t run = bits >> lowest_bit(bits);
   return (run & (run + 1)) == 0;
@@ -129,8 +129,8 @@ static bool is_empty(const int32_t* sizes, size_t rank, uint32_t left_out) {
   return false;
 }
 
-// PyTorch looks at no index if nothing is selected, unless there are indices of
-// a dimension without elements.
+// PyTorch checks no index if nothing is selected, except indices of a dimension
+// without elements.
 etx_status etx_advanced_index_check(const etx_advanced_index* s,
                                     const etx_call* call,
                                     const etx_tensor* self, bool wraps) {
@@ -153,8 +153,8 @@ typedef struct free_dim {
   ptrdiff_t size, self, selected;
 } free_dim;
 
-// Where one index tensor or mask stands.
-typedef struct cursor {
+// The position in one index tensor or mask.
+typedef struct index_cursor {
   const etx_tensor* index;
   const char* at;                 // of an index tensor: the present element
   ptrdiff_t steps[ETX_MAX_RANK];  // bytes, for each broadcast dimension
@@ -164,9 +164,9 @@ typedef struct cursor {
   bool is_mask, stays;              // it has one true element for all
   int32_t position[ETX_MAX_RANK];   // of the next true element
   ptrdiff_t strides[ETX_MAX_RANK];  // bytes of self
-} cursor;
+} index_cursor;
 
-typedef struct moving {
+typedef struct advanced_move {
   const etx_advanced_index* s;
   etx_advanced_index_mode way;
   etx_dtype self_dtype, selected_dtype;
@@ -174,13 +174,13 @@ typedef struct moving {
   size_t unit_elements;
   size_t free_count;
   free_dim free_dims[ETX_MAX_RANK];
-  size_t rank;                    // of the broadcast dimensions, joined
+  size_t rank;                    // of the broadcast dimensions, merged
   int32_t sizes[ETX_MAX_RANK];    // of them
   ptrdiff_t steps[ETX_MAX_RANK];  // bytes of selected
-  cursor cursors[ETX_MAX_RANK];
-} moving;
+  index_cursor cursors[ETX_MAX_RANK];
+} advanced_move;
 
-static const char* mask_at(const cursor* c) {
+static const char* mask_at(const index_cursor* c) {
   const char* at = c->index->data;
   for (size_t i = 0; i < c->index->rank; ++i) {
     at += (ptrdiff_t)c->position[i] * c->index->strides[i];
@@ -189,7 +189,7 @@ static const char* mask_at(const cursor* c) {
 }
 
 // Goes to the next element of a mask; false after the last.
-static bool step_mask(cursor* c) {
+static bool step_mask(index_cursor* c) {
   for (size_t i = c->index->rank; i-- > 0;) {
     if (++c->position[i] < c->index->sizes[i]) return true;
     c->position[i] = 0;
@@ -197,8 +197,8 @@ static bool step_mask(cursor* c) {
   return false;
 }
 
-// Goes on to the next true element, in the present row of the mask first.
-static void find_true(cursor* c) {
+// Goes to the next true element, in the current row of the mask first.
+static void find_true(index_cursor* c) {
   const size_t last = (size_t)c->index->rank - 1;
   const int32_t size = c->index->sizes[last];
   const ptrdiff_t stride = c->index->strides[last];
@@ -212,18 +212,19 @@ static void find_true(cursor* c) {
   }
 }
 
-static void restart(cursor* c) {
+static void restart(index_cursor* c) {
   if (!c->is_mask) return;
   memset(c->position, 0, sizeof c->position);
   find_true(c);
 }
 
-static void add_true_places(cursor* c, size_t count, ptrdiff_t* places) {
+static void add_true_offsets(index_cursor* c, size_t count,
+                             ptrdiff_t* offsets) {
   const size_t rank = c->index->rank;
   for (size_t i = 0; i < count; ++i) {
     ptrdiff_t place = 0;
     for (size_t d = 0; d < rank; ++d) place += c->position[d] * c->strides[d];
-    places[i] += place;
+    offsets[i] += place;
     if (c->stays) continue;
     if (++c->position[rank - 1] == c->index->sizes[rank - 1]) {
       --c->position[rank - 1];
@@ -238,11 +239,11 @@ static void add_true_places(cursor* c, size_t count, ptrdiff_t* places) {
     T index;                                                              \
     memcpy(&index, c->at + (ptrdiff_t)i * step, sizeof index);            \
     const int64_t wrapped = index < 0 ? (int64_t)index + c->size : index; \
-    places[i] += (ptrdiff_t)wrapped * c->stride;                          \
+    offsets[i] += (ptrdiff_t)wrapped * c->stride;                         \
   }
 
-static void add_places(const cursor* c, ptrdiff_t step, size_t count,
-                       ptrdiff_t* places) {
+static void add_offsets(const index_cursor* c, ptrdiff_t step, size_t count,
+                        ptrdiff_t* offsets) {
   if (c->index->dtype == ETX_DTYPE_INT32) {
     ADD_PLACES(int32_t)
   } else {
@@ -250,56 +251,57 @@ static void add_places(const cursor* c, ptrdiff_t step, size_t count,
   }
 }
 
-static void find_places(moving* m, size_t count, ptrdiff_t* places) {
+static void find_offsets(advanced_move* m, size_t count, ptrdiff_t* offsets) {
   const size_t last = m->rank - 1;
-  memset(places, 0, count * sizeof *places);
+  memset(offsets, 0, count * sizeof *offsets);
   for (size_t k = 0; k < m->s->count; ++k) {
-    cursor* c = &m->cursors[k];
+    index_cursor* c = &m->cursors[k];
     if (c->is_mask) {
-      add_true_places(c, count, places);
+      add_true_offsets(c, count, offsets);
     } else {
-      add_places(c, c->steps[last], count, places);
+      add_offsets(c, c->steps[last], count, offsets);
       c->at += (ptrdiff_t)count * c->steps[last];
     }
   }
 }
 
-static void move_units(const moving* m, char* self, const ptrdiff_t* places,
-                       char* selected, size_t count) {
+static void move_units(const advanced_move* m, char* self,
+                       const ptrdiff_t* offsets, char* selected, size_t count) {
   const ptrdiff_t step = m->steps[m->rank - 1];
   const bool reads = m->way == ETX_ADVANCED_INDEX_READS;
   if (etx_is_element_size(m->unit)) {
     ETX_SWITCH_BYTES(m->unit, T, {
       for (size_t i = 0; i < count; ++i, selected += step) {
-        char* own = self + places[i];
+        char* own = self + offsets[i];
         memcpy(reads ? selected : own, reads ? own : selected, sizeof(T));
       }
     })
     return;
   }
   for (size_t i = 0; i < count; ++i, selected += step) {
-    char* own = self + places[i];
+    char* own = self + offsets[i];
     etx_copy_short(reads ? selected : own, reads ? own : selected, m->unit);
   }
 }
 
-static void add_units(const moving* m, char* self, const ptrdiff_t* places,
-                      const char* selected, size_t count) {
+static void add_units(const advanced_move* m, char* self,
+                      const ptrdiff_t* offsets, const char* selected,
+                      size_t count) {
   const ptrdiff_t step = m->steps[m->rank - 1];
   for (size_t i = 0; i < count; ++i, selected += step) {
-    etx_accumulate(m->self_dtype, self + places[i], m->selected_dtype, selected,
-                   m->unit_elements);
+    etx_accumulate(m->self_dtype, self + offsets[i], m->selected_dtype,
+                   selected, m->unit_elements);
   }
 }
 
-static void move_piece(const moving* m, char* self, const ptrdiff_t* places,
-                       char* selected, size_t count) {
+static void move_piece(const advanced_move* m, char* self,
+                       const ptrdiff_t* offsets, char* selected, size_t count) {
   ptrdiff_t position[ETX_MAX_RANK] = {0};
   for (;;) {
     if (m->way == ETX_ADVANCED_INDEX_ADDS) {
-      add_units(m, self, places, selected, count);
+      add_units(m, self, offsets, selected, count);
     } else {
-      move_units(m, self, places, selected, count);
+      move_units(m, self, offsets, selected, count);
     }
     size_t i = m->free_count;
     while (i > 0 && ++position[i - 1] == m->free_dims[i - 1].size) {
@@ -314,17 +316,17 @@ static void move_piece(const moving* m, char* self, const ptrdiff_t* places,
   }
 }
 
-static void move_rows(moving* m, char* self, char* selected) {
+static void move_rows(advanced_move* m, char* self, char* selected) {
   int32_t position[ETX_MAX_RANK] = {0};
-  ptrdiff_t places[PIECE];
+  ptrdiff_t offsets[PIECE];
   const size_t last = m->rank - 1;
   const size_t size = (size_t)m->sizes[last];
   for (;;) {
     for (size_t k = 0; k < m->s->count; ++k) restart(&m->cursors[k]);
     for (size_t start = 0; start < size; start += PIECE) {
       const size_t count = size - start < PIECE ? size - start : PIECE;
-      find_places(m, count, places);
-      move_piece(m, self, places, selected + (ptrdiff_t)start * m->steps[last],
+      find_offsets(m, count, offsets);
+      move_piece(m, self, offsets, selected + (ptrdiff_t)start * m->steps[last],
                  count);
     }
     for (size_t k = 0; k < m->s->count; ++k) {
@@ -347,8 +349,8 @@ static void move_rows(moving* m, char* self, char* selected) {
 
 // ---- describing ----
 
-// Dimensions without an index: of self and of what is selected, in order.
-static void find_free_dims(moving* m, const etx_strided_view* self,
+// Finds the dimensions without an index, of self and of the selected tensor.
+static void find_free_dims(advanced_move* m, const etx_strided_view* self,
                            const etx_strided_view* selected) {
   const ptrdiff_t self_bytes = (ptrdiff_t)etx_dtype_bytes(self->dtype);
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(selected->dtype);
@@ -366,8 +368,8 @@ static void find_free_dims(moving* m, const etx_strided_view* self,
   }
 }
 
-// Takes dense innermost dimensions as one unit.
-static void widen_unit(moving* m) {
+// Merges contiguous innermost dimensions into the unit.
+static void widen_unit(advanced_move* m) {
   const size_t self_bytes = etx_dtype_bytes(m->self_dtype);
   const size_t bytes = etx_dtype_bytes(m->selected_dtype);
   m->unit_elements = 1;
@@ -383,7 +385,7 @@ static void widen_unit(moving* m) {
   m->unit = m->unit_elements * bytes;
 }
 
-static void start_cursor(cursor* c, const moving* m, size_t k,
+static void start_cursor(index_cursor* c, const advanced_move* m, size_t k,
                          const etx_strided_view* self) {
   const etx_tensor* index = m->s->indices[k];
   const size_t dimension = m->s->dimensions[k];
@@ -405,21 +407,22 @@ static void start_cursor(cursor* c, const moving* m, size_t k,
   }
 }
 
-// True if broadcast dimension `i` is continued by the next one everywhere.
-static bool joins(const moving* m, size_t i) {
+// True if broadcast dimension `i` and the next one are contiguous in all
+// tensors.
+static bool can_merge(const advanced_move* m, size_t i) {
   const ptrdiff_t size = m->sizes[i + 1];
   if (m->steps[i] != m->steps[i + 1] * size) return false;
   for (size_t k = 0; k < m->s->count; ++k) {
-    const cursor* c = &m->cursors[k];
+    const index_cursor* c = &m->cursors[k];
     if (c->is_mask && !c->stays) return false;
     if (c->steps[i] != c->steps[i + 1] * size) return false;
   }
   return true;
 }
 
-static void join_rows(moving* m) {
+static void merge_rows(advanced_move* m) {
   for (size_t i = m->rank; i-- > 1;) {
-    if (!joins(m, i - 1)) continue;
+    if (!can_merge(m, i - 1)) continue;
     m->sizes[i - 1] *= m->sizes[i];
     m->steps[i - 1] = m->steps[i];
     for (size_t k = 0; k < m->s->count; ++k) {
@@ -440,7 +443,7 @@ void etx_advanced_index_move(const etx_advanced_index* s,
                              const etx_strided_view* self,
                              const etx_strided_view* selected,
                              etx_advanced_index_mode way) {
-  moving m;  // only what is used is filled in
+  advanced_move m;  // entries beyond the counts are not initialised
   for (size_t i = 0; i < selected->rank; ++i) {
     if (selected->sizes[i] == 0) return;
   }
@@ -459,12 +462,12 @@ void etx_advanced_index_move(const etx_advanced_index* s,
   for (size_t k = 0; k < s->count; ++k) {
     start_cursor(&m.cursors[k], &m, k, self);
   }
-  if (m.rank == 0) {  // single numbers: a row of one
+  if (m.rank == 0) {  // no broadcast dimensions: one element
     m.rank = 1;
     m.sizes[0] = 1;
     m.steps[0] = 0;
     for (size_t k = 0; k < s->count; ++k) m.cursors[k].steps[0] = 0;
   }
-  join_rows(&m);
+  merge_rows(&m);
   move_rows(&m, self->data, selected->data);
 }

@@ -1,12 +1,12 @@
-// What a list of index tensors and masks selects from a tensor, and the copies
-// between the tensor and what is selected.
+// Selections of a tensor by a list of index tensors and masks (PyTorch's
+// advanced indexing), and the copies between the tensor and the selected
+// elements.
 //
 //   self [A, B, C, D], indices [None, x, y]   selected: [A, broadcast, D]
 //   self [A, B, C, D], indices [x, None, y]   selected: [broadcast, B, D]
 //
-// Index tensors are broadcast together. A mask stands for as many of them as
-// it has dimensions: vectors of the places where it is true, in row-major
-// order.
+// Index tensors are broadcast together. A mask stands for one index vector for
+// each of its dimensions: the positions where it is true, in row-major order.
 
 #ifndef ETX_RUNTIME_KERNELS_INDEXING_ADVANCED_INDEX_H
 #define ETX_RUNTIME_KERNELS_INDEXING_ADVANCED_INDEX_H
@@ -17,12 +17,12 @@
 typedef struct etx_advanced_index {
   size_t count;  // index tensors and masks
   const etx_tensor* indices[ETX_MAX_RANK];
-  size_t dimensions[ETX_MAX_RANK];  // of self: the first that each stands for
-  size_t trues[ETX_MAX_RANK];       // of a mask: its true elements
+  size_t dimensions[ETX_MAX_RANK];  // of self: the first that each one indexes
+  size_t trues[ETX_MAX_RANK];       // of a mask: the number of true elements
   uint32_t indexed;                 // bits of self's indexed dimensions
   size_t rank;                      // of the broadcast index tensors
   int32_t sizes[ETX_MAX_RANK];
-  size_t place;  // where they stand in the selected tensor
+  size_t place;  // the first broadcast dimension of the selected tensor
 } etx_advanced_index;
 
 static inline bool etx_index_is_mask(const etx_tensor* index) {
@@ -33,18 +33,18 @@ static inline bool etx_index_is_mask(const etx_tensor* index) {
 void etx_advanced_index_of_one(etx_advanced_index* s, const etx_tensor* index,
                                size_t dimension);
 
-// Reads argument `list`, a Tensor?[]. Masks are counted here, so this belongs
-// to a kernel's run. Refuses masks whose counts do not broadcast.
+// Reads argument `list`, a Tensor?[]. It counts the elements of masks, so it
+// must be called in `run`. Refuses masks whose counts do not broadcast.
 etx_status etx_advanced_index_read(etx_advanced_index* s, const etx_call* call,
                                    size_t list);
 
-// Refuses an index that self does not have. Negative ones count from the end
-// if `wraps`.
+// Refuses indices that are out of range. Negative ones count from the end if
+// `wraps`.
 etx_status etx_advanced_index_check(const etx_advanced_index* s,
                                     const etx_call* call,
                                     const etx_tensor* self, bool wraps);
 
-// The sizes of what is selected from a tensor of these sizes; returns their
+// The sizes of the selection from a tensor of these sizes; returns their
 // number, which may be twice ETX_MAX_RANK.
 size_t etx_advanced_index_sizes(const etx_advanced_index* s,
                                 const int32_t* self_sizes, size_t self_rank,
@@ -52,8 +52,8 @@ size_t etx_advanced_index_sizes(const etx_advanced_index* s,
 
 typedef enum etx_advanced_index_mode {
   ETX_ADVANCED_INDEX_READS,   // from self
-  ETX_ADVANCED_INDEX_WRITES,  // to self; what is named twice keeps the last
-  ETX_ADVANCED_INDEX_ADDS,    // to self, each in turn
+  ETX_ADVANCED_INDEX_WRITES,  // to self; the last value of an index wins
+  ETX_ADVANCED_INDEX_ADDS,    // to self, in order
 } etx_advanced_index_mode;
 
 // Moves all selected elements. `selected` has the sizes that

@@ -1,5 +1,5 @@
-// A walk over an index tensor that names, for each of its elements, an element
-// of another tensor along one dimension: what gather and the scatters share.
+// Iterates over an index tensor that has, for each of its elements, an index
+// into one dimension of another tensor: for gather and the scatters.
 //
 //   own[.., index[i], ..]  <->  other[i]
 
@@ -8,8 +8,8 @@
 
 #include "runtime/kernels/core/strided_iterator.h"
 
-// One row: element i of `own` lies at
-// own + i * own_step + index[i] * stride. Steps are bytes.
+// One row: element i of `own` is at own + i * own_step + index[i] * stride, in
+// bytes.
 typedef struct etx_gather_row {
   size_t count;
   char* own;
@@ -19,15 +19,15 @@ typedef struct etx_gather_row {
   etx_dtype index_dtype;  // int64 or int32
 } etx_gather_row;
 
-// Stands at the first row; false if there is none. `other` may have more
-// elements than the index, or no dimensions at all: then it is one element for
-// all. Rows come in row-major order of the index.
-bool etx_gather_iterator_start(etx_strided_iterator* walk, etx_gather_row* row,
+// Goes to the first row; false if there is none. `other` may have more elements
+// than the index; without dimensions, it is one element for all. Rows come in
+// row-major order of the index.
+bool etx_gather_iterator_start(etx_strided_iterator* it, etx_gather_row* row,
                                const etx_tensor* own, size_t dimension,
                                const etx_tensor* index,
                                const etx_tensor* other);
 
 // Goes to the next row; false after the last.
-bool etx_gather_iterator_next(etx_strided_iterator* walk, etx_gather_row* row);
+bool etx_gather_iterator_next(etx_strided_iterator* it, etx_gather_row* row);
 
 #endif

@@ -1,6 +1,6 @@
-// Reading and writing along one dimension by an index for every element:
-// gather and the scatters; and rows of a table: embedding. All indices are
-// checked before the first element is written.
+// gather and the scatters: one dimension is read or written by an index for
+// every element; and embedding: rows of a table. All indices are checked before
+// the first element is written.
 
 #include <string.h>
 
@@ -11,25 +11,26 @@
 #include "runtime/kernels/core/index_tensor.h"
 #include "runtime/kernels/indexing/gather_iterator.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/slice_args.h"
 #include "runtime/kernels/views/strided_view.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
 
-// (weight [V, D], indices, padding_idx, scale_grad_by_freq, sparse, out)
 static etx_status run_embedding_dense(etx_call* call) {
-  const etx_tensor* indices = etx_call_tensor(call, 1);
+  const etx_tensor* indices = etx_call_tensor(call, ETX_ARG_embedding_indices);
   ETX_TRY(etx_row_indexing_check(call, indices, false));
-  etx_row_indexing_read(call, etx_call_tensor(call, 0), indices,
-                        etx_call_tensor(call, 5));
+  etx_row_indexing_read(call, etx_call_tensor(call, ETX_ARG_embedding_weight),
+                        indices, etx_call_tensor(call, ETX_ARG_embedding_out));
   return ETX_OK;
 }
 
 static etx_status run_embedding(etx_call* call) {
-  const etx_tensor* weight = etx_call_tensor(call, 0);
-  const etx_tensor* indices = etx_call_tensor(call, 1);
+  const etx_tensor* weight = etx_call_tensor(call, ETX_ARG_embedding_weight);
+  const etx_tensor* indices = etx_call_tensor(call, ETX_ARG_embedding_indices);
   const etx_strided_view from = etx_strided_view_of(weight);
-  const etx_strided_view out = etx_strided_view_of(etx_call_tensor(call, 5));
+  const etx_strided_view out =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_embedding_out));
   etx_advanced_index rows;
   ETX_TRY(etx_index_check(call, indices, weight->sizes[0], false));
   etx_advanced_index_of_one(&rows, indices, 0);
@@ -38,26 +39,29 @@ static etx_status run_embedding(etx_call* call) {
 }
 
 etx_status etx_kernel_embedding_out_prepare(etx_call* call) {
-  ETX_TRY(etx_index_check_dtype(call, etx_call_tensor(call, 1)));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 5));
-  const bool is_dense =
-      etx_row_indexing_plan(call, etx_call_tensor(call, 0), 0,
-                            etx_call_tensor(call, 1), etx_call_tensor(call, 5));
+  ETX_TRY(etx_index_check_dtype(
+      call, etx_call_tensor(call, ETX_ARG_embedding_indices)));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_embedding_weight,
+                                    ETX_ARG_embedding_out));
+  const bool is_dense = etx_row_indexing_plan(
+      call, etx_call_tensor(call, ETX_ARG_embedding_weight), 0,
+      etx_call_tensor(call, ETX_ARG_embedding_indices),
+      etx_call_tensor(call, ETX_ARG_embedding_out));
   call->run = is_dense ? run_embedding_dense : run_embedding;
   return ETX_OK;
 }
 
-// Size of the dimension that is indexed.
+// The size of the indexed dimension.
 static int64_t indexed_size(const etx_tensor* tensor, size_t dimension) {
   return tensor->rank == 0 ? 1 : tensor->sizes[dimension];
 }
 
 static size_t dimension_of(const etx_call* call) {
-  return etx_wrap_dimension(etx_call_integer(call, 1),
-                            etx_call_tensor(call, 0)->rank);
+  return etx_wrap_dimension(etx_call_integer(call, ETX_ARG_gather_dim),
+                            etx_call_tensor(call, ETX_ARG_gather_self)->rank);
 }
 
-// Copies a row one way or the other, with index type I and element type T.
+// Copies a row from or to `own`, with index type I and element type T.
 #define MOVE_ROW(I, T)                                                   \
   for (size_t i = 0; i < r->count; ++i) {                                \
     const ptrdiff_t n = (ptrdiff_t)i;                                    \
@@ -68,9 +72,9 @@ static size_t dimension_of(const etx_call* call) {
     memcpy(reads ? other : own, reads ? own : other, sizeof(T));         \
   }
 
-// The same element everywhere: it is read once, and so is the row. Read again
-// for each element, they took a third more in some runs, probably where the
-// stack lay at the same place of a page as the result that was just stored.
+// Writes one element to all indices. The element and the row are read once,
+// before the loop: reads in the loop took a third more time in some runs,
+// probably by 4K aliasing of the stack with the stores.
 #define FILL_ROW(I, T)                                                \
   T element;                                                          \
   memcpy(&element, r.other, sizeof element);                          \
@@ -98,17 +102,17 @@ static void move_row(const etx_gather_row* r, size_t bytes, bool reads) {
   }
 }
 
-// (self, dim, index, sparse_grad, out)
 static etx_status run_gather(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* index = etx_call_tensor(call, 2);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_gather_self);
+  const etx_tensor* index = etx_call_tensor(call, ETX_ARG_gather_index);
   const size_t at = dimension_of(call);
   const size_t bytes = etx_dtype_bytes(self->dtype);
   ETX_TRY(etx_index_check(call, index, indexed_size(self, at), false));
   etx_strided_iterator rows;
   etx_gather_row row;
-  for (bool more = etx_gather_iterator_start(&rows, &row, self, at, index,
-                                             etx_call_tensor(call, 4));
+  for (bool more =
+           etx_gather_iterator_start(&rows, &row, self, at, index,
+                                     etx_call_tensor(call, ETX_ARG_gather_out));
        more; more = etx_gather_iterator_next(&rows, &row)) {
     move_row(&row, bytes, true);
   }
@@ -116,16 +120,19 @@ static etx_status run_gather(etx_call* call) {
 }
 
 etx_status etx_kernel_gather_out_prepare(etx_call* call) {
-  ETX_TRY(etx_index_check_dtype(call, etx_call_tensor(call, 2)));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 4));
+  ETX_TRY(
+      etx_index_check_dtype(call, etx_call_tensor(call, ETX_ARG_gather_index)));
+  ETX_TRY(
+      etx_call_check_same_dtype(call, ETX_ARG_gather_self, ETX_ARG_gather_out));
   call->run = run_gather;
   return ETX_OK;
 }
 
 static etx_status scatter(const etx_call* call, const etx_tensor* source) {
-  const etx_strided_view self = etx_strided_view_of(etx_call_tensor(call, 0));
-  const etx_tensor* index = etx_call_tensor(call, 2);
-  const etx_tensor* out = etx_call_tensor(call, 4);
+  const etx_strided_view self =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_scatter_src_self));
+  const etx_tensor* index = etx_call_tensor(call, ETX_ARG_scatter_src_index);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_scatter_src_out);
   const size_t at = dimension_of(call);
   const size_t bytes = etx_dtype_bytes(self.dtype);
   ETX_TRY(etx_index_check(call, index, indexed_size(out, at), false));
@@ -145,25 +152,29 @@ static etx_status scatter(const etx_call* call, const etx_tensor* source) {
   return ETX_OK;
 }
 
-// (self, dim, index, src, out)
 static etx_status run_scatter_source(etx_call* call) {
-  return scatter(call, etx_call_tensor(call, 3));
+  return scatter(call, etx_call_tensor(call, ETX_ARG_scatter_src_src));
 }
 
-// (self, dim, index, value, out): the value as a tensor without dimensions.
+// Reads the value as a tensor without dimensions.
 static etx_status run_scatter_value(etx_call* call) {
-  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
+  const etx_dtype dtype =
+      etx_call_tensor(call, ETX_ARG_scatter_value_self)->dtype;
   etx_scalar value = {0};
-  etx_scalar_store(etx_call_value(call, 3), dtype, &value);
+  etx_scalar_store(etx_call_value(call, ETX_ARG_scatter_value_value), dtype,
+                   &value);
   const etx_tensor source = {.data = &value, .dtype = dtype};
   return scatter(call, &source);
 }
 
 static etx_status prepare_scatter(etx_call* call, etx_kernel_function run) {
-  ETX_TRY(etx_index_check_dtype(call, etx_call_tensor(call, 2)));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, call->argument_count - 1));
-  if (etx_call_is_tensor(call, 3)) {
-    ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
+  ETX_TRY(etx_index_check_dtype(
+      call, etx_call_tensor(call, ETX_ARG_scatter_src_index)));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_scatter_src_self,
+                                    call->argument_count - 1));
+  if (etx_call_is_tensor(call, ETX_ARG_scatter_src_src)) {
+    ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_scatter_src_self,
+                                      ETX_ARG_scatter_src_src));
   }
   call->run = run;
   return ETX_OK;
@@ -173,7 +184,7 @@ etx_status etx_kernel_scatter_src_out_prepare(etx_call* call) {
   return prepare_scatter(call, run_scatter_source);
 }
 etx_status etx_kernel_scatter_value_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_real(call, 0));
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_scatter_value_self));
   return prepare_scatter(call, run_scatter_value);
 }
 
@@ -210,22 +221,23 @@ static void add_row(const etx_gather_row* r, etx_dtype to, etx_dtype from) {
 }
 
 static void add_rows(const etx_call* call, const etx_tensor* to) {
-  const etx_tensor* source = etx_call_tensor(call, 3);
+  const etx_tensor* source = etx_call_tensor(call, ETX_ARG_scatter_add_src);
   etx_strided_iterator rows;
   etx_gather_row row;
-  for (bool more =
-           etx_gather_iterator_start(&rows, &row, to, dimension_of(call),
-                                     etx_call_tensor(call, 2), source);
+  for (bool more = etx_gather_iterator_start(
+           &rows, &row, to, dimension_of(call),
+           etx_call_tensor(call, ETX_ARG_scatter_add_index), source);
        more; more = etx_gather_iterator_next(&rows, &row)) {
     add_row(&row, to->dtype, source->dtype);
   }
 }
 
-// (self, dim, index, src, out): sums of half types in a copy (accumulate.h).
+// Sums of half types are accumulated in a copy (accumulate.h).
 static etx_status run_scatter_add(etx_call* call) {
-  const etx_tensor* index = etx_call_tensor(call, 2);
-  const etx_tensor* out = etx_call_tensor(call, 4);
-  const etx_strided_view self = etx_strided_view_of(etx_call_tensor(call, 0));
+  const etx_tensor* index = etx_call_tensor(call, ETX_ARG_scatter_add_index);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_scatter_add_out);
+  const etx_strided_view self =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_scatter_add_self));
   const etx_strided_view whole = etx_strided_view_of(out);
   ETX_TRY(etx_index_check(call, index, indexed_size(out, dimension_of(call)),
                           false));
@@ -244,12 +256,14 @@ static etx_status run_scatter_add(etx_call* call) {
 }
 
 etx_status etx_kernel_scatter_add_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_real(call, 0));
-  ETX_TRY(etx_sum_copy_bytes(call, etx_call_tensor(call, 0),
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_scatter_add_self));
+  ETX_TRY(etx_sum_copy_bytes(call,
+                             etx_call_tensor(call, ETX_ARG_scatter_add_self),
                              &call->temporary_bytes));
   return prepare_scatter(call, run_scatter_add);
 }
 
 etx_status etx_temporary_scatter_add(const etx_call* call, size_t* out_bytes) {
-  return etx_sum_copy_bytes(call, etx_call_tensor(call, 0), out_bytes);
+  return etx_sum_copy_bytes(
+      call, etx_call_tensor(call, ETX_ARG_scatter_add_self), out_bytes);
 }

@@ -1,14 +1,16 @@
-// Results that are as large as elements say: masked_select and
-// repeat_interleave; and masked_scatter, which reads as much as they say.
+// Operators whose sizes depend on elements: masked_select, repeat_interleave,
+// and masked_scatter, which reads a part of its source that depends on the
+// mask.
 //
-// Each first counts, gives its out tensor the size that it found and then
-// writes. What is refused is refused before anything is written.
+// Each first counts, resizes its out tensor and then writes. Calls are refused
+// before anything is written.
 
 #include <string.h>
 
 #include "runtime/kernels/core/dtype_switch.h"
 #include "runtime/kernels/views/flat_order.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/short_copy.h"
 #include "runtime/kernels/views/strided_view.h"
 #include "runtime/kernels/core/strided_iterator.h"
@@ -46,20 +48,20 @@ static size_t count_row(const char* mask, ptrdiff_t stride, size_t count) {
 
 static size_t count_true(const etx_tensor* mask) {
   size_t found = 0;
-  etx_strided_iterator walk;
+  etx_strided_iterator it;
   if (etx_tensor_is_contiguous(mask)) {
     return count_row(mask->data, 1, etx_tensor_numel(mask));
   }
-  etx_strided_iterator_init(&walk, mask->sizes, mask->rank);
-  etx_strided_iterator_add(&walk, mask);
-  for (bool more = etx_strided_iterator_start(&walk); more;
-       more = etx_strided_iterator_next(&walk)) {
-    found += count_row(walk.data[0], walk.stride[0], walk.count);
+  etx_strided_iterator_init(&it, mask->sizes, mask->rank);
+  etx_strided_iterator_add(&it, mask);
+  for (bool more = etx_strided_iterator_start(&it); more;
+       more = etx_strided_iterator_next(&it)) {
+    found += count_row(it.data[0], it.stride[0], it.count);
   }
   return found;
 }
 
-// The sizes of two tensors broadcast together, which the rule has seen to fit.
+// The broadcast sizes of two tensors; the shape rule has checked that they fit.
 static size_t broadcast_sizes(const etx_tensor* a, const etx_tensor* b,
                               int32_t* sizes) {
   const size_t rank = a->rank > b->rank ? a->rank : b->rank;
@@ -71,7 +73,7 @@ static size_t broadcast_sizes(const etx_tensor* a, const etx_tensor* b,
   return rank;
 }
 
-// True elements of the mask once it is broadcast to these sizes.
+// The number of true elements of the mask, broadcast to these sizes.
 static size_t count_selected(const etx_tensor* mask, const int32_t* sizes,
                              size_t rank) {
   size_t numel = 1;
@@ -89,14 +91,13 @@ typedef struct masked_row {
 } masked_row;
 
 typedef struct masked_rows {
-  etx_strided_iterator walk;
-  bool is_one;  // both lie densely and have one shape
+  etx_strided_iterator it;
+  bool is_one;  // both are contiguous and have one shape
 } masked_rows;
 
-static void show(const etx_strided_iterator* walk, masked_row* row) {
-  *row = (masked_row){walk->data[0], walk->data[1],
-                      walk->stride[0] * walk->bytes[0], walk->stride[1],
-                      walk->count};
+static void show(const etx_strided_iterator* it, masked_row* row) {
+  *row = (masked_row){it->data[0], it->data[1], it->stride[0] * it->bytes[0],
+                      it->stride[1], it->count};
 }
 
 static bool same_sizes(const etx_tensor* a, const etx_tensor* b) {
@@ -105,7 +106,8 @@ static bool same_sizes(const etx_tensor* a, const etx_tensor* b) {
           memcmp(a->sizes, b->sizes, a->rank * sizeof *a->sizes) == 0);
 }
 
-// The first row of `tensor` and `mask`, broadcast to these sizes; there is one.
+// Goes to the first row of `tensor` and `mask`, broadcast to these sizes, none
+// of which is 0.
 static void start_rows(masked_rows* rows, const etx_tensor* tensor,
                        const etx_tensor* mask, const int32_t* sizes,
                        size_t rank, masked_row* row) {
@@ -117,24 +119,25 @@ static void start_rows(masked_rows* rows, const etx_tensor* tensor,
                         etx_tensor_numel(tensor)};
     return;
   }
-  etx_strided_iterator_init(&rows->walk, sizes, rank);
-  etx_strided_iterator_add(&rows->walk, tensor);
-  etx_strided_iterator_add(&rows->walk, mask);
-  (void)etx_strided_iterator_start(&rows->walk);
-  show(&rows->walk, row);
+  etx_strided_iterator_init(&rows->it, sizes, rank);
+  etx_strided_iterator_add(&rows->it, tensor);
+  etx_strided_iterator_add(&rows->it, mask);
+  (void)etx_strided_iterator_start(&rows->it);
+  show(&rows->it, row);
 }
 
 static bool next_row(masked_rows* rows, masked_row* row) {
-  if (rows->is_one || !etx_strided_iterator_next(&rows->walk)) return false;
-  show(&rows->walk, row);
+  if (rows->is_one || !etx_strided_iterator_next(&rows->it)) return false;
+  show(&rows->it, row);
   return true;
 }
 
-// Where the mask is true, copies a row's elements to `dense`, which has room
-// for `left`. Each element is written and kept if the mask is true: without a
-// branch that would be wrong half of the time. Returns how many were.
-static size_t take_selected(const masked_row* r, size_t bytes, char* dense,
-                            size_t left) {
+// Copies the elements of a row whose mask is true to `dense`, which has room
+// for `left`. Every element is written, and `dense` advances if the mask is
+// true: a branch would often be mispredicted. Returns the number of selected
+// elements.
+static size_t gather_selected(const masked_row* r, size_t bytes, char* dense,
+                              size_t left) {
   size_t taken = 0;
   ETX_SWITCH_BYTES(bytes, T, {
     for (size_t i = 0; i < r->count && taken < left; ++i) {
@@ -146,22 +149,21 @@ static size_t take_selected(const masked_row* r, size_t bytes, char* dense,
   return taken;
 }
 
-// (self, mask, out)
 static etx_status run_masked_select(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* mask = etx_call_tensor(call, 1);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_masked_select_self);
+  const etx_tensor* mask = etx_call_tensor(call, ETX_ARG_masked_select_mask);
   const size_t bytes = etx_dtype_bytes(self->dtype);
   int32_t sizes[ETX_MAX_RANK];
   masked_rows rows;
   masked_row row;
   const size_t rank = broadcast_sizes(self, mask, sizes);
   size_t left = count_selected(mask, sizes, rank);
-  ETX_TRY(resize_vector(call, 2, left));
+  ETX_TRY(resize_vector(call, ETX_ARG_masked_select_out, left));
   if (left == 0) return ETX_OK;
-  char* to = etx_call_tensor(call, 2)->data;
+  char* to = etx_call_tensor(call, ETX_ARG_masked_select_out)->data;
   start_rows(&rows, self, mask, sizes, rank, &row);
   do {
-    const size_t taken = take_selected(&row, bytes, to, left);
+    const size_t taken = gather_selected(&row, bytes, to, left);
     to += taken * bytes;
     left -= taken;
   } while (next_row(&rows, &row));
@@ -169,15 +171,16 @@ static etx_status run_masked_select(etx_call* call) {
 }
 
 etx_status etx_kernel_masked_select_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
-  ETX_TRY(etx_call_check_contiguous(call, 2));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_masked_select_self,
+                                    ETX_ARG_masked_select_out));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_masked_select_out));
   call->run = run_masked_select;
   return ETX_OK;
 }
 
-// The other way, from a cursor over source.
-static void give_selected(const masked_row* r, size_t bytes,
-                          etx_flat_cursor* source) {
+// Writes the elements of a row whose mask is true, from a cursor over source.
+static void scatter_selected(const masked_row* r, size_t bytes,
+                             etx_flat_cursor* source) {
   for (size_t i = 0; i < r->count; ++i) {
     const ptrdiff_t at = (ptrdiff_t)i;
     if (r->mask[at * r->mask_step] == 0) continue;
@@ -186,10 +189,11 @@ static void give_selected(const masked_row* r, size_t bytes,
   }
 }
 
-// The same from a dense source of at least one element. Past its last element
-// nothing is true any more, so what is read there does not matter.
-static const char* give_dense(const masked_row* r, size_t bytes,
-                              const char* from, const char* last) {
+// The same from a contiguous source of at least one element. The source has as
+// many elements as the mask has true ones, so elements read behind its end are
+// not used.
+static const char* scatter_dense(const masked_row* r, size_t bytes,
+                                 const char* from, const char* last) {
   ETX_SWITCH_BYTES(bytes, T, {
     char* to = r->data;
     for (size_t i = 0; i < r->count; ++i, to += r->step) {
@@ -203,8 +207,8 @@ static const char* give_dense(const masked_row* r, size_t bytes,
   return from;
 }
 
-static void give_all(const etx_tensor* out, const etx_tensor* mask,
-                     const etx_tensor* source) {
+static void scatter_all(const etx_tensor* out, const etx_tensor* mask,
+                        const etx_tensor* source) {
   const size_t bytes = etx_dtype_bytes(out->dtype);
   const bool is_dense = etx_tensor_is_contiguous(source);
   const char* from = source->data;
@@ -215,19 +219,21 @@ static void give_all(const etx_tensor* out, const etx_tensor* mask,
   start_rows(&rows, out, mask, out->sizes, out->rank, &row);
   do {
     if (is_dense) {
-      from = give_dense(&row, bytes, from, last);
+      from = scatter_dense(&row, bytes, from, last);
     } else {
-      give_selected(&row, bytes, &cursor);
+      scatter_selected(&row, bytes, &cursor);
     }
   } while (next_row(&rows, &row));
 }
 
-// (self, mask, source, out): source's elements in order, as many as needed.
+// Elements of source are used in order, as many as the mask selects.
 static etx_status run_masked_scatter(etx_call* call) {
-  const etx_strided_view self = etx_strided_view_of(etx_call_tensor(call, 0));
-  const etx_tensor* mask = etx_call_tensor(call, 1);
-  const etx_tensor* source = etx_call_tensor(call, 2);
-  const etx_tensor* out = etx_call_tensor(call, 3);
+  const etx_strided_view self =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_masked_scatter_self));
+  const etx_tensor* mask = etx_call_tensor(call, ETX_ARG_masked_scatter_mask);
+  const etx_tensor* source =
+      etx_call_tensor(call, ETX_ARG_masked_scatter_source);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_masked_scatter_out);
   const size_t wanted = count_selected(mask, out->sizes, out->rank);
   if (etx_tensor_numel(source) < wanted) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
@@ -236,20 +242,22 @@ static etx_status run_masked_scatter(etx_call* call) {
   }
   const etx_strided_view to = etx_strided_view_of(out);
   etx_strided_view_copy(&to, &self);
-  if (wanted > 0) give_all(out, mask, source);
+  if (wanted > 0) scatter_all(out, mask, source);
   return ETX_OK;
 }
 
 etx_status etx_kernel_masked_scatter_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_masked_scatter_self,
+                                    ETX_ARG_masked_scatter_source));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_masked_scatter_self,
+                                    ETX_ARG_masked_scatter_out));
   call->run = run_masked_scatter;
   return ETX_OK;
 }
 
 // ---- repeat_interleave ----
 
-// The sum of all repeats; false if one is negative or the sum too large.
+// The sum of all repeats. Refuses negative ones and a sum that is too large.
 #define ADD_REPEATS(T)                                                        \
   for (size_t i = 0; i < count; ++i) {                                        \
     const T times = ((const T*)data)[(ptrdiff_t)i * stride];                  \
@@ -261,7 +269,8 @@ etx_status etx_kernel_masked_scatter_out_prepare(etx_call* call) {
   }
 
 static etx_status add_repeats(const etx_call* call, int32_t* out_total) {
-  const etx_tensor* repeats = etx_call_tensor(call, 0);
+  const etx_tensor* repeats =
+      etx_call_tensor(call, ETX_ARG_repeat_interleave_tensor_repeats);
   const size_t count = (size_t)repeats->sizes[0];
   const ptrdiff_t stride = repeats->strides[0];
   const void* data = repeats->data;
@@ -275,8 +284,8 @@ static etx_status add_repeats(const etx_call* call, int32_t* out_total) {
   return ETX_OK;
 }
 
-// Each index as often as `repeats` says. A few are written whatever it says,
-// as long as there is room: the next index overwrites those that are too many.
+// Writes each index `repeats` times. While there is room, a fixed number of
+// copies is written without a branch; the next index overwrites the surplus.
 #define WRITE_INDICES(T)                                     \
   for (size_t i = 0; i < count; ++i) {                       \
     const T times = ((const T*)data)[(ptrdiff_t)i * stride]; \
@@ -303,29 +312,42 @@ static void write_indices(const etx_tensor* repeats, const etx_tensor* out,
   }
 }
 
-// (repeats, output_size, out)
 static etx_status run_repeat_interleave(etx_call* call) {
-  const etx_tensor* repeats = etx_call_tensor(call, 0);
+  const etx_tensor* repeats =
+      etx_call_tensor(call, ETX_ARG_repeat_interleave_tensor_repeats);
   int32_t total = 0;
   ETX_TRY(add_repeats(call, &total));
-  const bool is_sized = repeats->sizes[0] > 0 && !etx_call_is_none(call, 1);
-  if (is_sized && etx_call_integer(call, 1) != total) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "the repeats add up to %i, 'output_size' is %i",
-                           (int64_t)total, etx_call_integer(call, 1));
+  const bool is_sized =
+      repeats->sizes[0] > 0 &&
+      !etx_call_is_none(call, ETX_ARG_repeat_interleave_tensor_output_size);
+  if (is_sized &&
+      etx_call_integer(call, ETX_ARG_repeat_interleave_tensor_output_size) !=
+          total) {
+    return etx_call_refuse(
+        call, ETX_BAD_ARGUMENT, "the repeats add up to %i, 'output_size' is %i",
+        (int64_t)total,
+        etx_call_integer(call, ETX_ARG_repeat_interleave_tensor_output_size));
   }
-  ETX_TRY(resize_vector(call, 2, (size_t)total));
-  write_indices(repeats, etx_call_tensor(call, 2), total);
+  ETX_TRY(
+      resize_vector(call, ETX_ARG_repeat_interleave_tensor_out, (size_t)total));
+  write_indices(repeats,
+                etx_call_tensor(call, ETX_ARG_repeat_interleave_tensor_out),
+                total);
   return ETX_OK;
 }
 
 etx_status etx_kernel_repeat_interleave_tensor_out_prepare(etx_call* call) {
-  const etx_tensor* repeats = etx_call_tensor(call, 0);
+  const etx_tensor* repeats =
+      etx_call_tensor(call, ETX_ARG_repeat_interleave_tensor_repeats);
   if (repeats->dtype != ETX_DTYPE_INT64 && repeats->dtype != ETX_DTYPE_INT32) {
-    return etx_call_refuse_dtype(call, 0, "'int64' or 'int32'");
+    return etx_call_refuse_dtype(call, ETX_ARG_repeat_interleave_tensor_repeats,
+                                 "'int64' or 'int32'");
   }
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
-  ETX_TRY(etx_call_check_contiguous(call, 2));
+  ETX_TRY(etx_call_check_same_dtype(call,
+                                    ETX_ARG_repeat_interleave_tensor_repeats,
+                                    ETX_ARG_repeat_interleave_tensor_out));
+  ETX_TRY(
+      etx_call_check_contiguous(call, ETX_ARG_repeat_interleave_tensor_out));
   call->run = run_repeat_interleave;
   return ETX_OK;
 }

@@ -1,25 +1,26 @@
-// nonzero: the places of all elements that are not zero.
+// nonzero: the indices of all elements that are not zero.
 //
-// They are counted first, so that out gets its size; then a row of indices is
-// written for each element and kept only if the element is not zero: without a
-// branch that would be wrong half of the time.
+// They are counted first, so that out gets its size. Then a row of indices is
+// written for every element, and the output advances if the element is not
+// zero: a branch would often be mispredicted.
 
 #include <string.h>
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 
 enum { MARKS = 256 };
 
-// Elements are looked at as whole numbers: an element is zero if no bit is set
-// but, in floats, the sign.
-typedef struct row {
+// Elements are read as unsigned integers. An element is zero if no bit is set,
+// apart from the sign bit of floats.
+typedef struct element_row {
   const char* data;
   ptrdiff_t step;  // bytes
   size_t bytes;
-  uint64_t bits;  // that count; of 16 bytes, in each half
-} row;
+  uint64_t bits;  // that are tested; for 16 bytes, in each half
+} element_row;
 
-static uint64_t bits_that_count(etx_dtype dtype) {
+static uint64_t tested_bits(etx_dtype dtype) {
   const etx_dtype_category category = etx_dtype_category_of(dtype);
   if (category != ETX_CATEGORY_FLOATING && category != ETX_CATEGORY_COMPLEX) {
     return UINT64_MAX;
@@ -48,7 +49,7 @@ static uint64_t bits_that_count(etx_dtype dtype) {
     break;                                            \
   }
 
-static void mark_strided(const row* r, const char* at, ptrdiff_t step,
+static void mark_strided(const element_row* r, const char* at, ptrdiff_t step,
                          size_t count, uint8_t* marks) {
   switch (r->bytes) {
     case 1:
@@ -68,9 +69,10 @@ static void mark_strided(const row* r, const char* at, ptrdiff_t step,
   }
 }
 
-// A truth value for each of at most MARKS elements from `start` on. Dense ones
-// apart, so that the compiler sees their step.
-static void mark(const row* r, size_t start, size_t count, uint8_t* marks) {
+// Sets a mark for each of at most MARKS elements from `start` on that is not
+// zero. Contiguous rows have a loop of their own, which is vectorised.
+static void mark(const element_row* r, size_t start, size_t count,
+                 uint8_t* marks) {
   const char* at = r->data + (ptrdiff_t)start * r->step;
   if (r->step == 1 && r->bytes == 1) {
     for (size_t i = 0; i < count; ++i) marks[i] = at[i] != 0;
@@ -87,17 +89,17 @@ static void mark(const row* r, size_t start, size_t count, uint8_t* marks) {
   }
 }
 
-// Where the indices go, and where in self they stand.
-typedef struct listing {
+// The output of indices, and the current position in self.
+typedef struct index_output {
   const etx_tensor* self;
   char* data;                       // of the next row
   ptrdiff_t row_step, column_step;  // bytes
   size_t left;                      // rows that are still to be written
-  int64_t position[ETX_MAX_RANK];   // of the present element
-} listing;
+  int64_t position[ETX_MAX_RANK];   // of the current element
+} index_output;
 
 // Goes to the next row of self.
-static void carry(listing* l) {
+static void carry(index_output* l) {
   for (size_t i = (size_t)l->self->rank - 1; i > 0; --i) {
     if (l->position[i] < l->self->sizes[i]) return;
     l->position[i] = 0;
@@ -105,8 +107,9 @@ static void carry(listing* l) {
   }
 }
 
-// Elements of one row of self; of two dimensions and dense indices apart.
-static void list_in_row(listing* l, const uint8_t* marks, size_t count) {
+// Writes the indices of elements of one row of self. Two dimensions with
+// contiguous indices have a loop of their own.
+static void list_in_row(index_output* l, const uint8_t* marks, size_t count) {
   const size_t outer = (size_t)l->self->rank - 1;
   const int64_t first = l->position[outer];
   char* to = l->data;
@@ -136,7 +139,7 @@ static void list_in_row(listing* l, const uint8_t* marks, size_t count) {
   l->left = left;
 }
 
-static void list_marked(listing* l, const uint8_t* marks, size_t count) {
+static void list_marked(index_output* l, const uint8_t* marks, size_t count) {
   const size_t rank = l->self->rank;
   if (rank == 0) return;
   int64_t* last = &l->position[rank - 1];
@@ -152,7 +155,8 @@ static void list_marked(listing* l, const uint8_t* marks, size_t count) {
   }
 }
 
-static size_t visit_row(const row* r, size_t count, listing* list) {
+static size_t visit_row(const element_row* r, size_t count,
+                        index_output* list) {
   uint8_t marks[MARKS];
   size_t found = 0;
   for (size_t start = 0; start < count; start += MARKS) {
@@ -169,12 +173,12 @@ static size_t visit_row(const row* r, size_t count, listing* list) {
   return found;
 }
 
-// Visits all elements in order: counts, or lists if there is somewhere to. A
-// dense tensor is one row.
-static size_t visit(const etx_tensor* self, listing* list) {
+// Visits all elements in order: counts them, or writes indices if `list` is not
+// NULL. A contiguous tensor is one row.
+static size_t visit(const etx_tensor* self, index_output* list) {
   const size_t numel = etx_tensor_numel(self);
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(self->dtype);
-  row r = {self->data, bytes, (size_t)bytes, bits_that_count(self->dtype)};
+  element_row r = {self->data, bytes, (size_t)bytes, tested_bits(self->dtype)};
   if (numel == 0) return 0;
   if (etx_tensor_is_contiguous(self)) return visit_row(&r, numel, list);
   const size_t outer = (size_t)self->rank - 1;
@@ -194,9 +198,9 @@ static size_t visit(const etx_tensor* self, listing* list) {
   }
 }
 
-// (self, out [found, rank])
+// out is [count, rank].
 static etx_status run_nonzero(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_nonzero_self);
   const size_t found = visit(self, NULL);
   const int32_t sizes[2] = {(int32_t)found, self->rank};
   if (found > INT32_MAX) {
@@ -204,19 +208,20 @@ static etx_status run_nonzero(etx_call* call) {
                            "%z elements are not zero, expected at most %i",
                            found, (int64_t)INT32_MAX);
   }
-  ETX_TRY(etx_call_resize_out(call, 1, sizes));
-  const etx_tensor* out = etx_call_tensor(call, 1);
-  listing list = {.self = self,
-                  .data = out->data,
-                  .row_step = out->strides[0] * (ptrdiff_t)sizeof(int64_t),
-                  .column_step = out->strides[1] * (ptrdiff_t)sizeof(int64_t),
-                  .left = found};
+  ETX_TRY(etx_call_resize_out(call, ETX_ARG_nonzero_out, sizes));
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_nonzero_out);
+  index_output list = {
+      .self = self,
+      .data = out->data,
+      .row_step = out->strides[0] * (ptrdiff_t)sizeof(int64_t),
+      .column_step = out->strides[1] * (ptrdiff_t)sizeof(int64_t),
+      .left = found};
   if (found > 0) (void)visit(self, &list);
   return ETX_OK;
 }
 
 etx_status etx_kernel_nonzero_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_dtype(call, 1, ETX_DTYPE_INT64));
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_nonzero_out, ETX_DTYPE_INT64));
   call->run = run_nonzero;
   return ETX_OK;
 }

@@ -41,16 +41,16 @@ etx_status etx_row_indexing_check(const etx_call* call, const etx_tensor* index,
   return etx_index_check(call, index, call->prepared[SIZE], wraps);
 }
 
-typedef struct moving {
+typedef struct row_move {
   size_t count;
   int64_t size;
   size_t inner;
   bool is_narrow;  // int32 indices
   bool writes;
-} moving;
+} row_move;
 
-// The rows of one position of the outer dimensions. A macro, so that the loop
-// over elements of a fixed size has no call in it.
+// Copies the rows of one position of the outer dimensions. It is a macro, so
+// that loops over elements of a fixed size contain no call.
 #define MOVE_ROWS(T, copy)                                                 \
   for (size_t i = 0; i < m->count; ++i, rows += m->inner) {                \
     const int64_t index = ((const T*)indices)[i];                          \
@@ -64,7 +64,7 @@ typedef struct moving {
 #define COPY_ANY \
   etx_copy_short(m->writes ? own : rows, m->writes ? rows : own, m->inner);
 
-static void move_rows(const moving* m, char* tensor, const void* indices,
+static void move_rows(const row_move* m, char* tensor, const void* indices,
                       char* rows) {
   if (m->is_narrow) {
     MOVE_ROWS(int32_t, COPY_ANY)
@@ -98,9 +98,9 @@ static void move_rows(const moving* m, char* tensor, const void* indices,
 static void move_all(const etx_call* call, const etx_tensor* tensor,
                      const etx_tensor* index, const etx_tensor* rows,
                      bool writes) {
-  const moving m = {(size_t)call->prepared[COUNT], call->prepared[SIZE],
-                    (size_t)call->prepared[INNER],
-                    index->dtype == ETX_DTYPE_INT32, writes};
+  const row_move m = {(size_t)call->prepared[COUNT], call->prepared[SIZE],
+                      (size_t)call->prepared[INNER],
+                      index->dtype == ETX_DTYPE_INT32, writes};
   char* own = tensor->data;
   char* other = rows->data;
   for (int64_t i = call->prepared[OUTER]; i > 0; --i) {

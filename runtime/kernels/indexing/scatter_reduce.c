@@ -1,9 +1,9 @@
-// scatter_reduce: sums, products, means or extremes of all elements that an
-// index sends to one place.
+// scatter_reduce: sums, products, means or extremes of all elements of src that
+// have the same index.
 //
-// Results are folded in a copy of self in the wide type (convert.h), in the
-// temporary memory, beside a count for each: half types are rounded once, and a
-// mean knows how many it is of.
+// Results are accumulated in a copy of self in the compute type (convert.h), in
+// the temporary memory, with a count for each element: so half types are
+// rounded once, and means have their number of terms.
 
 #include <string.h>
 
@@ -12,20 +12,29 @@
 #include "runtime/kernels/core/index_tensor.h"
 #include "runtime/kernels/indexing/gather_iterator.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/slice_args.h"
 #include "runtime/kernels/views/strided_view.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
 #include "runtime/kernels/math/wrapping_math.h"
 
-typedef enum folding { SUM, PROD, MEAN, AMAX, AMIN, UNKNOWN } folding;
+typedef enum scatter_reduction {
+  SUM,
+  PROD,
+  MEAN,
+  AMAX,
+  AMIN,
+  UNKNOWN
+} scatter_reduction;
 
-static folding read_folding(const etx_call* call) {
+static scatter_reduction read_reduction(const etx_call* call) {
   static const char names[][5] = {"sum", "prod", "mean", "amax", "amin"};
-  const etx_text name = etx_call_value(call, 4)->as.string;
+  const etx_text name =
+      etx_call_value(call, ETX_ARG_scatter_reduce_two_reduce)->as.string;
   size_t i = 0;
   while (i < UNKNOWN && !etx_text_is(name, names[i])) ++i;
-  return (folding)i;
+  return (scatter_reduction)i;
 }
 
 #define FOLD(T, multiply, add)     \
@@ -48,36 +57,36 @@ static folding read_folding(const etx_call* call) {
   }                                \
   memcpy(own, &a, sizeof a);
 
-static void fold_i64(folding how, char* own, const void* other) {
+static void fold_i64(scatter_reduction how, char* own, const void* other) {
   FOLD(int64_t, etx_wrap_multiply(a, b), etx_wrap_add(a, b))
 }
-static void fold_f32(folding how, char* own, const void* other) {
+static void fold_f32(scatter_reduction how, char* own, const void* other) {
   FOLD(float, a* b, a + b)
 }
-static void fold_f64(folding how, char* own, const void* other) {
+static void fold_f64(scatter_reduction how, char* own, const void* other) {
   FOLD(double, a* b, a + b)
 }
 
 typedef struct scattering {
-  folding how;
-  etx_compute_type wide;
-  etx_tensor sums;  // of the wide type, dense, with out's sizes
-  int64_t* counts;  // elements folded into each
-  bool keeps_self;  // self's element counts as one of them
+  scatter_reduction how;
+  etx_compute_type compute;
+  etx_tensor sums;  // of the compute type, contiguous, with out's sizes
+  int64_t* counts;  // terms of each
+  bool keeps_self;  // elements of self are terms
 } scattering;
 
-// Folds one element of src into the place at `own`.
+// Adds one element of src to the accumulator at `own`.
 static void fold(const scattering* s, char* own, etx_dtype dtype,
                  const char* from) {
   const size_t bytes = etx_dtype_bytes(s->sums.dtype);
   const size_t at = (size_t)(own - (const char*)s->sums.data) / bytes;
   etx_block other;
-  etx_block_load(&other, s->wide, dtype, from, 0, 1);
+  etx_block_load(&other, s->compute, dtype, from, 0, 1);
   if (s->counts[at]++ == 0 && !s->keeps_self) {
     memcpy(own, &other, bytes);
-  } else if (s->wide == ETX_COMPUTE_I64) {
+  } else if (s->compute == ETX_COMPUTE_I64) {
     fold_i64(s->how, own, &other);
-  } else if (!etx_is_f64(s->wide)) {
+  } else if (!etx_is_f64(s->compute)) {
     fold_f32(s->how, own, &other);
   } else {
     fold_f64(s->how, own, &other);
@@ -85,13 +94,16 @@ static void fold(const scattering* s, char* own, etx_dtype dtype,
 }
 
 static void fold_all(const etx_call* call, const scattering* s) {
-  const etx_tensor* source = etx_call_tensor(call, 3);
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), s->sums.rank);
-  etx_strided_iterator walk;
+  const etx_tensor* source =
+      etx_call_tensor(call, ETX_ARG_scatter_reduce_two_src);
+  const size_t at = etx_wrap_dimension(
+      etx_call_integer(call, ETX_ARG_scatter_reduce_two_dim), s->sums.rank);
+  etx_strided_iterator it;
   etx_gather_row row;
-  for (bool more = etx_gather_iterator_start(&walk, &row, &s->sums, at,
-                                             etx_call_tensor(call, 2), source);
-       more; more = etx_gather_iterator_next(&walk, &row)) {
+  for (bool more = etx_gather_iterator_start(
+           &it, &row, &s->sums, at,
+           etx_call_tensor(call, ETX_ARG_scatter_reduce_two_index), source);
+       more; more = etx_gather_iterator_next(&it, &row)) {
     for (size_t i = 0; i < row.count; ++i) {
       const ptrdiff_t n = (ptrdiff_t)i;
       const int64_t index =
@@ -115,10 +127,10 @@ static void divide_means(const scattering* s, etx_dtype dtype) {
   for (size_t i = 0; i < numel; ++i) {
     const int64_t count = s->counts[i] + (s->keeps_self ? 1 : 0);
     if (s->counts[i] == 0) continue;
-    if (s->wide == ETX_COMPUTE_I64) {
+    if (s->compute == ETX_COMPUTE_I64) {
       int64_t* sum = (int64_t*)s->sums.data + i;
       *sum = mean_of(dtype, *sum, count);
-    } else if (!etx_is_f64(s->wide)) {
+    } else if (!etx_is_f64(s->compute)) {
       ((float*)s->sums.data)[i] /= (float)count;
     } else {
       ((double*)s->sums.data)[i] /= (double)count;
@@ -126,25 +138,28 @@ static void divide_means(const scattering* s, etx_dtype dtype) {
   }
 }
 
-// (self, dim, index, src, reduce, include_self, out)
 static etx_status run_scatter_reduce(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* index = etx_call_tensor(call, 2);
-  const etx_tensor* out = etx_call_tensor(call, 6);
+  const etx_tensor* self =
+      etx_call_tensor(call, ETX_ARG_scatter_reduce_two_self);
+  const etx_tensor* index =
+      etx_call_tensor(call, ETX_ARG_scatter_reduce_two_index);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_scatter_reduce_two_out);
   const size_t numel = etx_tensor_numel(out);
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), self->rank);
+  const size_t at = etx_wrap_dimension(
+      etx_call_integer(call, ETX_ARG_scatter_reduce_two_dim), self->rank);
   int32_t strides[ETX_MAX_RANK];
   ETX_TRY(etx_index_check(call, index, self->rank == 0 ? 1 : self->sizes[at],
                           false));
-  const etx_compute_type wide = etx_compute_type_of(out->dtype);
+  const etx_compute_type compute = etx_compute_type_of(out->dtype);
   (void)etx_layout_strides(out->sizes, NULL, out->rank, strides);
   int64_t* counts = call->temporary;
-  const scattering s = {read_folding(call),
-                        wide,
-                        {counts + numel, out->sizes, strides, out->rank,
-                         etx_compute_type_dtype(wide)},
-                        counts,
-                        etx_call_boolean(call, 5)};
+  const scattering s = {
+      read_reduction(call),
+      compute,
+      {counts + numel, out->sizes, strides, out->rank,
+       etx_compute_type_dtype(compute)},
+      counts,
+      etx_call_boolean(call, ETX_ARG_scatter_reduce_two_include_self)};
   const etx_strided_view from = etx_strided_view_of(self),
                          to = etx_strided_view_of(out);
   const etx_strided_view sums = etx_strided_view_of(&s.sums);
@@ -159,22 +174,27 @@ static etx_status run_scatter_reduce(etx_call* call) {
 
 etx_status etx_temporary_scatter_reduce(const etx_call* call,
                                         size_t* out_bytes) {
-  const size_t numel = etx_tensor_numel(etx_call_tensor(call, 0));
+  const size_t numel =
+      etx_tensor_numel(etx_call_tensor(call, ETX_ARG_scatter_reduce_two_self));
   if (etx_multiply_size(numel, 2 * sizeof(int64_t), out_bytes)) return ETX_OK;
   return etx_call_refuse(call, ETX_OUT_OF_RANGE,
                          "the results need too much memory");
 }
 
 etx_status etx_kernel_scatter_reduce_two_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_real(call, 0));
-  ETX_TRY(etx_index_check_dtype(call, etx_call_tensor(call, 2)));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 6));
-  if (read_folding(call) == UNKNOWN) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "'reduce' is '%t', expected 'sum', 'prod', 'mean', "
-                           "'amax' or 'amin'",
-                           etx_call_value(call, 4)->as.string);
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_scatter_reduce_two_self));
+  ETX_TRY(etx_index_check_dtype(
+      call, etx_call_tensor(call, ETX_ARG_scatter_reduce_two_index)));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_scatter_reduce_two_self,
+                                    ETX_ARG_scatter_reduce_two_src));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_scatter_reduce_two_self,
+                                    ETX_ARG_scatter_reduce_two_out));
+  if (read_reduction(call) == UNKNOWN) {
+    return etx_call_refuse(
+        call, ETX_BAD_ARGUMENT,
+        "'reduce' is '%t', expected 'sum', 'prod', 'mean', "
+        "'amax' or 'amin'",
+        etx_call_value(call, ETX_ARG_scatter_reduce_two_reduce)->as.string);
   }
   call->run = run_scatter_reduce;
   return etx_temporary_scatter_reduce(call, &call->temporary_bytes);

@@ -1,6 +1,6 @@
-// Numbers as the unevaluated sum of two doubles, for what needs more than 53
-// bits on the way. Products are split because not every machine has a fused
-// multiply-add, and results must not depend on the machine.
+// Double-double numbers: unevaluated sums of two doubles, for intermediate
+// results of more than 53 bits. Products use Dekker's splitting, because not
+// every machine has FMA and results must not depend on the machine.
 
 #ifndef ETX_RUNTIME_KERNELS_MATH_DOUBLE_DOUBLE_H
 #define ETX_RUNTIME_KERNELS_MATH_DOUBLE_DOUBLE_H

@@ -1,9 +1,9 @@
-// Quotients and rests of integers that doubles hold exactly, without an
-// instruction that divides integers: in a loop these become vector code.
+// Quotients and remainders of integers that doubles hold exactly, computed by
+// divisions of doubles, so that loops can be vectorised.
 //
-// A quotient that is rounded to the nearest leaves a rest of at most half the
-// divisor (and a little more, as the quotient was rounded before), which is
-// exact; one correction then gives every kind of quotient and rest.
+// A quotient rounded to nearest leaves an exact remainder of about half the
+// divisor at most. One correction then gives the floored or truncated quotient
+// and its remainder.
 
 #ifndef ETX_RUNTIME_KERNELS_MATH_F64_EXACT_DIVISION_H
 #define ETX_RUNTIME_KERNELS_MATH_F64_EXACT_DIVISION_H
@@ -12,8 +12,8 @@
 
 #include "runtime/kernels/math/math_bits.h"
 
-// 2^52 + 2^51: a double of that size has no fraction, and its low bits are the
-// integer that was added to it.
+// 2^52 + 2^51: added to an integer, it gives a double whose low bits are the
+// integer.
 #define ETX_F64_INTEGER_SHIFT 6755399441055744.0
 #define ETX_F64_INTEGER_BITS UINT64_C(0x4338000000000000)
 

@@ -1,13 +1,13 @@
-// Between floats and the two half types, without a branch: in a loop these
-// become vector code. Rounding is to the nearest, halves to even.
+// Conversions between float32 and float16 or bfloat16, without branches, so that
+// loops can be vectorised. Rounding is to nearest, ties to even.
 
 #ifndef ETX_RUNTIME_KERNELS_MATH_HALF_FLOAT_H
 #define ETX_RUNTIME_KERNELS_MATH_HALF_FLOAT_H
 
 #include "runtime/kernels/math/math_bits.h"
 
-// Denormals too: the bits, scaled by a power of two, which the multiplication
-// takes back.
+// Denormals too: the bits are moved to the fields of a float, and a
+// multiplication by a power of two corrects the exponent.
 static inline float etx_f32_of_half(uint16_t half) {
   const uint32_t sign = (uint32_t)(half & 0x8000) << 16;
   const int32_t rest = half & 0x7fff;

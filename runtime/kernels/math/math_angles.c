@@ -2,9 +2,9 @@
 //
 // x = n pi/2 + r with |r| <= pi/4, r as a pair of doubles: near a multiple of
 // pi/2 nearly all bits of x cancel. Below 2^20 the multiple is taken off in
-// parts of 33 bits, which n times are exact. Above, x is a whole number m
-// times a power of two, and x 2/pi modulo 4 is m times those bits of 2/pi that
-// have a weight below 4.
+// parts of 33 bits, whose products with n are exact. Above (Payne and Hanek), x
+// is an integer m times a power of two, and x 2/pi modulo 4 is m times the bits
+// of 2/pi that have a weight below 4.
 
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/math/double_double.h"
@@ -44,7 +44,7 @@ static void multiply_bits(uint64_t m, unsigned start, uint32_t out[WORDS]) {
   }
 }
 
-// Negates a fraction and its whole part, as one number.
+// Negates a fraction and its integer part, as one number.
 static void negate_bits(uint32_t bits[WORDS]) {
   uint64_t carry = 1;
   for (unsigned i = WORDS; i-- > 0;) {

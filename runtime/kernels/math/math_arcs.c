@@ -1,5 +1,5 @@
 // Inverse trigonometric functions of doubles: a polynomial near 0, and
-// identities that lead there.
+// identities that reduce arguments to it.
 
 #include "runtime/kernels/math/math_functions.h"
 
@@ -63,7 +63,7 @@ static double atan_near_zero(double t) {
 
 // atan(y/x) for y and x not negative, neither NaN, not both 0 or infinite.
 static double angle(double y, double x) {
-  // tan(pi/8) and tan(3 pi/8) part the three ranges.
+  // tan(pi/8) and tan(3 pi/8) separate three ranges.
   if (y <= 0.41421356237309503 * x) return atan_near_zero(y / x);
   if (y >= 2.4142135623730949 * x) {
     return half_pi - (atan_near_zero(x / y) - half_pi_low);
@@ -82,7 +82,7 @@ double etx_atan2_f64(double y, double x) {
   if (x != x || y != y) return x + y;
   if (a == 0 && b == 0) b = 1.0;
   if (a == b && a == __builtin_inf()) a = b = 1.0;
-  // Sums and products must not overflow, nor lose bits below the normal ones.
+  // Scaling avoids overflow and denormals in sums and products.
   if (a > 1e300 || b > 1e300) {
     a *= 0.0625;
     b *= 0.0625;

@@ -1,5 +1,5 @@
-// Floats as bits, and what needs nothing else: magnitude, sign, the whole
-// numbers near a float. All of it vectorises (math_functions.h).
+// Functions of the bits of a float: magnitude, sign, rounding to integers. All
+// can be vectorised (math_functions.h).
 
 #ifndef ETX_RUNTIME_KERNELS_MATH_MATH_BITS_H
 #define ETX_RUNTIME_KERNELS_MATH_MATH_BITS_H
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-// A loop becomes vector code only if nothing in it is called.
+// A loop is vectorised only if all its calls are inlined.
 #define ETX_IN_LOOP static inline __attribute__((always_inline))
 
 static inline uint32_t etx_bits_of_f32(float x) {
@@ -51,9 +51,8 @@ static inline double etx_with_sign_f64(double x, double sign) {
 static inline float etx_sqrt_f32(float x) { return __builtin_sqrtf(x); }
 static inline double etx_sqrt_f64(double x) { return __builtin_sqrt(x); }
 
-// Whole numbers near x. Adding 2^23 (2^52) to a magnitude below it rounds to
-// the nearest, halves to the even neighbour; above, every number is whole
-// already.
+// Rounding to integers. Adding 2^23 (for double 2^52) to a smaller magnitude
+// rounds to nearest, ties to even; larger numbers are integers already.
 static inline float etx_round_f32(float x) {
   const float magnitude = etx_abs_f32(x);
   const float whole = (magnitude + 8388608.0f) - 8388608.0f;

@@ -1,4 +1,4 @@
-// The error function of doubles, and what is made of it.
+// The error function of doubles, erfc and gelu.
 
 #include "runtime/kernels/math/math_functions.h"
 
@@ -20,7 +20,7 @@ static double erf_near_zero(double x) {
   return x * p;
 }
 
-// erfc(x) for x >= 1: e^(-x^2) times a function that is nearly level,
+// erfc(x) for x >= 1: e^(-x^2) times a function that is nearly constant,
 // (1 + 2x) e^(x^2) erfc(x), fitted over t = (x - 3)/(x + 3) to 2e-18.
 static double erfc_away(double x) {
   if (x > 28.0) return 0.0;
@@ -46,7 +46,7 @@ static double erfc_away(double x) {
   p = p * t - 0.047562294353452592;
   p = p * t - 0.13562110612458117;
   p = p * t + 1.2530080582697296;
-  // x^2 in two parts: its rounding would count e^(-x^2)'s size times.
+  // x^2 in two parts: its rounding error would be amplified by the exponential.
   const double upper =
       etx_f64_of_bits(etx_bits_of_f64(x) & ~UINT64_C(0x7ffffff));
   const double rest = (x - upper) * (x + upper);

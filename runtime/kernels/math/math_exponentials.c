@@ -12,7 +12,7 @@ double etx_exp2_f64(double x) {
   return etx_scale_f64(1.0 + (r + r * r * etx_exp_tail_f64(r)), n);
 }
 
-// 2^n p + (2^n - 1), halved on the way so that 2^1024 is not needed.
+// 2^n p + (2^n - 1), computed as a half, so that 2^1024 is not needed.
 double etx_expm1_f64(double x) {
   if (x != x || x == 0) return x;
   if (x > 710.0) return __builtin_inf();

@@ -1,6 +1,6 @@
-// Elementary functions of floats. None has a branch or a call: in a loop over
-// floats gcc and clang turn them into vector code. math_functions.h tells the
-// rest; errors are in units of the last place, denormal results apart.
+// Elementary functions of floats without branches or calls, so that gcc and clang
+// vectorise loops over them (see math_functions.h). Error bounds are in ULP, for
+// results that are not denormal.
 
 #ifndef ETX_RUNTIME_KERNELS_MATH_MATH_F32_H
 #define ETX_RUNTIME_KERNELS_MATH_MATH_F32_H
@@ -15,8 +15,8 @@ typedef struct etx_reduced_f32 {
   uint32_t n;  // two's complement
 } etx_reduced_f32;
 
-// Adding 1.5 * 2^23 rounds to the nearest whole number, which then stands in
-// the low bits. log 2 is taken off in two parts; n times the first is exact.
+// Adding 1.5 * 2^23 rounds to the nearest integer, which is then in the low bits.
+// n log 2 is subtracted in two parts; n times the first is exact.
 ETX_IN_LOOP etx_reduced_f32 etx_exp_reduce_f32(float x) {
   const float shifted = x * 1.44269504f + 12582912.0f;
   const float n = shifted - 12582912.0f;
@@ -27,8 +27,8 @@ ETX_IN_LOOP etx_reduced_f32 etx_exp_reduce_f32(float x) {
   return reduced;
 }
 
-// power * 2^n in two factors, so that overflow and underflow happen by
-// themselves. The shift is an arithmetic one, without shifting a negative
+// power * 2^n, with 2^n in two factors, so that the products overflow and
+// underflow correctly. The shift is arithmetic, without shifting a negative
 // number.
 ETX_IN_LOOP float etx_scale_f32(float power, uint32_t n) {
   const uint32_t half =
@@ -76,7 +76,7 @@ ETX_IN_LOOP float etx_expm1_power_f32(float r) {
   return r + r * r * q;
 }
 
-// e^x - 1, 1.6 ulp: 2^n p + (2^n - 1), halved on the way so that 2^128 is not
+// e^x - 1, 1.6 ulp: 2^n p + (2^n - 1), computed as a half, so that 2^128 is not
 // needed.
 ETX_IN_LOOP float etx_expm1_f32(float x) {
   const float above = x < -40.0f ? -40.0f : x;
@@ -92,7 +92,7 @@ ETX_IN_LOOP float etx_sigmoid_f32(float x) {
   return 1.0f / (1.0f + etx_exp_f32(-x));
 }
 
-// e^|x| / 2: the halving comes before overflow.
+// e^|x| / 2, halved before it overflows.
 ETX_IN_LOOP float etx_half_exp_f32(float magnitude) {
   const float clamped = magnitude > 90.0f ? 90.0f : magnitude;
   const etx_reduced_f32 e = etx_exp_reduce_f32(clamped);
@@ -156,7 +156,7 @@ ETX_IN_LOOP float etx_log_tail_f32(float f) {
   return f * z * p - 0.5f * z;
 }
 
-// `value` where x is positive and finite; what a logarithm is elsewhere.
+// `value` where x is positive and finite, else the logarithm of the special case.
 ETX_IN_LOOP float etx_log_limits_f32(float x, float value) {
   const float infinity = etx_f32_of_bits(UINT32_C(0x7f800000));
   value = x == infinity ? infinity : value;
@@ -190,8 +190,8 @@ ETX_IN_LOOP float etx_log10_f32(float x) {
   return etx_log_limits_f32(x, s.e * 0.301025391f + low);
 }
 
-// log(1 + x), 1.5 ulp: log u with u = 1 + x rounded, plus what the rounding
-// lost.
+// log(1 + x), 1.5 ulp: log u with u = 1 + x rounded, plus a correction for the
+// rounding error.
 ETX_IN_LOOP float etx_log1p_f32(float x) {
   const float u = 1.0f + x;
   const etx_split_f32 s = etx_split_of_f32(u);
@@ -206,7 +206,7 @@ ETX_IN_LOOP float etx_log1p_f32(float x) {
   return x == 0.0f ? x : etx_log_limits_f32(u, value);
 }
 
-// 2 ulp. Beyond 2^13 it is log(2x) to the last bit.
+// 2 ulp. Beyond 2^13 it equals log(2x).
 ETX_IN_LOOP float etx_asinh_f32(float x) {
   const float a = etx_abs_f32(x);
   const int is_large = a > 8192.0f;
@@ -243,8 +243,8 @@ ETX_IN_LOOP float etx_log_of_1_exp_f32(float x) {
 
 // ------------------------------------------------ powers
 
-// log2(a) for a positive finite float, to 1e-12. In double, where powers need
-// no care; whole numbers are made by adding 1.5 * 2^52.
+// log2(a) for a positive finite float, with an error of 1e-12. Computed in
+// double, where exponents cannot overflow; adding 1.5 * 2^52 rounds to integers.
 ETX_IN_LOOP double etx_log2_of_f32(double a) {
   const double magic = 6755399441055744.0;
   const uint64_t bits = etx_bits_of_f64(a);
@@ -263,7 +263,7 @@ ETX_IN_LOOP double etx_log2_of_f32(double a) {
   return e + (s * 2.8853900817779268 + s * z * p);
 }
 
-// 2^t rounded to float once, to 2e-9 before.
+// 2^t, with an error of 2e-9 before it is rounded to float.
 ETX_IN_LOOP float etx_exp2_of_f32(double t) {
   const double magic = 6755399441055744.0;
   const double above = t < -151.0 ? -151.0 : t;
@@ -281,8 +281,8 @@ ETX_IN_LOOP float etx_exp2_of_f32(double t) {
   return (float)(p * etx_f64_of_bits((n + 1023) << 52));
 }
 
-// x^y with the special cases of C: 2^(y log2 |x|), correct to the float nearest
-// in all but rare cases.
+// x^y with the special cases of C: 2^(y log2 |x|), correctly rounded in all but
+// rare cases.
 ETX_IN_LOOP float etx_pow_f32(float x, float y) {
   const float infinity = etx_f32_of_bits(UINT32_C(0x7f800000));
   const float nan = etx_f32_of_bits(UINT32_C(0x7fc00000));
@@ -310,9 +310,9 @@ ETX_IN_LOOP float etx_pow_f32(float x, float y) {
 
 // ------------------------------------------------ remainders
 
-// True if x / y has less than 28 bits before the point; then the quotient in
-// double, cut, is the true one, and its product with y is exact. Elsewhere
-// etx_fmod_f32 and its like divide bit by bit.
+// True if x / y has less than 28 bits before the point. Then the quotient in
+// double, truncated, is correct, and its product with y is exact. Otherwise
+// etx_fmod_f32 and the others divide bit by bit.
 ETX_IN_LOOP int etx_quotient_is_fast_f32(float x, float y) {
   const double quotient = (double)x / (double)y;
   return (quotient < 268435456.0) & (quotient > -268435456.0) &
@@ -324,7 +324,7 @@ ETX_IN_LOOP float etx_fmod_fast_f32(float x, float y) {
   return etx_with_sign_f32((float)((double)x - quotient * (double)y), x);
 }
 
-// The remainder of Python from that of C.
+// The remainder of Python from the one of C.
 ETX_IN_LOOP float etx_remainder_of_fmod_f32(float rest, float y) {
   const float other = rest + y;
   const float moved = (rest < 0.0f) != (y < 0.0f) ? other : rest;
@@ -335,9 +335,9 @@ ETX_IN_LOOP float etx_remainder_fast_f32(float x, float y) {
   return etx_remainder_of_fmod_f32(etx_fmod_fast_f32(x, y), y);
 }
 
-// The quotient of x minus its remainder is whole up to rounding, so rounding
-// it gives the floor of the true quotient even where x / y rounds up to a
-// whole number.
+// The quotient of x minus its remainder is an integer up to rounding errors, so
+// rounding it gives the floor of the true quotient even where x / y rounds up
+// to an integer.
 ETX_IN_LOOP float etx_floor_of_fmod_f32(float x, float y, float rest) {
   const float quotient = (x - rest) / y;
   const float lower = quotient - 1.0f;
@@ -354,7 +354,8 @@ ETX_IN_LOOP float etx_floor_divide_fast_f32(float x, float y) {
 
 // ------------------------------------------------ angles
 
-// Beyond this etx_sin_general_f32 and its like compute in double.
+// Beyond this limit, sine, cosine and tangent are computed by the functions of
+// doubles.
 #define ETX_ANGLE_LIMIT_F32 524288.0f
 
 ETX_IN_LOOP int etx_angle_is_fast_f32(float x) {
@@ -362,7 +363,7 @@ ETX_IN_LOOP int etx_angle_is_fast_f32(float x) {
 }
 
 // |x| < ETX_ANGLE_LIMIT_F32 is quadrant pi/2 + r, |r| <= pi/4. In double,
-// since near a multiple of pi/2 most bits cancel; pi/2 is taken off in two
+// since near a multiple of pi/2 most bits cancel; n pi/2 is subtracted in two
 // parts, and n times the first, of 33 bits, is exact.
 typedef struct etx_angle_f32 {
   float r;
@@ -451,7 +452,7 @@ ETX_IN_LOOP float etx_acos_f32(float x) {
 }
 
 // atan(y/x) for y and x not negative, neither both 0 nor both infinite; their
-// sum is finite. tan(pi/8) and tan(3 pi/8) part three ranges.
+// sum is finite. tan(pi/8) and tan(3 pi/8) separate three ranges.
 ETX_IN_LOOP float etx_arc_f32(float y, float x) {
   const int is_low = y <= 0.414213568f * x;
   const int is_high = y >= 2.41421366f * x;

@@ -1,9 +1,9 @@
-// Elementary functions of our own, so that results have the same bits from
-// every compiler and on every machine: no libm but what is one instruction
-// (sqrt), no fused multiply-add.
+// Elementary functions that give the same bits with every compiler and on every
+// machine: nothing of libm except sqrt, which is one instruction, and no FMA.
 //
-//   etx_<function>_f32   floats; most are inline and vectorise (math_f32.h)
-//                        exp and sigmoid of doubles too (math_f64.h)
+//   etx_<function>_f32   floats; most are inline and can be vectorised
+//                        (math_f32.h), also exp and sigmoid of doubles
+//                        (math_f64.h)
 //   etx_<function>_f64   doubles, within 2 units of the last place; sinh,
 //                        cosh, tan and the inverse hyperbolic functions 3,
 //                        erfc 5, gelu 5 of its argument

@@ -1,7 +1,7 @@
-// Logarithms of doubles, and the inverse hyperbolic functions made of them.
+// Logarithms of doubles, and inverse hyperbolic functions.
 //
 // x = 2^e m with m in [sqrt(1/2), sqrt(2)); log m = 2 artanh(s) with
-// s = (m - 1)/(m + 1), whose series is cut where it no longer counts.
+// s = (m - 1)/(m + 1), whose series is truncated below the precision of double.
 
 #include "runtime/kernels/math/math_logarithms.h"
 
@@ -44,7 +44,7 @@ static double log_tail(double f) {
   return s * z * p - s * f;
 }
 
-// What log does without looking: NaN, infinity, 0 and below. False if x is
+// Special cases of log: NaN, infinity, 0 and negative numbers. False if x is
 // positive and finite.
 static int is_special(double x, double* out) {
   if (x > 0 && x < infinity) return 0;
@@ -79,7 +79,7 @@ double etx_log10_f64(double x) {
   return e * 0.30102999554947019 + (part + e * 1.1451100898021838e-10);
 }
 
-// log u with u = 1 + x rounded, plus what the rounding lost.
+// log u with u = 1 + x rounded, plus a correction for the rounding error.
 double etx_log1p_f64(double x) {
   double special;
   const double u = 1.0 + x;

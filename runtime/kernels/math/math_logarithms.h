@@ -1,5 +1,5 @@
-// What logarithms and powers of doubles share; math_functions.h has what
-// kernels use.
+// Argument reduction of logarithms and powers of doubles. Kernels include
+// math_functions.h instead.
 
 #ifndef ETX_RUNTIME_KERNELS_MATH_MATH_LOGARITHMS_H
 #define ETX_RUNTIME_KERNELS_MATH_MATH_LOGARITHMS_H

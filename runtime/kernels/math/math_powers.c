@@ -7,7 +7,7 @@
 
 static const double infinity = __builtin_inf();
 
-// log x to 2e-19 of itself; `x` is positive and finite.
+// log x with a relative error of 2e-19; `x` is positive and finite.
 static etx_double_double log_pair(double x) {
   const etx_split split = etx_split_of_f64(x);
   const etx_double_double difference = {split.m - 1.0, 0.0};
@@ -52,14 +52,14 @@ static etx_double_double log_pair(double x) {
       body.high, body.low + (low.low + 2.0 * log_m.low));
 }
 
-// The sign that y gives to (-1)^y: 0 if y is not whole.
+// (-1)^y: 1, -1, or 0 if y is not an integer.
 static double sign_of_power(double y) {
   if (etx_abs_f64(y) >= 9007199254740992.0) return 1;  // even
   if (etx_trunc_f64(y) != y) return 0;
   return ((int64_t)y & 1) != 0 ? -1 : 1;
 }
 
-// `a` is not negative and no NaN, nor is y.
+// a >= 0; neither a nor y is NaN.
 static double power_of_magnitude(double a, double y) {
   if (a == 1) return 1;
   if (a == 0 || a == infinity) return (a == 0) == (y > 0) ? 0 : infinity;

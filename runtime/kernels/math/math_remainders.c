@@ -1,4 +1,4 @@
-// Remainders and the quotients that belong to them.
+// Remainders, and the floored quotients that belong to them.
 
 #include "runtime/kernels/math/math_functions.h"
 
@@ -19,7 +19,7 @@ static uint64_t whole_mantissa(double x, int64_t* out_exponent) {
 }
 
 // Long division in binary: subtracts y 2^k for falling k. Exact, because each
-// partial remainder is representable. Works on whole mantissas.
+// partial remainder is representable. Works on integer mantissas.
 double etx_fmod_f64(double x, double y) {
   const double a = etx_abs_f64(x), b = etx_abs_f64(y);
   if (!(a < infinity) || y != y || b == 0) return (x - x) / (y * 0);

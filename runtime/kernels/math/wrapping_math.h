@@ -1,6 +1,6 @@
-// Integer arithmetic as PyTorch's kernels do it: it wraps. Kernels compute all
-// integer types in 64 bits; cutting the result to the type's bits gives the
-// same as wrapping in the type.
+// Wrapping integer arithmetic, as in PyTorch's kernels. Kernels compute all
+// integer types in 64 bits; the low bits of a result are the result in a
+// narrower type.
 
 #ifndef ETX_RUNTIME_KERNELS_MATH_WRAPPING_MATH_H
 #define ETX_RUNTIME_KERNELS_MATH_WRAPPING_MATH_H
@@ -17,8 +17,8 @@ static inline int64_t etx_wrap_multiply(int64_t x, int64_t y) {
   return (int64_t)((uint64_t)x * (uint64_t)y);
 }
 
-// Divisors are not 0: kernels refuse that before. -1 is set apart because the
-// smallest number divided by it does not exist in 64 bits; it wraps.
+// Divisors are not 0: kernels refuse that before. -1 is a case of its own because
+// INT64_MIN / -1 overflows; it wraps.
 static inline int64_t etx_wrap_divide(int64_t x, int64_t y) {
   return y == -1 ? etx_wrap_subtract(0, x) : x / y;
 }
@@ -40,8 +40,9 @@ static inline int64_t etx_shift_left(int64_t x, int64_t y, int64_t bits) {
   const uint64_t shifted = (uint64_t)x << ((uint64_t)y & 63);
   return (int64_t)((uint64_t)y < (uint64_t)bits ? shifted : 0);
 }
-// `bits` is the width without the sign bit. A negative number is shifted with
-// all bits turned round: vectors have no other way.
+// `bits` is the width without the sign bit. A negative number is inverted,
+// shifted and inverted again, because not every instruction set has an
+// arithmetic shift of vectors.
 static inline int64_t etx_shift_right(int64_t x, int64_t y, int64_t bits) {
   const uint64_t sign = (uint64_t)0 - (uint64_t)(x < 0);
   const uint64_t count = (uint64_t)(y < 0 || y > bits ? bits : y);

@@ -3,6 +3,7 @@
 
 #include "runtime/kernels/core/chain.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/core/strided_iterator.h"
@@ -161,9 +162,9 @@ static void run_batches(const etx_call* call, etx_gemm* product,
 
 // (self [.., M, K], other, out): batches as they broadcast.
 static etx_status run_products(etx_call* call, bool transposed) {
-  const etx_tensor* left = etx_call_tensor(call, 0);
-  const etx_tensor* right = etx_call_tensor(call, 1);
-  const etx_tensor* out = etx_call_tensor(call, 2);
+  const etx_tensor* left = etx_call_tensor(call, ETX_ARG_mm_self);
+  const etx_tensor* right = etx_call_tensor(call, ETX_ARG_mm_mat2);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_mm_out);
   etx_gemm product = product_of(left, right, out, transposed);
   const size_t own = (left->rank > 1 ? 1u : 0u) + (right->rank > 1 ? 1u : 0u);
   run_batches(call, &product, out->rank - own, left, right, NULL);
@@ -198,10 +199,10 @@ etx_status etx_kernel_bmm_nt_out_prepare(etx_call* call) {
 
 // (self, left [.., M, K], right [.., K, N], beta, alpha, out)
 static etx_status run_add(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* left = etx_call_tensor(call, 1);
-  const etx_tensor* right = etx_call_tensor(call, 2);
-  const etx_tensor* out = etx_call_tensor(call, 5);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_addmm_self);
+  const etx_tensor* left = etx_call_tensor(call, ETX_ARG_addmm_mat1);
+  const etx_tensor* right = etx_call_tensor(call, ETX_ARG_addmm_mat2);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_addmm_out);
   etx_gemm product = product_of(left, right, out, false);
   set_added(&product, self);
   set_factors(&product, call, 3);
@@ -210,8 +211,8 @@ static etx_status run_add(etx_call* call) {
 }
 
 static etx_status prepare_add(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 1, 0));
-  ETX_TRY(check_factors(call, 3, etx_call_tensor(call, 0)->dtype));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_addmm_mat1, ETX_ARG_addmm_self));
+  ETX_TRY(check_factors(call, 3, etx_call_tensor(call, ETX_ARG_addmm_self)->dtype));
   return prepare(call, 1, run_add);
 }
 
@@ -225,8 +226,8 @@ etx_status etx_kernel_baddbmm_out_prepare(etx_call* call) {
 // (input [.., K], weight [N, K] or [K] or panels, bias [N] or [], .., out): the
 // leading dimensions of a dense input are rows of one product.
 static etx_status multiply_rows(etx_call* call, const etx_chain* chain) {
-  const etx_tensor* input = etx_call_tensor(call, 0);
-  const etx_tensor* weight = etx_call_tensor(call, 1);
+  const etx_tensor* input = etx_call_tensor(call, ETX_ARG_linear_input);
+  const etx_tensor* weight = etx_call_tensor(call, ETX_ARG_linear_weight);
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   const size_t numel = etx_tensor_numel(out);
   if (numel == 0) return ETX_OK;
@@ -234,8 +235,8 @@ static etx_status multiply_rows(etx_call* call, const etx_chain* chain) {
                             ? product_of_panels(input, weight, out)
                             : product_of(input, weight, out, true);
   product.chain = chain;
-  if (!etx_call_is_none(call, 2)) {
-    set_added(&product, etx_call_tensor(call, 2));
+  if (!etx_call_is_none(call, ETX_ARG_linear_bias)) {
+    set_added(&product, etx_call_tensor(call, ETX_ARG_linear_bias));
   }
   if (input->rank > 2 && !etx_tensor_is_contiguous(input)) {
     const size_t batch_rank = input->rank - 2u;
@@ -257,12 +258,12 @@ static etx_status run_linear(etx_call* call) {
 }
 
 static etx_status prepare_linear(etx_call* call, etx_kernel_function run) {
-  if (!etx_call_is_none(call, 2)) {
-    ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
-    if (etx_call_tensor(call, 2)->rank > 1) {
+  if (!etx_call_is_none(call, ETX_ARG_linear_bias)) {
+    ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_linear_input, ETX_ARG_linear_bias));
+    if (etx_call_tensor(call, ETX_ARG_linear_bias)->rank > 1) {
       return etx_call_refuse(call, ETX_UNSUPPORTED,
                              "'bias' has rank %i, expected 0 or 1",
-                             (int64_t)etx_call_tensor(call, 2)->rank);
+                             (int64_t)etx_call_tensor(call, ETX_ARG_linear_bias)->rank);
     }
   }
   return prepare(call, 0, run);
@@ -274,48 +275,48 @@ etx_status etx_kernel_linear_out_prepare(etx_call* call) {
 
 // (input, weight, bias, others, steps, out)
 static etx_status run_linear_chain(etx_call* call) {
-  const etx_tensor* weight = etx_call_tensor(call, 1);
+  const etx_tensor* weight = etx_call_tensor(call, ETX_ARG_linear_chain_weight);
   etx_chain chain;
-  etx_chain_read(call, 3, weight->rank == 1 ? 1 : (size_t)weight->sizes[0],
+  etx_chain_read(call, ETX_ARG_linear_chain_others, weight->rank == 1 ? 1 : (size_t)weight->sizes[0],
                  &chain);
   return multiply_rows(call, &chain);
 }
 
 etx_status etx_kernel_linear_chain_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_linear_chain_input, ETX_DTYPE_FLOAT32));
   // Rows of the product are rows of the chain only if they are all of them.
-  ETX_TRY(etx_call_check_contiguous(call, 0));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_linear_chain_input));
   ETX_TRY(prepare_linear(call, run_linear_chain));
-  return etx_chain_check(call, 3, 4);
+  return etx_chain_check(call, ETX_ARG_linear_chain_others, 4);
 }
 
 // (input, panels, bias, others, steps, out), where steps may be x alone.
 static etx_status run_linear_panels(etx_call* call) {
-  const etx_tensor* panels = etx_call_tensor(call, 1);
+  const etx_tensor* panels = etx_call_tensor(call, ETX_ARG_linear_panels_panels);
   etx_chain chain;
-  etx_chain_read(call, 3, (size_t)panels->sizes[0] * ETX_GEMM_PANEL, &chain);
+  etx_chain_read(call, ETX_ARG_linear_panels_others, (size_t)panels->sizes[0] * ETX_GEMM_PANEL, &chain);
   const bool has_steps = chain.count > 1 || chain.steps[0] != ETX_STEP_X;
   return multiply_rows(call, has_steps ? &chain : NULL);
 }
 
 static etx_status prepare_panels(etx_call* call, etx_kernel_function run) {
-  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_FLOAT32));
-  ETX_TRY(etx_call_check_contiguous(call, 0));
-  ETX_TRY(etx_call_check_contiguous(call, 1));
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_linear_panels_input, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_linear_panels_input));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_linear_panels_panels));
   return prepare_linear(call, run);
 }
 
 etx_status etx_kernel_linear_panels_out_prepare(etx_call* call) {
   ETX_TRY(prepare_panels(call, run_linear_panels));
-  return etx_chain_check(call, 3, 4);
+  return etx_chain_check(call, ETX_ARG_linear_panels_others, 4);
 }
 
 // (input [.., T, K], panels, bias, heads, out [.., heads, T, N / heads]): a
 // product for each of the dimensions in front.
 static etx_status run_linear_heads(etx_call* call) {
-  const etx_tensor* input = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 4);
-  etx_gemm product = product_of_panels(input, etx_call_tensor(call, 1), out);
+  const etx_tensor* input = etx_call_tensor(call, ETX_ARG_linear_heads_input);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_linear_heads_out);
+  etx_gemm product = product_of_panels(input, etx_call_tensor(call, ETX_ARG_linear_heads_panels), out);
   const size_t count = product.rows * product.columns;
   if (count == 0) return ETX_OK;
   product.left_inner = 1;
@@ -323,8 +324,8 @@ static etx_status run_linear_heads(etx_call* call) {
   product.part_columns = (size_t)out->sizes[out->rank - 1];
   product.out_row = (ptrdiff_t)product.part_columns;
   product.part_step = (ptrdiff_t)(product.rows * product.part_columns);
-  if (!etx_call_is_none(call, 2)) {
-    set_added(&product, etx_call_tensor(call, 2));
+  if (!etx_call_is_none(call, ETX_ARG_linear_heads_bias)) {
+    set_added(&product, etx_call_tensor(call, ETX_ARG_linear_heads_bias));
   }
   for (size_t left = etx_tensor_numel(out) / count; left > 0; --left) {
     etx_gemm_run(&product, call->parallel);

@@ -1,13 +1,14 @@
-// Writing rows into a cache: what was there before stays around them.
+// Writes rows into a cache; other rows keep their content.
 
 #include <string.h>
 
 #include "runtime/kernels/core/index_tensor.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/slice_args.h"
 #include "runtime/kernels/views/strided_view.h"
 
-// Refuses rows from `start` on that do not lie within the cache.
+// Refuses rows from `start` on that exceed the cache.
 static etx_status check_start(const etx_call* call, int64_t start,
                               int32_t count, int32_t size) {
   if (start >= 0 && start <= (int64_t)size - count) return ETX_OK;
@@ -24,13 +25,15 @@ static void write_rows(const etx_strided_view* cache, const etx_tensor* rows,
   etx_strided_view_copy(&part, &from);
 }
 
-// (cache, value, dim, start, out)
 static etx_status run_kv_update(etx_call* call) {
-  const etx_tensor* value = etx_call_tensor(call, 1);
-  const etx_strided_view cache = etx_strided_view_of(etx_call_tensor(call, 0));
-  const etx_strided_view out = etx_strided_view_of(etx_call_tensor(call, 4));
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 2), cache.rank);
-  const int64_t start = etx_call_integer(call, 3);
+  const etx_tensor* value = etx_call_tensor(call, ETX_ARG_kv_update_value);
+  const etx_strided_view cache =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_kv_update_cache));
+  const etx_strided_view out =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_kv_update_out));
+  const size_t at = etx_wrap_dimension(
+      etx_call_integer(call, ETX_ARG_kv_update_dim), cache.rank);
+  const int64_t start = etx_call_integer(call, ETX_ARG_kv_update_start);
   ETX_TRY(check_start(call, start, value->sizes[at], cache.sizes[at]));
   etx_strided_view_copy(&out, &cache);
   write_rows(&out, value, at, start);
@@ -38,39 +41,45 @@ static etx_status run_kv_update(etx_call* call) {
 }
 
 etx_status etx_kernel_kv_update_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 4));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_kv_update_cache,
+                                    ETX_ARG_kv_update_value));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_kv_update_cache,
+                                    ETX_ARG_kv_update_out));
   call->run = run_kv_update;
   return ETX_OK;
 }
 
-// The one element that nobody reads.
-static void clear_answer(const etx_tensor* out) {
+// The out tensor has one element, which is not used.
+static void clear_result(const etx_tensor* out) {
   if (out->data != NULL) memset(out->data, 0, etx_tensor_bytes(out));
 }
 
-// (value, cache, start_pos, out)
 static etx_status run_update_cache(etx_call* call) {
-  const etx_tensor* value = etx_call_tensor(call, 0);
-  const etx_strided_view cache = etx_strided_view_of(etx_call_tensor(call, 1));
-  const int64_t start = etx_call_integer(call, 2);
+  const etx_tensor* value = etx_call_tensor(call, ETX_ARG_update_cache_value);
+  const etx_strided_view cache =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_update_cache_cache));
+  const int64_t start = etx_call_integer(call, ETX_ARG_update_cache_start_pos);
   ETX_TRY(check_start(call, start, value->sizes[1], cache.sizes[1]));
   write_rows(&cache, value, 1, start);
-  clear_answer(etx_call_tensor(call, 3));
+  clear_result(etx_call_tensor(call, ETX_ARG_update_cache_out));
   return ETX_OK;
 }
 
 etx_status etx_kernel_update_cache_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_update_cache_value,
+                                    ETX_ARG_update_cache_cache));
   call->run = run_update_cache;
   return ETX_OK;
 }
 
-// (value [B, S, H, D], cache, start_pos, indices [B, S], out)
+// value is [B, S, H, D], indices are [B, S].
 static etx_status run_update_with_indices(etx_call* call) {
-  const etx_strided_view value = etx_strided_view_of(etx_call_tensor(call, 0));
-  const etx_strided_view cache = etx_strided_view_of(etx_call_tensor(call, 1));
-  const etx_tensor* indices = etx_call_tensor(call, 3);
+  const etx_strided_view value = etx_strided_view_of(
+      etx_call_tensor(call, ETX_ARG_update_cache_with_indices_value));
+  const etx_strided_view cache = etx_strided_view_of(
+      etx_call_tensor(call, ETX_ARG_update_cache_with_indices_cache));
+  const etx_tensor* indices =
+      etx_call_tensor(call, ETX_ARG_update_cache_with_indices_indices);
   const char* index = indices->data;
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(indices->dtype);
   ETX_TRY(etx_index_check(call, indices, cache.sizes[1], false));
@@ -87,13 +96,16 @@ static etx_status run_update_with_indices(etx_call* call) {
       etx_strided_view_copy(&to, &from);
     }
   }
-  clear_answer(etx_call_tensor(call, 4));
+  clear_result(etx_call_tensor(call, ETX_ARG_update_cache_with_indices_out));
   return ETX_OK;
 }
 
 etx_status etx_kernel_update_cache_with_indices_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
-  ETX_TRY(etx_index_check_dtype(call, etx_call_tensor(call, 3)));
+  ETX_TRY(etx_call_check_same_dtype(call,
+                                    ETX_ARG_update_cache_with_indices_value,
+                                    ETX_ARG_update_cache_with_indices_cache));
+  ETX_TRY(etx_index_check_dtype(
+      call, etx_call_tensor(call, ETX_ARG_update_cache_with_indices_indices)));
   call->run = run_update_with_indices;
   return ETX_OK;
 }

@@ -1,18 +1,19 @@
-// Joining tensors along a dimension and dividing them: cat, stack, split,
+// Concatenates tensors along a dimension, or splits one: cat, stack, split,
 // unbind.
 //
 //   joined  | a a a | b | c c |   one row for each position of the dimensions
 //           | a a a | b | c c |   before the joined one; a column for each part
 //
-// Parts that lie densely are moved as columns of bytes, a few rows at a time,
-// so that what all parts share is touched once; others one after the other.
+// Contiguous parts are copied as columns of bytes, a few rows at a time, so
+// that the rows of the joined tensor stay in L1; others are copied one by one.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/slice_args.h"
 #include "runtime/kernels/views/strided_view.h"
 
-// What prepare leaves in etx_call.prepared.
+// What prepare stores in etx_call.prepared.
 enum {
   DIMENSION,    // the joined one
   IS_ONE_EACH,  // each part is one element of it, without the dimension
@@ -25,16 +26,16 @@ static const etx_tensor* item(const etx_value* list, size_t i) {
   return &list->as.tensors.items[i]->as.tensor;
 }
 
-// Elements of the joined dimension that a part has. PyTorch leaves vectors
-// without elements out of a join of any rank.
+// The size of a part along the joined dimension. PyTorch ignores vectors
+// without elements, whatever the rank of the others.
 static int32_t width(const etx_call* call, const etx_tensor* part) {
   const int64_t at = call->prepared[DIMENSION];
   if (call->prepared[IS_ONE_EACH] != 0) return 1;
   return at < part->rank ? part->sizes[at] : 0;
 }
 
-// Describes the rows of `joined`; false unless all lie densely and have one
-// type.
+// Stores the row bytes of `joined`; false unless all tensors are contiguous and
+// have one type.
 static bool prepare_columns(etx_call* call, const etx_tensor* joined,
                             const etx_value* list) {
   const size_t at = (size_t)call->prepared[DIMENSION];
@@ -56,7 +57,7 @@ static bool prepare_columns(etx_call* call, const etx_tensor* joined,
   return true;
 }
 
-// Moves `rows` rows of a column one way or the other.
+// Copies `rows` rows of a column from or to a part.
 static void move_column(char* joined, ptrdiff_t row, char* part,
                         ptrdiff_t width, size_t rows, bool divides) {
   etx_copy copy;
@@ -67,7 +68,7 @@ static void move_column(char* joined, ptrdiff_t row, char* part,
   etx_copy_run(&copy, divides ? part : joined, divides ? joined : part);
 }
 
-// Rows that are moved before the next: all if there are few bytes.
+// Bytes of the rows that are copied of all parts before the next rows.
 enum { PIECE = 32768 };
 
 static void move_columns(const etx_call* call, char* joined,
@@ -91,16 +92,16 @@ static void move_columns(const etx_call* call, char* joined,
   }
 }
 
-// The same for tensors of any layout, and of other types than the joined one.
+// The same for tensors with any strides, and of different types.
 static void move_parts(const etx_call* call, const etx_tensor* joined,
                        const etx_value* list, bool divides) {
-  const etx_strided_view whole = etx_strided_view_of(joined);
+  const etx_strided_view all = etx_strided_view_of(joined);
   const size_t at = (size_t)call->prepared[DIMENSION];
   int64_t start = 0;
   for (size_t i = 0; i < list->as.tensors.count; ++i) {
     const etx_strided_view part = etx_strided_view_of(item(list, i));
     const int32_t size = width(call, item(list, i));
-    etx_strided_view place = whole;
+    etx_strided_view place = all;
     if (size == 0) continue;
     if (call->prepared[IS_ONE_EACH] != 0) {
       etx_strided_view_select(&place, at, start);
@@ -117,19 +118,26 @@ static etx_status run_nothing(etx_call* call) {
   return ETX_OK;
 }
 
-// Chooses a way for `joined` and `list`; `argument` is the dimension.
+// The run functions of an operator, for contiguous tensors and for all.
+typedef struct column_functions {
+  etx_kernel_function dense;
+  etx_kernel_function general;
+} column_functions;
+
+// Chooses a run function; `argument` is the position of the dimension.
 static void choose(etx_call* call, const etx_tensor* joined,
                    const etx_value* list, size_t argument, bool is_one_each,
-                   etx_kernel_function dense, etx_kernel_function any) {
+                   const column_functions* functions) {
   call->run = run_nothing;
   if (etx_tensor_numel(joined) == 0) return;
   call->prepared[DIMENSION] = (int64_t)etx_wrap_dimension(
       etx_call_integer(call, argument), joined->rank);
   call->prepared[IS_ONE_EACH] = is_one_each ? 1 : 0;
-  call->run = prepare_columns(call, joined, list) ? dense : any;
+  call->run = prepare_columns(call, joined, list) ? functions->dense
+                                                  : functions->general;
 }
 
-// ---- dividing: self, .., and a list of out tensors ----
+// ---- split and unbind ----
 
 static const etx_value* pieces_of(const etx_call* call) {
   return etx_call_value(call, call->argument_count - 1);
@@ -142,7 +150,8 @@ static etx_status check_pieces(const etx_call* call, size_t wanted) {
                            "the out list has %z tensors, expected %z",
                            list->as.tensors.count, wanted);
   }
-  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
+  const etx_dtype dtype =
+      etx_call_tensor(call, ETX_ARG_split_copy_tensor_self)->dtype;
   for (size_t i = 0; i < wanted; ++i) {
     const etx_dtype found = item(list, i)->dtype;
     if (found == dtype) continue;
@@ -154,60 +163,71 @@ static etx_status check_pieces(const etx_call* call, size_t wanted) {
 }
 
 static etx_status run_divide_dense(etx_call* call) {
-  move_columns(call, etx_call_tensor(call, 0)->data, pieces_of(call), true);
+  move_columns(call,
+               etx_call_tensor(call, ETX_ARG_split_copy_tensor_self)->data,
+               pieces_of(call), true);
   return ETX_OK;
 }
 static etx_status run_divide(etx_call* call) {
-  move_parts(call, etx_call_tensor(call, 0), pieces_of(call), true);
+  move_parts(call, etx_call_tensor(call, ETX_ARG_split_copy_tensor_self),
+             pieces_of(call), true);
   return ETX_OK;
 }
 
-// `argument` is the dimension.
+// `argument` is the position of the dimension.
 static etx_status prepare_divide(etx_call* call, size_t argument, size_t wanted,
                                  bool is_unbound) {
+  static const column_functions functions = {run_divide_dense, run_divide};
   ETX_TRY(check_pieces(call, wanted));
-  choose(call, etx_call_tensor(call, 0), pieces_of(call), argument, is_unbound,
-         run_divide_dense, run_divide);
+  choose(call, etx_call_tensor(call, ETX_ARG_split_copy_tensor_self),
+         pieces_of(call), argument, is_unbound, &functions);
   return ETX_OK;
 }
 
-// (self, split_size, dim, out)
 etx_status etx_kernel_split_copy_tensor_out_prepare(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 2), self->rank);
-  const int64_t size = self->sizes[at], piece = etx_call_integer(call, 1);
+  const etx_tensor* self =
+      etx_call_tensor(call, ETX_ARG_split_copy_tensor_self);
+  const size_t at = etx_wrap_dimension(
+      etx_call_integer(call, ETX_ARG_split_copy_tensor_dim), self->rank);
+  const int64_t size = self->sizes[at];
+  const int64_t piece =
+      etx_call_integer(call, ETX_ARG_split_copy_tensor_split_size);
   const size_t wanted = size == 0 ? 1 : (size_t)((size - 1) / piece + 1);
-  return prepare_divide(call, 2, wanted, false);
+  return prepare_divide(call, ETX_ARG_split_copy_tensor_dim, wanted, false);
 }
 
-// (self, split_sizes, dim, out)
 etx_status etx_kernel_split_with_sizes_copy_out_prepare(etx_call* call) {
-  const size_t wanted = etx_call_value(call, 1)->as.integers.count;
-  return prepare_divide(call, 2, wanted, false);
+  const size_t wanted =
+      etx_call_value(call, ETX_ARG_split_with_sizes_copy_split_sizes)
+          ->as.integers.count;
+  return prepare_divide(call, ETX_ARG_split_with_sizes_copy_dim, wanted, false);
 }
 
-// (self, dim, out)
 etx_status etx_kernel_unbind_copy_int_out_prepare(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), self->rank);
-  return prepare_divide(call, 1, (size_t)self->sizes[at], true);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_unbind_copy_int_self);
+  const size_t at = etx_wrap_dimension(
+      etx_call_integer(call, ETX_ARG_unbind_copy_int_dim), self->rank);
+  return prepare_divide(call, ETX_ARG_unbind_copy_int_dim,
+                        (size_t)self->sizes[at], true);
 }
 
-// ---- joining: (tensors, dim, out) ----
+// ---- cat and stack ----
 
 static etx_status run_join_dense(etx_call* call) {
-  move_columns(call, etx_call_tensor(call, 2)->data, etx_call_value(call, 0),
-               false);
+  move_columns(call, etx_call_tensor(call, ETX_ARG_cat_out)->data,
+               etx_call_value(call, ETX_ARG_cat_tensors), false);
   return ETX_OK;
 }
 static etx_status run_join(etx_call* call) {
-  move_parts(call, etx_call_tensor(call, 2), etx_call_value(call, 0), false);
+  move_parts(call, etx_call_tensor(call, ETX_ARG_cat_out),
+             etx_call_value(call, ETX_ARG_cat_tensors), false);
   return ETX_OK;
 }
 
 static etx_status prepare_join(etx_call* call, bool is_stacked) {
-  const etx_value* list = etx_call_value(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 2);
+  static const column_functions functions = {run_join_dense, run_join};
+  const etx_value* list = etx_call_value(call, ETX_ARG_cat_tensors);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_cat_out);
   const etx_dtype to = out->dtype;
   for (size_t i = 0; i < list->as.tensors.count; ++i) {
     const etx_dtype from = item(list, i)->dtype;
@@ -221,7 +241,7 @@ static etx_status prepare_join(etx_call* call, bool is_stacked) {
                            "tensor %z has type '%s', the result '%s'", i,
                            etx_dtype_name(from), etx_dtype_name(to));
   }
-  choose(call, out, list, 1, is_stacked, run_join_dense, run_join);
+  choose(call, out, list, ETX_ARG_cat_dim, is_stacked, &functions);
   return ETX_OK;
 }
 

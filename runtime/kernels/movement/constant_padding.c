@@ -1,26 +1,27 @@
 // constant_pad_nd: a tensor in a frame of one number; negative pads crop.
 //
-// Out is written row by row, once: a row of the frame is filled, any other is
-// a piece of one of self's rows between two filled pieces.
+// Each row of out is written once. Rows of the frame are filled; other rows are
+// a piece of a row of self between two filled pieces.
 
 #include <string.h>
 
 #include "runtime/kernels/core/dtype_switch.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/short_copy.h"
 #include "runtime/kernels/views/strided_view.h"
 
-typedef struct frame {
+typedef struct pad_frame {
   const etx_tensor* self;
   const etx_tensor* out;
   size_t bytes;
   etx_scalar value;              // in out's type
   int64_t before[ETX_MAX_RANK];  // of each dimension; negative: cropped
-} frame;
+} pad_frame;
 
-// Rows are dense; `from` is NULL for a row of the frame.
-static void write_row(const frame* f, char* to, const char* from) {
+// Rows are contiguous; `from` is NULL for a row of the frame.
+static void write_row(const pad_frame* f, char* to, const char* from) {
   const size_t last = (size_t)f->out->rank - 1;
   const int64_t size = f->out->sizes[last], own = f->self->sizes[last];
   const int64_t before = f->before[last];
@@ -43,9 +44,9 @@ static void write_row(const frame* f, char* to, const char* from) {
                  (size_t)(end - start) * f->bytes);
 }
 
-// Where the row of self is that out's row at `position` shows; NULL for the
-// frame.
-static const char* find_row(const frame* f, const int32_t* position) {
+// The row of self that belongs to the row of out at `position`; NULL for a row
+// of the frame.
+static const char* find_row(const pad_frame* f, const int32_t* position) {
   const char* from = f->self->data;
   for (size_t i = 0; i + 1 < f->out->rank; ++i) {
     const int64_t at = position[i] - f->before[i];
@@ -55,7 +56,7 @@ static const char* find_row(const frame* f, const int32_t* position) {
   return from;
 }
 
-static void write_rows(const frame* f) {
+static void write_rows(const pad_frame* f) {
   const size_t outer = (size_t)f->out->rank - 1;
   const size_t row = (size_t)f->out->sizes[outer] * f->bytes;
   int32_t position[ETX_MAX_RANK] = {0};
@@ -70,27 +71,31 @@ static void write_rows(const frame* f) {
   }
 }
 
-static frame frame_of(const etx_call* call) {
-  frame f = {.self = etx_call_tensor(call, 0), .out = etx_call_tensor(call, 3)};
-  const size_t pairs = etx_call_value(call, 1)->as.integers.count / 2;
+static pad_frame frame_of(const etx_call* call) {
+  pad_frame f = {.self = etx_call_tensor(call, ETX_ARG_constant_pad_nd_self),
+                 .out = etx_call_tensor(call, ETX_ARG_constant_pad_nd_out)};
+  const size_t pairs =
+      etx_call_value(call, ETX_ARG_constant_pad_nd_pad)->as.integers.count / 2;
   f.bytes = etx_dtype_bytes(f.out->dtype);
-  etx_scalar_store(etx_call_value(call, 2), f.out->dtype, &f.value);
+  etx_scalar_store(etx_call_value(call, ETX_ARG_constant_pad_nd_value),
+                   f.out->dtype, &f.value);
   for (size_t i = 0; i < pairs; ++i) {
-    f.before[f.self->rank - 1 - i] = etx_call_item(call, 1, 2 * i);
+    f.before[f.self->rank - 1 - i] =
+        etx_call_item(call, ETX_ARG_constant_pad_nd_pad, 2 * i);
   }
   return f;
 }
 
-// (self, pad, value, out): pairs from the last dimension on.
+// `pad` has a pair for each dimension, from the last one on.
 static etx_status run_dense(etx_call* call) {
-  const frame f = frame_of(call);
+  const pad_frame f = frame_of(call);
   write_rows(&f);
   return ETX_OK;
 }
 
-// Any strides: all of out, then what self shows of itself.
+// For any strides: fills out, then copies the part of self that is not cropped.
 static etx_status run_strided(etx_call* call) {
-  const frame f = frame_of(call);
+  const pad_frame f = frame_of(call);
   etx_strided_view self = etx_strided_view_of(f.self),
                    inner = etx_strided_view_of(f.out);
   etx_strided_view_fill(&inner, &f.value);
@@ -109,10 +114,11 @@ static etx_status run_strided(etx_call* call) {
 }
 
 etx_status etx_kernel_constant_pad_nd_out_prepare(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 3);
-  ETX_TRY(etx_call_check_real(call, 0));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_constant_pad_nd_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_constant_pad_nd_out);
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_constant_pad_nd_self));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_constant_pad_nd_self,
+                                    ETX_ARG_constant_pad_nd_out));
   const bool is_dense = out->rank > 0 && etx_tensor_numel(out) > 0 &&
                         etx_tensor_is_contiguous(self) &&
                         etx_tensor_is_contiguous(out);

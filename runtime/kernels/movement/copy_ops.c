@@ -1,7 +1,8 @@
-// Copies: of whole tensors, in another order of dimensions, of parts.
+// Copies of tensors: with a type cast, reshaped, permuted, repeated.
 
 #include "runtime/kernels/views/flat_order.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/slice_args.h"
 #include "runtime/kernels/views/prepared_copy.h"
@@ -29,7 +30,7 @@ static etx_status prepare_all(etx_call* call) {
 static etx_status check_memory_format(const etx_call* call, size_t index) {
   if (etx_call_is_none(call, index)) return ETX_OK;
   const int64_t format = etx_call_integer(call, index);
-  const int64_t rank = etx_call_tensor(call, 0)->rank;
+  const int64_t rank = etx_call_tensor(call, ETX_ARG_clone_self)->rank;
   if (format > 3) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "memory format %i is unknown", format);
@@ -42,7 +43,7 @@ static etx_status check_memory_format(const etx_call* call, size_t index) {
 }
 
 etx_status etx_kernel_clone_out_prepare(etx_call* call) {
-  ETX_TRY(check_memory_format(call, 1));
+  ETX_TRY(check_memory_format(call, ETX_ARG_clone_memory_format));
   return prepare_all(call);
 }
 etx_status etx_kernel_alias_copy_out_prepare(etx_call* call) {
@@ -86,40 +87,45 @@ static etx_status prepare_cast(etx_call* call, size_t from, size_t to,
 }
 
 etx_status etx_kernel_to_copy_out_prepare(etx_call* call) {
-  ETX_TRY(check_memory_format(call, 2));
-  return prepare_cast(call, 0, call->argument_count - 1, run_copy_self);
+  ETX_TRY(check_memory_format(call, ETX_ARG_to_copy_memory_format));
+  return prepare_cast(call, ETX_ARG_to_copy_self, call->argument_count - 1,
+                      run_copy_self);
 }
 etx_status etx_kernel_to_dim_order_copy_out_prepare(etx_call* call) {
-  return prepare_cast(call, 0, call->argument_count - 1, run_copy_self);
+  return prepare_cast(call, ETX_ARG_to_dim_order_copy_self,
+                      call->argument_count - 1, run_copy_self);
 }
 
 static etx_status copy_source(const etx_call* call, size_t target) {
-  const etx_strided_view from = etx_strided_view_of(etx_call_tensor(call, 1));
+  const etx_strided_view from =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_copy_src));
   const etx_strided_view to =
       etx_strided_view_of(etx_call_tensor(call, target));
   etx_strided_view_copy(&to, &from);
   return ETX_OK;
 }
 
-// (self, src, non_blocking, out): self gives sizes and type alone.
+// Of `self`, copy.out uses sizes and type only.
 static etx_status run_copy_source(etx_call* call) {
-  return copy_source(call, 3);
+  return copy_source(call, ETX_ARG_copy_out);
 }
 
 etx_status etx_kernel_copy_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
-  return prepare_cast(call, 1, 3, run_copy_source);
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_copy_self, ETX_ARG_copy_out));
+  return prepare_cast(call, ETX_ARG_copy_src, ETX_ARG_copy_out,
+                      run_copy_source);
 }
 
 static etx_status run_copy_in_place(etx_call* call) {
-  return copy_source(call, 0);
+  return copy_source(call, ETX_ARG_copy_in_place_self);
 }
 
 etx_status etx_kernel_copy_in_place_prepare(etx_call* call) {
-  return prepare_cast(call, 1, 0, run_copy_in_place);
+  return prepare_cast(call, ETX_ARG_copy_in_place_src,
+                      ETX_ARG_copy_in_place_self, run_copy_in_place);
 }
 
-// Reshapes: the same elements in the same order under other sizes.
+// Reshapes: the same elements in the same order with other sizes.
 
 static void use_sizes_of(etx_strided_view* dense,
                          const etx_strided_view* other) {
@@ -132,8 +138,7 @@ static void use_sizes_of(etx_strided_view* dense,
   }
 }
 
-// Where one of the two lies densely, it can be seen with the sizes of the
-// other.
+// If one of the two is contiguous, it has a view with the sizes of the other.
 static void describe_reshape(const etx_call* call, etx_strided_view* to,
                              etx_strided_view* from) {
   if (etx_tensor_is_contiguous(out_of(call))) {
@@ -148,7 +153,7 @@ static etx_status run_reshape(etx_call* call) {
 }
 
 static etx_status run_reshape_strided(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_view_copy_self);
   const etx_tensor* out = out_of(call);
   const size_t numel = etx_tensor_numel(self);
   if (numel == 0) return ETX_OK;
@@ -160,10 +165,11 @@ static etx_status run_reshape_strided(etx_call* call) {
 
 static etx_status prepare_reshape(etx_call* call) {
   if (etx_tensor_is_contiguous(out_of(call)) ||
-      etx_tensor_is_contiguous(etx_call_tensor(call, 0))) {
+      etx_tensor_is_contiguous(etx_call_tensor(call, ETX_ARG_view_copy_self))) {
     return etx_prepare_described(call, describe_reshape, run_reshape);
   }
-  ETX_TRY(etx_call_check_same_dtype(call, 0, call->argument_count - 1));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_view_copy_self,
+                                    call->argument_count - 1));
   call->run = run_reshape_strided;
   return ETX_OK;
 }
@@ -181,8 +187,8 @@ etx_status etx_kernel_squeeze_copy_dims_out_prepare(etx_call* call) {
   return prepare_reshape(call);
 }
 
-// A complex tensor as its parts, which become a last dimension.
-static void see_parts(etx_strided_view* complex, etx_dtype dtype) {
+// Makes the real and imaginary parts of a complex view its last dimension.
+static void view_parts(etx_strided_view* complex, etx_dtype dtype) {
   complex->dtype = dtype;
   for (size_t i = 0; i < complex->rank; ++i) complex->strides[i] *= 2;
   etx_strided_view_append(complex, 2, 1);
@@ -190,49 +196,60 @@ static void see_parts(etx_strided_view* complex, etx_dtype dtype) {
 
 static etx_status run_view_as_real(etx_call* call) {
   const etx_strided_view to = etx_strided_view_of(out_of(call));
-  etx_strided_view from = etx_strided_view_of(etx_call_tensor(call, 0));
-  see_parts(&from, to.dtype);
+  etx_strided_view from = etx_strided_view_of(
+      etx_call_tensor(call, ETX_ARG_view_as_real_copy_self));
+  view_parts(&from, to.dtype);
   etx_strided_view_copy(&to, &from);
   return ETX_OK;
 }
 
 etx_status etx_kernel_view_as_real_copy_out_prepare(etx_call* call) {
-  const etx_dtype part = etx_dtype_part(etx_call_tensor(call, 0)->dtype);
-  ETX_TRY(etx_call_check_dtype(call, 1, part));
+  const etx_dtype part = etx_dtype_part(
+      etx_call_tensor(call, ETX_ARG_view_as_real_copy_self)->dtype);
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_view_as_real_copy_out, part));
   const etx_strided_view to = etx_strided_view_of(out_of(call));
-  etx_strided_view from = etx_strided_view_of(etx_call_tensor(call, 0));
-  see_parts(&from, part);
-  etx_prepare_copy(call, 1, &to, 0, &from, run_view_as_real);
+  etx_strided_view from = etx_strided_view_of(
+      etx_call_tensor(call, ETX_ARG_view_as_real_copy_self));
+  view_parts(&from, part);
+  etx_prepare_copy(call, ETX_ARG_view_as_real_copy_out, &to,
+                   ETX_ARG_view_as_real_copy_self, &from, run_view_as_real);
   return ETX_OK;
 }
 
-// The way back: out is seen as its parts.
+// The inverse of view_as_real.
 static etx_status run_view_as_complex(etx_call* call) {
-  const etx_strided_view from = etx_strided_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view from = etx_strided_view_of(
+      etx_call_tensor(call, ETX_ARG_view_as_complex_copy_self));
   etx_strided_view to = etx_strided_view_of(out_of(call));
-  see_parts(&to, from.dtype);
+  view_parts(&to, from.dtype);
   etx_strided_view_copy(&to, &from);
   return ETX_OK;
 }
 
 etx_status etx_kernel_view_as_complex_copy_out_prepare(etx_call* call) {
-  const etx_dtype part = etx_call_tensor(call, 0)->dtype;
-  ETX_TRY(etx_call_check_dtype(call, 1, etx_dtype_to_complex(part)));
-  const etx_strided_view from = etx_strided_view_of(etx_call_tensor(call, 0));
+  const etx_dtype part =
+      etx_call_tensor(call, ETX_ARG_view_as_complex_copy_self)->dtype;
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_view_as_complex_copy_out,
+                               etx_dtype_to_complex(part)));
+  const etx_strided_view from = etx_strided_view_of(
+      etx_call_tensor(call, ETX_ARG_view_as_complex_copy_self));
   etx_strided_view to = etx_strided_view_of(out_of(call));
-  see_parts(&to, part);
-  etx_prepare_copy(call, 1, &to, 0, &from, run_view_as_complex);
+  view_parts(&to, part);
+  etx_prepare_copy(call, ETX_ARG_view_as_complex_copy_out, &to,
+                   ETX_ARG_view_as_complex_copy_self, &from,
+                   run_view_as_complex);
   return ETX_OK;
 }
 
-// Other orders of dimensions.
+// Permutations.
 
 static void describe_permute(const etx_call* call, etx_strided_view* to,
                              etx_strided_view* from) {
   (void)to;
-  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_permute_copy_self);
   for (size_t i = 0; i < from->rank; ++i) {
-    const size_t at = etx_wrap_dimension(etx_call_item(call, 1, i), from->rank);
+    const size_t at = etx_wrap_dimension(
+        etx_call_item(call, ETX_ARG_permute_copy_dims, i), from->rank);
     from->sizes[i] = self->sizes[at];
     from->strides[i] = self->strides[at];
   }
@@ -257,8 +274,11 @@ static void describe_transpose(const etx_call* call, etx_strided_view* to,
                                etx_strided_view* from) {
   (void)to;
   const size_t rank = from->rank;
-  swap(from, etx_wrap_dimension(etx_call_integer(call, 1), rank),
-       etx_wrap_dimension(etx_call_integer(call, 2), rank));
+  swap(from,
+       etx_wrap_dimension(
+           etx_call_integer(call, ETX_ARG_transpose_copy_int_dim0), rank),
+       etx_wrap_dimension(
+           etx_call_integer(call, ETX_ARG_transpose_copy_int_dim1), rank));
 }
 
 static etx_status run_transpose(etx_call* call) {
@@ -287,9 +307,11 @@ etx_status etx_kernel_t_copy_out_prepare(etx_call* call) {
 static void describe_flip(const etx_call* call, etx_strided_view* to,
                           etx_strided_view* from) {
   (void)to;
-  const size_t count = etx_call_value(call, 1)->as.integers.count;
+  const size_t count =
+      etx_call_value(call, ETX_ARG_flip_dims)->as.integers.count;
   for (size_t i = 0; i < count && from->rank > 0; ++i) {
-    const size_t at = etx_wrap_dimension(etx_call_item(call, 1, i), from->rank);
+    const size_t at = etx_wrap_dimension(
+        etx_call_item(call, ETX_ARG_flip_dims, i), from->rank);
     const int64_t size = from->sizes[at];
     if (size > 0) etx_strided_view_slice(from, at, size - 1, size, -1);
   }
@@ -303,10 +325,10 @@ etx_status etx_kernel_flip_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_flip, run_flip);
 }
 
-// Each dimension of out is self's, repeated by one of stride 0 before it.
+// For each dimension, `from` gets another one of stride 0 in front of it.
 static void describe_repeat(const etx_call* call, etx_strided_view* to,
                             etx_strided_view* from) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_repeat_self);
   const etx_tensor* out = out_of(call);
   const size_t extra = (size_t)out->rank - self->rank;
   if (etx_tensor_numel(out) == 0) {

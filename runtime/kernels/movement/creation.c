@@ -1,6 +1,7 @@
 // New tensors: fill, full, arange. The type is that of the out tensor.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/views/strided_view.h"
 
@@ -8,11 +9,12 @@ static const etx_tensor* out_of(const etx_call* call) {
   return etx_call_tensor(call, call->argument_count - 1);
 }
 
-// What prepare leaves in etx_call.prepared: elements of a dense result, or 0.
-enum { CONV_OC_DENSE_COUNT };
+// What prepare stores in etx_call.prepared: elements of a contiguous result, or
+// 0.
+enum { CONTIGUOUS_COUNT };
 
 static etx_status fill(const etx_call* call, const etx_scalar* value) {
-  const size_t count = (size_t)call->prepared[CONV_OC_DENSE_COUNT];
+  const size_t count = (size_t)call->prepared[CONTIGUOUS_COUNT];
   if (count > 0) {
     const etx_tensor* out = out_of(call);
     etx_fill_dense(out->data, (const char*)value, etx_dtype_bytes(out->dtype),
@@ -33,7 +35,7 @@ static etx_status fill_integer(const etx_call* call, int64_t integer) {
 static etx_status prepare_real(etx_call* call, etx_kernel_function run) {
   const etx_tensor* out = out_of(call);
   ETX_TRY(etx_call_check_real(call, call->argument_count - 1));
-  call->prepared[CONV_OC_DENSE_COUNT] =
+  call->prepared[CONTIGUOUS_COUNT] =
       etx_tensor_is_contiguous(out) ? (int64_t)etx_tensor_numel(out) : 0;
   call->run = run;
   return ETX_OK;
@@ -49,9 +51,8 @@ etx_status etx_kernel_ones_out_prepare(etx_call* call) {
   return prepare_real(call, run_ones);
 }
 
-// An empty tensor gets its sizes and nothing else: nobody may ask what lies in
-// it, unless the file put it over bytes that something else made. Those have to
-// stay as they are, so zeros for the sake of repeatable runs would be wrong.
+// An empty tensor gets its sizes only. Its bytes must not be cleared: a file
+// may place it over bytes that another instruction wrote (etx_op_only_sizes).
 static etx_status run_nothing(etx_call* call) {
   (void)call;
   return ETX_OK;
@@ -63,17 +64,21 @@ etx_status etx_kernel_empty_dim_order_out_prepare(etx_call* call) {
   return prepare_real(call, run_nothing);
 }
 
-// Argument `index` everywhere.
+// Writes argument `index` to every element.
 static etx_status fill_number(const etx_call* call, size_t index) {
   etx_scalar value = {0};
   etx_scalar_store(etx_call_value(call, index), out_of(call)->dtype, &value);
   return fill(call, &value);
 }
 
-static etx_status run_first(etx_call* call) { return fill_number(call, 0); }
-static etx_status run_second(etx_call* call) { return fill_number(call, 1); }
+static etx_status run_scalar_tensor(etx_call* call) {
+  return fill_number(call, ETX_ARG_scalar_tensor_s);
+}
+static etx_status run_full(etx_call* call) {
+  return fill_number(call, ETX_ARG_full_fill_value);
+}
 
-// Writes argument `index`, which the type must be able to hold.
+// Refuses an argument `index` that the result's type cannot hold.
 static etx_status prepare_number(etx_call* call, size_t index,
                                  etx_kernel_function run) {
   ETX_TRY(prepare_real(call, run));
@@ -81,34 +86,37 @@ static etx_status prepare_number(etx_call* call, size_t index,
 }
 
 etx_status etx_kernel_full_out_prepare(etx_call* call) {
-  return prepare_number(call, 1, run_second);
+  return prepare_number(call, ETX_ARG_full_fill_value, run_full);
 }
 etx_status etx_kernel_full_like_out_prepare(etx_call* call) {
-  return prepare_number(call, 1, run_second);
+  return prepare_number(call, ETX_ARG_full_like_fill_value, run_full);
 }
 etx_status etx_kernel_scalar_tensor_out_prepare(etx_call* call) {
-  return prepare_number(call, 0, run_first);
+  return prepare_number(call, ETX_ARG_scalar_tensor_s, run_scalar_tensor);
 }
 etx_status etx_kernel_fill_scalar_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
-  return prepare_number(call, 1, run_second);
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_fill_scalar_self,
+                                    ETX_ARG_fill_scalar_out));
+  return prepare_number(call, ETX_ARG_fill_scalar_value, run_full);
 }
 
 static etx_status run_fill_tensor(etx_call* call) {
-  const etx_strided_view value = etx_strided_view_of(etx_call_tensor(call, 1));
+  const etx_strided_view value =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_fill_tensor_value));
   const etx_strided_view out = etx_strided_view_of(out_of(call));
   etx_strided_view_copy(&out, &value);
   return ETX_OK;
 }
 
 etx_status etx_kernel_fill_tensor_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_real(call, 1));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_fill_tensor_value));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_fill_tensor_self,
+                                    ETX_ARG_fill_tensor_out));
   return prepare_real(call, run_fill_tensor);
 }
 
-static void write_whole_range(int64_t* out, size_t count, uint64_t first,
-                              uint64_t distance) {
+static void write_integer_range(int64_t* out, size_t count, uint64_t first,
+                                uint64_t distance) {
   for (size_t i = 0; i < count; ++i, first += distance) {
     out[i] = (int64_t)first;
   }
@@ -127,8 +135,8 @@ static void write_range(const etx_tensor* out, const etx_value* start,
   char* at = out->data;
   etx_block block;
   if (out->dtype == ETX_DTYPE_INT64 && stride == 1) {
-    write_whole_range(out->data, count, (uint64_t)first.i64,
-                      (uint64_t)distance.i64);
+    write_integer_range(out->data, count, (uint64_t)first.i64,
+                        (uint64_t)distance.i64);
     return;
   }
   for (size_t done = 0; done < count; done += ETX_BLOCK) {
@@ -158,7 +166,8 @@ static etx_status run_arange(etx_call* call) {
 }
 
 static etx_status run_arange_start(etx_call* call) {
-  write_range(out_of(call), etx_call_value(call, 0), etx_call_value(call, 2));
+  write_range(out_of(call), etx_call_value(call, ETX_ARG_arange_start_start),
+              etx_call_value(call, ETX_ARG_arange_start_step));
   return ETX_OK;
 }
 

@@ -1,25 +1,25 @@
-// Pads made of a tensor's own elements: reflected at its edges, or the edges
-// repeated.
+// Pads of a tensor's own elements: reflection_pad and replication_pad.
 //
-// Out is filled row by row. A row of the last dimension is a dense piece of one
-// of self's rows between two pieces that are read element by element; which row
-// of self it comes from says the same map for the dimensions above.
+// Out is written row by row. A row of the last dimension is a contiguous piece
+// of a row of self between two pieces that are read element by element. The
+// same map from positions of out to positions of self selects the row of self.
 
 #include <string.h>
 
 #include "runtime/kernels/core/dtype_switch.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/short_copy.h"
 
 // One padded dimension. A negative pad crops.
-typedef struct edge {
+typedef struct pad_edge {
   int64_t before;  // elements of out before self's first
   int64_t size;    // of self
   bool reflects;
-} edge;
+} pad_edge;
 
-// The element of self that element `at` of out shows; always one of self's.
-static int64_t source_of(const edge* e, int64_t at) {
+// The element of self that is copied to element `at` of out.
+static int64_t source_of(const pad_edge* e, int64_t at) {
   const int64_t position = at - e->before;
   if (position >= 0 && position < e->size) return position;
   if (!e->reflects) return position < 0 ? 0 : e->size - 1;
@@ -29,8 +29,8 @@ static int64_t source_of(const edge* e, int64_t at) {
 typedef struct padding {
   const etx_tensor* self;
   const etx_tensor* out;
-  ptrdiff_t bytes;           // of an element
-  edge edges[ETX_MAX_RANK];  // of every dimension; most are not padded
+  ptrdiff_t bytes;               // of an element
+  pad_edge edges[ETX_MAX_RANK];  // of every dimension; most are not padded
 } padding;
 
 static void copy_mapped(const padding* p, char* to, const char* from,
@@ -46,10 +46,9 @@ static void copy_mapped(const padding* p, char* to, const char* from,
   })
 }
 
-// What stands before and behind self's own elements of a dense row that is
-// padded on both sides by less than it has.
+// Writes the pads of a contiguous row, each shorter than the row of self.
 static void copy_edges(const padding* p, char* to, const char* from) {
-  const edge* e = &p->edges[p->out->rank - 1];
+  const pad_edge* e = &p->edges[p->out->rank - 1];
   const ptrdiff_t before = (ptrdiff_t)e->before;
   const ptrdiff_t size = (ptrdiff_t)e->size;
   const ptrdiff_t after =
@@ -71,7 +70,7 @@ static void copy_edges(const padding* p, char* to, const char* from) {
 
 static void copy_row(const padding* p, char* to, const char* from) {
   const size_t last = (size_t)p->out->rank - 1;
-  const edge* e = &p->edges[last];
+  const pad_edge* e = &p->edges[last];
   const int64_t size = p->out->sizes[last];
   const bool is_dense =
       p->out->strides[last] == 1 && p->self->strides[last] == 1;
@@ -104,11 +103,11 @@ static void fill(const padding* p) {
   }
 }
 
-// True if only the last dimension is padded and both tensors are dense: then
-// rows follow each other.
+// True if only the last dimension is padded and both tensors are contiguous, so
+// that rows follow each other.
 static bool pads_rows(const padding* p) {
   for (size_t i = 0; i + 1 < p->out->rank; ++i) {
-    const edge* e = &p->edges[i];
+    const pad_edge* e = &p->edges[i];
     if (e->before != 0 || e->size != p->out->sizes[i]) return false;
   }
   return etx_tensor_is_contiguous(p->self) && etx_tensor_is_contiguous(p->out);
@@ -126,18 +125,21 @@ static void fill_rows(const padding* p) {
   }
 }
 
-// (self, padding, out): pairs from the last dimension on.
+// `padding` has a pair for each dimension, from the last one on.
 static etx_status pad(const etx_call* call, bool reflects) {
-  padding p = {.self = etx_call_tensor(call, 0),
-               .out = etx_call_tensor(call, 2)};
-  const size_t pairs = etx_call_value(call, 1)->as.integers.count / 2;
+  padding p = {.self = etx_call_tensor(call, ETX_ARG_reflection_pad1d_self),
+               .out = etx_call_tensor(call, ETX_ARG_reflection_pad1d_out)};
+  const size_t pairs = etx_call_value(call, ETX_ARG_reflection_pad1d_padding)
+                           ->as.integers.count /
+                       2;
   if (etx_tensor_numel(p.out) == 0) return ETX_OK;
   p.bytes = (ptrdiff_t)etx_dtype_bytes(p.out->dtype);
   for (size_t i = 0; i < p.out->rank; ++i) {
-    p.edges[i] = (edge){0, p.self->sizes[i], reflects};
+    p.edges[i] = (pad_edge){0, p.self->sizes[i], reflects};
   }
   for (size_t i = 0; i < pairs; ++i) {
-    p.edges[p.out->rank - 1 - i].before = etx_call_item(call, 1, 2 * i);
+    p.edges[p.out->rank - 1 - i].before =
+        etx_call_item(call, ETX_ARG_reflection_pad1d_padding, 2 * i);
   }
   if (pads_rows(&p)) {
     fill_rows(&p);
@@ -151,7 +153,8 @@ static etx_status run_reflection(etx_call* call) { return pad(call, true); }
 static etx_status run_replication(etx_call* call) { return pad(call, false); }
 
 static etx_status prepare_pad(etx_call* call, etx_kernel_function run) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_reflection_pad1d_self,
+                                    ETX_ARG_reflection_pad1d_out));
   call->run = run;
   return ETX_OK;
 }

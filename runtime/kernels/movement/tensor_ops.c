@@ -1,54 +1,64 @@
-// Operators on headers: views at run time; and a row written into a growing
-// tensor.
+// Operators that change tensor headers: views at run time, and a row that is
+// written into a growing tensor.
 
 #include <string.h>
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/views/strided_view.h"
 
-// (self, size, out): out becomes another header over self's data.
+// Makes out a header over the data of self.
 static etx_status run_et_view(etx_call* call) {
-  etx_call_out(call, 2)->as.tensor.data = etx_call_tensor(call, 0)->data;
+  etx_call_out(call, ETX_ARG_et_view_default_out)->as.tensor.data =
+      etx_call_tensor(call, ETX_ARG_et_view_default_self)->data;
   return ETX_OK;
 }
 
 etx_status etx_kernel_et_view_default_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
-  ETX_TRY(etx_call_check_contiguous(call, 0));
-  ETX_TRY(etx_call_check_contiguous(call, 2));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_et_view_default_self,
+                                    ETX_ARG_et_view_default_out));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_et_view_default_self));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_et_view_default_out));
   call->run = run_et_view;
   return ETX_OK;
 }
 
-// (self, start, size, out): the same from element `start` on.
+// The same from element `start` on.
 static etx_status run_part_view(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* self =
+      etx_call_tensor(call, ETX_ARG_part_view_default_self);
   uint8_t* const data = self->data;
-  const size_t start = (size_t)etx_call_integer(call, 1);
-  etx_call_out(call, 3)->as.tensor.data =
+  const size_t start =
+      (size_t)etx_call_integer(call, ETX_ARG_part_view_default_start);
+  etx_call_out(call, ETX_ARG_part_view_default_out)->as.tensor.data =
       data == NULL ? NULL : data + start * etx_dtype_bytes(self->dtype);
   return ETX_OK;
 }
 
 etx_status etx_kernel_part_view_default_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
-  ETX_TRY(etx_call_check_contiguous(call, 0));
-  ETX_TRY(etx_call_check_contiguous(call, 3));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_part_view_default_self,
+                                    ETX_ARG_part_view_default_out));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_part_view_default_self));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_part_view_default_out));
   call->run = run_part_view;
   return ETX_OK;
 }
 
-// (copy_to, copy_from, index): copy_to has been sized to index + 1 rows.
+// The shape rule has given copy_to index + 1 rows.
 static etx_status run_et_copy_index(etx_call* call) {
-  const etx_strided_view from = etx_strided_view_of(etx_call_tensor(call, 1));
-  etx_strided_view row = etx_strided_view_of(etx_call_tensor(call, 0));
-  etx_strided_view_select(&row, 0, etx_call_integer(call, 2));
+  const etx_strided_view from = etx_strided_view_of(
+      etx_call_tensor(call, ETX_ARG_et_copy_index_tensor_copy_from));
+  etx_strided_view row = etx_strided_view_of(
+      etx_call_tensor(call, ETX_ARG_et_copy_index_tensor_copy_to));
+  etx_strided_view_select(
+      &row, 0, etx_call_integer(call, ETX_ARG_et_copy_index_tensor_index));
   etx_strided_view_copy(&row, &from);
   return ETX_OK;
 }
 
 etx_status etx_kernel_et_copy_index_tensor_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_et_copy_index_tensor_copy_to,
+                                    ETX_ARG_et_copy_index_tensor_copy_from));
   call->run = run_et_copy_index;
   return ETX_OK;
 }

@@ -5,11 +5,12 @@
 
 #include "runtime/kernels/core/dtype_switch.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/short_copy.h"
 #include "runtime/kernels/views/strided_view.h"
 
-// Columns of a row up to and with the diagonal: row + diagonal + 1, cut to
-// 0..columns. Without the sum, which could overflow.
+// The columns of a row up to the diagonal, inclusive: row + diagonal + 1,
+// clamped to 0..columns. Computed without the sum, which could overflow.
 static int64_t columns_up_to(int64_t row, int64_t diagonal, int64_t columns) {
   if (diagonal < -row - 1) return 0;
   return diagonal >= columns - row ? columns : row + diagonal + 1;
@@ -30,25 +31,26 @@ static zeros zeros_of(bool keeps_lower, int64_t row, int64_t diagonal,
       0, diagonal == INT64_MIN ? 0 : columns_up_to(row, diagonal - 1, columns)};
 }
 
-typedef struct matrices {
+typedef struct triangle {
   bool keeps_lower;
   int64_t diagonal, rows, columns;
   size_t bytes;  // of an element
   size_t count;
-} matrices;
+} triangle;
 
-static matrices matrices_of(const etx_call* call, bool keeps_lower) {
-  const etx_tensor* out = etx_call_tensor(call, 2);
-  return (matrices){keeps_lower,
-                    etx_call_integer(call, 1),
+static triangle triangle_of(const etx_call* call, bool keeps_lower) {
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_tril_out);
+  return (triangle){keeps_lower,
+                    etx_call_integer(call, ETX_ARG_tril_diagonal),
                     out->sizes[out->rank - 2],
                     out->sizes[out->rank - 1],
                     etx_dtype_bytes(out->dtype),
                     (size_t)call->prepared[0]};
 }
 
-// One row: what is kept, unless it lies there already, and the zeros beside it.
-static void write_long_row(const matrices* m, zeros z, char* to,
+// Writes one row: its kept part, unless both tensors are the same memory, and
+// the zeros.
+static void write_long_row(const triangle* m, zeros z, char* to,
                            const char* from) {
   const size_t start = (size_t)z.start * m->bytes;
   const size_t end = (size_t)z.end * m->bytes;
@@ -59,8 +61,8 @@ static void write_long_row(const matrices* m, zeros z, char* to,
   memset(to + start, 0, end - start);
 }
 
-// Short rows element by element.
-static void write_short_row(const matrices* m, zeros z, char* to,
+// Writes a short row element by element.
+static void write_short_row(const triangle* m, zeros z, char* to,
                             const char* from) {
   static const etx_two_words zero = {0, 0};
   ETX_SWITCH_BYTES(m->bytes, T, {
@@ -77,10 +79,10 @@ static void write_short_row(const matrices* m, zeros z, char* to,
 enum { SHORT_ROW = 8 };  // elements
 
 static etx_status run_dense(const etx_call* call, bool keeps_lower) {
-  const matrices m = matrices_of(call, keeps_lower);
+  const triangle m = triangle_of(call, keeps_lower);
   const size_t row_bytes = (size_t)m.columns * m.bytes;
-  const char* from = etx_call_tensor(call, 0)->data;
-  char* to = etx_call_tensor(call, 2)->data;
+  const char* from = etx_call_tensor(call, ETX_ARG_tril_self)->data;
+  char* to = etx_call_tensor(call, ETX_ARG_tril_out)->data;
   for (size_t i = 0; i < m.count; ++i) {
     for (int64_t row = 0; row < m.rows; ++row) {
       const zeros z = zeros_of(keeps_lower, row, m.diagonal, m.columns);
@@ -109,20 +111,24 @@ static void clear_rows(const etx_strided_view* matrix, bool keeps_lower,
   }
 }
 
-// (self, diagonal, out), any strides: matrix by matrix.
+// For any strides: one matrix after the other.
 static etx_status run_strided(const etx_call* call, bool keeps_lower) {
-  const etx_strided_view out = etx_strided_view_of(etx_call_tensor(call, 2));
-  const etx_strided_view self = etx_strided_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view out =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_tril_out));
+  const etx_strided_view self =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_tril_self));
   const size_t outer = out.rank - 2;
   int32_t position[ETX_MAX_RANK] = {0};
-  if (etx_tensor_numel(etx_call_tensor(call, 2)) == 0) return ETX_OK;
+  if (etx_tensor_numel(etx_call_tensor(call, ETX_ARG_tril_out)) == 0)
+    return ETX_OK;
   etx_strided_view_copy(&out, &self);
   for (;;) {
     etx_strided_view matrix = out;
     for (size_t i = 0; i < outer; ++i) {
       etx_strided_view_select(&matrix, 0, position[i]);
     }
-    clear_rows(&matrix, keeps_lower, etx_call_integer(call, 1));
+    clear_rows(&matrix, keeps_lower,
+               etx_call_integer(call, ETX_ARG_tril_diagonal));
     size_t i = outer;
     while (i > 0 && ++position[i - 1] == out.sizes[i - 1]) position[--i] = 0;
     if (i == 0) return ETX_OK;
@@ -140,9 +146,9 @@ static etx_status run_triu_strided(etx_call* call) {
 
 static etx_status prepare_triangle(etx_call* call, etx_kernel_function dense,
                                    etx_kernel_function strided) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 2);
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_tril_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_tril_out);
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_tril_self, ETX_ARG_tril_out));
   if (self->rank < 2) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "rank of 'self' is %i, expected at least 2",

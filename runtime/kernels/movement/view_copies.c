@@ -1,8 +1,9 @@
-// Rearrangements that are one copy between two views: windows, diagonals,
-// blocks of pixels, any strides; and rolls, which are one for each half.
+// Operators that are one copy between two views: as_strided, diagonal, unfold,
+// pixel_shuffle, pixel_unshuffle, tile_crop; and roll, which is several copies.
 
 #include "runtime/kernels/views/flat_order.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/slice_args.h"
 #include "runtime/kernels/views/prepared_copy.h"
 
@@ -13,27 +14,32 @@ static bool is_empty(const etx_strided_view* view) {
   return false;
 }
 
-// (self, size, stride, storage_offset, out): self's memory, which the rule has
-// seen to be large enough.
+// The shape rule has checked that the view lies within the memory of self.
 static void describe_as_strided(const etx_call* call, etx_strided_view* to,
                                 etx_strided_view* from) {
   const bool has_none = is_empty(to);
   from->rank = to->rank;
   for (size_t i = 0; i < to->rank; ++i) {
-    // A stride that is never taken may be any number.
+    // The stride of a dimension of size 1 is not used and may be any number.
     const bool is_taken = to->sizes[i] > 1 && !has_none;
     from->sizes[i] = to->sizes[i];
-    from->strides[i] = is_taken ? (ptrdiff_t)etx_call_item(call, 2, i) : 0;
+    from->strides[i] = is_taken ? (ptrdiff_t)etx_call_item(
+                                      call, ETX_ARG_as_strided_copy_stride, i)
+                                : 0;
   }
-  if (etx_call_is_none(call, 3) || has_none) return;
-  etx_strided_view_shift(from, (ptrdiff_t)etx_call_integer(call, 3));
+  if (etx_call_is_none(call, ETX_ARG_as_strided_copy_storage_offset) ||
+      has_none)
+    return;
+  etx_strided_view_shift(from,
+                         (ptrdiff_t)etx_call_integer(
+                             call, ETX_ARG_as_strided_copy_storage_offset));
 }
 
 static etx_status run_as_strided(etx_call* call) {
   return etx_run_described(call, describe_as_strided);
 }
 
-// True if the elements lie densely, in whatever order of dimensions.
+// True if the elements are contiguous in some order of dimensions.
 static bool is_dense(const etx_tensor* tensor) {
   size_t last = 0;
   for (size_t i = 0; i < tensor->rank; ++i) {
@@ -44,20 +50,21 @@ static bool is_dense(const etx_tensor* tensor) {
 }
 
 etx_status etx_kernel_as_strided_copy_out_prepare(etx_call* call) {
-  if (!is_dense(etx_call_tensor(call, 0))) {
+  if (!is_dense(etx_call_tensor(call, ETX_ARG_as_strided_copy_self))) {
     return etx_call_refuse(call, ETX_UNSUPPORTED,
                            "'self' does not lie densely");
   }
   return etx_prepare_described(call, describe_as_strided, run_as_strided);
 }
 
-// (self, offset, dim1, dim2, out): the diagonal steps along both dimensions at
-// once.
+// The stride of the diagonal is the sum of the strides of both dimensions.
 static void describe_diagonal(const etx_call* call, etx_strided_view* to,
                               etx_strided_view* from) {
-  const int64_t offset = etx_call_integer(call, 1);
-  const size_t a = etx_wrap_dimension(etx_call_integer(call, 2), from->rank);
-  const size_t b = etx_wrap_dimension(etx_call_integer(call, 3), from->rank);
+  const int64_t offset = etx_call_integer(call, ETX_ARG_diagonal_copy_offset);
+  const size_t a = etx_wrap_dimension(
+      etx_call_integer(call, ETX_ARG_diagonal_copy_dim1), from->rank);
+  const size_t b = etx_wrap_dimension(
+      etx_call_integer(call, ETX_ARG_diagonal_copy_dim2), from->rank);
   const int64_t size = to->sizes[to->rank - 1];
   if (is_empty(to)) return;
   etx_strided_view_slice(from, a, offset < 0 ? -offset : 0, size, 1);
@@ -76,17 +83,17 @@ etx_status etx_kernel_diagonal_copy_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_diagonal, run_diagonal);
 }
 
-// (self, dimension, size, step, out)
 static void describe_unfold(const etx_call* call, etx_strided_view* to,
                             etx_strided_view* from) {
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), from->rank);
-  const int64_t size = etx_call_integer(call, 2);
-  const int64_t step = etx_call_integer(call, 3);
+  const size_t at = etx_wrap_dimension(
+      etx_call_integer(call, ETX_ARG_unfold_copy_dimension), from->rank);
+  const int64_t size = etx_call_integer(call, ETX_ARG_unfold_copy_size);
+  const int64_t step = etx_call_integer(call, ETX_ARG_unfold_copy_step);
   const bool has_dimension = from->rank > 0;
   etx_strided_view_append(from, size, has_dimension ? from->strides[at] : 0);
   if (!has_dimension) return;
   from->sizes[at] = to->sizes[at];
-  // The step of a single window is never taken.
+  // The step of a single window is not used.
   from->strides[at] *= to->sizes[at] > 1 ? (ptrdiff_t)step : 0;
 }
 
@@ -98,7 +105,7 @@ etx_status etx_kernel_unfold_copy_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_unfold, run_unfold);
 }
 
-// Sees [.., H * f, W * f] of `view` as [.., f, f, H, W].
+// Views [.., H * f, W * f] as [.., f, f, H, W].
 static void divide_pixels(etx_strided_view* view, int64_t factor) {
   const size_t height = view->rank - 2;
   const int64_t rows = view->sizes[height], columns = view->sizes[height + 1];
@@ -108,7 +115,7 @@ static void divide_pixels(etx_strided_view* view, int64_t factor) {
   etx_strided_view_move(view, height + 3, height + 1);
 }
 
-// Sees channels [.., C * f * f, H, W] as [.., C, f, f, H, W].
+// Views channels [.., C * f * f, H, W] as [.., C, f, f, H, W].
 static void divide_channels(etx_strided_view* view, int64_t factor) {
   const size_t channel = view->rank - 3;
   const int64_t channels = view->sizes[channel] / (factor * factor);
@@ -116,11 +123,12 @@ static void divide_channels(etx_strided_view* view, int64_t factor) {
   etx_strided_view_divide(view, channel, channels, factor);
 }
 
-// (self, factor, out)
 static void describe_shuffle(const etx_call* call, etx_strided_view* to,
                              etx_strided_view* from) {
-  divide_channels(from, etx_call_integer(call, 1));
-  divide_pixels(to, etx_call_integer(call, 1));
+  divide_channels(from,
+                  etx_call_integer(call, ETX_ARG_pixel_shuffle_upscale_factor));
+  divide_pixels(to,
+                etx_call_integer(call, ETX_ARG_pixel_shuffle_upscale_factor));
 }
 
 static etx_status run_pixel_shuffle(etx_call* call) {
@@ -134,8 +142,10 @@ etx_status etx_kernel_pixel_shuffle_out_prepare(etx_call* call) {
 static void describe_unshuffle(const etx_call* call, etx_strided_view* to,
                                etx_strided_view* from) {
   if (is_empty(to)) return;
-  divide_pixels(from, etx_call_integer(call, 1));
-  divide_channels(to, etx_call_integer(call, 1));
+  divide_pixels(
+      from, etx_call_integer(call, ETX_ARG_pixel_unshuffle_downscale_factor));
+  divide_channels(
+      to, etx_call_integer(call, ETX_ARG_pixel_unshuffle_downscale_factor));
 }
 
 static etx_status run_pixel_unshuffle(etx_call* call) {
@@ -146,11 +156,10 @@ etx_status etx_kernel_pixel_unshuffle_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_unshuffle, run_pixel_unshuffle);
 }
 
-// (input [C, H, W], tile_size, out [rows * columns, C, t, t]): tiles row by
-// row.
+// input is [C, H, W], out [rows * columns, C, t, t]: tiles in row-major order.
 static void describe_tile_crop(const etx_call* call, etx_strided_view* to,
                                etx_strided_view* from) {
-  const int64_t tile = etx_call_integer(call, 1);
+  const int64_t tile = etx_call_integer(call, ETX_ARG_tile_crop_tile_size);
   const int64_t rows = from->sizes[1] / tile, columns = from->sizes[2] / tile;
   etx_strided_view_divide(from, 2, columns, tile);  // C H columns t
   etx_strided_view_divide(from, 1, rows, tile);     // C rows t columns t
@@ -167,7 +176,7 @@ etx_status etx_kernel_tile_crop_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_tile_crop, run_tile_crop);
 }
 
-// Rolls: out is a grid of at most two parts along each dimension that moves.
+// Rolls: out is a grid of at most two parts along each shifted dimension.
 
 typedef struct rolling {
   size_t count;  // dimensions that move
@@ -193,7 +202,8 @@ static void add_shift(rolling* r, const etx_strided_view* self, size_t at,
   r->shifts[k] = (r->shifts[k] + wrap_shift(shift, size)) % size;
 }
 
-// Part `parts` of the grid: bit k says that dimension k is past its shift.
+// Copies one part of the grid: bit k of `parts` means the elements of dimension
+// k behind its shift.
 static void copy_part(const rolling* r, uint32_t parts,
                       const etx_strided_view* self,
                       const etx_strided_view* out) {
@@ -221,32 +231,37 @@ static void roll(const rolling* r, const etx_strided_view* self,
   }
 }
 
-// (self, shifts, dims, out)
 static etx_status run_roll(etx_call* call) {
-  const etx_strided_view self = etx_strided_view_of(etx_call_tensor(call, 0));
-  const etx_strided_view out = etx_strided_view_of(etx_call_tensor(call, 3));
-  const size_t count = etx_call_value(call, 2)->as.integers.count;
+  const etx_strided_view self =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_roll_self));
+  const etx_strided_view out =
+      etx_strided_view_of(etx_call_tensor(call, ETX_ARG_roll_out));
+  const size_t count =
+      etx_call_value(call, ETX_ARG_roll_dims)->as.integers.count;
   rolling r = {0};
-  if (etx_tensor_numel(etx_call_tensor(call, 0)) == 0) return ETX_OK;
+  if (etx_tensor_numel(etx_call_tensor(call, ETX_ARG_roll_self)) == 0)
+    return ETX_OK;
   for (size_t i = 0; i < count; ++i) {
-    const size_t at = etx_wrap_dimension(etx_call_item(call, 2, i), self.rank);
-    add_shift(&r, &self, at, etx_call_item(call, 1, i));
+    const size_t at = etx_wrap_dimension(
+        etx_call_item(call, ETX_ARG_roll_dims, i), self.rank);
+    add_shift(&r, &self, at, etx_call_item(call, ETX_ARG_roll_shifts, i));
   }
   roll(&r, &self, &out);
   return ETX_OK;
 }
 
-// Without dimensions all elements move as one row.
+// Without dimensions, all elements are shifted as one row.
 static etx_status run_roll_flat(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 3);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_roll_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_roll_out);
   const int64_t numel = (int64_t)etx_tensor_numel(self);
   etx_strided_view from = etx_strided_view_of(self),
                    to = etx_strided_view_of(out);
   rolling r = {0};
   if (numel == 0) return ETX_OK;
   if (!etx_tensor_is_contiguous(self) || !etx_tensor_is_contiguous(out)) {
-    const int64_t shift = wrap_shift(etx_call_item(call, 1, 0), numel);
+    const int64_t shift =
+        wrap_shift(etx_call_item(call, ETX_ARG_roll_shifts, 0), numel);
     etx_flat_cursor target = etx_flat_start(out, (size_t)shift);
     etx_flat_cursor source = etx_flat_start(self, 0);
     etx_flat_copy(&target, &source, (size_t)numel);
@@ -255,14 +270,15 @@ static etx_status run_roll_flat(etx_call* call) {
   from.rank = to.rank = 0;
   etx_strided_view_append(&from, numel, 1);
   etx_strided_view_append(&to, numel, 1);
-  add_shift(&r, &from, 0, etx_call_item(call, 1, 0));
+  add_shift(&r, &from, 0, etx_call_item(call, ETX_ARG_roll_shifts, 0));
   roll(&r, &from, &to);
   return ETX_OK;
 }
 
 etx_status etx_kernel_roll_out_prepare(etx_call* call) {
-  const bool is_flat = etx_call_value(call, 2)->as.integers.count == 0;
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
+  const bool is_flat =
+      etx_call_value(call, ETX_ARG_roll_dims)->as.integers.count == 0;
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_roll_self, ETX_ARG_roll_out));
   call->run = is_flat ? run_roll_flat : run_roll;
   return ETX_OK;
 }

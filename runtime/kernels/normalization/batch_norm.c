@@ -6,6 +6,7 @@
 // at a time.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/reduction/moments.h"
 #include "runtime/kernels/normalization/norm_affine.h"
@@ -318,12 +319,14 @@ static void update_running_stats(const etx_call* call, const channel_group* c,
   for (size_t i = 0; i < c->count; ++i) {
     const size_t at = c->first + i;
     const double unbiased = c->variance[i] * count / (count - 1);
-    write_element(etx_call_tensor(call, 3), at,
-                  momentum * c->mean[i] +
-                      (1 - momentum) * etx_norm_parameter_at(&mean, at, 0));
-    write_element(etx_call_tensor(call, 4), at,
-                  momentum * unbiased +
-                      (1 - momentum) * etx_norm_parameter_at(&variance, at, 0));
+    write_element(
+        etx_call_tensor(call, ETX_ARG_native_batch_norm_legit_running_mean), at,
+        momentum * c->mean[i] +
+            (1 - momentum) * etx_norm_parameter_at(&mean, at, 0));
+    write_element(
+        etx_call_tensor(call, ETX_ARG_native_batch_norm_legit_running_var), at,
+        momentum * unbiased +
+            (1 - momentum) * etx_norm_parameter_at(&variance, at, 0));
   }
 }
 
@@ -390,7 +393,9 @@ static etx_status run_no_training(etx_call* call) {
 
 // The statistics of a batch without elements are undefined.
 static etx_status check_elements(const etx_call* call) {
-  if (etx_tensor_numel(etx_call_tensor(call, 0)) > 0) return ETX_OK;
+  if (etx_tensor_numel(
+          etx_call_tensor(call, ETX_ARG_native_batch_norm_legit_input)) > 0)
+    return ETX_OK;
   return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                          "the input has no elements, expected at least 1");
 }
@@ -398,19 +403,23 @@ static etx_status check_elements(const etx_call* call) {
 etx_status etx_kernel_native_batch_norm_legit_out_prepare(etx_call* call) {
   static const size_t parameters[] = {1, 2, 3, 4};
   call->run = run_batch_norm;
-  if (etx_call_boolean(call, 5)) ETX_TRY(check_elements(call));
-  return etx_call_check_norm_types(call, 8, parameters, 4);
+  if (etx_call_boolean(call, ETX_ARG_native_batch_norm_legit_training))
+    ETX_TRY(check_elements(call));
+  return etx_call_check_norm_types(call, ETX_ARG_native_batch_norm_legit_out,
+                                   parameters, 4);
 }
 etx_status etx_kernel_native_batch_norm_legit_no_stats_out_prepare(
     etx_call* call) {
   static const size_t parameters[] = {1, 2};
   call->run = run_no_stats;
   ETX_TRY(check_elements(call));
-  return etx_call_check_norm_types(call, 6, parameters, 2);
+  return etx_call_check_norm_types(
+      call, ETX_ARG_native_batch_norm_legit_no_stats_out, parameters, 2);
 }
 etx_status etx_kernel_native_batch_norm_legit_no_training_out_prepare(
     etx_call* call) {
   static const size_t parameters[] = {1, 2, 3, 4};
   call->run = run_no_training;
-  return etx_call_check_norm_types(call, 7, parameters, 4);
+  return etx_call_check_norm_types(
+      call, ETX_ARG_native_batch_norm_legit_no_training_out0, parameters, 4);
 }

@@ -6,6 +6,7 @@
 
 #include "runtime/kernels/simd/elementwise/float_loops.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/reduction/moments.h"
 #include "runtime/kernels/normalization/norm_affine.h"
@@ -354,8 +355,11 @@ static etx_status prepare(etx_call* call, size_t weight, size_t out,
 }
 
 etx_status etx_kernel_native_layer_norm_out_prepare(etx_call* call) {
-  const etx_tensor* input = etx_call_tensor(call, 0);
-  const size_t normalized = etx_call_value(call, 1)->as.integers.count;
+  const etx_tensor* input =
+      etx_call_tensor(call, ETX_ARG_native_layer_norm_input);
+  const size_t normalized =
+      etx_call_value(call, ETX_ARG_native_layer_norm_normalized_shape)
+          ->as.integers.count;
   size_t count = 1;
   for (size_t i = 0; i < normalized; ++i) {
     count *= (size_t)input->sizes[input->rank - 1 - i];
@@ -365,8 +369,11 @@ etx_status etx_kernel_native_layer_norm_out_prepare(etx_call* call) {
 
 // The shape rule has checked N, C, HxW and group against the input.
 etx_status etx_kernel_native_group_norm_out_prepare(etx_call* call) {
-  const size_t channels = (size_t)etx_call_integer(call, 4);
-  const size_t groups = (size_t)etx_call_integer(call, 6);
-  const size_t size = (size_t)etx_call_integer(call, 5);
+  const size_t channels =
+      (size_t)etx_call_integer(call, ETX_ARG_native_group_norm_C);
+  const size_t groups =
+      (size_t)etx_call_integer(call, ETX_ARG_native_group_norm_group);
+  const size_t size =
+      (size_t)etx_call_integer(call, ETX_ARG_native_group_norm_HxW);
   return prepare(call, 1, 8, channels / groups * size, run_group_norm);
 }

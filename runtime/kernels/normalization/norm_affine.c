@@ -3,6 +3,7 @@
 #include "runtime/kernels/simd/elementwise/float_loops.h"
 #include "runtime/kernels/core/loop_apply.h"
 #include "runtime/kernels/math/math_functions.h"
+#include "runtime/kernels/registry/op_arguments.h"
 
 double etx_inverse_deviation(double variance, double eps) {
   return 1.0 / etx_sqrt_f64(variance + eps);
@@ -113,7 +114,8 @@ etx_status etx_call_check_norm_types(const etx_call* call, size_t out,
   }
   // Statistics have the type of the parameters.
   if (found == ETX_DTYPE_COUNT) found = input;
-  ETX_TRY(etx_call_check_same_dtype(call, 0, out));
+  ETX_TRY(
+      etx_call_check_same_dtype(call, ETX_ARG_native_layer_norm_input, out));
   ETX_TRY(etx_call_check_dtype(call, out + 1, found));
   return etx_call_check_dtype(call, out + 2, found);
 }

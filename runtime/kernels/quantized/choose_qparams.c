@@ -5,6 +5,7 @@
 #include "runtime/kernels/quantized/choose_qparams.h"
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/simd/vector/striped_sum.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/views/strided_view.h"
@@ -147,10 +148,10 @@ etx_qparams etx_qparams_of_row(etx_dtype computed, etx_dtype dtype,
 
 // (input, dtype, scale_out, zero_point_out)
 static etx_status run_per_token(etx_call* call) {
-  const etx_tensor* input = etx_call_tensor(call, 0);
+  const etx_tensor* input = etx_call_tensor(call, ETX_ARG_choose_qparams_per_token_asymmetric_input);
   const size_t last = (size_t)input->rank - 1;
-  const etx_strided_view scales = etx_strided_view_of(etx_call_tensor(call, 2));
-  const etx_strided_view zeros = etx_strided_view_of(etx_call_tensor(call, 3));
+  const etx_strided_view scales = etx_strided_view_of(etx_call_tensor(call, ETX_ARG_choose_qparams_per_token_asymmetric_scale_out));
+  const etx_strided_view zeros = etx_strided_view_of(etx_call_tensor(call, ETX_ARG_choose_qparams_per_token_asymmetric_zero_point_out));
   etx_strided_view rows = etx_strided_view_of(input);
   etx_strided_view_slice(&rows, last, 0, 1, 1);
   etx_strided_iterator iterator;
@@ -226,18 +227,18 @@ static etx_status run_per_tensor(etx_call* call) {
                  iterator.count, &e);
   }
   const etx_qparams q =
-      qparams_of(input->dtype, &e, etx_call_integer(call, 1),
-                 etx_call_integer(call, 2), etx_call_real(call, 3));
-  *(double*)etx_call_tensor(call, 5)->data = q.scale;
-  *(int64_t*)etx_call_tensor(call, 6)->data = q.zero_point;
+      qparams_of(input->dtype, &e, etx_call_integer(call, ETX_ARG_choose_qparams_tensor_quant_min),
+                 etx_call_integer(call, ETX_ARG_choose_qparams_tensor_quant_max), etx_call_real(call, ETX_ARG_choose_qparams_tensor_eps));
+  *(double*)etx_call_tensor(call, ETX_ARG_choose_qparams_tensor_scale_out)->data = q.scale;
+  *(int64_t*)etx_call_tensor(call, ETX_ARG_choose_qparams_tensor_zero_point_out)->data = q.zero_point;
   return ETX_OK;
 }
 
 etx_status etx_kernel_choose_qparams_tensor_out_prepare(etx_call* call) {
-  if (etx_call_tensor(call, 0)->dtype == ETX_DTYPE_FLOAT64) {
-    return etx_call_refuse_dtype(call, 0, "floats of at most 32 bits");
+  if (etx_call_tensor(call, ETX_ARG_choose_qparams_tensor_input)->dtype == ETX_DTYPE_FLOAT64) {
+    return etx_call_refuse_dtype(call, ETX_ARG_choose_qparams_tensor_input, "floats of at most 32 bits");
   }
-  if (etx_tensor_numel(etx_call_tensor(call, 0)) == 0) {
+  if (etx_tensor_numel(etx_call_tensor(call, ETX_ARG_choose_qparams_tensor_input)) == 0) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT, "'input' has no element");
   }
   ETX_TRY(check_outputs(call, 5));

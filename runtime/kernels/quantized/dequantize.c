@@ -6,6 +6,7 @@
 
 #include "runtime/kernels/quantized/affine.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 
 typedef struct dequantizer {
   etx_affine affine;
@@ -163,7 +164,8 @@ static etx_status prepare(etx_call* call, etx_affine_kind kind) {
   const etx_dtype from = etx_call_tensor(call, 0)->dtype;
   const size_t type = out - 2;
   if (etx_compute_type_of(from) != ETX_COMPUTE_I64 || from == ETX_DTYPE_BOOL) {
-    return etx_call_refuse_dtype(call, 0, "integers");
+    return etx_call_refuse_dtype(call, ETX_ARG_dequantize_per_tensor_input,
+                                 "integers");
   }
   if (kind != ETX_AFFINE_PER_TOKEN &&
       etx_call_integer(call, type) != (int64_t)from) {

@@ -7,6 +7,7 @@
 
 #include "runtime/kernels/quantized/affine.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/parallel_for.h"
 #include "runtime/kernels/simd/int8/u8_loops.h"
@@ -210,8 +211,10 @@ static void quantize_byte_chunks(const void* context, size_t first,
 // other cases.
 static bool run_bytes(const etx_call* call, const quantizer* q,
                       const etx_affine* affine) {
-  const etx_tensor* input = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 6);
+  const etx_tensor* input =
+      etx_call_tensor(call, ETX_ARG_quantize_per_tensor_input);
+  const etx_tensor* out =
+      etx_call_tensor(call, ETX_ARG_quantize_per_tensor_out);
   double scale, zero;
   // A build without byte types has no loops for them.
   if (!ETX_HAS_DTYPE(INT8) && !ETX_HAS_DTYPE(UINT8)) return false;

@@ -3,6 +3,7 @@
 
 #include "format/base/checked_math.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/quantized/quantized_linear.h"
 #include "runtime/kernels/quantized/linear_input.h"
@@ -226,7 +227,8 @@ etx_status etx_kernel_linear_a8w4g_out_prepare(etx_call* call) {
 
 // The stock kernel has this argument and refuses it, too.
 static etx_status check_no_zeros(const etx_call* call) {
-  if (etx_call_is_none(call, 3)) return ETX_OK;
+  if (etx_call_is_none(call, ETX_ARG_mixed_mm_weight_zero_points))
+    return ETX_OK;
   return etx_call_refuse(call, ETX_UNSUPPORTED,
                          "'weight_zero_points' is a tensor, expected None");
 }
@@ -251,7 +253,7 @@ static void mixed_mm_block(const etx_call* call, size_t row, size_t first,
   const etx_tensor* input = etx_call_tensor(call, INPUT);
   const etx_tensor* scales = etx_call_tensor(call, SCALES);
   const etx_tensor* weight = etx_call_tensor(call, WEIGHT);
-  const etx_tensor* out = etx_call_tensor(call, 4);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_mixed_mm_out);
   const size_t inner = (size_t)input->sizes[1];
   const size_t columns = (size_t)weight->sizes[1];
   const size_t bytes = etx_dtype_bytes(input->dtype);
@@ -274,7 +276,7 @@ static void mixed_mm_block(const etx_call* call, size_t row, size_t first,
 }
 
 static etx_status run_mixed_mm(etx_call* call) {
-  const etx_tensor* out = etx_call_tensor(call, 4);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_mixed_mm_out);
   const size_t rows = (size_t)out->sizes[0], columns = (size_t)out->sizes[1];
   for (size_t row = 0; row < rows; ++row) {
     for (size_t c = 0; c < columns; c += ETX_BLOCK) {

@@ -6,6 +6,7 @@
 
 #include "runtime/kernels/core/chain.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/parallel_for.h"
 #include "runtime/kernels/quantized_u8/u8_args.h"
 
@@ -189,7 +190,7 @@ static u8_operand operand_of(const etx_tensor* tensor, double scale,
 // (self, scale, zero_point, others, scales, zero_points, steps, out_scale,
 // out_zero_point, out_min, out_max, dtype, out)
 static etx_status run(etx_call* call) {
-  const etx_tensor* out = etx_call_tensor(call, 12);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_chain_u8_out);
   const etx_parallel* parallel = call->parallel;
   u8_chain_job j = {
       .loops = etx_u8_loops_of(
@@ -204,8 +205,11 @@ static etx_status run(etx_call* call) {
   if (j.numel == 0) return ETX_OK;
   for (size_t i = 0; i < j.other_count; ++i) {
     j.others[i] = operand_of(
-        &etx_call_value(call, 3)->as.tensors.items[i]->as.tensor,
-        etx_call_value(call, 4)->as.reals.items[i], etx_call_item(call, 5, i));
+        &etx_call_value(call, ETX_ARG_chain_u8_others)
+             ->as.tensors.items[i]
+             ->as.tensor,
+        etx_call_value(call, ETX_ARG_chain_u8_scales)->as.reals.items[i],
+        etx_call_item(call, ETX_ARG_chain_u8_zero_points, i));
   }
   etx_chain_read_steps(call, &j.chain);
   etx_u8_requantize_bounds_read(call, 8, &j.results);
@@ -233,7 +237,7 @@ static etx_status refuse_zero(const etx_call* call, int64_t zero) {
 static bool is_byte(int64_t x) { return x >= 0 && x <= UINT8_MAX; }
 
 static etx_status check_others(const etx_call* call) {
-  const etx_value* others = etx_call_value(call, 3);
+  const etx_value* others = etx_call_value(call, ETX_ARG_chain_u8_others);
   const size_t most = ETX_CHAIN_MAX_OTHERS;
   if (others->as.tensors.count > most) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
@@ -255,23 +259,25 @@ static etx_status check_others(const etx_call* call) {
                              "contiguous 'uint8' or 'float32'",
                              i, etx_dtype_name(other->dtype));
     }
-    const int64_t zero = etx_call_item(call, 5, i);
+    const int64_t zero = etx_call_item(call, ETX_ARG_chain_u8_zero_points, i);
     if (!is_byte(zero)) return refuse_zero(call, zero);
   }
   return ETX_OK;
 }
 
 etx_status etx_kernel_chain_u8_out_prepare(etx_call* call) {
-  const etx_dtype self = etx_call_tensor(call, 0)->dtype;
+  const etx_dtype self = etx_call_tensor(call, ETX_ARG_chain_u8_self)->dtype;
   if (self != ETX_DTYPE_UINT8 && self != ETX_DTYPE_FLOAT32) {
-    return etx_call_refuse_dtype(call, 0, "uint8 or float32");
+    return etx_call_refuse_dtype(call, ETX_ARG_chain_u8_self,
+                                 "uint8 or float32");
   }
-  const int64_t zero = etx_call_integer(call, 2);
+  const int64_t zero = etx_call_integer(call, ETX_ARG_chain_u8_zero_point);
   if (!is_byte(zero)) return refuse_zero(call, zero);
-  ETX_TRY(etx_call_check_contiguous(call, 0));
-  ETX_TRY(etx_call_check_contiguous(call, 12));
-  ETX_TRY(
-      etx_call_check_dtype(call, 12, (etx_dtype)etx_call_integer(call, 11)));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_chain_u8_self));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_chain_u8_out));
+  ETX_TRY(etx_call_check_dtype(
+      call, ETX_ARG_chain_u8_out,
+      (etx_dtype)etx_call_integer(call, ETX_ARG_chain_u8_dtype)));
   ETX_TRY(check_others(call));
   ETX_TRY(etx_chain_check_steps(call, 3, 6));
   call->run = run;

@@ -17,6 +17,7 @@
 // nothing is read past the end of the image.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/parallel_for.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
 #include "runtime/kernels/quantized_u8/u8_args.h"
@@ -351,7 +352,7 @@ static void run_job(u8_conv_job* j, etx_call* call) {
   const etx_parallel* parallel = call->parallel;
   j->loops =
       etx_u8_loops_of(etx_instruction_set_within(parallel->instruction_set));
-  j->in = etx_call_tensor(call, 0)->data;
+  j->in = etx_call_tensor(call, ETX_ARG_convolution_u8_input)->data;
   j->out = etx_call_tensor(call, call->argument_count - 1)->data;
   j->group_channels = j->channels / j->groups;
   j->out_channels = j->group_out * j->groups;
@@ -365,7 +366,8 @@ static void run_job(u8_conv_job* j, etx_call* call) {
       j->group_channels % ETX_U8_INTERLEAVE != 0 &&
       (j->taps > 1 || j->groups > 1 || j->inner > MAX_DIRECT_CHANNELS);
   j->has_rows = j->groups == 1 && j->x.dilation == 1 && j->y.dilation == 1;
-  j->end = j->in + etx_tensor_numel(etx_call_tensor(call, 0));
+  j->end = j->in + etx_tensor_numel(
+                       etx_call_tensor(call, ETX_ARG_convolution_u8_input));
   if (j->positions == 0) return;
   j->part = part_of(j, parallel->thread_count);
   j->parts = ((size_t)j->positions + j->part - 1) / j->part;
@@ -379,7 +381,7 @@ static void run_job(u8_conv_job* j, etx_call* call) {
 // (input, zero_point, panels, offsets, scales, bias, kernel_size, stride,
 // padding, dilation, groups, out_zero_point, out_min, out_max, dtype, out)
 static etx_status run_convolution(etx_call* call) {
-  const etx_tensor* in = etx_call_tensor(call, 0);
+  const etx_tensor* in = etx_call_tensor(call, ETX_ARG_convolution_u8_input);
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   u8_conv_job j = {.panels = etx_call_tensor(call, 2)->data,
                    .zero = (uint8_t)etx_call_integer(call, 1),
@@ -387,12 +389,15 @@ static etx_status run_convolution(etx_call* call) {
                    .groups = (size_t)etx_call_integer(call, 10)};
   etx_window* const windows[] = {&j.y, &j.x};
   for (size_t i = 0; i < 2; ++i) {
-    *windows[i] = (etx_window){.in = in->sizes[1 + i],
-                               .out = out->sizes[1 + i],
-                               .kernel = etx_call_list_item(call, 6, i),
-                               .stride = etx_call_list_item(call, 7, i),
-                               .padding = etx_call_list_item(call, 8, i),
-                               .dilation = etx_call_list_item(call, 9, i)};
+    *windows[i] = (etx_window){
+        .in = in->sizes[1 + i],
+        .out = out->sizes[1 + i],
+        .kernel =
+            etx_call_list_item(call, ETX_ARG_convolution_u8_kernel_size, i),
+        .stride = etx_call_list_item(call, ETX_ARG_convolution_u8_stride, i),
+        .padding = etx_call_list_item(call, ETX_ARG_convolution_u8_padding, i),
+        .dilation =
+            etx_call_list_item(call, ETX_ARG_convolution_u8_dilation, i)};
   }
   j.group_out = (size_t)out->sizes[3] / j.groups;
   j.positions = (int64_t)out->sizes[0] * j.y.out * j.x.out;
@@ -414,7 +419,7 @@ etx_status etx_kernel_convolution_u8_out_prepare(etx_call* call) {
 // (input, panels, offsets, scales, bias, out_zero_point, out_min, out_max,
 // dtype, out)
 static etx_status run_linear(etx_call* call) {
-  const etx_tensor* in = etx_call_tensor(call, 0);
+  const etx_tensor* in = etx_call_tensor(call, ETX_ARG_linear_u8_input);
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   const etx_window one = {
       .in = 1, .out = 1, .kernel = 1, .stride = 1, .dilation = 1};

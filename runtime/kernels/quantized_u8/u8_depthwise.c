@@ -1,6 +1,7 @@
 // Depthwise convolution of uint8, channels last: vectorised over channels.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/parallel_for.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
 #include "runtime/kernels/quantized_u8/u8_args.h"
@@ -104,8 +105,8 @@ static void split_work(u8_depthwise_job* j, size_t images, size_t threads) {
 // (input, zero_point, weight, offsets, scales, bias, stride, padding, dilation,
 // out_zero_point, out_min, out_max, dtype, out)
 static etx_status run(etx_call* call) {
-  const etx_tensor* in = etx_call_tensor(call, 0);
-  const etx_tensor* weight = etx_call_tensor(call, 2);
+  const etx_tensor* in = etx_call_tensor(call, ETX_ARG_depthwise_u8_input);
+  const etx_tensor* weight = etx_call_tensor(call, ETX_ARG_depthwise_u8_weight);
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   const etx_parallel* parallel = call->parallel;
   u8_depthwise_job j = {.loops = etx_u8_loops_of(etx_instruction_set_within(
@@ -116,15 +117,17 @@ static etx_status run(etx_call* call) {
                         .channels = (size_t)in->sizes[3]};
   etx_window* const windows[] = {&j.y, &j.x};
   for (size_t i = 0; i < 2; ++i) {
-    *windows[i] = (etx_window){.in = in->sizes[1 + i],
-                               .out = out->sizes[1 + i],
-                               .kernel = weight->sizes[i],
-                               .stride = etx_call_list_item(call, 6, i),
-                               .padding = etx_call_list_item(call, 7, i),
-                               .dilation = etx_call_list_item(call, 8, i)};
+    *windows[i] = (etx_window){
+        .in = in->sizes[1 + i],
+        .out = out->sizes[1 + i],
+        .kernel = weight->sizes[i],
+        .stride = etx_call_list_item(call, ETX_ARG_depthwise_u8_stride, i),
+        .padding = etx_call_list_item(call, ETX_ARG_depthwise_u8_padding, i),
+        .dilation = etx_call_list_item(call, ETX_ARG_depthwise_u8_dilation, i)};
   }
   etx_u8_requantize_read(call, 3, 9, &j.results);
-  memset(call->temporary, (int)etx_call_integer(call, 1),
+  memset(call->temporary,
+         (int)etx_call_integer(call, ETX_ARG_depthwise_u8_zero_point),
          call->temporary_bytes);
   j.outside = call->temporary;
   const size_t taps = (size_t)(j.y.kernel * j.x.kernel);
@@ -152,7 +155,7 @@ etx_status etx_kernel_depthwise_u8_out_prepare(etx_call* call) {
 // The workspace is a pixel of zero points, which stands for pixels outside the
 // image. It is padded to a multiple of ETX_U8_INTERLEAVE.
 etx_status etx_temporary_u8(const etx_call* call, size_t* out_bytes) {
-  const etx_tensor* in = etx_call_tensor(call, 0);
+  const etx_tensor* in = etx_call_tensor(call, ETX_ARG_depthwise_u8_input);
   *out_bytes = in->rank == 4 ? (size_t)in->sizes[3] + ETX_U8_INTERLEAVE - 1 : 0;
   return ETX_OK;
 }

@@ -1,6 +1,7 @@
 // Max pooling and mean of uint8, channels last: vectorised over channels.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/parallel_for.h"
 #include "runtime/kernels/quantized_u8/u8_args.h"
 #include "runtime/kernels/simd/int8/u8_requantize.h"
@@ -58,8 +59,8 @@ static void run_items(const void* context, size_t first, size_t end) {
 
 // (self, kernel_size, stride, padding, dilation, ceil_mode, out)
 static etx_status run(etx_call* call) {
-  const etx_tensor* in = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 6);
+  const etx_tensor* in = etx_call_tensor(call, ETX_ARG_max_pool2d_u8_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_max_pool2d_u8_out);
   const etx_parallel* parallel = call->parallel;
   const bool has_strides = etx_call_value(call, 2)->as.integers.count > 0;
   u8_pool_job j = {.loops = etx_u8_loops_of(
@@ -69,13 +70,15 @@ static etx_status run(etx_call* call) {
                    .channels = (size_t)in->sizes[3]};
   etx_window* const windows[] = {&j.y, &j.x};
   for (size_t i = 0; i < 2; ++i) {
-    *windows[i] =
-        (etx_window){.in = in->sizes[1 + i],
-                     .out = out->sizes[1 + i],
-                     .kernel = etx_call_list_item(call, 1, i),
-                     .stride = etx_call_list_item(call, has_strides ? 2 : 1, i),
-                     .padding = etx_call_list_item(call, 3, i),
-                     .dilation = etx_call_list_item(call, 4, i)};
+    *windows[i] = (etx_window){
+        .in = in->sizes[1 + i],
+        .out = out->sizes[1 + i],
+        .kernel =
+            etx_call_list_item(call, ETX_ARG_max_pool2d_u8_kernel_size, i),
+        .stride = etx_call_list_item(call, has_strides ? 2 : 1, i),
+        .padding = etx_call_list_item(call, ETX_ARG_max_pool2d_u8_padding, i),
+        .dilation =
+            etx_call_list_item(call, ETX_ARG_max_pool2d_u8_dilation, i)};
   }
   const double taps = (double)(j.y.kernel * j.x.kernel);
   if (etx_tensor_numel(out) == 0) return ETX_OK;
@@ -85,10 +88,12 @@ static etx_status run(etx_call* call) {
 }
 
 etx_status etx_kernel_max_pool2d_u8_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_UINT8));
-  ETX_TRY(etx_call_check_dtype(call, 6, ETX_DTYPE_UINT8));
-  ETX_TRY(etx_call_check_contiguous(call, 0));
-  ETX_TRY(etx_call_check_contiguous(call, 6));
+  ETX_TRY(
+      etx_call_check_dtype(call, ETX_ARG_max_pool2d_u8_self, ETX_DTYPE_UINT8));
+  ETX_TRY(
+      etx_call_check_dtype(call, ETX_ARG_max_pool2d_u8_out, ETX_DTYPE_UINT8));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_max_pool2d_u8_self));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_max_pool2d_u8_out));
   call->run = run;
   return ETX_OK;
 }
@@ -133,8 +138,8 @@ static void run_means(const void* context, size_t first, size_t end) {
 
 // (self, zero_point, scale, out_zero_point, out_min, out_max, dtype, out)
 static etx_status run_mean(etx_call* call) {
-  const etx_tensor* in = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 7);
+  const etx_tensor* in = etx_call_tensor(call, ETX_ARG_mean_u8_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_mean_u8_out);
   const etx_parallel* parallel = call->parallel;
   u8_mean_job m = {.loops = etx_u8_loops_of(
                        etx_instruction_set_within(parallel->instruction_set)),
@@ -152,11 +157,13 @@ static etx_status run_mean(etx_call* call) {
 }
 
 etx_status etx_kernel_mean_u8_out_prepare(etx_call* call) {
-  const etx_tensor* in = etx_call_tensor(call, 0);
-  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_UINT8));
-  ETX_TRY(etx_call_check_contiguous(call, 0));
-  ETX_TRY(etx_call_check_dtype(call, 7, (etx_dtype)etx_call_integer(call, 6)));
-  ETX_TRY(etx_call_check_contiguous(call, 7));
+  const etx_tensor* in = etx_call_tensor(call, ETX_ARG_mean_u8_self);
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_mean_u8_self, ETX_DTYPE_UINT8));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_mean_u8_self));
+  ETX_TRY(etx_call_check_dtype(
+      call, ETX_ARG_mean_u8_out,
+      (etx_dtype)etx_call_integer(call, ETX_ARG_mean_u8_dtype)));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_mean_u8_out));
   const int64_t pixels = (int64_t)in->sizes[1] * in->sizes[2];
   if (pixels > ETX_MEAN_U8_MOST_PIXELS) {
     return etx_call_refuse(call, ETX_UNSUPPORTED,

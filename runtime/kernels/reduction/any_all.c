@@ -1,6 +1,7 @@
 // any and all: whether some or all elements are nonzero. NaN is nonzero.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/reduction/reduce.h"
 
 enum { CHUNK = 256 };  // elements between two checks for an early exit
@@ -160,7 +161,7 @@ static etx_status run_all_all(etx_call* call) {
 }
 
 static etx_status prepare(etx_call* call, etx_kernel_function run) {
-  ETX_TRY(etx_call_check_real(call, 0));
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_any_all_self));
   ETX_TRY(etx_call_check_real(call, call->argument_count - 1));
   call->run = run;
   return ETX_OK;

@@ -2,6 +2,7 @@
 // of the result; floats are accumulated in doubles, as in PyTorch.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/views/axis_iterator.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/slice_args.h"
@@ -158,7 +159,9 @@ static etx_status run_over(const etx_call* call, bool multiplies) {
   const etx_tensor* out = etx_call_tensor(call, 3);
   scan r = {etx_compute_type_of(out->dtype), multiplies};
   etx_axis_iterator_visit(
-      out, self, etx_wrap_dimension(etx_call_integer(call, 1), self->rank),
+      out, self,
+      etx_wrap_dimension(etx_call_integer(call, ETX_ARG_cumsum_dim),
+                         self->rank),
       visit, &r);
   return ETX_OK;
 }
@@ -166,12 +169,12 @@ static etx_status run_cumsum(etx_call* call) { return run_over(call, false); }
 static etx_status run_cumprod(etx_call* call) { return run_over(call, true); }
 
 static etx_status prepare(etx_call* call, etx_kernel_function run) {
-  const etx_dtype to = etx_call_tensor(call, 3)->dtype;
-  ETX_TRY(etx_call_check_real(call, 0));
-  ETX_TRY(etx_call_check_real(call, 3));
-  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_dtype to = etx_call_tensor(call, ETX_ARG_cumsum_out)->dtype;
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_cumsum_self));
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_cumsum_out));
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_cumsum_self);
   if (to == ETX_DTYPE_BOOL && self->rank > 0 && etx_tensor_numel(self) > 0) {
-    return etx_call_refuse_dtype(call, 3, "a number type");
+    return etx_call_refuse_dtype(call, ETX_ARG_cumsum_out, "a number type");
   }
   if (!etx_call_is_none(call, 2) && etx_call_integer(call, 2) != (int64_t)to) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,

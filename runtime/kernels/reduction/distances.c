@@ -5,6 +5,7 @@
 //   other p       (sum |x - y|^p)^(1/p)
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/simd/vector/striped_sum.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/operand.h"
@@ -201,7 +202,7 @@ static etx_status run_pdist(etx_call* call) {
 // where there is nothing to compute.
 static etx_status prepare(etx_call* call, size_t p, size_t out, bool is_product,
                           etx_kernel_function run) {
-  const etx_tensor* rows = etx_call_tensor(call, 0);
+  const etx_tensor* rows = etx_call_tensor(call, ETX_ARG_cdist_forward_x1);
   const etx_dtype dtype = rows->dtype;
   const bool takes_halves = is_product || rows->sizes[rows->rank - 1] == 0 ||
                             etx_tensor_numel(etx_call_tensor(call, out)) == 0;
@@ -209,13 +210,14 @@ static etx_status prepare(etx_call* call, size_t p, size_t out, bool is_product,
                        dtype != ETX_DTYPE_FLOAT32;
   if (dtype != ETX_DTYPE_FLOAT32 && dtype != ETX_DTYPE_FLOAT64 &&
       !(is_half && takes_halves)) {
-    return etx_call_refuse_dtype(call, 0, "'float32' or 'float64'");
+    return etx_call_refuse_dtype(call, ETX_ARG_cdist_forward_x1,
+                                 "'float32' or 'float64'");
   }
   if (!(etx_call_real(call, p) >= 0)) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT, "'p' is negative or NaN");
   }
   call->run = run;
-  return etx_call_check_same_dtype(call, 0, out);
+  return etx_call_check_same_dtype(call, ETX_ARG_cdist_forward_x1, out);
 }
 
 // True if PyTorch uses a matrix product: always for compute_mode 1, never for
@@ -225,12 +227,15 @@ static bool uses_matrix_product(const etx_call* call, int64_t mode) {
   const etx_tensor* b = etx_call_tensor(call, 1);
   const bool has_many =
       a->sizes[a->rank - 2] > 25 || b->sizes[b->rank - 2] > 25;
-  return etx_call_real(call, 2) == 2 && (mode == 1 || (mode == 0 && has_many));
+  return etx_call_real(call, ETX_ARG_cdist_forward_p) == 2 &&
+         (mode == 1 || (mode == 0 && has_many));
 }
 
 etx_status etx_kernel_cdist_forward_out_prepare(etx_call* call) {
   const int64_t mode =
-      etx_call_is_none(call, 3) ? 0 : etx_call_integer(call, 3);
+      etx_call_is_none(call, ETX_ARG_cdist_forward_compute_mode)
+          ? 0
+          : etx_call_integer(call, ETX_ARG_cdist_forward_compute_mode);
   if (mode < 0 || mode > 2) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "'compute_mode' is %i, expected 0 to 2", mode);

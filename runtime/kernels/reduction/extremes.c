@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/simd/vector/striped_sum.h"
 #include "runtime/kernels/reduction/reduce.h"
 
@@ -173,7 +174,7 @@ static bool reduce_short_rows(const etx_reduction* r) {
 static etx_status run_over(const etx_call* call, const etx_reducer* reducers,
                            uint32_t dims, const etx_tensor* values,
                            const etx_tensor* indices) {
-  etx_reduction r = {.self = etx_call_tensor(call, 0),
+  etx_reduction r = {.self = etx_call_tensor(call, ETX_ARG_amax_self),
                      .value = values,
                      .other = indices,
                      .dims = dims};
@@ -192,45 +193,48 @@ static uint32_t dims_of(const etx_call* call) {
 
 // (self, dim, keepdim, out)
 static etx_status run_amax(etx_call* call) {
-  return run_over(call, largest_values, dims_of(call), etx_call_tensor(call, 3),
-                  NULL);
+  return run_over(call, largest_values, dims_of(call),
+                  etx_call_tensor(call, ETX_ARG_amax_out), NULL);
 }
 static etx_status run_amin(etx_call* call) {
   return run_over(call, smallest_values, dims_of(call),
-                  etx_call_tensor(call, 3), NULL);
+                  etx_call_tensor(call, ETX_ARG_amin_out), NULL);
 }
 // (self, out)
 static etx_status run_max_all(etx_call* call) {
-  return run_over(call, largest_values, ETX_ALL_DIMS, etx_call_tensor(call, 1),
-                  NULL);
+  return run_over(call, largest_values, ETX_ALL_DIMS,
+                  etx_call_tensor(call, ETX_ARG_max_unary_out), NULL);
 }
 static etx_status run_min_all(etx_call* call) {
-  return run_over(call, smallest_values, ETX_ALL_DIMS, etx_call_tensor(call, 1),
-                  NULL);
+  return run_over(call, smallest_values, ETX_ALL_DIMS,
+                  etx_call_tensor(call, ETX_ARG_min_unary_out), NULL);
 }
 // (self, dim, keepdim, out)
 static etx_status run_argmax(etx_call* call) {
-  return run_over(call, largest, dims_of(call), NULL, etx_call_tensor(call, 3));
+  return run_over(call, largest, dims_of(call), NULL,
+                  etx_call_tensor(call, ETX_ARG_argmax_out));
 }
 static etx_status run_argmin(etx_call* call) {
   return run_over(call, smallest, dims_of(call), NULL,
-                  etx_call_tensor(call, 3));
+                  etx_call_tensor(call, ETX_ARG_argmin_out));
 }
 // (self, dim, keepdim, values, indices)
 static etx_status run_max_dim(etx_call* call) {
-  return run_over(call, largest, dims_of(call), etx_call_tensor(call, 3),
-                  etx_call_tensor(call, 4));
+  return run_over(call, largest, dims_of(call),
+                  etx_call_tensor(call, ETX_ARG_max_dim_max_max),
+                  etx_call_tensor(call, ETX_ARG_max_dim_max_max_values));
 }
 static etx_status run_min_dim(etx_call* call) {
-  return run_over(call, smallest, dims_of(call), etx_call_tensor(call, 3),
-                  etx_call_tensor(call, 4));
+  return run_over(call, smallest, dims_of(call),
+                  etx_call_tensor(call, ETX_ARG_min_dim_min_min),
+                  etx_call_tensor(call, ETX_ARG_min_dim_min_min_indices));
 }
 
 // Refuses reductions of no elements, whose extreme is undefined.
 static etx_status prepare(etx_call* call, uint32_t dims,
                           etx_kernel_function run) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  ETX_TRY(etx_call_check_real(call, 0));
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_amax_self);
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_amax_self));
   if (etx_reduced_count(self, dims) == 0) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "no elements to reduce, expected at least 1");
@@ -241,7 +245,7 @@ static etx_status prepare(etx_call* call, uint32_t dims,
 
 static etx_status prepare_values(etx_call* call, uint32_t dims, size_t out,
                                  etx_kernel_function run) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, out));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_amax_self, out));
   return prepare(call, dims, run);
 }
 
@@ -278,10 +282,12 @@ etx_status etx_kernel_argmin_out_prepare(etx_call* call) {
   return prepare_arg(call, run_argmin);
 }
 etx_status etx_kernel_max_dim_max_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_max_dim_max_self,
+                                    ETX_ARG_max_dim_max_max));
   return prepare_indices(call, run_max_dim);
 }
 etx_status etx_kernel_min_dim_min_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_min_dim_min_self,
+                                    ETX_ARG_min_dim_min_min));
   return prepare_indices(call, run_min_dim);
 }

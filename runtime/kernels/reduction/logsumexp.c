@@ -6,6 +6,7 @@
 
 #include "runtime/kernels/simd/elementwise/float_loops.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/reduction/reduce.h"
 
@@ -109,8 +110,8 @@ static const etx_reducer reducers[] = {
 
 // (self, dim, keepdim, out)
 static etx_status run(etx_call* call) {
-  etx_reduction r = {.self = etx_call_tensor(call, 0),
-                     .value = etx_call_tensor(call, 3),
+  etx_reduction r = {.self = etx_call_tensor(call, ETX_ARG_logsumexp_self),
+                     .value = etx_call_tensor(call, ETX_ARG_logsumexp_out),
                      .dims = etx_reduced_dims(call, 1, true)};
   r.compute = etx_compute_type_of(r.value->dtype);
   r.reducer = &reducers[r.compute];
@@ -121,11 +122,11 @@ static etx_status run(etx_call* call) {
 }
 
 etx_status etx_kernel_logsumexp_out_prepare(etx_call* call) {
-  const etx_tensor* out = etx_call_tensor(call, 3);
-  ETX_TRY(etx_call_check_real(call, 0));
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_logsumexp_out);
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_logsumexp_self));
   if (etx_compute_type_of(out->dtype) != ETX_COMPUTE_F32 &&
       etx_compute_type_of(out->dtype) != ETX_COMPUTE_F64) {
-    return etx_call_refuse_dtype(call, 3, "a float type");
+    return etx_call_refuse_dtype(call, ETX_ARG_logsumexp_out, "a float type");
   }
   call->run = run;
   return ETX_OK;

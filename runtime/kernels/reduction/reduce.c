@@ -9,6 +9,7 @@
 
 #include "runtime/kernels/core/slice_args.h"
 #include "runtime/kernels/core/strided_iterator.h"
+#include "runtime/kernels/registry/op_arguments.h"
 
 // Blocks of results that are reduced together: enough that a row is read in
 // pieces of several cache lines, few enough for the stack.
@@ -373,7 +374,7 @@ void etx_reduce(const etx_reduction* r) {
 
 uint32_t etx_reduced_dims(const etx_call* call, size_t index,
                           bool empty_is_all) {
-  const size_t rank = etx_call_tensor(call, 0)->rank;
+  const size_t rank = etx_call_tensor(call, ETX_ARG_sum_intlist_self)->rank;
   const uint32_t all = rank == 0 ? 0 : (UINT32_C(2) << (rank - 1)) - 1;
   const etx_value* value = etx_call_value(call, index);
   if (value->kind == ETX_VALUE_NONE) return all;

@@ -13,6 +13,7 @@
 
 #include "runtime/kernels/simd/elementwise/float_loops.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/simd/vector/striped_sum.h"
 #include "runtime/kernels/views/axis_iterator.h"
 #include "runtime/kernels/math/math_functions.h"
@@ -416,7 +417,7 @@ static void visit(const etx_axis_lines* lines, void* context) {
 
 // (self, dim, half_to_float, out)
 static etx_status run_over(const etx_call* call, bool is_log) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_log_softmax_self);
   softmax s = {etx_compute_type_of(self->dtype), is_log,
                &etx_float_loops_best()->line};
   etx_axis_iterator_visit(
@@ -436,14 +437,14 @@ static etx_status prepare(etx_call* call, etx_kernel_function run) {
       compute == ETX_COMPUTE_F32 || compute == ETX_COMPUTE_F64;
   // PyTorch accepts any type if there are no elements.
   if (!is_float && etx_tensor_numel(self) > 0) {
-    return etx_call_refuse_dtype(call, 0, "a float type");
+    return etx_call_refuse_dtype(call, ETX_ARG_softmax_self, "a float type");
   }
-  if (etx_call_boolean(call, 2)) {
+  if (etx_call_boolean(call, ETX_ARG_softmax_half_to_float)) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "'half_to_float' is true, expected false");
   }
   call->run = run;
-  return etx_call_check_same_dtype(call, 0, 3);
+  return etx_call_check_same_dtype(call, ETX_ARG_softmax_self, ETX_ARG_softmax_out);
 }
 
 etx_status etx_kernel_softmax_out_prepare(etx_call* call) {

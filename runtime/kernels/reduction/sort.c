@@ -7,6 +7,7 @@
 // a stable radix sort, byte by byte of the key.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/slice_args.h"
@@ -260,8 +261,9 @@ static void run_line_order(const etx_call* call, line_order* o,
 
 // The dimension that argument 2 names.
 static size_t dimension_of(const etx_call* call) {
-  return etx_wrap_dimension(etx_call_integer(call, 2),
-                            etx_call_tensor(call, 0)->rank);
+  return etx_wrap_dimension(
+      etx_call_integer(call, ETX_ARG_topk_values_dim),
+      etx_call_tensor(call, ETX_ARG_topk_values_self)->rank);
 }
 static size_t line_size(const etx_tensor* tensor, size_t dimension) {
   return tensor->rank == 0 ? 1 : (size_t)tensor->sizes[dimension];
@@ -291,8 +293,8 @@ static etx_status run_sort(etx_call* call) {
 // `first` is the position of the values.
 static etx_status prepare(etx_call* call, size_t first,
                           etx_kernel_function run) {
-  ETX_TRY(etx_call_check_real(call, 0));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, first));
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_topk_values_self));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_topk_values_self, first));
   ETX_TRY(etx_call_check_dtype(call, first + 1, ETX_DTYPE_INT64));
   const size_t dimension = dimension_of(call);
   call->temporary_bytes =
@@ -303,8 +305,10 @@ static etx_status prepare(etx_call* call, size_t first,
 }
 
 etx_status etx_kernel_topk_values_prepare(etx_call* call) {
-  if (etx_call_tensor(call, 0)->dtype == ETX_DTYPE_BOOL) {
-    return etx_call_refuse_dtype(call, 0, "a number type");
+  if (etx_call_tensor(call, ETX_ARG_topk_values_self)->dtype ==
+      ETX_DTYPE_BOOL) {
+    return etx_call_refuse_dtype(call, ETX_ARG_topk_values_self,
+                                 "a number type");
   }
   return prepare(call, 5, run_topk);
 }

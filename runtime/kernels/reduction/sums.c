@@ -7,6 +7,7 @@
 
 #include "runtime/kernels/core/complex_as_real.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/simd/vector/striped_sum.h"
 #include "runtime/kernels/reduction/reduce.h"
 #include "runtime/kernels/math/wrapping_math.h"
@@ -220,7 +221,7 @@ static const etx_tensor* last_tensor(const etx_call* call) {
 static void reduce_over(const etx_call* call, const etx_reducer* reducers,
                         uint32_t dims, double divisor) {
   etx_complex_as_real self, out;
-  etx_reduction r = {.self = etx_call_tensor(call, 0),
+  etx_reduction r = {.self = etx_call_tensor(call, ETX_ARG_sum_intlist_self),
                      .value = last_tensor(call),
                      .divisor = divisor,
                      .dims = dims};
@@ -236,7 +237,7 @@ static void reduce_over(const etx_call* call, const etx_reducer* reducers,
 }
 
 static uint32_t all_dims(const etx_call* call) {
-  const size_t rank = etx_call_tensor(call, 0)->rank;
+  const size_t rank = etx_call_tensor(call, ETX_ARG_mean_dtype_self)->rank;
   return rank == 0 ? 0 : (UINT32_C(2) << (rank - 1)) - 1;
 }
 
@@ -274,7 +275,7 @@ static bool find_short_rows(etx_call* call, uint32_t dims) {
 }
 
 static void sum_short_rows(const etx_call* call, double divisor) {
-  const float* x = etx_call_tensor(call, 0)->data;
+  const float* x = etx_call_tensor(call, ETX_ARG_sum_intlist_self)->data;
   float* out = last_tensor(call)->data;
   const size_t rows = (size_t)call->prepared[ROWS];
   const size_t count = (size_t)call->prepared[COUNT];
@@ -335,7 +336,7 @@ static etx_status run_short_column_mean(etx_call* call) {
 }
 
 static etx_status run_short_prod(etx_call* call) {
-  const float* x = etx_call_tensor(call, 0)->data;
+  const float* x = etx_call_tensor(call, ETX_ARG_prod_int_self)->data;
   float* out = last_tensor(call)->data;
   const size_t rows = (size_t)call->prepared[ROWS];
   const size_t count = (size_t)call->prepared[COUNT];
@@ -369,9 +370,9 @@ static etx_status prepare(etx_call* call, size_t dtype,
   if (etx_dtype_is_complex(out->dtype)) {
     ETX_TRY(etx_call_check_same_dtype(call, last, 0));
     ETX_TRY(etx_call_check_complex_as_real(call, last));
-    return etx_call_check_complex_as_real(call, 0);
+    return etx_call_check_complex_as_real(call, ETX_ARG_sum_intlist_self);
   }
-  ETX_TRY(etx_call_check_real(call, 0));
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_sum_intlist_self));
   return etx_call_check_real(call, last);
 }
 
@@ -387,7 +388,7 @@ static etx_status prepare_mean(etx_call* call, size_t dtype,
 
 static etx_status prepare_product(etx_call* call, size_t dtype,
                                   etx_kernel_function run) {
-  ETX_TRY(etx_call_check_real(call, 0));
+  ETX_TRY(etx_call_check_real(call, ETX_ARG_prod_int_self));
   return prepare(call, dtype, run);
 }
 

@@ -1,6 +1,7 @@
 // var, std and var_mean, from moments (moments.h).
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/reduction/moments.h"
 
@@ -33,8 +34,8 @@ static void finish_deviation(const etx_reduction* r, etx_accumulators* acc,
 // The squares are divided by count - correction.
 static etx_status run_over(const etx_call* call, bool is_root,
                            double correction, const etx_tensor* mean) {
-  etx_reduction r = {.self = etx_call_tensor(call, 0),
-                     .value = etx_call_tensor(call, 4),
+  etx_reduction r = {.self = etx_call_tensor(call, ETX_ARG_var_correction_self),
+                     .value = etx_call_tensor(call, ETX_ARG_var_correction_out),
                      .other = mean,
                      .dims = etx_reduced_dims(call, 1, true)};
   const double left = (double)etx_reduced_count(r.self, r.dims) - correction;
@@ -57,8 +58,8 @@ enum { ROWS, COUNT };
 
 static etx_status run_short_rows(const etx_call* call, bool is_root,
                                  double correction, const etx_tensor* mean) {
-  const float* x = etx_call_tensor(call, 0)->data;
-  float* out = etx_call_tensor(call, 4)->data;
+  const float* x = etx_call_tensor(call, ETX_ARG_var_correction_self)->data;
+  float* out = etx_call_tensor(call, ETX_ARG_var_correction_out)->data;
   float* means = mean == NULL ? NULL : mean->data;
   const size_t rows = (size_t)call->prepared[ROWS];
   const size_t count = (size_t)call->prepared[COUNT];
@@ -96,12 +97,15 @@ static etx_status run_rows(const etx_call* call, bool is_root,
 }
 
 static double correction_of(const etx_call* call) {
-  return etx_call_is_none(call, 2) ? 1 : etx_call_real(call, 2);
+  return etx_call_is_none(call, ETX_ARG_var_correction_correction)
+             ? 1
+             : etx_call_real(call, ETX_ARG_var_correction_correction);
 }
 
 // (self, dim, unbiased, keepdim, out)
 static etx_status run_var(etx_call* call) {
-  return run_rows(call, false, etx_call_boolean(call, 2) ? 1 : 0, NULL);
+  return run_rows(call, false,
+                  etx_call_boolean(call, ETX_ARG_var_unbiased) ? 1 : 0, NULL);
 }
 // (self, dim, correction, keepdim, out)
 static etx_status run_var_correction(etx_call* call) {
@@ -112,7 +116,8 @@ static etx_status run_std(etx_call* call) {
 }
 // (self, dim, correction, keepdim, variance, mean)
 static etx_status run_var_mean(etx_call* call) {
-  return run_rows(call, false, correction_of(call), etx_call_tensor(call, 5));
+  return run_rows(call, false, correction_of(call),
+                  etx_call_tensor(call, ETX_ARG_var_mean_correction_out1));
 }
 
 static etx_status prepare(etx_call* call, etx_kernel_function run) {
@@ -122,7 +127,7 @@ static etx_status prepare(etx_call* call, etx_kernel_function run) {
     return etx_call_refuse_dtype(call, 0, "a float type");
   }
   for (size_t i = 4; i < call->argument_count; ++i) {
-    ETX_TRY(etx_call_check_same_dtype(call, 0, i));
+    ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_var_self, i));
   }
   call->run = run;
   call->prepared[COUNT] = 0;

@@ -1,6 +1,6 @@
-// Prototypes of all kernels, from the rows: etx_kernel_<symbol>_prepare.
-//
-// Each checks types and what the shape rule cannot, and chooses call->run.
+// Prototypes of all kernels, made from op_schema.def:
+// etx_kernel_<symbol>_prepare. Each checks the arguments as far as the shape rule
+// cannot, and sets call->run.
 
 #ifndef ETX_RUNTIME_KERNELS_REGISTRY_KERNELS_H
 #define ETX_RUNTIME_KERNELS_REGISTRY_KERNELS_H

@@ -1,20 +1,21 @@
-// Kernels with temporaries: one macro for each, empty but for a function
+// Kernels with temporary memory: one macro for each,
 //
 //   #define ETX_TEMPORARY_<symbol> , etx_temporary_<family>
 //
-// that states the bytes (kernel.h: `temporary_bytes`). The comma is what the
-// table of all kernels looks for: a symbol without a macro has no function.
+// with the function that states the bytes (kernel.h: `temporary_bytes`).
+// kernel_table.c detects the macro by its comma; a symbol without a macro has
+// no function.
 
 #ifndef ETX_RUNTIME_KERNELS_REGISTRY_TEMPORARY_KERNELS_H
 #define ETX_RUNTIME_KERNELS_REGISTRY_TEMPORARY_KERNELS_H
 
 #include "runtime/kernel.h"
 
-// A line in a wide type.
+// A line in the compute type.
 #define ETX_TEMPORARY_fast_hadamard_transform_out , etx_temporary_hadamard
 etx_status etx_temporary_hadamard(const etx_call* call, size_t* out_bytes);
 
-// Sums and other results of elements that an index sends to one place.
+// Accumulators of elements that have the same index.
 #define ETX_TEMPORARY_index_put_out , etx_temporary_index_put
 #define ETX_TEMPORARY_index_put_in_place , etx_temporary_index_put
 #define ETX_TEMPORARY_index_add_out , etx_temporary_index_add
@@ -38,11 +39,11 @@ etx_status etx_temporary_quantized_linear(const etx_call* call,
 #define ETX_TEMPORARY_linear_a8w4g_out , etx_temporary_quantized_linear
 #define ETX_TEMPORARY_mixed_linear_out , etx_temporary_quantized_linear
 
-// The same, and the largest results so far.
+// The same, and the largest result of each row.
 etx_status etx_temporary_quantized_argmax(const etx_call* call,
                                           size_t* out_bytes);
 
-// Convolutions of bytes: a row of zero points.
+// Convolutions of uint8: a row of zero points.
 etx_status etx_temporary_u8(const etx_call* call, size_t* out_bytes);
 #define ETX_TEMPORARY_convolution_u8_out , etx_temporary_u8
 #define ETX_TEMPORARY_depthwise_u8_out , etx_temporary_u8
@@ -58,11 +59,11 @@ etx_status etx_temporary_ordered_attention(const etx_call* call,
 #define ETX_TEMPORARY_custom_quantized_sdpa_out , etx_temporary_attention
 #define ETX_TEMPORARY_sdpa_with_kv_cache_out , etx_temporary_attention
 
-// What tiles of a convolution see, transformed.
+// Transformed tiles of the input of a Winograd convolution.
 etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes);
 #define ETX_TEMPORARY_convolution_winograd_out , etx_temporary_winograd
 
-// Order and Fourier transforms: entries of a line; tables and lines.
+// Sorting: entries of a line. Fourier transforms: tables and lines.
 etx_status etx_temporary_topk(const etx_call* call, size_t* out_bytes);
 etx_status etx_temporary_sort(const etx_call* call, size_t* out_bytes);
 etx_status etx_temporary_fft_r2c(const etx_call* call, size_t* out_bytes);
@@ -73,7 +74,7 @@ etx_status etx_temporary_fft_c2r(const etx_call* call, size_t* out_bytes);
 #define ETX_TEMPORARY_fft_c2c_out , etx_temporary_fft_r2c
 #define ETX_TEMPORARY_topk_values , etx_temporary_topk
 #define ETX_TEMPORARY_sort_values_stable , etx_temporary_sort
-// Experts: what the router chose, and a tile of tokens inside an expert.
+// Mixture of experts: the choices of the router, and a tile of tokens.
 etx_status etx_temporary_quantized_moe(const etx_call* call, size_t* out_bytes);
 #define ETX_TEMPORARY_quantized_moe_ffn_out , etx_temporary_quantized_moe
 

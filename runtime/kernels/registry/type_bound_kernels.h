@@ -1,11 +1,10 @@
-// Kernels that every call brings a tensor of certain types to: one macro for
-// each, empty but for a condition
+// Kernels whose every call has a tensor of certain types: one macro for each,
 //
 //   #define ETX_NEEDS_<symbol> , ETX_HAS_DTYPE(...)
 //
-// that is false if the build leaves these types out (built_types.h), and the
-// kernel with them. The comma is what the table of all kernels looks for: a
-// symbol without a macro is in every build.
+// with a condition that is false if the build leaves out these types
+// (built_types.h), and so the kernel. kernel_table.c detects the macro by its
+// comma; a symbol without a macro is in every build.
 
 #ifndef ETX_RUNTIME_KERNELS_REGISTRY_TYPE_BOUND_KERNELS_H
 #define ETX_RUNTIME_KERNELS_REGISTRY_TYPE_BOUND_KERNELS_H

@@ -1,20 +1,20 @@
-// _fft_r2c and _fft_c2r: Fourier transforms of real tensors and back; _fft_c2c:
-// of complex ones.
+// _fft_r2c: Fourier transforms of real tensors; _fft_c2r: their inverse;
+// _fft_c2c: transforms of complex tensors.
 //
 // A real line of even length n is transformed as a complex one of half the
-// length, z[j] = x[2j] + i x[2j + 1], whose result is taken apart by
+// length, z[j] = x[2j] + i x[2j + 1]. With h = n/2, the result is
 //
-//   2 X[k] = Z[k] + Z*[h - k] - i e^(-2 pi i k / n) (Z[k] - Z*[h - k])   h =
-//   n/2
+//   2 X[k] = Z[k] + Z*[h - k] - i e^(-2 pi i k / n) (Z[k] - Z*[h - k])
 //
-// and put together again on the way back. Odd lengths are transformed as
-// complex numbers. The other dimensions are transformed one after the other,
-// in place. The inverse of a transform is the transform with real and imaginary
-// parts exchanged before and after.
+// The inverse solves this for Z. Odd lengths are transformed as complex numbers.
+// The other dimensions are transformed one after the other, in place. An
+// inverse transform is a forward transform with real and imaginary parts
+// exchanged before and after.
 
 #include "runtime/kernels/core/complex_as_real.h"
 #include "runtime/kernels/transform/fft_plan.h"
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/views/axis_iterator.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/slice_args.h"
@@ -23,7 +23,7 @@
 // A transform of lines of `n` elements.
 typedef struct transform {
   size_t n;
-  bool is_real;  // real on one side
+  bool is_real;  // one side is real
   bool is_inverse;
   double scale;        // of the results
   etx_fft_plan plan;   // of n, or n/2 if real and even
@@ -51,7 +51,7 @@ static void start(transform* t, void* memory) {
   etx_fft_plan_init(&t->plan, t->n / 2, t->twist + t->n / 2 + 1);
 }
 
-// Element `at` of line `line`, whatever its type.
+// Element `at` of line `line`, of any type.
 static char* address_of(const etx_axis_elements* e, size_t line, size_t at) {
   return e->data + ((ptrdiff_t)line * e->step + (ptrdiff_t)at * e->stride) *
                        (ptrdiff_t)etx_dtype_bytes(e->dtype);
@@ -104,7 +104,7 @@ static etx_complex scaled(etx_complex a, double scale) {
   return b;
 }
 
-// Complex lines, in place or not.
+// Transforms complex lines, in place or not.
 static void visit_complex(const etx_axis_lines* lines, void* context) {
   transform* t = context;
   for (size_t line = 0; line < lines->width; ++line) {
@@ -133,15 +133,15 @@ static etx_complex mixed_result(const transform* t, size_t k) {
   return scaled(x, 0.5 * t->scale);
 }
 
-// Element k of the transform of a real line, from what the plan has left. 0 and
-// n/2 are real, whatever the signs of the zeros that are added up for them.
+// Element k of the transform of a real line, from the result of the plan.
+// Elements 0 and n/2 are real: their imaginary part is +0.
 static etx_complex real_result(const transform* t, size_t k) {
   etx_complex x = mixed_result(t, k);
   if (k == 0 || 2 * k == t->n) x.im = 0;
   return x;
 }
 
-// Real lines become complex ones, of which the second half mirrors the first.
+// Transforms real lines; the second half of the result mirrors the first.
 static void visit_forward(const etx_axis_lines* lines, void* context) {
   transform* t = context;
   for (size_t line = 0; line < lines->width; ++line) {
@@ -162,8 +162,8 @@ static void visit_forward(const etx_axis_lines* lines, void* context) {
   }
 }
 
-// Element k <= n/2 of a line that a real one is to come from. What such a line
-// cannot have is not looked at: the imaginary parts of elements 0 and n/2.
+// Element k <= n/2 of the spectrum of a real line. The imaginary parts of elements
+// 0 and n/2 are ignored.
 static etx_complex load_half(const transform* t, const etx_axis_elements* in,
                              size_t line, size_t k) {
   etx_complex x = load_complex(in, line, k);
@@ -171,7 +171,8 @@ static etx_complex load_half(const transform* t, const etx_axis_elements* in,
   return x;
 }
 
-// Sets the line that the plan transforms, parts exchanged.
+// Sets the line that the plan transforms, with real and imaginary parts
+// exchanged.
 static void load_halved(transform* t, const etx_axis_elements* in,
                         size_t line) {
   const size_t h = t->n / 2;
@@ -196,7 +197,7 @@ static void load_mirrored(transform* t, const etx_axis_elements* in,
   }
 }
 
-// Halves of complex lines become real ones.
+// Transforms half spectra to real lines.
 static void visit_backward(const etx_axis_lines* lines, void* context) {
   transform* t = context;
   for (size_t line = 0; line < lines->width; ++line) {
@@ -213,17 +214,18 @@ static void visit_backward(const etx_axis_lines* lines, void* context) {
 }
 
 static size_t dim_count(const etx_call* call) {
-  return etx_call_value(call, 1)->as.integers.count;
+  return etx_call_value(call, ETX_ARG_fft_r2c_dim)->as.integers.count;
 }
 static size_t dim_at(const etx_call* call, size_t item) {
-  return etx_wrap_dimension(etx_call_item(call, 1, item),
-                            etx_call_tensor(call, 0)->rank);
+  return etx_wrap_dimension(etx_call_item(call, ETX_ARG_fft_r2c_dim, item),
+                            etx_call_tensor(call, ETX_ARG_fft_r2c_self)->rank);
 }
 
-// By what results are multiplied: 1 for normalization 0, n^(-1/2) for 1, else
+// The factor of results: 1 for normalization 0, n^(-1/2) for 1, else
 // 1/n for the n elements of `real` along all dimensions.
 static double scale_of(const etx_call* call, const etx_tensor* real) {
-  const int64_t normalization = etx_call_integer(call, 2);
+  const int64_t normalization =
+      etx_call_integer(call, ETX_ARG_fft_r2c_normalization);
   double n = 1;
   for (size_t i = 0; i < dim_count(call); ++i) {
     n *= (double)real->sizes[dim_at(call, i)];
@@ -245,10 +247,9 @@ static void run_others(const etx_call* call, const etx_tensor* tensor,
   }
 }
 
-// (self, dim, normalization, onesided, out)
 static etx_status run_r2c(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 4);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_fft_r2c_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_fft_r2c_out);
   const size_t last = dim_at(call, dim_count(call) - 1);
   transform t = {.n = (size_t)self->sizes[last],
                  .is_real = true,
@@ -259,12 +260,11 @@ static etx_status run_r2c(etx_call* call) {
   return ETX_OK;
 }
 
-// (self, dim, normalization, forward, out)
 static etx_status run_c2c(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 4);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_fft_c2c_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_fft_c2c_out);
   const size_t last = dim_at(call, dim_count(call) - 1);
-  const bool is_inverse = !etx_call_boolean(call, 3);
+  const bool is_inverse = !etx_call_boolean(call, ETX_ARG_fft_c2c_forward);
   transform t = {.n = (size_t)self->sizes[last],
                  .is_inverse = is_inverse,
                  .scale = scale_of(call, self)};
@@ -274,8 +274,7 @@ static etx_status run_c2c(etx_call* call) {
   return ETX_OK;
 }
 
-// A dense copy of what is needed of a tensor: `count` elements along
-// `dimension`.
+// A contiguous copy of the first `count` elements along `dimension`.
 typedef struct half_copy {
   etx_tensor tensor;
   int32_t sizes[ETX_MAX_RANK];
@@ -309,10 +308,9 @@ static const etx_tensor* copy_half(const etx_tensor* from, size_t dimension,
   return &copy->tensor;
 }
 
-// (self, dim, normalization, last_dim_size, out)
 static etx_status run_c2r(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 4);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_fft_c2r_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_fft_c2r_out);
   const size_t last = dim_at(call, dim_count(call) - 1);
   char* memory = call->temporary;
   half_copy copy;
@@ -332,8 +330,8 @@ static etx_status run_c2r(etx_call* call) {
 
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
-// Bytes of the largest transform of a call over `tensor`, whose last one may be
-// of real lines.
+// Bytes of the largest plan of a call over `tensor`; the lines of its last
+// dimension may be real.
 static size_t plan_bytes(const etx_call* call, const etx_tensor* tensor,
                          bool is_real) {
   const size_t count = dim_count(call);
@@ -346,15 +344,15 @@ static size_t plan_bytes(const etx_call* call, const etx_tensor* tensor,
 }
 
 static etx_status check_elements(const etx_call* call) {
-  if (etx_tensor_numel(etx_call_tensor(call, 0)) != 0 &&
-      etx_tensor_numel(etx_call_tensor(call, 4)) != 0) {
+  if (etx_tensor_numel(etx_call_tensor(call, ETX_ARG_fft_r2c_self)) != 0 &&
+      etx_tensor_numel(etx_call_tensor(call, ETX_ARG_fft_r2c_out)) != 0) {
     return ETX_OK;
   }
   return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                          "a tensor without elements is transformed");
 }
 
-// Behind what prepared[0] says is taken otherwise.
+// The plan is placed behind prepared[0] bytes of temporary memory.
 static etx_status take_plan(etx_call* call, size_t bytes,
                             etx_kernel_function run) {
   if (bytes > SIZE_MAX - (size_t)call->prepared[0]) {
@@ -365,7 +363,7 @@ static etx_status take_plan(etx_call* call, size_t bytes,
   return ETX_OK;
 }
 
-// `real` is the real tensor of the two.
+// `real` and `complex` are the arguments with tensors of these types.
 static etx_status prepare(etx_call* call, size_t real, size_t complex,
                           etx_kernel_function run) {
   const bool is_double =
@@ -381,34 +379,38 @@ static etx_status prepare(etx_call* call, size_t real, size_t complex,
 
 etx_status etx_kernel_fft_r2c_out_prepare(etx_call* call) {
   call->prepared[0] = 0;
-  return prepare(call, 0, 4, run_r2c);
+  return prepare(call, ETX_ARG_fft_r2c_self, ETX_ARG_fft_r2c_out, run_r2c);
 }
 
 etx_status etx_kernel_fft_c2c_out_prepare(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_fft_c2c_self);
   call->prepared[0] = 0;
   ETX_TRY(check_elements(call));
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 4));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_fft_c2c_self,
+                                    ETX_ARG_fft_c2c_out));
   return take_plan(call, plan_bytes(call, self, false), run_c2c);
 }
 
-// A copy of self is transformed where several dimensions are.
+// Transforms over several dimensions work on a copy of self.
 static size_t copy_bytes(const etx_call* call) {
-  const size_t bytes = etx_tensor_bytes(etx_call_tensor(call, 0));
+  const size_t bytes =
+      etx_tensor_bytes(etx_call_tensor(call, ETX_ARG_fft_c2r_self));
   return dim_count(call) > 1 ? (bytes + 15) / 16 * 16 : 0;
 }
 
 etx_status etx_kernel_fft_c2r_out_prepare(etx_call* call) {
   call->prepared[0] = (int64_t)copy_bytes(call);
-  return prepare(call, 4, 0, run_c2r);
+  return prepare(call, ETX_ARG_fft_c2r_out, ETX_ARG_fft_c2r_self, run_c2r);
 }
 
-// Whatever dimensions are named, and for all sizes up to those of the call.
+// The bound holds for any dimensions, and for all sizes up to those of the
+// call.
 static etx_status state_bytes(const etx_call* call, size_t copied,
                               size_t* out_bytes) {
+  static const size_t tensors[] = {ETX_ARG_fft_r2c_self, ETX_ARG_fft_r2c_out};
   size_t n = 1;
-  for (size_t argument = 0; argument <= 4; argument += 4) {
-    const etx_tensor* tensor = etx_call_tensor(call, argument);
+  for (size_t k = 0; k < 2; ++k) {
+    const etx_tensor* tensor = etx_call_tensor(call, tensors[k]);
     for (size_t i = 0; i < tensor->rank; ++i) {
       n = larger(n, (size_t)tensor->sizes[i]);
     }

@@ -1,14 +1,14 @@
-// Stockham's algorithm: a pass for each factor of the length, from one buffer
-// to the other, which leaves the results in order without a permutation. With
-// `stride` the product of the factors that are done and n that of the others,
-// a pass of factor r does for every p < n/r and q < stride
+// Stockham's algorithm: a pass for each factor of the length, from one buffer to
+// the other. Results are in order without a permutation. With `stride` the
+// product of the factors of earlier passes and n that of the others, a pass of
+// factor r computes for every p < n/r and q < stride
 //
 //   a[k] = from[q + stride (p + k n/r)]                       k < r
 //   to[q + stride (r p + j)] = e^(-2 pi i j p / n) sum over k of
 //                              a[k] e^(-2 pi i j k / r)       j < r
 //
-// A length with a prime factor above LARGEST_FACTOR is done by a convolution
-// with a chirp (Bluestein), whose length is a power of two:
+// A length with a prime factor above LARGEST_FACTOR is transformed by a
+// convolution with a chirp (Bluestein), whose length is a power of two:
 //
 //   j k = (j^2 + k^2 - (k - j)^2) / 2
 
@@ -41,8 +41,8 @@ static etx_complex eighth_turn(double x) {
   return turned;
 }
 
-// By symmetry everything is an angle below an eighth of a turn, computed in
-// integers so that it is exact.
+// By symmetry, all angles are reduced to less than an eighth of a turn. The
+// reduction is exact, because it is done in integers.
 static etx_complex root_at(size_t t, size_t n) {
   const uint64_t eighths = (uint64_t)t * 8;
   const uint64_t octant = eighths / n;
@@ -91,7 +91,7 @@ static size_t bytes_of(size_t elements) {
   return elements * sizeof(etx_complex);
 }
 
-// No tensor has a line this long, and nothing below can overflow.
+// Longer than lines of tensors, and small enough to exclude overflow below.
 static bool is_too_long(size_t n) {
   return n > SIZE_MAX / (16 * sizeof(etx_complex));
 }
@@ -103,15 +103,15 @@ size_t etx_fft_plan_bytes(size_t n) {
   return bytes_of(convolution_elements(n, convolution_length(n)));
 }
 
-// The shortest line that is done by a convolution has LARGEST_FACTOR + 1.
+// Shorter lines never need a convolution.
 size_t etx_fft_plan_bytes_up_to(size_t n) {
   if (is_too_long(n)) return SIZE_MAX;
   if (n <= LARGEST_FACTOR) return bytes_of(direct_elements(n));
   return bytes_of(convolution_elements(n, convolution_length(n)));
 }
 
-// Roots as products of coarse and fine ones, so that few are computed by
-// series: root[t] = root[t - t % step] root[t % step].
+// Roots of unity as products, root[t] = root[t - t % step] root[t % step], so that
+// few are computed by series.
 void etx_fft_roots(etx_complex* roots, size_t count, size_t n) {
   size_t step = 1;
   while (step * step < count) ++step;
@@ -188,16 +188,16 @@ static inline etx_complex times_minus_i(etx_complex a) {
   return turned;
 }
 
-// What a pass works on: see above. `part` is n/r times the stride.
-typedef struct pass {
+// One pass, see above. `part` is n/r times the stride.
+typedef struct fft_pass {
   const etx_complex* from;
   etx_complex* to;
   const etx_complex* roots;
   size_t stride;
   size_t part;
-} pass;
+} fft_pass;
 
-static void pass_of_two(const pass* s) {
+static void pass_of_two(const fft_pass* s) {
   for (size_t p = 0; p < s->part; p += s->stride) {
     const etx_complex w = s->roots[p];
     const etx_complex* a = s->from + p;
@@ -210,7 +210,7 @@ static void pass_of_two(const pass* s) {
   }
 }
 
-static void pass_of_four(const pass* s) {
+static void pass_of_four(const fft_pass* s) {
   for (size_t p = 0; p < s->part; p += s->stride) {
     const etx_complex w = s->roots[p], w2 = s->roots[2 * p];
     const etx_complex w3 = s->roots[3 * p];
@@ -232,9 +232,9 @@ static void pass_of_four(const pass* s) {
   }
 }
 
-// Odd factors: elements k and r - k turn in opposite directions, so half of
-// the products do.
-static void pass_of_odd(const pass* s, size_t r) {
+// Odd factors: the roots of elements k and r - k are conjugates, so half of the
+// products suffice.
+static void pass_of_odd(const fft_pass* s, size_t r) {
   const size_t half = r / 2;
   const size_t turn = s->part;  // roots[turn] is e^(-2 pi i / r)
   for (size_t p = 0; p < s->part; p += s->stride) {
@@ -269,13 +269,13 @@ static void pass_of_odd(const pass* s, size_t r) {
   }
 }
 
-// Transforms the first `length` elements of `line`; the two buffers may have
-// changed their places in the end.
+// Transforms the first `length` elements of `line`; `line` and `spare` may be
+// exchanged afterwards.
 static void transform(etx_fft_plan* plan) {
   size_t stride = 1;
   for (size_t i = 0; i < plan->factors.count; ++i) {
     const size_t r = plan->factors.factors[i];
-    const pass s = {plan->line, plan->spare, plan->roots, stride,
+    const fft_pass s = {plan->line, plan->spare, plan->roots, stride,
                     plan->length / r};
     if (r == 2) pass_of_two(&s);
     if (r == 4) pass_of_four(&s);

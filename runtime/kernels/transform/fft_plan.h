@@ -2,9 +2,9 @@
 //
 //   out[k] = sum over j of in[j] e^(-2 pi i j k / n)
 //
-// Memory is the caller's: etx_fft_plan_bytes of it hold tables and room to
-// work. Everything is computed in double; a plan may be used any number of
-// times, by one thread.
+// The caller provides etx_fft_plan_bytes of memory for tables and buffers.
+// Everything is computed in double. A plan may be used any number of times, by
+// one thread at a time.
 
 #ifndef ETX_RUNTIME_KERNELS_TRANSFORM_FFT_PLAN_H
 #define ETX_RUNTIME_KERNELS_TRANSFORM_FFT_PLAN_H
@@ -36,20 +36,18 @@ typedef struct etx_fft_factors {
 
 typedef struct etx_fft_plan {
   size_t n;
-  etx_complex* line;  // [n], where a line is put before a transform and found
-                      // after it
-  // What follows is the plan's own.
+  etx_complex* line;  // [n], input and output of a transform
+  // Private.
   etx_complex* spare;         // as long as `line`
   const etx_complex* roots;   // e^(-2 pi i t / length)
-  size_t length;              // of the transform that is done: n, or the
-                              // convolution's
+  size_t length;              // n, or the length of the convolution
   etx_fft_factors factors;    // of `length`
   const etx_complex* chirp;   // [n], NULL unless by convolution
   const etx_complex* kernel;  // [length], transformed
 } etx_fft_plan;
 
-// Bytes for a plan of length `n`, at least 1, and the most that any length up
-// to `n` takes. SIZE_MAX if that does not fit a size_t.
+// Bytes for a plan of length `n`, at least 1, and the maximum for all lengths up
+// to `n`. SIZE_MAX if that does not fit a size_t.
 size_t etx_fft_plan_bytes(size_t n);
 size_t etx_fft_plan_bytes_up_to(size_t n);
 

@@ -1,10 +1,12 @@
-// The Hadamard transform along the last dimension: for n a power of two, n
-// numbers multiplied by the matrix of signs (-1)^(ones of i and j in common),
-// by halves of halves; divided by the root of n. Of 28 n numbers the 28
-// stretches of n are transformed so, and then mixed by a matrix of 28 by 28
-// signs, which is not divided.
+// The fast Hadamard transform along the last dimension. For n a power of two, a
+// line of n elements is multiplied by the matrix of signs
+// (-1)^popcount(i & j), in log2(n) butterfly passes, and divided by sqrt(n).
+// For lines of 28 n elements, each of the 28 parts of n elements is
+// transformed, then the parts are combined by a 28 x 28 matrix of signs,
+// without a further division.
 
 #include "runtime/kernels/registry/kernels.h"
+#include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/views/strided_view.h"
@@ -12,7 +14,7 @@
 
 enum { MIXED = 28 };
 
-// What stretch i adds to stretch j: bit j of row i is a minus sign.
+// The matrix for 28 parts: bit j of row i is a minus sign.
 static const uint32_t signs[MIXED] = {
     0x32961fe, 0x65283fd, 0xc85477b, 0x92a8e77, 0x2751c6f, 0x4ca785f,
     0x994b0bf, 0x4b9bf3c, 0x9537ef8, 0x2a6fdf1, 0x54dbbe3, 0xa9b37c7,
@@ -42,10 +44,12 @@ static void transform(etx_compute_type wide, void* line, size_t count) {
   }
 }
 
-// (mat, out): in the result itself, or by lines in a wide type.
+// Transforms in the result itself, or line by line in the compute type.
 static etx_status run_hadamard(etx_call* call) {
-  const etx_tensor* mat = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 1);
+  const etx_tensor* mat =
+      etx_call_tensor(call, ETX_ARG_fast_hadamard_transform_mat);
+  const etx_tensor* out =
+      etx_call_tensor(call, ETX_ARG_fast_hadamard_transform_out);
   const size_t numel = etx_tensor_numel(out);
   const size_t count = out->rank == 0 ? 1 : (size_t)out->sizes[out->rank - 1];
   if (numel == 0) return ETX_OK;
@@ -68,9 +72,10 @@ static etx_status run_hadamard(etx_call* call) {
   return ETX_OK;
 }
 
-// One line of floats for the narrower types.
+// One line of float32 for float16 and bfloat16.
 etx_status etx_temporary_hadamard(const etx_call* call, size_t* out_bytes) {
-  const etx_tensor* mat = etx_call_tensor(call, 0);
+  const etx_tensor* mat =
+      etx_call_tensor(call, ETX_ARG_fast_hadamard_transform_mat);
   const bool is_narrow = etx_dtype_bytes(mat->dtype) < sizeof(float);
   const size_t count = mat->rank == 0 ? 1 : (size_t)mat->sizes[mat->rank - 1];
   *out_bytes = is_narrow ? count * sizeof(float) : 0;
@@ -78,13 +83,15 @@ etx_status etx_temporary_hadamard(const etx_call* call, size_t* out_bytes) {
 }
 
 etx_status etx_kernel_fast_hadamard_transform_out_prepare(etx_call* call) {
-  const etx_compute_type wide =
-      etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
+  const etx_compute_type wide = etx_compute_type_of(
+      etx_call_tensor(call, ETX_ARG_fast_hadamard_transform_mat)->dtype);
   if (wide != ETX_COMPUTE_F32 && wide != ETX_COMPUTE_F64) {
-    return etx_call_refuse_dtype(call, 0, "a float");
+    return etx_call_refuse_dtype(call, ETX_ARG_fast_hadamard_transform_mat,
+                                 "a float");
   }
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
-  ETX_TRY(etx_call_check_contiguous(call, 1));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_fast_hadamard_transform_mat,
+                                    ETX_ARG_fast_hadamard_transform_out));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_fast_hadamard_transform_out));
   call->run = run_hadamard;
   return etx_temporary_hadamard(call, &call->temporary_bytes);
 }

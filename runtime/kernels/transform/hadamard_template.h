@@ -1,5 +1,13 @@
-// The Hadamard transform of one line in place: T is a wide type, and NAME(x) a
-// function's name.
+// The Hadamard transform of one line in place. Parameters:
+//
+//   T        the compute type: float or double
+//   NAME(x)  x with a suffix for that type
+#ifndef T
+#error "define T"
+#endif
+#ifndef NAME
+#error "define NAME"
+#endif
 
 // Sums and differences of elements `half` apart, for every power of two.
 static void NAME(transform_stretch)(T* x, size_t count) {
@@ -16,7 +24,7 @@ static void NAME(transform_stretch)(T* x, size_t count) {
   for (size_t i = 0; i < count; ++i) x[i] *= factor;
 }
 
-// Mixes elements `step` apart by the matrix of signs.
+// Combines elements `step` apart by the matrix of signs.
 static void NAME(mix)(T* x, size_t step) {
   T mixed[MIXED] = {0};
   for (size_t i = 0; i < MIXED; ++i) {

@@ -17,62 +17,62 @@ static char* element_at(const etx_axis_elements* elements, size_t line,
              bytes;
 }
 
-// True if neighbours, `stride` elements apart, can be used as they lie.
+// True if elements `stride` apart can be read or written in the tensor.
 static bool is_in_place(const etx_axis_elements* elements, ptrdiff_t stride,
-                        etx_compute_type wide) {
-  return stride == 1 && elements->dtype == etx_compute_type_dtype(wide);
+                        etx_compute_type compute) {
+  return stride == 1 && elements->dtype == etx_compute_type_dtype(compute);
 }
 
 static const void* read(const etx_axis_elements* from, const void* data,
-                        ptrdiff_t stride, size_t count, etx_compute_type wide,
-                        etx_block* block) {
-  if (is_in_place(from, stride, wide)) return data;
-  etx_operand_load_as(block, wide, from->cast, from->dtype, data, stride,
-                      count);
+                        ptrdiff_t stride, size_t count,
+                        etx_compute_type compute, etx_block* block) {
+  if (is_in_place(from, stride, compute)) return data;
+  const etx_operand_source source = {data, stride, from->dtype, from->cast};
+  etx_operand_load_as(block, compute, &source, count);
   return block;
 }
 
 const void* etx_axis_line_read(const etx_axis_elements* from, size_t line,
                                size_t start, size_t count,
-                               etx_compute_type wide, etx_block* block) {
-  return read(from, element_at(from, line, start), from->stride, count, wide,
+                               etx_compute_type compute, etx_block* block) {
+  return read(from, element_at(from, line, start), from->stride, count, compute,
               block);
 }
 const void* etx_axis_across_read(const etx_axis_elements* from, size_t b,
-                                 size_t at, size_t count, etx_compute_type wide,
-                                 etx_block* block) {
+                                 size_t at, size_t count,
+                                 etx_compute_type compute, etx_block* block) {
   return read(from, element_at(from, b * ETX_BLOCK, at), from->step, count,
-              wide, block);
+              compute, block);
 }
 
 void* etx_axis_line_target(const etx_axis_elements* to, size_t line,
-                           size_t start, etx_compute_type wide,
+                           size_t start, etx_compute_type compute,
                            etx_block* block) {
-  const bool in_place = is_in_place(to, to->stride, wide);
+  const bool in_place = is_in_place(to, to->stride, compute);
   return in_place ? (void*)element_at(to, line, start) : block;
 }
 void* etx_axis_across_target(const etx_axis_elements* to, size_t b, size_t at,
-                             etx_compute_type wide, etx_block* block) {
-  const bool in_place = is_in_place(to, to->step, wide);
+                             etx_compute_type compute, etx_block* block) {
+  const bool in_place = is_in_place(to, to->step, compute);
   return in_place ? (void*)element_at(to, b * ETX_BLOCK, at) : block;
 }
 
 void etx_axis_line_store(const etx_axis_elements* to, size_t line, size_t start,
-                         size_t count, etx_compute_type wide,
-                         const etx_block* block, const void* target) {
-  if (target != block) return;
-  etx_block_store(block, wide, to->dtype, element_at(to, line, start),
+                         size_t count, etx_compute_type compute,
+                         const etx_block* block) {
+  if (is_in_place(to, to->stride, compute)) return;
+  etx_block_store(block, compute, to->dtype, element_at(to, line, start),
                   to->stride, count);
 }
 void etx_axis_across_store(const etx_axis_elements* to, size_t b, size_t at,
-                           size_t count, etx_compute_type wide,
-                           const etx_block* block, const void* target) {
-  if (target != block) return;
-  etx_block_store(block, wide, to->dtype, element_at(to, b * ETX_BLOCK, at),
+                           size_t count, etx_compute_type compute,
+                           const etx_block* block) {
+  if (is_in_place(to, to->step, compute)) return;
+  etx_block_store(block, compute, to->dtype, element_at(to, b * ETX_BLOCK, at),
                   to->step, count);
 }
 
-// One row of the walk over the other dimensions, in groups.
+// Visits the lines of one row of the iterator over the other dimensions.
 static void visit_row(etx_axis_lines* lines, size_t width,
                       void (*visit)(const etx_axis_lines* lines, void* context),
                       void* context) {
@@ -104,18 +104,18 @@ void etx_axis_iterator_visit(
     etx_strided_view_select(&from, dimension, 0);
   }
   if (lines.count == 0) return;
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, to.sizes, to.rank);
-  etx_strided_iterator_add_strided(&walk, to.data, etx_dtype_bytes(to.dtype),
+  etx_strided_iterator it;
+  etx_strided_iterator_init(&it, to.sizes, to.rank);
+  etx_strided_iterator_add_strided(&it, to.data, etx_dtype_bytes(to.dtype),
                                    to.strides);
-  etx_strided_iterator_add_strided(&walk, from.data,
-                                   etx_dtype_bytes(from.dtype), from.strides);
-  for (bool more = etx_strided_iterator_start(&walk); more;
-       more = etx_strided_iterator_next(&walk)) {
-    lines.out.data = walk.data[0];
-    lines.in.data = walk.data[1];
-    lines.out.step = walk.stride[0];
-    lines.in.step = walk.stride[1];
-    visit_row(&lines, walk.count, visit, context);
+  etx_strided_iterator_add_strided(&it, from.data, etx_dtype_bytes(from.dtype),
+                                   from.strides);
+  for (bool more = etx_strided_iterator_start(&it); more;
+       more = etx_strided_iterator_next(&it)) {
+    lines.out.data = it.data[0];
+    lines.in.data = it.data[1];
+    lines.out.step = it.stride[0];
+    lines.in.step = it.stride[1];
+    visit_row(&lines, it.count, visit, context);
   }
 }

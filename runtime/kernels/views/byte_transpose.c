@@ -7,26 +7,26 @@
 
 enum { SIDE = 16 };
 
-typedef uint8_t row __attribute__((vector_size(SIDE)));
+typedef uint8_t byte_row __attribute__((vector_size(SIDE)));
 
-static inline row load(const char* from) {
-  row x;
+static inline byte_row load(const char* from) {
+  byte_row x;
   memcpy(&x, from, sizeof x);
   return x;
 }
 
-// The bytes of two rows side by side: of their first halves, and the second.
-static inline row first_halves(row a, row b) {
+// Interleaves the bytes of two rows: of their first and of their second halves.
+static inline byte_row first_halves(byte_row a, byte_row b) {
   return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21,
                                  6, 22, 7, 23);
 }
-static inline row second_halves(row a, row b) {
+static inline byte_row second_halves(byte_row a, byte_row b) {
   return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13,
                                  29, 14, 30, 15, 31);
 }
 
-static inline __attribute__((always_inline)) void mix(const row in[SIDE],
-                                                      row out[SIDE]) {
+static inline __attribute__((always_inline)) void mix(const byte_row in[SIDE],
+                                                      byte_row out[SIDE]) {
   ETX_UNROLLED
   for (int i = 0; i < SIDE / 2; ++i) {
     out[2 * i] = first_halves(in[i], in[i + SIDE / 2]);
@@ -34,11 +34,10 @@ static inline __attribute__((always_inline)) void mix(const row in[SIDE],
   }
 }
 
-// Sixteen rows as columns: rows that are half of all apart are mixed, four
-// times.
+// Transposes 16 x 16 bytes: four times, rows that are 8 apart are interleaved.
 static void copy_square(ptrdiff_t to_row, ptrdiff_t from_row, char* to,
                         const char* from) {
-  row a[SIDE], b[SIDE];
+  byte_row a[SIDE], b[SIDE];
   ETX_UNROLLED_16
   for (int i = 0; i < SIDE; ++i) a[i] = load(from + i * from_row);
   mix(a, b);
@@ -49,39 +48,39 @@ static void copy_square(ptrdiff_t to_row, ptrdiff_t from_row, char* to,
   for (int i = 0; i < SIDE; ++i) memcpy(to + i * to_row, &a[i], sizeof a[i]);
 }
 
-// Where the square begins that positions from `at` on lie in: the last one ends
-// with the dimension, and copies some once more.
-static inline ptrdiff_t depthwise_square_at(ptrdiff_t at, ptrdiff_t size) {
+// The start of the square with position `at`. The last square ends with the
+// dimension, so it may copy some positions again.
+static inline ptrdiff_t square_start(ptrdiff_t at, ptrdiff_t size) {
   return at + SIDE <= size ? at : size - SIDE;
 }
 
-// Two rows of the source, byte by byte side by side.
+// Two rows of the source: their bytes are interleaved.
 static void interleave(ptrdiff_t size, ptrdiff_t from_row, char* to,
                        const char* from) {
   for (ptrdiff_t i = 0; i < size; i += SIDE) {
-    const ptrdiff_t at = depthwise_square_at(i, size);
-    const row a = load(from + at), b = load(from + from_row + at);
-    const row two[2] = {first_halves(a, b), second_halves(a, b)};
+    const ptrdiff_t at = square_start(i, size);
+    const byte_row a = load(from + at), b = load(from + from_row + at);
+    const byte_row two[2] = {first_halves(a, b), second_halves(a, b)};
     memcpy(to + 2 * at, two, sizeof two);
   }
 }
 
-// Three of them, in little-endian words of two places of four bytes: places
-// lose the fourth. What is written too much the next word writes over, but for
-// the last.
+// Three rows: interleaved with a fourth byte in little-endian words, from which
+// that byte is then removed. Each store but the last writes two bytes too many,
+// which the next one overwrites.
 static void interleave_three(ptrdiff_t size, ptrdiff_t from_row, char* to,
                              const char* from) {
   enum { PLACES = 2, WORDS = SIDE / PLACES, BYTES = 3 * PLACES };
   for (ptrdiff_t i = 0; i < size; i += SIDE) {
-    const ptrdiff_t at = depthwise_square_at(i, size);
-    const row a = load(from + at), b = load(from + from_row + at);
-    const row c = load(from + 2 * from_row + at), none = {0};
-    const row ac[2] = {first_halves(a, c), second_halves(a, c)};
-    const row b0[2] = {first_halves(b, none), second_halves(b, none)};
+    const ptrdiff_t at = square_start(i, size);
+    const byte_row a = load(from + at), b = load(from + from_row + at);
+    const byte_row c = load(from + 2 * from_row + at), none = {0};
+    const byte_row ac[2] = {first_halves(a, c), second_halves(a, c)};
+    const byte_row b0[2] = {first_halves(b, none), second_halves(b, none)};
     uint64_t words[WORDS];
     for (size_t k = 0; k < 2; ++k) {
-      const row four[2] = {first_halves(ac[k], b0[k]),
-                           second_halves(ac[k], b0[k])};
+      const byte_row four[2] = {first_halves(ac[k], b0[k]),
+                                second_halves(ac[k], b0[k])};
       memcpy(words + k * WORDS / 2, four, sizeof four);
     }
     for (ptrdiff_t k = 0; k < WORDS; ++k) {
@@ -106,9 +105,9 @@ bool etx_byte_transpose_copy(const etx_copy_dim* a, const etx_copy_dim* b,
   }
   if (b->size < SIDE) return false;
   for (ptrdiff_t i = 0; i < a->size; i += SIDE) {
-    const ptrdiff_t at = depthwise_square_at(i, a->size);
+    const ptrdiff_t at = square_start(i, a->size);
     for (ptrdiff_t j = 0; j < b->size; j += SIDE) {
-      const ptrdiff_t column = depthwise_square_at(j, b->size);
+      const ptrdiff_t column = square_start(j, b->size);
       copy_square(a->to, b->from, to + at * a->to + column,
                   from + at + column * b->from);
     }

@@ -1,5 +1,5 @@
-// A simplified description of at most three dimensions fits into `prepared`, in
-// 32-bit numbers.
+// `prepared` has room for a simplified description of at most three dimensions,
+// in 32-bit numbers.
 
 #include "runtime/kernels/views/prepared_copy.h"
 
@@ -42,14 +42,14 @@ static bool shorten(const etx_copy* copy, description* out) {
   return true;
 }
 
-typedef struct places {
+typedef struct copy_ends {
   char* to;
   const char* from;
-} places;
+} copy_ends;
 
-static places find_places(const etx_call* call, const description* d) {
-  places p = {etx_call_tensor(call, d->to_argument)->data,
-              etx_call_tensor(call, d->from_argument)->data};
+static copy_ends find_ends(const etx_call* call, const description* d) {
+  copy_ends p = {etx_call_tensor(call, d->to_argument)->data,
+                 etx_call_tensor(call, d->from_argument)->data};
   if (d->moves_target) {
     p.to += d->offset;
   } else {
@@ -61,7 +61,7 @@ static places find_places(const etx_call* call, const description* d) {
 static etx_status run_dense(etx_call* call) {
   description d;
   memcpy(&d, call->prepared, sizeof d);
-  const places p = find_places(call, &d);
+  const copy_ends p = find_ends(call, &d);
   if (p.to != p.from) etx_copy_short(p.to, p.from, (size_t)d.bytes);
   return ETX_OK;
 }
@@ -69,7 +69,7 @@ static etx_status run_dense(etx_call* call) {
 // Items are elements of the outermost dimension.
 typedef struct copy_job {
   const etx_copy* copy;
-  places places;
+  copy_ends ends;
 } copy_job;
 
 static void run_part(const void* context, size_t first, size_t end) {
@@ -77,12 +77,13 @@ static void run_part(const void* context, size_t first, size_t end) {
   etx_copy part = *j->copy;
   etx_copy_dim* const outermost = &part.dims[0];
   outermost->size = (ptrdiff_t)(end - first);
-  etx_copy_run(&part, j->places.to + (ptrdiff_t)first * outermost->to,
-               j->places.from + (ptrdiff_t)first * outermost->from);
+  etx_copy_run(&part, j->ends.to + (ptrdiff_t)first * outermost->to,
+               j->ends.from + (ptrdiff_t)first * outermost->from);
 }
 
-// True if it is many bytes, which several threads copy.
-static bool run_shared(const etx_call* call, const etx_copy* copy, places p) {
+// Copies on several threads; false if there are too few bytes.
+static bool run_shared(const etx_call* call, const etx_copy* copy,
+                       copy_ends p) {
   enum { MANY = 1 << 18, WORD = 4 };
   size_t bytes = copy->bytes;
   if (call->parallel->thread_count < 2 || copy->rank < 2) return false;
@@ -99,7 +100,7 @@ etx_status etx_copy_planned(etx_call* call) {
   etx_copy copy;
   memcpy(&d, call->prepared, sizeof d);
   if (d.bytes == 0) return ETX_OK;
-  const places p = find_places(call, &d);
+  const copy_ends p = find_ends(call, &d);
   if (p.to == p.from) return ETX_OK;
   copy.bytes = (size_t)d.bytes;
   copy.rank = d.rank;
@@ -142,9 +143,12 @@ void etx_prepare_copy(etx_call* call, size_t to_argument,
   call->run = d.rank == 0 && d.bytes > 0 ? run_dense : etx_copy_planned;
 }
 
+// The argument that operators of etx_prepare_described copy from.
+enum { FIRST = 0 };
+
 static void describe_with(const etx_call* call, etx_copy_describe describe,
                           etx_strided_view* to, etx_strided_view* from) {
-  *from = etx_strided_view_of(etx_call_tensor(call, 0));
+  *from = etx_strided_view_of(etx_call_tensor(call, FIRST));
   *to = etx_strided_view_of(etx_call_tensor(call, call->argument_count - 1));
   describe(call, to, from);
 }
@@ -153,9 +157,9 @@ etx_status etx_prepare_described(etx_call* call, etx_copy_describe describe,
                                  etx_kernel_function general) {
   const size_t last = call->argument_count - 1;
   etx_strided_view to, from;
-  ETX_TRY(etx_call_check_same_dtype(call, 0, last));
+  ETX_TRY(etx_call_check_same_dtype(call, FIRST, last));
   describe_with(call, describe, &to, &from);
-  etx_prepare_copy(call, last, &to, 0, &from, general);
+  etx_prepare_copy(call, last, &to, FIRST, &from, general);
   return ETX_OK;
 }
 

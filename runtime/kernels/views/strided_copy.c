@@ -1,15 +1,15 @@
-// After simplifying, the innermost dimension of the target decides:
+// After simplification, the innermost dimension of the target selects the loop:
 //
-//   elements of any other size than 1, 2, 4, 8, 16    rows of short copies
-//   the source stands still                           a fill
-//   the source goes back by one element               a reversed row
-//   the source is dense along another dimension       tiles, see below
-//   else                                              one element at a time
+//   element size other than 1, 2, 4, 8, 16             rows of short copies
+//   source stride 0                                    a fill
+//   source stride -1                                   a reversed row
+//   source contiguous along another dimension          tiles, see below
+//   else                                               one element at a time
 //
-// A tile is a square of the two dimensions along which one side is dense each.
-// Whole cache lines are read into it and whole cache lines written from it:
-// without the detour, strides that are powers of two would throw out of the
-// cache what has been used only in part.
+// A tile is a square of the two dimensions along which source and target are
+// contiguous. Whole cache lines are read into it and written from it. Without
+// tiles, strides that are powers of two would evict cache lines from L1 that
+// have been used only in part.
 
 #include "runtime/kernels/views/strided_copy.h"
 
@@ -22,8 +22,8 @@
 
 // ---- simplifying ----
 
-// Keeps the dimensions that matter, outermost of the target first; false if
-// there is no element.
+// Drops dimensions of size 1 and sorts the others, outermost of the target
+// first; false if there is no element.
 static bool sort_dims(etx_copy* copy) {
   size_t kept = 0;
   for (size_t i = 0; i < copy->rank; ++i) {
@@ -40,7 +40,7 @@ static bool sort_dims(etx_copy* copy) {
   return true;
 }
 
-static void join_dims(etx_copy* copy) {
+static void merge_dims(etx_copy* copy) {
   size_t kept = 0;
   for (size_t i = 0; i < copy->rank; ++i) {
     const etx_copy_dim dim = copy->dims[i];
@@ -57,7 +57,7 @@ static void join_dims(etx_copy* copy) {
   copy->rank = kept;
 }
 
-// A dimension that is dense on both sides makes larger elements.
+// A dimension that is contiguous on both sides becomes part of the element.
 static void widen_element(etx_copy* copy) {
   if (copy->rank == 0) return;
   const etx_copy_dim* last = &copy->dims[copy->rank - 1];
@@ -73,7 +73,7 @@ static bool is_one_byte(const char* element, size_t bytes) {
   return memcmp(element, element + 1, bytes - 1) == 0;
 }
 
-// Lines of as many copies of an element as fit, which registers hold.
+// Writes lines of as many copies of an element as fit, from registers.
 static void repeat_line(char* to, const char* from, size_t bytes,
                         size_t total) {
   enum { LINE = 64 };
@@ -90,8 +90,8 @@ static void repeat_line(char* to, const char* from, size_t bytes,
   memcpy(to + done, line, total - done);
 }
 
-// One element many times, one behind the other. What is no element of a tensor
-// is its own source as soon as something is there.
+// Writes one element many times, contiguously. For sizes that are not those of
+// tensor elements, copies what was written before, doubling its size.
 static void repeat_element(char* to, const char* from, size_t bytes,
                            size_t count) {
   enum { PIECE = 4096 };
@@ -161,8 +161,8 @@ static void copy_loop(size_t bytes, const etx_copy_dim* dim, char* to,
   })
 }
 
-// Fills from here on go through memcpy, memset and the loop for the widest
-// registers, which use wider stores than a loop compiled for every machine.
+// Fills of at least so many bytes use memcpy, memset and the loop of the widest
+// instruction set, whose stores are wider than those of the baseline.
 enum { LONG_FILL = 512 };
 
 static bool is_long_fill(size_t element, const etx_copy_dim* dim) {
@@ -189,10 +189,12 @@ void etx_fill_dense(char* to, const char* element, size_t bytes, size_t count) {
 
 // ---- tiles ----
 
+static ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
+
 enum { TILE_BYTES = 64 };
 
-// A square of the dimensions `a`, along which the source is dense, and `b`,
-// along which the target is.
+// Copies a square of the dimensions `a`, along which the source is contiguous,
+// and `b`, along which the target is.
 #define COPY_TILE(T, side_a, side_b)                                      \
   for (size_t j = 0; j < (side_b); ++j) {                                 \
     memcpy(tile[j], from + (ptrdiff_t)j * b->from, (side_a) * sizeof(T)); \
@@ -204,8 +206,10 @@ enum { TILE_BYTES = 64 };
   }
 
 static void copy_tile(size_t bytes, const etx_copy_dim* a,
-                      const etx_copy_dim* b, size_t count_a, size_t count_b,
-                      char* to, const char* from) {
+                      const etx_copy_dim* b, char* to, const char* from) {
+  const ptrdiff_t side = (ptrdiff_t)(TILE_BYTES / bytes);
+  const size_t count_a = (size_t)least(a->size, side);
+  const size_t count_b = (size_t)least(b->size, side);
   ETX_SWITCH_BYTES(bytes, T, {
     enum { SIDE = TILE_BYTES / sizeof(T) };
     T tile[SIDE][SIDE];
@@ -217,11 +221,11 @@ static void copy_tile(size_t bytes, const etx_copy_dim* a,
   })
 }
 
-// Elements of a row that are copied before the next row is looked at, where
-// one side of the square is so short that tiles would be mostly empty.
+// Where one side of the square is so short that tiles would be mostly empty,
+// long rows are copied in pieces of LONG_PIECE elements.
 enum { SHORT_SIDE = 8, LONG_PIECE = 1024 };
 
-// Rows along `row`, one for each element of the short dimension `side`.
+// Copies rows along `row`, one for each element of the short dimension `side`.
 static void copy_long_rows(size_t bytes, const etx_copy_dim* side,
                            const etx_copy_dim* row, char* to,
                            const char* from) {
@@ -236,8 +240,8 @@ static void copy_long_rows(size_t bytes, const etx_copy_dim* side,
   }
 }
 
-// Of few elements the cache holds all, whatever the order.
-enum { GEMM_SMALL_SQUARE = 2048 };
+// A square of so few bytes stays in L1 in any order of copying.
+enum { SMALL_SQUARE_BYTES = 2048 };
 
 static void copy_small(size_t bytes, const etx_copy_dim* a,
                        const etx_copy_dim* b, char* to, const char* from) {
@@ -254,10 +258,8 @@ static void copy_small(size_t bytes, const etx_copy_dim* a,
   })
 }
 
-// Tiles of a block, in each direction.
+// Tiles of a block in each direction.
 enum { TILES = 8 };
-
-static ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 
 static void copy_any_tile(const etx_float_loops* loops, size_t bytes,
                           const etx_copy_dim* a, const etx_copy_dim* b,
@@ -267,12 +269,11 @@ static void copy_any_tile(const etx_float_loops* loops, size_t bytes,
     loops->transpose_16x16(to, a->to, from, b->from);
     return;
   }
-  copy_tile(bytes, a, b, (size_t)least(a->size, side),
-            (size_t)least(b->size, side), to, from);
+  copy_tile(bytes, a, b, to, from);
 }
 
-// Tile after tile along the side whose rows are closer to each other: those of
-// the other are read or written some lines at a time.
+// Copies tiles, innermost along the side with the smaller distance of rows, so
+// that the larger distance is crossed less often.
 static void copy_block(size_t bytes, const etx_copy_dim* a,
                        const etx_copy_dim* b, char* to, const char* from) {
   const ptrdiff_t side = (ptrdiff_t)(TILE_BYTES / bytes);
@@ -295,7 +296,7 @@ static void copy_tiles(size_t bytes, const etx_copy_dim* a,
                        const etx_copy_dim* b, char* to, const char* from) {
   const ptrdiff_t side = TILES * (ptrdiff_t)(TILE_BYTES / bytes);
   if (bytes == 1 && etx_byte_transpose_copy(a, b, to, from)) return;
-  if (a->size * b->size * (ptrdiff_t)bytes <= GEMM_SMALL_SQUARE) {
+  if (a->size * b->size * (ptrdiff_t)bytes <= SMALL_SQUARE_BYTES) {
     copy_small(bytes, a, b, to, from);
     return;
   }
@@ -315,8 +316,8 @@ static void copy_tiles(size_t bytes, const etx_copy_dim* a,
   }
 }
 
-// The dimension along which the source is dense, if the target is dense along
-// its innermost; that one itself otherwise.
+// The dimension along which the source is contiguous, if the target is
+// contiguous along the innermost dimension; else the innermost dimension.
 static size_t find_dense_dim(const etx_copy* copy) {
   const ptrdiff_t bytes = (ptrdiff_t)copy->bytes;
   const size_t last = copy->rank - 1;
@@ -330,16 +331,16 @@ static size_t find_dense_dim(const etx_copy* copy) {
   return last;
 }
 
-// ---- the nest ----
+// ---- the loop nest ----
 
 bool etx_copy_simplify(etx_copy* copy) {
   if (!sort_dims(copy)) return false;
-  join_dims(copy);
+  merge_dims(copy);
   widen_element(copy);
   return true;
 }
 
-// Rows of the innermost dimension, one for each element of `a`.
+// Copies rows of the innermost dimension, one for each element of `a`.
 static void copy_rows(const etx_copy* copy, const etx_copy_dim* a, char* to,
                       const char* from) {
   const etx_copy_dim* b = &copy->dims[copy->rank - 1];
@@ -366,8 +367,8 @@ static void copy_rows(const etx_copy* copy, const etx_copy_dim* a, char* to,
   })
 }
 
-// The two innermost dimensions together, or the innermost and the dense one for
-// tiles; the others one position after the other.
+// Copies the two innermost dimensions together, or as tiles the innermost and
+// the one along which the source is contiguous; iterates over the others.
 static void copy_nest(const etx_copy* copy, size_t dense, char* to,
                       const char* from) {
   const size_t last = copy->rank - 1;

@@ -1,10 +1,10 @@
-// Elements from one set of strides to another: the one loop nest under every
-// operator that moves data.
+// Copies elements from one set of strides to another. All operators that move
+// data use this loop nest.
 //
 // A description is simplified first, so that few cases remain: dimensions of
-// size 1 go, the others are put in the order in which the target lies in
-// memory, neighbours that continue each other become one, and a dimension that
-// is dense on both sides becomes part of the element.
+// size 1 are dropped, the others are sorted by the strides of the target,
+// contiguous neighbours are merged, and a dimension that is contiguous on both
+// sides becomes part of the element.
 
 #ifndef ETX_RUNTIME_KERNELS_VIEWS_STRIDED_COPY_H
 #define ETX_RUNTIME_KERNELS_VIEWS_STRIDED_COPY_H
@@ -15,7 +15,7 @@
 #include "format/base/size_limits.h"
 #include "runtime/kernels/views/copy_dim.h"
 
-// Dimensions of a description: a repeated tensor has two for each of its own.
+// Dimensions of a description: repeat needs two for each dimension of a tensor.
 enum { ETX_COPY_RANK = 2 * ETX_MAX_RANK };
 
 typedef struct etx_copy {
@@ -24,12 +24,12 @@ typedef struct etx_copy {
   etx_copy_dim dims[ETX_COPY_RANK];
 } etx_copy;
 
-// Simplifies a description; false if there is no element. What is left has
-// dimensions of at least two elements, outermost of the target first.
+// Simplifies a description; false if there is no element. The remaining
+// dimensions have at least two elements, outermost of the target first.
 bool etx_copy_simplify(etx_copy* copy);
 
-// Copies what a simplified description says. No byte of the target is a byte of
-// the source, and no two elements of the target overlap. Any alignment.
+// Runs a simplified description. Target and source do not overlap, nor do
+// elements of the target. Any alignment.
 void etx_copy_run(const etx_copy* copy, char* to, const char* from);
 
 // Writes an element of `bytes` bytes `count` times, at least once.

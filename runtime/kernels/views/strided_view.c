@@ -29,10 +29,10 @@ static void move_data(etx_strided_view* view, size_t dimension, int64_t count) {
 
 void etx_strided_view_slice(etx_strided_view* view, size_t dimension,
                             int64_t start, int64_t count, int64_t step) {
-  // An empty slice may start behind the last element; its address is unused.
+  // An empty slice may start behind the last element; its address is not used.
   if (count > 0) move_data(view, dimension, start);
   view->sizes[dimension] = (int32_t)count;
-  // A step beyond the size is never taken.
+  // A step beyond the size is not used.
   view->strides[dimension] *= count > 1 ? (ptrdiff_t)step : 1;
 }
 
@@ -88,7 +88,7 @@ static void broadcast_strides(const etx_strided_view* to,
   }
 }
 
-// True if there is nothing to do.
+// True if both are the same memory, so that there is nothing to copy.
 static bool is_same(const etx_strided_view* to, const etx_strided_view* from,
                     const ptrdiff_t* strides) {
   if (to->data != from->data || to->dtype != from->dtype) return false;
@@ -113,16 +113,16 @@ static void describe(const etx_strided_view* to, const ptrdiff_t* from_strides,
 
 static void convert(const etx_strided_view* to, const etx_strided_view* from,
                     const ptrdiff_t* from_strides) {
-  etx_strided_iterator walk;
-  etx_strided_iterator_init(&walk, to->sizes, to->rank);
-  etx_strided_iterator_add_strided(&walk, to->data, etx_dtype_bytes(to->dtype),
+  etx_strided_iterator it;
+  etx_strided_iterator_init(&it, to->sizes, to->rank);
+  etx_strided_iterator_add_strided(&it, to->data, etx_dtype_bytes(to->dtype),
                                    to->strides);
-  etx_strided_iterator_add_strided(&walk, from->data,
+  etx_strided_iterator_add_strided(&it, from->data,
                                    etx_dtype_bytes(from->dtype), from_strides);
-  for (bool more = etx_strided_iterator_start(&walk); more;
-       more = etx_strided_iterator_next(&walk)) {
-    etx_convert(to->dtype, walk.data[0], walk.stride[0], from->dtype,
-                walk.data[1], walk.stride[1], walk.count);
+  for (bool more = etx_strided_iterator_start(&it); more;
+       more = etx_strided_iterator_next(&it)) {
+    etx_convert(to->dtype, it.data[0], it.stride[0], from->dtype, it.data[1],
+                it.stride[1], it.count);
   }
 }
 

@@ -7,7 +7,7 @@ import math
 
 import torch
 
-from random_calls import BF16, BOOL, F16, F32, F64, I64
+from random_calls import BF16, BOOL, F16, F32, F64, I32, I64
 
 ONE = {
     "neg": torch.neg, "abs": torch.abs, "relu": torch.relu,
@@ -308,6 +308,37 @@ def attention(c, d, is_capped=False):
            v.double().abs().max().item())
 
 
+def bmm_nt(c, d):
+    """A batch of products with the transpose of each second matrix."""
+    dtype = d.pick([F32, F32, F64, F16, BF16, I32])
+    batch, rows, k, n = d.int(1, 3), d.int(1, 20), d.int(1, 40), d.int(1, 20)
+    values = d.normal if dtype.is_floating_point else (
+        lambda shape, t: d.whole(shape, -9, 9, t))
+    x, y = values([batch, rows, k], dtype), values([batch, n, k], dtype)
+    arguments = {"self": d.lay(x), "mat2": d.lay(y)}
+    if d.chance(0.15):
+        arguments["mat2"] = y.to(F64 if dtype != F64 else F32)
+        c.add(arguments)
+        return
+    exact = torch.bmm(x.double(), y.double().transpose(1, 2))
+    if dtype.is_floating_point:
+        c.sums(arguments, exact, dtype, k, 20.0 * k)
+    else:
+        c.add(arguments, [("out", exact.to(dtype))])
+
+
+def max_pool(c, d):
+    dtype = d.pick([F32, F32, F64, F16, BF16, I32])
+    x = d.whole([d.int(1, 2), d.int(1, 5), d.int(3, 9), d.int(3, 9)], -50, 50,
+                dtype)
+    arguments = {"self": d.lay(x), "kernel_size": [d.int(1, 3), d.int(1, 3)],
+                 "stride": [d.int(1, 2), d.int(1, 2)],
+                 "padding": [d.int(0, 1), d.int(0, 2)],
+                 "dilation": [d.pick([1, 1, 2]), 1],
+                 "ceil_mode": d.chance(0.3)}
+    c.native(arguments, torch.nn.functional.max_pool2d)
+
+
 OPERATORS = {"etx::attention.out": attention,
              "etx::attention_capped.out": lambda c, d: attention(c, d, True),
              "etx::chain.out": elementwise,
@@ -317,4 +348,5 @@ OPERATORS = {"etx::attention.out": attention,
              "etx::convolution_chain.out": convolution,
              "etx::convolution_panels.out": convolution_panels,
              "etx::convolution_winograd.out": winograd,
-             "etx::convolution_packed.out": convolution_packed}
+             "etx::convolution_packed.out": convolution_packed,
+             "etx::bmm_nt.out": bmm_nt, "etx::max_pool2d.out": max_pool}

@@ -158,7 +158,7 @@ static void angles_are_reduced_to_the_last_bit(void** unused) {
 }
 
 // Of the loop that other sets agree with.
-static float of_loop(etx_unary_row row, float x) {
+static float of_loop(etx_unary_function row, float x) {
   const etx_scalar none[ETX_UNARY_PARAMETERS] = {{0}};
   float lanes[ETX_LANES] = {x};
   etx_float_loops_base.unary[row](lanes, lanes, ETX_LANES, none);

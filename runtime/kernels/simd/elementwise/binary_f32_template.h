@@ -46,7 +46,7 @@ static bool are_fast_f32(const void* a, const void* b, size_t count) {
   return all == 0;
 }
 
-#define QUOTIENT_LOOPS(name, f)                                               \
+#define DIVISION_LOOPS(name, f)                                               \
   ETX_BINARY_LOOP(name##_fast_f32, float, float, f32,                         \
                   etx_##f##_fast_f32(x, y))                                   \
   ETX_BINARY_LOOP(name##_general_f32, float, float, f32, etx_##f##_f32(x, y)) \
@@ -63,7 +63,7 @@ static inline __attribute__((always_inline)) etx_f32_vec gate_of(
 }
 
 // The loop of a function over vectors, <name>_of.
-#define FUSED_TWO_LOOP(name)                                      \
+#define VEC_BINARY_LOOP(name)                                     \
   static void name##_f32(void* out, const void* a, const void* b, \
                          size_t count, etx_scalar parameter) {    \
     float* to = out;                                              \
@@ -78,25 +78,28 @@ static inline __attribute__((always_inline)) etx_f32_vec gate_of(
   }
 
 #define F(f) etx_##f##_f32
-#define REAL_AND_INTEGER(name, real, whole) \
-  ETX_BINARY_LOOP(name##_f32, float, float, f32, real)
-#define FUSED(name, real) FUSED_TWO_LOOP(name)
-#define REAL(name, real) ETX_BINARY_LOOP(name##_f32, float, float, f32, real)
-#define SINGLE(name, real) ETX_BINARY_LOOP(name##_f32, float, float, f32, real)
-#define QUOTIENT(name, f, whole) QUOTIENT_LOOPS(name, f)
-#define COMPARISON(name, expression) \
+#define NUMERIC(name, traits, floating, ...) \
+  ETX_BINARY_LOOP(name##_f32, float, float, f32, floating)
+#define NUMERIC_FAST_OR_GENERAL(name, traits, function, ...) \
+  DIVISION_LOOPS(name, function)
+#define FLOATING(name, traits, floating, ...) \
+  ETX_BINARY_LOOP(name##_f32, float, float, f32, floating)
+#define FLOATING_VEC(name, ...) VEC_BINARY_LOOP(name)
+#define FLOAT32(name, traits, floating, ...) \
+  ETX_BINARY_LOOP(name##_f32, float, float, f32, floating)
+#define COMPARISON(name, expression, ...) \
   ETX_BINARY_LOOP(name##_f32, float, uint8_t, f32, expression)
-#define WHOLE(name, whole)
-#include "runtime/kernels/simd/elementwise/binary_list.def"
+#define INTEGRAL(name, ...)
+#include "runtime/kernels/simd/elementwise/binary_ops.def"
 #undef F
 
 static const etx_binary_loop binary_loops[ETX_BINARY_COUNT] = {
-#define REAL_AND_INTEGER(name, real, whole) name##_f32,
-#define REAL(name, real) name##_f32,
-#define SINGLE(name, real) name##_f32,
-#define COMPARISON(name, expression) name##_f32,
-#define WHOLE(name, whole) NULL,
-#include "runtime/kernels/simd/elementwise/binary_list.def"
+#define NUMERIC(name, ...) name##_f32,
+#define FLOATING(name, ...) name##_f32,
+#define FLOAT32(name, ...) name##_f32,
+#define COMPARISON(name, ...) name##_f32,
+#define INTEGRAL(name, ...) NULL,
+#include "runtime/kernels/simd/elementwise/binary_ops.def"
 };
 
 static void spread(char* out, uint64_t eight, size_t count) {

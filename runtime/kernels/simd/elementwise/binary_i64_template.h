@@ -14,10 +14,10 @@ static bool are_fast_i64(const void* a, const void* b, size_t count) {
   return all >> 52 == 0;
 }
 
-#define WHOLE_QUOTIENT(name, f, whole)                                       \
+#define DIVISION_LOOPS_I64(name, f, integral)                                \
   ETX_BINARY_LOOP(name##_fast_i64, int64_t, int64_t, i64,                    \
                   etx_f64_exact_##f(x, y))                                   \
-  ETX_BINARY_LOOP(name##_general_i64, int64_t, int64_t, i64, whole)          \
+  ETX_BINARY_LOOP(name##_general_i64, int64_t, int64_t, i64, integral)       \
   static void name##_i64(void* out, const void* a, const void* b,            \
                          size_t count, etx_scalar parameter) {               \
     static const etx_fast_or_general loops = {                               \
@@ -25,22 +25,23 @@ static bool are_fast_i64(const void* a, const void* b, size_t count) {
     etx_fast_or_general_run(&loops, out, a, b, count, parameter);            \
   }
 
-#define REAL_AND_INTEGER(name, real, whole) \
-  ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, whole)
-#define REAL(name, real)
-#define SINGLE(name, real)
-#define QUOTIENT(name, f, whole) WHOLE_QUOTIENT(name, f, whole)
-#define COMPARISON(name, expression) \
+#define NUMERIC(name, traits, floating, integral, ...) \
+  ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, integral)
+#define NUMERIC_FAST_OR_GENERAL(name, traits, function, integral, ...) \
+  DIVISION_LOOPS_I64(name, function, integral)
+#define FLOATING(name, ...)
+#define FLOAT32(name, ...)
+#define COMPARISON(name, expression, ...) \
   ETX_BINARY_LOOP(name##_i64, int64_t, uint8_t, i64, expression)
-#define WHOLE(name, whole) \
-  ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, whole)
-#include "runtime/kernels/simd/elementwise/binary_list.def"
+#define INTEGRAL(name, integral, ...) \
+  ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, integral)
+#include "runtime/kernels/simd/elementwise/binary_ops.def"
 
 static const etx_binary_loop whole_loops[ETX_BINARY_COUNT] = {
-#define REAL_AND_INTEGER(name, real, whole) name##_i64,
-#define REAL(name, real) NULL,
-#define SINGLE(name, real) NULL,
-#define COMPARISON(name, expression) name##_i64,
-#define WHOLE(name, whole) name##_i64,
-#include "runtime/kernels/simd/elementwise/binary_list.def"
+#define NUMERIC(name, ...) name##_i64,
+#define FLOATING(name, ...) NULL,
+#define FLOAT32(name, ...) NULL,
+#define COMPARISON(name, ...) name##_i64,
+#define INTEGRAL(name, ...) name##_i64,
+#include "runtime/kernels/simd/elementwise/binary_ops.def"
 };

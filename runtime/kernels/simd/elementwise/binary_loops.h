@@ -1,5 +1,5 @@
 // The inner loops of operators with two operands: one for each row of
-// binary_list.def and wide type (convert.h).
+// binary_ops.def and wide type (convert.h).
 //
 // Those over floats and int64 are compiled for each instruction set
 // (float_loops.h), those over doubles, which no model waits for, once.
@@ -16,15 +16,15 @@
 typedef void (*etx_binary_loop)(void* out, const void* a, const void* b,
                                 size_t count, etx_scalar parameter);
 
-typedef enum etx_binary_row {
-#define REAL_AND_INTEGER(name, real, whole) ETX_BINARY_##name,
-#define REAL(name, real) ETX_BINARY_##name,
-#define SINGLE(name, real) ETX_BINARY_##name,
-#define COMPARISON(name, expression) ETX_BINARY_##name,
-#define WHOLE(name, whole) ETX_BINARY_##name,
-#include "runtime/kernels/simd/elementwise/binary_list.def"
+typedef enum etx_binary_function {
+#define NUMERIC(name, ...) ETX_BINARY_##name,
+#define FLOATING(name, ...) ETX_BINARY_##name,
+#define FLOAT32(name, ...) ETX_BINARY_##name,
+#define COMPARISON(name, ...) ETX_BINARY_##name,
+#define INTEGRAL(name, ...) ETX_BINARY_##name,
+#include "runtime/kernels/simd/elementwise/binary_ops.def"
   ETX_BINARY_COUNT
-} etx_binary_row;
+} etx_binary_function;
 
 // By row; NULL: not for this type.
 extern const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT];

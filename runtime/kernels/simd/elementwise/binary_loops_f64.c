@@ -3,32 +3,33 @@
 #include "runtime/kernels/math/math_functions.h"
 
 #define F(f) etx_##f##_f64
-#define REAL_AND_INTEGER(name, real, whole) \
-  ETX_BINARY_LOOP(name##_f64, double, double, f64, real)
-#define REAL(name, real) ETX_BINARY_LOOP(name##_f64, double, double, f64, real)
-#define SINGLE(name, real)
-#define COMPARISON(name, expression) \
+#define NUMERIC(name, traits, floating, ...) \
+  ETX_BINARY_LOOP(name##_f64, double, double, f64, floating)
+#define FLOATING(name, traits, floating, ...) \
+  ETX_BINARY_LOOP(name##_f64, double, double, f64, floating)
+#define FLOAT32(name, ...)
+#define COMPARISON(name, expression, ...) \
   ETX_BINARY_LOOP(name##_f64, double, uint8_t, f64, expression)
-#define WHOLE(name, whole)
-#include "runtime/kernels/simd/elementwise/binary_list.def"
+#define INTEGRAL(name, ...)
+#include "runtime/kernels/simd/elementwise/binary_ops.def"
 #undef F
 
 const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT] = {
-#define REAL_AND_INTEGER(name, real, whole) name##_f64,
-#define REAL(name, real) name##_f64,
-#define SINGLE(name, real) NULL,
-#define COMPARISON(name, expression) name##_f64,
-#define WHOLE(name, whole) NULL,
-#include "runtime/kernels/simd/elementwise/binary_list.def"
+#define NUMERIC(name, ...) name##_f64,
+#define FLOATING(name, ...) name##_f64,
+#define FLOAT32(name, ...) NULL,
+#define COMPARISON(name, ...) name##_f64,
+#define INTEGRAL(name, ...) NULL,
+#include "runtime/kernels/simd/elementwise/binary_ops.def"
 };
 
-// Any byte but 0 is true.
-ETX_BINARY_LOOP(truths_and, uint8_t, uint8_t, i64, (x != 0) & (y != 0))
-ETX_BINARY_LOOP(truths_or, uint8_t, uint8_t, i64, (x != 0) | (y != 0))
-ETX_BINARY_LOOP(truths_xor, uint8_t, uint8_t, i64, (x != 0) ^ (y != 0))
+// Bool as it lies in memory: any byte but 0 is true.
+ETX_BINARY_LOOP(bool_and, uint8_t, uint8_t, i64, (x != 0) & (y != 0))
+ETX_BINARY_LOOP(bool_or, uint8_t, uint8_t, i64, (x != 0) | (y != 0))
+ETX_BINARY_LOOP(bool_xor, uint8_t, uint8_t, i64, (x != 0) ^ (y != 0))
 
 etx_binary_loop etx_binary_loop_of_bool(size_t row) {
-  if (row == ETX_BINARY_logical_and) return truths_and;
-  if (row == ETX_BINARY_logical_or) return truths_or;
-  return row == ETX_BINARY_logical_xor ? truths_xor : NULL;
+  if (row == ETX_BINARY_logical_and) return bool_and;
+  if (row == ETX_BINARY_logical_or) return bool_or;
+  return row == ETX_BINARY_logical_xor ? bool_xor : NULL;
 }

@@ -1,23 +1,25 @@
 // The loops over integers of type T as they lie in memory, as one table. Read
 // by binary_loops_narrow.c once for each type; NAME(x) is x with its suffix.
 
-#define REAL_AND_INTEGER(name, real, whole)
-#define RING(name, real, whole) ETX_BINARY_LOOP(NAME(name), T, T, i64, whole)
-#define REAL(name, real)
-#define SINGLE(name, real)
-#define COMPARISON(name, expression) \
+#define NUMERIC(name, ...)
+#define NUMERIC_NARROW(name, traits, floating, integral, ...) \
+  ETX_BINARY_LOOP(NAME(name), T, T, i64, integral)
+#define FLOATING(name, ...)
+#define FLOAT32(name, ...)
+#define COMPARISON(name, expression, ...) \
   ETX_BINARY_LOOP(NAME(name), T, uint8_t, i64, expression)
-#define WHOLE(name, whole) ETX_BINARY_LOOP(NAME(name), T, T, i64, whole)
-#include "runtime/kernels/simd/elementwise/binary_list.def"
+#define INTEGRAL(name, integral, ...) \
+  ETX_BINARY_LOOP(NAME(name), T, T, i64, integral)
+#include "runtime/kernels/simd/elementwise/binary_ops.def"
 
 static const etx_binary_loop NAME(loops)[ETX_BINARY_COUNT] = {
-#define REAL_AND_INTEGER(name, real, whole) NULL,
-#define RING(name, real, whole) NAME(name),
-#define REAL(name, real) NULL,
-#define SINGLE(name, real) NULL,
-#define COMPARISON(name, expression) NAME(name),
-#define WHOLE(name, whole) NAME(name),
-#include "runtime/kernels/simd/elementwise/binary_list.def"
+#define NUMERIC(name, ...) NULL,
+#define NUMERIC_NARROW(name, ...) NAME(name),
+#define FLOATING(name, ...) NULL,
+#define FLOAT32(name, ...) NULL,
+#define COMPARISON(name, ...) NAME(name),
+#define INTEGRAL(name, ...) NAME(name),
+#include "runtime/kernels/simd/elementwise/binary_ops.def"
 };
 
 #undef T

@@ -16,8 +16,8 @@
 
 typedef struct etx_float_loops {
   const char* name;               // of the instruction set
-  const etx_unary_loop* unary;    // by etx_unary_row
-  const etx_binary_loop* binary;  // by etx_binary_row; NULL: not for floats
+  const etx_unary_loop* unary;    // by etx_unary_function
+  const etx_binary_loop* binary;  // by etx_binary_function; NULL: not for floats
   const etx_binary_loop* whole;   // the same for int64
   // Writes the same eight bytes `count` times.
   void (*spread)(char* out, uint64_t eight, size_t count);

@@ -77,7 +77,7 @@ static void run_angles(float* out, const float* in, size_t count,
 }
 
 // The loop of a function over vectors, <name>_of.
-#define FUSED_LOOP(name)                                          \
+#define VEC_LOOP(name)                                            \
   static void name##_f32(void* out, const void* in, size_t count, \
                          const etx_scalar* parameters) {          \
     float* to = out;                                              \
@@ -92,19 +92,20 @@ static void run_angles(float* out, const float* in, size_t count,
   }
 
 #define F(f) etx_##f##_f32
-#define SAME(name, real, whole) \
-  ETX_UNARY_LOOP(name##_f32, float, float, f32, real)
-#define REAL(name, real) ETX_UNARY_LOOP(name##_f32, float, float, f32, real)
-#define ANGLE(name) ANGLE_LOOPS(name)
-#define FUSED(name) FUSED_LOOP(name)
-#define TRUTH(name, real, whole) \
-  ETX_UNARY_LOOP(name##_f32, float, uint8_t, f32, real)
-#include "runtime/kernels/simd/elementwise/unary_list.def"
+#define NUMERIC(name, floating, ...) \
+  ETX_UNARY_LOOP(name##_f32, float, float, f32, floating)
+#define FLOATING(name, floating, ...) \
+  ETX_UNARY_LOOP(name##_f32, float, float, f32, floating)
+#define FLOATING_FAST_OR_GENERAL(name, ...) ANGLE_LOOPS(name)
+#define FLOATING_VEC(name, ...) VEC_LOOP(name)
+#define PREDICATE(name, floating, ...) \
+  ETX_UNARY_LOOP(name##_f32, float, uint8_t, f32, floating)
+#include "runtime/kernels/simd/elementwise/unary_ops.def"
 #undef F
 
 static const etx_unary_loop unary_loops[ETX_UNARY_COUNT] = {
-#define SAME(name, real, whole) name##_f32,
-#define REAL(name, real) name##_f32,
-#define TRUTH(name, real, whole) name##_f32,
-#include "runtime/kernels/simd/elementwise/unary_list.def"
+#define NUMERIC(name, ...) name##_f32,
+#define FLOATING(name, ...) name##_f32,
+#define PREDICATE(name, ...) name##_f32,
+#include "runtime/kernels/simd/elementwise/unary_ops.def"
 };

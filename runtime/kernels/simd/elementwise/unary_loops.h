@@ -1,5 +1,5 @@
 // The inner loops of operators with one operand: one for each row of
-// unary_list.def and wide type (convert.h). Two files, as for binary_loops.h.
+// unary_ops.def and wide type (convert.h). Two files, as for binary_loops.h.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_UNARY_LOOPS_H
 #define ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_UNARY_LOOPS_H
@@ -15,13 +15,13 @@ typedef void (*etx_unary_loop)(
     void* out, const void* in, size_t count,
     const etx_scalar parameters[ETX_UNARY_PARAMETERS]);
 
-typedef enum etx_unary_row {
-#define SAME(name, real, whole) ETX_UNARY_##name,
-#define REAL(name, real) ETX_UNARY_##name,
-#define TRUTH(name, real, whole) ETX_UNARY_##name,
-#include "runtime/kernels/simd/elementwise/unary_list.def"
+typedef enum etx_unary_function {
+#define NUMERIC(name, ...) ETX_UNARY_##name,
+#define FLOATING(name, ...) ETX_UNARY_##name,
+#define PREDICATE(name, ...) ETX_UNARY_##name,
+#include "runtime/kernels/simd/elementwise/unary_ops.def"
   ETX_UNARY_COUNT
-} etx_unary_row;
+} etx_unary_function;
 
 // By row; NULL: not for this type. Those over floats are in float_loops.h.
 extern const etx_unary_loop etx_unary_loops_f64[ETX_UNARY_COUNT];

@@ -2,7 +2,8 @@
 #include "runtime/kernels/simd/elementwise/unary_loops.h"
 #include "runtime/kernels/math/wrapping_math.h"
 
-// What unary_loops_f32.c has for floats.
+// The functions F(f) of unary_ops.def that are not in math_functions.h, for
+// double; unary_f32_template.h has them for float.
 
 static inline double etx_largest_f64(void) { return 1.7976931348623157e308; }
 
@@ -44,39 +45,39 @@ static inline double etx_mish_f64(double x) {
 }
 
 #define F(f) etx_##f##_f64
-#define SAME(name, real, whole) \
-  ETX_UNARY_LOOP(name##_f64, double, double, f64, real)
-#define REAL(name, real) ETX_UNARY_LOOP(name##_f64, double, double, f64, real)
-#define TRUTH(name, real, whole) \
-  ETX_UNARY_LOOP(name##_f64, double, uint8_t, f64, real)
-#include "runtime/kernels/simd/elementwise/unary_list.def"
+#define NUMERIC(name, floating, ...) \
+  ETX_UNARY_LOOP(name##_f64, double, double, f64, floating)
+#define FLOATING(name, floating, ...) \
+  ETX_UNARY_LOOP(name##_f64, double, double, f64, floating)
+#define PREDICATE(name, floating, ...) \
+  ETX_UNARY_LOOP(name##_f64, double, uint8_t, f64, floating)
+#include "runtime/kernels/simd/elementwise/unary_ops.def"
 #undef F
 
-#define SAME(name, real, whole) \
-  ETX_UNARY_LOOP(name##_i64, int64_t, int64_t, i64, whole)
-#define REAL(name, real)
-#define ANGLE(name)
-#define TRUTH(name, real, whole) \
-  ETX_UNARY_LOOP(name##_i64, int64_t, uint8_t, i64, whole)
-#include "runtime/kernels/simd/elementwise/unary_list.def"
+#define NUMERIC(name, floating, integral, ...) \
+  ETX_UNARY_LOOP(name##_i64, int64_t, int64_t, i64, integral)
+#define FLOATING(name, ...)
+#define PREDICATE(name, floating, integral, ...) \
+  ETX_UNARY_LOOP(name##_i64, int64_t, uint8_t, i64, integral)
+#include "runtime/kernels/simd/elementwise/unary_ops.def"
 
 const etx_unary_loop etx_unary_loops_f64[ETX_UNARY_COUNT] = {
-#define SAME(name, real, whole) name##_f64,
-#define REAL(name, real) name##_f64,
-#define TRUTH(name, real, whole) name##_f64,
-#include "runtime/kernels/simd/elementwise/unary_list.def"
+#define NUMERIC(name, ...) name##_f64,
+#define FLOATING(name, ...) name##_f64,
+#define PREDICATE(name, ...) name##_f64,
+#include "runtime/kernels/simd/elementwise/unary_ops.def"
 };
 
 const etx_unary_loop etx_unary_loops_i64[ETX_UNARY_COUNT] = {
-#define SAME(name, real, whole) name##_i64,
-#define REAL(name, real) NULL,
-#define TRUTH(name, real, whole) name##_i64,
-#include "runtime/kernels/simd/elementwise/unary_list.def"
+#define NUMERIC(name, ...) name##_i64,
+#define FLOATING(name, ...) NULL,
+#define PREDICATE(name, ...) name##_i64,
+#include "runtime/kernels/simd/elementwise/unary_ops.def"
 };
 
-// Any byte but 0 is true.
-static void truths_not(void* out_data, const void* in_data, size_t count,
-                       const etx_scalar* parameters) {
+// logical_not of bool as it lies in memory: any byte but 0 is true.
+static void bool_not(void* out_data, const void* in_data, size_t count,
+                     const etx_scalar* parameters) {
   uint8_t* out = out_data;
   const uint8_t* in = in_data;
   const size_t whole = count / ETX_LANES * ETX_LANES;
@@ -86,5 +87,5 @@ static void truths_not(void* out_data, const void* in_data, size_t count,
 }
 
 etx_unary_loop etx_unary_loop_of_bool(size_t row) {
-  return row == ETX_UNARY_logical_not ? truths_not : NULL;
+  return row == ETX_UNARY_logical_not ? bool_not : NULL;
 }

@@ -578,9 +578,9 @@ static etx_status prepare_any(etx_call* call, size_t row,
   return how(call, row);
 }
 
-#define KERNEL(symbol, how, row)                             \
-  etx_status etx_kernel_##symbol##_prepare(etx_call* call) { \
-    return prepare_any(call, ETX_BINARY_##row, how);         \
+#define KERNEL(kernel, prepare, row)                     \
+  etx_status kernel(etx_call* call) {                    \
+    return prepare_any(call, ETX_BINARY_##row, prepare); \
   }
 #include "runtime/kernels/elementwise/binary_kernels.def"
 #undef KERNEL

@@ -290,9 +290,7 @@ static etx_status prepare_gelu(etx_call* call, size_t row) {
                          approximate);
 }
 
-#define KERNEL(symbol, how, row)                             \
-  etx_status etx_kernel_##symbol##_prepare(etx_call* call) { \
-    return how(call, ETX_UNARY_##row);                       \
-  }
+#define KERNEL(kernel, prepare, row) \
+  etx_status kernel(etx_call* call) { return prepare(call, ETX_UNARY_##row); }
 #include "runtime/kernels/elementwise/unary_kernels.def"
 #undef KERNEL

@@ -18,8 +18,8 @@ static inline size_t lane_of(size_t channel) { return channel % LANES; }
 
 // Sixteen channels from `first` on. Zeros behind those that there are, and for
 // rows that there are not.
-static inline __attribute__((always_inline)) uint8x16_t
-load_channels(const uint8_t* from, size_t first, size_t count) {
+static inline __attribute__((always_inline)) uint8x16_t load_channels(
+    const uint8_t* from, size_t first, size_t count) {
   uint8_t some[BYTES] = {0};
   if (from == NULL || first >= count) return vdupq_n_u8(0);
   if (first + BYTES <= count) return vld1q_u8(from + first);

@@ -8,11 +8,7 @@
 #include "runtime/kernels/simd/elementwise/unary_f32_template.h"
 
 const etx_float_loops etx_float_loops_avx512 = {
-    "avx512",
-    unary_loops,
-    binary_loops,
-    whole_loops,
-    spread,
-    turn_bits,
-    transpose_16x16,
-    {softmax_scale, softmax_exp, etx_layer_norm_rows_avx2}};
+    "avx512",        unary_loops,
+    binary_loops,    whole_loops,
+    spread,          turn_bits,
+    transpose_16x16, {softmax_scale, softmax_exp, etx_layer_norm_rows_avx2}};

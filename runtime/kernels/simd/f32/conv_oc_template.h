@@ -1,5 +1,6 @@
 // Sums with result channels as lanes (conv_microkernels.h). Read once for each
-// instruction set, after transpose_pack_template.h and depthwise_row_template.h.
+// instruction set, after transpose_pack_template.h and
+// depthwise_row_template.h.
 
 #include "runtime/kernels/simd/vector/loop_step.h"
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
@@ -61,8 +62,8 @@ static inline __attribute__((always_inline)) void conv_oc_block(
   const char* ahead = s->ahead + (ptrdiff_t)wanted.row * s->ahead_row;
   const size_t taps = s->taps;
   const size_t few = wanted.first < wanted.end ? CONV_OC_PREFETCHED
-                     : rows > 0               ? CONV_OC_LANES
-                                              : taps;
+                     : rows > 0                ? CONV_OC_LANES
+                                               : taps;
   for (size_t k = 0; k < taps;) {
     const size_t step = taps - k < few ? taps - k : few;
     if (k % CONV_OC_LANES == 0) {
@@ -112,10 +113,10 @@ static inline __attribute__((always_inline)) void conv_oc_block(
 
 // All positions, in blocks of as equal a size as can be: small ones have too
 // few sums to hide how long a step takes.
-static inline __attribute__((always_inline)) void conv_oc_row(const etx_conv_oc* s,
-                                                           size_t group,
-                                                           size_t groups) {
-  const size_t blocks = (s->positions + CONV_OC_POSITIONS - 1) / CONV_OC_POSITIONS;
+static inline __attribute__((always_inline)) void conv_oc_row(
+    const etx_conv_oc* s, size_t group, size_t groups) {
+  const size_t blocks =
+      (s->positions + CONV_OC_POSITIONS - 1) / CONV_OC_POSITIONS;
   const size_t asked = s->weight_prefetch == 0 ? 0 : groups;
   conv_oc_prefetch wanted = {.row = group == 0 ? 0 : s->ahead_rows};
   for (size_t i = 0, at = 0; i < blocks; ++i, wanted.row += CONV_OC_LANES) {
@@ -177,14 +178,15 @@ static inline __attribute__((always_inline)) void store_line(
 }
 
 // A square of positions and channels: those that do not exist are not stored.
-static void store_square(const etx_conv_oc_store* s, size_t at, size_t channel) {
+static void store_square(const etx_conv_oc_store* s, size_t at,
+                         size_t channel) {
   etx_row_store one = s->store;
   const size_t left = one.count - at, others = s->channels - channel;
   const size_t count = left < TURN ? left : TURN;
   const float* const bias = s->bias + channel;
   transpose_vector x[TURN];
   transpose_in_registers(one.sums + (ptrdiff_t)at * one.sum_row + channel,
-                    one.sum_row, x);
+                         one.sum_row, x);
   const ptrdiff_t to = (ptrdiff_t)channel * s->out_channel + (ptrdiff_t)at;
   float* out = one.out + to;
   if (others >= TURN && one.added == NULL) {

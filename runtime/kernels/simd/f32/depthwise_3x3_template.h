@@ -81,7 +81,7 @@ typedef struct depthwise_view {
   ((i) == 2 && (stride) == 2 ? 1 + DEPTHWISE_LANES : (i))
 
 static inline depthwise_view depthwise_view_of(const etx_depthwise_planes* p,
-                                         ptrdiff_t x, ptrdiff_t stride) {
+                                               ptrdiff_t x, ptrdiff_t stride) {
   depthwise_view v = {.first = p->column + x * stride};
   for (ptrdiff_t i = 0; i < 3; ++i) {
     const ptrdiff_t at = v.first + DEPTHWISE_PLACE(stride, i);
@@ -93,8 +93,8 @@ static inline depthwise_view depthwise_view_of(const etx_depthwise_planes* p,
   return v;
 }
 
-static inline __attribute__((always_inline)) etx_f32_vec
-depthwise_load(const float* at, row_lanes inside, bool is_whole) {
+static inline __attribute__((always_inline)) etx_f32_vec depthwise_load(
+    const float* at, row_lanes inside, bool is_whole) {
   etx_f32_vec x;
   if (!is_whole) return ROW_LOAD_SOME(at, inside);
   memcpy(&x, at, sizeof x);
@@ -133,8 +133,8 @@ typedef struct depthwise_rows {
 // on to the next one. Asks for what lies as many rows behind as there are
 // results: of a whole plane that is the next one.
 static inline __attribute__((always_inline)) void depthwise_next(
-    depthwise_rows* rows, const depthwise_view* v, ptrdiff_t stride, bool is_whole,
-    bool asks, etx_f32_vec* seen) {
+    depthwise_rows* rows, const depthwise_view* v, ptrdiff_t stride,
+    bool is_whole, bool asks, etx_f32_vec* seen) {
   if (asks) {
     const float* const behind = rows->row + rows->behind;
     ETX_PREFETCH_L2(behind + 1);
@@ -159,18 +159,18 @@ static inline __attribute__((always_inline)) void depthwise_add(
 // Columns from `x` on, of which this is the view.
 static inline __attribute__((always_inline)) void depthwise_columns(
     const etx_depthwise_planes* p, const etx_f32_vec* weights, size_t x,
-    const depthwise_view* own, ptrdiff_t stride, const float* added, bool is_whole,
-    bool asks) {
+    const depthwise_view* own, ptrdiff_t stride, const float* added,
+    bool is_whole, bool asks) {
   const etx_row_store* s = &p->store;
   const depthwise_view view = *own;
   float* out = s->out + x;
   if (added != NULL) added += x;
   etx_f32_vec seen[3], first = {0}, second = {0};
   depthwise_rows rows = {.row = p->in + p->row * p->in_row + view.first,
-                      .step = p->in_row,
-                      .y = p->row,
-                      .count = p->in_rows,
-                      .behind = (ptrdiff_t)s->rows * stride * p->in_row};
+                         .step = p->in_row,
+                         .y = p->row,
+                         .count = p->in_rows,
+                         .behind = (ptrdiff_t)s->rows * stride * p->in_row};
   depthwise_next(&rows, &view, stride, is_whole, asks, seen);
   depthwise_add(weights, seen, &first);
   if (stride == 1) {

@@ -30,20 +30,20 @@ typedef struct depthwise_square_view {
   ((stride) == 1 ? (i) : (i) / 2 * 2 + (i) % 2 * DEPTHWISE_LANES)
 
 static inline __attribute__((always_inline)) depthwise_square_view
-depthwise_square_view_of(const etx_depthwise_planes* p, ptrdiff_t x, ptrdiff_t stride,
-               ptrdiff_t loads) {
+depthwise_square_view_of(const etx_depthwise_planes* p, ptrdiff_t x,
+                         ptrdiff_t stride, ptrdiff_t loads) {
   depthwise_square_view v = {.first = p->column + x * stride};
   for (ptrdiff_t i = 0; i < loads; ++i) {
-    v.inside[i] =
-        depthwise_inside(v.first + DEPTHWISE_SQUARE_PLACE(stride, i), p->in_columns);
+    v.inside[i] = depthwise_inside(v.first + DEPTHWISE_SQUARE_PLACE(stride, i),
+                                   p->in_columns);
   }
   return v;
 }
 
 // The taps' elements of the row that begins at `row`.
 static inline __attribute__((always_inline)) void depthwise_square_see(
-    const float* row, const depthwise_square_view* v, ptrdiff_t stride, ptrdiff_t kernel,
-    etx_f32_vec* seen) {
+    const float* row, const depthwise_square_view* v, ptrdiff_t stride,
+    ptrdiff_t kernel, etx_f32_vec* seen) {
   if (stride == 1) {
     ETX_UNROLLED
     for (ptrdiff_t i = 0; i < kernel; ++i) {
@@ -63,13 +63,15 @@ static inline __attribute__((always_inline)) void depthwise_square_see(
 
 // Columns from `x` on. Inlined with constants, so that sums stay in registers.
 static inline __attribute__((always_inline)) void depthwise_square_columns(
-    const etx_depthwise_planes* p, size_t x, ptrdiff_t kernel, ptrdiff_t stride) {
+    const etx_depthwise_planes* p, size_t x, ptrdiff_t kernel,
+    ptrdiff_t stride) {
   const etx_row_store* s = &p->store;
-  const depthwise_square_view view = depthwise_square_view_of(p, (ptrdiff_t)x, stride,
-                                          stride == 1 ? kernel : kernel + 1);
+  const depthwise_square_view view = depthwise_square_view_of(
+      p, (ptrdiff_t)x, stride, stride == 1 ? kernel : kernel + 1);
   // sums[i] is that of the result which began i steps before.
   const size_t waiting = (size_t)((kernel - 1) / stride + 1);
-  etx_f32_vec seen[DEPTHWISE_SQUARE_MAX_KERNEL] = {{0}}, sums[DEPTHWISE_SQUARE_MAX_KERNEL] = {{0}};
+  etx_f32_vec seen[DEPTHWISE_SQUARE_MAX_KERNEL] = {{0}},
+              sums[DEPTHWISE_SQUARE_MAX_KERNEL] = {{0}};
   const float* row = p->in + p->row * p->in_row + view.first;
   const float* added = s->added == NULL ? NULL : s->added + x;
   float* out = s->out + x;
@@ -90,12 +92,13 @@ static inline __attribute__((always_inline)) void depthwise_square_columns(
         const float* weights = p->weights + line * kernel;
         ETX_UNROLLED
         for (ptrdiff_t k = 0; k < kernel; ++k) {
-          sums[i] = ETX_F32_FMA(ETX_F32_BROADCAST(weights[k]), seen[k], sums[i]);
+          sums[i] =
+              ETX_F32_FMA(ETX_F32_BROADCAST(weights[k]), seen[k], sums[i]);
         }
       }
       if (phase == (kernel - 1) % stride && step + 1 >= waiting) {
         depthwise_store(s, &sums[waiting - 1], added, out, x,
-                     s->rows - (step + 1 - waiting));
+                        s->rows - (step + 1 - waiting));
         out += s->out_row;
         if (added != NULL) added += s->out_row;
       }

@@ -1,13 +1,14 @@
-// The loops of f32_microkernels.h for one instruction set, whose vector registers
-// have VECTOR_BYTES. Sums of GEMM_ROWS rows and GEMM_GROUPS groups of lanes,
-// or of DOT_ROWS times DOT_COLUMNS dots, fit in its registers; GEMM_MIN_SUMS
-// vectors of them hide how long a step takes. GEMM_EIGHT_TAPS and
-// CONV_OC_DENSE_EIGHTS, if they are defined, are a set's own ways through eights of
-// taps. GEMM_PREFETCH_EACH_TAP, if it is defined, lets floats ask for memory with
-// each tap (gemm_microkernel_template.h). GEMM_KEEP_LOADS_IN_PLACE, if it is defined, is what
-// keeps a compiler from reading the weights of all rows at once, for which
-// there are no registers; GEMM_CLOBBER_ALL and GEMM_CLOBBER_REST(used) what
-// keeps it from leaving anything in vector registers (gemm_microkernel_template.h).
+// The loops of f32_microkernels.h for one instruction set, whose vector
+// registers have VECTOR_BYTES. Sums of GEMM_ROWS rows and GEMM_GROUPS groups of
+// lanes, or of DOT_ROWS times DOT_COLUMNS dots, fit in its registers;
+// GEMM_MIN_SUMS vectors of them hide how long a step takes. GEMM_EIGHT_TAPS and
+// CONV_OC_DENSE_EIGHTS, if they are defined, are a set's own ways through
+// eights of taps. GEMM_PREFETCH_EACH_TAP, if it is defined, lets floats ask for
+// memory with each tap (gemm_microkernel_template.h). GEMM_KEEP_LOADS_IN_PLACE,
+// if it is defined, is what keeps a compiler from reading the weights of all
+// rows at once, for which there are no registers; GEMM_CLOBBER_ALL and
+// GEMM_CLOBBER_REST(used) what keeps it from leaving anything in vector
+// registers (gemm_microkernel_template.h).
 
 #include "runtime/kernels/simd/vector/f32_vec_template.h"
 #include "runtime/kernels/simd/vector/exp2_template.h"
@@ -69,22 +70,13 @@
 #undef STEP
 #undef ROWS
 
-#define ETX_F32_MICROKERNELS(name)                             \
-  {name,                                                \
-   {add_products_i64, add_products_f32,                 \
-    ETX_IF_DTYPE(FLOAT64, add_products_f64)},           \
-   dots,                                                \
-   gemm_small,                                      \
-   turn,                                                \
-   copy_rows,                                           \
-   store_rows,                                          \
-   depthwise_row,                                           \
-   max_pool_row,                                            \
-   attention_weights,                                        \
-   conv_oc_dense,                                     \
-   conv_oc,                                           \
-   conv_oc_store,                                         \
-   {winograd_input, winograd_weights, winograd_output}, \
-   DEPTHWISE_PLANES,                                       \
-   CONV_PIXEL,                                        \
-   GEMM_GROUPS}
+#define ETX_F32_MICROKERNELS(name)                                          \
+  {                                                                         \
+    name,                                                                   \
+        {add_products_i64, add_products_f32,                                \
+         ETX_IF_DTYPE(FLOAT64, add_products_f64)},                          \
+        dots, gemm_small, turn, copy_rows, store_rows, depthwise_row,       \
+        max_pool_row, attention_weights, conv_oc_dense, conv_oc,            \
+        conv_oc_store, {winograd_input, winograd_weights, winograd_output}, \
+        DEPTHWISE_PLANES, CONV_PIXEL, GEMM_GROUPS                           \
+  }

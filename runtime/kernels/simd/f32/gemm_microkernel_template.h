@@ -1,9 +1,9 @@
-// The inner loop of implicit_gemm.h: T is the C type of the elements, VECTOR_BYTES the
-// size of a vector register, NAME(x) a function's name, STEP(weight, x, sums)
-// what is done with a scalar weight and a vector, ROWS how many rows there are
-// sums of at a time. With PREFETCH_EACH_TAP each tap asks for a line or two of what
-// comes later, else some taps for some. Read once for each type and instruction
-// set; all give the same bits.
+// The inner loop of implicit_gemm.h: T is the C type of the elements,
+// VECTOR_BYTES the size of a vector register, NAME(x) a function's name,
+// STEP(weight, x, sums) what is done with a scalar weight and a vector, ROWS
+// how many rows there are sums of at a time. With PREFETCH_EACH_TAP each tap
+// asks for a line or two of what comes later, else some taps for some. Read
+// once for each type and instruction set; all give the same bits.
 //
 // Where all vector registers are sums, general ones are as dear: a compiler
 // that has none left keeps what it needs in vectors. From there it takes a turn
@@ -38,8 +38,8 @@ enum {
 static inline void NAME(ask_added)(const etx_gemm_block *b, int i, size_t row,
                                    size_t group, size_t rows, size_t vectors) {
   const size_t groups = vectors / NAME(PARTS);
-  const T *added = (const T *)b->added[i] +
-                   (ptrdiff_t)row * b->added_row[i] + group * NAME(GROUP);
+  const T *added = (const T *)b->added[i] + (ptrdiff_t)row * b->added_row[i] +
+                   group * NAME(GROUP);
   for (size_t r = 0; r < rows; ++r, added += b->added_row[i]) {
     for (size_t g = 0; g < groups; ++g) {
       __builtin_prefetch(added + g * NAME(GROUP));
@@ -72,9 +72,10 @@ typedef struct NAME(share) {
   size_t count;        // each time
 } NAME(share);
 
-static inline NAME(share) NAME(share_of)(const etx_gemm_block *b, size_t row,
-                                         size_t rows) {
-  const size_t lines = (b->ahead_step + ETX_CACHE_LINE_BYTES - 1) / ETX_CACHE_LINE_BYTES;
+static inline NAME(share)
+    NAME(share_of)(const etx_gemm_block *b, size_t row, size_t rows) {
+  const size_t lines =
+      (b->ahead_step + ETX_CACHE_LINE_BYTES - 1) / ETX_CACHE_LINE_BYTES;
   const size_t all = b->ahead_pieces * lines;
   const size_t first = all * row / b->rows;
   return (NAME(share)){
@@ -86,7 +87,7 @@ static inline NAME(share) NAME(share_of)(const etx_gemm_block *b, size_t row,
 
 // Asks for what is `step` bytes behind it.
 static inline __attribute__((always_inline)) void NAME(ask_share)(
-    const etx_gemm_block *b, const NAME(share) *share, size_t step) {
+    const etx_gemm_block *b, const NAME(share) * share, size_t step) {
   const char *piece = share->piece + step;
   size_t line = share->line;
   for (size_t i = 0; i < share->count; ++i) {
@@ -136,9 +137,10 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   if (!asks_by_tap && !is_scattered && group == 0 && b->ahead_pieces > 0) {
     share = NAME(share_of)(b, row, rows);
   }
-  const bool prefetches_rows = !is_scattered && group == 0 && b->prefetches_rows &&
-                         row + 2 * rows <= b->rows;
-  const size_t step = share.count > 0 || prefetches_rows ? ETX_GEMM_PREFETCH_TAPS : b->taps;
+  const bool prefetches_rows = !is_scattered && group == 0 &&
+                               b->prefetches_rows && row + 2 * rows <= b->rows;
+  const size_t step =
+      share.count > 0 || prefetches_rows ? ETX_GEMM_PREFETCH_TAPS : b->taps;
   if (rows > 3 && row + 2 * rows <= b->rows) {
     NAME(ask_sums)(sums + (ptrdiff_t)rows * sum_row, sum_row, rows, vectors);
   }
@@ -160,8 +162,7 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
     if (rows > 3 && vectors == 2 && k + 8 <= stop) {
       const size_t eights = (stop - k) / 8;
       EIGHT_TAPS(weights + k, b->weight_row, is_scattered ? panel : next,
-                     panel_row, is_scattered ? offsets : NULL, eights, rows,
-                     own);
+                 panel_row, is_scattered ? offsets : NULL, eights, rows, own);
       next += (ptrdiff_t)(8 * eights) * panel_row;
       if (is_scattered) offsets += 8 * eights;
       k += 8 * eights;
@@ -232,8 +233,8 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   }
   for (int i = 0; !is_scattered && i < ETX_GEMM_ADDENDS; ++i) {
     if (b->added[i] == NULL) break;
-    const T *added = (const T *)b->added[i] +
-                     (ptrdiff_t)row * b->added_row[i] + group * NAME(GROUP);
+    const T *added = (const T *)b->added[i] + (ptrdiff_t)row * b->added_row[i] +
+                     group * NAME(GROUP);
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
       ETX_UNROLLED
@@ -277,10 +278,7 @@ static inline void NAME(fetch_rows)(const etx_gemm_block *b, size_t row,
 static inline __attribute__((always_inline)) void NAME(add_rows)(
     const etx_gemm_block *b, size_t row, size_t rows, size_t groups,
     bool is_scattered, etx_prefetch_stream **walker) {
-  enum {
-    PARTS = NAME(PARTS),
-    VECTORS = GEMM_MIN_SUMS < 8 ? GEMM_MIN_SUMS : 8
-  };
+  enum { PARTS = NAME(PARTS), VECTORS = GEMM_MIN_SUMS < 8 ? GEMM_MIN_SUMS : 8 };
   const size_t few = GEMM_MIN_SUMS / (rows * PARTS);
   const size_t fit = few < VECTORS / PARTS ? few : VECTORS / PARTS;
   const size_t most = fit > GEMM_GROUPS ? fit : GEMM_GROUPS;
@@ -307,10 +305,11 @@ static inline __attribute__((always_inline)) void NAME(add_all)(
   etx_prefetch_stream ahead = none;
   if (NAME(BY_TAP) && !is_scattered && b->ahead_pieces > 0) {
     const size_t bytes =
-        (b->taps * b->ahead_step + ETX_GEMM_PREFETCH_TAPS - 1) / ETX_GEMM_PREFETCH_TAPS;
+        (b->taps * b->ahead_step + ETX_GEMM_PREFETCH_TAPS - 1) /
+        ETX_GEMM_PREFETCH_TAPS;
     const size_t turns = (b->rows + ROWS - 1) / ROWS * b->taps;
     ahead = etx_prefetch_stream_over(b->ahead, bytes, turns, b->ahead_pieces,
-                               b->ahead_row, &none);
+                                     b->ahead_row, &none);
   }
   etx_prefetch_stream *walker = &ahead;
   for (size_t row = 0; row < b->rows;) {

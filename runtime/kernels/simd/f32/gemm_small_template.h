@@ -1,5 +1,6 @@
 // Small products (etx_gemm_small_loop): columns are lanes, and a call has few
-// steps of its own. Read once for each instruction set, behind row_copy_template.h.
+// steps of its own. Read once for each instruction set, behind
+// row_copy_template.h.
 
 #include <stdbool.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 enum {
   GEMM_SMALL_GROUP = ETX_TRANSPOSE_ROWS,  // columns that are turned at a time
-  SMALL_ROWS = 4,                 // that hide how long a step takes
+  SMALL_ROWS = 4,                         // that hide how long a step takes
 };
 
 // The first lanes of a vector in memory: of the others nothing is read.
@@ -24,7 +25,8 @@ typedef size_t gemm_small_lanes;  // how many
 #define GEMM_SMALL_FIRST(count) (count)
 #define GEMM_SMALL_LOAD(from, lanes) gemm_small_load(from, lanes)
 
-static inline etx_f32_vec gemm_small_load(const float* from, gemm_small_lanes lanes) {
+static inline etx_f32_vec gemm_small_load(const float* from,
+                                          gemm_small_lanes lanes) {
   etx_f32_vec x = {0};
   if (lanes >= ETX_F32_LANES) {
     memcpy(&x, from, sizeof(x));
@@ -37,8 +39,9 @@ static inline etx_f32_vec gemm_small_load(const float* from, gemm_small_lanes la
 
 // Stores of some lanes would do, but whoever reads the result next would wait
 // for them.
-static __attribute__((noinline)) void gemm_small_store_some(float* to, etx_f32_vec x,
-                                                       size_t count) {
+static __attribute__((noinline)) void gemm_small_store_some(float* to,
+                                                            etx_f32_vec x,
+                                                            size_t count) {
   const float* from = (const float*)&x;
 #if VECTOR_BYTES == 64
   if (count & 8) {
@@ -56,7 +59,8 @@ static __attribute__((noinline)) void gemm_small_store_some(float* to, etx_f32_v
 }
 
 #if VECTOR_BYTES == 64
-typedef float gemm_small_half_vector __attribute__((vector_size(VECTOR_BYTES / 2)));
+typedef float gemm_small_half_vector
+    __attribute__((vector_size(VECTOR_BYTES / 2)));
 
 static inline __attribute__((always_inline)) etx_f32_vec gemm_small_load_half(
     const float* from) {
@@ -77,8 +81,9 @@ typedef struct gemm_small_columns {
 } gemm_small_columns;
 
 // `are_half`: there are as many columns as half a vector has lanes.
-static inline __attribute__((always_inline)) etx_f32_vec gemm_small_columns_load(
-    const gemm_small_columns* c, const float* from, bool are_half) {
+static inline __attribute__((always_inline)) etx_f32_vec
+gemm_small_columns_load(const gemm_small_columns* c, const float* from,
+                        bool are_half) {
 #if VECTOR_BYTES == 64
   if (are_half) return gemm_small_load_half(from);
 #endif
@@ -142,11 +147,9 @@ static inline __attribute__((always_inline)) void gemm_small_all_rows(
 
 // All rows of some columns.
 static void gemm_small_group(const etx_gemm* p, size_t column, size_t columns,
-                        const float* right, ptrdiff_t right_row) {
-  gemm_small_columns c = {.p = p,
-                     .right = right,
-                     .right_row = right_row,
-                     .column = column};
+                             const float* right, ptrdiff_t right_row) {
+  gemm_small_columns c = {
+      .p = p, .right = right, .right_row = right_row, .column = column};
 #if VECTOR_BYTES == 64
   if (columns == ETX_F32_LANES / 2) {
     gemm_small_all_rows(&c, true);
@@ -185,8 +188,8 @@ static inline __attribute__((always_inline)) void gemm_small_square(
 #if VECTOR_BYTES == 64
 
 // Up to eight rows of up to eight taps, two rows to a vector.
-static void gemm_small_transpose_eight(const float* in, ptrdiff_t row, size_t rows,
-                             size_t count, float* out) {
+static void gemm_small_transpose_eight(const float* in, ptrdiff_t row,
+                                       size_t rows, size_t count, float* out) {
   enum { SIDE = 8 };
   const gemm_small_lanes lanes = GEMM_SMALL_FIRST(count);
   etx_f32_vec a[SIDE] = {{0}};
@@ -211,14 +214,15 @@ static void gemm_small_transpose_eight(const float* in, ptrdiff_t row, size_t ro
     const etx_f32_vec y = __builtin_shufflevector(
         x, x, 0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15);
     memcpy(out, &y, VECTOR_BYTES / 2);
-    memcpy(out + 4 * GEMM_SMALL_GROUP, (const float*)&y + SIDE, VECTOR_BYTES / 2);
+    memcpy(out + 4 * GEMM_SMALL_GROUP, (const float*)&y + SIDE,
+           VECTOR_BYTES / 2);
   }
 }
 
 #endif
 
 static void gemm_small_transpose(const float* in, ptrdiff_t row, size_t rows,
-                       size_t count, float* out) {
+                                 size_t count, float* out) {
 #if VECTOR_BYTES == 64
   if (rows <= TURN / 2 && count <= TURN / 2) {
     gemm_small_transpose_eight(in, row, rows, count, out);
@@ -228,7 +232,7 @@ static void gemm_small_transpose(const float* in, ptrdiff_t row, size_t rows,
   for (size_t i = 0; i < rows; i += TURN) {
     for (size_t k = 0; k < count; k += TURN) {
       gemm_small_square(in + (ptrdiff_t)i * row + k, row, rows - i, count - k,
-                   out + k * GEMM_SMALL_GROUP + i);
+                        out + k * GEMM_SMALL_GROUP + i);
     }
   }
 }
@@ -253,7 +257,7 @@ static void gemm_small_transposed(const etx_gemm* p) {
 static void gemm_small(const etx_gemm* p) {
   if (p->right_column == 1) {
     gemm_small_group(p, 0, p->columns, (const float*)(const void*)p->right,
-                p->right_inner);
+                     p->right_inner);
   } else {
     gemm_small_transposed(p);
   }

@@ -1,6 +1,6 @@
 // The loops of conv_microkernels.h. Read once for each instruction set, after
-// f32_vec_template.h. A row is done a piece at a time; the last piece overlaps the
-// one before it, so that nothing behind a row is touched.
+// f32_vec_template.h. A row is done a piece at a time; the last piece overlaps
+// the one before it, so that nothing behind a row is touched.
 
 #include <string.h>
 

@@ -24,9 +24,8 @@ static inline __attribute__((always_inline)) void transpose_load(
 }
 
 // Four taps of all rows.
-static inline __attribute__((always_inline)) void transpose_fours(const float* in,
-                                                             ptrdiff_t row,
-                                                             float* out) {
+static inline __attribute__((always_inline)) void transpose_fours(
+    const float* in, ptrdiff_t row, float* out) {
   transpose_vector a[4], b[4];
   ETX_UNROLLED
   for (int i = 0; i < 4; ++i) transpose_load(in + i * row, row, &a[i]);
@@ -46,9 +45,8 @@ static inline __attribute__((always_inline)) void transpose_fours(const float* i
 
 #endif
 
-static inline __attribute__((always_inline)) void transpose_square(const float* in,
-                                                              ptrdiff_t row,
-                                                              float* out) {
+static inline __attribute__((always_inline)) void transpose_square(
+    const float* in, ptrdiff_t row, float* out) {
   transpose_vector b[TURN];
   transpose_in_registers(in, row, b);
   ETX_UNROLLED_16
@@ -59,7 +57,8 @@ static inline __attribute__((always_inline)) void transpose_square(const float* 
 
 // Rows or taps that fill no square, element by element.
 static void transpose_rest(const float* in, ptrdiff_t row, size_t first_row,
-                      size_t rows, size_t first, size_t count, float* out) {
+                           size_t rows, size_t first, size_t count,
+                           float* out) {
   for (size_t k = first; k < count; ++k) {
     for (size_t i = first_row; i < rows; ++i) {
       out[k * ETX_TRANSPOSE_ROWS + i] = in[(ptrdiff_t)i * row + (ptrdiff_t)k];
@@ -126,7 +125,7 @@ static inline __attribute__((always_inline)) void transpose_squares(
     ETX_UNROLLED
     for (size_t i = 0; i < rows; i += TURN) {
       transpose_square(in + (ptrdiff_t)i * row + first, row,
-                  out + first * ETX_TRANSPOSE_ROWS + i);
+                       out + first * ETX_TRANSPOSE_ROWS + i);
     }
   }
 }

@@ -1,4 +1,5 @@
-// The loops of winograd_microkernels.h for one instruction set, after f32_vec_template.h.
+// The loops of winograd_microkernels.h for one instruction set, after
+// f32_vec_template.h.
 
 #include <string.h>
 
@@ -8,14 +9,14 @@
 enum { WINOGRAD_LANES = ETX_F32_LANES };
 
 #if VECTOR_BYTES == 64
-#define WINOGRAD_PICK(a, b, i)                                               \
-  __builtin_shufflevector(a, b, i, 2 + i, 4 + i, 6 + i, 8 + i, 10 + i,       \
-                          12 + i, 14 + i, 16 + i, 18 + i, 20 + i, 22 + i,    \
-                          24 + i, 26 + i, 28 + i, 30 + i)
+#define WINOGRAD_PICK(a, b, i)                                                 \
+  __builtin_shufflevector(a, b, i, 2 + i, 4 + i, 6 + i, 8 + i, 10 + i, 12 + i, \
+                          14 + i, 16 + i, 18 + i, 20 + i, 22 + i, 24 + i,      \
+                          26 + i, 28 + i, 30 + i)
 #elif VECTOR_BYTES == 32
-#define WINOGRAD_PICK(a, b, i)                                             \
-  __builtin_shufflevector(a, b, i, 2 + i, 4 + i, 6 + i, 8 + i, 10 + i,     \
-                          12 + i, 14 + i)
+#define WINOGRAD_PICK(a, b, i)                                                 \
+  __builtin_shufflevector(a, b, i, 2 + i, 4 + i, 6 + i, 8 + i, 10 + i, 12 + i, \
+                          14 + i)
 #else
 #define WINOGRAD_PICK(a, b, i) \
   __builtin_shufflevector(a, b, i, 2 + i, 4 + i, 6 + i)
@@ -48,7 +49,7 @@ static inline __attribute__((always_inline)) void winograd_tiles(
     const etx_f32_vec third = WINOGRAD_PICK(x[y][2], x[y][3], 0);
     const etx_f32_vec fourth = WINOGRAD_PICK(x[y][2], x[y][3], 1);
     const etx_f32_vec v[] = {first - third, second + third, third - second,
-                           second - fourth};
+                             second - fourth};
     ETX_UNROLLED
     for (ptrdiff_t i = 0; i < 4; ++i) {
       memcpy(out + i * place, &v[i], sizeof v[i]);

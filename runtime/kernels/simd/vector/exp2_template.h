@@ -9,8 +9,8 @@
 // -126.5. Adding 1.5 * 2^23 + 127 rounds to the nearest whole number n, and
 // leaves the exponent's bits of 2^n in the low ones: none for -127. NaN stays
 // what it is.
-static inline __attribute__((always_inline)) etx_f32_vec
-etx_f32_vec_exp2(etx_f32_vec x) {
+static inline __attribute__((always_inline)) etx_f32_vec etx_f32_vec_exp2(
+    etx_f32_vec x) {
   typedef uint32_t bits __attribute__((vector_size(VECTOR_BYTES)));
   const etx_f32_vec shifted = x + 12583039.0f;
   const etx_f32_vec r = x - (shifted - 12583039.0f);

@@ -43,7 +43,8 @@ enum {
 
 #if defined(__FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA)
 
-static inline etx_f32_vec etx_f32_vec_fma(etx_f32_vec a, etx_f32_vec b, etx_f32_vec c) {
+static inline etx_f32_vec etx_f32_vec_fma(etx_f32_vec a, etx_f32_vec b,
+                                          etx_f32_vec c) {
 #if defined(__aarch64__) && __has_builtin(__builtin_elementwise_fma)
   return __builtin_elementwise_fma(a, b, c);
 #else
@@ -64,8 +65,8 @@ static inline etx_f32_vec etx_f32_vec_fma(etx_f32_vec a, etx_f32_vec b, etx_f32_
 // two. Some thirty instructions, or more than twice as many: a call costs
 // little beside them, and the loops around would be a hundred times as large.
 static __attribute__((noinline)) etx_f32_vec etx_f32_vec_fma(etx_f32_vec a,
-                                                         etx_f32_vec b,
-                                                         etx_f32_vec c) {
+                                                             etx_f32_vec b,
+                                                             etx_f32_vec c) {
   typedef double wide __attribute__((vector_size(VECTOR_BYTES * 2)));
   typedef uint64_t bits __attribute__((vector_size(VECTOR_BYTES * 2)));
   typedef uint64_t pair __attribute__((vector_size(VECTOR_BYTES)));
@@ -75,11 +76,11 @@ static __attribute__((noinline)) etx_f32_vec etx_f32_vec_fma(etx_f32_vec a,
   const wide sum = p + d;
   const etx_f32_vec_mask last =
       __builtin_convertvector((bits)sum & 0x1fffffff, etx_f32_vec_mask);
-  const etx_f32_vec_mask first = __builtin_convertvector(
-      (bits)sum >> 32 & 0x7fffffff, etx_f32_vec_mask);
+  const etx_f32_vec_mask first =
+      __builtin_convertvector((bits)sum >> 32 & 0x7fffffff, etx_f32_vec_mask);
   // 0x38100000 begins 2^-126.
-  const pair differs = (pair)((last == 0x10000000) |
-                              ((first > 0) & (first < 0x38100000)));
+  const pair differs =
+      (pair)((last == 0x10000000) | ((first > 0) & (first < 0x38100000)));
   if (__builtin_expect((differs[0] | differs[1]) == 0, 1)) {
     return __builtin_convertvector(sum, etx_f32_vec);
   }
@@ -101,7 +102,7 @@ static __attribute__((noinline)) etx_f32_vec etx_f32_vec_fma(etx_f32_vec a,
 static inline __attribute__((unused, always_inline)) etx_f32_vec
 etx_f32_vec_select(etx_f32_vec a, etx_f32_vec b, etx_f32_vec_mask takes) {
   return (etx_f32_vec)((takes & (etx_f32_vec_mask)a) |
-                     (~takes & (etx_f32_vec_mask)b));
+                       (~takes & (etx_f32_vec_mask)b));
 }
 
 // The larger and the smaller of each pair: b if they are equal or not ordered.
@@ -129,10 +130,10 @@ etx_f32_vec_select(etx_f32_vec a, etx_f32_vec b, etx_f32_vec_mask takes) {
 // Every second lane of a, and then of b: from the first one on, and from the
 // second. BEHIND: the first lane of `first`, and then x but for its last lane.
 #if VECTOR_BYTES == 64
-#define ETX_F32_EVEN(a, b)                                                   \
+#define ETX_F32_EVEN(a, b)                                                     \
   __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, \
                           26, 28, 30)
-#define ETX_F32_ODD(a, b)                                                    \
+#define ETX_F32_ODD(a, b)                                                      \
   __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, \
                           27, 29, 31)
 #define ETX_F32_SHIFT_IN(first, x)                                             \

@@ -1,5 +1,5 @@
-// Squares of floats in vector registers, whose rows become columns. Read once for
-// each instruction set.
+// Squares of floats in vector registers, whose rows become columns. Read once
+// for each instruction set.
 
 #include <string.h>
 
@@ -13,23 +13,24 @@ enum { TURN = 8 };
 enum { TURN = 4 };
 #endif
 
-typedef float transpose_vector __attribute__((vector_size(TURN * sizeof(float))));
+typedef float transpose_vector
+    __attribute__((vector_size(TURN * sizeof(float))));
 
 #if VECTOR_BYTES == 64
 
 // Every second step of a square's first two: pieces of four rows.
-#define TRANSPOSE_PAIRS(x, y, a)                                                    \
+#define TRANSPOSE_PAIRS(x, y, a)                                               \
   __builtin_shufflevector(x, y, 0 + a, 16 + a, 1 + a, 17 + a, 4 + a, 20 + a,   \
                           5 + a, 21 + a, 8 + a, 24 + a, 9 + a, 25 + a, 12 + a, \
                           28 + a, 13 + a, 29 + a)
-#define TRANSPOSE_FOURS(x, y, a)                                                   \
-  __builtin_shufflevector(x, y, 0 + a, 1 + a, 16 + a, 17 + a, 4 + a, 5 + a,   \
-                          20 + a, 21 + a, 8 + a, 9 + a, 24 + a, 25 + a,       \
+#define TRANSPOSE_FOURS(x, y, a)                                            \
+  __builtin_shufflevector(x, y, 0 + a, 1 + a, 16 + a, 17 + a, 4 + a, 5 + a, \
+                          20 + a, 21 + a, 8 + a, 9 + a, 24 + a, 25 + a,     \
                           12 + a, 13 + a, 28 + a, 29 + a)
 // Of four pieces of four, every second one.
-#define TRANSPOSE_PIECES(x, y, a)                                                  \
-  __builtin_shufflevector(x, y, 0 + a, 1 + a, 2 + a, 3 + a, 8 + a, 9 + a,     \
-                          10 + a, 11 + a, 16 + a, 17 + a, 18 + a, 19 + a,     \
+#define TRANSPOSE_PIECES(x, y, a)                                         \
+  __builtin_shufflevector(x, y, 0 + a, 1 + a, 2 + a, 3 + a, 8 + a, 9 + a, \
+                          10 + a, 11 + a, 16 + a, 17 + a, 18 + a, 19 + a, \
                           24 + a, 25 + a, 26 + a, 27 + a)
 
 // Rows to taps. Changes `a`.
@@ -93,14 +94,17 @@ static inline __attribute__((always_inline)) void transpose_registers(
 
 #else
 
-static inline
-    __attribute__((always_inline)) void transpose_registers(transpose_vector* a,
-                                                       transpose_vector* b) {
+static inline __attribute__((always_inline)) void transpose_registers(
+    transpose_vector* a, transpose_vector* b) {
   // Pairs of rows, then fours.
-  const transpose_vector first = __builtin_shufflevector(a[0], a[1], 0, 4, 1, 5);
-  const transpose_vector second = __builtin_shufflevector(a[2], a[3], 0, 4, 1, 5);
-  const transpose_vector third = __builtin_shufflevector(a[0], a[1], 2, 6, 3, 7);
-  const transpose_vector fourth = __builtin_shufflevector(a[2], a[3], 2, 6, 3, 7);
+  const transpose_vector first =
+      __builtin_shufflevector(a[0], a[1], 0, 4, 1, 5);
+  const transpose_vector second =
+      __builtin_shufflevector(a[2], a[3], 0, 4, 1, 5);
+  const transpose_vector third =
+      __builtin_shufflevector(a[0], a[1], 2, 6, 3, 7);
+  const transpose_vector fourth =
+      __builtin_shufflevector(a[2], a[3], 2, 6, 3, 7);
   b[0] = __builtin_shufflevector(first, second, 0, 1, 4, 5);
   b[1] = __builtin_shufflevector(first, second, 2, 3, 6, 7);
   b[2] = __builtin_shufflevector(third, fourth, 0, 1, 4, 5);
@@ -111,8 +115,8 @@ static inline
 
 // Whole lines are read, each once: where rows are a power of two apart they
 // have no room beside each other in the first cache.
-static inline __attribute__((unused, always_inline)) void transpose_in_registers(
-    const float* in, ptrdiff_t row, transpose_vector* b) {
+static inline __attribute__((unused, always_inline)) void
+transpose_in_registers(const float* in, ptrdiff_t row, transpose_vector* b) {
   transpose_vector a[TURN];
   ETX_UNROLLED_16
   for (int i = 0; i < TURN; ++i) memcpy(&a[i], in + i * row, sizeof(a[i]));

@@ -9,14 +9,14 @@
 #include "runtime/kernels/arch/x86/int8/int8_tail_template.h"
 
 enum {
-  ROWS = 2,           // whose sums are in registers
-  COLUMNS = 4,        // the same
-  GROUPS = 4,         // of a step
-  PART = 2 * BYTES,   // elements of a register of weights
-  LEAST_GROUP = 32,   // elements
+  ROWS = 2,          // whose sums are in registers
+  COLUMNS = 4,       // the same
+  GROUPS = 4,        // of a step
+  PART = 2 * BYTES,  // elements of a register of weights
+  LEAST_GROUP = 32,  // elements
   MOST_GROUPS = ETX_INT8_MAX_DEPTH / LEAST_GROUP,
-  MOST_PARTS = 4,     // registers of a step's groups
-  AHEAD = 2048,       // bytes from what is read to what is asked for
+  MOST_PARTS = 4,      // registers of a step's groups
+  AHEAD = 2048,        // bytes from what is read to what is asked for
   SCALES_AHEAD = 128,  // the same of scales, not in bytes
 };
 
@@ -27,7 +27,7 @@ typedef float eight_floats __attribute__((vector_size(32)));
 // What the rows are, and how the groups are summed.
 typedef struct group_rows {
   const uint8_t* bytes[ROWS];
-  ints base[ROWS];                 // in all bytes
+  ints base[ROWS];  // in all bytes
   // Eight times those of elements; some follow.
   int32_t sums[ROWS][MOST_GROUPS + LANES];
 } group_rows;
@@ -111,8 +111,7 @@ static inline __attribute__((always_inline)) void step_sums(
     ints weights[COLUMNS];
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
-      const uint8_t* from =
-          s->weights + (ptrdiff_t)c * s->pitch + part * BYTES;
+      const uint8_t* from = s->weights + (ptrdiff_t)c * s->pitch + part * BYTES;
       weights[c] = load_bytes(from);
       if (asks) __builtin_prefetch(from + AHEAD);
     }
@@ -138,8 +137,8 @@ static inline four some_numbers(const void* from, size_t groups, size_t bytes) {
 }
 
 // Four numbers of each of four columns, or those of `groups` groups.
-static inline __attribute__((always_inline)) floats step_scales(
-    const step* s, size_t groups) {
+static inline __attribute__((always_inline)) floats step_scales(const step* s,
+                                                                size_t groups) {
   four v[COLUMNS];
   ETX_UNROLLED
   for (int c = 0; c < COLUMNS; ++c) {
@@ -224,8 +223,8 @@ static inline __attribute__((always_inline)) void last_sums(
 }
 
 static inline __attribute__((always_inline)) void last_step(
-    const step* s, const etx_int4_dot_block* b, const group_rows* g, size_t group,
-    size_t rows, size_t parts, floats sums[ROWS][2]) {
+    const step* s, const etx_int4_dot_block* b, const group_rows* g,
+    size_t group, size_t rows, size_t parts, floats sums[ROWS][2]) {
   const size_t left = b->groups - group;
   ints whole[ROWS];
   last_sums(s, g->base, rows, parts, left * b->group / 2, whole);

@@ -96,8 +96,7 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
   ints parts[ROWS][4];
   for (size_t i = 0; i < (apart > 0 ? 4 : 1); ++i, w += b->right_row) {
     ints made[ROWS];
-    dot_four(x, b->left_row, w, pitch, b->count, rows, has_ones, asks,
-             made);
+    dot_four(x, b->left_row, w, pitch, b->count, rows, has_ones, asks, made);
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) parts[r][i] = made[r];
   }
@@ -281,7 +280,8 @@ static inline __attribute__((always_inline)) void load_columns(
 }
 
 static inline __attribute__((always_inline)) floats result_of(
-    ints sum, const column_numbers* n, size_t part, const etx_int8_row_qparams* row) {
+    ints sum, const column_numbers* n, size_t part,
+    const etx_int8_row_qparams* row) {
   // Wraps where the sums of a file are none of its weights.
   typedef unsigned int bits __attribute__((vector_size(64)));
   const ints whole =
@@ -304,9 +304,9 @@ static inline __attribute__((always_inline)) void last_columns(
       const size_t at = part * LANES;
       const size_t some = part + 1 < parts ? (size_t)BYTES : bytes;
       const ints sum = load_some_bytes(sums + at, some);
-      const floats result =
-          is_whole ? result_of(sum, &columns, part, n)
-                   : (floats)sum * n->scale + columns.bias[part];
+      const floats result = is_whole
+                                ? result_of(sum, &columns, part, n)
+                                : (floats)sum * n->scale + columns.bias[part];
       store_some_bytes(out + at, (ints)result, some);
     }
     sums += line->sum_row;
@@ -341,8 +341,9 @@ enum { GEMM_ROWS = 12 };  // whose sums are in registers
 
 // Sixteen fours of sixteen columns become sixteen columns of sixteen fours.
 static __attribute__((noinline)) void transpose_square(const uint8_t* in,
-                                                  ptrdiff_t row, int8_t* out,
-                                                  ints* sums) {
+                                                       ptrdiff_t row,
+                                                       int8_t* out,
+                                                       ints* sums) {
   ints v[4][4];  // [column / 4][place % 4]
   load_turned(in, row, v);
   const ints ones = all_ints(0x01010101);
@@ -383,14 +384,15 @@ static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
 
 // The lines that rows' results come to lie in, one more than they fill, if they
 // are far, before what is next.
-static inline etx_prefetch_stream* first_asked(const etx_int8_panel* b, size_t row,
-                                           size_t rows, etx_prefetch_stream* next,
-                                           etx_prefetch_stream* places) {
+static inline etx_prefetch_stream* first_asked(const etx_int8_panel* b,
+                                               size_t row, size_t rows,
+                                               etx_prefetch_stream* next,
+                                               etx_prefetch_stream* places) {
   if (b->line == NULL || !b->line->is_far) return next;
   const ptrdiff_t pitch = b->line->out_row * (ptrdiff_t)sizeof(float);
   const char* at = (const char*)b->line->out + (ptrdiff_t)row * pitch;
-  *places =
-      etx_prefetch_stream_by_step(at, (PARTS + 1) * BYTES, BYTES, rows, pitch, next);
+  *places = etx_prefetch_stream_by_step(at, (PARTS + 1) * BYTES, BYTES, rows,
+                                        pitch, next);
   return places;
 }
 
@@ -405,8 +407,8 @@ static inline __attribute__((always_inline)) void store_results(
     if (row + r >= line->rows) break;
     ETX_UNROLLED
     for (size_t part = 0; part < PARTS; ++part) {
-      const floats result = result_of(sums[r][part], &columns, part,
-                                      &line->numbers[row + r]);
+      const floats result =
+          result_of(sums[r][part], &columns, part, &line->numbers[row + r]);
       memcpy(out + part * LANES, &result, sizeof(result));
     }
   }
@@ -433,14 +435,15 @@ static inline __attribute__((always_inline)) void compare_results(
     }
     if (HAS_ANY(some)) {
       etx_row_argmax_update_row(best, (const float*)results, line->column,
-                        ETX_INT8_COLUMNS);
+                                ETX_INT8_COLUMNS);
     }
   }
 }
 
 // Returns what to ask for next.
 static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
-    const etx_int8_panel* b, size_t row, size_t rows, etx_prefetch_stream* next) {
+    const etx_int8_panel* b, size_t row, size_t rows,
+    etx_prefetch_stream* next) {
   int32_t* at = b->sums + row * ETX_INT8_COLUMNS;
   const int8_t* panel = b->panel;
   const int8_t* end = panel + (ptrdiff_t)(b->count / 4) * b->panel_row;
@@ -457,8 +460,7 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
     for (size_t r = 0; r < rows; ++r) {
       ETX_UNROLLED
       for (size_t part = 0; part < PARTS; ++part) {
-        sums[r][part] =
-            load_bytes(at + r * ETX_INT8_COLUMNS + part * LANES);
+        sums[r][part] = load_bytes(at + r * ETX_INT8_COLUMNS + part * LANES);
       }
     }
   }
@@ -522,9 +524,9 @@ static void whole(const etx_int8_panel* b) {
   // With one, few rows would be done before everything is asked for.
   const size_t lines = b->rows <= GEMM_ROWS ? 2 : 1;
   etx_prefetch_stream none = etx_prefetch_stream_none(b);
-  etx_prefetch_stream rows_of_next =
-      etx_prefetch_stream_by_step((const char*)b->next, b->next_bytes, lines * BYTES,
-                         b->next_rows, b->next_row, &none);
+  etx_prefetch_stream rows_of_next = etx_prefetch_stream_by_step(
+      (const char*)b->next, b->next_bytes, lines * BYTES, b->next_rows,
+      b->next_row, &none);
   etx_prefetch_stream* next = b->next_rows > 0 ? &rows_of_next : &none;
   for (size_t row = 0, rows; row < b->rows; row += rows) {
     rows = rows_of(b->rows - row);

@@ -76,7 +76,7 @@ static inline __attribute__((always_inline)) void store_quarters(
 #define STORE(i)                                                          \
   if ((i) < rows) {                                                       \
     store_first(                                                          \
-        to + (i) * pitch,                                                 \
+        to + (i)*pitch,                                                   \
         __builtin_shufflevector(quarters, quarters, 4 * (i), 4 * (i) + 1, \
                                 4 * (i) + 2, 4 * (i) + 3),                \
         columns);                                                         \
@@ -321,8 +321,8 @@ static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
                              out + i);
 }
 
-static void add(const etx_u8_binary_qparams* n, const uint8_t* a, const uint8_t* b,
-                size_t count, uint8_t* out) {
+static void add(const etx_u8_binary_qparams* n, const uint8_t* a,
+                const uint8_t* b, size_t count, uint8_t* out) {
   const floats low = all_floats(n->low), high = all_floats(n->high);
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) {
@@ -336,8 +336,8 @@ static void add(const etx_u8_binary_qparams* n, const uint8_t* a, const uint8_t*
   etx_u8_loops_base.add(n, a + i, b + i, count - i, out + i);
 }
 
-static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a, const float* b,
-                     size_t count, uint8_t* out) {
+static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
+                     const float* b, size_t count, uint8_t* out) {
   const floats low = all_floats(n->low), high = all_floats(n->high);
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) {
@@ -405,8 +405,8 @@ static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
 }
 
 static void max_of_rows(const uint8_t* const* rows, size_t row_count,
-                         size_t columns, size_t pitch, size_t count,
-                         uint8_t* out) {
+                        size_t columns, size_t pitch, size_t count,
+                        uint8_t* out) {
   for (size_t i = 0; i < count; i += BYTES) {
     const size_t left = count - i, some = left < BYTES ? left : (size_t)BYTES;
     ints best = load_some_bytes(out + i, some);

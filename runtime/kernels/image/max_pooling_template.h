@@ -1,6 +1,14 @@
-// The inner loops of max pooling over one wide type: T is its C type, MEMBER
-// its name in the unions, NAME(x) the function's name, IS_NAN(x) what it says.
-// Lanes are results side by side, or channels of one.
+// The inner loops of max pooling over one compute type. Lanes are neighbouring
+// results, or the channels of one result.
+//
+//   T          required  the C type
+//   MEMBER     required  its member of etx_scalar
+//   NAME(x)    required  x with the suffix of the type
+//   IS_NAN(x)  required  whether x is NaN
+
+#if !defined(T) || !defined(MEMBER) || !defined(NAME) || !defined(IS_NAN)
+#error "this header needs the macros of its table"
+#endif
 
 static void NAME(fill)(void* best, etx_scalar value) {
   T* to = best;

@@ -1,14 +1,22 @@
-// The loops of extremes over one type and in one direction. Included by
-// extremes.c alone, once for each, with
+// The loops that find the largest or the smallest element of one type. Included
+// by extremes.c once for each type and direction. The lower-case macro `member`
+// names the type's member of an etx_block.
 //
-//   NAME(x)       x with a suffix for type and direction
-//   T             the type of elements; kept as `member` of an etx_block
-//   V, M          a vector of elements and of as many masks (all bits or none),
-//                 or one of each
-//   TAKES(x, y)   whether x comes before y; AHEAD(x, y) the same as masks
-//   PICK(m, x, y) x where mask m is set, y elsewhere
-//   IS_NAN(x)     whether x is NaN, which comes before all numbers;
-//                 ODD(x) the same as masks
+//   NAME(x)        required  x with a suffix for type and direction
+//   T              required  the C type of the elements
+//   V              required  a vector of elements, or one element
+//   M              required  as many masks, all bits set or none
+//   TAKES(x, y)    required  whether x comes before y
+//   AHEAD(x, y)    required  the same as masks
+//   PICK(m, x, y)  required  x where mask m is set, y elsewhere
+//   IS_NAN(x)      required  whether x is NaN, which comes before all numbers
+//   ODD(x)         required  the same as masks
+
+#if !defined(NAME) || !defined(T) || !defined(V) || !defined(M) || \
+    !defined(TAKES) || !defined(AHEAD) || !defined(PICK) ||        \
+    !defined(IS_NAN) || !defined(ODD)
+#error "this header needs the macros of its table"
+#endif
 
 enum { NAME(width) = sizeof(V) / sizeof(T), NAME(step) = 4 * NAME(width) };
 

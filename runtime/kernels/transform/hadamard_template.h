@@ -1,5 +1,11 @@
-// The Hadamard transform of one line in place: T is a wide type, and NAME(x) a
-// function's name.
+// The Hadamard transform of one line in place.
+//
+//   T        required  the compute type: float or double
+//   NAME(x)  required  x with the suffix of the type
+
+#if !defined(T) || !defined(NAME)
+#error "this header needs the macros of its table"
+#endif
 
 // Sums and differences of elements `half` apart, for every power of two.
 static void NAME(transform_stretch)(T* x, size_t count) {

@@ -1,5 +1,6 @@
 #include "runtime/kernels/arch/arm64/u8_loops_dotprod.h"
 
+#include "runtime/kernels/arch/arm64/int8_dot_dotprod_template.h"
 #include "runtime/kernels/arch/arm64/u8_vec_dotprod_template.h"
 
 // ------------------------------------------------ products

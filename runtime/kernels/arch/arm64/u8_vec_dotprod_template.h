@@ -1,7 +1,6 @@
-// Floats of four registers become bytes. Read by files for processors with dot
-// products.
+// Requantises four float vectors to sixteen bytes. No parameters. Include after
+// int8_dot_dotprod_template.h.
 
-#include "runtime/kernels/arch/arm64/int8_dot_dotprod_template.h"
 #include "runtime/kernels/simd/int8/u8_requantize.h"
 
 enum { SIXTEEN = BYTES / LANES };  // registers of sixteen sums

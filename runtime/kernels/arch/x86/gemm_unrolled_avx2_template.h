@@ -1,9 +1,10 @@
-// Eights of taps of a block of four to six rows and sixteen lanes, the loop
-// that most of the time of products goes to. A processor that two threads share
-// hands instructions out in turns, so there are as few as can be: for each tap
-// two loads, then a broadcast and two multiply-adds a row. Compilers count taps
-// one by one, and move sums between registers if they do not: a sixth more.
-// Read where AVX2 is on: compilers refuse its registers elsewhere.
+// Eight taps at a time of a GEMM block of four to six rows and sixteen columns,
+// in inline assembly for AVX2: the loop in which products spend most of their
+// time. Two threads of one core take turns at decoding, so the loop has as few
+// instructions as possible: for each tap two loads, then a broadcast and two
+// FMAs for each row. Compilers either count single taps or move accumulators
+// between registers, which costs a sixth more. No parameters; include where
+// AVX2 is on, because compilers refuse its registers elsewhere.
 
 #include <stddef.h>
 

@@ -1,5 +1,6 @@
-// Between arrays of floats and of bfloat16 (half_loops.h). Read once for each
-// instruction set: the compiler makes vectors of them, whose bits are the same.
+// Conversions between arrays of float32 and bfloat16 (half_loops.h).
+// No parameters: the code is plain C, and each instruction set includes it so
+// that the compiler vectorises it for that set.
 
 #include "runtime/kernels/math/half_float.h"
 

@@ -1,6 +1,11 @@
-// The loops over floats with two operands, as one table; read once for each
-// instruction set (float_loops.h), after VECTOR_BYTES is defined. Every set
-// gives the same bits.
+// The loops over float32 with two operands (binary_list.def) as one table,
+// `binary_loops`. Every instruction set gives the same bits.
+//
+//   VECTOR_BYTES  required  bytes of a vector register: 16, 32 or 64
+
+#if !defined(VECTOR_BYTES)
+#error "define VECTOR_BYTES before this header"
+#endif
 
 #include <string.h>
 

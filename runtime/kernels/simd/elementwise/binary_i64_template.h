@@ -1,5 +1,6 @@
-// The loops over int64 with two operands, as one table; read once for each
-// instruction set (float_loops.h).
+// The loops over int64 with two operands (binary_list.def) as one table,
+// `whole_loops`. No parameters: each instruction set includes it, and the
+// compiler vectorises it.
 
 #include "runtime/kernels/simd/elementwise/binary_loops.h"
 #include "runtime/kernels/math/math_functions.h"

@@ -1,6 +1,6 @@
-// Rows that are normalised (softmax_loops.h). Read after
-// softmax_f32_template.h, for sets of up to 32 bytes: rows are short, and wider
-// registers gain nothing.
+// Layer normalisation of rows of float32 (etx_layer_norm_rows). Include after
+// softmax_f32_template.h, for vectors of at most 32 bytes: rows are short, and
+// 64 bytes are no faster. No parameters.
 
 #include <stdbool.h>
 

@@ -1,5 +1,11 @@
-// The loops over a line of softmax_loops.h. Read once for each instruction set:
-// VECTOR_BYTES is the size of a vector register. Every set gives the same bits.
+// The passes of softmax over a row of float32 (softmax_loops.h). Every
+// instruction set gives the same bits.
+//
+//   VECTOR_BYTES  required  bytes of a vector register: 16, 32 or 64
+
+#if !defined(VECTOR_BYTES)
+#error "define VECTOR_BYTES before this header"
+#endif
 
 #include <string.h>
 

@@ -1,6 +1,12 @@
-// Tiles of sixteen rows of sixteen elements of four bytes, which become columns
-// elsewhere (strided_copy.c). An element may be several smaller ones, so rows
-// may begin at any byte. Read once for each instruction set.
+// Transposes a tile of 16 x 16 elements of 4 bytes from memory to memory
+// (strided_copy.c). An element may hold several smaller ones, so a row may
+// begin at any byte.
+//
+//   VECTOR_BYTES  required  bytes of a vector register: 16, 32 or 64
+
+#if !defined(VECTOR_BYTES)
+#error "define VECTOR_BYTES before this header"
+#endif
 
 #include "runtime/kernels/simd/vector/loop_step.h"
 #include "runtime/kernels/simd/vector/transpose_registers_template.h"

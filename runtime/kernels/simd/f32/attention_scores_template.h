@@ -1,10 +1,19 @@
-// The loop of attention_scores.h. Read once for each instruction set, after
+// Online softmax of attention (attention_scores.h). Include after
 // exp2_template.h.
 //
-// A row's shift is rounded, but what it is rounded to is taken off exactly
-// (a fused step), and off all of the row: it cancels when sums are divided by
-// totals, and factors are made of the rounded ones. Beyond
-// ETX_ATTENTION_SCORE_FAR it would be off by more than a power of two can bear.
+// The shift of a row is rounded, but the rounded value is subtracted exactly
+// (by an FMA) from the whole row, so its rounding error cancels when the sums
+// are divided by the totals; the factors are computed from the rounded shifts,
+// too. Beyond ETX_ATTENTION_SCORE_FAR the error would exceed the range of the
+// power of two.
+//
+//   VECTOR_BYTES          required  bytes of a vector register: 16, 32 or 64
+//   ETX_F32_FMA(a, b, c)  required  a * b + c, rounded once: f32_vec_template.h
+//   ETX_F32_MAX(a, b)     required  the larger of each pair: f32_vec_template.h
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA) || !defined(ETX_F32_MAX)
+#error "this header needs the macros of its table"
+#endif
 
 #include <string.h>
 

@@ -1,6 +1,16 @@
-// Sums of positions that lie side by side with result channels as lanes
-// (conv_microkernels.h). Read once for each instruction set, after
-// f32_vec_template.h.
+// Direct convolution vectorised over output channels, for positions that are
+// neighbours in memory (etx_conv_oc_dense). Include after f32_vec_template.h.
+//
+//   VECTOR_BYTES                      required
+//       bytes of a vector register: 16, 32 or 64
+//   ETX_F32_FMA(a, b, c)              required
+//       a * b + c, rounded once: f32_vec_template.h
+//   CONV_OC_DENSE_EIGHTS(taps, sums)  optional
+//       eight taps at a time, in the set's own code
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA)
+#error "this header needs the macros of its table"
+#endif
 
 #include <string.h>
 

@@ -1,6 +1,12 @@
-// Sums with result channels as lanes (conv_microkernels.h). Read once for each
-// instruction set, after transpose_pack_template.h and
-// depthwise_row_template.h.
+// Direct convolution vectorised over output channels (etx_conv_oc). Include
+// after transpose_pack_template.h and depthwise_row_template.h.
+//
+//   VECTOR_BYTES          required  bytes of a vector register: 16, 32 or 64
+//   ETX_F32_FMA(a, b, c)  required  a * b + c, rounded once: f32_vec_template.h
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA)
+#error "this header needs the macros of its table"
+#endif
 
 #include "runtime/kernels/simd/vector/loop_step.h"
 #include "runtime/kernels/simd/vector/loop_unrolled.h"

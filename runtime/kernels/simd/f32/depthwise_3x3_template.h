@@ -1,10 +1,19 @@
-// Windows of 3 x 3 over one channel (etx_depthwise_planes). Read once for each
-// instruction set that loads some lanes alone, after depthwise_row_template.h.
+// Depthwise 3 x 3 convolution of whole channels (etx_depthwise_planes), for
+// sets with masked loads. Include after depthwise_row_template.h.
 //
-// A vector of columns is gone through from row to row. Rows of the input are
-// loaded once for all results that see them: while one is summed with the last
-// row of weights, the next is with the one before, so each result still takes
-// its taps in order.
+// One vector of columns goes down the channel row by row. A row of the input is
+// loaded once for all results that read it: while it is added to one result
+// with the last row of weights, it is added to the next one with the row of
+// weights before. Each result still adds its taps in order.
+//
+//   VECTOR_BYTES                required  bytes of a vector register: 32 or 64
+//   ETX_F32_FMA(a, b, c)        required  a * b + c, rounded once:
+//                                         f32_vec_template.h
+//   ROW_LOAD_SOME(from, lanes)  required  loads some lanes: row_copy_template.h
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA) || !defined(ROW_LOAD_SOME)
+#error "this header needs the macros of its table"
+#endif
 
 #include "runtime/kernels/simd/vector/prefetch.h"
 #include "runtime/kernels/simd/f32/conv_microkernels.h"

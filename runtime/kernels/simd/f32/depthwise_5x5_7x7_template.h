@@ -1,10 +1,19 @@
-// Windows of 5 x 5 and 7 x 7 over one channel (etx_depthwise_planes). Read once
-// for each instruction set that loads some lanes alone, after
+// Depthwise 5 x 5 and 7 x 7 convolution of whole channels
+// (etx_depthwise_planes), for sets with masked loads. Include after
 // depthwise_3x3_template.h.
 //
-// A vector of columns is gone through from row to row of the input. What a row
-// has is loaded once for all results that see it, whose sums wait in registers
-// until their last row has come; each takes its taps in order.
+// One vector of columns goes down the channel row by row. A row of the input is
+// loaded once for all results that read it. Their sums stay in registers until
+// their last row has come; each result adds its taps in order.
+//
+//   VECTOR_BYTES                required  bytes of a vector register: 32 or 64
+//   ETX_F32_FMA(a, b, c)        required  a * b + c, rounded once:
+//                                         f32_vec_template.h
+//   ROW_LOAD_SOME(from, lanes)  required  loads some lanes: row_copy_template.h
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA) || !defined(ROW_LOAD_SOME)
+#error "this header needs the macros of its table"
+#endif
 
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 

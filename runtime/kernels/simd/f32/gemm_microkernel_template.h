@@ -1,16 +1,41 @@
-// The inner loop of implicit_gemm.h: T is the C type of the elements,
-// VECTOR_BYTES the size of a vector register, NAME(x) a function's name,
-// STEP(weight, x, sums) what is done with a scalar weight and a vector, ROWS
-// how many rows there are sums of at a time. With PREFETCH_EACH_TAP each tap
-// asks for a line or two of what comes later, else some taps for some. Read
-// once for each type and instruction set; all give the same bits.
+// The GEMM microkernel (etx_gemm_block) for one element type and instruction
+// set. All sets give the same bits.
 //
-// Where all vector registers are sums, general ones are as dear: a compiler
-// that has none left keeps what it needs in vectors. From there it takes a turn
-// of those that multiply, and a block that begins with it waits for all steps
-// of the one before. So addresses are found from few of them, and a set may
-// spoil vector registers for anything else: all of them where a block begins
-// (GEMM_CLOBBER_ALL), and those that a tap does not use (GEMM_CLOBBER_REST).
+//   VECTOR_BYTES              required  bytes of a vector register: 16, 32 or
+//                                       64
+//   T                         required  the C type of the elements
+//   NAME(x)                   required  x with the suffix of the type
+//   STEP(weight, x, sum)      required  sum + weight * x, for a scalar weight
+//   ROWS                      required  rows of the register block, 3 or 6
+//   GEMM_GROUPS               required  lane groups (64 bytes) of the register
+//                                       block
+//   GEMM_MIN_SUMS             required  vectors of accumulators that hide the
+//                                       latency of a step
+//   EIGHT_TAPS(taps, sums)    optional  eight taps at a time, in the set's own
+//                                       code
+//   PREFETCH_EACH_TAP         optional  defined: every tap prefetches a line or
+//                                       two; otherwise some taps prefetch
+//                                       several
+//   GEMM_KEEP_LOADS_IN_PLACE  optional  statement that stops the compiler from
+//                                       loading the weights of all rows at once
+//   GEMM_CLOBBER_ALL          optional  statement that clobbers all vector
+//                                       registers
+//   GEMM_CLOBBER_REST(used)   optional  statement that clobbers all but `used`
+//                                       of them
+//
+// Where the accumulators fill all vector registers, general registers are
+// scarce as well, and a compiler that runs out of them spills addresses into
+// vector registers. The moves back use the execution ports of the FMAs, so that
+// a block that begins with one waits for the whole block before it. Therefore
+// addresses are derived from few registers, and a set may clobber the vector
+// registers to keep the compiler out of them: all of them where a block begins
+// (GEMM_CLOBBER_ALL), and the unused ones in each tap (GEMM_CLOBBER_REST).
+
+#if !defined(VECTOR_BYTES) || !defined(T) || !defined(NAME) ||   \
+    !defined(STEP) || !defined(ROWS) || !defined(GEMM_GROUPS) || \
+    !defined(GEMM_MIN_SUMS)
+#error "this header needs the macros of its table"
+#endif
 
 #include <stdint.h>
 #include <string.h>

@@ -1,7 +1,20 @@
-// Dot products of rows with rows (f32_microkernels.h says in which order). Read
-// once for each instruction set, behind gemm_small_template.h: VECTOR_BYTES is
-// the size of a vector register, and the sums of DOT_ROWS times DOT_COLUMNS
-// dots fit in registers. All give the same bits.
+// GEMM NT: dot products of rows with rows (etx_gemm_nt, which states the order
+// of the sums). Include after transpose_registers_template.h and
+// gemm_small_template.h. All sets give the same bits.
+//
+//   VECTOR_BYTES            required  bytes of a vector register: 16, 32 or 64
+//   ETX_F32_FMA(a, b, c)    required  a * b + c, rounded once:
+//                                     f32_vec_template.h
+//   DOT_ROWS                required  rows of the register block
+//   DOT_COLUMNS             required  columns of the register block
+//   GEMM_NT_COLUMNS_OF_TWO  optional  columns of a block of two rows; needed if
+//                                     DOT_ROWS <= 3
+//   GEMM_NT_COLUMNS_OF_ONE  optional  the same for one row
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA) || !defined(DOT_ROWS) || \
+    !defined(DOT_COLUMNS)
+#error "this header needs the macros of its table"
+#endif
 
 enum {
   GEMM_NT_LANES = ETX_F32_DOT_SUMS,

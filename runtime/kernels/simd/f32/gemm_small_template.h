@@ -1,6 +1,18 @@
-// Small products (etx_gemm_small_loop): columns are lanes, and a call has few
-// steps of its own. Read once for each instruction set, behind
-// row_copy_template.h.
+// Small matrix products (etx_gemm_small_loop): nothing is packed, and lanes are
+// columns, so a call has little overhead. Include after row_copy_template.h and
+// transpose_pack_template.h.
+//
+//   VECTOR_BYTES                required  bytes of a vector register: 16, 32 or
+//                                         64
+//   ETX_F32_FMA(a, b, c)        required  a * b + c, rounded once:
+//                                         f32_vec_template.h
+//   ROW_LOAD_SOME(from, lanes)  optional  loads some lanes,
+//                                         row_copy_template.h; needed if
+//                                         VECTOR_BYTES >= 32
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA)
+#error "this header needs the macros of its table"
+#endif
 
 #include <stdbool.h>
 #include <string.h>
@@ -8,7 +20,6 @@
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 #include "runtime/kernels/simd/f32/f32_microkernels.h"
 #include "runtime/kernels/simd/f32/gemm_args.h"
-#include "runtime/kernels/simd/f32/transpose_pack_template.h"
 
 enum {
   GEMM_SMALL_GROUP = ETX_TRANSPOSE_ROWS,  // columns that are turned at a time

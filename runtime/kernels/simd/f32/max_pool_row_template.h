@@ -1,6 +1,16 @@
-// Largest elements (etx_max_pool_row). Read once for each instruction set,
-// after row_copy_template.h. At the ends of a row, sets that load some lanes
-// alone do so, and others take results one by one.
+// A row of max pooling (etx_max_pool_row). Include after row_copy_template.h.
+// At the ends of a row, sets with masked loads use them; the others compute the
+// results one by one.
+//
+//   VECTOR_BYTES                required  bytes of a vector register: 16, 32 or
+//                                         64
+//   ROW_LOAD_SOME(from, lanes)  optional  loads some lanes,
+//                                         row_copy_template.h; needed if
+//                                         VECTOR_BYTES >= 32
+
+#if !defined(VECTOR_BYTES)
+#error "define VECTOR_BYTES before this header"
+#endif
 
 #include "runtime/kernels/simd/f32/conv_microkernels.h"
 

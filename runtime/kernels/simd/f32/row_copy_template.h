@@ -1,6 +1,22 @@
-// The loops of conv_microkernels.h. Read once for each instruction set, after
-// f32_vec_template.h. A row is done a piece at a time; the last piece overlaps
-// the one before it, so that nothing behind a row is touched.
+// Copies rows, and stores rows of sums with bias, addition and clamp
+// (etx_row_copy, etx_row_store). Include after f32_vec_template.h. A row is
+// done a vector at a time; the last vector overlaps the one before it, so
+// nothing behind a row is touched.
+//
+//   VECTOR_BYTES                  required
+//       bytes of a vector register: 16, 32 or 64
+//   ETX_F32_MAX(a, b)             required
+//       the larger of each pair: f32_vec_template.h
+//   ETX_F32_MIN(a, b)             required
+//       the smaller of each pair: f32_vec_template.h
+//   ROW_LOAD_SOME(from, lanes)    optional
+//       a test's own version, with 64 bytes only
+//   ROW_STORE_SOME(to, x, lanes)  optional
+//       the same
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_MAX) || !defined(ETX_F32_MIN)
+#error "this header needs the macros of its table"
+#endif
 
 #include <string.h>
 

@@ -1,8 +1,15 @@
-// Up to sixteen rows of floats as columns, so that what belongs to one tap of
-// each lies side by side. Read once for each instruction set.
+// Transposed pack: up to sixteen rows of float32 become columns, so that the
+// elements of one tap are neighbours. Include after
+// transpose_registers_template.h.
+//
+//   VECTOR_BYTES  required  bytes of a vector register: 16, 32 or 64
+
+#if !defined(VECTOR_BYTES)
+#error "define VECTOR_BYTES before this header"
+#endif
 
 #include "runtime/kernels/simd/f32/f32_microkernels.h"
-#include "runtime/kernels/simd/vector/transpose_registers_template.h"
+#include "runtime/kernels/simd/vector/loop_unrolled.h"
 
 #if VECTOR_BYTES == 64
 

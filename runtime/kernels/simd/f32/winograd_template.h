@@ -1,5 +1,11 @@
-// The loops of winograd_microkernels.h for one instruction set, after
-// f32_vec_template.h.
+// The transforms of Winograd convolution (winograd_microkernels.h). Include
+// after f32_vec_template.h.
+//
+//   VECTOR_BYTES  required  bytes of a vector register: 16, 32 or 64
+
+#if !defined(VECTOR_BYTES)
+#error "define VECTOR_BYTES before this header"
+#endif
 
 #include <string.h>
 

@@ -1,7 +1,16 @@
-// Floats times quantised weights. Read once for each instruction set:
-// VECTOR_BYTES is the size of a vector register, WIDEN(bytes) makes floats of
-// ETX_F32_LANES signed bytes, and HALVES(bytes, zero, even, odd) of the high
-// and of the low halves of as many bytes minus `zero`. All give the same bits.
+// Products of float32 rows with quantised weights (floats8 and floats4 of
+// quantized_loops.h). All sets give the same bits.
+//
+//   VECTOR_BYTES                    required
+//       bytes of a vector register: 16, 32 or 64
+//   WIDEN(bytes)                    required
+//       ETX_F32_LANES signed bytes as floats
+//   HALVES(bytes, zero, even, odd)  required
+//       as many bytes: the high and the low halves minus `zero`, as floats
+
+#if !defined(VECTOR_BYTES) || !defined(WIDEN) || !defined(HALVES)
+#error "this header needs the macros of its table"
+#endif
 
 #include <string.h>
 

@@ -1,11 +1,19 @@
-// The step that float32 products are made of: a * b + c, rounded once, on
-// vectors of VECTOR_BYTES, which whoever reads this has defined. The same bits
-// from the processor's own instruction and, where it has none, from doubles.
-// Also the larger and the smaller of two, a choice between them, every second
-// lane of both, and lanes behind another one.
+// The vector type of float32 microkernels, etx_f32_vec, and a fused multiply-
+// add a * b + c that is rounded once. Every instruction set gives the same
+// bits: those without an FMA instruction compute the product and the sum in
+// double. Also the larger and the smaller of two vectors, a lanewise choice,
+// the even and the odd lanes of two vectors, and a shift by one lane.
 //
-// Products of double stay a multiplication and an addition: they are rare, and
-// without the instruction one that rounds once would take some forty.
+// Products of double have no FMA. They are rare, and without the instruction an
+// FMA of double would take about forty instructions.
+//
+//   VECTOR_BYTES          required  bytes of a vector register: 16, 32 or 64
+//   ETX_F32_FMA(a, b, c)  optional  a test's own version, with 64 bytes only
+//   ETX_F32_MAX(a, b)     optional  the same; comes with ETX_F32_MIN(a, b)
+
+#if !defined(VECTOR_BYTES)
+#error "define VECTOR_BYTES before this header"
+#endif
 
 #include <stdint.h>
 

@@ -1,6 +1,12 @@
-// The sigmoid of floats and what is made of it: silu, tanh, and gelu's
-// approximation by that. Read once for each instruction set, after
-// f32_vec_template.h.
+// sigmoid on vectors, and the functions built on it: silu, tanh, and the tanh
+// approximation of gelu. Include after f32_vec_template.h.
+//
+//   VECTOR_BYTES          required  bytes of a vector register: 16, 32 or 64
+//   ETX_F32_FMA(a, b, c)  required  a * b + c, rounded once: f32_vec_template.h
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA)
+#error "this header needs the macros of its table"
+#endif
 
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 

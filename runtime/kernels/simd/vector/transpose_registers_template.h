@@ -1,5 +1,11 @@
-// Squares of floats in vector registers, whose rows become columns. Read once
-// for each instruction set.
+// Transposes a square of float32 in vector registers: TURN rows of TURN
+// elements, where TURN is the number of lanes.
+//
+//   VECTOR_BYTES  required  bytes of a vector register: 16, 32 or 64
+
+#if !defined(VECTOR_BYTES)
+#error "define VECTOR_BYTES before this header"
+#endif
 
 #include <string.h>
 

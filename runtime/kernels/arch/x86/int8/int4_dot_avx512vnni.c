@@ -5,6 +5,8 @@
 
 #include "runtime/kernels/arch/x86/int8/int4_dot_avx512vnni.h"
 
+#include "runtime/kernels/arch/x86/int8/int8_vec_template.h"
+#include "runtime/kernels/arch/x86/int8/int8_dot_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_dot_reduce_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_tail_template.h"
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/kernels/simd/vector/prefetch.h"
+#include "runtime/kernels/arch/x86/int8/int8_vec_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_dot_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_pack_template.h"
 

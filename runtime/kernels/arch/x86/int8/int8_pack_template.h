@@ -1,6 +1,5 @@
-// How rows of weights become panels: sixteen fours of bytes of sixteen columns
-// at a time. Read by files for processors with AVX-512 and VNNI, after
-// int8_dot_template.h.
+// Packs rows of weights as panels: sixteen groups of four bytes of sixteen
+// columns at a time. No parameters. Include after int8_dot_template.h.
 
 enum {
   PARTS = 2,                    // registers of a four of all columns

@@ -6,7 +6,7 @@
 // between registers, which costs a sixth more. No parameters; include where
 // AVX2 is on, because compilers refuse its registers elsewhere.
 
-#include <stddef.h>
+#include "runtime/kernels/simd/f32/f32_microkernels.h"
 
 typedef float panel_taps_vector __attribute__((vector_size(32)));
 
@@ -118,15 +118,14 @@ static inline __attribute__((always_inline)) void conv_oc_eight_taps(
   if (positions == 4) CONV_OC_ADD_EIGHT_TAPS(4);
 }
 
-// sums [rows, 2] += weights [rows, taps] * panel [taps, 2], eights of taps, at
-// least one; rows of weights lie `weight_row` floats apart, those of the panel
-// `panel_row` or, if there are offsets, where these say.
+// sums [rows, 2] += weights [rows, taps] * panel [taps, 2].
 static inline __attribute__((always_inline)) void gemm_eight_taps(
-    const float* weights, ptrdiff_t weight_row, const float* panel,
-    ptrdiff_t panel_row, const ptrdiff_t* offsets, size_t eights, size_t rows,
-    panel_taps_vector sums[6][8]) {
-  const ptrdiff_t row = weight_row * (ptrdiff_t)sizeof(float);
-  const ptrdiff_t step = panel_row * (ptrdiff_t)sizeof(float);
+    const etx_gemm_taps* taps, size_t rows, panel_taps_vector sums[6][8]) {
+  const float *weights = taps->weights, *panel = taps->panel;
+  const ptrdiff_t row = taps->weight_row * (ptrdiff_t)sizeof(float);
+  const ptrdiff_t step = taps->panel_row * (ptrdiff_t)sizeof(float);
+  const ptrdiff_t* offsets = taps->offsets;
+  const size_t eights = taps->eights;
   if (offsets != NULL) {
     if (rows == 6) GEMM_ADD_EIGHT_TAPS(GEMM_FAR, 6, offsets);
     if (rows == 5) GEMM_ADD_EIGHT_TAPS(GEMM_FAR, 5, offsets);

@@ -15,21 +15,21 @@ enum { TILE_SIDE = 16 };
 
 static void transpose_16x16(char* to, ptrdiff_t to_row, const char* from,
                             ptrdiff_t from_row) {
-  transpose_vector rows[TURN], columns[TURN];
+  etx_f32_vec rows[TRANSPOSE_SIDE], columns[TRANSPOSE_SIDE];
   ETX_UNROLLED
-  for (int j = 0; j < TILE_SIDE; j += TURN) {
+  for (int j = 0; j < TILE_SIDE; j += TRANSPOSE_SIDE) {
     ETX_UNROLLED
-    for (int i = 0; i < TILE_SIDE; i += TURN) {
+    for (int i = 0; i < TILE_SIDE; i += TRANSPOSE_SIDE) {
       const char* in = from + j * from_row + i * (ptrdiff_t)sizeof(float);
       ETX_UNROLLED_16
-      for (int k = 0; k < TURN; ++k) {
+      for (int k = 0; k < TRANSPOSE_SIDE; ++k) {
         memcpy(&rows[k], in, sizeof rows[k]);
         ETX_STEP(in, from_row);
       }
       transpose_registers(rows, columns);
       char* out = to + i * to_row + j * (ptrdiff_t)sizeof(float);
       ETX_UNROLLED_16
-      for (int k = 0; k < TURN; ++k) {
+      for (int k = 0; k < TRANSPOSE_SIDE; ++k) {
         memcpy(out, &columns[k], sizeof columns[k]);
         ETX_STEP(out, to_row);
       }

@@ -5,7 +5,7 @@
 //       bytes of a vector register: 16, 32 or 64
 //   ETX_F32_FMA(a, b, c)              required
 //       a * b + c, rounded once: f32_vec_template.h
-//   CONV_OC_DENSE_EIGHTS(taps, sums)  optional
+//   CONV_OC_DENSE_EIGHTS  optional
 //       eight taps at a time, in the set's own code
 
 #if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA)

@@ -165,18 +165,18 @@ static void conv_oc(const etx_conv_oc* s) {
   for (; group < s->groups; ++group) conv_oc_row(s, group, 1);
 }
 
-// Results of one channel at up to TURN positions.
+// Results of one channel at up to TRANSPOSE_SIDE positions.
 static inline __attribute__((always_inline)) void store_line(
-    const etx_row_store* s, const transpose_vector* sums, const float* added,
+    const etx_row_store* s, const etx_f32_vec* sums, const float* added,
     float* out, size_t count) {
 #if VECTOR_BYTES == 64
   finish_some(s, sums, added, out, row_first((ptrdiff_t)count));
 #else
-  if (count == TURN) {
+  if (count == TRANSPOSE_SIDE) {
     finish_plane(s, sums, added, out);
     return;
   }
-  float own[TURN], other[TURN] = {0};
+  float own[TRANSPOSE_SIDE], other[TRANSPOSE_SIDE] = {0};
   if (added != NULL) copy_row(added, other, count);
   finish_plane(s, sums, added == NULL ? NULL : other, own);
   copy_row(own, out, count);
@@ -188,16 +188,16 @@ static void store_square(const etx_conv_oc_store* s, size_t at,
                          size_t channel) {
   etx_row_store one = s->store;
   const size_t left = one.count - at, others = s->channels - channel;
-  const size_t count = left < TURN ? left : TURN;
+  const size_t count = left < TRANSPOSE_SIDE ? left : TRANSPOSE_SIDE;
   const float* const bias = s->bias + channel;
-  transpose_vector x[TURN];
+  etx_f32_vec x[TRANSPOSE_SIDE];
   transpose_in_registers(one.sums + (ptrdiff_t)at * one.sum_row + channel,
                          one.sum_row, x);
   const ptrdiff_t to = (ptrdiff_t)channel * s->out_channel + (ptrdiff_t)at;
   float* out = one.out + to;
-  if (others >= TURN && one.added == NULL) {
+  if (others >= TRANSPOSE_SIDE && one.added == NULL) {
     ETX_UNROLLED_16
-    for (size_t c = 0; c < TURN; ++c) {
+    for (size_t c = 0; c < TRANSPOSE_SIDE; ++c) {
       one.bias = row_bias(&one, bias[c]);
       store_line(&one, &x[c], NULL, out, count);
       ETX_STEP(out, s->out_channel);
@@ -205,7 +205,8 @@ static void store_square(const etx_conv_oc_store* s, size_t at,
     return;
   }
   const float* added = one.added == NULL ? NULL : one.added + to;
-  for (size_t c = 0; c < TURN && c < others; ++c, out += s->out_channel) {
+  for (size_t c = 0; c < TRANSPOSE_SIDE && c < others;
+       ++c, out += s->out_channel) {
     one.bias = row_bias(&one, bias[c]);
     store_line(&one, &x[c], added, out, count);
     if (added != NULL) added += s->out_channel;
@@ -214,7 +215,8 @@ static void store_square(const etx_conv_oc_store* s, size_t at,
 
 static void conv_oc_store(const etx_conv_oc_store* given) {
   const etx_conv_oc_store s = *given;  // which results do not change
-  for (size_t at = 0; at < s.store.count; at += TURN) {
-    for (size_t c = 0; c < s.channels; c += TURN) store_square(&s, at, c);
+  for (size_t at = 0; at < s.store.count; at += TRANSPOSE_SIDE) {
+    for (size_t c = 0; c < s.channels; c += TRANSPOSE_SIDE)
+      store_square(&s, at, c);
   }
 }

@@ -18,8 +18,8 @@
 //       columns of a block of two rows; needed if DOT_ROWS <= 3
 //   GEMM_NT_COLUMNS_OF_ONE       optional
 //       the same for one row
-//   GEMM_EIGHT_TAPS(taps, sums)  optional
-//       eight taps at a time, in the set's own code
+//   GEMM_EIGHT_TAPS              optional
+//       eight taps of GEMM at a time, in the set's own code
 //   CONV_OC_DENSE_EIGHTS         optional
 //       the same for conv_oc_dense_template.h
 //   GEMM_PREFETCH_EACH_TAP       optional

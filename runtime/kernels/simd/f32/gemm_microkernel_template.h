@@ -11,8 +11,9 @@
 //                                       block
 //   GEMM_MIN_SUMS             required  vectors of accumulators that hide the
 //                                       latency of a step
-//   EIGHT_TAPS(taps, sums)    optional  eight taps at a time, in the set's own
-//                                       code
+//   EIGHT_TAPS                optional  eight taps at a time, in the set's own
+//                                       code: f(const etx_gemm_taps*, rows,
+//                                       accumulators)
 //   PREFETCH_EACH_TAP         optional  defined: every tap prefetches a line or
 //                                       two; otherwise some taps prefetch
 //                                       several
@@ -40,11 +41,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "runtime/kernels/simd/vector/prefetch.h"
 #include "runtime/kernels/simd/vector/prefetch_stream.h"
 #include "runtime/kernels/simd/vector/loop_step.h"
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 #include "runtime/kernels/simd/f32/f32_microkernels.h"
+#include "runtime/kernels/simd/f32/gemm_prefetch.h"
 
 typedef T NAME(vector) __attribute__((vector_size(VECTOR_BYTES)));
 enum {
@@ -69,114 +70,6 @@ typedef struct NAME(tile) {
   size_t row, group;
   ptrdiff_t weight_row, panel_group;  // from row to row, from group to group
 } NAME(tile);
-
-// ------------------------------------------------ prefetching
-
-// Prefetches the rows that will be added to the sums: they were written long
-// ago.
-static inline void NAME(prefetch_added)(const etx_gemm_block* b, int i,
-                                        const NAME(tile) * t, size_t rows,
-                                        size_t vectors) {
-  const size_t groups = vectors / NAME(PARTS);
-  const T* added = (const T*)b->added[i] + (ptrdiff_t)t->row * b->added_row[i] +
-                   t->group * NAME(GROUP);
-  for (size_t r = 0; r < rows; ++r, added += b->added_row[i]) {
-    for (size_t g = 0; g < groups; ++g) {
-      __builtin_prefetch(added + g * NAME(GROUP));
-    }
-  }
-}
-
-// Prefetches the sums of the next rows, which a large result keeps outside the
-// caches.
-static inline __attribute__((always_inline)) void NAME(prefetch_sums)(
-    const T* sums, ptrdiff_t sum_row, size_t rows, size_t vectors) {
-#ifdef __OPTIMIZE_SIZE__  // nothing: this is part of many blocks
-  rows = 0;
-#endif
-  ETX_UNROLLED
-  for (size_t r = 0; r < rows; ++r) {
-    ETX_UNROLLED
-    for (size_t v = 0; v < vectors; v += NAME(PARTS)) {
-      __builtin_prefetch(sums + v * NAME(WIDTH), 1);
-    }
-    ETX_STEP(sums, sum_row);
-  }
-}
-
-// The lines that a block prefetches for the caller in each step of
-// ETX_GEMM_PREFETCH_TAPS taps: the share of its rows, all in the first lane
-// group.
-typedef struct NAME(share) {
-  const char* piece;
-  size_t line, lines;  // the first one of the share, and those of a piece
-  size_t count;        // in each step
-} NAME(share);
-
-static inline NAME(share)
-    NAME(share_of)(const etx_gemm_block* b, size_t row, size_t rows) {
-  const size_t lines =
-      (b->ahead_step + ETX_CACHE_LINE_BYTES - 1) / ETX_CACHE_LINE_BYTES;
-  const size_t all = b->ahead_pieces * lines;
-  const size_t first = all * row / b->rows;
-  return (NAME(share)){
-      .piece = b->ahead + (ptrdiff_t)(first / lines) * b->ahead_row,
-      .line = first % lines,
-      .lines = lines,
-      .count = all * (row + rows) / b->rows - first};
-}
-
-// Prefetches the share, `step` bytes further on.
-static inline __attribute__((always_inline)) void NAME(prefetch_share)(
-    const etx_gemm_block* b, const NAME(share) * share, size_t step) {
-  const char* piece = share->piece + step;
-  size_t line = share->line;
-  for (size_t i = 0; i < share->count; ++i) {
-    ETX_PREFETCH(piece + line * ETX_CACHE_LINE_BYTES, b->prefetches_to_l1);
-    if (++line < share->lines) continue;
-    line = 0;
-    piece += b->ahead_row;
-  }
-}
-
-// The stream from which each tap prefetches, with its position in registers.
-typedef struct NAME(cursor) {
-  etx_prefetch_stream* stream;
-  const char* at;
-  ptrdiff_t step;
-  size_t left;
-} NAME(cursor);
-
-static inline __attribute__((always_inline)) void NAME(prefetch_tap)(
-    NAME(cursor) * c, bool to_l1) {
-  __asm__("" : "+r"(c->step));
-  ETX_PREFETCH(c->at, to_l1);
-  c->at += c->step;
-  if (!to_l1) ETX_PREFETCH_L2(c->at - ETX_CACHE_LINE_BYTES);
-  if (--c->left == 0) {
-    c->stream = etx_prefetch_stream_next_row(c->stream, c->at);
-    c->at = c->stream->at;
-    c->step = c->stream->step;
-    c->left = c->stream->left;
-  }
-}
-
-// Prefetches a share of the weights of the rows from `row` on, which come next:
-// that of `some` of `groups` lane groups.
-static inline void NAME(prefetch_weights)(const etx_gemm_block* b, size_t row,
-                                          size_t rows, size_t group,
-                                          size_t some, size_t groups) {
-  enum { LINE = ETX_CACHE_LINE_BYTES / (int)sizeof(T) };
-  const size_t lines = b->taps / LINE + 1;
-  const size_t first = lines * group / groups;
-  const size_t end = lines * (group + some) / groups;
-  if (row + rows > b->rows) return;
-  for (size_t r = 0; r < rows; ++r) {
-    const T* weights =
-        (const T*)b->weights + (ptrdiff_t)(row + r) * b->weight_row;
-    for (size_t i = first; i < end; ++i) __builtin_prefetch(weights + i * LINE);
-  }
-}
 
 // ------------------------------------------------ one block
 
@@ -206,15 +99,20 @@ static inline __attribute__((always_inline)) void NAME(store_sums)(
   }
 }
 
+// Where the rows of addend `i` begin that belong to the tile.
+static inline const T* NAME(added_of)(const etx_gemm_block* b, int i,
+                                      const NAME(tile) * t) {
+  return (const T*)b->added[i] + (ptrdiff_t)t->row * b->added_row[i] +
+         t->group * NAME(GROUP);
+}
+
 // Adds the rows `b->added` to the accumulators.
 static inline __attribute__((always_inline)) void NAME(add_added)(
     const etx_gemm_block* b, const NAME(tile) * t, size_t rows, size_t vectors,
     NAME(vector) acc[NAME(MAX_ROWS)][NAME(MAX_VECTORS)]) {
   for (int i = 0; i < ETX_GEMM_ADDENDS; ++i) {
     if (b->added[i] == NULL) break;
-    const T* added = (const T*)b->added[i] +
-                     (ptrdiff_t)t->row * b->added_row[i] +
-                     t->group * NAME(GROUP);
+    const T* added = NAME(added_of)(b, i, t);
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
       ETX_UNROLLED
@@ -291,24 +189,27 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   if (!b->starts) NAME(load_sums)(sums, sum_row, rows, vectors, acc);
   // Small blocks have too little work in a tap to hide a prefetch.
   const bool by_tap = NAME(BY_TAP) && !is_scattered && vectors > 2 && rows > 2;
-  NAME(cursor)
-  cursor = {*stream, (*stream)->at, (*stream)->step, (*stream)->left};
+  etx_prefetch_cursor cursor = etx_prefetch_cursor_of(*stream);
   const bool is_first = !is_scattered && t.group == 0;
   const bool has_next_rows = t.row + 2 * rows <= b->rows;
-  NAME(share) share = {0};
+  etx_gemm_share share = {0};
   if (!by_tap && is_first && b->ahead_pieces > 0) {
-    share = NAME(share_of)(b, t.row, rows);
+    share = etx_gemm_share_of(b, t.row, rows);
   }
   const bool prefetches_rows = is_first && b->prefetches_rows && has_next_rows;
   const size_t step =
       share.count > 0 || prefetches_rows ? ETX_GEMM_PREFETCH_TAPS : b->taps;
+  const size_t lines = vectors / NAME(PARTS);
   if (rows > 3 && has_next_rows) {
-    NAME(prefetch_sums)
-    (sums + (ptrdiff_t)rows * sum_row, sum_row, rows, vectors);
+    const ptrdiff_t row_bytes = sum_row * (ptrdiff_t)sizeof(T);
+    etx_gemm_prefetch_sums(sums + (ptrdiff_t)rows * sum_row, row_bytes, rows,
+                           lines);
   }
   for (int i = 0; !is_scattered && i < ETX_GEMM_ADDENDS; ++i) {
     if (b->added[i] == NULL) break;
-    NAME(prefetch_added)(b, i, &t, rows, vectors);
+    etx_gemm_prefetch_added(NAME(added_of)(b, i, &t),
+                            b->added_row[i] * (ptrdiff_t)sizeof(T), rows,
+                            lines);
   }
   const T* next = panel;
   for (size_t k = 0; k < b->taps;) {
@@ -318,14 +219,19 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
       __builtin_prefetch(weights + (ptrdiff_t)r * b->weight_row + k);
     }
     if (share.count > 0) {
-      NAME(prefetch_share)
-      (b, &share, k / ETX_GEMM_PREFETCH_TAPS * b->ahead_step);
+      const size_t done = k / ETX_GEMM_PREFETCH_TAPS;
+      etx_gemm_prefetch_share(b, &share, done * b->ahead_step);
     }
 #ifdef EIGHT_TAPS
     if (rows > 3 && vectors == 2 && k + 8 <= stop) {
       const size_t eights = (stop - k) / 8;
-      EIGHT_TAPS(weights + k, b->weight_row, is_scattered ? panel : next,
-                 panel_row, is_scattered ? offsets : NULL, eights, rows, acc);
+      const etx_gemm_taps taps = {.weights = weights + k,
+                                  .weight_row = b->weight_row,
+                                  .panel = is_scattered ? panel : next,
+                                  .panel_row = panel_row,
+                                  .offsets = is_scattered ? offsets : NULL,
+                                  .eights = eights};
+      EIGHT_TAPS(&taps, rows, acc);
       next += (ptrdiff_t)(8 * eights) * panel_row;
       if (is_scattered) offsets += 8 * eights;
       k += 8 * eights;
@@ -339,16 +245,12 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
       } else {
         next += panel_row;
       }
-      if (by_tap) NAME(prefetch_tap)(&cursor, b->prefetches_to_l1);
+      if (by_tap) etx_prefetch_cursor_advance(&cursor, b->prefetches_to_l1);
       NAME(add_tap)(&t, weight, lanes, rows, vectors, acc);
     }
     k = stop;
   }
-  if (by_tap) {
-    cursor.stream->at = cursor.at;
-    cursor.stream->left = cursor.left;
-    *stream = cursor.stream;
-  }
+  if (by_tap) *stream = etx_prefetch_cursor_store(&cursor);
   if (!is_scattered) NAME(add_added)(b, &t, rows, vectors, acc);
   NAME(store_sums)(sums, sum_row, rows, vectors, acc);
 }
@@ -364,10 +266,15 @@ static inline __attribute__((always_inline)) void NAME(add_rows)(
   const size_t few = GEMM_MIN_SUMS / (rows * PARTS);
   const size_t fit = few < VECTORS / PARTS ? few : VECTORS / PARTS;
   const size_t most = fit > GEMM_GROUPS ? fit : GEMM_GROUPS;
+  const size_t lines = b->taps * sizeof(T) / ETX_CACHE_LINE_BYTES + 1;
+  const ptrdiff_t next_row = (ptrdiff_t)(row + rows) * b->weight_row;
   NAME(tile) t = {.row = row};
   for (; t.group + most <= groups; t.group += most) {
-    if (b->fetches) {
-      NAME(prefetch_weights)(b, row + rows, rows, t.group, most, groups);
+    if (b->fetches && row + 2 * rows <= b->rows) {
+      // Of the next rows' weights, as large a part as this block is of a row.
+      etx_gemm_prefetch_weights(
+          (const T*)b->weights + next_row, b->weight_row * (ptrdiff_t)sizeof(T),
+          rows, lines * t.group / groups, lines * (t.group + most) / groups);
     }
     NAME(add_block)(b, t, rows, most * PARTS, is_scattered, stream);
   }

@@ -70,12 +70,11 @@ static __attribute__((noinline)) void gemm_small_store_some(float* to,
 }
 
 #if VECTOR_BYTES == 64
-typedef float gemm_small_half_vector
-    __attribute__((vector_size(VECTOR_BYTES / 2)));
+typedef float gemm_small_half __attribute__((vector_size(VECTOR_BYTES / 2)));
 
 static inline __attribute__((always_inline)) etx_f32_vec gemm_small_load_half(
     const float* from) {
-  gemm_small_half_vector x;
+  gemm_small_half x;
   memcpy(&x, from, sizeof(x));
   return __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7, -1, -1, -1, -1,
                                  -1, -1, -1, -1);
@@ -184,14 +183,14 @@ static void gemm_small_group(const etx_gemm* p, size_t column, size_t columns,
 static inline __attribute__((always_inline)) void gemm_small_square(
     const float* in, ptrdiff_t row, size_t rows, size_t count, float* out) {
   const gemm_small_lanes lanes = GEMM_SMALL_FIRST(count);
-  transpose_vector a[TURN] = {{0}}, b[TURN];
+  etx_f32_vec a[TRANSPOSE_SIDE] = {{0}}, b[TRANSPOSE_SIDE];
   ETX_UNROLLED_16
-  for (size_t i = 0; i < TURN; ++i) {
+  for (size_t i = 0; i < TRANSPOSE_SIDE; ++i) {
     if (i < rows) a[i] = GEMM_SMALL_LOAD(in + (ptrdiff_t)i * row, lanes);
   }
   transpose_registers(a, b);
   ETX_UNROLLED_16
-  for (size_t k = 0; k < TURN; ++k) {
+  for (size_t k = 0; k < TRANSPOSE_SIDE; ++k) {
     memcpy(out + k * GEMM_SMALL_GROUP, &b[k], sizeof(b[k]));
   }
 }
@@ -235,13 +234,13 @@ static void gemm_small_transpose_eight(const float* in, ptrdiff_t row,
 static void gemm_small_transpose(const float* in, ptrdiff_t row, size_t rows,
                                  size_t count, float* out) {
 #if VECTOR_BYTES == 64
-  if (rows <= TURN / 2 && count <= TURN / 2) {
+  if (rows <= TRANSPOSE_SIDE / 2 && count <= TRANSPOSE_SIDE / 2) {
     gemm_small_transpose_eight(in, row, rows, count, out);
     return;
   }
 #endif
-  for (size_t i = 0; i < rows; i += TURN) {
-    for (size_t k = 0; k < count; k += TURN) {
+  for (size_t i = 0; i < rows; i += TRANSPOSE_SIDE) {
+    for (size_t k = 0; k < count; k += TRANSPOSE_SIDE) {
       gemm_small_square(in + (ptrdiff_t)i * row + k, row, rows - i, count - k,
                         out + k * GEMM_SMALL_GROUP + i);
     }

@@ -95,6 +95,8 @@ static inline __attribute__((always_inline)) etx_f32_vec gate_of(
 #include "runtime/kernels/simd/elementwise/binary_list.def"
 #undef F
 
+//   @binary  float32 | operators with two operands (binary_list.def) |
+//     {ETX_F32_LANES} elements
 static const etx_binary_loop binary_loops[ETX_BINARY_COUNT] = {
 #define REAL_AND_INTEGER(name, real, whole) name##_f32,
 #define REAL(name, real) name##_f32,
@@ -104,10 +106,13 @@ static const etx_binary_loop binary_loops[ETX_BINARY_COUNT] = {
 #include "runtime/kernels/simd/elementwise/binary_list.def"
 };
 
+//   @spread  8 bytes | fill | {VECTOR_BYTES / 8} elements
 static void spread(char* out, uint64_t eight, size_t count) {
   for (size_t i = 0; i < count; ++i) memcpy(out + 8 * i, &eight, sizeof eight);
 }
 
+//   @bits  8 bytes | and, exclusive or with constants | {VECTOR_BYTES / 8}
+//     elements
 static void turn_bits(char* out, const char* in, size_t count, uint64_t keep,
                       uint64_t turn) {
   ETX_INDEPENDENT

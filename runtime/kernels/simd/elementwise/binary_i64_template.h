@@ -37,6 +37,8 @@ static bool are_fast_i64(const void* a, const void* b, size_t count) {
   ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, whole)
 #include "runtime/kernels/simd/elementwise/binary_list.def"
 
+//   @whole  int64 | operators with two operands (binary_list.def) |
+//     {VECTOR_BYTES / 8} elements
 static const etx_binary_loop whole_loops[ETX_BINARY_COUNT] = {
 #define REAL_AND_INTEGER(name, real, whole) name##_i64,
 #define REAL(name, real) NULL,

@@ -24,6 +24,7 @@ enum {
   SOFTMAX_PART = 256,  // elements that are in the first cache for a second look
 };
 
+//   @scale  float32 | softmax: scale and largest | {SOFTMAX_SIDE} elements
 static float softmax_scale(float* out, const float* in, size_t count,
                            float factor, float least) {
   line_floats all[SOFTMAX_PARTS];
@@ -66,6 +67,7 @@ static inline __attribute__((always_inline)) void softmax_exp_whole(
   for (size_t i = 0; i < count; ++i) out[i] = etx_exp_f32(in[i] - shift);
 }
 
+//   @raise  float32 | softmax: exponential and sum | {SOFTMAX_SIDE} elements
 static float softmax_exp(float* out, const float* in, size_t count,
                          float shift) {
   const size_t whole = count / SOFTMAX_SIDE * SOFTMAX_SIDE;

@@ -13,6 +13,8 @@
 
 enum { TILE_SIDE = 16 };
 
+//   @transpose_16x16  4 bytes | transpose from memory to memory | 16 x 16, in
+//     squares of {TRANSPOSE_SIDE} x {TRANSPOSE_SIDE}
 static void transpose_16x16(char* to, ptrdiff_t to_row, const char* from,
                             ptrdiff_t from_row) {
   etx_f32_vec rows[TRANSPOSE_SIDE], columns[TRANSPOSE_SIDE];

@@ -109,6 +109,8 @@ static void run_angles(float* out, const float* in, size_t count,
 #include "runtime/kernels/simd/elementwise/unary_list.def"
 #undef F
 
+//   @unary  float32 | operators with one operand (unary_list.def) |
+//     {ETX_F32_LANES} elements
 static const etx_unary_loop unary_loops[ETX_UNARY_COUNT] = {
 #define SAME(name, real, whole) name##_f32,
 #define REAL(name, real) name##_f32,

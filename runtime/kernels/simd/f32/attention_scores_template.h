@@ -141,6 +141,10 @@ static inline __attribute__((always_inline)) void score_weigh(
 
 // Rows one after the other, in loops of their own: what some of them wait for,
 // their largest scores, others need not.
+//
+//   @attention_weights  float32 | attention scores to online softmax weights |
+//     {ETX_ATTENTION_SCORE_LANES} scores of a row, the largest of
+//     {ETX_F32_LANES} rows
 static void attention_weights(const etx_attention_score_rows* given) {
   const etx_attention_score_rows s = *given;  // which results do not change
   // No larger than a number is: a difference of 0 times it is 0.

@@ -127,6 +127,10 @@ static inline const float* conv_oc_dense_prefetch(const etx_conv_oc_dense* s,
   return s->seen + at + conv_oc_dense_count(s->positions - at) - 1;
 }
 
+//   @conv_oc_dense  float32 | direct convolution vectorised over output
+//     channels, neighbouring pixels; Winograd products |
+//     {CONV_OC_DENSE_POSITIONS} pixels x {CONV_OC_DENSE_PANELS *
+//     ETX_CONV_OC_CHANNELS} channels
 static void conv_oc_dense(const etx_conv_oc_dense* s) {
   for (size_t panel = 0; panel < s->panels; panel += CONV_OC_DENSE_PANELS) {
     size_t piece = panel == 0 ? 0 : s->ahead_pieces;

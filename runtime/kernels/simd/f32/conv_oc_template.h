@@ -156,6 +156,8 @@ static inline __attribute__((always_inline)) void conv_oc_row(
   }
 }
 
+//   @conv_oc  float32 | direct convolution vectorised over output channels |
+//     {CONV_OC_POSITIONS} pixels x {CONV_OC_GROUPS * CONV_OC_LANES} channels
 static void conv_oc(const etx_conv_oc* s) {
   size_t group = 0;
 #if VECTOR_BYTES == 64
@@ -213,6 +215,8 @@ static void store_square(const etx_conv_oc_store* s, size_t at,
   }
 }
 
+//   @conv_oc_store  float32 | its sums transposed and stored with bias,
+//     addition, clamp | {TRANSPOSE_SIDE} x {TRANSPOSE_SIDE}
 static void conv_oc_store(const etx_conv_oc_store* given) {
   const etx_conv_oc_store s = *given;  // which results do not change
   for (size_t at = 0; at < s.store.count; at += TRANSPOSE_SIDE) {

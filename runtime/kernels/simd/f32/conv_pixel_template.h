@@ -172,6 +172,9 @@ static inline __attribute__((always_inline)) void conv_pixel_line(
   }
 }
 
+//   @conv_pixel  float32 | direct convolution vectorised over pixels |
+//     {CONV_PIXEL_ROWS} channels x {CONV_PIXEL_GROUPS * CONV_PIXEL_LANES}
+//     pixels
 static void conv_pixel(const etx_conv_pixels* given) {
   etx_conv_pixels p = *given;                // which results do not change
   p.store.bias = row_bias(&p.store, -0.0f);  // what is added to each bias

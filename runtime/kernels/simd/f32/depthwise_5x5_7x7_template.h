@@ -133,6 +133,11 @@ static inline void depthwise_square_plane(const etx_depthwise_planes* p) {
 }
 
 // Planes one after the other, whatever their windows.
+//
+//   @depthwise_planes  float32 | depthwise 3 x 3 (depthwise_3x3_template.h) |
+//     {DEPTHWISE_LANES} pixels
+//   @depthwise_planes  float32 | depthwise 5 x 5, 7 x 7 | {DEPTHWISE_LANES}
+//     pixels x at most {DEPTHWISE_SQUARE_MAX_KERNEL} rows
 static void depthwise_planes(const etx_depthwise_planes* given) {
   etx_depthwise_planes p = *given;  // which results do not change
   depthwise_view views[DEPTHWISE_VIEWS];

@@ -162,6 +162,8 @@ static inline __attribute__((always_inline)) void depthwise_row_rows(
   }
 }
 
+//   @depthwise_row  float32 | depthwise convolution of rows, any window |
+//     {DEPTHWISE_ROW_VECTORS * ETX_F32_LANES} pixels
 static void depthwise_row(const etx_depthwise_row* given) {
   etx_depthwise_row p = *given;  // which results do not change
   p.store.bias = row_bias(&p.store, p.store.bias);

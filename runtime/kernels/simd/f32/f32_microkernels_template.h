@@ -64,6 +64,8 @@
 #define DEPTHWISE_PLANES NULL, 0
 #endif
 
+//   @gemm_by_type_1  float32 | GEMM of packed panels
+//     (gemm_microkernel_template.h) | {GEMM_ROWS} x {GEMM_GROUPS * 16}
 #define T float
 #define NAME(x) x##_f32
 #define STEP(weight, x, sums) ETX_F32_FMA(ETX_F32_BROADCAST(weight), x, sums)
@@ -85,12 +87,17 @@
 #undef NAME
 #undef STEP
 #define STEP(weight, x, sums) ((sums) + (weight) * (x))
+//   @gemm_by_type_2  float64 | GEMM (gemm_microkernel_template.h) | {ROWS} x
+//     {GEMM_GROUPS * 8}
 #define T double
 #define NAME(x) x##_f64
 #include "runtime/kernels/simd/f32/gemm_microkernel_template.h"
 #undef T
 #undef NAME
 // Integers wrap.
+//
+//   @gemm_by_type_0  int64 | GEMM, wrapping (gemm_microkernel_template.h) |
+//     {ROWS} x {GEMM_GROUPS * 8}
 #define T uint64_t
 #define NAME(x) x##_i64
 #include "runtime/kernels/simd/f32/gemm_microkernel_template.h"

@@ -399,6 +399,8 @@ static inline __attribute__((always_inline)) void gemm_nt_cached_row(
 
 #endif
 
+//   @dots  float32 | GEMM NT: dot products of rows with rows | {DOT_ROWS} x
+//     {DOT_COLUMNS} dot products
 static void dots(const etx_gemm_nt* b) {
   if (b->count < GEMM_NT_LANES) {
     // Shorter than the partial sums: element by element.

@@ -264,6 +264,8 @@ static void gemm_small_transposed(const etx_gemm* p) {
   }
 }
 
+//   @gemm_small  float32 | small GEMM without packing | {SMALL_ROWS} x
+//     {ETX_F32_LANES}
 static void gemm_small(const etx_gemm* p) {
   if (p->right_column == 1) {
     gemm_small_group(p, 0, p->columns, (const float*)(const void*)p->right,

@@ -126,6 +126,7 @@ static inline __attribute__((always_inline)) void max_pool_vectors(
   }
 }
 
+//   @max_pool_row  float32 | max pooling of a row | {ETX_F32_LANES} pixels
 static void max_pool_row(const etx_max_pool_row* given) {
   const etx_max_pool_row m = *given;  // which results do not change
   if (m.stride == 1) {

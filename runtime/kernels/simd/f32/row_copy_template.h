@@ -156,6 +156,8 @@ static inline __attribute__((always_inline)) void copy_row(const float* from,
 
 #endif
 
+//   @copy_rows  float32 | rows of stride 1 or 2 copied side by side |
+//     {ROW_PIECE} elements
 static void copy_rows(const etx_row_copy* c) {
   const float* from = c->from;
   float* to = c->to;
@@ -301,6 +303,8 @@ static inline __attribute__((always_inline)) void store_row(
 
 #endif
 
+//   @store_rows  float32 | rows stored with bias, addition, clamp |
+//     {ROW_PIECE} elements
 static void store_rows(const etx_row_store* given) {
   etx_row_store s = *given;  // which results do not change
   s.bias = row_bias(&s, s.bias);

@@ -81,6 +81,8 @@ static inline size_t transpose_first(size_t k, size_t count) {
 
 #if VECTOR_BYTES == 64
 
+//   @turn  float32 | transposed pack: rows become columns | {TRANSPOSE_SIDE} x
+//     {TRANSPOSE_SIDE}
 static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
                  float* out) {
   float some[TRANSPOSE_SIDE][TRANSPOSE_SIDE];
@@ -139,6 +141,8 @@ static inline __attribute__((always_inline)) void transpose_squares(
   }
 }
 
+//   @turn  float32 | transposed pack: rows become columns | {TRANSPOSE_SIDE} x
+//     {TRANSPOSE_SIDE}
 static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
                  float* out) {
   const size_t squares =

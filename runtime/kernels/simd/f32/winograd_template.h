@@ -63,6 +63,8 @@ static inline __attribute__((always_inline)) void winograd_tiles(
   }
 }
 
+//   @input  float32 | Winograd F(2x2, 3x3), input transform | {WINOGRAD_LANES}
+//     tiles of 4 x 4
 static void winograd_input(const etx_winograd_input* s) {
   const float* from = s->patch;
   float* out = s->out;
@@ -87,6 +89,8 @@ static inline __attribute__((always_inline)) void winograd_weight(
   out[3 * out_step] = g[2 * step];
 }
 
+//   @weights  float32 | Winograd F(2x2, 3x3), weight transform |
+//     {WINOGRAD_LANES} output channels
 static void winograd_weights(const float* weights, size_t count, float* out) {
   enum { ALL = ETX_CONV_OC_CHANNELS };
   const size_t place = count * ALL;
@@ -138,6 +142,8 @@ static inline __attribute__((always_inline)) void winograd_results(
   }
 }
 
+//   @output  float32 | Winograd F(2x2, 3x3), output transform |
+//     {WINOGRAD_LANES} channels of 2 x 2 pixels
 static void winograd_output(const etx_winograd_output* s) {
   const float* sums = s->sums;
   for (size_t y = 0; y < s->height; y += 2) {

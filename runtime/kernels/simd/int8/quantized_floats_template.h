@@ -107,6 +107,9 @@ static inline __attribute__((always_inline)) void columns8(
 }
 
 // Columns that are read at a time are far from each other (gemm_nt_template.h).
+//
+//   @floats8  float32 x int8 | GEMM NT, weight-only quantisation |
+//     {FLOAT_ROWS} x {FLOAT_COLUMNS} dot products
 static void floats8(const etx_quantized_block* b) {
   const size_t apart = b->columns / FLOAT_COLUMNS;
   for (size_t column = 0; column < apart; ++column) {
@@ -165,6 +168,8 @@ static inline __attribute__((always_inline)) void dot4(
   store_totals(b, row, rows, column, sums);
 }
 
+//   @floats4  float32 x int4 | GEMM NT, weight-only quantisation per group |
+//     {FLOAT_ROWS} x 1 dot products
 static void floats4(const etx_quantized_block* b) {
   for (size_t column = 0; column < b->columns; ++column) {
     size_t row = 0;

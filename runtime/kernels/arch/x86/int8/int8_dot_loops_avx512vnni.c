@@ -220,6 +220,8 @@ static size_t lone_row(const etx_int8_dot_block* b) {
 
 // Columns that are read at a time are far from each other (gemm_nt_template.h).
 // Where rows pass several times, they pass what the first cache has room for.
+//
+//   @dots  uint8 x int8 | GEMM NT, VPDPBUSD | {ROWS} x {COLUMNS} dot products
 static void dots(const etx_int8_dot_block* b) {
   enum { ROOM = 16384 };
   if (b->is_far && b->rows == 2) {
@@ -329,6 +331,8 @@ static inline __attribute__((always_inline)) void last_lines(
   }
 }
 
+//   @last  int32 to float32 | epilogue: zero points, scales, bias |
+//     {ETX_INT8_COLUMNS} columns
 static void last(const etx_int8_epilogue* line) {
   if (line->column_sums != NULL) {
     last_lines(line, true);
@@ -363,6 +367,7 @@ static __attribute__((noinline)) void transpose_square(const uint8_t* in,
   *sums = own[0] + own[1] + (own[2] + own[3]);
 }
 
+//   @turn8  int8 | pack rows as panels | {LANES} x {BYTES}
 static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
                   size_t count, int8_t* out, int32_t* column_sums) {
   for (size_t part = 0; part < PARTS; ++part) {
@@ -522,6 +527,8 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
   return asked == &places ? next : asked;
 }
 
+//   @whole  uint8 x int8 | GEMM of packed panels, VPDPBUSD | {GEMM_ROWS} x
+//     {ETX_INT8_COLUMNS}
 static void whole(const etx_int8_panel* b) {
   // With one, few rows would be done before everything is asked for.
   const size_t lines = b->rows <= GEMM_ROWS ? 2 : 1;
@@ -546,6 +553,22 @@ static void whole(const etx_int8_panel* b) {
   }
 }
 
+//   @range  float32 | smallest and largest element
+//     (quantize_input_avx512vnni.c) | 16 elements
+//   @quantize  float32 to uint8 | quantize rows (quantize_input_avx512vnni.c)
+//     | 64 elements
+//   @quantize_and_range  float32 to uint8 | both of two rows
+//     (quantize_input_avx512vnni.c) | 64 elements
+//   @order4  uint8 | even and odd elements apart, for int4
+//     (quantize_input_avx512vnni.c) | 128 elements
+//   @groups  uint8 x int4 | GEMM NT per group, VPDPBUSD
+//     (int4_dot_avx512vnni.c) | 2 x 4 dot products
+//   @turn4  int4 to int8 | pack rows as panels (int4_packed_avx512vnni.c) | 16
+//     x 128
+//   @panel_groups  uint8 x int8 | GEMM of packed int4 panels per group,
+//     VPDPBUSD (int4_packed_avx512vnni.c) | 12 x {ETX_INT8_COLUMNS}
+//   @totals  float32 | sums of the partial sums of groups
+//     (int4_packed_avx512vnni.c) | 16 columns
 const etx_int8_dot_loops etx_int8_dot_loops_avx512vnni = {
     etx_int8_range_avx512vnni,
     etx_int8_quantize_avx512vnni,

@@ -268,6 +268,8 @@ static inline __attribute__((always_inline)) void block_parts(
   }
 }
 
+//   @block  uint8 x int8 | GEMM and convolution with requantisation | {ROWS} x
+//     {COLUMNS * PARTS}
 static void block(const etx_u8_block* b) {
   if (b->columns > COLUMNS) {
     block_parts(b, 2);
@@ -297,6 +299,7 @@ static inline __attribute__((always_inline)) floats floats_of(const uint8_t* in,
   return __builtin_convertvector(wide, floats) * all_floats(scale);
 }
 
+//   @to_floats  uint8 to float32 | dequantize | {LANES} elements
 static void to_floats(const uint8_t* in, size_t count, int32_t zero,
                       float scale, float* out) {
   size_t i = 0;
@@ -307,6 +310,7 @@ static void to_floats(const uint8_t* in, size_t count, int32_t zero,
   etx_u8_loops_base.to_floats(in + i, count - i, zero, scale, out + i);
 }
 
+//   @to_bytes  float32 to uint8 | quantize | {LANES} elements
 static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
                      float low, float high, uint8_t* out) {
   size_t i = 0;
@@ -321,6 +325,7 @@ static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
                              out + i);
 }
 
+//   @add  uint8 | addition with requantisation | {LANES} elements
 static void add(const etx_u8_binary_qparams* n, const uint8_t* a,
                 const uint8_t* b, size_t count, uint8_t* out) {
   const floats low = all_floats(n->low), high = all_floats(n->high);
@@ -336,6 +341,8 @@ static void add(const etx_u8_binary_qparams* n, const uint8_t* a,
   etx_u8_loops_base.add(n, a + i, b + i, count - i, out + i);
 }
 
+//   @multiply  uint8 x float32 | multiplication with requantisation | {LANES}
+//     elements
 static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
                      const float* b, size_t count, uint8_t* out) {
   const floats low = all_floats(n->low), high = all_floats(n->high);
@@ -369,6 +376,7 @@ static inline ints chosen(ints indices, ints a, ints b) {
 #endif
 }
 
+//   @look_up  uint8 | table of 256 entries | {BYTES} elements
 static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,
                     uint8_t* out) {
   ints t[4];
@@ -386,6 +394,7 @@ static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,
   }
 }
 
+//   @add_rows  uint8 to int32 | sums of rows (mean pooling) | 64 elements
 static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
                      int32_t* sums) {
   enum { TOGETHER = 4 };  // registers of sums: a line of the cache
@@ -404,6 +413,7 @@ static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
   etx_u8_loops_base.add_rows(in + i, rows, pitch, count - i, sums + i);
 }
 
+//   @max_of_rows  uint8 | max pooling of rows | {BYTES} elements
 static void max_of_rows(const uint8_t* const* rows, size_t row_count,
                         size_t columns, size_t pitch, size_t count,
                         uint8_t* out) {
@@ -420,10 +430,14 @@ static void max_of_rows(const uint8_t* const* rows, size_t row_count,
   }
 }
 
+//   @has_nan  float32 | search for NaN before quantisation | 1 element
 static bool has_nan(const float* x, size_t count) {
   return u8_has_nan(x, count);
 }
 
+//   @windows  uint8 x int8 | depthwise convolution with requantisation
+//     (u8_depthwise_avx512vnni.c) | 64 channels, or 32 with vectors of 32
+//     bytes
 const etx_u8_loops etx_u8_loops_avx512vnni = {
     block,     etx_u8_depthwise_avx512vnni,
     to_floats, has_nan,

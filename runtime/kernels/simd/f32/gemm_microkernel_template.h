@@ -68,8 +68,13 @@ enum {
 // and the accumulators stay in registers.
 typedef struct NAME(tile) {
   size_t row, group;
-  ptrdiff_t weight_row, panel_group;  // from row to row, from group to group
 } NAME(tile);
+
+// Distances of a tap, in elements: of the weights from row to row, of the lanes
+// from group to group.
+typedef struct NAME(strides) {
+  ptrdiff_t weight_row, panel_group;
+} NAME(strides);
 
 // ------------------------------------------------ one block
 
@@ -129,7 +134,7 @@ static inline __attribute__((always_inline)) void NAME(add_added)(
 // Adds one tap: the weights from `weight` on, one a row, times the lanes at
 // `lanes`.
 static inline __attribute__((always_inline)) void NAME(add_tap)(
-    const NAME(tile) * t, const T* weight, const T* lanes, size_t rows,
+    const NAME(strides) * s, const T* weight, const T* lanes, size_t rows,
     size_t vectors, NAME(vector) acc[NAME(MAX_ROWS)][NAME(MAX_VECTORS)]) {
 #ifdef GEMM_CLOBBER_REST
   GEMM_CLOBBER_REST(rows * vectors + vectors + 1);
@@ -138,9 +143,9 @@ static inline __attribute__((always_inline)) void NAME(add_tap)(
   ETX_UNROLLED
   for (size_t v = 0; v < vectors; ++v) {
     const size_t pair = 2 * (size_t)NAME(PARTS), of_pair = v % pair;
-    if (v > 0 && of_pair == 0) ETX_STEP(lanes, 2 * t->panel_group);
+    if (v > 0 && of_pair == 0) ETX_STEP(lanes, 2 * s->panel_group);
     memcpy(&x[v],
-           lanes + (ptrdiff_t)(of_pair / NAME(PARTS)) * t->panel_group +
+           lanes + (ptrdiff_t)(of_pair / NAME(PARTS)) * s->panel_group +
                of_pair % NAME(PARTS) * NAME(WIDTH),
            VECTOR_BYTES);
   }
@@ -154,14 +159,14 @@ static inline __attribute__((always_inline)) void NAME(add_tap)(
 #ifdef GEMM_KEEP_LOADS_IN_PLACE
     const T w = next_weight;
     if (r + 1 < rows) {
-      next_weight = weight[(ptrdiff_t)(r + 1) * t->weight_row];
+      next_weight = weight[(ptrdiff_t)(r + 1) * s->weight_row];
     }
     GEMM_KEEP_LOADS_IN_PLACE;
 #else
     if (r > 0 && r % NAME(NEAR) == 0) {
-      ETX_STEP(near, NAME(NEAR) * t->weight_row);
+      ETX_STEP(near, NAME(NEAR) * s->weight_row);
     }
-    const T w = near[(ptrdiff_t)(r % NAME(NEAR)) * t->weight_row];
+    const T w = near[(ptrdiff_t)(r % NAME(NEAR)) * s->weight_row];
 #endif
     ETX_UNROLLED
     for (size_t v = 0; v < vectors; ++v) {
@@ -176,17 +181,29 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
     const etx_gemm_block* b, NAME(tile) t, size_t rows, size_t vectors,
     bool is_scattered, etx_prefetch_stream** stream) {
   const ptrdiff_t sum_row = b->sum_row, panel_row = b->panel_row;
-  t.weight_row = b->weight_row;
-  t.panel_group = is_scattered ? NAME(GROUP) : b->panel_group;
+  const NAME(strides)
+      s = {b->weight_row, is_scattered ? NAME(GROUP) : b->panel_group};
   const T* weights = (const T*)b->weights + (ptrdiff_t)t.row * b->weight_row;
   T* sums = (T*)b->sums + (ptrdiff_t)t.row * sum_row + t.group * NAME(GROUP);
-  const T* panel = (const T*)b->panel + (ptrdiff_t)t.group * t.panel_group;
+  const T* panel = (const T*)b->panel + (ptrdiff_t)t.group * s.panel_group;
   const ptrdiff_t* offsets = b->offsets;
 #ifdef GEMM_CLOBBER_ALL
   GEMM_CLOBBER_ALL;
 #endif
   NAME(vector) acc[NAME(MAX_ROWS)][NAME(MAX_VECTORS)] = {{{0}}};
   if (!b->starts) NAME(load_sums)(sums, sum_row, rows, vectors, acc);
+  const size_t lines = vectors / NAME(PARTS);
+  if (rows > 3 && t.row + 2 * rows <= b->rows) {
+    const ptrdiff_t row_bytes = sum_row * (ptrdiff_t)sizeof(T);
+    etx_gemm_prefetch_sums(sums + (ptrdiff_t)rows * sum_row, row_bytes, rows,
+                           lines);
+  }
+  for (int i = 0; !is_scattered && i < ETX_GEMM_ADDENDS; ++i) {
+    if (b->added[i] == NULL) break;
+    etx_gemm_prefetch_added(NAME(added_of)(b, i, &t),
+                            b->added_row[i] * (ptrdiff_t)sizeof(T), rows,
+                            lines);
+  }
   // Small blocks have too little work in a tap to hide a prefetch.
   const bool by_tap = NAME(BY_TAP) && !is_scattered && vectors > 2 && rows > 2;
   etx_prefetch_cursor cursor = etx_prefetch_cursor_of(*stream);
@@ -199,18 +216,6 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   const bool prefetches_rows = is_first && b->prefetches_rows && has_next_rows;
   const size_t step =
       share.count > 0 || prefetches_rows ? ETX_GEMM_PREFETCH_TAPS : b->taps;
-  const size_t lines = vectors / NAME(PARTS);
-  if (rows > 3 && has_next_rows) {
-    const ptrdiff_t row_bytes = sum_row * (ptrdiff_t)sizeof(T);
-    etx_gemm_prefetch_sums(sums + (ptrdiff_t)rows * sum_row, row_bytes, rows,
-                           lines);
-  }
-  for (int i = 0; !is_scattered && i < ETX_GEMM_ADDENDS; ++i) {
-    if (b->added[i] == NULL) break;
-    etx_gemm_prefetch_added(NAME(added_of)(b, i, &t),
-                            b->added_row[i] * (ptrdiff_t)sizeof(T), rows,
-                            lines);
-  }
   const T* next = panel;
   for (size_t k = 0; k < b->taps;) {
     const size_t left = b->taps - k;
@@ -246,7 +251,7 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
         next += panel_row;
       }
       if (by_tap) etx_prefetch_cursor_advance(&cursor, b->prefetches_to_l1);
-      NAME(add_tap)(&t, weight, lanes, rows, vectors, acc);
+      NAME(add_tap)(&s, weight, lanes, rows, vectors, acc);
     }
     k = stop;
   }
@@ -266,15 +271,11 @@ static inline __attribute__((always_inline)) void NAME(add_rows)(
   const size_t few = GEMM_MIN_SUMS / (rows * PARTS);
   const size_t fit = few < VECTORS / PARTS ? few : VECTORS / PARTS;
   const size_t most = fit > GEMM_GROUPS ? fit : GEMM_GROUPS;
-  const size_t lines = b->taps * sizeof(T) / ETX_CACHE_LINE_BYTES + 1;
-  const ptrdiff_t next_row = (ptrdiff_t)(row + rows) * b->weight_row;
   NAME(tile) t = {.row = row};
   for (; t.group + most <= groups; t.group += most) {
-    if (b->fetches && row + 2 * rows <= b->rows) {
-      // Of the next rows' weights, as large a part as this block is of a row.
-      etx_gemm_prefetch_weights(
-          (const T*)b->weights + next_row, b->weight_row * (ptrdiff_t)sizeof(T),
-          rows, lines * t.group / groups, lines * (t.group + most) / groups);
+    if (b->fetches) {
+      etx_gemm_prefetch_weights(b, sizeof(T), row + rows, rows,
+                                (etx_gemm_part){t.group, most, groups});
     }
     NAME(add_block)(b, t, rows, most * PARTS, is_scattered, stream);
   }

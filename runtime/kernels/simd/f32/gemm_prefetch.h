@@ -76,12 +76,23 @@ static inline void etx_gemm_prefetch_added(const void* added,
   }
 }
 
-// Prefetches the lines from `first` up to `end` of each of `rows` rows of
-// weights: a share of those that come next.
-static inline void etx_gemm_prefetch_weights(const void* weights,
-                                             ptrdiff_t row_bytes, size_t rows,
-                                             size_t first, size_t end) {
-  const char* at = (const char*)weights;
+// A part of the lane groups: `some` of `all`, from `first` on.
+typedef struct etx_gemm_part {
+  size_t first, some, all;
+} etx_gemm_part;
+
+// Prefetches as large a part of the weights of the rows from `row` on, which
+// come next, as is computed of these rows' lane groups meanwhile. Nothing if
+// there are fewer than `rows` of them.
+static inline void etx_gemm_prefetch_weights(const etx_gemm_block* b,
+                                             size_t element_bytes, size_t row,
+                                             size_t rows, etx_gemm_part part) {
+  const size_t lines = b->taps * element_bytes / ETX_CACHE_LINE_BYTES + 1;
+  const size_t first = lines * part.first / part.all;
+  const size_t end = lines * (part.first + part.some) / part.all;
+  if (row + rows > b->rows) return;
+  const ptrdiff_t row_bytes = b->weight_row * (ptrdiff_t)element_bytes;
+  const char* at = (const char*)b->weights + (ptrdiff_t)row * row_bytes;
   for (size_t r = 0; r < rows; ++r, at += row_bytes) {
     for (size_t i = first; i < end; ++i) {
       __builtin_prefetch(at + i * ETX_CACHE_LINE_BYTES);

@@ -64,9 +64,8 @@ static inline __attribute__((always_inline)) void transpose_square(
 
 // Rows or taps that fill no square, element by element.
 static void transpose_rest(const float* in, ptrdiff_t row, size_t first_row,
-                           size_t rows, size_t first, size_t count,
-                           float* out) {
-  for (size_t k = first; k < count; ++k) {
+                           size_t rows, size_t count, float* out) {
+  for (size_t k = 0; k < count; ++k) {
     for (size_t i = first_row; i < rows; ++i) {
       out[k * ETX_TRANSPOSE_ROWS + i] = in[(ptrdiff_t)i * row + (ptrdiff_t)k];
     }
@@ -94,7 +93,8 @@ static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
     for (; rows == TRANSPOSE_SIDE && k + 4 <= count; k += 4) {
       transpose_fours(in + k, row, out + k * ETX_TRANSPOSE_ROWS);
     }
-    transpose_rest(in, row, 0, rows, k, count, out);
+    transpose_rest(in + k, row, 0, rows, count - k,
+                   out + k * ETX_TRANSPOSE_ROWS);
     return;
   }
   for (size_t k = 0; k < count; k += TRANSPOSE_SIDE) {
@@ -153,7 +153,7 @@ static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
   }
   memset(out, 0, count * ETX_TRANSPOSE_ROWS * sizeof(float));
   if (squares > 0) transpose_squares(in, row, squares, count, out);
-  transpose_rest(in, row, squares, rows, 0, count, out);
+  transpose_rest(in, row, squares, rows, count, out);
 }
 
 #endif

@@ -41,14 +41,15 @@ static inline ints all_quarters_totals(const ints* v) {
   return even_quarters(a, b) + odd_quarters(a, b);
 }
 
-// One more step of `rows` times four sums; the last row's bytes are ones if
-// this is known. Inlined with constants, so that the sums stay in registers.
+// One more step of `rows` times four sums. A block of fewer than four rows is
+// the last one, and its last row holds ones. Inlined with constants, so that
+// the sums stay in registers.
 static inline __attribute__((always_inline)) void gemm_nt_step(
     const uint8_t* left, ptrdiff_t left_row, const ints* weights, size_t rows,
-    bool has_ones, ints sums[ROWS][COLUMNS]) {
+    ints sums[ROWS][COLUMNS]) {
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
-    const bool is_ones = has_ones && r + 1 == rows;
+    const bool is_ones = rows < 4 && r + 1 == rows;
     const ints x = is_ones ? all_ints(0x01010101)
                            : load_bytes(left + (ptrdiff_t)r * left_row);
     ETX_UNROLLED
@@ -61,23 +62,26 @@ static inline __attribute__((always_inline)) void gemm_nt_step(
 // Rows times four columns, `pitch` bytes from each other: in each quarter of a
 // register of a row, a part of the columns' sums.
 static inline __attribute__((always_inline)) void dot_four(
-    const uint8_t* x, ptrdiff_t left_row, const uint8_t* w, ptrdiff_t pitch,
-    size_t count, size_t rows, bool has_ones, bool asks, ints out[ROWS]) {
+    const etx_int8_dot_block* b, size_t row, const uint8_t* w, ptrdiff_t pitch,
+    size_t rows, ints out[ROWS]) {
+  const uint8_t* x = b->left + (ptrdiff_t)row * b->left_row;
+  const bool prefetches = b->is_far && row == 0;
+  size_t count = b->count;
   ints sums[ROWS][COLUMNS] = {{{0}}}, weights[COLUMNS];
   for (; count >= BYTES; count -= BYTES, x += BYTES, w += BYTES) {
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
       weights[c] = load_bytes(w + (ptrdiff_t)c * pitch);
-      if (asks) __builtin_prefetch(w + (ptrdiff_t)c * pitch + AHEAD);
+      if (prefetches) __builtin_prefetch(w + (ptrdiff_t)c * pitch + AHEAD);
     }
-    gemm_nt_step(x, left_row, weights, rows, has_ones, sums);
+    gemm_nt_step(x, b->left_row, weights, rows, sums);
   }
   if (count > 0) {
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
       weights[c] = load_some_bytes(w + (ptrdiff_t)c * pitch, count);
     }
-    gemm_nt_step(x, left_row, weights, rows, has_ones, sums);
+    gemm_nt_step(x, b->left_row, weights, rows, sums);
   }
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
@@ -88,17 +92,15 @@ static inline __attribute__((always_inline)) void dot_four(
 // Rows times four times four columns: four that are next to each other, and
 // those that are `apart` from them. With `apart` 0 times one column.
 static inline __attribute__((always_inline)) void gemm_nt_block(
-    const etx_int8_dot_block* b, size_t row, size_t rows, bool has_ones,
-    size_t column, size_t apart) {
-  const uint8_t* x = b->left + (ptrdiff_t)row * b->left_row;
+    const etx_int8_dot_block* b, size_t row, size_t rows, size_t column,
+    size_t apart) {
   const uint8_t* w = b->right + (ptrdiff_t)column * b->right_row;
   const ptrdiff_t pitch = (ptrdiff_t)apart * b->right_row;
   int32_t* out = b->sums + row * b->columns + column;
-  const bool asks = b->is_far && row == 0;
   ints parts[ROWS][4];
   for (size_t i = 0; i < (apart > 0 ? 4 : 1); ++i, w += b->right_row) {
     ints made[ROWS];
-    dot_four(x, b->left_row, w, pitch, b->count, rows, has_ones, asks, made);
+    dot_four(b, row, w, pitch, rows, made);
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) parts[r][i] = made[r];
   }
@@ -117,11 +119,11 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
 
 // Some rows with columns from `column` up to `end`, each with three others.
 static inline __attribute__((always_inline)) void dot_rows(
-    const etx_int8_dot_block* b, size_t row, size_t rows, bool has_ones,
-    size_t column, size_t end, size_t apart) {
+    const etx_int8_dot_block* b, size_t row, size_t rows, size_t column,
+    size_t end, size_t apart) {
   const size_t step = apart > 0 ? COLUMNS : 1;
   for (; column < end; column += step) {
-    gemm_nt_block(b, row, rows, has_ones, column, apart);
+    gemm_nt_block(b, row, rows, column, apart);
   }
 }
 
@@ -133,19 +135,19 @@ static void dot_columns(const etx_int8_dot_block* b, size_t column, size_t end,
     const size_t rows = (b->rows - row + blocks - 1) / blocks;
     switch (rows) {
       case 6:
-        dot_rows(b, row, 6, false, column, end, apart);
+        dot_rows(b, row, 6, column, end, apart);
         break;
       case 5:
-        dot_rows(b, row, 5, false, column, end, apart);
+        dot_rows(b, row, 5, column, end, apart);
         break;
       case 4:
-        dot_rows(b, row, 4, false, column, end, apart);
+        dot_rows(b, row, 4, column, end, apart);
         break;
       case 3:
-        dot_rows(b, row, 3, true, column, end, apart);
+        dot_rows(b, row, 3, column, end, apart);
         break;
       default:
-        dot_rows(b, row, 2, true, column, end, apart);
+        dot_rows(b, row, 2, column, end, apart);
         break;
     }
     row += rows;

@@ -88,17 +88,24 @@ static inline __attribute__((always_inline)) void store_quarters(
 #undef STORE
 }
 
+// What requantising a tile needs.
+typedef struct quad_numbers {
+  column_numbers columns;
+  byte_bounds bounds;
+} quad_numbers;
+
 // Of four rows of sixteen columns, whose results are integers of 32 bits, those
 // that there are.
 static inline __attribute__((always_inline)) void store_four(
-    const etx_u8_block* b, const column_numbers* n, const ints sums[4],
-    const byte_bounds* bounds, size_t rows, size_t columns, uint8_t* to) {
+    const etx_u8_block* b, const quad_numbers* n, const ints sums[4],
+    size_t rows, size_t columns, uint8_t* to) {
   ints whole[4];
   ETX_UNROLLED
-  for (size_t i = 0; i < 4; ++i) whole[i] = rounded(result_of(sums[i], n));
-  const ints made = packed_with(whole, bounds->zero);
+  for (size_t i = 0; i < 4; ++i)
+    whole[i] = rounded(result_of(sums[i], &n->columns));
+  const ints made = packed_with(whole, n->bounds.zero);
   const ints limited =
-      smaller_bytes(larger_bytes(made, bounds->low), bounds->high);
+      smaller_bytes(larger_bytes(made, n->bounds.low), n->bounds.high);
   const ints quarters = turned_quarters(limited);
   if (rows < 4 || columns < COLUMNS) {
     store_quarters(quarters, rows, columns, to, b->out_row);
@@ -120,8 +127,8 @@ static inline __attribute__((always_inline)) void store_all(
   ETX_UNROLLED
   for (size_t part = 0; part < parts; ++part) {
     const size_t column = part * COLUMNS, columns = part_columns(b, part);
-    const column_numbers n =
-        load_columns(r, b->channel + column, columns * sizeof(float));
+    const quad_numbers n = {
+        load_columns(r, b->channel + column, columns * sizeof(float)), bounds};
     uint8_t* to = (uint8_t*)b->out + first * b->out_row + column;
     ETX_UNROLLED
     for (size_t row = 0; row < rows; row += 4, to += 4 * b->out_row) {
@@ -129,7 +136,7 @@ static inline __attribute__((always_inline)) void store_all(
       const size_t some = left - row < 4 ? left - row : 4;
       const ints own[4] = {sums[row][part], sums[row + 1][part],
                            sums[row + 2][part], sums[row + 3][part]};
-      store_four(b, &n, own, &bounds, some, columns, to);
+      store_four(b, &n, own, some, columns, to);
     }
   }
 }
@@ -164,21 +171,28 @@ static __attribute__((noinline)) void store_some(const etx_u8_block* b,
 // would move them about, is told nothing else.
 typedef const uint8_t* const volatile row_place;
 
-// Some fours more of all rows, `k` bytes from where their pieces begin.
+typedef struct fours_place {
+  row_place* rows;
+  size_t k;              // bytes from where their pieces begin
+  const int8_t* panels;  // `panel_bytes` apart
+  size_t panel_bytes;
+} fours_place;
+
+// Adds the products of one or two groups of four bytes of all rows.
 static inline __attribute__((always_inline)) void add_fours(
-    row_place* x, size_t k, size_t fours, const int8_t* panels,
-    size_t panel_bytes, size_t rows, size_t parts, ints sums[ROWS][PARTS]) {
+    const fours_place* at, size_t fours, size_t rows, size_t parts,
+    ints sums[ROWS][PARTS]) {
   ints w[2][PARTS];
   ETX_UNROLLED
   for (size_t i = 0; i < fours; ++i) {
     ETX_UNROLLED
     for (size_t part = 0; part < parts; ++part) {
-      w[i][part] = load_bytes(panels + i * BYTES + part * panel_bytes);
+      w[i][part] = load_bytes(at->panels + i * BYTES + part * at->panel_bytes);
     }
   }
   ETX_UNROLLED_16
   for (size_t r = 0; r < rows; ++r) {
-    const uint8_t* own = x[r] + k;
+    const uint8_t* own = at->rows[r] + at->k;
     ETX_UNROLLED
     for (size_t i = 0; i < fours; ++i) {
       int seen;
@@ -221,10 +235,12 @@ static inline __attribute__((always_inline)) void block_rows(
     row_place* x = b->seen + t * b->pitch + row;
     size_t k = 0;
     for (; k + 1 < b->fours; k += 2, w += 2 * BYTES) {
-      add_fours(x, k * SIDE, 2, w, b->panel_bytes, rows, parts, sums);
+      const fours_place at = {x, k * SIDE, w, b->panel_bytes};
+      add_fours(&at, 2, rows, parts, sums);
     }
     if (k < b->fours) {
-      add_fours(x, k * SIDE, 1, w, b->panel_bytes, rows, parts, sums);
+      const fours_place at = {x, k * SIDE, w, b->panel_bytes};
+      add_fours(&at, 1, rows, parts, sums);
       w += BYTES;
     }
   }

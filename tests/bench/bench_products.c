@@ -104,10 +104,9 @@ static void step_avx512(long count) {
 static void step_vnni(long count) {
   __asm__ volatile(
       "vxorps %%xmm12, %%xmm12, %%xmm12\n\tvxorps %%xmm13, %%xmm13, %%xmm13\n\t"
-      "1:\n\t" BYTE_STEP(0) BYTE_STEP(1) BYTE_STEP(2) BYTE_STEP(3)
-          BYTE_STEP(4) BYTE_STEP(5) BYTE_STEP(6) BYTE_STEP(7) BYTE_STEP(8)
-              BYTE_STEP(9) BYTE_STEP(10) BYTE_STEP(11)
-      "dec %0\n\tjnz 1b\n\tvzeroupper"
+      "1:\n\t" BYTE_STEP(0) BYTE_STEP(1) BYTE_STEP(2) BYTE_STEP(3) BYTE_STEP(4)
+          BYTE_STEP(5) BYTE_STEP(6) BYTE_STEP(7) BYTE_STEP(8) BYTE_STEP(9)
+              BYTE_STEP(10) BYTE_STEP(11) "dec %0\n\tjnz 1b\n\tvzeroupper"
       : "+r"(count)
       :
       : CLOBBERS);
@@ -183,18 +182,18 @@ static void* temporary;
 static void run_floats(const shape* s, bool has_panels,
                        const etx_parallel* parallel) {
   const etx_gemm p = {.rows = s->rows,
-                         .columns = s->columns,
-                         .inner = s->inner,
-                         .dtype = ETX_DTYPE_FLOAT32,
-                         .left = (const char*)left,
-                         .left_row = (ptrdiff_t)s->inner,
-                         .left_inner = 1,
-                         .right = (const char*)right,
-                         .right_inner = 1,
-                         .right_column = (ptrdiff_t)s->inner,
-                         .has_panels = has_panels,
-                         .out = (char*)out,
-                         .out_row = (ptrdiff_t)s->columns};
+                      .columns = s->columns,
+                      .inner = s->inner,
+                      .dtype = ETX_DTYPE_FLOAT32,
+                      .left = (const char*)left,
+                      .left_row = (ptrdiff_t)s->inner,
+                      .left_inner = 1,
+                      .right = (const char*)right,
+                      .right_inner = 1,
+                      .right_column = (ptrdiff_t)s->inner,
+                      .has_panels = has_panels,
+                      .out = (char*)out,
+                      .out_row = (ptrdiff_t)s->columns};
   etx_gemm_run(&p, parallel);
 }
 
@@ -313,7 +312,8 @@ int main(int argc, char** argv) {
   }
   for (int k = 0; k < KINDS; ++k) {
     for (size_t i = 0; i < SHAPES; ++i) {
-      for (int set = ETX_SET_BASE; set <= best; set = test_next_instruction_set(set)) {
+      for (int set = ETX_SET_BASE; set <= best;
+           set = test_next_instruction_set(set)) {
         for (size_t t = 0; t < THREADS; ++t) {
           print(&shapes[i], (kind)k, (etx_instruction_set)set, t + 1,
                 &results[k][i][set][t]);

@@ -1,7 +1,8 @@
-// Convolution as products of matrices (implicit_gemm.h): the weights of each result
-// channel times a panel, which holds for every tap of every input channel what
-// it sees at a row of result positions, the lanes. Strides, padding, dilation,
-// types and orders of dimensions matter only where the panel is filled.
+// Convolution as products of matrices (implicit_gemm.h): the weights of each
+// result channel times a panel, which holds for every tap of every input
+// channel what it sees at a row of result positions, the lanes. Strides,
+// padding, dilation, types and orders of dimensions matter only where the panel
+// is filled.
 //
 // The transposed form is cut into phases: results that lie a stride apart see
 // the same taps, and are a plain convolution of stride 1. Their taps are in
@@ -115,7 +116,8 @@ static void fill_panel(const void* context, int64_t first, size_t count,
   for (size_t k = 0; k < count;) {
     const tap_run run = run_at(p, first + (int64_t)k, count - k);
     for (size_t i = 0; i < t->segment_count; ++i) {
-      fill_run(p, t, &t->segments[i], &run, panel + k * ETX_IMPLICIT_GEMM_LANE_BYTES);
+      fill_run(p, t, &t->segments[i], &run,
+               panel + k * ETX_IMPLICIT_GEMM_LANE_BYTES);
     }
     k += run.count;
   }
@@ -135,8 +137,9 @@ static void load_weights(const void* context, size_t row, int64_t first,
                          (ptrdiff_t)run.z * c->weight.strides[0] +
                          (ptrdiff_t)run.y * c->weight.strides[1] +
                          (ptrdiff_t)run.x * c->weight.strides[2];
-    etx_implicit_gemm_load(p->wide, c->weight.dtype, channel + at * c->weight.bytes,
-                   c->weight.strides[2], run.count, to + k * p->element_bytes);
+    etx_implicit_gemm_load(p->wide, c->weight.dtype,
+                           channel + at * c->weight.bytes, c->weight.strides[2],
+                           run.count, to + k * p->element_bytes);
     k += run.count;
   }
 }
@@ -168,15 +171,15 @@ static void sum_tile(const tile* t, size_t rows, char* sums,
   const phase* p = t->p;
   const etx_convolution* c = p->c;
   etx_implicit_gemm panel = {.loops = p->loops,
-                     .wide = p->wide,
-                     .rows = rows,
-                     .lanes = t->lanes,
-                     .taps = p->taps * c->in_channels,
-                     .fill = fill_panel,
-                     .load = load_weights,
-                     .sums = sums,
-                     .sum_row = sum_row,
-                     .context = t};
+                             .wide = p->wide,
+                             .rows = rows,
+                             .lanes = t->lanes,
+                             .taps = p->taps * c->in_channels,
+                             .fill = fill_panel,
+                             .load = load_weights,
+                             .sums = sums,
+                             .sum_row = sum_row,
+                             .context = t};
   if (p->is_pointwise && t->lanes == p->lanes) {
     panel.direct = t->in + (ptrdiff_t)t->position * c->in.bytes;
     panel.direct_row = c->in.channel;
@@ -285,7 +288,8 @@ static void run_item(const phase* p, int64_t item) {
   if (end > c->out_channels) end = c->out_channels;
   t.weights += (ptrdiff_t)first * c->weight_out * c->weight.bytes;
   for (int64_t rows; first < end; first += rows) {
-    const int64_t most = in_place ? ETX_IMPLICIT_GEMM_ROWS : ETX_IMPLICIT_GEMM_STACK_ROWS;
+    const int64_t most =
+        in_place ? ETX_IMPLICIT_GEMM_ROWS : ETX_IMPLICIT_GEMM_STACK_ROWS;
     rows = end - first < most ? end - first : most;
     const int64_t channel = group * c->out_channels + first;
     if (in_place) {
@@ -306,7 +310,8 @@ static void run_items(const void* context, size_t first, size_t end) {
 // True if tap number k of a result channel is the weight's element k.
 static bool are_weights_dense(const phase* p) {
   const etx_convolution* c = p->c;
-  if (c->has_panels || c->weight.dtype != etx_compute_type_dtype(p->wide)) return false;
+  if (c->has_panels || c->weight.dtype != etx_compute_type_dtype(p->wide))
+    return false;
   int64_t dense = 1;
   for (size_t d = ETX_SPATIAL; d-- > 0;) {
     const int64_t kernel = c->windows[d].kernel;
@@ -383,15 +388,11 @@ static void cut_phase(etx_convolution* c, size_t d, int64_t first) {
   while (tap < w.kernel && (reach - tap * w.dilation) % w.stride != 0) ++tap;
   if (tap < w.kernel) taps = (w.kernel - tap - 1) / step + 1;
   if (taps > 1) tap += (taps - 1) * step;
-  c->windows[d] = (etx_window){w.in,
-                               (w.out - first - 1) / w.stride + 1,
-                               taps,
-                               1,
-                               -(reach - tap * w.dilation) / w.stride,
-                               w.dilation / shared};
+  c->windows[d] = (etx_window){
+      w.in, (w.out - first - 1) / w.stride + 1,     taps,
+      1,    -(reach - tap * w.dilation) / w.stride, w.dilation / shared};
   if (taps > 0) {
-    c->weight.data +=
-        (ptrdiff_t)tap * c->weight.strides[d] * c->weight.bytes;
+    c->weight.data += (ptrdiff_t)tap * c->weight.strides[d] * c->weight.bytes;
   }
   c->weight.strides[d] *= -(ptrdiff_t)step;
   c->out.data += (ptrdiff_t)first * c->out.strides[d] * c->out.bytes;

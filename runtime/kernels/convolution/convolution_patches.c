@@ -36,7 +36,7 @@ typedef struct workspace {
   const etx_patch_plan* p;
   float* patches;
   float* sums;
-  size_t sum_row;  // where channels are lanes: from position to position
+  size_t sum_row;       // where channels are lanes: from position to position
   etx_row_store store;  // of the tile, but for the channel
   tile t;
   // Of the item at hand: block of result channels, column and row of the tile,
@@ -296,8 +296,8 @@ static void start_column(workspace* d) {
 // Of up to `most` channels from the one at hand on: as many as have whole
 // planes as tiles, but where a chain goes on only as many as stay in the cache
 // until then. Returns how many.
-static size_t run_windows(const workspace* d, const float* in, const float* weights,
-                          size_t most) {
+static size_t run_windows(const workspace* d, const float* in,
+                          const float* weights, size_t most) {
   const etx_patch_plan* p = d->p;
   const etx_convolution* c = &p->c;
   const etx_window *y = &p->y.window, *x = &p->x.window;
@@ -335,12 +335,13 @@ static size_t run_windows(const workspace* d, const float* in, const float* weig
   return count;
 }
 
-static void run_plane(const workspace* d, const float* in, const float* weights) {
+static void run_plane(const workspace* d, const float* in,
+                      const float* weights) {
   const etx_patch_plan* p = d->p;
   etx_depthwise_row plane = {.store = d->store,
-                     .weights = weights,
-                     .offsets = p->offsets,
-                     .taps = p->taps};
+                             .weights = weights,
+                             .offsets = p->offsets,
+                             .taps = p->taps};
   copy_patch(d, in, d->patches);
   plane.store.sums = d->patches;
   plane.store.out = out_of(d, d->group);
@@ -352,20 +353,20 @@ static void run_plane(const workspace* d, const float* in, const float* weights)
 
 // ------------------------------------------------ sums in registers
 
-static void run_points(const workspace* d, const float* in, const float* weights,
-                       size_t rows, int64_t channel) {
+static void run_points(const workspace* d, const float* in,
+                       const float* weights, size_t rows, int64_t channel) {
   const etx_patch_plan* p = d->p;
   const etx_convolution* c = &p->c;
   const size_t all = (size_t)c->in_channels;
   etx_conv_pixels points = {.store = d->store,
-                       .out_channel = c->out.channel,
-                       .channels = rows,
-                       .weights = weights,
-                       .weight_row = c->weight_out,
-                       .offsets = p->offsets,
-                       .taps = p->channels * p->taps,
-                       .pieces = (all + p->channels - 1) / p->channels,
-                       .piece = (ptrdiff_t)p->channels * c->in.channel};
+                            .out_channel = c->out.channel,
+                            .channels = rows,
+                            .weights = weights,
+                            .weight_row = c->weight_out,
+                            .offsets = p->offsets,
+                            .taps = p->channels * p->taps,
+                            .pieces = (all + p->channels - 1) / p->channels,
+                            .piece = (ptrdiff_t)p->channels * c->in.channel};
   points.last_taps = (all - (points.pieces - 1) * p->channels) * p->taps;
   points.store.sums = d->patches;
   if (p->is_packed) {
@@ -387,13 +388,13 @@ static void run_points(const workspace* d, const float* in, const float* weights
 // ------------------------------------------------ channels as lanes
 
 static void conv_oc_store(const workspace* d, size_t row, size_t count,
-                        int64_t channel) {
+                          int64_t channel) {
   const etx_patch_plan* p = d->p;
   float bias[ETX_PATCH_GROUP];
   etx_conv_oc_store s = {.store = d->store,
-                      .out_channel = p->c.out.channel,
-                      .bias = bias,
-                      .channels = count};
+                         .out_channel = p->c.out.channel,
+                         .bias = bias,
+                         .channels = count};
   float* const out = out_of(d, channel);
   s.store.sums = d->sums + row;
   s.store.sum_row = (ptrdiff_t)d->sum_row;
@@ -406,8 +407,8 @@ static void conv_oc_store(const workspace* d, size_t row, size_t count,
 }
 
 // Asks for what is added to the results, or where they go.
-static void ask_for_results(const workspace* d, int64_t channel, size_t channels,
-                            etx_conv_oc* s) {
+static void ask_for_results(const workspace* d, int64_t channel,
+                            size_t channels, etx_conv_oc* s) {
   const float* const out = out_of(d, channel);
   const float* const added = added_to(d, out);
   s->ahead = (const char*)(added == NULL ? out : added);
@@ -469,10 +470,9 @@ static __attribute__((noinline)) void run_spots(workspace* d, const float* in,
       some = rows - row < ETX_CONV_OC_BLOCK ? rows - row : ETX_CONV_OC_BLOCK;
       const float* const from =
           weights + (ptrdiff_t)row * c->weight_out + first * weight_part;
-      const float* const next =
-          row + some < rows
-              ? from + (ptrdiff_t)some * c->weight_out
-              : weights + (first + count) * weight_part;
+      const float* const next = row + some < rows
+                                    ? from + (ptrdiff_t)some * c->weight_out
+                                    : weights + (first + count) * weight_part;
       const bool has_next = row + some < rows || count < left;
       const size_t groups = (some + GROUP - 1) / GROUP;
       for (size_t at = 0; at < some && !c->has_panels; at += GROUP) {
@@ -506,7 +506,7 @@ static __attribute__((noinline)) void run_spots(workspace* d, const float* in,
   }
   for (size_t row = 0; row < rows; row += GROUP) {
     conv_oc_store(d, row, rows - row < GROUP ? rows - row : GROUP,
-                channel + (int64_t)row);
+                  channel + (int64_t)row);
   }
 }
 
@@ -581,14 +581,15 @@ static void run_some(const etx_patch_plan* p, size_t first, size_t end,
                              ? item / image * tiles + place % tiles
                              : item / p->row_blocks;
   const int64_t row = number / p->x.tiles, group = row / p->y.tiles;
-  workspace d = {.p = p,
-            .patches = patches,
-            .sums = sums,
-            .block = p->parts_channels ? place / tiles : item % p->row_blocks,
-            .column = number % p->x.tiles,
-            .row = row % p->y.tiles,
-            .group = group % p->c.groups,
-            .image = group / p->c.groups};
+  workspace d = {
+      .p = p,
+      .patches = patches,
+      .sums = sums,
+      .block = p->parts_channels ? place / tiles : item % p->row_blocks,
+      .column = number % p->x.tiles,
+      .row = row % p->y.tiles,
+      .group = group % p->c.groups,
+      .image = group / p->c.groups};
   start_row(&d);
   start_column(&d);
   start_tile(&d);
@@ -616,9 +617,10 @@ static void run_items_of_spots(const void* context, size_t first, size_t end) {
 
 bool etx_convolution_patches(const etx_convolution* convolution,
                              const etx_parallel* parallel) {
-  etx_patch_plan p = {.loops = etx_f32_microkernels_of(etx_instruction_set_within(
-                          parallel->instruction_set)),
-                      .thread_count = parallel->thread_count};
+  etx_patch_plan p = {
+      .loops = etx_f32_microkernels_of(
+          etx_instruction_set_within(parallel->instruction_set)),
+      .thread_count = parallel->thread_count};
   if (convolution->transposed || !etx_patch_plan_start(&p, convolution)) {
     return false;
   }
@@ -629,6 +631,6 @@ bool etx_convolution_patches(const etx_convolution* convolution,
                       (double)(c->in_channels * c->out.sizes[1]) *
                       (double)c->out.sizes[2] * (double)(p.taps * p.parts);
   etx_parallel_for(parallel, (size_t)items, work,
-                 p.has_channel_lanes ? run_items_of_spots : run_items, &p);
+                   p.has_channel_lanes ? run_items_of_spots : run_items, &p);
   return true;
 }

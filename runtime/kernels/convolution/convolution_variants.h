@@ -15,12 +15,12 @@ bool etx_convolution_patches(const etx_convolution* convolution,
 // The same of a transposed one, whatever the order of its weights, if a row of
 // results lies side by side and strides are small.
 bool etx_convolution_subpixel(const etx_convolution* convolution,
-                            const etx_parallel* parallel);
+                              const etx_parallel* parallel);
 
-// Computes a float32 convolution whose windows are whole images, or a transposed
-// one of images of one position, but for its chain; false if it has done
-// nothing. Sums have the order of products (gemm.h).
+// Computes a float32 convolution whose windows are whole images, or a
+// transposed one of images of one position, but for its chain; false if it has
+// done nothing. Sums have the order of products (gemm.h).
 bool etx_convolution_gemm(const etx_convolution* convolution,
-                           const etx_parallel* parallel);
+                          const etx_parallel* parallel);
 
 #endif

@@ -20,9 +20,9 @@ enum {
   MOST_SPOTS = 1024,  // of few taps: their sums are not worth turning
   MANY_TAPS = 96,
   CONV_OC_ITEMS = 4,  // for each thread
-  LEAST_PART = 32,  // taps of a part of a window
+  LEAST_PART = 32,    // taps of a part of a window
   POINT_CHANNELS = ETX_CONV_PIXEL_CHANNELS,
-  LEAST_POINTS = 13,  // vectors of a tile
+  LEAST_POINTS = 13,     // vectors of a tile
   FEW_POSITIONS = 1024,  // of an image whose channels threads share, or else
   FEW_VALUES = 1 << 18,  // at most, of the side that has more channels
   // Channels that lie a multiple of so many floats apart have the same few
@@ -375,9 +375,8 @@ static bool shares_spots(const etx_patch_plan* p, int64_t height,
   const int64_t tiles = etx_ceil_div(p->y.window.out, height) *
                         etx_ceil_div(p->x.window.out, width);
   const int64_t blocks = etx_ceil_div(c->out_channels, ETX_CONV_OC_BLOCK);
-  return p->thread_count == 1 ||
-         tiles * blocks * c->in.images * c->groups >=
-             CONV_OC_ITEMS * (int64_t)p->thread_count;
+  return p->thread_count == 1 || tiles * blocks * c->in.images * c->groups >=
+                                     CONV_OC_ITEMS * (int64_t)p->thread_count;
 }
 
 // True if patches and sums of a tile fit.
@@ -397,7 +396,7 @@ static bool fits_spots(etx_patch_plan* p, int64_t height, int64_t width) {
 // allow.
 static bool size_spots(etx_patch_plan* p) {
   const int64_t wide = p->x.window.out, high = p->y.window.out;
-  const int64_t most = p->is_direct  ? ETX_CONV_OC_TILE
+  const int64_t most = p->is_direct   ? ETX_CONV_OC_TILE
                        : wide > LANES ? FEW_LANES
                                       : LANES;
   int64_t width = even_share(wide, most);
@@ -489,8 +488,8 @@ static bool plan_spots(etx_patch_plan* p) {
 // ------------------------------------------------ sums in registers
 
 // True if a thread is to have result channels of its own, as in a layer that
-// goes channel by channel: where what is seen and what results from it are small
-// enough to be in each core's cache, and what is seen is not much more.
+// goes channel by channel: where what is seen and what results from it are
+// small enough to be in each core's cache, and what is seen is not much more.
 static bool suits_channel_shares(const etx_patch_plan* p) {
   const etx_convolution* c = &p->c;
   const int64_t in = c->in_channels, out = c->out_channels;
@@ -507,7 +506,7 @@ static void share_points(etx_patch_plan* p, int64_t tiles) {
   int64_t shares = 1;
   if (p->thread_count > 1) {
     int64_t wanted = etx_ceil_div(CONV_OC_ITEMS * (int64_t)p->thread_count,
-                                   tiles * c->in.images * c->groups);
+                                  tiles * c->in.images * c->groups);
     p->parts_channels = suits_channel_shares(p);
     if (p->parts_channels && wanted < (int64_t)p->thread_count) {
       wanted = (int64_t)p->thread_count;
@@ -544,8 +543,8 @@ static bool plan_packed_points(etx_patch_plan* p) {
   p->x.tile = share_of_points(c, etx_ceil_div(wide, GROUP)) * GROUP;
   p->x.tiles = etx_ceil_div(wide, p->x.tile);
   p->lanes = (size_t)p->x.tile;
-  p->channels = c->in_channels < ETX_PATCH_TAPS ? (size_t)c->in_channels
-                                                : ETX_PATCH_TAPS;
+  p->channels =
+      c->in_channels < ETX_PATCH_TAPS ? (size_t)c->in_channels : ETX_PATCH_TAPS;
   p->is_direct = true;
   find_offsets(p);
   return true;
@@ -563,8 +562,8 @@ static bool plan_rows_of_points(etx_patch_plan* p) {
   }
   p->lanes = SIZE_MAX;
   int64_t height = high, width = wide;
-  for (int64_t tiles = 2; !size_patch(p, height, width) ||
-                          p->patch > ETX_PATCHES / channels;
+  for (int64_t tiles = 2;
+       !size_patch(p, height, width) || p->patch > ETX_PATCHES / channels;
        ++tiles) {
     height = etx_ceil_div(high, tiles);
     if (high > 1 && height == 1) return false;
@@ -612,8 +611,8 @@ bool etx_patch_plan_start(etx_patch_plan* p,
   p->parts = 1;
   if (p->taps == 0) return false;
   p->is_packed = is_pointwise(c) && c->out.sizes[1] == 1 && c->in_channels > 1;
-  const bool has_phases = p->taps <= ETX_PATCH_TAPS && find_phases(&p->y) &&
-                          find_phases(&p->x);
+  const bool has_phases =
+      p->taps <= ETX_PATCH_TAPS && find_phases(&p->y) && find_phases(&p->x);
   if (has_phases && !c->has_panels && (plan_plane(p) || plan_points(p))) {
     // Nothing else is to be done.
   } else if (plan_spots(p)) {

@@ -16,14 +16,14 @@
 // by group, those of one tap after those of another.
 //
 // Sums that are taken in one go stay in registers until they are results
-// (etx_conv_pixels): those of positions that see just their own, where they lie, or
-// of few channels, whose patches exist all at once.
+// (etx_conv_pixels): those of positions that see just their own, where they
+// lie, or of few channels, whose patches exist all at once.
 //
 // Few positions waste lanes. Then result channels are lanes (etx_conv_oc):
 // weights are turned on the stack, and positions that do not exist are left
-// out. One element is read at a time, so that neighbours may lie a stride apart:
-// patches have no phases, and where no window reaches out of the input there are
-// none.
+// out. One element is read at a time, so that neighbours may lie a stride
+// apart: patches have no phases, and where no window reaches out of the input
+// there are none.
 
 #ifndef ETX_RUNTIME_KERNELS_CONVOLUTION_PATCH_PLAN_H
 #define ETX_RUNTIME_KERNELS_CONVOLUTION_PATCH_PLAN_H
@@ -66,10 +66,11 @@ typedef struct etx_patch_plan {
   etx_patch_direction y, x;
   bool is_packed;
   bool is_direct;  // whole groups of a packed tile are read where they lie
-  bool has_many_weights;  // more than a near cache holds
-  bool has_channel_lanes;  // result channels are lanes; direct: the input is read
-  bool has_pixel_lanes;  // sums stay in registers until they are results
-  bool parts_channels;  // blocks of channels come first, then tiles
+  bool has_many_weights;   // more than a near cache holds
+  bool has_channel_lanes;  // result channels are lanes; direct: the input is
+                           // read
+  bool has_pixel_lanes;    // sums stay in registers until they are results
+  bool parts_channels;     // blocks of channels come first, then tiles
   etx_depthwise_loop depthwise_planes;  // of planes where they lie, or NULL
   bool is_plane;  // a channel sees one channel: a tile is summed row by row
   size_t pitch, phase, patch;  // elements of a row, a phase, a channel's patch
@@ -79,7 +80,7 @@ typedef struct etx_patch_plan {
   size_t channels;             // whose patches these are
   size_t lanes;                // of a tile, at most
   size_t thread_count;
-  int64_t rows, row_blocks;    // result channels that share patches
+  int64_t rows, row_blocks;  // result channels that share patches
   ptrdiff_t offsets[ETX_PATCH_TAPS];
 } etx_patch_plan;
 

@@ -1,27 +1,26 @@
 // Convolution with windows of 3 x 3 neighbours, stride 1, by Winograd's
-// F(2 x 2, 3 x 3) (winograd_microkernels.h). Weights come in panels of sixteen result
-// channels, [O / 16, I, 3, 3, 16], as they are: a share transforms them a few
-// channels at a time, which costs less than reading 16/9 as many would.
+// F(2 x 2, 3 x 3) (winograd_microkernels.h). Weights come in panels of sixteen
+// result channels, [O / 16, I, 3, 3, 16], as they are: a share transforms them
+// a few channels at a time, which costs less than reading 16/9 as many would.
 //
 // An image is cut into strips of rows, one for each thread if it is large
-// enough (parallel_for.h), and these into blocks of tiles. V of a block of each strip
-// is in temporary memory and made by all threads, which share its channels.
-// Then they share parts of the blocks, of whole rows of tiles, and pairs of
-// panels. Both times a thread begins with its own strip: nobody else reads what
-// it wrote.
-// Each element of M is a sum from the first channel to the last, in steps that
-// are rounded once (f32_vec_template.h), so that results do not depend on any of
-// that.
+// enough (parallel_for.h), and these into blocks of tiles. V of a block of each
+// strip is in temporary memory and made by all threads, which share its
+// channels. Then they share parts of the blocks, of whole rows of tiles, and
+// pairs of panels. Both times a thread begins with its own strip: nobody else
+// reads what it wrote. Each element of M is a sum from the first channel to the
+// last, in steps that are rounded once (f32_vec_template.h), so that results do
+// not depend on any of that.
 //
 // With u = 2^-24 and n channels, a result is off by at most (n + 16) u times
 //
 //   |A'| (sum over channels of |G||g||G'| |B'||d||B|) |A|
 //
 // to first order: n + 15 roundings at most are on the way of a number. Direct
-// sums are off by 9 n u sum |g||d| at most. Where numbers are of one size they are
-// off by more, because they have nine times as many terms (docs/speed.md); a
-// number far larger than its neighbours costs those their last digits here. What
-// is infinite makes results of its tile infinite or NaN.
+// sums are off by 9 n u sum |g||d| at most. Where numbers are of one size they
+// are off by more, because they have nine times as many terms (docs/speed.md);
+// a number far larger than its neighbours costs those their last digits here.
+// What is infinite makes results of its tile infinite or NaN.
 
 #include <string.h>
 
@@ -37,9 +36,9 @@ enum {
   PANEL = ETX_WINOGRAD_TAPS * CHANNELS,  // weights of a channel in a panel
   PART = 56,                             // tiles, at most
   BLOCK = 512,                           // tiles, at most
-  BLOCK_ELEMENTS = 16384,                 // tiles times channels, if it is more
+  BLOCK_ELEMENTS = 16384,                // tiles times channels, if it is more
                                          // than a part
-  TAPS = 32,  // channels that are summed at a time
+  TAPS = 32,                             // channels that are summed at a time
   SLACK = CHANNELS - 1,
   // What the tiles of a block see of a channel, at most, in 2 rows + 2 times
   // 2 columns + 2 elements, and what is read behind.
@@ -78,10 +77,9 @@ static size_t strip_row(const job* j, size_t strip) {
 static block block_at(const job* j, size_t strip) {
   const size_t row = strip_row(j, strip) + j->row;
   const size_t end = strip_row(j, strip + 1);
-  return (block){
-      .row = row,
-      .rows = row < end ? least(j->rows, end - row) : 0,
-      .seen = j->seen + strip * PLACES * j->channels * j->pitch};
+  return (block){.row = row,
+                 .rows = row < end ? least(j->rows, end - row) : 0,
+                 .seen = j->seen + strip * PLACES * j->channels * j->pitch};
 }
 
 static size_t most_tiles(size_t channels, size_t strips) {
@@ -106,22 +104,19 @@ static void transform_block(const job* j, const block* k, size_t first,
   const int64_t top = (int64_t)(2 * k->row) - j->padding[0];
   const int64_t left = (int64_t)(2 * j->column) - j->padding[1];
   const size_t width = 2 * j->columns + 2;
-  const etx_span rows =
-      inside(top, (int64_t)(2 * k->rows + 2), j->in.sizes[1]);
+  const etx_span rows = inside(top, (int64_t)(2 * k->rows + 2), j->in.sizes[1]);
   const etx_span columns = inside(left, (int64_t)width, j->in.sizes[2]);
   const ptrdiff_t row = j->in.strides[1], step = j->in.strides[2];
-  etx_row_copy copy = {
-      .from_row = row,
-      .step = step,
-      .to_row = (ptrdiff_t)width,
-      .rows = (size_t)(rows.end - rows.first),
-      .count = (size_t)(columns.end - columns.first)};
-  etx_winograd_input input = {
-      .patch = patch,
-      .patch_row = (ptrdiff_t)width,
-      .rows = k->rows,
-      .columns = j->columns,
-      .place = (ptrdiff_t)(j->channels * j->pitch)};
+  etx_row_copy copy = {.from_row = row,
+                       .step = step,
+                       .to_row = (ptrdiff_t)width,
+                       .rows = (size_t)(rows.end - rows.first),
+                       .count = (size_t)(columns.end - columns.first)};
+  etx_winograd_input input = {.patch = patch,
+                              .patch_row = (ptrdiff_t)width,
+                              .rows = k->rows,
+                              .columns = j->columns,
+                              .place = (ptrdiff_t)(j->channels * j->pitch)};
   const float* const in =
       (const float*)(const void*)j->in.data + (ptrdiff_t)j->image * j->in.image;
   memset(patch, 0, sizeof patch);
@@ -203,8 +198,8 @@ static void sum_part(const job* j, const part* p, size_t panel, size_t panels,
     }
     const size_t next =
         left > 0 ? panel * all + first + count : (panel + panels) * all;
-    const bool has_next =
-        left > 0 || (panel + panels) * CHANNELS < (size_t)j->results->out.channels;
+    const bool has_next = left > 0 || (panel + panels) * CHANNELS <
+                                          (size_t)j->results->out.channels;
     for (size_t place = 0; place < PLACES; ++place) {
       size_t soon = (place + 1) * all + first;
       if (place + 1 == PLACES) soon = left > 0 ? first + count : 0;
@@ -242,7 +237,7 @@ static void store_part(const job* j, const part* p, size_t panel,
   size_t at = (size_t)p->y * wide + (size_t)p->x;
   for (size_t i = 0; i < lines; ++i, at += wide, sums += count * PAIR) {
     etx_convolution_epilogue_store(j->results, sums, PAIR, j->image,
-                            (int64_t)(panel * CHANNELS), at, count);
+                                   (int64_t)(panel * CHANNELS), at, count);
   }
 }
 
@@ -300,12 +295,12 @@ static void run_blocks(job* j, const etx_parallel* parallel) {
   const double seen = tiles * (double)j->channels * PLACES;
   j->parts = (j->rows + j->part_rows - 1) / j->part_rows;
   // The last row of tiles may write whole sixteens.
-  j->pitch = (j->rows - 1) * j->columns +
-             (j->columns + SLACK) / CHANNELS * CHANNELS;
+  j->pitch =
+      (j->rows - 1) * j->columns + (j->columns + SLACK) / CHANNELS * CHANNELS;
   etx_parallel_for(parallel, j->strips * j->channels, seen, transform_channels,
-                 j);
+                   j);
   etx_parallel_for(parallel, j->strips * j->parts * pair_count(j),
-                 seen * (double)j->results->out.channels, multiply_parts, j);
+                   seen * (double)j->results->out.channels, multiply_parts, j);
 }
 
 static void run_job(job* j, const etx_parallel* parallel) {

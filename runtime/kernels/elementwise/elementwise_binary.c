@@ -624,8 +624,8 @@ static etx_status prepare_real_or_complex(etx_call* call, size_t function,
 }
 
 // The kernels of all rows.
-#define KERNEL(symbol, prepare_function, name)                                 \
-  etx_status etx_kernel_##symbol##_prepare(etx_call* call) {                   \
+#define KERNEL(kernel, prepare_function, name)                                 \
+  etx_status kernel(etx_call* call) {                                          \
     return prepare_real_or_complex(call, ETX_BINARY_##name, prepare_function); \
   }
 #define NUMERIC(name, traits, floating, integral, kernels) kernels

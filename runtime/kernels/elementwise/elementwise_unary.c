@@ -314,9 +314,9 @@ static etx_status prepare_gelu(etx_call* call, size_t function) {
 }
 
 // The kernels of all rows.
-#define KERNEL(symbol, prepare_function, name)               \
-  etx_status etx_kernel_##symbol##_prepare(etx_call* call) { \
-    return prepare_function(call, ETX_UNARY_##name);         \
+#define KERNEL(kernel, prepare_function, name)       \
+  etx_status kernel(etx_call* call) {                \
+    return prepare_function(call, ETX_UNARY_##name); \
   }
 #define NUMERIC(name, floating, integral, kernels) kernels
 #define FLOATING(name, floating, kernels) kernels

@@ -302,10 +302,10 @@ static etx_status run_trunc(etx_call* call) {
   return to_integer(call, etx_trunc_f64);
 }
 
-#define KERNEL(symbol, function)                                  \
-  etx_status etx_kernel_prim_##symbol##_prepare(etx_call* call) { \
-    call->run = run_##function;                                   \
-    return ETX_OK;                                                \
+#define KERNEL(kernel, function)      \
+  etx_status kernel(etx_call* call) { \
+    call->run = function;             \
+    return ETX_OK;                    \
   }
 #include "runtime/kernels/elementwise/scalar_kernels.def"
 #undef KERNEL

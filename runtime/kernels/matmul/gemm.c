@@ -1,11 +1,13 @@
 // Four ways through a product, chosen by type, sizes and where the operands
 // lie, never by the machine:
 //
-//   a few thousand steps of float32: at once, without parts (gemm_small_template.h)
-//   few rows or columns of float32 and right as [columns, inner], the layout of
-//   linear's weights: dot products, weights read once and in order
-//   other floats: blocks (gemm_packed.c), where right is turned or was
-//     turned when the file was made, or lanes (gemm_transposed.c), where left is
+//   a few thousand steps of float32: at once, without parts
+//   (gemm_small_template.h) few rows or columns of float32 and right as
+//   [columns, inner], the layout of linear's weights: dot products, weights
+//   read once and in order other floats: blocks (gemm_packed.c), where right is
+//   turned or was
+//     turned when the file was made, or lanes (gemm_transposed.c), where left
+//     is
 //   anything else: panels (gemm_f64_i64.c)
 //
 // Neither operand is copied or transposed as a whole. Threads share the result,
@@ -19,8 +21,8 @@
 #include "runtime/kernels/core/parallel_for.h"
 
 enum {
-  COLUMNS = 64,  // of an item of work
-  ROWS = 48,     // at least, if there are too few columns for all threads
+  COLUMNS = 64,     // of an item of work
+  ROWS = 48,        // at least, if there are too few columns for all threads
   LEAST_ROWS = 24,  // of a part, if there are not
   PASSING = 6,      // rows that pass at a time
   // Rows that share blocks of right (gemm_packed.c). More of them pass after
@@ -61,7 +63,8 @@ static void run_dots(const etx_gemm* p, const etx_f32_microkernels* loops,
       .count = p->inner};
   loops->dots(&b);
   for (size_t r = 0; r < a->rows; ++r, out += p->out_row) {
-    etx_gemm_epilogue_add(p, ETX_COMPUTE_F32, a->row + r, a->column, a->columns, out);
+    etx_gemm_epilogue_add(p, ETX_COMPUTE_F32, a->row + r, a->column, a->columns,
+                          out);
   }
 }
 
@@ -70,8 +73,7 @@ static void run_dots(const etx_gemm* p, const etx_f32_microkernels* loops,
 static bool are_dots(const etx_gemm* p) {
   return p->dtype == ETX_DTYPE_FLOAT32 && !p->has_panels &&
          p->right_inner == 1 && p->left_inner == 1 && p->inner > 0 &&
-         (p->rows <= ETX_GEMM_NT_ROWS ||
-          p->columns <= ETX_GEMM_NT_COLUMNS);
+         (p->rows <= ETX_GEMM_NT_ROWS || p->columns <= ETX_GEMM_NT_COLUMNS);
 }
 
 // True if the sums have one order, and any other way would take longer to
@@ -109,7 +111,7 @@ typedef struct job {
 static way way_of(const etx_gemm* p) {
   if (are_dots(p)) return run_dots;
   return etx_compute_type_of(p->dtype) == ETX_COMPUTE_F32 ? etx_gemm_packed
-                                               : etx_gemm_f64_i64;
+                                                          : etx_gemm_f64_i64;
 }
 
 // Computes the chain with an area of results.
@@ -215,8 +217,8 @@ void etx_gemm_run(const etx_gemm* product, const etx_parallel* parallel) {
     return;
   }
   // A single row reads a weight for each step.
-  const double work = (double)(p->rows > 1 ? p->rows : 2) *
-                      (double)p->columns * (double)p->inner;
+  const double work = (double)(p->rows > 1 ? p->rows : 2) * (double)p->columns *
+                      (double)p->inner;
   job j = {.p = p,
            .loops = loops,
            .run = way_of(p),

@@ -21,15 +21,15 @@
 
 enum {
   GROUP = ETX_LANE_GROUP_BYTES / 4,
-  MANY_TAPS = 512,  // of a block of one group
-  FEW_TAPS = 128,   // of one of several, or whose elements are converted
-  PANEL_TAPS = 768,  // of panels, which are read where they lie
-  MOST_GROUPS = 4,  // of a block
-  ROWS = 192,       // that share a block of many taps
-  MORE_ROWS = 384,  // one of few
-  ROWS_ASIDE = 48,  // the same where sums are on the stack
-  ROWS_LOADED = 6,  // of left that are converted at a time
-  FEW_ROWS = 3,     // for which copying right is not worth it
+  MANY_TAPS = 512,    // of a block of one group
+  FEW_TAPS = 128,     // of one of several, or whose elements are converted
+  PANEL_TAPS = 768,   // of panels, which are read where they lie
+  MOST_GROUPS = 4,    // of a block
+  ROWS = 192,         // that share a block of many taps
+  MORE_ROWS = 384,    // one of few
+  ROWS_ASIDE = 48,    // the same where sums are on the stack
+  ROWS_LOADED = 6,    // of left that are converted at a time
+  FEW_ROWS = 3,       // for which copying right is not worth it
   RARE_BY_TAPS = 40,  // ETX_PREFETCH_L1_ROWS where taps have much to do
 };
 
@@ -40,7 +40,7 @@ typedef struct job {
   float* block;
   size_t most_columns, taps;  // of a block
   size_t rows;                // that share it
-  bool is_dense;  // left's inner elements lie side by side, as float32
+  bool is_dense;        // left's inner elements lie side by side, as float32
   size_t first_column;  // of the area: rows of left are new to its block
   const etx_chain_other* chained;  // what the product's chain adds; or NULL
 } job;
@@ -66,8 +66,8 @@ static const char* left_at(const job* j, size_t row, size_t tap) {
 // ------------------------------------------------ copying
 
 // A group whose columns have their taps side by side, in a narrower type.
-static void transpose_converted(const job* j, size_t tap, size_t taps, size_t column,
-                           size_t columns, float* to) {
+static void transpose_converted(const job* j, size_t tap, size_t taps,
+                                size_t column, size_t columns, float* to) {
   float rows[GROUP][FEW_TAPS];
   for (size_t c = 0; c < columns; ++c) {
     etx_convert(ETX_DTYPE_FLOAT32, rows[c], 1, j->p->dtype,
@@ -200,14 +200,14 @@ static void sum_area(const job* j, const etx_gemm_area* a, float* sums,
   do {
     const size_t left = p->inner - tap;
     etx_gemm_block b = {.sums = sums,
-                         .sum_row = sum_row,
-                         .panel = j->block,
-                         .panel_row = GROUP,
-                         .panel_group = (ptrdiff_t)(GROUP * j->taps),
-                         .rows = a->rows,
-                         .taps = left < j->taps ? left : j->taps,
-                         .lanes = a->columns,
-                         .starts = tap == 0};
+                        .sum_row = sum_row,
+                        .panel = j->block,
+                        .panel_row = GROUP,
+                        .panel_group = (ptrdiff_t)(GROUP * j->taps),
+                        .rows = a->rows,
+                        .taps = left < j->taps ? left : j->taps,
+                        .lanes = a->columns,
+                        .starts = tap == 0};
     if (p->has_panels) {
       b.panel = right_at(j, tap, a->column);
       b.panel_group = (ptrdiff_t)(GROUP * p->inner);
@@ -323,8 +323,7 @@ static __attribute__((noinline)) void run_wide(job* j,
 
 static __attribute__((noinline)) void run_narrow(job* j,
                                                  const etx_gemm_area* area) {
-  float block[GROUP * MANY_TAPS]
-      __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
+  float block[GROUP * MANY_TAPS] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   j->block = block;
   j->most_columns = GROUP;
   j->taps = j->p->dtype == ETX_DTYPE_FLOAT32 ? MANY_TAPS : FEW_TAPS;
@@ -332,9 +331,8 @@ static __attribute__((noinline)) void run_narrow(job* j,
   run_job(j, area);
 }
 
-void etx_gemm_packed(const etx_gemm* product,
-                        const etx_f32_microkernels* loops,
-                        const etx_gemm_area* area) {
+void etx_gemm_packed(const etx_gemm* product, const etx_f32_microkernels* loops,
+                     const etx_gemm_area* area) {
   if (!product->has_panels && etx_gemm_suits_transposed(product, area)) {
     etx_gemm_transposed(product, loops, area);
     return;

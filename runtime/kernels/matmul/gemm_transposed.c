@@ -22,13 +22,12 @@ enum {
   LANES = GROUPS * GROUP,
   TAPS = 512,
   COLUMNS = 192,
-  MOST_EMPTY = 4,     // lanes that are computed for nothing
-  MOST_ROWS = 64,     // else right is turned for so many that it costs little
-  AHEAD = 12,         // rows of right that are asked for in advance
+  MOST_EMPTY = 4,  // lanes that are computed for nothing
+  MOST_ROWS = 64,  // else right is turned for so many that it costs little
+  AHEAD = 12,      // rows of right that are asked for in advance
 };
 
-bool etx_gemm_suits_transposed(const etx_gemm* p,
-                             const etx_gemm_area* area) {
+bool etx_gemm_suits_transposed(const etx_gemm* p, const etx_gemm_area* area) {
   const size_t rest = area->rows % LANES;
   return p->dtype == ETX_DTYPE_FLOAT32 && p->left_inner == 1 &&
          p->right_inner == 1 && p->inner > 0 && area->columns >= GROUP &&
@@ -38,13 +37,13 @@ bool etx_gemm_suits_transposed(const etx_gemm* p,
 typedef struct workspace {
   const etx_gemm* p;
   const etx_f32_microkernels* loops;
-  float* panel;  // [GROUPS][TAPS][GROUP]
-  float* sums;   // [COLUMNS][LANES]
+  float* panel;     // [GROUPS][TAPS][GROUP]
+  float* sums;      // [COLUMNS][LANES]
   size_t row, tap;  // what the panel holds; SIZE_MAX: nothing
 } workspace;
 
 static void transpose_left(workspace* d, size_t row, size_t rows, size_t tap,
-                      size_t taps) {
+                           size_t taps) {
   const etx_gemm* p = d->p;
   if (d->row == row && d->tap == tap) return;
   d->row = row;
@@ -105,8 +104,9 @@ static void store(const workspace* d, const etx_gemm_area* a) {
   }
 }
 
-void etx_gemm_transposed(const etx_gemm* product, const etx_f32_microkernels* loops,
-                       const etx_gemm_area* area) {
+void etx_gemm_transposed(const etx_gemm* product,
+                         const etx_f32_microkernels* loops,
+                         const etx_gemm_area* area) {
   float panel[GROUPS * TAPS * GROUP]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   float sums[COLUMNS * LANES] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));

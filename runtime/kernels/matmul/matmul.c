@@ -29,42 +29,41 @@ static etx_status prepare(etx_call* call, size_t first,
 // every field: otherwise all of it is cleared first, which takes as long as a
 // small product.
 static etx_gemm product_of(const etx_tensor* left, const etx_tensor* right,
-                              const etx_tensor* out, bool transposed) {
+                           const etx_tensor* out, bool transposed) {
   const size_t l = left->rank, r = right->rank;
   const size_t inner = transposed || r == 1 ? r - 1 : r - 2;
   const size_t column = transposed ? r - 2 : r - 1;
   const size_t columns = r == 1 ? 1 : (size_t)right->sizes[column];
-  return (etx_gemm){
-      .rows = l == 1 ? 1 : (size_t)left->sizes[l - 2],
-      .columns = columns,
-      .inner = (size_t)left->sizes[l - 1],
-      .dtype = left->dtype,
-      .left = left->data,
-      .left_row = l == 1 ? 0 : left->strides[l - 2],
-      .left_inner = left->strides[l - 1],
-      .right = right->data,
-      .right_inner = right->strides[inner],
-      .right_column = r == 1 ? 0 : right->strides[column],
-      .has_panels = false,
-      .out = out->data,
-      .out_row = (ptrdiff_t)columns,
-      .part_columns = 0,
-      .part_step = 0,
-      .added = NULL,
-      .added_row = 0,
-      .added_column = 0,
-      .alpha = {.i64 = 0},
-      .beta = {.i64 = 0},
-      .is_scaled = false,
-      .ignores_added = false,
-      .ignores_product = false,
-      .chain = NULL};
+  return (etx_gemm){.rows = l == 1 ? 1 : (size_t)left->sizes[l - 2],
+                    .columns = columns,
+                    .inner = (size_t)left->sizes[l - 1],
+                    .dtype = left->dtype,
+                    .left = left->data,
+                    .left_row = l == 1 ? 0 : left->strides[l - 2],
+                    .left_inner = left->strides[l - 1],
+                    .right = right->data,
+                    .right_inner = right->strides[inner],
+                    .right_column = r == 1 ? 0 : right->strides[column],
+                    .has_panels = false,
+                    .out = out->data,
+                    .out_row = (ptrdiff_t)columns,
+                    .part_columns = 0,
+                    .part_step = 0,
+                    .added = NULL,
+                    .added_row = 0,
+                    .added_column = 0,
+                    .alpha = {.i64 = 0},
+                    .beta = {.i64 = 0},
+                    .is_scaled = false,
+                    .ignores_added = false,
+                    .ignores_product = false,
+                    .chain = NULL};
 }
 
 // The right operand as [N / 16, K, 16].
 static etx_gemm product_of_panels(const etx_tensor* left,
-                                     const etx_tensor* panels,
-                                     const etx_tensor* out) {
+                                  const etx_tensor* panels,
+                                  const etx_tensor* out) {
   etx_gemm product = product_of(left, panels, out, true);
   product.has_panels = true;
   product.columns = (size_t)panels->sizes[0] * ETX_GEMM_PANEL;
@@ -87,8 +86,7 @@ static void set_added(etx_gemm* product, const etx_tensor* added) {
 }
 
 // Factors of what is added and of the product: arguments `beta` and the next.
-static void set_factors(etx_gemm* product, const etx_call* call,
-                        size_t beta) {
+static void set_factors(etx_gemm* product, const etx_call* call, size_t beta) {
   const double b = etx_call_real(call, beta);
   const double a = etx_call_real(call, beta + 1);
   product->beta = etx_scalar_read(etx_call_value(call, beta), product->dtype);
@@ -125,8 +123,8 @@ static void add_batch(etx_strided_iterator* walk, const etx_tensor* tensor,
     const size_t at = i + own - walk->rank;
     strides[i] = is_missing || tensor->sizes[at] == 1 ? 0 : tensor->strides[at];
   }
-  etx_strided_iterator_add_strided(walk, tensor->data, etx_dtype_bytes(tensor->dtype),
-                       strides);
+  etx_strided_iterator_add_strided(walk, tensor->data,
+                                   etx_dtype_bytes(tensor->dtype), strides);
 }
 
 // Runs a product once for each of the first `batch_rank` dimensions of out.
@@ -145,7 +143,8 @@ static void run_batches(const etx_call* call, etx_gemm* product,
   add_batch(&walk, left, 2);
   add_batch(&walk, right, 2);
   if (added != NULL) add_batch(&walk, added, 2);
-  for (bool more = etx_strided_iterator_start(&walk); more; more = etx_strided_iterator_next(&walk)) {
+  for (bool more = etx_strided_iterator_start(&walk); more;
+       more = etx_strided_iterator_next(&walk)) {
     product->out = walk.data[0];
     product->left = walk.data[1];
     product->right = walk.data[2];
@@ -231,9 +230,8 @@ static etx_status multiply_rows(etx_call* call, const etx_chain* chain) {
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   const size_t numel = etx_tensor_numel(out);
   if (numel == 0) return ETX_OK;
-  etx_gemm product = weight->rank == 3
-                            ? product_of_panels(input, weight, out)
-                            : product_of(input, weight, out, true);
+  etx_gemm product = weight->rank == 3 ? product_of_panels(input, weight, out)
+                                       : product_of(input, weight, out, true);
   product.chain = chain;
   if (!etx_call_is_none(call, ETX_ARG_linear_bias)) {
     set_added(&product, etx_call_tensor(call, ETX_ARG_linear_bias));

@@ -1,12 +1,10 @@
-// The Hadamard transform of one line in place. Parameters:
+// The Hadamard transform of one line in place.
 //
-//   T        the compute type: float or double
-//   NAME(x)  x with a suffix for that type
-#ifndef T
-#error "define T"
-#endif
-#ifndef NAME
-#error "define NAME"
+//   T        required  the compute type: float or double
+//   NAME(x)  required  x with the suffix of the type
+
+#if !defined(T) || !defined(NAME)
+#error "this header needs the macros of its table"
 #endif
 
 // Sums and differences of elements `half` apart, for every power of two.

@@ -17,10 +17,10 @@ static __attribute__((noinline)) void add_products(const float* a,
   }
 }
 
-#define ETX_F32_FMA(a, b, c)                                                \
+#define ETX_F32_FMA(a, b, c)                                                  \
   __extension__({                                                             \
-    const etx_f32_vec own_a = (a), own_b = (b);                                 \
-    etx_f32_vec own_c = (c);                                                    \
+    const etx_f32_vec own_a = (a), own_b = (b);                               \
+    etx_f32_vec own_c = (c);                                                  \
     add_products((const float*)&own_a, (const float*)&own_b, (float*)&own_c); \
     own_c;                                                                    \
   })
@@ -55,8 +55,8 @@ static __attribute__((noinline)) void pick_least(const float* a, float* b) {
 
 #define FUSED_PICK(pick, a, b)                   \
   __extension__({                                \
-    const etx_f32_vec own_a = (a);                 \
-    etx_f32_vec picked = (b);                      \
+    const etx_f32_vec own_a = (a);               \
+    etx_f32_vec picked = (b);                    \
     pick((const float*)&own_a, (float*)&picked); \
     picked;                                      \
   })
@@ -89,21 +89,21 @@ static void panels_are_multiplied_alike(void** state) {
       offsets[k] = test_random_integer(0, MOST * PITCH - 96);
     }
     etx_gemm_block b = {.sums = one,
-                         .sum_row = PITCH,
-                         .weights = left,
-                         .weight_row = PITCH,
-                         .panel = right,
-                         .panel_row = PITCH,
-                         .panel_group = 16,
-                         .rows = (size_t)test_random_integer(0, MOST),
-                         .taps = (size_t)test_random_integer(0, PITCH / 2),
-                         .lanes = (size_t)test_random_integer(1, 80),
-                         .starts = test_random_bits() % 2 == 0,
-                         .ahead = (const char*)right,
-                         .ahead_row = test_random_integer(0, 200),
-                         .ahead_pieces = (size_t)test_random_integer(0, 5),
-                         .ahead_step = (size_t)test_random_integer(1, 1024),
-                         .prefetches_to_l1 = test_random_bits() % 2 == 0};
+                        .sum_row = PITCH,
+                        .weights = left,
+                        .weight_row = PITCH,
+                        .panel = right,
+                        .panel_row = PITCH,
+                        .panel_group = 16,
+                        .rows = (size_t)test_random_integer(0, MOST),
+                        .taps = (size_t)test_random_integer(0, PITCH / 2),
+                        .lanes = (size_t)test_random_integer(1, 80),
+                        .starts = test_random_bits() % 2 == 0,
+                        .ahead = (const char*)right,
+                        .ahead_row = test_random_integer(0, 200),
+                        .ahead_pieces = (size_t)test_random_integer(0, 5),
+                        .ahead_step = (size_t)test_random_integer(1, 1024),
+                        .prefetches_to_l1 = test_random_bits() % 2 == 0};
     if (test_random_bits() % 2 == 0) b.offsets = offsets;
     for (uint32_t i = test_random_bits() % 3; i > 0; --i) {
       b.added[i - 1] = i == 1 ? left + 5 : right + 7;
@@ -136,16 +136,17 @@ static void scores_are_weighed_alike(void** state) {
     test_random_floats(totals[0][0], 96 * ETX_ATTENTION_SCORE_LANES, 3);
     memcpy(largest[1], largest[0], sizeof largest[0]);
     memcpy(totals[1], totals[0], sizeof totals[0]);
-    etx_attention_score_rows s = {.scores = one,
-                        .row = PITCH,
-                        .rows = (size_t)test_random_integer(1, MOST),
-                        .count = (size_t)test_random_integer(1, 6) * 16,
-                        .scale = (float)test_random_integer(1, 64) *
-                                 (test_random_bits() % 4 == 0 ? 3e5f : 0.1f),
-                        .largest = largest[0],
-                        .factor = factor[0],
-                        .shift = shift[0],
-                        .totals = totals[0]};
+    etx_attention_score_rows s = {
+        .scores = one,
+        .row = PITCH,
+        .rows = (size_t)test_random_integer(1, MOST),
+        .count = (size_t)test_random_integer(1, 6) * 16,
+        .scale = (float)test_random_integer(1, 64) *
+                 (test_random_bits() % 4 == 0 ? 3e5f : 0.1f),
+        .largest = largest[0],
+        .factor = factor[0],
+        .shift = shift[0],
+        .totals = totals[0]};
     etx_f32_microkernels_base.attention_weights(&s);
     s.scores = other;
     s.largest = largest[1];
@@ -167,14 +168,14 @@ static void dots_are_alike(void** state) {
   for (int round = 0; round < ROUNDS; ++round) {
     start_round();
     etx_gemm_nt b = {.out = one,
-                       .out_row = PITCH,
-                       .left = left,
-                       .left_row = PITCH,
-                       .right = right,
-                       .right_row = PITCH,
-                       .rows = (size_t)test_random_integer(0, MOST),
-                       .columns = (size_t)test_random_integer(0, MOST),
-                       .count = (size_t)test_random_integer(1, PITCH)};
+                     .out_row = PITCH,
+                     .left = left,
+                     .left_row = PITCH,
+                     .right = right,
+                     .right_row = PITCH,
+                     .rows = (size_t)test_random_integer(0, MOST),
+                     .columns = (size_t)test_random_integer(0, MOST),
+                     .count = (size_t)test_random_integer(1, PITCH)};
     // One row, whole vectors: what attention has.
     if (round % 2 == 0) b.rows = 1;
     if (round % 4 == 0) b.count = (b.count + 15) / 16 * 16 % PITCH;
@@ -283,9 +284,9 @@ static void planes_are_summed_alike(void** state) {
     start_round();
     for (size_t i = 0; i < 25; ++i) offsets[i] = test_random_integer(0, 30);
     etx_depthwise_row p = {.store = random_store(),
-                   .weights = right + MOST,
-                   .offsets = offsets,
-                   .taps = counts[test_random_bits() % 4]};
+                           .weights = right + MOST,
+                           .offsets = offsets,
+                           .taps = counts[test_random_bits() % 4]};
     if (test_random_bits() % 2 == 0) {
       p.store.out_row = (ptrdiff_t)p.store.count;
       p.store.added = NULL;
@@ -300,8 +301,8 @@ static void planes_are_summed_alike(void** state) {
 static float largest_of(const etx_max_pool_row* m, size_t i) {
   float best = -INFINITY;
   for (size_t k = 0; k < m->rows * m->taps; ++k) {
-    const ptrdiff_t column = m->first + (ptrdiff_t)i * m->stride +
-                             (ptrdiff_t)(k % m->taps) * m->tap;
+    const ptrdiff_t column =
+        m->first + (ptrdiff_t)i * m->stride + (ptrdiff_t)(k % m->taps) * m->tap;
     if (column < 0 || column >= m->columns) continue;
     const float x = m->in[(ptrdiff_t)(k / m->taps) * m->in_row + column];
     if (x > best || isnan(x)) best = x;
@@ -318,15 +319,15 @@ static void largest_are_found_alike(void** state) {
   for (int round = 0; round < ROUNDS; ++round) {
     start_round();
     etx_max_pool_row m = {.in = left,
-                      .in_row = PITCH,
-                      .first = test_random_integer(-5, 3),
-                      .columns = test_random_integer(0, PITCH),
-                      .tap = test_random_integer(1, 3),
-                      .stride = test_random_integer(1, 2),
-                      .rows = (size_t)test_random_integer(0, 4),
-                      .taps = (size_t)test_random_integer(0, 4),
-                      .out = one,
-                      .count = (size_t)test_random_integer(0, MOST)};
+                          .in_row = PITCH,
+                          .first = test_random_integer(-5, 3),
+                          .columns = test_random_integer(0, PITCH),
+                          .tap = test_random_integer(1, 3),
+                          .stride = test_random_integer(1, 2),
+                          .rows = (size_t)test_random_integer(0, 4),
+                          .taps = (size_t)test_random_integer(0, 4),
+                          .out = one,
+                          .count = (size_t)test_random_integer(0, MOST)};
     left[test_random_integer(0, 2 * PITCH)] = NAN;
     memcpy(third, other, sizeof(third));
     etx_f32_microkernels_base.max_pool_row(&m);
@@ -347,7 +348,8 @@ static float seen_at(const etx_depthwise_planes* p, ptrdiff_t y, ptrdiff_t x) {
   return is_inside ? p->in[y * p->in_row + x] : 0;
 }
 
-static float window_sum(const etx_depthwise_planes* p, ptrdiff_t y, ptrdiff_t x) {
+static float window_sum(const etx_depthwise_planes* p, ptrdiff_t y,
+                        ptrdiff_t x) {
   float sum = 0;
   for (ptrdiff_t k = 0; k < p->kernel * p->kernel; ++k) {
     sum = fmaf(p->weights[k],
@@ -436,21 +438,22 @@ static void spots_are_summed_one_by_one(void** state) {
       weight_places[k] =
           test_random_integer(0, (int64_t)taps - 1) * ETX_TRANSPOSE_ROWS;
     }
-    const etx_conv_oc s = {.seen = left,
-                         .places = places,
-                         .offsets = offsets,
-                         .weights = right,
-                         .weight_group = (ptrdiff_t)(taps * ETX_TRANSPOSE_ROWS),
-                         .weight_places = weight_places,
-                         .sums = other,
-                         .sum_row = PITCH,
-                         .positions = (size_t)test_random_integer(0, MOST),
-                         .taps = taps,
-                         .groups = (size_t)test_random_integer(1, 4),
-                         .starts = test_random_bits() % 2 == 0,
-                         .ahead = (const char*)right,
-                         .ahead_row = 4,
-                         .ahead_rows = (size_t)test_random_integer(0, 64)};
+    const etx_conv_oc s = {
+        .seen = left,
+        .places = places,
+        .offsets = offsets,
+        .weights = right,
+        .weight_group = (ptrdiff_t)(taps * ETX_TRANSPOSE_ROWS),
+        .weight_places = weight_places,
+        .sums = other,
+        .sum_row = PITCH,
+        .positions = (size_t)test_random_integer(0, MOST),
+        .taps = taps,
+        .groups = (size_t)test_random_integer(1, 4),
+        .starts = test_random_bits() % 2 == 0,
+        .ahead = (const char*)right,
+        .ahead_row = 4,
+        .ahead_rows = (size_t)test_random_integer(0, 64)};
     for (size_t i = 0; i < s.positions * s.groups * ETX_TRANSPOSE_ROWS; ++i) {
       const size_t position = i / (s.groups * ETX_TRANSPOSE_ROWS);
       const size_t channel = i % (s.groups * ETX_TRANSPOSE_ROWS);
@@ -498,7 +501,8 @@ static void spots_are_stored_as_rows(void** state) {
 }
 
 // What a row at `seen` of a channel comes to.
-static float point_sum(const etx_conv_pixels* p, size_t channel, const float* seen) {
+static float point_sum(const etx_conv_pixels* p, size_t channel,
+                       const float* seen) {
   const ptrdiff_t tap = p->has_panels ? ETX_CONV_OC_CHANNELS : 1;
   const float* weights =
       p->weights + (ptrdiff_t)channel * (p->has_panels ? 1 : p->weight_row);
@@ -586,20 +590,20 @@ static void winograds_form_is_alike(void** state) {
     loops_of_64_bytes.winograd.weights(right, count, other);
     assert_memory_equal(one, other, sizeof(one));
     etx_conv_oc_dense sum = {.seen = left,
-                           .next = left,
-                           .seen_row = PITCH,
-                           .weights = right,
-                           .weight_panel = ETX_CONV_OC_CHANNELS * COUNT,
-                           .sums = one,
-                           .sum_row = PITCH,
-                           .positions = (size_t)test_random_integer(1, 50),
-                           .taps = count,
-                           .panels = (size_t)test_random_integer(1, 3),
-                           .starts = test_random_bits() % 2 == 0,
-                           .ahead = (const char*)right,
-                           .ahead_piece = 64,
-                           .ahead_pieces = (size_t)test_random_integer(0, 3),
-                           .ahead_lines = (size_t)test_random_integer(0, 9)};
+                             .next = left,
+                             .seen_row = PITCH,
+                             .weights = right,
+                             .weight_panel = ETX_CONV_OC_CHANNELS * COUNT,
+                             .sums = one,
+                             .sum_row = PITCH,
+                             .positions = (size_t)test_random_integer(1, 50),
+                             .taps = count,
+                             .panels = (size_t)test_random_integer(1, 3),
+                             .starts = test_random_bits() % 2 == 0,
+                             .ahead = (const char*)right,
+                             .ahead_piece = 64,
+                             .ahead_pieces = (size_t)test_random_integer(0, 3),
+                             .ahead_lines = (size_t)test_random_integer(0, 9)};
     etx_f32_microkernels_base.conv_oc_dense(&sum);
     sum.sums = other;
     loops_of_64_bytes.conv_oc_dense(&sum);

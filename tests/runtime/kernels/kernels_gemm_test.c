@@ -155,11 +155,10 @@ static float right_at(const etx_gemm* p, size_t k, size_t column) {
 
 // The sum as gemm.h defines it.
 static float sum_of(const etx_gemm* p, size_t row, size_t column) {
-  const bool are_dots = p->dtype == ETX_DTYPE_FLOAT32 && !p->has_panels &&
-                        p->left_inner == 1 && p->right_inner == 1 &&
-                        p->inner >= 16 &&
-                        (p->rows <= ETX_GEMM_NT_ROWS ||
-                         p->columns <= ETX_GEMM_NT_COLUMNS);
+  const bool are_dots =
+      p->dtype == ETX_DTYPE_FLOAT32 && !p->has_panels && p->left_inner == 1 &&
+      p->right_inner == 1 && p->inner >= 16 &&
+      (p->rows <= ETX_GEMM_NT_ROWS || p->columns <= ETX_GEMM_NT_COLUMNS);
   float parts[16] = {0};
   for (size_t k = 0; k < p->inner; ++k) {
     float* part = &parts[are_dots ? k % 16 : 0];
@@ -175,9 +174,9 @@ static float sum_of(const etx_gemm* p, size_t row, size_t column) {
 static float expected_of(const etx_gemm* p, size_t row, size_t column) {
   const float sum = sum_of(p, row, column);
   if (p->added == NULL) return sum;
-  const float added = element(p->added, p->dtype,
-                              (ptrdiff_t)row * p->added_row +
-                                  (ptrdiff_t)column * p->added_column);
+  const float added = element(
+      p->added, p->dtype,
+      (ptrdiff_t)row * p->added_row + (ptrdiff_t)column * p->added_column);
   if (!p->is_scaled) return added + sum;
   const volatile float scaled = p->beta.f32 * added;
   const volatile float product = p->alpha.f32 * sum;
@@ -225,7 +224,8 @@ static void check_near_double(const etx_gemm* p) {
 
 static void check_operands(operands o) {
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
-  for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)best;
+       set = test_next_instruction_set(set)) {
     const etx_parallel parallel = {
         .parallel_for = run_tasks,
         .thread_count = (size_t)test_random_integer(1, 8),
@@ -250,10 +250,9 @@ static void check_rounds(etx_dtype dtype, int rounds) {
 // Rows as lanes (gemm_transposed.c): more than a block of taps and of columns,
 // two passes of rows, and rests of all. And more rows than pass at a time.
 static void rows_become_lanes_or_pass_in_parts(void** state) {
-  static const size_t sizes[][3] = {{32, 200, 530}, {28, 17, 1030},
-                                    {61, 193, 16},  {64, 48, 40},
-                                    {31, 385, 3},   {30, 16, 1},
-                                    {385, 130, 9},  {1200, 17, 5}};
+  static const size_t sizes[][3] = {
+      {32, 200, 530}, {28, 17, 1030}, {61, 193, 16}, {64, 48, 40},
+      {31, 385, 3},   {30, 16, 1},    {385, 130, 9}, {1200, 17, 5}};
   (void)state;
   test_random_start();
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
@@ -332,19 +331,20 @@ static void steps_are_rounded_once(void** state) {
       if (round % 3 == 0) left[i] *= 1 + test_random_float(1);
     }
     etx_gemm p = {.rows = 1,
-                     .columns = 1,
-                     .inner = (size_t)test_random_integer(1, INNER),
-                     .dtype = ETX_DTYPE_FLOAT32,
-                     .left = (const char*)left,
-                     .left_inner = 1,
-                     .left_row = INNER,
-                     .right = (const char*)right,
-                     .right_inner = 1,
-                     .right_column = round % 2 == 0 ? 0 : 1,
-                     .out = (char*)&out,
-                     .out_row = 1};
+                  .columns = 1,
+                  .inner = (size_t)test_random_integer(1, INNER),
+                  .dtype = ETX_DTYPE_FLOAT32,
+                  .left = (const char*)left,
+                  .left_inner = 1,
+                  .left_row = INNER,
+                  .right = (const char*)right,
+                  .right_inner = 1,
+                  .right_column = round % 2 == 0 ? 0 : 1,
+                  .out = (char*)&out,
+                  .out_row = 1};
     expected = sum_of(&p, 0, 0);
-    for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_instruction_set(set)) {
+    for (int set = ETX_SET_BASE; set <= (int)best;
+         set = test_next_instruction_set(set)) {
       const etx_parallel parallel = {
           .parallel_for = run_tasks,
           .thread_count = 1,

@@ -1,5 +1,5 @@
-// What a walker asks for: every line of its rows if there are turns enough, none
-// but those meanwhile and their neighbours, and then what comes after it.
+// What a walker asks for: every line of its rows if there are turns enough,
+// none but those meanwhile and their neighbours, and then what comes after it.
 
 #include "runtime/kernels/simd/vector/prefetch_stream.h"
 #include "tests/support/assert_status.h"
@@ -27,8 +27,8 @@ static void every_line_is_asked_for(void** unused) {
     const size_t turns = rows * ((bytes + 2 * LINE - 1) / (2 * LINE)) +
                          (size_t)test_random_integer(0, 3000);
     etx_prefetch_stream none = etx_prefetch_stream_none(other);
-    etx_prefetch_stream walker =
-        etx_prefetch_stream_over(memory, bytes, turns, rows, PITCH * LINE, &none);
+    etx_prefetch_stream walker = etx_prefetch_stream_over(
+        memory, bytes, turns, rows, PITCH * LINE, &none);
     memset(asked, 0, sizeof asked);
     etx_prefetch_stream* w = &walker;
     size_t turn = 0;

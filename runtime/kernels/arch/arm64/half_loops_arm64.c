@@ -32,6 +32,7 @@ static inline uint32x4_t write_eight(uint16_t* out, const float* in) {
   return numbers(low, high);
 }
 
+//   @read  float16 to float32 | conversion | {EIGHT} elements
 static void read_halves(float* restrict out, const uint16_t* restrict in,
                         size_t count) {
   uint32x4_t are_numbers = vdupq_n_u32(UINT32_MAX);
@@ -48,6 +49,7 @@ static void read_halves(float* restrict out, const uint16_t* restrict in,
   if (vminvq_u32(are_numbers) == 0) etx_half_loops_base.read(out, in, count);
 }
 
+//   @write  float32 to float16 | conversion | {EIGHT} elements
 static void write_halves(uint16_t* restrict out, const float* restrict in,
                          size_t count) {
   uint32x4_t are_numbers = vdupq_n_u32(UINT32_MAX);

@@ -99,8 +99,8 @@ static inline __attribute__((always_inline)) void group_sums(
 
 // The sums of four groups' bytes. Of short groups these are added to each other
 // first, which keeps them below 128.
-static inline __attribute__((always_inline)) ints
-byte_sums(uint8x16_t both[GROUPS][COLUMNS], size_t column, bool are_short) {
+static inline __attribute__((always_inline)) ints byte_sums(
+    uint8x16_t both[GROUPS][COLUMNS], size_t column, bool are_short) {
   const int8x16_t ones = vdupq_n_s8(1);
   ints sums[GROUPS];
   if (are_short) {
@@ -142,8 +142,8 @@ static inline __attribute__((always_inline)) void step_sums(
 }
 
 // Four numbers of a column, those of `groups` groups, followed by zeros.
-static inline __attribute__((always_inline)) floats
-some_scales(const float* from, size_t groups) {
+static inline __attribute__((always_inline)) floats some_scales(
+    const float* from, size_t groups) {
   float some[GROUPS] = {0};
   memcpy(some, from, groups * sizeof *some);
   return vld1q_f32(some);

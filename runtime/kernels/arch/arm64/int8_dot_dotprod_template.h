@@ -1,5 +1,5 @@
-// Registers of sixteen bytes, and sums of products of signed ones. Read by
-// files for processors with dot products.
+// Vectors of sixteen bytes and dot products of signed bytes (SDOT).
+// No parameters.
 
 #include <arm_neon.h>
 #include <stddef.h>

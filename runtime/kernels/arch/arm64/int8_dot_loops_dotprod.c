@@ -91,6 +91,8 @@ static inline __attribute__((always_inline)) void dot_rows(
 }
 
 // In blocks of similar size: one of less than four is the last.
+//
+//   @dots  int8 x int8 | GEMM NT, SDOT | {ROWS} x {COLUMNS} dot products
 static void dots(const etx_int8_dot_block* b) {
   size_t blocks = (b->rows + ROWS - 1) / ROWS;
   for (size_t row = 0; row < b->rows; --blocks) {
@@ -174,6 +176,8 @@ static void last_rest(const etx_int8_epilogue* line, size_t first) {
   }
 }
 
+//   @last  int32 to float32 | epilogue: zero points, scales, bias | {LANES}
+//     columns
 static void last(const etx_int8_epilogue* line) {
   const size_t whole = line->columns / LANES * LANES;
   for (size_t r = 0; r < line->rows; ++r) {
@@ -204,6 +208,7 @@ static void transpose_square(const uint8_t* in, ptrdiff_t row, int8_t* out,
   }
 }
 
+//   @turn8  int8 | pack rows as panels | {SQUARE} x {BYTES}
 static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
                   size_t count, int8_t* out, int32_t* column_sums) {
   for (size_t k = 0; k < count; k += BYTES, out += LANES * FOUR) {
@@ -331,6 +336,8 @@ static inline __attribute__((always_inline)) void panel_rows(
 
 // A row that is alone, as a step of a model has it, is not multiplied with what
 // follows it.
+//
+//   @whole  int8 x int8 | GEMM of packed panels, SDOT | {GEMM_ROWS} x {SQUARE}
 static void whole(const etx_int8_panel* b) {
   for (size_t row = 0; row < b->rows; row += GEMM_ROWS) {
     const bool is_lone = b->line != NULL && row + 1 == b->line->rows;
@@ -344,6 +351,22 @@ static void whole(const etx_int8_panel* b) {
   }
 }
 
+//   @range  float32 | smallest and largest element (quantize_input_dotprod.c)
+//     | 16 elements
+//   @quantize  float32 to int8 | quantize rows (quantize_input_dotprod.c) | 8
+//     elements
+//   @quantize_and_range  float32 to int8 | both of two rows
+//     (quantize_input_dotprod.c) | 8 elements
+//   @order4  int8 | even and odd elements apart, for int4
+//     (quantize_input_dotprod.c) | 32 elements
+//   @groups  int8 x int4 | GEMM NT per group, SDOT (int4_dot_dotprod.c) | 2 x
+//     2 dot products
+//   @turn4  int4 to int8 | pack rows as panels (int4_packed_dotprod.c) | 16 x
+//     32
+//   @panel_groups  int8 x int8 | GEMM of packed int4 panels per group, SDOT
+//     (int4_packed_dotprod.c) | 4 x 16
+//   @totals  float32 | sums of the partial sums of groups
+//     (int4_packed_dotprod.c) | 4 columns
 const etx_int8_dot_loops etx_int8_dot_loops_dotprod = {
     etx_int8_range_dotprod,
     etx_int8_quantize_dotprod,

@@ -1,5 +1,5 @@
-// How rows of weights become panels: four fours of bytes of sixteen columns at
-// a time. Read after int8_dot_dotprod_template.h.
+// Packs rows of weights as panels: four groups of four bytes of sixteen columns
+// at a time. No parameters. Include after int8_dot_dotprod_template.h.
 
 enum {
   SQUARE = 16,  // columns that are turned at a time

@@ -1,7 +1,9 @@
-// What u8_depthwise_template.h wants to know, of CHANNELS channels, sixteen of
-// which become four registers: what four rows have of a column is turned so
-// that a lane has a channel's four bytes.
+// Defines what u8_depthwise_template.h needs, for CHANNELS channels (a constant
+// of the file that includes this): the bytes of four rows of a column are
+// interleaved, so that a lane has the four bytes of one channel, and sixteen
+// channels fill four registers. No parameters.
 
+#include "runtime/kernels/arch/arm64/int8_dot_dotprod_template.h"
 #include "runtime/kernels/arch/arm64/u8_vec_dotprod_template.h"
 
 enum { SOME = CHANNELS / LANES, SIDE = ETX_U8_INTERLEAVE };
@@ -18,8 +20,8 @@ static inline size_t lane_of(size_t channel) { return channel % LANES; }
 
 // Sixteen channels from `first` on. Zeros behind those that there are, and for
 // rows that there are not.
-static inline __attribute__((always_inline)) uint8x16_t
-load_channels(const uint8_t* from, size_t first, size_t count) {
+static inline __attribute__((always_inline)) uint8x16_t load_channels(
+    const uint8_t* from, size_t first, size_t count) {
   uint8_t some[BYTES] = {0};
   if (from == NULL || first >= count) return vdupq_n_u8(0);
   if (first + BYTES <= count) return vld1q_u8(from + first);

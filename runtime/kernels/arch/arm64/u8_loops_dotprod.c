@@ -1,5 +1,6 @@
 #include "runtime/kernels/arch/arm64/u8_loops_dotprod.h"
 
+#include "runtime/kernels/arch/arm64/int8_dot_dotprod_template.h"
 #include "runtime/kernels/arch/arm64/u8_vec_dotprod_template.h"
 
 // ------------------------------------------------ products
@@ -133,6 +134,8 @@ static inline __attribute__((always_inline)) void some_rows(
   }
 }
 
+//   @block  uint8 x int8 | GEMM and convolution with requantisation | {ROWS} x
+//     {COLUMNS}
 static void block(const etx_u8_block* b) {
   for (size_t column = 0; column < b->columns; column += COLUMNS) {
     ints lacking[QUARTERS];
@@ -163,6 +166,7 @@ static inline __attribute__((always_inline)) void floats_of(
   }
 }
 
+//   @to_floats  uint8 to float32 | dequantize | {BYTES} elements
 static void to_floats(const uint8_t* in, size_t count, int32_t zero,
                       float scale, float* out) {
   size_t i = 0;
@@ -174,6 +178,7 @@ static void to_floats(const uint8_t* in, size_t count, int32_t zero,
   etx_u8_loops_base.to_floats(in + i, count - i, zero, scale, out + i);
 }
 
+//   @to_bytes  float32 to uint8 | quantize | {BYTES} elements
 static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
                      float low, float high, uint8_t* out) {
   size_t i = 0;
@@ -189,6 +194,7 @@ static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
                              out + i);
 }
 
+//   @add  uint8 | addition with requantisation | {BYTES} elements
 static void add(const etx_u8_binary_qparams* n, const uint8_t* a,
                 const uint8_t* b, size_t count, uint8_t* out) {
   size_t i = 0;
@@ -203,6 +209,8 @@ static void add(const etx_u8_binary_qparams* n, const uint8_t* a,
   etx_u8_loops_base.add(n, a + i, b + i, count - i, out + i);
 }
 
+//   @multiply  uint8 x float32 | multiplication with requantisation | {BYTES}
+//     elements
 static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
                      const float* b, size_t count, uint8_t* out) {
   size_t i = 0;
@@ -220,6 +228,8 @@ static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
 
 // Indices beyond the entries that a look-up knows leave what was there: each
 // quarter of the table is asked for what is left of the index.
+//
+//   @look_up  uint8 | table of 256 entries | {BYTES} elements
 static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,
                     uint8_t* out) {
   enum { QUARTER = 64 };
@@ -237,6 +247,7 @@ static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,
   etx_u8_loops_base.look_up(table, in + i, count - i, out + i);
 }
 
+//   @add_rows  uint8 to int32 | sums of rows (mean pooling) | {BYTES} elements
 static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
                      int32_t* sums) {
   size_t i = 0;
@@ -256,6 +267,7 @@ static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
   etx_u8_loops_base.add_rows(in + i, rows, pitch, count - i, sums + i);
 }
 
+//   @max_of_rows  uint8 | max pooling of rows | {BYTES} elements
 static void max_of_rows(const uint8_t* const* rows, size_t row_count,
                         size_t columns, size_t pitch, size_t count,
                         uint8_t* out) {
@@ -273,10 +285,13 @@ static void max_of_rows(const uint8_t* const* rows, size_t row_count,
   u8_max_of_rows(rows, row_count, columns, pitch, i, count, out);
 }
 
+//   @has_nan  float32 | search for NaN before quantisation | 1 element
 static bool has_nan(const float* x, size_t count) {
   return u8_has_nan(x, count);
 }
 
+//   @windows  uint8 x int8 | depthwise convolution with requantisation
+//     (u8_depthwise_dotprod.c) | 32 or 16 channels
 const etx_u8_loops etx_u8_loops_dotprod = {block,     etx_u8_depthwise_dotprod,
                                            to_floats, has_nan,
                                            to_bytes,  add,

@@ -1,7 +1,6 @@
-// Floats of four registers become bytes. Read by files for processors with dot
-// products.
+// Requantises four float vectors to sixteen bytes. No parameters. Include after
+// int8_dot_dotprod_template.h.
 
-#include "runtime/kernels/arch/arm64/int8_dot_dotprod_template.h"
 #include "runtime/kernels/simd/int8/u8_requantize.h"
 
 enum { SIXTEEN = BYTES / LANES };  // registers of sixteen sums
@@ -19,8 +18,8 @@ static inline __attribute__((always_inline)) ints limited(floats x, float low,
 }
 
 // Integers of four registers as bytes: the lowest of each, plus a zero point.
-static inline __attribute__((always_inline)) uint8x16_t
-packed_with(const ints x[SIXTEEN], int32_t zero) {
+static inline __attribute__((always_inline)) uint8x16_t packed_with(
+    const ints x[SIXTEEN], int32_t zero) {
   int16x8_t half[2];
   ETX_UNROLLED
   for (size_t i = 0; i < 2; ++i) {
@@ -32,8 +31,8 @@ packed_with(const ints x[SIXTEEN], int32_t zero) {
          vdupq_n_u8((uint8_t)zero);
 }
 
-static inline __attribute__((always_inline)) uint8x16_t
-bytes_of(const floats f[SIXTEEN], float low, float high, int32_t zero) {
+static inline __attribute__((always_inline)) uint8x16_t bytes_of(
+    const floats f[SIXTEEN], float low, float high, int32_t zero) {
   ints whole[SIXTEEN];
   ETX_UNROLLED
   for (size_t i = 0; i < SIXTEEN; ++i) whole[i] = limited(f[i], low, high);

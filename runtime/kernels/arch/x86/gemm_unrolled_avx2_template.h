@@ -1,11 +1,12 @@
-// Eights of taps of a block of four to six rows and sixteen lanes, the loop
-// that most of the time of products goes to. A processor that two threads share
-// hands instructions out in turns, so there are as few as can be: for each tap
-// two loads, then a broadcast and two multiply-adds a row. Compilers count taps
-// one by one, and move sums between registers if they do not: a sixth more.
-// Read where AVX2 is on: compilers refuse its registers elsewhere.
+// Eight taps at a time of a GEMM block of four to six rows and sixteen columns,
+// in inline assembly for AVX2: the loop in which products spend most of their
+// time. Two threads of one core take turns at decoding, so the loop has as few
+// instructions as possible: for each tap two loads, then a broadcast and two
+// FMAs for each row. Compilers either count single taps or move accumulators
+// between registers, which costs a sixth more. No parameters; include where
+// AVX2 is on, because compilers refuse its registers elsewhere.
 
-#include <stddef.h>
+#include "runtime/kernels/simd/f32/f32_microkernels.h"
 
 typedef float panel_taps_vector __attribute__((vector_size(32)));
 
@@ -117,15 +118,14 @@ static inline __attribute__((always_inline)) void conv_oc_eight_taps(
   if (positions == 4) CONV_OC_ADD_EIGHT_TAPS(4);
 }
 
-// sums [rows, 2] += weights [rows, taps] * panel [taps, 2], eights of taps, at
-// least one; rows of weights lie `weight_row` floats apart, those of the panel
-// `panel_row` or, if there are offsets, where these say.
+// sums [rows, 2] += weights [rows, taps] * panel [taps, 2].
 static inline __attribute__((always_inline)) void gemm_eight_taps(
-    const float* weights, ptrdiff_t weight_row, const float* panel,
-    ptrdiff_t panel_row, const ptrdiff_t* offsets, size_t eights, size_t rows,
-    panel_taps_vector sums[6][8]) {
-  const ptrdiff_t row = weight_row * (ptrdiff_t)sizeof(float);
-  const ptrdiff_t step = panel_row * (ptrdiff_t)sizeof(float);
+    const etx_gemm_taps* taps, size_t rows, panel_taps_vector sums[6][8]) {
+  const float *weights = taps->weights, *panel = taps->panel;
+  const ptrdiff_t row = taps->weight_row * (ptrdiff_t)sizeof(float);
+  const ptrdiff_t step = taps->panel_row * (ptrdiff_t)sizeof(float);
+  const ptrdiff_t* offsets = taps->offsets;
+  const size_t eights = taps->eights;
   if (offsets != NULL) {
     if (rows == 6) GEMM_ADD_EIGHT_TAPS(GEMM_FAR, 6, offsets);
     if (rows == 5) GEMM_ADD_EIGHT_TAPS(GEMM_FAR, 5, offsets);

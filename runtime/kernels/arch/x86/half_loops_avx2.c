@@ -38,6 +38,7 @@ static inline flags write_eight(uint16_t* out, const float* in) {
   return x != x;
 }
 
+//   @read  float16 to float32 | conversion | {EIGHT} elements
 static void read_halves(float* restrict out, const uint16_t* restrict in,
                         size_t count) {
   flags nans = {0};
@@ -53,6 +54,7 @@ static void read_halves(float* restrict out, const uint16_t* restrict in,
   if (is_any(nans)) etx_half_loops_base.read(out, in, count);
 }
 
+//   @write  float32 to float16 | conversion | {EIGHT} elements
 static void write_halves(uint16_t* restrict out, const float* restrict in,
                          size_t count) {
   flags nans = {0};

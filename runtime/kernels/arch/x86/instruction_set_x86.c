@@ -1,5 +1,5 @@
-// Every processor with AVX2 and FMA has F16C, and every one with AVX-512 can ask
-// for memory to write to (PRFCHW); not every compiler can ask for these.
+// Every processor with AVX2 and FMA has F16C, and every one with AVX-512 can
+// ask for memory to write to (PRFCHW); not every compiler can ask for these.
 
 #include "runtime/instruction_set.h"
 

@@ -1,6 +1,11 @@
-// The loops over floats with two operands, as one table; read once for each
-// instruction set (float_loops.h), after VECTOR_BYTES is defined. Every set
-// gives the same bits.
+// The loops over float32 with two operands (binary_list.def) as one table,
+// `binary_loops`. Every instruction set gives the same bits.
+//
+//   VECTOR_BYTES  required  bytes of a vector register: 16, 32 or 64
+
+#if !defined(VECTOR_BYTES)
+#error "define VECTOR_BYTES before this header"
+#endif
 
 #include <string.h>
 
@@ -93,6 +98,8 @@ static inline __attribute__((always_inline)) etx_f32_vec gate_of(
 #include "runtime/kernels/simd/elementwise/binary_ops.def"
 #undef F
 
+//   @binary  float32 | operators with two operands (binary_list.def) |
+//     {ETX_F32_LANES} elements
 static const etx_binary_loop binary_loops[ETX_BINARY_COUNT] = {
 #define NUMERIC(name, ...) name##_f32,
 #define FLOATING(name, ...) name##_f32,
@@ -102,10 +109,13 @@ static const etx_binary_loop binary_loops[ETX_BINARY_COUNT] = {
 #include "runtime/kernels/simd/elementwise/binary_ops.def"
 };
 
+//   @spread  8 bytes | fill | {VECTOR_BYTES / 8} elements
 static void spread(char* out, uint64_t eight, size_t count) {
   for (size_t i = 0; i < count; ++i) memcpy(out + 8 * i, &eight, sizeof eight);
 }
 
+//   @bits  8 bytes | and, exclusive or with constants | {VECTOR_BYTES / 8}
+//     elements
 static void turn_bits(char* out, const char* in, size_t count, uint64_t keep,
                       uint64_t turn) {
   ETX_INDEPENDENT

@@ -1,5 +1,6 @@
-// The loops over int64 with two operands, as one table; read once for each
-// instruction set (float_loops.h).
+// The loops over int64 with two operands (binary_list.def) as one table,
+// `whole_loops`. No parameters: each instruction set includes it, and the
+// compiler vectorises it.
 
 #include "runtime/kernels/simd/elementwise/binary_loops.h"
 #include "runtime/kernels/math/math_functions.h"
@@ -37,6 +38,8 @@ static bool are_fast_i64(const void* a, const void* b, size_t count) {
   ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, integral)
 #include "runtime/kernels/simd/elementwise/binary_ops.def"
 
+//   @whole  int64 | operators with two operands (binary_list.def) |
+//     {VECTOR_BYTES / 8} elements
 static const etx_binary_loop whole_loops[ETX_BINARY_COUNT] = {
 #define NUMERIC(name, ...) name##_i64,
 #define FLOATING(name, ...) NULL,

@@ -1,5 +1,12 @@
-// The loops over integers of type T as they lie in memory, as one table. Read
-// by binary_loops_narrow.c once for each type; NAME(x) is x with its suffix.
+// The loops over integers narrower than int64, computed in their own type, as
+// one table. Included by binary_loops_narrow.c once for each type.
+//
+//   T        required  the C type of the elements
+//   NAME(x)  required  x with the suffix of the type
+
+#if !defined(T) || !defined(NAME)
+#error "this header needs the macros of its table"
+#endif
 
 #define NUMERIC(name, ...)
 #define NUMERIC_NARROW(name, traits, floating, integral, ...) \

@@ -2,11 +2,13 @@
 
 #include "runtime/kernels/simd/elementwise/bfloat_template.h"
 
+//   @read  float16 to float32 | conversion | 1 element
 static void read_halves(float* restrict out, const uint16_t* restrict in,
                         size_t count) {
   for (size_t i = 0; i < count; ++i) out[i] = etx_f32_of_half(in[i]);
 }
 
+//   @write  float32 to float16 | conversion | 1 element
 static void write_halves(uint16_t* restrict out, const float* restrict in,
                          size_t count) {
   for (size_t i = 0; i < count; ++i) out[i] = etx_half_of_f32(in[i]);

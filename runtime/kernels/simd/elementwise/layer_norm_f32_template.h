@@ -1,6 +1,6 @@
-// Rows that are normalised (softmax_loops.h). Read after
-// softmax_f32_template.h, for sets of up to 32 bytes: rows are short, and wider
-// registers gain nothing.
+// Layer normalisation of rows of float32 (etx_layer_norm_rows). Include after
+// softmax_f32_template.h, for vectors of at most 32 bytes: rows are short, and
+// 64 bytes are no faster. No parameters.
 
 #include <stdbool.h>
 
@@ -79,6 +79,9 @@ static __attribute__((noinline)) void write_normal(const float* in, float* out,
 
 // Some rows at a time: one after the other, their sums would wait for each step
 // of their own. The last row is summed more than once if need be.
+//
+//   @normalize  float32 | layer normalisation of rows | {NORM_ROWS} rows x
+//     {SOFTMAX_SIDE} elements
 static void layer_norm_rows(const etx_layer_norm_rows* given) {
   const etx_layer_norm_rows n = *given;  // which results do not change
   const float count = (float)n.count;

@@ -1,5 +1,11 @@
-// The loops over a line of softmax_loops.h. Read once for each instruction set:
-// VECTOR_BYTES is the size of a vector register. Every set gives the same bits.
+// The passes of softmax over a row of float32 (softmax_loops.h). Every
+// instruction set gives the same bits.
+//
+//   VECTOR_BYTES  required  bytes of a vector register: 16, 32 or 64
+
+#if !defined(VECTOR_BYTES)
+#error "define VECTOR_BYTES before this header"
+#endif
 
 #include <string.h>
 
@@ -18,8 +24,9 @@ enum {
   SOFTMAX_PART = 256,  // elements that are in the first cache for a second look
 };
 
-static float softmax_scale(float* out, const float* in, size_t count, float factor,
-                        float least) {
+//   @scale  float32 | softmax: scale and largest | {SOFTMAX_SIDE} elements
+static float softmax_scale(float* out, const float* in, size_t count,
+                           float factor, float least) {
   line_floats all[SOFTMAX_PARTS];
   ETX_UNROLLED
   for (int part = 0; part < SOFTMAX_PARTS; ++part) {
@@ -54,16 +61,15 @@ static float softmax_scale(float* out, const float* in, size_t count, float fact
 }
 
 // A multiple of SOFTMAX_SIDE elements.
-static inline __attribute__((always_inline)) void softmax_exp_whole(float* out,
-                                                              const float* in,
-                                                              size_t count,
-                                                              float shift) {
+static inline __attribute__((always_inline)) void softmax_exp_whole(
+    float* out, const float* in, size_t count, float shift) {
   ETX_INDEPENDENT
   for (size_t i = 0; i < count; ++i) out[i] = etx_exp_f32(in[i] - shift);
 }
 
+//   @raise  float32 | softmax: exponential and sum | {SOFTMAX_SIDE} elements
 static float softmax_exp(float* out, const float* in, size_t count,
-                        float shift) {
+                         float shift) {
   const size_t whole = count / SOFTMAX_SIDE * SOFTMAX_SIDE;
   line_floats all[SOFTMAX_PARTS] = {{0}};
   for (size_t done = 0; done < whole; done += SOFTMAX_PART) {
@@ -85,7 +91,7 @@ static float softmax_exp(float* out, const float* in, size_t count,
   if (rest > 0) softmax_exp_whole(last, last, SOFTMAX_SIDE, shift);
   memcpy(out + whole, last, rest * sizeof(float));
   memcpy(lanes, all, sizeof(lanes));
-  return etx_striped_sum_tail_f32(etx_f32x4_load(lanes), etx_f32x4_load(lanes + 4),
-                          etx_f32x4_load(lanes + 8),
-                          etx_f32x4_load(lanes + 12), last, rest);
+  return etx_striped_sum_tail_f32(
+      etx_f32x4_load(lanes), etx_f32x4_load(lanes + 4),
+      etx_f32x4_load(lanes + 8), etx_f32x4_load(lanes + 12), last, rest);
 }

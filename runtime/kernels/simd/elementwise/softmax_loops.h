@@ -15,8 +15,8 @@ typedef struct etx_layer_norm_rows {
   float* out;           // may be `in`, or what the parameters of one row are
   const float* weight;  // of each element of a row
   const float* bias;
-  float* means;         // of each row: written
-  float* scales;        // of each row, 1/deviation: written
+  float* means;   // of each row: written
+  float* scales;  // of each row, 1/deviation: written
   size_t rows, count;
   float eps;  // is added to the mean of the squares
 } etx_layer_norm_rows;

@@ -1,9 +1,16 @@
-// The loops over floats with one operand, as one table; read once for each
-// instruction set (float_loops.h), after binary_f32_template.h. Every set
-// gives the same bits.
+// The loops over float32 with one operand (unary_list.def) as one table,
+// `unary_loops`. Include after binary_f32_template.h, which brings the vector
+// functions. Every instruction set gives the same bits.
+//
+//   VECTOR_BYTES  required  bytes of a vector register: 16, 32 or 64
+
+#if !defined(VECTOR_BYTES)
+#error "define VECTOR_BYTES before this header"
+#endif
 
 #include <string.h>
 
+#include "runtime/kernels/simd/vector/exp2_template.h"
 #include "runtime/kernels/simd/vector/gelu_template.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/simd/elementwise/unary_loops.h"
@@ -103,6 +110,8 @@ static void run_angles(float* out, const float* in, size_t count,
 #include "runtime/kernels/simd/elementwise/unary_ops.def"
 #undef F
 
+//   @unary  float32 | operators with one operand (unary_list.def) |
+//     {ETX_F32_LANES} elements
 static const etx_unary_loop unary_loops[ETX_UNARY_COUNT] = {
 #define NUMERIC(name, ...) name##_f32,
 #define FLOATING(name, ...) name##_f32,

@@ -1,10 +1,19 @@
-// The loop of attention_scores.h. Read once for each instruction set, after
+// Online softmax of attention (attention_scores.h). Include after
 // exp2_template.h.
 //
-// A row's shift is rounded, but what it is rounded to is taken off exactly
-// (a fused step), and off all of the row: it cancels when sums are divided by
-// totals, and factors are made of the rounded ones. Beyond ETX_ATTENTION_SCORE_FAR it
-// would be off by more than a power of two can bear.
+// The shift of a row is rounded, but the rounded value is subtracted exactly
+// (by an FMA) from the whole row, so its rounding error cancels when the sums
+// are divided by the totals; the factors are computed from the rounded shifts,
+// too. Beyond ETX_ATTENTION_SCORE_FAR the error would exceed the range of the
+// power of two.
+//
+//   VECTOR_BYTES          required  bytes of a vector register: 16, 32 or 64
+//   ETX_F32_FMA(a, b, c)  required  a * b + c, rounded once: f32_vec_template.h
+//   ETX_F32_MAX(a, b)     required  the larger of each pair: f32_vec_template.h
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA) || !defined(ETX_F32_MAX)
+#error "this header needs the macros of its table"
+#endif
 
 #include <string.h>
 
@@ -19,21 +28,21 @@ enum {
 #define SCORE_NONE (-__builtin_inff())  // less than any score
 
 // NaN stays what it is.
-static inline __attribute__((always_inline)) etx_f32_vec
-score_power(etx_f32_vec x) {
+static inline __attribute__((always_inline)) etx_f32_vec score_power(
+    etx_f32_vec x) {
   const etx_f32_vec least = ETX_F32_BROADCAST(ETX_EXP2_MIN);
   return etx_f32_vec_exp2(ETX_F32_MAX(least, x));
 }
 
 // The larger of the neighbours in a, and then of those in b.
-static inline __attribute__((always_inline)) etx_f32_vec
-score_halved(etx_f32_vec a, etx_f32_vec b) {
+static inline __attribute__((always_inline)) etx_f32_vec score_halved(
+    etx_f32_vec a, etx_f32_vec b) {
   return ETX_F32_MAX(ETX_F32_EVEN(a, b), ETX_F32_ODD(a, b));
 }
 
 // Lane by lane, the largest of a row's vectors: no NaN.
-static inline __attribute__((always_inline)) etx_f32_vec
-score_lanes(const float* row, size_t count) {
+static inline __attribute__((always_inline)) etx_f32_vec score_lanes(
+    const float* row, size_t count) {
   etx_f32_vec largest = ETX_F32_BROADCAST(SCORE_NONE);
   for (size_t i = 0; i < count; i += ETX_ATTENTION_SCORE_LANES) {
     ETX_UNROLLED
@@ -47,8 +56,8 @@ score_lanes(const float* row, size_t count) {
 }
 
 // The largest of each of `rows` rows, one a lane.
-static inline __attribute__((always_inline)) etx_f32_vec
-score_largest(const float* row, ptrdiff_t step, size_t rows, size_t count) {
+static inline __attribute__((always_inline)) etx_f32_vec score_largest(
+    const float* row, ptrdiff_t step, size_t rows, size_t count) {
   etx_f32_vec all[ETX_F32_LANES];
   if (count == SCORE_MANY && rows == ETX_F32_LANES) {
     ETX_UNROLLED_16
@@ -73,31 +82,35 @@ score_largest(const float* row, ptrdiff_t step, size_t rows, size_t count) {
   return score_halved(low, score_halved(all[2], all[3]));
 }
 
-static inline __attribute__((always_inline)) etx_f32_vec_mask
-score_is_near(etx_f32_vec shift) {
-  return (shift <= ETX_ATTENTION_SCORE_FAR) & (shift >= -ETX_ATTENTION_SCORE_FAR);
+static inline __attribute__((always_inline)) etx_f32_vec_mask score_is_near(
+    etx_f32_vec shift) {
+  return (shift <= ETX_ATTENTION_SCORE_FAR) &
+         (shift >= -ETX_ATTENTION_SCORE_FAR);
 }
 
 // The shifts and factors of some rows from `r` on, whose largest scores these
 // are. A row without one (all are NaN or none is seen) is not shifted. Near
 // shifts are rounded products, far ones exact, and so were those before.
 static inline __attribute__((always_inline)) void score_shifts(
-    const etx_attention_score_rows* s, size_t r, etx_f32_vec largest, float scale) {
+    const etx_attention_score_rows* s, size_t r, etx_f32_vec largest,
+    float scale) {
   const etx_f32_vec zero = {0}, times = ETX_F32_BROADCAST(scale);
   etx_f32_vec before;
   memcpy(&before, s->largest + r, sizeof before);
   // 0, not -0, in whatever order they were compared.
   largest = ETX_F32_MAX(largest, before) + 0.0f;
   const etx_f32_vec growth = (largest - before) * times;
-  largest = etx_f32_vec_select(largest, before, growth > ETX_ATTENTION_SCORE_GROWTH);
+  largest =
+      etx_f32_vec_select(largest, before, growth > ETX_ATTENTION_SCORE_GROWTH);
   memcpy(s->largest + r, &largest, sizeof largest);
-  const etx_f32_vec seen = etx_f32_vec_select(largest, zero, largest > SCORE_NONE);
+  const etx_f32_vec seen =
+      etx_f32_vec_select(largest, zero, largest > SCORE_NONE);
   const etx_f32_vec shift = seen * times, was = before * times;
   const etx_f32_vec_mask was_near = score_is_near(was);
   const etx_f32_vec to_near = etx_f32_vec_select(
       was - shift, ETX_F32_FMA(before, times, -shift), was_near);
-  const etx_f32_vec to_far = etx_f32_vec_select(-ETX_F32_FMA(seen, times, -was),
-                                            (before - seen) * times, was_near);
+  const etx_f32_vec to_far = etx_f32_vec_select(
+      -ETX_F32_FMA(seen, times, -was), (before - seen) * times, was_near);
   const etx_f32_vec factor =
       score_power(etx_f32_vec_select(to_near, to_far, score_is_near(shift)));
   memcpy(s->factor + r, &factor, sizeof factor);
@@ -107,7 +120,8 @@ static inline __attribute__((always_inline)) void score_shifts(
 static inline __attribute__((always_inline)) void score_weigh(
     float* row, size_t count, float scale, float shift, float factor,
     float* totals) {
-  const etx_f32_vec times = ETX_F32_BROADCAST(scale), off = ETX_F32_BROADCAST(-shift);
+  const etx_f32_vec times = ETX_F32_BROADCAST(scale),
+                    off = ETX_F32_BROADCAST(-shift);
   etx_f32_vec all[SCORE_PARTS];
   memcpy(all, totals, sizeof all);
   ETX_UNROLLED
@@ -127,6 +141,10 @@ static inline __attribute__((always_inline)) void score_weigh(
 
 // Rows one after the other, in loops of their own: what some of them wait for,
 // their largest scores, others need not.
+//
+//   @attention_weights  float32 | attention scores to online softmax weights |
+//     {ETX_ATTENTION_SCORE_LANES} scores of a row, the largest of
+//     {ETX_F32_LANES} rows
 static void attention_weights(const etx_attention_score_rows* given) {
   const etx_attention_score_rows s = *given;  // which results do not change
   // No larger than a number is: a difference of 0 times it is 0.
@@ -141,7 +159,8 @@ static void attention_weights(const etx_attention_score_rows* given) {
   float* row = s.scores;
   for (size_t r = 0; r < s.rows; ++r, row += s.row) {
     float shift = s.shift[r];
-    if (!(shift <= ETX_ATTENTION_SCORE_FAR && shift >= -ETX_ATTENTION_SCORE_FAR)) {
+    if (!(shift <= ETX_ATTENTION_SCORE_FAR &&
+          shift >= -ETX_ATTENTION_SCORE_FAR)) {
       for (size_t i = 0; i < s.count; ++i) row[i] -= s.largest[r];
       shift = 0;
     }

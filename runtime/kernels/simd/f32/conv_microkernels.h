@@ -1,5 +1,5 @@
-// Rows of float32 on their way to and from the loops of f32_microkernels.h, compiled
-// for each instruction set as those are.
+// Rows of float32 on their way to and from the loops of f32_microkernels.h,
+// compiled for each instruction set as those are.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_F32_CONV_MICROKERNELS_H
 #define ETX_RUNTIME_KERNELS_SIMD_F32_CONV_MICROKERNELS_H
@@ -42,9 +42,9 @@ typedef void (*etx_row_store_loop)(const etx_row_store* store);
 // The same of sums that are taken on the way: that of element i of a row is
 // weights [taps] times what lies at i + offsets [taps], from zero on, where
 // `store.sums` begins and a row is `store.sum_row` behind the one before; each
-// step is rounded once (f32_vec_template.h). Up to ETX_LANE_GROUP_BYTES behind a
-// row are read, too. Rows are written in order: what is written of those behind
-// one that lie right there is overwritten.
+// step is rounded once (f32_vec_template.h). Up to ETX_LANE_GROUP_BYTES behind
+// a row are read, too. Rows are written in order: what is written of those
+// behind one that lie right there is overwritten.
 typedef struct etx_depthwise_row {
   etx_row_store store;
   const float* weights;
@@ -103,8 +103,8 @@ typedef struct etx_conv_oc {
   const float* weights;
   ptrdiff_t weight_group;
   const ptrdiff_t* weight_places;
-  // So far behind each weight is one that is wanted next, and asked for once; 0:
-  // none.
+  // So far behind each weight is one that is wanted next, and asked for once;
+  // 0: none.
   ptrdiff_t weight_prefetch;
   float* sums;
   ptrdiff_t sum_row;
@@ -162,10 +162,10 @@ enum { ETX_CONV_PIXEL_CHANNELS = 8 };  // channels are a multiple of it
 
 // Sums with result positions as lanes, in registers from the first tap to the
 // result: element i of a row of a channel is that channel's weights times what
-// lies at i + offsets [taps] from where etx_depthwise_row's row begins, then at as many
-// places `piece` behind those, and so on; the last piece has `last_taps`.
-// Channels are whole eights, rows longer than a group of lanes. Nothing but the
-// elements is read or written.
+// lies at i + offsets [taps] from where etx_depthwise_row's row begins, then at
+// as many places `piece` behind those, and so on; the last piece has
+// `last_taps`. Channels are whole eights, rows longer than a group of lanes.
+// Nothing but the elements is read or written.
 typedef struct etx_conv_pixels {
   etx_row_store store;  // of the first channel, but for the bias
   ptrdiff_t out_channel;

@@ -1,5 +1,16 @@
-// Sums of positions that lie side by side with result channels as lanes
-// (conv_microkernels.h). Read once for each instruction set, after f32_vec_template.h.
+// Direct convolution vectorised over output channels, for positions that are
+// neighbours in memory (etx_conv_oc_dense). Include after f32_vec_template.h.
+//
+//   VECTOR_BYTES                      required
+//       bytes of a vector register: 16, 32 or 64
+//   ETX_F32_FMA(a, b, c)              required
+//       a * b + c, rounded once: f32_vec_template.h
+//   CONV_OC_DENSE_EIGHTS  optional
+//       eight taps at a time, in the set's own code
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA)
+#error "this header needs the macros of its table"
+#endif
 
 #include <string.h>
 
@@ -8,7 +19,8 @@
 
 enum {
   CONV_OC_DENSE_LANES = ETX_F32_LANES,
-  CONV_OC_DENSE_PARTS = ETX_CONV_OC_CHANNELS / CONV_OC_DENSE_LANES,  // vectors of a panel
+  CONV_OC_DENSE_PARTS =
+      ETX_CONV_OC_CHANNELS / CONV_OC_DENSE_LANES,  // vectors of a panel
 #if VECTOR_BYTES == 64
   CONV_OC_DENSE_POSITIONS = 12,
   CONV_OC_DENSE_PANELS = 2,
@@ -19,10 +31,10 @@ enum {
   CONV_OC_DENSE_VECTORS = CONV_OC_DENSE_PANELS * CONV_OC_DENSE_PARTS,
 };
 
-// `count` positions by CONV_OC_DENSE_PANELS panels. Inlined with a constant, so that the
-// sums stay in registers. `piece` is what it asks for, and, but for eights, of each
-// tap what lies where `soon` says: rows are too short for a processor to see the
-// next coming.
+// `count` positions by CONV_OC_DENSE_PANELS panels. Inlined with a constant, so
+// that the sums stay in registers. `piece` is what it asks for, and, but for
+// eights, of each tap what lies where `soon` says: rows are too short for a
+// processor to see the next coming.
 static inline __attribute__((always_inline)) void conv_oc_dense_block(
     const etx_conv_oc_dense* s, size_t position, size_t count, size_t panel,
     size_t piece, const float* soon) {
@@ -31,8 +43,8 @@ static inline __attribute__((always_inline)) void conv_oc_dense_block(
   const ptrdiff_t next = panel + 1 < s->panels ? s->weight_panel : 0;
   const float* weights = s->weights + (ptrdiff_t)panel * s->weight_panel;
   const float* seen = s->seen + position;
-  float* sums = s->sums + (ptrdiff_t)position * sum_row +
-                panel * ETX_CONV_OC_CHANNELS;
+  float* sums =
+      s->sums + (ptrdiff_t)position * sum_row + panel * ETX_CONV_OC_CHANNELS;
   etx_f32_vec own[CONV_OC_DENSE_POSITIONS][CONV_OC_DENSE_VECTORS] = {{{0}}};
   if (!s->starts) {
     const float* from = sums;
@@ -68,7 +80,8 @@ static inline __attribute__((always_inline)) void conv_oc_dense_block(
     ETX_UNROLLED
     for (size_t v = 0; v < CONV_OC_DENSE_VECTORS; ++v) {
       const ptrdiff_t at = (ptrdiff_t)(v / CONV_OC_DENSE_PARTS) * next;
-      memcpy(&weight[v], weights + at + v % CONV_OC_DENSE_PARTS * CONV_OC_DENSE_LANES,
+      memcpy(&weight[v],
+             weights + at + v % CONV_OC_DENSE_PARTS * CONV_OC_DENSE_LANES,
              sizeof weight[v]);
       ETX_F32_KEEP(weight[v]);
     }
@@ -96,20 +109,28 @@ static inline size_t conv_oc_dense_count(size_t left) {
 #if VECTOR_BYTES >= 32
   // Blocks of as equal a size as can be: small ones have too few sums to hide
   // how long a step takes.
-  const size_t blocks = (left + CONV_OC_DENSE_POSITIONS - 1) / CONV_OC_DENSE_POSITIONS;
+  const size_t blocks =
+      (left + CONV_OC_DENSE_POSITIONS - 1) / CONV_OC_DENSE_POSITIONS;
   const size_t count = (left + blocks - 1) / blocks;
   return VECTOR_BYTES == 64 && count < CONV_OC_DENSE_POSITIONS / 2 ? 1 : count;
 #else
-  return left >= CONV_OC_DENSE_POSITIONS ? CONV_OC_DENSE_POSITIONS : left >= 2 ? 2 : 1;
+  return left >= CONV_OC_DENSE_POSITIONS ? CONV_OC_DENSE_POSITIONS
+         : left >= 2 ? 2
+                     : 1;
 #endif
 }
 
 // The last of the positions that come behind `at`.
-static inline const float* conv_oc_dense_prefetch(const etx_conv_oc_dense* s, size_t at) {
+static inline const float* conv_oc_dense_prefetch(const etx_conv_oc_dense* s,
+                                                  size_t at) {
   if (at == s->positions) return s->next;
   return s->seen + at + conv_oc_dense_count(s->positions - at) - 1;
 }
 
+//   @conv_oc_dense  float32 | direct convolution vectorised over output
+//     channels, neighbouring pixels; Winograd products |
+//     {CONV_OC_DENSE_POSITIONS} pixels x {CONV_OC_DENSE_PANELS *
+//     ETX_CONV_OC_CHANNELS} channels
 static void conv_oc_dense(const etx_conv_oc_dense* s) {
   for (size_t panel = 0; panel < s->panels; panel += CONV_OC_DENSE_PANELS) {
     size_t piece = panel == 0 ? 0 : s->ahead_pieces;

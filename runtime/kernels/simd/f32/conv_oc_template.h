@@ -1,5 +1,12 @@
-// Sums with result channels as lanes (conv_microkernels.h). Read once for each
-// instruction set, after transpose_pack_template.h and depthwise_row_template.h.
+// Direct convolution vectorised over output channels (etx_conv_oc). Include
+// after transpose_pack_template.h and depthwise_row_template.h.
+//
+//   VECTOR_BYTES          required  bytes of a vector register: 16, 32 or 64
+//   ETX_F32_FMA(a, b, c)  required  a * b + c, rounded once: f32_vec_template.h
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA)
+#error "this header needs the macros of its table"
+#endif
 
 #include "runtime/kernels/simd/vector/loop_step.h"
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
@@ -61,8 +68,8 @@ static inline __attribute__((always_inline)) void conv_oc_block(
   const char* ahead = s->ahead + (ptrdiff_t)wanted.row * s->ahead_row;
   const size_t taps = s->taps;
   const size_t few = wanted.first < wanted.end ? CONV_OC_PREFETCHED
-                     : rows > 0               ? CONV_OC_LANES
-                                              : taps;
+                     : rows > 0                ? CONV_OC_LANES
+                                               : taps;
   for (size_t k = 0; k < taps;) {
     const size_t step = taps - k < few ? taps - k : few;
     if (k % CONV_OC_LANES == 0) {
@@ -112,10 +119,10 @@ static inline __attribute__((always_inline)) void conv_oc_block(
 
 // All positions, in blocks of as equal a size as can be: small ones have too
 // few sums to hide how long a step takes.
-static inline __attribute__((always_inline)) void conv_oc_row(const etx_conv_oc* s,
-                                                           size_t group,
-                                                           size_t groups) {
-  const size_t blocks = (s->positions + CONV_OC_POSITIONS - 1) / CONV_OC_POSITIONS;
+static inline __attribute__((always_inline)) void conv_oc_row(
+    const etx_conv_oc* s, size_t group, size_t groups) {
+  const size_t blocks =
+      (s->positions + CONV_OC_POSITIONS - 1) / CONV_OC_POSITIONS;
   const size_t asked = s->weight_prefetch == 0 ? 0 : groups;
   conv_oc_prefetch wanted = {.row = group == 0 ? 0 : s->ahead_rows};
   for (size_t i = 0, at = 0; i < blocks; ++i, wanted.row += CONV_OC_LANES) {
@@ -149,6 +156,8 @@ static inline __attribute__((always_inline)) void conv_oc_row(const etx_conv_oc*
   }
 }
 
+//   @conv_oc  float32 | direct convolution vectorised over output channels |
+//     {CONV_OC_POSITIONS} pixels x {CONV_OC_GROUPS * CONV_OC_LANES} channels
 static void conv_oc(const etx_conv_oc* s) {
   size_t group = 0;
 #if VECTOR_BYTES == 64
@@ -158,18 +167,18 @@ static void conv_oc(const etx_conv_oc* s) {
   for (; group < s->groups; ++group) conv_oc_row(s, group, 1);
 }
 
-// Results of one channel at up to TURN positions.
+// Results of one channel at up to TRANSPOSE_SIDE positions.
 static inline __attribute__((always_inline)) void store_line(
-    const etx_row_store* s, const transpose_vector* sums, const float* added,
+    const etx_row_store* s, const etx_f32_vec* sums, const float* added,
     float* out, size_t count) {
 #if VECTOR_BYTES == 64
   finish_some(s, sums, added, out, row_first((ptrdiff_t)count));
 #else
-  if (count == TURN) {
+  if (count == TRANSPOSE_SIDE) {
     finish_plane(s, sums, added, out);
     return;
   }
-  float own[TURN], other[TURN] = {0};
+  float own[TRANSPOSE_SIDE], other[TRANSPOSE_SIDE] = {0};
   if (added != NULL) copy_row(added, other, count);
   finish_plane(s, sums, added == NULL ? NULL : other, own);
   copy_row(own, out, count);
@@ -177,19 +186,20 @@ static inline __attribute__((always_inline)) void store_line(
 }
 
 // A square of positions and channels: those that do not exist are not stored.
-static void store_square(const etx_conv_oc_store* s, size_t at, size_t channel) {
+static void store_square(const etx_conv_oc_store* s, size_t at,
+                         size_t channel) {
   etx_row_store one = s->store;
   const size_t left = one.count - at, others = s->channels - channel;
-  const size_t count = left < TURN ? left : TURN;
+  const size_t count = left < TRANSPOSE_SIDE ? left : TRANSPOSE_SIDE;
   const float* const bias = s->bias + channel;
-  transpose_vector x[TURN];
+  etx_f32_vec x[TRANSPOSE_SIDE];
   transpose_in_registers(one.sums + (ptrdiff_t)at * one.sum_row + channel,
-                    one.sum_row, x);
+                         one.sum_row, x);
   const ptrdiff_t to = (ptrdiff_t)channel * s->out_channel + (ptrdiff_t)at;
   float* out = one.out + to;
-  if (others >= TURN && one.added == NULL) {
+  if (others >= TRANSPOSE_SIDE && one.added == NULL) {
     ETX_UNROLLED_16
-    for (size_t c = 0; c < TURN; ++c) {
+    for (size_t c = 0; c < TRANSPOSE_SIDE; ++c) {
       one.bias = row_bias(&one, bias[c]);
       store_line(&one, &x[c], NULL, out, count);
       ETX_STEP(out, s->out_channel);
@@ -197,16 +207,20 @@ static void store_square(const etx_conv_oc_store* s, size_t at, size_t channel) 
     return;
   }
   const float* added = one.added == NULL ? NULL : one.added + to;
-  for (size_t c = 0; c < TURN && c < others; ++c, out += s->out_channel) {
+  for (size_t c = 0; c < TRANSPOSE_SIDE && c < others;
+       ++c, out += s->out_channel) {
     one.bias = row_bias(&one, bias[c]);
     store_line(&one, &x[c], added, out, count);
     if (added != NULL) added += s->out_channel;
   }
 }
 
+//   @conv_oc_store  float32 | its sums transposed and stored with bias,
+//     addition, clamp | {TRANSPOSE_SIDE} x {TRANSPOSE_SIDE}
 static void conv_oc_store(const etx_conv_oc_store* given) {
   const etx_conv_oc_store s = *given;  // which results do not change
-  for (size_t at = 0; at < s.store.count; at += TURN) {
-    for (size_t c = 0; c < s.channels; c += TURN) store_square(&s, at, c);
+  for (size_t at = 0; at < s.store.count; at += TRANSPOSE_SIDE) {
+    for (size_t c = 0; c < s.channels; c += TRANSPOSE_SIDE)
+      store_square(&s, at, c);
   }
 }

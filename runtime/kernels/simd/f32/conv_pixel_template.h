@@ -1,7 +1,14 @@
-// Sums with result positions as lanes that stay in registers from the first tap
-// to the result (etx_conv_pixels). Read once for each instruction set whose
-// registers have eight lanes or sixteen, after depthwise_row_template.h. The
-// last vector of a row overlaps the one before it, which is of the same block.
+// Direct convolution vectorised over pixels, whose sums stay in registers from
+// the first tap to the result (etx_conv_pixels). Include after
+// depthwise_row_template.h. The last vector of a row overlaps the one before
+// it, which belongs to the same block.
+//
+//   VECTOR_BYTES          required  bytes of a vector register: 32 or 64
+//   ETX_F32_FMA(a, b, c)  required  a * b + c, rounded once: f32_vec_template.h
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA)
+#error "this header needs the macros of its table"
+#endif
 
 #include "runtime/kernels/simd/vector/loop_step.h"
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
@@ -165,6 +172,9 @@ static inline __attribute__((always_inline)) void conv_pixel_line(
   }
 }
 
+//   @conv_pixel  float32 | direct convolution vectorised over pixels |
+//     {CONV_PIXEL_ROWS} channels x {CONV_PIXEL_GROUPS * CONV_PIXEL_LANES}
+//     pixels
 static void conv_pixel(const etx_conv_pixels* given) {
   etx_conv_pixels p = *given;                // which results do not change
   p.store.bias = row_bias(&p.store, -0.0f);  // what is added to each bias

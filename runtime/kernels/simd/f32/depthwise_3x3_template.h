@@ -1,10 +1,19 @@
-// Windows of 3 x 3 over one channel (etx_depthwise_planes). Read once for each
-// instruction set that loads some lanes alone, after depthwise_row_template.h.
+// Depthwise 3 x 3 convolution of whole channels (etx_depthwise_planes), for
+// sets with masked loads. Include after depthwise_row_template.h.
 //
-// A vector of columns is gone through from row to row. Rows of the input are
-// loaded once for all results that see them: while one is summed with the last
-// row of weights, the next is with the one before, so each result still takes
-// its taps in order.
+// One vector of columns goes down the channel row by row. A row of the input is
+// loaded once for all results that read it: while it is added to one result
+// with the last row of weights, it is added to the next one with the row of
+// weights before. Each result still adds its taps in order.
+//
+//   VECTOR_BYTES                required  bytes of a vector register: 32 or 64
+//   ETX_F32_FMA(a, b, c)        required  a * b + c, rounded once:
+//                                         f32_vec_template.h
+//   ROW_LOAD_SOME(from, lanes)  required  loads some lanes: row_copy_template.h
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA) || !defined(ROW_LOAD_SOME)
+#error "this header needs the macros of its table"
+#endif
 
 #include "runtime/kernels/simd/vector/prefetch.h"
 #include "runtime/kernels/simd/f32/conv_microkernels.h"
@@ -81,7 +90,7 @@ typedef struct depthwise_view {
   ((i) == 2 && (stride) == 2 ? 1 + DEPTHWISE_LANES : (i))
 
 static inline depthwise_view depthwise_view_of(const etx_depthwise_planes* p,
-                                         ptrdiff_t x, ptrdiff_t stride) {
+                                               ptrdiff_t x, ptrdiff_t stride) {
   depthwise_view v = {.first = p->column + x * stride};
   for (ptrdiff_t i = 0; i < 3; ++i) {
     const ptrdiff_t at = v.first + DEPTHWISE_PLACE(stride, i);
@@ -93,8 +102,8 @@ static inline depthwise_view depthwise_view_of(const etx_depthwise_planes* p,
   return v;
 }
 
-static inline __attribute__((always_inline)) etx_f32_vec
-depthwise_load(const float* at, row_lanes inside, bool is_whole) {
+static inline __attribute__((always_inline)) etx_f32_vec depthwise_load(
+    const float* at, row_lanes inside, bool is_whole) {
   etx_f32_vec x;
   if (!is_whole) return ROW_LOAD_SOME(at, inside);
   memcpy(&x, at, sizeof x);
@@ -133,8 +142,8 @@ typedef struct depthwise_rows {
 // on to the next one. Asks for what lies as many rows behind as there are
 // results: of a whole plane that is the next one.
 static inline __attribute__((always_inline)) void depthwise_next(
-    depthwise_rows* rows, const depthwise_view* v, ptrdiff_t stride, bool is_whole,
-    bool asks, etx_f32_vec* seen) {
+    depthwise_rows* rows, const depthwise_view* v, ptrdiff_t stride,
+    bool is_whole, bool asks, etx_f32_vec* seen) {
   if (asks) {
     const float* const behind = rows->row + rows->behind;
     ETX_PREFETCH_L2(behind + 1);
@@ -159,18 +168,18 @@ static inline __attribute__((always_inline)) void depthwise_add(
 // Columns from `x` on, of which this is the view.
 static inline __attribute__((always_inline)) void depthwise_columns(
     const etx_depthwise_planes* p, const etx_f32_vec* weights, size_t x,
-    const depthwise_view* own, ptrdiff_t stride, const float* added, bool is_whole,
-    bool asks) {
+    const depthwise_view* own, ptrdiff_t stride, const float* added,
+    bool is_whole, bool asks) {
   const etx_row_store* s = &p->store;
   const depthwise_view view = *own;
   float* out = s->out + x;
   if (added != NULL) added += x;
   etx_f32_vec seen[3], first = {0}, second = {0};
   depthwise_rows rows = {.row = p->in + p->row * p->in_row + view.first,
-                      .step = p->in_row,
-                      .y = p->row,
-                      .count = p->in_rows,
-                      .behind = (ptrdiff_t)s->rows * stride * p->in_row};
+                         .step = p->in_row,
+                         .y = p->row,
+                         .count = p->in_rows,
+                         .behind = (ptrdiff_t)s->rows * stride * p->in_row};
   depthwise_next(&rows, &view, stride, is_whole, asks, seen);
   depthwise_add(weights, seen, &first);
   if (stride == 1) {

@@ -1,10 +1,19 @@
-// Windows of 5 x 5 and 7 x 7 over one channel (etx_depthwise_planes). Read once
-// for each instruction set that loads some lanes alone, after
+// Depthwise 5 x 5 and 7 x 7 convolution of whole channels
+// (etx_depthwise_planes), for sets with masked loads. Include after
 // depthwise_3x3_template.h.
 //
-// A vector of columns is gone through from row to row of the input. What a row
-// has is loaded once for all results that see it, whose sums wait in registers
-// until their last row has come; each takes its taps in order.
+// One vector of columns goes down the channel row by row. A row of the input is
+// loaded once for all results that read it. Their sums stay in registers until
+// their last row has come; each result adds its taps in order.
+//
+//   VECTOR_BYTES                required  bytes of a vector register: 32 or 64
+//   ETX_F32_FMA(a, b, c)        required  a * b + c, rounded once:
+//                                         f32_vec_template.h
+//   ROW_LOAD_SOME(from, lanes)  required  loads some lanes: row_copy_template.h
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA) || !defined(ROW_LOAD_SOME)
+#error "this header needs the macros of its table"
+#endif
 
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 
@@ -30,20 +39,20 @@ typedef struct depthwise_square_view {
   ((stride) == 1 ? (i) : (i) / 2 * 2 + (i) % 2 * DEPTHWISE_LANES)
 
 static inline __attribute__((always_inline)) depthwise_square_view
-depthwise_square_view_of(const etx_depthwise_planes* p, ptrdiff_t x, ptrdiff_t stride,
-               ptrdiff_t loads) {
+depthwise_square_view_of(const etx_depthwise_planes* p, ptrdiff_t x,
+                         ptrdiff_t stride, ptrdiff_t loads) {
   depthwise_square_view v = {.first = p->column + x * stride};
   for (ptrdiff_t i = 0; i < loads; ++i) {
-    v.inside[i] =
-        depthwise_inside(v.first + DEPTHWISE_SQUARE_PLACE(stride, i), p->in_columns);
+    v.inside[i] = depthwise_inside(v.first + DEPTHWISE_SQUARE_PLACE(stride, i),
+                                   p->in_columns);
   }
   return v;
 }
 
 // The taps' elements of the row that begins at `row`.
 static inline __attribute__((always_inline)) void depthwise_square_see(
-    const float* row, const depthwise_square_view* v, ptrdiff_t stride, ptrdiff_t kernel,
-    etx_f32_vec* seen) {
+    const float* row, const depthwise_square_view* v, ptrdiff_t stride,
+    ptrdiff_t kernel, etx_f32_vec* seen) {
   if (stride == 1) {
     ETX_UNROLLED
     for (ptrdiff_t i = 0; i < kernel; ++i) {
@@ -63,13 +72,15 @@ static inline __attribute__((always_inline)) void depthwise_square_see(
 
 // Columns from `x` on. Inlined with constants, so that sums stay in registers.
 static inline __attribute__((always_inline)) void depthwise_square_columns(
-    const etx_depthwise_planes* p, size_t x, ptrdiff_t kernel, ptrdiff_t stride) {
+    const etx_depthwise_planes* p, size_t x, ptrdiff_t kernel,
+    ptrdiff_t stride) {
   const etx_row_store* s = &p->store;
-  const depthwise_square_view view = depthwise_square_view_of(p, (ptrdiff_t)x, stride,
-                                          stride == 1 ? kernel : kernel + 1);
+  const depthwise_square_view view = depthwise_square_view_of(
+      p, (ptrdiff_t)x, stride, stride == 1 ? kernel : kernel + 1);
   // sums[i] is that of the result which began i steps before.
   const size_t waiting = (size_t)((kernel - 1) / stride + 1);
-  etx_f32_vec seen[DEPTHWISE_SQUARE_MAX_KERNEL] = {{0}}, sums[DEPTHWISE_SQUARE_MAX_KERNEL] = {{0}};
+  etx_f32_vec seen[DEPTHWISE_SQUARE_MAX_KERNEL] = {{0}},
+              sums[DEPTHWISE_SQUARE_MAX_KERNEL] = {{0}};
   const float* row = p->in + p->row * p->in_row + view.first;
   const float* added = s->added == NULL ? NULL : s->added + x;
   float* out = s->out + x;
@@ -90,12 +101,13 @@ static inline __attribute__((always_inline)) void depthwise_square_columns(
         const float* weights = p->weights + line * kernel;
         ETX_UNROLLED
         for (ptrdiff_t k = 0; k < kernel; ++k) {
-          sums[i] = ETX_F32_FMA(ETX_F32_BROADCAST(weights[k]), seen[k], sums[i]);
+          sums[i] =
+              ETX_F32_FMA(ETX_F32_BROADCAST(weights[k]), seen[k], sums[i]);
         }
       }
       if (phase == (kernel - 1) % stride && step + 1 >= waiting) {
         depthwise_store(s, &sums[waiting - 1], added, out, x,
-                     s->rows - (step + 1 - waiting));
+                        s->rows - (step + 1 - waiting));
         out += s->out_row;
         if (added != NULL) added += s->out_row;
       }
@@ -121,6 +133,11 @@ static inline void depthwise_square_plane(const etx_depthwise_planes* p) {
 }
 
 // Planes one after the other, whatever their windows.
+//
+//   @depthwise_planes  float32 | depthwise 3 x 3 (depthwise_3x3_template.h) |
+//     {DEPTHWISE_LANES} pixels
+//   @depthwise_planes  float32 | depthwise 5 x 5, 7 x 7 | {DEPTHWISE_LANES}
+//     pixels x at most {DEPTHWISE_SQUARE_MAX_KERNEL} rows
 static void depthwise_planes(const etx_depthwise_planes* given) {
   etx_depthwise_planes p = *given;  // which results do not change
   depthwise_view views[DEPTHWISE_VIEWS];

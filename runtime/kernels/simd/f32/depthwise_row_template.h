@@ -1,9 +1,24 @@
-// Planes of results that see one channel each (conv_microkernels.h). Read once
-// for each instruction set, after f32_vec_template.h and row_copy_template.h.
+// Depthwise convolution of rows of one channel, with bias, addition and clamp
+// (etx_depthwise_row). Include after f32_vec_template.h and
+// row_copy_template.h.
 //
-// A few vectors of a row are summed in registers. The last one of a row
-// overlaps the one before it, so that nothing behind the last row is written;
-// sums do not wait for those of other rows, which hides how long a step takes.
+// A few vectors of a row are summed in registers at a time: sums of different
+// vectors do not wait for each other, which hides the latency of an FMA. The
+// last vector of a row overlaps the one before it, so nothing behind the row is
+// written.
+//
+//   VECTOR_BYTES                  required
+//       bytes of a vector register: 16, 32 or 64
+//   ETX_F32_FMA(a, b, c)          required
+//       a * b + c, rounded once: f32_vec_template.h
+//   ROW_LOAD_SOME(from, lanes)    optional
+//       loads some lanes, row_copy_template.h; needed if VECTOR_BYTES is 64
+//   ROW_STORE_SOME(to, x, lanes)  optional
+//       the same for stores
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA)
+#error "this header needs the macros of its table"
+#endif
 
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 #include "runtime/kernels/simd/f32/conv_microkernels.h"
@@ -147,6 +162,8 @@ static inline __attribute__((always_inline)) void depthwise_row_rows(
   }
 }
 
+//   @depthwise_row  float32 | depthwise convolution of rows, any window |
+//     {DEPTHWISE_ROW_VECTORS * ETX_F32_LANES} pixels
 static void depthwise_row(const etx_depthwise_row* given) {
   etx_depthwise_row p = *given;  // which results do not change
   p.store.bias = row_bias(&p.store, p.store.bias);

@@ -56,7 +56,19 @@ typedef struct etx_gemm_block {
   bool prefetches_rows;
 } etx_gemm_block;
 
-// Taps between questions: floats of a line of the cache.
+// Eights of taps of a register block of float32, at least one, for a set that
+// has its own code for them (f32_microkernels_template.h). Strides are in
+// elements.
+typedef struct etx_gemm_taps {
+  const float* weights;
+  ptrdiff_t weight_row;
+  const float* panel;
+  ptrdiff_t panel_row;
+  const ptrdiff_t* offsets;  // where each tap's row begins, instead; or NULL
+  size_t eights;
+} etx_gemm_taps;
+
+// Taps between prefetches: floats of a cache line.
 enum { ETX_GEMM_PREFETCH_TAPS = 16 };
 
 typedef void (*etx_gemm_microkernel)(const etx_gemm_block* block);

@@ -1,17 +1,47 @@
-// The loops of f32_microkernels.h for one instruction set, whose vector registers
-// have VECTOR_BYTES. Sums of GEMM_ROWS rows and GEMM_GROUPS groups of lanes,
-// or of DOT_ROWS times DOT_COLUMNS dots, fit in its registers; GEMM_MIN_SUMS
-// vectors of them hide how long a step takes. GEMM_EIGHT_TAPS and
-// CONV_OC_DENSE_EIGHTS, if they are defined, are a set's own ways through eights of
-// taps. GEMM_PREFETCH_EACH_TAP, if it is defined, lets floats ask for memory with
-// each tap (gemm_microkernel_template.h). GEMM_KEEP_LOADS_IN_PLACE, if it is defined, is what
-// keeps a compiler from reading the weights of all rows at once, for which
-// there are no registers; GEMM_CLOBBER_ALL and GEMM_CLOBBER_REST(used) what
-// keeps it from leaving anything in vector registers (gemm_microkernel_template.h).
+// All float32 microkernels of one instruction set (f32_microkernels.h), and the
+// macro ETX_F32_MICROKERNELS that makes the table of them. Includes the
+// templates of the single microkernels.
+//
+//   VECTOR_BYTES                 required
+//       bytes of a vector register: 16, 32 or 64
+//   GEMM_ROWS                    required
+//       rows of the GEMM register block
+//   GEMM_GROUPS                  required
+//       lane groups (64 bytes) of the register block
+//   GEMM_MIN_SUMS                required
+//       vectors of accumulators that hide the latency of an FMA
+//   DOT_ROWS                     required
+//       rows of the GEMM NT register block
+//   DOT_COLUMNS                  required
+//       columns of the GEMM NT register block
+//   GEMM_NT_COLUMNS_OF_TWO       optional
+//       columns of a block of two rows; needed if DOT_ROWS <= 3
+//   GEMM_NT_COLUMNS_OF_ONE       optional
+//       the same for one row
+//   GEMM_EIGHT_TAPS              optional
+//       eight taps of GEMM at a time, in the set's own code
+//   CONV_OC_DENSE_EIGHTS         optional
+//       the same for conv_oc_dense_template.h
+//   GEMM_PREFETCH_EACH_TAP       optional
+//       defined: GEMM prefetches in every tap
+//   GEMM_KEEP_LOADS_IN_PLACE     optional
+//       statement that stops the compiler from loading the weights of all rows
+//       at once
+//   GEMM_CLOBBER_ALL             optional
+//       statement that clobbers all vector registers
+//   GEMM_CLOBBER_REST(used)      optional
+//       statement that clobbers all but `used` of them
+
+#if !defined(VECTOR_BYTES) || !defined(GEMM_ROWS) || !defined(GEMM_GROUPS) || \
+    !defined(GEMM_MIN_SUMS) || !defined(DOT_ROWS) || !defined(DOT_COLUMNS)
+#error "this header needs the macros of its table"
+#endif
 
 #include "runtime/kernels/simd/vector/f32_vec_template.h"
 #include "runtime/kernels/simd/vector/exp2_template.h"
+#include "runtime/kernels/simd/vector/transpose_registers_template.h"
 #include "runtime/kernels/simd/f32/row_copy_template.h"
+#include "runtime/kernels/simd/f32/transpose_pack_template.h"
 #include "runtime/kernels/simd/f32/gemm_small_template.h"
 #include "runtime/kernels/simd/f32/gemm_nt_template.h"
 #include "runtime/kernels/simd/f32/max_pool_row_template.h"
@@ -34,6 +64,8 @@
 #define DEPTHWISE_PLANES NULL, 0
 #endif
 
+//   @gemm_by_type_1  float32 | GEMM of packed panels
+//     (gemm_microkernel_template.h) | {GEMM_ROWS} x {GEMM_GROUPS * 16}
 #define T float
 #define NAME(x) x##_f32
 #define STEP(weight, x, sums) ETX_F32_FMA(ETX_F32_BROADCAST(weight), x, sums)
@@ -55,12 +87,17 @@
 #undef NAME
 #undef STEP
 #define STEP(weight, x, sums) ((sums) + (weight) * (x))
+//   @gemm_by_type_2  float64 | GEMM (gemm_microkernel_template.h) | {ROWS} x
+//     {GEMM_GROUPS * 8}
 #define T double
 #define NAME(x) x##_f64
 #include "runtime/kernels/simd/f32/gemm_microkernel_template.h"
 #undef T
 #undef NAME
 // Integers wrap.
+//
+//   @gemm_by_type_0  int64 | GEMM, wrapping (gemm_microkernel_template.h) |
+//     {ROWS} x {GEMM_GROUPS * 8}
 #define T uint64_t
 #define NAME(x) x##_i64
 #include "runtime/kernels/simd/f32/gemm_microkernel_template.h"
@@ -69,22 +106,13 @@
 #undef STEP
 #undef ROWS
 
-#define ETX_F32_MICROKERNELS(name)                             \
-  {name,                                                \
-   {add_products_i64, add_products_f32,                 \
-    ETX_IF_DTYPE(FLOAT64, add_products_f64)},           \
-   dots,                                                \
-   gemm_small,                                      \
-   turn,                                                \
-   copy_rows,                                           \
-   store_rows,                                          \
-   depthwise_row,                                           \
-   max_pool_row,                                            \
-   attention_weights,                                        \
-   conv_oc_dense,                                     \
-   conv_oc,                                           \
-   conv_oc_store,                                         \
-   {winograd_input, winograd_weights, winograd_output}, \
-   DEPTHWISE_PLANES,                                       \
-   CONV_PIXEL,                                        \
-   GEMM_GROUPS}
+#define ETX_F32_MICROKERNELS(name)                                          \
+  {                                                                         \
+    name,                                                                   \
+        {add_products_i64, add_products_f32,                                \
+         ETX_IF_DTYPE(FLOAT64, add_products_f64)},                          \
+        dots, gemm_small, turn, copy_rows, store_rows, depthwise_row,       \
+        max_pool_row, attention_weights, conv_oc_dense, conv_oc,            \
+        conv_oc_store, {winograd_input, winograd_weights, winograd_output}, \
+        DEPTHWISE_PLANES, CONV_PIXEL, GEMM_GROUPS                           \
+  }

@@ -1,7 +1,20 @@
-// Dot products of rows with rows (f32_microkernels.h says in which order). Read once
-// for each instruction set, behind gemm_small_template.h: VECTOR_BYTES is the size of
-// a vector register, and the sums of DOT_ROWS times DOT_COLUMNS dots fit in
-// registers. All give the same bits.
+// GEMM NT: dot products of rows with rows (etx_gemm_nt, which states the order
+// of the sums). Include after transpose_registers_template.h and
+// gemm_small_template.h. All sets give the same bits.
+//
+//   VECTOR_BYTES            required  bytes of a vector register: 16, 32 or 64
+//   ETX_F32_FMA(a, b, c)    required  a * b + c, rounded once:
+//                                     f32_vec_template.h
+//   DOT_ROWS                required  rows of the register block
+//   DOT_COLUMNS             required  columns of the register block
+//   GEMM_NT_COLUMNS_OF_TWO  optional  columns of a block of two rows; needed if
+//                                     DOT_ROWS <= 3
+//   GEMM_NT_COLUMNS_OF_ONE  optional  the same for one row
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA) || !defined(DOT_ROWS) || \
+    !defined(DOT_COLUMNS)
+#error "this header needs the macros of its table"
+#endif
 
 enum {
   GEMM_NT_LANES = ETX_F32_DOT_SUMS,
@@ -26,7 +39,7 @@ enum {
   GEMM_NT_PREFETCH = 0,
 #endif
   GEMM_NT_AHEAD = 1024,  // the most elements that are worth asking for
-  GEMM_NT_CACHED = 64,     // columns that one row reads in the order of memory,
+  GEMM_NT_CACHED = 64,   // columns that one row reads in the order of memory,
   GEMM_NT_SHORT = 256,   // if they have no more elements
 };
 
@@ -43,13 +56,13 @@ typedef struct gemm_nt_tile {
 } gemm_nt_tile;
 
 static inline gemm_nt_tile gemm_nt_tile_at(const etx_gemm_nt* b, size_t column,
-                                   size_t apart, size_t columns) {
+                                           size_t apart, size_t columns) {
   return (gemm_nt_tile){.b = b,
-                    .right = b->right + (ptrdiff_t)column * b->right_row,
-                    .right_row = (ptrdiff_t)apart * b->right_row,
-                    .out = b->out + column,
-                    .apart = apart,
-                    .columns = columns};
+                        .right = b->right + (ptrdiff_t)column * b->right_row,
+                        .right_row = (ptrdiff_t)apart * b->right_row,
+                        .out = b->out + column,
+                        .apart = apart,
+                        .columns = columns};
 }
 
 // One more step of each of `rows` times `columns` dots.
@@ -81,7 +94,7 @@ static inline __attribute__((always_inline)) void gemm_nt_step(
 
 // The last elements of some rows, followed by zeros.
 static inline void gemm_nt_rest(const float* from, ptrdiff_t row, size_t rows,
-                            size_t count, float out[][GEMM_NT_LANES]) {
+                                size_t count, float out[][GEMM_NT_LANES]) {
   memset(out, 0, rows * GEMM_NT_LANES * sizeof(float));
   for (size_t i = 0; i < rows; ++i) {
     for (size_t k = 0; k < count; ++k) {
@@ -93,16 +106,16 @@ static inline void gemm_nt_rest(const float* from, ptrdiff_t row, size_t rows,
 #if VECTOR_BYTES == 64
 
 // The halves of x and of y, added.
-#define GEMM_NT_HALVES(x, y)                                                     \
-  (__builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, \
-                           21, 22, 23) +                                     \
-   __builtin_shufflevector(x, y, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26,   \
-                           27, 28, 29, 30, 31))
+#define GEMM_NT_HALVES(x, y)                                                   \
+  (__builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20,   \
+                           21, 22, 23) +                                       \
+   __builtin_shufflevector(x, y, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, \
+                           28, 29, 30, 31))
 
 // The totals of sixteen dots, in the order of etx_f32_vec_sum: of dot i in lane
 // 4 * (i % 4) + i / 4. A third of the steps that one dot at a time takes.
 static __attribute__((noinline)) void gemm_nt_totals(const etx_f32_vec* sums,
-                                                 float* out) {
+                                                     float* out) {
   etx_f32_vec fours[4];
   ETX_UNROLLED
   for (int i = 0; i < 4; ++i, sums += 4) {
@@ -116,14 +129,14 @@ static __attribute__((noinline)) void gemm_nt_totals(const etx_f32_vec* sums,
     pairs[i] = TRANSPOSE_PAIRS(fours[2 * i], fours[2 * i + 1], 0) +
                TRANSPOSE_PAIRS(fours[2 * i], fours[2 * i + 1], 2);
   }
-  const etx_f32_vec all =
-      TRANSPOSE_FOURS(pairs[0], pairs[1], 0) + TRANSPOSE_FOURS(pairs[0], pairs[1], 2);
+  const etx_f32_vec all = TRANSPOSE_FOURS(pairs[0], pairs[1], 0) +
+                          TRANSPOSE_FOURS(pairs[0], pairs[1], 2);
   memcpy(out, &all, sizeof(all));
 }
 
 static inline __attribute__((always_inline)) void gemm_nt_store(
-    const gemm_nt_tile* t, size_t row, size_t column, size_t rows, size_t columns,
-    etx_f32_vec sums[][GEMM_NT_MAX_COLUMNS][DOT_PARTS]) {
+    const gemm_nt_tile* t, size_t row, size_t column, size_t rows,
+    size_t columns, etx_f32_vec sums[][GEMM_NT_MAX_COLUMNS][DOT_PARTS]) {
   enum { MOST = (GEMM_NT_MAX_ROWS * GEMM_NT_MAX_COLUMNS + 15) / 16 * 16 };
   etx_f32_vec all[MOST];
   float totals[MOST];
@@ -137,8 +150,8 @@ static inline __attribute__((always_inline)) void gemm_nt_store(
   for (size_t i = 0; i < rows * columns; i += 16) {
     gemm_nt_totals(all + i, totals + i);
   }
-  float* out = t->out + (ptrdiff_t)row * t->b->out_row +
-               (ptrdiff_t)(column * t->apart);
+  float* out =
+      t->out + (ptrdiff_t)row * t->b->out_row + (ptrdiff_t)(column * t->apart);
   for (size_t i = 0, at = 0; i < rows; ++i, out += t->b->out_row) {
     for (size_t j = 0; j < columns; ++j, ++at) {
       out[j * t->apart] = totals[at / 16 * 16 + at % 4 * 4 + at % 16 / 4];
@@ -149,8 +162,8 @@ static inline __attribute__((always_inline)) void gemm_nt_store(
 #else
 
 static inline __attribute__((always_inline)) void gemm_nt_store(
-    const gemm_nt_tile* t, size_t row, size_t column, size_t rows, size_t columns,
-    etx_f32_vec sums[][GEMM_NT_MAX_COLUMNS][DOT_PARTS]) {
+    const gemm_nt_tile* t, size_t row, size_t column, size_t rows,
+    size_t columns, etx_f32_vec sums[][GEMM_NT_MAX_COLUMNS][DOT_PARTS]) {
   // Rows innermost: around a single turn of theirs clang (14) keeps sums in
   // memory.
   ETX_UNROLLED
@@ -169,27 +182,29 @@ static inline __attribute__((always_inline)) void gemm_nt_store(
 // `rows` times `columns` dots. Inlined with constants, so that the partial sums
 // stay in registers.
 static inline __attribute__((always_inline)) void gemm_nt_block(
-    const gemm_nt_tile* t, size_t row, size_t column, size_t rows, size_t columns,
-    bool asks) {
+    const gemm_nt_tile* t, size_t row, size_t column, size_t rows,
+    size_t columns, bool asks) {
   const etx_gemm_nt* b = t->b;
   const float* left = b->left + (ptrdiff_t)row * b->left_row;
   const float* right = t->right + (ptrdiff_t)column * t->right_row;
-  etx_f32_vec sums[GEMM_NT_MAX_ROWS][GEMM_NT_MAX_COLUMNS][DOT_PARTS] = {{{{0}}}};
+  etx_f32_vec sums[GEMM_NT_MAX_ROWS][GEMM_NT_MAX_COLUMNS][DOT_PARTS] = {
+      {{{0}}}};
   size_t k = 0;
   for (; k + GEMM_NT_LANES <= b->count; k += GEMM_NT_LANES) {
     if (asks || (GEMM_NT_PREFETCH > 0 && rows > 1)) {
-      const ptrdiff_t next =
-          asks ? (ptrdiff_t)columns * t->right_row : (ptrdiff_t)GEMM_NT_PREFETCH;
+      const ptrdiff_t next = asks ? (ptrdiff_t)columns * t->right_row
+                                  : (ptrdiff_t)GEMM_NT_PREFETCH;
       ETX_UNROLLED
       for (size_t j = 0; j < columns; ++j) {
         __builtin_prefetch(right + (ptrdiff_t)j * t->right_row + next + k);
       }
     }
     gemm_nt_step(left + k, b->left_row, right + k, t->right_row, rows, columns,
-             sums);
+                 sums);
   }
   if (k < b->count) {
-    float x[GEMM_NT_MAX_ROWS][GEMM_NT_LANES], y[GEMM_NT_MAX_COLUMNS][GEMM_NT_LANES];
+    float x[GEMM_NT_MAX_ROWS][GEMM_NT_LANES],
+        y[GEMM_NT_MAX_COLUMNS][GEMM_NT_LANES];
     gemm_nt_rest(left + k, b->left_row, rows, b->count - k, x);
     gemm_nt_rest(right + k, t->right_row, columns, b->count - k, y);
     gemm_nt_step(x[0], GEMM_NT_LANES, y[0], GEMM_NT_LANES, rows, columns, sums);
@@ -197,14 +212,13 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
   gemm_nt_store(t, row, column, rows, columns, sums);
 }
 
-static inline __attribute__((always_inline)) void dot_rows(const gemm_nt_tile* t,
-                                                           size_t row,
-                                                           size_t rows,
-                                                           size_t columns) {
+static inline __attribute__((always_inline)) void dot_rows(
+    const gemm_nt_tile* t, size_t row, size_t rows, size_t columns) {
   size_t column = 0;
   // Rows that come first find columns in memory, and ask for the next ones if
   // they will still be in the first cache then.
-  const bool asks = GEMM_NT_PREFETCH == 0 && row == 0 && t->b->count <= GEMM_NT_AHEAD;
+  const bool asks =
+      GEMM_NT_PREFETCH == 0 && row == 0 && t->b->count <= GEMM_NT_AHEAD;
   for (; asks && column + 2 * columns <= t->columns; column += columns) {
     gemm_nt_block(t, row, column, rows, columns, true);
   }
@@ -267,8 +281,7 @@ static void gemm_nt_tile_run(const gemm_nt_tile* t) {
 // those that follow each of them. So many are totalled in one go, and what
 // belongs together lies side by side.
 static inline __attribute__((always_inline)) void gemm_nt_sixteen(
-    const etx_gemm_nt* b, size_t column, size_t apart, size_t side,
-    bool asks) {
+    const etx_gemm_nt* b, size_t column, size_t apart, size_t side, bool asks) {
   const size_t follow = 16 / side;
   const ptrdiff_t pitch = (ptrdiff_t)apart * b->right_row;
   const float* right = b->right + (ptrdiff_t)column * b->right_row;
@@ -280,7 +293,8 @@ static inline __attribute__((always_inline)) void gemm_nt_sixteen(
       if (asks) {
         ETX_UNROLLED
         for (size_t j = 0; j < side; ++j) {
-          __builtin_prefetch(right + (ptrdiff_t)j * pitch + k + GEMM_NT_ONE_ROW_PREFETCH);
+          __builtin_prefetch(right + (ptrdiff_t)j * pitch + k +
+                             GEMM_NT_ONE_ROW_PREFETCH);
         }
       }
       gemm_nt_step(b->left + k, 0, right + k, pitch, 1, side, sums);
@@ -385,26 +399,28 @@ static inline __attribute__((always_inline)) void gemm_nt_cached_row(
 
 #endif
 
+//   @dots  float32 | GEMM NT: dot products of rows with rows | {DOT_ROWS} x
+//     {DOT_COLUMNS} dot products
 static void dots(const etx_gemm_nt* b) {
   if (b->count < GEMM_NT_LANES) {
     // Shorter than the partial sums: element by element.
-    gemm_small(
-        &(etx_gemm){.rows = b->rows,
-                       .columns = b->columns,
-                       .inner = b->count,
-                       .dtype = ETX_DTYPE_FLOAT32,
-                       .left = (const char*)b->left,
-                       .left_row = b->left_row,
-                       .left_inner = 1,
-                       .right = (const char*)b->right,
-                       .right_inner = 1,
-                       .right_column = b->right_row,
-                       .out = (char*)b->out,
-                       .out_row = b->out_row});
+    gemm_small(&(etx_gemm){.rows = b->rows,
+                           .columns = b->columns,
+                           .inner = b->count,
+                           .dtype = ETX_DTYPE_FLOAT32,
+                           .left = (const char*)b->left,
+                           .left_row = b->left_row,
+                           .left_inner = 1,
+                           .right = (const char*)b->right,
+                           .right_inner = 1,
+                           .right_column = b->right_row,
+                           .out = (char*)b->out,
+                           .out_row = b->out_row});
     return;
   }
   const bool is_near = b->rows == 1 && b->columns > 0 &&
-                       b->columns <= GEMM_NT_CACHED && b->count <= GEMM_NT_SHORT;
+                       b->columns <= GEMM_NT_CACHED &&
+                       b->count <= GEMM_NT_SHORT;
 #if VECTOR_BYTES == 64
   etx_gemm_nt rest = *b;
   if (is_near && b->count % GEMM_NT_LANES == 0) {
@@ -439,8 +455,8 @@ static void dots(const etx_gemm_nt* b) {
   for (size_t column = 0; column < b->columns;) {
     const bool is_apart = column < apart;
     const size_t left = b->columns - column;
-    const gemm_nt_tile t = gemm_nt_tile_at(b, column, is_apart ? apart : 1,
-                                   is_apart || left > most ? most : left);
+    const gemm_nt_tile t = gemm_nt_tile_at(
+        b, column, is_apart ? apart : 1, is_apart || left > most ? most : left);
     gemm_nt_tile_run(&t);
     column += is_apart ? 1 : most;
     if (is_apart && column == apart) column = apart * most;

@@ -1,5 +1,18 @@
-// Small products (etx_gemm_small_loop): columns are lanes, and a call has few
-// steps of its own. Read once for each instruction set, behind row_copy_template.h.
+// Small matrix products (etx_gemm_small_loop): nothing is packed, and lanes are
+// columns, so a call has little overhead. Include after row_copy_template.h and
+// transpose_pack_template.h.
+//
+//   VECTOR_BYTES                required  bytes of a vector register: 16, 32 or
+//                                         64
+//   ETX_F32_FMA(a, b, c)        required  a * b + c, rounded once:
+//                                         f32_vec_template.h
+//   ROW_LOAD_SOME(from, lanes)  optional  loads some lanes,
+//                                         row_copy_template.h; needed if
+//                                         VECTOR_BYTES >= 32
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA)
+#error "this header needs the macros of its table"
+#endif
 
 #include <stdbool.h>
 #include <string.h>
@@ -7,11 +20,10 @@
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 #include "runtime/kernels/simd/f32/f32_microkernels.h"
 #include "runtime/kernels/simd/f32/gemm_args.h"
-#include "runtime/kernels/simd/f32/transpose_pack_template.h"
 
 enum {
   GEMM_SMALL_GROUP = ETX_TRANSPOSE_ROWS,  // columns that are turned at a time
-  SMALL_ROWS = 4,                 // that hide how long a step takes
+  SMALL_ROWS = 4,                         // that hide how long a step takes
 };
 
 // The first lanes of a vector in memory: of the others nothing is read.
@@ -24,7 +36,8 @@ typedef size_t gemm_small_lanes;  // how many
 #define GEMM_SMALL_FIRST(count) (count)
 #define GEMM_SMALL_LOAD(from, lanes) gemm_small_load(from, lanes)
 
-static inline etx_f32_vec gemm_small_load(const float* from, gemm_small_lanes lanes) {
+static inline etx_f32_vec gemm_small_load(const float* from,
+                                          gemm_small_lanes lanes) {
   etx_f32_vec x = {0};
   if (lanes >= ETX_F32_LANES) {
     memcpy(&x, from, sizeof(x));
@@ -37,8 +50,9 @@ static inline etx_f32_vec gemm_small_load(const float* from, gemm_small_lanes la
 
 // Stores of some lanes would do, but whoever reads the result next would wait
 // for them.
-static __attribute__((noinline)) void gemm_small_store_some(float* to, etx_f32_vec x,
-                                                       size_t count) {
+static __attribute__((noinline)) void gemm_small_store_some(float* to,
+                                                            etx_f32_vec x,
+                                                            size_t count) {
   const float* from = (const float*)&x;
 #if VECTOR_BYTES == 64
   if (count & 8) {
@@ -56,11 +70,11 @@ static __attribute__((noinline)) void gemm_small_store_some(float* to, etx_f32_v
 }
 
 #if VECTOR_BYTES == 64
-typedef float gemm_small_half_vector __attribute__((vector_size(VECTOR_BYTES / 2)));
+typedef float gemm_small_half __attribute__((vector_size(VECTOR_BYTES / 2)));
 
 static inline __attribute__((always_inline)) etx_f32_vec gemm_small_load_half(
     const float* from) {
-  gemm_small_half_vector x;
+  gemm_small_half x;
   memcpy(&x, from, sizeof(x));
   return __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7, -1, -1, -1, -1,
                                  -1, -1, -1, -1);
@@ -77,8 +91,9 @@ typedef struct gemm_small_columns {
 } gemm_small_columns;
 
 // `are_half`: there are as many columns as half a vector has lanes.
-static inline __attribute__((always_inline)) etx_f32_vec gemm_small_columns_load(
-    const gemm_small_columns* c, const float* from, bool are_half) {
+static inline __attribute__((always_inline)) etx_f32_vec
+gemm_small_columns_load(const gemm_small_columns* c, const float* from,
+                        bool are_half) {
 #if VECTOR_BYTES == 64
   if (are_half) return gemm_small_load_half(from);
 #endif
@@ -142,11 +157,9 @@ static inline __attribute__((always_inline)) void gemm_small_all_rows(
 
 // All rows of some columns.
 static void gemm_small_group(const etx_gemm* p, size_t column, size_t columns,
-                        const float* right, ptrdiff_t right_row) {
-  gemm_small_columns c = {.p = p,
-                     .right = right,
-                     .right_row = right_row,
-                     .column = column};
+                             const float* right, ptrdiff_t right_row) {
+  gemm_small_columns c = {
+      .p = p, .right = right, .right_row = right_row, .column = column};
 #if VECTOR_BYTES == 64
   if (columns == ETX_F32_LANES / 2) {
     gemm_small_all_rows(&c, true);
@@ -170,14 +183,14 @@ static void gemm_small_group(const etx_gemm* p, size_t column, size_t columns,
 static inline __attribute__((always_inline)) void gemm_small_square(
     const float* in, ptrdiff_t row, size_t rows, size_t count, float* out) {
   const gemm_small_lanes lanes = GEMM_SMALL_FIRST(count);
-  transpose_vector a[TURN] = {{0}}, b[TURN];
+  etx_f32_vec a[TRANSPOSE_SIDE] = {{0}}, b[TRANSPOSE_SIDE];
   ETX_UNROLLED_16
-  for (size_t i = 0; i < TURN; ++i) {
+  for (size_t i = 0; i < TRANSPOSE_SIDE; ++i) {
     if (i < rows) a[i] = GEMM_SMALL_LOAD(in + (ptrdiff_t)i * row, lanes);
   }
   transpose_registers(a, b);
   ETX_UNROLLED_16
-  for (size_t k = 0; k < TURN; ++k) {
+  for (size_t k = 0; k < TRANSPOSE_SIDE; ++k) {
     memcpy(out + k * GEMM_SMALL_GROUP, &b[k], sizeof(b[k]));
   }
 }
@@ -185,8 +198,8 @@ static inline __attribute__((always_inline)) void gemm_small_square(
 #if VECTOR_BYTES == 64
 
 // Up to eight rows of up to eight taps, two rows to a vector.
-static void gemm_small_transpose_eight(const float* in, ptrdiff_t row, size_t rows,
-                             size_t count, float* out) {
+static void gemm_small_transpose_eight(const float* in, ptrdiff_t row,
+                                       size_t rows, size_t count, float* out) {
   enum { SIDE = 8 };
   const gemm_small_lanes lanes = GEMM_SMALL_FIRST(count);
   etx_f32_vec a[SIDE] = {{0}};
@@ -211,24 +224,25 @@ static void gemm_small_transpose_eight(const float* in, ptrdiff_t row, size_t ro
     const etx_f32_vec y = __builtin_shufflevector(
         x, x, 0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15);
     memcpy(out, &y, VECTOR_BYTES / 2);
-    memcpy(out + 4 * GEMM_SMALL_GROUP, (const float*)&y + SIDE, VECTOR_BYTES / 2);
+    memcpy(out + 4 * GEMM_SMALL_GROUP, (const float*)&y + SIDE,
+           VECTOR_BYTES / 2);
   }
 }
 
 #endif
 
 static void gemm_small_transpose(const float* in, ptrdiff_t row, size_t rows,
-                       size_t count, float* out) {
+                                 size_t count, float* out) {
 #if VECTOR_BYTES == 64
-  if (rows <= TURN / 2 && count <= TURN / 2) {
+  if (rows <= TRANSPOSE_SIDE / 2 && count <= TRANSPOSE_SIDE / 2) {
     gemm_small_transpose_eight(in, row, rows, count, out);
     return;
   }
 #endif
-  for (size_t i = 0; i < rows; i += TURN) {
-    for (size_t k = 0; k < count; k += TURN) {
+  for (size_t i = 0; i < rows; i += TRANSPOSE_SIDE) {
+    for (size_t k = 0; k < count; k += TRANSPOSE_SIDE) {
       gemm_small_square(in + (ptrdiff_t)i * row + k, row, rows - i, count - k,
-                   out + k * GEMM_SMALL_GROUP + i);
+                        out + k * GEMM_SMALL_GROUP + i);
     }
   }
 }
@@ -250,10 +264,12 @@ static void gemm_small_transposed(const etx_gemm* p) {
   }
 }
 
+//   @gemm_small  float32 | small GEMM without packing | {SMALL_ROWS} x
+//     {ETX_F32_LANES}
 static void gemm_small(const etx_gemm* p) {
   if (p->right_column == 1) {
     gemm_small_group(p, 0, p->columns, (const float*)(const void*)p->right,
-                p->right_inner);
+                     p->right_inner);
   } else {
     gemm_small_transposed(p);
   }

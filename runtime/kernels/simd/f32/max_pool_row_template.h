@@ -1,6 +1,16 @@
-// Largest elements (etx_max_pool_row). Read once for each instruction set, after
-// row_copy_template.h. At the ends of a row, sets that load some lanes alone do so,
-// and others take results one by one.
+// A row of max pooling (etx_max_pool_row). Include after row_copy_template.h.
+// At the ends of a row, sets with masked loads use them; the others compute the
+// results one by one.
+//
+//   VECTOR_BYTES                required  bytes of a vector register: 16, 32 or
+//                                         64
+//   ROW_LOAD_SOME(from, lanes)  optional  loads some lanes,
+//                                         row_copy_template.h; needed if
+//                                         VECTOR_BYTES >= 32
+
+#if !defined(VECTOR_BYTES)
+#error "define VECTOR_BYTES before this header"
+#endif
 
 #include "runtime/kernels/simd/f32/conv_microkernels.h"
 
@@ -10,11 +20,12 @@ enum { MOST_LANES = ETX_F32_LANES };
 
 // Every second element, of which the last one is the last that is read.
 #if VECTOR_BYTES == 64
-#define MAX_POOL_SELECT(a, b)                                                        \
+#define MAX_POOL_SELECT(a, b)                                                  \
   __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, \
                           27, 29, 31)
 #elif VECTOR_BYTES == 32
-#define MAX_POOL_SELECT(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 9, 11, 13, 15)
+#define MAX_POOL_SELECT(a, b) \
+  __builtin_shufflevector(a, b, 0, 2, 4, 6, 9, 11, 13, 15)
 #else
 #define MAX_POOL_SELECT(a, b) __builtin_shufflevector(a, b, 0, 2, 5, 7)
 #endif
@@ -39,7 +50,8 @@ static float max_pool_one(const etx_max_pool_row* m, size_t at) {
 
 // Elements of a row from `column` on; those that do not count are -infinity.
 static inline __attribute__((always_inline)) etx_f32_vec max_pool_load(
-    const etx_max_pool_row* m, const float* row, ptrdiff_t column, bool is_whole) {
+    const etx_max_pool_row* m, const float* row, ptrdiff_t column,
+    bool is_whole) {
   etx_f32_vec x;
 #if VECTOR_BYTES >= 32
   const etx_f32_vec least = ETX_F32_BROADCAST(-__builtin_inff());
@@ -59,8 +71,8 @@ static inline __attribute__((always_inline)) etx_f32_vec max_pool_load(
   return x;
 }
 
-static inline __attribute__((always_inline)) etx_f32_vec
-max_pool_vector(const etx_max_pool_row* m, size_t at, ptrdiff_t stride, bool is_whole) {
+static inline __attribute__((always_inline)) etx_f32_vec max_pool_vector(
+    const etx_max_pool_row* m, size_t at, ptrdiff_t stride, bool is_whole) {
   const float* row = m->in;
   etx_f32_vec best = ETX_F32_BROADCAST(-__builtin_inff());
   for (size_t y = 0; y < m->rows; ++y, row += m->in_row) {
@@ -68,10 +80,12 @@ max_pool_vector(const etx_max_pool_row* m, size_t at, ptrdiff_t stride, bool is_
     for (size_t k = 0; k < m->taps; ++k, column += m->tap) {
       etx_f32_vec x = max_pool_load(m, row, column, is_whole);
       if (stride == 2) {
-        x = MAX_POOL_SELECT(x, max_pool_load(m, row, column + MOST_LANES - 1, is_whole));
+        x = MAX_POOL_SELECT(
+            x, max_pool_load(m, row, column + MOST_LANES - 1, is_whole));
       }
       const max_pool_mask takes = (x > best) | (x != x);
-      best = (etx_f32_vec)(((max_pool_mask)x & takes) | ((max_pool_mask)best & ~takes));
+      best = (etx_f32_vec)(((max_pool_mask)x & takes) |
+                           ((max_pool_mask)best & ~takes));
     }
   }
   return best;
@@ -112,6 +126,7 @@ static inline __attribute__((always_inline)) void max_pool_vectors(
   }
 }
 
+//   @max_pool_row  float32 | max pooling of a row | {ETX_F32_LANES} pixels
 static void max_pool_row(const etx_max_pool_row* given) {
   const etx_max_pool_row m = *given;  // which results do not change
   if (m.stride == 1) {

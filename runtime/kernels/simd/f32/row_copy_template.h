@@ -1,6 +1,22 @@
-// The loops of conv_microkernels.h. Read once for each instruction set, after
-// f32_vec_template.h. A row is done a piece at a time; the last piece overlaps the
-// one before it, so that nothing behind a row is touched.
+// Copies rows, and stores rows of sums with bias, addition and clamp
+// (etx_row_copy, etx_row_store). Include after f32_vec_template.h. A row is
+// done a vector at a time; the last vector overlaps the one before it, so
+// nothing behind a row is touched.
+//
+//   VECTOR_BYTES                  required
+//       bytes of a vector register: 16, 32 or 64
+//   ETX_F32_MAX(a, b)             required
+//       the larger of each pair: f32_vec_template.h
+//   ETX_F32_MIN(a, b)             required
+//       the smaller of each pair: f32_vec_template.h
+//   ROW_LOAD_SOME(from, lanes)    optional
+//       a test's own version, with 64 bytes only
+//   ROW_STORE_SOME(to, x, lanes)  optional
+//       the same
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_MAX) || !defined(ETX_F32_MIN)
+#error "this header needs the macros of its table"
+#endif
 
 #include <string.h>
 
@@ -140,6 +156,8 @@ static inline __attribute__((always_inline)) void copy_row(const float* from,
 
 #endif
 
+//   @copy_rows  float32 | rows of stride 1 or 2 copied side by side |
+//     {ROW_PIECE} elements
 static void copy_rows(const etx_row_copy* c) {
   const float* from = c->from;
   float* to = c->to;
@@ -285,6 +303,8 @@ static inline __attribute__((always_inline)) void store_row(
 
 #endif
 
+//   @store_rows  float32 | rows stored with bias, addition, clamp |
+//     {ROW_PIECE} elements
 static void store_rows(const etx_row_store* given) {
   etx_row_store s = *given;  // which results do not change
   s.bias = row_bias(&s, s.bias);

@@ -1,8 +1,15 @@
-// Up to sixteen rows of floats as columns, so that what belongs to one tap of
-// each lies side by side. Read once for each instruction set.
+// Transposed pack: up to sixteen rows of float32 become columns, so that the
+// elements of one tap are neighbours. Include after
+// transpose_registers_template.h.
+//
+//   VECTOR_BYTES  required  bytes of a vector register: 16, 32 or 64
+
+#if !defined(VECTOR_BYTES)
+#error "define VECTOR_BYTES before this header"
+#endif
 
 #include "runtime/kernels/simd/f32/f32_microkernels.h"
-#include "runtime/kernels/simd/vector/transpose_registers_template.h"
+#include "runtime/kernels/simd/vector/loop_unrolled.h"
 
 #if VECTOR_BYTES == 64
 
@@ -11,7 +18,7 @@ typedef float transpose_eight __attribute__((vector_size(32)));
 
 // Four taps of every fourth row.
 static inline __attribute__((always_inline)) void transpose_load(
-    const float* in, ptrdiff_t row, transpose_vector* to) {
+    const float* in, ptrdiff_t row, etx_f32_vec* to) {
   transpose_four a[4];
   ETX_UNROLLED
   for (int i = 0; i < 4; ++i) memcpy(&a[i], in + 4 * i * row, sizeof a[i]);
@@ -24,10 +31,9 @@ static inline __attribute__((always_inline)) void transpose_load(
 }
 
 // Four taps of all rows.
-static inline __attribute__((always_inline)) void transpose_fours(const float* in,
-                                                             ptrdiff_t row,
-                                                             float* out) {
-  transpose_vector a[4], b[4];
+static inline __attribute__((always_inline)) void transpose_fours(
+    const float* in, ptrdiff_t row, float* out) {
+  etx_f32_vec a[4], b[4];
   ETX_UNROLLED
   for (int i = 0; i < 4; ++i) transpose_load(in + i * row, row, &a[i]);
   b[0] = TRANSPOSE_PAIRS(a[0], a[1], 0);
@@ -46,21 +52,20 @@ static inline __attribute__((always_inline)) void transpose_fours(const float* i
 
 #endif
 
-static inline __attribute__((always_inline)) void transpose_square(const float* in,
-                                                              ptrdiff_t row,
-                                                              float* out) {
-  transpose_vector b[TURN];
+static inline __attribute__((always_inline)) void transpose_square(
+    const float* in, ptrdiff_t row, float* out) {
+  etx_f32_vec b[TRANSPOSE_SIDE];
   transpose_in_registers(in, row, b);
   ETX_UNROLLED_16
-  for (int i = 0; i < TURN; ++i) {
+  for (int i = 0; i < TRANSPOSE_SIDE; ++i) {
     memcpy(out + i * ETX_TRANSPOSE_ROWS, &b[i], sizeof(b[i]));
   }
 }
 
 // Rows or taps that fill no square, element by element.
 static void transpose_rest(const float* in, ptrdiff_t row, size_t first_row,
-                      size_t rows, size_t first, size_t count, float* out) {
-  for (size_t k = first; k < count; ++k) {
+                           size_t rows, size_t count, float* out) {
+  for (size_t k = 0; k < count; ++k) {
     for (size_t i = first_row; i < rows; ++i) {
       out[k * ETX_TRANSPOSE_ROWS + i] = in[(ptrdiff_t)i * row + (ptrdiff_t)k];
     }
@@ -70,34 +75,38 @@ static void transpose_rest(const float* in, ptrdiff_t row, size_t first_row,
 // The first tap of the square that taps from `k` on are turned in: the last one
 // ends with the row, and turns some that have been turned before once more.
 static inline size_t transpose_first(size_t k, size_t count) {
-  return k + TURN <= count ? k : count - TURN;
+  return k + TRANSPOSE_SIDE <= count ? k : count - TRANSPOSE_SIDE;
 }
 
 #if VECTOR_BYTES == 64
 
+//   @turn  float32 | transposed pack: rows become columns | {TRANSPOSE_SIDE} x
+//     {TRANSPOSE_SIDE}
 static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
                  float* out) {
-  float some[TURN][TURN];
-  if (rows < TURN) memset(some, 0, sizeof some);
-  if (count < TURN) {
+  float some[TRANSPOSE_SIDE][TRANSPOSE_SIDE];
+  if (rows < TRANSPOSE_SIDE) memset(some, 0, sizeof some);
+  if (count < TRANSPOSE_SIDE) {
     size_t k = 0;
-    if (rows < TURN) memset(out, 0, count * TURN * sizeof(float));
-    for (; rows == TURN && k + 4 <= count; k += 4) {
+    if (rows < TRANSPOSE_SIDE)
+      memset(out, 0, count * TRANSPOSE_SIDE * sizeof(float));
+    for (; rows == TRANSPOSE_SIDE && k + 4 <= count; k += 4) {
       transpose_fours(in + k, row, out + k * ETX_TRANSPOSE_ROWS);
     }
-    transpose_rest(in, row, 0, rows, k, count, out);
+    transpose_rest(in + k, row, 0, rows, count - k,
+                   out + k * ETX_TRANSPOSE_ROWS);
     return;
   }
-  for (size_t k = 0; k < count; k += TURN) {
+  for (size_t k = 0; k < count; k += TRANSPOSE_SIDE) {
     const size_t first = transpose_first(k, count);
     const float* from = in + first;
     ptrdiff_t apart = row;
-    if (rows < TURN) {
+    if (rows < TRANSPOSE_SIDE) {
       for (size_t i = 0; i < rows; ++i, from += row) {
         memcpy(some[i], from, sizeof some[i]);
       }
       from = some[0];
-      apart = TURN;
+      apart = TRANSPOSE_SIDE;
     }
     transpose_square(from, apart, out + first * ETX_TRANSPOSE_ROWS);
   }
@@ -105,42 +114,46 @@ static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
 
 #else
 
-// Squares of `rows` rows, a multiple of TURN.
+// Squares of `rows` rows, a multiple of TRANSPOSE_SIDE.
 static inline __attribute__((always_inline)) void transpose_squares(
     const float* in, ptrdiff_t row, size_t rows, size_t count, float* out) {
-  enum { LINE = 2 * TURN };
+  enum { LINE = 2 * TRANSPOSE_SIDE };
   size_t k = 0;
   // Both halves of what lies in a line before the next rows, which the first
   // cache may have no room for beside these.
   for (; k + LINE <= count; k += LINE) {
     ETX_UNROLLED
-    for (size_t i = 0; i < rows; i += TURN) {
+    for (size_t i = 0; i < rows; i += TRANSPOSE_SIDE) {
       const float* from = in + (ptrdiff_t)i * row + k;
       float* to = out + k * ETX_TRANSPOSE_ROWS + i;
       transpose_square(from, row, to);
-      transpose_square(from + TURN, row, to + TURN * ETX_TRANSPOSE_ROWS);
+      transpose_square(from + TRANSPOSE_SIDE, row,
+                       to + TRANSPOSE_SIDE * ETX_TRANSPOSE_ROWS);
     }
   }
-  for (; k < count; k += TURN) {
+  for (; k < count; k += TRANSPOSE_SIDE) {
     const size_t first = transpose_first(k, count);
     ETX_UNROLLED
-    for (size_t i = 0; i < rows; i += TURN) {
+    for (size_t i = 0; i < rows; i += TRANSPOSE_SIDE) {
       transpose_square(in + (ptrdiff_t)i * row + first, row,
-                  out + first * ETX_TRANSPOSE_ROWS + i);
+                       out + first * ETX_TRANSPOSE_ROWS + i);
     }
   }
 }
 
+//   @turn  float32 | transposed pack: rows become columns | {TRANSPOSE_SIDE} x
+//     {TRANSPOSE_SIDE}
 static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
                  float* out) {
-  const size_t squares = count < TURN ? 0 : rows / TURN * TURN;
+  const size_t squares =
+      count < TRANSPOSE_SIDE ? 0 : rows / TRANSPOSE_SIDE * TRANSPOSE_SIDE;
   if (squares == ETX_TRANSPOSE_ROWS) {
     transpose_squares(in, row, ETX_TRANSPOSE_ROWS, count, out);
     return;
   }
   memset(out, 0, count * ETX_TRANSPOSE_ROWS * sizeof(float));
   if (squares > 0) transpose_squares(in, row, squares, count, out);
-  transpose_rest(in, row, squares, rows, 0, count, out);
+  transpose_rest(in, row, squares, rows, count, out);
 }
 
 #endif

@@ -1,7 +1,7 @@
 // The loops of convolutions with windows of 3 x 3 neighbours in Winograd's form
-// F(2 x 2, 3 x 3), compiled for each instruction set as those of f32_microkernels.h
-// are. A tile of 2 x 2 results sees 4 x 4 elements d of a channel; g are a
-// channel's weights:
+// F(2 x 2, 3 x 3), compiled for each instruction set as those of
+// f32_microkernels.h are. A tile of 2 x 2 results sees 4 x 4 elements d of a
+// channel; g are a channel's weights:
 //
 //   V = B' d B      U = G g G'      M = sum over channels of U V      A' M A
 //
@@ -24,7 +24,7 @@
 
 enum {
   ETX_WINOGRAD_TAPS = 9,
-  ETX_WINOGRAD_PLACES = 16,    // elements of d, U, V, M
+  ETX_WINOGRAD_PLACES = 16,  // elements of d, U, V, M
 };
 
 // What tiles see of one channel, `patch`, as V. Tile t, row by row, writes to

@@ -1,4 +1,11 @@
-// The loops of winograd_microkernels.h for one instruction set, after f32_vec_template.h.
+// The transforms of Winograd convolution (winograd_microkernels.h). Include
+// after f32_vec_template.h.
+//
+//   VECTOR_BYTES  required  bytes of a vector register: 16, 32 or 64
+
+#if !defined(VECTOR_BYTES)
+#error "define VECTOR_BYTES before this header"
+#endif
 
 #include <string.h>
 
@@ -8,14 +15,14 @@
 enum { WINOGRAD_LANES = ETX_F32_LANES };
 
 #if VECTOR_BYTES == 64
-#define WINOGRAD_PICK(a, b, i)                                               \
-  __builtin_shufflevector(a, b, i, 2 + i, 4 + i, 6 + i, 8 + i, 10 + i,       \
-                          12 + i, 14 + i, 16 + i, 18 + i, 20 + i, 22 + i,    \
-                          24 + i, 26 + i, 28 + i, 30 + i)
+#define WINOGRAD_PICK(a, b, i)                                                 \
+  __builtin_shufflevector(a, b, i, 2 + i, 4 + i, 6 + i, 8 + i, 10 + i, 12 + i, \
+                          14 + i, 16 + i, 18 + i, 20 + i, 22 + i, 24 + i,      \
+                          26 + i, 28 + i, 30 + i)
 #elif VECTOR_BYTES == 32
-#define WINOGRAD_PICK(a, b, i)                                             \
-  __builtin_shufflevector(a, b, i, 2 + i, 4 + i, 6 + i, 8 + i, 10 + i,     \
-                          12 + i, 14 + i)
+#define WINOGRAD_PICK(a, b, i)                                                 \
+  __builtin_shufflevector(a, b, i, 2 + i, 4 + i, 6 + i, 8 + i, 10 + i, 12 + i, \
+                          14 + i)
 #else
 #define WINOGRAD_PICK(a, b, i) \
   __builtin_shufflevector(a, b, i, 2 + i, 4 + i, 6 + i)
@@ -48,7 +55,7 @@ static inline __attribute__((always_inline)) void winograd_tiles(
     const etx_f32_vec third = WINOGRAD_PICK(x[y][2], x[y][3], 0);
     const etx_f32_vec fourth = WINOGRAD_PICK(x[y][2], x[y][3], 1);
     const etx_f32_vec v[] = {first - third, second + third, third - second,
-                           second - fourth};
+                             second - fourth};
     ETX_UNROLLED
     for (ptrdiff_t i = 0; i < 4; ++i) {
       memcpy(out + i * place, &v[i], sizeof v[i]);
@@ -56,6 +63,8 @@ static inline __attribute__((always_inline)) void winograd_tiles(
   }
 }
 
+//   @input  float32 | Winograd F(2x2, 3x3), input transform | {WINOGRAD_LANES}
+//     tiles of 4 x 4
 static void winograd_input(const etx_winograd_input* s) {
   const float* from = s->patch;
   float* out = s->out;
@@ -80,6 +89,8 @@ static inline __attribute__((always_inline)) void winograd_weight(
   out[3 * out_step] = g[2 * step];
 }
 
+//   @weights  float32 | Winograd F(2x2, 3x3), weight transform |
+//     {WINOGRAD_LANES} output channels
 static void winograd_weights(const float* weights, size_t count, float* out) {
   enum { ALL = ETX_CONV_OC_CHANNELS };
   const size_t place = count * ALL;
@@ -131,6 +142,8 @@ static inline __attribute__((always_inline)) void winograd_results(
   }
 }
 
+//   @output  float32 | Winograd F(2x2, 3x3), output transform |
+//     {WINOGRAD_LANES} channels of 2 x 2 pixels
 static void winograd_output(const etx_winograd_output* s) {
   const float* sums = s->sums;
   for (size_t y = 0; y < s->height; y += 2) {

@@ -1,7 +1,16 @@
-// Floats times quantised weights. Read once for each instruction set:
-// VECTOR_BYTES is the size of a vector register, WIDEN(bytes) makes floats of
-// ETX_F32_LANES signed bytes, and HALVES(bytes, zero, even, odd) of the high
-// and of the low halves of as many bytes minus `zero`. All give the same bits.
+// Products of float32 rows with quantised weights (floats8 and floats4 of
+// quantized_loops.h). All sets give the same bits.
+//
+//   VECTOR_BYTES                    required
+//       bytes of a vector register: 16, 32 or 64
+//   WIDEN(bytes)                    required
+//       ETX_F32_LANES signed bytes as floats
+//   HALVES(bytes, zero, even, odd)  required
+//       as many bytes: the high and the low halves minus `zero`, as floats
+
+#if !defined(VECTOR_BYTES) || !defined(WIDEN) || !defined(HALVES)
+#error "this header needs the macros of its table"
+#endif
 
 #include <string.h>
 
@@ -98,6 +107,9 @@ static inline __attribute__((always_inline)) void columns8(
 }
 
 // Columns that are read at a time are far from each other (gemm_nt_template.h).
+//
+//   @floats8  float32 x int8 | GEMM NT, weight-only quantisation |
+//     {FLOAT_ROWS} x {FLOAT_COLUMNS} dot products
 static void floats8(const etx_quantized_block* b) {
   const size_t apart = b->columns / FLOAT_COLUMNS;
   for (size_t column = 0; column < apart; ++column) {
@@ -156,6 +168,8 @@ static inline __attribute__((always_inline)) void dot4(
   store_totals(b, row, rows, column, sums);
 }
 
+//   @floats4  float32 x int4 | GEMM NT, weight-only quantisation per group |
+//     {FLOAT_ROWS} x 1 dot products
 static void floats4(const etx_quantized_block* b) {
   for (size_t column = 0; column < b->columns; ++column) {
     size_t row = 0;

@@ -44,6 +44,7 @@ static inline void halves(const uint8_t* w, int32_t zero, four* even,
 
 #include "runtime/kernels/simd/int8/quantized_floats_template.h"
 
+//   @whole8  int16 x int8 | GEMM NT | 1 x 1 dot products
 static void whole8(const etx_quantized_block* b) {
   const uint8_t* right = b->right;
   for (size_t c = 0; c < b->columns; ++c, right += b->right_row) {
@@ -82,6 +83,7 @@ static float sum_groups(const etx_quantized_block* b, size_t row,
   return group_total(sums);
 }
 
+//   @groups4  int16 x int4 | GEMM NT per group | 1 x 1 dot products
 static void groups4(const etx_quantized_block* b) {
   for (size_t r = 0; r < b->rows; ++r) {
     float* sums = (float*)b->sums + (ptrdiff_t)r * b->sum_row;
@@ -90,6 +92,8 @@ static void groups4(const etx_quantized_block* b) {
 }
 
 // The number that makes doubles whole, to the nearest and halves to even.
+//
+//   @quantize  float32 to int16 | quantize rows | 1 element
 static void quantize(const float* x, size_t count, double inverse, double zero,
                      int16_t* out) {
   const double whole = 6755399441055744.0;

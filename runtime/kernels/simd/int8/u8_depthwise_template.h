@@ -1,22 +1,23 @@
-// Windows of bytes, one channel each (etx_u8_loops.windows): what the registers
-// of an instruction set see of an image's columns is turned once for all
-// results that see it.
+// Depthwise convolution of uint8 (etx_u8_loops.windows). The bytes of several
+// rows of the image are interleaved by channel once for all results that read
+// them.
 //
-// The file that reads this has
+//   HALF_OF_LESS  optional  where the bytes of transpose_bytes are less than
+//                           the image's: half of the difference in all bytes of
+//                           a register
 //
-//   CHANNELS, SOME    channels at a time, registers of their sums
-//   SIDE              rows of the image whose bytes lie side by side in a lane
-//   ints, floats      registers
-//   register_of, lane_of(channel)       where a channel's sum lies
-//   transpose_bytes(from, count, out)        lanes of `count` channels of SIDE
-//   rows;
-//                                       NULL is zeros
-//   transpose_signed(from, count, out)       the same of weights
-//   add_products(sum, bytes, weights)
-//   HALF_OF_LESS  where turned bytes are less than the image's: half of that in
-//                 all bytes of a register; else it is not defined
-//   byte_bounds, bounds_of(results)     what the last steps of bytes need,
-//   store_bytes(f, results, bounds, count, to)  and these
+// The file that includes this defines, besides:
+//
+//   CHANNELS, SOME   constants: channels at a time, registers of their sums
+//   SIDE             constant: rows of the image whose bytes share a lane
+//   ints, floats     types of registers
+//   register_of(channel), lane_of(channel)      the place of a channel's sum
+//   transpose_bytes(from, count, out)           lanes of `count` channels of
+//                                               SIDE rows; NULL: a row of zeros
+//   transpose_signed(from, count, out)          the same for weights
+//   add_products(sum, bytes, weights)           adds four products to each lane
+//   byte_bounds, bounds_of(results)             type and function: clamp bounds
+//   store_bytes(f, results, bounds, count, to)  requantises and stores bytes
 
 #include "runtime/kernels/simd/int8/u8_requantize.h"
 

@@ -75,6 +75,8 @@ static void panel_rows(const etx_u8_block* b, size_t row, size_t panel) {
   }
 }
 
+//   @block  uint8 x int8 | GEMM and convolution with requantisation |
+//     {SOME_ROWS} x {COLUMNS}
 static void block(const etx_u8_block* b) {
   for (size_t panel = 0; panel * COLUMNS < b->columns; ++panel) {
     for (size_t row = 0; row < b->rows; row += SOME_ROWS) {
@@ -105,6 +107,8 @@ static void sum_window(const etx_u8_depthwise* w, const uint8_t* const* rows,
   }
 }
 
+//   @windows  uint8 x int8 | depthwise convolution with requantisation | 64
+//     channels
 static void windows(const etx_u8_depthwise* w) {
   enum { SOME = 64 };
   for (size_t i = 0; i < w->results_y * w->results_x; ++i) {
@@ -120,11 +124,13 @@ static void windows(const etx_u8_depthwise* w) {
   }
 }
 
+//   @to_floats  uint8 to float32 | dequantize | 1 element
 static void to_floats(const uint8_t* in, size_t count, int32_t zero,
                       float scale, float* out) {
   for (size_t i = 0; i < count; ++i) out[i] = (float)(in[i] - zero) * scale;
 }
 
+//   @to_bytes  float32 to uint8 | quantize | 1 element
 static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
                      float low, float high, uint8_t* out) {
   for (size_t i = 0; i < count; ++i) {
@@ -132,6 +138,7 @@ static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
   }
 }
 
+//   @add  uint8 | addition with requantisation | 1 element
 static void add(const etx_u8_binary_qparams* n, const uint8_t* a,
                 const uint8_t* b, size_t count, uint8_t* out) {
   for (size_t i = 0; i < count; ++i) {
@@ -142,6 +149,8 @@ static void add(const etx_u8_binary_qparams* n, const uint8_t* a,
   }
 }
 
+//   @multiply  uint8 x float32 | multiplication with requantisation | 1
+//     element
 static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
                      const float* b, size_t count, uint8_t* out) {
   for (size_t i = 0; i < count; ++i) {
@@ -151,11 +160,13 @@ static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
   }
 }
 
+//   @look_up  uint8 | table of 256 entries | 1 element
 static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,
                     uint8_t* out) {
   for (size_t i = 0; i < count; ++i) out[i] = table[in[i]];
 }
 
+//   @add_rows  uint8 to int32 | sums of rows (mean pooling) | 1 element
 static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
                      int32_t* sums) {
   for (size_t r = 0; r < rows; ++r) {
@@ -163,12 +174,14 @@ static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
   }
 }
 
+//   @max_of_rows  uint8 | max pooling of rows | 1 element
 static void max_of_rows(const uint8_t* const* rows, size_t row_count,
                         size_t columns, size_t pitch, size_t count,
                         uint8_t* out) {
   u8_max_of_rows(rows, row_count, columns, pitch, 0, count, out);
 }
 
+//   @has_nan  float32 | search for NaN before quantisation | 1 element
 static bool has_nan(const float* x, size_t count) {
   return u8_has_nan(x, count);
 }

@@ -1,11 +1,19 @@
-// The step that float32 products are made of: a * b + c, rounded once, on
-// vectors of VECTOR_BYTES, which whoever reads this has defined. The same bits
-// from the processor's own instruction and, where it has none, from doubles.
-// Also the larger and the smaller of two, a choice between them, every second
-// lane of both, and lanes behind another one.
+// The vector type of float32 microkernels, etx_f32_vec, and a fused multiply-
+// add a * b + c that is rounded once. Every instruction set gives the same
+// bits: those without an FMA instruction compute the product and the sum in
+// double. Also the larger and the smaller of two vectors, a lanewise choice,
+// the even and the odd lanes of two vectors, and a shift by one lane.
 //
-// Products of double stay a multiplication and an addition: they are rare, and
-// without the instruction one that rounds once would take some forty.
+// Products of double have no FMA. They are rare, and without the instruction an
+// FMA of double would take about forty instructions.
+//
+//   VECTOR_BYTES          required  bytes of a vector register: 16, 32 or 64
+//   ETX_F32_FMA(a, b, c)  optional  a test's own version, with 64 bytes only
+//   ETX_F32_MAX(a, b)     optional  the same; comes with ETX_F32_MIN(a, b)
+
+#if !defined(VECTOR_BYTES)
+#error "define VECTOR_BYTES before this header"
+#endif
 
 #include <stdint.h>
 
@@ -43,7 +51,8 @@ enum {
 
 #if defined(__FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA)
 
-static inline etx_f32_vec etx_f32_vec_fma(etx_f32_vec a, etx_f32_vec b, etx_f32_vec c) {
+static inline etx_f32_vec etx_f32_vec_fma(etx_f32_vec a, etx_f32_vec b,
+                                          etx_f32_vec c) {
 #if defined(__aarch64__) && __has_builtin(__builtin_elementwise_fma)
   return __builtin_elementwise_fma(a, b, c);
 #else
@@ -64,8 +73,8 @@ static inline etx_f32_vec etx_f32_vec_fma(etx_f32_vec a, etx_f32_vec b, etx_f32_
 // two. Some thirty instructions, or more than twice as many: a call costs
 // little beside them, and the loops around would be a hundred times as large.
 static __attribute__((noinline)) etx_f32_vec etx_f32_vec_fma(etx_f32_vec a,
-                                                         etx_f32_vec b,
-                                                         etx_f32_vec c) {
+                                                             etx_f32_vec b,
+                                                             etx_f32_vec c) {
   typedef double wide __attribute__((vector_size(VECTOR_BYTES * 2)));
   typedef uint64_t bits __attribute__((vector_size(VECTOR_BYTES * 2)));
   typedef uint64_t pair __attribute__((vector_size(VECTOR_BYTES)));
@@ -75,11 +84,11 @@ static __attribute__((noinline)) etx_f32_vec etx_f32_vec_fma(etx_f32_vec a,
   const wide sum = p + d;
   const etx_f32_vec_mask last =
       __builtin_convertvector((bits)sum & 0x1fffffff, etx_f32_vec_mask);
-  const etx_f32_vec_mask first = __builtin_convertvector(
-      (bits)sum >> 32 & 0x7fffffff, etx_f32_vec_mask);
+  const etx_f32_vec_mask first =
+      __builtin_convertvector((bits)sum >> 32 & 0x7fffffff, etx_f32_vec_mask);
   // 0x38100000 begins 2^-126.
-  const pair differs = (pair)((last == 0x10000000) |
-                              ((first > 0) & (first < 0x38100000)));
+  const pair differs =
+      (pair)((last == 0x10000000) | ((first > 0) & (first < 0x38100000)));
   if (__builtin_expect((differs[0] | differs[1]) == 0, 1)) {
     return __builtin_convertvector(sum, etx_f32_vec);
   }
@@ -101,7 +110,7 @@ static __attribute__((noinline)) etx_f32_vec etx_f32_vec_fma(etx_f32_vec a,
 static inline __attribute__((unused, always_inline)) etx_f32_vec
 etx_f32_vec_select(etx_f32_vec a, etx_f32_vec b, etx_f32_vec_mask takes) {
   return (etx_f32_vec)((takes & (etx_f32_vec_mask)a) |
-                     (~takes & (etx_f32_vec_mask)b));
+                       (~takes & (etx_f32_vec_mask)b));
 }
 
 // The larger and the smaller of each pair: b if they are equal or not ordered.
@@ -129,10 +138,10 @@ etx_f32_vec_select(etx_f32_vec a, etx_f32_vec b, etx_f32_vec_mask takes) {
 // Every second lane of a, and then of b: from the first one on, and from the
 // second. BEHIND: the first lane of `first`, and then x but for its last lane.
 #if VECTOR_BYTES == 64
-#define ETX_F32_EVEN(a, b)                                                   \
+#define ETX_F32_EVEN(a, b)                                                     \
   __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, \
                           26, 28, 30)
-#define ETX_F32_ODD(a, b)                                                    \
+#define ETX_F32_ODD(a, b)                                                      \
   __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, \
                           27, 29, 31)
 #define ETX_F32_SHIFT_IN(first, x)                                             \

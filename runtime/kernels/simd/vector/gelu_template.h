@@ -1,9 +1,14 @@
-// gelu of floats: x/2 (1 + erf(x/sqrt 2)), which is x Phi(x), with an absolute
-// error of 1.1e-7 |x|. Read once for each instruction set, after
-// f32_vec_template.h.
+// gelu on vectors: x/2 (1 + erf(x/sqrt 2)), which is x Phi(x), with an absolute
+// error of 1.1e-7 |x|. Include after f32_vec_template.h and exp2_template.h.
+//
+//   VECTOR_BYTES          required  bytes of a vector register: 16, 32 or 64
+//   ETX_F32_FMA(a, b, c)  required  a * b + c, rounded once: f32_vec_template.h
+
+#if !defined(VECTOR_BYTES) || !defined(ETX_F32_FMA)
+#error "this header needs the macros of its table"
+#endif
 
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
-#include "runtime/kernels/simd/vector/exp2_template.h"
 
 // Phi(-a) = 2^q(a): no quotient, and nothing cancels where Phi is small. q was
 // fitted so that the error of the power is level (1.3e-8) up to 5.5; behind

@@ -1,33 +1,34 @@
-// Lines of the cache that a loop asks memory for, step by step, for whoever
-// comes next: no more at a time than caches answer meanwhile (prefetch.h).
-// What is asked for is all that the loop knows, so that it has registers for
-// the rest: it does not ask whether something is left, since there always is,
-// and be it the same line again.
+// A sequence of cache lines that a loop prefetches for later work, one step a
+// turn: no more at a time than the memory system answers meanwhile
+// (prefetch.h). The loop keeps only the position in registers. The sequence
+// never ends: after its last row comes another stream, in the end one that
+// repeats a single line, so that the loop needs no bounds test.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_VECTOR_PREFETCH_STREAM_H
 #define ETX_RUNTIME_KERNELS_SIMD_VECTOR_PREFETCH_STREAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "runtime/kernels/simd/vector/prefetch.h"
 
-// Bytes of the smallest step: a line is asked for several times, which costs
-// nothing.
+// Bytes of the smallest step. A line is then prefetched several times, which
+// costs nothing.
 enum { ETX_PREFETCH_MIN_STEP = 8 };
 
 typedef struct etx_prefetch_stream {
   const char* at;
-  ptrdiff_t step;      // bytes to what follows
-  size_t left, turns;  // steps of this row, and of each
-  size_t rows;         // that are left, this one too
+  ptrdiff_t step;      // bytes from one line to the next
+  size_t left, turns;  // steps left of this row, steps of each row
+  size_t rows;         // rows left, with this one
   ptrdiff_t next;      // bytes from the end of a row to the next one
-  struct etx_prefetch_stream* after;  // what goes on where nothing is left
+  struct etx_prefetch_stream* after;  // the stream that follows
 } etx_prefetch_stream;
 
-// `rows` of `bytes`, at least 1 of each, that are `row` bytes apart, `step`
-// bytes at a time.
-// Where a row does not begin a line, the last it reaches into may be left out.
+// `rows` rows of `bytes` bytes, at least 1 of each, that lie `row` bytes apart,
+// in steps of `step` bytes. Where a row does not begin a line, the last line
+// that it reaches into may be left out.
 static inline etx_prefetch_stream etx_prefetch_stream_by_step(
     const char* at, size_t bytes, size_t step, size_t rows, ptrdiff_t row,
     etx_prefetch_stream* after) {
@@ -41,8 +42,8 @@ static inline etx_prefetch_stream etx_prefetch_stream_by_step(
                                .after = after};
 }
 
-// The same, as evenly as may be over so many turns, in each of which two lines
-// can be asked for that lie side by side.
+// The same, spread evenly over `turns` turns of a loop that prefetches two
+// neighbouring lines in each.
 static inline etx_prefetch_stream etx_prefetch_stream_over(
     const char* at, size_t bytes, size_t turns, size_t rows, ptrdiff_t row,
     etx_prefetch_stream* after) {
@@ -55,18 +56,52 @@ static inline etx_prefetch_stream etx_prefetch_stream_over(
   return etx_prefetch_stream_by_step(at, bytes, step, rows, row, after);
 }
 
-// Where a row ends, at `at`: the walker of the next row, or of what comes
-// after.
+// Called where a row ends, at `at`: the stream at the next row, or the one that
+// follows.
 static inline etx_prefetch_stream* etx_prefetch_stream_next_row(
-    etx_prefetch_stream* w, const char* at) {
-  w->at = at + w->next;
-  w->left = w->turns;
-  return --w->rows == 0 ? w->after : w;
+    etx_prefetch_stream* stream, const char* at) {
+  stream->at = at + stream->next;
+  stream->left = stream->turns;
+  return --stream->rows == 0 ? stream->after : stream;
 }
 
-// Asks for the same line all the time: one that is at hand.
+// A stream that repeats one line, which is in the cache already.
 static inline etx_prefetch_stream etx_prefetch_stream_none(const void* at) {
   return (etx_prefetch_stream){.at = at, .left = SIZE_MAX};
+}
+
+// The position in a stream, which a loop keeps in registers.
+typedef struct etx_prefetch_cursor {
+  etx_prefetch_stream* stream;
+  const char* at;
+  ptrdiff_t step;
+  size_t left;
+} etx_prefetch_cursor;
+
+static inline etx_prefetch_cursor etx_prefetch_cursor_of(
+    etx_prefetch_stream* stream) {
+  return (etx_prefetch_cursor){stream, stream->at, stream->step, stream->left};
+}
+
+// Prefetches the line at the cursor to L1 or L2, of L2 also the last line of
+// the step, and goes on to the next.
+static inline __attribute__((always_inline)) void etx_prefetch_cursor_advance(
+    etx_prefetch_cursor* c, bool to_l1) {
+  __asm__("" : "+r"(c->step));
+  ETX_PREFETCH(c->at, to_l1);
+  c->at += c->step;
+  if (!to_l1) ETX_PREFETCH_L2(c->at - ETX_CACHE_LINE_BYTES);
+  if (--c->left == 0) {
+    *c = etx_prefetch_cursor_of(etx_prefetch_stream_next_row(c->stream, c->at));
+  }
+}
+
+// Puts the position back into the stream, which it returns.
+static inline etx_prefetch_stream* etx_prefetch_cursor_store(
+    const etx_prefetch_cursor* c) {
+  c->stream->at = c->at;
+  c->stream->left = c->left;
+  return c->stream;
 }
 
 #endif

@@ -28,8 +28,7 @@ static const char* const texts[] = {
     "x relu",       "x relu6",          "x 0 add",    "0 x add relu",
     "x 0 add relu", "x 0 add relu6",    "x silu",     "x hardswish",
     "x 1 add relu", "x 1 multiply",     "x x add",    "x 0 multiply relu",
-    "x relu 0 add", "x 0 add 1 divide", "x neg relu",
-    "x 2 add relu",
+    "x relu 0 add", "x 0 add 1 divide", "x neg relu", "x 2 add relu",
 };
 
 static convolution random_convolution(void) {
@@ -45,10 +44,9 @@ static convolution random_convolution(void) {
   c.input[0] = (int32_t)test_random_integer(1, 2);
   c.input[1] = (int32_t)c.groups * in;
   c.weight[1] = in;
-  c.weight[0] =
-      is_depthwise ? (int32_t)c.groups
-      : is_wide    ? (int32_t)test_random_integer(32, 96)
-                   : (int32_t)test_random_integer(1, 20);
+  c.weight[0] = is_depthwise ? (int32_t)c.groups
+                : is_wide    ? (int32_t)test_random_integer(32, 96)
+                             : (int32_t)test_random_integer(1, 20);
   // Neighbours, whose planes have a way of their own.
   const bool is_square = is_depthwise && test_random_bits() % 2 == 0;
   // Eights of channels, whose sums may stay in registers until they are stored.
@@ -113,7 +111,8 @@ static void check(const convolution* c, const char* text) {
   add_chain(&chain, c, text);
   assert_ok(test_call_run(&chain, ETX_DTYPE_FLOAT32));
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
-  for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)best;
+       set = test_next_instruction_set(set)) {
     test_call both;
     begin(&both, "etx::convolution_chain.out", c);
     both.instruction_set = (etx_instruction_set)set;

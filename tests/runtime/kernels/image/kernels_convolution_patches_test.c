@@ -1,7 +1,7 @@
 // Convolution by patches gives the bits of convolution by panels, which is
 // taken for weights that do not lie densely, on every instruction set that this
-// machine has. So do weights in panels of sixteen channels. Operands end where a
-// page begins that nobody may touch.
+// machine has. So do weights in panels of sixteen channels. Operands end where
+// a page begins that nobody may touch.
 
 #include <string.h>
 
@@ -121,10 +121,10 @@ static void spread_weights(operands* o, size_t count) {
 static void make_operands(operands* o, etx_volumes x, etx_volumes w,
                           etx_volumes y, int64_t groups) {
   memset(o, 0, sizeof(*o));
-  const size_t gaps =
-      x.channel > 1 ? (size_t)x.channel - elements_of(&x) / (size_t)x.images /
-                                              (size_t)x.channels
-                    : 0;
+  const size_t gaps = x.channel > 1 ? (size_t)x.channel - elements_of(&x) /
+                                                              (size_t)x.images /
+                                                              (size_t)x.channels
+                                    : 0;
   o->in = floats_of(elements_of(&x) + gaps * (size_t)(x.channels - 1));
   o->weight = floats_of(elements_of(&w));
   o->biases = floats_of((size_t)w.images);
@@ -166,18 +166,16 @@ static bool start_operands(operands* o) {
   const int64_t groups = test_random_integer(1, is_deep ? 1 : 6);
   const int64_t in =
       is_plane ? 1
-               : test_random_integer(is_point ? 200 : 1,
-                                     is_point  ? 600
-                                     : is_deep ? 300
-                                               : 4);
+               : test_random_integer(is_point ? 200 : 1, is_point  ? 600
+                                                         : is_deep ? 300
+                                                                   : 4);
   // Eights of channels, whose sums may stay in registers.
   const bool is_even = !is_plane && test_random_bits() % 2 == 0;
-  const int64_t any =
-      is_plane ? 1
-               : test_random_integer(is_wide ? 30 : 1,
-                                     is_deep && !is_point ? 150
-                                     : is_wide            ? 40
-                                                          : 4);
+  const int64_t any = is_plane ? 1
+                               : test_random_integer(is_wide ? 30 : 1,
+                                                     is_deep && !is_point ? 150
+                                                     : is_wide            ? 40
+                                                                          : 4);
   const int64_t even = is_wide ? ETX_CONVOLUTION_PANEL : 8;
   const int64_t out = is_even ? (any + even - 1) / even * even : any;
   const int64_t images = test_random_integer(1, 2);
@@ -239,13 +237,15 @@ static void check_sets(const operands* o) {
                             .thread_count = 1,
                             .instruction_set = ETX_SET_BASE};
   etx_convolution_run(&o->sparse, &one);
-  for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)best;
+       set = test_next_instruction_set(set)) {
     check_set(o, &o->dense, (etx_instruction_set)set);
   }
   if (o->dense.out_channels % ETX_CONVOLUTION_PANEL != 0) return;
   test_block panels;
   const etx_convolution packed = test_in_panels(&o->dense, &panels);
-  for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)best;
+       set = test_next_instruction_set(set)) {
     check_set(o, &packed, (etx_instruction_set)set);
   }
   assert_true(test_block_end(&panels));
@@ -288,8 +288,8 @@ static etx_window window_of(int64_t in, int64_t kernel, int64_t stride,
   return w;
 }
 
-// Lines whose rows are cut into parts, and planes of many rows, of channels that
-// may be lanes: read where they lie or copied.
+// Lines whose rows are cut into parts, and planes of many rows, of channels
+// that may be lanes: read where they lie or copied.
 static void large_tiles_have_the_bits_of_panels(void** state) {
   (void)state;
   test_random_start();
@@ -299,11 +299,12 @@ static void large_tiles_have_the_bits_of_panels(void** state) {
     for (size_t d = 1; d < ETX_SPATIAL; ++d) {
       const bool is_line = round % 2 == 0;
       if (is_line && d == 1) continue;
-      windows[d] = window_of(
-          is_line ? test_random_integer(900, 1600) : test_random_integer(40, 48),
-          test_random_integer(1, is_line ? 5 : 3),
-          test_random_integer(1, is_line ? 3 : 2), test_random_integer(0, 1),
-          test_random_integer(1, 2));
+      windows[d] =
+          window_of(is_line ? test_random_integer(900, 1600)
+                            : test_random_integer(40, 48),
+                    test_random_integer(1, is_line ? 5 : 3),
+                    test_random_integer(1, is_line ? 3 : 2),
+                    test_random_integer(0, 1), test_random_integer(1, 2));
     }
     const int64_t any = test_random_integer(33, 70);
     check_windows(windows, test_random_integer(48, 100),
@@ -311,8 +312,8 @@ static void large_tiles_have_the_bits_of_panels(void** state) {
   }
 }
 
-// Pictures cut into squares, and lines of one channel: windows of more taps than
-// are summed at a time, and steps that are larger than they used to be.
+// Pictures cut into squares, and lines of one channel: windows of more taps
+// than are summed at a time, and steps that are larger than they used to be.
 static void large_windows_have_the_bits_of_panels(void** state) {
   (void)state;
   test_random_start();
@@ -375,8 +376,8 @@ static void long_lines_have_channels_as_lanes_for_all_threads(void** state) {
   end_operands(&o);
 }
 
-// Of channels so far apart that they have the same places in caches few are read
-// at a time.
+// Of channels so far apart that they have the same places in caches few are
+// read at a time.
 static void channels_far_apart_have_the_bits_of_panels(void** state) {
   enum { FAR = 4096, CHANNELS = 1024, RESULTS = 96 };
   (void)state;

@@ -45,9 +45,8 @@ static etx_window random_window(bool is_line) {
   w.dilation = test_random_bits() % 2 == 0 ? 1 : test_random_integer(1, 4);
   w.in = test_random_bits() % 8 == 0 ? test_random_integer(1, 900)
                                      : some(sizes, 9);
-  w.out = (w.in - 1) * w.stride - 2 * w.padding +
-          (w.kernel - 1) * w.dilation + 1 +
-          test_random_integer(0, w.stride - 1);
+  w.out = (w.in - 1) * w.stride - 2 * w.padding + (w.kernel - 1) * w.dilation +
+          1 + test_random_integer(0, w.stride - 1);
   return w;
 }
 
@@ -70,10 +69,9 @@ static etx_volumes volumes_of(int64_t images, int64_t channels,
 }
 
 static test_block floats_of(etx_volumes* v, size_t apart) {
-  const size_t count =
-      (size_t)(v->images * v->channels * v->sizes[0] * v->sizes[1] *
-               v->sizes[2]) *
-      apart;
+  const size_t count = (size_t)(v->images * v->channels * v->sizes[0] *
+                                v->sizes[1] * v->sizes[2]) *
+                       apart;
   test_block block = test_block_new(count * sizeof(float), sizeof(float));
   test_random_floats((float*)(void*)block.bytes.data, count, 2);
   v->data = (char*)block.bytes.data;
@@ -107,9 +105,8 @@ static bool start_operands(operands* o) {
   const size_t apart = test_random_bits() % 4 == 0 ? 2 : 1;
   etx_volumes x = volumes_of(images, groups * in, in_sizes, is_last, 1);
   etx_volumes w = volumes_of(groups * in, out, kernel, false, (ptrdiff_t)apart);
-  etx_volumes y =
-      volumes_of(images, groups * out, out_sizes,
-                 is_last && test_random_bits() % 2 == 0, 1);
+  etx_volumes y = volumes_of(images, groups * out, out_sizes,
+                             is_last && test_random_bits() % 2 == 0, 1);
   o->in = floats_of(&x, 1);
   o->weight = floats_of(&w, apart);
   o->expected = floats_of(&y, 1);
@@ -177,10 +174,9 @@ static void sum_result(const operands* o, int64_t image, int64_t channel,
   assert_true(fabs(exact - (double)sum) <= 1e-5 * (1 + most));
   if (c->bias != NULL) sum += ((const float*)c->bias->data)[channel];
   const etx_volumes* out = &c->out;
-  ((float*)(void*)o->expected.bytes.data)[image * out->image +
-                                          channel * out->channel +
-                                          y * out->strides[1] +
-                                          x * out->strides[2]] = sum;
+  ((float*)(void*)
+       o->expected.bytes.data)[image * out->image + channel * out->channel +
+                               y * out->strides[1] + x * out->strides[2]] = sum;
 }
 
 static void sum_results(const operands* o) {
@@ -210,16 +206,16 @@ static void check_set(const operands* o, const etx_convolution* c,
       "%s%s, %zu threads: %d x %d to %d x %d by %d x %d, strides %d %d, "
       "paddings %d %d, dilations %d %d, channels %d to %d in %d groups",
       etx_instruction_set_name(set), c->has_panels ? ", in panels" : "",
-      threads, (int)y->in, (int)x->in,
-      (int)y->out, (int)x->out, (int)y->kernel, (int)x->kernel, (int)y->stride,
-      (int)x->stride, (int)y->padding, (int)x->padding, (int)y->dilation,
-      (int)x->dilation, (int)o->c.in_channels, (int)o->c.out_channels,
-      (int)o->c.groups);
+      threads, (int)y->in, (int)x->in, (int)y->out, (int)x->out, (int)y->kernel,
+      (int)x->kernel, (int)y->stride, (int)x->stride, (int)y->padding,
+      (int)x->padding, (int)y->dilation, (int)x->dilation,
+      (int)o->c.in_channels, (int)o->c.out_channels, (int)o->c.groups);
 }
 
 static void check_sets(const operands* o, const etx_convolution* c) {
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
-  for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)best;
+       set = test_next_instruction_set(set)) {
     for (size_t threads = 1; threads <= THREADS; ++threads) {
       check_set(o, c, (etx_instruction_set)set, threads);
     }

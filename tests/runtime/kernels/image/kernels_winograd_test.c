@@ -1,6 +1,7 @@
 // Winograd's form of a convolution: the bits that its definition gives
-// (runtime/kernels/simd/f32/winograd_microkernels.h), for every instruction set and number of
-// threads, with a chain behind it and without; and sums of double beside it.
+// (runtime/kernels/simd/f32/winograd_microkernels.h), for every instruction set
+// and number of threads, with a chain behind it and without; and sums of double
+// beside it.
 
 #include <math.h>
 #include <string.h>
@@ -107,8 +108,7 @@ static void add_tile(const convolution* c, size_t image, size_t channel,
   }
   for (int64_t i = 0; i < 4; ++i) {
     const float* const h = half + i / 2 * 4;
-    const float sum =
-        i % 2 == 0 ? h[0] + h[1] + h[2] : h[1] - h[2] - h[3];
+    const float sum = i % 2 == 0 ? h[0] + h[1] + h[2] : h[1] - h[2] - h[3];
     const int64_t to_y = y + i / 2, to_x = z + i % 2;
     if (to_y >= c->out[2] || to_x >= c->out[3]) continue;
     const size_t plane = image * (size_t)c->out[1] + channel;
@@ -187,7 +187,8 @@ static void expect_bits(const convolution* c, const char* text) {
   test_call_string(&chain, text);
   assert_ok(test_call_run(&chain, ETX_DTYPE_FLOAT32));
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
-  for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)best;
+       set = test_next_instruction_set(set)) {
     test_call call;
     begin(&call, c, text);
     call.instruction_set = (etx_instruction_set)set;
@@ -235,8 +236,8 @@ static convolution draw_convolution(void) {
 static void results_have_the_bits_of_the_definition(void** state) {
   // Chains that a store does by itself, and others.
   static const char* const texts[] = {
-      "x",      "x relu", "x relu6",        "x 0 add relu", "0 x add relu6",
-      "x silu", "x neg",  "x 1 add tanh",   "x 2 add relu", "x 0 multiply",
+      "x",      "x relu", "x relu6",      "x 0 add relu", "0 x add relu6",
+      "x silu", "x neg",  "x 1 add tanh", "x 2 add relu", "x 0 multiply",
       "x x add"};
   (void)state;
   test_random_start();
@@ -288,8 +289,10 @@ static void results_are_those_of_direct_sums(void** state) {
 
 static void panels_of_no_channels_are_refused(void** state) {
   (void)state;
-  const convolution c = {.input = {1, 0, 4, 4}, .weight = {16, 0, 3, 3},
-                         .out = {1, 16, 4, 4}, .padding = {1, 1}};
+  const convolution c = {.input = {1, 0, 4, 4},
+                         .weight = {16, 0, 3, 3},
+                         .out = {1, 16, 4, 4},
+                         .padding = {1, 1}};
   test_call call;
   begin(&call, &c, "x");
   assert_true(test_call_run(&call, ETX_DTYPE_FLOAT32) != ETX_OK);

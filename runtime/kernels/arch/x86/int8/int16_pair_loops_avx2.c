@@ -114,6 +114,8 @@ static void copy_rest(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
+//   @turn8  int8 to int16 | pack rows as panels of pairs | {2 * SIDE} x
+//     {WORDS}
 static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
                   size_t count, int16_t* out) {
   const bool is_full = columns == ETX_INT16_PAIR_COLUMNS;
@@ -129,6 +131,8 @@ static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
+//   @turn4  int4 to int16 | pack rows as panels of pairs | {2 * SIDE} x {2 *
+//     WORDS}
 static void turn4(const uint8_t* in, ptrdiff_t row, size_t columns,
                   size_t count, int16_t* out) {
   const uint8_t zero = 8 << 4 | 8;
@@ -144,6 +148,9 @@ static void turn4(const uint8_t* in, ptrdiff_t row, size_t columns,
 }
 
 // Fours of sixteen columns as two pairs.
+//
+//   @widen  int8 to int16 | widen a packed panel to pairs | 4 x
+//     {ETX_INT16_PAIR_COLUMNS}
 static void widen8(const int8_t* in, size_t count, int16_t* out) {
   enum { SIDE_BYTES = 32, SIDES = 2, FOUR = SIDES * SIDE_BYTES };
   for (size_t k = 0; k < count; k += 4, in += FOUR, out += 2 * PAIR) {
@@ -263,6 +270,8 @@ static inline __attribute__((always_inline)) void few_rows(
   }
 }
 
+//   @few  int16 x int8 | GEMM of packed panels, few rows, PMADDWD |
+//     {ETX_INT16_PAIR_FEW_ROWS} x {ETX_INT16_PAIR_COLUMNS}
 static void few(const etx_int16_pair_block* b) {
   if (b->rows == 3) {
     few_rows(b, 3);
@@ -337,7 +346,11 @@ static inline __attribute__((always_inline)) void group_rows(
       row += rows;                                                      \
     }                                                                   \
   }
+//   @whole  int16 x int16 | GEMM of packed panels, PMADDWD | {ROWS} x
+//     {ETX_INT16_PAIR_COLUMNS}
 SOME_ROWS(whole)
+//   @groups  int16 x int16 | GEMM of packed panels per group, PMADDWD | {ROWS}
+//     x {ETX_INT16_PAIR_COLUMNS}
 SOME_ROWS(group)
 
 // ------------------------------------------------ the last steps
@@ -352,6 +365,7 @@ static inline eight group_total(const float* sums) {
   return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
 
+//   @last  int32 to float32 | epilogue: scales and bias | 8 columns
 static void last(const etx_int16_pair_epilogue* line) {
   for (size_t c = 0; c < ETX_INT16_PAIR_COLUMNS; c += SIDE) {
     eight scale, bias;

@@ -5,18 +5,20 @@
 
 #include "runtime/kernels/arch/x86/int8/int4_dot_avx512vnni.h"
 
+#include "runtime/kernels/arch/x86/int8/int8_vec_template.h"
+#include "runtime/kernels/arch/x86/int8/int8_dot_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_dot_reduce_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_tail_template.h"
 
 enum {
-  ROWS = 2,           // whose sums are in registers
-  COLUMNS = 4,        // the same
-  GROUPS = 4,         // of a step
-  PART = 2 * BYTES,   // elements of a register of weights
-  LEAST_GROUP = 32,   // elements
+  ROWS = 2,          // whose sums are in registers
+  COLUMNS = 4,       // the same
+  GROUPS = 4,        // of a step
+  PART = 2 * BYTES,  // elements of a register of weights
+  LEAST_GROUP = 32,  // elements
   MOST_GROUPS = ETX_INT8_MAX_DEPTH / LEAST_GROUP,
-  MOST_PARTS = 4,     // registers of a step's groups
-  AHEAD = 2048,       // bytes from what is read to what is asked for
+  MOST_PARTS = 4,      // registers of a step's groups
+  AHEAD = 2048,        // bytes from what is read to what is asked for
   SCALES_AHEAD = 128,  // the same of scales, not in bytes
 };
 
@@ -26,8 +28,9 @@ typedef float eight_floats __attribute__((vector_size(32)));
 
 // What the rows are, and how the groups are summed.
 typedef struct group_rows {
+  size_t row;  // the first
   const uint8_t* bytes[ROWS];
-  ints base[ROWS];                 // in all bytes
+  ints base[ROWS];  // in all bytes
   // Eight times those of elements; some follow.
   int32_t sums[ROWS][MOST_GROUPS + LANES];
 } group_rows;
@@ -73,6 +76,8 @@ typedef struct step {
   const int8_t* zeros;  // NULL: none
   ptrdiff_t to_groups;  // from a column's scales to the next one's
   const uint8_t* rows[ROWS];
+  const group_rows* own;
+  size_t group;  // the first of the step
 } step;
 
 // A register of weights of each column with rows, in quarters.
@@ -111,8 +116,7 @@ static inline __attribute__((always_inline)) void step_sums(
     ints weights[COLUMNS];
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
-      const uint8_t* from =
-          s->weights + (ptrdiff_t)c * s->pitch + part * BYTES;
+      const uint8_t* from = s->weights + (ptrdiff_t)c * s->pitch + part * BYTES;
       weights[c] = load_bytes(from);
       if (asks) __builtin_prefetch(from + AHEAD);
     }
@@ -138,8 +142,8 @@ static inline four some_numbers(const void* from, size_t groups, size_t bytes) {
 }
 
 // Four numbers of each of four columns, or those of `groups` groups.
-static inline __attribute__((always_inline)) floats step_scales(
-    const step* s, size_t groups) {
+static inline __attribute__((always_inline)) floats step_scales(const step* s,
+                                                                size_t groups) {
   four v[COLUMNS];
   ETX_UNROLLED
   for (int c = 0; c < COLUMNS; ++c) {
@@ -184,14 +188,14 @@ static inline four_floats totals(floats a, floats b) {
 // Adds a step's sums times their scales to the partial sums. Which of the two
 // registers of these is next is told by their places.
 static inline __attribute__((always_inline)) void add_step(
-    const step* s, const group_rows* g, size_t group, size_t groups,
-    size_t rows, const ints whole[ROWS], floats sums[ROWS][2]) {
+    const step* s, size_t groups, size_t rows, const ints whole[ROWS],
+    floats sums[ROWS][2]) {
   const floats scale = step_scales(s, groups);
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     // More than is needed: from a vector of four gcc (12) makes a larger one
     // in memory, where a load of all has to wait.
-    const ints some = load_bytes(g->sums[r] + group);
+    const ints some = load_bytes(s->own->sums[r] + s->group);
     const ints own = __builtin_shufflevector(some, some, 0, 0, 0, 0, 1, 1, 1, 1,
                                              2, 2, 2, 2, 3, 3, 3, 3);
     ints sum = whole[r] - own;  // a half's own zero is 8
@@ -224,44 +228,43 @@ static inline __attribute__((always_inline)) void last_sums(
 }
 
 static inline __attribute__((always_inline)) void last_step(
-    const step* s, const etx_int4_dot_block* b, const group_rows* g, size_t group,
-    size_t rows, size_t parts, floats sums[ROWS][2]) {
-  const size_t left = b->groups - group;
+    const step* s, const etx_int4_dot_block* b, size_t rows, size_t parts,
+    floats sums[ROWS][2]) {
+  const size_t left = b->groups - s->group;
   ints whole[ROWS];
-  last_sums(s, g->base, rows, parts, left * b->group / 2, whole);
-  add_step(s, g, group, left, rows, whole, sums);
+  last_sums(s, s->own->base, rows, parts, left * b->group / 2, whole);
+  add_step(s, left, rows, whole, sums);
 }
 
 // One function for all of them: few columns have such groups.
 static __attribute__((noinline)) void add_last(const step* s,
                                                const etx_int4_dot_block* b,
-                                               const group_rows* g,
-                                               size_t group, size_t rows,
+                                               size_t rows,
                                                floats sums[ROWS][2]) {
   const size_t parts = b->group / (PART / 4);
   if (rows == 1) {
-    last_step(s, b, g, group, 1, parts, sums);
+    last_step(s, b, 1, parts, sums);
   } else {
-    last_step(s, b, g, group, ROWS, parts, sums);
+    last_step(s, b, ROWS, parts, sums);
   }
 }
 
 // Rows times four columns that are `apart` from each other, or one and the
 // same. Inlined with constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void some_columns(
-    const etx_int4_dot_block* b, const group_rows* g, size_t row, size_t rows,
+    const etx_int4_dot_block* b, const group_rows* g, size_t rows,
     size_t column, size_t apart, size_t parts) {
-  const bool asks = b->is_far && row == 0;
+  const bool asks = b->is_far && g->row == 0;
   floats sums[ROWS][2] = {{{0}}};
   step s = {.weights = b->right + (ptrdiff_t)column * b->right_row,
             .pitch = (ptrdiff_t)apart * b->right_row,
             .scales = b->scales + column * b->groups,
             .zeros = b->zeros == NULL ? NULL : b->zeros + column * b->groups,
-            .to_groups = (ptrdiff_t)(apart * b->groups)};
+            .to_groups = (ptrdiff_t)(apart * b->groups),
+            .own = g};
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) s.rows[r] = g->bytes[r];
-  size_t group = 0;
-  for (; group + GROUPS <= b->groups; group += GROUPS) {
+  for (; s.group + GROUPS <= b->groups; s.group += GROUPS) {
     ints whole[ROWS];
     step_sums(&s, g->base, rows, parts, asks, whole);
     if (asks) {
@@ -270,54 +273,54 @@ static inline __attribute__((always_inline)) void some_columns(
         __builtin_prefetch(s.scales + c * s.to_groups + SCALES_AHEAD);
       }
     }
-    add_step(&s, g, group, GROUPS, rows, whole, sums);
+    add_step(&s, GROUPS, rows, whole, sums);
     s.weights += parts * BYTES;
     s.scales += GROUPS;
     if (s.zeros != NULL) s.zeros += GROUPS;
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) s.rows[r] += parts * PART;
   }
-  if (group < b->groups) {
+  if (s.group < b->groups) {
     // Copies: what has an address is in memory all the time.
     const step left = s;
     floats partial[ROWS][2];
     memcpy(partial, sums, sizeof(partial));
-    add_last(&left, b, g, group, rows, partial);
+    add_last(&left, b, rows, partial);
     memcpy(sums, partial, sizeof(partial));
   }
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     // The sum is the same whichever of them comes first.
     const four_floats all = totals(sums[r][0], sums[r][1]);
-    float* out = b->sums + (row + r) * b->columns + column;
+    float* out = b->sums + (g->row + r) * b->columns + column;
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) out[c * apart] = all[c];
   }
 }
 
 static inline __attribute__((always_inline)) void all_columns(
-    const etx_int4_dot_block* b, const group_rows* g, size_t row, size_t rows,
+    const etx_int4_dot_block* b, const group_rows* g, size_t rows,
     size_t parts) {
   const size_t apart = b->columns / COLUMNS;
   for (size_t column = 0; column < b->columns;) {
     const bool is_apart = column < apart;
-    some_columns(b, g, row, rows, column, is_apart ? apart : 0, parts);
+    some_columns(b, g, rows, column, is_apart ? apart : 0, parts);
     ++column;
     if (is_apart && column == apart) column = apart * COLUMNS;
   }
 }
 
 static inline __attribute__((always_inline)) void some_rows(
-    const etx_int4_dot_block* b, const group_rows* g, size_t row, size_t rows) {
+    const etx_int4_dot_block* b, const group_rows* g, size_t rows) {
   switch (b->group) {
     case PART / 4:
-      all_columns(b, g, row, rows, 1);
+      all_columns(b, g, rows, 1);
       break;
     case PART / 2:
-      all_columns(b, g, row, rows, 2);
+      all_columns(b, g, rows, 2);
       break;
     default:
-      all_columns(b, g, row, rows, MOST_PARTS);
+      all_columns(b, g, rows, MOST_PARTS);
       break;
   }
 }
@@ -326,6 +329,7 @@ void etx_int4_dot_avx512vnni(const etx_int4_dot_block* b) {
   group_rows g;
   for (size_t row = 0; row < b->rows; row += ROWS) {
     const size_t left = b->rows - row, rows = left < ROWS ? left : ROWS;
+    g.row = row;
     for (size_t r = 0; r < rows; ++r) {
       const int32_t base = b->numbers[row + r].base;
       g.bytes[r] = b->left + (ptrdiff_t)(row + r) * b->left_row;
@@ -333,9 +337,9 @@ void etx_int4_dot_avx512vnni(const etx_int4_dot_block* b) {
       sum_row(g.bytes[r], base, b->group, b->groups, g.sums[r]);
     }
     if (rows == ROWS) {
-      some_rows(b, &g, row, ROWS);
+      some_rows(b, &g, ROWS);
     } else {
-      some_rows(b, &g, row, 1);
+      some_rows(b, &g, 1);
     }
   }
 }

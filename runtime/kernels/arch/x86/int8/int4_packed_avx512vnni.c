@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/kernels/simd/vector/prefetch.h"
+#include "runtime/kernels/arch/x86/int8/int8_vec_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_dot_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_pack_template.h"
 
@@ -22,8 +23,9 @@ enum {
 // Sixteen fours of bytes of sixteen columns become sixteen columns of fours of
 // high halves and of low ones, minus 8; sums are those of four fours of each.
 static __attribute__((noinline)) void transpose_halves(const uint8_t* in,
-                                                  ptrdiff_t row, int8_t* out,
-                                                  int32_t* sums) {
+                                                       ptrdiff_t row,
+                                                       int8_t* out,
+                                                       int32_t* sums) {
   ints v[4][4], own[4] = {{0}};
   const ints ones = all_ints(0x01010101), low_half = all_ints(0x0f0f0f0f);
   const all_bytes zero = (all_bytes)all_ints(0x08080808);
@@ -35,8 +37,7 @@ static __attribute__((noinline)) void transpose_halves(const uint8_t* in,
     ETX_UNROLLED
     for (int i = 0; i < 4; ++i) {
       int8_t* to = out + (4 * i + j) * 2 * FOUR;
-      const ints high =
-          (ints)((all_bytes)(places[i] >> 4 & low_half) - zero);
+      const ints high = (ints)((all_bytes)(places[i] >> 4 & low_half) - zero);
       const ints low = (ints)((all_bytes)(places[i] & low_half) - zero);
       memcpy(to, &high, sizeof(high));
       memcpy(to + FOUR, &low, sizeof(low));
@@ -65,8 +66,8 @@ static void join_sums(size_t groups, size_t each, int32_t* sums) {
 }
 
 void etx_int4_pack_avx512vnni(const uint8_t* in, ptrdiff_t row, size_t columns,
-                               size_t count, size_t group, int8_t* out,
-                               int32_t* group_sums) {
+                              size_t count, size_t group, int8_t* out,
+                              int32_t* group_sums) {
   enum { ZEROS = 8 << 4 | 8 };
   int32_t* sums = group_sums;
   for (size_t k = 0; k < count; k += BYTES, out += 2 * LANES * FOUR) {
@@ -190,9 +191,9 @@ static inline __attribute__((always_inline)) void some_rows(
 
 void etx_int4_panel_avx512vnni(const etx_int4_panel* b) {
   shape_query next = {.at = b->next,
-                .lines = (b->next_bytes + BYTES - 1) / BYTES,
-                .rows = b->next_rows,
-                .row = b->next_row};
+                      .lines = (b->next_bytes + BYTES - 1) / BYTES,
+                      .rows = b->next_rows,
+                      .row = b->next_row};
   for (size_t row = 0, rows; row < b->rows; row += rows) {
     rows = rows_of(b->rows - row);
     switch (rows) {
@@ -219,8 +220,8 @@ void etx_int4_totals_avx512vnni(size_t rows, size_t groups, float* sums) {
         const float* from = sums + i * ETX_INT8_COLUMNS + part * LANES;
         v[i] = i < groups ? (floats)load_bytes(from) : (floats){0};
       }
-      const floats all = ((v[0] + v[4]) + (v[2] + v[6])) +
-                         ((v[1] + v[5]) + (v[3] + v[7]));
+      const floats all =
+          ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
       memcpy(out, &all, sizeof(all));
     }
   }

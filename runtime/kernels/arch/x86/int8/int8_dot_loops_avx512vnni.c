@@ -7,6 +7,8 @@
 #include "runtime/kernels/arch/x86/int8/int4_packed_avx512vnni.h"
 #include "runtime/kernels/arch/x86/int8/int4_dot_avx512vnni.h"
 #include "runtime/kernels/arch/x86/int8/quantize_input_avx512vnni.h"
+#include "runtime/kernels/arch/x86/int8/int8_vec_template.h"
+#include "runtime/kernels/arch/x86/int8/int8_dot_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_dot_reduce_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_tail_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_pack_template.h"
@@ -39,14 +41,15 @@ static inline ints all_quarters_totals(const ints* v) {
   return even_quarters(a, b) + odd_quarters(a, b);
 }
 
-// One more step of `rows` times four sums; the last row's bytes are ones if
-// this is known. Inlined with constants, so that the sums stay in registers.
+// One more step of `rows` times four sums. A block of fewer than four rows is
+// the last one, and its last row holds ones. Inlined with constants, so that
+// the sums stay in registers.
 static inline __attribute__((always_inline)) void gemm_nt_step(
     const uint8_t* left, ptrdiff_t left_row, const ints* weights, size_t rows,
-    bool has_ones, ints sums[ROWS][COLUMNS]) {
+    ints sums[ROWS][COLUMNS]) {
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
-    const bool is_ones = has_ones && r + 1 == rows;
+    const bool is_ones = rows < 4 && r + 1 == rows;
     const ints x = is_ones ? all_ints(0x01010101)
                            : load_bytes(left + (ptrdiff_t)r * left_row);
     ETX_UNROLLED
@@ -59,23 +62,26 @@ static inline __attribute__((always_inline)) void gemm_nt_step(
 // Rows times four columns, `pitch` bytes from each other: in each quarter of a
 // register of a row, a part of the columns' sums.
 static inline __attribute__((always_inline)) void dot_four(
-    const uint8_t* x, ptrdiff_t left_row, const uint8_t* w, ptrdiff_t pitch,
-    size_t count, size_t rows, bool has_ones, bool asks, ints out[ROWS]) {
+    const etx_int8_dot_block* b, size_t row, const uint8_t* w, ptrdiff_t pitch,
+    size_t rows, ints out[ROWS]) {
+  const uint8_t* x = b->left + (ptrdiff_t)row * b->left_row;
+  const bool prefetches = b->is_far && row == 0;
+  size_t count = b->count;
   ints sums[ROWS][COLUMNS] = {{{0}}}, weights[COLUMNS];
   for (; count >= BYTES; count -= BYTES, x += BYTES, w += BYTES) {
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
       weights[c] = load_bytes(w + (ptrdiff_t)c * pitch);
-      if (asks) __builtin_prefetch(w + (ptrdiff_t)c * pitch + AHEAD);
+      if (prefetches) __builtin_prefetch(w + (ptrdiff_t)c * pitch + AHEAD);
     }
-    gemm_nt_step(x, left_row, weights, rows, has_ones, sums);
+    gemm_nt_step(x, b->left_row, weights, rows, sums);
   }
   if (count > 0) {
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
       weights[c] = load_some_bytes(w + (ptrdiff_t)c * pitch, count);
     }
-    gemm_nt_step(x, left_row, weights, rows, has_ones, sums);
+    gemm_nt_step(x, b->left_row, weights, rows, sums);
   }
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
@@ -86,18 +92,15 @@ static inline __attribute__((always_inline)) void dot_four(
 // Rows times four times four columns: four that are next to each other, and
 // those that are `apart` from them. With `apart` 0 times one column.
 static inline __attribute__((always_inline)) void gemm_nt_block(
-    const etx_int8_dot_block* b, size_t row, size_t rows, bool has_ones,
-    size_t column, size_t apart) {
-  const uint8_t* x = b->left + (ptrdiff_t)row * b->left_row;
+    const etx_int8_dot_block* b, size_t row, size_t rows, size_t column,
+    size_t apart) {
   const uint8_t* w = b->right + (ptrdiff_t)column * b->right_row;
   const ptrdiff_t pitch = (ptrdiff_t)apart * b->right_row;
   int32_t* out = b->sums + row * b->columns + column;
-  const bool asks = b->is_far && row == 0;
   ints parts[ROWS][4];
   for (size_t i = 0; i < (apart > 0 ? 4 : 1); ++i, w += b->right_row) {
     ints made[ROWS];
-    dot_four(x, b->left_row, w, pitch, b->count, rows, has_ones, asks,
-             made);
+    dot_four(b, row, w, pitch, rows, made);
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) parts[r][i] = made[r];
   }
@@ -116,11 +119,11 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
 
 // Some rows with columns from `column` up to `end`, each with three others.
 static inline __attribute__((always_inline)) void dot_rows(
-    const etx_int8_dot_block* b, size_t row, size_t rows, bool has_ones,
-    size_t column, size_t end, size_t apart) {
+    const etx_int8_dot_block* b, size_t row, size_t rows, size_t column,
+    size_t end, size_t apart) {
   const size_t step = apart > 0 ? COLUMNS : 1;
   for (; column < end; column += step) {
-    gemm_nt_block(b, row, rows, has_ones, column, apart);
+    gemm_nt_block(b, row, rows, column, apart);
   }
 }
 
@@ -132,19 +135,19 @@ static void dot_columns(const etx_int8_dot_block* b, size_t column, size_t end,
     const size_t rows = (b->rows - row + blocks - 1) / blocks;
     switch (rows) {
       case 6:
-        dot_rows(b, row, 6, false, column, end, apart);
+        dot_rows(b, row, 6, column, end, apart);
         break;
       case 5:
-        dot_rows(b, row, 5, false, column, end, apart);
+        dot_rows(b, row, 5, column, end, apart);
         break;
       case 4:
-        dot_rows(b, row, 4, false, column, end, apart);
+        dot_rows(b, row, 4, column, end, apart);
         break;
       case 3:
-        dot_rows(b, row, 3, true, column, end, apart);
+        dot_rows(b, row, 3, column, end, apart);
         break;
       default:
-        dot_rows(b, row, 2, true, column, end, apart);
+        dot_rows(b, row, 2, column, end, apart);
         break;
     }
     row += rows;
@@ -219,6 +222,8 @@ static size_t lone_row(const etx_int8_dot_block* b) {
 
 // Columns that are read at a time are far from each other (gemm_nt_template.h).
 // Where rows pass several times, they pass what the first cache has room for.
+//
+//   @dots  uint8 x int8 | GEMM NT, VPDPBUSD | {ROWS} x {COLUMNS} dot products
 static void dots(const etx_int8_dot_block* b) {
   enum { ROOM = 16384 };
   if (b->is_far && b->rows == 2) {
@@ -281,7 +286,8 @@ static inline __attribute__((always_inline)) void load_columns(
 }
 
 static inline __attribute__((always_inline)) floats result_of(
-    ints sum, const column_numbers* n, size_t part, const etx_int8_row_qparams* row) {
+    ints sum, const column_numbers* n, size_t part,
+    const etx_int8_row_qparams* row) {
   // Wraps where the sums of a file are none of its weights.
   typedef unsigned int bits __attribute__((vector_size(64)));
   const ints whole =
@@ -304,9 +310,9 @@ static inline __attribute__((always_inline)) void last_columns(
       const size_t at = part * LANES;
       const size_t some = part + 1 < parts ? (size_t)BYTES : bytes;
       const ints sum = load_some_bytes(sums + at, some);
-      const floats result =
-          is_whole ? result_of(sum, &columns, part, n)
-                   : (floats)sum * n->scale + columns.bias[part];
+      const floats result = is_whole
+                                ? result_of(sum, &columns, part, n)
+                                : (floats)sum * n->scale + columns.bias[part];
       store_some_bytes(out + at, (ints)result, some);
     }
     sums += line->sum_row;
@@ -327,6 +333,8 @@ static inline __attribute__((always_inline)) void last_lines(
   }
 }
 
+//   @last  int32 to float32 | epilogue: zero points, scales, bias |
+//     {ETX_INT8_COLUMNS} columns
 static void last(const etx_int8_epilogue* line) {
   if (line->column_sums != NULL) {
     last_lines(line, true);
@@ -341,8 +349,9 @@ enum { GEMM_ROWS = 12 };  // whose sums are in registers
 
 // Sixteen fours of sixteen columns become sixteen columns of sixteen fours.
 static __attribute__((noinline)) void transpose_square(const uint8_t* in,
-                                                  ptrdiff_t row, int8_t* out,
-                                                  ints* sums) {
+                                                       ptrdiff_t row,
+                                                       int8_t* out,
+                                                       ints* sums) {
   ints v[4][4];  // [column / 4][place % 4]
   load_turned(in, row, v);
   const ints ones = all_ints(0x01010101);
@@ -360,6 +369,7 @@ static __attribute__((noinline)) void transpose_square(const uint8_t* in,
   *sums = own[0] + own[1] + (own[2] + own[3]);
 }
 
+//   @turn8  int8 | pack rows as panels | {LANES} x {BYTES}
 static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
                   size_t count, int8_t* out, int32_t* column_sums) {
   for (size_t part = 0; part < PARTS; ++part) {
@@ -383,14 +393,15 @@ static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
 
 // The lines that rows' results come to lie in, one more than they fill, if they
 // are far, before what is next.
-static inline etx_prefetch_stream* first_asked(const etx_int8_panel* b, size_t row,
-                                           size_t rows, etx_prefetch_stream* next,
-                                           etx_prefetch_stream* places) {
+static inline etx_prefetch_stream* first_asked(const etx_int8_panel* b,
+                                               size_t row, size_t rows,
+                                               etx_prefetch_stream* next,
+                                               etx_prefetch_stream* places) {
   if (b->line == NULL || !b->line->is_far) return next;
   const ptrdiff_t pitch = b->line->out_row * (ptrdiff_t)sizeof(float);
   const char* at = (const char*)b->line->out + (ptrdiff_t)row * pitch;
-  *places =
-      etx_prefetch_stream_by_step(at, (PARTS + 1) * BYTES, BYTES, rows, pitch, next);
+  *places = etx_prefetch_stream_by_step(at, (PARTS + 1) * BYTES, BYTES, rows,
+                                        pitch, next);
   return places;
 }
 
@@ -405,8 +416,8 @@ static inline __attribute__((always_inline)) void store_results(
     if (row + r >= line->rows) break;
     ETX_UNROLLED
     for (size_t part = 0; part < PARTS; ++part) {
-      const floats result = result_of(sums[r][part], &columns, part,
-                                      &line->numbers[row + r]);
+      const floats result =
+          result_of(sums[r][part], &columns, part, &line->numbers[row + r]);
       memcpy(out + part * LANES, &result, sizeof(result));
     }
   }
@@ -433,14 +444,15 @@ static inline __attribute__((always_inline)) void compare_results(
     }
     if (HAS_ANY(some)) {
       etx_row_argmax_update_row(best, (const float*)results, line->column,
-                        ETX_INT8_COLUMNS);
+                                ETX_INT8_COLUMNS);
     }
   }
 }
 
 // Returns what to ask for next.
 static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
-    const etx_int8_panel* b, size_t row, size_t rows, etx_prefetch_stream* next) {
+    const etx_int8_panel* b, size_t row, size_t rows,
+    etx_prefetch_stream* next) {
   int32_t* at = b->sums + row * ETX_INT8_COLUMNS;
   const int8_t* panel = b->panel;
   const int8_t* end = panel + (ptrdiff_t)(b->count / 4) * b->panel_row;
@@ -457,8 +469,7 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
     for (size_t r = 0; r < rows; ++r) {
       ETX_UNROLLED
       for (size_t part = 0; part < PARTS; ++part) {
-        sums[r][part] =
-            load_bytes(at + r * ETX_INT8_COLUMNS + part * LANES);
+        sums[r][part] = load_bytes(at + r * ETX_INT8_COLUMNS + part * LANES);
       }
     }
   }
@@ -518,13 +529,15 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
   return asked == &places ? next : asked;
 }
 
+//   @whole  uint8 x int8 | GEMM of packed panels, VPDPBUSD | {GEMM_ROWS} x
+//     {ETX_INT8_COLUMNS}
 static void whole(const etx_int8_panel* b) {
   // With one, few rows would be done before everything is asked for.
   const size_t lines = b->rows <= GEMM_ROWS ? 2 : 1;
   etx_prefetch_stream none = etx_prefetch_stream_none(b);
-  etx_prefetch_stream rows_of_next =
-      etx_prefetch_stream_by_step((const char*)b->next, b->next_bytes, lines * BYTES,
-                         b->next_rows, b->next_row, &none);
+  etx_prefetch_stream rows_of_next = etx_prefetch_stream_by_step(
+      (const char*)b->next, b->next_bytes, lines * BYTES, b->next_rows,
+      b->next_row, &none);
   etx_prefetch_stream* next = b->next_rows > 0 ? &rows_of_next : &none;
   for (size_t row = 0, rows; row < b->rows; row += rows) {
     rows = rows_of(b->rows - row);
@@ -542,6 +555,22 @@ static void whole(const etx_int8_panel* b) {
   }
 }
 
+//   @range  float32 | smallest and largest element
+//     (quantize_input_avx512vnni.c) | 16 elements
+//   @quantize  float32 to uint8 | quantize rows (quantize_input_avx512vnni.c)
+//     | 64 elements
+//   @quantize_and_range  float32 to uint8 | both of two rows
+//     (quantize_input_avx512vnni.c) | 64 elements
+//   @order4  uint8 | even and odd elements apart, for int4
+//     (quantize_input_avx512vnni.c) | 128 elements
+//   @groups  uint8 x int4 | GEMM NT per group, VPDPBUSD
+//     (int4_dot_avx512vnni.c) | 2 x 4 dot products
+//   @turn4  int4 to int8 | pack rows as panels (int4_packed_avx512vnni.c) | 16
+//     x 128
+//   @panel_groups  uint8 x int8 | GEMM of packed int4 panels per group,
+//     VPDPBUSD (int4_packed_avx512vnni.c) | 12 x {ETX_INT8_COLUMNS}
+//   @totals  float32 | sums of the partial sums of groups
+//     (int4_packed_avx512vnni.c) | 16 columns
 const etx_int8_dot_loops etx_int8_dot_loops_avx512vnni = {
     etx_int8_range_avx512vnni,
     etx_int8_quantize_avx512vnni,

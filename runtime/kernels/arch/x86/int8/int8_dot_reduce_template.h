@@ -1,7 +1,5 @@
-// Sums of sums of products of bytes. Read by files for processors with AVX-512
-// and VNNI.
-
-#include "runtime/kernels/arch/x86/int8/int8_dot_template.h"
+// Horizontal sums of dot products. No parameters. Include after
+// int8_dot_template.h.
 
 // In each quarter the sums of four registers' lanes there.
 static inline ints quarter_sums(ints a, ints b, ints c, ints d) {

@@ -1,7 +1,5 @@
-// Sums of products of bytes, and how sums in registers become those of rows and
-// columns. Read by files for processors with AVX-512 and VNNI.
-
-#include "runtime/kernels/arch/x86/int8/int8_vec_template.h"
+// Dot products of bytes with VNNI, and the shuffles that gather sums from
+// lanes. No parameters. Include after int8_vec_template.h.
 
 typedef int four __attribute__((vector_size(16)));
 

@@ -1,6 +1,5 @@
-// How rows of weights become panels: sixteen fours of bytes of sixteen columns
-// at a time. Read by files for processors with AVX-512 and VNNI, after
-// int8_dot_template.h.
+// Packs rows of weights as panels: sixteen groups of four bytes of sixteen
+// columns at a time. No parameters. Include after int8_dot_template.h.
 
 enum {
   PARTS = 2,                    // registers of a four of all columns
@@ -18,7 +17,8 @@ static inline __attribute__((always_inline)) void transpose_lanes(ints v[4]) {
 }
 
 // The same of quarters. Four places in four quarters.
-static inline __attribute__((always_inline)) void transpose_quarters(ints v[4]) {
+static inline __attribute__((always_inline)) void transpose_quarters(
+    ints v[4]) {
   const ints a = even_quarters(v[0], v[1]), b = odd_quarters(v[0], v[1]);
   const ints c = even_quarters(v[2], v[3]), d = odd_quarters(v[2], v[3]);
   v[0] = even_quarters(a, c);
@@ -29,8 +29,9 @@ static inline __attribute__((always_inline)) void transpose_quarters(ints v[4]) 
 
 // Sixty-four bytes of sixteen columns: for each four of these the fours of
 // bytes at every fourth place, in four quarters.
-static inline __attribute__((always_inline)) void load_turned(
-    const uint8_t* in, ptrdiff_t row, ints v[4][4]) {
+static inline __attribute__((always_inline)) void load_turned(const uint8_t* in,
+                                                              ptrdiff_t row,
+                                                              ints v[4][4]) {
   ETX_UNROLLED
   for (int i = 0; i < 4; ++i, in += 4 * row) {
     ETX_UNROLLED

@@ -1,4 +1,5 @@
-// What is left of rows of bytes. Read by files for processors with AVX-512.
+// Masked loads for the end of a row of bytes, with AVX-512. No parameters.
+// Include after int8_vec_template.h.
 
 // The first bytes, at most 64, followed by zeros. Nothing behind them is read.
 static inline ints load_some_bytes(const void* from, size_t count) {

@@ -1,5 +1,4 @@
-// Registers of 64 bytes, as the loops of bytes use them. Read by files for
-// processors with AVX-512 and VNNI.
+// Vectors of 64 bytes for the int8 loops of AVX-512. No parameters.
 
 #include <stddef.h>
 #include <stdint.h>

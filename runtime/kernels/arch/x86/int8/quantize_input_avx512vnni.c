@@ -33,12 +33,12 @@ enum { AS_IS = 4 };  // of roundings
 #define LARGER(a, b) __builtin_ia32_maxpd512_mask(a, b, a, 0xff, AS_IS)
 #define SMALLER(a, b) __builtin_ia32_minpd512_mask(a, b, a, 0xff, AS_IS)
 #define LARGER_INTS(a, b) __builtin_ia32_pmaxsd512_mask(a, b, a, 0xffff)
-#define LARGER_BITS(a, b)                                            \
-  (whole_bits) __builtin_ia32_pmaxud512_mask((ints)(a), (ints)(b), \
-                                             (ints)(a), 0xffff)
+#define LARGER_BITS(a, b) \
+  (whole_bits)            \
+      __builtin_ia32_pmaxud512_mask((ints)(a), (ints)(b), (ints)(a), 0xffff)
 #define ALL_EIGHT (char)-1
 #define ALL_SIXTEEN (short)-1
-#define AS_BYTES(a, b) \
+#define AS_BYTES(a, b)                                              \
   __builtin_ia32_packuswb512_mask((all_shorts)(a), (all_shorts)(b), \
                                   (all_bytes){0}, ~0ULL)
 #endif
@@ -76,11 +76,11 @@ static inline void extend_by_rest(extent* e, const float* x, size_t count) {
 static inline void range_of(const extent* e, float* low, float* high) {
   const int infinite = 0x7f800000, no_number = 0x7fc00000;
   const ints a = e->most, b = (ints)(e->least ^ sign);
-  ints v = LARGER_INTS(
-      __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20,
-                              21, 22, 23),
-      __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26,
-                              27, 28, 29, 30, 31));
+  ints v =
+      LARGER_INTS(__builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17,
+                                          18, 19, 20, 21, 22, 23),
+                  __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15,
+                                          24, 25, 26, 27, 28, 29, 30, 31));
   v = LARGER_INTS(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12,
                                              13, 14, 15, 8, 9, 10, 11));
   v = LARGER_INTS(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10,
@@ -144,8 +144,10 @@ static __attribute__((noinline)) void quantize_exactly(const float* x,
 // computed in double, which is much closer, leaves the same too. All of it is
 // negative: with the high bits' sign packing makes zeros of them, and bytes of
 // the low ones.
-static inline __attribute__((always_inline)) void quantize_bytes(
-    const float* x, double inverse, double zero, uint8_t* out) {
+static inline __attribute__((always_inline)) void quantize_bytes(const float* x,
+                                                                 double inverse,
+                                                                 double zero,
+                                                                 uint8_t* out) {
   const float factor = -(float)inverse, little = 1.0f / 8388608;
   const floats more = all_floats(factor + factor * little);
   const floats less = all_floats(factor - factor * little);

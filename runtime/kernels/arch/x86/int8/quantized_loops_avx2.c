@@ -145,6 +145,8 @@ static inline __attribute__((always_inline)) void whole_columns(
 }
 
 // Columns that are read at a time are far from each other (gemm_nt_template.h).
+//
+//   @whole8  int16 x int8 | GEMM NT, PMADDWD | 2 x {COLUMNS} dot products
 static void whole8(const etx_quantized_block* b) {
   const size_t apart = b->columns / COLUMNS;
   for (size_t column = 0; column < apart; ++column) {
@@ -303,6 +305,8 @@ static inline __attribute__((always_inline)) void groups_all(
   }
 }
 
+//   @groups4  int16 x int4 | GEMM NT per group, PMADDWD; one row PMADDUBSW
+//     (int4_gemv_avx2.c) | 2 x {COLUMNS} dot products
 static void groups4(const etx_quantized_block* b) {
   if (etx_int4_gemv_avx2_supports(b)) {
     etx_int4_gemv_avx2(b);
@@ -341,6 +345,7 @@ static inline void quantize_eight(const float* x, reals inverse, reals zero,
   memcpy(out, &both, sizeof(both));
 }
 
+//   @quantize  float32 to int16 | quantize rows | 8 elements
 static void quantize(const float* x, size_t count, double inverse, double zero,
                      int16_t* out) {
   enum { SIDE = 8 };

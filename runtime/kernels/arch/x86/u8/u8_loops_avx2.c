@@ -181,6 +181,8 @@ static inline __attribute__((always_inline)) void panel_rows(
   }
 }
 
+//   @block  uint8 x int8 | GEMM and convolution with requantisation | {ROWS} x
+//     {COLUMNS}
 static void block(const etx_u8_block* b) {
   for (size_t panel = 0; panel * COLUMNS < b->columns; ++panel) {
     for (size_t row = 0; row < b->rows; row += ROWS) {
@@ -260,6 +262,8 @@ static inline __attribute__((always_inline)) void store_bytes(
 
 #include "runtime/kernels/simd/int8/u8_depthwise_template.h"
 
+//   @windows  uint8 x int8 | depthwise convolution with requantisation |
+//     {CHANNELS} channels
 static void windows(const etx_u8_depthwise* w) {
   etx_u8_depthwise part = *w;
   if (!windows_fit(w)) {
@@ -295,6 +299,7 @@ static inline __attribute__((always_inline)) floats floats_of(const uint8_t* in,
   return __builtin_convertvector(wide, floats) * all_floats(scale);
 }
 
+//   @to_floats  uint8 to float32 | dequantize | {LANES} elements
 static void to_floats(const uint8_t* in, size_t count, int32_t zero,
                       float scale, float* out) {
   size_t i = 0;
@@ -305,6 +310,7 @@ static void to_floats(const uint8_t* in, size_t count, int32_t zero,
   etx_u8_loops_base.to_floats(in + i, count - i, zero, scale, out + i);
 }
 
+//   @to_bytes  float32 to uint8 | quantize | {CHANNELS} elements
 static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
                      float low, float high, uint8_t* out) {
   const byte_bounds bounds = {all_floats(low), all_floats(high),
@@ -320,6 +326,7 @@ static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
                              out + i);
 }
 
+//   @add  uint8 | addition with requantisation | {CHANNELS} elements
 static void add(const etx_u8_binary_qparams* n, const uint8_t* a,
                 const uint8_t* b, size_t count, uint8_t* out) {
   const byte_bounds bounds = {all_floats(n->low), all_floats(n->high),
@@ -340,6 +347,8 @@ static void add(const etx_u8_binary_qparams* n, const uint8_t* a,
   etx_u8_loops_base.add(n, a + i, b + i, count - i, out + i);
 }
 
+//   @multiply  uint8 x float32 | multiplication with requantisation |
+//     {CHANNELS} elements
 static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
                      const float* b, size_t count, uint8_t* out) {
   const byte_bounds bounds = {all_floats(n->low), all_floats(n->high),
@@ -361,11 +370,14 @@ static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
 }
 
 // Sixteen shuffles for sixteen entries each would gain little.
+//
+//   @look_up  uint8 | table of 256 entries | 1 element
 static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,
                     uint8_t* out) {
   etx_u8_loops_base.look_up(table, in, count, out);
 }
 
+//   @add_rows  uint8 to int32 | sums of rows (mean pooling) | 64 elements
 static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
                      int32_t* sums) {
   enum { TOGETHER = 8 };  // registers of sums: a line of the cache
@@ -394,6 +406,7 @@ static inline ints larger_bytes(ints a, ints b) {
 #endif
 }
 
+//   @max_of_rows  uint8 | max pooling of rows | 32 elements
 static void max_of_rows(const uint8_t* const* rows, size_t row_count,
                         size_t columns, size_t pitch, size_t count,
                         uint8_t* out) {
@@ -412,6 +425,7 @@ static void max_of_rows(const uint8_t* const* rows, size_t row_count,
   u8_max_of_rows(rows, row_count, columns, pitch, i, count, out);
 }
 
+//   @has_nan  float32 | search for NaN before quantisation | 1 element
 static bool has_nan(const float* x, size_t count) {
   return u8_has_nan(x, count);
 }

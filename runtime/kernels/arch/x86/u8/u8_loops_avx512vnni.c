@@ -76,7 +76,7 @@ static inline __attribute__((always_inline)) void store_quarters(
 #define STORE(i)                                                          \
   if ((i) < rows) {                                                       \
     store_first(                                                          \
-        to + (i) * pitch,                                                 \
+        to + (i)*pitch,                                                   \
         __builtin_shufflevector(quarters, quarters, 4 * (i), 4 * (i) + 1, \
                                 4 * (i) + 2, 4 * (i) + 3),                \
         columns);                                                         \
@@ -88,17 +88,24 @@ static inline __attribute__((always_inline)) void store_quarters(
 #undef STORE
 }
 
+// What requantising a tile needs.
+typedef struct quad_numbers {
+  column_numbers columns;
+  byte_bounds bounds;
+} quad_numbers;
+
 // Of four rows of sixteen columns, whose results are integers of 32 bits, those
 // that there are.
 static inline __attribute__((always_inline)) void store_four(
-    const etx_u8_block* b, const column_numbers* n, const ints sums[4],
-    const byte_bounds* bounds, size_t rows, size_t columns, uint8_t* to) {
+    const etx_u8_block* b, const quad_numbers* n, const ints sums[4],
+    size_t rows, size_t columns, uint8_t* to) {
   ints whole[4];
   ETX_UNROLLED
-  for (size_t i = 0; i < 4; ++i) whole[i] = rounded(result_of(sums[i], n));
-  const ints made = packed_with(whole, bounds->zero);
+  for (size_t i = 0; i < 4; ++i)
+    whole[i] = rounded(result_of(sums[i], &n->columns));
+  const ints made = packed_with(whole, n->bounds.zero);
   const ints limited =
-      smaller_bytes(larger_bytes(made, bounds->low), bounds->high);
+      smaller_bytes(larger_bytes(made, n->bounds.low), n->bounds.high);
   const ints quarters = turned_quarters(limited);
   if (rows < 4 || columns < COLUMNS) {
     store_quarters(quarters, rows, columns, to, b->out_row);
@@ -120,8 +127,8 @@ static inline __attribute__((always_inline)) void store_all(
   ETX_UNROLLED
   for (size_t part = 0; part < parts; ++part) {
     const size_t column = part * COLUMNS, columns = part_columns(b, part);
-    const column_numbers n =
-        load_columns(r, b->channel + column, columns * sizeof(float));
+    const quad_numbers n = {
+        load_columns(r, b->channel + column, columns * sizeof(float)), bounds};
     uint8_t* to = (uint8_t*)b->out + first * b->out_row + column;
     ETX_UNROLLED
     for (size_t row = 0; row < rows; row += 4, to += 4 * b->out_row) {
@@ -129,7 +136,7 @@ static inline __attribute__((always_inline)) void store_all(
       const size_t some = left - row < 4 ? left - row : 4;
       const ints own[4] = {sums[row][part], sums[row + 1][part],
                            sums[row + 2][part], sums[row + 3][part]};
-      store_four(b, &n, own, &bounds, some, columns, to);
+      store_four(b, &n, own, some, columns, to);
     }
   }
 }
@@ -164,21 +171,28 @@ static __attribute__((noinline)) void store_some(const etx_u8_block* b,
 // would move them about, is told nothing else.
 typedef const uint8_t* const volatile row_place;
 
-// Some fours more of all rows, `k` bytes from where their pieces begin.
+typedef struct fours_place {
+  row_place* rows;
+  size_t k;              // bytes from where their pieces begin
+  const int8_t* panels;  // `panel_bytes` apart
+  size_t panel_bytes;
+} fours_place;
+
+// Adds the products of one or two groups of four bytes of all rows.
 static inline __attribute__((always_inline)) void add_fours(
-    row_place* x, size_t k, size_t fours, const int8_t* panels,
-    size_t panel_bytes, size_t rows, size_t parts, ints sums[ROWS][PARTS]) {
+    const fours_place* at, size_t fours, size_t rows, size_t parts,
+    ints sums[ROWS][PARTS]) {
   ints w[2][PARTS];
   ETX_UNROLLED
   for (size_t i = 0; i < fours; ++i) {
     ETX_UNROLLED
     for (size_t part = 0; part < parts; ++part) {
-      w[i][part] = load_bytes(panels + i * BYTES + part * panel_bytes);
+      w[i][part] = load_bytes(at->panels + i * BYTES + part * at->panel_bytes);
     }
   }
   ETX_UNROLLED_16
   for (size_t r = 0; r < rows; ++r) {
-    const uint8_t* own = x[r] + k;
+    const uint8_t* own = at->rows[r] + at->k;
     ETX_UNROLLED
     for (size_t i = 0; i < fours; ++i) {
       int seen;
@@ -221,10 +235,12 @@ static inline __attribute__((always_inline)) void block_rows(
     row_place* x = b->seen + t * b->pitch + row;
     size_t k = 0;
     for (; k + 1 < b->fours; k += 2, w += 2 * BYTES) {
-      add_fours(x, k * SIDE, 2, w, b->panel_bytes, rows, parts, sums);
+      const fours_place at = {x, k * SIDE, w, b->panel_bytes};
+      add_fours(&at, 2, rows, parts, sums);
     }
     if (k < b->fours) {
-      add_fours(x, k * SIDE, 1, w, b->panel_bytes, rows, parts, sums);
+      const fours_place at = {x, k * SIDE, w, b->panel_bytes};
+      add_fours(&at, 1, rows, parts, sums);
       w += BYTES;
     }
   }
@@ -268,6 +284,8 @@ static inline __attribute__((always_inline)) void block_parts(
   }
 }
 
+//   @block  uint8 x int8 | GEMM and convolution with requantisation | {ROWS} x
+//     {COLUMNS * PARTS}
 static void block(const etx_u8_block* b) {
   if (b->columns > COLUMNS) {
     block_parts(b, 2);
@@ -297,6 +315,7 @@ static inline __attribute__((always_inline)) floats floats_of(const uint8_t* in,
   return __builtin_convertvector(wide, floats) * all_floats(scale);
 }
 
+//   @to_floats  uint8 to float32 | dequantize | {LANES} elements
 static void to_floats(const uint8_t* in, size_t count, int32_t zero,
                       float scale, float* out) {
   size_t i = 0;
@@ -307,6 +326,7 @@ static void to_floats(const uint8_t* in, size_t count, int32_t zero,
   etx_u8_loops_base.to_floats(in + i, count - i, zero, scale, out + i);
 }
 
+//   @to_bytes  float32 to uint8 | quantize | {LANES} elements
 static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
                      float low, float high, uint8_t* out) {
   size_t i = 0;
@@ -321,8 +341,9 @@ static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
                              out + i);
 }
 
-static void add(const etx_u8_binary_qparams* n, const uint8_t* a, const uint8_t* b,
-                size_t count, uint8_t* out) {
+//   @add  uint8 | addition with requantisation | {LANES} elements
+static void add(const etx_u8_binary_qparams* n, const uint8_t* a,
+                const uint8_t* b, size_t count, uint8_t* out) {
   const floats low = all_floats(n->low), high = all_floats(n->high);
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) {
@@ -336,8 +357,10 @@ static void add(const etx_u8_binary_qparams* n, const uint8_t* a, const uint8_t*
   etx_u8_loops_base.add(n, a + i, b + i, count - i, out + i);
 }
 
-static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a, const float* b,
-                     size_t count, uint8_t* out) {
+//   @multiply  uint8 x float32 | multiplication with requantisation | {LANES}
+//     elements
+static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
+                     const float* b, size_t count, uint8_t* out) {
   const floats low = all_floats(n->low), high = all_floats(n->high);
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) {
@@ -369,6 +392,7 @@ static inline ints chosen(ints indices, ints a, ints b) {
 #endif
 }
 
+//   @look_up  uint8 | table of 256 entries | {BYTES} elements
 static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,
                     uint8_t* out) {
   ints t[4];
@@ -386,6 +410,7 @@ static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,
   }
 }
 
+//   @add_rows  uint8 to int32 | sums of rows (mean pooling) | 64 elements
 static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
                      int32_t* sums) {
   enum { TOGETHER = 4 };  // registers of sums: a line of the cache
@@ -404,9 +429,10 @@ static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
   etx_u8_loops_base.add_rows(in + i, rows, pitch, count - i, sums + i);
 }
 
+//   @max_of_rows  uint8 | max pooling of rows | {BYTES} elements
 static void max_of_rows(const uint8_t* const* rows, size_t row_count,
-                         size_t columns, size_t pitch, size_t count,
-                         uint8_t* out) {
+                        size_t columns, size_t pitch, size_t count,
+                        uint8_t* out) {
   for (size_t i = 0; i < count; i += BYTES) {
     const size_t left = count - i, some = left < BYTES ? left : (size_t)BYTES;
     ints best = load_some_bytes(out + i, some);
@@ -420,10 +446,14 @@ static void max_of_rows(const uint8_t* const* rows, size_t row_count,
   }
 }
 
+//   @has_nan  float32 | search for NaN before quantisation | 1 element
 static bool has_nan(const float* x, size_t count) {
   return u8_has_nan(x, count);
 }
 
+//   @windows  uint8 x int8 | depthwise convolution with requantisation
+//     (u8_depthwise_avx512vnni.c) | 64 channels, or 32 with vectors of 32
+//     bytes
 const etx_u8_loops etx_u8_loops_avx512vnni = {
     block,     etx_u8_depthwise_avx512vnni,
     to_floats, has_nan,

@@ -1,8 +1,14 @@
-// How bytes of four rows become lanes, in the order that
-// u8_depthwise_avx512vnni.c says. Read by files of u8_depthwise_template.h for
-// processors with AVX-512 and VNNI, which have SIDE_BY_SIDE for as many
-// quarters as their registers have: of each quarter of two registers the lower
-// half, or the upper one, element by element side by side.
+// Interleaves the bytes of four rows by channel, in the order that
+// u8_depthwise_avx512vnni.c states. Included by files that instantiate
+// u8_depthwise_template.h with VNNI.
+//
+//   SIDE_BY_SIDE(vector, of, a, b, each, begin)  required
+//       the lower or the upper half of each 16 bytes of two registers, element
+//       by element interleaved
+
+#if !defined(SIDE_BY_SIDE)
+#error "this header needs the macros of its table"
+#endif
 
 #define TWO(a, b, k) (a) + (k), (b) + (k)
 #define BYTES_OF(a, b)                                                  \

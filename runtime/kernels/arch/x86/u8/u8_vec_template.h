@@ -1,7 +1,7 @@
-// Floats of registers of 64 bytes become bytes. Read by files for processors
-// with AVX-512 and VNNI.
+// Requantises float vectors to bytes with AVX-512. No parameters.
 
 #include "runtime/kernels/simd/int8/u8_requantize.h"
+#include "runtime/kernels/arch/x86/int8/int8_vec_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_dot_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_tail_template.h"
 

@@ -134,7 +134,7 @@ static etx_status check_tensor(const etx_bundle* bundle, uint32_t table,
                             "%z",
                             tensor.data.size, bytes);
   }
-  if (etx_dtype_may_lie_at(tensor.dtype, (uintptr_t)tensor.data.data)) {
+  if (etx_dtype_is_aligned(tensor.dtype, (uintptr_t)tensor.data.data)) {
     return ETX_OK;
   }
   return etx_diag_fail_at(diag, ETX_BAD_FILE, table,

@@ -56,7 +56,7 @@ static etx_status check_state_shape(checker* c, const etx_blob_state* state,
                          "state's %u bytes",
                          state->name, state->offset, all);
   }
-  if (!etx_dtype_may_lie_at(state->dtype, state->offset)) {
+  if (!etx_dtype_is_aligned(state->dtype, state->offset)) {
     return etx_diag_fail(c->diag, c->pte->plan_fault,
                          "state '%t' lies at offset %u, which is not a "
                          "multiple of its element of %u bytes",

@@ -14,7 +14,7 @@ static etx_status believe(etx_pte* pte, etx_diag* diag) {
     return etx_diag_fail(diag, ETX_BAD_FILE, "these bytes are no program");
   }
   pte->root = etx_fb_root(fb);
-  (void)etx_pte_pieces_open(pte);
+  (void)etx_pte_subsegments_open(pte);
   return ETX_OK;
 }
 
@@ -75,9 +75,9 @@ static void count_totals(const etx_pte_plan* plan, etx_pte_totals* out) {
 void etx_pte_plan_totals(const etx_pte_plan* plan, etx_pte_totals* out) {
   if (!ETX_VERIFIER) {
     count_totals(plan, out);
-  } else if (plan->index < ETX_PTE_KEPT_TOTALS) {
+  } else if (plan->index < ETX_PTE_CACHED_TOTALS) {
     *out = plan->pte->totals[plan->index];
   } else {
-    etx_pte_verifier_count(plan, out);
+    etx_pte_verifier_totals(plan, out);
   }
 }

@@ -172,7 +172,7 @@ uint32_t etx_pte_value_arena(const etx_pte_plan* plan, size_t index) {
     return 0;
   }
   const uint8_t* tensor =
-      etx_fb_indirect(etx_fb_pair_field(variant, ETX_PTE_EValue_val));
+      etx_fb_follow(etx_fb_pair_field(variant, ETX_PTE_EValue_val));
   const uint8_t* allocation = etx_fb_row_indirect(
       etx_fb_row_of(tensor), ETX_PTE_Tensor_allocation_info);
   return allocation == NULL
@@ -192,7 +192,7 @@ bool etx_pte_value_read(const etx_pte_plan* plan, size_t index,
   out_value->as.list.items = NULL;
   out_value->as.list.count = 0;
   if (content == NULL) return false;
-  content = etx_fb_indirect(content);
+  content = etx_fb_follow(content);
   if (out_value->kind == ETX_PTE_TENSOR) {
     read_tensor(content, &out_value->as.tensor);
     return true;
@@ -212,7 +212,7 @@ bool etx_pte_value_read(const etx_pte_plan* plan, size_t index,
       memcpy(&out_value->as, field, sizeof out_value->as.integer);
       break;
     default:
-      field = etx_fb_indirect(field);
+      field = etx_fb_follow(field);
       out_value->as.list.items = etx_fb_list_elements(field);
       out_value->as.list.count = etx_fb_list_count(field);
       break;
@@ -298,7 +298,7 @@ void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
   out->arguments = NULL;
   out->argument_count = 0;
   if (content == NULL) return;
-  const etx_fb_pair row = etx_fb_pair_of(etx_fb_indirect(content));
+  const etx_fb_pair row = etx_fb_pair_of(etx_fb_follow(content));
   const uint8_t* second = etx_fb_pair_field(row, ETX_PTE_KernelCall_args);
   out->kind = (etx_pte_instruction_kind)etx_fb_pair_u8(
       variant, ETX_PTE_Instruction_instr_args_type);
@@ -308,7 +308,7 @@ void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
     out->target = (int32_t)etx_fb_u32_at(second);
     return;
   }
-  const uint8_t* arguments = etx_fb_indirect(second);
+  const uint8_t* arguments = etx_fb_follow(second);
   out->arguments = etx_fb_list_elements(arguments);
   out->argument_count = etx_fb_list_count(arguments);
 }

@@ -27,14 +27,14 @@ typedef struct etx_pte_limits {
   // True: what is wrong with the plan alone (offsets, sizes, arenas, layout)
   // ends with ETX_BAD_PLAN, and only a damaged structure with ETX_BAD_FILE.
   // False: ETX_BAD_FILE for both.
-  bool tells_plan_faults;
+  bool reports_bad_plan;
 } etx_pte_limits;
 
 // Pieces of a segment, which run from where they start to its end.
-typedef struct etx_pte_pieces {
+typedef struct etx_pte_subsegments {
   etx_fb_vector starts;  // of each, in bytes; the first is none
   etx_bytes segment;     // which the starts are counted from
-} etx_pte_pieces;
+} etx_pte_subsegments;
 
 // What a plan has in all its values and instructions.
 typedef struct etx_pte_totals {
@@ -45,23 +45,23 @@ typedef struct etx_pte_totals {
 } etx_pte_totals;
 
 // Plans whose totals are kept: more than most files have.
-enum { ETX_PTE_KEPT_TOTALS = 8 };
+enum { ETX_PTE_CACHED_TOTALS = 8 };
 
 // An opened file. Fields are private to format/pte.
 typedef struct etx_pte {
-  etx_bytes file;            // all of it, the caller's
-  etx_fb_buffer fb;          // the FlatBuffer part, at the start of the file
-  uint64_t segment_base;     // 0: no segments
-  uint64_t segment_bytes;    // from there to the end of the last segment, or to
-                             // the end of the file if the header does not say
-  uint32_t root;             // offset of the root table
-  bool has_header;           // extended header present
-  uint32_t header_length;    // 0, 24, 32, ...
-  etx_pte_pieces constants;  // none if they are in the FlatBuffer
-  etx_pte_pieces initial;    // initial data of planned tensors
-  etx_status plan_fault;     // how a wrong plan ends: see etx_pte_limits
+  etx_bytes file;          // all of it, the caller's
+  etx_fb_buffer fb;        // the FlatBuffer part, at the start of the file
+  uint64_t segment_base;   // 0: no segments
+  uint64_t segment_bytes;  // from there to the end of the last segment, or to
+                           // the end of the file if the header does not say
+  uint32_t root;           // offset of the root table
+  bool has_header;         // extended header present
+  uint32_t header_length;  // 0, 24, 32, ...
+  etx_pte_subsegments constants;  // none if they are in the FlatBuffer
+  etx_pte_subsegments initial;    // initial data of planned tensors
+  etx_status plan_fault;          // how a wrong plan ends: see etx_pte_limits
   // Of the first plans; those of all others were left in one place.
-  etx_pte_totals totals[ETX_PTE_KEPT_TOTALS + 1];
+  etx_pte_totals totals[ETX_PTE_CACHED_TOTALS + 1];
 } etx_pte;
 
 // The lists of a plan.

@@ -59,7 +59,7 @@ etx_bytes etx_pte_segment_data(const etx_pte* pte, size_t index) {
 // Finds the pieces that the table at `table` lists. False if the segment that
 // it names does not exist.
 static bool open_pieces(const etx_pte* pte, uint32_t table,
-                        etx_pte_pieces* out) {
+                        etx_pte_subsegments* out) {
   const etx_fb_buffer* fb = &pte->fb;
   const uint32_t segment =
       etx_fb_u32(fb, table, ETX_PTE_SubsegmentOffsets_segment_index, 0);
@@ -69,7 +69,7 @@ static bool open_pieces(const etx_pte* pte, uint32_t table,
   return true;
 }
 
-bool etx_pte_pieces_open(etx_pte* pte) {
+bool etx_pte_subsegments_open(etx_pte* pte) {
   const etx_fb_buffer* fb = &pte->fb;
   const uint32_t constants =
       etx_fb_table(fb, pte->root, ETX_PTE_Program_constant_segment);
@@ -86,7 +86,7 @@ bool etx_pte_pieces_open(etx_pte* pte) {
 }
 
 // False if there is no piece of that index or it starts outside.
-static bool find_piece(const etx_pte* pte, const etx_pte_pieces* pieces,
+static bool find_piece(const etx_pte* pte, const etx_pte_subsegments* pieces,
                        uint32_t index, etx_bytes* out) {
   const uint64_t* starts = etx_fb_elements(&pte->fb, pieces->starts);
   if (index == 0 || index >= pieces->starts.count ||

@@ -12,7 +12,7 @@
 
 // Notes where constants and initial data are, once segments are checked. False
 // if the segment of the constants does not exist.
-bool etx_pte_pieces_open(etx_pte* pte);
+bool etx_pte_subsegments_open(etx_pte* pte);
 
 // Refuses segments that pass the end of what the header states. Needs a
 // program whose FlatBuffer is verified.

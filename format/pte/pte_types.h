@@ -217,7 +217,7 @@ typedef struct etx_pte_content {
   size_t constant_count;  // entry 0 counted; 1 if there are none
   // NULL, or by constant: the one, with bytes of its own, whose `data` this
   // one's `data` points into, so that they are written once; 0: none.
-  const uint32_t* constant_hosts;
+  const uint32_t* constant_bases;
   // Initial data of planned tensors (mutable_data_segments[0]); entry 0
   // reserved. Count 0 writes no such segment. etx itself never uses it.
   const etx_bytes* initial_data;

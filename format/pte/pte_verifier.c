@@ -32,7 +32,7 @@ static void append_place(etx_pte_verifier* v) {
 // Verifies that `count` entries name values of the method.
 static etx_status check_value_indexes(etx_pte_verifier* v,
                                       const int32_t* indexes, size_t count) {
-  ETX_TRY(etx_pte_verifier_spend(v, count));
+  ETX_TRY(etx_pte_verifier_use_items(v, count));
   for (size_t i = 0; i < count; ++i) {
     // A negative one is larger than any count.
     if ((uint32_t)indexes[i] < v->value_count) continue;
@@ -45,7 +45,7 @@ static etx_status check_value_indexes(etx_pte_verifier* v,
 
 static etx_status check_arenas(etx_pte_verifier* v) {
   const size_t count = etx_pte_buffer_size_count(&v->plan);
-  ETX_TRY(etx_pte_verifier_spend(v, count));
+  ETX_TRY(etx_pte_verifier_use_items(v, count));
   for (size_t i = 0; i < count; ++i) {
     const int64_t bytes = etx_pte_buffer_size_at(&v->plan, i);
     if (bytes < 0) {
@@ -264,7 +264,7 @@ static etx_status check_plan(etx_pte_verifier* v, size_t index) {
 // Notes where constants are: in the FlatBuffer or in a segment, never in both.
 static etx_status open_constants(etx_pte* pte, etx_diag* diag) {
   const etx_fb_buffer* fb = &pte->fb;
-  const bool has_segment = etx_pte_pieces_open(pte);
+  const bool has_segment = etx_pte_subsegments_open(pte);
   const uint32_t entries = pte->constants.starts.count;
   if (entries <= 1) return ETX_OK;
   const uint32_t table =
@@ -314,7 +314,8 @@ static etx_status check_plans(etx_pte* pte, etx_pte_verifier* v) {
   for (size_t i = 0; i < count; ++i) {
     etx_pte_plan_read(pte, i, &v->plan);
     v->position = v->plan.table;
-    v->totals = &pte->totals[i < ETX_PTE_KEPT_TOTALS ? i : ETX_PTE_KEPT_TOTALS];
+    v->totals =
+        &pte->totals[i < ETX_PTE_CACHED_TOTALS ? i : ETX_PTE_CACHED_TOTALS];
     enter(v, NULL, 0);
     const etx_status status = check_plan(v, i);
     if (status != ETX_OK) {
@@ -325,7 +326,7 @@ static etx_status check_plans(etx_pte* pte, etx_pte_verifier* v) {
   return ETX_OK;
 }
 
-void etx_pte_verifier_count(const etx_pte_plan* plan, etx_pte_totals* out) {
+void etx_pte_verifier_totals(const etx_pte_plan* plan, etx_pte_totals* out) {
   etx_pte_verifier v;
   v.diag = NULL;
   v.items_left = v.max_instructions = UINT64_MAX;
@@ -352,7 +353,7 @@ etx_status etx_pte_verify(etx_pte* pte, const etx_pte_limits* limits,
       limits->max_instructions == 0 ? UINT64_MAX : limits->max_instructions;
   ETX_TRY(etx_fb_verify(fb, &etx_pte_schema, limits->max_tables, diag));
   pte->root = etx_fb_root(fb);
-  pte->plan_fault = limits->tells_plan_faults ? ETX_BAD_PLAN : ETX_BAD_FILE;
+  pte->plan_fault = limits->reports_bad_plan ? ETX_BAD_PLAN : ETX_BAD_FILE;
   ETX_TRY(etx_pte_segments_check(pte, diag));
   ETX_TRY(open_constants(pte, diag));
   ETX_TRY(check_named_data(pte, diag));

@@ -20,6 +20,6 @@ ETX_MUST_USE etx_status etx_pte_verify(etx_pte* pte,
                                        etx_diag* diag);
 
 // The totals of a verified plan, by verifying it again.
-void etx_pte_verifier_count(const etx_pte_plan* plan, etx_pte_totals* out);
+void etx_pte_verifier_totals(const etx_pte_plan* plan, etx_pte_totals* out);
 
 #endif

@@ -21,7 +21,7 @@ typedef struct etx_pte_verifier {
 } etx_pte_verifier;
 
 // Takes `count` off the items that may still be looked at.
-ETX_MUST_USE etx_status etx_pte_verifier_spend(etx_pte_verifier* v,
+ETX_MUST_USE etx_status etx_pte_verifier_use_items(etx_pte_verifier* v,
                                                uint64_t count);
 
 // Verifies value `index` of the method at hand, which becomes the value at

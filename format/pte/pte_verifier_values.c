@@ -3,7 +3,7 @@
 #include "format/flatbuffers/fb_row.h"
 #include "format/pte/pte_verifier_internal.h"
 
-etx_status etx_pte_verifier_spend(etx_pte_verifier* v, uint64_t count) {
+etx_status etx_pte_verifier_use_items(etx_pte_verifier* v, uint64_t count) {
   if (count > v->items_left) {
     return etx_diag_fail(v->diag, ETX_OUT_OF_RANGE,
                          "the lists of the program have more than %u items "
@@ -75,7 +75,7 @@ static etx_status check_allocation(etx_pte_verifier* v,
                          bytes, tensor->memory_offset,
                          (uint64_t)tensor->memory_id, arena_bytes);
   }
-  if (!etx_dtype_may_lie_at(tensor->dtype, tensor->memory_offset)) {
+  if (!etx_dtype_is_aligned(tensor->dtype, tensor->memory_offset)) {
     return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
                          "a tensor of '%s' lies at offset %u of its arena, "
                          "not a multiple of %z",
@@ -112,7 +112,7 @@ static etx_status check_constant(etx_pte_verifier* v,
   ETX_TRY(check_length(v, "constant", tensor, is_found, data));
   if (data.size == 0) return ETX_OK;
   const size_t position = (size_t)(data.data - pte->file.data);
-  if (!etx_dtype_may_lie_at(tensor->dtype, position)) {
+  if (!etx_dtype_is_aligned(tensor->dtype, position)) {
     return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
                          "constant '%u' of '%s' lies at byte %z of the file, "
                          "not a multiple of %z",
@@ -253,7 +253,7 @@ static etx_status check_tensor_list(etx_pte_verifier* v,
 
 static etx_status check_list(etx_pte_verifier* v, size_t index) {
   const etx_pte_value* const list = &v->value;
-  ETX_TRY(etx_pte_verifier_spend(v, list->as.list.count));
+  ETX_TRY(etx_pte_verifier_use_items(v, list->as.list.count));
   switch (list->kind) {
     case ETX_PTE_INT_LIST:
       return check_int_list(v, list);

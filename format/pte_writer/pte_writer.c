@@ -45,7 +45,7 @@ typedef struct blob_list {
 
 static blob_list constants_of(const etx_pte_content* content) {
   const uint64_t each = content->constant_alignment;
-  return (blob_list){content->constants,      content->constant_hosts,
+  return (blob_list){content->constants,      content->constant_bases,
                      content->constant_count, each,
                      each < CACHE_LINE ? CACHE_LINE : each};
 }
@@ -137,23 +137,23 @@ static etx_fb_ref build_segments(etx_fb_builder* b,
                                  const layout* where) {
   const bool has_initial = content->initial_data_count > 0;
   const size_t count = 1 + has_initial + content->named_data_count;
-  const size_t notes = etx_fb_builder_take_notes(b, count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, count);
   uint64_t position = where->constant_bytes;
-  etx_fb_builder_note(b, notes, 0, build_segment(b, 0, where->constant_bytes));
+  etx_fb_builder_set_ref(b, refs, 0, build_segment(b, 0, where->constant_bytes));
   if (has_initial) {
     position = where->initial_start + where->initial_bytes;
-    etx_fb_builder_note(
-        b, notes, 1,
+    etx_fb_builder_set_ref(
+        b, refs, 1,
         build_segment(b, where->initial_start, where->initial_bytes));
   }
   for (size_t i = 0; i < content->named_data_count; ++i) {
     const etx_pte_named_data* named = &content->named_data[i];
     uint64_t start = 0;
     (void)next_named(named, &position, &start);
-    etx_fb_builder_note(b, notes, 1 + has_initial + i,
+    etx_fb_builder_set_ref(b, refs, 1 + has_initial + i,
                         build_segment(b, start, named->data.size));
   }
-  return etx_fb_builder_tables(b, notes, count);
+  return etx_fb_builder_table_vector(b, refs, count);
 }
 
 // Where the blobs start that lie in others; those others are known.
@@ -174,7 +174,7 @@ static etx_fb_ref build_offsets(etx_fb_builder* b, uint32_t segment,
   uint8_t* elements = NULL;
   uint64_t position = 0;
   const etx_fb_ref offsets =
-      etx_fb_builder_space(b, blobs->count, sizeof(uint64_t), 8, &elements);
+      etx_fb_builder_empty_vector(b, blobs->count, sizeof(uint64_t), 8, &elements);
   for (size_t i = 0; i < blobs->count && elements != NULL; ++i) {
     uint64_t start = 0;
     (void)next_blob(blobs, i, &position, &start);
@@ -192,9 +192,9 @@ static etx_fb_ref build_initial(etx_fb_builder* b,
                                 const etx_pte_content* content) {
   if (content->initial_data_count == 0) return 0;
   const blob_list initial = initial_data_of(content);
-  const size_t notes = etx_fb_builder_take_notes(b, 1);
-  etx_fb_builder_note(b, notes, 0, build_offsets(b, 1, &initial));
-  return etx_fb_builder_tables(b, notes, 1);
+  const size_t refs = etx_fb_builder_reserve_refs(b, 1);
+  etx_fb_builder_set_ref(b, refs, 0, build_offsets(b, 1, &initial));
+  return etx_fb_builder_table_vector(b, refs, 1);
 }
 
 static etx_fb_ref build_named(etx_fb_builder* b,
@@ -202,41 +202,41 @@ static etx_fb_ref build_named(etx_fb_builder* b,
   const size_t count = content->named_data_count;
   const uint32_t first = content->initial_data_count > 0 ? 2 : 1;
   if (count == 0) return 0;
-  const size_t notes = etx_fb_builder_take_notes(b, count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, count);
   for (size_t i = 0; i < count; ++i) {
     const etx_fb_ref key = etx_fb_builder_string(b, content->named_data[i].key);
     etx_fb_builder_start(b);
     etx_fb_builder_add_ref(b, ETX_PTE_NamedData_key, key);
     etx_fb_builder_add_u32(b, ETX_PTE_NamedData_segment_index,
                            first + (uint32_t)i, 0);
-    etx_fb_builder_note(b, notes, i, etx_fb_builder_end(b));
+    etx_fb_builder_set_ref(b, refs, i, etx_fb_builder_end(b));
   }
-  return etx_fb_builder_tables(b, notes, count);
+  return etx_fb_builder_table_vector(b, refs, count);
 }
 
 static etx_fb_ref build_delegate_data(etx_fb_builder* b,
                                       const etx_pte_content* content) {
   const size_t count = content->delegate_data_count;
-  const size_t notes = etx_fb_builder_take_notes(b, count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, count);
   for (size_t i = 0; i < count; ++i) {
     const etx_bytes data = content->delegate_data[i];
     const etx_fb_ref bytes =
         etx_fb_builder_vector(b, data.data, data.size, 1, 16);
     etx_fb_builder_start(b);
     etx_fb_builder_add_ref(b, ETX_PTE_BackendDelegateInlineData_data, bytes);
-    etx_fb_builder_note(b, notes, i, etx_fb_builder_end(b));
+    etx_fb_builder_set_ref(b, refs, i, etx_fb_builder_end(b));
   }
-  return etx_fb_builder_tables(b, notes, count);
+  return etx_fb_builder_table_vector(b, refs, count);
 }
 
 static etx_fb_ref build_program(etx_fb_builder* b,
                                 const etx_pte_content* content,
                                 const layout* where) {
-  const size_t notes = etx_fb_builder_take_notes(b, content->plan_count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, content->plan_count);
   for (size_t i = 0; i < content->plan_count; ++i) {
-    etx_fb_builder_note(b, notes, i, etx_pte_build_plan(b, &content->plans[i]));
+    etx_fb_builder_set_ref(b, refs, i, etx_pte_build_plan(b, &content->plans[i]));
   }
-  const etx_fb_ref plans = etx_fb_builder_tables(b, notes, content->plan_count);
+  const etx_fb_ref plans = etx_fb_builder_table_vector(b, refs, content->plan_count);
   const etx_fb_ref named = build_named(b, content);
   const etx_fb_ref initial = build_initial(b, content);
   const blob_list blobs = constants_of(content);
@@ -244,7 +244,7 @@ static etx_fb_ref build_program(etx_fb_builder* b,
   const etx_fb_ref segments = build_segments(b, content, where);
   const etx_fb_ref delegate_data = build_delegate_data(b, content);
   const etx_fb_ref no_buffers =
-      etx_fb_builder_tables(b, etx_fb_builder_take_notes(b, 0), 0);
+      etx_fb_builder_table_vector(b, etx_fb_builder_reserve_refs(b, 0), 0);
   etx_fb_builder_start(b);
   etx_fb_builder_add_ref(b, ETX_PTE_Program_named_data, named);
   etx_fb_builder_add_ref(b, ETX_PTE_Program_mutable_data_segments, initial);

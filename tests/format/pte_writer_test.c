@@ -115,7 +115,7 @@ static void a_constant_may_lie_in_another(void** state) {
   content.plan_count = 1;
   content.constants = constants;
   content.constant_count = COUNT(constants);
-  content.constant_hosts = hosts;
+  content.constant_bases = hosts;
   const etx_bytes_mut file = sample_write(&content);
   assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
   etx_pte_segment_at(&pte, 0, &offset, &size);

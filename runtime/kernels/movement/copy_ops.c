@@ -197,7 +197,7 @@ static etx_status run_view_as_real(etx_call* call) {
 }
 
 etx_status etx_kernel_view_as_real_copy_out_prepare(etx_call* call) {
-  const etx_dtype part = etx_dtype_part(etx_call_tensor(call, 0)->dtype);
+  const etx_dtype part = etx_dtype_real_type(etx_call_tensor(call, 0)->dtype);
   ETX_TRY(etx_call_check_dtype(call, 1, part));
   const etx_strided_view to = etx_strided_view_of(out_of(call));
   etx_strided_view from = etx_strided_view_of(etx_call_tensor(call, 0));

@@ -149,7 +149,7 @@ static etx_fb_ref build_states(etx_fb_builder* b,
   return etx_fb_builder_table_vector(b, refs, content->state_count);
 }
 
-// Two numbers a pair, all of them in one vector; absent without any.
+// All pairs in one vector, two numbers each; absent if there are none.
 static etx_fb_ref build_concurrent(etx_fb_builder* b,
                                    const etx_blob_content* content) {
   if (content->concurrent_count == 0) return 0;

@@ -1,10 +1,10 @@
-// What a .pte file says, as plain C structs: the same ones for reading (views
+// The content of a .pte file as plain C structs: the same for reading (views
 // into the file's bytes) and for writing (arrays that the writer's caller
 // owns).
 //
-// Words of the file format are kept: a plan is one method's execution plan, a
-// value is an EValue, a chain holds instructions. See docs/pte-format.md for
-// the bytes.
+// The terms are those of the file format: a plan is one method's execution
+// plan, a value is an EValue, a chain holds instructions. See
+// docs/pte-format.md for the bytes.
 
 #ifndef ETX_FORMAT_PTE_PTE_TYPES_H
 #define ETX_FORMAT_PTE_PTE_TYPES_H

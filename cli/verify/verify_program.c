@@ -77,7 +77,7 @@ static etx_status prove_plans(etx_verify_program_state* program,
 
 static etx_status prove(etx_bytes file, etx_verify_report* report,
                         etx_diag* diag) {
-  const etx_pte_limits limits = {.tells_plan_faults = true};
+  const etx_pte_limits limits = {.reports_bad_plan = true};
   etx_pte pte;
   etx_blob blob;
   etx_verify_arena memory = {NULL};

@@ -1,17 +1,17 @@
-// Bump memory over a block that the caller owns.
+// Bump allocator over a block of memory that the caller owns.
 //
 //   base            used                     capacity
 //   |--- taken -----|--- free ---------------|
 //                   ^ a mark is a copy of `used`
 //
-// A counting arena (base NULL, see etx_arena_init_counting) hands out no
-// memory but counts exactly what a real one would need, so that the code which
-// lays something out is also the code which says how big it is.
+// A counting arena (base NULL, see etx_arena_init_counting) returns no memory
+// but counts exactly what a real one would need, so one function both computes
+// the size of a layout and builds it.
 //
 // Ownership     the arena never owns its block, which must outlive it.
 // Failure       `take` returns NULL when too little is free, changing nothing.
 // Threads       one arena, one thread.
-// Not promised  zeroed memory; the return of single pieces.
+// Not promised  zeroed memory; freeing single allocations.
 
 #ifndef ETX_FORMAT_BASE_ARENA_H
 #define ETX_FORMAT_BASE_ARENA_H
@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Alignment that every block must have and that suits every scalar type.
+// Alignment of every block; enough for every scalar type.
 enum { ETX_ARENA_ALIGNMENT = 16 };
 
 typedef struct etx_arena {
@@ -28,15 +28,15 @@ typedef struct etx_arena {
   size_t capacity_bytes;  // size of the block, SIZE_MAX when counting
   size_t used_bytes;      // bytes taken so far, padding included
   size_t peak_bytes;      // largest used_bytes ever seen
-  bool counting;          // true: hands out no memory
+  bool counting;          // true: returns no memory
 } etx_arena;
 
 // Starts `arena` empty over `capacity_bytes` at `base`, which must be aligned
 // to ETX_ARENA_ALIGNMENT and may be NULL if the capacity is zero.
 void etx_arena_init(etx_arena* arena, void* base, size_t capacity_bytes);
 
-// Starts an arena that only counts: every `take` answers NULL, and
-// `used_bytes` says what a real arena would have needed.
+// Starts an arena that only counts: every `take` returns NULL, and
+// `used_bytes` is what a real arena would have needed.
 void etx_arena_init_counting(etx_arena* arena);
 
 // Returns `size_bytes` at a multiple of `alignment` (a power of two, at most
@@ -49,10 +49,10 @@ void* etx_arena_take(etx_arena* arena, size_t size_bytes, size_t alignment);
 bool etx_arena_take_ok(etx_arena* arena, size_t size_bytes, size_t alignment,
                        void** out);
 
-// Returns the present position, to be given to `etx_arena_rewind`.
+// Returns the current position, for `etx_arena_rewind`.
 size_t etx_arena_mark(const etx_arena* arena);
 
-// Forgets everything taken since `mark`. The peak is kept.
+// Frees everything taken since `mark`. The peak is kept.
 void etx_arena_rewind(etx_arena* arena, size_t mark);
 
 #endif

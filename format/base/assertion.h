@@ -1,5 +1,5 @@
-// A promise between two pieces of our own code: checked in debug builds,
-// assumed in release builds. Never used on input.
+// An assertion about etx's own code: checked in debug builds, ignored in
+// release builds. Never used to check input.
 
 #ifndef ETX_FORMAT_BASE_ASSERTION_H
 #define ETX_FORMAT_BASE_ASSERTION_H

@@ -1,5 +1,5 @@
-// A formatter of seven conversions: enough for messages, small enough for bare
-// metal, and the same text on every C library.
+// A text formatter with seven conversions: enough for messages, small enough
+// for bare metal, and with the same output on every C library.
 
 #include "format/base/diag.h"
 
@@ -15,7 +15,7 @@ static void put(writer* w, char c) {
 
 static void put_text(writer* w, etx_text text) {
   for (size_t i = 0; i < text.size; ++i) {
-    // A hostile name must not break a terminal or a log line.
+    // A name from an untrusted file must not send control codes to a terminal.
     const unsigned char c = (unsigned char)text.data[i];
     put(w, c < 0x20 || c == 0x7f ? '?' : text.data[i]);
   }
@@ -156,7 +156,7 @@ etx_status etx_diag_note_at(etx_diag* diag, etx_status status, uint64_t offset,
   return status;
 }
 
-// In brackets, since they may be macros.
+// The names are in parentheses, since diag.h may define macros of these names.
 
 etx_status (etx_diag_fail)(etx_diag* diag, etx_status status,
                            const char* format, ...) {

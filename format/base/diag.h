@@ -1,14 +1,15 @@
-// One message for the person who must fix it, in memory the caller owns.
+// One error message, in memory that the caller owns.
 //
-// Functions on load and export paths take a last `etx_diag*`, which may be
-// NULL. The first message wins: what failed first is what is wrong. Messages
-// are lower case without full stop, name the subject in single quotes, and
-// give both numbers when two disagree. Too long a message is cut, never
-// overrun.
+// Functions on load and export paths take an `etx_diag*` as their last
+// parameter, which may be NULL. The first message is kept: later failures are
+// usually its consequences. Messages are lower case without full stop, name the
+// subject in single quotes, and state what was found and what was expected. A
+// message that is too long is truncated.
 //
-//   return etx_diag_fail(diag, ETX_BAD_FILE, "input '%t' has rank %i, '%t' wants %i", ...)
+//   return etx_diag_fail(diag, ETX_BAD_FILE,
+//                        "input '%t' has rank %i, expected %i", ...)
 //
-// The format knows exactly: %s (const char*), %t (etx_text), %i (int64_t), %u
+// The conversions are %s (const char*), %t (etx_text), %i (int64_t), %u
 // (uint64_t), %z (size_t), %x (uint64_t in hexadecimal), %f (double, six
 // significant digits), %% . There is no stdio underneath, so it works on bare
 // metal.
@@ -32,8 +33,9 @@ enum {
 typedef struct etx_diag {
   etx_status status;                // ETX_OK until something failed
   uint64_t offset;                  // byte offset in a file, or 0
-  uint32_t line;                    // 1-based line of a text, or 0. Without
-                                    // messages of a method's instruction, too
+  uint32_t line;                    // 1-based line of a text, or 0. In a build
+                                    // without messages also the 1-based
+                                    // instruction of a method
   uint32_t column;                  // 1-based column of a text, or 0
   size_t text_size;                 // bytes of text, no terminator counted
   char text[ETX_DIAG_TEXT_BYTES];   // always NUL-terminated
@@ -55,8 +57,8 @@ etx_status etx_diag_fail_at(etx_diag* diag, etx_status status, uint64_t offset,
 etx_status etx_diag_fail_line(etx_diag* diag, etx_status status, uint32_t line,
                               uint32_t column, const char* format, ...);
 
-// The same without a message: the status alone, which may be ETX_OK, beside the
-// place that is known so far.
+// The same without a message: records the status, which may be ETX_OK, and
+// keeps the place that was recorded before.
 etx_status etx_diag_note(etx_diag* diag, etx_status status);
 
 // The same with a place: a byte offset in a file, the line and column (1-based)
@@ -70,31 +72,31 @@ void etx_diag_append(etx_diag* diag, const char* format, ...);
 
 // Writes a formatted, NUL-terminated text of at most `capacity` bytes
 // (terminator included) into `out`. Returns its length without terminator;
-// what does not fit is cut.
+// text that does not fit is truncated.
 size_t etx_format_text(char* out, size_t capacity, const char* format, ...);
 
 // The same for a list of arguments.
 size_t etx_format_text_list(char* out, size_t capacity, const char* format,
                             va_list list);
 
-// How a call from outside ends. Without messages what is refused somewhere
-// within is a status and, where there is one, a place; the status is noted
-// here, once for all that the call can be refused for.
+// The last call of a public function. In a build without messages, inner
+// functions record at most a place, and the status is recorded here, once for
+// all errors of the call.
 static inline etx_status etx_diag_seal(etx_diag* diag, etx_status status) {
   return ETX_MESSAGES ? status : etx_diag_note(diag, status);
 }
 
-// What is left of a refusal without words.
-static inline etx_status etx_diag_unsaid(etx_diag* diag, etx_status status) {
+// etx_diag_fail in a build without messages.
+static inline etx_status etx_diag_drop_message(etx_diag* diag, etx_status status) {
   (void)diag;
   return status;
 }
 
-// Words are compiled, so that mistakes in them show, and dropped.
+// The compiler checks the arguments of a message and then removes it.
 #if !ETX_MESSAGES
 #define etx_diag_fail(diag, status, ...)              \
   (0 ? (etx_diag_fail)((diag), (status), __VA_ARGS__) \
-     : etx_diag_unsaid((diag), (status)))
+     : etx_diag_drop_message((diag), (status)))
 #define etx_diag_fail_at(diag, status, offset, ...)                 \
   (0 ? (etx_diag_fail_at)((diag), (status), (offset), __VA_ARGS__) \
      : etx_diag_note_at((diag), (status), (offset), 0, 0))

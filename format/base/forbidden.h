@@ -1,11 +1,11 @@
-// Poisons what the malloc-free libraries must not name: heap, stdio, abort.
-// Given to every file of format, planner, runtime and shared_memory by the
-// build (-include), after the system headers those files need.
+// Poisons the names of heap, stdio and abort functions, which format, planner,
+// runtime and shared_memory must not call. The build includes this file before
+// every source of these libraries (-include).
 
 #ifndef ETX_FORMAT_BASE_FORBIDDEN_H
 #define ETX_FORMAT_BASE_FORBIDDEN_H
 
-// System headers first: their own declarations of these names stay legal.
+// System headers come first, since they declare these names.
 #include <float.h>
 #include <limits.h>
 #include <math.h>

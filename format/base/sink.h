@@ -1,5 +1,5 @@
-// Where bytes go: one callback and its context. A writer that knows no file
-// system writes to a sink; the host decides what stands behind it.
+// An output stream: one callback and its context. Writers do not depend on a
+// file system; the application decides where the bytes go.
 
 #ifndef ETX_FORMAT_BASE_SINK_H
 #define ETX_FORMAT_BASE_SINK_H
@@ -15,8 +15,8 @@ typedef struct etx_sink {
   void* context;  // handed to `write` unchanged
 } etx_sink;
 
-// Hands `size` bytes from `data` on to the sink and returns what it answers;
-// ETX_OK without a call for 0 bytes.
+// Writes `size` bytes from `data` to the sink and returns its status. For 0
+// bytes the sink is not called.
 static inline etx_status etx_sink_write(const etx_sink* sink, const void* data,
                                         size_t size) {
   const etx_bytes bytes = {(const uint8_t*)data, size};

@@ -1,5 +1,5 @@
-// Every maximum of the project, with the reason for its size. A build may
-// override one with -DETX_MAX_...=n inside the stated range.
+// Every limit of the project, with its reason. A build may override those with
+// an #ifndef by -DETX_MAX_...=n, within the stated range.
 
 #ifndef ETX_FORMAT_BASE_SIZE_LIMITS_H
 #define ETX_FORMAT_BASE_SIZE_LIMITS_H
@@ -19,21 +19,21 @@
 // Bytes of an operator's name with overload. The stock runtime's limit.
 #define ETX_MAX_OPERATOR_NAME 99
 
-// Tables of a FlatBuffer within each other: the limit of the stock verifier.
+// Nesting depth of the tables of a FlatBuffer: the limit of the stock verifier.
 #define ETX_MAX_FB_DEPTH 64
 
-// Tables of a FlatBuffer: the limit of the stock verifier.
+// Number of tables in a FlatBuffer: the limit of the stock verifier.
 #define ETX_MAX_FB_TABLES 1000000
 
-// Methods of one program: their names are compared each with each when a file
-// is opened, so this bounds the time that takes.
+// Methods of one program. Opening a file compares every name with every other,
+// so this bounds the time that takes.
 #define ETX_MAX_PTE_PLANS 4096
 
 // Bytes of a method's name, for the same reason.
 #define ETX_MAX_METHOD_NAME 255
 
-// Items of all lists and argument lists of one program together. Lists may be
-// shared by many values, so the size of the file does not bound the work.
+// Items of all lists and argument lists of one program together. Many values
+// may share one list, so the size of the file does not bound the work.
 #define ETX_MAX_PTE_ITEMS 10000000
 
 // Instructions executed in one run: the stock runtime's limit. A caller sets

@@ -1,7 +1,8 @@
-// Pointer and length, by value: bytes and text that somebody else owns.
+// Pointer and length, passed by value: a view of bytes or text, which it does
+// not own.
 //
-// Text is UTF-8, not NUL-terminated, and may contain any byte. Its owner and
-// lifetime are stated where a span is handed out.
+// Text is UTF-8, not NUL-terminated, and may contain any byte. Functions that
+// return a span state its owner and lifetime.
 
 #ifndef ETX_FORMAT_BASE_SPAN_H
 #define ETX_FORMAT_BASE_SPAN_H
@@ -17,7 +18,7 @@ typedef struct etx_bytes {
   size_t size;          // bytes
 } etx_bytes;
 
-// Bytes that whoever gets the span may write.
+// Bytes that the receiver of the span may write.
 typedef struct etx_bytes_mut {
   uint8_t* data;  // may be NULL if size is 0
   size_t size;    // bytes
@@ -45,13 +46,14 @@ static inline bool etx_text_is(etx_text a, const char* string) {
   return etx_text_equal(a, etx_text_of(string));
 }
 
-// True if the first bytes of `a` are those of `prefix`; an empty one fits all.
+// True if `a` starts with `prefix`; true for an empty prefix.
 static inline bool etx_text_starts_with(etx_text a, etx_text prefix) {
   return a.size >= prefix.size &&
          (prefix.size == 0 || memcmp(a.data, prefix.data, prefix.size) == 0);
 }
 
-// Byte order, shorter first on a tie: negative, 0 or positive.
+// Compares bytes, and sorts a prefix before the longer text: negative, 0 or
+// positive.
 static inline int etx_text_compare(etx_text a, etx_text b) {
   const size_t shorter = a.size < b.size ? a.size : b.size;
   const int order = shorter == 0 ? 0 : memcmp(a.data, b.data, shorter);

@@ -1,8 +1,8 @@
-// How calls end: one enum for the whole project.
+// Status codes: one enum for the whole project.
 //
 // A function that can fail returns etx_status and has written nothing to its
-// outputs unless it returned ETX_OK. Which code to use when is told by the
-// comments in status.def.
+// outputs unless it returned ETX_OK. The comments in status.def say when to use
+// which code.
 
 #ifndef ETX_FORMAT_BASE_STATUS_H
 #define ETX_FORMAT_BASE_STATUS_H
@@ -32,7 +32,7 @@ const char* etx_status_text(etx_status status);
 const char* etx_status_name(etx_status status);
 
 // Returns from the calling function with the status of `call` unless it is
-// ETX_OK. There is nothing to undo: memory is an arena or the caller's.
+// ETX_OK. No cleanup is needed: memory is an arena's or the caller's.
 #define ETX_TRY(call)                                 \
   do {                                                \
     const etx_status etx_try_status = (call);         \

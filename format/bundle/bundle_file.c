@@ -1,5 +1,5 @@
-// The FlatBuffer's structure first, then what values mean; then the ordinary
-// accessors may be used.
+// Opening verifies the structure of the FlatBuffer, then the values. After that
+// the accessors need no checks.
 
 #include "format/bundle/bundle_file.h"
 
@@ -23,8 +23,7 @@
 
 static const etx_fb_schema schema = {FB_SCHEMA_DATA, {'B', 'P', '0', '8'}};
 
-// The version that is known, and the bytes that a program's place in the file
-// must be a multiple of.
+// The supported version, and the alignment of the program in the file.
 enum { VERSION = 2, PROGRAM_ALIGNMENT = 16 };
 
 bool etx_bundle_looks_like(etx_bytes file) {
@@ -66,7 +65,7 @@ static etx_bundle_tensor read_tensor(const etx_fb_buffer* fb, uint32_t table) {
   const etx_bundle_tensor tensor = {
       (etx_dtype)etx_fb_i8(fb, table, Tensor_scalar_type, 0),
       (uint8_t)sizes.count, etx_fb_elements(fb, sizes),
-      // The exporter leaves a default order out.
+      // The exporter omits the default order.
       order.count == 0 ? NULL : etx_fb_elements(fb, order),
       etx_fb_bytes(fb, etx_fb_vector_in(fb, table, Tensor_data))};
   return tensor;
@@ -125,7 +124,7 @@ static etx_status check_tensor(const etx_bundle* bundle, uint32_t table,
   if (tensor.dim_order != NULL &&
       !etx_layout_is_order(tensor.dim_order, tensor.rank)) {
     return etx_diag_fail_at(diag, ETX_BAD_FILE, table,
-                            "the dim order of a tensor is no permutation");
+                            "the dim order of a tensor is not a permutation");
   }
   if (!etx_layout_numel(tensor.sizes, tensor.rank, &numel) ||
       !etx_multiply_size(numel, item, &bytes) || bytes != tensor.data.size) {
@@ -134,7 +133,7 @@ static etx_status check_tensor(const etx_bundle* bundle, uint32_t table,
                             "%z",
                             tensor.data.size, bytes);
   }
-  if (etx_dtype_may_lie_at(tensor.dtype, (uintptr_t)tensor.data.data)) {
+  if (etx_dtype_is_aligned(tensor.dtype, (uintptr_t)tensor.data.data)) {
     return ETX_OK;
   }
   return etx_diag_fail_at(diag, ETX_BAD_FILE, table,
@@ -191,7 +190,7 @@ static etx_status open_file(etx_bundle* bundle, etx_bytes file,
       etx_fb_u32(&fb, opened.root, BundledProgram_version, 0);
   if (version != VERSION) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "the bundle has version %u, only %u is known",
+                         "the bundle has version %u, expected %u",
                          (uint64_t)version, (uint64_t)VERSION);
   }
   if ((uintptr_t)etx_bundle_program(&opened).data % PROGRAM_ALIGNMENT != 0) {

@@ -1,11 +1,11 @@
 // A bundled program (.bpte), read in place: a whole .pte together with calls
-// of its methods and what they must answer.
+// of its methods and their expected results.
 //
 //   bundle  > suites, one a method  > cases  > inputs, expected outputs
 //           > program               the bytes of a .pte, aligned to 32
 //
-// etx_bundle_open verifies the bundle; behind it accessors are plain and
-// cannot fail. The program inside is not looked at: open it as any other.
+// etx_bundle_open verifies the bundle; after that, accessors check nothing and
+// cannot fail. The program inside is not verified: open it as any other.
 //
 // Ownership  a bundle borrows its bytes, which must outlive it, be aligned to
 //            16 and not change.
@@ -49,7 +49,7 @@ typedef struct etx_bundle_value {
   } as;
 } etx_bundle_value;
 
-// True if the bytes begin like a bundle: to tell it from a program.
+// True if the bytes have the identifier of a bundle, not that of a program.
 bool etx_bundle_looks_like(etx_bytes file);
 
 // Opens and verifies. On failure `diag` says where, what was expected and what

@@ -1,6 +1,6 @@
-// Positions are kept as distances to the end. Alignment is therefore counted
-// from the end too, and the finished size is rounded up to the largest
-// alignment, which makes both ends agree.
+// Positions are distances to the end of the buffer, so objects are aligned
+// relative to the end. The finished size is rounded up to the largest
+// alignment, which makes them aligned relative to the start, too.
 
 #include "format/flatbuffers/fb_builder.h"
 
@@ -36,7 +36,7 @@ static bool is_counting(const etx_fb_builder* builder) {
 static bool reserve(etx_fb_builder* b, size_t bytes) {
   size_t total = 0;
   if (b->is_full) return false;
-  if (!etx_add_size(b->used + b->notes, bytes, &total) || total > b->capacity ||
+  if (!etx_add_size(b->used + b->refs, bytes, &total) || total > b->capacity ||
       bytes > largest_buffer - b->used) {
     b->is_full = true;
     return false;
@@ -45,7 +45,7 @@ static bool reserve(etx_fb_builder* b, size_t bytes) {
   return true;
 }
 
-// Where the buffer starts at the moment.
+// First byte of the buffer so far.
 static uint8_t* front(etx_fb_builder* b) {
   return b->block + (b->capacity - b->used);
 }
@@ -63,7 +63,7 @@ static void push_zeros(etx_fb_builder* b, size_t bytes) {
   if (!is_counting(b) && bytes > 0) memset(front(b), 0, bytes);
 }
 
-// Pads so that the buffer's front is aligned once `bytes` more are written.
+// Pads so that the front is aligned after `bytes` more have been written.
 static void align(etx_fb_builder* b, size_t alignment, size_t bytes) {
   if (alignment > b->alignment) b->alignment = (uint32_t)alignment;
   push_zeros(b, (0 - (b->used + bytes)) & (alignment - 1));
@@ -92,9 +92,9 @@ etx_fb_ref etx_fb_builder_string(etx_fb_builder* builder, etx_text text) {
   return here(builder);
 }
 
-etx_fb_ref etx_fb_builder_space(etx_fb_builder* builder, size_t count,
-                                size_t element_bytes, size_t alignment,
-                                uint8_t** out_elements) {
+etx_fb_ref etx_fb_builder_empty_vector(etx_fb_builder* builder, size_t count,
+                                       size_t element_bytes, size_t alignment,
+                                       uint8_t** out_elements) {
   size_t bytes = 0;
   *out_elements = NULL;
   if (!etx_multiply_size(count, element_bytes, &bytes) ||
@@ -116,42 +116,42 @@ etx_fb_ref etx_fb_builder_vector(etx_fb_builder* builder, const void* elements,
                                  size_t count, size_t element_bytes,
                                  size_t alignment) {
   uint8_t* space = NULL;
-  const etx_fb_ref ref =
-      etx_fb_builder_space(builder, count, element_bytes, alignment, &space);
+  const etx_fb_ref ref = etx_fb_builder_empty_vector(
+      builder, count, element_bytes, alignment, &space);
   if (space != NULL && count > 0) {
     memcpy(space, elements, count * element_bytes);
   }
   return ref;
 }
 
-size_t etx_fb_builder_take_notes(etx_fb_builder* builder, size_t count) {
-  const size_t notes = builder->notes;
+size_t etx_fb_builder_reserve_refs(etx_fb_builder* builder, size_t count) {
+  const size_t refs = builder->refs;
   size_t bytes = 0;
   if (!etx_multiply_size(count, sizeof(etx_fb_ref), &bytes)) {
     builder->is_full = true;
   }
-  if (reserve(builder, bytes)) builder->notes += bytes;
-  return notes;
+  if (reserve(builder, bytes)) builder->refs += bytes;
+  return refs;
 }
 
-void etx_fb_builder_note(etx_fb_builder* builder, size_t notes, size_t index,
-                         etx_fb_ref ref) {
+void etx_fb_builder_set_ref(etx_fb_builder* builder, size_t refs, size_t index,
+                            etx_fb_ref ref) {
   if (builder->is_full || is_counting(builder)) return;
-  memcpy(builder->block + notes + index * sizeof ref, &ref, sizeof ref);
+  memcpy(builder->block + refs + index * sizeof ref, &ref, sizeof ref);
 }
 
-etx_fb_ref etx_fb_builder_tables(etx_fb_builder* builder, size_t notes,
-                                 size_t count) {
+etx_fb_ref etx_fb_builder_table_vector(etx_fb_builder* builder, size_t refs,
+                                       size_t count) {
   align(builder, 4, 0);
   for (size_t i = count; i-- > 0 && !builder->is_full;) {
     etx_fb_ref ref = 0;
     if (!is_counting(builder)) {
-      memcpy(&ref, builder->block + notes + i * sizeof ref, sizeof ref);
+      memcpy(&ref, builder->block + refs + i * sizeof ref, sizeof ref);
     }
     push_ref(builder, ref);
   }
   push_u32(builder, (uint32_t)count);
-  if (!builder->is_full) builder->notes = notes;
+  if (!builder->is_full) builder->refs = refs;
   return here(builder);
 }
 
@@ -256,7 +256,7 @@ etx_fb_ref etx_fb_builder_end(etx_fb_builder* builder) {
     }
   }
   if (!is_counting(builder)) {
-    // From the table back to its vtable; negative if the vtable lies behind.
+    // From the table back to its vtable; negative if the vtable comes after it.
     const uint32_t distance = shared - table;
     memcpy(builder->block + (builder->capacity - table), &distance,
            sizeof distance);

@@ -1,7 +1,7 @@
 #include "format/flatbuffers/fb_members.h"
 
-// An enum is as wide as an int, or where compilers make it shorter followed by a
-// gap: no struct has two in a row.
+// An enum is as wide as an int. Where the compiler makes it narrower
+// (-fshort-enums), padding follows it, since no struct has two enums in a row.
 static void put_code(uint8_t* to, int code) { memcpy(to, &code, sizeof code); }
 
 static void put_list(uint8_t* to, const uint8_t* list) {
@@ -29,7 +29,7 @@ void etx_fb_members_read(const uint8_t* table, const etx_fb_member* members,
         put_code(to, *at);
         break;
       case ETX_FB_AS_LIST:
-        put_list(to, etx_fb_indirect(at));
+        put_list(to, etx_fb_follow(at));
         break;
       default:
         memcpy(to, at, members[i].kind);

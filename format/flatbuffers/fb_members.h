@@ -1,7 +1,7 @@
-// Reading a table of a verified buffer into a struct, by a list of the struct's
-// members in the order of the table's fields: for tables that are read as a
-// whole and not often enough to deserve code of their own. What a member is
-// told to be has to suit both its C type and the schema's.
+// Copies a table of a verified buffer into a struct, driven by a list of the
+// struct's members in the order of the table's fields. It saves code for tables
+// that are read as a whole and not often. The kind of a member must match both
+// its C type and the type in the schema.
 //
 //   static const etx_fb_member members[] = {
 //       ETX_FB_MEMBER(etx_blob_symbol, name, LIST),
@@ -16,13 +16,13 @@
 #include "format/flatbuffers/fb_row.h"
 
 typedef enum etx_fb_member_kind {
-  ETX_FB_AS_FLAG,         // a byte of the file, a bool here
-  ETX_FB_AS_CODE,         // a signed byte, an enum
-  ETX_FB_AS_UNSIGNED,     // an unsigned byte, an enum
-  ETX_FB_AS_LIST,         // a string or a vector; a pointer, then a size_t
-  ETX_FB_AS_NUMBER4 = 4,  // as many bytes here as there
-  ETX_FB_AS_END,          // no member: the list ends
-  ETX_FB_AS_NUMBER8 = 8,
+  ETX_FB_AS_FLAG,         // from a byte to a bool
+  ETX_FB_AS_CODE,         // from a signed byte to an enum
+  ETX_FB_AS_UNSIGNED,     // from an unsigned byte to an enum
+  ETX_FB_AS_LIST,         // from a string or vector to a pointer and a size_t
+  ETX_FB_AS_NUMBER4 = 4,  // 4 bytes
+  ETX_FB_AS_END,          // end of the list
+  ETX_FB_AS_NUMBER8 = 8,  // 8 bytes
 } etx_fb_member_kind;
 
 typedef struct etx_fb_member {
@@ -34,8 +34,8 @@ typedef struct etx_fb_member {
   {ETX_FB_AS_##kind, offsetof(type, member)}
 #define ETX_FB_MEMBERS_END {ETX_FB_AS_END, 0}
 
-// Sets members of `*out` to what the table at `table` has; what it does not
-// have stays as it is.
+// Sets the members of `*out` whose fields the table at `table` has. The others
+// keep their values, the defaults.
 void etx_fb_members_read(const uint8_t* table, const etx_fb_member* members,
                          void* out);
 

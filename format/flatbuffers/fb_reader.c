@@ -1,10 +1,10 @@
-// The plain readers of a verified buffer.
+// Accessors of a verified buffer, without bounds checks.
 
 #include "format/flatbuffers/fb_reader.h"
 
 #include "format/base/assertion.h"
 
-// The number of `bytes` at a position that is known to be good.
+// Copies `bytes` from a verified position.
 static void read(const etx_fb_buffer* buffer, uint32_t position, void* out,
                  uint32_t bytes) {
   ETX_ASSERT((uint64_t)position + bytes <= buffer->size);
@@ -23,7 +23,7 @@ static uint16_t read_u16(const etx_fb_buffer* buffer, uint32_t position) {
   return value;
 }
 
-// Position of what the reference at `position` refers to.
+// Position of the object that the reference at `position` refers to.
 static uint32_t follow(const etx_fb_buffer* buffer, uint32_t position) {
   return position + read_u32(buffer, position);
 }

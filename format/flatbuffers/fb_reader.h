@@ -10,15 +10,15 @@
 //   string     u32 count, then the bytes and a NUL
 //   reference  u32 distance forward to a table, vector or string
 //
-// Two ways to read. The `load` functions are bounded and may be called on any
-// bytes. All others are plain and may be called only on a buffer that
-// etx_fb_verify accepted, with tables and fields of the schema it was verified
-// against: their promise is that nothing lies outside.
+// There are two ways to read. The `load` functions check bounds and may be
+// called on any bytes. All others check nothing and may be called only on a
+// buffer that etx_fb_verify accepted, with tables and fields of the schema it
+// was verified against.
 //
 // A position is a byte offset from the start of the buffer. 0 stands for
 // "absent", since no table, vector or field can lie there.
 //
-// Ownership  everything handed out borrows the buffer's bytes.
+// Ownership  results borrow the buffer's bytes.
 // Threads    a buffer is const and may be read by many.
 
 #ifndef ETX_FORMAT_FLATBUFFERS_FB_READER_H
@@ -47,9 +47,8 @@ typedef struct etx_fb_vector {
   uint32_t count;     // elements
 } etx_fb_vector;
 
-// Copies `bytes` at `position`; false if they pass the end. With memcpy, which
-// compilers turn into one load: nobody has looked at the position's alignment
-// yet.
+// Copies `bytes` at `position`; false if they pass the end. The position may be
+// unaligned, so this uses memcpy, which compilers turn into one load.
 static inline bool etx_fb_load(const etx_fb_buffer* buffer, uint64_t position,
                                void* out, uint32_t bytes) {
   if (position > buffer->size || bytes > buffer->size - position) return false;

@@ -1,10 +1,10 @@
-// Reading several fields of one table of a verified buffer: its vtable is found
-// once where the compiler inlines this. For walks over many tables; everything
-// else reads with fb_reader.h, whose promises hold here too. Fields are told by
-// where they lie in memory, and a number that is absent is 0.
+// Fast access to several fields of one table of a verified buffer, for loops
+// over many tables. A row is a pointer to a table: after inlining, the compiler
+// finds the vtable once and not once a field, as with fb_reader.h. The
+// requirements of fb_reader.h hold here, too. An absent number is 0.
 //
-// Of tables with two fields, or whose first two are wanted, both places are
-// found with one look at the vtable: a pair.
+// A pair is the same for the first two fields of a table: one load from the
+// vtable gives both offsets.
 //
 // Ownership  a row or a pair borrows the buffer's bytes.
 
@@ -13,7 +13,7 @@
 
 #include "format/flatbuffers/fb_reader.h"
 
-// The plain number at a place that is known to be good.
+// The number at a verified address.
 static inline uint16_t etx_fb_u16_at(const uint8_t* at) {
   uint16_t value;
   memcpy(&value, at, sizeof value);
@@ -25,18 +25,18 @@ static inline uint32_t etx_fb_u32_at(const uint8_t* at) {
   return value;
 }
 
-// What the reference at `at` refers to.
-static inline const uint8_t* etx_fb_indirect(const uint8_t* at) {
+// The object that the reference at `at` refers to.
+static inline const uint8_t* etx_fb_follow(const uint8_t* at) {
   return at + etx_fb_u32_at(at);
 }
 
 // The table that element `index` of a vector of tables refers to.
 static inline const uint8_t* etx_fb_item(const etx_fb_buffer* buffer,
                                          etx_fb_vector vector, size_t index) {
-  return etx_fb_indirect(buffer->data + vector.position + 4 * index);
+  return etx_fb_follow(buffer->data + vector.position + 4 * index);
 }
 
-// A table that is there.
+// A table.
 typedef struct etx_fb_row {
   const uint8_t* table;
 } etx_fb_row;
@@ -50,14 +50,14 @@ static inline etx_fb_row etx_fb_row_of(const uint8_t* table) {
   return row;
 }
 
-// Bytes from the start of a table to field `id`, or 0 if it is absent. The
-// first four bytes of a vtable, whose size they begin with, are no fields.
+// Bytes from the start of a table to field `id`, or 0 if it is absent. A vtable
+// starts with two sizes, of two bytes each; offsets of fields follow.
 static inline uint32_t etx_fb_offset_in(const uint8_t* vtable, uint32_t id) {
   const uint32_t slot = 4 + 2 * id;
   return slot < etx_fb_u16_at(vtable) ? etx_fb_u16_at(vtable + slot) : 0;
 }
 
-// Bytes of field `id`, or NULL if it is absent.
+// Address of field `id`, or NULL if it is absent.
 static inline const uint8_t* etx_fb_row_field(etx_fb_row row, uint32_t id) {
   const uint32_t offset = etx_fb_offset_in(etx_fb_vtable(row.table), id);
   return offset == 0 ? NULL : row.table + offset;
@@ -82,10 +82,11 @@ static inline uint64_t etx_fb_row_u64(etx_fb_row row, uint32_t id) {
 // The table, vector or string that field `id` refers to, or NULL.
 static inline const uint8_t* etx_fb_row_indirect(etx_fb_row row, uint32_t id) {
   const uint8_t* at = etx_fb_row_field(row, id);
-  return at == NULL ? NULL : etx_fb_indirect(at);
+  return at == NULL ? NULL : etx_fb_follow(at);
 }
 
-// Elements of a vector, or bytes of a string, and how many: NULL is empty.
+// Elements of a vector or bytes of a string, and their number. `list` NULL is
+// an empty one.
 static inline const void* etx_fb_list_elements(const uint8_t* list) {
   return list == NULL ? NULL : list + 4;
 }
@@ -93,10 +94,10 @@ static inline uint32_t etx_fb_list_count(const uint8_t* list) {
   return list == NULL ? 0 : etx_fb_u32_at(list);
 }
 
-// A table that is there, and where its first two fields lie.
+// A table and the offsets of its first two fields.
 typedef struct etx_fb_pair {
   const uint8_t* table;
-  uint32_t offsets;  // from its start, 16 bits each, the first one low; 0: none
+  uint32_t offsets;  // of 16 bits each, the first in the low half; 0: absent
 } etx_fb_pair;
 
 static inline etx_fb_pair etx_fb_pair_of(const uint8_t* table) {
@@ -108,7 +109,7 @@ static inline etx_fb_pair etx_fb_pair_of(const uint8_t* table) {
   return pair;
 }
 
-// Bytes of field `id`, 0 or 1; NULL if it is absent.
+// Address of field `id`, which is 0 or 1; NULL if it is absent.
 static inline const uint8_t* etx_fb_pair_field(etx_fb_pair pair, uint32_t id) {
   const uint32_t offset = pair.offsets >> 16 * id & UINT16_MAX;
   return offset == 0 ? NULL : pair.table + offset;

@@ -1,12 +1,12 @@
-// A depth-first walk with a stack of its own: one frame per open table says
-// which of its fields have still to be followed, and which references to tables
-// of the field at hand. The input decides how long the walk is, but neither how
-// deep the C stack grows nor how many tables are visited.
+// A depth-first traversal with an explicit stack: the frame of each open table
+// holds the fields that are still to be followed, and the remaining references
+// of the current field. The depth of the stack and the number of tables are
+// limited, so no input can exhaust the C stack or run forever.
 //
-// Writers share vtables, so most tables of a file have a form that was seen
-// before: of the same type, with the same vtable, at a position that is as far
-// from a multiple of eight. Where its fields lie was verified then; what is
-// left is that the table ends in the buffer, and what its fields lead to.
+// Writers share vtables, so most tables of a file have the layout of an earlier
+// one: the same type, the same vtable, and the same position modulo 8. A cache
+// keeps such layouts. For a hit, the offsets and alignments of the fields need
+// no second check, only the end of the table and the objects it refers to.
 
 #include "format/flatbuffers/fb_verifier.h"
 
@@ -14,7 +14,15 @@
 #include "format/base/size_limits.h"
 #include "format/flatbuffers/fb_row.h"
 
-typedef enum shape { SCALAR, STRING, VECTOR, TABLE, TABLES, CODE, UNION } shape;
+typedef enum field_shape {
+  SCALAR,
+  STRING,
+  VECTOR,
+  TABLE,
+  TABLES,
+  CODE,
+  UNION
+} field_shape;
 
 typedef struct type_info {
   uint8_t shape;
@@ -39,31 +47,32 @@ static const char* const reason_texts[] = {
 #undef REASON
 };
 
-// Tables of one type and vtable.
-typedef struct form {
+// What tables of one type and vtable have in common.
+typedef struct table_layout {
   uint64_t key;                     // see key_of; NO_KEY: none yet
   const etx_fb_field_info* fields;  // of the type
-  uint32_t end;    // bytes from the start of a table to the end of its fields
-  uint32_t leads;  // fields that lead on, a bit each
-} form;
+  uint32_t end;  // bytes from the start of a table to the end of its fields
+  uint32_t references;  // bit set of the fields that hold references
+} table_layout;
 
-// Forms that are remembered: more than real files have.
-enum { FORM_BITS = 7, FORMS = 1 << FORM_BITS };
+// Entries of the cache: more than real files have layouts.
+enum { CACHE_BITS = 7, CACHED_LAYOUTS = 1 << CACHE_BITS };
 
 #define NO_KEY UINT64_MAX
 
-// A table that is being verified.
-typedef struct frame {
+// The stack's entry for a table that is being verified.
+typedef struct table_frame {
   const etx_fb_field_info* fields;  // of its type
   uint32_t position;
   uint32_t vtable;
-  uint32_t leads;  // fields that have still to be followed
-  uint32_t field;  // id of the field at hand
-  // References to tables, of that field, that have still to be followed.
+  uint32_t references;  // bit set of the fields that are still to be followed
+  uint32_t field;       // id of the current field
+  // Positions of the references to tables in that field that are still to be
+  // followed.
   uint32_t next;
   uint32_t end;
   uint32_t target;  // index of those tables in the schema
-} frame;
+} table_frame;
 
 typedef struct verifier {
   etx_fb_buffer fb;
@@ -71,12 +80,12 @@ typedef struct verifier {
   etx_diag* diag;
   uint32_t max_tables;
   uint32_t tables_left;
-  frame* top;
-  frame frames[ETX_MAX_FB_DEPTH + 1];  // the first leads to the root
-  form forms[FORMS];
+  table_frame* top;
+  table_frame frames[ETX_MAX_FB_DEPTH + 1];  // the first refers to the root
+  table_layout layouts[CACHED_LAYOUTS];
 } verifier;
 
-// A name of the schema: the first is 0.
+// Name `index` of the schema, from 0.
 static const char* name_at(const etx_fb_schema* schema, size_t index) {
   const char* name = schema->names;
   for (; index > 0; --index) name += strlen(name) + 1;
@@ -96,14 +105,14 @@ static etx_status refuse(verifier* v, reason why, uint32_t position,
   const size_t first = (size_t)(v->top->fields - v->schema->fields);
   const etx_fb_table_info* info = v->schema->tables;
   while (info->first_field != first || info->field_count == 0) ++info;
-  // As many tables have a name before this one, and all of their fields.
+  // The names of all tables before this one and of their fields come first.
   const size_t index = (size_t)(info - v->schema->tables) + first;
   return etx_diag_fail_at(v->diag, ETX_BAD_FILE, position, "'%s.%s': %s",
                           name_at(v->schema, index),
                           name_at(v->schema, index + 1 + v->top->field), text);
 }
 
-// Follows the reference at `position`, which lies inside.
+// Follows the reference at `position`, which is within the buffer.
 static inline etx_status follow(verifier* v, uint32_t position, uint32_t* out) {
   const uint32_t distance = etx_fb_u32_at(v->fb.data + position);
   const uint64_t goal = (uint64_t)position + distance;
@@ -114,8 +123,8 @@ static inline etx_status follow(verifier* v, uint32_t position, uint32_t* out) {
   return ETX_OK;
 }
 
-// Position of the vtable of the table at `position`. The table's size in it is
-// not looked at: common Python writers share vtables between tables of
+// Position of the vtable of the table at `position`. The table size in a vtable
+// is not checked: common Python writers share vtables between tables of
 // different sizes, and no reader needs it.
 static inline etx_status find_vtable(verifier* v, uint32_t position,
                                      uint32_t* out) {
@@ -125,7 +134,8 @@ static inline etx_status find_vtable(verifier* v, uint32_t position,
   if (position > v->fb.size - 4) {
     return refuse(v, TABLE_END, position, (uint64_t)position + 4, v->fb.size);
   }
-  // Signed distance; wrapping gives the same position, or one that is outside.
+  // The distance is signed; unsigned subtraction wraps to the same position, or
+  // to one outside of the buffer.
   *out = position - etx_fb_u32_at(v->fb.data + position);
   return ETX_OK;
 }
@@ -144,7 +154,8 @@ static etx_status check_vtable(verifier* v, uint32_t position,
 }
 
 // Bytes from the start of the table to field `id`, or 0 if it is absent.
-static uint32_t offset_of(const verifier* v, const frame* f, uint32_t id) {
+static uint32_t offset_of(const verifier* v, const table_frame* f,
+                          uint32_t id) {
   return etx_fb_offset_in(v->fb.data + f->vtable, id);
 }
 
@@ -153,16 +164,16 @@ static uint32_t field_bytes(type_info type) {
   return type.shape == VECTOR || type.shape == STRING ? 4 : type.bytes;
 }
 
-// Verifies where the `count` fields of the top frame's table lie, and notes how
-// far they reach and which lead on. A union leads on if only its code is there,
-// which has to be looked at.
-static etx_status learn(verifier* v, uint32_t count, form* out) {
-  frame* f = v->top;
+// Verifies the offsets of the `count` fields of the top frame's table, and
+// computes the layout. A union with a code but without a value counts as a
+// reference, so that its code is checked.
+static etx_status check_fields(verifier* v, uint32_t count, table_layout* out) {
+  table_frame* f = v->top;
   const uint32_t left = v->fb.size - f->position;
   uint32_t before = 0;
   ETX_ASSERT(count <= 32);
   out->end = 4;
-  out->leads = 0;
+  out->references = 0;
   for (f->field = 0; f->field < count; ++f->field) {
     const etx_fb_field_info* field = &f->fields[f->field];
     const type_info type = types[field->type];
@@ -170,7 +181,7 @@ static etx_status learn(verifier* v, uint32_t count, form* out) {
     const uint32_t offset = offset_of(v, f, f->field);
     const uint32_t position = f->position + offset;
     if (offset == 0) {
-      if (field->is_needed) {
+      if (field->is_required) {
         return refuse(v, FIELD_MISSING, f->position, f->position, f->field);
       }
     } else if (offset < 4 || offset + bytes > left) {
@@ -180,30 +191,32 @@ static etx_status learn(verifier* v, uint32_t count, form* out) {
     } else if (offset + bytes > out->end) {
       out->end = offset + bytes;
     }
-    const bool leads =
+    const bool is_reference =
         type.shape == UNION
             ? (offset | before) != 0
             : type.shape != SCALAR && type.shape != CODE && offset != 0;
-    if (leads) out->leads |= (uint32_t)1 << f->field;
+    if (is_reference) out->references |= (uint32_t)1 << f->field;
     before = offset;
   }
   return ETX_OK;
 }
 
-// What tables of one form have in common: three bits of their position, their
-// type, of which there are fewer than 256, and their vtable.
+// Key of a table layout: the position modulo 8, the type, of which there are
+// fewer than 256, and the position of the vtable.
 static uint64_t key_of(uint32_t type, uint32_t position, uint32_t vtable) {
   return (uint64_t)position << 61 | (uint64_t)type << 32 | vtable;
 }
 
-// Where a form is remembered, if it is: of two that want one place, the newer
-// one has it. The upper bits of a product depend on all bits of the key.
-static form* place_of(verifier* v, uint64_t key) {
-  return &v->forms[key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - FORM_BITS)];
+// The cache entry for a key: a direct-mapped cache with a multiplicative hash,
+// whose upper bits depend on all bits of the key.
+static table_layout* cache_entry_of(verifier* v, uint64_t key) {
+  return &v->layouts[key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - CACHE_BITS)];
 }
 
-// Opens the table at `position` as one of `type`, if it leads anywhere.
-static inline etx_status enter(verifier* v, uint32_t type, uint32_t position) {
+// Verifies the table at `position`, which is of `type`, and pushes a frame if
+// it has references.
+static inline etx_status open_table(verifier* v, uint32_t type,
+                                    uint32_t position) {
   uint32_t vtable = 0;
   if (v->top == v->frames + ETX_MAX_FB_DEPTH) {
     return refuse(v, TOO_DEEP, position, ETX_MAX_FB_DEPTH + 1,
@@ -214,29 +227,29 @@ static inline etx_status enter(verifier* v, uint32_t type, uint32_t position) {
   }
   ETX_TRY(find_vtable(v, position, &vtable));
   const uint64_t key = key_of(type, position, vtable);
-  form* const known = place_of(v, key);
+  table_layout* const known = cache_entry_of(v, key);
   const bool is_known =
       known->key == key && known->end <= v->fb.size - position;
-  if (is_known && known->leads == 0) return ETX_OK;
+  if (is_known && known->references == 0) return ETX_OK;
   if (!is_known) {
     ETX_TRY(check_vtable(v, position, vtable));
     known->fields = v->schema->fields + v->schema->tables[type].first_field;
   }
-  frame* const f = ++v->top;
+  table_frame* const f = ++v->top;
   f->fields = known->fields;
   f->position = position;
   f->vtable = vtable;
   f->next = f->end = 0;
   if (!is_known) {
     known->key = NO_KEY;
-    ETX_TRY(learn(v, v->schema->tables[type].field_count, known));
+    ETX_TRY(check_fields(v, v->schema->tables[type].field_count, known));
     known->key = key;
   }
-  f->leads = known->leads;
+  f->references = known->references;
   return ETX_OK;
 }
 
-// Verifies the vector that the reference at `position` leads to.
+// Verifies the vector that the reference at `position` refers to.
 static inline etx_status check_vector(verifier* v, uint32_t position,
                                       uint32_t bytes, etx_fb_vector* out) {
   const uint32_t size = v->fb.size;
@@ -266,10 +279,11 @@ static etx_status check_string(verifier* v, etx_fb_vector bytes) {
   return ETX_OK;
 }
 
-// Verifies the code of the union at `position`, its table's if it is absent,
-// and notes the member that it holds. A member without a value is left to
-// whoever knows what it means.
-static etx_status check_union(verifier* v, frame* f,
+// Verifies the code of the union in the current field and schedules the table
+// that it holds. `position` is that of the value's reference, or of `f`'s table
+// if the value is absent. A code without a value is accepted here: the callers
+// that know the schema refuse it where it is an error.
+static etx_status check_union(verifier* v, table_frame* f,
                               const etx_fb_union_info* info,
                               uint32_t position) {
   const uint32_t code_offset = offset_of(v, f, f->field - 1);
@@ -286,9 +300,9 @@ static etx_status check_union(verifier* v, frame* f,
   return ETX_OK;
 }
 
-// Verifies what the field at hand leads to, and notes the references to tables,
-// which come next.
-static inline etx_status check_field(verifier* v, frame* f) {
+// Verifies the object that the current field refers to, and schedules the
+// tables in it.
+static inline etx_status check_field(verifier* v, table_frame* f) {
   const etx_fb_field_info field = f->fields[f->field];
   const type_info type = types[field.type];
   const uint32_t position = f->position + offset_of(v, f, f->field);
@@ -307,21 +321,21 @@ static inline etx_status check_field(verifier* v, frame* f) {
   return ETX_OK;
 }
 
-// Goes on from the table at hand until the root is done: to its next field, to
-// a table that the field leads to, or back.
-static etx_status walk(verifier* v) {
+// Visits all tables: takes the next field of the top table, or a table that the
+// field refers to, or pops the frame.
+static etx_status visit_tables(verifier* v) {
   do {
-    frame* const f = v->top;
-    while (f->next == f->end && f->leads != 0) {
-      f->field = (uint32_t)__builtin_ctz(f->leads);
-      f->leads &= f->leads - 1;
+    table_frame* const f = v->top;
+    while (f->next == f->end && f->references != 0) {
+      f->field = (uint32_t)__builtin_ctz(f->references);
+      f->references &= f->references - 1;
       ETX_TRY(check_field(v, f));
     }
     if (f->next != f->end) {
       uint32_t table = 0;
       ETX_TRY(follow(v, f->next, &table));
       f->next += 4;
-      ETX_TRY(enter(v, f->target, table));
+      ETX_TRY(open_table(v, f->target, table));
     } else {
       --v->top;
     }
@@ -351,10 +365,10 @@ etx_status etx_fb_verify(const etx_fb_buffer* buffer,
   v.diag = diag;
   v.max_tables = max_tables == 0 ? ETX_MAX_FB_TABLES : max_tables;
   v.tables_left = v.max_tables;
-  for (size_t i = 0; i < FORMS; ++i) v.forms[i].key = NO_KEY;
+  for (size_t i = 0; i < CACHED_LAYOUTS; ++i) v.layouts[i].key = NO_KEY;
   v.top = v.frames;
   v.frames[0] =
-      (frame){.end = 4};  // the root's reference, of a table of type 0
+      (table_frame){.end = 4};  // the reference to the root, a table of type 0
   ETX_TRY(check_head(&v));
-  return walk(&v);
+  return visit_tables(&v);
 }

@@ -1,18 +1,19 @@
-// Is a buffer a FlatBuffer of a given schema?
+// Verifies that a buffer is a FlatBuffer of a given schema.
 //
 // A schema is data: for every table the list of its fields in the order of
 // their ids. The lists come from .def files, such as pte_schema.def.
 //
-// What is verified: references, tables and vtables lie inside and aligned;
+// Verified: references, tables and vtables are within the buffer and aligned;
 // scalars and elements of vectors are aligned to their size; strings end with
-// a NUL; unions hold a known member; needed fields are there; nesting and the
-// number of tables keep their limits. Shared tables are legal and counted each
-// time, so that a small file cannot ask for endless work.
+// a NUL; unions hold a known member; required fields are present; nesting depth
+// and number of tables are within their limits. Several references may share a
+// table, which is then counted for each, so that a small file cannot cause
+// unbounded work.
 //
 // Not verified: the meaning of numbers; fields and bytes that the schema does
-// not know (a newer writer may add them).
+// not have (a newer writer may add them).
 //
-// Ownership  nothing is kept. Stack: about 5 KiB.
+// Ownership  keeps no pointer. Stack: about 5 KiB.
 // Failure    ETX_BAD_FILE, with a reason of fb_verifier.def, the table and
 //            field, and the byte offset.
 
@@ -31,8 +32,8 @@ typedef enum etx_fb_type {
 } etx_fb_type;
 
 typedef struct etx_fb_field_info {
-  uint8_t type : 7;       // an etx_fb_type
-  uint8_t is_needed : 1;  // the table is refused without it
+  uint8_t type : 7;         // an etx_fb_type
+  uint8_t is_required : 1;  // the table is refused without it
   // TABLE, TABLES: index of the table in the schema. UNION: of the union; the
   // field before it is its CODE. Others: 0.
   uint8_t target;
@@ -52,14 +53,14 @@ typedef struct etx_fb_schema {
   const etx_fb_table_info* tables;  // the first one is the root
   const etx_fb_field_info* fields;  // of all tables, in their order
   const etx_fb_union_info* unions;  // may be NULL if no field is a union
-  // For messages: of each table its own name and then those of its fields, each
-  // with a NUL. Looked up by counting: a pointer a name would be larger than
-  // the names. NULL where messages are left out.
+  // For messages: for each table its name and then those of its fields, each
+  // with a NUL. Names are found by counting: a pointer for each would need more
+  // memory than the names. NULL in a build without messages.
   const char* names;
   char identifier[4];
 } etx_fb_schema;
 
-// Verifies all of `buffer` that `schema` knows. `max_tables` 0 means
+// Verifies all of `buffer` that `schema` describes. `max_tables` 0 means
 // ETX_MAX_FB_TABLES.
 ETX_MUST_USE etx_status etx_fb_verify(const etx_fb_buffer* buffer,
                                       const etx_fb_schema* schema,

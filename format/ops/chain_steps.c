@@ -1,6 +1,7 @@
 #include "format/ops/chain_steps.h"
 
-// Without pointers, which a loader would have to set.
+// An array of characters, not of pointers, so that the table needs no
+// relocations.
 static const char names[][12] = {
 #define ONE(name, operator) #name,
 #define TWO(name, operator) #name,
@@ -49,7 +50,7 @@ size_t etx_chain_step_parameters(uint8_t step) {
   return step <= ETX_STEP_X ? 0 : parameters[step - ETX_STEP_X - 1];
 }
 
-// The next word, without the space behind it.
+// The next word, without the space after it.
 static etx_text next_word(etx_text* rest) {
   etx_text word = {rest->data, 0};
   while (word.size < rest->size && rest->data[word.size] != ' ') ++word.size;

@@ -99,7 +99,7 @@ typedef struct etx_argument {
 } etx_argument;
 
 // True for a written argument that has a content before the call (the self of
-// copy_, the cache of update_cache); out arguments, behind "*", have none.
+// copy_, the cache of update_cache); out arguments, after "*", have none.
 static inline bool etx_argument_is_changed(const etx_argument* argument) {
   return argument->written && !argument->keyword_only;
 }
@@ -128,21 +128,21 @@ const etx_op* etx_op_at(etx_op_id id);
 // "out") and ("aten::add.out", "") are the same. NULL if there is none.
 const etx_op* etx_op_find(etx_text name, etx_text overload);
 
-// True if the operator makes its last argument another header over the bytes
-// of its first: nothing is computed or copied.
+// True if the operator makes its last argument a view of its first one: nothing
+// is computed or copied.
 static inline bool etx_op_makes_view(const etx_op* op) {
   return op->id == ETX_OP_et_view_default || op->id == ETX_OP_part_view_default;
 }
 
-// True if the operator gives its output sizes and writes none of its bytes:
-// what lies there stays. So a file can make a tensor that lies over bytes of
-// another one, a constant even, follow a size that varies.
+// True if the operator sets the sizes of its output and writes none of its
+// bytes (empty.out). So a file can give a tensor that aliases another one, even
+// a constant, a dynamic size.
 static inline bool etx_op_only_sizes(const etx_op* op) {
   return op->id == ETX_OP_empty_out || op->id == ETX_OP_empty_dim_order_out;
 }
 
 enum {
-  // Pixels whose bytes etx::mean_u8 sums: the sum is below 2^31.
+  // Largest number of pixels of etx::mean_u8, so that sums stay below 2^31.
   ETX_MEAN_U8_MOST_PIXELS = 1 << 23
 };
 

@@ -1,5 +1,5 @@
-// The head, the FlatBuffer's structure, then segments and entries. As soon as
-// the structure is verified the ordinary accessors may be used.
+// Opening verifies the header, the structure of the FlatBuffer, then segments
+// and entries. After that the accessors need no checks.
 
 #include "format/ptd/ptd_file.h"
 
@@ -23,8 +23,7 @@
 
 static const etx_fb_schema schema = {FB_SCHEMA_DATA, {'F', 'T', '0', '1'}};
 
-// Places of the head's fields, counted from the start of the file, and how
-// long it is.
+// Offsets of the header's fields from the start of the file, and its length.
 enum {
   MAGIC = 8,
   LENGTH = 12,
@@ -65,9 +64,10 @@ static etx_status read_head(etx_ptd* ptd, uint64_t* out_segment_bytes,
                             file.size, (uint64_t)HEAD_END);
   }
   if (!etx_ptd_looks_like(file) || memcmp(file.data + MAGIC, "FH01", 4) != 0) {
-    return etx_diag_fail_at(diag, ETX_BAD_FILE, 4,
-                            "this is no data file: 'FT01' and 'FH01' are "
-                            "expected at bytes 4 and 8");
+    return etx_diag_fail_at(
+        diag, ETX_BAD_FILE, 4,
+        "this is not a data file: expected 'FT01' at byte 4 "
+        "and 'FH01' at byte 8");
   }
   memcpy(&length, file.data + LENGTH, sizeof length);
   if (length < LEAST_LENGTH) {
@@ -119,7 +119,7 @@ static etx_status check_segments(const etx_ptd* ptd, uint64_t segment_bytes,
   return ETX_OK;
 }
 
-// Where the layout stands in the table at `row`, or 0.
+// Position of the layout in the table at `row`, or 0.
 static uint32_t layout_at(const etx_fb_buffer* fb, uint32_t row) {
   return etx_fb_table(fb, row, NamedData_tensor_layout);
 }
@@ -177,7 +177,7 @@ static etx_status check_tensor(const etx_ptd_entry* entry, uint32_t layout,
   size_t bytes = 0;
   if (!etx_layout_is_order(entry->dim_order, entry->rank)) {
     return etx_diag_fail_at(diag, ETX_BAD_FILE, layout,
-                            "the dim order of '%t' is no permutation",
+                            "the dim order of '%t' is not a permutation",
                             entry->key);
   }
   if (!etx_layout_numel(entry->sizes, entry->rank, &numel) ||
@@ -230,7 +230,7 @@ static etx_status open_file(etx_ptd* ptd, etx_bytes file, etx_diag* diag) {
   const uint32_t version = etx_fb_u32(&fb, opened.root, FlatTensor_version, 0);
   if (version != 0) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "the data file has version %u, only 0 is known",
+                         "the data file has version %u, expected 0",
                          (uint64_t)version);
   }
   ETX_TRY(check_segments(&opened, segment_bytes, diag));

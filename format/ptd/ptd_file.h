@@ -13,7 +13,7 @@
 //   ...    the rest of the FlatBuffer
 //   base   segments
 //
-// etx_ptd_open verifies everything that can be said without a program; behind
+// etx_ptd_open verifies everything that needs no program; after that,
 // it accessors are plain and cannot fail.
 //
 // Ownership  a file borrows its bytes, which must outlive it, be aligned to 16
@@ -46,7 +46,7 @@ typedef struct etx_ptd_entry {
   const uint8_t* dim_order;  // rank entries, a permutation
 } etx_ptd_entry;
 
-// True if the bytes begin like a data file: to tell it from a program.
+// True if the bytes have the identifier of a data file, not that of a program.
 bool etx_ptd_looks_like(etx_bytes file);
 
 // Opens and verifies. ETX_BAD_FILE: the bytes are no data file, or a damaged

@@ -1,4 +1,4 @@
-// Views of an opened blob. Opening it is in etx_blob_open.c.
+// Accessors of an opened blob. etx_blob_open.c opens it.
 
 #include "format/pte/etx_blob.h"
 
@@ -45,7 +45,7 @@ etx_blob_pair etx_blob_concurrent_at(const etx_blob* blob, size_t index) {
   return pair;
 }
 
-// The members of each struct that is read, in the order of its table's fields.
+// The members of each struct, in the order of its table's fields.
 
 static const etx_fb_member input_members[] = {
     ETX_FB_MEMBER(etx_blob_input, name, LIST),
@@ -78,7 +78,7 @@ static const etx_fb_member state_members[] = {
     ETX_FB_MEMBER(etx_blob_state, is_uniform, FLAG),
     ETX_FB_MEMBERS_END};
 
-// What the tables of each list of a method are read into.
+// The members for each list of a method.
 static const etx_fb_member* const row_members[] = {
     [ETX_BLOB_Method_inputs] = input_members,
     [ETX_BLOB_Method_outputs] = output_members,

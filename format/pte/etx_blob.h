@@ -1,4 +1,4 @@
-// All that etx adds to a .pte file: one named_data blob, key "etx.plan.v1".
+// What etx adds to a .pte file: one named_data blob with the key "etx.plan.v1".
 //
 // It holds what the stock schema has no place for: names of inputs and
 // outputs, symbols and how input sizes depend on them, which constant
@@ -104,7 +104,7 @@ typedef struct etx_blob_state {
 // byte.
 typedef struct etx_blob_pair {
   uint32_t first;   // position of the method's description,
-  uint32_t second;  // which stands behind that of the first
+  uint32_t second;  // which comes after that of the first
 } etx_blob_pair;
 
 // Content of the blob, for writing.
@@ -143,8 +143,8 @@ typedef struct etx_blob {
 // stock file), which is no failure worth a message.
 //
 // Without ETX_DYNAMIC nothing is known of symbols, of the sizes that depend on
-// them and of concurrent pairs but how many there are: no index in them may be
-// used unseen.
+// them and of concurrent pairs is verified except their number, so indices in
+// them must be checked before use.
 ETX_MUST_USE etx_status etx_blob_open(etx_blob* blob, const etx_pte* pte,
                                       etx_diag* diag);
 

@@ -1,7 +1,6 @@
-// Opening the blob: where it is, its structure, then its meaning. What it says
-// must be true of the program it lies in: its own rows are looked at one by
-// one; then every tensor of the program that lies in the state's arena under a
-// name must be the state of that name.
+// Opens the blob and verifies its structure, then its content against the
+// program: first each row of the blob; then every named tensor of the program
+// in the state arena must be the state of that name.
 
 #include "format/base/checked_math.h"
 #include "format/base/size_limits.h"
@@ -11,22 +10,22 @@
 #include "format/pte/pte_segments.h"
 #include "format/pte/reserved_names.h"
 
-typedef struct checker {
+typedef struct blob_checker {
   const etx_blob* blob;
   const etx_pte* pte;
   etx_diag* diag;
-  size_t index;       // of the method at hand: its position in the blob
+  size_t index;       // of the current method: its position in the blob
   etx_pte_plan plan;  // its plan
-} checker;
+} blob_checker;
 
-// Name of the method at hand, for messages.
-static etx_text method_of(const checker* c) {
+// Name of the current method, for messages.
+static etx_text method_of(const blob_checker* c) {
   return etx_pte_plan_name(&c->plan);
 }
 
 // ---- states ----
 
-// Bytes of a state; the product may not overflow.
+// Bytes of a state; false if a size is negative or the product overflows.
 static bool state_bytes(const etx_blob_state* state, uint64_t* out_bytes) {
   uint64_t bytes = etx_dtype_bytes(state->dtype);
   for (size_t i = 0; i < state->rank; ++i) {
@@ -39,25 +38,25 @@ static bool state_bytes(const etx_blob_state* state, uint64_t* out_bytes) {
   return bytes <= PTRDIFF_MAX;
 }
 
-static etx_status check_state_shape(checker* c, const etx_blob_state* state,
+static etx_status check_state_shape(blob_checker* c,
+                                    const etx_blob_state* state,
                                     uint64_t* out_bytes) {
   const uint64_t all = etx_blob_state_bytes(c->blob);
   const int64_t dtype = (int64_t)state->dtype;
   if (!etx_dtype_is_valid(dtype) || state->rank > ETX_MAX_RANK) {
-    return etx_diag_fail(c->diag, c->pte->plan_fault,
-                         "state '%t' has scalar type %i and rank %z, which is "
-                         "not possible",
+    return etx_diag_fail(c->diag, c->pte->bad_plan_status,
+                         "state '%t' has invalid scalar type %i or rank %z",
                          state->name, dtype, state->rank);
   }
   if (!state_bytes(state, out_bytes) ||
       !etx_fits_within(state->offset, *out_bytes, all)) {
-    return etx_diag_fail(c->diag, c->pte->plan_fault,
+    return etx_diag_fail(c->diag, c->pte->bad_plan_status,
                          "state '%t' at offset %u passes the end of the "
                          "state's %u bytes",
                          state->name, state->offset, all);
   }
-  if (!etx_dtype_may_lie_at(state->dtype, state->offset)) {
-    return etx_diag_fail(c->diag, c->pte->plan_fault,
+  if (!etx_dtype_is_aligned(state->dtype, state->offset)) {
+    return etx_diag_fail(c->diag, c->pte->bad_plan_status,
                          "state '%t' lies at offset %u, which is not a "
                          "multiple of its element of %u bytes",
                          state->name, state->offset,
@@ -66,19 +65,20 @@ static etx_status check_state_shape(checker* c, const etx_blob_state* state,
   return ETX_OK;
 }
 
-static etx_status check_state_constant(checker* c, const etx_blob_state* state,
+static etx_status check_state_constant(blob_checker* c,
+                                       const etx_blob_state* state,
                                        uint64_t bytes) {
   etx_bytes data = {NULL, 0};
   if (state->data_buffer_index == 0) return ETX_OK;
   if (state->is_uniform) bytes = etx_dtype_bytes(state->dtype);
   if (!etx_pte_constant_find(c->pte, state->data_buffer_index, &data)) {
-    return etx_diag_fail(c->diag, c->pte->plan_fault,
+    return etx_diag_fail(c->diag, c->pte->bad_plan_status,
                          "state '%t' is initialised by constant '%u', which "
                          "does not exist",
                          state->name, (uint64_t)state->data_buffer_index);
   }
   if (data.size < bytes) {
-    return etx_diag_fail(c->diag, c->pte->plan_fault,
+    return etx_diag_fail(c->diag, c->pte->bad_plan_status,
                          "state '%t' is initialised by constant '%u' of %z "
                          "bytes, expected %u",
                          state->name, (uint64_t)state->data_buffer_index,
@@ -87,7 +87,7 @@ static etx_status check_state_constant(checker* c, const etx_blob_state* state,
   return ETX_OK;
 }
 
-static etx_status check_states(checker* c) {
+static etx_status check_states(blob_checker* c) {
   const size_t count = etx_blob_state_count(c->blob);
   etx_text before = {NULL, 0};
   for (size_t i = 0; i < count; ++i) {
@@ -107,7 +107,7 @@ static etx_status check_states(checker* c) {
 
 // ---- methods ----
 
-static etx_status check_symbols(checker* c) {
+static etx_status check_symbols(blob_checker* c) {
   const size_t count = etx_blob_symbol_count(c->blob, c->index);
   for (size_t i = 0; i < count; ++i) {
     const etx_blob_symbol symbol = etx_blob_symbol_at(c->blob, c->index, i);
@@ -119,25 +119,25 @@ static etx_status check_symbols(checker* c) {
   return ETX_OK;
 }
 
-// The largest value that the dimension is allowed to have by the program.
-static bool dim_bound(checker* c, const etx_blob_input_dim* dim,
+// The largest size that the program's plan has for the dimension.
+static bool dim_bound(blob_checker* c, const etx_blob_input_dim* dim,
                       int64_t* out_bound) {
   const size_t value = (size_t)etx_pte_input_at(&c->plan, dim->input);
-  const etx_pte_value port = etx_pte_value_at(&c->plan, value);
-  if (dim->dim == -1 && port.kind == ETX_PTE_INT) {
+  const etx_pte_value input = etx_pte_value_at(&c->plan, value);
+  if (dim->dim == -1 && input.kind == ETX_PTE_INT) {
     *out_bound = INT64_MAX;
     return true;
   }
-  if (port.kind != ETX_PTE_TENSOR || dim->dim < 0 ||
-      dim->dim >= port.as.tensor.rank) {
+  if (input.kind != ETX_PTE_TENSOR || dim->dim < 0 ||
+      dim->dim >= input.as.tensor.rank) {
     return false;
   }
-  *out_bound = port.as.tensor.sizes[dim->dim];
+  *out_bound = input.as.tensor.sizes[dim->dim];
   return true;
 }
 
-static etx_status check_input_dim(checker* c, const etx_blob_input_dim* dim,
-                                  size_t index) {
+static etx_status check_input_dim(blob_checker* c,
+                                  const etx_blob_input_dim* dim, size_t index) {
   int64_t bound = 0;
   if (dim->input >= etx_pte_input_count(&c->plan) ||
       dim->symbol >= etx_blob_symbol_count(c->blob, c->index) ||
@@ -158,14 +158,14 @@ static etx_status check_input_dim(checker* c, const etx_blob_input_dim* dim,
                     etx_add_i64(most, dim->offset, &most) && most <= bound &&
                     (least >= 0 || dim->dim == -1);
   if (fits) return ETX_OK;
-  return etx_diag_fail(c->diag, c->pte->plan_fault,
-                       "size '%z' of method '%t' leaves the bounds of "
+  return etx_diag_fail(c->diag, c->pte->bad_plan_status,
+                       "size '%z' of method '%t' is outside the bounds of "
                        "dimension %i of input %u, 0 to %i",
                        index, method_of(c), (int64_t)dim->dim,
                        (uint64_t)dim->input, bound);
 }
 
-static etx_status check_input_dims(checker* c) {
+static etx_status check_input_dims(blob_checker* c) {
   const size_t count = etx_blob_input_dim_count(c->blob, c->index);
   for (size_t i = 0; i < count; ++i) {
     const etx_blob_input_dim dim = etx_blob_input_dim_at(c->blob, c->index, i);
@@ -174,8 +174,8 @@ static etx_status check_input_dims(checker* c) {
   return ETX_OK;
 }
 
-// True if `inner`, which starts `offset` bytes into `outer`, lies in it, and
-// the plan says so too where both are planned.
+// True if `inner`, which starts `offset` bytes into `outer`, is within it. If
+// both are planned, their planned offsets must agree with that.
 static bool lies_in(const etx_pte_tensor* inner, const etx_pte_tensor* outer,
                     uint64_t offset) {
   if (!etx_fits_within(offset, etx_pte_tensor_bytes(inner),
@@ -187,14 +187,15 @@ static bool lies_in(const etx_pte_tensor* inner, const etx_pte_tensor* outer,
          inner->memory_offset == outer->memory_offset + offset;
 }
 
-// Reads a value of the method's; false if there is none or it is no tensor.
-static bool find_tensor(const checker* c, uint32_t index, etx_pte_value* out) {
+// Reads a value of the method; false if it does not exist or is not a tensor.
+static bool find_tensor(const blob_checker* c, uint32_t index,
+                        etx_pte_value* out) {
   if (index >= etx_pte_value_count(&c->plan)) return false;
   etx_pte_value_read(&c->plan, index, out);
   return out->kind == ETX_PTE_TENSOR;
 }
 
-static bool view_is_good(const checker* c, const etx_blob_view* view) {
+static bool view_is_valid(const blob_checker* c, const etx_blob_view* view) {
   etx_pte_value value;
   etx_pte_value base;
   return view->value != view->base && find_tensor(c, view->value, &value) &&
@@ -203,12 +204,12 @@ static bool view_is_good(const checker* c, const etx_blob_view* view) {
           lies_in(&base.as.tensor, &value.as.tensor, view->offset));
 }
 
-static etx_status check_views(checker* c) {
+static etx_status check_views(blob_checker* c) {
   const size_t count = etx_blob_view_count(c->blob, c->index);
   for (size_t i = 0; i < count; ++i) {
     const etx_blob_view view = etx_blob_view_at(c->blob, c->index, i);
-    if (view_is_good(c, &view)) continue;
-    return etx_diag_fail(c->diag, c->pte->plan_fault,
+    if (view_is_valid(c, &view)) continue;
+    return etx_diag_fail(c->diag, c->pte->bad_plan_status,
                          "view '%z' of method '%t': value %u does not lie at "
                          "offset %u of value %u",
                          i, method_of(c), (uint64_t)view.value, view.offset,
@@ -217,35 +218,35 @@ static etx_status check_views(checker* c) {
   return ETX_OK;
 }
 
-static etx_status check_ports(checker* c) {
+static etx_status check_inputs_and_outputs(blob_checker* c) {
   const size_t inputs = etx_blob_input_count(c->blob, c->index);
   const size_t outputs = etx_blob_output_count(c->blob, c->index);
   if (inputs != etx_pte_input_count(&c->plan) ||
       outputs != etx_pte_output_count(&c->plan)) {
     return etx_diag_fail(c->diag, ETX_BAD_FILE,
-                         "'%s' gives method '%t' %z inputs and %z outputs, "
+                         "'%s' has %z inputs and %z outputs for method '%t', "
                          "the plan has %z and %z",
-                         ETX_BLOB_KEY, method_of(c), inputs, outputs,
+                         ETX_BLOB_KEY, inputs, outputs, method_of(c),
                          etx_pte_input_count(&c->plan),
                          etx_pte_output_count(&c->plan));
   }
   for (size_t i = 0; i < outputs; ++i) {
     const etx_blob_output output = etx_blob_output_at(c->blob, c->index, i);
-    const bool is_good =
+    const bool is_valid =
         output.lifetime <= ETX_LIFETIME_STATE && output.mutated_input >= -1 &&
         (output.mutated_input < 0 || (size_t)output.mutated_input < inputs);
-    if (is_good) continue;
+    if (is_valid) continue;
     return etx_diag_fail(c->diag, ETX_BAD_FILE,
-                         "output '%t' of method '%t' has lifetime %u and shows "
-                         "input %i of %z",
+                         "output '%t' of method '%t' has lifetime %u and "
+                         "mutated input %i of %z",
                          output.name, method_of(c), (uint64_t)output.lifetime,
                          (int64_t)output.mutated_input, inputs);
   }
   return ETX_OK;
 }
 
-static etx_status check_method(checker* c) {
-  ETX_TRY(check_ports(c));
+static etx_status check_method(blob_checker* c) {
+  ETX_TRY(check_inputs_and_outputs(c));
   if (ETX_DYNAMIC) {
     ETX_TRY(check_symbols(c));
     ETX_TRY(check_input_dims(c));
@@ -253,7 +254,7 @@ static etx_status check_method(checker* c) {
   return check_views(c);
 }
 
-static etx_status check_methods(checker* c) {
+static etx_status check_methods(blob_checker* c) {
   const size_t count = etx_blob_method_count(c->blob);
   if (count > etx_pte_plan_count(c->pte)) {
     return etx_diag_fail(c->diag, ETX_BAD_FILE,
@@ -281,7 +282,7 @@ static bool pairs_ascend(etx_blob_pair a, etx_blob_pair b) {
   return a.first < b.first || (a.first == b.first && a.second < b.second);
 }
 
-static etx_status check_concurrent(checker* c) {
+static etx_status check_concurrent(blob_checker* c) {
   const size_t methods = etx_blob_method_count(c->blob);
   const size_t count = etx_blob_concurrent_count(c->blob);
   const etx_fb_buffer* fb = &c->blob->fb;
@@ -294,24 +295,24 @@ static etx_status check_concurrent(checker* c) {
   }
   for (size_t i = 0; i < count; ++i) {
     const etx_blob_pair pair = etx_blob_concurrent_at(c->blob, i);
-    const bool is_good =
+    const bool is_valid =
         pair.first < pair.second && pair.second < methods &&
         (i == 0 || pairs_ascend(etx_blob_concurrent_at(c->blob, i - 1), pair));
-    if (is_good) continue;
+    if (is_valid) continue;
     return etx_diag_fail(c->diag, ETX_BAD_FILE,
                          "concurrent pair '%z' of '%s' names methods %u and "
-                         "%u of %z, expected two in ascending order, behind "
-                         "the pair before",
+                         "%u of %z, expected pairs in ascending order",
                          i, ETX_BLOB_KEY, (uint64_t)pair.first,
                          (uint64_t)pair.second, methods);
   }
   return ETX_OK;
 }
 
-// ---- tensors in the state's arena ----
+// ---- tensors in the state arena ----
 
 // States are sorted by name.
-static bool find_state(checker* c, etx_text name, etx_blob_state* out_state) {
+static bool find_state(blob_checker* c, etx_text name,
+                       etx_blob_state* out_state) {
   size_t low = 0;
   size_t high = etx_blob_state_count(c->blob);
   while (low < high) {
@@ -338,7 +339,7 @@ static bool is_state(const etx_pte_tensor* tensor,
                                     state->rank * sizeof *state->sizes) == 0;
 }
 
-static etx_status check_plan_states(checker* c) {
+static etx_status check_plan_states(blob_checker* c) {
   const size_t value_count = etx_pte_value_count(&c->plan);
   for (size_t i = 0; i < value_count; ++i) {
     if (etx_pte_value_arena(&c->plan, i) != ETX_MEMORY_STATE) continue;
@@ -350,33 +351,33 @@ static etx_status check_plan_states(checker* c) {
     if (find_state(c, tensor->name, &state) && is_state(tensor, &state)) {
       continue;
     }
-    return etx_diag_fail(c->diag, c->pte->plan_fault,
+    return etx_diag_fail(c->diag, c->pte->bad_plan_status,
                          "value '%z' of method '%t' is state '%t', but '%s' "
-                         "has no such state of this type, shape and place",
+                         "has no such state of this type, shape and offset",
                          i, method_of(c), tensor->name, ETX_BLOB_KEY);
   }
   return ETX_OK;
 }
 
-static etx_status check_plans(checker* c) {
+static etx_status check_plans(blob_checker* c) {
   const size_t count = etx_pte_plan_count(c->pte);
   const uint64_t expected = etx_blob_state_bytes(c->blob);
   for (size_t i = 0; i < count; ++i) {
     etx_pte_plan_read(c->pte, i, &c->plan);
-    // Without the arena no value lies in it.
+    // A method without the arena has no states.
     if (etx_pte_buffer_size_count(&c->plan) <= ETX_MEMORY_STATE) continue;
     ETX_TRY(check_plan_states(c));
     const uint64_t found =
         (uint64_t)etx_pte_buffer_size_at(&c->plan, ETX_MEMORY_STATE);
     if (found == expected) continue;
-    return etx_diag_fail(c->diag, c->pte->plan_fault,
+    return etx_diag_fail(c->diag, c->pte->bad_plan_status,
                          "method '%t' has %u bytes of state, '%s' says %u",
                          method_of(c), found, ETX_BLOB_KEY, expected);
   }
   return ETX_OK;
 }
 
-static etx_status check_fingerprint(checker* c) {
+static etx_status check_fingerprint(blob_checker* c) {
   const etx_fb_vector fingerprint =
       etx_fb_vector_in(&c->blob->fb, c->blob->root, ETX_BLOB_Blob_fingerprint);
   if (fingerprint.count == ETX_FINGERPRINT_BYTES) return ETX_OK;
@@ -386,11 +387,11 @@ static etx_status check_fingerprint(checker* c) {
                        (uint64_t)ETX_FINGERPRINT_BYTES);
 }
 
-// A runtime of static methods reads no rows that only others have: it asks if
-// there are any. Which methods may run at the same time is for other tools.
+// A runtime without ETX_DYNAMIC refuses methods with symbols, so it does not
+// read these rows. Nor does it read concurrent pairs, which only tools use.
 static etx_status check_blob(const etx_blob* blob, const etx_pte* pte,
                              etx_diag* diag) {
-  checker c;
+  blob_checker c;
   c.blob = blob;
   c.pte = pte;
   c.diag = diag;
@@ -414,6 +415,6 @@ static etx_status open_blob(etx_blob* blob, const etx_pte* pte,
 
 etx_status etx_blob_open(etx_blob* blob, const etx_pte* pte, etx_diag* diag) {
   const etx_status status = open_blob(blob, pte, diag);
-  // A stock file has none, which is no refusal.
+  // A stock file has no blob, which is not an error.
   return status == ETX_NOT_FOUND ? status : etx_diag_seal(diag, status);
 }

@@ -1,5 +1,5 @@
-// The blob's schema as names of field ids and as data for the verifier. Seen
-// by the etx_blob files only.
+// The blob's schema: the ids of fields, and the data for the verifier. Only the
+// etx_blob files include it.
 
 #ifndef ETX_FORMAT_PTE_ETX_BLOB_SCHEMA_H
 #define ETX_FORMAT_PTE_ETX_BLOB_SCHEMA_H

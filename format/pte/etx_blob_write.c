@@ -13,11 +13,11 @@ static etx_fb_ref build_input(etx_fb_builder* b, const etx_blob_input* input) {
 
 static etx_fb_ref build_inputs(etx_fb_builder* b,
                                const etx_blob_method* method) {
-  const size_t notes = etx_fb_builder_take_notes(b, method->input_count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, method->input_count);
   for (size_t i = 0; i < method->input_count; ++i) {
-    etx_fb_builder_note(b, notes, i, build_input(b, &method->inputs[i]));
+    etx_fb_builder_set_ref(b, refs, i, build_input(b, &method->inputs[i]));
   }
-  return etx_fb_builder_tables(b, notes, method->input_count);
+  return etx_fb_builder_table_vector(b, refs, method->input_count);
 }
 
 static etx_fb_ref build_output(etx_fb_builder* b,
@@ -34,11 +34,11 @@ static etx_fb_ref build_output(etx_fb_builder* b,
 
 static etx_fb_ref build_outputs(etx_fb_builder* b,
                                 const etx_blob_method* method) {
-  const size_t notes = etx_fb_builder_take_notes(b, method->output_count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, method->output_count);
   for (size_t i = 0; i < method->output_count; ++i) {
-    etx_fb_builder_note(b, notes, i, build_output(b, &method->outputs[i]));
+    etx_fb_builder_set_ref(b, refs, i, build_output(b, &method->outputs[i]));
   }
-  return etx_fb_builder_tables(b, notes, method->output_count);
+  return etx_fb_builder_table_vector(b, refs, method->output_count);
 }
 
 static etx_fb_ref build_symbol(etx_fb_builder* b,
@@ -53,11 +53,11 @@ static etx_fb_ref build_symbol(etx_fb_builder* b,
 
 static etx_fb_ref build_symbols(etx_fb_builder* b,
                                 const etx_blob_method* method) {
-  const size_t notes = etx_fb_builder_take_notes(b, method->symbol_count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, method->symbol_count);
   for (size_t i = 0; i < method->symbol_count; ++i) {
-    etx_fb_builder_note(b, notes, i, build_symbol(b, &method->symbols[i]));
+    etx_fb_builder_set_ref(b, refs, i, build_symbol(b, &method->symbols[i]));
   }
-  return etx_fb_builder_tables(b, notes, method->symbol_count);
+  return etx_fb_builder_table_vector(b, refs, method->symbol_count);
 }
 
 static etx_fb_ref build_input_dim(etx_fb_builder* b,
@@ -73,12 +73,12 @@ static etx_fb_ref build_input_dim(etx_fb_builder* b,
 
 static etx_fb_ref build_input_dims(etx_fb_builder* b,
                                    const etx_blob_method* method) {
-  const size_t notes = etx_fb_builder_take_notes(b, method->input_dim_count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, method->input_dim_count);
   for (size_t i = 0; i < method->input_dim_count; ++i) {
-    etx_fb_builder_note(b, notes, i,
-                        build_input_dim(b, &method->input_dims[i]));
+    etx_fb_builder_set_ref(b, refs, i,
+                           build_input_dim(b, &method->input_dims[i]));
   }
-  return etx_fb_builder_tables(b, notes, method->input_dim_count);
+  return etx_fb_builder_table_vector(b, refs, method->input_dim_count);
 }
 
 static etx_fb_ref build_view(etx_fb_builder* b, const etx_blob_view* view) {
@@ -91,11 +91,11 @@ static etx_fb_ref build_view(etx_fb_builder* b, const etx_blob_view* view) {
 
 static etx_fb_ref build_views(etx_fb_builder* b,
                               const etx_blob_method* method) {
-  const size_t notes = etx_fb_builder_take_notes(b, method->view_count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, method->view_count);
   for (size_t i = 0; i < method->view_count; ++i) {
-    etx_fb_builder_note(b, notes, i, build_view(b, &method->views[i]));
+    etx_fb_builder_set_ref(b, refs, i, build_view(b, &method->views[i]));
   }
-  return etx_fb_builder_tables(b, notes, method->view_count);
+  return etx_fb_builder_table_vector(b, refs, method->view_count);
 }
 
 static etx_fb_ref build_method(etx_fb_builder* b,
@@ -118,11 +118,11 @@ static etx_fb_ref build_method(etx_fb_builder* b,
 
 static etx_fb_ref build_methods(etx_fb_builder* b,
                                 const etx_blob_content* content) {
-  const size_t notes = etx_fb_builder_take_notes(b, content->method_count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, content->method_count);
   for (size_t i = 0; i < content->method_count; ++i) {
-    etx_fb_builder_note(b, notes, i, build_method(b, &content->methods[i]));
+    etx_fb_builder_set_ref(b, refs, i, build_method(b, &content->methods[i]));
   }
-  return etx_fb_builder_tables(b, notes, content->method_count);
+  return etx_fb_builder_table_vector(b, refs, content->method_count);
 }
 
 static etx_fb_ref build_state(etx_fb_builder* b, const etx_blob_state* state) {
@@ -142,14 +142,14 @@ static etx_fb_ref build_state(etx_fb_builder* b, const etx_blob_state* state) {
 
 static etx_fb_ref build_states(etx_fb_builder* b,
                                const etx_blob_content* content) {
-  const size_t notes = etx_fb_builder_take_notes(b, content->state_count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, content->state_count);
   for (size_t i = 0; i < content->state_count; ++i) {
-    etx_fb_builder_note(b, notes, i, build_state(b, &content->states[i]));
+    etx_fb_builder_set_ref(b, refs, i, build_state(b, &content->states[i]));
   }
-  return etx_fb_builder_tables(b, notes, content->state_count);
+  return etx_fb_builder_table_vector(b, refs, content->state_count);
 }
 
-// Two numbers a pair, all of them in one vector; absent without any.
+// All pairs in one vector, two numbers each; absent if there are none.
 static etx_fb_ref build_concurrent(etx_fb_builder* b,
                                    const etx_blob_content* content) {
   if (content->concurrent_count == 0) return 0;

@@ -1,4 +1,5 @@
-// Named data of a program file that is a FlatBuffer of its own: what etx adds.
+// Named data of a program file whose bytes are a FlatBuffer: the data that etx
+// adds.
 
 #ifndef ETX_FORMAT_PTE_NAMED_DATA_H
 #define ETX_FORMAT_PTE_NAMED_DATA_H
@@ -10,7 +11,7 @@
 // Finds the data with the key and verifies it against the schema; `out_fb`
 // borrows from the file, `out_root` is the position of its root table.
 // ETX_NOT_FOUND without message if the file has none, ETX_BAD_FILE if it is too
-// large, does not lie at a multiple of ETX_ARENA_ALIGNMENT or is broken.
+// large, not aligned to ETX_ARENA_ALIGNMENT or invalid.
 ETX_MUST_USE etx_status etx_named_data_open(const etx_pte* pte, const char* key,
                                             const etx_fb_schema* schema,
                                             etx_fb_buffer* out_fb,

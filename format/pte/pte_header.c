@@ -2,7 +2,7 @@
 
 #include "format/base/checked_math.h"
 
-// Places of the fields, counted from the start of the file.
+// Offsets of the fields from the start of the file.
 enum {
   MAGIC = 8,
   LENGTH = 12,
@@ -11,7 +11,7 @@ enum {
   SEGMENT_BYTES = 32
 };
 
-// The spliced part as it lies in the file.
+// The extended header as it is in the file.
 typedef struct splice {
   uint32_t magic;
   uint32_t length;
@@ -30,7 +30,7 @@ static etx_status check_segments(etx_bytes file, const etx_pte_header* header,
     if (header->segment_bytes == 0) return ETX_OK;
     return etx_diag_fail_at(diag, ETX_BAD_FILE, SEGMENT_BASE,
                             "the header states %u bytes of segments, but no "
-                            "place for them",
+                            "base offset",
                             header->segment_bytes);
   }
   if (header->segment_base < header->program_bytes) {

@@ -1,4 +1,4 @@
-// The head of a .pte file.
+// The extended header of a .pte file.
 //
 //   byte   content
 //   0      u32 offset of the root table
@@ -37,12 +37,12 @@ typedef struct etx_pte_header {
                            // header is too short to say
 } etx_pte_header;
 
-// Reads the head of `file` and checks it against the file's size.
+// Reads the header of `file` and checks it against the file's size.
 ETX_MUST_USE etx_status etx_pte_header_read(etx_bytes file,
                                             etx_pte_header* out_header,
                                             etx_diag* diag);
 
-// Writes the spliced part: magic, length 32 and the three sizes.
+// Writes the extended header: magic, length 32 and the three sizes.
 void etx_pte_header_write(const etx_pte_header* header,
                           uint8_t out_bytes[ETX_PTE_HEADER_BYTES]);
 

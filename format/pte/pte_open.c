@@ -1,5 +1,5 @@
-// Opening a program, and the totals of its plans, which the verifier counts
-// while it looks at them. The accessors are below, in pte_program.c.
+// Opens a program. Also the totals of its plans, which the verifier counts on
+// the way.
 
 #include "format/base/arena.h"
 #include "format/pte/pte_header.h"
@@ -7,14 +7,15 @@
 #include "format/pte/pte_segments.h"
 #include "format/pte/pte_verifier.h"
 
-// The only check of a build without a verifier: that this is a program at all.
-static etx_status believe(etx_pte* pte, etx_diag* diag) {
+// Opens a program in a build without a verifier, which checks only the file
+// identifier.
+static etx_status open_unverified(etx_pte* pte, etx_diag* diag) {
   const etx_fb_buffer* fb = &pte->fb;
   if (!etx_fb_has_identifier(fb, "ET12")) {
-    return etx_diag_fail(diag, ETX_BAD_FILE, "these bytes are no program");
+    return etx_diag_fail(diag, ETX_BAD_FILE, "this is not a program");
   }
   pte->root = etx_fb_root(fb);
-  (void)etx_pte_pieces_open(pte);
+  (void)etx_pte_subsegments_open(pte);
   return ETX_OK;
 }
 
@@ -46,9 +47,9 @@ static etx_status open_file(etx_pte* pte, etx_bytes file,
   opened.segment_bytes = header.segment_bytes;
   opened.has_header = header.is_present;
   opened.header_length = header.length;
-  opened.plan_fault = ETX_BAD_FILE;
+  opened.bad_plan_status = ETX_BAD_FILE;
   ETX_TRY(ETX_VERIFIER ? etx_pte_verify(&opened, limits, diag)
-                       : believe(&opened, diag));
+                       : open_unverified(&opened, diag));
   *pte = opened;
   return ETX_OK;
 }
@@ -58,7 +59,7 @@ etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
   return etx_diag_seal(diag, open_file(pte, file, limits, diag));
 }
 
-// In a build without a verifier.
+// Counts the totals in a build without a verifier.
 static void count_totals(const etx_pte_plan* plan, etx_pte_totals* out) {
   memset(out, 0, sizeof *out);
   for (size_t i = 0; i < etx_pte_value_count(plan); ++i) {
@@ -75,9 +76,9 @@ static void count_totals(const etx_pte_plan* plan, etx_pte_totals* out) {
 void etx_pte_plan_totals(const etx_pte_plan* plan, etx_pte_totals* out) {
   if (!ETX_VERIFIER) {
     count_totals(plan, out);
-  } else if (plan->index < ETX_PTE_KEPT_TOTALS) {
+  } else if (plan->index < ETX_PTE_CACHED_TOTALS) {
     *out = plan->pte->totals[plan->index];
   } else {
-    etx_pte_verifier_count(plan, out);
+    etx_pte_verifier_totals(plan, out);
   }
 }

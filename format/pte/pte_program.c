@@ -1,6 +1,6 @@
-// Views of a verified program. Nothing is cached: a value is found by a few
-// dependent loads, and readers that need it often decode it once into a form
-// of their own.
+// Accessors of a verified program. Nothing is cached: reading a value takes a
+// few dependent loads. Code that needs a value often decodes it once and keeps
+// the result.
 
 #include "format/pte/pte_program.h"
 
@@ -131,9 +131,9 @@ static void read_extra(const uint8_t* table, etx_pte_tensor* restrict tensor) {
       (int8_t)etx_fb_row_u8(row, ETX_PTE_ExtraTensorInfo_device_index);
 }
 
-// Sets every field: most values are tensors, and clearing them first costs as
-// much as reading them. None of it is the file's memory, or vtables would be
-// read again after each field.
+// Sets every field, because clearing the struct first would cost as much as
+// reading the tensor. `restrict` says that the struct is not part of the file;
+// otherwise the compiler would reload the vtable after each store.
 static void read_tensor(const uint8_t* table, etx_pte_tensor* restrict tensor) {
   const etx_fb_row row = etx_fb_row_of(table);
   const uint8_t* sizes = etx_fb_row_indirect(row, ETX_PTE_Tensor_sizes);
@@ -155,7 +155,7 @@ static void read_tensor(const uint8_t* table, etx_pte_tensor* restrict tensor) {
              tensor);
 }
 
-// Kind of the value, and in field 1 what it is.
+// The union table of a value: its kind, and in field 1 its content.
 static etx_fb_pair variant_at(const etx_pte_plan* plan, size_t index) {
   return etx_fb_pair_of(
       etx_fb_item(&plan->pte->fb, plan->lists[ETX_PTE_VALUES], index));
@@ -172,7 +172,7 @@ uint32_t etx_pte_value_arena(const etx_pte_plan* plan, size_t index) {
     return 0;
   }
   const uint8_t* tensor =
-      etx_fb_indirect(etx_fb_pair_field(variant, ETX_PTE_EValue_val));
+      etx_fb_follow(etx_fb_pair_field(variant, ETX_PTE_EValue_val));
   const uint8_t* allocation = etx_fb_row_indirect(
       etx_fb_row_of(tensor), ETX_PTE_Tensor_allocation_info);
   return allocation == NULL
@@ -181,8 +181,8 @@ uint32_t etx_pte_value_arena(const etx_pte_plan* plan, size_t index) {
                               ETX_PTE_AllocationDetails_memory_id);
 }
 
-// All kinds but tensors are tables of at most one field, so its id is the same
-// for all of them.
+// The tables of all kinds but tensors have at most one field, so its id is the
+// same for all of them.
 bool etx_pte_value_read(const etx_pte_plan* plan, size_t index,
                         etx_pte_value* out_value) {
   const etx_fb_pair variant = variant_at(plan, index);
@@ -192,7 +192,7 @@ bool etx_pte_value_read(const etx_pte_plan* plan, size_t index,
   out_value->as.list.items = NULL;
   out_value->as.list.count = 0;
   if (content == NULL) return false;
-  content = etx_fb_indirect(content);
+  content = etx_fb_follow(content);
   if (out_value->kind == ETX_PTE_TENSOR) {
     read_tensor(content, &out_value->as.tensor);
     return true;
@@ -212,7 +212,7 @@ bool etx_pte_value_read(const etx_pte_plan* plan, size_t index,
       memcpy(&out_value->as, field, sizeof out_value->as.integer);
       break;
     default:
-      field = etx_fb_indirect(field);
+      field = etx_fb_follow(field);
       out_value->as.list.items = etx_fb_list_elements(field);
       out_value->as.list.count = etx_fb_list_count(field);
       break;
@@ -282,10 +282,10 @@ size_t etx_pte_instruction_count(const etx_pte_plan* plan, size_t chain) {
   return etx_pte_chain_at(plan, chain).count;
 }
 
-// Every kind of instruction is a table of a number and, but for the last, a
-// second number or a vector, so their ids are the same. Results are written
-// field by field where the caller wants them: read back from a copy, as wide as
-// it is moved, they would have to wait for one another.
+// The table of each kind of instruction has a number in field 0 and, except for
+// the last kind, a number or a vector in field 1, so the ids are the same for
+// all. Fields are stored directly into the caller's struct: copying a local
+// struct with wider loads would cause store forwarding stalls.
 void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
                               size_t index, etx_pte_instruction* out) {
   const etx_fb_pair variant =
@@ -298,7 +298,7 @@ void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
   out->arguments = NULL;
   out->argument_count = 0;
   if (content == NULL) return;
-  const etx_fb_pair row = etx_fb_pair_of(etx_fb_indirect(content));
+  const etx_fb_pair row = etx_fb_pair_of(etx_fb_follow(content));
   const uint8_t* second = etx_fb_pair_field(row, ETX_PTE_KernelCall_args);
   out->kind = (etx_pte_instruction_kind)etx_fb_pair_u8(
       variant, ETX_PTE_Instruction_instr_args_type);
@@ -308,7 +308,7 @@ void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
     out->target = (int32_t)etx_fb_u32_at(second);
     return;
   }
-  const uint8_t* arguments = etx_fb_indirect(second);
+  const uint8_t* arguments = etx_fb_follow(second);
   out->arguments = etx_fb_list_elements(arguments);
   out->argument_count = etx_fb_list_count(arguments);
 }

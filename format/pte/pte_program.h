@@ -1,9 +1,9 @@
-// Reading a .pte file in place: the one door, and typed views behind it.
+// Reads a .pte file in place: etx_pte_open, and typed accessors.
 //
 // etx_pte_open verifies everything that can be said about the bytes without
 // knowing operators: header, FlatBuffers structure, indexes, lists, offsets,
-// tensors within arenas, constants within segments. Behind it every accessor
-// is plain and cannot fail; indexes are the caller's promise.
+// tensors within arenas, constants within segments. After that, accessors check
+// nothing and cannot fail; the caller guarantees that indices are in range.
 //
 // Ownership  views borrow the file's bytes, which must outlive them, be
 //            aligned to 16 and not change.
@@ -24,44 +24,44 @@ typedef struct etx_pte_limits {
   uint64_t max_arena_bytes;   // of one arena of one method; 0: no limit
   uint32_t max_tables;        // FlatBuffers tables; 0: ETX_MAX_FB_TABLES
   uint32_t max_instructions;  // of one method; 0: no limit
-  // True: what is wrong with the plan alone (offsets, sizes, arenas, layout)
-  // ends with ETX_BAD_PLAN, and only a damaged structure with ETX_BAD_FILE.
-  // False: ETX_BAD_FILE for both.
-  bool tells_plan_faults;
+  // True: errors of the plan alone (offsets, sizes, arenas, layout) are
+  // ETX_BAD_PLAN, and only a damaged structure is ETX_BAD_FILE. False: both are
+  // ETX_BAD_FILE.
+  bool reports_bad_plan;
 } etx_pte_limits;
 
-// Pieces of a segment, which run from where they start to its end.
-typedef struct etx_pte_pieces {
-  etx_fb_vector starts;  // of each, in bytes; the first is none
-  etx_bytes segment;     // which the starts are counted from
-} etx_pte_pieces;
+// Parts of a segment. Each extends from its offset to the end of the segment.
+typedef struct etx_pte_subsegments {
+  etx_fb_vector offsets;  // of each part, in bytes; entry 0 is reserved
+  etx_bytes segment;      // that the offsets are relative to
+} etx_pte_subsegments;
 
-// What a plan has in all its values and instructions.
+// Counts over all values and instructions of a plan.
 typedef struct etx_pte_totals {
-  size_t tensors;  // values that are tensors
-  size_t dims;     // of all tensors, twice of those whose sizes may change
-  size_t items;    // of lists of values, and arguments of calls
+  size_t tensors;        // values that are tensors
+  size_t dims;           // of all tensors; twice for those with dynamic sizes
+  size_t items;          // of lists of values, and arguments of calls
   size_t without_bytes;  // tensors that are neither planned nor stored
 } etx_pte_totals;
 
-// Plans whose totals are kept: more than most files have.
-enum { ETX_PTE_KEPT_TOTALS = 8 };
+// Plans whose totals are cached: more than most files have.
+enum { ETX_PTE_CACHED_TOTALS = 8 };
 
 // An opened file. Fields are private to format/pte.
 typedef struct etx_pte {
-  etx_bytes file;            // all of it, the caller's
-  etx_fb_buffer fb;          // the FlatBuffer part, at the start of the file
-  uint64_t segment_base;     // 0: no segments
-  uint64_t segment_bytes;    // from there to the end of the last segment, or to
-                             // the end of the file if the header does not say
-  uint32_t root;             // offset of the root table
-  bool has_header;           // extended header present
-  uint32_t header_length;    // 0, 24, 32, ...
-  etx_pte_pieces constants;  // none if they are in the FlatBuffer
-  etx_pte_pieces initial;    // initial data of planned tensors
-  etx_status plan_fault;     // how a wrong plan ends: see etx_pte_limits
-  // Of the first plans; those of all others were left in one place.
-  etx_pte_totals totals[ETX_PTE_KEPT_TOTALS + 1];
+  etx_bytes file;          // all of it, the caller's
+  etx_fb_buffer fb;        // the FlatBuffer part, at the start of the file
+  uint64_t segment_base;   // 0: no segments
+  uint64_t segment_bytes;  // from there to the end of the last segment, or to
+                           // the end of the file if the header does not say
+  uint32_t root;           // offset of the root table
+  bool has_header;         // extended header present
+  uint32_t header_length;  // 0, 24, 32, ...
+  etx_pte_subsegments constants;  // none if they are in the FlatBuffer
+  etx_pte_subsegments initial;    // initial data of planned tensors
+  etx_status bad_plan_status;     // for an error of a plan: see etx_pte_limits
+  // Of the first plans; the last element is scratch for all others.
+  etx_pte_totals totals[ETX_PTE_CACHED_TOTALS + 1];
 } etx_pte;
 
 // The lists of a plan.
@@ -82,7 +82,7 @@ typedef struct etx_pte_plan {
   const etx_pte* pte;                       // the file that it lies in
   uint32_t table;                           // position of its table
   uint32_t index;                           // among the plans of the file
-  etx_fb_vector lists[ETX_PTE_LIST_COUNT];  // read again and again
+  etx_fb_vector lists[ETX_PTE_LIST_COUNT];  // cached, since used often
 } etx_pte_plan;
 
 // Opens and verifies. On failure `diag` says where (byte offset), what was
@@ -101,11 +101,10 @@ uint32_t etx_pte_version(const etx_pte* pte);
 // Plans of the file, which are its methods.
 size_t etx_pte_plan_count(const etx_pte* pte);
 
-// The plan at `index`, which is below the count. Behind etx_pte_open indices
-// are the caller's promise: no function checks them.
+// The plan at `index`, which is below the count. No function checks indices.
 void etx_pte_plan_read(const etx_pte* pte, size_t index,
                        etx_pte_plan* out_plan);
-// The same as a result: for where a copy more does not count.
+// The same, returned by value: where a copy does not matter.
 static inline etx_pte_plan etx_pte_plan_at(const etx_pte* pte, size_t index) {
   etx_pte_plan plan;
   etx_pte_plan_read(pte, index, &plan);
@@ -118,7 +117,7 @@ bool etx_pte_plan_find(const etx_pte* pte, etx_text name,
 
 // The method's name.
 etx_text etx_pte_plan_name(const etx_pte_plan* plan);
-// The same of a plan of which nothing else is wanted.
+// The name of the plan at `index`, without reading the plan.
 etx_text etx_pte_plan_name_at(const etx_pte* pte, size_t index);
 // The pytree text of inputs that the exporter left; may be empty.
 etx_text etx_pte_plan_input_tree(const etx_pte_plan* plan);
@@ -133,7 +132,7 @@ static inline size_t etx_pte_value_count(const etx_pte_plan* plan) {
 // which of a verified value only None may lack.
 bool etx_pte_value_read(const etx_pte_plan* plan, size_t index,
                         etx_pte_value* out_value);
-// The same as a result: for where a copy more does not count.
+// The same, returned by value: where a copy does not matter.
 static inline etx_pte_value etx_pte_value_at(const etx_pte_plan* plan,
                                              size_t index) {
   etx_pte_value value;
@@ -194,15 +193,15 @@ etx_fb_vector etx_pte_chain_at(const etx_pte_plan* plan, size_t chain);
 void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
                               size_t index, etx_pte_instruction* out);
 
-// Where a walk over all instructions of a plan is, chain by chain; it starts
-// with zeros.
+// An iterator over all instructions of a plan, chain by chain; it starts with
+// zeros.
 typedef struct etx_pte_cursor {
-  size_t chain;        // that comes next
-  size_t instruction;  // that comes next, in the chain at hand
-  etx_fb_vector rows;  // of the chain at hand
+  size_t chain;        // the next chain
+  size_t instruction;  // the next instruction of the current chain
+  etx_fb_vector rows;  // instructions of the current chain
 } etx_pte_cursor;
 
-// Goes on to the next instruction; false at the end.
+// Reads the next instruction; false at the end.
 bool etx_pte_instruction_next(const etx_pte_plan* plan, etx_pte_cursor* cursor,
                               etx_pte_instruction* out_instruction);
 

@@ -1,5 +1,5 @@
-// The program schema as names of field ids and as data for the verifier. Seen
-// by format/pte and format/pte_writer only.
+// The program schema: the ids of fields, and the data for the verifier. Only
+// format/pte and format/pte_writer include it.
 
 #ifndef ETX_FORMAT_PTE_PTE_SCHEMA_H
 #define ETX_FORMAT_PTE_PTE_SCHEMA_H

@@ -45,7 +45,8 @@ etx_status etx_pte_segments_check(const etx_pte* pte, etx_diag* diag) {
   return ETX_OK;
 }
 
-etx_bytes etx_pte_segment_data(const etx_pte* pte, size_t index) {
+// The bytes of segment `index`, which exists.
+static etx_bytes segment_data(const etx_pte* pte, size_t index) {
   uint64_t offset = 0;
   uint64_t size = 0;
   etx_bytes data = {NULL, 0};
@@ -56,47 +57,48 @@ etx_bytes etx_pte_segment_data(const etx_pte* pte, size_t index) {
   return data;
 }
 
-// Finds the pieces that the table at `table` lists. False if the segment that
-// it names does not exist.
-static bool open_pieces(const etx_pte* pte, uint32_t table,
-                        etx_pte_pieces* out) {
+// Reads the subsegments that the table at `table` lists. False if its segment
+// does not exist.
+static bool open_subsegments(const etx_pte* pte, uint32_t table,
+                             etx_pte_subsegments* out) {
   const etx_fb_buffer* fb = &pte->fb;
   const uint32_t segment =
       etx_fb_u32(fb, table, ETX_PTE_SubsegmentOffsets_segment_index, 0);
-  out->starts = etx_fb_vector_in(fb, table, ETX_PTE_SubsegmentOffsets_offsets);
+  out->offsets = etx_fb_vector_in(fb, table, ETX_PTE_SubsegmentOffsets_offsets);
   if (segment >= segments_of(pte).count) return false;
-  out->segment = etx_pte_segment_data(pte, segment);
+  out->segment = segment_data(pte, segment);
   return true;
 }
 
-bool etx_pte_pieces_open(etx_pte* pte) {
+bool etx_pte_subsegments_open(etx_pte* pte) {
   const etx_fb_buffer* fb = &pte->fb;
   const uint32_t constants =
       etx_fb_table(fb, pte->root, ETX_PTE_Program_constant_segment);
   const etx_fb_vector lists =
       etx_fb_vector_in(fb, pte->root, ETX_PTE_Program_mutable_data_segments);
-  const bool is_good =
-      constants == 0 || open_pieces(pte, constants, &pte->constants);
-  // Readers of this format have only ever used the first list.
+  const bool is_valid =
+      constants == 0 || open_subsegments(pte, constants, &pte->constants);
+  // No runtime reads any list but the first.
   if (lists.count > 0 &&
-      !open_pieces(pte, etx_fb_table_at(fb, lists, 0), &pte->initial)) {
-    pte->initial.starts.count = 0;
+      !open_subsegments(pte, etx_fb_table_at(fb, lists, 0), &pte->initial)) {
+    pte->initial.offsets.count = 0;
   }
-  return is_good;
+  return is_valid;
 }
 
-// False if there is no piece of that index or it starts outside.
-static bool find_piece(const etx_pte* pte, const etx_pte_pieces* pieces,
-                       uint32_t index, etx_bytes* out) {
-  const uint64_t* starts = etx_fb_elements(&pte->fb, pieces->starts);
-  if (index == 0 || index >= pieces->starts.count ||
-      starts[index] > pieces->segment.size) {
+// False if the index is invalid or the offset is outside of the segment.
+static bool find_subsegment(const etx_pte* pte,
+                            const etx_pte_subsegments* subsegments,
+                            uint32_t index, etx_bytes* out) {
+  const uint64_t* offsets = etx_fb_elements(&pte->fb, subsegments->offsets);
+  if (index == 0 || index >= subsegments->offsets.count ||
+      offsets[index] > subsegments->segment.size) {
     return false;
   }
-  const size_t start = (size_t)starts[index];
-  const uint8_t* data = pieces->segment.data;
+  const size_t start = (size_t)offsets[index];
+  const uint8_t* data = subsegments->segment.data;
   out->data = data == NULL ? NULL : data + start;
-  out->size = pieces->segment.size - start;
+  out->size = subsegments->segment.size - start;
   return true;
 }
 
@@ -104,18 +106,18 @@ static etx_fb_vector constant_buffers_of(const etx_pte* pte) {
   return etx_fb_vector_in(&pte->fb, pte->root, ETX_PTE_Program_constant_buffer);
 }
 
-// Constants, if any, are in the FlatBuffer where the segment has no entries, as
-// in files before 2024-09.
+// If the segment has no entries, constants are in the FlatBuffer, as in files
+// before 2024-09.
 size_t etx_pte_constant_count(const etx_pte* pte) {
-  const uint32_t count = pte->constants.starts.count;
+  const uint32_t count = pte->constants.offsets.count;
   return count > 0 ? count : constant_buffers_of(pte).count;
 }
 
 bool etx_pte_constant_find(const etx_pte* pte, uint32_t data_buffer_index,
                            etx_bytes* out_data) {
   const etx_fb_buffer* fb = &pte->fb;
-  if (pte->constants.starts.count > 0) {
-    return find_piece(pte, &pte->constants, data_buffer_index, out_data);
+  if (pte->constants.offsets.count > 0) {
+    return find_subsegment(pte, &pte->constants, data_buffer_index, out_data);
   }
   const etx_fb_vector buffers = constant_buffers_of(pte);
   if (data_buffer_index == 0 || data_buffer_index >= buffers.count) {
@@ -137,7 +139,7 @@ etx_bytes etx_pte_constant(const etx_pte* pte, uint32_t data_buffer_index) {
 
 bool etx_pte_initial_data_find(const etx_pte* pte, uint32_t data_buffer_index,
                                etx_bytes* out_data) {
-  return find_piece(pte, &pte->initial, data_buffer_index, out_data);
+  return find_subsegment(pte, &pte->initial, data_buffer_index, out_data);
 }
 
 etx_bytes etx_pte_initial_data(const etx_pte* pte, uint32_t data_buffer_index) {
@@ -152,7 +154,7 @@ etx_bytes etx_pte_delegate_data(const etx_pte_plan* plan, size_t index) {
   const etx_fb_buffer* fb = &plan->pte->fb;
   const etx_pte_delegate delegate = etx_pte_delegate_at(plan, index);
   if (!delegate.inline_data) {
-    return etx_pte_segment_data(plan->pte, delegate.data_index);
+    return segment_data(plan->pte, delegate.data_index);
   }
   const etx_fb_vector rows = etx_fb_vector_in(
       fb, plan->pte->root, ETX_PTE_Program_backend_delegate_data);
@@ -180,9 +182,8 @@ etx_text etx_pte_named_data_key(const etx_pte* pte, size_t index) {
 
 etx_bytes etx_pte_named_data_at(const etx_pte* pte, size_t index) {
   const etx_fb_buffer* fb = &pte->fb;
-  return etx_pte_segment_data(
-      pte,
-      etx_fb_u32(fb, named_at(pte, index), ETX_PTE_NamedData_segment_index, 0));
+  return segment_data(pte, etx_fb_u32(fb, named_at(pte, index),
+                                      ETX_PTE_NamedData_segment_index, 0));
 }
 
 bool etx_pte_named_data_find(const etx_pte* pte, const char* key,

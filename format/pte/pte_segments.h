@@ -1,6 +1,5 @@
-// Segments and what lies in them: constants, initial data, named data, data
-// of delegates. All lookups are bounded; whether a file's numbers are good is
-// decided here and asked by the verifier.
+// Segments and their content: constants, initial data, named data, data of
+// delegates. The verifier uses the functions below, which check their bounds.
 //
 // Ownership  bytes borrow the file.
 
@@ -10,20 +9,17 @@
 #include "format/flatbuffers/fb_reader.h"
 #include "format/pte/pte_program.h"
 
-// Notes where constants and initial data are, once segments are checked. False
-// if the segment of the constants does not exist.
-bool etx_pte_pieces_open(etx_pte* pte);
+// Sets the fields `constants` and `initial`, after segments have been checked.
+// False if the segment of the constants does not exist.
+bool etx_pte_subsegments_open(etx_pte* pte);
 
 // Refuses segments that pass the end of what the header states. Needs a
 // program whose FlatBuffer is verified.
 ETX_MUST_USE etx_status etx_pte_segments_check(const etx_pte* pte,
                                                etx_diag* diag);
 
-// The bytes of segment `index`, which exists.
-etx_bytes etx_pte_segment_data(const etx_pte* pte, size_t index);
-
 // The bytes from the start of a constant to the end of its storage; false if
-// there is none of that index or it starts outside. Index 0 is none.
+// the index is invalid (0 is) or the constant starts outside of its segment.
 bool etx_pte_constant_find(const etx_pte* pte, uint32_t data_buffer_index,
                            etx_bytes* out_data);
 

@@ -1,10 +1,10 @@
-// What a .pte file says, as plain C structs: the same ones for reading (views
+// The content of a .pte file as plain C structs: the same for reading (views
 // into the file's bytes) and for writing (arrays that the writer's caller
 // owns).
 //
-// Words of the file format are kept: a plan is one method's execution plan, a
-// value is an EValue, a chain holds instructions. See docs/pte-format.md for
-// the bytes.
+// The terms are those of the file format: a plan is one method's execution
+// plan, a value is an EValue, a chain holds instructions. See
+// docs/pte-format.md for the bytes.
 
 #ifndef ETX_FORMAT_PTE_PTE_TYPES_H
 #define ETX_FORMAT_PTE_PTE_TYPES_H
@@ -217,7 +217,7 @@ typedef struct etx_pte_content {
   size_t constant_count;  // entry 0 counted; 1 if there are none
   // NULL, or by constant: the one, with bytes of its own, whose `data` this
   // one's `data` points into, so that they are written once; 0: none.
-  const uint32_t* constant_hosts;
+  const uint32_t* constant_bases;
   // Initial data of planned tensors (mutable_data_segments[0]); entry 0
   // reserved. Count 0 writes no such segment. etx itself never uses it.
   const etx_bytes* initial_data;

@@ -1,7 +1,6 @@
-// From the outside in: structure of the FlatBuffer, segments, then each method
-// with its values, ports, operators, delegates and chains. As soon as the
-// structure is verified the ordinary accessors may be used, so this file says
-// only what the accessors take for granted.
+// Verifies the structure of the FlatBuffer, then segments, then each method:
+// values, inputs, outputs, operators, delegates and chains. Once the structure
+// is verified, accessors can be used, so this file only checks values.
 
 #include "format/pte/pte_verifier.h"
 
@@ -9,16 +8,16 @@
 #include "format/pte/pte_schema.h"
 #include "format/pte/pte_verifier_internal.h"
 
-// Says which part of the method the following checks are about; NULL for the
+// Sets the part of the method that the following messages name; NULL for the
 // method as a whole.
-static void enter(etx_pte_verifier* v, const char* part, size_t index) {
+static void set_part(etx_pte_verifier* v, const char* part, size_t index) {
   if (!ETX_MESSAGES) return;
   v->part = part;
   v->part_index = index;
 }
 
-// Adds to a message where in the program it happened.
-static void append_place(etx_pte_verifier* v) {
+// Appends the location in the program to a message.
+static void append_location(etx_pte_verifier* v) {
   if (v->diag == NULL) return;
   v->diag->offset = v->position;
   if (v->part == NULL) {
@@ -32,7 +31,7 @@ static void append_place(etx_pte_verifier* v) {
 // Verifies that `count` entries name values of the method.
 static etx_status check_value_indexes(etx_pte_verifier* v,
                                       const int32_t* indexes, size_t count) {
-  ETX_TRY(etx_pte_verifier_spend(v, count));
+  ETX_TRY(etx_pte_verifier_use_items(v, count));
   for (size_t i = 0; i < count; ++i) {
     // A negative one is larger than any count.
     if ((uint32_t)indexes[i] < v->value_count) continue;
@@ -45,11 +44,11 @@ static etx_status check_value_indexes(etx_pte_verifier* v,
 
 static etx_status check_arenas(etx_pte_verifier* v) {
   const size_t count = etx_pte_buffer_size_count(&v->plan);
-  ETX_TRY(etx_pte_verifier_spend(v, count));
+  ETX_TRY(etx_pte_verifier_use_items(v, count));
   for (size_t i = 0; i < count; ++i) {
     const int64_t bytes = etx_pte_buffer_size_at(&v->plan, i);
     if (bytes < 0) {
-      return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
+      return etx_diag_fail(v->diag, v->plan.pte->bad_plan_status,
                            "arena '%z' has a negative size: %i", i, bytes);
     }
     if ((uint64_t)bytes > v->max_arena_bytes) {
@@ -69,8 +68,8 @@ static etx_status check_arenas(etx_pte_verifier* v) {
   return ETX_OK;
 }
 
-// What an item of a list is refused with; the diag is told where it lies.
-static etx_status stop_at(etx_pte_verifier* v, etx_fb_vector list, size_t index,
+// Records the position of a list's item for the message, and returns `status`.
+static etx_status fail_at(etx_pte_verifier* v, etx_fb_vector list, size_t index,
                           etx_status status) {
   v->position = etx_fb_table_at(&v->plan.pte->fb, list, (uint32_t)index);
   return status;
@@ -78,17 +77,17 @@ static etx_status stop_at(etx_pte_verifier* v, etx_fb_vector list, size_t index,
 
 static etx_status check_values(etx_pte_verifier* v) {
   for (size_t i = 0; i < v->value_count; ++i) {
-    enter(v, "value", i);
+    set_part(v, "value", i);
     const etx_status status = etx_pte_verifier_check_value(v, i);
     if (status != ETX_OK) {
-      return stop_at(v, v->plan.lists[ETX_PTE_VALUES], i, status);
+      return fail_at(v, v->plan.lists[ETX_PTE_VALUES], i, status);
     }
     etx_pte_totals_add(v->totals, &v->value);
   }
   return ETX_OK;
 }
 
-// An input that is a constant would let a caller write into the file's bytes.
+// An input must not be a constant, or a caller could write to the file's bytes.
 static etx_status check_input(etx_pte_verifier* v, size_t index) {
   const etx_pte_tensor* const tensor = &v->value.as.tensor;
   (void)etx_pte_value_read(&v->plan, (size_t)etx_pte_input_at(&v->plan, index),
@@ -105,22 +104,22 @@ static etx_status check_input(etx_pte_verifier* v, size_t index) {
                        (uint64_t)tensor->data_buffer_index);
 }
 
-static etx_status check_ports(etx_pte_verifier* v) {
+static etx_status check_inputs_and_outputs(etx_pte_verifier* v) {
   const etx_fb_buffer* fb = &v->plan.pte->fb;
-  enter(v, NULL, 0);
+  set_part(v, NULL, 0);
   for (etx_pte_list list = ETX_PTE_INPUTS; list <= ETX_PTE_OUTPUTS; ++list) {
     const etx_fb_vector values = v->plan.lists[list];
     ETX_TRY(check_value_indexes(v, etx_fb_elements(fb, values), values.count));
   }
   for (size_t i = 0; i < etx_pte_input_count(&v->plan); ++i) {
-    enter(v, "input", i);
+    set_part(v, "input", i);
     ETX_TRY(check_input(v, i));
   }
   return ETX_OK;
 }
 
 static etx_status check_operators(etx_pte_verifier* v) {
-  enter(v, NULL, 0);
+  set_part(v, NULL, 0);
   for (size_t i = 0; i < etx_pte_operator_count(&v->plan); ++i) {
     const etx_pte_operator op = etx_pte_operator_at(&v->plan, i);
     // Joined by a dot, if there is anything to join.
@@ -167,9 +166,9 @@ static etx_status check_index(etx_pte_verifier* v, etx_pte_list list,
                        (int64_t)index, (size_t)count);
 }
 
-// What an instruction of each kind names: with its index an item of a list, and
-// with its target another value, or an instruction; one past the end leaves the
-// chain.
+// What the numbers of each kind of instruction mean: `index` is an item of a
+// list; `target` is a value or an instruction, where one past the end leaves
+// the chain.
 static const struct {
   uint8_t list;  // an etx_pte_list
   bool has_target_value;
@@ -181,7 +180,7 @@ static const struct {
     [ETX_PTE_FREE_CALL] = {ETX_PTE_VALUES, false},
 };
 
-// What kinds do not have is 0 or empty.
+// Fields that a kind does not have are 0 or empty.
 static etx_status check_instruction(etx_pte_verifier* v, etx_fb_vector chain,
                                     size_t index) {
   etx_pte_instruction it;
@@ -225,9 +224,9 @@ static etx_status check_chains(etx_pte_verifier* v) {
                            total, v->max_instructions);
     }
     for (uint32_t k = 0; k < chain.count; ++k) {
-      enter(v, "instruction", k);
+      set_part(v, "instruction", k);
       const etx_status status = check_instruction(v, chain, k);
-      if (status != ETX_OK) return stop_at(v, chain, k, status);
+      if (status != ETX_OK) return fail_at(v, chain, k, status);
     }
   }
   return ETX_OK;
@@ -255,17 +254,18 @@ static etx_status check_plan(etx_pte_verifier* v, size_t index) {
   ETX_TRY(check_name(v, index));
   ETX_TRY(check_arenas(v));
   ETX_TRY(check_values(v));
-  ETX_TRY(check_ports(v));
+  ETX_TRY(check_inputs_and_outputs(v));
   ETX_TRY(check_operators(v));
   ETX_TRY(check_delegates(v));
   return check_chains(v);
 }
 
-// Notes where constants are: in the FlatBuffer or in a segment, never in both.
+// Finds the constants, which are in the FlatBuffer or in a segment, not in
+// both.
 static etx_status open_constants(etx_pte* pte, etx_diag* diag) {
   const etx_fb_buffer* fb = &pte->fb;
-  const bool has_segment = etx_pte_pieces_open(pte);
-  const uint32_t entries = pte->constants.starts.count;
+  const bool has_segment = etx_pte_subsegments_open(pte);
+  const uint32_t entries = pte->constants.offsets.count;
   if (entries <= 1) return ETX_OK;
   const uint32_t table =
       etx_fb_table(fb, pte->root, ETX_PTE_Program_constant_segment);
@@ -314,18 +314,19 @@ static etx_status check_plans(etx_pte* pte, etx_pte_verifier* v) {
   for (size_t i = 0; i < count; ++i) {
     etx_pte_plan_read(pte, i, &v->plan);
     v->position = v->plan.table;
-    v->totals = &pte->totals[i < ETX_PTE_KEPT_TOTALS ? i : ETX_PTE_KEPT_TOTALS];
-    enter(v, NULL, 0);
+    v->totals =
+        &pte->totals[i < ETX_PTE_CACHED_TOTALS ? i : ETX_PTE_CACHED_TOTALS];
+    set_part(v, NULL, 0);
     const etx_status status = check_plan(v, i);
     if (status != ETX_OK) {
-      append_place(v);
+      append_location(v);
       return status;
     }
   }
   return ETX_OK;
 }
 
-void etx_pte_verifier_count(const etx_pte_plan* plan, etx_pte_totals* out) {
+void etx_pte_verifier_totals(const etx_pte_plan* plan, etx_pte_totals* out) {
   etx_pte_verifier v;
   v.diag = NULL;
   v.items_left = v.max_instructions = UINT64_MAX;
@@ -352,7 +353,7 @@ etx_status etx_pte_verify(etx_pte* pte, const etx_pte_limits* limits,
       limits->max_instructions == 0 ? UINT64_MAX : limits->max_instructions;
   ETX_TRY(etx_fb_verify(fb, &etx_pte_schema, limits->max_tables, diag));
   pte->root = etx_fb_root(fb);
-  pte->plan_fault = limits->tells_plan_faults ? ETX_BAD_PLAN : ETX_BAD_FILE;
+  pte->bad_plan_status = limits->reports_bad_plan ? ETX_BAD_PLAN : ETX_BAD_FILE;
   ETX_TRY(etx_pte_segments_check(pte, diag));
   ETX_TRY(open_constants(pte, diag));
   ETX_TRY(check_named_data(pte, diag));

@@ -1,12 +1,12 @@
-// What can be said about a program without knowing operators, said once.
+// Verifies everything in a program that does not depend on operators.
 //
-// The FlatBuffer's structure first, then its meaning: indexes of values,
+// First the structure of the FlatBuffer, then its content: indices of values,
 // operators, delegates, segments and constants; lists; tensors within arenas
 // and constants; names. After ETX_OK the accessors of pte_program.h cannot
 // fail for any index below their counts.
 //
-// Not verified, since operators decide it: numbers and kinds of arguments,
-// writes to constants, what an instruction reads before anything wrote it.
+// Not verified, since it depends on operators: number and kinds of arguments,
+// writes to constants, reads of values that were never written.
 
 #ifndef ETX_FORMAT_PTE_PTE_VERIFIER_H
 #define ETX_FORMAT_PTE_PTE_VERIFIER_H
@@ -20,6 +20,6 @@ ETX_MUST_USE etx_status etx_pte_verify(etx_pte* pte,
                                        etx_diag* diag);
 
 // The totals of a verified plan, by verifying it again.
-void etx_pte_verifier_count(const etx_pte_plan* plan, etx_pte_totals* out);
+void etx_pte_verifier_totals(const etx_pte_plan* plan, etx_pte_totals* out);
 
 #endif

@@ -3,20 +3,20 @@
 #include "format/flatbuffers/fb_row.h"
 #include "format/pte/pte_verifier_internal.h"
 
-etx_status etx_pte_verifier_spend(etx_pte_verifier* v, uint64_t count) {
+etx_status etx_pte_verifier_use_items(etx_pte_verifier* v, uint64_t count) {
   if (count > v->items_left) {
     return etx_diag_fail(v->diag, ETX_OUT_OF_RANGE,
                          "the lists of the program have more than %u items "
-                         "together",
+                         "in total",
                          (uint64_t)ETX_MAX_PTE_ITEMS);
   }
   v->items_left -= count;
   return ETX_OK;
 }
 
-// Verifies that `sizes` and `dim_order` fit together. Strides are 32 bits wide
-// in every runtime of this format, and an element count must fit a size_t even
-// if a size of 0 is taken for 1, as strides do.
+// Verifies sizes and dim order. Strides have 32 bits in every runtime of this
+// format, and the number of elements must fit a size_t even if a size of 0 is
+// counted as 1, as it is in strides.
 static etx_status check_layout(etx_pte_verifier* v,
                                const etx_pte_tensor* tensor) {
   uint32_t seen = 0;
@@ -24,7 +24,7 @@ static etx_status check_layout(etx_pte_verifier* v,
   for (size_t i = tensor->rank; i-- > 0;) {
     const uint8_t dim = tensor->dim_order[i];
     if (dim >= tensor->rank || (seen >> dim & 1) != 0) {
-      return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
+      return etx_diag_fail(v->diag, v->plan.pte->bad_plan_status,
                            "the dim order is not a permutation: entry '%z' "
                            "is %u, the rank is %u",
                            i, (uint64_t)dim, (uint64_t)tensor->rank);
@@ -32,12 +32,12 @@ static etx_status check_layout(etx_pte_verifier* v,
     seen |= (uint32_t)1 << dim;
     const int32_t size = tensor->sizes[dim];
     if (size < 0) {
-      return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
+      return etx_diag_fail(v->diag, v->plan.pte->bad_plan_status,
                            "size '%u' is negative: %i", (uint64_t)dim,
                            (int64_t)size);
     }
     if (stride > INT32_MAX) {
-      return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
+      return etx_diag_fail(v->diag, v->plan.pte->bad_plan_status,
                            "the stride of dimension '%u' is %u, at most %u is "
                            "possible",
                            (uint64_t)dim, stride, (uint64_t)INT32_MAX);
@@ -48,7 +48,7 @@ static etx_status check_layout(etx_pte_verifier* v,
   uint64_t bytes = 0;
   if (!etx_multiply_u64(stride, etx_dtype_bytes(tensor->dtype), &bytes) ||
       bytes > PTRDIFF_MAX) {
-    return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
+    return etx_diag_fail(v->diag, v->plan.pte->bad_plan_status,
                          "%u elements of '%s' are more than this machine can "
                          "address",
                          stride, etx_dtype_name(tensor->dtype));
@@ -60,7 +60,7 @@ static etx_status check_allocation(etx_pte_verifier* v,
                                    const etx_pte_tensor* tensor) {
   const size_t arena_count = etx_pte_buffer_size_count(&v->plan);
   if (tensor->memory_id == 0 || tensor->memory_id >= arena_count) {
-    return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
+    return etx_diag_fail(v->diag, v->plan.pte->bad_plan_status,
                          "a tensor is planned in arena '%u', the method has "
                          "arenas 1 to %i",
                          (uint64_t)tensor->memory_id, (int64_t)arena_count - 1);
@@ -69,14 +69,14 @@ static etx_status check_allocation(etx_pte_verifier* v,
       (uint64_t)etx_pte_buffer_size_at(&v->plan, tensor->memory_id);
   const uint64_t bytes = etx_pte_tensor_bytes(tensor);
   if (!etx_fits_within(tensor->memory_offset, bytes, arena_bytes)) {
-    return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
+    return etx_diag_fail(v->diag, v->plan.pte->bad_plan_status,
                          "a tensor of %u bytes at offset %u passes the end of "
                          "arena '%u', which has %u bytes",
                          bytes, tensor->memory_offset,
                          (uint64_t)tensor->memory_id, arena_bytes);
   }
-  if (!etx_dtype_may_lie_at(tensor->dtype, tensor->memory_offset)) {
-    return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
+  if (!etx_dtype_is_aligned(tensor->dtype, tensor->memory_offset)) {
+    return etx_diag_fail(v->diag, v->plan.pte->bad_plan_status,
                          "a tensor of '%s' lies at offset %u of its arena, "
                          "not a multiple of %z",
                          etx_dtype_name(tensor->dtype), tensor->memory_offset,
@@ -90,13 +90,13 @@ static etx_status check_length(etx_pte_verifier* v, const char* what,
                                etx_bytes data) {
   const size_t bytes = etx_pte_tensor_bytes(tensor);
   if (!is_found) {
-    return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
+    return etx_diag_fail(v->diag, v->plan.pte->bad_plan_status,
                          "%s '%u' does not exist or starts outside its "
                          "segment",
                          what, (uint64_t)tensor->data_buffer_index);
   }
   if (data.size < bytes) {
-    return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
+    return etx_diag_fail(v->diag, v->plan.pte->bad_plan_status,
                          "%s '%u' has %z bytes, its tensor needs %z", what,
                          (uint64_t)tensor->data_buffer_index, data.size, bytes);
   }
@@ -112,8 +112,8 @@ static etx_status check_constant(etx_pte_verifier* v,
   ETX_TRY(check_length(v, "constant", tensor, is_found, data));
   if (data.size == 0) return ETX_OK;
   const size_t position = (size_t)(data.data - pte->file.data);
-  if (!etx_dtype_may_lie_at(tensor->dtype, position)) {
-    return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
+  if (!etx_dtype_is_aligned(tensor->dtype, position)) {
+    return etx_diag_fail(v->diag, v->plan.pte->bad_plan_status,
                          "constant '%u' of '%s' lies at byte %z of the file, "
                          "not a multiple of %z",
                          (uint64_t)tensor->data_buffer_index,
@@ -123,7 +123,7 @@ static etx_status check_constant(etx_pte_verifier* v,
   return ETX_OK;
 }
 
-// Verifies where the tensor's bytes are.
+// Verifies the location of the tensor's bytes.
 static etx_status check_data(etx_pte_verifier* v,
                              const etx_pte_tensor* tensor) {
   if (tensor->has_allocation) ETX_TRY(check_allocation(v, tensor));
@@ -141,13 +141,13 @@ static etx_status check_data(etx_pte_verifier* v,
   return check_length(v, "initial data", tensor, is_found, data);
 }
 
-// Elements of a vector that was read: their number stands in front of them.
+// The number of elements of a vector, which is stored before them.
 static uint32_t count_of(const void* elements) {
   return etx_fb_u32_at((const uint8_t*)elements - sizeof(uint32_t));
 }
 
-// Verifies what is a code or a number of entries; the tensor's rank is that of
-// the file only if it is possible.
+// Verifies codes and the rank. The rank is read from the file again, since
+// tensor->rank has 8 bits only.
 static etx_status check_codes(etx_pte_verifier* v,
                               const etx_pte_tensor* tensor) {
   const uint32_t rank = count_of(tensor->sizes);
@@ -253,7 +253,7 @@ static etx_status check_tensor_list(etx_pte_verifier* v,
 
 static etx_status check_list(etx_pte_verifier* v, size_t index) {
   const etx_pte_value* const list = &v->value;
-  ETX_TRY(etx_pte_verifier_spend(v, list->as.list.count));
+  ETX_TRY(etx_pte_verifier_use_items(v, list->as.list.count));
   switch (list->kind) {
     case ETX_PTE_INT_LIST:
       return check_int_list(v, list);

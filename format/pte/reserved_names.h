@@ -1,4 +1,4 @@
-// Names of methods that etx makes and that others may not use.
+// Names of methods that etx generates; models may not use them.
 
 #ifndef ETX_FORMAT_PTE_RESERVED_NAMES_H
 #define ETX_FORMAT_PTE_RESERVED_NAMES_H
@@ -11,7 +11,7 @@
 // offset, allocated bytes, actual bytes, elements.
 #define ETX_METHOD_BUFFER_PLAN "et_get_shared_buffer_memory_plan"
 
-// memory_id of planned values that live inside one call, and of state.
+// memory_id of scratch (values that live inside one call) and of state.
 enum { ETX_MEMORY_SCRATCH = 1, ETX_MEMORY_STATE = 2 };
 
 #endif

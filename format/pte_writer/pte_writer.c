@@ -1,7 +1,6 @@
 // The FlatBuffer part is built first, since its size decides where segments
-// start; then everything is streamed front to back. Where a segment lies among
-// the segments does not depend on the FlatBuffer, so the two never have to be
-// computed twice.
+// start; then everything is streamed front to back. Offsets of segments are
+// relative to the segment base, so they are known before the FlatBuffer is.
 
 #include "format/pte_writer/pte_writer.h"
 
@@ -12,14 +11,15 @@
 #include "format/pte/pte_schema.h"
 #include "format/pte_writer/pte_writer_internal.h"
 
-// What the stock writer aligns segments to, so that they can be mapped apart.
+// Alignment of segments, as in the stock writer, so that each can be mapped
+// alone.
 enum { SEGMENT_ALIGNMENT = 128 };
 
-// What lines of caches are aligned to. A constant as long as one begins one:
-// kernels read weights in vectors of a line, and one of two halves costs two.
+// Bytes of a cache line. Constants of at least one line are aligned to it, so
+// that vector loads of weights do not cross lines.
 enum { CACHE_LINE = 64 };
 
-// Position of the first byte of each part, from the segment base on.
+// Offsets of segments from the segment base.
 typedef struct layout {
   uint64_t constant_bytes;
   uint64_t initial_start;
@@ -33,10 +33,10 @@ static uint64_t segment_alignment(const etx_pte_named_data* named) {
                                               : SEGMENT_ALIGNMENT;
 }
 
-// What lies in one segment, one blob after the other.
+// The blobs of one segment, one after another.
 typedef struct blob_list {
   const etx_bytes* items;  // entry 0 is reserved
-  const uint32_t* hosts;   // NULL, or by entry: the one whose bytes hold its
+  const uint32_t* bases;   // NULL, or by entry: the one whose bytes hold its
                            // bytes, 0 if it has its own
   size_t count;
   uint64_t alignment;       // of each
@@ -45,7 +45,7 @@ typedef struct blob_list {
 
 static blob_list constants_of(const etx_pte_content* content) {
   const uint64_t each = content->constant_alignment;
-  return (blob_list){content->constants,      content->constant_hosts,
+  return (blob_list){content->constants,      content->constant_bases,
                      content->constant_count, each,
                      each < CACHE_LINE ? CACHE_LINE : each};
 }
@@ -55,16 +55,16 @@ static blob_list initial_data_of(const etx_pte_content* content) {
                      1, 1};
 }
 
-static bool has_host(const blob_list* blobs, size_t index) {
-  return blobs->hosts != NULL && blobs->hosts[index] != 0;
+static bool has_base(const blob_list* blobs, size_t index) {
+  return blobs->bases != NULL && blobs->bases[index] != 0;
 }
 
-// Moves `position` past blob `index` and says where the blob starts. Entry 0
-// and what lies in another blob take no place.
+// Moves `position` past blob `index` and returns the blob's start. Entry 0 and
+// blobs within another blob take no space.
 static bool next_blob(const blob_list* blobs, size_t index, uint64_t* position,
                       uint64_t* out_start) {
   *out_start = 0;
-  if (index == 0 || has_host(blobs, index)) return true;
+  if (index == 0 || has_base(blobs, index)) return true;
   const uint64_t size = blobs->items[index].size;
   const uint64_t alignment =
       size < CACHE_LINE ? blobs->alignment : blobs->line_alignment;
@@ -79,7 +79,7 @@ static bool blobs_bytes(const blob_list* blobs, uint64_t* out_bytes) {
   for (size_t i = 0; i < blobs->count; ++i) {
     if (!next_blob(blobs, i, &position, &start)) return false;
   }
-  // Loaders take a segment without bytes for a missing one.
+  // Loaders treat an empty segment as a missing one, so it gets a byte.
   *out_bytes = position == 0 && blobs->count > 1 ? 1 : position;
   return true;
 }
@@ -125,7 +125,7 @@ static bool lay_out(const etx_pte_content* content, layout* out) {
 static etx_fb_ref build_segment(etx_fb_builder* b, uint64_t start,
                                 uint64_t bytes) {
   etx_fb_builder_start(b);
-  // A segment without bytes is nowhere.
+  // An empty segment has offset 0.
   etx_fb_builder_add_u64(b, ETX_PTE_DataSegment_offset, bytes == 0 ? 0 : start,
                          0);
   etx_fb_builder_add_u64(b, ETX_PTE_DataSegment_size, bytes, 0);
@@ -137,50 +137,50 @@ static etx_fb_ref build_segments(etx_fb_builder* b,
                                  const layout* where) {
   const bool has_initial = content->initial_data_count > 0;
   const size_t count = 1 + has_initial + content->named_data_count;
-  const size_t notes = etx_fb_builder_take_notes(b, count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, count);
   uint64_t position = where->constant_bytes;
-  etx_fb_builder_note(b, notes, 0, build_segment(b, 0, where->constant_bytes));
+  etx_fb_builder_set_ref(b, refs, 0, build_segment(b, 0, where->constant_bytes));
   if (has_initial) {
     position = where->initial_start + where->initial_bytes;
-    etx_fb_builder_note(
-        b, notes, 1,
+    etx_fb_builder_set_ref(
+        b, refs, 1,
         build_segment(b, where->initial_start, where->initial_bytes));
   }
   for (size_t i = 0; i < content->named_data_count; ++i) {
     const etx_pte_named_data* named = &content->named_data[i];
     uint64_t start = 0;
     (void)next_named(named, &position, &start);
-    etx_fb_builder_note(b, notes, 1 + has_initial + i,
+    etx_fb_builder_set_ref(b, refs, 1 + has_initial + i,
                         build_segment(b, start, named->data.size));
   }
-  return etx_fb_builder_tables(b, notes, count);
+  return etx_fb_builder_table_vector(b, refs, count);
 }
 
-// Where the blobs start that lie in others; those others are known.
-static void put_hosted(const blob_list* blobs, uint8_t* elements) {
+// Sets the offsets of blobs within other blobs, whose offsets are set already.
+static void put_based_offsets(const blob_list* blobs, uint8_t* elements) {
   for (size_t i = 0; i < blobs->count; ++i) {
     uint64_t start = 0;
-    if (!has_host(blobs, i)) continue;
-    const size_t host = blobs->hosts[i];
-    memcpy(&start, elements + host * sizeof start, sizeof start);
-    start += (uint64_t)(blobs->items[i].data - blobs->items[host].data);
+    if (!has_base(blobs, i)) continue;
+    const size_t base = blobs->bases[i];
+    memcpy(&start, elements + base * sizeof start, sizeof start);
+    start += (uint64_t)(blobs->items[i].data - blobs->items[base].data);
     memcpy(elements + i * sizeof start, &start, sizeof start);
   }
 }
 
-// A list of where each blob starts in its segment.
+// The vector of the offsets of blobs in their segment.
 static etx_fb_ref build_offsets(etx_fb_builder* b, uint32_t segment,
                                 const blob_list* blobs) {
   uint8_t* elements = NULL;
   uint64_t position = 0;
   const etx_fb_ref offsets =
-      etx_fb_builder_space(b, blobs->count, sizeof(uint64_t), 8, &elements);
+      etx_fb_builder_empty_vector(b, blobs->count, sizeof(uint64_t), 8, &elements);
   for (size_t i = 0; i < blobs->count && elements != NULL; ++i) {
     uint64_t start = 0;
     (void)next_blob(blobs, i, &position, &start);
     memcpy(elements + i * sizeof start, &start, sizeof start);
   }
-  if (elements != NULL) put_hosted(blobs, elements);
+  if (elements != NULL) put_based_offsets(blobs, elements);
   etx_fb_builder_start(b);
   etx_fb_builder_add_ref(b, ETX_PTE_SubsegmentOffsets_offsets, offsets);
   etx_fb_builder_add_u32(b, ETX_PTE_SubsegmentOffsets_segment_index, segment,
@@ -192,9 +192,9 @@ static etx_fb_ref build_initial(etx_fb_builder* b,
                                 const etx_pte_content* content) {
   if (content->initial_data_count == 0) return 0;
   const blob_list initial = initial_data_of(content);
-  const size_t notes = etx_fb_builder_take_notes(b, 1);
-  etx_fb_builder_note(b, notes, 0, build_offsets(b, 1, &initial));
-  return etx_fb_builder_tables(b, notes, 1);
+  const size_t refs = etx_fb_builder_reserve_refs(b, 1);
+  etx_fb_builder_set_ref(b, refs, 0, build_offsets(b, 1, &initial));
+  return etx_fb_builder_table_vector(b, refs, 1);
 }
 
 static etx_fb_ref build_named(etx_fb_builder* b,
@@ -202,41 +202,41 @@ static etx_fb_ref build_named(etx_fb_builder* b,
   const size_t count = content->named_data_count;
   const uint32_t first = content->initial_data_count > 0 ? 2 : 1;
   if (count == 0) return 0;
-  const size_t notes = etx_fb_builder_take_notes(b, count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, count);
   for (size_t i = 0; i < count; ++i) {
     const etx_fb_ref key = etx_fb_builder_string(b, content->named_data[i].key);
     etx_fb_builder_start(b);
     etx_fb_builder_add_ref(b, ETX_PTE_NamedData_key, key);
     etx_fb_builder_add_u32(b, ETX_PTE_NamedData_segment_index,
                            first + (uint32_t)i, 0);
-    etx_fb_builder_note(b, notes, i, etx_fb_builder_end(b));
+    etx_fb_builder_set_ref(b, refs, i, etx_fb_builder_end(b));
   }
-  return etx_fb_builder_tables(b, notes, count);
+  return etx_fb_builder_table_vector(b, refs, count);
 }
 
 static etx_fb_ref build_delegate_data(etx_fb_builder* b,
                                       const etx_pte_content* content) {
   const size_t count = content->delegate_data_count;
-  const size_t notes = etx_fb_builder_take_notes(b, count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, count);
   for (size_t i = 0; i < count; ++i) {
     const etx_bytes data = content->delegate_data[i];
     const etx_fb_ref bytes =
         etx_fb_builder_vector(b, data.data, data.size, 1, 16);
     etx_fb_builder_start(b);
     etx_fb_builder_add_ref(b, ETX_PTE_BackendDelegateInlineData_data, bytes);
-    etx_fb_builder_note(b, notes, i, etx_fb_builder_end(b));
+    etx_fb_builder_set_ref(b, refs, i, etx_fb_builder_end(b));
   }
-  return etx_fb_builder_tables(b, notes, count);
+  return etx_fb_builder_table_vector(b, refs, count);
 }
 
 static etx_fb_ref build_program(etx_fb_builder* b,
                                 const etx_pte_content* content,
                                 const layout* where) {
-  const size_t notes = etx_fb_builder_take_notes(b, content->plan_count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, content->plan_count);
   for (size_t i = 0; i < content->plan_count; ++i) {
-    etx_fb_builder_note(b, notes, i, etx_pte_build_plan(b, &content->plans[i]));
+    etx_fb_builder_set_ref(b, refs, i, etx_pte_build_plan(b, &content->plans[i]));
   }
-  const etx_fb_ref plans = etx_fb_builder_tables(b, notes, content->plan_count);
+  const etx_fb_ref plans = etx_fb_builder_table_vector(b, refs, content->plan_count);
   const etx_fb_ref named = build_named(b, content);
   const etx_fb_ref initial = build_initial(b, content);
   const blob_list blobs = constants_of(content);
@@ -244,7 +244,7 @@ static etx_fb_ref build_program(etx_fb_builder* b,
   const etx_fb_ref segments = build_segments(b, content, where);
   const etx_fb_ref delegate_data = build_delegate_data(b, content);
   const etx_fb_ref no_buffers =
-      etx_fb_builder_tables(b, etx_fb_builder_take_notes(b, 0), 0);
+      etx_fb_builder_table_vector(b, etx_fb_builder_reserve_refs(b, 0), 0);
   etx_fb_builder_start(b);
   etx_fb_builder_add_ref(b, ETX_PTE_Program_named_data, named);
   etx_fb_builder_add_ref(b, ETX_PTE_Program_mutable_data_segments, initial);
@@ -259,7 +259,7 @@ static etx_fb_ref build_program(etx_fb_builder* b,
 
 // ---- bytes ----
 
-// A sink that knows how far it has come.
+// A sink with its position.
 typedef struct stream {
   const etx_sink* sink;
   uint64_t position;
@@ -289,7 +289,7 @@ static etx_status put_blobs(stream* s, const blob_list* blobs, uint64_t base,
   ETX_TRY(pad(s, base));
   for (size_t i = 1; i < blobs->count; ++i) {
     uint64_t start = 0;
-    if (has_host(blobs, i)) continue;
+    if (has_base(blobs, i)) continue;
     (void)next_blob(blobs, i, &position, &start);
     ETX_TRY(pad(s, base + start));
     ETX_TRY(put(s, blobs->items[i].data, blobs->items[i].size));
@@ -320,7 +320,7 @@ static etx_status put_segments(stream* s, const etx_pte_content* content,
 }
 
 // Writes the program with the extended header spliced in after its identifier.
-// References are relative, so that only the root's changes.
+// References are relative, so only the reference to the root changes.
 static etx_status put_with_header(stream* s, etx_bytes_mut program,
                                   const etx_pte_header* header) {
   uint8_t bytes[ETX_PTE_HEADER_BYTES];
@@ -350,8 +350,8 @@ static etx_status put_file(const etx_pte_content* content, const layout* where,
 
 static etx_status build(etx_fb_builder* b, const etx_pte_content* content,
                         const layout* where, etx_bytes_mut* out_program) {
-  // Spliced headers keep the alignment of everything behind them only if the
-  // whole is a multiple of theirs.
+  // The header is inserted into the finished buffer. With a size that is a
+  // multiple of 16, everything after it stays aligned.
   b->alignment = 16;
   const etx_fb_ref root = build_program(b, content, where);
   return etx_fb_builder_finish(b, root, etx_pte_schema.identifier, out_program);

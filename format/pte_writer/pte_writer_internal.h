@@ -1,4 +1,4 @@
-// What pte_writer.c asks of pte_writer_plan.c: one method as tables.
+// Used by pte_writer.c: pte_writer_plan.c builds the tables of one method.
 
 #ifndef ETX_FORMAT_PTE_WRITER_PTE_WRITER_INTERNAL_H
 #define ETX_FORMAT_PTE_WRITER_PTE_WRITER_INTERNAL_H

@@ -132,19 +132,19 @@ static etx_fb_ref build_content(etx_fb_builder* b, const etx_pte_value* value) {
 
 static etx_fb_ref build_values(etx_fb_builder* b,
                                const etx_pte_plan_content* plan) {
-  const size_t notes = etx_fb_builder_take_notes(b, plan->value_count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, plan->value_count);
   for (size_t i = 0; i < plan->value_count; ++i) {
     const etx_pte_value* value = &plan->values[i];
     const etx_fb_ref content = build_content(b, value);
-    etx_fb_builder_note(b, notes, i,
-                        build_union(b, (uint8_t)value->kind, content));
+    etx_fb_builder_set_ref(b, refs, i,
+                           build_union(b, (uint8_t)value->kind, content));
   }
-  return etx_fb_builder_tables(b, notes, plan->value_count);
+  return etx_fb_builder_table_vector(b, refs, plan->value_count);
 }
 
 static etx_fb_ref build_operators(etx_fb_builder* b,
                                   const etx_pte_plan_content* plan) {
-  const size_t notes = etx_fb_builder_take_notes(b, plan->operator_count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, plan->operator_count);
   for (size_t i = 0; i < plan->operator_count; ++i) {
     const etx_fb_ref overload =
         etx_fb_builder_string(b, plan->operators[i].overload);
@@ -152,14 +152,14 @@ static etx_fb_ref build_operators(etx_fb_builder* b,
     etx_fb_builder_start(b);
     etx_fb_builder_add_ref(b, ETX_PTE_Operator_overload, overload);
     etx_fb_builder_add_ref(b, ETX_PTE_Operator_name, name);
-    etx_fb_builder_note(b, notes, i, etx_fb_builder_end(b));
+    etx_fb_builder_set_ref(b, refs, i, etx_fb_builder_end(b));
   }
-  return etx_fb_builder_tables(b, notes, plan->operator_count);
+  return etx_fb_builder_table_vector(b, refs, plan->operator_count);
 }
 
 static etx_fb_ref build_specs(etx_fb_builder* b,
                               const etx_pte_delegate_content* delegate) {
-  const size_t notes = etx_fb_builder_take_notes(b, delegate->spec_count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, delegate->spec_count);
   for (size_t i = 0; i < delegate->spec_count; ++i) {
     const etx_pte_compile_spec* spec = &delegate->specs[i];
     const etx_fb_ref value =
@@ -168,14 +168,14 @@ static etx_fb_ref build_specs(etx_fb_builder* b,
     etx_fb_builder_start(b);
     etx_fb_builder_add_ref(b, ETX_PTE_CompileSpec_value, value);
     etx_fb_builder_add_ref(b, ETX_PTE_CompileSpec_key, key);
-    etx_fb_builder_note(b, notes, i, etx_fb_builder_end(b));
+    etx_fb_builder_set_ref(b, refs, i, etx_fb_builder_end(b));
   }
-  return etx_fb_builder_tables(b, notes, delegate->spec_count);
+  return etx_fb_builder_table_vector(b, refs, delegate->spec_count);
 }
 
 static etx_fb_ref build_delegates(etx_fb_builder* b,
                                   const etx_pte_plan_content* plan) {
-  const size_t notes = etx_fb_builder_take_notes(b, plan->delegate_count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, plan->delegate_count);
   for (size_t i = 0; i < plan->delegate_count; ++i) {
     const etx_pte_delegate_content* delegate = &plan->delegates[i];
     const etx_fb_ref specs = build_specs(b, delegate);
@@ -188,15 +188,15 @@ static etx_fb_ref build_delegates(etx_fb_builder* b,
     etx_fb_builder_add_ref(b, ETX_PTE_BackendDelegate_compile_specs, specs);
     etx_fb_builder_add_ref(b, ETX_PTE_BackendDelegate_processed, processed);
     etx_fb_builder_add_ref(b, ETX_PTE_BackendDelegate_id, id);
-    etx_fb_builder_note(b, notes, i, etx_fb_builder_end(b));
+    etx_fb_builder_set_ref(b, refs, i, etx_fb_builder_end(b));
   }
-  return etx_fb_builder_tables(b, notes, plan->delegate_count);
+  return etx_fb_builder_table_vector(b, refs, plan->delegate_count);
 }
 
 static etx_fb_ref build_devices(etx_fb_builder* b,
                                 const etx_pte_plan_content* plan) {
   if (plan->buffer_device_count == 0) return 0;
-  const size_t notes = etx_fb_builder_take_notes(b, plan->buffer_device_count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, plan->buffer_device_count);
   for (size_t i = 0; i < plan->buffer_device_count; ++i) {
     const etx_pte_buffer_device* device = &plan->buffer_devices[i];
     etx_fb_builder_start(b);
@@ -206,9 +206,9 @@ static etx_fb_ref build_devices(etx_fb_builder* b,
                           device->device_type, 0);
     etx_fb_builder_add_i8(b, ETX_PTE_NonConstBufferDevice_device_index,
                           device->device_index, 0);
-    etx_fb_builder_note(b, notes, i, etx_fb_builder_end(b));
+    etx_fb_builder_set_ref(b, refs, i, etx_fb_builder_end(b));
   }
-  return etx_fb_builder_tables(b, notes, plan->buffer_device_count);
+  return etx_fb_builder_table_vector(b, refs, plan->buffer_device_count);
 }
 
 // A table of one or two numbers: all instructions but calls.
@@ -248,14 +248,14 @@ static etx_fb_ref build_instruction(etx_fb_builder* b,
 
 static etx_fb_ref build_chain(etx_fb_builder* b, const etx_pte_chain* chain) {
   const size_t count = chain->instruction_count;
-  const size_t notes = etx_fb_builder_take_notes(b, count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, count);
   for (size_t i = 0; i < count; ++i) {
     const etx_pte_instruction* instruction = &chain->instructions[i];
     const etx_fb_ref member = build_instruction(b, instruction);
-    etx_fb_builder_note(b, notes, i,
-                        build_union(b, (uint8_t)instruction->kind, member));
+    etx_fb_builder_set_ref(b, refs, i,
+                           build_union(b, (uint8_t)instruction->kind, member));
   }
-  const etx_fb_ref instructions = etx_fb_builder_tables(b, notes, count);
+  const etx_fb_ref instructions = etx_fb_builder_table_vector(b, refs, count);
   const etx_fb_ref none = build_i32s(b, NULL, 0);
   etx_fb_builder_start(b);
   etx_fb_builder_add_ref(b, ETX_PTE_Chain_instructions, instructions);
@@ -267,11 +267,11 @@ static etx_fb_ref build_chain(etx_fb_builder* b, const etx_pte_chain* chain) {
 static etx_fb_ref build_chains(etx_fb_builder* b,
                                const etx_pte_plan_content* plan) {
   ETX_ASSERT(plan->chain_count >= 1);
-  const size_t notes = etx_fb_builder_take_notes(b, plan->chain_count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, plan->chain_count);
   for (size_t i = 0; i < plan->chain_count; ++i) {
-    etx_fb_builder_note(b, notes, i, build_chain(b, &plan->chains[i]));
+    etx_fb_builder_set_ref(b, refs, i, build_chain(b, &plan->chains[i]));
   }
-  return etx_fb_builder_tables(b, notes, plan->chain_count);
+  return etx_fb_builder_table_vector(b, refs, plan->chain_count);
 }
 
 static etx_fb_ref build_trees(etx_fb_builder* b,

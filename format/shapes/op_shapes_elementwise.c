@@ -22,7 +22,7 @@ etx_status etx_shape_same(etx_shape_call* call) {
 etx_status etx_shape_magnitude(etx_shape_call* call) {
   etx_shape self;
   ETX_TRY(etx_shape_tensor(call, 0, &self));
-  self.dtype = etx_dtype_part(self.dtype);
+  self.dtype = etx_dtype_real_type(self.dtype);
   return put(call, &self);
 }
 

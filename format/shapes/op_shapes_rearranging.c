@@ -221,7 +221,7 @@ etx_status etx_shape_roll(etx_shape_call* call) {
 etx_status etx_shape_view_as_real(etx_shape_call* call) {
   etx_shape self;
   ETX_TRY(etx_shape_tensor(call, 0, &self));
-  const etx_dtype part = etx_dtype_part(self.dtype);
+  const etx_dtype part = etx_dtype_real_type(self.dtype);
   if (part == self.dtype) {
     return etx_shape_refuse(call, "'self' has type '%s', expected complex",
                             etx_dtype_name(self.dtype));
@@ -237,7 +237,7 @@ etx_status etx_shape_view_as_complex(etx_shape_call* call) {
   ETX_TRY(etx_shape_tensor(call, 0, &self));
   const etx_dtype whole = etx_dtype_to_complex(self.dtype);
   if (etx_dtype_category_of(self.dtype) != ETX_CATEGORY_FLOATING ||
-      etx_dtype_part(whole) != self.dtype) {
+      etx_dtype_real_type(whole) != self.dtype) {
     return etx_shape_refuse(call,
                             "'self' has type '%s', expected float16, float32 "
                             "or float64",

@@ -1,5 +1,5 @@
-// Views of the source lines, and their door: structure first, then that every
-// position lies in its list.
+// Opens a source map: verifies its structure, then that every position is
+// within its list. Then its accessors.
 
 #include "format/source_map/source_map.h"
 
@@ -57,9 +57,9 @@ static etx_text method_name(const etx_source_map* source, size_t index) {
   return etx_fb_string(fb, method_at(source, index), ETX_SOURCE_Method_name);
 }
 
-// ---- the door ----
+// ---- opening ----
 
-// A name goes to terminals and pages as it is.
+// Names are printed unescaped, so they must not have control characters.
 static etx_status check_names(const etx_source_map* source, uint32_t id,
                               etx_diag* diag) {
   const size_t count = count_of(source, id);
@@ -119,7 +119,7 @@ static etx_status check_starts(etx_text name, numbers starts, size_t end,
     }
     return etx_diag_fail(diag, ETX_BAD_FILE,
                          "lines of instruction '%z' of method '%t' start at %i "
-                         "in '%s', behind %i and of %z",
+                         "in '%s', expected %i to %z",
                          i, name, (int64_t)starts.items[i], ETX_SOURCE_MAP_KEY,
                          (int64_t)before, end);
   }
@@ -186,11 +186,11 @@ static etx_status open_source(etx_source_map* source, const etx_pte* pte,
 etx_status etx_source_map_open(etx_source_map* source, const etx_pte* pte,
                                etx_diag* diag) {
   const etx_status status = open_source(source, pte, diag);
-  // A program need not have any, which is no refusal.
+  // A program without a source map is not an error.
   return status == ETX_NOT_FOUND ? status : etx_diag_seal(diag, status);
 }
 
-// ---- views ----
+// ---- accessors ----
 
 bool etx_source_map_method_find(const etx_source_map* source, etx_text name,
                                 size_t* out_index) {

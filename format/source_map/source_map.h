@@ -1,14 +1,13 @@
-// Where the instructions of a program come from: named data with the key
-// "etx.source.v1", which is there only if it was asked for (`etx plan
-// --source-lines`).
+// The source map of a program: optional named data with the key
+// "etx.source.v1", which `etx plan --source-lines` writes.
 //
-// For each instruction of a method the lines of the author's files that it was
-// made of, and the module that each was running in. An operator that several
-// others became has the lines of all. The runtime never looks at it: a program
-// without it, or with a broken one, runs all the same.
+// It holds, for each instruction of a method, the source lines that it was
+// compiled from, and the module of each line. A fused operator has the lines of
+// all its parts. The runtime never reads it: a program without a source map, or
+// with a damaged one, runs all the same.
 //
 // The data is a FlatBuffer of its own (identifier "ETXS"). Each file name,
-// module path and line stands in it once; methods refer to lines by position.
+// module path and line is stored once; methods refer to lines by position.
 
 #ifndef ETX_FORMAT_SOURCE_MAP_SOURCE_MAP_H
 #define ETX_FORMAT_SOURCE_MAP_SOURCE_MAP_H
@@ -18,7 +17,7 @@
 
 #define ETX_SOURCE_MAP_KEY "etx.source.v1"
 
-// A line of the author's code.
+// A source line.
 typedef struct etx_source_map_line {
   etx_text file;    // as PyTorch or `etx plan` saw it; empty: not known
   uint32_t line;    // counts from 1; 0: not known
@@ -34,7 +33,7 @@ typedef struct etx_source_map_row {
 
 typedef struct etx_source_map_method {
   etx_text name;          // of the plan
-  const int32_t* starts;  // by instruction, and where the last one's end
+  const int32_t* starts;  // first line of each instruction, then the end
   size_t instruction_count;
   const int32_t* lines;  // positions among the content's lines
 } etx_source_map_method;
@@ -58,19 +57,19 @@ ETX_MUST_USE etx_status
 etx_source_map_write(const etx_source_map_content* content, etx_bytes_mut work,
                      etx_bytes* out_data, etx_diag* diag);
 
-// Opened source lines. Fields are private.
+// An opened source map. Fields are private.
 typedef struct etx_source_map {
   etx_fb_buffer fb;
   uint32_t root;
 } etx_source_map;
 
-// Opens and verifies the source lines of `pte` against the program: methods
-// exist, each has as many instructions, all positions lie in their lists.
+// Opens and verifies the source map of `pte` against the program: methods
+// exist, each has as many instructions, all positions are within their lists.
 // ETX_NOT_FOUND without message if the file has none.
 ETX_MUST_USE etx_status etx_source_map_open(etx_source_map* source,
                                             const etx_pte* pte, etx_diag* diag);
 
-// Position of a method among those that have lines; false if it is none.
+// Position of a method among those that have lines; false if it has none.
 bool etx_source_map_method_find(const etx_source_map* source, etx_text name,
                                 size_t* out_index);
 // How many lines an instruction has; 0 beyond the last.

@@ -1,5 +1,5 @@
-// The schema of the source lines as names of field ids and as data for the
-// verifier. Seen by the etx_source_map files only.
+// The schema of the source map: the ids of fields, and the data for the
+// verifier. Only the source_map files include it.
 
 #ifndef ETX_FORMAT_SOURCE_MAP_SOURCE_MAP_SCHEMA_INTERNAL_H
 #define ETX_FORMAT_SOURCE_MAP_SOURCE_MAP_SCHEMA_INTERNAL_H

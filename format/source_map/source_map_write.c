@@ -4,14 +4,14 @@
 
 static etx_fb_ref build_names(etx_fb_builder* b, const etx_text* names,
                               size_t count) {
-  const size_t notes = etx_fb_builder_take_notes(b, count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, count);
   for (size_t i = 0; i < count; ++i) {
     const etx_fb_ref text = etx_fb_builder_string(b, names[i]);
     etx_fb_builder_start(b);
     etx_fb_builder_add_ref(b, ETX_SOURCE_Name_text, text);
-    etx_fb_builder_note(b, notes, i, etx_fb_builder_end(b));
+    etx_fb_builder_set_ref(b, refs, i, etx_fb_builder_end(b));
   }
-  return etx_fb_builder_tables(b, notes, count);
+  return etx_fb_builder_table_vector(b, refs, count);
 }
 
 static etx_fb_ref build_method(etx_fb_builder* b,
@@ -31,11 +31,11 @@ static etx_fb_ref build_method(etx_fb_builder* b,
 
 static etx_fb_ref build_methods(etx_fb_builder* b,
                                 const etx_source_map_content* content) {
-  const size_t notes = etx_fb_builder_take_notes(b, content->method_count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, content->method_count);
   for (size_t i = 0; i < content->method_count; ++i) {
-    etx_fb_builder_note(b, notes, i, build_method(b, &content->methods[i]));
+    etx_fb_builder_set_ref(b, refs, i, build_method(b, &content->methods[i]));
   }
-  return etx_fb_builder_tables(b, notes, content->method_count);
+  return etx_fb_builder_table_vector(b, refs, content->method_count);
 }
 
 static etx_status build(etx_fb_builder* b,

@@ -33,8 +33,8 @@ size_t etx_dtype_alignment(etx_dtype dtype) {
   return bytes < 8 ? bytes : 8;
 }
 
-bool etx_dtype_may_lie_at(etx_dtype dtype, uint64_t place) {
-  return (place & (etx_dtype_alignment(dtype) - 1)) == 0;  // a power of two
+bool etx_dtype_is_aligned(etx_dtype dtype, uint64_t offset) {
+  return (offset & (etx_dtype_alignment(dtype) - 1)) == 0;  // a power of two
 }
 
 const char* etx_dtype_name(etx_dtype dtype) { return names[dtype]; }
@@ -123,7 +123,7 @@ etx_dtype etx_dtype_promote_scalar(etx_dtype dtype, etx_dtype_category scalar) {
   return scalar == ETX_CATEGORY_INTEGER ? ETX_DTYPE_INT64 : ETX_DTYPE_FLOAT32;
 }
 
-etx_dtype etx_dtype_part(etx_dtype dtype) {
+etx_dtype etx_dtype_real_type(etx_dtype dtype) {
   switch (dtype) {
     case ETX_DTYPE_COMPLEX32:
       return ETX_DTYPE_FLOAT16;

@@ -35,11 +35,11 @@ bool etx_dtype_is_valid(int64_t code);
 // Bytes of one element.
 size_t etx_dtype_bytes(etx_dtype dtype);
 
-// What an element's place must be a multiple of: its bytes, at most 8.
+// Alignment of an element: its bytes, at most 8.
 size_t etx_dtype_alignment(etx_dtype dtype);
 
-// True if `place`, an address or an offset in bytes, is such a multiple.
-bool etx_dtype_may_lie_at(etx_dtype dtype, uint64_t place);
+// True if `offset`, an address or an offset in bytes, is a multiple of it.
+bool etx_dtype_is_aligned(etx_dtype dtype, uint64_t offset);
 
 // Name as PyTorch prints it without "torch.", such as "float32".
 const char* etx_dtype_name(etx_dtype dtype);
@@ -63,7 +63,8 @@ etx_dtype etx_dtype_promote_scalar(etx_dtype dtype, etx_dtype_category scalar);
 // The complex type of a floating type's precision; bfloat16 has complex64.
 etx_dtype etx_dtype_to_complex(etx_dtype real);
 
-// The type of a complex type's real and imaginary parts; any other is its own.
-etx_dtype etx_dtype_part(etx_dtype dtype);
+// The type of a complex type's real and imaginary parts; any other type is
+// returned unchanged.
+etx_dtype etx_dtype_real_type(etx_dtype dtype);
 
 #endif

@@ -1,4 +1,4 @@
-// Where the elements of a dense tensor lie.
+// Strides of dense tensors.
 //
 //   sizes [2, 3, 4], order [0, 1, 2]   strides [12, 4, 1]   default
 //   sizes [2, 3, 4], order [0, 2, 1]   strides [12, 1, 3]   channels last
@@ -28,8 +28,9 @@ bool etx_layout_numel(const int32_t* sizes, size_t rank, size_t* out_numel);
 bool etx_layout_strides(const int32_t* sizes, const uint8_t* order,
                         size_t rank, int32_t* out_strides);
 
-// True if the elements lie densely in default order. Dimensions of size 1 do
-// not count, and a tensor without elements is always contiguous.
+// True if the elements are dense and in default order. The strides of
+// dimensions of size 1 are ignored, and a tensor without elements is always
+// contiguous.
 bool etx_layout_is_contiguous(const int32_t* sizes, const int32_t* strides,
                               size_t rank);
 

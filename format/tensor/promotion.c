@@ -25,7 +25,8 @@ void etx_promotion_add_number(etx_promotion* promotion,
   (void)promote_into(&promotion->numbers, defaults[category]);
 }
 
-// Two weights; a floating type made complex keeps its precision.
+// Combines the types of two priorities. A floating type that becomes complex
+// keeps its precision.
 static bool combine(etx_dtype heavy, etx_dtype light, etx_dtype* out) {
   *out = heavy == none ? light : heavy;
   if (heavy == none || light == none) return true;

@@ -1,9 +1,9 @@
-// The type that operands of an operator meet in (torch.result_type).
+// The common type of an operator's operands (torch.result_type).
 //
-// Operands have three weights: tensors with dimensions, tensors without, and
-// numbers. Those of one weight promote as etx_dtype_promote says; a lighter
-// weight counts only where its category (bool, integer, floating, complex) is
-// higher than that of the heavier ones.
+// Operands have three priorities: tensors with dimensions, tensors of rank 0,
+// and numbers. Those of one priority promote as etx_dtype_promote defines; a
+// lower priority changes the type only if its category (bool, integer,
+// floating, complex) is higher than that of the higher priorities.
 //
 //   etx_promotion promotion = etx_promotion_start();
 //   ok = etx_promotion_add(&promotion, dtype, rank) && ...
@@ -14,7 +14,8 @@
 
 #include "format/tensor/dtype.h"
 
-// The common type of the operands so far, by weight; ETX_DTYPE_COUNT: none yet.
+// The common type of the operands so far, by priority; ETX_DTYPE_COUNT: none
+// yet.
 typedef struct etx_promotion {
   etx_dtype with_dimensions;
   etx_dtype without;
@@ -24,7 +25,8 @@ typedef struct etx_promotion {
 // No operand yet.
 etx_promotion etx_promotion_start(void);
 
-// Adds a tensor; false if it has no common type with another of its weight.
+// Adds a tensor; false if it has no common type with another one of its
+// priority.
 bool etx_promotion_add(etx_promotion* promotion, etx_dtype dtype, size_t rank);
 
 // Adds a number of category BOOLEAN, INTEGER or FLOATING.

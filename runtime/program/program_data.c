@@ -79,7 +79,7 @@ static etx_status check_tensor(const etx_pte_tensor* tensor, etx_text method,
   if (!has_same_layout(tensor, &entry)) {
     return refuse_layout(tensor, &entry, method, diag);
   }
-  if (etx_dtype_may_lie_at(tensor->dtype, (uintptr_t)entry.data.data)) {
+  if (etx_dtype_is_aligned(tensor->dtype, (uintptr_t)entry.data.data)) {
     return ETX_OK;
   }
   return etx_diag_fail(diag, ETX_BAD_FILE,

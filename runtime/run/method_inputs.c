@@ -79,7 +79,7 @@ static etx_status check_data(const etx_method* method, size_t index,
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT, "input '%t' has no data",
                          etx_method_input_name(method, index, hold));
   }
-  if (!etx_dtype_may_lie_at(value->dtype, (uintptr_t)value->data)) {
+  if (!etx_dtype_is_aligned(value->dtype, (uintptr_t)value->data)) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "data of input '%t' is not aligned to its type",
                          etx_method_input_name(method, index, hold));

@@ -224,11 +224,11 @@ static const disagreement disagreements[] = {
      "describes method 'forward', which the program does not "
      "have, or describes it twice"},
     {input_missing,
-     "gives method 'forward' 1 inputs and 2 outputs, the plan "
+     "has 1 inputs and 2 outputs for method 'forward', the plan "
      "has 2 and 2"},
-    {output_missing, "gives method 'forward' 2 inputs and 1 outputs"},
+    {output_missing, "has 2 inputs and 1 outputs for method 'forward'"},
     {lifetime_unknown, "output 'cache' of method 'forward' has lifetime 3"},
-    {shows_no_input, "shows input 2 of 2"},
+    {shows_no_input, "mutated input 2 of 2"},
     {view_outside, "value 10 does not lie at offset 4 of value 5"},
     {view_of_itself, "view '0' of method 'forward'"},
     {view_of_integer, "view '0' of method 'forward'"},
@@ -257,9 +257,9 @@ static const disagreement unread_disagreements[] = {
     {integer_of_tensor, "names dimension -1 of input 0"},
     {input_outside, "names dimension 0 of input 2"},
     {factor_0, "size '0' of method 'forward'"},
-    {size_too_large, "leaves the bounds of dimension 0 of input 0, 0 to 2"},
-    {size_negative, "leaves the bounds of dimension 0 of input 0"},
-    {size_overflows, "leaves the bounds of dimension 0 of input 0"},
+    {size_too_large, "is outside the bounds of dimension 0 of input 0, 0 to 2"},
+    {size_negative, "is outside the bounds of dimension 0 of input 0"},
+    {size_overflows, "is outside the bounds of dimension 0 of input 0"},
     {pair_outside,
      "concurrent pair '0' of 'etx.plan.v1' names methods 0 and 2"},
     {pair_negative, "names methods 4294967295 and 1 of 2, expected two"},

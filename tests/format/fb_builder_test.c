@@ -34,10 +34,10 @@ static etx_fb_ref build_row(etx_fb_builder* b, int sign) {
 }
 
 static etx_status build_all(etx_fb_builder* b, etx_bytes_mut* out) {
-  const size_t notes = etx_fb_builder_take_notes(b, 2);
-  etx_fb_builder_note(b, notes, 1, build_row(b, -1));
-  etx_fb_builder_note(b, notes, 0, build_row(b, 1));
-  const etx_fb_ref rows = etx_fb_builder_tables(b, notes, 2);
+  const size_t refs = etx_fb_builder_reserve_refs(b, 2);
+  etx_fb_builder_set_ref(b, refs, 1, build_row(b, -1));
+  etx_fb_builder_set_ref(b, refs, 0, build_row(b, 1));
+  const etx_fb_ref rows = etx_fb_builder_table_vector(b, refs, 2);
   etx_fb_builder_start(b);
   etx_fb_builder_add_ref(b, 0, rows);
   return etx_fb_builder_finish(b, etx_fb_builder_end(b), "TEST", out);
@@ -154,7 +154,7 @@ static void more_different_vtables_than_are_remembered_are_still_right(
   etx_bytes_mut out;
   (void)state;
   etx_fb_builder_init(&b, block_of(sizeof space));
-  const size_t notes = etx_fb_builder_take_notes(&b, TABLES);
+  const size_t refs = etx_fb_builder_reserve_refs(&b, TABLES);
   for (uint32_t i = 0; i < TABLES; ++i) {
     etx_fb_builder_start(&b);  // which fields there are differs in each
     for (uint32_t bit = 0; bit < 7; ++bit) {
@@ -162,9 +162,9 @@ static void more_different_vtables_than_are_remembered_are_still_right(
         etx_fb_builder_add_u8(&b, bit, (uint8_t)(bit + 1), 0);
       }
     }
-    etx_fb_builder_note(&b, notes, i, etx_fb_builder_end(&b));
+    etx_fb_builder_set_ref(&b, refs, i, etx_fb_builder_end(&b));
   }
-  const etx_fb_ref rows = etx_fb_builder_tables(&b, notes, TABLES);
+  const etx_fb_ref rows = etx_fb_builder_table_vector(&b, refs, TABLES);
   etx_fb_builder_start(&b);
   etx_fb_builder_add_ref(&b, 0, rows);
   assert_ok(etx_fb_builder_finish(&b, etx_fb_builder_end(&b), "TEST", &out));

@@ -55,9 +55,9 @@ typedef struct damage {
 static void each_damage_has_its_reason(void** state) {
   static const damage damages[] = {
       {4, 'X', "identifier"},
-      {0, 0, "a reference leads to byte 0 of 40"},
-      {0, 40, "a reference leads to byte 40 of 40"},
-      {3, 1, "a reference leads to byte 16777236 of 40"},
+      {0, 0, "a reference points to byte 0 of 40"},
+      {0, 40, "a reference points to byte 40 of 40"},
+      {3, 1, "a reference points to byte 16777236 of 40"},
       {0, 21, "a table lies at byte 21, not a multiple of 4"},
       {0, 39, "a table lies at byte 39"},
       {20, 9, "the table at byte 20 has its vtable 9 bytes away"},
@@ -72,15 +72,15 @@ static void each_damage_has_its_reason(void** state) {
        "'Small.number': a field lies at byte 17 of its table, 20 bytes "
        "are left"},
       {14, 6, "'Small.number': a field lies at byte 26, not a multiple of 4"},
-      {16, 0, "'Small.text': the table at byte 20 lacks the needed field 1"},
+      {16, 0, "'Small.text': the table at byte 20 lacks required field 1"},
       {16, 6, "'Small.text': a field lies at byte 26"},
       {18, 8, "'Small.wide': a field lies at byte 28, not a multiple of 8"},
       {18, 16,
        "'Small.wide': a field lies at byte 16 of its table, 20 bytes "
        "are left"},
       {28, 5, "'Small.text': a vector lies at byte 33, not a multiple of 4"},
-      {28, 0, "'Small.text': a reference leads to byte 28 of 40"},
-      {28, 12, "'Small.text': a reference leads to byte 40 of 40"},
+      {28, 0, "'Small.text': a reference points to byte 28 of 40"},
+      {28, 12, "'Small.text': a reference points to byte 40 of 40"},
       {32, 5, "'Small.text': a vector's elements take 5 bytes, 4 are left"},
       {35, 255, "'Small.text': a vector's elements take"},
       {32, 4, "'Small.text': a string ends at byte 40"},
@@ -178,15 +178,15 @@ static etx_fb_ref union_of(built* it, uint8_t code, etx_fb_ref member) {
 // A vector of `count` unions that hold leaves: from the third on all have a
 // form that was seen before.
 static etx_fb_ref unions_of_leaves(built* it, size_t count) {
-  const size_t notes = etx_fb_builder_take_notes(&it->b, count);
+  const size_t refs = etx_fb_builder_reserve_refs(&it->b, count);
   for (size_t i = 0; i < count; ++i) {
     etx_fb_builder_start(&it->b);
     etx_fb_builder_add_i32(&it->b, 0, 5, 0);
     etx_fb_builder_add_u64(&it->b, 1, 6, 0);
-    etx_fb_builder_note(&it->b, notes, i,
+    etx_fb_builder_set_ref(&it->b, refs, i,
                         union_of(it, 1, etx_fb_builder_end(&it->b)));
   }
-  return etx_fb_builder_tables(&it->b, notes, count);
+  return etx_fb_builder_table_vector(&it->b, refs, count);
 }
 
 static etx_status verify(built* it, etx_fb_ref root, uint32_t max_tables,
@@ -231,12 +231,12 @@ static void every_table_of_a_vector_is_verified(void** state) {
   (void)state;
   for (size_t bad = 0; bad < 3; ++bad) {
     begin(&it);
-    const size_t notes = etx_fb_builder_take_notes(&it.b, 3);
+    const size_t refs = etx_fb_builder_reserve_refs(&it.b, 3);
     for (size_t i = 0; i < 3; ++i) {
-      etx_fb_builder_note(&it.b, notes, i,
+      etx_fb_builder_set_ref(&it.b, refs, i,
                           union_of(&it, 1, leaf(&it, i == bad ? 0 : 5)));
     }
-    const etx_fb_ref tables = etx_fb_builder_tables(&it.b, notes, 3);
+    const etx_fb_ref tables = etx_fb_builder_table_vector(&it.b, refs, 3);
     assert_int_equal(verify(&it, node_of(&it, CHILDREN, tables), 0, &diag),
                      ETX_BAD_FILE);
     assert_says(&diag, "'Leaf.number'");
@@ -411,10 +411,10 @@ static void shared_tables_cannot_ask_for_endless_work(void** state) {
   begin(&it);
   etx_fb_ref ref = node_of(&it, TEXT, 0);
   for (int level = 0; level < 40; ++level) {
-    const size_t notes = etx_fb_builder_take_notes(&it.b, 2);
-    etx_fb_builder_note(&it.b, notes, 0, ref);
-    etx_fb_builder_note(&it.b, notes, 1, ref);
-    ref = node_of(&it, CHILDREN, etx_fb_builder_tables(&it.b, notes, 2));
+    const size_t refs = etx_fb_builder_reserve_refs(&it.b, 2);
+    etx_fb_builder_set_ref(&it.b, refs, 0, ref);
+    etx_fb_builder_set_ref(&it.b, refs, 1, ref);
+    ref = node_of(&it, CHILDREN, etx_fb_builder_table_vector(&it.b, refs, 2));
   }
   assert_int_equal(verify(&it, ref, 0, &diag), ETX_BAD_FILE);
   assert_says(&diag, "there are more than 1000000 tables");

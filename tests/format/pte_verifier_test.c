@@ -398,9 +398,9 @@ static void a_message_says_where_in_the_file(void** state) {
 
 // A vector of one table.
 static etx_fb_ref only(etx_fb_builder* b, etx_fb_ref table) {
-  const size_t notes = etx_fb_builder_take_notes(b, 1);
-  etx_fb_builder_note(b, notes, 0, table);
-  return etx_fb_builder_tables(b, notes, 1);
+  const size_t refs = etx_fb_builder_reserve_refs(b, 1);
+  etx_fb_builder_set_ref(b, refs, 0, table);
+  return etx_fb_builder_table_vector(b, refs, 1);
 }
 
 // A program with one method, of values and chains alone; to be released.
@@ -463,7 +463,7 @@ static void shared_lists_cannot_ask_for_endless_work(void** state) {
   etx_diag_init(&diag);
   etx_fb_builder_init(&b, block);
   const etx_fb_ref none = etx_fb_builder_vector(&b, NULL, 0, 8, 8);
-  const size_t notes = etx_fb_builder_take_notes(&b, COUNT_OF_BOTH);
+  const size_t refs = etx_fb_builder_reserve_refs(&b, COUNT_OF_BOTH);
   const etx_fb_ref vector =
       etx_fb_builder_vector(&b, items, COUNT_OF_BOTH, 8, 8);
   etx_fb_builder_start(&b);
@@ -478,11 +478,12 @@ static void shared_lists_cannot_ask_for_endless_work(void** state) {
   etx_fb_builder_start(&b);
   etx_fb_builder_add_u8(&b, ETX_PTE_EValue_val_type, ETX_PTE_INT, 0);
   etx_fb_builder_add_ref(&b, ETX_PTE_EValue_val, integer);
-  etx_fb_builder_note(&b, notes, 0, etx_fb_builder_end(&b));
+  etx_fb_builder_set_ref(&b, refs, 0, etx_fb_builder_end(&b));
   for (size_t i = 1; i < COUNT_OF_BOTH; ++i) {
-    etx_fb_builder_note(&b, notes, i, value);
+    etx_fb_builder_set_ref(&b, refs, i, value);
   }
-  const etx_fb_ref values = etx_fb_builder_tables(&b, notes, COUNT_OF_BOTH);
+  const etx_fb_ref values =
+      etx_fb_builder_table_vector(&b, refs, COUNT_OF_BOTH);
   const etx_bytes_mut copy = with_plan(&b, values, none);
   assert_int_equal(etx_pte_open(&pte, sample_view(copy), NULL, &diag),
                    ETX_OUT_OF_RANGE);

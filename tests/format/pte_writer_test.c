@@ -105,7 +105,7 @@ static void a_constant_may_lie_in_another(void** state) {
   static const uint8_t other[5] = {5};
   static const etx_bytes constants[] = {
       {NULL, 0}, {bytes + 32, 16}, {other, 5}, {bytes, 96}, {bytes + 64, 32}};
-  static const uint32_t hosts[] = {0, 3, 0, 0, 3};
+  static const uint32_t bases[] = {0, 3, 0, 0, 3};
   etx_pte pte;
   uint64_t offset = 0;
   uint64_t size = 0;
@@ -115,7 +115,7 @@ static void a_constant_may_lie_in_another(void** state) {
   content.plan_count = 1;
   content.constants = constants;
   content.constant_count = COUNT(constants);
-  content.constant_hosts = hosts;
+  content.constant_bases = bases;
   const etx_bytes_mut file = sample_write(&content);
   assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
   etx_pte_segment_at(&pte, 0, &offset, &size);

@@ -235,11 +235,11 @@ static int write_shared_tables(const char* directory) {
   etx_fb_builder_start(&b);
   etx_fb_builder_add_u8(&b, ETX_PTE_EValue_val_type, ETX_PTE_NULL, 0);
   const etx_fb_ref value = etx_fb_builder_end(&b);
-  size_t notes = etx_fb_builder_take_notes(&b, MANY);
+  size_t refs = etx_fb_builder_reserve_refs(&b, MANY);
   for (size_t i = 0; i < MANY; ++i) {
-    etx_fb_builder_note(&b, notes, i, value);
+    etx_fb_builder_set_ref(&b, refs, i, value);
   }
-  const etx_fb_ref values = etx_fb_builder_tables(&b, notes, MANY);
+  const etx_fb_ref values = etx_fb_builder_table_vector(&b, refs, MANY);
   const etx_fb_ref none = etx_fb_builder_vector(&b, NULL, 0, 8, 8);
   const etx_fb_ref name = etx_fb_builder_string(&b, etx_text_of("forward"));
   etx_fb_builder_start(&b);
@@ -251,11 +251,11 @@ static int write_shared_tables(const char* directory) {
   etx_fb_builder_add_ref(&b, ETX_PTE_ExecutionPlan_non_const_buffer_sizes,
                          none);
   const etx_fb_ref plan = etx_fb_builder_end(&b);
-  notes = etx_fb_builder_take_notes(&b, MANY);
+  refs = etx_fb_builder_reserve_refs(&b, MANY);
   for (size_t i = 0; i < MANY; ++i) {
-    etx_fb_builder_note(&b, notes, i, plan);
+    etx_fb_builder_set_ref(&b, refs, i, plan);
   }
-  const etx_fb_ref plans = etx_fb_builder_tables(&b, notes, MANY);
+  const etx_fb_ref plans = etx_fb_builder_table_vector(&b, refs, MANY);
   etx_fb_builder_start(&b);
   etx_fb_builder_add_ref(&b, ETX_PTE_Program_execution_plan, plans);
   if (etx_fb_builder_finish(&b, etx_fb_builder_end(&b), "ET12", &file) !=

@@ -45,7 +45,7 @@ static etx_fb_ref build_layout(etx_fb_builder* b, const test_datum* datum) {
 
 static etx_fb_ref build_names(etx_fb_builder* b, const test_datum* data,
                               size_t count) {
-  const size_t notes = etx_fb_builder_take_notes(b, count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, count);
   for (size_t i = 0; i < count; ++i) {
     const etx_fb_ref key = etx_fb_builder_string(b, etx_text_of(data[i].key));
     const etx_fb_ref layout = build_layout(b, &data[i]);
@@ -53,23 +53,23 @@ static etx_fb_ref build_names(etx_fb_builder* b, const test_datum* data,
     etx_fb_builder_add_ref(b, NamedData_key, key);
     etx_fb_builder_add_u32(b, NamedData_segment_index, (uint32_t)i, 0);
     etx_fb_builder_add_ref(b, NamedData_tensor_layout, layout);
-    etx_fb_builder_note(b, notes, i, etx_fb_builder_end(b));
+    etx_fb_builder_set_ref(b, refs, i, etx_fb_builder_end(b));
   }
-  return etx_fb_builder_tables(b, notes, count);
+  return etx_fb_builder_table_vector(b, refs, count);
 }
 
 static etx_fb_ref build_segments(etx_fb_builder* b, const test_datum* data,
                                  size_t count) {
   size_t end = 0;
-  const size_t notes = etx_fb_builder_take_notes(b, count);
+  const size_t refs = etx_fb_builder_reserve_refs(b, count);
   for (size_t i = 0; i < count; ++i) {
     etx_fb_builder_start(b);
     etx_fb_builder_add_u64(b, DataSegment_offset, end, 0);
     etx_fb_builder_add_u64(b, DataSegment_size, data[i].bytes, 0);
-    etx_fb_builder_note(b, notes, i, etx_fb_builder_end(b));
+    etx_fb_builder_set_ref(b, refs, i, etx_fb_builder_end(b));
     end = align_up(end + data[i].bytes);
   }
-  return etx_fb_builder_tables(b, notes, count);
+  return etx_fb_builder_table_vector(b, refs, count);
 }
 
 static etx_bytes_mut build(uint8_t* block, size_t size, const test_datum* data,

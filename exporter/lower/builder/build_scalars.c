@@ -43,7 +43,7 @@ static bool number_bytes(const etx_ir_arg* number, etx_dtype dtype,
   int64_t integer = 0;
   if (etx_dtype_category_of(dtype) == ETX_CATEGORY_COMPLEX) {
     memset(out, 0, NUMBER_BYTES);  // the imaginary part
-    if (!number_bytes(number, etx_dtype_part(dtype), out, out_bytes)) {
+    if (!number_bytes(number, etx_dtype_real_type(dtype), out, out_bytes)) {
       return false;
     }
     *out_bytes *= 2;
@@ -141,7 +141,7 @@ etx_status etx_build_complex(etx_builder* builder, uint32_t real,
 static etx_status cast_to_complex(etx_builder* builder, uint32_t self,
                                   etx_dtype dtype, uint32_t* out_value) {
   const etx_shape shape = *etx_builder_shape(builder, self);
-  const etx_dtype part = etx_dtype_part(dtype);
+  const etx_dtype part = etx_dtype_real_type(dtype);
   uint32_t zeros = 0;
   ETX_TRY(etx_build_cast(builder, self, part, &self));
   ETX_TRY(etx_build_full(builder, shape.dims, shape.rank, etx_ir_double(0.0),

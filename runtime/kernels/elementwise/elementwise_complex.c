@@ -117,7 +117,7 @@ etx_status etx_complex_conjugate_prepare(etx_call* call) {
 
 etx_status etx_complex_magnitude_prepare(etx_call* call) {
   const etx_dtype dtype = etx_call_tensor(call, ETX_ARG_abs_self)->dtype;
-  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_abs_out, etx_dtype_part(dtype)));
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_abs_out, etx_dtype_real_type(dtype)));
   call->run = run_magnitude;
   return ETX_OK;
 }

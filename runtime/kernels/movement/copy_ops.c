@@ -204,7 +204,7 @@ static etx_status run_view_as_real(etx_call* call) {
 }
 
 etx_status etx_kernel_view_as_real_copy_out_prepare(etx_call* call) {
-  const etx_dtype part = etx_dtype_part(
+  const etx_dtype part = etx_dtype_real_type(
       etx_call_tensor(call, ETX_ARG_view_as_real_copy_self)->dtype);
   ETX_TRY(etx_call_check_dtype(call, ETX_ARG_view_as_real_copy_out, part));
   const etx_strided_view to = etx_strided_view_of(out_of(call));

@@ -117,8 +117,7 @@ static void visit_interleaved(const scan* r, const etx_axis_lines* lines) {
       void* out =
           etx_axis_across_target(&lines->out, b, at, r->compute, &results);
       scan_lines(r, out, in, count, &states[b]);
-      etx_axis_across_store(&lines->out, b, at, count, r->compute, &results,
-                            out);
+      etx_axis_across_store(&lines->out, b, at, count, r->compute, &results);
     }
   }
 }
@@ -137,8 +136,7 @@ static void visit_line(const scan* r, const etx_axis_lines* lines,
     void* out =
         etx_axis_line_target(&lines->out, line, done, r->compute, &results);
     scan_line(r, out, in, count, &state);
-    etx_axis_line_store(&lines->out, line, done, count, r->compute, &results,
-                        out);
+    etx_axis_line_store(&lines->out, line, done, count, r->compute, &results);
   }
 }
 

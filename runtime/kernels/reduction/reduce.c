@@ -44,8 +44,8 @@ static void load(const etx_reduction* r, etx_block* block, const char* from,
     etx_convert(r->native, block, 1, r->self->dtype, from, stride, count);
     return;
   }
-  etx_operand_load_as(block, r->compute, r->cast, r->self->dtype, from, stride,
-                      count);
+  const etx_operand_source source = {from, stride, r->self->dtype, r->cast};
+  etx_operand_load_as(block, r->compute, &source, count);
 }
 
 static void reduce_strided_row(const etx_reduction* r, etx_accumulators* acc,

@@ -241,7 +241,7 @@ static void pass_sum(const softmax* s, const etx_axis_lines* lines,
   exp_block(s, exps, in, &a->max[b], count);
   add_to_sums(s, &a->sums[b], exps, count);
   if (!keeps) return;
-  etx_axis_across_store(&lines->out, b, at, count, s->compute, &y, exps);
+  etx_axis_across_store(&lines->out, b, at, count, s->compute, &y);
 }
 static void pass_finish(const softmax* s, const etx_axis_lines* lines,
                         interleaved_state* a, size_t b, size_t at) {
@@ -252,7 +252,7 @@ static void pass_finish(const softmax* s, const etx_axis_lines* lines,
   const void* in = etx_axis_across_read(from, b, at, count, s->compute, &x);
   void* out = etx_axis_across_target(&lines->out, b, at, s->compute, &y);
   finish(s, keeps, out, in, (line_stats){&a->max[b], &a->sums[b]}, count);
-  etx_axis_across_store(&lines->out, b, at, count, s->compute, &y, out);
+  etx_axis_across_store(&lines->out, b, at, count, s->compute, &y);
 }
 
 static void visit_interleaved(const softmax* s, const etx_axis_lines* lines) {
@@ -329,7 +329,7 @@ static void visit_line(const softmax* s, const etx_axis_lines* lines,
     exp_block(s, exps, in, &m, part);
     add_to_sums(s, &sums, exps, part);
     if (keeps) {
-      etx_axis_line_store(&lines->out, line, done, part, s->compute, &y, exps);
+      etx_axis_line_store(&lines->out, line, done, part, s->compute, &y);
     }
   }
   for (size_t half = ETX_BLOCK / 2; half > 0; half /= 2) {
@@ -343,7 +343,7 @@ static void visit_line(const softmax* s, const etx_axis_lines* lines,
     const void* in = etx_axis_line_read(from, line, done, part, s->compute, &x);
     void* out = etx_axis_line_target(&lines->out, line, done, s->compute, &y);
     finish(s, keeps, out, in, (line_stats){&m, &sums}, part);
-    etx_axis_line_store(&lines->out, line, done, part, s->compute, &y, out);
+    etx_axis_line_store(&lines->out, line, done, part, s->compute, &y);
   }
 }
 
@@ -395,7 +395,7 @@ static void visit_copied(const softmax* s, const etx_axis_lines* lines,
     void* out =
         etx_axis_line_target(&lines->out, line, done, s->compute, &block);
     memcpy(out, copy + done, part * sizeof(float));
-    etx_axis_line_store(&lines->out, line, done, part, s->compute, &block, out);
+    etx_axis_line_store(&lines->out, line, done, part, s->compute, &block);
   }
 }
 
@@ -444,7 +444,8 @@ static etx_status prepare(etx_call* call, etx_kernel_function run) {
                            "'half_to_float' is true, expected false");
   }
   call->run = run;
-  return etx_call_check_same_dtype(call, ETX_ARG_softmax_self, ETX_ARG_softmax_out);
+  return etx_call_check_same_dtype(call, ETX_ARG_softmax_self,
+                                   ETX_ARG_softmax_out);
 }
 
 etx_status etx_kernel_softmax_out_prepare(etx_call* call) {

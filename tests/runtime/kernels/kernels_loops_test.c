@@ -512,6 +512,7 @@ static void tiles_are_turned(void** state) {
 static void check_quotients(const etx_float_loops* loops, const int64_t* x,
                             const int64_t* y) {
   static int64_t rests[COUNT], signed_rests[COUNT], floors[COUNT];
+  const etx_scalar none = {0};
   loops->whole[ETX_BINARY_remainder](rests, x, y, COUNT, none);
   loops->whole[ETX_BINARY_fmod](signed_rests, x, y, COUNT, none);
   loops->whole[ETX_BINARY_divide_floor](floors, x, y, COUNT, none);

@@ -73,7 +73,8 @@ static etx_status read_results(const cond_reader* r, const etx_yaml* branch,
   ETX_TRY(etx_yaml_expect(outputs, ETX_YAML_LIST, "outputs", diag));
   if (outputs->count != r->result_count) {
     return etx_yaml_fail(outputs, diag,
-                         "'out' has %z names, but the branch has %z outputs",
+                         "'outputs' should have one name for each name in "
+                         "'out' (%z), found %z",
                          r->result_count, outputs->count);
   }
   for (size_t i = 0; i < r->result_count; ++i) {

@@ -279,8 +279,9 @@ static etx_status check_outputs(const etx_yaml* yaml,
   }
   const size_t count = is_list ? out->count : 1;
   if (count == (size_t)schema->results) return ETX_OK;
-  return etx_yaml_fail(out, diag, "'%s' has %i results, but 'out' has %z names",
-                       schema->name, (int64_t)schema->results, count);
+  return etx_yaml_fail(
+      out, diag, "'%s' has %i result%s, but 'out' has %z names", schema->name,
+      (int64_t)schema->results, schema->results == 1 ? "" : "s", count);
 }
 
 static etx_status find_schema(const etx_yaml* op,

@@ -116,10 +116,10 @@ static interval multiply(interval a, interval b) {
   return out;
 }
 
-static const interval anything = {INT64_MIN, INT64_MAX};
+static const interval unbounded = {INT64_MIN, INT64_MAX};
 
 static interval divide(interval a, interval b) {
-  if (b.low <= 0) return anything;
+  if (b.low <= 0) return unbounded;
   const int64_t numerators[2] = {a.low, a.high};
   const int64_t denominators[2] = {b.low, b.high};
   interval out = {INT64_MAX, INT64_MIN};
@@ -133,13 +133,13 @@ static interval divide(interval a, interval b) {
   return out;
 }
 
-static interval of_opaque(etx_symbol_op op, interval a, interval b) {
-  interval out = anything;
+static interval opaque_interval(etx_symbol_op op, interval a, interval b) {
+  interval out = unbounded;
   switch (op) {
     case ETX_SYMBOL_FLOOR_DIVIDE:
       return divide(a, b);
     case ETX_SYMBOL_MODULO:
-      if (b.low <= 0) return anything;
+      if (b.low <= 0) return unbounded;
       out.low = 0;
       out.high = b.high - 1;
       return out;
@@ -152,11 +152,11 @@ static interval of_opaque(etx_symbol_op op, interval a, interval b) {
       out.high = a.high > b.high ? a.high : b.high;
       return out;
     default:
-      return anything;
+      return unbounded;
   }
 }
 
-static interval of_dim(const etx_symbols* symbols, etx_dim dim) {
+static interval dim_interval(const etx_symbols* symbols, etx_dim dim) {
   interval out = {dim, dim};
   if (!etx_dim_is_number(dim)) {
     etx_symbols_bounds(symbols, dim, &out.low, &out.high);
@@ -164,13 +164,14 @@ static interval of_dim(const etx_symbols* symbols, etx_dim dim) {
   return out;
 }
 
-static interval of_terms(const etx_symbols* symbols, const etx_sum* sum) {
+static interval terms_interval(const etx_symbols* symbols, const etx_sum* sum) {
   interval total = {0, 0};
   for (size_t i = 0; i < sum->count; ++i) {
     interval part = {sum->terms[i].factor, sum->terms[i].factor};
     for (uint32_t j = 0; j < sum->terms[i].degree; ++j) {
       part = multiply(
-          part, of_dim(symbols, etx_dim_of_index(sum->terms[i].atoms[j])));
+          part,
+          dim_interval(symbols, etx_dim_of_index(sum->terms[i].atoms[j])));
     }
     total.low = saturating_add(total.low, part.low);
     total.high = saturating_add(total.high, part.high);
@@ -217,16 +218,16 @@ static bool relax_quotient(const etx_symbols* symbols, const etx_sum* sum,
 // correlation of a with the other terms, which plain intervals lose: t - t//2
 // is then seen to be non-negative. `depth` limits the recursion over nested
 // quotients.
-static interval of_sum(const etx_symbols* symbols, const etx_sum* sum,
-                       size_t depth) {
-  interval plain = of_terms(symbols, sum);
+static interval sum_interval(const etx_symbols* symbols, const etx_sum* sum,
+                             size_t depth) {
+  interval plain = terms_interval(symbols, sum);
   etx_sum relaxed;
   int64_t factor = 0, divisor = 0;
   if (depth == 0 ||
       !relax_quotient(symbols, sum, &relaxed, &factor, &divisor)) {
     return plain;
   }
-  interval scaled = of_sum(symbols, &relaxed, depth - 1);
+  interval scaled = sum_interval(symbols, &relaxed, depth - 1);
   const int64_t slack =
       saturating_multiply(saturating_multiply(factor, -1), divisor - 1);
   if (slack < 0) {
@@ -316,20 +317,21 @@ static bool enumerate_difference(const etx_symbols* symbols, etx_dim a,
 
 void etx_expression_set_bounds(const etx_symbols* symbols,
                                etx_expression* expression, etx_dim self) {
-  interval found = anything;
+  interval found = unbounded;
   switch (expression->kind) {
     case ETX_EXPRESSION_SYMBOL:
       found.low = symbols->symbols[expression->symbol].minimum;
       found.high = symbols->symbols[expression->symbol].maximum;
       break;
     case ETX_EXPRESSION_OPAQUE:
-      found = of_opaque(expression->op, of_dim(symbols, expression->left),
-                        of_dim(symbols, expression->right));
+      found = opaque_interval(expression->op,
+                              dim_interval(symbols, expression->left),
+                              dim_interval(symbols, expression->right));
       break;
     case ETX_EXPRESSION_SUM: {
       etx_sum sum;
       etx_sum_of_dim(symbols, self, &sum);
-      found = of_sum(symbols, &sum, MAX_RELAXED_QUOTIENTS);
+      found = sum_interval(symbols, &sum, MAX_RELAXED_QUOTIENTS);
       break;
     }
   }
@@ -354,13 +356,13 @@ void etx_symbols_bounds(const etx_symbols* symbols, etx_dim dim, int64_t* low,
 
 void etx_symbols_difference(const etx_symbols* symbols, etx_dim a, etx_dim b,
                             int64_t* out_low, int64_t* out_high) {
-  interval found = anything;
+  interval found = unbounded;
   if (!enumerate_difference(symbols, a, b, &found)) {
     etx_sum x, y;
     etx_sum_of_dim(symbols, a, &x);
     etx_sum_of_dim(symbols, b, &y);
     if (etx_sum_add(symbols, &x, &y, -1) == ETX_OK) {
-      found = of_sum(symbols, &x, MAX_RELAXED_QUOTIENTS);
+      found = sum_interval(symbols, &x, MAX_RELAXED_QUOTIENTS);
     }
   }
   *out_low = found.low;

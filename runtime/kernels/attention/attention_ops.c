@@ -245,7 +245,8 @@ static etx_status run_attention(etx_call* call) {
 
 etx_status etx_kernel_scaled_dot_product_attention_out_prepare(etx_call* call) {
   const sdpa_schema f = schema_of(call);
-  if (etx_call_real(call, 4) != 0) {
+  if (etx_call_real(call, ETX_ARG_scaled_dot_product_attention_dropout_p) !=
+      0) {
     return etx_call_refuse(call, ETX_UNSUPPORTED,
                            "'dropout_p' is not 0: dropout is for training");
   }
@@ -320,10 +321,13 @@ static void append(const etx_tensor* cache, const etx_tensor* rows,
 
 // (query, key, value, key_cache, value_cache, start_pos, ..)
 static etx_status run_with_cache(etx_call* call) {
-  const etx_tensor* cache = etx_call_tensor(call, 3);
-  const etx_tensor* query = etx_call_tensor(call, 0);
-  const etx_tensor* key = etx_call_tensor(call, 1);
-  const int64_t start = etx_call_integer(call, 5);
+  const etx_tensor* cache =
+      etx_call_tensor(call, ETX_ARG_sdpa_with_kv_cache_key_cache);
+  const etx_tensor* query =
+      etx_call_tensor(call, ETX_ARG_sdpa_with_kv_cache_query);
+  const etx_tensor* key = etx_call_tensor(call, ETX_ARG_sdpa_with_kv_cache_key);
+  const int64_t start =
+      etx_call_integer(call, ETX_ARG_sdpa_with_kv_cache_start_pos);
   const int32_t rows =
       key->sizes[1] > query->sizes[1] ? key->sizes[1] : query->sizes[1];
   if (start < 0 || start > (int64_t)cache->sizes[1] - rows) {

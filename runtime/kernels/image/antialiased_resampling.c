@@ -191,10 +191,13 @@ static double optional_scale(const etx_call* call, size_t index) {
 
 // (self, output_size, align_corners, scales_h, scales_w, out)
 static etx_status run_bilinear_aa(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const bool aligns = etx_call_boolean(call, 2);
+  const etx_tensor* self =
+      etx_call_tensor(call, ETX_ARG_upsample_bilinear2d_aa_self);
+  const bool aligns =
+      etx_call_boolean(call, ETX_ARG_upsample_bilinear2d_aa_align_corners);
   aa_resample s = {.in = etx_planes_of(self),
-                   .out = etx_planes_of(etx_call_tensor(call, 5)),
+                   .out = etx_planes_of(etx_call_tensor(
+                       call, ETX_ARG_upsample_bilinear2d_aa_out)),
                    .compute = etx_compute_type_of(self->dtype)};
   s.y = etx_resample_of(s.in.rows, s.out.rows, aligns, optional_scale(call, 3));
   s.x = etx_resample_of(s.in.columns, s.out.columns, aligns,
@@ -205,11 +208,13 @@ static etx_status run_bilinear_aa(etx_call* call) {
 }
 
 etx_status etx_kernel_upsample_bilinear2d_aa_out_prepare(etx_call* call) {
-  const etx_compute_type compute =
-      etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
+  const etx_compute_type compute = etx_compute_type_of(
+      etx_call_tensor(call, ETX_ARG_upsample_bilinear2d_aa_self)->dtype);
   if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64) {
-    return etx_call_refuse_dtype(call, 0, "a float");
+    return etx_call_refuse_dtype(call, ETX_ARG_upsample_bilinear2d_aa_self,
+                                 "a float");
   }
   call->run = run_bilinear_aa;
-  return etx_call_check_same_dtype(call, 0, 5);
+  return etx_call_check_same_dtype(call, ETX_ARG_upsample_bilinear2d_aa_self,
+                                   ETX_ARG_upsample_bilinear2d_aa_out);
 }

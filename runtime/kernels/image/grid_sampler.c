@@ -305,20 +305,24 @@ static void sample_rows(const void* context, size_t first, size_t end) {
 
 // (input, grid, interpolation_mode, padding_mode, align_corners, out)
 static etx_status run_sampler(etx_call* call) {
-  const etx_tensor* grid = etx_call_tensor(call, 1);
-  const etx_tensor* out = etx_call_tensor(call, 5);
-  const sampler s = {.in = etx_planes_of(etx_call_tensor(call, 0)),
-                     .out = etx_planes_of(out),
-                     .grid = grid->data,
-                     .grid_dtype = grid->dtype,
-                     .grid_image = grid->strides[0],
-                     .grid_row = grid->strides[1],
-                     .grid_column = grid->strides[2],
-                     .grid_xy = grid->strides[3],
-                     .compute = etx_compute_type_of(grid->dtype),
-                     .mode = (int)etx_call_integer(call, 2),
-                     .padding = (int)etx_call_integer(call, 3),
-                     .aligns_corners = etx_call_boolean(call, 4)};
+  const etx_tensor* grid = etx_call_tensor(call, ETX_ARG_grid_sampler_2d_grid);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_grid_sampler_2d_out);
+  const sampler s = {
+      .in = etx_planes_of(etx_call_tensor(call, ETX_ARG_grid_sampler_2d_input)),
+      .out = etx_planes_of(out),
+      .grid = grid->data,
+      .grid_dtype = grid->dtype,
+      .grid_image = grid->strides[0],
+      .grid_row = grid->strides[1],
+      .grid_column = grid->strides[2],
+      .grid_xy = grid->strides[3],
+      .compute = etx_compute_type_of(grid->dtype),
+      .mode = (int)etx_call_integer(call,
+                                    ETX_ARG_grid_sampler_2d_interpolation_mode),
+      .padding =
+          (int)etx_call_integer(call, ETX_ARG_grid_sampler_2d_padding_mode),
+      .aligns_corners =
+          etx_call_boolean(call, ETX_ARG_grid_sampler_2d_align_corners)};
   etx_parallel_for(call->parallel, (size_t)(s.out.images * s.out.rows),
                    (double)etx_tensor_numel(out) * 16, sample_rows, &s);
   return ETX_OK;
@@ -333,10 +337,11 @@ static etx_status check_mode(const etx_call* call, size_t index, int modes) {
 }
 
 etx_status etx_kernel_grid_sampler_2d_out_prepare(etx_call* call) {
-  const etx_compute_type compute =
-      etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
+  const etx_compute_type compute = etx_compute_type_of(
+      etx_call_tensor(call, ETX_ARG_grid_sampler_2d_input)->dtype);
   if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64) {
-    return etx_call_refuse_dtype(call, 0, "a float");
+    return etx_call_refuse_dtype(call, ETX_ARG_grid_sampler_2d_input,
+                                 "a float");
   }
   ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_grid_sampler_2d_input,
                                     ETX_ARG_grid_sampler_2d_grid));

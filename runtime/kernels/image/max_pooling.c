@@ -236,10 +236,14 @@ static etx_scalar lowest_of(etx_dtype dtype) {
 
 // (self, kernel_size, stride, padding, dilation, ceil_mode, out, indices)
 static etx_status run_max_pool(etx_call* call) {
-  max_pool m = {.pool = etx_pooling_read(call, 6, 1, true),
-                .has_indices = call->argument_count > 7,
-                .lowest = lowest_of(etx_call_tensor(call, 0)->dtype)};
-  if (m.has_indices) m.indices = etx_planes_of(etx_call_tensor(call, 7));
+  max_pool m = {
+      .pool = etx_pooling_read(call, 6, 1, true),
+      .has_indices = call->argument_count > 7,
+      .lowest = lowest_of(
+          etx_call_tensor(call, ETX_ARG_max_pool2d_with_indices_self)->dtype)};
+  if (m.has_indices)
+    m.indices = etx_planes_of(
+        etx_call_tensor(call, ETX_ARG_max_pool2d_with_indices_indices));
   if (has_row_kernel(&m)) {
     pool_all_planes(&m, call->parallel);
   } else {

@@ -190,27 +190,39 @@ static etx_status refuse_bad_index(const etx_call* call,
 // (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode,
 // indices, grad_input)
 static etx_status run_backward(etx_call* call) {
-  const etx_tensor* grad = etx_call_tensor(call, 0);
+  const etx_tensor* grad = etx_call_tensor(
+      call, ETX_ARG_max_pool2d_with_indices_backward_grad_input_grad_output);
   bool has_bad_index = false;
-  const pool_gradient b = {.grad = etx_planes_of(grad),
-                           .indices = etx_planes_of(etx_call_tensor(call, 7)),
-                           .out = etx_planes_of(etx_call_tensor(call, 8)),
-                           .compute = etx_compute_type_of(grad->dtype),
-                           .sums_in_result = grad->dtype == ETX_DTYPE_FLOAT32 ||
-                                             grad->dtype == ETX_DTYPE_FLOAT64,
-                           .has_bad_index = &has_bad_index};
-  etx_parallel_for(call->parallel, (size_t)(b.out.images * b.out.channels),
-                   (double)etx_tensor_numel(etx_call_tensor(call, 8)),
-                   run_planes, &b);
+  const pool_gradient b = {
+      .grad = etx_planes_of(grad),
+      .indices = etx_planes_of(etx_call_tensor(
+          call, ETX_ARG_max_pool2d_with_indices_backward_grad_input_indices)),
+      .out = etx_planes_of(etx_call_tensor(
+          call,
+          ETX_ARG_max_pool2d_with_indices_backward_grad_input_grad_input)),
+      .compute = etx_compute_type_of(grad->dtype),
+      .sums_in_result =
+          grad->dtype == ETX_DTYPE_FLOAT32 || grad->dtype == ETX_DTYPE_FLOAT64,
+      .has_bad_index = &has_bad_index};
+  etx_parallel_for(
+      call->parallel, (size_t)(b.out.images * b.out.channels),
+      (double)etx_tensor_numel(etx_call_tensor(
+          call,
+          ETX_ARG_max_pool2d_with_indices_backward_grad_input_grad_input)),
+      run_planes, &b);
   return has_bad_index ? refuse_bad_index(call, &b) : ETX_OK;
 }
 
 etx_status etx_kernel_max_pool2d_with_indices_backward_grad_input_prepare(
     etx_call* call) {
-  const etx_compute_type compute =
-      etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
+  const etx_compute_type compute = etx_compute_type_of(
+      etx_call_tensor(
+          call, ETX_ARG_max_pool2d_with_indices_backward_grad_input_grad_output)
+          ->dtype);
   if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64) {
-    return etx_call_refuse_dtype(call, 0, "a float");
+    return etx_call_refuse_dtype(
+        call, ETX_ARG_max_pool2d_with_indices_backward_grad_input_grad_output,
+        "a float");
   }
   ETX_TRY(etx_call_check_same_dtype(
       call, ETX_ARG_max_pool2d_with_indices_backward_grad_input_grad_output,

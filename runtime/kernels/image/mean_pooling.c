@@ -171,7 +171,7 @@ static etx_status run_avg_pool(etx_call* call) {
 }
 
 etx_status etx_kernel_avg_pool2d_out_prepare(etx_call* call) {
-  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
+  const etx_dtype dtype = etx_call_tensor(call, ETX_ARG_avg_pool2d_self)->dtype;
   const etx_compute_type compute = etx_compute_type_of(dtype);
   if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64 &&
       dtype != ETX_DTYPE_INT64) {
@@ -232,7 +232,8 @@ static etx_status run_adaptive_pool(etx_call* call) {
   const etx_tensor* self =
       etx_call_tensor(call, ETX_ARG_adaptive_avg_pool2d_self);
   const adaptive_pool p = {.in = etx_planes_of(self),
-                           .out = etx_planes_of(etx_call_tensor(call, 2)),
+                           .out = etx_planes_of(etx_call_tensor(
+                               call, ETX_ARG_adaptive_avg_pool2d_out)),
                            .compute = etx_compute_type_of(self->dtype)};
   etx_parallel_for(call->parallel, (size_t)(p.in.images * p.in.channels),
                    (double)etx_tensor_numel(self), pool_adaptive_planes, &p);
@@ -240,10 +241,11 @@ static etx_status run_adaptive_pool(etx_call* call) {
 }
 
 etx_status etx_kernel_adaptive_avg_pool2d_out_prepare(etx_call* call) {
-  const etx_compute_type compute =
-      etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
+  const etx_compute_type compute = etx_compute_type_of(
+      etx_call_tensor(call, ETX_ARG_adaptive_avg_pool2d_self)->dtype);
   if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64) {
-    return etx_call_refuse_dtype(call, 0, "a float");
+    return etx_call_refuse_dtype(call, ETX_ARG_adaptive_avg_pool2d_self,
+                                 "a float");
   }
   call->run = run_adaptive_pool;
   return etx_call_check_same_dtype(call, ETX_ARG_adaptive_avg_pool2d_self,

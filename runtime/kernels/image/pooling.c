@@ -26,10 +26,11 @@ static bool can_vectorise(const etx_pooling* p) {
 
 etx_pooling etx_pooling_read(const etx_call* call, size_t out, size_t first,
                              bool has_dilation) {
-  etx_pooling p = {.in = etx_planes_of(etx_call_tensor(call, 0)),
-                   .out = etx_planes_of(etx_call_tensor(call, out)),
-                   .y = read_window(call, first, 0, has_dilation),
-                   .x = read_window(call, first, 1, has_dilation)};
+  etx_pooling p = {
+      .in = etx_planes_of(etx_call_tensor(call, ETX_ARG_avg_pool2d_self)),
+      .out = etx_planes_of(etx_call_tensor(call, out)),
+      .y = read_window(call, first, 0, has_dilation),
+      .x = read_window(call, first, 1, has_dilation)};
   p.compute = etx_compute_type_of(p.in.dtype);
   p.y.in = p.in.rows;
   p.y.out = p.out.rows;

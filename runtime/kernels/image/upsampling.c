@@ -31,7 +31,8 @@ static upsample read_upsample(const etx_call* call, size_t scales,
       .in = etx_planes_of(
           etx_call_tensor(call, ETX_ARG_upsample_nearest2d_vec_input)),
       .out = etx_planes_of(etx_call_tensor(call, scales + 1)),
-      .compute = etx_compute_type_of(etx_call_tensor(call, 0)->dtype),
+      .compute = etx_compute_type_of(
+          etx_call_tensor(call, ETX_ARG_upsample_nearest2d_vec_input)->dtype),
       .scale_y = has_scales ? factors->as.reals.items[0] : 0,
       .scale_x = has_scales ? factors->as.reals.items[1] : 0,
   };
@@ -285,10 +286,11 @@ static etx_status run_linear(etx_call* call) {
 }
 
 etx_status etx_kernel_upsample_bilinear2d_vec_out_prepare(etx_call* call) {
-  const etx_compute_type compute =
-      etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
+  const etx_compute_type compute = etx_compute_type_of(
+      etx_call_tensor(call, ETX_ARG_upsample_bilinear2d_vec_input)->dtype);
   if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64) {
-    return etx_call_refuse_dtype(call, 0, "a float");
+    return etx_call_refuse_dtype(call, ETX_ARG_upsample_bilinear2d_vec_input,
+                                 "a float");
   }
   call->run = run_linear;
   return etx_call_check_same_dtype(call, ETX_ARG_upsample_bilinear2d_vec_input,

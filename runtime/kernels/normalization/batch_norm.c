@@ -32,11 +32,12 @@ typedef struct channel_group {
 } channel_group;
 
 static norm_args norm_args_of(const etx_call* call, size_t eps, size_t out) {
-  const norm_args b = {.input = etx_call_tensor(call, 0),
-                       .out = etx_call_tensor(call, out),
-                       .weight = etx_norm_parameter_of(call, 1),
-                       .bias = etx_norm_parameter_of(call, 2),
-                       .eps = etx_call_real(call, eps)};
+  const norm_args b = {
+      .input = etx_call_tensor(call, ETX_ARG_native_batch_norm_legit_input),
+      .out = etx_call_tensor(call, out),
+      .weight = etx_norm_parameter_of(call, 1),
+      .bias = etx_norm_parameter_of(call, 2),
+      .eps = etx_call_real(call, eps)};
   return b;
 }
 
@@ -371,8 +372,10 @@ static void run_inference(const etx_call* call, const norm_args* b) {
 // out, save_mean, save_invstd)
 static etx_status run_batch_norm(etx_call* call) {
   const norm_args b = norm_args_of(call, 7, 8);
-  if (etx_call_boolean(call, 5)) run_training(call, &b, 8, true, 6);
-  if (!etx_call_boolean(call, 5)) run_inference(call, &b);
+  if (etx_call_boolean(call, ETX_ARG_native_batch_norm_legit_training))
+    run_training(call, &b, 8, true, 6);
+  if (!etx_call_boolean(call, ETX_ARG_native_batch_norm_legit_training))
+    run_inference(call, &b);
   return ETX_OK;
 }
 

@@ -235,7 +235,8 @@ static void normalize_16bit_rows(const layer_norm* l, size_t first,
 
 static norm_params norm_params_of(const etx_call* call, size_t weight,
                                   size_t eps) {
-  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
+  const etx_dtype dtype =
+      etx_call_tensor(call, ETX_ARG_native_layer_norm_input)->dtype;
   const norm_params n = {.dtype = dtype,
                          .compute = etx_compute_type_of(dtype),
                          .count = (size_t)call->prepared[1],
@@ -279,10 +280,11 @@ static etx_status run_layer_norm(etx_call* call) {
   enum { WORK = 4 };  // operations for an element
   const etx_instruction_set set =
       etx_instruction_set_within(call->parallel->instruction_set);
-  const layer_norm l = {norm_params_of(call, 2, 4), statistics_of(call, 6),
-                        &etx_float_loops_of(set)->line,
-                        etx_call_tensor(call, 0)->data,
-                        etx_call_tensor(call, 5)->data};
+  const layer_norm l = {
+      norm_params_of(call, 2, 4), statistics_of(call, 6),
+      &etx_float_loops_of(set)->line,
+      etx_call_tensor(call, ETX_ARG_native_layer_norm_input)->data,
+      etx_call_tensor(call, ETX_ARG_native_layer_norm_out0)->data};
   const size_t rows = (size_t)call->prepared[0];
   const double work =
       overwrites_parameters(&l) ? 0 : WORK * (double)rows * (double)l.n.count;
@@ -320,12 +322,15 @@ static void write_group(const norm_params* n, const norm_group* g, double mean,
 static etx_status run_group_norm(etx_call* call) {
   const norm_params n = norm_params_of(call, 1, 7);
   const statistics s = statistics_of(call, 9);
-  const size_t groups = (size_t)etx_call_integer(call, 6);
+  const size_t groups =
+      (size_t)etx_call_integer(call, ETX_ARG_native_group_norm_group);
   const size_t bytes = n.count * etx_dtype_bytes(n.dtype);
-  norm_group g = {.channels = (size_t)etx_call_integer(call, 4) / groups,
-                  .size = (size_t)etx_call_integer(call, 5),
-                  .in = etx_call_tensor(call, 0)->data,
-                  .out = etx_call_tensor(call, 8)->data};
+  norm_group g = {
+      .channels =
+          (size_t)etx_call_integer(call, ETX_ARG_native_group_norm_C) / groups,
+      .size = (size_t)etx_call_integer(call, ETX_ARG_native_group_norm_HxW),
+      .in = etx_call_tensor(call, ETX_ARG_native_group_norm_input)->data,
+      .out = etx_call_tensor(call, ETX_ARG_native_group_norm_out0)->data};
   for (size_t at = 0; at < (size_t)call->prepared[0]; ++at) {
     double mean, scale;
     g.first = at % groups * g.channels;

@@ -94,11 +94,13 @@ const void* etx_norm_parameter_load(const etx_norm_parameter* parameter,
 
 etx_status etx_call_check_norm_types(const etx_call* call, size_t out,
                                      const size_t* parameters, size_t count) {
-  const etx_dtype input = etx_call_tensor(call, 0)->dtype;
+  const etx_dtype input =
+      etx_call_tensor(call, ETX_ARG_native_layer_norm_input)->dtype;
   const etx_compute_type compute = etx_compute_type_of(input);
   etx_dtype found = ETX_DTYPE_COUNT;
   if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64) {
-    return etx_call_refuse_dtype(call, 0, "a float type");
+    return etx_call_refuse_dtype(call, ETX_ARG_native_layer_norm_input,
+                                 "a float type");
   }
   for (size_t i = 0; i < count; ++i) {
     if (etx_call_is_none(call, parameters[i])) continue;

@@ -148,10 +148,13 @@ etx_qparams etx_qparams_of_row(etx_dtype computed, etx_dtype dtype,
 
 // (input, dtype, scale_out, zero_point_out)
 static etx_status run_per_token(etx_call* call) {
-  const etx_tensor* input = etx_call_tensor(call, ETX_ARG_choose_qparams_per_token_asymmetric_input);
+  const etx_tensor* input =
+      etx_call_tensor(call, ETX_ARG_choose_qparams_per_token_asymmetric_input);
   const size_t last = (size_t)input->rank - 1;
-  const etx_strided_view scales = etx_strided_view_of(etx_call_tensor(call, ETX_ARG_choose_qparams_per_token_asymmetric_scale_out));
-  const etx_strided_view zeros = etx_strided_view_of(etx_call_tensor(call, ETX_ARG_choose_qparams_per_token_asymmetric_zero_point_out));
+  const etx_strided_view scales = etx_strided_view_of(etx_call_tensor(
+      call, ETX_ARG_choose_qparams_per_token_asymmetric_scale_out));
+  const etx_strided_view zeros = etx_strided_view_of(etx_call_tensor(
+      call, ETX_ARG_choose_qparams_per_token_asymmetric_zero_point_out));
   etx_strided_view rows = etx_strided_view_of(input);
   etx_strided_view_slice(&rows, last, 0, 1, 1);
   etx_strided_iterator iterator;
@@ -179,10 +182,11 @@ static etx_status run_per_token(etx_call* call) {
 }
 
 static etx_status check_outputs(const etx_call* call, size_t scale) {
-  const etx_compute_type compute =
-      etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
+  const etx_compute_type compute = etx_compute_type_of(
+      etx_call_tensor(call, ETX_ARG_choose_qparams_tensor_input)->dtype);
   if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64) {
-    return etx_call_refuse_dtype(call, 0, "floats");
+    return etx_call_refuse_dtype(call, ETX_ARG_choose_qparams_tensor_input,
+                                 "floats");
   }
   ETX_TRY(etx_call_check_dtype(call, scale, ETX_DTYPE_FLOAT64));
   return etx_call_check_dtype(call, scale + 1, ETX_DTYPE_INT64);
@@ -216,7 +220,8 @@ static etx_qparams qparams_of(etx_dtype dtype, const value_range* e,
 
 // (input, quant_min, quant_max, eps, dtype, scale_out, zero_point_out)
 static etx_status run_per_tensor(etx_call* call) {
-  const etx_tensor* input = etx_call_tensor(call, 0);
+  const etx_tensor* input =
+      etx_call_tensor(call, ETX_ARG_choose_qparams_tensor_input);
   value_range e = empty_range();
   etx_strided_iterator iterator;
   etx_strided_iterator_init(&iterator, input->sizes, input->rank);
@@ -226,19 +231,26 @@ static etx_status run_per_tensor(etx_call* call) {
     update_range(input->dtype, iterator.data[0], iterator.stride[0],
                  iterator.count, &e);
   }
-  const etx_qparams q =
-      qparams_of(input->dtype, &e, etx_call_integer(call, ETX_ARG_choose_qparams_tensor_quant_min),
-                 etx_call_integer(call, ETX_ARG_choose_qparams_tensor_quant_max), etx_call_real(call, ETX_ARG_choose_qparams_tensor_eps));
-  *(double*)etx_call_tensor(call, ETX_ARG_choose_qparams_tensor_scale_out)->data = q.scale;
-  *(int64_t*)etx_call_tensor(call, ETX_ARG_choose_qparams_tensor_zero_point_out)->data = q.zero_point;
+  const etx_qparams q = qparams_of(
+      input->dtype, &e,
+      etx_call_integer(call, ETX_ARG_choose_qparams_tensor_quant_min),
+      etx_call_integer(call, ETX_ARG_choose_qparams_tensor_quant_max),
+      etx_call_real(call, ETX_ARG_choose_qparams_tensor_eps));
+  *(double*)etx_call_tensor(call, ETX_ARG_choose_qparams_tensor_scale_out)
+       ->data = q.scale;
+  *(int64_t*)etx_call_tensor(call, ETX_ARG_choose_qparams_tensor_zero_point_out)
+       ->data = q.zero_point;
   return ETX_OK;
 }
 
 etx_status etx_kernel_choose_qparams_tensor_out_prepare(etx_call* call) {
-  if (etx_call_tensor(call, ETX_ARG_choose_qparams_tensor_input)->dtype == ETX_DTYPE_FLOAT64) {
-    return etx_call_refuse_dtype(call, ETX_ARG_choose_qparams_tensor_input, "floats of at most 32 bits");
+  if (etx_call_tensor(call, ETX_ARG_choose_qparams_tensor_input)->dtype ==
+      ETX_DTYPE_FLOAT64) {
+    return etx_call_refuse_dtype(call, ETX_ARG_choose_qparams_tensor_input,
+                                 "floats of at most 32 bits");
   }
-  if (etx_tensor_numel(etx_call_tensor(call, ETX_ARG_choose_qparams_tensor_input)) == 0) {
+  if (etx_tensor_numel(
+          etx_call_tensor(call, ETX_ARG_choose_qparams_tensor_input)) == 0) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT, "'input' has no element");
   }
   ETX_TRY(check_outputs(call, 5));

@@ -126,7 +126,8 @@ static bool has_integer_zero_points(const etx_call* call) {
 }
 
 static etx_status run(etx_call* call, etx_affine_kind kind) {
-  const etx_tensor* input = etx_call_tensor(call, 0);
+  const etx_tensor* input =
+      etx_call_tensor(call, ETX_ARG_dequantize_per_tensor_input);
   const etx_tensor* out = etx_call_tensor(call, out_index(kind));
   const bool is_per_tensor = kind == ETX_AFFINE_PER_TENSOR;
   dequantizer d = {.from = input->dtype, .to = out->dtype};
@@ -161,7 +162,8 @@ static etx_status prepare(etx_call* call, etx_affine_kind kind) {
   static etx_status (*const runs[])(etx_call*) = {
       run_per_tensor, run_per_channel, run_per_token};
   const size_t out = out_index(kind);
-  const etx_dtype from = etx_call_tensor(call, 0)->dtype;
+  const etx_dtype from =
+      etx_call_tensor(call, ETX_ARG_dequantize_per_tensor_input)->dtype;
   const size_t type = out - 2;
   if (etx_compute_type_of(from) != ETX_COMPUTE_I64 || from == ETX_DTYPE_BOOL) {
     return etx_call_refuse_dtype(call, ETX_ARG_dequantize_per_tensor_input,

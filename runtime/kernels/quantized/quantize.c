@@ -257,7 +257,8 @@ static size_t bounds_index(etx_affine_kind kind) {
 
 static etx_status run(etx_call* call, etx_affine_kind kind) {
   const size_t bounds = bounds_index(kind);
-  const etx_tensor* input = etx_call_tensor(call, 0);
+  const etx_tensor* input =
+      etx_call_tensor(call, ETX_ARG_quantize_per_tensor_input);
   const etx_tensor* out = etx_call_tensor(call, bounds + 3);
   const quantizer q = {kind, (double)etx_call_integer(call, bounds),
                        (double)etx_call_integer(call, bounds + 1), out->dtype};
@@ -294,10 +295,11 @@ static etx_status prepare(etx_call* call, etx_affine_kind kind) {
   static etx_status (*const runs[])(etx_call*) = {
       run_per_tensor, run_per_channel, run_per_token};
   const size_t out = bounds_index(kind) + 3;
-  const etx_compute_type compute =
-      etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
+  const etx_compute_type compute = etx_compute_type_of(
+      etx_call_tensor(call, ETX_ARG_quantize_per_tensor_input)->dtype);
   if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64) {
-    return etx_call_refuse_dtype(call, 0, "floats");
+    return etx_call_refuse_dtype(call, ETX_ARG_quantize_per_tensor_input,
+                                 "floats");
   }
   ETX_TRY(etx_affine_check(call));
   ETX_TRY(etx_call_check_dtype(call, out,

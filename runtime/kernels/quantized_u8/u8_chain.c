@@ -195,13 +195,16 @@ static etx_status run(etx_call* call) {
   u8_chain_job j = {
       .loops = etx_u8_loops_of(
           etx_instruction_set_within(parallel->instruction_set)),
-      .self = operand_of(etx_call_tensor(call, 0), etx_call_real(call, 1),
-                         etx_call_integer(call, 2)),
-      .other_count = etx_call_value(call, 3)->as.tensors.count,
+      .self = operand_of(etx_call_tensor(call, ETX_ARG_chain_u8_self),
+                         etx_call_real(call, ETX_ARG_chain_u8_scale),
+                         etx_call_integer(call, ETX_ARG_chain_u8_zero_point)),
+      .other_count =
+          etx_call_value(call, ETX_ARG_chain_u8_others)->as.tensors.count,
       .out = out->data,
       .numel = etx_tensor_numel(out),
       // In double, as in Python.
-      .inverse = (float)(1.0 / etx_call_real(call, 7))};
+      .inverse =
+          (float)(1.0 / etx_call_real(call, ETX_ARG_chain_u8_out_scale))};
   if (j.numel == 0) return ETX_OK;
   for (size_t i = 0; i < j.other_count; ++i) {
     j.others[i] = operand_of(

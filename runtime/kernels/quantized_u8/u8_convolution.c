@@ -383,10 +383,12 @@ static void run_job(u8_conv_job* j, etx_call* call) {
 static etx_status run_convolution(etx_call* call) {
   const etx_tensor* in = etx_call_tensor(call, ETX_ARG_convolution_u8_input);
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
-  u8_conv_job j = {.panels = etx_call_tensor(call, 2)->data,
-                   .zero = (uint8_t)etx_call_integer(call, 1),
-                   .channels = (size_t)in->sizes[3],
-                   .groups = (size_t)etx_call_integer(call, 10)};
+  u8_conv_job j = {
+      .panels = etx_call_tensor(call, ETX_ARG_convolution_u8_panels)->data,
+      .zero =
+          (uint8_t)etx_call_integer(call, ETX_ARG_convolution_u8_zero_point),
+      .channels = (size_t)in->sizes[3],
+      .groups = (size_t)etx_call_integer(call, ETX_ARG_convolution_u8_groups)};
   etx_window* const windows[] = {&j.y, &j.x};
   for (size_t i = 0; i < 2; ++i) {
     *windows[i] = (etx_window){
@@ -423,12 +425,13 @@ static etx_status run_linear(etx_call* call) {
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   const etx_window one = {
       .in = 1, .out = 1, .kernel = 1, .stride = 1, .dilation = 1};
-  u8_conv_job j = {.panels = etx_call_tensor(call, 1)->data,
-                   .channels = (size_t)in->sizes[in->rank - 1],
-                   .groups = 1,
-                   .group_out = (size_t)out->sizes[out->rank - 1],
-                   .y = one,
-                   .x = one};
+  u8_conv_job j = {
+      .panels = etx_call_tensor(call, ETX_ARG_linear_u8_panels)->data,
+      .channels = (size_t)in->sizes[in->rank - 1],
+      .groups = 1,
+      .group_out = (size_t)out->sizes[out->rank - 1],
+      .y = one,
+      .x = one};
   j.positions = (int64_t)(etx_tensor_numel(out) / j.group_out);
   etx_u8_requantize_read(call, 2, 5, &j.results);
   run_job(&j, call);

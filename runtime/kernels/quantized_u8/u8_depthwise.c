@@ -141,8 +141,10 @@ static etx_status run(etx_call* call) {
 
 etx_status etx_kernel_depthwise_u8_out_prepare(etx_call* call) {
   ETX_TRY(etx_u8_check(call, 2, 3));
-  const int64_t taps = etx_call_tensor(call, 2)->sizes[0];
-  const int64_t dilation = etx_call_list_item(call, 8, 0);
+  const int64_t taps =
+      etx_call_tensor(call, ETX_ARG_depthwise_u8_weight)->sizes[0];
+  const int64_t dilation =
+      etx_call_list_item(call, ETX_ARG_depthwise_u8_dilation, 0);
   if (taps > MAX_ROWS || (taps > 1 && dilation > (MAX_ROWS - 1) / (taps - 1))) {
     return etx_call_refuse(call, ETX_UNSUPPORTED,
                            "windows span more than %z rows: %i taps, %i apart",

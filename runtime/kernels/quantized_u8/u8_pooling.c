@@ -62,7 +62,8 @@ static etx_status run(etx_call* call) {
   const etx_tensor* in = etx_call_tensor(call, ETX_ARG_max_pool2d_u8_self);
   const etx_tensor* out = etx_call_tensor(call, ETX_ARG_max_pool2d_u8_out);
   const etx_parallel* parallel = call->parallel;
-  const bool has_strides = etx_call_value(call, 2)->as.integers.count > 0;
+  const bool has_strides =
+      etx_call_value(call, ETX_ARG_max_pool2d_u8_stride)->as.integers.count > 0;
   u8_pool_job j = {.loops = etx_u8_loops_of(
                        etx_instruction_set_within(parallel->instruction_set)),
                    .in = in->data,
@@ -147,9 +148,10 @@ static etx_status run_mean(etx_call* call) {
                    .out = out->data,
                    .pixels = (size_t)in->sizes[1] * (size_t)in->sizes[2],
                    .channels = (size_t)in->sizes[3],
-                   .scale = (float)etx_call_real(call, 2)};
+                   .scale = (float)etx_call_real(call, ETX_ARG_mean_u8_scale)};
   m.parts = (m.channels + MEAN_CHANNELS - 1) / MEAN_CHANNELS;
-  m.zero = (int32_t)(etx_call_integer(call, 1) * (int64_t)m.pixels);
+  m.zero = (int32_t)(etx_call_integer(call, ETX_ARG_mean_u8_zero_point) *
+                     (int64_t)m.pixels);
   etx_u8_requantize_bounds_read(call, 3, &m.results);
   etx_parallel_for(parallel, (size_t)in->sizes[0] * m.parts,
                    (double)etx_tensor_numel(in) / 16, run_means, &m);

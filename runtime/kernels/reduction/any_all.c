@@ -133,7 +133,7 @@ static const etx_reducer all_bytes = {start_false,        zero_bytes_row,
 
 static etx_status run_over(const etx_call* call, const etx_reducer* reducers,
                            const etx_reducer* bytes, uint32_t dims) {
-  etx_reduction r = {.self = etx_call_tensor(call, 0),
+  etx_reduction r = {.self = etx_call_tensor(call, ETX_ARG_any_all_self),
                      .value = etx_call_tensor(call, call->argument_count - 1),
                      .dims = dims};
   r.compute = etx_compute_type_of(r.self->dtype);

@@ -153,8 +153,8 @@ static void visit(const etx_axis_lines* lines, void* context) {
 
 // (self, dim, dtype, out)
 static etx_status run_over(const etx_call* call, bool multiplies) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 3);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_cumsum_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_cumsum_out);
   scan r = {etx_compute_type_of(out->dtype), multiplies};
   etx_axis_iterator_visit(
       out, self,
@@ -174,10 +174,11 @@ static etx_status prepare(etx_call* call, etx_kernel_function run) {
   if (to == ETX_DTYPE_BOOL && self->rank > 0 && etx_tensor_numel(self) > 0) {
     return etx_call_refuse_dtype(call, ETX_ARG_cumsum_out, "a number type");
   }
-  if (!etx_call_is_none(call, 2) && etx_call_integer(call, 2) != (int64_t)to) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "'dtype' is %i, but the result has type '%s'",
-                           etx_call_integer(call, 2), etx_dtype_name(to));
+  if (!etx_call_is_none(call, ETX_ARG_cumsum_dtype) &&
+      etx_call_integer(call, ETX_ARG_cumsum_dtype) != (int64_t)to) {
+    return etx_call_refuse(
+        call, ETX_BAD_ARGUMENT, "'dtype' is %i, but the result has type '%s'",
+        etx_call_integer(call, ETX_ARG_cumsum_dtype), etx_dtype_name(to));
   }
   call->run = run;
   return ETX_OK;

@@ -156,10 +156,10 @@ static etx_tensor batch_of(const etx_tensor* t) {
 
 // (x1 [..., P, M], x2 [..., R, M], p, compute_mode, out [..., P, R])
 static etx_status run_cdist(etx_call* call) {
-  const etx_tensor* a = etx_call_tensor(call, 0);
-  const etx_tensor* b = etx_call_tensor(call, 1);
-  const etx_tensor* out = etx_call_tensor(call, 4);
-  const p_norm n = {etx_call_real(call, 2), out->dtype,
+  const etx_tensor* a = etx_call_tensor(call, ETX_ARG_cdist_forward_x1);
+  const etx_tensor* b = etx_call_tensor(call, ETX_ARG_cdist_forward_x2);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_cdist_forward_out);
+  const p_norm n = {etx_call_real(call, ETX_ARG_cdist_forward_p), out->dtype,
                     (size_t)a->sizes[a->rank - 1]};
   const etx_tensor batches[] = {batch_of(out), batch_of(a), batch_of(b)};
   matrix_view m[] = {matrix_view_of(out), matrix_view_of(a), matrix_view_of(b)};
@@ -183,9 +183,10 @@ static etx_status run_cdist(etx_call* call) {
 
 // (self [N, M], p, out): pairs (0, 1), (0, 2), ..., (1, 2), ...
 static etx_status run_pdist(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* out = etx_call_tensor(call, 2);
-  const p_norm n = {etx_call_real(call, 1), out->dtype, (size_t)self->sizes[1]};
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_pdist_forward_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_pdist_forward_out);
+  const p_norm n = {etx_call_real(call, ETX_ARG_pdist_forward_p), out->dtype,
+                    (size_t)self->sizes[1]};
   const matrix_view m = matrix_view_of(self);
   const ptrdiff_t step =
       out->strides[0] * (ptrdiff_t)etx_dtype_bytes(out->dtype);
@@ -223,8 +224,8 @@ static etx_status prepare(etx_call* call, size_t p, size_t out, bool is_product,
 // True if PyTorch uses a matrix product: always for compute_mode 1, never for
 // 2, and for more than 25 rows for 0.
 static bool uses_matrix_product(const etx_call* call, int64_t mode) {
-  const etx_tensor* a = etx_call_tensor(call, 0);
-  const etx_tensor* b = etx_call_tensor(call, 1);
+  const etx_tensor* a = etx_call_tensor(call, ETX_ARG_cdist_forward_x1);
+  const etx_tensor* b = etx_call_tensor(call, ETX_ARG_cdist_forward_x2);
   const bool has_many =
       a->sizes[a->rank - 2] > 25 || b->sizes[b->rank - 2] > 25;
   return etx_call_real(call, ETX_ARG_cdist_forward_p) == 2 &&
@@ -240,7 +241,8 @@ etx_status etx_kernel_cdist_forward_out_prepare(etx_call* call) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "'compute_mode' is %i, expected 0 to 2", mode);
   }
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_cdist_forward_x1,
+                                    ETX_ARG_cdist_forward_x2));
   return prepare(call, 2, 4, uses_matrix_product(call, mode), run_cdist);
 }
 etx_status etx_kernel_pdist_forward_out_prepare(etx_call* call) {

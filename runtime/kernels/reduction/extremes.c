@@ -257,8 +257,8 @@ static etx_status prepare_indices(etx_call* call, etx_kernel_function run) {
 
 // As in PyTorch, amax accepts bool and argmax does not.
 static etx_status prepare_arg(etx_call* call, etx_kernel_function run) {
-  if (etx_call_tensor(call, 0)->dtype == ETX_DTYPE_BOOL) {
-    return etx_call_refuse_dtype(call, 0, "a number type");
+  if (etx_call_tensor(call, ETX_ARG_argmax_self)->dtype == ETX_DTYPE_BOOL) {
+    return etx_call_refuse_dtype(call, ETX_ARG_argmax_self, "a number type");
   }
   return prepare_indices(call, run);
 }

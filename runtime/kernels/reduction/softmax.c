@@ -421,8 +421,10 @@ static etx_status run_over(const etx_call* call, bool is_log) {
   softmax s = {etx_compute_type_of(self->dtype), is_log,
                &etx_float_loops_best()->line};
   etx_axis_iterator_visit(
-      etx_call_tensor(call, 3), self,
-      etx_wrap_dimension(etx_call_integer(call, 1), self->rank), visit, &s);
+      etx_call_tensor(call, ETX_ARG_log_softmax_out), self,
+      etx_wrap_dimension(etx_call_integer(call, ETX_ARG_log_softmax_dim),
+                         self->rank),
+      visit, &s);
   return ETX_OK;
 }
 static etx_status run_softmax(etx_call* call) { return run_over(call, false); }
@@ -431,7 +433,7 @@ static etx_status run_log_softmax(etx_call* call) {
 }
 
 static etx_status prepare(etx_call* call, etx_kernel_function run) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_softmax_self);
   const etx_compute_type compute = etx_compute_type_of(self->dtype);
   const bool is_float =
       compute == ETX_COMPUTE_F32 || compute == ETX_COMPUTE_F64;

@@ -238,9 +238,9 @@ static void store_line(const line_order* o, const line_iterator* lines,
 // `first` is the position of the values; the indices follow.
 static void run_line_order(const etx_call* call, line_order* o,
                            size_t dimension, size_t first) {
-  const etx_tensor* const tensors[] = {etx_call_tensor(call, 0),
-                                       etx_call_tensor(call, first),
-                                       etx_call_tensor(call, first + 1)};
+  const etx_tensor* const tensors[] = {
+      etx_call_tensor(call, ETX_ARG_topk_values_self),
+      etx_call_tensor(call, first), etx_call_tensor(call, first + 1)};
   line_iterator lines;
   o->entries = call->temporary;
   bool more = start_line_iterator(&lines, dimension, tensors);
@@ -273,9 +273,12 @@ static size_t line_size(const etx_tensor* tensor, size_t dimension) {
 // sorted. As in PyTorch, a tensor of rank 0 keeps its element even if k is 0.
 static etx_status run_topk(etx_call* call) {
   const size_t dimension = dimension_of(call);
-  line_order o = {.count = line_size(etx_call_tensor(call, 0), dimension),
-                  .kept = line_size(etx_call_tensor(call, 5), dimension),
-                  .descending = etx_call_boolean(call, 3)};
+  line_order o = {
+      .count =
+          line_size(etx_call_tensor(call, ETX_ARG_topk_values_self), dimension),
+      .kept = line_size(etx_call_tensor(call, ETX_ARG_topk_values_values),
+                        dimension),
+      .descending = etx_call_boolean(call, ETX_ARG_topk_values_largest)};
   run_line_order(call, &o, dimension, 5);
   return ETX_OK;
 }
@@ -283,8 +286,11 @@ static etx_status run_topk(etx_call* call) {
 // (self, stable, dim, descending, values, indices)
 static etx_status run_sort(etx_call* call) {
   const size_t dimension = dimension_of(call);
-  line_order o = {.count = line_size(etx_call_tensor(call, 0), dimension),
-                  .descending = etx_call_boolean(call, 3)};
+  line_order o = {
+      .count = line_size(etx_call_tensor(call, ETX_ARG_sort_values_stable_self),
+                         dimension),
+      .descending =
+          etx_call_boolean(call, ETX_ARG_sort_values_stable_descending)};
   o.kept = o.count;
   run_line_order(call, &o, dimension, 4);
   return ETX_OK;
@@ -297,9 +303,9 @@ static etx_status prepare(etx_call* call, size_t first,
   ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_topk_values_self, first));
   ETX_TRY(etx_call_check_dtype(call, first + 1, ETX_DTYPE_INT64));
   const size_t dimension = dimension_of(call);
-  call->temporary_bytes =
-      workspace_bytes(line_size(etx_call_tensor(call, 0), dimension),
-                      line_size(etx_call_tensor(call, first), dimension));
+  call->temporary_bytes = workspace_bytes(
+      line_size(etx_call_tensor(call, ETX_ARG_topk_values_self), dimension),
+      line_size(etx_call_tensor(call, first), dimension));
   call->run = run;
   return ETX_OK;
 }

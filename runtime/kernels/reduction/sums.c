@@ -247,7 +247,8 @@ static etx_status run_sum(etx_call* call) {
 }
 
 static void mean_over(const etx_call* call, uint32_t dims) {
-  const size_t count = etx_reduced_count(etx_call_tensor(call, 0), dims);
+  const size_t count =
+      etx_reduced_count(etx_call_tensor(call, ETX_ARG_mean_self), dims);
   reduce_over(call, sums, dims, (double)count);
 }
 static etx_status run_mean(etx_call* call) {
@@ -265,8 +266,8 @@ enum { ROWS, COUNT };
 
 static bool find_short_rows(etx_call* call, uint32_t dims) {
   size_t rows, count;
-  if (!etx_has_short_f32_rows(etx_call_tensor(call, 0), last_tensor(call), dims,
-                              &rows, &count)) {
+  if (!etx_has_short_f32_rows(etx_call_tensor(call, ETX_ARG_sum_intlist_self),
+                              last_tensor(call), dims, &rows, &count)) {
     return false;
   }
   call->prepared[ROWS] = (int64_t)rows;
@@ -295,7 +296,7 @@ static etx_status run_short_mean(etx_call* call) {
 // Short columns of at most ETX_BLOCK results: one call of sum_columns_f32.
 static bool find_short_columns(etx_call* call, uint32_t dims) {
   enum { MIN = 4 };  // of both; with fewer, the reduction order may differ
-  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_sum_intlist_self);
   const etx_tensor* out = last_tensor(call);
   size_t rows = 1, count = 1;
   if (self->dtype != ETX_DTYPE_FLOAT32 || out->dtype != ETX_DTYPE_FLOAT32 ||
@@ -320,8 +321,8 @@ static void sum_short_columns(const etx_call* call, double divisor) {
   etx_accumulators acc;
   float* sums_f32 = acc.other.f32;
   for (size_t i = 0; i < count; ++i) sums_f32[i] = 0;
-  sum_columns_f32(&acc, etx_call_tensor(call, 0)->data, count, 0,
-                  (size_t)call->prepared[ROWS], (ptrdiff_t)count);
+  sum_columns_f32(&acc, etx_call_tensor(call, ETX_ARG_sum_intlist_self)->data,
+                  count, 0, (size_t)call->prepared[ROWS], (ptrdiff_t)count);
   for (size_t i = 0; i < count; ++i) {
     out[i] = (float)((double)sums_f32[i] / divisor);
   }

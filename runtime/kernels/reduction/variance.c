@@ -78,7 +78,7 @@ static bool find_short_rows(etx_call* call) {
   size_t rows, count;
   const uint32_t dims = etx_reduced_dims(call, 1, true);
   for (size_t i = 4; i < call->argument_count; ++i) {
-    if (!etx_has_short_f32_rows(etx_call_tensor(call, 0),
+    if (!etx_has_short_f32_rows(etx_call_tensor(call, ETX_ARG_var_self),
                                 etx_call_tensor(call, i), dims, &rows,
                                 &count)) {
       return false;
@@ -122,9 +122,9 @@ static etx_status run_var_mean(etx_call* call) {
 
 static etx_status prepare(etx_call* call, etx_kernel_function run) {
   const etx_compute_type compute =
-      etx_compute_type_of(etx_call_tensor(call, 0)->dtype);
+      etx_compute_type_of(etx_call_tensor(call, ETX_ARG_var_self)->dtype);
   if (compute != ETX_COMPUTE_F32 && compute != ETX_COMPUTE_F64) {
-    return etx_call_refuse_dtype(call, 0, "a float type");
+    return etx_call_refuse_dtype(call, ETX_ARG_var_self, "a float type");
   }
   for (size_t i = 4; i < call->argument_count; ++i) {
     ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_var_self, i));

@@ -286,10 +286,9 @@ static void wrong_nodes_are_refused(void** state) {
                  "  - {out: y, op: aten.add.Tensor, args: [x, x], kwargs: "
                  "{beta: 1}}\n",
                  "m.yaml:3:58: 'aten.add.Tensor' has no argument 'beta'");
-  assert_refused(
-      X "  - {out: [y, z], op: aten.relu.default, args: [x]}\n",
-      "m.yaml:3:11: 'aten.relu.default' has 1 results, but 'out' has "
-      "2 names");
+  assert_refused(X "  - {out: [y, z], op: aten.relu.default, args: [x]}\n",
+                 "m.yaml:3:11: 'aten.relu.default' has 1 result, but 'out' has "
+                 "2 names");
   assert_refused(X "  - {out: y, op: aten.split.Tensor, args: [x, 1]}\n",
                  "'out' should be a list of names, since 'aten.split.Tensor'");
   assert_refused(X "  - {op: aten.relu.default, args: [x]}\n",

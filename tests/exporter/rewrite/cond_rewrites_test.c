@@ -168,7 +168,7 @@ static void faults_of_choices_are_refused(void** state) {
   refuses(X
           "nodes: [{out: y, if: c, then: {outputs: [x, x]}, else: {outputs: "
           "[x]}}]\n",
-          "'out' has 1 names, but the branch has 2 outputs");
+          "'outputs' should have one name for each name in 'out' (1), found 2");
   refuses(X
           "nodes: [{out: y, if: x, then: {outputs: [x]}, else: {outputs: "
           "[x]}}]\n",

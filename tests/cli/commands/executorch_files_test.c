@@ -94,7 +94,7 @@ static void a_data_file_that_is_missing_or_none_is_told(void** state) {
                      "(data file '" EXTERNAL "')");
   command_expect_err(2,
                      WORDS(ETX, "run", EXTERNAL, "forward", "--data", "/tmp"),
-                     "data file '/tmp' is not a regular file");
+                     "data file '/tmp' is no regular file");
   command_expect_err(
       2, WORDS(ETX, "run", EXTERNAL, "forward", "--data", "nowhere.ptd"),
       "data file 'nowhere.ptd' cannot be opened: No such file or directory");

@@ -1,5 +1,5 @@
-// Four bits at a time: a table of 16 words instead of 256 or more, at a speed
-// that a snapshot of a few megabytes does not notice.
+// CRC-32 four bits at a time, with a table of 16 words instead of 256 or more.
+// That is fast enough for snapshots of a few megabytes.
 
 #include "shared_memory/checksum.h"
 

@@ -1,5 +1,5 @@
-// The first 64 bytes of a session's block, and what starts one. Seen by
-// shared_memory/ only.
+// The header of a session: the first 64 bytes of its block. Internal to
+// shared_memory/.
 
 #ifndef ETX_SHARED_MEMORY_SESSION_HEADER_H
 #define ETX_SHARED_MEMORY_SESSION_HEADER_H
@@ -10,7 +10,7 @@
 
 typedef struct etx_session_header {
   uint32_t magic;
-  uint32_t torn;         // non-zero: half-written
+  uint32_t torn;         // nonzero: a run failed while it wrote state
   uint64_t state_bytes;  // of the arena behind the header
   uint8_t reserved[48];  // zeros
 } etx_session_header;
@@ -23,8 +23,8 @@ ETX_MUST_USE etx_status etx_session_check_block(const etx_program* program,
                                                 etx_bytes_mut block,
                                                 etx_diag* diag);
 
-// Writes a fresh header and points `shared` at the block. The arena is left as
-// it is.
+// Writes a new header and sets `shared` to the block. Does not change the
+// arena.
 void etx_session_start(etx_shared_memory* shared, const etx_program* program,
                        etx_bytes_mut block);
 

@@ -29,8 +29,8 @@ static void fill_from_tensor(const etx_program* program,
   out->row.offset = tensor->memory_offset;
   out->dim_order = tensor->dim_order;
   out->bytes = etx_pte_tensor_bytes(tensor);
-  // Without the data file that has it, a method that needs it is refused when
-  // it is loaded.
+  // If the data file with the value is missing, loading a method that needs it
+  // fails.
   if (etx_program_stored(program, tensor, &out->initial)) {
     out->initial.size = out->bytes;
   }
@@ -72,9 +72,9 @@ bool etx_shared_plan_find(const etx_program* program, etx_text name,
   return false;
 }
 
-// True if `name` stands in a row before `end`.
-static bool was_named(const etx_program* program, const etx_shared_cursor* end,
-                      etx_text name) {
+// True if a row before `end` has the name `name`.
+static bool has_earlier_name(const etx_program* program,
+                             const etx_shared_cursor* end, etx_text name) {
   etx_shared_cursor cursor = {0, 0};
   etx_shared_state state;
   while (etx_shared_plan_next(program, &cursor, &state)) {
@@ -89,9 +89,9 @@ bool etx_shared_plan_next_name(const etx_program* program,
                                etx_shared_state* out_state) {
   while (etx_shared_plan_next(program, cursor, out_state)) {
     if (out_state->row.name.size == 0) continue;
-    // The blob's names differ anyway.
+    // Names in a blob are unique.
     if (program->has_blob) return true;
-    if (!was_named(program, cursor, out_state->row.name)) return true;
+    if (!has_earlier_name(program, cursor, out_state->row.name)) return true;
   }
   return false;
 }

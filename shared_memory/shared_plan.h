@@ -1,8 +1,8 @@
-// The program's table of states: name, place and initial value of each.
+// The program's table of states, with name, offset and initial value of each.
 //
-// A file of etx's own has the table in its blob, sorted by name. A stock file
-// has only tensors that lie in arena 2; the same state then appears once for
-// every method that names it, and may have its initial data in any of them.
+// A file made by etx has the table in its blob, sorted by name. A stock file
+// has only tensors in arena 2. There a state appears once for every method that
+// names it, and any of them may have its initial value.
 
 #ifndef ETX_SHARED_MEMORY_SHARED_PLAN_H
 #define ETX_SHARED_MEMORY_SHARED_PLAN_H
@@ -10,30 +10,32 @@
 #include "runtime/program.h"
 
 typedef struct etx_shared_state {
-  etx_blob_state row;  // the blob's, or as it would have it. A stock file may
-                       // give no name: its size is 0
+  // The row of the blob, or what it would be. In a stock file the name may be
+  // empty.
+  etx_blob_state row;
   const uint8_t* dim_order;  // NULL: default
   size_t bytes;
-  // Initial value: its own bytes, or one element's that is repeated
-  // (is_uniform). Size 0: none is stated, which means zeros.
+  // The initial value: all bytes, or one element that is repeated (is_uniform).
+  // Size 0: zeros.
   etx_bytes initial;
 } etx_shared_state;
 
-// Position in the table; starts as zeros.
+// A position in the table. Initialise it with zeros.
 typedef struct etx_shared_cursor {
   size_t plan;
   size_t row;
 } etx_shared_cursor;
 
-// The next row; false at the end. Rows of a stock file repeat.
+// Reads the next row; returns false at the end. In a stock file a state may
+// appear several times.
 bool etx_shared_plan_next(const etx_program* program, etx_shared_cursor* cursor,
                           etx_shared_state* out_state);
 
-// The first row of that name; false if there is none.
+// Finds the first row with a name; returns false if there is none.
 bool etx_shared_plan_find(const etx_program* program, etx_text name,
                           etx_shared_state* out_state);
 
-// The next row with a name that no row before it has.
+// Reads the next row whose name no earlier row has.
 bool etx_shared_plan_next_name(const etx_program* program,
                                etx_shared_cursor* cursor,
                                etx_shared_state* out_state);

@@ -1,4 +1,4 @@
-// A session's block: starting it, finding and resetting states in it.
+// Sessions: start them, find states in them, and reset states.
 
 #include "shared_memory/shared_memory.h"
 
@@ -27,7 +27,7 @@ static void write_initial(uint8_t* arena, const etx_shared_state* state) {
   } else if (!state->row.is_uniform) {
     memcpy(out, state->initial.data, state->bytes);
   } else {
-    // One element, and then all that is there again: twice as much each time.
+    // Copies one element, then doubles what is copied.
     size_t done = state->initial.size;
     memcpy(out, state->initial.data, done);
     while (done < state->bytes) {
@@ -39,15 +39,14 @@ static void write_initial(uint8_t* arena, const etx_shared_state* state) {
   }
 }
 
-// True of the state itself, and of everything below it as a module; if nothing
-// is wanted by name, of everything.
-static bool is_chosen(etx_text name, etx_text wanted) {
-  if (!etx_text_starts_with(name, wanted)) return false;
-  return wanted.size == 0 || name.size == wanted.size ||
-         name.data[wanted.size] == '.';
+// True if `prefix` is the name itself, a module that contains it, or empty.
+static bool matches(etx_text name, etx_text prefix) {
+  if (!etx_text_starts_with(name, prefix)) return false;
+  return prefix.size == 0 || name.size == prefix.size ||
+         name.data[prefix.size] == '.';
 }
 
-// True if the state begins with zeros.
+// True if the initial value is zero.
 static bool is_zero(const etx_shared_state* state) {
   uint8_t all = 0;
   if (state->initial.size > 0 && !state->row.is_uniform) return false;
@@ -57,34 +56,34 @@ static bool is_zero(const etx_shared_state* state) {
   return all == 0;
 }
 
-// Writes all states that are chosen and begin with zeros, or those that do not.
-// Returns their number.
-static size_t write_chosen(const etx_program* program, uint8_t* arena,
-                           etx_text wanted, bool zeros) {
+// Writes the initial values of all states that match `prefix`: of those that
+// are zero, or of the others. Returns their number.
+static size_t write_matching(const etx_program* program, uint8_t* arena,
+                             etx_text prefix, bool zeros) {
   size_t count = 0;
   etx_shared_state state;
   etx_shared_cursor cursor = {0, 0};
   while (etx_shared_plan_next(program, &cursor, &state)) {
-    if (is_zero(&state) != zeros || !is_chosen(state.row.name, wanted))
-      continue;
+    if (is_zero(&state) != zeros || !matches(state.row.name, prefix)) continue;
     ++count;
     write_initial(arena, &state);
   }
   return count;
 }
 
-// Zeros come first, since a stock file names a state in several methods and may
-// state its value in only one. Gaps between states are zeros too, so that equal
-// states are equal bytes.
+// Writes the initial value of the whole arena. Zeros are written first, because
+// a stock file may name a state in several methods and have its value in only
+// one. Gaps between states are zeroed, too, so that equal states are equal
+// bytes.
 static void write_all(const etx_program* program, uint8_t* arena,
                       bool is_zeroed) {
   if (program->state_bytes == 0) return;
   if (!is_zeroed) memset(arena, 0, (size_t)program->state_bytes);
-  write_chosen(program, arena, (etx_text){NULL, 0}, false);
+  write_matching(program, arena, (etx_text){NULL, 0}, false);
 }
 
-// After all initial data was written, whatever does not read back was
-// overwritten by a method that states something else.
+// Checks that all initial values can be read back. A value that cannot was
+// overwritten by another method's different value.
 static etx_status check_agreement(const etx_program* program,
                                   const uint8_t* arena, etx_diag* diag) {
   etx_shared_state state;
@@ -226,8 +225,8 @@ static etx_status reset(etx_shared_memory* shared, etx_text name_or_prefix,
   }
   size_t count = 0;
   for (int zeros = 1; zeros >= 0; --zeros) {
-    count += write_chosen(shared->program, shared->planned.data, name_or_prefix,
-                          zeros != 0);
+    count += write_matching(shared->program, shared->planned.data,
+                            name_or_prefix, zeros != 0);
   }
   if (count > 0) return ETX_OK;
   return etx_diag_fail(diag, ETX_NOT_FOUND,

@@ -1,14 +1,14 @@
-// Saving, restoring and copying the state of a session.
+// Saves, restores and forks the state of a session.
 //
-//   byte  content of a snapshot, integers little-endian
+//   byte  content of a snapshot; integers are little-endian
 //   0     "ETXSNAP1"
-//   8     u32 version of this form: 1
+//   8     u32 version of the format: 1
 //   12    u32 checksum of the layout: every state's name, type, sizes, offset
 //   16    fingerprint of the program, 32 bytes
 //   48    u64 bytes of state
 //   56    u32 zero
 //   60    u32 checksum of bytes 0 to 59 and of the state
-//   64    state, as it lies in arena 2
+//   64    the bytes of arena 2
 
 #include "shared_memory/checksum.h"
 #include "shared_memory/session_header.h"
@@ -121,28 +121,28 @@ etx_status etx_shared_memory_save(const etx_shared_memory* shared,
   return etx_diag_seal(diag, save(shared, out, out_size, diag));
 }
 
-// What a snapshot must say to belong to the session.
+// Checks that a snapshot belongs to the session's program.
 static etx_status check_header(const etx_shared_memory* shared,
                                etx_bytes snapshot, etx_diag* diag) {
-  uint8_t wanted[SNAPSHOT_HEADER];
+  uint8_t expected[SNAPSHOT_HEADER];
   const uint8_t* found = snapshot.data;
   if (snapshot.size < SNAPSHOT_HEADER ||
       memcmp(found, magic, sizeof magic) != 0) {
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT, "this is no snapshot");
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT, "not a snapshot");
   }
-  write_header(shared, wanted);
+  write_header(shared, expected);
   const uint64_t version = read_number(found + AT_VERSION, 4);
   if (version != SNAPSHOT_VERSION) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "the snapshot has version %u, expected %u", version,
                          (uint64_t)SNAPSHOT_VERSION);
   }
-  if (memcmp(found + AT_FINGERPRINT, wanted + AT_FINGERPRINT,
+  if (memcmp(found + AT_FINGERPRINT, expected + AT_FINGERPRINT,
              ETX_FINGERPRINT_BYTES) != 0) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "the snapshot is of another program");
   }
-  if (memcmp(found + AT_LAYOUT, wanted + AT_LAYOUT, 4) != 0) {
+  if (memcmp(found + AT_LAYOUT, expected + AT_LAYOUT, 4) != 0) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "the snapshot has another layout of state");
   }
@@ -150,8 +150,8 @@ static etx_status check_header(const etx_shared_memory* shared,
   if (bytes != shared->planned.size ||
       snapshot.size - SNAPSHOT_HEADER != shared->planned.size) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "the snapshot states %u bytes of state and has %z, "
-                         "expected %z",
+                         "the snapshot has %u bytes of state in its header and "
+                         "%z in fact, expected %z",
                          bytes, snapshot.size - SNAPSHOT_HEADER,
                          shared->planned.size);
   }
@@ -163,12 +163,13 @@ static etx_status restore(etx_shared_memory* shared, etx_bytes snapshot,
   ETX_TRY(check_header(shared, snapshot, diag));
   const uint8_t* state = snapshot.data + SNAPSHOT_HEADER;
   const size_t bytes = shared->planned.size;
-  const uint64_t stated = read_number(snapshot.data + AT_CHECKSUM, 4);
+  const uint64_t expected_checksum =
+      read_number(snapshot.data + AT_CHECKSUM, 4);
   const uint32_t found = checksum(snapshot.data, state, bytes);
-  if (stated != found) {
+  if (expected_checksum != found) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "the snapshot is damaged: checksum %x, expected %x",
-                         (uint64_t)found, stated);
+                         (uint64_t)found, expected_checksum);
   }
   if (bytes > 0) memcpy(shared->planned.data, state, bytes);
   *shared->planned.torn = 0;

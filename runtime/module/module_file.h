@@ -1,4 +1,4 @@
-// How a module reads its file: the one thing that differs between hosts.
+// How a module maps its files. Only this differs between hosts.
 
 #ifndef ETX_RUNTIME_MODULE_MODULE_FILE_H
 #define ETX_RUNTIME_MODULE_MODULE_FILE_H
@@ -6,15 +6,16 @@
 #include "format/base/diag.h"
 
 // Maps a whole file read-only, at an address aligned to at least 16. An empty
-// file maps to size 0. ETX_HOST_FAILED says path and reason. The file must not
-// shrink while it is mapped.
+// file maps to size 0. The message of ETX_HOST_FAILED has path and reason. The
+// file must not shrink while it is mapped.
 ETX_MUST_USE etx_status etx_module_file_map(const char* path,
                                             etx_bytes* out_file,
                                             etx_diag* diag);
 void etx_module_file_unmap(etx_bytes file);
 
-// For whoever maps a program's file himself, before it is read: where a system
-// has large pages for files, this one gets them.
+// Asks the host for large pages for a mapped file, where it has them. For
+// applications that map the program file themselves: call it before the file is
+// read.
 void etx_module_file_ask_large_pages(etx_bytes file);
 
 #endif

@@ -9,14 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static etx_status refuse(const char* path, const char* what, etx_diag* diag) {
+static etx_status fail_with_errno(const char* path, const char* what,
+                                  etx_diag* diag) {
   return etx_diag_fail(diag, ETX_HOST_FAILED, "cannot %s '%s': %s", what, path,
                        strerror(errno));
 }
 
-// Each step reads all weights: in pages of 4 KB, which have to be looked up all
-// the time, they come from memory at two thirds of its speed. A system that has
-// larger ones for files takes those if the file is not in memory yet.
+// Decoding reads all weights in each step. With pages of 4 KB, TLB misses limit
+// it to two thirds of the memory bandwidth. Some systems have large pages for
+// files, and use them if the file is not in memory yet.
 void etx_module_file_ask_large_pages(etx_bytes file) {
   enum { LARGE_PAGE = 2 << 20 };
 #ifdef MADV_HUGEPAGE
@@ -30,9 +31,9 @@ void etx_module_file_ask_large_pages(etx_bytes file) {
 static etx_status map_open_file(int file, const char* path, etx_bytes* out_file,
                                 etx_diag* diag) {
   struct stat status;
-  if (fstat(file, &status) != 0) return refuse(path, "look at", diag);
+  if (fstat(file, &status) != 0) return fail_with_errno(path, "stat", diag);
   if (!S_ISREG(status.st_mode)) {
-    return etx_diag_fail(diag, ETX_HOST_FAILED, "'%s' is no regular file",
+    return etx_diag_fail(diag, ETX_HOST_FAILED, "'%s' is not a regular file",
                          path);
   }
   *out_file = (etx_bytes){NULL, 0};
@@ -43,7 +44,7 @@ static etx_status map_open_file(int file, const char* path, etx_bytes* out_file,
   }
   const size_t size = (size_t)status.st_size;
   void* data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
-  if (data == MAP_FAILED) return refuse(path, "map", diag);
+  if (data == MAP_FAILED) return fail_with_errno(path, "map", diag);
   *out_file = (etx_bytes){(const uint8_t*)data, size};
   etx_module_file_ask_large_pages(*out_file);
   return ETX_OK;
@@ -52,7 +53,7 @@ static etx_status map_open_file(int file, const char* path, etx_bytes* out_file,
 etx_status etx_module_file_map(const char* path, etx_bytes* out_file,
                                etx_diag* diag) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return refuse(path, "open", diag);
+  if (file < 0) return fail_with_errno(path, "open", diag);
   const etx_status status = map_open_file(file, path, out_file, diag);
   close(file);
   return status;

@@ -1,4 +1,4 @@
-// Loading methods: where the memory of each comes from.
+// Loads methods and allocates the memory of each.
 
 #include "runtime/module/module_method.h"
 
@@ -6,13 +6,14 @@ typedef struct etx_module_method {
   struct etx_module_method* next;
   etx_method method;
   etx_bytes_mut structures;
-  etx_bytes_mut scratch;      // of its own; empty: the module's
-  etx_shared_memory session;  // private state, if it has a block
+  etx_bytes_mut scratch;      // private; empty: the module's is used
+  etx_shared_memory session;  // private session, if `block` is not NULL
   void* block;
 } etx_module_method_entry;
 
-etx_status etx_module_take_any(etx_module* module, etx_bytes_mut* block,
-                               const char* what, etx_diag* diag) {
+// Allocates `block->size` bytes, at least one, without setting them.
+static etx_status allocate(etx_module* module, etx_bytes_mut* block,
+                           const char* what, etx_diag* diag) {
   if (block->size == 0) block->size = 1;
   block->data = (uint8_t*)module->memory.take(
       module->memory.context, block->size, ETX_SHARED_MEMORY_ALIGNMENT);
@@ -23,31 +24,33 @@ etx_status etx_module_take_any(etx_module* module, etx_bytes_mut* block,
   return ETX_OK;
 }
 
-etx_status etx_module_take(etx_module* module, etx_bytes_mut* block,
-                           const char* what, etx_diag* diag) {
-  ETX_TRY(etx_module_take_any(module, block, what, diag));
+etx_status etx_module_allocate_zeroed(etx_module* module, etx_bytes_mut* block,
+                                      const char* what, etx_diag* diag) {
+  ETX_TRY(allocate(module, block, what, diag));
   memset(block->data, 0, block->size);
   return ETX_OK;
 }
 
-static void give_back(etx_module* module, void* memory) {
+static void release(etx_module* module, void* memory) {
   if (memory != NULL) module->memory.give_back(module->memory.context, memory);
 }
 
-// As etx_module_take_any; `*out_taken` is what is to be given back.
-static etx_status take_zeroed(etx_module* module, etx_bytes_mut* block,
-                              const char* what, void** out_taken,
-                              etx_diag* diag) {
+// The same with the zeroing allocator, which does not align: `*out_allocation`
+// is the address to free.
+static etx_status allocate_calloc(etx_module* module, etx_bytes_mut* block,
+                                  const char* what, void** out_allocation,
+                                  etx_diag* diag) {
   enum { SPARE = ETX_SHARED_MEMORY_ALIGNMENT - 1 };
-  *out_taken = block->size > SIZE_MAX - SPARE
-                   ? NULL
-                   : module->memory.take_zeroed(module->memory.context,
-                                                block->size + SPARE);
-  if (*out_taken == NULL) {
+  *out_allocation = block->size > SIZE_MAX - SPARE
+                        ? NULL
+                        : module->memory.take_zeroed(module->memory.context,
+                                                     block->size + SPARE);
+  if (*out_allocation == NULL) {
     return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "no memory for %s: %z bytes",
                          what, block->size);
   }
-  block->data = (uint8_t*)*out_taken + (-(uintptr_t)*out_taken & SPARE);
+  block->data =
+      (uint8_t*)*out_allocation + (-(uintptr_t)*out_allocation & SPARE);
   return ETX_OK;
 }
 
@@ -56,30 +59,30 @@ etx_status etx_module_start_session(etx_module* module, const char* what,
                                     void** out_block, etx_diag* diag) {
   const etx_program* const program = &module->program;
   etx_bytes_mut block = {NULL, 0};
-  void* taken = NULL;
+  void* allocation = NULL;
   etx_status status;
   ETX_TRY(etx_shared_memory_needed(program, &block.size));
   if (module->memory.take_zeroed != NULL) {
-    ETX_TRY(take_zeroed(module, &block, what, &taken, diag));
+    ETX_TRY(allocate_calloc(module, &block, what, &allocation, diag));
     status = etx_shared_memory_init_zeroed(out_session, program, block, diag);
   } else {
-    ETX_TRY(etx_module_take_any(module, &block, what, diag));
-    taken = block.data;
+    ETX_TRY(allocate(module, &block, what, diag));
+    allocation = block.data;
     status = etx_shared_memory_init(out_session, program, block, diag);
   }
   if (status != ETX_OK) {
-    give_back(module, taken);
+    release(module, allocation);
     return status;
   }
-  *out_block = taken;
+  *out_block = allocation;
   return ETX_OK;
 }
 
 static void close_entry(etx_module* module, etx_module_method_entry* entry) {
-  give_back(module, entry->structures.data);
-  give_back(module, entry->scratch.data);
-  give_back(module, entry->block);
-  give_back(module, entry);
+  release(module, entry->structures.data);
+  release(module, entry->scratch.data);
+  release(module, entry->block);
+  release(module, entry);
 }
 
 void etx_module_methods_close(etx_module* module) {
@@ -88,8 +91,8 @@ void etx_module_methods_close(etx_module* module) {
     module->methods = entry->next;
     close_entry(module, entry);
   }
-  give_back(module, module->scratch);
-  give_back(module, module->temporary);
+  release(module, module->scratch);
+  release(module, module->temporary);
   module->scratch = NULL;
   module->temporary = NULL;
 }
@@ -108,15 +111,15 @@ etx_method* etx_module_method(etx_module* module, const char* name) {
   return entry == NULL ? NULL : &entry->method;
 }
 
-// The most that any method needs, so that blocks never have to grow: `known`
-// is what the method `name` does. What cannot be counted cannot be loaded
-// either, and is refused then.
-static void find_largest(const etx_module* module, etx_text name,
-                         const etx_memory_needed* known, size_t* out_scratch,
-                         size_t* out_temporary) {
+// The largest scratch and temporary memory that any method needs, so that the
+// blocks never have to grow. `own_needs` are those of method `name`. Methods
+// whose needs cannot be counted are skipped: they cannot be loaded either.
+static void find_largest_needs(const etx_module* module, etx_text name,
+                               const etx_memory_needed* own_needs,
+                               size_t* out_scratch, size_t* out_temporary) {
   const etx_program* program = &module->program;
-  *out_scratch = known->scratch_bytes;
-  *out_temporary = known->temporary_bytes;
+  *out_scratch = own_needs->scratch_bytes;
+  *out_temporary = own_needs->temporary_bytes;
   for (size_t i = 0; i < etx_program_method_count(program); ++i) {
     etx_method_info info;
     etx_memory_needed needed;
@@ -136,28 +139,30 @@ static void find_largest(const etx_module* module, etx_text name,
   }
 }
 
-// A plan of etx's own reads nothing that it has not written, so the blocks stay
-// as they come: pages that no run touches are never there.
-static etx_status take_blocks(etx_module* module, etx_text name,
-                              const etx_memory_needed* known, etx_diag* diag) {
+// Allocates scratch and temporary memory for all methods. They are not zeroed:
+// a plan made by etx reads only what it has written, and pages that are never
+// touched cost nothing.
+static etx_status allocate_shared_blocks(etx_module* module, etx_text name,
+                                         const etx_memory_needed* own_needs,
+                                         etx_diag* diag) {
   etx_bytes_mut scratch = {NULL, 0};
   etx_bytes_mut temporary = {NULL, 0};
   if (module->temporary != NULL) return ETX_OK;
-  find_largest(module, name, known, &scratch.size, &temporary.size);
+  find_largest_needs(module, name, own_needs, &scratch.size, &temporary.size);
   if (module->program.has_blob && module->scratch == NULL) {
-    ETX_TRY(etx_module_take_any(module, &scratch, "scratch", diag));
+    ETX_TRY(allocate(module, &scratch, "scratch", diag));
     module->scratch = scratch.data;
     module->scratch_size = scratch.size;
   }
-  ETX_TRY(etx_module_take_any(module, &temporary, "temporary memory", diag));
+  ETX_TRY(allocate(module, &temporary, "temporary memory", diag));
   module->temporary = temporary.data;
   module->temporary_size = temporary.size;
   return ETX_OK;
 }
 
-static etx_status take_private_state(etx_module* module,
-                                     etx_module_method_entry* entry,
-                                     etx_diag* diag) {
+static etx_status start_private_session(etx_module* module,
+                                        etx_module_method_entry* entry,
+                                        etx_diag* diag) {
   if (entry->block != NULL) return ETX_OK;
   return etx_module_start_session(module, "private state", &entry->session,
                                   &entry->block, diag);
@@ -171,18 +176,18 @@ static etx_status init_method(etx_module* module,
   etx_method_memory memory;
   memset(&memory, 0, sizeof memory);
   ETX_TRY(etx_method_needed(&module->program, name, &needed, diag));
-  ETX_TRY(take_blocks(module, name, &needed, diag));
+  ETX_TRY(allocate_shared_blocks(module, name, &needed, diag));
   entry->structures.size = needed.structure_bytes;
-  ETX_TRY(etx_module_take_any(module, &entry->structures, "a method", diag));
+  ETX_TRY(allocate(module, &entry->structures, "a method", diag));
   memory.scratch =
       (etx_bytes_mut){(uint8_t*)module->scratch, module->scratch_size};
   if (!module->program.has_blob) {
     entry->scratch.size = needed.scratch_bytes;
-    ETX_TRY(etx_module_take_any(module, &entry->scratch, "scratch", diag));
+    ETX_TRY(allocate(module, &entry->scratch, "scratch", diag));
     memory.scratch = entry->scratch;
   }
   if (needed.state_bytes > 0 && allocator == NULL) {
-    ETX_TRY(take_private_state(module, entry, diag));
+    ETX_TRY(start_private_session(module, entry, diag));
     allocator = &entry->session.planned;
   }
   memory.structures = entry->structures;
@@ -193,12 +198,12 @@ static etx_status init_method(etx_module* module,
                          missing, diag);
 }
 
-// A loaded method only changes its session.
+// A method that is already loaded is bound to another session.
 static etx_status rebind(etx_module* module, etx_module_method_entry* entry,
                          const etx_planned_memory* allocator, etx_diag* diag) {
   if (entry->method.state.data == NULL) return ETX_OK;
   if (allocator == NULL) {
-    ETX_TRY(take_private_state(module, entry, diag));
+    ETX_TRY(start_private_session(module, entry, diag));
     allocator = &entry->session.planned;
   }
   return etx_method_bind(&entry->method, allocator, diag);
@@ -211,7 +216,7 @@ static etx_status load_method(etx_module* module, const char* name,
   etx_module_method_entry* entry = find_entry(module, text);
   if (entry != NULL) return rebind(module, entry, allocator, diag);
   etx_bytes_mut memory = {NULL, sizeof *entry};
-  ETX_TRY(etx_module_take(module, &memory, "a method", diag));
+  ETX_TRY(etx_module_allocate_zeroed(module, &memory, "a method", diag));
   entry = (etx_module_method_entry*)(void*)memory.data;
   const etx_status status =
       init_method(module, entry, text, allocator, missing, diag);

@@ -1,4 +1,4 @@
-// Opening a module, its sessions, and running its methods.
+// Opens modules and sessions, and runs methods.
 
 #include "runtime/module/module.h"
 
@@ -7,28 +7,27 @@
 #include "runtime/module/module_file.h"
 #include "runtime/module/module_method.h"
 
-static void* take_from_heap(void* context, size_t bytes, size_t alignment) {
+static void* heap_allocate(void* context, size_t bytes, size_t alignment) {
   (void)context;
-  // aligned_alloc wants whole multiples.
+  // C11 requires a size that is a multiple of the alignment.
   const size_t rest = bytes % alignment;
   const size_t padding = rest == 0 ? 0 : alignment - rest;
   if (bytes > SIZE_MAX - padding) return NULL;
   return aligned_alloc(alignment, bytes + padding);
 }
 
-static void give_back_to_heap(void* context, void* memory) {
+static void heap_free(void* context, void* memory) {
   (void)context;
   free(memory);
 }
 
-static void* take_zeroed_from_heap(void* context, size_t bytes) {
+static void* heap_calloc(void* context, size_t bytes) {
   (void)context;
   return calloc(bytes, 1);
 }
 
-static const etx_module_memory heap = {.take = take_from_heap,
-                                       .give_back = give_back_to_heap,
-                                       .take_zeroed = take_zeroed_from_heap};
+static const etx_module_memory heap = {
+    .take = heap_allocate, .give_back = heap_free, .take_zeroed = heap_calloc};
 
 static void close_data(etx_module* module) {
   for (size_t i = 0; i < module->data_count; ++i) {
@@ -62,7 +61,7 @@ static etx_status open_data(etx_module* module,
   if (count == 0) return ETX_OK;
   if (count > SIZE_MAX / sizeof *module->data) return ETX_OUT_OF_RANGE;
   etx_bytes_mut memory = {NULL, count * sizeof *module->data};
-  ETX_TRY(etx_module_take(module, &memory, "data files", diag));
+  ETX_TRY(etx_module_allocate_zeroed(module, &memory, "data files", diag));
   module->data = (etx_ptd*)(void*)memory.data;
   for (size_t i = 0; i < count; ++i) {
     ETX_TRY(open_data_file(module, options->data_paths[i], diag));
@@ -161,8 +160,8 @@ etx_status etx_module_shared_allocator(etx_module_shared* shared,
                                      out_allocator, diag);
 }
 
-static etx_status loaded(etx_module* module, const char* name,
-                         etx_method** out_method, etx_diag* diag) {
+static etx_status find_or_load(etx_module* module, const char* name,
+                               etx_method** out_method, etx_diag* diag) {
   if (etx_module_method(module, name) == NULL) {
     ETX_TRY(etx_module_load_method(module, name, NULL, diag));
   }
@@ -174,7 +173,7 @@ static etx_status execute(etx_module* module, const char* name,
                           const etx_value* inputs, size_t input_count,
                           etx_diag* diag) {
   etx_method* method = NULL;
-  ETX_TRY(loaded(module, name, &method, diag));
+  ETX_TRY(find_or_load(module, name, &method, diag));
   for (size_t i = 0; i < input_count; ++i) {
     ETX_TRY(etx_method_set_value(method, i, &inputs[i], diag));
   }
@@ -197,7 +196,7 @@ static etx_status find_output(etx_module* module, const char* name,
   }
   if (etx_method_output(method, index, out_value) == ETX_OK) return ETX_OK;
   return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
-                       "output %z asked for, method '%s' has %z", index, name,
+                       "output %z, but method '%s' has %z outputs", index, name,
                        method->output_count);
 }
 

@@ -1,4 +1,4 @@
-// Sleep by mutex and condition variable, for POSIX hosts without a futex.
+// Sleep with a mutex and a condition variable, for POSIX hosts without futex.
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -7,19 +7,21 @@
 
 #include "runtime/threads/thread_host.h"
 
-typedef struct door {
+typedef struct gate_lock {
   pthread_mutex_t mutex;
   pthread_cond_t condition;
-} door;
+} gate_lock;
 
-_Static_assert(sizeof(door) <= sizeof((etx_host_gate*)0)->words,
-               "the host's parts of a gate fit");
+_Static_assert(sizeof(gate_lock) <= sizeof((etx_host_gate*)0)->words,
+               "the lock fits into a gate");
 
-static door* door_of(etx_host_gate* gate) { return (door*)(void*)gate->words; }
+static gate_lock* lock_of(etx_host_gate* gate) {
+  return (gate_lock*)(void*)gate->words;
+}
 
 bool etx_host_gate_init(etx_host_gate* gate) {
-  door* d = door_of(gate);
-  gate->calls = 0;
+  gate_lock* d = lock_of(gate);
+  gate->epoch = 0;
   if (pthread_mutex_init(&d->mutex, NULL) != 0) return false;
   if (pthread_cond_init(&d->condition, NULL) == 0) return true;
   pthread_mutex_destroy(&d->mutex);
@@ -27,26 +29,26 @@ bool etx_host_gate_init(etx_host_gate* gate) {
 }
 
 void etx_host_gate_close(etx_host_gate* gate) {
-  pthread_cond_destroy(&door_of(gate)->condition);
-  pthread_mutex_destroy(&door_of(gate)->mutex);
+  pthread_cond_destroy(&lock_of(gate)->condition);
+  pthread_mutex_destroy(&lock_of(gate)->mutex);
 }
 
 void etx_host_gate_wait(etx_host_gate* gate, uint32_t seen) {
-  door* d = door_of(gate);
+  gate_lock* d = lock_of(gate);
   pthread_mutex_lock(&d->mutex);
-  if (__atomic_load_n(&gate->calls, __ATOMIC_SEQ_CST) == seen) {
+  if (__atomic_load_n(&gate->epoch, __ATOMIC_SEQ_CST) == seen) {
     pthread_cond_wait(&d->condition, &d->mutex);
   }
   pthread_mutex_unlock(&d->mutex);
 }
 
-// The number changes under the mutex, so no sleeper is between its look and its
-// sleep.
-void etx_host_gate_call(etx_host_gate* gate, size_t most) {
-  door* d = door_of(gate);
+// The epoch changes under the mutex, so no thread is between its check and its
+// wait.
+void etx_host_gate_notify(etx_host_gate* gate, size_t count) {
+  gate_lock* d = lock_of(gate);
   pthread_mutex_lock(&d->mutex);
-  __atomic_add_fetch(&gate->calls, 1, __ATOMIC_SEQ_CST);
-  if (most == 1) {
+  __atomic_add_fetch(&gate->epoch, 1, __ATOMIC_SEQ_CST);
+  if (count == 1) {
     pthread_cond_signal(&d->condition);
   } else {
     pthread_cond_broadcast(&d->condition);

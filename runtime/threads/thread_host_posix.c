@@ -1,4 +1,4 @@
-// Threads and time of POSIX hosts.
+// Threads and time for POSIX hosts.
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -12,37 +12,38 @@
 #include "runtime/threads/thread_host.h"
 
 _Static_assert(sizeof(pthread_t) <= sizeof(etx_host_thread),
-               "a thread's handle fits");
+               "a handle fits into etx_host_thread");
 
-// What a new thread is to do; on the stack of the one that starts it, which
-// waits until it has been read.
-typedef struct start {
+// The arguments of a new thread. They are on the stack of the thread that
+// starts it, which waits until they have been read.
+typedef struct start_args {
   void (*run)(void*);
   void* argument;
   uint32_t is_read;  // atomic
-} start;
+} start_args;
 
-static void* begin(void* argument) {
-  start* from = argument;
-  void (*const run)(void*) = from->run;
-  void* const own = from->argument;
-  __atomic_store_n(&from->is_read, 1, __ATOMIC_RELEASE);
-  run(own);
+static void* thread_main(void* argument) {
+  start_args* args = argument;
+  void (*const run)(void*) = args->run;
+  void* const own_argument = args->argument;
+  __atomic_store_n(&args->is_read, 1, __ATOMIC_RELEASE);
+  run(own_argument);
   return NULL;
 }
 
 bool etx_host_thread_start(etx_host_thread* thread, void (*run)(void*),
                            void* argument) {
-  start from = {run, argument, 0};
+  start_args args = {run, argument, 0};
   pthread_t handle;
   sigset_t all, before;
   sigfillset(&all);
-  // A thread inherits the mask: signals are for the application's threads.
+  // A new thread inherits the signal mask. Signals belong to the application's
+  // threads.
   if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return false;
-  const int error = pthread_create(&handle, NULL, begin, &from);
+  const int error = pthread_create(&handle, NULL, thread_main, &args);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (error != 0) return false;
-  while (__atomic_load_n(&from.is_read, __ATOMIC_ACQUIRE) == 0) sched_yield();
+  while (__atomic_load_n(&args.is_read, __ATOMIC_ACQUIRE) == 0) sched_yield();
   memset(thread, 0, sizeof *thread);
   memcpy(thread, &handle, sizeof handle);
   return true;

@@ -1,21 +1,23 @@
-// The pool.
+// A fork-join pool.
 //
-// One word has the first task that is left and the end of those that are; 0 is
-// none. Taking one is a compare-and-swap to one less; whoever succeeds reads
-// the job's function and argument after that. A job cannot end before a task
-// that was taken has returned, so those fields are then the present job's,
-// however long ago the word was read: a thread that was stopped between reading
-// and swapping takes a task of a later job, or nothing. So the word needs no
-// number of the job beside them.
+// The word `left` has the first task that is left in its upper half and the end
+// of the tasks that are left in its lower half; 0 means none. A thread takes a
+// task with a compare-and-swap, and reads the job's function and argument after
+// that. A job cannot end before all its taken tasks have returned, so these
+// fields belong to the present job, however old the value was that the thread
+// compared: a thread that was preempted between reading and swapping takes a
+// task of a later job, or fails. So the word needs no generation number against
+// ABA.
 //
-// The caller takes the first task and workers the last one: where jobs cut
-// their data alike, threads come to what they have in their caches.
+// The caller takes tasks from the front and workers take them from the back. If
+// jobs split their data alike, threads tend to get the data that is in their
+// caches.
 //
-// Falling asleep and giving work cross over: a worker counts itself as sleeping
-// and looks at `left` again, a caller writes `left` and looks at the sleepers.
-// All four are sequentially consistent, so one of the two sees the other, and
-// no job is left lying. The gate's calls are read before that, so that sleep
-// ends also if the call came before it began.
+// Sleeping and submitting race: a worker increments `sleepers` and reads `left`
+// again; a caller writes `left` and reads `sleepers`. All four are sequentially
+// consistent, so at least one sees the other, and no job is missed. The worker
+// reads the gate's epoch before that, so a notification before it sleeps ends
+// the wait at once.
 
 #include "runtime/threads/thread_pool.h"
 
@@ -24,28 +26,31 @@
 #include "runtime/threads/thread_host.h"
 
 enum {
-  // How long a worker without tasks stays awake. The operators between two
-  // that are split take less in a model; waking a thread costs about 10 us and
-  // a phone's battery pays for longer.
+  // How long a worker without tasks spins before it sleeps. Longer than the
+  // operators that
+  // a model has between two that are split, and than waking a thread (about 10
+  // us); a longer
+  // spin would waste energy.
   SPIN_NS = 60000,
-  // Pauses between two looks at the clock.
+  // Pauses between two reads of the clock.
   PAUSES = 16,
-  // The word has the first task in its upper half.
   FIRST_SHIFT = 16,
-  MOST_TASKS = UINT16_MAX,  // of a job
+  MAX_TASKS = UINT16_MAX,  // of a job: half of the word
 };
 
-static uint32_t load(const uint32_t* word) {
+static uint32_t load_acquire(const uint32_t* word) {
   return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-// Takes the first task that is left, or the last one; false if there is none.
-static bool take(etx_thread_pool* pool, bool takes_last, uint32_t* out_index) {
-  uint32_t left = load(&pool->left);
+// Takes the first or the last task that is left. Returns false if there is
+// none.
+static bool take_task(etx_thread_pool* pool, bool takes_last,
+                      uint32_t* out_index) {
+  uint32_t left = load_acquire(&pool->left);
   while (left != 0) {
-    const uint32_t first = left >> FIRST_SHIFT, end = left & MOST_TASKS;
-    const uint32_t less = takes_last ? left - 1 : left + (1u << FIRST_SHIFT);
-    const uint32_t now = first + 1 == end ? 0 : less;
+    const uint32_t first = left >> FIRST_SHIFT, end = left & MAX_TASKS;
+    const uint32_t next = takes_last ? left - 1 : left + (1u << FIRST_SHIFT);
+    const uint32_t now = first + 1 == end ? 0 : next;
     if (__atomic_compare_exchange_n(&pool->left, &left, now, true,
                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
       *out_index = takes_last ? end - 1 : first;
@@ -55,12 +60,12 @@ static bool take(etx_thread_pool* pool, bool takes_last, uint32_t* out_index) {
   return false;
 }
 
-// Does tasks until none is left, and then says how many it did: one write to a
-// shared word instead of one a task.
-static void work(etx_thread_pool* pool, bool takes_last) {
+// Runs tasks until none is left, and then subtracts their number from
+// `unfinished`: one atomic write instead of one for each task.
+static void run_tasks_left(etx_thread_pool* pool, bool takes_last) {
   uint32_t done = 0;
   uint32_t index;
-  while (take(pool, takes_last, &index)) {
+  while (take_task(pool, takes_last, &index)) {
     pool->task(pool->argument, pool->first + index);
     ++done;
   }
@@ -69,12 +74,12 @@ static void work(etx_thread_pool* pool, bool takes_last) {
 
 // ---- workers ----
 
-// Spins until there is a task or the time is over.
-static bool wait_awake(const etx_thread_pool* pool) {
+// Spins until there is a task. Returns false after SPIN_NS.
+static bool spin_for_task(const etx_thread_pool* pool) {
   const uint64_t start = etx_host_thread_now_ns();
   do {
     for (int i = 0; i < PAUSES; ++i) {
-      if (load(&pool->left) != 0) return true;
+      if (load_acquire(&pool->left) != 0) return true;
       etx_host_thread_pause();
     }
   } while (etx_host_thread_now_ns() - start < SPIN_NS);
@@ -82,20 +87,20 @@ static bool wait_awake(const etx_thread_pool* pool) {
 }
 
 static void sleep_once(etx_thread_pool* pool) {
-  const uint32_t calls = load(&pool->gate->calls);
+  const uint32_t epoch = load_acquire(&pool->gate->epoch);
   __atomic_add_fetch(&pool->sleepers, 1, __ATOMIC_SEQ_CST);
   const bool has_work = __atomic_load_n(&pool->left, __ATOMIC_SEQ_CST) != 0;
-  if (!has_work && load(&pool->is_over) == 0) {
-    etx_host_gate_wait(pool->gate, calls);
+  if (!has_work && load_acquire(&pool->is_over) == 0) {
+    etx_host_gate_wait(pool->gate, epoch);
   }
   __atomic_sub_fetch(&pool->sleepers, 1, __ATOMIC_SEQ_CST);
 }
 
 static void run_worker(void* argument) {
   etx_thread_pool* pool = argument;
-  while (load(&pool->is_over) == 0) {
-    if (wait_awake(pool)) {
-      work(pool, true);
+  while (load_acquire(&pool->is_over) == 0) {
+    if (spin_for_task(pool)) {
+      run_tasks_left(pool, true);
     } else {
       sleep_once(pool);
     }
@@ -104,13 +109,13 @@ static void run_worker(void* argument) {
 
 // ---- callers ----
 
-// Waits for the tasks that others have taken. They run, unless the host has
-// given their processor to somebody else: then it may have this one.
+// Waits for the tasks that workers have taken. After SPIN_NS a worker may have
+// lost its processor, so the wait yields this one.
 static void wait_finished(const etx_thread_pool* pool) {
   const uint64_t start = etx_host_thread_now_ns();
   for (;;) {
     for (int i = 0; i < PAUSES; ++i) {
-      if (load(&pool->unfinished) == 0) return;
+      if (load_acquire(&pool->unfinished) == 0) return;
       etx_host_thread_pause();
     }
     if (etx_host_thread_now_ns() - start > SPIN_NS) etx_host_thread_yield();
@@ -126,14 +131,15 @@ static void run_job(etx_thread_pool* pool, void (*task)(void*, size_t),
   __atomic_store_n(&pool->left, count, __ATOMIC_SEQ_CST);
   const uint32_t sleepers = __atomic_load_n(&pool->sleepers, __ATOMIC_SEQ_CST);
   if (sleepers != 0) {
-    etx_host_gate_call(pool->gate, sleepers < count - 1 ? sleepers : count - 1);
+    etx_host_gate_notify(pool->gate,
+                         sleepers < count - 1 ? sleepers : count - 1);
   }
-  work(pool, false);
-  if (load(&pool->unfinished) != 0) wait_finished(pool);
+  run_tasks_left(pool, false);
+  if (load_acquire(&pool->unfinished) != 0) wait_finished(pool);
 }
 
-static void run_alone(void (*task)(void*, size_t), void* argument,
-                      size_t count) {
+static void run_serially(void (*task)(void*, size_t), void* argument,
+                         size_t count) {
   for (size_t i = 0; i < count; ++i) task(argument, i);
 }
 
@@ -142,19 +148,19 @@ static void run_tasks(void* context, void (*task)(void*, size_t),
   etx_thread_pool* pool = context;
   if (count < 2 || pool->worker_count == 0 ||
       __atomic_exchange_n(&pool->busy, 1, __ATOMIC_ACQUIRE) != 0) {
-    run_alone(task, argument, count);
+    run_serially(task, argument, count);
     return;
   }
   for (size_t first = 0; first < count;) {
     const size_t rest = count - first;
-    const uint32_t some = rest < MOST_TASKS ? (uint32_t)rest : MOST_TASKS;
-    run_job(pool, task, argument, first, some);
-    first += some;
+    const uint32_t part = rest < MAX_TASKS ? (uint32_t)rest : MAX_TASKS;
+    run_job(pool, task, argument, first, part);
+    first += part;
   }
   __atomic_store_n(&pool->busy, 0, __ATOMIC_RELEASE);
 }
 
-// ---- the pool's own life ----
+// ---- start and end ----
 
 size_t etx_thread_pool_needed(size_t thread_count) {
   if (thread_count < 2) return 0;
@@ -176,7 +182,7 @@ static etx_status check(size_t thread_count, etx_bytes_mut memory,
   }
   if (needed > 0 && (uintptr_t)memory.data % 16 != 0) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "memory of a pool is not aligned to 16 bytes");
+                         "the pool's memory is not aligned to 16 bytes");
   }
   return ETX_OK;
 }
@@ -201,14 +207,15 @@ static etx_status init(etx_thread_pool* pool, size_t thread_count,
   pool->workers = (etx_host_thread*)(void*)(pool->gate + 1);
   if (!etx_host_gate_init(pool->gate)) {
     memset(pool, 0, sizeof *pool);
-    return etx_diag_fail(diag, ETX_HOST_FAILED, "cannot make a pool's gate");
+    return etx_diag_fail(diag, ETX_HOST_FAILED,
+                         "cannot create the gate of a pool");
   }
   if (start_workers(pool, thread_count - 1)) return ETX_OK;
   const size_t refused = pool->worker_count + 1;
   etx_thread_pool_close(pool);
   return etx_diag_fail(diag, ETX_HOST_FAILED,
-                       "cannot start thread %z of %z: ask for fewer", refused,
-                       thread_count - 1);
+                       "cannot start thread %z of %z: use fewer threads",
+                       refused, thread_count - 1);
 }
 
 etx_status etx_thread_pool_init(etx_thread_pool* pool, size_t thread_count,
@@ -219,7 +226,7 @@ etx_status etx_thread_pool_init(etx_thread_pool* pool, size_t thread_count,
 void etx_thread_pool_close(etx_thread_pool* pool) {
   __atomic_store_n(&pool->is_over, 1, __ATOMIC_SEQ_CST);
   if (pool->gate != NULL) {
-    etx_host_gate_call(pool->gate, pool->worker_count);
+    etx_host_gate_notify(pool->gate, pool->worker_count);
     for (size_t i = 0; i < pool->worker_count; ++i) {
       etx_host_thread_join(&pool->workers[i]);
     }

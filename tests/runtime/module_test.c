@@ -211,7 +211,7 @@ static void a_file_is_mapped_and_closed(void** state) {
   assert_refused(etx_module_open(&module, path, &options, &diag),
                  ETX_HOST_FAILED, path);
   assert_refused(etx_module_open(&module, "/tmp", &options, &diag),
-                 ETX_HOST_FAILED, "no regular file");
+                 ETX_HOST_FAILED, "not a regular file");
   test_program_end(p);
 }
 

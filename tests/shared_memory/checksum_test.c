@@ -1,16 +1,16 @@
 #include "shared_memory/checksum.h"
 #include "tests/support/assert_status.h"
 
-static void the_checksum_is_that_of_zlib(void** state) {
+static void crc32_matches_the_standard_check_value(void** state) {
   (void)state;
-  // The check value that every description of this CRC gives.
+  // The standard check value of CRC-32.
   const etx_bytes digits = {(const uint8_t*)"123456789", 9};
   assert_int_equal(etx_crc32(0, digits), 0xcbf43926u);
   const etx_bytes nothing = {NULL, 0};
   assert_int_equal(etx_crc32(0, nothing), 0);
 }
 
-static void pieces_give_the_checksum_of_the_whole(void** state) {
+static void crc32_can_be_computed_in_parts(void** state) {
   (void)state;
   const uint8_t* text = (const uint8_t*)"123456789";
   for (size_t cut = 0; cut <= 9; ++cut) {
@@ -22,8 +22,8 @@ static void pieces_give_the_checksum_of_the_whole(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_checksum_is_that_of_zlib),
-      cmocka_unit_test(pieces_give_the_checksum_of_the_whole),
+      cmocka_unit_test(crc32_matches_the_standard_check_value),
+      cmocka_unit_test(crc32_can_be_computed_in_parts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

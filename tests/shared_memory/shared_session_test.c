@@ -1,4 +1,4 @@
-// Sessions: when state gets its initial values, and when it does not.
+// Sessions: initial values, finding and resetting states, torn state.
 
 #include "shared_memory/shared_memory.h"
 
@@ -9,14 +9,14 @@
 
 static etx_diag diag;
 
-typedef struct fixture {
+typedef struct session_fixture {
   test_program* p;
   etx_program program;
   test_block block;
   etx_shared_memory shared;
-} fixture;
+} session_fixture;
 
-static void start(fixture* f, bool has_blob) {
+static void start(session_fixture* f, bool has_blob) {
   size_t needed = 0;
   f->p = counter_program(has_blob, false);
   assert_ok(etx_program_open(&f->program, test_file(f->p), &test_few_kernels,
@@ -28,7 +28,7 @@ static void start(fixture* f, bool has_blob) {
       etx_shared_memory_init(&f->shared, &f->program, f->block.bytes, &diag));
 }
 
-static void end(fixture* f) {
+static void end(session_fixture* f) {
   assert_true(test_block_end(&f->block));
   test_program_end(f->p);
 }
@@ -50,7 +50,7 @@ static void assert_states(const etx_shared_memory* shared, float count,
   assert_true(state_of(shared, "modest")[0] == modest);
 }
 
-static void load(fixture* f, test_loaded* loaded, const char* name,
+static void load(session_fixture* f, test_loaded* loaded, const char* name,
                  etx_shared_memory* shared) {
   etx_planned_memory allocator;
   assert_ok(etx_shared_memory_allocator(shared, etx_text_of(name), &allocator,
@@ -77,7 +77,7 @@ static etx_status put(test_loaded* loaded, int64_t at, float value) {
 static void a_session_starts_with_initial_values(void** state) {
   (void)state;
   for (int has_blob = 0; has_blob < 2; ++has_blob) {
-    fixture f;
+    session_fixture f;
     start(&f, has_blob != 0);
     assert_states(&f.shared, 1, 20, 0);
     // Gaps between states are zeros.
@@ -88,7 +88,7 @@ static void a_session_starts_with_initial_values(void** state) {
 
 static void one_byte_fewer_is_refused(void** state) {
   (void)state;
-  fixture f;
+  session_fixture f;
   start(&f, true);
   etx_shared_memory shared;
   etx_bytes_mut block = f.block.bytes;
@@ -101,12 +101,12 @@ static void one_byte_fewer_is_refused(void** state) {
   end(&f);
 }
 
-// What begins with zeros, and gaps, are left alone in a block that is zero:
-// here both hold something else, to see it.
-static void a_block_of_zeros_is_hardly_written(void** state) {
+// In a zeroed block, states whose initial value is zero and gaps are not
+// written. The test stores other values there to see it.
+static void zero_states_of_a_zeroed_block_are_not_written(void** state) {
   (void)state;
   for (int has_blob = 0; has_blob < 2; ++has_blob) {
-    fixture f;
+    session_fixture f;
     start(&f, has_blob != 0);
     const size_t size = f.block.bytes.size;
     test_block block = test_block_new(size, ETX_SHARED_MEMORY_ALIGNMENT);
@@ -134,7 +134,7 @@ static void a_block_of_zeros_is_hardly_written(void** state) {
 static void states_are_found_by_name(void** state) {
   (void)state;
   for (int has_blob = 0; has_blob < 2; ++has_blob) {
-    fixture f;
+    session_fixture f;
     start(&f, has_blob != 0);
     etx_tensor tensor;
     etx_state_hold hold;
@@ -155,9 +155,9 @@ static void states_are_found_by_name(void** state) {
   }
 }
 
-static void methods_share_what_one_of_them_writes(void** state) {
+static void methods_read_state_that_another_method_wrote(void** state) {
   (void)state;
-  fixture f;
+  session_fixture f;
   test_loaded adder;
   test_loaded reader;
   start(&f, true);
@@ -171,10 +171,10 @@ static void methods_share_what_one_of_them_writes(void** state) {
   end(&f);
 }
 
-static void loading_late_never_changes_state(void** state) {
+static void loading_a_method_never_changes_state(void** state) {
   (void)state;
   for (int has_blob = 0; has_blob < 2; ++has_blob) {
-    fixture f;
+    session_fixture f;
     test_loaded adder;
     test_loaded late;
     start(&f, has_blob != 0);
@@ -192,9 +192,9 @@ static void loading_late_never_changes_state(void** state) {
   }
 }
 
-static void a_method_that_only_reads_changes_nothing(void** state) {
+static void a_method_that_only_reads_does_not_change_the_session(void** state) {
   (void)state;
-  fixture f;
+  session_fixture f;
   test_loaded reader;
   uint8_t before[64 + COUNTER_STATE_BYTES];
   start(&f, true);
@@ -206,10 +206,10 @@ static void a_method_that_only_reads_changes_nothing(void** state) {
   end(&f);
 }
 
-static void reset_takes_all_one_or_a_prefix(void** state) {
+static void reset_accepts_a_name_a_prefix_or_everything(void** state) {
   (void)state;
   for (int has_blob = 0; has_blob < 2; ++has_blob) {
-    fixture f;
+    session_fixture f;
     start(&f, has_blob != 0);
     static const struct {
       const char* name;
@@ -235,7 +235,7 @@ static void reset_takes_all_one_or_a_prefix(void** state) {
 
 static void torn_state_stops_every_method_until_a_full_reset(void** state) {
   (void)state;
-  fixture f;
+  session_fixture f;
   test_loaded putter;
   test_loaded reader;
   start(&f, true);
@@ -261,9 +261,9 @@ static void torn_state_stops_every_method_until_a_full_reset(void** state) {
   end(&f);
 }
 
-static void two_sessions_stand_side_by_side(void** state) {
+static void two_sessions_are_independent(void** state) {
   (void)state;
-  fixture f;
+  session_fixture f;
   test_loaded adder;
   etx_shared_memory other;
   test_block block;
@@ -285,7 +285,7 @@ static void two_sessions_stand_side_by_side(void** state) {
 
 static void an_unknown_method_gets_no_allocator(void** state) {
   (void)state;
-  fixture f;
+  session_fixture f;
   etx_planned_memory allocator;
   start(&f, true);
   assert_status(etx_shared_memory_allocator(&f.shared, etx_text_of("none"),
@@ -294,7 +294,7 @@ static void an_unknown_method_gets_no_allocator(void** state) {
   end(&f);
 }
 
-static void different_initial_data_for_one_place_is_refused(void** state) {
+static void conflicting_initial_data_is_refused(void** state) {
   (void)state;
   test_program* p = counter_program(false, true);
   etx_program program;
@@ -311,7 +311,7 @@ static void different_initial_data_for_one_place_is_refused(void** state) {
   test_program_end(p);
 }
 
-static void a_program_without_state_needs_the_header_alone(void** state) {
+static void a_session_without_state_is_only_a_header(void** state) {
   (void)state;
   test_program* p = test_program_new();
   test_method(p, "nothing");
@@ -334,17 +334,17 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_session_starts_with_initial_values),
       cmocka_unit_test(one_byte_fewer_is_refused),
-      cmocka_unit_test(a_block_of_zeros_is_hardly_written),
+      cmocka_unit_test(zero_states_of_a_zeroed_block_are_not_written),
       cmocka_unit_test(states_are_found_by_name),
-      cmocka_unit_test(methods_share_what_one_of_them_writes),
-      cmocka_unit_test(loading_late_never_changes_state),
-      cmocka_unit_test(a_method_that_only_reads_changes_nothing),
-      cmocka_unit_test(reset_takes_all_one_or_a_prefix),
+      cmocka_unit_test(methods_read_state_that_another_method_wrote),
+      cmocka_unit_test(loading_a_method_never_changes_state),
+      cmocka_unit_test(a_method_that_only_reads_does_not_change_the_session),
+      cmocka_unit_test(reset_accepts_a_name_a_prefix_or_everything),
       cmocka_unit_test(torn_state_stops_every_method_until_a_full_reset),
-      cmocka_unit_test(two_sessions_stand_side_by_side),
+      cmocka_unit_test(two_sessions_are_independent),
       cmocka_unit_test(an_unknown_method_gets_no_allocator),
-      cmocka_unit_test(different_initial_data_for_one_place_is_refused),
-      cmocka_unit_test(a_program_without_state_needs_the_header_alone),
+      cmocka_unit_test(conflicting_initial_data_is_refused),
+      cmocka_unit_test(a_session_without_state_is_only_a_header),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// Saving, restoring, copying; and every way in which a snapshot is not ours.
+// Save, restore and fork, and snapshots that are refused.
 
 #include "shared_memory/checksum.h"
 #include "shared_memory/shared_memory.h"
@@ -12,14 +12,14 @@ static etx_diag diag;
 
 enum { BLOCK = 64 + COUNTER_STATE_BYTES, SNAPSHOT = 64 + COUNTER_STATE_BYTES };
 
-typedef struct fixture {
+typedef struct snapshot_fixture {
   test_program* p;
   etx_program program;
   test_block block;
   etx_shared_memory shared;
-} fixture;
+} snapshot_fixture;
 
-static void start_program(fixture* f, test_program* p) {
+static void start_program(snapshot_fixture* f, test_program* p) {
   f->p = p;
   f->block = test_block_new(BLOCK, ETX_SHARED_MEMORY_ALIGNMENT);
   assert_ok(etx_program_open(&f->program, test_file(f->p), &test_few_kernels,
@@ -28,20 +28,20 @@ static void start_program(fixture* f, test_program* p) {
       etx_shared_memory_init(&f->shared, &f->program, f->block.bytes, &diag));
 }
 
-static void start(fixture* f) {
+static void start(snapshot_fixture* f) {
   start_program(f, counter_program(true, false));
 }
 
-static void end(fixture* f) {
+static void end(snapshot_fixture* f) {
   assert_true(test_block_end(&f->block));
   test_program_end(f->p);
 }
 
-static float* values_of(fixture* f) {
+static float* values_of(snapshot_fixture* f) {
   return (float*)(void*)f->shared.planned.data;
 }
 
-static void save(fixture* f, uint8_t snapshot[SNAPSHOT]) {
+static void save(snapshot_fixture* f, uint8_t snapshot[SNAPSHOT]) {
   size_t size = 0;
   assert_int_equal(etx_shared_memory_save_needed(&f->shared), SNAPSHOT);
   assert_ok(etx_shared_memory_save(
@@ -49,15 +49,16 @@ static void save(fixture* f, uint8_t snapshot[SNAPSHOT]) {
   assert_int_equal(size, SNAPSHOT);
 }
 
-static etx_status restore(fixture* f, const uint8_t* snapshot, size_t size) {
+static etx_status restore(snapshot_fixture* f, const uint8_t* snapshot,
+                          size_t size) {
   etx_diag_init(&diag);
   return etx_shared_memory_restore(&f->shared, (etx_bytes){snapshot, size},
                                    &diag);
 }
 
-static void a_snapshot_brings_back_what_was_saved(void** state) {
+static void restore_brings_back_the_saved_state(void** state) {
   (void)state;
-  fixture f;
+  snapshot_fixture f;
   uint8_t snapshot[SNAPSHOT];
   start(&f);
   values_of(&f)[0] = 5;
@@ -73,7 +74,7 @@ static void a_snapshot_brings_back_what_was_saved(void** state) {
 
 static void a_restore_clears_the_torn_mark(void** state) {
   (void)state;
-  fixture f;
+  snapshot_fixture f;
   uint8_t snapshot[SNAPSHOT];
   start(&f);
   save(&f, snapshot);
@@ -85,7 +86,7 @@ static void a_restore_clears_the_torn_mark(void** state) {
 
 static void torn_state_is_not_saved(void** state) {
   (void)state;
-  fixture f;
+  snapshot_fixture f;
   uint8_t snapshot[SNAPSHOT];
   size_t size = 77;
   start(&f);
@@ -100,7 +101,7 @@ static void torn_state_is_not_saved(void** state) {
 
 static void one_byte_fewer_is_not_enough_to_save(void** state) {
   (void)state;
-  fixture f;
+  snapshot_fixture f;
   size_t size = 0;
   start(&f);
   test_block small = test_block_new(SNAPSHOT - 1, 1);
@@ -112,7 +113,7 @@ static void one_byte_fewer_is_not_enough_to_save(void** state) {
   end(&f);
 }
 
-static void assert_not_restored(fixture* f, const uint8_t* snapshot,
+static void assert_not_restored(snapshot_fixture* f, const uint8_t* snapshot,
                                 size_t size, const char* part) {
   uint8_t before[BLOCK];
   *f->shared.planned.torn = 1;
@@ -124,9 +125,9 @@ static void assert_not_restored(fixture* f, const uint8_t* snapshot,
   assert_memory_equal(before, f->shared.block, BLOCK);
 }
 
-static void every_damaged_bit_is_noticed(void** state) {
+static void every_flipped_bit_is_refused(void** state) {
   (void)state;
-  fixture f;
+  snapshot_fixture f;
   uint8_t snapshot[SNAPSHOT];
   start(&f);
   save(&f, snapshot);
@@ -139,9 +140,9 @@ static void every_damaged_bit_is_noticed(void** state) {
   end(&f);
 }
 
-static void every_other_length_is_noticed(void** state) {
+static void every_other_length_is_refused(void** state) {
   (void)state;
-  fixture f;
+  snapshot_fixture f;
   uint8_t snapshot[SNAPSHOT + 1] = {0};
   start(&f);
   save(&f, snapshot);
@@ -154,10 +155,10 @@ static void every_other_length_is_noticed(void** state) {
   end(&f);
 }
 
-static void another_program_is_noticed(void** state) {
+static void a_snapshot_of_another_program_is_refused(void** state) {
   (void)state;
-  fixture f;
-  fixture other;
+  snapshot_fixture f;
+  snapshot_fixture other;
   uint8_t snapshot[SNAPSHOT];
   start(&f);
   save(&f, snapshot);
@@ -169,13 +170,13 @@ static void another_program_is_noticed(void** state) {
   end(&f);
 }
 
-static void another_layout_is_noticed(void** state) {
+static void a_snapshot_of_another_layout_is_refused(void** state) {
   (void)state;
-  fixture f;
+  snapshot_fixture f;
   uint8_t snapshot[SNAPSHOT];
   start(&f);
   save(&f, snapshot);
-  // The same program planned with other offsets: its checksum is in order.
+  // The same program with another layout checksum, and a valid total checksum.
   snapshot[12] ^= 1;
   uint32_t crc = etx_crc32(0, (etx_bytes){snapshot, 60});
   crc = etx_crc32(crc, (etx_bytes){snapshot + 64, COUNTER_STATE_BYTES});
@@ -184,10 +185,10 @@ static void another_layout_is_noticed(void** state) {
   end(&f);
 }
 
-static void stock_files_differ_by_their_bytes(void** state) {
+static void snapshots_of_stock_files_are_bound_to_their_bytes(void** state) {
   (void)state;
-  fixture f;
-  fixture other;
+  snapshot_fixture f;
+  snapshot_fixture other;
   uint8_t snapshot[SNAPSHOT];
   start_program(&f, counter_program(false, false));
   save(&f, snapshot);
@@ -202,9 +203,9 @@ static void stock_files_differ_by_their_bytes(void** state) {
   end(&f);
 }
 
-static void a_fork_goes_its_own_way(void** state) {
+static void a_fork_is_an_independent_copy(void** state) {
   (void)state;
-  fixture f;
+  snapshot_fixture f;
   etx_shared_memory fork;
   start(&f);
   values_of(&f)[0] = 5;
@@ -229,16 +230,16 @@ static void a_fork_goes_its_own_way(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_snapshot_brings_back_what_was_saved),
+      cmocka_unit_test(restore_brings_back_the_saved_state),
       cmocka_unit_test(a_restore_clears_the_torn_mark),
       cmocka_unit_test(torn_state_is_not_saved),
       cmocka_unit_test(one_byte_fewer_is_not_enough_to_save),
-      cmocka_unit_test(every_damaged_bit_is_noticed),
-      cmocka_unit_test(every_other_length_is_noticed),
-      cmocka_unit_test(another_program_is_noticed),
-      cmocka_unit_test(another_layout_is_noticed),
-      cmocka_unit_test(stock_files_differ_by_their_bytes),
-      cmocka_unit_test(a_fork_goes_its_own_way),
+      cmocka_unit_test(every_flipped_bit_is_refused),
+      cmocka_unit_test(every_other_length_is_refused),
+      cmocka_unit_test(a_snapshot_of_another_program_is_refused),
+      cmocka_unit_test(a_snapshot_of_another_layout_is_refused),
+      cmocka_unit_test(snapshots_of_stock_files_are_bound_to_their_bytes),
+      cmocka_unit_test(a_fork_is_an_independent_copy),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,16 @@
 // The loops of max or min for one type. Included by extremes.c, once for each
 // type and direction. The macros are undefined at the end.
 //
-// clang-format off
-//   NAME(x)           required  x with a suffix for type and direction
-//   T                 required  the type of elements
-//   MEMBER            required  the member of etx_block that has accumulators
-//   V                 required  a vector of T, or T
-//   M                 required  a vector of masks (all bits or none) for V, or one
-//   BEATS(x, y)       required  whether x is more extreme than y; false for NaN
-//   BEATS_MASK(x, y)  required  the same as masks of vectors
-//   SELECT(m, x, y)   required  x where mask m is set, y elsewhere
-//   IS_NAN(x)         required  whether x is NaN, which beats all numbers
-//   NAN_MASK(x)       required  the same as masks of a vector
-// clang-format on
+// NAME(x)           required  x with a suffix for type and direction
+// T                 required  the type of elements
+// MEMBER            required  the member of etx_block with accumulators
+// V                 required  a vector of T, or T
+// M                 required  masks for V: all bits set or none
+// BEATS(x, y)       required  x is more extreme than y; false for NaN
+// BEATS_MASK(x, y)  required  the same as masks of vectors
+// SELECT(m, x, y)   required  x where mask m is set, y elsewhere
+// IS_NAN(x)         required  x is NaN, which beats all numbers
+// NAN_MASK(x)       required  the same as masks of a vector
 
 #if !defined(NAME) || !defined(T) || !defined(MEMBER) || !defined(V)
 #error "extreme_template.h needs NAME, T, MEMBER and V"

@@ -1,4 +1,4 @@
-// Reductions, softmax, layer norm and running sums over random shapes.
+// Reductions, softmax, normalisation and cumulative sums over random shapes.
 
 #include <math.h>
 #include <string.h>
@@ -11,27 +11,27 @@
 
 static etx_diag diag;
 
-enum { ROUNDS = 100, MOST = 40 * 40 * 8 };
+enum { ROUNDS = 100, MAX_ELEMENTS = 40 * 40 * 8 };
 
-static float elements[MOST];
+static float elements[MAX_ELEMENTS];
 
-typedef struct cube {
+typedef struct shape_3d {
   int32_t sizes[3];
   size_t numel;
-} cube;
+} shape_3d;
 
-static cube random_cube(int32_t most) {
-  cube s = {.numel = 1};
+static shape_3d random_shape_3d(int32_t most) {
+  shape_3d s = {.numel = 1};
   for (size_t i = 0; i < 3; ++i) {
     s.sizes[i] = (int32_t)test_random_integer(1, i == 0 ? 8 : most);
     s.numel *= (size_t)s.sizes[i];
   }
-  test_random_floats(elements, MOST, 3);
+  test_random_floats(elements, MAX_ELEMENTS, 3);
   return s;
 }
 
-// Position in a result that drops the dimensions of `bits`.
-static size_t kept_position(const cube* s, uint32_t bits, size_t i) {
+// The position in a result without the dimensions of `bits`.
+static size_t kept_position(const shape_3d* s, uint32_t bits, size_t i) {
   size_t position[3];
   for (size_t d = 3; d-- > 0;) {
     position[d] = i % (size_t)s->sizes[d];
@@ -47,17 +47,17 @@ static size_t kept_position(const cube* s, uint32_t bits, size_t i) {
 static size_t list_dims(uint32_t bits, int64_t* out) {
   size_t count = 0;
   for (int64_t d = 0; d < 3; ++d) {
-    // Some count from the end.
+    // Some dimensions count from the end.
     if (bits >> d & 1) out[count++] = test_random_bits() % 2 ? d : d - 3;
   }
   return count;
 }
 
-static void sums_and_means_fold_any_dimensions(void** unused) {
+static void sum_and_mean_reduce_any_dimensions(void** unused) {
   (void)unused;
-  static double sums[MOST], scales[MOST], counts[MOST];
+  static double sums[MAX_ELEMENTS], scales[MAX_ELEMENTS], counts[MAX_ELEMENTS];
   for (int round = 0; round < ROUNDS; ++round) {
-    const cube s = random_cube(40);
+    const shape_3d s = random_shape_3d(40);
     const uint32_t bits = 1 + test_random_bits() % 7;
     const bool is_mean = round % 2 == 0;
     int64_t dims[3];
@@ -87,10 +87,10 @@ static void sums_and_means_fold_any_dimensions(void** unused) {
   }
 }
 
-static void extremes_are_the_first_of_equals(void** unused) {
+static void max_gives_the_first_of_equal_elements(void** unused) {
   (void)unused;
   for (int round = 0; round < ROUNDS; ++round) {
-    const cube s = random_cube(9);
+    const shape_3d s = random_shape_3d(9);
     // Few different values, so that many are equal.
     for (size_t i = 0; i < s.numel; ++i) elements[i] = floorf(elements[i]);
     test_call c;
@@ -115,7 +115,7 @@ static void extremes_are_the_first_of_equals(void** unused) {
   }
 }
 
-static void the_first_nan_is_the_extreme(void** unused) {
+static void argmax_and_argmin_give_the_first_nan(void** unused) {
   (void)unused;
   const float line[] = {1, NAN, 5, NAN};
   static const char* const names[] = {"aten::argmax.out", "aten::argmin.out"};
@@ -131,7 +131,7 @@ static void the_first_nan_is_the_extreme(void** unused) {
   }
 }
 
-static void the_extreme_of_nothing_is_refused(void** unused) {
+static void amax_over_no_elements_is_refused(void** unused) {
   (void)unused;
   test_call c;
   test_call_begin(&c, "aten::amax.out");
@@ -142,7 +142,7 @@ static void the_extreme_of_nothing_is_refused(void** unused) {
   test_call_end(&c);
 }
 
-static void the_sum_of_nothing_is_zero(void** unused) {
+static void the_sum_of_no_elements_is_zero(void** unused) {
   (void)unused;
   test_call c;
   test_call_begin(&c, "aten::sum.IntList_out");
@@ -156,7 +156,7 @@ static void the_sum_of_nothing_is_zero(void** unused) {
   test_call_end(&c);
 }
 
-static void any_sees_a_single_true(void** unused) {
+static void any_finds_a_single_true(void** unused) {
   (void)unused;
   const uint8_t values[] = {0, 0, 0, 0, 2, 0};
   test_call c;
@@ -172,7 +172,7 @@ static void any_sees_a_single_true(void** unused) {
 static void softmax_of_any_dimension_sums_to_one(void** unused) {
   (void)unused;
   for (int round = 0; round < ROUNDS; ++round) {
-    const cube s = random_cube(40);
+    const shape_3d s = random_shape_3d(40);
     const size_t dim = test_random_bits() % 3;
     const bool is_log = round % 3 == 0;
     test_call c;
@@ -182,7 +182,7 @@ static void softmax_of_any_dimension_sums_to_one(void** unused) {
     test_call_integer(&c, (int64_t)dim - 3);
     test_call_boolean(&c, false);
     assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
-    static double sums[MOST];
+    static double sums[MAX_ELEMENTS];
     memset(sums, 0, sizeof sums);
     for (size_t i = 0; i < s.numel; ++i) {
       sums[kept_position(&s, 1u << dim, i)] += exp((double)elements[i]);
@@ -191,20 +191,21 @@ static void softmax_of_any_dimension_sums_to_one(void** unused) {
     for (size_t i = 0; i < s.numel; ++i) {
       const double part =
           exp((double)elements[i]) / sums[kept_position(&s, 1u << dim, i)];
-      const double want = is_log ? log(part) : part;
-      assert_true(fabs(got[i] - want) <= 2e-6 * fabs(want) + 1e-7 * is_log);
+      const double expected = is_log ? log(part) : part;
+      assert_true(fabs(got[i] - expected) <=
+                  2e-6 * fabs(expected) + 1e-7 * is_log);
     }
     test_call_end(&c);
   }
 }
 
-// Rows that are computed together have the bits of one after the other.
-static void softmax_of_short_rows_is_that_of_each(void** unused) {
-  enum { MOST_ROWS = 40, MOST_COUNT = 270 };
-  static float x[MOST_ROWS * MOST_COUNT], y[MOST_COUNT];
+// Short rows are computed several at a time, with the same bits as one by one.
+static void batched_short_rows_give_the_same_softmax_bits(void** unused) {
+  enum { MAX_ROWS = 40, MAX_COUNT = 270 };
+  static float x[MAX_ROWS * MAX_COUNT], y[MAX_COUNT];
   (void)unused;
-  for (int32_t count = 1; count <= MOST_COUNT; ++count) {
-    const int32_t sizes[] = {(int32_t)test_random_integer(1, MOST_ROWS), count};
+  for (int32_t count = 1; count <= MAX_COUNT; ++count) {
+    const int32_t sizes[] = {(int32_t)test_random_integer(1, MAX_ROWS), count};
     test_random_floats(x, (size_t)(sizes[0] * count), 9);
     test_call c;
     test_call_begin(&c, "aten::_softmax.out");
@@ -226,7 +227,7 @@ static void softmax_of_short_rows_is_that_of_each(void** unused) {
   }
 }
 
-static void softmax_of_masked_rows_is_nan(void** unused) {
+static void softmax_of_fully_masked_rows_is_nan(void** unused) {
   (void)unused;
   const float rows[] = {-INFINITY, -INFINITY, 0, -INFINITY};
   test_call c;
@@ -245,7 +246,7 @@ static void layer_norm_centres_and_scales_rows(void** unused) {
   (void)unused;
   float weight[40], bias[40];
   for (int round = 0; round < ROUNDS; ++round) {
-    const cube s = random_cube(40);
+    const shape_3d s = random_shape_3d(40);
     const size_t count = (size_t)s.sizes[2];
     test_random_floats(weight, 40, 2);
     test_random_floats(bias, 40, 2);
@@ -267,19 +268,20 @@ static void layer_norm_centres_and_scales_rows(void** unused) {
       }
       const double scale = 1 / sqrt(variance + 1e-5);
       for (size_t i = 0; i < count; ++i) {
-        const double want = (x[i] - mean) * scale * weight[i] + bias[i];
+        const double expected = (x[i] - mean) * scale * weight[i] + bias[i];
         // A row of few elements may be scaled up 300 times.
-        assert_true(fabs(got[row * count + i] - want) <= 1e-5 + 1e-6 * scale);
+        assert_true(fabs(got[row * count + i] - expected) <=
+                    1e-5 + 1e-6 * scale);
       }
     }
     test_call_end(&c);
   }
 }
 
-// Rows enough for several threads: short ones, those that are not summed in
-// float, and halves that are converted once. Results, means and scales have the
-// same bits.
-static void threads_share_the_rows_of_a_norm(void** unused) {
+// With enough rows for several threads (short rows, rows too long for sums in
+// float, and bfloat16), results, means and scales are bit-equal for every
+// number of threads.
+static void norms_do_not_depend_on_thread_count(void** unused) {
   (void)unused;
   enum { ELEMENTS = 400 * 300 };
   static float x[ELEMENTS], first[3][ELEMENTS];
@@ -294,8 +296,8 @@ static void threads_share_the_rows_of_a_norm(void** unused) {
     const bool is_rms = i % 2 == 1, is_half = i / 2 == 2;
     for (size_t threads = 1; threads <= 8; ++threads) {
       test_call c;
-      test_call_begin(&c, is_rms ? "etx::rms_norm.out"
-                                 : "aten::native_layer_norm.out");
+      test_call_begin(
+          &c, is_rms ? "etx::rms_norm.out" : "aten::native_layer_norm.out");
       c.threads = threads;
       test_call_tensor(&c, is_half ? ETX_DTYPE_BFLOAT16 : ETX_DTYPE_FLOAT32, 2,
                        rows, NULL, is_half ? (void*)halves : x);
@@ -321,8 +323,8 @@ static double element_of(const void* data, etx_dtype dtype, size_t at) {
   return (double)((const int64_t*)data)[at];
 }
 
-// Short rows, of which a block of results has some: the extreme or NaN.
-static void extremes_of_short_rows_see_every_element(void** unused) {
+// Short rows have a path of their own. A NaN is the result wherever it is.
+static void amax_and_amin_of_short_rows_match_a_plain_loop(void** unused) {
   (void)unused;
   enum { ROWS = 150, COUNT = 40 };
   static const etx_dtype dtypes[] = {ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT64,
@@ -352,14 +354,15 @@ static void extremes_of_short_rows_see_every_element(void** unused) {
     test_call_boolean(&c, test_random_bits() % 2 == 0);
     assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
     for (size_t i = 0; i < rows; ++i) {
-      double want = element_of(&in, dtype, i * count);
+      double expected = element_of(&in, dtype, i * count);
       for (size_t k = 1; k < count; ++k) {
         const double x = element_of(&in, dtype, i * count + k);
-        if (isnan(x) || (is_largest ? x > want : x < want)) want = x;
-        if (isnan(want)) break;
+        if (isnan(x) || (is_largest ? x > expected : x < expected))
+          expected = x;
+        if (isnan(expected)) break;
       }
       const double found = element_of(test_call_result(&c, 0)->data, dtype, i);
-      assert_true(isnan(want) ? isnan(found) : found == want);
+      assert_true(isnan(expected) ? isnan(found) : found == expected);
     }
     test_call_end(&c);
   }
@@ -378,57 +381,59 @@ static void sum_columns(const char* name, size_t rows, size_t count,
   test_call_end(&c);
 }
 
-// A few columns are summed in another way than many, to the same bits.
-static void a_few_columns_get_the_bits_of_many(void** unused) {
+// Up to 64 short columns have a path of their own, with the same bits.
+static void short_columns_give_the_bits_of_the_general_path(void** unused) {
   (void)unused;
-  enum { ROWS = 140, MANY = 130 };
-  static float x[ROWS * MANY], part[ROWS * MANY], want[MANY], got[MANY];
+  enum { ROWS = 140, ALL_COLUMNS = 130 };
+  static float x[ROWS * ALL_COLUMNS], part[ROWS * ALL_COLUMNS],
+      expected[ALL_COLUMNS], got[ALL_COLUMNS];
   for (int round = 0; round < 4 * ROUNDS; ++round) {
     const size_t rows = (size_t)test_random_integer(1, ROWS);
     const size_t count = (size_t)test_random_integer(1, 66);
-    const char* name = round % 2 == 0 ? "aten::mean.out"
-                                      : "aten::sum.IntList_out";
-    test_random_floats(x, rows * MANY, 3);
+    const char* name =
+        round % 2 == 0 ? "aten::mean.out" : "aten::sum.IntList_out";
+    test_random_floats(x, rows * ALL_COLUMNS, 3);
     for (size_t i = 0; i < rows; ++i) {
-      memcpy(part + i * count, x + i * MANY, count * sizeof *x);
+      memcpy(part + i * count, x + i * ALL_COLUMNS, count * sizeof *x);
     }
-    sum_columns(name, rows, MANY, x, want);
+    sum_columns(name, rows, ALL_COLUMNS, x, expected);
     sum_columns(name, rows, count, part, got);
-    // Fewer than four go one by one, in another order.
-    if (count >= 4) assert_memory_equal(got, want, count * sizeof *want);
+    // Fewer than four columns are summed one by one, in another order.
+    if (count >= 4)
+      assert_memory_equal(got, expected, count * sizeof *expected);
   }
 }
 
-static void running_sums_follow_a_dimension(void** unused) {
+static void cumsum_follows_a_dimension(void** unused) {
   (void)unused;
   const int32_t values[] = {1, 2, 3, 4, 5, 6};
-  const int64_t want[] = {1, 2, 4, 6, 9, 12};
+  const int64_t expected[] = {1, 2, 4, 6, 9, 12};
   test_call c;
   test_call_begin(&c, "aten::cumsum.out");
   test_call_tensor(&c, ETX_DTYPE_INT32, 2, (int32_t[]){3, 2}, NULL, values);
   test_call_integer(&c, 0);
   test_call_none(&c);
   assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
-  assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
+  assert_memory_equal(test_call_result(&c, 0)->data, expected, sizeof expected);
   test_call_end(&c);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sums_and_means_fold_any_dimensions),
-      cmocka_unit_test(extremes_are_the_first_of_equals),
-      cmocka_unit_test(the_first_nan_is_the_extreme),
-      cmocka_unit_test(extremes_of_short_rows_see_every_element),
-      cmocka_unit_test(the_extreme_of_nothing_is_refused),
-      cmocka_unit_test(a_few_columns_get_the_bits_of_many),
-      cmocka_unit_test(the_sum_of_nothing_is_zero),
-      cmocka_unit_test(any_sees_a_single_true),
+      cmocka_unit_test(sum_and_mean_reduce_any_dimensions),
+      cmocka_unit_test(max_gives_the_first_of_equal_elements),
+      cmocka_unit_test(argmax_and_argmin_give_the_first_nan),
+      cmocka_unit_test(amax_and_amin_of_short_rows_match_a_plain_loop),
+      cmocka_unit_test(amax_over_no_elements_is_refused),
+      cmocka_unit_test(short_columns_give_the_bits_of_the_general_path),
+      cmocka_unit_test(the_sum_of_no_elements_is_zero),
+      cmocka_unit_test(any_finds_a_single_true),
       cmocka_unit_test(softmax_of_any_dimension_sums_to_one),
-      cmocka_unit_test(softmax_of_short_rows_is_that_of_each),
-      cmocka_unit_test(softmax_of_masked_rows_is_nan),
+      cmocka_unit_test(batched_short_rows_give_the_same_softmax_bits),
+      cmocka_unit_test(softmax_of_fully_masked_rows_is_nan),
       cmocka_unit_test(layer_norm_centres_and_scales_rows),
-      cmocka_unit_test(threads_share_the_rows_of_a_norm),
-      cmocka_unit_test(running_sums_follow_a_dimension),
+      cmocka_unit_test(norms_do_not_depend_on_thread_count),
+      cmocka_unit_test(cumsum_follows_a_dimension),
   };
   test_random_start();
   return cmocka_run_group_tests(tests, NULL, NULL);

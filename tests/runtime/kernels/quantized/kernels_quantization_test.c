@@ -1,4 +1,5 @@
-// Quantising kernels, where vectors of right calls show nothing.
+// Quantisation kernels: properties that the recorded vectors of tests/ops do
+// not cover.
 
 #include <math.h>
 #include <string.h>
@@ -14,8 +15,8 @@ enum { ROWS = 11, COLUMNS = 37, INNER = 544, GROUP = 34 };
 static float inputs[ROWS * INNER], scales[COLUMNS * INNER / GROUP];
 static uint8_t weights[COLUMNS * INNER];
 
-// A file may state any number as a type.
-static void a_type_that_does_not_exist_is_refused(void** state) {
+// A file may have any number as an element type.
+static void unknown_element_types_are_refused(void** state) {
   (void)state;
   static const char* const names[] = {
       "quantized_decomposed::quantize_per_tensor.out",
@@ -43,7 +44,7 @@ static void a_type_that_does_not_exist_is_refused(void** state) {
   }
 }
 
-// One of the linear layers over quantised weights.
+// Runs one of the linear operators with quantised weights.
 static void run_linear(test_call* c, const char* name, size_t threads) {
   const bool is_packed = strstr(name, "w4g") != NULL;
   const int32_t groups = INNER / GROUP;
@@ -65,7 +66,7 @@ static void run_linear(test_call* c, const char* name, size_t threads) {
   assert_ok(test_call_run(c, ETX_DTYPE_FLOAT32));
 }
 
-static void threads_do_not_change_a_bit(void** state) {
+static void results_do_not_depend_on_thread_count(void** state) {
   (void)state;
   static const char* const names[] = {
       "etx::linear_w8.out", "etx::linear_w4g.out", "etx::linear_a8w8.out",
@@ -90,18 +91,18 @@ static void threads_do_not_change_a_bit(void** state) {
   }
 }
 
-// Quantises a tensor of two numbers, which lie side by side or apart.
+// Quantises a tensor of two elements with a stride of 1 or 2.
 static void quantize_two(const float numbers[2], double scale, double zero,
                          int32_t stride, int8_t out[2]) {
-  float apart[3] = {numbers[0], numbers[1], numbers[1]};
-  if (stride == 2) apart[1] = 0;
-  const float scale_number = (float)scale, zero_number = (float)zero;
+  float strided[3] = {numbers[0], numbers[1], numbers[1]};
+  if (stride == 2) strided[1] = 0;
+  const float scale_value = (float)scale, zero_value = (float)zero;
   test_call c;
   test_call_begin(&c, "quantized_decomposed::quantize_per_tensor.Tensor_out");
   test_call_tensor(&c, ETX_DTYPE_FLOAT32, 1, (const int32_t[]){2}, &stride,
-                   apart);
-  test_call_floats(&c, 1, (const int32_t[]){1}, &scale_number);
-  test_call_floats(&c, 1, (const int32_t[]){1}, &zero_number);
+                   strided);
+  test_call_floats(&c, 1, (const int32_t[]){1}, &scale_value);
+  test_call_floats(&c, 1, (const int32_t[]){1}, &zero_value);
   test_call_integer(&c, -128);
   test_call_integer(&c, 127);
   test_call_integer(&c, ETX_DTYPE_INT8);
@@ -110,8 +111,8 @@ static void quantize_two(const float numbers[2], double scale, double zero,
   test_call_end(&c);
 }
 
-// Dense tensors have loops of their own.
-static void dense_numbers_become_what_others_do(void** state) {
+// Contiguous tensors have a fast path.
+static void contiguous_and_strided_inputs_quantise_alike(void** state) {
   (void)state;
   static const float numbers[] = {0,   -0.0f,    1.5f,      -3,    3,
                                   NAN, INFINITY, -INFINITY, 1e38f, -1e-40f};
@@ -123,15 +124,15 @@ static void dense_numbers_become_what_others_do(void** state) {
     const float two[] = {numbers[i % NUMBERS], numbers[i / NUMBERS % NUMBERS]};
     const double scale = steps[i / (NUMBERS * NUMBERS) % STEPS];
     const double zero = zeros[i / (NUMBERS * NUMBERS * STEPS)];
-    int8_t dense[2], apart[2];
-    quantize_two(two, scale, zero, 1, dense);
-    quantize_two(two, scale, zero, 2, apart);
-    assert_memory_equal(dense, apart, 2);
+    int8_t contiguous[2], strided[2];
+    quantize_two(two, scale, zero, 1, contiguous);
+    quantize_two(two, scale, zero, 2, strided);
+    assert_memory_equal(contiguous, strided, 2);
   }
 }
 
-// What is not a number spoils its own row and no other.
-static void a_row_with_nan_gives_nan(void** state) {
+// With dynamic quantisation, NaN in a row makes the results of that row NaN.
+static void nan_affects_only_its_own_row(void** state) {
   (void)state;
   test_call c;
   test_random_floats(inputs, ROWS * INNER, 2);
@@ -146,8 +147,8 @@ static void a_row_with_nan_gives_nan(void** state) {
   test_call_end(&c);
 }
 
-// A group of the columns that do not fill a byte, or none.
-static void groups_must_be_even_and_divide_the_columns(void** state) {
+// Groups must be even, positive, and divide the columns.
+static void invalid_group_sizes_are_refused(void** state) {
   (void)state;
   static const int64_t sizes[] = {0, -2, 3, 5, INT64_MIN, INT64_MAX};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
@@ -167,11 +168,11 @@ static void groups_must_be_even_and_divide_the_columns(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_type_that_does_not_exist_is_refused),
-      cmocka_unit_test(threads_do_not_change_a_bit),
-      cmocka_unit_test(dense_numbers_become_what_others_do),
-      cmocka_unit_test(a_row_with_nan_gives_nan),
-      cmocka_unit_test(groups_must_be_even_and_divide_the_columns),
+      cmocka_unit_test(unknown_element_types_are_refused),
+      cmocka_unit_test(results_do_not_depend_on_thread_count),
+      cmocka_unit_test(contiguous_and_strided_inputs_quantise_alike),
+      cmocka_unit_test(nan_affects_only_its_own_row),
+      cmocka_unit_test(invalid_group_sizes_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

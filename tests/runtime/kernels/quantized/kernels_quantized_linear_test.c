@@ -1,6 +1,7 @@
-// Products with quantised weights: every instruction set that this machine has
-// gives the bits of the plain one, which is near what the dequantised weights
-// give in double. Operands end where a page begins that nobody may touch.
+// Linear operators with quantised weights: every instruction set of this
+// machine gives the bits of the base set, whose results are compared with a
+// product in double. Operands end at a guard page, so that reads past the end
+// fault.
 
 #include <math.h>
 #include <string.h>
@@ -11,15 +12,15 @@
 #include "tests/support/test_random.h"
 #include "tests/support/test_instruction_sets.h"
 
-enum { ROUNDS = 300, MOST_ROWS = 140, MOST_COLUMNS = 70, MOST_RESULTS = 70000 };
+enum { ROUNDS = 300, MAX_ROWS = 140, MAX_COLUMNS = 70, MAX_RESULTS = 70000 };
 
-typedef struct operands {
+typedef struct linear_case {
   etx_quantized_linear linear;
   etx_tensor input, out, bias;
   int32_t in_sizes[2], in_strides[2], out_sizes[2], out_strides[2];
   int32_t bias_size, one;
   test_block x, w, scales, zeros, biases, result, temporary;
-} operands;
+} linear_case;
 
 static void run_tasks(void* context, void (*task)(void*, size_t),
                       void* argument, size_t count) {
@@ -49,7 +50,7 @@ static size_t random_size(size_t most) {
   return (size_t)test_random_integer(0, (int64_t)most);
 }
 
-// Seldom more than one panel has.
+// Mostly shorter than one panel.
 static size_t random_inner(void) {
   const uint32_t bits = test_random_bits() % 32;
   if (bits == 0) return test_random_bits() % 2 == 0 ? 2048 : 4096;
@@ -68,44 +69,46 @@ static void set_matrix(etx_tensor* tensor, int32_t* sizes, int32_t* strides,
                          .data = data};
 }
 
-typedef struct shape {
+typedef struct linear_shape {
   size_t rows, columns, inner, group;
-} shape;
+} linear_shape;
 
-static shape random_shape(size_t bits) {
+static linear_shape random_linear_shape(size_t bits) {
   static const size_t groups[] = {32, 64, 128, 256, 2, 6, 96, 512};
-  // Now and then rows enough for panels, and for more than one of them.
+  // Sometimes enough rows for panels, and for several of them.
   const bool is_tall = test_random_bits() % 4 == 0;
-  // And one row of whole fours of groups.
+  // Sometimes one row with a multiple of four groups.
   const bool is_single = bits == 4 && test_random_bits() % 4 == 0;
-  const size_t rows = is_single ? 1 : random_size(is_tall ? MOST_ROWS : 20);
-  const size_t columns = random_size(MOST_COLUMNS);
+  const size_t rows = is_single ? 1 : random_size(is_tall ? MAX_ROWS : 20);
+  const size_t columns = random_size(MAX_COLUMNS);
   const size_t group =
       bits == 8 ? 0 : groups[test_random_bits() % (is_single ? 3 : 8)];
   const bool is_long = is_single || (bits == 4 && test_random_bits() % 16 == 0);
   const size_t times = (size_t)test_random_integer(1, 9) * (is_long ? 4 : 1);
   const size_t inner = bits == 8 ? random_inner() : group * times;
-  return (shape){rows, columns, inner, group};
+  return (linear_shape){rows, columns, inner, group};
 }
 
-static void make_operands(operands* o, size_t bits, bool is_integer,
-                          shape made) {
-  const size_t rows = made.rows, columns = made.columns;
-  const size_t inner = made.inner, group = made.group;
+static void init_case(linear_case* o, size_t bits, bool is_integer,
+                      linear_shape size) {
+  const size_t rows = size.rows, columns = size.columns;
+  const size_t inner = size.inner, group = size.group;
   const size_t count = bits == 8 ? 1 : inner / group;
   memset(o, 0, sizeof(*o));
   o->x = random_floats(rows * inner, 2);
-  // Rows that have nothing below zero, nothing above, or many numbers in the
-  // middle between two bytes, or next to it: the scale is 1 / 64.
-  const uint32_t side = test_random_bits() % 5;
+  // Rows without negative numbers, without positive ones, or with many numbers
+  // at or next to the middle between two bytes (the scale is 1 / 64), which
+  // test rounding.
+  const uint32_t distribution = test_random_bits() % 5;
   float* x = (float*)(void*)o->x.bytes.data;
   for (size_t i = 0; i < rows * inner; ++i) {
-    if (side == 0) x[i] = fabsf(x[i]);
-    if (side == 1) x[i] = -fabsf(x[i]);
-    if (side == 2) x[i] = roundf(x[i] * 100) / 128;
-    if (side == 2 && i % 3 == 0) x[i] = nextafterf(x[i], i % 2 == 0 ? 3 : -3);
-    if (side == 2 && i % inner == 0) x[i] = -1.96875f;
-    if (side == 2 && i % inner == 1) x[i] = 2.015625f;
+    if (distribution == 0) x[i] = fabsf(x[i]);
+    if (distribution == 1) x[i] = -fabsf(x[i]);
+    if (distribution == 2) x[i] = roundf(x[i] * 100) / 128;
+    if (distribution == 2 && i % 3 == 0)
+      x[i] = nextafterf(x[i], i % 2 == 0 ? 3 : -3);
+    if (distribution == 2 && i % inner == 0) x[i] = -1.96875f;
+    if (distribution == 2 && i % inner == 1) x[i] = 2.015625f;
   }
   o->w = random_bytes(columns * inner * bits / 8);
   o->scales = random_floats(columns * count, 0.01f);
@@ -146,11 +149,11 @@ static void make_operands(operands* o, size_t bits, bool is_integer,
   o->temporary = test_block_new(bytes, 16);
 }
 
-static void start_operands(operands* o, size_t bits, bool is_integer) {
-  make_operands(o, bits, is_integer, random_shape(bits));
+static void init_random_case(linear_case* o, size_t bits, bool is_integer) {
+  init_case(o, bits, is_integer, random_linear_shape(bits));
 }
 
-static void end_operands(operands* o) {
+static void end_case(linear_case* o) {
   test_block* blocks[] = {&o->x,      &o->w,      &o->scales,   &o->zeros,
                           &o->biases, &o->result, &o->temporary};
   for (size_t i = 0; i < 7; ++i) assert_true(test_block_end(blocks[i]));
@@ -165,8 +168,9 @@ static double weight_at(const etx_packed_weights* w, size_t n, size_t k) {
   return scale * (half - 8 - (w->zeros == NULL ? 0 : w->zeros[at]));
 }
 
-// Rows that are quantised lie within half a step of what they stand for.
-static void check_near(const operands* o) {
+// Compares with a product in double. Quantised rows differ by up to half a
+// step.
+static void check_against_double(const linear_case* o) {
   const etx_packed_weights* w = &o->linear.weight;
   const float* x = (const float*)(const void*)o->x.bytes.data;
   const float* out = (const float*)(const void*)o->result.bytes.data;
@@ -193,7 +197,7 @@ static void check_near(const operands* o) {
   }
 }
 
-static void run_set(operands* o, etx_instruction_set set) {
+static void run_with_set(linear_case* o, etx_instruction_set set) {
   const etx_parallel parallel = {
       .parallel_for = run_tasks,
       .thread_count = (size_t)test_random_integer(1, 4),
@@ -204,17 +208,17 @@ static void run_set(operands* o, etx_instruction_set set) {
   etx_quantized_linear_run(&o->linear, o->temporary.bytes.data, &parallel);
 }
 
-// Computes with every set; all have the bits of the plain one.
-static void run_sets(operands* o, bool is_near) {
-  static uint8_t first[MOST_RESULTS * sizeof(float)];
+// Runs with every instruction set and compares with the base set.
+static void run_all_sets(linear_case* o, bool compares_with_double) {
+  static uint8_t first[MAX_RESULTS * sizeof(float)];
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
   const size_t size = o->result.bytes.size;
-  run_set(o, ETX_SET_BASE);
-  if (is_near) check_near(o);
+  run_with_set(o, ETX_SET_BASE);
+  if (compares_with_double) check_against_double(o);
   if (size > 0) memcpy(first, o->result.bytes.data, size);
   for (int set = test_next_instruction_set(ETX_SET_BASE); set <= (int)best;
        set = test_next_instruction_set(set)) {
-    run_set(o, (etx_instruction_set)set);
+    run_with_set(o, (etx_instruction_set)set);
     if (size == 0 || memcmp(first, o->result.bytes.data, size) == 0) continue;
     fail_msg("%s differs: %zu bits, %d x %zu x %zu, group %zu",
              etx_instruction_set_name((etx_instruction_set)set),
@@ -226,101 +230,111 @@ static void run_sets(operands* o, bool is_near) {
 static void check_rounds(size_t bits, bool is_integer) {
   test_random_start();
   for (int round = 0; round < ROUNDS; ++round) {
-    operands o;
-    start_operands(&o, bits, is_integer);
-    run_sets(&o, true);
-    end_operands(&o);
+    linear_case o;
+    init_random_case(&o, bits, is_integer);
+    run_all_sets(&o, true);
+    end_case(&o);
   }
 }
 
-static void floats_times_bytes(void** state) {
+static void float_rows_times_8bit_weights(void** state) {
   (void)state;
   check_rounds(8, false);
 }
 
-static void floats_times_half_bytes(void** state) {
+static void float_rows_times_4bit_weights(void** state) {
   (void)state;
   check_rounds(4, false);
 }
 
-static void quantised_rows_times_bytes(void** state) {
+static void int8_rows_times_8bit_weights(void** state) {
   (void)state;
   check_rounds(8, true);
 }
 
-static void quantised_rows_times_half_bytes(void** state) {
+static void int8_rows_times_4bit_weights(void** state) {
   (void)state;
   check_rounds(4, true);
 }
 
-// One row, and weights that no near cache holds: rests of columns, of vectors
-// and of several vectors.
-static void one_row_times_many_bytes(void** state) {
+// One row and weights that do not fit L2, with sizes that are no multiples of
+// vectors or of column blocks.
+static void one_row_times_weights_larger_than_cache(void** state) {
   static const size_t inner[] = {512, 513, 575, 768, 831, 1090, 2047, 8192};
   (void)state;
   test_random_start();
   for (size_t i = 0; i < sizeof(inner) / sizeof(*inner); ++i) {
     const size_t least = ((size_t)1 << 18) / inner[i] + 1;
     const size_t columns = least + random_size(40);
-    operands o;
-    assert_true(columns <= MOST_RESULTS);
-    make_operands(&o, 8, true, (shape){1, columns, inner[i], 0});
-    run_sets(&o, true);
-    end_operands(&o);
+    linear_case o;
+    assert_true(columns <= MAX_RESULTS);
+    init_case(&o, 8, true, (linear_shape){1, columns, inner[i], 0});
+    run_all_sets(&o, true);
+    end_case(&o);
   }
 }
 
-// Weights in panels of sixteen columns, and the sums of these.
-static void pack(operands* o, test_block* panels, test_block* sums) {
+// Packs the weights to panels of sixteen columns, and computes the column sums.
+static void pack_panels(linear_case* o, test_block* panels, test_block* sums) {
   etx_packed_weights* const w = &o->linear.weight;
   const size_t columns = o->linear.columns;
   *panels = test_block_new((columns + 15) / 16 * 16 * w->inner, 1);
   memset(panels->bytes.data, 0, panels->bytes.size);
   *sums = test_block_new(columns * sizeof(int32_t), sizeof(int32_t));
-  int32_t* const own = (int32_t*)(void*)sums->bytes.data;
+  int32_t* const column_sums = (int32_t*)(void*)sums->bytes.data;
   for (size_t n = 0; n < columns; ++n) {
-    own[n] = 0;
+    column_sums[n] = 0;
     for (size_t k = 0; k < w->inner; ++k) {
       const uint8_t byte = w->data[n * w->inner + k];
-      panels->bytes.data[(n / 16 * w->inner + k / 4 * 4) * 16 + n % 16 * 4 +
-                         k % 4] = byte;
-      own[n] += (int8_t)byte;
+      panels->bytes
+          .data[(n / 16 * w->inner + k / 4 * 4) * 16 + n % 16 * 4 + k % 4] =
+          byte;
+      column_sums[n] += (int8_t)byte;
     }
   }
   w->data = panels->bytes.data;
   w->has_panels = true;
-  o->linear.sums = own;
+  o->linear.sums = column_sums;
 }
 
-static void panels_are_alike(void** state) {
-  static const shape shapes[] = {{1, 16, 64, 0},    {24, 48, 1024, 0},
-                                 {12, 64, 60, 0},   {25, 32, 2052, 0},
-                                 {5, 16, 0, 0},     {3, 16, 40000, 0},
-                                 {29, 16, 32768, 0}, {9, 1, 512, 0},
-                                 {33, 17, 512, 0},   {40, 31, 768, 0},
-                                 {2, 45, 512, 0},    {1, 96, 512, 0},
-                                 {5, 64, 516, 0},
-                                 // In parts; and results that go far.
-                                 {90, 48, 4096, 0},  {17, 4096, 64, 0}};
+static void panels_give_the_bits_of_stored_weights(void** state) {
+  static const linear_shape shapes[] = {
+      {1, 16, 64, 0},
+      {24, 48, 1024, 0},
+      {12, 64, 60, 0},
+      {25, 32, 2052, 0},
+      {5, 16, 0, 0},
+      {3, 16, 40000, 0},
+      {29, 16, 32768, 0},
+      {9, 1, 512, 0},
+      {33, 17, 512, 0},
+      {40, 31, 768, 0},
+      {2, 45, 512, 0},
+      {1, 96, 512, 0},
+      {5, 64, 516, 0},
+      // Rows in parts; results larger than L2.
+      {90, 48, 4096, 0},
+      {17, 4096, 64, 0}};
   enum { SHAPES = sizeof(shapes) / sizeof(*shapes) };
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
-  static uint8_t stored[MOST_RESULTS * sizeof(float)];
+  static uint8_t stored[MAX_RESULTS * sizeof(float)];
   (void)state;
   test_random_start();
   for (int round = 0; round < SHAPES + ROUNDS / 3; ++round) {
-    operands o;
+    linear_case o;
     test_block panels, sums;
-    shape s = random_shape(8);
+    linear_shape s = random_linear_shape(8);
     if (round % 2 == 0) s.columns = s.columns % 6 * 16;
     s.inner -= s.inner % 4;
     if (round < SHAPES) s = shapes[round];
-    make_operands(&o, 8, true, s);
+    init_case(&o, 8, true, s);
     const size_t size = o.result.bytes.size;
-    run_set(&o, ETX_SET_BASE);
+    run_with_set(&o, ETX_SET_BASE);
     if (size > 0) memcpy(stored, o.result.bytes.data, size);
-    pack(&o, &panels, &sums);
-    for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_instruction_set(set)) {
-      run_set(&o, (etx_instruction_set)set);
+    pack_panels(&o, &panels, &sums);
+    for (int set = ETX_SET_BASE; set <= (int)best;
+         set = test_next_instruction_set(set)) {
+      run_with_set(&o, (etx_instruction_set)set);
       if (size == 0 || memcmp(stored, o.result.bytes.data, size) == 0) continue;
       fail_msg("%s differs: %zu x %zu x %zu",
                etx_instruction_set_name((etx_instruction_set)set), s.rows,
@@ -328,12 +342,12 @@ static void panels_are_alike(void** state) {
     }
     assert_true(test_block_end(&panels));
     assert_true(test_block_end(&sums));
-    end_operands(&o);
+    end_case(&o);
   }
 }
 
-// NaN is the largest, and of equals the first one counts.
-static size_t largest_of(const float* row, size_t columns) {
+// The first NaN, or the first of the largest elements.
+static size_t argmax_of(const float* row, size_t columns) {
   for (size_t c = 0; c < columns; ++c) {
     if (isnan(row[c])) return c;
   }
@@ -344,15 +358,15 @@ static size_t largest_of(const float* row, size_t columns) {
   return at;
 }
 
-// Equal columns, and biases that decide.
-static void spoil_columns(operands* o) {
-  static const float odd[] = {NAN, INFINITY, -INFINITY, 0, -0.0f, 9};
+// Copies columns, so that results tie, and sets special biases.
+static void add_ties_and_nan(linear_case* o) {
+  static const float special[] = {NAN, INFINITY, -INFINITY, 0, -0.0f, 9};
   float* biases = (float*)(void*)o->biases.bytes.data;
   float* scales = (float*)(void*)o->scales.bytes.data;
   const size_t inner = o->linear.weight.inner;
   for (size_t c = 0; c < o->linear.columns; ++c) {
     const uint32_t bits = test_random_bits();
-    if (bits % 23 == 0) biases[c] = odd[bits / 23 % 6];
+    if (bits % 23 == 0) biases[c] = special[bits / 23 % 6];
     if (bits % 3 != 0 || c == 0) continue;
     const size_t from = bits / 3 % c;
     memcpy(o->w.bytes.data + c * inner, o->w.bytes.data + from * inner, inner);
@@ -361,18 +375,18 @@ static void spoil_columns(operands* o) {
   }
 }
 
-static void check_largest_results(operands* o, etx_instruction_set set) {
+static void check_argmax(linear_case* o, etx_instruction_set set) {
   const size_t rows = (size_t)o->in_sizes[0], columns = o->linear.columns;
   const float* results = (const float*)(const void*)o->result.bytes.data;
   test_block best =
       test_block_new(ETX_ARGMAX_PIECES * rows * sizeof(etx_row_argmax), 16);
   o->linear.best = (etx_row_argmax*)(void*)best.bytes.data;
   o->linear.out = NULL;
-  run_set(o, set);
+  run_with_set(o, set);
   o->linear.out = &o->out;
-  run_set(o, ETX_SET_BASE);
+  run_with_set(o, ETX_SET_BASE);
   for (size_t row = 0; row < rows; ++row) {
-    const size_t expected = largest_of(results + row * columns, columns);
+    const size_t expected = argmax_of(results + row * columns, columns);
     const size_t found = etx_row_argmax_column(o->linear.best, rows, row);
     if (found == expected) continue;
     fail_msg("%s: row %zu of %zu x %zu x %zu: column %zu, expected %zu",
@@ -382,92 +396,95 @@ static void check_largest_results(operands* o, etx_instruction_set set) {
   assert_true(test_block_end(&best));
 }
 
-static void largest_results_are_found(void** state) {
-  static const shape shapes[] = {{32, 700, 512, 0},
-                                 {33, 2080, 64, 0},
-                                 {1, 4999, 128, 0},
-                                 {97, 40, 2048, 0}};
+static void argmax_matches_the_stored_results(void** state) {
+  static const linear_shape shapes[] = {{32, 700, 512, 0},
+                                        {33, 2080, 64, 0},
+                                        {1, 4999, 128, 0},
+                                        {97, 40, 2048, 0}};
   enum { SHAPES = sizeof(shapes) / sizeof(*shapes) };
   const etx_instruction_set last = etx_instruction_set_within(ETX_SET_ANY);
   (void)state;
   test_random_start();
   for (int round = 0; round < SHAPES + ROUNDS / 3; ++round) {
-    operands o;
+    linear_case o;
     test_block panels, sums;
-    shape s = round < SHAPES ? shapes[round] : random_shape(8);
+    linear_shape s = round < SHAPES ? shapes[round] : random_linear_shape(8);
     s.inner -= s.inner % 4;
     if (s.columns == 0) s.columns = 1;
-    make_operands(&o, 8, true, s);
-    spoil_columns(&o);
+    init_case(&o, 8, true, s);
+    add_ties_and_nan(&o);
     const bool is_packed = round % 3 != 2;
-    if (is_packed) pack(&o, &panels, &sums);
-    for (int set = ETX_SET_BASE; set <= (int)last; set = test_next_instruction_set(set)) {
-      check_largest_results(&o, (etx_instruction_set)set);
+    if (is_packed) pack_panels(&o, &panels, &sums);
+    for (int set = ETX_SET_BASE; set <= (int)last;
+         set = test_next_instruction_set(set)) {
+      check_argmax(&o, (etx_instruction_set)set);
     }
     if (is_packed) {
       assert_true(test_block_end(&panels));
       assert_true(test_block_end(&sums));
     }
-    end_operands(&o);
+    end_case(&o);
   }
 }
 
-// Sums of columns that a file states and its weights do not have.
-static void other_sums_do_no_harm(void** state) {
+// Column sums of a file that do not belong to its weights.
+static void wrong_column_sums_do_not_crash(void** state) {
   const etx_instruction_set last = etx_instruction_set_within(ETX_SET_ANY);
   (void)state;
   test_random_start();
-  operands o;
+  linear_case o;
   test_block panels, sums;
-  make_operands(&o, 8, true, (shape){25, 40, 64, 0});
-  pack(&o, &panels, &sums);
+  init_case(&o, 8, true, (linear_shape){25, 40, 64, 0});
+  pack_panels(&o, &panels, &sums);
   int32_t* const stated = (int32_t*)(void*)sums.bytes.data;
   for (size_t c = 0; c < 40; ++c)
     stated[c] = c % 2 == 0 ? INT32_MIN : INT32_MAX;
-  for (int set = ETX_SET_BASE; set <= (int)last; set = test_next_instruction_set(set)) {
-    run_set(&o, (etx_instruction_set)set);
+  for (int set = ETX_SET_BASE; set <= (int)last;
+       set = test_next_instruction_set(set)) {
+    run_with_set(&o, (etx_instruction_set)set);
   }
   assert_true(test_block_end(&panels));
   assert_true(test_block_end(&sums));
-  end_operands(&o);
+  end_case(&o);
 }
 
-// A row that has NaN, infinity or numbers near the largest.
-static void rows_without_a_scale_are_alike(void** state) {
-  static const float odd[] = {NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f};
+// Rows with NaN, infinity or numbers near the largest float.
+static void rows_with_nan_or_infinity_are_bit_equal(void** state) {
+  static const float special[] = {NAN,   INFINITY, -INFINITY,
+                                  3e38f, -3e38f,   1e-45f};
   (void)state;
   test_random_start();
   for (int round = 0; round < ROUNDS / 2; ++round) {
-    operands o;
-    start_operands(&o, round % 2 == 0 ? 8 : 4, true);
+    linear_case o;
+    init_random_case(&o, round % 2 == 0 ? 8 : 4, true);
     float* x = (float*)(void*)o.x.bytes.data;
     const size_t count = o.x.bytes.size / sizeof(float);
     for (size_t i = 0; i < count; ++i) {
-      if (test_random_bits() % 200 == 0) x[i] = odd[test_random_bits() % 6];
+      if (test_random_bits() % 200 == 0) x[i] = special[test_random_bits() % 6];
     }
-    run_sets(&o, false);
-    end_operands(&o);
+    run_all_sets(&o, false);
+    end_case(&o);
   }
 }
 
-// Weights that are larger than a core's own cache, which are asked for ahead.
-static void weights_from_far_are_alike(void** state) {
+// Weights that are larger than L2 are prefetched.
+static void weights_larger_than_l2_are_bit_equal(void** state) {
   static const size_t rows[] = {1, 3, 9, 15};
   (void)state;
   test_random_start();
   for (size_t i = 0; i < 8; ++i) {
-    operands o;
+    linear_case o;
     const size_t bits = i % 2 == 0 ? 8 : 4;
-    make_operands(&o, bits, true,
-                  (shape){rows[i / 2], bits == 8 ? 4210 : 4530, 512 * 8 / bits,
-                          128});
-    run_sets(&o, false);
-    end_operands(&o);
+    init_case(&o, bits, true,
+              (linear_shape){rows[i / 2], bits == 8 ? 4210 : 4530,
+                             512 * 8 / bits, 128});
+    run_all_sets(&o, false);
+    end_case(&o);
   }
 }
 
-// The largest products there are, 255 * 128 each.
-static void check_largest(size_t rows, size_t columns, size_t inner) {
+// Sums of the largest products, 255 * 128 each.
+static void check_extreme_sums(size_t rows, size_t columns, size_t inner) {
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
   test_block x = test_block_new(rows * inner * sizeof(float), sizeof(float));
   test_block w = test_block_new(columns * inner, 1);
@@ -482,7 +499,8 @@ static void check_largest(size_t rows, size_t columns, size_t inner) {
     ((float*)(void*)scales.bytes.data)[i] = 1;
   }
   memset(w.bytes.data, 0x80, columns * inner);
-  for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)best;
+       set = test_next_instruction_set(set)) {
     etx_tensor input, result;
     int32_t in_sizes[2], in_strides[2], out_sizes[2], out_strides[2];
     set_matrix(&input, in_sizes, in_strides, rows, inner, x.bytes.data);
@@ -518,28 +536,28 @@ static void check_largest(size_t rows, size_t columns, size_t inner) {
   for (size_t i = 0; i < 4; ++i) assert_true(test_block_end(blocks[i]));
 }
 
-// The longest that fit in 32 bits, with few rows and with many, and more.
-static void long_sums_do_not_wrap(void** state) {
+// The longest sums that fit 32 bits, with few and many rows, and a longer one.
+static void long_sums_do_not_overflow(void** state) {
   (void)state;
-  check_largest(1, 1, 140000);
-  check_largest(1, 20, 32768);
-  check_largest(7, 5, 32768);
-  check_largest(25, 33, 32768);
+  check_extreme_sums(1, 1, 140000);
+  check_extreme_sums(1, 20, 32768);
+  check_extreme_sums(7, 5, 32768);
+  check_extreme_sums(25, 33, 32768);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(floats_times_bytes),
-      cmocka_unit_test(floats_times_half_bytes),
-      cmocka_unit_test(quantised_rows_times_bytes),
-      cmocka_unit_test(quantised_rows_times_half_bytes),
-      cmocka_unit_test(one_row_times_many_bytes),
-      cmocka_unit_test(panels_are_alike),
-      cmocka_unit_test(largest_results_are_found),
-      cmocka_unit_test(other_sums_do_no_harm),
-      cmocka_unit_test(rows_without_a_scale_are_alike),
-      cmocka_unit_test(weights_from_far_are_alike),
-      cmocka_unit_test(long_sums_do_not_wrap),
+      cmocka_unit_test(float_rows_times_8bit_weights),
+      cmocka_unit_test(float_rows_times_4bit_weights),
+      cmocka_unit_test(int8_rows_times_8bit_weights),
+      cmocka_unit_test(int8_rows_times_4bit_weights),
+      cmocka_unit_test(one_row_times_weights_larger_than_cache),
+      cmocka_unit_test(panels_give_the_bits_of_stored_weights),
+      cmocka_unit_test(argmax_matches_the_stored_results),
+      cmocka_unit_test(wrong_column_sums_do_not_crash),
+      cmocka_unit_test(rows_with_nan_or_infinity_are_bit_equal),
+      cmocka_unit_test(weights_larger_than_l2_are_bit_equal),
+      cmocka_unit_test(long_sums_do_not_overflow),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

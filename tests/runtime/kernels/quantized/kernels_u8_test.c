@@ -1,7 +1,7 @@
-// Images and layers of bytes: convolutions, plain and depthwise, layers and
-// pools. Every result is that of sums of 64 bits over windows as they are
-// written down and of the steps that op_schema.def tells, bit for bit, for
-// every instruction set and number of threads.
+// uint8 operators: convolution, depthwise convolution, linear, max pooling and
+// mean. Every result is bit-equal to a reference with 64-bit sums and the
+// requantisation that op_schema.def defines, for every instruction set and
+// number of threads.
 
 #include <math.h>
 #include <string.h>
@@ -12,30 +12,30 @@
 #include "tests/support/test_instruction_sets.h"
 
 enum {
-  MOST = 1 << 18,       // elements of a tensor
-  MOST_CHANNELS = 600,  // of a result
-  MOST_WORK = 1 << 20,  // products of a case
-  COLUMNS = 16,         // of a panel
-  SIDE = 4,             // numbers of a column side by side
+  MAX_ELEMENTS = 1 << 18,  // elements of a tensor
+  MAX_CHANNELS = 600,      // of a result
+  MAX_WORK = 1 << 20,      // multiply-adds of a case
+  COLUMNS = 16,            // of a panel
+  INTERLEAVE = 4,          // neighbouring elements of a column
 };
 
-// A layer is one tap over images of one position.
+// A linear operator is a case with a 1 x 1 window.
 typedef struct image_case {
   int32_t in[4], out[4];  // [N, H, W, C]
   int64_t kernel[2], stride[2], padding[2], dilation[2];
   int64_t groups, zero;
   int64_t out_zero, out_min, out_max;
   bool is_float, has_bias;
-  bool rounds_up;  // of a pool: a last window that starts inside counts
+  bool ceil_mode;  // of a pool
 } image_case;
 
-static uint8_t image[MOST];
-static int8_t weights[MOST];  // [O, kernel, I / groups]
-static int8_t packed[MOST * COLUMNS];
-static int32_t offsets[MOST_CHANNELS];
-static float scales[MOST_CHANNELS], bias[MOST_CHANNELS];
-static uint8_t wanted_bytes[MOST];
-static float wanted_floats[MOST];
+static uint8_t image[MAX_ELEMENTS];
+static int8_t weights[MAX_ELEMENTS];  // [O, kernel, I / groups]
+static int8_t packed[MAX_ELEMENTS * COLUMNS];
+static int32_t offsets[MAX_CHANNELS];
+static float scales[MAX_CHANNELS], bias[MAX_CHANNELS];
+static uint8_t expected_bytes[MAX_ELEMENTS];
+static float expected_floats[MAX_ELEMENTS];
 
 static size_t elements_of(const int32_t* sizes) {
   return (size_t)sizes[0] * (size_t)sizes[1] * (size_t)sizes[2] *
@@ -46,9 +46,9 @@ static size_t inner_of(const image_case* c) {
   return (size_t)(c->kernel[0] * c->kernel[1] * (c->in[3] / c->groups));
 }
 
-static bool one_of(uint32_t many) { return test_random_bits() % many == 0; }
+static bool one_in(uint32_t n) { return test_random_bits() % n == 0; }
 
-// ------------------------------------------------ what is expected
+// ------------------------------------------------ reference
 
 static int64_t byte_at(const image_case* c, int64_t n, int64_t y, int64_t x,
                        int64_t channel) {
@@ -58,8 +58,8 @@ static int64_t byte_at(const image_case* c, int64_t n, int64_t y, int64_t x,
 
 static int64_t sum_at(const image_case* c, int64_t n, int64_t y, int64_t x,
                       int64_t o) {
-  const int64_t own = c->in[3] / c->groups;
-  const int64_t first = o / (c->out[3] / c->groups) * own;
+  const int64_t group_channels = c->in[3] / c->groups;
+  const int64_t first = o / (c->out[3] / c->groups) * group_channels;
   const int8_t* w = weights + (size_t)o * inner_of(c);
   int64_t sum = 0;
   for (int64_t ky = 0; ky < c->kernel[0]; ++ky) {
@@ -68,7 +68,7 @@ static int64_t sum_at(const image_case* c, int64_t n, int64_t y, int64_t x,
           y * c->stride[0] - c->padding[0] + ky * c->dilation[0];
       const int64_t at_x =
           x * c->stride[1] - c->padding[1] + kx * c->dilation[1];
-      for (int64_t i = 0; i < own; ++i) {
+      for (int64_t i = 0; i < group_channels; ++i) {
         sum += byte_at(c, n, at_y, at_x, first + i) * *w++;
       }
     }
@@ -95,38 +95,39 @@ static void expect_sums(const image_case* c) {
     for (int64_t y = 0; y < c->out[1]; ++y) {
       for (int64_t x = 0; x < c->out[2]; ++x) {
         for (int64_t o = 0; o < c->out[3]; ++o, ++at) {
-          wanted_floats[at] = value_of(c, sum_at(c, n, y, x, o), o);
-          wanted_bytes[at] = byte_of(c, wanted_floats[at]);
+          expected_floats[at] = value_of(c, sum_at(c, n, y, x, o), o);
+          expected_bytes[at] = byte_of(c, expected_floats[at]);
         }
       }
     }
   }
 }
 
-// ------------------------------------------------ weights as kernels take them
+// ------------------------------------------------ packed weights
 
-// Of each group panels of sixteen output channels.
+// Panels of sixteen output channels, for each group.
 static void pack_panels(const image_case* c, int32_t sizes[4]) {
   const size_t inner = inner_of(c), groups = (size_t)c->groups;
-  const size_t own = (size_t)c->out[3] / groups;
-  const size_t panels = (own + COLUMNS - 1) / COLUMNS;
-  const size_t sides = (inner + SIDE - 1) / SIDE;
-  memset(packed, 0, groups * panels * sides * COLUMNS * SIDE);
+  const size_t group_channels = (size_t)c->out[3] / groups;
+  const size_t panels = (group_channels + COLUMNS - 1) / COLUMNS;
+  const size_t fours = (inner + INTERLEAVE - 1) / INTERLEAVE;
+  memset(packed, 0, groups * panels * fours * COLUMNS * INTERLEAVE);
   for (size_t o = 0; o < (size_t)c->out[3]; ++o) {
-    const size_t panel = o / own * panels + o % own / COLUMNS;
+    const size_t panel =
+        o / group_channels * panels + o % group_channels / COLUMNS;
     for (size_t k = 0; k < inner; ++k) {
-      const size_t row = (panel * sides + k / SIDE) * COLUMNS;
-      packed[(row + o % own % COLUMNS) * SIDE + k % SIDE] =
-          weights[o * inner + k];
+      const size_t row = (panel * fours + k / INTERLEAVE) * COLUMNS;
+      packed[(row + o % group_channels % COLUMNS) * INTERLEAVE +
+             k % INTERLEAVE] = weights[o * inner + k];
     }
   }
   sizes[0] = (int32_t)(groups * panels);
-  sizes[1] = (int32_t)sides;
+  sizes[1] = (int32_t)fours;
   sizes[2] = COLUMNS;
-  sizes[3] = SIDE;
+  sizes[3] = INTERLEAVE;
 }
 
-// Channels last.
+// Weights of a depthwise convolution, channels last.
 static void pack_windows(const image_case* c, int32_t sizes[4]) {
   const size_t inner = inner_of(c), channels = (size_t)c->in[3];
   for (size_t o = 0; o < channels; ++o) {
@@ -159,15 +160,15 @@ static void add_result(test_call* call, const image_case* c) {
   test_call_integer(call, c->is_float ? ETX_DTYPE_FLOAT32 : ETX_DTYPE_UINT8);
 }
 
-// One number serves both dimensions, whether it stands there once or twice.
-static void add_pair(test_call* call, const int64_t pair[2]) {
-  test_call_integers(call, pair[0] == pair[1] && one_of(2) ? 1 : 2, pair);
+// Equal numbers for both dimensions may be a list of one.
+static void add_2d(test_call* call, const int64_t pair[2]) {
+  test_call_integers(call, pair[0] == pair[1] && one_in(2) ? 1 : 2, pair);
 }
 
 static void add_windows(test_call* call, const image_case* c) {
-  add_pair(call, c->stride);
-  add_pair(call, c->padding);
-  add_pair(call, c->dilation);
+  add_2d(call, c->stride);
+  add_2d(call, c->padding);
+  add_2d(call, c->dilation);
 }
 
 typedef void (*fill_call)(test_call* call, const image_case* c,
@@ -180,7 +181,7 @@ static void fill_convolution(test_call* call, const image_case* c,
   test_call_integer(call, c->zero);
   test_call_tensor(call, ETX_DTYPE_INT8, 4, weight_sizes, NULL, packed);
   add_channels(call, c);
-  add_pair(call, c->kernel);
+  add_2d(call, c->kernel);
   add_windows(call, c);
   test_call_integer(call, c->groups);
   add_result(call, c);
@@ -197,7 +198,7 @@ static void fill_depthwise(test_call* call, const image_case* c,
   add_result(call, c);
 }
 
-// Rows of any number of dimensions.
+// The input of linear has a random rank.
 static void fill_linear(test_call* call, const image_case* c,
                         const int32_t* weight_sizes) {
   const int32_t* const in = c->in;
@@ -216,13 +217,13 @@ static void check_result(const image_case* c, const test_call* call) {
   const etx_tensor* const found = test_call_result(call, 0);
   const size_t count = elements_of(c->out);
   assert_int_equal(etx_tensor_numel(found), count);
-  const void* const wanted =
-      c->is_float ? (const void*)wanted_floats : (const void*)wanted_bytes;
+  const void* const expected =
+      c->is_float ? (const void*)expected_floats : (const void*)expected_bytes;
   const size_t bytes = c->is_float ? sizeof(float) : 1;
-  if (count == 0 || memcmp(found->data, wanted, count * bytes) == 0) return;
+  if (count == 0 || memcmp(found->data, expected, count * bytes) == 0) return;
   size_t at = 0;
   while (memcmp((const char*)found->data + at * bytes,
-                (const char*)wanted + at * bytes, bytes) == 0) {
+                (const char*)expected + at * bytes, bytes) == 0) {
     ++at;
   }
   fail_msg(
@@ -249,9 +250,9 @@ static void check_call(const image_case* c, fill_call fill,
   }
 }
 
-// ------------------------------------------------ what is drawn
+// ------------------------------------------------ random cases
 
-static void draw_bytes(size_t count, int64_t zero) {
+static void random_image(size_t count, int64_t zero) {
   const int kind = (int)test_random_integer(0, 5);
   for (size_t i = 0; i < count; ++i) {
     const uint32_t bits = test_random_bits();
@@ -262,7 +263,7 @@ static void draw_bytes(size_t count, int64_t zero) {
   }
 }
 
-static void draw_weights(size_t count) {
+static void random_weights(size_t count) {
   const int kind = (int)test_random_integer(0, 5);
   for (size_t i = 0; i < count; ++i) {
     const uint32_t bits = test_random_bits();
@@ -274,10 +275,10 @@ static void draw_weights(size_t count) {
   }
 }
 
-// Offsets that take the zero point away, or any.
-static void draw_channels(const image_case* c) {
+// Offsets that correct for the zero point, or random ones.
+static void random_channels(const image_case* c) {
   const size_t inner = inner_of(c);
-  const bool are_any = one_of(4), are_halves = one_of(4);
+  const bool are_any = one_in(4), are_halves = one_in(4);
   const float spread = 300.0f / (64 * 64 * sqrtf((float)inner));
   for (size_t o = 0; o < (size_t)c->out[3]; ++o) {
     int64_t sum = 0;
@@ -287,53 +288,54 @@ static void draw_channels(const image_case* c) {
     scales[o] = are_halves ? 0.5f : test_random_float(spread);
     bias[o] =
         are_halves ? (float)test_random_integer(-5, 5) : test_random_float(30);
-    if (c->is_float || !one_of(40)) continue;
+    if (c->is_float || !one_in(40)) continue;
     const float rare[] = {NAN, INFINITY, -INFINITY, 3e38f, 0, -0.0f, 1e-42f};
     scales[o] = rare[test_random_bits() % 7];
   }
 }
 
-static void draw_result(image_case* c) {
+static void random_result(image_case* c) {
   static const uint8_t ends[] = {0, 128, 255};
-  c->is_float = one_of(3);
-  c->has_bias = one_of(2);
+  c->is_float = one_in(3);
+  c->has_bias = one_in(2);
   c->out_zero =
-      one_of(2) ? ends[test_random_bits() % 3] : test_random_integer(0, 255);
-  c->out_min = one_of(2) ? 0 : test_random_integer(0, 255);
-  c->out_max = one_of(2) ? 255 : test_random_integer(c->out_min, 255);
+      one_in(2) ? ends[test_random_bits() % 3] : test_random_integer(0, 255);
+  c->out_min = one_in(2) ? 0 : test_random_integer(0, 255);
+  c->out_max = one_in(2) ? 255 : test_random_integer(c->out_min, 255);
 }
 
-static int64_t draw_zero(void) {
-  return one_of(3) ? (one_of(2) ? 0 : 255) : test_random_integer(0, 255);
+static int64_t random_zero(void) {
+  return one_in(3) ? (one_in(2) ? 0 : 255) : test_random_integer(0, 255);
 }
 
-static int64_t reach_of(const image_case* c, size_t i) {
+static int64_t extent_of(const image_case* c, size_t i) {
   return c->dilation[i] * (c->kernel[i] - 1) + 1;
 }
 
 static void count_windows(image_case* c) {
   for (size_t i = 0; i < 2; ++i) {
     const int64_t size = c->in[1 + i], stride = c->stride[i];
-    const int64_t span = size + 2 * c->padding[i] - reach_of(c, i);
+    const int64_t span = size + 2 * c->padding[i] - extent_of(c, i);
     int64_t count = span / stride + 1;
-    if (c->rounds_up) count = (span + stride - 1) / stride + 1;
-    if (c->rounds_up && (count - 1) * stride >= size + c->padding[i]) --count;
+    if (c->ceil_mode) count = (span + stride - 1) / stride + 1;
+    if (c->ceil_mode && (count - 1) * stride >= size + c->padding[i]) --count;
     c->out[1 + i] = (int32_t)count;
   }
 }
 
-// Windows and an image that they fit into.
-static void draw_windows(image_case* c, int64_t most_kernel, int64_t most) {
-  c->in[0] = c->out[0] = one_of(20) ? 0 : (int32_t)test_random_integer(1, 3);
+// Random windows and an image that they fit.
+static void random_windows(image_case* c, int64_t max_kernel,
+                           int64_t max_size) {
+  c->in[0] = c->out[0] = one_in(20) ? 0 : (int32_t)test_random_integer(1, 3);
   for (size_t i = 0; i < 2; ++i) {
-    c->kernel[i] = test_random_integer(1, most_kernel);
+    c->kernel[i] = test_random_integer(1, max_kernel);
     c->stride[i] = test_random_integer(1, 3);
-    c->dilation[i] = one_of(3) ? test_random_integer(2, 3) : 1;
-    c->padding[i] = one_of(3) ? test_random_integer(0, 4) : c->kernel[i] / 2;
-    const int64_t least = reach_of(c, i) - 2 * c->padding[i];
-    // Nothing but what is around it, now and then.
-    const int64_t first = least > 0 ? least : one_of(10) ? 0 : 1;
-    c->in[1 + i] = (int32_t)test_random_integer(first, first + most);
+    c->dilation[i] = one_in(3) ? test_random_integer(2, 3) : 1;
+    c->padding[i] = one_in(3) ? test_random_integer(0, 4) : c->kernel[i] / 2;
+    const int64_t least = extent_of(c, i) - 2 * c->padding[i];
+    // Sometimes an image of size 0, with padding only.
+    const int64_t first = least > 0 ? least : one_in(10) ? 0 : 1;
+    c->in[1 + i] = (int32_t)test_random_integer(first, first + max_size);
   }
   count_windows(c);
 }
@@ -343,41 +345,45 @@ static size_t work_of(const image_case* c) {
 }
 
 static bool fits(const image_case* c) {
-  return elements_of(c->in) <= MOST && elements_of(c->out) <= MOST &&
-         inner_of(c) * (size_t)c->out[3] <= MOST && work_of(c) <= MOST_WORK;
+  return elements_of(c->in) <= MAX_ELEMENTS &&
+         elements_of(c->out) <= MAX_ELEMENTS &&
+         inner_of(c) * (size_t)c->out[3] <= MAX_ELEMENTS &&
+         work_of(c) <= MAX_WORK;
 }
 
-static void draw_rest(image_case* c) {
-  c->zero = draw_zero();
-  draw_result(c);
-  draw_bytes(elements_of(c->in), c->zero);
-  draw_weights(inner_of(c) * (size_t)c->out[3]);
-  draw_channels(c);
+static void fill_case(image_case* c) {
+  c->zero = random_zero();
+  random_result(c);
+  random_image(elements_of(c->in), c->zero);
+  random_weights(inner_of(c) * (size_t)c->out[3]);
+  random_channels(c);
   expect_sums(c);
 }
 
 // ------------------------------------------------ etx::convolution_u8
 
-// Channels are whole fours, whose pieces lie in the image, in half of the
-// cases.
-static void draw_groups(image_case* c) {
-  const int64_t own_most = one_of(3) ? 200 : 40;
-  c->groups = one_of(2) ? 1 : one_of(2) ? 2 : test_random_integer(3, 8);
-  int64_t own = test_random_integer(1, own_most);
-  if (one_of(2)) own = (own + SIDE - 1) / SIDE * SIDE;
-  int64_t results = test_random_integer(1, own_most);
-  if (one_of(8)) {
-    c->groups = own;
-    own = 1;
+// In half of the cases channels are a multiple of four, so that the kernel
+// reads them in place.
+static void random_groups(image_case* c) {
+  const int64_t max_channels = one_in(3) ? 200 : 40;
+  c->groups = one_in(2) ? 1 : one_in(2) ? 2 : test_random_integer(3, 8);
+  int64_t group_channels = test_random_integer(1, max_channels);
+  if (one_in(2))
+    group_channels =
+        (group_channels + INTERLEAVE - 1) / INTERLEAVE * INTERLEAVE;
+  int64_t results = test_random_integer(1, max_channels);
+  if (one_in(8)) {
+    c->groups = group_channels;
+    group_channels = 1;
     results = test_random_integer(1, 2);
   }
-  c->in[3] = (int32_t)(own * c->groups);
+  c->in[3] = (int32_t)(group_channels * c->groups);
   c->out[3] = (int32_t)(results * c->groups);
 }
 
 static void check_convolution(image_case* c) {
   int32_t sizes[4];
-  draw_rest(c);
+  fill_case(c);
   pack_panels(c, sizes);
   check_call(c, fill_convolution, sizes);
 }
@@ -388,36 +394,38 @@ static void convolutions_give_exact_sums(void** state) {
   test_random_start();
   for (size_t round = 0; round < ROUNDS;) {
     image_case c = {0};
-    draw_windows(&c, 7, 12);
-    draw_groups(&c);
-    if (c.out[3] > MOST_CHANNELS || !fits(&c)) continue;
+    random_windows(&c, 7, 12);
+    random_groups(&c);
+    if (c.out[3] > MAX_CHANNELS || !fits(&c)) continue;
     check_convolution(&c);
     ++round;
   }
 }
 
-// Rows that are summed a part after the other: of more taps than are known at a
-// time, and of more bytes than are copied.
+// Rows that the kernel computes in parts, because they have more taps or more
+// bytes than its buffers.
 static void long_rows_give_exact_sums(void** state) {
   enum { ROUNDS = 60 };
   (void)state;
   for (size_t round = 0; round < ROUNDS;) {
     image_case c = {0};
-    draw_windows(&c, 24, 5);
-    c.groups = one_of(3) ? 2 : 1;
-    const int64_t own = round % 2 == 0 ? SIDE * test_random_integer(1, 12)
+    random_windows(&c, 24, 5);
+    c.groups = one_in(3) ? 2 : 1;
+    const int64_t group_channels = round % 2 == 0
+                                       ? INTERLEAVE * test_random_integer(1, 12)
                                        : test_random_integer(1, 50);
-    c.in[3] = (int32_t)(own * c.groups);
+    c.in[3] = (int32_t)(group_channels * c.groups);
     c.out[3] = (int32_t)(test_random_integer(1, 70) * c.groups);
-    const bool is_long =
-        own % SIDE == 0 ? c.kernel[0] * c.kernel[1] > 85 : inner_of(&c) > 1024;
+    const bool is_long = group_channels % INTERLEAVE == 0
+                             ? c.kernel[0] * c.kernel[1] > 85
+                             : inner_of(&c) > 1024;
     if (!is_long || !fits(&c)) continue;
     check_convolution(&c);
     ++round;
   }
 }
 
-// Items of many positions, for one thread and for more.
+// Large work items, for one thread and for several.
 static void large_images_give_exact_sums(void** state) {
   (void)state;
   for (size_t round = 0; round < 20; ++round) {
@@ -434,16 +442,16 @@ static void large_images_give_exact_sums(void** state) {
 // ------------------------------------------------ etx::depthwise_u8
 
 static void depthwise_windows_give_exact_sums(void** state) {
-  enum { ROUNDS = 300, MOST_REACH = 64 };
+  enum { ROUNDS = 300, MAX_EXTENT = 64 };
   (void)state;
   for (size_t round = 0; round < ROUNDS;) {
     image_case c = {0};
-    draw_windows(&c, one_of(20) ? 64 : 7, 12);
+    random_windows(&c, one_in(20) ? 64 : 7, 12);
     c.in[3] = c.out[3] = (int32_t)test_random_integer(1, 200);
     c.groups = c.in[3];
-    if (reach_of(&c, 0) > MOST_REACH || !fits(&c)) continue;
+    if (extent_of(&c, 0) > MAX_EXTENT || !fits(&c)) continue;
     int32_t sizes[4];
-    draw_rest(&c);
+    fill_case(&c);
     pack_windows(&c, sizes);
     check_call(&c, fill_depthwise, sizes);
     ++round;
@@ -452,36 +460,36 @@ static void depthwise_windows_give_exact_sums(void** state) {
 
 // ------------------------------------------------ etx::linear_u8
 
-static void layers_give_exact_sums(void** state) {
+static void linear_gives_exact_sums(void** state) {
   enum { ROUNDS = 300 };
   (void)state;
   for (size_t round = 0; round < ROUNDS;) {
     static const int64_t lengths[] = {8, 200, 1100, 5000};
-    const int64_t most = lengths[test_random_bits() % 4];
-    const int32_t length = (int32_t)test_random_integer(1, most);
+    const int64_t max_size = lengths[test_random_bits() % 4];
+    const int32_t length = (int32_t)test_random_integer(1, max_size);
     const int32_t results = (int32_t)test_random_integer(1, 200);
     image_case c = {
         .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .groups = 1};
-    c.in[0] = one_of(20)  ? 0
-              : one_of(3) ? 1
+    c.in[0] = one_in(20)  ? 0
+              : one_in(3) ? 1
                           : (int32_t)test_random_integer(1, 9);
-    c.in[1] = one_of(2) ? 1 : (int32_t)test_random_integer(1, 5);
-    c.in[2] = one_of(4) ? 1 : (int32_t)test_random_integer(1, 9);
+    c.in[1] = one_in(2) ? 1 : (int32_t)test_random_integer(1, 5);
+    c.in[2] = one_in(4) ? 1 : (int32_t)test_random_integer(1, 9);
     if (c.in[0] == 1) c.in[1] = c.in[2] = 1;
     memcpy(c.out, c.in, sizeof c.out);
     c.in[3] = length;
     c.out[3] = results;
     if (!fits(&c)) continue;
     int32_t sizes[4];
-    draw_rest(&c);
+    fill_case(&c);
     pack_panels(&c, sizes);
     check_call(&c, fill_linear, sizes);
     ++round;
   }
 }
 
-// The longest row that sums of 32 bits hold, of the largest products.
-static void sums_reach_the_ends_of_32_bits(void** state) {
+// The longest row whose sum of the largest products fits 32 bits.
+static void the_longest_sums_fit_32_bits(void** state) {
   enum { LENGTH = 65793 };
   (void)state;
   image_case c = {.in = {1, 1, 1, LENGTH},
@@ -508,17 +516,17 @@ static void fill_pool(test_call* call, const image_case* c,
   (void)weight_sizes;
   test_call_begin(call, "etx::max_pool2d_u8.out");
   test_call_tensor(call, ETX_DTYPE_UINT8, 4, c->in, NULL, image);
-  add_pair(call, c->kernel);
-  // Without strides windows lie side by side.
-  const bool are_apart = memcmp(c->stride, c->kernel, sizeof c->kernel) == 0;
-  test_call_integers(call, are_apart ? 0 : 2, c->stride);
-  add_pair(call, c->padding);
-  add_pair(call, c->dilation);
-  test_call_boolean(call, c->rounds_up);
+  add_2d(call, c->kernel);
+  // An empty stride list means the kernel size.
+  const bool omits_stride = memcmp(c->stride, c->kernel, sizeof c->kernel) == 0;
+  test_call_integers(call, omits_stride ? 0 : 2, c->stride);
+  add_2d(call, c->padding);
+  add_2d(call, c->dilation);
+  test_call_boolean(call, c->ceil_mode);
 }
 
-// Around the image lies what is never the largest.
-static void expect_largest(const image_case* c) {
+// Padding is never the largest element.
+static void expect_max(const image_case* c) {
   size_t at = 0;
   for (int64_t n = 0; n < c->out[0]; ++n) {
     for (int64_t y = 0; y < c->out[1]; ++y) {
@@ -532,29 +540,29 @@ static void expect_largest(const image_case* c) {
                 x * c->stride[1] - c->padding[1] + kx * c->dilation[1], o);
             if (byte > best) best = byte;
           }
-          wanted_bytes[at] = (uint8_t)best;
+          expected_bytes[at] = (uint8_t)best;
         }
       }
     }
   }
 }
 
-static void pools_give_the_largest_byte(void** state) {
+static void max_pool_gives_the_largest_byte(void** state) {
   enum { ROUNDS = 300 };
   (void)state;
   for (size_t round = 0; round < ROUNDS;) {
     image_case c = {.groups = 1};
-    draw_windows(&c, 7, 12);
+    random_windows(&c, 7, 12);
     c.in[3] = c.out[3] = (int32_t)test_random_integer(1, 200);
     const bool is_half =
         c.padding[0] <= c.kernel[0] / 2 && c.padding[1] <= c.kernel[1] / 2;
     if (!is_half || c.in[1] == 0 || c.in[2] == 0) continue;
-    c.rounds_up = one_of(2);
-    if (one_of(4)) memcpy(c.stride, c.kernel, sizeof c.stride);
+    c.ceil_mode = one_in(2);
+    if (one_in(4)) memcpy(c.stride, c.kernel, sizeof c.stride);
     count_windows(&c);
     if (!fits(&c)) continue;
-    draw_bytes(elements_of(c.in), 0);
-    expect_largest(&c);
+    random_image(elements_of(c.in), 0);
+    expect_max(&c);
     check_call(&c, fill_pool, NULL);
     ++round;
   }
@@ -581,28 +589,28 @@ static void expect_means(const image_case* c) {
     for (size_t k = 0; k < pixels; ++k) {
       sum += image[first + k * channels] - c->zero;
     }
-    wanted_floats[i] = (float)sum * scales[0];
-    wanted_bytes[i] = byte_of(c, wanted_floats[i]);
+    expected_floats[i] = (float)sum * scales[0];
+    expected_bytes[i] = byte_of(c, expected_floats[i]);
   }
 }
 
-static void means_are_of_exact_sums(void** state) {
+static void means_have_exact_sums(void** state) {
   enum { ROUNDS = 200 };
   (void)state;
   for (size_t round = 0; round < ROUNDS;) {
-    const int32_t most = one_of(10) ? 300 : 20;
+    const int32_t max_size = one_in(10) ? 300 : 20;
     const int32_t channels = (int32_t)test_random_integer(1, 200);
-    const int32_t images = one_of(20) ? 0 : (int32_t)test_random_integer(1, 3);
-    image_case c = {.in = {images, (int32_t)test_random_integer(1, most),
-                           (int32_t)test_random_integer(1, most), channels},
+    const int32_t images = one_in(20) ? 0 : (int32_t)test_random_integer(1, 3);
+    image_case c = {.in = {images, (int32_t)test_random_integer(1, max_size),
+                           (int32_t)test_random_integer(1, max_size), channels},
                     .out = {images, 1, 1, channels}};
-    if (elements_of(c.in) > MOST) continue;
-    c.zero = draw_zero();
-    draw_result(&c);
-    draw_bytes(elements_of(c.in), c.zero);
+    if (elements_of(c.in) > MAX_ELEMENTS) continue;
+    c.zero = random_zero();
+    random_result(&c);
+    random_image(elements_of(c.in), c.zero);
     scales[0] = test_random_float(2) / (float)(c.in[1] * c.in[2]);
-    if (one_of(10)) scales[0] = 0.5f;
-    if (!c.is_float && one_of(20)) scales[0] = one_of(2) ? NAN : INFINITY;
+    if (one_in(10)) scales[0] = 0.5f;
+    if (!c.is_float && one_in(20)) scales[0] = one_in(2) ? NAN : INFINITY;
     expect_means(&c);
     check_call(&c, fill_mean, NULL);
     ++round;
@@ -615,10 +623,10 @@ int main(void) {
       cmocka_unit_test(long_rows_give_exact_sums),
       cmocka_unit_test(large_images_give_exact_sums),
       cmocka_unit_test(depthwise_windows_give_exact_sums),
-      cmocka_unit_test(layers_give_exact_sums),
-      cmocka_unit_test(sums_reach_the_ends_of_32_bits),
-      cmocka_unit_test(pools_give_the_largest_byte),
-      cmocka_unit_test(means_are_of_exact_sums),
+      cmocka_unit_test(linear_gives_exact_sums),
+      cmocka_unit_test(the_longest_sums_fit_32_bits),
+      cmocka_unit_test(max_pool_gives_the_largest_byte),
+      cmocka_unit_test(means_have_exact_sums),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

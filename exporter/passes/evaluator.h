@@ -1,6 +1,5 @@
-// The interface through which constant folding computes a node. The exporter
-// does not link kernels; the command line passes an evaluator that calls the
-// runtime's.
+// How the exporter asks its caller to compute a node (constant folding). The
+// exporter never sees a kernel; the command line hands it the runtime's.
 
 #ifndef ETX_EXPORTER_PASSES_EVALUATOR_H
 #define ETX_EXPORTER_PASSES_EVALUATOR_H
@@ -45,9 +44,9 @@ typedef struct etx_eval_argument {
 } etx_eval_argument;
 
 typedef struct etx_evaluator {
-  // Computes `op`. `arguments` has one entry for each argument of the schema,
-  // including the out arguments, whose data the callee writes.
-  // ETX_MISSING_OPERATOR if there is no kernel: the node is then not folded.
+  // Computes `op`. `arguments` has one entry for each schema argument, the
+  // outs included, whose data the callee writes. ETX_MISSING_OPERATOR if there
+  // is no kernel: the node is then left alone.
   etx_status (*evaluate)(void* context, const etx_op* op,
                          const etx_eval_argument* arguments, size_t count,
                          etx_diag* diag);

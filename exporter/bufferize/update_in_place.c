@@ -63,7 +63,7 @@ static bool shares_storage(const update_attempt* u, uint32_t a, uint32_t b) {
 // The address of the caller's memory is not planned: only the input's own
 // tensor and views that are made at run time can refer to it. True if `root`
 // can be placed there; then aliases of it become such views.
-static bool can_use_caller_memory(update_attempt* u, uint32_t root) {
+static bool adapt_to_caller_memory(update_attempt* u, uint32_t root) {
   if (u->placement->storages[u->target].kind != ETX_STORAGE_INPUT) return true;
   if (!etx_value_view_same_shape(u->method, root, u->old_content)) return false;
   for (uint32_t v = 0; v < u->placement->value_count; ++v) {
@@ -149,7 +149,7 @@ static bool place_at(update_attempt* u, uint32_t value, uint64_t offset,
   const uint64_t limit = u->placement->storages[u->target].bytes;
   if (!is_movable(u, root) || delta != 0 || place->offset != 0 ||
       place->bytes != u->placement->values[value].bytes || offset > limit ||
-      place->bytes > limit - offset || !can_use_caller_memory(u, root)) {
+      place->bytes > limit - offset || !adapt_to_caller_memory(u, root)) {
     return false;
   }
   if (place->kind == ETX_PLACEMENT_BRANCH_RESULT) {

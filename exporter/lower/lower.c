@@ -52,7 +52,7 @@ static void assign(const etx_symbols* symbols, size_t sample,
 // True if the sizes differ for some assignment of the symbols; stores the sizes
 // of that assignment.
 static bool sizes_differ(const etx_symbols* symbols, etx_dim declared,
-                         etx_dim found, int64_t* out_stated,
+                         etx_dim found, int64_t* out_declared,
                          int64_t* out_found) {
   if (etx_symbols_equal(symbols, declared, found)) return false;
   if (symbols->symbol_count > ETX_SYMBOLS_MAX_COUNT) return false;
@@ -60,9 +60,10 @@ static bool sizes_differ(const etx_symbols* symbols, etx_dim declared,
   for (size_t sample = 0; sample < SAMPLES; ++sample) {
     assign(symbols, sample, values);
     const bool known =
-        etx_symbols_evaluate(symbols, declared, values, out_stated) == ETX_OK &&
+        etx_symbols_evaluate(symbols, declared, values, out_declared) ==
+            ETX_OK &&
         etx_symbols_evaluate(symbols, found, values, out_found) == ETX_OK;
-    if (known && *out_stated != *out_found) return true;
+    if (known && *out_declared != *out_found) return true;
   }
   return false;
 }

@@ -79,10 +79,10 @@ static bool lower_step(schedule_finder* f, size_t* position, uint64_t limit) {
         f->steps < f->region_steps ? f->steps : f->region_steps;
     uint64_t left = given;
     seek(f, at, first);
-    const etx_schedule_search_result result_code =
+    const etx_schedule_search_result result =
         etx_schedule_search_region(&f->search, first, last, limit, &left);
     f->steps -= given - left;
-    if (result_code == ETX_SCHEDULE_FOUND) {
+    if (result == ETX_SCHEDULE_FOUND) {
       *position = first;
       return true;
     }

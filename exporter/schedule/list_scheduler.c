@@ -6,6 +6,7 @@
 #include "exporter/schedule/list_scheduler.h"
 
 #include <string.h>
+
 typedef struct heap_entry {
   int64_t growth;
   uint32_t rank;

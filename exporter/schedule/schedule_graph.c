@@ -34,7 +34,7 @@ typedef struct graph_builder {
   bool reuses_operands;
   etx_live_interval* lifetimes;
   uint32_t* item_starts;
-  uint32_t* item_of;  // by node of the stretch
+  uint32_t* item_of;  // by node of the region
   size_t item_count;
   uint32_t* block_of;  // by storage: its block, or ETX_SCHEDULE_NONE
   etx_schedule_block* blocks;

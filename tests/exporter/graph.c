@@ -294,7 +294,8 @@ size_t graph_count_running(const graph* g, uint32_t method) {
   const etx_ir_method* const m = &g->module.methods[method];
   size_t count = 0;
   for (size_t n = 0; n < m->node_count; ++n) {
-    count += etx_placement_has_instruction(graph_placement(g, method), &m->nodes[n]);
+    count += etx_placement_has_instruction(graph_placement(g, method),
+                                           &m->nodes[n]);
   }
   return count;
 }

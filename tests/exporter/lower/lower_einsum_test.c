@@ -1,4 +1,4 @@
-// Products by letters after lowering.
+// Lowering of einsum.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static void letters_in_all_three_are_batches(void** state) {
       "return z\n");
 }
 
-static void attention_scores_read_keys_as_they_lie(void** state) {
+static void attention_scores_need_no_transpose_of_keys(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower fold_matmul_transposes simplify",
@@ -42,7 +42,7 @@ static void attention_scores_read_keys_as_they_lie(void** state) {
       "return z\n");
 }
 
-static void letters_that_are_gone_are_summed(void** state) {
+static void letters_without_a_result_are_summed(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -54,7 +54,7 @@ static void letters_that_are_gone_are_summed(void** state) {
       "return z\n");
 }
 
-static void dots_meet_from_the_last_dimension(void** state) {
+static void ellipses_align_at_the_last_dimension(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -72,7 +72,7 @@ static void dots_meet_from_the_last_dimension(void** state) {
       "return z\n");
 }
 
-static void a_result_that_is_not_written(void** state) {
+static void an_equation_without_result(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -123,7 +123,7 @@ static void a_size_of_one_is_broadcast(void** state) {
       "return z\n");
 }
 
-static void letters_without_a_meaning_are_refused(void** state) {
+static void invalid_equations_are_refused(void** state) {
   (void)state;
   static const char* const equations[] = {"ij->ii",    "..ij->ij", "ij-ij",
                                           "ij,jk->ik", "ijk->ij",  "...i...->i",
@@ -144,13 +144,13 @@ static void letters_without_a_meaning_are_refused(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(letters_in_all_three_are_batches),
-      cmocka_unit_test(attention_scores_read_keys_as_they_lie),
-      cmocka_unit_test(letters_that_are_gone_are_summed),
-      cmocka_unit_test(letters_without_a_meaning_are_refused),
+      cmocka_unit_test(attention_scores_need_no_transpose_of_keys),
+      cmocka_unit_test(letters_without_a_result_are_summed),
+      cmocka_unit_test(invalid_equations_are_refused),
       cmocka_unit_test(a_size_of_one_is_broadcast),
       cmocka_unit_test(a_letter_twice_is_the_diagonal),
-      cmocka_unit_test(a_result_that_is_not_written),
-      cmocka_unit_test(dots_meet_from_the_last_dimension),
+      cmocka_unit_test(an_equation_without_result),
+      cmocka_unit_test(ellipses_align_at_the_last_dimension),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

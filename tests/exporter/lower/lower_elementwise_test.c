@@ -1,4 +1,4 @@
-// Types, numbers and elementwise operators after lowering.
+// Lowering of elementwise operators: dtypes, numbers, casts.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,17 +22,16 @@ static void numbers_become_constants_of_the_tensors_type(void** state) {
 }
 
 // NaN is not below it.
-static void what_is_not_above_a_threshold_is_replaced(void** state) {
+static void threshold_keeps_nan(void** state) {
   (void)state;
-  expect_lowered(
-      ETX_TARGET_ETX, "lower",
-      "inputs: [{name: x, type: 'float32[4]'}]\n"
-      "nodes:\n"
-      "  - {out: y, op: aten.threshold.default, args: [x, 0.5, 3]}\n"
-      "outputs: [y]\n",
-      "y.1: bool[4] = aten::le.Scalar_out(x, 0.5)\n"
-      "y: float32[4] = aten::where.self_out(y.1, 3.0:float32, x)\n"
-      "return y\n");
+  expect_lowered(ETX_TARGET_ETX, "lower",
+                 "inputs: [{name: x, type: 'float32[4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: y, op: aten.threshold.default, args: [x, 0.5, 3]}\n"
+                 "outputs: [y]\n",
+                 "y.1: bool[4] = aten::le.Scalar_out(x, 0.5)\n"
+                 "y: float32[4] = aten::where.self_out(y.1, 3.0:float32, x)\n"
+                 "return y\n");
 }
 
 static void a_float_number_makes_integers_floats(void** state) {
@@ -48,7 +47,7 @@ static void a_float_number_makes_integers_floats(void** state) {
       "return y\n");
 }
 
-static void the_lesser_tensor_is_cast(void** state) {
+static void the_smaller_dtype_is_cast(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower",
@@ -143,7 +142,7 @@ static void comparisons_keep_their_number(void** state) {
       "return c\n");
 }
 
-static void a_choice_between_numbers_and_tensors(void** state) {
+static void where_takes_numbers_and_tensors(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower",
@@ -195,7 +194,7 @@ static void a_size_as_number_is_computed(void** state) {
                  "return z\n");
 }
 
-static void etxs_runtime_has_operators_of_its_own(void** state) {
+static void target_etx_has_more_operators(void** state) {
   (void)state;
   const char* const yaml =
       "inputs: [{name: x, type: 'float32[4]'}]\n"
@@ -211,7 +210,7 @@ static void etxs_runtime_has_operators_of_its_own(void** state) {
                  "return y\n");
 }
 
-static void a_sign_is_told_by_the_reciprocal_too(void** state) {
+static void copysign_sees_negative_zero(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -246,19 +245,19 @@ static void a_cast_may_name_the_device_first(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(numbers_become_constants_of_the_tensors_type),
-      cmocka_unit_test(what_is_not_above_a_threshold_is_replaced),
+      cmocka_unit_test(threshold_keeps_nan),
       cmocka_unit_test(a_float_number_makes_integers_floats),
-      cmocka_unit_test(the_lesser_tensor_is_cast),
+      cmocka_unit_test(the_smaller_dtype_is_cast),
       cmocka_unit_test(a_tensor_without_dimensions_counts_by_category),
       cmocka_unit_test(division_of_integers_gives_floats),
       cmocka_unit_test(division_with_rounding_keeps_integers),
       cmocka_unit_test(alpha_and_reversed_subtraction),
       cmocka_unit_test(comparisons_keep_their_number),
-      cmocka_unit_test(a_choice_between_numbers_and_tensors),
+      cmocka_unit_test(where_takes_numbers_and_tensors),
       cmocka_unit_test(squares_and_roots_need_no_power),
       cmocka_unit_test(a_size_as_number_is_computed),
-      cmocka_unit_test(etxs_runtime_has_operators_of_its_own),
-      cmocka_unit_test(a_sign_is_told_by_the_reciprocal_too),
+      cmocka_unit_test(target_etx_has_more_operators),
+      cmocka_unit_test(copysign_sees_negative_zero),
       cmocka_unit_test(a_cast_may_name_the_device_first),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

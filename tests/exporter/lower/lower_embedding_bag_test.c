@@ -1,4 +1,4 @@
-// Bags of rows of a table after lowering.
+// Lowering of embedding_bag.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include "tests/exporter/lowered.h"
 
-static void offsets_tell_bags_by_position(void** state) {
+static void offsets_give_the_bag_of_each_position(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -134,7 +134,7 @@ static void the_stock_runtime_finds_no_maximum_of_bags(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(offsets_tell_bags_by_position),
+      cmocka_unit_test(offsets_give_the_bag_of_each_position),
       cmocka_unit_test(bags_of_one_size_are_a_dimension),
       cmocka_unit_test(the_stock_runtime_finds_no_maximum_of_bags),
   };

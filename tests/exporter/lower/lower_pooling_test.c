@@ -8,7 +8,7 @@
 
 #include "tests/exporter/lowered.h"
 
-static void a_line_is_a_plane_of_one_row(void** state) {
+static void a_1d_pooling_pools_a_plane_of_one_row(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -66,7 +66,7 @@ static void indices_that_are_read_are_kept(void** state) {
       "return i\n");
 }
 
-static void a_box_takes_two_steps(void** state) {
+static void a_3d_pooling_takes_two_steps(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -100,7 +100,7 @@ static void a_global_mean_is_a_reduction(void** state) {
       "return z\n");
 }
 
-static void windows_that_divide_are_a_view(void** state) {
+static void equal_windows_are_a_view(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -126,7 +126,7 @@ static void windows_that_divide_are_a_view(void** state) {
       "return z\n");
 }
 
-static void sizes_may_vary(void** state) {
+static void adaptive_pooling_takes_dynamic_sizes(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -146,7 +146,7 @@ static void sizes_may_vary(void** state) {
       "return z\n");
 }
 
-static void a_box_is_resampled_in_two_steps(void** state) {
+static void a_3d_interpolation_takes_two_steps(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -166,7 +166,7 @@ static void a_box_is_resampled_in_two_steps(void** state) {
       "return y\n");
 }
 
-static void cubics_are_a_product(void** state) {
+static void bicubic_is_a_matrix_product(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -189,7 +189,7 @@ static void cubics_are_a_product(void** state) {
       "return y\n");
 }
 
-static void what_cannot_be_resampled_is_refused(void** state) {
+static void unsupported_interpolations_are_refused(void** state) {
   (void)state;
   expect_refused(ETX_TARGET_ETX, "lower",
                  "dims: {s: {min: 1, max: 8}}\n"
@@ -208,8 +208,8 @@ static void what_cannot_be_resampled_is_refused(void** state) {
                  "does not give the output size");
 }
 
-// The stock library convolves lines and planes.
-static void boxes_are_convolved_by_planes_for_the_stock_library(void** state) {
+// The portable library has 1-D and 2-D convolutions.
+static void a_3d_convolution_is_2d_ones_for_executorch(void** state) {
   (void)state;
   static const char yaml[] =
       "inputs: [{name: x, type: 'float32[1, 2, 3, 4, 4]'},\n"
@@ -261,17 +261,17 @@ static void boxes_are_convolved_by_planes_for_the_stock_library(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_line_is_a_plane_of_one_row),
+      cmocka_unit_test(a_1d_pooling_pools_a_plane_of_one_row),
       cmocka_unit_test(indices_that_are_not_read_are_left_out),
       cmocka_unit_test(indices_that_are_read_are_kept),
-      cmocka_unit_test(a_box_takes_two_steps),
+      cmocka_unit_test(a_3d_pooling_takes_two_steps),
       cmocka_unit_test(a_global_mean_is_a_reduction),
-      cmocka_unit_test(windows_that_divide_are_a_view),
-      cmocka_unit_test(sizes_may_vary),
-      cmocka_unit_test(a_box_is_resampled_in_two_steps),
-      cmocka_unit_test(cubics_are_a_product),
-      cmocka_unit_test(what_cannot_be_resampled_is_refused),
-      cmocka_unit_test(boxes_are_convolved_by_planes_for_the_stock_library),
+      cmocka_unit_test(equal_windows_are_a_view),
+      cmocka_unit_test(adaptive_pooling_takes_dynamic_sizes),
+      cmocka_unit_test(a_3d_interpolation_takes_two_steps),
+      cmocka_unit_test(bicubic_is_a_matrix_product),
+      cmocka_unit_test(unsupported_interpolations_are_refused),
+      cmocka_unit_test(a_3d_convolution_is_2d_ones_for_executorch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// Quantised tensors after lowering, and weights that are read as they are.
+// Lowering of quantised operators, and kernels that read quantised weights.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ static const char* const channels =
     "args: [q, s, z, -1, -128, 127, int8]}\n"
     "outputs: [y]\n";
 
-static void etx_takes_scales_as_they_come(void** state) {
+static void target_etx_casts_no_scales(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower", channels,
@@ -31,7 +31,7 @@ static void etx_takes_scales_as_they_come(void** state) {
       "return y\n");
 }
 
-static void stock_kernels_get_the_types_they_want(void** state) {
+static void stock_kernels_get_the_dtypes_they_support(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_EXECUTORCH, "lower simplify", channels,
@@ -64,7 +64,7 @@ static void a_table_of_another_type_is_cast_for_the_stock_runtime(
       "return y\n");
 }
 
-static void ranges_of_a_tensor_are_two_results(void** state) {
+static void choose_qparams_has_two_results(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower",
@@ -102,7 +102,7 @@ static void expect_layer(etx_target target, int zero, const char* nodes,
                  wanted);
 }
 
-static void a_linear_layer_reads_bytes(void** state) {
+static void a_linear_layer_reads_int8_weights(void** state) {
   (void)state;
   expect_layer(ETX_TARGET_ETX, 0,
                "  - {out: y, op: aten.linear.default, args: [x, f]}\n",
@@ -151,7 +151,7 @@ static void rows_quantised_by_their_own_ranges_are_a_form_of_their_own(
       "return y\n");
 }
 
-static void an_embedding_reads_bytes(void** state) {
+static void an_embedding_reads_int8_weights(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower fuse_dequantize fold_constants simplify",
@@ -194,7 +194,7 @@ static const char linear[] =
     "  - {out: y, op: aten.linear.default, args: [x, f]}\n"
     "outputs: [y]\n";
 
-static void parts_of_rows_are_packed(void** state) {
+static void per_group_weights_are_packed(void** state) {
   (void)state;
   expect_blocks(
       -8, 0, linear,
@@ -209,7 +209,7 @@ static void parts_of_rows_are_packed(void** state) {
 }
 
 // Numbers beyond four bits, which are unpacked once for many rows.
-static void parts_of_bytes_are_read_as_they_are_by_few_rows(void** state) {
+static void sub_byte_weights_are_read_as_they_are_by_few_rows(void** state) {
   (void)state;
   static const char one[] =
       "  - {out: v, op: aten.slice.Tensor, args: [x, 0, 0, 1]}\n"
@@ -228,7 +228,7 @@ static void parts_of_bytes_are_read_as_they_are_by_few_rows(void** state) {
                 "return y\n");
 }
 
-static void tables_in_parts_of_rows_stay_bytes(void** state) {
+static void per_group_embedding_tables_stay_quantised(void** state) {
   (void)state;
   static const char table[] =
       "  - {out: i, op: aten._to_copy.default, args: [x], kwargs: {dtype: "
@@ -253,7 +253,7 @@ static void tables_in_parts_of_rows_stay_bytes(void** state) {
 #undef INDICES
 }
 
-static void rows_by_their_own_ranges_are_found_behind_views(void** state) {
+static void dynamic_quantisation_is_found_behind_views(void** state) {
   (void)state;
   expect_blocks(
       7, 0,
@@ -279,7 +279,7 @@ static void rows_by_their_own_ranges_are_found_behind_views(void** state) {
   "nodes:\n"                                                             \
   "  - {out: t, op: aten.t.default, args: [w]}\n"
 
-static void products_with_bytes_read_them_as_they_are(void** state) {
+static void products_read_int8_weights(void** state) {
   (void)state;
   static const char passes[] =
       "lower fold_matmul_transposes fuse_dequantize simplify";
@@ -314,7 +314,7 @@ static void products_with_bytes_read_them_as_they_are(void** state) {
       "return y\n");
 }
 
-static void a_product_of_shifted_bytes_is_one_of_bytes(void** state) {
+static void a_product_with_zero_points_is_an_int8_product(void** state) {
   (void)state;
   static const char yaml[] = BYTES
       "  - {out: b, op: aten._to_copy.default, args: [q], kwargs: {dtype: "
@@ -364,7 +364,7 @@ static void a_product_of_shifted_bytes_is_one_of_bytes(void** state) {
   }
 }
 
-static void one_range_of_a_whole_tensor_is_found_when_it_comes(void** state) {
+static void per_tensor_parameters_are_computed_at_run_time(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -397,7 +397,8 @@ static void one_range_of_a_whole_tensor_is_found_when_it_comes(void** state) {
       "return y\n");
 }
 
-static void halves_are_quantised_in_the_type_of_their_scales(void** state) {
+static void half_tensors_are_quantised_in_the_dtype_of_the_scales(
+    void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -420,8 +421,8 @@ static void halves_are_quantised_in_the_type_of_their_scales(void** state) {
       "return y\n");
 }
 
-// The same spelled out, as core ATen has it.
-static void steps_of_a_weight_are_packed_too(void** state) {
+// The same in elementwise operators, as core ATen has it.
+static void an_elementwise_dequantisation_is_packed_too(void** state) {
   (void)state;
   static const char steps[] =
       "inputs: [{name: x, type: 'float32[2, 8]'}]\n"
@@ -457,7 +458,7 @@ static void steps_of_a_weight_are_packed_too(void** state) {
   }
 }
 
-static void other_blocks_are_refused(void** state) {
+static void other_block_sizes_are_refused(void** state) {
   (void)state;
   static const char* const calls[] = {
       "torchao.quantize_affine.default, args: [x, [2, 4], s, null, int8]",
@@ -482,25 +483,25 @@ static void other_blocks_are_refused(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(etx_takes_scales_as_they_come),
-      cmocka_unit_test(stock_kernels_get_the_types_they_want),
+      cmocka_unit_test(target_etx_casts_no_scales),
+      cmocka_unit_test(stock_kernels_get_the_dtypes_they_support),
       cmocka_unit_test(a_table_of_another_type_is_cast_for_the_stock_runtime),
-      cmocka_unit_test(ranges_of_a_tensor_are_two_results),
-      cmocka_unit_test(a_linear_layer_reads_bytes),
+      cmocka_unit_test(choose_qparams_has_two_results),
+      cmocka_unit_test(a_linear_layer_reads_int8_weights),
       cmocka_unit_test(zero_points_and_the_stock_target_keep_floats),
       cmocka_unit_test(
           rows_quantised_by_their_own_ranges_are_a_form_of_their_own),
-      cmocka_unit_test(an_embedding_reads_bytes),
-      cmocka_unit_test(parts_of_rows_are_packed),
-      cmocka_unit_test(parts_of_bytes_are_read_as_they_are_by_few_rows),
-      cmocka_unit_test(tables_in_parts_of_rows_stay_bytes),
-      cmocka_unit_test(a_product_of_shifted_bytes_is_one_of_bytes),
-      cmocka_unit_test(halves_are_quantised_in_the_type_of_their_scales),
-      cmocka_unit_test(one_range_of_a_whole_tensor_is_found_when_it_comes),
-      cmocka_unit_test(rows_by_their_own_ranges_are_found_behind_views),
-      cmocka_unit_test(products_with_bytes_read_them_as_they_are),
-      cmocka_unit_test(steps_of_a_weight_are_packed_too),
-      cmocka_unit_test(other_blocks_are_refused),
+      cmocka_unit_test(an_embedding_reads_int8_weights),
+      cmocka_unit_test(per_group_weights_are_packed),
+      cmocka_unit_test(sub_byte_weights_are_read_as_they_are_by_few_rows),
+      cmocka_unit_test(per_group_embedding_tables_stay_quantised),
+      cmocka_unit_test(a_product_with_zero_points_is_an_int8_product),
+      cmocka_unit_test(half_tensors_are_quantised_in_the_dtype_of_the_scales),
+      cmocka_unit_test(per_tensor_parameters_are_computed_at_run_time),
+      cmocka_unit_test(dynamic_quantisation_is_found_behind_views),
+      cmocka_unit_test(products_read_int8_weights),
+      cmocka_unit_test(an_elementwise_dequantisation_is_packed_too),
+      cmocka_unit_test(other_block_sizes_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

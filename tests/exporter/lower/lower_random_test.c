@@ -1,5 +1,5 @@
-// Whatever arguments the readers accept for an operator, in whatever graph:
-// the passes either report a problem or leave a graph that verifies. Under the
+// Fuzzing: for any arguments that the readers accept, in any graph, the passes
+// either report a problem or leave a graph that verifies. Under the
 // sanitizers this looks for reads outside lists and shapes and for overflow.
 
 #include <setjmp.h>
@@ -22,7 +22,7 @@ enum { GRAPHS = 20000, MAX_NODES = 3, INPUTS = 7, MAX_LIST = 4 };
 
 enum { MAX_RESULTS = ETX_TYPE_INFERENCE_MAX_OUTPUTS };  // of one operator
 
-typedef struct maker {
+typedef struct graph_maker {
   uint64_t seed;
   etx_pool pool;
   etx_ir_module module;
@@ -30,28 +30,30 @@ typedef struct maker {
   etx_dim symbol;
   uint32_t values[INPUTS + 2 + MAX_NODES * MAX_RESULTS];
   size_t value_count;
-} maker;
+} graph_maker;
 
-static uint64_t next(maker* m) {
+static uint64_t next(graph_maker* m) {
   m->seed ^= m->seed << 13;
   m->seed ^= m->seed >> 7;
   m->seed ^= m->seed << 17;
   return m->seed;
 }
 
-static size_t below(maker* m, size_t count) {
+static size_t below(graph_maker* m, size_t count) {
   return (size_t)(next(m) >> 8) % count;
 }
 
-static bool one_in(maker* m, size_t count) { return below(m, count) == 0; }
+static bool one_in(graph_maker* m, size_t count) {
+  return below(m, count) == 0;
+}
 
 // ---------------------------------------------------------------- arguments
 
-static etx_ir_arg any_value(maker* m) {
+static etx_ir_arg any_value(graph_maker* m) {
   return etx_ir_value_arg(m->values[below(m, m->value_count)]);
 }
 
-static etx_ir_arg any_integer(maker* m) {
+static etx_ir_arg any_integer(graph_maker* m) {
   static const int64_t odd[] = {0,         INT64_MAX, -(INT64_C(1) << 61),
                                 INT32_MAX, 1 << 20,   INT64_C(1) << 61};
   if (one_in(m, 12)) {
@@ -61,13 +63,13 @@ static etx_ir_arg any_integer(maker* m) {
   return etx_ir_int((int64_t)below(m, 7) - 2);
 }
 
-static etx_ir_arg any_number(maker* m) {
+static etx_ir_arg any_number(graph_maker* m) {
   if (one_in(m, 3)) return etx_ir_double((double)below(m, 9) / 2.0 - 1.0);
   if (one_in(m, 6)) return etx_ir_bool(one_in(m, 2));
   return any_integer(m);
 }
 
-static etx_ir_arg any_string(maker* m) {
+static etx_ir_arg any_string(graph_maker* m) {
   static const char* const words[] = {
       "none",    "tanh", "floor", "trunc",     "constant",
       "reflect", "same", "valid", "ij,jk->ik", "bij,bjk->bik",
@@ -77,9 +79,10 @@ static etx_ir_arg any_string(maker* m) {
   return arg;
 }
 
-static etx_ir_arg any_item(maker* m, etx_argument_type type);
+static etx_ir_arg any_item(graph_maker* m, etx_argument_type type);
 
-static etx_ir_arg any_list(maker* m, etx_argument_type type, size_t fixed) {
+static etx_ir_arg any_list(graph_maker* m, etx_argument_type type,
+                           size_t fixed) {
   const size_t count = fixed != 0 && !one_in(m, 6) ? fixed : below(m, 6);
   etx_ir_arg* const items = etx_pool_take(&m->pool, count * sizeof *items);
   assert_non_null(items);
@@ -87,7 +90,7 @@ static etx_ir_arg any_list(maker* m, etx_argument_type type, size_t fixed) {
   return etx_ir_list(items, count);
 }
 
-static etx_ir_arg any_item(maker* m, etx_argument_type type) {
+static etx_ir_arg any_item(graph_maker* m, etx_argument_type type) {
   static const etx_dtype dtypes[] = {ETX_DTYPE_FLOAT32, ETX_DTYPE_INT64,
                                      ETX_DTYPE_INT32,   ETX_DTYPE_BOOL,
                                      ETX_DTYPE_FLOAT64, ETX_DTYPE_FLOAT16};
@@ -131,7 +134,7 @@ static bool is_list(etx_argument_type type) {
          type == ETX_ARGUMENT_FLOATS || type == ETX_ARGUMENT_BOOLS;
 }
 
-static etx_ir_arg any_argument(maker* m, const etx_argument* argument) {
+static etx_ir_arg any_argument(graph_maker* m, const etx_argument* argument) {
   etx_ir_arg arg = etx_ir_none();
   if (argument->default_text.size != 0 && one_in(m, 2)) {
     assert_int_equal(etx_aten_default(&m->pool, argument, &arg, NULL), ETX_OK);
@@ -145,13 +148,13 @@ static etx_ir_arg any_argument(maker* m, const etx_argument* argument) {
 
 // ---------------------------------------------------------------- graphs
 
-static etx_dim any_size(maker* m) {
+static etx_dim any_size(graph_maker* m) {
   static const etx_dim sizes[] = {1, 2, 2, 4, 4, 3, 0};
   if (one_in(m, 6)) return m->symbol;
   return sizes[below(m, 6 + one_in(m, 10))];
 }
 
-static etx_shape any_shape(maker* m) {
+static etx_shape any_shape(graph_maker* m) {
   static const etx_dtype dtypes[] = {ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT32,
                                      ETX_DTYPE_FLOAT32, ETX_DTYPE_INT64,
                                      ETX_DTYPE_INT32,   ETX_DTYPE_BOOL};
@@ -163,7 +166,7 @@ static etx_shape any_shape(maker* m) {
   return shape;
 }
 
-static void add_input(maker* m) {
+static void add_input(graph_maker* m) {
   etx_ir_value value = {.has_shape = true,
                         .shape = any_shape(m),
                         .origin = ETX_IR_FROM_INPUT,
@@ -181,7 +184,7 @@ static void add_input(maker* m) {
 }
 
 // A float32[2, 4] and an int64[2] that are known.
-static void add_constants(maker* m) {
+static void add_constants(graph_maker* m) {
   static const float weights[8] = {1, 2, 3, 4, 5, 6, 7, 8};
   static const int64_t index[2] = {0, 1};
   const etx_ir_constant constants[] = {
@@ -197,7 +200,7 @@ static void add_constants(maker* m) {
   }
 }
 
-static void add_node(maker* m, const char* aten) {
+static void add_node(graph_maker* m, const char* aten) {
   const etx_aten_schema* const schema = etx_aten_schema_find(etx_text_of(aten));
   etx_ir_arg args[ETX_MAX_ARGUMENTS];
   uint32_t outputs[MAX_RESULTS];
@@ -229,7 +232,7 @@ static void add_node(maker* m, const char* aten) {
   }
 }
 
-static void add_output(maker* m) {
+static void add_output(graph_maker* m) {
   etx_ir_output* const output = etx_pool_take(&m->pool, sizeof *output);
   assert_non_null(output);
   output->name = etx_text_of("y");
@@ -238,7 +241,7 @@ static void add_output(maker* m) {
   m->method->output_count = m->method->output_capacity = 1;
 }
 
-static const char* random_operator(maker* m) {
+static const char* random_operator(graph_maker* m) {
   for (;;) {
     const size_t index = below(m, etx_aten_schema_count());
     const char* const name = etx_aten_schema_at(index)->name;
@@ -246,7 +249,7 @@ static const char* random_operator(maker* m) {
   }
 }
 
-static void make_graph(maker* m, uint64_t seed) {
+static void make_graph(graph_maker* m, uint64_t seed) {
   uint32_t method = 0;
   uint32_t symbol = 0;
   memset(m, 0, sizeof *m);
@@ -274,7 +277,7 @@ static void make_graph(maker* m, uint64_t seed) {
 // ---------------------------------------------------------------- the test
 
 // True if the graph went through all passes.
-static bool run_passes(maker* m, etx_target target) {
+static bool run_passes(graph_maker* m, etx_target target) {
   static const char* const names[] = {
       "lower",          "fold_matmul_transposes",
       "fold_constants", "recompose_slice_scatter",
@@ -305,7 +308,7 @@ static bool run_passes(maker* m, etx_target target) {
 
 static void any_arguments_are_lowered_or_refused(void** state) {
   (void)state;
-  static maker m;
+  static graph_maker m;
   const char* const only = getenv("ETX_SEED");
   size_t lowered = 0;
   for (uint64_t seed = 1; seed <= GRAPHS; ++seed) {

@@ -1,4 +1,4 @@
-// Rearrangements after lowering.
+// Lowering of tile, pad, diff, meshgrid and diagonals.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include "tests/exporter/lowered.h"
 
-static void differences_may_start_from_something_else(void** state) {
+static void diff_takes_prepend_and_append(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower",
@@ -26,7 +26,7 @@ static void differences_may_start_from_something_else(void** state) {
       "return y\n");
 }
 
-static void checks_are_gone(void** state) {
+static void assertions_are_removed(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower",
@@ -38,7 +38,7 @@ static void checks_are_gone(void** state) {
       "return x\n");
 }
 
-static void edges_by_mode(void** state) {
+static void padding_modes(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -60,7 +60,7 @@ static void edges_by_mode(void** state) {
       "return c\n");
 }
 
-static void windows_are_left_to_the_operator(void** state) {
+static void unfold_is_one_operator(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -75,7 +75,7 @@ static void windows_are_left_to_the_operator(void** state) {
       "return z\n");
 }
 
-static void a_diagonal_is_every_so_many_elements(void** state) {
+static void diagonal_scatter_is_a_slice_scatter_with_a_step(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -104,7 +104,7 @@ static void a_diagonal_is_every_so_many_elements(void** state) {
       "return y\n");
 }
 
-static void a_diagonal_lies_in_its_matrix(void** state) {
+static void a_diagonal_outside_the_matrix_is_refused(void** state) {
   (void)state;
   expect_refused(
       ETX_TARGET_ETX, "lower",
@@ -118,12 +118,12 @@ static void a_diagonal_lies_in_its_matrix(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(differences_may_start_from_something_else),
-      cmocka_unit_test(checks_are_gone),
-      cmocka_unit_test(edges_by_mode),
-      cmocka_unit_test(windows_are_left_to_the_operator),
-      cmocka_unit_test(a_diagonal_is_every_so_many_elements),
-      cmocka_unit_test(a_diagonal_lies_in_its_matrix),
+      cmocka_unit_test(diff_takes_prepend_and_append),
+      cmocka_unit_test(assertions_are_removed),
+      cmocka_unit_test(padding_modes),
+      cmocka_unit_test(unfold_is_one_operator),
+      cmocka_unit_test(diagonal_scatter_is_a_slice_scatter_with_a_step),
+      cmocka_unit_test(a_diagonal_outside_the_matrix_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// Recurrent layers and cells after lowering.
+// Lowering of recurrent layers and cells.
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-// Medians, places in an order and running extremes after lowering.
+// Lowering of median, kthvalue, cummax and cummin.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +57,7 @@ static void a_median_is_the_lower_middle_or_nan(void** state) {
       "return y\n");
 }
 
-static void what_is_no_number_may_be_left_out(void** state) {
+static void nanmedian_ignores_nan(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -82,7 +82,7 @@ static void what_is_no_number_may_be_left_out(void** state) {
       "return j\n");
 }
 
-static void the_kth_stands_at_its_place(void** state) {
+static void kthvalue_is_a_slice_of_the_sorted_tensor(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -113,7 +113,7 @@ static void the_kth_stands_at_its_place(void** state) {
       "return j\n");
 }
 
-static void no_place_is_outside(void** state) {
+static void kthvalue_out_of_range_is_refused(void** state) {
   (void)state;
   expect_refused(ETX_TARGET_ETX, "lower",
                  "inputs: [{name: x, type: 'float32[3, 5]'}]\n"
@@ -123,7 +123,7 @@ static void no_place_is_outside(void** state) {
                  "'k' is 6, outside a dimension of size 5");
 }
 
-static void running_extremes_take_doubling_steps(void** state) {
+static void cummax_takes_doubling_steps(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -176,10 +176,10 @@ static void running_extremes_take_doubling_steps(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_median_is_the_lower_middle_or_nan),
-      cmocka_unit_test(what_is_no_number_may_be_left_out),
-      cmocka_unit_test(the_kth_stands_at_its_place),
-      cmocka_unit_test(no_place_is_outside),
-      cmocka_unit_test(running_extremes_take_doubling_steps),
+      cmocka_unit_test(nanmedian_ignores_nan),
+      cmocka_unit_test(kthvalue_is_a_slice_of_the_sorted_tensor),
+      cmocka_unit_test(kthvalue_out_of_range_is_refused),
+      cmocka_unit_test(cummax_takes_doubling_steps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

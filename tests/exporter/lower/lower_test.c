@@ -1,4 +1,4 @@
-// The pass itself: names, stated types, problems, what a target cannot do.
+// The pass lower: names, declared types, problems, refusals of a target.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +76,7 @@ static void sizes_that_do_not_fit_are_refused_at_their_node(void** state) {
                  "m.yaml:5:5: ");
 }
 
-static void a_stated_dtype_must_be_right(void** state) {
+static void a_wrong_declared_dtype_is_refused(void** state) {
   (void)state;
   expect_refused(ETX_TARGET_ETX, "lower",
                  "inputs: [{name: x, type: 'int64[4]'}]\n"
@@ -87,7 +87,7 @@ static void a_stated_dtype_must_be_right(void** state) {
                  "'z' is declared as int64, found float32");
 }
 
-static void a_stated_size_must_be_right(void** state) {
+static void a_wrong_declared_size_is_refused(void** state) {
   (void)state;
   expect_refused(ETX_TARGET_ETX, "lower",
                  "dims: {s: {min: 1, max: 8}}\n"
@@ -99,7 +99,7 @@ static void a_stated_size_must_be_right(void** state) {
                  "dimension 0 of 'z' is declared as 9, found 16");
 }
 
-static void equal_sizes_may_be_spelled_differently(void** state) {
+static void equal_sizes_may_be_written_differently(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower",
                  "dims: {s: {min: 1, max: 8}}\n"
@@ -112,7 +112,7 @@ static void equal_sizes_may_be_spelled_differently(void** state) {
                  "return z\n");
 }
 
-// Adds an input that is an integer with bounds, as archives have them.
+// Adds an input that is an integer with bounds, as .pt2 archives have it.
 static void add_integer_input(void) {
   etx_ir_module* const module = &l.reading.module;
   etx_ir_method* const method = &module->methods[0];
@@ -129,7 +129,7 @@ static void add_integer_input(void) {
   method->inputs[method->input_count++] = input;
 }
 
-static void integers_that_vary_are_refused_for_the_stock_target(void** state) {
+static void dynamic_integers_are_refused_for_executorch(void** state) {
   (void)state;
   const char* const yaml =
       "inputs: [{name: x, type: 'float32[8]'}]\n"
@@ -147,7 +147,7 @@ static void integers_that_vary_are_refused_for_the_stock_target(void** state) {
   lowered_close(&l);
 }
 
-static void training_is_refused(void** state) {
+static void training_mode_is_refused(void** state) {
   (void)state;
   expect_refused(
       ETX_TARGET_ETX, "lower",
@@ -185,11 +185,11 @@ int main(void) {
       cmocka_unit_test(results_keep_the_authors_names),
       cmocka_unit_test(unknown_operators_are_all_named),
       cmocka_unit_test(sizes_that_do_not_fit_are_refused_at_their_node),
-      cmocka_unit_test(a_stated_dtype_must_be_right),
-      cmocka_unit_test(a_stated_size_must_be_right),
-      cmocka_unit_test(equal_sizes_may_be_spelled_differently),
-      cmocka_unit_test(integers_that_vary_are_refused_for_the_stock_target),
-      cmocka_unit_test(training_is_refused),
+      cmocka_unit_test(a_wrong_declared_dtype_is_refused),
+      cmocka_unit_test(a_wrong_declared_size_is_refused),
+      cmocka_unit_test(equal_sizes_may_be_written_differently),
+      cmocka_unit_test(dynamic_integers_are_refused_for_executorch),
+      cmocka_unit_test(training_mode_is_refused),
       cmocka_unit_test(the_same_graph_gives_the_same_lines),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-// Products, distances and searches of vectors after lowering.
+// Lowering of vector products, similarities and searches.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ static void similarity_divides_by_lengths(void** state) {
       "return z\n");
 }
 
-static void contracted_dimensions_are_inner(void** state) {
+static void contracted_dimensions_become_columns_and_rows(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -60,7 +60,7 @@ static void contracted_dimensions_are_inner(void** state) {
       "return w\n");
 }
 
-// With as many dimensions as there may be, one that is named twice has no room.
+// A tensor of the maximal rank, where a repeated dimension would overflow.
 static void a_dimension_is_summed_once(void** state) {
   (void)state;
   expect_refused(
@@ -73,7 +73,7 @@ static void a_dimension_is_summed_once(void** state) {
       "contracts a dimension twice");
 }
 
-static void a_cross_product_turns_by_one_and_two(void** state) {
+static void a_cross_product_rolls_by_one_and_two(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower simplify",
                  "inputs: [{name: x, type: 'float32[3, 4]'}, {name: y, type: "
@@ -91,7 +91,7 @@ static void a_cross_product_turns_by_one_and_two(void** state) {
                  "return z\n");
 }
 
-static void places_are_counted(void** state) {
+static void searchsorted_counts_smaller_elements(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -114,7 +114,7 @@ static void places_are_counted(void** state) {
       "return w\n");
 }
 
-static void truths_are_sorted_as_bytes_for_stock(void** state) {
+static void bool_is_sorted_as_uint8_for_executorch(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_EXECUTORCH, "lower",
@@ -134,11 +134,11 @@ static void truths_are_sorted_as_bytes_for_stock(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(similarity_divides_by_lengths),
-      cmocka_unit_test(contracted_dimensions_are_inner),
+      cmocka_unit_test(contracted_dimensions_become_columns_and_rows),
       cmocka_unit_test(a_dimension_is_summed_once),
-      cmocka_unit_test(a_cross_product_turns_by_one_and_two),
-      cmocka_unit_test(places_are_counted),
-      cmocka_unit_test(truths_are_sorted_as_bytes_for_stock),
+      cmocka_unit_test(a_cross_product_rolls_by_one_and_two),
+      cmocka_unit_test(searchsorted_counts_smaller_elements),
+      cmocka_unit_test(bool_is_sorted_as_uint8_for_executorch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// Views, parts and updates of parts after lowering.
+// Lowering of views, slices and scatters.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static void views_that_change_nothing_vanish(void** state) {
                  "return g\n");
 }
 
-static void matrices_are_turned_by_any_name(void** state) {
+static void t_mT_and_numpy_T_transpose(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower",
                  "inputs: [{name: x, type: 'float32[5, 2, 3]'}]\n"
@@ -40,7 +40,7 @@ static void matrices_are_turned_by_any_name(void** state) {
                  "return c\n");
 }
 
-static void complex_matrices_are_turned_but_have_no_adjoint(void** state) {
+static void complex_matrices_are_transposed_but_have_no_adjoint(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower",
                  "inputs: [{name: x, type: 'complex64[2, 3]'}]\n"
@@ -105,7 +105,7 @@ static const char padded[] =
     "  - {out: c, op: aten.constant_pad_nd.default, args: [x, [0, 0]]}\n"
     "outputs: [a, b, c]\n";
 
-static void padding_by_less_than_nothing_is_a_slice_for_stock(void** state) {
+static void negative_padding_is_a_slice_for_executorch(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_EXECUTORCH, "lower", padded,
@@ -127,7 +127,7 @@ static void padding_by_less_than_nothing_is_a_slice_for_stock(void** state) {
       "return x\n");
 }
 
-static void slices_are_brought_into_range(void** state) {
+static void slice_bounds_are_clamped(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower",
@@ -265,7 +265,7 @@ static void slice_scatter_over_all_is_its_source(void** state) {
       "return z\n");
 }
 
-static void copy_takes_the_targets_type_and_sizes(void** state) {
+static void copy_has_the_dtype_and_sizes_of_its_target(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower",
@@ -279,7 +279,7 @@ static void copy_takes_the_targets_type_and_sizes(void** state) {
       "return y\n");
 }
 
-static void zeros_in_the_size_of_another(void** state) {
+static void zeros_like_has_fixed_sizes(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower",
                  "dims: {s: {min: 1, max: 8}}\n"
@@ -299,12 +299,12 @@ static void zeros_in_the_size_of_another(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(views_that_change_nothing_vanish),
-      cmocka_unit_test(matrices_are_turned_by_any_name),
-      cmocka_unit_test(complex_matrices_are_turned_but_have_no_adjoint),
+      cmocka_unit_test(t_mT_and_numpy_T_transpose),
+      cmocka_unit_test(complex_matrices_are_transposed_but_have_no_adjoint),
       cmocka_unit_test(a_missing_size_divides_out_of_symbols),
       cmocka_unit_test(a_transpose_of_one_row_is_a_view),
-      cmocka_unit_test(padding_by_less_than_nothing_is_a_slice_for_stock),
-      cmocka_unit_test(slices_are_brought_into_range),
+      cmocka_unit_test(negative_padding_is_a_slice_for_executorch),
+      cmocka_unit_test(slice_bounds_are_clamped),
       cmocka_unit_test(splits_are_slices),
       cmocka_unit_test(stack_is_a_cat_of_views),
       cmocka_unit_test(repeats_of_rows_are_expanded),
@@ -312,8 +312,8 @@ int main(void) {
       cmocka_unit_test(index_copy_is_an_index_put_behind_none),
       cmocka_unit_test(index_put_keeps_none_in_its_list),
       cmocka_unit_test(slice_scatter_over_all_is_its_source),
-      cmocka_unit_test(copy_takes_the_targets_type_and_sizes),
-      cmocka_unit_test(zeros_in_the_size_of_another),
+      cmocka_unit_test(copy_has_the_dtype_and_sizes_of_its_target),
+      cmocka_unit_test(zeros_like_has_fixed_sizes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

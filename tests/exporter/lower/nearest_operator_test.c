@@ -1,4 +1,4 @@
-// Which supported operator is offered instead of one that is not.
+// Which supported operators are suggested for one that is not.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,14 +21,14 @@ static void assert_nearest(const char* wanted, const char* expected) {
   }
 }
 
-static void a_letter_or_two_are_a_slip(void** state) {
+static void one_or_two_letters_may_differ(void** state) {
   (void)state;
   assert_nearest("aten.reelu.default", "aten.relu.default");
   assert_nearest("aten.ad.Tensor", "aten.add.Tensor");
   assert_nearest("aten.softmxa.int", "aten.softmax.int");
 }
 
-static void variants_stand_for_each_other(void** state) {
+static void variants_are_suggested(void** state) {
   (void)state;
   assert_nearest("aten.relu_.default", "aten.relu.default");
   assert_nearest("aten.relu.Scalar", "aten.relu.default");
@@ -43,7 +43,7 @@ static void an_underscore_at_the_end_means_in_place(void** state) {
   assert_false(etx_operator_is_in_place(etx_text_of("aten._.Tensor")));
 }
 
-static void what_is_far_off_is_not_offered(void** state) {
+static void distant_names_are_not_suggested(void** state) {
   (void)state;
   assert_nearest("aten.zzzz.default", NULL);
   assert_nearest("aten.xyz.Tensor", NULL);
@@ -51,7 +51,7 @@ static void what_is_far_off_is_not_offered(void** state) {
   assert_nearest("mine.add.Tensor", NULL);
 }
 
-// The name without "aten." and overload; nothing needs the rest.
+// The name without namespace and overload.
 static etx_text base_of(const char* name) {
   const char* const start = strchr(name, '.') + 1;
   return (etx_text){start, (size_t)(strchr(start, '.') - start)};
@@ -64,7 +64,7 @@ static bool contains(etx_text text, etx_text part) {
   return false;
 }
 
-// An operator that exists is not another one with a slip in it.
+// The name of an existing operator is not misspelled.
 static void known_operators_are_not_taken_for_misspelled_ones(void** state) {
   (void)state;
   for (size_t i = 0; i < etx_aten_schema_count(); ++i) {
@@ -75,7 +75,7 @@ static void known_operators_are_not_taken_for_misspelled_ones(void** state) {
     const etx_text a = base_of(name);
     const etx_text b = base_of(found);
     if (!contains(a, b) && !contains(b, a)) {
-      fail_msg("'%s' is offered for '%s'", found, name);
+      fail_msg("'%s' is suggested for '%s'", found, name);
     }
   }
 }
@@ -108,10 +108,10 @@ static void several_operators_are_suggested_for_a_word(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_letter_or_two_are_a_slip),
-      cmocka_unit_test(variants_stand_for_each_other),
+      cmocka_unit_test(one_or_two_letters_may_differ),
+      cmocka_unit_test(variants_are_suggested),
       cmocka_unit_test(an_underscore_at_the_end_means_in_place),
-      cmocka_unit_test(what_is_far_off_is_not_offered),
+      cmocka_unit_test(distant_names_are_not_suggested),
       cmocka_unit_test(known_operators_are_not_taken_for_misspelled_ones),
       cmocka_unit_test(several_operators_are_suggested_for_a_word),
   };

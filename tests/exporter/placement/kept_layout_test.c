@@ -1,5 +1,4 @@
-// Earlier programs whose layout of state cannot be kept: the file's word is not
-// taken for it.
+// State layouts of earlier programs that cannot be kept are refused.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,14 +50,14 @@ static test_program* two_states_at(uint64_t first, uint64_t second) {
   return p;
 }
 
-static void states_apart_are_kept(void** state) {
+static void disjoint_states_are_kept(void** state) {
   (void)state;
   test_program* const p = two_states_at(32, 0);
   test_blob(p);
   assert_int_equal(keep(p), ETX_OK);
 }
 
-static void states_that_share_bytes_are_refused(void** state) {
+static void overlapping_states_are_refused(void** state) {
   (void)state;
   test_program* const p = two_states_at(16, 16);
   test_blob(p);
@@ -72,7 +71,8 @@ static void states_between_multiples_of_the_alignment_are_refused(
   test_program* const p = two_states_at(0, 24);
   test_blob(p);
   assert_int_equal(keep(p), ETX_BAD_ARGUMENT);
-  assert_non_null(strstr(diag.text, "'b' is at offset 24 in the layout to keep"));
+  assert_non_null(
+      strstr(diag.text, "'b' is at offset 24 in the layout to keep"));
 }
 
 static void a_stock_file_is_refused(void** state) {
@@ -83,8 +83,8 @@ static void a_stock_file_is_refused(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(states_apart_are_kept),
-      cmocka_unit_test(states_that_share_bytes_are_refused),
+      cmocka_unit_test(disjoint_states_are_kept),
+      cmocka_unit_test(overlapping_states_are_refused),
       cmocka_unit_test(states_between_multiples_of_the_alignment_are_refused),
       cmocka_unit_test(a_stock_file_is_refused),
   };

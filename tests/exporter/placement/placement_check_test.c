@@ -1,5 +1,5 @@
-// The oracle of placement: it must see every read that would find other bytes,
-// and no other.
+// placement_check must find every read that would get wrong bytes, and no
+// other.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,35 +11,36 @@
 #include "tests/exporter/graph.h"
 
 // One method over one state of shape [4, 3], placed without any pass that
-// looks for better places: each test moves values by hand.
-typedef struct fixture {
+// improves the placement: each test moves values itself.
+typedef struct placement_fixture {
   graph g;
   uint32_t state;    // buffer
   uint32_t old;      // its value
   uint32_t storage;  // its storage
-} fixture;
+} placement_fixture;
 
-static void start(fixture* f) {
+static void start(placement_fixture* f) {
   graph_open(&f->g);
   f->state = graph_state(&f->g, "cache", 2, SIZES(4, 3), 0);
   graph_method(&f->g, "step");
   f->old = graph_buffer(&f->g, f->state);
 }
 
-static void place(fixture* f) {
+static void place(placement_fixture* f) {
   graph_place(&f->g, AS_WRITTEN
               ",-alias_views,-update_in_place,!write_back,-schedule_nodes,"
               "-reuse_operand_storage,!remove_self_copy,!insert_self_copy");
   f->storage = graph_placement(&f->g, 0)->values[f->old].storage;
 }
 
-static void put_into_state(fixture* f, uint32_t value, uint64_t offset) {
+static void put_into_state(placement_fixture* f, uint32_t value,
+                           uint64_t offset) {
   etx_value_placement* const place = &f->g.context.placements[0].values[value];
   place->storage = f->storage;
   place->offset = offset;
 }
 
-static void make_alias(fixture* f, uint32_t value, uint32_t base,
+static void make_alias(placement_fixture* f, uint32_t value, uint32_t base,
                        uint64_t delta) {
   etx_value_placement* const place = &f->g.context.placements[0].values[value];
   place->kind = ETX_PLACEMENT_ALIAS;
@@ -47,7 +48,7 @@ static void make_alias(fixture* f, uint32_t value, uint32_t base,
   place->delta = delta;
 }
 
-static etx_placement_conflicts check(fixture* f,
+static etx_placement_conflicts check(placement_fixture* f,
                                      etx_placement_check_scope end) {
   etx_placement_conflicts conflicts = {0};
   assert_int_equal(etx_placement_check(&f->g.pool, graph_current(&f->g),
@@ -59,7 +60,7 @@ static etx_placement_conflicts check(fixture* f,
 
 static void a_read_before_the_write_is_no_conflict(void** state) {
   (void)state;
-  fixture f;
+  placement_fixture f;
   start(&f);
   const uint32_t read = graph_add(&f.g, f.old, f.old);
   const uint32_t next = graph_add(&f.g, f.old, f.old);
@@ -75,7 +76,7 @@ static void a_read_before_the_write_is_no_conflict(void** state) {
 static void a_read_after_the_write_is_one_and_can_be_saved_before_it(
     void** state) {
   (void)state;
-  fixture f;
+  placement_fixture f;
   start(&f);
   const uint32_t next = graph_add(&f.g, f.old, f.old);
   const uint32_t read = graph_clone(&f.g, f.old);
@@ -97,7 +98,7 @@ static void a_read_after_the_write_is_one_and_can_be_saved_before_it(
 static void a_write_beside_the_bytes_that_are_read_is_no_conflict(
     void** state) {
   (void)state;
-  fixture f;
+  placement_fixture f;
   start(&f);
   const uint32_t first = graph_select(&f.g, f.old, 0, 0);
   const uint32_t second = graph_select(&f.g, f.old, 0, 1);
@@ -119,9 +120,9 @@ static void a_write_beside_the_bytes_that_are_read_is_no_conflict(
   graph_close(&f.g);
 }
 
-static void a_patched_value_expects_its_patch(void** state) {
+static void a_scatter_result_expects_its_source(void** state) {
   (void)state;
-  fixture f;
+  placement_fixture f;
   start(&f);
   const uint32_t row = graph_select(&f.g, f.old, 0, 1);
   const uint32_t sum = graph_add(&f.g, row, row);
@@ -132,9 +133,10 @@ static void a_patched_value_expects_its_patch(void** state) {
   place(&f);
   make_alias(&f, row, f.old, 12);
   put_into_state(&f, sum, 12);
-  etx_value_placement* const patched = &f.g.context.placements[0].values[next];
-  patched->kind = ETX_PLACEMENT_UPDATED_IN_PLACE;
-  patched->base = f.old;
+  etx_value_placement* const scattered =
+      &f.g.context.placements[0].values[next];
+  scattered->kind = ETX_PLACEMENT_UPDATED_IN_PLACE;
+  scattered->base = f.old;
 
   assert_int_equal(check(&f, ETX_PLACEMENT_CHECK_ALL).count, 0);
 
@@ -144,11 +146,12 @@ static void a_patched_value_expects_its_patch(void** state) {
   graph_close(&f.g);
 }
 
-// Two updates of the state: rows 0 to s, and row 3. What is under the rows
-// when they are written decides what the rows behind them are.
-static void a_patch_of_varying_size_needs_its_base_under_it(void** state) {
+// Two updates of the state: rows 0 to s, and row 3. The rows that the first one
+// does not write keep the content that was there before.
+static void a_scatter_source_of_dynamic_size_needs_the_base_under_it(
+    void** state) {
   (void)state;
-  fixture f;
+  placement_fixture f;
   start(&f);
   const etx_dim s = graph_symbol(&f.g, "s", 1, 4);
   const uint32_t x = graph_input(&f.g, "x", 2, SIZES(s, 3));
@@ -159,9 +162,10 @@ static void a_patch_of_varying_size_needs_its_base_under_it(void** state) {
   const uint32_t read = graph_clone(&f.g, next);
   graph_output(&f.g, "y", read);
   place(&f);
-  etx_value_placement* const patched = &f.g.context.placements[0].values[next];
-  patched->kind = ETX_PLACEMENT_UPDATED_IN_PLACE;
-  patched->base = f.old;
+  etx_value_placement* const scattered =
+      &f.g.context.placements[0].values[next];
+  scattered->kind = ETX_PLACEMENT_UPDATED_IN_PLACE;
+  scattered->base = f.old;
   put_into_state(&f, rows, 0);
   assert_int_equal(check(&f, ETX_PLACEMENT_CHECK_ALL).count, 0);
 
@@ -170,9 +174,10 @@ static void a_patch_of_varying_size_needs_its_base_under_it(void** state) {
   graph_close(&f.g);
 }
 
-static void operators_are_held_to_what_their_rows_allow(void** state) {
+static void operators_work_in_place_only_if_their_schema_allows_it(
+    void** state) {
   (void)state;
-  fixture f;
+  placement_fixture f;
   start(&f);
   // A softmax may not write what it reads, an index_put may write its self but
   // not its values.
@@ -192,7 +197,7 @@ static void operators_are_held_to_what_their_rows_allow(void** state) {
 
 static void outputs_are_read_at_the_end(void** state) {
   (void)state;
-  fixture f;
+  placement_fixture f;
   start(&f);
   const uint32_t next = graph_add(&f.g, f.old, f.old);
   graph_output(&f.g, "before", f.old);
@@ -215,9 +220,10 @@ int main(void) {
       cmocka_unit_test(
           a_read_after_the_write_is_one_and_can_be_saved_before_it),
       cmocka_unit_test(a_write_beside_the_bytes_that_are_read_is_no_conflict),
-      cmocka_unit_test(a_patched_value_expects_its_patch),
-      cmocka_unit_test(a_patch_of_varying_size_needs_its_base_under_it),
-      cmocka_unit_test(operators_are_held_to_what_their_rows_allow),
+      cmocka_unit_test(a_scatter_result_expects_its_source),
+      cmocka_unit_test(
+          a_scatter_source_of_dynamic_size_needs_the_base_under_it),
+      cmocka_unit_test(operators_work_in_place_only_if_their_schema_allows_it),
       cmocka_unit_test(outputs_are_read_at_the_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

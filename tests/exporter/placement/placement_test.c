@@ -1,5 +1,5 @@
-// The passes that decide where values lie: views, updates in place, copies at
-// the end, scratch taken over, copies onto themselves.
+// The bufferize passes: views, updates in place, copies at the end, reuse of
+// operand storage, self-copies.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 static graph g;
 
-static etx_placement_kind way_of(uint32_t value) {
+static etx_placement_kind placement_kind_of(uint32_t value) {
   return graph_placement(&g, 0)->values[value].kind;
 }
 
@@ -36,7 +36,7 @@ static size_t copies_of(uint32_t method) {
   return count;
 }
 
-// Whatever the passes chose: everybody reads what was meant.
+// Every read finds the right value.
 static void assert_sound(void) {
   for (uint32_t m = 0; m < g.module.method_count; ++m) {
     const etx_placement* const placement = graph_placement(&g, m);
@@ -87,15 +87,15 @@ static void a_chain_of_row_updates_collapses(void** state) {
 
   graph_place(&g, AS_WRITTEN);
 
-  assert_int_equal(way_of(two), ETX_PLACEMENT_UPDATED_IN_PLACE);
-  assert_int_equal(way_of(one), ETX_PLACEMENT_UPDATED_IN_PLACE);
+  assert_int_equal(placement_kind_of(two), ETX_PLACEMENT_UPDATED_IN_PLACE);
+  assert_int_equal(placement_kind_of(one), ETX_PLACEMENT_UPDATED_IN_PLACE);
   assert_true(share_bytes(row1, sum1));
   assert_int_equal(graph_count_running(&g, 0), 2);
   assert_int_equal(copies_of(0), 0);
   assert_sound();
 }
 
-static void a_new_content_without_relation_is_written_directly(void** state) {
+static void unrelated_new_content_is_computed_in_the_state(void** state) {
   (void)state;
   const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
   graph_method(&g, "set");
@@ -110,7 +110,8 @@ static void a_new_content_without_relation_is_written_directly(void** state) {
   assert_sound();
 }
 
-static void an_update_only_the_end_reads_moves_behind_readers(void** state) {
+static void an_update_that_only_the_end_reads_moves_behind_readers(
+    void** state) {
   (void)state;
   const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
   graph_method(&g, "step");
@@ -147,7 +148,7 @@ static void old_content_that_is_needed_later_costs_one_copy(void** state) {
   assert_sound();
 }
 
-static void only_the_part_that_is_missed_is_saved(void** state) {
+static void only_the_part_that_is_read_later_is_saved(void** state) {
   (void)state;
   const uint32_t cache = graph_state(&g, "cache", 2, SIZES(8, 4), 0);
   graph_method(&g, "step");
@@ -167,7 +168,8 @@ static void only_the_part_that_is_missed_is_saved(void** state) {
 }
 
 // cache[:s] = x, written into the first rows of the state.
-static void a_patch_of_varying_size_is_computed_in_place(void** state) {
+static void a_scatter_source_of_dynamic_size_is_computed_in_place(
+    void** state) {
   (void)state;
   const uint32_t cache = graph_state(&g, "cache", 2, SIZES(8, 4), 0);
   graph_method(&g, "set");
@@ -181,14 +183,14 @@ static void a_patch_of_varying_size_is_computed_in_place(void** state) {
 
   graph_place(&g, AS_WRITTEN);
 
-  assert_int_equal(way_of(next), ETX_PLACEMENT_UPDATED_IN_PLACE);
+  assert_int_equal(placement_kind_of(next), ETX_PLACEMENT_UPDATED_IN_PLACE);
   assert_int_equal(kind_of(sum), ETX_STORAGE_STATE);
   assert_int_equal(graph_count_running(&g, 0), 1);
   assert_sound();
 }
 
-// The rows behind the patch are those of another update, not of the old state.
-static void but_not_over_bytes_that_are_not_its_base(void** state) {
+// The rows behind the source are those of another update, not of the old state.
+static void but_not_over_bytes_of_another_update(void** state) {
   (void)state;
   const uint32_t cache = graph_state(&g, "cache", 2, SIZES(8, 4), 0);
   graph_method(&g, "set");
@@ -212,7 +214,7 @@ static void but_not_over_bytes_that_are_not_its_base(void** state) {
 
 // ---- copies at the end ----
 
-static void an_exchange_takes_three_copies(void** state) {
+static void a_swap_of_two_states_takes_three_copies(void** state) {
   (void)state;
   const uint32_t a = graph_state(&g, "a", 1, SIZES(4), 1);
   const uint32_t b = graph_state(&g, "b", 1, SIZES(4), 2);
@@ -226,7 +228,7 @@ static void an_exchange_takes_three_copies(void** state) {
   assert_sound();
 }
 
-static void a_chain_of_moves_needs_an_order_only(void** state) {
+static void a_chain_of_copies_needs_no_extra_copy(void** state) {
   (void)state;
   const uint32_t a = graph_state(&g, "a", 1, SIZES(4), 1);
   const uint32_t b = graph_state(&g, "b", 1, SIZES(4), 2);
@@ -275,7 +277,8 @@ static void one_value_for_two_states_is_written_twice(void** state) {
   assert_sound();
 }
 
-static void content_that_dies_early_is_caught_in_time(void** state) {
+static void new_content_that_is_overwritten_early_is_copied_before(
+    void** state) {
   (void)state;
   const uint32_t a = graph_state(&g, "a", 1, SIZES(4), 1);
   const uint32_t b = graph_state(&g, "b", 1, SIZES(4), 2);
@@ -326,7 +329,7 @@ static void the_stock_runtime_gets_mutable_inputs_planned(void** state) {
   assert_sound();
 }
 
-static void with_place_updates_off_everything_is_copied_back(void** state) {
+static void without_update_in_place_everything_is_copied_back(void** state) {
   (void)state;
   const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
   graph_method(&g, "step");
@@ -343,7 +346,7 @@ static void with_place_updates_off_everything_is_copied_back(void** state) {
 
 // ---- views ----
 
-static void views_of_known_sizes_have_no_instruction(void** state) {
+static void views_of_fixed_sizes_have_no_instruction(void** state) {
   (void)state;
   graph_method(&g, "m");
   const uint32_t x = graph_input(&g, "x", 2, SIZES(4, 3));
@@ -354,13 +357,13 @@ static void views_of_known_sizes_have_no_instruction(void** state) {
 
   graph_place(&g, AS_WRITTEN);
 
-  assert_int_equal(way_of(flat), ETX_PLACEMENT_ALIAS);
-  assert_int_equal(way_of(row), ETX_PLACEMENT_ALIAS);
+  assert_int_equal(placement_kind_of(flat), ETX_PLACEMENT_ALIAS);
+  assert_int_equal(placement_kind_of(row), ETX_PLACEMENT_ALIAS);
   assert_int_equal(etx_placement_range(graph_placement(&g, 0), row).start, 12);
   assert_int_equal(graph_count_running(&g, 0), 2);
 }
 
-static void views_of_the_callers_memory_are_headers(void** state) {
+static void views_of_the_callers_memory_are_made_at_run_time(void** state) {
   (void)state;
   graph_method(&g, "m");
   const uint32_t x = graph_input(&g, "x", 2, SIZES(4, 3));
@@ -371,11 +374,11 @@ static void views_of_the_callers_memory_are_headers(void** state) {
 
   graph_place(&g, AS_WRITTEN);
 
-  assert_int_equal(way_of(flat), ETX_PLACEMENT_DYNAMIC_VIEW);
-  assert_int_equal(way_of(row), ETX_PLACEMENT_DYNAMIC_VIEW);
+  assert_int_equal(placement_kind_of(flat), ETX_PLACEMENT_DYNAMIC_VIEW);
+  assert_int_equal(placement_kind_of(row), ETX_PLACEMENT_DYNAMIC_VIEW);
 }
 
-static void the_stock_runtime_has_no_header_of_a_part(void** state) {
+static void the_stock_runtime_copies_slices_of_inputs(void** state) {
   (void)state;
   g.options.target = ETX_TARGET_EXECUTORCH;
   graph_method(&g, "m");
@@ -383,10 +386,10 @@ static void the_stock_runtime_has_no_header_of_a_part(void** state) {
   const uint32_t row = graph_select(&g, x, 0, 1);
   graph_output(&g, "z", graph_add(&g, row, row));
   graph_place(&g, AS_WRITTEN);
-  assert_int_equal(way_of(row), ETX_PLACEMENT_COMPUTED);
+  assert_int_equal(placement_kind_of(row), ETX_PLACEMENT_COMPUTED);
 }
 
-static void slices_whose_length_varies_are_headers(void** state) {
+static void slices_of_dynamic_length_are_made_at_run_time(void** state) {
   (void)state;
   const uint32_t cache = graph_state(&g, "cache", 2, SIZES(8, 4), 0);
   graph_method(&g, "m");
@@ -397,11 +400,11 @@ static void slices_whose_length_varies_are_headers(void** state) {
       ARGS(VALUE(graph_buffer(&g, cache)), INT(0), INT(0), INT(s), INT(1)));
   graph_output(&g, "y", graph_add(&g, rows, x));
   graph_place(&g, AS_WRITTEN);
-  assert_int_equal(way_of(rows), ETX_PLACEMENT_DYNAMIC_VIEW);
+  assert_int_equal(placement_kind_of(rows), ETX_PLACEMENT_DYNAMIC_VIEW);
   assert_int_equal(graph_count_running(&g, 0), 1);
 }
 
-static void views_whose_sizes_vary_are_headers(void** state) {
+static void views_of_dynamic_sizes_are_made_at_run_time(void** state) {
   (void)state;
   graph_method(&g, "m");
   const etx_dim s = graph_symbol(&g, "s", 1, 8);
@@ -413,8 +416,8 @@ static void views_whose_sizes_vary_are_headers(void** state) {
 
   graph_place(&g, AS_WRITTEN);
 
-  assert_int_equal(way_of(view), ETX_PLACEMENT_DYNAMIC_VIEW);
-  assert_int_equal(way_of(same), ETX_PLACEMENT_ALIAS);
+  assert_int_equal(placement_kind_of(view), ETX_PLACEMENT_DYNAMIC_VIEW);
+  assert_int_equal(placement_kind_of(same), ETX_PLACEMENT_ALIAS);
 }
 
 // ---- scratch ----
@@ -434,7 +437,7 @@ static void a_result_takes_over_an_argument_that_dies(void** state) {
   assert_true(share_bytes(a, c));
 }
 
-static void not_one_that_the_caller_still_sees(void** state) {
+static void but_not_one_that_is_an_output(void** state) {
   (void)state;
   graph_method(&g, "m");
   const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
@@ -448,7 +451,7 @@ static void not_one_that_the_caller_still_sees(void** state) {
   assert_false(share_bytes(a, b));
 }
 
-static void not_one_whose_view_lives_on(void** state) {
+static void but_not_one_with_a_live_view(void** state) {
   (void)state;
   graph_method(&g, "m");
   const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
@@ -463,7 +466,7 @@ static void not_one_whose_view_lives_on(void** state) {
   assert_false(share_bytes(a, b));
 }
 
-static void not_one_that_would_be_broadcast(void** state) {
+static void but_not_one_that_is_broadcast(void** state) {
   (void)state;
   graph_method(&g, "m");
   const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 2));
@@ -481,7 +484,7 @@ static void not_one_that_would_be_broadcast(void** state) {
 
 // ---- concatenations ----
 
-static void parts_are_computed_where_they_belong(void** state) {
+static void operands_of_a_concatenation_are_computed_in_it(void** state) {
   (void)state;
   graph_method(&g, "m");
   const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 4));
@@ -492,7 +495,7 @@ static void parts_are_computed_where_they_belong(void** state) {
   graph_place(&g, AS_WRITTEN);
 
   const etx_placement* const placement = graph_placement(&g, 0);
-  assert_int_equal(way_of(joined), ETX_PLACEMENT_CONCAT);
+  assert_int_equal(placement_kind_of(joined), ETX_PLACEMENT_CONCAT);
   assert_int_equal(etx_placement_range(placement, parts[0]).start, 0);
   assert_int_equal(etx_placement_range(placement, parts[1]).start, 32);
   assert_int_equal(etx_placement_range(placement, parts[1]).storage,
@@ -500,7 +503,7 @@ static void parts_are_computed_where_they_belong(void** state) {
   assert_int_equal(graph_count_running(&g, 0), 2);
 }
 
-static void parts_side_by_side_in_rows_are_copied(void** state) {
+static void operands_that_are_not_contiguous_are_copied(void** state) {
   (void)state;
   graph_method(&g, "m");
   const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 4));
@@ -508,7 +511,7 @@ static void parts_side_by_side_in_rows_are_copied(void** state) {
   const uint32_t joined = graph_cat(&g, parts, 2, 1);
   graph_output(&g, "y", joined);
   graph_place(&g, AS_WRITTEN);
-  assert_int_equal(way_of(joined), ETX_PLACEMENT_COMPUTED);
+  assert_int_equal(placement_kind_of(joined), ETX_PLACEMENT_COMPUTED);
 }
 
 static void one_value_twice_is_copied(void** state) {
@@ -520,10 +523,10 @@ static void one_value_twice_is_copied(void** state) {
   const uint32_t joined = graph_cat(&g, parts, 2, 0);
   graph_output(&g, "y", joined);
   graph_place(&g, AS_WRITTEN);
-  assert_int_equal(way_of(joined), ETX_PLACEMENT_COMPUTED);
+  assert_int_equal(placement_kind_of(joined), ETX_PLACEMENT_COMPUTED);
 }
 
-static void a_part_that_is_an_input_is_copied(void** state) {
+static void an_operand_that_is_an_input_is_copied(void** state) {
   (void)state;
   graph_method(&g, "m");
   const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 4));
@@ -531,10 +534,10 @@ static void a_part_that_is_an_input_is_copied(void** state) {
   const uint32_t joined = graph_cat(&g, parts, 2, 0);
   graph_output(&g, "y", joined);
   graph_place(&g, AS_WRITTEN);
-  assert_int_equal(way_of(joined), ETX_PLACEMENT_COMPUTED);
+  assert_int_equal(placement_kind_of(joined), ETX_PLACEMENT_COMPUTED);
 }
 
-static void concatenations_of_concatenations_are_one_block(void** state) {
+static void nested_concatenations_are_one_block(void** state) {
   (void)state;
   graph_method(&g, "m");
   const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 4));
@@ -544,11 +547,11 @@ static void concatenations_of_concatenations_are_one_block(void** state) {
   graph_output(&g, "y", joined);
   graph_place(&g, AS_WRITTEN);
   const etx_placement* const placement = graph_placement(&g, 0);
-  assert_int_equal(way_of(joined), ETX_PLACEMENT_CONCAT);
+  assert_int_equal(placement_kind_of(joined), ETX_PLACEMENT_CONCAT);
   assert_int_equal(etx_placement_range(placement, inner[1]).start, 64);
 }
 
-static void a_join_that_would_raise_the_peak_is_left(void** state) {
+static void a_concatenation_that_would_raise_the_peak_is_copied(void** state) {
   (void)state;
   graph_method(&g, "m");
   const uint32_t x = graph_input(&g, "x", 2, SIZES(4, 4));
@@ -563,13 +566,14 @@ static void a_join_that_would_raise_the_peak_is_left(void** state) {
   const uint32_t parts[2] = {small, graph_add(&g, late, late)};
   graph_output(&g, "y", graph_cat(&g, parts, 2, 0));
   graph_place(&g, AS_WRITTEN);
-  assert_int_equal(way_of(graph_current(&g)->outputs[0].arg.as.value),
-                   ETX_PLACEMENT_COMPUTED);
+  assert_int_equal(
+      placement_kind_of(graph_current(&g)->outputs[0].arg.as.value),
+      ETX_PLACEMENT_COMPUTED);
 }
 
 // ---- self-copies ----
 
-static void a_reader_alone_classifies_its_state_as_mutable(void** state) {
+static void a_self_copy_makes_a_read_buffer_a_state(void** state) {
   (void)state;
   const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
   graph_method(&g, "get");
@@ -584,7 +588,7 @@ static void a_reader_alone_classifies_its_state_as_mutable(void** state) {
   assert_int_equal(graph_count_running(&g, 0), 0);
 }
 
-static void without_the_copy_it_would_be_a_constant(void** state) {
+static void without_the_self_copy_it_would_be_a_constant(void** state) {
   (void)state;
   const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
   graph_method(&g, "get");
@@ -596,7 +600,7 @@ static void without_the_copy_it_would_be_a_constant(void** state) {
   assert_int_equal(kind_of(value), ETX_STORAGE_CONSTANT);
 }
 
-static void an_unread_state_needs_no_copy(void** state) {
+static void an_unread_state_needs_no_self_copy(void** state) {
   (void)state;
   const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
   graph_method(&g, "other");
@@ -605,7 +609,7 @@ static void an_unread_state_needs_no_copy(void** state) {
   assert_int_equal(g.module.methods[0].node_count, 0);
 }
 
-static void copies_onto_themselves_go(void** state) {
+static void self_copies_are_removed(void** state) {
   (void)state;
   const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
   graph_method(&g, "get");
@@ -626,39 +630,39 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(an_elementwise_update_is_computed_in_the_state),
       TEST(a_chain_of_row_updates_collapses),
-      TEST(a_new_content_without_relation_is_written_directly),
-      TEST(an_update_only_the_end_reads_moves_behind_readers),
+      TEST(unrelated_new_content_is_computed_in_the_state),
+      TEST(an_update_that_only_the_end_reads_moves_behind_readers),
       TEST(old_content_that_is_needed_later_costs_one_copy),
-      TEST(only_the_part_that_is_missed_is_saved),
-      TEST(a_patch_of_varying_size_is_computed_in_place),
-      TEST(but_not_over_bytes_that_are_not_its_base),
-      TEST(an_exchange_takes_three_copies),
-      TEST(a_chain_of_moves_needs_an_order_only),
+      TEST(only_the_part_that_is_read_later_is_saved),
+      TEST(a_scatter_source_of_dynamic_size_is_computed_in_place),
+      TEST(but_not_over_bytes_of_another_update),
+      TEST(a_swap_of_two_states_takes_three_copies),
+      TEST(a_chain_of_copies_needs_no_extra_copy),
       TEST(the_old_content_as_output_is_saved_first),
       TEST(one_value_for_two_states_is_written_twice),
-      TEST(content_that_dies_early_is_caught_in_time),
+      TEST(new_content_that_is_overwritten_early_is_copied_before),
       TEST(a_mutable_input_is_written_in_the_callers_buffer),
       TEST(the_stock_runtime_gets_mutable_inputs_planned),
-      TEST(with_place_updates_off_everything_is_copied_back),
-      TEST(views_of_known_sizes_have_no_instruction),
-      TEST(views_of_the_callers_memory_are_headers),
-      TEST(the_stock_runtime_has_no_header_of_a_part),
-      TEST(slices_whose_length_varies_are_headers),
-      TEST(views_whose_sizes_vary_are_headers),
+      TEST(without_update_in_place_everything_is_copied_back),
+      TEST(views_of_fixed_sizes_have_no_instruction),
+      TEST(views_of_the_callers_memory_are_made_at_run_time),
+      TEST(the_stock_runtime_copies_slices_of_inputs),
+      TEST(slices_of_dynamic_length_are_made_at_run_time),
+      TEST(views_of_dynamic_sizes_are_made_at_run_time),
       TEST(a_result_takes_over_an_argument_that_dies),
-      TEST(not_one_that_the_caller_still_sees),
-      TEST(not_one_whose_view_lives_on),
-      TEST(not_one_that_would_be_broadcast),
-      TEST(parts_are_computed_where_they_belong),
-      TEST(parts_side_by_side_in_rows_are_copied),
+      TEST(but_not_one_that_is_an_output),
+      TEST(but_not_one_with_a_live_view),
+      TEST(but_not_one_that_is_broadcast),
+      TEST(operands_of_a_concatenation_are_computed_in_it),
+      TEST(operands_that_are_not_contiguous_are_copied),
       TEST(one_value_twice_is_copied),
-      TEST(a_part_that_is_an_input_is_copied),
-      TEST(concatenations_of_concatenations_are_one_block),
-      TEST(a_join_that_would_raise_the_peak_is_left),
-      TEST(a_reader_alone_classifies_its_state_as_mutable),
-      TEST(without_the_copy_it_would_be_a_constant),
-      TEST(an_unread_state_needs_no_copy),
-      TEST(copies_onto_themselves_go),
+      TEST(an_operand_that_is_an_input_is_copied),
+      TEST(nested_concatenations_are_one_block),
+      TEST(a_concatenation_that_would_raise_the_peak_is_copied),
+      TEST(a_self_copy_makes_a_read_buffer_a_state),
+      TEST(without_the_self_copy_it_would_be_a_constant),
+      TEST(an_unread_state_needs_no_self_copy),
+      TEST(self_copies_are_removed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

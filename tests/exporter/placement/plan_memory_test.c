@@ -1,5 +1,5 @@
-// From lifetimes to offsets: who may share bytes within a method and between
-// methods.
+// From liveness to offsets: which blocks may share bytes, within a method and
+// between methods.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ static void a_value_lives_from_its_node_to_its_last_reader(void** state) {
   assert_int_equal(lifetime_of(sum).end, 6);  // until after the last node
 }
 
-static void a_value_nobody_reads_is_still_written(void** state) {
+static void an_unread_value_is_live_at_its_node(void** state) {
   (void)state;
   graph_method(&g, "m");
   const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
@@ -99,7 +99,7 @@ static void methods_start_again_at_0(void** state) {
   assert_int_equal(memory[0].scratch_bytes, 16);
 }
 
-static void concurrent_methods_lie_above_each_other(void** state) {
+static void concurrent_methods_do_not_overlap(void** state) {
   static const char* const names[] = {"a", "b", "c"};
   uint32_t outputs[3];
   size_t at = 0;
@@ -126,7 +126,7 @@ static void concurrent_methods_lie_above_each_other(void** state) {
   assert_int_equal(offset_of(2, outputs[2]), 96);
 }
 
-static void a_stable_output_lies_where_no_other_method_writes(void** state) {
+static void no_other_method_writes_over_a_stable_output(void** state) {
   (void)state;
   graph_method(&g, "big");
   const uint32_t x = graph_input(&g, "x", 1, SIZES(100));
@@ -149,7 +149,8 @@ static void a_stable_output_lies_where_no_other_method_writes(void** state) {
 
 // x is read in both branches, but not needed in the first one once `a` is
 // there; the result lies where it is computed in the second.
-static void a_branch_uses_what_only_the_other_one_needs(void** state) {
+static void a_branch_reuses_a_block_that_only_the_other_one_needs(
+    void** state) {
   (void)state;
   uint32_t token = 0;
   graph_method(&g, "m");
@@ -202,12 +203,12 @@ int main(void) {
 #define TEST(name) GRAPH_TEST(name, &g)
   const struct CMUnitTest tests[] = {
       TEST(a_value_lives_from_its_node_to_its_last_reader),
-      TEST(a_value_nobody_reads_is_still_written),
+      TEST(an_unread_value_is_live_at_its_node),
       TEST(planned_inputs_live_from_the_start),
       TEST(methods_start_again_at_0),
-      TEST(concurrent_methods_lie_above_each_other),
-      TEST(a_stable_output_lies_where_no_other_method_writes),
-      TEST(a_branch_uses_what_only_the_other_one_needs),
+      TEST(concurrent_methods_do_not_overlap),
+      TEST(no_other_method_writes_over_a_stable_output),
+      TEST(a_branch_reuses_a_block_that_only_the_other_one_needs),
       TEST(the_bound_and_the_peak_are_reported),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

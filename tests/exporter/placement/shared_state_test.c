@@ -1,5 +1,5 @@
-// One layout for all methods, by name alone; initial values; what is published
-// of them.
+// The common layout of the states, their initial values, and the constant
+// methods that publish the layout.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static etx_text name_at(const etx_state_layout* layout, size_t position) {
   return g.module.buffers[layout->buffers[position]].name;
 }
 
-static void states_lie_in_order_of_their_names(void** state) {
+static void states_are_laid_out_by_name(void** state) {
   (void)state;
   graph_state(&g, "b", 1, SIZES(5), 0);
   graph_state(&g, "c", 0, NULL, 0);
@@ -54,7 +54,7 @@ static void the_alignment_of_the_module_counts(void** state) {
   assert_int_equal(layout.bytes, 128);
 }
 
-static void a_state_without_elements_has_a_place(void** state) {
+static void a_state_without_elements_has_an_offset(void** state) {
   (void)state;
   graph_state(&g, "a", 2, SIZES(0, 4), 0);
   graph_state(&g, "b", 1, SIZES(1), 0);
@@ -178,9 +178,9 @@ static void the_layout_can_be_read_without_running_anything(void** state) {
 int main(void) {
 #define TEST(name) GRAPH_TEST(name, &g)
   const struct CMUnitTest tests[] = {
-      TEST(states_lie_in_order_of_their_names),
+      TEST(states_are_laid_out_by_name),
       TEST(the_alignment_of_the_module_counts),
-      TEST(a_state_without_elements_has_a_place),
+      TEST(a_state_without_elements_has_an_offset),
       TEST(equal_elements_are_stored_once),
       TEST(a_state_without_initial_value_starts_at_zero),
       TEST(a_kept_layout_moves_nothing_and_appends),

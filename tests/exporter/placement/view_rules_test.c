@@ -1,4 +1,4 @@
-// Which results are bytes of their argument.
+// Which results can be views of an argument.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static int close_graph(void** state) {
   return 0;
 }
 
-// The node that made `value`, as a view; UINT64_MAX if it is none.
+// The offset of `value` as a view; UINT64_MAX if it cannot be one.
 static uint64_t delta_of(uint32_t value) {
   const etx_ir_method* const method = graph_current(&g);
   etx_value_view view;
@@ -42,7 +42,7 @@ static bool keeps_all(uint32_t value) {
          view.all_elements;
 }
 
-static void rows_of_the_first_dimension_are_parts(void** state) {
+static void slices_of_the_first_dimension_are_views(void** state) {
   (void)state;
   const uint32_t x = graph_input(&g, "x", 3, SIZES(4, 2, 3));
   assert_int_equal(delta_of(graph_select(&g, x, 0, 2)), 2 * 6 * 4);
@@ -99,7 +99,7 @@ static void an_expansion_that_repeats_is_no_view(void** state) {
   assert_true(keeps_all(deeper));
 }
 
-static void sizes_that_vary_allow_only_what_is_known(void** state) {
+static void dynamic_sizes_allow_only_fixed_offsets(void** state) {
   (void)state;
   const etx_dim s = graph_symbol(&g, "s", 2, 8);
   const uint32_t x = graph_input(&g, "x", 2, SIZES(s, 4));
@@ -118,7 +118,7 @@ static void sizes_that_vary_allow_only_what_is_known(void** state) {
   assert_int_equal(delta_of(later), UINT64_MAX);
 }
 
-static void pieces_lie_one_behind_the_other(void** state) {
+static void split_parts_are_consecutive(void** state) {
   (void)state;
   const uint32_t x = graph_input(&g, "x", 2, SIZES(4, 3));
   const uint32_t pair = graph_node(
@@ -132,7 +132,7 @@ static void pieces_lie_one_behind_the_other(void** state) {
   assert_int_equal(patch.delta, 3 * 3 * 4);
 }
 
-static void a_patch_across_rows_is_none(void** state) {
+static void a_scatter_across_rows_is_not_contiguous(void** state) {
   (void)state;
   const uint32_t x = graph_input(&g, "x", 2, SIZES(4, 3));
   const uint32_t column = graph_select(&g, x, 1, 0);
@@ -147,14 +147,14 @@ int main(void) {
 #define TEST(name) \
   cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
   const struct CMUnitTest tests[] = {
-      TEST(rows_of_the_first_dimension_are_parts),
+      TEST(slices_of_the_first_dimension_are_views),
       TEST(columns_are_not_unless_everything_before_has_size_1),
       TEST(a_slice_with_a_step_is_no_view),
       TEST(moving_dimensions_of_size_1_moves_no_byte),
       TEST(an_expansion_that_repeats_is_no_view),
-      TEST(sizes_that_vary_allow_only_what_is_known),
-      TEST(pieces_lie_one_behind_the_other),
-      TEST(a_patch_across_rows_is_none),
+      TEST(dynamic_sizes_allow_only_fixed_offsets),
+      TEST(split_parts_are_consecutive),
+      TEST(a_scatter_across_rows_is_not_contiguous),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
-// The search for an order, on graphs small enough for all orders to be tried,
-// on some whose least peak is known, and on large ones.
+// The scheduler on graphs whose orders can all be tried, on graphs with a known
+// minimal peak, and on large ones.
 //
-// What lives when is counted here again, from the definition: block by block,
-// between its first item and its last.
+// The live bytes are computed here independently, from the definition: each
+// block is live between its first and its last item.
 
 #include "exporter/schedule/find_schedule.h"
 
@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW = 9, MOST_BLOCKS = 12, STEPS = 400000 };
+enum { MAX_ITEMS = 9, MAX_BLOCKS = 12, STEPS = 400000 };
 
-// A problem being written down: item by item, each with its lists.
-typedef struct sketch {
+// A problem that is built item by item.
+typedef struct problem_builder {
   etx_schedule_block* blocks;
   size_t block_count;
   uint32_t *touch_starts, *touches, *after_starts, *after, *take_starts, *takes;
@@ -27,7 +27,7 @@ typedef struct sketch {
   uint64_t* transients;
   uint32_t (*edges)[2];
   size_t edge_count, touch_count, take_count, item_count;
-} sketch;
+} problem_builder;
 
 static void* zeroed(size_t count, size_t size) {
   void* const memory = calloc(count + 1, size);
@@ -35,8 +35,9 @@ static void* zeroed(size_t count, size_t size) {
   return memory;
 }
 
-static sketch* sketch_new(size_t items, size_t blocks, size_t entries) {
-  sketch* const s = zeroed(1, sizeof *s);
+static problem_builder* builder_new(size_t items, size_t blocks,
+                                    size_t entries) {
+  problem_builder* const s = zeroed(1, sizeof *s);
   s->blocks = zeroed(blocks, sizeof *s->blocks);
   s->touch_starts = zeroed(items + 1, sizeof(uint32_t));
   s->after_starts = zeroed(items + 1, sizeof(uint32_t));
@@ -50,7 +51,7 @@ static sketch* sketch_new(size_t items, size_t blocks, size_t entries) {
   return s;
 }
 
-static void sketch_free(sketch* s) {
+static void builder_free(problem_builder* s) {
   free(s->blocks);
   free(s->touch_starts);
   free(s->after_starts);
@@ -64,15 +65,18 @@ static void sketch_free(sketch* s) {
   free(s);
 }
 
-static uint32_t block(sketch* s, uint64_t bytes, bool before, bool after) {
+static uint32_t block(problem_builder* s, uint64_t bytes, bool before,
+                      bool after) {
   s->blocks[s->block_count] = (etx_schedule_block){bytes, before, after};
   return (uint32_t)s->block_count++;
 }
 
-static void touch(sketch* s, uint32_t b) { s->touches[s->touch_count++] = b; }
+static void touch(problem_builder* s, uint32_t b) {
+  s->touches[s->touch_count++] = b;
+}
 
 // Ends the item that the last touches belong to.
-static uint32_t item(sketch* s) {
+static uint32_t item(problem_builder* s) {
   const size_t i = s->item_count++;
   s->results[i] = ETX_SCHEDULE_NONE;
   s->touch_starts[i + 1] = (uint32_t)s->touch_count;
@@ -80,12 +84,12 @@ static uint32_t item(sketch* s) {
   return (uint32_t)i;
 }
 
-static void edge(sketch* s, uint32_t from, uint32_t to) {
+static void edge(problem_builder* s, uint32_t from, uint32_t to) {
   s->edges[s->edge_count][0] = from;
   s->edges[s->edge_count++][1] = to;
 }
 
-static etx_schedule_problem problem_of(sketch* s) {
+static etx_schedule_problem problem_of(problem_builder* s) {
   uint32_t* const next = zeroed(s->item_count, sizeof *next);
   memset(s->after_starts, 0, (s->item_count + 1) * sizeof(uint32_t));
   for (size_t e = 0; e < s->edge_count; ++e) {
@@ -109,12 +113,13 @@ static etx_schedule_problem problem_of(sketch* s) {
                                 .transients = s->transients};
 }
 
-// ---- what the definition says ----
+// ---- the definition ----
 
 // Most bytes live at once, from the positions of all touches.
-static uint64_t peak_by_definition(const sketch* s, const uint32_t* order) {
-  size_t first[MOST_BLOCKS], last[MOST_BLOCKS];
-  size_t taken[MOST_BLOCKS];  // position where the block moves into another
+static uint64_t peak_by_definition(const problem_builder* s,
+                                   const uint32_t* order) {
+  size_t first[MAX_BLOCKS], last[MAX_BLOCKS];
+  size_t taken[MAX_BLOCKS];  // position where the block moves into another
   uint64_t peak = 0;
   for (size_t b = 0; b < s->block_count; ++b) {
     first[b] = s->blocks[b].is_live_before ? 0 : SIZE_MAX;
@@ -150,7 +155,7 @@ static uint64_t peak_by_definition(const sketch* s, const uint32_t* order) {
   return peak;
 }
 
-static bool is_valid(const sketch* s, const uint32_t* order) {
+static bool is_valid(const problem_builder* s, const uint32_t* order) {
   size_t* const position = zeroed(s->item_count, sizeof *position);
   bool valid = true;
   for (size_t at = 0; at < s->item_count; ++at) position[order[at]] = at + 1;
@@ -163,18 +168,18 @@ static bool is_valid(const sketch* s, const uint32_t* order) {
 }
 
 // The least peak of all orders, by trying them.
-static uint64_t least_peak(const sketch* s) {
-  uint32_t order[FEW];
-  bool used[FEW] = {false};
+static uint64_t least_peak(const problem_builder* s) {
+  uint32_t order[MAX_ITEMS];
+  bool used[MAX_ITEMS] = {false};
   size_t depth = 0;
   uint64_t least = UINT64_MAX;
-  uint32_t next[FEW + 1] = {0};
+  uint32_t next[MAX_ITEMS + 1] = {0};
   for (;;) {
     if (depth == s->item_count) {
       const uint64_t peak = peak_by_definition(s, order);
       if (peak < least) least = peak;
     }
-    uint32_t i = depth == s->item_count ? FEW : next[depth];
+    uint32_t i = depth == s->item_count ? MAX_ITEMS : next[depth];
     for (; i < s->item_count; ++i) {
       bool ready = !used[i];
       for (size_t e = 0; e < s->edge_count; ++e) {
@@ -194,18 +199,18 @@ static uint64_t least_peak(const sketch* s) {
   }
 }
 
-// Finds an order and holds it against the definition.
-static etx_schedule_result solved(sketch* s) {
+// Finds an order and compares its peak with the definition.
+static etx_schedule_result solved(problem_builder* s) {
   etx_pool pool;
   etx_schedule_result result;
-  uint32_t given[FEW];
+  uint32_t given[MAX_ITEMS];
   const etx_schedule_problem problem = problem_of(s);
   etx_pool_init(&pool);
   assert_int_equal(etx_schedule_find(&pool, &problem, STEPS, &result), ETX_OK);
   assert_true(is_valid(s, result.items));
   assert_true(result.bound <= result.peak);
   assert_true(result.peak <= result.given_peak);
-  if (s->item_count <= FEW) {
+  if (s->item_count <= MAX_ITEMS) {
     for (uint32_t i = 0; i < s->item_count; ++i) given[i] = i;
     assert_int_equal(result.given_peak, peak_by_definition(s, given));
     assert_int_equal(result.peak, peak_by_definition(s, result.items));
@@ -230,7 +235,7 @@ static uint32_t below(uint32_t count) {
 static void branches_are_finished_one_after_the_other(void** state) {
   (void)state;
   // Four branches of a large and a small block, all large ones first.
-  sketch* const s = sketch_new(9, 8, 40);
+  problem_builder* const s = builder_new(9, 8, 40);
   uint32_t large[4], small[4], maker[4], user[4];
   for (size_t i = 0; i < 4; ++i) {
     large[i] = block(s, 100, false, false);
@@ -251,14 +256,14 @@ static void branches_are_finished_one_after_the_other(void** state) {
   const etx_schedule_result result = solved(s);
   assert_int_equal(result.given_peak, 401);
   assert_int_equal(result.peak, 104);
-  sketch_free(s);
+  builder_free(s);
 }
 
-static void what_shrinks_most_goes_first(void** state) {
+static void the_branch_that_frees_most_runs_first(void** state) {
   (void)state;
   // 1 + 50 -> 5 in one branch, 40 -> 30 in the other: the first one first,
   // 56 and then 5 + 70; the other way round 30 + 55.
-  sketch* const s = sketch_new(5, 4, 20);
+  problem_builder* const s = builder_new(5, 4, 20);
   const uint32_t a = block(s, 40, false, false);
   const uint32_t b = block(s, 30, false, false);
   const uint32_t c = block(s, 50, false, false);
@@ -279,13 +284,13 @@ static void what_shrinks_most_goes_first(void** state) {
   const etx_schedule_result result = solved(s);
   assert_int_equal(result.given_peak, 85);
   assert_int_equal(result.peak, 75);
-  sketch_free(s);
+  builder_free(s);
 }
 
-static void a_block_is_made_when_it_is_needed(void** state) {
+static void an_item_runs_just_before_its_user(void** state) {
   (void)state;
   // A mask, made first and read last.
-  sketch* const s = sketch_new(4, 4, 20);
+  problem_builder* const s = builder_new(4, 4, 20);
   const uint32_t mask = block(s, 10, false, false);
   const uint32_t wide = block(s, 80, false, false);
   const uint32_t thin = block(s, 8, false, false);
@@ -304,13 +309,13 @@ static void a_block_is_made_when_it_is_needed(void** state) {
   assert_int_equal(result.given_peak, 98);
   assert_int_equal(result.peak, 88);
   assert_int_equal(result.bound, 88);
-  sketch_free(s);
+  builder_free(s);
 }
 
-static void a_result_takes_over_what_nobody_else_reads_later(void** state) {
+static void a_result_takes_over_a_dying_operand(void** state) {
   (void)state;
   // x is read by an item that may take it over, and by one that may not.
-  sketch* const s = sketch_new(3, 4, 20);
+  problem_builder* const s = builder_new(3, 4, 20);
   const uint32_t x = block(s, 60, true, false);
   const uint32_t y = block(s, 60, false, false);
   const uint32_t z = block(s, 20, false, false);
@@ -328,14 +333,14 @@ static void a_result_takes_over_what_nobody_else_reads_later(void** state) {
   const etx_schedule_result result = solved(s);
   assert_int_equal(result.given_peak, 140);  // x and y, then z beside them
   assert_int_equal(result.peak, 84);
-  sketch_free(s);
+  builder_free(s);
 }
 
-static void an_order_that_cannot_be_better_stays(void** state) {
+static void an_optimal_order_is_kept(void** state) {
   (void)state;
-  sketch* const s = sketch_new(FEW, FEW, 40);
-  for (uint32_t i = 0; i < FEW; ++i) {
-    block(s, 16, false, i + 1 == FEW);
+  problem_builder* const s = builder_new(MAX_ITEMS, MAX_ITEMS, 40);
+  for (uint32_t i = 0; i < MAX_ITEMS; ++i) {
+    block(s, 16, false, i + 1 == MAX_ITEMS);
     if (i != 0) touch(s, i - 1), edge(s, i - 1, i);
     touch(s, i);
     item(s);
@@ -345,24 +350,24 @@ static void an_order_that_cannot_be_better_stays(void** state) {
   const etx_schedule_problem problem = problem_of(s);
   etx_pool_init(&pool);
   assert_int_equal(etx_schedule_find(&pool, &problem, STEPS, &result), ETX_OK);
-  for (uint32_t i = 0; i < FEW; ++i) assert_int_equal(result.items[i], i);
+  for (uint32_t i = 0; i < MAX_ITEMS; ++i) assert_int_equal(result.items[i], i);
   assert_int_equal(result.peak, 32);
   assert_int_equal(result.steps, 0);
   etx_pool_close(&pool);
-  sketch_free(s);
+  builder_free(s);
 }
 
-static void nothing_to_run_is_an_order(void** state) {
+static void an_empty_problem_has_an_order(void** state) {
   (void)state;
-  sketch* const s = sketch_new(0, 0, 0);
+  problem_builder* const s = builder_new(0, 0, 0);
   const etx_schedule_result result = solved(s);
   assert_int_equal(result.peak, 0);
-  sketch_free(s);
+  builder_free(s);
 }
 
-static void bytes_beyond_counting_leave_the_order(void** state) {
+static void sizes_that_overflow_keep_the_order(void** state) {
   (void)state;
-  sketch* const s = sketch_new(3, 3, 10);
+  problem_builder* const s = builder_new(3, 3, 10);
   for (uint32_t i = 0; i < 3; ++i) {
     touch(s, block(s, UINT64_MAX / 2, false, true));
     item(s);
@@ -374,17 +379,17 @@ static void bytes_beyond_counting_leave_the_order(void** state) {
   assert_int_equal(etx_schedule_find(&pool, &problem, STEPS, &result), ETX_OK);
   for (uint32_t i = 0; i < 3; ++i) assert_int_equal(result.items[i], i);
   etx_pool_close(&pool);
-  sketch_free(s);
+  builder_free(s);
 }
 
 // ---- all orders ----
 
 // Up to eight items; each reads some earlier results, may have a second
 // result, may change its argument, or a block that is there all the time.
-static sketch* random_sketch(void) {
-  const size_t items = 3 + below(FEW - 3);
-  sketch* const s = sketch_new(items, MOST_BLOCKS, 200);
-  uint32_t maker[MOST_BLOCKS];
+static problem_builder* random_sketch(void) {
+  const size_t items = 3 + below(MAX_ITEMS - 3);
+  problem_builder* const s = builder_new(items, MAX_BLOCKS, 200);
+  uint32_t maker[MAX_BLOCKS];
   if (below(3) == 0) {
     maker[block(s, 1 + below(20), true, below(2) == 0)] = ETX_SCHEDULE_NONE;
   }
@@ -398,7 +403,7 @@ static sketch* random_sketch(void) {
       if (maker[b] != ETX_SCHEDULE_NONE) edge(s, maker[b], (uint32_t)n);
     }
     const size_t reads = s->touch_count - touched;
-    if (had < MOST_BLOCKS && below(8) != 0) {
+    if (had < MAX_BLOCKS && below(8) != 0) {
       uint64_t bytes = 1 + below(30);
       const bool takes = reads != 0 && below(2) == 0;
       const uint32_t from = takes ? s->touches[touched] : 0;
@@ -429,7 +434,7 @@ static void small_graphs_get_the_least_peak_of_all_orders(void** state) {
   size_t lowered = 0;
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     numbers = seed;
-    sketch* const s = random_sketch();
+    problem_builder* const s = random_sketch();
     const etx_schedule_result result = solved(s);
     const uint64_t least = least_peak(s);
     if (result.peak != least || result.bound > least) {
@@ -437,7 +442,7 @@ static void small_graphs_get_the_least_peak_of_all_orders(void** state) {
                (int)result.peak, (int)result.bound, (int)least);
     }
     lowered += result.peak < result.given_peak;
-    sketch_free(s);
+    builder_free(s);
   }
   assert_true(lowered > 300);
 }
@@ -446,11 +451,11 @@ static void small_graphs_get_the_least_peak_of_all_orders(void** state) {
 
 // Layers of branches of different lengths, written level by level, so that
 // all branches of a layer are open at once. `wide` blocks in the middle.
-static sketch* layers(size_t count) {
+static problem_builder* layers(size_t count) {
   enum { BRANCHES = 4, LENGTH = 5 };
   const size_t per_layer = 1 + BRANCHES * LENGTH;
   const size_t total = count * per_layer + 1;
-  sketch* const s = sketch_new(total, total, 8 * total);
+  problem_builder* const s = builder_new(total, total, 8 * total);
   uint32_t from = block(s, 64, false, false);
   touch(s, from);
   uint32_t before = item(s);
@@ -478,11 +483,11 @@ static sketch* layers(size_t count) {
   return s;
 }
 
-static void layers_of_branches_are_put_in_order_however_many(void** state) {
+static void many_layers_of_branches_are_scheduled(void** state) {
   (void)state;
   static const size_t counts[] = {1, 3, 100, 5000};  // 105 001 items at most
   for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
-    sketch* const s = layers(counts[i]);
+    problem_builder* const s = layers(counts[i]);
     const etx_schedule_result result = solved(s);
     // One block of each branch, and the next one of the widest.
     assert_int_equal(result.given_peak, 256 + 320 + 384 + 2 * 448);
@@ -490,15 +495,15 @@ static void layers_of_branches_are_put_in_order_however_many(void** state) {
     // and the layer's input.
     // The widest branch last: two of its blocks beside the other results.
     assert_int_equal(result.peak, 3 * 16 + 2 * 448);
-    sketch_free(s);
+    builder_free(s);
   }
 }
 
 // Everything at once, and everything in one row.
-static void shapes_that_could_take_long_do_not(void** state) {
+static void wide_and_deep_graphs_stay_within_the_budget(void** state) {
   (void)state;
   enum { COUNT = 100000 };
-  sketch* const star = sketch_new(COUNT + 1, COUNT + 1, 4 * COUNT);
+  problem_builder* const star = builder_new(COUNT + 1, COUNT + 1, 4 * COUNT);
   for (uint32_t i = 0; i < COUNT; ++i) {
     touch(star, block(star, 16 + i % 7, false, false));
     edge(star, item(star), COUNT);
@@ -506,9 +511,9 @@ static void shapes_that_could_take_long_do_not(void** state) {
   for (uint32_t i = 0; i < COUNT; ++i) touch(star, i);
   item(star);
   solved(star);
-  sketch_free(star);
+  builder_free(star);
 
-  sketch* const readers = sketch_new(COUNT + 1, COUNT + 1, 4 * COUNT);
+  problem_builder* const readers = builder_new(COUNT + 1, COUNT + 1, 4 * COUNT);
   touch(readers, block(readers, 1000, false, false));
   item(readers);
   for (uint32_t i = 1; i <= COUNT; ++i) {
@@ -517,21 +522,21 @@ static void shapes_that_could_take_long_do_not(void** state) {
     edge(readers, 0, item(readers));
   }
   solved(readers);
-  sketch_free(readers);
+  builder_free(readers);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(branches_are_finished_one_after_the_other),
-      cmocka_unit_test(what_shrinks_most_goes_first),
-      cmocka_unit_test(a_block_is_made_when_it_is_needed),
-      cmocka_unit_test(a_result_takes_over_what_nobody_else_reads_later),
-      cmocka_unit_test(an_order_that_cannot_be_better_stays),
-      cmocka_unit_test(nothing_to_run_is_an_order),
-      cmocka_unit_test(bytes_beyond_counting_leave_the_order),
+      cmocka_unit_test(the_branch_that_frees_most_runs_first),
+      cmocka_unit_test(an_item_runs_just_before_its_user),
+      cmocka_unit_test(a_result_takes_over_a_dying_operand),
+      cmocka_unit_test(an_optimal_order_is_kept),
+      cmocka_unit_test(an_empty_problem_has_an_order),
+      cmocka_unit_test(sizes_that_overflow_keep_the_order),
       cmocka_unit_test(small_graphs_get_the_least_peak_of_all_orders),
-      cmocka_unit_test(layers_of_branches_are_put_in_order_however_many),
-      cmocka_unit_test(shapes_that_could_take_long_do_not),
+      cmocka_unit_test(many_layers_of_branches_are_scheduled),
+      cmocka_unit_test(wide_and_deep_graphs_stay_within_the_budget),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-// Where the values of choices lie, and the jumps around their branches.
+// The storage of values in branches of a conditional, and the jumps between the
+// branches.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,23 +14,23 @@
 
 static graph g;
 static uint32_t x;      // float32[4], an input
-static uint32_t token;  // of the choice that was started last
+static uint32_t token;  // of the last conditional
 
-// Starts a choice by the first element of a value.
-static uint32_t choose(uint32_t value) {
+// Starts a conditional on the first element of a value.
+static uint32_t start_cond(uint32_t value) {
   const uint32_t first = graph_slice(&g, value, 0, 0, 1);
   const etx_ir_arg condition = VALUE(graph_node(
       &g, ETX_OP_gt_scalar_out, ARGS(VALUE(first), {ETX_IR_ARG_DOUBLE, {0}})));
-  const uint32_t choice = graph_choice(&g, &condition, &token);
-  graph_branch(&g, etx_ir_then_branch(choice));
-  return choice;
+  const uint32_t cond = graph_choice(&g, &condition, &token);
+  graph_branch(&g, etx_ir_then_branch(cond));
+  return cond;
 }
 
-static void otherwise(uint32_t choice) {
-  graph_branch(&g, etx_ir_else_branch(choice));
+static void start_else(uint32_t cond) {
+  graph_branch(&g, etx_ir_else_branch(cond));
 }
 
-static void meet(void) { graph_branch(&g, 0); }
+static void end_cond(void) { graph_branch(&g, 0); }
 
 static void start(void) {
   graph_method(&g, "m");
@@ -54,8 +55,8 @@ static void assert_sound(void) {
   }
 }
 
-// Nodes that are instructions, heads left out.
-static size_t running(void) {
+// Nodes that are instructions, without branch heads.
+static size_t count_instructions(void) {
   const etx_ir_method* const method = &g.module.methods[0];
   size_t heads = 0;
   for (size_t i = 0; i < method->node_count; ++i) {
@@ -66,35 +67,35 @@ static size_t running(void) {
 
 // ---------------------------------------------------------------- placement
 
-static void both_branches_compute_where_the_result_lies(void** state) {
+static void both_branches_compute_in_the_storage_of_the_result(void** state) {
   (void)state;
   start();
-  const uint32_t choice = choose(x);
+  const uint32_t cond = start_cond(x);
   const uint32_t a = graph_add(&g, x, x);
-  otherwise(choice);
+  start_else(cond);
   const uint32_t b = graph_clone(&g, x);
   const uint32_t c = graph_add(&g, b, b);
-  meet();
-  const uint32_t y = graph_join(&g, choice, token, a, c);
+  end_cond();
+  const uint32_t y = graph_join(&g, cond, token, a, c);
   graph_output(&g, "y", y);
 
   graph_place(&g, AS_WRITTEN);
 
   assert_true(share_bytes(a, y));
   assert_true(share_bytes(c, y));
-  assert_int_equal(running(), 3);  // gt, add, add
+  assert_int_equal(count_instructions(), 3);  // gt, add, add
   assert_sound();
 }
 
-static void what_the_branch_did_not_compute_is_copied(void** state) {
+static void a_value_from_outside_the_branch_is_copied(void** state) {
   (void)state;
   start();
   const uint32_t before = graph_add(&g, x, x);
-  const uint32_t choice = choose(x);
-  otherwise(choice);
+  const uint32_t cond = start_cond(x);
+  start_else(cond);
   const uint32_t c = graph_add(&g, before, x);
-  meet();
-  const uint32_t y = graph_join(&g, choice, token, before, c);
+  end_cond();
+  const uint32_t y = graph_join(&g, cond, token, before, c);
   graph_output(&g, "y", y);
   graph_output(&g, "before", before);
 
@@ -102,15 +103,15 @@ static void what_the_branch_did_not_compute_is_copied(void** state) {
 
   assert_false(share_bytes(before, y));
   assert_true(share_bytes(c, y));
-  assert_int_equal(running(), 4);  // add, gt, clone, add
+  assert_int_equal(count_instructions(), 4);  // add, gt, clone, add
   assert_sound();
 }
 
-// One value cannot lie in two places.
-static void a_value_two_results_want_is_copied_for_one(void** state) {
+// One value cannot be in two storages.
+static void a_value_that_is_two_results_is_copied_once(void** state) {
   (void)state;
   start();
-  const uint32_t outer = choose(x);
+  const uint32_t outer = start_cond(x);
   const uint32_t outer_token = token;
   const uint32_t inner =
       graph_choice(&g,
@@ -124,10 +125,10 @@ static void a_value_two_results_want_is_copied_for_one(void** state) {
   const uint32_t b = graph_clone(&g, x);
   graph_branch(&g, etx_ir_then_branch(outer));
   const uint32_t i = graph_join(&g, inner, token, a, b);
-  otherwise(outer);
+  start_else(outer);
   const uint32_t c = graph_add(&g, x, x);
   const uint32_t d = graph_add(&g, c, x);
-  meet();
+  end_cond();
   const uint32_t y = graph_join(&g, outer, outer_token, i, c);
   const uint32_t z = graph_join(&g, outer, outer_token, i, d);
   graph_output(&g, "y", y);
@@ -140,39 +141,39 @@ static void a_value_two_results_want_is_copied_for_one(void** state) {
   assert_sound();
 }
 
-static void a_state_is_changed_in_the_branch_that_changes_it(void** state) {
+static void a_branch_updates_a_state_in_place(void** state) {
   (void)state;
   const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
   start();
   const uint32_t old = graph_buffer(&g, h);
-  const uint32_t choice = choose(x);
+  const uint32_t cond = start_cond(x);
   const uint32_t a = graph_add(&g, old, x);
-  otherwise(choice);
-  meet();
-  const uint32_t y = graph_join(&g, choice, token, a, old);
+  start_else(cond);
+  end_cond();
+  const uint32_t y = graph_join(&g, cond, token, a, old);
   graph_mutate(&g, h, y);
 
   graph_place(&g, AS_WRITTEN);
 
   assert_true(share_bytes(a, old));
   assert_true(share_bytes(y, old));
-  assert_int_equal(running(),
+  assert_int_equal(count_instructions(),
                    2);  // gt, add: the other branch has nothing to do
   assert_int_equal(g.context.copies.count, 0);
   assert_sound();
 }
 
-static void old_content_is_saved_in_front_of_the_choice(void** state) {
+static void old_content_is_saved_before_the_conditional(void** state) {
   (void)state;
   const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
   start();
   const uint32_t old = graph_buffer(&g, h);
-  const uint32_t choice = choose(x);
+  const uint32_t cond = start_cond(x);
   const uint32_t a = graph_add(&g, old, x);
-  otherwise(choice);
+  start_else(cond);
   const uint32_t b = graph_add(&g, x, x);
-  meet();
-  const uint32_t y = graph_join(&g, choice, token, a, b);
+  end_cond();
+  const uint32_t y = graph_join(&g, cond, token, a, b);
   graph_mutate(&g, h, y);
   graph_output(&g, "old", old);
 
@@ -213,11 +214,11 @@ static void a_branch_without_instructions_has_no_jump(void** state) {
   const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
   start();
   const uint32_t old = graph_buffer(&g, h);
-  const uint32_t choice = choose(x);
+  const uint32_t cond = start_cond(x);
   const uint32_t a = graph_add(&g, old, x);
-  otherwise(choice);
-  meet();
-  graph_mutate(&g, h, graph_join(&g, choice, token, a, old));
+  start_else(cond);
+  end_cond();
+  graph_mutate(&g, h, graph_join(&g, cond, token, a, old));
   g.options.passes = AS_WRITTEN;
   graph_plan(&g);
   assert_int_equal(count_jumps(), 1);
@@ -225,7 +226,7 @@ static void a_branch_without_instructions_has_no_jump(void** state) {
 }
 
 // A size that one branch computed is computed again where it is needed.
-static void sizes_are_computed_on_every_way(void** state) {
+static void sizes_are_computed_in_every_branch(void** state) {
   (void)state;
   graph_method(&g, "m");
   const etx_dim n = graph_symbol(&g, "n", 2, 8);
@@ -234,13 +235,13 @@ static void sizes_are_computed_on_every_way(void** state) {
   assert_int_equal(etx_symbols_apply(&graph_current(&g)->symbols,
                                      ETX_SYMBOL_SUBTRACT, n, 1, &less),
                    ETX_OK);
-  const uint32_t choice = choose(x);
+  const uint32_t cond = start_cond(x);
   const uint32_t a = graph_slice(&g, x, 0, 0, less);
   const uint32_t b = graph_add(&g, a, a);
-  otherwise(choice);
+  start_else(cond);
   const uint32_t c = graph_slice(&g, x, 0, 1, n);
-  meet();
-  const uint32_t y = graph_join(&g, choice, token, b, c);
+  end_cond();
+  const uint32_t y = graph_join(&g, cond, token, b, c);
   graph_output(&g, "y", y);
   graph_output(&g, "z", graph_slice(&g, x, 0, 0, less));
   g.options.passes = AS_WRITTEN;
@@ -255,13 +256,13 @@ static void sizes_are_computed_on_every_way(void** state) {
 int main(void) {
 #define TEST(name) GRAPH_TEST(name, &g)
   const struct CMUnitTest tests[] = {
-      TEST(both_branches_compute_where_the_result_lies),
-      TEST(what_the_branch_did_not_compute_is_copied),
-      TEST(a_value_two_results_want_is_copied_for_one),
-      TEST(a_state_is_changed_in_the_branch_that_changes_it),
-      TEST(old_content_is_saved_in_front_of_the_choice),
+      TEST(both_branches_compute_in_the_storage_of_the_result),
+      TEST(a_value_from_outside_the_branch_is_copied),
+      TEST(a_value_that_is_two_results_is_copied_once),
+      TEST(a_branch_updates_a_state_in_place),
+      TEST(old_content_is_saved_before_the_conditional),
       TEST(a_branch_without_instructions_has_no_jump),
-      TEST(sizes_are_computed_on_every_way),
+      TEST(sizes_are_computed_in_every_branch),
   };
 #undef TEST
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ enum {
 };
 
 // Bytes of y from which splitting pays, and bytes of a block: what fits into a
-// core's own cache beside the data that is read and written.
+// core's own cache next to the data that is read and written.
 static const uint64_t min_bytes = 1 << 20, block_bytes = 5 << 17;
 
 static const char* const kind = "convolution in channel blocks";

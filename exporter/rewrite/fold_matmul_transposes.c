@@ -102,8 +102,8 @@ static bool is_view_of_constant(const etx_rewrite* rewrite, uint32_t value) {
   return true;
 }
 
-// A bmm with one batch and a constant weight, as einsum lowers a layer:
-// x [1, M, K] times w [1, K, N]. fold_constants transposes the weight.
+// A bmm with one batch and a constant weight, as einsum lowers a layer: x [1,
+// M, K] times w [1, K, N]. fold_constants transposes the weight.
 static etx_status find_single_bmm(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;

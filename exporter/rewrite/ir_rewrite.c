@@ -33,9 +33,8 @@ static etx_status keep_node(rewriter* self, const etx_ir_node* node) {
   return ETX_OK;
 }
 
-// Makes `results` replace the outputs of `node`. Outputs keep their
-// symbolic sizes: those of the replacement are equal, but may be written
-// differently.
+// Makes `results` replace the outputs of `node`. Outputs keep their symbolic
+// sizes: those of the replacement are equal, but may be written differently.
 static void replace_outputs(rewriter* self, const etx_ir_node* node,
                             size_t first) {
   const uint32_t* const results = self->rewrite.lower.results;

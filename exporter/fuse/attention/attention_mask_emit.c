@@ -35,8 +35,8 @@ static position_mask find_positions(etx_rewrite* rewrite,
   position_mask p = {.at = s->added_count};
   if (has_where(s)) {
     p.is_found =
-        s->hidden <= -1e8 &&
-        etx_causal_mask_read(rewrite, s->condition.value, s->is_inverted, &p.mask);
+        s->hidden <= -1e8 && etx_causal_mask_read(rewrite, s->condition.value,
+                                                  s->is_inverted, &p.mask);
     p.mask.hidden = s->hidden;
     return p;
   }
@@ -127,8 +127,8 @@ static etx_status emit_where(etx_rewrite* rewrite,
       etx_builder_shape(lower, s->left)->dtype == ETX_DTYPE_FLOAT64;
   etx_dtype dtype = is_double ? ETX_DTYPE_FLOAT64 : ETX_DTYPE_FLOAT32;
   uint32_t choice = 0, number = 0;
-  ETX_TRY(etx_score_operand_broadcast(rewrite, &s->condition, z, s->condition.value,
-                                      &choice));
+  ETX_TRY(etx_score_operand_broadcast(rewrite, &s->condition, z,
+                                      s->condition.value, &choice));
   if (*sum == ETX_IR_NONE && count_after_where(s) == 0) {
     *sum = choice;
     return s->is_inverted

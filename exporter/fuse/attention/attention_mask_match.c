@@ -5,12 +5,13 @@
 
 // Recognises masks that depend on positions alone, from the mask tensor towards
 // its operands: a constant lower triangle, or a comparison of arange with the
-// last visible key, behind views, expands, not and where(mask, 0, low).
+// last visible key, through views, expands, logical_not and where(mask, 0,
+// low).
 
 enum { MAX_STEPS = 24 };
 
 // A score, or a number added to one, that is this low hides a key: its weight
-// is 0 beside any visible key.
+// is 0 next to any visible key.
 static const double max_hidden_score = -1e8;
 
 // What the nodes that have been passed do with the mask.

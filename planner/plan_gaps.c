@@ -111,7 +111,7 @@ static uint64_t round_up(const gap_planner* l, uint64_t size) {
   return size + (l->step - size % l->step) % l->step;
 }
 
-// Bytes needed at `time`. The topmost block needs no padding behind it.
+// Bytes needed at `time`. The topmost block needs no padding.
 static uint64_t needed_at(const gap_planner* l, uint32_t time) {
   uint64_t sum = 0;
   uint64_t padding = 0;

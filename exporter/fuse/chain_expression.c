@@ -44,7 +44,7 @@ static size_t listed_at(const uint32_t* listed, size_t count, uint32_t value) {
 }
 
 // Replaces numbers by 0-d tensors, one for equal numbers.
-static etx_status make_numbers(etx_builder* lower,
+static etx_status make_numbers(etx_builder* builder,
                                etx_chain_expression* chain) {
   for (size_t i = 0; i < chain->count; ++i) {
     etx_chain_token* const token = &chain->items[i];
@@ -52,7 +52,7 @@ static etx_status make_numbers(etx_builder* lower,
     const etx_ir_arg number = etx_ir_double((double)token->number);
     const etx_chain_token made = *token;
     uint32_t value = 0;
-    ETX_TRY(etx_build_scalar(lower, &number, ETX_DTYPE_FLOAT32, &value));
+    ETX_TRY(etx_build_scalar(builder, &number, ETX_DTYPE_FLOAT32, &value));
     for (size_t j = i; j < chain->count; ++j) {
       if (chain->items[j].step == ETX_CHAIN_NUMBER &&
           memcmp(&chain->items[j].number, &made.number, sizeof(float)) == 0) {
@@ -63,18 +63,18 @@ static etx_status make_numbers(etx_builder* lower,
   return ETX_OK;
 }
 
-etx_status etx_chain_expression_args(etx_builder* lower,
+etx_status etx_chain_expression_args(etx_builder* builder,
                                      const etx_chain_expression* given,
                                      uint32_t self, etx_ir_arg* out_others,
                                      etx_ir_arg* out_steps, bool* out_fits) {
-  etx_pool* const pool = lower->module->pool;
+  etx_pool* const pool = builder->module->pool;
   etx_chain_expression numbered = *given;
   const etx_chain_expression* const chain = &numbered;
   uint32_t listed[ETX_CHAIN_MAX_OTHERS];
   size_t count = 0;
   etx_text text = {"", 0};
   *out_fits = false;
-  ETX_TRY(make_numbers(lower, &numbered));
+  ETX_TRY(make_numbers(builder, &numbered));
   for (size_t i = 0; i < chain->count; ++i) {
     const etx_chain_token token = chain->items[i];
     const char* const space = i == 0 ? "" : " ";
@@ -109,7 +109,7 @@ static const etx_ir_node* read_node(const etx_rewrite* rewrite,
                                     etx_op_id op) {
   if (token->step != ETX_STEP_X) return NULL;
   const etx_ir_node* const node =
-      etx_ir_definition(rewrite->lower.method, token->value);
+      etx_ir_definition(rewrite->builder.method, token->value);
   return node != NULL && node->op->id == op ? node : NULL;
 }
 
@@ -121,7 +121,7 @@ const etx_ir_node* etx_chain_expression_producer(
     const etx_ir_node* const node = read_node(rewrite, &chain->items[i], op);
     if (node == NULL ||
         !etx_rewrite_is_only_use(rewrite, chain->items[i].value) ||
-        !etx_chain_is_full(rewrite, rewrite->lower.node,
+        !etx_chain_is_full(rewrite, rewrite->builder.node,
                            chain->items[i].value)) {
       continue;
     }
@@ -135,7 +135,7 @@ etx_status etx_chain_expression_missed(const etx_rewrite* rewrite,
                                        etx_op_id op, const char* kind) {
   for (size_t i = 0; i < chain->count; ++i) {
     if (read_node(rewrite, &chain->items[i], op) != NULL) {
-      return etx_fusion_report_missed(rewrite->fusions, &rewrite->lower, kind,
+      return etx_fusion_report_missed(rewrite->fusions, &rewrite->builder, kind,
                                       "the result of the layer has other uses");
     }
   }
@@ -144,10 +144,10 @@ etx_status etx_chain_expression_missed(const etx_rewrite* rewrite,
 
 bool etx_chain_is_full(const etx_rewrite* rewrite, const etx_ir_node* node,
                        uint32_t value) {
-  const etx_shape* const own = etx_builder_shape(&rewrite->lower, value);
+  const etx_shape* const own = etx_builder_shape(&rewrite->builder, value);
   const etx_shape* const result =
-      etx_builder_shape(&rewrite->lower, node->outputs[0]);
+      etx_builder_shape(&rewrite->builder, node->outputs[0]);
   return own->dtype == result->dtype && own->rank == result->rank &&
-         etx_builder_same_dims(&rewrite->lower, own->dims, result->dims,
+         etx_builder_same_dims(&rewrite->builder, own->dims, result->dims,
                                own->rank);
 }

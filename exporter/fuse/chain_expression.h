@@ -63,7 +63,7 @@ ETX_MUST_USE etx_status etx_chain_expression_missed(
 // chain reads, except `self`, which is its x, and the text of the steps.
 // `out_fits` is false if the chain reads too many tensors.
 ETX_MUST_USE etx_status etx_chain_expression_args(
-    etx_builder* lower, const etx_chain_expression* chain, uint32_t self,
+    etx_builder* builder, const etx_chain_expression* chain, uint32_t self,
     etx_ir_arg* out_others, etx_ir_arg* out_steps, bool* out_fits);
 
 // True if `value` has the sizes and the type of the node's result.

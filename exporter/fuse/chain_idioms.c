@@ -22,7 +22,7 @@ static bool is_number(const etx_rewrite* rewrite, const etx_chain_token* token,
   if (token->step == ETX_CHAIN_NUMBER) return token->number == wanted;
   if (token->step != ETX_STEP_X) return false;
   const etx_ir_constant* const constant = etx_rewrite_constant(
-      rewrite->lower.module, rewrite->lower.method, token->value);
+      rewrite->builder.module, rewrite->builder.method, token->value);
   return constant != NULL && constant->data.size == sizeof(float) &&
          etx_rewrite_number(constant, &number) && number == (double)wanted;
 }

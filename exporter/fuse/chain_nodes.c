@@ -56,12 +56,12 @@ static bool step_of(const etx_ir_node* node, uint8_t* out_step) {
 // `trailing` dimensions follow.
 static bool is_broadcast(const etx_rewrite* rewrite, const etx_shape* result,
                          size_t trailing, uint32_t value) {
-  const etx_shape* const own = etx_builder_shape(&rewrite->lower, value);
+  const etx_shape* const own = etx_builder_shape(&rewrite->builder, value);
   for (size_t i = 0; i < own->rank; ++i) {
     const size_t own_trailing = own->rank - 1 - i;
     if (own->dims[i] == 1) continue;
     if (own_trailing != trailing || result->rank <= trailing ||
-        !etx_symbols_equal(&rewrite->lower.method->symbols, own->dims[i],
+        !etx_symbols_equal(&rewrite->builder.method->symbols, own->dims[i],
                            result->dims[result->rank - 1 - trailing])) {
       return false;
     }
@@ -72,7 +72,7 @@ static bool is_broadcast(const etx_rewrite* rewrite, const etx_shape* result,
 static bool is_operand(const etx_rewrite* rewrite, const etx_ir_node* node,
                        size_t trailing, const etx_ir_arg* arg) {
   const etx_shape* const result =
-      etx_builder_shape(&rewrite->lower, node->outputs[0]);
+      etx_builder_shape(&rewrite->builder, node->outputs[0]);
   return arg->kind == ETX_IR_ARG_VALUE &&
          etx_rewrite_shape(rewrite, arg)->dtype == ETX_DTYPE_FLOAT32 &&
          (etx_chain_is_full(rewrite, node, arg->as.value) ||
@@ -111,7 +111,7 @@ static bool has_prelu_rows(const etx_rewrite* rewrite,
                            const etx_ir_node* node) {
   const etx_shape* const weight = etx_rewrite_shape(rewrite, &node->args[1]);
   return weight->rank == 0 || weight->dims[0] == 1 ||
-         etx_builder_shape(&rewrite->lower, node->outputs[0])->rank == 2;
+         etx_builder_shape(&rewrite->builder, node->outputs[0])->rank == 2;
 }
 
 // pow(x, 2) and pow(x, 3) as multiplications, in the order of the kernel.
@@ -243,7 +243,7 @@ static bool read_comparison(const etx_rewrite* rewrite,
 static bool read_where(const etx_rewrite* rewrite, const etx_ir_node* node,
                        size_t trailing, etx_chain_expression* out) {
   const etx_ir_node* const test =
-      etx_ir_definition(rewrite->lower.method, node->args[0].as.value);
+      etx_ir_definition(rewrite->builder.method, node->args[0].as.value);
   bool is_negated = false;
   if (test == NULL ||
       !read_comparison(rewrite, node, test, trailing, out, &is_negated)) {
@@ -275,7 +275,7 @@ bool etx_chain_expression_read_rows(const etx_rewrite* rewrite,
     read_chain(node, out_chain);
     return out_chain->count != 0;
   }
-  if (etx_builder_shape(&rewrite->lower, node->outputs[0])->dtype !=
+  if (etx_builder_shape(&rewrite->builder, node->outputs[0])->dtype !=
       ETX_DTYPE_FLOAT32) {
     return false;
   }

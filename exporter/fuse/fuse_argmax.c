@@ -24,8 +24,8 @@ static bool is_over_last_dim(const etx_rewrite* rewrite,
 }
 
 static etx_status fuse_argmax_node(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_argmax_out) return ETX_OK;
   const etx_ir_node* const layer =
       etx_rewrite_operand(rewrite, node, 0, ETX_OP_linear_a8w8_panels_out);
@@ -43,14 +43,14 @@ static etx_status fuse_argmax_node(etx_rewrite* rewrite, bool* out_done) {
     reason = "the result of the layer is not float32";
   }
   if (reason != NULL) {
-    return etx_fusion_report_missed(rewrite->fusions, lower, kind, reason);
+    return etx_fusion_report_missed(rewrite->fusions, builder, kind, reason);
   }
   const etx_ir_arg args[] = {layer->args[0], layer->args[1], layer->args[2],
                              layer->args[3], layer->args[4], node->args[2]};
-  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, lower, kind));
+  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, builder, kind));
   *out_done = true;
-  return etx_build_op(lower, ETX_OP_linear_a8w8_panels_argmax_out, args, 6,
-                      &lower->results[0]);
+  return etx_build_op(builder, ETX_OP_linear_a8w8_panels_argmax_out, args, 6,
+                      &builder->results[0]);
 }
 
 etx_status etx_pass_fuse_argmax(etx_pass_context* context) {

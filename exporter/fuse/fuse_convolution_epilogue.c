@@ -21,11 +21,11 @@ static bool has_no_row_operands(const etx_rewrite* rewrite,
   for (size_t i = 0; i < chain->count; ++i) {
     const etx_chain_token* const token = &chain->items[i];
     if (token->step != ETX_STEP_X ||
-        etx_chain_is_full(rewrite, rewrite->lower.node, token->value)) {
+        etx_chain_is_full(rewrite, rewrite->builder.node, token->value)) {
       continue;
     }
     const etx_shape* const own =
-        etx_builder_shape(&rewrite->lower, token->value);
+        etx_builder_shape(&rewrite->builder, token->value);
     for (size_t d = 0; d < own->rank; ++d) {
       if (own->dims[d] != 1) return false;
     }
@@ -34,9 +34,9 @@ static bool has_no_row_operands(const etx_rewrite* rewrite,
 }
 
 static etx_status fuse_epilogue(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   etx_chain_expression chain;
-  if (!etx_chain_expression_read(rewrite, lower->node, &chain)) return ETX_OK;
+  if (!etx_chain_expression_read(rewrite, builder->node, &chain)) return ETX_OK;
   const etx_ir_node* const layer =
       etx_chain_expression_producer(rewrite, &chain, ETX_OP_convolution_out);
   if (layer == NULL) {
@@ -46,13 +46,13 @@ static etx_status fuse_epilogue(etx_rewrite* rewrite, bool* out_done) {
   if (!has_no_row_operands(rewrite, &chain)) return ETX_OK;
   etx_ir_arg args[ARGUMENTS + 2];
   memcpy(args, layer->args, ARGUMENTS * sizeof *args);
-  ETX_TRY(etx_chain_expression_args(lower, &chain, layer->outputs[0],
+  ETX_TRY(etx_chain_expression_args(builder, &chain, layer->outputs[0],
                                     &args[ARGUMENTS], &args[ARGUMENTS + 1],
                                     out_done));
   if (!*out_done) return ETX_OK;
-  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, lower, kind));
-  return etx_build_op(lower, ETX_OP_convolution_chain_out, args, ARGUMENTS + 2,
-                      &lower->results[0]);
+  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, builder, kind));
+  return etx_build_op(builder, ETX_OP_convolution_chain_out, args,
+                      ARGUMENTS + 2, &builder->results[0]);
 }
 
 etx_status etx_pass_fuse_convolution_epilogue(etx_pass_context* context) {

@@ -20,7 +20,7 @@
 // Inlines every operand that has no other use and is itself a chain.
 static bool inline_operands(const etx_rewrite* rewrite,
                             etx_chain_expression* chain) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   const etx_chain_expression given = *chain;
   bool is_changed = false;
   for (size_t i = 0; i < given.count; ++i) {
@@ -32,7 +32,7 @@ static bool inline_operands(const etx_rewrite* rewrite,
       continue;
     }
     const etx_ir_node* const definition =
-        etx_ir_definition(rewrite->lower.method, token.value);
+        etx_ir_definition(rewrite->builder.method, token.value);
     if (definition != NULL &&
         etx_chain_expression_read(rewrite, definition, &inner) &&
         etx_chain_expression_inline(chain, token.value, &inner)) {
@@ -54,7 +54,7 @@ static uint32_t find_self(const etx_rewrite* rewrite,
   for (size_t i = 0; i < chain->count; ++i) {
     const etx_chain_token token = chain->items[i];
     if (token.step == ETX_STEP_X &&
-        etx_chain_is_full(rewrite, rewrite->lower.node, token.value)) {
+        etx_chain_is_full(rewrite, rewrite->builder.node, token.value)) {
       return token.value;
     }
   }
@@ -62,20 +62,20 @@ static uint32_t find_self(const etx_rewrite* rewrite,
 }
 
 static etx_status fuse_chain(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   etx_chain_expression chain;
-  if (!etx_chain_expression_read(rewrite, lower->node, &chain) ||
-      !(inline_operands(rewrite, &chain) || has_comparison(lower->node))) {
+  if (!etx_chain_expression_read(rewrite, builder->node, &chain) ||
+      !(inline_operands(rewrite, &chain) || has_comparison(builder->node))) {
     return ETX_OK;
   }
   etx_chain_expression_shorten(rewrite, &chain);
   const uint32_t self = find_self(rewrite, &chain);
   if (self == ETX_IR_NONE) return ETX_OK;
   etx_ir_arg args[3] = {etx_ir_value_arg(self)};
-  ETX_TRY(etx_chain_expression_args(lower, &chain, self, &args[1], &args[2],
+  ETX_TRY(etx_chain_expression_args(builder, &chain, self, &args[1], &args[2],
                                     out_done));
   if (!*out_done) return ETX_OK;
-  return etx_build_op(lower, ETX_OP_chain_out, args, 3, &lower->results[0]);
+  return etx_build_op(builder, ETX_OP_chain_out, args, 3, &builder->results[0]);
 }
 
 etx_status etx_pass_fuse_elementwise(etx_pass_context* context) {

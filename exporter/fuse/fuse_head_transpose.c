@@ -47,8 +47,8 @@ static bool has_whole_panels(const etx_shape* rows, const etx_shape* heads) {
 }
 
 static etx_status fuse_transpose(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_permute_copy_out || !is_exchange(node)) {
     return ETX_OK;
   }
@@ -58,9 +58,9 @@ static etx_status fuse_transpose(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const layer =
       etx_rewrite_operand(rewrite, view, 0, ETX_OP_linear_panels_out);
   if (layer == NULL) return ETX_OK;
-  const etx_shape rows = *etx_builder_shape(lower, layer->outputs[0]);
-  const etx_shape heads = *etx_builder_shape(lower, view->outputs[0]);
-  const etx_shape out = *etx_builder_shape(lower, node->outputs[0]);
+  const etx_shape rows = *etx_builder_shape(builder, layer->outputs[0]);
+  const etx_shape heads = *etx_builder_shape(builder, view->outputs[0]);
+  const etx_shape out = *etx_builder_shape(builder, node->outputs[0]);
   const char* reason = NULL;
   if (rows.rank < 2 || !has_whole_panels(&rows, &heads)) {
     reason = "the width of a head is not a multiple of 16";
@@ -73,15 +73,16 @@ static etx_status fuse_transpose(etx_rewrite* rewrite, bool* out_done) {
     reason = "the result of the layer has other uses";
   }
   if (reason != NULL) {
-    return etx_fusion_report_missed(rewrite->fusions, lower, kind, reason);
+    return etx_fusion_report_missed(rewrite->fusions, builder, kind, reason);
   }
   const etx_ir_arg args[] = {layer->args[0], layer->args[1], layer->args[2],
                              etx_ir_int(heads.dims[heads.rank - 2u])};
   uint32_t value = 0;
-  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, lower, kind));
-  ETX_TRY(etx_build_op(lower, ETX_OP_linear_heads_out, args, 4, &value));
+  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, builder, kind));
+  ETX_TRY(etx_build_op(builder, ETX_OP_linear_heads_out, args, 4, &value));
   *out_done = true;
-  return etx_build_view(lower, value, out.dims, out.rank, &lower->results[0]);
+  return etx_build_view(builder, value, out.dims, out.rank,
+                        &builder->results[0]);
 }
 
 etx_status etx_pass_fuse_head_transpose(etx_pass_context* context) {

@@ -15,9 +15,9 @@
 static const char* const kind = "linear epilogue";
 
 static etx_status fuse_epilogue(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   etx_chain_expression chain;
-  if (!etx_chain_expression_read(rewrite, lower->node, &chain)) return ETX_OK;
+  if (!etx_chain_expression_read(rewrite, builder->node, &chain)) return ETX_OK;
   const etx_ir_node* const layer =
       etx_chain_expression_producer(rewrite, &chain, ETX_OP_linear_out);
   if (layer == NULL) {
@@ -25,12 +25,12 @@ static etx_status fuse_epilogue(etx_rewrite* rewrite, bool* out_done) {
                                        kind);
   }
   etx_ir_arg args[5] = {layer->args[0], layer->args[1], layer->args[2]};
-  ETX_TRY(etx_chain_expression_args(lower, &chain, layer->outputs[0], &args[3],
-                                    &args[4], out_done));
+  ETX_TRY(etx_chain_expression_args(builder, &chain, layer->outputs[0],
+                                    &args[3], &args[4], out_done));
   if (!*out_done) return ETX_OK;
-  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, lower, kind));
-  return etx_build_op(lower, ETX_OP_linear_chain_out, args, 5,
-                      &lower->results[0]);
+  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, builder, kind));
+  return etx_build_op(builder, ETX_OP_linear_chain_out, args, 5,
+                      &builder->results[0]);
 }
 
 etx_status etx_pass_fuse_linear_epilogue(etx_pass_context* context) {

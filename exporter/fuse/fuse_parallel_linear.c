@@ -256,12 +256,12 @@ static etx_status find_layers(const parallel_linear_pass* j,
     }
   }
   if (out->count >= 2 || siblings == 0) return ETX_OK;
-  etx_builder lower;
-  memset(&lower, 0, sizeof lower);
-  lower.module = j->module;
-  lower.method = j->method;
-  lower.name = j->method->values[nodes[first].outputs[0]].name;
-  return etx_fusion_report_missed(&j->context->fusions, &lower, kind,
+  etx_builder builder;
+  memset(&builder, 0, sizeof builder);
+  builder.module = j->module;
+  builder.method = j->method;
+  builder.name = j->method->values[nodes[first].outputs[0]].name;
+  return etx_fusion_report_missed(&j->context->fusions, &builder, kind,
                                   obstacle == NULL ? "" : obstacle);
 }
 

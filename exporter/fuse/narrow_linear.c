@@ -18,14 +18,14 @@ enum { MAX_PARTS = 4 };
 // The linear layer that computes operand 0, or NULL.
 static const etx_ir_node* find_layer(const etx_rewrite* rewrite) {
   const etx_ir_node* const layer =
-      etx_rewrite_operand(rewrite, rewrite->lower.node, 0, ETX_OP_linear_out);
+      etx_rewrite_operand(rewrite, rewrite->builder.node, 0, ETX_OP_linear_out);
   return layer != NULL && etx_rewrite_shape(rewrite, &layer->args[1])->rank == 2
              ? layer
              : NULL;
 }
 
 static size_t axis_of(const etx_rewrite* rewrite) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   const int64_t dim = node->args[1].as.integer;
   const size_t rank = etx_rewrite_shape(rewrite, &node->args[0])->rank;
   return (size_t)(dim < 0 ? dim + (int64_t)rank : dim);
@@ -35,20 +35,21 @@ static size_t axis_of(const etx_rewrite* rewrite) {
 
 // Applies the node to the input of the layer.
 static etx_status narrow_input(etx_rewrite* rewrite, const etx_ir_node* layer) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   etx_ir_arg args[3] = {layer->args[0], layer->args[1], layer->args[2]};
   etx_ir_arg part[ETX_MAX_ARGUMENTS];
-  memcpy(part, lower->node->args, lower->node->arg_count * sizeof *part);
+  memcpy(part, builder->node->args, builder->node->arg_count * sizeof *part);
   part[0] = args[0];
   uint32_t value = 0;
-  ETX_TRY(etx_build_op(lower, lower->node->op->id, part, lower->node->arg_count,
-                       &value));
+  ETX_TRY(etx_build_op(builder, builder->node->op->id, part,
+                       builder->node->arg_count, &value));
   args[0] = etx_ir_value_arg(value);
-  return etx_build_op(lower, ETX_OP_linear_out, args, 3, &lower->results[0]);
+  return etx_build_op(builder, ETX_OP_linear_out, args, 3,
+                      &builder->results[0]);
 }
 
 static etx_status narrow_rows(etx_rewrite* rewrite, bool* out_done) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   if (node->op->id != ETX_OP_slice_copy_tensor_out &&
       node->op->id != ETX_OP_select_copy_int_out) {
     return ETX_OK;
@@ -69,12 +70,12 @@ static etx_status narrow_rows(etx_rewrite* rewrite, bool* out_done) {
 // True for None, a constant or the permute of one, which will be folded.
 static bool is_constant(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
   if (arg->kind != ETX_IR_ARG_VALUE) return arg->kind == ETX_IR_ARG_NONE;
-  const etx_ir_method* const method = rewrite->lower.method;
+  const etx_ir_method* const method = rewrite->builder.method;
   const etx_ir_node* const node = etx_ir_definition(method, arg->as.value);
   const uint32_t value = node != NULL && node->op->id == ETX_OP_permute_copy_out
                              ? node->args[0].as.value
                              : arg->as.value;
-  return etx_rewrite_constant(rewrite->lower.module, method, value) != NULL;
+  return etx_rewrite_constant(rewrite->builder.module, method, value) != NULL;
 }
 
 // True for an input with several rows. With one row, slices of the result are
@@ -91,7 +92,7 @@ static bool has_several_rows(const etx_rewrite* rewrite,
 // True if the layer's result has as many uses as there are parts of `size`
 // columns in it: then all parts are read and the whole is not.
 static bool is_split_evenly(const etx_rewrite* rewrite, etx_dim size) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   const uint32_t whole = node->args[0].as.value;
   const etx_shape* const shape = etx_rewrite_shape(rewrite, &node->args[0]);
   const etx_dim all = shape->dims[shape->rank - 1];
@@ -103,18 +104,18 @@ static bool is_split_evenly(const etx_rewrite* rewrite, etx_dim size) {
 }
 
 // The layer with output columns [start, end) only.
-static etx_status emit_columns(etx_builder* lower, const etx_ir_node* layer,
+static etx_status emit_columns(etx_builder* builder, const etx_ir_node* layer,
                                etx_dim start, etx_dim end,
                                uint32_t* out_value) {
   etx_ir_arg args[3] = {layer->args[0], layer->args[1], layer->args[2]};
   for (size_t i = 1; i < 3; ++i) {
     uint32_t value = 0;
     if (args[i].kind == ETX_IR_ARG_NONE) continue;
-    ETX_TRY(etx_build_slice(lower, args[i].as.value,
+    ETX_TRY(etx_build_slice(builder, args[i].as.value,
                             (etx_dim_slice){0, start, end, 1}, &value));
     args[i] = etx_ir_value_arg(value);
   }
-  return etx_build_op(lower, ETX_OP_linear_out, args, 3, out_value);
+  return etx_build_op(builder, ETX_OP_linear_out, args, 3, out_value);
 }
 
 // True if the columns of the layer can be split at plan time.
@@ -128,7 +129,7 @@ static bool can_split_columns(const etx_rewrite* rewrite,
 }
 
 static etx_status split_columns(etx_rewrite* rewrite, bool* out_done) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   if (node->op->id != ETX_OP_slice_copy_tensor_out) return ETX_OK;
   const etx_ir_node* const layer = find_layer(rewrite);
   if (layer == NULL || !can_split_columns(rewrite, layer)) return ETX_OK;
@@ -144,16 +145,16 @@ static etx_status split_columns(etx_rewrite* rewrite, bool* out_done) {
     return ETX_OK;
   }
   *out_done = true;
-  return emit_columns(&rewrite->lower, layer, start->as.integer,
-                      end->as.integer, &rewrite->lower.results[0]);
+  return emit_columns(&rewrite->builder, layer, start->as.integer,
+                      end->as.integer, &rewrite->builder.results[0]);
 }
 
 // Splits the columns of a layer before glu into values and gates.
 static etx_status split_glu(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  if (lower->node->op->id != ETX_OP_glu_out) return ETX_OK;
+  etx_builder* const builder = &rewrite->builder;
+  if (builder->node->op->id != ETX_OP_glu_out) return ETX_OK;
   const etx_ir_node* const found = find_layer(rewrite);
-  const etx_ir_arg* const input = &lower->node->args[0];
+  const etx_ir_arg* const input = &builder->node->args[0];
   if (found == NULL || !can_split_columns(rewrite, found) ||
       axis_of(rewrite) + 1 != etx_rewrite_shape(rewrite, input)->rank ||
       !etx_rewrite_is_only_use(rewrite, input->as.value)) {
@@ -163,12 +164,12 @@ static etx_status split_glu(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node layer = *found;
   const etx_dim all = etx_rewrite_shape(rewrite, &layer.args[1])->dims[0];
   uint32_t value = 0, gate = 0;
-  ETX_TRY(emit_columns(lower, &layer, 0, all / 2, &value));
-  ETX_TRY(emit_columns(lower, &layer, all / 2, all, &gate));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_sigmoid_out, gate, &gate));
+  ETX_TRY(emit_columns(builder, &layer, 0, all / 2, &value));
+  ETX_TRY(emit_columns(builder, &layer, all / 2, all, &gate));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_sigmoid_out, gate, &gate));
   *out_done = true;
-  return etx_build_binary(lower, ETX_OP_mul_out, value, gate,
-                          &lower->results[0]);
+  return etx_build_binary(builder, ETX_OP_mul_out, value, gate,
+                          &builder->results[0]);
 }
 
 etx_status etx_pass_narrow_linear(etx_pass_context* context) {

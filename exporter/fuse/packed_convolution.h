@@ -30,8 +30,8 @@ void etx_packed_convolution_change(const etx_packed_convolution* form,
                                    etx_ir_arg* args);
 
 // Writes the panels [O / 16, I / groups, kernel.., 16] of weight `from` to
-// `to`, and sets rank and sizes of `panels`. O / groups must be a multiple
-// of 16.
+// `to`, and sets rank and sizes of `panels`. O / groups must be a multiple of
+// 16.
 void etx_packed_convolution_write(const etx_packed_convolution* form,
                                   const etx_ir_constant* from,
                                   etx_ir_constant* panels, uint8_t* to);

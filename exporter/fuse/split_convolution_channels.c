@@ -38,7 +38,7 @@ enum {
 };
 
 // Bytes of y from which splitting pays, and bytes of a block: what fits into a
-// core's own cache beside the data that is read and written.
+// core's own cache next to the data that is read and written.
 static const uint64_t min_bytes = 1 << 20, block_bytes = 5 << 17;
 
 static const char* const kind = "convolution in channel blocks";
@@ -73,11 +73,11 @@ static bool has_numbers_only(const etx_rewrite* rewrite,
 
 // True for an ordinary convolution whose weight and bias are constant.
 static bool has_constants(const etx_rewrite* rewrite, const etx_ir_node* node) {
-  const etx_ir_module* const module = rewrite->lower.module;
+  const etx_ir_module* const module = rewrite->builder.module;
   for (size_t i = WEIGHT; i <= BIAS; ++i) {
     const etx_ir_arg* const arg = &node->args[i];
     if (arg->kind == ETX_IR_ARG_NONE) continue;
-    if (etx_constant_behind(module, rewrite->lower.method, arg) >=
+    if (etx_constant_behind(module, rewrite->builder.method, arg) >=
         module->constant_count) {
       return false;
     }
@@ -107,12 +107,12 @@ static int64_t step_of(int64_t channels, uint64_t bytes) {
 // True if the blocks of the result are aligned, as elide_concat needs.
 static bool are_blocks_aligned(const etx_rewrite* rewrite,
                                const channel_split* p) {
-  const etx_ir_method* const method = rewrite->lower.method;
+  const etx_ir_method* const method = rewrite->builder.method;
   uint64_t bytes = 0;
   return etx_ir_upper_bytes(
              method, &method->values[p->depthwise->outputs[0]].shape, &bytes) &&
          bytes / (uint64_t)p->channels * (uint64_t)p->step %
-                 rewrite->lower.module->alignment ==
+                 rewrite->builder.module->alignment ==
              0;
 }
 
@@ -134,13 +134,13 @@ static void note_reader(void* context, size_t constant,
 // True if nothing else reads the weight, so that splitting it does not store it
 // twice.
 static bool owns_weight(const etx_rewrite* rewrite, const etx_ir_node* node) {
-  const etx_builder* const lower = &rewrite->lower;
+  const etx_builder* const builder = &rewrite->builder;
   const etx_ir_arg* const weight = &node->args[WEIGHT];
   other_readers others = {
-      etx_constant_behind(lower->module, lower->method, weight), lower->method,
-      false};
+      etx_constant_behind(builder->module, builder->method, weight),
+      builder->method, false};
   if (!etx_rewrite_is_only_use(rewrite, weight->as.value)) return false;
-  etx_constant_users_visit(lower->module, note_reader, &others);
+  etx_constant_users_visit(builder->module, note_reader, &others);
   return !others.is_found;
 }
 
@@ -154,7 +154,7 @@ static bool is_new_state(const etx_ir_method* method, uint32_t value) {
 
 // Sets the sizes of the split; false if y is too small for it or x too large.
 static bool find_sizes(const etx_rewrite* rewrite, channel_split* p) {
-  const etx_ir_method* const method = rewrite->lower.method;
+  const etx_ir_method* const method = rewrite->builder.method;
   const etx_shape* const shape =
       etx_rewrite_shape(rewrite, &p->depthwise->args[0]);
   uint64_t seen = 0, bytes = 0;
@@ -171,8 +171,8 @@ static bool find_sizes(const etx_rewrite* rewrite, channel_split* p) {
 }
 
 static bool find_split(const etx_rewrite* rewrite, channel_split* p) {
-  const etx_ir_method* const method = rewrite->lower.method;
-  const etx_ir_node* const depthwise = rewrite->lower.node;
+  const etx_ir_method* const method = rewrite->builder.method;
+  const etx_ir_node* const depthwise = rewrite->builder.node;
   if (!is_convolution(depthwise) || depthwise->branch != 0 ||
       !has_constants(rewrite, depthwise) ||
       !etx_rewrite_is_only_use(rewrite, depthwise->args[0].as.value) ||
@@ -197,28 +197,28 @@ static bool find_split(const etx_rewrite* rewrite, channel_split* p) {
 // Replaces a weight or bias by its rows [start, start + count).
 static etx_status slice_rows(etx_rewrite* rewrite, etx_ir_arg* arg,
                              int64_t start, int64_t count) {
-  etx_builder* const lower = &rewrite->lower;
-  etx_ir_module* const module = lower->module;
+  etx_builder* const builder = &rewrite->builder;
+  etx_ir_module* const module = builder->module;
   if (arg->kind == ETX_IR_ARG_NONE) return ETX_OK;
-  const size_t whole = etx_constant_behind(module, lower->method, arg);
+  const size_t whole = etx_constant_behind(module, builder->method, arg);
   etx_ir_constant part = module->constants[whole];
   const size_t row = part.data.size / (size_t)part.sizes[0];
   part.sizes[0] = count;
   part.data.data += (size_t)start * row;
   part.data.size = (size_t)count * row;
   uint32_t value = 0;
-  ETX_TRY(etx_build_constant(lower, &part, &value));
+  ETX_TRY(etx_build_constant(builder, &part, &value));
   *arg = etx_ir_value_arg(value);
   return etx_constant_names_inherit(rewrite->constant_names, module,
                                     (uint32_t)whole,
-                                    lower->method->values[value].index);
+                                    builder->method->values[value].index);
 }
 
 // The convolution `node` for `count` output channels from `start` on.
 static etx_status emit_block(etx_rewrite* rewrite, const etx_ir_node* node,
                              uint32_t input, int64_t start, int64_t count,
                              uint32_t* out_value) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   etx_ir_arg args[ARGUMENTS];
   memcpy(args, node->args, node->arg_count * sizeof *args);
   args[0] = etx_ir_value_arg(input);
@@ -226,11 +226,11 @@ static etx_status emit_block(etx_rewrite* rewrite, const etx_ir_node* node,
   ETX_TRY(slice_rows(rewrite, &args[BIAS], start, count));
   if (!etx_rewrite_is_int(&args[GROUPS], 1)) args[GROUPS] = etx_ir_int(count);
   // The source lines of the new node are those of `node`.
-  const etx_ir_node* const matched = lower->node;
-  lower->node = node;
+  const etx_ir_node* const matched = builder->node;
+  builder->node = node;
   const etx_status status =
-      etx_build_op(lower, node->op->id, args, node->arg_count, out_value);
-  lower->node = matched;
+      etx_build_op(builder, node->op->id, args, node->arg_count, out_value);
+  builder->node = matched;
   return status;
 }
 
@@ -238,7 +238,7 @@ static etx_status emit_block(etx_rewrite* rewrite, const etx_ir_node* node,
 // can tell which nodes belong to which of the two convolutions.
 static void reuse_name(const etx_rewrite* rewrite, size_t first, uint32_t part,
                        uint32_t whole) {
-  etx_ir_method* const method = rewrite->lower.method;
+  etx_ir_method* const method = rewrite->builder.method;
   etx_ir_node* const layer = &method->nodes[method->values[whole].index];
   layer->outputs[0] = ETX_IR_NONE;
   method->values[whole].shape = method->values[part].shape;
@@ -246,7 +246,7 @@ static void reuse_name(const etx_rewrite* rewrite, size_t first, uint32_t part,
 }
 
 static etx_status split_layer(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   channel_split p;
   etx_ir_arg parts[MAX_BLOCKS];
   size_t part_count = 0;
@@ -254,7 +254,7 @@ static etx_status split_layer(etx_rewrite* rewrite, bool* out_done) {
   // A copy, because appending nodes moves them.
   const etx_ir_node layer = *p.layer;
   const uint32_t whole = layer.outputs[0];
-  const size_t first = lower->method->node_count;
+  const size_t first = builder->method->node_count;
   for (int64_t start = 0; start < p.channels; start += p.step) {
     const int64_t left = p.channels - start;
     const int64_t count = left < p.step ? left : p.step;
@@ -269,9 +269,9 @@ static etx_status split_layer(etx_rewrite* rewrite, bool* out_done) {
   }
   const etx_ir_arg args[2] = {etx_ir_list(parts, part_count), etx_ir_int(1)};
   *out_done = true;
-  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, lower, kind));
-  ETX_TRY(etx_build_op(lower, ETX_OP_cat_out, args, 2, &lower->results[0]));
-  lower->method->nodes[lower->method->node_count - 1].is_parted = true;
+  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, builder, kind));
+  ETX_TRY(etx_build_op(builder, ETX_OP_cat_out, args, 2, &builder->results[0]));
+  builder->method->nodes[builder->method->node_count - 1].is_parted = true;
   return ETX_OK;
 }
 

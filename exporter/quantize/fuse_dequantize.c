@@ -49,7 +49,7 @@ static const etx_ir_node* find_weight(const etx_rewrite* rewrite,
 }
 
 static etx_status fuse_linear(etx_rewrite* rewrite, bool* out_done) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   if (node->op->id != ETX_OP_linear_out) return ETX_OK;
   const etx_ir_node* const weight = find_weight(rewrite, node, 1, false);
   if (weight == NULL || !etx_prequantized_has_no_zeros(rewrite, weight)) {
@@ -63,11 +63,12 @@ static etx_status fuse_linear(etx_rewrite* rewrite, bool* out_done) {
       rows == NULL ? ETX_OP_linear_w8_out : ETX_OP_linear_a8w8_out;
   // The node pointers above are invalid after appending.
   uint32_t scales = 0;
-  ETX_TRY(etx_build_cast(&rewrite->lower, args[2].as.value, ETX_DTYPE_FLOAT32,
+  ETX_TRY(etx_build_cast(&rewrite->builder, args[2].as.value, ETX_DTYPE_FLOAT32,
                          &scales));
   args[2] = etx_ir_value_arg(scales);
   *out_done = true;
-  return etx_build_op(&rewrite->lower, op, args, 4, &rewrite->lower.results[0]);
+  return etx_build_op(&rewrite->builder, op, args, 4,
+                      &rewrite->builder.results[0]);
 }
 
 // ------------------------------------------------ other spellings
@@ -79,7 +80,7 @@ static const etx_ir_constant* constant_operand(const etx_rewrite* rewrite,
                                                size_t position) {
   const etx_ir_arg* const arg = &node->args[position];
   if (arg->kind != ETX_IR_ARG_VALUE) return NULL;
-  return etx_rewrite_constant(rewrite->lower.module, rewrite->lower.method,
+  return etx_rewrite_constant(rewrite->builder.module, rewrite->builder.method,
                               etx_prequantized_origin(rewrite, arg->as.value));
 }
 
@@ -96,8 +97,8 @@ static bool is_number(const etx_rewrite* rewrite, const etx_ir_node* node,
 // Recomposes dequantize_per_channel, which core ATen decomposes into (weight -
 // zero points) * scales with one scale per last row.
 static etx_status recompose_dequantize(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_mul_out) return ETX_OK;
   const etx_ir_node* const sub =
       etx_rewrite_operand(rewrite, node, 0, ETX_OP_sub_out);
@@ -113,7 +114,7 @@ static etx_status recompose_dequantize(etx_rewrite* rewrite, bool* out_done) {
   }
   const bool has_zeros = !etx_prequantized_is_zero(zeros);
   const etx_shape from = *etx_rewrite_shape(rewrite, &cast->args[0]);
-  const etx_shape to = *etx_builder_shape(lower, node->outputs[0]);
+  const etx_shape to = *etx_builder_shape(builder, node->outputs[0]);
   const etx_shape scale = *etx_rewrite_shape(rewrite, &node->args[1]);
   bool fits = from.dtype == ETX_DTYPE_INT8 && to.dtype == ETX_DTYPE_FLOAT32 &&
               scale.dtype == ETX_DTYPE_FLOAT32 && to.rank >= 2 &&
@@ -135,8 +136,8 @@ static etx_status recompose_dequantize(etx_rewrite* rewrite, bool* out_done) {
   uint32_t shifts =
       has_zeros ? etx_prequantized_origin(rewrite, sub->args[1].as.value)
                 : scales;
-  ETX_TRY(etx_build_view(lower, weight, rows, 2, &weight));
-  ETX_TRY(etx_build_view(lower, scales, rows, 1, &scales));
+  ETX_TRY(etx_build_view(builder, weight, rows, 2, &weight));
+  ETX_TRY(etx_build_view(builder, scales, rows, 1, &scales));
   etx_ir_arg args[] = {etx_ir_value_arg(weight),
                        etx_ir_value_arg(scales),
                        etx_ir_none(),
@@ -146,21 +147,22 @@ static etx_status recompose_dequantize(etx_rewrite* rewrite, bool* out_done) {
                        {ETX_IR_ARG_DTYPE, {0}}};
   args[6].as.dtype = ETX_DTYPE_INT8;
   if (has_zeros) {
-    ETX_TRY(etx_build_view(lower, shifts, rows, 1, &shifts));
-    ETX_TRY(etx_build_cast(lower, shifts, ETX_DTYPE_INT64, &shifts));
+    ETX_TRY(etx_build_view(builder, shifts, rows, 1, &shifts));
+    ETX_TRY(etx_build_cast(builder, shifts, ETX_DTYPE_INT64, &shifts));
     args[2] = etx_ir_value_arg(shifts);
   }
-  ETX_TRY(
-      etx_build_op(lower, ETX_OP_dequantize_per_channel_out, args, 7, &weight));
+  ETX_TRY(etx_build_op(builder, ETX_OP_dequantize_per_channel_out, args, 7,
+                       &weight));
   *out_done = true;
-  return etx_build_view(lower, weight, to.dims, to.rank, &lower->results[0]);
+  return etx_build_view(builder, weight, to.dims, to.rank,
+                        &builder->results[0]);
 }
 
 // A vector of `rows` equal scales.
-static etx_status uniform_scales(etx_builder* lower, etx_dim rows, float scale,
-                                 etx_ir_arg* out) {
+static etx_status uniform_scales(etx_builder* builder, etx_dim rows,
+                                 float scale, etx_ir_arg* out) {
   const size_t bytes = (size_t)rows * sizeof(float);
-  float* const scales = etx_pool_take(lower->module->pool, bytes);
+  float* const scales = etx_pool_take(builder->module->pool, bytes);
   uint32_t value = 0;
   if (scales == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < (size_t)rows; ++i) scales[i] = scale;
@@ -168,14 +170,14 @@ static etx_status uniform_scales(etx_builder* lower, etx_dim rows, float scale,
                                     .rank = 1,
                                     .sizes = {rows},
                                     .data = {(const uint8_t*)scales, bytes}};
-  ETX_TRY(etx_build_constant(lower, &constant, &value));
+  ETX_TRY(etx_build_constant(builder, &constant, &value));
   *out = etx_ir_value_arg(value);
   return ETX_OK;
 }
 
 // linear over a weight with one scale for the whole tensor.
 static etx_status fuse_per_tensor_linear(etx_rewrite* rewrite, bool* out_done) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   if (node->op->id != ETX_OP_linear_out) return ETX_OK;
   const etx_ir_node* const weight =
       etx_rewrite_operand(rewrite, node, 1, ETX_OP_dequantize_per_tensor_out);
@@ -194,10 +196,10 @@ static etx_status fuse_per_tensor_linear(etx_rewrite* rewrite, bool* out_done) {
   const float scale = (float)weight->args[ETX_PREQUANTIZED_SCALES].as.real;
   etx_ir_arg args[] = {node->args[0], weight->args[ETX_PREQUANTIZED_INPUT],
                        etx_ir_none(), node->args[2]};
-  ETX_TRY(uniform_scales(&rewrite->lower, bytes.dims[0], scale, &args[2]));
+  ETX_TRY(uniform_scales(&rewrite->builder, bytes.dims[0], scale, &args[2]));
   *out_done = true;
-  return etx_build_op(&rewrite->lower, ETX_OP_linear_w8_out, args, 4,
-                      &rewrite->lower.results[0]);
+  return etx_build_op(&rewrite->builder, ETX_OP_linear_w8_out, args, 4,
+                      &rewrite->builder.results[0]);
 }
 
 // ------------------------------------------------ matrix products of int8
@@ -227,13 +229,13 @@ static etx_status emit_w8(etx_rewrite* rewrite, etx_ir_arg input,
                           etx_ir_arg weight) {
   etx_ir_arg args[] = {input, weight, etx_ir_none(), etx_ir_none()};
   const etx_dim rows = etx_rewrite_shape(rewrite, &weight)->dims[0];
-  ETX_TRY(uniform_scales(&rewrite->lower, rows, 1, &args[2]));
-  return etx_build_op(&rewrite->lower, ETX_OP_linear_w8_out, args, 4,
-                      &rewrite->lower.results[0]);
+  ETX_TRY(uniform_scales(&rewrite->builder, rows, 1, &args[2]));
+  return etx_build_op(&rewrite->builder, ETX_OP_linear_w8_out, args, 4,
+                      &rewrite->builder.results[0]);
 }
 
 static etx_status fuse_mm(etx_rewrite* rewrite, bool* out_done) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   if (node->op->id != ETX_OP_mm_out) return ETX_OK;
   const etx_ir_arg* const weight =
       find_transposed(rewrite, node, ETX_DTYPE_FLOAT32);
@@ -276,8 +278,8 @@ static bool read_shifted(const etx_rewrite* rewrite, const etx_ir_node* node,
 // Some models shift int8 to uint8 for processors with uint8 products only, and
 // subtract 128 * sum(w) afterwards. Restores the int8 product.
 static etx_status unshift_mm(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_sub_out ||
       !etx_rewrite_is_int(&node->args[2], 1)) {
     return ETX_OK;
@@ -288,13 +290,14 @@ static etx_status unshift_mm(etx_rewrite* rewrite, bool* out_done) {
       etx_rewrite_operand(rewrite, node, 1, ETX_OP_mul_out);
   uint32_t bytes = 0;
   if (mm == NULL || times == NULL || !is_number(rewrite, times, 1, 128) ||
-      etx_builder_shape(lower, node->outputs[0])->dtype != ETX_DTYPE_INT32 ||
+      etx_builder_shape(builder, node->outputs[0])->dtype != ETX_DTYPE_INT32 ||
       !read_shifted(rewrite, mm, &bytes)) {
     return ETX_OK;
   }
   const etx_ir_arg right = mm->args[1];
   const etx_ir_node* const sum = etx_ir_definition(
-      lower->method, etx_prequantized_origin(rewrite, times->args[0].as.value));
+      builder->method,
+      etx_prequantized_origin(rewrite, times->args[0].as.value));
   if (!etx_rewrite_is_op(sum, ETX_OP_sum_intlist_out) ||
       sum->args[1].as.list.count != 1 ||
       !etx_rewrite_is_int(&sum->args[1].as.list.items[0], 0) ||
@@ -312,18 +315,19 @@ static etx_status unshift_mm(etx_rewrite* rewrite, bool* out_done) {
   }
   etx_ir_arg args[] = {etx_ir_none(), right};
   uint32_t left = 0;
-  ETX_TRY(etx_build_cast(lower, bytes, ETX_DTYPE_INT32, &left));
+  ETX_TRY(etx_build_cast(builder, bytes, ETX_DTYPE_INT32, &left));
   args[0] = etx_ir_value_arg(left);
   *out_done = true;
-  return etx_build_op(lower, ETX_OP_mm_out, args, 2, &lower->results[0]);
+  return etx_build_op(builder, ETX_OP_mm_out, args, 2, &builder->results[0]);
 }
 
 // An int32 matrix product that is cast to float is computed in float.
 static etx_status fuse_integer_mm(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_to_dim_order_copy_out ||
-      etx_builder_shape(lower, node->outputs[0])->dtype != ETX_DTYPE_FLOAT32) {
+      etx_builder_shape(builder, node->outputs[0])->dtype !=
+          ETX_DTYPE_FLOAT32) {
     return ETX_OK;
   }
   const etx_ir_node* const mm =
@@ -341,7 +345,7 @@ static etx_status fuse_integer_mm(etx_rewrite* rewrite, bool* out_done) {
   }
   const etx_ir_arg matrix = *weight;
   uint32_t input = 0;
-  ETX_TRY(etx_build_cast(lower, left->args[ETX_PREQUANTIZED_INPUT].as.value,
+  ETX_TRY(etx_build_cast(builder, left->args[ETX_PREQUANTIZED_INPUT].as.value,
                          ETX_DTYPE_FLOAT32, &input));
   *out_done = true;
   return emit_w8(rewrite, etx_ir_value_arg(input), matrix);
@@ -350,8 +354,8 @@ static etx_status fuse_integer_mm(etx_rewrite* rewrite, bool* out_done) {
 // Fuses a multiplication by one scale per column into a linear_w8 without
 // scales.
 static etx_status fuse_scales(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   double one = 0;
   if (node->op->id != ETX_OP_mul_out ||
       node->args[1].kind != ETX_IR_ARG_VALUE) {
@@ -367,20 +371,22 @@ static etx_status fuse_scales(etx_rewrite* rewrite, bool* out_done) {
     return ETX_OK;
   }
   const etx_ir_constant* const before = etx_rewrite_constant(
-      lower->module, lower->method, layer->args[2].as.value);
+      builder->module, builder->method, layer->args[2].as.value);
   if (before == NULL || !etx_rewrite_number(before, &one) || one != 1) {
     return ETX_OK;
   }
   const etx_ir_arg args[] = {layer->args[0], layer->args[1], node->args[1],
                              etx_ir_none()};
   *out_done = true;
-  return etx_build_op(lower, ETX_OP_linear_w8_out, args, 4, &lower->results[0]);
+  return etx_build_op(builder, ETX_OP_linear_w8_out, args, 4,
+                      &builder->results[0]);
 }
 
 static etx_status fuse_embedding(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  if (lower->node->op->id != ETX_OP_embedding_out) return ETX_OK;
-  const etx_ir_node* const weight = find_weight(rewrite, lower->node, 0, true);
+  etx_builder* const builder = &rewrite->builder;
+  if (builder->node->op->id != ETX_OP_embedding_out) return ETX_OK;
+  const etx_ir_node* const weight =
+      find_weight(rewrite, builder->node, 0, true);
   if (weight == NULL) return ETX_OK;
   const bool has_zeros = !etx_prequantized_has_no_zeros(rewrite, weight);
   etx_ir_arg args[] = {
@@ -389,16 +395,17 @@ static etx_status fuse_embedding(etx_rewrite* rewrite, bool* out_done) {
       has_zeros ? weight->args[ETX_PREQUANTIZED_ZEROS] : etx_ir_none(),
       weight->args[ETX_PREQUANTIZED_LOW],
       weight->args[ETX_PREQUANTIZED_HIGH],
-      lower->node->args[1]};
+      builder->node->args[1]};
   for (size_t i = ETX_PREQUANTIZED_SCALES; i <= ETX_PREQUANTIZED_ZEROS; ++i) {
     uint32_t value = 0;
     if (args[i].kind != ETX_IR_ARG_VALUE) continue;
-    ETX_TRY(etx_build_cast(lower, args[i].as.value, ETX_DTYPE_FLOAT32, &value));
+    ETX_TRY(
+        etx_build_cast(builder, args[i].as.value, ETX_DTYPE_FLOAT32, &value));
     args[i] = etx_ir_value_arg(value);
   }
   *out_done = true;
-  return etx_build_op(lower, ETX_OP_embedding_byte_out, args, 6,
-                      &lower->results[0]);
+  return etx_build_op(builder, ETX_OP_embedding_byte_out, args, 6,
+                      &builder->results[0]);
 }
 
 etx_status etx_pass_fuse_dequantize(etx_pass_context* context) {

@@ -44,8 +44,8 @@ static bool is_result(const etx_ir_method* method, uint32_t value) {
 
 // Moves a quantize upwards (qdq_results.h).
 static etx_status fuse_quantize(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   size_t left = ETX_QDQ_MAX_VALUES;
   etx_qdq_request request = {
       .compute = etx_qdq_result, .is_only_use = true, .values_left = &left};
@@ -54,28 +54,28 @@ static etx_status fuse_quantize(etx_rewrite* rewrite, bool* out_done) {
       !etx_qdq_params_read(rewrite, node, &request.numbers)) {
     return ETX_OK;
   }
-  const etx_dtype dtype = etx_builder_shape(lower, node->outputs[0])->dtype;
+  const etx_dtype dtype = etx_builder_shape(builder, node->outputs[0])->dtype;
   ETX_TRY(etx_qdq_result(rewrite, node->args[0].as.value, &request, &bytes,
                          out_done));
   if (!*out_done) {
     if (dtype == ETX_DTYPE_UINT8 ||
-        is_result(lower->method, node->outputs[0])) {
+        is_result(builder->method, node->outputs[0])) {
       return ETX_OK;
     }
     // So that all readers use the same uint8 tensor.
     bytes.is_last = false;
-    ETX_TRY(etx_qdq_tensor_quantize(lower, node->args[0].as.value,
+    ETX_TRY(etx_qdq_tensor_quantize(builder, node->args[0].as.value,
                                     &request.numbers, ETX_DTYPE_UINT8,
                                     &bytes.value));
     *out_done = true;
   }
-  return etx_qdq_tensor_as_dtype(lower, bytes, dtype, &lower->results[0]);
+  return etx_qdq_tensor_as_dtype(builder, bytes, dtype, &builder->results[0]);
 }
 
 // Dequantises the uint8 form of an int8 tensor.
 static etx_status rewrite_dequantize(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   etx_qdq_params numbers;
   etx_qdq_tensor bytes;
   if (node->op->id != ETX_OP_dequantize_per_tensor_out ||
@@ -85,7 +85,8 @@ static etx_status rewrite_dequantize(etx_rewrite* rewrite, bool* out_done) {
     return ETX_OK;
   }
   *out_done = true;
-  return etx_qdq_tensor_to_floats(lower, bytes, &numbers, &lower->results[0]);
+  return etx_qdq_tensor_to_floats(builder, bytes, &numbers,
+                                  &builder->results[0]);
 }
 
 static bool is_zero(const etx_ir_arg* arg) {
@@ -104,8 +105,8 @@ static bool commutes_with_dequantize(const etx_ir_node* node) {
 }
 
 static etx_status push_below_dequantize(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   size_t left = ETX_QDQ_MAX_VALUES;
   etx_qdq_request request = {.compute = etx_qdq_result, .values_left = &left};
   etx_qdq_tensor bytes;
@@ -120,49 +121,49 @@ static etx_status push_below_dequantize(etx_rewrite* rewrite, bool* out_done) {
   request.numbers.most = UINT8_MAX;
   const etx_qdq_params numbers = request.numbers;
   ETX_TRY(etx_qdq_data_movement(rewrite, node, &request, &bytes, out_done));
-  return *out_done ? etx_qdq_tensor_to_floats(lower, bytes, &numbers,
-                                              &lower->results[0])
+  return *out_done ? etx_qdq_tensor_to_floats(builder, bytes, &numbers,
+                                              &builder->results[0])
                    : ETX_OK;
 }
 
 // Where int8 is needed and was converted from a quantised uint8 tensor:
 // quantises to int8 directly, so that the conversion is removed.
 static etx_status quantize_to_int8(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   etx_qdq_params numbers;
   const etx_ir_node* const first =
-      etx_qdq_tensor_quantized(rewrite, lower->node, &numbers);
+      etx_qdq_tensor_quantized(rewrite, builder->node, &numbers);
   if (first == NULL) return ETX_OK;
   *out_done = true;
-  return etx_qdq_tensor_quantize(lower, first->args[0].as.value, &numbers,
-                                 ETX_DTYPE_INT8, &lower->results[0]);
+  return etx_qdq_tensor_quantize(builder, first->args[0].as.value, &numbers,
+                                 ETX_DTYPE_INT8, &builder->results[0]);
 }
 
 // Quantised layers with a float32 result.
 static etx_status fuse_layer(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   etx_qdq_layer layer;
   etx_qdq_tensor floats;
-  if (!etx_qdq_layer_read(rewrite, lower->node, &layer)) return ETX_OK;
+  if (!etx_qdq_layer_read(rewrite, builder->node, &layer)) return ETX_OK;
   if (layer.obstacle != NULL) {
-    return etx_fusion_report_missed(rewrite->fusions, lower, layer.kind,
+    return etx_fusion_report_missed(rewrite->fusions, builder, layer.kind,
                                     layer.obstacle);
   }
   ETX_TRY(etx_qdq_layer_emit(rewrite, &layer, NULL, &floats));
-  ETX_TRY(etx_qdq_tensor_set_layout(lower, false, &floats));
-  lower->results[0] = floats.value;
+  ETX_TRY(etx_qdq_tensor_set_layout(builder, false, &floats));
+  builder->results[0] = floats.value;
   *out_done = true;
   return ETX_OK;
 }
 
 // Quantised means, or average poolings of a whole image, with a float32 result.
 static etx_status fuse_mean(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   etx_qdq_tensor floats;
-  ETX_TRY(etx_qdq_mean(rewrite, lower->node, NULL, &floats, out_done));
+  ETX_TRY(etx_qdq_mean(rewrite, builder->node, NULL, &floats, out_done));
   if (!*out_done) return ETX_OK;
-  ETX_TRY(etx_qdq_tensor_set_layout(lower, false, &floats));
-  lower->results[0] = floats.value;
+  ETX_TRY(etx_qdq_tensor_set_layout(builder, false, &floats));
+  builder->results[0] = floats.value;
   return ETX_OK;
 }
 

@@ -51,7 +51,7 @@ static bool read_zeros(const etx_rewrite* rewrite, grouped_weight* out) {
   out->zeros = NULL;
   if (etx_prequantized_has_no_zeros(rewrite, out->dequantize)) return true;
   out->zeros =
-      etx_rewrite_constant(rewrite->lower.module, rewrite->lower.method,
+      etx_rewrite_constant(rewrite->builder.module, rewrite->builder.method,
                            etx_prequantized_origin(rewrite, zeros->as.value));
   return out->zeros != NULL && fits_int8(out->zeros);
 }
@@ -90,7 +90,7 @@ static bool find_groups(const etx_rewrite* rewrite, const etx_ir_node* node,
   out->group = dequantize->dims[1];
   out->groups = whole->dims[1] / out->group;
   out->bytes = etx_rewrite_constant(
-      rewrite->lower.module, rewrite->lower.method,
+      rewrite->builder.module, rewrite->builder.method,
       etx_prequantized_origin(rewrite,
                               at->args[ETX_PREQUANTIZED_INPUT].as.value));
   if (out->bytes == NULL || out->bytes->dtype != ETX_DTYPE_INT8 ||
@@ -104,10 +104,10 @@ static bool find_groups(const etx_rewrite* rewrite, const etx_ir_node* node,
 }
 
 // Packs two numbers into a byte, each plus 8, the first in the high half.
-static etx_status pack_int4(etx_builder* lower, const grouped_weight* g,
+static etx_status pack_int4(etx_builder* builder, const grouped_weight* g,
                             etx_ir_arg* out) {
   const size_t bytes = g->bytes->data.size / 2;
-  uint8_t* const packed = etx_pool_take(lower->module->pool, bytes);
+  uint8_t* const packed = etx_pool_take(builder->module->pool, bytes);
   uint32_t value = 0;
   if (packed == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < bytes; ++i) {
@@ -120,34 +120,35 @@ static etx_status pack_int4(etx_builder* lower, const grouped_weight* g,
       .rank = 2,
       .sizes = {g->rows, g->groups * g->group / 2},
       .data = {packed, bytes}};
-  ETX_TRY(etx_build_constant(lower, &constant, &value));
+  ETX_TRY(etx_build_constant(builder, &constant, &value));
   *out = etx_ir_value_arg(value);
   return ETX_OK;
 }
 
 // Scales or zero points as [N, groups * times] of type `dtype`, each repeated
 // `times` times.
-static etx_status emit_group_params(etx_builder* lower, const grouped_weight* g,
-                                    uint32_t numbers, etx_dim times,
-                                    etx_dtype dtype, etx_ir_arg* out) {
+static etx_status emit_group_params(etx_builder* builder,
+                                    const grouped_weight* g, uint32_t numbers,
+                                    etx_dim times, etx_dtype dtype,
+                                    etx_ir_arg* out) {
   const etx_dim one[] = {g->rows, g->groups, 1};
   const etx_dim all[] = {g->rows, g->groups, times};
   const etx_dim sizes[] = {g->rows, g->groups * times};
   uint32_t value = numbers;
   if (times > 1) {
-    ETX_TRY(etx_build_view(lower, value, one, 3, &value));
-    ETX_TRY(etx_build_expand(lower, value, all, 3, &value));
+    ETX_TRY(etx_build_view(builder, value, one, 3, &value));
+    ETX_TRY(etx_build_expand(builder, value, all, 3, &value));
   }
-  ETX_TRY(etx_build_view(lower, value, sizes, 2, &value));
-  ETX_TRY(etx_build_cast(lower, value, dtype, &value));
+  ETX_TRY(etx_build_view(builder, value, sizes, 2, &value));
+  ETX_TRY(etx_build_cast(builder, value, dtype, &value));
   *out = etx_ir_value_arg(value);
   return ETX_OK;
 }
 
 static etx_status emit_int4_linear(etx_rewrite* rewrite,
                                    const grouped_weight* g) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   const etx_ir_arg* const rows = etx_prequantized_rows(rewrite, node);
   const etx_dim group = fast_group(g->group), times = g->group / group;
   const uint32_t scales = g->dequantize->args[ETX_PREQUANTIZED_SCALES].as.value;
@@ -165,14 +166,14 @@ static etx_status emit_int4_linear(etx_rewrite* rewrite,
   const etx_op_id op =
       rows == NULL ? ETX_OP_linear_w4g_out : ETX_OP_linear_a8w4g_out;
   // Pointers to nodes are invalid after appending.
-  ETX_TRY(pack_int4(lower, g, &args[1]));
-  ETX_TRY(
-      emit_group_params(lower, g, scales, times, ETX_DTYPE_FLOAT32, &args[2]));
+  ETX_TRY(pack_int4(builder, g, &args[1]));
+  ETX_TRY(emit_group_params(builder, g, scales, times, ETX_DTYPE_FLOAT32,
+                            &args[2]));
   if (g->zeros != NULL) {
     ETX_TRY(
-        emit_group_params(lower, g, zeros, times, ETX_DTYPE_INT8, &args[3]));
+        emit_group_params(builder, g, zeros, times, ETX_DTYPE_INT8, &args[3]));
   }
-  return etx_build_op(lower, op, args, 6, &lower->results[0]);
+  return etx_build_op(builder, op, args, 6, &builder->results[0]);
 }
 
 // Why a layer over int8 with groups or zero points cannot use mixed_linear;
@@ -183,7 +184,7 @@ static const char* obstacle_of(const etx_rewrite* rewrite,
   // once per call is faster.
   enum { MAX_ROWS = 4 };
   const etx_shape* const out =
-      etx_builder_shape(&rewrite->lower, rewrite->lower.node->outputs[0]);
+      etx_builder_shape(&rewrite->builder, rewrite->builder.node->outputs[0]);
   static const char* const many =
       "its weight is int8 with one scale per group, and its input has more "
       "than 4 rows";
@@ -201,12 +202,12 @@ static const char* obstacle_of(const etx_rewrite* rewrite,
 // the graph quantises them per row.
 static etx_status emit_mixed_linear(etx_rewrite* rewrite,
                                     const grouped_weight* g) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_arg bias = lower->node->args[2];
-  const uint32_t input = lower->node->args[0].as.value;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_arg bias = builder->node->args[2];
+  const uint32_t input = builder->node->args[0].as.value;
   const uint32_t bytes = g->dequantize->args[ETX_PREQUANTIZED_INPUT].as.value;
   const uint32_t scales = g->dequantize->args[ETX_PREQUANTIZED_SCALES].as.value;
-  const etx_shape out = *etx_builder_shape(lower, lower->node->outputs[0]);
+  const etx_shape out = *etx_builder_shape(builder, builder->node->outputs[0]);
   const etx_dim weight[] = {g->rows, g->groups * g->group};
   etx_dim rows[] = {0, weight[1]};
   uint32_t value = 0;
@@ -216,22 +217,24 @@ static etx_status emit_mixed_linear(etx_rewrite* rewrite,
                        etx_ir_none(),
                        {ETX_IR_ARG_DTYPE, {0}}};
   args[4].as.dtype = ETX_DTYPE_FLOAT32;
-  ETX_TRY(etx_builder_product(lower, out.dims, 0, out.rank - 1u, &rows[0]));
-  ETX_TRY(etx_build_view(lower, input, rows, 2, &value));
+  ETX_TRY(etx_builder_product(builder, out.dims, 0, out.rank - 1u, &rows[0]));
+  ETX_TRY(etx_build_view(builder, input, rows, 2, &value));
   args[0] = etx_ir_value_arg(value);
-  ETX_TRY(etx_build_view(lower, bytes, weight, 2, &value));
+  ETX_TRY(etx_build_view(builder, bytes, weight, 2, &value));
   args[1] = etx_ir_value_arg(value);
-  ETX_TRY(emit_group_params(lower, g, scales, 1, ETX_DTYPE_FLOAT32, &args[2]));
-  ETX_TRY(etx_build_op(lower, ETX_OP_mixed_linear_out, args, 5, &value));
+  ETX_TRY(
+      emit_group_params(builder, g, scales, 1, ETX_DTYPE_FLOAT32, &args[2]));
+  ETX_TRY(etx_build_op(builder, ETX_OP_mixed_linear_out, args, 5, &value));
   if (bias.kind == ETX_IR_ARG_VALUE) {
-    ETX_TRY(
-        etx_build_binary(lower, ETX_OP_add_out, value, bias.as.value, &value));
+    ETX_TRY(etx_build_binary(builder, ETX_OP_add_out, value, bias.as.value,
+                             &value));
   }
-  return etx_build_view(lower, value, out.dims, out.rank, &lower->results[0]);
+  return etx_build_view(builder, value, out.dims, out.rank,
+                        &builder->results[0]);
 }
 
 etx_status etx_prequantized_group_linear(etx_rewrite* rewrite, bool* out_done) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   grouped_weight g;
   if (node->op->id != ETX_OP_linear_out ||
       etx_rewrite_shape(rewrite, &node->args[0])->dtype != ETX_DTYPE_FLOAT32 ||
@@ -250,7 +253,7 @@ etx_status etx_prequantized_group_linear(etx_rewrite* rewrite, bool* out_done) {
       NULL;
   if (has_one_scale || (obstacle != NULL && is_reported)) return ETX_OK;
   if (obstacle != NULL) {
-    return etx_fusion_report_missed(rewrite->fusions, &rewrite->lower,
+    return etx_fusion_report_missed(rewrite->fusions, &rewrite->builder,
                                     "quantised linear layer", obstacle);
   }
   *out_done = true;
@@ -260,10 +263,10 @@ etx_status etx_prequantized_group_linear(etx_rewrite* rewrite, bool* out_done) {
 // An embedding table of int4, or of int8 with one scale per group.
 etx_status etx_prequantized_group_embedding(etx_rewrite* rewrite,
                                             bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   grouped_weight g;
-  if (lower->node->op->id != ETX_OP_embedding_out ||
-      !find_groups(rewrite, lower->node, 0, &g) ||
+  if (builder->node->op->id != ETX_OP_embedding_out ||
+      !find_groups(rewrite, builder->node, 0, &g) ||
       (!g.is_int4 && g.groups == 1)) {
     return ETX_OK;
   }
@@ -281,21 +284,23 @@ etx_status etx_prequantized_group_embedding(etx_rewrite* rewrite,
                        etx_ir_none(),
                        etx_ir_int(g.is_int4 ? -8 : INT8_MIN),
                        etx_ir_int(g.is_int4 ? 7 : INT8_MAX),
-                       lower->node->args[1]};
+                       builder->node->args[1]};
   // Pointers to nodes are invalid after appending.
   if (g.is_int4) {
-    ETX_TRY(pack_int4(lower, &g, &args[0]));
+    ETX_TRY(pack_int4(builder, &g, &args[0]));
   } else {
-    ETX_TRY(etx_build_view(lower, bytes, sizes, 2, &value));
+    ETX_TRY(etx_build_view(builder, bytes, sizes, 2, &value));
     args[0] = etx_ir_value_arg(value);
   }
-  ETX_TRY(emit_group_params(lower, &g, scales, 1, ETX_DTYPE_FLOAT32, &args[1]));
+  ETX_TRY(
+      emit_group_params(builder, &g, scales, 1, ETX_DTYPE_FLOAT32, &args[1]));
   if (g.zeros != NULL) {
     ETX_TRY(
-        emit_group_params(lower, &g, zeros, 1, ETX_DTYPE_FLOAT32, &args[2]));
+        emit_group_params(builder, &g, zeros, 1, ETX_DTYPE_FLOAT32, &args[2]));
   }
   *out_done = true;
   return etx_build_op(
-      lower, g.is_int4 ? ETX_OP_embedding_4bit_out : ETX_OP_embedding_byte_out,
-      args, 6, &lower->results[0]);
+      builder,
+      g.is_int4 ? ETX_OP_embedding_4bit_out : ETX_OP_embedding_byte_out, args,
+      6, &builder->results[0]);
 }

@@ -3,7 +3,7 @@
 #include "exporter/ir/ir_edit.h"
 
 uint32_t etx_prequantized_origin(const etx_rewrite* rewrite, uint32_t value) {
-  const etx_ir_method* const method = rewrite->lower.method;
+  const etx_ir_method* const method = rewrite->builder.method;
   const etx_ir_node* node = etx_ir_definition(method, value);
   while (node != NULL && (node->op->id == ETX_OP_view_copy_out ||
                           node->op->id == ETX_OP_to_dim_order_copy_out)) {
@@ -25,7 +25,7 @@ bool etx_prequantized_has_no_zeros(const etx_rewrite* rewrite,
   const etx_ir_arg* const zeros = &weight->args[ETX_PREQUANTIZED_ZEROS];
   if (zeros->kind == ETX_IR_ARG_NONE) return true;
   const etx_ir_constant* const constant =
-      etx_rewrite_constant(rewrite->lower.module, rewrite->lower.method,
+      etx_rewrite_constant(rewrite->builder.module, rewrite->builder.method,
                            etx_prequantized_origin(rewrite, zeros->as.value));
   return constant != NULL && etx_prequantized_is_zero(constant);
 }
@@ -55,7 +55,7 @@ const etx_ir_arg* etx_prequantized_rows(const etx_rewrite* rewrite,
               quantize->args[ETX_PREQUANTIZED_SCALES].kind != ETX_IR_ARG_VALUE
           ? NULL
           : etx_ir_definition(
-                rewrite->lower.method,
+                rewrite->builder.method,
                 etx_prequantized_origin(
                     rewrite, quantize->args[ETX_PREQUANTIZED_SCALES].as.value));
   if (params == NULL ||

@@ -12,7 +12,7 @@ enum { MAX_OPERANDS = 64 };  // of a concatenation
 enum { MAX_REPEATS = 4 };    // of rows and columns by an upsampling
 
 static size_t rank_of(const etx_rewrite* rewrite, const etx_ir_node* node) {
-  return etx_builder_shape(&rewrite->lower, node->outputs[0])->rank;
+  return etx_builder_shape(&rewrite->builder, node->outputs[0])->rank;
 }
 
 // Reads a dimension argument, converted to channels last if `is_last`.
@@ -32,7 +32,7 @@ static bool read_dim(const etx_ir_arg* arg, size_t rank, bool is_last,
 // anything, because that may move the node.
 static etx_status emit(etx_rewrite* rewrite, etx_op_id op,
                        const etx_ir_arg* args, size_t count, uint32_t* out) {
-  return etx_build_op(&rewrite->lower, op, args, count, out);
+  return etx_build_op(&rewrite->builder, op, args, count, out);
 }
 
 // ------------------------------------------------ one operand
@@ -54,7 +54,7 @@ static etx_status move_any(etx_rewrite* rewrite, const etx_ir_node* node,
   memcpy(args, node->args, count * sizeof *args);
   ETX_TRY(quantize_operand(rewrite, &args[SELF], request, out, out_done));
   if (!*out_done) return ETX_OK;
-  ETX_TRY(etx_qdq_tensor_set_layout(&rewrite->lower, false, out));
+  ETX_TRY(etx_qdq_tensor_set_layout(&rewrite->builder, false, out));
   args[SELF] = etx_ir_value_arg(out->value);
   return emit(rewrite, op, args, count, &out->value);
 }
@@ -69,14 +69,14 @@ typedef struct channel_shuffle {
 } channel_shuffle;
 
 // True if `split` [N, a, b, H, W] is a view of `whole` [N, C, H, W].
-static bool splits_channels(const etx_builder* lower, const etx_shape* whole,
+static bool splits_channels(const etx_builder* builder, const etx_shape* whole,
                             const etx_shape* split) {
   return whole->rank == 4 && split->rank == 5 &&
          etx_dim_is_number(split->dims[1]) &&
          etx_dim_is_number(split->dims[2]) &&
          whole->dims[1] == split->dims[1] * split->dims[2] &&
-         etx_builder_same_dims(lower, whole->dims, split->dims, 1) &&
-         etx_builder_same_dims(lower, &whole->dims[2], &split->dims[3], 2);
+         etx_builder_same_dims(builder, whole->dims, split->dims, 1) &&
+         etx_builder_same_dims(builder, &whole->dims[2], &split->dims[3], 2);
 }
 
 // Reads a channel shuffle whose last view, of shape `whole`, has operand
@@ -84,8 +84,8 @@ static bool splits_channels(const etx_builder* lower, const etx_shape* whole,
 static bool read_shuffle(const etx_rewrite* rewrite, uint32_t bytes,
                          const etx_shape* whole, channel_shuffle* out) {
   static const int64_t order[] = {0, 2, 1, 3, 4};
-  const etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const swap = etx_ir_definition(lower->method, bytes);
+  const etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const swap = etx_ir_definition(builder->method, bytes);
   etx_qdq_tensor image;
   if (swap == NULL || swap->op->id != ETX_OP_permute_copy_out ||
       swap->args[1].as.list.count != 5) {
@@ -102,34 +102,34 @@ static bool read_shuffle(const etx_rewrite* rewrite, uint32_t bytes,
       !etx_qdq_tensor_find(rewrite, view->args[SELF].as.value, &image)) {
     return false;
   }
-  const etx_shape* const split = etx_builder_shape(lower, view->outputs[0]);
+  const etx_shape* const split = etx_builder_shape(builder, view->outputs[0]);
   *out = (channel_shuffle){image.value, split->dims[1], split->dims[2]};
-  return image.is_last && splits_channels(lower, whole, split) &&
-         splits_channels(lower, etx_rewrite_shape(rewrite, &view->args[SELF]),
+  return image.is_last && splits_channels(builder, whole, split) &&
+         splits_channels(builder, etx_rewrite_shape(rewrite, &view->args[SELF]),
                          split);
 }
 
 // Emits the shuffle in channels-last order, where it permutes within each
 // pixel.
-static etx_status emit_shuffle(etx_builder* lower, const channel_shuffle* s,
+static etx_status emit_shuffle(etx_builder* builder, const channel_shuffle* s,
                                etx_qdq_tensor* out) {
   static const size_t order[] = {0, 1, 2, 4, 3};
-  const etx_shape image = *etx_builder_shape(lower, s->last);
+  const etx_shape image = *etx_builder_shape(builder, s->last);
   etx_dim dims[5];
   memcpy(dims, image.dims, 3 * sizeof *dims);
   dims[3] = s->outer;
   dims[4] = s->inner;
   out->is_last = true;
-  ETX_TRY(etx_build_view(lower, s->last, dims, 5, &out->value));
-  ETX_TRY(etx_build_permute(lower, out->value, order, &out->value));
-  return etx_build_view(lower, out->value, image.dims, 4, &out->value);
+  ETX_TRY(etx_build_view(builder, s->last, dims, 5, &out->value));
+  ETX_TRY(etx_build_permute(builder, out->value, order, &out->value));
+  return etx_build_view(builder, out->value, image.dims, 4, &out->value);
 }
 
 static etx_status view(etx_rewrite* rewrite, const etx_ir_node* node,
                        const etx_qdq_request* request, etx_qdq_tensor* out,
                        bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_shape whole = *etx_builder_shape(lower, node->outputs[0]);
+  etx_builder* const builder = &rewrite->builder;
+  const etx_shape whole = *etx_builder_shape(builder, node->outputs[0]);
   const size_t count = node->arg_count;
   etx_ir_arg args[ETX_MAX_ARGUMENTS];
   channel_shuffle s;
@@ -137,9 +137,9 @@ static etx_status view(etx_rewrite* rewrite, const etx_ir_node* node,
   ETX_TRY(quantize_operand(rewrite, &args[SELF], request, out, out_done));
   if (!*out_done) return ETX_OK;
   if (read_shuffle(rewrite, out->value, &whole, &s)) {
-    return emit_shuffle(lower, &s, out);
+    return emit_shuffle(builder, &s, out);
   }
-  ETX_TRY(etx_qdq_tensor_set_layout(lower, false, out));
+  ETX_TRY(etx_qdq_tensor_set_layout(builder, false, out));
   args[SELF] = etx_ir_value_arg(out->value);
   return emit(rewrite, ETX_OP_view_copy_out, args, count, &out->value);
 }
@@ -162,7 +162,7 @@ static etx_status permute(etx_rewrite* rewrite, const etx_ir_node* node,
   for (size_t i = 0; i < rank && out->is_last; ++i)
     order[i] = last_of[order[i]];
   out->is_last = false;
-  return etx_build_permute(&rewrite->lower, out->value, order, &out->value);
+  return etx_build_permute(&rewrite->builder, out->value, order, &out->value);
 }
 
 static etx_status slice(etx_rewrite* rewrite, const etx_ir_node* node,
@@ -182,7 +182,7 @@ static etx_status slice(etx_rewrite* rewrite, const etx_ir_node* node,
 
 // Converts the padding of [N, C, H, W] to that of [N, H, W, C]. The list has
 // pairs from the last dimension on.
-static etx_status permute_padding(etx_builder* lower, etx_ir_arg* list) {
+static etx_status permute_padding(etx_builder* builder, etx_ir_arg* list) {
   enum { RANK = 4 };
   etx_dim ends[2 * RANK] = {0}, dims[2 * RANK];
   for (size_t i = 0; i < list->as.list.count; ++i) {
@@ -192,7 +192,7 @@ static etx_status permute_padding(etx_builder* lower, etx_ir_arg* list) {
     const size_t from = RANK - 1 - from_last[RANK - 1 - i];
     memcpy(&dims[2 * i], &ends[2 * from], 2 * sizeof *dims);
   }
-  return etx_build_int_list(lower, dims, sizeof dims / sizeof *dims, list);
+  return etx_build_int_list(builder, dims, sizeof dims / sizeof *dims, list);
 }
 
 // (self, pad, value)
@@ -209,7 +209,7 @@ static etx_status pad(etx_rewrite* rewrite, const etx_ir_node* node,
   const double value = is_real ? args[2].as.real : (double)args[2].as.integer;
   ETX_TRY(quantize_operand(rewrite, &args[SELF], request, out, out_done));
   if (!*out_done) return ETX_OK;
-  if (out->is_last) ETX_TRY(permute_padding(&rewrite->lower, &args[1]));
+  if (out->is_last) ETX_TRY(permute_padding(&rewrite->builder, &args[1]));
   args[SELF] = etx_ir_value_arg(out->value);
   args[2] = etx_ir_int(etx_qdq_quantize_number(&request->numbers, value));
   return emit(rewrite, ETX_OP_constant_pad_nd_out, args, 3, &out->value);
@@ -239,9 +239,9 @@ static etx_status pool(etx_rewrite* rewrite, const etx_ir_node* node,
   memcpy(args, node->args, count * sizeof *args);
   ETX_TRY(quantize_operand(rewrite, &args[SELF], request, out, out_done));
   if (!*out_done) return ETX_OK;
-  ETX_TRY(etx_qdq_tensor_set_layout(&rewrite->lower, true, out));
+  ETX_TRY(etx_qdq_tensor_set_layout(&rewrite->builder, true, out));
   args[SELF] = etx_ir_value_arg(out->value);
-  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, &rewrite->lower,
+  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, &rewrite->builder,
                                   "quantised pooling"));
   return emit(rewrite, ETX_OP_max_pool2d_u8_out, args, count, &out->value);
 }
@@ -263,36 +263,36 @@ static size_t repeats_of(const etx_shape* from, const etx_shape* to,
 
 // Repeats each row of the last dimension of `view` `count` times, as a
 // concatenation with itself.
-static etx_status repeat(etx_builder* lower, const etx_shape* view,
+static etx_status repeat(etx_builder* builder, const etx_shape* view,
                          size_t count, uint32_t* value) {
   etx_ir_arg items[MAX_REPEATS];
   if (count == 1) return ETX_OK;
-  ETX_TRY(etx_build_view(lower, *value, view->dims, view->rank, value));
+  ETX_TRY(etx_build_view(builder, *value, view->dims, view->rank, value));
   for (size_t i = 0; i < count; ++i) items[i] = etx_ir_value_arg(*value);
   const etx_ir_arg args[] = {etx_ir_list(items, count),
                              etx_ir_int((etx_dim)view->rank - 1)};
-  return etx_build_op(lower, ETX_OP_cat_out, args, 2, value);
+  return etx_build_op(builder, ETX_OP_cat_out, args, 2, value);
 }
 
 // Repeats the pixels of a channels-last image and then its rows of pixels.
-static etx_status repeat_pixels(etx_builder* lower, size_t rows, size_t columns,
-                                uint32_t* value) {
-  etx_shape pixels = *etx_builder_shape(lower, *value), lines = pixels;
-  ETX_TRY(repeat(lower, &pixels, columns, value));
+static etx_status repeat_pixels(etx_builder* builder, size_t rows,
+                                size_t columns, uint32_t* value) {
+  etx_shape pixels = *etx_builder_shape(builder, *value), lines = pixels;
+  ETX_TRY(repeat(builder, &pixels, columns, value));
   pixels.dims[2] *= (etx_dim)columns;
   lines.rank = 3;
   lines.dims[2] = pixels.dims[2] * pixels.dims[3];
-  ETX_TRY(repeat(lower, &lines, rows, value));
+  ETX_TRY(repeat(builder, &lines, rows, value));
   pixels.dims[1] *= (etx_dim)rows;
-  return etx_build_view(lower, *value, pixels.dims, 4, value);
+  return etx_build_view(builder, *value, pixels.dims, 4, value);
 }
 
 static etx_status upsample(etx_rewrite* rewrite, const etx_ir_node* node,
                            const etx_qdq_request* request, etx_qdq_tensor* out,
                            bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   const etx_shape from = *etx_rewrite_shape(rewrite, &node->args[SELF]);
-  const etx_shape to = *etx_builder_shape(lower, node->outputs[0]);
+  const etx_shape to = *etx_builder_shape(builder, node->outputs[0]);
   const size_t rows = repeats_of(&from, &to, 2);
   const size_t columns = repeats_of(&from, &to, 3), count = node->arg_count;
   etx_ir_arg args[ETX_MAX_ARGUMENTS];
@@ -301,9 +301,9 @@ static etx_status upsample(etx_rewrite* rewrite, const etx_ir_node* node,
   if (!*out_done) return ETX_OK;
   if (out->is_last && rows != 0 && columns != 0 &&
       etx_dim_is_number(from.dims[1])) {
-    return repeat_pixels(lower, rows, columns, &out->value);
+    return repeat_pixels(builder, rows, columns, &out->value);
   }
-  ETX_TRY(etx_qdq_tensor_set_layout(lower, false, out));
+  ETX_TRY(etx_qdq_tensor_set_layout(builder, false, out));
   args[SELF] = etx_ir_value_arg(out->value);
   return emit(rewrite, ETX_OP_upsample_nearest2d_vec_out, args, count,
               &out->value);
@@ -326,7 +326,7 @@ static etx_status quantize_operands(etx_rewrite* rewrite,
   for (size_t i = 0; *out_done && i < count; ++i) {
     if (done[i]) continue;
     out[i].is_last = false;
-    ETX_TRY(etx_qdq_tensor_quantize(&rewrite->lower, parts[i].as.value,
+    ETX_TRY(etx_qdq_tensor_quantize(&rewrite->builder, parts[i].as.value,
                                     &request->numbers, ETX_DTYPE_UINT8,
                                     &out[i].value));
   }
@@ -336,7 +336,7 @@ static etx_status quantize_operands(etx_rewrite* rewrite,
 static etx_status cat(etx_rewrite* rewrite, const etx_ir_node* node,
                       const etx_qdq_request* request, etx_qdq_tensor* out,
                       bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   const etx_ir_arg list = node->args[0], dim = node->args[DIM];
   const size_t rank = rank_of(rewrite, node), count = list.as.list.count;
   etx_ir_arg items[MAX_OPERANDS], args[2];
@@ -360,7 +360,7 @@ static etx_status cat(etx_rewrite* rewrite, const etx_ir_node* node,
     out->is_last = out->is_last || parts[i].is_last;
   }
   for (size_t i = 0; i < count; ++i) {
-    ETX_TRY(etx_qdq_tensor_set_layout(lower, out->is_last, &parts[i]));
+    ETX_TRY(etx_qdq_tensor_set_layout(builder, out->is_last, &parts[i]));
     items[i] = etx_ir_value_arg(parts[i].value);
   }
   args[0] = etx_ir_list(items, count);

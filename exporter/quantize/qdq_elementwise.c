@@ -37,7 +37,7 @@ static bool inline_operand(const etx_rewrite* rewrite, quantized_chain* c) {
       continue;
     }
     const etx_ir_node* const node =
-        etx_ir_definition(rewrite->lower.method, token.value);
+        etx_ir_definition(rewrite->builder.method, token.value);
     if (node != NULL &&
         etx_chain_expression_read_rows(rewrite, node, trailing_dims(c->is_last),
                                        &inner) &&
@@ -59,7 +59,7 @@ static bool is_bytes(const etx_rewrite* rewrite, uint32_t value) {
 static bool is_layer(const etx_rewrite* rewrite, uint32_t value) {
   etx_qdq_layer layer;
   const etx_ir_node* const node =
-      etx_ir_definition(rewrite->lower.method, value);
+      etx_ir_definition(rewrite->builder.method, value);
   return node != NULL && etx_qdq_layer_read(rewrite, node, &layer) &&
          layer.obstacle == NULL;
 }
@@ -135,18 +135,18 @@ typedef struct chain_operand {
 } chain_operand;
 
 // Views a broadcast operand as a vector, unless it has one element.
-static etx_status flatten_row(etx_builder* lower, uint32_t* value) {
-  const etx_shape own = *etx_builder_shape(lower, *value);
+static etx_status flatten_row(etx_builder* builder, uint32_t* value) {
+  const etx_shape own = *etx_builder_shape(builder, *value);
   etx_dim row = 1;
   for (size_t i = 0; i < own.rank; ++i) {
     if (own.dims[i] != 1) row = own.dims[i];
   }
-  return row == 1 ? ETX_OK : etx_build_view(lower, *value, &row, 1, value);
+  return row == 1 ? ETX_OK : etx_build_view(builder, *value, &row, 1, value);
 }
 
 static etx_status make_operand(etx_rewrite* rewrite, const quantized_chain* c,
                                uint32_t value, chain_operand* out) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   const bool is_full = etx_chain_is_full(rewrite, c->node, value);
   const etx_ir_node* const node =
       is_bytes(rewrite, value)
@@ -158,16 +158,16 @@ static etx_status make_operand(etx_rewrite* rewrite, const quantized_chain* c,
   } else {
     ETX_TRY(etx_qdq_tensor_as_uint8(rewrite, node->args[0].as.value, &bytes));
   }
-  if (is_full) ETX_TRY(etx_qdq_tensor_set_layout(lower, c->is_last, &bytes));
+  if (is_full) ETX_TRY(etx_qdq_tensor_set_layout(builder, c->is_last, &bytes));
   out->value = bytes.value;
-  return is_full ? ETX_OK : flatten_row(lower, &out->value);
+  return is_full ? ETX_OK : flatten_row(builder, &out->value);
 }
 
 // Sets the arguments (others, scales, zero_points).
 static etx_status make_others(etx_rewrite* rewrite, const quantized_chain* c,
                               const etx_ir_arg* others, etx_ir_arg out[3]) {
   const size_t count = others->as.list.count;
-  etx_pool* const pool = rewrite->lower.module->pool;
+  etx_pool* const pool = rewrite->builder.module->pool;
   etx_ir_arg* const items =
       etx_pool_take(pool, 3 * (count + 1) * sizeof *items);
   if (items == NULL) return ETX_OUT_OF_MEMORY;
@@ -207,12 +207,12 @@ static void set_self(const chain_operand* self, etx_ir_arg* args) {
 static etx_status emit_chain(etx_rewrite* rewrite, const quantized_chain* c,
                              const etx_qdq_params* results, etx_qdq_tensor* out,
                              bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   const uint32_t self = find_self(rewrite, c);
   etx_ir_arg args[ARGUMENTS], others;
   chain_operand first;
   if (self == ETX_IR_NONE) return ETX_OK;
-  ETX_TRY(etx_chain_expression_args(lower, &c->tokens, self, &others,
+  ETX_TRY(etx_chain_expression_args(builder, &c->tokens, self, &others,
                                     &args[STEPS], out_done));
   if (!*out_done) return ETX_OK;
   ETX_TRY(make_operand(rewrite, c, self, &first));
@@ -220,8 +220,9 @@ static etx_status emit_chain(etx_rewrite* rewrite, const quantized_chain* c,
   ETX_TRY(make_others(rewrite, c, &others, &args[OTHERS]));
   set_results(results, args);
   out->is_last = c->is_last;
-  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, lower, kind));
-  return etx_build_op(lower, ETX_OP_chain_u8_out, args, ARGUMENTS, &out->value);
+  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, builder, kind));
+  return etx_build_op(builder, ETX_OP_chain_u8_out, args, ARGUMENTS,
+                      &out->value);
 }
 
 etx_status etx_qdq_elementwise(etx_rewrite* rewrite, const etx_ir_node* node,
@@ -232,7 +233,7 @@ etx_status etx_qdq_elementwise(etx_rewrite* rewrite, const etx_ir_node* node,
   quantized_chain c = {
       .node = &own,
       .is_only_use = is_only_use,
-      .shape = *etx_builder_shape(&rewrite->lower, node->outputs[0])};
+      .shape = *etx_builder_shape(&rewrite->builder, node->outputs[0])};
   for (size_t i = 0; i < 2 && !*out_done; ++i) {
     c.is_last = i == 0;
     if (!read_chain(rewrite, &c)) continue;
@@ -250,8 +251,8 @@ etx_status etx_qdq_requantize(etx_rewrite* rewrite, const etx_qdq_params* from,
   args[STEPS] = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
   args[STEPS].as.string = etx_text_of("x");
   set_results(to, args);
-  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, &rewrite->lower, kind));
-  return etx_build_op(&rewrite->lower, ETX_OP_chain_u8_out, args, ARGUMENTS,
+  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, &rewrite->builder, kind));
+  return etx_build_op(&rewrite->builder, ETX_OP_chain_u8_out, args, ARGUMENTS,
                       &bytes->value);
 }
 
@@ -259,31 +260,31 @@ etx_status etx_qdq_requantize(etx_rewrite* rewrite, const etx_qdq_params* from,
 
 // The slope of leaky_relu or prelu as a tensor that broadcasts to the result;
 // ETX_IR_NONE for other operators.
-static etx_status emit_slope(etx_builder* lower, const etx_ir_node* node,
+static etx_status emit_slope(etx_builder* builder, const etx_ir_node* node,
                              uint32_t* out_value) {
-  const etx_shape shape = *etx_builder_shape(lower, node->outputs[0]);
+  const etx_shape shape = *etx_builder_shape(builder, node->outputs[0]);
   *out_value = ETX_IR_NONE;
   if (node->op->id == ETX_OP_leaky_relu_out) {
     const etx_ir_arg* const slope = &node->args[1];
     if (slope->kind == ETX_IR_ARG_DOUBLE && !isfinite(slope->as.real)) {
       return ETX_OK;
     }
-    return etx_build_scalar(lower, slope, shape.dtype, out_value);
+    return etx_build_scalar(builder, slope, shape.dtype, out_value);
   }
   if (node->op->id != ETX_OP_prelu_out) return ETX_OK;
   etx_dim dims[ETX_MAX_RANK];
   for (size_t i = 0; i < shape.rank; ++i) dims[i] = 1;
   const uint32_t weight = node->args[1].as.value;
-  const etx_shape own = *etx_builder_shape(lower, weight);
+  const etx_shape own = *etx_builder_shape(builder, weight);
   if (own.rank != 1) return ETX_OK;
   if (shape.rank > 1) dims[1] = own.dims[0];
-  return etx_build_view(lower, weight, dims, shape.rank, out_value);
+  return etx_build_view(builder, weight, dims, shape.rank, out_value);
 }
 
 // leaky_relu(x) = relu(x) - slope * relu(-x), with the slope as a float32.
 etx_status etx_qdq_leaky_relu(etx_rewrite* rewrite, const etx_ir_node* node,
                               uint32_t* out_value) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   // A copy, because appending nodes moves them.
   const etx_ir_node own = *node;
   const etx_op_id op = own.op->id;
@@ -291,11 +292,13 @@ etx_status etx_qdq_leaky_relu(etx_rewrite* rewrite, const etx_ir_node* node,
   const uint32_t self = own.args[0].as.value;
   uint32_t slope = 0, positive = 0, negative = 0;
   if (!is_bytes(rewrite, self) && !is_layer(rewrite, self)) return ETX_OK;
-  ETX_TRY(emit_slope(lower, &own, &slope));
+  ETX_TRY(emit_slope(builder, &own, &slope));
   if (slope == ETX_IR_NONE) return ETX_OK;
-  ETX_TRY(etx_build_unary(lower, ETX_OP_relu_out, self, &positive));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_neg_out, self, &negative));
-  ETX_TRY(etx_build_unary(lower, ETX_OP_relu_out, negative, &negative));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_mul_out, negative, slope, &negative));
-  return etx_build_binary(lower, ETX_OP_sub_out, positive, negative, out_value);
+  ETX_TRY(etx_build_unary(builder, ETX_OP_relu_out, self, &positive));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_neg_out, self, &negative));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_relu_out, negative, &negative));
+  ETX_TRY(
+      etx_build_binary(builder, ETX_OP_mul_out, negative, slope, &negative));
+  return etx_build_binary(builder, ETX_OP_sub_out, positive, negative,
+                          out_value);
 }

@@ -26,8 +26,8 @@ static const etx_ir_constant* constant_of(const etx_rewrite* rewrite,
                                           const etx_ir_arg* arg) {
   return arg->kind != ETX_IR_ARG_VALUE
              ? NULL
-             : etx_rewrite_constant(rewrite->lower.module,
-                                    rewrite->lower.method, arg->as.value);
+             : etx_rewrite_constant(rewrite->builder.module,
+                                    rewrite->builder.method, arg->as.value);
 }
 
 static bool is_zero(const etx_ir_constant* constant) {

@@ -96,7 +96,7 @@ static bool read_mean(const etx_rewrite* rewrite, const etx_ir_node* node,
 static etx_status emit_u8_mean(etx_rewrite* rewrite, const image_mean* m,
                                const etx_qdq_params* results,
                                etx_qdq_tensor* out) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   const etx_qdq_params floats = {1.0, 0, 0, UINT8_MAX};
   const etx_qdq_params* const to = results == NULL ? &floats : results;
   const etx_ir_arg args[] = {
@@ -108,37 +108,38 @@ static etx_status emit_u8_mean(etx_rewrite* rewrite, const image_mean* m,
       etx_ir_int(to->most),
       etx_ir_dtype(results == NULL ? ETX_DTYPE_FLOAT32 : ETX_DTYPE_UINT8)};
   out->is_last = true;
-  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, lower, "quantised mean"));
-  ETX_TRY(etx_build_op(lower, ETX_OP_mean_u8_out, args,
+  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, builder, "quantised mean"));
+  ETX_TRY(etx_build_op(builder, ETX_OP_mean_u8_out, args,
                        sizeof args / sizeof *args, &out->value));
   if (m->keeps) return ETX_OK;
-  ETX_TRY(etx_qdq_tensor_set_layout(lower, false, out));
-  const etx_shape shape = *etx_builder_shape(lower, out->value);
-  return etx_build_view(lower, out->value, shape.dims, 2, &out->value);
+  ETX_TRY(etx_qdq_tensor_set_layout(builder, false, out));
+  const etx_shape shape = *etx_builder_shape(builder, out->value);
+  return etx_build_view(builder, out->value, shape.dims, 2, &out->value);
 }
 
 // Appends the mean of a float image in either order, and a quantize of it.
 static etx_status emit_float_mean(etx_rewrite* rewrite, etx_qdq_tensor image,
                                   bool keeps, const etx_qdq_params* results,
                                   etx_qdq_tensor* out) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   const etx_dim rows = image.is_last ? 1 : 2, dims[] = {rows, rows + 1};
   out->is_last = image.is_last && keeps;
-  ETX_TRY(etx_build_reduce(lower, ETX_OP_mean_out, image.value,
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_mean_out, image.value,
                            (etx_reduced_dims){dims, 2, keeps}, &out->value));
   return results == NULL
              ? ETX_OK
-             : etx_qdq_tensor_quantize(lower, out->value, results,
+             : etx_qdq_tensor_quantize(builder, out->value, results,
                                        ETX_DTYPE_UINT8, &out->value);
 }
 
 etx_status etx_qdq_mean(etx_rewrite* rewrite, const etx_ir_node* node,
                         const etx_qdq_params* results, etx_qdq_tensor* out,
                         bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   image_mean m;
   if (!is_mean_of_image(rewrite, node) ||
-      etx_builder_shape(lower, node->outputs[0])->dtype != ETX_DTYPE_FLOAT32) {
+      etx_builder_shape(builder, node->outputs[0])->dtype !=
+          ETX_DTYPE_FLOAT32) {
     return ETX_OK;
   }
   if (read_mean(rewrite, node, &m)) {
@@ -147,7 +148,7 @@ etx_status etx_qdq_mean(etx_rewrite* rewrite, const etx_ir_node* node,
   }
   const uint32_t floats = node->args[SELF].as.value;
   const bool keeps = keeps_rank(node);
-  const etx_ir_node* const steps = etx_ir_definition(lower->method, floats);
+  const etx_ir_node* const steps = etx_ir_definition(builder->method, floats);
   etx_qdq_tensor image;
   if (steps == NULL) return ETX_OK;
   ETX_TRY(etx_qdq_elementwise(rewrite, steps,

@@ -53,7 +53,7 @@ static void narrow_range(const etx_ir_arg bounds[2], etx_qdq_params* numbers) {
 // True if the uint8 tensor has at most one use, counting all of its converted
 // forms.
 static bool has_one_use(const etx_rewrite* rewrite, uint32_t bytes) {
-  const etx_ir_method* const method = rewrite->lower.method;
+  const etx_ir_method* const method = rewrite->builder.method;
   uint32_t uses = 0;
   for (size_t i = 0; i < method->node_count; ++i) {
     const uint32_t value = method->nodes[i].outputs[0];
@@ -75,7 +75,7 @@ static int64_t clamp(int64_t x, int64_t least, int64_t most) {
 static etx_status narrow_source(etx_rewrite* rewrite, const etx_qdq_params* to,
                                 etx_qdq_tensor* bytes, bool* out_done) {
   const etx_ir_node* const node =
-      etx_ir_definition(rewrite->lower.method, bytes->value);
+      etx_ir_definition(rewrite->builder.method, bytes->value);
   const size_t at = node == NULL ? 0 : etx_qdq_clamp_position(node->op->id);
   etx_ir_arg args[ETX_MAX_ARGUMENTS];
   if (at == 0 || !has_one_use(rewrite, bytes->value)) return ETX_OK;
@@ -84,7 +84,7 @@ static etx_status narrow_source(etx_rewrite* rewrite, const etx_qdq_params* to,
     args[i] = etx_ir_int(clamp(args[i].as.integer, to->least, to->most));
   }
   *out_done = true;
-  return etx_build_op(&rewrite->lower, node->op->id, args, node->arg_count,
+  return etx_build_op(&rewrite->builder, node->op->id, args, node->arg_count,
                       &bytes->value);
 }
 
@@ -108,7 +108,7 @@ static etx_status convert_bytes(etx_rewrite* rewrite, const etx_ir_node* node,
 etx_status etx_qdq_result(etx_rewrite* rewrite, uint32_t value,
                           const etx_qdq_request* request, etx_qdq_tensor* out,
                           bool* out_done) {
-  const etx_ir_method* const method = rewrite->lower.method;
+  const etx_ir_method* const method = rewrite->builder.method;
   const etx_ir_node* node = etx_ir_definition(method, value);
   etx_qdq_request inner = *request;
   etx_qdq_params from;

@@ -12,8 +12,7 @@
 #include "exporter/quantize/qdq_operators.h"
 
 // Computes the quantised form of the float32 value `value`. If that would not
-// help,
-// `*out_done` stays false and nodes that were appended are dead.
+// help, `*out_done` stays false and nodes that were appended are dead.
 ETX_MUST_USE etx_status etx_qdq_result(etx_rewrite* rewrite, uint32_t value,
                                        const etx_qdq_request* request,
                                        etx_qdq_tensor* out, bool* out_done);

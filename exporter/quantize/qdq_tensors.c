@@ -34,7 +34,7 @@ bool etx_qdq_params_read(const etx_rewrite* rewrite, const etx_ir_node* node,
   if (!is_back && node->op->id != ETX_OP_quantize_per_tensor_out) return false;
   const etx_dtype input = etx_rewrite_shape(rewrite, &node->args[INPUT])->dtype;
   const etx_dtype output =
-      etx_builder_shape(&rewrite->lower, node->outputs[0])->dtype;
+      etx_builder_shape(&rewrite->builder, node->outputs[0])->dtype;
   const etx_dtype bytes = is_back ? input : output;
   const int64_t shift = bytes == ETX_DTYPE_INT8 ? ETX_QDQ_UINT8_OFFSET : 0;
   const etx_ir_arg* const args = node->args;
@@ -64,7 +64,7 @@ const etx_ir_node* etx_qdq_tensor_dequantized(const etx_rewrite* rewrite,
                                               uint32_t value,
                                               etx_qdq_params* out_numbers) {
   const etx_ir_node* const node =
-      etx_ir_definition(rewrite->lower.method, value);
+      etx_ir_definition(rewrite->builder.method, value);
   return node != NULL && node->op->id == ETX_OP_dequantize_per_tensor_out &&
                  etx_qdq_params_read(rewrite, node, out_numbers)
              ? node
@@ -139,7 +139,7 @@ static uint32_t find_converted(const etx_rewrite* rewrite,
 
 bool etx_qdq_tensor_find(const etx_rewrite* rewrite, uint32_t value,
                          etx_qdq_tensor* out) {
-  const etx_ir_method* const method = rewrite->lower.method;
+  const etx_ir_method* const method = rewrite->builder.method;
   while (value != ETX_IR_NONE) {
     if (method->values[value].shape.dtype == ETX_DTYPE_UINT8) {
       *out = find_order(method, value);
@@ -153,7 +153,7 @@ bool etx_qdq_tensor_find(const etx_rewrite* rewrite, uint32_t value,
 const etx_ir_node* etx_qdq_tensor_quantized(const etx_rewrite* rewrite,
                                             const etx_ir_node* node,
                                             etx_qdq_params* out_numbers) {
-  const etx_ir_method* const method = rewrite->lower.method;
+  const etx_ir_method* const method = rewrite->builder.method;
   etx_qdq_tensor bytes;
   const uint32_t value = find_converted(rewrite, node);
   if (value == ETX_IR_NONE || !etx_qdq_tensor_find(rewrite, value, &bytes) ||
@@ -171,7 +171,7 @@ bool etx_qdq_tensor_is_available(const etx_rewrite* rewrite, uint32_t value) {
   etx_qdq_tensor found;
   etx_qdq_params numbers;
   const etx_ir_node* const node =
-      etx_ir_definition(rewrite->lower.method, value);
+      etx_ir_definition(rewrite->builder.method, value);
   return etx_qdq_tensor_find(rewrite, value, &found) ||
          (node != NULL && node->op->id == ETX_OP_quantize_per_tensor_out &&
           etx_qdq_params_read(rewrite, node, &numbers));
@@ -205,7 +205,7 @@ static bool only_moves(const etx_ir_node* node) {
 
 bool etx_qdq_tensor_is_within(const etx_rewrite* rewrite, uint32_t value,
                               int64_t least, int64_t most) {
-  const etx_ir_method* const method = rewrite->lower.method;
+  const etx_ir_method* const method = rewrite->builder.method;
   const etx_ir_node* node = etx_ir_definition(method, value);
   if (least <= 0 && most >= UINT8_MAX) return true;
   while (node != NULL && only_moves(node)) {
@@ -218,72 +218,72 @@ bool etx_qdq_tensor_is_within(const etx_rewrite* rewrite, uint32_t value,
 
 // ------------------------------------------------ computing
 
-static etx_status emit_numbers(etx_builder* lower, etx_op_id op, uint32_t value,
-                               const etx_qdq_params* numbers, etx_dtype dtype,
-                               uint32_t* out_value) {
+static etx_status emit_numbers(etx_builder* builder, etx_op_id op,
+                               uint32_t value, const etx_qdq_params* numbers,
+                               etx_dtype dtype, uint32_t* out_value) {
   const int64_t shift = dtype == ETX_DTYPE_INT8 ? ETX_QDQ_UINT8_OFFSET : 0;
   const etx_ir_arg args[] = {
       etx_ir_value_arg(value),           etx_ir_double(numbers->scale),
       etx_ir_int(numbers->zero - shift), etx_ir_int(numbers->least - shift),
       etx_ir_int(numbers->most - shift), etx_ir_dtype(dtype)};
-  return etx_build_op(lower, op, args, 6, out_value);
+  return etx_build_op(builder, op, args, 6, out_value);
 }
 
-etx_status etx_qdq_tensor_quantize(etx_builder* lower, uint32_t floats,
+etx_status etx_qdq_tensor_quantize(etx_builder* builder, uint32_t floats,
                                    const etx_qdq_params* numbers,
                                    etx_dtype dtype, uint32_t* out_value) {
-  return emit_numbers(lower, ETX_OP_quantize_per_tensor_out, floats, numbers,
+  return emit_numbers(builder, ETX_OP_quantize_per_tensor_out, floats, numbers,
                       dtype, out_value);
 }
 
-etx_status etx_qdq_tensor_to_floats(etx_builder* lower, etx_qdq_tensor bytes,
+etx_status etx_qdq_tensor_to_floats(etx_builder* builder, etx_qdq_tensor bytes,
                                     const etx_qdq_params* numbers,
                                     uint32_t* out_value) {
-  ETX_TRY(etx_qdq_tensor_set_layout(lower, false, &bytes));
-  return emit_numbers(lower, ETX_OP_dequantize_per_tensor_out, bytes.value,
+  ETX_TRY(etx_qdq_tensor_set_layout(builder, false, &bytes));
+  return emit_numbers(builder, ETX_OP_dequantize_per_tensor_out, bytes.value,
                       numbers, ETX_DTYPE_UINT8, out_value);
 }
 
 // Converts between int8 and uint8 through floats, which represent them exactly.
-static etx_status convert_dtype(etx_builder* lower, uint32_t value,
+static etx_status convert_dtype(etx_builder* builder, uint32_t value,
                                 etx_dtype from, etx_dtype to,
                                 uint32_t* out_value) {
   const etx_qdq_params exact = {1.0, ETX_QDQ_UINT8_OFFSET, 0, UINT8_MAX};
   uint32_t floats = 0;
-  ETX_TRY(emit_numbers(lower, ETX_OP_dequantize_per_tensor_out, value, &exact,
+  ETX_TRY(emit_numbers(builder, ETX_OP_dequantize_per_tensor_out, value, &exact,
                        from, &floats));
-  return emit_numbers(lower, ETX_OP_quantize_per_tensor_out, floats, &exact, to,
-                      out_value);
+  return emit_numbers(builder, ETX_OP_quantize_per_tensor_out, floats, &exact,
+                      to, out_value);
 }
 
 etx_status etx_qdq_tensor_as_uint8(etx_rewrite* rewrite, uint32_t value,
                                    etx_qdq_tensor* out) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   etx_qdq_params numbers;
   if (etx_qdq_tensor_find(rewrite, value, out)) return ETX_OK;
-  const etx_ir_node* const node = etx_ir_definition(lower->method, value);
+  const etx_ir_node* const node = etx_ir_definition(builder->method, value);
   out->is_last = false;
   if (node != NULL && node->op->id == ETX_OP_quantize_per_tensor_out &&
       etx_qdq_params_read(rewrite, node, &numbers)) {
-    return etx_qdq_tensor_quantize(lower, node->args[INPUT].as.value, &numbers,
-                                   ETX_DTYPE_UINT8, &out->value);
+    return etx_qdq_tensor_quantize(builder, node->args[INPUT].as.value,
+                                   &numbers, ETX_DTYPE_UINT8, &out->value);
   }
-  return convert_dtype(lower, value, ETX_DTYPE_INT8, ETX_DTYPE_UINT8,
+  return convert_dtype(builder, value, ETX_DTYPE_INT8, ETX_DTYPE_UINT8,
                        &out->value);
 }
 
-etx_status etx_qdq_tensor_set_layout(etx_builder* lower, bool is_last,
+etx_status etx_qdq_tensor_set_layout(etx_builder* builder, bool is_last,
                                      etx_qdq_tensor* bytes) {
   if (bytes->is_last == is_last) return ETX_OK;
   bytes->is_last = is_last;
-  return etx_build_permute(lower, bytes->value, is_last ? to_last : from_last,
+  return etx_build_permute(builder, bytes->value, is_last ? to_last : from_last,
                            &bytes->value);
 }
 
-etx_status etx_qdq_tensor_as_dtype(etx_builder* lower, etx_qdq_tensor bytes,
+etx_status etx_qdq_tensor_as_dtype(etx_builder* builder, etx_qdq_tensor bytes,
                                    etx_dtype dtype, uint32_t* out_value) {
-  ETX_TRY(etx_qdq_tensor_set_layout(lower, false, &bytes));
+  ETX_TRY(etx_qdq_tensor_set_layout(builder, false, &bytes));
   *out_value = bytes.value;
   if (dtype == ETX_DTYPE_UINT8) return ETX_OK;
-  return convert_dtype(lower, bytes.value, ETX_DTYPE_UINT8, dtype, out_value);
+  return convert_dtype(builder, bytes.value, ETX_DTYPE_UINT8, dtype, out_value);
 }

@@ -77,25 +77,25 @@ size_t etx_qdq_clamp_position(etx_op_id op);
 
 // Permutes a tensor of rank 4 and any type to channels last or back, if it is
 // not in that order already.
-ETX_MUST_USE etx_status etx_qdq_tensor_set_layout(etx_builder* lower,
+ETX_MUST_USE etx_status etx_qdq_tensor_set_layout(etx_builder* builder,
                                                   bool is_last,
                                                   etx_qdq_tensor* bytes);
 
 // Converts `bytes` to the default order and to int8 or uint8, for other nodes.
-ETX_MUST_USE etx_status etx_qdq_tensor_as_dtype(etx_builder* lower,
+ETX_MUST_USE etx_status etx_qdq_tensor_as_dtype(etx_builder* builder,
                                                 etx_qdq_tensor bytes,
                                                 etx_dtype dtype,
                                                 uint32_t* out_value);
 
 // Appends a quantize_per_tensor to uint8 or int8.
-ETX_MUST_USE etx_status etx_qdq_tensor_quantize(etx_builder* lower,
+ETX_MUST_USE etx_status etx_qdq_tensor_quantize(etx_builder* builder,
                                                 uint32_t floats,
                                                 const etx_qdq_params* numbers,
                                                 etx_dtype dtype,
                                                 uint32_t* out_value);
 
 // Appends a dequantize_per_tensor in the default order.
-ETX_MUST_USE etx_status etx_qdq_tensor_to_floats(etx_builder* lower,
+ETX_MUST_USE etx_status etx_qdq_tensor_to_floats(etx_builder* builder,
                                                  etx_qdq_tensor bytes,
                                                  const etx_qdq_params* numbers,
                                                  uint32_t* out_value);

@@ -1,4 +1,4 @@
-// Rounds weights to int8 or int4, as the rules of the module say
+// Rounds weights to int8 or int4, following the rules of the module
 // (quantize_rules.h):
 //
 //   linear(x, w, b)  ->  linear_a8w8(x, q, s, b) or linear_w8

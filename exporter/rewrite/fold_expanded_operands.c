@@ -42,15 +42,15 @@ static bool skip_transpose(const etx_rewrite* rewrite, const etx_ir_node** at,
 static bool read_expand(const etx_rewrite* rewrite, const etx_ir_node* node,
                         expanded_operand* r) {
   if (node->op->id != ETX_OP_expand_copy_out) return false;
-  const etx_builder* const lower = &rewrite->lower;
+  const etx_builder* const builder = &rewrite->builder;
   const etx_shape* const from =
-      etx_builder_shape(lower, node->args[0].as.value);
-  const etx_shape* const to = etx_builder_shape(lower, node->outputs[0]);
+      etx_builder_shape(builder, node->args[0].as.value);
+  const etx_shape* const to = etx_builder_shape(builder, node->outputs[0]);
   if (from->rank != to->rank || to->rank < 3) return false;
   const size_t group = to->rank - 3u;
   for (size_t i = 0; i < to->rank; ++i) {
     if (i == group) continue;
-    if (!etx_builder_same_dims(lower, &from->dims[i], &to->dims[i], 1)) {
+    if (!etx_builder_same_dims(builder, &from->dims[i], &to->dims[i], 1)) {
       return false;
     }
   }
@@ -76,22 +76,22 @@ static bool read_operand(const etx_rewrite* rewrite, uint32_t operand,
 // The unexpanded operand as [N, rows, columns] of the product.
 static etx_status emit_right(etx_rewrite* rewrite, const expanded_operand* r,
                              uint32_t* out_value) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_shape from = *etx_builder_shape(lower, r->source);
+  etx_builder* const builder = &rewrite->builder;
+  const etx_shape from = *etx_builder_shape(builder, r->source);
   etx_dim dims[3] = {0, from.dims[from.rank - 2], from.dims[from.rank - 1]};
   uint32_t value = 0;
-  ETX_TRY(etx_builder_product(lower, from.dims, 0, from.rank - 2u, &dims[0]));
-  ETX_TRY(etx_build_view(lower, r->source, dims, 3, &value));
+  ETX_TRY(etx_builder_product(builder, from.dims, 0, from.rank - 2u, &dims[0]));
+  ETX_TRY(etx_build_view(builder, r->source, dims, 3, &value));
   if (r->is_transposed) {
-    ETX_TRY(etx_build_transpose(lower, value, 1, 2, &value));
+    ETX_TRY(etx_build_transpose(builder, value, 1, 2, &value));
   }
   *out_value = value;
   return ETX_OK;
 }
 
 static etx_status fold_expand(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   const etx_op_id op = node->op->id;
   expanded_operand r;
   if ((op != ETX_OP_bmm_out && op != ETX_OP_bmm_nt_out) ||
@@ -99,22 +99,22 @@ static etx_status fold_expand(etx_rewrite* rewrite, bool* out_done) {
     return ETX_OK;
   }
   uint32_t left = node->args[0].as.value;
-  const etx_shape queries = *etx_builder_shape(lower, left);
-  const etx_shape result = *etx_builder_shape(lower, node->outputs[0]);
+  const etx_shape queries = *etx_builder_shape(builder, left);
+  const etx_shape result = *etx_builder_shape(builder, node->outputs[0]);
   uint32_t right = 0;
   uint32_t value = 0;
   ETX_TRY(emit_right(rewrite, &r, &right));
   if (r.factor != ETX_IR_NONE) {
-    ETX_TRY(etx_build_binary(lower, ETX_OP_mul_out, left, r.factor, &left));
+    ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, left, r.factor, &left));
   }
-  etx_dim rows[3] = {etx_builder_shape(lower, right)->dims[0], 0,
+  etx_dim rows[3] = {etx_builder_shape(builder, right)->dims[0], 0,
                      queries.dims[2]};
-  ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_MULTIPLY,
+  ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_MULTIPLY,
                             queries.dims[1], r.times, &rows[1]));
-  ETX_TRY(etx_build_view(lower, left, rows, 3, &left));
-  ETX_TRY(etx_build_binary(lower, op, left, right, &value));
+  ETX_TRY(etx_build_view(builder, left, rows, 3, &left));
+  ETX_TRY(etx_build_binary(builder, op, left, right, &value));
   *out_done = true;
-  return etx_build_view(lower, value, result.dims, 3, &lower->results[0]);
+  return etx_build_view(builder, value, result.dims, 3, &builder->results[0]);
 }
 
 etx_status etx_pass_fold_expanded_operands(etx_pass_context* context) {

@@ -24,7 +24,7 @@
 static const etx_ir_arg* transposed_matrix(const etx_rewrite* rewrite,
                                            size_t position) {
   const etx_ir_node* const permute = etx_rewrite_operand(
-      rewrite, rewrite->lower.node, position, ETX_OP_permute_copy_out);
+      rewrite, rewrite->builder.node, position, ETX_OP_permute_copy_out);
   return permute != NULL && permute->args[1].as.list.count == 2
              ? &permute->args[0]
              : NULL;
@@ -36,40 +36,40 @@ static const etx_ir_arg* transposed_matrix(const etx_rewrite* rewrite,
 // permute, or a transposed constant if nothing else reads the operand.
 static etx_status find_weight(etx_rewrite* rewrite, size_t position,
                               etx_ir_arg* out_weight, bool* out_found) {
-  const etx_ir_arg* const operand = &rewrite->lower.node->args[position];
+  const etx_ir_arg* const operand = &rewrite->builder.node->args[position];
   const etx_ir_arg* const matrix = transposed_matrix(rewrite, position);
   *out_found = matrix != NULL;
   if (matrix != NULL) {
     *out_weight = *matrix;
     return ETX_OK;
   }
-  if (etx_rewrite_constant(rewrite->lower.module, rewrite->lower.method,
+  if (etx_rewrite_constant(rewrite->builder.module, rewrite->builder.method,
                            operand->as.value) == NULL ||
       !etx_rewrite_is_only_use(rewrite, operand->as.value)) {
     return ETX_OK;
   }
   uint32_t value = 0;
   ETX_TRY(
-      etx_build_transpose(&rewrite->lower, operand->as.value, 0, 1, &value));
+      etx_build_transpose(&rewrite->builder, operand->as.value, 0, 1, &value));
   *out_weight = etx_ir_value_arg(value);
   *out_found = true;
   return ETX_OK;
 }
 
 static etx_status find_mm(etx_rewrite* rewrite, bool* out_done) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   if (node->op->id != ETX_OP_mm_out) return ETX_OK;
   etx_ir_arg weight;
   ETX_TRY(find_weight(rewrite, 1, &weight, out_done));
   if (!*out_done) return ETX_OK;
   const etx_ir_arg args[] = {node->args[0], weight};
-  return etx_build_op(&rewrite->lower, ETX_OP_linear_out, args, 2,
-                      &rewrite->lower.results[0]);
+  return etx_build_op(&rewrite->builder, ETX_OP_linear_out, args, 2,
+                      &rewrite->builder.results[0]);
 }
 
 // The bias of linear has one dimension; [1, N] is taken as [N].
 static etx_status find_addmm(etx_rewrite* rewrite, bool* out_done) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   if (node->op->id != ETX_OP_addmm_out) return ETX_OK;
   etx_ir_arg weight;
   const etx_shape bias = *etx_rewrite_shape(rewrite, &node->args[0]);
@@ -81,18 +81,19 @@ static etx_status find_addmm(etx_rewrite* rewrite, bool* out_done) {
   ETX_TRY(find_weight(rewrite, 2, &weight, out_done));
   if (!*out_done) return ETX_OK;
   uint32_t flat = 0;
-  ETX_TRY(etx_build_view(&rewrite->lower, node->args[0].as.value,
+  ETX_TRY(etx_build_view(&rewrite->builder, node->args[0].as.value,
                          &bias.dims[bias.rank - 1], 1, &flat));
   const etx_ir_arg args[] = {node->args[1], weight, etx_ir_value_arg(flat)};
-  return etx_build_op(&rewrite->lower, ETX_OP_linear_out, args, 3,
-                      &rewrite->lower.results[0]);
+  return etx_build_op(&rewrite->builder, ETX_OP_linear_out, args, 3,
+                      &rewrite->builder.results[0]);
 }
 
 // True for a constant, or views and permutes of one.
 static bool is_view_of_constant(const etx_rewrite* rewrite, uint32_t value) {
-  const etx_builder* const lower = &rewrite->lower;
-  while (etx_rewrite_constant(lower->module, lower->method, value) == NULL) {
-    const etx_ir_node* const node = etx_ir_definition(lower->method, value);
+  const etx_builder* const builder = &rewrite->builder;
+  while (etx_rewrite_constant(builder->module, builder->method, value) ==
+         NULL) {
+    const etx_ir_node* const node = etx_ir_definition(builder->method, value);
     if (node == NULL || (node->op->id != ETX_OP_view_copy_out &&
                          node->op->id != ETX_OP_permute_copy_out)) {
       return false;
@@ -102,11 +103,11 @@ static bool is_view_of_constant(const etx_rewrite* rewrite, uint32_t value) {
   return true;
 }
 
-// A bmm with one batch and a constant weight, as einsum lowers a layer:
-// x [1, M, K] times w [1, K, N]. fold_constants transposes the weight.
+// A bmm with one batch and a constant weight, as einsum lowers a layer: x [1,
+// M, K] times w [1, K, N]. fold_constants transposes the weight.
 static etx_status find_single_bmm(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_bmm_out) return ETX_OK;
   const etx_shape left = *etx_rewrite_shape(rewrite, &node->args[0]);
   const etx_shape right = *etx_rewrite_shape(rewrite, &node->args[1]);
@@ -118,18 +119,18 @@ static etx_status find_single_bmm(etx_rewrite* rewrite, bool* out_done) {
   uint32_t input = node->args[0].as.value;
   uint32_t weight = node->args[1].as.value;
   uint32_t value = 0;
-  ETX_TRY(etx_build_view(lower, input, &left.dims[1], 2, &input));
-  ETX_TRY(etx_build_view(lower, weight, &right.dims[1], 2, &weight));
-  ETX_TRY(etx_build_transpose(lower, weight, 0, 1, &weight));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_linear_out, input, weight, &value));
+  ETX_TRY(etx_build_view(builder, input, &left.dims[1], 2, &input));
+  ETX_TRY(etx_build_view(builder, weight, &right.dims[1], 2, &weight));
+  ETX_TRY(etx_build_transpose(builder, weight, 0, 1, &weight));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_linear_out, input, weight, &value));
   *out_done = true;
-  return etx_build_view(lower, value, whole, 3, &lower->results[0]);
+  return etx_build_view(builder, value, whole, 3, &builder->results[0]);
 }
 
 // linear keeps all leading dimensions, so views that collapse and restore them
 // around it are removed.
 static etx_status find_viewed_linear(etx_rewrite* rewrite, bool* out_done) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   if (node->op->id != ETX_OP_view_copy_out) return ETX_OK;
   const etx_ir_node* const linear =
       etx_rewrite_operand(rewrite, node, 0, ETX_OP_linear_out);
@@ -142,21 +143,21 @@ static etx_status find_viewed_linear(etx_rewrite* rewrite, bool* out_done) {
   if (view == NULL) return ETX_OK;
   const etx_shape* const from = etx_rewrite_shape(rewrite, &view->args[0]);
   const etx_shape* const to =
-      etx_builder_shape(&rewrite->lower, node->outputs[0]);
+      etx_builder_shape(&rewrite->builder, node->outputs[0]);
   const etx_shape* const flat = etx_rewrite_shape(rewrite, &linear->args[0]);
-  const etx_symbols* const symbols = &rewrite->lower.method->symbols;
+  const etx_symbols* const symbols = &rewrite->builder.method->symbols;
   const etx_dim wide = etx_rewrite_shape(rewrite, &linear->args[1])->dims[0];
   const bool fits = from->rank == to->rank && from->rank != 0 &&
-                    etx_builder_same_dims(&rewrite->lower, from->dims, to->dims,
-                                          from->rank - 1u) &&
+                    etx_builder_same_dims(&rewrite->builder, from->dims,
+                                          to->dims, from->rank - 1u) &&
                     etx_symbols_equal(symbols, from->dims[from->rank - 1],
                                       flat->dims[flat->rank - 1]) &&
                     etx_symbols_equal(symbols, to->dims[to->rank - 1], wide);
   if (!fits) return ETX_OK;
   const etx_ir_arg args[] = {view->args[0], linear->args[1], linear->args[2]};
   *out_done = true;
-  return etx_build_op(&rewrite->lower, ETX_OP_linear_out, args, 3,
-                      &rewrite->lower.results[0]);
+  return etx_build_op(&rewrite->builder, ETX_OP_linear_out, args, 3,
+                      &rewrite->builder.results[0]);
 }
 
 // ------------------------------------------------ bmm_nt
@@ -169,10 +170,10 @@ typedef struct permuted_operand {
 
 static bool read_permuted(const etx_rewrite* rewrite, uint32_t operand,
                           permuted_operand* out) {
-  const etx_ir_value* const value = &rewrite->lower.method->values[operand];
+  const etx_ir_value* const value = &rewrite->builder.method->values[operand];
   *out = (permuted_operand){NULL, ETX_IR_NONE};
   if (value->origin != ETX_IR_FROM_NODE) return false;
-  const etx_ir_node* at = &rewrite->lower.method->nodes[value->index];
+  const etx_ir_node* at = &rewrite->builder.method->nodes[value->index];
   if (!etx_rewrite_step_over_batches(rewrite, &at)) return false;
   if (!etx_rewrite_step_over_factor(rewrite, &at, &out->factor)) return false;
   if (at->op->id != ETX_OP_permute_copy_out) return false;
@@ -197,9 +198,9 @@ static etx_status emit_right(etx_rewrite* rewrite, const permuted_operand* c,
   order[rank - 2] = last;
   const etx_dim flat[] = {operand->dims[0], operand->dims[2], operand->dims[1]};
   uint32_t value = 0;
-  ETX_TRY(etx_build_permute(&rewrite->lower, c->permute->args[0].as.value,
+  ETX_TRY(etx_build_permute(&rewrite->builder, c->permute->args[0].as.value,
                             order, &value));
-  return etx_build_view(&rewrite->lower, value, flat, 3, out_value);
+  return etx_build_view(&rewrite->builder, value, flat, 3, out_value);
 }
 
 // Emits the product of `left` with the transposed matrices of `right`.
@@ -208,32 +209,32 @@ typedef etx_status (*product_emitter)(etx_rewrite* rewrite, uint32_t left,
 
 static etx_status emit_bmm_nt(etx_rewrite* rewrite, uint32_t left,
                               uint32_t right) {
-  return etx_build_binary(&rewrite->lower, ETX_OP_bmm_nt_out, left, right,
-                          &rewrite->lower.results[0]);
+  return etx_build_binary(&rewrite->builder, ETX_OP_bmm_nt_out, left, right,
+                          &rewrite->builder.results[0]);
 }
 
 // [N, A, B] as [N, B, A]: a view where one of them is 1.
-static etx_status transpose_batch(etx_builder* lower, uint32_t self,
+static etx_status transpose_batch(etx_builder* builder, uint32_t self,
                                   uint32_t* out_value) {
-  const etx_shape shape = *etx_builder_shape(lower, self);
+  const etx_shape shape = *etx_builder_shape(builder, self);
   if (shape.dims[1] != 1 && shape.dims[2] != 1) {
-    return etx_build_transpose(lower, self, 1, 2, out_value);
+    return etx_build_transpose(builder, self, 1, 2, out_value);
   }
   const etx_dim dims[] = {shape.dims[0], shape.dims[2], shape.dims[1]};
-  return etx_build_view(lower, self, dims, 3, out_value);
+  return etx_build_view(builder, self, dims, 3, out_value);
 }
 
 static etx_status emit_exchanged_bmm(etx_rewrite* rewrite, uint32_t left,
                                      uint32_t right) {
-  etx_builder* const lower = &rewrite->lower;
-  ETX_TRY(transpose_batch(lower, left, &left));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_bmm_out, right, left, &right));
-  return transpose_batch(lower, right, &lower->results[0]);
+  etx_builder* const builder = &rewrite->builder;
+  ETX_TRY(transpose_batch(builder, left, &left));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_bmm_out, right, left, &right));
+  return transpose_batch(builder, right, &builder->results[0]);
 }
 
 static etx_status rewrite_bmm(etx_rewrite* rewrite, product_emitter emit,
                               bool* out_done) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   permuted_operand c;
   if (!read_permuted(rewrite, node->args[1].as.value, &c)) return ETX_OK;
   const etx_shape operand = *etx_rewrite_shape(rewrite, &node->args[1]);
@@ -244,7 +245,7 @@ static etx_status rewrite_bmm(etx_rewrite* rewrite, product_emitter emit,
   uint32_t right = 0;
   ETX_TRY(emit_right(rewrite, &c, &operand, &right));
   if (c.factor != ETX_IR_NONE) {
-    ETX_TRY(etx_build_binary(&rewrite->lower, ETX_OP_mul_out, left, c.factor,
+    ETX_TRY(etx_build_binary(&rewrite->builder, ETX_OP_mul_out, left, c.factor,
                              &left));
   }
   *out_done = true;
@@ -252,7 +253,7 @@ static etx_status rewrite_bmm(etx_rewrite* rewrite, product_emitter emit,
 }
 
 static etx_status find_bmm(etx_rewrite* rewrite, bool* out_done) {
-  if (rewrite->lower.node->op->id != ETX_OP_bmm_out) return ETX_OK;
+  if (rewrite->builder.node->op->id != ETX_OP_bmm_out) return ETX_OK;
   return rewrite_bmm(rewrite, emit_bmm_nt, out_done);
 }
 
@@ -260,14 +261,14 @@ static etx_status find_bmm(etx_rewrite* rewrite, bool* out_done) {
 static double upper(const etx_rewrite* rewrite, etx_dim dim) {
   int64_t low = 0;
   int64_t high = 0;
-  etx_symbols_bounds(&rewrite->lower.method->symbols, dim, &low, &high);
+  etx_symbols_bounds(&rewrite->builder.method->symbols, dim, &low, &high);
   return (double)high;
 }
 
 // left [N, M, K] times [N, K, S]: exchanges the operands if queries and scores
 // have fewer elements than keys.
 static etx_status find_few_queries(etx_rewrite* rewrite, bool* out_done) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   if (node->op->id != ETX_OP_bmm_out) return ETX_OK;
   const etx_shape* const left = etx_rewrite_shape(rewrite, &node->args[0]);
   const etx_shape* const right = etx_rewrite_shape(rewrite, &node->args[1]);

@@ -53,8 +53,8 @@ static bool read_padding(const etx_ir_node* node, size_t count,
 }
 
 static etx_status fold_pad(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_convolution_out ||
       node->args[TRANSPOSED].as.boolean) {
     return ETX_OK;
@@ -72,11 +72,11 @@ static etx_status fold_pad(etx_rewrite* rewrite, bool* out_done) {
   etx_ir_arg args[ARGUMENTS];
   memcpy(args, node->args, sizeof args);
   args[INPUT] = pad->args[0];
-  ETX_TRY(etx_build_int_list(lower, padding, rank - 2, &args[PADDING]));
+  ETX_TRY(etx_build_int_list(builder, padding, rank - 2, &args[PADDING]));
   *out_done = true;
-  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, lower, "padding"));
-  return etx_build_op(lower, ETX_OP_convolution_out, args, ARGUMENTS,
-                      &lower->results[0]);
+  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, builder, "padding"));
+  return etx_build_op(builder, ETX_OP_convolution_out, args, ARGUMENTS,
+                      &builder->results[0]);
 }
 
 etx_status etx_pass_fold_padding(etx_pass_context* context) {

@@ -50,7 +50,7 @@ static bool read_constant(const etx_ir_constant* constant, row_range* out) {
 
 // True if 0 <= start <= end <= size for all sizes.
 static bool is_inside(etx_rewrite* rewrite, const row_range* r, etx_dim size) {
-  etx_symbols* const symbols = &rewrite->lower.method->symbols;
+  etx_symbols* const symbols = &rewrite->builder.method->symbols;
   const etx_dim ends[] = {0, r->start, r->end, size};
   for (size_t i = 0; i < 3; ++i) {
     etx_dim difference = 0;
@@ -70,13 +70,13 @@ static bool is_inside(etx_rewrite* rewrite, const row_range* r, etx_dim size) {
 // of `self`.
 static bool read_rows(etx_rewrite* rewrite, uint32_t index, uint32_t self,
                       size_t axis, row_range* out) {
-  const etx_ir_method* const method = rewrite->lower.method;
+  const etx_ir_method* const method = rewrite->builder.method;
   const etx_ir_value* const value = &method->values[index];
-  const etx_shape* const shape = etx_builder_shape(&rewrite->lower, self);
+  const etx_shape* const shape = etx_builder_shape(&rewrite->builder, self);
   if (value->shape.rank != 1 || axis >= shape->rank) return false;
   out->axis = axis;
   const etx_ir_constant* const constant =
-      etx_rewrite_constant(rewrite->lower.module, method, index);
+      etx_rewrite_constant(rewrite->builder.module, method, index);
   const bool is_consecutive =
       constant != NULL ? read_constant(constant, out)
       : value->origin == ETX_IR_FROM_NODE
@@ -98,13 +98,13 @@ static bool only_index(const etx_ir_arg* list, size_t* out_axis) {
 
 static etx_status emit_slice(etx_rewrite* rewrite, uint32_t self,
                              const row_range* r) {
-  return etx_build_slice(&rewrite->lower, self,
+  return etx_build_slice(&rewrite->builder, self,
                          (etx_dim_slice){r->axis, r->start, r->end, 1},
-                         &rewrite->lower.results[0]);
+                         &rewrite->builder.results[0]);
 }
 
 static etx_status read_to_slice(etx_rewrite* rewrite, bool* out_done) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   const uint32_t self =
       node->arg_count > 0 && node->args[0].kind == ETX_IR_ARG_VALUE
           ? node->args[0].as.value
@@ -129,8 +129,8 @@ static etx_status read_to_slice(etx_rewrite* rewrite, bool* out_done) {
 }
 
 static etx_status write_to_slice_scatter(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   size_t axis = 0;
   row_range r;
   const bool fits =
@@ -139,22 +139,22 @@ static etx_status write_to_slice_scatter(etx_rewrite* rewrite, bool* out_done) {
       read_rows(rewrite, node->args[1].as.list.items[axis].as.value,
                 node->args[0].as.value, axis, &r);
   if (!fits) return ETX_OK;
-  etx_shape part = *etx_builder_shape(lower, node->outputs[0]);
+  etx_shape part = *etx_builder_shape(builder, node->outputs[0]);
   // Values of a higher rank, whose leading sizes are 1, are not supported.
-  if (etx_builder_shape(lower, node->args[2].as.value)->rank > part.rank) {
+  if (etx_builder_shape(builder, node->args[2].as.value)->rank > part.rank) {
     return ETX_OK;
   }
-  ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_SUBTRACT, r.end,
-                            r.start, &part.dims[axis]));
+  ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_SUBTRACT,
+                            r.end, r.start, &part.dims[axis]));
   uint32_t source = 0;
-  ETX_TRY(etx_build_expand(lower, node->args[2].as.value, part.dims, part.rank,
-                           &source));
+  ETX_TRY(etx_build_expand(builder, node->args[2].as.value, part.dims,
+                           part.rank, &source));
   const etx_ir_arg args[] = {
       node->args[0],       etx_ir_value_arg(source), etx_ir_int((etx_dim)axis),
       etx_ir_int(r.start), etx_ir_int(r.end),        etx_ir_int(1)};
   *out_done = true;
-  return etx_build_op(lower, ETX_OP_slice_scatter_out, args, 6,
-                      &lower->results[0]);
+  return etx_build_op(builder, ETX_OP_slice_scatter_out, args, 6,
+                      &builder->results[0]);
 }
 
 etx_status etx_pass_index_to_slice(etx_pass_context* context) {

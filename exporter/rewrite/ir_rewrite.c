@@ -24,8 +24,8 @@ static void replace_arg(const rewriter* self, etx_ir_arg* arg) {
 
 static etx_status keep_node(rewriter* self, const etx_ir_node* node) {
   uint32_t index = 0;
-  ETX_TRY(
-      etx_ir_add_node(self->rewrite.lower.module, self->method, node, &index));
+  ETX_TRY(etx_ir_add_node(self->rewrite.builder.module, self->method, node,
+                          &index));
   for (size_t i = 0; i < node->output_count; ++i) {
     if (node->outputs[i] == ETX_IR_NONE) continue;
     self->method->values[node->outputs[i]].index = index;
@@ -33,12 +33,11 @@ static etx_status keep_node(rewriter* self, const etx_ir_node* node) {
   return ETX_OK;
 }
 
-// Makes `results` replace the outputs of `node`. Outputs keep their
-// symbolic sizes: those of the replacement are equal, but may be written
-// differently.
+// Makes `results` replace the outputs of `node`. Outputs keep their symbolic
+// sizes: those of the replacement are equal, but may be written differently.
 static void replace_outputs(rewriter* self, const etx_ir_node* node,
                             size_t first) {
-  const uint32_t* const results = self->rewrite.lower.results;
+  const uint32_t* const results = self->rewrite.builder.results;
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t output = node->outputs[i];
     if (output == ETX_IR_NONE || results[i] == ETX_IR_NONE) continue;
@@ -56,11 +55,11 @@ static etx_status match_node(rewriter* self, etx_ir_node* node,
   for (size_t i = 0; i < node->arg_count; ++i) {
     replace_arg(self, &node->args[i]);
   }
-  etx_builder* const lower = &self->rewrite.lower;
-  lower->node = node;
-  lower->results = results;
-  lower->name = self->method->values[node->outputs[0]].name;
-  lower->name_count = 0;
+  etx_builder* const builder = &self->rewrite.builder;
+  builder->node = node;
+  builder->results = results;
+  builder->name = self->method->values[node->outputs[0]].name;
+  builder->name_count = 0;
   const size_t first = self->method->node_count;
   bool done = false;
   for (size_t i = 0; i < rule_count && !done; ++i) {
@@ -74,11 +73,11 @@ static etx_status match_node(rewriter* self, etx_ir_node* node,
 
 static etx_status apply_map(rewriter* self) {
   uint32_t* const map =
-      etx_ir_identity_map(self->rewrite.lower.module->pool, self->method);
+      etx_ir_identity_map(self->rewrite.builder.module->pool, self->method);
   if (map == NULL) return ETX_OUT_OF_MEMORY;
   memcpy(map, self->map, self->rewrite.value_count * sizeof *map);
   etx_ir_replace(self->method, map);
-  return etx_ir_drop_dead_nodes(self->rewrite.lower.module, self->method);
+  return etx_ir_drop_dead_nodes(self->rewrite.builder.module, self->method);
 }
 
 etx_status etx_rewrite_method(etx_pass_context* context, etx_ir_method* method,
@@ -92,10 +91,10 @@ etx_status etx_rewrite_method(etx_pass_context* context, etx_ir_method* method,
   self.rewrite.value_count = method->value_count;
   self.rewrite.fusions = &context->fusions;
   self.rewrite.constant_names = &context->constant_names;
-  self.rewrite.lower.module = context->module;
-  self.rewrite.lower.method = method;
-  self.rewrite.lower.target = context->options->target;
-  self.rewrite.lower.diag = context->diag;
+  self.rewrite.builder.module = context->module;
+  self.rewrite.builder.method = method;
+  self.rewrite.builder.target = context->options->target;
+  self.rewrite.builder.diag = context->diag;
   if (self.map == NULL || self.rewrite.uses == NULL) return ETX_OUT_OF_MEMORY;
   method->nodes = NULL;
   method->node_count = method->node_capacity = 0;
@@ -120,7 +119,7 @@ etx_status etx_rewrite_module(etx_pass_context* context,
 
 const etx_shape* etx_rewrite_shape(const etx_rewrite* rewrite,
                                    const etx_ir_arg* arg) {
-  return etx_builder_shape(&rewrite->lower, arg->as.value);
+  return etx_builder_shape(&rewrite->builder, arg->as.value);
 }
 
 bool etx_rewrite_is_int(const etx_ir_arg* arg, int64_t wanted) {
@@ -129,7 +128,7 @@ bool etx_rewrite_is_int(const etx_ir_arg* arg, int64_t wanted) {
 
 const etx_ir_node* etx_rewrite_definition(const etx_rewrite* rewrite,
                                           uint32_t value) {
-  return etx_ir_definition(rewrite->lower.method, value);
+  return etx_ir_definition(rewrite->builder.method, value);
 }
 
 const etx_ir_node* etx_rewrite_argument(const etx_rewrite* rewrite,
@@ -150,21 +149,21 @@ const etx_ir_node* etx_rewrite_operand(const etx_rewrite* rewrite,
   const etx_ir_arg* const arg = &node->args[position];
   if (arg->kind != ETX_IR_ARG_VALUE) return NULL;
   const etx_ir_node* const definition =
-      etx_ir_definition(rewrite->lower.method, arg->as.value);
+      etx_ir_definition(rewrite->builder.method, arg->as.value);
   return definition != NULL && definition->op->id == op ? definition : NULL;
 }
 
 bool etx_rewrite_step_over_batches(const etx_rewrite* rewrite,
                                    const etx_ir_node** at) {
-  const etx_builder* const lower = &rewrite->lower;
+  const etx_builder* const builder = &rewrite->builder;
   while ((*at)->op->id == ETX_OP_view_copy_out) {
     const uint32_t base = (*at)->args[0].as.value;
-    const etx_shape* const from = etx_builder_shape(lower, base);
-    const etx_shape* const to = etx_builder_shape(lower, (*at)->outputs[0]);
+    const etx_shape* const from = etx_builder_shape(builder, base);
+    const etx_shape* const to = etx_builder_shape(builder, (*at)->outputs[0]);
     const etx_ir_node* const definition =
-        etx_ir_definition(lower->method, base);
+        etx_ir_definition(builder->method, base);
     if (definition == NULL || from->rank < 2 || to->rank < 2 ||
-        !etx_builder_same_dims(lower, &from->dims[from->rank - 2],
+        !etx_builder_same_dims(builder, &from->dims[from->rank - 2],
                                &to->dims[to->rank - 2], 2)) {
       return false;
     }
@@ -184,7 +183,7 @@ bool etx_rewrite_step_over_factor(const etx_rewrite* rewrite,
     return false;
   }
   *out_factor = factor->as.value;
-  *at = etx_ir_definition(rewrite->lower.method, node->args[0].as.value);
+  *at = etx_ir_definition(rewrite->builder.method, node->args[0].as.value);
   return *at != NULL;
 }
 

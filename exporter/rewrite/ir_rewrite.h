@@ -5,7 +5,7 @@
 // node is passed to the rules one after the other, with its arguments already
 // rewritten. The first rule that matches appends the replacement with the
 // builder (builder.h) and stores the values that replace the outputs in
-// `lower.results`. A replacement takes over the name of the output.
+// `builder.results`. A replacement takes over the name of the output.
 
 #ifndef ETX_EXPORTER_REWRITE_IR_REWRITE_H
 #define ETX_EXPORTER_REWRITE_IR_REWRITE_H
@@ -15,7 +15,7 @@
 #include "exporter/passes/pass_context.h"
 
 typedef struct etx_rewrite {
-  etx_builder lower;     // `node` is the one to match; `args` is unused
+  etx_builder builder;   // `node` is the one to match; `args` is unused
   const uint32_t* uses;  // number of uses of each value before the rewrite
   size_t value_count;    // values before the rewrite
   etx_fusion_report* fusions;  // where rules report fusions made and missed

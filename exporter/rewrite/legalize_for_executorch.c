@@ -30,8 +30,8 @@ typedef struct division {
 } division;
 
 static etx_dtype type_of_self(const etx_rewrite* rewrite) {
-  return etx_builder_shape(&rewrite->lower,
-                           rewrite->lower.node->args[0].as.value)
+  return etx_builder_shape(&rewrite->builder,
+                           rewrite->builder.node->args[0].as.value)
       ->dtype;
 }
 
@@ -40,46 +40,46 @@ static bool is_integer(etx_dtype dtype) {
 }
 
 static bool is_node(const etx_rewrite* rewrite, etx_op_id a, etx_op_id b) {
-  const etx_op_id id = rewrite->lower.node->op->id;
+  const etx_op_id id = rewrite->builder.node->op->id;
   return id == a || id == b;
 }
 
 // The operands as tensors of one type; the second argument may be a number.
 static etx_status read_operands(etx_rewrite* rewrite, uint32_t* out_a,
                                 uint32_t* out_b) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   const etx_ir_arg second = node->args[1];
   *out_a = node->args[0].as.value;
-  return etx_build_operand(&rewrite->lower, &second, type_of_self(rewrite),
+  return etx_build_operand(&rewrite->builder, &second, type_of_self(rewrite),
                            out_b);
 }
 
 static etx_status emit_floor_division(etx_rewrite* rewrite, division* d) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   ETX_TRY(read_operands(rewrite, &d->a, &d->b));
   etx_ir_arg args[] = {
       etx_ir_value_arg(d->a), etx_ir_value_arg(d->b), {ETX_IR_ARG_STRING, {0}}};
   args[2].as.string = etx_text_of("floor");
   uint32_t product = 0;
-  ETX_TRY(etx_build_op(lower, ETX_OP_div_mode_out, args, 3, &d->floor));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_mul_out, d->floor, d->b, &product));
-  return etx_build_binary(lower, ETX_OP_sub_out, d->a, product, &d->rest);
+  ETX_TRY(etx_build_op(builder, ETX_OP_div_mode_out, args, 3, &d->floor));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, d->floor, d->b, &product));
+  return etx_build_binary(builder, ETX_OP_sub_out, d->a, product, &d->rest);
 }
 
 // Emits a bool tensor, true where the quotient is negative and not an integer:
 // there floor and truncation differ by one.
 static etx_status emit_floor_differs(etx_rewrite* rewrite, const division* d,
                                      uint32_t* out_value) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   uint32_t is_part = 0;
   uint32_t is_negative = 0;
   const etx_ir_arg rest[] = {etx_ir_value_arg(d->rest), etx_ir_int(0)};
-  ETX_TRY(etx_build_op(lower, ETX_OP_ne_scalar_out, rest, 2, &is_part));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_bitwise_xor_tensor_out, d->a, d->b,
+  ETX_TRY(etx_build_op(builder, ETX_OP_ne_scalar_out, rest, 2, &is_part));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_bitwise_xor_tensor_out, d->a, d->b,
                            &is_negative));
   const etx_ir_arg signs[] = {etx_ir_value_arg(is_negative), etx_ir_int(0)};
-  ETX_TRY(etx_build_op(lower, ETX_OP_lt_scalar_out, signs, 2, &is_negative));
-  return etx_build_binary(lower, ETX_OP_logical_and_out, is_part, is_negative,
+  ETX_TRY(etx_build_op(builder, ETX_OP_lt_scalar_out, signs, 2, &is_negative));
+  return etx_build_binary(builder, ETX_OP_logical_and_out, is_part, is_negative,
                           out_value);
 }
 
@@ -91,7 +91,7 @@ static etx_status legalize_int_remainder(etx_rewrite* rewrite, bool* out_done) {
     return ETX_OK;
   }
   ETX_TRY(emit_floor_division(rewrite, &d));
-  rewrite->lower.results[0] = d.rest;
+  rewrite->builder.results[0] = d.rest;
   *out_done = true;
   return ETX_OK;
 }
@@ -99,7 +99,7 @@ static etx_status legalize_int_remainder(etx_rewrite* rewrite, bool* out_done) {
 // fmod has the sign of a; where b has the other sign, b is added.
 static etx_status legalize_double_remainder(etx_rewrite* rewrite,
                                             bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   if (!is_node(rewrite, ETX_OP_remainder_tensor_out,
                ETX_OP_remainder_scalar_out) ||
       type_of_self(rewrite) != ETX_DTYPE_FLOAT64) {
@@ -112,19 +112,21 @@ static etx_status legalize_double_remainder(etx_rewrite* rewrite,
   uint32_t test = 0;
   uint32_t sign = 0;
   ETX_TRY(read_operands(rewrite, &a, &b));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_fmod_tensor_out, a, b, &rest));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_add_out, rest, b, &other));
-  ETX_TRY(etx_build_binary_number(lower, ETX_OP_lt_scalar_out, rest, 0, &test));
-  ETX_TRY(etx_build_binary_number(lower, ETX_OP_lt_scalar_out, b, 0, &sign));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_logical_xor_out, test, sign, &test));
-  ETX_TRY(etx_build_binary_number(lower, ETX_OP_ne_scalar_out, rest, 0, &sign));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_logical_and_out, test, sign, &test));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_fmod_tensor_out, a, b, &rest));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_add_out, rest, b, &other));
+  ETX_TRY(
+      etx_build_binary_number(builder, ETX_OP_lt_scalar_out, rest, 0, &test));
+  ETX_TRY(etx_build_binary_number(builder, ETX_OP_lt_scalar_out, b, 0, &sign));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_logical_xor_out, test, sign, &test));
+  ETX_TRY(
+      etx_build_binary_number(builder, ETX_OP_ne_scalar_out, rest, 0, &sign));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_logical_and_out, test, sign, &test));
   *out_done = true;
-  return etx_build_where(lower, test, other, rest, &lower->results[0]);
+  return etx_build_where(builder, test, other, rest, &builder->results[0]);
 }
 
 static etx_status legalize_fmod(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   division d;
   uint32_t differs = 0;
   uint32_t other = 0;
@@ -134,15 +136,15 @@ static etx_status legalize_fmod(etx_rewrite* rewrite, bool* out_done) {
   }
   ETX_TRY(emit_floor_division(rewrite, &d));
   ETX_TRY(emit_floor_differs(rewrite, &d, &differs));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_sub_out, d.rest, d.b, &other));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_sub_out, d.rest, d.b, &other));
   *out_done = true;
-  return etx_build_where(lower, differs, other, d.rest, &lower->results[0]);
+  return etx_build_where(builder, differs, other, d.rest, &builder->results[0]);
 }
 
 static etx_status legalize_trunc_division(etx_rewrite* rewrite,
                                           bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   division d;
   uint32_t differs = 0;
   if (node->op->id != ETX_OP_div_mode_out ||
@@ -153,18 +155,18 @@ static etx_status legalize_trunc_division(etx_rewrite* rewrite,
   }
   ETX_TRY(emit_floor_division(rewrite, &d));
   ETX_TRY(emit_floor_differs(rewrite, &d, &differs));
-  ETX_TRY(etx_build_cast(lower, differs, ETX_DTYPE_INT64, &differs));
+  ETX_TRY(etx_build_cast(builder, differs, ETX_DTYPE_INT64, &differs));
   *out_done = true;
-  return etx_build_binary(lower, ETX_OP_add_out, d.floor, differs,
-                          &lower->results[0]);
+  return etx_build_binary(builder, ETX_OP_add_out, d.floor, differs,
+                          &builder->results[0]);
 }
 
 // ------------------------------------------------ powers
 
 // Exponentiation by squaring.
 static etx_status legalize_power(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_pow_tensor_scalar_out ||
       !is_integer(type_of_self(rewrite)) ||
       node->args[1].kind != ETX_IR_ARG_INT ||
@@ -180,13 +182,13 @@ static etx_status legalize_power(etx_rewrite* rewrite, bool* out_done) {
       product = square;
     } else if ((left & 1) != 0) {
       ETX_TRY(
-          etx_build_binary(lower, ETX_OP_mul_out, product, square, &product));
+          etx_build_binary(builder, ETX_OP_mul_out, product, square, &product));
     }
     left >>= 1;
     if (left == 0) break;
-    ETX_TRY(etx_build_binary(lower, ETX_OP_mul_out, square, square, &square));
+    ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, square, square, &square));
   }
-  lower->results[0] = product;
+  builder->results[0] = product;
   *out_done = true;
   return ETX_OK;
 }
@@ -196,8 +198,8 @@ static etx_status legalize_power(etx_rewrite* rewrite, bool* out_done) {
 // add(a, b, alpha) with any sizes: simplify may shrink an operand to one
 // element later.
 static etx_status legalize_add_alpha(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   uint32_t factor = 0;
   uint32_t product = 0;
   if (node->op->id != ETX_OP_add_out || etx_rewrite_is_int(&node->args[2], 1) ||
@@ -207,12 +209,12 @@ static etx_status legalize_add_alpha(etx_rewrite* rewrite, bool* out_done) {
   }
   const uint32_t a = node->args[0].as.value;
   const uint32_t b = node->args[1].as.value;
-  ETX_TRY(etx_build_scalar(lower, &node->args[2],
-                           etx_builder_shape(lower, b)->dtype, &factor));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_mul_out, b, factor, &product));
+  ETX_TRY(etx_build_scalar(builder, &node->args[2],
+                           etx_builder_shape(builder, b)->dtype, &factor));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, b, factor, &product));
   *out_done = true;
-  return etx_build_binary(lower, ETX_OP_add_out, a, product,
-                          &lower->results[0]);
+  return etx_build_binary(builder, ETX_OP_add_out, a, product,
+                          &builder->results[0]);
 }
 
 static bool accumulates_exactly(etx_dtype dtype) {
@@ -222,11 +224,11 @@ static bool accumulates_exactly(etx_dtype dtype) {
 
 // sum(self, dims, keepdim, dtype)
 static etx_status legalize_sum(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_sum_intlist_out) return ETX_OK;
-  const etx_shape shape = *etx_builder_shape(lower, node->args[0].as.value);
-  const etx_shape sum = *etx_builder_shape(lower, node->outputs[0]);
+  const etx_shape shape = *etx_builder_shape(builder, node->args[0].as.value);
+  const etx_shape sum = *etx_builder_shape(builder, node->outputs[0]);
   if (accumulates_exactly(shape.dtype) || shape.dtype != sum.dtype ||
       shape.rank == 0 || shape.rank == ETX_MAX_RANK ||
       node->args[1].kind != ETX_IR_ARG_LIST ||
@@ -235,14 +237,15 @@ static etx_status legalize_sum(etx_rewrite* rewrite, bool* out_done) {
   }
   size_t axis = 0;
   uint32_t value = node->args[0].as.value;
-  ETX_TRY(etx_builder_axis(lower, node->args[1].as.list.items[0].as.integer,
+  ETX_TRY(etx_builder_axis(builder, node->args[1].as.list.items[0].as.integer,
                            shape.rank, &axis));
-  ETX_TRY(etx_build_unsqueeze(lower, value, shape.rank, &value));
+  ETX_TRY(etx_build_unsqueeze(builder, value, shape.rank, &value));
   const etx_dim both[] = {(etx_dim)axis, shape.rank};
-  ETX_TRY(etx_build_reduce(lower, ETX_OP_sum_intlist_out, value,
+  ETX_TRY(etx_build_reduce(builder, ETX_OP_sum_intlist_out, value,
                            (etx_reduced_dims){both, 2, false}, &value));
   *out_done = true;
-  return etx_build_view(lower, value, sum.dims, sum.rank, &lower->results[0]);
+  return etx_build_view(builder, value, sum.dims, sum.rank,
+                        &builder->results[0]);
 }
 
 etx_status etx_pass_legalize_for_executorch(etx_pass_context* context) {

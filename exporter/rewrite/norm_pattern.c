@@ -14,7 +14,7 @@ static bool read_number(const etx_rewrite* rewrite, const etx_ir_arg* arg,
            (arg->kind == ETX_IR_ARG_INT && etx_dim_is_number(arg->as.integer));
   }
   const etx_ir_constant* const constant = etx_rewrite_constant(
-      rewrite->lower.module, rewrite->lower.method, arg->as.value);
+      rewrite->builder.module, rewrite->builder.method, arg->as.value);
   return constant != NULL &&
          constant->data.size == etx_dtype_bytes(constant->dtype) &&
          etx_rewrite_number(constant, out_number);
@@ -133,7 +133,7 @@ static bool read_moment(const etx_rewrite* rewrite, const etx_ir_arg* arg,
 static bool read_moment_and_eps(const etx_rewrite* rewrite, uint32_t value,
                                 etx_norm_pattern* out) {
   const etx_ir_node* const sum =
-      etx_ir_definition(rewrite->lower.method, value);
+      etx_ir_definition(rewrite->builder.method, value);
   if (!etx_rewrite_is_op(sum, ETX_OP_add_out) ||
       !etx_rewrite_is_int(&sum->args[2], 1)) {
     return false;
@@ -157,7 +157,7 @@ static double read_powers(const etx_rewrite* rewrite, uint32_t* value) {
   double exponent = 1, number = 0;
   for (size_t step = 0; step < MOST_POWERS; ++step) {
     const etx_ir_node* const node =
-        etx_ir_definition(rewrite->lower.method, *value);
+        etx_ir_definition(rewrite->builder.method, *value);
     size_t of = 0;
     if (etx_rewrite_is_op(node, ETX_OP_sqrt_out)) {
       exponent *= 0.5;
@@ -185,7 +185,7 @@ static double read_powers(const etx_rewrite* rewrite, uint32_t* value) {
 static bool read_centred(const etx_rewrite* rewrite, uint32_t value,
                          size_t axis, uint32_t* out_value) {
   const etx_ir_node* const node =
-      etx_ir_definition(rewrite->lower.method, value);
+      etx_ir_definition(rewrite->builder.method, value);
   etx_ir_arg operand;
   size_t own = 0;
   if (!etx_rewrite_is_op(node, ETX_OP_sub_out) ||
@@ -215,12 +215,12 @@ static bool is_dividend(const etx_rewrite* rewrite, uint32_t value,
 static bool read_dividend(const etx_rewrite* rewrite, uint32_t value,
                           etx_norm_pattern* n) {
   const etx_ir_node* const node =
-      etx_ir_definition(rewrite->lower.method, value);
+      etx_ir_definition(rewrite->builder.method, value);
   n->weight = ETX_IR_NONE;
   if (is_dividend(rewrite, value, n)) return true;
   if (!etx_rewrite_is_op(node, ETX_OP_mul_out)) return false;
   const etx_shape* const result =
-      etx_builder_shape(&rewrite->lower, node->outputs[0]);
+      etx_builder_shape(&rewrite->builder, node->outputs[0]);
   for (size_t i = 0; i < 2; ++i) {
     if (etx_norm_pattern_is_one_dim(rewrite, &node->args[1 - i], result,
                                     n->axis) &&

@@ -30,12 +30,12 @@ static void axis_orders(size_t rank, size_t axis, size_t* to_last,
 }
 
 // Makes a weight or bias a tensor of rank 1.
-static etx_status flatten_parameter(etx_builder* lower, etx_dim size,
+static etx_status flatten_parameter(etx_builder* builder, etx_dim size,
                                     etx_ir_arg* parameter) {
   if (parameter->kind != ETX_IR_ARG_VALUE) return ETX_OK;
   uint32_t value = parameter->as.value;
-  if (etx_builder_shape(lower, value)->rank != 1) {
-    ETX_TRY(etx_build_view(lower, value, &size, 1, &value));
+  if (etx_builder_shape(builder, value)->rank != 1) {
+    ETX_TRY(etx_build_view(builder, value, &size, 1, &value));
   }
   *parameter = etx_ir_value_arg(value);
   return ETX_OK;
@@ -52,48 +52,49 @@ typedef struct norm_spec {
 
 // Emits the norm over the last dimension of n->value, and moves that dimension
 // of the result to n->axis.
-static etx_status emit_norm(etx_builder* lower, const norm_spec* n) {
-  const etx_shape shape = *etx_builder_shape(lower, n->value);
+static etx_status emit_norm(etx_builder* builder, const norm_spec* n) {
+  const etx_shape shape = *etx_builder_shape(builder, n->value);
   const etx_dim last = shape.dims[shape.rank - 1];
   etx_ir_arg weight = n->weight, bias = n->bias;
   etx_ir_arg args[5] = {etx_ir_value_arg(n->value)};
   uint32_t values[3];
-  ETX_TRY(etx_build_int_list(lower, &last, 1, &args[1]));
-  ETX_TRY(flatten_parameter(lower, last, &weight));
-  ETX_TRY(flatten_parameter(lower, last, &bias));
+  ETX_TRY(etx_build_int_list(builder, &last, 1, &args[1]));
+  ETX_TRY(flatten_parameter(builder, last, &weight));
+  ETX_TRY(flatten_parameter(builder, last, &bias));
   args[2] = weight;
   args[3] = n->is_centred ? bias : etx_ir_double(n->eps);
   args[4] = etx_ir_double(n->eps);
   ETX_TRY(etx_build_op_outputs(
-      lower, n->is_centred ? ETX_OP_native_layer_norm_out : ETX_OP_rms_norm_out,
-      args, n->is_centred ? 5 : 4, NULL, values));
-  lower->results[0] = values[0];
+      builder,
+      n->is_centred ? ETX_OP_native_layer_norm_out : ETX_OP_rms_norm_out, args,
+      n->is_centred ? 5 : 4, NULL, values));
+  builder->results[0] = values[0];
   if (n->axis + 1u == shape.rank) return ETX_OK;
   size_t to_last[ETX_MAX_RANK], inverse[ETX_MAX_RANK];
   axis_orders(shape.rank, n->axis, to_last, inverse);
-  return etx_build_permute(lower, values[0], inverse, &lower->results[0]);
+  return etx_build_permute(builder, values[0], inverse, &builder->results[0]);
 }
 
 static etx_status recompose_norm(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   const etx_dtype dtype =
-      etx_builder_shape(lower, lower->node->outputs[0])->dtype;
+      etx_builder_shape(builder, builder->node->outputs[0])->dtype;
   etx_norm_pattern n;
   if ((dtype != ETX_DTYPE_FLOAT32 && dtype != ETX_DTYPE_FLOAT64) ||
-      !etx_norm_pattern_read(rewrite, lower->node, &n)) {
+      !etx_norm_pattern_read(rewrite, builder->node, &n)) {
     return ETX_OK;
   }
-  const etx_shape shape = *etx_builder_shape(lower, n.value);
+  const etx_shape shape = *etx_builder_shape(builder, n.value);
   if (!etx_dim_is_number(shape.dims[n.axis]) ||
       (n.axis + 1u < shape.rank && !n.is_centred)) {
     return ETX_OK;
   }
-  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, lower,
+  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, builder,
                                   n.is_centred ? "layer norm" : "rms norm"));
   if (n.axis + 1u < shape.rank) {
     size_t to_last[ETX_MAX_RANK], inverse[ETX_MAX_RANK];
     axis_orders(shape.rank, n.axis, to_last, inverse);
-    ETX_TRY(etx_build_permute(lower, n.value, to_last, &n.value));
+    ETX_TRY(etx_build_permute(builder, n.value, to_last, &n.value));
   }
   *out_done = true;
   const norm_spec spec = {.is_centred = n.is_centred,
@@ -104,7 +105,7 @@ static etx_status recompose_norm(etx_rewrite* rewrite, bool* out_done) {
                                         : etx_ir_value_arg(n.weight),
                           .bias = etx_ir_none(),
                           .eps = n.eps};
-  return emit_norm(lower, &spec);
+  return emit_norm(builder, &spec);
 }
 
 // ------------------------------------------------ weight and bias
@@ -141,7 +142,7 @@ static bool find_operand(const etx_rewrite* rewrite, const etx_ir_arg* arg,
       if (order[i].as.integer != (int64_t)inverse[i]) return false;
     }
     value = node->args[0].as.value;
-    node = etx_ir_definition(rewrite->lower.method, value);
+    node = etx_ir_definition(rewrite->builder.method, value);
     if (!etx_rewrite_is_only_use(rewrite, value)) return false;
   }
   out->node = node;
@@ -154,9 +155,9 @@ static bool find_operand(const etx_rewrite* rewrite, const etx_ir_arg* arg,
 // of the normalised dimension.
 static bool find_pair(const etx_rewrite* rewrite, norm_node* out,
                       etx_ir_arg* out_parameter) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   const etx_shape* const result =
-      etx_builder_shape(&rewrite->lower, node->outputs[0]);
+      etx_builder_shape(&rewrite->builder, node->outputs[0]);
   for (size_t i = 0; i < 2; ++i) {
     *out_parameter = node->args[1 - i];
     if (find_operand(rewrite, &node->args[i], out) &&
@@ -171,7 +172,7 @@ static bool find_pair(const etx_rewrite* rewrite, norm_node* out,
 static etx_status fold_weight(etx_rewrite* rewrite, bool* out_done) {
   norm_node f;
   etx_ir_arg parameter;
-  if (rewrite->lower.node->op->id != ETX_OP_mul_out ||
+  if (rewrite->builder.node->op->id != ETX_OP_mul_out ||
       !find_pair(rewrite, &f, &parameter)) {
     return ETX_OK;
   }
@@ -187,11 +188,11 @@ static etx_status fold_weight(etx_rewrite* rewrite, bool* out_done) {
                           .weight = parameter,
                           .bias = etx_ir_none(),
                           .eps = eps_of(&f)};
-  return emit_norm(&rewrite->lower, &spec);
+  return emit_norm(&rewrite->builder, &spec);
 }
 
 static etx_status fold_bias(etx_rewrite* rewrite, bool* out_done) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   norm_node f;
   etx_ir_arg parameter;
   if (node->op->id != ETX_OP_add_out ||
@@ -207,13 +208,13 @@ static etx_status fold_bias(etx_rewrite* rewrite, bool* out_done) {
                           .weight = f.node->args[2],
                           .bias = parameter,
                           .eps = eps_of(&f)};
-  return emit_norm(&rewrite->lower, &spec);
+  return emit_norm(&rewrite->builder, &spec);
 }
 
 // Removes the casts around a norm that is computed in a wider type.
 static etx_status fold_casts(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   norm_node f;
   if (node->op->id != ETX_OP_to_dim_order_copy_out ||
       !find_operand(rewrite, &node->args[0], &f) ||
@@ -223,7 +224,7 @@ static etx_status fold_casts(etx_rewrite* rewrite, bool* out_done) {
     return ETX_OK;
   }
   const etx_ir_node* const up = etx_rewrite_argument(rewrite, &f.node->args[0]);
-  const etx_dtype dtype = etx_builder_shape(lower, node->outputs[0])->dtype;
+  const etx_dtype dtype = etx_builder_shape(builder, node->outputs[0])->dtype;
   if (!etx_rewrite_is_op(up, ETX_OP_to_dim_order_copy_out) ||
       etx_rewrite_shape(rewrite, &up->args[0])->dtype != dtype ||
       etx_dtype_bytes(dtype) >=
@@ -237,7 +238,7 @@ static etx_status fold_casts(etx_rewrite* rewrite, bool* out_done) {
                           .weight = etx_ir_none(),
                           .bias = etx_ir_none(),
                           .eps = eps_of(&f)};
-  return emit_norm(lower, &spec);
+  return emit_norm(builder, &spec);
 }
 
 etx_status etx_pass_recompose_norms(etx_pass_context* context) {

@@ -48,7 +48,7 @@ static bool read_band(const etx_ir_constant* mask, size_t result_rank,
 
 // The operand, or the argument of the expand that computes it.
 static uint32_t before_expand(const etx_rewrite* rewrite, size_t position) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   const etx_ir_node* const expand =
       etx_rewrite_operand(rewrite, node, position, ETX_OP_expand_copy_out);
   return expand != NULL ? expand->args[0].as.value
@@ -59,33 +59,33 @@ static uint32_t before_expand(const etx_rewrite* rewrite, size_t position) {
 static etx_status slice_source(etx_rewrite* rewrite, uint32_t value,
                                const etx_shape* result, const band* b,
                                uint32_t* out_value) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   etx_shape part = *result;
   part.dims[b->axis] = b->end - b->start;
-  const size_t rank = etx_builder_shape(lower, value)->rank;
+  const size_t rank = etx_builder_shape(builder, value)->rank;
   const size_t added = result->rank - rank;
   const bool has_axis = b->axis >= added;
-  if (has_axis && etx_builder_shape(lower, value)->dims[b->axis - added] != 1) {
+  if (has_axis && etx_builder_shape(builder, value)->dims[b->axis - added] != 1) {
     ETX_TRY(etx_build_slice(
-        lower, value, (etx_dim_slice){b->axis - added, b->start, b->end, 1},
+        builder, value, (etx_dim_slice){b->axis - added, b->start, b->end, 1},
         &value));
   }
-  return etx_build_expand(lower, value, part.dims, part.rank, out_value);
+  return etx_build_expand(builder, value, part.dims, part.rank, out_value);
 }
 
 static etx_status recompose_where(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   band b = {0};
   if (node->op->id != ETX_OP_where_self_out) return ETX_OK;
-  const etx_shape result = *etx_builder_shape(lower, node->outputs[0]);
+  const etx_shape result = *etx_builder_shape(builder, node->outputs[0]);
   const etx_shape* const self =
-      etx_builder_shape(lower, node->args[2].as.value);
+      etx_builder_shape(builder, node->args[2].as.value);
   const etx_ir_constant* const mask = etx_rewrite_constant(
-      lower->module, lower->method, node->args[0].as.value);
+      builder->module, builder->method, node->args[0].as.value);
   const bool fits =
       mask != NULL && self->rank == result.rank &&
-      etx_builder_same_dims(lower, self->dims, result.dims, result.rank) &&
+      etx_builder_same_dims(builder, self->dims, result.dims, result.rank) &&
       read_band(mask, result.rank, &b);
   if (!fits) return ETX_OK;
   uint32_t part = 0;
@@ -94,8 +94,8 @@ static etx_status recompose_where(etx_rewrite* rewrite, bool* out_done) {
       node->args[2],       etx_ir_value_arg(part), etx_ir_int((etx_dim)b.axis),
       etx_ir_int(b.start), etx_ir_int(b.end),      etx_ir_int(1)};
   *out_done = true;
-  return etx_build_op(lower, ETX_OP_slice_scatter_out, args, 6,
-                      &lower->results[0]);
+  return etx_build_op(builder, ETX_OP_slice_scatter_out, args, 6,
+                      &builder->results[0]);
 }
 
 etx_status etx_pass_recompose_slice_scatter(etx_pass_context* context) {

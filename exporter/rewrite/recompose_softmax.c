@@ -33,12 +33,12 @@ static bool read_dim(const etx_rewrite* rewrite, const etx_ir_node* node,
 static bool restores_dim(const etx_rewrite* rewrite, const etx_ir_node* view,
                          const etx_shape* from, etx_dim dim) {
   const etx_shape* const to =
-      etx_builder_shape(&rewrite->lower, view->outputs[0]);
+      etx_builder_shape(&rewrite->builder, view->outputs[0]);
   etx_shape wanted = *from;
   if (dim < 0 || dim >= from->rank) return false;
   wanted.dims[dim] = 1;
   return to->rank == from->rank &&
-         etx_builder_same_dims(&rewrite->lower, to->dims, wanted.dims,
+         etx_builder_same_dims(&rewrite->builder, to->dims, wanted.dims,
                                to->rank);
 }
 
@@ -47,12 +47,13 @@ static bool read_shifted(const etx_rewrite* rewrite, const etx_ir_node* node,
                          uint32_t* out_value, etx_dim* out_dim) {
   if (node == NULL || !etx_rewrite_is_int(&node->args[2], 1)) return false;
   uint32_t most = node->args[1].as.value;
-  const etx_ir_node* reduction = etx_ir_definition(rewrite->lower.method, most);
+  const etx_ir_node* reduction =
+      etx_ir_definition(rewrite->builder.method, most);
   const etx_ir_node* view = NULL;
   if (etx_rewrite_is_op(reduction, ETX_OP_view_copy_out)) {
     view = reduction;
     most = view->args[0].as.value;
-    reduction = etx_ir_definition(rewrite->lower.method, most);
+    reduction = etx_ir_definition(rewrite->builder.method, most);
   }
   if (reduction == NULL || (reduction->op->id != ETX_OP_amax_out &&
                             reduction->op->id != ETX_OP_max_dim_max)) {
@@ -64,14 +65,14 @@ static bool read_shifted(const etx_rewrite* rewrite, const etx_ir_node* node,
          read_dim(rewrite, reduction, view == NULL, out_dim) &&
          (view == NULL ||
           restores_dim(rewrite, view,
-                       etx_builder_shape(&rewrite->lower, *out_value),
+                       etx_builder_shape(&rewrite->builder, *out_value),
                        *out_dim));
 }
 
 // Reads exp(x - max(x)) / sum(exp(x - max(x))).
 static bool read_quotient(const etx_rewrite* rewrite, uint32_t* out_value,
                           etx_dim* out_dim) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   const etx_ir_node* const powers =
       etx_rewrite_operand(rewrite, node, 0, ETX_OP_exp_out);
   const etx_ir_node* const sum =
@@ -89,7 +90,7 @@ static bool read_quotient(const etx_rewrite* rewrite, uint32_t* out_value,
 static bool read_exp(const etx_rewrite* rewrite, uint32_t* out_value,
                      etx_dim* out_dim) {
   const etx_ir_node* const softmax = etx_rewrite_operand(
-      rewrite, rewrite->lower.node, 0, ETX_OP_log_softmax_out);
+      rewrite, rewrite->builder.node, 0, ETX_OP_log_softmax_out);
   if (softmax == NULL) return false;
   *out_value = softmax->args[0].as.value;
   *out_dim = softmax->args[1].as.integer;
@@ -98,21 +99,21 @@ static bool read_exp(const etx_rewrite* rewrite, uint32_t* out_value,
 
 static etx_status recompose_quotient_or_exp(etx_rewrite* rewrite,
                                             bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   uint32_t value = 0;
   etx_dim dim = 0;
-  const bool is_found = lower->node->op->id == ETX_OP_div_out
+  const bool is_found = builder->node->op->id == ETX_OP_div_out
                             ? read_quotient(rewrite, &value, &dim)
-                        : lower->node->op->id == ETX_OP_exp_out
+                        : builder->node->op->id == ETX_OP_exp_out
                             ? read_exp(rewrite, &value, &dim)
                             : false;
   const etx_dtype dtype =
-      etx_builder_shape(lower, lower->node->outputs[0])->dtype;
-  if (!is_found || etx_builder_shape(lower, value)->dtype != dtype)
+      etx_builder_shape(builder, builder->node->outputs[0])->dtype;
+  if (!is_found || etx_builder_shape(builder, value)->dtype != dtype)
     return ETX_OK;
   *out_done = true;
-  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, lower, "softmax"));
-  return etx_build_softmax(lower, value, dim, &lower->results[0]);
+  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, builder, "softmax"));
+  return etx_build_softmax(builder, value, dim, &builder->results[0]);
 }
 
 // The constant factor by which `node` scales a tensor (1 / c for a division by
@@ -128,7 +129,7 @@ static double factor_of(const etx_rewrite* rewrite, const etx_ir_node* node,
   const bool divides = node->op->id == ETX_OP_div_out;
   for (size_t i = 0; i < (divides ? 1u : 2u); ++i) {
     const etx_ir_constant* const constant =
-        etx_rewrite_constant(rewrite->lower.module, rewrite->lower.method,
+        etx_rewrite_constant(rewrite->builder.module, rewrite->builder.method,
                              node->args[1 - i].as.value);
     if (constant == NULL || !etx_rewrite_number(constant, &number)) continue;
     *out_scaled = i;
@@ -141,10 +142,10 @@ static double factor_of(const etx_rewrite* rewrite, const etx_ir_node* node,
 // It stays if a factor larger than 1 follows, which could overflow without it,
 // unless that factor only undoes an earlier one.
 static etx_status drop_shift(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_softmax_out) return ETX_OK;
-  const etx_shape type = *etx_builder_shape(lower, node->outputs[0]);
+  const etx_shape type = *etx_builder_shape(builder, node->outputs[0]);
   const etx_ir_node* const scaling =
       etx_rewrite_definition(rewrite, node->args[0].as.value);
   size_t scaled = 0, inner = 0;
@@ -158,7 +159,7 @@ static etx_status drop_shift(etx_rewrite* rewrite, bool* out_done) {
   if (own < 0) own += type.rank;
   if (factor < 0 || type.dtype == ETX_DTYPE_FLOAT16 ||
       !read_shifted(rewrite, shifted, &value, &dim) || dim != own ||
-      etx_builder_shape(lower, value)->dtype != type.dtype) {
+      etx_builder_shape(builder, value)->dtype != type.dtype) {
     return ETX_OK;
   }
   const double before =
@@ -170,11 +171,11 @@ static etx_status drop_shift(etx_rewrite* rewrite, bool* out_done) {
       operands[0] = operands[1];
       operands[1] = value;
     }
-    ETX_TRY(etx_build_binary(lower, scaling->op->id, operands[0], operands[1],
+    ETX_TRY(etx_build_binary(builder, scaling->op->id, operands[0], operands[1],
                              &value));
   }
   *out_done = true;
-  return etx_build_softmax(lower, value, dim, &lower->results[0]);
+  return etx_build_softmax(builder, value, dim, &builder->results[0]);
 }
 
 etx_status etx_pass_recompose_softmax(etx_pass_context* context) {

@@ -11,37 +11,38 @@
 // The number in operand `position` if it is a uniform constant.
 static bool constant_number(const etx_rewrite* rewrite, size_t position,
                             double* out) {
-  const etx_ir_arg* const arg = &rewrite->lower.node->args[position];
+  const etx_ir_arg* const arg = &rewrite->builder.node->args[position];
   if (arg->kind != ETX_IR_ARG_VALUE) return false;
   const etx_ir_constant* const constant = etx_rewrite_constant(
-      rewrite->lower.module, rewrite->lower.method, arg->as.value);
+      rewrite->builder.module, rewrite->builder.method, arg->as.value);
   return constant != NULL && etx_rewrite_number(constant, out);
 }
 
 // Replaces the result by operand `position` if both have the same type.
 static void replace_by_operand(etx_rewrite* rewrite, size_t position,
                                bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const uint32_t value = lower->node->args[position].as.value;
-  const etx_shape* const from = etx_builder_shape(lower, value);
-  const etx_shape* const to = etx_builder_shape(lower, lower->node->outputs[0]);
+  etx_builder* const builder = &rewrite->builder;
+  const uint32_t value = builder->node->args[position].as.value;
+  const etx_shape* const from = etx_builder_shape(builder, value);
+  const etx_shape* const to =
+      etx_builder_shape(builder, builder->node->outputs[0]);
   if (from->dtype != to->dtype || from->rank != to->rank ||
-      !etx_builder_same_dims(lower, from->dims, to->dims, to->rank)) {
+      !etx_builder_same_dims(builder, from->dims, to->dims, to->rank)) {
     return;
   }
-  lower->results[0] = value;
+  builder->results[0] = value;
   *out_done = true;
 }
 
 static bool is_integer_type(const etx_rewrite* rewrite) {
   const etx_dtype dtype =
-      etx_builder_shape(&rewrite->lower, rewrite->lower.node->outputs[0])
+      etx_builder_shape(&rewrite->builder, rewrite->builder.node->outputs[0])
           ->dtype;
   return etx_dtype_category_of(dtype) == ETX_CATEGORY_INTEGER;
 }
 
 etx_status etx_simplify_neutral(etx_rewrite* rewrite, bool* out_done) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   double number = 0.0;
   switch (node->op->id) {
     case ETX_OP_mul_out:
@@ -74,7 +75,7 @@ etx_status etx_simplify_neutral(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_simplify_cast(etx_rewrite* rewrite, bool* out_done) {
-  if (rewrite->lower.node->op->id == ETX_OP_to_dim_order_copy_out) {
+  if (rewrite->builder.node->op->id == ETX_OP_to_dim_order_copy_out) {
     replace_by_operand(rewrite, 0, out_done);
   }
   return ETX_OK;
@@ -85,20 +86,20 @@ etx_status etx_simplify_cast(etx_rewrite* rewrite, bool* out_done) {
 // clamp(clamp(x, low, None), None, high) -> clamp(x, low, high). Core ATen
 // decomposes relu6 in this way.
 etx_status etx_simplify_clamp(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_clamp_out) return ETX_OK;
   const etx_ir_node* const inner =
       etx_rewrite_operand(rewrite, node, 0, ETX_OP_clamp_out);
   if (inner == NULL || inner->args[2].kind != ETX_IR_ARG_NONE ||
       node->args[1].kind != ETX_IR_ARG_NONE ||
       etx_rewrite_shape(rewrite, &inner->args[0])->dtype !=
-          etx_builder_shape(lower, node->outputs[0])->dtype) {
+          etx_builder_shape(builder, node->outputs[0])->dtype) {
     return ETX_OK;
   }
   const etx_ir_arg args[] = {inner->args[0], inner->args[1], node->args[2]};
   *out_done = true;
-  return etx_build_op(lower, ETX_OP_clamp_out, args, 3, &lower->results[0]);
+  return etx_build_op(builder, ETX_OP_clamp_out, args, 3, &builder->results[0]);
 }
 
 // ------------------------------------------------ biases
@@ -107,7 +108,7 @@ etx_status etx_simplify_clamp(etx_rewrite* rewrite, bool* out_done) {
 // else reads it and it has the sizes of the result; otherwise NULL.
 static const etx_ir_node* find_unbiased_linear(const etx_rewrite* rewrite,
                                                size_t position) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   const etx_ir_node* const layer =
       etx_rewrite_operand(rewrite, node, position, ETX_OP_linear_out);
   if (layer == NULL || layer->args[2].kind != ETX_IR_ARG_NONE ||
@@ -117,9 +118,9 @@ static const etx_ir_node* find_unbiased_linear(const etx_rewrite* rewrite,
   const etx_shape* const from =
       etx_rewrite_shape(rewrite, &node->args[position]);
   const etx_shape* const to =
-      etx_builder_shape(&rewrite->lower, node->outputs[0]);
+      etx_builder_shape(&rewrite->builder, node->outputs[0]);
   return from->dtype == to->dtype && from->rank == to->rank &&
-                 etx_builder_same_dims(&rewrite->lower, from->dims, to->dims,
+                 etx_builder_same_dims(&rewrite->builder, from->dims, to->dims,
                                        to->rank)
              ? layer
              : NULL;
@@ -128,11 +129,11 @@ static const etx_ir_node* find_unbiased_linear(const etx_rewrite* rewrite,
 // True if operand `position` is a constant [.., 1, N], where N is the last size
 // of the result.
 static bool is_bias(const etx_rewrite* rewrite, size_t position) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   const etx_shape* const to =
-      etx_builder_shape(&rewrite->lower, node->outputs[0]);
+      etx_builder_shape(&rewrite->builder, node->outputs[0]);
   const etx_ir_constant* const line =
-      etx_rewrite_constant(rewrite->lower.module, rewrite->lower.method,
+      etx_rewrite_constant(rewrite->builder.module, rewrite->builder.method,
                            node->args[position].as.value);
   if (line == NULL || line->rank == 0 || line->dtype != to->dtype) return false;
   for (size_t i = 0; i + 1 < line->rank; ++i) {
@@ -145,11 +146,12 @@ static bool is_bias(const etx_rewrite* rewrite, size_t position) {
 // with a rounding of its own. Halves would be rounded once instead of twice, so
 // they are left alone.
 etx_status etx_simplify_bias(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_add_out ||
-      etx_builder_shape(lower, node->outputs[0])->dtype != ETX_DTYPE_FLOAT32 ||
-      lower->target != ETX_TARGET_ETX ||
+      etx_builder_shape(builder, node->outputs[0])->dtype !=
+          ETX_DTYPE_FLOAT32 ||
+      builder->target != ETX_TARGET_ETX ||
       !etx_rewrite_is_int(&node->args[2], 1)) {
     return ETX_OK;
   }
@@ -158,11 +160,12 @@ etx_status etx_simplify_bias(etx_rewrite* rewrite, bool* out_done) {
     if (layer == NULL || !is_bias(rewrite, 1 - i)) continue;
     const etx_dim size = etx_rewrite_shape(rewrite, &layer->args[1])->dims[0];
     uint32_t line = node->args[1 - i].as.value;
-    ETX_TRY(etx_build_view(lower, line, &size, 1, &line));
+    ETX_TRY(etx_build_view(builder, line, &size, 1, &line));
     const etx_ir_arg args[] = {layer->args[0], layer->args[1],
                                etx_ir_value_arg(line)};
     *out_done = true;
-    return etx_build_op(lower, ETX_OP_linear_out, args, 3, &lower->results[0]);
+    return etx_build_op(builder, ETX_OP_linear_out, args, 3,
+                        &builder->results[0]);
   }
   return ETX_OK;
 }
@@ -170,17 +173,18 @@ etx_status etx_simplify_bias(etx_rewrite* rewrite, bool* out_done) {
 // ------------------------------------------------ where
 
 etx_status etx_simplify_where(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   double number = 0.0;
   if (node->op->id != ETX_OP_where_self_out ||
       !constant_number(rewrite, 0, &number)) {
     return ETX_OK;
   }
   const uint32_t chosen = node->args[number != 0.0 ? 1 : 2].as.value;
-  const etx_shape to = *etx_builder_shape(lower, node->outputs[0]);
+  const etx_shape to = *etx_builder_shape(builder, node->outputs[0]);
   *out_done = true;
-  return etx_build_expand(lower, chosen, to.dims, to.rank, &lower->results[0]);
+  return etx_build_expand(builder, chosen, to.dims, to.rank,
+                          &builder->results[0]);
 }
 
 // ------------------------------------------------ expanded operands
@@ -204,22 +208,23 @@ static bool has_one_element(const etx_shape* shape) {
 static etx_status one_element(etx_rewrite* rewrite,
                               const etx_ir_constant* constant,
                               uint32_t* out_value) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   const etx_ir_constant scalar = {
       constant->dtype,
       0,
       {0},
       {constant->data.data, etx_dtype_bytes(constant->dtype)}};
   uint32_t index = 0;
-  ETX_TRY(etx_ir_add_constant(lower->module, &scalar, &index));
-  return etx_ir_constant_value(lower->module, lower->method, index, out_value);
+  ETX_TRY(etx_ir_add_constant(builder->module, &scalar, &index));
+  return etx_ir_constant_value(builder->module, builder->method, index,
+                               out_value);
 }
 
 // What operand `position` was before it was spread out, or ETX_IR_NONE.
 static etx_status smaller_operand(etx_rewrite* rewrite, size_t position,
                                   uint32_t* out_value) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   *out_value = ETX_IR_NONE;
   if (node->args[position].kind != ETX_IR_ARG_VALUE) return ETX_OK;
   const uint32_t value = node->args[position].as.value;
@@ -238,13 +243,14 @@ static etx_status smaller_operand(etx_rewrite* rewrite, size_t position,
         !etx_dim_is_number(number->as.integer)) {
       return ETX_OK;
     }
-    return etx_build_scalar(lower, &full->args[1],
-                            etx_builder_shape(lower, value)->dtype, out_value);
+    return etx_build_scalar(builder, &full->args[1],
+                            etx_builder_shape(builder, value)->dtype,
+                            out_value);
   }
   const etx_ir_constant* const constant =
-      etx_rewrite_constant(lower->module, lower->method, value);
+      etx_rewrite_constant(builder->module, builder->method, value);
   if (constant == NULL || !etx_rewrite_is_uniform(constant) ||
-      has_one_element(etx_builder_shape(lower, value))) {
+      has_one_element(etx_builder_shape(builder, value))) {
     return ETX_OK;
   }
   return one_element(rewrite, constant, out_value);
@@ -252,22 +258,22 @@ static etx_status smaller_operand(etx_rewrite* rewrite, size_t position,
 
 // True if the node's result has the same type with these arguments.
 static bool keeps_sizes(etx_rewrite* rewrite, const etx_ir_arg* args) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
-  const etx_shape* const old = etx_builder_shape(lower, node->outputs[0]);
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
+  const etx_shape* const old = etx_builder_shape(builder, node->outputs[0]);
   etx_shape shapes[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   const etx_operator_call call = {node->op, args, node->arg_count, NULL};
-  if (etx_type_inference_outputs(lower->method, &call, shapes, NULL) !=
+  if (etx_type_inference_outputs(builder->method, &call, shapes, NULL) !=
       ETX_OK) {
     return false;
   }
   return shapes[0].dtype == old->dtype && shapes[0].rank == old->rank &&
-         etx_builder_same_dims(lower, shapes[0].dims, old->dims, old->rank);
+         etx_builder_same_dims(builder, shapes[0].dims, old->dims, old->rank);
 }
 
 etx_status etx_simplify_broadcast(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (!broadcasts(node->op)) return ETX_OK;
   etx_ir_arg args[ETX_MAX_ARGUMENTS];
   memcpy(args, node->args, node->arg_count * sizeof *args);
@@ -286,6 +292,6 @@ etx_status etx_simplify_broadcast(etx_rewrite* rewrite, bool* out_done) {
   }
   if (!changed) return ETX_OK;
   *out_done = true;
-  return etx_build_op(lower, node->op->id, args, node->arg_count,
-                      &lower->results[0]);
+  return etx_build_op(builder, node->op->id, args, node->arg_count,
+                      &builder->results[0]);
 }

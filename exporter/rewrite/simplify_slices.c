@@ -19,12 +19,12 @@ typedef struct slice_range {
 } slice_range;
 
 static bool equal(const etx_rewrite* rewrite, etx_dim a, etx_dim b) {
-  return etx_symbols_equal(&rewrite->lower.method->symbols, a, b);
+  return etx_symbols_equal(&rewrite->builder.method->symbols, a, b);
 }
 
 // True if a <= b for all sizes.
 static bool at_most(etx_rewrite* rewrite, etx_dim a, etx_dim b) {
-  etx_symbols* const symbols = &rewrite->lower.method->symbols;
+  etx_symbols* const symbols = &rewrite->builder.method->symbols;
   etx_dim difference = 0;
   int64_t low = 0;
   int64_t high = 0;
@@ -52,19 +52,19 @@ static bool read_range(const etx_ir_node* node, size_t first,
 
 static etx_status slice_of_slice(etx_rewrite* rewrite, const etx_ir_node* inner,
                                  const slice_range* outer, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   slice_range r;
   if (!read_range(inner, 1, &r) || r.axis != outer->axis) return ETX_OK;
   etx_dim start = 0;
   etx_dim end = 0;
-  ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_ADD, r.start,
+  ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_ADD, r.start,
                             outer->start, &start));
-  ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_ADD, r.start,
+  ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_ADD, r.start,
                             outer->end, &end));
   *out_done = true;
-  return etx_build_slice(lower, inner->args[0].as.value,
+  return etx_build_slice(builder, inner->args[0].as.value,
                          (etx_dim_slice){r.axis, start, end, 1},
-                         &lower->results[0]);
+                         &builder->results[0]);
 }
 
 // Range `outer` of slice_scatter(x, src): src, or a slice of x; ETX_IR_NONE if
@@ -73,7 +73,7 @@ static etx_status range_of_scatter(etx_rewrite* rewrite,
                                    const etx_ir_node* scatter,
                                    const slice_range* outer,
                                    uint32_t* out_value) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   slice_range r;
   *out_value = ETX_IR_NONE;
   if (!read_range(scatter, 2, &r) || r.axis != outer->axis) return ETX_OK;
@@ -86,7 +86,7 @@ static etx_status range_of_scatter(etx_rewrite* rewrite,
       !at_most(rewrite, r.end, outer->start)) {
     return ETX_OK;
   }
-  return etx_build_slice(lower, scatter->args[0].as.value,
+  return etx_build_slice(builder, scatter->args[0].as.value,
                          (etx_dim_slice){r.axis, outer->start, outer->end, 1},
                          out_value);
 }
@@ -96,17 +96,17 @@ static etx_status range_of_scatter(etx_rewrite* rewrite,
 static etx_status operand_of_cat(etx_rewrite* rewrite, const etx_ir_node* cat,
                                  const slice_range* outer,
                                  uint32_t* out_value) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   const etx_ir_arg* const list = &cat->args[0];
   etx_dim start = 0;
   *out_value = ETX_IR_NONE;
   if (cat->args[1].as.integer != (etx_dim)outer->axis) return ETX_OK;
   for (size_t i = 0; i < list->as.list.count; ++i) {
     const uint32_t operand = list->as.list.items[i].as.value;
-    const etx_shape* const shape = etx_builder_shape(lower, operand);
+    const etx_shape* const shape = etx_builder_shape(builder, operand);
     if (outer->axis >= shape->rank) return ETX_OK;
     etx_dim end = 0;
-    ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_ADD, start,
+    ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_ADD, start,
                               shape->dims[outer->axis], &end));
     if (equal(rewrite, start, outer->start) &&
         equal(rewrite, end, outer->end)) {
@@ -122,7 +122,7 @@ static etx_status operand_of_cat(etx_rewrite* rewrite, const etx_ir_node* cat,
 // ETX_IR_NONE if there is no simpler value.
 static etx_status find_range(etx_rewrite* rewrite, const slice_range* outer,
                              uint32_t* out_value) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   *out_value = ETX_IR_NONE;
   const etx_ir_node* const scatter =
       etx_rewrite_operand(rewrite, node, 0, ETX_OP_slice_scatter_out);
@@ -135,17 +135,17 @@ static etx_status find_range(etx_rewrite* rewrite, const slice_range* outer,
 }
 
 etx_status etx_simplify_slice(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   slice_range outer;
   if (node->op->id != ETX_OP_slice_copy_tensor_out ||
       !read_range(node, 1, &outer)) {
     return ETX_OK;
   }
   const uint32_t self = node->args[0].as.value;
-  const etx_shape* const shape = etx_builder_shape(lower, self);
+  const etx_shape* const shape = etx_builder_shape(builder, self);
   if (outer.start == 0 && equal(rewrite, outer.end, shape->dims[outer.axis])) {
-    lower->results[0] = self;
+    builder->results[0] = self;
     *out_done = true;
     return ETX_OK;
   }
@@ -155,21 +155,21 @@ etx_status etx_simplify_slice(etx_rewrite* rewrite, bool* out_done) {
   uint32_t part = 0;
   ETX_TRY(find_range(rewrite, &outer, &part));
   if (part == ETX_IR_NONE) return ETX_OK;
-  lower->results[0] = part;
+  builder->results[0] = part;
   *out_done = true;
   return ETX_OK;
 }
 
 // select is a slice of one index with the dimension removed.
 etx_status etx_simplify_select(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_select_copy_int_out) return ETX_OK;
   slice_range outer = {(size_t)node->args[1].as.integer,
                        node->args[2].as.integer, 0};
-  ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_ADD,
+  ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_ADD,
                             outer.start, 1, &outer.end));
-  const etx_shape to = *etx_builder_shape(lower, node->outputs[0]);
+  const etx_shape to = *etx_builder_shape(builder, node->outputs[0]);
   const etx_ir_node* const scatter =
       etx_rewrite_operand(rewrite, node, 0, ETX_OP_slice_scatter_out);
   uint32_t part = 0;
@@ -180,27 +180,27 @@ etx_status etx_simplify_select(etx_rewrite* rewrite, bool* out_done) {
   if (is_of_self) {
     // The range is outside of what slice_scatter writes.
     const etx_ir_arg args[] = {scatter->args[0], node->args[1], node->args[2]};
-    return etx_build_op(lower, ETX_OP_select_copy_int_out, args, 3,
-                        &lower->results[0]);
+    return etx_build_op(builder, ETX_OP_select_copy_int_out, args, 3,
+                        &builder->results[0]);
   }
-  return etx_build_view(lower, part, to.dims, to.rank, &lower->results[0]);
+  return etx_build_view(builder, part, to.dims, to.rank, &builder->results[0]);
 }
 
 // slice_scatter over a whole dimension is its source. An inner slice_scatter
 // whose range the outer one overwrites is skipped.
 etx_status etx_simplify_scatter(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   slice_range outer;
   if (node->op->id != ETX_OP_slice_scatter_out ||
       !read_range(node, 2, &outer)) {
     return ETX_OK;
   }
-  const etx_shape shape = *etx_builder_shape(lower, node->outputs[0]);
+  const etx_shape shape = *etx_builder_shape(builder, node->outputs[0]);
   if (outer.start == 0 && equal(rewrite, outer.end, shape.dims[outer.axis])) {
     *out_done = true;
-    return etx_build_expand(lower, node->args[1].as.value, shape.dims,
-                            shape.rank, &lower->results[0]);
+    return etx_build_expand(builder, node->args[1].as.value, shape.dims,
+                            shape.rank, &builder->results[0]);
   }
   const etx_ir_node* const inner =
       etx_rewrite_operand(rewrite, node, 0, ETX_OP_slice_scatter_out);
@@ -213,6 +213,6 @@ etx_status etx_simplify_scatter(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_arg args[] = {inner->args[0], node->args[1], node->args[2],
                              node->args[3],  node->args[4], node->args[5]};
   *out_done = true;
-  return etx_build_op(lower, ETX_OP_slice_scatter_out, args, 6,
-                      &lower->results[0]);
+  return etx_build_op(builder, ETX_OP_slice_scatter_out, args, 6,
+                      &builder->results[0]);
 }

@@ -8,20 +8,20 @@ static uint32_t operand(const etx_ir_node* node) {
 }
 
 etx_status etx_simplify_view(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_view_copy_out) return ETX_OK;
-  const etx_shape to = *etx_builder_shape(lower, node->outputs[0]);
+  const etx_shape to = *etx_builder_shape(builder, node->outputs[0]);
   const etx_ir_node* const inner =
       etx_rewrite_operand(rewrite, node, 0, ETX_OP_view_copy_out);
   const uint32_t base = inner != NULL ? operand(inner) : operand(node);
   uint32_t value = 0;
-  const etx_shape from = *etx_builder_shape(lower, base);
+  const etx_shape from = *etx_builder_shape(builder, base);
   const bool same = from.rank == to.rank &&
-                    etx_builder_same_dims(lower, from.dims, to.dims, to.rank);
+                    etx_builder_same_dims(builder, from.dims, to.dims, to.rank);
   if (inner == NULL && !same) return ETX_OK;
-  ETX_TRY(etx_build_view(lower, base, to.dims, to.rank, &value));
-  lower->results[0] = value;
+  ETX_TRY(etx_build_view(builder, base, to.dims, to.rank, &value));
+  builder->results[0] = value;
   *out_done = true;
   return ETX_OK;
 }
@@ -34,8 +34,8 @@ static void read_order(const etx_ir_node* permute, size_t* order) {
 }
 
 etx_status etx_simplify_permute(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_permute_copy_out) return ETX_OK;
   const etx_ir_node* const inner =
       etx_rewrite_operand(rewrite, node, 0, ETX_OP_permute_copy_out);
@@ -48,21 +48,23 @@ etx_status etx_simplify_permute(etx_rewrite* rewrite, bool* out_done) {
   read_order(inner, inner_order);
   for (size_t i = 0; i < rank; ++i) order[i] = inner_order[outer_order[i]];
   *out_done = true;
-  return etx_build_permute(lower, operand(inner), order, &lower->results[0]);
+  return etx_build_permute(builder, operand(inner), order,
+                           &builder->results[0]);
 }
 
 etx_status etx_simplify_expand(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_expand_copy_out) return ETX_OK;
-  const etx_shape to = *etx_builder_shape(lower, node->outputs[0]);
+  const etx_shape to = *etx_builder_shape(builder, node->outputs[0]);
   const etx_ir_node* const inner =
       etx_rewrite_operand(rewrite, node, 0, ETX_OP_expand_copy_out);
   const uint32_t base = inner != NULL ? operand(inner) : operand(node);
-  const etx_shape from = *etx_builder_shape(lower, base);
+  const etx_shape from = *etx_builder_shape(builder, base);
   const bool same = from.rank == to.rank &&
-                    etx_builder_same_dims(lower, from.dims, to.dims, to.rank);
+                    etx_builder_same_dims(builder, from.dims, to.dims, to.rank);
   if (inner == NULL && !same) return ETX_OK;
   *out_done = true;
-  return etx_build_expand(lower, base, to.dims, to.rank, &lower->results[0]);
+  return etx_build_expand(builder, base, to.dims, to.rank,
+                          &builder->results[0]);
 }

@@ -1,4 +1,4 @@
-// For the skyline algorithm: finds the best-ranked block whose lifetime lies
+// For the skyline algorithm: finds the best-ranked block whose lifetime is
 // within a range of sections.
 //
 // Two trees with 16 children per node, stored side by side so that one vector
@@ -52,7 +52,7 @@ bool etx_interval_index_take(etx_interval_index* index,
 // Inserts all blocks that are not fixed. `order` lists them, best first.
 void etx_interval_index_fill(etx_interval_index* index, const uint32_t* order);
 
-// Removes and returns the best-ranked block whose sections lie within [low,
+// Removes and returns the best-ranked block whose sections are within [low,
 // high), or returns ETX_PLAN_NONE.
 uint32_t etx_interval_index_take_best(etx_interval_index* index, uint32_t low,
                                       uint32_t high);

@@ -1,9 +1,9 @@
 // Reuse of whole buffers, as in the greedy algorithm of ExecuTorch's exporter
 // (exir/memory_planning.py); with it in the portfolio, plans are never worse
 // than ExecuTorch's. Blocks are placed largest first into buckets. A bucket
-// keeps the size of its first block. A block goes into the first bucket without
-// a block that is live at the same time, or else on top of those in the first
-// bucket with enough space.
+// keeps the size of its first block. A block is put into the first bucket
+// without a block that is live at the same time, or else on top of those in the
+// first bucket with enough space.
 
 #include "planner/algorithms/plan_algorithm.h"
 #include "planner/algorithms/plan_ranks.h"

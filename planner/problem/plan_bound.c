@@ -1,6 +1,6 @@
 // Sizes are rounded up to the smallest alignment of the problem only. Rounding
 // to a block's own alignment would not be a valid bound, because a small block
-// may lie in the padding of a large one.
+// may be placed in the padding of a large one.
 
 #include "planner/problem/plan_bound.h"
 

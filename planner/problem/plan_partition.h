@@ -70,7 +70,7 @@ etx_plan_partition etx_plan_partitions_at(const etx_plan_partitions* parts,
 // Bytes in units, rounded up.
 uint64_t etx_plan_units_ceil(uint64_t bytes, uint64_t unit);
 
-// The block behind a number.
+// The block with this number.
 static inline const etx_plan_block* etx_plan_partition_block(
     const etx_plan_partition* part, uint32_t number) {
   return &part->problem->blocks[part->blocks[number]];

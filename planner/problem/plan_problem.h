@@ -36,8 +36,8 @@ typedef struct etx_plan_problem {
   size_t block_count;
   uint64_t capacity;  // largest arena in bytes, any arena up to it will do; 0:
                       // no limit, the smallest that can be found
-  uint64_t steps;  // limit of planner steps; 0: the default above. Without
-                   // steps the planner still finds some plan
+  uint64_t steps;     // limit of planner steps; 0: the default above. Without
+                      // steps the planner still finds some plan
   etx_plan_should_continue should_continue;  // may be NULL
   void* context;                             // of should_continue
 } etx_plan_problem;

@@ -30,7 +30,8 @@ static void insert_each(uint64_t* entries, size_t count) {
   }
 }
 
-// How many entries have each digit; then, where the next of them goes.
+// The number of entries with each digit value; then the position of the next
+// one.
 typedef struct digit_counts {
   uint32_t of[DIGITS][BUCKETS];
 } digit_counts;

@@ -65,8 +65,8 @@ bool etx_canonical_plan_start(etx_canonical_plan* plan, uint32_t capacity);
 
 // Places an open block at its lowest offset and raises the lowest offsets of
 // its open neighbours. False if some block or section no longer fits into the
-// capacity.
-// `*has_open_neighbour` tells whether an open block is live at the same time.
+// capacity. `*has_open_neighbour` tells whether an open block is live at the
+// same time.
 bool etx_canonical_plan_place(etx_canonical_plan* plan, uint32_t block,
                               bool* has_open_neighbour);
 

@@ -72,7 +72,7 @@ static etx_plan_answer search_order(exact_search* h, uint32_t capacity,
   return answer;
 }
 
-// Searches with all orders in turn, each with `allowance` steps.
+// Searches with each order in turn, each with `allowance` steps.
 static etx_plan_answer search_all_orders(exact_search* h, uint32_t capacity,
                                          uint64_t allowance, uint64_t* steps) {
   for (size_t order = 0; order < ETX_PLAN_SEARCH_ORDERS; ++order) {

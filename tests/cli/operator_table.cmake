@@ -14,5 +14,5 @@ endif()
 if(printed MATCHES "\n\\| `([^|\n]+)` \\| [^|\n]*`(etx::[^`\n]*)`[^|\n]* \\| the same \\|")
   message(FATAL_ERROR "${CMAKE_MATCH_1} becomes ${CMAKE_MATCH_2} for the stock runtime, "
     "which does not have it: its row in the exporter must say what the stock runtime "
-    "gets, or 'refused' (LOWER_ETX in exporter/lower/builder/aten_operators.def)")
+    "gets, or 'etx_only' (LOWER_ETX in exporter/ir/aten_operators.def)")
 endif()

@@ -4,7 +4,7 @@
 
 #include "planner/validation/hierarchical_bitset.h"
 
-static void every_question_is_answered_as_by_an_array(void** state) {
+static void agrees_with_an_array_of_booleans(void** state) {
   (void)state;
   const size_t capacities[] = {0, 1, 63, 64, 65, 4096, 5000};
   uint64_t seed = 41;
@@ -52,7 +52,7 @@ static void an_empty_set_has_no_next(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_question_is_answered_as_by_an_array),
+      cmocka_unit_test(agrees_with_an_array_of_booleans),
       cmocka_unit_test(an_empty_set_has_no_next),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

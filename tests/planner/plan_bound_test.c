@@ -74,7 +74,7 @@ static uint64_t optimum_of(const etx_plan_problem* problem) {
   return best;
 }
 
-static void the_bound_is_the_most_that_lives_at_once(void** state) {
+static void the_bound_is_the_largest_number_of_live_bytes(void** state) {
   (void)state;
   const etx_plan_block blocks[] = {block_of(0, 3, 10), block_of(2, 5, 20),
                                    block_of(3, 6, 5), block_of(5, 9, 24)};
@@ -109,7 +109,7 @@ static void a_fixed_block_is_a_bound(void** state) {
   assert_int_equal(bound_of(&problem), 108);
 }
 
-static void these_seven_need_one_more_than_the_bound(void** state) {
+static void seven_blocks_that_need_more_than_the_bound(void** state) {
   (void)state;
   const etx_plan_block gaps[3][7] = {
       {block_of(0, 4, 2), block_of(0, 3, 2), block_of(3, 6, 1),
@@ -193,11 +193,11 @@ static void the_sweep_agrees_with_a_count_at_every_moment(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_bound_is_the_most_that_lives_at_once),
+      cmocka_unit_test(the_bound_is_the_largest_number_of_live_bytes),
       cmocka_unit_test(the_topmost_padding_does_not_count),
       cmocka_unit_test(small_blocks_may_lie_in_the_padding_of_large_ones),
       cmocka_unit_test(a_fixed_block_is_a_bound),
-      cmocka_unit_test(these_seven_need_one_more_than_the_bound),
+      cmocka_unit_test(seven_blocks_that_need_more_than_the_bound),
       cmocka_unit_test(brute_force_lies_between_bound_and_plan),
       cmocka_unit_test(the_sweep_agrees_with_a_count_at_every_moment),
   };

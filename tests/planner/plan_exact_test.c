@@ -213,8 +213,8 @@ static bool should_continue(void* context) {
   return p->asked++ < p->most;
 }
 
-// Whoever stops a search gets a plan, and is not asked many times more; whoever
-// never does gets the plan of one who is not asked.
+// A callback that stops the planner gets a plan and is called only a few more
+// times. One that never stops it gets the same plan as without a callback.
 static void a_caller_may_stop_the_search(void** state) {
   (void)state;
   etx_plan_problem problem = read_hard('B');

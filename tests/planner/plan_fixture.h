@@ -1,5 +1,6 @@
 // What the planner's suites share: problems, numbers from a seed, solving in a
-// block of exactly the needed size, and a judge that compares every two blocks.
+// block of exactly the needed size, and a validator that compares every two
+// blocks.
 
 #ifndef ETX_TESTS_PLANNER_PLAN_FIXTURE_H
 #define ETX_TESTS_PLANNER_PLAN_FIXTURE_H
@@ -62,9 +63,9 @@ static inline etx_status solve(const etx_plan_problem* problem,
   return status;
 }
 
-// Judges with memory of its own.
-static inline etx_plan_validation judge_of(const etx_plan_problem* problem,
-                                           const etx_plan_solution* solution) {
+// Validates with memory of its own.
+static inline etx_plan_validation validation_of(
+    const etx_plan_problem* problem, const etx_plan_solution* solution) {
   etx_plan_validation judgement = {ETX_PLAN_VALID, 0, 0};
   etx_arena work;
   const size_t bytes = problem->block_count * 64 + 4096;
@@ -86,8 +87,8 @@ static inline bool blocks_clash(const etx_plan_problem* problem,
          offsets[i] < offsets[j] + b->size && offsets[j] < offsets[i] + a->size;
 }
 
-// The quadratic judge: what a plan has to be, written down as plainly as can
-// be. Sizes and offsets must be small enough to be added.
+// A second validator: compares every two blocks. Sizes and offsets must be
+// small enough to be added.
 static inline bool is_valid(const etx_plan_problem* problem,
                             const etx_plan_solution* solution) {
   uint64_t highest = 0;

@@ -1,5 +1,5 @@
 // Plans that use the gaps of lifetimes: never worse than those that do not,
-// judged moment by moment, and between what is live and the best of all orders.
+// valid at every time, and between the live bytes and the best of all orders.
 
 #include "plan_fixture.h"
 
@@ -16,7 +16,7 @@ typedef struct gapped {
 
 static gapped made;
 
-// Blocks whose lifetimes have stretches in which nobody needs them.
+// Blocks with lifetime gaps.
 static etx_plan_problem random_gapped(uint64_t* seed, size_t count,
                                       uint64_t alignment) {
   memset(&made, 0, sizeof made);
@@ -88,7 +88,7 @@ static void plan(const etx_plan_problem* problem, etx_plan_solution* solution) {
   assert_int_equal(solve(&quick, NULL, solution, &diag), ETX_OK);
 }
 
-static void a_block_lives_in_the_gap_of_another(void** state) {
+static void a_block_is_placed_in_the_gap_of_another(void** state) {
   (void)state;
   memset(&made, 0, sizeof made);
   made.blocks[0] = block_of(0, 9, 100);
@@ -120,7 +120,7 @@ static void without_gaps_nothing_changes(void** state) {
   free(solution.offsets);
 }
 
-static void plans_are_right_and_never_larger(void** state) {
+static void plans_are_valid_and_never_larger(void** state) {
   (void)state;
   size_t smaller = 0;
   size_t proved = 0;
@@ -144,8 +144,8 @@ static void plans_are_right_and_never_larger(void** state) {
   assert_true(proved > 800);
 }
 
-// The smallest arena: some order of laying each block above those that it
-// lives beside and that were laid before gives it.
+// The smallest arena: some order of placing each block above the conflicting
+// blocks that were placed before gives it.
 static uint64_t best_of_all_orders(const etx_plan_problem* problem) {
   size_t order[5] = {0, 1, 2, 3, 4};
   uint64_t best = UINT64_MAX;
@@ -207,7 +207,7 @@ static void too_many_blocks_keep_their_plan(void** state) {
   assert_int_equal(solution.lower_bound, COUNT - 1);
 }
 
-static void too_little_memory_is_said(void** state) {
+static void too_little_memory_is_reported(void** state) {
   (void)state;
   uint64_t seed = 3;
   const etx_plan_problem problem = random_gapped(&seed, 12, 1);
@@ -230,12 +230,12 @@ static void too_little_memory_is_said(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_block_lives_in_the_gap_of_another),
+      cmocka_unit_test(a_block_is_placed_in_the_gap_of_another),
       cmocka_unit_test(without_gaps_nothing_changes),
-      cmocka_unit_test(plans_are_right_and_never_larger),
+      cmocka_unit_test(plans_are_valid_and_never_larger),
       cmocka_unit_test(the_bound_lies_below_the_best_plan),
       cmocka_unit_test(too_many_blocks_keep_their_plan),
-      cmocka_unit_test(too_little_memory_is_said),
+      cmocka_unit_test(too_little_memory_is_reported),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static etx_plan_partitions cut(const etx_plan_problem* problem,
   return parts;
 }
 
-static void a_section_closes_when_a_death_follows_a_birth(void** state) {
+static void a_section_ends_at_the_first_end_after_a_start(void** state) {
   (void)state;
   //                 0 1 2 3 4 5
   //  a [0, 3)       |-----|
@@ -46,7 +46,7 @@ static void a_section_closes_when_a_death_follows_a_birth(void** state) {
   assert_int_equal(part.bound_bytes, 30);
 }
 
-static void parts_lie_between_moments_without_life(void** state) {
+static void parts_are_separated_by_times_without_live_blocks(void** state) {
   (void)state;
   const etx_plan_block blocks[] = {block_of(7, 9, 6), block_of(0, 3, 4),
                                    block_of(2, 5, 4), block_of(5, 7, 2),
@@ -83,7 +83,7 @@ static void units_become_coarse_where_sizes_are_large(void** state) {
   assert_true(parts.all.bound_bytes == large + 3);
 }
 
-static void sections_intersect_exactly_if_lifespans_do(void** state) {
+static void sections_intersect_exactly_if_lifetimes_do(void** state) {
   (void)state;
   uint64_t seed = 61;
   for (size_t round = 0; round < 200; ++round) {
@@ -110,7 +110,7 @@ static void sections_intersect_exactly_if_lifespans_do(void** state) {
   }
 }
 
-// The trees against a look at every block.
+// The trees against a linear search.
 static void check_fitting(uint64_t* seed, uint32_t count) {
   enum { MOST = 600 };
   static etx_plan_block blocks[MOST];
@@ -165,10 +165,10 @@ static void the_best_rank_that_fits_is_found(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_section_closes_when_a_death_follows_a_birth),
-      cmocka_unit_test(parts_lie_between_moments_without_life),
+      cmocka_unit_test(a_section_ends_at_the_first_end_after_a_start),
+      cmocka_unit_test(parts_are_separated_by_times_without_live_blocks),
       cmocka_unit_test(units_become_coarse_where_sizes_are_large),
-      cmocka_unit_test(sections_intersect_exactly_if_lifespans_do),
+      cmocka_unit_test(sections_intersect_exactly_if_lifetimes_do),
       cmocka_unit_test(the_best_rank_that_fits_is_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,8 @@ static bool is_algorithm(const char* algorithm, const char* name) {
   return algorithm != NULL && strcmp(algorithm, name) == 0;
 }
 
-// Solves and judges twice; false if the algorithm cannot do such problems.
+// Solves and validates twice; false if the algorithm does not support the
+// problem.
 static bool solve_valid(const etx_plan_problem* problem, const char* algorithm,
                         etx_plan_solution* solution) {
   etx_diag diag;
@@ -30,7 +31,7 @@ static bool solve_valid(const etx_plan_problem* problem, const char* algorithm,
   assert_string_equal(diag.text, "");
   assert_int_equal(status, ETX_OK);
   assert_true(is_valid(problem, solution));
-  assert_int_equal(judge_of(problem, solution).verdict, ETX_PLAN_VALID);
+  assert_int_equal(validation_of(problem, solution).verdict, ETX_PLAN_VALID);
   assert_non_null(solution->algorithm);
   return true;
 }
@@ -44,7 +45,7 @@ static void check_empty(const char* algorithm) {
   free(solution.offsets);
 }
 
-static void nothing_needs_nothing(void** state) {
+static void an_empty_problem_needs_no_bytes(void** state) {
   (void)state;
   for_every_algorithm(check_empty);
 }
@@ -133,7 +134,8 @@ static void fixed_blocks_stay_where_they_are(void** state) {
   for_every_algorithm(check_fixed);
 }
 
-// Solves three blocks that live together; algorithms that cannot are left out.
+// Solves three blocks that are live together; algorithms without support are
+// skipped.
 static void check_three(const etx_plan_block* blocks, const char* algorithm) {
   const etx_plan_problem problem = problem_of(blocks, 3);
   etx_plan_solution solution;
@@ -208,7 +210,7 @@ static void greedy_reuses_the_smallest_gap_that_fits(void** state) {
   free(first.offsets);
 }
 
-static void greedy_places_longer_lives_first_among_equals(void** state) {
+static void greedy_places_longer_lifetimes_first_among_equals(void** state) {
   (void)state;
   const etx_plan_block blocks[] = {block_of(0, 1, 8), block_of(0, 9, 8)};
   const etx_plan_problem problem = problem_of(blocks, 2);
@@ -295,7 +297,7 @@ static void random_problems_with_fixed_blocks_are_solved(void** state) {
   for_every_algorithm(check_random_fixed);
 }
 
-static void all_together_are_never_worse_than_one(void** state) {
+static void the_portfolio_is_never_worse_than_one_algorithm(void** state) {
   (void)state;
   uint64_t seed = 3;
   for (size_t round = 0; round < 200; ++round) {
@@ -331,7 +333,7 @@ static void refuses(const etx_plan_problem* problem, etx_status expected,
   }
 }
 
-static void hostile_problems_are_refused(void** state) {
+static void invalid_problems_are_refused(void** state) {
   (void)state;
   etx_plan_block blocks[3];
   etx_plan_problem problem = problem_of(blocks, 3);
@@ -457,7 +459,7 @@ static void same_problem_same_plan(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_block_with_most_padding_lies_on_top),
-      cmocka_unit_test(nothing_needs_nothing),
+      cmocka_unit_test(an_empty_problem_needs_no_bytes),
       cmocka_unit_test(one_block_lies_at_zero),
       cmocka_unit_test(blocks_without_bytes_cost_nothing),
       cmocka_unit_test(a_block_may_begin_where_another_ends),
@@ -467,13 +469,13 @@ int main(void) {
       cmocka_unit_test(small_blocks_may_be_fixed_far_up),
       cmocka_unit_test(the_arena_reaches_fixed_blocks_without_bytes),
       cmocka_unit_test(greedy_reuses_the_smallest_gap_that_fits),
-      cmocka_unit_test(greedy_places_longer_lives_first_among_equals),
+      cmocka_unit_test(greedy_places_longer_lifetimes_first_among_equals),
       cmocka_unit_test(naive_reuses_nothing),
       cmocka_unit_test(a_block_with_padding_lies_on_top),
       cmocka_unit_test(every_plan_of_a_random_problem_is_valid),
       cmocka_unit_test(random_problems_with_fixed_blocks_are_solved),
-      cmocka_unit_test(all_together_are_never_worse_than_one),
-      cmocka_unit_test(hostile_problems_are_refused),
+      cmocka_unit_test(the_portfolio_is_never_worse_than_one_algorithm),
+      cmocka_unit_test(invalid_problems_are_refused),
       cmocka_unit_test(too_many_blocks_are_refused_before_they_are_read),
       cmocka_unit_test(a_capacity_is_obeyed_or_refused),
       cmocka_unit_test(an_unknown_name_is_refused),

@@ -143,12 +143,13 @@ static void a_plan_for_upper_bounds_is_valid_for_smaller_sizes(void** state) {
     }
     solution.arena_bytes = highest;
     solution.lower_bound = 0;
-    assert_int_equal(judge_of(&problem, &solution).verdict, ETX_PLAN_VALID);
+    assert_int_equal(validation_of(&problem, &solution).verdict,
+                     ETX_PLAN_VALID);
     free(solution.offsets);
   }
 }
 
-static void a_block_that_lives_throughout_raises_the_bound(void** state) {
+static void a_block_that_is_always_live_raises_the_bound(void** state) {
   (void)state;
   uint64_t seed = 34;
   for (size_t round = 0; round < 20; ++round) {
@@ -229,7 +230,7 @@ int main(void) {
       cmocka_unit_test(the_order_of_the_blocks_does_not_matter),
       cmocka_unit_test(the_arena_of_two_halves_is_the_larger_one),
       cmocka_unit_test(a_plan_for_upper_bounds_is_valid_for_smaller_sizes),
-      cmocka_unit_test(a_block_that_lives_throughout_raises_the_bound),
+      cmocka_unit_test(a_block_that_is_always_live_raises_the_bound),
       cmocka_unit_test(a_network_of_ten_thousand_is_planned_near_its_bound),
       cmocka_unit_test(a_sliding_window_is_planned),
   };

@@ -1,5 +1,5 @@
 // Problems of many kinds from a seed: the same on every machine. Some of them
-// contradict themselves; is_contradiction says which, by its own reckoning.
+// are invalid; is_contradiction tells which, with code of its own.
 
 #ifndef ETX_TESTS_PLANNER_PLAN_RANDOM_H
 #define ETX_TESTS_PLANNER_PLAN_RANDOM_H
@@ -95,7 +95,7 @@ static inline void random_fixed(uint64_t* seed, etx_plan_block* blocks,
   }
 }
 
-// One thing that no problem may have.
+// One fault that makes a problem invalid.
 static inline void random_damage(uint64_t* seed, etx_plan_block* blocks,
                                  size_t count) {
   etx_plan_block* const block = &blocks[draw(seed, count)];
@@ -123,7 +123,8 @@ static inline void random_damage(uint64_t* seed, etx_plan_block* blocks,
   }
 }
 
-// The most bytes that live at the start of a block; damaged ones wrap.
+// The largest number of live bytes at the start of a block; sums of damaged
+// problems may wrap.
 static inline uint64_t random_load(const etx_plan_block* blocks, size_t count) {
   uint64_t most = 0;
   for (size_t i = 0; i < count && i < 400; ++i) {
@@ -138,7 +139,7 @@ static inline uint64_t random_load(const etx_plan_block* blocks, size_t count) {
   return most;
 }
 
-// Numbers so large that their sums come close to the end of 63 bits, or past.
+// Numbers so large that their sums are near 2^63 or above.
 static inline void random_extremes(uint64_t* seed, etx_plan_block* blocks,
                                    size_t count) {
   const uint64_t shift = 50 + draw(seed, 13);
@@ -154,7 +155,7 @@ static inline void random_extremes(uint64_t* seed, etx_plan_block* blocks,
   }
 }
 
-// No limit, or one about what is live at once.
+// No limit, or one near the largest number of live bytes.
 static inline uint64_t random_capacity(uint64_t* seed,
                                        const etx_plan_block* blocks,
                                        size_t count) {
@@ -228,7 +229,7 @@ static inline bool is_too_high(const etx_plan_problem* problem) {
   return add_or_most(stack, fixed_end) > UINT64_MAX / 2;
 }
 
-// Whether no plan can be, or none that can be counted.
+// True for invalid problems and for sums that overflow.
 static inline bool is_contradiction(const etx_plan_problem* problem) {
   for (size_t i = 0; i < problem->block_count; ++i) {
     const etx_plan_block* const a = &problem->blocks[i];

@@ -34,7 +34,7 @@ static void keeps_random_plans_valid(void** state) {
 
 // A large block, and behind it a chain in which each value makes the next one:
 // what begins takes no bytes of the four that have just ended.
-static void takes_the_bytes_that_rest(void** state) {
+static void moves_to_the_bytes_used_longest_ago(void** state) {
   enum { CHAIN = 40, REST = 4 };
   etx_plan_block blocks[CHAIN + 1];
   etx_plan_solution solution;
@@ -71,7 +71,7 @@ static void leaves_small_blocks(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(keeps_random_plans_valid),
-      cmocka_unit_test(takes_the_bytes_that_rest),
+      cmocka_unit_test(moves_to_the_bytes_used_longest_ago),
       cmocka_unit_test(leaves_small_blocks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // One example for every verdict, then a thousand mutations of good plans, each
-// judged by the sweep and by a comparison of every two blocks.
+// validated by the sweep and by a comparison of every two blocks.
 
 #include "plan_fixture.h"
 
@@ -23,7 +23,7 @@ static etx_plan_solution good_solution(uint64_t offsets[3]) {
 static void expect(const etx_plan_problem* problem,
                    const etx_plan_solution* solution, etx_plan_verdict verdict,
                    size_t block, size_t other) {
-  const etx_plan_validation judgement = judge_of(problem, solution);
+  const etx_plan_validation judgement = validation_of(problem, solution);
   assert_string_equal(etx_plan_verdict_text(judgement.verdict),
                       etx_plan_verdict_text(verdict));
   assert_int_equal(judgement.block, block);
@@ -73,7 +73,7 @@ static void a_block_past_the_arena_is_outside(void** state) {
   expect(&problem, &solution, ETX_PLAN_OUTSIDE, 1, 1);
 }
 
-static void two_living_blocks_in_the_same_bytes_overlap(void** state) {
+static void two_live_blocks_in_the_same_bytes_overlap(void** state) {
   (void)state;
   etx_plan_block blocks[3];
   uint64_t offsets[3];
@@ -128,7 +128,7 @@ static void a_block_without_bytes_overlaps_nothing(void** state) {
   expect(&problem, &solution, ETX_PLAN_VALID, 0, 0);
 }
 
-static void a_problem_that_contradicts_itself_is_not_judged(void** state) {
+static void an_invalid_problem_is_not_validated(void** state) {
   (void)state;
   etx_plan_block blocks[3];
   uint64_t offsets[3];
@@ -198,7 +198,7 @@ static void mutate(uint64_t* seed, etx_plan_block* blocks, size_t count,
   }
 }
 
-static void both_judges_agree_on_a_mutated_plan(void** state) {
+static void both_validators_agree_on_a_mutated_plan(void** state) {
   (void)state;
   uint64_t seed = 11;
   size_t refused = 0;
@@ -212,7 +212,7 @@ static void both_judges_agree_on_a_mutated_plan(void** state) {
     for (size_t i = 0; i < count; ++i) blocks[i].alignment = 4;
     assert_int_equal(solve(&problem, NULL, &solution, &diag), ETX_OK);
     mutate(&seed, blocks, count, &solution);
-    const etx_plan_verdict verdict = judge_of(&problem, &solution).verdict;
+    const etx_plan_verdict verdict = validation_of(&problem, &solution).verdict;
     assert_int_equal(verdict == ETX_PLAN_VALID, is_valid(&problem, &solution));
     refused += verdict != ETX_PLAN_VALID;
     free(solution.offsets);
@@ -227,14 +227,14 @@ int main(void) {
       cmocka_unit_test(a_fixed_block_elsewhere_is_moved),
       cmocka_unit_test(an_offset_off_its_alignment_is_misaligned),
       cmocka_unit_test(a_block_past_the_arena_is_outside),
-      cmocka_unit_test(two_living_blocks_in_the_same_bytes_overlap),
+      cmocka_unit_test(two_live_blocks_in_the_same_bytes_overlap),
       cmocka_unit_test(an_arena_above_all_blocks_is_loose),
       cmocka_unit_test(an_arena_above_the_capacity_is_too_large),
       cmocka_unit_test(a_bound_above_the_arena_is_below_bound),
       cmocka_unit_test(a_block_without_bytes_overlaps_nothing),
-      cmocka_unit_test(a_problem_that_contradicts_itself_is_not_judged),
+      cmocka_unit_test(an_invalid_problem_is_not_validated),
       cmocka_unit_test(too_little_memory_is_refused),
-      cmocka_unit_test(both_judges_agree_on_a_mutated_plan),
+      cmocka_unit_test(both_validators_agree_on_a_mutated_plan),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

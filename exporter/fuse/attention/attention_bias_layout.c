@@ -12,7 +12,7 @@
 
 bool etx_rewrite_is_product(etx_rewrite* rewrite, etx_dim a, etx_dim b,
                             etx_dim wanted) {
-  etx_symbols* const symbols = &rewrite->lower.method->symbols;
+  etx_symbols* const symbols = &rewrite->builder.method->symbols;
   etx_dim product = 0;
   return etx_symbols_apply(symbols, ETX_SYMBOL_MULTIPLY, a, b, &product) ==
              ETX_OK &&
@@ -32,15 +32,15 @@ static bool find_split(etx_rewrite* rewrite, const etx_shape* scores,
   const size_t lead = leading_dims(scores);
   etx_dim batch = 1, heads = 1;
   for (size_t split = 0; split <= lead; ++split) {
-    if (etx_builder_product(&rewrite->lower, scores->dims, 0, split, &batch) !=
-            ETX_OK ||
-        etx_builder_product(&rewrite->lower, scores->dims, split, lead,
+    if (etx_builder_product(&rewrite->builder, scores->dims, 0, split,
+                            &batch) != ETX_OK ||
+        etx_builder_product(&rewrite->builder, scores->dims, split, lead,
                             &heads) != ETX_OK) {
       return false;
     }
     *out_split = split;
-    if (etx_builder_same_dims(&rewrite->lower, &batch, &z->batch, 1) &&
-        etx_builder_same_dims(&rewrite->lower, &heads, &z->heads, 1)) {
+    if (etx_builder_same_dims(&rewrite->builder, &batch, &z->batch, 1) &&
+        etx_builder_same_dims(&rewrite->builder, &heads, &z->heads, 1)) {
       return true;
     }
   }
@@ -67,14 +67,14 @@ static bool all_are_one(const etx_dim* dims, size_t count) {
 bool etx_score_operand_fits(etx_rewrite* rewrite, const etx_score_operand* b,
                             const etx_attention_sizes* z) {
   if (b->value == ETX_IR_NONE) return true;
-  const etx_shape* const own = etx_builder_shape(&rewrite->lower, b->value);
+  const etx_shape* const own = etx_builder_shape(&rewrite->builder, b->value);
   const size_t rank = b->scores.rank;
   size_t split = 0;
   if (own->rank > rank || rank < 2) return own->rank <= rank;
   const etx_dim* const rows = &b->scores.dims[rank - 2];
   const bool has_rows =
       own->rank < 2 || own->dims[own->rank - 2] == 1 ||
-      etx_builder_same_dims(&rewrite->lower, rows, &z->rows, 1);
+      etx_builder_same_dims(&rewrite->builder, rows, &z->rows, 1);
   return has_rows && find_split(rewrite, &b->scores, z, &split);
 }
 
@@ -87,7 +87,7 @@ static void expand_partial(const etx_rewrite* rewrite, const etx_shape* scores,
   const etx_dim* const all = scores->dims + first;
   const size_t count = end - first;
   if (all_are_one(dims, count) ||
-      etx_builder_same_dims(&rewrite->lower, dims, all, count)) {
+      etx_builder_same_dims(&rewrite->builder, dims, all, count)) {
     return;
   }
   memcpy(dims, all, count * sizeof *dims);
@@ -98,15 +98,15 @@ etx_status etx_score_operand_broadcast(etx_rewrite* rewrite,
                                        const etx_score_operand* b,
                                        const etx_attention_sizes* z,
                                        uint32_t value, uint32_t* out_value) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   const etx_shape* const scores = &b->scores;
   const size_t lead = leading_dims(scores);
   const etx_dim wanted[] = {z->batch, z->heads};
-  const etx_shape given = *etx_builder_shape(lower, value);
+  const etx_shape given = *etx_builder_shape(builder, value);
   size_t split = 0;
   *out_value = value;
   if (given.rank <= 2 ||
-      (lead == 2 && etx_builder_same_dims(lower, scores->dims, wanted, 2)) ||
+      (lead == 2 && etx_builder_same_dims(builder, scores->dims, wanted, 2)) ||
       !find_split(rewrite, scores, z, &split)) {
     return ETX_OK;
   }
@@ -120,7 +120,7 @@ etx_status etx_score_operand_broadcast(etx_rewrite* rewrite,
       all_are_one(own.dims + heads, lead - heads) ? 1 : z->heads,
       own.dims[lead], own.dims[lead + 1]};
   if (expands) {
-    ETX_TRY(etx_build_expand(lower, value, own.dims, own.rank, &value));
+    ETX_TRY(etx_build_expand(builder, value, own.dims, own.rank, &value));
   }
-  return etx_build_view(lower, value, dims, 4, out_value);
+  return etx_build_view(builder, value, dims, 4, out_value);
 }

@@ -26,9 +26,9 @@ static bool has_one_use(const etx_rewrite* rewrite, uint32_t value) {
 
 static bool has_dims(const etx_rewrite* rewrite, uint32_t value,
                      const etx_shape* wanted) {
-  const etx_shape* const own = etx_builder_shape(&rewrite->lower, value);
+  const etx_shape* const own = etx_builder_shape(&rewrite->builder, value);
   return own->rank == wanted->rank && own->dtype == wanted->dtype &&
-         etx_builder_same_dims(&rewrite->lower, own->dims, wanted->dims,
+         etx_builder_same_dims(&rewrite->builder, own->dims, wanted->dims,
                                own->rank);
 }
 
@@ -65,7 +65,7 @@ static size_t scored_operand(const etx_rewrite* rewrite, const etx_ir_node* sum,
 // Follows additions from `at` towards the operands to the view of the product.
 static bool read_image_scores(const etx_rewrite* rewrite, uint32_t at,
                               image_scores* out) {
-  *out = (image_scores){.dims = *etx_builder_shape(&rewrite->lower, at)};
+  *out = (image_scores){.dims = *etx_builder_shape(&rewrite->builder, at)};
   while (has_one_use(rewrite, at)) {
     const etx_ir_node* const node = etx_rewrite_definition(rewrite, at);
     if (is_product_view(rewrite, at)) {
@@ -80,7 +80,7 @@ static bool read_image_scores(const etx_rewrite* rewrite, uint32_t at,
     const size_t scored = scored_operand(rewrite, node, &out->dims);
     if (scored == 2) return false;
     const uint32_t other = node->args[1 - scored].as.value;
-    if (etx_builder_shape(&rewrite->lower, other)->dtype != out->dims.dtype) {
+    if (etx_builder_shape(&rewrite->builder, other)->dtype != out->dims.dtype) {
       return false;
     }
     out->added[out->added_count++] = other;
@@ -92,46 +92,47 @@ static bool read_image_scores(const etx_rewrite* rewrite, uint32_t at,
 // The sum of all biases with shape `flat`.
 static etx_status emit_mask(etx_rewrite* rewrite, const image_scores* g,
                             const etx_shape* flat, uint32_t* out_mask) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   uint32_t sum = g->added[0];
   for (size_t i = 1; i < g->added_count; ++i) {
-    ETX_TRY(etx_build_binary(lower, ETX_OP_add_out, sum, g->added[i], &sum));
+    ETX_TRY(etx_build_binary(builder, ETX_OP_add_out, sum, g->added[i], &sum));
   }
   if (!has_dims(rewrite, sum, &g->dims)) {
-    ETX_TRY(etx_build_expand(lower, sum, g->dims.dims, g->dims.rank, &sum));
+    ETX_TRY(etx_build_expand(builder, sum, g->dims.dims, g->dims.rank, &sum));
   }
-  return etx_build_view(lower, sum, flat->dims, flat->rank, out_mask);
+  return etx_build_view(builder, sum, flat->dims, flat->rank, out_mask);
 }
 
 static bool same_rows_and_keys(const etx_rewrite* rewrite, const etx_shape* a,
                                const etx_shape* b) {
   return a->rank >= 2 && b->rank >= 2 &&
-         etx_builder_same_dims(&rewrite->lower, a->dims + a->rank - 2,
+         etx_builder_same_dims(&rewrite->builder, a->dims + a->rank - 2,
                                b->dims + b->rank - 2, 2);
 }
 
 etx_status etx_attention_scores_fold_image_bias(etx_rewrite* rewrite,
                                                 bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_softmax_out) return ETX_OK;
   const etx_ir_node* const view =
       etx_rewrite_operand(rewrite, node, 0, ETX_OP_view_copy_out);
   if (view == NULL || !has_one_use(rewrite, node->args[0].as.value)) {
     return ETX_OK;
   }
-  const etx_shape flat = *etx_builder_shape(lower, view->outputs[0]);
+  const etx_shape flat = *etx_builder_shape(builder, view->outputs[0]);
   image_scores g;
   uint32_t value = 0, mask = 0;
   if (!read_image_scores(rewrite, view->args[0].as.value, &g) ||
       same_rows_and_keys(rewrite, &flat, &g.dims) ||
-      !same_rows_and_keys(rewrite, &flat, etx_builder_shape(lower, g.scores))) {
+      !same_rows_and_keys(rewrite, &flat,
+                          etx_builder_shape(builder, g.scores))) {
     return ETX_OK;
   }
   ETX_TRY(emit_mask(rewrite, &g, &flat, &mask));
-  ETX_TRY(etx_build_view(lower, g.scores, flat.dims, flat.rank, &value));
-  ETX_TRY(etx_build_binary(lower, ETX_OP_add_out, value, mask, &value));
+  ETX_TRY(etx_build_view(builder, g.scores, flat.dims, flat.rank, &value));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_add_out, value, mask, &value));
   *out_done = true;
-  return etx_build_softmax(lower, value, node->args[1].as.integer,
-                           &lower->results[0]);
+  return etx_build_softmax(builder, value, node->args[1].as.integer,
+                           &builder->results[0]);
 }

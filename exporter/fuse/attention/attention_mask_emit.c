@@ -35,8 +35,8 @@ static position_mask find_positions(etx_rewrite* rewrite,
   position_mask p = {.at = s->added_count};
   if (has_where(s)) {
     p.is_found =
-        s->hidden <= -1e8 &&
-        etx_causal_mask_read(rewrite, s->condition.value, s->is_inverted, &p.mask);
+        s->hidden <= -1e8 && etx_causal_mask_read(rewrite, s->condition.value,
+                                                  s->is_inverted, &p.mask);
     p.mask.hidden = s->hidden;
     return p;
   }
@@ -64,7 +64,7 @@ static etx_status emit_positions(etx_rewrite* rewrite,
   if (m->is_causal) return ETX_OK;
   uint32_t last = m->last;
   if (m->shift != 0) {
-    ETX_TRY(etx_build_binary_constant(&rewrite->lower, ETX_OP_add_out, last,
+    ETX_TRY(etx_build_binary_constant(&rewrite->builder, ETX_OP_add_out, last,
                                       (double)m->shift, &last));
   }
   ETX_TRY(etx_score_operand_broadcast(rewrite, beside, z, last, &last));
@@ -77,17 +77,17 @@ static etx_status emit_addend(etx_rewrite* rewrite,
                               const etx_attention_scores* s,
                               const etx_score_operand* added,
                               uint32_t* out_value) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   const bool is_double =
-      etx_builder_shape(lower, s->left)->dtype == ETX_DTYPE_FLOAT64;
+      etx_builder_shape(builder, s->left)->dtype == ETX_DTYPE_FLOAT64;
   const bool is_alone = s->added_count == 1 && !has_where(s) && !has_minimum(s);
   *out_value = added->value;
   if (is_alone && added->factor == 1) return ETX_OK;
-  ETX_TRY(etx_build_cast(lower, added->value,
+  ETX_TRY(etx_build_cast(builder, added->value,
                          is_double ? ETX_DTYPE_FLOAT64 : ETX_DTYPE_FLOAT32,
                          out_value));
   if (added->factor == 1) return ETX_OK;
-  return etx_build_binary_constant(lower, ETX_OP_mul_out, *out_value,
+  return etx_build_binary_constant(builder, ETX_OP_mul_out, *out_value,
                                    added->factor, out_value);
 }
 
@@ -100,7 +100,7 @@ typedef struct addend_range {
 static etx_status emit_sum(etx_rewrite* rewrite, const etx_attention_scores* s,
                            const etx_attention_sizes* z, addend_range range,
                            uint32_t* sum) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   for (size_t i = range.first; i < range.end; ++i) {
     uint32_t value = 0;
     if (i == range.skipped) continue;
@@ -108,7 +108,7 @@ static etx_status emit_sum(etx_rewrite* rewrite, const etx_attention_scores* s,
     ETX_TRY(
         etx_score_operand_broadcast(rewrite, &s->added[i], z, value, &value));
     if (*sum != ETX_IR_NONE) {
-      ETX_TRY(etx_build_binary(lower, ETX_OP_add_out, *sum, value, &value));
+      ETX_TRY(etx_build_binary(builder, ETX_OP_add_out, *sum, value, &value));
     }
     *sum = value;
   }
@@ -120,28 +120,28 @@ static etx_status emit_sum(etx_rewrite* rewrite, const etx_attention_scores* s,
 static etx_status emit_where(etx_rewrite* rewrite,
                              const etx_attention_scores* s,
                              const etx_attention_sizes* z, uint32_t* sum) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   const etx_ir_arg hidden = etx_ir_double(s->hidden),
                    nothing = etx_ir_double(0);
   const bool is_double =
-      etx_builder_shape(lower, s->left)->dtype == ETX_DTYPE_FLOAT64;
+      etx_builder_shape(builder, s->left)->dtype == ETX_DTYPE_FLOAT64;
   etx_dtype dtype = is_double ? ETX_DTYPE_FLOAT64 : ETX_DTYPE_FLOAT32;
   uint32_t choice = 0, number = 0;
-  ETX_TRY(etx_score_operand_broadcast(rewrite, &s->condition, z, s->condition.value,
-                                      &choice));
+  ETX_TRY(etx_score_operand_broadcast(rewrite, &s->condition, z,
+                                      s->condition.value, &choice));
   if (*sum == ETX_IR_NONE && count_after_where(s) == 0) {
     *sum = choice;
     return s->is_inverted
-               ? etx_build_unary(lower, ETX_OP_logical_not_out, choice, sum)
+               ? etx_build_unary(builder, ETX_OP_logical_not_out, choice, sum)
                : ETX_OK;
   }
   if (*sum == ETX_IR_NONE) {
-    ETX_TRY(etx_build_scalar(lower, &nothing, dtype, sum));
+    ETX_TRY(etx_build_scalar(builder, &nothing, dtype, sum));
   }
-  dtype = etx_builder_shape(lower, *sum)->dtype;
-  ETX_TRY(etx_build_scalar(lower, &hidden, dtype, &number));
-  return s->is_inverted ? etx_build_where(lower, choice, number, *sum, sum)
-                        : etx_build_where(lower, choice, *sum, number, sum);
+  dtype = etx_builder_shape(builder, *sum)->dtype;
+  ETX_TRY(etx_build_scalar(builder, &hidden, dtype, &number));
+  return s->is_inverted ? etx_build_where(builder, choice, number, *sum, sum)
+                        : etx_build_where(builder, choice, *sum, number, sum);
 }
 
 // Emits the steps in the order of the model: a key that two masks hide gets a
@@ -162,7 +162,7 @@ static etx_status emit_mask(etx_rewrite* rewrite, const etx_attention_scores* s,
   ETX_TRY(emit_sum(rewrite, s, z, after_where, out_mask));
   const bool is_sum = s->added_count > (p->is_found && !has_where(s) ? 1u : 0u);
   if (!is_sum || !has_minimum(s)) return ETX_OK;
-  return etx_build_binary_constant(&rewrite->lower, ETX_OP_maximum_out,
+  return etx_build_binary_constant(&rewrite->builder, ETX_OP_maximum_out,
                                    *out_mask, s->minimum, out_mask);
 }
 

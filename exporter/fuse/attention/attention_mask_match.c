@@ -5,12 +5,13 @@
 
 // Recognises masks that depend on positions alone, from the mask tensor towards
 // its operands: a constant lower triangle, or a comparison of arange with the
-// last visible key, behind views, expands, not and where(mask, 0, low).
+// last visible key, through views, expands, logical_not and where(mask, 0,
+// low).
 
 enum { MAX_STEPS = 24 };
 
 // A score, or a number added to one, that is this low hides a key: its weight
-// is 0 beside any visible key.
+// is 0 next to any visible key.
 static const double max_hidden_score = -1e8;
 
 // What the nodes that have been passed do with the mask.
@@ -71,7 +72,7 @@ static bool read_constant(const etx_ir_constant* constant,
 // True for the constant 0, 1, 2, .. along the last dimension.
 static bool is_arange(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
   const etx_ir_constant* const constant = etx_rewrite_constant(
-      rewrite->lower.module, rewrite->lower.method, arg->as.value);
+      rewrite->builder.module, rewrite->builder.method, arg->as.value);
   if (constant == NULL || constant->rank == 0 ||
       constant->dtype != ETX_DTYPE_INT64) {
     return false;
@@ -136,7 +137,7 @@ static bool read_comparison(const etx_rewrite* rewrite, const etx_ir_node* node,
 static bool keeps_rows(const etx_rewrite* rewrite, const etx_ir_node* view) {
   const etx_shape* const from = etx_rewrite_shape(rewrite, &view->args[0]);
   const etx_shape* const to =
-      etx_builder_shape(&rewrite->lower, view->outputs[0]);
+      etx_builder_shape(&rewrite->builder, view->outputs[0]);
   const size_t shared = from->rank < to->rank ? from->rank : to->rank;
   for (size_t i = 0; i + shared < from->rank; ++i) {
     if (from->dims[i] != 1) return false;
@@ -145,7 +146,7 @@ static bool keeps_rows(const etx_rewrite* rewrite, const etx_ir_node* view) {
     if (to->dims[i] != 1) return false;
   }
   return shared != 0 && etx_builder_same_dims(
-                            &rewrite->lower, from->dims + from->rank - shared,
+                            &rewrite->builder, from->dims + from->rank - shared,
                             to->dims + to->rank - shared, shared);
 }
 
@@ -153,9 +154,9 @@ static bool keeps_rows(const etx_rewrite* rewrite, const etx_ir_node* view) {
 static bool keeps_keys(const etx_rewrite* rewrite, const etx_ir_node* expand) {
   const etx_shape* const from = etx_rewrite_shape(rewrite, &expand->args[0]);
   const etx_shape* const to =
-      etx_builder_shape(&rewrite->lower, expand->outputs[0]);
+      etx_builder_shape(&rewrite->builder, expand->outputs[0]);
   return from->rank != 0 &&
-         etx_builder_same_dims(&rewrite->lower, from->dims + from->rank - 1,
+         etx_builder_same_dims(&rewrite->builder, from->dims + from->rank - 1,
                                to->dims + to->rank - 1, 1);
 }
 
@@ -183,7 +184,7 @@ bool etx_causal_mask_read(const etx_rewrite* rewrite, uint32_t mask,
   *out = (etx_causal_mask){.last = ETX_IR_NONE};
   for (size_t step = 0; step < MAX_STEPS; ++step) {
     const etx_ir_constant* const constant = etx_rewrite_constant(
-        rewrite->lower.module, rewrite->lower.method, mask);
+        rewrite->builder.module, rewrite->builder.method, mask);
     if (constant != NULL) return read_constant(constant, &state, out);
     const etx_ir_node* const node = etx_rewrite_definition(rewrite, mask);
     if (node == NULL) return false;

@@ -9,7 +9,7 @@ enum { MAX_STEPS = 24 };
 
 static bool same_dims(const etx_rewrite* rewrite, const etx_dim* a,
                       const etx_dim* b, size_t count) {
-  return etx_builder_same_dims(&rewrite->lower, a, b, count);
+  return etx_builder_same_dims(&rewrite->builder, a, b, count);
 }
 
 // ------------------------------------------------ nodes to skip
@@ -48,7 +48,7 @@ static bool skip_expand(const etx_rewrite* rewrite, const etx_ir_node* node,
                         etx_attention_operand* o) {
   const etx_shape* const from = etx_rewrite_shape(rewrite, &node->args[0]);
   const etx_shape* const to =
-      etx_builder_shape(&rewrite->lower, node->outputs[0]);
+      etx_builder_shape(&rewrite->builder, node->outputs[0]);
   etx_dim* const dims = o->stored.dims;
   if (from->rank != to->rank) return false;
   if (to->rank == 4 && same_dims(rewrite, to->dims, dims, 4)) {
@@ -74,7 +74,7 @@ static bool skip_permute(const etx_rewrite* rewrite, const etx_ir_node* node,
                          etx_attention_operand* o) {
   const etx_shape* const from = etx_rewrite_shape(rewrite, &node->args[0]);
   const etx_shape* const to =
-      etx_builder_shape(&rewrite->lower, node->outputs[0]);
+      etx_builder_shape(&rewrite->builder, node->outputs[0]);
   const size_t added = 4u - to->rank;
   if (to->rank != 4 && !(to->rank == 3 && o->stored.dims[0] == 1)) return false;
   if (!same_dims(rewrite, to->dims, o->stored.dims + added, to->rank)) {
@@ -96,14 +96,14 @@ etx_attention_operand etx_attention_operand_find(const etx_rewrite* rewrite,
                                                  const etx_dim dims[4]) {
   etx_attention_operand o = {
       .base = value,
-      .stored = *etx_builder_shape(&rewrite->lower, value),
+      .stored = *etx_builder_shape(&rewrite->builder, value),
       .order = {0, 1, 2, 3},
       .factor = 1};
   o.stored.rank = 4;
   memcpy(o.stored.dims, dims, 4 * sizeof *dims);
   for (size_t step = 0; step < MAX_STEPS; ++step) {
     const etx_ir_node* const node =
-        etx_ir_definition(rewrite->lower.method, o.base);
+        etx_ir_definition(rewrite->builder.method, o.base);
     if (node == NULL) break;
     if (node->op->id == ETX_OP_view_copy_out) {
       o.base = node->args[0].as.value;

@@ -13,8 +13,8 @@ enum { MAX_STEPS = 24 };
 
 bool etx_rewrite_value_number(const etx_rewrite* rewrite, uint32_t value,
                               double* out_number) {
-  const etx_ir_constant* const constant =
-      etx_rewrite_constant(rewrite->lower.module, rewrite->lower.method, value);
+  const etx_ir_constant* const constant = etx_rewrite_constant(
+      rewrite->builder.module, rewrite->builder.method, value);
   return constant != NULL && etx_rewrite_number(constant, out_number);
 }
 
@@ -38,9 +38,9 @@ static bool arg_number(const etx_rewrite* rewrite, const etx_ir_arg* arg,
 static bool keeps_last(const etx_rewrite* rewrite, const etx_ir_node* view) {
   const etx_shape* const from = etx_rewrite_shape(rewrite, &view->args[0]);
   const etx_shape* const to =
-      etx_builder_shape(&rewrite->lower, view->outputs[0]);
+      etx_builder_shape(&rewrite->builder, view->outputs[0]);
   return from->rank != 0 && to->rank != 0 &&
-         etx_symbols_equal(&rewrite->lower.method->symbols,
+         etx_symbols_equal(&rewrite->builder.method->symbols,
                            from->dims[from->rank - 1], to->dims[to->rank - 1]);
 }
 
@@ -51,7 +51,7 @@ static bool is_narrow_cast(const etx_rewrite* rewrite,
   if (node->op->id != ETX_OP_to_dim_order_copy_out) return false;
   const etx_dtype types[] = {
       etx_rewrite_shape(rewrite, &node->args[0])->dtype,
-      etx_builder_shape(&rewrite->lower, node->outputs[0])->dtype};
+      etx_builder_shape(&rewrite->builder, node->outputs[0])->dtype};
   for (size_t i = 0; i < 2; ++i) {
     if (types[i] != ETX_DTYPE_FLOAT32 && types[i] != ETX_DTYPE_FLOAT16 &&
         types[i] != ETX_DTYPE_BFLOAT16) {
@@ -107,7 +107,7 @@ static bool is_scaler(const etx_rewrite* rewrite, const etx_ir_node* node,
                       size_t other) {
   if (node->args[other].kind != ETX_IR_ARG_VALUE) return false;
   const etx_shape* const out =
-      etx_builder_shape(&rewrite->lower, node->outputs[0]);
+      etx_builder_shape(&rewrite->builder, node->outputs[0]);
   const etx_shape* const scored =
       etx_rewrite_shape(rewrite, &node->args[1 - other]);
   const etx_shape* const scaler =
@@ -117,7 +117,7 @@ static bool is_scaler(const etx_rewrite* rewrite, const etx_ir_node* node,
          (rank == 0 || scaler->dims[rank - 1] == 1) &&
          scaler->dtype == out->dtype && scored->dtype == out->dtype &&
          scored->rank == out->rank &&
-         etx_builder_same_dims(&rewrite->lower, scored->dims, out->dims,
+         etx_builder_same_dims(&rewrite->builder, scored->dims, out->dims,
                                out->rank);
 }
 
@@ -242,7 +242,7 @@ static etx_score_operand make_operand(const etx_rewrite* rewrite,
                                       size_t position) {
   const etx_score_operand b = {
       .value = node->args[position].as.value,
-      .scores = *etx_builder_shape(&rewrite->lower, node->outputs[0]),
+      .scores = *etx_builder_shape(&rewrite->builder, node->outputs[0]),
       .factor = s->scale};
   if (s->shape.rank != 4 &&
       (b.scores.rank == 4 || b.scores.rank > s->shape.rank)) {
@@ -268,7 +268,7 @@ static double scaled_number(const etx_rewrite* rewrite,
                             const etx_attention_scores* s,
                             const etx_ir_node* node, double number) {
   const etx_dtype dtype =
-      etx_builder_shape(&rewrite->lower, node->outputs[0])->dtype;
+      etx_builder_shape(&rewrite->builder, node->outputs[0])->dtype;
   const double scaled = number * s->scale;
   const bool is_beyond = scaled < -etx_dtype_max(dtype);
   return fmax(is_beyond ? -(double)INFINITY : scaled, s->minimum);
@@ -288,7 +288,7 @@ static etx_fusion_obstacle take_where(const etx_rewrite* rewrite,
   s->added_after_where = s->added_count;
   s->is_inverted = taken->is_inverted;
   s->hidden = scaled_number(rewrite, s, node, taken->number);
-  return etx_builder_shape(&rewrite->lower, s->condition.value)->dtype ==
+  return etx_builder_shape(&rewrite->builder, s->condition.value)->dtype ==
                  ETX_DTYPE_BOOL
              ? NULL
              : "its mask has an integer type";
@@ -314,7 +314,8 @@ static etx_fusion_obstacle take_mask(const etx_rewrite* rewrite,
                                      double weight) {
   etx_score_operand mask = make_operand(rewrite, s, node, position);
   mask.factor *= weight;
-  const etx_dtype dtype = etx_builder_shape(&rewrite->lower, mask.value)->dtype;
+  const etx_dtype dtype =
+      etx_builder_shape(&rewrite->builder, mask.value)->dtype;
   if (etx_dtype_category_of(dtype) != ETX_CATEGORY_FLOATING) {
     return "its mask has an integer type";
   }

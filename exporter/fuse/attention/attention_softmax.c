@@ -96,7 +96,7 @@ bool etx_attention_scores_read(const etx_rewrite* rewrite, uint32_t weights,
   if (!is_softmax_of_last(rewrite, softmax)) return false;
   const bool is_shared = !etx_rewrite_is_only_use(rewrite, at);
   const uint32_t scores = softmax->args[0].as.value;
-  out_scores->shape = *etx_builder_shape(&rewrite->lower, scores);
+  out_scores->shape = *etx_builder_shape(&rewrite->builder, scores);
   *out_reason = etx_attention_scores_follow(rewrite, scores, out_scores);
   if (*out_reason == NULL && is_shared) {
     *out_reason = "the result of its softmax has other uses";

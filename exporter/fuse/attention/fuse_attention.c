@@ -24,18 +24,18 @@ static bool is_attention(const etx_ir_node* node) {
          node->op->id == ETX_OP_attention_capped_out;
 }
 
-static etx_status emit(etx_builder* lower, etx_op_id op,
+static etx_status emit(etx_builder* builder, etx_op_id op,
                        const etx_ir_arg args[MAX_ARGUMENTS],
                        uint32_t* out_value) {
   const size_t count =
       op == ETX_OP_attention_out ? (size_t)ARGUMENTS : (size_t)MAX_ARGUMENTS;
-  return etx_build_op(lower, op, args, count, out_value);
+  return etx_build_op(builder, op, args, count, out_value);
 }
 
 // ------------------------------------------------ sizes
 
 static bool equal(const etx_rewrite* rewrite, etx_dim a, etx_dim b) {
-  return etx_symbols_equal(&rewrite->lower.method->symbols, a, b);
+  return etx_symbols_equal(&rewrite->builder.method->symbols, a, b);
 }
 
 // Finds batch and heads of scores [N, L, S] from the queries, which were viewed
@@ -44,17 +44,17 @@ static void split_batch(const etx_rewrite* rewrite,
                         const etx_attention_scores* s,
                         etx_attention_sizes* out) {
   uint32_t at = s->left;
-  const etx_ir_node* node = etx_ir_definition(rewrite->lower.method, at);
+  const etx_ir_node* node = etx_ir_definition(rewrite->builder.method, at);
   while (node != NULL && node->op->id != ETX_OP_permute_copy_out) {
     if (node->op->id != ETX_OP_view_copy_out &&
         node->op->id != ETX_OP_mul_out) {
       return;
     }
-    node = etx_ir_definition(rewrite->lower.method, node->args[0].as.value);
+    node = etx_ir_definition(rewrite->builder.method, node->args[0].as.value);
   }
   if (node == NULL) return;
   const etx_shape* const source =
-      etx_builder_shape(&rewrite->lower, node->outputs[0]);
+      etx_builder_shape(&rewrite->builder, node->outputs[0]);
   if (source->rank != 4 || !equal(rewrite, source->dims[2], out->rows)) return;
   out->batch = source->dims[0];
   out->heads = source->dims[1];
@@ -82,8 +82,8 @@ static bool read_scores(etx_rewrite* rewrite, const etx_attention_scores* s,
   }
   if (rank < 5) return true;
   out->heads = 0;
-  return etx_symbols_apply(&rewrite->lower.method->symbols, ETX_SYMBOL_MULTIPLY,
-                           shape->dims[1], shape->dims[2],
+  return etx_symbols_apply(&rewrite->builder.method->symbols,
+                           ETX_SYMBOL_MULTIPLY, shape->dims[1], shape->dims[2],
                            &out->heads) == ETX_OK;
 }
 
@@ -92,7 +92,7 @@ static bool read_scores(etx_rewrite* rewrite, const etx_attention_scores* s,
 // (fold_expanded_operands).
 static bool read_groups(etx_rewrite* rewrite, const etx_attention_scores* s,
                         etx_attention_sizes* out) {
-  const etx_shape left = *etx_builder_shape(&rewrite->lower, s->left);
+  const etx_shape left = *etx_builder_shape(&rewrite->builder, s->left);
   out->width = left.dims[2];
   out->groups = out->heads;
   if (equal(rewrite, left.dims[1], out->rows)) {
@@ -114,11 +114,11 @@ static bool read_groups(etx_rewrite* rewrite, const etx_attention_scores* s,
 
 // ------------------------------------------------ operands
 
-static etx_status order_arg(etx_builder* lower, const size_t order[4],
+static etx_status order_arg(etx_builder* builder, const size_t order[4],
                             etx_ir_arg* out) {
   etx_dim dims[4];
   for (size_t i = 0; i < 4; ++i) dims[i] = (etx_dim)order[i];
-  return etx_build_int_list(lower, dims, 4, out);
+  return etx_build_int_list(builder, dims, 4, out);
 }
 
 // Emits the 4-d view of an operand and its order of dimensions. `swaps`
@@ -126,16 +126,16 @@ static etx_status order_arg(etx_builder* lower, const size_t order[4],
 static etx_status emit_operand(etx_rewrite* rewrite, etx_attention_operand* o,
                                bool swaps, etx_ir_arg* out_value,
                                etx_ir_arg* out_order) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   uint32_t value = 0;
-  ETX_TRY(etx_build_view(lower, o->base, o->stored.dims, 4, &value));
+  ETX_TRY(etx_build_view(builder, o->base, o->stored.dims, 4, &value));
   if (swaps) {
     const size_t last = o->order[3];
     o->order[3] = o->order[2];
     o->order[2] = last;
   }
   *out_value = etx_ir_value_arg(value);
-  return order_arg(lower, o->order, out_order);
+  return order_arg(builder, o->order, out_order);
 }
 
 // The operand without skipping anything: as the matrix product reads it.
@@ -143,7 +143,7 @@ static etx_attention_operand product_operand(const etx_rewrite* rewrite,
                                              uint32_t value,
                                              const etx_dim dims[4]) {
   etx_attention_operand o = {
-      value, *etx_builder_shape(&rewrite->lower, value), {0, 1, 2, 3}, 1};
+      value, *etx_builder_shape(&rewrite->builder, value), {0, 1, 2, 3}, 1};
   o.stored.rank = 4;
   memcpy(o.stored.dims, dims, 4 * sizeof *dims);
   return o;
@@ -164,24 +164,24 @@ static etx_status scale_queries(etx_rewrite* rewrite,
                                 const etx_attention_scores* s,
                                 const etx_attention_sizes* z,
                                 etx_attention_operand* o) {
-  etx_builder* const lower = &rewrite->lower;
+  etx_builder* const builder = &rewrite->builder;
   uint32_t scaler = s->scaler.value;
   size_t places[4];
   if (scaler == ETX_IR_NONE) return ETX_OK;
   ETX_TRY(etx_score_operand_broadcast(rewrite, &s->scaler, z, scaler, &scaler));
-  const etx_shape own = *etx_builder_shape(lower, scaler);
+  const etx_shape own = *etx_builder_shape(builder, scaler);
   if (own.rank != 0) {
     etx_dim dims[4] = {1, 1, 1, 1};
     memcpy(dims + 4 - own.rank, own.dims, own.rank * sizeof *dims);
     for (size_t i = 0; i < 4; ++i) places[o->order[i]] = i;
-    ETX_TRY(etx_build_view(lower, scaler, dims, 4, &scaler));
-    ETX_TRY(etx_build_permute(lower, scaler, places, &scaler));
+    ETX_TRY(etx_build_view(builder, scaler, dims, 4, &scaler));
+    ETX_TRY(etx_build_permute(builder, scaler, places, &scaler));
   }
-  ETX_TRY(etx_build_view(lower, o->base, o->stored.dims, 4, &o->base));
-  ETX_TRY(etx_build_binary(lower,
+  ETX_TRY(etx_build_view(builder, o->base, o->stored.dims, 4, &o->base));
+  ETX_TRY(etx_build_binary(builder,
                            s->is_divisor ? ETX_OP_div_out : ETX_OP_mul_out,
                            o->base, scaler, &o->base));
-  o->stored = *etx_builder_shape(lower, o->base);
+  o->stored = *etx_builder_shape(builder, o->base);
   return ETX_OK;
 }
 
@@ -189,7 +189,7 @@ static etx_status emit_operands(etx_rewrite* rewrite,
                                 const etx_attention_scores* s,
                                 const etx_attention_sizes* z, double* scale,
                                 etx_ir_arg args[MAX_ARGUMENTS]) {
-  const uint32_t values = rewrite->lower.node->args[1].as.value;
+  const uint32_t values = rewrite->builder.node->args[1].as.value;
   const etx_dim query[] = {z->batch, z->heads, z->rows, z->width};
   const etx_dim key[] = {z->batch, z->groups, z->keys, z->width};
   const etx_dim transposed_key[] = {z->batch, z->groups, z->width, z->keys};
@@ -221,14 +221,15 @@ static etx_status emit_attention(etx_rewrite* rewrite,
                                  const etx_attention_scores* s,
                                  const etx_attention_sizes* z) {
   static const size_t identity[] = {0, 1, 2, 3};
-  etx_builder* const lower = &rewrite->lower;
-  const etx_shape result = *etx_builder_shape(lower, lower->node->outputs[0]);
+  etx_builder* const builder = &rewrite->builder;
+  const etx_shape result =
+      *etx_builder_shape(builder, builder->node->outputs[0]);
   double scale = s->scale;
   etx_attention_masking masking;
   etx_ir_arg args[MAX_ARGUMENTS];
   for (size_t i = 0; i < MAX_ARGUMENTS; ++i) args[i] = etx_ir_none();
   ETX_TRY(emit_operands(rewrite, s, z, &scale, args));
-  ETX_TRY(order_arg(lower, identity, &args[OUT_ORDER]));
+  ETX_TRY(order_arg(builder, identity, &args[OUT_ORDER]));
   ETX_TRY(etx_attention_masking_emit(rewrite, s, z, &masking));
   args[3] = masking.mask;
   args[4] = masking.last;
@@ -238,23 +239,23 @@ static etx_status emit_attention(etx_rewrite* rewrite,
   args[12] = etx_ir_bool(s->is_guarded);
   args[13] = etx_ir_double(s->cap);
   uint32_t value = 0;
-  ETX_TRY(emit(lower,
+  ETX_TRY(emit(builder,
                s->cap == 0 ? ETX_OP_attention_out : ETX_OP_attention_capped_out,
                args, &value));
-  return etx_build_view(lower, value, result.dims, result.rank,
-                        &lower->results[0]);
+  return etx_build_view(builder, value, result.dims, result.rank,
+                        &builder->results[0]);
 }
 
 static etx_fusion_obstacle read_sizes(etx_rewrite* rewrite,
                                       const etx_attention_scores* s,
                                       etx_attention_sizes* out) {
   const etx_shape values =
-      *etx_rewrite_shape(rewrite, &rewrite->lower.node->args[1]);
-  const etx_dtype dtype = etx_builder_shape(&rewrite->lower, s->left)->dtype;
+      *etx_rewrite_shape(rewrite, &rewrite->builder.node->args[1]);
+  const etx_dtype dtype = etx_builder_shape(&rewrite->builder, s->left)->dtype;
   out->height = values.dims[2];
   if (values.dtype != dtype ||
       (s->scaler.value != ETX_IR_NONE &&
-       etx_builder_shape(&rewrite->lower, s->scaler.value)->dtype != dtype)) {
+       etx_builder_shape(&rewrite->builder, s->scaler.value)->dtype != dtype)) {
     return "its operands have different types";
   }
   if (!read_scores(rewrite, s, out) || !read_groups(rewrite, s, out)) {
@@ -273,24 +274,24 @@ static etx_fusion_obstacle read_sizes(etx_rewrite* rewrite,
 }
 
 static etx_status fuse_attention(etx_rewrite* rewrite, bool* out_done) {
-  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const node = rewrite->builder.node;
   etx_attention_scores s;
   etx_attention_sizes z;
   etx_fusion_obstacle reason = NULL;
   if (node->op->id != ETX_OP_bmm_out) return ETX_OK;
   if (!etx_attention_scores_read(rewrite, node->args[0].as.value, &s,
                                  &reason)) {
-    return etx_fusion_report_missed(rewrite->fusions, &rewrite->lower,
+    return etx_fusion_report_missed(rewrite->fusions, &rewrite->builder,
                                     "attention", reason);
   }
   reason = read_sizes(rewrite, &s, &z);
   if (reason != NULL) {
-    return etx_fusion_report_missed(rewrite->fusions, &rewrite->lower,
+    return etx_fusion_report_missed(rewrite->fusions, &rewrite->builder,
                                     "attention", reason);
   }
   *out_done = true;
-  ETX_TRY(
-      etx_fusion_report_fused(rewrite->fusions, &rewrite->lower, "attention"));
+  ETX_TRY(etx_fusion_report_fused(rewrite->fusions, &rewrite->builder,
+                                  "attention"));
   return emit_attention(rewrite, &s, &z);
 }
 
@@ -300,7 +301,7 @@ static const etx_ir_node* find_viewed_attention(const etx_rewrite* rewrite,
                                                 uint32_t value) {
   while (etx_rewrite_is_only_use(rewrite, value)) {
     const etx_ir_node* const node =
-        etx_ir_definition(rewrite->lower.method, value);
+        etx_ir_definition(rewrite->builder.method, value);
     if (node == NULL) return NULL;
     if (is_attention(node)) return node;
     if (node->op->id != ETX_OP_view_copy_out) return NULL;
@@ -314,15 +315,15 @@ static const etx_ir_node* find_viewed_attention(const etx_rewrite* rewrite,
 // Finds the half tensor that `value` is a view of a cast of.
 static bool read_halves(const etx_rewrite* rewrite, uint32_t value,
                         etx_dtype dtype, uint32_t* out_value) {
-  const etx_ir_node* node = etx_ir_definition(rewrite->lower.method, value);
+  const etx_ir_node* node = etx_ir_definition(rewrite->builder.method, value);
   while (node != NULL && node->op->id == ETX_OP_view_copy_out) {
-    node = etx_ir_definition(rewrite->lower.method, node->args[0].as.value);
+    node = etx_ir_definition(rewrite->builder.method, node->args[0].as.value);
   }
   if (node == NULL || node->op->id != ETX_OP_to_dim_order_copy_out) {
     return false;
   }
   *out_value = node->args[0].as.value;
-  return etx_builder_shape(&rewrite->lower, *out_value)->dtype == dtype;
+  return etx_builder_shape(&rewrite->builder, *out_value)->dtype == dtype;
 }
 
 // Makes operand `i` of an attention read the half tensor directly.
@@ -346,9 +347,9 @@ static etx_status emit_halves(etx_rewrite* rewrite, size_t i, uint32_t halves,
 // Removes the casts to float32 before the operator and back to halves after it.
 // The operator computes halves in float32 by itself.
 static etx_status remove_half_casts(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
-  const etx_shape result = *etx_builder_shape(lower, node->outputs[0]);
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
+  const etx_shape result = *etx_builder_shape(builder, node->outputs[0]);
   etx_ir_arg args[MAX_ARGUMENTS];
   uint32_t halves[3];
   if (node->op->id != ETX_OP_to_dim_order_copy_out ||
@@ -368,29 +369,29 @@ static etx_status remove_half_casts(etx_rewrite* rewrite, bool* out_done) {
   for (size_t i = 0; i < 3; ++i) {
     ETX_TRY(emit_halves(rewrite, i, halves[i], args));
   }
-  ETX_TRY(emit(lower, attention->op->id, args, &value));
+  ETX_TRY(emit(builder, attention->op->id, args, &value));
   *out_done = true;
-  return etx_build_view(lower, value, result.dims, result.rank,
-                        &lower->results[0]);
+  return etx_build_view(builder, value, result.dims, result.rank,
+                        &builder->results[0]);
 }
 
 // ------------------------------------------------ the order of the result
 
 // Fuses a permute of the result into the operator's order of the result.
 static etx_status fuse_result_permute(etx_rewrite* rewrite, bool* out_done) {
-  etx_builder* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
   if (node->op->id != ETX_OP_permute_copy_out) return ETX_OK;
   const etx_ir_node* const attention =
       find_viewed_attention(rewrite, node->args[0].as.value);
   if (attention == NULL) return ETX_OK;
   const etx_shape from = *etx_rewrite_shape(rewrite, &node->args[0]);
-  const etx_shape result = *etx_builder_shape(lower, node->outputs[0]);
-  const etx_shape own = *etx_builder_shape(lower, attention->outputs[0]);
+  const etx_shape result = *etx_builder_shape(builder, node->outputs[0]);
+  const etx_shape own = *etx_builder_shape(builder, attention->outputs[0]);
   const size_t added = 4u - from.rank;
   size_t order[4] = {0, 1, 2, 3};
   if ((from.rank != 4 && !(from.rank == 3 && own.dims[0] == 1)) ||
-      !etx_builder_same_dims(lower, from.dims, own.dims + added, from.rank)) {
+      !etx_builder_same_dims(builder, from.dims, own.dims + added, from.rank)) {
     return ETX_OK;
   }
   etx_ir_arg args[MAX_ARGUMENTS];
@@ -405,11 +406,11 @@ static etx_status fuse_result_permute(etx_rewrite* rewrite, bool* out_done) {
     order[(size_t)at + added] = i + added;
   }
   uint32_t value = 0;
-  ETX_TRY(order_arg(lower, order, &args[OUT_ORDER]));
-  ETX_TRY(emit(lower, attention->op->id, args, &value));
+  ETX_TRY(order_arg(builder, order, &args[OUT_ORDER]));
+  ETX_TRY(emit(builder, attention->op->id, args, &value));
   *out_done = true;
-  return etx_build_view(lower, value, result.dims, result.rank,
-                        &lower->results[0]);
+  return etx_build_view(builder, value, result.dims, result.rank,
+                        &builder->results[0]);
 }
 
 etx_status etx_pass_fuse_attention(etx_pass_context* context) {

@@ -1,4 +1,4 @@
-// The largest of a packed layer's results without the results.
+// argmax fused into a packed linear layer.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,7 @@ static void expect(const char* graph, const char* lines, const char* reason) {
   lowered_close(&l);
 }
 
-static void results_are_not_kept(void** state) {
+static void argmax_is_fused(void** state) {
   (void)state;
   expect(GRAPH("[y, -1]", "[t]"),
          "t: int64[8, 2] = etx::linear_a8w8_panels_argmax.out" OPERANDS
@@ -61,7 +61,7 @@ static void results_are_not_kept(void** state) {
          NULL);
 }
 
-static void results_that_are_needed_stay(void** state) {
+static void results_with_other_uses_are_reported(void** state) {
   (void)state;
   expect(GRAPH("[y, -1]", "[t, y]"),
          LAYER
@@ -76,7 +76,7 @@ static void results_that_are_needed_stay(void** state) {
          "it is not over the last dimension");
 }
 
-static void few_results_stay_in_the_cache(void** state) {
+static void layers_with_few_columns_are_reported(void** state) {
   (void)state;
   static const char graph[] =
       "inputs: [{name: x, type: 'float32[8, 64]'}]\n"
@@ -92,7 +92,7 @@ static void few_results_stay_in_the_cache(void** state) {
          "the layer has less than 8192 output columns");
 }
 
-static void weights_as_stored_stay(void** state) {
+static void unpacked_layers_are_left_alone(void** state) {
   (void)state;
   lowered l;
   run(&l, GRAPH("[y, -1]", "[t]"), "lower quantize_weights fuse_argmax");
@@ -106,10 +106,10 @@ static void weights_as_stored_stay(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(results_are_not_kept),
-      cmocka_unit_test(results_that_are_needed_stay),
-      cmocka_unit_test(few_results_stay_in_the_cache),
-      cmocka_unit_test(weights_as_stored_stay),
+      cmocka_unit_test(argmax_is_fused),
+      cmocka_unit_test(results_with_other_uses_are_reported),
+      cmocka_unit_test(layers_with_few_columns_are_reported),
+      cmocka_unit_test(unpacked_layers_are_left_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

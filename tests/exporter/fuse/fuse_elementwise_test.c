@@ -1,4 +1,4 @@
-// Elementwise operators in one pass, and behind a product.
+// Elementwise chains, and epilogues of linear layers and convolutions.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static void expect(const char* yaml, const char* wanted) {
   expect_lowered(ETX_TARGET_ETX, PASSES, yaml, wanted);
 }
 
-static void operators_that_follow_each_other_are_one(void** state) {
+static void consecutive_operators_are_fused(void** state) {
   (void)state;
   expect(INPUTS
          "  - {out: s, op: aten.silu.default, args: [a]}\n"
@@ -49,7 +49,7 @@ static void both_operands_may_be_chains(void** state) {
          "return y\n");
 }
 
-static void small_powers_are_products(void** state) {
+static void squares_and_cubes_are_multiplications(void** state) {
   (void)state;
   expect(INPUTS
          "  - {out: s, op: aten.pow.Tensor_Scalar, args: [a, 3]}\n"
@@ -60,7 +60,7 @@ static void small_powers_are_products(void** state) {
          "return y\n");
 }
 
-static void parameters_are_numbers_of_the_list(void** state) {
+static void parameters_become_operands(void** state) {
   (void)state;
   static const struct {
     const char *node, *wanted;
@@ -93,7 +93,7 @@ static void parameters_are_numbers_of_the_list(void** state) {
 }
 
 // Its weight runs along dimension 1, which is not that of rows here.
-static void prelu_of_planes_is_left_alone(void** state) {
+static void prelu_of_images_is_left_alone(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX,
@@ -108,7 +108,7 @@ static void prelu_of_planes_is_left_alone(void** state) {
   lowered_close(&l);
 }
 
-static void choices_read_what_they_compare(void** state) {
+static void where_is_fused_with_its_comparison(void** state) {
   (void)state;
   static const struct {
     const char *test, *wanted;
@@ -136,7 +136,7 @@ static void choices_read_what_they_compare(void** state) {
 }
 
 // As core ATen has them.
-static void what_is_spelled_out_is_one_step(void** state) {
+static void idioms_are_one_step(void** state) {
   (void)state;
   expect(INPUTS
          "  - {out: t, op: aten.add.Tensor, args: [a, 3]}\n"
@@ -180,7 +180,7 @@ static void what_is_spelled_out_is_one_step(void** state) {
          "return y\n");
 }
 
-static void what_is_read_twice_is_written_once(void** state) {
+static void values_with_two_uses_are_not_inlined(void** state) {
   (void)state;
   expect(INPUTS
          "  - {out: s, op: aten.exp.default, args: [a]}\n"
@@ -193,7 +193,7 @@ static void what_is_read_twice_is_written_once(void** state) {
 }
 
 // Another broadcast, another type, other sizes, another factor: left alone.
-static void operators_that_are_no_steps_are_left_alone(void** state) {
+static void other_operators_are_left_alone(void** state) {
   (void)state;
   static const char* const graphs[] = {
       INPUTS
@@ -227,7 +227,7 @@ static void operators_that_are_no_steps_are_left_alone(void** state) {
 }
 
 // More steps than a chain holds make two.
-static void long_chains_are_divided(void** state) {
+static void long_chains_are_split(void** state) {
   (void)state;
   char yaml[4096] = INPUTS "  - {out: v0, op: aten.exp.default, args: [a]}\n";
   for (int i = 1; i < 60; ++i) {
@@ -249,7 +249,7 @@ static void long_chains_are_divided(void** state) {
   lowered_close(&l);
 }
 
-static void layers_take_what_follows(void** state) {
+static void linear_epilogues_are_fused(void** state) {
   (void)state;
   expect(INPUTS
          "  - {out: l, op: aten.linear.default, args: [a, w, r]}\n"
@@ -261,7 +261,7 @@ static void layers_take_what_follows(void** state) {
          "return y\n");
 }
 
-static void of_two_layers_the_later_one_takes_it(void** state) {
+static void of_two_layers_the_later_one_gets_the_epilogue(void** state) {
   (void)state;
   expect(INPUTS
          "  - {out: l, op: aten.linear.default, args: [a, w]}\n"
@@ -283,7 +283,7 @@ static void of_two_layers_the_later_one_takes_it(void** state) {
   "  - {out: c, op: aten.convolution.default, args: [x, w, b, [1, 1], "     \
   "[0, 0], [1, 1], false, [0, 0], 1]}\n"
 
-static void convolutions_take_what_follows(void** state) {
+static void convolution_epilogues_are_fused(void** state) {
   (void)state;
   expect(IMAGES
          "  - {out: s, op: aten.add.Tensor, args: [c, r]}\n"
@@ -300,7 +300,7 @@ static void convolutions_take_what_follows(void** state) {
          "return y\n");
 }
 
-static void convolutions_do_not_take_rows(void** state) {
+static void convolution_epilogues_do_not_broadcast_rows(void** state) {
   (void)state;
   expect(IMAGES
          "  - {out: y, op: aten.add.Tensor, args: [c, l]}\n"
@@ -311,7 +311,7 @@ static void convolutions_do_not_take_rows(void** state) {
          "return y\n");
 }
 
-static void stock_files_keep_what_follows_convolutions(void** state) {
+static void executorch_keeps_operators_after_convolutions(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_EXECUTORCH,
@@ -323,7 +323,7 @@ static void stock_files_keep_what_follows_convolutions(void** state) {
   lowered_close(&l);
 }
 
-static void a_layer_that_others_read_is_left_alone(void** state) {
+static void a_layer_with_other_uses_is_left_alone(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX,
@@ -336,7 +336,7 @@ static void a_layer_that_others_read_is_left_alone(void** state) {
   lowered_close(&l);
 }
 
-static void the_stock_runtime_has_no_chains(void** state) {
+static void executorch_has_no_chains(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_EXECUTORCH,
@@ -352,23 +352,23 @@ static void the_stock_runtime_has_no_chains(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(operators_that_follow_each_other_are_one),
+      cmocka_unit_test(consecutive_operators_are_fused),
       cmocka_unit_test(both_operands_may_be_chains),
-      cmocka_unit_test(small_powers_are_products),
-      cmocka_unit_test(parameters_are_numbers_of_the_list),
-      cmocka_unit_test(prelu_of_planes_is_left_alone),
-      cmocka_unit_test(choices_read_what_they_compare),
-      cmocka_unit_test(what_is_spelled_out_is_one_step),
-      cmocka_unit_test(what_is_read_twice_is_written_once),
-      cmocka_unit_test(operators_that_are_no_steps_are_left_alone),
-      cmocka_unit_test(long_chains_are_divided),
-      cmocka_unit_test(layers_take_what_follows),
-      cmocka_unit_test(of_two_layers_the_later_one_takes_it),
-      cmocka_unit_test(convolutions_take_what_follows),
-      cmocka_unit_test(convolutions_do_not_take_rows),
-      cmocka_unit_test(stock_files_keep_what_follows_convolutions),
-      cmocka_unit_test(a_layer_that_others_read_is_left_alone),
-      cmocka_unit_test(the_stock_runtime_has_no_chains),
+      cmocka_unit_test(squares_and_cubes_are_multiplications),
+      cmocka_unit_test(parameters_become_operands),
+      cmocka_unit_test(prelu_of_images_is_left_alone),
+      cmocka_unit_test(where_is_fused_with_its_comparison),
+      cmocka_unit_test(idioms_are_one_step),
+      cmocka_unit_test(values_with_two_uses_are_not_inlined),
+      cmocka_unit_test(other_operators_are_left_alone),
+      cmocka_unit_test(long_chains_are_split),
+      cmocka_unit_test(linear_epilogues_are_fused),
+      cmocka_unit_test(of_two_layers_the_later_one_gets_the_epilogue),
+      cmocka_unit_test(convolution_epilogues_are_fused),
+      cmocka_unit_test(convolution_epilogues_do_not_broadcast_rows),
+      cmocka_unit_test(executorch_keeps_operators_after_convolutions),
+      cmocka_unit_test(a_layer_with_other_uses_is_left_alone),
+      cmocka_unit_test(executorch_has_no_chains),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

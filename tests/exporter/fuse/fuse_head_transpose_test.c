@@ -1,4 +1,4 @@
-// Packed layers whose results are read by heads.
+// The head transpose after a packed linear layer.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,7 @@ static void expect(const char* graph, const char* lines, const char* reason) {
   lowered_close(&l);
 }
 
-static void results_are_stored_by_heads(void** state) {
+static void the_head_transpose_is_fused(void** state) {
   (void)state;
   expect(GRAPH("1, 40, 8", "", "y", "[1, 40, 2, 48]", "[0, 2, 1, 3]", "[h]"),
          "h: float32[1, 2, 40, 48] = " HEADS("2") "return h\n", NULL);
@@ -60,7 +60,7 @@ static void results_are_stored_by_heads(void** state) {
       "h: float32[1, 3, s, 32] = " HEADS("3") "return h\n", NULL);
 }
 
-static void dimensions_of_one_come_and_go(void** state) {
+static void unit_dimensions_are_allowed(void** state) {
   (void)state;
   expect(GRAPH("40, 8", "", "y", "[1, 40, 3, 32]", "[0, 2, 1, 3]", "[h]"),
          "h.1: float32[3, 40, 32] = " HEADS(
@@ -69,7 +69,7 @@ static void dimensions_of_one_come_and_go(void** state) {
          NULL);
 }
 
-static void what_is_no_sequence_of_heads_stays(void** state) {
+static void other_permutes_stay(void** state) {
   (void)state;
   expect(GRAPH("1, 40, 8", "", "y", "[1, 40, 4, 24]", "[0, 2, 1, 3]", "[h]"),
          "y: float32[1, 40, 96] = " LAYER("x")
@@ -85,7 +85,7 @@ static void what_is_no_sequence_of_heads_stays(void** state) {
          "the batch has more than one sequence");
 }
 
-static void what_else_reads_or_follows_stays(void** state) {
+static void other_uses_and_epilogues_are_reported(void** state) {
   (void)state;
   expect(GRAPH("1, 40, 8", "", "y", "[1, 40, 3, 32]", "[0, 2, 1, 3]", "[h, y]"),
          "y: float32[1, 40, 96] = " LAYER("x")
@@ -105,10 +105,10 @@ static void what_else_reads_or_follows_stays(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(results_are_stored_by_heads),
-      cmocka_unit_test(dimensions_of_one_come_and_go),
-      cmocka_unit_test(what_is_no_sequence_of_heads_stays),
-      cmocka_unit_test(what_else_reads_or_follows_stays),
+      cmocka_unit_test(the_head_transpose_is_fused),
+      cmocka_unit_test(unit_dimensions_are_allowed),
+      cmocka_unit_test(other_permutes_stay),
+      cmocka_unit_test(other_uses_and_epilogues_are_reported),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

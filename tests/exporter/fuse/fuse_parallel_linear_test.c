@@ -1,4 +1,4 @@
-// Products of one row with several weights.
+// Linear layers that share a one-row input.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 
 #define ROW "inputs: [{name: x, type: 'float32[1, 1, 4]'}]\n" BUFFERS "nodes:\n"
 
-static void products_of_a_row_are_one(void** state) {
+static void layers_of_one_row_are_fused(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, PASSES,
@@ -42,7 +42,7 @@ static void products_of_a_row_are_one(void** state) {
 }
 
 // The constants that the product reads, in the order of its parts.
-static void rows_and_biases_stand_in_order(void** state) {
+static void weights_and_biases_are_concatenated_in_order(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX,
@@ -76,7 +76,7 @@ typedef struct missed_fusion {
   const char* reason;  // in the report
 } missed_fusion;
 
-static void others_stay_apart_and_the_report_says_why(void** state) {
+static void other_layers_are_reported(void** state) {
   (void)state;
   static const missed_fusion refusals[] = {
       {"inputs: [{name: x, type: 'float32[1, 2, 4]'}]\n" BUFFERS "nodes:\n"
@@ -120,8 +120,8 @@ static void others_stay_apart_and_the_report_says_why(void** state) {
   }
 }
 
-// Two layers with one weight: it would be in the file twice.
-static void a_tied_weight_stays_apart(void** state) {
+// Two layers with one weight, which would be stored twice.
+static void a_tied_weight_is_not_concatenated(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX,
@@ -135,7 +135,7 @@ static void a_tied_weight_stays_apart(void** state) {
   lowered_close(&l);
 }
 
-static void the_stock_target_gets_none(void** state) {
+static void executorch_is_left_alone(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_EXECUTORCH,
@@ -150,11 +150,11 @@ static void the_stock_target_gets_none(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(products_of_a_row_are_one),
-      cmocka_unit_test(rows_and_biases_stand_in_order),
-      cmocka_unit_test(others_stay_apart_and_the_report_says_why),
-      cmocka_unit_test(a_tied_weight_stays_apart),
-      cmocka_unit_test(the_stock_target_gets_none),
+      cmocka_unit_test(layers_of_one_row_are_fused),
+      cmocka_unit_test(weights_and_biases_are_concatenated_in_order),
+      cmocka_unit_test(other_layers_are_reported),
+      cmocka_unit_test(a_tied_weight_is_not_concatenated),
+      cmocka_unit_test(executorch_is_left_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// Parts of what a linear layer gives.
+// Slices of the result of a linear layer.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ static void expect(const char* yaml, const char* wanted) {
   expect_lowered(ETX_TARGET_ETX, PASSES, yaml, wanted);
 }
 
-static void rows_are_taken_before_the_product(void** state) {
+static void slices_of_rows_move_above_linear(void** state) {
   (void)state;
   expect(INPUTS
          "  - {out: y, op: aten.select.int, args: [l, 1, -1]}\n"
@@ -38,7 +38,7 @@ static void rows_are_taken_before_the_product(void** state) {
          "return y\n");
 }
 
-static void equal_parts_are_layers_of_their_own(void** state) {
+static void equal_column_slices_are_separate_layers(void** state) {
   (void)state;
   expect(INPUTS
          "  - {out: y, op: aten.slice.Tensor, args: [l, 2, 0, 3]}\n"
@@ -56,7 +56,7 @@ static void equal_parts_are_layers_of_their_own(void** state) {
          "return z\n");
 }
 
-static void halves_of_a_gate_are_layers_of_their_own(void** state) {
+static void glu_is_split_into_two_layers(void** state) {
   (void)state;
   expect(INPUTS
          "  - {out: y, op: aten.glu.default, args: [l]}\n"
@@ -73,7 +73,7 @@ static void halves_of_a_gate_are_layers_of_their_own(void** state) {
 }
 
 // A part alone, a layer that is read whole, a weight that is no constant.
-static void other_parts_are_left_alone(void** state) {
+static void other_slices_are_left_alone(void** state) {
   (void)state;
   static const char* const graphs[] = {
       INPUTS
@@ -103,10 +103,10 @@ static void other_parts_are_left_alone(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rows_are_taken_before_the_product),
-      cmocka_unit_test(equal_parts_are_layers_of_their_own),
-      cmocka_unit_test(halves_of_a_gate_are_layers_of_their_own),
-      cmocka_unit_test(other_parts_are_left_alone),
+      cmocka_unit_test(slices_of_rows_move_above_linear),
+      cmocka_unit_test(equal_column_slices_are_separate_layers),
+      cmocka_unit_test(glu_is_split_into_two_layers),
+      cmocka_unit_test(other_slices_are_left_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// Which weights become panels, and what reads them then.
+// Which weights are packed, and the operators that read them.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,8 @@
 #include "exporter/import/quantize_rules.h"
 #include "tests/exporter/lowered.h"
 
-#define PASSES "lower fold_matmul_transposes fold_constants fuse_linear_epilogue"
+#define PASSES \
+  "lower fold_matmul_transposes fold_constants fuse_linear_epilogue"
 
 static void open_packed(lowered* l, const char* graph) {
   lowered_open(l, ETX_TARGET_ETX, graph);
@@ -26,19 +27,20 @@ static void expect_packed(const char* graph, const char* wanted) {
   lowered_close(&l);
 }
 
-#define BUFFERS                                          \
-  "buffers:\n"                                           \
-  "  - {name: a.w, type: 'float32[32, 5]', init: 1}\n"   \
-  "  - {name: a.b, type: 'float32[32]', init: 2}\n"      \
-  "  - {name: b.w, type: 'float32[20, 32]', init: 3}\n"  \
+#define BUFFERS                                         \
+  "buffers:\n"                                          \
+  "  - {name: a.w, type: 'float32[32, 5]', init: 1}\n"  \
+  "  - {name: a.b, type: 'float32[32]', init: 2}\n"     \
+  "  - {name: b.w, type: 'float32[20, 32]', init: 3}\n" \
   "  - {name: c.w, type: 'float32[16, 32]', init: 4}\n"
 
-#define LAYERS(rows)                                                           \
-  "inputs: [{name: x, type: 'float32[" rows ", 5]'}]\n" BUFFERS "nodes:\n"     \
-  "  - {out: a, op: aten.linear.default, args: [x, a.w, a.b]}\n"               \
-  "  - {out: b, op: aten.linear.default, args: [a, b.w]}\n"                    \
-  "  - {out: c, op: aten.linear.default, args: [a, c.w]}\n"                    \
-  "  - {out: r, op: aten.relu.default, args: [c]}\n"                           \
+#define LAYERS(rows)                                             \
+  "inputs: [{name: x, type: 'float32[" rows ", 5]'}]\n" BUFFERS  \
+  "nodes:\n"                                                     \
+  "  - {out: a, op: aten.linear.default, args: [x, a.w, a.b]}\n" \
+  "  - {out: b, op: aten.linear.default, args: [a, b.w]}\n"      \
+  "  - {out: c, op: aten.linear.default, args: [a, c.w]}\n"      \
+  "  - {out: r, op: aten.relu.default, args: [c]}\n"             \
   "outputs: [b, r]\n"
 
 static void layers_of_many_rows_read_panels(void** state) {
@@ -54,7 +56,7 @@ static void layers_of_many_rows_read_panels(void** state) {
       "return r\n");
 }
 
-static void few_rows_read_weights_as_they_are(void** state) {
+static void layers_with_few_rows_are_not_packed(void** state) {
   (void)state;
   expect_packed(LAYERS("12"),
                 "a: float32[12, 32] = aten::linear.out(x, a.w, a.b)\n"
@@ -65,8 +67,8 @@ static void few_rows_read_weights_as_they_are(void** state) {
                 "return r\n");
 }
 
-// Rows that vary count as the most there may be.
-static void rows_are_those_of_all_dimensions(void** state) {
+// Symbolic rows count with their upper bound.
+static void rows_are_counted_over_all_dimensions(void** state) {
   (void)state;
   expect_packed(
       "dims: {s: {min: 1, max: 7}}\n"
@@ -78,14 +80,17 @@ static void rows_are_those_of_all_dimensions(void** state) {
       "return a\n");
 }
 
-#define CONVOLUTION(size, weight, rest)                                        \
-  "inputs: [{name: x, type: 'float32[1, 16, " size "]'}]\n"                    \
-  "buffers:\n"                                                                 \
-  "  - {name: w, type: 'float32[" weight "]', init: 1}\n"                      \
-  "  - {name: b, type: 'float32[32]', init: 2}\n"                              \
-  "nodes:\n"                                                                   \
-  "  - {out: a, op: aten.convolution.default, args: [x, w, b, " rest "]}\n"    \
-  "  - {out: r, op: aten.relu.default, args: [a]}\n"                           \
+#define CONVOLUTION(size, weight, rest)                              \
+  "inputs: [{name: x, type: 'float32[1, 16, " size                   \
+  "]'}]\n"                                                           \
+  "buffers:\n"                                                       \
+  "  - {name: w, type: 'float32[" weight                             \
+  "]', init: 1}\n"                                                   \
+  "  - {name: b, type: 'float32[32]', init: 2}\n"                    \
+  "nodes:\n"                                                         \
+  "  - {out: a, op: aten.convolution.default, args: [x, w, b, " rest \
+  "]}\n"                                                             \
+  "  - {out: r, op: aten.relu.default, args: [a]}\n"                 \
   "outputs: [r]\n"
 #define PLAIN "[1, 1], [1, 1], [1, 1], false, [0, 0], 1"
 
@@ -100,11 +105,10 @@ static void expect_convolution_stays(const char* graph, const char* reason) {
   lowered_close(&l);
 }
 
-static void convolutions_of_neighbours_have_winograds_form(void** state) {
+static void convolutions_3x3_use_winograd(void** state) {
   (void)state;
   lowered l;
-  lowered_open(&l, ETX_TARGET_ETX,
-               CONVOLUTION("8, 6", "32, 16, 3, 3", PLAIN));
+  lowered_open(&l, ETX_TARGET_ETX, CONVOLUTION("8, 6", "32, 16, 3, 3", PLAIN));
   l.options.pack_weights = true;
   lowered_run(&l, PASSES " fuse_convolution_epilogue pack_weights");
   assert_lines(&l,
@@ -114,7 +118,7 @@ static void convolutions_of_neighbours_have_winograds_form(void** state) {
   lowered_close(&l);
 }
 
-static void convolutions_of_one_pixel_read_panels(void** state) {
+static void convolutions_1x1_read_panels(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX,
@@ -155,18 +159,22 @@ static void other_convolutions_read_panels(void** state) {
       {"inputs: [{name: x, type: 'float32[1, 32, 90]'}]\n"
        "buffers: [{name: w, type: 'float32[64, 16, 20]', init: 1}]\n"
        "nodes:\n"
-       "  - {out: r, op: aten.convolution.default, args: [x, w, null, [1], [0], "
+       "  - {out: r, op: aten.convolution.default, args: [x, w, null, [1], "
+       "[0], "
        "[1], false, [0], 2]}\n"
        "outputs: [r]\n",
        "r: float32[1, 64, 71] = etx::convolution_packed.out(x, const "
-       "float32[4, 16, 20, 16], None, [1], [0], [1], False, [0], 2, [], 'x')\n"},
+       "float32[4, 16, 20, 16], None, [1], [0], [1], False, [0], 2, [], "
+       "'x')\n"},
       {"inputs: [{name: x, type: 'float32[1, 64, 49]'}]\n"
        "buffers: [{name: w, type: 'float32[32, 64, 1]', init: 1}]\n"
        "nodes:\n"
-       "  - {out: r, op: aten.convolution.default, args: [x, w, null, [1], [0], "
+       "  - {out: r, op: aten.convolution.default, args: [x, w, null, [1], "
+       "[0], "
        "[1], false, [0], 1]}\n"
        "outputs: [r]\n",
-       "r: float32[1, 32, 49] = etx::convolution_packed.out(x, const float32[2, "
+       "r: float32[1, 32, 49] = etx::convolution_packed.out(x, const "
+       "float32[2, "
        "64, 1, 16], None, [1], [0], [1], False, [0], 1, [], 'x')\n"},
       {CONVOLUTION("9, 9", "16, 32, 3, 3",
                    "[2, 2], [1, 1], [1, 1], true, [1, 1], 1"),
@@ -189,8 +197,7 @@ static void other_convolutions_read_panels(void** state) {
 
 // Of a transposed one of two groups of 32 channels, whose weights [I, O / 2, 1,
 // 2] are counted, panel 2 has the first sixteen of the second.
-static void panels_of_transposed_groups_are_those_of_their_results(
-    void** state) {
+static void panels_of_transposed_groups_are_in_output_order(void** state) {
   enum { IN = 16, OUT = 32, TAPS = 2, PANEL = 16 };
   enum { NUMBERS = 2 * IN * OUT * TAPS };
   (void)state;
@@ -225,7 +232,7 @@ static void panels_of_transposed_groups_are_those_of_their_results(
   lowered_close(&l);
 }
 
-static void other_convolutions_stay(void** state) {
+static void other_convolutions_are_reported(void** state) {
   (void)state;
   expect_convolution_stays(
       CONVOLUTION("9, 9", "32, 8, 3, 3",
@@ -243,8 +250,9 @@ static void other_convolutions_stay(void** state) {
       CONVOLUTION("9, 9", "32, 4, 3, 3",
                   "[1, 1], [1, 1], [1, 1], false, [0, 0], 4"),
       "has a number of output channels that is not a multiple of 16");
-  expect_convolution_stays(CONVOLUTION("99, 99", "32, 16, 5, 5", PLAIN),
-                           "is used for many output pixels, so packing at run time costs little");
+  expect_convolution_stays(
+      CONVOLUTION("99, 99", "32, 16, 5, 5", PLAIN),
+      "is used for many output pixels, so packing at run time costs little");
   expect_convolution_stays(
       CONVOLUTION("5, 5", "32, 16, 5, 5",
                   "[1, 1], [0, 0], [1, 1], false, [0, 0], 1"),
@@ -267,8 +275,8 @@ static void other_convolutions_stay(void** state) {
       "has windows of more than 147 elements");
 }
 
-// A plain convolution and a transposed one read the same bytes in two orders.
-static void a_weight_of_two_orders_stays(void** state) {
+// An ordinary and a transposed convolution read the same weight.
+static void a_weight_of_different_convolutions_stays(void** state) {
   (void)state;
   lowered l;
   lowered_open(
@@ -290,7 +298,7 @@ static void a_weight_of_two_orders_stays(void** state) {
   lowered_close(&l);
 }
 
-static void bytes_bring_the_sums_of_their_columns(void** state) {
+static void int8_panels_have_column_sums(void** state) {
   (void)state;
   static const char graph[] =
       "inputs: [{name: x, type: 'float32[8, 64]'}, {name: y, type: "
@@ -332,8 +340,8 @@ static void bytes_bring_the_sums_of_their_columns(void** state) {
   lowered_close(&l);
 }
 
-// The last panel of bytes is filled up, and a table is there twice.
-static void a_table_is_packed_for_its_layer(void** state) {
+// The last int8 panel is padded, and an embedding table is stored twice.
+static void a_tied_embedding_is_packed_for_its_layer(void** state) {
   (void)state;
   static const char graph[] =
       "inputs: [{name: x, type: 'float32[8, 64]'}, {name: i, type: "
@@ -354,7 +362,8 @@ static void a_table_is_packed_for_its_layer(void** state) {
       &l,
       "e: float32[3, 64] = quantized_decomposed::embedding_byte.out(const "
       "int8[21, 64], const float32[21], None, -128, 127, i)\n"
-      "y: float32[8, 21] = etx::linear_a8w8_panels.out(x, const int8[2, 16, 16, "
+      "y: float32[8, 21] = etx::linear_a8w8_panels.out(x, const int8[2, 16, "
+      "16, "
       "4], const float32[21], const int32[21], None)\n"
       "return e\n"
       "return y\n");
@@ -374,7 +383,7 @@ static void a_table_is_packed_for_its_layer(void** state) {
   lowered_close(&l);
 }
 
-static void nothing_is_packed_unasked(void** state) {
+static void nothing_is_packed_without_the_option(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX, LAYERS("13"));
@@ -393,7 +402,7 @@ static const etx_packed* row_of(const lowered* l, const char* name) {
   return NULL;
 }
 
-static void the_list_says_what_became_of_each(void** state) {
+static void the_report_lists_each_weight(void** state) {
   (void)state;
   lowered l;
   open_packed(&l,
@@ -422,8 +431,9 @@ static void the_list_says_what_became_of_each(void** state) {
   assert_null(row_of(&l, "all")->reason);
   assert_int_equal(row_of(&l, "all")->bytes, 16 * 5 * 4);
   assert_string_equal(row_of(&l, "all")->type, "float32");
-  assert_string_equal(row_of(&l, "odd")->reason,
-                      "has a number of output columns that is not a multiple of 16");
+  assert_string_equal(
+      row_of(&l, "odd")->reason,
+      "has a number of output columns that is not a multiple of 16");
   assert_string_equal(row_of(&l, "few")->reason,
                       "is multiplied with few rows only");
   assert_string_equal(row_of(&l, "table")->reason, "is also read unpacked by");
@@ -460,11 +470,9 @@ static void a_shared_weight_is_packed_once(void** state) {
     product = node;
   }
   assert_non_null(product);
-  const etx_ir_value* const value =
-      &method->values[product->args[1].as.value];
+  const etx_ir_value* const value = &method->values[product->args[1].as.value];
   assert_int_equal(value->origin, ETX_IR_FROM_CONSTANT);
-  const etx_ir_constant* const c =
-      &l.reading.module.constants[value->index];
+  const etx_ir_constant* const c = &l.reading.module.constants[value->index];
   const float* const data = (const float*)(const void*)c->data.data;
   assert_int_equal(c->data.size, 96 * sizeof(float));
   for (size_t n = 0; n < 32; ++n) {
@@ -478,18 +486,18 @@ static void a_shared_weight_is_packed_once(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layers_of_many_rows_read_panels),
-      cmocka_unit_test(few_rows_read_weights_as_they_are),
-      cmocka_unit_test(rows_are_those_of_all_dimensions),
-      cmocka_unit_test(convolutions_of_neighbours_have_winograds_form),
-      cmocka_unit_test(convolutions_of_one_pixel_read_panels),
+      cmocka_unit_test(layers_with_few_rows_are_not_packed),
+      cmocka_unit_test(rows_are_counted_over_all_dimensions),
+      cmocka_unit_test(convolutions_3x3_use_winograd),
+      cmocka_unit_test(convolutions_1x1_read_panels),
       cmocka_unit_test(other_convolutions_read_panels),
-      cmocka_unit_test(panels_of_transposed_groups_are_those_of_their_results),
-      cmocka_unit_test(other_convolutions_stay),
-      cmocka_unit_test(a_weight_of_two_orders_stays),
-      cmocka_unit_test(bytes_bring_the_sums_of_their_columns),
-      cmocka_unit_test(a_table_is_packed_for_its_layer),
-      cmocka_unit_test(nothing_is_packed_unasked),
-      cmocka_unit_test(the_list_says_what_became_of_each),
+      cmocka_unit_test(panels_of_transposed_groups_are_in_output_order),
+      cmocka_unit_test(other_convolutions_are_reported),
+      cmocka_unit_test(a_weight_of_different_convolutions_stays),
+      cmocka_unit_test(int8_panels_have_column_sums),
+      cmocka_unit_test(a_tied_embedding_is_packed_for_its_layer),
+      cmocka_unit_test(nothing_is_packed_without_the_option),
+      cmocka_unit_test(the_report_lists_each_weight),
       cmocka_unit_test(a_shared_weight_is_packed_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-// Convolutions that are computed some channels at a time.
+// Convolutions in blocks of output channels.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,7 +56,7 @@ static void expect_count(const char* yaml, size_t wanted) {
   lowered_close(&l);
 }
 
-static void planes_follow_their_channels(void** state) {
+static void channel_blocks_alternate_with_depthwise_blocks(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX,
@@ -84,7 +84,7 @@ static void planes_follow_their_channels(void** state) {
   lowered_close(&l);
 }
 
-static void what_follows_each_comes_along(void** state) {
+static void epilogues_are_split_too(void** state) {
   (void)state;
   expect_count(
       INPUTS POINTS("w") "  - {out: r, op: aten.clamp.default, args: [a, 0, "
@@ -94,7 +94,7 @@ static void what_follows_each_comes_along(void** state) {
 
 // Not where there is nothing to gain, or where something else reads what lies
 // between, is added to it, or is not known.
-static void others_are_left_alone(void** state) {
+static void other_convolutions_are_left_alone(void** state) {
   (void)state;
   static const char* const graphs[] = {
       // Both are read.
@@ -146,7 +146,7 @@ static void others_are_left_alone(void** state) {
     print_message("graph %zu\n", i);
     expect_count(graphs[i], 2);
   }
-  // The whole weight would stay in the file for the other.
+  // Another reader needs the whole weight, which would be stored twice.
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX,
                INPUTS POINTS("w") PLANES("a", "k", "40")
@@ -157,8 +157,8 @@ static void others_are_left_alone(void** state) {
   lowered_close(&l);
 }
 
-// A part begins where a value may begin, or the concatenation would copy it.
-static void parts_are_aligned(void** state) {
+// A block must be aligned, or the concatenation would copy it.
+static void blocks_are_aligned(void** state) {
   (void)state;
   static const size_t alignments[] = {1 << 14, 1 << 15}, counts[] = {6, 2};
   for (size_t i = 0; i < 2; ++i) {
@@ -172,7 +172,7 @@ static void parts_are_aligned(void** state) {
   }
 }
 
-static void parts_of_a_weight_keep_its_name(void** state) {
+static void slices_of_a_weight_keep_its_name(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX,
@@ -195,7 +195,7 @@ static void parts_of_a_weight_keep_its_name(void** state) {
   lowered_close(&l);
 }
 
-static void the_stock_runtime_gets_none(void** state) {
+static void executorch_is_left_alone(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_EXECUTORCH,
@@ -207,12 +207,12 @@ static void the_stock_runtime_gets_none(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(planes_follow_their_channels),
-      cmocka_unit_test(what_follows_each_comes_along),
-      cmocka_unit_test(others_are_left_alone),
-      cmocka_unit_test(parts_are_aligned),
-      cmocka_unit_test(parts_of_a_weight_keep_its_name),
-      cmocka_unit_test(the_stock_runtime_gets_none),
+      cmocka_unit_test(channel_blocks_alternate_with_depthwise_blocks),
+      cmocka_unit_test(epilogues_are_split_too),
+      cmocka_unit_test(other_convolutions_are_left_alone),
+      cmocka_unit_test(blocks_are_aligned),
+      cmocka_unit_test(slices_of_a_weight_keep_its_name),
+      cmocka_unit_test(executorch_is_left_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

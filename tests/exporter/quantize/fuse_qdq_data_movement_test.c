@@ -1,5 +1,4 @@
-// What moves elements, pools and means of graphs that were quantised before the
-// export, over bytes.
+// QDQ graphs: data movement, pooling and means over uint8.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +12,7 @@
 
 // ------------------------------------------------ moves
 
-static void moves_between_equal_numbers_move_bytes(void** state) {
+static void data_movement_with_equal_parameters_moves_bytes(void** state) {
   (void)state;
   static const struct {
     const char* node;
@@ -45,7 +44,7 @@ static void moves_between_equal_numbers_move_bytes(void** state) {
   }
 }
 
-static void the_largest_of_bytes_is_found_channels_last(void** state) {
+static void max_pooling_is_channels_last(void** state) {
   (void)state;
   expect(INPUTS DEQUANTIZE("d", "u", "0.25, 3")
          "  - {out: c, op: aten.max_pool2d.default, args: [d, [2, 2]]}\n"
@@ -58,7 +57,7 @@ static void the_largest_of_bytes_is_found_channels_last(void** state) {
 }
 
 // A window in padding alone has no byte, nor has a scale a float32 inverse.
-static void what_bytes_cannot_say_is_left_alone(void** state) {
+static void values_without_a_byte_are_left_alone(void** state) {
   (void)state;
   expect_floats(INPUTS DEQUANTIZE(
       "d", "u",
@@ -82,7 +81,7 @@ static void what_bytes_cannot_say_is_left_alone(void** state) {
 }
 
 // Batches of one that change places with channels are no image of one row.
-static void other_orders_are_no_lines(void** state) {
+static void other_permutes_are_not_images(void** state) {
   (void)state;
   lowered l;
   lowered_open(
@@ -104,7 +103,7 @@ static void other_orders_are_no_lines(void** state) {
 
 // What two read of a layer's bytes is computed once, whatever one of them
 // bounds.
-static void a_layer_that_two_read_runs_once(void** state) {
+static void a_layer_with_two_uses_is_computed_once(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX,
@@ -124,7 +123,7 @@ static void a_layer_that_two_read_runs_once(void** state) {
 
 // Of two groups of channels one of each follow each other, whether bytes are
 // between or not; what is next finds the image as it lies.
-static void channels_change_places_within_pixels(void** state) {
+static void channel_shuffles_are_channels_last(void** state) {
   (void)state;
   static const char* const graphs[] = {
       INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
@@ -160,8 +159,8 @@ static void channels_change_places_within_pixels(void** state) {
   }
 }
 
-// Parts are less than the whole.
-static void parts_get_other_numbers_behind_the_cut(void** state) {
+// Slices are smaller than the whole.
+static void slices_are_requantised(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX,
@@ -187,7 +186,7 @@ static void parts_get_other_numbers_behind_the_cut(void** state) {
 }
 
 // The part of a tensor that steps read.
-static void steps_over_parts_are_chains(void** state) {
+static void chains_over_slices_are_quantised(void** state) {
   (void)state;
   expect(INPUTS DEQUANTIZE("d", "u", "0.25, 3")
          "  - {out: c, op: aten.slice.Tensor, args: [d, 1, 1, 3]}\n"
@@ -201,7 +200,7 @@ static void steps_over_parts_are_chains(void** state) {
 }
 
 // Zeros are bytes too; equal ones around an image are the layer's padding.
-static void padding_before_a_layer_is_of_bytes(void** state) {
+static void padding_before_a_layer_is_quantised(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX,
@@ -228,7 +227,7 @@ static void padding_before_a_layer_is_of_bytes(void** state) {
   lowered_close(&l);
 }
 
-// Each pixel stands twice, and then each row.
+// Each pixel is repeated, then each row.
 static void upsampled_images_stay_channels_last(void** state) {
   (void)state;
   lowered l;
@@ -255,7 +254,7 @@ static void upsampled_images_stay_channels_last(void** state) {
 }
 
 // The scale of a sum: 0.5 / 36 pixels, in steps of 0.25 where it is bytes.
-static void means_of_images_are_of_bytes(void** state) {
+static void means_of_images_are_quantised(void** state) {
   (void)state;
   lowered l;
   lowered_open(
@@ -286,7 +285,7 @@ static void means_of_images_are_of_bytes(void** state) {
 
 // Floats are computed as the image lies, whether others compute them too or
 // not.
-static void means_of_steps_are_of_floats_channels_last(void** state) {
+static void means_of_chains_are_float_and_channels_last(void** state) {
   (void)state;
   lowered l;
   lowered_open(
@@ -315,7 +314,7 @@ static void means_of_steps_are_of_floats_channels_last(void** state) {
 }
 
 // A move between other numbers is a change of them, and a move.
-static void other_numbers_are_changed_first(void** state) {
+static void values_with_other_parameters_are_requantised(void** state) {
   (void)state;
   expect(INPUTS DEQUANTIZE("d", "u", "0.25, 3")
          "  - {out: c, op: aten.view.default, args: [d, [4, 36]]}\n"
@@ -326,7 +325,7 @@ static void other_numbers_are_changed_first(void** state) {
          "return y\n");
 }
 
-static void moved_floats_are_left_alone(void** state) {
+static void data_movement_of_floats_is_left_alone(void** state) {
   (void)state;
   expect_floats(
       INPUTS
@@ -336,20 +335,20 @@ static void moved_floats_are_left_alone(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(moves_between_equal_numbers_move_bytes),
-      cmocka_unit_test(the_largest_of_bytes_is_found_channels_last),
-      cmocka_unit_test(what_bytes_cannot_say_is_left_alone),
-      cmocka_unit_test(other_orders_are_no_lines),
-      cmocka_unit_test(a_layer_that_two_read_runs_once),
-      cmocka_unit_test(channels_change_places_within_pixels),
-      cmocka_unit_test(parts_get_other_numbers_behind_the_cut),
-      cmocka_unit_test(steps_over_parts_are_chains),
-      cmocka_unit_test(padding_before_a_layer_is_of_bytes),
+      cmocka_unit_test(data_movement_with_equal_parameters_moves_bytes),
+      cmocka_unit_test(max_pooling_is_channels_last),
+      cmocka_unit_test(values_without_a_byte_are_left_alone),
+      cmocka_unit_test(other_permutes_are_not_images),
+      cmocka_unit_test(a_layer_with_two_uses_is_computed_once),
+      cmocka_unit_test(channel_shuffles_are_channels_last),
+      cmocka_unit_test(slices_are_requantised),
+      cmocka_unit_test(chains_over_slices_are_quantised),
+      cmocka_unit_test(padding_before_a_layer_is_quantised),
       cmocka_unit_test(upsampled_images_stay_channels_last),
-      cmocka_unit_test(means_of_images_are_of_bytes),
-      cmocka_unit_test(means_of_steps_are_of_floats_channels_last),
-      cmocka_unit_test(other_numbers_are_changed_first),
-      cmocka_unit_test(moved_floats_are_left_alone),
+      cmocka_unit_test(means_of_images_are_quantised),
+      cmocka_unit_test(means_of_chains_are_float_and_channels_last),
+      cmocka_unit_test(values_with_other_parameters_are_requantised),
+      cmocka_unit_test(data_movement_of_floats_is_left_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

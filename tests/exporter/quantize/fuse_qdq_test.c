@@ -1,5 +1,4 @@
-// Layers, chains and int8 of graphs that were quantised before the export, as
-// operators over bytes.
+// QDQ graphs: quantised layers, elementwise chains and int8.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +12,7 @@
 
 // ------------------------------------------------ layers
 
-static void a_convolution_between_bytes_is_one_of_bytes(void** state) {
+static void a_convolution_between_qdq_is_quantised(void** state) {
   (void)state;
   expect(INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
              CONVOLUTION("c", "d", "f") QUANTIZE("y", "c", "0.5, 10")
@@ -27,7 +26,7 @@ static void a_convolution_between_bytes_is_one_of_bytes(void** state) {
 }
 
 // A bound is the byte that it is quantised to: 6 / 0.05 + 10.
-static void bounds_of_floats_are_bounds_of_bytes(void** state) {
+static void clamps_narrow_the_range_of_bytes(void** state) {
   (void)state;
   expect(INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
              CONVOLUTION("c", "d", "f")
@@ -42,7 +41,7 @@ static void bounds_of_floats_are_bounds_of_bytes(void** state) {
          "return y\n");
 }
 
-static void a_result_that_stays_floats_is_stored_as_such(void** state) {
+static void a_layer_may_have_a_float_result(void** state) {
   (void)state;
   expect(INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
              CONVOLUTION("y", "d", "f") "outputs: [y]\n",
@@ -56,7 +55,7 @@ static void a_result_that_stays_floats_is_stored_as_such(void** state) {
          "return y\n");
 }
 
-static void filters_of_one_channel_each_lie_by_taps(void** state) {
+static void depthwise_weights_are_transposed(void** state) {
   (void)state;
   expect(INPUTS DEQUANTIZE("d", "u", "0.25, 3")
          "  - {out: f, op: quantized_decomposed.dequantize_per_tensor.default, "
@@ -77,7 +76,7 @@ static const char* const layers[] = {
     "  - {out: p, op: aten.permute.default, args: [f, [1, 0]]}\n"
     "  - {out: c, op: aten.addmm.default, args: [o, d, p]}\n"};
 
-static void layers_are_of_bytes_in_either_spelling(void** state) {
+static void per_channel_and_per_tensor_layers_are_quantised(void** state) {
   (void)state;
   for (size_t i = 0; i < 2; ++i) {
     char yaml[4096];
@@ -110,7 +109,7 @@ static void expect_number(const lowered* l, const etx_ir_node* node,
   assert_true(number == wanted);
 }
 
-static void scales_and_offsets_are_those_of_the_sums(void** state) {
+static void scales_and_offsets_are_converted(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX,
@@ -129,7 +128,7 @@ static void scales_and_offsets_are_those_of_the_sums(void** state) {
   lowered_close(&l);
 }
 
-static void what_is_no_layer_of_bytes_is_left_alone(void** state) {
+static void other_layers_are_left_alone(void** state) {
   (void)state;
   static const char* const graphs[] = {
       // Weights with zero points.
@@ -171,7 +170,7 @@ static void the_report_says_why(void** state) {
   lowered_close(&l);
 }
 
-static void sums_that_may_be_too_large_are_left_alone(void** state) {
+static void sums_that_may_overflow_are_left_alone(void** state) {
   (void)state;
   expect_floats(
       "inputs: [{name: u, type: 'uint8[1, 4096, 3, 3]'}]\n"
@@ -208,7 +207,7 @@ static void images_stay_channels_last(void** state) {
       "return y\n");
 }
 
-static void bounds_behind_bytes_are_those_of_their_source(void** state) {
+static void clamps_after_quantised_values_narrow_their_source(void** state) {
   (void)state;
   expect(INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
              CONVOLUTION("c", "d", "f") QUANTIZE("p", "c", "0.05, 10")
@@ -225,7 +224,7 @@ static void bounds_behind_bytes_are_those_of_their_source(void** state) {
 }
 
 // A line is an image of one row.
-static void lines_are_images_of_one_row(void** state) {
+static void one_dimensional_convolutions_are_images_of_one_row(void** state) {
   (void)state;
   expect(
       "inputs: [{name: u, type: 'uint8[2, 4, 9]'}]\n"
@@ -247,7 +246,7 @@ static void lines_are_images_of_one_row(void** state) {
 
 // ------------------------------------------------ chains
 
-static void steps_between_bytes_are_a_chain(void** state) {
+static void elementwise_operators_between_qdq_are_a_chain(void** state) {
   (void)state;
   expect(INPUTS DEQUANTIZE("d", "u", "0.25, 3") DEQUANTIZE("f", "v", "0.5, 4")
          "  - {out: a, op: aten.add.Tensor, args: [d, f]}\n"
@@ -259,7 +258,7 @@ static void steps_between_bytes_are_a_chain(void** state) {
          "return y\n");
 }
 
-static void floats_and_numbers_take_part_in_chains(void** state) {
+static void chains_read_floats_and_numbers(void** state) {
   (void)state;
   expect(INPUTS DEQUANTIZE("d", "u", "0.25, 3")
          "  - {out: a, op: aten.mul.Tensor, args: [x, d]}\n"
@@ -271,7 +270,7 @@ static void floats_and_numbers_take_part_in_chains(void** state) {
          "return y\n");
 }
 
-static void parts_of_numbers_below_zero_are_steps(void** state) {
+static void leaky_relu_is_a_chain(void** state) {
   (void)state;
   expect(INPUTS DEQUANTIZE("d", "u", "0.25, 3")
          "  - {out: r, op: aten.leaky_relu.default, args: [d, 0.125]}\n"
@@ -295,8 +294,8 @@ static void parts_of_numbers_below_zero_are_steps(void** state) {
   lowered_close(&l);
 }
 
-// Behind a convolution images lie channels last, and channels are rows.
-static void chains_follow_the_order_of_images(void** state) {
+// After a convolution images are channels last.
+static void chains_keep_channels_last(void** state) {
   (void)state;
   lowered l;
   lowered_open(
@@ -316,7 +315,7 @@ static void chains_follow_the_order_of_images(void** state) {
   lowered_close(&l);
 }
 
-static void what_floats_are_read_of_too_is_left_alone(void** state) {
+static void float_values_with_other_uses_are_left_alone(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX,
@@ -335,7 +334,7 @@ static void what_floats_are_read_of_too_is_left_alone(void** state) {
   "  - {out: " out ", op: quantized_decomposed." op ".default, args: [" in \
   ", " numbers ", -128, 127, int8]}\n"
 
-static void int8_within_a_graph_is_uint8(void** state) {
+static void int8_between_operators_becomes_uint8(void** state) {
   (void)state;
   expect(
       INPUTS SIGNED("quantize_per_tensor", "p", "x", "0.25, -3") SIGNED(
@@ -357,8 +356,8 @@ static void int8_within_a_graph_is_uint8(void** state) {
       "return y\n");
 }
 
-// Bytes that callers give as int8 would have to be made uint8 first.
-static void int8_of_callers_is_left_alone(void** state) {
+// int8 inputs would have to be converted to uint8 first.
+static void int8_inputs_are_left_alone(void** state) {
   (void)state;
   expect(INPUTS SIGNED("dequantize_per_tensor", "d", "q", "0.25, -3")
          "  - {out: r, op: aten.sigmoid.default, args: [d]}\n"
@@ -374,7 +373,7 @@ static void int8_of_callers_is_left_alone(void** state) {
          "return y\n");
 }
 
-static void int8_that_others_read_stays_int8(void** state) {
+static void int8_with_other_uses_stays_int8(void** state) {
   (void)state;
   expect(INPUTS DEQUANTIZE("d", "u", "0.25, 3")
          "  - {out: r, op: aten.sigmoid.default, args: [d]}\n"
@@ -391,7 +390,7 @@ static void int8_that_others_read_stays_int8(void** state) {
          "return y\n");
 }
 
-static void the_stock_runtime_keeps_its_floats(void** state) {
+static void executorch_keeps_floats(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_EXECUTORCH,
@@ -405,27 +404,27 @@ static void the_stock_runtime_keeps_its_floats(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_convolution_between_bytes_is_one_of_bytes),
-      cmocka_unit_test(bounds_of_floats_are_bounds_of_bytes),
-      cmocka_unit_test(a_result_that_stays_floats_is_stored_as_such),
-      cmocka_unit_test(filters_of_one_channel_each_lie_by_taps),
-      cmocka_unit_test(layers_are_of_bytes_in_either_spelling),
-      cmocka_unit_test(scales_and_offsets_are_those_of_the_sums),
-      cmocka_unit_test(what_is_no_layer_of_bytes_is_left_alone),
+      cmocka_unit_test(a_convolution_between_qdq_is_quantised),
+      cmocka_unit_test(clamps_narrow_the_range_of_bytes),
+      cmocka_unit_test(a_layer_may_have_a_float_result),
+      cmocka_unit_test(depthwise_weights_are_transposed),
+      cmocka_unit_test(per_channel_and_per_tensor_layers_are_quantised),
+      cmocka_unit_test(scales_and_offsets_are_converted),
+      cmocka_unit_test(other_layers_are_left_alone),
       cmocka_unit_test(the_report_says_why),
-      cmocka_unit_test(sums_that_may_be_too_large_are_left_alone),
+      cmocka_unit_test(sums_that_may_overflow_are_left_alone),
       cmocka_unit_test(images_stay_channels_last),
-      cmocka_unit_test(bounds_behind_bytes_are_those_of_their_source),
-      cmocka_unit_test(lines_are_images_of_one_row),
-      cmocka_unit_test(steps_between_bytes_are_a_chain),
-      cmocka_unit_test(floats_and_numbers_take_part_in_chains),
-      cmocka_unit_test(parts_of_numbers_below_zero_are_steps),
-      cmocka_unit_test(chains_follow_the_order_of_images),
-      cmocka_unit_test(what_floats_are_read_of_too_is_left_alone),
-      cmocka_unit_test(int8_within_a_graph_is_uint8),
-      cmocka_unit_test(int8_of_callers_is_left_alone),
-      cmocka_unit_test(int8_that_others_read_stays_int8),
-      cmocka_unit_test(the_stock_runtime_keeps_its_floats),
+      cmocka_unit_test(clamps_after_quantised_values_narrow_their_source),
+      cmocka_unit_test(one_dimensional_convolutions_are_images_of_one_row),
+      cmocka_unit_test(elementwise_operators_between_qdq_are_a_chain),
+      cmocka_unit_test(chains_read_floats_and_numbers),
+      cmocka_unit_test(leaky_relu_is_a_chain),
+      cmocka_unit_test(chains_keep_channels_last),
+      cmocka_unit_test(float_values_with_other_uses_are_left_alone),
+      cmocka_unit_test(int8_between_operators_becomes_uint8),
+      cmocka_unit_test(int8_inputs_are_left_alone),
+      cmocka_unit_test(int8_with_other_uses_stays_int8),
+      cmocka_unit_test(executorch_keeps_floats),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

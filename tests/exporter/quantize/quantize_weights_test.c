@@ -1,4 +1,4 @@
-// Which weights become integers, and what reads them then.
+// Which weights are rounded, and the operators that read them.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,7 +111,7 @@ static void the_last_rule_that_matches_decides(void** state) {
       "o: float32[2, 40] = aten::linear.out(h, a.odd.weight, None)\n" RETURN);
 }
 
-// mm takes its weight the other way round, which is folded.
+// mm reads its weight transposed; the transpose is folded.
 static void folded_weights_keep_their_names(void** state) {
   (void)state;
   expect(
@@ -138,7 +138,7 @@ static const etx_quantized* row_of(const lowered* l, const char* name) {
   return NULL;
 }
 
-static void the_list_says_what_became_of_each(void** state) {
+static void the_report_lists_each_weight(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX, layers);
@@ -160,12 +160,13 @@ static void the_list_says_what_became_of_each(void** state) {
   assert_string_equal(row->reason, "is too small");
   row = row_of(&l, "a.odd.weight");
   assert_string_equal(row->kind, "int8");
-  assert_non_null(strstr(row->reason, "not a multiple of the requested group size"));
+  assert_non_null(
+      strstr(row->reason, "not a multiple of the requested group size"));
   lowered_close(&l);
 }
 
-// A table from which rows are sliced too would be there twice.
-static void what_others_read_stays(void** state) {
+// A table that is also sliced as floats would be stored twice.
+static void weights_with_other_readers_stay(void** state) {
   (void)state;
   lowered l;
   lowered_open(
@@ -189,7 +190,7 @@ static void what_others_read_stays(void** state) {
   lowered_close(&l);
 }
 
-static void other_floats_are_told(void** state) {
+static void other_float_weights_are_reported(void** state) {
   (void)state;
   lowered l;
   lowered_open(
@@ -214,7 +215,7 @@ static void other_floats_are_told(void** state) {
   lowered_close(&l);
 }
 
-static void the_stock_target_is_refused(void** state) {
+static void executorch_is_refused(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_EXECUTORCH, layers);
@@ -238,7 +239,7 @@ static void refuse(const char* rule, const char* part) {
   lowered_close(&l);
 }
 
-static void rules_that_say_nothing_are_refused(void** state) {
+static void wrong_rules_are_refused(void** state) {
   (void)state;
   refuse("int5", "cannot be quantised to 'int5': expected none, int8");
   refuse("", "cannot be quantised to ''");
@@ -288,11 +289,11 @@ int main(void) {
       cmocka_unit_test(int4_takes_the_group_that_fits),
       cmocka_unit_test(the_last_rule_that_matches_decides),
       cmocka_unit_test(folded_weights_keep_their_names),
-      cmocka_unit_test(the_list_says_what_became_of_each),
-      cmocka_unit_test(what_others_read_stays),
-      cmocka_unit_test(other_floats_are_told),
-      cmocka_unit_test(the_stock_target_is_refused),
-      cmocka_unit_test(rules_that_say_nothing_are_refused),
+      cmocka_unit_test(the_report_lists_each_weight),
+      cmocka_unit_test(weights_with_other_readers_stay),
+      cmocka_unit_test(other_float_weights_are_reported),
+      cmocka_unit_test(executorch_is_refused),
+      cmocka_unit_test(wrong_rules_are_refused),
       cmocka_unit_test(patterns_match_names_and_modules),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,7 +72,7 @@ static double plain_noise(const float* group, size_t count) {
   return noise;
 }
 
-static void int4_says_its_error_and_is_better_than_plain(void** state) {
+static void int4_reports_its_error_and_beats_plain_rounding(void** state) {
   (void)state;
   double plain = 0, searched = 0;
   for (uint32_t seed = 0; seed < 300; ++seed) {
@@ -99,7 +99,7 @@ static void int4_says_its_error_and_is_better_than_plain(void** state) {
   assert_true(searched < 0.85 * plain);
 }
 
-static void what_fits_is_exact(void** state) {
+static void representable_numbers_are_exact(void** state) {
   (void)state;
   float group[32];
   uint8_t q[16];
@@ -114,7 +114,7 @@ static void what_fits_is_exact(void** state) {
   assert_true(error.noise == 0);
 }
 
-static void extremes_are_rounded_without_harm(void** state) {
+static void extreme_numbers_are_rounded(void** state) {
   (void)state;
   static const float values[] = {0.0f,     -0.0f,  1e-45f, -1e-40f,
                                  1.2e-38f, 1e-36f, 1e15f,  -1e15f};
@@ -134,8 +134,8 @@ static void extremes_are_rounded_without_harm(void** state) {
   }
 }
 
-// The same bytes from every compiler.
-static void bytes_are_these(void** state) {
+// Every compiler must produce these bytes.
+static void golden_bytes(void** state) {
   (void)state;
   float group[32];
   uint8_t q[16];
@@ -162,10 +162,10 @@ static void bytes_are_these(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(int8_is_within_half_a_step),
-      cmocka_unit_test(int4_says_its_error_and_is_better_than_plain),
-      cmocka_unit_test(what_fits_is_exact),
-      cmocka_unit_test(extremes_are_rounded_without_harm),
-      cmocka_unit_test(bytes_are_these),
+      cmocka_unit_test(int4_reports_its_error_and_beats_plain_rounding),
+      cmocka_unit_test(representable_numbers_are_exact),
+      cmocka_unit_test(extreme_numbers_are_rounded),
+      cmocka_unit_test(golden_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static void nodes_keep_their_branches(void** state) {
                  "return y\n");
 }
 
-static void equal_nodes_are_one_only_where_the_first_has_run(void** state) {
+static void equal_nodes_are_merged_only_if_the_first_has_run(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower simplify",
                  X
@@ -71,7 +71,7 @@ static void equal_nodes_are_one_only_where_the_first_has_run(void** state) {
                  "return y\nreturn z\nreturn o\nreturn g\n");
 }
 
-static void choices_nobody_asks_for_are_gone(void** state) {
+static void unused_conditionals_are_removed(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower simplify",
                  X
@@ -130,7 +130,7 @@ static void a_constant_condition_leaves_one_branch(void** state) {
       "return b\n");
 }
 
-static void what_is_the_same_either_way_needs_no_choice(void** state) {
+static void a_join_of_equal_values_is_that_value(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower fold_constant_branches",
                  X
@@ -158,7 +158,7 @@ static void refuses(const char* yaml, const char* part) {
   scratch_directory_remove(&directory);
 }
 
-static void faults_of_choices_are_refused(void** state) {
+static void wrong_conditionals_are_refused(void** state) {
   (void)state;
   refuses(X "nodes: [{out: y, if: c, then: {outputs: [x]}}]\noutputs: [y]\n",
           "m.yaml:2:9: 'else' is missing");
@@ -235,7 +235,7 @@ static void assert_broken(void) {
 }
 
 // Heads and joins stand where the file ir_cond.h says.
-static void nodes_out_of_place_are_found(void** state) {
+static void misplaced_nodes_are_found(void** state) {
   (void)state;
   lowered_open(&l, ETX_TARGET_ETX,
                X
@@ -282,13 +282,13 @@ static void nodes_out_of_place_are_found(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nodes_keep_their_branches),
-      cmocka_unit_test(equal_nodes_are_one_only_where_the_first_has_run),
-      cmocka_unit_test(choices_nobody_asks_for_are_gone),
+      cmocka_unit_test(equal_nodes_are_merged_only_if_the_first_has_run),
+      cmocka_unit_test(unused_conditionals_are_removed),
       cmocka_unit_test(a_constant_condition_leaves_one_branch),
-      cmocka_unit_test(what_is_the_same_either_way_needs_no_choice),
-      cmocka_unit_test(faults_of_choices_are_refused),
+      cmocka_unit_test(a_join_of_equal_values_is_that_value),
+      cmocka_unit_test(wrong_conditionals_are_refused),
       cmocka_unit_test(branches_of_different_types_are_refused),
-      cmocka_unit_test(nodes_out_of_place_are_found),
+      cmocka_unit_test(misplaced_nodes_are_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// What is computed at plan time, what it may cost, and what stays.
+// fold_constants: what is folded, its limits, and what stays.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static void a_transposed_weight_is_computed_once(void** state) {
   lowered_close(&l);
 }
 
-static void state_is_no_constant(void** state) {
+static void states_are_not_folded(void** state) {
   (void)state;
   fold(
       "buffers: [{name: s, type: 'float32[2]', init: 1}]\n"
@@ -75,7 +75,7 @@ static void state_is_no_constant(void** state) {
   lowered_close(&l);
 }
 
-static void sizes_that_vary_are_left_to_run_time(void** state) {
+static void symbolic_sizes_are_not_folded(void** state) {
   (void)state;
   fold(
       "dims: {s: {min: 1, max: 8}}\n"
@@ -111,7 +111,7 @@ static void large_results_of_small_operands_stay(void** state) {
   lowered_close(&l);
 }
 
-static void a_fill_stays_but_serves_what_is_computed_from_it(void** state) {
+static void a_fill_stays_but_its_users_are_folded(void** state) {
   (void)state;
   fold(
       "inputs: [{name: x, type: 'float32[2, 2]'}]\n"
@@ -178,7 +178,7 @@ static void assert_near(const etx_ir_constant* constant, const float* wanted,
 }
 
 // What PyTorch answers.
-static void smooth_cubics_average_what_falls_together(void** state) {
+static void antialiased_bicubic_upsampling_is_folded(void** state) {
   (void)state;
   static const float halves[] = {3.7665603f, 5.1779938f, 6.5378895f,
                                  3.4907820f, 5.4258118f, 4.8509212f};
@@ -211,12 +211,12 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_chain_of_constants_is_one_constant),
       cmocka_unit_test(a_transposed_weight_is_computed_once),
-      cmocka_unit_test(state_is_no_constant),
-      cmocka_unit_test(sizes_that_vary_are_left_to_run_time),
+      cmocka_unit_test(states_are_not_folded),
+      cmocka_unit_test(symbolic_sizes_are_not_folded),
       cmocka_unit_test(large_results_of_small_operands_stay),
-      cmocka_unit_test(a_fill_stays_but_serves_what_is_computed_from_it),
+      cmocka_unit_test(a_fill_stays_but_its_users_are_folded),
       cmocka_unit_test(a_view_of_a_constant_shares_its_bytes),
-      cmocka_unit_test(smooth_cubics_average_what_falls_together),
+      cmocka_unit_test(antialiased_bicubic_upsampling_is_folded),
       cmocka_unit_test(nodes_without_a_kernel_are_left_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-// Products whose right operand is the same for several heads.
+// Matrix products whose right operand is expanded over heads.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@
   "  - {out: kt, op: aten.mul.Scalar, args: [k3, 0.5]}\n" \
   "  - {out: ks, op: aten.permute.default, args: [kt, [0, 1, 3, 2]]}\n"
 
-static void heads_that_share_keys_are_rows_of_one_product(void** state) {
+static void query_heads_that_share_keys_are_rows_of_one_bmm(void** state) {
   (void)state;
   static const char* const graphs[] = {HEADS(TRANSPOSED_AND_SCALED),
                                        HEADS(SCALED_AND_TRANSPOSED)};
@@ -53,7 +53,7 @@ static void heads_that_share_keys_are_rows_of_one_product(void** state) {
   }
 }
 
-static void other_repetitions_stay(void** state) {
+static void other_expands_stay(void** state) {
   (void)state;
   // Each row is repeated, not each head.
   expect_lowered(
@@ -86,8 +86,8 @@ static void other_repetitions_stay(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(heads_that_share_keys_are_rows_of_one_product),
-      cmocka_unit_test(other_repetitions_stay),
+      cmocka_unit_test(query_heads_that_share_keys_are_rows_of_one_bmm),
+      cmocka_unit_test(other_expands_stay),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// Products with transposed operands, found in the form of core ATen.
+// Matrix products with transposed operands, as core ATen has them.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static void addmm_with_a_transposed_weight_is_linear(void** state) {
                  "return y\n");
 }
 
-static void the_stock_target_keeps_addmm(void** state) {
+static void executorch_keeps_addmm(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_EXECUTORCH, "lower fold_matmul_transposes simplify",
                  addmm_of_rows,
@@ -71,7 +71,7 @@ static void scaled_addmm_is_left_alone(void** state) {
       "return y\n");
 }
 
-static void keys_are_read_as_they_lie(void** state) {
+static void transposed_keys_are_bmm_nt(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower fold_matmul_transposes simplify",
@@ -85,7 +85,7 @@ static void keys_are_read_as_they_lie(void** state) {
       "return y\n");
 }
 
-static void for_the_stock_target_one_query_stands_on_the_right(void** state) {
+static void executorch_exchanges_operands_for_one_query(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_EXECUTORCH, "lower fold_matmul_transposes simplify",
@@ -101,7 +101,7 @@ static void for_the_stock_target_one_query_stands_on_the_right(void** state) {
       "return y\n");
 }
 
-static void for_the_stock_target_few_queries_are_turned(void** state) {
+static void executorch_exchanges_operands_for_few_queries(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_EXECUTORCH, "lower fold_matmul_transposes simplify",
@@ -117,7 +117,7 @@ static void for_the_stock_target_few_queries_are_turned(void** state) {
       "return y\n");
 }
 
-static void for_the_stock_target_several_queries_stay(void** state) {
+static void executorch_keeps_many_queries(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_EXECUTORCH, "lower fold_matmul_transposes simplify",
@@ -132,7 +132,7 @@ static void for_the_stock_target_several_queries_stay(void** state) {
       "return y\n");
 }
 
-static void keys_of_several_batches_too(void** state) {
+static void batched_transposed_keys_are_bmm_nt(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower fold_matmul_transposes simplify",
@@ -172,7 +172,7 @@ static void a_factor_of_the_keys_moves_to_the_queries(void** state) {
       "return y\n");
 }
 
-static void a_permute_that_would_only_move_is_left_alone(void** state) {
+static void a_permute_of_other_dimensions_is_left_alone(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower fold_matmul_transposes simplify",
@@ -188,7 +188,7 @@ static void a_permute_that_would_only_move_is_left_alone(void** state) {
 }
 
 // Folding stores the constant the other way round.
-static void a_constant_factor_is_a_weight(void** state) {
+static void mm_with_a_constant_is_linear(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower fold_matmul_transposes",
@@ -244,19 +244,19 @@ static void einsum_with_a_weight_is_linear(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_constant_factor_is_a_weight),
+      cmocka_unit_test(mm_with_a_constant_is_linear),
       cmocka_unit_test(addmm_with_a_transposed_weight_is_linear),
-      cmocka_unit_test(the_stock_target_keeps_addmm),
+      cmocka_unit_test(executorch_keeps_addmm),
       cmocka_unit_test(mm_with_a_transposed_weight_is_linear),
       cmocka_unit_test(einsum_with_a_weight_is_linear),
       cmocka_unit_test(scaled_addmm_is_left_alone),
-      cmocka_unit_test(keys_are_read_as_they_lie),
-      cmocka_unit_test(for_the_stock_target_one_query_stands_on_the_right),
-      cmocka_unit_test(for_the_stock_target_few_queries_are_turned),
-      cmocka_unit_test(for_the_stock_target_several_queries_stay),
-      cmocka_unit_test(keys_of_several_batches_too),
+      cmocka_unit_test(transposed_keys_are_bmm_nt),
+      cmocka_unit_test(executorch_exchanges_operands_for_one_query),
+      cmocka_unit_test(executorch_exchanges_operands_for_few_queries),
+      cmocka_unit_test(executorch_keeps_many_queries),
+      cmocka_unit_test(batched_transposed_keys_are_bmm_nt),
       cmocka_unit_test(a_factor_of_the_keys_moves_to_the_queries),
-      cmocka_unit_test(a_permute_that_would_only_move_is_left_alone),
+      cmocka_unit_test(a_permute_of_other_dimensions_is_left_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// Indices that count up by one, and those that only look so.
+// Indexing by consecutive indices, and indices that only look consecutive.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include "tests/exporter/lowered.h"
 
-static void an_index_that_counts_up_is_a_slice(void** state) {
+static void index_by_arange_is_a_slice(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower fold_constants index_to_slice simplify",
@@ -25,7 +25,7 @@ static void an_index_that_counts_up_is_a_slice(void** state) {
       "return z\n");
 }
 
-static void an_embedding_of_positions_is_a_slice(void** state) {
+static void embedding_of_arange_is_a_slice(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower fold_constants index_to_slice simplify",
@@ -42,7 +42,7 @@ static void an_embedding_of_positions_is_a_slice(void** state) {
       "return y\n");
 }
 
-static void rows_put_one_after_the_other_are_a_slice_scatter(void** state) {
+static void index_put_by_arange_is_slice_scatter(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower fold_constants index_to_slice simplify",
@@ -57,7 +57,7 @@ static void rows_put_one_after_the_other_are_a_slice_scatter(void** state) {
       "return y\n");
 }
 
-static void one_value_for_all_rows_is_spread_out(void** state) {
+static void a_broadcast_source_is_expanded(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower fold_constants index_to_slice simplify",
@@ -73,7 +73,7 @@ static void one_value_for_all_rows_is_spread_out(void** state) {
       "return y\n");
 }
 
-static void sums_into_rows_are_left_alone(void** state) {
+static void accumulating_index_put_is_left_alone(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower fold_constants index_to_slice simplify",
@@ -89,7 +89,7 @@ static void sums_into_rows_are_left_alone(void** state) {
       "return y\n");
 }
 
-static void rows_that_may_lie_outside_are_left_alone(void** state) {
+static void indices_that_may_be_out_of_range_are_left_alone(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower fold_constants index_to_slice simplify",
                  "dims: {s: {min: 1, max: 8}}\n"
@@ -103,7 +103,7 @@ static void rows_that_may_lie_outside_are_left_alone(void** state) {
                  "return y\n");
 }
 
-static void known_indices_count_too(void** state) {
+static void constant_consecutive_indices_are_slices(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower fold_constants index_to_slice simplify",
@@ -116,7 +116,7 @@ static void known_indices_count_too(void** state) {
       "return y\n");
 }
 
-static void several_indices_are_left_alone(void** state) {
+static void several_index_tensors_are_left_alone(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower fold_constants index_to_slice simplify",
                  "dims: {s: {min: 1, max: 8}}\n"
@@ -132,14 +132,14 @@ static void several_indices_are_left_alone(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(an_index_that_counts_up_is_a_slice),
-      cmocka_unit_test(an_embedding_of_positions_is_a_slice),
-      cmocka_unit_test(rows_put_one_after_the_other_are_a_slice_scatter),
-      cmocka_unit_test(one_value_for_all_rows_is_spread_out),
-      cmocka_unit_test(sums_into_rows_are_left_alone),
-      cmocka_unit_test(rows_that_may_lie_outside_are_left_alone),
-      cmocka_unit_test(known_indices_count_too),
-      cmocka_unit_test(several_indices_are_left_alone),
+      cmocka_unit_test(index_by_arange_is_a_slice),
+      cmocka_unit_test(embedding_of_arange_is_a_slice),
+      cmocka_unit_test(index_put_by_arange_is_slice_scatter),
+      cmocka_unit_test(a_broadcast_source_is_expanded),
+      cmocka_unit_test(accumulating_index_put_is_left_alone),
+      cmocka_unit_test(indices_that_may_be_out_of_range_are_left_alone),
+      cmocka_unit_test(constant_consecutive_indices_are_slices),
+      cmocka_unit_test(several_index_tensors_are_left_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-// What the stock kernels compute in another way is put together from what they
-// do not; etx's own runtime keeps the operators. That both give PyTorch's
-// results is the matter of the recorded calls.
+// Operators whose portable kernels differ from PyTorch are replaced for target
+// executorch and kept for target etx. The recorded calls of tests/ops check the
+// results.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,19 +12,20 @@
 
 #include "tests/exporter/lowered.h"
 
-// One operator over `inputs`, for the stock runtime.
+// One operator over `inputs`, for target executorch.
 static void expect(const char* inputs, const char* node, const char* wanted) {
   char yaml[512];
   snprintf(yaml, sizeof yaml,
            "inputs: [%s]\nnodes:\n  - {out: y, %s}\noutputs: [y]\n", inputs,
            node);
-  expect_lowered(ETX_TARGET_EXECUTORCH, "lower legalize_for_executorch", yaml, wanted);
+  expect_lowered(ETX_TARGET_EXECUTORCH, "lower legalize_for_executorch", yaml,
+                 wanted);
 }
 
 #define TWO(type) \
   "{name: a, type: '" type "[4]'}, {name: b, type: '" type "[4]'}"
 
-static void remainders_of_integers_come_from_floors(void** state) {
+static void integer_remainder_uses_floor_division(void** state) {
   (void)state;
   expect(TWO("int32"), "op: aten.remainder.Tensor, args: [a, b]",
          "y.1: int32[4] = aten::div.out_mode(a, b, 'floor')\n"
@@ -41,7 +42,7 @@ static void remainders_of_integers_come_from_floors(void** state) {
          "return y\n");
 }
 
-static void truncated_quotients_of_64_bits_come_from_floors(void** state) {
+static void int64_truncating_division_uses_floor_division(void** state) {
   (void)state;
   expect(TWO("int64"),
          "op: aten.div.Tensor_mode, args: [a, b], kwargs: "
@@ -62,7 +63,7 @@ static void truncated_quotients_of_64_bits_come_from_floors(void** state) {
          "return y\n");
 }
 
-static void powers_of_integers_are_products(void** state) {
+static void integer_power_is_multiplications(void** state) {
   (void)state;
   expect(TWO("int64"), "op: aten.pow.Tensor_Scalar, args: [a, 5]",
          "y.1: int64[4] = aten::mul.out(a, a)\n"
@@ -74,27 +75,24 @@ static void powers_of_integers_are_products(void** state) {
          "return y\n");
 }
 
-// With one element on the left the stock kernel scales that.
-static void what_alpha_scales_is_a_product(void** state) {
+// If the left operand has one element, the portable kernel scales it.
+static void add_with_alpha_is_a_multiplication_and_an_addition(void** state) {
   (void)state;
   expect(TWO("float32"),
          "op: aten.add.Tensor, args: [a, b], kwargs: {alpha: 0.5}",
          "y.1: float32[4] = aten::mul.out(b, 0.5:float32)\n"
          "y: float32[4] = aten::add.out(a, y.1, 1)\n"
          "return y\n");
-  expect(TWO("int64"),
-         "op: aten.add.Tensor, args: [a, b], kwargs: {alpha: 1}",
+  expect(TWO("int64"), "op: aten.add.Tensor, args: [a, b], kwargs: {alpha: 1}",
          "y: int64[4] = aten::add.out(a, b, 1)\n"
          "return y\n");
-  expect(TWO("int64"),
-         "op: aten.sub.Tensor, args: [a, b], kwargs: {alpha: 3}",
+  expect(TWO("int64"), "op: aten.sub.Tensor, args: [a, b], kwargs: {alpha: 3}",
          "y: int64[4] = aten::sub.out(a, b, 3)\n"
          "return y\n");
 }
 
-// Over two dimensions the stock library takes its other, slower kernel.
-static void sums_that_a_float_does_not_hold_go_over_two_dimensions(
-    void** state) {
+// For two dimensions the portable library has another kernel.
+static void float64_and_integer_sums_go_over_two_dimensions(void** state) {
   (void)state;
   expect("{name: a, type: 'int64[3, 4]'}",
          "op: aten.sum.dim_IntList, args: [a, [0], true]",
@@ -108,7 +106,7 @@ static void sums_that_a_float_does_not_hold_go_over_two_dimensions(
          "return y\n");
 }
 
-static void the_own_runtime_keeps_them(void** state) {
+static void target_etx_keeps_the_operators(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower legalize_for_executorch", "inputs: [" TWO("int64") "]\n"
                "nodes:\n"
@@ -123,12 +121,12 @@ static void the_own_runtime_keeps_them(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(remainders_of_integers_come_from_floors),
-      cmocka_unit_test(truncated_quotients_of_64_bits_come_from_floors),
-      cmocka_unit_test(powers_of_integers_are_products),
-      cmocka_unit_test(what_alpha_scales_is_a_product),
-      cmocka_unit_test(sums_that_a_float_does_not_hold_go_over_two_dimensions),
-      cmocka_unit_test(the_own_runtime_keeps_them),
+      cmocka_unit_test(integer_remainder_uses_floor_division),
+      cmocka_unit_test(int64_truncating_division_uses_floor_division),
+      cmocka_unit_test(integer_power_is_multiplications),
+      cmocka_unit_test(add_with_alpha_is_a_multiplication_and_an_addition),
+      cmocka_unit_test(float64_and_integer_sums_go_over_two_dimensions),
+      cmocka_unit_test(target_etx_keeps_the_operators),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

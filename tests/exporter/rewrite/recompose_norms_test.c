@@ -1,4 +1,4 @@
-// Norms that models spell out; what goes into convolutions.
+// Spelled-out norms; batch norms and padding that are folded into convolutions.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static void expect(const char* yaml, const char* wanted) {
   expect_lowered(ETX_TARGET_ETX, PASSES, yaml, wanted);
 }
 
-static void a_product_with_the_root_mean_square_is_a_norm(void** state) {
+static void multiplication_by_rsqrt_of_mean_square_is_rms_norm(void** state) {
   (void)state;
   expect(INPUTS MEAN_SQUARE("x")
          "  - {out: r, op: aten.rsqrt.default, args: [e]}\n"
@@ -41,7 +41,7 @@ static void a_product_with_the_root_mean_square_is_a_norm(void** state) {
          "return y\n");
 }
 
-static void a_quotient_is_the_same(void** state) {
+static void division_by_sqrt_of_mean_square_is_rms_norm(void** state) {
   (void)state;
   expect(INPUTS MEAN_SQUARE("x")
          "  - {out: r, op: aten.sqrt.default, args: [e]}\n"
@@ -51,7 +51,7 @@ static void a_quotient_is_the_same(void** state) {
          "return y\n");
 }
 
-static void what_is_centred_first_is_a_layer_norm(void** state) {
+static void a_centred_rms_norm_is_layer_norm(void** state) {
   (void)state;
   expect(INPUTS CENTRED MEAN_SQUARE("d")
          "  - {out: r, op: aten.rsqrt.default, args: [e]}\n"
@@ -140,33 +140,33 @@ static void spellings_of_a_layer_norm_are_equal(void** state) {
   }
 }
 
-static void a_layer_norm_of_channels_is_one_of_the_last_dimension(
-    void** state) {
+static void a_layer_norm_over_channels_is_permuted(void** state) {
   (void)state;
-  expect("inputs: [{name: x, type: 'float32[2, 3, 4, 5]'}, {name: w, type: "
-         "'float32[3]'}, {name: b, type: 'float32[1, 3, 1, 1]'}]\n"
-         "nodes:\n"
-         "  - {out: u, op: aten.mean.dim, args: [x, [1], true]}\n"
-         "  - {out: d, op: aten.sub.Tensor, args: [x, u]}\n"
-         "  - {out: p, op: aten.pow.Tensor_Scalar, args: [d, 2]}\n"
-         "  - {out: m, op: aten.mean.dim, args: [p, [1], true]}\n"
-         "  - {out: e, op: aten.add.Tensor, args: [m, 0.5]}\n"
-         "  - {out: r, op: aten.sqrt.default, args: [e]}\n"
-         "  - {out: n, op: aten.div.Tensor, args: [d, r]}\n"
-         "  - {out: v, op: aten.view.default, args: [w, [3, 1, 1]]}\n"
-         "  - {out: s, op: aten.mul.Tensor, args: [v, n]}\n"
-         "  - {out: y, op: aten.add.Tensor, args: [s, b]}\n"
-         "outputs: [y]\n",
-         "n.1: float32[2, 4, 5, 3] = aten::permute_copy.out(x, [0, 2, 3, 1])\n"
-         "y.1: float32[3] = aten::view_copy.out(b, [3])\n"
-         "y.2: float32[2, 4, 5, 3], y.3: float32[2, 4, 5, 1], y.4: float32[2, "
-         "4, 5, 1] = aten::native_layer_norm.out(n.1, [3], w, y.1, 0.5)\n"
-         "y: float32[2, 3, 4, 5] = aten::permute_copy.out(y.2, [0, 3, 1, 2])\n"
-         "return y\n");
+  expect(
+      "inputs: [{name: x, type: 'float32[2, 3, 4, 5]'}, {name: w, type: "
+      "'float32[3]'}, {name: b, type: 'float32[1, 3, 1, 1]'}]\n"
+      "nodes:\n"
+      "  - {out: u, op: aten.mean.dim, args: [x, [1], true]}\n"
+      "  - {out: d, op: aten.sub.Tensor, args: [x, u]}\n"
+      "  - {out: p, op: aten.pow.Tensor_Scalar, args: [d, 2]}\n"
+      "  - {out: m, op: aten.mean.dim, args: [p, [1], true]}\n"
+      "  - {out: e, op: aten.add.Tensor, args: [m, 0.5]}\n"
+      "  - {out: r, op: aten.sqrt.default, args: [e]}\n"
+      "  - {out: n, op: aten.div.Tensor, args: [d, r]}\n"
+      "  - {out: v, op: aten.view.default, args: [w, [3, 1, 1]]}\n"
+      "  - {out: s, op: aten.mul.Tensor, args: [v, n]}\n"
+      "  - {out: y, op: aten.add.Tensor, args: [s, b]}\n"
+      "outputs: [y]\n",
+      "n.1: float32[2, 4, 5, 3] = aten::permute_copy.out(x, [0, 2, 3, 1])\n"
+      "y.1: float32[3] = aten::view_copy.out(b, [3])\n"
+      "y.2: float32[2, 4, 5, 3], y.3: float32[2, 4, 5, 1], y.4: float32[2, "
+      "4, 5, 1] = aten::native_layer_norm.out(n.1, [3], w, y.1, 0.5)\n"
+      "y: float32[2, 3, 4, 5] = aten::permute_copy.out(y.2, [0, 3, 1, 2])\n"
+      "return y\n");
 }
 
-// As models do that keep halves but for the norm.
-static void halves_between_casts_are_normalised_as_such(void** state) {
+// Models with half types often compute the norm in float32.
+static void casts_around_norms_of_halves_are_removed(void** state) {
   (void)state;
   expect("inputs: [{name: x, type: 'float16[2, 4]'}, {name: w, type: "
          "'float16[4]'}]\n"
@@ -185,7 +185,7 @@ static void halves_between_casts_are_normalised_as_such(void** state) {
 
 // Other dimensions, another value divided, an unbiased variance, a sum that is
 // no mean.
-static void what_is_no_norm_is_left_alone(void** state) {
+static void other_expressions_are_left_alone(void** state) {
   (void)state;
   static const char* const graphs[] = {
       INPUTS
@@ -229,8 +229,8 @@ static void what_is_no_norm_is_left_alone(void** state) {
   }
 }
 
-// A weight that has to be repeated along rows is none.
-static void other_factors_stay_behind_the_norm(void** state) {
+// A factor with one element per row is not a weight.
+static void other_factors_are_not_weights(void** state) {
   (void)state;
   expect("inputs: [{name: x, type: 'float32[2, 3, 4]'}, {name: w, type: "
          "'float32[3, 1]'}]\n"
@@ -261,7 +261,7 @@ static void other_factors_stay_behind_the_norm(void** state) {
   "two, v, 0.1, 0.0]}\n"
 
 // Weight 3 * 2 / sqrt(0.25), bias (1 - 2) * 4 + 1.
-static void a_batch_norm_goes_into_the_convolution(void** state) {
+static void a_batch_norm_is_folded_into_the_convolution(void** state) {
   (void)state;
   static const etx_target targets[] = {ETX_TARGET_ETX, ETX_TARGET_EXECUTORCH};
   for (size_t i = 0; i < 2; ++i) {
@@ -276,19 +276,21 @@ static void a_batch_norm_goes_into_the_convolution(void** state) {
   }
 }
 
-#define TRANSPOSED(channels, groups)                                          \
-  "inputs: [{name: x, type: 'float32[1, " channels ", 3, 3]'}]\n"             \
-  "buffers: [{name: w, type: 'float32[" channels ", 2, 1, 1]', init: 3}, "    \
-  "{name: two, type: 'float32[4]', init: 2}, {name: v, type: 'float32[4]', "  \
-  "init: 0.25}, {name: c2, type: 'float32[2]', init: 2}, {name: v2, type: "   \
-  "'float32[2]', init: 0.25}]\n"                                              \
-  "nodes:\n"                                                                  \
+#define TRANSPOSED(channels, groups)                                           \
+  "inputs: [{name: x, type: 'float32[1, " channels                             \
+  ", 3, 3]'}]\n"                                                               \
+  "buffers: [{name: w, type: 'float32[" channels                               \
+  ", 2, 1, 1]', init: 3}, "                                                    \
+  "{name: two, type: 'float32[4]', init: 2}, {name: v, type: 'float32[4]', "   \
+  "init: 0.25}, {name: c2, type: 'float32[2]', init: 2}, {name: v2, type: "    \
+  "'float32[2]', init: 0.25}]\n"                                               \
+  "nodes:\n"                                                                   \
   "  - {out: c, op: aten.convolution.default, args: [x, w, null, [1, 1], [0, " \
   "0], [1, 1], true, [0, 0], " groups "]}\n"
 
 // Channels of results are the second dimension there, and the first one too if
 // there are groups.
-static void a_batch_norm_goes_into_a_transposed_convolution(void** state) {
+static void a_batch_norm_is_folded_into_a_transposed_convolution(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX,
@@ -313,7 +315,7 @@ static void a_batch_norm_goes_into_a_transposed_convolution(void** state) {
   lowered_close(&l);
 }
 
-static void a_convolution_that_others_read_keeps_its_weight(void** state) {
+static void a_convolution_with_other_uses_is_not_folded(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX, CONVOLUTION NORM "outputs: [n, c]\n");
@@ -334,7 +336,7 @@ static void a_convolution_that_others_read_keeps_its_weight(void** state) {
   "[1, 0], [1, 1], false, [0, 0], 1]}\n"                                      \
   "outputs: [y]\n"
 
-static void equal_padding_is_the_convolutions_own(void** state) {
+static void symmetric_padding_is_folded_into_the_convolution(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower fold_padding",
                  PADDED("[2, 2, 3, 3]", "0.0"),
@@ -361,19 +363,19 @@ static void other_padding_stays(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_product_with_the_root_mean_square_is_a_norm),
-      cmocka_unit_test(a_quotient_is_the_same),
-      cmocka_unit_test(what_is_centred_first_is_a_layer_norm),
+      cmocka_unit_test(multiplication_by_rsqrt_of_mean_square_is_rms_norm),
+      cmocka_unit_test(division_by_sqrt_of_mean_square_is_rms_norm),
+      cmocka_unit_test(a_centred_rms_norm_is_layer_norm),
       cmocka_unit_test(spellings_of_an_rms_norm_are_equal),
       cmocka_unit_test(spellings_of_a_layer_norm_are_equal),
-      cmocka_unit_test(a_layer_norm_of_channels_is_one_of_the_last_dimension),
-      cmocka_unit_test(halves_between_casts_are_normalised_as_such),
-      cmocka_unit_test(what_is_no_norm_is_left_alone),
-      cmocka_unit_test(other_factors_stay_behind_the_norm),
-      cmocka_unit_test(a_batch_norm_goes_into_the_convolution),
-      cmocka_unit_test(a_batch_norm_goes_into_a_transposed_convolution),
-      cmocka_unit_test(a_convolution_that_others_read_keeps_its_weight),
-      cmocka_unit_test(equal_padding_is_the_convolutions_own),
+      cmocka_unit_test(a_layer_norm_over_channels_is_permuted),
+      cmocka_unit_test(casts_around_norms_of_halves_are_removed),
+      cmocka_unit_test(other_expressions_are_left_alone),
+      cmocka_unit_test(other_factors_are_not_weights),
+      cmocka_unit_test(a_batch_norm_is_folded_into_the_convolution),
+      cmocka_unit_test(a_batch_norm_is_folded_into_a_transposed_convolution),
+      cmocka_unit_test(a_convolution_with_other_uses_is_not_folded),
+      cmocka_unit_test(symmetric_padding_is_folded_into_the_convolution),
       cmocka_unit_test(other_padding_stays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

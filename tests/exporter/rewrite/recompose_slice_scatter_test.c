@@ -1,4 +1,4 @@
-// Updates of rows, found in the form of core ATen.
+// where() over a range of rows as slice_scatter.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include "tests/exporter/lowered.h"
 
-static void a_choice_of_one_row_is_a_slice_scatter(void** state) {
+static void where_over_one_row_is_slice_scatter(void** state) {
   (void)state;
   static const etx_target targets[] = {ETX_TARGET_ETX, ETX_TARGET_EXECUTORCH};
   for (size_t i = 0; i < sizeof targets / sizeof *targets; ++i) {
@@ -30,7 +30,7 @@ static void a_choice_of_one_row_is_a_slice_scatter(void** state) {
   }
 }
 
-static void several_rows_in_a_row_are_one_slice(void** state) {
+static void where_over_consecutive_rows_is_slice_scatter(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower fold_constants recompose_slice_scatter simplify",
@@ -47,7 +47,7 @@ static void several_rows_in_a_row_are_one_slice(void** state) {
       "return y\n");
 }
 
-static void rows_apart_are_left_alone(void** state) {
+static void where_over_separate_rows_is_left_alone(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower fold_constants recompose_slice_scatter simplify",
@@ -63,7 +63,7 @@ static void rows_apart_are_left_alone(void** state) {
       "return y\n");
 }
 
-static void a_mask_that_is_not_known_is_left_alone(void** state) {
+static void a_mask_that_is_not_constant_is_left_alone(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX,
                  "lower fold_constants recompose_slice_scatter simplify",
@@ -80,10 +80,10 @@ static void a_mask_that_is_not_known_is_left_alone(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_choice_of_one_row_is_a_slice_scatter),
-      cmocka_unit_test(several_rows_in_a_row_are_one_slice),
-      cmocka_unit_test(rows_apart_are_left_alone),
-      cmocka_unit_test(a_mask_that_is_not_known_is_left_alone),
+      cmocka_unit_test(where_over_one_row_is_slice_scatter),
+      cmocka_unit_test(where_over_consecutive_rows_is_slice_scatter),
+      cmocka_unit_test(where_over_separate_rows_is_left_alone),
+      cmocka_unit_test(a_mask_that_is_not_constant_is_left_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

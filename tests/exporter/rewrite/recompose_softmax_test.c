@@ -1,4 +1,4 @@
-// A softmax that models spell out.
+// Spelled-out softmax.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@
   "  - {out: y, op: aten.div.Tensor, args: [e, s]}\n"      \
   "outputs: [y]\n"
 
-// x - max(x), where the largest value lost its dimension and got it back.
+// x - max(x), where the maximum is reduced without keepdim and viewed back.
 #define SHIFTED                                              \
   "  - {out: n, op: aten.amax.default, args: [x, [1]]}\n"    \
   "  - {out: m, op: aten.unsqueeze.default, args: [n, 1]}\n" \
@@ -37,7 +37,7 @@
 #define FOUND(dim) \
   "y: float32[2, 3, 4] = aten::_softmax.out(x, " dim ", False)\nreturn y\n"
 
-static void powers_over_their_sum_are_a_softmax(void** state) {
+static void exp_divided_by_its_sum_is_softmax(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, PASSES, INPUT AMAX("-1") QUOTIENT("2"),
                  FOUND("2"));
@@ -48,7 +48,7 @@ static void powers_over_their_sum_are_a_softmax(void** state) {
                  FOUND("1"));
 }
 
-static void powers_of_a_logarithm_are_a_softmax(void** state) {
+static void exp_of_log_softmax_is_softmax(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, PASSES,
                  INPUT
@@ -58,7 +58,7 @@ static void powers_of_a_logarithm_are_a_softmax(void** state) {
                  FOUND("-1"));
 }
 
-static void what_softmax_takes_away_itself_is_not_taken_away(void** state) {
+static void subtracting_the_maximum_before_softmax_is_removed(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, PASSES,
                  INPUT AMAX("-1") "  - {out: d, op: aten.sub.Tensor, args: [x, "
@@ -73,7 +73,7 @@ static void what_softmax_takes_away_itself_is_not_taken_away(void** state) {
 }
 
 // Another dimension, and a factor that may make values infinite.
-static void other_shifts_stay(void** state) {
+static void other_subtractions_stay(void** state) {
   (void)state;
   static const char* const graphs[] = {
       INPUT SHIFTED SOFTMAX("d", "2"),
@@ -112,7 +112,7 @@ static void other_quotients_stay(void** state) {
   }
 }
 
-static void the_stock_runtime_gets_what_was_written(void** state) {
+static void executorch_keeps_the_spelled_out_softmax(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_EXECUTORCH, INPUT AMAX("-1") QUOTIENT("-1"));
@@ -123,12 +123,12 @@ static void the_stock_runtime_gets_what_was_written(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(powers_over_their_sum_are_a_softmax),
-      cmocka_unit_test(powers_of_a_logarithm_are_a_softmax),
-      cmocka_unit_test(what_softmax_takes_away_itself_is_not_taken_away),
-      cmocka_unit_test(other_shifts_stay),
+      cmocka_unit_test(exp_divided_by_its_sum_is_softmax),
+      cmocka_unit_test(exp_of_log_softmax_is_softmax),
+      cmocka_unit_test(subtracting_the_maximum_before_softmax_is_removed),
+      cmocka_unit_test(other_subtractions_stay),
       cmocka_unit_test(other_quotients_stay),
-      cmocka_unit_test(the_stock_runtime_gets_what_was_written),
+      cmocka_unit_test(executorch_keeps_the_spelled_out_softmax),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

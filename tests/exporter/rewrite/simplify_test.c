@@ -1,4 +1,4 @@
-// What simplify joins and drops, and what it leaves alone.
+// The rules of simplify, and what they leave alone.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include "tests/exporter/lowered.h"
 
-static void equal_nodes_are_one(void** state) {
+static void equal_nodes_are_merged(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower simplify",
                  "inputs: [{name: x, type: 'float32[4]'}]\n"
@@ -39,7 +39,7 @@ static void casts_to_different_types_are_not_equal(void** state) {
       "return b\n");
 }
 
-static void dead_nodes_go(void** state) {
+static void dead_nodes_are_removed(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower simplify",
                  "inputs: [{name: x, type: 'float32[4]'}]\n"
@@ -52,7 +52,7 @@ static void dead_nodes_go(void** state) {
                  "return y\n");
 }
 
-static void bounds_one_after_the_other_are_one_clamp(void** state) {
+static void nested_clamps_are_one_clamp(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_EXECUTORCH, "lower simplify",
                  "inputs: [{name: x, type: 'float32[4]'}]\n"
@@ -67,7 +67,7 @@ static void bounds_one_after_the_other_are_one_clamp(void** state) {
                  "return z\n");
 }
 
-static void multiplying_by_one_goes(void** state) {
+static void multiplication_by_one_is_removed(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -85,7 +85,7 @@ static void multiplying_by_one_goes(void** state) {
       "return z\n");
 }
 
-static void adding_zero_to_floats_stays(void** state) {
+static void addition_of_float_zero_stays(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower simplify",
                  "inputs: [{name: x, type: 'float32[4]'}]\n"
@@ -112,25 +112,25 @@ static void a_neutral_element_that_broadcasts_stays(void** state) {
   "inputs: [{name: x, type: 'float32[2, 3]'}, {name: w, type: 'float32[4, " \
   "3]'}, {name: r, type: 'float32[2, 4]'}]\n"                               \
   "nodes:\n"                                                                \
-  "  - {out: a, op: aten.arange.default, args: [4.0]}\n"                     \
-  "  - {out: b, op: aten.unsqueeze.default, args: [a, 0]}\n"                 \
+  "  - {out: a, op: aten.arange.default, args: [4.0]}\n"                    \
+  "  - {out: b, op: aten.unsqueeze.default, args: [a, 0]}\n"                \
   "  - {out: l, op: aten.linear.default, args: [x, w]}\n"
 
-static void a_line_added_to_a_layer_is_its_bias(void** state) {
+static void a_constant_added_to_linear_is_its_bias(void** state) {
   (void)state;
-  expect_lowered(ETX_TARGET_ETX, "lower fold_constants simplify",
-                 LAYER
-                 "  - {out: y, op: aten.add.Tensor, args: [b, l]}\n"
-                 "outputs: [y]\n",
-                 "y.1: float32[4] = aten::view_copy.out(const float32[1, 4], [4])\n"
-                 "y: float32[2, 4] = aten::linear.out(x, w, y.1)\n"
-                 "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower fold_constants simplify",
+      LAYER
+      "  - {out: y, op: aten.add.Tensor, args: [b, l]}\n"
+      "outputs: [y]\n",
+      "y.1: float32[4] = aten::view_copy.out(const float32[1, 4], [4])\n"
+      "y: float32[2, 4] = aten::linear.out(x, w, y.1)\n"
+      "return y\n");
   static const char* const others[] = {
       LAYER
       "  - {out: y, op: aten.add.Tensor, args: [l, b], kwargs: {alpha: 2}}\n"
       "outputs: [y]\n",
-      LAYER
-      "  - {out: y, op: aten.add.Tensor, args: [l, r]}\noutputs: [y]\n",
+      LAYER "  - {out: y, op: aten.add.Tensor, args: [l, r]}\noutputs: [y]\n",
       LAYER
       "  - {out: y, op: aten.add.Tensor, args: [l, b]}\noutputs: [y, l]\n",
   };
@@ -143,7 +143,7 @@ static void a_line_added_to_a_layer_is_its_bias(void** state) {
   }
 }
 
-static void views_of_views_are_one(void** state) {
+static void nested_views_are_merged(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower simplify",
                  "inputs: [{name: x, type: 'float32[2, 6]'}]\n"
@@ -161,7 +161,7 @@ static void views_of_views_are_one(void** state) {
                  "return z\n");
 }
 
-static void permutes_of_permutes_are_one(void** state) {
+static void nested_permutes_are_merged(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -178,7 +178,7 @@ static void permutes_of_permutes_are_one(void** state) {
       "return y\n");
 }
 
-static void slices_of_slices_are_one(void** state) {
+static void nested_slices_are_merged(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -192,7 +192,7 @@ static void slices_of_slices_are_one(void** state) {
       "return y\n");
 }
 
-static void a_row_read_back_is_the_row(void** state) {
+static void a_slice_of_slice_scatter_is_its_source(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -213,7 +213,7 @@ static void a_row_read_back_is_the_row(void** state) {
       "return z\n");
 }
 
-static void rows_that_may_overlap_are_read_from_the_whole(void** state) {
+static void a_slice_that_may_overlap_slice_scatter_stays(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -232,7 +232,7 @@ static void rows_that_may_overlap_are_read_from_the_whole(void** state) {
       "return z\n");
 }
 
-static void a_piece_of_a_cat_is_the_piece(void** state) {
+static void a_slice_of_cat_is_its_operand(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -253,7 +253,7 @@ static void a_piece_of_a_cat_is_the_piece(void** state) {
       "return zz\n");
 }
 
-static void a_scatter_that_is_hidden_goes(void** state) {
+static void an_overwritten_slice_scatter_is_removed(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -267,7 +267,7 @@ static void a_scatter_that_is_hidden_goes(void** state) {
       "return y\n");
 }
 
-static void operands_are_not_spread_out_before_broadcasting(void** state) {
+static void expands_before_broadcasting_operators_are_removed(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower simplify",
                  "inputs: [{name: x, type: 'float32[2, 4]'}, {name: r, type: "
@@ -283,7 +283,7 @@ static void operands_are_not_spread_out_before_broadcasting(void** state) {
                  "return z\n");
 }
 
-static void an_operand_that_gives_the_size_stays(void** state) {
+static void an_expand_that_determines_the_size_stays(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower simplify",
                  "inputs: [{name: r, type: 'float32[4]'}]\n"
@@ -297,7 +297,7 @@ static void an_operand_that_gives_the_size_stays(void** state) {
 }
 
 // What gives the size is spread out, so nothing may be made anew each round.
-static void a_number_that_varies_stays_spread_out(void** state) {
+static void a_symbolic_fill_stays(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -313,7 +313,7 @@ static void a_number_that_varies_stays_spread_out(void** state) {
       "return y\n");
 }
 
-static void a_choice_that_is_known_is_made(void** state) {
+static void where_with_a_uniform_condition_is_replaced(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower simplify",
                  "inputs: [{name: x, type: 'float32[2, 4]'}, {name: r, type: "
@@ -328,25 +328,25 @@ static void a_choice_that_is_known_is_made(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(equal_nodes_are_one),
+      cmocka_unit_test(equal_nodes_are_merged),
       cmocka_unit_test(casts_to_different_types_are_not_equal),
-      cmocka_unit_test(dead_nodes_go),
-      cmocka_unit_test(bounds_one_after_the_other_are_one_clamp),
-      cmocka_unit_test(multiplying_by_one_goes),
-      cmocka_unit_test(adding_zero_to_floats_stays),
+      cmocka_unit_test(dead_nodes_are_removed),
+      cmocka_unit_test(nested_clamps_are_one_clamp),
+      cmocka_unit_test(multiplication_by_one_is_removed),
+      cmocka_unit_test(addition_of_float_zero_stays),
       cmocka_unit_test(a_neutral_element_that_broadcasts_stays),
-      cmocka_unit_test(a_line_added_to_a_layer_is_its_bias),
-      cmocka_unit_test(views_of_views_are_one),
-      cmocka_unit_test(permutes_of_permutes_are_one),
-      cmocka_unit_test(slices_of_slices_are_one),
-      cmocka_unit_test(a_row_read_back_is_the_row),
-      cmocka_unit_test(rows_that_may_overlap_are_read_from_the_whole),
-      cmocka_unit_test(a_piece_of_a_cat_is_the_piece),
-      cmocka_unit_test(a_scatter_that_is_hidden_goes),
-      cmocka_unit_test(operands_are_not_spread_out_before_broadcasting),
-      cmocka_unit_test(an_operand_that_gives_the_size_stays),
-      cmocka_unit_test(a_number_that_varies_stays_spread_out),
-      cmocka_unit_test(a_choice_that_is_known_is_made),
+      cmocka_unit_test(a_constant_added_to_linear_is_its_bias),
+      cmocka_unit_test(nested_views_are_merged),
+      cmocka_unit_test(nested_permutes_are_merged),
+      cmocka_unit_test(nested_slices_are_merged),
+      cmocka_unit_test(a_slice_of_slice_scatter_is_its_source),
+      cmocka_unit_test(a_slice_that_may_overlap_slice_scatter_stays),
+      cmocka_unit_test(a_slice_of_cat_is_its_operand),
+      cmocka_unit_test(an_overwritten_slice_scatter_is_removed),
+      cmocka_unit_test(expands_before_broadcasting_operators_are_removed),
+      cmocka_unit_test(an_expand_that_determines_the_size_stays),
+      cmocka_unit_test(a_symbolic_fill_stays),
+      cmocka_unit_test(where_with_a_uniform_condition_is_replaced),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// What is added to the scores of attention, and what chooses among them.
+// Masks of attention: added tensors, where() and masked_fill.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@ static void a_mask_that_is_added_is_an_operand(void** state) {
 }
 
 // (s + m) 0.5 = 0.5 s + 0.5 m, and what is hidden stays hidden.
-static void what_is_scaled_behind_a_mask_is_scaled_before(void** state) {
+static void a_scale_after_a_mask_scales_the_mask(void** state) {
   (void)state;
   expect(
       HEADS SCORES
@@ -38,7 +38,7 @@ static void what_is_scaled_behind_a_mask_is_scaled_before(void** state) {
 }
 
 // The number that hides keys, too, to infinity where it is no longer one.
-static void what_is_chosen_is_scaled_as_scores_are(void** state) {
+static void a_scale_after_where_scales_its_number(void** state) {
   (void)state;
   expect(HEADS SCORES
          "  - {out: a, op: aten.masked_fill.Scalar, args: [s, b, -10.0]}\n"
@@ -83,7 +83,7 @@ static void two_masks_become_one(void** state) {
 
 // What is added behind the choice is added to the number that hides, too: a row
 // may see no key at all. Beside infinity it makes no difference.
-static void a_mask_behind_the_choice_is_added_to_both(void** state) {
+static void a_mask_added_after_where_is_added_to_hidden_keys(void** state) {
   (void)state;
   expect(HEADS SCORES
          "  - {out: e, op: aten.masked_fill.Scalar, args: [s, b, -1.0e+32]}\n"
@@ -132,7 +132,7 @@ static void a_mask_may_be_subtracted_or_scaled(void** state) {
 }
 
 // What hides keys by their position is no tensor, and the bias is the mask.
-static void a_bias_and_positions_are_two(void** state) {
+static void a_bias_and_a_position_mask_are_two_operands(void** state) {
   (void)state;
   expect(HEADS SCORES
          "  - {out: a, op: aten.add.Tensor, args: [s, n]}\n"
@@ -145,7 +145,7 @@ static void a_bias_and_positions_are_two(void** state) {
 }
 
 // Products of all heads begin with a bias of their own (baddbmm).
-static void a_bias_of_products_is_one_of_heads(void** state) {
+static void a_bias_of_baddbmm_is_a_mask(void** state) {
   (void)state;
   expect(HEADS
          "  - {out: qc, op: aten.reshape.default, args: [qh, [4, 3, 4]]}\n"
@@ -203,7 +203,7 @@ static void a_mask_that_is_added_twice_is_one(void** state) {
        "y: float32[2, 4, 8] = aten::view_copy.out(y.5, [2, 4, 8])\n"         \
        "return y\n"
 
-static void what_is_added_to_pixels_is_one_mask(void** state) {
+static void biases_of_image_scores_are_one_mask(void** state) {
   (void)state;
   expect(
       IMAGES
@@ -216,7 +216,7 @@ static void what_is_added_to_pixels_is_one_mask(void** state) {
 }
 
 // A second mask is added in float32.
-static void masks_of_halves_are_added_with_more(void** state) {
+static void half_masks_are_added_in_float32(void** state) {
   (void)state;
   expect("inputs: [{name: q, type: 'bfloat16[2, 4, 8]'}, {name: m, type: "
          "'bfloat16[4, 4]'}, {name: n, type: 'bfloat16[2, 1, 4]'}]\n"
@@ -242,7 +242,7 @@ static void masks_of_halves_are_added_with_more(void** state) {
 }
 
 // Scores are nothing beside the number: max(s + m, l) = s + max(m, l).
-static void a_least_score_is_a_least_mask(void** state) {
+static void a_maximum_of_scores_is_a_maximum_of_the_mask(void** state) {
   (void)state;
   expect(HEADS SCORES LEAST
          "  - {out: a, op: aten.add.Tensor, args: [s, m]}\n"
@@ -268,7 +268,7 @@ static void a_least_score_is_a_least_mask(void** state) {
 
 // Scores of two pictures of three windows each: the bias is one of heads, the
 // mask one of windows.
-static void a_mask_of_windows_is_repeated_for_each_picture(void** state) {
+static void a_mask_per_window_is_expanded_over_the_batch(void** state) {
   (void)state;
   expect(WINDOWS
          "  - {out: a, op: aten.add.Tensor, args: [s, b]}\n"
@@ -291,7 +291,7 @@ static void a_mask_of_windows_is_repeated_for_each_picture(void** state) {
          "return y.3.4\n");
 }
 
-static void truth_values_choose_keys(void** state) {
+static void bool_masks_hide_keys(void** state) {
   (void)state;
   expect(HEADS SCORES
          "  - {out: l, op: aten.full.default, args: [[], -1.0e+30]}\n"
@@ -305,7 +305,7 @@ static void truth_values_choose_keys(void** state) {
              "o.3.1, None", "1, -1e+09, False, False")));
 }
 
-static void positions_need_no_mask(void** state) {
+static void position_masks_need_no_tensor(void** state) {
   (void)state;
   expect(HEADS SCORES
          "  - {out: i, op: aten.arange.default, args: [5]}\n"
@@ -342,7 +342,7 @@ static void a_constant_triangle_is_causal(void** state) {
 }
 
 // As it is left of a mask of zeros for all keys, or for each.
-static void a_mask_that_hides_nothing_goes(void** state) {
+static void a_mask_that_hides_nothing_is_removed(void** state) {
   (void)state;
   expect(HEADS SCORES
          "  - {out: z, op: aten.full.default, args: [[], 0.0]}\n"
@@ -379,22 +379,22 @@ static void other_numbers_stay_a_mask(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_mask_that_is_added_is_an_operand),
-      cmocka_unit_test(what_is_scaled_behind_a_mask_is_scaled_before),
-      cmocka_unit_test(what_is_chosen_is_scaled_as_scores_are),
+      cmocka_unit_test(a_scale_after_a_mask_scales_the_mask),
+      cmocka_unit_test(a_scale_after_where_scales_its_number),
       cmocka_unit_test(two_masks_become_one),
-      cmocka_unit_test(a_mask_behind_the_choice_is_added_to_both),
+      cmocka_unit_test(a_mask_added_after_where_is_added_to_hidden_keys),
       cmocka_unit_test(a_mask_may_be_subtracted_or_scaled),
-      cmocka_unit_test(a_bias_and_positions_are_two),
-      cmocka_unit_test(a_bias_of_products_is_one_of_heads),
+      cmocka_unit_test(a_bias_and_a_position_mask_are_two_operands),
+      cmocka_unit_test(a_bias_of_baddbmm_is_a_mask),
       cmocka_unit_test(a_mask_that_is_added_twice_is_one),
-      cmocka_unit_test(what_is_added_to_pixels_is_one_mask),
-      cmocka_unit_test(masks_of_halves_are_added_with_more),
-      cmocka_unit_test(a_least_score_is_a_least_mask),
-      cmocka_unit_test(a_mask_of_windows_is_repeated_for_each_picture),
-      cmocka_unit_test(truth_values_choose_keys),
-      cmocka_unit_test(positions_need_no_mask),
+      cmocka_unit_test(biases_of_image_scores_are_one_mask),
+      cmocka_unit_test(half_masks_are_added_in_float32),
+      cmocka_unit_test(a_maximum_of_scores_is_a_maximum_of_the_mask),
+      cmocka_unit_test(a_mask_per_window_is_expanded_over_the_batch),
+      cmocka_unit_test(bool_masks_hide_keys),
+      cmocka_unit_test(position_masks_need_no_tensor),
       cmocka_unit_test(a_constant_triangle_is_causal),
-      cmocka_unit_test(a_mask_that_hides_nothing_goes),
+      cmocka_unit_test(a_mask_that_hides_nothing_is_removed),
       cmocka_unit_test(other_numbers_stay_a_mask),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

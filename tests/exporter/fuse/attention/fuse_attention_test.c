@@ -1,5 +1,5 @@
-// Attention, found in the forms in which models spell it. That results agree
-// with PyTorch's is what tests/models is for.
+// Attention in the forms in which models write it. tests/models compares
+// results with PyTorch.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,13 +9,13 @@
 
 #include "tests/exporter/fuse/attention/fuse_attention_graphs.h"
 
-static void heads_are_read_and_written_where_they_lie(void** state) {
+static void transposes_of_heads_are_fused(void** state) {
   (void)state;
   expect(HEADS SCORES SOFTMAX("s") JOINED,
          FOUND(CALL("None, None", "1, -inf, False, False")));
 }
 
-static void factors_of_queries_keys_and_scores_are_one_scale(void** state) {
+static void constant_factors_are_one_scale(void** state) {
   (void)state;
   expect(HEADS
          "  - {out: qs, op: aten.mul.Tensor, args: [qh, 0.5]}\n"
@@ -28,7 +28,7 @@ static void factors_of_queries_keys_and_scores_are_one_scale(void** state) {
 }
 
 // 2 tanh(s / 4), and what is added behind it.
-static void scores_may_be_capped(void** state) {
+static void tanh_capped_scores_are_fused(void** state) {
   (void)state;
   expect(HEADS SCORES
          "  - {out: d, op: aten.div.Tensor, args: [s, 4.0]}\n"
@@ -41,7 +41,7 @@ static void scores_may_be_capped(void** state) {
 }
 
 // A number for each head or row scales the queries, which are small.
-static void a_scale_of_heads_scales_queries(void** state) {
+static void a_scale_per_head_scales_queries(void** state) {
   (void)state;
   expect(
       HEADS SCORES
@@ -78,7 +78,7 @@ static void a_scale_of_heads_scales_queries(void** state) {
   "outputs: [y]\n"
 
 // Whether the softmax is of them or not: the operator computes with more.
-static void halves_are_read_as_they_are(void** state) {
+static void halves_are_fused(void** state) {
   (void)state;
   static const char* const graphs[] = {HALVES("float16"), HALVES("float32")};
   for (size_t i = 0; i < 2; ++i) {
@@ -94,7 +94,7 @@ static void halves_are_read_as_they_are(void** state) {
 
 // As core ATen spells it: what is float32 between halves, and keys of one head
 // that serve two.
-static void halves_need_not_be_widened_first(void** state) {
+static void casts_of_halves_around_attention_are_removed(void** state) {
   (void)state;
   expect(
       "inputs: [{name: q, type: 'float16[1, 3, 2, 8]'}, {name: k, type: "
@@ -122,7 +122,7 @@ static void halves_need_not_be_widened_first(void** state) {
 }
 
 // PyTorch's own function gives zeros where a row has no key.
-static void the_guard_of_rows_without_keys_goes(void** state) {
+static void the_guard_of_safe_softmax_is_fused(void** state) {
   (void)state;
   expect(HEADS
          "  - {out: o, op: aten.scaled_dot_product_attention.default, args: "
@@ -133,7 +133,7 @@ static void the_guard_of_rows_without_keys_goes(void** state) {
          FOUND(CALL("b, None", "0.5, -inf, False, True")));
 }
 
-static void heads_that_share_keys_read_them_once(void** state) {
+static void grouped_heads_read_keys_once(void** state) {
   (void)state;
   expect("inputs: [{name: q, type: 'float32[2, 4, 3, 8]'}, {name: k, type: "
          "'float32[2, 2, 5, 8]'}, {name: v, type: 'float32[2, 2, 5, 8]'}]\n"
@@ -155,7 +155,7 @@ static void heads_that_share_keys_read_them_once(void** state) {
 }
 
 // There are as many results as queries, one for each batch of keys.
-static void repeated_queries_stay_repeated(void** state) {
+static void expanded_queries_stay_expanded(void** state) {
   (void)state;
   expect("inputs: [{name: q, type: 'float32[1, 4, 3, 8]'}, {name: k, type: "
          "'float32[2, 4, 5, 8]'}]\n"
@@ -176,7 +176,7 @@ static void repeated_queries_stay_repeated(void** state) {
 // Somebody wants the weights, the scores, or keys are hidden twice; keys of two
 // heads serve four, which have values of their own; a tensor scales what is
 // masked, or each key; what has a least value is masked.
-static void what_others_read_is_left_alone(void** state) {
+static void other_patterns_are_reported(void** state) {
   (void)state;
   static const char* const graphs[] = {
       "inputs: [{name: q, type: 'float32[2, 4, 3, 8]'}, {name: k, type: "
@@ -253,7 +253,7 @@ static void what_others_read_is_left_alone(void** state) {
   }
 }
 
-static void the_stock_runtime_has_no_such_operator(void** state) {
+static void executorch_has_no_such_operator(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_EXECUTORCH, HEADS SCORES SOFTMAX("s") JOINED);
@@ -264,17 +264,17 @@ static void the_stock_runtime_has_no_such_operator(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(heads_are_read_and_written_where_they_lie),
-      cmocka_unit_test(factors_of_queries_keys_and_scores_are_one_scale),
-      cmocka_unit_test(scores_may_be_capped),
-      cmocka_unit_test(a_scale_of_heads_scales_queries),
-      cmocka_unit_test(halves_are_read_as_they_are),
-      cmocka_unit_test(halves_need_not_be_widened_first),
-      cmocka_unit_test(the_guard_of_rows_without_keys_goes),
-      cmocka_unit_test(heads_that_share_keys_read_them_once),
-      cmocka_unit_test(repeated_queries_stay_repeated),
-      cmocka_unit_test(what_others_read_is_left_alone),
-      cmocka_unit_test(the_stock_runtime_has_no_such_operator),
+      cmocka_unit_test(transposes_of_heads_are_fused),
+      cmocka_unit_test(constant_factors_are_one_scale),
+      cmocka_unit_test(tanh_capped_scores_are_fused),
+      cmocka_unit_test(a_scale_per_head_scales_queries),
+      cmocka_unit_test(halves_are_fused),
+      cmocka_unit_test(casts_of_halves_around_attention_are_removed),
+      cmocka_unit_test(the_guard_of_safe_softmax_is_fused),
+      cmocka_unit_test(grouped_heads_read_keys_once),
+      cmocka_unit_test(expanded_queries_stay_expanded),
+      cmocka_unit_test(other_patterns_are_reported),
+      cmocka_unit_test(executorch_has_no_such_operator),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,8 +52,9 @@ typedef struct u8_conv_job {
   int64_t positions;                // of all images
   size_t channels, group_channels;  // of the image, and of a group
   size_t out_channels, group_out;
-  size_t taps, inner,
-      fours;            // inner: bytes of a row, taps * channels; fours: / 4
+  size_t taps;          // of a window
+  size_t inner;         // bytes of a row: taps * group_channels
+  size_t fours;         // inner / 4, rounded up
   size_t group_panels;  // of a group
   size_t part;          // positions of an item
   size_t parts, groups;

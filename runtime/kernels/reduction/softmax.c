@@ -152,9 +152,9 @@ static void add_to_sums(const softmax* s, etx_block* sums, const void* exps,
 static void finish_sums(const softmax* s, etx_block* sums, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const double sum = sums->f64[i];
-    const double factors = s->is_log ? etx_log_f64(sum) : 1.0 / sum;
-    if (s->compute == ETX_COMPUTE_F32) sums->f32[i] = (float)factors;
-    if (etx_is_f64(s->compute)) sums->f64[i] = factors;
+    const double factor = s->is_log ? etx_log_f64(sum) : 1.0 / sum;
+    if (s->compute == ETX_COMPUTE_F32) sums->f32[i] = (float)factor;
+    if (etx_is_f64(s->compute)) sums->f64[i] = factor;
   }
 }
 

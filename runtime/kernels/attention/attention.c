@@ -122,7 +122,7 @@ typedef struct turned_keys {
 static void transpose_keys(const tile* t, rows keys, size_t count, size_t first,
                            size_t taps, turned_keys* turned) {
   for (size_t k = 0; k < count; k += GROUP) {
-    t->loops->turn(keys.data + (ptrdiff_t)k * keys.stride + first, keys.stride,
+    t->loops->transpose_pack(keys.data + (ptrdiff_t)k * keys.stride + first, keys.stride,
                    count - k < GROUP ? count - k : GROUP, taps,
                    turned->elements[k / GROUP][0]);
   }

@@ -110,7 +110,7 @@ typedef struct etx_f32_microkernels {
   etx_gemm_microkernel gemm_by_type[3];  // by etx_compute_type
   etx_gemm_nt_loop dots;
   etx_gemm_small_loop gemm_small;
-  etx_transpose_pack_loop turn;
+  etx_transpose_pack_loop transpose_pack;
   etx_row_copy_loop copy_rows;
   etx_row_store_loop store_rows;
   etx_depthwise_row_loop depthwise_row;

@@ -248,7 +248,7 @@ static void gemm_small_transpose(const float* in, ptrdiff_t row, size_t rows,
 }
 
 #else
-#define gemm_small_transpose turn
+#define gemm_small_transpose transpose_pack
 #endif
 
 static void gemm_small_transposed(const etx_gemm* p) {

@@ -80,9 +80,9 @@ static inline size_t transpose_first(size_t k, size_t count) {
 
 #if VECTOR_BYTES == 64
 
-//   @turn  float32 | transposed pack: rows become columns | {TRANSPOSE_SIDE} x
+//   @transpose_pack  float32 | transposed pack: rows become columns | {TRANSPOSE_SIDE} x
 //     {TRANSPOSE_SIDE}
-static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
+static void transpose_pack(const float* in, ptrdiff_t row, size_t rows, size_t count,
                  float* out) {
   float some[TRANSPOSE_SIDE][TRANSPOSE_SIDE];
   if (rows < TRANSPOSE_SIDE) memset(some, 0, sizeof some);
@@ -141,9 +141,9 @@ static inline __attribute__((always_inline)) void transpose_squares(
   }
 }
 
-//   @turn  float32 | transposed pack: rows become columns | {TRANSPOSE_SIDE} x
+//   @transpose_pack  float32 | transposed pack: rows become columns | {TRANSPOSE_SIDE} x
 //     {TRANSPOSE_SIDE}
-static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
+static void transpose_pack(const float* in, ptrdiff_t row, size_t rows, size_t count,
                  float* out) {
   const size_t squares =
       count < TRANSPOSE_SIDE ? 0 : rows / TRANSPOSE_SIDE * TRANSPOSE_SIDE;

@@ -66,15 +66,10 @@ static inline gemm_nt_tile gemm_nt_tile_at(const etx_gemm_nt* b, size_t column,
                         .columns = columns};
 }
 
-// Rows that are `row` elements apart.
-typedef struct gemm_nt_rows {
-  const float* at;
-  ptrdiff_t row;
-} gemm_nt_rows;
-
 // One more step of each of `rows` times `columns` dots.
 static inline __attribute__((always_inline)) void gemm_nt_step(
-    gemm_nt_rows left, gemm_nt_rows right, size_t rows, size_t columns,
+    const float* left, ptrdiff_t left_row, const float* right,
+    ptrdiff_t right_row, size_t rows, size_t columns,
     etx_f32_vec sums[][GEMM_NT_MAX_COLUMNS][DOT_PARTS]) {
   ETX_UNROLLED
   for (size_t part = 0; part < DOT_PARTS; ++part) {
@@ -82,13 +77,13 @@ static inline __attribute__((always_inline)) void gemm_nt_step(
     etx_f32_vec y[GEMM_NT_MAX_COLUMNS];
     ETX_UNROLLED
     for (size_t j = 0; j < columns; ++j) {
-      memcpy(&y[j], right.at + (ptrdiff_t)j * right.row + at, VECTOR_BYTES);
+      memcpy(&y[j], right + (ptrdiff_t)j * right_row + at, VECTOR_BYTES);
       if (rows > 1) ETX_F32_KEEP(y[j]);
     }
     ETX_UNROLLED
     for (size_t i = 0; i < rows; ++i) {
       etx_f32_vec x;
-      memcpy(&x, left.at + (ptrdiff_t)i * left.row + at, VECTOR_BYTES);
+      memcpy(&x, left + (ptrdiff_t)i * left_row + at, VECTOR_BYTES);
       if (columns > 1) ETX_F32_KEEP(x);
       ETX_UNROLLED
       for (size_t j = 0; j < columns; ++j) {
@@ -206,16 +201,15 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
         __builtin_prefetch(right + (ptrdiff_t)j * t->right_row + next + k);
       }
     }
-    gemm_nt_step((gemm_nt_rows){left + k, b->left_row},
-                 (gemm_nt_rows){right + k, t->right_row}, rows, columns, sums);
+    gemm_nt_step(left + k, b->left_row, right + k, t->right_row, rows, columns,
+                 sums);
   }
   if (k < b->count) {
     float x[GEMM_NT_MAX_ROWS][GEMM_NT_LANES],
         y[GEMM_NT_MAX_COLUMNS][GEMM_NT_LANES];
     gemm_nt_rest(left + k, b->left_row, rows, b->count - k, x);
     gemm_nt_rest(right + k, t->right_row, columns, b->count - k, y);
-    gemm_nt_step((gemm_nt_rows){x[0], GEMM_NT_LANES},
-                 (gemm_nt_rows){y[0], GEMM_NT_LANES}, rows, columns, sums);
+    gemm_nt_step(x[0], GEMM_NT_LANES, y[0], GEMM_NT_LANES, rows, columns, sums);
   }
   gemm_nt_store(t, row, column, rows, columns, sums);
 }
@@ -305,15 +299,13 @@ static inline __attribute__((always_inline)) void gemm_nt_sixteen(
                              GEMM_NT_ONE_ROW_PREFETCH);
         }
       }
-      gemm_nt_step((gemm_nt_rows){b->left + k, 0},
-                   (gemm_nt_rows){right + k, pitch}, 1, side, sums);
+      gemm_nt_step(b->left + k, 0, right + k, pitch, 1, side, sums);
     }
     if (whole < b->count) {
       float x[1][GEMM_NT_LANES], y[4][GEMM_NT_LANES];
       gemm_nt_rest(b->left + whole, 0, 1, b->count - whole, x);
       gemm_nt_rest(right + whole, pitch, side, b->count - whole, y);
-      gemm_nt_step((gemm_nt_rows){x[0], 0}, (gemm_nt_rows){y[0], GEMM_NT_LANES},
-                   1, side, sums);
+      gemm_nt_step(x[0], 0, y[0], GEMM_NT_LANES, 1, side, sums);
     }
     ETX_UNROLLED
     for (size_t j = 0; j < side; ++j) {

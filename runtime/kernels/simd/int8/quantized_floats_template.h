@@ -36,17 +36,10 @@ static inline __attribute__((always_inline)) void store_totals(
   }
 }
 
-// The operands of one step: rows of floats and rows of weights.
-typedef struct step8_operands {
-  const float* left;
-  ptrdiff_t left_row;
-  const int8_t* right;
-  ptrdiff_t right_row;
-} step8_operands;
-
 // One more step of each of `rows` times `columns` dots.
 static inline __attribute__((always_inline)) void step8(
-    step8_operands o, size_t rows, size_t columns,
+    const float* x, ptrdiff_t left_row, const int8_t* w, ptrdiff_t right_row,
+    size_t rows, size_t columns,
     etx_f32_vec sums[FLOAT_COLUMNS][FLOAT_ROWS][FLOAT_PARTS]) {
   ETX_UNROLLED
   for (size_t part = 0; part < FLOAT_PARTS; ++part) {
@@ -54,11 +47,11 @@ static inline __attribute__((always_inline)) void step8(
     etx_f32_vec v[FLOAT_ROWS];
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
-      memcpy(&v[r], o.left + (ptrdiff_t)r * o.left_row + at, sizeof(v[r]));
+      memcpy(&v[r], x + (ptrdiff_t)r * left_row + at, sizeof(v[r]));
     }
     ETX_UNROLLED
     for (size_t c = 0; c < columns; ++c) {
-      const etx_f32_vec y = WIDEN(o.right + (ptrdiff_t)c * o.right_row + at);
+      const etx_f32_vec y = WIDEN(w + (ptrdiff_t)c * right_row + at);
       ETX_UNROLLED
       for (size_t r = 0; r < rows; ++r) {
         sums[c][r][part] = ETX_F32_FMA(v[r], y, sums[c][r][part]);
@@ -69,18 +62,18 @@ static inline __attribute__((always_inline)) void step8(
 
 // The last elements, followed by zeros.
 static inline void rest8(
-    step8_operands o, size_t rows, size_t columns, size_t count,
+    const etx_quantized_block* b, const float* x, size_t rows, const int8_t* w,
+    ptrdiff_t right_row, size_t columns, size_t count,
     etx_f32_vec sums[FLOAT_COLUMNS][FLOAT_ROWS][FLOAT_PARTS]) {
   float last[FLOAT_ROWS][FLOAT_LANES] = {{0}};
   int8_t weights[FLOAT_COLUMNS][FLOAT_LANES] = {{0}};
   for (size_t c = 0; c < columns; ++c) {
-    memcpy(weights[c], o.right + (ptrdiff_t)c * o.right_row, count);
+    memcpy(weights[c], w + (ptrdiff_t)c * right_row, count);
   }
   for (size_t r = 0; r < rows; ++r) {
-    memcpy(last[r], o.left + (ptrdiff_t)r * o.left_row, count * sizeof(float));
+    memcpy(last[r], x + (ptrdiff_t)r * b->left_row, count * sizeof(float));
   }
-  step8((step8_operands){last[0], FLOAT_LANES, weights[0], FLOAT_LANES}, rows,
-        columns, sums);
+  step8(last[0], FLOAT_LANES, weights[0], FLOAT_LANES, rows, columns, sums);
 }
 
 // Dots of a few rows with columns that are `apart` from each other.
@@ -93,12 +86,10 @@ static inline __attribute__((always_inline)) void dot8(
   etx_f32_vec sums[FLOAT_COLUMNS][FLOAT_ROWS][FLOAT_PARTS] = {{{{0}}}};
   size_t k = 0;
   for (; k + FLOAT_LANES <= b->count; k += FLOAT_LANES) {
-    step8((step8_operands){x + k, b->left_row, w + k, pitch}, rows, columns,
-          sums);
+    step8(x + k, b->left_row, w + k, pitch, rows, columns, sums);
   }
   if (k < b->count) {
-    rest8((step8_operands){x + k, b->left_row, w + k, pitch}, rows, columns,
-          b->count - k, sums);
+    rest8(b, x + k, rows, w + k, pitch, columns, b->count - k, sums);
   }
   ETX_UNROLLED
   for (size_t c = 0; c < columns; ++c) {

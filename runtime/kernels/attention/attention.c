@@ -127,7 +127,7 @@ static void transpose_keys(const query_tile* t, float_rows keys, size_t count,
                            size_t first, size_t taps,
                            transposed_keys* transposed) {
   for (size_t k = 0; k < count; k += GROUP) {
-    t->loops->turn(keys.data + (ptrdiff_t)k * keys.stride + first, keys.stride,
+    t->loops->transpose_pack(keys.data + (ptrdiff_t)k * keys.stride + first, keys.stride,
                    count - k < GROUP ? count - k : GROUP, taps,
                    transposed->elements[k / GROUP][0]);
   }

@@ -476,9 +476,9 @@ static __attribute__((noinline)) void run_spots(workspace* d, const float* in,
       const bool has_next = row + some < rows || count < left;
       const size_t groups = (some + GROUP - 1) / GROUP;
       for (size_t at = 0; at < some && !c->has_panels; at += GROUP) {
-        p->loops->turn(from + (ptrdiff_t)at * c->weight_out, c->weight_out,
-                       some - at < GROUP ? some - at : GROUP, taps,
-                       turned + at * taps);
+        p->loops->transpose_pack(
+            from + (ptrdiff_t)at * c->weight_out, c->weight_out,
+            some - at < GROUP ? some - at : GROUP, taps, turned + at * taps);
       }
       etx_conv_oc s = {
           .seen = seen,

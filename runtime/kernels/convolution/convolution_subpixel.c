@@ -374,8 +374,9 @@ static void transpose_weights(const workspace* d, size_t first, size_t count) {
       for (size_t row = 0; row < d->rows; row += GROUP) {
         const size_t left = d->rows - row;
         const size_t place = i + row / GROUP * p->channels;
-        p->loops->turn(channel + (ptrdiff_t)row * c->weight_out, c->weight_out,
-                       left < GROUP ? left : GROUP, run, turned);
+        p->loops->transpose_pack(channel + (ptrdiff_t)row * c->weight_out,
+                                 c->weight_out, left < GROUP ? left : GROUP,
+                                 run, turned);
         for (size_t k = 0; k < run; ++k) {
           memcpy(d->weights + (t[k].to + place * t[k].each) * GROUP,
                  turned + k * GROUP, GROUP * sizeof(float));

@@ -73,7 +73,7 @@ static void transpose_converted(const job* j, size_t tap, size_t taps,
     etx_convert(ETX_DTYPE_FLOAT32, rows[c], 1, j->p->dtype,
                 right_at(j, tap, column + c), 1, taps);
   }
-  j->loops->turn(rows[0], FEW_TAPS, columns, taps, to);
+  j->loops->transpose_pack(rows[0], FEW_TAPS, columns, taps, to);
 }
 
 static void copy_group(const job* j, size_t tap, size_t taps, size_t column,
@@ -82,7 +82,7 @@ static void copy_group(const job* j, size_t tap, size_t taps, size_t column,
   const bool is_single = p->dtype == ETX_DTYPE_FLOAT32;
   if (p->right_inner == 1 && is_single) {
     const float* from = (const float*)(const void*)right_at(j, tap, column);
-    j->loops->turn(from, p->right_column, columns, taps, to);
+    j->loops->transpose_pack(from, p->right_column, columns, taps, to);
     return;
   }
   if (p->right_inner == 1) {

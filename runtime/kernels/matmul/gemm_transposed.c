@@ -51,8 +51,9 @@ static void transpose_left(workspace* d, size_t row, size_t rows, size_t tap,
   const float* left = (const float*)(const void*)p->left +
                       (ptrdiff_t)row * p->left_row + (ptrdiff_t)tap;
   for (size_t r = 0; r < rows; r += GROUP, left += GROUP * p->left_row) {
-    d->loops->turn(left, p->left_row, rows - r < GROUP ? rows - r : GROUP, taps,
-                   d->panel + r * TAPS);
+    d->loops->transpose_pack(left, p->left_row,
+                             rows - r < GROUP ? rows - r : GROUP, taps,
+                             d->panel + r * TAPS);
   }
 }
 
@@ -93,7 +94,8 @@ static void store(const workspace* d, const etx_gemm_area* a) {
     const size_t left = a->columns - c;
     const size_t columns = left < GROUP ? left : GROUP;
     float turned[LANES][GROUP];
-    d->loops->turn(d->sums + c * LANES, LANES, columns, a->rows, turned[0]);
+    d->loops->transpose_pack(d->sums + c * LANES, LANES, columns, a->rows,
+                             turned[0]);
     for (size_t r = 0; r < a->rows; ++r) {
       etx_copy_short((char*)(out + (ptrdiff_t)r * p->out_row + c),
                      (const char*)turned[r], columns * sizeof(float));

@@ -222,8 +222,8 @@ static void rows_are_turned_alike(void** state) {
     start_round();
     const size_t rows = (size_t)test_random_integer(0, ETX_TRANSPOSE_ROWS);
     const size_t count = (size_t)test_random_integer(0, PITCH);
-    etx_f32_microkernels_base.turn(left, PITCH, rows, count, one);
-    loops_of_64_bytes.turn(left, PITCH, rows, count, other);
+    etx_f32_microkernels_base.transpose_pack(left, PITCH, rows, count, one);
+    loops_of_64_bytes.transpose_pack(left, PITCH, rows, count, other);
     assert_memory_equal(one, other, sizeof(one));
   }
 }

@@ -1,4 +1,4 @@
-// What a walker asks for: every line of its rows if there are turns enough,
+// What a stream prefetches: every line of its rows if there are enough turns,
 // none but those meanwhile and their neighbours, and then what comes after it.
 
 #include "runtime/kernels/simd/vector/prefetch_stream.h"
@@ -27,10 +27,10 @@ static void every_line_is_asked_for(void** unused) {
     const size_t turns = rows * ((bytes + 2 * LINE - 1) / (2 * LINE)) +
                          (size_t)test_random_integer(0, 3000);
     etx_prefetch_stream none = etx_prefetch_stream_none(other);
-    etx_prefetch_stream walker = etx_prefetch_stream_over(
+    etx_prefetch_stream stream = etx_prefetch_stream_over(
         memory, bytes, turns, rows, PITCH * LINE, &none);
     memset(asked, 0, sizeof asked);
-    etx_prefetch_stream* w = &walker;
+    etx_prefetch_stream* w = &stream;
     size_t turn = 0;
     for (; w != &none; ++turn) {
       assert_true(turn < turns);

@@ -23,6 +23,7 @@ enum {
 // What the rows are, and minus eight times the sums of their groups without
 // their bases.
 typedef struct group_rows {
+  size_t row;  // the first
   const uint8_t* bytes[ROWS];
   int32_t base[ROWS];
   int32_t sums[ROWS][MOST_GROUPS + GROUPS];  // some follow
@@ -50,6 +51,7 @@ typedef struct step {
   ptrdiff_t to_groups;  // from a column's scales to the next one's
   const uint8_t* rows[ROWS];
   const int32_t* sums[ROWS];  // of rows' groups
+  const int32_t* base;
 } step;
 
 // A number in the first lane and zeros in the others, which compilers make of
@@ -120,8 +122,8 @@ static inline __attribute__((always_inline)) ints byte_sums(
 // Sums of `groups` groups of `parts` registers, one if they are short; zeros
 // where there are none.
 static inline __attribute__((always_inline)) void step_sums(
-    const step* s, const int32_t* base, size_t rows, size_t groups,
-    size_t parts, bool are_short, ints out[ROWS][COLUMNS]) {
+    const step* s, size_t rows, size_t groups, size_t parts, bool are_short,
+    ints out[ROWS][COLUMNS]) {
   ints sums[GROUPS][ROWS][COLUMNS] = {{{{0}}}};
   uint8x16_t both[GROUPS][COLUMNS] = {{{0}}};
   ETX_UNROLLED
@@ -136,7 +138,7 @@ static inline __attribute__((always_inline)) void step_sums(
     for (size_t r = 0; r < rows; ++r) {
       const ints all[GROUPS] = {sums[0][r][c], sums[1][r][c], sums[2][r][c],
                                 sums[3][r][c]};
-      out[r][c] = vmlsq_n_s32(totals(all), own, base[r]);
+      out[r][c] = vmlsq_n_s32(totals(all), own, s->base[r]);
     }
   }
 }
@@ -184,19 +186,18 @@ static inline __attribute__((always_inline)) void add_step(
 // have such groups.
 static __attribute__((noinline)) void add_last(const step* s,
                                                const etx_int4_dot_block* b,
-                                               const group_rows* g,
                                                size_t group, size_t rows,
                                                floats sums[ROWS][COLUMNS][2]) {
   const size_t left = b->groups - group;
   ints whole[ROWS][COLUMNS];
-  step_sums(s, g->base, rows, left, b->group / PART, false, whole);
+  step_sums(s, rows, left, b->group / PART, false, whole);
   add_step(s, left, rows, whole, sums);
 }
 
 // Rows times two columns that are `apart` from each other, 1 or 0. Inlined with
 // constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void some_columns(
-    const etx_int4_dot_block* b, const group_rows* g, size_t row, size_t rows,
+    const etx_int4_dot_block* b, const group_rows* g, size_t rows,
     size_t column, size_t apart, bool are_short) {
   const size_t parts = are_short ? 1 : b->group / PART;
   floats sums[ROWS][COLUMNS][2] = {{{{0}}}};
@@ -204,7 +205,8 @@ static inline __attribute__((always_inline)) void some_columns(
             .pitch = (ptrdiff_t)apart * b->right_row,
             .scales = b->scales + column * b->groups,
             .zeros = b->zeros == NULL ? NULL : b->zeros + column * b->groups,
-            .to_groups = (ptrdiff_t)(apart * b->groups)};
+            .to_groups = (ptrdiff_t)(apart * b->groups),
+            .base = g->base};
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     s.rows[r] = g->bytes[r];
@@ -213,7 +215,7 @@ static inline __attribute__((always_inline)) void some_columns(
   size_t group = 0;
   for (; group + GROUPS <= b->groups; group += GROUPS) {
     ints whole[ROWS][COLUMNS];
-    step_sums(&s, g->base, rows, GROUPS, parts, are_short, whole);
+    step_sums(&s, rows, GROUPS, parts, are_short, whole);
     add_step(&s, GROUPS, rows, whole, sums);
     s.weights += GROUPS * parts * BYTES;
     s.scales += GROUPS;
@@ -229,12 +231,12 @@ static inline __attribute__((always_inline)) void some_columns(
     const step left = s;
     floats partial[ROWS][COLUMNS][2];
     memcpy(partial, sums, sizeof partial);
-    add_last(&left, b, g, group, rows, partial);
+    add_last(&left, b, group, rows, partial);
     memcpy(sums, partial, sizeof partial);
   }
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
-    float* out = b->sums + (row + r) * b->columns + column;
+    float* out = b->sums + (g->row + r) * b->columns + column;
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
       // The sum is the same whichever of them comes first.
@@ -246,20 +248,20 @@ static inline __attribute__((always_inline)) void some_columns(
 }
 
 static inline __attribute__((always_inline)) void all_columns(
-    const etx_int4_dot_block* b, const group_rows* g, size_t row, size_t rows,
+    const etx_int4_dot_block* b, const group_rows* g, size_t rows,
     bool are_short) {
   for (size_t column = 0; column < b->columns; column += COLUMNS) {
     const size_t apart = column + 1 < b->columns ? 1 : 0;
-    some_columns(b, g, row, rows, column, apart, are_short);
+    some_columns(b, g, rows, column, apart, are_short);
   }
 }
 
 static inline __attribute__((always_inline)) void some_rows(
-    const etx_int4_dot_block* b, const group_rows* g, size_t row, size_t rows) {
+    const etx_int4_dot_block* b, const group_rows* g, size_t rows) {
   if (b->group == PART) {
-    all_columns(b, g, row, rows, true);
+    all_columns(b, g, rows, true);
   } else {
-    all_columns(b, g, row, rows, false);
+    all_columns(b, g, rows, false);
   }
 }
 
@@ -267,15 +269,16 @@ void etx_int4_dot_dotprod(const etx_int4_dot_block* b) {
   group_rows g;
   for (size_t row = 0; row < b->rows; row += ROWS) {
     const size_t left = b->rows - row, rows = left < ROWS ? left : ROWS;
+    g.row = row;
     for (size_t r = 0; r < rows; ++r) {
       g.base[r] = b->numbers[row + r].base - 128;
       g.bytes[r] = b->left + (ptrdiff_t)(row + r) * b->left_row;
       sum_row(g.bytes[r], g.base[r], b->group, b->groups, g.sums[r]);
     }
     if (rows == ROWS) {
-      some_rows(b, &g, row, ROWS);
+      some_rows(b, &g, ROWS);
     } else {
-      some_rows(b, &g, row, 1);
+      some_rows(b, &g, 1);
     }
   }
 }

@@ -14,17 +14,17 @@ enum {
   SUM_ROW = ETX_U8_PANELS * COLUMNS,
 };
 
-// One more four of each row, in one of four places of a register; and of ones,
-// for the sums of the columns.
+// Adds one group of four bytes of each row, which is in one of four places of a
+// register; and to the sums of the columns, if they are not NULL.
 static inline __attribute__((always_inline)) void add_columns(
     const int8_t* panel, const int8x16_t x[ROWS], size_t place, size_t rows,
-    bool is_first, ints sums[ROWS][QUARTERS], ints of_columns[QUARTERS]) {
+    ints sums[ROWS][QUARTERS], ints of_columns[QUARTERS]) {
   int8x16_t w[QUARTERS];
   READS_STAY;
   ETX_UNROLLED
   for (size_t q = 0; q < QUARTERS; ++q) {
     w[q] = load_bytes(panel + q * BYTES);
-    if (!is_first) continue;
+    if (of_columns == NULL) continue;
     of_columns[q] = add_dots(of_columns[q], w[q], vdupq_n_s8(1));
   }
   ETX_UNROLLED
@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) void add_columns(
 // All fours of some rows.
 static inline __attribute__((always_inline)) void add_taps(
     const etx_u8_block* b, size_t row, size_t rows, const int8_t* panel,
-    bool is_first, ints sums[ROWS][QUARTERS], ints of_columns[QUARTERS]) {
+    ints sums[ROWS][QUARTERS], ints of_columns[QUARTERS]) {
   const size_t fours = b->fours;
   for (size_t t = 0; t < b->taps; ++t) {
     const uint8_t* const* seen = b->seen + t * b->pitch + row;
@@ -55,7 +55,7 @@ static inline __attribute__((always_inline)) void add_taps(
       }
       ETX_UNROLLED
       for (size_t i = 0; i < LANES; ++i, panel += FOUR) {
-        add_columns(panel, x, i, rows, is_first, sums, of_columns);
+        add_columns(panel, x, i, rows, sums, of_columns);
       }
     }
     for (; k < fours; ++k, panel += FOUR) {
@@ -63,7 +63,7 @@ static inline __attribute__((always_inline)) void add_taps(
       for (size_t r = 0; r < rows; ++r) {
         x[r] = less_128(vreinterpretq_u8_s8(load_four(at[r] + k * SIDE)));
       }
-      add_columns(panel, x, 0, rows, is_first, sums, of_columns);
+      add_columns(panel, x, 0, rows, sums, of_columns);
     }
   }
 }
@@ -115,7 +115,7 @@ static inline __attribute__((always_inline)) void some_rows(
   const int8_t* panel = b->panels + column / COLUMNS * b->panel_bytes;
   const size_t left = b->rows - row;
   ints sums[ROWS][QUARTERS] = {{{0}}}, of_columns[QUARTERS] = {{0}};
-  add_taps(b, row, rows, panel, is_first, sums, of_columns);
+  add_taps(b, row, rows, panel, sums, is_first ? of_columns : NULL);
   ETX_UNROLLED
   for (size_t q = 0; q < QUARTERS; ++q) {
     if (is_first) lacking[q] = vshlq_n_s32(of_columns[q], 7);

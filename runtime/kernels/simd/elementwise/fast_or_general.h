@@ -1,17 +1,18 @@
-// Loops in two forms: one for the usual operands, which becomes vector code,
-// and one for all. Both give the same bits where both may be used.
+// Loops in two versions: a fast one for common operands, which the compiler
+// vectorises, and a general one for all operands. Where both apply they give
+// the same bits.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_FAST_OR_GENERAL_H
 #define ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_FAST_OR_GENERAL_H
 
 #include "runtime/kernels/simd/elementwise/binary_loops.h"
 
-// Elements looked at together.
+// Elements for which the version is chosen together.
 enum { ETX_FAST_GROUP = 64 };
 
 typedef struct etx_fast_or_general {
   size_t bytes;  // of an element of operands and result
-  // True if `near` is for all of the pairs, at most ETX_FAST_GROUP.
+  // True if the fast version is valid for all pairs, at most ETX_FAST_GROUP.
   bool (*are_fast)(const void* a, const void* b, size_t count);
   etx_binary_loop near;
   etx_binary_loop any;

@@ -1,10 +1,9 @@
-// The inner loops over floats, and those over int64 with two operands, compiled
-// once for each instruction set that is worth it. All sets give the same bits:
-// a wider set computes more elements at once and nothing else.
+// Elementwise loops over float32, and over int64 with two operands, compiled
+// once for each instruction set. All sets give the same bits: a wider set only
+// computes more elements at once.
 //
-// Which sets there are depends on the machine, so one of three folders belongs
-// to a build: x86 (AVX2 or AVX-512 where the processor has it), arm64 (dot
-// products of bytes, the same) or portable (the plain set).
+// The instruction sets depend on the machine, so a build contains one of three
+// folders of `arch`: x86 (AVX2, AVX-512), arm64 (NEON) or portable.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_FLOAT_LOOPS_H
 #define ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_FLOAT_LOOPS_H
@@ -21,18 +20,17 @@ typedef struct etx_float_loops {
   const etx_binary_loop* whole;   // the same for int64
   // Writes the same eight bytes `count` times.
   void (*spread)(char* out, uint64_t eight, size_t count);
-  // The bits of `count` eights of bytes: keeps those of `keep`, then turns
-  // those of `turn`. `out` may be `in`.
+  // out = (in & keep) ^ turn for `count` words of 8 bytes. `out` may be `in`.
   void (*bits)(char* out, const char* in, size_t count, uint64_t keep,
                uint64_t turn);
-  // Sixteen rows of sixteen elements of four bytes, `from_row` bytes apart, as
-  // columns of rows that are `to_row` bytes apart.
+  // Transposes sixteen rows of sixteen 4-byte elements, `from_row` bytes apart,
+  // into rows that are `to_row` bytes apart.
   void (*transpose_16x16)(char* to, ptrdiff_t to_row, const char* from,
                           ptrdiff_t from_row);
   etx_softmax_loops line;
 } etx_float_loops;
 
-// For every machine that the compiler was told of.
+// The baseline, which every processor of the target has.
 extern const etx_float_loops etx_float_loops_base;
 
 // The loops for an instruction set.

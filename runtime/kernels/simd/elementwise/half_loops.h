@@ -1,6 +1,6 @@
-// Between arrays of floats and of the half types, once in plain C and once in
-// the processor's own instructions where it has them: the same bits, NaNs
-// included.
+// Conversions between arrays of float32 and of float16 or bfloat16: in plain C,
+// and with the processor's instructions where it has them. Both give the same
+// bits, NaNs included.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_HALF_LOOPS_H
 #define ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_HALF_LOOPS_H
@@ -22,7 +22,7 @@ typedef struct etx_half_loops {
                         size_t count);
 } etx_half_loops;
 
-// For every machine that the compiler was told of.
+// The baseline, which every processor of the target has.
 extern const etx_half_loops etx_half_loops_base;
 
 // The loops for an instruction set.

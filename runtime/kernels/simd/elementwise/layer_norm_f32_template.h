@@ -57,11 +57,11 @@ static inline __attribute__((always_inline)) void sum_lines(
   }
 }
 
-static __attribute__((noinline)) void write_normal(const float* in, float* out,
-                                                   const float* weight,
-                                                   const float* bias,
-                                                   size_t count, float mean,
-                                                   float scale) {
+static __attribute__((noinline)) void write_normal(const etx_layer_norm_rows* n,
+                                                   const float* in, float* out,
+                                                   float mean, float scale) {
+  const float *weight = n->weight, *bias = n->bias;
+  const size_t count = n->count;
   size_t i = 0;
   for (; i + SOFTMAX_LANES <= count; i += SOFTMAX_LANES) {
     line_floats x, factor, added;
@@ -77,8 +77,8 @@ static __attribute__((noinline)) void write_normal(const float* in, float* out,
   }
 }
 
-// Some rows at a time: one after the other, their sums would wait for each step
-// of their own. The last row is summed more than once if need be.
+// NORM_ROWS rows at a time, to hide the latency of the sums. The last row is
+// summed more than once if the number of rows is odd.
 //
 //   @normalize  float32 | layer normalisation of rows | {NORM_ROWS} rows x
 //     {SOFTMAX_SIDE} elements
@@ -98,8 +98,7 @@ static void layer_norm_rows(const etx_layer_norm_rows* given) {
     for (size_t r = 0; r < NORM_ROWS && r < left; ++r) {
       const float variance = squares[r] / count;
       const float scale = 1.0f / etx_sqrt_f32(variance + n.eps);
-      write_normal(rows[r], n.out + (row + r) * n.count, n.weight, n.bias,
-                   n.count, means[r], scale);
+      write_normal(&n, rows[r], n.out + (row + r) * n.count, means[r], scale);
       // In PyTorch the mean of a row with an infinity is NaN.
       n.means[row + r] = variance != variance ? variance : means[r];
       n.scales[row + r] = scale;

@@ -1,15 +1,14 @@
-// The passes of softmax over a line of floats side by side, and rows of floats
-// that are normalised. Compiled for each instruction set, as those of
-// float_loops.h are.
+// The passes of softmax over a contiguous row of float32, and layer
+// normalisation of rows. Compiled for each instruction set (float_loops.h).
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_SOFTMAX_LOOPS_H
 #define ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_SOFTMAX_LOOPS_H
 
 #include <stddef.h>
 
-// Rows one behind the other, short enough for sums in float: out = (in - mean)
-// / deviation * weight + bias, where the mean and the squares of differences
-// from it are summed in the order of etx_striped_sum_f32 (striped_sum.h).
+// Layer normalisation of contiguous rows that are short enough for float sums:
+// out = (in - mean) / deviation * weight + bias. The mean and the squared
+// differences are summed in the order of etx_striped_sum_f32 (striped_sum.h).
 typedef struct etx_layer_norm_rows {
   const float* in;
   float* out;           // may be `in`, or what the parameters of one row are
@@ -18,7 +17,7 @@ typedef struct etx_layer_norm_rows {
   float* means;   // of each row: written
   float* scales;  // of each row, 1/deviation: written
   size_t rows, count;
-  float eps;  // is added to the mean of the squares
+  float eps;  // added to the variance
 } etx_layer_norm_rows;
 
 // `out` may be `in`.

@@ -1,5 +1,5 @@
-// Scores of attention become weights. Compiled for each instruction set as the
-// loops of f32_microkernels.h are; all sets give the same bits.
+// Online softmax of attention: scores become weights. Compiled for each
+// instruction set as f32_microkernels.h describes; all sets give the same bits.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_F32_ATTENTION_SCORES_H
 #define ETX_RUNTIME_KERNELS_SIMD_F32_ATTENTION_SCORES_H
@@ -9,33 +9,31 @@
 enum { ETX_ATTENTION_SCORE_LANES = 16 };
 
 #define ETX_ATTENTION_SCORE_GROWTH 8.0f  // a logarithm to the base 2
-#define ETX_ATTENTION_SCORE_FAR 0x1p20f  // the same
+#define ETX_ATTENTION_SCORE_FAR 0x1p20f  // a shift, also to the base 2
 
-// Some rows of scores, each of which becomes its weight, 2^(score s - shift),
-// where s is scale times log2 e as a float and `shift` is s times `largest`:
-// the largest score of the row so far, or one that is nearly as large. Weights
-// are then at most 2^ETX_ATTENTION_SCORE_GROWTH, but for the shift's rounding,
-// and rows need not be scaled for each larger score: what was summed with
-// earlier weights, the sums of the weights themselves among them, is to be
-// multiplied by `factor`, which mostly is 1.
+// A tile of scores, which are replaced by softmax weights 2^(score s - shift).
+// Here s is scale * log2(e) as a float, and `shift` is s times `largest`, the
+// largest score of the row so far or one nearly as large. `largest` is only
+// raised when a weight would exceed 2^ETX_ATTENTION_SCORE_GROWTH. Everything
+// that was summed with earlier weights, the totals of the weights included,
+// must then be multiplied by `factor`, which is 1 in most calls.
 //
-// A weight is off by 1.8e-7 of itself and by what its exponent, a float, is
-// rounded by; it is 0 below 2^-126.5. Where a shift is beyond
-// ETX_ATTENTION_SCORE_FAR, so that its rounding would be felt, `largest` is
-// taken off the scores before they are scaled: the difference is rounded
-// instead, and a weight is finite however large scores are. Of the arrays
-// `largest`, `factor` and `shift` whole ETX_ATTENTION_SCORE_LANES are read and
-// written.
+// A weight has a relative error of 1.8e-7 plus the rounding of its exponent; it
+// is 0 below 2^-126.5. Where a shift exceeds ETX_ATTENTION_SCORE_FAR, its
+// rounding error would matter: then `largest` is subtracted from the scores
+// before they are scaled, so weights are finite for any scores. The arrays
+// `largest`, `factor` and `shift` are read and written in whole
+// ETX_ATTENTION_SCORE_LANES.
 typedef struct etx_attention_score_rows {
   float* scores;       // rows that are `row` apart
   ptrdiff_t row;       // in elements
   size_t rows, count;  // `count` is a multiple of ETX_ATTENTION_SCORE_LANES
-  float scale;         // above 0
-  float* largest;      // of each row: -infinity at first; NaN is none
+  float scale;         // greater than 0
+  float* largest;      // of each row: -infinity at first; NaN is ignored
   float* factor;       // of each row: written
   float* shift;        // of each row: written
-  // Of each row, partial sums of the weights: element i of scores is in sum i
-  // mod ETX_ATTENTION_SCORE_LANES.
+  // Partial sums of the weights of each row: the weight of element i is added
+  // to sum i mod ETX_ATTENTION_SCORE_LANES.
   float (*totals)[ETX_ATTENTION_SCORE_LANES];
 } etx_attention_score_rows;
 

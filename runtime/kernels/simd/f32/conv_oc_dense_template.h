@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) void conv_oc_dense_block(
     const etx_conv_oc_dense* s, size_t position, size_t count, size_t panel,
     size_t piece, const float* soon) {
   const ptrdiff_t sum_row = s->sum_row, seen_row = s->seen_row;
-  // A panel that stands alone is multiplied twice.
+  // A single last panel is multiplied twice; the second result is discarded.
   const ptrdiff_t next = panel + 1 < s->panels ? s->weight_panel : 0;
   const float* weights = s->weights + (ptrdiff_t)panel * s->weight_panel;
   const float* seen = s->seen + position;
@@ -60,7 +60,7 @@ static inline __attribute__((always_inline)) void conv_oc_dense_block(
   const size_t lines = piece < s->ahead_pieces ? s->ahead_lines : 0;
   size_t k = 0;
 #ifdef CONV_OC_DENSE_EIGHTS
-  // Eight by eight while lines are asked for; then all at once.
+  // Eight taps at a time while there are lines to prefetch; then all at once.
   while (count > 3 && k + 8 <= s->taps) {
     const size_t eights = k < lines ? 1 : (s->taps - k) / 8;
     for (size_t i = k; i < k + 8 && i < lines; ++i) {
@@ -104,7 +104,7 @@ static inline __attribute__((always_inline)) void conv_oc_dense_block(
   }
 }
 
-// How many of the `left` positions come next.
+// The size of the next block of the `left` positions.
 static inline size_t conv_oc_dense_count(size_t left) {
 #if VECTOR_BYTES >= 32
   // Blocks of as equal a size as can be: small ones have too few sums to hide
@@ -120,7 +120,7 @@ static inline size_t conv_oc_dense_count(size_t left) {
 #endif
 }
 
-// The last of the positions that come behind `at`.
+// The last position of the block that begins at `at`, to prefetch it.
 static inline const float* conv_oc_dense_prefetch(const etx_conv_oc_dense* s,
                                                   size_t at) {
   if (at == s->positions) return s->next;

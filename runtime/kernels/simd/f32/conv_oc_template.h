@@ -26,11 +26,11 @@ enum {
   CONV_OC_GROUPS = 1,
 #endif
   CONV_OC_VECTORS = CONV_OC_GROUPS * CONV_OC_PARTS,
-  CONV_OC_PREFETCHED = 4,  // taps whose next weights are asked for at once
+  CONV_OC_PREFETCHED = 4,  // taps whose next weights are prefetched together
 };
 
-// What a block asks of memory meanwhile: rows from `row` on, and the next
-// weights of some of its groups.
+// What a block prefetches meanwhile: rows from `row` on, and the next weights
+// of its groups from `first` up to `end`.
 typedef struct conv_oc_prefetch {
   size_t row, first, end;
 } conv_oc_prefetch;
@@ -78,7 +78,7 @@ static inline __attribute__((always_inline)) void conv_oc_block(
       }
       ahead += ETX_LANE_GROUP_BYTES;
     }
-    // Not between the steps, which have no registers left for it.
+    // In a loop of its own: the tap loop has no registers left.
     for (size_t g = wanted.first; g < wanted.end; ++g) {
       const float* const next =
           weights + (ptrdiff_t)g * weight_group + s->weight_prefetch;
@@ -117,8 +117,8 @@ static inline __attribute__((always_inline)) void conv_oc_block(
   }
 }
 
-// All positions, in blocks of as equal a size as can be: small ones have too
-// few sums to hide how long a step takes.
+// All positions, in blocks of similar size: small blocks have too few
+// accumulators to hide the latency of an FMA.
 static inline __attribute__((always_inline)) void conv_oc_row(
     const etx_conv_oc* s, size_t group, size_t groups) {
   const size_t blocks =
@@ -185,7 +185,7 @@ static inline __attribute__((always_inline)) void store_line(
 #endif
 }
 
-// A square of positions and channels: those that do not exist are not stored.
+// Stores a square of positions x channels; those that do not exist are skipped.
 static void store_square(const etx_conv_oc_store* s, size_t at,
                          size_t channel) {
   etx_row_store one = s->store;

@@ -17,7 +17,7 @@
 enum {
   CONV_PIXEL_LANES = ETX_F32_LANES,
   CONV_PIXEL_GROUPS = 3,
-  CONV_PIXEL_NEAR = 4,  // rows of weights that are found from one address
+  CONV_PIXEL_NEAR = 4,  // rows of weights addressed from one register
   CONV_PIXEL_LINE = ETX_LANE_GROUP_BYTES / 4,
 #if VECTOR_BYTES == 64
   CONV_PIXEL_ROWS = ETX_CONV_PIXEL_CHANNELS,  // channels of a block
@@ -26,19 +26,19 @@ enum {
 #endif
 };
 
-// What a block is about: some channels of a line, from position `at` on, and
-// where its last vector is.
+// The place of a block: its first channel, its row of pixels `line`, its first
+// pixel `at`, and the first pixel of its last vector.
 typedef struct conv_pixel_place {
   size_t channel, line, at, last;
 } conv_pixel_place;
 
-// Where a vector of a block is, from the block's first position on.
+// The first pixel of vector g of a block, relative to the block's first pixel.
 static inline size_t conv_pixel_at(const conv_pixel_place* place, size_t g,
                                    size_t groups) {
   return g + 1 < groups ? g * CONV_PIXEL_LANES : place->last - place->at;
 }
 
-// What becomes of the sums, from the first result on.
+// Stores the sums with bias, addition and clamp.
 static inline __attribute__((always_inline)) void conv_pixel_store(
     const etx_conv_pixels* p, const conv_pixel_place* place, size_t groups,
     float* out, const float* added,
@@ -82,8 +82,8 @@ static inline __attribute__((always_inline)) void conv_pixel_block(
   const ptrdiff_t weight_row = has_panels ? 1 : p->weight_row;
   const ptrdiff_t weight_tap = has_panels ? ETX_CONV_OC_CHANNELS : 1;
   const ptrdiff_t* const offsets = p->offsets;
-  // Where the next block of the line is; behind the last one, where a tile of
-  // positions that lie side by side goes on.
+  // The distance to the next block of the line, or, behind the last one, to
+  // where neighbouring positions continue.
   const size_t soon = place->last + CONV_PIXEL_LANES - place->at;
   const float* weights = p->weights + channel * weight_row;
   const float* seen = p->store.sums + line * p->store.sum_row + at;
@@ -103,7 +103,7 @@ static inline __attribute__((always_inline)) void conv_pixel_block(
       const float* const from = seen + offsets[k];
       const float* next = from;
       etx_f32_vec x[CONV_PIXEL_GROUPS];
-      // Taps lie too far from each other for a processor to see what comes.
+      // Taps are too far apart for the hardware prefetcher.
       ETX_STEP(next, (ptrdiff_t)soon);
       ETX_UNROLLED
       for (size_t i = 0; i < groups * CONV_PIXEL_LANES; i += CONV_PIXEL_LINE) {
@@ -131,8 +131,8 @@ static inline __attribute__((always_inline)) void conv_pixel_block(
                    p->store.added == NULL ? NULL : p->store.added + to, own);
 }
 
-// Asks memory for a share of the weights of the channels from `channel` on:
-// those of `some` of `all` vectors.
+// Prefetches a share of the weights of the channels from `channel` on: that of
+// `some` of `all` vectors.
 static void conv_pixel_prefetch(const etx_conv_pixels* p, size_t channel,
                                 size_t first, size_t some, size_t all) {
   const size_t taps = (p->pieces - 1) * p->taps + p->last_taps;
@@ -147,7 +147,7 @@ static void conv_pixel_prefetch(const etx_conv_pixels* p, size_t channel,
   }
 }
 
-// Blocks of three vectors, or two where one alone would be left.
+// Blocks of three vectors, or of two where a single one would be left.
 static inline __attribute__((always_inline)) void conv_pixel_line(
     const etx_conv_pixels* p, size_t channel, size_t line, bool has_panels) {
   const size_t count = p->store.count, next = channel + ETX_CONV_PIXEL_CHANNELS;

@@ -21,8 +21,8 @@
 enum {
   DEPTHWISE_LANES = ETX_F32_LANES,
   DEPTHWISE_TAPS = 9,
-  DEPTHWISE_SHORT = 32,  // rows of which processors guess the next
-  // Of these, which are found once for all planes.
+  DEPTHWISE_SHORT = 32,  // short rows need no prefetch
+  // Views of a short row, computed once for all channels.
   DEPTHWISE_VIEWS = DEPTHWISE_SHORT / DEPTHWISE_LANES,
 #ifdef __OPTIMIZE_SIZE__  // one way for all: masked, views found each time
   HAS_DEPTHWISE_VARIANTS = 0,
@@ -60,7 +60,7 @@ static inline __attribute__((always_inline)) void depthwise_store(
   finish_some(s, sums, added, out, row_first((ptrdiff_t)(s->count - x)));
 #else
   (void)x;
-  // What does not belong to a short row is a later row's, and not there yet.
+  // The vector may write into later rows, which are written afterwards.
   const bool is_dense = s->out_row == (ptrdiff_t)s->count && added == NULL;
   if (s->count >= DEPTHWISE_LANES ||
       (is_dense && left * s->count >= DEPTHWISE_LANES)) {
@@ -74,18 +74,17 @@ static inline __attribute__((always_inline)) void depthwise_store(
 #endif
 }
 
-// Where what the taps see of a row begins, and which lanes of its three loads
-// lie in the row.
+// Where the loads of one vector of results begin in a row of the input, and
+// which lanes of the three loads lie inside the row.
 typedef struct depthwise_view {
   ptrdiff_t first;
   row_lanes inside[3];
   bool is_whole;  // all of them
 } depthwise_view;
 
-// Columns of the loads behind the first one. With steps of one column each is
-// what a tap sees. With steps of two the second and the third tap see every
-// second lane of two loads, and the first one what the third does but for the
-// column in front.
+// Offsets of the loads in columns. With stride 1 each load is the input of one
+// tap. With stride 2 the second and the third tap are the even and the odd
+// lanes of two loads, and the first tap is the third one shifted by a lane.
 #define DEPTHWISE_PLACE(stride, i) \
   ((i) == 2 && (stride) == 2 ? 1 + DEPTHWISE_LANES : (i))
 
@@ -131,16 +130,16 @@ static inline __attribute__((always_inline)) void depthwise_see(
   }
 }
 
-// Where a view stands in the input: row `y` of `count`, whether there is one or
-// not, and how far behind it lies what is asked for.
+// The current row of the input: row `y` of `count`, which may lie outside, and
+// the distance to what is prefetched.
 typedef struct depthwise_rows {
   const float* row;
   ptrdiff_t step, y, count, behind;
 } depthwise_rows;
 
-// The taps' elements of the row that `rows` is at, zeros if there is none; goes
-// on to the next one. Asks for what lies as many rows behind as there are
-// results: of a whole plane that is the next one.
+// The three taps' inputs of the current row, zeros outside the image; advances
+// to the next row. Prefetches as many rows further on as there are results: for
+// a whole channel that is the next channel.
 static inline __attribute__((always_inline)) void depthwise_next(
     depthwise_rows* rows, const depthwise_view* v, ptrdiff_t stride,
     bool is_whole, bool asks, etx_f32_vec* seen) {
@@ -165,7 +164,7 @@ static inline __attribute__((always_inline)) void depthwise_add(
   *sums = ETX_F32_FMA(weights[2], seen[2], *sums);
 }
 
-// Columns from `x` on, of which this is the view.
+// Results of one vector of columns from `x` on.
 static inline __attribute__((always_inline)) void depthwise_columns(
     const etx_depthwise_planes* p, const etx_f32_vec* weights, size_t x,
     const depthwise_view* own, ptrdiff_t stride, const float* added,
@@ -223,7 +222,7 @@ static inline __attribute__((always_inline)) void depthwise_some(
   }
 }
 
-// The plane that `p` is at. Of short rows `views` has the views.
+// One channel. `views` has the views of short rows; NULL: they are computed.
 static inline __attribute__((always_inline)) void depthwise_plane(
     const etx_depthwise_planes* p, const depthwise_view* views) {
   etx_f32_vec weights[DEPTHWISE_TAPS];

@@ -32,7 +32,7 @@ enum {
 ROW_FINISH(finish_plane, etx_f32_vec, clamp_piece)
 
 #if VECTOR_BYTES == 64
-// The same of some lanes: of `added` and `out` no others are read or written.
+// The same for some lanes; other lanes of `added` and `out` are not accessed.
 static inline __attribute__((always_inline)) void finish_some(
     const etx_row_store* s, const etx_f32_vec* sums, const float* added,
     float* out, row_lanes lanes) {
@@ -123,7 +123,7 @@ static inline __attribute__((always_inline)) void depthwise_row_wide(
   }
 }
 
-// A row of less than a vector.
+// A row shorter than a vector.
 static inline __attribute__((always_inline)) void depthwise_row_narrow(
     const etx_depthwise_row* p, const etx_f32_vec* weights, const float* seen,
     const float* added, float* out) {
@@ -148,7 +148,7 @@ static inline __attribute__((always_inline)) void depthwise_row_rows(
   for (size_t r = 0; r < s->rows; ++r) {
     if (is_dense && s->count < DEPTHWISE_ROW_LANES &&
         (s->rows - r) * s->count >= DEPTHWISE_ROW_LANES) {
-      // What does not belong to the row is a later row's, and not there yet.
+      // The vector may write into later rows, which are written afterwards.
       depthwise_row_block(p, weights, seen, NULL, out,
                           (depthwise_row_span){0, 0, 1});
     } else if (s->count < DEPTHWISE_ROW_LANES) {

@@ -1,6 +1,6 @@
-// The inner loops of products: blocks of panels (implicit_gemm.h) and dot
-// products. Compiled once for each instruction set that is worth it, as
-// float_loops.h is; all sets give the same bits.
+// The float32 microkernels: GEMM of packed panels (implicit_gemm.h), GEMM NT,
+// convolution, pooling and attention. Compiled once for each instruction set;
+// all sets give the same bits.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_F32_F32_MICROKERNELS_H
 #define ETX_RUNTIME_KERNELS_SIMD_F32_F32_MICROKERNELS_H
@@ -14,15 +14,15 @@
 #include "runtime/kernels/simd/f32/attention_scores.h"
 #include "runtime/kernels/simd/f32/winograd_microkernels.h"
 
-// Lanes come in groups of so many bytes.
+// Bytes of a lane group: panels and sums have whole groups.
 enum { ETX_LANE_GROUP_BYTES = 64 };
 
-// What a block may add to its sums: a bias, and what its result is added to.
+// What a block may add to its sums: a bias and another tensor.
 enum { ETX_GEMM_ADDENDS = 2 };
 
-// sums [rows, lanes] += weights [rows, taps] * panel [taps, lanes], tap by tap;
-// in float32 each step is rounded once (f32_vec_template.h). Strides are in
-// elements. The panel and the sums have whole groups of lanes.
+// GEMM of a packed panel: sums[rows, lanes] += weights[rows, taps] *
+// panel[taps, lanes], tap by tap; float32 uses FMA (f32_vec_template.h).
+// Strides are in elements. The panel and the sums have whole lane groups.
 typedef struct etx_gemm_block {
   void* sums;
   ptrdiff_t sum_row;
@@ -30,29 +30,28 @@ typedef struct etx_gemm_block {
   ptrdiff_t weight_row;
   const void* panel;
   ptrdiff_t panel_row;  // from tap to tap
-  // Of float32: where each tap's row begins, instead; or NULL.
+  // For float32: where each tap's row begins, instead of panel_row; or NULL.
   const ptrdiff_t* offsets;
-  // From group of lanes to group; with offsets they lie side by side.
+  // From lane group to lane group; with offsets they are neighbours.
   ptrdiff_t panel_group;
   size_t rows, taps, lanes;
-  bool starts;  // the sums are zero, and not read
-  // Without offsets: rows of whole groups, as the sums, that are added to them,
-  // one after the other, before these are stored. NULL: none.
+  bool starts;  // the sums begin at zero and are not read
+  // Without offsets: rows of whole lane groups that are added to the sums, one
+  // after the other, before these are stored. NULL: none.
   const void* added[ETX_GEMM_ADDENDS];
   ptrdiff_t added_row[ETX_GEMM_ADDENDS];
-  // What is asked of memory meanwhile, for whoever comes next: so many pieces,
-  // `ahead_row` bytes apart, with `ahead_step` bytes for ETX_GEMM_PREFETCH_TAPS
-  // taps; nothing with offsets. It goes to the second cache (prefetch.h), or to
-  // the first: where it is needed soon, or asked for so rarely that no tap has
-  // to ask for two lines.
+  // Memory to prefetch for the next block: pieces, `ahead_row` bytes apart, of
+  // `ahead_step` bytes for each ETX_GEMM_PREFETCH_TAPS taps; nothing with
+  // offsets. It goes to L2 (prefetch.h), or to L1 where it is needed soon or is
+  // so little that no tap prefetches two lines.
   const char* ahead;
   ptrdiff_t ahead_row;
   size_t ahead_pieces, ahead_step;
   bool prefetches_to_l1;
-  // Weights are many, and not in a near cache: they are asked for in advance.
+  // The weights are many and not in a near cache: prefetch them.
   bool fetches;
-  // Without offsets: each row's weights are new, and those of the next rows are
-  // asked for while some are computed.
+  // Without offsets: no row's weights were read before; prefetch those of the
+  // next rows.
   bool prefetches_rows;
 } etx_gemm_block;
 
@@ -73,11 +72,10 @@ enum { ETX_GEMM_PREFETCH_TAPS = 16 };
 
 typedef void (*etx_gemm_microkernel)(const etx_gemm_block* block);
 
-// out[i, j] = dot product of row i of left and row j of right. Element k goes
-// to partial sum k mod 16, in steps that are rounded once (f32_vec_template.h),
-// as if rows were followed by zeros; then halves of the sums are added to each
-// other until one is left: i and i + 8, i and i + 4, and so on. Dots of less
-// than 16 elements are one sum from the first to the last.
+// GEMM NT: out[i, j] is the dot product of row i of left and row j of right.
+// Element k is added to partial sum k mod 16 by FMA, as if rows were followed
+// by zeros; then halves of the partial sums are added, i and i + 8, i and i +
+// 4, and so on. Dot products of fewer than 16 elements are one sum in order.
 typedef struct etx_gemm_nt {
   float* out;
   ptrdiff_t out_row;
@@ -90,10 +88,10 @@ typedef struct etx_gemm_nt {
 
 typedef void (*etx_gemm_nt_loop)(const etx_gemm_nt* block);
 
-// A float32 product that is not worth preparing anything for (gemm.h): each
-// sum from the first inner element to the last. Either right_column is 1, or
-// right_inner is and there are at most ETX_GEMM_SMALL_INNER inner elements.
-// What is added comes too if etx_gemm_small_adds.
+// A float32 product that is too small to pack anything for (gemm.h). Each sum
+// is in the order of the inner elements. Either right_column is 1, or
+// right_inner is 1 and there are at most ETX_GEMM_SMALL_INNER inner elements.
+// Adds `added` if etx_gemm_small_adds.
 enum { ETX_GEMM_SMALL_INNER = 16 };
 
 struct etx_gemm;
@@ -101,9 +99,9 @@ typedef void (*etx_gemm_small_loop)(const struct etx_gemm* product);
 
 enum { ETX_TRANSPOSE_ROWS = ETX_LANE_GROUP_BYTES / 4 };
 
-// Writes `count` elements of `rows` rows, at most ETX_TRANSPOSE_ROWS that are
-// `row` apart, as `count` times ETX_TRANSPOSE_ROWS; zeros where there is no
-// row.
+// Transposed pack: `count` elements of each of `rows` rows, at most
+// ETX_TRANSPOSE_ROWS and `row` apart, as [count][ETX_TRANSPOSE_ROWS]; zeros for
+// rows that do not exist.
 typedef void (*etx_transpose_pack_loop)(const float* in, ptrdiff_t row,
                                         size_t rows, size_t count, float* out);
 
@@ -112,7 +110,7 @@ typedef struct etx_f32_microkernels {
   etx_gemm_microkernel gemm_by_type[3];  // by etx_compute_type
   etx_gemm_nt_loop dots;
   etx_gemm_small_loop gemm_small;
-  etx_transpose_pack_loop turn;
+  etx_transpose_pack_loop transpose_pack;
   etx_row_copy_loop copy_rows;
   etx_row_store_loop store_rows;
   etx_depthwise_row_loop depthwise_row;
@@ -122,14 +120,14 @@ typedef struct etx_f32_microkernels {
   etx_conv_oc_loop conv_oc;
   etx_conv_oc_store_loop conv_oc_store;
   etx_winograd_loops winograd;
-  // Those that only some sets have, or NULL.
+  // NULL in sets that do not have them.
   etx_depthwise_loop depthwise_planes;
-  size_t max_depthwise_kernel;  // the largest of them
+  size_t max_depthwise_kernel;  // the largest window of depthwise_planes
   etx_conv_pixel_loop conv_pixel;
-  size_t groups;  // of lanes that gemm_by_type likes to have at once
+  size_t groups;  // lane groups of the GEMM register block
 } etx_f32_microkernels;
 
-// For every machine that the compiler was told of.
+// The baseline, which every processor of the target has.
 extern const etx_f32_microkernels etx_f32_microkernels_base;
 
 // The loops for an instruction set.

@@ -111,7 +111,7 @@
     name,                                                                   \
         {add_products_i64, add_products_f32,                                \
          ETX_IF_DTYPE(FLOAT64, add_products_f64)},                          \
-        dots, gemm_small, turn, copy_rows, store_rows, depthwise_row,       \
+        dots, gemm_small, transpose_pack, copy_rows, store_rows, depthwise_row,       \
         max_pool_row, attention_weights, conv_oc_dense, conv_oc,            \
         conv_oc_store, {winograd_input, winograd_weights, winograd_output}, \
         DEPTHWISE_PLANES, CONV_PIXEL, GEMM_GROUPS                           \

@@ -1,6 +1,5 @@
-// The operands of one matrix product, out = left * right (+ added). Which
-// microkernels compute it is chosen above (gemm.h); the one for small
-// products reads this struct itself.
+// The operands of one matrix product, out = left * right (+ added). gemm.h
+// chooses the microkernel; the one for small products reads this struct itself.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_F32_GEMM_ARGS_H
 #define ETX_RUNTIME_KERNELS_SIMD_F32_GEMM_ARGS_H
@@ -20,13 +19,13 @@ typedef struct etx_gemm {
   ptrdiff_t left_row, left_inner;  // strides in elements
   const char* right;
   ptrdiff_t right_inner, right_column;
-  // Right is float32 in panels of sixteen columns, [columns / 16][inner][16],
-  // and the strides say nothing. Sums are those of [columns, inner].
+  // Right is float32 in panels of sixteen columns, [columns / 16][inner][16];
+  // its strides are not used. Sums have the order of GEMM NT.
   bool has_panels;
   char* out;          // rows of `columns` elements without gaps
   ptrdiff_t out_row;  // in elements
-  // With panels and no chain, the columns may come in parts, of whole panels,
-  // that lie `part_step` elements apart; 0: they are one.
+  // With panels and no chain, the result's columns may be stored in parts of
+  // whole panels, `part_step` elements apart; 0: in one.
   size_t part_columns;
   ptrdiff_t part_step;
   // What the product is added to: out = beta * added + alpha * product.
@@ -34,15 +33,15 @@ typedef struct etx_gemm {
   ptrdiff_t added_row, added_column;  // strides, 0 where it is broadcast
   etx_scalar alpha, beta;             // of the compute type
   bool is_scaled;                     // alpha or beta is not 1
-  bool ignores_added;                 // beta is 0: not even NaN gets through
+  bool ignores_added;                 // beta is 0: even NaN does not count
   bool ignores_product;               // alpha is 0: the same
-  // Computed with float32 results before they leave the cache; NULL: nothing.
-  // Rows of the chain are rows of the product.
+  // Elementwise steps on float32 results while they are in the cache; NULL:
+  // none. Rows of the chain are rows of the product.
   const struct etx_chain* chain;
 } etx_gemm;
 
-// True if rows of float32 are added as they are: small products do that
-// themselves.
+// True if `added` has rows of float32 and no factor: then the small product
+// adds it itself.
 static inline bool etx_gemm_small_adds(const etx_gemm* product) {
   return product->added != NULL && !product->is_scaled &&
          product->added_column == 1;

@@ -22,31 +22,32 @@ enum {
   GEMM_NT_MAX_ROWS = 7,  // of DOT_ROWS
   GEMM_NT_MAX_COLUMNS = 4,
 #if VECTOR_BYTES == 64
-  // With columns as many as are summed at a time, each of them is followed by
-  // what is read next: processors see that coming, and it is asked for besides.
+  // A tile has as many columns as the register block, so each stream of memory
+  // continues from block to block: the hardware prefetcher follows it, and
+  // software prefetch helps besides.
   GEMM_NT_TILE = DOT_COLUMNS,
-  GEMM_NT_PREFETCH = 512,  // elements in advance
-  // The same of one row, and from how many elements on: those of fewer are in
-  // the second cache.
+  GEMM_NT_PREFETCH = 512,  // prefetch distance in elements
+  // The prefetch distance for one row, and the size of the matrix in elements
+  // from which on it is used: smaller ones are in L2.
   GEMM_NT_ONE_ROW_PREFETCH = 1024,
   GEMM_NT_ONE_ROW_MIN = 1 << 18,
 #elif VECTOR_BYTES == 32
-  // Rows of right that stay in the first cache while rows of left pass.
+  // Rows of right that stay in L1 while rows of left pass.
   GEMM_NT_TILE = 6,
   GEMM_NT_PREFETCH = 512,
 #else
   GEMM_NT_TILE = 12,
   GEMM_NT_PREFETCH = 0,
 #endif
-  GEMM_NT_AHEAD = 1024,  // the most elements that are worth asking for
+  GEMM_NT_AHEAD = 1024,  // the longest rows that are prefetched
   GEMM_NT_CACHED = 64,   // columns that one row reads in the order of memory,
   GEMM_NT_SHORT = 256,   // if they have no more elements
 };
 
-// Some of a block's columns, `apart` from each other. What is read at a time
-// lies in different pages: processors ask for the lines ahead of them in each
-// page that is read, but not behind its end, so that one page after the other
-// comes at half the speed of memory.
+// A tile of columns (rows of right) that are `apart` from each other, so that
+// the rows that are read together lie in different pages. The hardware
+// prefetcher works within each page and stops at its end: reading one page
+// after the other reaches half the memory bandwidth only.
 typedef struct gemm_nt_tile {
   const etx_gemm_nt* b;
   const float* right;   // the first column's
@@ -92,7 +93,7 @@ static inline __attribute__((always_inline)) void gemm_nt_step(
   }
 }
 
-// The last elements of some rows, followed by zeros.
+// Copies the last elements of some rows, padded with zeros.
 static inline void gemm_nt_rest(const float* from, ptrdiff_t row, size_t rows,
                                 size_t count, float out[][GEMM_NT_LANES]) {
   memset(out, 0, rows * GEMM_NT_LANES * sizeof(float));
@@ -105,15 +106,16 @@ static inline void gemm_nt_rest(const float* from, ptrdiff_t row, size_t rows,
 
 #if VECTOR_BYTES == 64
 
-// The halves of x and of y, added.
+// The two halves of x added, and those of y.
 #define GEMM_NT_HALVES(x, y)                                                   \
   (__builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20,   \
                            21, 22, 23) +                                       \
    __builtin_shufflevector(x, y, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, \
                            28, 29, 30, 31))
 
-// The totals of sixteen dots, in the order of etx_f32_vec_sum: of dot i in lane
-// 4 * (i % 4) + i / 4. A third of the steps that one dot at a time takes.
+// The horizontal sums of sixteen dot products, in the order of etx_f32_vec_sum.
+// Dot product i comes out in lane 4 * (i % 4) + i / 4. This takes a third of
+// the instructions of sixteen single sums.
 static __attribute__((noinline)) void gemm_nt_totals(const etx_f32_vec* sums,
                                                      float* out) {
   etx_f32_vec fours[4];
@@ -145,7 +147,7 @@ static inline __attribute__((always_inline)) void gemm_nt_store(
     ETX_UNROLLED
     for (size_t j = 0; j < columns; ++j) all[i * columns + j] = sums[i][j][0];
   }
-  // What follows the last ones is never looked at.
+  // The sums of the padding are discarded.
   for (size_t i = rows * columns; i % 16 != 0; ++i) all[i] = (etx_f32_vec){0};
   for (size_t i = 0; i < rows * columns; i += 16) {
     gemm_nt_totals(all + i, totals + i);
@@ -164,8 +166,8 @@ static inline __attribute__((always_inline)) void gemm_nt_store(
 static inline __attribute__((always_inline)) void gemm_nt_store(
     const gemm_nt_tile* t, size_t row, size_t column, size_t rows,
     size_t columns, etx_f32_vec sums[][GEMM_NT_MAX_COLUMNS][DOT_PARTS]) {
-  // Rows innermost: around a single turn of theirs clang (14) keeps sums in
-  // memory.
+  // Rows innermost: around a loop over rows with one iteration, clang 14 keeps
+  // the sums in memory.
   ETX_UNROLLED
   for (size_t j = 0; j < columns; ++j) {
     ETX_UNROLLED
@@ -215,8 +217,8 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
 static inline __attribute__((always_inline)) void dot_rows(
     const gemm_nt_tile* t, size_t row, size_t rows, size_t columns) {
   size_t column = 0;
-  // Rows that come first find columns in memory, and ask for the next ones if
-  // they will still be in the first cache then.
+  // The first rows read the columns from memory; they prefetch the next columns
+  // if these will still be in L1 when they are read.
   const bool asks =
       GEMM_NT_PREFETCH == 0 && row == 0 && t->b->count <= GEMM_NT_AHEAD;
   for (; asks && column + 2 * columns <= t->columns; column += columns) {
@@ -235,7 +237,7 @@ static void gemm_nt_tile_run(const gemm_nt_tile* t) {
   const size_t all = t->b->rows;
   size_t row = 0;
 #if DOT_ROWS > 3
-  // As even as can be.
+  // In blocks of similar size.
   while (row < all) {
     const size_t turns = (all - row + DOT_ROWS - 1) / DOT_ROWS;
     const size_t rows = (all - row + turns - 1) / turns;
@@ -265,7 +267,7 @@ static void gemm_nt_tile_run(const gemm_nt_tile* t) {
     row += rows;
   }
 #else
-  // One row left alone reads the tile for itself.
+  // Avoid a single row at the end: it would read the tile for itself.
   while (row + DOT_ROWS <= all && row + DOT_ROWS + 1 != all) {
     dot_rows(t, row, DOT_ROWS, DOT_COLUMNS);
     row += DOT_ROWS;
@@ -277,9 +279,9 @@ static void gemm_nt_tile_run(const gemm_nt_tile* t) {
 
 #if VECTOR_BYTES == 64
 
-// One row with sixteen columns: `side` that are `apart` from each other, and
-// those that follow each of them. So many are totalled in one go, and what
-// belongs together lies side by side.
+// One row (GEMV) times sixteen columns: `side` columns that are `apart` from
+// each other, and the columns that follow each of them. Sixteen sums are
+// reduced together, and the results of neighbouring columns are neighbours.
 static inline __attribute__((always_inline)) void gemm_nt_sixteen(
     const etx_gemm_nt* b, size_t column, size_t apart, size_t side, bool asks) {
   const size_t follow = 16 / side;
@@ -319,7 +321,8 @@ static inline __attribute__((always_inline)) void gemm_nt_sixteen(
   }
 }
 
-// Intel's processors see four pages coming, but not what follows them.
+// Intel's hardware prefetcher follows four pages, but does not cross their
+// ends.
 static bool gemm_nt_is_intel(void) {
 #if defined(__x86_64__) || defined(__i386__)
   return __builtin_cpu_is("intel");
@@ -328,16 +331,16 @@ static bool gemm_nt_is_intel(void) {
 #endif
 }
 
-// All columns of one row but for the last up to fifteen. Returns how many. What
-// a cache holds waits for sums, so those are four at a time. Of memory, two
-// streams pass faster than four: 208 MB of weights take 0.96 of the time (Zen
-// 4); and on Intel's processors four that are asked for besides: 0.93 (Emerald
-// Rapids).
+// All columns of one row but the last up to fifteen; returns their number. If
+// the weights are in the cache, the latency of the sums is the limit: four
+// columns at a time. If they come from memory, two streams are faster than four
+// (208 MB of weights take 0.96 of the time on Zen 4), and on Intel four streams
+// with software prefetch (0.93 on Emerald Rapids).
 static size_t gemm_nt_one_row(const etx_gemm_nt* b) {
   const size_t sixteens = b->columns / 16;
   const bool is_far = b->columns * b->count >= GEMM_NT_ONE_ROW_MIN;
   size_t column = 0;
-  // Loops of their own: with a branch in one half of what is won is lost.
+  // Three loops: a branch inside one loop would cost half of the gain.
   if (is_far && gemm_nt_is_intel()) {
     for (; column < 4 * sixteens; column += 4) {
       gemm_nt_sixteen(b, column, 4 * sixteens, 4, true);
@@ -354,7 +357,7 @@ static size_t gemm_nt_one_row(const etx_gemm_nt* b) {
   return 16 * sixteens;
 }
 
-// The partial sums of one dot of whole ones.
+// The partial sums of one dot product of a multiple of sixteen elements.
 static inline __attribute__((always_inline)) etx_f32_vec dot_row(
     const float* left, const float* right, size_t count) {
   enum { PIECE = 4 * GEMM_NT_LANES };
@@ -376,7 +379,7 @@ static inline __attribute__((always_inline)) etx_f32_vec dot_row(
   return sum;
 }
 
-// One row with few columns, in the order of memory: they lie in a few pages.
+// One row with few columns, in the order of memory: they are in a few pages.
 static inline __attribute__((always_inline)) void gemm_nt_cached_row(
     const etx_gemm_nt* b, size_t count) {
   const float* right = b->right;
@@ -403,7 +406,7 @@ static inline __attribute__((always_inline)) void gemm_nt_cached_row(
 //     {DOT_COLUMNS} dot products
 static void dots(const etx_gemm_nt* b) {
   if (b->count < GEMM_NT_LANES) {
-    // Shorter than the partial sums: element by element.
+    // Fewer elements than partial sums: one sum in order.
     gemm_small(&(etx_gemm){.rows = b->rows,
                            .columns = b->columns,
                            .inner = b->count,
@@ -448,10 +451,11 @@ static void dots(const etx_gemm_nt* b) {
   const size_t most = is_near ? b->columns : few;
 #endif
   size_t apart = b->columns / most;
-  // An even distance is more often one that the cache has no room for.
+  // Odd: rows at an even distance more often share a cache set.
   if (b->rows > 1 && apart > 1) apart -= (apart & 1) ^ 1;
-  // Columns that lie apart from each other, then the rest, which do not. One
-  // call: the tile is large.
+  // Tiles of columns that are apart from each other, then the remaining
+  // columns, which are neighbours. One call for both, because the tile's code
+  // is large.
   for (size_t column = 0; column < b->columns;) {
     const bool is_apart = column < apart;
     const size_t left = b->columns - column;

@@ -23,10 +23,10 @@
 
 enum {
   GEMM_SMALL_GROUP = ETX_TRANSPOSE_ROWS,  // columns that are turned at a time
-  SMALL_ROWS = 4,                         // that hide how long a step takes
+  SMALL_ROWS = 4,                         // hide the latency of an FMA
 };
 
-// The first lanes of a vector in memory: of the others nothing is read.
+// Loads the first lanes of a vector; the others are not read.
 #if VECTOR_BYTES >= 32
 typedef row_lanes gemm_small_lanes;
 #define GEMM_SMALL_FIRST(count) row_first((ptrdiff_t)(count))
@@ -48,8 +48,8 @@ static inline etx_f32_vec gemm_small_load(const float* from,
 }
 #endif
 
-// Stores of some lanes would do, but whoever reads the result next would wait
-// for them.
+// Masked stores would do, but loads of the result cannot be forwarded from them
+// and would wait.
 static __attribute__((noinline)) void gemm_small_store_some(float* to,
                                                             etx_f32_vec x,
                                                             size_t count) {
@@ -81,7 +81,7 @@ static inline __attribute__((always_inline)) etx_f32_vec gemm_small_load_half(
 }
 #endif
 
-// What the loops below share: a vector of columns of `p`.
+// The operands of the loops below: a vector of columns of `p`.
 typedef struct gemm_small_columns {
   const etx_gemm* p;
   const float* right;   // of the first tap
@@ -248,7 +248,7 @@ static void gemm_small_transpose(const float* in, ptrdiff_t row, size_t rows,
 }
 
 #else
-#define gemm_small_transpose turn
+#define gemm_small_transpose transpose_pack
 #endif
 
 static void gemm_small_transposed(const etx_gemm* p) {

@@ -30,7 +30,7 @@ typedef float row_piece __attribute__((vector_size(64)));
 typedef unsigned short row_lanes;
 enum { ROW_PIECE = 16 };
 
-// Some lanes of a vector in memory; of the others nothing is read or written.
+// Masked loads and stores: the other lanes are not accessed.
 #ifndef ROW_LOAD_SOME  // tests have their own
 #define ROW_LOAD_SOME(from, lanes) \
   __builtin_ia32_loadups512_mask(from, (row_piece){0}, lanes)
@@ -48,7 +48,7 @@ typedef float row_piece __attribute__((vector_size(32)));
 typedef int row_lanes __attribute__((vector_size(32)));
 enum { ROW_PIECE = 8 };
 
-// Some lanes of a vector in memory; of the others nothing is read.
+// Masked load: the other lanes are not read.
 #define ROW_LOAD_SOME(from, lanes) \
   __builtin_ia32_maskloadps256((const row_piece*)(const void*)(from), lanes)
 
@@ -103,7 +103,7 @@ static inline __attribute__((always_inline)) void copy_row(const float* from,
 
 #else
 
-// Every second element, of which the last one is the last that is read.
+// Every second element; nothing behind the last of them is read.
 static inline __attribute__((always_inline)) void pick_piece(const float* from,
                                                              float* to) {
   row_piece a, b;
@@ -176,8 +176,8 @@ static void copy_rows(const etx_row_copy* c) {
 
 // ------------------------------------------------ results
 
-// What is done with sums, which are not passed by value: that would depend on
-// flags of the compiler. CLAMP keeps a vector between `low` and `high`.
+// The epilogue of one vector of sums: bias, addition, clamp. Vectors are passed
+// by pointer, because passing them by value depends on compiler flags (ABI).
 #define ROW_FINISH(name, VECTOR, CLAMP)                               \
   static inline __attribute__((always_inline)) void name(             \
       const etx_row_store* s, const VECTOR* sums, const float* added, \
@@ -192,8 +192,8 @@ static void copy_rows(const etx_row_copy* c) {
     memcpy(out, &x, sizeof x);                                        \
   }
 
-// Of LARGER(a, b) the second operand is what stays where there is no larger
-// one: a NaN, or -0 beside 0; so it is of SMALLER.
+// LARGER(a, b) and SMALLER(a, b) return b if a and b are equal or unordered, so
+// a NaN stays, and -0 is not replaced by 0.
 #define ROW_CLAMP(name, VECTOR, LARGER, SMALLER)             \
   static inline __attribute__((always_inline)) void name(    \
       const etx_row_store* s, VECTOR* x) {                   \
@@ -203,9 +203,9 @@ static void copy_rows(const etx_row_copy* c) {
     *x = SMALLER(high, *x);                                  \
   }
 
-// The bias to add, for that: where `below` is above `low`, which is 0, -0 is to
-// become 0. A sum to which 0 was added, not -0, is no -0, nor is what is added
-// to it; all else stays.
+// The bias to add. Where `below` is greater than `low`, which then is 0, a
+// result -0 has to become 0: adding 0 instead of -0 to the sum does that and
+// changes nothing else.
 static inline float row_bias(const etx_row_store* s, float bias) {
   return s->below > s->low ? bias + 0.0f : bias;
 }

@@ -72,17 +72,17 @@ static void transpose_rest(const float* in, ptrdiff_t row, size_t first_row,
   }
 }
 
-// The first tap of the square that taps from `k` on are turned in: the last one
-// ends with the row, and turns some that have been turned before once more.
+// The first tap of the square for taps from `k` on: the last square ends with
+// the row and overlaps the one before it.
 static inline size_t transpose_first(size_t k, size_t count) {
   return k + TRANSPOSE_SIDE <= count ? k : count - TRANSPOSE_SIDE;
 }
 
 #if VECTOR_BYTES == 64
 
-//   @turn  float32 | transposed pack: rows become columns | {TRANSPOSE_SIDE} x
+//   @transpose_pack  float32 | transposed pack: rows become columns | {TRANSPOSE_SIDE} x
 //     {TRANSPOSE_SIDE}
-static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
+static void transpose_pack(const float* in, ptrdiff_t row, size_t rows, size_t count,
                  float* out) {
   float some[TRANSPOSE_SIDE][TRANSPOSE_SIDE];
   if (rows < TRANSPOSE_SIDE) memset(some, 0, sizeof some);
@@ -119,8 +119,8 @@ static inline __attribute__((always_inline)) void transpose_squares(
     const float* in, ptrdiff_t row, size_t rows, size_t count, float* out) {
   enum { LINE = 2 * TRANSPOSE_SIDE };
   size_t k = 0;
-  // Both halves of what lies in a line before the next rows, which the first
-  // cache may have no room for beside these.
+  // Both halves of a cache line before the next rows: L1 may not hold the lines
+  // of all rows at once.
   for (; k + LINE <= count; k += LINE) {
     ETX_UNROLLED
     for (size_t i = 0; i < rows; i += TRANSPOSE_SIDE) {
@@ -141,9 +141,9 @@ static inline __attribute__((always_inline)) void transpose_squares(
   }
 }
 
-//   @turn  float32 | transposed pack: rows become columns | {TRANSPOSE_SIDE} x
+//   @transpose_pack  float32 | transposed pack: rows become columns | {TRANSPOSE_SIDE} x
 //     {TRANSPOSE_SIDE}
-static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
+static void transpose_pack(const float* in, ptrdiff_t row, size_t rows, size_t count,
                  float* out) {
   const size_t squares =
       count < TRANSPOSE_SIDE ? 0 : rows / TRANSPOSE_SIDE * TRANSPOSE_SIDE;

@@ -1,5 +1,5 @@
-// The inner loops of quantized_linear_int16.h: integers of 16 bits, two of
-// which are multiplied and added at a time.
+// The inner loops of quantized_linear_int16.h: int16 products that are added in
+// pairs (PMADDWD).
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_INT8_INT16_PAIR_LOOPS_H
 #define ETX_RUNTIME_KERNELS_SIMD_INT8_INT16_PAIR_LOOPS_H
@@ -22,7 +22,7 @@ typedef struct etx_int16_pair_block {
   const int8_t* bytes;   // of `few`, instead: a panel of packed_weights.h
   size_t rows;
   size_t count;  // elements; behind an odd one any may follow
-  // Of whole sums: rows of ETX_INT16_PAIR_COLUMNS; not read if the sums start.
+  // int32 sums: rows of ETX_INT16_PAIR_COLUMNS; not read if `starts`.
   int32_t* whole;
   bool starts;
   // Of groups: rows of ETX_INT16_PAIR_SUMS times ETX_INT16_PAIR_COLUMNS; each
@@ -33,7 +33,8 @@ typedef struct etx_int16_pair_block {
   size_t first;  // the partial sum of the first
 } etx_int16_pair_block;
 
-// The last steps for rows of ETX_INT16_PAIR_COLUMNS sums, of one of two kinds.
+// The epilogue of rows of ETX_INT16_PAIR_COLUMNS sums: either int32 sums or
+// partial sums of groups.
 typedef struct etx_int16_pair_epilogue {
   const int32_t* whole;  // NULL: partial sums of groups
   const float* sums;

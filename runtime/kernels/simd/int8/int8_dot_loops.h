@@ -1,7 +1,7 @@
-// The inner loops of quantized_linear_int8.h, for processors that multiply
-// bytes and add the products four at a time. What bytes rows have is between
-// the loops of a set: unsigned ones, as it is written here, or signed ones, 128
-// less, whose bases are less by as much.
+// The inner loops of quantized_linear_int8.h, for processors with dot product
+// instructions (VNNI, SDOT). The bytes of quantised rows are private to the
+// loops of one set: unsigned as described here, or signed and 128 less, with
+// zero points that are 128 less as well.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_INT8_INT8_DOT_LOOPS_H
 #define ETX_RUNTIME_KERNELS_SIMD_INT8_INT8_DOT_LOOPS_H
@@ -16,9 +16,9 @@
 enum {
   ETX_INT8_COLUMNS = 32,  // of a panel
   ETX_INT8_ROWS = 4,      // a panel's rows come in multiples of it
-  // Rows have bytes enough to be read in pieces of 128, whatever these hold.
+  // Rows are padded to a multiple of 128 bytes; the padding may have any value.
   ETX_INT8_PIECE = 128,
-  // So many products of bytes fit in a sum of 32 bits.
+  // The largest number of byte products that fit in an int32 sum.
   ETX_INT8_MAX_DEPTH = 32768,
 };
 
@@ -28,7 +28,8 @@ typedef struct etx_int8_row_qparams {
   int32_t base;  // 0 to 255
 } etx_int8_row_qparams;
 
-// Rows of bytes, the last one of ones, times rows of weights of 8 bits.
+// Rows of bytes times rows of int8 weights. The last row is all ones: its
+// products are the sums of the weights.
 typedef struct etx_int8_dot_block {
   const uint8_t* left;
   ptrdiff_t left_row;
@@ -37,12 +38,12 @@ typedef struct etx_int8_dot_block {
   size_t rows, columns;
   size_t count;   // elements
   int32_t* sums;  // [rows, columns]
-  bool is_far;    // weights come from beyond the second cache
+  bool is_far;    // the weights are not in L2: prefetch them
 } etx_int8_dot_block;
 
 // Rows of bytes times rows of weights of 4 bits, as packed_weights.h has them.
-// Of each 128 bytes of a row, or each 32, the even ones stand first, and the
-// odd ones begin behind half of them, even if there are less.
+// The bytes of a row are reordered (order4): of each 128, or each 32, first
+// those of even elements, then, from the middle on, those of odd elements.
 typedef struct etx_int4_dot_block {
   const uint8_t* left;
   ptrdiff_t left_row;
@@ -57,8 +58,8 @@ typedef struct etx_int4_dot_block {
   bool is_far;           // as above
 } etx_int4_dot_block;
 
-// The last steps, each rounded: the exact sum minus base times the column's
-// sum, times the column's scale, times the row's, plus the bias.
+// The epilogue, each step rounded: the exact sum minus base times the column's
+// sum, times the column's scale, times the row's scale, plus the bias.
 typedef struct etx_int8_epilogue {
   const void* sums;  // rows of `sum_row` integers, or floats of groups
   ptrdiff_t sum_row;
@@ -69,7 +70,7 @@ typedef struct etx_int8_epilogue {
   size_t rows, columns;
   float* out;  // not of `whole` where results are compared
   ptrdiff_t out_row;
-  bool is_far;  // places of results may be beyond the second cache
+  bool is_far;  // the result may not be in L2: prefetch it
   // Of `whole`: what results of each row are compared with, from a column on,
   // instead of being stored; or NULL.
   etx_row_argmax* best;
@@ -91,7 +92,7 @@ typedef struct etx_int8_panel {
   const etx_int8_epilogue* line;
   int32_t* sums;  // [rows, ETX_INT8_COLUMNS]; not read if they start
   bool starts;
-  // Parts of rows that are worth asking for meanwhile.
+  // Memory to prefetch meanwhile: `next_bytes` of each of `next_rows` rows.
   const uint8_t* next;
   ptrdiff_t next_row;
   size_t next_rows, next_bytes;
@@ -117,16 +118,16 @@ typedef struct etx_int4_panel {
 } etx_int4_panel;
 
 typedef struct etx_int8_dot_loops {
-  // The lowest number below zero and the highest above it, or a zero; both NaN
-  // if there is one.
+  // The smallest element, at most 0, and the largest, at least 0; both NaN if
+  // an element is NaN.
   void (*range)(const float* x, size_t count, float* low, float* high);
   // byte = clamp(round(x * inverse + zero)) + 128 in int8's range, in double;
   // NaN becomes zero + 128. `inverse` is what the row's own range gives, or no
   // number above 0.
   void (*quantize)(const float* x, size_t count, double inverse, double zero,
                    uint8_t* out);
-  // The same, and the range of as many other floats: the one has time for the
-  // other.
+  // The same, and the range of as many floats of `other`, which fills the
+  // latency of the first.
   void (*quantize_and_range)(const float* x, size_t count, double inverse,
                              double zero, uint8_t* out, const float* other,
                              float* low, float* high);
@@ -144,8 +145,8 @@ typedef struct etx_int8_dot_loops {
                 size_t group, int8_t* out, int32_t* group_sums);
   void (*whole)(const etx_int8_panel* panel);
   void (*panel_groups)(const etx_int4_panel* panel);
-  // Of rows of partial sums their sums, in place: [rows, ETX_INT8_COLUMNS]. The
-  // sums of groups that there are not are 0, whatever they hold.
+  // Adds up the partial sums of each row, in place: [rows, ETX_INT8_COLUMNS].
+  // Partial sums of groups that do not exist count as 0.
   void (*totals)(size_t rows, size_t groups, float* sums);
   void (*last)(const etx_int8_epilogue* line);
 } etx_int8_dot_loops;

@@ -1,6 +1,6 @@
-// The inner loops of products with quantised weights, compiled once for each
-// instruction set that is worth it. All sets give the same bits: sums of
-// integers are exact, and floats have one order.
+// Products with quantised weights as they are stored, compiled once for each
+// instruction set. All sets give the same bits: integer sums are exact, and
+// float sums have a fixed order.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_INT8_QUANTIZED_LOOPS_H
 #define ETX_RUNTIME_KERNELS_SIMD_INT8_QUANTIZED_LOOPS_H
@@ -32,22 +32,23 @@ typedef struct etx_quantized_block {
 
 typedef void (*etx_quantized_loop)(const etx_quantized_block* block);
 
-// So many products of integers fit in a sum of 32 bits.
+// The largest number of products that fit in an int32 sum.
 enum { ETX_QUANTIZED_MAX_DEPTH = 32768 };
 
 typedef struct etx_quantized_loops {
   const char* name;  // of the instruction set
-  // int32 sums of integers times int8 weights; at most ETX_QUANTIZED_MAX_DEPTH
-  // of them.
+  // int32 sums of int16 times int8 weights, at most ETX_QUANTIZED_MAX_DEPTH
+  // products in each.
   etx_quantized_loop whole8;
-  // Float sums over 4-bit weights: of each group the exact sum of integers
-  // times the scale is added to partial sum group mod 8, both rounded; then
-  // halves of the partial sums are added to each other until one is left.
+  // Float sums over 4-bit weights: the exact integer sum of a group times its
+  // scale, rounded, is added to partial sum (group mod 8), rounded; then halves
+  // of the partial sums are added until one is left.
   etx_quantized_loop groups4;
   // Float sums of floats times int8 weights, in the order of etx_gemm_nt.
   etx_quantized_loop floats8;
-  // The same with 4-bit weights: sixteen partial sums of each group's even and
-  // odd elements, times the scale added to those of the row in one step.
+  // The same with 4-bit weights: each group has sixteen partial sums over its
+  // even, then odd elements; they are multiplied by the scale and added to
+  // those of the row by FMA.
   etx_quantized_loop floats4;
   // out = clamp(round(x * inverse + zero)) - zero in int8's range, in double;
   // NaN becomes 0.
@@ -56,7 +57,7 @@ typedef struct etx_quantized_loops {
   const etx_int16_pair_loops* pairs;  // for many rows of integers; NULL: none
 } etx_quantized_loops;
 
-// For every machine that the compiler was told of.
+// The baseline, which every processor of the target has.
 extern const etx_quantized_loops etx_quantized_loops_base;
 
 // The loops for an instruction set.

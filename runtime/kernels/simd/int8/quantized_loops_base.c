@@ -1,5 +1,7 @@
 #include "runtime/kernels/simd/int8/quantized_loops.h"
 
+#include <string.h>
+
 #define VECTOR_BYTES 16
 #define WIDEN(bytes) widen(bytes)
 #define HALVES(bytes, zero, even, odd) halves(bytes, zero, even, odd)

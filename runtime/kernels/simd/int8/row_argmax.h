@@ -1,8 +1,7 @@
-// The largest result of each row and its column, while results are computed:
-// what argmax says of them, without keeping any. Items of a product are taken
-// in pieces, which know of a row what stands in their columns; so what a row
-// has does not depend on threads. NaN counts as the largest, and of equal
-// results the first, as in PyTorch.
+// argmax of each row of a product while it is computed, without storing the
+// product. The columns are split into a fixed number of pieces with a candidate
+// each, so the result does not depend on threads. NaN counts as the largest,
+// and of equal results the first wins, as in PyTorch.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_INT8_ROW_ARGMAX_H
 #define ETX_RUNTIME_KERNELS_SIMD_INT8_ROW_ARGMAX_H
@@ -19,7 +18,8 @@ typedef struct etx_row_argmax {
   uint32_t column;  // sizes of tensors have 31 bits
 } etx_row_argmax;
 
-// Nothing is larger; the column is the answer if nothing else comes.
+// The initial candidate: smaller than any result; its column is the answer if
+// all results are -infinity.
 static inline etx_row_argmax etx_row_argmax_none(size_t column) {
   return (etx_row_argmax){-INFINITY, (uint32_t)column};
 }

@@ -1,7 +1,7 @@
-// The inner loops of operators over bytes that stand for floats
-// (op_schema.def): products of uint8 and int8, summed exactly, and what becomes
-// of the sums. Once for each instruction set that is worth it; all give the
-// same bits.
+// Operators over uint8 activations (the QDQ operators of op_schema.def):
+// products of uint8 and int8 with exact int32 sums, requantisation, and
+// elementwise steps. Compiled once for each instruction set; all give the same
+// bits.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_INT8_U8_LOOPS_H
 #define ETX_RUNTIME_KERNELS_SIMD_INT8_U8_LOOPS_H
@@ -16,12 +16,12 @@ enum {
   ETX_U8_COLUMNS = 16,    // of a panel
   ETX_U8_PANELS = 2,      // of a block, at most
   ETX_U8_ROWS = 12,       // of one whose sums are kept, the same
-  ETX_U8_INTERLEAVE = 4,  // numbers of a column that lie side by side
+  ETX_U8_INTERLEAVE = 4,  // elements of a column that are neighbours
 };
 
-// What becomes of the sums of a call's channels: f = (sum + offset) * scale +
-// bias in float32, each step rounded; of bytes low <= f <= high, rounded,
-// halves to even, and zero. NaN is low.
+// Requantisation of the sums of a call's channels: f = (sum + offset) * scale +
+// bias in float32, each step rounded. A byte is f clamped to low .. high (NaN
+// gives low), rounded to nearest even, plus `zero`.
 typedef struct etx_u8_requantize {
   const int32_t* offsets;
   const float* scales;
@@ -32,11 +32,11 @@ typedef struct etx_u8_requantize {
   bool fits_int32;  // f, rounded, fits in 32 bits whatever the sums are
 } etx_u8_requantize;
 
-// Sums of rows of bytes times columns of panels. A row lies in as many pieces
-// as there are taps, each anywhere.
+// GEMM of rows of bytes and packed panels. A row is split into one piece for
+// each tap (implicit GEMM), and each piece may be anywhere.
 typedef struct etx_u8_block {
-  // [taps][pitch]: where a row's piece begins. Behind the last row there are
-  // rows up to a multiple of ETX_U8_ROWS, which may be summed, too.
+  // [taps][pitch]: where a row's piece begins. Rows are padded to a multiple of
+  // ETX_U8_ROWS with readable pieces, whose sums are discarded.
   const uint8_t* const* seen;
   size_t pitch;
   size_t taps;
@@ -44,8 +44,9 @@ typedef struct etx_u8_block {
   const int8_t* panels;  // [taps][fours][ETX_U8_COLUMNS][ETX_U8_INTERLEAVE]
   size_t panel_bytes;    // from panel to panel
   size_t rows, columns;  // columns of at most ETX_U8_PANELS panels
-  // Sums that are there already unless they start, and where they go unless
-  // they end: [ETX_U8_ROWS][ETX_U8_PANELS * ETX_U8_COLUMNS], of no more rows.
+  // Partial sums, read unless `starts` and written unless `ends`; then there
+  // are at most ETX_U8_ROWS rows: [ETX_U8_ROWS][ETX_U8_PANELS *
+  // ETX_U8_COLUMNS].
   int32_t* sums;
   bool starts, ends;
   const etx_u8_requantize* results;
@@ -54,13 +55,12 @@ typedef struct etx_u8_block {
   size_t out_row;  // elements from row to row
 } etx_u8_block;
 
-// Sums over windows of one channel each, channels side by side: some rows of
-// results.
+// Depthwise convolution of channels-last images: some rows of results.
 typedef struct etx_u8_depthwise {
   // The image's rows from the first result's first tap on; NULL: outside of it.
   const uint8_t* const* rows;
   size_t columns;          // of the image
-  const uint8_t* outside;  // what lies there: bytes for each channel
+  const uint8_t* outside;  // the padding value of each channel
   size_t channels;         // bytes from column to column
   size_t first, count;     // channels that are summed
   const int8_t* weights;   // [kernel_y][kernel_x][channels]
@@ -71,8 +71,8 @@ typedef struct etx_u8_depthwise {
   void* out;  // [results_y][results_x][channels]
 } etx_u8_depthwise;
 
-// Zero points and scales of one or two tensors of bytes, and what the result
-// needs.
+// Zero points and scales of one or two operands, and the parameters of the
+// result: its zero point, 1/scale and clamp bounds without the zero point.
 typedef struct etx_u8_binary_qparams {
   int32_t zeros[2];
   float scales[2];
@@ -99,11 +99,12 @@ typedef struct etx_u8_loops {
   // out = table[in]; `out` may be `in`.
   void (*look_up)(const uint8_t table[256], const uint8_t* in, size_t count,
                   uint8_t* out);
-  // Adds rows of bytes, `pitch` apart, to sums. At most 2^23 rows.
+  // sums += each of `rows` rows of `count` bytes, `pitch` apart; at most 2^23
+  // rows.
   void (*add_rows)(const uint8_t* in, size_t rows, size_t pitch, size_t count,
                    int32_t* sums);
-  // out = the largest of it and `columns` bytes, `pitch` apart, of each row; so
-  // of `count` bytes that follow each other.
+  // Max pooling, channels last: out[i] = the largest of out[i] and of the bytes
+  // i of `columns` pixels, `pitch` apart, of each row; for i < count.
   void (*max_of_rows)(const uint8_t* const* rows, size_t row_count,
                       size_t columns, size_t pitch, size_t count, uint8_t* out);
 } etx_u8_loops;

@@ -1,5 +1,5 @@
-// The steps of u8_loops.h with one sum, in C: what loops of whole registers do
-// in the same order.
+// Requantisation of single sums in plain C, with the same steps in the same
+// order as the vector loops of u8_loops.h.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_INT8_U8_REQUANTIZE_H
 #define ETX_RUNTIME_KERNELS_SIMD_INT8_U8_REQUANTIZE_H
@@ -8,7 +8,8 @@
 
 #include "runtime/kernels/simd/int8/u8_loops.h"
 
-// Adding and subtracting it rounds what is below 2^22 to a whole number.
+// 1.5 * 2^23: adding and subtracting it rounds a number below 2^22 to an
+// integer.
 #define U8_ROUNDING 12582912.0f
 
 static inline float u8_clamp(float x, float low, float high) {
@@ -32,7 +33,7 @@ static inline void u8_store(const etx_u8_requantize* r, const int32_t* sums,
   const float* scales = r->scales + channel;
   float f[U8_MAX_SUMS];
   for (size_t c = 0; c < count; ++c) {
-    // Wraps where offsets of a file are none of its weights.
+    // Unsigned, because offsets of a damaged file may overflow.
     const int32_t sum = (int32_t)((uint32_t)sums[c] + (uint32_t)offsets[c]);
     f[c] = (float)sum * scales[c];
   }

@@ -1,4 +1,4 @@
-// The three types that kernels compute in, and a number of one of them.
+// The types in which kernels compute, and a scalar of one of them.
 // convert.h says which element types are computed in which.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_VECTOR_COMPUTE_TYPE_H
@@ -22,8 +22,8 @@ static inline size_t etx_compute_type_bytes(etx_compute_type wide) {
   return wide == ETX_COMPUTE_F32 ? 4 : 8;
 }
 
-// True for a tensor's compute type that is double. What this guards is no part
-// of a build without float64 (built_types.h).
+// True if the compute type is double. Constant false in a build without float64
+// (built_types.h), so that the code behind it is left out.
 static inline bool etx_is_f64(etx_compute_type wide) {
   return ETX_HAS_DTYPE(FLOAT64) && wide == ETX_COMPUTE_F64;
 }

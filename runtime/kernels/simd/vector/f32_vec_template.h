@@ -26,8 +26,8 @@ enum {
   ETX_F32_DOT_VECS = ETX_F32_DOT_SUMS / ETX_F32_LANES,  // vectors of them
 };
 
-// The names are the compilers' own: their headers of such names reach for the
-// heap.
+// The compilers' builtins instead of <immintrin.h>, which includes heap
+// functions.
 #if VECTOR_BYTES == 64
 #define ETX_F32_BROADCAST(x) \
   (etx_f32_vec) { x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x }
@@ -65,13 +65,15 @@ static inline etx_f32_vec etx_f32_vec_fma(etx_f32_vec a, etx_f32_vec b,
 
 #else
 
-// The product of two floats is exact in double. The sum with c is not, and then
-// rounding it once more gives what rounding the exact one would have given
-// unless it became the middle between two floats: its last 29 bits tell, but
-// among denormal floats. Only those are rounded to odd: if a sum is not exact,
-// its last bit is set; a double has more than twice the bits of a float and
-// two. Some thirty instructions, or more than twice as many: a call costs
-// little beside them, and the loops around would be a hundred times as large.
+// An FMA of float from double arithmetic. The product of two floats is exact in
+// double, the sum with c is not. Rounding the double sum to float gives the
+// correctly rounded result unless the double lies exactly between two floats
+// (its last 29 bits show that) or the result is denormal. Only these cases take
+// the slow path, which rounds the sum to odd first: an inexact sum gets its
+// last bit set. That is enough because a double has more than twice the bits of
+// a float plus two. The fast path takes about thirty instructions; it is not
+// inlined, because a call costs little beside them and the loops would grow a
+// hundredfold.
 static __attribute__((noinline)) etx_f32_vec etx_f32_vec_fma(etx_f32_vec a,
                                                              etx_f32_vec b,
                                                              etx_f32_vec c) {
@@ -92,11 +94,11 @@ static __attribute__((noinline)) etx_f32_vec etx_f32_vec_fma(etx_f32_vec a,
   if (__builtin_expect((differs[0] | differs[1]) == 0, 1)) {
     return __builtin_convertvector(sum, etx_f32_vec);
   }
-  // What the addition has lost; NaN if the sum is not finite.
+  // The rounding error of the addition (2Sum); NaN if the sum is not finite.
   const wide back = sum - p;
   const wide lost = (p - (sum - back)) + (d - back);
   const bits is_lossy = (bits)((lost < 0) | (lost > 0));
-  // From the last even bit towards what was lost: up where both have a sign.
+  // Round to odd: move an even last bit towards the error.
   const bits is_down = ((bits)lost ^ (bits)sum) >> 63;
   const bits is_even = ((bits)sum & 1) - 1;
   const bits odd = (bits)sum + ((1 - (is_down << 1)) & is_lossy & is_even);
@@ -106,15 +108,15 @@ static __attribute__((noinline)) etx_f32_vec etx_f32_vec_fma(etx_f32_vec a,
 #endif
 #endif
 
-// Lanes of a where `takes` has them, of b elsewhere.
+// Lanes of a where the mask is set, of b elsewhere.
 static inline __attribute__((unused, always_inline)) etx_f32_vec
 etx_f32_vec_select(etx_f32_vec a, etx_f32_vec b, etx_f32_vec_mask takes) {
   return (etx_f32_vec)((takes & (etx_f32_vec_mask)a) |
                        (~takes & (etx_f32_vec_mask)b));
 }
 
-// The larger and the smaller of each pair: b if they are equal or not ordered.
-// No constant may be -0: clang (14) then takes 0 for smaller.
+// The larger and the smaller of each pair; b if they are equal or unordered
+// (NaN). Do not pass the constant -0: clang 14 folds it as smaller than 0.
 #if VECTOR_BYTES == 64
 #ifndef ETX_F32_MAX  // tests have their own
 #ifdef __clang__
@@ -135,8 +137,8 @@ etx_f32_vec_select(etx_f32_vec a, etx_f32_vec b, etx_f32_vec_mask takes) {
 #define ETX_F32_MIN(a, b) etx_f32_vec_select(a, b, (a) < (b))
 #endif
 
-// Every second lane of a, and then of b: from the first one on, and from the
-// second. BEHIND: the first lane of `first`, and then x but for its last lane.
+// EVEN and ODD: the even or the odd lanes of a, followed by those of b.
+// SHIFT_IN: the first lane of `first`, followed by all lanes of x but the last.
 #if VECTOR_BYTES == 64
 #define ETX_F32_EVEN(a, b)                                                     \
   __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, \
@@ -159,8 +161,8 @@ etx_f32_vec_select(etx_f32_vec a, etx_f32_vec b, etx_f32_vec_mask takes) {
 #define ETX_F32_ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
 #endif
 
-// Keeps a vector that was loaded in its register: gcc would rather load it
-// again for every use.
+// Keeps a loaded vector in its register. Without it gcc folds the load into
+// each instruction that uses the vector.
 #if VECTOR_BYTES == 64 && defined(__AVX512F__)
 #define ETX_F32_KEEP(x) __asm__("" : "+v"(x))
 #elif VECTOR_BYTES == 32 && defined(__AVX2__)
@@ -169,8 +171,8 @@ etx_f32_vec_select(etx_f32_vec a, etx_f32_vec b, etx_f32_vec_mask takes) {
 #define ETX_F32_KEEP(x) (void)0
 #endif
 
-// The sum of a dot's partial sums: halves are added to each other until one is
-// left.
+// The sum of the sixteen partial sums of a dot product: halves are added until
+// one number is left.
 static inline __attribute__((unused)) float etx_f32_vec_sum(
     const etx_f32_vec* parts) {
   typedef float quarter __attribute__((vector_size(16)));

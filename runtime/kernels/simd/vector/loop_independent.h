@@ -1,13 +1,13 @@
-// Says of the loop that follows that no turn of it needs what another one
-// wrote, although its pointers may be equal: element i is read before it is
-// written, and nothing else is. Without this a compiler that cannot see where
-// memory lies adds a second, slow loop to each.
+// Tells the compiler that the iterations of the next loop are independent,
+// although its pointers may be equal: iteration i reads element i before it
+// writes it. Without this hint a compiler that cannot rule out aliasing adds a
+// second, scalar version of the loop.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_VECTOR_LOOP_INDEPENDENT_H
 #define ETX_RUNTIME_KERNELS_SIMD_VECTOR_LOOP_INDEPENDENT_H
 
-// Elements that a loop takes at least, and whole multiples of. Then no vector
-// loop needs a second one for what is left over.
+// The element counts of loops are multiples of this, so that vectorised loops
+// need no scalar tail.
 enum { ETX_LANES = 16 };
 
 #ifdef __clang__

@@ -1,6 +1,6 @@
-// Steps a pointer from turn to turn of a loop that is written out
-// (loop_unrolled.h): a compiler that knows all places beforehand would keep
-// more addresses than there are registers.
+// Advances a pointer in a fully unrolled loop (loop_unrolled.h). The empty
+// assembler statement hides the value: otherwise the compiler computes the
+// addresses of all iterations in advance, more than there are registers for.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_VECTOR_LOOP_STEP_H
 #define ETX_RUNTIME_KERNELS_SIMD_VECTOR_LOOP_STEP_H

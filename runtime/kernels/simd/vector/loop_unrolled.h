@@ -1,7 +1,6 @@
-// Says of the loop that follows that its turns are to be written out: the
-// compiler knows their number, which is eight at most. Sums in an array are
-// then registers. Both compilers read the same words, but clang takes a number
-// of turns for a wish, and a loop that it may not write out whole stays one.
+// Fully unrolls the next loop, which has a constant number of at most eight (or
+// sixteen) iterations. An array of accumulators then becomes registers. clang
+// needs unroll(full): with a number it may leave the loop as it is.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_VECTOR_LOOP_UNROLLED_H
 #define ETX_RUNTIME_KERNELS_SIMD_VECTOR_LOOP_UNROLLED_H
@@ -11,7 +10,7 @@
 #define ETX_UNROLLED_16 _Pragma("clang loop unroll(full)")
 #else
 #define ETX_UNROLLED _Pragma("GCC unroll 8")
-#define ETX_UNROLLED_16 _Pragma("GCC unroll 16")  // of up to 16 turns
+#define ETX_UNROLLED_16 _Pragma("GCC unroll 16")  // up to 16 iterations
 #endif
 
 #endif

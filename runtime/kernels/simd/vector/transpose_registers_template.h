@@ -7,6 +7,7 @@
 #error "define VECTOR_BYTES before this header"
 #endif
 
+#include <stddef.h>
 #include <string.h>
 
 #include "runtime/kernels/simd/vector/loop_unrolled.h"

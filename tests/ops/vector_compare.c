@@ -120,7 +120,7 @@ static const char* compare_scalar(const vector_call* c, json_t* entry,
   if (want != NULL) {
     const bool same =
         got->kind == ETX_VALUE_BOOL && got->as.boolean == json_is_true(want);
-    return same ? NULL : "the truth value differs";
+    return same ? NULL : "the bool differs";
   }
   const double wanted = number(entry, entry, "f");
   const bool same =

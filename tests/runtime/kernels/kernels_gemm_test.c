@@ -17,10 +17,10 @@
 // reference takes them one by one, on processors that may be emulated.
 enum { ROUNDS = 400, MOST_WORK = 300000 };
 
-typedef struct operands {
+typedef struct gemm_operands {
   etx_gemm p;
   test_block left, right, added, out;
-} operands;
+} gemm_operands;
 
 static void run_tasks(void* context, void (*task)(void*, size_t),
                       void* argument, size_t count) {
@@ -69,18 +69,18 @@ static size_t set_added_layout(etx_gemm* p, size_t gap) {
 }
 
 // In any layout, or in that of linear.
-static operands operands_of(etx_dtype dtype, size_t rows, size_t columns,
-                            size_t inner, bool is_linear) {
+static gemm_operands operands_of(etx_dtype dtype, size_t rows, size_t columns,
+                                 size_t inner, bool is_linear) {
   const size_t gap = test_random_bits() % 3;
-  operands o = {.p = {.rows = rows,
-                      .columns = columns,
-                      .inner = inner,
-                      .dtype = dtype,
-                      .left_row = (ptrdiff_t)(inner + gap),
-                      .left_inner = 1,
-                      .right_inner = 1,
-                      .right_column = (ptrdiff_t)(inner + gap),
-                      .out_row = (ptrdiff_t)(columns + gap)}};
+  gemm_operands o = {.p = {.rows = rows,
+                           .columns = columns,
+                           .inner = inner,
+                           .dtype = dtype,
+                           .left_row = (ptrdiff_t)(inner + gap),
+                           .left_inner = 1,
+                           .right_inner = 1,
+                           .right_column = (ptrdiff_t)(inner + gap),
+                           .out_row = (ptrdiff_t)(columns + gap)}};
   size_t left = extent(rows, inner, inner + gap);
   size_t right = extent(columns, inner, inner + gap);
   if (!is_linear && test_random_bits() % 4 == 0) {
@@ -112,7 +112,7 @@ static operands operands_of(etx_dtype dtype, size_t rows, size_t columns,
   return o;
 }
 
-static operands random_operands(etx_dtype dtype) {
+static gemm_operands random_operands(etx_dtype dtype) {
   size_t rows, columns, inner;
   do {
     rows = random_size(test_random_bits() % 4 == 0 ? 230 : 40);
@@ -122,7 +122,7 @@ static operands random_operands(etx_dtype dtype) {
   return operands_of(dtype, rows, columns, inner, false);
 }
 
-static void end_operands(operands* o) {
+static void end_operands(gemm_operands* o) {
   assert_true(test_block_end(&o->left));
   assert_true(test_block_end(&o->right));
   assert_true(test_block_end(&o->added));
@@ -155,11 +155,10 @@ static float right_at(const etx_gemm* p, size_t k, size_t column) {
 
 // The sum as gemm.h defines it.
 static float sum_of(const etx_gemm* p, size_t row, size_t column) {
-  const bool are_dots = p->dtype == ETX_DTYPE_FLOAT32 && !p->has_panels &&
-                        p->left_inner == 1 && p->right_inner == 1 &&
-                        p->inner >= 16 &&
-                        (p->rows <= ETX_GEMM_NT_ROWS ||
-                         p->columns <= ETX_GEMM_NT_COLUMNS);
+  const bool are_dots =
+      p->dtype == ETX_DTYPE_FLOAT32 && !p->has_panels && p->left_inner == 1 &&
+      p->right_inner == 1 && p->inner >= 16 &&
+      (p->rows <= ETX_GEMM_NT_ROWS || p->columns <= ETX_GEMM_NT_COLUMNS);
   float parts[16] = {0};
   for (size_t k = 0; k < p->inner; ++k) {
     float* part = &parts[are_dots ? k % 16 : 0];
@@ -175,9 +174,9 @@ static float sum_of(const etx_gemm* p, size_t row, size_t column) {
 static float expected_of(const etx_gemm* p, size_t row, size_t column) {
   const float sum = sum_of(p, row, column);
   if (p->added == NULL) return sum;
-  const float added = element(p->added, p->dtype,
-                              (ptrdiff_t)row * p->added_row +
-                                  (ptrdiff_t)column * p->added_column);
+  const float added = element(
+      p->added, p->dtype,
+      (ptrdiff_t)row * p->added_row + (ptrdiff_t)column * p->added_column);
   if (!p->is_scaled) return added + sum;
   const volatile float scaled = p->beta.f32 * added;
   const volatile float product = p->alpha.f32 * sum;
@@ -223,9 +222,10 @@ static void check_near_double(const etx_gemm* p) {
   }
 }
 
-static void check_operands(operands o) {
+static void check_operands(gemm_operands o) {
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
-  for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)best;
+       set = test_next_instruction_set(set)) {
     const etx_parallel parallel = {
         .parallel_for = run_tasks,
         .thread_count = (size_t)test_random_integer(1, 8),
@@ -250,10 +250,9 @@ static void check_rounds(etx_dtype dtype, int rounds) {
 // Rows as lanes (gemm_transposed.c): more than a block of taps and of columns,
 // two passes of rows, and rests of all. And more rows than pass at a time.
 static void rows_become_lanes_or_pass_in_parts(void** state) {
-  static const size_t sizes[][3] = {{32, 200, 530}, {28, 17, 1030},
-                                    {61, 193, 16},  {64, 48, 40},
-                                    {31, 385, 3},   {30, 16, 1},
-                                    {385, 130, 9},  {1200, 17, 5}};
+  static const size_t sizes[][3] = {
+      {32, 200, 530}, {28, 17, 1030}, {61, 193, 16}, {64, 48, 40},
+      {31, 385, 3},   {30, 16, 1},    {385, 130, 9}, {1200, 17, 5}};
   (void)state;
   test_random_start();
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
@@ -288,7 +287,8 @@ static void panels_have_the_bits_of_their_order(void** state) {
     const size_t drawn[] = {random_size(40), 16 * random_size(9),
                             random_size(100)};
     if (i >= SIZES) s = drawn;
-    operands o = operands_of(ETX_DTYPE_FLOAT32, s[0], s[1], s[2], i < SIZES);
+    gemm_operands o =
+        operands_of(ETX_DTYPE_FLOAT32, s[0], s[1], s[2], i < SIZES);
     assert_true(test_block_end(&o.right));
     o.right = random_block(s[1] * s[2], ETX_DTYPE_FLOAT32);
     o.p.right = (const char*)o.right.bytes.data;
@@ -332,19 +332,20 @@ static void steps_are_rounded_once(void** state) {
       if (round % 3 == 0) left[i] *= 1 + test_random_float(1);
     }
     etx_gemm p = {.rows = 1,
-                     .columns = 1,
-                     .inner = (size_t)test_random_integer(1, INNER),
-                     .dtype = ETX_DTYPE_FLOAT32,
-                     .left = (const char*)left,
-                     .left_inner = 1,
-                     .left_row = INNER,
-                     .right = (const char*)right,
-                     .right_inner = 1,
-                     .right_column = round % 2 == 0 ? 0 : 1,
-                     .out = (char*)&out,
-                     .out_row = 1};
+                  .columns = 1,
+                  .inner = (size_t)test_random_integer(1, INNER),
+                  .dtype = ETX_DTYPE_FLOAT32,
+                  .left = (const char*)left,
+                  .left_inner = 1,
+                  .left_row = INNER,
+                  .right = (const char*)right,
+                  .right_inner = 1,
+                  .right_column = round % 2 == 0 ? 0 : 1,
+                  .out = (char*)&out,
+                  .out_row = 1};
     expected = sum_of(&p, 0, 0);
-    for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_instruction_set(set)) {
+    for (int set = ETX_SET_BASE; set <= (int)best;
+         set = test_next_instruction_set(set)) {
       const etx_parallel parallel = {
           .parallel_for = run_tasks,
           .thread_count = 1,

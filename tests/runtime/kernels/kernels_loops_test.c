@@ -92,11 +92,11 @@ static void rounded_steps_give_the_same_bits(void** state) {
       x[i] = etx_f32_of_bits(part << 26 | i << 14 | (i * 2654435761u) >> 18);
     }
     for (size_t row = 0; row < sizeof rows / sizeof *rows; ++row) {
-      etx_float_loops_base.unary[rows[row]](one, x, COUNT, none);
+      etx_float_loops_base.unary[rows[row]](one, x, COUNT, (etx_scalar){0});
       for (int set = test_next_instruction_set(ETX_SET_BASE);
            set <= (int)widest(); set = test_next_instruction_set(set)) {
         etx_float_loops_of((etx_instruction_set)set)
-            ->unary[rows[row]](other, x, COUNT, none);
+            ->unary[rows[row]](other, x, COUNT, (etx_scalar){0});
         if (!same_floats(one, other)) fail_msg("row %zu differs", row);
       }
     }
@@ -115,8 +115,8 @@ static void gates_are_products_with_a_sigmoid(void** state) {
   for (int set = ETX_SET_BASE; set <= (int)widest();
        set = test_next_instruction_set(set)) {
     const etx_float_loops* loops = etx_float_loops_of((etx_instruction_set)set);
-    loops->unary[ETX_UNARY_sigmoid](sigmoid, y, COUNT, none);
-    loops->unary[ETX_UNARY_silu](silu, y, COUNT, none);
+    loops->unary[ETX_UNARY_sigmoid](sigmoid, y, COUNT, (etx_scalar){0});
+    loops->unary[ETX_UNARY_silu](silu, y, COUNT, (etx_scalar){0});
     loops->binary[ETX_BINARY_gate](gate, x, y, COUNT, none[0]);
     for (size_t i = 0; i < COUNT; ++i) product[i] = x[i] * sigmoid[i];
     assert_true(same_floats(product, gate));
@@ -512,9 +512,9 @@ static void tiles_are_turned(void** state) {
 static void check_quotients(const etx_float_loops* loops, const int64_t* x,
                             const int64_t* y) {
   static int64_t rests[COUNT], signed_rests[COUNT], floors[COUNT];
-  loops->whole[ETX_BINARY_remainder](rests, x, y, COUNT, none);
-  loops->whole[ETX_BINARY_fmod](signed_rests, x, y, COUNT, none);
-  loops->whole[ETX_BINARY_divide_floor](floors, x, y, COUNT, none);
+  loops->whole[ETX_BINARY_remainder](rests, x, y, COUNT, (etx_scalar){0});
+  loops->whole[ETX_BINARY_fmod](signed_rests, x, y, COUNT, (etx_scalar){0});
+  loops->whole[ETX_BINARY_divide_floor](floors, x, y, COUNT, (etx_scalar){0});
   for (size_t i = 0; i < COUNT; ++i) {
     const int64_t rest = y[i] == -1 ? 0 : x[i] % y[i];
     const bool is_off = rest != 0 && (rest < 0) != (y[i] < 0);

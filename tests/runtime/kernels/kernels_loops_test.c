@@ -81,7 +81,7 @@ static void every_instruction_set_gives_the_same_bits(void** state) {
 
 // Functions whose steps are rounded once, over floats of every size.
 static void rounded_steps_give_the_same_bits(void** state) {
-  static const etx_unary_row rows[] = {ETX_UNARY_gelu, ETX_UNARY_gelu_tanh,
+  static const etx_unary_function rows[] = {ETX_UNARY_gelu, ETX_UNARY_gelu_tanh,
                                        ETX_UNARY_sigmoid, ETX_UNARY_silu,
                                        ETX_UNARY_tanh};
   static float x[COUNT], one[COUNT], other[COUNT];

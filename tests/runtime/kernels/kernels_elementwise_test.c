@@ -14,13 +14,13 @@ enum { ROUNDS = 200, MOST = 4096 };
 
 static float a_elements[MOST], b_elements[MOST];
 
-typedef struct random_sizes {
+typedef struct tensor_sizes {
   size_t rank;
   int32_t sizes[4];
-} random_sizes;
+} tensor_sizes;
 
-static random_sizes random_shape(void) {
-  random_sizes s = {.rank = test_random_bits() % 5};
+static tensor_sizes random_shape(void) {
+  tensor_sizes s = {.rank = test_random_bits() % 5};
   for (size_t i = 0; i < s.rank; ++i) {
     s.sizes[i] =
         (int32_t)test_random_integer(test_random_bits() % 20 ? 1 : 0, 7);
@@ -29,8 +29,8 @@ static random_sizes random_shape(void) {
 }
 
 // The same sizes with some leading ones dropped and some set to 1.
-static random_sizes random_part(const random_sizes* full) {
-  random_sizes s = {.rank = full->rank};
+static tensor_sizes random_part(const tensor_sizes* full) {
+  tensor_sizes s = {.rank = full->rank};
   const size_t dropped = full->rank > 0 ? test_random_bits() % full->rank : 0;
   s.rank -= dropped;
   for (size_t i = 0; i < s.rank; ++i) {
@@ -40,7 +40,7 @@ static random_sizes random_part(const random_sizes* full) {
 }
 
 // Strides of the dimensions in a random order.
-static void random_strides(const random_sizes* s, int32_t* out) {
+static void random_strides(const tensor_sizes* s, int32_t* out) {
   size_t order[4] = {0, 1, 2, 3};
   int32_t stride = 1;
   for (size_t i = s->rank; i > 1; --i) {
@@ -132,12 +132,12 @@ static void pairs_broadcast(void** unused) {
   for (int round = 0; round < ROUNDS; ++round) {
     const binary_case* r = &rows[test_random_bits() % 6];
     const double alpha = r->has_alpha && round % 2 == 0 ? -1.5 : 1;
-    const random_sizes full = random_shape(), part = random_part(&full);
+    const tensor_sizes full = random_shape(), part = random_part(&full);
     const bool swaps = test_random_bits() % 2 == 0;
     int32_t strides[2][4];
     random_strides(&full, strides[0]);
     random_strides(&part, strides[1]);
-    const random_sizes* shapes[2] = {&full, &part};
+    const tensor_sizes* shapes[2] = {&full, &part};
     test_random_floats(a_elements, MOST, 10);
     test_random_floats(b_elements, MOST, 10);
     test_call c;

@@ -5,8 +5,8 @@
 //
 // takes the calls of the vectors below DIR, gives their tensors one type after
 // the other, and lets the kernel prepare each call. Prints the rows of
-// runtime/kernels/registry/kernel_types.def. With --untested, prints the rows of
-// op_schema.def for which DIR has no call that succeeds.
+// runtime/kernels/registry/kernel_types.def. With --untested, prints the rows
+// of op_schema.def for which DIR has no call that succeeds.
 // scripts/operator_files.py runs both.
 
 #include <stdio.h>

@@ -85,12 +85,20 @@ static const char* compare_tensor(const etx_tensor* got,
   return NULL;
 }
 
-static const char* compare_named(const vector_call* c, const vector_file* file,
-                                 const char* name, json_t* entry, size_t output,
-                                 const tolerance* t, char* text,
-                                 size_t capacity) {
+// A finished call, the file of the expected tensors, and room for a message.
+typedef struct comparison {
+  const vector_call* call;
+  const vector_file* file;
+  char* text;
+  size_t capacity;
+} comparison;
+
+static const char* compare_named(const comparison* x, const char* name,
+                                 json_t* entry, size_t output,
+                                 const tolerance* t) {
+  const vector_call* c = x->call;
   vector_tensor want;
-  if (name == NULL || !vector_file_find(file, name, &want)) {
+  if (name == NULL || !vector_file_find(x->file, name, &want)) {
     return "the expected tensor is not known";
   }
   if (json_object_get(entry, "complex") != NULL &&
@@ -98,8 +106,8 @@ static const char* compare_named(const vector_call* c, const vector_file* file,
     return "the expected tensor does not hold pairs";
   }
   if (output >= c->output_count) return "a result is missing";
-  return compare_tensor(&c->outputs[output]->as.tensor, &want, t, text,
-                        capacity);
+  return compare_tensor(&c->outputs[output]->as.tensor, &want, t, x->text,
+                        x->capacity);
 }
 
 static const char* compare_scalar(const vector_call* c, json_t* entry,
@@ -120,7 +128,7 @@ static const char* compare_scalar(const vector_call* c, json_t* entry,
   if (want != NULL) {
     const bool same =
         got->kind == ETX_VALUE_BOOL && got->as.boolean == json_is_true(want);
-    return same ? NULL : "the truth value differs";
+    return same ? NULL : "the bool differs";
   }
   const double wanted = number(entry, entry, "f");
   const bool same =
@@ -150,6 +158,7 @@ const char* vector_compare(const vector_call* c, const vector_file* file,
   json_t* outs = json_object_get(one, "outs");
   const char* check = json_string_value(json_object_get(one, "check"));
   const size_t count = json_array_size(outs);
+  const comparison x = {c, file, text, capacity};
   size_t output = 0;
   if (check != NULL) return NULL;  // contents are free; sizes were checked
   for (size_t i = 0; i < count; ++i) {
@@ -163,16 +172,14 @@ const char* vector_compare(const vector_call* c, const vector_file* file,
     }
     if (names != NULL) {
       for (size_t k = 0; k < json_array_size(names) && why == NULL; ++k) {
-        why =
-            compare_named(c, file, json_string_value(json_array_get(names, k)),
-                          NULL, output++, &t, text, capacity);
+        why = compare_named(&x, json_string_value(json_array_get(names, k)),
+                            NULL, output++, &t);
       }
     } else if (own != NULL) {
       ++output;
     } else {
-      why = compare_named(c, file,
-                          json_string_value(json_object_get(entry, "t")), entry,
-                          output_named(c, entry, output), &t, text, capacity);
+      why = compare_named(&x, json_string_value(json_object_get(entry, "t")),
+                          entry, output_named(c, entry, output), &t);
       ++output;
     }
     if (why != NULL) return why;

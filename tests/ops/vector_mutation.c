@@ -72,16 +72,24 @@ static void change_elements(hostile_random* random, etx_tensor* tensor,
 
 // ---- tensors ----
 
-// Another tensor in memory of exactly its size: the bytes of the old one again
-// and again, which are usual ones if the type is the old one.
+typedef struct replacement {
+  etx_dtype dtype;
+  const int32_t* sizes;
+  size_t rank;
+  const uint8_t* order;  // NULL: default
+} replacement;
+
+// Makes another tensor in memory of exactly its size. It repeats the bytes of
+// the old one, which are common values if the type is the same.
 static void replace(vector_call* c, hostile_random* random, etx_value* value,
-                    etx_dtype dtype, const int32_t* sizes, size_t rank,
-                    const uint8_t* order) {
+                    const replacement* by) {
+  const etx_dtype dtype = by->dtype;
   const etx_tensor old = value->as.tensor;
   const bool was_dense = etx_tensor_is_contiguous(&old);
   size_t numel = 0;
-  if (!etx_layout_numel(sizes, rank, &numel) || numel > MOST_ELEMENTS) return;
-  vector_tensor_make(c, value, dtype, sizes, rank, order);
+  if (!etx_layout_numel(by->sizes, by->rank, &numel)) return;
+  if (numel > MOST_ELEMENTS) return;
+  vector_tensor_make(c, value, dtype, by->sizes, by->rank, by->order);
   const size_t bytes = etx_tensor_bytes(&value->as.tensor);
   const size_t had = was_dense ? etx_tensor_bytes(&old) : 0;
   uint8_t* data = value->as.tensor.data;
@@ -110,7 +118,7 @@ static void change_sizes(vector_call* c, hostile_random* random,
     int32_t* size = &sizes[below(random, rank)];
     *size += chance(random, 50) || *size == 0 ? 1 : -1;
   }
-  replace(c, random, value, tensor->dtype, sizes, rank, NULL);
+  replace(c, random, value, &(replacement){tensor->dtype, sizes, rank, NULL});
 }
 
 static void draw_order(hostile_random* random, uint8_t* order, size_t rank) {
@@ -137,13 +145,15 @@ static void change_tensor(vector_call* c, hostile_random* random,
       change_sizes(c, random, value);
       return;
     case 2:
-      replace(c, random, value, draw_dtype(random), tensor->sizes, tensor->rank,
-              NULL);
+      replace(c, random, value,
+              &(replacement){draw_dtype(random), tensor->sizes, tensor->rank,
+                             NULL});
       return;
     case 3:
       draw_order(random, order, tensor->rank);
-      replace(c, random, value, tensor->dtype, tensor->sizes, tensor->rank,
-              order);
+      replace(
+          c, random, value,
+          &(replacement){tensor->dtype, tensor->sizes, tensor->rank, order});
       return;
     default:
       if (etx_tensor_is_contiguous(tensor)) {

@@ -13,7 +13,7 @@ etx_status etx_index_check_dtype(const etx_call* call,
                          etx_dtype_name(indices->dtype));
 }
 
-// An index that is out of range sets the high bit of `all`. A test without
+// An index that is out of range sets the high bit of `outside`. A test without
 // branches can be vectorised.
 #define ALL_WITHIN(T)                                                \
   for (size_t i = 0; i < count; ++i) {                               \
@@ -21,8 +21,10 @@ etx_status etx_index_check_dtype(const etx_call* call,
     outside |= (index - (uint64_t)least) | ((uint64_t)last - index); \
   }
 
-bool etx_index_are_within(etx_dtype dtype, const void* indices, size_t count,
-                          int64_t least, int64_t size) {
+// True if `count` contiguous indices are in least..size - 1, where least is 0
+// or less and size 0 or more.
+static bool are_within(etx_dtype dtype, const void* indices, size_t count,
+                       int64_t least, int64_t size) {
   const int64_t last = size - 1;
   uint64_t outside = 0;
   if (dtype == ETX_DTYPE_INT32) {
@@ -38,8 +40,8 @@ etx_status etx_index_check(const etx_call* call, const etx_tensor* indices,
                            int64_t size, bool wraps) {
   const int64_t least = wraps ? -size : 0;
   if (etx_tensor_is_contiguous(indices) &&
-      etx_index_are_within(indices->dtype, indices->data,
-                           etx_tensor_numel(indices), least, size)) {
+      are_within(indices->dtype, indices->data, etx_tensor_numel(indices),
+                 least, size)) {
     return ETX_OK;
   }
   etx_strided_iterator it;

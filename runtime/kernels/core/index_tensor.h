@@ -19,11 +19,6 @@ static inline int64_t etx_index_at(etx_dtype dtype, const char* at,
 etx_status etx_index_check_dtype(const etx_call* call,
                                  const etx_tensor* indices);
 
-// True if `count` contiguous indices are in least..size - 1, where least is 0
-// or less and size 0 or more.
-bool etx_index_are_within(etx_dtype dtype, const void* indices, size_t count,
-                          int64_t least, int64_t size);
-
 // Refuses an index outside -size..size-1, or outside 0..size-1 unless `wraps`.
 // The message has the index.
 etx_status etx_index_check(const etx_call* call, const etx_tensor* indices,

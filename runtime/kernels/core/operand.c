@@ -2,7 +2,6 @@
 
 #include "format/tensor/dtype_limits.h"
 #include "format/tensor/promotion.h"
-#include "runtime/kernels/math/wrapping_math.h"
 
 etx_dtype_category etx_scalar_category(const etx_value* value) {
   if (value->kind == ETX_VALUE_DOUBLE) return ETX_CATEGORY_FLOATING;
@@ -176,19 +175,4 @@ void etx_operand_store(etx_block* block, etx_dtype common, etx_dtype to,
     etx_block_load(block, compute, common, &narrow, 1, count);
   }
   etx_block_store(block, compute, to, out, stride, count);
-}
-
-void etx_element_add(etx_dtype dtype, char* to, const char* from) {
-  const etx_compute_type compute = etx_compute_type_of(dtype);
-  etx_block a, b;
-  etx_block_load(&a, compute, dtype, to, 0, 1);
-  etx_block_load(&b, compute, dtype, from, 0, 1);
-  if (compute == ETX_COMPUTE_I64) {
-    a.i64[0] = etx_wrap_add(a.i64[0], b.i64[0]);
-  } else if (compute == ETX_COMPUTE_F32) {
-    a.f32[0] += b.f32[0];
-  } else {
-    a.f64[0] += b.f64[0];
-  }
-  etx_block_store(&a, compute, dtype, to, 0, 1);
 }

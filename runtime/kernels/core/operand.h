@@ -78,7 +78,4 @@ void etx_operand_load_as(etx_block* block, etx_compute_type compute,
 void etx_operand_store(etx_block* block, etx_dtype common, etx_dtype to,
                        void* out, ptrdiff_t stride, size_t count);
 
-// Adds one element to another of the same type.
-void etx_element_add(etx_dtype dtype, char* to, const char* from);
-
 #endif

@@ -49,7 +49,8 @@ enum {
 static void read_parameters(const etx_call* call,
                             etx_scalar out[ETX_UNARY_PARAMETERS]) {
   const etx_dtype common = (etx_dtype)call->prepared[COMMON];
-  etx_unary_readers[call->prepared[READER]](call, common, out);
+  etx_unary_read_parameters((etx_unary_reader)call->prepared[READER], call,
+                            common, out);
 }
 
 static etx_status run_direct(etx_call* call) {

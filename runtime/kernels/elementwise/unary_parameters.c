@@ -112,13 +112,34 @@ static void read_margin(const etx_call* call, etx_dtype common,
   out[1] = number_of(1.0 - etx_call_real(call, ETX_ARG_logit_eps), common);
 }
 
-const etx_unary_read etx_unary_readers[ETX_UNARY_READER_COUNT] = {
-    [ETX_UNARY_READS_NOTHING] = read_nothing,
-    [ETX_UNARY_READS_BOUNDS] = read_bounds,
-    [ETX_UNARY_READS_ZERO_SIX] = read_zero_six,
-    [ETX_UNARY_READS_SLOPE] = read_slope,
-    [ETX_UNARY_READS_SOFTPLUS] = read_slope_and_threshold,
-    [ETX_UNARY_READS_ELU] = read_elu,
-    [ETX_UNARY_READS_REPLACEMENTS] = read_replacements,
-    [ETX_UNARY_READS_MARGIN] = read_margin,
-};
+// A switch and not a table of functions, which would need relocations.
+void etx_unary_read_parameters(etx_unary_reader reader, const etx_call* call,
+                               etx_dtype common,
+                               etx_scalar out[ETX_UNARY_PARAMETERS]) {
+  switch (reader) {
+    case ETX_UNARY_READS_NOTHING:
+      read_nothing(call, common, out);
+      break;
+    case ETX_UNARY_READS_BOUNDS:
+      read_bounds(call, common, out);
+      break;
+    case ETX_UNARY_READS_ZERO_SIX:
+      read_zero_six(call, common, out);
+      break;
+    case ETX_UNARY_READS_SLOPE:
+      read_slope(call, common, out);
+      break;
+    case ETX_UNARY_READS_SOFTPLUS:
+      read_slope_and_threshold(call, common, out);
+      break;
+    case ETX_UNARY_READS_ELU:
+      read_elu(call, common, out);
+      break;
+    case ETX_UNARY_READS_REPLACEMENTS:
+      read_replacements(call, common, out);
+      break;
+    case ETX_UNARY_READS_MARGIN:
+      read_margin(call, common, out);
+      break;
+  }
+}

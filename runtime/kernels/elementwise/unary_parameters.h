@@ -17,13 +17,10 @@ typedef enum etx_unary_reader {
   ETX_UNARY_READS_ELU,           // p scale, q alpha times scale, r input scale
   ETX_UNARY_READS_REPLACEMENTS,  // p of NaN, q and r of the infinities
   ETX_UNARY_READS_MARGIN,        // p eps, q 1 - eps; None is infinite
-  ETX_UNARY_READER_COUNT
 } etx_unary_reader;
 
-typedef void (*etx_unary_read)(const etx_call* call, etx_dtype common,
+void etx_unary_read_parameters(etx_unary_reader reader, const etx_call* call,
+                               etx_dtype common,
                                etx_scalar out[ETX_UNARY_PARAMETERS]);
-
-// By reader.
-extern const etx_unary_read etx_unary_readers[ETX_UNARY_READER_COUNT];
 
 #endif

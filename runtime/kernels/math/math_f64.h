@@ -34,7 +34,7 @@ ETX_IN_LOOP double etx_power_of_two_f64(double n) {
 }
 
 typedef struct etx_reduced_f64 {
-  double n;  // a whole number
+  double n;  // an integer
   double p;  // e^r - 1
 } etx_reduced_f64;
 

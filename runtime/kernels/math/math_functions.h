@@ -33,6 +33,11 @@ double etx_asinh_f64(double x);
 double etx_acosh_f64(double x);
 double etx_atanh_f64(double x);
 double etx_log_of_1_exp_f64(double x);  // log(1 + e^x)
+// x log y; 0 for x = 0, unless y is NaN.
+double etx_xlogy_f64(double x, double y);
+static inline float etx_xlogy_f32(float x, float y) {
+  return (float)etx_xlogy_f64(x, y);
+}
 
 // Angles in radians, for every argument.
 double etx_sin_f64(double x);

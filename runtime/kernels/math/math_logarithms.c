@@ -122,3 +122,8 @@ double etx_log_of_1_exp_f64(double x) {
   const double rest = etx_log1p_f64(etx_exp_f64(-etx_abs_f64(x)));
   return x > 0 ? x + rest : rest;
 }
+
+double etx_xlogy_f64(double x, double y) {
+  if (y != y) return y;
+  return x == 0 ? 0 : x * etx_log_f64(y);
+}

@@ -6,7 +6,7 @@
 
 // x = m 2^e.
 typedef struct etx_split {
-  double e;  // a whole number
+  double e;  // an integer
   double m;  // from sqrt(1/2) to below sqrt(2)
 } etx_split;
 

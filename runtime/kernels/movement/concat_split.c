@@ -17,7 +17,7 @@
 enum {
   DIMENSION,    // the joined one
   IS_ONE_EACH,  // each part is one element of it, without the dimension
-  ROWS,         // of the joined tensor, if all lie densely
+  ROWS,         // of the joined tensor, if all are contiguous
   ROW,          // bytes of each
   UNIT,         // bytes of one element of the joined dimension in a row
 };
@@ -177,7 +177,7 @@ static etx_status run_divide(etx_call* call) {
 // `argument` is the position of the dimension.
 static etx_status prepare_divide(etx_call* call, size_t argument, size_t wanted,
                                  bool is_unbound) {
-  static const column_functions functions = {run_divide_dense, run_divide};
+  const column_functions functions = {run_divide_dense, run_divide};
   ETX_TRY(check_pieces(call, wanted));
   choose(call, etx_call_tensor(call, ETX_ARG_split_copy_tensor_self),
          pieces_of(call), argument, is_unbound, &functions);
@@ -225,7 +225,7 @@ static etx_status run_join(etx_call* call) {
 }
 
 static etx_status prepare_join(etx_call* call, bool is_stacked) {
-  static const column_functions functions = {run_join_dense, run_join};
+  const column_functions functions = {run_join_dense, run_join};
   const etx_value* list = etx_call_value(call, ETX_ARG_cat_tensors);
   const etx_tensor* out = etx_call_tensor(call, ETX_ARG_cat_out);
   const etx_dtype to = out->dtype;

@@ -31,26 +31,26 @@ static zeros zeros_of(bool keeps_lower, int64_t row, int64_t diagonal,
       0, diagonal == INT64_MIN ? 0 : columns_up_to(row, diagonal - 1, columns)};
 }
 
-typedef struct triangle {
+typedef struct triangle_job {
   bool keeps_lower;
   int64_t diagonal, rows, columns;
   size_t bytes;  // of an element
   size_t count;
-} triangle;
+} triangle_job;
 
-static triangle triangle_of(const etx_call* call, bool keeps_lower) {
+static triangle_job job_of(const etx_call* call, bool keeps_lower) {
   const etx_tensor* out = etx_call_tensor(call, ETX_ARG_tril_out);
-  return (triangle){keeps_lower,
-                    etx_call_integer(call, ETX_ARG_tril_diagonal),
-                    out->sizes[out->rank - 2],
-                    out->sizes[out->rank - 1],
-                    etx_dtype_bytes(out->dtype),
-                    (size_t)call->prepared[0]};
+  return (triangle_job){keeps_lower,
+                        etx_call_integer(call, ETX_ARG_tril_diagonal),
+                        out->sizes[out->rank - 2],
+                        out->sizes[out->rank - 1],
+                        etx_dtype_bytes(out->dtype),
+                        (size_t)call->prepared[0]};
 }
 
 // Writes one row: its kept part, unless both tensors are the same memory, and
 // the zeros.
-static void write_long_row(const triangle* m, zeros z, char* to,
+static void write_long_row(const triangle_job* m, zeros z, char* to,
                            const char* from) {
   const size_t start = (size_t)z.start * m->bytes;
   const size_t end = (size_t)z.end * m->bytes;
@@ -62,7 +62,7 @@ static void write_long_row(const triangle* m, zeros z, char* to,
 }
 
 // Writes a short row element by element.
-static void write_short_row(const triangle* m, zeros z, char* to,
+static void write_short_row(const triangle_job* m, zeros z, char* to,
                             const char* from) {
   static const etx_two_words zero = {0, 0};
   ETX_SWITCH_BYTES(m->bytes, T, {
@@ -79,7 +79,7 @@ static void write_short_row(const triangle* m, zeros z, char* to,
 enum { SHORT_ROW = 8 };  // elements
 
 static etx_status run_dense(const etx_call* call, bool keeps_lower) {
-  const triangle m = triangle_of(call, keeps_lower);
+  const triangle_job m = job_of(call, keeps_lower);
   const size_t row_bytes = (size_t)m.columns * m.bytes;
   const char* from = etx_call_tensor(call, ETX_ARG_tril_self)->data;
   char* to = etx_call_tensor(call, ETX_ARG_tril_out)->data;

@@ -378,23 +378,33 @@ static void products_of_panels_go_through_the_chain(void** state) {
 
 enum { MOST_ROWS = 70, MOST_WIDE = 160 };
 
-// Results of (input [sequences, rows, INNER], panels, bias, ..) by `name`: the
-// caller ends the call.
-static const float* run_panels(test_call* c, const char* name,
-                               const int32_t shape[3], int32_t wide,
-                               const float* in, const float* panels,
-                               size_t threads, int64_t heads) {
-  test_call_begin(c, name);
-  test_call_floats(c, 3, shape, in);
-  test_call_floats(c, 3, (const int32_t[]){wide / 16, INNER, 16}, panels);
-  test_call_floats(c, 1, (const int32_t[]){wide}, others[2]);
-  if (heads > 0) {
-    test_call_integer(c, heads);
+// A call of an operator over (input [sequences, rows, INNER], panels, bias,
+// ..).
+typedef struct panels_call {
+  const char* name;
+  int32_t shape[3];  // of the input
+  int32_t columns;
+  const float* in;
+  const float* panels;
+  size_t threads;
+  int64_t heads;  // 0: the operator takes a chain instead
+} panels_call;
+
+// Returns the results; the caller ends the call `c`.
+static const float* run_panels(test_call* c, const panels_call* given) {
+  const int32_t columns = given->columns;
+  test_call_begin(c, given->name);
+  test_call_floats(c, 3, given->shape, given->in);
+  test_call_floats(c, 3, (const int32_t[]){columns / 16, INNER, 16},
+                   given->panels);
+  test_call_floats(c, 1, (const int32_t[]){columns}, others[2]);
+  if (given->heads > 0) {
+    test_call_integer(c, given->heads);
   } else {
     test_call_gather_list(c, 0);
     test_call_string(c, "x");
   }
-  c->threads = threads;
+  c->threads = given->threads;
   assert_ok(test_call_run(c, ETX_DTYPE_FLOAT32));
   return test_call_result(c, 0)->data;
 }
@@ -411,13 +421,18 @@ static void results_of_panels_lie_by_heads(void** state) {
   for (int32_t round = 0; round < 4 * 10; ++round) {
     const int32_t rows = all_rows[round / 10], count = 1 + round % 10;
     const int32_t width = MOST_WIDE / 16 / count * 16, wide = count * width;
-    const int32_t shape[] = {SEQUENCES, rows, INNER};
+    panels_call call = {.name = "etx::linear_panels.out",
+                        .shape = {SEQUENCES, rows, INNER},
+                        .columns = wide,
+                        .in = in,
+                        .panels = panels,
+                        .threads = 1};
     test_call plain, by_heads;
-    const float* const wanted = run_panels(&plain, "etx::linear_panels.out",
-                                           shape, wide, in, panels, 1, 0);
-    const float* got =
-        run_panels(&by_heads, "etx::linear_heads.out", shape, wide, in, panels,
-                   1 + (size_t)round % 3, count);
+    const float* const wanted = run_panels(&plain, &call);
+    call.name = "etx::linear_heads.out";
+    call.threads = 1 + (size_t)round % 3;
+    call.heads = count;
+    const float* got = run_panels(&by_heads, &call);
     const etx_tensor* const result = test_call_result(&by_heads, 0);
     assert_int_equal(result->rank, 4);
     assert_int_equal(result->sizes[1], count);

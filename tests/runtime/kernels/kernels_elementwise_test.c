@@ -14,13 +14,13 @@ enum { ROUNDS = 200, MOST = 4096 };
 
 static float a_elements[MOST], b_elements[MOST];
 
-typedef struct shape {
+typedef struct tensor_sizes {
   size_t rank;
   int32_t sizes[4];
-} shape;
+} tensor_sizes;
 
-static shape random_shape(void) {
-  shape s = {.rank = test_random_bits() % 5};
+static tensor_sizes random_shape(void) {
+  tensor_sizes s = {.rank = test_random_bits() % 5};
   for (size_t i = 0; i < s.rank; ++i) {
     s.sizes[i] =
         (int32_t)test_random_integer(test_random_bits() % 20 ? 1 : 0, 7);
@@ -29,18 +29,18 @@ static shape random_shape(void) {
 }
 
 // The same sizes with some leading ones dropped and some set to 1.
-static shape random_part(const shape* whole) {
-  shape s = {.rank = whole->rank};
-  const size_t dropped = whole->rank > 0 ? test_random_bits() % whole->rank : 0;
+static tensor_sizes random_part(const tensor_sizes* full) {
+  tensor_sizes s = {.rank = full->rank};
+  const size_t dropped = full->rank > 0 ? test_random_bits() % full->rank : 0;
   s.rank -= dropped;
   for (size_t i = 0; i < s.rank; ++i) {
-    s.sizes[i] = test_random_bits() % 3 == 0 ? 1 : whole->sizes[dropped + i];
+    s.sizes[i] = test_random_bits() % 3 == 0 ? 1 : full->sizes[dropped + i];
   }
   return s;
 }
 
 // Strides of the dimensions in a random order.
-static void random_strides(const shape* s, int32_t* out) {
+static void random_strides(const tensor_sizes* s, int32_t* out) {
   size_t order[4] = {0, 1, 2, 3};
   int32_t stride = 1;
   for (size_t i = s->rank; i > 1; --i) {
@@ -99,19 +99,19 @@ static int64_t integer_of(etx_dtype dtype, const void* element) {
   return i64;
 }
 
-typedef struct row {
+typedef struct binary_case {
   const char* name;
   reference want;
   bool has_alpha;
-} row;
+} binary_case;
 
-static const row rows[] = {
+static const binary_case rows[] = {
     {"aten::add.out", add, true},          {"aten::sub.out", subtract, true},
     {"aten::mul.out", multiply, false},    {"aten::div.out", divide, false},
     {"aten::minimum.out", smaller, false}, {"aten::maximum.out", larger, false},
 };
 
-static void check_pair(const test_call* c, const row* r, double alpha) {
+static void check_pair(const test_call* c, const binary_case* r, double alpha) {
   const etx_tensor* out = test_call_result(c, 0);
   const etx_tensor* a = &c->values[0].as.tensor;
   const etx_tensor* b = &c->values[1].as.tensor;
@@ -130,14 +130,14 @@ static void check_pair(const test_call* c, const row* r, double alpha) {
 static void pairs_broadcast(void** unused) {
   (void)unused;
   for (int round = 0; round < ROUNDS; ++round) {
-    const row* r = &rows[test_random_bits() % 6];
+    const binary_case* r = &rows[test_random_bits() % 6];
     const double alpha = r->has_alpha && round % 2 == 0 ? -1.5 : 1;
-    const shape whole = random_shape(), part = random_part(&whole);
+    const tensor_sizes full = random_shape(), part = random_part(&full);
     const bool swaps = test_random_bits() % 2 == 0;
     int32_t strides[2][4];
-    random_strides(&whole, strides[0]);
+    random_strides(&full, strides[0]);
     random_strides(&part, strides[1]);
-    const shape* shapes[2] = {&whole, &part};
+    const tensor_sizes* shapes[2] = {&full, &part};
     test_random_floats(a_elements, MOST, 10);
     test_random_floats(b_elements, MOST, 10);
     test_call c;

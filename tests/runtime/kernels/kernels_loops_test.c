@@ -82,8 +82,8 @@ static void every_instruction_set_gives_the_same_bits(void** state) {
 // Functions whose steps are rounded once, over floats of every size.
 static void rounded_steps_give_the_same_bits(void** state) {
   static const etx_unary_function rows[] = {ETX_UNARY_gelu, ETX_UNARY_gelu_tanh,
-                                            ETX_UNARY_sigmoid, ETX_UNARY_silu,
-                                            ETX_UNARY_tanh};
+                                       ETX_UNARY_sigmoid, ETX_UNARY_silu,
+                                       ETX_UNARY_tanh};
   static float x[COUNT], one[COUNT], other[COUNT];
   const etx_scalar none[ETX_UNARY_PARAMETERS] = {{0}};
   (void)state;
@@ -93,8 +93,8 @@ static void rounded_steps_give_the_same_bits(void** state) {
     }
     for (size_t row = 0; row < sizeof rows / sizeof *rows; ++row) {
       etx_float_loops_base.unary[rows[row]](one, x, COUNT, none);
-      for (int set = test_next_instruction_set(ETX_SET_BASE);
-           set <= (int)widest(); set = test_next_instruction_set(set)) {
+      for (int set = test_next_instruction_set(ETX_SET_BASE); set <= (int)widest();
+           set = test_next_instruction_set(set)) {
         etx_float_loops_of((etx_instruction_set)set)
             ->unary[rows[row]](other, x, COUNT, none);
         if (!same_floats(one, other)) fail_msg("row %zu differs", row);
@@ -112,8 +112,7 @@ static void gates_are_products_with_a_sigmoid(void** state) {
   test_random_start();
   fill(x);
   fill(y);
-  for (int set = ETX_SET_BASE; set <= (int)widest();
-       set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_instruction_set(set)) {
     const etx_float_loops* loops = etx_float_loops_of((etx_instruction_set)set);
     loops->unary[ETX_UNARY_sigmoid](sigmoid, y, COUNT, none);
     loops->unary[ETX_UNARY_silu](silu, y, COUNT, none);
@@ -157,8 +156,8 @@ static void steps_are_rounded_once(void** state) {
 }
 
 // The steps one by one; memory behind a line stays as it was.
-static void try_line(const etx_softmax_loops* line, const float* x,
-                     size_t count, float least) {
+static void try_line(const etx_softmax_loops* line, const float* x, size_t count,
+                     float least) {
   float out[700], want[700], largest = least;
   for (size_t i = 0; i < 700; ++i) out[i] = want[i] = -1;
   for (size_t i = 0; i < count; ++i) {
@@ -181,8 +180,7 @@ static void lines_of_any_length(void** state) {
   for (size_t i = 0; i < COUNT; ++i) {
     x[i] = (float)(((double)test_random_bits() * 0x1p-31 - 1) * 100);
   }
-  for (int set = ETX_SET_BASE; set <= (int)widest();
-       set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_instruction_set(set)) {
     const etx_softmax_loops* line =
         &etx_float_loops_of((etx_instruction_set)set)->line;
     for (size_t count = 0; count < 600; count += count < 80 ? 1 : 13) {
@@ -206,7 +204,7 @@ static void try_norm(const etx_softmax_loops* line, const float* x, size_t rows,
   const float* const bias = x + 5;
   for (size_t i = 0; i < COUNT; ++i) out[i] = want[i] = -1;
   const etx_layer_norm_rows n = {x,      out,  weight, bias, means,
-                                 scales, rows, count,  0.25f};
+                           scales, rows, count,  0.25f};
   line->normalize(&n);
   for (size_t r = 0; r < rows; ++r) {
     const float* row = x + r * count;
@@ -228,8 +226,7 @@ static void rows_of_any_length_are_normalised(void** state) {
   (void)state;
   test_random_start();
   test_random_floats(x, COUNT, 3);
-  for (int set = ETX_SET_BASE; set <= (int)widest();
-       set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_instruction_set(set)) {
     const etx_softmax_loops* line =
         &etx_float_loops_of((etx_instruction_set)set)->line;
     for (size_t count = 1; count < 300; count += count < 80 ? 1 : 13) {
@@ -258,12 +255,9 @@ enum { SCORES = 6, SCORE_ROW = 100 };
 static void try_scores(const etx_f32_microkernels* loops, size_t count) {
   const float scale = 0.37f, log2_scale = scale * 1.44269504f;
   float x[SCORES * SCORE_ROW], was[SCORES * SCORE_ROW];
-  float largest[ETX_ATTENTION_SCORE_LANES] = {30, -40,       5,
-                                              35, -INFINITY, -INFINITY};
-  float before[ETX_ATTENTION_SCORE_LANES],
-      factor[ETX_ATTENTION_SCORE_LANES] = {0};
-  float shift[ETX_ATTENTION_SCORE_LANES] = {0},
-        totals[SCORES][ETX_ATTENTION_SCORE_LANES];
+  float largest[ETX_ATTENTION_SCORE_LANES] = {30, -40, 5, 35, -INFINITY, -INFINITY};
+  float before[ETX_ATTENTION_SCORE_LANES], factor[ETX_ATTENTION_SCORE_LANES] = {0};
+  float shift[ETX_ATTENTION_SCORE_LANES] = {0}, totals[SCORES][ETX_ATTENTION_SCORE_LANES];
   for (size_t i = 0; i < SCORES * SCORE_ROW; ++i) {
     const float score = (float)test_random_integer(-30000, 4000) * 0.01f;
     x[i] = i >= (SCORES - 1) * SCORE_ROW ? -INFINITY : score;
@@ -275,22 +269,21 @@ static void try_scores(const etx_f32_microkernels* loops, size_t count) {
     totals[i / ETX_ATTENTION_SCORE_LANES][i % ETX_ATTENTION_SCORE_LANES] = 1;
   }
   const etx_attention_score_rows s = {.scores = x,
-                                      .row = SCORE_ROW,
-                                      .rows = SCORES,
-                                      .count = count,
-                                      .scale = scale,
-                                      .largest = largest,
-                                      .factor = factor,
-                                      .shift = shift,
-                                      .totals = totals};
+                            .row = SCORE_ROW,
+                            .rows = SCORES,
+                            .count = count,
+                            .scale = scale,
+                            .largest = largest,
+                            .factor = factor,
+                            .shift = shift,
+                            .totals = totals};
   loops->attention_weights(&s);
   for (size_t r = 0; r < SCORES; ++r) {
     float most = before[r], sums[ETX_ATTENTION_SCORE_LANES];
     for (size_t k = 0; k < count; ++k) {
       most = fmaxf(most, was[r * SCORE_ROW + k]);
     }
-    const bool has_grown =
-        (most - before[r]) * log2_scale > ETX_ATTENTION_SCORE_GROWTH;
+    const bool has_grown = (most - before[r]) * log2_scale > ETX_ATTENTION_SCORE_GROWTH;
     assert_true(largest[r] == (has_grown ? most : before[r]));
     const float off = largest[r] == -INFINITY ? 0 : largest[r];
     assert_true(shift[r] == off * log2_scale);
@@ -329,8 +322,8 @@ static void try_enormous_scores(const etx_f32_microkernels* loops) {
     for (size_t i = 0; i < 16; ++i) {
       scores[i] = sizes[k] - fabsf(sizes[k]) * 5e-5f * (float)i;
     }
-    const etx_attention_score_rows s = {
-        scores, 16, 1, 16, 0.1118034f, largest, factor, shift, totals};
+    const etx_attention_score_rows s = {scores,  16,     1,     16,    0.1118034f,
+                              largest, factor, shift, totals};
     loops->attention_weights(&s);
     for (size_t i = 0; i < 16; ++i) {
       assert_true(scores[i] == (i == 0 ? 1.0f : 0.0f));
@@ -361,8 +354,8 @@ static void try_far_shifts(const etx_f32_microkernels* loops) {
     for (size_t block = 0; block < 2; ++block) {
       const float score = scores[k][block];
       for (size_t i = 0; i < 16; ++i) x[i] = score;
-      loops->attention_weights(&(etx_attention_score_rows){
-          x, 16, 1, 16, 1, largest, factor, shift, totals});
+      loops->attention_weights(
+          &(etx_attention_score_rows){x, 16, 1, 16, 1, largest, factor, shift, totals});
       exact[block] = fabsf(shift[0]) <= ETX_ATTENTION_SCORE_FAR
                          ? (double)shift[0]
                          : (double)score * (double)log2_scale;
@@ -377,18 +370,15 @@ static void try_far_shifts(const etx_f32_microkernels* loops) {
 static void scores_become_weights(void** state) {
   (void)state;
   test_random_start();
-  for (int set = ETX_SET_BASE; set <= (int)widest();
-       set = test_next_instruction_set(set)) {
-    const etx_f32_microkernels* loops =
-        etx_f32_microkernels_of((etx_instruction_set)set);
+  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_instruction_set(set)) {
+    const etx_f32_microkernels* loops = etx_f32_microkernels_of((etx_instruction_set)set);
     for (size_t count = 16; count <= 96; count += 16) {
       for (int round = 0; round < 20; ++round) try_scores(loops, count);
     }
     // NaN is no largest score, and is in the sum.
     float x[16] = {1, NAN, 3}, largest[16] = {-INFINITY}, factor[16] = {0};
     float shift[16], totals[1][ETX_ATTENTION_SCORE_LANES] = {{0}};
-    const etx_attention_score_rows s = {x,       16,     1,     16,    1,
-                                        largest, factor, shift, totals};
+    const etx_attention_score_rows s = {x, 16, 1, 16, 1, largest, factor, shift, totals};
     loops->attention_weights(&s);
     assert_true(largest[0] == 3 && factor[0] == 0);
     assert_true(fabsf(x[2] - 1) < 1e-6f && totals[0][2] == x[2]);
@@ -463,8 +453,7 @@ static void bits_are_kept_and_turned(void** state) {
   uint64_t x[70], out[70];
   (void)state;
   test_random_start();
-  for (int set = ETX_SET_BASE; set <= (int)widest();
-       set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_instruction_set(set)) {
     const etx_float_loops* loops = etx_float_loops_of((etx_instruction_set)set);
     for (size_t count = 0; count < 70; ++count) {
       const uint64_t keep = (uint64_t)test_random_bits() << 32 | 0xf0f0u;
@@ -483,15 +472,13 @@ static void bits_are_kept_and_turned(void** state) {
   }
 }
 
-// Any bits, also those that are no numbers; nothing beside the columns is
-// written.
+// Any bits, also those that are no numbers; nothing beside the columns is written.
 static void tiles_are_turned(void** state) {
   enum { SIDE = 16, PITCH = 21, ALL = SIDE * PITCH };
   uint32_t x[ALL], out[ALL];
   (void)state;
   test_random_start();
-  for (int set = ETX_SET_BASE; set <= (int)widest();
-       set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_instruction_set(set)) {
     const etx_float_loops* loops = etx_float_loops_of((etx_instruction_set)set);
     for (size_t pitch = SIDE; pitch <= PITCH; ++pitch) {
       for (size_t i = 0; i < ALL; ++i) {
@@ -499,7 +486,7 @@ static void tiles_are_turned(void** state) {
         out[i] = (uint32_t)i;
       }
       loops->transpose_16x16((char*)out, (ptrdiff_t)(pitch * sizeof *out),
-                             (const char*)x, PITCH * sizeof *x);
+                       (const char*)x, PITCH * sizeof *x);
       for (size_t i = 0; i < ALL; ++i) {
         const size_t row = i / pitch, column = i % pitch;
         const bool is_there = row < SIDE && column < SIDE;
@@ -600,7 +587,6 @@ static void loops_take_any_number_of_elements(void** state) {
 // A division by the padding would stop the process.
 static void padding_is_no_divisor_of_its_own(void** state) {
   int64_t a[5] = {7, 8, 9, 10, 11}, b[5] = {1, 2, 3, 4, 5}, out[5];
-  (void)state;
   const etx_binary_job job = {
       .loop = etx_float_loops_base.whole[ETX_BINARY_divide_trunc],
       .bytes = etx_loop_bytes_of(ETX_COMPUTE_I64, false),
@@ -610,6 +596,7 @@ static void padding_is_no_divisor_of_its_own(void** state) {
       .count = 5,
       .a_is_array = true,
       .b_is_array = true};
+  (void)state;
   etx_binary_apply(&job);
   assert_int_equal(out[0], 7);
   assert_int_equal(out[4], 2);

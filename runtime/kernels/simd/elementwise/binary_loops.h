@@ -1,8 +1,8 @@
 // The inner loops of operators with two operands: one for each row of
-// binary_ops.def and wide type (convert.h).
+// binary_ops.def and compute type (convert.h).
 //
 // Those over floats and int64 are compiled for each instruction set
-// (float_loops.h), those over doubles, which no model waits for, once.
+// (float_loops.h), those over doubles, which models rarely use, once.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_BINARY_LOOPS_H
 #define ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_BINARY_LOOPS_H
@@ -26,16 +26,16 @@ typedef enum etx_binary_function {
   ETX_BINARY_COUNT
 } etx_binary_function;
 
-// By row; NULL: not for this type.
+// By function; NULL: not for this type.
 extern const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT];
 
-// The loops of logical_and, logical_or and logical_xor over truth values as
-// they lie in memory; NULL for other rows.
-etx_binary_loop etx_binary_loop_of_bool(size_t row);
+// The loops of logical_and, logical_or and logical_xor over bool as it lies in
+// memory; NULL for others.
+etx_binary_loop etx_binary_loop_of_bool(size_t function);
 
 // The loop over integers narrower than int64 as they lie in memory; NULL: not
-// for this row or type.
-etx_binary_loop etx_binary_loop_of_narrow(size_t row, etx_dtype dtype);
+// for this function or type.
+etx_binary_loop etx_binary_loop_of_narrow(size_t function, etx_dtype dtype);
 
 // One loop over operands of type T, which stands as `member` in an etx_scalar,
 // and results of type R; the expression is of x, y and the parameter p.

@@ -28,8 +28,8 @@ ETX_BINARY_LOOP(bool_and, uint8_t, uint8_t, i64, (x != 0) & (y != 0))
 ETX_BINARY_LOOP(bool_or, uint8_t, uint8_t, i64, (x != 0) | (y != 0))
 ETX_BINARY_LOOP(bool_xor, uint8_t, uint8_t, i64, (x != 0) ^ (y != 0))
 
-etx_binary_loop etx_binary_loop_of_bool(size_t row) {
-  if (row == ETX_BINARY_logical_and) return bool_and;
-  if (row == ETX_BINARY_logical_or) return bool_or;
-  return row == ETX_BINARY_logical_xor ? bool_xor : NULL;
+etx_binary_loop etx_binary_loop_of_bool(size_t function) {
+  if (function == ETX_BINARY_logical_and) return bool_and;
+  if (function == ETX_BINARY_logical_or) return bool_or;
+  return function == ETX_BINARY_logical_xor ? bool_xor : NULL;
 }

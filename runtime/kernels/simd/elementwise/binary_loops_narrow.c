@@ -21,10 +21,13 @@
 #define NAME(x) x##_u8
 #include "runtime/kernels/simd/elementwise/binary_narrow_template.h"
 
-etx_binary_loop etx_binary_loop_of_narrow(size_t row, etx_dtype dtype) {
-  if (ETX_HAS_DTYPE(INT32) && dtype == ETX_DTYPE_INT32) return loops_i32[row];
-  if (ETX_HAS_DTYPE(INT16) && dtype == ETX_DTYPE_INT16) return loops_i16[row];
-  if (ETX_HAS_DTYPE(INT8) && dtype == ETX_DTYPE_INT8) return loops_i8[row];
-  if (ETX_HAS_DTYPE(UINT8) && dtype == ETX_DTYPE_UINT8) return loops_u8[row];
+etx_binary_loop etx_binary_loop_of_narrow(size_t function, etx_dtype dtype) {
+  if (ETX_HAS_DTYPE(INT32) && dtype == ETX_DTYPE_INT32)
+    return loops_i32[function];
+  if (ETX_HAS_DTYPE(INT16) && dtype == ETX_DTYPE_INT16)
+    return loops_i16[function];
+  if (ETX_HAS_DTYPE(INT8) && dtype == ETX_DTYPE_INT8) return loops_i8[function];
+  if (ETX_HAS_DTYPE(UINT8) && dtype == ETX_DTYPE_UINT8)
+    return loops_u8[function];
   return NULL;
 }

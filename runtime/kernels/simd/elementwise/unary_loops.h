@@ -1,5 +1,6 @@
 // The inner loops of operators with one operand: one for each row of
-// unary_ops.def and wide type (convert.h). Two files, as for binary_loops.h.
+// unary_ops.def and compute type (convert.h). Those over floats are compiled
+// for each instruction set (float_loops.h), the others once.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_UNARY_LOOPS_H
 #define ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_UNARY_LOOPS_H
@@ -23,13 +24,12 @@ typedef enum etx_unary_function {
   ETX_UNARY_COUNT
 } etx_unary_function;
 
-// By row; NULL: not for this type. Those over floats are in float_loops.h.
+// By function; NULL: not for this type. Those over floats are in float_loops.h.
 extern const etx_unary_loop etx_unary_loops_f64[ETX_UNARY_COUNT];
 extern const etx_unary_loop etx_unary_loops_i64[ETX_UNARY_COUNT];
 
-// The loop of logical_not over truth values as they lie in memory; NULL for
-// other rows.
-etx_unary_loop etx_unary_loop_of_bool(size_t row);
+// The loop of logical_not over bool as it lies in memory; NULL for others.
+etx_unary_loop etx_unary_loop_of_bool(size_t function);
 
 // One loop over operands of type T, which stands as `member` in an etx_scalar,
 // and results of type R; the expression is of x and the parameters p, q and r.

@@ -86,6 +86,6 @@ static void bool_not(void* out_data, const void* in_data, size_t count,
   for (size_t i = 0; i < whole; ++i) out[i] = in[i] == 0;
 }
 
-etx_unary_loop etx_unary_loop_of_bool(size_t row) {
-  return row == ETX_UNARY_logical_not ? bool_not : NULL;
+etx_unary_loop etx_unary_loop_of_bool(size_t function) {
+  return function == ETX_UNARY_logical_not ? bool_not : NULL;
 }

@@ -180,7 +180,7 @@ static void results_out_of_range_are_refused(void** state) {
   c = usual, c.out_min = 9, c.out_max = 8;
   convolve(&c, "results are at least 9 and at most 8");
   c = usual, c.dtype = ETX_DTYPE_INT8;
-  convolve(&c, "the type of results has number 1");
+  convolve(&c, "the result has type 1");
   c = usual, c.given = ETX_DTYPE_FLOAT32;
   convolve(&c, "'out' has type 'float32', expected 'uint8'");
   c = usual, c.dtype = ETX_DTYPE_FLOAT32, c.given = ETX_DTYPE_UINT8;
@@ -423,7 +423,7 @@ static void chains_are_refused(void** state) {
   c = usual_chain, c.out_zero = 256;
   compute(&c, "the zero point of results is 256");
   c = usual_chain, c.dtype = ETX_DTYPE_FLOAT64;
-  compute(&c, "the type of results has number 7");
+  compute(&c, "the result has type 7");
   c = usual_chain, c.self.dtype = ETX_DTYPE_INT8;
   compute(&c, "'self' has type 'int8'");
   c = usual_chain, c.self.strides = columns;

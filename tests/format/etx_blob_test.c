@@ -238,7 +238,7 @@ static const disagreement disagreements[] = {
     {state_twice, "expected ascending names"},
     {state_past_the_end, "state 'another' at offset 32 passes the end"},
     {state_misaligned, "state 'another' lies at offset 2"},
-    {state_of_no_type, "state 'another' has scalar type 99"},
+    {state_of_no_type, "state 'another' has invalid scalar type 99"},
     {state_moved, "is state 'layer.cache', but"},
     {state_of_other_type, "is state 'layer.cache', but"},
     {state_of_other_size, "is state 'layer.cache', but"},
@@ -262,7 +262,7 @@ static const disagreement unread_disagreements[] = {
     {size_overflows, "is outside the bounds of dimension 0 of input 0"},
     {pair_outside,
      "concurrent pair '0' of 'etx.plan.v1' names methods 0 and 2"},
-    {pair_negative, "names methods 4294967295 and 1 of 2, expected two"},
+    {pair_negative, "names methods 4294967295 and 1 of 2, expected pairs"},
     {pair_of_itself, "concurrent pair '0'"},
     {pair_twice, "concurrent pair '1'"},
 };

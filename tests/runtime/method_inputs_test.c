@@ -87,7 +87,7 @@ static void wrong_types_ranks_and_sizes_are_refused(void** state) {
   assert_refused(etx_method_set_input(m, 0, &t, &diag), ETX_BAD_ARGUMENT,
                  "stride");
   assert_refused(etx_method_set_input(m, 5, &t, &diag), ETX_OUT_OF_RANGE,
-                 "input 5 asked for");
+                 "there is no input 5");
   end(&f);
 }
 
@@ -265,7 +265,7 @@ static void fixed_values_must_be_given_as_they_were_exported(void** state) {
   assert_status(etx_method_set_value(m, 4, &value, &diag), ETX_BAD_ARGUMENT);
   const etx_tensor t = TEST_TENSOR(&value, ETX_DTYPE_FLOAT32, 1);
   assert_refused(etx_method_set_input(m, 1, &t, &diag), ETX_BAD_ARGUMENT,
-                 "is no tensor");
+                 "is not a tensor");
   end(&f);
 }
 

@@ -67,7 +67,7 @@ static void a_slot_that_was_used_takes_other_sizes(void** state) {
   }
   run(&f, &etx_all_kernels);
   static const float wanted[4] = {1, 2, 3, 4};
-  assert_true(f.loaded.method.prepares_as_it_runs);
+  assert_true(f.loaded.method.prepares_during_run);
   assert_output(&f, 0, wanted, 2);
   assert_output(&f, 1, wanted, 4);
   end(&f);
@@ -88,7 +88,7 @@ static void a_number_that_was_used_changes(void** state) {
   for (size_t i = 0; i < 3; ++i) test_output(f.p, out[i], "");
   run(&f, &etx_all_kernels);
   static const float wanted[2][4] = {{6, 12, 18, 24}, {3, 6, 9, 12}};
-  assert_true(f.loaded.method.prepares_as_it_runs);
+  assert_true(f.loaded.method.prepares_during_run);
   assert_output(&f, 0, wanted[0], 4);
   assert_output(&f, 1, wanted[0], 4);
   assert_output(&f, 2, wanted[1], 4);

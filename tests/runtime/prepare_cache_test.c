@@ -150,7 +150,7 @@ static void memory_is_checked_for_each_call(void** state) {
   test_call(p, "aten::neg", "out", ARGS(z, beside, beside));
   test_output(p, beside, "");
   assert_refused(load(&f), ETX_BAD_FILE,
-                 "lies in the same memory as an output");
+                 "overlaps an output");
   test_program_end(p);
 }
 

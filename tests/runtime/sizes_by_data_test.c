@@ -86,7 +86,7 @@ static void a_fixed_output_takes_exactly_its_size(void** state) {
   (void)state;
   fixture f;
   start_places(&f, 2, true);
-  assert_false(f.loaded.method.prepares_as_it_runs);
+  assert_false(f.loaded.method.prepares_during_run);
   float fitting[4] = {0, 1, 0, 2}, few[4] = {0, 0, 0, 2};
   assert_ok(run(&f, fitting, 4));
   assert_refused(run(&f, few, 4), ETX_BAD_ARGUMENT,
@@ -114,8 +114,7 @@ static void all_of_the_room_is_compared_with_other_arguments(void** state) {
   test_output(p, places, "");
   load(&f);
   float row[4] = {0, 0, 0, 1};
-  assert_refused(run(&f, row, 4), ETX_BAD_FILE,
-                 "lies in the same memory as an output");
+  assert_refused(run(&f, row, 4), ETX_BAD_FILE, "overlaps an output");
   end(&f);
 }
 

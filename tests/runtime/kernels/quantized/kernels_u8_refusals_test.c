@@ -207,7 +207,7 @@ static void images_that_lie_otherwise_are_refused(void** state) {
   (void)state;
   u8_case c = usual;
   c.in.strides = first;
-  convolve(&c, "'input' does not lie densely in default order");
+  convolve(&c, "'input' is not contiguous");
   c = usual, c.scales.strides = gaps;
   convolve(&c, "'scales' does not lie densely");
 }

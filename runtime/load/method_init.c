@@ -186,7 +186,7 @@ static void start_scratch(etx_method* method) {
   memset(method->scratch.data, 0, method->scratch.size);
   for (size_t i = 0; i < method->tensor_count; ++i) {
     const etx_method_tensor* tensor = &method->tensors[i];
-    if (tensor->storage_kind != ETX_STORAGE_SCRATCH) continue;
+    if (tensor->storage_kind != ETX_METHOD_STORAGE_SCRATCH) continue;
     etx_pte_value value;
     etx_pte_value_read(&method->plan, (size_t)(tensor->value - method->values),
                        &value);
@@ -286,7 +286,7 @@ static etx_status bind(etx_method* method, const etx_planned_memory* state,
   method->state = *state;
   for (size_t i = 0; i < method->tensor_count; ++i) {
     etx_method_tensor* tensor = &method->tensors[i];
-    if (tensor->storage_kind != ETX_STORAGE_STATE) continue;
+    if (tensor->storage_kind != ETX_METHOD_STORAGE_STATE) continue;
     tensor->storage = etx_method_byte(state->data, tensor->storage_offset);
   }
   etx_method_update_pointers(method);

@@ -95,16 +95,16 @@ static etx_status check_written(etx_method* method, const etx_op* op,
                                 const etx_value* value, etx_diag* diag) {
   const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
   if (tensor == NULL) return ETX_OK;
-  if (tensor->storage_kind == ETX_STORAGE_CONSTANT) {
+  if (tensor->storage_kind == ETX_METHOD_STORAGE_CONSTANT) {
     if (etx_op_only_sizes(op)) return ETX_OK;
     return refuse_slot((uint32_t)(value - method->values), "output",
-                       "not a constant", diag);
+                       "a writable tensor", diag);
   }
   if (tensor->input == ETX_NO_INDEX) return ETX_OK;
   etx_method_input* input = &method->inputs[tensor->input];
   if (input->new_content != NULL) return ETX_OK;
   if (method->blob_index != SIZE_MAX) {
-    return refuse_slot(input->value, "output", "not a read-only input", diag);
+    return refuse_slot(input->value, "output", "a mutable input", diag);
   }
   input->new_content = value;  // in a stock file any written input is mutable
   return ETX_OK;

@@ -19,12 +19,12 @@ static void find_planned_storage(const etx_method* method,
                                  etx_method_tensor* tensor) {
   const size_t arena = method->arena_offsets[from->memory_id];
   if (arena == SIZE_MAX) {
-    tensor->storage_kind = ETX_STORAGE_STATE;
+    tensor->storage_kind = ETX_METHOD_STORAGE_STATE;
     tensor->storage_offset = (size_t)from->memory_offset;
     tensor->storage =
         etx_method_byte(method->state.data, tensor->storage_offset);
   } else {
-    tensor->storage_kind = ETX_STORAGE_SCRATCH;
+    tensor->storage_kind = ETX_METHOD_STORAGE_SCRATCH;
     tensor->storage_offset = arena + (size_t)from->memory_offset;
     tensor->storage =
         etx_method_byte(method->scratch.data, tensor->storage_offset);
@@ -41,7 +41,7 @@ static bool find_storage(const etx_method* method, const etx_pte_tensor* from,
     find_planned_storage(method, from, tensor);
     tensor->storage_bytes = tensor->bytes;
   } else if (is_stored) {
-    tensor->storage_kind = ETX_STORAGE_CONSTANT;
+    tensor->storage_kind = ETX_METHOD_STORAGE_CONSTANT;
     tensor->storage = (uint8_t*)(uintptr_t)stored.data;
     tensor->storage_bytes = tensor->bytes;
   }
@@ -162,14 +162,14 @@ static etx_status decode_input_tensor(etx_method* method, size_t index,
     return refuse(method, input->value, ETX_BAD_FILE, "is an input twice",
                   diag);
   }
-  if (tensor->storage_kind == ETX_STORAGE_STATE) {
+  if (tensor->storage_kind == ETX_METHOD_STORAGE_STATE) {
     return refuse(method, input->value, ETX_BAD_FILE,
                   "is an input in shared state", diag);
   }
   tensor->input = (uint32_t)index;
-  input->is_planned = tensor->storage_kind == ETX_STORAGE_SCRATCH;
+  input->is_planned = tensor->storage_kind == ETX_METHOD_STORAGE_SCRATCH;
   if (!input->is_planned) {
-    tensor->storage_kind = ETX_STORAGE_INPUT;
+    tensor->storage_kind = ETX_METHOD_STORAGE_INPUT;
     tensor->storage_bytes = tensor->bytes;
   }
   const size_t rank = tensor->value->as.tensor.rank;
@@ -253,9 +253,9 @@ static etx_status decode_views(etx_method* method, etx_diag* diag) {
     etx_method_tensor* tensor =
         etx_method_tensor_of(method, &method->values[row.value]);
     // A value with storage of its own needs no base. The first base is used.
-    if (tensor->storage_kind != ETX_STORAGE_NONE ||
+    if (tensor->storage_kind != ETX_METHOD_STORAGE_NONE ||
         tensor->base != ETX_NO_INDEX ||
-        method->tensors[base].storage_kind == ETX_STORAGE_NONE) {
+        method->tensors[base].storage_kind == ETX_METHOD_STORAGE_NONE) {
       continue;
     }
     if (row.offset % etx_dtype_bytes(tensor->value->as.tensor.dtype) != 0) {
@@ -270,7 +270,7 @@ static etx_status decode_views(etx_method* method, etx_diag* diag) {
 
 static bool some_lack_memory(const etx_method* method) {
   for (size_t i = 0; i < method->tensor_count; ++i) {
-    if (method->tensors[i].storage_kind == ETX_STORAGE_NONE) return true;
+    if (method->tensors[i].storage_kind == ETX_METHOD_STORAGE_NONE) return true;
   }
   return false;
 }
@@ -295,7 +295,7 @@ static etx_status place_unplanned(etx_method* method,
         etx_method_tensor_of(method, &method->values[value]);
     end =
         (end + ETX_MEMORY_ALIGNMENT - 1) & ~(size_t)(ETX_MEMORY_ALIGNMENT - 1);
-    tensor->storage_kind = ETX_STORAGE_SCRATCH;
+    tensor->storage_kind = ETX_METHOD_STORAGE_SCRATCH;
     tensor->storage_offset = end;
     tensor->storage = etx_method_byte(method->scratch.data, end);
     tensor->storage_bytes = tensor->bytes;

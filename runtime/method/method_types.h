@@ -32,13 +32,13 @@ enum {
   ETX_MARK_VARIES = 2,  // a number that an instruction or the caller changes
 };
 
-typedef enum etx_storage_kind {
-  ETX_STORAGE_NONE,
-  ETX_STORAGE_CONSTANT,
-  ETX_STORAGE_SCRATCH,
-  ETX_STORAGE_STATE,
-  ETX_STORAGE_INPUT,  // borrowed from the caller
-} etx_storage_kind;
+typedef enum etx_method_storage {
+  ETX_METHOD_STORAGE_NONE,
+  ETX_METHOD_STORAGE_CONSTANT,
+  ETX_METHOD_STORAGE_SCRATCH,
+  ETX_METHOD_STORAGE_STATE,
+  ETX_METHOD_STORAGE_INPUT,  // borrowed from the caller
+} etx_method_storage;
 
 typedef struct etx_method_tensor {
   etx_value* value;
@@ -55,7 +55,7 @@ typedef struct etx_method_tensor {
   uint32_t base;       // tensor it is a constant view of, or none
   size_t base_offset;  // of that view, in bytes
   uint32_t input;      // position among the inputs, or ETX_NO_INDEX
-  uint8_t storage_kind;   // etx_storage_kind
+  uint8_t storage_kind;   // etx_method_storage
   bool is_rebound;     // target of a view, a move or a returned self
   bool is_used;        // used or written in this shape phase
 } etx_method_tensor;

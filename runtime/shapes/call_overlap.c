@@ -23,7 +23,7 @@ static bool find_range(const etx_method* method, const etx_value* value,
   const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
   if (tensor->bytes == 0 || tensor->root == ETX_NO_INDEX) return false;
   const etx_method_tensor* root = &method->tensors[tensor->root];
-  const bool is_input = root->storage_kind == ETX_STORAGE_INPUT;
+  const bool is_input = root->storage_kind == ETX_METHOD_STORAGE_INPUT;
   out->tensor = tensor;
   out->input = is_input ? root : NULL;
   out->start = tensor->root_offset + (is_input ? 0 : (uintptr_t)root->storage);

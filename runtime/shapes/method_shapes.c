@@ -48,13 +48,15 @@ void etx_method_restart(etx_method* method) {
                                        ? method->inputs[tensor->input].sizes
                                        : tensor->bounds);
     }
-    if (ETX_DYNAMIC && tensor->storage_kind == ETX_STORAGE_INPUT) {
+    if (ETX_DYNAMIC && tensor->storage_kind == ETX_METHOD_STORAGE_INPUT) {
       tensor->storage_bytes = tensor->bytes;
     }
-    tensor->root =
-        tensor->storage_kind == ETX_STORAGE_NONE ? tensor->base : (uint32_t)i;
-    tensor->root_offset =
-        tensor->storage_kind == ETX_STORAGE_NONE ? tensor->base_offset : 0;
+    tensor->root = tensor->storage_kind == ETX_METHOD_STORAGE_NONE
+                       ? tensor->base
+                       : (uint32_t)i;
+    tensor->root_offset = tensor->storage_kind == ETX_METHOD_STORAGE_NONE
+                              ? tensor->base_offset
+                              : 0;
   }
   for (size_t i = 0; ETX_DYNAMIC && i < method->input_count; ++i) {
     const etx_method_input* input = &method->inputs[i];
@@ -126,19 +128,20 @@ static etx_status check_owner(etx_method* method, etx_method_record* record,
   if (tensor->root == ETX_NO_INDEX) return ETX_OK;  // it has no elements
   const etx_method_tensor* root = &method->tensors[tensor->root];
   const bool is_written = !etx_op_only_sizes(record->call.op);
-  if (is_written && root->storage_kind == ETX_STORAGE_STATE) {
+  if (is_written && root->storage_kind == ETX_METHOD_STORAGE_STATE) {
     record->writes_state = true;
   }
   const bool is_read_only =
-      (root->storage_kind == ETX_STORAGE_CONSTANT && is_written) ||
-      (root->storage_kind == ETX_STORAGE_INPUT &&
+      (root->storage_kind == ETX_METHOD_STORAGE_CONSTANT && is_written) ||
+      (root->storage_kind == ETX_METHOD_STORAGE_INPUT &&
        method->inputs[root->input].new_content == NULL);
   if (!is_read_only) return ETX_OK;
-  return etx_diag_fail(
-      method->kernel_diag, ETX_BAD_FILE,
-      "output (value %u) is in %s that must not be written",
-      etx_method_number(method, tensor),
-      root->storage_kind == ETX_STORAGE_CONSTANT ? "a constant" : "an input");
+  return etx_diag_fail(method->kernel_diag, ETX_BAD_FILE,
+                       "output (value %u) is in %s that must not be written",
+                       etx_method_number(method, tensor),
+                       root->storage_kind == ETX_METHOD_STORAGE_CONSTANT
+                           ? "a constant"
+                           : "an input");
 }
 
 // Marks an argument as used and updates the record's flags: whether everything
@@ -159,10 +162,10 @@ static inline etx_status take_value(etx_method* method,
   etx_method_tensor* tensor = etx_method_tensor_of(method, value);
   tensor->is_used = true;
   if (ETX_DYNAMIC && (tensor->sizes != NULL || tensor->is_rebound ||
-                      tensor->storage_kind == ETX_STORAGE_NONE)) {
+                      tensor->storage_kind == ETX_METHOD_STORAGE_NONE)) {
     record->has_fixed_sizes = false;
     if (!is_written || tensor->is_rebound ||
-        tensor->storage_kind != ETX_STORAGE_SCRATCH) {
+        tensor->storage_kind != ETX_METHOD_STORAGE_SCRATCH) {
       record->has_fixed_reads = false;
     }
   }

@@ -121,7 +121,7 @@ static void convolutions_of_other_sizes_are_refused(void** state) {
   c = usual, c.offsets.rank = 2, c.offsets.sizes[1] = 1;
   convolve(&c, "rank of 'offsets'");
   c = usual, c.offsets.sizes[0] = c.scales.sizes[0] = c.bias.sizes[0] = 0;
-  convolve(&c, "'offsets' are of no fixed number of channels");
+  convolve(&c, "'offsets' has no fixed number of channels");
 }
 
 static void windows_that_do_not_fit_are_refused(void** state) {
@@ -158,7 +158,7 @@ static void rows_whose_sums_may_wrap_are_refused(void** state) {
   c.padding[0] = c.padding[1] = 0;
   convolve(&c, NULL);
   c.in.sizes[3] = 65794;
-  convolve(&c, "sums of 65794 products, expected at most 65793");
+  convolve(&c, "a sum has 65794 products, expected at most 65793");
 }
 
 static void results_out_of_range_are_refused(void** state) {
@@ -175,7 +175,7 @@ static void results_out_of_range_are_refused(void** state) {
     c = usual, c.out_max = none[i];
     convolve(&c, "the largest result is");
     c = usual, c.dtype = none[i];
-    convolve(&c, "the type of results");
+    convolve(&c, "the result has type");
   }
   c = usual, c.out_min = 9, c.out_max = 8;
   convolve(&c, "results are at least 9 and at most 8");
@@ -209,7 +209,7 @@ static void images_that_lie_otherwise_are_refused(void** state) {
   c.in.strides = first;
   convolve(&c, "'input' is not contiguous");
   c = usual, c.scales.strides = gaps;
-  convolve(&c, "'scales' does not lie densely");
+  convolve(&c, "'scales' is not contiguous");
 }
 
 // ------------------------------------------------ etx::depthwise_u8
@@ -255,7 +255,7 @@ static void depthwise_convolutions_are_refused(void** state) {
   convolve_each(&c, "windows reach over more than 64 rows: 3, 32 apart");
   c = each, c.weight.sizes[0] = 60, c.weight.sizes[1] = 1100;
   c.padding[0] = 40, c.padding[1] = 600;
-  convolve_each(&c, "sums of 66000 products");
+  convolve_each(&c, "a sum has 66000 products");
 }
 
 // ------------------------------------------------ etx::linear_u8
@@ -319,7 +319,7 @@ static void pools_are_refused(void** state) {
   c = usual, c.in.dtype = ETX_DTYPE_INT8;
   pool(&c, "'self' has type 'int8', expected 'uint8'");
   c = usual, c.in.strides = first;
-  pool(&c, "'self' does not lie densely");
+  pool(&c, "'self' is not contiguous");
   c = usual, c.given = ETX_DTYPE_FLOAT32;
   pool(&c, "'out' has type 'float32', expected 'uint8'");
 }
@@ -350,7 +350,7 @@ static void means_are_refused(void** state) {
   c = usual, c.in.dtype = ETX_DTYPE_INT8;
   average(&c, "'self' has type 'int8', expected 'uint8'");
   c = usual, c.in.strides = first;
-  average(&c, "'self' does not lie densely");
+  average(&c, "'self' is not contiguous");
   c = usual, c.given = ETX_DTYPE_FLOAT32;
   average(&c, "'out' has type 'float32', expected 'uint8'");
   // Without channels nothing lies there.
@@ -427,7 +427,7 @@ static void chains_are_refused(void** state) {
   c = usual_chain, c.self.dtype = ETX_DTYPE_INT8;
   compute(&c, "'self' has type 'int8'");
   c = usual_chain, c.self.strides = columns;
-  compute(&c, "'self' does not lie densely");
+  compute(&c, "'self' is not contiguous");
   c = usual_chain, c.other.dtype = ETX_DTYPE_FLOAT64;
   compute(&c, "item 0 of 'others' has type 'float64'");
   c = usual_chain, c.other.sizes[0] = 4;

@@ -13,7 +13,7 @@ typedef struct program_fixture {
 } program_fixture;
 
 static int open_sample(void** state) {
-  static fixture f;
+  static program_fixture f;
   f.file = sample_write(sample_content());
   assert_ok(etx_pte_open(&f.pte, sample_view(f.file), NULL, NULL));
   assert_true(etx_pte_plan_find(&f.pte, etx_text_of("forward"), &f.plan));

@@ -15,7 +15,7 @@ typedef struct segments_fixture {
 } segments_fixture;
 
 static int open_sample(void** state) {
-  static fixture f;
+  static segments_fixture f;
   f.file = sample_write(sample_content());
   assert_ok(etx_pte_open(&f.pte, sample_view(f.file), NULL, NULL));
   f.fb = f.pte.fb;

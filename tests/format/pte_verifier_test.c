@@ -371,7 +371,7 @@ static void no_plans(program_variant* v) { v->content.plan_count = 0; }
 
 // What stock runtimes load, or what concerns one method and not the file.
 static void what_is_unusual_but_right_is_accepted(void** state) {
-  static void (*const changes[])(variant*) = {
+  static void (*const changes[])(program_variant*) = {
       jump_past_the_end, empty_tensor,    exactly_in_its_arena,
       exact_limits,      longer_constant, dynamic_without_bound,
       no_plans};

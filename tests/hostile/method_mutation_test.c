@@ -243,7 +243,7 @@ static void check_status(uint64_t number, etx_status status,
 }
 
 static void plan(uint64_t number, etx_target target, mutation_tally* t) {
-  static memory_file written;
+  static mutated_file written;
   etx_pool pool;
   etx_ir_module module;
   etx_diag diag;
@@ -317,7 +317,7 @@ static void mutate(uint64_t number, mutation_tally* t) {
 }
 
 static void changed_methods_are_refused_or_planned_well(void** state) {
-  static tally t;
+  static mutation_tally t;
   (void)state;
   hostile_limit_memory();
   load_sets();

@@ -242,7 +242,7 @@ static void an_instruction_cannot_write_to_it(void** state) {
   const etx_ptd file = open_data(&first_block, &weight, 1);
   assert_ok(etx_program_use_data(&program, &file, 1, &diag));
   assert_refused(test_load(&loaded, &program, "forward", NULL, &diag),
-                 ETX_BAD_FILE, "constant");
+                 ETX_BAD_FILE, "a writable tensor");
   test_program_end(p);
 }
 

@@ -15,8 +15,7 @@
 //   ETX_IF_DTYPE(FLOAT64, add_products_f64)            in a table of functions
 //   ETX_SWITCH_INTEGRAL                                   dtype_switch.h
 //
-// Types inside a kernel (a sum of floats in double) are not meant: those are
-// its own business.
+// This does not concern types inside a kernel, such as a double accumulator.
 
 #ifndef ETX_RUNTIME_BUILT_TYPES_H
 #define ETX_RUNTIME_BUILT_TYPES_H

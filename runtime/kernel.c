@@ -1,10 +1,9 @@
-// Finding a kernel, and what every kernel uses to read its arguments and to
-// refuse them.
+// Finds kernels; functions with which kernels read and check their arguments.
 
 #include "runtime/kernel.h"
 
 const etx_kernel* etx_kernel_find(const etx_kernel_table* table, etx_op_id op) {
-  // Where the whole table is given, rows stand in the order of their ids.
+  // In the whole table, rows are in the order of their ids.
   if ((size_t)op < table->count && table->kernels[op].op == op) {
     return &table->kernels[op];
   }
@@ -103,21 +102,21 @@ etx_status etx_call_resize_out(const etx_call* call, size_t index,
 }
 
 etx_status etx_call_refuse_dtype(const etx_call* call, size_t index,
-                                 const char* wanted) {
+                                 const char* expected) {
   return etx_call_refuse(
       call, ETX_UNSUPPORTED, "'%t' has type '%s', expected %s",
       argument_name(call, index),
-      etx_dtype_name(etx_call_tensor(call, index)->dtype), wanted);
+      etx_dtype_name(etx_call_tensor(call, index)->dtype), expected);
 }
 
 etx_status etx_call_check_dtype(const etx_call* call, size_t index,
-                                etx_dtype wanted) {
-  if (etx_call_tensor(call, index)->dtype == wanted) return ETX_OK;
+                                etx_dtype expected) {
+  if (etx_call_tensor(call, index)->dtype == expected) return ETX_OK;
   return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                          "'%t' has type '%s', expected '%s'",
                          argument_name(call, index),
                          etx_dtype_name(etx_call_tensor(call, index)->dtype),
-                         etx_dtype_name(wanted));
+                         etx_dtype_name(expected));
 }
 
 etx_status etx_call_check_same_dtype(const etx_call* call, size_t a, size_t b) {
@@ -127,6 +126,6 @@ etx_status etx_call_check_same_dtype(const etx_call* call, size_t a, size_t b) {
 etx_status etx_call_check_contiguous(const etx_call* call, size_t index) {
   if (etx_tensor_is_contiguous(etx_call_tensor(call, index))) return ETX_OK;
   return etx_call_refuse(call, ETX_UNSUPPORTED,
-                         "'%t' does not lie densely in default order",
+                         "'%t' is not contiguous",
                          argument_name(call, index));
 }

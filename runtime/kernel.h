@@ -1,13 +1,12 @@
 // What a kernel is, what it is called with, and how it reads its arguments.
 //
-// Two phases. `prepare` sees the present sizes: outputs are sized by the
-// operator's shape rule before it is called. It checks types and what the rule
-// cannot, chooses `run` for them, may leave numbers in `prepared`, and states
-// temporary bytes. It never reads elements: data pointers may be NULL. Nor
-// does it look at anything else but numbers, types, sizes and strides: what it
-// leaves in a call is taken over for others that look the same.
-// `run` does the work; it checks only what arrives inside tensors (indices,
-// divisors).
+// A kernel has two phases. `prepare` is called with the current sizes; the
+// shape function has set those of outputs. It checks types and everything that
+// the shape function cannot, chooses `run`, may store numbers in `prepared`,
+// and states temporary bytes. It may depend only on numbers, types, sizes and
+// strides, because its results are reused for equal calls; it never reads
+// elements, and data pointers may be NULL. `run` does the work; it checks only
+// elements of tensors (indices, divisors).
 //
 // prepare is called again when sizes change, and never between two runs of
 // equal sizes. Data pointers may change between prepare and run.
@@ -101,8 +100,8 @@ extern const etx_kernel_table etx_all_kernels;
 // Finds a kernel; NULL if the table does not have it.
 const etx_kernel* etx_kernel_find(const etx_kernel_table* table, etx_op_id op);
 
-// Prepares a call that does not come from a loaded method, whose types nobody
-// has looked at yet: refuses those that this build leaves out (built_types.h).
+// Prepares a call that does not come from a loaded method, so its types are not
+// checked yet: refuses those that this build leaves out (built_types.h).
 etx_status etx_kernel_prepare(const etx_kernel* kernel, etx_call* call);
 
 // True for a row of etx_all_kernels all of whose types this build leaves out:
@@ -167,13 +166,13 @@ etx_status etx_call_refuse(const etx_call* call, etx_status status,
 #endif
 // Refusals that say operator, argument, expected and found.
 
-// Refuses the type of argument `index` with ETX_UNSUPPORTED; `wanted` names the
-// types that the kernel takes.
+// Refuses the type of argument `index` with ETX_UNSUPPORTED; `expected` names
+// the types that the kernel takes.
 etx_status etx_call_refuse_dtype(const etx_call* call, size_t index,
-                                 const char* wanted);
+                                 const char* expected);
 // ETX_BAD_ARGUMENT unless the tensor at `index` has the type.
 etx_status etx_call_check_dtype(const etx_call* call, size_t index,
-                                etx_dtype wanted);
+                                etx_dtype expected);
 // ETX_BAD_ARGUMENT unless the tensors at `a` and `b` have the same type.
 etx_status etx_call_check_same_dtype(const etx_call* call, size_t a, size_t b);
 // ETX_UNSUPPORTED unless the tensor at `index` is dense in default order: for

@@ -5,10 +5,9 @@
 //   state       arena 2, shared: see etx_planned_memory
 //   temporary   what kernels need while they run
 //
-// etx_method_needed says exactly how many bytes of each; with one fewer
-// etx_method_init answers ETX_OUT_OF_MEMORY. Methods of one program may be
-// given the same scratch and temporary blocks if they never run at the same
-// time.
+// etx_method_needed returns the exact sizes; with one byte less
+// etx_method_init returns ETX_OUT_OF_MEMORY. Methods of one program may share
+// scratch and temporary blocks if they never run at the same time.
 //
 // Loading never changes state. A refused input changes nothing. A run that
 // fails after it began to write state marks the state torn (the mark lies in
@@ -56,8 +55,8 @@ struct etx_method_step;    // what the run loop sees of a record
 struct etx_method_tensor;  // where a tensor's bytes are, and how many
 struct etx_method_input;   // what the caller gave for one input
 
-// Told of each instruction that computes, before and after its kernel runs: for
-// measuring. The call says operator and arguments, at their present sizes.
+// Called before and after each kernel, for profiling. The call has the operator
+// and the arguments, at their current sizes.
 typedef struct etx_run_observer {
   // Before the kernel runs; `instruction` counts within its chain.
   void (*before)(void* context, size_t instruction, const etx_call* call);
@@ -82,7 +81,7 @@ struct etx_method {
   size_t step_count;                  // of steps
   size_t first_state_step;     // first step that writes state, or SIZE_MAX
   bool is_prepared;            // steps are ready for the present input sizes
-  bool prepares_as_it_runs;    // sizes or the way depend on data
+  bool prepares_during_run;    // control flow or sizes depend on data
   bool moved_pointers;         // some memory was replaced since the last run
   uint32_t busy;               // 1 while a thread is inside; atomic
   uint8_t* marks;              // by value: see method_types.h
@@ -105,9 +104,9 @@ struct etx_method {
   etx_bytes_mut temporary;  // the caller's block
   etx_planned_memory state;          // data NULL: the method has none
   etx_random_stream* random;         // what its random operators draw from
-  const etx_run_observer* observer;  // NULL: nobody
-  // Runs all steps: with the observer, if there is one, which an image without
-  // etx_method_observe has no code for.
+  const etx_run_observer* observer;  // NULL: none
+  // Runs all steps. A pointer, so that an image that never calls
+  // etx_method_observe does not link the loop with an observer.
   size_t (*run_all)(const etx_method* method, etx_status* out_status);
   etx_pte_plan plan;  // in the file
 };
@@ -193,8 +192,8 @@ ETX_MUST_USE etx_status etx_method_output(const etx_method* method,
 // 0. Not part of the state: not saved, not forked.
 void etx_method_seed(etx_method* method, uint64_t seed);
 
-// Has the following runs tell `observer` (NULL: nobody again), which is
-// borrowed. Runs without one pay nothing for it.
+// Sets the observer of the following runs, which is borrowed; NULL removes it.
+// Runs without one are as fast as before.
 void etx_method_observe(etx_method* method, const etx_run_observer* observer);
 
 // Switches to another session's state, whose description is copied: patches

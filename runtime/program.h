@@ -31,8 +31,8 @@ typedef struct etx_program {
   uint64_t state_bytes;       // size of the shared arena 2, 0 if none
   const etx_ptd* data_files;  // with data that the program keeps elsewhere
   size_t data_file_count;     // of data_files
-  // How they are looked into, by the name of a tensor; NULL: none were handed
-  // over, and who never hands any over has no such code in an image.
+  // Finds data in them by the name of a tensor; NULL: there are none. A
+  // pointer, so that an image without data files does not link the code.
   bool (*find_data)(const struct etx_program* program, etx_text name,
                     etx_bytes* out_data);
   etx_blob blob;      // what etx adds to a file; only if has_blob

@@ -20,7 +20,7 @@ typedef struct etx_tensor {
 // Elements of `tensor`; 1 for rank 0.
 size_t etx_tensor_numel(const etx_tensor* tensor);
 
-// Bytes that the elements take when they lie one behind the other.
+// Bytes of the elements in dense memory.
 size_t etx_tensor_bytes(const etx_tensor* tensor);
 
 // True if elements lie densely in default order (dimensions of size 1 do not

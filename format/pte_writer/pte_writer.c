@@ -20,13 +20,13 @@ enum { SEGMENT_ALIGNMENT = 128 };
 enum { CACHE_LINE = 64 };
 
 // Offsets of segments from the segment base.
-typedef struct layout {
+typedef struct segment_layout {
   uint64_t constant_bytes;
   uint64_t initial_start;
   uint64_t initial_bytes;
   uint64_t alignment;  // of the base: the largest of any segment
   uint64_t end;        // of the last segment
-} layout;
+} segment_layout;
 
 static uint64_t segment_alignment(const etx_pte_named_data* named) {
   return named->alignment > SEGMENT_ALIGNMENT ? named->alignment
@@ -93,7 +93,7 @@ static bool next_named(const etx_pte_named_data* named, uint64_t* position,
   return etx_add_u64(*position, named->data.size, position);
 }
 
-static bool lay_out(const etx_pte_content* content, layout* out) {
+static bool lay_out(const etx_pte_content* content, segment_layout* out) {
   uint64_t start = 0;
   memset(out, 0, sizeof *out);
   out->alignment = content->constant_alignment > SEGMENT_ALIGNMENT
@@ -134,7 +134,7 @@ static etx_fb_ref build_segment(etx_fb_builder* b, uint64_t start,
 
 static etx_fb_ref build_segments(etx_fb_builder* b,
                                  const etx_pte_content* content,
-                                 const layout* where) {
+                                 const segment_layout* where) {
   const bool has_initial = content->initial_data_count > 0;
   const size_t count = 1 + has_initial + content->named_data_count;
   const size_t refs = etx_fb_builder_reserve_refs(b, count);
@@ -231,7 +231,7 @@ static etx_fb_ref build_delegate_data(etx_fb_builder* b,
 
 static etx_fb_ref build_program(etx_fb_builder* b,
                                 const etx_pte_content* content,
-                                const layout* where) {
+                                const segment_layout* where) {
   const size_t refs = etx_fb_builder_reserve_refs(b, content->plan_count);
   for (size_t i = 0; i < content->plan_count; ++i) {
     etx_fb_builder_set_ref(b, refs, i, etx_pte_build_plan(b, &content->plans[i]));
@@ -298,7 +298,7 @@ static etx_status put_blobs(stream* s, const blob_list* blobs, uint64_t base,
 }
 
 static etx_status put_segments(stream* s, const etx_pte_content* content,
-                               const layout* where, uint64_t base) {
+                               const segment_layout* where, uint64_t base) {
   uint64_t position = where->constant_bytes;
   const blob_list constants = constants_of(content);
   const blob_list initial = initial_data_of(content);
@@ -334,7 +334,7 @@ static etx_status put_with_header(stream* s, etx_bytes_mut program,
   return put(s, program.data + 8, program.size - 8);
 }
 
-static etx_status put_file(const etx_pte_content* content, const layout* where,
+static etx_status put_file(const etx_pte_content* content, const segment_layout* where,
                            etx_bytes_mut program, const etx_sink* sink) {
   stream s = {sink, 0};
   if (where->end == 0) return put(&s, program.data, program.size);
@@ -349,7 +349,7 @@ static etx_status put_file(const etx_pte_content* content, const layout* where,
 }
 
 static etx_status build(etx_fb_builder* b, const etx_pte_content* content,
-                        const layout* where, etx_bytes_mut* out_program) {
+                        const segment_layout* where, etx_bytes_mut* out_program) {
   // The header is inserted into the finished buffer. With a size that is a
   // multiple of 16, everything after it stays aligned.
   b->alignment = 16;
@@ -367,7 +367,7 @@ etx_status etx_pte_write_needed(const etx_pte_content* content,
                                 size_t* out_bytes) {
   etx_fb_builder b;
   etx_bytes_mut none = {NULL, 0};
-  layout where;
+  segment_layout where;
   assert_content(content);
   if (!lay_out(content, &where)) return ETX_OUT_OF_RANGE;
   etx_fb_builder_init_counting(&b);
@@ -380,7 +380,7 @@ etx_status etx_pte_write(const etx_pte_content* content, etx_bytes_mut work,
                          const etx_sink* sink, etx_diag* diag) {
   etx_fb_builder b;
   etx_bytes_mut program = {NULL, 0};
-  layout where;
+  segment_layout where;
   assert_content(content);
   if (!lay_out(content, &where)) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,

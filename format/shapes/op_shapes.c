@@ -1,5 +1,5 @@
-// Arithmetic on sizes that may be symbolic, and the refusals of the rules.
-// Rules are in op_shapes_<family>.c.
+// Arithmetic on sizes that may be symbolic, and the messages of shape functions,
+// which are in op_shapes_<family>.c.
 
 #include "format/shapes/op_shapes.h"
 
@@ -17,8 +17,7 @@ static etx_status overflow(const etx_shape_call* call) {
   return etx_shape_refuse_as(call, ETX_OUT_OF_RANGE, "a size overflows");
 }
 
-// A result so far below zero that it would be taken for a handle has
-// overflowed too.
+// A result that is so small that it would be a handle is an overflow, too.
 static etx_status computed(const etx_shape_call* call, bool fits, etx_dim out) {
   return fits && etx_shape_is_number(call, out) ? ETX_OK : overflow(call);
 }
@@ -70,8 +69,8 @@ etx_status etx_dim_floor_divide(const etx_shape_call* call, etx_dim a,
   return ETX_OK;
 }
 
-// Sign of a - b where the bounds decide it: -1 for "at most", 1 for "at
-// least", 0 if neither is certain.
+// Compares by bounds: -1 if a <= b always holds, 1 if a >= b always holds, else
+// 0.
 static int compare(const etx_shape_call* call, etx_dim a, etx_dim b) {
   etx_dim difference;
   if (etx_dim_subtract(call, a, b, &difference) != ETX_OK) return 0;

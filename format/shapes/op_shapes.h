@@ -1,14 +1,15 @@
-// Shape rules: sizes and dtypes of an operator's outputs from its arguments.
+// Shape functions: they compute sizes and dtypes of an operator's outputs from
+// its arguments.
 //
-// One rule serves two masters. The runtime asks with numbers; the exporter
-// asks with symbolic sizes, since a method may have dynamic dimensions. So a
-// size is an etx_dim, which is either a number or a handle that only the
-// shape_query's arithmetic understands, and a rule computes with the functions below
-// alone, never with + or == on sizes that may be symbolic.
+// The runtime and the exporter call the same functions: the runtime with
+// numbers, the exporter with symbolic sizes, since a method may have dynamic
+// dimensions. So a size is an etx_dim: a number, or a handle that only the
+// caller's etx_dim_math can compute with. Shape functions use the arithmetic
+// below, never + or == on sizes that may be symbolic.
 //
-// A rule also refuses what PyTorch refuses: ranks, dims out of range, sizes
-// that do not broadcast. Types of elements are refused by kernels, except
-// where a rule needs them to name the output's type.
+// A shape function refuses what PyTorch refuses: wrong ranks, dimensions out of
+// range, sizes that do not broadcast. Kernels check dtypes, except where the
+// dtype of an output depends on them.
 
 #ifndef ETX_FORMAT_SHAPES_OP_SHAPES_H
 #define ETX_FORMAT_SHAPES_OP_SHAPES_H
@@ -18,8 +19,8 @@
 #include "format/ops/op_schema.h"
 #include "format/tensor/dtype.h"
 
-// A size: a number, or with an etx_dim_math a handle. Numbers are 0 and above
-// ETX_DIM_HANDLE; handles are at or below it.
+// A size: a number, which is above ETX_DIM_HANDLE, or a handle, which is at or
+// below it. Handles need an etx_dim_math.
 typedef int64_t etx_dim;
 #define ETX_DIM_HANDLE (INT64_MIN / 2)
 
@@ -27,7 +28,7 @@ static inline bool etx_dim_is_number(etx_dim dim) {
   return dim > ETX_DIM_HANDLE;
 }
 
-// Arithmetic over handles. Only called when an operand is not a number.
+// Arithmetic over handles. Only called if at least one operand is a handle.
 typedef struct etx_dim_math {
   void* context;
   etx_status (*add)(void* context, etx_dim a, etx_dim b, etx_dim* out);
@@ -42,8 +43,8 @@ typedef struct etx_dim_math {
   void (*bounds)(void* context, etx_dim a, int64_t* low, int64_t* high);
 } etx_dim_math;
 
-// Type of an output that takes whatever type its out argument has: creation
-// and casts. Only ever seen in what a rule hands to `output`.
+// Dtype of an output that is that of the out argument: creation and casts. Only
+// used in shapes passed to `output`.
 #define ETX_DTYPE_FROM_OUT ETX_DTYPE_COUNT
 
 typedef struct etx_shape {
@@ -52,7 +53,7 @@ typedef struct etx_shape {
   etx_dim dims[ETX_MAX_RANK];
 } etx_shape;
 
-// What an argument is, as a rule sees it.
+// The kind of an argument.
 typedef enum etx_shape_kind {
   ETX_SHAPE_NONE,
   ETX_SHAPE_TENSOR,
@@ -60,7 +61,7 @@ typedef enum etx_shape_kind {
   ETX_SHAPE_DOUBLE,
   ETX_SHAPE_BOOL,
   ETX_SHAPE_STRING,
-  ETX_SHAPE_LIST,  // of any of the above; items are asked for one by one
+  ETX_SHAPE_LIST,  // of any of the above; items are read one by one
 } etx_shape_kind;
 
 typedef struct etx_shape_call {
@@ -68,8 +69,8 @@ typedef struct etx_shape_call {
   const etx_dim_math* math;  // NULL: all sizes are numbers
   etx_diag* diag;            // may be NULL
 
-  // How the shape_query's arguments are read. `argument` counts in schema order;
-  // `item` is the position in a list and 0 otherwise.
+  // Callbacks that read the arguments. `argument` is a position in the schema;
+  // `item` is the position in a list, and 0 otherwise.
   void* context;
   etx_shape_kind (*kind)(void* context, size_t argument);
   size_t (*list_count)(void* context, size_t argument);
@@ -81,22 +82,23 @@ typedef struct etx_shape_call {
   // int, float and bool alike, or an item of a list of floats.
   double (*real)(void* context, size_t argument, size_t item);
   // Called once for each output of the operator, in order: the out arguments,
-  // or the changed first one. A rule does not know how many items an out list
-  // has: one too many must be refused here, and one too few by the shape_query.
+  // or the changed first one. A shape function does not know how many items an
+  // out list has: the callback must refuse an index beyond the list, and the
+  // caller must check that no item is missing.
   etx_status (*output)(void* context, size_t index, const etx_shape* shape);
-  // The same for an output whose sizes depend on elements: type and rank are
-  // those of `most`, the sizes at most that many elements. NULL: the shape_query has
-  // no use for such an operator, and the rule refuses it.
+  // The same for an output whose sizes depend on the elements of inputs: dtype
+  // and rank are those of `most`, whose sizes are upper bounds. NULL: such
+  // operators are refused.
   etx_status (*output_at_most)(void* context, size_t index,
                                const etx_shape* most);
 } etx_shape_call;
 
-// Sizes the outputs of `call`, or refuses with a message.
+// Passes the shapes of all outputs to `call->output`, or fails with a message.
 static inline etx_status etx_shape_infer(etx_shape_call* call) {
   return call->op->shape(call);
 }
 
-// Arithmetic for rules and for those who call them.
+// Arithmetic for shape functions and their callers.
 etx_status etx_dim_add(const etx_shape_call* call, etx_dim a, etx_dim b,
                        etx_dim* out);
 etx_status etx_dim_subtract(const etx_shape_call* call, etx_dim a, etx_dim b,
@@ -120,11 +122,11 @@ bool etx_dim_is(const etx_shape_call* call, etx_dim dim, int64_t number);
 // True if no value of the symbols makes `a` equal to `b`.
 bool etx_dim_differ(const etx_shape_call* call, etx_dim a, etx_dim b);
 
-// A size for a message: a number itself, a symbolic size's upper bound.
+// A size for a message: the number, or the upper bound of a symbolic size.
 int64_t etx_dim_for_message(const etx_shape_call* call, etx_dim dim);
 
-// For rules: refuses with a message (formats as diag.h does) that ends in the
-// operator's name. Returns ETX_BAD_ARGUMENT.
+// For shape functions: fails with a message (conversions as in diag.h) to which
+// it appends the operator's name. Returns ETX_BAD_ARGUMENT.
 etx_status etx_shape_refuse(const etx_shape_call* call, const char* format,
                             ...);
 
@@ -139,7 +141,7 @@ etx_status etx_shape_refuse_as(const etx_shape_call* call, etx_status status,
      : (etx_status)(status))
 #endif
 
-// Prototypes of all rules, from the rows: etx_shape_<rule>.
+// Prototypes of all shape functions, from the rows: etx_shape_<shape_rule>.
 #define OP(symbol, name, overload, arguments, result, shape_rule, in_place) \
   etx_status etx_shape_##shape_rule(etx_shape_call* call);
 #include "format/ops/op_schema.def"

@@ -1,4 +1,4 @@
-// How rules read arguments and compare sizes, with refusals that say what was
+// Reads arguments and compares sizes, with messages that state what was
 // expected and what was found.
 
 #include "format/shapes/op_shapes_internal.h"
@@ -43,15 +43,16 @@ etx_status etx_shape_number(const etx_shape_call* call, size_t argument,
   const etx_dim value = call->integer(call->context, argument, item);
   if (!etx_shape_is_number(call, value)) {
     return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
-                               "'%t' is a size that varies, expected a number",
+                               "'%t' is a dynamic size, expected a number",
                                argument_name(call, argument));
   }
   *out_number = value;
   return ETX_OK;
 }
 
-etx_status etx_shape_wrap(const etx_shape_call* call, int64_t value,
-                          size_t rank, size_t* out_dimension) {
+// Converts a dimension in -rank..rank-1 to 0..rank-1.
+static etx_status wrap_dimension(const etx_shape_call* call, int64_t value,
+                                 size_t rank, size_t* out_dimension) {
   const int64_t limit = rank == 0 ? 1 : (int64_t)rank;
   if (value < -limit || value >= limit) {
     return etx_shape_refuse(call, "dimension %i is not in %i..%i", value,
@@ -66,7 +67,7 @@ etx_status etx_shape_dimension(const etx_shape_call* call, size_t argument,
                                size_t* out_dimension) {
   int64_t value = 0;
   ETX_TRY(etx_shape_number(call, argument, item, &value));
-  return etx_shape_wrap(call, value, rank, out_dimension);
+  return wrap_dimension(call, value, rank, out_dimension);
 }
 
 etx_status etx_shape_check_equal(const etx_shape_call* call, const char* what,
@@ -84,7 +85,7 @@ etx_status etx_shape_check_rank(const etx_shape_call* call, const char* what,
                           (int64_t)shape->rank, (int64_t)rank);
 }
 
-// One size against another; a number 1 gives way.
+// Broadcasts one size into another.
 static etx_status broadcast_dim(const etx_shape_call* call, etx_dim* into,
                                 etx_dim dim) {
   if (etx_dim_equal(call, *into, dim) || etx_dim_is(call, dim, 1)) {
@@ -154,7 +155,7 @@ etx_status etx_shape_numel(const etx_shape_call* call, const etx_shape* shape,
   return ETX_OK;
 }
 
-etx_status etx_shape_put_at_most(const etx_shape_call* call, size_t index,
+etx_status etx_shape_put_bounded(const etx_shape_call* call, size_t index,
                                  const etx_shape* most) {
   if (call->output_at_most == NULL) {
     return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
@@ -164,15 +165,16 @@ etx_status etx_shape_put_at_most(const etx_shape_call* call, size_t index,
 }
 
 etx_status etx_shape_spatial(const etx_shape_call* call, size_t argument,
-                             const char* what, size_t spatial, size_t item,
+                             const char* what, etx_spatial_dim dim,
                              int64_t least, int64_t* out_number) {
   const size_t count = call->list_count(call->context, argument);
-  if (count != 1 && count != spatial) {
+  if (count != 1 && count != dim.count) {
     return etx_shape_refuse(call, "'%t' has %i numbers, expected 1 or %i",
                             argument_name(call, argument), (int64_t)count,
-                            (int64_t)spatial);
+                            (int64_t)dim.count);
   }
-  ETX_TRY(etx_shape_number(call, argument, count == 1 ? 0 : item, out_number));
+  ETX_TRY(
+      etx_shape_number(call, argument, count == 1 ? 0 : dim.index, out_number));
   if (*out_number >= least && *out_number <= INT32_MAX) return ETX_OK;
   return etx_shape_refuse(call, "%s is %i, expected %i to %i", what,
                           *out_number, least, (int64_t)INT32_MAX);

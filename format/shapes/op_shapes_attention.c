@@ -1,4 +1,4 @@
-// Rules of attention, of the caches it reads and of recurrent memories.
+// Shape functions of attention, key-value caches and gated delta rules.
 
 #include "format/shapes/op_shapes_internal.h"
 
@@ -11,37 +11,37 @@ static etx_shape batch_of(const etx_shape* shape) {
   return batch;
 }
 
-// Heads of key and value stand for as many of the query's each, if their
-// numbers divide.
-static etx_status share_heads(const etx_shape_call* call, etx_shape* batch,
-                              const etx_shape* query) {
+// Grouped-query attention: broadcasts the heads of key or value to those of the
+// query, which must be a multiple.
+static etx_status broadcast_heads(const etx_shape_call* call, etx_shape* batch,
+                                  const etx_shape* query) {
   if (batch->rank == 0 || query->rank == 0) {
     return etx_shape_refuse(call, "'enable_gqa' is true without heads");
   }
   etx_dim* heads = &batch->dims[batch->rank - 1];
-  const etx_dim wanted = query->dims[query->rank - 1];
-  if (etx_dim_equal(call, *heads, wanted)) return ETX_OK;
+  const etx_dim expected = query->dims[query->rank - 1];
+  if (etx_dim_equal(call, *heads, expected)) return ETX_OK;
   int64_t divided = 0, divisor = 0, most;
-  etx_dim_bounds(call, wanted, &divided, &most);
+  etx_dim_bounds(call, expected, &divided, &most);
   etx_dim_bounds(call, *heads, &divisor, &most);
-  if (!etx_dim_is(call, wanted, divided) ||
+  if (!etx_dim_is(call, expected, divided) ||
       !etx_dim_is(call, *heads, divisor) || divisor <= 0 ||
       divided % divisor != 0) {
     return etx_shape_refuse(
-        call, "%i heads of the query do not divide among %i",
-        etx_dim_for_message(call, wanted), etx_dim_for_message(call, *heads));
+        call, "%i heads of the query are not a multiple of %i",
+        etx_dim_for_message(call, expected), etx_dim_for_message(call, *heads));
   }
-  *heads = wanted;
+  *heads = expected;
   return ETX_OK;
 }
 
-static etx_status read_sides(const etx_shape_call* call, etx_shape sides[3]) {
+static etx_status read_qkv(const etx_shape_call* call, etx_shape qkv[3]) {
   static const char names[][6] = {"query", "key", "value"};
   for (size_t i = 0; i < 3; ++i) {
-    ETX_TRY(etx_shape_tensor(call, i, &sides[i]));
-    if (sides[i].rank >= 2) continue;
+    ETX_TRY(etx_shape_tensor(call, i, &qkv[i]));
+    if (qkv[i].rank >= 2) continue;
     return etx_shape_refuse(call, "rank of '%s' is %i, expected at least 2",
-                            names[i], (int64_t)sides[i].rank);
+                            names[i], (int64_t)qkv[i].rank);
   }
   return ETX_OK;
 }
@@ -49,21 +49,21 @@ static etx_status read_sides(const etx_shape_call* call, etx_shape sides[3]) {
 // (query [.., L, E], key [.., S, E], value [.., S, Ev], attn_mask [.., L, S],
 // dropout_p, is_causal, scale, enable_gqa)
 etx_status etx_shape_attention(etx_shape_call* call) {
-  etx_shape sides[3], mask;
-  ETX_TRY(read_sides(call, sides));
-  const etx_shape *query = &sides[0], *key = &sides[1], *value = &sides[2];
+  etx_shape qkv[3], mask;
+  ETX_TRY(read_qkv(call, qkv));
+  const etx_shape *query = &qkv[0], *key = &qkv[1], *value = &qkv[2];
   ETX_TRY(etx_shape_check_equal(call, "the last size of 'key'",
                                 query->dims[query->rank - 1],
                                 key->dims[key->rank - 1]));
-  ETX_TRY(etx_shape_check_equal(call, "the count of values",
+  ETX_TRY(etx_shape_check_equal(call, "the number of values",
                                 key->dims[key->rank - 2],
                                 value->dims[value->rank - 2]));
   etx_shape out = batch_of(query);
   for (size_t i = 1; i < 3; ++i) {
-    etx_shape batch = batch_of(&sides[i]);
+    etx_shape batch = batch_of(&qkv[i]);
     if (etx_shape_boolean(call, 7)) {
       const etx_shape heads = batch_of(query);
-      ETX_TRY(share_heads(call, &batch, &heads));
+      ETX_TRY(broadcast_heads(call, &batch, &heads));
     }
     ETX_TRY(etx_shape_broadcast_into(call, &out, &batch));
   }
@@ -82,7 +82,7 @@ etx_status etx_shape_attention(etx_shape_call* call) {
 
 // ------------------------------------------------ attention
 
-// Four dimensions in another order.
+// Reads a permutation of four dimensions.
 static etx_status read_order(const etx_shape_call* call, size_t argument,
                              size_t out_order[4]) {
   unsigned seen = 0;
@@ -95,10 +95,11 @@ static etx_status read_order(const etx_shape_call* call, size_t argument,
     seen |= 1u << number;
   }
   if (seen == 0xf) return ETX_OK;
-  return etx_shape_refuse(call, "an order is not one of four dimensions");
+  return etx_shape_refuse(call,
+                          "an order is not a permutation of 4 dimensions");
 }
 
-// The tensor as `order` transposes it: [batch, heads, rows, elements].
+// The shape of the tensor, permuted by `order`: [batch, heads, rows, elements].
 static etx_status read_ordered(const etx_shape_call* call, const char* what,
                                size_t argument, size_t order,
                                etx_shape* out_shape) {
@@ -114,15 +115,16 @@ static etx_status read_ordered(const etx_shape_call* call, const char* what,
   return ETX_OK;
 }
 
-// Batch and heads of key or value serve those of the query.
-static etx_status want_served(const etx_shape_call* call, const char* what,
-                              const etx_shape* side, const etx_shape* query) {
+// Checks that batch and heads of key or value broadcast to those of the query.
+static etx_status check_batch_and_heads(const etx_shape_call* call,
+                                        const char* what, const etx_shape* side,
+                                        const etx_shape* query) {
   if (!etx_dim_is(call, side->dims[0], 1)) {
     ETX_TRY(etx_shape_check_equal(call, what, query->dims[0], side->dims[0]));
   }
   etx_shape batch = batch_of(side);
   const etx_shape heads = batch_of(query);
-  return share_heads(call, &batch, &heads);
+  return broadcast_heads(call, &batch, &heads);
 }
 
 // (query, key, value, mask, last, query_order, key_order, value_order,
@@ -136,10 +138,10 @@ etx_status etx_shape_ordered_attention(etx_shape_call* call) {
   ETX_TRY(read_order(call, 8, order));
   ETX_TRY(etx_shape_check_equal(call, "the last size of 'key'", query.dims[3],
                                 key.dims[3]));
-  ETX_TRY(etx_shape_check_equal(call, "the count of values", key.dims[2],
+  ETX_TRY(etx_shape_check_equal(call, "the number of values", key.dims[2],
                                 value.dims[2]));
-  ETX_TRY(want_served(call, "the batch of 'key'", &key, &query));
-  ETX_TRY(want_served(call, "the batch of 'value'", &value, &query));
+  ETX_TRY(check_batch_and_heads(call, "the batch of 'key'", &key, &query));
+  ETX_TRY(check_batch_and_heads(call, "the batch of 'value'", &value, &query));
   etx_shape scores = query;
   scores.dims[3] = key.dims[2];
   if (!etx_shape_is_none(call, 3)) {
@@ -159,14 +161,15 @@ etx_status etx_shape_ordered_attention(etx_shape_call* call) {
 
 // ------------------------------------------------ attention over a cache
 
-// Where batch, sequence, heads and elements of a head stand.
-typedef struct layout {
+// The dimensions of sequence and heads in [batch, .., .., elements].
+typedef struct cache_layout {
   size_t sequence, heads;
-} layout;
+} cache_layout;
 
-static const layout sequence_first = {1, 2};
+static const cache_layout sequence_first = {1, 2};
 
-// A start that is certainly negative, or lets `count` rows end beyond `size`.
+// Refuses a start that is negative, or rows that end beyond `size`, for all
+// values of the symbols.
 static etx_status check_start(const etx_shape_call* call, etx_dim start,
                               etx_dim count, etx_dim size) {
   etx_dim end, excess;
@@ -184,10 +187,10 @@ static etx_status check_start(const etx_shape_call* call, etx_dim start,
                           etx_dim_for_message(call, size));
 }
 
-// Sizes of `shape` are those of `cache` but for the sequence.
-static etx_status want_cache(const etx_shape_call* call, const char* what,
-                             const etx_shape* shape, const etx_shape* cache,
-                             layout at) {
+// Checks that the sizes of `shape` are those of `cache`, except the sequence.
+static etx_status check_cache_rows(const etx_shape_call* call, const char* what,
+                                   const etx_shape* shape,
+                                   const etx_shape* cache, cache_layout at) {
   ETX_TRY(etx_shape_check_rank(call, what, shape, 4));
   for (size_t i = 0; i < 4; ++i) {
     if (i == at.sequence) continue;
@@ -196,16 +199,16 @@ static etx_status want_cache(const etx_shape_call* call, const char* what,
   return ETX_OK;
 }
 
-// Query, key cache and value cache against each other and a mask.
+// Checks query, key cache, value cache and mask against each other.
 static etx_status check_caches(const etx_shape_call* call,
                                const etx_shape* query, const etx_shape* key,
                                const etx_shape* value, size_t mask_argument,
-                               layout at) {
+                               cache_layout at) {
   etx_shape mask, heads = *query;
   ETX_TRY(etx_shape_check_rank(call, "query", query, 4));
   ETX_TRY(etx_shape_check_rank(call, "key", key, 4));
-  ETX_TRY(want_cache(call, "value", value, key, at));
-  ETX_TRY(etx_shape_check_equal(call, "the count of values",
+  ETX_TRY(check_cache_rows(call, "value", value, key, at));
+  ETX_TRY(etx_shape_check_equal(call, "the number of values",
                                 key->dims[at.sequence],
                                 value->dims[at.sequence]));
   ETX_TRY(etx_shape_check_equal(call, "the batch size of 'key'", query->dims[0],
@@ -215,7 +218,7 @@ static etx_status check_caches(const etx_shape_call* call,
   etx_shape shared = {.rank = 1, .dims = {key->dims[at.heads]}};
   heads.rank = 1;
   heads.dims[0] = query->dims[at.heads];
-  ETX_TRY(share_heads(call, &shared, &heads));
+  ETX_TRY(broadcast_heads(call, &shared, &heads));
   if (etx_shape_is_none(call, mask_argument)) return ETX_OK;
   ETX_TRY(etx_shape_tensor(call, mask_argument, &mask));
   ETX_TRY(etx_shape_check_rank(call, "attn_mask", &mask, 2));
@@ -225,11 +228,12 @@ static etx_status check_caches(const etx_shape_call* call,
                                key->dims[at.sequence], mask.dims[1]);
 }
 
-// Where the query stands (argument 3) says which keys count; with a mask
-// (argument 4) all do, and a ring buffer's position may be anything.
-static etx_status check_reach(const etx_shape_call* call,
-                              const etx_shape* query, const etx_shape* key,
-                              layout at) {
+// Without a mask (argument 4), the position of the query (argument 3) decides
+// which keys are read. With a mask all are, and the position may be any number,
+// such as that of a ring buffer.
+static etx_status check_rows_read(const etx_shape_call* call,
+                                  const etx_shape* query, const etx_shape* key,
+                                  cache_layout at) {
   if (!etx_shape_is_none(call, 4)) return ETX_OK;
   return check_start(call, call->integer(call->context, 3, 0),
                      query->dims[at.sequence], key->dims[at.sequence]);
@@ -238,18 +242,19 @@ static etx_status check_reach(const etx_shape_call* call,
 // (query, key, value, start_pos, attn_mask, drpout_p, is_causal, scale)
 etx_status etx_shape_custom_sdpa(etx_shape_call* call) {
   etx_shape query, key, value;
-  const layout at = sequence_first;
+  const cache_layout at = sequence_first;
   ETX_TRY(etx_shape_tensor(call, 0, &query));
   ETX_TRY(etx_shape_tensor(call, 1, &key));
   ETX_TRY(etx_shape_tensor(call, 2, &value));
   ETX_TRY(check_caches(call, &query, &key, &value, 4, at));
-  ETX_TRY(check_reach(call, &query, &key, at));
+  ETX_TRY(check_rows_read(call, &query, &key, at));
   return call->output(call->context, 0, &query);
 }
 
 // One scale and one zero point for each row of int8.
-static etx_status want_pairs(const etx_shape_call* call, size_t argument,
-                             const char* what, const etx_shape* rows) {
+static etx_status check_row_parameters(const etx_shape_call* call,
+                                       size_t argument, const char* what,
+                                       const etx_shape* rows) {
   etx_shape shape;
   for (size_t i = argument; i < argument + 2; ++i) {
     if (etx_shape_is_none(call, i)) continue;
@@ -266,18 +271,18 @@ static etx_status want_pairs(const etx_shape_call* call, size_t argument,
 // (query, key, value, start_pos, attn_mask, drpout_p, is_causal, scale, zero
 // points and scales of query, key and value, is_seq_at_dim_2)
 etx_status etx_shape_custom_quantized_sdpa(etx_shape_call* call) {
-  static const layout sequence_second = {2, 1};
+  static const cache_layout sequence_second = {2, 1};
   etx_shape query, key, value;
   ETX_TRY(etx_shape_tensor(call, 0, &query));
   ETX_TRY(etx_shape_tensor(call, 1, &key));
   ETX_TRY(etx_shape_tensor(call, 2, &value));
-  const layout at =
+  const cache_layout at =
       etx_shape_boolean(call, 14) ? sequence_second : sequence_first;
   ETX_TRY(check_caches(call, &query, &key, &value, 4, at));
-  ETX_TRY(check_reach(call, &query, &key, at));
-  ETX_TRY(want_pairs(call, 8, "q_scales", &query));
-  ETX_TRY(want_pairs(call, 10, "k_scales", &key));
-  ETX_TRY(want_pairs(call, 12, "v_scales", &value));
+  ETX_TRY(check_rows_read(call, &query, &key, at));
+  ETX_TRY(check_row_parameters(call, 8, "q_scales", &query));
+  ETX_TRY(check_row_parameters(call, 10, "k_scales", &key));
+  ETX_TRY(check_row_parameters(call, 12, "v_scales", &value));
   if (query.dtype == ETX_DTYPE_INT8) query.dtype = ETX_DTYPE_FROM_OUT;
   return call->output(call->context, 0, &query);
 }
@@ -286,7 +291,7 @@ etx_status etx_shape_custom_quantized_sdpa(etx_shape_call* call) {
 // drpout_p, is_causal, scale): both caches are changed.
 etx_status etx_shape_sdpa_with_kv_cache(etx_shape_call* call) {
   etx_shape query, rows, caches[2];
-  const layout at = sequence_first;
+  const cache_layout at = sequence_first;
   const etx_dim start = call->integer(call->context, 5, 0);
   const etx_dim count = call->integer(call->context, 6, 0);
   ETX_TRY(etx_shape_tensor(call, 0, &query));
@@ -294,8 +299,9 @@ etx_status etx_shape_sdpa_with_kv_cache(etx_shape_call* call) {
     ETX_TRY(etx_shape_tensor(call, 1 + i, &rows));
     ETX_TRY(etx_shape_tensor(call, 3 + i, &caches[i]));
     ETX_TRY(etx_shape_check_rank(call, "a cache", &caches[i], 4));
-    ETX_TRY(want_cache(call, i == 0 ? "key" : "value", &rows, &caches[i], at));
-    ETX_TRY(etx_shape_check_equal(call, "the count of rows", count,
+    ETX_TRY(check_cache_rows(call, i == 0 ? "key" : "value", &rows, &caches[i],
+                             at));
+    ETX_TRY(etx_shape_check_equal(call, "the number of rows", count,
                                   rows.dims[at.sequence]));
   }
   ETX_TRY(check_caches(call, &query, &caches[0], &caches[1], 7, at));
@@ -328,7 +334,7 @@ etx_status etx_shape_kv_update(etx_shape_call* call) {
   return call->output(call->context, 0, &cache);
 }
 
-// What update_cache answers is a tensor of one element that nobody reads.
+// The result of update_cache is a dummy of one element.
 static etx_status put_cache(const etx_shape_call* call,
                             const etx_shape* cache) {
   const etx_shape answer = {.dtype = cache->dtype, .rank = 1, .dims = {1}};
@@ -343,7 +349,7 @@ etx_status etx_shape_update_cache(etx_shape_call* call) {
   ETX_TRY(etx_shape_tensor(call, 0, &value));
   ETX_TRY(etx_shape_tensor(call, 1, &cache));
   ETX_TRY(etx_shape_check_rank(call, "cache", &cache, 4));
-  ETX_TRY(want_cache(call, "value", &value, &cache, sequence_first));
+  ETX_TRY(check_cache_rows(call, "value", &value, &cache, sequence_first));
   ETX_TRY(check_start(call, start, value.dims[1], cache.dims[1]));
   ETX_TRY(check_start(call, start, 1, cache.dims[1]));
   return put_cache(call, &cache);
@@ -356,7 +362,7 @@ etx_status etx_shape_update_cache_with_indices(etx_shape_call* call) {
   ETX_TRY(etx_shape_tensor(call, 1, &cache));
   ETX_TRY(etx_shape_tensor(call, 3, &indices));
   ETX_TRY(etx_shape_check_rank(call, "cache", &cache, 4));
-  ETX_TRY(want_cache(call, "value", &value, &cache, sequence_first));
+  ETX_TRY(check_cache_rows(call, "value", &value, &cache, sequence_first));
   ETX_TRY(etx_shape_check_rank(call, "indices", &indices, 2));
   for (size_t i = 0; i < 2; ++i) {
     ETX_TRY(etx_shape_check_equal(call, "a size of 'indices'", value.dims[i],
@@ -368,7 +374,7 @@ etx_status etx_shape_update_cache_with_indices(etx_shape_call* call) {
 // ------------------------------------------------ delta rule
 
 // (query [B, Hq, T, K], key [B, H, T, K], value [B, H, T, V], decay [B, H, T]
-// or [B, H, T, K], beta [B, H, T], state [B, H, K, V]): result, last state.
+// or [B, H, T, K], beta [B, H, T], state [B, H, K, V]): result, final state.
 etx_status etx_shape_delta_rule(etx_shape_call* call) {
   static const char names[][14] = {"query", "key",  "value",
                                    "decay", "beta", "initial_state"};
@@ -401,14 +407,14 @@ etx_status etx_shape_delta_rule(etx_shape_call* call) {
   }
   etx_shape shared = {.rank = 1, .dims = {key->dims[1]}};
   const etx_shape heads = {.rank = 1, .dims = {query->dims[1]}};
-  ETX_TRY(share_heads(call, &shared, &heads));
+  ETX_TRY(broadcast_heads(call, &shared, &heads));
   etx_shape out = *query;
   out.dims[3] = value->dims[3];
   ETX_TRY(call->output(call->context, 0, &out));
   return call->output(call->context, 1, &s[5]);
 }
 
-// ------------------------------------------------ experts
+// ------------------------------------------------ mixture of experts
 
 // (x [T, D], gate_weight [E, D], expert_bias [E] or [0], packed_w13 [E, bytes],
 // packed_w2 [E, bytes], num_activated_experts, num_experts, hidden_dim, dim,
@@ -443,7 +449,7 @@ etx_status etx_shape_quantized_moe(etx_shape_call* call) {
                                 s[1].dims[1]));
   for (size_t i = 1; i < 5; ++i) {
     if (i == 2 && etx_dim_is(call, s[i].dims[0], 0)) continue;
-    ETX_TRY(etx_shape_check_equal(call, "the count of experts", experts,
+    ETX_TRY(etx_shape_check_equal(call, "the number of experts", experts,
                                   s[i].dims[0]));
   }
   return call->output(call->context, 0, &s[0]);

@@ -1,26 +1,26 @@
-// Rules of convolution, plain and transposed, and of its gradients.
+// Shape functions of convolution, plain and transposed, and of its gradients.
 
 #include "format/shapes/op_shapes_internal.h"
 
-// One spatial dimension of the window.
-typedef struct window {
+// One spatial dimension of the kernel.
+typedef struct conv_window {
   etx_dim kernel;
   int64_t stride;
   int64_t padding;
   int64_t dilation;
   int64_t output_padding;  // of a transposed convolution
-} window;
+} conv_window;
 
-// Where the arguments stand that both operators have in the same order.
-typedef struct parameters {
+// Positions of the arguments that convolution and its backward have in common.
+typedef struct conv_arguments {
   size_t stride, padding, dilation, transposed, output_padding, groups;
-} parameters;
+} conv_arguments;
 
-static const parameters forward_parameters = {3, 4, 5, 6, 7, 8};
-static const parameters backward_parameters = {4, 5, 6, 7, 8, 9};
+static const conv_arguments forward_arguments = {3, 4, 5, 6, 7, 8};
+static const conv_arguments backward_arguments = {4, 5, 6, 7, 8, 9};
 
 // (in + 2 padding - dilation (kernel - 1) - 1) / stride + 1
-static etx_status forward_size(const etx_shape_call* call, const window* w,
+static etx_status forward_size(const etx_shape_call* call, const conv_window* w,
                                etx_dim in, etx_dim* out) {
   etx_dim reach, span;
   ETX_TRY(etx_dim_subtract(call, w->kernel, 1, &reach));
@@ -40,8 +40,9 @@ static etx_status forward_size(const etx_shape_call* call, const window* w,
 }
 
 // (in - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1
-static etx_status transposed_size(const etx_shape_call* call, const window* w,
-                                  etx_dim in, etx_dim least, etx_dim* out) {
+static etx_status transposed_size(const etx_shape_call* call,
+                                  const conv_window* w, etx_dim in,
+                                  etx_dim least, etx_dim* out) {
   if (w->output_padding >= w->stride && w->output_padding >= w->dilation) {
     return etx_shape_refuse(call,
                             "the output padding is %i, expected less than "
@@ -61,7 +62,7 @@ static etx_status transposed_size(const etx_shape_call* call, const window* w,
 }
 
 // Channels of a convolution: in and out, checked against the groups.
-static etx_status channels(const etx_shape_call* call, const parameters* p,
+static etx_status channels(const etx_shape_call* call, const conv_arguments* p,
                            const etx_shape* input, const etx_shape* weight,
                            bool transposed, etx_dim* out) {
   int64_t groups;
@@ -70,10 +71,10 @@ static etx_status channels(const etx_shape_call* call, const parameters* p,
     return etx_shape_refuse(call, "there are %i groups, expected at least 1",
                             groups);
   }
-  etx_dim wanted;
+  etx_dim expected;
   ETX_TRY(etx_dim_multiply(call, weight->dims[transposed ? 0 : 1],
-                           transposed ? 1 : groups, &wanted));
-  ETX_TRY(etx_shape_check_equal(call, "the count of input channels", wanted,
+                           transposed ? 1 : groups, &expected));
+  ETX_TRY(etx_shape_check_equal(call, "the number of input channels", expected,
                                 input->dims[1]));
   ETX_TRY(etx_dim_multiply(call, weight->dims[transposed ? 1 : 0],
                            transposed ? groups : 1, out));
@@ -85,30 +86,30 @@ static etx_status channels(const etx_shape_call* call, const parameters* p,
   return ETX_OK;
 }
 
-static etx_status spatial_size(const etx_shape_call* call, const parameters* p,
-                               const etx_shape* input, const etx_shape* weight,
-                               size_t i, etx_dim* out) {
-  const size_t spatial = (size_t)input->rank - 2;
+static etx_status spatial_size(const etx_shape_call* call,
+                               const conv_arguments* p, const etx_shape* input,
+                               const etx_shape* weight, size_t i,
+                               etx_dim* out) {
+  const etx_spatial_dim at = {(size_t)input->rank - 2, i};
   const etx_dim in = input->dims[2 + i];
-  window w = {.kernel = weight->dims[2 + i]};
-  ETX_TRY(etx_shape_spatial(call, p->stride, "the stride", spatial, i, 1,
-                            &w.stride));
-  ETX_TRY(etx_shape_spatial(call, p->padding, "the padding", spatial, i, 0,
-                            &w.padding));
-  ETX_TRY(etx_shape_spatial(call, p->dilation, "the dilation", spatial, i, 1,
-                            &w.dilation));
+  conv_window w = {.kernel = weight->dims[2 + i]};
+  ETX_TRY(etx_shape_spatial(call, p->stride, "the stride", at, 1, &w.stride));
+  ETX_TRY(
+      etx_shape_spatial(call, p->padding, "the padding", at, 0, &w.padding));
+  ETX_TRY(
+      etx_shape_spatial(call, p->dilation, "the dilation", at, 1, &w.dilation));
   if (!etx_shape_boolean(call, p->transposed)) {
     return forward_size(call, &w, in, out);
   }
-  ETX_TRY(etx_shape_spatial(call, p->output_padding, "the output padding",
-                            spatial, i, 0, &w.output_padding));
-  // Without images nothing needs to be there.
+  ETX_TRY(etx_shape_spatial(call, p->output_padding, "the output padding", at,
+                            0, &w.output_padding));
+  // With a batch of 0 the result may be empty.
   const etx_dim least = etx_dim_is(call, input->dims[0], 0) ? 0 : 1;
   return transposed_size(call, &w, in, least, out);
 }
 
-// The sizes that a convolution gives.
-static etx_status result(const etx_shape_call* call, const parameters* p,
+// The sizes of the result.
+static etx_status result(const etx_shape_call* call, const conv_arguments* p,
                          const etx_shape* input, const etx_shape* weight,
                          etx_shape* out) {
   if (input->rank < 3 || input->rank > 5) {
@@ -126,7 +127,7 @@ static etx_status result(const etx_shape_call* call, const parameters* p,
   return ETX_OK;
 }
 
-static etx_status want_bias(const etx_shape_call* call, const etx_shape* out) {
+static etx_status check_bias(const etx_shape_call* call, const etx_shape* out) {
   etx_shape bias;
   if (etx_shape_is_none(call, 2)) return ETX_OK;
   ETX_TRY(etx_shape_tensor(call, 2, &bias));
@@ -139,8 +140,8 @@ static etx_status forward(const etx_shape_call* call, etx_shape* out) {
   etx_shape input, weight;
   ETX_TRY(etx_shape_tensor(call, 0, &input));
   ETX_TRY(etx_shape_tensor(call, 1, &weight));
-  ETX_TRY(result(call, &forward_parameters, &input, &weight, out));
-  return want_bias(call, out);
+  ETX_TRY(result(call, &forward_arguments, &input, &weight, out));
+  return check_bias(call, out);
 }
 
 // (input, weight, bias, stride, padding, dilation, transposed,
@@ -151,7 +152,7 @@ etx_status etx_shape_convolution(etx_shape_call* call) {
   return call->output(call->context, 0, &out);
 }
 
-// The same, and (others, steps)
+// The same, followed by (others, steps)
 etx_status etx_shape_convolution_chain(etx_shape_call* call) {
   etx_shape out;
   ETX_TRY(forward(call, &out));
@@ -161,9 +162,10 @@ etx_status etx_shape_convolution_chain(etx_shape_call* call) {
 
 enum { PANEL_CHANNELS = 16 };
 
-// Panels [O / 16, I / groups, kernel.., 16] as the weight that they stand for.
-static etx_status weight_of_panels(const etx_shape_call* call,
-                                   const etx_shape* input, etx_shape* weight) {
+// The sizes of the weight before it was packed to [O / 16, I / groups,
+// kernel.., 16].
+static etx_status unpacked_weight(const etx_shape_call* call,
+                                  const etx_shape* input, etx_shape* weight) {
   int64_t groups;
   etx_shape panels;
   if (input->rank < 3 || input->rank > 4) {
@@ -174,7 +176,7 @@ static etx_status weight_of_panels(const etx_shape_call* call,
   ETX_TRY(etx_shape_check_rank(call, "panels", &panels, input->rank + 1u));
   ETX_TRY(etx_shape_check_equal(call, "the last size of 'panels'",
                                 PANEL_CHANNELS, panels.dims[input->rank]));
-  ETX_TRY(etx_shape_number(call, forward_parameters.groups, 0, &groups));
+  ETX_TRY(etx_shape_number(call, forward_arguments.groups, 0, &groups));
   const etx_dim count = panels.dims[0];
   if (groups <= 0 || !etx_shape_is_number(call, count) || count % groups != 0) {
     return etx_shape_refuse(call, "'panels' do not divide into %i groups",
@@ -182,7 +184,7 @@ static etx_status weight_of_panels(const etx_shape_call* call,
   }
   *weight = panels;
   weight->rank = input->rank;
-  if (etx_shape_boolean(call, forward_parameters.transposed)) {
+  if (etx_shape_boolean(call, forward_arguments.transposed)) {
     ETX_TRY(etx_dim_multiply(call, panels.dims[1], groups, &weight->dims[0]));
     weight->dims[1] = count / groups * PANEL_CHANNELS;
     return ETX_OK;
@@ -195,27 +197,27 @@ static etx_status weight_of_panels(const etx_shape_call* call,
 etx_status etx_shape_convolution_packed(etx_shape_call* call) {
   etx_shape input, weight, out;
   ETX_TRY(etx_shape_tensor(call, 0, &input));
-  ETX_TRY(weight_of_panels(call, &input, &weight));
-  ETX_TRY(result(call, &forward_parameters, &input, &weight, &out));
-  ETX_TRY(want_bias(call, &out));
+  ETX_TRY(unpacked_weight(call, &input, &weight));
+  ETX_TRY(result(call, &forward_arguments, &input, &weight, &out));
+  ETX_TRY(check_bias(call, &out));
   ETX_TRY(etx_shape_check_others(call, 9, &out));
   return call->output(call->context, 0, &out);
 }
 
 // (input [N, I, H, W], panels [O / 16, I, kernel, kernel, 16], bias, ..): the
-// result but for its last sizes, which stay the input's.
-static etx_status of_panels(const etx_shape_call* call, int64_t kernel,
-                            etx_shape* out) {
+// result; its last two sizes are still those of the input.
+static etx_status panels_result(const etx_shape_call* call, int64_t kernel,
+                                etx_shape* out) {
   const etx_dim lasts[] = {kernel, kernel, PANEL_CHANNELS};
   etx_shape panels;
   ETX_TRY(etx_shape_tensor(call, 0, out));
   ETX_TRY(etx_shape_tensor(call, 1, &panels));
   ETX_TRY(etx_shape_check_rank(call, "input", out, 4));
   ETX_TRY(etx_shape_check_rank(call, "panels", &panels, 5));
-  ETX_TRY(etx_shape_check_equal(call, "the count of input channels",
+  ETX_TRY(etx_shape_check_equal(call, "the number of input channels",
                                 panels.dims[1], out->dims[1]));
   if (etx_dim_is(call, panels.dims[1], 0)) {
-    return etx_shape_refuse(call, "'panels' are of no input channels");
+    return etx_shape_refuse(call, "'panels' has no input channels");
   }
   for (size_t i = 0; i < 3; ++i) {
     ETX_TRY(etx_shape_check_equal(call, "a last size of 'panels'", lasts[i],
@@ -223,13 +225,13 @@ static etx_status of_panels(const etx_shape_call* call, int64_t kernel,
   }
   ETX_TRY(
       etx_dim_multiply(call, panels.dims[0], PANEL_CHANNELS, &out->dims[1]));
-  return want_bias(call, out);
+  return check_bias(call, out);
 }
 
 // (.., others, steps)
 etx_status etx_shape_convolution_panels(etx_shape_call* call) {
   etx_shape out;
-  ETX_TRY(of_panels(call, 1, &out));
+  ETX_TRY(panels_result(call, 1, &out));
   ETX_TRY(etx_shape_check_others(call, 3, &out));
   return call->output(call->context, 0, &out);
 }
@@ -237,17 +239,18 @@ etx_status etx_shape_convolution_panels(etx_shape_call* call) {
 // (.., padding, others, steps)
 etx_status etx_shape_convolution_winograd(etx_shape_call* call) {
   etx_shape out;
-  ETX_TRY(of_panels(call, 3, &out));
+  ETX_TRY(panels_result(call, 3, &out));
   for (size_t i = 0; i < 2; ++i) {
-    window w = {.kernel = 3, .stride = 1, .dilation = 1};
-    ETX_TRY(etx_shape_spatial(call, 3, "the padding", 2, i, 0, &w.padding));
+    conv_window w = {.kernel = 3, .stride = 1, .dilation = 1};
+    ETX_TRY(etx_shape_spatial(call, 3, "the padding", (etx_spatial_dim){2, i},
+                              0, &w.padding));
     ETX_TRY(forward_size(call, &w, out.dims[2 + i], &out.dims[2 + i]));
   }
   ETX_TRY(etx_shape_check_others(call, 4, &out));
   return call->output(call->context, 0, &out);
 }
 
-// ------------------------------------------------ images of bytes
+// ------------------------------------------------ uint8 images
 
 // An image [N, H, W, C] with a fixed number of channels.
 static etx_status byte_image(const etx_shape_call* call, etx_shape* out) {
@@ -265,16 +268,17 @@ static etx_status byte_image(const etx_shape_call* call, etx_shape* out) {
   return etx_shape_refuse(call, "'input' has no fixed number of channels");
 }
 
-// The size of dimension `1 + i` of a result; (stride, padding, dilation) stand
-// from `first` on.
+// The size of dimension `1 + i` of a result; (stride, padding, dilation) are
+// the arguments from `first` on.
 static etx_status byte_size(const etx_shape_call* call, size_t first, size_t i,
                             int64_t kernel, etx_dim* size) {
-  window w = {.kernel = kernel};
-  ETX_TRY(etx_shape_spatial(call, first, "the stride", 2, i, 1, &w.stride));
-  ETX_TRY(
-      etx_shape_spatial(call, first + 1, "the padding", 2, i, 0, &w.padding));
-  ETX_TRY(
-      etx_shape_spatial(call, first + 2, "the dilation", 2, i, 1, &w.dilation));
+  conv_window w = {.kernel = kernel};
+  ETX_TRY(etx_shape_spatial(call, first, "the stride", (etx_spatial_dim){2, i},
+                            1, &w.stride));
+  ETX_TRY(etx_shape_spatial(call, first + 1, "the padding",
+                            (etx_spatial_dim){2, i}, 0, &w.padding));
+  ETX_TRY(etx_shape_spatial(call, first + 2, "the dilation",
+                            (etx_spatial_dim){2, i}, 1, &w.dilation));
   return forward_size(call, &w, *size, size);
 }
 
@@ -295,7 +299,8 @@ etx_status etx_shape_convolution_u8(etx_shape_call* call) {
   inner = out.dims[3] / groups;
   for (size_t i = 0; i < 2; ++i) {
     int64_t kernel;
-    ETX_TRY(etx_shape_spatial(call, 6, "the kernel size", 2, i, 1, &kernel));
+    ETX_TRY(etx_shape_spatial(call, 6, "the kernel size",
+                              (etx_spatial_dim){2, i}, 1, &kernel));
     ETX_TRY(byte_size(call, 7, i, kernel, &out.dims[1 + i]));
     ETX_TRY(etx_dim_multiply(call, inner, kernel, &inner));
   }
@@ -337,13 +342,13 @@ etx_status etx_shape_depthwise_u8(etx_shape_call* call) {
 
 // ------------------------------------------------ gradients
 
-// A gradient that the mask leaves out has no elements.
+// A gradient that the mask does not request has no elements.
 static etx_status put_gradient(const etx_shape_call* call, size_t index,
                                const etx_shape* shape) {
   const etx_shape none = {shape->dtype, 1, {0}};
-  int64_t wanted = 0;
-  ETX_TRY(etx_shape_number(call, 10, index, &wanted));
-  return call->output(call->context, index, wanted != 0 ? shape : &none);
+  int64_t requested = 0;
+  ETX_TRY(etx_shape_number(call, 10, index, &requested));
+  return call->output(call->context, index, requested != 0 ? shape : &none);
 }
 
 // (grad_output, input, weight, bias_sizes, stride, padding, dilation,
@@ -353,7 +358,7 @@ etx_status etx_shape_convolution_backward(etx_shape_call* call) {
   ETX_TRY(etx_shape_tensor(call, 0, &grad));
   ETX_TRY(etx_shape_tensor(call, 1, &input));
   ETX_TRY(etx_shape_tensor(call, 2, &weight));
-  ETX_TRY(result(call, &backward_parameters, &input, &weight, &out));
+  ETX_TRY(result(call, &backward_arguments, &input, &weight, &out));
   ETX_TRY(etx_shape_check_rank(call, "grad_output", &grad, out.rank));
   for (size_t i = 0; i < out.rank; ++i) {
     ETX_TRY(etx_shape_check_equal(call, "a size of 'grad_output'", out.dims[i],

@@ -1,5 +1,5 @@
-// Rules of operators whose result is as large as elements say: the rule gives
-// the largest sizes, the kernel the real ones when it runs.
+// Shape functions of operators whose sizes depend on the elements of inputs.
+// The function computes upper bounds; the kernel sets the sizes when it runs.
 
 #include "format/shapes/op_shapes_internal.h"
 
@@ -9,7 +9,7 @@ etx_status etx_shape_nonzero(etx_shape_call* call) {
   ETX_TRY(etx_shape_tensor(call, 0, &self));
   etx_shape out = {ETX_DTYPE_INT64, 2, {0, self.rank}};
   ETX_TRY(etx_shape_numel(call, &self, &out.dims[0]));
-  return etx_shape_put_at_most(call, 0, &out);
+  return etx_shape_put_bounded(call, 0, &out);
 }
 
 static etx_status read_mask(const etx_shape_call* call, etx_shape* mask) {
@@ -19,7 +19,7 @@ static etx_status read_mask(const etx_shape_call* call, etx_shape* mask) {
                           etx_dtype_name(mask->dtype));
 }
 
-// (self, mask): the elements of self, broadcast with the mask, in a row.
+// (self, mask): a vector of elements of self, which is broadcast with the mask.
 etx_status etx_shape_masked_select(etx_shape_call* call) {
   etx_shape self, mask;
   ETX_TRY(etx_shape_tensor(call, 0, &self));
@@ -27,11 +27,11 @@ etx_status etx_shape_masked_select(etx_shape_call* call) {
   ETX_TRY(etx_shape_broadcast_into(call, &self, &mask));
   etx_shape out = {self.dtype, 1, {0}};
   ETX_TRY(etx_shape_numel(call, &self, &out.dims[0]));
-  return etx_shape_put_at_most(call, 0, &out);
+  return etx_shape_put_bounded(call, 0, &out);
 }
 
-// (self, mask, source): the size is known, though not how much of source is
-// read.
+// (self, mask, source): the sizes do not depend on elements; only the number of
+// elements read from source does.
 etx_status etx_shape_masked_scatter(etx_shape_call* call) {
   etx_shape self, mask;
   ETX_TRY(etx_shape_tensor(call, 0, &self));
@@ -40,8 +40,8 @@ etx_status etx_shape_masked_scatter(etx_shape_call* call) {
   return call->output(call->context, 0, &self);
 }
 
-// (repeats, output_size): without the size nothing bounds the result but the
-// tensor that it is written to.
+// (repeats, output_size): without output_size only the out tensor bounds the
+// result.
 etx_status etx_shape_repeat_interleave(etx_shape_call* call) {
   etx_shape repeats;
   ETX_TRY(etx_shape_tensor(call, 0, &repeats));
@@ -51,7 +51,7 @@ etx_status etx_shape_repeat_interleave(etx_shape_call* call) {
   }
   if (etx_shape_is_none(call, 1)) {
     repeats.dims[0] = INT32_MAX;
-    return etx_shape_put_at_most(call, 0, &repeats);
+    return etx_shape_put_bounded(call, 0, &repeats);
   }
   repeats.dims[0] = call->integer(call->context, 1, 0);
   if (etx_shape_is_number(call, repeats.dims[0]) && repeats.dims[0] < 0) {

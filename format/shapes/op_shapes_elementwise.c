@@ -1,4 +1,4 @@
-// Rules of operators that work element by element, and of creation.
+// Shape functions of elementwise operators and of creation.
 
 #include "format/shapes/op_shapes_internal.h"
 #include "format/tensor/promotion.h"
@@ -18,7 +18,7 @@ etx_status etx_shape_same(etx_shape_call* call) {
   return put(call, &self);
 }
 
-// The size of a complex number is real.
+// The absolute value of a complex number is real.
 etx_status etx_shape_magnitude(etx_shape_call* call) {
   etx_shape self;
   ETX_TRY(etx_shape_tensor(call, 0, &self));
@@ -47,7 +47,7 @@ etx_status etx_shape_cast(etx_shape_call* call) {
   return put(call, &self);
 }
 
-// A number argument counts by its category alone.
+// Only the category of a number argument influences the type.
 static etx_status promote_number(const etx_shape_call* call, size_t argument,
                                  etx_dtype* dtype) {
   etx_dtype_category category;
@@ -71,8 +71,8 @@ static etx_status promote_number(const etx_shape_call* call, size_t argument,
   return ETX_OK;
 }
 
-// The common shape and type of `count` tensors. `first` is the first one's
-// argument; those behind it may be None.
+// The common shape and type of `count` tensors from argument `first` on; all
+// but the first may be None.
 static etx_status broadcast_tensors(const etx_shape_call* call, size_t first,
                                     size_t count, etx_shape* out) {
   etx_promotion promotion = etx_promotion_start();
@@ -132,8 +132,8 @@ etx_status etx_shape_divide_mode(etx_shape_call* call) {
   return put(call, &out);
 }
 
-// True if a tensor of the list has one element, or lies along the last
-// dimension of `shape`.
+// True if a tensor of the list has one element, or is a vector of the size of
+// `shape`'s last dimension.
 static bool is_repeated(const etx_shape_call* call, const etx_shape* other,
                         const etx_shape* shape) {
   size_t front = 0;
@@ -207,20 +207,19 @@ etx_status etx_shape_glu(etx_shape_call* call) {
   size_t dimension;
   ETX_TRY(etx_shape_tensor(call, 0, &out));
   if (out.rank == 0) {
-    return etx_shape_refuse(call, "a tensor without dimensions has no halves");
+    return etx_shape_refuse(call, "a tensor of rank 0 has no halves");
   }
   ETX_TRY(etx_shape_dimension(call, 1, 0, out.rank, &dimension));
   const etx_dim whole = out.dims[dimension];
   etx_dim half, twice;
   ETX_TRY(etx_dim_floor_divide(call, whole, 2, &half));
   ETX_TRY(etx_dim_add(call, half, half, &twice));
-  ETX_TRY(
-      etx_shape_check_equal(call, "twice half the dimension", whole, twice));
+  ETX_TRY(etx_shape_check_equal(call, "the size to halve", twice, whole));
   out.dims[dimension] = half;
   return put(call, &out);
 }
 
-// (input, p, train): the mask of no elements has the input's type.
+// (input, p, train): in PyTorch a mask without elements has the input's type.
 etx_status etx_shape_native_dropout(etx_shape_call* call) {
   etx_shape out;
   etx_dim numel;
@@ -342,8 +341,7 @@ static etx_status put_steps(etx_shape_call* call, size_t count,
     ETX_TRY(integer_steps(call, whole[0], whole[1], whole[2], &out.dims[0]));
   } else if (!is_known) {
     return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
-                               "the range mixes a size that varies with a "
-                               "float");
+                               "the range mixes a dynamic size with a float");
   } else {
     ETX_TRY(real_steps(call, real[0], real[1], real[2], &out.dims[0]));
   }

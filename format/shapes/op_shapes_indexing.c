@@ -1,4 +1,4 @@
-// Rules of reading and writing by index tensors.
+// Shape functions of reading and writing by index tensors.
 
 #include "format/shapes/op_shapes_internal.h"
 
@@ -17,13 +17,13 @@ etx_status etx_shape_embedding(etx_shape_call* call) {
   return put(call, &out);
 }
 
-// What a list of index tensors selects from `self`:
+// The part of `self` that a list of index tensors selects:
 //
 //   self    [A, B, C, D], indices [None, x, y]   adjacent: [A, broadcast, D]
 //   self    [A, B, C, D], indices [x, None, y]   apart:    [broadcast, B, D]
 //
-// A mask (bool or uint8) stands for as many index tensors as it has
-// dimensions, of one element for each that is true.
+// A mask (bool or uint8) is equivalent to one index tensor for each of its
+// dimensions: the coordinates of its true elements.
 typedef struct selection {
   etx_shape broadcast;  // of the index tensors
   size_t first;         // first indexed dimension
@@ -41,14 +41,13 @@ static void add_indexed(selection* s, size_t dimension) {
   s->indexed |= UINT32_C(1) << dimension;
 }
 
-// The sizes of a mask must be self's; it becomes a vector of at most as many
-// elements as it has.
+// Checks that the sizes of a mask are self's, and replaces the mask's shape by
+// that of an index vector with the largest possible number of elements.
 static etx_status read_mask(const etx_shape_call* call, const etx_shape* self,
                             size_t dimension, etx_shape* mask, selection* out) {
   etx_dim numel;
   if (mask->rank == 0) {
-    return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
-                               "a mask without dimensions");
+    return etx_shape_refuse_as(call, ETX_UNSUPPORTED, "a mask of rank 0");
   }
   for (size_t i = 0; i < mask->rank && dimension + i < self->rank; ++i) {
     ETX_TRY(etx_shape_check_equal(call, "a size of the mask",
@@ -85,7 +84,7 @@ static etx_status read_index(const etx_shape_call* call, const etx_shape* self,
   return ETX_OK;
 }
 
-// Index tensors must broadcast; of masks only the kernel knows.
+// Checks that index tensors broadcast. For masks only the kernel can check it.
 static etx_status read_selection(const etx_shape_call* call,
                                  const etx_shape* self, selection* out) {
   *out = (selection){.is_adjacent = true};
@@ -143,10 +142,11 @@ etx_status etx_shape_index(etx_shape_call* call) {
   ETX_TRY(etx_shape_tensor(call, 0, &self));
   ETX_TRY(read_selection(call, &self, &s));
   ETX_TRY(selected_shape(call, &self, &s, &out));
-  return s.has_mask ? etx_shape_put_at_most(call, 0, &out) : put(call, &out);
+  return s.has_mask ? etx_shape_put_bounded(call, 0, &out) : put(call, &out);
 }
 
-// A mask without dimensions as the only index: all of self or nothing.
+// True if the only index is a mask of rank 0: it selects all of self or
+// nothing.
 static bool is_all_or_nothing(const etx_shape_call* call) {
   etx_shape index;
   return call->list_count(call->context, 1) == 1 &&
@@ -186,11 +186,11 @@ etx_status etx_shape_index_select(etx_shape_call* call) {
   return put(call, &self);
 }
 
-// Refuses a source whose slices along `at` are not self's, or not as many as
-// there are indices. One number may stand for a slice of one element.
-static etx_status want_slices(const etx_shape_call* call, const etx_shape* self,
-                              const etx_shape* source, size_t at,
-                              etx_dim count) {
+// Refuses a source whose sizes are not self's, with `count` in dimension `at`.
+// A source of rank 0 is a slice of one element.
+static etx_status check_source(const etx_shape_call* call,
+                               const etx_shape* self, const etx_shape* source,
+                               size_t at, etx_dim count) {
   if (source->rank == 0 || self->rank == 0) {
     etx_dim numel;
     ETX_TRY(etx_shape_numel(call, source, &numel));
@@ -217,23 +217,24 @@ etx_status etx_shape_index_source(etx_shape_call* call) {
   if (index.rank > 1) return etx_shape_check_rank(call, "index", &index, 1);
   if (call->kind(call->context, 3) == ETX_SHAPE_TENSOR) {
     ETX_TRY(etx_shape_tensor(call, 3, &source));
-    ETX_TRY(want_slices(call, &self, &source, at,
-                        index.rank == 0 ? 1 : index.dims[0]));
+    ETX_TRY(check_source(call, &self, &source, at,
+                         index.rank == 0 ? 1 : index.dims[0]));
   }
   return put(call, &self);
 }
 
 // Sizes of `index` must not exceed those of `shape` outside dimension `at`
 // (SIZE_MAX: in none).
-static etx_status want_within(const etx_shape_call* call,
-                              const etx_shape* index, const etx_shape* shape,
-                              const char* what, size_t at) {
+static etx_status check_index_sizes(const etx_shape_call* call,
+                                    const etx_shape* index,
+                                    const etx_shape* shape, const char* what,
+                                    size_t at) {
   const size_t index_rank = index->rank == 0 ? 1 : index->rank;
   const size_t rank = shape->rank == 0 ? 1 : shape->rank;
   if (index_rank != rank) {
     return etx_shape_check_rank(call, "index", index, rank);
   }
-  // Without dimensions is one dimension of one element.
+  // Rank 0 counts as one dimension of size 1.
   for (size_t i = 0; i < rank; ++i) {
     const etx_dim found = i < index->rank ? index->dims[i] : 1;
     const etx_dim most = i < shape->rank ? shape->dims[i] : 1;
@@ -250,7 +251,7 @@ static etx_status want_within(const etx_shape_call* call,
   return ETX_OK;
 }
 
-// True if the tensor certainly has no element.
+// True if the tensor has no elements for all values of the symbols.
 static bool is_empty(const etx_shape_call* call, const etx_shape* shape) {
   for (size_t i = 0; i < shape->rank; ++i) {
     if (etx_dim_is(call, shape->dims[i], 0)) return true;
@@ -266,7 +267,7 @@ etx_status etx_shape_gather(etx_shape_call* call) {
   ETX_TRY(etx_shape_dimension(call, 1, 0, self.rank, &at));
   ETX_TRY(etx_shape_tensor(call, 2, &index));
   if (!is_empty(call, &index)) {
-    ETX_TRY(want_within(call, &index, &self, "self", at));
+    ETX_TRY(check_index_sizes(call, &index, &self, "self", at));
   }
   index.dtype = self.dtype;
   return put(call, &index);
@@ -280,10 +281,10 @@ etx_status etx_shape_scatter(etx_shape_call* call) {
   ETX_TRY(etx_shape_dimension(call, 1, 0, self.rank, &at));
   ETX_TRY(etx_shape_tensor(call, 2, &index));
   if (!is_empty(call, &index)) {
-    ETX_TRY(want_within(call, &index, &self, "self", at));
+    ETX_TRY(check_index_sizes(call, &index, &self, "self", at));
     if (call->kind(call->context, 3) == ETX_SHAPE_TENSOR) {
       ETX_TRY(etx_shape_tensor(call, 3, &source));
-      ETX_TRY(want_within(call, &index, &source, "src", SIZE_MAX));
+      ETX_TRY(check_index_sizes(call, &index, &source, "src", SIZE_MAX));
     }
   }
   return put(call, &self);

@@ -1,29 +1,30 @@
-// Rules of matrix products.
+// Shape functions of matrix products.
 
 #include "format/shapes/op_shapes_internal.h"
 
-// Of a panel of weights.
 enum { PANEL_COLUMNS = 16 };
 
 static etx_status put(const etx_shape_call* call, const etx_shape* shape) {
   return call->output(call->context, 0, shape);
 }
 
-// Two tensors of one rank, whose sizes along `a` and `b` must agree.
-static etx_status product(const etx_shape_call* call, size_t first, size_t rank,
-                          size_t a, size_t b, etx_shape* left,
-                          etx_shape* right) {
+// Reads two matrices (rank 2) or batches of matrices (rank 3) from argument
+// `first` on. The last size of the left one must equal size `inner` of the
+// right one.
+static etx_status read_matrices(const etx_shape_call* call, size_t first,
+                                size_t rank, size_t inner, etx_shape* left,
+                                etx_shape* right) {
   ETX_TRY(etx_shape_tensor(call, first, left));
   ETX_TRY(etx_shape_tensor(call, first + 1, right));
   ETX_TRY(etx_shape_check_rank(call, "the left matrix", left, rank));
   ETX_TRY(etx_shape_check_rank(call, "the right matrix", right, rank));
   return etx_shape_check_equal(call, "the inner size of the right matrix",
-                               left->dims[a], right->dims[b]);
+                               left->dims[rank - 1], right->dims[inner]);
 }
 
 etx_status etx_shape_mm(etx_shape_call* call) {
   etx_shape left, right;
-  ETX_TRY(product(call, 0, 2, 1, 0, &left, &right));
+  ETX_TRY(read_matrices(call, 0, 2, 0, &left, &right));
   left.dims[1] = right.dims[1];
   return put(call, &left);
 }
@@ -31,7 +32,7 @@ etx_status etx_shape_mm(etx_shape_call* call) {
 etx_status etx_shape_addmm(etx_shape_call* call) {
   etx_shape self, left, right;
   ETX_TRY(etx_shape_tensor(call, 0, &self));
-  ETX_TRY(product(call, 1, 2, 1, 0, &left, &right));
+  ETX_TRY(read_matrices(call, 1, 2, 0, &left, &right));
   left.dims[1] = right.dims[1];
   if (self.rank > 2) return etx_shape_check_rank(call, "self", &self, 2);
   ETX_TRY(etx_shape_check_broadcasts(call, &self, &left));
@@ -40,8 +41,8 @@ etx_status etx_shape_addmm(etx_shape_call* call) {
 
 etx_status etx_shape_bmm(etx_shape_call* call) {
   etx_shape left, right;
-  ETX_TRY(product(call, 0, 3, 2, 1, &left, &right));
-  ETX_TRY(etx_shape_check_equal(call, "the count of right matrices",
+  ETX_TRY(read_matrices(call, 0, 3, 1, &left, &right));
+  ETX_TRY(etx_shape_check_equal(call, "the number of right matrices",
                                 left.dims[0], right.dims[0]));
   left.dims[2] = right.dims[2];
   return put(call, &left);
@@ -49,8 +50,8 @@ etx_status etx_shape_bmm(etx_shape_call* call) {
 
 etx_status etx_shape_bmm_nt(etx_shape_call* call) {
   etx_shape left, right;
-  ETX_TRY(product(call, 0, 3, 2, 2, &left, &right));
-  ETX_TRY(etx_shape_check_equal(call, "the count of right matrices",
+  ETX_TRY(read_matrices(call, 0, 3, 2, &left, &right));
+  ETX_TRY(etx_shape_check_equal(call, "the number of right matrices",
                                 left.dims[0], right.dims[0]));
   left.dims[2] = right.dims[1];
   return put(call, &left);
@@ -124,7 +125,7 @@ etx_status etx_shape_linear_panels(etx_shape_call* call) {
   return put(call, &out);
 }
 
-// (.., heads): out is [.., heads, rows, N / heads], of whole panels each.
+// (.., heads): out is [.., heads, rows, N / heads]; each head has whole panels.
 etx_status etx_shape_linear_heads(etx_shape_call* call) {
   etx_shape out, panels;
   int64_t heads = 0;
@@ -134,7 +135,7 @@ etx_status etx_shape_linear_heads(etx_shape_call* call) {
   if (out.rank < 2) return etx_shape_check_rank(call, "input", &out, 2);
   if (heads < 1 || !etx_shape_is_number(call, panels.dims[0]) ||
       panels.dims[0] % heads != 0) {
-    return etx_shape_refuse(call, "%i panels are not those of %i heads",
+    return etx_shape_refuse(call, "%i panels do not divide into %i heads",
                             etx_dim_for_message(call, panels.dims[0]), heads);
   }
   out.dims[out.rank - 1] = panels.dims[0] / heads * PANEL_COLUMNS;
@@ -145,8 +146,8 @@ etx_status etx_shape_linear_heads(etx_shape_call* call) {
 etx_status etx_shape_baddbmm(etx_shape_call* call) {
   etx_shape self, left, right;
   ETX_TRY(etx_shape_tensor(call, 0, &self));
-  ETX_TRY(product(call, 1, 3, 2, 1, &left, &right));
-  ETX_TRY(etx_shape_check_equal(call, "the count of right matrices",
+  ETX_TRY(read_matrices(call, 1, 3, 1, &left, &right));
+  ETX_TRY(etx_shape_check_equal(call, "the number of right matrices",
                                 left.dims[0], right.dims[0]));
   left.dims[2] = right.dims[2];
   if (self.rank > 3) return etx_shape_check_rank(call, "self", &self, 3);
@@ -178,8 +179,8 @@ etx_status etx_shape_dot(etx_shape_call* call) {
   return put(call, &self);
 }
 
-// A vector on the left is a row, one on the right a column; the dimension that
-// it lacks is not in the result. Leading dimensions broadcast.
+// A vector on the left is a row, a vector on the right is a column, and the
+// result does not have the added dimension. Leading dimensions broadcast.
 etx_status etx_shape_matmul(etx_shape_call* call) {
   etx_shape left, right;
   ETX_TRY(etx_shape_tensor(call, 0, &left));
@@ -210,7 +211,7 @@ etx_status etx_shape_hadamard(etx_shape_call* call) {
   const etx_dim last = mat.dims[mat.rank - 1];
   if (!etx_shape_is_number(call, last)) {
     return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
-                               "the last size varies, expected a number");
+                               "the last size is dynamic, expected a number");
   }
   const etx_dim factor = last % 28 == 0 ? last / 28 : last;
   if ((factor & (factor - 1)) == 0) return put(call, &mat);

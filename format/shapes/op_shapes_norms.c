@@ -1,4 +1,4 @@
-// Rules of softmax, normalisations and Fourier transforms.
+// Shape functions of softmax, normalisations and Fourier transforms.
 
 #include "format/shapes/op_shapes_internal.h"
 
@@ -15,9 +15,10 @@ etx_status etx_shape_softmax(etx_shape_call* call) {
   return put(call, 0, &out);
 }
 
-// The type of weight and bias, or of running statistics, and so of the
-// statistics that come out: the first of the arguments that is given, else the
-// input's. PyTorch lets it be float32 beside halves; kernels refuse the rest.
+// The type of weight, bias or running statistics, which is also that of the
+// statistics in the result: that of the first argument that is not None, else
+// the input's. In PyTorch it may be float32 with float16 inputs; kernels refuse
+// other combinations.
 static etx_status parameter_type(const etx_shape_call* call, size_t first,
                                  size_t count, etx_dtype input,
                                  etx_dtype* out) {
@@ -32,24 +33,24 @@ static etx_status parameter_type(const etx_shape_call* call, size_t first,
   return ETX_OK;
 }
 
-// Refuses unless an optional weight or bias has the wanted sizes.
-static etx_status want_sizes(const etx_shape_call* call, size_t argument,
-                             const char* name, const etx_shape* wanted) {
+// Checks the sizes of an optional weight or bias.
+static etx_status check_sizes(const etx_shape_call* call, size_t argument,
+                              const char* name, const etx_shape* expected) {
   if (etx_shape_is_none(call, argument)) return ETX_OK;
   etx_shape shape;
   ETX_TRY(etx_shape_tensor(call, argument, &shape));
-  ETX_TRY(etx_shape_check_rank(call, name, &shape, wanted->rank));
+  ETX_TRY(etx_shape_check_rank(call, name, &shape, expected->rank));
   for (size_t i = 0; i < shape.rank; ++i) {
     ETX_TRY(etx_shape_check_equal(call, "a size of weight, bias or statistics",
-                                  wanted->dims[i], shape.dims[i]));
+                                  expected->dims[i], shape.dims[i]));
   }
   return ETX_OK;
 }
 
-// The last dimensions of `input`, which argument 1 names; in `statistics` they
-// are 1.
+// The normalized dimensions: the last ones of `input`, with the sizes in
+// argument 1. In `statistics` their sizes are 1.
 static etx_status normalized(const etx_shape_call* call, const etx_shape* input,
-                             etx_shape* wanted, etx_shape* statistics) {
+                             etx_shape* expected, etx_shape* statistics) {
   const size_t count = call->list_count(call->context, 1);
   if (count == 0 || count > input->rank) {
     return etx_shape_refuse(call,
@@ -57,13 +58,13 @@ static etx_status normalized(const etx_shape_call* call, const etx_shape* input,
                             "to %i",
                             (int64_t)count, (int64_t)input->rank);
   }
-  *wanted = (etx_shape){.dtype = input->dtype, .rank = (uint8_t)count};
+  *expected = (etx_shape){.dtype = input->dtype, .rank = (uint8_t)count};
   *statistics = *input;
   for (size_t i = 0; i < count; ++i) {
     const size_t at = input->rank - count + i;
-    wanted->dims[i] = call->integer(call->context, 1, i);
+    expected->dims[i] = call->integer(call->context, 1, i);
     statistics->dims[at] = 1;
-    ETX_TRY(etx_shape_check_equal(call, "a size of 'input'", wanted->dims[i],
+    ETX_TRY(etx_shape_check_equal(call, "a size of 'input'", expected->dims[i],
                                   input->dims[at]));
   }
   return ETX_OK;
@@ -71,20 +72,20 @@ static etx_status normalized(const etx_shape_call* call, const etx_shape* input,
 
 // (input, normalized_shape, weight, eps)
 etx_status etx_shape_rms_norm(etx_shape_call* call) {
-  etx_shape input, wanted, statistics;
+  etx_shape input, expected, statistics;
   ETX_TRY(etx_shape_tensor(call, 0, &input));
-  ETX_TRY(normalized(call, &input, &wanted, &statistics));
-  ETX_TRY(want_sizes(call, 2, "weight", &wanted));
+  ETX_TRY(normalized(call, &input, &expected, &statistics));
+  ETX_TRY(check_sizes(call, 2, "weight", &expected));
   return put(call, 0, &input);
 }
 
 // (input, normalized_shape, weight, bias, eps): result, mean, 1/deviation.
 etx_status etx_shape_layer_norm(etx_shape_call* call) {
-  etx_shape input, wanted, statistics;
+  etx_shape input, expected, statistics;
   ETX_TRY(etx_shape_tensor(call, 0, &input));
-  ETX_TRY(normalized(call, &input, &wanted, &statistics));
-  ETX_TRY(want_sizes(call, 2, "weight", &wanted));
-  ETX_TRY(want_sizes(call, 3, "bias", &wanted));
+  ETX_TRY(normalized(call, &input, &expected, &statistics));
+  ETX_TRY(check_sizes(call, 2, "weight", &expected));
+  ETX_TRY(check_sizes(call, 3, "bias", &expected));
   ETX_TRY(parameter_type(call, 2, 2, input.dtype, &statistics.dtype));
   ETX_TRY(put(call, 0, &input));
   ETX_TRY(put(call, 1, &statistics));
@@ -116,22 +117,22 @@ etx_status etx_shape_group_norm(etx_shape_call* call) {
   }
   if (groups <= 0 ||
       (etx_shape_is_number(call, channels) && channels % groups != 0)) {
-    return etx_shape_refuse(call, "%i channels do not make %i groups",
+    return etx_shape_refuse(call, "%i channels do not divide into %i groups",
                             etx_dim_for_message(call, channels), groups);
   }
-  const etx_shape wanted = {
+  const etx_shape expected = {
       .dtype = input.dtype, .rank = 1, .dims = {channels}};
   etx_shape statistics = {.rank = 2, .dims = {n, groups}};
-  ETX_TRY(want_sizes(call, 1, "weight", &wanted));
-  ETX_TRY(want_sizes(call, 2, "bias", &wanted));
+  ETX_TRY(check_sizes(call, 1, "weight", &expected));
+  ETX_TRY(check_sizes(call, 2, "bias", &expected));
   ETX_TRY(parameter_type(call, 1, 2, input.dtype, &statistics.dtype));
   ETX_TRY(put(call, 0, &input));
   ETX_TRY(put(call, 1, &statistics));
   return put(call, 2, &statistics);
 }
 
-// Reads a batch of at least two dimensions and the wanted sizes of what stands
-// beside it: one for each channel.
+// Reads an input of at least two dimensions, and checks weight and bias, which
+// have one element for each channel.
 static etx_status read_batch(const etx_shape_call* call, etx_shape* out_input,
                              etx_shape* out_channels) {
   ETX_TRY(etx_shape_tensor(call, 0, out_input));
@@ -141,12 +142,12 @@ static etx_status read_batch(const etx_shape_call* call, etx_shape* out_input,
   }
   *out_channels = (etx_shape){
       .dtype = out_input->dtype, .rank = 1, .dims = {out_input->dims[1]}};
-  ETX_TRY(want_sizes(call, 1, "weight", out_channels));
-  return want_sizes(call, 2, "bias", out_channels);
+  ETX_TRY(check_sizes(call, 1, "weight", out_channels));
+  return check_sizes(call, 2, "bias", out_channels);
 }
 
-// Result and statistics of a batch, as outputs `first` and on. Without
-// training there are no statistics of the batch.
+// Puts result and statistics from output `first` on. Without training the
+// statistics are empty.
 static etx_status put_batch(const etx_shape_call* call, size_t first,
                             const etx_shape* input, etx_shape* statistics,
                             bool training) {
@@ -163,7 +164,7 @@ etx_status etx_shape_batch_norm(etx_shape_call* call) {
   ETX_TRY(read_batch(call, &input, &channels));
   for (size_t i = 0; i < 2; ++i) {
     etx_shape running;
-    ETX_TRY(want_sizes(call, 3 + i, "running_mean", &channels));
+    ETX_TRY(check_sizes(call, 3 + i, "running_mean", &channels));
     ETX_TRY(etx_shape_tensor(call, 3 + i, &running));
     ETX_TRY(put(call, i, &running));
   }
@@ -183,14 +184,14 @@ etx_status etx_shape_batch_norm_no_stats(etx_shape_call* call) {
 etx_status etx_shape_batch_norm_no_training(etx_shape_call* call) {
   etx_shape input, channels;
   ETX_TRY(read_batch(call, &input, &channels));
-  ETX_TRY(want_sizes(call, 3, "running_mean", &channels));
-  ETX_TRY(want_sizes(call, 4, "running_var", &channels));
+  ETX_TRY(check_sizes(call, 3, "running_mean", &channels));
+  ETX_TRY(check_sizes(call, 4, "running_var", &channels));
   ETX_TRY(parameter_type(call, 1, 4, input.dtype, &channels.dtype));
   return put_batch(call, 0, &input, &channels, false);
 }
 
-// The dimensions of a transform: at least one, none twice. The last one is
-// answered.
+// Checks the dimensions of a transform: at least one, none twice. Returns the
+// last one.
 static etx_status transformed(const etx_shape_call* call, size_t rank,
                               size_t* out_last) {
   const size_t count = call->list_count(call->context, 1);
@@ -209,7 +210,8 @@ static etx_status transformed(const etx_shape_call* call, size_t rank,
   return ETX_OK;
 }
 
-// Elements that a transform of `size` real ones leaves: the others mirror them.
+// The size of a one-sided transform of `size` real elements: n / 2 + 1, since
+// the rest is the complex conjugate.
 static etx_status half_size(const etx_shape_call* call, etx_dim size,
                             etx_dim* out) {
   ETX_TRY(etx_dim_floor_divide(call, size, 2, out));
@@ -257,7 +259,8 @@ etx_status etx_shape_fft_c2r(etx_shape_call* call) {
     return etx_shape_refuse(call, "'last_dim_size' is %i, expected at least 1",
                             high);
   }
-  // Half of a line is enough; of a whole one, the second half is not read.
+  // A one-sided input is enough. Of a two-sided one, the second half is not
+  // read.
   ETX_TRY(half_size(call, size, &needed));
   if (!etx_dim_equal(call, out.dims[last], size)) {
     ETX_TRY(etx_shape_check_equal(call, "the size of the last dimension",

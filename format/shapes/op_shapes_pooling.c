@@ -1,38 +1,40 @@
-// Rules of pooling over the last two dimensions of [channels, height, width]
-// with or without a batch in front.
+// Shape functions of pooling over the last two dimensions of [channels, height,
+// width], with or without a batch dimension.
 
 #include "format/shapes/op_shapes_internal.h"
 
 enum { SPATIAL = 2 };
 
-// Where a pooling operator's arguments stand; 0: it has no such argument.
-typedef struct parameters {
+// Positions of the arguments of a pooling operator; 0: it has no such argument.
+typedef struct pool_arguments {
   size_t kernel, stride, padding, dilation, ceil_mode;
-} parameters;
+} pool_arguments;
 
-static const parameters max_parameters = {1, 2, 3, 4, 5};
-static const parameters max_backward_parameters = {2, 3, 4, 5, 6};
-static const parameters mean_parameters = {1, 2, 3, 0, 4};
+static const pool_arguments max_arguments = {1, 2, 3, 4, 5};
+static const pool_arguments max_backward_arguments = {2, 3, 4, 5, 6};
+static const pool_arguments mean_arguments = {1, 2, 3, 0, 4};
 
-typedef struct window {
+typedef struct pool_window {
   int64_t kernel, stride, padding, dilation;
   bool ceil_mode;
-} window;
+} pool_window;
 
-static etx_status read_window(const etx_shape_call* call, const parameters* p,
-                              size_t i, window* out) {
-  ETX_TRY(etx_shape_spatial(call, p->kernel, "the kernel size", SPATIAL, i, 1,
+static etx_status read_window(const etx_shape_call* call,
+                              const pool_arguments* p, size_t i,
+                              pool_window* out) {
+  const etx_spatial_dim at = {SPATIAL, i};
+  ETX_TRY(etx_shape_spatial(call, p->kernel, "the kernel size", at, 1,
                             &out->kernel));
   out->stride = out->kernel;
   if (call->list_count(call->context, p->stride) != 0) {
-    ETX_TRY(etx_shape_spatial(call, p->stride, "the stride", SPATIAL, i, 1,
-                              &out->stride));
+    ETX_TRY(
+        etx_shape_spatial(call, p->stride, "the stride", at, 1, &out->stride));
   }
-  ETX_TRY(etx_shape_spatial(call, p->padding, "the padding", SPATIAL, i, 0,
-                            &out->padding));
+  ETX_TRY(
+      etx_shape_spatial(call, p->padding, "the padding", at, 0, &out->padding));
   out->dilation = 1;
   if (p->dilation != 0) {
-    ETX_TRY(etx_shape_spatial(call, p->dilation, "the dilation", SPATIAL, i, 1,
+    ETX_TRY(etx_shape_spatial(call, p->dilation, "the dilation", at, 1,
                               &out->dilation));
   }
   out->ceil_mode = etx_shape_boolean(call, p->ceil_mode);
@@ -43,10 +45,10 @@ static etx_status read_window(const etx_shape_call* call, const parameters* p,
                           out->padding, out->kernel);
 }
 
-// Windows along a dimension of size `in`: with ceil_mode the last one may
-// reach beyond the padding, but starts inside the input or the padding before
-// it.
-static etx_status window_count(const etx_shape_call* call, const window* w,
+// Number of windows along a dimension of size `in`. With ceil_mode the last one
+// may extend beyond the padding, but starts in the input or in the padding
+// before it.
+static etx_status window_count(const etx_shape_call* call, const pool_window* w,
                                etx_dim in, etx_dim* out) {
   const int64_t reach = w->dilation * (w->kernel - 1) + 1;
   etx_dim span;
@@ -71,9 +73,10 @@ static etx_status window_count(const etx_shape_call* call, const window* w,
   return etx_dim_minimum(call, *out, starts, out);
 }
 
-// Three or four dimensions; only the batch may be empty.
-static etx_status want_planes(const etx_shape_call* call, const char* what,
-                              const etx_shape* self) {
+// Checks that there are three or four dimensions, and that only the batch is
+// empty.
+static etx_status check_images(const etx_shape_call* call, const char* what,
+                               const etx_shape* self) {
   if (self->rank != 3 && self->rank != 4) {
     return etx_shape_refuse(call, "rank of '%s' is %i, expected 3 or 4", what,
                             (int64_t)self->rank);
@@ -86,13 +89,13 @@ static etx_status want_planes(const etx_shape_call* call, const char* what,
   return ETX_OK;
 }
 
-static etx_status pooled(const etx_shape_call* call, const parameters* p,
+static etx_status pooled(const etx_shape_call* call, const pool_arguments* p,
                          const etx_shape* self, etx_shape* out) {
-  ETX_TRY(want_planes(call, "self", self));
+  ETX_TRY(check_images(call, "self", self));
   *out = *self;
   for (size_t i = 0; i < SPATIAL; ++i) {
     const size_t at = self->rank - SPATIAL + i;
-    window w;
+    pool_window w;
     ETX_TRY(read_window(call, p, i, &w));
     ETX_TRY(window_count(call, &w, self->dims[at], &out->dims[at]));
   }
@@ -103,7 +106,7 @@ static etx_status pooled(const etx_shape_call* call, const parameters* p,
 static etx_status max_pooled(const etx_shape_call* call, etx_shape* out) {
   etx_shape self;
   ETX_TRY(etx_shape_tensor(call, 0, &self));
-  ETX_TRY(pooled(call, &max_parameters, &self, out));
+  ETX_TRY(pooled(call, &max_arguments, &self, out));
   return call->output(call->context, 0, out);
 }
 
@@ -117,10 +120,10 @@ etx_status etx_shape_max_pool_u8(etx_shape_call* call) {
   etx_shape out;
   ETX_TRY(etx_shape_tensor(call, 0, &out));
   ETX_TRY(etx_shape_check_rank(call, "self", &out, 4));
-  ETX_TRY(want_planes(call, "self", &out));
+  ETX_TRY(check_images(call, "self", &out));
   for (size_t i = 0; i < SPATIAL; ++i) {
-    window w;
-    ETX_TRY(read_window(call, &max_parameters, i, &w));
+    pool_window w;
+    ETX_TRY(read_window(call, &max_arguments, i, &w));
     ETX_TRY(window_count(call, &w, out.dims[1 + i], &out.dims[1 + i]));
   }
   return call->output(call->context, 0, &out);
@@ -138,7 +141,7 @@ etx_status etx_shape_max_pool(etx_shape_call* call) {
 etx_status etx_shape_mean_pool(etx_shape_call* call) {
   etx_shape self, out;
   ETX_TRY(etx_shape_tensor(call, 0, &self));
-  ETX_TRY(pooled(call, &mean_parameters, &self, &out));
+  ETX_TRY(pooled(call, &mean_arguments, &self, &out));
   if (!etx_shape_is_none(call, 6)) {
     int64_t divisor;
     ETX_TRY(etx_shape_number(call, 6, 0, &divisor));
@@ -150,17 +153,17 @@ etx_status etx_shape_mean_pool(etx_shape_call* call) {
 // (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode,
 // indices)
 etx_status etx_shape_max_pool_backward(etx_shape_call* call) {
-  etx_shape grad, self, indices, wanted;
+  etx_shape grad, self, indices, expected;
   ETX_TRY(etx_shape_tensor(call, 0, &grad));
   ETX_TRY(etx_shape_tensor(call, 1, &self));
   ETX_TRY(etx_shape_tensor(call, 7, &indices));
-  ETX_TRY(pooled(call, &max_backward_parameters, &self, &wanted));
-  ETX_TRY(etx_shape_check_rank(call, "grad_output", &grad, wanted.rank));
-  ETX_TRY(etx_shape_check_rank(call, "indices", &indices, wanted.rank));
-  for (size_t i = 0; i < wanted.rank; ++i) {
+  ETX_TRY(pooled(call, &max_backward_arguments, &self, &expected));
+  ETX_TRY(etx_shape_check_rank(call, "grad_output", &grad, expected.rank));
+  ETX_TRY(etx_shape_check_rank(call, "indices", &indices, expected.rank));
+  for (size_t i = 0; i < expected.rank; ++i) {
     ETX_TRY(etx_shape_check_equal(call, "a size of 'grad_output'",
-                                  wanted.dims[i], grad.dims[i]));
-    ETX_TRY(etx_shape_check_equal(call, "a size of 'indices'", wanted.dims[i],
+                                  expected.dims[i], grad.dims[i]));
+    ETX_TRY(etx_shape_check_equal(call, "a size of 'indices'", expected.dims[i],
                                   indices.dims[i]));
   }
   return call->output(call->context, 0, &self);

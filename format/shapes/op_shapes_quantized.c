@@ -1,4 +1,4 @@
-// Rules of quantised tensors.
+// Shape functions of quantised tensors.
 
 #include "format/shapes/op_shapes_internal.h"
 
@@ -6,7 +6,7 @@ static etx_status put(const etx_shape_call* call, const etx_shape* shape) {
   return call->output(call->context, 0, shape);
 }
 
-// Types that hold quantised numbers, and what they reach.
+// The range of a quantised type; false for other types.
 static bool find_range(etx_dtype dtype, int64_t* low, int64_t* high) {
   switch (dtype) {
     case ETX_DTYPE_UINT8:
@@ -30,8 +30,8 @@ static bool find_range(etx_dtype dtype, int64_t* low, int64_t* high) {
   }
 }
 
-static etx_status stated_type(const etx_shape_call* call, size_t argument,
-                              etx_dtype* out) {
+static etx_status read_dtype(const etx_shape_call* call, size_t argument,
+                             etx_dtype* out) {
   int64_t code = 0;
   ETX_TRY(etx_shape_number(call, argument, 0, &code));
   if (!etx_dtype_is_valid(code)) {
@@ -41,41 +41,41 @@ static etx_status stated_type(const etx_shape_call* call, size_t argument,
   return ETX_OK;
 }
 
-// Arguments `bounds` and +1 as the smallest and largest quantised number of
-// the type that argument `type` names.
+// Checks that arguments `bounds` and `bounds + 1`, the smallest and the largest
+// quantised number, are within the range of the type in argument `type`.
 static etx_status check_bounds(const etx_shape_call* call, size_t bounds,
                                size_t type, etx_dtype* out_dtype) {
   int64_t low, high, least = 0, most = 0;
-  ETX_TRY(stated_type(call, type, out_dtype));
+  ETX_TRY(read_dtype(call, type, out_dtype));
   ETX_TRY(etx_shape_number(call, bounds, 0, &low));
   ETX_TRY(etx_shape_number(call, bounds + 1, 0, &high));
   if (!find_range(*out_dtype, &least, &most)) {
     return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
-                               "'%s' is no type of quantised numbers, expected "
-                               "uint8, int8, int16 or int32",
+                               "'%s' is not a quantised type, expected uint8, "
+                               "int8, int16 or int32",
                                etx_dtype_name(*out_dtype));
   }
   if (low >= least && high <= most) return ETX_OK;
   return etx_shape_refuse(call,
-                          "the quantised numbers are %i to %i, expected them "
-                          "within %i to %i",
+                          "the quantised range is %i to %i, expected within %i "
+                          "to %i",
                           low, high, least, most);
 }
 
-// The type of the result: float32, or what the argument names.
-static etx_status real_type(const etx_shape_call* call, size_t argument,
-                            etx_dtype* out) {
+// The type of the result: that of the argument, or float32 if it is None.
+static etx_status read_float_dtype(const etx_shape_call* call, size_t argument,
+                                   etx_dtype* out) {
   *out = ETX_DTYPE_FLOAT32;
   if (etx_shape_is_none(call, argument)) return ETX_OK;
-  ETX_TRY(stated_type(call, argument, out));
+  ETX_TRY(read_dtype(call, argument, out));
   if (etx_dtype_category_of(*out) == ETX_CATEGORY_FLOATING) return ETX_OK;
   return etx_shape_refuse(call, "the result has type '%s', expected floats",
                           etx_dtype_name(*out));
 }
 
-// A tensor that stands for one number.
-static etx_status want_one(const etx_shape_call* call, size_t argument,
-                           const char* what) {
+// Checks that a tensor has one element.
+static etx_status check_one_element(const etx_shape_call* call, size_t argument,
+                                    const char* what) {
   etx_shape shape;
   etx_dim numel;
   if (call->kind(call->context, argument) != ETX_SHAPE_TENSOR) return ETX_OK;
@@ -89,8 +89,8 @@ static etx_status want_one(const etx_shape_call* call, size_t argument,
 etx_status etx_shape_quantize_per_tensor(etx_shape_call* call) {
   etx_shape out;
   ETX_TRY(etx_shape_tensor(call, 0, &out));
-  ETX_TRY(want_one(call, 1, "the count of scales"));
-  ETX_TRY(want_one(call, 2, "the count of zero points"));
+  ETX_TRY(check_one_element(call, 1, "the number of scales"));
+  ETX_TRY(check_one_element(call, 2, "the number of zero points"));
   ETX_TRY(check_bounds(call, 3, 5, &out.dtype));
   return put(call, &out);
 }
@@ -100,16 +100,18 @@ etx_status etx_shape_dequantize_per_tensor(etx_shape_call* call) {
   etx_shape out;
   etx_dtype from = ETX_DTYPE_INT8;
   ETX_TRY(etx_shape_tensor(call, 0, &out));
-  ETX_TRY(want_one(call, 1, "the count of scales"));
-  ETX_TRY(want_one(call, 2, "the count of zero points"));
-  ETX_TRY(stated_type(call, 5, &from));
-  ETX_TRY(real_type(call, 6, &out.dtype));
+  ETX_TRY(check_one_element(call, 1, "the number of scales"));
+  ETX_TRY(check_one_element(call, 2, "the number of zero points"));
+  ETX_TRY(read_dtype(call, 5, &from));
+  ETX_TRY(read_float_dtype(call, 6, &out.dtype));
   return put(call, &out);
 }
 
-// One scale or zero point for each index of `input`'s dimension, or one.
-static etx_status want_channels(const etx_shape_call* call, size_t argument,
-                                const char* what, etx_dim size) {
+// Checks a vector of scales or zero points: one for each channel, or one for
+// all.
+static etx_status check_channel_vector(const etx_shape_call* call,
+                                       size_t argument, const char* what,
+                                       etx_dim size) {
   etx_shape shape;
   if (etx_shape_is_none(call, argument)) return ETX_OK;
   ETX_TRY(etx_shape_tensor(call, argument, &shape));
@@ -123,8 +125,8 @@ static etx_status check_channels(const etx_shape_call* call,
   size_t axis;
   if (input->rank == 0) return etx_shape_check_rank(call, "input", input, 1);
   ETX_TRY(etx_shape_dimension(call, 3, 0, input->rank, &axis));
-  ETX_TRY(want_channels(call, 1, "scales", input->dims[axis]));
-  return want_channels(call, 2, "zero_points", input->dims[axis]);
+  ETX_TRY(check_channel_vector(call, 1, "scales", input->dims[axis]));
+  return check_channel_vector(call, 2, "zero_points", input->dims[axis]);
 }
 
 // (input, scales, zero_points, axis, quant_min, quant_max, dtype)
@@ -143,11 +145,11 @@ etx_status etx_shape_dequantize_per_channel(etx_shape_call* call) {
   ETX_TRY(etx_shape_tensor(call, 0, &out));
   ETX_TRY(check_channels(call, &out));
   ETX_TRY(check_bounds(call, 4, 6, &from));
-  ETX_TRY(real_type(call, 7, &out.dtype));
+  ETX_TRY(read_float_dtype(call, 7, &out.dtype));
   return put(call, &out);
 }
 
-// Sizes but for the last one, which is 1: one number for each row.
+// The shape of one number for each row: the last size is 1.
 static etx_status rows_of(const etx_shape_call* call, const etx_shape* input,
                           etx_shape* out) {
   *out = *input;
@@ -156,15 +158,15 @@ static etx_status rows_of(const etx_shape_call* call, const etx_shape* input,
   return ETX_OK;
 }
 
-static etx_status want_rows(const etx_shape_call* call, size_t argument,
-                            const char* what, const etx_shape* input) {
+static etx_status check_row_vector(const etx_shape_call* call, size_t argument,
+                                   const char* what, const etx_shape* input) {
   etx_shape rows, given;
-  etx_dim wanted, found;
+  etx_dim expected, found;
   ETX_TRY(rows_of(call, input, &rows));
   ETX_TRY(etx_shape_tensor(call, argument, &given));
-  ETX_TRY(etx_shape_numel(call, &rows, &wanted));
+  ETX_TRY(etx_shape_numel(call, &rows, &expected));
   ETX_TRY(etx_shape_numel(call, &given, &found));
-  ETX_TRY(etx_shape_check_equal(call, what, wanted, found));
+  ETX_TRY(etx_shape_check_equal(call, what, expected, found));
   return etx_shape_check_broadcasts(call, &given, &rows);
 }
 
@@ -172,8 +174,8 @@ static etx_status want_rows(const etx_shape_call* call, size_t argument,
 etx_status etx_shape_quantize_per_token(etx_shape_call* call) {
   etx_shape out;
   ETX_TRY(etx_shape_tensor(call, 0, &out));
-  ETX_TRY(want_rows(call, 1, "the count of scales", &out));
-  ETX_TRY(want_rows(call, 2, "the count of zero points", &out));
+  ETX_TRY(check_row_vector(call, 1, "the number of scales", &out));
+  ETX_TRY(check_row_vector(call, 2, "the number of zero points", &out));
   ETX_TRY(check_bounds(call, 3, 5, &out.dtype));
   return put(call, &out);
 }
@@ -183,10 +185,10 @@ etx_status etx_shape_dequantize_per_token(etx_shape_call* call) {
   etx_shape out;
   etx_dtype from = ETX_DTYPE_INT8;
   ETX_TRY(etx_shape_tensor(call, 0, &out));
-  ETX_TRY(want_rows(call, 1, "the count of scales", &out));
-  ETX_TRY(want_rows(call, 2, "the count of zero points", &out));
+  ETX_TRY(check_row_vector(call, 1, "the number of scales", &out));
+  ETX_TRY(check_row_vector(call, 2, "the number of zero points", &out));
   ETX_TRY(check_bounds(call, 3, 5, &from));
-  ETX_TRY(real_type(call, 6, &out.dtype));
+  ETX_TRY(read_float_dtype(call, 6, &out.dtype));
   return put(call, &out);
 }
 
@@ -213,10 +215,11 @@ etx_status etx_shape_choose_qparams(etx_shape_call* call) {
   ETX_TRY(etx_shape_number(call, 1, 0, &low));
   ETX_TRY(etx_shape_number(call, 2, 0, &high));
   if (low > 0 || high < 0 || low >= high) {
-    return etx_shape_refuse(call,
-                            "the quantised numbers are %i to %i, expected a "
-                            "range around 0",
-                            low, high);
+    return etx_shape_refuse(
+        call,
+        "the quantised range is %i to %i, expected one that "
+        "contains 0",
+        low, high);
   }
   return put_pair(call, &out);
 }
@@ -226,7 +229,7 @@ etx_status etx_shape_choose_qparams_per_token(etx_shape_call* call) {
   etx_shape input, out;
   etx_dtype dtype = ETX_DTYPE_INT8;
   ETX_TRY(etx_shape_tensor(call, 0, &input));
-  ETX_TRY(stated_type(call, 1, &dtype));
+  ETX_TRY(read_dtype(call, 1, &dtype));
   if (dtype != ETX_DTYPE_INT8) {
     return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
                                "'dtype' is '%s', expected int8",
@@ -248,9 +251,9 @@ etx_status etx_shape_quantized_add(etx_shape_call* call) {
   return put(call, &a);
 }
 
-// (weight, scales, zero_points, quant_min, quant_max, indices[, dtype]):
-// `in_byte` numbers stand in each byte of a row of `weight`, and a row's scales
-// cut it into equal groups.
+// (weight, scales, zero_points, quant_min, quant_max, indices[, dtype]): each
+// byte of `weight` packs `in_byte` numbers, and each row has equal groups, one
+// for each of its scales.
 static etx_status embedding(const etx_shape_call* call, int64_t in_byte) {
   etx_shape weight, scales, zeros, out;
   ETX_TRY(etx_shape_tensor(call, 0, &weight));
@@ -260,7 +263,7 @@ static etx_status embedding(const etx_shape_call* call, int64_t in_byte) {
   if (scales.rank != 1) {
     ETX_TRY(etx_shape_check_rank(call, "weight_scales", &scales, 2));
   }
-  ETX_TRY(etx_shape_check_equal(call, "the count of rows of 'weight_scales'",
+  ETX_TRY(etx_shape_check_equal(call, "the number of rows of 'weight_scales'",
                                 weight.dims[0], scales.dims[0]));
   if (!etx_shape_is_none(call, 2)) {
     ETX_TRY(etx_shape_tensor(call, 2, &zeros));
@@ -283,20 +286,19 @@ static etx_status embedding(const etx_shape_call* call, int64_t in_byte) {
   out.dtype = scales.dtype;
   const bool is_typed = call->op->overload[0] == 'd';
   if (is_typed && !etx_shape_is_none(call, 6)) {
-    ETX_TRY(real_type(call, 6, &out.dtype));
+    ETX_TRY(read_float_dtype(call, 6, &out.dtype));
   }
   return put(call, &out);
 }
 
-// The bounds of packed numbers are those of their width.
-static etx_status want_bounds(const etx_shape_call* call, int64_t low) {
+// Checks that the bounds of packed numbers are those of their width.
+static etx_status check_packed_bounds(const etx_shape_call* call, int64_t low) {
   int64_t least, most;
   ETX_TRY(etx_shape_number(call, 3, 0, &least));
   ETX_TRY(etx_shape_number(call, 4, 0, &most));
   if (least == low && most == -low - 1) return ETX_OK;
   return etx_shape_refuse(call,
-                          "the quantised numbers are %i to %i, expected %i "
-                          "to %i",
+                          "the quantised range is %i to %i, expected %i to %i",
                           least, most, low, -low - 1);
 }
 
@@ -304,18 +306,17 @@ etx_status etx_shape_embedding_byte(etx_shape_call* call) {
   return embedding(call, 1);
 }
 etx_status etx_shape_embedding_4bit(etx_shape_call* call) {
-  ETX_TRY(want_bounds(call, -8));
+  ETX_TRY(check_packed_bounds(call, -8));
   return embedding(call, 2);
 }
 etx_status etx_shape_embedding_2bit(etx_shape_call* call) {
-  ETX_TRY(want_bounds(call, -2));
+  ETX_TRY(check_packed_bounds(call, -2));
   return embedding(call, 4);
 }
 
-// The rows of `weight` [N, ..], which make out's last size, and what stands in
-// `argument` for each of them, or None.
-static etx_status want_column(const etx_shape_call* call, size_t argument,
-                              const char* what, etx_dim size) {
+// Checks that `argument` is None or a vector of `size`.
+static etx_status check_vector(const etx_shape_call* call, size_t argument,
+                               const char* what, etx_dim size) {
   etx_shape shape;
   if (etx_shape_is_none(call, argument)) return ETX_OK;
   ETX_TRY(etx_shape_tensor(call, argument, &shape));
@@ -323,9 +324,9 @@ static etx_status want_column(const etx_shape_call* call, size_t argument,
   return etx_shape_check_equal(call, what, size, shape.dims[0]);
 }
 
-// input [.., K] and a matrix of `rank` 2.
-static etx_status product(const etx_shape_call* call, etx_shape* input,
-                          etx_shape* weight) {
+// Reads input [.., K] and a weight matrix.
+static etx_status read_input_and_weight(const etx_shape_call* call,
+                                        etx_shape* input, etx_shape* weight) {
   ETX_TRY(etx_shape_tensor(call, 0, input));
   ETX_TRY(etx_shape_tensor(call, 1, weight));
   if (input->rank == 0) return etx_shape_check_rank(call, "input", input, 1);
@@ -335,11 +336,11 @@ static etx_status product(const etx_shape_call* call, etx_shape* input,
 // (input [M, K], weight [K, N], scales [K], zero_points)
 etx_status etx_shape_mixed_mm(etx_shape_call* call) {
   etx_shape input, weight;
-  ETX_TRY(product(call, &input, &weight));
+  ETX_TRY(read_input_and_weight(call, &input, &weight));
   ETX_TRY(etx_shape_check_rank(call, "input", &input, 2));
   ETX_TRY(etx_shape_check_equal(call, "the inner size of 'weight'",
                                 input.dims[1], weight.dims[0]));
-  ETX_TRY(want_column(call, 2, "weight_scales", weight.dims[0]));
+  ETX_TRY(check_vector(call, 2, "weight_scales", weight.dims[0]));
   input.dims[1] = weight.dims[1];
   return put(call, &input);
 }
@@ -347,7 +348,7 @@ etx_status etx_shape_mixed_mm(etx_shape_call* call) {
 // (input [M, K], weight [N, K], scales [N] or [N, groups], zero_points, dtype)
 etx_status etx_shape_mixed_linear(etx_shape_call* call) {
   etx_shape input, weight, scales;
-  ETX_TRY(product(call, &input, &weight));
+  ETX_TRY(read_input_and_weight(call, &input, &weight));
   ETX_TRY(etx_shape_tensor(call, 2, &scales));
   ETX_TRY(etx_shape_check_rank(call, "input", &input, 2));
   ETX_TRY(etx_shape_check_equal(call, "the inner size of 'weight'",
@@ -355,13 +356,13 @@ etx_status etx_shape_mixed_linear(etx_shape_call* call) {
   if (scales.rank != 1) {
     ETX_TRY(etx_shape_check_rank(call, "weight_scales", &scales, 2));
   }
-  ETX_TRY(etx_shape_check_equal(call, "the count of rows of 'weight_scales'",
+  ETX_TRY(etx_shape_check_equal(call, "the number of rows of 'weight_scales'",
                                 weight.dims[0], scales.dims[0]));
   input.dims[1] = weight.dims[0];
   if (etx_shape_is_none(call, 4)) {
     input.dtype = ETX_DTYPE_FROM_OUT;
   } else {
-    ETX_TRY(real_type(call, 4, &input.dtype));
+    ETX_TRY(read_float_dtype(call, 4, &input.dtype));
   }
   return put(call, &input);
 }
@@ -369,20 +370,20 @@ etx_status etx_shape_mixed_linear(etx_shape_call* call) {
 // (input [.., K], weight [N, K], scales [N], bias [N])
 etx_status etx_shape_linear_w8(etx_shape_call* call) {
   etx_shape input, weight;
-  ETX_TRY(product(call, &input, &weight));
+  ETX_TRY(read_input_and_weight(call, &input, &weight));
   etx_dim* last = &input.dims[input.rank - 1];
   ETX_TRY(etx_shape_check_equal(call, "the inner size of 'weight'", *last,
                                 weight.dims[1]));
-  ETX_TRY(want_column(call, 2, "scales", weight.dims[0]));
-  ETX_TRY(want_column(call, 3, "bias", weight.dims[0]));
+  ETX_TRY(check_vector(call, 2, "scales", weight.dims[0]));
+  ETX_TRY(check_vector(call, 3, "bias", weight.dims[0]));
   *last = weight.dims[0];
   return put(call, &input);
 }
 
-// The shape of the results: (input [.., K], panels [ceil(N / 16), K / 4, 16,
+// The shape of the result of (input [.., K], panels [ceil(N / 16), K / 4, 16,
 // 4], scales [N], sums [N], bias [N])
 static etx_status panel_results(etx_shape_call* call, etx_shape* out) {
-  enum { COLUMNS = 16, SIDE = 4 };
+  enum { COLUMNS = 16, INPUTS = 4 };
   etx_shape panels, scales;
   etx_dim inner, count;
   ETX_TRY(etx_shape_tensor(call, 0, out));
@@ -392,9 +393,9 @@ static etx_status panel_results(etx_shape_call* call, etx_shape* out) {
   etx_dim* last = &out->dims[out->rank - 1];
   ETX_TRY(etx_shape_check_equal(call, "the columns of a panel", COLUMNS,
                                 panels.dims[2]));
-  ETX_TRY(etx_shape_check_equal(call, "the last size of 'panels'", SIDE,
+  ETX_TRY(etx_shape_check_equal(call, "the last size of 'panels'", INPUTS,
                                 panels.dims[3]));
-  ETX_TRY(etx_dim_multiply(call, panels.dims[1], SIDE, &inner));
+  ETX_TRY(etx_dim_multiply(call, panels.dims[1], INPUTS, &inner));
   ETX_TRY(
       etx_shape_check_equal(call, "the inner size of 'panels'", *last, inner));
   ETX_TRY(etx_shape_tensor(call, 2, &scales));
@@ -404,8 +405,8 @@ static etx_status panel_results(etx_shape_call* call, etx_shape* out) {
   ETX_TRY(etx_dim_floor_divide(call, count, COLUMNS, &count));
   ETX_TRY(etx_shape_check_equal(call, "the number of panels", count,
                                 panels.dims[0]));
-  ETX_TRY(want_column(call, 3, "sums", columns));
-  ETX_TRY(want_column(call, 4, "bias", columns));
+  ETX_TRY(check_vector(call, 3, "sums", columns));
+  ETX_TRY(check_vector(call, 4, "bias", columns));
   *last = columns;
   return ETX_OK;
 }
@@ -416,7 +417,7 @@ etx_status etx_shape_linear_a8w8_panels(etx_shape_call* call) {
   return put(call, &out);
 }
 
-// (.., bool keepdim): of the results the last dimension is 1 or gone.
+// (.., bool keepdim): the last size is 1, or the dimension is removed.
 etx_status etx_shape_linear_a8w8_panels_argmax(etx_shape_call* call) {
   etx_shape out;
   ETX_TRY(panel_results(call, &out));
@@ -429,9 +430,9 @@ etx_status etx_shape_linear_a8w8_panels_argmax(etx_shape_call* call) {
   return put(call, &out);
 }
 
-// One number for each group of each row.
-static etx_status want_groups(const etx_shape_call* call, size_t argument,
-                              const char* what, etx_dim rows, etx_dim groups) {
+// Checks that `argument` is None or has one number for each group of each row.
+static etx_status check_groups(const etx_shape_call* call, size_t argument,
+                               const char* what, etx_dim rows, etx_dim groups) {
   etx_shape shape;
   if (etx_shape_is_none(call, argument)) return ETX_OK;
   ETX_TRY(etx_shape_tensor(call, argument, &shape));
@@ -446,7 +447,7 @@ etx_status etx_shape_linear_w4g(etx_shape_call* call) {
   etx_shape input, packed;
   etx_dim inner, groups, whole;
   int64_t size = 0;
-  ETX_TRY(product(call, &input, &packed));
+  ETX_TRY(read_input_and_weight(call, &input, &packed));
   ETX_TRY(etx_shape_number(call, 4, 0, &size));
   if (size <= 0 || size % 2 != 0) {
     return etx_shape_refuse(call,
@@ -462,9 +463,9 @@ etx_status etx_shape_linear_w4g(etx_shape_call* call) {
   ETX_TRY(etx_dim_multiply(call, groups, size, &whole));
   ETX_TRY(etx_shape_check_equal(call, "the inner size in whole groups", inner,
                                 whole));
-  ETX_TRY(want_groups(call, 2, "scales", packed.dims[0], groups));
-  ETX_TRY(want_groups(call, 3, "zero_points", packed.dims[0], groups));
-  ETX_TRY(want_column(call, 5, "bias", packed.dims[0]));
+  ETX_TRY(check_groups(call, 2, "scales", packed.dims[0], groups));
+  ETX_TRY(check_groups(call, 3, "zero_points", packed.dims[0], groups));
+  ETX_TRY(check_vector(call, 5, "bias", packed.dims[0]));
   *last = packed.dims[0];
   return put(call, &input);
 }

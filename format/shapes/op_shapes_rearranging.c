@@ -1,5 +1,5 @@
-// Rules of rearrangements: windows, diagonals, blocks of pixels, rotations,
-// pads made of the tensor's own elements.
+// Shape functions of rearrangements: as_strided, diagonal, unfold, pixel
+// shuffle, roll, reflection and replication padding.
 
 #include "format/shapes/op_shapes_internal.h"
 
@@ -16,8 +16,8 @@ static etx_status add_reach(const etx_shape_call* call, etx_dim size,
   return etx_dim_add(call, *last, reach, last);
 }
 
-static etx_status want_not_negative(const etx_shape_call* call,
-                                    const char* what, etx_dim dim) {
+static etx_status check_not_negative(const etx_shape_call* call,
+                                     const char* what, etx_dim dim) {
   if (!etx_shape_is_number(call, dim) || dim >= 0) return ETX_OK;
   return etx_shape_refuse(call, "%s is %i, expected at least 0", what, dim);
 }
@@ -37,16 +37,16 @@ etx_status etx_shape_as_strided(etx_shape_call* call) {
   etx_dim last =
       etx_shape_is_none(call, 3) ? 0 : call->integer(call->context, 3, 0);
   bool is_empty = false;
-  ETX_TRY(want_not_negative(call, "the offset", last));
+  ETX_TRY(check_not_negative(call, "the offset", last));
   for (size_t i = 0; i < rank; ++i) {
     const etx_dim size = call->integer(call->context, 1, i);
     const etx_dim stride = call->integer(call->context, 2, i);
-    ETX_TRY(want_not_negative(call, "a size", size));
-    ETX_TRY(want_not_negative(call, "a stride", stride));
+    ETX_TRY(check_not_negative(call, "a size", size));
+    ETX_TRY(check_not_negative(call, "a stride", stride));
     ETX_TRY(etx_shape_insert(call, &out, i, size));
     if (etx_dim_is(call, size, 0)) is_empty = true;
   }
-  // A size of 0 reads nothing, whatever the strides.
+  // With a size of 0 no element is read.
   if (is_empty) return put(call, &out);
   etx_dim numel, excess;
   for (size_t i = 0; i < rank; ++i) {
@@ -104,7 +104,7 @@ etx_status etx_shape_unfold(etx_shape_call* call) {
   int64_t low, high;
   etx_dim_bounds(call, whole, &low, &high);
   if (size < 0 || size > high) {
-    return etx_shape_refuse(call, "windows of %i in a size of %i", size, high);
+    return etx_shape_refuse(call, "a window of %i in a size of %i", size, high);
   }
   if (step <= 0) {
     return etx_shape_refuse(call, "the step is %i, expected at least 1", step);
@@ -133,7 +133,7 @@ static etx_status read_factor(const etx_shape_call* call, etx_shape* self,
                           *factor);
 }
 
-// Divides a size by a number that must go into it.
+// Divides a size by a number, without remainder.
 static etx_status divide_exactly(const etx_shape_call* call, const char* what,
                                  int64_t divisor, etx_dim* dim) {
   etx_dim whole;
@@ -209,7 +209,7 @@ etx_status etx_shape_roll(etx_shape_call* call) {
   if (dims > 0 && self.rank == 0) {
     return etx_shape_refuse(call, "'self' has no dimension to roll");
   }
-  // PyTorch looks at no dimension if there is nothing to roll.
+  // PyTorch does not check dimensions if there are no elements.
   for (size_t i = 0; i < dims && !etx_dim_is(call, numel, 0); ++i) {
     size_t at;
     ETX_TRY(etx_shape_dimension(call, 2, i, self.rank, &at));
@@ -251,10 +251,10 @@ etx_status etx_shape_view_as_complex(etx_shape_call* call) {
   return put(call, &self);
 }
 
-// (self, padding): pairs for the last `dims` dimensions, from the last one on,
-// before which stand a channel and perhaps a batch dimension.
-static etx_status pad_with_own(const etx_shape_call* call, size_t dims,
-                               bool reflects) {
+// (self, padding): pairs for the last `dims` dimensions, last dimension first.
+// Before them are a channel and optionally a batch dimension.
+static etx_status reflect_or_replicate(const etx_shape_call* call, size_t dims,
+                                       bool reflects) {
   etx_shape self;
   ETX_TRY(etx_shape_tensor(call, 0, &self));
   const size_t count = call->list_count(call->context, 1);
@@ -267,7 +267,7 @@ static etx_status pad_with_own(const etx_shape_call* call, size_t dims,
                             (int64_t)self.rank, (int64_t)(dims + 1),
                             (int64_t)(dims + 2));
   }
-  // The batch alone may be empty.
+  // Only the batch may be empty.
   for (size_t i = self.rank - dims - 1; i < self.rank; ++i) {
     if (!etx_dim_is(call, self.dims[i], 0)) continue;
     return etx_shape_refuse(call, "size of dimension %i is 0", (int64_t)i);
@@ -304,20 +304,20 @@ static etx_status pad_with_own(const etx_shape_call* call, size_t dims,
 }
 
 etx_status etx_shape_reflection_pad1d(etx_shape_call* call) {
-  return pad_with_own(call, 1, true);
+  return reflect_or_replicate(call, 1, true);
 }
 etx_status etx_shape_reflection_pad2d(etx_shape_call* call) {
-  return pad_with_own(call, 2, true);
+  return reflect_or_replicate(call, 2, true);
 }
 etx_status etx_shape_reflection_pad3d(etx_shape_call* call) {
-  return pad_with_own(call, 3, true);
+  return reflect_or_replicate(call, 3, true);
 }
 etx_status etx_shape_replication_pad1d(etx_shape_call* call) {
-  return pad_with_own(call, 1, false);
+  return reflect_or_replicate(call, 1, false);
 }
 etx_status etx_shape_replication_pad2d(etx_shape_call* call) {
-  return pad_with_own(call, 2, false);
+  return reflect_or_replicate(call, 2, false);
 }
 etx_status etx_shape_replication_pad3d(etx_shape_call* call) {
-  return pad_with_own(call, 3, false);
+  return reflect_or_replicate(call, 3, false);
 }

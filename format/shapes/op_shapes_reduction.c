@@ -1,4 +1,4 @@
-// Rules of reductions, sorting and distances.
+// Shape functions of reductions, sorting and distances.
 
 #include "format/shapes/op_shapes_internal.h"
 
@@ -6,11 +6,11 @@ static etx_status put(const etx_shape_call* call, const etx_shape* shape) {
   return call->output(call->context, 0, shape);
 }
 
-// The dimensions that argument `argument` names, as bits: a list, one integer,
-// or all for None. An empty list is all dimensions if `empty_is_all`.
-static etx_status chosen_dims(const etx_shape_call* call, size_t argument,
-                              size_t rank, bool empty_is_all,
-                              uint32_t* out_bits) {
+// The dimensions in an argument as a bit set. The argument is a list, an
+// integer, or None for all. An empty list means all if `empty_is_all`.
+static etx_status read_dims(const etx_shape_call* call, size_t argument,
+                            size_t rank, bool empty_is_all,
+                            uint32_t* out_bits) {
   const uint32_t all = rank == 0 ? 0 : (UINT32_C(2) << (rank - 1)) - 1;
   const bool is_list = call->kind(call->context, argument) == ETX_SHAPE_LIST;
   const size_t count = is_list ? call->list_count(call->context, argument) : 1;
@@ -41,13 +41,13 @@ static void reduce_dims(etx_shape* shape, uint32_t bits, bool keeps) {
   }
 }
 
-// (self, dim, ...) with self's type; argument `keepdim` says whether reduced
-// dimensions stay.
+// (self, dim, ...) with self's type; `keepdim` is the position of that
+// argument.
 static etx_status reduced_at(const etx_shape_call* call, bool empty_is_all,
                              size_t keepdim, etx_shape* out) {
   uint32_t bits;
   ETX_TRY(etx_shape_tensor(call, 0, out));
-  ETX_TRY(chosen_dims(call, 1, out->rank, empty_is_all, &bits));
+  ETX_TRY(read_dims(call, 1, out->rank, empty_is_all, &bits));
   reduce_dims(out, bits, etx_shape_boolean(call, keepdim));
   return ETX_OK;
 }
@@ -62,9 +62,9 @@ static bool is_exact(etx_dtype dtype) {
   return etx_shape_float_type(dtype) != dtype;
 }
 
-// The type that a dtype argument names, or `otherwise`.
-static etx_status stated_type(const etx_shape_call* call, size_t argument,
-                              etx_dtype otherwise, etx_dtype* out) {
+// The type in a dtype argument, or `otherwise` if it is None.
+static etx_status read_dtype(const etx_shape_call* call, size_t argument,
+                             etx_dtype otherwise, etx_dtype* out) {
   *out = otherwise;
   if (etx_shape_is_none(call, argument)) return ETX_OK;
   const etx_dim code = call->integer(call->context, argument, 0);
@@ -82,14 +82,14 @@ static etx_dtype sum_type(etx_dtype dtype) {
 etx_status etx_shape_sum(etx_shape_call* call) {
   etx_shape out;
   ETX_TRY(reduced(call, true, &out));
-  ETX_TRY(stated_type(call, 3, sum_type(out.dtype), &out.dtype));
+  ETX_TRY(read_dtype(call, 3, sum_type(out.dtype), &out.dtype));
   return put(call, &out);
 }
 
 etx_status etx_shape_mean(etx_shape_call* call) {
   etx_shape out;
   ETX_TRY(reduced(call, true, &out));
-  ETX_TRY(stated_type(call, 3, out.dtype, &out.dtype));
+  ETX_TRY(read_dtype(call, 3, out.dtype, &out.dtype));
   if (is_exact(out.dtype)) {
     return etx_shape_refuse(call, "the mean of type '%s' is not defined",
                             etx_dtype_name(out.dtype));
@@ -102,7 +102,7 @@ etx_status etx_shape_mean_all(etx_shape_call* call) {
   etx_shape out;
   ETX_TRY(etx_shape_tensor(call, 0, &out));
   out.rank = 0;
-  ETX_TRY(stated_type(call, 1, out.dtype, &out.dtype));
+  ETX_TRY(read_dtype(call, 1, out.dtype, &out.dtype));
   if (is_exact(out.dtype)) {
     return etx_shape_refuse(call, "the mean of type '%s' is not defined",
                             etx_dtype_name(out.dtype));
@@ -136,7 +136,7 @@ etx_status etx_shape_reduce_float(etx_shape_call* call) {
 etx_status etx_shape_prod_dim(etx_shape_call* call) {
   etx_shape out;
   ETX_TRY(reduced(call, true, &out));
-  ETX_TRY(stated_type(call, 3, sum_type(out.dtype), &out.dtype));
+  ETX_TRY(read_dtype(call, 3, sum_type(out.dtype), &out.dtype));
   return put(call, &out);
 }
 
@@ -144,7 +144,7 @@ etx_status etx_shape_prod_all(etx_shape_call* call) {
   etx_shape out;
   ETX_TRY(etx_shape_tensor(call, 0, &out));
   out.rank = 0;
-  ETX_TRY(stated_type(call, 1, sum_type(out.dtype), &out.dtype));
+  ETX_TRY(read_dtype(call, 1, sum_type(out.dtype), &out.dtype));
   return put(call, &out);
 }
 
@@ -154,7 +154,7 @@ etx_status etx_shape_reduce(etx_shape_call* call) {
   return put(call, &out);
 }
 
-// PyTorch keeps uint8 here, the type of its masks of old.
+// In PyTorch uint8 was the type of masks, and any() of uint8 is still uint8.
 static etx_dtype any_type(etx_dtype dtype) {
   return dtype == ETX_DTYPE_UINT8 ? ETX_DTYPE_UINT8 : ETX_DTYPE_BOOL;
 }
@@ -202,7 +202,7 @@ etx_status etx_shape_cumsum(etx_shape_call* call) {
   size_t at;
   ETX_TRY(etx_shape_tensor(call, 0, &out));
   ETX_TRY(etx_shape_dimension(call, 1, 0, out.rank, &at));
-  ETX_TRY(stated_type(call, 2, sum_type(out.dtype), &out.dtype));
+  ETX_TRY(read_dtype(call, 2, sum_type(out.dtype), &out.dtype));
   return put(call, &out);
 }
 
@@ -241,7 +241,7 @@ etx_status etx_shape_sort(etx_shape_call* call) {
   return put_ordered(call, &out);
 }
 
-// (self, other): one truth value.
+// (self, other): one boolean.
 etx_status etx_shape_allclose(etx_shape_call* call) {
   etx_shape self, other;
   ETX_TRY(etx_shape_tensor(call, 0, &self));
@@ -274,12 +274,12 @@ etx_status etx_shape_cdist(etx_shape_call* call) {
 // (self [N, M]): one distance for each of the N (N - 1) / 2 pairs.
 etx_status etx_shape_pdist(etx_shape_call* call) {
   etx_shape out;
-  etx_dim fewer;
+  etx_dim pairs;
   ETX_TRY(etx_shape_tensor(call, 0, &out));
   ETX_TRY(etx_shape_check_rank(call, "self", &out, 2));
-  ETX_TRY(etx_dim_subtract(call, out.dims[0], 1, &fewer));
-  ETX_TRY(etx_dim_multiply(call, out.dims[0], fewer, &fewer));
-  ETX_TRY(etx_dim_floor_divide(call, fewer, 2, &out.dims[0]));
+  ETX_TRY(etx_dim_subtract(call, out.dims[0], 1, &pairs));
+  ETX_TRY(etx_dim_multiply(call, out.dims[0], pairs, &pairs));
+  ETX_TRY(etx_dim_floor_divide(call, pairs, 2, &out.dims[0]));
   out.rank = 1;
   return put(call, &out);
 }

@@ -1,12 +1,12 @@
-// Rules of resampling [batch, channels, height, width] to other heights and
-// widths, and at places that a grid names.
+// Shape functions of resampling images [batch, channels, height, width], and of
+// grid_sampler.
 
 #include "format/shapes/op_shapes_internal.h"
 
 enum { SPATIAL = 2 };
 
-static etx_status want_images(const etx_shape_call* call, const char* what,
-                              const etx_shape* input) {
+static etx_status check_images(const etx_shape_call* call, const char* what,
+                               const etx_shape* input) {
   ETX_TRY(etx_shape_check_rank(call, what, input, SPATIAL + 2));
   for (size_t i = 1; i < input->rank; ++i) {
     if (!etx_dim_is(call, input->dims[i], 0)) continue;
@@ -26,15 +26,16 @@ static etx_status put(const etx_shape_call* call, const etx_shape* out) {
   return call->output(call->context, 0, out);
 }
 
-static etx_status want_two(const etx_shape_call* call, size_t argument) {
+static etx_status check_two_numbers(const etx_shape_call* call,
+                                    size_t argument) {
   const size_t count = call->list_count(call->context, argument);
   if (count == SPATIAL) return ETX_OK;
   return etx_shape_refuse(call, "a list has %i numbers, expected 2",
                           (int64_t)count);
 }
 
-// A size that varies times a fraction: exact if the scale is a whole number
-// over a power of two.
+// Scales a symbolic size. This is exact only if the scale is an integer divided
+// by a power of two.
 static etx_status scale_symbol(const etx_shape_call* call, double scale,
                                etx_dim* size) {
   int64_t divisor = 1;
@@ -45,15 +46,15 @@ static etx_status scale_symbol(const etx_shape_call* call, double scale,
   const double factor = scale * (double)divisor;
   if (factor != (double)(int64_t)factor) {
     return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
-                               "a size that varies is scaled by %f, expected "
-                               "a fraction of at most 1024 parts",
+                               "a dynamic size is scaled by %f, expected a "
+                               "multiple of 1/1024",
                                scale);
   }
   ETX_TRY(etx_dim_multiply(call, *size, (int64_t)factor, size));
   return etx_dim_floor_divide(call, *size, divisor, size);
 }
 
-// As PyTorch reckons: the size as a float32, the product as a double.
+// As in PyTorch: the size is rounded to float32, the product is a double.
 static etx_status scale_size(const etx_shape_call* call, double scale,
                              etx_dim* size) {
   if (!(scale > 0 && scale <= INT32_MAX)) {
@@ -71,12 +72,12 @@ static etx_status scale_size(const etx_shape_call* call, double scale,
   return ETX_OK;
 }
 
-// Either sizes or scales are stated.
+// Exactly one of the arguments `sizes` and `scales` is given.
 static etx_status resample(const etx_shape_call* call, size_t sizes,
                            size_t scales) {
   etx_shape input;
   ETX_TRY(etx_shape_tensor(call, 0, &input));
-  ETX_TRY(want_images(call, "input", &input));
+  ETX_TRY(check_images(call, "input", &input));
   const bool has_sizes = !etx_shape_is_none(call, sizes);
   if (has_sizes == !etx_shape_is_none(call, scales)) {
     return etx_shape_refuse(call,
@@ -84,7 +85,7 @@ static etx_status resample(const etx_shape_call* call, size_t sizes,
                             "'scale_factors', found %s",
                             has_sizes ? "both" : "neither");
   }
-  ETX_TRY(want_two(call, has_sizes ? sizes : scales));
+  ETX_TRY(check_two_numbers(call, has_sizes ? sizes : scales));
   for (size_t i = 0; i < SPATIAL; ++i) {
     if (has_sizes) {
       input.dims[2 + i] = call->integer(call->context, sizes, i);
@@ -110,8 +111,8 @@ etx_status etx_shape_bilinear(etx_shape_call* call) {
 etx_status etx_shape_bilinear_smooth(etx_shape_call* call) {
   etx_shape self;
   ETX_TRY(etx_shape_tensor(call, 0, &self));
-  ETX_TRY(want_images(call, "self", &self));
-  ETX_TRY(want_two(call, 1));
+  ETX_TRY(check_images(call, "self", &self));
+  ETX_TRY(check_two_numbers(call, 1));
   for (size_t i = 0; i < SPATIAL; ++i) {
     self.dims[2 + i] = call->integer(call->context, 1, i);
   }

@@ -1,4 +1,4 @@
-// Rules of parts and joins: select, slice, split, cat, pad and their like.
+// Shape functions of select, slice, split, cat, stack and constant padding.
 
 #include "format/shapes/op_shapes_internal.h"
 
@@ -25,8 +25,8 @@ etx_status etx_shape_select(etx_shape_call* call) {
   return put(call, &self);
 }
 
-// A slice's start or end as PyTorch reads it: negative counts from the end,
-// both clamp to 0..size.
+// A slice's start or end as in PyTorch: a negative one counts from the end, and
+// the result is clamped to 0..size.
 static etx_status clamp_bound(const etx_shape_call* call, etx_dim value,
                               etx_dim size, etx_dim* out) {
   int64_t low, high;
@@ -150,16 +150,17 @@ etx_status etx_shape_slice_scatter(etx_shape_call* call) {
   return put(call, &self);
 }
 
-// Hands out piece `index` of `self` with `size` at dimension `at`.
-static etx_status put_piece(const etx_shape_call* call, etx_shape* self,
-                            size_t at, size_t index, etx_dim size) {
+// Puts output `index`: `self` with `size` in dimension `at`.
+static etx_status put_part(const etx_shape_call* call, etx_shape* self,
+                           size_t at, size_t index, etx_dim size) {
   etx_shape piece = *self;
   piece.dims[at] = size;
   return call->output(call->context, index, &piece);
 }
 
-static etx_status divided_dimension(const etx_shape_call* call, size_t argument,
-                                    etx_shape* self, size_t* at) {
+static etx_status read_split_dimension(const etx_shape_call* call,
+                                       size_t argument, etx_shape* self,
+                                       size_t* at) {
   ETX_TRY(etx_shape_tensor(call, 0, self));
   if (self->rank == 0) {
     return etx_shape_refuse(call, "'self' has no dimension to divide");
@@ -172,21 +173,21 @@ etx_status etx_shape_split(etx_shape_call* call) {
   etx_shape self;
   size_t at;
   int64_t piece;
-  ETX_TRY(divided_dimension(call, 2, &self, &at));
+  ETX_TRY(read_split_dimension(call, 2, &self, &at));
   ETX_TRY(etx_shape_number(call, 1, 0, &piece));
   const etx_dim size = self.dims[at];
   if (!etx_shape_is_number(call, size)) {
     return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
-                               "a size that varies is split");
+                               "a dynamic size is split");
   }
   if (piece < 0 || (piece == 0 && size != 0)) {
-    return etx_shape_refuse(call, "pieces of %i are not possible", piece);
+    return etx_shape_refuse(call, "the size of pieces is %i", piece);
   }
-  if (size == 0) return put_piece(call, &self, at, 0, 0);
+  if (size == 0) return put_part(call, &self, at, 0, 0);
   size_t index = 0;
   for (int64_t start = 0; start < size; start += piece, ++index) {
     const int64_t left = size - start;
-    ETX_TRY(put_piece(call, &self, at, index, left < piece ? left : piece));
+    ETX_TRY(put_part(call, &self, at, index, left < piece ? left : piece));
     if (left <= piece) break;
   }
   return ETX_OK;
@@ -196,13 +197,13 @@ etx_status etx_shape_split(etx_shape_call* call) {
 etx_status etx_shape_split_with_sizes(etx_shape_call* call) {
   etx_shape self;
   size_t at;
-  ETX_TRY(divided_dimension(call, 2, &self, &at));
+  ETX_TRY(read_split_dimension(call, 2, &self, &at));
   const size_t count = call->list_count(call->context, 1);
   etx_dim sum = 0;
   for (size_t i = 0; i < count; ++i) {
     const etx_dim size = call->integer(call->context, 1, i);
     if (etx_shape_is_number(call, size) && size < 0) {
-      return etx_shape_refuse(call, "a piece of %i is not possible", size);
+      return etx_shape_refuse(call, "the size of a piece is %i", size);
     }
     ETX_TRY(etx_dim_add(call, sum, size, &sum));
   }
@@ -210,7 +211,7 @@ etx_status etx_shape_split_with_sizes(etx_shape_call* call) {
       etx_shape_check_equal(call, "the sum of the pieces", self.dims[at], sum));
   for (size_t i = 0; i < count; ++i) {
     const etx_dim size = call->integer(call->context, 1, i);
-    ETX_TRY(put_piece(call, &self, at, i, size));
+    ETX_TRY(put_part(call, &self, at, i, size));
   }
   return ETX_OK;
 }
@@ -218,11 +219,11 @@ etx_status etx_shape_split_with_sizes(etx_shape_call* call) {
 etx_status etx_shape_unbind(etx_shape_call* call) {
   etx_shape self;
   size_t at;
-  ETX_TRY(divided_dimension(call, 1, &self, &at));
+  ETX_TRY(read_split_dimension(call, 1, &self, &at));
   const etx_dim count = self.dims[at];
   if (!etx_shape_is_number(call, count)) {
     return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
-                               "a size that varies is unbound");
+                               "a dynamic size is unbound");
   }
   etx_shape_remove(&self, at);
   for (etx_dim i = 0; i < count; ++i) {
@@ -231,8 +232,8 @@ etx_status etx_shape_unbind(etx_shape_call* call) {
   return ETX_OK;
 }
 
-// PyTorch leaves one-dimensional tensors without elements out of a join.
-static bool is_left_out(const etx_shape_call* call, const etx_shape* shape) {
+// In PyTorch cat ignores vectors without elements.
+static bool is_skipped(const etx_shape_call* call, const etx_shape* shape) {
   return shape->rank == 1 && etx_dim_is(call, shape->dims[0], 0);
 }
 
@@ -258,17 +259,17 @@ etx_status etx_shape_cat(etx_shape_call* call) {
   for (size_t i = 0; i < count; ++i) {
     ETX_TRY(etx_shape_tensor_item(call, 0, i, &part));
     if (part.rank == 0) {
-      return etx_shape_refuse(call, "a tensor without dimensions is joined");
+      return etx_shape_refuse(call, "a tensor of rank 0 is concatenated");
     }
     if (i == 0) {
       out = part;
-      has_first = !is_left_out(call, &part);
+      has_first = !is_skipped(call, &part);
       if (!has_first) continue;
       ETX_TRY(etx_shape_dimension(call, 1, 0, part.rank, &at));
       continue;
     }
     ETX_TRY(etx_shape_promote(call, &out.dtype, part.dtype));
-    if (is_left_out(call, &part)) continue;
+    if (is_skipped(call, &part)) continue;
     if (has_first) {
       ETX_TRY(join(call, at, &part, &out));
       continue;
@@ -278,14 +279,14 @@ etx_status etx_shape_cat(etx_shape_call* call) {
     has_first = true;
     ETX_TRY(etx_shape_dimension(call, 1, 0, part.rank, &at));
   }
-  if (count == 0) return etx_shape_refuse(call, "no tensor is joined");
-  // Of tensors that are all left out, PyTorch looks at no dimension.
+  if (count == 0) return etx_shape_refuse(call, "'tensors' is empty");
+  // If cat ignores all tensors, PyTorch does not check the dimension.
   return put(call, &out);
 }
 
 etx_status etx_shape_stack(etx_shape_call* call) {
   const size_t count = call->list_count(call->context, 0);
-  if (count == 0) return etx_shape_refuse(call, "no tensor is joined");
+  if (count == 0) return etx_shape_refuse(call, "'tensors' is empty");
   etx_shape out, part;
   size_t at;
   ETX_TRY(etx_shape_tensor_item(call, 0, 0, &out));
@@ -303,8 +304,8 @@ etx_status etx_shape_stack(etx_shape_call* call) {
   return put(call, &out);
 }
 
-// A size with pads, of which negative ones crop: not more than there is, even
-// if the other side is padded.
+// A padded size. Negative pads crop; both together must not crop more than the
+// size, even if the other side is padded.
 static etx_status padded_size(const etx_shape_call* call, etx_dim before,
                               etx_dim after, etx_dim* size) {
   const bool has_numbers =
@@ -322,7 +323,7 @@ static etx_status padded_size(const etx_shape_call* call, etx_dim before,
   return etx_dim_add(call, *size, after, size);
 }
 
-// (self, pad): pairs of before and after, from the last dimension on.
+// (self, pad): pairs of before and after, last dimension first.
 etx_status etx_shape_constant_pad(etx_shape_call* call) {
   etx_shape self;
   ETX_TRY(etx_shape_tensor(call, 0, &self));

@@ -1,41 +1,40 @@
-// Rules of operators over bytes that stand for floats: images [N, H, W, C] and
-// layers (op_schema.def).
+// Shape functions of statically quantised uint8 operators (op_schema.def).
 
 #include "format/shapes/op_shapes_internal.h"
 
 enum {
   COLUMNS = 16,
-  SIDE = 4,
-  // Products of a sum of 32 bits, each at most 255 * 128 away from 0.
-  MOST_PRODUCTS = INT32_MAX / (UINT8_MAX * -INT8_MIN),
+  INPUTS = 4,
+  // Products in a 32-bit sum; the absolute value of each is at most 255 * 128.
+  MAX_PRODUCTS = INT32_MAX / (UINT8_MAX * -INT8_MIN),
 };
 
 etx_status etx_shape_u8_check_exact(const etx_shape_call* call,
                                    int64_t products) {
-  if (products <= MOST_PRODUCTS) return ETX_OK;
+  if (products <= MAX_PRODUCTS) return ETX_OK;
   return etx_shape_refuse(call,
-                          "results are sums of %i products, expected at most "
-                          "%i, which 32 bits hold",
-                          products, (int64_t)MOST_PRODUCTS);
+                          "a sum has %i products, expected at most %i, which "
+                          "fit 32 bits",
+                          products, (int64_t)MAX_PRODUCTS);
 }
 
 etx_status etx_shape_check_panels(const etx_shape_call* call, size_t argument,
                                  int64_t count, int64_t inner) {
-  const int64_t sides = inner / SIDE + (inner % SIDE != 0);
-  const etx_dim wanted[] = {count, sides, COLUMNS, SIDE};
+  const int64_t input_groups = inner / INPUTS + (inner % INPUTS != 0);
+  const etx_dim expected[] = {count, input_groups, COLUMNS, INPUTS};
   etx_shape panels;
   ETX_TRY(etx_shape_u8_check_exact(call, inner));
   ETX_TRY(etx_shape_tensor(call, argument, &panels));
   ETX_TRY(etx_shape_check_rank(call, "panels", &panels, 4));
   for (size_t i = 0; i < 4; ++i) {
-    ETX_TRY(etx_shape_check_equal(call, "a size of 'panels'", wanted[i],
+    ETX_TRY(etx_shape_check_equal(call, "a size of 'panels'", expected[i],
                                  panels.dims[i]));
   }
   return ETX_OK;
 }
 
-// A constant of one dimension.
-static etx_status want_column(const etx_shape_call* call, size_t argument,
+// Checks that a tensor is a vector of `size`.
+static etx_status check_vector(const etx_shape_call* call, size_t argument,
                               const char* what, etx_dim size) {
   etx_shape shape;
   ETX_TRY(etx_shape_tensor(call, argument, &shape));
@@ -51,17 +50,17 @@ etx_status etx_shape_u8_channels(const etx_shape_call* call, size_t first,
   const etx_dim channels = offsets.dims[0];
   if (!etx_shape_is_number(call, channels) || channels < 1) {
     return etx_shape_refuse(call,
-                            "'offsets' are of no fixed number of channels");
+                            "'offsets' has no fixed number of channels");
   }
-  ETX_TRY(want_column(call, first + 1, "scales", channels));
+  ETX_TRY(check_vector(call, first + 1, "scales", channels));
   if (!etx_shape_is_none(call, first + 2)) {
-    ETX_TRY(want_column(call, first + 2, "bias", channels));
+    ETX_TRY(check_vector(call, first + 2, "bias", channels));
   }
   *out_channels = channels;
   return ETX_OK;
 }
 
-static etx_status want_byte(const etx_shape_call* call, size_t argument,
+static etx_status read_byte(const etx_shape_call* call, size_t argument,
                             const char* what, int64_t* out) {
   ETX_TRY(etx_shape_number(call, argument, 0, out));
   if (*out >= 0 && *out <= UINT8_MAX) return ETX_OK;
@@ -71,9 +70,9 @@ static etx_status want_byte(const etx_shape_call* call, size_t argument,
 etx_status etx_shape_u8_result(const etx_shape_call* call, size_t first,
                                etx_dtype* out_dtype) {
   int64_t zero, least, most, code;
-  ETX_TRY(want_byte(call, first, "the zero point of results", &zero));
-  ETX_TRY(want_byte(call, first + 1, "the least result", &least));
-  ETX_TRY(want_byte(call, first + 2, "the largest result", &most));
+  ETX_TRY(read_byte(call, first, "the zero point of results", &zero));
+  ETX_TRY(read_byte(call, first + 1, "the least result", &least));
+  ETX_TRY(read_byte(call, first + 2, "the largest result", &most));
   if (least > most) {
     return etx_shape_refuse(call, "results are at least %i and at most %i",
                             least, most);
@@ -81,7 +80,7 @@ etx_status etx_shape_u8_result(const etx_shape_call* call, size_t first,
   ETX_TRY(etx_shape_number(call, first + 3, 0, &code));
   if (code != ETX_DTYPE_UINT8 && code != ETX_DTYPE_FLOAT32) {
     return etx_shape_refuse(call,
-                            "the type of results has number %i, expected "
+                            "the result has type %i, expected "
                             "uint8 or float32",
                             code);
   }
@@ -133,7 +132,7 @@ etx_status etx_shape_mean_u8(etx_shape_call* call) {
   int64_t zero;
   ETX_TRY(etx_shape_tensor(call, 0, &out));
   ETX_TRY(etx_shape_check_rank(call, "self", &out, 4));
-  ETX_TRY(want_byte(call, 1, "the zero point", &zero));
+  ETX_TRY(read_byte(call, 1, "the zero point", &zero));
   ETX_TRY(etx_shape_u8_result(call, 3, &out.dtype));
   out.dims[1] = 1;
   out.dims[2] = 1;

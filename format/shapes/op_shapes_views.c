@@ -1,4 +1,4 @@
-// Rules of views, and of copies that move every element.
+// Shape functions of views, and of copies that reorder or repeat elements.
 
 #include "format/shapes/op_shapes_internal.h"
 
@@ -6,7 +6,8 @@ static etx_status put(const etx_shape_call* call, const etx_shape* shape) {
   return call->output(call->context, 0, shape);
 }
 
-// The size that stands for -1 among `out`'s, if any.
+// Computes size `unknown`, which is -1, from the number of elements, and checks
+// that number.
 static etx_status infer_view_size(const etx_shape_call* call,
                                   const etx_shape* self, etx_shape* out,
                                   size_t unknown) {
@@ -39,7 +40,7 @@ etx_status etx_shape_view(etx_shape_call* call) {
     ETX_TRY(etx_shape_insert(call, &out, i, size));
     if (!etx_shape_is_number(call, size) || size >= 0) continue;
     if (size != -1 || unknown != SIZE_MAX) {
-      return etx_shape_refuse(call, "size %i is not possible in a view", size);
+      return etx_shape_refuse(call, "size %i is invalid in a view", size);
     }
     unknown = i;
   }
@@ -57,7 +58,7 @@ etx_status etx_shape_part_view(etx_shape_call* call) {
   for (size_t i = 0; i < rank; ++i) {
     const etx_dim size = call->integer(call->context, 2, i);
     if (etx_shape_is_number(call, size) && size < 0) {
-      return etx_shape_refuse(call, "size %i is not possible in a view", size);
+      return etx_shape_refuse(call, "size %i is invalid in a view", size);
     }
     ETX_TRY(etx_shape_insert(call, &out, i, size));
   }
@@ -69,7 +70,7 @@ etx_status etx_shape_part_view(etx_shape_call* call) {
                         etx_shape_is_number(call, end) &&
                         etx_shape_is_number(call, numel);
   if (is_known && (start < 0 || end > numel)) {
-    return etx_shape_refuse(call, "elements %i to %i are not among %i", start,
+    return etx_shape_refuse(call, "elements %i to %i are not within %i", start,
                             end, numel);
   }
   return put(call, &out);
@@ -122,14 +123,15 @@ etx_status etx_shape_t(etx_shape_call* call) {
   return put(call, &self);
 }
 
-// The size of dimension `at` of an expansion whose list says `size`.
+// Replaces `size`, the size in the list, by that of dimension `at` of the
+// expanded tensor.
 static etx_status expand_dim(const etx_shape_call* call, const etx_shape* self,
                              size_t at, size_t rank, etx_dim* size) {
   const bool is_new = at + self->rank < rank;
   const bool keeps = etx_shape_is_number(call, *size) && *size == -1;
   if (is_new || !keeps) {
     if (etx_shape_is_number(call, *size) && *size < 0) {
-      return etx_shape_refuse(call, "size %i is not possible here", *size);
+      return etx_shape_refuse(call, "size %i is invalid", *size);
     }
     if (is_new) return ETX_OK;
   }
@@ -176,10 +178,10 @@ etx_status etx_shape_repeat(etx_shape_call* call) {
   }
   for (size_t i = 0; i < count; ++i) {
     const etx_dim times = call->integer(call->context, 1, i);
-    // Of nothing, any number of repeats is nothing.
+    // PyTorch accepts a negative number for a size of 0.
     if (etx_shape_is_number(call, times) && times < 0 &&
         !etx_dim_is(call, out.dims[i], 0)) {
-      return etx_shape_refuse(call, "%i repeats are not possible", times);
+      return etx_shape_refuse(call, "%i repeats are invalid", times);
     }
     ETX_TRY(etx_dim_multiply(call, out.dims[i], times, &out.dims[i]));
   }
@@ -195,7 +197,7 @@ etx_status etx_shape_unsqueeze(etx_shape_call* call) {
   return put(call, &self);
 }
 
-// One dimension or a list of them; those of another size than 1 stay.
+// One dimension or a list of them. A dimension is kept if its size is not 1.
 etx_status etx_shape_squeeze(etx_shape_call* call) {
   etx_shape self;
   ETX_TRY(etx_shape_tensor(call, 0, &self));

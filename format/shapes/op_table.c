@@ -1,7 +1,7 @@
-// The rows of op_schema.def as a table. It stands above the shape rules, whose
-// functions it lists; op_schema.h declares how it is asked. Rows are looked up
-// by name with a linear scan, which passes over names of other lengths: it
-// happens a few times per operator and method, when a file is loaded.
+// The rows of op_schema.def as a table. It is in this folder because it lists
+// the shape functions; op_schema.h declares its functions. Lookup by name is a
+// linear scan that first compares lengths. That is fast enough: it happens a
+// few times for each operator of a method, when a file is loaded.
 
 #include "format/base/assertion.h"
 #include "format/ops/op_schema.h"
@@ -20,7 +20,7 @@ static const etx_op rows[ETX_OP_COUNT] = {
 #undef OP
 };
 
-// Bytes of both names of a row, so that most are passed over at one look.
+// Lengths of both names of a row, which differ for most rows.
 typedef struct row_size {
   uint8_t name;
   uint8_t overload;
@@ -38,8 +38,8 @@ const etx_op* etx_op_at(etx_op_id id) {
   return &rows[id];
 }
 
-// True if a row with these sizes may be what a file states: both names apart,
-// or joined as "name.overload".
+// True if the names in a file have the lengths of a row, either apart or joined
+// as "name.overload".
 static bool sizes_fit(row_size size, etx_text name, etx_text overload) {
   if (overload.size > 0) {
     return size.name == name.size && size.overload == overload.size;
@@ -48,7 +48,7 @@ static bool sizes_fit(row_size size, etx_text name, etx_text overload) {
   return name.size == size.name + tail;
 }
 
-// Compares a row whose sizes fit.
+// Compares the names of a row whose lengths match.
 static bool row_is_named(const etx_op* op, row_size size, etx_text name,
                          etx_text overload) {
   if (memcmp(name.data, op->name, size.name) != 0) return false;

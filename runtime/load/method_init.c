@@ -1,4 +1,4 @@
-// Loading a method, and handing it another session's state.
+// Loads a method, and binds it to another session's state.
 
 #include "runtime/method.h"
 
@@ -52,7 +52,7 @@ static etx_status check_devices(const etx_method* method, etx_diag* diag) {
         etx_pte_buffer_device_at(&method->plan, i);
     if (device.device_type == 0) continue;
     return etx_diag_fail(
-        diag, ETX_UNSUPPORTED, "arena %i of method '%t' lies on a device",
+        diag, ETX_UNSUPPORTED, "arena %i of method '%t' is on a device",
         (int64_t)device.buffer, etx_pte_plan_name(&method->plan));
   }
   return ETX_OK;
@@ -79,7 +79,7 @@ static etx_status check_operators(const etx_method* method,
   etx_status status = ETX_OK;
   for (size_t i = 0; i < etx_pte_operator_count(plan); ++i) {
     const etx_cached_operator* known = etx_operator_cache_at(operators, i);
-    // Views are the runtime's own work.
+    // The runtime itself makes views.
     if (known->kernel != NULL ||
         (known->op != NULL && etx_op_makes_view(known->op))) {
       continue;
@@ -150,7 +150,7 @@ static etx_status take_memory(etx_method* method,
   return ETX_OK;
 }
 
-// True if some input may come in different sizes or values.
+// True if an input has a dynamic size or value.
 static bool is_dynamic(const etx_method* method) {
   if (!ETX_DYNAMIC) return false;
   for (size_t i = 0; i < method->input_count; ++i) {
@@ -164,11 +164,12 @@ static bool is_dynamic(const etx_method* method) {
   return false;
 }
 
-// Tries the method at its upper bounds, so that what no kernel can do is
-// refused here. A stock file's bounds need not fit each other: it is tried
-// when its sizes are known.
+// Runs the shape phase at the upper bounds of all sizes, so that unsupported
+// calls are refused when the method is loaded. The bounds in a stock file need
+// not be consistent, so a dynamic method of a stock file is prepared when its
+// input sizes are known.
 static etx_status prepare_at_bounds(etx_method* method, etx_diag* diag) {
-  if (method->prepares_as_it_runs) return ETX_OK;
+  if (method->prepares_during_run) return ETX_OK;
   if (is_dynamic(method)) {
     if (method->blob_index == SIZE_MAX) return ETX_OK;
     for (size_t i = 0; i < method->input_count; ++i) {
@@ -178,13 +179,14 @@ static etx_status prepare_at_bounds(etx_method* method, etx_diag* diag) {
   return etx_method_shape_all(method, diag);
 }
 
-// What a stock file trusts its host to do with private arenas.
+// Initialises scratch as stock files expect it: zeros, then the initial data of
+// planned tensors.
 static void start_scratch(etx_method* method) {
   if (method->program->has_blob || method->scratch.size == 0) return;
   memset(method->scratch.data, 0, method->scratch.size);
   for (size_t i = 0; i < method->tensor_count; ++i) {
     const etx_method_tensor* tensor = &method->tensors[i];
-    if (tensor->home_kind != ETX_HOME_SCRATCH) continue;
+    if (tensor->storage_kind != ETX_METHOD_STORAGE_SCRATCH) continue;
     etx_pte_value value;
     etx_pte_value_read(&method->plan, (size_t)(tensor->value - method->values),
                        &value);
@@ -194,14 +196,14 @@ static void start_scratch(etx_method* method) {
         !etx_program_stored(method->program, from, &data)) {
       continue;
     }
-    if (tensor->home_bytes > 0) {
-      memcpy(tensor->home, data.data, tensor->home_bytes);
+    if (tensor->storage_bytes > 0) {
+      memcpy(tensor->storage, data.data, tensor->storage_bytes);
     }
   }
 }
 
-// What was given of temporary memory is compared with what the kernels want
-// once their calls are known.
+// Compares the given temporary memory with the needs of the kernels, which
+// depend on the decoded calls.
 static etx_status take_temporary(etx_method* method,
                                  etx_operator_cache* operators,
                                  etx_diag* diag) {
@@ -225,10 +227,10 @@ static etx_status load(etx_method* method, etx_operator_cache* operators,
   ETX_TRY(take_temporary(method, operators, diag));
   method->is_prepared = false;
   ETX_TRY(prepare_at_bounds(method, diag));
-  if (!ETX_DYNAMIC && method->prepares_as_it_runs) {
+  if (!ETX_DYNAMIC && method->prepares_during_run) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "what method '%t' does depends on data, which this "
-                         "build leaves out (ETX_DYNAMIC)",
+                         "method '%t' depends on data, which this build "
+                         "leaves out (ETX_DYNAMIC)",
                          etx_pte_plan_name(&method->plan));
   }
   if (ETX_DYNAMIC && !method->is_prepared) {
@@ -284,8 +286,8 @@ static etx_status bind(etx_method* method, const etx_planned_memory* state,
   method->state = *state;
   for (size_t i = 0; i < method->tensor_count; ++i) {
     etx_method_tensor* tensor = &method->tensors[i];
-    if (tensor->home_kind != ETX_HOME_STATE) continue;
-    tensor->home = etx_method_byte(state->data, tensor->home_offset);
+    if (tensor->storage_kind != ETX_METHOD_STORAGE_STATE) continue;
+    tensor->storage = etx_method_byte(state->data, tensor->storage_offset);
   }
   etx_method_update_pointers(method);
   return ETX_OK;

@@ -1,8 +1,8 @@
-// What a method needs, counted from the file alone.
+// Counts the memory that a method needs, from the file alone.
 //
-// One function (etx_method_layout_take) takes every array from an arena. Over a
-// counting arena it says how many bytes there must be, over a real one it hands
-// them out, so the two cannot differ.
+// One function (etx_method_layout_take) takes every array from an arena. With a
+// counting arena it computes the number of bytes, with a real one it allocates
+// them, so the two cannot differ.
 
 #include "runtime/load/method_layout.h"
 
@@ -23,8 +23,8 @@ etx_status etx_method_layout_find(etx_method* method, const etx_program* program
   return ETX_OK;
 }
 
-// Counts everything. Tensors without memory that are no inputs go to
-// `unplanned`.
+// Sets all counts. `unplanned` is the number of tensors without memory that are
+// not inputs.
 static void count_all(etx_method* method, size_t* unplanned) {
   const etx_pte_plan* plan = &method->plan;
   etx_pte_totals totals;
@@ -41,7 +41,7 @@ static void count_all(etx_method* method, size_t* unplanned) {
     etx_pte_value_read(plan, (size_t)etx_pte_input_at(plan, i), &value);
     if (value.kind != ETX_PTE_TENSOR) continue;
     method->integer_count += value.as.tensor.rank;
-    // The caller brings some. A value that is an input twice is refused later.
+    // The caller provides its memory. Duplicate inputs are refused later.
     if (*unplanned > 0 && !etx_pte_tensor_has_bytes(&value.as.tensor)) {
       --*unplanned;
     }
@@ -52,7 +52,7 @@ static void count_all(etx_method* method, size_t* unplanned) {
   }
 }
 
-// Adds memory for outputs that the file gives none.
+// Adds memory for outputs that the file has not planned.
 static etx_status count_unplanned(const etx_program* program,
                                   const etx_pte_plan* plan,
                                   etx_operator_cache* operators, size_t* end,
@@ -61,7 +61,7 @@ static etx_status count_unplanned(const etx_program* program,
   for (;;) {
     bool found = false;
     uint32_t index = 0;
-    ETX_TRY(etx_unplanned_outputs_next(program, plan, operators, &cursor, &found,
+    ETX_TRY(etx_unplanned_outputs_next(program, operators, &cursor, &found,
                                       &index, diag));
     if (!found) return ETX_OK;
     const etx_pte_value value = etx_pte_value_at(plan, index);
@@ -110,8 +110,8 @@ etx_status etx_method_layout_count(etx_method* method, etx_operator_cache* opera
   return count_memory(method, operators, unplanned, out_needed, diag);
 }
 
-// An array of a method: where the method keeps its pointer and its count (0: no
-// element is counted), and how many elements it has beside those.
+// An array of a method: the offsets of its pointer and its count in etx_method
+// (0: it has no count), and the number of extra elements.
 typedef struct array {
   uint16_t pointer;
   uint16_t count;

@@ -1,5 +1,5 @@
-// The file's instructions as records: operators resolved, arguments as
-// pointers to slots. All that can be refused without sizes is refused here.
+// Decodes the file's instructions to records: operators are resolved, arguments
+// become pointers to slots. All checks that need no sizes are made here.
 
 #include "runtime/load/method_records.h"
 
@@ -7,9 +7,9 @@
 #include "runtime/method/method_error.h"
 
 static etx_status refuse_slot(uint32_t index, const char* what,
-                              const char* wanted, etx_diag* diag) {
+                              const char* expected, etx_diag* diag) {
   return etx_diag_fail(diag, ETX_BAD_FILE, "%s is value %u, expected %s", what,
-                       (uint64_t)index, wanted);
+                       (uint64_t)index, expected);
 }
 
 static bool is_scalar(const etx_value* value) {
@@ -25,7 +25,7 @@ static etx_status decode_move(etx_method* method,
   record->to = (uint32_t)from->target;
   const etx_value* source = &method->values[record->from];
   const etx_value* target = &method->values[record->to];
-  // A slot keeps its kind for good: calls rely on it.
+  // The kind of a slot never changes: calls were checked with it.
   if (source->kind != target->kind ||
       (!is_scalar(source) && source->kind != ETX_VALUE_TENSOR &&
        source->kind != ETX_VALUE_NONE)) {
@@ -73,8 +73,8 @@ static etx_status decode_free(const etx_method* method,
   return ETX_OK;
 }
 
-// Refuses a call whose arguments are not what its operator takes. Without words
-// it does not matter which.
+// Checks a call's arguments against the schema. The fast check only returns
+// whether they match; the slow one writes the message.
 static etx_status check_arguments(const etx_method* method,
                                   const etx_cached_operator* known,
                                   const etx_pte_instruction* from,
@@ -89,24 +89,24 @@ static etx_status check_arguments(const etx_method* method,
              : ETX_BAD_FILE;
 }
 
-// An output tensor must be one that may be written, or only be sized.
+// Checks that an output tensor may be written, or that the operator only sets
+// its sizes.
 static etx_status check_written(etx_method* method, const etx_op* op,
                                 const etx_value* value, etx_diag* diag) {
   const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
   if (tensor == NULL) return ETX_OK;
-  if (tensor->home_kind == ETX_HOME_CONSTANT) {
+  if (tensor->storage_kind == ETX_METHOD_STORAGE_CONSTANT) {
     if (etx_op_only_sizes(op)) return ETX_OK;
     return refuse_slot((uint32_t)(value - method->values), "output",
-                       "no constant", diag);
+                       "a writable tensor", diag);
   }
   if (tensor->input == ETX_NO_INDEX) return ETX_OK;
   etx_method_input* input = &method->inputs[tensor->input];
-  if (input->shown != NULL) return ETX_OK;
+  if (input->new_content != NULL) return ETX_OK;
   if (method->blob_index != SIZE_MAX) {
-    return refuse_slot(input->value, "output",
-                       "no input that the method must leave alone", diag);
+    return refuse_slot(input->value, "output", "a mutable input", diag);
   }
-  input->shown = value;  // a stock file says so by writing it
+  input->new_content = value;  // in a stock file any written input is mutable
   return ETX_OK;
 }
 
@@ -124,7 +124,7 @@ static etx_status check_outputs(etx_method* method,
   return ETX_OK;
 }
 
-// What is special about the return slot, which is value `slot`.
+// Handles the return slot, which is value `slot`.
 static void decode_result(etx_method* method, etx_method_record* record,
                           uint32_t slot) {
   etx_call* call = &record->call;
@@ -140,7 +140,7 @@ static void decode_result(etx_method* method, etx_method_record* record,
     record->slot = slot;
     etx_method_tensor_of(method, value)->is_rebound = true;
   }
-  // Kernels see the slot of a number, and no other return slot.
+  // Only the slot of a scalar result is an argument of the kernel.
   const bool sees_slot =
       op->result == ETX_RESULT_SCALAR || op->result == ETX_RESULT_NONE;
   if (!sees_slot) --call->argument_count;
@@ -193,8 +193,8 @@ static etx_status decode_instruction(etx_method* method,
   record->instruction = (uint32_t)index;
   if (!ETX_DYNAMIC && from.kind != ETX_PTE_KERNEL_CALL) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "instruction is no call of an operator, and this "
-                         "build leaves the others out (ETX_DYNAMIC)");
+                         "instruction is not a kernel call, and this build "
+                         "leaves out all others (ETX_DYNAMIC)");
   }
   switch (from.kind) {
     case ETX_PTE_KERNEL_CALL:
@@ -211,7 +211,7 @@ static etx_status decode_instruction(etx_method* method,
   }
 }
 
-// True if what follows depends on more than sizes.
+// True if later instructions depend on more than sizes.
 static bool depends_on_data(const etx_method_record* record) {
   if (record->kind == ETX_RECORD_SCALAR) {
     return record->call.op->id == ETX_OP_local_scalar_dense;
@@ -235,7 +235,7 @@ etx_status etx_method_decode_records(etx_method* method,
         etx_method_error_locate(method, record, diag);
         return status;
       }
-      if (depends_on_data(record)) method->prepares_as_it_runs = true;
+      if (depends_on_data(record)) method->prepares_during_run = true;
     }
   }
   if (ETX_DYNAMIC) method->chain_starts[method->chain_count] = at;

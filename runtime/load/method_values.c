@@ -1,4 +1,4 @@
-// The file's values as slots, and for each tensor where its bytes are.
+// Decodes the file's values to slots, and finds the storage of each tensor.
 
 #include "runtime/load/method_values.h"
 
@@ -12,35 +12,38 @@ static etx_status refuse(const etx_method* method, size_t value,
                        etx_pte_plan_name(&method->plan), why);
 }
 
-// Where a planned tensor lies: verified to lie within its arena.
-static void find_planned_home(const etx_method* method,
-                              const etx_pte_tensor* from,
-                              etx_method_tensor* tensor) {
+// Sets the storage of a planned tensor, which is verified to be within its
+// arena.
+static void find_planned_storage(const etx_method* method,
+                                 const etx_pte_tensor* from,
+                                 etx_method_tensor* tensor) {
   const size_t arena = method->arena_offsets[from->memory_id];
   if (arena == SIZE_MAX) {
-    tensor->home_kind = ETX_HOME_STATE;
-    tensor->home_offset = (size_t)from->memory_offset;
-    tensor->home = etx_method_byte(method->state.data, tensor->home_offset);
+    tensor->storage_kind = ETX_METHOD_STORAGE_STATE;
+    tensor->storage_offset = (size_t)from->memory_offset;
+    tensor->storage =
+        etx_method_byte(method->state.data, tensor->storage_offset);
   } else {
-    tensor->home_kind = ETX_HOME_SCRATCH;
-    tensor->home_offset = arena + (size_t)from->memory_offset;
-    tensor->home = etx_method_byte(method->scratch.data, tensor->home_offset);
+    tensor->storage_kind = ETX_METHOD_STORAGE_SCRATCH;
+    tensor->storage_offset = arena + (size_t)from->memory_offset;
+    tensor->storage =
+        etx_method_byte(method->scratch.data, tensor->storage_offset);
   }
 }
 
-// Of a tensor without a home all of it is zero. False if its data is in a file
-// that was not given.
-static bool find_home(const etx_method* method, const etx_pte_tensor* from,
-                      etx_method_tensor* tensor) {
+// Sets the storage of a tensor; it stays zero for one without storage. False if
+// its data is in a data file that was not given.
+static bool find_storage(const etx_method* method, const etx_pte_tensor* from,
+                         etx_method_tensor* tensor) {
   etx_bytes stored;
   const bool is_stored = etx_program_stored(method->program, from, &stored);
   if (from->has_allocation) {
-    find_planned_home(method, from, tensor);
-    tensor->home_bytes = tensor->bytes;
+    find_planned_storage(method, from, tensor);
+    tensor->storage_bytes = tensor->bytes;
   } else if (is_stored) {
-    tensor->home_kind = ETX_HOME_CONSTANT;
-    tensor->home = (uint8_t*)(uintptr_t)stored.data;
-    tensor->home_bytes = tensor->bytes;
+    tensor->storage_kind = ETX_METHOD_STORAGE_CONSTANT;
+    tensor->storage = (uint8_t*)(uintptr_t)stored.data;
+    tensor->storage_bytes = tensor->bytes;
   }
   return is_stored || from->location != ETX_PTE_EXTERNAL;
 }
@@ -66,7 +69,7 @@ static etx_status decode_tensor(etx_method* method, const etx_pte_tensor* from,
   }
   if (!ETX_DYNAMIC && from->dynamism != ETX_PTE_STATIC) {
     return refuse(method, index, ETX_UNSUPPORTED,
-                  "has sizes that change, which this build leaves out "
+                  "has dynamic sizes, which this build leaves out "
                   "(ETX_DYNAMIC)",
                   diag);
   }
@@ -93,7 +96,7 @@ static etx_status decode_tensor(etx_method* method, const etx_pte_tensor* from,
   (void)etx_layout_strides(from->sizes, from->dim_order, from->rank,
                            tensor->strides);
   tensor->bytes = numel * etx_dtype_bytes(from->dtype);
-  if (!find_home(method, from, tensor)) {
+  if (!find_storage(method, from, tensor)) {
     return etx_diag_fail(diag, ETX_NOT_FOUND,
                          "value %z of method '%t' is '%t' of a data file "
                          "(.ptd), and none was given",
@@ -106,7 +109,7 @@ static etx_status decode_tensor(etx_method* method, const etx_pte_tensor* from,
   return ETX_OK;
 }
 
-// In a list of tensors -1 and a value that is no tensor are None.
+// In a list of tensors, -1 and values that are not tensors are None.
 static void decode_items(etx_method* method, const etx_pte_value* from,
                          etx_value* out) {
   const size_t count = from->as.list.count;
@@ -114,26 +117,26 @@ static void decode_items(etx_method* method, const etx_pte_value* from,
   const etx_value** items = take_pointers(method, count);
   for (size_t i = 0; i < count; ++i) {
     const int64_t index = etx_pte_item_at(from, i);
-    // Tensors stand before lists that name them.
+    // Verified: tensors come before the lists that have them as items.
     const bool is_there =
         is_ints ||
         (index >= 0 && method->values[index].kind == ETX_VALUE_TENSOR);
     items[i] = is_there ? &method->values[index] : NULL;
   }
   out->kind = is_ints ? ETX_VALUE_INTS : ETX_VALUE_TENSORS;
-  out->as.tensors.items = items;  // lies where that of integers does
+  out->as.tensors.items = items;  // the same union member layout as integers
   out->as.tensors.count = count;
 }
 
 static etx_status decode_slots(etx_method* method, etx_diag* diag) {
-  // Cleared as a whole: one by one takes longer than filling them.
+  // One memset for all is faster than clearing each.
   if (method->value_count != 0) {
     memset(method->values, 0, method->value_count * sizeof *method->values);
   }
   if (method->tensor_count != 0) {
     memset(method->tensors, 0, method->tensor_count * sizeof *method->tensors);
   }
-  method->tensor_count = 0;  // counted up again, to the same number
+  method->tensor_count = 0;  // decode_tensor counts up to the same number
   for (size_t i = 0; i < method->value_count; ++i) {
     etx_pte_value from;
     etx_pte_value_read(&method->plan, i, &from);
@@ -151,7 +154,7 @@ static etx_status decode_slots(etx_method* method, etx_diag* diag) {
   return ETX_OK;
 }
 
-// An input without planned memory lives in the caller's.
+// An input without planned memory uses the caller's memory.
 static etx_status decode_input_tensor(etx_method* method, size_t index,
                                       etx_method_input* input, etx_diag* diag) {
   etx_method_tensor* tensor = &method->tensors[input->tensor];
@@ -159,15 +162,15 @@ static etx_status decode_input_tensor(etx_method* method, size_t index,
     return refuse(method, input->value, ETX_BAD_FILE, "is an input twice",
                   diag);
   }
-  if (tensor->home_kind == ETX_HOME_STATE) {
+  if (tensor->storage_kind == ETX_METHOD_STORAGE_STATE) {
     return refuse(method, input->value, ETX_BAD_FILE,
-                  "is an input and lies in shared state", diag);
+                  "is an input in shared state", diag);
   }
   tensor->input = (uint32_t)index;
-  input->is_planned = tensor->home_kind == ETX_HOME_SCRATCH;
+  input->is_planned = tensor->storage_kind == ETX_METHOD_STORAGE_SCRATCH;
   if (!input->is_planned) {
-    tensor->home_kind = ETX_HOME_INPUT;
-    tensor->home_bytes = tensor->bytes;
+    tensor->storage_kind = ETX_METHOD_STORAGE_INPUT;
+    tensor->storage_bytes = tensor->bytes;
   }
   const size_t rank = tensor->value->as.tensor.rank;
   input->sizes = take_integers(method, rank);
@@ -193,20 +196,20 @@ static etx_status decode_inputs(etx_method* method, etx_diag* diag) {
       return refuse(method, input->value, ETX_UNSUPPORTED,
                     "is an input and a list", diag);
     }
-    input->is_set = true;  // fixed: setting it only compares
+    input->is_set = true;  // its value is fixed; setting it only compares
     if (value->kind == ETX_VALUE_INT) input->integer = value->as.integer;
   }
   return ETX_OK;
 }
 
-// Inputs that vary, as the blob has them.
-static etx_status decode_varying(etx_method* method, etx_diag* diag) {
+// Integer inputs that depend on a symbol, as the blob describes them.
+static etx_status decode_dynamic_inputs(etx_method* method, etx_diag* diag) {
   const etx_blob* blob = &method->program->blob;
   const size_t rows = etx_blob_input_dim_count(blob, method->blob_index);
   if (!ETX_DYNAMIC && rows > 0) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "inputs of method '%t' vary, which this build leaves "
-                         "out (ETX_DYNAMIC)",
+                         "method '%t' has dynamic inputs, which this build "
+                         "leaves out (ETX_DYNAMIC)",
                          etx_pte_plan_name(&method->plan));
   }
   for (size_t i = 0; ETX_DYNAMIC && i < rows; ++i) {
@@ -216,7 +219,7 @@ static etx_status decode_varying(etx_method* method, etx_diag* diag) {
     etx_method_input* input = &method->inputs[row.input];
     if (method->values[input->value].kind != ETX_VALUE_INT) {
       return refuse(method, input->value, ETX_BAD_FILE,
-                    "varies with a symbol but is no int", diag);
+                    "depends on a symbol but is not an int", diag);
     }
     input->varies = true;
     input->is_set = false;
@@ -225,19 +228,19 @@ static etx_status decode_varying(etx_method* method, etx_diag* diag) {
   return ETX_OK;
 }
 
-// Inputs that are written, as the blob has them.
-static void decode_shown(etx_method* method) {
+// Inputs that the method writes, as the blob describes them.
+static void decode_mutable_inputs(etx_method* method) {
   const etx_blob* blob = &method->program->blob;
   for (size_t i = 0; i < method->input_count; ++i) {
     etx_method_input* input = &method->inputs[i];
     if (!etx_blob_input_at(blob, method->blob_index, i).is_mutable) continue;
-    input->shown = &method->values[input->value];
+    input->new_content = &method->values[input->value];
   }
   for (size_t i = 0; i < method->output_count; ++i) {
-    const int32_t shown =
+    const int32_t input =
         etx_blob_output_at(blob, method->blob_index, i).mutated_input;
-    if (shown < 0 || method->outputs[i]->kind != ETX_VALUE_TENSOR) continue;
-    method->inputs[shown].shown = method->outputs[i];
+    if (input < 0 || method->outputs[i]->kind != ETX_VALUE_TENSOR) continue;
+    method->inputs[input].new_content = method->outputs[i];
   }
 }
 
@@ -249,14 +252,15 @@ static etx_status decode_views(etx_method* method, etx_diag* diag) {
     const uint32_t base = method->values[row.base].position;
     etx_method_tensor* tensor =
         etx_method_tensor_of(method, &method->values[row.value]);
-    // What has memory of its own needs no base; of several the first counts.
-    if (tensor->home_kind != ETX_HOME_NONE || tensor->base != ETX_NO_INDEX ||
-        method->tensors[base].home_kind == ETX_HOME_NONE) {
+    // A value with storage of its own needs no base. The first base is used.
+    if (tensor->storage_kind != ETX_METHOD_STORAGE_NONE ||
+        tensor->base != ETX_NO_INDEX ||
+        method->tensors[base].storage_kind == ETX_METHOD_STORAGE_NONE) {
       continue;
     }
     if (row.offset % etx_dtype_bytes(tensor->value->as.tensor.dtype) != 0) {
       return refuse(method, row.value, ETX_BAD_FILE,
-                    "is a view at an offset that does not suit its type", diag);
+                    "is a view at an unaligned offset", diag);
     }
     tensor->base = base;
     tensor->base_offset = (size_t)row.offset;
@@ -266,12 +270,12 @@ static etx_status decode_views(etx_method* method, etx_diag* diag) {
 
 static bool some_lack_memory(const etx_method* method) {
   for (size_t i = 0; i < method->tensor_count; ++i) {
-    if (method->tensors[i].home_kind == ETX_HOME_NONE) return true;
+    if (method->tensors[i].storage_kind == ETX_METHOD_STORAGE_NONE) return true;
   }
   return false;
 }
 
-// Memory behind the arenas for outputs that the file gives none.
+// Places outputs that the file has not planned after the arenas in scratch.
 static etx_status place_unplanned(etx_method* method,
                                   etx_operator_cache* operators,
                                   etx_diag* diag) {
@@ -284,19 +288,18 @@ static etx_status place_unplanned(etx_method* method,
   for (;;) {
     bool found = false;
     uint32_t value = 0;
-    ETX_TRY(etx_unplanned_outputs_next(method->program, &method->plan,
-                                       operators, &cursor, &found, &value,
-                                       diag));
+    ETX_TRY(etx_unplanned_outputs_next(method->program, operators, &cursor,
+                                       &found, &value, diag));
     if (!found) return ETX_OK;
     etx_method_tensor* tensor =
         etx_method_tensor_of(method, &method->values[value]);
     end =
         (end + ETX_MEMORY_ALIGNMENT - 1) & ~(size_t)(ETX_MEMORY_ALIGNMENT - 1);
-    tensor->home_kind = ETX_HOME_SCRATCH;
-    tensor->home_offset = end;
-    tensor->home = etx_method_byte(method->scratch.data, end);
-    tensor->home_bytes = tensor->bytes;
-    end += tensor->home_bytes;
+    tensor->storage_kind = ETX_METHOD_STORAGE_SCRATCH;
+    tensor->storage_offset = end;
+    tensor->storage = etx_method_byte(method->scratch.data, end);
+    tensor->storage_bytes = tensor->bytes;
+    end += tensor->storage_bytes;
   }
 }
 
@@ -314,8 +317,8 @@ etx_status etx_method_decode_values(etx_method* method,
     method->outputs[i] = &method->values[etx_pte_output_at(&method->plan, i)];
   }
   if (method->blob_index != SIZE_MAX) {
-    ETX_TRY(decode_varying(method, diag));
-    decode_shown(method);
+    ETX_TRY(decode_dynamic_inputs(method, diag));
+    decode_mutable_inputs(method);
     ETX_TRY(decode_views(method, diag));
   }
   return place_unplanned(method, operators, diag);

@@ -1,4 +1,4 @@
-// The file's values as slots.
+// Decodes the file's values to slots.
 
 #ifndef ETX_RUNTIME_LOAD_METHOD_VALUES_H
 #define ETX_RUNTIME_LOAD_METHOD_VALUES_H

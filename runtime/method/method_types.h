@@ -1,21 +1,21 @@
-// What a loaded method is made of: the structs behind method.h.
+// The structs of a loaded method, which are private to the runtime.
 //
-// A method's values live in one array, as the file has them. A tensor value
-// has a second record, etx_method_tensor, that knows where its bytes are:
+// All values of a method are in one array, in the file's order. A tensor value
+// has a second record, etx_method_tensor, with the location of its bytes:
 //
-//   home   memory of its own: a constant, a place in scratch or state, or what
-//          the caller lent for an input. A view or a blank slot has none
-//   root   the tensor whose home it uses at present: itself, or through a view
-//          or a move another one
+//   storage  memory of its own: constant data, bytes in scratch or state, or the
+//            caller's memory of an input. A view or an unplanned slot has none
+//   root     the tensor whose storage it currently uses: itself, or another one
+//            after a view or a move
 //
-// So replacing memory (a new input, another session) changes homes, and one
-// walk over the tensors makes all data pointers right again.
+// So new memory (an input, another session) changes storages only, and one loop
+// over the tensors updates all data pointers.
 //
-// The shape phase walks the records in order and gives every tensor its sizes
-// and its root. It is done before the run, so a value must mean the same at
-// every record that names it: each use and each write sets ETX_MARK_FIXED, and
-// a value that would have to change after that sends the method into the
-// other mode, where shapes and work of one record follow each other.
+// The shape phase goes over the records in order and sets sizes and root of
+// every tensor. Usually it is complete before the run, so a value must not
+// change between two records that use it: each use and each write sets
+// ETX_MARK_USED. If a marked value would have to change, the method switches to
+// the mode in which each record is prepared just before it runs.
 
 #ifndef ETX_RUNTIME_METHOD_METHOD_TYPES_H
 #define ETX_RUNTIME_METHOD_METHOD_TYPES_H
@@ -27,18 +27,18 @@
 
 // Bits of etx_method.marks.
 enum {
-  ETX_MARK_FIXED = 1,   // used or written in this shape phase; of a tensor
-                        // its record says so
+  ETX_MARK_USED = 1,    // used or written in this shape phase; tensors have
+                        // `is_used` instead
   ETX_MARK_VARIES = 2,  // a number that an instruction or the caller changes
 };
 
-typedef enum etx_method_home {
-  ETX_HOME_NONE,
-  ETX_HOME_CONSTANT,
-  ETX_HOME_SCRATCH,
-  ETX_HOME_STATE,
-  ETX_HOME_INPUT,  // borrowed from the caller
-} etx_method_home;
+typedef enum etx_method_storage {
+  ETX_METHOD_STORAGE_NONE,
+  ETX_METHOD_STORAGE_CONSTANT,
+  ETX_METHOD_STORAGE_SCRATCH,
+  ETX_METHOD_STORAGE_STATE,
+  ETX_METHOD_STORAGE_INPUT,  // borrowed from the caller
+} etx_method_storage;
 
 typedef struct etx_method_tensor {
   etx_value* value;
@@ -46,24 +46,24 @@ typedef struct etx_method_tensor {
   const uint8_t* dim_order;
   int32_t* sizes;  // of a dynamic tensor; NULL: sizes are `bounds`
   int32_t* strides;
-  uint8_t* home;       // first byte at home; NULL until it is known
-  size_t home_offset;  // of state: from the start of arena 2
-  size_t home_bytes;   // that may be touched at home
-  size_t bytes;        // at its present sizes
-  size_t root_offset;  // of its data from the root's home
+  uint8_t* storage;       // first byte; NULL until it is known
+  size_t storage_offset;  // of state: from the start of arena 2
+  size_t storage_bytes;   // that may be accessed
+  size_t bytes;           // at its current sizes
+  size_t root_offset;     // of its data from the root's storage
   uint32_t root;       // position in tensors, or ETX_NO_INDEX
   uint32_t base;       // tensor it is a constant view of, or none
   size_t base_offset;  // of that view, in bytes
   uint32_t input;      // position among the inputs, or ETX_NO_INDEX
-  uint8_t home_kind;   // etx_method_home
+  uint8_t storage_kind;   // etx_method_storage
   bool is_rebound;     // target of a view, a move or a returned self
-  bool is_fixed;       // ETX_MARK_FIXED, of a tensor
+  bool is_used;        // used or written in this shape phase
 } etx_method_tensor;
 
 typedef enum etx_record_kind {
   ETX_RECORD_KERNEL,
   ETX_RECORD_SCALAR,  // writes a number; reads sizes and numbers only
-  ETX_RECORD_VIEW,    // another header: etx_op_makes_view
+  ETX_RECORD_VIEW,    // see etx_op_makes_view
   ETX_RECORD_MOVE,
   ETX_RECORD_JUMP,
   ETX_RECORD_FREE,
@@ -82,8 +82,8 @@ typedef struct etx_method_record {
   uint32_t instruction;      // position in its chain
   uint8_t kind;              // etx_record_kind
   bool has_fixed_sizes;      // needs to be prepared only once
-  bool has_fixed_reads;      // the same but for the sizes of its outputs
-  bool is_sized_by_data;     // its kernel gives its outputs their sizes
+  bool has_fixed_reads;      // the same, if sizes of outputs are ignored
+  bool is_sized_by_data;     // its kernel sets the sizes of its outputs
   bool is_prepared;
   bool writes_state;
   etx_call call;  // of kernels, scalars and views
@@ -100,20 +100,20 @@ typedef struct etx_method_input {
   uint8_t* data;           // the caller's
   int32_t* sizes;          // as last set
   int64_t integer;         // of an Int that varies
-  const etx_value* shown;  // new content of a mutable one; NULL: read only
+  const etx_value* new_content;  // new content of a mutable one; NULL: read only
   bool is_set;
   bool is_planned;  // copied at run
   bool varies;
 } etx_method_input;
 
-// A place in a block. A block of no bytes may be NULL, and so is what lies in
-// it: tensors without elements.
+// An address in a block. An empty block may be NULL, and then the address of a
+// tensor without elements is NULL, too.
 static inline uint8_t* etx_method_byte(uint8_t* block, size_t offset) {
   return block == NULL ? NULL : block + offset;
 }
 
-// Values that a call's argument names, from the first to where they end: itself,
-// or the items of a list of values, of which some may be NULL.
+// The values of one argument: the argument itself, or the items of a list of
+// values, which may be NULL.
 typedef struct etx_value_span {
   const etx_value* const* at;
   const etx_value* const* end;
@@ -126,7 +126,7 @@ static inline etx_value_span etx_call_argument_values(const etx_call* call,
   const bool is_list =
       value->kind == ETX_VALUE_INTS || value->kind == ETX_VALUE_TENSORS;
   if (!is_list) return (etx_value_span){argument, argument + 1};
-  // Where a list of integers has its items, one of tensors has them too.
+  // `integers` and `tensors` have the same layout.
   argument = value->as.tensors.items;
   return (etx_value_span){argument, argument + value->as.tensors.count};
 }
@@ -144,17 +144,17 @@ static inline uint64_t etx_method_number(const etx_method* method,
   return (uint64_t)(tensor->value - method->values);
 }
 
-// True if its sizes are not those that the file states for good.
+// True if the tensor has dynamic sizes.
 static inline bool etx_method_is_dynamic(const etx_method_tensor* tensor) {
   return ETX_DYNAMIC && tensor->sizes != NULL;
 }
 
-// True if shapes and work of its records follow each other.
-static inline bool etx_method_prepares_as_it_runs(const etx_method* method) {
-  return ETX_DYNAMIC && method->prepares_as_it_runs;
+// True if each record is prepared just before it runs.
+static inline bool etx_method_prepares_during_run(const etx_method* method) {
+  return ETX_DYNAMIC && method->prepares_during_run;
 }
 
-// Elements at the sizes that the file states.
+// Number of elements at the sizes in the file.
 static inline size_t etx_method_bound_numel(const etx_method_tensor* tensor) {
   size_t numel = 1;
   for (size_t i = 0; i < tensor->value->as.tensor.rank; ++i) {

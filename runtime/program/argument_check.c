@@ -7,7 +7,7 @@ static const char* const kind_names[] = {
     "double",      "tensor",    "string",      "int list",
     "double list", "bool list", "tensor list", "optional tensor list"};
 
-const char* etx_pte_kind_name(etx_pte_kind kind) {
+static const char* kind_name(etx_pte_kind kind) {
   const size_t count = sizeof kind_names / sizeof kind_names[0];
   return (size_t)kind < count ? kind_names[kind] : kind_names[0];
 }
@@ -16,7 +16,7 @@ void etx_value_from_scalar(const etx_pte_value* from, etx_value* out) {
   const unsigned plain = 1u << ETX_PTE_INT | 1u << ETX_PTE_BOOL |
                          1u << ETX_PTE_DOUBLE | 1u << ETX_PTE_STRING |
                          1u << ETX_PTE_DOUBLE_LIST | 1u << ETX_PTE_BOOL_LIST;
-  // The kinds are the file's, counted from 0, and so is what is in them.
+  // The kinds are the file's, counted from 0, with the same union members.
   const bool is_plain = (plain >> from->kind & 1) != 0;
   out->kind = is_plain ? (etx_value_kind)(from->kind - 1) : ETX_VALUE_NONE;
   if (!is_plain) return;
@@ -27,39 +27,39 @@ void etx_value_from_scalar(const etx_pte_value* from, etx_value* out) {
   }
 }
 
-typedef enum wanted_kinds {
-  WANT_INT = 1 << ETX_PTE_INT,
-  WANT_BOOL = 1 << ETX_PTE_BOOL,
-  WANT_DOUBLE = 1 << ETX_PTE_DOUBLE,
-  WANT_NUMBER = WANT_INT | WANT_BOOL | WANT_DOUBLE,
-  WANT_TENSOR = 1 << ETX_PTE_TENSOR,
-  WANT_STRING = 1 << ETX_PTE_STRING,
-  WANT_INTS = 1 << ETX_PTE_INT_LIST,
-  WANT_DOUBLES = 1 << ETX_PTE_DOUBLE_LIST,
-  WANT_BOOLS = 1 << ETX_PTE_BOOL_LIST,
-  WANT_TENSORS = 1 << ETX_PTE_TENSOR_LIST | 1 << ETX_PTE_OPTIONAL_TENSOR_LIST,
-} wanted_kinds;
+typedef enum accepted_kinds {
+  ACCEPTS_INT = 1 << ETX_PTE_INT,
+  ACCEPTS_BOOL = 1 << ETX_PTE_BOOL,
+  ACCEPTS_DOUBLE = 1 << ETX_PTE_DOUBLE,
+  ACCEPTS_NUMBER = ACCEPTS_INT | ACCEPTS_BOOL | ACCEPTS_DOUBLE,
+  ACCEPTS_TENSOR = 1 << ETX_PTE_TENSOR,
+  ACCEPTS_STRING = 1 << ETX_PTE_STRING,
+  ACCEPTS_INTS = 1 << ETX_PTE_INT_LIST,
+  ACCEPTS_DOUBLES = 1 << ETX_PTE_DOUBLE_LIST,
+  ACCEPTS_BOOLS = 1 << ETX_PTE_BOOL_LIST,
+  ACCEPTS_TENSORS = 1 << ETX_PTE_TENSOR_LIST | 1 << ETX_PTE_OPTIONAL_TENSOR_LIST,
+} accepted_kinds;
 
-static const uint16_t wanted[] = {
-    [ETX_ARGUMENT_TENSOR] = WANT_TENSOR,
-    [ETX_ARGUMENT_TENSORS] = WANT_TENSORS,
-    [ETX_ARGUMENT_OPTIONAL_TENSORS] = WANT_TENSORS,
-    [ETX_ARGUMENT_SCALAR] = WANT_NUMBER,
-    [ETX_ARGUMENT_INT] = WANT_INT,
-    [ETX_ARGUMENT_INTS] = WANT_INTS,
-    [ETX_ARGUMENT_FLOAT] = WANT_NUMBER,
-    [ETX_ARGUMENT_FLOATS] = WANT_DOUBLES,
-    [ETX_ARGUMENT_BOOL] = WANT_BOOL,
-    [ETX_ARGUMENT_BOOLS] = WANT_BOOLS,
-    [ETX_ARGUMENT_STRING] = WANT_STRING,
-    [ETX_ARGUMENT_SCALAR_TYPE] = WANT_INT,
-    [ETX_ARGUMENT_MEMORY_FORMAT] = WANT_INT,
-    [ETX_ARGUMENT_LAYOUT] = WANT_INT,
+static const uint16_t accepted[] = {
+    [ETX_ARGUMENT_TENSOR] = ACCEPTS_TENSOR,
+    [ETX_ARGUMENT_TENSORS] = ACCEPTS_TENSORS,
+    [ETX_ARGUMENT_OPTIONAL_TENSORS] = ACCEPTS_TENSORS,
+    [ETX_ARGUMENT_SCALAR] = ACCEPTS_NUMBER,
+    [ETX_ARGUMENT_INT] = ACCEPTS_INT,
+    [ETX_ARGUMENT_INTS] = ACCEPTS_INTS,
+    [ETX_ARGUMENT_FLOAT] = ACCEPTS_NUMBER,
+    [ETX_ARGUMENT_FLOATS] = ACCEPTS_DOUBLES,
+    [ETX_ARGUMENT_BOOL] = ACCEPTS_BOOL,
+    [ETX_ARGUMENT_BOOLS] = ACCEPTS_BOOLS,
+    [ETX_ARGUMENT_STRING] = ACCEPTS_STRING,
+    [ETX_ARGUMENT_SCALAR_TYPE] = ACCEPTS_INT,
+    [ETX_ARGUMENT_MEMORY_FORMAT] = ACCEPTS_INT,
+    [ETX_ARGUMENT_LAYOUT] = ACCEPTS_INT,
     [ETX_ARGUMENT_DEVICE] = 0,
 };
 
 // For messages.
-static const char* const wanted_texts[] = {
+static const char* const expected_texts[] = {
     [ETX_ARGUMENT_TENSOR] = "a tensor",
     [ETX_ARGUMENT_TENSORS] = "a tensor list",
     [ETX_ARGUMENT_OPTIONAL_TENSORS] = "a tensor list",
@@ -87,8 +87,8 @@ static etx_status check_built(const etx_pte_plan* plan, size_t index,
                                   diag);
 }
 
-// Items of a list: an IntList names Int slots, a list of tensors has None only
-// where the schema says "Tensor?[]".
+// Checks the items of a list: those of an IntList are Ints, and a list of
+// tensors may have None only if the schema has "Tensor?[]".
 static etx_status check_items(const etx_pte_plan* plan,
                               const etx_pte_value* list,
                               const etx_argument* argument, const etx_op* op,
@@ -102,7 +102,7 @@ static etx_status check_items(const etx_pte_plan* plan,
                            "item %z of argument '%t' of '%s' is %s, expected "
                            "an int",
                            i, argument->name, op->name,
-                           etx_pte_kind_name(kind));
+                           kind_name(kind));
     }
     return ETX_OK;
   }
@@ -115,7 +115,7 @@ static etx_status check_items(const etx_pte_plan* plan,
     }
     if (argument->type != ETX_ARGUMENT_TENSORS) continue;
     return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "item %z of argument '%t' of '%s' is no tensor", i,
+                         "item %z of argument '%t' of '%s' is not a tensor", i,
                          argument->name, op->name);
   }
   return ETX_OK;
@@ -126,11 +126,11 @@ static etx_status check_argument(const etx_pte_plan* plan, int32_t index,
                                  etx_diag* diag) {
   const etx_pte_kind kind = etx_pte_value_kind(plan, (size_t)index);
   if (kind == ETX_PTE_NULL && argument->optional) return ETX_OK;
-  if ((wanted[argument->type] >> kind & 1) == 0) {
+  if ((accepted[argument->type] >> kind & 1) == 0) {
     return etx_diag_fail(diag, ETX_BAD_FILE,
                          "argument '%t' of '%s' is %s, expected %s",
-                         argument->name, op->name, etx_pte_kind_name(kind),
-                         wanted_texts[argument->type]);
+                         argument->name, op->name, kind_name(kind),
+                         expected_texts[argument->type]);
   }
   if (kind == ETX_PTE_INT_LIST || kind == ETX_PTE_TENSOR_LIST ||
       kind == ETX_PTE_OPTIONAL_TENSOR_LIST) {
@@ -140,12 +140,12 @@ static etx_status check_argument(const etx_pte_plan* plan, int32_t index,
   return check_built(plan, (size_t)index, argument, op, diag);
 }
 
-static const uint16_t slots[] = {
-    [ETX_RESULT_OUT] = WANT_TENSOR,
-    [ETX_RESULT_OUT_LIST] = WANT_TENSORS,
-    [ETX_RESULT_LIST] = WANT_TENSORS,
-    [ETX_RESULT_SELF] = WANT_TENSOR,
-    [ETX_RESULT_SCALAR] = WANT_NUMBER,
+static const uint16_t accepted_slots[] = {
+    [ETX_RESULT_OUT] = ACCEPTS_TENSOR,
+    [ETX_RESULT_OUT_LIST] = ACCEPTS_TENSORS,
+    [ETX_RESULT_LIST] = ACCEPTS_TENSORS,
+    [ETX_RESULT_SELF] = ACCEPTS_TENSOR,
+    [ETX_RESULT_SCALAR] = ACCEPTS_NUMBER,
     [ETX_RESULT_NONE] = 0,
 };
 
@@ -159,30 +159,30 @@ static const char* const slot_texts[] = {
 };
 
 uint16_t etx_argument_kinds(etx_argument_type type) {
-  return wanted[type];
+  return accepted[type];
 }
 
 uint16_t etx_result_kinds(etx_op_result result) {
-  return slots[result];
+  return accepted_slots[result];
 }
 
 static etx_status check_return_slot(const etx_pte_plan* plan, int32_t index,
                                     const etx_op* op, etx_diag* diag) {
   const etx_pte_kind kind = etx_pte_value_kind(plan, (size_t)index);
-  if ((slots[op->result] >> kind & 1) != 0) return ETX_OK;
+  if ((accepted_slots[op->result] >> kind & 1) != 0) return ETX_OK;
   return etx_diag_fail(diag, ETX_BAD_FILE,
                        "return slot of '%s' is %s, expected %s", op->name,
-                       etx_pte_kind_name(kind), slot_texts[op->result]);
+                       kind_name(kind), slot_texts[op->result]);
 }
 
 etx_status etx_arguments_check(const etx_pte_plan* plan,
                                const etx_pte_instruction* instruction,
                                const etx_op* op, etx_diag* diag) {
-  const size_t wanted_count = etx_op_call_count(op);
-  if (instruction->argument_count != wanted_count) {
+  const size_t expected_count = etx_op_call_count(op);
+  if (instruction->argument_count != expected_count) {
     return etx_diag_fail(diag, ETX_BAD_FILE,
                          "call of '%s' has %z arguments, expected %z", op->name,
-                         instruction->argument_count, wanted_count);
+                         instruction->argument_count, expected_count);
   }
   etx_argument argument;
   etx_argument_cursor cursor = etx_argument_first(op->arguments);

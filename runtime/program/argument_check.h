@@ -1,5 +1,5 @@
-// An instruction's arguments against the operator's schema, while both are
-// still in the file.
+// Checks an instruction's arguments against the operator's schema, before they
+// are decoded.
 
 #ifndef ETX_RUNTIME_PROGRAM_ARGUMENT_CHECK_H
 #define ETX_RUNTIME_PROGRAM_ARGUMENT_CHECK_H
@@ -10,15 +10,16 @@
 #include "runtime/built_types.h"
 #include "runtime/value.h"
 
-// False where files are believed and kernels know all types.
+// ETX_CHECKS_ARGUMENTS is false in a build without a verifier whose kernels
+// have all types.
 enum {
   ETX_KNOWS_ALL_TYPES = (uint32_t)ETX_BUILT_DTYPES == UINT32_MAX,
   ETX_CHECKS_ARGUMENTS = ETX_VERIFIER || !ETX_KNOWS_ALL_TYPES
 };
 
-// Checks the number of value indices, the kind of each argument and what
-// stands in the return slot. ETX_BAD_FILE names argument, expected and found;
-// ETX_UNSUPPORTED an element type that this build leaves out.
+// Checks the number of value indices and the kinds of arguments and return
+// slot. ETX_BAD_FILE: one is wrong; ETX_UNSUPPORTED: this build leaves out the
+// type of a tensor.
 ETX_MUST_USE etx_status etx_arguments_check(
     const etx_pte_plan* plan, const etx_pte_instruction* instruction,
     const etx_op* op, etx_diag* diag);
@@ -31,8 +32,5 @@ uint16_t etx_result_kinds(etx_op_result result);
 // Converts a value that is neither tensor nor list of values: numbers, text,
 // inline lists. Anything else becomes None.
 void etx_value_from_scalar(const etx_pte_value* from, etx_value* out);
-
-// "int", "tensor list": for messages.
-const char* etx_pte_kind_name(etx_pte_kind kind);
 
 #endif

@@ -13,7 +13,7 @@ void etx_operator_cache_init(etx_operator_cache* cache,
   memset(cache->tags, 0, sizeof cache->tags);
 }
 
-// Its row.
+// Fills the row of an operator.
 static etx_cached_operator* look_up(etx_operator_cache* cache, size_t index) {
   const size_t at = index % ETX_OPERATOR_CACHE_ROWS;
   etx_cached_operator* row = &cache->rows[at];
@@ -56,15 +56,14 @@ static etx_pte_kind kind_at(const etx_pte_plan* plan, const etx_value* values,
                         : (etx_pte_kind)(values[index].kind + 1);
 }
 
-// True if the items of a list are of the kind that they must be: ints, or
-// tensors.
+// True if all items of a list are ints, or tensors for a list of tensors.
 static bool items_fit(const etx_pte_plan* plan, const etx_value* values,
                       const etx_pte_value* list) {
-  const etx_pte_kind wanted =
+  const etx_pte_kind expected =
       list->kind == ETX_PTE_INT_LIST ? ETX_PTE_INT : ETX_PTE_TENSOR;
   for (size_t i = 0; i < list->as.list.count; ++i) {
     const int64_t index = etx_pte_item_at(list, i);
-    if (index < 0 || kind_at(plan, values, (size_t)index) != wanted) {
+    if (index < 0 || kind_at(plan, values, (size_t)index) != expected) {
       return false;
     }
   }
@@ -82,7 +81,7 @@ bool etx_cached_operator_fits(const etx_cached_operator* known,
     const size_t index = (size_t)instruction->arguments[i];
     const etx_pte_kind kind = kind_at(plan, values, index);
     if ((known->kinds[i] >> kind & 1) == 0) return false;
-    // The return slot lists what was checked as an argument.
+    // A list in the return slot has the items of an argument.
     if (!etx_pte_lists_values(kind) || i >= known->argument_count ||
         (known->may_lack >> i & 1) != 0) {
       continue;

@@ -1,15 +1,13 @@
-// Data of tensors, wherever it lies: in the program's own segments or in a data
-// file beside it. Data files are compared with the program when they are
-// handed over, so that whoever reads a tensor's bytes afterwards only looks
-// them up.
+// Stored data of tensors, in the program's segments or in a data file. Data
+// files are compared with the program when they are given, so later lookups
+// need no checks.
 
 #include "format/base/checked_math.h"
 #include "format/pte/pte_segments.h"
 #include "runtime/program.h"
 
-// Keys that are compared for one program: thousands of weights in each of a
-// hundred methods keep far below, and it bounds the time that a hostile file
-// takes.
+// Limit of key comparisons for one program, which bounds the time for malicious
+// files. Thousands of weights in a hundred methods are far below it.
 enum { MAX_COMPARISONS = 400000000 };
 
 // Counts the files that have the key; the first one's entry goes to `out`.
@@ -54,7 +52,7 @@ static etx_status refuse_layout(const etx_pte_tensor* tensor,
   if (entry->has_layout) {
     append_type(entry->dtype, entry->rank, entry->sizes, diag);
   } else {
-    etx_diag_append(diag, "no tensor");
+    etx_diag_append(diag, "not a tensor");
   }
   etx_diag_append(diag, " in the data file, method '%t' expects ", method);
   append_type(tensor->dtype, tensor->rank, tensor->sizes, diag);

@@ -1,5 +1,5 @@
-// What a program says of its methods without loading one: inputs, outputs, and
-// the results of constant methods.
+// Describes methods without loading them: inputs, outputs, and the results of
+// constant methods.
 
 #include "format/pte/reserved_names.h"
 #include "format/tensor/layout.h"
@@ -18,8 +18,9 @@ static size_t count_instructions(const etx_pte_plan* plan) {
   return count;
 }
 
-// Whether what the method answers is stored and at hand; states do not count.
-static bool answers_constants(const etx_program* program,
+// True if all tensors that the method returns are constants that are available;
+// states are not constants.
+static bool returns_constants(const etx_program* program,
                               const etx_pte_plan* plan) {
   for (size_t i = 0; i < etx_pte_output_count(plan); ++i) {
     const etx_pte_value value =
@@ -51,7 +52,7 @@ etx_status etx_program_method_at(const etx_program* program, size_t index,
           : 0;
   out_info->is_constant =
       out_info->instruction_count == 0 && out_info->input_count == 0 &&
-      out_info->output_count > 0 && answers_constants(program, &plan);
+      out_info->output_count > 0 && returns_constants(program, &plan);
   return ETX_OK;
 }
 
@@ -76,7 +77,7 @@ static etx_status find_described(const etx_program* program, etx_text method,
   return ETX_OK;
 }
 
-static etx_status fill_port(const etx_pte_plan* plan, int32_t value,
+static etx_status fill_info(const etx_pte_plan* plan, int32_t value,
                             etx_port_info* out_port) {
   memset(out_port, 0, sizeof *out_port);
   out_port->value = etx_pte_value_at(plan, (size_t)value);
@@ -85,10 +86,10 @@ static etx_status fill_port(const etx_pte_plan* plan, int32_t value,
   return ETX_OK;
 }
 
-static etx_status refuse_port(size_t index, etx_text method, const char* what,
-                              size_t count, etx_diag* diag) {
+static etx_status refuse_index(size_t index, etx_text method, const char* what,
+                               size_t count, etx_diag* diag) {
   return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
-                       "%s %z asked for, method '%t' has %z", what, index,
+                       "there is no %s %z, method '%t' has %z", what, index,
                        method, count);
 }
 
@@ -99,10 +100,10 @@ static etx_status read_input(const etx_program* program, etx_text method,
   size_t blob = SIZE_MAX;
   ETX_TRY(find_described(program, method, &plan, &blob, diag));
   const size_t count = etx_pte_input_count(&plan);
-  if (index >= count) return refuse_port(index, method, "input", count, diag);
-  ETX_TRY(fill_port(&plan, etx_pte_input_at(&plan, index), out_info));
+  if (index >= count) return refuse_index(index, method, "input", count, diag);
+  ETX_TRY(fill_info(&plan, etx_pte_input_at(&plan, index), out_info));
   if (blob == SIZE_MAX) {
-    // A stock file says so only by what it does.
+    // In a stock file an input is mutable if an instruction writes it.
     out_info->is_mutable = out_info->kind == ETX_PTE_TENSOR &&
                            etx_program_plan_writes(
                                &plan, (uint32_t)etx_pte_input_at(&plan, index));
@@ -134,8 +135,8 @@ static etx_status read_output(const etx_program* program, etx_text method,
   size_t blob = SIZE_MAX;
   ETX_TRY(find_described(program, method, &plan, &blob, diag));
   const size_t count = etx_pte_output_count(&plan);
-  if (index >= count) return refuse_port(index, method, "output", count, diag);
-  ETX_TRY(fill_port(&plan, etx_pte_output_at(&plan, index), out_info));
+  if (index >= count) return refuse_index(index, method, "output", count, diag);
+  ETX_TRY(fill_info(&plan, etx_pte_output_at(&plan, index), out_info));
   if (blob == SIZE_MAX) return ETX_OK;
   const etx_blob_output output =
       etx_blob_output_at(&program->blob, blob, index);
@@ -160,12 +161,12 @@ static etx_status constant_tensor(const etx_program* program,
   etx_bytes bytes = {NULL, 0};
   if (tensor->has_allocation || (!is_stored && !empty)) {
     return etx_diag_fail(diag, ETX_BAD_STATE,
-                         "output of method '%t' is no constant of the file",
+                         "output of method '%t' is not a constant of the file",
                          name);
   }
   if (is_stored && !etx_program_stored(program, tensor, &bytes)) {
     return etx_diag_fail(diag, ETX_NOT_FOUND,
-                         "method '%t' answers '%t' of a data file (.ptd), and "
+                         "method '%t' returns '%t' of a data file (.ptd), and "
                          "none was given",
                          name, tensor->name);
   }
@@ -179,7 +180,7 @@ static etx_status constant_tensor(const etx_program* program,
   return ETX_OK;
 }
 
-// A value of the file that needs no memory of a method's.
+// Converts a value of the file that needs no memory of a loaded method.
 static etx_status constant_value(const etx_program* program,
                                  const etx_pte_value* value, etx_text name,
                                  etx_value* out_value, etx_constant_hold* hold,
@@ -209,7 +210,7 @@ static etx_status constant_value(const etx_program* program,
                              diag);
     default:
       return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                           "constant method '%t' answers a list", name);
+                           "constant method '%t' returns a list", name);
   }
 }
 
@@ -226,15 +227,15 @@ static etx_status read_constant(const etx_program* program, etx_text name,
   ETX_TRY(etx_program_find_plan(program, name, &plan, diag));
   if (etx_pte_input_count(&plan) != 0 || count_instructions(&plan) != 0 ||
       etx_pte_output_count(&plan) == 0) {
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "method '%t' is no constant method: it has %z inputs, "
-                         "%z instructions, %z outputs",
-                         name, etx_pte_input_count(&plan),
-                         count_instructions(&plan),
-                         etx_pte_output_count(&plan));
+    return etx_diag_fail(
+        diag, ETX_BAD_ARGUMENT,
+        "method '%t' is not a constant method: it has %z inputs, "
+        "%z instructions, %z outputs",
+        name, etx_pte_input_count(&plan), count_instructions(&plan),
+        etx_pte_output_count(&plan));
   }
   const size_t count = etx_pte_output_count(&plan);
-  if (index >= count) return refuse_port(index, name, "output", count, diag);
+  if (index >= count) return refuse_index(index, name, "output", count, diag);
   const etx_pte_value value =
       etx_pte_value_at(&plan, (size_t)etx_pte_output_at(&plan, index));
   return constant_value(program, &value, name, out_value, hold, diag);

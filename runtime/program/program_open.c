@@ -1,4 +1,4 @@
-// Opening is format's work; here a program learns which kernels run it, and
+// Opens a program: file and blob (in format/pte), kernels and limits, and
 // whether its methods share state.
 
 #include "runtime/program.h"
@@ -20,8 +20,8 @@ static uint64_t plan_state_bytes(const etx_pte_plan* plan) {
   return (uint64_t)etx_pte_buffer_size_at(plan, ETX_MEMORY_STATE);
 }
 
-// An exporter with pools of its own may plan anything in arena 2. Where an
-// input lies there it is no state.
+// Other exporters may use arena 2 for anything. If an input is in it, it is not
+// state.
 static bool has_input_in_state(const etx_pte_plan* plan) {
   for (size_t i = 0; i < etx_pte_input_count(plan); ++i) {
     const size_t value = (size_t)etx_pte_input_at(plan, i);
@@ -30,8 +30,8 @@ static bool has_input_in_state(const etx_pte_plan* plan) {
   return false;
 }
 
-// State of a stock file is shared if all plans that list an arena 2 agree on
-// its size.
+// Methods of a stock file share state if all that have an arena 2 give it the
+// same size.
 static void find_shared_state(etx_program* program) {
   program->shares_state = true;
   program->state_bytes = 0;

@@ -1,7 +1,7 @@
-// A stock file may leave outputs without planned memory and trust its host to
-// bring some. Here the runtime does: they lie behind the arenas in the scratch
-// block. There are few of them if any, so each is looked up by walking the
-// instructions again, which needs no memory.
+// A stock file may have outputs without planned memory, which the stock runtime
+// allocates. Here they are placed after the arenas in the scratch block. There
+// are few if any, so each is found by reading the instructions again, which
+// needs no memory.
 
 #include "runtime/program/unplanned_outputs.h"
 
@@ -29,8 +29,8 @@ bool etx_program_arena_offsets(const etx_program* program,
   return true;
 }
 
-// Writes to values without memory that are looked at: more than any real file
-// has, so that the walks below do not grow with the square of a hostile one.
+// Limit of writes to values without memory: more than any real file has. It
+// bounds the quadratic time of the search for malicious files.
 enum { MAX_EXAMINED = 512 };
 
 #define NO_VALUE UINT32_MAX
@@ -48,8 +48,8 @@ static const etx_cached_operator* operator_of(
              : NULL;
 }
 
-// Value number `item` that stands in an argument: itself or a list's item.
-// False past the end.
+// Item `item` of an argument: the value itself, or an item of a list. False
+// past the end.
 static bool item_at(const etx_pte_plan* plan, int32_t index, size_t item,
                     uint32_t* out_value) {
   if (etx_pte_value_kind(plan, (size_t)index) < ETX_PTE_TENSOR_LIST) {
@@ -58,12 +58,12 @@ static bool item_at(const etx_pte_plan* plan, int32_t index, size_t item,
   }
   const etx_pte_value value = etx_pte_value_at(plan, (size_t)index);
   if (item >= value.as.tensors.count) return false;
-  // -1 becomes a value that is no tensor's.
+  // -1 becomes an index beyond all values.
   *out_value = (uint32_t)value.as.tensors.items[item];
   return true;
 }
 
-// Moves to the next value that some instruction writes. False at the end.
+// Finds the next value that an instruction writes. False at the end.
 static bool next_written(etx_operator_cache* operators,
                          etx_unplanned_outputs_cursor* cursor,
                          uint32_t* out_value) {
@@ -124,8 +124,7 @@ static bool is_blob_view(const etx_program* program, const etx_pte_plan* plan,
   return false;
 }
 
-// The value whose slot an instruction makes point at other memory, or
-// NO_VALUE.
+// The value that an instruction rebinds to other memory, or NO_VALUE.
 static uint32_t rebound_by(etx_operator_cache* operators,
                            const etx_pte_instruction* instruction) {
   if (instruction->kind == ETX_PTE_MOVE_CALL) {
@@ -158,7 +157,7 @@ static bool is_rebound(etx_operator_cache* operators, uint32_t value) {
   return false;
 }
 
-// True if the write at `cursor` (already past it) is not the first of `value`.
+// True if the write before `cursor` is not the first one of `value`.
 static bool was_written(etx_operator_cache* operators,
                         const etx_unplanned_outputs_cursor* cursor,
                         uint32_t value) {
@@ -183,11 +182,11 @@ static bool lacks_memory(const etx_pte_plan* plan, uint32_t index) {
 }
 
 etx_status etx_unplanned_outputs_next(const etx_program* program,
-                                      const etx_pte_plan* plan,
                                       etx_operator_cache* operators,
                                       etx_unplanned_outputs_cursor* cursor,
                                       bool* out_found, uint32_t* out_value,
                                       etx_diag* diag) {
+  const etx_pte_plan* const plan = operators->plan;
   *out_found = false;
   uint32_t value = 0;
   while (next_written(operators, cursor, &value)) {

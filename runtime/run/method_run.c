@@ -1,9 +1,10 @@
-// Running a method: check, prepare if sizes changed, copy planned inputs, work,
-// copy mutable inputs back.
+// Runs a method: checks inputs, prepares kernels if sizes changed, copies
+// planned inputs, calls the kernels, copies mutable inputs back.
 //
-// The usual loop is a table of function and call, one indirect call each. A
-// method whose way or sizes depend on data is run record by record instead,
-// shapes and work together, and its steps are counted.
+// Usually the loop goes over an array of function and call, with one indirect
+// call for each step. A method whose control flow or sizes depend on data is run
+// by run_chains.c instead, which prepares each record just before it runs, and
+// limits the number of steps.
 
 #include "runtime/method/method_error.h"
 #include "runtime/method/method_names.h"
@@ -15,7 +16,7 @@
 #include "runtime/shapes/method_symbols.h"
 
 static etx_status check_ready(const etx_method* method, etx_diag* diag) {
-  char hold[ETX_INPUT_NAME_BYTES];
+  char name_buffer[ETX_INPUT_NAME_BYTES];
   if (method->state.data != NULL && *method->state.torn != 0) {
     return etx_diag_fail(diag, ETX_TORN_STATE,
                          "method '%t' cannot run: an earlier run left state "
@@ -26,7 +27,7 @@ static etx_status check_ready(const etx_method* method, etx_diag* diag) {
     if (method->inputs[i].is_set) continue;
     return etx_diag_fail(diag, ETX_BAD_STATE,
                          "input '%t' of method '%t' was never set",
-                         etx_method_input_name(method, i, hold),
+                         etx_method_input_name(method, i, name_buffer),
                          etx_pte_plan_name(&method->plan));
   }
   return ETX_OK;
@@ -35,7 +36,7 @@ static etx_status check_ready(const etx_method* method, etx_diag* diag) {
 static etx_status prepare(etx_method* method, etx_diag* diag) {
   if (!ETX_DYNAMIC || method->is_prepared) return ETX_OK;
   ETX_TRY(etx_method_solve_symbols(method, diag));
-  if (method->prepares_as_it_runs) return ETX_OK;
+  if (method->prepares_during_run) return ETX_OK;
   ETX_TRY(etx_method_shape_all(method, diag));
   method->moved_pointers = false;
   return ETX_OK;
@@ -47,16 +48,16 @@ static void copy_planned_inputs(etx_method* method) {
     if (!input->is_planned) continue;
     const etx_method_tensor* tensor = &method->tensors[input->tensor];
     const size_t bytes = tensor->bytes;
-    if (bytes > 0) memmove(tensor->home, input->data, bytes);
+    if (bytes > 0) memmove(tensor->storage, input->data, bytes);
   }
 }
 
-// The new content of mutable inputs that was not written in place.
+// Copies the new content of mutable inputs that was not written in place.
 static void copy_back(etx_method* method) {
   for (size_t i = 0; i < method->input_count; ++i) {
     const etx_method_input* input = &method->inputs[i];
-    if (input->shown == NULL || input->tensor == ETX_NO_INDEX) continue;
-    const uint8_t* from = (const uint8_t*)input->shown->as.tensor.data;
+    if (input->new_content == NULL || input->tensor == ETX_NO_INDEX) continue;
+    const uint8_t* from = (const uint8_t*)input->new_content->as.tensor.data;
     if (from == input->data) continue;
     const etx_method_tensor* tensor = &method->tensors[input->tensor];
     const size_t bytes = tensor->bytes;
@@ -64,8 +65,8 @@ static void copy_back(etx_method* method) {
   }
 }
 
-// Each of the two loops gives the position of the step that failed, or their
-// number.
+// Both loops return the position of the step that failed, or the number of
+// steps.
 size_t etx_method_run_all(const etx_method* method, etx_status* out_status) {
   const etx_method_step* steps = method->steps;
   const size_t count = method->step_count;
@@ -87,8 +88,8 @@ static size_t run_all_observed(const etx_method* method,
   return count;
 }
 
-// Between the first write to state and the end of the run the mark is set, so
-// that even a run that never comes back leaves it.
+// `torn` is set while a run may write state, so that it stays set even if the
+// process stops during the run.
 static etx_status run_steps(etx_method* method, etx_diag* diag) {
   const size_t count = method->step_count;
   const bool writes_state = method->first_state_step != SIZE_MAX;
@@ -113,7 +114,7 @@ static etx_status run_steps(etx_method* method, etx_diag* diag) {
 static etx_status run(etx_method* method, etx_diag* diag) {
   ETX_TRY(check_ready(method, diag));
   ETX_TRY(prepare(method, diag));
-  if (etx_method_prepares_as_it_runs(method)) {
+  if (etx_method_prepares_during_run(method)) {
     etx_method_restart(method);
     etx_method_update_pointers(method);
   } else if (method->moved_pointers) {
@@ -121,14 +122,14 @@ static etx_status run(etx_method* method, etx_diag* diag) {
   }
   method->moved_pointers = false;
   copy_planned_inputs(method);
-  ETX_TRY(etx_method_prepares_as_it_runs(method)
+  ETX_TRY(etx_method_prepares_during_run(method)
               ? etx_run_chains(method, diag)
               : run_steps(method, diag));
   copy_back(method);
   return ETX_OK;
 }
 
-// One thread at a time: whoever comes second is told so.
+// Refuses a second thread.
 static etx_status enter(etx_method* method, etx_diag* diag) {
   if (__atomic_exchange_n(&method->busy, 1u, __ATOMIC_ACQUIRE) == 0) {
     return ETX_OK;

@@ -5,7 +5,7 @@
 
 #include "runtime/method.h"
 
-// Runs all steps. Gives the position of the one that failed, or their number.
+// Runs all steps. Returns the position of the one that failed, or their number.
 size_t etx_method_run_all(const etx_method* method, etx_status* out_status);
 
 #endif

@@ -1,5 +1,6 @@
-// A run of a method whose way or sizes depend on data: record by record, shapes
-// and work together. Its steps are counted, so that it comes to an end.
+// Runs a method whose control flow or sizes depend on data: each record is
+// prepared just before it runs. The number of steps is limited, so that the run
+// ends.
 
 #include "runtime/run/run_chains.h"
 
@@ -31,7 +32,7 @@ static etx_status move(etx_method* method, const etx_method_record* record) {
   return ETX_OK;
 }
 
-// A kernel that may give its outputs sizes as it runs.
+// Runs a kernel, which may set the sizes of its outputs.
 static etx_status run_kernel(etx_method* method, etx_method_record* record) {
   const etx_resizer resizer = {etx_method_resize_output, method};
   if (record->writes_state) *method->state.torn = 1;
@@ -44,8 +45,8 @@ static etx_status run_kernel(etx_method* method, etx_method_record* record) {
   return status;
 }
 
-// One record of a method that prepares as it runs. `next` is where the chain
-// goes on.
+// Runs one record, which is prepared. A jump sets `next`, the position of the
+// next record.
 static etx_status run_record(etx_method* method, etx_method_record* record,
                              const size_t chain_start, size_t* next) {
   switch (record->kind) {

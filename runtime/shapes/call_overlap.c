@@ -1,40 +1,39 @@
-// Outputs against the other arguments of a call.
+// Checks that outputs do not overlap other arguments of a call.
 //
-// Kernels are written with restrict pointers and read an index once to check
-// it and once to use it; a file whose output lies on an index tensor would turn
-// that into a way out of bounds. So an output shares bytes with another
-// argument only if the operator's row allows it, and then exactly the same
-// bytes in the same order of elements. What the caller lends is the caller's
-// promise (see etx_method_set_input): such tensors are compared only with
-// themselves.
+// Kernels use restrict pointers, and read an index once to check it and again
+// to use it: if an output overlapped an index tensor, a malicious file could
+// write out of bounds. So an output may share bytes with another argument only
+// if the operator's row allows it, and then exactly the same bytes in the same
+// order of elements. The caller guarantees that inputs do not overlap other
+// memory (see etx_method_set_input), so an input is compared only with itself.
 
 #include "runtime/shapes/call_overlap.h"
 
-// Where a tensor's bytes are: addresses, or, in what the caller lends, which is
-// compared only with itself, positions in it.
-typedef struct range {
+// The bytes of a tensor: addresses, or offsets in an input, whose address may
+// not be known yet.
+typedef struct byte_range {
   const etx_method_tensor* tensor;
-  const etx_method_tensor* lender;  // NULL: nobody
+  const etx_method_tensor* input;  // that has the bytes; NULL: none
   uintptr_t start, end;
-} range;
+} byte_range;
 
 static bool find_range(const etx_method* method, const etx_value* value,
-                       range* out) {
+                       byte_range* out) {
   if (value == NULL || value->kind != ETX_VALUE_TENSOR) return false;
   const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
   if (tensor->bytes == 0 || tensor->root == ETX_NO_INDEX) return false;
   const etx_method_tensor* root = &method->tensors[tensor->root];
-  const bool is_lent = root->home_kind == ETX_HOME_INPUT;
+  const bool is_input = root->storage_kind == ETX_METHOD_STORAGE_INPUT;
   out->tensor = tensor;
-  out->lender = is_lent ? root : NULL;
-  out->start = tensor->root_offset + (is_lent ? 0 : (uintptr_t)root->home);
+  out->input = is_input ? root : NULL;
+  out->start = tensor->root_offset + (is_input ? 0 : (uintptr_t)root->storage);
   out->end = out->start + tensor->bytes;
   return true;
 }
 
-// The argument that an operator with ETX_IN_PLACE_SELF may overwrite. A copy
-// onto itself is no harm either.
-static bool may_be_self(const etx_call* call, size_t argument) {
+// True for the argument that an operator with ETX_IN_PLACE_SELF may overwrite:
+// the first tensor. A copy may also overwrite its source.
+static bool may_overwrite(const etx_call* call, size_t argument) {
   const bool is_copy =
       call->op->id == ETX_OP_copy_in_place || call->op->id == ETX_OP_copy_out;
   for (size_t i = 0; i < argument; ++i) {
@@ -43,9 +42,9 @@ static bool may_be_self(const etx_call* call, size_t argument) {
   return true;
 }
 
-// True if `other`, at position `argument`, may lie exactly where an output is.
+// True if `other`, at position `argument`, may have the bytes of an output.
 static bool may_share(const etx_call* call, size_t argument,
-                      const range* output, const range* other) {
+                      const byte_range* output, const byte_range* other) {
   const etx_value_kind kind = call->arguments[argument]->kind;
   const bool is_list = kind == ETX_VALUE_TENSORS &&
                        call->op->in_place == ETX_IN_PLACE_ELEMENTWISE;
@@ -56,14 +55,14 @@ static bool may_share(const etx_call* call, size_t argument,
     case ETX_IN_PLACE_ELEMENTWISE:
       return from == to || etx_dtype_bytes(from) == etx_dtype_bytes(to);
     case ETX_IN_PLACE_SELF:
-      return may_be_self(call, argument);
+      return may_overwrite(call, argument);
     default:
       return false;
   }
 }
 
-// True if element i of the one lies where element i of the other does.
-static bool lie_alike(const range* a, const range* b) {
+// True if element i of both has the same offset, for all i.
+static bool have_same_layout(const byte_range* a, const byte_range* b) {
   const etx_tensor* x = &a->tensor->value->as.tensor;
   const etx_tensor* y = &b->tensor->value->as.tensor;
   bool are_equal = x->rank == y->rank;
@@ -74,36 +73,35 @@ static bool lie_alike(const range* a, const range* b) {
          (etx_tensor_is_contiguous(x) && etx_tensor_is_contiguous(y));
 }
 
-static inline bool overlap(const range* a, const range* b) {
-  return a->lender == b->lender && a->start < b->end && b->start < a->end;
+static inline bool overlap(const byte_range* a, const byte_range* b) {
+  return a->input == b->input && a->start < b->end && b->start < a->end;
 }
 
-// Two that overlap.
+// Decides whether an overlap is allowed.
 static etx_status compare(const etx_method_record* record, size_t argument,
-                          const range* output, const range* other,
+                          const byte_range* output, const byte_range* other,
                           etx_diag* diag) {
   const bool is_written = (record->written >> argument & 1) != 0;
   if (output->start == other->start && output->end == other->end &&
       !is_written && may_share(&record->call, argument, output, other) &&
-      lie_alike(output, other)) {
+      have_same_layout(output, other)) {
     return ETX_OK;
   }
-  return etx_diag_fail(diag, ETX_BAD_FILE,
-                       "argument %z lies in the same memory as an output",
+  return etx_diag_fail(diag, ETX_BAD_FILE, "argument %z overlaps an output",
                        argument);
 }
 
-// An output with the values of an argument. If the argument is written it is
-// one of them, and need not be compared with itself.
+// Compares an output with the values of an argument. A written argument
+// contains the output itself, which is skipped once.
 static etx_status compare_values(const etx_method* method,
                                  const etx_method_record* record,
-                                 size_t argument, const range* output,
+                                 size_t argument, const byte_range* output,
                                  etx_diag* diag) {
   etx_value_span values = etx_call_argument_values(&record->call, argument);
   bool is_itself = (record->written >> argument & 1) == 0;
   for (; values.at != values.end; ++values.at) {
     const etx_value* item = *values.at;
-    range other;
+    byte_range other;
     if (!is_itself && item == output->tensor->value) {
       is_itself = true;
     } else if (find_range(method, item, &other) && overlap(output, &other)) {
@@ -114,16 +112,16 @@ static etx_status compare_values(const etx_method* method,
 }
 
 #ifdef __OPTIMIZE_SIZE__
-enum { ASKS_ADDRESSES = 0 };  // one way for all
+enum { COMPARES_ADDRESSES = 0 };  // saves the code of the fast path
 #else
-enum { ASKS_ADDRESSES = 1 };
+enum { COMPARES_ADDRESSES = 1 };
 #endif
 
-// True where addresses alone tell that an argument has no byte from `start` up
-// to `end`: of most, and sooner than by who lends what. Lists are left to that,
-// and so is what a lender has not brought yet: all at NULL.
-static inline bool is_apart(const etx_method* method, const etx_value* value,
-                            uintptr_t start, uintptr_t end) {
+// Fast path for most arguments: true if addresses alone show that an argument
+// has no byte in `start` to `end`. Lists, and inputs without memory yet, whose
+// address is NULL, take the general path.
+static inline bool is_disjoint(const etx_method* method, const etx_value* value,
+                               uintptr_t start, uintptr_t end) {
   if (value->kind != ETX_VALUE_TENSOR) return value->kind != ETX_VALUE_TENSORS;
   const uintptr_t other = (uintptr_t)value->as.tensor.data;
   return end <= other ||
@@ -133,15 +131,15 @@ static inline bool is_apart(const etx_method* method, const etx_value* value,
 static etx_status check_output(const etx_method* method,
                                const etx_method_record* record,
                                const etx_value* value, etx_diag* diag) {
-  range output;
+  byte_range output;
   if (!find_range(method, value, &output)) return ETX_OK;
   const uintptr_t start = (uintptr_t)value->as.tensor.data;
   const uintptr_t end = start + output.tensor->bytes;
   const size_t count = record->call.argument_count;
   for (size_t i = 0; i < count; ++i) {
     const etx_value* argument = record->call.arguments[i];
-    if (ASKS_ADDRESSES &&
-        (is_apart(method, argument, start, end) ||
+    if (COMPARES_ADDRESSES &&
+        (is_disjoint(method, argument, start, end) ||
          (argument == value && (record->written >> i & 1) != 0))) {
       continue;
     }

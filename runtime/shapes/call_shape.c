@@ -1,16 +1,16 @@
-// Each callback of etx_shape_call reads one argument of the call. Outputs are
-// counted over the written arguments in schema order, a list of outputs item
-// by item.
+// The callbacks of etx_shape_call for a call of the runtime. Outputs are
+// numbered over the written arguments in schema order; each item of a list of
+// outputs counts.
 
 #include "runtime/shapes/call_shape.h"
 
-typedef struct sizing {
+typedef struct call_sizing {
   const etx_call* call;
   uint64_t written;
   etx_call_resize resize;
   void* context;
   size_t sized;  // outputs so far
-} sizing;
+} call_sizing;
 
 uint64_t etx_op_written_arguments(const etx_op* op) {
   uint64_t written = 0;
@@ -23,7 +23,7 @@ uint64_t etx_op_written_arguments(const etx_op* op) {
 }
 
 static const etx_value* value_at(void* context, size_t argument) {
-  return ((const sizing*)context)->call->arguments[argument];
+  return ((const call_sizing*)context)->call->arguments[argument];
 }
 
 static etx_shape_kind kind_of(void* context, size_t argument) {
@@ -75,8 +75,8 @@ static bool tensor_shape(void* context, size_t argument, size_t item,
   return true;
 }
 
-// A number of a file may be any; a dim that looks like a handle is none here,
-// and is far outside every bound either way.
+// A number in a file may have any value. One that would be a handle is replaced
+// by the smallest number, which is outside of all bounds, too.
 static etx_dim number(int64_t integer) {
   return etx_dim_is_number(integer) ? integer : ETX_DIM_HANDLE + 1;
 }
@@ -114,7 +114,7 @@ static double real_at(void* context, size_t argument, size_t item) {
 }
 
 // The slot of output number `index`; NULL if there are not that many.
-static const etx_value* output_at(const sizing* s, size_t index) {
+static const etx_value* output_at(const call_sizing* s, size_t index) {
   for (size_t i = 0; i < s->call->argument_count; ++i) {
     if ((s->written >> i & 1) == 0) continue;
     const etx_value* value = s->call->arguments[i];
@@ -128,13 +128,13 @@ static const etx_value* output_at(const sizing* s, size_t index) {
   return NULL;
 }
 
-static etx_status size_next(sizing* s, size_t index, const etx_shape* shape,
-                            bool at_most) {
+static etx_status size_next(call_sizing* s, size_t index,
+                            const etx_shape* shape, bool at_most) {
   const etx_value* output = output_at(s, index);
   ++s->sized;
   if (output == NULL) {
     return etx_diag_fail(s->call->diag, ETX_BAD_FILE,
-                         "'%s' has an output %z, the call gives none",
+                         "'%s' has an output %z, the call does not",
                          s->call->op->name, index);
   }
   return s->resize(s->context, output, shape, at_most);
@@ -152,7 +152,7 @@ static etx_status bound_output(void* context, size_t index,
 
 etx_status etx_call_size_outputs(const etx_call* call, uint64_t written,
                                  etx_call_resize resize, void* context) {
-  sizing s = {call, written, resize, context, 0};
+  call_sizing s = {call, written, resize, context, 0};
   etx_shape_call shape;
   memset(&shape, 0, sizeof shape);
   shape.op = call->op;
@@ -168,6 +168,6 @@ etx_status etx_call_size_outputs(const etx_call* call, uint64_t written,
   ETX_TRY(etx_shape_infer(&shape));
   if (output_at(&s, s.sized) == NULL) return ETX_OK;
   return etx_diag_fail(call->diag, ETX_BAD_FILE,
-                       "'%s' has %z outputs, the call gives more",
-                       call->op->name, s.sized);
+                       "'%s' has %z outputs, the call has more", call->op->name,
+                       s.sized);
 }

@@ -1,5 +1,4 @@
-// The operator's shape rule, asked about a call: the bridge between
-// format/ops, which knows sizes, and the runtime, which has values.
+// Calls an operator's shape function (format/shapes) with the values of a call.
 
 #ifndef ETX_RUNTIME_SHAPES_CALL_SHAPE_H
 #define ETX_RUNTIME_SHAPES_CALL_SHAPE_H
@@ -11,15 +10,14 @@
 // position.
 uint64_t etx_op_written_arguments(const etx_op* op);
 
-// Told each output of a call: its slot and the shape the rule found for it.
-// With `at_most` the sizes depend on elements: the shape has the type, the rank
-// and as many elements as there may be, and the kernel says when it runs
-// (etx_call_resize_out).
+// Receives each output of a call: its slot and its shape. With `at_most` the
+// sizes depend on elements: the shape has upper bounds, and the kernel sets the
+// sizes when it runs (etx_call_resize_out).
 typedef etx_status (*etx_call_resize)(void* context, const etx_value* output,
                                       const etx_shape* shape, bool at_most);
 
-// Runs the shape rule of `call->op`, which writes tensors, on the call's
-// present arguments. `written` is what etx_op_written_arguments answers.
+// Runs the shape function of `call->op`, which writes tensors, on the call's
+// current arguments. `written` is the result of etx_op_written_arguments.
 // Refuses a list of outputs that is too short or too long. Messages go to
 // `call->diag`.
 ETX_MUST_USE etx_status etx_call_size_outputs(const etx_call* call,

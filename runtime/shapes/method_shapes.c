@@ -1,10 +1,10 @@
 // The shape phase: sizes, roots and prepared kernels, record by record.
 //
-// A tensor's sizes and root at one record are what the records before it made
-// them. In the usual mode the whole phase comes first and the work after it, so
-// the phase checks that nothing it has already used changes again; what does
-// (a loop counter, a slot that is two views in turn) is left to the executor,
-// which then takes phase and work of each record together.
+// Sizes and root of a tensor at one record depend on the records before it.
+// Usually the whole phase runs before the kernels do, so it checks that no
+// value changes after it was used. If one does (a loop counter, a slot that is
+// bound to two views in turn), the method switches to `prepares_during_run`, in
+// which each record is prepared just before it runs.
 
 #include "runtime/shapes/method_shapes.h"
 
@@ -13,19 +13,20 @@
 #include "runtime/shapes/method_sizes.h"
 #include "runtime/shapes/prepare_cache.h"
 
-// Bytes that may be touched from its data on: what is left of its root's home.
+// Bytes from the start of its data to the end of its root's storage.
 static size_t capacity_of(const etx_method* method,
                           const etx_method_tensor* tensor) {
   if (tensor->root == ETX_NO_INDEX) return 0;
-  const size_t bytes = method->tensors[tensor->root].home_bytes;
+  const size_t bytes = method->tensors[tensor->root].storage_bytes;
   return bytes > tensor->root_offset ? bytes - tensor->root_offset : 0;
 }
 
 static void point(const etx_method* method, etx_method_tensor* tensor) {
-  uint8_t* home =
-      tensor->root == ETX_NO_INDEX ? NULL : method->tensors[tensor->root].home;
+  uint8_t* storage = tensor->root == ETX_NO_INDEX
+                         ? NULL
+                         : method->tensors[tensor->root].storage;
   tensor->value->as.tensor.data =
-      home == NULL ? NULL : home + tensor->root_offset;
+      storage == NULL ? NULL : storage + tensor->root_offset;
 }
 
 void etx_method_update_pointers(etx_method* method) {
@@ -36,24 +37,26 @@ void etx_method_update_pointers(etx_method* method) {
 
 void etx_method_restart(etx_method* method) {
   for (size_t i = 0; ETX_DYNAMIC && i < method->value_count; ++i) {
-    method->marks[i] &= (uint8_t)~ETX_MARK_FIXED;
+    method->marks[i] &= (uint8_t)~ETX_MARK_USED;
   }
   for (size_t i = 0; i < method->tensor_count; ++i) {
     etx_method_tensor* tensor = &method->tensors[i];
-    tensor->is_fixed = false;
+    tensor->is_used = false;
     const bool is_input = tensor->input != ETX_NO_INDEX;
     if (etx_method_is_dynamic(tensor)) {
       etx_method_set_sizes(tensor, is_input
                                        ? method->inputs[tensor->input].sizes
                                        : tensor->bounds);
     }
-    if (ETX_DYNAMIC && tensor->home_kind == ETX_HOME_INPUT) {
-      tensor->home_bytes = tensor->bytes;
+    if (ETX_DYNAMIC && tensor->storage_kind == ETX_METHOD_STORAGE_INPUT) {
+      tensor->storage_bytes = tensor->bytes;
     }
-    tensor->root =
-        tensor->home_kind == ETX_HOME_NONE ? tensor->base : (uint32_t)i;
-    tensor->root_offset =
-        tensor->home_kind == ETX_HOME_NONE ? tensor->base_offset : 0;
+    tensor->root = tensor->storage_kind == ETX_METHOD_STORAGE_NONE
+                       ? tensor->base
+                       : (uint32_t)i;
+    tensor->root_offset = tensor->storage_kind == ETX_METHOD_STORAGE_NONE
+                              ? tensor->base_offset
+                              : 0;
   }
   for (size_t i = 0; ETX_DYNAMIC && i < method->input_count; ++i) {
     const etx_method_input* input = &method->inputs[i];
@@ -63,22 +66,22 @@ void etx_method_restart(etx_method* method) {
   }
 }
 
-static void fix(etx_method* method, const etx_value* value) {
+static void mark_used(etx_method* method, const etx_value* value) {
   if (value->kind == ETX_VALUE_TENSOR) {
-    etx_method_tensor_of(method, value)->is_fixed = true;
+    etx_method_tensor_of(method, value)->is_used = true;
   } else {
-    method->marks[value->position] |= ETX_MARK_FIXED;
+    method->marks[value->position] |= ETX_MARK_USED;
   }
 }
 
-// Marks what a call reads among its first `count` arguments.
-static void fix_reads(etx_method* method, const etx_method_record* record,
-                      size_t count) {
+// Marks the values that a call reads among its first `count` arguments.
+static void mark_reads_used(etx_method* method, const etx_method_record* record,
+                            size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if ((record->written >> i & 1) != 0) continue;
     etx_value_span values = etx_call_argument_values(&record->call, i);
     for (; values.at != values.end; ++values.at) {
-      if (*values.at != NULL) fix(method, *values.at);
+      if (*values.at != NULL) mark_used(method, *values.at);
     }
   }
 }
@@ -96,8 +99,7 @@ etx_status etx_method_rebind(etx_method* method, etx_method_tensor* target,
   const etx_tensor* to = &target->value->as.tensor;
   if (from->dtype != to->dtype || from->rank != to->rank) {
     return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "value %u takes the place of a tensor of another type "
-                         "or rank",
+                         "value %u replaces a tensor of another type or rank",
                          etx_method_number(method, target));
   }
   if (etx_method_defer_if_used(method, target->value)) return ETX_OK;
@@ -118,32 +120,34 @@ etx_status etx_method_check_memory(const etx_method* method,
       etx_method_number(method, tensor), tensor->bytes, capacity);
 }
 
-// Who a written tensor belongs to. One that is only sized keeps its bytes, so
-// it may be anybody's but the caller's, who has said how large an input is.
+// Checks that a tensor may be written, and notes writes to state. An operator
+// that only sets sizes writes no bytes, so it may be called on a constant, but
+// not on a read-only input, whose sizes the caller has set.
 static etx_status check_owner(etx_method* method, etx_method_record* record,
                               const etx_method_tensor* tensor) {
   if (tensor->root == ETX_NO_INDEX) return ETX_OK;  // it has no elements
   const etx_method_tensor* root = &method->tensors[tensor->root];
   const bool is_written = !etx_op_only_sizes(record->call.op);
-  if (is_written && root->home_kind == ETX_HOME_STATE) {
+  if (is_written && root->storage_kind == ETX_METHOD_STORAGE_STATE) {
     record->writes_state = true;
   }
   const bool is_read_only =
-      (root->home_kind == ETX_HOME_CONSTANT && is_written) ||
-      (root->home_kind == ETX_HOME_INPUT &&
-       method->inputs[root->input].shown == NULL);
+      (root->storage_kind == ETX_METHOD_STORAGE_CONSTANT && is_written) ||
+      (root->storage_kind == ETX_METHOD_STORAGE_INPUT &&
+       method->inputs[root->input].new_content == NULL);
   if (!is_read_only) return ETX_OK;
-  return etx_diag_fail(
-      method->kernel_diag, ETX_BAD_FILE,
-      "output (value %u) lies in %s that must not be written",
-      etx_method_number(method, tensor),
-      root->home_kind == ETX_HOME_CONSTANT ? "a constant" : "an input");
+  return etx_diag_fail(method->kernel_diag, ETX_BAD_FILE,
+                       "output (value %u) is in %s that must not be written",
+                       etx_method_number(method, tensor),
+                       root->storage_kind == ETX_METHOD_STORAGE_CONSTANT
+                           ? "a constant"
+                           : "an input");
 }
 
-// Marks a value that a kernel is called with and notes what can never change of
-// what its prepare looks at: all of it, or all but the sizes of outputs, which
-// then have memory of their own for good. A tensor must have memory, and its
-// owner must allow that it is written.
+// Marks an argument as used and updates the record's flags: whether everything
+// that `prepare` reads is fixed (has_fixed_sizes), or everything but the sizes
+// of outputs in scratch (has_fixed_reads). Checks that a tensor has enough
+// memory, and that a written one may be written.
 static inline etx_status take_value(etx_method* method,
                                     etx_method_record* record,
                                     const etx_value* value, bool is_written) {
@@ -152,16 +156,16 @@ static inline etx_status take_value(etx_method* method,
     if (ETX_DYNAMIC && (*marks & ETX_MARK_VARIES) != 0) {
       record->has_fixed_sizes = record->has_fixed_reads = false;
     }
-    *marks |= ETX_MARK_FIXED;
+    *marks |= ETX_MARK_USED;
     return ETX_OK;
   }
   etx_method_tensor* tensor = etx_method_tensor_of(method, value);
-  tensor->is_fixed = true;
+  tensor->is_used = true;
   if (ETX_DYNAMIC && (tensor->sizes != NULL || tensor->is_rebound ||
-                      tensor->home_kind == ETX_HOME_NONE)) {
+                      tensor->storage_kind == ETX_METHOD_STORAGE_NONE)) {
     record->has_fixed_sizes = false;
     if (!is_written || tensor->is_rebound ||
-        tensor->home_kind != ETX_HOME_SCRATCH) {
+        tensor->storage_kind != ETX_METHOD_STORAGE_SCRATCH) {
       record->has_fixed_reads = false;
     }
   }
@@ -203,19 +207,19 @@ static etx_status prepare_kernel(etx_method* method,
   ETX_TRY(record->kernel->prepare(call));
   if (call->temporary_bytes > method->temporary.size) {
     return etx_diag_fail(method->kernel_diag, ETX_INTERNAL,
-                         "kernel wants %z temporary bytes, its row stated %z",
+                         "kernel needs %z temporary bytes, its row stated %z",
                          call->temporary_bytes, method->temporary.size);
   }
   return ETX_OK;
 }
 
-static void take_preparation(etx_call* call, const etx_call* from) {
+static void reuse_prepared(etx_call* call, const etx_call* from) {
   call->run = from->run;
   call->temporary_bytes = from->temporary_bytes;
   memcpy(call->prepared, from->prepared, sizeof call->prepared);
 }
 
-// True if nothing that matters to it has changed since it was prepared.
+// True if the record need not be prepared again.
 static bool stays_prepared(const etx_method_record* record) {
   return ETX_DYNAMIC && record->is_prepared &&
          (record->has_fixed_sizes ||
@@ -224,35 +228,37 @@ static bool stays_prepared(const etx_method_record* record) {
 
 static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
   if (stays_prepared(record)) return ETX_OK;
-  const bool mode = method->prepares_as_it_runs;
-  // It is worth its code where methods are prepared again and again.
-  const etx_method_record* like =
+  const bool mode = method->prepares_during_run;
+  // Only dynamic methods are prepared often enough to be worth the code.
+  const etx_method_record* cached =
       ETX_DYNAMIC ? etx_prepare_cache_find(method, record) : NULL;
-  bool is_alike =
-      like != NULL && etx_prepare_cache_has_same_result(record, like);
-  if (is_alike) {
-    record->is_sized_by_data = false;  // its outputs have their sizes
+  bool is_match =
+      cached != NULL && etx_prepare_cache_has_same_result(record, cached);
+  if (is_match) {
+    record->is_sized_by_data = false;  // its outputs have the right sizes
   } else {
-    // No output that it reads, too, may get other sizes.
-    if (ETX_DYNAMIC) fix_reads(method, record, record->call.argument_count);
+    // An output that the call also reads must not be resized.
+    if (ETX_DYNAMIC)
+      mark_reads_used(method, record, record->call.argument_count);
     if (ETX_METHOD_SIZES) {
-      ETX_TRY(etx_method_size_outputs(method, record, like));
+      ETX_TRY(etx_method_size_outputs(method, record, cached));
     }
-    if (ETX_DYNAMIC && method->prepares_as_it_runs != mode) return ETX_OK;
-    is_alike = like != NULL && etx_prepare_cache_has_same_result(record, like);
+    if (ETX_DYNAMIC && method->prepares_during_run != mode) return ETX_OK;
+    is_match =
+        cached != NULL && etx_prepare_cache_has_same_result(record, cached);
   }
   ETX_TRY(take_arguments(method, record));
   if (ETX_VERIFIER) {
     ETX_TRY(etx_method_check_overlap(method, record, method->kernel_diag));
   }
-  if (is_alike) {
-    take_preparation(&record->call, &like->call);
+  if (is_match) {
+    reuse_prepared(&record->call, &cached->call);
   } else {
     ETX_TRY(prepare_kernel(method, record));
   }
   if (ETX_DYNAMIC) record->is_prepared = true;
   if (record->slot == ETX_NO_INDEX) return ETX_OK;
-  // An in-place operator answers its first argument in a slot of its own.
+  // The return slot of an in-place operator is an alias of its first argument.
   return etx_method_rebind(
       method, etx_method_tensor_of(method, &method->values[record->slot]),
       etx_method_tensor_of(method, record->call.arguments[0]),
@@ -264,14 +270,14 @@ static etx_status shape_scalar(etx_method* method, etx_method_record* record) {
   etx_value* slot = &method->values[record->slot];
   const etx_value_kind kind = slot->kind;
   etx_call* call = &record->call;
-  fix_reads(method, record, call->argument_count - 1);
+  mark_reads_used(method, record, call->argument_count - 1);
   if (etx_method_defer_if_used(method, slot)) return ETX_OK;
   if (ETX_DYNAMIC && call->op->id == ETX_OP_local_scalar_dense) {
     ETX_TRY(etx_method_check_memory(method, call->arguments[0], call->diag));
   }
   ETX_TRY(prepare_kernel(method, record));
   ETX_TRY(call->run(call));
-  fix(method, slot);
+  mark_used(method, slot);
   if (slot->kind == kind) return ETX_OK;
   slot->kind = kind;
   slot->as.integer = 0;
@@ -280,8 +286,8 @@ static etx_status shape_scalar(etx_method* method, etx_method_record* record) {
                        (uint64_t)record->slot);
 }
 
-// Bytes from the start of self at which a view begins. The shape rule has seen
-// that it lies within.
+// The offset of a view in self, in bytes. The shape function has checked that
+// the view is within self.
 static size_t start_of_view(const etx_method_record* record) {
   const etx_call* call = &record->call;
   if (call->op->id != ETX_OP_part_view_default) return 0;
@@ -289,25 +295,24 @@ static size_t start_of_view(const etx_method_record* record) {
   return (size_t)call->arguments[1]->as.integer * etx_dtype_bytes(self->dtype);
 }
 
-// Another header over the same elements, or a part of them.
+// Binds the result of a view to the memory of self, or to a part of it.
 static etx_status shape_view(etx_method* method, etx_method_record* record) {
   const etx_value* self = record->call.arguments[0];
   etx_method_tensor* target =
       etx_method_tensor_of(method, &method->values[record->slot]);
   const etx_method_tensor* source = etx_method_tensor_of(method, self);
-  fix_reads(method, record, record->call.argument_count);
+  mark_reads_used(method, record, record->call.argument_count);
   if (etx_method_defer_if_used(method, target->value)) return ETX_OK;
   if (ETX_METHOD_SIZES) ETX_TRY(etx_method_size_view(method, record, target));
   const bool is_part = record->call.op->id == ETX_OP_part_view_default;
   if (target->value->as.tensor.dtype != self->as.tensor.dtype ||
       (!is_part && target->bytes != source->bytes)) {
     return etx_diag_fail(method->kernel_diag, ETX_BAD_FILE,
-                         "a view of %z bytes over %z bytes of another type or "
-                         "number",
+                         "a view of %z bytes over %z bytes, or of another type",
                          target->bytes, source->bytes);
   }
   use_memory_of(method, target, source, start_of_view(record));
-  fix(method, target->value);
+  mark_used(method, target->value);
   return ETX_OK;
 }
 
@@ -349,16 +354,17 @@ etx_status etx_method_check_mutated_inputs(const etx_method* method,
   if (!ETX_VERIFIER && !ETX_DYNAMIC) return ETX_OK;
   for (size_t i = 0; i < method->input_count; ++i) {
     const etx_method_input* input = &method->inputs[i];
-    if (input->shown == NULL || input->tensor == ETX_NO_INDEX) continue;
+    if (input->new_content == NULL || input->tensor == ETX_NO_INDEX) continue;
     const etx_method_tensor* tensor = &method->tensors[input->tensor];
-    const etx_method_tensor* shown = etx_method_tensor_of(method, input->shown);
-    ETX_TRY(etx_method_check_memory(method, input->shown, diag));
+    const etx_method_tensor* new_content =
+        etx_method_tensor_of(method, input->new_content);
+    ETX_TRY(etx_method_check_memory(method, input->new_content, diag));
     const bool is_equal =
-        shown->value->as.tensor.dtype == tensor->value->as.tensor.dtype &&
-        shown->bytes == tensor->bytes;
+        new_content->value->as.tensor.dtype == tensor->value->as.tensor.dtype &&
+        new_content->bytes == tensor->bytes;
     if (is_equal) continue;
     return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "input %z of method '%t' gets a new content of "
+                         "the new content of input %z of method '%t' has "
                          "another type or size",
                          i, etx_pte_plan_name(&method->plan));
   }
@@ -373,7 +379,7 @@ etx_status etx_method_shape_all(etx_method* method, etx_diag* diag) {
   etx_method_update_pointers(method);
   for (size_t i = 0; i < method->record_count; ++i) {
     ETX_TRY(etx_method_shape_record(method, &method->records[i], diag));
-    if (method->prepares_as_it_runs) return ETX_OK;
+    if (method->prepares_during_run) return ETX_OK;
     add_step(method, &method->records[i]);
   }
   ETX_TRY(etx_method_check_mutated_inputs(method, diag));

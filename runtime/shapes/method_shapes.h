@@ -5,17 +5,18 @@
 
 #include "runtime/method/method_types.h"
 
-// Back to the start of a run: roots and sizes as they are before the first
-// record, with the inputs' present sizes.
+// Resets roots and sizes to those before the first record, with the current
+// sizes of inputs.
 void etx_method_restart(etx_method* method);
-// All data pointers from homes and roots.
+// Sets all data pointers from storages and roots.
 void etx_method_update_pointers(etx_method* method);
-// Sizes, root and prepared kernel of one record; runs scalars and views.
+// Sets sizes and roots of one record's results and prepares its kernel. Records
+// of scalars and views are run.
 ETX_MUST_USE etx_status etx_method_shape_record(etx_method* method,
                                                 etx_method_record* record,
                                                 etx_diag* diag);
-// The whole phase, and the steps. Leaves `is_prepared` false if the method
-// turns out to need the other mode.
+// The whole phase, which also builds the steps. `is_prepared` stays false if
+// the method must be prepared during the run.
 ETX_MUST_USE etx_status etx_method_shape_all(etx_method* method,
                                              etx_diag* diag);
 
@@ -28,7 +29,7 @@ ETX_MUST_USE etx_status etx_method_rebind(etx_method* method,
 // Checks that the new content of each mutable input fits where it is copied to.
 ETX_MUST_USE etx_status
 etx_method_check_mutated_inputs(const etx_method* method, etx_diag* diag);
-// Checks that a tensor has memory for its present sizes.
+// Checks that a tensor has memory for its current sizes.
 ETX_MUST_USE etx_status etx_method_check_memory(const etx_method* method,
                                                 const etx_value* value,
                                                 etx_diag* diag);

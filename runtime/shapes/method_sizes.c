@@ -1,5 +1,5 @@
-// Sizes of what calls write: found by the operator's shape rule, checked
-// against the room that the file gives, and set.
+// Sizes of outputs: computed by the shape function, checked against the bounds
+// in the file, and set.
 
 #include "runtime/shapes/method_sizes.h"
 
@@ -11,20 +11,20 @@ void etx_method_set_sizes(etx_method_tensor* tensor, const int32_t* sizes) {
   const size_t rank = view->rank;
   if (rank > 0) memcpy(tensor->sizes, sizes, rank * sizeof *sizes);
   tensor->bytes = etx_tensor_bytes(view);
-  // Whoever accepted the sizes has seen that strides fit.
+  // The caller has checked that strides fit.
   (void)etx_layout_strides(sizes, tensor->dim_order, rank, tensor->strides);
 }
 
 bool etx_method_defer_if_used(etx_method* method, const etx_value* value) {
-  if (method->prepares_as_it_runs) return false;
-  method->prepares_as_it_runs =
+  if (method->prepares_during_run) return false;
+  method->prepares_during_run =
       value->kind == ETX_VALUE_TENSOR
-          ? etx_method_tensor_of(method, value)->is_fixed
-          : (method->marks[value->position] & ETX_MARK_FIXED) != 0;
-  return method->prepares_as_it_runs;
+          ? etx_method_tensor_of(method, value)->is_used
+          : (method->marks[value->position] & ETX_MARK_USED) != 0;
+  return method->prepares_during_run;
 }
 
-// Sizes of a tensor that is not dynamic, which has as many dimensions.
+// Checks the sizes of a tensor that is not dynamic; the ranks are equal.
 static etx_status check_fixed(const etx_method* method,
                               const etx_method_tensor* tensor,
                               const int32_t* sizes, etx_diag* diag) {
@@ -39,10 +39,10 @@ static etx_status check_fixed(const etx_method* method,
   return ETX_OK;
 }
 
-// Sizes that a dynamic one may take.
-static etx_status check_room(const etx_method* method,
-                             const etx_method_tensor* tensor,
-                             const int32_t* sizes, etx_diag* diag) {
+// Checks that a dynamic tensor has memory for the sizes.
+static etx_status check_capacity(const etx_method* method,
+                                 const etx_method_tensor* tensor,
+                                 const int32_t* sizes, etx_diag* diag) {
   uint64_t numel = 1;
   for (size_t i = 0; i < tensor->value->as.tensor.rank; ++i) {
     // Both factors stay below 2^31, so the product cannot wrap; a zero later
@@ -69,12 +69,11 @@ etx_status etx_method_resize(etx_method* method, etx_method_tensor* tensor,
   if (!etx_method_is_dynamic(tensor)) {
     return check_fixed(method, tensor, sizes, diag);
   }
-  ETX_TRY(check_room(method, tensor, sizes, diag));
+  ETX_TRY(check_capacity(method, tensor, sizes, diag));
   if (has_sizes(tensor, sizes)) return ETX_OK;
   if (tensor->input != ETX_NO_INDEX) {
     // The caller's data has the sizes that were set.
-    return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "an input (value %u) is given other sizes",
+    return etx_diag_fail(diag, ETX_BAD_FILE, "an input (value %u) is resized",
                          etx_method_number(method, tensor));
   }
   if (etx_method_defer_if_used(method, tensor->value)) return ETX_OK;
@@ -89,7 +88,7 @@ etx_status etx_method_resize(etx_method* method, etx_method_tensor* tensor,
   return ETX_OK;
 }
 
-// The same with what a shape rule found.
+// The same with the result of a shape function.
 static etx_status resize_to(etx_method* method, etx_method_tensor* tensor,
                             const etx_shape* shape) {
   etx_diag* const diag = method->kernel_diag;
@@ -112,32 +111,32 @@ static etx_status resize_to(etx_method* method, etx_method_tensor* tensor,
   return etx_method_resize(method, tensor, sizes, diag);
 }
 
-// An output whose sizes depend on elements is as large as it may be until its
-// kernel has run, so that all of its memory is checked; and whatever follows
-// is prepared after that.
-static etx_status reserve(etx_method* method, etx_method_tensor* tensor,
-                          const etx_shape* most) {
+// Gives an output whose sizes depend on elements its upper bounds until the
+// kernel has run, so that all of its memory is checked. Later records are
+// prepared after that.
+static etx_status size_at_bounds(etx_method* method, etx_method_tensor* tensor,
+                                 const etx_shape* most) {
   etx_shape whole = *most;
   for (size_t i = 0; i < most->rank && i < tensor->value->as.tensor.rank; ++i) {
     whole.dims[i] = tensor->input == ETX_NO_INDEX
                         ? tensor->bounds[i]
                         : tensor->value->as.tensor.sizes[i];
   }
-  if (etx_method_is_dynamic(tensor)) method->prepares_as_it_runs = true;
+  if (etx_method_is_dynamic(tensor)) method->prepares_during_run = true;
   return resize_to(method, tensor, &whole);
 }
 
-typedef struct sizing {
+typedef struct method_sizing {
   etx_method* method;
-  bool by_data;  // some output was only bounded
-} sizing;
+  bool by_data;  // an output has only upper bounds
+} method_sizing;
 
 static etx_status resize_output(void* context, const etx_value* output,
                                 const etx_shape* shape, bool at_most) {
-  sizing* s = (sizing*)context;
+  method_sizing* s = (method_sizing*)context;
   etx_method_tensor* tensor = etx_method_tensor_of(s->method, output);
   s->by_data |= at_most;
-  if (at_most) return reserve(s->method, tensor, shape);
+  if (at_most) return size_at_bounds(s->method, tensor, shape);
   return resize_to(s->method, tensor, shape);
 }
 
@@ -154,14 +153,14 @@ etx_status etx_method_resize_output(void* context, const etx_value* output,
                            method->kernel_diag);
 }
 
-// The sizes that `like`, whose arguments look the same, gave its result.
-static etx_status size_as(etx_method* method, etx_method_record* record,
-                          const etx_method_record* like) {
+// Takes over the sizes of the result of `cached`, an equal earlier call.
+static etx_status reuse_sizes(etx_method* method, etx_method_record* record,
+                              const etx_method_record* cached) {
   const etx_call* call = &record->call;
   const size_t last = call->argument_count - 1;
   record->is_sized_by_data = false;
   if (call->op->result != ETX_RESULT_OUT) return ETX_OK;
-  const int32_t* const sizes = etx_call_tensor(&like->call, last)->sizes;
+  const int32_t* const sizes = etx_call_tensor(&cached->call, last)->sizes;
   const etx_method_tensor* out =
       etx_method_tensor_of(method, call->arguments[last]);
   if (has_sizes(out, sizes)) return ETX_OK;
@@ -170,9 +169,9 @@ static etx_status size_as(etx_method* method, etx_method_record* record,
 
 etx_status etx_method_size_outputs(etx_method* method,
                                    etx_method_record* record,
-                                   const etx_method_record* like) {
-  if (like != NULL) return size_as(method, record, like);
-  sizing s = {method, false};
+                                   const etx_method_record* cached) {
+  if (cached != NULL) return reuse_sizes(method, record, cached);
+  method_sizing s = {method, false};
   ETX_TRY(
       etx_call_size_outputs(&record->call, record->written, resize_output, &s));
   if (ETX_DYNAMIC) record->is_sized_by_data = s.by_data;

@@ -1,5 +1,5 @@
-// Sizes of what calls write. Without dynamic sizes there is nothing to set, and
-// in files that are believed nothing to check.
+// Sizes of outputs. A build without dynamic sizes sets none, and one without a
+// verifier checks none.
 
 #ifndef ETX_RUNTIME_SHAPES_METHOD_SIZES_H
 #define ETX_RUNTIME_SHAPES_METHOD_SIZES_H
@@ -9,32 +9,30 @@
 
 enum { ETX_METHOD_SIZES = ETX_VERIFIER || ETX_DYNAMIC };
 
-// Sets the sizes of a tensor that is dynamic. Whoever accepted them has seen
-// that strides fit.
+// Sets the sizes of a dynamic tensor. The caller has checked that strides fit.
 void etx_method_set_sizes(etx_method_tensor* tensor, const int32_t* sizes);
-// Gives it sizes if they are others than it has; refuses those that it has no
-// room for, and all but its own to one that is not dynamic.
+// Resizes a tensor. Refuses sizes beyond its memory, and any change of a tensor
+// that is not dynamic.
 ETX_MUST_USE etx_status etx_method_resize(etx_method* method,
                                           etx_method_tensor* tensor,
                                           const int32_t* sizes, etx_diag* diag);
-// Gives what a kernel writes the sizes that the shape rule finds, or those that
-// `like`, whose arguments look the same, gave its result (NULL: none does).
-ETX_MUST_USE etx_status etx_method_size_outputs(etx_method* method,
-                                                etx_method_record* record,
-                                                const etx_method_record* like);
-// Gives the result of a view its sizes.
+// Sets the sizes of a call's outputs: those of `cached`, an equal earlier call,
+// or if it is NULL those that the shape function computes.
+ETX_MUST_USE etx_status
+etx_method_size_outputs(etx_method* method, etx_method_record* record,
+                        const etx_method_record* cached);
+// Sets the sizes of a view.
 ETX_MUST_USE etx_status etx_method_size_view(etx_method* method,
                                              const etx_method_record* record,
                                              etx_method_tensor* target);
-// Gives an output the sizes that its kernel has found: etx_resizer.resize, with
-// the method as context. Refuses more elements than the file has room for, and
-// other sizes than those of a tensor that is fixed.
+// Sets the sizes that a kernel has computed: etx_resizer.resize, with the
+// method as context. Refuses the same sizes as etx_method_resize.
 ETX_MUST_USE etx_status etx_method_resize_output(void* context,
                                                  const etx_value* output,
                                                  const int32_t* sizes);
 
-// True if the value was used before in this phase and so may not change; the
-// method then goes over to the other mode.
+// True if the value was used before in this phase, so that it must not change.
+// The method then switches to `prepares_during_run`.
 bool etx_method_defer_if_used(etx_method* method, const etx_value* value);
 
 #endif

@@ -1,6 +1,6 @@
-// Sizes of inputs against the blob's symbols: size = factor * symbol + offset.
-// Every row gives the symbol by itself, so solving is a division that must
-// leave nothing over, and rows that name the same symbol must agree.
+// Solves the blob's symbols from the sizes of inputs: size = factor * symbol +
+// offset. Every row has one symbol, so solving is a division without remainder,
+// and all rows of a symbol must give the same value.
 
 #include "runtime/shapes/method_symbols.h"
 
@@ -22,7 +22,7 @@ static size_t row_count(const etx_method* method) {
 // Solves one row for its symbol and checks the bounds.
 static etx_status solve(const etx_method* method, const etx_blob_input_dim* row,
                         int64_t size, int64_t* out_symbol, etx_diag* diag) {
-  char hold[ETX_INPUT_NAME_BYTES];
+  char name_buffer[ETX_INPUT_NAME_BYTES];
   const etx_blob_symbol symbol = etx_blob_symbol_at(
       &method->program->blob, method->blob_index, row->symbol);
   int64_t rest = 0;
@@ -31,7 +31,7 @@ static etx_status solve(const etx_method* method, const etx_blob_input_dim* row,
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "input '%t' has size %i in dimension %i, expected %i "
                          "times '%t' plus %i",
-                         etx_method_input_name(method, row->input, hold), size,
+                         etx_method_input_name(method, row->input, name_buffer), size,
                          (int64_t)row->dim, row->factor, symbol.name,
                          row->offset);
   }
@@ -39,7 +39,7 @@ static etx_status solve(const etx_method* method, const etx_blob_input_dim* row,
   if (value < symbol.minimum || value > symbol.maximum) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                          "input '%t' makes '%t' %i, its bounds are %i and %i",
-                         etx_method_input_name(method, row->input, hold),
+                         etx_method_input_name(method, row->input, name_buffer),
                          symbol.name, value, symbol.minimum,
                          symbol.maximum);
   }
@@ -49,22 +49,21 @@ static etx_status solve(const etx_method* method, const etx_blob_input_dim* row,
 
 // A dimension without a row is fixed.
 static etx_status check_fixed(const etx_method* method, size_t input,
-                              size_t dim, int32_t size, int32_t wanted,
+                              size_t dim, int32_t size, int32_t expected,
                               etx_diag* diag) {
-  char hold[ETX_INPUT_NAME_BYTES];
-  if (size == wanted) return ETX_OK;
+  char name_buffer[ETX_INPUT_NAME_BYTES];
+  if (size == expected) return ETX_OK;
   return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                        "input '%t' has size %i in dimension %z, expected %i",
-                       etx_method_input_name(method, input, hold),
-                       (int64_t)size, dim, (int64_t)wanted);
+                       etx_method_input_name(method, input, name_buffer),
+                       (int64_t)size, dim, (int64_t)expected);
 }
 
-// The file alone: only the number of elements is bounded, as in the stock
-// runtime.
+// Checks only the number of elements, as the stock runtime does.
 static etx_status check_numel(const etx_method* method, size_t input,
                               const etx_method_tensor* tensor,
                               const int32_t* sizes, etx_diag* diag) {
-  char hold[ETX_INPUT_NAME_BYTES];
+  char name_buffer[ETX_INPUT_NAME_BYTES];
   uint64_t numel = 1;
   for (size_t i = 0; i < tensor->value->as.tensor.rank; ++i) {
     if (numel <= INT32_MAX || sizes[i] == 0) numel *= (uint64_t)sizes[i];
@@ -73,7 +72,7 @@ static etx_status check_numel(const etx_method* method, size_t input,
   if (numel <= most) return ETX_OK;
   return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                        "input '%t' has %u elements, the method takes up to %z",
-                       etx_method_input_name(method, input, hold), numel,
+                       etx_method_input_name(method, input, name_buffer), numel,
                        most);
 }
 
@@ -126,7 +125,7 @@ static int64_t present_size(const etx_method* method,
   return row->dim < 0 ? input->integer : input->sizes[row->dim];
 }
 
-// The first row of each symbol decides, the others must agree.
+// The first row of each symbol sets its value; the others must give the same.
 etx_status etx_method_solve_symbols(etx_method* method, etx_diag* diag) {
   const int64_t unknown = INT64_MIN;
   for (size_t i = 0; i < method->symbol_count; ++i) {
@@ -140,10 +139,10 @@ etx_status etx_method_solve_symbols(etx_method* method, etx_diag* diag) {
     int64_t* symbol = &method->symbols[row.symbol];
     if (*symbol == unknown) *symbol = value;
     if (*symbol == value) continue;
-    char hold[ETX_INPUT_NAME_BYTES];
+    char name_buffer[ETX_INPUT_NAME_BYTES];
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "input '%t' makes '%t' %i, another input makes it %i",
-                         etx_method_input_name(method, row.input, hold),
+                         etx_method_input_name(method, row.input, name_buffer),
                          etx_blob_symbol_at(&method->program->blob,
                                             method->blob_index, row.symbol)
                              .name,

@@ -1,11 +1,11 @@
-// Sizes of inputs against the symbols of the file.
+// Checks sizes of inputs against the symbols of the file.
 
 #ifndef ETX_RUNTIME_SHAPES_METHOD_SYMBOLS_H
 #define ETX_RUNTIME_SHAPES_METHOD_SYMBOLS_H
 
 #include "runtime/method/method_types.h"
 
-// One input's sizes (or integer) alone, before it is accepted.
+// Checks the sizes (or the integer) of one input before it is accepted.
 ETX_MUST_USE etx_status etx_method_check_input_sizes(const etx_method* method,
                                                      size_t input,
                                                      const int32_t* sizes,

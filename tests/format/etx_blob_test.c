@@ -108,7 +108,7 @@ static void a_stock_file_has_none(void** state) {
 
 // ---- disagreements ----
 
-typedef struct variant {
+typedef struct blob_variant {
   etx_blob_content content;
   etx_blob_method methods[2];
   etx_blob_state states[2];
@@ -118,9 +118,9 @@ typedef struct variant {
   etx_blob_input_dim dims[2];
   etx_blob_view views[1];
   etx_blob_pair pairs[2];
-} variant;
+} blob_variant;
 
-static void variant_init(variant* v) {
+static void variant_init(blob_variant* v) {
   memset(v, 0, sizeof *v);
   v->content = *sample_blob_content();
   memcpy(v->methods, v->content.methods, sizeof v->methods);
@@ -140,81 +140,87 @@ static void variant_init(variant* v) {
   v->content.states = v->states;
 }
 
-static void method_unknown(variant* v) {
+static void method_unknown(blob_variant* v) {
   v->methods[0].name = etx_text_of("backward");
 }
-static void method_twice(variant* v) { v->methods[1] = v->methods[0]; }
-static void input_missing(variant* v) { v->methods[0].input_count = 1; }
-static void output_missing(variant* v) { v->methods[0].output_count = 1; }
-static void lifetime_unknown(variant* v) {
+static void method_twice(blob_variant* v) { v->methods[1] = v->methods[0]; }
+static void input_missing(blob_variant* v) { v->methods[0].input_count = 1; }
+static void output_missing(blob_variant* v) { v->methods[0].output_count = 1; }
+static void lifetime_unknown(blob_variant* v) {
   v->outputs[0].lifetime = (etx_blob_lifetime)3;
 }
-static void shows_no_input(variant* v) { v->outputs[1].mutated_input = 2; }
-static void bounds_reversed(variant* v) { v->symbols[0].minimum = 3; }
-static void symbol_outside(variant* v) { v->dims[0].symbol = 1; }
-static void dim_outside(variant* v) { v->dims[0].dim = 2; }
-static void dim_of_integer(variant* v) { v->dims[1].dim = 0; }
-static void integer_of_tensor(variant* v) { v->dims[0].dim = -1; }
-static void input_outside(variant* v) { v->dims[0].input = 2; }
-static void factor_0(variant* v) { v->dims[0].factor = 0; }
-static void size_too_large(variant* v) { v->dims[0].offset = 1; }
-static void size_negative(variant* v) { v->dims[0].offset = -2; }
-static void size_overflows(variant* v) { v->dims[0].factor = INT64_MAX; }
-static void view_outside(variant* v) { v->views[0].offset = 4; }
-static void view_of_itself(variant* v) { v->views[0].value = SAMPLE_INPUT; }
-static void view_of_integer(variant* v) { v->views[0].base = SAMPLE_INT; }
-static void view_of_nothing(variant* v) { v->views[0].base = 99; }
-static void view_elsewhere(variant* v) {
+static void shows_no_input(blob_variant* v) { v->outputs[1].mutated_input = 2; }
+static void bounds_reversed(blob_variant* v) { v->symbols[0].minimum = 3; }
+static void symbol_outside(blob_variant* v) { v->dims[0].symbol = 1; }
+static void dim_outside(blob_variant* v) { v->dims[0].dim = 2; }
+static void dim_of_integer(blob_variant* v) { v->dims[1].dim = 0; }
+static void integer_of_tensor(blob_variant* v) { v->dims[0].dim = -1; }
+static void input_outside(blob_variant* v) { v->dims[0].input = 2; }
+static void factor_0(blob_variant* v) { v->dims[0].factor = 0; }
+static void size_too_large(blob_variant* v) { v->dims[0].offset = 1; }
+static void size_negative(blob_variant* v) { v->dims[0].offset = -2; }
+static void size_overflows(blob_variant* v) { v->dims[0].factor = INT64_MAX; }
+static void view_outside(blob_variant* v) { v->views[0].offset = 4; }
+static void view_of_itself(blob_variant* v) {
+  v->views[0].value = SAMPLE_INPUT;
+}
+static void view_of_integer(blob_variant* v) { v->views[0].base = SAMPLE_INT; }
+static void view_of_nothing(blob_variant* v) { v->views[0].base = 99; }
+static void view_elsewhere(blob_variant* v) {
   v->views[0].value = SAMPLE_TRAINED;  // planned at 64, the input at 32
 }
-static void states_unsorted(variant* v) {
+static void states_unsorted(blob_variant* v) {
   const etx_blob_state first = v->states[0];
   v->states[0] = v->states[1];
   v->states[1] = first;
 }
-static void state_twice(variant* v) { v->states[0] = v->states[1]; }
-static void state_past_the_end(variant* v) { v->states[0].offset = 32; }
-static void state_misaligned(variant* v) { v->states[0].offset = 2; }
-static void state_of_no_type(variant* v) { v->states[0].dtype = (etx_dtype)99; }
-static void state_moved(variant* v) { v->states[1].offset = 0; }
-static void state_of_other_type(variant* v) {
+static void state_twice(blob_variant* v) { v->states[0] = v->states[1]; }
+static void state_past_the_end(blob_variant* v) { v->states[0].offset = 32; }
+static void state_misaligned(blob_variant* v) { v->states[0].offset = 2; }
+static void state_of_no_type(blob_variant* v) {
+  v->states[0].dtype = (etx_dtype)99;
+}
+static void state_moved(blob_variant* v) { v->states[1].offset = 0; }
+static void state_of_other_type(blob_variant* v) {
   v->states[1].dtype = ETX_DTYPE_FLOAT64;
 }
-static void state_of_other_size(variant* v) {
+static void state_of_other_size(blob_variant* v) {
   static const int32_t one[] = {1};
   v->states[1].sizes = one;
 }
-static void state_gone(variant* v) { v->content.state_count = 1; }
-static void constant_missing(variant* v) { v->states[0].data_buffer_index = 3; }
-static void constant_short(variant* v) {
+static void state_gone(blob_variant* v) { v->content.state_count = 1; }
+static void constant_missing(blob_variant* v) {
+  v->states[0].data_buffer_index = 3;
+}
+static void constant_short(blob_variant* v) {
   static const int32_t seven[] = {7};
   v->states[0] = (etx_blob_state){
       etx_text_of("a"), ETX_DTYPE_INT32, seven, 1, 0, 2, false};
 }
-static void other_total(variant* v) { v->content.state_bytes = 48; }
-static void pairs_of(variant* v, size_t count) {
+static void other_total(blob_variant* v) { v->content.state_bytes = 48; }
+static void pairs_of(blob_variant* v, size_t count) {
   v->content.concurrent = v->pairs;
   v->content.concurrent_count = count;
 }
-static void pair_outside(variant* v) {
+static void pair_outside(blob_variant* v) {
   v->pairs[0] = (etx_blob_pair){0, 2};
   pairs_of(v, 1);
 }
-static void pair_negative(variant* v) {
+static void pair_negative(blob_variant* v) {
   v->pairs[0] = (etx_blob_pair){UINT32_MAX, 1};
   pairs_of(v, 1);
 }
-static void pair_of_itself(variant* v) {
+static void pair_of_itself(blob_variant* v) {
   v->pairs[0] = (etx_blob_pair){1, 1};
   pairs_of(v, 1);
 }
-static void pair_twice(variant* v) {
+static void pair_twice(blob_variant* v) {
   v->pairs[0] = v->pairs[1] = (etx_blob_pair){0, 1};
   pairs_of(v, 2);
 }
 
 typedef struct disagreement {
-  void (*change)(variant* v);
+  void (*change)(blob_variant* v);
   const char* message;
 } disagreement;
 
@@ -238,7 +244,7 @@ static const disagreement disagreements[] = {
     {state_twice, "expected ascending names"},
     {state_past_the_end, "state 'another' at offset 32 passes the end"},
     {state_misaligned, "state 'another' lies at offset 2"},
-    {state_of_no_type, "state 'another' has scalar type 99"},
+    {state_of_no_type, "state 'another' has invalid scalar type 99"},
     {state_moved, "is state 'layer.cache', but"},
     {state_of_other_type, "is state 'layer.cache', but"},
     {state_of_other_size, "is state 'layer.cache', but"},
@@ -262,14 +268,14 @@ static const disagreement unread_disagreements[] = {
     {size_overflows, "is outside the bounds of dimension 0 of input 0"},
     {pair_outside,
      "concurrent pair '0' of 'etx.plan.v1' names methods 0 and 2"},
-    {pair_negative, "names methods 4294967295 and 1 of 2, expected two"},
+    {pair_negative, "names methods 4294967295 and 1 of 2, expected pairs"},
     {pair_of_itself, "concurrent pair '0'"},
     {pair_twice, "concurrent pair '1'"},
 };
 
 static void refuses_each(const disagreement* all, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    variant v;
+    blob_variant v;
     etx_pte pte;
     etx_blob blob;
     etx_diag diag;
@@ -300,7 +306,7 @@ static void each_disagreement_about_what_changes_is_refused(void** state) {
 // Two numbers make a pair; one of them is cut off in the bytes.
 static void half_a_pair_is_refused(void** state) {
   static const uint32_t vector[] = {2, 0, 1};
-  variant v;
+  blob_variant v;
   etx_pte pte;
   etx_blob blob;
   etx_diag diag;
@@ -325,7 +331,7 @@ static void half_a_pair_is_refused(void** state) {
 }
 
 static void a_value_may_hold_its_bases(void** state) {
-  variant v;
+  blob_variant v;
   etx_pte pte;
   etx_blob blob;
   etx_diag diag;

@@ -65,7 +65,7 @@ static void each_damage_has_its_reason(void** state) {
       {10, 9, "a vtable has 9 bytes"},
       {10, 2, "a vtable has 2 bytes"},
       {10, 32,
-       "a vtable has 32 bytes, which is odd or less than 4, or more "
+       "a vtable has 32 bytes, which is odd, less than 4, or more "
        "than the 30 that are left"},
       {14, 2, "'Small.number': a field lies at byte 2 of its table"},
       {14, 17,
@@ -214,7 +214,7 @@ static void members_of_a_union_are_verified(void** state) {
   begin(&it);
   assert_int_equal(verify(&it, union_of(&it, 0, leaf(&it, 5)), 0, &diag),
                    ETX_BAD_FILE);
-  assert_says(&diag, "a value without a member");
+  assert_says(&diag, "a value without a code");
 }
 
 static void a_member_without_a_value_is_left_to_the_reader(void** state) {

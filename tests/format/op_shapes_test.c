@@ -93,7 +93,7 @@ static void a_view_keeps_the_elements(void** unused) {
   asker_begin(&a, "aten::view_copy.out");
   asker_tensor(&a, F32, DIMS(4, 6));
   asker_integers(&a, DIMS(-1, -1));
-  assert_refused("not possible in a view");
+  assert_refused("invalid in a view");
 }
 
 static void a_part_lies_among_the_elements(void** unused) {
@@ -108,17 +108,17 @@ static void a_part_lies_among_the_elements(void** unused) {
   asker_tensor(&a, F32, DIMS(4, 6));
   asker_integer(&a, 7);
   asker_integers(&a, DIMS(3, 6));
-  assert_refused("elements 7 to 25 are not among 24");
+  assert_refused("elements 7 to 25 are not within 24");
   asker_begin(&a, "etx::part_view.default");
   asker_tensor(&a, F32, DIMS(4, 6));
   asker_integer(&a, -1);
   asker_integers(&a, DIMS(2));
-  assert_refused("elements -1 to 1 are not among 24");
+  assert_refused("elements -1 to 1 are not within 24");
   asker_begin(&a, "etx::part_view.default");
   asker_tensor(&a, F32, DIMS(4, 6));
   asker_integer(&a, 0);
   asker_integers(&a, DIMS(-1, 6));
-  assert_refused("not possible in a view");
+  assert_refused("invalid in a view");
 }
 
 static void slices_clamp_and_count_from_the_end(void** unused) {

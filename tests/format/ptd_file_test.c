@@ -84,8 +84,8 @@ static void a_wrong_head_is_refused(void** state) {
     uint8_t value;
     const char* why;
   } rows[] = {
-      {5, 'X', "no data file"},
-      {8, 'E', "no data file"},
+      {5, 'X', "not a data file"},
+      {8, 'E', "not a data file"},
       {12, 39, "at least 40"},
       {16 + 6, 1, "before the segments"},
       {24 + 3, 1, "before the segments"},
@@ -137,7 +137,7 @@ static void an_entry_that_does_not_fit_is_refused(void** state) {
   refuses_entry(&datum, "'w' needs 24 bytes, its segment has 23");
   datum.bytes = sizeof weights;
   datum.dim_order = twice;
-  refuses_entry(&datum, "no permutation");
+  refuses_entry(&datum, "not a permutation");
   datum.dim_order = NULL;
   datum.sizes = SIZES(-2, 3);
   refuses_entry(&datum, "negative size");

@@ -65,23 +65,23 @@ static void a_longer_header_is_accepted(void** state) {
   assert_int_equal(header.length, 64);
 }
 
-typedef struct refusal {
+typedef struct header_refusal {
   uint32_t length;
   uint64_t program;
   uint64_t base;
   uint64_t segments;
   size_t size;
   const char* message;
-} refusal;
+} header_refusal;
 
 static void numbers_that_do_not_fit_the_file_are_refused(void** state) {
-  static const refusal refusals[] = {
+  static const header_refusal refusals[] = {
       {32, 200, 256, 100, 63, "the file has 63 bytes, a program at least 64"},
       {23, 200, 256, 100, 356, "the extended header has 23 bytes, at least 24"},
       {32, 357, 0, 0, 356, "states a program of 357 bytes, the file has 356"},
       {32, 39, 0, 0, 356, "states a program of 39 bytes"},
       {UINT32_MAX, 200, 0, 0, 356, "states a program of 200 bytes"},
-      {32, 200, 0, 100, 356, "states 100 bytes of segments, but no place"},
+      {32, 200, 0, 100, 356, "states 100 bytes of segments, but no base"},
       {32, 200, 199, 100, 356,
        "segments start at byte 199, inside the program"},
       {32, 200, 256, 101, 356, "segments take 101 bytes from byte 256 on"},
@@ -91,7 +91,7 @@ static void numbers_that_do_not_fit_the_file_are_refused(void** state) {
   };
   (void)state;
   for (size_t i = 0; i < COUNT(refusals); ++i) {
-    const refusal* r = &refusals[i];
+    const header_refusal* r = &refusals[i];
     etx_pte_header header = {false, 77, 0, 0, 0};
     etx_diag diag;
     etx_diag_init(&diag);

@@ -6,14 +6,14 @@
 #include "format/pte/pte_program.h"
 #include "tests/format/fixtures/sample_program.h"
 
-typedef struct fixture {
+typedef struct program_fixture {
   etx_bytes_mut file;
   etx_pte pte;
   etx_pte_plan plan;  // "forward"
-} fixture;
+} program_fixture;
 
 static int open_sample(void** state) {
-  static fixture f;
+  static program_fixture f;
   f.file = sample_write(sample_content());
   assert_ok(etx_pte_open(&f.pte, sample_view(f.file), NULL, NULL));
   assert_true(etx_pte_plan_find(&f.pte, etx_text_of("forward"), &f.plan));
@@ -22,13 +22,13 @@ static int open_sample(void** state) {
 }
 
 static int close_sample(void** state) {
-  fixture* f = *state;
+  program_fixture* f = *state;
   sample_release(f->file);
   return 0;
 }
 
 static void methods_are_found_by_name(void** state) {
-  const fixture* f = *state;
+  const program_fixture* f = *state;
   etx_pte_plan plan;
   assert_int_equal(etx_pte_version(&f->pte), 0);
   assert_int_equal(etx_pte_plan_count(&f->pte), 3);
@@ -42,7 +42,7 @@ static void methods_are_found_by_name(void** state) {
 }
 
 static void scalars_and_text_are_read(void** state) {
-  const fixture* f = *state;
+  const program_fixture* f = *state;
   assert_int_equal(etx_pte_value_count(&f->plan), SAMPLE_VALUE_COUNT);
   assert_int_equal(etx_pte_value_kind(&f->plan, SAMPLE_NULL), ETX_PTE_NULL);
   assert_int_equal(etx_pte_value_at(&f->plan, SAMPLE_NULL).kind, ETX_PTE_NULL);
@@ -53,7 +53,7 @@ static void scalars_and_text_are_read(void** state) {
 }
 
 static void lists_are_read(void** state) {
-  const fixture* f = *state;
+  const program_fixture* f = *state;
   const etx_pte_value ints = etx_pte_value_at(&f->plan, SAMPLE_INT_LIST);
   assert_int_equal(ints.kind, ETX_PTE_INT_LIST);
   assert_int_equal(ints.as.integers.count, 3);
@@ -73,7 +73,7 @@ static void lists_are_read(void** state) {
 }
 
 static void tensors_say_what_they_are_and_where(void** state) {
-  const fixture* f = *state;
+  const program_fixture* f = *state;
   etx_pte_tensor tensor = etx_pte_value_at(&f->plan, SAMPLE_INPUT).as.tensor;
   assert_int_equal(tensor.dtype, ETX_DTYPE_FLOAT32);
   assert_int_equal(tensor.rank, 2);
@@ -103,7 +103,7 @@ static void tensors_say_what_they_are_and_where(void** state) {
 }
 
 static void constants_and_initial_data_lie_in_the_file(void** state) {
-  const fixture* f = *state;
+  const program_fixture* f = *state;
   float first[6];
   int64_t second[2];
   float initial = 0;
@@ -124,7 +124,7 @@ static void constants_and_initial_data_lie_in_the_file(void** state) {
 }
 
 static void ports_operators_and_arenas_are_read(void** state) {
-  const fixture* f = *state;
+  const program_fixture* f = *state;
   assert_int_equal(etx_pte_input_count(&f->plan), 2);
   assert_int_equal(etx_pte_input_at(&f->plan, 1), SAMPLE_INT);
   assert_int_equal(etx_pte_output_count(&f->plan), 2);
@@ -141,7 +141,7 @@ static void ports_operators_and_arenas_are_read(void** state) {
 }
 
 static void every_kind_of_instruction_is_read(void** state) {
-  const fixture* f = *state;
+  const program_fixture* f = *state;
   assert_int_equal(etx_pte_chain_count(&f->plan), 2);
   assert_int_equal(etx_pte_instruction_count(&f->plan, 0), 4);
   etx_pte_instruction it = etx_pte_instruction_at(&f->plan, 0, 0);
@@ -166,7 +166,7 @@ static void every_kind_of_instruction_is_read(void** state) {
 }
 
 static void delegates_are_readable(void** state) {
-  const fixture* f = *state;
+  const program_fixture* f = *state;
   assert_int_equal(etx_pte_delegate_count(&f->plan), 1);
   const etx_pte_delegate delegate = etx_pte_delegate_at(&f->plan, 0);
   assert_text(delegate.id, "SomeBackend");
@@ -182,7 +182,7 @@ static void delegates_are_readable(void** state) {
 }
 
 static void named_data_is_found_by_key(void** state) {
-  const fixture* f = *state;
+  const program_fixture* f = *state;
   etx_bytes data = {NULL, 0};
   assert_int_equal(etx_pte_named_data_count(&f->pte), 2);
   assert_text(etx_pte_named_data_key(&f->pte, 0), "note");

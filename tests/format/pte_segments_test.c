@@ -8,14 +8,14 @@
 #include "tests/format/fixtures/sample_program.h"
 #include "tests/support/optional_parts.h"
 
-typedef struct fixture {
+typedef struct segments_fixture {
   etx_bytes_mut file;
   etx_pte pte;
   etx_fb_buffer fb;
-} fixture;
+} segments_fixture;
 
 static int open_sample(void** state) {
-  static fixture f;
+  static segments_fixture f;
   f.file = sample_write(sample_content());
   assert_ok(etx_pte_open(&f.pte, sample_view(f.file), NULL, NULL));
   f.fb = f.pte.fb;
@@ -24,30 +24,30 @@ static int open_sample(void** state) {
 }
 
 static int close_sample(void** state) {
-  fixture* f = *state;
+  segments_fixture* f = *state;
   sample_release(f->file);
   return 0;
 }
 
-static etx_status reopen(fixture* f, etx_diag* diag) {
+static etx_status reopen(segments_fixture* f, etx_diag* diag) {
   etx_pte pte;
   etx_diag_init(diag);
   return etx_pte_open(&pte, sample_view(f->file), NULL, diag);
 }
 
-static void put_u64(fixture* f, uint32_t position, uint64_t value) {
+static void put_u64(segments_fixture* f, uint32_t position, uint64_t value) {
   assert_int_not_equal(position, 0);
   memcpy(f->file.data + position, &value, sizeof value);
 }
 
-static uint32_t segment_row(const fixture* f, uint32_t index) {
+static uint32_t segment_row(const segments_fixture* f, uint32_t index) {
   return etx_fb_table_at(
       &f->fb, etx_fb_vector_in(&f->fb, f->pte.root, ETX_PTE_Program_segments),
       index);
 }
 
 static void segments_are_aligned_and_apart(void** state) {
-  const fixture* f = *state;
+  const segments_fixture* f = *state;
   uint64_t end = 0;
   assert_int_equal(etx_pte_segment_count(&f->pte), 4);
   assert_int_equal(f->pte.segment_base % 256, 0);  // what named data asks for
@@ -65,7 +65,7 @@ static void segments_are_aligned_and_apart(void** state) {
 }
 
 static void indexes_outside_are_not_found(void** state) {
-  const fixture* f = *state;
+  const segments_fixture* f = *state;
   etx_bytes data = {NULL, 77};
   assert_false(etx_pte_constant_find(&f->pte, 0, &data));
   assert_false(etx_pte_constant_find(&f->pte, 3, &data));
@@ -76,7 +76,7 @@ static void indexes_outside_are_not_found(void** state) {
 }
 
 static void a_segment_past_the_end_is_refused(void** state) {
-  fixture* f = *state;
+  segments_fixture* f = *state;
   etx_diag diag;
   const uint32_t row = segment_row(f, 3);
   put_u64(f, etx_fb_field(&f->fb, row, ETX_PTE_DataSegment_size), 100000);
@@ -85,7 +85,7 @@ static void a_segment_past_the_end_is_refused(void** state) {
 }
 
 static void a_segment_whose_end_overflows_is_refused(void** state) {
-  fixture* f = *state;
+  segments_fixture* f = *state;
   etx_diag diag;
   const uint32_t row = segment_row(f, 3);
   put_u64(f, etx_fb_field(&f->fb, row, ETX_PTE_DataSegment_offset),
@@ -95,7 +95,7 @@ static void a_segment_whose_end_overflows_is_refused(void** state) {
 }
 
 static void segments_without_a_header_are_refused(void** state) {
-  fixture* f = *state;
+  segments_fixture* f = *state;
   etx_diag diag;
   f->file.data[8] = 'x';
   assert_int_equal(reopen(f, &diag), ETX_BAD_FILE);
@@ -103,7 +103,7 @@ static void segments_without_a_header_are_refused(void** state) {
 }
 
 static void a_constant_that_starts_outside_is_refused(void** state) {
-  fixture* f = *state;
+  segments_fixture* f = *state;
   etx_diag diag;
   const uint32_t table =
       etx_fb_table(&f->fb, f->pte.root, ETX_PTE_Program_constant_segment);
@@ -117,7 +117,7 @@ static void a_constant_that_starts_outside_is_refused(void** state) {
 }
 
 static void named_data_in_no_segment_is_refused(void** state) {
-  fixture* f = *state;
+  segments_fixture* f = *state;
   etx_diag diag;
   const uint32_t row = etx_fb_table_at(
       &f->fb, etx_fb_vector_in(&f->fb, f->pte.root, ETX_PTE_Program_named_data),

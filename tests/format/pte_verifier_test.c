@@ -11,7 +11,7 @@
 #include "tests/support/optional_parts.h"
 
 // The sample with parts that can be changed.
-typedef struct variant {
+typedef struct program_variant {
   etx_pte_content content;
   etx_pte_plan_content plans[3];
   etx_pte_value values[SAMPLE_VALUE_COUNT];
@@ -29,9 +29,9 @@ typedef struct variant {
   int32_t arguments[5];
   etx_bytes constants[3];
   etx_pte_limits limits;
-} variant;
+} program_variant;
 
-static void variant_init(variant* v) {
+static void variant_init(program_variant* v) {
   memset(v, 0, sizeof *v);
   v->content = *sample_content();
   memcpy(v->plans, v->content.plans, sizeof v->plans);
@@ -68,7 +68,7 @@ static void variant_init(variant* v) {
   v->content.constants = v->constants;
 }
 
-static etx_status open_variant(const variant* v, etx_diag* diag) {
+static etx_status open_variant(const program_variant* v, etx_diag* diag) {
   etx_pte pte;
   const etx_bytes_mut file = sample_write(&v->content);
   etx_diag_init(diag);
@@ -78,117 +78,127 @@ static etx_status open_variant(const variant* v, etx_diag* diag) {
   return status;
 }
 
-static etx_pte_tensor* tensor_of(variant* v, size_t value) {
+static etx_pte_tensor* tensor_of(program_variant* v, size_t value) {
   return &v->values[value].as.tensor;
 }
 
 // ---- one function for each thing that can be wrong ----
 
-static void rank_too_large(variant* v) {
+static void rank_too_large(program_variant* v) {
   tensor_of(v, SAMPLE_INPUT)->rank = ETX_MAX_RANK + 1;
 }
-static void size_negative(variant* v) { v->sizes[1] = -3; }
-static void size_huge(variant* v) {
+static void size_negative(program_variant* v) { v->sizes[1] = -3; }
+static void size_huge(program_variant* v) {
   tensor_of(v, SAMPLE_INPUT)->rank = 4;
   for (int i = 0; i < 4; ++i) v->dim_order[i] = (uint8_t)i;
   v->sizes[0] = v->sizes[1] = v->sizes[2] = v->sizes[3] = INT32_MAX;
 }
-static void dim_order_repeats(variant* v) { v->dim_order[1] = 0; }
-static void dim_order_outside(variant* v) { v->dim_order[1] = 2; }
-static void dtype_unknown(variant* v) {
+static void dim_order_repeats(program_variant* v) { v->dim_order[1] = 0; }
+static void dim_order_outside(program_variant* v) { v->dim_order[1] = 2; }
+static void dtype_unknown(program_variant* v) {
   tensor_of(v, SAMPLE_INPUT)->dtype = (etx_dtype)30;
 }
-static void dtype_negative(variant* v) {
+static void dtype_negative(program_variant* v) {
   tensor_of(v, SAMPLE_INPUT)->dtype = (etx_dtype)-1;
 }
-static void dynamism_unknown(variant* v) {
+static void dynamism_unknown(program_variant* v) {
   tensor_of(v, SAMPLE_INPUT)->dynamism = (etx_pte_dynamism)3;
 }
-static void location_unknown(variant* v) {
+static void location_unknown(program_variant* v) {
   tensor_of(v, SAMPLE_STATE)->location = (etx_pte_location)2;
 }
-static void external_without_name(variant* v) {
+static void external_without_name(program_variant* v) {
   tensor_of(v, SAMPLE_EXTERNAL)->name.size = 0;
 }
-static void arena_0(variant* v) { tensor_of(v, SAMPLE_INPUT)->memory_id = 0; }
-static void arena_outside(variant* v) {
+static void arena_0(program_variant* v) {
+  tensor_of(v, SAMPLE_INPUT)->memory_id = 0;
+}
+static void arena_outside(program_variant* v) {
   tensor_of(v, SAMPLE_INPUT)->memory_id = 4;
 }
-static void past_its_arena(variant* v) {
+static void past_its_arena(program_variant* v) {
   tensor_of(v, SAMPLE_INPUT)->memory_offset = 76;
 }
-static void offset_overflows(variant* v) {
+static void offset_overflows(program_variant* v) {
   tensor_of(v, SAMPLE_INPUT)->memory_offset = UINT64_MAX - 3;
 }
-static void offset_misaligned(variant* v) {
+static void offset_misaligned(program_variant* v) {
   tensor_of(v, SAMPLE_INPUT)->memory_offset = 30;
 }
-static void constant_missing(variant* v) {
+static void constant_missing(program_variant* v) {
   tensor_of(v, SAMPLE_CONSTANT)->data_buffer_index = 3;
 }
-static void constant_short(variant* v) { v->constants[2].size = 1; }
-static void use_short(variant* v) {
+static void constant_short(program_variant* v) { v->constants[2].size = 1; }
+static void use_short(program_variant* v) {
   constant_short(v);
   tensor_of(v, SAMPLE_CONSTANT)->data_buffer_index = 2;
 }
-static void constant_misaligned(variant* v) {
+static void constant_misaligned(program_variant* v) {
   v->content.constant_alignment = 1;
   v->constants[1].size = 23;
   tensor_of(v, SAMPLE_CONSTANT)->data_buffer_index = 2;
   tensor_of(v, SAMPLE_CONSTANT)->rank = 0;
 }
-static void initial_missing(variant* v) {
+static void initial_missing(program_variant* v) {
   tensor_of(v, SAMPLE_TRAINED)->data_buffer_index = 2;
 }
-static void initial_short(variant* v) {
+static void initial_short(program_variant* v) {
   tensor_of(v, SAMPLE_TRAINED)->dtype = ETX_DTYPE_INT64;
 }
-static void no_initial_data(variant* v) { v->content.initial_data_count = 0; }
-static void int_list_outside(variant* v) {
+static void no_initial_data(program_variant* v) {
+  v->content.initial_data_count = 0;
+}
+static void int_list_outside(program_variant* v) {
   static const int64_t items[] = {SAMPLE_INT, SAMPLE_VALUE_COUNT};
   v->values[SAMPLE_INT_LIST].as.integers.items = items;
   v->values[SAMPLE_INT_LIST].as.integers.count = 2;
 }
-static void int_list_negative(variant* v) {
+static void int_list_negative(program_variant* v) {
   static const int64_t items[] = {-1};
   v->values[SAMPLE_INT_LIST].as.integers.items = items;
   v->values[SAMPLE_INT_LIST].as.integers.count = 1;
 }
-static void int_list_of_double(variant* v) {
+static void int_list_of_double(program_variant* v) {
   static const int64_t items[] = {SAMPLE_DOUBLE};
   v->values[SAMPLE_INT_LIST].as.integers.items = items;
   v->values[SAMPLE_INT_LIST].as.integers.count = 1;
 }
-static void bool_list_of_two(variant* v) {
+static void bool_list_of_two(program_variant* v) {
   static const uint8_t items[] = {1, 2};
   v->values[SAMPLE_BOOL_LIST].as.booleans.items = items;
   v->values[SAMPLE_BOOL_LIST].as.booleans.count = 2;
 }
-static void list_before_element(variant* v) {
+static void list_before_element(program_variant* v) {
   static const int32_t items[] = {SAMPLE_TENSOR_LIST};
   v->values[SAMPLE_TENSOR_LIST].as.tensors.items = items;
   v->values[SAMPLE_TENSOR_LIST].as.tensors.count = 1;
 }
-static void list_of_integer(variant* v) {
+static void list_of_integer(program_variant* v) {
   static const int32_t items[] = {SAMPLE_INT};
   v->values[SAMPLE_TENSOR_LIST].as.tensors.items = items;
   v->values[SAMPLE_TENSOR_LIST].as.tensors.count = 1;
 }
-static void list_of_none(variant* v) {
+static void list_of_none(program_variant* v) {
   static const int32_t items[] = {-1};
   v->values[SAMPLE_TENSOR_LIST].as.tensors.items = items;
   v->values[SAMPLE_TENSOR_LIST].as.tensors.count = 1;
 }
-static void optional_of_integer(variant* v) {
+static void optional_of_integer(program_variant* v) {
   static const int32_t items[] = {SAMPLE_INT};
   v->values[SAMPLE_OPTIONAL_LIST].as.tensors.items = items;
   v->values[SAMPLE_OPTIONAL_LIST].as.tensors.count = 1;
 }
-static void input_outside(variant* v) { v->inputs[1] = SAMPLE_VALUE_COUNT; }
-static void output_negative(variant* v) { v->outputs[0] = -1; }
-static void input_constant(variant* v) { v->inputs[0] = SAMPLE_CONSTANT; }
-static void operator_nameless(variant* v) { v->operators[0].name.size = 0; }
-static void operator_long(variant* v) {
+static void input_outside(program_variant* v) {
+  v->inputs[1] = SAMPLE_VALUE_COUNT;
+}
+static void output_negative(program_variant* v) { v->outputs[0] = -1; }
+static void input_constant(program_variant* v) {
+  v->inputs[0] = SAMPLE_CONSTANT;
+}
+static void operator_nameless(program_variant* v) {
+  v->operators[0].name.size = 0;
+}
+static void operator_long(program_variant* v) {
   static const char name[] =
       "aten::0123456789012345678901234567890123456789012345678901234567890123"
       "456789012345678901234567890123456789";
@@ -196,42 +206,56 @@ static void operator_long(variant* v) {
   v->operators[0].name.size = 97;
   v->operators[0].overload = etx_text_of("ab");
 }
-static void operator_outside(variant* v) { v->instructions[0].index = 2; }
-static void argument_outside(variant* v) {
+static void operator_outside(program_variant* v) {
+  v->instructions[0].index = 2;
+}
+static void argument_outside(program_variant* v) {
   v->arguments[4] = SAMPLE_VALUE_COUNT;
 }
-static void argument_negative(variant* v) { v->arguments[0] = -1; }
-static void jump_backwards_out(variant* v) { v->instructions[1].target = -1; }
-static void jump_on_nothing(variant* v) { v->instructions[1].index = 99; }
-static void move_outside(variant* v) { v->instructions[2].target = 99; }
-static void free_integer(variant* v) { v->instructions[3].index = SAMPLE_INT; }
-static void free_outside(variant* v) { v->instructions[3].index = -1; }
-static void delegate_outside(variant* v) { v->delegate_call[0].index = 1; }
-static void delegate_without_data(variant* v) {
+static void argument_negative(program_variant* v) { v->arguments[0] = -1; }
+static void jump_backwards_out(program_variant* v) {
+  v->instructions[1].target = -1;
+}
+static void jump_on_nothing(program_variant* v) {
+  v->instructions[1].index = 99;
+}
+static void move_outside(program_variant* v) { v->instructions[2].target = 99; }
+static void free_integer(program_variant* v) {
+  v->instructions[3].index = SAMPLE_INT;
+}
+static void free_outside(program_variant* v) { v->instructions[3].index = -1; }
+static void delegate_outside(program_variant* v) {
+  v->delegate_call[0].index = 1;
+}
+static void delegate_without_data(program_variant* v) {
   v->delegates[0].data_index = 1;
 }
-static void arena_negative(variant* v) { v->arenas[3] = -1; }
-static void device_of_arena_0(variant* v) { v->devices[0].buffer = 0; }
-static void device_outside(variant* v) { v->devices[0].buffer = 4; }
-static void names_twice(variant* v) { v->plans[2].name = v->plans[0].name; }
-static void name_long(variant* v) {
+static void arena_negative(program_variant* v) { v->arenas[3] = -1; }
+static void device_of_arena_0(program_variant* v) { v->devices[0].buffer = 0; }
+static void device_outside(program_variant* v) { v->devices[0].buffer = 4; }
+static void names_twice(program_variant* v) {
+  v->plans[2].name = v->plans[0].name;
+}
+static void name_long(program_variant* v) {
   static char name[ETX_MAX_METHOD_NAME + 1];
   memset(name, 'n', sizeof name);
   v->plans[1].name.data = name;
   v->plans[1].name.size = sizeof name;
 }
-static void limit_instructions(variant* v) { v->limits.max_instructions = 4; }
-static void limit_arena(variant* v) { v->limits.max_arena_bytes = 95; }
-static void limit_file(variant* v) { v->limits.max_file_bytes = 1000; }
-static void limit_tables(variant* v) { v->limits.max_tables = 20; }
+static void limit_instructions(program_variant* v) {
+  v->limits.max_instructions = 4;
+}
+static void limit_arena(program_variant* v) { v->limits.max_arena_bytes = 95; }
+static void limit_file(program_variant* v) { v->limits.max_file_bytes = 1000; }
+static void limit_tables(program_variant* v) { v->limits.max_tables = 20; }
 
-typedef struct refusal {
-  void (*change)(variant* v);
+typedef struct verifier_refusal {
+  void (*change)(program_variant* v);
   etx_status status;
   const char* message;
-} refusal;
+} verifier_refusal;
 
-static const refusal refusals[] = {
+static const verifier_refusal refusals[] = {
     {rank_too_large, ETX_BAD_FILE,
      "a tensor has rank 17, at most 16 is possible (value '5' of method "
      "'forward')"},
@@ -300,7 +324,7 @@ static const refusal refusals[] = {
 };
 
 static void the_unchanged_sample_is_accepted(void** state) {
-  variant v;
+  program_variant v;
   etx_diag diag;
   (void)state;
   variant_init(&v);
@@ -310,7 +334,7 @@ static void the_unchanged_sample_is_accepted(void** state) {
 static void each_wrong_thing_is_refused_by_name(void** state) {
   (void)state;
   for (size_t i = 0; i < COUNT(refusals); ++i) {
-    variant v;
+    program_variant v;
     etx_diag diag;
     variant_init(&v);
     refusals[i].change(&v);
@@ -323,35 +347,37 @@ static void each_wrong_thing_is_refused_by_name(void** state) {
   }
 }
 
-static void jump_past_the_end(variant* v) { v->instructions[1].target = 9999; }
-static void empty_tensor(variant* v) {
+static void jump_past_the_end(program_variant* v) {
+  v->instructions[1].target = 9999;
+}
+static void empty_tensor(program_variant* v) {
   v->sizes[0] = 0;
   v->sizes[1] = INT32_MAX / 8;  // its row still fits a 32-bit machine
 }
-static void exactly_in_its_arena(variant* v) {
+static void exactly_in_its_arena(program_variant* v) {
   tensor_of(v, SAMPLE_INPUT)->memory_offset = 72;
 }
-static void exact_limits(variant* v) {
+static void exact_limits(program_variant* v) {
   v->limits.max_arena_bytes = 96;
   v->limits.max_instructions = 5;
 }
-static void longer_constant(variant* v) {
+static void longer_constant(program_variant* v) {
   tensor_of(v, SAMPLE_CONSTANT)->rank = 1;
 }
-static void dynamic_without_bound(variant* v) {
+static void dynamic_without_bound(program_variant* v) {
   tensor_of(v, SAMPLE_TURNED)->dynamism = ETX_PTE_DYNAMIC_UNBOUND;
 }
-static void no_plans(variant* v) { v->content.plan_count = 0; }
+static void no_plans(program_variant* v) { v->content.plan_count = 0; }
 
 // What stock runtimes load, or what concerns one method and not the file.
 static void what_is_unusual_but_right_is_accepted(void** state) {
-  static void (*const changes[])(variant*) = {
+  static void (*const changes[])(program_variant*) = {
       jump_past_the_end, empty_tensor,    exactly_in_its_arena,
       exact_limits,      longer_constant, dynamic_without_bound,
       no_plans};
   (void)state;
   for (size_t i = 0; i < COUNT(changes); ++i) {
-    variant v;
+    program_variant v;
     etx_diag diag;
     variant_init(&v);
     changes[i](&v);
@@ -387,7 +413,7 @@ static void a_refused_file_leaves_the_output_alone(void** state) {
 }
 
 static void a_message_says_where_in_the_file(void** state) {
-  variant v;
+  program_variant v;
   etx_diag diag;
   (void)state;
   variant_init(&v);

@@ -14,7 +14,7 @@
 #include "tests/format/fixtures/sample_program.h"
 
 // The runnable sample with parts that can be changed.
-typedef struct variant {
+typedef struct corpus_variant {
   etx_pte_content content;
   etx_pte_plan_content plan;
   etx_pte_value values[RUN_VALUE_COUNT];
@@ -25,9 +25,9 @@ typedef struct variant {
   int32_t inputs[1];
   int32_t sizes[16];
   uint8_t dim_order[16];
-} variant;
+} corpus_variant;
 
-static void variant_init(variant* v) {
+static void variant_init(corpus_variant* v) {
   memset(v, 0, sizeof *v);
   v->content = *sample_runnable_content();
   v->plan = v->content.plans[0];
@@ -52,118 +52,122 @@ static void variant_init(variant* v) {
   v->content.plans = &v->plan;
 }
 
-static void kernel_writes_to_a_constant(variant* v) {
+static void kernel_writes_to_a_constant(corpus_variant* v) {
   v->arguments[RUN_ADD][3] = RUN_CONSTANT;
   v->arguments[RUN_ADD][4] = RUN_CONSTANT;
 }
-static void in_place_kernel_writes_to_a_constant(variant* v) {
+static void in_place_kernel_writes_to_a_constant(corpus_variant* v) {
   v->arguments[RUN_COPY][0] = RUN_CONSTANT;
   v->arguments[RUN_COPY][3] = RUN_CONSTANT;
 }
 // The handle moves, so the next kernel would write to the constant.
-static void constant_moves_into_an_out_tensor(variant* v) {
+static void constant_moves_into_an_out_tensor(corpus_variant* v) {
   v->instructions[RUN_ADD] = (etx_pte_instruction){
       ETX_PTE_MOVE_CALL, RUN_CONSTANT, RUN_OUTPUT, NULL, 0};
 }
-static void integer_moves_into_a_tensor(variant* v) {
+static void integer_moves_into_a_tensor(corpus_variant* v) {
   v->instructions[RUN_ADD] =
       (etx_pte_instruction){ETX_PTE_MOVE_CALL, RUN_ONE, RUN_SUM, NULL, 0};
 }
-static void tensor_is_freed_before_it_is_read(variant* v) {
+static void tensor_is_freed_before_it_is_read(corpus_variant* v) {
   v->instructions[RUN_ADD] =
       (etx_pte_instruction){ETX_PTE_FREE_CALL, RUN_STATE, 0, NULL, 0};
 }
-static void constant_is_freed(variant* v) {
+static void constant_is_freed(corpus_variant* v) {
   v->instructions[RUN_MULTIPLY] =
       (etx_pte_instruction){ETX_PTE_FREE_CALL, RUN_CONSTANT, 0, NULL, 0};
 }
-static void loop_without_end(variant* v) {
+static void loop_without_end(corpus_variant* v) {
   v->instructions[RUN_COPY] =
       (etx_pte_instruction){ETX_PTE_JUMP_FALSE_CALL, RUN_FALSE, 0, NULL, 0};
 }
-static void jump_on_a_number(variant* v) {
+static void jump_on_a_number(corpus_variant* v) {
   v->instructions[RUN_COPY] =
       (etx_pte_instruction){ETX_PTE_JUMP_FALSE_CALL, RUN_ONE, 1, NULL, 0};
 }
-static void integer_where_a_tensor_is_wanted(variant* v) {
+static void integer_where_a_tensor_is_wanted(corpus_variant* v) {
   v->arguments[RUN_ADD][0] = RUN_ONE;
 }
-static void tensor_where_a_number_is_wanted(variant* v) {
+static void tensor_where_a_number_is_wanted(corpus_variant* v) {
   v->arguments[RUN_ADD][2] = RUN_INPUT;
 }
-static void argument_too_few(variant* v) {
+static void argument_too_few(corpus_variant* v) {
   v->instructions[RUN_ADD].argument_count = 4;
 }
-static void no_arguments(variant* v) {
+static void no_arguments(corpus_variant* v) {
   v->instructions[RUN_ADD].argument_count = 0;
 }
-static void return_slot_is_another_tensor(variant* v) {
+static void return_slot_is_another_tensor(corpus_variant* v) {
   v->arguments[RUN_ADD][4] = RUN_CONSTANT;
 }
-static void out_tensor_without_memory(variant* v) {
+static void out_tensor_without_memory(corpus_variant* v) {
   v->values[RUN_SUM].as.tensor.has_allocation = false;
 }
-static void output_that_nobody_writes(variant* v) {
+static void output_that_nobody_writes(corpus_variant* v) {
   v->values[RUN_SUM].as.tensor.has_allocation = false;
   v->outputs[0] = RUN_SUM;
   v->chain.instruction_count = 0;
 }
-static void argument_without_memory(variant* v) {
+static void argument_without_memory(corpus_variant* v) {
   v->values[RUN_STATE].as.tensor.has_allocation = false;
 }
-static void out_tensor_of_another_type(variant* v) {
+static void out_tensor_of_another_type(corpus_variant* v) {
   v->values[RUN_SUM].as.tensor.dtype = ETX_DTYPE_INT32;
 }
-static void out_tensor_of_an_opaque_type(variant* v) {
+static void out_tensor_of_an_opaque_type(corpus_variant* v) {
   v->values[RUN_SUM].as.tensor.dtype = ETX_DTYPE_BITS8;
 }
-static void out_tensor_too_small(variant* v) {
+static void out_tensor_too_small(corpus_variant* v) {
   v->values[RUN_SUM].as.tensor.rank = 0;
 }
-static void out_tensor_overlaps_its_argument(variant* v) {
+static void out_tensor_overlaps_its_argument(corpus_variant* v) {
   v->values[RUN_SUM].as.tensor.memory_offset = 4;
 }
-static void input_without_bound(variant* v) {
+static void input_without_bound(corpus_variant* v) {
   v->values[RUN_INPUT].as.tensor.dynamism = ETX_PTE_DYNAMIC_UNBOUND;
 }
-static void external_input(variant* v) {
+static void external_input(corpus_variant* v) {
   v->values[RUN_INPUT].as.tensor.location = ETX_PTE_EXTERNAL;
   v->values[RUN_INPUT].as.tensor.name = etx_text_of("elsewhere");
 }
-static void rank_16_of_zeros(variant* v) {
+static void rank_16_of_zeros(corpus_variant* v) {
   etx_pte_tensor* tensor = &v->values[RUN_INPUT].as.tensor;
   tensor->rank = 16;
   tensor->sizes = v->sizes;
   tensor->dim_order = v->dim_order;
 }
-static void input_of_four_gibibytes(variant* v) {
+static void input_of_four_gibibytes(corpus_variant* v) {
   etx_pte_tensor* tensor = &v->values[RUN_INPUT].as.tensor;
   v->sizes[0] = INT32_MAX;
   v->sizes[1] = 1;
   tensor->sizes = v->sizes;
   tensor->has_allocation = false;
 }
-static void the_same_value_is_input_and_state(variant* v) {
+static void the_same_value_is_input_and_state(corpus_variant* v) {
   v->inputs[0] = RUN_STATE;
 }
-static void the_integer_is_an_input(variant* v) { v->inputs[0] = RUN_ONE; }
-static void no_arena_for_state(variant* v) { v->plan.buffer_size_count = 2; }
-static void unknown_operator(variant* v) {
+static void the_integer_is_an_input(corpus_variant* v) {
+  v->inputs[0] = RUN_ONE;
+}
+static void no_arena_for_state(corpus_variant* v) {
+  v->plan.buffer_size_count = 2;
+}
+static void unknown_operator(corpus_variant* v) {
   static etx_pte_operator operators[RUN_INSTRUCTION_COUNT];
   memcpy(operators, v->plan.operators, sizeof operators);
   operators[RUN_ADD].overload = etx_text_of("no_such_overload");
   v->plan.operators = operators;
 }
 
-typedef struct entry {
+typedef struct corpus_entry {
   const char* name;
-  void (*change)(variant* v);
-} entry;
+  void (*change)(corpus_variant* v);
+} corpus_entry;
 
 #define ENTRY(function) \
   { #function, function }
 
-static const entry entries[] = {
+static const corpus_entry entries[] = {
     ENTRY(kernel_writes_to_a_constant),
     ENTRY(in_place_kernel_writes_to_a_constant),
     ENTRY(constant_moves_into_an_out_tensor),
@@ -313,7 +317,7 @@ int main(int count, char** arguments) {
   failed |= write_without_header(directory);
   failed |= write_shared_tables(directory);
   for (size_t i = 0; i < sizeof entries / sizeof *entries; ++i) {
-    variant v;
+    corpus_variant v;
     variant_init(&v);
     entries[i].change(&v);
     failed |= write_content(directory, entries[i].name, &v.content);

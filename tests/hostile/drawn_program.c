@@ -186,7 +186,7 @@ static bool is_of(const drawn_program* p, const char* word) {
 
 // What convolutions and operators on quantised numbers mostly want of an
 // argument of that name: sizes are those of p->shape, except of panels.
-static const struct form {
+static const struct drawn_form {
   const char* word;  // in the operator's name
   const char* name;
   etx_dtype dtype;
@@ -229,7 +229,7 @@ static void draw_panels(drawn_program* p, size_t rank, int32_t* sizes) {
 static void use_form(drawn_program* p, const etx_argument* argument,
                      etx_pte_tensor* tensor, int32_t* sizes) {
   for (size_t i = 0; i < sizeof forms / sizeof *forms && p->is_tidy; ++i) {
-    const struct form* form = &forms[i];
+    const struct drawn_form* form = &forms[i];
     if (!is_of(p, form->word) || !etx_text_is(argument->name, form->name)) {
       continue;
     }

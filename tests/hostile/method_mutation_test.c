@@ -193,20 +193,20 @@ static void change(char* text, size_t* size, hostile_random* random) {
 
 // ---- what is done with it ----
 
-typedef struct tally {
+typedef struct mutation_tally {
   size_t read;
   size_t planned;
   size_t failures;  // of etx, not of the method
   hostile_counts programs;
-} tally;
+} mutation_tally;
 
-typedef struct memory_file {
+typedef struct mutated_file {
   uint8_t bytes[PROGRAM_BYTES];
   size_t size;
-} memory_file;
+} mutated_file;
 
 static etx_status append(void* context, etx_bytes bytes) {
-  memory_file* out = context;
+  mutated_file* out = context;
   if (bytes.size > sizeof out->bytes - out->size) return ETX_HOST_FAILED;
   memcpy(out->bytes + out->size, bytes.data, bytes.size);
   out->size += bytes.size;
@@ -214,8 +214,8 @@ static etx_status append(void* context, etx_bytes bytes) {
 }
 
 // What etx wrote must pass its own door.
-static void check_program(uint64_t number, const memory_file* written,
-                          tally* t) {
+static void check_program(uint64_t number, const mutated_file* written,
+                          mutation_tally* t) {
   etx_pte pte;
   etx_blob blob;
   etx_diag diag;
@@ -233,7 +233,7 @@ static void check_program(uint64_t number, const memory_file* written,
 }
 
 static void check_status(uint64_t number, etx_status status,
-                         const etx_diag* diag, tally* t) {
+                         const etx_diag* diag, mutation_tally* t) {
   if (status == ETX_INTERNAL || status == ETX_BAD_PLAN ||
       (status != ETX_OK && !test_has_message(diag))) {
     printf("number %" PRIu64 ": %s: '%s'\n", number, etx_status_name(status),
@@ -242,8 +242,8 @@ static void check_status(uint64_t number, etx_status status,
   }
 }
 
-static void plan(uint64_t number, etx_target target, tally* t) {
-  static memory_file written;
+static void plan(uint64_t number, etx_target target, mutation_tally* t) {
+  static mutated_file written;
   etx_pool pool;
   etx_ir_module module;
   etx_diag diag;
@@ -308,7 +308,7 @@ static const set* write_changed(hostile_random* random) {
   return s;
 }
 
-static void mutate(uint64_t number, tally* t) {
+static void mutate(uint64_t number, mutation_tally* t) {
   hostile_random random = hostile_random_of(seed, number);
   const set* s = write_changed(&random);
   const bool is_etx = hostile_chance(&random, 50);
@@ -317,7 +317,7 @@ static void mutate(uint64_t number, tally* t) {
 }
 
 static void changed_methods_are_refused_or_planned_well(void** state) {
-  static tally t;
+  static mutation_tally t;
   (void)state;
   hostile_limit_memory();
   load_sets();

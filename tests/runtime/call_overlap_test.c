@@ -39,7 +39,7 @@ static void a_product_may_not_be_its_own_factor(void** state) {
   test_call(p, "aten::mm", "out", ARGS(y, x, x, x));
   test_output(p, x, "");
   assert_refused(load(p), ETX_BAD_FILE,
-                 "argument 1 lies in the same memory as an output");
+                 "argument 1 overlaps an output");
 }
 
 // cat writes 4 by 2 floats at 0 and reads 2 by 2 at 64 and at `second`.
@@ -57,7 +57,7 @@ static void items_of_a_list_are_compared(void** state) {
   (void)state;
   assert_ok(load_joined(32));
   assert_refused(load_joined(28), ETX_BAD_FILE,
-                 "argument 0 lies in the same memory as an output");
+                 "argument 0 overlaps an output");
 }
 
 // unbind_copy reads 2 by 2 floats at 0, writes 2 at 64 and 2 at `second`.
@@ -77,9 +77,9 @@ static void outputs_of_a_list_are_compared_with_each_other(void** state) {
   (void)state;
   assert_ok(load_parted(72));
   assert_refused(load_parted(68), ETX_BAD_FILE,
-                 "argument 2 lies in the same memory as an output");
+                 "argument 2 overlaps an output");
   assert_refused(load_parted(12), ETX_BAD_FILE,
-                 "argument 0 lies in the same memory as an output");
+                 "argument 0 overlaps an output");
 }
 
 // max reads 2 by 2 floats at 0, writes 2 of them at 64 and 2 integers at
@@ -101,9 +101,9 @@ static void several_outputs_are_compared_with_each_other(void** state) {
   (void)state;
   assert_ok(load_largest(72));
   assert_refused(load_largest(64), ETX_BAD_FILE,
-                 "argument 4 lies in the same memory as an output");
+                 "argument 4 overlaps an output");
   assert_refused(load_largest(8), ETX_BAD_FILE,
-                 "argument 0 lies in the same memory as an output");
+                 "argument 0 overlaps an output");
 }
 
 static void items_of_a_list_have_memory(void** state) {
@@ -127,7 +127,7 @@ static void none_is_no_item_of_a_list_of_tensors(void** state) {
   test_call(p, "aten::cat", "out", ARGS(list, test_int(p, 0), out, out));
   test_output(p, out, "");
   assert_refused(load(p), ETX_BAD_FILE,
-                 "item 1 of argument 'tensors' of 'aten::cat' is no tensor");
+                 "item 1 of argument 'tensors' of 'aten::cat' is not a tensor");
 }
 
 static int lent(test_program* p, const char* name) {
@@ -154,7 +154,7 @@ static void what_is_lent_is_compared_with_itself_alone(void** state) {
   test_blob(p);
   test_view(p, part, all, 4);
   assert_refused(load(p), ETX_BAD_FILE,
-                 "argument 1 lies in the same memory as an output");
+                 "argument 1 overlaps an output");
 }
 
 int main(void) {

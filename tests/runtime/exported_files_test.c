@@ -11,13 +11,13 @@ static etx_diag diag;
 
 enum { MAX_ELEMENTS = 256 };
 
-typedef struct fixture {
+typedef struct exported_fixture {
   etx_module module;
   etx_module_shared shared;
   FILE* expected;
-} fixture;
+} exported_fixture;
 
-static void start_with(fixture* f, const char* name,
+static void start_with(exported_fixture* f, const char* name,
                        const etx_module_options* options) {
   char path[512];
   etx_format_text(path, sizeof path, "%s/exported/%s.pte", ETX_TEST_DATA, name);
@@ -29,17 +29,19 @@ static void start_with(fixture* f, const char* name,
   assert_non_null(f->expected);
 }
 
-static void start(fixture* f, const char* name) { start_with(f, name, NULL); }
+static void start(exported_fixture* f, const char* name) {
+  start_with(f, name, NULL);
+}
 
 // All answers of the stock runtime were compared.
-static void end(fixture* f) {
+static void end(exported_fixture* f) {
   assert_int_equal(fgetc(f->expected), EOF);
   fclose(f->expected);
   etx_module_shared_close(&f->shared);
   etx_module_close(&f->module);
 }
 
-static void read_expected(fixture* f, void* out, size_t bytes) {
+static void read_expected(exported_fixture* f, void* out, size_t bytes) {
   if (bytes > 0) assert_int_equal(fread(out, 1, bytes, f->expected), bytes);
 }
 
@@ -63,7 +65,7 @@ static float element(const etx_tensor* tensor, size_t index) {
   return ((const float*)tensor->data)[at];
 }
 
-static void compare_output(fixture* f, const etx_value* value) {
+static void compare_output(exported_fixture* f, const etx_value* value) {
   int32_t rank = 0;
   int32_t size = 0;
   float wanted[MAX_ELEMENTS];
@@ -83,8 +85,8 @@ static void compare_output(fixture* f, const etx_value* value) {
   }
 }
 
-static void call(fixture* f, const char* method, const etx_value* inputs,
-                 size_t count) {
+static void call(exported_fixture* f, const char* method,
+                 const etx_value* inputs, size_t count) {
   etx_planned_memory allocator;
   const etx_value* value = NULL;
   assert_ok(etx_module_shared_allocator(&f->shared, method, &allocator, &diag));
@@ -104,7 +106,7 @@ static etx_value ramp(float data[MAX_ELEMENTS], const int32_t* sizes,
   return etx_module_tensor(data, ETX_DTYPE_FLOAT32, sizes, rank);
 }
 
-static void call_with_three(fixture* f, const char* method) {
+static void call_with_three(exported_fixture* f, const char* method) {
   static const int32_t sizes[1] = {3};
   float data[MAX_ELEMENTS];
   const etx_value x = ramp(data, sizes, 1);
@@ -113,7 +115,7 @@ static void call_with_three(fixture* f, const char* method) {
 
 static void a_buffer_in_arena_1_lives_on(void** state) {
   (void)state;
-  fixture f;
+  exported_fixture f;
   start(&f, "private_state");
   for (int i = 0; i < 3; ++i) call_with_three(&f, "forward");
   end(&f);
@@ -121,7 +123,7 @@ static void a_buffer_in_arena_1_lives_on(void** state) {
 
 static void a_named_buffer_is_shared(void** state) {
   (void)state;
-  fixture f;
+  exported_fixture f;
   start(&f, "shared_state");
   for (int i = 0; i < 2; ++i) {
     call_with_three(&f, "add");
@@ -136,7 +138,7 @@ static void a_named_buffer_is_shared(void** state) {
   end(&f);
 }
 
-static void call_with_rows(fixture* f) {
+static void call_with_rows(exported_fixture* f) {
   static const int32_t rows[] = {3, 10, 1, 5};
   float data[MAX_ELEMENTS];
   for (size_t i = 0; i < 4; ++i) {
@@ -148,7 +150,7 @@ static void call_with_rows(fixture* f) {
 
 static void a_batch_may_vary(void** state) {
   (void)state;
-  fixture f;
+  exported_fixture f;
   start(&f, "dynamic_layers");
   call_with_rows(&f);
   end(&f);
@@ -156,7 +158,7 @@ static void a_batch_may_vary(void** state) {
 
 static void sizes_may_be_computed(void** state) {
   (void)state;
-  fixture f;
+  exported_fixture f;
   start(&f, "dynamic_sizes");
   call_with_rows(&f);
   end(&f);
@@ -164,7 +166,7 @@ static void sizes_may_be_computed(void** state) {
 
 static void a_branch_is_taken(void** state) {
   (void)state;
-  fixture f;
+  exported_fixture f;
   static const int32_t three[1] = {3};
   float data[MAX_ELEMENTS];
   start(&f, "branch");
@@ -180,7 +182,7 @@ static void a_branch_is_taken(void** state) {
 
 static void a_loop_starts_again_at_each_call(void** state) {
   (void)state;
-  fixture f;
+  exported_fixture f;
   static const int32_t rows[2] = {4, 3};
   static const int32_t three[1] = {3};
   float xs[MAX_ELEMENTS];
@@ -193,7 +195,7 @@ static void a_loop_starts_again_at_each_call(void** state) {
 
 static void a_mutable_input_changes_the_callers_data(void** state) {
   (void)state;
-  fixture f;
+  exported_fixture f;
   static const int32_t three[1] = {3};
   float y[MAX_ELEMENTS];
   start(&f, "mutable_input");
@@ -208,7 +210,7 @@ static void a_mutable_input_changes_the_callers_data(void** state) {
 
 static void outputs_without_memory_get_some(void** state) {
   (void)state;
-  fixture f;
+  exported_fixture f;
   start(&f, "unplanned");
   for (int i = 0; i < 2; ++i) call_with_three(&f, "forward");
   end(&f);
@@ -216,7 +218,7 @@ static void outputs_without_memory_get_some(void** state) {
 
 static void a_size_may_be_read_from_a_tensor(void** state) {
   (void)state;
-  fixture f;
+  exported_fixture f;
   static const int32_t sizes[2] = {5, 2};
   static const int64_t counts[3] = {3, 5, 0};
   float x[MAX_ELEMENTS];
@@ -230,7 +232,8 @@ static void a_size_may_be_read_from_a_tensor(void** state) {
   end(&f);
 }
 
-static etx_status run_selected(fixture* f, float* x, int64_t* repeats) {
+static etx_status run_selected(exported_fixture* f, float* x,
+                               int64_t* repeats) {
   static const int32_t sizes[2] = {3, 4};
   static const int32_t three[1] = {3};
   const etx_value inputs[2] = {
@@ -241,7 +244,7 @@ static etx_status run_selected(fixture* f, float* x, int64_t* repeats) {
 
 static void a_size_may_depend_on_elements(void** state) {
   (void)state;
-  fixture f;
+  exported_fixture f;
   static const int32_t sizes[2] = {3, 4};
   static const int32_t three[1] = {3};
   static const float shifts[3] = {0, 9, -9};
@@ -261,7 +264,7 @@ static void a_size_may_depend_on_elements(void** state) {
 // The file has room for 8 rows; the next call finds everything as before.
 static void more_elements_than_the_file_has_room_for_are_refused(void** state) {
   (void)state;
-  fixture f;
+  exported_fixture f;
   float x[MAX_ELEMENTS];
   int64_t fitting[3] = {2, 0, 3}, many[3] = {4, 4, 1}, negative[3] = {1, -1, 0};
   start(&f, "selected");
@@ -284,7 +287,7 @@ static void more_elements_than_the_file_has_room_for_are_refused(void** state) {
 }
 
 // One token after the other; values are twice the keys.
-static void call_with_tokens(fixture* f) {
+static void call_with_tokens(exported_fixture* f) {
   static const int32_t query[4] = {1, 1, 2, 4}, row[4] = {1, 1, 1, 4};
   float q[MAX_ELEMENTS], k[MAX_ELEMENTS], v[MAX_ELEMENTS];
   for (int64_t at = 0; at < 3; ++at) {
@@ -299,7 +302,7 @@ static void call_with_tokens(fixture* f) {
 
 static void an_operator_may_change_an_argument_and_have_an_out(void** state) {
   (void)state;
-  fixture f;
+  exported_fixture f;
   start(&f, "update_cache");
   call_with_tokens(&f);
   end(&f);
@@ -307,7 +310,7 @@ static void an_operator_may_change_an_argument_and_have_an_out(void** state) {
 
 static void an_operator_may_change_two_arguments(void** state) {
   (void)state;
-  fixture f;
+  exported_fixture f;
   start(&f, "kv_cache");
   call_with_tokens(&f);
   end(&f);
@@ -319,7 +322,7 @@ static void weights_may_lie_in_another_file(void** state) {
   static const int32_t sizes[2] = {2, 4};
   const etx_module_options options = {.data_paths = &path,
                                       .data_path_count = 1};
-  fixture f;
+  exported_fixture f;
   float data[MAX_ELEMENTS];
   start_with(&f, "external", &options);
   const etx_value x = ramp(data, sizes, 2);
@@ -332,7 +335,7 @@ static void an_input_may_be_channels_last(void** state) {
   (void)state;
   static const int32_t sizes[4] = {1, 2, 2, 3};
   static const int32_t strides[4] = {12, 1, 6, 2};
-  fixture f;
+  exported_fixture f;
   float data[MAX_ELEMENTS];
   float turned[12];
   start(&f, "channels_last");

@@ -50,7 +50,7 @@ static void sizes_that_change(void** state) {
   test_dynamic(p, x);
   test_dynamic(p, y);
   needs_dynamic(p, ETX_UNSUPPORTED,
-                "value 0 of method 'forward' has sizes that change");
+                "value 0 of method 'forward' has dynamic sizes");
 }
 
 static void numbers_that_vary(void** state) {
@@ -61,7 +61,7 @@ static void numbers_that_vary(void** state) {
   test_blob(p);
   test_input(p, test_int(p, 1), "n");
   test_dim(p, 1, -1, test_symbol(p, "s", 1, 4), 1, 0);
-  needs_dynamic(p, ETX_UNSUPPORTED, "inputs of method 'forward' vary");
+  needs_dynamic(p, ETX_UNSUPPORTED, "method 'forward' has dynamic inputs");
 }
 
 static void branches(void** state) {
@@ -70,7 +70,7 @@ static void branches(void** state) {
   int y = 0;
   test_program* p = start(&x, &y);
   test_jump_false(p, test_bool(p, false), 1);
-  needs_dynamic(p, ETX_UNSUPPORTED, "instruction is no call of an operator");
+  needs_dynamic(p, ETX_UNSUPPORTED, "instruction is not a kernel call");
 }
 
 static void moves(void** state) {
@@ -79,7 +79,7 @@ static void moves(void** state) {
   int y = 0;
   test_program* p = start(&x, &y);
   test_move(p, x, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2)));
-  needs_dynamic(p, ETX_UNSUPPORTED, "instruction is no call of an operator");
+  needs_dynamic(p, ETX_UNSUPPORTED, "instruction is not a kernel call");
 }
 
 static void slots_that_are_two_views_in_turn(void** state) {

@@ -66,15 +66,15 @@ static void a_sound_method_loads(void** state) {
   assert_int_equal(load_few(a.p), ETX_OK);
 }
 
-typedef struct missing_list {
+typedef struct missing_at_load {
   size_t count;
   char names[4][64];
   size_t instructions[4];
-} missing_list;
+} missing_at_load;
 
 static void note(void* context, etx_text name, etx_text overload,
                  size_t instruction) {
-  missing_list* list = context;
+  missing_at_load* list = context;
   etx_format_text(list->names[list->count], 64, "%t.%t", name, overload);
   list->instructions[list->count++] = instruction;
 }
@@ -90,7 +90,7 @@ static void all_missing_operators_are_told(void** state) {
   etx_method method;
   etx_method_memory memory;
   memset(&memory, 0, sizeof memory);
-  missing_list list = {0};
+  missing_at_load list = {0};
   const etx_missing_sink sink = {note, &list};
   assert_ok(etx_program_open(&program, test_file(a.p), &test_few_kernels, NULL,
                              &diag));
@@ -165,7 +165,7 @@ static void an_output_may_not_lie_in_a_constant(void** state) {
   const uint32_t data = test_data(a.p, three, sizeof three);
   const int c = test_constant(a.p, ETX_DTYPE_FLOAT32, SIZES(3), data);
   test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, c, c));
-  assert_load_refused(a.p, ETX_BAD_FILE, "expected no constant");
+  assert_load_refused(a.p, ETX_BAD_FILE, "expected a writable tensor");
 
   // The same through a view.
   a = start();
@@ -176,7 +176,7 @@ static void an_output_may_not_lie_in_a_constant(void** state) {
   const int sizes = test_ints(a.p, ARGS(length));
   test_call(a.p, "executorch_prim::et_view", "default", ARGS(d, sizes, view));
   test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, view, view));
-  assert_load_refused(a.p, ETX_BAD_FILE, "lies in a constant");
+  assert_load_refused(a.p, ETX_BAD_FILE, "is in a constant");
 }
 
 static void an_output_may_not_lie_in_an_input_that_is_read_only(void** state) {
@@ -184,7 +184,7 @@ static void an_output_may_not_lie_in_an_input_that_is_read_only(void** state) {
   adder a = start();
   test_blob(a.p);
   test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, a.x, a.x));
-  assert_load_refused(a.p, ETX_BAD_FILE, "must leave alone");
+  assert_load_refused(a.p, ETX_BAD_FILE, "expected a mutable input");
 
   a = start();
   test_blob(a.p);
@@ -193,7 +193,7 @@ static void an_output_may_not_lie_in_an_input_that_is_read_only(void** state) {
   const int sizes = test_ints(a.p, ARGS(length));
   test_call(a.p, "executorch_prim::et_view", "default", ARGS(a.x, sizes, view));
   test_call(a.p, "aten::add", "out", ARGS(a.y, a.y, a.alpha, view, view));
-  assert_load_refused(a.p, ETX_BAD_FILE, "lies in an input");
+  assert_load_refused(a.p, ETX_BAD_FILE, "is in an input");
 }
 
 static void an_output_may_not_overlap_what_is_read(void** state) {
@@ -202,7 +202,7 @@ static void an_output_may_not_overlap_what_is_read(void** state) {
   const int near = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(3), 4);
   test_call(a.p, "aten::add", "out", ARGS(near, a.x, a.alpha, a.y, a.y));
   assert_load_refused(a.p, ETX_BAD_FILE,
-                      "argument 0 lies in the same memory as an output");
+                      "argument 0 overlaps an output");
 
   // Exactly the same bytes are fine for an elementwise operator.
   a = start();
@@ -218,14 +218,14 @@ static void an_output_may_not_overlap_what_is_read(void** state) {
   test_tensor_of(a.p, columns)->dim_order = swapped;
   test_call(a.p, "aten::add", "out",
             ARGS(rows, rows, a.alpha, columns, columns));
-  assert_load_refused(a.p, ETX_BAD_FILE, "same memory as an output");
+  assert_load_refused(a.p, ETX_BAD_FILE, "overlaps an output");
 
   // But not for a product.
   a = start();
   const int left = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 16);
   const int out = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 16);
   test_call(a.p, "aten::mm", "out", ARGS(left, left, out, out));
-  assert_load_refused(a.p, ETX_BAD_FILE, "same memory as an output");
+  assert_load_refused(a.p, ETX_BAD_FILE, "overlaps an output");
 
   // A copy onto itself, as stock exports bring along.
   a = start();

@@ -8,25 +8,25 @@
 
 static etx_diag diag;
 
-typedef struct fixture {
+typedef struct inputs_fixture {
   test_program* p;
   etx_program program;
   test_loaded loaded;
-} fixture;
+} inputs_fixture;
 
-static void load(fixture* f, const char* name) {
+static void load(inputs_fixture* f, const char* name) {
   assert_ok(etx_program_open(&f->program, test_file(f->p), &test_few_kernels,
                              NULL, &diag));
   assert_ok(test_load(&f->loaded, &f->program, name, NULL, &diag));
 }
 
-static void end(fixture* f) {
+static void end(inputs_fixture* f) {
   assert_true(test_unload(&f->loaded));
   test_program_end(f->p);
 }
 
 // y[s, 2] = x[s, 2] + z[2 * s + 1 of another input decides nothing but s].
-static void start_dynamic(fixture* f) {
+static void start_dynamic(inputs_fixture* f) {
   test_program* p = f->p = test_program_new();
   test_blob(p);
   test_method(p, "add");
@@ -50,7 +50,7 @@ static void start_dynamic(fixture* f) {
 
 static void wrong_types_ranks_and_sizes_are_refused(void** state) {
   (void)state;
-  fixture f;
+  inputs_fixture f;
   start_dynamic(&f);
   etx_method* m = &f.loaded.method;
   double data[32] = {0};
@@ -87,13 +87,13 @@ static void wrong_types_ranks_and_sizes_are_refused(void** state) {
   assert_refused(etx_method_set_input(m, 0, &t, &diag), ETX_BAD_ARGUMENT,
                  "stride");
   assert_refused(etx_method_set_input(m, 5, &t, &diag), ETX_OUT_OF_RANGE,
-                 "input 5 asked for");
+                 "there is no input 5");
   end(&f);
 }
 
 static void inputs_must_agree_about_a_symbol(void** state) {
   (void)state;
-  fixture f;
+  inputs_fixture f;
   start_dynamic(&f);
   etx_method* m = &f.loaded.method;
   float data[16] = {1, 2, 3, 4, 5, 6};
@@ -118,7 +118,7 @@ static void inputs_must_agree_about_a_symbol(void** state) {
 
 static void a_refused_input_leaves_the_one_before(void** state) {
   (void)state;
-  fixture f;
+  inputs_fixture f;
   start_dynamic(&f);
   etx_method* m = &f.loaded.method;
   float data[16] = {1, 2, 3, 4};
@@ -135,7 +135,7 @@ static void a_refused_input_leaves_the_one_before(void** state) {
 
 static void inputs_persist_and_are_read_where_they_lie(void** state) {
   (void)state;
-  fixture f;
+  inputs_fixture f;
   start_dynamic(&f);
   etx_method* m = &f.loaded.method;
   float data[16] = {1, 2, 3, 4};
@@ -159,7 +159,7 @@ static void inputs_persist_and_are_read_where_they_lie(void** state) {
 
 static void names_find_inputs_and_outputs(void** state) {
   (void)state;
-  fixture f;
+  inputs_fixture f;
   start_dynamic(&f);
   size_t index = 9;
   const etx_method* m = &f.loaded.method;
@@ -173,7 +173,7 @@ static void names_find_inputs_and_outputs(void** state) {
 }
 
 // A stock file: inputs planned in scratch, no names, only counts bounded.
-static void start_planned(fixture* f) {
+static void start_planned(inputs_fixture* f) {
   test_program* p = f->p = test_program_new();
   test_method(p, "forward");
   test_arenas(p, 48, 0);
@@ -199,7 +199,7 @@ static void start_planned(fixture* f) {
 
 static void planned_inputs_are_copied_at_each_run(void** state) {
   (void)state;
-  fixture f;
+  inputs_fixture f;
   start_planned(&f);
   etx_method* m = &f.loaded.method;
   float data[4] = {1, 2, 3, 4};
@@ -217,7 +217,7 @@ static void planned_inputs_are_copied_at_each_run(void** state) {
 static void without_symbols_only_the_number_of_elements_is_bounded(
     void** state) {
   (void)state;
-  fixture f;
+  inputs_fixture f;
   start_planned(&f);
   etx_method* m = &f.loaded.method;
   float data[8] = {1, 2, 3, 4, 5};
@@ -241,7 +241,7 @@ static etx_value number(int64_t integer) {
 
 static void fixed_values_must_be_given_as_they_were_exported(void** state) {
   (void)state;
-  fixture f;
+  inputs_fixture f;
   start_planned(&f);
   etx_method* m = &f.loaded.method;
   etx_value value = number(2);
@@ -265,14 +265,14 @@ static void fixed_values_must_be_given_as_they_were_exported(void** state) {
   assert_status(etx_method_set_value(m, 4, &value, &diag), ETX_BAD_ARGUMENT);
   const etx_tensor t = TEST_TENSOR(&value, ETX_DTYPE_FLOAT32, 1);
   assert_refused(etx_method_set_input(m, 1, &t, &diag), ETX_BAD_ARGUMENT,
-                 "is no tensor");
+                 "is not a tensor");
   end(&f);
 }
 
 // An integer that varies decides a size: y = x.view(n) with n = numel.
 static void an_integer_may_vary_within_its_symbol(void** state) {
   (void)state;
-  fixture f;
+  inputs_fixture f;
   test_program* p = f.p = test_program_new();
   test_blob(p);
   test_method(p, "add");
@@ -303,7 +303,7 @@ static void an_integer_may_vary_within_its_symbol(void** state) {
 // x += 1, written into the caller's memory where it lies.
 static void a_mutable_input_is_written_in_place(void** state) {
   (void)state;
-  fixture f;
+  inputs_fixture f;
   test_program* p = f.p = test_program_new();
   const float one = 1;
   const uint32_t data_index = test_data(p, &one, sizeof one);
@@ -329,7 +329,7 @@ static void a_mutable_input_is_written_in_place(void** state) {
 // The same in a stock file: the input is planned, and copied back.
 static void a_planned_mutable_input_is_copied_back(void** state) {
   (void)state;
-  fixture f;
+  inputs_fixture f;
   test_program* p = f.p = test_program_new();
   test_method(p, "forward");
   test_arenas(p, 48, 0);
@@ -362,7 +362,7 @@ static void a_planned_mutable_input_is_copied_back(void** state) {
 // An output that shows an input's new content, elsewhere in scratch.
 static void a_shown_input_gets_the_content_of_its_output(void** state) {
   (void)state;
-  fixture f;
+  inputs_fixture f;
   test_program* p = f.p = test_program_new();
   test_blob(p);
   test_method(p, "twice");

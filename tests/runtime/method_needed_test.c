@@ -20,17 +20,17 @@ static test_program* product_with_state(void) {
   const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2, 4), 64);
   test_call(p, "aten::mm", "out", ARGS(x, w, y, y));
   test_output(p, y, "y");
-  test_state_row(p, "w", ETX_DTYPE_FLOAT32, SIZES(3, 4), 0, 0, false);
+  test_state_row(p, "w", ETX_DTYPE_FLOAT32, SIZES(3, 4), 0, 0);
   return p;
 }
 
-typedef struct sizes {
+typedef struct needed_sizes {
   size_t structures, scratch, temporary, state;
-} sizes;
+} needed_sizes;
 
 // Initialises with blocks of these sizes; everything is given back.
 static etx_status init_with(const etx_program* program, const char* name,
-                            const sizes* given) {
+                            const needed_sizes* given) {
   test_block blocks[4] = {
       test_block_new(given->structures, 16), test_block_new(given->scratch, 16),
       test_block_new(given->temporary, 16), test_block_new(given->state, 16)};
@@ -58,11 +58,11 @@ static void stated_sizes_are_enough_and_one_byte_fewer_is_not(void** state) {
   assert_int_equal(needed.scratch_bytes, 100);
   assert_int_equal(needed.state_bytes, 64);
   assert_int_equal(needed.temporary_bytes, 2 * 4 * sizeof(float));
-  const sizes whole = {needed.structure_bytes, needed.scratch_bytes,
-                       needed.temporary_bytes, needed.state_bytes};
+  const needed_sizes whole = {needed.structure_bytes, needed.scratch_bytes,
+                              needed.temporary_bytes, needed.state_bytes};
   assert_int_equal(init_with(&program, "product", &whole), ETX_OK);
   for (size_t i = 0; i < 4; ++i) {
-    sizes fewer = whole;
+    needed_sizes fewer = whole;
     size_t* const members[4] = {&fewer.structures, &fewer.scratch,
                                 &fewer.temporary, &fewer.state};
     --*members[i];
@@ -80,8 +80,8 @@ static void every_smaller_block_of_structures_is_refused(void** state) {
       etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
   assert_ok(
       etx_method_needed(&program, etx_text_of("product"), &needed, &diag));
-  sizes given = {0, needed.scratch_bytes, needed.temporary_bytes,
-                 needed.state_bytes};
+  needed_sizes given = {0, needed.scratch_bytes, needed.temporary_bytes,
+                        needed.state_bytes};
   for (; given.structures < needed.structure_bytes; given.structures += 8) {
     assert_int_equal(init_with(&program, "product", &given), ETX_OUT_OF_MEMORY);
   }

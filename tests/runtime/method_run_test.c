@@ -8,19 +8,19 @@
 
 static etx_diag diag;
 
-typedef struct fixture {
+typedef struct run_fixture {
   test_program* p;
   etx_program program;
   test_loaded loaded;
   _Alignas(16) uint8_t arena[64];
   uint32_t torn;
-} fixture;
+} run_fixture;
 
-static etx_planned_memory session(fixture* f) {
+static etx_planned_memory session(run_fixture* f) {
   return (etx_planned_memory){f->arena, sizeof f->arena, &f->torn};
 }
 
-static void load(fixture* f, const char* name) {
+static void load(run_fixture* f, const char* name) {
   memset(f->arena, 0, sizeof f->arena);
   f->torn = 0;
   const etx_planned_memory state = session(f);
@@ -29,18 +29,19 @@ static void load(fixture* f, const char* name) {
   assert_ok(test_load(&f->loaded, &f->program, name, &state, &diag));
 }
 
-static void end(fixture* f) {
+static void end(run_fixture* f) {
   assert_true(test_unload(&f->loaded));
   test_program_end(f->p);
 }
 
-static void set_floats(fixture* f, size_t index, float* data, int32_t count) {
+static void set_floats(run_fixture* f, size_t index, float* data,
+                       int32_t count) {
   const etx_tensor tensor = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, count);
   assert_ok(etx_method_set_input(&f->loaded.method, index, &tensor, &diag));
 }
 
 // z = (x + x).view(n, 1) + one: sizes flow through sym_size and et_view.
-static void start_dynamic(fixture* f) {
+static void start_dynamic(run_fixture* f) {
   static const float one = 1;
   test_program* p = f->p = test_program_new();
   const uint32_t data = test_data(p, &one, sizeof one);
@@ -75,7 +76,7 @@ static void start_dynamic(fixture* f) {
 
 static void sizes_grow_and_shrink_within_their_bounds(void** state) {
   (void)state;
-  fixture f;
+  run_fixture f;
   start_dynamic(&f);
   float data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
   static const int32_t counts[] = {3, 8, 1, 5, 5, 8};
@@ -94,7 +95,7 @@ static void sizes_grow_and_shrink_within_their_bounds(void** state) {
 
 static void kernels_are_prepared_only_when_their_sizes_change(void** state) {
   (void)state;
-  fixture f;
+  run_fixture f;
   start_dynamic(&f);
   float data[8] = {0};
   // Loading prepared it at the upper bound.
@@ -115,7 +116,7 @@ static void kernels_are_prepared_only_when_their_sizes_change(void** state) {
 
 static void preparing_may_be_done_ahead_of_the_run(void** state) {
   (void)state;
-  fixture f;
+  run_fixture f;
   start_dynamic(&f);
   float data[8] = {1, 2, 3};
   assert_refused(etx_method_prepare(&f.loaded.method, &diag), ETX_BAD_STATE,
@@ -132,7 +133,7 @@ static void preparing_may_be_done_ahead_of_the_run(void** state) {
 // A view follows the input's memory when it is replaced without a new size.
 static void a_view_of_an_input_follows_its_memory(void** state) {
   (void)state;
-  fixture f;
+  run_fixture f;
   test_program* p = f.p = test_program_new();
   test_blob(p);
   test_method(p, "forward");
@@ -173,7 +174,7 @@ static void a_view_of_an_input_follows_its_memory(void** state) {
 // y = x[1:] + x[1:]: a header whose start is fixed and whose size is not.
 static void a_part_of_an_input_is_a_header(void** state) {
   (void)state;
-  fixture f;
+  run_fixture f;
   test_program* p = f.p = test_program_new();
   test_blob(p);
   test_method(p, "forward");
@@ -214,7 +215,7 @@ static void a_part_of_an_input_is_a_header(void** state) {
 // What programs for the stock runtime have instead of headers: y = x + c[:n]
 // with `operator` sizing or writing a tensor over constant c; s too is sized,
 // a tensor over state.
-static void start_sized(fixture* f, const char* name, int32_t room) {
+static void start_sized(run_fixture* f, const char* name, int32_t room) {
   static const float rows[4] = {10, 20, 30, 40};
   test_program* p = f->p = test_program_new();
   const uint32_t data = test_data(p, rows, sizeof rows);
@@ -249,7 +250,7 @@ static void start_sized(fixture* f, const char* name, int32_t room) {
 
 static void a_tensor_that_is_only_sized_keeps_its_bytes(void** state) {
   (void)state;
-  fixture f;
+  run_fixture f;
   start_sized(&f, "aten::empty", 4);
   load(&f, "forward");
   float data[5] = {1, 2, 3, 4, 5};
@@ -274,13 +275,13 @@ static void a_tensor_that_is_only_sized_keeps_its_bytes(void** state) {
 
 static void what_only_sizes_lets_nobody_write_a_constant(void** state) {
   (void)state;
-  fixture f;
+  run_fixture f;
   start_sized(&f, "aten::add", 4);
   assert_ok(etx_program_open(&f.program, test_file(f.p), &test_few_kernels,
                              NULL, &diag));
   const etx_planned_memory memory = session(&f);
   assert_refused(test_load(&f.loaded, &f.program, "forward", &memory, &diag),
-                 ETX_BAD_FILE, "expected no constant");
+                 ETX_BAD_FILE, "expected a writable tensor");
   test_program_end(f.p);
   // A tensor past the end of the constant it lies in.
   start_sized(&f, "aten::empty", 5);
@@ -293,7 +294,7 @@ static void what_only_sizes_lets_nobody_write_a_constant(void** state) {
 // A view of fixed size over an input that is too short for it.
 static void a_view_past_the_end_of_its_input_is_refused(void** state) {
   (void)state;
-  fixture f;
+  run_fixture f;
   test_program* p = f.p = test_program_new();
   test_blob(p);
   test_method(p, "forward");
@@ -318,7 +319,7 @@ static void a_view_past_the_end_of_its_input_is_refused(void** state) {
 }
 
 // Writes into state and then fails on an index that its input brings.
-static void start_state(fixture* f) {
+static void start_state(run_fixture* f) {
   test_program* p = f->p = test_program_new();
   test_blob(p);
   test_method(p, "put");
@@ -339,18 +340,18 @@ static void start_state(fixture* f) {
   test_call(p, "aten::index_put", "out",
             ARGS(s, indices, value, accumulate, s, s));
   test_output(p, s, "s");
-  test_state_row(p, "s", ETX_DTYPE_FLOAT32, SIZES(4), 16, 0, false);
+  test_state_row(p, "s", ETX_DTYPE_FLOAT32, SIZES(4), 16, 0);
   load(f, "put");
 }
 
-static void set_indices(fixture* f, size_t index, int64_t* data) {
+static void set_indices(run_fixture* f, size_t index, int64_t* data) {
   const etx_tensor tensor = TEST_TENSOR(data, ETX_DTYPE_INT64, 2);
   assert_ok(etx_method_set_input(&f->loaded.method, index, &tensor, &diag));
 }
 
 static void a_run_that_fails_before_it_writes_state_leaves_it(void** state) {
   (void)state;
-  fixture f;
+  run_fixture f;
   start_state(&f);
   int64_t good[2] = {1, 3};
   int64_t bad[2] = {1, 4};
@@ -373,7 +374,7 @@ static void a_run_that_fails_before_it_writes_state_leaves_it(void** state) {
 
 static void a_run_that_fails_after_it_wrote_state_tears_it(void** state) {
   (void)state;
-  fixture f;
+  run_fixture f;
   start_state(&f);
   int64_t good[2] = {1, 3};
   int64_t bad[2] = {1, 99};
@@ -394,7 +395,7 @@ static void a_run_that_fails_after_it_wrote_state_tears_it(void** state) {
 
 static void another_session_is_only_other_pointers(void** state) {
   (void)state;
-  fixture f;
+  run_fixture f;
   start_state(&f);
   int64_t good[2] = {0, 1};
   float values[2] = {5, 6};
@@ -446,7 +447,7 @@ static void a_method_in_use_is_busy(void** state) {
   static const etx_kernel kernels[] = {
       {ETX_OP_relu_out, prepare_entering, NULL}};
   static const etx_kernel_table table = {kernels, 1};
-  fixture f;
+  run_fixture f;
   test_program* p = f.p = test_program_new();
   test_method(p, "forward");
   test_arenas(p, 64, 64);
@@ -469,7 +470,7 @@ static void a_method_in_use_is_busy(void** state) {
 
 static void constants_are_read_where_the_file_has_them(void** state) {
   (void)state;
-  fixture f;
+  run_fixture f;
   static const float values[4] = {1, 2, 3, 4};
   test_program* p = f.p = test_program_new();
   const uint32_t data = test_data(p, values, sizeof values);
@@ -489,7 +490,7 @@ static void constants_are_read_where_the_file_has_them(void** state) {
 // A stock file keeps state of its own in private arenas: zeros, then data.
 static void private_state_starts_with_its_initial_data(void** state) {
   (void)state;
-  fixture f;
+  run_fixture f;
   static const float start_value[2] = {10, 20};
   test_program* p = f.p = test_program_new();
   const uint32_t data = test_initial_data(p, start_value, sizeof start_value);
@@ -535,7 +536,7 @@ static void see_after(void* context, size_t instruction, const etx_call* call) {
 
 static void an_observer_sees_what_computes_in_order(void** state) {
   (void)state;
-  fixture f;
+  run_fixture f;
   float data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
   seen s = {{0}, 0, 0};
   const etx_run_observer observer = {see_before, see_after, &s};

@@ -8,19 +8,19 @@
 
 static etx_diag diag;
 
-typedef struct fixture {
+typedef struct shapes_fixture {
   test_program* p;
   etx_program program;
   test_loaded loaded;
-} fixture;
+} shapes_fixture;
 
-static void start(fixture* f) {
+static void start(shapes_fixture* f) {
   f->p = test_program_new();
   test_method(f->p, "forward");
   test_arenas(f->p, 256, 0);
 }
 
-static void run(fixture* f, const etx_kernel_table* kernels) {
+static void run(shapes_fixture* f, const etx_kernel_table* kernels) {
   etx_diag_init(&diag);
   assert_ok(etx_program_open(&f->program, test_file(f->p), kernels, NULL,
                              &diag));
@@ -28,22 +28,22 @@ static void run(fixture* f, const etx_kernel_table* kernels) {
   assert_ok(etx_method_run(&f->loaded.method, &diag));
 }
 
-static void end(fixture* f) {
+static void end(shapes_fixture* f) {
   assert_true(test_unload(&f->loaded));
   test_program_end(f->p);
 }
 
-static int constant(fixture* f, test_sizes sizes) {
+static int constant(shapes_fixture* f, test_sizes sizes) {
   static const float data[4] = {1, 2, 3, 4};
   return test_constant(f->p, ETX_DTYPE_FLOAT32, sizes,
                        test_data(f->p, data, sizeof data));
 }
 
-static int scratch(fixture* f, uint64_t offset) {
+static int scratch(shapes_fixture* f, uint64_t offset) {
   return test_scratch(f->p, ETX_DTYPE_FLOAT32, SIZES(4), offset);
 }
 
-static void assert_output(const fixture* f, size_t index, const float* wanted,
+static void assert_output(const shapes_fixture* f, size_t index, const float* wanted,
                           int32_t count) {
   const etx_tensor* out = test_output_tensor(&f->loaded.method, index);
   assert_int_equal(out->sizes[0], count);
@@ -54,7 +54,7 @@ static void assert_output(const fixture* f, size_t index, const float* wanted,
 // one that writes them.
 static void a_slot_that_was_used_takes_other_sizes(void** state) {
   (void)state;
-  fixture f;
+  shapes_fixture f;
   start(&f);
   const int slot = test_dynamic(f.p, scratch(&f, 0));
   const int from[2] = {constant(&f, SIZES(2)), constant(&f, SIZES(4))};
@@ -67,7 +67,7 @@ static void a_slot_that_was_used_takes_other_sizes(void** state) {
   }
   run(&f, &etx_all_kernels);
   static const float wanted[4] = {1, 2, 3, 4};
-  assert_true(f.loaded.method.prepares_as_it_runs);
+  assert_true(f.loaded.method.prepares_during_run);
   assert_output(&f, 0, wanted, 2);
   assert_output(&f, 1, wanted, 4);
   end(&f);
@@ -76,7 +76,7 @@ static void a_slot_that_was_used_takes_other_sizes(void** state) {
 // x + 5 x twice, the second time with a number that then is 2.
 static void a_number_that_was_used_changes(void** state) {
   (void)state;
-  fixture f;
+  shapes_fixture f;
   start(&f);
   const int x = constant(&f, SIZES(4)), one = test_int(f.p, 1);
   const int number = test_int(f.p, 5), same = test_int(f.p, 5);
@@ -88,7 +88,7 @@ static void a_number_that_was_used_changes(void** state) {
   for (size_t i = 0; i < 3; ++i) test_output(f.p, out[i], "");
   run(&f, &etx_all_kernels);
   static const float wanted[2][4] = {{6, 12, 18, 24}, {3, 6, 9, 12}};
-  assert_true(f.loaded.method.prepares_as_it_runs);
+  assert_true(f.loaded.method.prepares_during_run);
   assert_output(&f, 0, wanted[0], 4);
   assert_output(&f, 1, wanted[0], 4);
   assert_output(&f, 2, wanted[1], 4);
@@ -98,7 +98,7 @@ static void a_number_that_was_used_changes(void** state) {
 // x + 0 x, then x + 1 x, then x + 2 x: one call, three numbers.
 static void a_call_is_prepared_anew_when_a_number_changes(void** state) {
   (void)state;
-  fixture f;
+  shapes_fixture f;
   start(&f);
   const int x = constant(&f, SIZES(4)), sum = scratch(&f, 0);
   const int number = test_int(f.p, 0), one = test_int(f.p, 1);

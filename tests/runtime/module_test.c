@@ -49,15 +49,15 @@ static void give_back(void* context, void* memory) {
   free(memory);
 }
 
-typedef struct fixture {
+typedef struct module_fixture {
   test_program* p;
   counting_heap heap;
   etx_module_memory memory;
   etx_module_options options;
   etx_module module;
-} fixture;
+} module_fixture;
 
-static void start(fixture* f, bool has_blob) {
+static void start(module_fixture* f, bool has_blob) {
   memset(f, 0, sizeof *f);
   f->p = counter_program(has_blob, false);
   f->memory = (etx_module_memory){
@@ -68,20 +68,20 @@ static void start(fixture* f, bool has_blob) {
       etx_module_open_bytes(&f->module, test_file(f->p), &f->options, &diag));
 }
 
-static void end(fixture* f) {
+static void end(module_fixture* f) {
   etx_module_close(&f->module);
   assert_int_equal(f->heap.live, 0);
   test_program_end(f->p);
 }
 
-static void add(fixture* f, float value) {
+static void add(module_fixture* f, float value) {
   float data[2] = {value, value};
   const int32_t sizes[1] = {2};
   const etx_value x = etx_module_tensor(data, ETX_DTYPE_FLOAT32, sizes, 1);
   assert_ok(etx_module_execute(&f->module, "add", &x, 1, &diag));
 }
 
-static float read_count(fixture* f) {
+static float read_count(module_fixture* f) {
   const etx_value* value = NULL;
   assert_ok(etx_module_execute(&f->module, "read", NULL, 0, &diag));
   assert_ok(etx_module_output(&f->module, "read", 0, &value, &diag));
@@ -91,7 +91,7 @@ static float read_count(fixture* f) {
 static void methods_of_one_session_share_state(void** state) {
   (void)state;
   for (int has_blob = 0; has_blob < 2; ++has_blob) {
-    fixture f;
+    module_fixture f;
     etx_module_shared shared;
     etx_planned_memory allocator;
     start(&f, has_blob != 0);
@@ -109,7 +109,7 @@ static void methods_of_one_session_share_state(void** state) {
 
 static void without_an_allocator_state_is_private(void** state) {
   (void)state;
-  fixture f;
+  module_fixture f;
   start(&f, true);
   add(&f, 4);
   add(&f, 4);
@@ -122,7 +122,7 @@ static void without_an_allocator_state_is_private(void** state) {
 
 static void a_second_module_has_memory_of_its_own(void** state) {
   (void)state;
-  fixture f;
+  module_fixture f;
   etx_module second;
   etx_module_shared shared;
   etx_planned_memory allocator;
@@ -151,7 +151,7 @@ static void a_second_module_has_memory_of_its_own(void** state) {
 
 static void loading_again_switches_the_session(void** state) {
   (void)state;
-  fixture f;
+  module_fixture f;
   etx_module_shared sessions[2];
   start(&f, true);
   for (int i = 0; i < 2; ++i) {
@@ -176,7 +176,7 @@ static void loading_again_switches_the_session(void** state) {
 // The heap above fills what it gives.
 static void loading_touches_no_scratch(void** state) {
   (void)state;
-  fixture f;
+  module_fixture f;
   start(&f, true);
   assert_ok(etx_module_load_method(&f.module, "add", NULL, &diag));
   assert_ok(etx_module_load_method(&f.module, "read", NULL, &diag));
@@ -219,7 +219,7 @@ static void a_file_is_mapped_and_closed(void** state) {
 // gives everything back.
 static void too_little_memory_leaves_nothing_behind(void** state) {
   (void)state;
-  fixture f;
+  module_fixture f;
   start(&f, false);
   bool is_loaded = false;
   for (f.heap.most = 1; !is_loaded; ++f.heap.most) {
@@ -244,7 +244,7 @@ static void too_little_memory_leaves_nothing_behind(void** state) {
 
 static void what_is_not_loaded_has_no_outputs(void** state) {
   (void)state;
-  fixture f;
+  module_fixture f;
   const etx_value* value = NULL;
   start(&f, true);
   assert_refused(etx_module_output(&f.module, "add", 0, &value, &diag),
@@ -260,7 +260,7 @@ static void what_is_not_loaded_has_no_outputs(void** state) {
 // Methods of one file share scratch, so an output lasts until the next call.
 static void scratch_is_one_block_for_all_methods(void** state) {
   (void)state;
-  fixture f;
+  module_fixture f;
   start(&f, true);
   add(&f, 1);
   (void)read_count(&f);
@@ -280,7 +280,7 @@ static void scratch_is_one_block_for_all_methods(void** state) {
 
 static void sessions_may_start_in_zeros(void** state) {
   (void)state;
-  fixture f;
+  module_fixture f;
   start(&f, true);
   f.module.memory.take_zeroed = take_zeroed;
   add(&f, 3);  // on state of its own

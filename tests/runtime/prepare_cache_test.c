@@ -7,31 +7,31 @@
 
 static etx_diag diag;
 
-typedef struct fixture {
+typedef struct cache_fixture {
   test_program* p;
   etx_program program;
   test_loaded loaded;
-} fixture;
+} cache_fixture;
 
-static void start(fixture* f) {
+static void start(cache_fixture* f) {
   f->p = test_program_new();
   test_method(f->p, "forward");
   test_arenas(f->p, 1024, 0);
 }
 
-static etx_status load(fixture* f) {
+static etx_status load(cache_fixture* f) {
   etx_diag_init(&diag);
   ETX_TRY(etx_program_open(&f->program, test_file(f->p), &etx_all_kernels, NULL,
                            &diag));
   return test_load(&f->loaded, &f->program, "forward", NULL, &diag);
 }
 
-static void end(fixture* f) {
+static void end(cache_fixture* f) {
   assert_true(test_unload(&f->loaded));
   test_program_end(f->p);
 }
 
-static const float* output(const fixture* f, size_t index) {
+static const float* output(const cache_fixture* f, size_t index) {
   return (const float*)test_output_tensor(&f->loaded.method, index)->data;
 }
 
@@ -51,7 +51,7 @@ static void results_stand_last(void** state) {
 }
 
 // c[i] = a[i] + factors[i] * b[i], for tensors of sizes[i]
-static void add(fixture* f, test_sizes sizes, int factor, uint64_t offset) {
+static void add(cache_fixture* f, test_sizes sizes, int factor, uint64_t offset) {
   test_program* p = f->p;
   const float a[] = {1, 2, 3, 4, 5, 6}, b[] = {10, 20, 30, 40, 50, 60};
   const int x = test_constant(p, ETX_DTYPE_FLOAT32, sizes,
@@ -66,7 +66,7 @@ static void add(fixture* f, test_sizes sizes, int factor, uint64_t offset) {
 
 static void numbers_and_sizes_of_their_own_count(void** state) {
   (void)state;
-  fixture f;
+  cache_fixture f;
   start(&f);
   add(&f, SIZES(6), 1, 0);
   add(&f, SIZES(6), 1, 64);
@@ -87,7 +87,7 @@ static void numbers_and_sizes_of_their_own_count(void** state) {
 
 // The second of two calls with equal operands, whose result is not as the
 // first one's.
-static void start_pair(fixture* f, test_sizes sizes, etx_dtype dtype,
+static void start_pair(cache_fixture* f, test_sizes sizes, etx_dtype dtype,
                        bool is_turned) {
   start(f);
   test_program* p = f->p;
@@ -105,7 +105,7 @@ static void start_pair(fixture* f, test_sizes sizes, etx_dtype dtype,
 
 static void results_of_other_sizes_are_refused(void** state) {
   (void)state;
-  fixture f;
+  cache_fixture f;
   start_pair(&f, SIZES(3, 2), ETX_DTYPE_FLOAT32, false);
   assert_refused(load(&f), ETX_BAD_ARGUMENT,
                  "has fixed size 3 in dimension 0, found 2");
@@ -117,7 +117,7 @@ static void results_of_other_sizes_are_refused(void** state) {
 
 static void results_of_another_type_are_the_kernels_to_judge(void** state) {
   (void)state;
-  fixture f;
+  cache_fixture f;
   start_pair(&f, SIZES(2, 3), ETX_DTYPE_INT32, false);
   assert_refused(load(&f), ETX_BAD_ARGUMENT, "is written to type 'int32'");
   test_program_end(f.p);
@@ -125,7 +125,7 @@ static void results_of_another_type_are_the_kernels_to_judge(void** state) {
 
 static void results_that_lie_otherwise_are_prepared_on_their_own(void** state) {
   (void)state;
-  fixture f;
+  cache_fixture f;
   start_pair(&f, SIZES(2, 3), ETX_DTYPE_FLOAT32, true);
   assert_ok(load(&f));
   assert_ok(etx_method_run(&f.loaded.method, &diag));
@@ -136,7 +136,7 @@ static void results_that_lie_otherwise_are_prepared_on_their_own(void** state) {
 
 static void memory_is_checked_for_each_call(void** state) {
   (void)state;
-  fixture f;
+  cache_fixture f;
   start(&f);
   test_program* p = f.p;
   const float a[] = {1, 2, 3, 4};
@@ -150,14 +150,14 @@ static void memory_is_checked_for_each_call(void** state) {
   test_call(p, "aten::neg", "out", ARGS(z, beside, beside));
   test_output(p, beside, "");
   assert_refused(load(&f), ETX_BAD_FILE,
-                 "lies in the same memory as an output");
+                 "overlaps an output");
   test_program_end(p);
 }
 
 // Two calls with the sizes of an input that varies.
 static void results_follow_sizes_that_vary(void** state) {
   (void)state;
-  fixture f;
+  cache_fixture f;
   start(&f);
   test_program* p = f.p;
   const int x =

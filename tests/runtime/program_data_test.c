@@ -137,7 +137,7 @@ static void a_constant_method_may_answer_it(void** state) {
   assert_ok(etx_program_method_at(&program, 1, &info));
   assert_false(info.is_constant);
   assert_refused(etx_program_constant(&program, name, &value, &hold, &diag),
-                 ETX_NOT_FOUND, "method 'weight' answers 'w' of a data file");
+                 ETX_NOT_FOUND, "method 'weight' returns 'w' of a data file");
   assert_ok(etx_program_use_data(&program, &file, 1, &diag));
   assert_ok(etx_program_method_at(&program, 1, &info));
   assert_true(info.is_constant);
@@ -182,7 +182,7 @@ static void a_file_that_does_not_fit_is_refused(void** state) {
   data[0].sizes = SIZES(2, 2);
   use(data, 2, ETX_BAD_FILE, "'w' is float32[2, 2] in the data file");
   data[0].has_no_layout = true;
-  use(data, 2, ETX_BAD_FILE, "'w' is no tensor in the data file");
+  use(data, 2, ETX_BAD_FILE, "'w' is not a tensor in the data file");
 }
 
 static void a_key_in_two_files_is_refused(void** state) {
@@ -242,7 +242,7 @@ static void an_instruction_cannot_write_to_it(void** state) {
   const etx_ptd file = open_data(&first_block, &weight, 1);
   assert_ok(etx_program_use_data(&program, &file, 1, &diag));
   assert_refused(test_load(&loaded, &program, "forward", NULL, &diag),
-                 ETX_BAD_FILE, "constant");
+                 ETX_BAD_FILE, "a writable tensor");
   test_program_end(p);
 }
 

@@ -98,7 +98,7 @@ static void constant_methods_answer_several_values(void** state) {
   assert_true(etx_text_is(value.as.string, "etx"));
   assert_refused(
       etx_program_constant_at(&program, name, 2, &value, &hold, &diag),
-      ETX_UNSUPPORTED, "answers a list");
+      ETX_UNSUPPORTED, "returns a list");
   assert_refused(
       etx_program_constant_at(&program, name, 3, &value, &hold, &diag),
       ETX_OUT_OF_RANGE, "method 'several' has 3");
@@ -141,10 +141,10 @@ static void constant_methods_are_read_without_memory(void** state) {
   assert_true(etx_text_is(value.as.string, "marian"));
   assert_refused(etx_program_constant(&program, etx_text_of("nothing"), &value,
                                       &hold, &diag),
-                 ETX_BAD_ARGUMENT, "is no constant method");
+                 ETX_BAD_ARGUMENT, "is not a constant method");
   assert_refused(etx_program_constant(&program, etx_text_of("planned"), &value,
                                       &hold, &diag),
-                 ETX_BAD_STATE, "no constant of the file");
+                 ETX_BAD_STATE, "not a constant of the file");
   test_program_end(p);
 }
 

@@ -9,15 +9,15 @@
 
 static etx_diag diag;
 
-typedef struct fixture {
+typedef struct chains_fixture {
   test_program* p;
   etx_program program;
   test_loaded loaded;
   _Alignas(16) uint8_t arena[64];
   uint32_t torn;
-} fixture;
+} chains_fixture;
 
-static void load_with(fixture* f, const etx_limits* limits) {
+static void load_with(chains_fixture* f, const etx_limits* limits) {
   memset(f->arena, 0, sizeof f->arena);
   f->torn = 0;
   const etx_planned_memory state = {f->arena, sizeof f->arena, &f->torn};
@@ -26,24 +26,25 @@ static void load_with(fixture* f, const etx_limits* limits) {
   assert_ok(test_load(&f->loaded, &f->program, "forward", &state, &diag));
 }
 
-static void end(fixture* f) {
+static void end(chains_fixture* f) {
   assert_true(test_unload(&f->loaded));
   test_program_end(f->p);
 }
 
-static void set_bool(fixture* f, size_t index, uint8_t* flag) {
+static void set_bool(chains_fixture* f, size_t index, uint8_t* flag) {
   const etx_tensor tensor = TEST_TENSOR(flag, ETX_DTYPE_BOOL, 1);
   assert_ok(etx_method_set_input(&f->loaded.method, index, &tensor, &diag));
 }
 
-static void set_floats(fixture* f, size_t index, float* data, int32_t count) {
+static void set_floats(chains_fixture* f, size_t index, float* data,
+                       int32_t count) {
   const etx_tensor tensor = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, count);
   assert_ok(etx_method_set_input(&f->loaded.method, index, &tensor, &diag));
 }
 
 // if flag: result = x + x, else: result = x + one; both moved to one slot, as
 // the stock exporter writes a cond.
-static void start_branch(fixture* f) {
+static void start_branch(chains_fixture* f) {
   static const float one = 1;
   test_program* p = f->p = test_program_new();
   const uint32_t data = test_data(p, &one, sizeof one);
@@ -71,7 +72,7 @@ static void start_branch(fixture* f) {
 
 static void a_branch_takes_the_way_that_its_condition_says(void** state) {
   (void)state;
-  fixture f;
+  chains_fixture f;
   start_branch(&f);
   float x[2] = {3, 4};
   uint8_t flag = 1;
@@ -115,7 +116,7 @@ static test_program* loop(int64_t last) {
 
 static void a_loop_runs_until_its_condition_holds(void** state) {
   (void)state;
-  fixture f;
+  chains_fixture f;
   f.p = loop(9);
   load_with(&f, NULL);
   float x[1] = {0.5f};
@@ -134,7 +135,7 @@ static void a_loop_runs_until_its_condition_holds(void** state) {
 
 static void an_endless_run_ends_at_the_step_limit(void** state) {
   (void)state;
-  fixture f;
+  chains_fixture f;
   f.p = loop(INT64_MAX);
   const etx_limits limits = {.max_steps = 1000};
   load_with(&f, &limits);
@@ -149,7 +150,7 @@ static void an_endless_run_ends_at_the_step_limit(void** state) {
 
 static void a_straight_run_counts_too(void** state) {
   (void)state;
-  fixture f;
+  chains_fixture f;
   test_program* p = f.p = test_program_new();
   test_method(p, "forward");
   test_arenas(p, 64, 0);
@@ -169,7 +170,7 @@ static void a_straight_run_counts_too(void** state) {
 // y = x[0:n], n read from a tensor.
 static void a_size_may_depend_on_data(void** state) {
   (void)state;
-  fixture f;
+  chains_fixture f;
   test_program* p = f.p = test_program_new();
   test_method(p, "forward");
   test_arenas(p, 64, 0);
@@ -203,7 +204,7 @@ static void a_size_may_depend_on_data(void** state) {
 // One slot is two views in turn: the shape phase cannot come first.
 static void a_slot_may_be_two_views_in_turn(void** state) {
   (void)state;
-  fixture f;
+  chains_fixture f;
   test_program* p = f.p = test_program_new();
   test_method(p, "forward");
   test_arenas(p, 64, 0);
@@ -242,7 +243,7 @@ static void a_slot_may_be_two_views_in_turn(void** state) {
 
 static void a_freed_value_is_gone_until_the_next_run(void** state) {
   (void)state;
-  fixture f;
+  chains_fixture f;
   test_program* p = f.p = test_program_new();
   test_method(p, "forward");
   test_arenas(p, 64, 0);
@@ -268,7 +269,7 @@ static void a_freed_value_is_gone_until_the_next_run(void** state) {
 
 static void a_number_must_keep_the_kind_of_its_slot(void** state) {
   (void)state;
-  fixture f;
+  chains_fixture f;
   test_program* p = f.p = test_program_new();
   test_method(p, "forward");
   test_arenas(p, 64, 0);
@@ -286,7 +287,7 @@ static void a_number_must_keep_the_kind_of_its_slot(void** state) {
 
 static void chains_run_one_after_another(void** state) {
   (void)state;
-  fixture f;
+  chains_fixture f;
   test_program* p = f.p = test_program_new();
   test_method(p, "forward");
   test_arenas(p, 64, 0);

@@ -8,31 +8,31 @@
 
 static etx_diag diag;
 
-typedef struct fixture {
+typedef struct by_data_fixture {
   test_program* p;
   etx_program program;
   test_loaded loaded;
-} fixture;
+} by_data_fixture;
 
-static void load(fixture* f) {
+static void load(by_data_fixture* f) {
   assert_ok(etx_program_open(&f->program, test_file(f->p), &etx_all_kernels,
                              NULL, &diag));
   assert_ok(test_load(&f->loaded, &f->program, "forward", NULL, &diag));
 }
 
-static void end(fixture* f) {
+static void end(by_data_fixture* f) {
   assert_true(test_unload(&f->loaded));
   test_program_end(f->p);
 }
 
-static etx_status run(fixture* f, float* x, int32_t count) {
+static etx_status run(by_data_fixture* f, float* x, int32_t count) {
   const etx_tensor tensor = TEST_TENSOR(x, ETX_DTYPE_FLOAT32, count);
   assert_ok(etx_method_set_input(&f->loaded.method, 0, &tensor, &diag));
   return etx_method_run(&f->loaded.method, &diag);
 }
 
 // places = nonzero(x), of at most `room` rows; twice = places + places
-static void start_places(fixture* f, int32_t room, bool is_fixed) {
+static void start_places(by_data_fixture* f, int32_t room, bool is_fixed) {
   test_program* p = f->p = test_program_new();
   test_method(p, "forward");
   test_arenas(p, 256, 0);
@@ -53,7 +53,7 @@ static void start_places(fixture* f, int32_t room, bool is_fixed) {
 
 static void what_follows_has_the_sizes_that_the_kernel_found(void** state) {
   (void)state;
-  fixture f;
+  by_data_fixture f;
   start_places(&f, 4, false);
   float rows[3][4] = {{0, 1, 0, 2}, {0, 0, 0, 0}, {1, 2, 3, 4}};
   static const struct {
@@ -72,7 +72,7 @@ static void what_follows_has_the_sizes_that_the_kernel_found(void** state) {
 
 static void more_than_there_is_room_for_is_refused(void** state) {
   (void)state;
-  fixture f;
+  by_data_fixture f;
   start_places(&f, 2, false);
   float few[4] = {0, 1, 0, 2}, many[4] = {1, 1, 0, 2};
   assert_refused(run(&f, many, 4), ETX_OUT_OF_RANGE,
@@ -84,9 +84,9 @@ static void more_than_there_is_room_for_is_refused(void** state) {
 
 static void a_fixed_output_takes_exactly_its_size(void** state) {
   (void)state;
-  fixture f;
+  by_data_fixture f;
   start_places(&f, 2, true);
-  assert_false(f.loaded.method.prepares_as_it_runs);
+  assert_false(f.loaded.method.prepares_during_run);
   float fitting[4] = {0, 1, 0, 2}, few[4] = {0, 0, 0, 2};
   assert_ok(run(&f, fitting, 4));
   assert_refused(run(&f, few, 4), ETX_BAD_ARGUMENT,
@@ -99,7 +99,7 @@ static void a_fixed_output_takes_exactly_its_size(void** state) {
 // would read what it has written.
 static void all_of_the_room_is_compared_with_other_arguments(void** state) {
   (void)state;
-  fixture f;
+  by_data_fixture f;
   test_program* p = f.p = test_program_new();
   test_method(p, "forward");
   test_arenas(p, 256, 0);
@@ -114,8 +114,7 @@ static void all_of_the_room_is_compared_with_other_arguments(void** state) {
   test_output(p, places, "");
   load(&f);
   float row[4] = {0, 0, 0, 1};
-  assert_refused(run(&f, row, 4), ETX_BAD_FILE,
-                 "lies in the same memory as an output");
+  assert_refused(run(&f, row, 4), ETX_BAD_FILE, "overlaps an output");
   end(&f);
 }
 
@@ -123,7 +122,7 @@ static void all_of_the_room_is_compared_with_other_arguments(void** state) {
 // turn finds other sizes in the same slot.
 static void a_loop_may_find_other_sizes_each_time(void** state) {
   (void)state;
-  fixture f;
+  by_data_fixture f;
   static const float one = 1;
   test_program* p = f.p = test_program_new();
   const uint32_t data = test_data(p, &one, sizeof one);

@@ -78,19 +78,19 @@ static void the_program_of_a_bundle_multiplies_integers(void** state) {
   etx_module_close(&module);
 }
 
-typedef struct missing_list {
+typedef struct missing_in_stock {
   size_t count;
   char names[16][64];
-} missing_list;
+} missing_in_stock;
 
 static void note(void* context, etx_text name, etx_text overload,
                  size_t instruction) {
-  missing_list* list = context;
+  missing_in_stock* list = context;
   (void)instruction;
   etx_format_text(list->names[list->count++], 64, "%t.%t", name, overload);
 }
 
-static bool lists(const missing_list* list, const char* name) {
+static bool lists(const missing_in_stock* list, const char* name) {
   for (size_t i = 0; i < list->count; ++i) {
     if (strcmp(list->names[i], name) == 0) return true;
   }
@@ -108,7 +108,7 @@ static void operators_of_another_library_are_all_named(void** state) {
       "cortex_m::quantized_linear.out",
       "cortex_m::dequantize_per_tensor.out"};
   etx_module module;
-  missing_list list = {0};
+  missing_in_stock list = {0};
   const etx_missing_sink sink = {note, &list};
   open_file(&module, "arduino_KeywordSpotting.pte");
   assert_refused(

@@ -18,24 +18,24 @@ enum { MOST_TASKS = 64 };
 
 static etx_diag diag;
 
-typedef struct fixture {
+typedef struct pool_fixture {
   etx_thread_pool pool;
   etx_bytes_mut memory;
-} fixture;
+} pool_fixture;
 
-static void start(fixture* f, size_t thread_count) {
+static void start(pool_fixture* f, size_t thread_count) {
   f->memory.size = etx_thread_pool_needed(thread_count);
   f->memory.data = aligned_alloc(16, (f->memory.size + 31) / 16 * 16);
   assert_non_null(f->memory.data);
   assert_ok(etx_thread_pool_init(&f->pool, thread_count, f->memory, &diag));
 }
 
-static void end(fixture* f) {
+static void end(pool_fixture* f) {
   etx_thread_pool_close(&f->pool);
   free(f->memory.data);
 }
 
-static void run(fixture* f, void (*task)(void*, size_t), void* argument,
+static void run(pool_fixture* f, void (*task)(void*, size_t), void* argument,
                 size_t count) {
   const etx_parallel* parallel = &f->pool.parallel;
   parallel->parallel_for(parallel->context, task, argument, count);
@@ -43,19 +43,19 @@ static void run(fixture* f, void (*task)(void*, size_t), void* argument,
 
 // Plain memory: what tasks write must be seen by the caller, and what the
 // caller wrote by the tasks.
-typedef struct job {
+typedef struct pool_job {
   uint32_t number;
   uint32_t seen[MOST_TASKS];   // number of the job, by task
   uint32_t times[MOST_TASKS];  // how often each ran
-} job;
+} pool_job;
 
 static void note(void* argument, size_t i) {
-  job* j = argument;
+  pool_job* j = argument;
   j->seen[i] = j->number;
   ++j->times[i];
 }
 
-static void check_job(fixture* f, job* j, size_t count) {
+static void check_job(pool_fixture* f, pool_job* j, size_t count) {
   memset(j->times, 0, sizeof j->times);
   ++j->number;
   run(f, note, j, count);
@@ -70,8 +70,8 @@ static void check_job(fixture* f, job* j, size_t count) {
 }
 
 static void check_jobs(size_t thread_count, size_t jobs) {
-  fixture f;
-  job j = {0, {0}, {0}};
+  pool_fixture f;
+  pool_job j = {0, {0}, {0}};
   uint32_t random = (uint32_t)thread_count;
   start(&f, thread_count);
   for (size_t i = 0; i < jobs; ++i) {
@@ -102,8 +102,8 @@ static void idle_ns(long ns) {
 
 static void sleeping_threads_are_called(void** state) {
   (void)state;
-  fixture f;
-  job j = {0, {0}, {0}};
+  pool_fixture f;
+  pool_job j = {0, {0}, {0}};
   start(&f, 3);
   for (size_t i = 0; i < 40; ++i) {
     idle_ns(i % 4 == 0 ? 20000000 : 50000);
@@ -122,7 +122,7 @@ static void meet(void* argument, size_t i) {
 
 static void a_sleeping_thread_takes_part(void** state) {
   (void)state;
-  fixture f;
+  pool_fixture f;
   start(&f, 2);
   for (size_t i = 0; i < 5; ++i) {
     uint32_t here = 0;
@@ -134,8 +134,8 @@ static void a_sleeping_thread_takes_part(void** state) {
 }
 
 typedef struct nest {
-  fixture* f;
-  job jobs[8];
+  pool_fixture* f;
+  pool_job jobs[8];
 } nest;
 
 static void start_job(void* argument, size_t i) {
@@ -146,7 +146,7 @@ static void start_job(void* argument, size_t i) {
 
 static void a_task_may_start_a_job(void** state) {
   (void)state;
-  fixture f;
+  pool_fixture f;
   nest n;
   memset(&n, 0, sizeof n);
   n.f = &f;
@@ -161,7 +161,7 @@ static void a_task_may_start_a_job(void** state) {
 }
 
 static void* check_many(void* argument) {
-  job j = {0, {0}, {0}};
+  pool_job j = {0, {0}, {0}};
   for (size_t i = 0; i < ETX_POOL_JOBS / 50; ++i) {
     check_job(argument, &j, 1 + i % MOST_TASKS);
   }
@@ -170,7 +170,7 @@ static void* check_many(void* argument) {
 
 static void callers_may_share_a_pool(void** state) {
   (void)state;
-  fixture f;
+  pool_fixture f;
   pthread_t other;
   start(&f, 2);
   assert_int_equal(pthread_create(&other, NULL, check_many, &f), 0);
@@ -182,8 +182,8 @@ static void callers_may_share_a_pool(void** state) {
 static void pools_come_and_go(void** state) {
   (void)state;
   for (size_t i = 0; i < 200; ++i) {
-    fixture f;
-    job j = {0, {0}, {0}};
+    pool_fixture f;
+    pool_job j = {0, {0}, {0}};
     start(&f, 1 + i % 8);
     if (i % 3 != 0) check_job(&f, &j, 5);
     end(&f);

@@ -75,9 +75,10 @@ test_program* counter_program(bool has_blob, bool read_disagrees) {
   if (!has_blob) return p;
   test_blob(p);
   test_state_row(p, "model.count", ETX_DTYPE_FLOAT32, SIZES(2), 0,
-                 test_data(p, &one, sizeof one), true);
+                 test_data(p, &one, sizeof one))
+      ->is_uniform = true;
   test_state_row(p, "model.table", ETX_DTYPE_FLOAT32, SIZES(3), 16,
-                 test_data(p, table, sizeof table), false);
-  test_state_row(p, "modest", ETX_DTYPE_FLOAT32, SIZES(1), 32, 0, false);
+                 test_data(p, table, sizeof table));
+  test_state_row(p, "modest", ETX_DTYPE_FLOAT32, SIZES(1), 32, 0);
   return p;
 }

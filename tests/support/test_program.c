@@ -16,7 +16,7 @@ enum {
   MAX_ARENAS = 6,
 };
 
-typedef struct method {
+typedef struct method_builder {
   etx_pte_plan_content plan;
   etx_blob_method described;
   etx_pte_value values[MAX_VALUES];
@@ -34,15 +34,15 @@ typedef struct method {
   etx_blob_symbol symbols[MAX_PORTS];
   etx_blob_input_dim dims[MAX_ITEMS];
   etx_blob_view views[MAX_PORTS];
-} method;
+} method_builder;
 
-typedef struct block {
-  struct block* next;
+typedef struct test_block {
+  struct test_block* next;
   uint64_t bytes[];
-} block;
+} test_block;
 
 struct test_program {
-  method methods[MAX_METHODS];
+  method_builder methods[MAX_METHODS];
   size_t method_count;
   etx_bytes constants[MAX_DATA];
   size_t constant_count;
@@ -54,7 +54,7 @@ struct test_program {
   etx_blob_state states[MAX_DATA];
   int32_t state_sizes[MAX_DATA][ETX_MAX_RANK];
   etx_blob_pair concurrent[MAX_METHODS];
-  block* blocks;
+  test_block* blocks;
   etx_bytes_mut file;
 };
 
@@ -68,7 +68,7 @@ static void stop_unless(bool good, const char* what) {
 }
 
 static void* take(test_program* p, size_t bytes) {
-  block* b = calloc(1, sizeof *b + bytes + 16);
+  test_block* b = calloc(1, sizeof *b + bytes + 16);
   stop_unless(b != NULL, "no memory");
   b->next = p->blocks;
   p->blocks = b;
@@ -85,7 +85,7 @@ test_program* test_program_new(void) {
 
 void test_program_end(test_program* p) {
   while (p->blocks != NULL) {
-    block* b = p->blocks;
+    test_block* b = p->blocks;
     p->blocks = b->next;
     free(b);
   }
@@ -93,14 +93,14 @@ void test_program_end(test_program* p) {
   free(p);
 }
 
-static method* last(test_program* p) {
+static method_builder* last(test_program* p) {
   stop_unless(p->method_count > 0, "no method");
   return &p->methods[p->method_count - 1];
 }
 
 void test_method(test_program* p, const char* name) {
   stop_unless(p->method_count < MAX_METHODS, "too many methods");
-  method* m = &p->methods[p->method_count++];
+  method_builder* m = &p->methods[p->method_count++];
   m->plan.name = m->described.name = etx_text_of(name);
   m->plan.values = m->values;
   m->plan.inputs = m->inputs;
@@ -120,7 +120,7 @@ void test_method(test_program* p, const char* name) {
 }
 
 void test_arena(test_program* p, int64_t bytes) {
-  method* m = last(p);
+  method_builder* m = last(p);
   stop_unless(m->plan.buffer_size_count < MAX_ARENAS, "too many arenas");
   m->arenas[m->plan.buffer_size_count++] = bytes;
 }
@@ -132,7 +132,7 @@ void test_arenas(test_program* p, int64_t scratch, int64_t state) {
 
 static etx_pte_value* add_value(test_program* p, etx_pte_kind kind,
                                 int* out_index) {
-  method* m = last(p);
+  method_builder* m = last(p);
   stop_unless(m->plan.value_count < MAX_VALUES, "too many values");
   *out_index = (int)m->plan.value_count;
   etx_pte_value* value = &m->values[m->plan.value_count++];
@@ -273,7 +273,7 @@ uint32_t test_initial_data(test_program* p, const void* data, size_t bytes) {
 }
 
 int test_input(test_program* p, int value, const char* name) {
-  method* m = last(p);
+  method_builder* m = last(p);
   stop_unless(m->plan.input_count < MAX_PORTS, "too many inputs");
   const size_t at = m->plan.input_count++;
   m->described.input_count = m->plan.input_count;
@@ -289,7 +289,7 @@ int test_mutable_input(test_program* p, int value, const char* name) {
 }
 
 int test_shown(test_program* p, int value, const char* name, int input) {
-  method* m = last(p);
+  method_builder* m = last(p);
   stop_unless(m->plan.output_count < MAX_PORTS, "too many outputs");
   const size_t at = m->plan.output_count++;
   m->described.output_count = m->plan.output_count;
@@ -305,7 +305,7 @@ int test_output(test_program* p, int value, const char* name) {
 
 static etx_pte_instruction* add_instruction(test_program* p,
                                             etx_pte_instruction_kind kind) {
-  method* m = last(p);
+  method_builder* m = last(p);
   stop_unless(m->instruction_count < MAX_INSTRUCTIONS, "too many instructions");
   ++m->chains[m->plan.chain_count - 1].instruction_count;
   etx_pte_instruction* instruction = &m->instructions[m->instruction_count++];
@@ -313,7 +313,7 @@ static etx_pte_instruction* add_instruction(test_program* p,
   return instruction;
 }
 
-static int32_t operator_index(method* m, const char* name,
+static int32_t operator_index(method_builder* m, const char* name,
                               const char* overload) {
   for (size_t i = 0; i < m->plan.operator_count; ++i) {
     if (etx_text_is(m->operators[i].name, name) &&
@@ -355,7 +355,7 @@ void test_release(test_program* p, int value) {
 }
 
 void test_delegate(test_program* p, const char* id) {
-  method* m = last(p);
+  method_builder* m = last(p);
   const size_t at = m->plan.delegate_count++;
   m->delegates[at].id = etx_text_of(id);
   m->delegates[at].data_index = 0;
@@ -364,7 +364,7 @@ void test_delegate(test_program* p, const char* id) {
 }
 
 void test_next_chain(test_program* p) {
-  method* m = last(p);
+  method_builder* m = last(p);
   stop_unless(m->plan.chain_count < MAX_CHAINS, "too many chains");
   m->chains[m->plan.chain_count++].instructions =
       &m->instructions[m->instruction_count];
@@ -374,7 +374,7 @@ void test_blob(test_program* p) { p->has_blob = true; }
 
 uint32_t test_symbol(test_program* p, const char* name, int64_t minimum,
                      int64_t maximum) {
-  method* m = last(p);
+  method_builder* m = last(p);
   const size_t at = m->described.symbol_count++;
   m->symbols[at] = (etx_blob_symbol){etx_text_of(name), minimum, maximum};
   return (uint32_t)at;
@@ -382,26 +382,27 @@ uint32_t test_symbol(test_program* p, const char* name, int64_t minimum,
 
 void test_dim(test_program* p, uint32_t input, int32_t dim, uint32_t symbol,
               int64_t factor, int64_t offset) {
-  method* m = last(p);
+  method_builder* m = last(p);
   m->dims[m->described.input_dim_count++] =
       (etx_blob_input_dim){input, dim, symbol, factor, offset};
 }
 
 void test_view(test_program* p, int value, int base, uint64_t offset) {
-  method* m = last(p);
+  method_builder* m = last(p);
   m->views[m->described.view_count++] =
       (etx_blob_view){(uint32_t)value, (uint32_t)base, offset};
 }
 
-void test_state_row(test_program* p, const char* name, etx_dtype dtype,
-                    test_sizes sizes, uint64_t offset, uint32_t data_index,
-                    bool is_uniform) {
+etx_blob_state* test_state_row(test_program* p, const char* name,
+                               etx_dtype dtype, test_sizes sizes,
+                               uint64_t offset, uint32_t data_index) {
   const size_t at = p->blob.state_count++;
   stop_unless(at < MAX_DATA, "too many states");
   memcpy(p->state_sizes[at], sizes.at, sizeof sizes.at);
   p->states[at] = (etx_blob_state){
-      etx_text_of(name), dtype,     p->state_sizes[at], sizes.rank, offset,
-      data_index,        is_uniform};
+      etx_text_of(name), dtype, p->state_sizes[at], sizes.rank, offset,
+      data_index,        false};
+  return &p->states[at];
 }
 
 void test_concurrent(test_program* p, uint32_t first, uint32_t second) {
@@ -423,7 +424,7 @@ static etx_bytes write_blob(test_program* p) {
   etx_blob_method* methods = take(p, p->method_count * sizeof *methods);
   size_t count = 0;
   for (size_t i = 0; i < p->method_count; ++i) {
-    const method* m = &p->methods[i];
+    const method_builder* m = &p->methods[i];
     if (m->plan.buffer_size_count > 2) {
       p->blob.state_bytes = (uint64_t)m->arenas[2];
     }

@@ -95,9 +95,9 @@ void test_dim(test_program* p, uint32_t input, int32_t dim, uint32_t symbol,
               int64_t factor, int64_t offset);
 void test_view(test_program* p, int value, int base, uint64_t offset);
 // States in ascending order of name.
-void test_state_row(test_program* p, const char* name, etx_dtype dtype,
-                    test_sizes sizes, uint64_t offset, uint32_t data_index,
-                    bool is_uniform);
+etx_blob_state* test_state_row(test_program* p, const char* name,
+                               etx_dtype dtype, test_sizes sizes,
+                               uint64_t offset, uint32_t data_index);
 // Methods that may run at the same time, by position; pairs in order.
 void test_concurrent(test_program* p, uint32_t first, uint32_t second);
 void test_fingerprint(test_program* p, uint8_t first_byte);

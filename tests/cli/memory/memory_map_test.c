@@ -219,8 +219,8 @@ static void state_is_there_all_the_time(void** state) {
   const small s = start_with_state(16, 32);
   const int k = test_state(s.p, "k", F32, SIZES(4), 0);
   const int v = test_state(s.p, "v", F32, SIZES(4), 16);
-  test_state_row(s.p, "k", F32, SIZES(4), 0, 0, false);
-  test_state_row(s.p, "v", F32, SIZES(4), 16, 0, false);
+  test_state_row(s.p, "k", F32, SIZES(4), 0, 0);
+  test_state_row(s.p, "v", F32, SIZES(4), 16, 0);
   const int a = four_at(s.p, 0);
   relu(s.p, k, a);
   copy_onto(s.p, v, a);

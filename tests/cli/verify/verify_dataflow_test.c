@@ -373,7 +373,7 @@ static void sizing_a_tensor_takes_nothing_from_others(void** state) {
   add(s.p, a, c, a);
   test_output(s.p, a, "y");
   test_view(s.p, v, cache, 16);
-  test_state_row(s.p, "cache", F32, SIZES(8), 0, 0, true);
+  test_state_row(s.p, "cache", F32, SIZES(8), 0, 0)->is_uniform = true;
   accept(s.p);
 }
 

@@ -15,8 +15,8 @@ static void state_is_read_updated_and_kept(void** state) {
   add(s.p, b, x, b);
   copy_onto(s.p, a, b);
   test_output(s.p, t, "y");
-  test_state_row(s.p, "a", F32, SIZES(4), 0, 0, false);
-  test_state_row(s.p, "b", F32, SIZES(4), 16, 0, false);
+  test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
+  test_state_row(s.p, "b", F32, SIZES(4), 16, 0);
   accept(s.p);
 }
 
@@ -28,7 +28,7 @@ static void nothing_but_state_lies_among_states(void** state) {
   const int t = test_planned(s.p, F32, SIZES(4), 2, 16);
   relu(s.p, x, t);
   relu(s.p, t, a);
-  test_state_row(s.p, "a", F32, SIZES(4), 0, 0, false);
+  test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
   refuse(s.p, "lies among the states");
 }
 
@@ -43,7 +43,7 @@ static void a_part_of_a_state_may_be_written(void** state) {
   relu(s.p, a, y);
   test_output(s.p, y, "y");
   test_view(s.p, part, a, 16);
-  test_state_row(s.p, "a", F32, SIZES(8), 0, 0, false);
+  test_state_row(s.p, "a", F32, SIZES(8), 0, 0);
   accept(s.p);
 }
 
@@ -60,7 +60,7 @@ static void a_part_of_a_view_that_an_instruction_makes_is_not_written(
   test_call(s.p, "executorch_prim::et_view", "default", ARGS(a, sizes, shown));
   relu(s.p, x, part);
   test_view(s.p, part, shown, 0);
-  test_state_row(s.p, "a", F32, SIZES(4), 0, 0, false);
+  test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
   refuse(s.p, "is written among the states");
 }
 
@@ -69,8 +69,8 @@ static void states_that_share_bytes_are_refused(void** state) {
   const small s = start_with_state(0, 48);
   test_state(s.p, "a", F32, SIZES(8), 0);
   test_state(s.p, "b", F32, SIZES(4), 16);
-  test_state_row(s.p, "a", F32, SIZES(8), 0, 0, false);
-  test_state_row(s.p, "b", F32, SIZES(4), 16, 0, false);
+  test_state_row(s.p, "a", F32, SIZES(8), 0, 0);
+  test_state_row(s.p, "b", F32, SIZES(4), 16, 0);
   refuse(s.p, "two states share bytes");
 }
 
@@ -81,7 +81,7 @@ static void a_state_has_one_address_in_all_methods(void** state) {
   test_method(s.p, "n");
   test_arenas(s.p, 0, 48);
   test_state(s.p, "a", F32, SIZES(4), 16);
-  test_state_row(s.p, "a", F32, SIZES(4), 0, 0, false);
+  test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
   refuse(s.p, "is state 'a'");
 }
 
@@ -90,7 +90,7 @@ static void state_in_scratch_is_refused(void** state) {
   const small s = start_with_state(32, 32);
   const int a = test_state(s.p, "a", F32, SIZES(4), 0);
   test_tensor_of(s.p, a)->memory_id = 1;
-  test_state_row(s.p, "a", F32, SIZES(4), 0, 0, false);
+  test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
   refuse(s.p, "state 'a' lies in arena '1'");
 }
 
@@ -100,7 +100,7 @@ static void all_methods_have_the_same_bytes_of_state(void** state) {
   test_state(s.p, "a", F32, SIZES(4), 0);
   test_method(s.p, "n");
   test_arenas(s.p, 0, 48);
-  test_state_row(s.p, "a", F32, SIZES(4), 0, 0, false);
+  test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
   refuse(s.p, "bytes of state");
 }
 
@@ -153,7 +153,7 @@ static void the_layout_methods_must_tell_the_truth(void** state) {
     char names[4] = "a";
     int64_t row[6] = {2, 0, 16, 16, 16, 4};
     test_state(s.p, "a", F32, SIZES(4), 16);
-    test_state_row(s.p, "a", F32, SIZES(4), 16, 0, false);
+    test_state_row(s.p, "a", F32, SIZES(4), 16, 0);
     if (lie == 1) row[0] = 1;
     if (lie == 2) row[2] = 0;
     if (lie == 3) row[4] = 12;

@@ -45,8 +45,8 @@ static test_program* two_states_at(uint64_t first, uint64_t second) {
   const int a = test_state(p, "a", ETX_DTYPE_FLOAT32, SIZES(4), first);
   const int b = test_state(p, "b", ETX_DTYPE_FLOAT32, SIZES(4), second);
   test_call(p, "aten::relu", "out", ARGS(a, b, b));
-  test_state_row(p, "a", ETX_DTYPE_FLOAT32, SIZES(4), first, 0, false);
-  test_state_row(p, "b", ETX_DTYPE_FLOAT32, SIZES(4), second, 0, false);
+  test_state_row(p, "a", ETX_DTYPE_FLOAT32, SIZES(4), first, 0);
+  test_state_row(p, "b", ETX_DTYPE_FLOAT32, SIZES(4), second, 0);
   return p;
 }
 

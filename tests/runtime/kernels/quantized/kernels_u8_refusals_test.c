@@ -121,7 +121,7 @@ static void convolution_refuses_mismatched_sizes(void** state) {
   c = valid, c.offsets.rank = 2, c.offsets.sizes[1] = 1;
   expect_convolution(&c, "rank of 'offsets'");
   c = valid, c.offsets.sizes[0] = c.scales.sizes[0] = c.bias.sizes[0] = 0;
-  expect_convolution(&c, "'offsets' are of no fixed number of channels");
+  expect_convolution(&c, "'offsets' has no fixed number of channels");
 }
 
 static void convolution_refuses_invalid_windows(void** state) {
@@ -158,7 +158,7 @@ static void convolution_refuses_sums_that_may_overflow(void** state) {
   c.padding[0] = c.padding[1] = 0;
   expect_convolution(&c, NULL);
   c.in.sizes[3] = 65794;
-  expect_convolution(&c, "sums of 65794 products, expected at most 65793");
+  expect_convolution(&c, "a sum has 65794 products, expected at most 65793");
 }
 
 static void convolution_refuses_results_out_of_range(void** state) {
@@ -175,12 +175,12 @@ static void convolution_refuses_results_out_of_range(void** state) {
     c = valid, c.out_max = out_of_range[i];
     expect_convolution(&c, "the largest result is");
     c = valid, c.dtype = out_of_range[i];
-    expect_convolution(&c, "the type of results");
+    expect_convolution(&c, "the result has type");
   }
   c = valid, c.out_min = 9, c.out_max = 8;
   expect_convolution(&c, "results are at least 9 and at most 8");
   c = valid, c.dtype = ETX_DTYPE_INT8;
-  expect_convolution(&c, "the type of results has number 1");
+  expect_convolution(&c, "the result has type 1");
   c = valid, c.out_dtype = ETX_DTYPE_FLOAT32;
   expect_convolution(&c, "'out' has type 'float32', expected 'uint8'");
   c = valid, c.dtype = ETX_DTYPE_FLOAT32, c.out_dtype = ETX_DTYPE_UINT8;
@@ -207,9 +207,9 @@ static void convolution_refuses_strided_tensors(void** state) {
   (void)state;
   u8_args c = valid;
   c.in.strides = channels_first;
-  expect_convolution(&c, "'input' does not lie densely in default order");
+  expect_convolution(&c, "'input' is not contiguous");
   c = valid, c.scales.strides = gaps;
-  expect_convolution(&c, "'scales' does not lie densely");
+  expect_convolution(&c, "'scales' is not contiguous");
 }
 
 // ------------------------------------------------ etx::depthwise_u8
@@ -255,7 +255,7 @@ static void depthwise_refuses_invalid_arguments(void** state) {
   expect_depthwise(&c, "windows span more than 64 rows: 3 taps, 32 apart");
   c = each, c.weight.sizes[0] = 60, c.weight.sizes[1] = 1100;
   c.padding[0] = 40, c.padding[1] = 600;
-  expect_depthwise(&c, "sums of 66000 products");
+  expect_depthwise(&c, "a sum has 66000 products");
 }
 
 // ------------------------------------------------ etx::linear_u8
@@ -320,7 +320,7 @@ static void max_pool_refuses_invalid_arguments(void** state) {
   c = valid, c.in.dtype = ETX_DTYPE_INT8;
   expect_max_pool(&c, "'self' has type 'int8', expected 'uint8'");
   c = valid, c.in.strides = channels_first;
-  expect_max_pool(&c, "'self' does not lie densely");
+  expect_max_pool(&c, "'self' is not contiguous");
   c = valid, c.out_dtype = ETX_DTYPE_FLOAT32;
   expect_max_pool(&c, "'out' has type 'float32', expected 'uint8'");
 }
@@ -351,7 +351,7 @@ static void mean_refuses_invalid_arguments(void** state) {
   c = valid, c.in.dtype = ETX_DTYPE_INT8;
   expect_mean(&c, "'self' has type 'int8', expected 'uint8'");
   c = valid, c.in.strides = channels_first;
-  expect_mean(&c, "'self' does not lie densely");
+  expect_mean(&c, "'self' is not contiguous");
   c = valid, c.out_dtype = ETX_DTYPE_FLOAT32;
   expect_mean(&c, "'out' has type 'float32', expected 'uint8'");
   // Without channels the image has no elements that the test would allocate.
@@ -428,7 +428,7 @@ static void chain_refuses_invalid_arguments(void** state) {
   c = valid_chain, c.self.dtype = ETX_DTYPE_INT8;
   expect_chain(&c, "'self' has type 'int8'");
   c = valid_chain, c.self.strides = columns;
-  expect_chain(&c, "'self' does not lie densely");
+  expect_chain(&c, "'self' is not contiguous");
   c = valid_chain, c.other.dtype = ETX_DTYPE_FLOAT64;
   expect_chain(&c, "item 0 of 'others' has type 'float64'");
   c = valid_chain, c.other.sizes[0] = 4;

@@ -7,18 +7,18 @@
 
 #include "exporter/host/host_file.h"
 
-typedef struct reader {
+typedef struct case_reader {
   etx_pool* pool;
   etx_case_file* file;
   size_t call;  // position of the call being read, for messages
   etx_diag* diag;
-} reader;
+} case_reader;
 
-static etx_status refuse(const reader* in, const char* what) {
+static etx_status refuse(const case_reader* in, const char* what) {
   return etx_diag_fail(in->diag, ETX_BAD_FILE, "call %z: %s", in->call, what);
 }
 
-static etx_status take(const reader* in, size_t count, size_t bytes,
+static etx_status take(const case_reader* in, size_t count, size_t bytes,
                        void** out) {
   *out = etx_pool_take(in->pool, count * bytes);
   if (*out != NULL) return ETX_OK;
@@ -30,14 +30,14 @@ static etx_text text_of(const json_t* string) {
   return text;
 }
 
-static etx_status copy_text(const reader* in, const json_t* string,
+static etx_status copy_text(const case_reader* in, const json_t* string,
                             etx_text* out) {
   *out = etx_pool_copy_text(in->pool, text_of(string));
   if (out->data != NULL) return ETX_OK;
   return etx_diag_fail(in->diag, ETX_OUT_OF_MEMORY, "no memory for a name");
 }
 
-static etx_status find_tensor(const reader* in, const json_t* key,
+static etx_status find_tensor(const case_reader* in, const json_t* key,
                               const etx_host_tensor** out) {
   if (!json_is_string(key)) return refuse(in, "a tensor's key is no string");
   *out = etx_tensor_set_find(&in->file->tensors, text_of(key));
@@ -47,7 +47,7 @@ static etx_status find_tensor(const reader* in, const json_t* key,
                        in->call, text_of(key));
 }
 
-static etx_status read_value(const reader* in, const json_t* value,
+static etx_status read_value(const case_reader* in, const json_t* value,
                              etx_case_value* out) {
   const json_t* const tensor = json_object_get(value, "tensor");
   const json_t* const integer = json_object_get(value, "int");
@@ -78,7 +78,7 @@ static etx_status read_value(const reader* in, const json_t* value,
   return ETX_OK;
 }
 
-static etx_status read_values(const reader* in, const json_t* list,
+static etx_status read_values(const case_reader* in, const json_t* list,
                               etx_case_value** out, size_t* out_count) {
   if (!json_is_array(list)) return refuse(in, "inputs or outputs are no list");
   void* items = NULL;
@@ -92,7 +92,7 @@ static etx_status read_values(const reader* in, const json_t* list,
   return ETX_OK;
 }
 
-static etx_status read_mutations(const reader* in, const json_t* list,
+static etx_status read_mutations(const case_reader* in, const json_t* list,
                                  etx_case_call* call) {
   void* items = NULL;
   const size_t count = json_array_size(list);
@@ -113,7 +113,7 @@ static etx_status read_mutations(const reader* in, const json_t* list,
   return ETX_OK;
 }
 
-static etx_status read_states(const reader* in, json_t* object,
+static etx_status read_states(const case_reader* in, json_t* object,
                               etx_case_call* call) {
   void* items = NULL;
   ETX_TRY(take(in, json_object_size(object), sizeof *call->states, &items));
@@ -131,7 +131,7 @@ static etx_status read_states(const reader* in, json_t* object,
   return ETX_OK;
 }
 
-static etx_status read_call(const reader* in, const json_t* object,
+static etx_status read_call(const case_reader* in, const json_t* object,
                             etx_case_call* call) {
   call->is_reset = json_is_true(json_object_get(object, "reset"));
   if (call->is_reset) return ETX_OK;
@@ -148,7 +148,7 @@ static etx_status read_call(const reader* in, const json_t* object,
   return read_states(in, json_object_get(object, "state"), call);
 }
 
-static etx_status read_document(reader* in, const json_t* document) {
+static etx_status read_document(case_reader* in, const json_t* document) {
   const json_t* const calls = json_object_get(document, "calls");
   const json_t* const absolute = json_object_get(document, "atol");
   const json_t* const relative = json_object_get(document, "rtol");
@@ -194,7 +194,7 @@ etx_status etx_case_file_read(const char* directory, etx_pool* pool,
     return etx_diag_fail(diag, ETX_BAD_FILE, "'%s' line %i: %s", cases.data,
                          (int64_t)error.line, error.text);
   }
-  reader in = {pool, &file, 0, diag};
+  case_reader in = {pool, &file, 0, diag};
   const etx_status status = read_document(&in, document);
   json_decref(document);
   if (status == ETX_OK) *out_file = file;

@@ -16,7 +16,7 @@
 // Elements that are printed in full; of more only the edges.
 enum { MOST_PRINTED = 64 };
 
-typedef struct runner {
+typedef struct single_call_runner {
   etx_run_session* session;
   const etx_single_call* what;
   etx_pool* pool;
@@ -29,33 +29,34 @@ typedef struct runner {
   bool* is_input_written;      // inputs that did
   json_t* printed;             // with --json
   etx_diag diag;
-} runner;
+} single_call_runner;
 
-static etx_exit fail(const runner* run, etx_status status) {
+static etx_exit fail(const single_call_runner* run, etx_status status) {
   return etx_error_report("run", run->what->file, status, &run->diag);
 }
 
-static etx_exit fail_run(const runner* run, etx_status status) {
+static etx_exit fail_run(const single_call_runner* run, etx_status status) {
   etx_error_report("run", run->what->file, status, &run->diag);
   etx_instruction_source_explain(&run->session->module.program.pte, &run->diag,
                                  "run", run->what->file);
   return etx_exit_from_run_status(status);
 }
 
-static etx_text method_name(const runner* run) {
+static etx_text method_name(const single_call_runner* run) {
   return etx_text_of(run->what->method);
 }
 
-static const etx_program* program_of(const runner* run) {
+static const etx_program* program_of(const single_call_runner* run) {
   return &run->session->module.program;
 }
 
-static void print_port(const runner* run, const etx_port* port, FILE* out) {
+static void print_port(const single_call_runner* run, const etx_port* port,
+                       FILE* out) {
   fprintf(out, "%s: ", port->name);
   etx_port_print_type(program_of(run), method_name(run), port, out);
 }
 
-static etx_status describe(runner* run) {
+static etx_status describe(single_call_runner* run) {
   const size_t count = run->method->input_count;
   run->inputs = etx_pool_take(run->pool, count * sizeof *run->inputs);
   run->tensors = etx_pool_take(run->pool, count * sizeof *run->tensors);
@@ -78,8 +79,8 @@ static etx_status describe(runner* run) {
 }
 
 // Position of the input called by the first `size` bytes of `name`.
-static bool find_input(const runner* run, const char* name, size_t size,
-                       size_t* out_index) {
+static bool find_input(const single_call_runner* run, const char* name,
+                       size_t size, size_t* out_index) {
   for (size_t i = 0; i < run->method->input_count; ++i) {
     const char* const candidate = run->inputs[i].name;
     if (strlen(candidate) == size && memcmp(candidate, name, size) == 0) {
@@ -90,7 +91,7 @@ static bool find_input(const runner* run, const char* name, size_t size,
   return false;
 }
 
-static etx_exit refuse_input(const runner* run, const char* word) {
+static etx_exit refuse_input(const single_call_runner* run, const char* word) {
   const etx_text name = {word, strcspn(word, "=")};
   etx_usage_error_report("run",
                          "method '%s' has no input '%t'; its inputs are:",
@@ -103,7 +104,8 @@ static etx_exit refuse_input(const runner* run, const char* word) {
   return ETX_EXIT_REFUSED;
 }
 
-static etx_status give(runner* run, size_t index, const etx_value* value) {
+static etx_status give(single_call_runner* run, size_t index,
+                       const etx_value* value) {
   run->is_set[index] = true;
   if (value->kind == ETX_VALUE_TENSOR) {
     return etx_dim_order_input_set(run->method, index, &run->tensors[index],
@@ -112,7 +114,7 @@ static etx_status give(runner* run, size_t index, const etx_value* value) {
   return etx_method_set_value(run->method, index, value, &run->diag);
 }
 
-static etx_exit set_input(runner* run, const char* word) {
+static etx_exit set_input(single_call_runner* run, const char* word) {
   const char* const equals = strchr(word, '=');
   if (equals == NULL) {
     return etx_usage_error_report(
@@ -136,7 +138,7 @@ static etx_exit set_input(runner* run, const char* word) {
 }
 
 // Scalars that were fixed when exported need not be given.
-static etx_exit set_rest(runner* run) {
+static etx_exit set_rest(single_call_runner* run) {
   for (size_t i = 0; i < run->method->input_count; ++i) {
     const etx_port* const port = &run->inputs[i];
     if (run->is_set[i]) continue;
@@ -157,7 +159,7 @@ static etx_exit set_rest(runner* run) {
 }
 
 // What "--out NAME" means, as a dense tensor.
-static etx_status find_result(runner* run, etx_text name,
+static etx_status find_result(single_call_runner* run, etx_text name,
                               etx_host_tensor* out_tensor) {
   size_t index = 0;
   for (index = 0; index < run->method->output_count; ++index) {
@@ -192,7 +194,7 @@ static etx_status find_result(runner* run, etx_text name,
 }
 
 // Writes to one file everything that `--out` sends there.
-static etx_exit write_file(runner* run, const char* path) {
+static etx_exit write_file(single_call_runner* run, const char* path) {
   etx_tensor_item items[ETX_OPTION_LIST_MAX];
   size_t count = 0;
   for (size_t i = 0; i < run->what->outputs->count; ++i) {
@@ -220,7 +222,7 @@ static bool is_first_of_its_file(const etx_option_list* list, size_t index) {
   return true;
 }
 
-static etx_exit write_files(runner* run) {
+static etx_exit write_files(single_call_runner* run) {
   const etx_option_list* const list = run->what->outputs;
   for (size_t i = 0; i < list->count; ++i) {
     if (!is_first_of_its_file(list, i)) continue;
@@ -277,7 +279,8 @@ static void print_value(const char* name, const etx_value* value,
   fputc('\n', stdout);
 }
 
-static etx_status show(runner* run, const char* name, const etx_value* value) {
+static etx_status show(single_call_runner* run, const char* name,
+                       const etx_value* value) {
   etx_host_tensor tensor = {.rank = 0};
   if (value->kind == ETX_VALUE_TENSOR) {
     ETX_TRY(etx_host_tensor_copy(&value->as.tensor, run->pool, &tensor,
@@ -291,7 +294,7 @@ static etx_status show(runner* run, const char* name, const etx_value* value) {
   return ETX_OK;
 }
 
-static etx_status show_results(runner* run) {
+static etx_status show_results(single_call_runner* run) {
   for (size_t i = 0; i < run->method->output_count; ++i) {
     etx_port port;
     const etx_value* value = NULL;
@@ -310,7 +313,7 @@ static etx_status show_results(runner* run) {
   return ETX_OK;
 }
 
-static etx_exit run_method(runner* run) {
+static etx_exit run_method(single_call_runner* run) {
   if (run->what->profile == NULL) {
     const etx_status status = etx_method_run(run->method, &run->diag);
     return status == ETX_OK ? ETX_EXIT_DONE : fail_run(run, status);
@@ -328,7 +331,7 @@ static etx_exit run_method(runner* run) {
   return code;
 }
 
-static etx_exit execute(runner* run) {
+static etx_exit execute(single_call_runner* run) {
   for (size_t i = 0; i < run->what->inputs->count; ++i) {
     const etx_exit code = set_input(run, run->what->inputs->items[i]);
     if (code != ETX_EXIT_DONE) return code;
@@ -364,7 +367,7 @@ etx_exit etx_single_call_run(etx_run_session* session,
           what->outputs->items[i]);
     }
   }
-  runner run = {.session = session, .what = what, .pool = pool};
+  single_call_runner run = {.session = session, .what = what, .pool = pool};
   etx_diag_init(&run.diag);
   etx_status status =
       etx_run_session_method(session, what->method, &run.method, &run.diag);

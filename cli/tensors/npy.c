@@ -9,12 +9,12 @@
 enum { MAGIC_BYTES = 6, LEAST_BYTES = 10, HEADER_STEP = 64 };
 static const char magic[MAGIC_BYTES + 1] = "\x93NUMPY";
 
-typedef struct dtype_code {
+typedef struct npy_dtype_code {
   etx_dtype dtype;
   char code[4];
-} dtype_code;
+} npy_dtype_code;
 
-static const dtype_code dtype_codes[] = {
+static const npy_dtype_code dtype_codes[] = {
     {ETX_DTYPE_UINT8, "|u1"},   {ETX_DTYPE_INT8, "|i1"},
     {ETX_DTYPE_BOOL, "|b1"},    {ETX_DTYPE_INT16, "<i2"},
     {ETX_DTYPE_INT32, "<i4"},   {ETX_DTYPE_INT64, "<i8"},
@@ -26,25 +26,25 @@ static const dtype_code dtype_codes[] = {
 enum { CODE_COUNT = sizeof dtype_codes / sizeof dtype_codes[0] };
 
 // Position in the header text.
-typedef struct cursor {
+typedef struct npy_cursor {
   const char* at;
   const char* end;
-} cursor;
+} npy_cursor;
 
-static void skip_spaces(cursor* text) {
+static void skip_spaces(npy_cursor* text) {
   while (text->at != text->end && (*text->at == ' ' || *text->at == '\n')) {
     ++text->at;
   }
 }
 
-static bool take(cursor* text, char wanted) {
+static bool take(npy_cursor* text, char wanted) {
   skip_spaces(text);
   if (text->at == text->end || *text->at != wanted) return false;
   ++text->at;
   return true;
 }
 
-static bool take_quoted(cursor* text, etx_text* out) {
+static bool take_quoted(npy_cursor* text, etx_text* out) {
   skip_spaces(text);
   if (text->at == text->end) return false;
   const char quote = *text->at;
@@ -58,7 +58,7 @@ static bool take_quoted(cursor* text, etx_text* out) {
   return true;
 }
 
-static bool take_word(cursor* text, const char* word) {
+static bool take_word(npy_cursor* text, const char* word) {
   skip_spaces(text);
   const size_t size = strlen(word);
   if ((size_t)(text->end - text->at) < size) return false;
@@ -67,7 +67,7 @@ static bool take_word(cursor* text, const char* word) {
   return true;
 }
 
-static bool take_size(cursor* text, int32_t* out) {
+static bool take_size(npy_cursor* text, int32_t* out) {
   skip_spaces(text);
   int64_t value = 0;
   const char* const start = text->at;
@@ -80,7 +80,7 @@ static bool take_size(cursor* text, int32_t* out) {
   return text->at != start;
 }
 
-static bool take_shape(cursor* text, etx_host_tensor* tensor) {
+static bool take_shape(npy_cursor* text, etx_host_tensor* tensor) {
   if (!take(text, '(')) return false;
   while (!take(text, ')')) {
     if (tensor->rank == ETX_MAX_RANK) return false;
@@ -102,7 +102,7 @@ static bool find_code(etx_text code, etx_dtype* out) {
   return false;
 }
 
-static etx_status read_entry(cursor* text, etx_host_tensor* tensor,
+static etx_status read_entry(npy_cursor* text, etx_host_tensor* tensor,
                              unsigned* keys, etx_diag* diag) {
   etx_text key = {NULL, 0};
   etx_text code = {NULL, 0};
@@ -131,7 +131,7 @@ static etx_status read_entry(cursor* text, etx_host_tensor* tensor,
                        key);
 }
 
-static etx_status read_header(cursor text, etx_host_tensor* tensor,
+static etx_status read_header(npy_cursor text, etx_host_tensor* tensor,
                               etx_diag* diag) {
   unsigned keys = 0;
   bool is_open = take(&text, '{');
@@ -161,7 +161,7 @@ etx_status etx_npy_read(etx_bytes file, etx_pool* pool,
     return etx_diag_fail(diag, ETX_BAD_FILE, "npy header is cut off");
   }
   const char* const text = (const char*)file.data + start;
-  const cursor header = {text, text + length};
+  const npy_cursor header = {text, text + length};
   etx_host_tensor tensor = {.rank = 0};
   ETX_TRY(read_header(header, &tensor, diag));
   ETX_TRY(etx_host_tensor_allocate(&tensor, pool, diag));

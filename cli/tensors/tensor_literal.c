@@ -5,7 +5,7 @@
 
 #include "cli/tensors/element.h"
 
-typedef struct reader {
+typedef struct literal_reader {
   etx_text text;
   size_t at;     // next unread byte
   size_t depth;  // open brackets
@@ -17,21 +17,21 @@ typedef struct reader {
   etx_host_tensor* store;  // NULL while sizes are learned
   etx_dtype dtype;
   etx_diag* diag;
-} reader;
+} literal_reader;
 
-static etx_status refuse(const reader* in, const char* why) {
+static etx_status refuse(const literal_reader* in, const char* why) {
   return etx_diag_fail(in->diag, ETX_BAD_ARGUMENT, "%s at column %z of '%t'",
                        why, in->at + 1, in->text);
 }
 
-static etx_status count_item(reader* in) {
+static etx_status count_item(literal_reader* in) {
   if (in->depth == 0) return ETX_OK;
   if (in->counts[in->depth - 1] == INT32_MAX) return refuse(in, "too long");
   ++in->counts[in->depth - 1];
   return ETX_OK;
 }
 
-static etx_status open_list(reader* in) {
+static etx_status open_list(literal_reader* in) {
   if (in->depth == ETX_MAX_RANK || in->depth == in->rank) {
     return refuse(in, "a list is nested too deeply");
   }
@@ -41,7 +41,7 @@ static etx_status open_list(reader* in) {
   return ETX_OK;
 }
 
-static etx_status close_list(reader* in) {
+static etx_status close_list(literal_reader* in) {
   if (in->depth == 0) return refuse(in, "']' closes nothing");
   const size_t level = in->depth - 1;
   if (in->wants_item && in->counts[level] != 0) {
@@ -63,7 +63,7 @@ static bool ends_element(char byte) {
   return byte == ',' || byte == ']' || byte == '[' || byte == ' ';
 }
 
-static etx_status read_element(reader* in) {
+static etx_status read_element(literal_reader* in) {
   const size_t start = in->at;
   size_t end = start;
   while (end != in->text.size && !ends_element(in->text.data[end])) ++end;
@@ -84,7 +84,7 @@ static etx_status read_element(reader* in) {
   return count_item(in);
 }
 
-static etx_status read_token(reader* in) {
+static etx_status read_token(literal_reader* in) {
   const char byte = in->text.data[in->at];
   if (byte == ' ') {
     ++in->at;
@@ -103,19 +103,19 @@ static etx_status read_token(reader* in) {
   return byte == '[' ? open_list(in) : read_element(in);
 }
 
-static etx_status read_all(reader* in) {
+static etx_status read_all(literal_reader* in) {
   while (in->at != in->text.size) ETX_TRY(read_token(in));
   if (in->depth != 0) return refuse(in, "']' is missing");
   if (in->wants_item) return refuse(in, "a value is missing");
   return ETX_OK;
 }
 
-static reader start(etx_text text, etx_dtype dtype, etx_diag* diag) {
-  reader in = {.text = text,
-               .rank = SIZE_MAX,
-               .wants_item = true,
-               .dtype = dtype,
-               .diag = diag};
+static literal_reader start(etx_text text, etx_dtype dtype, etx_diag* diag) {
+  literal_reader in = {.text = text,
+                       .rank = SIZE_MAX,
+                       .wants_item = true,
+                       .dtype = dtype,
+                       .diag = diag};
   for (size_t i = 0; i < ETX_MAX_RANK; ++i) in.sizes[i] = -1;
   return in;
 }
@@ -123,12 +123,12 @@ static reader start(etx_text text, etx_dtype dtype, etx_diag* diag) {
 etx_status etx_tensor_literal_read(etx_text text, etx_dtype dtype,
                                    etx_pool* pool, etx_host_tensor* out_tensor,
                                    etx_diag* diag) {
-  reader learn = start(text, dtype, diag);
+  literal_reader learn = start(text, dtype, diag);
   ETX_TRY(read_all(&learn));
   etx_host_tensor tensor = {.dtype = dtype, .rank = (uint8_t)learn.rank};
   for (size_t i = 0; i < tensor.rank; ++i) tensor.sizes[i] = learn.sizes[i];
   ETX_TRY(etx_host_tensor_allocate(&tensor, pool, diag));
-  reader fill = start(text, dtype, diag);
+  literal_reader fill = start(text, dtype, diag);
   fill.store = &tensor;
   ETX_TRY(read_all(&fill));
   *out_tensor = tensor;

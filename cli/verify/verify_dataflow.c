@@ -23,7 +23,7 @@
 // States of all blocks together may take this much memory.
 static const uint64_t max_state_bytes = UINT64_C(1) << 31;
 
-typedef struct flow {
+typedef struct dataflow {
   etx_verify_method* m;
   etx_verify_effects effects;
   etx_verify_valid_values holding;
@@ -32,11 +32,12 @@ typedef struct flow {
   etx_verify_basic_blocks blocks;
   uint64_t* states;  // of each block: what holds when it starts
   bool* is_reached;  // by block
-} flow;
+} dataflow;
 
 // ---- reads ----
 
-static etx_status refuse_read(const flow* f, uint32_t value, const char* who) {
+static etx_status refuse_read(const dataflow* f, uint32_t value,
+                              const char* who) {
   const uint32_t top = f->m->values[value].top;
   if (f->holding.killers[top] == 0 && f->blocks.count > 1) {
     return etx_verify_refuse(f->m,
@@ -62,7 +63,7 @@ static etx_status refuse_read(const flow* f, uint32_t value, const char* who) {
       (uint64_t)f->m->steps[at].index);
 }
 
-static etx_status check_read(flow* f, uint32_t value, const char* who) {
+static etx_status check_read(dataflow* f, uint32_t value, const char* who) {
   if (etx_verify_value_is_valid(&f->holding, value)) return ETX_OK;
   const etx_verify_value* const v = &f->m->values[value];
   if (f->discovers && v->home == ETX_VERIFY_STORAGE_PLANNED &&
@@ -76,7 +77,7 @@ static etx_status check_read(flow* f, uint32_t value, const char* who) {
 
 // ---- calls ----
 
-static etx_status check_call(flow* f, const etx_op* op) {
+static etx_status check_call(dataflow* f, const etx_op* op) {
   const etx_verify_effects* const e = &f->effects;
   for (size_t i = 0; i < e->read_count; ++i) {
     ETX_TRY(check_read(f, e->reads[i].value, "reads"));
@@ -98,7 +99,8 @@ static etx_status check_call(flow* f, const etx_op* op) {
 
 // ---- steps ----
 
-static void write_value(flow* f, uint32_t value, bool updates, size_t step) {
+static void write_value(dataflow* f, uint32_t value, bool updates,
+                        size_t step) {
   etx_verify_value_write(&f->holding, value, step, updates);
   if (f->was_written != NULL) f->was_written[value] = true;
 }
@@ -108,13 +110,13 @@ static void write_value(flow* f, uint32_t value, bool updates, size_t step) {
 // when it is read, as its row says; the exporter makes no empty tensors, so one
 // without a row holds nothing. A stock file has them, and whatever lies there
 // is their content.
-static void size_value(flow* f, uint32_t value) {
+static void size_value(dataflow* f, uint32_t value) {
   if (f->m->blob != NULL) return;
   etx_verify_value_set_valid(&f->holding, value);
   if (f->was_written != NULL) f->was_written[value] = true;
 }
 
-static etx_status run_step(flow* f, size_t step) {
+static etx_status run_step(dataflow* f, size_t step) {
   const etx_verify_effects* const e = &f->effects;
   ETX_TRY(etx_verify_effects_of(f->m, step, &f->effects));
   const etx_status status = check_call(f, f->m->steps[step].op);
@@ -136,7 +138,7 @@ static etx_status run_step(flow* f, size_t step) {
 
 // A file of etx names its states. One that is not named is found by reading
 // it before anything was written there.
-static void find_states(flow* f) {
+static void find_states(dataflow* f) {
   for (uint32_t v = 0; v < f->m->value_count; ++v) {
     if (f->m->values[v].home != ETX_VERIFY_STORAGE_PLANNED) continue;
     const etx_pte_tensor tensor = etx_pte_value_at(&f->m->plan, v).as.tensor;
@@ -146,7 +148,7 @@ static void find_states(flow* f) {
   }
 }
 
-static void enter(flow* f) {
+static void enter(dataflow* f) {
   const size_t inputs = etx_pte_input_count(&f->m->plan);
   for (uint32_t v = 0; v < f->m->value_count; ++v) {
     if (f->m->values[v].is_state) etx_verify_value_set_valid(&f->holding, v);
@@ -160,12 +162,12 @@ static void enter(flow* f) {
   }
 }
 
-static bool is_copied_back(const flow* f, size_t input) {
+static bool is_copied_back(const dataflow* f, size_t input) {
   return f->m->blob != NULL && f->m->blob_method != SIZE_MAX &&
          etx_blob_input_at(f->m->blob, f->m->blob_method, input).is_mutable;
 }
 
-static etx_status leave(flow* f) {
+static etx_status leave(dataflow* f) {
   const size_t inputs = etx_pte_input_count(&f->m->plan);
   const size_t outputs = etx_pte_output_count(&f->m->plan);
   for (size_t i = 0; i < outputs; ++i) {
@@ -190,7 +192,7 @@ static etx_status leave(flow* f) {
 
 // ---- blocks ----
 
-static etx_status take_states(flow* f) {
+static etx_status take_states(dataflow* f) {
   const uint64_t bytes = (uint64_t)f->blocks.count *
                          f->holding.intact.word_count * sizeof *f->states;
   if (bytes > max_state_bytes) {
@@ -210,7 +212,7 @@ static etx_status take_states(flow* f) {
 
 // What holds now holds when `block` is entered from here. True if that is news
 // to it.
-static bool flow_into(flow* f, uint32_t block) {
+static bool flow_into(dataflow* f, uint32_t block) {
   const size_t words = f->holding.intact.word_count;
   uint64_t* const state = &f->states[block * words];
   const bool is_first = !f->is_reached[block];
@@ -226,7 +228,7 @@ static bool flow_into(flow* f, uint32_t block) {
 }
 
 // Who overwrote what is told within a block: before it lie several paths.
-static etx_status run_block(flow* f, uint32_t block) {
+static etx_status run_block(dataflow* f, uint32_t block) {
   etx_verify_interval_tree* const intact = &f->holding.intact;
   memset(f->holding.killers, 0, f->m->value_count * sizeof *f->holding.killers);
   etx_verify_interval_tree_load(intact, &f->states[block * intact->word_count]);
@@ -238,7 +240,7 @@ static etx_status run_block(flow* f, uint32_t block) {
 }
 
 // Runs the blocks that have news, in order, until none has.
-static etx_status run_blocks(flow* f) {
+static etx_status run_blocks(dataflow* f) {
   bool* const pending =
       etx_verify_arena_take(f->m->memory, f->blocks.count, sizeof *pending);
   if (pending == NULL) return ETX_OUT_OF_MEMORY;
@@ -271,7 +273,7 @@ static etx_status run_blocks(flow* f) {
 // Runs all instructions in their order, as if nothing jumped. What is read
 // before it was written, and lies in no other value, is content of an earlier
 // call. The proof then has to show that it is still there at the end.
-static etx_status discover_states(flow* f) {
+static etx_status discover_states(dataflow* f) {
   f->discovers = true;
   f->was_written =
       etx_verify_arena_take(f->m->memory, f->m->value_count, sizeof(bool));
@@ -286,7 +288,7 @@ static etx_status discover_states(flow* f) {
 }
 
 etx_status etx_verify_dataflow(etx_verify_method* m) {
-  flow f = {0};
+  dataflow f = {0};
   f.m = m;
   ETX_TRY(etx_verify_effects_init(&f.effects, m));
   ETX_TRY(etx_verify_valid_values_init(&f.holding, m));

@@ -141,14 +141,14 @@ etx_status etx_verify_effects_init(etx_verify_effects* effects,
 }
 
 // A call being read, argument by argument.
-typedef struct reading {
+typedef struct effect_reader {
   const etx_verify_method* m;
   size_t step;
   etx_verify_effects* effects;
   bool seen_tensor;  // the first tensor argument is behind
-} reading;
+} effect_reader;
 
-static void add_tensor(reading* r, uint32_t value, bool is_first,
+static void add_tensor(effect_reader* r, uint32_t value, bool is_first,
                        const etx_argument* argument) {
   etx_verify_effects* const e = r->effects;
   const bool is_changed = etx_argument_is_changed(argument);
@@ -162,7 +162,7 @@ static void add_tensor(reading* r, uint32_t value, bool is_first,
   }
 }
 
-static etx_status refuse_argument(const reading* r, size_t argument,
+static etx_status refuse_argument(const effect_reader* r, size_t argument,
                                   const char* why) {
   return etx_verify_at(
       r->m, r->step,
@@ -170,7 +170,7 @@ static etx_status refuse_argument(const reading* r, size_t argument,
                     argument, r->m->name, why));
 }
 
-static etx_status add_argument(reading* r, const etx_argument* argument,
+static etx_status add_argument(effect_reader* r, const etx_argument* argument,
                                size_t index) {
   const etx_verify_step* const step = &r->m->steps[r->step];
   const uint32_t v = (uint32_t)step->instruction.arguments[index];
@@ -231,7 +231,7 @@ static void read_header(const etx_verify_step* step,
 static etx_status read_call(const etx_verify_method* m, size_t index,
                             etx_verify_effects* effects) {
   const etx_verify_step* const step = &m->steps[index];
-  reading r = {m, index, effects, false};
+  effect_reader r = {m, index, effects, false};
   const size_t expected = etx_op_call_count(step->op);
   if (step->instruction.argument_count != expected) {
     return etx_verify_at(

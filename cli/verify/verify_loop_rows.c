@@ -16,7 +16,7 @@ static const uint64_t max_steps = UINT64_C(1) << 28;
 
 typedef enum rows_state { UNREACHED, BARE, HELD, LOST } rows_state;
 
-typedef struct rows {
+typedef struct loop_rows {
   const etx_verify_method* m;
   etx_verify_effects effects;
   etx_verify_basic_blocks blocks;
@@ -28,20 +28,20 @@ typedef struct rows {
   uint32_t loser;       // who wrote over a row,
   uint32_t lost_at;     // and at which step
   uint64_t step_count;  // looked at so far
-} rows;
+} loop_rows;
 
 static bool is_row_copy(const etx_verify_step* step) {
   return step->op != NULL && step->op->id == ETX_OP_et_copy_index_tensor;
 }
 
 // Writes through a view of the list change it; nothing is lost.
-static bool is_own(const rows* r, const etx_verify_access* write) {
+static bool is_own(const loop_rows* r, const etx_verify_access* write) {
   const etx_verify_value* const v = &r->m->values[write->value];
   return write->value == r->list || v->named_by == r->list + 1 ||
          v->top == r->m->values[r->list].top || write->updates;
 }
 
-static etx_status refuse_row(const rows* r) {
+static etx_status refuse_row(const loop_rows* r) {
   return etx_verify_at(
       r->m, r->lost_at,
       etx_verify_refuse(r->m,
@@ -50,7 +50,7 @@ static etx_status refuse_row(const rows* r) {
                         (uint64_t)r->loser, (uint64_t)r->list));
 }
 
-static etx_status run_step(rows* r, uint32_t step, uint8_t* state) {
+static etx_status run_step(loop_rows* r, uint32_t step, uint8_t* state) {
   const etx_verify_effects* const e = &r->effects;
   ETX_TRY(etx_verify_effects_of(r->m, step, &r->effects));
   for (size_t i = 0; i < e->write_count; ++i) {
@@ -69,11 +69,11 @@ static etx_status run_step(rows* r, uint32_t step, uint8_t* state) {
   return ETX_OK;
 }
 
-static bool is_inside(const rows* r, uint32_t block) {
+static bool is_inside(const loop_rows* r, uint32_t block) {
   return block >= r->first_block && block <= r->last_block;
 }
 
-static etx_status run_block(rows* r, uint32_t block, uint32_t* back) {
+static etx_status run_block(loop_rows* r, uint32_t block, uint32_t* back) {
   uint8_t state = r->states[block];
   uint32_t next[2];
   const uint32_t end = r->blocks.first[block + 1];
@@ -95,7 +95,7 @@ static etx_status run_block(rows* r, uint32_t block, uint32_t* back) {
 
 // The shortest stretch of steps around `step` that a jump at its end repeats;
 // all of the method if there is none.
-static void find_loop(rows* r, uint32_t step) {
+static void find_loop(loop_rows* r, uint32_t step) {
   uint32_t shortest = UINT32_MAX;
   r->first_block = 0;
   r->last_block = (uint32_t)r->blocks.count - 1;
@@ -109,7 +109,7 @@ static void find_loop(rows* r, uint32_t step) {
   }
 }
 
-static etx_status prove_list(rows* r, uint32_t list, uint32_t step) {
+static etx_status prove_list(loop_rows* r, uint32_t list, uint32_t step) {
   r->list = list;
   find_loop(r, step);
   for (size_t b = 0; b < r->blocks.count; ++b) {
@@ -136,7 +136,7 @@ static etx_status prove_list(rows* r, uint32_t list, uint32_t step) {
 }
 
 etx_status etx_verify_loop_rows(const etx_verify_method* m) {
-  rows r = {.m = m};
+  loop_rows r = {.m = m};
   bool* const is_seen = etx_verify_arena_take(m->memory, m->value_count, 1);
   if (is_seen == NULL) return ETX_OUT_OF_MEMORY;
   for (uint32_t s = 0; s < m->step_count; ++s) {

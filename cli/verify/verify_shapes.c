@@ -8,27 +8,27 @@
 #include "cli/verify/verify_internal.h"
 #include "format/shapes/op_shapes.h"
 
-typedef struct sizing {
+typedef struct shape_check {
   const etx_verify_method* m;
   const etx_verify_step* step;
   const bool* varies;  // by value: a number that some instruction writes
   size_t output;       // outputs sized so far
-} sizing;
+} shape_check;
 
-static etx_pte_value value_at(const sizing* s, size_t argument) {
+static etx_pte_value value_at(const shape_check* s, size_t argument) {
   return etx_pte_value_at(&s->m->plan,
                           (size_t)s->step->instruction.arguments[argument]);
 }
 
 // ---- which calls can be judged ----
 
-static bool is_fixed_tensor(const sizing* s, int32_t value) {
+static bool is_fixed_tensor(const shape_check* s, int32_t value) {
   if (value < 0) return true;
   const etx_pte_value v = etx_pte_value_at(&s->m->plan, (size_t)value);
   return v.kind != ETX_PTE_TENSOR || v.as.tensor.dynamism == ETX_PTE_STATIC;
 }
 
-static bool is_fixed(const sizing* s, size_t argument) {
+static bool is_fixed(const shape_check* s, size_t argument) {
   const int32_t index = s->step->instruction.arguments[argument];
   const etx_pte_value value = value_at(s, argument);
   switch (value.kind) {
@@ -50,7 +50,7 @@ static bool is_fixed(const sizing* s, size_t argument) {
   }
 }
 
-static bool can_judge(const sizing* s) {
+static bool can_judge(const shape_check* s) {
   const etx_op* const op = s->step->op;
   if (op == NULL || op->result == ETX_RESULT_SCALAR ||
       op->result == ETX_RESULT_NONE || op->result == ETX_RESULT_SELF) {
@@ -102,7 +102,7 @@ static size_t list_count(void* context, size_t argument) {
 
 static bool tensor_shape(void* context, size_t argument, size_t item,
                          etx_shape* out_shape) {
-  const sizing* const s = context;
+  const shape_check* const s = context;
   etx_pte_value value = value_at(s, argument);
   if (value.kind == ETX_PTE_TENSOR_LIST ||
       value.kind == ETX_PTE_OPTIONAL_TENSOR_LIST) {
@@ -126,7 +126,7 @@ static etx_dim number(int64_t integer) {
 }
 
 static etx_dim integer_at(void* context, size_t argument, size_t item) {
-  const sizing* const s = context;
+  const shape_check* const s = context;
   const etx_pte_value value = value_at(s, argument);
   switch (value.kind) {
     case ETX_PTE_INT_LIST:
@@ -161,7 +161,7 @@ static double real_at(void* context, size_t argument, size_t item) {
 }
 
 // The value of output number `index`; ETX_VERIFY_NONE if there is none.
-static uint32_t output_at(const sizing* s, size_t index) {
+static uint32_t output_at(const shape_check* s, size_t index) {
   etx_argument_cursor cursor = etx_argument_first(s->step->op->arguments);
   etx_argument argument;
   for (size_t i = 0; etx_argument_next(&cursor, &argument); ++i) {
@@ -180,7 +180,7 @@ static uint32_t output_at(const sizing* s, size_t index) {
 
 static etx_status check_output(void* context, size_t index,
                                const etx_shape* shape) {
-  sizing* const s = context;
+  shape_check* const s = context;
   const uint32_t v = output_at(s, index);
   s->output = index + 1;
   if (v == ETX_VERIFY_NONE) {
@@ -202,7 +202,7 @@ static etx_status check_output(void* context, size_t index,
       (uint64_t)tensor.rank, (uint64_t)shape->rank);
 }
 
-static etx_status judge(sizing* s) {
+static etx_status judge(shape_check* s) {
   etx_diag why;
   etx_shape_call call;
   memset(&call, 0, sizeof call);
@@ -228,7 +228,7 @@ etx_status etx_verify_shapes(const etx_verify_method* m) {
   bool* varies = NULL;
   ETX_TRY(etx_verify_find_varying(m, &varies));
   for (size_t i = 0; i < m->step_count; ++i) {
-    sizing s = {m, &m->steps[i], varies, 0};
+    shape_check s = {m, &m->steps[i], varies, 0};
     if (!can_judge(&s)) continue;
     const etx_status status = judge(&s);
     if (status != ETX_OK) return etx_verify_at(m, i, status);

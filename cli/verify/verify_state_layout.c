@@ -19,11 +19,11 @@ enum {
   COLUMN_COUNT = 6,
 };
 
-typedef struct table {
+typedef struct layout_table {
   etx_bytes data;
   size_t rows;
   size_t columns;
-} table;
+} layout_table;
 
 static etx_status refuse(const etx_verify_program_state* p, const char* method,
                          const char* why) {
@@ -32,7 +32,7 @@ static etx_status refuse(const etx_verify_program_state* p, const char* method,
 
 static etx_status read_table(const etx_verify_program_state* p,
                              const char* name, etx_dtype dtype,
-                             table* out_table, bool* out_found) {
+                             layout_table* out_table, bool* out_found) {
   etx_pte_plan plan;
   *out_found = etx_pte_plan_find(p->pte, etx_text_of(name), &plan);
   if (!*out_found) return ETX_OK;
@@ -58,14 +58,15 @@ static etx_status read_table(const etx_verify_program_state* p,
   return ETX_OK;
 }
 
-static etx_text name_at(const table* names, size_t row) {
+static etx_text name_at(const layout_table* names, size_t row) {
   const char* const text = (const char*)names->data.data + row * names->columns;
   size_t size = 0;
   while (size < names->columns && text[size] != '\0') ++size;
   return (etx_text){text, size};
 }
 
-static int64_t number_at(const table* numbers, size_t row, size_t column) {
+static int64_t number_at(const layout_table* numbers, size_t row,
+                         size_t column) {
   int64_t number = 0;
   memcpy(&number,
          numbers->data.data + (row * COLUMN_COUNT + column) * sizeof number,
@@ -121,8 +122,8 @@ static bool find_in_methods(const etx_verify_program_state* p, etx_text name,
 }
 
 static etx_status check_row(const etx_verify_program_state* p,
-                            const table* names, const table* numbers,
-                            size_t row) {
+                            const layout_table* names,
+                            const layout_table* numbers, size_t row) {
   const etx_text name = name_at(names, row);
   const int64_t memory = number_at(numbers, row, COLUMN_MEMORY);
   const int64_t offset = number_at(numbers, row, COLUMN_OFFSET);
@@ -154,8 +155,8 @@ static etx_status check_row(const etx_verify_program_state* p,
 }
 
 etx_status etx_verify_state_layout(const etx_verify_program_state* p) {
-  table names = {{NULL, 0}, 0, 0};
-  table numbers = {{NULL, 0}, 0, 0};
+  layout_table names = {{NULL, 0}, 0, 0};
+  layout_table numbers = {{NULL, 0}, 0, 0};
   bool has_names = false;
   bool has_numbers = false;
   ETX_TRY(read_table(p, ETX_METHOD_BUFFER_NAMES, ETX_DTYPE_UINT8, &names,

@@ -70,14 +70,14 @@ static PyObject* fixed_of(const etx_pte_value* value) {
 }
 
 // Where a port stands: its method's name, and its place among the others.
-typedef struct place {
+typedef struct storage_location {
   const etx_program* program;
   etx_text method;
   size_t index;
   bool is_input;
-} place;
+} storage_location;
 
-static PyObject* dims_of(const place* at) {
+static PyObject* dims_of(const storage_location* at) {
   PyObject* const list = PyList_New(0);
   size_t method = 0;
   if (list == NULL || !at->is_input || !at->program->has_blob) return list;
@@ -99,13 +99,14 @@ static PyObject* dims_of(const place* at) {
   return list;
 }
 
-static PyObject* name_of(const place* at, const etx_port_info* info) {
+static PyObject* name_of(const storage_location* at,
+                         const etx_port_info* info) {
   if (info->name.size > 0) return etx_py_text(info->name);
   return PyUnicode_FromFormat(at->is_input ? "input_%zu" : "output_%zu",
                               at->index);
 }
 
-static bool fill_port(PyObject* port, const place* at,
+static bool fill_port(PyObject* port, const storage_location* at,
                       const etx_port_info* info) {
   if (info->kind == ETX_PTE_TENSOR) {
     const etx_pte_tensor* const tensor = &info->value.as.tensor;
@@ -126,7 +127,7 @@ static bool fill_port(PyObject* port, const place* at,
          set(port, "dims", dims_of(at));
 }
 
-static PyObject* port_of(const place* at) {
+static PyObject* port_of(const storage_location* at) {
   etx_diag diag;
   etx_port_info info;
   etx_diag_init(&diag);
@@ -146,7 +147,7 @@ static PyObject* ports_of(const etx_program* program, etx_text method,
                           bool is_input, size_t count) {
   PyObject* const list = PyList_New(0);
   for (size_t i = 0; list != NULL && i < count; ++i) {
-    const place at = {program, method, i, is_input};
+    const storage_location at = {program, method, i, is_input};
     if (append(list, port_of(&at))) continue;
     Py_DECREF(list);
     return NULL;

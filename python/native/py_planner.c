@@ -26,10 +26,10 @@
 enum { MOST_RULES = 64 };
 
 // A list of texts, borrowed from a tuple of bytes.
-typedef struct words {
+typedef struct planner_options {
   const char* items[MOST_RULES];
   size_t count;
-} words;
+} planner_options;
 
 // What one call is about; borrowed until it ends.
 typedef struct request {
@@ -41,12 +41,12 @@ typedef struct request {
   int target;
   int source_lines;
   int pack;
-  words quantize;
-  words concurrent;
+  planner_options quantize;
+  planner_options concurrent;
   PyObject* progress;  // called with (stage, done, total), or None
 } request;
 
-typedef struct planning {
+typedef struct planner_call {
   const request* in;
   etx_pool pool;
   etx_diagnostic_list problems;
@@ -54,7 +54,7 @@ typedef struct planning {
   etx_diag diag;
   PyThreadState* thread;  // that planning gave up the interpreter's lock from
   bool is_interrupted;    // `progress` raised: its exception is set there
-} planning;
+} planner_call;
 
 static etx_status swallow(void* context, etx_bytes bytes) {
   (void)context;
@@ -71,12 +71,12 @@ static etx_status write_file(void* context, etx_bytes bytes) {
              : ETX_HOST_FAILED;
 }
 
-static etx_status host_failed(planning* plan, const char* what) {
+static etx_status host_failed(planner_call* plan, const char* what) {
   return etx_diag_fail(&plan->diag, ETX_HOST_FAILED, "cannot %s '%s': %s", what,
                        plan->in->output, strerror(errno));
 }
 
-static etx_status add_rules(planning* plan, etx_ir_module* module) {
+static etx_status add_rules(planner_call* plan, etx_ir_module* module) {
   for (size_t i = 0; i < plan->in->concurrent.count; ++i) {
     ETX_TRY(etx_export_concurrent(module, plan->in->concurrent.items[i],
                                   &plan->diag));
@@ -88,7 +88,7 @@ static etx_status add_rules(planning* plan, etx_ir_module* module) {
   return ETX_OK;
 }
 
-static etx_status prove(planning* plan) {
+static etx_status prove(planner_call* plan) {
   etx_mapped_file file;
   ETX_TRY(etx_mapped_file_open(&file, plan->in->output, &plan->diag));
   const etx_status status = etx_verify_program(file.bytes, NULL, &plan->diag);
@@ -97,7 +97,7 @@ static etx_status prove(planning* plan) {
 }
 
 static void tell(void* context, const char* stage, size_t done, size_t total) {
-  planning* const plan = context;
+  planner_call* const plan = context;
   if (plan->is_interrupted) return;
   PyEval_RestoreThread(plan->thread);
   PyObject* const answer = PyObject_CallFunction(
@@ -107,7 +107,7 @@ static void tell(void* context, const char* stage, size_t done, size_t total) {
   plan->thread = PyEval_SaveThread();
 }
 
-static etx_status plan_module(planning* plan, etx_ir_module* module,
+static etx_status plan_module(planner_call* plan, etx_ir_module* module,
                               const etx_sink* sink) {
   const etx_export_options options = {
       .target = plan->in->target == 0 ? ETX_TARGET_ETX : ETX_TARGET_EXECUTORCH,
@@ -124,7 +124,7 @@ static etx_status plan_module(planning* plan, etx_ir_module* module,
                          &plan->problems.problems, &plan->diag);
 }
 
-static etx_status plan_to_file(planning* plan, etx_ir_module* module) {
+static etx_status plan_to_file(planner_call* plan, etx_ir_module* module) {
   FILE* const file = fopen(plan->in->output, "wb");
   if (file == NULL) return host_failed(plan, "write");
   const etx_sink sink = {write_file, file};
@@ -135,7 +135,7 @@ static etx_status plan_to_file(planning* plan, etx_ir_module* module) {
   return is_written && is_closed ? prove(plan) : host_failed(plan, "write");
 }
 
-static etx_status plan_all(planning* plan) {
+static etx_status plan_all(planner_call* plan) {
   etx_ir_module module;
   etx_ir_module_init(&module, &plan->pool);
   const etx_status read = etx_export_read(
@@ -154,7 +154,7 @@ static etx_status plan_all(planning* plan) {
 }
 
 // {"status", "message", "line", "column", "offset", "problems", "report"}
-static char* answer(planning* plan, etx_status status) {
+static char* answer(planner_call* plan, etx_status status) {
   json_t* const root = json_object();
   json_object_set_new(root, "status", json_string(etx_status_name(status)));
   json_object_set_new(
@@ -176,7 +176,7 @@ static char* answer(planning* plan, etx_status status) {
   return text;
 }
 
-static bool read_words(PyObject* tuple, words* out) {
+static bool read_words(PyObject* tuple, planner_options* out) {
   const Py_ssize_t count = PyTuple_Size(tuple);
   if (count < 0 || count > MOST_RULES) {
     PyErr_SetString(PyExc_ValueError, "too many rules");
@@ -201,7 +201,7 @@ static PyObject* str_of(char* text) {
 // As str, without the interpreter's lock while it plans. NULL with an exception
 // of `progress`, or without memory.
 static PyObject* run(const request* in) {
-  planning plan = {.in = in};
+  planner_call plan = {.in = in};
   etx_diag_init(&plan.diag);
   etx_pool_init(&plan.pool);
   etx_diagnostic_list_init(&plan.problems, true);

@@ -19,16 +19,16 @@
 #include "tests/ops/vector_tree.h"
 #include "tests/support/assert_message.h"
 
-typedef struct tally {
+typedef struct check_tally {
   size_t passed, failed, skipped, left_out;
   uint64_t hash;
   bool is_verbose;
   bool prints_hash;
-} tally;
+} check_tally;
 
 // FNV-1a over the elements of a result, which lies densely. NaNs count as one:
 // their sign is not promised.
-static void add_to_hash(tally* t, const etx_tensor* tensor) {
+static void add_to_hash(check_tally* t, const etx_tensor* tensor) {
   const unsigned char* bytes = tensor->data;
   const etx_dtype part = vector_component(tensor->dtype);
   const size_t size = etx_dtype_bytes(part);
@@ -46,13 +46,14 @@ static const char* id_of(json_t* one) {
   return json_string_value(json_object_get(one, "id"));
 }
 
-static void fail(tally* t, json_t* one, const char* why, const char* detail) {
+static void fail(check_tally* t, json_t* one, const char* why,
+                 const char* detail) {
   ++t->failed;
   printf("FAILED %s: %s%s%s\n", id_of(one), why, *detail == '\0' ? "" : ": ",
          detail);
 }
 
-static void skip(tally* t, json_t* one, const char* why) {
+static void skip(check_tally* t, json_t* one, const char* why) {
   ++t->skipped;
   if (t->is_verbose) printf("skipped %s: %s\n", id_of(one), why);
 }
@@ -115,7 +116,7 @@ static const char* check_in_place(const vector_call* c, const vector_file* file,
 }
 
 // A refusal is right for an error; UNSUPPORTED is a gap, not a fault.
-static void check_error(tally* t, const vector_file* file, json_t* one) {
+static void check_error(check_tally* t, const vector_file* file, json_t* one) {
   vector_call c;
   const char* why = vector_call_build(&c, file, one, VECTOR_DENSE);
   if (why != NULL) {
@@ -150,7 +151,7 @@ static bool holds_left_out(const vector_call* c) {
 }
 
 // What the kernel refused, or did not, because of its types.
-static void check_left_out(tally* t, json_t* one, const vector_call* c,
+static void check_left_out(check_tally* t, json_t* one, const vector_call* c,
                            etx_status status) {
   const bool says_so =
       test_message_has(&c->diag, "which this build leaves out");
@@ -167,7 +168,7 @@ static etx_status run_case(vector_call* c) {
   return vector_call_run(c);
 }
 
-static void check_result(tally* t, const vector_file* file, json_t* one) {
+static void check_result(check_tally* t, const vector_file* file, json_t* one) {
   vector_call c;
   char text[256];
   const char* why = vector_call_build(&c, file, one, VECTOR_AS_STATED);
@@ -217,7 +218,7 @@ int main(int count, char** arguments) {
     fprintf(stderr, "usage: check_ops DIR [-v | -b]\n");
     return 2;
   }
-  tally t = {0};
+  check_tally t = {0};
   t.is_verbose = count > 2 && strcmp(arguments[2], "-v") == 0;
   t.prints_hash = count > 2 && strcmp(arguments[2], "-b") == 0;
   t.failed += vector_tree_walk(arguments[1], check_case, &t);

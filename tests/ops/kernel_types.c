@@ -15,9 +15,9 @@
 #include "tests/ops/vector_call.h"
 #include "tests/ops/vector_tree.h"
 
-typedef struct survey {
+typedef struct type_survey {
   uint32_t types[ETX_OP_COUNT];  // bits by code
-} survey;
+} type_survey;
 
 // The call's tensors of type `from` become `to`.
 typedef struct exchange {
@@ -100,7 +100,7 @@ static bool is_taken(vector_call* c, etx_dtype to) {
 }
 
 static void survey_case(void* context, const vector_file* file, json_t* one) {
-  survey* s = context;
+  type_survey* s = context;
   const char* expect = json_string_value(json_object_get(one, "expect"));
   if (expect != NULL && strcmp(expect, "error") == 0) return;
   for (size_t i = 0; i < ETX_DTYPE_SET_MEMBER_COUNT; ++i) {
@@ -123,7 +123,7 @@ int main(int count, char** arguments) {
 #include "format/ops/op_schema.def"
 #undef OP
   };
-  static survey s;
+  static type_survey s;
   if (count != 2) {
     fprintf(stderr, "usage: kernel_types DIR\n");
     return 2;

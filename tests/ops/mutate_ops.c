@@ -20,11 +20,11 @@
 #include "tests/ops/vector_program.h"
 #include "tests/ops/vector_tree.h"
 
-typedef struct tally {
+typedef struct mutation_tally {
   uint64_t seed, number, only;
   size_t count, ran, refused;
   hostile_counts programs;
-} tally;
+} mutation_tally;
 
 static volatile uint64_t current;
 
@@ -40,7 +40,7 @@ static void renew_growing(vector_call* c) {
 }
 
 // As a program in one of three cases; what it refuses has been refused anyway.
-static void run_as_program(tally* t, const vector_call* c,
+static void run_as_program(mutation_tally* t, const vector_call* c,
                            hostile_random* random) {
   if (!hostile_chance(random, 34)) return;
   const etx_bytes_mut file = vector_program_write(c, random);
@@ -49,7 +49,8 @@ static void run_as_program(tally* t, const vector_call* c,
   sample_release(file);
 }
 
-static void run_changed(tally* t, const vector_file* file, json_t* one) {
+static void run_changed(mutation_tally* t, const vector_file* file,
+                        json_t* one) {
   static vector_call c;
   hostile_random random = hostile_random_of(t->seed, t->number);
   current = t->number;
@@ -79,7 +80,7 @@ static void run_changed(tally* t, const vector_file* file, json_t* one) {
 
 // Without its results, so that outputs get the sizes that the rule says.
 static void change_case(void* context, const vector_file* file, json_t* one) {
-  tally* t = context;
+  mutation_tally* t = context;
   json_object_del(one, "outs");
   for (size_t i = 0; i < t->count; ++i, ++t->number) {
     if (t->only == UINT64_MAX || t->only == t->number) {
@@ -89,7 +90,7 @@ static void change_case(void* context, const vector_file* file, json_t* one) {
 }
 
 int main(int count, char** arguments) {
-  tally t = {.seed = 1, .only = UINT64_MAX, .count = 3};
+  mutation_tally t = {.seed = 1, .only = UINT64_MAX, .count = 3};
   if (count < 2) {
     fprintf(stderr, "usage: mutate_ops DIR [COUNT [SEED [NUMBER]]]\n");
     return 2;

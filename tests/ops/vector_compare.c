@@ -85,20 +85,25 @@ static const char* compare_tensor(const etx_tensor* got,
   return NULL;
 }
 
-static const char* compare_named(const vector_call* c, const vector_file* file,
-                                 const char* name, json_t* entry, size_t output,
-                                 const tolerance* t, char* text,
-                                 size_t capacity) {
-  vector_tensor want;
-  if (name == NULL || !vector_file_find(file, name, &want)) {
+// Reads the expected tensor `name`; a message if there is none. `entry` says
+// whether it holds pairs that are complex numbers; it may be NULL.
+static const char* read_expected(const vector_file* file, const char* name,
+                                 json_t* entry, vector_tensor* out) {
+  if (name == NULL || !vector_file_find(file, name, out)) {
     return "the expected tensor is not known";
   }
   if (json_object_get(entry, "complex") != NULL &&
-      !vector_file_make_complex(&want)) {
+      !vector_file_make_complex(out)) {
     return "the expected tensor does not hold pairs";
   }
+  return NULL;
+}
+
+static const char* compare_output(const vector_call* c, size_t output,
+                                  const vector_tensor* want, const tolerance* t,
+                                  char* text, size_t capacity) {
   if (output >= c->output_count) return "a result is missing";
-  return compare_tensor(&c->outputs[output]->as.tensor, &want, t, text,
+  return compare_tensor(&c->outputs[output]->as.tensor, want, t, text,
                         capacity);
 }
 
@@ -157,22 +162,28 @@ const char* vector_compare(const vector_call* c, const vector_file* file,
     const char* own = json_string_value(json_object_get(entry, "check"));
     const tolerance t = tolerance_of(entry, one);
     const char* why = NULL;
+    vector_tensor want;
     json_t* names = json_object_get(entry, "tl");
     if (c->op->result == ETX_RESULT_SCALAR) {
       return compare_scalar(c, entry, &t, text, capacity);
     }
     if (names != NULL) {
       for (size_t k = 0; k < json_array_size(names) && why == NULL; ++k) {
-        why =
-            compare_named(c, file, json_string_value(json_array_get(names, k)),
-                          NULL, output++, &t, text, capacity);
+        const char* name = json_string_value(json_array_get(names, k));
+        why = read_expected(file, name, NULL, &want);
+        if (why == NULL) {
+          why = compare_output(c, output++, &want, &t, text, capacity);
+        }
       }
     } else if (own != NULL) {
       ++output;
     } else {
-      why = compare_named(c, file,
-                          json_string_value(json_object_get(entry, "t")), entry,
-                          output_named(c, entry, output), &t, text, capacity);
+      const char* name = json_string_value(json_object_get(entry, "t"));
+      why = read_expected(file, name, entry, &want);
+      if (why == NULL) {
+        why = compare_output(c, output_named(c, entry, output), &want, &t, text,
+                             capacity);
+      }
       ++output;
     }
     if (why != NULL) return why;

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct form {
+typedef struct vector_form {
   const char* op;
   const char* condition;
   const char* row;
   const char* arguments;
-} form;
+} vector_form;
 
-static const form forms[] = {
+static const vector_form forms[] = {
 #define FORM(op, condition, row, arguments) {op, condition, row, arguments},
 #include "tests/ops/vector_forms.def"
 #undef FORM
@@ -60,7 +60,7 @@ static bool holds(json_t* one, char* word) {
   return text != NULL && strcmp(text, at) == 0;
 }
 
-static bool applies(const form* f, json_t* one) {
+static bool applies(const vector_form* f, json_t* one) {
   const char* op = json_string_value(json_object_get(one, "op"));
   const char* rest = f->condition;
   char word[WORD];

@@ -72,23 +72,37 @@ static void change_elements(hostile_random* random, etx_tensor* tensor,
 
 // ---- tensors ----
 
+typedef struct tensor_form {
+  etx_dtype dtype;
+  const int32_t* sizes;
+  size_t rank;
+  const uint8_t* order;  // of dimensions in memory; NULL: contiguous
+} tensor_form;
+
+static tensor_form form_of(const etx_tensor* tensor) {
+  return (tensor_form){tensor->dtype, tensor->sizes, tensor->rank, NULL};
+}
+
 // Another tensor in memory of exactly its size: the bytes of the old one again
 // and again, which are usual ones if the type is the old one.
 static void replace(vector_call* c, hostile_random* random, etx_value* value,
-                    etx_dtype dtype, const int32_t* sizes, size_t rank,
-                    const uint8_t* order) {
+                    const tensor_form* form) {
   const etx_tensor old = value->as.tensor;
   const bool was_dense = etx_tensor_is_contiguous(&old);
   size_t numel = 0;
-  if (!etx_layout_numel(sizes, rank, &numel) || numel > MOST_ELEMENTS) return;
-  vector_tensor_make(c, value, dtype, sizes, rank, order);
+  if (!etx_layout_numel(form->sizes, form->rank, &numel) ||
+      numel > MOST_ELEMENTS) {
+    return;
+  }
+  vector_tensor_make(c, value, form->dtype, form->sizes, form->rank,
+                     form->order);
   const size_t bytes = etx_tensor_bytes(&value->as.tensor);
   const size_t had = was_dense ? etx_tensor_bytes(&old) : 0;
   uint8_t* data = value->as.tensor.data;
   for (size_t i = 0; i < bytes; ++i) {
     data[i] = had > 0 ? ((const uint8_t*)old.data)[i % had] : 1;
   }
-  if (old.dtype != dtype && chance(random, 60)) {
+  if (old.dtype != form->dtype && chance(random, 60)) {
     change_elements(random, &value->as.tensor, 100);
   }
 }
@@ -110,7 +124,8 @@ static void change_sizes(vector_call* c, hostile_random* random,
     int32_t* size = &sizes[below(random, rank)];
     *size += chance(random, 50) || *size == 0 ? 1 : -1;
   }
-  replace(c, random, value, tensor->dtype, sizes, rank, NULL);
+  const tensor_form form = {tensor->dtype, sizes, rank, NULL};
+  replace(c, random, value, &form);
 }
 
 static void draw_order(hostile_random* random, uint8_t* order, size_t rank) {
@@ -130,6 +145,7 @@ static etx_dtype draw_dtype(hostile_random* random) {
 static void change_tensor(vector_call* c, hostile_random* random,
                           etx_value* value) {
   const etx_tensor* tensor = &value->as.tensor;
+  tensor_form form = form_of(tensor);
   uint8_t order[ETX_MAX_RANK];
   switch (below(random, 5)) {
     case 0:
@@ -137,13 +153,13 @@ static void change_tensor(vector_call* c, hostile_random* random,
       change_sizes(c, random, value);
       return;
     case 2:
-      replace(c, random, value, draw_dtype(random), tensor->sizes, tensor->rank,
-              NULL);
+      form.dtype = draw_dtype(random);
+      replace(c, random, value, &form);
       return;
     case 3:
       draw_order(random, order, tensor->rank);
-      replace(c, random, value, tensor->dtype, tensor->sizes, tensor->rank,
-              order);
+      form.order = order;
+      replace(c, random, value, &form);
       return;
     default:
       if (etx_tensor_is_contiguous(tensor)) {

@@ -10,10 +10,10 @@ enum {
   MOST_CONSTANTS = 160,
   MOST_ITEMS = 1024,
   CONSTANT_BYTES = 30000,
-  ARENA_BYTES = 1 << 16,   // what hostile_program.c allows
+  ARENA_BYTES = 1 << 16,  // what hostile_program.c allows
 };
 
-typedef struct program {
+typedef struct vector_pte {
   hostile_random* random;
   etx_pte_value values[MOST_VALUES];
   size_t value_count;
@@ -29,14 +29,14 @@ typedef struct program {
   size_t input_count, output_count;
   uint64_t arena_used;
   bool is_full;
-} program;
+} vector_pte;
 
-static bool chance(program* p, size_t percent) {
+static bool chance(vector_pte* p, size_t percent) {
   return hostile_chance(p->random, percent);
 }
 
 // A new value; the last one again, and the mark, when there is no room.
-static int32_t new_value(program* p, etx_pte_kind kind) {
+static int32_t new_value(vector_pte* p, etx_pte_kind kind) {
   if (p->value_count == MOST_VALUES) {
     p->is_full = true;
     --p->value_count;
@@ -65,7 +65,7 @@ static void order_of(const etx_tensor* tensor, uint8_t* order) {
 }
 
 // A place of its own, or that of another tensor.
-static void place(program* p, etx_pte_tensor* tensor, size_t bytes) {
+static void place(vector_pte* p, etx_pte_tensor* tensor, size_t bytes) {
   const uint64_t end = p->arena_used + (bytes + 15) / 16 * 16;
   tensor->has_allocation = true;
   tensor->memory_id = 1;
@@ -89,7 +89,7 @@ static bool is_dense(const etx_tensor* tensor) {
   return last + 1 == etx_tensor_numel(tensor);
 }
 
-static bool make_constant(program* p, const etx_tensor* from,
+static bool make_constant(vector_pte* p, const etx_tensor* from,
                           etx_pte_tensor* to, size_t bytes) {
   const bool fits = bytes <= CONSTANT_BYTES - p->constant_bytes;
   if (p->constant_count == MOST_CONSTANTS || !fits || !is_dense(from)) {
@@ -101,7 +101,8 @@ static bool make_constant(program* p, const etx_tensor* from,
   return true;
 }
 
-static int32_t add_tensor(program* p, const etx_tensor* from, bool is_written) {
+static int32_t add_tensor(vector_pte* p, const etx_tensor* from,
+                          bool is_written) {
   const int32_t index = new_value(p, ETX_PTE_TENSOR);
   etx_pte_tensor* to = &p->values[index].as.tensor;
   const size_t bytes = etx_tensor_bytes(from);
@@ -134,10 +135,10 @@ static int32_t add_tensor(program* p, const etx_tensor* from, bool is_written) {
 
 // ---- values ----
 
-static int32_t add_value(program* p, const etx_value* from, bool is_written,
+static int32_t add_value(vector_pte* p, const etx_value* from, bool is_written,
                          bool may_lack);
 
-static int32_t add_integers(program* p, const etx_value* from) {
+static int32_t add_integers(vector_pte* p, const etx_value* from) {
   const int32_t index = new_value(p, ETX_PTE_INT_LIST);
   const size_t count = from->as.integers.count, start = p->item_count;
   if (start + count > MOST_ITEMS) {
@@ -155,8 +156,8 @@ static int32_t add_integers(program* p, const etx_value* from) {
   return index;
 }
 
-static int32_t add_tensors(program* p, const etx_value* from, bool is_written,
-                           bool may_lack) {
+static int32_t add_tensors(vector_pte* p, const etx_value* from,
+                           bool is_written, bool may_lack) {
   const size_t count = from->as.tensors.count, start = p->item_count;
   const int32_t index = new_value(
       p, may_lack ? ETX_PTE_OPTIONAL_TENSOR_LIST : ETX_PTE_TENSOR_LIST);
@@ -175,7 +176,7 @@ static int32_t add_tensors(program* p, const etx_value* from, bool is_written,
   return index;
 }
 
-static int32_t add_value(program* p, const etx_value* from, bool is_written,
+static int32_t add_value(vector_pte* p, const etx_value* from, bool is_written,
                          bool may_lack) {
   if (from->kind == ETX_VALUE_TENSOR) {
     return add_tensor(p, &from->as.tensor, is_written);
@@ -220,7 +221,7 @@ static int32_t add_value(program* p, const etx_value* from, bool is_written,
 }
 
 // The slot behind the arguments; -1: there is none.
-static int32_t add_result(program* p, const etx_op* op, int32_t first,
+static int32_t add_result(vector_pte* p, const etx_op* op, int32_t first,
                           int32_t first_written) {
   switch (op->result) {
     case ETX_RESULT_OUT:
@@ -242,7 +243,7 @@ static int32_t add_result(program* p, const etx_op* op, int32_t first,
   return -1;
 }
 
-static size_t add_arguments(program* p, const vector_call* c,
+static size_t add_arguments(vector_pte* p, const vector_call* c,
                             int32_t* arguments) {
   etx_argument argument;
   etx_argument_cursor cursor = etx_argument_first(c->op->arguments);
@@ -264,7 +265,7 @@ static size_t add_arguments(program* p, const vector_call* c,
 
 etx_bytes_mut vector_program_write(const vector_call* c,
                                    hostile_random* random) {
-  static program p;
+  static vector_pte p;
   int32_t arguments[ETX_MAX_ARGUMENTS + 1];
   memset(&p, 0, sizeof p);
   p.random = random;

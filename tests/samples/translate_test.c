@@ -22,13 +22,13 @@
 enum { PATH_BYTES = 256, FORM_COUNT = 4, STEP_COUNT = 8 };
 
 // Both forms of the archives, for both targets.
-typedef struct form {
+typedef struct translate_form {
   const char* methods;
   const char* target;
   char program[PATH_BYTES];
-} form;
+} translate_form;
 
-static form forms[FORM_COUNT] = {
+static translate_form forms[FORM_COUNT] = {
     {MODEL "/pt2", "etx", ""},
     {MODEL "/pt2/core", "etx", ""},
     {MODEL "/pt2", "executorch", ""},

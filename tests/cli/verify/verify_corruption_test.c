@@ -221,7 +221,7 @@ static bool change_jump(program_copy* copy) {
   return false;
 }
 
-typedef struct kind {
+typedef struct corruption_kind {
   const char* name;
   corruption change;
   size_t weight;   // of ten
@@ -229,9 +229,9 @@ typedef struct kind {
   size_t tried;    // corruptions made
   size_t wrong;    // that must be refused
   size_t refused;  // that were refused
-} kind;
+} corruption_kind;
 
-static kind kinds[] = {
+static corruption_kind kinds[] = {
     {"offset", change_offset, 10, false, 0, 0, 0},
     {"size", change_size, 6, true, 0, 0, 0},
     {"arena", change_arena, 4, false, 0, 0, 0},
@@ -246,7 +246,7 @@ static kind kinds[] = {
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
 
-static kind* pick_kind(void) {
+static corruption_kind* pick_kind(void) {
   size_t total = 0;
   for (size_t i = 0; i < KIND_COUNT; ++i) total += kinds[i].weight;
   size_t at = pick(total);
@@ -257,7 +257,8 @@ static kind* pick_kind(void) {
 
 // ---- the judgement ----
 
-static void judge(kind* k, const program_copy* copy, const char* file) {
+static void judge(corruption_kind* k, const program_copy* copy,
+                  const char* file) {
   etx_verify_report report;
   etx_diag diag;
   const etx_bytes_mut bytes = program_copy_write(copy);
@@ -287,7 +288,7 @@ static void judge(kind* k, const program_copy* copy, const char* file) {
 static void corrupt(etx_bytes file, const char* name, size_t count) {
   for (size_t made = 0; made < count;) {
     program_copy* const copy = program_copy_of(file);
-    kind* const k = pick_kind();
+    corruption_kind* const k = pick_kind();
     if (k->change(copy)) {
       judge(k, copy, name);
       ++made;
@@ -492,7 +493,7 @@ static void at_least_five_hundred_of_each_sort_were_judged(void** state) {
   print_message("%-13s %6s %6s %8s %9s\n", "field", "tried", "wrong", "refused",
                 "harmless");
   for (size_t i = 0; i < KIND_COUNT; ++i) {
-    const kind* const k = &kinds[i];
+    const corruption_kind* const k = &kinds[i];
     print_message("%-13s %6zu %6zu %8zu %9zu\n", k->name, k->tried, k->wrong,
                   k->refused, k->tried - k->wrong);
     tried += k->tried;

@@ -1,4 +1,4 @@
-// The etx program: finds the subcommand's row and hands over.
+// The etx program: finds the subcommand and runs it.
 
 #include <errno.h>
 #include <poll.h>
@@ -15,34 +15,35 @@
 static void print_help(FILE* out) {
   fprintf(out,
           "etx compiles several methods of one model into one program file\n"
-          "over shared state, and runs it.\n\n"
-          "usage: etx COMMAND ...        etx COMMAND --help tells more\n"
+          "whose methods share state, and runs it.\n\n"
+          "usage: etx COMMAND ...        see etx COMMAND --help\n"
           "       etx --version\n\n");
   const etx_command_table commands = etx_command_list();
   for (size_t i = 0; i < commands.count; ++i) {
     fprintf(out, "  %-12s%s\n", commands.items[i].name,
             commands.items[i].sentence);
   }
-  fprintf(out,
-          "\nfirst steps:\n"
-          "  etx plan methods/ -o model.pte        methods/ holds one .yaml or "
-          ".pt2 each\n"
-          "  etx inspect model.pte                 what is in the file\n"
-          "  etx run model.pte decode --in x=1     one call, outputs printed\n"
-          "\nexit codes:\n");
+  fprintf(
+      out,
+      "\nfirst steps:\n"
+      "  etx plan methods/ -o model.pte        methods/ holds one .yaml or "
+      ".pt2 each\n"
+      "  etx inspect model.pte                 the contents of the file\n"
+      "  etx run model.pte decode --in x=1     one call; prints the outputs\n"
+      "\nexit codes:\n");
 #define EXIT_CODE(NAME, number, sentence) \
   fprintf(out, "  %d  %s\n", number, sentence);
 #include "cli/base/exit_code.def"
 #undef EXIT_CODE
 }
 
-static bool asks_for_version(const char* word) {
-  return strcmp(word, "--version") == 0;
+static bool is_version_option(const char* argument) {
+  return strcmp(argument, "--version") == 0;
 }
 
-static bool asks_for_help(const char* word) {
-  return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
-         strcmp(word, "help") == 0;
+static bool is_help_option(const char* argument) {
+  return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0 ||
+         strcmp(argument, "help") == 0;
 }
 
 // "etx help plan" is "etx plan --help".
@@ -57,18 +58,19 @@ static int help(int argc, char** argv) {
     return ETX_EXIT_REFUSED;
   }
   char flag[] = "--help";
-  char* words[] = {argv[2], flag, NULL};
-  return found->run(2, words);
+  char* arguments[] = {argv[2], flag, NULL};
+  return found->run(2, arguments);
 }
 
-// Nobody reads standard output any more, as in `etx ops | head`.
+// True if the reader of standard output is gone, as in `etx ops | head`.
 static bool is_reader_gone(void) {
   struct pollfd output = {STDOUT_FILENO, POLLOUT, 0};
   return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
 }
 
-// Results that did not reach standard output are not results; whoever stopped
-// reading them knows that, and the program ends as others do then.
+// Flushes standard output: a command whose results could not be written has
+// failed. If the reader of a pipe is gone, the program ends with SIGPIPE like
+// any other.
 static int flush(int code) {
   errno = 0;
   if (fflush(stdout) == 0 && ferror(stdout) == 0) return code;
@@ -85,25 +87,25 @@ static int flush(int code) {
   return code == ETX_EXIT_DONE ? ETX_EXIT_MACHINE_FAILED : code;
 }
 
-// Nothing printed as JSON is whole without memory for it, and a list that could
-// not be begun was not printed as JSON.
-static int settle(int code) {
+// A command that lacked memory for JSON has failed, even if it printed part of
+// it.
+static int check_json(int code) {
   if (!etx_json_allocation_failed()) return code;
   fprintf(stderr, "etx: not enough memory for JSON\n");
   return code == ETX_EXIT_DONE ? ETX_EXIT_MACHINE_FAILED : code;
 }
 
 int main(int argc, char** argv) {
-  // A closed pipe or a file over its limit is an error of the write, which
-  // then cleans up; the signals would leave a half-written file behind.
+  // A closed pipe and a file over its size limit become errors of write, which
+  // removes the temporary file; the signals would leave it behind.
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
   if (argc < 2) {
     print_help(stderr);
     return ETX_EXIT_REFUSED;
   }
-  if (asks_for_help(argv[1])) return flush(help(argc, argv));
-  if (asks_for_version(argv[1])) {
+  if (is_help_option(argv[1])) return flush(help(argc, argv));
+  if (is_version_option(argv[1])) {
     puts("etx " ETX_VERSION);
     return flush(ETX_EXIT_DONE);
   }
@@ -113,5 +115,5 @@ int main(int argc, char** argv) {
     return ETX_EXIT_REFUSED;
   }
   etx_json_watch_allocations();
-  return flush(settle(found->run(argc - 1, argv + 1)));
+  return flush(check_json(found->run(argc - 1, argv + 1)));
 }

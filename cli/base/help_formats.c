@@ -3,17 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool etx_help_print(const etx_usage* usage, const char* form) {
-#define FORM(name)                \
-  if (strcmp(form, #name) == 0) { \
-    etx_help_##name(usage);       \
-    return true;                  \
-  }
-#include "cli/base/help_formats.def"
-#undef FORM
-  return false;
-}
-
 // ------------------------------------------------ roff
 
 void etx_help_print_roff(const char* text) {
@@ -31,7 +20,7 @@ void etx_help_print_roff(const char* text) {
   }
 }
 
-// Lines as they stand, if there are any.
+// Prints preformatted lines; nothing for NULL.
 static void roff_lines(const char* lines) {
   if (lines == NULL) return;
   puts(".PP\n.nf");
@@ -55,20 +44,20 @@ static void roff_option(const etx_option* option) {
   putchar('\n');
 }
 
-void etx_help_man(const etx_usage* usage) {
+static void help_man(const etx_usage* usage) {
   printf(".SS etx %s", usage->command);
-  for (size_t i = 0; i < usage->positional_count; ++i) {
-    const etx_positional* const word = &usage->positionals[i];
-    printf(word->is_required ? " %s" : " [%s]", word->name);
+  for (size_t i = 0; i < etx_positional_count(usage); ++i) {
+    const etx_positional* const positional = &usage->positionals[i];
+    printf(positional->is_required ? " %s" : " [%s]", positional->name);
   }
-  puts(usage->option_count == 0 ? "" : " [options]");
+  puts(etx_option_count(usage) == 0 ? "" : " [options]");
   etx_help_print_roff(usage->about);
-  for (size_t i = 0; i < usage->positional_count; ++i) {
+  for (size_t i = 0; i < etx_positional_count(usage); ++i) {
     printf(".TP\n\\fI%s\\fR\n", usage->positionals[i].name);
     etx_help_print_roff(usage->positionals[i].help);
     putchar('\n');
   }
-  for (size_t i = 0; i < usage->option_count; ++i) {
+  for (size_t i = 0; i < etx_option_count(usage); ++i) {
     roff_option(&usage->options[i]);
   }
   roff_lines(usage->more);
@@ -87,26 +76,26 @@ void etx_help_print_quoted(const char* text) {
   }
 }
 
-// The words of a choice, "a|b", with `between` between them.
-static void print_choice(const etx_option* option, const char* between) {
+// Prints the words of a choice, "a|b", separated by `separator`.
+static void print_choice(const etx_option* option, const char* separator) {
   for (const char* at = option->value_name; *at != '\0'; ++at) {
     if (*at == '|') {
-      fputs(between, stdout);
+      fputs(separator, stdout);
     } else {
       putchar(*at);
     }
   }
 }
 
-// Within case ${words[1]} in ... esac: the options, and the values of those
-// that have some.
-void etx_help_bash(const etx_usage* usage) {
+// One branch of `case ${COMP_WORDS[1]}`: the command's options, and the values
+// that may follow an option.
+static void help_bash(const etx_usage* usage) {
   printf("    %s)\n      options='--help", usage->command);
-  for (size_t i = 0; i < usage->option_count; ++i) {
+  for (size_t i = 0; i < etx_option_count(usage); ++i) {
     printf(" --%s", usage->options[i].name);
   }
   puts("'\n      case $before in");
-  for (size_t i = 0; i < usage->option_count; ++i) {
+  for (size_t i = 0; i < etx_option_count(usage); ++i) {
     const etx_option* const option = &usage->options[i];
     if (option->kind == ETX_OPTION_FLAG) continue;
     printf("        --%s", option->name);
@@ -122,7 +111,7 @@ void etx_help_bash(const etx_usage* usage) {
   puts("      esac ;;");
 }
 
-// A description within [...] of _arguments.
+// Prints a description inside the [...] of zsh's _arguments.
 static void zsh_description(const char* text) {
   for (const char* at = text; *at != '\0'; ++at) {
     const char one[2] = {*at, '\0'};
@@ -131,9 +120,10 @@ static void zsh_description(const char* text) {
   }
 }
 
-void etx_help_zsh(const etx_usage* usage) {
-  printf("    %s) _arguments -s '--help[say what it does]'", usage->command);
-  for (size_t i = 0; i < usage->option_count; ++i) {
+static void help_zsh(const etx_usage* usage) {
+  printf("    %s) _arguments -s '--help[print the help of the command]'",
+         usage->command);
+  for (size_t i = 0; i < etx_option_count(usage); ++i) {
     const etx_option* const option = &usage->options[i];
     printf(" \\\n      '%s--%s", option->kind == ETX_OPTION_LIST ? "*" : "",
            option->name);
@@ -154,8 +144,8 @@ void etx_help_zsh(const etx_usage* usage) {
   puts(" \\\n      '*:file:_files' ;;");
 }
 
-void etx_help_fish(const etx_usage* usage) {
-  for (size_t i = 0; i < usage->option_count; ++i) {
+static void help_fish(const etx_usage* usage) {
+  for (size_t i = 0; i < etx_option_count(usage); ++i) {
     const etx_option* const option = &usage->options[i];
     printf("complete -c etx -n '__fish_seen_subcommand_from %s' -l %s",
            usage->command, option->name);
@@ -171,4 +161,17 @@ void etx_help_fish(const etx_usage* usage) {
     etx_help_print_quoted(option->help);
     puts("'");
   }
+}
+
+// ------------------------------------------------ all forms
+
+bool etx_help_print(const etx_usage* usage, const char* form) {
+#define FORM(name)                \
+  if (strcmp(form, #name) == 0) { \
+    help_##name(usage);           \
+    return true;                  \
+  }
+#include "cli/base/help_formats.def"
+#undef FORM
+  return false;
 }

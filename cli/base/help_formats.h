@@ -1,7 +1,7 @@
-// The options of one command in other forms than --help's text: a section of
-// the manual, and what shells complete words with. They come from the same
-// table, so they cannot say anything else. cmd_man.c and cmd_completion.c put
-// what belongs around them.
+// The options of one command in other forms than the text of --help: a section
+// of the manual page, and completion rules for shells. All are made from the
+// option table. manual_page.c and shell_completion.c print the text around
+// them.
 
 #ifndef ETX_CLI_BASE_HELP_FORMATS_H
 #define ETX_CLI_BASE_HELP_FORMATS_H
@@ -10,19 +10,15 @@
 
 #include "cli/base/option_table.h"
 
-// Prints to standard output.
-#define FORM(name) void etx_help_##name(const etx_usage* usage);
-#include "cli/base/help_formats.def"
-#undef FORM
-
-// Prints the form of that name; false if there is none.
+// Prints the table in a form of help_formats.def to standard output; false if
+// there is no form of that name.
 bool etx_help_print(const etx_usage* usage, const char* form);
 
-// Prints text for roff: backslashes, dashes, dots and quotes at the beginning
-// of a line are what they look like.
+// Prints text for roff: escapes backslashes, dashes, and dots and quotes at the
+// beginning of a line.
 void etx_help_print_roff(const char* text);
 
-// Prints the inside of a '...' string for bash, zsh or fish.
+// Prints text for the inside of a '...' string of bash, zsh or fish.
 void etx_help_print_quoted(const char* text);
 
 #endif

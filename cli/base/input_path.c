@@ -23,5 +23,5 @@ etx_status etx_input_file_check(const char* path, etx_diag* diag) {
                          "cannot be examined: %s", strerror(reason));
   }
   if (S_ISREG(facts.st_mode)) return ETX_OK;
-  return etx_diag_fail(diag, ETX_NOT_FOUND, "is no regular file");
+  return etx_diag_fail(diag, ETX_NOT_FOUND, "is not a regular file");
 }

@@ -1,14 +1,13 @@
-// A word that names what to read: told apart from failures of the machine.
+// Checks paths of inputs, so that a wrong path is told apart from an I/O error.
 
 #ifndef ETX_CLI_BASE_INPUT_PATH_H
 #define ETX_CLI_BASE_INPUT_PATH_H
 
 #include "format/base/diag.h"
 
-// ETX_NOT_FOUND, with the system's reason, if `path` names nothing that can be
-// read.
+// ETX_NOT_FOUND, with the reason of the system, if `path` is not readable.
 ETX_MUST_USE etx_status etx_input_path_check(const char* path, etx_diag* diag);
-// The same, and if it names anything but a file.
+// The same; also ETX_NOT_FOUND for anything but a regular file.
 ETX_MUST_USE etx_status etx_input_file_check(const char* path, etx_diag* diag);
 
 #endif

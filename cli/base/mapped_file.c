@@ -17,7 +17,7 @@ static etx_status map(int descriptor, etx_mapped_file* file, etx_diag* diag) {
                          strerror(errno));
   }
   if (!S_ISREG(facts.st_mode)) {
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT, "is no regular file");
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT, "is not a regular file");
   }
   if (facts.st_size == 0) return ETX_OK;
   if ((uint64_t)facts.st_size > SIZE_MAX) {

@@ -1,5 +1,25 @@
-// The table that describes the options of one command. The parser (options.h)
-// and the help texts (help_formats.h) both read it.
+// The table that describes the command line of one command. The parser
+// (options.h) and the help texts (help_formats.h) both read it, so they cannot
+// differ.
+//
+//   typedef struct dump_options {
+//     const char* input;
+//     const char* output;
+//     bool json;
+//   } dump_options;
+//
+//   dump_options options = {.input = NULL};
+//   const etx_usage usage = {
+//       .command = "dump",
+//       .about = "Writes methods as YAML.\n",
+//       .positionals = ETX_POSITIONALS(
+//           {"INPUT", "a file or a directory", &options.input, true}),
+//       .options = ETX_OPTIONS(
+//           ETX_TEXT("output", 'o', "DIR", "write to DIR", &options.output),
+//           ETX_FLAG("json", 0, "print JSON", &options.json)),
+//   };
+//
+// No row is counted by hand: an empty row ends each table.
 
 #ifndef ETX_CLI_BASE_OPTION_TABLE_H
 #define ETX_CLI_BASE_OPTION_TABLE_H
@@ -9,12 +29,12 @@
 #include <stdint.h>
 
 typedef enum etx_option_kind {
-  ETX_OPTION_FLAG,    // target: bool
-  ETX_OPTION_TEXT,    // target: const char*
-  ETX_OPTION_REAL,    // target: double, at least 0, finite
-  ETX_OPTION_COUNT,   // target: uint64_t, at least 1
-  ETX_OPTION_CHOICE,  // target: int, the position among the words of value_name
-  ETX_OPTION_LIST,    // target: etx_option_list; may be given several times
+  ETX_OPTION_FLAG,    // no value
+  ETX_OPTION_TEXT,    // any value
+  ETX_OPTION_REAL,    // a number, at least 0, finite
+  ETX_OPTION_COUNT,   // an integer, at least 1
+  ETX_OPTION_CHOICE,  // one of the words of value_name
+  ETX_OPTION_LIST,    // any value; may be given several times
 } etx_option_kind;
 
 enum { ETX_OPTION_LIST_MAX = 256 };
@@ -24,33 +44,77 @@ typedef struct etx_option_list {
   size_t count;
 } etx_option_list;
 
+// One option. Rows are written with the macros below, which match the kind to
+// the type of the variable.
 typedef struct etx_option {
   etx_option_kind kind;
-  const char* name;        // long name without dashes
+  const char* name;        // long name without dashes; NULL ends the table
   char letter;             // short name, or 0
   const char* value_name;  // for the help; of a choice its words: "etx|stock"
-  const char* help;        // one sentence, lower case, without full stop
-  void* target;            // where the value goes, see the kind
+  const char* help;        // one phrase, lower case, without full stop
+  union {                  // the variable that gets the value, by kind
+    bool* flag;
+    const char** text;
+    double* real;
+    uint64_t* count;
+    int* choice;  // position of the word in value_name, from 0
+    etx_option_list* list;
+  } target;
 } etx_option;
 
-// A word without dashes, by position.
+#define ETX_FLAG(name, letter, help, variable)                      \
+  {                                                                 \
+    ETX_OPTION_FLAG, name, letter, NULL, help, { .flag = variable } \
+  }
+#define ETX_TEXT(name, letter, value_name, help, variable)                \
+  {                                                                       \
+    ETX_OPTION_TEXT, name, letter, value_name, help, { .text = variable } \
+  }
+#define ETX_REAL(name, letter, value_name, help, variable)                \
+  {                                                                       \
+    ETX_OPTION_REAL, name, letter, value_name, help, { .real = variable } \
+  }
+#define ETX_COUNT(name, letter, value_name, help, variable)                 \
+  {                                                                         \
+    ETX_OPTION_COUNT, name, letter, value_name, help, { .count = variable } \
+  }
+#define ETX_CHOICE(name, letter, words, help, variable)                  \
+  {                                                                      \
+    ETX_OPTION_CHOICE, name, letter, words, help, { .choice = variable } \
+  }
+#define ETX_LIST(name, letter, value_name, help, variable)                \
+  {                                                                       \
+    ETX_OPTION_LIST, name, letter, value_name, help, { .list = variable } \
+  }
+
+// An argument without dashes, found by its position.
 typedef struct etx_positional {
-  const char* name;     // "DIR"
+  const char* name;     // "DIR"; NULL ends the table
   const char* help;     // as an option's
-  const char** target;  // keeps its value if the word is not given
+  const char** target;  // keeps its value if the argument is not given
   bool is_required;
 } etx_positional;
 
+// Tables of at most so many rows, and an empty one behind the last. They live
+// as long as the block in which they are written. More rows than that do not
+// compile with -Werror, and end the program in etx_options_read.
+enum { ETX_OPTION_MAX = 64, ETX_POSITIONAL_MAX = 8 };
+
+#define ETX_OPTIONS(...) ((const etx_option[ETX_OPTION_MAX + 1]){__VA_ARGS__})
+#define ETX_POSITIONALS(...) \
+  ((const etx_positional[ETX_POSITIONAL_MAX + 1]){__VA_ARGS__})
+
 typedef struct etx_usage {
-  const char* command;  // "plan"
-  const char* about;    // paragraphs, each line at most 76 wide
-  const etx_positional* positionals;
-  size_t positional_count;
-  const etx_option* options;
-  size_t option_count;   // at most 64
-  const char* examples;  // lines, or NULL
-  const char* more;      // text between options and examples, or NULL
+  const char* command;                // "plan"
+  const char* about;                  // paragraphs, each line at most 76 wide
+  const etx_positional* positionals;  // ETX_POSITIONALS(...), or NULL
+  const etx_option* options;          // ETX_OPTIONS(...), or NULL
+  const char* examples;               // lines, or NULL
+  const char* more;  // text between options and examples, or NULL
 } etx_usage;
 
+// Rows before the empty one; 0 without a table.
+size_t etx_option_count(const etx_usage* usage);
+size_t etx_positional_count(const etx_usage* usage);
 
 #endif

@@ -1,6 +1,6 @@
-// One pass over the words. An option's value is the rest of its word after
-// '=' or the next word, whatever that begins with, so that a value such as
-// "-fold" needs no quoting.
+// One pass over argv. An option's value is the text after '=' or the next
+// argument, even if that begins with a dash, so that a value such as "-fold"
+// needs no quoting.
 
 #include "cli/base/options.h"
 
@@ -14,11 +14,12 @@
 #include "cli/base/help_formats.h"
 #include "format/base/span.h"
 
-enum { HELP_COLUMN = 26 };
+// Columns of the help text: where descriptions begin, and its width.
+enum { HELP_COLUMN = 28, HELP_WIDTH = 80, CONTINUATION_INDENT = 6 };
 
 static const etx_option* find_long(const etx_usage* usage, const char* name,
                                    size_t size) {
-  for (size_t i = 0; i < usage->option_count; ++i) {
+  for (size_t i = 0; i < etx_option_count(usage); ++i) {
     const char* const candidate = usage->options[i].name;
     if (strlen(candidate) == size && memcmp(candidate, name, size) == 0) {
       return &usage->options[i];
@@ -28,16 +29,16 @@ static const etx_option* find_long(const etx_usage* usage, const char* name,
 }
 
 static const etx_option* find_letter(const etx_usage* usage, char letter) {
-  for (size_t i = 0; i < usage->option_count; ++i) {
+  for (size_t i = 0; i < etx_option_count(usage); ++i) {
     if (usage->options[i].letter == letter) return &usage->options[i];
   }
   return NULL;
 }
 
-int etx_option_choice(const char* words, const char* word) {
+int etx_option_choice(const char* choices, const char* word) {
   const size_t size = strlen(word);
   int position = 0;
-  for (const char* at = words; at != NULL; ++position) {
+  for (const char* at = choices; at != NULL; ++position) {
     const char* const bar = strchr(at, '|');
     const size_t length = bar == NULL ? strlen(at) : (size_t)(bar - at);
     if (length == size && memcmp(at, word, size) == 0) return position;
@@ -51,12 +52,13 @@ static bool store_real(const etx_usage* usage, const etx_option* option,
   char* end = NULL;
   const double number = strtod(value, &end);
   if (end == value || *end != '\0' || !(number >= 0) || isinf(number)) {
-    etx_usage_error_report(usage->command,
-                           "option '--%s' wants a number from 0 on, not '%s'",
-                           option->name, value);
+    etx_usage_error_report(
+        usage->command,
+        "option '--%s' expects a number that is not negative, not '%s'",
+        option->name, value);
     return false;
   }
-  *(double*)option->target = number;
+  *option->target.real = number;
   return true;
 }
 
@@ -69,17 +71,17 @@ static bool store_count(const etx_usage* usage, const etx_option* option,
       number == 0) {
     etx_usage_error_report(
         usage->command,
-        "option '--%s' wants a whole number from 1 on, not '%s'", option->name,
-        value);
+        "option '--%s' expects an integer of at least 1, not '%s'",
+        option->name, value);
     return false;
   }
-  *(uint64_t*)option->target = number;
+  *option->target.count = number;
   return true;
 }
 
 static bool store_item(const etx_usage* usage, const etx_option* option,
                        const char* value) {
-  etx_option_list* const list = option->target;
+  etx_option_list* const list = option->target.list;
   if (list->count == ETX_OPTION_LIST_MAX) {
     etx_usage_error_report(usage->command,
                            "option '--%s' is given more than %i times",
@@ -98,138 +100,130 @@ static bool store(const etx_usage* usage, const etx_option* option,
   }
   if (option->kind == ETX_OPTION_LIST) return store_item(usage, option, value);
   if (option->kind == ETX_OPTION_TEXT) {
-    *(const char**)option->target = value;
+    *option->target.text = value;
     return true;
   }
   const int position = etx_option_choice(option->value_name, value);
   if (position < 0) {
     etx_usage_error_report(usage->command,
-                           "option '--%s' is one of %s, not '%s'", option->name,
-                           option->value_name, value);
+                           "option '--%s' expects one of %s, not '%s'",
+                           option->name, option->value_name, value);
     return false;
   }
-  *(int*)option->target = position;
+  *option->target.choice = position;
   return true;
 }
 
-typedef struct reader {
+typedef struct option_parser {
   const etx_usage* usage;
   int argc;
   char** argv;
-  int at;          // the present word
-  uint64_t given;  // options whose one value was read, a bit by position
-} reader;
+  int at;          // the current argument
+  uint64_t given;  // bit i: option i has its value
+} option_parser;
 
-// Of two values one would be lost, and nobody knows which is meant. Flags say
-// the same thing twice.
-static bool take_only_once(reader* r, const etx_option* option) {
-  const uint64_t bit = UINT64_C(1) << (option - r->usage->options);
-  const bool is_given = (r->given & bit) != 0;
-  r->given |= bit;
+// A second value would silently replace the first one, so it is refused. A
+// repeated flag changes nothing.
+static bool check_not_repeated(option_parser* p, const etx_option* option) {
+  const uint64_t bit = UINT64_C(1) << (option - p->usage->options);
+  const bool is_given = (p->given & bit) != 0;
+  p->given |= bit;
   if (!is_given || option->kind == ETX_OPTION_LIST) return true;
-  etx_usage_error_report(r->usage->command, "option '--%s' is given twice",
+  etx_usage_error_report(p->usage->command, "option '--%s' is given twice",
                          option->name);
   return false;
 }
 
-// Handles one option. `value` is what follows '=', or NULL; the reader moves on
-// if the next word is the value.
-static bool read_option(reader* r, const etx_option* option,
+// Handles one option. `value` is the text after '=', or NULL; then the next
+// argument is the value of an option that takes one.
+static bool read_option(option_parser* p, const etx_option* option,
                         const char* value) {
   if (option->kind == ETX_OPTION_FLAG) {
     if (value != NULL) {
-      etx_usage_error_report(r->usage->command, "option '--%s' takes no value",
+      etx_usage_error_report(p->usage->command, "option '--%s' takes no value",
                              option->name);
       return false;
     }
-    *(bool*)option->target = true;
+    *option->target.flag = true;
     return true;
   }
   if (value == NULL) {
-    if (r->at + 1 >= r->argc) {
-      etx_usage_error_report(r->usage->command,
-                             "option '--%s' wants a value: %s", option->name,
+    if (p->at + 1 >= p->argc) {
+      etx_usage_error_report(p->usage->command,
+                             "option '--%s' expects a value: %s", option->name,
                              option->value_name);
       return false;
     }
-    value = r->argv[++r->at];
+    value = p->argv[++p->at];
   }
-  return take_only_once(r, option) && store(r->usage, option, value);
+  return check_not_repeated(p, option) && store(p->usage, option, value);
 }
 
-static bool unknown_option(const etx_usage* usage, const char* word) {
+static bool unknown_option(const etx_usage* usage, const char* argument) {
   etx_usage_error_report(usage->command,
-                         "unknown option '%s'; see 'etx %s --help'", word,
+                         "unknown option '%s'; see 'etx %s --help'", argument,
                          usage->command);
   return false;
 }
 
-static bool read_dashed(reader* r) {
-  const char* const word = r->argv[r->at];
-  if (word[1] != '-') {
-    const etx_option* const option = word[2] == '\0' || word[2] == '='
-                                         ? find_letter(r->usage, word[1])
+static bool read_dashed(option_parser* p) {
+  const char* const argument = p->argv[p->at];
+  if (argument[1] != '-') {
+    const etx_option* const option = argument[2] == '\0' || argument[2] == '='
+                                         ? find_letter(p->usage, argument[1])
                                          : NULL;
-    if (option == NULL) return unknown_option(r->usage, word);
-    return read_option(r, option, word[2] == '=' ? word + 3 : NULL);
+    if (option == NULL) return unknown_option(p->usage, argument);
+    return read_option(p, option, argument[2] == '=' ? argument + 3 : NULL);
   }
-  const char* const equals = strchr(word, '=');
+  const char* const equals = strchr(argument, '=');
   const size_t size =
-      equals == NULL ? strlen(word + 2) : (size_t)(equals - word) - 2;
-  const etx_option* const option = find_long(r->usage, word + 2, size);
-  if (option == NULL) return unknown_option(r->usage, word);
-  return read_option(r, option, equals == NULL ? NULL : equals + 1);
+      equals == NULL ? strlen(argument + 2) : (size_t)(equals - argument) - 2;
+  const etx_option* const option = find_long(p->usage, argument + 2, size);
+  if (option == NULL) return unknown_option(p->usage, argument);
+  return read_option(p, option, equals == NULL ? NULL : equals + 1);
 }
 
 static bool read_positional(const etx_usage* usage, size_t position,
-                            const char* word) {
-  if (position >= usage->positional_count) {
+                            const char* argument) {
+  if (position >= etx_positional_count(usage)) {
     etx_usage_error_report(usage->command,
-                           "one word too many: '%s'; see 'etx %s --help'", word,
-                           usage->command);
+                           "unexpected argument '%s'; see 'etx %s --help'",
+                           argument, usage->command);
     return false;
   }
-  *usage->positionals[position].target = word;
+  *usage->positionals[position].target = argument;
   return true;
 }
 
-etx_options_result etx_options_read(const etx_usage* usage, int argc,
-                                    char** argv) {
-  reader r = {usage, argc, argv, 0, 0};
-  size_t position = 0;
-  bool options_ended = false;
-  while (++r.at < argc) {
-    const char* const word = argv[r.at];
-    if (options_ended || word[0] != '-' || word[1] == '\0') {
-      if (!read_positional(usage, position++, word)) return ETX_OPTIONS_INVALID;
-    } else if (strcmp(word, "--") == 0) {
-      options_ended = true;
-    } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-      etx_options_help(usage);
-      return ETX_OPTIONS_HELP_PRINTED;
-    } else if (strncmp(word, "--help=", 7) == 0 &&
-               etx_help_print(usage, word + 7)) {
-      return ETX_OPTIONS_HELP_PRINTED;
-    } else if (!read_dashed(&r)) {
-      return ETX_OPTIONS_INVALID;
+// Prints words up to the end of the line `text`, from the current column on;
+// lines that are too long continue at column `indent`. Returns the start of the
+// next line of `text`.
+static const char* print_wrapped(const char* text, int column, int indent) {
+  const char* at = text;
+  while (*at != '\0' && *at != '\n') {
+    const int spaces = (int)strspn(at, " ");
+    const int size = (int)strcspn(at + spaces, " \n");
+    if (at != text && column + spaces + size > HELP_WIDTH) {
+      printf("\n%*s%.*s", indent, "", size, at + spaces);
+      column = indent + size;
+    } else {
+      printf("%.*s", spaces + size, at);
+      column += spaces + size;
     }
+    at += spaces + size;
   }
-  if (position < usage->positional_count &&
-      usage->positionals[position].is_required) {
-    etx_usage_error_report(usage->command, "%s is missing; see 'etx %s --help'",
-                           usage->positionals[position].name, usage->command);
-    return ETX_OPTIONS_INVALID;
-  }
-  return ETX_OPTIONS_READ;
+  putchar('\n');
+  return *at == '\n' ? at + 1 : at;
 }
 
 static void print_row(const char* left, const char* help) {
   const int width = (int)strlen(left);
-  if (width >= HELP_COLUMN - 1) {
-    printf("  %s\n  %*s%s\n", left, HELP_COLUMN, "", help);
+  if (width > HELP_COLUMN - 4) {
+    printf("  %s\n%*s", left, HELP_COLUMN, "");
   } else {
-    printf("  %-*s%s\n", HELP_COLUMN, left, help);
+    printf("  %-*s", HELP_COLUMN - 2, left);
   }
+  (void)print_wrapped(help, HELP_COLUMN, HELP_COLUMN);
 }
 
 static void print_option(const etx_option* option) {
@@ -246,23 +240,85 @@ static void print_option(const etx_option* option) {
   print_row(left, option->help);
 }
 
-void etx_options_help(const etx_usage* usage) {
+static void print_help(const etx_usage* usage) {
   printf("usage: etx %s", usage->command);
-  for (size_t i = 0; i < usage->positional_count; ++i) {
-    const etx_positional* const word = &usage->positionals[i];
-    printf(word->is_required ? " %s" : " [%s]", word->name);
+  for (size_t i = 0; i < etx_positional_count(usage); ++i) {
+    const etx_positional* const positional = &usage->positionals[i];
+    printf(positional->is_required ? " %s" : " [%s]", positional->name);
   }
-  printf(usage->option_count == 0 ? "\n\n" : " [options]\n\n");
+  printf(etx_option_count(usage) == 0 ? "\n\n" : " [options]\n\n");
   printf("%s\n", usage->about);
-  for (size_t i = 0; i < usage->positional_count; ++i) {
+  for (size_t i = 0; i < etx_positional_count(usage); ++i) {
     print_row(usage->positionals[i].name, usage->positionals[i].help);
   }
-  if (usage->option_count != 0) printf("\noptions:\n");
-  for (size_t i = 0; i < usage->option_count; ++i) {
+  if (etx_option_count(usage) != 0) printf("\noptions:\n");
+  for (size_t i = 0; i < etx_option_count(usage); ++i) {
     print_option(&usage->options[i]);
   }
-  if (usage->more != NULL) printf("\n%s", usage->more);
+  if (usage->more != NULL) putchar('\n');
+  for (const char* at = usage->more; at != NULL && *at != '\0';) {
+    at = print_wrapped(at, 0, CONTINUATION_INDENT);
+  }
   if (usage->examples != NULL) printf("\nexamples:\n%s", usage->examples);
+}
+
+// Ends the program: a table is written in the source, so this is a bug.
+static void abort_bad_table(const etx_usage* usage, const char* reason,
+                            const char* name) {
+  fprintf(stderr, "etx %s: bug in its option table: %s%s\n", usage->command,
+          reason, name);
+  abort();
+}
+
+static void check_tables(const etx_usage* usage) {
+  const size_t count = etx_option_count(usage);
+  if (count > ETX_OPTION_MAX) {
+    abort_bad_table(usage, "more rows than ETX_OPTION_MAX", "");
+  }
+  if (etx_positional_count(usage) > ETX_POSITIONAL_MAX) {
+    abort_bad_table(usage, "more rows than ETX_POSITIONAL_MAX", "");
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const etx_option* const option = &usage->options[i];
+    if (find_long(usage, option->name, strlen(option->name)) != option) {
+      abort_bad_table(usage, "two rows have the name ", option->name);
+    }
+    if (option->letter != 0 && find_letter(usage, option->letter) != option) {
+      abort_bad_table(usage, "another row has the letter of ", option->name);
+    }
+  }
+}
+
+etx_options_result etx_options_read(const etx_usage* usage, int argc,
+                                    char** argv) {
+  option_parser parser = {usage, argc, argv, 0, 0};
+  size_t position = 0;
+  bool options_ended = false;
+  check_tables(usage);
+  while (++parser.at < argc) {
+    const char* const argument = argv[parser.at];
+    if (options_ended || argument[0] != '-' || argument[1] == '\0') {
+      if (!read_positional(usage, position++, argument))
+        return ETX_OPTIONS_INVALID;
+    } else if (strcmp(argument, "--") == 0) {
+      options_ended = true;
+    } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
+      print_help(usage);
+      return ETX_OPTIONS_HELP_PRINTED;
+    } else if (strncmp(argument, "--help=", 7) == 0 &&
+               etx_help_print(usage, argument + 7)) {
+      return ETX_OPTIONS_HELP_PRINTED;
+    } else if (!read_dashed(&parser)) {
+      return ETX_OPTIONS_INVALID;
+    }
+  }
+  if (position < etx_positional_count(usage) &&
+      usage->positionals[position].is_required) {
+    etx_usage_error_report(usage->command, "%s is missing; see 'etx %s --help'",
+                           usage->positionals[position].name, usage->command);
+    return ETX_OPTIONS_INVALID;
+  }
+  return ETX_OPTIONS_READ;
 }
 
 int etx_options_exit(etx_options_result result) {

@@ -16,8 +16,9 @@ static etx_status failed(etx_output_file* output, const char* what, int code) {
                        strerror(code));
 }
 
-// Systems keep what is written at once in pages as large, and files are mapped
-// as they are kept: weights in large pages are read half as fast again.
+// The page cache may keep a large write in large pages, and a mapped file uses
+// these pages: weights in large pages are read up to one and a half times as
+// fast.
 static void buffer_large_pieces(etx_output_file* output) {
   enum { PIECE = 4 << 20 };
   output->buffer = malloc(PIECE);
@@ -38,7 +39,7 @@ static bool close_file(etx_output_file* output) {
   return is_closed;
 }
 
-// There is no temporary any more.
+// Called when the temporary file no longer exists.
 static void forget(etx_output_file* output) {
   etx_signal_cleanup_remove(output->temporary);
   output->temporary[0] = '\0';
@@ -58,8 +59,7 @@ etx_status etx_output_file_check_overwrite(const char* path, const char* input,
     return ETX_OK;
   }
   return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                       "cannot write '%s': that is the input '%s'", path,
-                       input);
+                       "cannot write '%s': it is the input '%s'", path, input);
 }
 
 etx_status etx_output_file_open(etx_output_file* output, const char* path,
@@ -71,7 +71,7 @@ etx_status etx_output_file_open(etx_output_file* output, const char* path,
   output->temporary[0] = '\0';
   if (!is_replaceable(path)) {
     return etx_diag_fail(diag, ETX_NOT_FOUND,
-                         "cannot write '%s': it is no regular file", path);
+                         "cannot write '%s': it is not a regular file", path);
   }
   const size_t size =
       etx_format_text(output->temporary, sizeof output->temporary, "%s.%i.tmp",
@@ -112,7 +112,7 @@ etx_sink etx_output_file_sink(etx_output_file* output) {
 }
 
 etx_status etx_output_file_finish(etx_output_file* output) {
-  // Bytes that could not be written earlier have left their mark.
+  // An earlier failed write set the error flag of the stream.
   const bool was_written = ferror(output->file) == 0;
   const bool is_written = fflush(output->file) == 0 && was_written &&
                           fsync(fileno(output->file)) == 0;

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-// What stands behind the noun of so many things.
+// The plural ending of a noun after a count.
 static inline const char* etx_plural(uint64_t count) {
   return count == 1 ? "" : "s";
 }

@@ -1,5 +1,5 @@
-// Signal handlers can see nothing but static memory. It changes only while the
-// signals are blocked, so a handler finds whole pointers.
+// A signal handler can use static memory only. The list changes only while the
+// signals are blocked, so the handler never sees a half-written pointer.
 
 #include "cli/base/signal_cleanup.h"
 
@@ -8,34 +8,35 @@
 #include <stddef.h>
 #include <unistd.h>
 
-enum { MOST_PATHS = 4 };
+enum { MAX_PATHS = 4 };
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { SIGNAL_COUNT = sizeof signals / sizeof *signals };
 
-static const char* paths[MOST_PATHS];
+static const char* paths[MAX_PATHS];
 static bool is_watching;
 
-// The signal was blocked while this runs and comes again, now to end.
+// The signal is blocked while this runs; raised again, it ends the program
+// after the handler returns.
 static void clean_up(int number) {
-  for (size_t i = 0; i < MOST_PATHS; ++i) {
+  for (size_t i = 0; i < MAX_PATHS; ++i) {
     if (paths[i] != NULL) unlink(paths[i]);
   }
   signal(number, SIG_DFL);
   raise(number);
 }
 
-static void ours(sigset_t* set) {
+static void fill_signal_set(sigset_t* set) {
   sigemptyset(set);
   for (size_t i = 0; i < SIGNAL_COUNT; ++i) sigaddset(set, signals[i]);
 }
 
-// What somebody chose to ignore (nohup) stays ignored.
+// Signals that were ignored before, as under nohup, stay ignored.
 static void watch(void) {
   struct sigaction action = {.sa_handler = clean_up};
   if (is_watching) return;
   is_watching = true;
-  ours(&action.sa_mask);
+  fill_signal_set(&action.sa_mask);
   for (size_t i = 0; i < SIGNAL_COUNT; ++i) {
     struct sigaction before;
     if (sigaction(signals[i], NULL, &before) != 0) continue;
@@ -46,9 +47,9 @@ static void watch(void) {
 static void replace(const char* from, const char* to) {
   sigset_t set;
   sigset_t before;
-  ours(&set);
+  fill_signal_set(&set);
   sigprocmask(SIG_BLOCK, &set, &before);
-  for (size_t i = 0; i < MOST_PATHS; ++i) {
+  for (size_t i = 0; i < MAX_PATHS; ++i) {
     if (paths[i] != from) continue;
     paths[i] = to;
     break;

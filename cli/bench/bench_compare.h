@@ -1,5 +1,4 @@
-// Two programs measured in turns, so that what else the machine does meets
-// both.
+// Measures two programs in turns, so that other load on the machine slows both.
 
 #ifndef ETX_CLI_BENCH_BENCH_COMPARE_H
 #define ETX_CLI_BENCH_BENCH_COMPARE_H
@@ -9,21 +8,20 @@
 
 typedef struct etx_bench_pair {
   const char* name;          // of the method
-  etx_bench_times times[2];  // of rounds: the median of a round's calls
+  etx_bench_times times[2];  // of each program: the medians of its rounds
   size_t calls[2];           // of each program in a round
-  etx_bench_times ratios;    // of the rounds: the second program's time through
-                             // the first one's
-  double lower, upper;       // quartiles of the ratios
+  etx_bench_times ratios;  // of the rounds: time of the second program divided
+                           // by that of the first
+  double lower, upper;     // quartiles of the ratios
 } etx_bench_pair;
 
 // Measures a method that both programs have. ETX_UNSUPPORTED if its inputs
-// differ in type or sizes: the two times would be of different work. Each round
-// calls first the one and then the other, the next the other way round; there
-// are at least 15. Short calls are timed in groups. If one program brings
-// inputs and state back before every call, both do.
+// differ in type or sizes. There are at least 15 rounds, which alternate the
+// program that begins. Short calls are timed in groups. If one program restores
+// inputs and state before every call, both do.
 ETX_MUST_USE etx_status etx_bench_compare(etx_run_session* sessions[2],
                                           const char* name,
-                                          const etx_bench_options* wishes,
+                                          const etx_bench_options* options,
                                           etx_pool* pool,
                                           etx_bench_pair* out_pair,
                                           etx_diag* diag);

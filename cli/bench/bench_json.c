@@ -34,7 +34,7 @@ static json_t* json_of_times(const etx_bench_times* times) {
   json_object_set_new(row, "p10", json_real(times->tenth));
   json_object_set_new(row, "median", json_real(times->median));
   json_object_set_new(row, "p90", json_real(times->ninetieth));
-  json_object_set_new(row, "p99", json_real(times->most_but_one));
+  json_object_set_new(row, "p99", json_real(times->ninety_ninth));
   return row;
 }
 
@@ -45,7 +45,7 @@ static json_t* json_of_inputs(const etx_synthetic_inputs* inputs) {
     json_t* const row = json_object();
     json_object_set_new(row, "name",
                         etx_json_text(etx_text_of(input->port.name)));
-    if (input->given.data != NULL) {
+    if (input->ordered.data != NULL) {
       json_object_set_new(row, "type",
                           json_string(etx_dtype_name(input->tensor.dtype)));
       json_object_set_new(

@@ -1,4 +1,5 @@
-// Warm-up, calls one by one, then calls that say what each instruction takes.
+// The time is spent on warm-up, on timed calls, and on calls with an observer
+// that times each instruction.
 
 #include "cli/bench/bench_method.h"
 
@@ -10,40 +11,42 @@
 #include "runtime/shapes/call_shape.h"
 
 enum {
-  LEAST_CALLS = 15,
-  MOST_CALLS = 1 << 17,
-  LEAST_PROFILED = 5,
+  MIN_CALLS = 15,
+  MAX_CALLS = 1 << 17,
+  MIN_PROFILED_CALLS = 5,
   CLOCK_READINGS = 1000,
 };
 
-// Shares of the time that is given.
+// Shares of the time to spend; the rest is for timed calls.
 static const double warm_up_share = 0.15, profile_share = 0.25;
 
+// `out_shortest` is the time of the shortest call.
 static etx_status warm_up(etx_bench_run* run, double seconds,
-                          double* out_last) {
+                          double* out_shortest) {
   const double start = etx_monotonic_clock_seconds();
   size_t calls = 0;
-  *out_last = run->first_seconds;
+  *out_shortest = run->first_seconds;
   while (calls < 2 || etx_monotonic_clock_seconds() - start < seconds) {
     double one = 0;
     ETX_TRY(etx_bench_run_call(run, &one));
-    if (calls == 0 || one < *out_last) *out_last = one;
+    if (calls == 0 || one < *out_shortest) *out_shortest = one;
     ++calls;
   }
   return ETX_OK;
 }
 
-static etx_status time_calls(etx_bench_run* run, double seconds, double usual,
-                             etx_pool* pool, etx_bench_times* out_times) {
-  double* times = etx_pool_take(pool, MOST_CALLS * sizeof *times);
+static etx_status time_calls(etx_bench_run* run, double seconds,
+                             double call_seconds, etx_pool* pool,
+                             etx_bench_times* out_times) {
+  double* times = etx_pool_take(pool, MAX_CALLS * sizeof *times);
   if (times == NULL) return ETX_OUT_OF_MEMORY;
   size_t group = 1;
-  ETX_TRY(etx_bench_run_find_group(run, &usual, &group));
+  ETX_TRY(etx_bench_run_find_group(run, &call_seconds, &group));
   const double start = etx_monotonic_clock_seconds();
   size_t count = 0;
-  while (count < MOST_CALLS &&
-         (count < LEAST_CALLS ||
-          etx_monotonic_clock_seconds() - start < seconds)) {
+  while (
+      count < MAX_CALLS &&
+      (count < MIN_CALLS || etx_monotonic_clock_seconds() - start < seconds)) {
     ETX_TRY(etx_bench_run_calls(run, group, &times[count]));
     ++count;
   }
@@ -53,21 +56,21 @@ static etx_status time_calls(etx_bench_run* run, double seconds, double usual,
 
 // ---- by operator ----
 
-typedef struct profile {
+typedef struct operator_profile {
   const etx_bench_run* run;
-  etx_bench_operator* by_id;  // sums of the runs that count
-  double* seconds;            // of the present run, by operator
+  etx_bench_operator* by_id;  // sums over the accepted runs
+  double* seconds;            // of the current run, by operator
   size_t* calls;
   double started;
-  double total;      // of the present run
-  double least;      // of all runs so far
-  size_t runs;       // that count
-  bool counts_cost;  // in the first run only
-} profile;
+  double total;       // of the current run
+  double least;       // of all runs so far
+  size_t runs;        // accepted runs
+  bool is_first_run;  // the cost is counted in it alone
+} operator_profile;
 
-// A run counts if it was nearly as fast as the fastest: what other programs
-// took from slower ones is no operator's time.
-static const double nearly = 1.1;
+// A run is accepted if it took at most so many times as long as the fastest
+// one: slower ones were interrupted by other programs.
+static const double max_slowdown = 1.1;
 
 static bool is_in_file(const etx_bench_run* run, const void* data) {
   const etx_module* module = &run->session->module;
@@ -82,7 +85,7 @@ static bool is_in_file(const etx_bench_run* run, const void* data) {
   return false;
 }
 
-static void add_tensor(const profile* p, etx_operator_cost_call* cost,
+static void add_tensor(const operator_profile* p, etx_operator_cost_call* cost,
                        size_t argument, const etx_value* value,
                        bool is_written) {
   if (value == NULL || value->kind != ETX_VALUE_TENSOR) return;
@@ -97,7 +100,8 @@ static void add_tensor(const profile* p, etx_operator_cost_call* cost,
   etx_operator_cost_call_add(cost, &added);
 }
 
-static etx_operator_cost cost_of(const profile* p, const etx_call* call) {
+static etx_operator_cost cost_of(const operator_profile* p,
+                                 const etx_call* call) {
   etx_operator_cost_call cost = {.op = call->op};
   const uint64_t written = etx_op_written_arguments(call->op);
   const size_t count = etx_op_argument_count(call->op);
@@ -121,7 +125,7 @@ static etx_operator_cost cost_of(const profile* p, const etx_call* call) {
 
 static void before_call(void* context, size_t instruction,
                         const etx_call* call) {
-  profile* p = context;
+  operator_profile* p = context;
   (void)instruction;
   (void)call;
   p->started = etx_monotonic_clock_seconds();
@@ -129,7 +133,7 @@ static void before_call(void* context, size_t instruction,
 
 static void after_call(void* context, size_t instruction,
                        const etx_call* call) {
-  profile* p = context;
+  operator_profile* p = context;
   const double seconds = etx_monotonic_clock_seconds() - p->started;
   etx_bench_operator* row = &p->by_id[call->op->id];
   (void)instruction;
@@ -137,21 +141,21 @@ static void after_call(void* context, size_t instruction,
   p->seconds[call->op->id] += seconds;
   p->total += seconds;
   ++p->calls[call->op->id];
-  if (!p->counts_cost) return;
+  if (!p->is_first_run) return;
   const etx_operator_cost cost = cost_of(p, call);
   etx_operator_cost_add(&row->cost, &cost);
 }
 
-static void start_run(profile* p) {
+static void start_run(operator_profile* p) {
   memset(p->seconds, 0, ETX_OP_COUNT * sizeof *p->seconds);
   memset(p->calls, 0, ETX_OP_COUNT * sizeof *p->calls);
   p->total = 0;
 }
 
-static void end_run(profile* p) {
-  p->counts_cost = false;
-  const bool is_better = p->runs == 0 || p->total * nearly < p->least;
-  if (p->runs != 0 && p->total > nearly * p->least) return;
+static void end_run(operator_profile* p) {
+  p->is_first_run = false;
+  const bool is_better = p->runs == 0 || p->total * max_slowdown < p->least;
+  if (p->runs != 0 && p->total > max_slowdown * p->least) return;
   if (p->runs == 0 || p->total < p->least) p->least = p->total;
   p->runs = is_better ? 1 : p->runs + 1;
   for (size_t id = 0; id < ETX_OP_COUNT; ++id) {
@@ -161,7 +165,8 @@ static void end_run(profile* p) {
   }
 }
 
-// What two readings of the clock take.
+// The time between two readings of the clock, which is part of every measured
+// call.
 static double clock_seconds(void) {
   double best = 1;
   for (int i = 0; i < CLOCK_READINGS; ++i) {
@@ -179,8 +184,8 @@ static int compare_operators(const void* a, const void* b) {
   return (x->op->id > y->op->id) - (x->op->id < y->op->id);
 }
 
-// From sums over all runs to one run.
-static void collect(const profile* p, etx_bench_result* result) {
+// Divides the sums over the accepted runs by their number.
+static void collect(const operator_profile* p, etx_bench_result* result) {
   const double clock = clock_seconds();
   const double runs = (double)p->runs;
   result->operators = p->by_id;
@@ -201,7 +206,7 @@ static void collect(const profile* p, etx_bench_result* result) {
 
 static etx_status profile_calls(etx_bench_run* run, double seconds,
                                 etx_pool* pool, etx_bench_result* result) {
-  profile p = {.run = run, .counts_cost = true};
+  operator_profile p = {.run = run, .is_first_run = true};
   p.by_id = etx_pool_take(pool, ETX_OP_COUNT * sizeof *p.by_id);
   p.seconds = etx_pool_take(pool, ETX_OP_COUNT * sizeof *p.seconds);
   p.calls = etx_pool_take(pool, ETX_OP_COUNT * sizeof *p.calls);
@@ -214,7 +219,7 @@ static etx_status profile_calls(etx_bench_run* run, double seconds,
   size_t runs = 0;
   etx_method_observe(run->method, &observer);
   while (status == ETX_OK &&
-         (runs < LEAST_PROFILED ||
+         (runs < MIN_PROFILED_CALLS ||
           etx_monotonic_clock_seconds() - start < seconds)) {
     double one = 0;
     start_run(&p);
@@ -228,19 +233,19 @@ static etx_status profile_calls(etx_bench_run* run, double seconds,
 }
 
 etx_status etx_bench_method(etx_run_session* session, const char* name,
-                            const etx_bench_options* wishes, etx_pool* pool,
+                            const etx_bench_options* options, etx_pool* pool,
                             etx_bench_result* out_result, etx_diag* diag) {
   etx_bench_result result = {.name = name};
   etx_bench_run run;
-  double usual = 0;
+  double call_seconds = 0;
   ETX_TRY(etx_method_needed(&session->module.program, etx_text_of(name),
                             &result.memory, diag));
-  ETX_TRY(etx_bench_run_start(&run, session, name, wishes, pool, diag));
-  ETX_TRY(warm_up(&run, warm_up_share * wishes->seconds, &usual));
+  ETX_TRY(etx_bench_run_start(&run, session, name, options, pool, diag));
+  ETX_TRY(warm_up(&run, warm_up_share * options->seconds, &call_seconds));
   ETX_TRY(time_calls(&run,
-                     (1 - warm_up_share - profile_share) * wishes->seconds,
-                     usual, pool, &result.times));
-  ETX_TRY(profile_calls(&run, profile_share * wishes->seconds, pool, &result));
+                     (1 - warm_up_share - profile_share) * options->seconds,
+                     call_seconds, pool, &result.times));
+  ETX_TRY(profile_calls(&run, profile_share * options->seconds, pool, &result));
   result.method = run.method;
   result.instructions = etx_bench_static_instruction_count(&run.method->plan);
   result.inputs = run.inputs;

@@ -1,4 +1,4 @@
-// What `etx bench` says, as text or as JSON.
+// Prints the results of etx bench as text or as JSON.
 
 #ifndef ETX_CLI_BENCH_BENCH_REPORT_H
 #define ETX_CLI_BENCH_BENCH_REPORT_H
@@ -14,23 +14,24 @@ typedef struct etx_bench_program {
   uint64_t state_bytes;
   double open_seconds;  // mapping and checking the file, starting the state
   size_t threads;
-  bool is_static;             // nothing ran: no times
-  etx_process_memory memory;  // when all methods had run
+  bool is_static;             // nothing was run: no times
+  etx_process_memory memory;  // after all methods ran
   const etx_bench_result* methods;
   size_t method_count;
 } etx_bench_program;
 
+// Prints to standard output.
 void etx_bench_print(const etx_bench_program* program);
 
 // New reference.
 json_t* etx_bench_json(const etx_bench_program* program);
 
-// Writes "12.3 MB", "1.20 ms": three digits and a unit.
+// Writes "1.20 ms": three digits and a unit.
 enum { ETX_BENCH_TEXT = 32 };
-void etx_bench_format_bytes(double bytes, char out[ETX_BENCH_TEXT]);
 void etx_bench_format_seconds(double seconds, char out[ETX_BENCH_TEXT]);
 
-// The least time that the limits allow for a cost; 0 if they are unknown.
+// The shortest time that the limits allow: the longer of the time to read the
+// bytes and the time of the multiply-adds. 0 if the limits are unknown.
 double etx_bench_roofline_seconds(const etx_operator_cost* cost,
                                   const etx_machine_limits* limits);
 

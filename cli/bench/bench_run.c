@@ -1,5 +1,3 @@
-// A method made ready for calls, and one call.
-
 #include "cli/bench/bench_run.h"
 
 #include <string.h>
@@ -17,23 +15,23 @@ static void restore(const etx_bench_run* run) {
   *state_of(run)->torn = 0;
 }
 
-static etx_status keep_state(etx_bench_run* run, etx_pool* pool) {
+static etx_status save_state(etx_bench_run* run, etx_pool* pool) {
   const etx_planned_memory* state = state_of(run);
   if (state->size == 0 || state->data == NULL) return ETX_OK;
   run->state = etx_pool_take(pool, state->size);
   if (run->state == NULL) {
     return etx_diag_fail(run->diag, ETX_OUT_OF_MEMORY,
-                         "no memory for a copy of the state");
+                         "not enough memory for a copy of the state");
   }
   memcpy(run->state, state->data, state->size);
   return ETX_OK;
 }
 
-// Makes the recorded calls before the first one of the method, which is handed
-// out.
-static etx_status lead_up(etx_run_session* session, const char* name,
-                          const etx_case_file* cases, etx_pool* pool,
-                          const etx_case_call** out_call, etx_diag* diag) {
+// Makes the recorded calls before the first call of method `name`, which
+// becomes `out_call`.
+static etx_status replay_earlier_calls(
+    etx_run_session* session, const char* name, const etx_case_file* cases,
+    etx_pool* pool, const etx_case_call** out_call, etx_diag* diag) {
   const etx_text all = {NULL, 0};
   for (size_t i = 0; i < cases->call_count; ++i) {
     const etx_case_call* call = &cases->calls[i];
@@ -47,21 +45,20 @@ static etx_status lead_up(etx_run_session* session, const char* name,
     }
     etx_method* method = NULL;
     etx_synthetic_inputs inputs;
-    const etx_synthetic_input_options wishes = {NULL, NULL, call, 0};
+    const etx_synthetic_input_options recorded = {NULL, NULL, call, 0};
     ETX_TRY(etx_run_session_method(session, call->method, &method, diag));
-    ETX_TRY(etx_synthetic_inputs_set(session, call->method, method, &wishes,
-                                     pool, &inputs, diag));
+    ETX_TRY(etx_synthetic_inputs_set(method, &recorded, pool, &inputs, diag));
     ETX_TRY(etx_method_run(method, diag));
   }
-  return etx_diag_fail(diag, ETX_NOT_FOUND,
-                       "no recorded call is one of method '%s'", name);
+  return etx_diag_fail(diag, ETX_NOT_FOUND, "method '%s' has no recorded call",
+                       name);
 }
 
-static etx_status set_inputs(etx_bench_run* run, const char* name,
-                             const etx_synthetic_input_options* wishes,
+static etx_status set_inputs(etx_bench_run* run,
+                             const etx_synthetic_input_options* options,
                              etx_pool* pool) {
-  return etx_synthetic_inputs_set(run->session, name, run->method, wishes, pool,
-                                  &run->inputs, run->diag);
+  return etx_synthetic_inputs_set(run->method, options, pool, &run->inputs,
+                                  run->diag);
 }
 
 static etx_status call_once(etx_bench_run* run, double* out_seconds) {
@@ -75,64 +72,64 @@ static bool depends_on_data(etx_status status) {
   return status == ETX_BAD_ARGUMENT || status == ETX_OUT_OF_RANGE;
 }
 
-// Names the inputs that may be to blame because they were made.
-static void blame_made_inputs(const etx_bench_run* run) {
+// Adds the names of generated inputs to the message, as a possible cause.
+static void name_generated_inputs(const etx_bench_run* run) {
   size_t count = 0;
   for (size_t i = 0; i < run->inputs.count; ++i) {
     const etx_synthetic_input* input = &run->inputs.items[i];
-    if (!input->is_made) continue;
+    if (!input->is_generated) continue;
     etx_diag_append(run->diag, "%s '%s'",
-                    count == 0 ? "; what was made may not fit here:" : ",",
-                    input->port.name);
+                    count == 0 ? "; generated inputs:" : ",", input->port.name);
     ++count;
   }
   if (count == 0) return;
   etx_diag_append(run->diag,
-                  "; give values with --in, or recorded ones with --case");
+                  "; give valid ones with --in, or recorded ones with --case");
 }
 
-// The first call, with integers of 0, and if those are refused of 1.
-static etx_status call_first(etx_bench_run* run, const char* name,
-                             const etx_bench_options* wishes, etx_pool* pool) {
+// The first call, with integers of 0. If the method refuses them, with 1.
+static etx_status call_first(etx_bench_run* run,
+                             const etx_bench_options* options, etx_pool* pool) {
   const etx_status status = call_once(run, &run->first_seconds);
   if (!depends_on_data(status)) return status;
   etx_diag first = *run->diag;
-  etx_synthetic_input_options ones = wishes->inputs;
-  ones.whole = 1;
+  etx_synthetic_input_options ones = options->inputs;
+  ones.integer = 1;
   etx_diag_init(run->diag);
   restore(run);
-  ETX_TRY(set_inputs(run, name, &ones, pool));
+  ETX_TRY(set_inputs(run, &ones, pool));
   restore(run);
   if (call_once(run, &run->first_seconds) == ETX_OK) return ETX_OK;
   *run->diag = first;
-  blame_made_inputs(run);
+  name_generated_inputs(run);
   return status;
 }
 
 etx_status etx_bench_run_start(etx_bench_run* run, etx_run_session* session,
                                const char* name,
-                               const etx_bench_options* wishes, etx_pool* pool,
+                               const etx_bench_options* options, etx_pool* pool,
                                etx_diag* diag) {
-  etx_bench_options own = *wishes;
+  etx_bench_options own = *options;
   const etx_text all = {NULL, 0};
   memset(run, 0, sizeof *run);
   run->session = session;
-  run->restores = wishes->restores;
+  run->restores = options->restores;
   run->diag = diag;
   ETX_TRY(etx_shared_memory_reset(&session->shared.memory, all, diag));
   const double start = etx_monotonic_clock_seconds();
   ETX_TRY(etx_run_session_method(session, name, &run->method, diag));
   run->load_seconds = etx_monotonic_clock_seconds() - start;
-  if (wishes->cases != NULL) {
-    ETX_TRY(
-        lead_up(session, name, wishes->cases, pool, &own.inputs.call, diag));
+  if (options->cases != NULL) {
+    ETX_TRY(replay_earlier_calls(session, name, options->cases, pool,
+                                 &own.inputs.call, diag));
   }
-  ETX_TRY(set_inputs(run, name, &own.inputs, pool));
-  ETX_TRY(keep_state(run, pool));
-  return call_first(run, name, &own, pool);
+  ETX_TRY(set_inputs(run, &own.inputs, pool));
+  ETX_TRY(save_state(run, pool));
+  return call_first(run, &own, pool);
 }
 
-// After a call that was refused: brings back, calls, and does so from now on.
+// After a refused call: restores inputs and state before this and all later
+// calls.
 static etx_status call_again(etx_bench_run* run, etx_status refusal,
                              double* out_seconds) {
   if (!depends_on_data(refusal) || run->restores) return refusal;
@@ -148,14 +145,15 @@ etx_status etx_bench_run_call(etx_bench_run* run, double* out_seconds) {
   return status == ETX_OK ? ETX_OK : call_again(run, status, out_seconds);
 }
 
-// ---- several calls as one time ----
+// ---- calls that are timed together ----
 
-// Calls shorter than the first are timed together, as many as take about the
-// second: the clock is then less than a hundredth of it.
-static const double least_timed = 2e-6, group_seconds = 1e-5;
+// Calls shorter than shortest_single are timed in groups of about
+// group_seconds, so that reading the clock takes less than a hundredth of the
+// time.
+static const double shortest_single = 2e-6, group_seconds = 1e-5;
 
 size_t etx_bench_run_group_size(double seconds) {
-  if (seconds >= least_timed) return 1;
+  if (seconds >= shortest_single) return 1;
   return (size_t)(group_seconds / (seconds + 1e-9)) + 1;
 }
 

@@ -1,5 +1,5 @@
-// What a method costs, from the file alone: sizes are their bounds, and each
-// instruction is counted once.
+// Dynamic sizes are at their upper bounds, and each instruction is counted
+// once, even in loops and branches.
 
 #include "cli/bench/bench_static.h"
 
@@ -8,7 +8,7 @@
 #include "format/pte/reserved_names.h"
 #include "runtime/program/operator_cache.h"
 
-// A number that only equal places have.
+// Identifies the memory of a tensor: equal for tensors at the same place.
 static uint64_t place_of(const etx_pte_tensor* tensor,
                          const etx_bytes* stored) {
   if (stored->data != NULL) return (uint64_t)(uintptr_t)stored->data;

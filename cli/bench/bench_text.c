@@ -4,11 +4,11 @@
 #include "cli/bench/bench_report.h"
 #include "cli/base/plural.h"
 
-// Operators and kinds that are listed; what is behind them is summed.
-enum { MOST_ROWS = 20, KINDS = 24 };
+// Operators and kinds that are listed. Further operators are one row together.
+enum { MAX_ROWS = 20, MAX_KINDS = 24 };
 
-static void with_unit(double value, const char* const* units, size_t count,
-                      double step, char out[ETX_BENCH_TEXT]) {
+static void format_unit(double value, const char* const* units, size_t count,
+                        double step, char out[ETX_BENCH_TEXT]) {
   size_t unit = 0;
   while (unit + 1 < count && value >= 999.5) {
     value /= step;
@@ -19,24 +19,24 @@ static void with_unit(double value, const char* const* units, size_t count,
            units[unit]);
 }
 
-void etx_bench_format_bytes(double bytes, char out[ETX_BENCH_TEXT]) {
+static void format_bytes(double bytes, char out[ETX_BENCH_TEXT]) {
   static const char* const units[] = {"B", "KB", "MB", "GB", "TB"};
-  with_unit(bytes, units, 5, 1000, out);
+  format_unit(bytes, units, 5, 1000, out);
   // Whole bytes have no fraction.
   if (bytes < 999.5) snprintf(out, ETX_BENCH_TEXT, "%.0f B", bytes);
 }
 
 void etx_bench_format_seconds(double seconds, char out[ETX_BENCH_TEXT]) {
   static const char* const units[] = {"ns", "us", "ms", "s"};
-  with_unit(1e9 * seconds, units, 4, 1000, out);
+  format_unit(1e9 * seconds, units, 4, 1000, out);
 }
 
-static void count_text(double count, char out[ETX_BENCH_TEXT]) {
+static void format_count(double count, char out[ETX_BENCH_TEXT]) {
   static const char* const units[] = {"", "K", "M", "G", "T"};
   if (count < 1000) {
     snprintf(out, ETX_BENCH_TEXT, "%.0f", count);
   } else {
-    with_unit(count, units, 5, 1000, out);
+    format_unit(count, units, 5, 1000, out);
   }
 }
 
@@ -56,10 +56,10 @@ double etx_bench_roofline_seconds(const etx_operator_cost* cost,
 static void print_memory(const etx_memory_needed* memory) {
   char scratch[ETX_BENCH_TEXT], temporary[ETX_BENCH_TEXT];
   char state[ETX_BENCH_TEXT], structures[ETX_BENCH_TEXT];
-  etx_bench_format_bytes((double)memory->scratch_bytes, scratch);
-  etx_bench_format_bytes((double)memory->temporary_bytes, temporary);
-  etx_bench_format_bytes((double)memory->state_bytes, state);
-  etx_bench_format_bytes((double)memory->structure_bytes, structures);
+  format_bytes((double)memory->scratch_bytes, scratch);
+  format_bytes((double)memory->temporary_bytes, temporary);
+  format_bytes((double)memory->state_bytes, state);
+  format_bytes((double)memory->structure_bytes, structures);
   printf("  memory: scratch %s, temporary %s, state %s, structures %s\n",
          scratch, temporary, state, structures);
 }
@@ -70,12 +70,13 @@ static void print_inputs(const etx_bench_result* method) {
   for (size_t i = 0; i < method->inputs.count; ++i) {
     const etx_synthetic_input* input = &method->inputs.items[i];
     printf("%s %s", i == 0 ? "" : ",", input->port.name);
-    if (input->given.data == NULL) continue;
+    if (input->ordered.data == NULL) continue;
     putchar(' ');
     etx_host_tensor_print_type(input->tensor.dtype, input->tensor.rank,
                                input->tensor.sizes, stdout);
   }
-  puts(method->restores ? "; brought back before every call" : "");
+  puts(method->restores ? "; inputs and state are restored before every call"
+                        : "");
 }
 
 static void print_times(const etx_bench_result* method) {
@@ -85,7 +86,7 @@ static void print_times(const etx_bench_result* method) {
   etx_bench_format_seconds(times->least, text[1]);
   etx_bench_format_seconds(times->tenth, text[2]);
   etx_bench_format_seconds(times->ninetieth, text[3]);
-  etx_bench_format_seconds(times->most_but_one, text[4]);
+  etx_bench_format_seconds(times->ninety_ninth, text[4]);
   printf(
       "  a call: median %s; least %s, 10 %% %s, 90 %% %s, 99 %% %s (%zu "
       "times)\n",
@@ -95,11 +96,11 @@ static void print_times(const etx_bench_result* method) {
 static void print_cost(const etx_bench_result* method) {
   char bytes[ETX_BENCH_TEXT], constants[ETX_BENCH_TEXT];
   char work[ETX_BENCH_TEXT];
-  etx_bench_format_bytes((double)method->cost.bytes, bytes);
-  etx_bench_format_bytes((double)method->cost.constant_bytes, constants);
-  count_text((double)method->cost.multiply_adds, work);
-  printf("  touches %s (%s of constants), %s multiply-adds\n", bytes, constants,
-         work);
+  format_bytes((double)method->cost.bytes, bytes);
+  format_bytes((double)method->cost.constant_bytes, constants);
+  format_count((double)method->cost.multiply_adds, work);
+  printf("  reads and writes %s (%s of constants), %s multiply-adds\n", bytes,
+         constants, work);
   const double seconds = method->times.median;
   if (seconds <= 0 || method->limits.multiply_adds == 0) return;
   const double bound =
@@ -110,19 +111,19 @@ static void print_cost(const etx_bench_result* method) {
          1e-9 * (double)method->cost.bytes / seconds,
          1e-9 * (double)method->cost.multiply_adds / seconds);
   printf(
-      "  limits in this run: %.1f GB/s of as much memory, %.1f G "
+      "  limits in this run: %.1f GB/s for as much memory, %.1f G "
       "multiply-adds/s (float32; int8 %.0f): %s, %.0f %% of the median\n",
       1e-9 * method->limits.read_bytes, 1e-9 * method->limits.multiply_adds,
       1e-9 * method->limits.byte_multiply_adds, least, 100 * bound / seconds);
 }
 
-// A row of either table.
+// A row of the table of kinds or of operators.
 static void print_row(const char* name, const etx_bench_operator* row,
                       const etx_bench_result* method,
                       const etx_bench_program* program) {
   char time[ETX_BENCH_TEXT], bytes[ETX_BENCH_TEXT], work[ETX_BENCH_TEXT];
-  etx_bench_format_bytes((double)row->cost.bytes, bytes);
-  count_text((double)row->cost.multiply_adds, work);
+  format_bytes((double)row->cost.bytes, bytes);
+  format_count((double)row->cost.multiply_adds, work);
   if (program->is_static) {
     printf("  %6zu %10s %9s  %s\n", row->calls, bytes, work, name);
     return;
@@ -156,19 +157,19 @@ static void add_row(etx_bench_operator* to, const etx_bench_operator* row) {
 
 static void print_kinds(const etx_bench_result* method,
                         const etx_bench_program* program) {
-  const char* names[KINDS] = {NULL};
-  etx_bench_operator rows[KINDS] = {{.calls = 0}};
+  const char* names[MAX_KINDS] = {NULL};
+  etx_bench_operator rows[MAX_KINDS] = {{.calls = 0}};
   size_t count = 0;
   for (size_t i = 0; i < method->operator_count; ++i) {
     const char* kind = etx_operator_cost_kind(method->operators[i].op);
     size_t at = 0;
     while (at < count && strcmp(names[at], kind) != 0) ++at;
-    if (at == KINDS) continue;
+    if (at == MAX_KINDS) continue;
     if (at == count) names[count++] = kind;
     add_row(&rows[at], &method->operators[i]);
   }
   print_head("kind", method, program);
-  // The list is ordered by its first operators; few kinds, so sorted by hand.
+  // Selection sort: there are few kinds.
   for (size_t done = 0; done < count; ++done) {
     size_t best = done;
     for (size_t i = done + 1; i < count; ++i) {
@@ -190,7 +191,7 @@ static void print_operators(const etx_bench_result* method,
   print_head("operator", method, program);
   for (size_t i = 0; i < method->operator_count; ++i) {
     const etx_bench_operator* row = &method->operators[i];
-    if (i >= MOST_ROWS) {
+    if (i >= MAX_ROWS) {
       add_row(&rest, row);
       continue;
     }
@@ -199,8 +200,8 @@ static void print_operators(const etx_bench_result* method,
     print_row(name, row, method, program);
   }
   if (rest.calls == 0) return;
-  snprintf(name, sizeof name, "%zu other%s", method->operator_count - MOST_ROWS,
-           etx_plural(method->operator_count - MOST_ROWS));
+  snprintf(name, sizeof name, "%zu other%s", method->operator_count - MAX_ROWS,
+           etx_plural(method->operator_count - MAX_ROWS));
   print_row(name, &rest, method, program);
 }
 
@@ -227,17 +228,17 @@ static void print_method(const etx_bench_result* method,
 
 void etx_bench_print(const etx_bench_program* program) {
   char bytes[ETX_BENCH_TEXT], state[ETX_BENCH_TEXT], open[ETX_BENCH_TEXT];
-  etx_bench_format_bytes((double)program->file_bytes, bytes);
-  etx_bench_format_bytes((double)program->state_bytes, state);
+  format_bytes((double)program->file_bytes, bytes);
+  format_bytes((double)program->state_bytes, state);
   etx_bench_format_seconds(program->open_seconds, open);
   printf("%s: %s, state %s, opened in %s", program->path, bytes, state, open);
   if (program->is_static) {
-    puts("; nothing was run, sizes are the largest");
+    puts("; nothing was run, dynamic sizes are the largest");
   } else {
     char peak[ETX_BENCH_TEXT], own[ETX_BENCH_TEXT];
-    etx_bench_format_bytes((double)program->memory.peak_bytes, peak);
-    etx_bench_format_bytes((double)program->memory.own_bytes, own);
-    printf(", %zu thread%s; process at most %s, %s of it its own\n",
+    format_bytes((double)program->memory.peak_bytes, peak);
+    format_bytes((double)program->memory.own_bytes, own);
+    printf(", %zu thread%s; resident memory: peak %s, anonymous %s\n",
            program->threads, etx_plural(program->threads), peak, own);
   }
   for (size_t i = 0; i < program->method_count; ++i) {

@@ -17,6 +17,6 @@ etx_bench_times etx_bench_times_of(double* seconds, size_t count) {
                      ? seconds[count / 2]
                      : (seconds[count / 2 - 1] + seconds[count / 2]) / 2;
   times.ninetieth = seconds[count - 1 - count / 10];
-  times.most_but_one = seconds[count - 1 - count / 100];
+  times.ninety_ninth = seconds[count - 1 - count / 100];
   return times;
 }

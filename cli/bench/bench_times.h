@@ -5,14 +5,17 @@
 
 #include <stddef.h>
 
+// All values are seconds, or ratios.
 typedef struct etx_bench_times {
-  size_t calls;                                          // that were measured
-  double least, tenth, median, ninetieth, most_but_one;  // seconds; the last is
-                                                         // the 99th percentile
+  size_t calls;  // the number of values
+  double least;
+  double tenth;  // 10th percentile
+  double median;
+  double ninetieth;     // 90th percentile
+  double ninety_ninth;  // 99th percentile
 } etx_bench_times;
 
-// Median and so on of `count` values, which are sorted in place.
+// Order statistics of `count` values, which are sorted in place.
 etx_bench_times etx_bench_times_of(double* seconds, size_t count);
-
 
 #endif

@@ -4,13 +4,13 @@
 
 #include "cli/tensors/element.h"
 
-typedef struct reader {
+typedef struct override_parser {
   etx_dim_overrides dims;
   size_t method_index;  // in the blob
   size_t symbol_count;
-  const char* word;  // the present wish
+  const char* option;  // the current "SYMBOL=SIZE" or "INPUT[DIM]=SIZE"
   etx_diag* diag;
-} reader;
+} override_parser;
 
 static bool starts_with(const char* word, const char* start, size_t size,
                         char next) {
@@ -23,43 +23,46 @@ static bool read_number(const char* text, size_t size, int64_t* out_number) {
          etx_element_parse(ETX_DTYPE_INT64, digits, out_number, 0);
 }
 
-static etx_blob_symbol symbol_at(const reader* r, size_t symbol) {
-  return etx_blob_symbol_at(&r->dims.program->blob, r->method_index, symbol);
+static etx_blob_symbol symbol_at(const override_parser* p, size_t symbol) {
+  return etx_blob_symbol_at(&p->dims.program->blob, p->method_index, symbol);
 }
 
-static etx_status refuse_form(const reader* r) {
-  return etx_diag_fail(r->diag, ETX_BAD_ARGUMENT,
+static etx_status refuse_form(const override_parser* p) {
+  return etx_diag_fail(p->diag, ETX_BAD_ARGUMENT,
                        "'--dim %s' is not of the form SYMBOL=SIZE or "
                        "INPUT[DIM]=SIZE with whole numbers",
-                       r->word);
+                       p->option);
 }
 
-static etx_status refuse_fixed(const reader* r) {
-  return etx_diag_fail(r->diag, ETX_BAD_ARGUMENT,
-                       "'--dim %s' is no dimension of method '%t' that "
-                       "varies; etx inspect lists them",
-                       r->word, r->dims.method);
+static etx_status refuse_fixed(const override_parser* p) {
+  return etx_diag_fail(
+      p->diag, ETX_BAD_ARGUMENT,
+      "'--dim %s' names no dynamic dimension of method '%t'; see "
+      "etx inspect",
+      p->option, p->dims.method);
 }
 
-static etx_status wish(const reader* r, size_t symbol, int64_t value) {
-  etx_dim_override_symbol* const wished = &r->dims.symbols[symbol];
-  if (wished->word != NULL && wished->value != value) {
-    return etx_diag_fail(r->diag, ETX_BAD_ARGUMENT,
-                         "'--dim %s' contradicts '--dim %s': both say what "
-                         "'%t' of method '%t' is",
-                         r->word, wished->word, symbol_at(r, symbol).name,
-                         r->dims.method);
+static etx_status set_symbol(const override_parser* p, size_t symbol,
+                             int64_t value) {
+  etx_dim_override_symbol* const earlier = &p->dims.symbols[symbol];
+  if (earlier->option != NULL && earlier->value != value) {
+    return etx_diag_fail(p->diag, ETX_BAD_ARGUMENT,
+                         "'--dim %s' contradicts '--dim %s': both give '%t' of "
+                         "method '%t'",
+                         p->option, earlier->option, symbol_at(p, symbol).name,
+                         p->dims.method);
   }
-  if (wished->word == NULL) *wished = (etx_dim_override_symbol){r->word, value};
+  if (earlier->option == NULL)
+    *earlier = (etx_dim_override_symbol){p->option, value};
   return ETX_OK;
 }
 
 // ---- SYMBOL=SIZE ----
 
-static bool find_symbol(const reader* r, size_t* out_symbol) {
-  for (size_t i = 0; i < r->symbol_count; ++i) {
-    const etx_text name = symbol_at(r, i).name;
-    if (starts_with(r->word, name.data, name.size, '=')) {
+static bool find_symbol(const override_parser* p, size_t* out_symbol) {
+  for (size_t i = 0; i < p->symbol_count; ++i) {
+    const etx_text name = symbol_at(p, i).name;
+    if (starts_with(p->option, name.data, name.size, '=')) {
       *out_symbol = i;
       return true;
     }
@@ -67,39 +70,41 @@ static bool find_symbol(const reader* r, size_t* out_symbol) {
   return false;
 }
 
-static etx_status wish_symbol(const reader* r, size_t at) {
-  const etx_blob_symbol symbol = symbol_at(r, at);
-  const char* const text = r->word + symbol.name.size + 1;
+static etx_status read_symbol_size(const override_parser* p, size_t at) {
+  const etx_blob_symbol symbol = symbol_at(p, at);
+  const char* const text = p->option + symbol.name.size + 1;
   int64_t value = 0;
-  if (!read_number(text, strlen(text), &value)) return refuse_form(r);
+  if (!read_number(text, strlen(text), &value)) return refuse_form(p);
   if (value < symbol.minimum || value > symbol.maximum) {
-    return etx_diag_fail(r->diag, ETX_BAD_ARGUMENT,
-                         "'--dim %s' cannot be: %t is from %i to %i", r->word,
-                         symbol.name, symbol.minimum, symbol.maximum);
+    return etx_diag_fail(p->diag, ETX_BAD_ARGUMENT,
+                         "'--dim %s' is impossible: %t is from %i to %i",
+                         p->option, symbol.name, symbol.minimum,
+                         symbol.maximum);
   }
-  return wish(r, at, value);
+  return set_symbol(p, at, value);
 }
 
 // ---- INPUT[DIM]=SIZE ----
 
-static etx_status find_input(const reader* r, etx_port* out_port,
+static etx_status find_input(const override_parser* p, etx_port* out_port,
                              bool* out_found) {
   etx_pte_plan plan;
   ETX_TRY(
-      etx_program_find_plan(r->dims.program, r->dims.method, &plan, r->diag));
+      etx_program_find_plan(p->dims.program, p->dims.method, &plan, p->diag));
   const size_t count = etx_pte_input_count(&plan);
   *out_found = false;
   for (size_t i = 0; i < count && !*out_found; ++i) {
     ETX_TRY(
-        etx_port_input(r->dims.program, r->dims.method, i, out_port, r->diag));
+        etx_port_input(p->dims.program, p->dims.method, i, out_port, p->diag));
     *out_found =
-        starts_with(r->word, out_port->name, strlen(out_port->name), '[');
+        starts_with(p->option, out_port->name, strlen(out_port->name), '[');
   }
   return ETX_OK;
 }
 
-// "'--dim y[0]=5' cannot be: that dimension is 2*s, and s is from 1 to 8".
-static etx_status refuse_size(const reader* r, const etx_blob_input_dim* row,
+// "'--dim y[0]=5' is impossible: the dimension is 2*s, and s is from 1 to 8".
+static etx_status refuse_size(const override_parser* p,
+                              const etx_blob_input_dim* row,
                               const etx_blob_symbol* symbol) {
   char factor[32] = "", offset[32] = "";
   if (row->factor != 1) {
@@ -109,132 +114,138 @@ static etx_status refuse_size(const reader* r, const etx_blob_input_dim* row,
     etx_format_text(offset, sizeof offset, row->offset < 0 ? "%i" : "+%i",
                     row->offset);
   }
-  return etx_diag_fail(r->diag, ETX_BAD_ARGUMENT,
-                       "'--dim %s' cannot be: that dimension is %s%t%s, and "
+  return etx_diag_fail(p->diag, ETX_BAD_ARGUMENT,
+                       "'--dim %s' is impossible: the dimension is %s%t%s, and "
                        "%t is from %i to %i",
-                       r->word, factor, symbol->name, offset, symbol->name,
+                       p->option, factor, symbol->name, offset, symbol->name,
                        symbol->minimum, symbol->maximum);
 }
 
-static etx_status wish_dim(const reader* r, const etx_port* port, int32_t dim,
-                           int64_t size) {
+static etx_status read_dim_size(const override_parser* p, const etx_port* port,
+                                int32_t dim, int64_t size) {
   etx_blob_input_dim row;
   etx_blob_symbol symbol;
-  if (!etx_port_dim(r->dims.program, r->dims.method, port, dim, &row,
+  if (!etx_port_dim(p->dims.program, p->dims.method, port, dim, &row,
                     &symbol)) {
     const int64_t fixed = port->info.value.as.tensor.sizes[dim];
-    return size == fixed ? ETX_OK : refuse_fixed(r);
+    return size == fixed ? ETX_OK : refuse_fixed(p);
   }
-  // In range first, so that nothing overflows.
+  // The range is checked first, so that the subtraction cannot overflow.
   if (size < row.factor * symbol.minimum + row.offset ||
       size > row.factor * symbol.maximum + row.offset ||
       (size - row.offset) % row.factor != 0) {
-    return refuse_size(r, &row, &symbol);
+    return refuse_size(p, &row, &symbol);
   }
-  return wish(r, row.symbol, (size - row.offset) / row.factor);
+  return set_symbol(p, row.symbol, (size - row.offset) / row.factor);
 }
 
-static etx_status wish_input(const reader* r, const etx_port* port) {
-  const char* const open = r->word + strlen(port->name) + 1;
+static etx_status read_input_size(const override_parser* p,
+                                  const etx_port* port) {
+  const char* const open = p->option + strlen(port->name) + 1;
   const char* const close = strchr(open, ']');
   int64_t dim = 0, size = 0;
   if (close == NULL || close[1] != '=' ||
       !read_number(open, (size_t)(close - open), &dim) ||
       !read_number(close + 2, strlen(close + 2), &size)) {
-    return refuse_form(r);
+    return refuse_form(p);
   }
   if (port->info.kind != ETX_PTE_TENSOR ||
       dim >= port->info.value.as.tensor.rank) {
-    return refuse_fixed(r);
+    return refuse_fixed(p);
   }
-  return wish_dim(r, port, (int32_t)dim, size);
+  return read_dim_size(p, port, (int32_t)dim, size);
 }
 
-static etx_status read_word(const reader* r) {
+static etx_status read_override(const override_parser* p) {
   size_t symbol = 0;
-  if (find_symbol(r, &symbol)) return wish_symbol(r, symbol);
+  if (find_symbol(p, &symbol)) return read_symbol_size(p, symbol);
   etx_port port;
   bool is_found = false;
-  ETX_TRY(find_input(r, &port, &is_found));
-  if (is_found) return wish_input(r, &port);
-  return strchr(r->word, '=') == NULL ? refuse_form(r) : refuse_fixed(r);
+  ETX_TRY(find_input(p, &port, &is_found));
+  if (is_found) return read_input_size(p, &port);
+  return strchr(p->option, '=') == NULL ? refuse_form(p) : refuse_fixed(p);
 }
 
-static etx_status start(reader* r, etx_pool* pool) {
-  const etx_program* const program = r->dims.program;
+static etx_status read_symbols(override_parser* p, etx_pool* pool) {
+  const etx_program* const program = p->dims.program;
   if (!program->has_blob ||
-      !etx_blob_method_find(&program->blob, r->dims.method, &r->method_index)) {
+      !etx_blob_method_find(&program->blob, p->dims.method, &p->method_index)) {
     return ETX_OK;
   }
-  r->symbol_count = etx_blob_symbol_count(&program->blob, r->method_index);
-  r->dims.symbols =
-      etx_pool_take(pool, (r->symbol_count + 1) * sizeof *r->dims.symbols);
-  if (r->dims.symbols == NULL) {
-    return etx_diag_fail(r->diag, ETX_OUT_OF_MEMORY, "no memory for sizes");
+  p->symbol_count = etx_blob_symbol_count(&program->blob, p->method_index);
+  p->dims.symbols =
+      etx_pool_take(pool, (p->symbol_count + 1) * sizeof *p->dims.symbols);
+  if (p->dims.symbols == NULL) {
+    return etx_diag_fail(p->diag, ETX_OUT_OF_MEMORY,
+                         "not enough memory for sizes");
   }
-  for (size_t i = 0; i < r->symbol_count; ++i) {
-    r->dims.symbols[i] =
-        (etx_dim_override_symbol){NULL, symbol_at(r, i).maximum};
+  for (size_t i = 0; i < p->symbol_count; ++i) {
+    p->dims.symbols[i] =
+        (etx_dim_override_symbol){NULL, symbol_at(p, i).maximum};
   }
   return ETX_OK;
 }
 
 etx_status etx_dim_overrides_read(const etx_program* program, etx_text method,
-                                  const etx_option_list* words, etx_pool* pool,
-                                  etx_dim_overrides* out_dims, etx_diag* diag) {
-  reader r = {.dims = {program, method, NULL}, .diag = diag};
-  ETX_TRY(start(&r, pool));
-  for (size_t i = 0; words != NULL && i < words->count; ++i) {
-    r.word = words->items[i];
-    ETX_TRY(read_word(&r));
+                                  const etx_option_list* options,
+                                  etx_pool* pool, etx_dim_overrides* out_dims,
+                                  etx_diag* diag) {
+  override_parser parser = {.dims = {program, method, NULL}, .diag = diag};
+  ETX_TRY(read_symbols(&parser, pool));
+  for (size_t i = 0; options != NULL && i < options->count; ++i) {
+    parser.option = options->items[i];
+    ETX_TRY(read_override(&parser));
   }
-  *out_dims = r.dims;
+  *out_dims = parser.dims;
   return ETX_OK;
 }
 
 int64_t etx_dim_override_size(const etx_dim_overrides* dims,
                               const etx_port* port, int32_t dim,
-                              int64_t otherwise, const char** out_word) {
+                              int64_t otherwise, const char** out_option) {
   etx_blob_input_dim row;
   etx_blob_symbol symbol;
-  *out_word = NULL;
+  *out_option = NULL;
   if (!etx_port_dim(dims->program, dims->method, port, dim, &row, &symbol)) {
     return otherwise;
   }
-  const etx_dim_override_symbol* const wished = &dims->symbols[row.symbol];
-  *out_word = wished->word;
-  return row.factor * wished->value + row.offset;
+  const etx_dim_override_symbol* const symbol_value =
+      &dims->symbols[row.symbol];
+  *out_option = symbol_value->option;
+  return row.factor * symbol_value->value + row.offset;
 }
 
-static etx_status agree(const etx_dim_overrides* dims, const etx_port* port,
-                        int32_t dim, int64_t given, etx_diag* diag) {
-  const char* word = NULL;
-  const int64_t size = etx_dim_override_size(dims, port, dim, given, &word);
-  if (word == NULL || size == given) return ETX_OK;
+static etx_status check_agreement(const etx_dim_overrides* dims,
+                                  const etx_port* port, int32_t dim,
+                                  int64_t given, etx_diag* diag) {
+  const char* option = NULL;
+  const int64_t size = etx_dim_override_size(dims, port, dim, given, &option);
+  if (option == NULL || size == given) return ETX_OK;
   if (dim < 0) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "'--dim %s' contradicts input '%s', which is %i", word,
-                         port->name, given);
+                         "'--dim %s' contradicts input '%s', which is %i",
+                         option, port->name, given);
   }
   return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                        "'--dim %s' contradicts input '%s', whose dimension %i "
                        "is %i",
-                       word, port->name, (int64_t)dim, given);
+                       option, port->name, (int64_t)dim, given);
 }
 
 etx_status etx_dim_overrides_agree(const etx_dim_overrides* dims,
                                    const etx_port* port, const etx_value* value,
                                    etx_diag* diag) {
   if (value->kind == ETX_VALUE_INT) {
-    return agree(dims, port, -1, value->as.integer, diag);
+    return check_agreement(dims, port, -1, value->as.integer, diag);
   }
-  // What else does not fit is refused by the method.
+  // The method refuses values of another kind or rank.
   if (value->kind != ETX_VALUE_TENSOR || port->info.kind != ETX_PTE_TENSOR ||
       value->as.tensor.rank != port->info.value.as.tensor.rank) {
     return ETX_OK;
   }
   for (size_t i = 0; i < value->as.tensor.rank; ++i) {
-    ETX_TRY(agree(dims, port, (int32_t)i, value->as.tensor.sizes[i], diag));
+    ETX_TRY(check_agreement(dims, port, (int32_t)i, value->as.tensor.sizes[i],
+                            diag));
   }
   return ETX_OK;
 }

@@ -24,24 +24,25 @@ typedef enum counted_bytes {
   BYTES_NONE,
 } counted_bytes;
 
-static const struct row {
-  const char* word;
+static const struct operator_kind {
+  const char* name_part;  // of an operator's name
   const char* kind;
   work work;
   counted_bytes bytes;
-} rows[] = {
-#define KIND(word, kind, work, bytes) {word, #kind, WORK_##work, BYTES_##bytes},
+} kinds[] = {
+#define KIND(name_part, kind, work, bytes) \
+  {name_part, #kind, WORK_##work, BYTES_##bytes},
 #include "cli/bench/operator_cost_kinds.def"
 };
 
-static const struct row* row_of(const etx_op* op) {
-  const struct row* row = rows;
-  while (strstr(op->name, row->word) == NULL) ++row;
-  return row;
+static const struct operator_kind* kind_of(const etx_op* op) {
+  const struct operator_kind* kind = kinds;
+  while (strstr(op->name, kind->name_part) == NULL) ++kind;
+  return kind;
 }
 
 const char* etx_operator_cost_kind(const etx_op* op) {
-  return row_of(op)->kind;
+  return kind_of(op)->kind;
 }
 
 void etx_operator_cost_call_add(etx_operator_cost_call* call,
@@ -67,7 +68,7 @@ static uint64_t bytes_of(const etx_operator_cost_tensor* tensor) {
   return numel(tensor) * etx_dtype_bytes(tensor->dtype);
 }
 
-// The tensor that stands first in argument `argument`, or NULL.
+// The first tensor of argument `argument`, or NULL.
 static const etx_operator_cost_tensor* tensor_at(
     const etx_operator_cost_call* call, size_t argument) {
   for (size_t i = 0; i < call->count; ++i) {
@@ -88,7 +89,8 @@ static uint64_t size_at(const etx_operator_cost_tensor* tensor, size_t dim) {
   return dim < tensor->rank ? (uint64_t)tensor->sizes[dim] : 1;
 }
 
-// Each element of the result is a sum over the last dimension of the left.
+// Matrix product: each element of the result is a sum over the last dimension
+// of the left operand.
 static uint64_t work_of_product(const etx_operator_cost_call* call,
                                 size_t left) {
   const etx_operator_cost_tensor* from = tensor_at(call, left);
@@ -97,16 +99,17 @@ static uint64_t work_of_product(const etx_operator_cost_call* call,
   return numel(to) * size_at(from, from->rank - 1);
 }
 
-// Every element of the input meets each column, which has a scale: of a layer
-// whose results are not written.
+// linear_a8w8_panels_argmax, whose results are not written: each element of the
+// input is multiplied with every column, and there is a scale for each column.
 static uint64_t work_of_layer(const etx_operator_cost_call* call) {
   const etx_operator_cost_tensor* from = tensor_at(call, 0);
   const etx_operator_cost_tensor* scales = tensor_at(call, 2);
   return from == NULL || scales == NULL ? 0 : numel(from) * numel(scales);
 }
 
-// The weight's first dimension is the channels of the result, or transposed
-// those of the input; every element there meets the rest of the weight once.
+// The first dimension of the weight is the output channels, or the input
+// channels of a transposed convolution. Each element of that tensor is
+// multiplied with the rest of the weight.
 static uint64_t work_of_convolution(const etx_operator_cost_call* call) {
   const etx_operator_cost_tensor* from = tensor_at(call, 0);
   const etx_operator_cost_tensor* weight = tensor_at(call, 1);
@@ -118,15 +121,17 @@ static uint64_t work_of_convolution(const etx_operator_cost_call* call) {
   return numel(is_forward ? to : from) * (numel(weight) / channels);
 }
 
-// Each element of the result is a sum over the channels of the input.
+// 1 x 1 convolution over packed panels: each element of the result is a sum
+// over the input channels.
 static uint64_t work_of_panels(const etx_operator_cost_call* call) {
   const etx_operator_cost_tensor* from = tensor_at(call, 0);
   const etx_operator_cost_tensor* to = first_written(call);
   return from == NULL || to == NULL ? 0 : numel(to) * size_at(from, 1);
 }
 
-// All weights meet each position of the result, or transposed of the input: the
-// fewer.
+// Convolution over packed weights: all weights are multiplied at each position
+// of the result, or of the input if the convolution is transposed: of the
+// tensor with fewer positions.
 static uint64_t work_of_packed(const etx_operator_cost_call* call) {
   const etx_operator_cost_tensor* from = tensor_at(call, 0);
   const etx_operator_cost_tensor* panels = tensor_at(call, 1);
@@ -134,12 +139,13 @@ static uint64_t work_of_packed(const etx_operator_cost_call* call) {
   if (from == NULL || panels == NULL || to == NULL) return 0;
   const uint64_t in = size_at(from, 1), out = size_at(to, 1);
   if (in == 0 || out == 0) return 0;
-  const uint64_t seen = numel(from) / in, results = numel(to) / out;
-  return (seen < results ? seen : results) * numel(panels);
+  const uint64_t read = numel(from) / in, written = numel(to) / out;
+  return (read < written ? read : written) * numel(panels);
 }
 
-// Each element of the result is a sum over a column of the panels [panels,
-// fours, 16, 4]. What fills the last four of a column is multiplied too.
+// Each element of the result is a sum over a column of panels [panels, groups
+// of 4 rows, 16 columns, 4 rows]. The padding of the last group is multiplied
+// too.
 static uint64_t work_of_byte_panels(const etx_operator_cost_call* call) {
   const etx_operator_cost_tensor* panels = tensor_at(call, 2);
   const etx_operator_cost_tensor* to = first_written(call);
@@ -147,8 +153,8 @@ static uint64_t work_of_byte_panels(const etx_operator_cost_call* call) {
   return numel(to) * size_at(panels, 1) * size_at(panels, 3);
 }
 
-// Each element of the result is a sum over a window, the first sizes of the
-// weight.
+// Depthwise convolution: each element of the result is a sum over a window,
+// whose height and width are the first sizes of the weight.
 static uint64_t work_of_windows(const etx_operator_cost_call* call) {
   const etx_operator_cost_tensor* weight = tensor_at(call, 2);
   const etx_operator_cost_tensor* to = first_written(call);
@@ -156,8 +162,8 @@ static uint64_t work_of_windows(const etx_operator_cost_call* call) {
   return numel(to) * size_at(weight, 0) * size_at(weight, 1);
 }
 
-// Sixteen products of each channel for four results; what else is done to make
-// and to use them is not counted.
+// Winograd F(2x2, 3x3): 16 products for each input channel and tile of 4
+// results. The transforms are not counted.
 static uint64_t work_of_winograd(const etx_operator_cost_call* call) {
   const etx_operator_cost_tensor* from = tensor_at(call, 0);
   const etx_operator_cost_tensor* to = first_written(call);
@@ -166,7 +172,8 @@ static uint64_t work_of_winograd(const etx_operator_cost_call* call) {
   return size_at(to, 0) * size_at(to, 1) * tiles * 16 * size_at(from, 1);
 }
 
-// Scores and their sums of values, over all positions there may be.
+// Scores, and sums of values weighted with them, over all positions of the
+// cache.
 static uint64_t work_of_attention(const etx_operator_cost_call* call) {
   const etx_operator_cost_tensor* query = tensor_at(call, 0);
   const etx_operator_cost_tensor* key = tensor_at(call, 1);
@@ -176,8 +183,8 @@ static uint64_t work_of_attention(const etx_operator_cost_call* call) {
   return 2 * numel(query) * positions;
 }
 
-// The same for etx::attention, whose keys have rows in the dimension that the
-// third of key_order names.
+// The same for etx::attention, where the third item of key_order is the
+// dimension of the positions.
 static uint64_t work_of_ordered_attention(const etx_operator_cost_call* call) {
   enum { KEY = 1, KEY_ORDER = 6 };
   const etx_operator_cost_tensor* query = tensor_at(call, 0);
@@ -192,8 +199,8 @@ static uint64_t work_of_ordered_attention(const etx_operator_cost_call* call) {
   return 0;
 }
 
-static uint64_t work_of(const etx_operator_cost_call* call, work how) {
-  switch (how) {
+static uint64_t work_of(const etx_operator_cost_call* call, work formula) {
+  switch (formula) {
     case WORK_PRODUCT:
       return work_of_product(call, 0);
     case WORK_PRODUCT_OF_SECOND:
@@ -221,7 +228,7 @@ static uint64_t work_of(const etx_operator_cost_call* call, work how) {
   }
 }
 
-// True if an argument before it is the same tensor: work in place.
+// True if an earlier argument is the same memory, as for in-place operators.
 static bool is_counted(const etx_operator_cost_call* call, size_t index) {
   const etx_operator_cost_tensor* tensor = &call->tensors[index];
   if (tensor->place == 0) return false;
@@ -231,25 +238,25 @@ static bool is_counted(const etx_operator_cost_call* call, size_t index) {
   return false;
 }
 
-// Bytes of the tensors that are read (or written) but for those of `but`.
+// Bytes of all tensors that are read (or written), except `excluded`.
 static uint64_t sum_bytes(const etx_operator_cost_call* call, bool written,
-                          const etx_operator_cost_tensor* but) {
+                          const etx_operator_cost_tensor* excluded) {
   uint64_t sum = 0;
   for (size_t i = 0; i < call->count; ++i) {
     const etx_operator_cost_tensor* tensor = &call->tensors[i];
-    if (tensor->is_written != written || tensor == but) continue;
+    if (tensor->is_written != written || tensor == excluded) continue;
     sum += bytes_of(tensor);
   }
   return sum;
 }
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static void count_part(const etx_operator_cost_call* call,
                        etx_operator_cost* cost) {
   const etx_operator_cost_tensor* from = tensor_at(call, 0);
   const uint64_t written = sum_bytes(call, true, NULL);
-  const uint64_t read = from == NULL ? 0 : least(bytes_of(from), written);
+  const uint64_t read = from == NULL ? 0 : smaller(bytes_of(from), written);
   cost->bytes = written + read + sum_bytes(call, false, from);
   if (from != NULL && from->is_constant) cost->constant_bytes = read;
 }
@@ -278,18 +285,18 @@ static void count_all(const etx_operator_cost_call* call,
   }
 }
 
-// Layers that quantise their rows, linear_a8w8, linear_a8w4g and the like, and
-// operators over bytes.
+// Layers with dynamic quantisation (linear_a8w8, linear_a8w4g, ...) and
+// operators over uint8 and int8.
 static bool multiplies_bytes(const etx_op* op) {
   return strstr(op->name, "_a8w") != NULL || strstr(op->name, "_u8") != NULL;
 }
 
 etx_operator_cost etx_operator_cost_of(const etx_operator_cost_call* call) {
-  const struct row* row = row_of(call->op);
-  etx_operator_cost cost = {.multiply_adds = work_of(call, row->work)};
+  const struct operator_kind* kind = kind_of(call->op);
+  etx_operator_cost cost = {.multiply_adds = work_of(call, kind->work)};
   if (multiplies_bytes(call->op)) cost.byte_multiply_adds = cost.multiply_adds;
   if (etx_op_makes_view(call->op)) return cost;
-  switch (row->bytes) {
+  switch (kind->bytes) {
     case BYTES_PART:
       count_part(call, &cost);
       break;

@@ -1,6 +1,5 @@
-// What a call costs at least: bytes it touches and multiply-adds it does, from
-// the sizes of its arguments. For programs that are only read as well as for
-// those that run.
+// Bytes and multiply-adds of an operator call, computed from the sizes of its
+// arguments. Used for program files and for methods that run.
 
 #ifndef ETX_CLI_BENCH_OPERATOR_COST_H
 #define ETX_CLI_BENCH_OPERATOR_COST_H
@@ -10,13 +9,13 @@
 #include "format/tensor/dtype.h"
 
 typedef struct etx_operator_cost {
-  uint64_t multiply_adds;       // of products, convolutions and attention
-  uint64_t byte_multiply_adds;  // of them of numbers of one byte
+  uint64_t multiply_adds;       // of matrix products, convolutions, attention
+  uint64_t byte_multiply_adds;  // those of them on int8 or uint8
   uint64_t bytes;               // read and written, every tensor once
-  uint64_t constant_bytes;      // of them constants: weights
+  uint64_t constant_bytes;      // those of them that are constants: weights
 } etx_operator_cost;
 
-// A tensor among the arguments.
+// One tensor argument.
 typedef struct etx_operator_cost_tensor {
   size_t argument;  // position in the schema
   const int32_t* sizes;
@@ -24,13 +23,13 @@ typedef struct etx_operator_cost_tensor {
   etx_dtype dtype;
   bool is_written;
   bool is_constant;
-  uint64_t place;  // equal for tensors in the same memory; 0: unknown
+  uint64_t place;  // the same number for tensors in the same memory; 0: unknown
 } etx_operator_cost_tensor;
 
 enum { ETX_OPERATOR_COST_TENSORS = 64 };
 
-// Which dimension of an operand has its rows: the third of the order that
-// attention reads it in.
+// The dimension that holds the rows of an operand of etx::attention: the third
+// item of the operand's int[4] order argument.
 typedef struct etx_operator_cost_order {
   size_t argument;  // position of the int[] in the schema
   int64_t rows_dim;
@@ -41,23 +40,23 @@ enum { ETX_OPERATOR_COST_ORDERS = 4 };
 typedef struct etx_operator_cost_call {
   const etx_op* op;
   etx_operator_cost_tensor tensors[ETX_OPERATOR_COST_TENSORS];
-  size_t count;  // those beyond the most are left out
+  size_t count;  // at most ETX_OPERATOR_COST_TENSORS; others are left out
   etx_operator_cost_order orders[ETX_OPERATOR_COST_ORDERS];
   size_t order_count;
 } etx_operator_cost_call;
 
-// Adds a tensor, which borrows `sizes`.
+// Adds a tensor. Borrows tensor->sizes.
 void etx_operator_cost_call_add(etx_operator_cost_call* call,
                                 const etx_operator_cost_tensor* tensor);
 
-// Adds a list of four integers by the third of them; lists beyond the most are
-// left out.
+// Adds an int[4] argument by its third item. Lists beyond
+// ETX_OPERATOR_COST_ORDERS are left out.
 void etx_operator_cost_call_add_order(etx_operator_cost_call* call,
                                       size_t argument, int64_t rows_dim);
 
 etx_operator_cost etx_operator_cost_of(const etx_operator_cost_call* call);
 
-// "product", "attention", "elementwise": what a report calls the operator.
+// The kind of an operator in reports: "product", "attention", "elementwise".
 const char* etx_operator_cost_kind(const etx_op* op);
 
 static inline void etx_operator_cost_add(etx_operator_cost* to,

@@ -1,9 +1,9 @@
-// Inputs for a method that nobody gave: valid, the same from run to run, and
-// brought back after runs that changed them.
+// Generated inputs for measuring a method: valid, the same in every run, and
+// restorable after calls that changed them.
 //
-// Floats are spread between -1 and 1, truth values are true, integers are all
-// one number: 0 is an index that every table has, 1 a length that most have.
-// Dimensions that vary take their largest size unless told otherwise.
+// Floats are spread between -1 and 1, booleans are true, integers all have one
+// value: 0, a valid index of every table, or 1, a valid length in most cases.
+// Dynamic dimensions have their largest size unless the options say otherwise.
 
 #ifndef ETX_CLI_BENCH_SYNTHETIC_INPUT_H
 #define ETX_CLI_BENCH_SYNTHETIC_INPUT_H
@@ -17,18 +17,18 @@
 
 typedef struct etx_synthetic_input_options {
   const etx_option_list* values;  // "NAME=VALUE"; may be NULL
-  const etx_option_list* dims;    // of dim_override.h; may be NULL
+  const etx_option_list* dims;    // see dim_override.h; may be NULL
   const etx_case_call* call;      // recorded inputs; NULL: none
-  int64_t whole;                  // what integers are filled with
+  int64_t integer;                // the value of generated integers
 } etx_synthetic_input_options;
 
 typedef struct etx_synthetic_input {
   etx_port port;
-  bool is_made;               // nobody gave or recorded it
-  etx_value value;            // as it was set; of a tensor the kind alone
-  etx_host_tensor tensor;     // of a tensor; its data is what the method gets
-  etx_dim_order_input given;  // the same as the method has it
-  void* kept;                 // a copy of that data
+  bool is_generated;            // neither given nor recorded
+  etx_value value;              // as it was set; of a tensor only the kind
+  etx_host_tensor tensor;       // for a tensor: its type, sizes and data
+  etx_dim_order_input ordered;  // the tensor in the dim order of the method
+  void* initial;                // a copy of the ordered data
 } etx_synthetic_input;
 
 typedef struct etx_synthetic_inputs {
@@ -36,21 +36,20 @@ typedef struct etx_synthetic_inputs {
   size_t count;
 } etx_synthetic_inputs;
 
-// Refuses what no run can heed: a value for an input that is not there or that
-// was given before, sizes that cannot be, sizes that contradict each other or
-// a value. The method need not be loaded.
+// Checks the options against a method that need not be loaded. ETX_BAD_ARGUMENT
+// for a value of an input that does not exist or has a value already, an
+// impossible size, and sizes that contradict each other or a value.
 ETX_MUST_USE etx_status etx_synthetic_input_options_check(
     const etx_program* program, etx_text method,
-    const etx_synthetic_input_options* wishes, etx_pool* pool, etx_diag* diag);
+    const etx_synthetic_input_options* options, etx_pool* pool, etx_diag* diag);
 
-// Makes and sets all inputs of a loaded method. Memory is of the pool and must
-// stay as long as the method has them.
+// Makes and sets all inputs of a loaded method. Their memory is in the pool and
+// must live as long as the method uses them.
 ETX_MUST_USE etx_status etx_synthetic_inputs_set(
-    etx_run_session* session, const char* name, etx_method* method,
-    const etx_synthetic_input_options* wishes, etx_pool* pool,
-    etx_synthetic_inputs* out_inputs, etx_diag* diag);
+    etx_method* method, const etx_synthetic_input_options* options,
+    etx_pool* pool, etx_synthetic_inputs* out_inputs, etx_diag* diag);
 
-// Gives every tensor the content that it was set with.
+// Gives every tensor the content with which it was set.
 void etx_synthetic_inputs_restore(const etx_synthetic_inputs* inputs);
 
 #endif

@@ -1,5 +1,5 @@
-// Measures the methods of a program, or two programs in turns; or counts what a
-// program costs without running it.
+// etx bench: measures the methods of a program, compares two programs, or
+// counts bytes and multiply-adds without running anything.
 
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "cli/base/exit_code.h"
 #include "format/pte/reserved_names.h"
 
-typedef struct words {
+typedef struct bench_options {
   const char* file;
   const char* other;
   const char* method;
@@ -28,27 +28,22 @@ typedef struct words {
   bool is_static;
   bool compares;
   bool json;
-} words;
+} bench_options;
 
 static const char about[] =
-    "Measures every method of a program (or --method): what loading and the\n"
-    "first call take, the median of many calls, the time by operator with "
-    "bytes\n"
-    "and multiply-adds beside what this machine can do at most, and memory.\n\n"
-    "Inputs are made: floats between -1 and 1, integers 0 (or 1 if 0 is "
-    "refused),\n"
-    "dimensions that vary as large as they may be. --in, --dim and --case "
-    "give\n"
-    "others. State starts with its initial values, or with what the recorded\n"
-    "calls before the method leave.\n\n"
-    "With --compare: the methods that FILE and OTHER have in common, in "
-    "turns,\n"
-    "as the ratio of OTHER's time to FILE's in each round. A method whose "
-    "inputs\n"
-    "differ in type or sizes is refused.\n"
-    "With --static: bytes and multiply-adds at the largest sizes, nothing "
-    "runs;\n"
-    "without --in, --dim and --case.\n";
+    "Measures every method of a program, or the one of --method: the time to\n"
+    "load it, the first call, the median of many calls, the time of each\n"
+    "operator with its bytes and multiply-adds beside the limits of this\n"
+    "machine, and memory.\n\n"
+    "Inputs are generated: floats between -1 and 1, integers 0 (or 1 if the\n"
+    "method refuses 0), dynamic dimensions at their largest size. --in, --dim\n"
+    "and --case replace them. State starts with its initial values, or as the\n"
+    "recorded calls before the method leave it.\n\n"
+    "--compare measures the methods that FILE and OTHER have in common, in\n"
+    "turns, and prints the ratio of OTHER's time to FILE's. A method whose\n"
+    "inputs differ in type or size is refused.\n"
+    "--static counts bytes and multiply-adds at the largest sizes and runs\n"
+    "nothing. It takes no --in, --dim or --case.\n";
 
 static const char examples[] =
     "  etx bench model.pte\n"
@@ -58,51 +53,53 @@ static const char examples[] =
     "  etx bench model.pte --static\n"
     "  etx bench --compare before.pte after.pte\n";
 
-// Everything that a run of the command opens.
-typedef struct bench {
-  const words* in;
+// The context of one run of the command.
+typedef struct bench_context {
+  const bench_options* options;
   etx_pool pool;
   etx_case_file cases;
-  etx_bench_options wishes;
+  etx_bench_options settings;  // how each method is measured
   etx_diag diag;
-} bench;
+} bench_context;
 
-static etx_status open_session(bench* b, const char* path,
+static etx_status open_session(bench_context* b, const char* path,
                                etx_run_session* session) {
-  const etx_run_session_options options = {b->in->data.items, b->in->data.count,
-                                           (size_t)b->in->threads};
-  return etx_run_session_open(session, path, &options, &b->diag);
+  const etx_run_session_options session_options = {b->options->data.items,
+                                                   b->options->data.count,
+                                                   (size_t)b->options->threads};
+  return etx_run_session_open(session, path, &session_options, &b->diag);
 }
 
-// What was asked of a method's inputs is refused before anything runs.
-static etx_exit check_wishes(bench* b, const char* path,
-                             const etx_run_session* session) {
-  const words* in = b->in;
-  if (in->inputs.count + in->dims.count == 0) return ETX_EXIT_DONE;
-  etx_synthetic_input_options inputs = b->wishes.inputs;
+// Checks --in, --dim and --case before anything runs.
+static etx_exit check_input_options(bench_context* b, const char* path,
+                                    const etx_run_session* session) {
+  const bench_options* options = b->options;
+  if (options->inputs.count + options->dims.count == 0) return ETX_EXIT_DONE;
+  etx_synthetic_input_options inputs = b->settings.inputs;
   for (size_t i = b->cases.call_count; i-- > 0;) {
     const etx_case_call* call = &b->cases.calls[i];
-    if (!call->is_reset && strcmp(call->method, in->method) == 0) {
+    if (!call->is_reset && strcmp(call->method, options->method) == 0) {
       inputs.call = call;
     }
   }
   const etx_status status = etx_synthetic_input_options_check(
-      &session->module.program, etx_text_of(in->method), &inputs, &b->pool,
+      &session->module.program, etx_text_of(options->method), &inputs, &b->pool,
       &b->diag);
   return status == ETX_OK ? ETX_EXIT_DONE
                           : etx_error_report("bench", path, status, &b->diag);
 }
 
-// The names of the methods that are wanted: one, or all that compute.
-static etx_status find_methods(bench* b, const etx_program* program,
+// The names of the methods to measure: that of --method, or all but constant
+// methods and the method of initial values.
+static etx_status find_methods(bench_context* b, const etx_program* program,
                                const char*** out_names, size_t* out_count) {
   const size_t all = etx_program_method_count(program);
   const char** names = etx_pool_take(&b->pool, (all + 1) * sizeof *names);
   if (names == NULL) return ETX_OUT_OF_MEMORY;
   *out_names = names;
   *out_count = 0;
-  if (b->in->method != NULL) {
-    names[(*out_count)++] = b->in->method;
+  if (b->options->method != NULL) {
+    names[(*out_count)++] = b->options->method;
     return ETX_OK;
   }
   for (size_t i = 0; i < all; ++i) {
@@ -118,18 +115,19 @@ static etx_status find_methods(bench* b, const etx_program* program,
 
 // ---- one program ----
 
-static etx_status measure(bench* b, etx_run_session* session, const char* name,
-                          etx_bench_result* out_result) {
-  if (b->in->is_static) {
+static etx_status measure(bench_context* b, etx_run_session* session,
+                          const char* name, etx_bench_result* out_result) {
+  if (b->options->is_static) {
     return etx_bench_static(&session->module.program, name, &b->pool,
                             out_result, &b->diag);
   }
-  return etx_bench_method(session, name, &b->wishes, &b->pool, out_result,
+  return etx_bench_method(session, name, &b->settings, &b->pool, out_result,
                           &b->diag);
 }
 
-static etx_exit show(bench* b, const etx_bench_program* program) {
-  if (!b->in->json) {
+static etx_exit print_result(bench_context* b,
+                             const etx_bench_program* program) {
+  if (!b->options->json) {
     etx_bench_print(program);
     return ETX_EXIT_DONE;
   }
@@ -137,7 +135,8 @@ static etx_exit show(bench* b, const etx_bench_program* program) {
                                                  : ETX_EXIT_MACHINE_FAILED;
 }
 
-// After everything else: reading takes memory of its own.
+// Called last, because the read test allocates memory of its own, which would
+// show in the process's peak.
 static void measure_limits(const etx_run_session* session,
                            etx_bench_result* results, size_t count) {
   const etx_parallel* parallel = &session->pool.parallel;
@@ -154,8 +153,8 @@ static void measure_limits(const etx_run_session* session,
   }
 }
 
-// A method that cannot be measured does not keep the others from it.
-static etx_exit measure_all(bench* b, etx_run_session* session,
+// Goes on with the other methods if one cannot be measured.
+static etx_exit measure_all(bench_context* b, etx_run_session* session,
                             etx_bench_program* program) {
   const char** names = NULL;
   size_t count = 0;
@@ -165,7 +164,7 @@ static etx_exit measure_all(bench* b, etx_run_session* session,
   etx_bench_result* results =
       etx_pool_take(&b->pool, (count + 1) * sizeof *results);
   if (found != ETX_OK || results == NULL) {
-    return etx_error_report("bench", b->in->file, ETX_OUT_OF_MEMORY, NULL);
+    return etx_error_report("bench", b->options->file, ETX_OUT_OF_MEMORY, NULL);
   }
   for (size_t i = 0; i < count; ++i) {
     etx_diag_init(&b->diag);
@@ -176,32 +175,32 @@ static etx_exit measure_all(bench* b, etx_run_session* session,
       continue;
     }
     fprintf(stderr, "etx bench: method %s was not measured\n", names[i]);
-    etx_error_report("bench", b->in->file, status, &b->diag);
+    etx_error_report("bench", b->options->file, status, &b->diag);
     if (code == ETX_EXIT_DONE) code = etx_exit_from_run_status(status);
   }
   program->methods = results;
-  if (!b->in->is_static) {
+  if (!b->options->is_static) {
     program->memory = etx_process_memory_read();
     measure_limits(session, results, program->method_count);
   }
-  const etx_exit shown = show(b, program);
+  const etx_exit shown = print_result(b, program);
   return code == ETX_EXIT_DONE ? shown : code;
 }
 
-static etx_exit bench_file(bench* b) {
+static etx_exit bench_file(bench_context* b) {
   etx_run_session session;
   const double start = etx_monotonic_clock_seconds();
-  const etx_status status = open_session(b, b->in->file, &session);
+  const etx_status status = open_session(b, b->options->file, &session);
   if (status != ETX_OK)
-    return etx_error_report("bench", b->in->file, status, &b->diag);
+    return etx_error_report("bench", b->options->file, status, &b->diag);
   etx_bench_program program = {
-      .path = b->in->file,
+      .path = b->options->file,
       .file_bytes = session.file.program.size,
       .state_bytes = session.shared.memory.planned.size,
       .open_seconds = etx_monotonic_clock_seconds() - start,
-      .threads = (size_t)b->in->threads,
-      .is_static = b->in->is_static};
-  etx_exit code = check_wishes(b, b->in->file, &session);
+      .threads = (size_t)b->options->threads,
+      .is_static = b->options->is_static};
+  etx_exit code = check_input_options(b, b->options->file, &session);
   if (code == ETX_EXIT_DONE) code = measure_all(b, &session, &program);
   etx_run_session_close(&session);
   return code;
@@ -245,25 +244,26 @@ static bool has_method(const etx_program* program, const char* name) {
          ETX_OK;
 }
 
-// A method that cannot be compared does not keep the others from it.
-static etx_exit compare_sessions(bench* b, etx_run_session* sessions[2]) {
+// Goes on with the other methods if one cannot be compared.
+static etx_exit compare_sessions(bench_context* b,
+                                 etx_run_session* sessions[2]) {
   const char** names = NULL;
   size_t count = 0, common = 0;
   etx_exit code = ETX_EXIT_DONE;
   if (find_methods(b, &sessions[0]->module.program, &names, &count) != ETX_OK) {
-    return etx_error_report("bench", b->in->file, ETX_OUT_OF_MEMORY, NULL);
+    return etx_error_report("bench", b->options->file, ETX_OUT_OF_MEMORY, NULL);
   }
-  json_t* const list = b->in->json ? json_array() : NULL;
+  json_t* const list = b->options->json ? json_array() : NULL;
   for (size_t i = 0; i < count; ++i) {
     etx_bench_pair pair;
-    if (b->in->method == NULL &&
+    if (b->options->method == NULL &&
         !has_method(&sessions[1]->module.program, names[i])) {
       continue;
     }
     ++common;
     etx_diag_init(&b->diag);
-    const etx_status status = etx_bench_compare(sessions, names[i], &b->wishes,
-                                                &b->pool, &pair, &b->diag);
+    const etx_status status = etx_bench_compare(
+        sessions, names[i], &b->settings, &b->pool, &pair, &b->diag);
     if (status != ETX_OK) {
       fprintf(stderr, "etx bench: method %s was not compared\n", names[i]);
       etx_error_report("bench", NULL, status, &b->diag);
@@ -282,97 +282,106 @@ static etx_exit compare_sessions(bench* b, etx_run_session* sessions[2]) {
   return code;
 }
 
-static etx_exit compare_files(bench* b) {
+static etx_exit compare_files(bench_context* b) {
   etx_run_session first, second;
   etx_run_session* both[2] = {&first, &second};
-  etx_status status = open_session(b, b->in->file, &first);
+  etx_status status = open_session(b, b->options->file, &first);
   if (status != ETX_OK)
-    return etx_error_report("bench", b->in->file, status, &b->diag);
-  status = open_session(b, b->in->other, &second);
+    return etx_error_report("bench", b->options->file, status, &b->diag);
+  status = open_session(b, b->options->other, &second);
   if (status != ETX_OK) {
     etx_run_session_close(&first);
-    return etx_error_report("bench", b->in->other, status, &b->diag);
+    return etx_error_report("bench", b->options->other, status, &b->diag);
   }
-  etx_exit code = check_wishes(b, b->in->file, &first);
-  if (code == ETX_EXIT_DONE) code = check_wishes(b, b->in->other, &second);
+  etx_exit code = check_input_options(b, b->options->file, &first);
+  if (code == ETX_EXIT_DONE)
+    code = check_input_options(b, b->options->other, &second);
   if (code == ETX_EXIT_DONE) code = compare_sessions(b, both);
   etx_run_session_close(&second);
   etx_run_session_close(&first);
   return code;
 }
 
-static etx_exit run(bench* b) {
-  const words* in = b->in;
-  if (in->compares != (in->other != NULL)) {
+static etx_exit run(bench_context* b) {
+  const bench_options* options = b->options;
+  if (options->compares != (options->other != NULL)) {
     return etx_usage_error_report(
-        "bench", "--compare takes two programs, FILE and OTHER");
+        "bench", "--compare and the second program, OTHER, belong together");
   }
-  if (in->compares && in->is_static) {
-    return etx_usage_error_report("bench", "--static compares nothing");
+  if (options->compares && options->is_static) {
+    return etx_usage_error_report("bench",
+                                  "--static cannot be combined with --compare");
   }
-  if (in->is_static &&
-      (in->inputs.count + in->dims.count != 0 || in->case_directory != NULL)) {
+  if (options->is_static && (options->inputs.count + options->dims.count != 0 ||
+                             options->case_directory != NULL)) {
     return etx_usage_error_report(
         "bench",
-        "--static counts at the largest sizes and takes no --in, "
-        "--dim or --case; without it they are heeded");
+        "--static counts at the largest sizes and takes no --in, --dim or "
+        "--case");
   }
-  if (in->method == NULL && in->inputs.count + in->dims.count != 0) {
+  if (options->method == NULL &&
+      options->inputs.count + options->dims.count != 0) {
     return etx_usage_error_report(
-        "bench", "--in and --dim belong to one method: give --method");
+        "bench", "--in and --dim are for one method: give --method");
   }
-  if (in->case_directory != NULL) {
-    const etx_status status =
-        etx_case_file_read(in->case_directory, &b->pool, &b->cases, &b->diag);
+  if (options->case_directory != NULL) {
+    const etx_status status = etx_case_file_read(options->case_directory,
+                                                 &b->pool, &b->cases, &b->diag);
     if (status != ETX_OK) {
-      return etx_error_report("bench", in->case_directory, status, &b->diag);
+      return etx_error_report("bench", options->case_directory, status,
+                              &b->diag);
     }
-    b->wishes.cases = &b->cases;
+    b->settings.cases = &b->cases;
   }
-  return in->compares ? compare_files(b) : bench_file(b);
+  return options->compares ? compare_files(b) : bench_file(b);
 }
 
 int etx_cmd_bench(int argc, char** argv) {
-  static words in;
-  in = (words){.threads = 1, .seconds = 1};
-  const etx_positional positionals[] = {
-      {"FILE", "the program, .pte or .bpte", &in.file, true},
-      {"OTHER", "another program, for --compare", &in.other, false},
+  static bench_options options;
+  options = (bench_options){.threads = 1, .seconds = 1};
+  const etx_usage usage = {
+      .command = "bench",
+      .about = about,
+      .examples = examples,
+      .positionals = ETX_POSITIONALS(
+          {"FILE", "the program, .pte or .bpte", &options.file, true},
+          {"OTHER", "the second program of --compare", &options.other, false}),
+      .options = ETX_OPTIONS(
+          ETX_TEXT("method", 'm', "NAME", "measure this method only",
+                   &options.method),
+          ETX_COUNT("threads", 't', "N",
+                    "threads for large operators (default: 1)",
+                    &options.threads),
+          ETX_REAL("seconds", 0, "X",
+                   "how long to call each method (default: 1)",
+                   &options.seconds),
+          ETX_LIST("in", 'i', "NAME=VALUE", "value of an input, as for etx run",
+                   &options.inputs),
+          ETX_LIST("dim", 0, "DIM=SIZE",
+                   "size of a dynamic dimension: SYMBOL=SIZE or INPUT[1]=SIZE",
+                   &options.dims),
+          ETX_TEXT("case", 0, "DIR",
+                   "inputs and state of recorded calls: the first call of each "
+                   "method",
+                   &options.case_directory),
+          ETX_LIST("data", 'd', "FILE", "a data file (.ptd) of the program",
+                   &options.data),
+          ETX_FLAG("restore", 0,
+                   "restore inputs and state before every call; otherwise only "
+                   "if a method refuses its changed state",
+                   &options.restores),
+          ETX_FLAG("static", 0, "count only, run nothing", &options.is_static),
+          ETX_FLAG("compare", 0, "measure two programs in turns",
+                   &options.compares),
+          ETX_FLAG("json", 0, "print the results as JSON", &options.json)),
   };
-  const etx_option options[] = {
-      {ETX_OPTION_TEXT, "method", 'm', "NAME", "measure this method only",
-       &in.method},
-      {ETX_OPTION_COUNT, "threads", 't', "N",
-       "threads for large operators, 1 if not given", &in.threads},
-      {ETX_OPTION_REAL, "seconds", 0, "X",
-       "how long the calls of a method may take, 1 if not given", &in.seconds},
-      {ETX_OPTION_LIST, "in", 'i', "NAME=VALUE",
-       "value of an input, as for etx run", &in.inputs},
-      {ETX_OPTION_LIST, "dim", 0, "DIM=SIZE",
-       "a dimension that varies, as a symbol or as INPUT[1]", &in.dims},
-      {ETX_OPTION_TEXT, "case", 0, "DIR",
-       "inputs and state of recorded calls: the first of each method",
-       &in.case_directory},
-      {ETX_OPTION_LIST, "data", 'd', "FILE",
-       "a file (.ptd) with data of the program", &in.data},
-      {ETX_OPTION_FLAG, "restore", 0, NULL,
-       "bring inputs and state back before every call, as it is done anyway "
-       "where a method refuses what its calls leave",
-       &in.restores},
-      {ETX_OPTION_FLAG, "static", 0, NULL, "count only, run nothing",
-       &in.is_static},
-      {ETX_OPTION_FLAG, "compare", 0, NULL, "measure two programs in turns",
-       &in.compares},
-      {ETX_OPTION_FLAG, "json", 0, NULL, "print facts as JSON", &in.json},
-  };
-  const etx_usage usage = {"bench",  about,   positionals,
-                           2,        options, sizeof options / sizeof *options,
-                           examples, NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
-  bench b = {.in = &in};
-  b.wishes = (etx_bench_options){
-      {&in.inputs, &in.dims, NULL, 0}, NULL, in.seconds, in.restores};
+  bench_context b = {.options = &options};
+  b.settings = (etx_bench_options){{&options.inputs, &options.dims, NULL, 0},
+                                   NULL,
+                                   options.seconds,
+                                   options.restores};
   etx_diag_init(&b.diag);
   etx_pool_init(&b.pool);
   const etx_exit code = run(&b);

@@ -1,5 +1,5 @@
-// Reads and plans everything without writing, so that every problem of every
-// method is seen at once.
+// etx check: reads and plans all methods without writing a file, and reports
+// every problem of every method.
 
 #include <stdio.h>
 
@@ -14,17 +14,15 @@
 #include "exporter/export.h"
 
 static const char about[] =
-    "Reads the methods of DIR (or one .yaml or .pt2 file) as 'etx plan' "
-    "would,\n"
-    "reports every problem of every method with file, line and node, and "
-    "writes\n"
-    "nothing.\n";
+    "Reads the methods of DIR (or one .yaml or .pt2 file) as 'etx plan' does,\n"
+    "reports every problem of every method with file, line and node, and\n"
+    "writes nothing.\n";
 
 static const char examples[] =
     "  etx check methods/\n"
     "  etx check methods/ --target executorch\n";
 
-static etx_status swallow(void* context, etx_bytes bytes) {
+static etx_status discard(void* context, etx_bytes bytes) {
   (void)context;
   (void)bytes;
   return ETX_OK;
@@ -36,11 +34,12 @@ static etx_status check(const char* path, etx_target target, etx_pool* pool,
   etx_ir_module_init(&module, pool);
   ETX_TRY(etx_input_path_check(path, diag));
   const etx_status read = etx_export_read(&module, path, &list->problems, diag);
-  // Methods that were read may have problems of their own further on.
+  // Even if one method could not be read, the others are planned to find their
+  // problems too.
   if (read != ETX_OK && module.method_count == 0) return read;
   const etx_export_options options = {.target = target,
                                       .evaluator = etx_kernel_evaluator()};
-  const etx_sink nowhere = {swallow, NULL};
+  const etx_sink nowhere = {discard, NULL};
   etx_export_report report;
   const etx_status planned =
       etx_export_plan(&module, &options, &nowhere, &report, &list->problems,
@@ -62,7 +61,7 @@ static etx_exit report(const char* path, etx_status status,
   } else if (status == ETX_OK) {
     printf("%s: no problems\n", path);
   }
-  // A failure that is no problem of the input was not reported yet.
+  // Failures without a location in the input are not in the list.
   if (status != ETX_OK && count == 0) {
     return etx_error_report("check", path, status, diag);
   }
@@ -74,15 +73,17 @@ int etx_cmd_check(int argc, char** argv) {
   const char* path = NULL;
   int target = 0;
   bool json = false;
-  const etx_positional positionals[] = {
-      {"DIR", "directory of methods, or one file", &path, true}};
-  const etx_option options[] = {
-      {ETX_OPTION_CHOICE, "target", 't', "etx|executorch",
-       "for which runtime (default: etx)", &target},
-      {ETX_OPTION_FLAG, "json", 0, NULL, "print the problems as JSON", &json},
+  const etx_usage usage = {
+      .command = "check",
+      .about = about,
+      .examples = examples,
+      .positionals = ETX_POSITIONALS(
+          {"DIR", "directory of methods, or one file", &path, true}),
+      .options = ETX_OPTIONS(
+          ETX_CHOICE("target", 't', "etx|executorch",
+                     "the runtime to plan for (default: etx)", &target),
+          ETX_FLAG("json", 0, "print the problems as JSON", &json)),
   };
-  const etx_usage usage = {"check", about, positionals, 1,
-                           options, 2,     examples,    NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   etx_diag diag;

@@ -1,3 +1,6 @@
+// etx dump: writes methods as YAML with their weights, or prints a program file
+// as text.
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,11 +16,9 @@
 #include "exporter/export.h"
 
 static const char about[] =
-    "Writes methods as YAML with their weights as .safetensors: any input of\n"
-    "'etx plan' becomes a directory that gives the same program when planned.\n"
-    "Of a program file (.pte, .bpte) it prints every value and instruction, "
-    "for "
-    "reading.\n";
+    "Writes methods as YAML and their weights as .safetensors. Any input of\n"
+    "'etx plan' becomes a directory that plans to the same program. A program\n"
+    "file (.pte, .bpte) is printed instead: every value and instruction.\n";
 
 static const char examples[] =
     "  etx dump methods/ -o as_yaml/\n"
@@ -62,8 +63,9 @@ static etx_status dump_into(const char* path, const char* output,
   return etx_export_dump(&module, output, diag);
 }
 
-// What is dumped would stand where it was read, as other text.
-static bool holds_input(const char* directory, const char* path) {
+// True if the input lies in the output directory, where the dump would
+// overwrite it.
+static bool contains_input(const char* directory, const char* path) {
   char folder[ETX_OUTPUT_PATH_BYTES];
   struct stat from, to;
   if (stat(path, &from) != 0 || stat(directory, &to) != 0) return false;
@@ -80,12 +82,13 @@ static bool holds_input(const char* directory, const char* path) {
 static etx_exit dump_methods(const char* path, const char* output) {
   if (output == NULL) {
     return etx_usage_error_report("dump",
-                                  "where shall the files go? give -o DIR");
+                                  "no output directory; give one with -o DIR");
   }
-  if (holds_input(output, path)) {
+  if (contains_input(output, path)) {
     return etx_usage_error_report(
-        "dump", "%s: '%s' holds what is read: choose another directory", path,
-        output);
+        "dump",
+        "%s: the output directory '%s' contains the input; choose another",
+        path, output);
   }
   etx_diag diag;
   etx_diag_init(&diag);
@@ -104,20 +107,23 @@ static etx_exit dump_methods(const char* path, const char* output) {
 int etx_cmd_dump(int argc, char** argv) {
   const char* path = NULL;
   const char* output = NULL;
-  const etx_positional positionals[] = {
-      {"INPUT", "directory of methods, .yaml, .pt2 or .pte", &path, true}};
-  const etx_option options[] = {{ETX_OPTION_TEXT, "output", 'o', "DIR",
-                                 "where YAML and weights go; not for a .pte",
-                                 &output}};
-  const etx_usage usage = {"dump",  about, positionals, 1,
-                           options, 1,     examples,    NULL};
+  const etx_usage usage = {
+      .command = "dump",
+      .about = about,
+      .examples = examples,
+      .positionals = ETX_POSITIONALS(
+          {"INPUT", "directory of methods, .yaml, .pt2 or .pte", &path, true}),
+      .options = ETX_OPTIONS(ETX_TEXT(
+          "output", 'o', "DIR",
+          "directory for the YAML and the weights; not for a .pte", &output)),
+  };
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   if (is_program(path) && output != NULL) {
     return (int)etx_usage_error_report(
         "dump",
-        "%s: a program is printed, '--output' is for "
-        "methods; send it to a file with '>'",
+        "%s: a program is printed to standard output, without '--output'; "
+        "redirect it with '>'",
         path);
   }
   return (int)(is_program(path) ? dump_program(path)

@@ -1,3 +1,6 @@
+// etx explain: what an exit code or a status means, when it occurs and what to
+// do.
+
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -6,20 +9,21 @@
 #include "cli/base/options.h"
 
 static const char about[] =
-    "Tells what an exit code of etx (0 to 6) or a status of the C interface\n"
-    "(such as TORN_STATE) means, when it is seen and what to do. Without CODE "
-    "it\n"
-    "lists all of them.\n";
+    "Explains an exit code of etx (0 to 6) or a status of the C interface "
+    "(such\n"
+    "as TORN_STATE): what it means, when it occurs and what to do. Without "
+    "CODE\n"
+    "it lists all of them.\n";
 
 static const char examples[] =
     "  etx explain 4\n"
     "  etx explain TORN_STATE\n";
 
-typedef struct row {
+typedef struct code_row {
   const char* code;
   const char* sentence;
   const char* page;  // explain_pages.def
-} row;
+} code_row;
 
 static const char* const exit_pages[] = {
 #define EXIT_PAGE(NAME, text) [ETX_EXIT_##NAME] = text,
@@ -37,25 +41,26 @@ static const char* const status_pages[ETX_STATUS_COUNT] = {
 #undef STATUS_PAGE
 };
 
-// The rows of both lists, exit codes first. Returns their number.
-static size_t read_rows(row* out) {
+// Fills `out` with the rows of both lists, exit codes first, and returns their
+// number.
+static size_t read_rows(code_row* out) {
   size_t count = 0;
 #define EXIT_CODE(NAME, number, sentence) \
-  out[count++] = (row){#number, sentence, exit_pages[number]};
+  out[count++] = (code_row){#number, sentence, exit_pages[number]};
 #include "cli/base/exit_code.def"
 #undef EXIT_CODE
 #define STATUS(name, text) \
-  out[count++] = (row){#name, text, status_pages[ETX_##name]};
+  out[count++] = (code_row){#name, text, status_pages[ETX_##name]};
 #include "format/base/status.def"
 #undef STATUS
   return count;
 }
 
-enum { MOST_ROWS = 32 };
+enum { MAX_ROWS = 32 };
 
-static bool print_page(const row* rows, size_t count, etx_text wanted) {
+static bool print_page(const code_row* rows, size_t count, etx_text name) {
   for (size_t i = 0; i < count; ++i) {
-    if (!etx_text_is(wanted, rows[i].code)) continue;
+    if (!etx_text_is(name, rows[i].code)) continue;
     printf("%s: %s\n\n%s", rows[i].code, rows[i].sentence, rows[i].page);
     return true;
   }
@@ -64,19 +69,22 @@ static bool print_page(const row* rows, size_t count, etx_text wanted) {
 
 int etx_cmd_explain(int argc, char** argv) {
   const char* code = NULL;
-  const etx_positional positionals[] = {
-      {"CODE", "an exit code or the name of a status", &code, false}};
-  const etx_usage usage = {"explain", about, positionals, 1,
-                           NULL,      0,     examples,    NULL};
+  const etx_usage usage = {
+      .command = "explain",
+      .about = about,
+      .examples = examples,
+      .positionals = ETX_POSITIONALS(
+          {"CODE", "an exit code or the name of a status", &code, false}),
+  };
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
-  etx_text wanted = etx_text_of(code);
+  etx_text name = etx_text_of(code);
   const etx_text prefix = etx_text_of("ETX_");
-  if (etx_text_starts_with(wanted, prefix)) {
-    wanted.data += prefix.size;
-    wanted.size -= prefix.size;
+  if (etx_text_starts_with(name, prefix)) {
+    name.data += prefix.size;
+    name.size -= prefix.size;
   }
-  row rows[MOST_ROWS];
+  code_row rows[MAX_ROWS];
   const size_t count = read_rows(rows);
   if (code == NULL) {
     for (size_t i = 0; i < count; ++i) {
@@ -84,7 +92,7 @@ int etx_cmd_explain(int argc, char** argv) {
     }
     return ETX_EXIT_DONE;
   }
-  if (print_page(rows, count, wanted)) return ETX_EXIT_DONE;
+  if (print_page(rows, count, name)) return ETX_EXIT_DONE;
   return (int)etx_usage_error_report(
       "explain", "no exit code or status is called '%s'", code);
 }

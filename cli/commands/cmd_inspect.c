@@ -1,3 +1,5 @@
+// etx inspect: prints the contents of a program file as text, JSON or a page.
+
 #include <stdio.h>
 
 #include "cli/commands/commands.h"
@@ -11,26 +13,27 @@
 #include "cli/program/pte_file.h"
 
 static const char about[] =
-    "Shows what a program file holds: its parts, each method with inputs and\n"
-    "outputs, state with offsets and initial values, operators, and which "
-    "runtime\n"
-    "it needs. Reads files of the stock exporter too.\n";
+    "Shows the contents of a program file: its parts, the inputs and outputs "
+    "of\n"
+    "each method, states with offsets and initial values, operators, and the\n"
+    "runtime that it needs. Also reads files of the stock exporter.\n";
 
 static const char examples[] =
     "  etx inspect model.pte\n"
     "  etx inspect model.pte --html model.html\n"
     "  etx inspect model.pte --json | jq '.state[].name'\n";
 
-// What a bundle holds beside its program.
+// Prints the recorded calls of a bundle.
 static void print_bundle(const char* path, const etx_bundle* bundle) {
-  printf("%s: a bundled program; 'etx run --bundled' makes its calls:\n", path);
+  printf("%s: a bundled program; run its calls with 'etx run --bundled':\n",
+         path);
   for (size_t i = 0; i < etx_bundle_suite_count(bundle); ++i) {
     const etx_text method = etx_bundle_suite_method(bundle, i);
     const size_t count = etx_bundle_case_count(bundle, i);
     printf("  %.*s: %zu case%s\n", (int)method.size, method.data, count,
            etx_plural(count));
   }
-  printf("\nits program:\n");
+  printf("\nthe program in the bundle:\n");
 }
 
 static json_t* json_of_bundle(const etx_bundle* bundle) {
@@ -46,18 +49,18 @@ static json_t* json_of_bundle(const etx_bundle* bundle) {
   return list;
 }
 
-typedef struct words {
+typedef struct inspect_options {
   const char* path;
   bool json;
-  const char* html;  // where a page goes, or NULL
-} words;
+  const char* html;  // path of the page to write, or NULL
+} inspect_options;
 
-static etx_status write_page(const words* in, const json_t* root,
+static etx_status write_page(const inspect_options* options, const json_t* root,
                              etx_diag* diag) {
   etx_output_file output;
-  ETX_TRY(etx_output_file_check_overwrite(in->html, in->path, diag));
-  ETX_TRY(etx_output_file_open(&output, in->html, diag));
-  etx_json_html_print(in->path, root, output.file);
+  ETX_TRY(etx_output_file_check_overwrite(options->html, options->path, diag));
+  ETX_TRY(etx_output_file_open(&output, options->html, diag));
+  etx_json_html_print(options->path, root, output.file);
   etx_status status = etx_json_allocation_failed()
                           ? ETX_OUT_OF_MEMORY
                           : etx_output_file_finish(&output);
@@ -66,8 +69,9 @@ static etx_status write_page(const words* in, const json_t* root,
   return status;
 }
 
-static etx_status inspect(const words* in, const etx_pte_file* file,
-                          etx_pool* pool, bool* out_printed, etx_diag* diag) {
+static etx_status inspect(const inspect_options* options,
+                          const etx_pte_file* file, etx_pool* pool,
+                          bool* out_printed, etx_diag* diag) {
   etx_program program;
   etx_operator_uses uses;
   ETX_TRY(
@@ -76,20 +80,20 @@ static etx_status inspect(const words* in, const etx_pte_file* file,
   ETX_TRY(etx_operator_uses_collect(&program.pte, blob, pool, &uses, diag));
   etx_state_list states;
   ETX_TRY(etx_state_list_read(&program, pool, &states, diag));
-  if (!in->json && in->html == NULL) {
-    if (file->is_bundle) print_bundle(in->path, &file->bundle);
-    return etx_inspect_print(in->path, &program, &uses, &states, diag);
+  if (!options->json && options->html == NULL) {
+    if (file->is_bundle) print_bundle(options->path, &file->bundle);
+    return etx_inspect_print(options->path, &program, &uses, &states, diag);
   }
   json_t* root = NULL;
   etx_status status =
-      etx_inspect_json(in->path, &program, &uses, &states, &root, diag);
+      etx_inspect_json(options->path, &program, &uses, &states, &root, diag);
   if (status == ETX_OK) {
     if (file->is_bundle) {
       json_object_set_new(root, "bundle", json_of_bundle(&file->bundle));
     }
-    if (in->html != NULL) status = write_page(in, root, diag);
+    if (options->html != NULL) status = write_page(options, root, diag);
   }
-  if (status == ETX_OK && in->json) {
+  if (status == ETX_OK && options->json) {
     *out_printed = etx_json_print(root);
   } else {
     json_decref(root);
@@ -98,30 +102,33 @@ static etx_status inspect(const words* in, const etx_pte_file* file,
 }
 
 int etx_cmd_inspect(int argc, char** argv) {
-  words in = {.path = NULL};
-  const etx_positional positionals[] = {
-      {"FILE", "the program, .pte or .bpte", &in.path, true}};
-  const etx_option options[] = {
-      {ETX_OPTION_FLAG, "json", 0, NULL, "print the facts as JSON", &in.json},
-      {ETX_OPTION_TEXT, "html", 0, "FILE",
-       "write the facts as one page to be opened in a browser", &in.html}};
-  const etx_usage usage = {"inspect", about, positionals, 1,
-                           options,   2,     examples,    NULL};
+  inspect_options options = {.path = NULL};
+  const etx_usage usage = {
+      .command = "inspect",
+      .about = about,
+      .examples = examples,
+      .positionals = ETX_POSITIONALS(
+          {"FILE", "the program, .pte or .bpte", &options.path, true}),
+      .options = ETX_OPTIONS(
+          ETX_FLAG("json", 0, "print the facts as JSON", &options.json),
+          ETX_TEXT("html", 0, "FILE",
+                   "write the facts as one page for a browser", &options.html)),
+  };
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   etx_diag diag;
   etx_diag_init(&diag);
   etx_pte_file file;
-  const etx_status opened = etx_pte_file_open(&file, in.path, &diag);
+  const etx_status opened = etx_pte_file_open(&file, options.path, &diag);
   if (opened != ETX_OK)
-    return (int)etx_error_report("inspect", in.path, opened, &diag);
+    return (int)etx_error_report("inspect", options.path, opened, &diag);
   etx_pool pool;
   etx_pool_init(&pool);
   bool is_printed = true;
-  const etx_status status = inspect(&in, &file, &pool, &is_printed, &diag);
+  const etx_status status = inspect(&options, &file, &pool, &is_printed, &diag);
   etx_pool_close(&pool);
   etx_pte_file_close(&file);
   if (status != ETX_OK)
-    return (int)etx_error_report("inspect", in.path, status, &diag);
+    return (int)etx_error_report("inspect", options.path, status, &diag);
   return is_printed ? ETX_EXIT_DONE : ETX_EXIT_MACHINE_FAILED;
 }

@@ -1,3 +1,5 @@
+// etx mem: draws the memory of a program over time, as text, a page or a trace.
+
 #include <stdio.h>
 #include <string.h>
 
@@ -9,27 +11,27 @@
 #include "cli/program/pte_file.h"
 
 static const char about[] =
-    "Shows where a program's values lie, and when: addresses over time, from "
+    "Shows where the values of a program lie in memory and when they are "
+    "live:\n"
+    "addresses over time, from the program file alone. Also reads files of "
     "the\n"
-    "program file alone. Reads files of the stock exporter too. Without an "
-    "option\n"
-    "the picture is text.\n";
+    "stock exporter. Without an option the map is printed as text.\n";
 
 static const char examples[] =
     "  etx mem model.pte\n"
     "  etx mem model.pte --html memory.html && xdg-open memory.html\n"
     "  etx mem model.pte --trace trace.json    # for ui.perfetto.dev\n";
 
-typedef struct words {
+typedef struct mem_options {
   const char* path;
   const char* html;
   const char* trace;
   bool text;
-} words;
+} mem_options;
 
-// A way of showing the map in a file.
-typedef etx_status (*printer)(const etx_memory_map* map, const char* path,
-                              FILE* out);
+// Writes the map in one format.
+typedef etx_status (*memory_format)(const etx_memory_map* map, const char* path,
+                                    FILE* out);
 
 static etx_status print_page(const etx_memory_map* map, const char* path,
                              FILE* out) {
@@ -37,21 +39,23 @@ static etx_status print_page(const etx_memory_map* map, const char* path,
   return ETX_OK;
 }
 
-// What the picture is called: the file without its folders.
+// The title of the map: the file name without directories.
 static const char* title_of(const char* path) {
   const char* const slash = strrchr(path, '/');
   return slash == NULL || slash[1] == '\0' ? path : slash + 1;
 }
 
-static etx_exit write_file(const words* in, const etx_memory_map* map,
-                           const char* path, printer print) {
+static etx_exit write_file(const mem_options* options,
+                           const etx_memory_map* map, const char* path,
+                           memory_format print) {
   etx_diag diag;
   etx_diag_init(&diag);
   etx_output_file output;
-  etx_status status = etx_output_file_check_overwrite(path, in->path, &diag);
+  etx_status status =
+      etx_output_file_check_overwrite(path, options->path, &diag);
   if (status == ETX_OK) status = etx_output_file_open(&output, path, &diag);
   if (status != ETX_OK) return etx_error_report("mem", NULL, status, &diag);
-  status = print(map, title_of(in->path), output.file);
+  status = print(map, title_of(options->path), output.file);
   if (status == ETX_OK) status = etx_output_file_finish(&output);
   if (status == ETX_OK) status = etx_output_file_keep(&output);
   etx_output_file_discard(&output);
@@ -59,62 +63,69 @@ static etx_exit write_file(const words* in, const etx_memory_map* map,
   return ETX_EXIT_DONE;
 }
 
-static etx_exit print_text(const words* in, const etx_memory_map* map) {
+static etx_exit print_text(const mem_options* options,
+                           const etx_memory_map* map) {
   const etx_status status =
-      etx_memory_text_print(map, title_of(in->path), stdout);
-  if (status != ETX_OK) return etx_error_report("mem", in->path, status, NULL);
+      etx_memory_text_print(map, title_of(options->path), stdout);
+  if (status != ETX_OK)
+    return etx_error_report("mem", options->path, status, NULL);
   return fflush(stdout) == 0 && ferror(stdout) == 0 ? ETX_EXIT_DONE
                                                     : ETX_EXIT_MACHINE_FAILED;
 }
 
-static etx_exit show(const words* in, const etx_memory_map* map) {
+static etx_exit write_all(const mem_options* options,
+                          const etx_memory_map* map) {
   etx_exit code = ETX_EXIT_DONE;
-  if (in->html != NULL) code = write_file(in, map, in->html, print_page);
-  if (code == ETX_EXIT_DONE && in->trace != NULL) {
-    code = write_file(in, map, in->trace, etx_memory_trace_print);
+  if (options->html != NULL)
+    code = write_file(options, map, options->html, print_page);
+  if (code == ETX_EXIT_DONE && options->trace != NULL) {
+    code = write_file(options, map, options->trace, etx_memory_trace_print);
   }
   if (code != ETX_EXIT_DONE) return code;
-  const bool is_default = in->html == NULL && in->trace == NULL;
-  return in->text || is_default ? print_text(in, map) : ETX_EXIT_DONE;
+  const bool is_default = options->html == NULL && options->trace == NULL;
+  return options->text || is_default ? print_text(options, map) : ETX_EXIT_DONE;
 }
 
-static etx_exit run(const words* in) {
+static etx_exit run(const mem_options* options) {
   etx_diag diag;
   etx_pte_file file;
   etx_memory_map map;
   etx_diag_init(&diag);
-  const etx_status opened = etx_pte_file_open(&file, in->path, &diag);
-  if (opened != ETX_OK) return etx_error_report("mem", in->path, opened, &diag);
+  const etx_status opened = etx_pte_file_open(&file, options->path, &diag);
+  if (opened != ETX_OK)
+    return etx_error_report("mem", options->path, opened, &diag);
   const etx_status status = etx_memory_map_read(&map, file.program, &diag);
-  const etx_exit code = status == ETX_OK
-                            ? show(in, &map)
-                            : etx_error_report("mem", in->path, status, &diag);
+  const etx_exit code =
+      status == ETX_OK ? write_all(options, &map)
+                       : etx_error_report("mem", options->path, status, &diag);
   etx_memory_map_close(&map);
   etx_pte_file_close(&file);
   return code;
 }
 
 int etx_cmd_mem(int argc, char** argv) {
-  words in = {.path = NULL};
-  const etx_positional positionals[] = {
-      {"FILE", "the program, .pte or .bpte", &in.path, true}};
-  const etx_option options[] = {
-      {ETX_OPTION_TEXT, "html", 0, "FILE",
-       "write one page to be opened in a browser, which needs nothing else",
-       &in.html},
-      {ETX_OPTION_TEXT, "trace", 0, "FILE",
-       "write a trace for Chrome and Perfetto", &in.trace},
-      {ETX_OPTION_FLAG, "text", 0, NULL,
-       "print the picture beside what is written", &in.text},
+  mem_options options = {.path = NULL};
+  const etx_usage usage = {
+      .command = "mem",
+      .about = about,
+      .examples = examples,
+      .positionals = ETX_POSITIONALS(
+          {"FILE", "the program, .pte or .bpte", &options.path, true}),
+      .options = ETX_OPTIONS(
+          ETX_TEXT("html", 0, "FILE",
+                   "write one self-contained page for a browser",
+                   &options.html),
+          ETX_TEXT("trace", 0, "FILE", "write a trace for Chrome and Perfetto",
+                   &options.trace),
+          ETX_FLAG("text", 0, "print the map as text too", &options.text)),
   };
-  const etx_usage usage = {"mem",   about, positionals, 1,
-                           options, 3,     examples,    NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
-  if (in.html != NULL && in.trace != NULL && strcmp(in.html, in.trace) == 0) {
+  if (options.html != NULL && options.trace != NULL &&
+      strcmp(options.html, options.trace) == 0) {
     return (int)etx_usage_error_report(
         "mem", "options '--html' and '--trace' name the same file '%s'",
-        in.html);
+        options.html);
   }
-  return (int)run(&in);
+  return (int)run(&options);
 }

@@ -1,3 +1,6 @@
+// etx ops: lists the kernels of this build. A word that no kernel has in its
+// name gets the nearest operators of PyTorch as a hint.
+
 #include <stdio.h>
 #include <string.h>
 
@@ -7,12 +10,15 @@
 #include "cli/report/operator_table.h"
 #include "cli/base/options.h"
 #include "cli/base/plural.h"
+#include "exporter/lower/nearest_operator.h"
 #include "runtime/kernel.h"
 
 static const char about[] =
     "Lists the operators of this build as program files name them, with their\n"
-    "arguments, and the types that tensors can have. --markdown prints the\n"
-    "table of the documents: what each operator of PyTorch becomes.\n";
+    "arguments, and the element types of tensors. Exit code 2 if no operator "
+    "has\n"
+    "WORD in its name. --markdown prints docs/operators.md: what each PyTorch\n"
+    "operator is lowered to.\n";
 
 static const char examples[] =
     "  etx ops\n"
@@ -20,8 +26,9 @@ static const char examples[] =
     "  etx ops --json\n"
     "  etx ops --markdown > docs/operators.md\n";
 
-// The operator of a row, or NULL if it is not to be listed.
-static const etx_op* wanted_op(size_t row, const char* word) {
+// The operator of a row of the kernel table; NULL if the build leaves it out,
+// or if `word` (may be NULL) is not in its name.
+static const etx_op* listed_op(size_t row, const char* word) {
   const etx_kernel* const kernel = &etx_all_kernels.kernels[row];
   const etx_op* const op = etx_op_at(kernel->op);
   if (etx_kernel_is_left_out(kernel)) return NULL;
@@ -33,13 +40,19 @@ static void print_op(const etx_op* op) {
          op->overload, op->arguments);
 }
 
-static void print_all(const char* word) {
+static size_t count_listed(const char* word) {
   size_t count = 0;
   for (size_t i = 0; i < etx_all_kernels.count; ++i) {
-    const etx_op* const op = wanted_op(i, word);
-    if (op == NULL) continue;
-    print_op(op);
-    ++count;
+    count += listed_op(i, word) != NULL;
+  }
+  return count;
+}
+
+static void print_all(const char* word) {
+  const size_t count = count_listed(word);
+  for (size_t i = 0; i < etx_all_kernels.count; ++i) {
+    const etx_op* const op = listed_op(i, word);
+    if (op != NULL) print_op(op);
   }
   printf("\n%zu operator%s\n", count, etx_plural(count));
   if (word != NULL) return;
@@ -59,11 +72,24 @@ static json_t* json_of(const etx_op* op) {
   return object;
 }
 
+// Operators of PyTorch whose names resemble a word that no kernel has in its
+// name.
+static json_t* json_of_nearest(const char* word) {
+  json_t* const list = json_array();
+  const char* names[ETX_NEAREST_OPERATORS];
+  if (count_listed(word) != 0) return list;
+  const size_t count = etx_nearest_operators(etx_text_of(word), names);
+  for (size_t i = 0; i < count; ++i) {
+    json_array_append_new(list, json_string(names[i]));
+  }
+  return list;
+}
+
 static bool print_json(const char* word) {
   json_t* const operators = json_array();
   json_t* const types = json_array();
   for (size_t i = 0; i < etx_all_kernels.count; ++i) {
-    const etx_op* const op = wanted_op(i, word);
+    const etx_op* const op = listed_op(i, word);
     if (op != NULL) json_array_append_new(operators, json_of(op));
   }
 #define DTYPE(NAME, name, code, bytes, category) \
@@ -73,7 +99,23 @@ static bool print_json(const char* word) {
   json_t* const root = json_object();
   json_object_set_new(root, "operators", operators);
   json_object_set_new(root, "types", types);
+  json_object_set_new(root, "nearest", json_of_nearest(word));
   return etx_json_print(root);
+}
+
+static etx_exit report_no_match(const char* word) {
+  const char* names[ETX_NEAREST_OPERATORS];
+  const size_t count = etx_nearest_operators(etx_text_of(word), names);
+  fprintf(stderr, "etx ops: no operator of this build has '%s' in its name",
+          word);
+  for (size_t i = 0; i < count; ++i) {
+    fprintf(stderr, "%s %s",
+            i == 0 ? "; the nearest operators of PyTorch that can be imported:"
+                   : ",",
+            names[i]);
+  }
+  fprintf(stderr, "%s\n", count == 0 ? "; 'etx ops' lists all" : "");
+  return ETX_EXIT_REFUSED;
 }
 
 static etx_exit print_markdown(void) {
@@ -87,24 +129,26 @@ static etx_exit print_markdown(void) {
 int etx_cmd_ops(int argc, char** argv) {
   const char* word = NULL;
   bool json = false, markdown = false;
-  const etx_positional positionals[] = {
-      {"WORD", "only operators with WORD in their name", &word, false}};
-  const etx_option options[] = {
-      {ETX_OPTION_FLAG, "json", 0, NULL, "print the list as JSON", &json},
-      {ETX_OPTION_FLAG, "markdown", 0, NULL, "print the table of the documents",
-       &markdown}};
-  const etx_usage usage = {"ops",   about, positionals, 1,
-                           options, 2,     examples,    NULL};
+  const etx_usage usage = {
+      .command = "ops",
+      .about = about,
+      .examples = examples,
+      .positionals = ETX_POSITIONALS(
+          {"WORD", "list operators with WORD in their name", &word, false}),
+      .options = ETX_OPTIONS(
+          ETX_FLAG("json", 0, "print the list as JSON", &json),
+          ETX_FLAG("markdown", 0, "print docs/operators.md", &markdown)),
+  };
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   if (markdown && (json || word != NULL)) {
     return (int)etx_usage_error_report(
-        "ops",
-        "--markdown prints the whole table and takes no "
-        "WORD or --json");
+        "ops", "--markdown prints the whole table; it takes no WORD or --json");
   }
   if (markdown) return (int)print_markdown();
-  if (json) return print_json(word) ? ETX_EXIT_DONE : ETX_EXIT_MACHINE_FAILED;
-  print_all(word);
+  const bool is_found = count_listed(word) != 0;
+  if (json && !print_json(word)) return ETX_EXIT_MACHINE_FAILED;
+  if (!is_found) return (int)report_no_match(word);
+  if (!json) print_all(word);
   return ETX_EXIT_DONE;
 }

@@ -1,6 +1,6 @@
-// Four ways to run a program: one call, a recorded sequence of calls, the calls
-// that a bundle brings along, a smoke test of all methods. Each has a file of
-// its own; this one reads the options and reports.
+// etx run: runs a program in one of four ways, each with a file of its own in
+// cli/run: one call, a recorded sequence of calls, the calls of a bundle, or a
+// smoke test of all methods. This file reads the options and prints results.
 
 #include <stdio.h>
 
@@ -16,7 +16,7 @@
 #include "cli/run/run_profile.h"
 #include "cli/program/instruction_source.h"
 
-typedef struct words {
+typedef struct run_options {
   const char* file;
   const char* method;
   etx_option_list inputs;
@@ -30,30 +30,31 @@ typedef struct words {
   uint64_t threads;
   const char* profile;
   bool json;
-} words;
+} run_options;
 
 static const char about[] =
     "Runs a program file. State starts with its initial values and is shared "
     "by\n"
     "all methods.\n\n"
-    "With METHOD: one call. Inputs are given by name as a number, a nested "
-    "list,\n"
-    "an .npy file or a tensor of a .safetensors file; outputs are printed or\n"
-    "written. --out also takes the name of a state, or of an input that the\n"
-    "method changes.\n\n"
-    "With --case: the calls of DIR/cases.json, one session, everything "
-    "compared\n"
-    "with DIR/expected.safetensors. With --bundled: the calls that a bundled\n"
-    "program (.bpte) brings along, compared with what it expects; without it "
-    "a\n"
-    "bundle is run as the program that it holds. With --smoke: every method "
-    "once at its\n"
-    "smallest and once at its largest sizes, all inputs zero.\n";
+    "METHOD makes one call. An input is given by name, as a number, a nested\n"
+    "list, an .npy file or a tensor of a .safetensors file. Outputs are "
+    "printed\n"
+    "or written to files. --out also takes the name of a state, or of an "
+    "input\n"
+    "that the method changes.\n\n"
+    "--case makes the calls of DIR/cases.json in one session and compares all\n"
+    "results with DIR/expected.safetensors.\n\n"
+    "--bundled makes the calls of a bundled program (.bpte) and compares "
+    "their\n"
+    "results with the expected ones. Without it, a bundle is run like the\n"
+    "program that it contains.\n\n"
+    "--smoke calls every method once at its smallest and once at its largest\n"
+    "sizes, with inputs of zeros.\n";
 
 static const char examples[] =
     "  etx run model.pte get --in 'x=[[1, 2], [3, 4]]'\n"
     "  etx run model.pte decode --in token=595 --in pos=0 --out logits=l.npy\n"
-    "  etx run model.pte encode --in ids=in.safetensors#ids \\\n"
+    "  etx run model.pte encode --in ids=options.safetensors#ids \\\n"
     "      --out cache.k=after.safetensors --out cache.v=after.safetensors\n"
     "  etx run model.pte --case tests/data/pt2/kv\n"
     "  etx run model.pte decode --in token=595 --profile trace.json\n"
@@ -61,7 +62,7 @@ static const char examples[] =
     "  etx run model.pte forward --data weights.ptd --in x=x.npy\n"
     "  etx run model.pte --smoke\n";
 
-// Differences as lines, or collected for --json.
+// Where differences go: printed as lines, or collected for --json.
 typedef struct case_report {
   json_t* list;  // NULL: print lines
 } case_report;
@@ -81,10 +82,10 @@ static void on_difference(void* context, size_t call, const char* method,
   json_array_append_new(report->list, row);
 }
 
-static bool report_case(const words* in, const etx_case_result* result,
-                        json_t* list) {
+static bool report_case(const run_options* options,
+                        const etx_case_result* result, json_t* list) {
   if (list == NULL) {
-    printf("%s: %zu call%s, %zu difference%s\n", in->case_directory,
+    printf("%s: %zu call%s, %zu difference%s\n", options->case_directory,
            result->call_count, etx_plural(result->call_count),
            result->difference_count, etx_plural(result->difference_count));
     return true;
@@ -95,45 +96,48 @@ static bool report_case(const words* in, const etx_case_result* result,
   return etx_json_print(root);
 }
 
-static etx_exit run_recorded(etx_run_session* session, const words* in,
+static etx_exit run_recorded(etx_run_session* session,
+                             const run_options* options,
                              etx_run_profile* profile, etx_pool* pool) {
   etx_diag diag;
   etx_diag_init(&diag);
   etx_case_file file;
   const etx_status read =
-      etx_case_file_read(in->case_directory, pool, &file, &diag);
+      etx_case_file_read(options->case_directory, pool, &file, &diag);
   if (read != ETX_OK)
-    return etx_error_report("run", in->case_directory, read, &diag);
-  case_report report = {in->json ? json_array() : NULL};
+    return etx_error_report("run", options->case_directory, read, &diag);
+  case_report report = {options->json ? json_array() : NULL};
   const etx_case_sink sink = {on_difference, &report, profile};
   etx_case_result result;
   const etx_status status = etx_case_run(session, &file, &sink, &result, &diag);
-  if (!report_case(in, &result, report.list)) return ETX_EXIT_MACHINE_FAILED;
+  if (!report_case(options, &result, report.list))
+    return ETX_EXIT_MACHINE_FAILED;
   if (status != ETX_OK) {
     const char* const method = file.calls[result.refused_call].method;
     fprintf(stderr, "etx run: call %zu %s failed\n", result.refused_call,
             method == NULL ? "(reset)" : method);
-    etx_error_report("run", in->file, status, &diag);
+    etx_error_report("run", options->file, status, &diag);
     etx_instruction_source_explain(&session->module.program.pte, &diag, "run",
-                                   in->file);
+                                   options->file);
     return etx_exit_from_run_status(status);
   }
   return result.difference_count == 0 ? ETX_EXIT_DONE : ETX_EXIT_DIFFERENT;
 }
 
-// The trace is written whatever came out of the calls: one that failed ends it.
-// Without any there is nothing that could replace an older trace.
-static etx_exit run_case(etx_run_session* session, const words* in,
+// The trace is written even if a call failed; that call is then its last one.
+// If the first call could not be made, an older trace stays.
+static etx_exit run_case(etx_run_session* session, const run_options* options,
                          etx_pool* pool) {
-  if (in->profile == NULL) return run_recorded(session, in, NULL, pool);
+  if (options->profile == NULL)
+    return run_recorded(session, options, NULL, pool);
   etx_run_profile profile;
   etx_run_profile_init(&profile);
-  const etx_exit code = run_recorded(session, in, &profile, pool);
+  const etx_exit code = run_recorded(session, options, &profile, pool);
   const bool is_empty = code != ETX_EXIT_DONE && profile.call_count == 0;
   const etx_exit written =
       is_empty ? code
                : etx_run_profile_write(&profile, session->file.program,
-                                       in->file, in->profile);
+                                       options->file, options->profile);
   etx_run_profile_close(&profile);
   return code == ETX_EXIT_DONE ? written : code;
 }
@@ -159,27 +163,30 @@ static void on_case(void* context, etx_text method, size_t index,
   json_array_append_new(report->list, row);
 }
 
-static etx_exit run_bundled(etx_run_session* session, const words* in) {
+static etx_exit run_bundled(etx_run_session* session,
+                            const run_options* options) {
   if (!session->file.is_bundle) {
     return etx_usage_error_report(
         "run",
-        "%s: this is a program without bundled calls; run it "
-        "with METHOD, --case or --smoke",
-        in->file);
+        "%s: the program has no bundled calls; run it with METHOD, --case or "
+        "--smoke",
+        options->file);
   }
   etx_diag diag;
   etx_diag_init(&diag);
-  bundle_report report = {in->json ? json_array() : NULL};
+  bundle_report report = {options->json ? json_array() : NULL};
   const etx_bundle_sink sink = {on_case, &report};
-  const etx_tolerance tolerance = {in->absolute < 0 ? 1e-8 : in->absolute,
-                                   in->relative < 0 ? 1e-5 : in->relative};
+  const etx_tolerance tolerance = {
+      options->absolute < 0 ? 1e-8 : options->absolute,
+      options->relative < 0 ? 1e-5 : options->relative};
   etx_bundle_result result = {0, 0};
   const etx_status status =
       etx_bundle_run(session, tolerance, &sink, &result, &diag);
   if (report.list != NULL && !etx_json_print(report.list)) {
     return ETX_EXIT_MACHINE_FAILED;
   }
-  if (status != ETX_OK) return etx_error_report("run", in->file, status, &diag);
+  if (status != ETX_OK)
+    return etx_error_report("run", options->file, status, &diag);
   if (report.list == NULL) {
     printf("%zu case%s passed, %zu failed\n", result.passed,
            etx_plural(result.passed), result.failed);
@@ -211,8 +218,9 @@ static void on_called(void* context, etx_text method, const char* sizes,
   json_array_append_new(report->list, row);
 }
 
-static etx_exit run_smoke(etx_run_session* session, const words* in) {
-  smoke_report report = {{0}, in->json ? json_array() : NULL};
+static etx_exit run_smoke(etx_run_session* session,
+                          const run_options* options) {
+  smoke_report report = {{0}, options->json ? json_array() : NULL};
   const etx_smoke_sink sink = {on_called, &report};
   const etx_status status = etx_smoke_run(session, &sink);
   if (report.list != NULL) {
@@ -227,92 +235,101 @@ static etx_exit run_smoke(etx_run_session* session, const words* in) {
   return etx_exit_from_run_status(status);
 }
 
-static etx_exit run_opened(etx_run_session* session, const words* in,
+static etx_exit run_opened(etx_run_session* session, const run_options* options,
                            etx_pool* pool) {
-  if (in->smoke) return run_smoke(session, in);
-  if (in->bundled) return run_bundled(session, in);
-  if (in->case_directory != NULL) return run_case(session, in, pool);
-  const etx_single_call what = {in->file,     in->method, &in->inputs,
-                                &in->outputs, in->json,   in->profile};
-  return etx_single_call_run(session, &what, pool);
+  if (options->smoke) return run_smoke(session, options);
+  if (options->bundled) return run_bundled(session, options);
+  if (options->case_directory != NULL) return run_case(session, options, pool);
+  const etx_single_call call = {options->file,    options->method,
+                                &options->inputs, &options->outputs,
+                                options->json,    options->profile};
+  return etx_single_call_run(session, &call, pool);
 }
 
-static etx_exit run_file(const words* in) {
-  const int ways = (in->method != NULL) + (in->case_directory != NULL) +
-                   (in->bundled ? 1 : 0) + (in->smoke ? 1 : 0);
-  if (ways != 1) {
+static etx_exit run_file(const run_options* options) {
+  const int modes = (options->method != NULL) +
+                    (options->case_directory != NULL) +
+                    (options->bundled ? 1 : 0) + (options->smoke ? 1 : 0);
+  if (modes != 1) {
     return etx_usage_error_report(
-        "run", "give one of METHOD, --case, --bundled, --smoke");
+        "run", "give one of METHOD, --case, --bundled and --smoke");
   }
-  if (in->method == NULL && in->inputs.count + in->outputs.count != 0) {
-    return etx_usage_error_report("run", "--in and --out belong to METHOD");
+  if (options->method == NULL &&
+      options->inputs.count + options->outputs.count != 0) {
+    return etx_usage_error_report("run", "--in and --out need METHOD");
   }
-  if (in->profile != NULL && in->method == NULL && in->case_directory == NULL) {
-    return etx_usage_error_report("run",
-                                  "--profile belongs to METHOD or --case");
+  if (options->profile != NULL && options->method == NULL &&
+      options->case_directory == NULL) {
+    return etx_usage_error_report("run", "--profile needs METHOD or --case");
   }
-  if (!in->bundled && (in->relative >= 0 || in->absolute >= 0)) {
-    return etx_usage_error_report("run",
-                                  "--rtol and --atol belong to --bundled");
+  if (!options->bundled && (options->relative >= 0 || options->absolute >= 0)) {
+    return etx_usage_error_report("run", "--rtol and --atol need --bundled");
   }
   etx_diag diag;
   etx_diag_init(&diag);
-  if (in->profile != NULL) {
-    const etx_status spared =
-        etx_output_file_check_overwrite(in->profile, in->file, &diag);
-    if (spared != ETX_OK) return etx_error_report("run", NULL, spared, &diag);
+  if (options->profile != NULL) {
+    const etx_status checked =
+        etx_output_file_check_overwrite(options->profile, options->file, &diag);
+    if (checked != ETX_OK) return etx_error_report("run", NULL, checked, &diag);
   }
   etx_run_session session;
-  const etx_run_session_options options = {in->data.items, in->data.count,
-                                           (size_t)in->threads};
+  const etx_run_session_options session_options = {
+      options->data.items, options->data.count, (size_t)options->threads};
   const etx_status status =
-      etx_run_session_open(&session, in->file, &options, &diag);
-  if (status != ETX_OK) return etx_error_report("run", in->file, status, &diag);
+      etx_run_session_open(&session, options->file, &session_options, &diag);
+  if (status != ETX_OK)
+    return etx_error_report("run", options->file, status, &diag);
   etx_pool pool;
   etx_pool_init(&pool);
-  const etx_exit code = run_opened(&session, in, &pool);
+  const etx_exit code = run_opened(&session, options, &pool);
   etx_pool_close(&pool);
   etx_run_session_close(&session);
   return code;
 }
 
 int etx_cmd_run(int argc, char** argv) {
-  words in = {.file = NULL, .relative = -1, .absolute = -1, .threads = 1};
-  const etx_positional positionals[] = {
-      {"FILE", "the program, .pte or .bpte", &in.file, true},
-      {"METHOD", "the method to call", &in.method, false},
+  run_options options = {
+      .file = NULL, .relative = -1, .absolute = -1, .threads = 1};
+  const etx_usage usage = {
+      .command = "run",
+      .about = about,
+      .examples = examples,
+      .positionals = ETX_POSITIONALS(
+          {"FILE", "the program, .pte or .bpte", &options.file, true},
+          {"METHOD", "the method to call", &options.method, false}),
+      .options = ETX_OPTIONS(
+          ETX_LIST("in", 'i', "NAME=VALUE", "value of an input",
+                   &options.inputs),
+          ETX_LIST("out", 'o', "NAME=FILE",
+                   "write a result to an .npy or .safetensors file",
+                   &options.outputs),
+          ETX_LIST("data", 'd', "FILE", "a data file (.ptd) of the program",
+                   &options.data),
+          ETX_TEXT("case", 0, "DIR", "make recorded calls and compare results",
+                   &options.case_directory),
+          ETX_FLAG("bundled", 0,
+                   "make the calls of a .bpte and compare results",
+                   &options.bundled),
+          ETX_REAL("rtol", 0, "X",
+                   "relative tolerance of --bundled (default: 1e-5)",
+                   &options.relative),
+          ETX_REAL("atol", 0, "X",
+                   "absolute tolerance of --bundled (default: 1e-8)",
+                   &options.absolute),
+          ETX_FLAG("smoke", 0,
+                   "call every method with zeros; a method may refuse them",
+                   &options.smoke),
+          ETX_COUNT("threads", 't', "N",
+                    "threads for large operators (default: 1); results are "
+                    "bit-equal for any number",
+                    &options.threads),
+          ETX_TEXT("profile", 0, "FILE",
+                   "write the call, or those of --case, as a trace for Chrome "
+                   "and Perfetto: operators and memory",
+                   &options.profile),
+          ETX_FLAG("json", 0, "print the results as JSON", &options.json)),
   };
-  const etx_option options[] = {
-      {ETX_OPTION_LIST, "in", 'i', "NAME=VALUE", "value of an input",
-       &in.inputs},
-      {ETX_OPTION_LIST, "out", 'o', "NAME=FILE",
-       "write a result to an .npy or .safetensors file", &in.outputs},
-      {ETX_OPTION_LIST, "data", 'd', "FILE",
-       "a file (.ptd) with data of the program", &in.data},
-      {ETX_OPTION_TEXT, "case", 0, "DIR", "execute and compare recorded calls",
-       &in.case_directory},
-      {ETX_OPTION_FLAG, "bundled", 0, NULL,
-       "execute and compare the calls that a .bpte brings along", &in.bundled},
-      {ETX_OPTION_REAL, "rtol", 0, "X",
-       "relative tolerance of --bundled, 1e-5 if not given", &in.relative},
-      {ETX_OPTION_REAL, "atol", 0, "X",
-       "absolute tolerance of --bundled, 1e-8 if not given", &in.absolute},
-      {ETX_OPTION_FLAG, "smoke", 0, NULL,
-       "call every method with zeros; data refused counts as passed",
-       &in.smoke},
-      {ETX_OPTION_COUNT, "threads", 't', "N",
-       "threads for large operators, 1 if not given; results are equal",
-       &in.threads},
-      {ETX_OPTION_TEXT, "profile", 0, "FILE",
-       "write the call, or those of --case, as a trace for Chrome and "
-       "Perfetto: operators, memory",
-       &in.profile},
-      {ETX_OPTION_FLAG, "json", 0, NULL, "print results as JSON", &in.json},
-  };
-  const etx_usage usage = {"run",    about,   positionals,
-                           2,        options, sizeof options / sizeof *options,
-                           examples, NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
-  return (int)run_file(&in);
+  return (int)run_file(&options);
 }

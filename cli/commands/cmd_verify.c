@@ -1,3 +1,5 @@
+// etx verify: proves the memory plan of a program file from its bytes.
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -11,30 +13,28 @@
 #include "cli/verify/verify_program.h"
 
 static const char about[] =
-    "Proves from the bytes of a program file alone that no value is "
-    "overwritten\n"
-    "while it is needed, that everything lies inside its arena and that all "
-    "methods\n"
-    "agree about their state. Shares no code with the planner. Says of every\n"
-    "arena how far it is from the bytes in use at its fullest moment, below "
-    "which\n"
-    "no plan can go.\n";
+    "Proves the memory plan of a program file from its bytes alone: that no\n"
+    "value is overwritten while it is needed, that every value lies inside "
+    "its\n"
+    "arena, and that all methods agree about their state. The proof shares no\n"
+    "code with the planner. For each arena the gap to the lower bound (the\n"
+    "largest number of live bytes) is printed.\n";
 
 static const char examples[] = "  etx verify model.pte\n";
 
-// Calls `show` for every arena of a program, with its method. What cannot be
-// read of it is passed over: the proof has been given without it. Only want of
-// memory is told, since another time there would be more to show.
 typedef void (*arena_visitor)(void* context, const etx_memory_method* method,
                               const etx_memory_arena* arena);
 
-static etx_status each_arena(etx_bytes program, arena_visitor show,
-                             void* context) {
+// Calls `visit` for every arena of every method. Arenas are extra information
+// beside the proof, so a program whose memory map cannot be read has none; only
+// a lack of memory is an error.
+static etx_status for_each_arena(etx_bytes program, arena_visitor visit,
+                                 void* context) {
   etx_memory_map map;
   const etx_status status = etx_memory_map_read(&map, program, NULL);
   for (size_t m = 0; status == ETX_OK && m < map.method_count; ++m) {
     for (size_t a = 0; a < map.methods[m].arena_count; ++a) {
-      show(context, &map.methods[m], &map.methods[m].arenas[a]);
+      visit(context, &map.methods[m], &map.methods[m].arenas[a]);
     }
   }
   etx_memory_map_close(&map);
@@ -91,7 +91,7 @@ static bool print_json(const char* path, const etx_verify_report* report,
 
 static void print_proof(const char* path, const etx_verify_report* report) {
   printf(
-      "%s: the plan is right: %zu method%s, %zu instruction%s, %zu tensor%s, "
+      "%s: the plan is proved: %zu method%s, %zu instruction%s, %zu tensor%s, "
       "%zu shared state%s\n",
       path, report->method_count, etx_plural(report->method_count),
       report->instruction_count, etx_plural(report->instruction_count),
@@ -111,7 +111,8 @@ static etx_exit verify(const char* path, bool json) {
   etx_status shown = ETX_OK;
   if (status == ETX_OK && !json) print_proof(path, &report);
   if (status == ETX_OK) {
-    shown = each_arena(file.program, json ? add_arena : print_arena, arenas);
+    shown =
+        for_each_arena(file.program, json ? add_arena : print_arena, arenas);
   }
   const bool printed = !json || print_json(path, &report, arenas, &diag);
   etx_pte_file_close(&file);
@@ -125,12 +126,15 @@ static etx_exit verify(const char* path, bool json) {
 int etx_cmd_verify(int argc, char** argv) {
   const char* path = NULL;
   bool json = false;
-  const etx_positional positionals[] = {
-      {"FILE", "the program, .pte or .bpte", &path, true}};
-  const etx_option options[] = {
-      {ETX_OPTION_FLAG, "json", 0, NULL, "print the verdict as JSON", &json}};
-  const etx_usage usage = {"verify", about, positionals, 1,
-                           options,  1,     examples,    NULL};
+  const etx_usage usage = {
+      .command = "verify",
+      .about = about,
+      .examples = examples,
+      .positionals =
+          ETX_POSITIONALS({"FILE", "the program, .pte or .bpte", &path, true}),
+      .options =
+          ETX_OPTIONS(ETX_FLAG("json", 0, "print the result as JSON", &json)),
+  };
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   return (int)verify(path, json);

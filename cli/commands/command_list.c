@@ -1,5 +1,5 @@
-// The table, and the two commands that are about all commands: their functions
-// are rows of the table and read it.
+// The table of commands, and etx man and etx completion: they are rows of the
+// table and also print all of it.
 
 #include "cli/commands/command_list.h"
 
@@ -11,10 +11,19 @@
 #include "cli/base/exit_code.h"
 #include "cli/base/options.h"
 
-static const etx_command commands[] = {
-#define COMMAND(name, sentence) {#name, etx_cmd_##name, sentence},
+#define COMMAND(name, sentence)
+#define LIST_COMMAND(name, sentence) \
+  static int etx_cmd_##name(int argc, char** argv);
 #include "cli/commands/commands.def"
 #undef COMMAND
+#undef LIST_COMMAND
+
+static const etx_command commands[] = {
+#define COMMAND(name, sentence) {#name, etx_cmd_##name, sentence},
+#define LIST_COMMAND COMMAND
+#include "cli/commands/commands.def"
+#undef COMMAND
+#undef LIST_COMMAND
 };
 
 etx_command_table etx_command_list(void) {
@@ -32,14 +41,14 @@ const etx_command* etx_command_find(const char* name) {
 // ---- etx man ----
 
 static const char man_about[] =
-    "Prints the manual page of etx, made of what the commands' --help says.\n"
-    "`cmake --install` puts it where `man etx` finds it.\n";
+    "Prints the manual page of etx, made from the help of all commands.\n"
+    "`cmake --install` installs it for `man etx`.\n";
 
 static const char man_examples[] = "  etx man | man -l -\n";
 
-int etx_cmd_man(int argc, char** argv) {
-  const etx_usage usage = {"man", man_about,    NULL, 0, NULL,
-                           0,     man_examples, NULL};
+static int etx_cmd_man(int argc, char** argv) {
+  const etx_usage usage = {
+      .command = "man", .about = man_about, .examples = man_examples};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   return etx_manual_page_print(etx_command_list());
@@ -48,28 +57,30 @@ int etx_cmd_man(int argc, char** argv) {
 // ---- etx completion ----
 
 static const char completion_about[] =
-    "Prints what lets a shell complete the words of etx: its commands, their\n"
-    "options, the values of options that have a few, and files. `cmake\n"
-    "--install` puts it where the shells look.\n";
+    "Prints a completion script for a shell: it completes commands, options,\n"
+    "the values of options that accept a few words, and file names. `cmake\n"
+    "--install` installs the scripts.\n";
 
 static const char completion_examples[] =
     "  source <(etx completion bash)\n"
     "  etx completion zsh > ~/.zfunc/_etx\n"
     "  etx completion fish > ~/.config/fish/completions/etx.fish\n";
 
-int etx_cmd_completion(int argc, char** argv) {
+static int etx_cmd_completion(int argc, char** argv) {
   const char* shell = NULL;
-  const etx_positional positionals[] = {
-      {"SHELL", "bash, zsh or fish", &shell, true}};
   const etx_usage usage = {
-      "completion", completion_about,    positionals, 1, NULL,
-      0,            completion_examples, NULL};
+      .command = "completion",
+      .about = completion_about,
+      .examples = completion_examples,
+      .positionals =
+          ETX_POSITIONALS({"SHELL", "bash, zsh or fish", &shell, true}),
+  };
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   const int position = etx_option_choice("bash|zsh|fish", shell);
   if (position >= 0) {
     return etx_shell_completion_print(etx_command_list(), (etx_shell)position);
   }
-  return (int)etx_usage_error_report("completion", "SHELL is bash, zsh or fish, not '%s'",
-                         shell);
+  return (int)etx_usage_error_report(
+      "completion", "SHELL is bash, zsh or fish, not '%s'", shell);
 }

@@ -1,5 +1,5 @@
-// All subcommands, from commands.def, for those who need every one: the
-// dispatch, the manual, completion.
+// All subcommands, from commands.def, for the dispatch, the manual page and
+// shell completion.
 
 #ifndef ETX_CLI_COMMANDS_COMMAND_LIST_H
 #define ETX_CLI_COMMANDS_COMMAND_LIST_H

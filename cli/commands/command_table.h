@@ -11,14 +11,14 @@ typedef struct etx_command {
   const char* sentence;               // lower case, without full stop
 } etx_command;
 
-// All subcommands, for functions that print something about each of them.
+// A list of subcommands, for functions that print something about each.
 typedef struct etx_command_table {
   const etx_command* items;
   size_t count;
 } etx_command_table;
 
-// Has every command print its help in a form: --help=FORM (options.h).
-// Returns the first exit code that is not 0.
+// Runs every command with --help=FORM (help_formats.def). Stops at the first
+// exit code that is not 0 and returns it.
 int etx_command_table_help(etx_command_table table, const char* form);
 
 #endif

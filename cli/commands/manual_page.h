@@ -1,4 +1,4 @@
-// The manual page: roff text made of the help of all commands.
+// The manual page, in roff, made from the help of all commands.
 
 #ifndef ETX_CLI_COMMANDS_MANUAL_PAGE_H
 #define ETX_CLI_COMMANDS_MANUAL_PAGE_H

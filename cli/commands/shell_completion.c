@@ -10,7 +10,8 @@ static void print_names(etx_command_table commands) {
   }
 }
 
-// `values` is @ where any file may be a value.
+// In the script, `values` holds the words that may follow; @ stands for any
+// file.
 static int print_bash(etx_command_table commands) {
   fputs(
       "_etx() {\n"

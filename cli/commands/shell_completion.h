@@ -1,4 +1,4 @@
-// Completion scripts for shells, made of the option tables of all commands.
+// Completion scripts for shells, made from the option tables of all commands.
 
 #ifndef ETX_CLI_COMMANDS_SHELL_COMPLETION_H
 #define ETX_CLI_COMMANDS_SHELL_COMPLETION_H

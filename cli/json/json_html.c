@@ -1,5 +1,5 @@
-// Sections of the page are the root's lists and objects; what it says in one
-// word stands in a table before them. Levels are as deep as the report's own,
+// The page starts with a table of the root's plain values; each list or object
+// of the root is a section after it. The recursion is as deep as the report,
 // which no input changes.
 
 #include "cli/json/json_html.h"
@@ -41,7 +41,7 @@ static void put_text(const char* text, FILE* out) {
   }
 }
 
-// Keys are words joined by underscores.
+// "state_bytes" -> "state bytes".
 static void put_key(const char* key, FILE* out) {
   for (; *key != '\0'; ++key) putc(*key == '_' ? ' ' : *key, out);
 }
@@ -52,7 +52,7 @@ static bool holds_objects(const json_t* list) {
   return json_is_object(json_array_get(list, 0));
 }
 
-// The keys of all objects of a list, in the order in which they come up.
+// The keys of all objects of a list, in the order of their first use.
 static json_t* columns_of(const json_t* list) {
   json_t* const columns = json_array();
   json_t* const seen = json_object();

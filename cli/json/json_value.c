@@ -7,22 +7,23 @@
 
 #include "cli/json/utf8.h"
 
-// jansson's hooks have no context, and what it builds without memory merely
-// lacks a part, so the one place that all of it passes has to remember.
-static bool is_short;
+// jansson's allocation hooks have no context, and a value that could not be
+// allocated is silently missing from the tree, so a global remembers the
+// failure.
+static bool has_failed;
 
-static void* take(size_t bytes) {
+static void* allocate(size_t bytes) {
   void* const memory = malloc(bytes);
-  if (memory == NULL) is_short = true;
+  if (memory == NULL) has_failed = true;
   return memory;
 }
 
-void etx_json_watch_allocations(void) { json_set_alloc_funcs(take, free); }
+void etx_json_watch_allocations(void) { json_set_alloc_funcs(allocate, free); }
 
-bool etx_json_allocation_failed(void) { return is_short; }
+bool etx_json_allocation_failed(void) { return has_failed; }
 
-// `text` with a replacement for every byte that is no UTF-8.
-static json_t* replaced(etx_text text) {
+// A string of `text` with U+FFFD for every byte that is not UTF-8.
+static json_t* make_valid_utf8(etx_text text) {
   static const char replacement[] = "\xef\xbf\xbd";
   enum { SIZE = sizeof replacement - 1 };
   if (text.size > SIZE_MAX / SIZE) return NULL;
@@ -31,9 +32,9 @@ static json_t* replaced(etx_text text) {
   size_t size = 0;
   for (size_t at = 0; at < text.size;) {
     const size_t start = at;
-    const bool is_sound = etx_utf8_next(text, &at) != ETX_UTF8_REPLACEMENT;
-    const size_t count = is_sound ? at - start : SIZE;
-    memcpy(bytes + size, is_sound ? text.data + start : replacement, count);
+    const bool is_valid = etx_utf8_next(text, &at) != ETX_UTF8_REPLACEMENT;
+    const size_t count = is_valid ? at - start : SIZE;
+    memcpy(bytes + size, is_valid ? text.data + start : replacement, count);
     size += count;
   }
   json_t* const string = json_stringn(bytes, size);
@@ -43,7 +44,7 @@ static json_t* replaced(etx_text text) {
 
 json_t* etx_json_text(etx_text text) {
   json_t* string = json_stringn(text.size == 0 ? "" : text.data, text.size);
-  if (string == NULL) string = replaced(text);
+  if (string == NULL) string = make_valid_utf8(text);
   return string == NULL ? json_null() : string;
 }
 
@@ -67,8 +68,9 @@ json_t* etx_json_sizes(const int32_t* sizes, size_t rank) {
 }
 
 bool etx_json_print(json_t* root) {
-  const bool is_whole = root != NULL && !is_short;
-  const int failed = is_whole ? json_dumpf(root, stdout, JSON_INDENT(1)) : -1;
+  const bool is_complete = root != NULL && !has_failed;
+  const int failed =
+      is_complete ? json_dumpf(root, stdout, JSON_INDENT(1)) : -1;
   json_decref(root);
   return failed == 0 && fputc('\n', stdout) != EOF;
 }

@@ -1,4 +1,4 @@
-// Facts as JSON: small wrappers around jansson for what etx prints.
+// Small wrappers around jansson for the JSON that etx prints.
 
 #ifndef ETX_CLI_JSON_JSON_VALUE_H
 #define ETX_CLI_JSON_JSON_VALUE_H
@@ -10,17 +10,16 @@
 
 #include "format/base/span.h"
 
-// Has jansson's wish for memory watched from here on.
+// Makes jansson's failed allocations known to etx_json_allocation_failed.
 void etx_json_watch_allocations(void);
 
-// Whether it was in vain once: what was built or read since may lack parts.
+// True if an allocation failed since then: JSON values may lack parts.
 bool etx_json_allocation_failed(void);
 
-// A JSON string of `text`; a byte that is no UTF-8 becomes U+FFFD. New
-// reference.
+// A JSON string; a byte that is not UTF-8 becomes U+FFFD. New reference.
 json_t* etx_json_text(etx_text text);
 
-// A JSON integer; above INT64_MAX it is cut there. New reference.
+// A JSON integer, at most INT64_MAX. New reference.
 json_t* etx_json_unsigned(uint64_t value);
 
 // A JSON number; infinities and NaN, which JSON lacks, as strings. New
@@ -30,8 +29,8 @@ json_t* etx_json_real(double value);
 // A list of sizes. New reference.
 json_t* etx_json_sizes(const int32_t* sizes, size_t rank);
 
-// Prints and releases `root`. A NULL root, one that lacks parts (no memory) or
-// a failed write is false; main says which of them.
+// Prints `root` to standard output and releases it. False if the root is NULL,
+// if an allocation failed, or if the write failed; main.c prints the reason.
 bool etx_json_print(json_t* root);
 
 #endif

@@ -1,5 +1,4 @@
-// Text of files and of the command line, which may be of any bytes, read as
-// UTF-8.
+// Decodes UTF-8 from text of files and command lines, which may have any bytes.
 
 #ifndef ETX_CLI_JSON_UTF8_H
 #define ETX_CLI_JSON_UTF8_H
@@ -11,9 +10,9 @@
 
 enum { ETX_UTF8_REPLACEMENT = 0xfffd };
 
-// Reads one character of UTF-8 at `at`, which is moved behind it: the shortest
-// form of a code point that is no surrogate. Otherwise one byte is passed, and
-// the answer is ETX_UTF8_REPLACEMENT.
+// Decodes the character at `*at` and moves `*at` behind it. For an invalid,
+// overlong or surrogate sequence it moves by one byte and returns
+// ETX_UTF8_REPLACEMENT.
 uint32_t etx_utf8_next(etx_text text, size_t* at);
 
 #endif

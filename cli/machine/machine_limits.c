@@ -7,23 +7,24 @@
 #include "cli/machine/machine_peak.h"
 
 enum {
-  MOST_WORDS = 128 << 17,  // 128 MB: more than the caches of most machines
-  LEAST_WORDS = 32 << 7,   // 32 KB
-  READ_WORDS = 64 << 17,   // are read for a time at least
-  TURNS = 1 << 20,         // of the multiplying loop: some milliseconds
-  TRIES = 7,               // the best counts
+  MAX_WORDS = 128 << 17,  // 128 MB: more than the caches of most machines
+  MIN_WORDS = 32 << 7,    // 32 KB
+  READ_WORDS = 64 << 17,  // 64 MB: a trial reads at least this much
+  ITERATIONS = 1 << 20,   // of the multiply loop: some milliseconds
+  TRIALS = 7,             // the fastest one counts
 };
 
-typedef struct trial {
+typedef struct peak_trial {
   const uint64_t* words;
-  size_t words_each;  // of a task
-  size_t times;       // that a task reads them
-  uint64_t sums;      // what was computed, so that nothing is left out; atomic
-  uint64_t multiplied;
-} trial;
+  size_t words_each;  // read by each task
+  size_t times;       // how often a task reads them
+  uint64_t sums;      // depends on all results, so that the compiler keeps the
+                      // loops; atomic
+  uint64_t multiplied;  // multiply-adds done; atomic
+} peak_trial;
 
 static void read_part(void* argument, size_t i) {
-  trial* t = argument;
+  peak_trial* t = argument;
   uint64_t sum = 0;
   for (size_t k = 0; k < t->times; ++k) {
     sum += etx_machine_peak_read(t->words + i * t->words_each, t->words_each);
@@ -32,9 +33,9 @@ static void read_part(void* argument, size_t i) {
 }
 
 static void multiply_part(void* argument, size_t i) {
-  trial* t = argument;
+  peak_trial* t = argument;
   float sink = 0.001f * (float)(i + 1);
-  const uint64_t done = etx_machine_peak_multiply_f32(TURNS, &sink);
+  const uint64_t done = etx_machine_peak_multiply_f32(ITERATIONS, &sink);
   uint32_t bits;
   memcpy(&bits, &sink, sizeof bits);
   __atomic_add_fetch(&t->sums, bits, __ATOMIC_RELAXED);
@@ -42,17 +43,17 @@ static void multiply_part(void* argument, size_t i) {
 }
 
 static void multiply_byte_part(void* argument, size_t i) {
-  trial* t = argument;
+  peak_trial* t = argument;
   int32_t sink = (int32_t)(i + 1);
-  const uint64_t done = etx_machine_peak_multiply_int8(TURNS, &sink);
+  const uint64_t done = etx_machine_peak_multiply_int8(ITERATIONS, &sink);
   __atomic_add_fetch(&t->sums, (uint32_t)sink, __ATOMIC_RELAXED);
   __atomic_add_fetch(&t->multiplied, done, __ATOMIC_RELAXED);
 }
 
 static double best_time(const etx_parallel* parallel,
-                        void (*task)(void*, size_t), trial* t) {
+                        void (*task)(void*, size_t), peak_trial* t) {
   double best = 0;
-  for (int i = 0; i < TRIES; ++i) {
+  for (int i = 0; i < TRIALS; ++i) {
     t->multiplied = 0;
     const double start = etx_monotonic_clock_seconds();
     parallel->parallel_for(parallel->context, task, t, parallel->thread_count);
@@ -63,27 +64,27 @@ static double best_time(const etx_parallel* parallel,
 }
 
 double etx_machine_limits_multiply_rate_f32(const etx_parallel* parallel) {
-  trial t = {.words = NULL};
+  peak_trial t = {.words = NULL};
   const double seconds = best_time(parallel, multiply_part, &t);
   return (double)t.multiplied / seconds;
 }
 
 double etx_machine_limits_multiply_rate_int8(const etx_parallel* parallel) {
-  trial t = {.words = NULL};
+  peak_trial t = {.words = NULL};
   const double seconds = best_time(parallel, multiply_byte_part, &t);
   return (double)t.multiplied / seconds;
 }
 
 double etx_machine_limits_read_rate(const etx_parallel* parallel,
                                     uint64_t bytes) {
-  const uint64_t wanted = bytes / sizeof(uint64_t);
-  const size_t count = wanted < LEAST_WORDS  ? LEAST_WORDS
-                       : wanted > MOST_WORDS ? MOST_WORDS
-                                             : (size_t)wanted;
+  const uint64_t requested = bytes / sizeof(uint64_t);
+  const size_t count = requested < MIN_WORDS   ? MIN_WORDS
+                       : requested > MAX_WORDS ? MAX_WORDS
+                                               : (size_t)requested;
   uint64_t* words = malloc(count * sizeof *words);
   if (words == NULL) return 0;
   memset(words, 1, count * sizeof *words);
-  trial t = {.words = words};
+  peak_trial t = {.words = words};
   t.words_each = count / parallel->thread_count / 32 * 32;
   t.times = READ_WORDS / count + 1;
   const double seconds = best_time(parallel, read_part, &t);

@@ -1,5 +1,5 @@
-// What one thread of this machine can do at most: loops that do nothing else.
-// One file for each kind of processor.
+// Loops that reach the peak rates of one thread. One implementation file for
+// each kind of processor.
 
 #ifndef ETX_CLI_MACHINE_MACHINE_PEAK_H
 #define ETX_CLI_MACHINE_MACHINE_PEAK_H
@@ -7,19 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Does `turns` turns of independent float32 multiply-adds in the widest
-// registers; returns how many multiply-adds that were. `sink` gets something
-// that depends on all of them.
-uint64_t etx_machine_peak_multiply_f32(uint64_t turns, float* sink);
+// Runs `iterations` of a loop of independent float32 multiply-adds in the
+// widest vector registers and returns the number of multiply-adds. `sink` gets
+// a value that depends on all of them, so that the compiler keeps the loop.
+uint64_t etx_machine_peak_multiply_f32(uint64_t iterations, float* sink);
 
-// The same of int8, whose sums are int32.
-uint64_t etx_machine_peak_multiply_int8(uint64_t turns, int32_t* sink);
+// The same for int8 with int32 accumulators.
+uint64_t etx_machine_peak_multiply_int8(uint64_t iterations, int32_t* sink);
 
-// The sum of all words: reads `count` of them, a multiple of 32, one after the
-// other.
+// Reads `count` words, a multiple of 32, and returns their sum.
 uint64_t etx_machine_peak_read(const uint64_t* words, size_t count);
 
-// The same with the instructions that every processor has.
+// The same in portable C.
 static inline uint64_t etx_machine_peak_read_scalar(const uint64_t* words,
                                                     size_t count) {
   uint64_t a = 0, b = 0, c = 0, d = 0;

@@ -1,26 +1,27 @@
 #include "cli/machine/machine_peak.h"
 #include "runtime/instruction_set.h"
 
-typedef int32_t four __attribute__((vector_size(16)));
+typedef int32_t int32x4 __attribute__((vector_size(16)));
 
-static inline four add_products(four sums, four a, four b) {
+static inline int32x4 add_products(int32x4 sums, int32x4 a, int32x4 b) {
   __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(sums) : "w"(a), "w"(b));
   return sums;
 }
 
-// Without the instruction bytes are multiplied as floats.
-uint64_t etx_machine_peak_multiply_int8(uint64_t turns, int32_t* sink) {
+// On a processor without the dot product instruction int8 is as fast as
+// float32.
+uint64_t etx_machine_peak_multiply_int8(uint64_t iterations, int32_t* sink) {
   enum { SUMS = 12, LANES = 4, PRODUCTS = 16 };
   const int32_t start = *sink;
-  const four factor = {start, start, start, start};
-  four s[SUMS] = {{0}};
+  const int32x4 factor = {start, start, start, start};
+  int32x4 s[SUMS] = {{0}};
   if (etx_instruction_set_within(ETX_SET_DOTPROD) < ETX_SET_DOTPROD) {
     float single = (float)start;
-    const uint64_t done = etx_machine_peak_multiply_f32(turns, &single);
+    const uint64_t done = etx_machine_peak_multiply_f32(iterations, &single);
     *sink = single > 0;
     return done;
   }
-  for (uint64_t i = 0; i < turns; ++i) {
+  for (uint64_t i = 0; i < iterations; ++i) {
     s[0] = add_products(s[0], factor, factor);
     s[1] = add_products(s[1], factor, factor);
     s[2] = add_products(s[2], factor, factor);
@@ -37,5 +38,5 @@ uint64_t etx_machine_peak_multiply_int8(uint64_t turns, int32_t* sink) {
   for (int k = 0; k < SUMS; ++k) {
     for (int i = 0; i < LANES; ++i) *sink ^= s[k][i];
   }
-  return turns * SUMS * PRODUCTS;
+  return iterations * SUMS * PRODUCTS;
 }

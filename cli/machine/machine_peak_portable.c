@@ -1,19 +1,19 @@
-// In vectors of four, which every other processor that etx is used on has or
-// takes apart. Compiled with contraction, so that a product and a sum are one
-// instruction where there is one.
+// Vectors of four floats, which the compiler maps to the vector registers of
+// the processor or splits. This file is compiled with -ffp-contract=fast, so
+// that a product and a sum become one FMA where there is one.
 
 #include "cli/machine/machine_peak.h"
 
-typedef float four __attribute__((vector_size(16)));
+typedef float float32x4 __attribute__((vector_size(16)));
 
-uint64_t etx_machine_peak_multiply_f32(uint64_t turns, float* sink) {
+uint64_t etx_machine_peak_multiply_f32(uint64_t iterations, float* sink) {
   enum { SUMS = 12, LANES = 4 };
   const float start = *sink;
-  four s[SUMS];
-  const four factor = {0.999f, 0.999f, 0.999f, 0.999f};
-  const four term = {start, start, start, start};
+  float32x4 s[SUMS];
+  const float32x4 factor = {0.999f, 0.999f, 0.999f, 0.999f};
+  const float32x4 term = {start, start, start, start};
   for (int k = 0; k < SUMS; ++k) s[k] = term * (float)k;
-  for (uint64_t i = 0; i < turns; ++i) {
+  for (uint64_t i = 0; i < iterations; ++i) {
     s[0] = s[0] * factor + term;
     s[1] = s[1] * factor + term;
     s[2] = s[2] * factor + term;
@@ -30,7 +30,7 @@ uint64_t etx_machine_peak_multiply_f32(uint64_t turns, float* sink) {
   for (int k = 0; k < SUMS; ++k) {
     for (int i = 0; i < LANES; ++i) *sink += s[k][i];
   }
-  return turns * SUMS * LANES;
+  return iterations * SUMS * LANES;
 }
 
 uint64_t etx_machine_peak_read(const uint64_t* words, size_t count) {

@@ -1,5 +1,6 @@
-// Twelve sums in named registers: the latency of a multiply-add is four or five
-// turns of two, so fewer would show it.
+// Twelve accumulators in named registers. An FMA has a latency of four or five
+// cycles and two start in each cycle, so at least ten are needed to keep both
+// units busy.
 
 #include <immintrin.h>
 #include <string.h>
@@ -9,23 +10,23 @@
 #define TWELVE(DO) \
   DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11)
 
-// By START, STEP and JOIN, which say how a sum starts, what a turn does to it
-// and how all meet in `all`.
-#define TURN_TWELVE(turns)               \
-  TWELVE(START)                          \
-  for (uint64_t i = 0; i < turns; ++i) { \
-    TWELVE(STEP)                         \
-  }                                      \
+// The loop over twelve accumulators. START initialises accumulator i, STEP
+// updates it in each iteration, JOIN adds it to `all`.
+#define LOOP_TWELVE(iterations)               \
+  TWELVE(START)                               \
+  for (uint64_t i = 0; i < iterations; ++i) { \
+    TWELVE(STEP)                              \
+  }                                           \
   TWELVE(JOIN)
 
-#define MULTIPLY(name, features, vector, lanes, set)                     \
-  __attribute__((target(features))) static uint64_t name(uint64_t turns, \
-                                                         float* sink) {  \
-    const vector factor = set(0.999f), term = set(*sink);                \
-    vector all = factor;                                                 \
-    TURN_TWELVE(turns)                                                   \
-    for (int i = 0; i < lanes; ++i) *sink += ((const float*)&all)[i];    \
-    return turns * 12 * lanes;                                           \
+#define MULTIPLY(name, features, vector, lanes, set)                          \
+  __attribute__((target(features))) static uint64_t name(uint64_t iterations, \
+                                                         float* sink) {       \
+    const vector factor = set(0.999f), term = set(*sink);                     \
+    vector all = factor;                                                      \
+    LOOP_TWELVE(iterations)                                                   \
+    for (int i = 0; i < lanes; ++i) *sink += ((const float*)&all)[i];         \
+    return iterations * 12 * lanes;                                           \
   }
 
 #define START(i) __m512 s##i = _mm512_set1_ps(0.1f * i);
@@ -42,7 +43,7 @@ MULTIPLY(multiply_fma, "avx2,fma", __m256, 8, _mm256_set1_ps)
 #undef START
 #undef STEP
 #undef JOIN
-// Without fused instructions a product and a sum count as one.
+// Without FMA a product and a sum count as one multiply-add.
 #define START(i) __m128 s##i = _mm_set1_ps(0.1f * i);
 #define STEP(i) s##i = _mm_add_ps(_mm_mul_ps(s##i, factor), term);
 #define JOIN(i) all = _mm_add_ps(all, s##i);
@@ -51,27 +52,29 @@ MULTIPLY(multiply_plain, "sse2", __m128, 4, _mm_set1_ps)
 #undef STEP
 #undef JOIN
 
-uint64_t etx_machine_peak_multiply_f32(uint64_t turns, float* sink) {
-  if (__builtin_cpu_supports("avx512f")) return multiply_avx512(turns, sink);
+uint64_t etx_machine_peak_multiply_f32(uint64_t iterations, float* sink) {
+  if (__builtin_cpu_supports("avx512f"))
+    return multiply_avx512(iterations, sink);
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    return multiply_fma(turns, sink);
+    return multiply_fma(iterations, sink);
   }
-  return multiply_plain(turns, sink);
+  return multiply_plain(iterations, sink);
 }
 
-// Four bytes of a lane in one instruction where there is one, else two of 16
-// bits in two, which gives the same sums.
-#define MULTIPLY_BYTES(name, features, vector, lanes, each, set)          \
-  __attribute__((target(features))) static uint64_t name(uint64_t turns,  \
-                                                         int32_t* sink) { \
-    const vector factor = set(0x01020304), term = set(*sink);             \
-    vector all = factor;                                                  \
-    TURN_TWELVE(turns)                                                    \
-    uint32_t sum = 0, own[lanes];                                         \
-    memcpy(own, &all, sizeof own);                                        \
-    for (int i = 0; i < lanes; ++i) sum += own[i];                        \
-    *sink = (int32_t)sum;                                                 \
-    return turns * 12 * lanes * each;                                     \
+// int8: VNNI multiplies four bytes of each lane in one instruction. Without it,
+// kernels widen bytes to 16 bits, and two instructions do two products of each
+// lane.
+#define MULTIPLY_BYTES(name, features, vector, lanes, each, set)              \
+  __attribute__((target(features))) static uint64_t name(uint64_t iterations, \
+                                                         int32_t* sink) {     \
+    const vector factor = set(0x01020304), term = set(*sink);                 \
+    vector all = factor;                                                      \
+    LOOP_TWELVE(iterations)                                                   \
+    uint32_t sum = 0, own[lanes];                                             \
+    memcpy(own, &all, sizeof own);                                            \
+    for (int i = 0; i < lanes; ++i) sum += own[i];                            \
+    *sink = (int32_t)sum;                                                     \
+    return iterations * 12 * lanes * each;                                    \
   }
 
 #define START(i) __m512i s##i = _mm512_set1_epi32(i);
@@ -97,20 +100,21 @@ MULTIPLY_BYTES(multiply_bytes_plain, "sse2", __m128i, 4, 2, _mm_set1_epi32)
 #undef STEP
 #undef JOIN
 
-uint64_t etx_machine_peak_multiply_int8(uint64_t turns, int32_t* sink) {
+uint64_t etx_machine_peak_multiply_int8(uint64_t iterations, int32_t* sink) {
   if (__builtin_cpu_supports("avx512vnni")) {
-    return multiply_bytes_vnni(turns, sink);
+    return multiply_bytes_vnni(iterations, sink);
   }
-  return __builtin_cpu_supports("avx2") ? multiply_bytes_avx2(turns, sink)
-                                        : multiply_bytes_plain(turns, sink);
+  return __builtin_cpu_supports("avx2")
+             ? multiply_bytes_avx2(iterations, sink)
+             : multiply_bytes_plain(iterations, sink);
 }
 
-// In four places at a time: a processor asks for lines ahead within a page, not
-// behind its end.
+// Reads four quarters of the memory side by side: the hardware prefetcher stops
+// at the end of a page, so four streams hide its start-up.
 __attribute__((target("avx2"))) static uint64_t read_avx2(const uint64_t* words,
                                                           size_t count) {
   __m256i a = _mm256_setzero_si256(), b = a, c = a, d = a;
-  const size_t quarter = count / 32 * 2;  // vectors of a place
+  const size_t quarter = count / 32 * 2;  // vectors in a quarter
   const __m256i* at = (const __m256i*)(const void*)words;
   for (size_t i = 0; i < quarter; i += 2, at += 2) {
     for (size_t j = 0; j < 2; ++j) {

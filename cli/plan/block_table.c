@@ -12,7 +12,7 @@ typedef enum column {
   COLUMN_ID,
   COLUMN_LOWER,
   COLUMN_UPPER,
-  COLUMN_LAST,  // an upper end that is still live
+  COLUMN_LAST,  // the end of a lifetime, included
   COLUMN_SIZE,
   COLUMN_ALIGNMENT,
   COLUMN_OFFSET,
@@ -36,23 +36,23 @@ static const column_name column_names[] = {
 
 enum { MAX_COLUMNS = 32 };
 
-typedef struct reader {
+typedef struct table_parser {
   etx_pool* pool;
   etx_block_table* table;
   etx_diag* diag;
   etx_text rest;  // of the text
-  uint32_t line;  // number of the line at hand, from 1
+  uint32_t line;  // number of the current line, from 1
   column columns[MAX_COLUMNS];
   uint32_t column_count;
   etx_text* ids;  // of each block
   size_t capacity;
-} reader;
+} table_parser;
 
-// Cuts off what stands before the next `mark`; false at the end.
-static bool cut(etx_text* rest, char mark, etx_text* out_part) {
+// Removes the text before the next `separator` from `rest`; false at the end.
+static bool next_field(etx_text* rest, char separator, etx_text* out_part) {
   if (rest->data == NULL) return false;
   const char* const end =
-      rest->size == 0 ? NULL : memchr(rest->data, mark, rest->size);
+      rest->size == 0 ? NULL : memchr(rest->data, separator, rest->size);
   *out_part = *rest;
   if (end == NULL) {
     rest->data = NULL;
@@ -65,9 +65,9 @@ static bool cut(etx_text* rest, char mark, etx_text* out_part) {
 }
 
 // The next line that is not empty, without its end.
-static bool next_line(reader* r, etx_text* out_line) {
-  while (cut(&r->rest, '\n', out_line)) {
-    r->line += 1;
+static bool next_line(table_parser* p, etx_text* out_line) {
+  while (next_field(&p->rest, '\n', out_line)) {
+    p->line += 1;
     if (out_line->size > 0 && out_line->data[out_line->size - 1] == '\r') {
       out_line->size -= 1;
     }
@@ -83,39 +83,40 @@ static column column_of(etx_text name) {
   return COLUMN_OTHER;
 }
 
-static etx_status check_columns(const reader* r, const bool* has) {
+static etx_status check_columns(const table_parser* p, const bool* has) {
   if (!has[COLUMN_ID] || !has[COLUMN_LOWER] || !has[COLUMN_SIZE] ||
       has[COLUMN_UPPER] == has[COLUMN_LAST]) {
     return etx_diag_fail_line(
-        r->diag, ETX_BAD_ARGUMENT, r->line, 1,
-        "expected the columns 'id', 'lower', 'upper' (or 'end', which is still "
-        "live) and 'size', each once, found '%t'",
-        r->table->header);
+        p->diag, ETX_BAD_ARGUMENT, p->line, 1,
+        "expected the columns 'id', 'lower', 'upper' (or 'end', included) and "
+        "'size', each once, found '%t'",
+        p->table->header);
   }
   return ETX_OK;
 }
 
-static etx_status read_header(reader* r) {
+static etx_status read_header(table_parser* p) {
   bool has[COLUMN_COUNT] = {false};
   etx_text rest = {NULL, 0};
   etx_text name;
-  if (next_line(r, &r->table->header)) rest = r->table->header;
-  while (cut(&rest, ',', &name)) {
+  if (next_line(p, &p->table->header)) rest = p->table->header;
+  while (next_field(&rest, ',', &name)) {
     const column found = column_of(name);
-    if (r->column_count == MAX_COLUMNS) {
-      return etx_diag_fail_line(r->diag, ETX_BAD_ARGUMENT, r->line, 1,
+    if (p->column_count == MAX_COLUMNS) {
+      return etx_diag_fail_line(p->diag, ETX_BAD_ARGUMENT, p->line, 1,
                                 "more than %i columns", (int64_t)MAX_COLUMNS);
     }
     if (found != COLUMN_OTHER && has[found]) {
-      return etx_diag_fail_line(r->diag, ETX_BAD_ARGUMENT, r->line, 1,
-                                "column '%t' says what another one says", name);
+      return etx_diag_fail_line(
+          p->diag, ETX_BAD_ARGUMENT, p->line, 1,
+          "column '%t' has the meaning of an earlier column", name);
     }
     has[found] = true;
-    if (found == COLUMN_OFFSET) r->table->offset_column = r->column_count;
-    r->columns[r->column_count++] = found;
+    if (found == COLUMN_OFFSET) p->table->offset_column = p->column_count;
+    p->columns[p->column_count++] = found;
   }
-  if (!has[COLUMN_OFFSET]) r->table->offset_column = r->column_count;
-  return check_columns(r, has);
+  if (!has[COLUMN_OFFSET]) p->table->offset_column = p->column_count;
+  return check_columns(p, has);
 }
 
 static bool read_digits(etx_text text, uint64_t* out_number) {
@@ -131,15 +132,16 @@ static bool read_digits(etx_text text, uint64_t* out_number) {
   return text.size > 0;
 }
 
-static etx_status read_number(const reader* r, etx_text field, const char* what,
-                              uint64_t largest, uint64_t* out_number) {
+static etx_status read_number(const table_parser* p, etx_text field,
+                              const char* what, uint64_t largest,
+                              uint64_t* out_number) {
   if (read_digits(field, out_number) && *out_number <= largest) return ETX_OK;
-  return etx_diag_fail_line(r->diag, ETX_BAD_ARGUMENT, r->line, 1,
+  return etx_diag_fail_line(p->diag, ETX_BAD_ARGUMENT, p->line, 1,
                             "%s is '%t', expected a number from 0 to %u", what,
                             field, largest);
 }
 
-static etx_status read_field(const reader* r, column kind, etx_text field,
+static etx_status read_field(const table_parser* p, column kind, etx_text field,
                              etx_text* id, etx_plan_block* block) {
   uint64_t number = 0;
   switch (kind) {
@@ -147,81 +149,82 @@ static etx_status read_field(const reader* r, column kind, etx_text field,
       *id = field;
       return ETX_OK;
     case COLUMN_LOWER:
-      ETX_TRY(read_number(r, field, "the start", UINT32_MAX - 1, &number));
+      ETX_TRY(read_number(p, field, "the start", UINT32_MAX - 1, &number));
       block->start = (uint32_t)number;
       return ETX_OK;
     case COLUMN_UPPER:
-      ETX_TRY(read_number(r, field, "the end", UINT32_MAX, &number));
+      ETX_TRY(read_number(p, field, "the end", UINT32_MAX, &number));
       block->end = (uint32_t)number;
       return ETX_OK;
     case COLUMN_LAST:
-      ETX_TRY(read_number(r, field, "the end", UINT32_MAX - 1, &number));
+      ETX_TRY(read_number(p, field, "the end", UINT32_MAX - 1, &number));
       block->end = (uint32_t)number + 1;
       return ETX_OK;
     case COLUMN_SIZE:
-      return read_number(r, field, "the size", INT64_MAX, &block->size);
+      return read_number(p, field, "the size", INT64_MAX, &block->size);
     case COLUMN_ALIGNMENT:
-      return read_number(r, field, "the alignment", INT64_MAX,
+      return read_number(p, field, "the alignment", INT64_MAX,
                          &block->alignment);
     case COLUMN_OFFSET:
       if (field.size == 0) return ETX_OK;
-      return read_number(r, field, "the offset", INT64_MAX, &block->fixed);
+      return read_number(p, field, "the offset", INT64_MAX, &block->fixed);
     case COLUMN_GAPS:
       if (field.size == 0) return ETX_OK;
-      return etx_diag_fail_line(r->diag, ETX_UNSUPPORTED, r->line, 1,
-                                "gaps in a lifespan are not supported: leave "
-                                "'%t' away, and the plan stays right",
+      return etx_diag_fail_line(p->diag, ETX_UNSUPPORTED, p->line, 1,
+                                "lifetime gaps are not supported: found '%t'; "
+                                "without it the plan is valid too",
                                 field);
     default:
       return ETX_OK;
   }
 }
 
-static etx_status check_block(const reader* r, const etx_plan_block* block) {
+static etx_status check_block(const table_parser* p,
+                              const etx_plan_block* block) {
   if (block->start >= block->end) {
     return etx_diag_fail_line(
-        r->diag, ETX_BAD_ARGUMENT, r->line, 1,
-        "a lifespan from %u to %u is no time at all: the end is not live",
+        p->diag, ETX_BAD_ARGUMENT, p->line, 1,
+        "the lifetime [%u, %u) is empty: the end is not included",
         (uint64_t)block->start, (uint64_t)block->end);
   }
   if (!etx_is_power_of_two(block->alignment)) {
-    return etx_diag_fail_line(r->diag, ETX_BAD_ARGUMENT, r->line, 1,
+    return etx_diag_fail_line(p->diag, ETX_BAD_ARGUMENT, p->line, 1,
                               "the alignment is %u, expected a power of two",
                               block->alignment);
   }
   return ETX_OK;
 }
 
-static etx_status read_block(reader* r, etx_text line, etx_text* id,
+static etx_status read_block(table_parser* p, etx_text line, etx_text* id,
                              etx_plan_block* block) {
   etx_text rest = line;
   etx_text field;
   uint32_t count = 0;
   *block = (etx_plan_block){.alignment = 1, .fixed = ETX_PLAN_FREE};
-  while (cut(&rest, ',', &field)) {
-    if (count < r->column_count) {
-      ETX_TRY(read_field(r, r->columns[count], field, id, block));
+  while (next_field(&rest, ',', &field)) {
+    if (count < p->column_count) {
+      ETX_TRY(read_field(p, p->columns[count], field, id, block));
     }
     count += 1;
   }
-  if (count != r->column_count) {
-    return etx_diag_fail_line(r->diag, ETX_BAD_ARGUMENT, r->line, 1,
+  if (count != p->column_count) {
+    return etx_diag_fail_line(p->diag, ETX_BAD_ARGUMENT, p->line, 1,
                               "%u fields, expected %u as in the first line",
-                              (uint64_t)count, (uint64_t)r->column_count);
+                              (uint64_t)count, (uint64_t)p->column_count);
   }
-  return check_block(r, block);
+  return check_block(p, block);
 }
 
-// Three arrays grow together; their capacities are always the same.
-static etx_status grow(reader* r) {
-  etx_block_table* const table = r->table;
+// The three arrays have the same capacity.
+static etx_status grow(table_parser* p) {
+  etx_block_table* const table = p->table;
   const size_t count = table->block_count;
-  size_t lines = r->capacity;
-  size_t ids = r->capacity;
-  ETX_TRY(etx_pool_grow(r->pool, &table->lines, count, &lines,
+  size_t lines = p->capacity;
+  size_t ids = p->capacity;
+  ETX_TRY(etx_pool_grow(p->pool, &table->lines, count, &lines,
                         sizeof *table->lines));
-  ETX_TRY(etx_pool_grow(r->pool, &r->ids, count, &ids, sizeof *r->ids));
-  return etx_pool_grow(r->pool, &table->blocks, count, &r->capacity,
+  ETX_TRY(etx_pool_grow(p->pool, &p->ids, count, &ids, sizeof *p->ids));
+  return etx_pool_grow(p->pool, &table->blocks, count, &p->capacity,
                        sizeof *table->blocks);
 }
 
@@ -229,7 +232,7 @@ static int compare_ids(const void* a, const void* b) {
   return etx_text_compare(*(const etx_text*)a, *(const etx_text*)b);
 }
 
-// Ids are pieces of the text, so where they stand is known.
+// The line of an id, which points into the text.
 static uint32_t line_of(etx_bytes text, const char* id) {
   uint32_t line = 1;
   for (const char* at = (const char*)text.data; at != id; ++at) {
@@ -238,21 +241,21 @@ static uint32_t line_of(etx_bytes text, const char* id) {
   return line;
 }
 
-static etx_status check_ids(const reader* r, etx_bytes text) {
-  const size_t count = r->table->block_count;
-  if (count > 0) qsort(r->ids, count, sizeof *r->ids, compare_ids);
+static etx_status check_ids(const table_parser* p, etx_bytes text) {
+  const size_t count = p->table->block_count;
+  if (count > 0) qsort(p->ids, count, sizeof *p->ids, compare_ids);
   for (size_t i = 1; i < count; ++i) {
-    if (!etx_text_equal(r->ids[i - 1], r->ids[i])) continue;
-    const char* const a = r->ids[i - 1].data;
-    const char* const b = r->ids[i].data;
-    return etx_diag_fail_line(r->diag, ETX_BAD_ARGUMENT,
+    if (!etx_text_equal(p->ids[i - 1], p->ids[i])) continue;
+    const char* const a = p->ids[i - 1].data;
+    const char* const b = p->ids[i].data;
+    return etx_diag_fail_line(p->diag, ETX_BAD_ARGUMENT,
                               line_of(text, a > b ? a : b), 1,
-                              "two blocks are called '%t'", r->ids[i]);
+                              "two blocks have the id '%t'", p->ids[i]);
   }
   return ETX_OK;
 }
 
-// What spreadsheets put before the first column's name.
+// Spreadsheet programs write a byte order mark before the first column.
 static etx_text without_byte_order_mark(etx_bytes text) {
   static const char mark[] = "\xef\xbb\xbf";
   enum { SIZE = sizeof mark - 1 };
@@ -264,33 +267,33 @@ static etx_text without_byte_order_mark(etx_bytes text) {
 
 etx_status etx_block_table_read(etx_bytes text, etx_pool* pool,
                                 etx_block_table* out_table, etx_diag* diag) {
-  reader r = {.pool = pool, .table = out_table, .diag = diag};
+  table_parser parser = {.pool = pool, .table = out_table, .diag = diag};
   etx_text line;
-  r.rest = without_byte_order_mark(text);
+  parser.rest = without_byte_order_mark(text);
   *out_table = (etx_block_table){.block_count = 0};
-  ETX_TRY(read_header(&r));
-  while (next_line(&r, &line)) {
+  ETX_TRY(read_header(&parser));
+  while (next_line(&parser, &line)) {
     const size_t at = out_table->block_count;
-    if (at == r.capacity) ETX_TRY(grow(&r));
+    if (at == parser.capacity) ETX_TRY(grow(&parser));
     out_table->lines[at] = line;
-    ETX_TRY(read_block(&r, line, &r.ids[at], &out_table->blocks[at]));
+    ETX_TRY(read_block(&parser, line, &parser.ids[at], &out_table->blocks[at]));
     out_table->block_count += 1;
   }
-  return check_ids(&r, text);
+  return check_ids(&parser, text);
 }
 
 static etx_status write_text(const etx_sink* sink, etx_text text) {
   return etx_sink_write(sink, text.data, text.size);
 }
 
-// A line with one field replaced, or one more at its end.
+// Writes a line with the field at `position` replaced, or appended.
 static etx_status write_line(etx_text line, uint32_t position, etx_text field,
                              const etx_sink* sink) {
   const etx_text comma = etx_text_of(",");
   etx_text rest = line;
   etx_text part;
   uint32_t count = 0;
-  for (; cut(&rest, ',', &part); ++count) {
+  for (; next_field(&rest, ',', &part); ++count) {
     if (count > 0) ETX_TRY(write_text(sink, comma));
     ETX_TRY(write_text(sink, count == position ? field : part));
   }

@@ -4,8 +4,9 @@
 
 #include "cli/json/json_value.h"
 
-// Readers of archives name the node themselves.
-static bool names_node(etx_text message, etx_text node) {
+// True if the message begins with the node's name: readers of archives put it
+// there.
+static bool begins_with_node(etx_text message, etx_text node) {
   const etx_text prefix = {"node '", 6};
   if (!etx_text_starts_with(message, prefix)) return false;
   const etx_text rest = {message.data + prefix.size,
@@ -22,7 +23,7 @@ static void print_place(const etx_source_location* place, etx_text message) {
     fprintf(stderr, "%u:", (unsigned)place->column);
   }
   if (place->file.size != 0 || place->line != 0) fputc(' ', stderr);
-  if (place->node.size != 0 && !names_node(message, place->node)) {
+  if (place->node.size != 0 && !begins_with_node(message, place->node)) {
     fprintf(stderr, "node '%.*s': ", (int)place->node.size, place->node.data);
   }
 }

@@ -1,6 +1,5 @@
-// A node's arguments become the slots that a method would have, then the
-// kernel's prepare and run are called on them. All of it lives in a pool of
-// the call.
+// The arguments of a node become runtime values, on which the kernel's prepare
+// and run are called. Their memory is in a pool that lives for one call.
 
 #include "cli/plan/kernel_evaluator.h"
 
@@ -9,19 +8,20 @@
 #include "runtime/kernel.h"
 
 static etx_status no_memory(etx_diag* diag) {
-  return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "no memory to fold a constant");
+  return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                       "not enough memory to fold a constant");
 }
 
-static void* take(etx_pool* pool, size_t count, size_t bytes) {
+static void* allocate(etx_pool* pool, size_t count, size_t bytes) {
   size_t total = 0;
   return etx_multiply_size(count, bytes, &total) ? etx_pool_take(pool, total)
                                                  : NULL;
 }
 
-// Kernels never see NULL strides.
+// Kernels expect strides, so they are computed here.
 static etx_status make_tensor(const etx_eval_tensor* from, etx_pool* pool,
                               etx_value* out, etx_diag* diag) {
-  int32_t* const strides = take(pool, ETX_MAX_RANK, sizeof *strides);
+  int32_t* const strides = allocate(pool, ETX_MAX_RANK, sizeof *strides);
   if (strides == NULL) return no_memory(diag);
   int64_t stride = 1;
   for (size_t i = from->rank; i-- > 0;) {
@@ -42,8 +42,8 @@ static etx_status make_tensor(const etx_eval_tensor* from, etx_pool* pool,
 // One slot for each item and a list of pointers to them.
 static etx_status make_slots(etx_pool* pool, size_t count, etx_value** slots,
                              const etx_value*** items, etx_diag* diag) {
-  *slots = take(pool, count, sizeof **slots);
-  *items = take(pool, count, sizeof **items);
+  *slots = allocate(pool, count, sizeof **slots);
+  *items = allocate(pool, count, sizeof **items);
   return *slots == NULL || *items == NULL ? no_memory(diag) : ETX_OK;
 }
 
@@ -119,11 +119,11 @@ static etx_status make_value(const etx_eval_argument* from, etx_pool* pool,
     case ETX_EVAL_TENSORS:
       return make_tensors(from, pool, out, diag);
   }
-  return etx_diag_fail(diag, ETX_INTERNAL, "an argument of no known kind");
+  return etx_diag_fail(diag, ETX_INTERNAL, "an argument of an unknown kind");
 }
 
-static void run_in_a_loop(void* context, void (*task)(void* argument, size_t i),
-                          void* argument, size_t count) {
+static void run_serially(void* context, void (*task)(void* argument, size_t i),
+                         void* argument, size_t count) {
   (void)context;
   for (size_t i = 0; i < count; ++i) task(argument, i);
 }
@@ -150,7 +150,7 @@ static etx_status evaluate_in(etx_pool* pool, const etx_op* op,
     ETX_TRY(make_value(&arguments[i], pool, &slots[i], diag));
     items[i] = &slots[i];
   }
-  const etx_parallel one_thread = {.parallel_for = run_in_a_loop,
+  const etx_parallel one_thread = {.parallel_for = run_serially,
                                    .thread_count = 1};
   etx_call call = {.op = op,
                    .arguments = items,
@@ -164,7 +164,7 @@ static etx_status evaluate(void* context, const etx_op* op,
                            const etx_eval_argument* arguments, size_t count,
                            etx_diag* diag) {
   (void)context;
-  // A scalar result has a slot of its own, which the exporter has no use for.
+  // Operators with a scalar result are not folded.
   if (op->result == ETX_RESULT_SCALAR) return ETX_MISSING_OPERATOR;
   etx_pool pool;
   etx_pool_init(&pool);

@@ -4,13 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/base/plural.h"
 #include "cli/json/json_value.h"
 
 static void print_reason(const etx_packed* row) {
   if (row->reason != NULL) {
     printf(": %s", row->reason);
   } else if (row->reader.size != 0) {
-    printf(": there twice, as it is for");
+    printf(": also stored unpacked for");
   }
   if (row->reader.size != 0) {
     printf(" %.*s", (int)row->reader.size, row->reader.data);
@@ -19,14 +20,16 @@ static void print_reason(const etx_packed* row) {
 
 static void print_row(const etx_packed* row) {
   printf("    %-6s %-9s %10" PRIu64 "  %.*s",
-         row->reason == NULL ? "packed" : "stays", row->type, row->bytes,
+         row->reason == NULL ? "packed" : "kept", row->type, row->bytes,
          (int)row->name.size, row->name.data);
-  if (row->name_count > 1) printf(" and %zu more names", row->name_count - 1);
+  if (row->name_count > 1)
+    printf(" and %zu more name%s", row->name_count - 1,
+           etx_plural(row->name_count - 1));
   print_reason(row);
   fputc('\n', stdout);
 }
 
-// Weights of one type that were packed, or left for one reason.
+// True for weights of one line of the short report: the same type and reason.
 static bool is_alike(const etx_packed* a, const etx_packed* b) {
   if (strcmp(a->type, b->type) != 0) return false;
   if (!etx_text_equal(a->reader, b->reader)) return false;
@@ -43,8 +46,8 @@ static void print_group(const etx_export_report* report, size_t first) {
     ++count;
     bytes += rows[i].bytes;
   }
-  printf("  %zu %s%s, %" PRIu64 " bytes", count,
-         rows[first].reason == NULL ? "of " : "stay, ", rows[first].type,
+  printf("  %zu %s, %s, %" PRIu64 " bytes", count,
+         rows[first].reason == NULL ? "packed" : "not packed", rows[first].type,
          bytes);
   print_reason(&rows[first]);
   fputc('\n', stdout);

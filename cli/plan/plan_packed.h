@@ -1,4 +1,4 @@
-// What `etx plan` tells about weights that were packed.
+// The part of the report about packed weights.
 
 #ifndef ETX_CLI_PLAN_PLAN_PACKED_H
 #define ETX_CLI_PLAN_PLAN_PACKED_H
@@ -7,11 +7,11 @@
 
 #include "exporter/export.h"
 
-// How many weights were packed, and which stayed for which reason; `in_full`
-// each of them. Nothing if it was not asked for.
+// Prints the number of packed weights, and of others with the reason; with
+// `in_full` also each weight. Prints nothing without --pack.
 void etx_plan_packed_print(const etx_export_report* report, bool in_full);
 
-// The same facts, each weight. New reference.
+// Each weight as JSON. New reference.
 json_t* etx_plan_packed_json(const etx_export_report* report);
 
 #endif

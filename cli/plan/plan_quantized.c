@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/base/plural.h"
 #include "cli/json/json_value.h"
 
-// The signal-to-noise ratio in dB; infinite if nothing was rounded off.
+// Signal to quantisation noise ratio in dB; infinite without rounding errors.
 static double sqnr(double signal, double noise) {
   return 10 * log10(signal / noise);
 }
@@ -20,8 +21,8 @@ static void print_sqnr(double signal, double noise) {
   }
 }
 
-// True if the sentence goes on with an operator's name.
-static bool wants_reader(const char* reason) {
+// True if the reason ends in "by": the name of the reader completes it.
+static bool ends_in_by(const char* reason) {
   static const char end[] = " by";
   const size_t size = strlen(reason);
   return size >= sizeof end - 1 &&
@@ -31,7 +32,7 @@ static bool wants_reader(const char* reason) {
 static void print_reason(const etx_quantized* row) {
   if (row->reason == NULL) return;
   printf(": %s", row->reason);
-  if (row->reader.size != 0 && wants_reader(row->reason)) {
+  if (row->reader.size != 0 && ends_in_by(row->reason)) {
     printf(" %.*s", (int)row->reader.size, row->reader.data);
   }
 }
@@ -46,7 +47,9 @@ static void print_row(const etx_quantized* row) {
     printf("%9s", "");
   }
   printf("  %.*s", (int)row->name.size, row->name.data);
-  if (row->name_count > 1) printf(" and %zu more names", row->name_count - 1);
+  if (row->name_count > 1)
+    printf(" and %zu more name%s", row->name_count - 1,
+           etx_plural(row->name_count - 1));
   print_reason(row);
   fputc('\n', stdout);
 }
@@ -56,31 +59,33 @@ static bool is_same(const char* a, const char* b) {
   return strcmp(a, b) == 0;
 }
 
-// Weights alike: of one kind or, where they were left, for one reason.
+// True for weights of one line of the short report: the same kind, or not
+// quantised for the same reason.
 static bool is_alike(const etx_quantized* a, const etx_quantized* b) {
   return is_same(a->kind, b->kind) &&
          (a->kind != NULL ||
           (is_same(a->reason, b->reason) && is_same(a->type, b->type)));
 }
 
-// One reason, and whom it is about: of a group, if it is about the same.
-static void print_shared_reason(const etx_export_report* report, size_t first) {
+// Prints the reason of a group, with the operator that reads the weights if it
+// is the same for all of them.
+static void print_group_reason(const etx_export_report* report, size_t first) {
   const etx_quantized* const rows = report->quantized;
-  etx_quantized shared = rows[first];
+  etx_quantized group = rows[first];
   for (size_t i = first; i < report->quantized_count; ++i) {
     if (is_alike(&rows[i], &rows[first]) &&
         !etx_text_equal(rows[i].reader, rows[first].reader)) {
-      shared.reader = etx_text_of("other operators");
+      group.reader = etx_text_of("other operators");
     }
   }
-  print_reason(&shared);
+  print_reason(&group);
 }
 
 static void print_group(const etx_export_report* report, size_t first) {
   const etx_quantized* const rows = report->quantized;
   etx_quantized sum = {.kind = rows[first].kind, .type = rows[first].type};
   size_t count = 0;
-  double least = INFINITY;
+  double lowest = INFINITY;
   for (size_t i = first; i < report->quantized_count; ++i) {
     if (!is_alike(&rows[i], &rows[first])) continue;
     const double ratio = sqnr(rows[i].signal, rows[i].noise);
@@ -89,18 +94,22 @@ static void print_group(const etx_export_report* report, size_t first) {
     sum.bytes_after += rows[i].bytes_after;
     sum.signal += rows[i].signal;
     sum.noise += rows[i].noise;
-    if (rows[i].noise > 0 && ratio < least) least = ratio;
+    if (rows[i].noise > 0 && ratio < lowest) lowest = ratio;
   }
-  printf("  %zu %s %s: %" PRIu64 " to %" PRIu64 " bytes", count,
-         sum.kind == NULL ? "stay" : "to",
-         sum.kind == NULL ? sum.type : sum.kind, sum.bytes, sum.bytes_after);
   if (sum.kind == NULL) {
-    print_shared_reason(report, first);
-  } else if (sum.noise > 0) {
-    printf(", SQNR %.2f dB, the least %.2f dB", sqnr(sum.signal, sum.noise),
-           least);
+    printf("  %zu not quantised, %s, %" PRIu64 " bytes", count, sum.type,
+           sum.bytes);
   } else {
-    printf(", exactly");
+    printf("  %zu to %s: %" PRIu64 " to %" PRIu64 " bytes", count, sum.kind,
+           sum.bytes, sum.bytes_after);
+  }
+  if (sum.kind == NULL) {
+    print_group_reason(report, first);
+  } else if (sum.noise > 0) {
+    printf(", SQNR %.2f dB, lowest %.2f dB", sqnr(sum.signal, sum.noise),
+           lowest);
+  } else {
+    printf(", exact");
   }
   fputc('\n', stdout);
 }
@@ -119,7 +128,7 @@ void etx_plan_quantized_print(const etx_export_report* report, bool in_full) {
   for (size_t i = 0; i < report->rule_count; ++i) {
     const etx_quantize_rule* const rule = &report->rules[i];
     if (rule->bits == 0 || rule->rounded != 0) continue;
-    printf("  no weight is rounded for '%.*s'\n", (int)rule->text.size,
+    printf("  rule '%.*s' quantised no weight\n", (int)rule->text.size,
            rule->text.data);
   }
   for (size_t i = 0; in_full && i < report->quantized_count; ++i) {

@@ -1,4 +1,4 @@
-// What `etx plan` tells about weights that were quantised.
+// The part of the report about quantised weights.
 
 #ifndef ETX_CLI_PLAN_PLAN_QUANTIZED_H
 #define ETX_CLI_PLAN_PLAN_QUANTIZED_H
@@ -7,12 +7,12 @@
 
 #include "exporter/export.h"
 
-// How many weights became what, and how exactly, which stayed for which reason,
-// and rules that nothing was rounded for; `in_full` each weight. Nothing if
-// there is no rule.
+// Prints the number of weights of each kind with their SQNR, the weights that
+// were not quantised with the reason, and the rules that quantised nothing;
+// with `in_full` also each weight. Prints nothing if there is no rule.
 void etx_plan_quantized_print(const etx_export_report* report, bool in_full);
 
-// The same facts, each weight, and each rule. New references.
+// Each weight, and each rule, as JSON. New references.
 json_t* etx_plan_quantized_json(const etx_export_report* report);
 json_t* etx_plan_rules_json(const etx_export_report* report);
 

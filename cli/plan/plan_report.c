@@ -35,19 +35,19 @@ static void print_method(const etx_export_method_report* method, int width) {
   fputc('\n', stdout);
 }
 
-// How good all plans together are.
+// Explains the lower bound and counts the plans that reach it.
 static void print_verdict(const etx_export_report* report) {
   size_t least = 0;
   for (size_t i = 0; i < report->method_count; ++i) {
     least += gap_of(&report->methods[i]) == 0;
   }
   printf(
-      "  lower bound: what is live at once at the fullest moment, or more if a "
-      "search has\n  proved it. ");
+      "  lower bound: the largest number of live bytes, or more where a search "
+      "has proved it.\n  ");
   if (least == report->method_count) {
     printf("Each plan is proved to be the smallest.\n");
   } else {
-    printf("%zu of %zu plans are at it: proved to be the smallest.\n", least,
+    printf("%zu of %zu plans are proved to be the smallest.\n", least,
            report->method_count);
   }
 }
@@ -66,7 +66,7 @@ static void print_saving(const char* what, uint64_t bytes) {
 }
 
 static void print_peak(const etx_export_method_report* method) {
-  printf("  live at instruction %u, %.*s: %" PRIu64 " bytes, and %" PRIu64
+  printf("  peak at instruction %u, %.*s: %" PRIu64 " live bytes, and %" PRIu64
          " of padding\n",
          (unsigned)method->peak_instruction, (int)method->peak_operator.size,
          method->peak_operator.data, method->live_bytes, method->padding_bytes);
@@ -77,13 +77,13 @@ static void print_peak(const etx_export_method_report* method) {
            value->op.size == 0 ? 5 : (int)value->op.size,
            value->op.size == 0 ? "input" : value->op.data);
     if (i < ETX_EXPORT_SAVINGS) {
-      printf("; without it %" PRIu64 " less", value->saves);
+      printf("; without it the peak is %" PRIu64 " lower", value->saves);
     }
     fputc('\n', stdout);
   }
 }
 
-static void print_account(const etx_export_method_report* method) {
+static void print_savings(const etx_export_method_report* method) {
   printf("%.*s: %" PRIu64 " bytes, gap %" PRIu64 " (%.2f%%), %s, after %" PRIu64
          " steps\n",
          (int)method->name.size, method->name.data, method->scratch_bytes,
@@ -91,16 +91,16 @@ static void print_account(const etx_export_method_report* method) {
          gap_of(method) == 0 ? "proved to be the smallest"
                              : "not proved to be the smallest",
          method->steps);
-  print_saving("every value in memory of its own", method->naive_bytes);
+  print_saving("naive plan, nothing shared", method->naive_bytes);
   print_saving("saved by views", method->view_bytes);
-  print_saving("saved in place", method->in_place_bytes);
-  print_saving("saved by sharing over time", method->sharing_bytes);
-  print_saving("peak lowered by another order", method->order_bytes);
+  print_saving("saved by in-place updates", method->in_place_bytes);
+  print_saving("saved by sharing memory over time", method->sharing_bytes);
+  print_saving("peak lowered by scheduling", method->order_bytes);
   if (method->range_start != 0) {
-    print_saving("below, for methods that run beside it", method->range_start);
+    print_saving("offset behind concurrent methods", method->range_start);
   }
   if (method->stable_bytes != 0) {
-    print_saving("kept for outputs that stay", method->stable_bytes);
+    print_saving("stable outputs", method->stable_bytes);
   }
   if (method->peak_value_count != 0) print_peak(method);
 }
@@ -130,7 +130,7 @@ static void print_copies(const etx_export_report* report) {
            copy->op.data, (int)copy->reason.size, copy->reason.data);
     total += copy->bytes;
   }
-  printf("  all together: %" PRIu64 "\n", total);
+  printf("  total: %" PRIu64 "\n", total);
 }
 
 static bool is_same_kind(const etx_fusion* a, const etx_fusion* b) {
@@ -145,8 +145,8 @@ static void print_fusion(const etx_fusion* fusion) {
          fusion->reason == NULL ? "" : fusion->reason);
 }
 
-// How many of each kind became one operator; in full, each of them. What did
-// not is told with its reason.
+// Prints the number of fusions of each kind, or each one with `in_full`; then
+// what was not fused, with the reason.
 static void print_fusions(const etx_export_report* report, bool in_full) {
   bool has_one = false;
   for (size_t i = 0; i < report->fusion_count; ++i) {
@@ -189,7 +189,7 @@ void etx_plan_report_print(const char* path, const etx_export_report* report,
   print_verdict(report);
   print_concurrent(report);
   for (size_t i = 0; in_full && i < report->method_count; ++i) {
-    print_account(&report->methods[i]);
+    print_savings(&report->methods[i]);
   }
   printf("arena 2, state: %" PRIu64 " bytes, %" PRIu64
          " of them padding, %zu state%s, one layout for all\n",
@@ -249,7 +249,7 @@ static json_t* json_of_gaps(const etx_export_block* block) {
   return gaps;
 }
 
-// What the planner was asked to place, and where it did.
+// The blocks that the planner placed, with their offsets.
 static json_t* json_of_blocks(const etx_export_method_report* method) {
   json_t* const blocks = json_array();
   for (size_t i = 0; i < method->block_count; ++i) {
@@ -267,8 +267,8 @@ static json_t* json_of_blocks(const etx_export_method_report* method) {
   return blocks;
 }
 
-// Where the bytes of arena 1 went.
-static void set_account(json_t* object,
+// How the bytes of arena 1 are made up.
+static void set_savings(json_t* object,
                         const etx_export_method_report* method) {
   set_bytes(object, "range_start", method->range_start);
   set_bytes(object, "planned_bytes", method->planned_bytes);
@@ -290,7 +290,7 @@ static json_t* json_of_method(const etx_export_method_report* method) {
                       etx_json_unsigned(method->scratch_bytes));
   json_object_set_new(object, "lower_bound",
                       etx_json_unsigned(method->lower_bound));
-  set_account(object, method);
+  set_savings(object, method);
   json_object_set_new(object, "blocks", json_of_blocks(method));
   json_object_set_new(object, "planned_values",
                       etx_json_unsigned(method->value_count));
@@ -377,7 +377,8 @@ json_t* etx_plan_report_json(const char* path,
   return root;
 }
 
-// What a byte of a name is in a macro's.
+// The character of a macro name for a byte of a method's name: upper case
+// letters and digits, and '_' for all others.
 static int macro_byte(char byte) {
   const bool is_lower = byte >= 'a' && byte <= 'z';
   const bool is_plain =
@@ -385,7 +386,7 @@ static int macro_byte(char byte) {
   return is_lower ? byte - 'a' + 'A' : is_plain ? byte : '_';
 }
 
-// Prints `text` as a piece of a macro name.
+// Prints `text` as a part of a macro name.
 static void print_macro(FILE* out, const char* text, size_t size) {
   for (size_t i = 0; i < size; ++i) fputc(macro_byte(text[i]), out);
 }
@@ -398,17 +399,19 @@ static bool is_same_macro(etx_text a, etx_text b) {
   return true;
 }
 
-// Of two macros of one name the preprocessor would take the last.
+// Refuses methods whose names are the same as parts of macros, such as "a.b"
+// and "a_b".
 static etx_status check_macro(const etx_program* program, size_t index,
                               etx_text name, etx_diag* diag) {
   for (size_t i = 0; i < index; ++i) {
     etx_method_info info;
     ETX_TRY(etx_program_method_at(program, i, &info));
     if (info.is_constant || !is_same_macro(info.name, name)) continue;
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "methods '%t' and '%t' would have the same names in a "
-                         "header",
-                         info.name, name);
+    return etx_diag_fail(
+        diag, ETX_BAD_ARGUMENT,
+        "methods '%t' and '%t' have the same macro names in the "
+        "header",
+        info.name, name);
   }
   return ETX_OK;
 }
@@ -453,7 +456,7 @@ static etx_status print_methods(const etx_program* program, FILE* out,
     temporary = larger(temporary, needed.temporary_bytes);
   }
   ETX_TRY(etx_shared_memory_needed(program, &session));
-  fputs("// one block each for all methods that never run together\n", out);
+  fputs("// one block for all methods, of which one runs at a time\n", out);
   print_define(out, stem, whole, "SCRATCH", scratch);
   print_define(out, stem, whole, "TEMPORARY", temporary);
   fputs("// one session of state, aligned to ETX_SHARED_MEMORY_ALIGNMENT\n",
@@ -476,8 +479,9 @@ static etx_status print_header(const etx_program* program, FILE* out,
   char stem[128];
   stem_of(path, stem, sizeof stem);
   fputs(
-      "// Bytes that a program needs, written by etx plan. Blocks are aligned"
-      " to\n// ETX_MEMORY_ALIGNMENT.\n#ifndef ",
+      "// Memory that a program needs, in bytes; written by etx plan. Blocks "
+      "are"
+      "\n// aligned to ETX_MEMORY_ALIGNMENT.\n#ifndef ",
       out);
   print_macro(out, stem, strlen(stem));
   fputs("_H\n#define ", out);

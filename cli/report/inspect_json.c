@@ -109,7 +109,7 @@ static json_t* json_of_arenas(const etx_pte* pte, etx_text method) {
   return list;
 }
 
-// Tensors whose data lies in other files.
+// Tensors whose data is in a data file (.ptd).
 static json_t* json_of_external(const etx_pte* pte, etx_text method) {
   json_t* const list = json_array();
   etx_pte_plan plan;

@@ -1,4 +1,4 @@
-// What `etx inspect` tells about a program, for people and as JSON.
+// The report of etx inspect, as text and as JSON.
 
 #ifndef ETX_CLI_REPORT_INSPECT_REPORT_H
 #define ETX_CLI_REPORT_INSPECT_REPORT_H
@@ -9,14 +9,14 @@
 #include "cli/program/state_list.h"
 #include "runtime/program.h"
 
-// Prints the facts to standard output.
+// Prints the report to standard output.
 ETX_MUST_USE etx_status etx_inspect_print(const char* path,
                                           const etx_program* program,
                                           const etx_operator_uses* uses,
                                           const etx_state_list* states,
                                           etx_diag* diag);
 
-// The same facts. The reference is the caller's.
+// The same facts as JSON. The caller owns the reference, also after an error.
 ETX_MUST_USE etx_status etx_inspect_json(const char* path,
                                          const etx_program* program,
                                          const etx_operator_uses* uses,

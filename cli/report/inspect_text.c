@@ -7,8 +7,8 @@
 #include "cli/base/plural.h"
 #include "cli/program/port.h"
 
-// Elements of a constant method's tensor that are shown.
-enum { MOST_PRINTED = 16 };
+// Elements that are printed of the tensor of a constant method.
+enum { MAX_ELEMENTS = 16 };
 
 static int text_width(etx_text text) {
   return text.size > 200 ? 200 : (int)text.size;
@@ -26,12 +26,12 @@ static void print_libraries(const etx_operator_uses* uses) {
 
 static void print_runtimes(const etx_operator_uses* uses) {
   if (uses->delegate_count != 0) {
-    printf("runs in: a stock runtime with its %zu delegate%s; not in etx\n",
+    printf("runs in: the stock runtime with its %zu delegate%s; not in etx\n",
            uses->delegate_count, etx_plural(uses->delegate_count));
   } else if (uses->unknown_count != 0) {
     printf(
-        "runs in: a runtime that has the %zu operator%s which this build "
-        "does not know\n",
+        "runs in: a runtime with %zu operator%s that this build does not "
+        "have\n",
         uses->unknown_count, etx_plural(uses->unknown_count));
   } else if (uses->needs_etx) {
     printf("runs in: etx\n");
@@ -43,7 +43,7 @@ static void print_runtimes(const etx_operator_uses* uses) {
 
 static void print_origin(const etx_program* program) {
   if (!program->has_blob) {
-    printf("origin: a stock file: no names of inputs, no bounds\n");
+    printf("origin: the stock exporter (no names of inputs, no bounds)\n");
     return;
   }
   uint8_t fingerprint[ETX_FINGERPRINT_BYTES];
@@ -114,7 +114,7 @@ static void print_port(const etx_program* program, etx_text method,
   printf("    %s %s: ", port->is_input ? "in " : "out", port->name);
   etx_port_print_type(program, method, port, stdout);
   if (port->is_input && port->info.is_mutable) printf(", changed by the call");
-  if (port->is_input && port->info.varies) printf(", varies");
+  if (port->is_input && port->info.varies) printf(", dynamic");
   if (!port->is_input && port->info.mutated_input >= 0) {
     printf(", new content of input %d", (int)port->info.mutated_input);
   }
@@ -133,7 +133,7 @@ static etx_status print_constant_tensor(const etx_tensor* from,
   if (status == ETX_OK) {
     etx_host_tensor_print_type(tensor.dtype, tensor.rank, tensor.sizes, stdout);
     putchar(' ');
-    etx_host_tensor_print(&tensor, MOST_PRINTED, stdout);
+    etx_host_tensor_print(&tensor, MAX_ELEMENTS, stdout);
   }
   etx_pool_close(&pool);
   return status;
@@ -161,7 +161,7 @@ static etx_status print_constant_value(const etx_value* value, etx_diag* diag) {
   }
 }
 
-// Usually one value; a stock file may answer several.
+// Usually one value; a method of a stock file may have several.
 static etx_status print_constant(const etx_program* program,
                                  const etx_method_info* info, etx_diag* diag) {
   printf("  %.*s = ", text_width(info->name), info->name.data);
@@ -193,7 +193,7 @@ static void print_arenas(const etx_program* program, etx_text name) {
   }
 }
 
-// Tensors whose data lies in other files.
+// Tensors whose data is in a data file (.ptd).
 static void print_external(const etx_program* program, etx_text name) {
   etx_pte_plan plan;
   if (!etx_pte_plan_find(&program->pte, name, &plan)) return;
@@ -239,7 +239,7 @@ static etx_status print_methods(const etx_program* program, bool constants,
     ETX_TRY(etx_program_method_at(program, i, &info));
     if (info.is_constant != constants) continue;
     if (is_first) {
-      printf(constants ? "\nconstants, readable without running:\n"
+      printf(constants ? "\nconstant methods, which are read without running:\n"
                        : "\nmethods:\n");
     }
     is_first = false;
@@ -267,12 +267,13 @@ static void print_state(const etx_program* program,
   }
 }
 
-// What a file of etx, which makes no empty tensors, uses their operator for.
+// Files of etx use operators that only set sizes, such as aten::empty, for
+// views.
 static const char* purpose_of(const etx_program* program,
                               const etx_operator_use* use) {
   const etx_op* const op = etx_op_find(use->op.name, use->op.overload);
   return program->has_blob && op != NULL && etx_op_only_sizes(op)
-             ? ", gives views their sizes"
+             ? ", sets sizes of views"
              : "";
 }
 

@@ -9,51 +9,53 @@
 #include "exporter/lower/nearest_operator.h"
 #include "exporter/pass_list.h"
 
-enum { MOST_OPS = 32 };
+enum { MAX_OPS = 32 };
 
-// What a call became.
-typedef struct outcome {
-  etx_op_id ops[MOST_OPS];  // each once, in order
+// The operators to which a call was lowered.
+typedef struct lowered_call {
+  etx_op_id ops[MAX_OPS];  // each once, in order
   size_t count;
   bool is_refused;
   char why[ETX_DIAG_TEXT_BYTES];
-} outcome;
+} lowered_call;
 
-typedef struct survey {
-  bool is_refused;     // some kernel of the present example did not run
+typedef struct table_context {
+  bool kernel_failed;  // a kernel of the current example refused its arguments
   const char* broken;  // an operator whose example is refused, or NULL
-} survey;
+} table_context;
 
-// ------------------------------------------------ trying
+// ------------------------------------------------ lowering examples
 
 static void note_problem(void* context, const etx_source_location* place,
                          etx_text message) {
-  outcome* const o = context;
+  lowered_call* const call = context;
   (void)place;
-  if (o->is_refused) return;
-  o->is_refused = true;
-  snprintf(o->why, sizeof o->why, "%.*s", (int)message.size, message.data);
+  if (call->is_refused) return;
+  call->is_refused = true;
+  snprintf(call->why, sizeof call->why, "%.*s", (int)message.size,
+           message.data);
 }
 
-static void note_op(outcome* o, etx_op_id op) {
-  for (size_t i = 0; i < o->count; ++i) {
-    if (o->ops[i] == op) return;
+static void note_op(lowered_call* call, etx_op_id op) {
+  for (size_t i = 0; i < call->count; ++i) {
+    if (call->ops[i] == op) return;
   }
-  if (o->count < MOST_OPS) o->ops[o->count++] = op;
+  if (call->count < MAX_OPS) call->ops[call->count++] = op;
 }
 
 static etx_status evaluate(void* context, const etx_op* op,
                            const etx_eval_argument* arguments, size_t count,
                            etx_diag* diag) {
-  survey* const s = context;
+  table_context* const table = context;
   const etx_evaluator inner = etx_kernel_evaluator();
   const etx_status status =
       inner.evaluate(inner.context, op, arguments, count, diag);
-  if (status != ETX_OK && status != ETX_MISSING_OPERATOR) s->is_refused = true;
+  if (status != ETX_OK && status != ETX_MISSING_OPERATOR)
+    table->kernel_failed = true;
   return status;
 }
 
-static etx_status run_passes(etx_pass_context* context, outcome* out,
+static etx_status run_passes(etx_pass_context* context, lowered_call* out,
                              bool folds) {
   ETX_TRY(etx_pass_lower(context));
   if (out->is_refused) return ETX_OK;
@@ -65,17 +67,17 @@ static etx_status run_passes(etx_pass_context* context, outcome* out,
   return folds ? etx_pass_fold_constants(context) : ETX_OK;
 }
 
-// Calls the operator with tensors of `dtype` and lowers it for `target`. With
-// a survey, its kernels run too.
-static etx_status try_operator(const etx_aten_schema* schema, etx_dtype dtype,
-                               etx_target target, survey* s, outcome* out,
-                               etx_diag* diag) {
-  *out = (outcome){.count = 0};
+// Calls the operator with tensors of `dtype` and lowers it for `target`. With a
+// `table` (may be NULL), its kernels run too.
+static etx_status lower_example(const etx_aten_schema* schema, etx_dtype dtype,
+                                etx_target target, table_context* table,
+                                lowered_call* out, etx_diag* diag) {
+  *out = (lowered_call){.count = 0};
   etx_pool pool;
   etx_ir_module module;
   etx_problems problems = {note_problem, out, 0};
   etx_export_options options = {.target = target};
-  if (s != NULL) options.evaluator = (etx_evaluator){evaluate, s};
+  if (table != NULL) options.evaluator = (etx_evaluator){evaluate, table};
   etx_pass_context context = {.module = &module,
                               .options = &options,
                               .problems = &problems,
@@ -83,7 +85,7 @@ static etx_status try_operator(const etx_aten_schema* schema, etx_dtype dtype,
   etx_pool_init(&pool);
   etx_ir_module_init(&module, &pool);
   etx_status status = etx_operator_example(schema, dtype, &module, diag);
-  if (status == ETX_OK) status = run_passes(&context, out, s != NULL);
+  if (status == ETX_OK) status = run_passes(&context, out, table != NULL);
   etx_pool_close(&pool);
   if (status == ETX_OUT_OF_MEMORY || status == ETX_INTERNAL) return status;
   if (status != ETX_OK && !out->is_refused) {
@@ -94,15 +96,17 @@ static etx_status try_operator(const etx_aten_schema* schema, etx_dtype dtype,
   return ETX_OK;
 }
 
-static etx_status find_types(const etx_aten_schema* schema, survey* s,
-                             uint32_t* out_bits, etx_diag* diag) {
+static etx_status find_types(const etx_aten_schema* schema,
+                             table_context* table, uint32_t* out_bits,
+                             etx_diag* diag) {
   *out_bits = 0;
   for (size_t i = 0; i < ETX_DTYPE_SET_MEMBER_COUNT; ++i) {
     const etx_dtype dtype = etx_dtype_set_members[i];
-    outcome o;
-    s->is_refused = false;
-    ETX_TRY(try_operator(schema, dtype, ETX_TARGET_ETX, s, &o, diag));
-    if (!o.is_refused && !s->is_refused) *out_bits |= UINT32_C(1) << dtype;
+    lowered_call call;
+    table->kernel_failed = false;
+    ETX_TRY(lower_example(schema, dtype, ETX_TARGET_ETX, table, &call, diag));
+    if (!call.is_refused && !table->kernel_failed)
+      *out_bits |= UINT32_C(1) << dtype;
   }
   return ETX_OK;
 }
@@ -114,40 +118,40 @@ static void print_op(const etx_op* op) {
          op->overload);
 }
 
-static void print_outcome(const outcome* o) {
-  if (o->is_refused) printf("refused: %s", o->why);
-  if (!o->is_refused && o->count == 0) printf("nothing");
-  for (size_t i = 0; i < o->count && !o->is_refused; ++i) {
+static void print_lowered_ops(const lowered_call* call) {
+  if (call->is_refused) printf("refused: %s", call->why);
+  if (!call->is_refused && call->count == 0) printf("nothing");
+  for (size_t i = 0; i < call->count && !call->is_refused; ++i) {
     if (i != 0) printf(", ");
-    print_op(etx_op_at(o->ops[i]));
+    print_op(etx_op_at(call->ops[i]));
   }
 }
 
-static bool is_equal(const outcome* a, const outcome* b) {
+static bool is_equal(const lowered_call* a, const lowered_call* b) {
   return a->is_refused == b->is_refused && a->count == b->count &&
          memcmp(a->ops, b->ops, a->count * sizeof a->ops[0]) == 0;
 }
 
-static etx_status print_lowered(const etx_aten_schema* schema, survey* s,
-                                etx_diag* diag) {
-  outcome own, stock;
+static etx_status print_lowered(const etx_aten_schema* schema,
+                                table_context* table, etx_diag* diag) {
+  lowered_call own, stock;
   uint32_t bits = 0;
   ETX_TRY(
-      try_operator(schema, ETX_DTYPE_COUNT, ETX_TARGET_ETX, NULL, &own, diag));
-  ETX_TRY(try_operator(schema, ETX_DTYPE_COUNT, ETX_TARGET_EXECUTORCH, NULL,
-                       &stock, diag));
-  if (own.is_refused) s->broken = schema->name;
-  ETX_TRY(find_types(schema, s, &bits, diag));
+      lower_example(schema, ETX_DTYPE_COUNT, ETX_TARGET_ETX, NULL, &own, diag));
+  ETX_TRY(lower_example(schema, ETX_DTYPE_COUNT, ETX_TARGET_EXECUTORCH, NULL,
+                        &stock, diag));
+  if (own.is_refused) table->broken = schema->name;
+  ETX_TRY(find_types(schema, table, &bits, diag));
   printf("| `%s` | ", schema->name);
-  print_outcome(&own);
+  print_lowered_ops(&own);
   printf(" | ");
   if (is_equal(&own, &stock)) {
     printf("the same");
   } else {
-    print_outcome(&stock);
+    print_lowered_ops(&stock);
   }
-  char words[ETX_DTYPE_SET_TEXT_BYTES];
-  printf(" | %s |\n", etx_dtype_set_text(bits, words));
+  char types[ETX_DTYPE_SET_TEXT_BYTES];
+  printf(" | %s |\n", etx_dtype_set_text(bits, types));
   return ETX_OK;
 }
 
@@ -162,21 +166,24 @@ static bool is_lowered(const etx_aten_schema* schema) {
   return etx_operator_is_importable(etx_text_of(schema->name));
 }
 
-static etx_status print_imported(survey* s, etx_diag* diag) {
+static etx_status print_imported(table_context* table, etx_diag* diag) {
   printf(
       "## From PyTorch\n\n"
-      "What can be imported, and what it becomes: kernels of the table below,\n"
-      "by one call of each operator, before anything is folded or fused. More\n"
-      "than one: it is decomposed. Types are those of its tensors with which\n"
-      "that call runs. Nothing: the result is the tensor that came in.\n\n"
-      "| operator | for etx | for the stock runtime | types |\n"
+      "The ATen operators that can be imported, and the operators that each "
+      "one\n"
+      "is lowered to, before folding and fusion. Several operators are a\n"
+      "decomposition. *nothing* means that the result is the input itself. "
+      "The\n"
+      "columns come from one example call of each operator; the types are the\n"
+      "element types with which that call runs in etx.\n\n"
+      "| operator | target etx | target executorch | types |\n"
       "|---|---|---|---|\n");
   for (size_t i = 0; i < etx_aten_schema_count(); ++i) {
     const etx_aten_schema* const schema = etx_aten_schema_at(i);
-    if (is_lowered(schema)) ETX_TRY(print_lowered(schema, s, diag));
+    if (is_lowered(schema)) ETX_TRY(print_lowered(schema, table, diag));
   }
   printf(
-      "\nKnown, and refused when planning:\n\n"
+      "\nOperators that `etx plan` refuses:\n\n"
       "| operator | nearest supported form |\n|---|---|\n");
   for (size_t i = 0; i < etx_aten_schema_count(); ++i) {
     const etx_aten_schema* const schema = etx_aten_schema_at(i);
@@ -193,10 +200,12 @@ static void print_kernels(void) {
   };
   printf(
       "\n## Kernels\n\n"
-      "All operators that a program file may name. Those of `etx::` are etx's\n"
-      "own, the others those of the stock libraries. Types are those of the\n"
-      "tensors that an operator is about: of the first that it reads and that\n"
-      "is no truth value; none: it reads and writes numbers.\n\n"
+      "The operators that a program file may call. Those of `etx::` exist only "
+      "in\n"
+      "etx, the others also in the stock libraries. The types are those of "
+      "the\n"
+      "first tensor that is read and is not a condition or mask. Operators\n"
+      "without types compute with numbers or set sizes.\n\n"
       "| operator | types |\n|---|---|\n");
   for (size_t i = 0; i < ETX_OP_COUNT; ++i) {
     printf("| ");
@@ -206,14 +215,14 @@ static void print_kernels(void) {
 }
 
 etx_status etx_operator_table_print(etx_diag* diag) {
-  survey s = {.is_refused = false};
+  table_context table = {.kernel_failed = false};
   printf(
       "# Operators\n\n"
-      "Made by `etx ops --markdown`; do not edit.\n\n");
-  ETX_TRY(print_imported(&s, diag));
+      "Generated by `etx ops --markdown`; do not edit.\n\n");
+  ETX_TRY(print_imported(&table, diag));
   print_kernels();
-  if (s.broken == NULL) return ETX_OK;
+  if (table.broken == NULL) return ETX_OK;
   return etx_diag_fail(
       diag, ETX_BAD_ARGUMENT,
-      "the example of '%s' in operator_examples.def is refused", s.broken);
+      "the example of '%s' in operator_examples.def is refused", table.broken);
 }

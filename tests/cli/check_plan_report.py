@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Holds the report of `etx plan` against the program file.
+"""Compares the report of `etx plan` with the program file.
 
     check_plan_report.py ETX DIRECTORY...
 
-What is live when is found here byte by byte, backwards through the
-instructions that `etx dump` prints; the report counts blocks. Methods with
-jumps are left out of that.
+Liveness is computed here byte by byte, backwards through the instructions that
+`etx dump` prints, while the report counts blocks. Methods with jumps are left out
+of that comparison.
 """
 
 import json
@@ -18,9 +18,9 @@ import tempfile
 ALIGNMENT = 16
 BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int64": 8,
          "int32": 4, "int16": 2, "int8": 1, "uint8": 1, "bool": 1}
-# These set a header and no byte.
+# Operators that set sizes only.
 HEADERS = ("executorch_prim::et_view", "etx::part_view", "aten::empty.out")
-# These take only the sizes of their first tensor.
+# Operators that read only the sizes of their first tensor.
 SIZES_ONLY = ("aten::sym_size", "aten::sym_numel", "aten::full_like",
               "aten::copy.out", "aten::fill")
 

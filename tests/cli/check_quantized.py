@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Holds what `etx plan --quantize` says about weights against the file it writes.
+"""Compares the report of `etx plan --quantize` with the planned file.
 
     check_quantized.py ETX
 
-A layer whose input is the identity gives its weights, transposed, as the
-product reads them. Their signal-to-noise ratio is found here, in double, beside
-the report's; so are bytes.
+A linear layer over the identity matrix returns its weights, transposed, as the
+kernel reads them. Their SQNR is computed here in double precision and compared with
+the report, and so are bytes.
 """
 
 import json
@@ -92,7 +92,7 @@ def check(etx, here, weights, kind, bytes_after, least):
         assert row["kind"].startswith(kind.split("/")[0]), row
         assert row["bytes"] == ROWS * INNER * 4, row
         assert row["bytes_after"] == bytes_after, row
-    # A table that is a layer too is there once.
+    # A table that is also the weight of a layer is stored once.
     assert report["constant_bytes"] < 2 * bytes_after + 256, report
     print(f"{kind}: {report['quantized'][0]['sqnr_db']:.2f} dB")
 

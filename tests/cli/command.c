@@ -33,8 +33,8 @@ static char* read_stream(FILE* file, size_t* out_size) {
   return text;
 }
 
-static void become(const char* const* words, FILE* in, FILE* out, FILE* err,
-                   size_t file_bytes) {
+static void exec_program(const char* const* words, FILE* in, FILE* out,
+                         FILE* err, size_t file_bytes) {
   dup2(fileno(in), STDIN_FILENO);
   dup2(fileno(out), STDOUT_FILENO);
   dup2(fileno(err), STDERR_FILENO);
@@ -59,7 +59,7 @@ command_result command_run_with(const char* const* words, const char* input,
   fflush(NULL);
   const pid_t child = fork();
   assert_true(child >= 0);
-  if (child == 0) become(words, in, out, err, file_bytes);
+  if (child == 0) exec_program(words, in, out, err, file_bytes);
   int status = 0;
   assert_int_equal(waitpid(child, &status, 0), child);
   result.code =
@@ -83,21 +83,22 @@ void command_end(command_result* result) {
   result->err = NULL;
 }
 
-// `out` and `err`: what has to be in each, NULL: anything.
+// `out` and `err`: required parts of standard output and standard error, or
+// NULL.
 static void expect(int code, const char* const* words, const char* out,
                    const char* err) {
   command_result result = command_run(words);
   const int found = result.code;
-  const bool is_said = (out == NULL || strstr(result.out, out) != NULL) &&
-                       (err == NULL || strstr(result.err, err) != NULL);
-  if (found != code || !is_said) {
+  const bool has_parts = (out == NULL || strstr(result.out, out) != NULL) &&
+                         (err == NULL || strstr(result.err, err) != NULL);
+  if (found != code || !has_parts) {
     for (size_t i = 0; words[i] != NULL; ++i) print_error("%s ", words[i]);
     print_error("\n%s%s", result.out, result.err);
-    if (!is_said) print_error("expected: %s\n", out != NULL ? out : err);
+    if (!has_parts) print_error("expected: %s\n", out != NULL ? out : err);
   }
   command_end(&result);
   assert_int_equal(found, code);
-  assert_true(is_said);
+  assert_true(has_parts);
 }
 
 void command_expect(int code, const char* const* words) {

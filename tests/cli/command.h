@@ -1,4 +1,4 @@
-// Runs a built program as a user would, and keeps what it said.
+// Runs a built program and captures its output.
 
 #ifndef ETX_TESTS_CLI_COMMAND_H
 #define ETX_TESTS_CLI_COMMAND_H
@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 typedef struct command_result {
-  int code;   // exit code, or 128 + the signal that ended it
+  int code;   // exit code, or 128 + the number of the signal
   char* out;  // standard output, terminated; command_end frees it
   char* err;  // standard error, the same
   size_t out_size;
@@ -15,17 +15,18 @@ typedef struct command_result {
 // Runs words[0] with the words up to NULL, standard input empty.
 command_result command_run(const char* const* words);
 
-// The same with `input` on standard input and at most `file_bytes` bytes in
-// any file it writes (0: no limit), which is how a full disk looks.
+// The same with `input` on standard input. A write beyond `file_bytes` bytes of
+// any file fails, as on a full disk (0: no limit).
 command_result command_run_with(const char* const* words, const char* input,
                                 size_t file_bytes);
 
-// Frees what was kept.
+// Frees the output.
 void command_end(command_result* result);
 
-// Runs, checks the exit code, prints everything if it is another one.
+// Runs and expects an exit code; otherwise prints all output and fails the
+// test.
 void command_expect(int code, const char* const* words);
-// The same, and that it prints `part`, or says it as an error.
+// The same, and expects `part` in standard output, or in standard error.
 void command_expect_out(int code, const char* const* words, const char* part);
 void command_expect_err(int code, const char* const* words, const char* part);
 

@@ -1,7 +1,6 @@
-// Loaded before a program's libraries: one thing that it asks of its machine
-// fails, as the words of ETX_FAULT say. "memory 7" is the seventh allocation,
-// "readdir 2" the second step of a directory's list, "stat x.yaml" every look
-// at a file whose path ends so.
+// A library for LD_PRELOAD that makes one system call fail. ETX_FAULT says
+// which: "memory 7" is the seventh allocation, "readdir 2" the second entry of
+// a directory, "stat x.yaml" every stat of a path with that end.
 
 #define _GNU_SOURCE  // RTLD_NEXT
 
@@ -13,23 +12,24 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// Puts the function that this library stands in front of into `out`. C has no
-// cast from a pointer to an object to one to a function.
+// Finds the function that this library replaces. memcpy, because C has no cast
+// from an object pointer to a function pointer.
 static void find_real(const char* name, void* out) {
   void* const found = dlsym(RTLD_NEXT, name);
   memcpy(out, &found, sizeof found);
 }
 
-static const char* wish(const char* kind) {
-  const char* const words = getenv("ETX_FAULT");
+// The text after `kind` in ETX_FAULT, or NULL.
+static const char* fault_argument(const char* kind) {
+  const char* const fault = getenv("ETX_FAULT");
   const size_t size = strlen(kind);
-  if (words == NULL || strncmp(words, kind, size) != 0) return NULL;
-  return words + size;
+  if (fault == NULL || strncmp(fault, kind, size) != 0) return NULL;
+  return fault + size;
 }
 
-// Whether this is the call of its kind that fails.
+// True if this call has to fail.
 static bool is_due(const char* kind, unsigned long* calls) {
-  const char* const number = wish(kind);
+  const char* const number = fault_argument(kind);
   return number != NULL && ++*calls == strtoul(number, NULL, 10);
 }
 
@@ -76,7 +76,7 @@ struct dirent* readdir(DIR* directory) {
 int stat(const char* path, struct stat* facts) {
   int (*real)(const char*, struct stat*) = NULL;
   find_real("stat", &real);
-  const char* const end = wish("stat ");
+  const char* const end = fault_argument("stat ");
   const size_t size = strlen(path);
   if (end == NULL || size < strlen(end) ||
       strcmp(path + size - strlen(end), end) != 0) {

@@ -54,7 +54,7 @@ static etx_status read_back(const buffer* in, size_t size,
   return etx_npy_read(bytes, &pool, out, NULL);
 }
 
-static void the_header_is_what_numpy_writes(void** state) {
+static void the_header_equals_that_of_numpy(void** state) {
   (void)state;
   const buffer out = written("[[1, 2, 3], [4, 5, 6]]", ETX_DTYPE_FLOAT32);
   static const char head[] =
@@ -65,7 +65,7 @@ static void the_header_is_what_numpy_writes(void** state) {
   assert_int_equal(out.bytes[127], '\n');
 }
 
-static void what_is_written_reads_back(void** state) {
+static void written_arrays_are_read_back(void** state) {
   (void)state;
   static const struct {
     const char* text;
@@ -152,8 +152,8 @@ static void types_that_numpy_lacks_are_refused(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_header_is_what_numpy_writes),
-      cmocka_unit_test(what_is_written_reads_back),
+      cmocka_unit_test(the_header_equals_that_of_numpy),
+      cmocka_unit_test(written_arrays_are_read_back),
       cmocka_unit_test(every_truncation_is_refused),
       cmocka_unit_test(a_file_with_more_data_than_its_shape_is_refused),
       cmocka_unit_test(damaged_headers_are_refused_or_read),

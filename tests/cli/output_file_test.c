@@ -44,7 +44,7 @@ static etx_status write_bytes(etx_output_file* output, size_t size) {
   return etx_sink_write(&sink, bytes, size);
 }
 
-static void a_file_appears_only_when_it_is_kept(void** state) {
+static void a_file_appears_when_it_is_kept(void** state) {
   (void)state;
   etx_output_file output;
   etx_diag diag;
@@ -61,7 +61,7 @@ static void a_file_appears_only_when_it_is_kept(void** state) {
   unlink(path);
 }
 
-static void a_dropped_file_leaves_nothing(void** state) {
+static void a_discarded_file_leaves_nothing(void** state) {
   (void)state;
   etx_output_file output;
   assert_int_equal(etx_output_file_open(&output, path, NULL), ETX_OK);
@@ -70,7 +70,7 @@ static void a_dropped_file_leaves_nothing(void** state) {
   assert_int_equal(count_files(), 0);
 }
 
-static void a_full_disk_is_told_and_leaves_nothing(void** state) {
+static void a_full_disk_is_reported_and_leaves_nothing(void** state) {
   (void)state;
   struct rlimit before;
   struct rlimit small;
@@ -92,7 +92,7 @@ static void a_full_disk_is_told_and_leaves_nothing(void** state) {
   assert_int_equal(count_files(), 0);
 }
 
-static void a_place_that_is_not_there_is_refused(void** state) {
+static void a_missing_directory_is_refused(void** state) {
   (void)state;
   etx_output_file output;
   etx_diag diag;
@@ -136,7 +136,7 @@ static int end_a_writer(int number, bool is_ignored) {
   return status;
 }
 
-static void who_ends_the_program_finds_no_temporaries(void** state) {
+static void a_signal_removes_temporary_files(void** state) {
   (void)state;
   static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
   for (size_t i = 0; i < 3; ++i) {
@@ -147,8 +147,8 @@ static void who_ends_the_program_finds_no_temporaries(void** state) {
   }
 }
 
-// The first test: later ones have the handlers already.
-static void what_is_ignored_stays_ignored(void** state) {
+// Runs first, because the handlers are installed once per process.
+static void ignored_signals_stay_ignored(void** state) {
   (void)state;
   const int status = end_a_writer(SIGHUP, true);
   assert_true(WIFEXITED(status));
@@ -158,13 +158,13 @@ static void what_is_ignored_stays_ignored(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_ignored_stays_ignored),
-      cmocka_unit_test(a_file_appears_only_when_it_is_kept),
-      cmocka_unit_test(a_dropped_file_leaves_nothing),
-      cmocka_unit_test(a_full_disk_is_told_and_leaves_nothing),
-      cmocka_unit_test(a_place_that_is_not_there_is_refused),
+      cmocka_unit_test(ignored_signals_stay_ignored),
+      cmocka_unit_test(a_file_appears_when_it_is_kept),
+      cmocka_unit_test(a_discarded_file_leaves_nothing),
+      cmocka_unit_test(a_full_disk_is_reported_and_leaves_nothing),
+      cmocka_unit_test(a_missing_directory_is_refused),
       cmocka_unit_test(a_device_is_not_replaced),
-      cmocka_unit_test(who_ends_the_program_finds_no_temporaries),
+      cmocka_unit_test(a_signal_removes_temporary_files),
   };
   return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

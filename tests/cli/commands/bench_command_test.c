@@ -1,4 +1,5 @@
-// `etx bench`: what it says of programs, not how fast they are.
+// etx bench: its output and its errors. No time is compared with an expected
+// one.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,7 +92,7 @@ static json_t* method_of(const json_t* root, const char* name) {
 
 static double number_at(const json_t* object, const char* key) {
   const json_t* const found = json_object_get(object, key);
-  if (!json_is_number(found)) fail_msg("'%s' is no number", key);
+  if (!json_is_number(found)) fail_msg("'%s' is not a number", key);
   return json_number_value(found);
 }
 
@@ -111,7 +112,7 @@ static void check_times(const json_t* method) {
   assert_true(number_at(method, "first_seconds") > 0);
 }
 
-// What operators take together is what the method takes.
+// The figures of the method are the sums over its operators.
 static void check_operators(const json_t* method) {
   const json_t* const list = json_object_get(method, "operators");
   double calls = 0, bytes = 0, work = 0;
@@ -187,16 +188,16 @@ static void static_figures_need_no_run(void** state) {
     const json_t* const counted = method_of(root, names[i]);
     const json_t* const measured = method_of(run, names[i]);
     assert_null(json_object_get(counted, "seconds"));
-    // Made inputs are as large as they may be, so both count the same work.
+    // Generated inputs have the largest sizes, so both count the same work.
     assert_true(cost_of(counted, "multiply_adds") ==
                 cost_of(measured, "multiply_adds"));
-    // Both say how many instructions the file has; only a run has calls.
+    // Both count the instructions of the file; only a run has kernel calls.
     assert_true(number_at(counted, "instructions") ==
                 number_at(measured, "instructions"));
     assert_null(json_object_get(counted, "kernel_calls"));
     assert_true(number_at(measured, "kernel_calls") > 0);
   }
-  // Three layers of six heads, whose queries meet 64 keys and values of 16.
+  // Three layers of six heads; each query reads 64 keys and values of size 16.
   const double each = 3 * 6 * 64 * (16 + 16);
   assert_true(attention_of(method_of(root, "decode")) == each);
   assert_true(attention_of(method_of(root, "prefill")) == 32 * each);
@@ -205,7 +206,8 @@ static void static_figures_need_no_run(void** state) {
   json_decref(run);
 }
 
-// One branch of two runs: instructions are counted as etx inspect does.
+// One of two branches runs, so there are fewer kernel calls than instructions,
+// which are counted as in etx inspect.
 static void instructions_are_not_calls(void** state) {
   (void)state;
   json_t* const file = bench_json(WORDS(ETX, "inspect", branches, "--json"));
@@ -238,8 +240,8 @@ static void static_figures_have_no_inputs(void** state) {
   }
 }
 
-// A counter refuses to count past its end, so state is brought back.
-static void recorded_calls_lead_up_to_a_method(void** state) {
+// The counter refuses to count past its end, so --restore restores its state.
+static void recorded_calls_precede_the_method(void** state) {
   (void)state;
   command_expect_out(0,
                      WORDS(ETX, "bench", kv, "--seconds", "0.02", "--case",
@@ -269,8 +271,8 @@ static void two_programs_are_measured_in_turns(void** state) {
                      "set_cache: ratio ");
 }
 
-// The clock takes about as long as one call of `get`, so many of them are
-// timed together; how many depends on the machine, and bounds are wide.
+// Reading the clock takes about as long as one call of `get`, so many calls are
+// timed together. Their number depends on the machine, so the bounds are wide.
 static void short_calls_are_timed_together(void** state) {
   (void)state;
   assert_int_equal(etx_bench_run_group_size(1e-3), 1);
@@ -291,8 +293,8 @@ static void short_calls_are_timed_together(void** state) {
   json_decref(list);
 }
 
-// A counter comes to its end within a group of calls, and is brought back.
-static void calls_that_are_refused_are_brought_back(void** state) {
+// The counter reaches its end within a group of calls; its state is restored.
+static void a_refused_call_is_restored_and_repeated(void** state) {
   (void)state;
   command_expect_out(0,
                      WORDS(ETX, "bench", "--compare", counter, counter,
@@ -304,7 +306,7 @@ static void calls_that_are_refused_are_brought_back(void** state) {
   WORDS(ETX, "bench", pairs, "--method", "both", "--seconds", "0.01", \
         __VA_ARGS__)
 
-static void sizes_are_heeded(void** state) {
+static void dim_options_set_sizes(void** state) {
   (void)state;
   command_expect_out(0, PAIRS("--dim", "s=3"),
                      "x float32[3, 3], y float32[7], n");
@@ -316,7 +318,7 @@ static void sizes_are_heeded(void** state) {
                      "x float32[2, 3], y float32[5], n");
 }
 
-static void sizes_that_cannot_be_are_refused(void** state) {
+static void impossible_sizes_are_refused(void** state) {
   (void)state;
   static const char* const bad[][2] = {
       {"s=3x", "'--dim s=3x' is not of the form SYMBOL=SIZE"},
@@ -328,28 +330,28 @@ static void sizes_that_cannot_be_are_refused(void** state) {
       {"x[0x]=3", "not of the form"},
       {"x[]=3", "not of the form"},
       {"x[0]3", "not of the form"},
-      {"s=9", "'--dim s=9' cannot be: s is from 1 to 8"},
-      {"s=0", "cannot be"},
-      {"y[0]=6", "that dimension is 2*s+1, and s is from 1 to 8"},
-      {"y[0]=1", "cannot be"},
-      {"y[0]=9223372036854775807", "cannot be"},
+      {"s=9", "'--dim s=9' is impossible: s is from 1 to 8"},
+      {"s=0", "is impossible"},
+      {"y[0]=6", "the dimension is 2*s+1, and s is from 1 to 8"},
+      {"y[0]=1", "is impossible"},
+      {"y[0]=9223372036854775807", "is impossible"},
       {"y[0]=99999999999999999999", "not of the form"},
-      {"x[1]=4", "no dimension of method 'both' that varies"},
-      {"x[2]=4", "no dimension of method 'both' that varies"},
-      {"n[0]=4", "no dimension of method 'both' that varies"},
-      {"t=4", "no dimension of method 'both' that varies"},
+      {"x[1]=4", "names no dynamic dimension of method 'both'"},
+      {"x[2]=4", "names no dynamic dimension of method 'both'"},
+      {"n[0]=4", "names no dynamic dimension of method 'both'"},
+      {"t=4", "names no dynamic dimension of method 'both'"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
     command_expect_err(2, PAIRS("--dim", bad[i][0]), bad[i][1]);
   }
 }
 
-static void sizes_that_contradict_are_refused(void** state) {
+static void contradicting_sizes_are_refused(void** state) {
   (void)state;
   command_expect_err(2, PAIRS("--dim", "x[0]=3", "--dim", "x[0]=4"),
                      "'--dim x[0]=4' contradicts '--dim x[0]=3'");
   command_expect_err(2, PAIRS("--dim", "s=3", "--dim", "y[0]=5"),
-                     "both say what 's' of method 'both' is");
+                     "both give 's' of method 'both'");
   command_expect_err(
       2, PAIRS("--dim", "s=3", "--in", "x=[[1, 2, 3], [4, 5, 6]]"),
       "'--dim s=3' contradicts input 'x', whose dimension 0 is 2");
@@ -361,7 +363,7 @@ static void sizes_that_contradict_are_refused(void** state) {
                      "contradicts input 'data'");
 }
 
-static void values_that_no_input_takes_are_refused(void** state) {
+static void invalid_input_options_are_refused(void** state) {
   (void)state;
   command_expect_err(2, PAIRS("--in", "z=1"), "has no input 'z'");
   command_expect_err(2, PAIRS("--in", "n"), "not of the form NAME=VALUE");
@@ -403,31 +405,33 @@ static void only_equal_calls_are_compared(void** state) {
       "both: ratio ");
   command_expect_err(
       2, ROWS(files[0], files[1], "--method", "both", "--dim", "rows[0]=5"),
-      "no dimension of method 'both' that varies");
+      "names no dynamic dimension of method 'both'");
 }
 
-// Values that somebody gave are not said to be made.
-static void refused_values_are_blamed_on_who_made_them(void** state) {
+// The hint appears only if there are generated inputs.
+static void a_refusal_names_generated_inputs(void** state) {
   (void)state;
   command_expect_err(5,
                      WORDS(ETX, "bench", llama, "--method", "decode", "--in",
                            "token=[[99999]]"),
-                     "what was made may not fit here: 'pos'; give values");
+                     "generated inputs: 'pos'; give valid ones");
   command_result result =
       command_run(WORDS(ETX, "bench", llama, "--method", "decode", "--in",
                         "token=[[99999]]", "--in", "pos=[0]"));
   assert_int_equal(result.code, 5);
   assert_non_null(strstr(result.err, "index 99999"));
-  assert_null(strstr(result.err, "made"));
+  assert_null(strstr(result.err, "generated"));
   command_end(&result);
 }
 
-static void what_cannot_be_measured_is_refused(void** state) {
+static void invalid_command_lines_are_refused(void** state) {
   (void)state;
-  command_expect_err(2, WORDS(ETX, "bench", "--compare", kv),
-                     "--compare takes two programs");
-  command_expect_err(2, WORDS(ETX, "bench", kv, llama),
-                     "--compare takes two programs");
+  command_expect_err(
+      2, WORDS(ETX, "bench", "--compare", kv),
+      "--compare and the second program, OTHER, belong together");
+  command_expect_err(
+      2, WORDS(ETX, "bench", kv, llama),
+      "--compare and the second program, OTHER, belong together");
   command_expect_err(2, WORDS(ETX, "bench", "--compare", kv, llama),
                      "no method in common");
   command_expect_err(2, WORDS(ETX, "bench", kv, "--in", "x=1"),
@@ -439,12 +443,14 @@ static void what_cannot_be_measured_is_refused(void** state) {
       "nothing");
 }
 
-static etx_operator_cost cost_of_call(const char* name, const etx_operator_cost_tensor* tensors,
-                             size_t count) {
+static etx_operator_cost cost_of_call(const char* name,
+                                      const etx_operator_cost_tensor* tensors,
+                                      size_t count) {
   const etx_text text = {name, strlen(name)};
   etx_operator_cost_call call = {.op = etx_op_find(text, (etx_text){NULL, 0})};
   assert_non_null(call.op);
-  for (size_t i = 0; i < count; ++i) etx_operator_cost_call_add(&call, &tensors[i]);
+  for (size_t i = 0; i < count; ++i)
+    etx_operator_cost_call_add(&call, &tensors[i]);
   return etx_operator_cost_of(&call);
 }
 
@@ -455,7 +461,7 @@ static etx_operator_cost cost_of_call(const char* name, const etx_operator_cost_
         is_written, is_constant, place                                         \
   }
 
-static void costs_are_those_of_the_operators(void** state) {
+static void costs_match_the_sizes_of_arguments(void** state) {
   (void)state;
   const etx_operator_cost_tensor linear[] = {
       TENSOR(0, false, false, 1, 3, 8), TENSOR(1, false, true, 2, 5, 8),
@@ -469,14 +475,14 @@ static void costs_are_those_of_the_operators(void** state) {
       TENSOR(2, false, false, 3, 8, 5), TENSOR(5, true, false, 4, 3, 5)};
   assert_int_equal(cost_of_call("aten::addmm.out", addmm, 4).multiply_adds,
                    3 * 5 * 8);
-  // A layer that keeps no results does as much as one that does.
+  // A layer that stores no results does the same work.
   const etx_operator_cost_tensor argmax[] = {
       TENSOR(0, false, false, 1, 3, 8), TENSOR(1, false, true, 2, 1, 2, 16, 4),
       TENSOR(2, false, true, 3, 5), TENSOR(3, false, true, 4, 5),
       TENSOR(6, true, false, 5, 3)};
   static const char name[] = "etx::linear_a8w8_panels_argmax.out";
   assert_int_equal(cost_of_call(name, argmax, 5).multiply_adds, 3 * 5 * 8);
-  // Rows that are quantised are multiplied as bytes, others are not.
+  // Dynamic quantisation multiplies bytes, weight-only quantisation floats.
   assert_int_equal(cost_of_call(name, argmax, 5).byte_multiply_adds, 3 * 5 * 8);
   assert_int_equal(
       cost_of_call("etx::linear_a8w4g.out", linear, 4).byte_multiply_adds,
@@ -484,66 +490,72 @@ static void costs_are_those_of_the_operators(void** state) {
   assert_int_equal(
       cost_of_call("etx::linear_w8.out", linear, 4).byte_multiply_adds, 0);
   assert_int_equal(cost.byte_multiply_adds, 0);
-  const etx_operator_cost_tensor convolution[] = {TENSOR(0, false, false, 1, 1, 4, 8, 8),
-                                         TENSOR(1, false, true, 2, 6, 2, 3, 3),
-                                         TENSOR(9, true, false, 3, 1, 6, 8, 8)};
+  const etx_operator_cost_tensor convolution[] = {
+      TENSOR(0, false, false, 1, 1, 4, 8, 8),
+      TENSOR(1, false, true, 2, 6, 2, 3, 3),
+      TENSOR(9, true, false, 3, 1, 6, 8, 8)};
   assert_int_equal(
       cost_of_call("aten::convolution.out", convolution, 3).multiply_adds,
       6 * 8 * 8 * 2 * 9);
   // Keys and values of [positions, heads, elements], queries of two heads.
-  const etx_operator_cost_tensor attention[] = {TENSOR(0, false, false, 1, 1, 2, 4, 8),
-                                       TENSOR(1, false, false, 2, 1, 9, 2, 8),
-                                       TENSOR(2, false, false, 3, 1, 9, 2, 16),
-                                       TENSOR(13, true, false, 4, 1, 2, 4, 16)};
+  const etx_operator_cost_tensor attention[] = {
+      TENSOR(0, false, false, 1, 1, 2, 4, 8),
+      TENSOR(1, false, false, 2, 1, 9, 2, 8),
+      TENSOR(2, false, false, 3, 1, 9, 2, 16),
+      TENSOR(13, true, false, 4, 1, 2, 4, 16)};
   etx_operator_cost_call ordered = {
-      .op = etx_op_find(etx_text_of("etx::attention.out"), (etx_text){NULL, 0})};
-  for (size_t i = 0; i < 4; ++i) etx_operator_cost_call_add(&ordered, &attention[i]);
+      .op =
+          etx_op_find(etx_text_of("etx::attention.out"), (etx_text){NULL, 0})};
+  for (size_t i = 0; i < 4; ++i)
+    etx_operator_cost_call_add(&ordered, &attention[i]);
   etx_operator_cost_call_add_order(&ordered, 5, 2);  // of the query
   etx_operator_cost_call_add_order(&ordered, 6, 1);  // of the keys
-  assert_int_equal(etx_operator_cost_of(&ordered).multiply_adds, 2 * 4 * 9 * (8 + 16));
-  // Rows of a table: only those that are taken.
-  const etx_operator_cost_tensor embedding[] = {TENSOR(0, false, true, 1, 1000, 16),
-                                       TENSOR(1, false, false, 2, 2),
-                                       TENSOR(5, true, false, 3, 2, 16)};
+  assert_int_equal(etx_operator_cost_of(&ordered).multiply_adds,
+                   2 * 4 * 9 * (8 + 16));
+  // Of an embedding table only the gathered rows are counted.
+  const etx_operator_cost_tensor embedding[] = {
+      TENSOR(0, false, true, 1, 1000, 16), TENSOR(1, false, false, 2, 2),
+      TENSOR(5, true, false, 3, 2, 16)};
   cost = cost_of_call("aten::embedding.out", embedding, 3);
   assert_int_equal(cost.bytes, 4 * (32 + 2 + 32));
   assert_int_equal(cost.constant_bytes, 4 * 32);
-  // So does a quantised one, whose scales are all counted.
-  const etx_operator_cost_tensor words[] = {TENSOR(0, false, true, 1, 1000, 16),
-                                   TENSOR(1, false, true, 2, 1000),
-                                   TENSOR(5, false, false, 3, 2),
-                                   TENSOR(6, true, false, 4, 2, 16)};
+  // The same for a quantised table; all of its scales are counted.
+  const etx_operator_cost_tensor words[] = {
+      TENSOR(0, false, true, 1, 1000, 16), TENSOR(1, false, true, 2, 1000),
+      TENSOR(5, false, false, 3, 2), TENSOR(6, true, false, 4, 2, 16)};
   cost = cost_of_call("quantized_decomposed::embedding_byte.out", words, 4);
   assert_int_equal(cost.bytes, 4 * (32 + 1000 + 2 + 32));
-  // In place: once.
+  // Memory of an in-place operator is counted once.
   const etx_operator_cost_tensor add[] = {TENSOR(0, false, false, 1, 8),
-                                 TENSOR(1, false, false, 2, 8),
-                                 TENSOR(3, true, false, 1, 8)};
+                                          TENSOR(1, false, false, 2, 8),
+                                          TENSOR(3, true, false, 1, 8)};
   assert_int_equal(cost_of_call("aten::add.out", add, 3).bytes, 4 * 16);
-  // A size is asked for, no element.
+  // sym_size reads no element.
   const etx_operator_cost_tensor size[] = {TENSOR(0, false, false, 1, 64, 16)};
   assert_int_equal(cost_of_call("aten::sym_size.int", size, 1).bytes, 0);
-  // Into a large state: what is new.
+  // Of an update of a large state only the new rows are counted.
   const etx_operator_cost_tensor put[] = {TENSOR(0, false, false, 1, 64, 16),
-                                 TENSOR(2, false, false, 2, 1, 16),
-                                 TENSOR(4, true, false, 1, 64, 16)};
+                                          TENSOR(2, false, false, 2, 1, 16),
+                                          TENSOR(4, true, false, 1, 64, 16)};
   assert_int_equal(cost_of_call("aten::index_put.out", put, 3).bytes,
                    2 * 4 * 16);
 }
 
-static void sums_of_bytes_are_counted_as_such(void** state) {
+static void int8_multiply_adds_are_counted_separately(void** state) {
   (void)state;
-  // Of two groups each of nine taps of eight channels, [N, H, W, C].
+  // Two groups; windows of 9 elements, 8 input channels each. [N, H, W, C].
   const etx_operator_cost_tensor convolution[] = {
       TENSOR(0, false, false, 1, 1, 5, 6, 16),
       TENSOR(2, false, true, 2, 4, 18, 16, 4), TENSOR(3, false, true, 3, 38),
       TENSOR(15, true, false, 4, 1, 5, 6, 38)};
-  etx_operator_cost cost = cost_of_call("etx::convolution_u8.out", convolution, 4);
+  etx_operator_cost cost =
+      cost_of_call("etx::convolution_u8.out", convolution, 4);
   assert_int_equal(cost.multiply_adds, 5 * 6 * 38 * 9 * 8);
   assert_int_equal(cost.byte_multiply_adds, cost.multiply_adds);
-  const etx_operator_cost_tensor depthwise[] = {TENSOR(0, false, false, 1, 1, 5, 6, 16),
-                                       TENSOR(2, false, true, 2, 3, 4, 16),
-                                       TENSOR(13, true, false, 3, 1, 5, 6, 16)};
+  const etx_operator_cost_tensor depthwise[] = {
+      TENSOR(0, false, false, 1, 1, 5, 6, 16),
+      TENSOR(2, false, true, 2, 3, 4, 16),
+      TENSOR(13, true, false, 3, 1, 5, 6, 16)};
   cost = cost_of_call("etx::depthwise_u8.out", depthwise, 3);
   assert_int_equal(cost.multiply_adds, 5 * 6 * 16 * 3 * 4);
   assert_int_equal(cost.byte_multiply_adds, cost.multiply_adds);
@@ -587,19 +599,19 @@ int main(void) {
       cmocka_unit_test(static_figures_need_no_run),
       cmocka_unit_test(instructions_are_not_calls),
       cmocka_unit_test(static_figures_have_no_inputs),
-      cmocka_unit_test(recorded_calls_lead_up_to_a_method),
+      cmocka_unit_test(recorded_calls_precede_the_method),
       cmocka_unit_test(two_programs_are_measured_in_turns),
       cmocka_unit_test(short_calls_are_timed_together),
-      cmocka_unit_test(calls_that_are_refused_are_brought_back),
-      cmocka_unit_test(sizes_are_heeded),
-      cmocka_unit_test(sizes_that_cannot_be_are_refused),
-      cmocka_unit_test(sizes_that_contradict_are_refused),
-      cmocka_unit_test(values_that_no_input_takes_are_refused),
+      cmocka_unit_test(a_refused_call_is_restored_and_repeated),
+      cmocka_unit_test(dim_options_set_sizes),
+      cmocka_unit_test(impossible_sizes_are_refused),
+      cmocka_unit_test(contradicting_sizes_are_refused),
+      cmocka_unit_test(invalid_input_options_are_refused),
       cmocka_unit_test(only_equal_calls_are_compared),
-      cmocka_unit_test(refused_values_are_blamed_on_who_made_them),
-      cmocka_unit_test(what_cannot_be_measured_is_refused),
-      cmocka_unit_test(costs_are_those_of_the_operators),
-      cmocka_unit_test(sums_of_bytes_are_counted_as_such),
+      cmocka_unit_test(a_refusal_names_generated_inputs),
+      cmocka_unit_test(invalid_command_lines_are_refused),
+      cmocka_unit_test(costs_match_the_sizes_of_arguments),
+      cmocka_unit_test(int8_multiply_adds_are_counted_separately),
       cmocka_unit_test(operators_have_kinds),
   };
   return cmocka_run_group_tests_name("bench_command", tests, plan_all,

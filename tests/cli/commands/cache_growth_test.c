@@ -1,11 +1,12 @@
-// A step over a cache writes its new rows and reads the rows that are live,
-// whatever the cache could hold. Two models as PyTorch exports them
-// (tests/data/steps), planned with a small and with a large cache:
+// The cost of a decoding step does not depend on the capacity of its cache: a
+// step writes its new rows and reads the live rows. Two models exported from
+// PyTorch (tests/data/steps) are planned with a small and with a large cache:
 //
-//   pages   the state's pages are made unreadable, or only unwritable, for one
-//           step; those that the step asks for must hold such rows
-//   counts  callgrind counts a step's instructions and its reads and writes,
-//           which may change by a hundredth
+//   pages   the pages of the state are made unreadable, or read-only, for one
+//           step; each page that faults must hold live or new rows
+//   counts  callgrind counts instructions, reads and writes of a step, which
+//   may
+//           differ by one percent
 
 #define _GNU_SOURCE
 
@@ -32,11 +33,11 @@
 enum { SMALL = 64, LARGE = 4096, LIVE = 5, MAX_PAGES = 4096 };
 
 static const char* const models[] = {"marian", "llama"};
-static const char written_for[] = "1009";  // capacity of the files
+static const char recorded_capacity[] = "1009";  // in step.yaml
 
 // ------------------------------------------------ planning
 
-// The file's text with another capacity.
+// Copies the file with another capacity.
 static void write_step(const char* from, const char* to, int capacity) {
   size_t size = 0;
   char* const text = command_read_file(from, &size);
@@ -44,10 +45,11 @@ static void write_step(const char* from, const char* to, int capacity) {
   assert_non_null(file);
   size_t count = 0;
   const char* at = text;
-  for (const char* next; (next = strstr(at, written_for)) != NULL; ++count) {
+  for (const char* next; (next = strstr(at, recorded_capacity)) != NULL;
+       ++count) {
     fwrite(at, 1, (size_t)(next - at), file);
     fprintf(file, "%d", capacity);
-    at = next + sizeof written_for - 1;
+    at = next + sizeof recorded_capacity - 1;
   }
   fwrite(at, 1, strlen(at), file);
   assert_int_equal(fclose(file), 0);
@@ -76,49 +78,49 @@ static void plan_step(const char* model, int capacity, char out_path[256]) {
 
 // ------------------------------------------------ pages
 
-// The block whose pages are watched.
+// The state, and which of its pages faulted.
 static uint8_t* block;
 static size_t page_bytes, page_count;
-static volatile sig_atomic_t asked_for[MAX_PAGES];
+static volatile sig_atomic_t faulted[MAX_PAGES];
 
-static void allow(int number, siginfo_t* info, void* context) {
+static void on_fault(int number, siginfo_t* info, void* context) {
   (void)number, (void)context;
   const uintptr_t at = (uintptr_t)info->si_addr - (uintptr_t)block;
   const size_t page = at / page_bytes;
-  if (page >= page_count) _exit(1);  // no business of this test
-  asked_for[page] = 1;
+  if (page >= page_count) _exit(1);  // a fault elsewhere is a bug
+  faulted[page] = 1;
   mprotect(block + page * page_bytes, page_bytes, PROT_READ | PROT_WRITE);
 }
 
-typedef struct running {
+typedef struct step_session {
   etx_module module;
   etx_shared_memory shared;
   etx_method* method;
   int64_t token, position;
   etx_diag diag;
-} running;
+} step_session;
 
-#define OK(r, call)                                       \
-  do {                                                    \
-    if ((call) != ETX_OK) fail_msg("%s", (r)->diag.text); \
+#define OK(session, call)                                       \
+  do {                                                          \
+    if ((call) != ETX_OK) fail_msg("%s", (session)->diag.text); \
   } while (0)
 
-static void set_number(running* r, size_t index, int64_t* number) {
+static void set_number(step_session* s, size_t index, int64_t* number) {
   static const int32_t ones[2] = {1, 1};
   etx_port_info port;
-  OK(r, etx_program_input_at(&r->module.program, etx_text_of("step"), index,
-                             &port, &r->diag));
+  OK(s, etx_program_input_at(&s->module.program, etx_text_of("step"), index,
+                             &port, &s->diag));
   const etx_value value = etx_module_tensor(number, ETX_DTYPE_INT64, ones,
                                             port.value.as.tensor.rank);
-  OK(r, etx_method_set_input(r->method, index, &value.as.tensor, &r->diag));
+  OK(s, etx_method_set_input(s->method, index, &value.as.tensor, &s->diag));
 }
 
-static void start(running* r, const char* path) {
+static void start(step_session* s, const char* path) {
   size_t bytes = 0;
   etx_planned_memory allocator;
-  etx_diag_init(&r->diag);
-  OK(r, etx_module_open(&r->module, path, NULL, &r->diag));
-  OK(r, etx_shared_memory_needed(&r->module.program, &bytes));
+  etx_diag_init(&s->diag);
+  OK(s, etx_module_open(&s->module, path, NULL, &s->diag));
+  OK(s, etx_shared_memory_needed(&s->module.program, &bytes));
   page_bytes = (size_t)sysconf(_SC_PAGESIZE);
   page_count = (bytes + page_bytes - 1) / page_bytes;
   assert_true(page_count <= MAX_PAGES);
@@ -126,22 +128,22 @@ static void start(running* r, const char* path) {
                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   assert_true(block != MAP_FAILED);
   const etx_bytes_mut memory = {block, bytes};
-  OK(r,
-     etx_shared_memory_init(&r->shared, &r->module.program, memory, &r->diag));
-  OK(r, etx_shared_memory_allocator(&r->shared, etx_text_of("step"), &allocator,
-                                    &r->diag));
-  OK(r, etx_module_load_method(&r->module, "step", &allocator, &r->diag));
-  r->method = etx_module_method(&r->module, "step");
-  set_number(r, 0, &r->token);
-  set_number(r, 1, &r->position);
-  for (r->position = 0; r->position < LIVE; ++r->position) {
-    r->token = 3 + r->position;
-    OK(r, etx_method_run(r->method, &r->diag));
+  OK(s,
+     etx_shared_memory_init(&s->shared, &s->module.program, memory, &s->diag));
+  OK(s, etx_shared_memory_allocator(&s->shared, etx_text_of("step"), &allocator,
+                                    &s->diag));
+  OK(s, etx_module_load_method(&s->module, "step", &allocator, &s->diag));
+  s->method = etx_module_method(&s->module, "step");
+  set_number(s, 0, &s->token);
+  set_number(s, 1, &s->position);
+  for (s->position = 0; s->position < LIVE; ++s->position) {
+    s->token = 3 + s->position;
+    OK(s, etx_method_run(s->method, &s->diag));
   }
 }
 
-static void stop(running* r) {
-  etx_module_close(&r->module);
+static void stop(step_session* s) {
+  etx_module_close(&s->module);
   assert_int_equal(munmap(block, page_count * page_bytes), 0);
 }
 
@@ -152,18 +154,18 @@ static void mark(bool* pages, const void* from, size_t bytes) {
   }
 }
 
-// Pages of rows [first, end) of every cache, and of all of a state that is none
-// if it may be read.
-static void mark_rows(running* r, int capacity, size_t first, size_t end,
+// Marks the pages of rows [first, end) of every cache. Other states may be read
+// as a whole.
+static void mark_rows(step_session* s, int capacity, size_t first, size_t end,
                       bool is_written, bool* pages) {
   size_t caches = 0;
   mark(pages, block, ETX_SHARED_MEMORY_HEADER);
-  for (size_t i = 0; i < etx_shared_memory_count(&r->shared); ++i) {
+  for (size_t i = 0; i < etx_shared_memory_count(&s->shared); ++i) {
     etx_tensor state;
     etx_state_hold hold;
-    OK(r, etx_shared_memory_find(&r->shared,
-                                 etx_shared_memory_name_at(&r->shared, i),
-                                 &state, &hold, &r->diag));
+    OK(s, etx_shared_memory_find(&s->shared,
+                                 etx_shared_memory_name_at(&s->shared, i),
+                                 &state, &hold, &s->diag));
     uint8_t* const data = state.data;
     if (state.rank != 4 || state.sizes[2] != capacity) {
       if (!is_written) mark(pages, data, etx_tensor_bytes(&state));
@@ -179,46 +181,46 @@ static void mark_rows(running* r, int capacity, size_t first, size_t end,
   assert_int_equal(caches, 4);
 }
 
-// One step with all pages of the state guarded.
-static void step_guarded(running* r, int capacity, bool is_written) {
+// One step with all pages of the state protected.
+static void step_guarded(step_session* s, int capacity, bool is_written) {
   static bool pages[MAX_PAGES];
-  const struct sigaction action = {.sa_sigaction = allow,
+  const struct sigaction action = {.sa_sigaction = on_fault,
                                    .sa_flags = SA_SIGINFO};
   struct sigaction before;
   memset(pages, 0, sizeof pages);
-  mark_rows(r, capacity, is_written ? LIVE : 0, LIVE + 1, is_written, pages);
-  memset((void*)(uintptr_t)asked_for, 0, sizeof asked_for);
+  mark_rows(s, capacity, is_written ? LIVE : 0, LIVE + 1, is_written, pages);
+  memset((void*)(uintptr_t)faulted, 0, sizeof faulted);
   assert_int_equal(sigaction(SIGSEGV, &action, &before), 0);
   assert_int_equal(mprotect(block, page_count * page_bytes,
                             is_written ? PROT_READ : PROT_NONE),
                    0);
-  const etx_status status = etx_method_run(r->method, &r->diag);
+  const etx_status status = etx_method_run(s->method, &s->diag);
   assert_int_equal(
       mprotect(block, page_count * page_bytes, PROT_READ | PROT_WRITE), 0);
   assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
-  OK(r, status);
+  OK(s, status);
   for (size_t p = 0; p < page_count; ++p) {
-    if (asked_for[p] && !pages[p]) {
+    if (faulted[p] && !pages[p]) {
       fail_msg("a step with a cache of %d %s page %zu of %zu", capacity,
-               is_written ? "writes" : "touches", p, page_count);
+               is_written ? "writes" : "reads", p, page_count);
     }
-    // Every new row is written, so its page was asked for.
-    if (is_written && pages[p] && p > 0) assert_true(asked_for[p]);
+    // Every new row is written, so its page faulted.
+    if (is_written && pages[p] && p > 0) assert_true(faulted[p]);
   }
 }
 
-static void a_step_touches_live_rows_and_writes_new_ones(void** state) {
+static void a_step_reads_live_rows_and_writes_new_ones(void** state) {
   (void)state;
   static const int capacities[] = {SMALL, LARGE};
   for (size_t m = 0; m < 2; ++m) {
     for (size_t c = 0; c < 2; ++c) {
       char path[256];
-      running r;
+      step_session s;
       plan_step(models[m], capacities[c], path);
-      start(&r, path);
-      step_guarded(&r, capacities[c], true);
-      step_guarded(&r, capacities[c], false);
-      stop(&r);
+      start(&s, path);
+      step_guarded(&s, capacities[c], true);
+      step_guarded(&s, capacities[c], false);
+      stop(&s);
     }
   }
 }
@@ -277,7 +279,7 @@ static void counts_do_not_grow_with_the_cache(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_step_touches_live_rows_and_writes_new_ones),
+      cmocka_unit_test(a_step_reads_live_rows_and_writes_new_ones),
       cmocka_unit_test(counts_do_not_grow_with_the_cache),
   };
   return cmocka_run_group_tests(tests, command_set_up, command_tear_down);

@@ -1,5 +1,5 @@
-// Every recorded call sequence, in both forms of its archives, through the
-// commands that a user would type.
+// Plans and runs every recorded call sequence with the commands of a user, from
+// archives of ATen and of core ATen operators.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,24 +22,25 @@ static const char* const sets[] = {
     "in_place", "wrapped",  "llama",     "whisper"};
 enum { SET_COUNT = sizeof sets / sizeof *sets, PATH_BYTES = 512 };
 
-// Under a sanitizer every pass is switched off for a third of the sets, a
-// different third for its neighbours, and not for the largest two: every third
-// walks the same code, and the results are compared without a sanitizer.
+// Under a sanitizer, which is slow, every set is run without a third of the
+// passes (neighbouring sets without different thirds), and the largest two sets
+// are left out. The build without a sanitizer runs all combinations.
 #ifdef ETX_SANITIZED
 enum { PASS_SET_COUNT = SET_COUNT - 2, PASS_STRIDE = 3 };
 #else
 enum { PASS_SET_COUNT = SET_COUNT, PASS_STRIDE = 1 };
 #endif
 
-// Paths of one set in one form.
-typedef struct fixture {
+// The paths of one set, with ATen or core ATen archives.
+typedef struct recorded_set {
   char cases[PATH_BYTES];    // cases.json and expected.safetensors
   char methods[PATH_BYTES];  // the archives
   char program[PATH_BYTES];  // planned here
-} fixture;
+} recorded_set;
 
-static fixture fixture_of(size_t index, int is_core, const char* name) {
-  fixture out;
+static recorded_set recorded_set_of(size_t index, int is_core,
+                                    const char* name) {
+  recorded_set out;
   snprintf(out.cases, PATH_BYTES, ETX_TEST_DATA "/pt2/%s", sets[index]);
   snprintf(out.methods, PATH_BYTES, "%.400s%s", out.cases,
            is_core ? "/core" : "");
@@ -48,16 +49,16 @@ static fixture fixture_of(size_t index, int is_core, const char* name) {
   return out;
 }
 
-static void for_each_form(void (*check)(const fixture* files)) {
+static void for_each_form(void (*check)(const recorded_set* files)) {
   for (size_t i = 0; i < SET_COUNT; ++i) {
     for (int is_core = 0; is_core < 2; ++is_core) {
-      const fixture files = fixture_of(i, is_core, "program");
+      const recorded_set files = recorded_set_of(i, is_core, "program");
       check(&files);
     }
   }
 }
 
-static void agrees_when_planned_for_etx(const fixture* files) {
+static void agrees_when_planned_for_etx(const recorded_set* files) {
   command_expect(0, WORDS(ETX, "plan", files->methods, "-o", files->program));
   command_expect(0, WORDS(ETX, "verify", files->program));
   command_expect(0, WORDS(ETX, "run", files->program, "--case", files->cases));
@@ -68,7 +69,7 @@ static void every_call_agrees_when_planned_for_etx(void** state) {
   for_each_form(agrees_when_planned_for_etx);
 }
 
-static void agrees_when_planned_for_executorch(const fixture* files) {
+static void agrees_when_planned_for_executorch(const recorded_set* files) {
   command_expect(0, WORDS(ETX, "plan", files->methods, "-o", files->program,
                           "--target", "executorch"));
   command_expect(0, WORDS(ETX, "verify", files->program));
@@ -80,7 +81,7 @@ static void every_call_agrees_when_planned_for_executorch(void** state) {
   for_each_form(agrees_when_planned_for_executorch);
 }
 
-static void plans_its_dump_alike(const fixture* files) {
+static void plans_its_dump_alike(const recorded_set* files) {
   char dump[PATH_BYTES];
   char again[PATH_BYTES];
   snprintf(dump, sizeof dump, "%.400s.dump", files->program);
@@ -96,14 +97,14 @@ static void a_dump_plans_to_the_same_bytes(void** state) {
   for_each_form(plans_its_dump_alike);
 }
 
-static void smokes(const fixture* files) {
+static void passes_the_smoke_test(const recorded_set* files) {
   command_expect(0, WORDS(ETX, "plan", files->methods, "-o", files->program));
   command_expect(0, WORDS(ETX, "run", files->program, "--smoke"));
 }
 
 static void every_method_takes_its_smallest_and_largest_sizes(void** state) {
   (void)state;
-  for_each_form(smokes);
+  for_each_form(passes_the_smoke_test);
 }
 
 // Names of the passes that may be switched off.
@@ -116,7 +117,7 @@ static const char* const passes[] = {
 #undef PASS
 enum { PASS_COUNT = sizeof passes / sizeof *passes };
 
-static void agrees_without(const char* pass, const fixture* files) {
+static void agrees_without(const char* pass, const recorded_set* files) {
   char option[64];
   snprintf(option, sizeof option, "--passes=-%s", pass);
   command_expect(
@@ -127,7 +128,7 @@ static void agrees_without(const char* pass, const fixture* files) {
 static void optional_passes_change_no_result(void** state) {
   (void)state;
   for (size_t i = 0; i < PASS_SET_COUNT; ++i) {
-    const fixture files = fixture_of(i, 0, "pass");
+    const recorded_set files = recorded_set_of(i, 0, "pass");
     for (size_t j = i % PASS_STRIDE; j < PASS_COUNT; j += PASS_STRIDE) {
       agrees_without(passes[j], &files);
     }
@@ -136,7 +137,7 @@ static void optional_passes_change_no_result(void** state) {
 
 static void a_wrong_expectation_is_found(void** state) {
   (void)state;
-  const fixture files = fixture_of(2, 0, "wrong");
+  const recorded_set files = recorded_set_of(2, 0, "wrong");
   char cases[PATH_BYTES];
   char path[PATH_BYTES];
   snprintf(cases, sizeof cases, "%s/wrong", command_directory);
@@ -151,7 +152,7 @@ static void a_wrong_expectation_is_found(void** state) {
       "{\"method\": \"get\", \"inputs\": [], \"outputs\": "
       "[{\"int\": 3}], \"input_mutations\": [], \"state\": {}}]}");
   command_expect(0, WORDS(ETX, "plan", files.methods, "-o", files.program));
-  // A damaged expectation is refused, not compared.
+  // A damaged file of expected values is refused.
   command_expect(2, WORDS(ETX, "run", files.program, "--case", cases));
   snprintf(path, sizeof path, "%.400s/expected.safetensors", cases);
   FILE* const file = fopen(path, "wb");

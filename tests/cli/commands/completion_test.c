@@ -1,5 +1,5 @@
-// The manual, completion and the pages of codes: what is made of the option
-// tables names every command and option, and shells take it.
+// etx man, etx completion and etx explain: they cover every command, option and
+// code, and groff and bash accept the output.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,14 +19,15 @@ static void the_manual_has_a_section_for_every_command(void** state) {
   (void)state;
   for (size_t i = 0; i < etx_command_list().count; ++i) {
     char head[64];
-    snprintf(head, sizeof head, "\n.SS etx %s", etx_command_list().items[i].name);
+    snprintf(head, sizeof head, "\n.SS etx %s",
+             etx_command_list().items[i].name);
     command_expect_out(0, WORDS(ETX, "man"), head);
   }
   command_expect_out(0, WORDS(ETX, "man"),
                      "\\fB\\-o\\fR, \\fB\\-\\-output\\fR");
 }
 
-static void the_manual_is_sound_roff(void** state) {
+static void the_manual_is_valid_roff(void** state) {
   (void)state;
   command_result found =
       command_run(WORDS("/bin/sh", "-c", "command -v groff"));
@@ -40,8 +41,8 @@ static void the_manual_is_sound_roff(void** state) {
   command_end(&result);
 }
 
-// What bash offers for the words so far, of which the last is being written.
-static void expect_offered(const char* words, const char* expected) {
+// Expects what bash completes; the last word is incomplete.
+static void expect_completion(const char* words, const char* expected) {
   char script[1024];
   snprintf(script, sizeof script,
            "source <(%s completion bash); COMP_WORDS=(%s); "
@@ -56,20 +57,23 @@ static void expect_offered(const char* words, const char* expected) {
 
 static void bash_completes_commands_options_and_values(void** state) {
   (void)state;
-  expect_offered("etx ver", "verify\n");
-  expect_offered("etx plan --outpu", "--output\n");
-  expect_offered("etx plan --target ''", "etx executorch\n");
-  expect_offered("etx plan -t e", "etx executorch\n");
-  expect_offered("etx help ins", "inspect\n");
-  expect_offered("etx inspect " ETX_SOURCE "/READ", ETX_SOURCE "/README.md\n");
-  expect_offered("etx plan -o " ETX_SOURCE "/READ", ETX_SOURCE "/README.md\n");
+  expect_completion("etx ver", "verify\n");
+  expect_completion("etx plan --outpu", "--output\n");
+  expect_completion("etx plan --target ''", "etx executorch\n");
+  expect_completion("etx plan -t e", "etx executorch\n");
+  expect_completion("etx help ins", "inspect\n");
+  expect_completion("etx inspect " ETX_SOURCE "/READ",
+                    ETX_SOURCE "/README.md\n");
+  expect_completion("etx plan -o " ETX_SOURCE "/READ",
+                    ETX_SOURCE "/README.md\n");
 }
 
-static void other_shells_get_every_command(void** state) {
+static void scripts_of_other_shells_have_every_command(void** state) {
   (void)state;
   for (size_t i = 0; i < etx_command_list().count; ++i) {
     char part[64];
-    snprintf(part, sizeof part, "\n    %s) _arguments", etx_command_list().items[i].name);
+    snprintf(part, sizeof part, "\n    %s) _arguments",
+             etx_command_list().items[i].name);
     command_expect_out(0, WORDS(ETX, "completion", "zsh"), part);
     snprintf(part, sizeof part, "-a %s -d '", etx_command_list().items[i].name);
     command_expect_out(0, WORDS(ETX, "completion", "fish"), part);
@@ -78,7 +82,7 @@ static void other_shells_get_every_command(void** state) {
   command_expect_err(2, WORDS(ETX, "plan", "--help=csh"), "unknown option");
 }
 
-// Every row of both lists has a page that ends in a line.
+// The page is not empty and ends with a complete line.
 static void expect_page(const char* code) {
   command_result result = command_run(WORDS(ETX, "explain", code));
   assert_int_equal(result.code, 0);
@@ -104,9 +108,9 @@ static void every_code_has_a_page(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_manual_has_a_section_for_every_command),
-      cmocka_unit_test(the_manual_is_sound_roff),
+      cmocka_unit_test(the_manual_is_valid_roff),
       cmocka_unit_test(bash_completes_commands_options_and_values),
-      cmocka_unit_test(other_shells_get_every_command),
+      cmocka_unit_test(scripts_of_other_shells_have_every_command),
       cmocka_unit_test(every_code_has_a_page),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

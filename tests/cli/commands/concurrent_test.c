@@ -1,6 +1,6 @@
-// Methods that may run at the same time: what etx plan makes of the word, that
-// one method can run within another over one block of scratch, and that the
-// proof sees when they share bytes.
+// Methods that may run at the same time (--concurrent): the planner gives them
+// disjoint ranges, one method can run inside another over one block of scratch,
+// and the verifier finds methods that share bytes.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ enum { PATH_BYTES = 256, COUNT = 64 };
 static char methods[PATH_BYTES];
 static char program_path[PATH_BYTES];
 
-// x -> sin(cumsum(x)) + cos(cumsum(x)), and another order of the same kind.
+// flip(sin(cumsum(x))) + cos(cumsum(x)), and a similar method.
 static const char first_text[] =
     "etx: 1\n"
     "method: first\n"
@@ -76,10 +76,10 @@ static int make_methods(void** state) {
 
 // ---- the plan ----
 
-typedef struct range {
+typedef struct arena_range {
   long long start;
   long long end;
-} range;
+} arena_range;
 
 static json_t* plan(const char* option, const char* value) {
   command_result result = command_run(
@@ -93,11 +93,12 @@ static json_t* plan(const char* option, const char* value) {
   return root;
 }
 
-static range range_of(const json_t* root, size_t method) {
+static arena_range range_of(const json_t* root, size_t method) {
   const json_t* const row =
       json_array_get(json_object_get(root, "methods"), method);
-  const range r = {json_integer_value(json_object_get(row, "range_start")),
-                   json_integer_value(json_object_get(row, "scratch_bytes"))};
+  const arena_range r = {
+      json_integer_value(json_object_get(row, "range_start")),
+      json_integer_value(json_object_get(row, "scratch_bytes"))};
   const long long planned =
       json_integer_value(json_object_get(row, "planned_bytes"));
   assert_int_equal(r.end, r.start + planned);
@@ -105,21 +106,21 @@ static range range_of(const json_t* root, size_t method) {
   return r;
 }
 
-static void expect_apart(range a, range b) {
+static void expect_disjoint(arena_range a, arena_range b) {
   assert_true(a.end <= b.start || b.end <= a.start);
 }
 
-static void only_declared_methods_lie_apart(void** state) {
+static void only_declared_methods_are_disjoint(void** state) {
   (void)state;
   json_t* root = plan(NULL, NULL);
   for (size_t m = 0; m < 3; ++m) assert_int_equal(range_of(root, m).start, 0);
   assert_int_equal(json_array_size(json_object_get(root, "concurrent")), 0);
   json_decref(root);
   root = plan("--concurrent", "second,first");
-  const range first = range_of(root, 0);
-  const range second = range_of(root, 1);
-  const range third = range_of(root, 2);
-  expect_apart(first, second);
+  const arena_range first = range_of(root, 0);
+  const arena_range second = range_of(root, 1);
+  const arena_range third = range_of(root, 2);
+  expect_disjoint(first, second);
   assert_int_equal(third.start, 0);
   const json_t* const pairs = json_object_get(root, "concurrent");
   assert_int_equal(json_array_size(pairs), 1);
@@ -131,12 +132,12 @@ static void only_declared_methods_lie_apart(void** state) {
   command_expect(0, WORDS(ETX, "verify", program_path));
 }
 
-static void a_group_lies_apart_and_pairs_no_more_than_they_must(void** state) {
+static void a_group_is_disjoint_and_undeclared_pairs_share(void** state) {
   (void)state;
   json_t* root = plan("--concurrent", "first,second,third");
-  expect_apart(range_of(root, 0), range_of(root, 1));
-  expect_apart(range_of(root, 0), range_of(root, 2));
-  expect_apart(range_of(root, 1), range_of(root, 2));
+  expect_disjoint(range_of(root, 0), range_of(root, 1));
+  expect_disjoint(range_of(root, 0), range_of(root, 2));
+  expect_disjoint(range_of(root, 1), range_of(root, 2));
   json_decref(root);
   // Two pairs with one method in common: the other two share.
   command_result result = command_run(
@@ -146,8 +147,8 @@ static void a_group_lies_apart_and_pairs_no_more_than_they_must(void** state) {
   root = json_loads(result.out, JSON_REJECT_DUPLICATES, NULL);
   assert_int_equal(range_of(root, 0).start, 0);
   assert_int_equal(range_of(root, 1).start, 0);
-  expect_apart(range_of(root, 0), range_of(root, 2));
-  expect_apart(range_of(root, 1), range_of(root, 2));
+  expect_disjoint(range_of(root, 0), range_of(root, 2));
+  expect_disjoint(range_of(root, 1), range_of(root, 2));
   json_decref(root);
   command_end(&result);
 }
@@ -163,7 +164,7 @@ static void the_key_and_the_option_give_the_same_file(void** state) {
   command_expect_same_files(program_path, other);
 }
 
-static void names_are_checked(void** state) {
+static void wrong_names_are_refused(void** state) {
   (void)state;
   command_expect_err(
       2,
@@ -186,28 +187,29 @@ static void names_are_checked(void** state) {
 
 // ---- the run ----
 
-typedef struct loaded {
+typedef struct loaded_method {
   etx_method method;
   _Alignas(64) uint8_t structures[1 << 14];
   _Alignas(64) uint8_t temporary[1 << 14];
-} loaded;
+} loaded_method;
 
 static struct {
   etx_pte_file file;
   etx_program program;
   etx_kernel kernels[ETX_OP_COUNT];
   etx_kernel_table table;
-  etx_kernel_function runs[ETX_OP_COUNT];  // what prepare chose, by operator
-  loaded* within;  // runs once within each instruction, or NULL
+  etx_kernel_function
+      runs[ETX_OP_COUNT];  // the functions that prepare chose, by operator
+  loaded_method* within;   // runs before each instruction, or NULL
   size_t runs_within;
 } now;
 
 static _Alignas(64) uint8_t scratch[1 << 14];
-static loaded first;
-static loaded second;
+static loaded_method first;
+static loaded_method second;
 
 static etx_status run_within(etx_call* call) {
-  loaded* const other = now.within;
+  loaded_method* const other = now.within;
   if (other != NULL) {
     now.within = NULL;
     assert_int_equal(etx_method_run(&other->method, NULL), ETX_OK);
@@ -242,7 +244,7 @@ static void open_program(void) {
       ETX_OK);
 }
 
-static void load(loaded* into, const char* name, float* input) {
+static void load(loaded_method* into, const char* name, float* input) {
   static const int32_t sizes[] = {COUNT};
   etx_memory_needed needed;
   const etx_text method = etx_text_of(name);
@@ -262,15 +264,15 @@ static void load(loaded* into, const char* name, float* input) {
   assert_int_equal(etx_method_set_input(&into->method, 0, &x, NULL), ETX_OK);
 }
 
-static void copy_output(const loaded* from, float* out) {
+static void copy_output(const loaded_method* from, float* out) {
   const etx_value* value = NULL;
   assert_int_equal(etx_method_output(&from->method, 0, &value), ETX_OK);
   memcpy(out, value->as.tensor.data, COUNT * sizeof *out);
 }
 
-// Both methods alone, then the second one within every instruction of the
-// first: are the results the same?
-static bool runs_interleaved(void) {
+// Runs both methods alone, then the second one before every instruction of the
+// first. True if the results are the same.
+static bool results_survive_interleaving(void) {
   static float inputs[2][COUNT];
   float alone[2][COUNT];
   float together[2][COUNT];
@@ -296,21 +298,21 @@ static bool runs_interleaved(void) {
   return memcmp(alone, together, sizeof alone) == 0;
 }
 
-static void one_runs_within_the_other_over_one_block(void** state) {
+static void a_method_runs_inside_another_over_one_block(void** state) {
   (void)state;
   json_decref(plan("--concurrent", "first,second"));
-  assert_true(runs_interleaved());
+  assert_true(results_survive_interleaving());
   json_decref(plan(NULL, NULL));
-  assert_false(runs_interleaved());
+  assert_false(results_survive_interleaving());
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(only_declared_methods_lie_apart),
-      cmocka_unit_test(a_group_lies_apart_and_pairs_no_more_than_they_must),
+      cmocka_unit_test(only_declared_methods_are_disjoint),
+      cmocka_unit_test(a_group_is_disjoint_and_undeclared_pairs_share),
       cmocka_unit_test(the_key_and_the_option_give_the_same_file),
-      cmocka_unit_test(names_are_checked),
-      cmocka_unit_test(one_runs_within_the_other_over_one_block),
+      cmocka_unit_test(wrong_names_are_refused),
+      cmocka_unit_test(a_method_runs_inside_another_over_one_block),
   };
   return cmocka_run_group_tests(tests, make_methods, command_tear_down);
 }

@@ -1,4 +1,4 @@
-// `etx diff`: the first instruction of two programs whose result differs.
+// etx diff: the first instruction whose result differs between two programs.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +69,7 @@ static void equal_programs_have_no_difference(void** state) {
                      "3 results compared, of 3 and 3; 0 outputs differ");
 }
 
-static void an_instruction_that_one_has_is_passed_over(void** state) {
+static void an_instruction_of_one_program_is_skipped(void** state) {
   (void)state;
   command_expect_out(0, WORDS(ETX, "diff", plain, longer, "forward"),
                      "3 results compared, of 3 and 4; 0 outputs differ");
@@ -77,7 +77,7 @@ static void an_instruction_that_one_has_is_passed_over(void** state) {
                      "3 results compared, of 4 and 3; 0 outputs differ");
 }
 
-static void the_first_result_that_differs_is_told(void** state) {
+static void the_first_difference_is_reported(void** state) {
   (void)state;
   command_expect_out(6, WORDS(ETX, "diff", plain, another, "forward"),
                      "first difference: aten::sqrt.out, instruction 1 of ");
@@ -89,14 +89,14 @@ static void the_first_result_that_differs_is_told(void** state) {
       0, WORDS(ETX, "diff", plain, another, "forward", "--atol", "100"));
 }
 
-static void recorded_calls_lead_up_to_the_method(void** state) {
+static void recorded_calls_precede_the_method(void** state) {
   (void)state;
   command_expect_out(
       0, WORDS(ETX, "diff", kv, kv_stock, "read_cache", "--case", KV),
       "0 outputs differ");
 }
 
-static void what_cannot_be_compared_is_refused(void** state) {
+static void invalid_arguments_are_refused(void** state) {
   (void)state;
   command_expect_err(2, WORDS(ETX, "diff", plain, plain), "METHOD is missing");
   command_expect_err(2, WORDS(ETX, "diff", plain), "B is missing");
@@ -110,10 +110,10 @@ static void what_cannot_be_compared_is_refused(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(equal_programs_have_no_difference),
-      cmocka_unit_test(an_instruction_that_one_has_is_passed_over),
-      cmocka_unit_test(the_first_result_that_differs_is_told),
-      cmocka_unit_test(recorded_calls_lead_up_to_the_method),
-      cmocka_unit_test(what_cannot_be_compared_is_refused),
+      cmocka_unit_test(an_instruction_of_one_program_is_skipped),
+      cmocka_unit_test(the_first_difference_is_reported),
+      cmocka_unit_test(recorded_calls_precede_the_method),
+      cmocka_unit_test(invalid_arguments_are_refused),
   };
   return cmocka_run_group_tests(tests, set_up, command_tear_down);
 }

@@ -1,5 +1,5 @@
-// Files of the stock exporter on the command line: bundles, data files,
-// operators and delegates that etx does not have.
+// Files of the stock exporter: bundles, data files, channels-last inputs, and
+// operators that etx does not have.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,8 +30,9 @@ static void bundled_calls_pass(void** state) {
                      "\"passed\": true");
 }
 
-// State goes on from case to case; only what the third expects is wrong.
-static void a_difference_in_a_bundle_is_told(void** state) {
+// State continues from case to case. Only the expected value of case 2 is
+// wrong.
+static void a_difference_in_a_bundle_is_reported(void** state) {
   (void)state;
   command_expect_out(
       6, WORDS(ETX, "run", BUNDLE, "--bundled"),
@@ -53,7 +54,7 @@ static void a_bundle_is_also_a_program(void** state) {
   command_expect_out(0, WORDS(ETX, "inspect", BUNDLE, "--json"),
                      "\"cases\": 4");
   command_expect_out(0, WORDS(ETX, "verify", BUNDLE),
-                     "the plan is right: 1 method, ");
+                     "the plan is proved: 1 method, ");
   command_expect_out(0, WORDS(ETX, "dump", BUNDLE), "aten::mul");
   command_expect_out(
       0,
@@ -61,9 +62,9 @@ static void a_bundle_is_also_a_program(void** state) {
             "input_0=[[1, 1], [1, 1]]", "--in", "input_1=[[2, 2], [2, 2]]"),
       "[[7, 7], [7, 7]]");
   command_expect_err(2, WORDS(ETX, "run", EXTERNAL, "--bundled"),
-                     "without bundled calls");
+                     "has no bundled calls");
   command_expect_err(2, WORDS(ETX, "run", BUNDLE, "--bundled", "--smoke"),
-                     "give one of METHOD, --case, --bundled, --smoke");
+                     "give one of METHOD, --case, --bundled and --smoke");
 }
 
 #define X "input_0=[[-1, -0.875, -0.75, -0.625], [-0.5, -0.375, -0.25, -0.125]]"
@@ -77,10 +78,10 @@ static void weights_come_from_a_data_file(void** state) {
                      "from a data file: layer.weight: float32[3, 4]");
   command_expect_out(0, WORDS(ETX, "inspect", EXTERNAL, "--json"),
                      "\"name\": \"layer.weight\"");
-  command_expect_out(0, WORDS(ETX, "verify", EXTERNAL), "the plan is right");
+  command_expect_out(0, WORDS(ETX, "verify", EXTERNAL), "the plan is proved");
 }
 
-static void a_data_file_that_is_missing_or_none_is_told(void** state) {
+static void wrong_data_files_are_refused(void** state) {
   (void)state;
   command_expect_err(
       2, WORDS(ETX, "run", EXTERNAL, "forward", "--in", X),
@@ -94,7 +95,7 @@ static void a_data_file_that_is_missing_or_none_is_told(void** state) {
                      "(data file '" EXTERNAL "')");
   command_expect_err(2,
                      WORDS(ETX, "run", EXTERNAL, "forward", "--data", "/tmp"),
-                     "data file '/tmp' is no regular file");
+                     "data file '/tmp' is not a regular file");
   command_expect_err(
       2, WORDS(ETX, "run", EXTERNAL, "forward", "--data", "nowhere.ptd"),
       "data file 'nowhere.ptd' cannot be opened: No such file or directory");
@@ -104,8 +105,9 @@ static void a_data_file_that_is_missing_or_none_is_told(void** state) {
                      "2 data files have 'layer.weight'");
 }
 
-// What is given and shown is in default order, whatever the file wants.
-static void an_input_in_another_order_is_rearranged(void** state) {
+// Values on the command line are in default dim order, also for a channels-last
+// input.
+static void inputs_are_converted_to_channels_last(void** state) {
   (void)state;
   const char* const image = "input_0=[[[[0,1,2],[3,4,5]],[[6,7,8],[9,10,11]]]]";
   const char* const program = EXPORTED "/channels_last.pte";
@@ -120,7 +122,7 @@ static void an_input_in_another_order_is_rearranged(void** state) {
   command_expect_out(0, WORDS(ETX, "dump", program), "order: [0, 2, 3, 1]");
 }
 
-static void all_missing_operators_are_named_at_once(void** state) {
+static void all_missing_operators_are_reported(void** state) {
   (void)state;
   static const char* const names[] = {
       "quantize_per_tensor",  "quantized_depthwise_conv2d",
@@ -137,18 +139,18 @@ static void all_missing_operators_are_named_at_once(void** state) {
   }
   assert_non_null(strstr(result.err, "method 'forward' needs 7 operators"));
   command_end(&result);
-  command_expect_out(0, WORDS(ETX, "inspect", KEYWORDS), "the 7 operators");
+  command_expect_out(0, WORDS(ETX, "inspect", KEYWORDS), "with 7 operators");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bundled_calls_pass),
-      cmocka_unit_test(a_difference_in_a_bundle_is_told),
+      cmocka_unit_test(a_difference_in_a_bundle_is_reported),
       cmocka_unit_test(a_bundle_is_also_a_program),
       cmocka_unit_test(weights_come_from_a_data_file),
-      cmocka_unit_test(a_data_file_that_is_missing_or_none_is_told),
-      cmocka_unit_test(an_input_in_another_order_is_rearranged),
-      cmocka_unit_test(all_missing_operators_are_named_at_once),
+      cmocka_unit_test(wrong_data_files_are_refused),
+      cmocka_unit_test(inputs_are_converted_to_channels_last),
+      cmocka_unit_test(all_missing_operators_are_reported),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

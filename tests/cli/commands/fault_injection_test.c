@@ -1,6 +1,6 @@
-// Machines that fail: whatever is asked of one in vain, a command that ends
-// well has done all of its work, and any other says why, ends as a failure of
-// the machine and leaves the old file as it was.
+// Failing system calls (fault_injection.c): a command either succeeds with all
+// of its output, or reports an error, ends with exit code 1 and leaves an older
+// output file as it was.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,8 +44,8 @@ static command_result run_with_fault(const char* const* words,
   return result;
 }
 
-// Calls with every allocation among the first ones failing, and with fewer and
-// fewer of the later ones.
+// Runs the command with a failing allocation n, for all small n and a growing
+// distance between large ones.
 static void fail_allocations(const char* const* words, unsigned long most) {
   command_result whole = command_run(words);
   bool was_failure = false;
@@ -68,7 +68,7 @@ static void fail_allocations(const char* const* words, unsigned long most) {
   assert_true(was_failure);
 }
 
-static void missing_memory_is_told(void** state) {
+static void a_lack_of_memory_is_reported(void** state) {
   (void)state;
   fail_allocations(WORDS(ETX, "plan", MODEL, "-o", output, "--json"), 1500);
   fail_allocations(WORDS(ETX, "plan", TINY, "-o", output), 3000);
@@ -80,8 +80,9 @@ static void missing_memory_is_told(void** state) {
   fail_allocations(WORDS(ETX, "run", kv_program, "--case", KV), 2000);
 }
 
-// Of the page of `etx inspect` parts were missing under the old one's name.
-static void a_page_is_written_whole_or_not(void** state) {
+// A page is written through a tree of JSON, where missing parts are easily
+// missed.
+static void a_page_is_complete_or_the_old_one(void** state) {
   (void)state;
   const char* const* const words =
       WORDS(ETX, "inspect", CACHE, "--html", output);
@@ -100,7 +101,7 @@ static void a_page_is_written_whole_or_not(void** state) {
   free(whole);
 }
 
-static void a_directory_that_breaks_off_is_no_short_one(void** state) {
+static void a_failed_readdir_is_reported(void** state) {
   (void)state;
   const char* const* const words = WORDS(ETX, "plan", MODEL, "-o", output);
   for (int n = 1; n <= 3; ++n) {
@@ -117,7 +118,7 @@ static void a_directory_that_breaks_off_is_no_short_one(void** state) {
   }
 }
 
-static void a_file_that_cannot_be_looked_at_is_not_left_out(void** state) {
+static void a_failed_stat_hides_no_file(void** state) {
   (void)state;
   char other[256];
   snprintf(other, sizeof other, "%s/other.pte", command_directory);
@@ -130,10 +131,10 @@ static void a_file_that_cannot_be_looked_at_is_not_left_out(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(missing_memory_is_told),
-      cmocka_unit_test(a_page_is_written_whole_or_not),
-      cmocka_unit_test(a_directory_that_breaks_off_is_no_short_one),
-      cmocka_unit_test(a_file_that_cannot_be_looked_at_is_not_left_out),
+      cmocka_unit_test(a_lack_of_memory_is_reported),
+      cmocka_unit_test(a_page_is_complete_or_the_old_one),
+      cmocka_unit_test(a_failed_readdir_is_reported),
+      cmocka_unit_test(a_failed_stat_hides_no_file),
   };
   return cmocka_run_group_tests_name("faults", tests, set_up,
                                      command_tear_down);

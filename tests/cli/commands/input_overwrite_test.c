@@ -1,5 +1,4 @@
-// What a command reads it does not replace by what it writes, whatever names
-// the two are given.
+// No command overwrites its input, also under another name of the same file.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +21,7 @@ enum { PATH_BYTES = 256 };
 static char methods[PATH_BYTES];
 static char method[PATH_BYTES + 16];
 static char program[PATH_BYTES];
-static char by_other_name[PATH_BYTES];
+static char other_spelling[PATH_BYTES];
 static char untouched[PATH_BYTES];
 
 static const char nothing[] = "# stays\netx: 1\nmethod: run\n";
@@ -32,7 +31,7 @@ static int make_files(void** state) {
   snprintf(methods, sizeof methods, "%s/methods", command_directory);
   snprintf(method, sizeof method, "%s/run.yaml", methods);
   snprintf(program, sizeof program, "%s/a.pte", command_directory);
-  snprintf(by_other_name, sizeof by_other_name, "%s/./a.pte",
+  snprintf(other_spelling, sizeof other_spelling, "%s/./a.pte",
            command_directory);
   snprintf(untouched, sizeof untouched, "%s/b.pte", command_directory);
   if (mkdir(methods, 0777) != 0) return -1;
@@ -42,21 +41,21 @@ static int make_files(void** state) {
   return 0;
 }
 
-static void expect_spared(const char* const* words) {
-  command_expect_err(2, words, "that is the input");
+static void expect_refusal(const char* const* words) {
+  command_expect_err(2, words, "it is the input");
   command_expect_same_files(program, untouched);
 }
 
 static void a_program_is_not_replaced(void** state) {
   (void)state;
-  expect_spared(WORDS(ETX, "inspect", program, "--html", program));
-  expect_spared(WORDS(ETX, "inspect", program, "--html", by_other_name));
-  expect_spared(WORDS(ETX, "mem", program, "--html", program));
-  expect_spared(WORDS(ETX, "mem", by_other_name, "--trace", program));
-  expect_spared(WORDS(ETX, "run", program, "run", "--profile", program));
+  expect_refusal(WORDS(ETX, "inspect", program, "--html", program));
+  expect_refusal(WORDS(ETX, "inspect", program, "--html", other_spelling));
+  expect_refusal(WORDS(ETX, "mem", program, "--html", program));
+  expect_refusal(WORDS(ETX, "mem", other_spelling, "--trace", program));
+  expect_refusal(WORDS(ETX, "run", program, "run", "--profile", program));
 }
 
-// The link goes, what it leads to stays.
+// The link is replaced, its target stays.
 static void a_link_to_the_input_may_be_replaced(void** state) {
   (void)state;
   char link[PATH_BYTES];
@@ -72,7 +71,7 @@ static void a_problem_is_not_replaced(void** state) {
   snprintf(problem, sizeof problem, "%s/problem.csv", command_directory);
   command_write_file(problem, "id,lower,upper,size\na,0,1,4\n");
   command_expect_err(2, WORDS(ETX, "place", problem, "-o", problem),
-                     "that is the input");
+                     "it is the input");
   char* const text = command_read_file(problem, NULL);
   assert_string_equal(text, "id,lower,upper,size\na,0,1,4\n");
   free(text);
@@ -85,22 +84,22 @@ static void methods_are_not_replaced(void** state) {
     char path[PATH_BYTES + 32];
     snprintf(path, sizeof path, "%s/%s", methods, names[i]);
     command_expect_err(2, WORDS(ETX, "plan", methods, "-o", path),
-                       "a program ends in .pte");
+                       "a program is named .pte");
     command_expect_err(
         2, WORDS(ETX, "plan", methods, "-o", program, "--header", path),
-        "a program ends in .pte");
+        "a program is named .pte");
   }
   command_expect_err(2, WORDS(ETX, "dump", methods, "-o", methods),
-                     "choose another directory");
+                     "choose another");
   command_expect_err(2, WORDS(ETX, "dump", method, "-o", methods),
-                     "choose another directory");
+                     "choose another");
   char* const text = command_read_file(method, NULL);
   assert_string_equal(text, nothing);
   free(text);
   command_expect_same_files(program, untouched);
 }
 
-static void two_outputs_are_two_files(void** state) {
+static void two_outputs_need_two_names(void** state) {
   (void)state;
   char both[PATH_BYTES];
   snprintf(both, sizeof both, "%s/both", command_directory);
@@ -113,7 +112,7 @@ static void two_outputs_are_two_files(void** state) {
   assert_int_equal(access(both, F_OK), -1);
 }
 
-static void a_file_is_no_directory_for_a_dump(void** state) {
+static void wrong_outputs_of_dump_are_refused(void** state) {
   (void)state;
   command_expect_err(2, WORDS(ETX, "dump", methods, "-o", program),
                      "cannot create directory");
@@ -128,8 +127,8 @@ int main(void) {
       cmocka_unit_test(a_link_to_the_input_may_be_replaced),
       cmocka_unit_test(a_problem_is_not_replaced),
       cmocka_unit_test(methods_are_not_replaced),
-      cmocka_unit_test(two_outputs_are_two_files),
-      cmocka_unit_test(a_file_is_no_directory_for_a_dump),
+      cmocka_unit_test(two_outputs_need_two_names),
+      cmocka_unit_test(wrong_outputs_of_dump_are_refused),
   };
   return cmocka_run_group_tests(tests, make_files, command_tear_down);
 }

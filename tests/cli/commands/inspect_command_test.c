@@ -1,4 +1,4 @@
-// What `etx inspect` and `etx dump` say of planned programs.
+// etx inspect and etx dump of planned programs.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,9 +16,9 @@
 
 enum { PATH_BYTES = 256 };
 
-// What `command` prints of a set of tests/data/pt2 planned for `target`.
-static command_result shown(const char* command, const char* set,
-                            const char* target) {
+// Plans a set of tests/data/pt2 for `target` and runs `command` on the program.
+static command_result run_on_set(const char* command, const char* set,
+                                 const char* target) {
   char from[PATH_BYTES];
   char program[PATH_BYTES];
   snprintf(from, sizeof from, ETX_TEST_DATA "/pt2/%s", set);
@@ -31,8 +31,8 @@ static command_result shown(const char* command, const char* set,
   return result;
 }
 
-// A method that only answers state runs nothing, and is no constant: its
-// answer changes.
+// A method that only returns state has no instructions, but it is no constant
+// method: its result changes.
 static void a_method_without_instructions_is_a_method(void** state) {
   (void)state;
   static const char* const wanted[][2] = {
@@ -47,9 +47,9 @@ static void a_method_without_instructions_is_a_method(void** state) {
        "    out output_0: float32[1, 24], in state or constants\n"},
   };
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; ++i) {
-    command_result result = shown("inspect", wanted[i][0], "etx");
+    command_result result = run_on_set("inspect", wanted[i][0], "etx");
     const char* const found = strstr(result.out, wanted[i][1]);
-    const char* const constants = strstr(result.out, "\nconstants, readable");
+    const char* const constants = strstr(result.out, "\nconstant methods");
     if (found == NULL || constants == NULL || found > constants) {
       fail_msg("%s", result.out);
     }
@@ -57,9 +57,9 @@ static void a_method_without_instructions_is_a_method(void** state) {
   }
 }
 
-static void says_where_it_runs(const char* set, const char* target,
-                               const char* line) {
-  command_result result = shown("inspect", set, target);
+static void expect_runtimes(const char* set, const char* target,
+                            const char* line) {
+  command_result result = run_on_set("inspect", set, target);
   char wanted[PATH_BYTES];
   snprintf(wanted, sizeof wanted, "\nruns in: %s\n", line);
   if (strstr(result.out, wanted) == NULL) {
@@ -68,27 +68,26 @@ static void says_where_it_runs(const char* set, const char* target,
   command_end(&result);
 }
 
-static void a_program_says_which_runtimes_run_it(void** state) {
+static void the_runtimes_of_a_program_are_listed(void** state) {
   (void)state;
   static const char* const sets[] = {"llama", "whisper", "prefix"};
   for (size_t i = 0; i < sizeof sets / sizeof *sets; ++i) {
-    says_where_it_runs(sets[i], "etx", "etx");
-    says_where_it_runs(sets[i], "executorch",
-                       "etx, and ExecuTorch with its portable operators");
+    expect_runtimes(sets[i], "etx", "etx");
+    expect_runtimes(sets[i], "executorch",
+                    "etx, and ExecuTorch with its portable operators");
   }
-  // Without a fused operator or a view of its own, either plan runs in both.
-  says_where_it_runs("counter", "etx",
-                     "etx, and ExecuTorch with its portable operators");
+  // Without operators of etx:: a program for either target runs in both.
+  expect_runtimes("counter", "etx",
+                  "etx, and ExecuTorch with its portable operators");
 }
 
-static void views_that_an_operator_sizes_are_told(void** state) {
+static void operators_that_size_views_are_marked(void** state) {
   (void)state;
-  command_result result = shown("inspect", "prefix", "executorch");
-  assert_non_null(
-      strstr(result.out, "aten::empty.out, gives views their sizes\n"));
+  command_result result = run_on_set("inspect", "prefix", "executorch");
+  assert_non_null(strstr(result.out, "aten::empty.out, sets sizes of views\n"));
   command_end(&result);
-  // The prefix of a state, behind the whole of it.
-  result = shown("dump", "prefix", "executorch");
+  // A view of the first rows of a state.
+  result = run_on_set("dump", "prefix", "executorch");
   assert_non_null(strstr(result.out,
                          "tensor: \"float32[12, 4]\", dynamic: true, arena: 2, "
                          "offset: 32, shares: [{value: "));
@@ -96,8 +95,8 @@ static void views_that_an_operator_sizes_are_told(void** state) {
   command_end(&result);
 }
 
-// The page holds what --json holds, and no name in it is read as HTML.
-static void a_page_holds_the_facts(void** state) {
+// The page has the facts of --json, and names are escaped.
+static void the_page_has_all_facts(void** state) {
   (void)state;
   char program[PATH_BYTES];
   char page[PATH_BYTES];
@@ -121,9 +120,9 @@ static void a_page_holds_the_facts(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_method_without_instructions_is_a_method),
-      cmocka_unit_test(a_program_says_which_runtimes_run_it),
-      cmocka_unit_test(views_that_an_operator_sizes_are_told),
-      cmocka_unit_test(a_page_holds_the_facts),
+      cmocka_unit_test(the_runtimes_of_a_program_are_listed),
+      cmocka_unit_test(operators_that_size_views_are_marked),
+      cmocka_unit_test(the_page_has_all_facts),
   };
   return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
 }

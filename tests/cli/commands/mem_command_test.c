@@ -1,5 +1,4 @@
-// `etx mem` as a user calls it: files that appear whole or not at all, and what
-// is refused.
+// etx mem: output, complete files, and refusals.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +29,7 @@ static int make_directory(void** state) {
   return 0;
 }
 
-static void without_options_the_picture_is_text(void** state) {
+static void without_options_the_map_is_text(void** state) {
   (void)state;
   command_result result = command_run(WORDS(ETX, "mem", STOCK "branch.pte"));
   assert_int_equal(result.code, 0);
@@ -58,7 +57,7 @@ static void one_call_writes_page_and_trace(void** state) {
   json_decref(root);
 }
 
-static void text_may_be_asked_for_beside_a_file(void** state) {
+static void text_is_printed_beside_a_file(void** state) {
   (void)state;
   command_result result = command_run(
       WORDS(ETX, "mem", STOCK "loop.pte", "--text", "--html", page));
@@ -83,7 +82,7 @@ static void expect_refusal(const char* path, const char* message) {
   command_end(&result);
 }
 
-static void what_is_no_program_is_refused(void** state) {
+static void files_of_other_kinds_are_refused(void** state) {
   (void)state;
   char damaged[PATH_BYTES];
   snprintf(damaged, sizeof damaged, "%s/damaged.pte", command_directory);
@@ -96,7 +95,7 @@ static void what_is_no_program_is_refused(void** state) {
   command_expect(2, WORDS(ETX, "mem", STOCK "loop.pte", "--html"));
 }
 
-static void a_full_disk_leaves_what_was_there(void** state) {
+static void a_full_disk_leaves_the_old_file(void** state) {
   (void)state;
   size_t size = 0;
   command_write_file(page, "before");
@@ -110,7 +109,7 @@ static void a_full_disk_leaves_what_was_there(void** state) {
   free(left);
 }
 
-static void a_folder_that_is_not_there_is_refused(void** state) {
+static void a_missing_directory_is_refused(void** state) {
   (void)state;
   command_expect(
       2, WORDS(ETX, "mem", STOCK "loop.pte", "--html", "/nowhere/page.html"));
@@ -118,13 +117,13 @@ static void a_folder_that_is_not_there_is_refused(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(without_options_the_picture_is_text),
+      cmocka_unit_test(without_options_the_map_is_text),
       cmocka_unit_test(one_call_writes_page_and_trace),
-      cmocka_unit_test(text_may_be_asked_for_beside_a_file),
+      cmocka_unit_test(text_is_printed_beside_a_file),
       cmocka_unit_test(bundles_are_shown),
-      cmocka_unit_test(what_is_no_program_is_refused),
-      cmocka_unit_test(a_full_disk_leaves_what_was_there),
-      cmocka_unit_test(a_folder_that_is_not_there_is_refused),
+      cmocka_unit_test(files_of_other_kinds_are_refused),
+      cmocka_unit_test(a_full_disk_leaves_the_old_file),
+      cmocka_unit_test(a_missing_directory_is_refused),
   };
   return cmocka_run_group_tests(tests, make_directory, command_tear_down);
 }

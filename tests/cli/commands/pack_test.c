@@ -1,4 +1,4 @@
-// `etx plan --pack` as a user meets it.
+// etx plan --pack: the report, bit-equal results, and refusals.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static char plain[PATH_BYTES];
 static char packed_out[2 * PATH_BYTES];
 static char plain_out[2 * PATH_BYTES];
 
-// Numbers that are all different, so that no order of sums goes unseen.
+// All weights and inputs differ, so another reduction order gives other bits.
 static const char graph[] =
     "etx: 1\n"
     "method: run\n"
@@ -58,22 +58,23 @@ static int set_up(void** state) {
   return 0;
 }
 
-static void the_report_tells_each_weight(void** state) {
+static void the_report_lists_each_weight(void** state) {
   (void)state;
   command_expect_out(0, WORDS(ETX, "plan", methods, "-o", packed, "--pack"),
-                     "\n  1 of float32, 13824 bytes\n");
-  command_expect_out(0, WORDS(ETX, "plan", methods, "-o", packed, "--pack"),
-                     "\n  1 stay, float32, 3840 bytes: has no whole panels of 16 "
-                     "columns\n");
-  command_expect_out(0,
-                     WORDS(ETX, "plan", methods, "-o", packed, "--pack",
-                           "--report", "full"),
-                     "net.head.weight: has no whole panels");
+                     "\n  1 packed, float32, 13824 bytes\n");
+  command_expect_out(
+      0, WORDS(ETX, "plan", methods, "-o", packed, "--pack"),
+      "\n  1 not packed, float32, 3840 bytes: has no whole panels of 16 "
+      "columns\n");
+  command_expect_out(
+      0,
+      WORDS(ETX, "plan", methods, "-o", packed, "--pack", "--report", "full"),
+      "net.head.weight: has no whole panels");
   command_expect(0, WORDS(ETX, "verify", packed));
   command_expect_out(0, WORDS(ETX, "inspect", packed),
                      "etx::linear_panels.out, etx only");
-  command_result result =
-      command_run(WORDS(ETX, "plan", methods, "-o", packed, "--pack", "--json"));
+  command_result result = command_run(
+      WORDS(ETX, "plan", methods, "-o", packed, "--pack", "--json"));
   json_t* const root = json_loads(result.out, 0, NULL);
   const json_t* const rows = json_object_get(root, "packed");
   assert_int_equal(json_array_size(rows), 2);
@@ -93,8 +94,8 @@ static void the_report_tells_each_weight(void** state) {
 static void expect_same_results(const char* kind) {
   command_expect(0, WORDS(ETX, "plan", methods, "-o", packed, "-q",
                           "--quantize", kind, "--pack"));
-  command_expect(0, WORDS(ETX, "plan", methods, "-o", plain, "-q",
-                          "--quantize", kind));
+  command_expect(
+      0, WORDS(ETX, "plan", methods, "-o", plain, "-q", "--quantize", kind));
   static const char* const outputs[] = {"output_0", "output_1"};
   for (size_t i = 0; i < 2; ++i) {
     snprintf(packed_out, sizeof packed_out, "%s=%s/packed.npy", outputs[i],
@@ -110,7 +111,7 @@ static void expect_same_results(const char* kind) {
   }
 }
 
-static void results_are_the_same_bits(void** state) {
+static void results_are_bit_equal(void** state) {
   (void)state;
   expect_same_results("none");
   command_expect_out(0, WORDS(ETX, "inspect", packed), "etx::linear_panels");
@@ -121,15 +122,14 @@ static void results_are_the_same_bits(void** state) {
 
 static void the_pass_can_be_switched_off(void** state) {
   (void)state;
-  command_result result =
-      command_run(WORDS(ETX, "plan", methods, "-o", packed, "--pack",
-                        "--passes=-pack_weights"));
+  command_result result = command_run(WORDS(
+      ETX, "plan", methods, "-o", packed, "--pack", "--passes=-pack_weights"));
   assert_int_equal(result.code, 0);
   assert_null(strstr(result.out, "packed weights"));
   command_end(&result);
 }
 
-static void the_stock_runtime_has_no_panels(void** state) {
+static void the_target_executorch_is_refused(void** state) {
   (void)state;
   command_expect_err(2,
                      WORDS(ETX, "plan", methods, "-o", packed, "--pack",
@@ -139,10 +139,10 @@ static void the_stock_runtime_has_no_panels(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_report_tells_each_weight),
-      cmocka_unit_test(results_are_the_same_bits),
+      cmocka_unit_test(the_report_lists_each_weight),
+      cmocka_unit_test(results_are_bit_equal),
       cmocka_unit_test(the_pass_can_be_switched_off),
-      cmocka_unit_test(the_stock_runtime_has_no_panels),
+      cmocka_unit_test(the_target_executorch_is_refused),
   };
   return cmocka_run_group_tests(tests, set_up, command_tear_down);
 }

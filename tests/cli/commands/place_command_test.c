@@ -1,5 +1,5 @@
-// `etx place` on good and on bad problems. Solutions are checked by awk, which
-// knows nothing of the planner.
+// etx place with valid and invalid problems. Solutions are checked with awk,
+// which shares no code with the planner.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ enum { PATH_BYTES = 256 };
 static char problem[PATH_BYTES];
 static char solution[PATH_BYTES];
 
-// Every two blocks that live together lie apart, and all end within `most`.
+// Blocks that are live together are disjoint, and all end within `most` bytes.
 static const char checker[] =
     "BEGIN { FS = \",\" }"
     "NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; next }"
@@ -59,7 +59,7 @@ static void hard_instances_are_solved(void** state) {
   }
   command_expect(0, WORDS(ETX, "place", HARD "C.1048576.csv", "-o", solution));
   expect_valid(1039360);
-  // Without time there is the first plan.
+  // With a time limit of 0 the first plan is written.
   command_expect(0, WORDS(ETX, "place", HARD "C.1048576.csv", "--time-limit",
                           "0", "-o", solution));
   expect_valid(2097152);
@@ -74,17 +74,17 @@ static void expect_solution(const char* text, const char* expected) {
   free(found);
 }
 
-static void columns_may_stand_in_any_order(void** state) {
+static void columns_have_any_order(void** state) {
   (void)state;
   expect_solution("size,note,end,buffer_id,start\n8,x,3,b,0\n4,,9,c,4\n",
                   "size,note,end,buffer_id,start,offset\n8,x,3,b,0,0\n"
                   "4,,9,c,4,0\n");
-  // A mark of the encoding is no part of the first one's name.
+  // A byte order mark is skipped.
   expect_solution("\xef\xbb\xbfid,lower,upper,size\nb,0,3,8\n",
                   "id,lower,upper,size,offset\nb,0,3,8,0\n");
 }
 
-static void given_offsets_and_alignments_are_obeyed(void** state) {
+static void fixed_offsets_and_alignments_hold(void** state) {
   (void)state;
   expect_solution(
       "id,offset,lower,upper,size,alignment\r\na,16,0,4,8,1\r\nb,,0,4,8,1\r\n"
@@ -93,7 +93,7 @@ static void given_offsets_and_alignments_are_obeyed(void** state) {
       "c,0,0,4,9,32\n");
 }
 
-static void a_solution_is_a_problem_again(void** state) {
+static void a_solution_is_a_valid_problem(void** state) {
   (void)state;
   char again[PATH_BYTES];
   snprintf(again, sizeof again, "%s/again.csv", command_directory);
@@ -117,32 +117,33 @@ static void expect_refusal(const char* text, const char* message) {
 
 #define HEAD "id,lower,upper,size\n"
 
-static void bad_problems_are_refused_with_their_line(void** state) {
+static void invalid_problems_are_refused_with_a_line(void** state) {
   (void)state;
   expect_refusal("", "expected the columns 'id'");
   expect_refusal("id,lower,size\na,0,1\n", ":1:1: expected the columns");
   expect_refusal("id,lower,upper,end,size\n", "expected the columns");
-  expect_refusal("id,lower,start,upper,size\n", "column 'start' says what");
+  expect_refusal("id,lower,start,upper,size\n",
+                 "column 'start' has the meaning");
   expect_refusal(HEAD "a,0,1\n", ":2:1: 3 fields, expected 4");
   expect_refusal(HEAD "a,0,1,2,3\n", ":2:1: 5 fields, expected 4");
   expect_refusal(HEAD "a,0,1,4\nb,-1,1,4\n", ":3:1: the start is '-1'");
   expect_refusal(HEAD "a,0,1,1e3\n", "the size is '1e3', expected a number");
   expect_refusal(HEAD "a,0,1,99999999999999999999\n", "the size is '9999");
   expect_refusal(HEAD "a,0,4294967296,1\n", "the end is '4294967296'");
-  expect_refusal(HEAD "a,4,4,1\n", "lifespan from 4 to 4 is no time at all");
-  expect_refusal(HEAD "a,5,4,1\n", "lifespan from 5 to 4");
+  expect_refusal(HEAD "a,4,4,1\n", "lifetime [4, 4) is empty");
+  expect_refusal(HEAD "a,5,4,1\n", "lifetime [5, 4) is empty");
   expect_refusal(HEAD "a,0,1,1\nb,0,1,1\na,0,1,1\n",
-                 ":4:1: two blocks are called 'a'");
+                 ":4:1: two blocks have the id 'a'");
   expect_refusal(HEAD "a,0,1,9223372036854775807\nb,0,1,1\n", "past 63 bits");
   expect_refusal("id,lower,upper,size,alignment\na,0,1,1,3\n",
                  "the alignment is 3, expected a power of two");
   expect_refusal("id,lower,upper,size,gaps\na,0,9,1,2-3\n",
-                 "gaps in a lifespan are not supported");
+                 "lifetime gaps are not supported");
   expect_refusal("id,lower,upper,size,offset\na,0,2,4,0\nb,1,3,4,2\n",
-                 "fixed at the same bytes; blocks are counted from 0");
+                 "fixed at the same bytes (blocks are numbered from 0)");
 }
 
-static void too_little_room_is_no_plan(void** state) {
+static void a_small_capacity_has_no_plan(void** state) {
   (void)state;
   unlink(solution);
   command_expect(3, WORDS(ETX, "place", HARD "A.1048576.csv", "--capacity",
@@ -154,7 +155,7 @@ static void too_little_room_is_no_plan(void** state) {
   command_expect(2, WORDS(ETX, "place", "/nowhere.csv", "-o", solution));
 }
 
-static void a_full_disk_leaves_nothing(void** state) {
+static void a_full_disk_leaves_no_file(void** state) {
   (void)state;
   unlink(solution);
   command_result result = command_run_with(
@@ -167,12 +168,12 @@ static void a_full_disk_leaves_nothing(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(hard_instances_are_solved),
-      cmocka_unit_test(columns_may_stand_in_any_order),
-      cmocka_unit_test(given_offsets_and_alignments_are_obeyed),
-      cmocka_unit_test(a_solution_is_a_problem_again),
-      cmocka_unit_test(bad_problems_are_refused_with_their_line),
-      cmocka_unit_test(too_little_room_is_no_plan),
-      cmocka_unit_test(a_full_disk_leaves_nothing),
+      cmocka_unit_test(columns_have_any_order),
+      cmocka_unit_test(fixed_offsets_and_alignments_hold),
+      cmocka_unit_test(a_solution_is_a_valid_problem),
+      cmocka_unit_test(invalid_problems_are_refused_with_a_line),
+      cmocka_unit_test(a_small_capacity_has_no_plan),
+      cmocka_unit_test(a_full_disk_leaves_no_file),
   };
   return cmocka_run_group_tests(tests, make_directory, command_tear_down);
 }

@@ -1,5 +1,5 @@
-// `etx plan` and `etx check` on good and on bad input: what is said, how it
-// ends, and that nothing is left behind.
+// etx plan and etx check with valid and invalid input: their output, exit codes
+// and files.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static void write_method(const char* name, const char* text) {
 
 static int file_exists(const char* path) { return access(path, F_OK) == 0; }
 
-// Files beside the methods: the program and what a failed run left behind.
+// The number of files beside the methods: the program and temporary files.
 static int count_outputs(void) {
   DIR* const list = opendir(command_directory);
   int count = 0;
@@ -84,8 +84,9 @@ static int before_each(void** state) {
   return 0;
 }
 
-// Plans, expects a refusal with `code`, and that the message has every part.
-static void refuses(int code, const char* const* parts) {
+// Expects that etx plan and etx check end with `code`, that the message of etx
+// plan has every part, and that no file is written.
+static void expect_refusal(int code, const char* const* parts) {
   command_result result =
       command_run(WORDS(ETX, "plan", methods, "-o", program));
   for (size_t i = 0; parts[i] != NULL; ++i) {
@@ -158,8 +159,9 @@ static long long number_at(const json_t* object, const char* key) {
   return json_integer_value(value);
 }
 
-// Expects the numbers of the only method written by hand.
-static void expect_account(const char* passes, const long long* numbers) {
+// Expects the figures of the only method: scratch, naive plan, and the bytes
+// saved by views, in-place updates, sharing and scheduling.
+static void expect_savings(const char* passes, const long long* numbers) {
   command_result result = command_run(
       WORDS(ETX, "plan", methods, "-o", program, "--report", "json", passes));
   if (result.code != 0) fail_msg("%s", result.err);
@@ -183,38 +185,40 @@ static void expect_account(const char* passes, const long long* numbers) {
   command_end(&result);
 }
 
-static void the_report_says_where_the_bytes_went(void** state) {
+static void the_report_counts_the_saved_bytes(void** state) {
   (void)state;
   write_method("two.yaml", two_branches);
-  // Four wide ones, three of 64 and one of 16; far, near and sum in place. At
-  // the peak far and near live, and a beside them; in the better order near
-  // with a and b.
+  // Four values of 4096 bytes, three of 64 and one of 16; far, near and sum are
+  // computed in place. In the given order far, near and a are live at the peak;
+  // after scheduling near, a and b.
   static const long long as_given[] = {8256, 16592, 16, 8256, 64, 0};
   static const long long in_order[] = {4224, 16592, 16, 8256, 4096, 4032};
-  expect_account("--passes=-order_nodes", as_given);
-  expect_account("--passes=-simplify", in_order);
+  expect_savings("--passes=-order_nodes", as_given);
+  expect_savings("--passes=-simplify", in_order);
 }
 
-static void the_full_report_names_what_is_live(void** state) {
+static void the_full_report_lists_live_values(void** state) {
   (void)state;
   write_method("two.yaml", two_branches);
   command_result result = command_run(
       WORDS(ETX, "plan", methods, "-o", program, "--report", "full"));
   if (result.code != 0) fail_msg("%s", result.err);
-  assert_non_null(strstr(result.out, "lower bound: what is live at once"));
+  assert_non_null(
+      strstr(result.out, "lower bound: the largest number of live bytes"));
   assert_non_null(strstr(result.out, "Each plan is proved to be the smallest"));
   assert_non_null(strstr(result.out, "proved to be the smallest, after "));
-  assert_non_null(strstr(result.out, "saved in place"));
-  assert_non_null(strstr(result.out, "near, aten::sin; without it "));
+  assert_non_null(strstr(result.out, "saved by in-place updates"));
+  assert_non_null(
+      strstr(result.out, "near, aten::sin; without it the peak is "));
   command_end(&result);
 }
 
-static void malformed_yaml_is_refused_with_its_place(void** state) {
+static void malformed_yaml_is_refused_with_its_line(void** state) {
   (void)state;
   write_method("add.yaml", "etx: 1\nmethod: add\ninputs: [{name: x\n");
-  refuses(2, WORDS("add.yaml:"));
+  expect_refusal(2, WORDS("add.yaml:"));
   write_method("add.yaml", "etx: 1\nmethod: add\nnonsense: 3\n");
-  refuses(2, WORDS("add.yaml:3:", "nonsense"));
+  expect_refusal(2, WORDS("add.yaml:3:", "nonsense"));
 }
 
 static void an_unknown_operator_is_refused_with_its_line(void** state) {
@@ -225,7 +229,7 @@ static void an_unknown_operator_is_refused_with_its_line(void** state) {
                "nodes:\n"
                "  - {out: y, op: aten.reluu.default, args: [x]}\n"
                "outputs: [y]\n");
-  refuses(2, WORDS("add.yaml:6:", "aten.reluu.default"));
+  expect_refusal(2, WORDS("add.yaml:6:", "aten.reluu.default"));
 }
 
 static void a_wrong_shape_is_refused(void** state) {
@@ -237,7 +241,7 @@ static void a_wrong_shape_is_refused(void** state) {
                "nodes:\n"
                "  - {out: z, op: aten.mm.default, args: [x, y]}\n"
                "outputs: [z]\n");
-  refuses(2, WORDS("add.yaml:7:"));
+  expect_refusal(2, WORDS("add.yaml:7:"));
 }
 
 static void a_missing_weight_is_refused_by_name(void** state) {
@@ -250,7 +254,7 @@ static void a_missing_weight_is_refused_by_name(void** state) {
                "nodes:\n"
                "  - {out: z, op: aten.add.Tensor, args: [x, layer.weight]}\n"
                "outputs: [z]\n");
-  refuses(2, WORDS("layer.weight"));
+  expect_refusal(2, WORDS("layer.weight"));
 }
 
 static void methods_that_disagree_about_a_buffer_are_refused(void** state) {
@@ -262,7 +266,7 @@ static void methods_that_disagree_about_a_buffer_are_refused(void** state) {
                "  - {name: total, type: \"float32[2]\", init: 0}\n"
                "nodes: []\n"
                "outputs: [total]\n");
-  refuses(2, WORDS("total"));
+  expect_refusal(2, WORDS("total"));
 }
 
 static void reserved_names_are_refused(void** state) {
@@ -271,26 +275,26 @@ static void reserved_names_are_refused(void** state) {
   snprintf(text, sizeof text, "etx: 1\nmethod: et_module_init\n%s",
            strstr(good_method, "dims:"));
   write_method("et_module_init.yaml", text);
-  refuses(2, WORDS("et_module_init"));
+  expect_refusal(2, WORDS("et_module_init"));
 }
 
 static void a_directory_without_methods_is_refused(void** state) {
   (void)state;
-  refuses(2, WORDS("methods"));
+  expect_refusal(2, WORDS("methods"));
 }
 
-// As a writer that was stopped leaves it.
+// Such a file is left by a writer that was interrupted.
 static void an_empty_method_is_refused(void** state) {
   (void)state;
   static const char* const texts[] = {"", "# a method\n", "{}\n"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
     write_method("run.yaml", texts[i]);
-    refuses(2, WORDS("run.yaml:1:1: the file is empty"));
+    expect_refusal(2, WORDS("run.yaml:1:1: the file is empty"));
   }
 }
 
-// As editors of other systems write it.
-static void a_byte_order_mark_is_no_key(void** state) {
+// Some editors on Windows write a byte order mark and CRLF.
+static void a_byte_order_mark_is_skipped(void** state) {
   (void)state;
   write_method("run.yaml",
                "\xef\xbb\xbf"
@@ -298,8 +302,8 @@ static void a_byte_order_mark_is_no_key(void** state) {
   command_expect(0, WORDS(ETX, "plan", methods, "-o", program));
 }
 
-// An input is planned nowhere, and its bytes are counted all the same.
-static void an_input_beyond_all_memory_is_refused(void** state) {
+// Inputs are not placed in an arena, but their size is checked too.
+static void an_input_larger_than_63_bits_is_refused(void** state) {
   (void)state;
   write_method("run.yaml",
                "etx: 1\n"
@@ -307,10 +311,10 @@ static void an_input_beyond_all_memory_is_refused(void** state) {
                "inputs:\n"
                "  - {name: x, type: 'float32[2147483647, 2147483647]'}\n"
                "outputs: [x]\n");
-  refuses(2, WORDS("'x' may have more bytes than 63 bits count"));
+  expect_refusal(2, WORDS("'x' may have more bytes than 63 bits count"));
 }
 
-static void what_has_no_place_is_a_problem_in_json_too(void** state) {
+static void a_failure_without_location_is_in_the_json(void** state) {
   (void)state;
   command_result result =
       command_run(WORDS(ETX, "check", "/nowhere/at/all", "--json"));
@@ -347,7 +351,7 @@ static void a_truncated_archive_is_refused(void** state) {
   assert_int_equal(fwrite(bytes, 1, size / 2, file), size / 2);
   fclose(file);
   free(bytes);
-  refuses(2, WORDS("set_cache.pt2"));
+  expect_refusal(2, WORDS("set_cache.pt2"));
 }
 
 static void all_problems_of_all_methods_are_reported(void** state) {
@@ -384,9 +388,9 @@ static void all_problems_of_all_methods_are_reported(void** state) {
   command_end(&result);
 }
 
-// Unknown operators stop reading, known ones without a lowering stop a pass:
-// whoever plans hears of both at once, also of those in other methods.
-static void operators_that_are_not_supported_are_all_named(void** state) {
+// Unknown operators are found when the file is read, operators without a
+// lowering by a pass. Both are reported at once, for all methods.
+static void all_unsupported_operators_are_reported(void** state) {
   (void)state;
   static const char head[] =
       "inputs: [{name: x, type: \"float32[2]\"}]\nnodes:\n";
@@ -446,9 +450,8 @@ static void a_failed_plan_leaves_the_old_program(void** state) {
   assert_int_equal(count_outputs(), 1);
 }
 
-static void a_place_that_cannot_be_written_is_told(void** state) {
+static void an_unwritable_output_is_refused(void** state) {
   (void)state;
-  // An option that cannot be followed, as an input that is not there.
   command_expect(2, WORDS(ETX, "plan", KV, "-o", "/nowhere/at/all/x.pte"));
   command_expect(2, WORDS(ETX, "plan", KV, "-o", command_directory));
   command_expect(2, WORDS(ETX, "plan", "/nowhere", "-o", program));
@@ -470,7 +473,7 @@ static void the_header_states_what_the_runtime_needs(void** state) {
   unlink(header);
 }
 
-static void a_header_has_each_name_once(void** state) {
+static void colliding_macro_names_are_refused(void** state) {
   (void)state;
   char header[PATH_BYTES + 16];
   snprintf(header, sizeof header, "%s/two.h", command_directory);
@@ -478,7 +481,7 @@ static void a_header_has_each_name_once(void** state) {
   write_method("A_b.yaml", "etx: 1\nmethod: A_b\n");
   command_expect_err(
       2, WORDS(ETX, "plan", methods, "-o", program, "--header", header),
-      "methods 'A_b' and 'a-b' would have the same names in a header");
+      "methods 'A_b' and 'a-b' have the same macro names in the header");
   assert_int_equal(count_outputs(), 0);
   assert_int_equal(access(header, F_OK), -1);
 }
@@ -504,7 +507,7 @@ static void an_old_layout_of_state_is_kept(void** state) {
   unlink(again);
 }
 
-static void options_that_name_nothing_are_refused(void** state) {
+static void invalid_option_values_are_refused(void** state) {
   (void)state;
   command_expect(2, WORDS(ETX, "plan", KV, "-o", program, "--passes=-nothing"));
   command_expect(2, WORDS(ETX, "plan", KV, "-o", program, "--passes=-lower"));
@@ -539,8 +542,8 @@ static void the_graph_after_a_pass_is_printed(void** state) {
   command_end(&both);
 }
 
-// A full disk is named as such, by what could not be written there.
-static void a_graph_that_cannot_be_printed_is_told(void** state) {
+// The message has the reason of the system.
+static void a_failed_write_to_standard_output_is_reported(void** state) {
   (void)state;
   if (!file_exists("/dev/full")) skip();
   command_expect_err(
@@ -556,9 +559,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(a_program_is_written_and_reported),
       TEST(the_report_is_printed_as_json_too),
-      TEST(the_report_says_where_the_bytes_went),
-      TEST(the_full_report_names_what_is_live),
-      TEST(malformed_yaml_is_refused_with_its_place),
+      TEST(the_report_counts_the_saved_bytes),
+      TEST(the_full_report_lists_live_values),
+      TEST(malformed_yaml_is_refused_with_its_line),
       TEST(an_unknown_operator_is_refused_with_its_line),
       TEST(a_wrong_shape_is_refused),
       TEST(a_missing_weight_is_refused_by_name),
@@ -566,22 +569,22 @@ int main(void) {
       TEST(reserved_names_are_refused),
       TEST(a_directory_without_methods_is_refused),
       TEST(an_empty_method_is_refused),
-      TEST(a_byte_order_mark_is_no_key),
-      TEST(an_input_beyond_all_memory_is_refused),
-      TEST(what_has_no_place_is_a_problem_in_json_too),
+      TEST(a_byte_order_mark_is_skipped),
+      TEST(an_input_larger_than_63_bits_is_refused),
+      TEST(a_failure_without_location_is_in_the_json),
       TEST(an_input_that_is_not_there_is_refused),
       TEST(a_truncated_archive_is_refused),
       TEST(all_problems_of_all_methods_are_reported),
-      TEST(operators_that_are_not_supported_are_all_named),
+      TEST(all_unsupported_operators_are_reported),
       TEST(a_full_disk_leaves_no_file),
       TEST(a_failed_plan_leaves_the_old_program),
-      TEST(a_place_that_cannot_be_written_is_told),
+      TEST(an_unwritable_output_is_refused),
       TEST(the_header_states_what_the_runtime_needs),
-      TEST(a_header_has_each_name_once),
+      TEST(colliding_macro_names_are_refused),
       TEST(an_old_layout_of_state_is_kept),
-      TEST(options_that_name_nothing_are_refused),
+      TEST(invalid_option_values_are_refused),
       TEST(the_graph_after_a_pass_is_printed),
-      TEST(a_graph_that_cannot_be_printed_is_told),
+      TEST(a_failed_write_to_standard_output_is_reported),
   };
   return cmocka_run_group_tests(tests, make_directory, command_tear_down);
 }

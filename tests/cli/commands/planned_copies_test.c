@@ -1,7 +1,5 @@
-// Planned files, read back: what they copy.
-//
-// A row of a constant or of a state is read where it lies, by either target,
-// also where how many there are varies: only what a program computed is copied.
+// Reads planned files and checks what they copy: rows of a constant or a state
+// are read in place, for both targets, also if their number is dynamic.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +35,7 @@ static bool has_part(etx_text text, const char* part) {
   return false;
 }
 
-// What reads a range of its first argument, or writes it out several times.
+// Operators that copy a range of the first argument, or repeat it.
 static bool copies_rows(etx_text op) {
   static const char* const names[] = {
       "slice_copy", "select_copy",           "narrow_copy",
@@ -49,7 +47,7 @@ static bool copies_rows(etx_text op) {
   return false;
 }
 
-// A number that is spread over a tensor is no row of anything.
+// Scalars are not counted: they may be expanded.
 static bool is_constant(const etx_pte_tensor* tensor) {
   return !tensor->has_allocation && tensor->data_buffer_index != 0 &&
          etx_pte_tensor_numel(tensor) > 1;

@@ -1,4 +1,4 @@
-// `etx plan --quantize` as a user meets it.
+// etx plan --quantize: the report, the rules, and refusals.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ static int set_up(void** state) {
   return 0;
 }
 
-static void the_report_tells_each_weight(void** state) {
+static void the_report_lists_each_weight(void** state) {
   (void)state;
   command_expect_out(0,
                      WORDS(ETX, "plan", methods, "-o", program, "--quantize",
@@ -76,8 +76,8 @@ static void the_report_tells_each_weight(void** state) {
   command_end(&result);
 }
 
-// An operator is named where the sentence asks for one, not behind any other.
-static void reasons_are_sentences(void** state) {
+// The name of an operator follows a reason that ends in "by", and no other.
+static void reasons_name_operators(void** state) {
   (void)state;
   const char* const* const words =
       WORDS(ETX, "plan", MODEL, "-o", program, "--report", "full", "--quantize",
@@ -89,15 +89,15 @@ static void reasons_are_sentences(void** state) {
       "bytes: is read as it is by aten::slice_copy\n");
 }
 
-static void a_rule_without_effect_is_told(void** state) {
+static void a_rule_without_effect_is_reported(void** state) {
   (void)state;
   command_result result = command_run(
       WORDS(ETX, "plan", methods, "-o", program, "--quantize", "int8:net.fc",
             "--quantize", "none:net.fc", "--quantize", "int8:net.head"));
   assert_int_equal(result.code, 0);
-  assert_non_null(strstr(result.out, "no weight is rounded for 'int8:net.fc'"));
-  assert_null(strstr(result.out, "no weight is rounded for 'int8:net.head'"));
-  assert_null(strstr(result.out, "no weight is rounded for 'none"));
+  assert_non_null(strstr(result.out, "rule 'int8:net.fc' quantised no weight"));
+  assert_null(strstr(result.out, "rule 'int8:net.head' quantised no weight"));
+  assert_null(strstr(result.out, "rule 'none"));
   command_end(&result);
   result =
       command_run(WORDS(ETX, "plan", methods, "-o", program, "--quantize",
@@ -112,7 +112,7 @@ static void a_rule_without_effect_is_told(void** state) {
   command_end(&result);
 }
 
-static void nothing_is_quantised_unasked(void** state) {
+static void nothing_is_quantised_by_default(void** state) {
   (void)state;
   command_result result =
       command_run(WORDS(ETX, "plan", methods, "-o", program));
@@ -122,7 +122,6 @@ static void nothing_is_quantised_unasked(void** state) {
   command_expect(0, WORDS(ETX, "plan", methods, "-o", other, "--quantize",
                           "none", "--quiet"));
   command_result ops = command_run(WORDS(ETX, "inspect", other));
-  // Its first line has the file's random name.
   assert_null(strstr(ops.out, "w8.out"));
   command_end(&ops);
 }
@@ -137,7 +136,7 @@ static void the_key_and_the_option_give_the_same_file(void** state) {
   command_expect_same_files(program, other);
 }
 
-static void twice_gives_the_same_bytes(void** state) {
+static void quantisation_is_reproducible(void** state) {
   (void)state;
   for (int i = 0; i < 2; ++i) {
     command_expect(0, WORDS(ETX, "plan", MODEL, "-o", i == 0 ? program : other,
@@ -146,7 +145,7 @@ static void twice_gives_the_same_bytes(void** state) {
   command_expect_same_files(program, other);
 }
 
-static void rules_are_checked(void** state) {
+static void wrong_rules_are_refused(void** state) {
   (void)state;
   command_expect_err(
       2,
@@ -168,13 +167,13 @@ static void rules_are_checked(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_report_tells_each_weight),
-      cmocka_unit_test(reasons_are_sentences),
-      cmocka_unit_test(a_rule_without_effect_is_told),
-      cmocka_unit_test(nothing_is_quantised_unasked),
+      cmocka_unit_test(the_report_lists_each_weight),
+      cmocka_unit_test(reasons_name_operators),
+      cmocka_unit_test(a_rule_without_effect_is_reported),
+      cmocka_unit_test(nothing_is_quantised_by_default),
       cmocka_unit_test(the_key_and_the_option_give_the_same_file),
-      cmocka_unit_test(twice_gives_the_same_bytes),
-      cmocka_unit_test(rules_are_checked),
+      cmocka_unit_test(quantisation_is_reproducible),
+      cmocka_unit_test(wrong_rules_are_refused),
   };
   return cmocka_run_group_tests(tests, set_up, command_tear_down);
 }

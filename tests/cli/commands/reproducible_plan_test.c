@@ -1,5 +1,5 @@
-// Same input, same bytes: twice in one process, in another process, from
-// another working directory.
+// The same input gives the same bytes: twice in one process, in another
+// process, and from another working directory.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,9 +33,10 @@ static int make_directory(void** state) {
   return 0;
 }
 
-// The command as a function: its second run finds a used heap.
-static void plan_here(const char* input, const char* output,
-                      const char* target) {
+// Calls the command as a function, so that a second run starts with a used
+// heap.
+static void plan_in_process(const char* input, const char* output,
+                            const char* target) {
   const char* const words[] = {"plan",     input,  "-o",      output,
                                "--target", target, "--quiet", NULL};
   assert_int_equal(etx_cmd_plan(7, (char**)(uintptr_t)words), 0);
@@ -44,11 +45,11 @@ static void plan_here(const char* input, const char* output,
 static void twice_in_one_process(void** state) {
   (void)state;
   for (size_t i = 0; i < INPUT_COUNT; ++i) {
-    plan_here(inputs[i], first, "etx");
-    plan_here(inputs[i], second, "etx");
+    plan_in_process(inputs[i], first, "etx");
+    plan_in_process(inputs[i], second, "etx");
     command_expect_same_files(first, second);
-    plan_here(inputs[i], first, "executorch");
-    plan_here(inputs[i], second, "executorch");
+    plan_in_process(inputs[i], first, "executorch");
+    plan_in_process(inputs[i], second, "executorch");
     command_expect_same_files(first, second);
   }
 }
@@ -56,18 +57,18 @@ static void twice_in_one_process(void** state) {
 static void in_two_processes(void** state) {
   (void)state;
   for (size_t i = 0; i < INPUT_COUNT; ++i) {
-    plan_here(inputs[i], first, "etx");
+    plan_in_process(inputs[i], first, "etx");
     command_expect(0, WORDS(ETX, "plan", inputs[i], "-o", second));
     command_expect_same_files(first, second);
   }
 }
 
-static void from_another_place_by_another_path(void** state) {
+static void from_another_directory_and_path(void** state) {
   (void)state;
   assert_int_equal(chdir(ETX_TEST_DATA "/pt2"), 0);
-  plan_here("kv", first, "etx");
+  plan_in_process("kv", first, "etx");
   assert_int_equal(chdir("/"), 0);
-  plan_here(ETX_TEST_DATA "/pt2/../pt2/kv/", second, "etx");
+  plan_in_process(ETX_TEST_DATA "/pt2/../pt2/kv/", second, "etx");
   command_expect_same_files(first, second);
 }
 
@@ -75,7 +76,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(twice_in_one_process),
       cmocka_unit_test(in_two_processes),
-      cmocka_unit_test(from_another_place_by_another_path),
+      cmocka_unit_test(from_another_directory_and_path),
   };
   return cmocka_run_group_tests(tests, make_directory, command_tear_down);
 }

@@ -1,5 +1,5 @@
-// `etx run`, `inspect`, `dump`, `ops`, `verify`, `explain` as a user types
-// them.
+// etx run, inspect, dump, ops, verify and explain: output, errors and exit
+// codes.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static int plan_kv(void** state) {
   return 0;
 }
 
-static void state_is_a_result_like_any_other(void** state) {
+static void a_state_can_be_written(void** state) {
   (void)state;
   char to_file[PATH_BYTES + 16];
   snprintf(to_file, sizeof to_file, "cache=%s", file);
@@ -43,8 +43,8 @@ static void state_is_a_result_like_any_other(void** state) {
                           "data=[[1, 2]]", "--out", to_file));
 }
 
-// A program of the stock library's operators has several for one of these.
-static void infinities_are_what_pytorch_makes_of_them(void** state) {
+// For the target executorch these operators are decomposed.
+static void infinities_have_the_results_of_pytorch(void** state) {
   (void)state;
   static const char graph[] =
       "etx: 1\n"
@@ -83,7 +83,7 @@ static void infinities_are_what_pytorch_makes_of_them(void** state) {
   }
 }
 
-static void results_go_to_files_and_come_back(void** state) {
+static void results_are_written_and_read_back(void** state) {
   (void)state;
   char to_npy[PATH_BYTES + 16];
   char from_npy[PATH_BYTES + 16];
@@ -99,7 +99,7 @@ static void results_go_to_files_and_come_back(void** state) {
                "--out", to_npy, "--out", to_set));
   command_expect_out(0, WORDS(ETX, "run", CACHE, "get_cache", "--in", from_npy),
                      "data: float32[2, 2] = [[0, 0], [0, 0]]");
-  // What went to a file is not printed, an input that was changed neither.
+  // Results that are written to files are not printed.
   command_result quiet = command_run(
       WORDS(ETX, "run", CACHE, "get_cache", "--in", from_npy, "--out", to_npy));
   assert_int_equal(quiet.code, 0);
@@ -110,7 +110,7 @@ static void results_go_to_files_and_come_back(void** state) {
                      "data: float32[10, 20] = [[0, 0, 0, ...");
 }
 
-static void inputs_that_are_wrong_are_refused(void** state) {
+static void invalid_inputs_are_refused(void** state) {
   (void)state;
   command_expect_err(2, WORDS(ETX, "run", CACHE, "get_cache"),
                      "data: float32[b, t]");
@@ -136,7 +136,7 @@ static void inputs_that_are_wrong_are_refused(void** state) {
   command_expect_err(2,
                      WORDS(ETX, "run", CACHE, "get_cache", "--in", "data=[[1]]",
                            "--rtol", "1"),
-                     "belong to --bundled");
+                     "need --bundled");
   command_expect_err(2, WORDS(ETX, "run", CACHE, "nothing"),
                      "no method 'nothing'; its methods are 'get_cache', "
                      "'set_cache'");
@@ -168,8 +168,8 @@ static void outputs_are_printed_as_json(void** state) {
   command_end(&result);
 }
 
-// JSON has no such numbers, and a key that is not there says nothing.
-static void numbers_that_json_lacks_are_words_there(void** state) {
+// JSON has no infinities and no NaN.
+static void infinities_and_nan_are_strings_in_json(void** state) {
   (void)state;
   char method[PATH_BYTES];
   char program[PATH_BYTES];
@@ -205,7 +205,7 @@ static void a_program_is_described(void** state) {
   command_end(&result);
 }
 
-static void a_stock_program_needs_no_etx(void** state) {
+static void a_program_for_executorch_runs_there(void** state) {
   (void)state;
   char stock[PATH_BYTES + 16];
   snprintf(stock, sizeof stock, "%s/stock.pte", command_directory);
@@ -222,9 +222,9 @@ static void a_program_is_shown_as_text(void** state) {
   command_expect_err(2, WORDS(ETX, "dump", KV), "-o DIR");
 }
 
-static void a_right_plan_is_proved(void** state) {
+static void a_valid_plan_is_proved(void** state) {
   (void)state;
-  command_expect_out(0, WORDS(ETX, "verify", kv), "the plan is right");
+  command_expect_out(0, WORDS(ETX, "verify", kv), "the plan is proved");
   command_expect_out(0, WORDS(ETX, "verify", kv, "--json"), "\"proved\": true");
 }
 
@@ -244,7 +244,7 @@ static void a_damaged_program_is_refused_by_every_command(void** state) {
   command_expect_err(2, WORDS(ETX, "verify", damaged), damaged);
 }
 
-static void what_is_no_program_is_called_that(void** state) {
+static void files_of_other_kinds_are_refused(void** state) {
   (void)state;
   static const char* const commands[] = {"inspect", "verify", "mem", "bench"};
   for (size_t i = 0; i < sizeof commands / sizeof *commands; ++i) {
@@ -253,8 +253,8 @@ static void what_is_no_program_is_called_that(void** state) {
   }
 }
 
-// A name may be of any bytes, JSON is UTF-8: a fact that cannot be spelled is
-// not left out.
+// A file name may have any bytes; in JSON, which is UTF-8, invalid ones become
+// U+FFFD.
 static void json_names_files_of_any_bytes(void** state) {
   (void)state;
   char path[PATH_BYTES];
@@ -280,8 +280,8 @@ static void operators_are_listed(void** state) {
                      "--markdown prints the whole table");
 }
 
-// As `etx ops | head -1` does it: not a word, and the end that others have.
-static void who_stops_reading_is_not_told(void** state) {
+// As in `etx ops | head -1`: no message, and the process ends with SIGPIPE.
+static void a_closed_pipe_ends_with_sigpipe(void** state) {
   (void)state;
   int ends[2];
   assert_int_equal(pipe(ends), 0);
@@ -305,7 +305,7 @@ static void who_stops_reading_is_not_told(void** state) {
   fclose(messages);
 }
 
-static void calls_may_have_threads(void** state) {
+static void calls_run_on_several_threads(void** state) {
   (void)state;
   command_expect(0, WORDS(ETX, "run", kv, "--threads", "3", "--case",
                           ETX_TEST_DATA "/pt2/kv"));
@@ -320,14 +320,16 @@ static void codes_are_explained(void** state) {
   command_expect(2, WORDS(ETX, "explain", "99"));
 }
 
-static void every_command_teaches_itself(void** state) {
+static void every_command_has_help(void** state) {
   (void)state;
 #define COMMAND(name, sentence)                                            \
   command_expect_out(0, WORDS(ETX, #name, "--help"), "usage: etx " #name); \
   command_expect_out(0, WORDS(ETX, "help", #name), "usage: etx " #name);   \
   command_expect_out(0, WORDS(ETX, "--help"), sentence);
+#define LIST_COMMAND COMMAND
 #include "cli/commands/commands.def"
 #undef COMMAND
+#undef LIST_COMMAND
   command_expect_err(2, WORDS(ETX, "nothing"), "unknown command 'nothing'");
   command_expect_out(0, WORDS(ETX, "--version"), "etx 0.");
   command_expect(2, WORDS(ETX));
@@ -335,25 +337,25 @@ static void every_command_teaches_itself(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(state_is_a_result_like_any_other),
-      cmocka_unit_test(infinities_are_what_pytorch_makes_of_them),
-      cmocka_unit_test(results_go_to_files_and_come_back),
-      cmocka_unit_test(inputs_that_are_wrong_are_refused),
+      cmocka_unit_test(a_state_can_be_written),
+      cmocka_unit_test(infinities_have_the_results_of_pytorch),
+      cmocka_unit_test(results_are_written_and_read_back),
+      cmocka_unit_test(invalid_inputs_are_refused),
       cmocka_unit_test(sizes_out_of_bounds_are_refused_at_run_time),
       cmocka_unit_test(outputs_are_printed_as_json),
-      cmocka_unit_test(numbers_that_json_lacks_are_words_there),
+      cmocka_unit_test(infinities_and_nan_are_strings_in_json),
       cmocka_unit_test(a_program_is_described),
-      cmocka_unit_test(a_stock_program_needs_no_etx),
+      cmocka_unit_test(a_program_for_executorch_runs_there),
       cmocka_unit_test(a_program_is_shown_as_text),
-      cmocka_unit_test(a_right_plan_is_proved),
+      cmocka_unit_test(a_valid_plan_is_proved),
       cmocka_unit_test(a_damaged_program_is_refused_by_every_command),
-      cmocka_unit_test(what_is_no_program_is_called_that),
+      cmocka_unit_test(files_of_other_kinds_are_refused),
       cmocka_unit_test(json_names_files_of_any_bytes),
       cmocka_unit_test(operators_are_listed),
-      cmocka_unit_test(who_stops_reading_is_not_told),
-      cmocka_unit_test(calls_may_have_threads),
+      cmocka_unit_test(a_closed_pipe_ends_with_sigpipe),
+      cmocka_unit_test(calls_run_on_several_threads),
       cmocka_unit_test(codes_are_explained),
-      cmocka_unit_test(every_command_teaches_itself),
+      cmocka_unit_test(every_command_has_help),
   };
   return cmocka_run_group_tests(tests, plan_kv, command_tear_down);
 }

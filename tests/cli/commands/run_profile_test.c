@@ -1,5 +1,5 @@
-// `etx run --profile`: a trace that says what ran, for how long, on what, and
-// which bytes were in use.
+// etx run --profile: the trace has calls, instructions with times and tensors,
+// and live bytes.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static const char* text_of(const json_t* event, const char* key) {
   return text == NULL ? "" : text;
 }
 
-static void a_trace_says_what_ran_and_what_was_in_use(void** state) {
+static void a_trace_has_instructions_and_live_bytes(void** state) {
   (void)state;
   command_expect_out(0,
                      WORDS(ETX, "run", CACHE, "get_cache", "--in",
@@ -68,8 +68,8 @@ static void a_trace_says_what_ran_and_what_was_in_use(void** state) {
   json_decref(root);
 }
 
-// Complete events have a start and a duration, counters a number; an
-// instruction lies in its call.
+// Complete events have a start and a duration, counters have bytes, and an
+// instruction lies within its call.
 static void check_event(const json_t* event, const json_t** call,
                         size_t* calls) {
   const json_t* const arguments = json_object_get(event, "args");
@@ -129,12 +129,12 @@ static void all_calls_of_a_case_are_in_one_trace(void** state) {
   json_decref(root);
 }
 
-static void a_trace_that_cannot_be_written_is_refused(void** state) {
+static void an_unwritable_trace_is_refused(void** state) {
   (void)state;
   command_expect(2, WORDS(ETX, "run", CACHE, "get_cache", "--in", "data=[[1]]",
                           "--profile", "/no/such/folder/trace.json"));
   command_expect_err(2, WORDS(ETX, "run", CACHE, "--smoke", "--profile", trace),
-                     "belongs to METHOD or --case");
+                     "needs METHOD or --case");
 }
 
 static void without_a_call_an_older_trace_stays(void** state) {
@@ -149,9 +149,9 @@ static void without_a_call_an_older_trace_stays(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_trace_says_what_ran_and_what_was_in_use),
+      cmocka_unit_test(a_trace_has_instructions_and_live_bytes),
       cmocka_unit_test(all_calls_of_a_case_are_in_one_trace),
-      cmocka_unit_test(a_trace_that_cannot_be_written_is_refused),
+      cmocka_unit_test(an_unwritable_trace_is_refused),
       cmocka_unit_test(without_a_call_an_older_trace_stays),
   };
   return cmocka_run_group_tests(tests, set_up, command_tear_down);

@@ -1,5 +1,5 @@
-// Source lines that a program keeps on request: of archives whose lines are
-// known (tests/data/pt2/make_lines.py), and where they are shown.
+// etx plan --source-lines: the lines of archives from
+// tests/data/pt2/make_lines.py, and the outputs that show them.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static int set_up(void** state) {
   return 0;
 }
 
-// Sources of the instructions that ran, a line each.
+// The source lines of the instructions that ran, one instruction a line.
 static void sources_of(const char* program, const char* method, char* out,
                        size_t capacity) {
   command_expect(
@@ -76,7 +76,7 @@ static void a_fused_operator_has_the_lines_of_all_its_parts(void** state) {
                       "model.py:24\n");
 }
 
-static void operators_by_themselves_have_their_own_line(void** state) {
+static void unfused_operators_have_their_own_line(void** state) {
   char text[1024];
   (void)state;
   sources_of(stock, "step", text, sizeof text);
@@ -90,7 +90,7 @@ static void operators_by_themselves_have_their_own_line(void** state) {
                       "model.py:24\n");
 }
 
-static void without_the_option_there_are_none(void** state) {
+static void without_the_option_there_are_no_lines(void** state) {
   char text[256];
   (void)state;
   sources_of(without, "step", text, sizeof text);
@@ -99,7 +99,7 @@ static void without_the_option_there_are_none(void** state) {
                      "0 outputs differ");
 }
 
-static void pictures_of_memory_know_them(void** state) {
+static void the_memory_page_shows_them(void** state) {
   char page[PATH_BYTES];
   size_t size = 0;
   (void)state;
@@ -115,14 +115,14 @@ static void pictures_of_memory_know_them(void** state) {
   free(text);
 }
 
-static void a_run_that_fails_says_where(void** state) {
+static void a_failed_run_names_its_line(void** state) {
   (void)state;
   command_expect_err(
       5, WORDS(ETX, "run", kept, "pick", "--in", X, "--in", "places=[1, 7]"),
       "instruction 0 comes from model.py:29");
 }
 
-// A method by hand: its second node adds `number`, in line 7.
+// Plans a method whose second node, in line 7, adds `number`.
 static void plan_by_hand(const char* name, const char* number,
                          char source[PATH_BYTES], char program[PATH_BYTES]) {
   char text[512];
@@ -143,7 +143,7 @@ static void plan_by_hand(const char* name, const char* number,
                  WORDS(ETX, "plan", source, "-o", program, "--source-lines"));
 }
 
-static void a_difference_is_told_with_its_lines(void** state) {
+static void a_difference_is_reported_with_its_lines(void** state) {
   char sources[2][PATH_BYTES];
   char programs[2][PATH_BYTES];
   char expected[4 * PATH_BYTES];
@@ -163,7 +163,7 @@ static void a_difference_is_told_with_its_lines(void** state) {
       "\"line\": 7");
 }
 
-// The path in the file loses its end, where the lines are.
+// Puts a control character into the path of the source file.
 static void break_lines(void) {
   FILE* const file = fopen(kept, "rb");
   assert_non_null(file);
@@ -183,7 +183,7 @@ static void break_lines(void) {
   assert_int_equal(fclose(out), 0);
 }
 
-static void broken_lines_are_refused_by_the_proof_and_left_out_elsewhere(
+static void broken_lines_are_refused_by_verify_and_left_out_elsewhere(
     void** state) {
   (void)state;
   break_lines();
@@ -197,13 +197,13 @@ static void broken_lines_are_refused_by_the_proof_and_left_out_elsewhere(
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_fused_operator_has_the_lines_of_all_its_parts),
-      cmocka_unit_test(operators_by_themselves_have_their_own_line),
-      cmocka_unit_test(without_the_option_there_are_none),
-      cmocka_unit_test(pictures_of_memory_know_them),
-      cmocka_unit_test(a_run_that_fails_says_where),
-      cmocka_unit_test(a_difference_is_told_with_its_lines),
+      cmocka_unit_test(unfused_operators_have_their_own_line),
+      cmocka_unit_test(without_the_option_there_are_no_lines),
+      cmocka_unit_test(the_memory_page_shows_them),
+      cmocka_unit_test(a_failed_run_names_its_line),
+      cmocka_unit_test(a_difference_is_reported_with_its_lines),
       cmocka_unit_test(
-          broken_lines_are_refused_by_the_proof_and_left_out_elsewhere),
+          broken_lines_are_refused_by_verify_and_left_out_elsewhere),
   };
   return cmocka_run_group_tests(tests, set_up, command_tear_down);
 }

@@ -29,7 +29,8 @@ static void leave(int code) { syscall(SYS_exit, code); }
 // The first run may still ask: the C library looks things up when they are
 // first used.
 static void run_method(const char* path, const char* name, bool asks) {
-  static const etx_synthetic_input_options wishes = {NULL, NULL, NULL, 0};
+  static const etx_synthetic_input_options input_options = {NULL, NULL, NULL,
+                                                            0};
   static const etx_run_session_options options = {NULL, 0, 1};
   static etx_run_session session;
   etx_synthetic_inputs inputs;
@@ -40,8 +41,8 @@ static void run_method(const char* path, const char* name, bool asks) {
   etx_diag_init(&diag);
   if (etx_run_session_open(&session, path, &options, &diag) != ETX_OK ||
       etx_run_session_method(&session, name, &method, &diag) != ETX_OK ||
-      etx_synthetic_inputs_set(&session, name, method, &wishes, &pool, &inputs,
-                               &diag) != ETX_OK ||
+      etx_synthetic_inputs_set(method, &input_options, &pool, &inputs, &diag) !=
+          ETX_OK ||
       etx_method_run(method, &diag) != ETX_OK) {
     leave(REFUSED);
   }

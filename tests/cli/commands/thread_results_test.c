@@ -1,5 +1,5 @@
-// Programs give the same bits on one thread and on several: outputs, changed
-// inputs and state of every method, twice.
+// Programs give bit-equal results on one thread and on several: outputs,
+// changed inputs and state of every method, in two runs.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ enum { PATH_BYTES = 256, RUNS = 2 };
 
 static etx_diag diag;
 
-// Jobs that kernels gave to the pool of a session.
+// Parallel loops that kernels ran on the thread pool of a session.
 static size_t job_count;
 static void (*pool_run)(void*, void (*)(void*, size_t), void*, size_t);
 
@@ -31,15 +31,15 @@ static void count_and_run(void* context, void (*task)(void*, size_t),
   pool_run(context, task, argument, count);
 }
 
-static void must(etx_status status) {
+static void require_ok(etx_status status) {
   if (status != ETX_OK) fail_msg("%s", diag.text);
 }
 
-static void open_on(etx_run_session* session, const char* path,
-                    size_t threads) {
+static void open_session(etx_run_session* session, const char* path,
+                         size_t threads) {
   const etx_run_session_options options = {NULL, 0, threads};
   etx_diag_init(&diag);
-  must(etx_run_session_open(session, path, &options, &diag));
+  require_ok(etx_run_session_open(session, path, &options, &diag));
   pool_run = session->pool.parallel.parallel_for;
   session->pool.parallel.parallel_for = count_and_run;
 }
@@ -55,8 +55,8 @@ static void compare_outputs(const etx_method* a, const etx_method* b,
                             const char* what, size_t threads) {
   for (size_t i = 0; i < a->output_count; ++i) {
     const etx_value *x = NULL, *y = NULL;
-    must(etx_method_output(a, i, &x));
-    must(etx_method_output(b, i, &y));
+    require_ok(etx_method_output(a, i, &x));
+    require_ok(etx_method_output(b, i, &y));
     if (x->kind != ETX_VALUE_TENSOR) continue;
     if (is_same_tensor(&x->as.tensor, &y->as.tensor)) continue;
     fail_msg("%s: output %zu differs on %zu threads", what, i, threads);
@@ -69,7 +69,7 @@ static void compare_inputs(const etx_synthetic_inputs* a,
   for (size_t i = 0; i < a->count; ++i) {
     const etx_synthetic_input *x = &a->items[i], *y = &b->items[i];
     if (x->tensor.bytes == 0 ||
-        memcmp(x->given.data, y->given.data, x->tensor.bytes) == 0) {
+        memcmp(x->ordered.data, y->ordered.data, x->tensor.bytes) == 0) {
       continue;
     }
     fail_msg("%s: input %zu differs on %zu threads", what, i, threads);
@@ -86,20 +86,20 @@ static void compare_state(const etx_run_session* a, const etx_run_session* b,
 
 static void compare_method(etx_run_session* one, etx_run_session* several,
                            const char* name, size_t threads, etx_pool* pool) {
-  static const etx_synthetic_input_options wishes = {NULL, NULL, NULL, 0};
+  static const etx_synthetic_input_options options = {NULL, NULL, NULL, 0};
   etx_run_session* const sessions[2] = {one, several};
   etx_method* methods[2];
   etx_synthetic_inputs inputs[2];
   for (size_t i = 0; i < 2; ++i) {
-    must(etx_run_session_method(sessions[i], name, &methods[i], &diag));
-    must(etx_synthetic_inputs_set(sessions[i], name, methods[i], &wishes, pool,
-                                  &inputs[i], &diag));
+    require_ok(etx_run_session_method(sessions[i], name, &methods[i], &diag));
+    require_ok(etx_synthetic_inputs_set(methods[i], &options, pool, &inputs[i],
+                                        &diag));
   }
   for (size_t run = 0; run < RUNS; ++run) {
     etx_diag_init(&diag);
     const etx_status status = etx_method_run(methods[0], &diag);
     assert_int_equal(etx_method_run(methods[1], &diag), status);
-    if (status != ETX_OK) return;  // made inputs do not suit every method
+    if (status != ETX_OK) return;  // some methods refuse generated inputs
     compare_outputs(methods[0], methods[1], name, threads);
     compare_inputs(&inputs[0], &inputs[1], name, threads);
     compare_state(one, several, name, threads);
@@ -110,12 +110,12 @@ static void compare_program(const char* path, size_t threads) {
   etx_run_session one, several;
   etx_pool pool;
   etx_pool_init(&pool);
-  open_on(&one, path, 1);
-  open_on(&several, path, threads);
+  open_session(&one, path, 1);
+  open_session(&several, path, threads);
   const etx_program* program = &one.module.program;
   for (size_t i = 0; i < etx_program_method_count(program); ++i) {
     etx_method_info info;
-    must(etx_program_method_at(program, i, &info));
+    require_ok(etx_program_method_at(program, i, &info));
     if (info.is_constant) continue;
     const etx_text name = etx_pool_copy_text(&pool, info.name);
     compare_method(&one, &several, name.data, threads, &pool);
@@ -125,7 +125,7 @@ static void compare_program(const char* path, size_t threads) {
   etx_pool_close(&pool);
 }
 
-// Planned for both targets: they compute with different operators.
+// Plans for both targets, because they use different operators.
 static void compare_methods(const char* methods, const char* name) {
   static const char* const targets[] = {"etx", "executorch"};
   static const size_t threads[] = {2, 3, 8};
@@ -139,7 +139,7 @@ static void compare_methods(const char* methods, const char* name) {
   }
 }
 
-static void small_models_do_not_notice_threads(void** state) {
+static void small_models_are_bit_equal_on_several_threads(void** state) {
   static const char* const sets[] = {"cnn",     "gru",   "llama",
                                      "whisper", "mixed", "kv"};
   (void)state;
@@ -150,16 +150,16 @@ static void small_models_do_not_notice_threads(void** state) {
   }
 }
 
-static void the_translator_does_not_notice_threads(void** state) {
+static void the_translator_is_bit_equal_on_several_threads(void** state) {
   (void)state;
   job_count = 0;
   compare_methods(ETX_SOURCE "/samples/translate/model/pt2", "translate");
   assert_true(job_count > 0);
 }
 
-// Elementwise operators and copies of half a million elements, in sizes that no
-// vector and no item divides.
-static void large_tensors_do_not_notice_threads(void** state) {
+// Elementwise operators and copies of half a million elements, in sizes that
+// are no multiple of a vector or of a slice.
+static void large_tensors_are_bit_equal_on_several_threads(void** state) {
   static const char graph[] =
       "etx: 1\n"
       "method: large\n"
@@ -186,9 +186,9 @@ static void large_tensors_do_not_notice_threads(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(small_models_do_not_notice_threads),
-      cmocka_unit_test(the_translator_does_not_notice_threads),
-      cmocka_unit_test(large_tensors_do_not_notice_threads),
+      cmocka_unit_test(small_models_are_bit_equal_on_several_threads),
+      cmocka_unit_test(the_translator_is_bit_equal_on_several_threads),
+      cmocka_unit_test(large_tensors_are_bit_equal_on_several_threads),
   };
   return cmocka_run_group_tests_name("thread_results", tests, command_set_up,
                                      command_tear_down);

@@ -1,12 +1,13 @@
-// What a translator of the opus-mt shape costs in memory: Marian, 6 + 6 layers
-// of 512, 8 heads, 2048 inside, 58 101 words, four sentences at once. Two
-// methods over shared caches: `encode` writes the keys and values that `decode`
-// reads at every step. All layers have the same weights but for a bias, so that
-// the file stays small; where values lie does not depend on them.
+// Memory of a translator with the shape of opus-mt: Marian, 6 + 6 layers of
+// width 512, 8 heads, feed-forward width 2048, 58 101 tokens, a batch of four
+// sentences. It has two methods over shared caches: `encode` writes the keys
+// and values that `decode` reads at every step. All layers share their weights
+// except for a bias, so that the file stays small; the memory plan does not
+// depend on weights.
 //
-//   nothing is copied between the methods, says the plan, and does a step
-//   a step's temporaries are at most 2 MB
-//   a process that translates has its arenas and at most 20 MB for itself
+//   nothing is copied between the methods, in the report and in a run
+//   a step needs at most 2 MB of scratch and temporary memory
+//   a process that translates has its arenas and at most 20 MB besides
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,10 +65,9 @@ static void put_buffers(FILE* out) {
       fprintf(out,
               "  - {name: bias.%c%d, type: \"float32[512]\", init: %d.5}\n",
               "kv"[kind], layer, 2 * layer + kind);
-      fprintf(out,
-              "  - {name: crossing.%c%d, type: \"float32[%d, 8, %d, 64]\"}\n",
+      fprintf(out, "  - {name: cross.%c%d, type: \"float32[%d, 8, %d, 64]\"}\n",
               "kv"[kind], layer, SENTENCES, SOURCE);
-      fprintf(out, "  - {name: own.%c%d, type: \"float32[%d, 8, %d, 64]\"}\n",
+      fprintf(out, "  - {name: self.%c%d, type: \"float32[%d, 8, %d, 64]\"}\n",
               "kv"[kind], layer, SENTENCES, CAPACITY);
     }
   }
@@ -83,7 +83,7 @@ static void put_node(FILE* out, const char* name, const char* op,
   fputs("]}\n", out);
 }
 
-// `weight` times `from` and a bias, by heads.
+// A linear layer over `from` whose result is split into heads.
 static void put_heads(FILE* out, const char* name, const char* weight,
                       const char* bias, const char* from, int rows) {
   char whole[48], parts[48];
@@ -105,34 +105,44 @@ static void put_sum_and_norm(FILE* out, const char* name, const char* a,
            sum);
 }
 
-// Attention of `rows` rows of `from` over keys and values; ends in `name`.
-static void put_attention(FILE* out, const char* name, const char* from,
-                          const char* keys, const char* values, int rows,
-                          const char* mask) {
-  char q[48], seen[48], turned[48], flat[48], last[48];
+// Names of the values of one attention.
+typedef struct attention_values {
+  const char* query;  // before the projection
+  const char* keys;   // by heads
+  const char* values;
+  const char* mask;  // NULL: none
+  int rows;          // of the query
+} attention_values;
+
+// Attention with projections, residual sum and norm; ends in `name`.
+static void put_attention(FILE* out, const char* name,
+                          const attention_values* in) {
+  char q[48], heads[48], transposed[48], flat[48], projected[48];
   snprintf(q, sizeof q, "%s_q", name);
-  snprintf(seen, sizeof seen, "%s_seen", name);
-  snprintf(turned, sizeof turned, "%s_turned", name);
+  snprintf(heads, sizeof heads, "%s_heads", name);
+  snprintf(transposed, sizeof transposed, "%s_transposed", name);
   snprintf(flat, sizeof flat, "%s_flat", name);
-  snprintf(last, sizeof last, "%s_last", name);
-  put_heads(out, q, "q", "q.bias", from, rows);
-  put_node(out, seen, "scaled_dot_product_attention.default", "%s, %s, %s%s", q,
-           keys, values, mask);
-  put_node(out, turned, "transpose.int", "%s, 1, 2", seen);
-  put_node(out, flat, "reshape.default", "%s, [%d, %d, 512]", turned, SENTENCES,
-           rows);
-  put_node(out, last, "linear.default", "%s, o.weight, o.bias", flat);
-  put_sum_and_norm(out, name, from, last);
+  snprintf(projected, sizeof projected, "%s_projected", name);
+  put_heads(out, q, "q", "q.bias", in->query, in->rows);
+  put_node(out, heads, "scaled_dot_product_attention.default", "%s, %s, %s%s%s",
+           q, in->keys, in->values, in->mask == NULL ? "" : ", ",
+           in->mask == NULL ? "" : in->mask);
+  put_node(out, transposed, "transpose.int", "%s, 1, 2", heads);
+  put_node(out, flat, "reshape.default", "%s, [%d, %d, 512]", transposed,
+           SENTENCES, in->rows);
+  put_node(out, projected, "linear.default", "%s, o.weight, o.bias", flat);
+  put_sum_and_norm(out, name, in->query, projected);
 }
 
-static void put_inner(FILE* out, const char* name, const char* from) {
-  char wide[48], bent[48], narrow[48];
+static void put_feed_forward(FILE* out, const char* name, const char* from) {
+  char wide[48], activated[48], narrow[48];
   snprintf(wide, sizeof wide, "%s_wide", name);
-  snprintf(bent, sizeof bent, "%s_bent", name);
+  snprintf(activated, sizeof activated, "%s_activated", name);
   snprintf(narrow, sizeof narrow, "%s_narrow", name);
   put_node(out, wide, "linear.default", "%s, fc1.weight, fc1.bias", from);
-  put_node(out, bent, "silu.default", "%s", wide);
-  put_node(out, narrow, "linear.default", "%s, fc2.weight, fc2.bias", bent);
+  put_node(out, activated, "silu.default", "%s", wide);
+  put_node(out, narrow, "linear.default", "%s, fc2.weight, fc2.bias",
+           activated);
   put_sum_and_norm(out, name, from, narrow);
 }
 
@@ -161,8 +171,9 @@ static void write_encode(const char* folder) {
     snprintf(to, sizeof to, "h%d", layer + 1);
     put_heads(out, k, "k", "k.bias", from, SOURCE);
     put_heads(out, v, "v", "v.bias", from, SOURCE);
-    put_attention(out, seen, from, k, v, SOURCE, "");
-    put_inner(out, to, seen);
+    const attention_values self = {from, k, v, NULL, SOURCE};
+    put_attention(out, seen, &self);
+    put_feed_forward(out, to, seen);
   }
   for (int layer = 0; layer < LAYERS; ++layer) {
     char name[16];
@@ -176,8 +187,8 @@ static void write_encode(const char* folder) {
   }
   fputs("outputs: []\nmutates: {", out);
   for (int layer = 0; layer < LAYERS; ++layer) {
-    fprintf(out, "%scrossing.k%d: ck%d, crossing.v%d: cv%d",
-            layer == 0 ? "" : ", ", layer, layer, layer, layer);
+    fprintf(out, "%scross.k%d: ck%d, cross.v%d: cv%d", layer == 0 ? "" : ", ",
+            layer, layer, layer, layer);
   }
   fputs("}\n", out);
   assert_int_equal(fclose(out), 0);
@@ -196,7 +207,7 @@ static void write_decode(const char* folder) {
   put_node(out, "mask", "view.default", "live, [1, 1, 1, %d]", CAPACITY);
   put_node(out, "h0", "embedding.default", "words, token");
   for (int layer = 0; layer < LAYERS; ++layer) {
-    char name[4][32], own[2][16], crossing[2][16];
+    char name[4][32], self_cache[2][16], cross_cache[2][16];
     snprintf(name[0], sizeof name[0], "h%d", layer);
     snprintf(name[1], sizeof name[1], "s%d", layer);
     snprintf(name[2], sizeof name[2], "x%d", layer);
@@ -205,23 +216,28 @@ static void write_decode(const char* folder) {
       const char* const weight = kind == 0 ? "k" : "v";
       char row[16];
       snprintf(row, sizeof row, "r%s%d", weight, layer);
-      snprintf(own[kind], sizeof own[kind], "n%s%d", weight, layer);
-      snprintf(crossing[kind], sizeof crossing[kind], "crossing.%s%d", weight,
+      snprintf(self_cache[kind], sizeof self_cache[kind], "n%s%d", weight,
                layer);
+      snprintf(cross_cache[kind], sizeof cross_cache[kind], "cross.%s%d",
+               weight, layer);
       char bias[16];
       snprintf(bias, sizeof bias, "bias.%s%d", weight, layer);
       put_heads(out, row, weight, bias, name[0], 1);
-      put_node(out, own[kind], "index_copy.default",
-               "own.%s%d, 2, position, %s", weight, layer, row);
+      put_node(out, self_cache[kind], "index_copy.default",
+               "self.%s%d, 2, position, %s", weight, layer, row);
     }
-    put_attention(out, name[1], name[0], own[0], own[1], 1, ", mask");
-    put_attention(out, name[2], name[1], crossing[0], crossing[1], 1, "");
-    put_inner(out, name[3], name[2]);
+    const attention_values self = {name[0], self_cache[0], self_cache[1],
+                                   "mask", 1};
+    const attention_values cross = {name[1], cross_cache[0], cross_cache[1],
+                                    NULL, 1};
+    put_attention(out, name[1], &self);
+    put_attention(out, name[2], &cross);
+    put_feed_forward(out, name[3], name[2]);
   }
   put_node(out, "logits", "linear.default", "h6, words");
   fputs("outputs: [logits]\nmutates: {", out);
   for (int layer = 0; layer < LAYERS; ++layer) {
-    fprintf(out, "%sown.k%d: nk%d, own.v%d: nv%d", layer == 0 ? "" : ", ",
+    fprintf(out, "%sself.k%d: nk%d, self.v%d: nv%d", layer == 0 ? "" : ", ",
             layer, layer, layer, layer);
   }
   fputs("}\n", out);
@@ -249,81 +265,81 @@ static int tear_down(void** state) {
   return command_tear_down(state);
 }
 
-// ------------------------------------------------ running it
+// ------------------------------------------------ translator_session it
 
-typedef struct running {
+typedef struct translator_session {
   etx_module module;
   etx_module_shared shared;
   int64_t ids[SENTENCES * SOURCE];
   int64_t tokens[SENTENCES];
   int64_t position[1];
   etx_diag diag;
-} running;
+} translator_session;
 
-#define OK(r, call)                                       \
-  do {                                                    \
-    if ((call) != ETX_OK) fail_msg("%s", (r)->diag.text); \
+#define OK(session, call)                                       \
+  do {                                                          \
+    if ((call) != ETX_OK) fail_msg("%s", (session)->diag.text); \
   } while (0)
 
-static etx_method* load(running* r, const char* name) {
+static etx_method* load(translator_session* s, const char* name) {
   etx_planned_memory allocator;
-  OK(r, etx_module_shared_allocator(&r->shared, name, &allocator, &r->diag));
-  OK(r, etx_module_load_method(&r->module, name, &allocator, &r->diag));
-  return etx_module_method(&r->module, name);
+  OK(s, etx_module_shared_allocator(&s->shared, name, &allocator, &s->diag));
+  OK(s, etx_module_load_method(&s->module, name, &allocator, &s->diag));
+  return etx_module_method(&s->module, name);
 }
 
-static void start(running* r) {
-  etx_diag_init(&r->diag);
-  OK(r, etx_module_open(&r->module, program, NULL, &r->diag));
-  OK(r, etx_module_shared_open(&r->shared, &r->module, &r->diag));
-  load(r, "encode");
-  load(r, "decode");
-  for (int i = 0; i < SENTENCES * SOURCE; ++i) r->ids[i] = 7 + 13 * i;
+static void start(translator_session* s) {
+  etx_diag_init(&s->diag);
+  OK(s, etx_module_open(&s->module, program, NULL, &s->diag));
+  OK(s, etx_module_shared_open(&s->shared, &s->module, &s->diag));
+  load(s, "encode");
+  load(s, "decode");
+  for (int i = 0; i < SENTENCES * SOURCE; ++i) s->ids[i] = 7 + 13 * i;
 }
 
-static void stop(running* r) {
-  etx_module_shared_close(&r->shared);
-  etx_module_close(&r->module);
+static void stop(translator_session* s) {
+  etx_module_shared_close(&s->shared);
+  etx_module_close(&s->module);
 }
 
-static void encode(running* r) {
+static void encode(translator_session* s) {
   static const int32_t sizes[2] = {SENTENCES, SOURCE};
-  const etx_value ids = etx_module_tensor(r->ids, ETX_DTYPE_INT64, sizes, 2);
-  OK(r, etx_module_execute(&r->module, "encode", &ids, 1, &r->diag));
+  const etx_value ids = etx_module_tensor(s->ids, ETX_DTYPE_INT64, sizes, 2);
+  OK(s, etx_module_execute(&s->module, "encode", &ids, 1, &s->diag));
 }
 
-static void decode(running* r, int64_t position) {
+static void decode(translator_session* s, int64_t position) {
   static const int32_t rows[2] = {SENTENCES, 1};
   static const int32_t one[1] = {1};
-  for (int i = 0; i < SENTENCES; ++i) r->tokens[i] = 100 + i + position;
-  r->position[0] = position;
+  for (int i = 0; i < SENTENCES; ++i) s->tokens[i] = 100 + i + position;
+  s->position[0] = position;
   const etx_value inputs[2] = {
-      etx_module_tensor(r->tokens, ETX_DTYPE_INT64, rows, 2),
-      etx_module_tensor(r->position, ETX_DTYPE_INT64, one, 1)};
-  OK(r, etx_module_execute(&r->module, "decode", inputs, 2, &r->diag));
+      etx_module_tensor(s->tokens, ETX_DTYPE_INT64, rows, 2),
+      etx_module_tensor(s->position, ETX_DTYPE_INT64, one, 1)};
+  OK(s, etx_module_execute(&s->module, "decode", inputs, 2, &s->diag));
 }
 
-static etx_tensor find_state(running* r, const char* kind, int layer,
+static etx_tensor find_state(translator_session* s, const char* kind, int layer,
                              etx_state_hold* hold) {
   char name[32];
   etx_tensor state;
   const int size = snprintf(name, sizeof name, "%s%d", kind, layer);
-  OK(r,
-     etx_shared_memory_find(&r->shared.memory, (etx_text){name, (size_t)size},
-                            &state, hold, &r->diag));
+  OK(s,
+     etx_shared_memory_find(&s->shared.memory, (etx_text){name, (size_t)size},
+                            &state, hold, &s->diag));
   return state;
 }
 
 // ------------------------------------------------ what moves
 
-// What a call writes by operators that only move data.
-typedef struct moves {
-  size_t copied;                      // bytes, rows of the new step not counted
-  size_t appended;                    // bytes of those rows
-  const void* crossings[2 * LAYERS];  // where those of the session lie
-  size_t read[2 * LAYERS];            // how many operators read them there
+// The data that a call moves without computing.
+typedef struct data_movement {
+  size_t copied;    // bytes, without the new rows of caches
+  size_t appended;  // bytes of new rows
+  const void* cross_caches[2 * LAYERS];  // data of the cross-attention caches
+  size_t read[2 * LAYERS];               // operators that read each cache
   size_t written[2 * LAYERS];
-} moves;
+} data_movement;
 
 static bool only_moves(const etx_op* op) {
   static const char* const parts[] = {"copy",   "clone", "cat", "stack",
@@ -339,7 +355,7 @@ static bool appends(const etx_op* op) {
          strstr(op->name, "index_put") != NULL;
 }
 
-// The bytes that index_copy and index_put take from: their last tensor but the
+// Bytes of the source of index_copy or index_put, the last tensor before the
 // result.
 static size_t bytes_of_source(const etx_call* call) {
   size_t bytes = 0;
@@ -359,7 +375,7 @@ static void before_call(void* context, size_t instruction,
 
 static void after_call(void* context, size_t instruction,
                        const etx_call* call) {
-  moves* const m = context;
+  data_movement* const m = context;
   (void)instruction;
   const etx_value* const last = call->arguments[call->argument_count - 1];
   if (appends(call->op)) {
@@ -371,52 +387,52 @@ static void after_call(void* context, size_t instruction,
     const etx_value* const value = call->arguments[a];
     if (value == NULL || value->kind != ETX_VALUE_TENSOR) continue;
     for (size_t i = 0; i < 2 * LAYERS; ++i) {
-      if (value->as.tensor.data != m->crossings[i]) continue;
+      if (value->as.tensor.data != m->cross_caches[i]) continue;
       ++*(a + 1 == call->argument_count ? &m->written[i] : &m->read[i]);
     }
   }
 }
 
-static void watch(running* r, const char* method, moves* m) {
+static void watch(translator_session* s, const char* method, data_movement* m) {
   memset(m, 0, sizeof *m);
   for (int i = 0; i < LAYERS; ++i) {
     etx_state_hold hold;
-    m->crossings[2 * i] = find_state(r, "crossing.k", i, &hold).data;
-    m->crossings[2 * i + 1] = find_state(r, "crossing.v", i, &hold).data;
+    m->cross_caches[2 * i] = find_state(s, "cross.k", i, &hold).data;
+    m->cross_caches[2 * i + 1] = find_state(s, "cross.v", i, &hold).data;
   }
   const etx_run_observer observer = {before_call, after_call, m};
-  etx_method* const watched = etx_module_method(&r->module, method);
+  etx_method* const watched = etx_module_method(&s->module, method);
   etx_method_observe(watched, &observer);
   if (strcmp(method, "encode") == 0) {
-    encode(r);
+    encode(s);
   } else {
-    decode(r, 3);
+    decode(s, 3);
   }
   etx_method_observe(watched, NULL);
 }
 
 static void nothing_is_copied_between_the_methods(void** state) {
   (void)state;
-  running r;
-  moves m;
-  start(&r);
-  // Each cache is written once, where it stays, by what makes its content.
-  watch(&r, "encode", &m);
+  translator_session s;
+  data_movement m;
+  start(&s);
+  // Each cache is written once, by the operator that computes its content.
+  watch(&s, "encode", &m);
   for (size_t i = 0; i < 2 * LAYERS; ++i) {
     assert_int_equal(m.written[i], 1);
     assert_int_equal(m.read[i], 0);
   }
   const size_t cache = sizeof(float) * SENTENCES * 8 * SOURCE * 64;
   assert_true(m.copied <= 2 * LAYERS * cache);
-  // And read there. A step moves its own new rows and nothing else.
-  watch(&r, "decode", &m);
+  // A step reads it in place, and moves its own new rows only.
+  watch(&s, "decode", &m);
   assert_int_equal(m.copied, 0);
   assert_int_equal(m.appended, 2 * LAYERS * SENTENCES * 512 * sizeof(float));
   for (size_t i = 0; i < 2 * LAYERS; ++i) {
     assert_int_equal(m.written[i], 0);
     assert_int_equal(m.read[i], 1);
   }
-  stop(&r);
+  stop(&s);
 }
 
 // ------------------------------------------------ the plan
@@ -439,7 +455,7 @@ static json_int_t number(const json_t* object, const char* key) {
   return json_integer_value(value);
 }
 
-static void the_plan_knows_of_no_copy(void** state) {
+static void the_report_lists_no_copy(void** state) {
   (void)state;
   assert_int_equal(json_array_size(json_object_get(report, "copies")), 0);
   assert_int_equal(number(planned_method("encode"), "copied_bytes"), 0);
@@ -448,26 +464,27 @@ static void the_plan_knows_of_no_copy(void** state) {
 
 // ------------------------------------------------ memory
 
-static void needed(running* r, const char* name, etx_memory_needed* out) {
-  OK(r,
-     etx_method_needed(&r->module.program, etx_text_of(name), out, &r->diag));
+static void needed(translator_session* s, const char* name,
+                   etx_memory_needed* out) {
+  OK(s,
+     etx_method_needed(&s->module.program, etx_text_of(name), out, &s->diag));
 }
 
 static void a_step_needs_at_most_two_megabytes(void** state) {
   (void)state;
-  running r;
+  translator_session s;
   etx_memory_needed memory;
-  start(&r);
-  needed(&r, "decode", &memory);
+  start(&s);
+  needed(&s, "decode", &memory);
   assert_int_equal(number(planned_method("decode"), "scratch_bytes"),
                    memory.scratch_bytes);
   const size_t logits = sizeof(float) * SENTENCES * 58101;
   assert_true(memory.scratch_bytes >= logits);
   assert_true(memory.scratch_bytes + memory.temporary_bytes <= 2 * MEGABYTE);
-  stop(&r);
+  stop(&s);
 }
 
-// Bytes of pages that only this process has: written ones, or in no file.
+// Bytes of private dirty pages of this process.
 static size_t private_bytes(void) {
   FILE* const file = fopen("/proc/self/smaps_rollup", "r");
   char line[256];
@@ -481,22 +498,22 @@ static size_t private_bytes(void) {
   return kilobytes * 1024;
 }
 
-static void a_process_has_its_arenas_and_little_more(void** state) {
+static void a_process_needs_little_beside_its_arenas(void** state) {
   (void)state;
-  running r;
+  translator_session s;
   etx_memory_needed of_encode, of_decode;
-  start(&r);
-  encode(&r);
-  for (int64_t step = 0; step < STEPS; ++step) decode(&r, step);
-  needed(&r, "encode", &of_encode);
-  needed(&r, "decode", &of_decode);
+  start(&s);
+  encode(&s);
+  for (int64_t step = 0; step < STEPS; ++step) decode(&s, step);
+  needed(&s, "encode", &of_encode);
+  needed(&s, "decode", &of_decode);
   const size_t scratch = of_encode.scratch_bytes > of_decode.scratch_bytes
                              ? of_encode.scratch_bytes
                              : of_decode.scratch_bytes;
   const size_t arenas = scratch + of_decode.state_bytes;
   const size_t found = private_bytes();
-  stop(&r);
-  if (found == 0) skip();  // a kernel that does not tell
+  stop(&s);
+  if (found == 0) skip();  // no smaps_rollup
   assert_true(found >= of_decode.state_bytes / 2);
   if (found > arenas + 20 * MEGABYTE) {
     fail_msg("%zu private bytes, arenas have %zu", found, arenas);
@@ -506,9 +523,9 @@ static void a_process_has_its_arenas_and_little_more(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      // First: what others leave in the heap is none of it.
-      cmocka_unit_test(a_process_has_its_arenas_and_little_more),
-      cmocka_unit_test(the_plan_knows_of_no_copy),
+      // First, because the other tests leave memory in the heap.
+      cmocka_unit_test(a_process_needs_little_beside_its_arenas),
+      cmocka_unit_test(the_report_lists_no_copy),
       cmocka_unit_test(nothing_is_copied_between_the_methods),
       cmocka_unit_test(a_step_needs_at_most_two_megabytes),
   };

@@ -74,7 +74,7 @@ static void text_shows_addresses_over_time(void** state) {
   char* const text = text_of("m.pte");
   assert_string_equal(
       text,
-      "m.pte: 1 method; time to the right, addresses upwards, a letter a "
+      "m.pte: 1 method; x axis: steps, y axis: addresses, one letter for each "
       "value\n"
       "\n"
       "method 'm', arena 1: 48 B (48), 4 values, 3 steps\n"

@@ -25,7 +25,7 @@ static void a_value_overwritten_while_it_is_needed_is_refused(void** state) {
   relu(s.p, x, b);
   add(s.p, a, b, c);
   test_output(s.p, c, "y");
-  refuse(s.p, "reads value '1', which value '2' overwrote at instruction '1'");
+  refuse(s.p, "reads value '1', but value '2' overwrote it at instruction '1'");
 }
 
 static void one_shared_byte_range_is_enough(void** state) {
@@ -53,7 +53,7 @@ static void an_output_overwritten_before_the_end_is_refused(void** state) {
   relu(s.p, x, a);
   relu(s.p, x, b);
   test_output(s.p, a, "y");
-  refuse(s.p, "an output reads value '1'");
+  refuse(s.p, "the method returns value '1'");
 }
 
 static void a_value_that_nobody_wrote_is_refused(void** state) {
@@ -62,7 +62,7 @@ static void a_value_that_nobody_wrote_is_refused(void** state) {
   const int a = four_at(s.p, 0), b = four_at(s.p, 16);
   relu(s.p, a, b);
   test_output(s.p, b, "y");
-  refuse(s.p, "before anything wrote it");
+  refuse(s.p, "but nothing has written it");
 }
 
 static void planned_inputs_are_written_when_the_method_starts(void** state) {
@@ -99,7 +99,7 @@ static void two_outputs_of_one_call_in_the_same_bytes_are_refused(
   test_call(s.p, "aten::max", "dim_max",
             ARGS(x, dim, keep, values, indices, list));
   test_output(s.p, values, "y");
-  refuse(s.p, "an output reads");
+  refuse(s.p, "the method returns");
 }
 
 static void constants_are_not_written(void** state) {
@@ -111,7 +111,7 @@ static void constants_are_not_written(void** state) {
   const int x = borrowed_input(s.p);
   relu(s.p, x, c);
   test_output(s.p, c, "y");
-  refuse(s.p, "is a constant and is written");
+  refuse(s.p, "which is a constant");
 }
 
 // ---- in place ----
@@ -136,7 +136,7 @@ static void an_argument_taken_over_must_not_be_read_again(void** state) {
   relu(s.p, a, b);
   add(s.p, a, b, c);
   test_output(s.p, c, "y");
-  refuse(s.p, "overwrote at instruction '1'");
+  refuse(s.p, "overwrote it at instruction '1'");
 }
 
 static void a_product_may_not_take_its_arguments_bytes(void** state) {
@@ -148,7 +148,7 @@ static void a_product_may_not_take_its_arguments_bytes(void** state) {
   relu(s.p, x, a);
   matmul(s.p, a, x, b);
   test_output(s.p, b, "y");
-  refuse(s.p, "which the same instruction reads");
+  refuse(s.p, "which the operator does not allow");
 }
 
 static void a_result_beside_its_argument_is_refused(void** state) {
@@ -162,7 +162,7 @@ static void a_result_beside_its_argument_is_refused(void** state) {
   relu(s.p, x, a);
   relu(s.p, a, b);
   test_output(s.p, b, "y");
-  refuse(s.p, "which the same instruction reads");
+  refuse(s.p, "which the operator does not allow");
 }
 
 static void a_broadcast_argument_is_not_taken_over(void** state) {
@@ -175,7 +175,7 @@ static void a_broadcast_argument_is_not_taken_over(void** state) {
   relu(s.p, x, a);
   add(s.p, a, y, b);
   test_output(s.p, b, "z");
-  refuse(s.p, "which the same instruction reads");
+  refuse(s.p, "which the operator does not allow");
 }
 
 static void a_copy_onto_itself_is_refused(void** state) {
@@ -224,7 +224,7 @@ static test_program* half_overwritten(uint64_t offset) {
 
 static void a_view_needs_its_own_bytes_of_the_base(void** state) {
   (void)state;
-  refuse(half_overwritten(16), "reads value '2', which value '4' overwrote");
+  refuse(half_overwritten(16), "reads value '2', but value '4' overwrote it");
   accept(half_overwritten(0));
 }
 
@@ -259,7 +259,7 @@ static void a_value_made_of_parts_needs_all_of_them(void** state) {
     if (missing == 0) {
       accept(s.p);
     } else {
-      refuse(s.p, "before anything wrote it");
+      refuse(s.p, "but nothing has written it");
     }
   }
 }
@@ -309,7 +309,7 @@ static void a_header_taken_over_leads_to_the_same_bytes(void** state) {
     relu(s.p, v, c);
     test_output(s.p, c, "y");
     if (spoilt) {
-      refuse(s.p, "reads value '2', which value '3' overwrote");
+      refuse(s.p, "reads value '2', but value '3' overwrote it");
     } else {
       accept(s.p);
     }
@@ -347,12 +347,14 @@ static void a_sized_tensor_shows_what_its_base_holds(void** state) {
   accept(half_is_sized(32, true));
   // Of the lower half nobody reads anything.
   accept(half_is_sized(0, true));
-  refuse(half_is_sized(16, true), "reads value '3', which value '4' overwrote");
+  refuse(half_is_sized(16, true),
+         "reads value '3', but value '4' overwrote it");
 }
 
 static void a_sized_tensor_of_no_base_holds_nothing(void** state) {
   (void)state;
-  refuse(half_is_sized(32, false), "reads value '3' before anything wrote it");
+  refuse(half_is_sized(32, false),
+         "reads value '3', but nothing has written it");
 }
 
 static void sizing_a_tensor_takes_nothing_from_others(void** state) {
@@ -425,14 +427,14 @@ static void branches_may_share_bytes(void** state) {
 
 static void a_path_that_does_not_write_is_refused(void** state) {
   (void)state;
-  refuse(branches(0, 4, false), "which not every path wrote");
-  refuse(branches(0, 5, true), "which not every path wrote");
-  refuse(branches(0, 6, true), "which not every path wrote");
+  refuse(branches(0, 4, false), "on some path it was not written");
+  refuse(branches(0, 5, true), "on some path it was not written");
+  refuse(branches(0, 6, true), "on some path it was not written");
 }
 
 static void a_jump_past_the_end_leaves_and_outputs_must_hold(void** state) {
   (void)state;
-  refuse(branches(0, 70, true), "an output reads");
+  refuse(branches(0, 70, true), "the method returns");
 }
 
 // a = relu(x); if (c) { b = relu(x), over a; y = relu(b) } else { y = relu(a) }
@@ -500,7 +502,7 @@ static void a_constant_reached_by_a_move_is_not_written(void** state) {
   relu(s.p, x, y);
   test_output(s.p, y, "y");
   test_move(s.p, k, y);
-  refuse(s.p, "is a constant and is written");
+  refuse(s.p, "which is a constant");
 }
 
 // ---- operators that change an argument and have an out ----
@@ -532,7 +534,7 @@ static void what_an_operator_changes_in_part_must_hold(void** state) {
     if (holds) {
       accept(s.p);
     } else {
-      refuse(s.p, "changes value");
+      refuse(s.p, "updates value");
     }
   }
 }
@@ -549,7 +551,7 @@ static void what_is_changed_may_not_lie_on_what_is_read(void** state) {
   test_view(s.p, row, cache, 0);
   update_cache(s.p, row, cache, out);
   test_output(s.p, cache, "y");
-  refuse(s.p, "is written over value");
+  refuse(s.p, "shares bytes with argument value");
 }
 
 static void what_is_changed_and_an_out_have_bytes_of_their_own(void** state) {
@@ -564,7 +566,7 @@ static void what_is_changed_and_an_out_have_bytes_of_their_own(void** state) {
   relu(s.p, x, cache);
   update_cache(s.p, value, cache, out);
   test_output(s.p, cache, "y");
-  refuse(s.p, "an output reads value");
+  refuse(s.p, "the method returns value");
 }
 
 int main(void) {

@@ -24,8 +24,9 @@ static test_program* collecting(uint64_t early, uint64_t round) {
 static void rows_of_earlier_rounds_must_last(void** state) {
   (void)state;
   accept(collecting(16, 32));
-  refuse(collecting(16, 80),
-         "value '4' overwrites rows of value '6' that an earlier round wrote");
+  refuse(
+      collecting(16, 80),
+      "value '4' overwrites rows of value '6' that an earlier iteration wrote");
 }
 
 static void bytes_of_rows_may_be_used_before_the_first_round(void** state) {

@@ -29,7 +29,7 @@ static void nothing_but_state_lies_among_states(void** state) {
   relu(s.p, x, t);
   relu(s.p, t, a);
   test_state_row(s.p, "a", F32, SIZES(4), 0, 0, false);
-  refuse(s.p, "lies among the states");
+  refuse(s.p, "is in the arena of states");
 }
 
 static void a_part_of_a_state_may_be_written(void** state) {
@@ -61,7 +61,7 @@ static void a_part_of_a_view_that_an_instruction_makes_is_not_written(
   relu(s.p, x, part);
   test_view(s.p, part, shown, 0);
   test_state_row(s.p, "a", F32, SIZES(4), 0, 0, false);
-  refuse(s.p, "is written among the states");
+  refuse(s.p, "is written in the arena of states");
 }
 
 static void states_that_share_bytes_are_refused(void** state) {
@@ -71,7 +71,7 @@ static void states_that_share_bytes_are_refused(void** state) {
   test_state(s.p, "b", F32, SIZES(4), 16);
   test_state_row(s.p, "a", F32, SIZES(8), 0, 0, false);
   test_state_row(s.p, "b", F32, SIZES(4), 16, 0, false);
-  refuse(s.p, "two states share bytes");
+  refuse(s.p, "overlaps state 'b' at bytes 16 to 32");
 }
 
 static void a_state_has_one_address_in_all_methods(void** state) {
@@ -91,7 +91,7 @@ static void state_in_scratch_is_refused(void** state) {
   const int a = test_state(s.p, "a", F32, SIZES(4), 0);
   test_tensor_of(s.p, a)->memory_id = 1;
   test_state_row(s.p, "a", F32, SIZES(4), 0, 0, false);
-  refuse(s.p, "state 'a' lies in arena '1'");
+  refuse(s.p, "state 'a' is in arena '1', expected 2");
 }
 
 static void all_methods_have_the_same_bytes_of_state(void** state) {
@@ -205,7 +205,7 @@ static void offsets_are_aligned(void** state) {
   const int a = four_at(s.p, 8);
   relu(s.p, x, a);
   test_output(s.p, a, "y");
-  refuse(s.p, "not a multiple of 16");
+  refuse(s.p, "expected a multiple of 16");
 }
 
 static void fixed_sizes_are_those_that_operators_make(void** state) {
@@ -215,7 +215,7 @@ static void fixed_sizes_are_those_that_operators_make(void** state) {
   const int a = test_scratch(s.p, F32, SIZES(3), 0);
   relu(s.p, x, a);
   test_output(s.p, a, "y");
-  refuse(s.p, "size '0' of value '1' is 3, the operator makes it 4");
+  refuse(s.p, "size '0' of value '1' is 3, expected 4");
 }
 
 // ---- what is not a wrong plan ----

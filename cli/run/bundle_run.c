@@ -17,13 +17,13 @@ typedef struct bundle_runner {
   etx_diag diag;  // of the case
 } bundle_runner;
 
-// A tensor of the bundle as the runtime sees it; strides go to `strides`.
+// A tensor of the bundle in the runtime's form. `strides` holds its strides.
 static etx_status view_of(const etx_bundle_tensor* from,
                           int32_t strides[ETX_MAX_RANK], etx_tensor* out_view,
                           etx_diag* diag) {
   if (!etx_layout_strides(from->sizes, from->dim_order, from->rank, strides)) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
-                         "strides of a tensor do not fit in 32 bits");
+                         "the strides of a tensor do not fit in 32 bits");
   }
   *out_view = (etx_tensor){(void*)(uintptr_t)from->data.data, from->sizes,
                            strides, from->rank, from->dtype};
@@ -40,7 +40,7 @@ static etx_status set_tensor(bundle_runner* run, size_t index,
     view.data = etx_pool_take(&run->pool, from->data.size);
     if (view.data == NULL) {
       return etx_diag_fail(&run->diag, ETX_OUT_OF_MEMORY,
-                           "no memory for an input");
+                           "not enough memory for an input");
     }
     memcpy(view.data, from->data.data, from->data.size);
   }
@@ -75,7 +75,7 @@ static etx_status execute(bundle_runner* run) {
       etx_bundle_input_count(run->bundle, run->suite, run->index);
   if (count != run->method->input_count) {
     return etx_diag_fail(&run->diag, ETX_BAD_ARGUMENT,
-                         "the method has %z input%s, the case gives %z",
+                         "the method has %z input%s, the case has %z",
                          run->method->input_count,
                          etx_plural(run->method->input_count), count);
   }
@@ -102,7 +102,8 @@ static etx_status compare_tensor(bundle_runner* run,
   etx_host_tensor expected;
   etx_host_tensor copy;
   if (found->kind != ETX_VALUE_TENSOR) {
-    etx_format_text(why, ETX_TENSOR_COMPARE_TEXT_BYTES, "expected a tensor");
+    etx_format_text(why, ETX_TENSOR_COMPARE_TEXT_BYTES,
+                    "expected a tensor, found another kind of value");
     *out_equal = false;
     return ETX_OK;
   }

@@ -10,7 +10,7 @@
 typedef struct case_reader {
   etx_pool* pool;
   etx_case_file* file;
-  size_t call;  // position of the call being read, for messages
+  size_t call;  // position of the current call, for messages
   etx_diag* diag;
 } case_reader;
 
@@ -22,7 +22,8 @@ static etx_status take(const case_reader* in, size_t count, size_t bytes,
                        void** out) {
   *out = etx_pool_take(in->pool, count * bytes);
   if (*out != NULL) return ETX_OK;
-  return etx_diag_fail(in->diag, ETX_OUT_OF_MEMORY, "no memory for calls");
+  return etx_diag_fail(in->diag, ETX_OUT_OF_MEMORY,
+                       "not enough memory for calls");
 }
 
 static etx_text text_of(const json_t* string) {
@@ -34,12 +35,15 @@ static etx_status copy_text(const case_reader* in, const json_t* string,
                             etx_text* out) {
   *out = etx_pool_copy_text(in->pool, text_of(string));
   if (out->data != NULL) return ETX_OK;
-  return etx_diag_fail(in->diag, ETX_OUT_OF_MEMORY, "no memory for a name");
+  return etx_diag_fail(in->diag, ETX_OUT_OF_MEMORY,
+                       "not enough memory for a name");
 }
 
 static etx_status find_tensor(const case_reader* in, const json_t* key,
                               const etx_host_tensor** out) {
-  if (!json_is_string(key)) return refuse(in, "a tensor's key is no string");
+  if (!json_is_string(key)) {
+    return refuse(in, "the key of a tensor is not a string");
+  }
   *out = etx_tensor_set_find(&in->file->tensors, text_of(key));
   if (*out != NULL) return ETX_OK;
   return etx_diag_fail(in->diag, ETX_NOT_FOUND,
@@ -73,14 +77,18 @@ static etx_status read_value(const case_reader* in, const json_t* value,
   } else if (json_object_get(value, "none") != NULL) {
     out->kind = ETX_CASE_NONE;
   } else {
-    return refuse(in, "a value is of no known kind");
+    return refuse(in,
+                  "a value has an unknown kind, expected tensor, int, float, "
+                  "bool, string or none");
   }
   return ETX_OK;
 }
 
 static etx_status read_values(const case_reader* in, const json_t* list,
                               etx_case_value** out, size_t* out_count) {
-  if (!json_is_array(list)) return refuse(in, "inputs or outputs are no list");
+  if (!json_is_array(list)) {
+    return refuse(in, "'inputs' or 'outputs' is not a list");
+  }
   void* items = NULL;
   const size_t count = json_array_size(list);
   ETX_TRY(take(in, count, sizeof **out, &items));
@@ -104,7 +112,7 @@ static etx_status read_mutations(const case_reader* in, const json_t* list,
     const json_t* const input = json_object_get(row, "input");
     if (!json_is_integer(input) || json_integer_value(input) < 0 ||
         (size_t)json_integer_value(input) >= call->input_count) {
-      return refuse(in, "input_mutations names no input of the call");
+      return refuse(in, "'input_mutations' names an input that does not exist");
     }
     call->mutations[i].input = (size_t)json_integer_value(input);
     ETX_TRY(find_tensor(in, json_object_get(row, "tensor"),
@@ -124,7 +132,8 @@ static etx_status read_states(const case_reader* in, json_t* object,
     etx_case_state* const state = &call->states[call->state_count++];
     state->name = etx_pool_copy_text(in->pool, etx_text_of(key));
     if (state->name.data == NULL) {
-      return etx_diag_fail(in->diag, ETX_OUT_OF_MEMORY, "no memory for a name");
+      return etx_diag_fail(in->diag, ETX_OUT_OF_MEMORY,
+                           "not enough memory for a name");
     }
     ETX_TRY(find_tensor(in, value, &state->tensor));
   }
@@ -136,7 +145,9 @@ static etx_status read_call(const case_reader* in, const json_t* object,
   call->is_reset = json_is_true(json_object_get(object, "reset"));
   if (call->is_reset) return ETX_OK;
   const json_t* const method = json_object_get(object, "method");
-  if (!json_is_string(method)) return refuse(in, "neither method nor reset");
+  if (!json_is_string(method)) {
+    return refuse(in, "it has neither 'method' nor 'reset'");
+  }
   etx_text name;
   ETX_TRY(copy_text(in, method, &name));
   call->method = name.data;
@@ -176,7 +187,8 @@ etx_status etx_case_file_read(const char* directory, etx_pool* pool,
   const etx_text tensors =
       etx_pool_format(pool, "%s/expected.safetensors", directory);
   if (cases.data == NULL || tensors.data == NULL) {
-    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "no memory for a path");
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "not enough memory for a path");
   }
   etx_case_file file = {.call_count = 0};
   ETX_TRY(etx_tensor_set_read(tensors.data, pool, &file.tensors, diag));

@@ -19,10 +19,10 @@ typedef struct case_runner {
   size_t index;  // of the call in the file
   etx_pool pool;
   etx_method* method;
-  etx_host_tensor* inputs;  // what the method was given, and may have changed
-  etx_dim_order_input* given;  // the same as the method has it
-  etx_host_tensor* states;     // content before the call, by state; no data if
-                               // too large to be recorded
+  etx_host_tensor* inputs;     // copies, which the method may change
+  etx_dim_order_input* given;  // the same in the method's dimension order
+  etx_host_tensor* states;     // by state: content before the call; no data if
+                               // it is larger than RECORDED_STATE_BYTES
   etx_diag* diag;
 } case_runner;
 
@@ -49,7 +49,7 @@ static etx_status set_inputs(case_runner* run) {
   const size_t count = run->call->input_count;
   if (count != run->method->input_count) {
     return etx_diag_fail(run->diag, ETX_BAD_ARGUMENT,
-                         "the method has %z input%s, the case gives %z",
+                         "the method has %z input%s, the case has %z",
                          run->method->input_count,
                          etx_plural(run->method->input_count), count);
   }
@@ -130,7 +130,7 @@ static etx_status check_output(case_runner* run, size_t index,
   etx_format_text(what, sizeof what, "output '%s'", port.name);
   if (expected->kind != ETX_CASE_TENSOR) {
     if (!equal_scalar(expected, found, run->file->tolerance)) {
-      differ(run, what, "a number, boolean or None is another one");
+      differ(run, what, "the number, boolean, string or None differs");
     }
     return ETX_OK;
   }
@@ -145,8 +145,8 @@ static etx_status check_output(case_runner* run, size_t index,
   return ETX_OK;
 }
 
-// A stock program shows changed inputs as leading outputs, which the case does
-// not list.
+// A stock program returns changed inputs as additional first outputs, which the
+// case does not list.
 static etx_status check_outputs(case_runner* run) {
   const size_t expected = run->call->output_count;
   const size_t found = run->method->output_count;
@@ -207,7 +207,7 @@ static etx_status check_states(case_runner* run) {
   return ETX_OK;
 }
 
-// A recorded state that the program does not have.
+// Reports recorded states that the program does not have.
 static void check_state_names(case_runner* run) {
   const etx_shared_memory* const shared = &run->session->shared.memory;
   for (size_t i = 0; i < run->call->state_count; ++i) {

@@ -1,6 +1,6 @@
-// The Trace Event Format: "X" a call or an instruction, in microseconds from
-// the first call; "C" the bytes of an arena in use, which are known from the
-// file (memory_map.h) and not measured.
+// The Trace Event Format: "X" is a call or an instruction, in microseconds from
+// the start of the first call; "C" is the live bytes of an arena, which come
+// from the memory map of the file (memory_map.h) and are not measured.
 
 #include "cli/run/run_profile.h"
 
@@ -16,7 +16,7 @@
 
 enum { TYPES_BYTES = 512 };
 
-// ---- what is seen ----
+// ---- recording ----
 
 static etx_run_profile_event* add_event(etx_run_profile* profile) {
   if (profile->count == profile->capacity) {
@@ -122,7 +122,7 @@ etx_status etx_run_profile_call(etx_run_profile* profile, etx_method* method,
   return status;
 }
 
-// ---- what is written ----
+// ---- writing ----
 
 typedef struct profile_writer {
   const etx_run_profile* profile;

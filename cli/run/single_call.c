@@ -13,7 +13,7 @@
 #include "cli/program/instruction_source.h"
 #include "cli/tensors/tensor_json.h"
 
-// Elements that are printed in full; of more only the edges.
+// Tensors of more elements are printed with the edges of each dimension only.
 enum { MOST_PRINTED = 64 };
 
 typedef struct single_call_runner {
@@ -23,11 +23,11 @@ typedef struct single_call_runner {
   etx_method* method;
   etx_port* inputs;
   etx_host_tensor* tensors;    // data of the inputs
-  etx_dim_order_input* given;  // the same as the method has it
-  bool* is_set;                // inputs that were given
-  bool* is_written;            // outputs that went to a file
-  bool* is_input_written;      // inputs that did
-  json_t* printed;             // with --json
+  etx_dim_order_input* given;  // the same in the method's dimension order
+  bool* is_set;                // by input: has a value
+  bool* is_written;            // by output: was written to a file
+  bool* is_input_written;      // by input: was written to a file
+  json_t* printed;             // the object of --json, or NULL
   etx_diag diag;
 } single_call_runner;
 
@@ -69,7 +69,8 @@ static etx_status describe(single_call_runner* run) {
   if (run->inputs == NULL || run->tensors == NULL || run->given == NULL ||
       run->is_set == NULL || run->is_written == NULL ||
       run->is_input_written == NULL) {
-    return etx_diag_fail(&run->diag, ETX_OUT_OF_MEMORY, "no memory for inputs");
+    return etx_diag_fail(&run->diag, ETX_OUT_OF_MEMORY,
+                         "not enough memory for inputs");
   }
   for (size_t i = 0; i < count; ++i) {
     ETX_TRY(etx_port_input(program_of(run), method_name(run), i,
@@ -78,7 +79,7 @@ static etx_status describe(single_call_runner* run) {
   return ETX_OK;
 }
 
-// Position of the input called by the first `size` bytes of `name`.
+// Finds the input whose name is the first `size` bytes of `name`.
 static bool find_input(const single_call_runner* run, const char* name,
                        size_t size, size_t* out_index) {
   for (size_t i = 0; i < run->method->input_count; ++i) {
@@ -144,8 +145,8 @@ static etx_exit set_rest(single_call_runner* run) {
     if (run->is_set[i]) continue;
     if (port->info.kind == ETX_PTE_TENSOR || port->info.varies) {
       fprintf(stderr,
-              "etx run: input '%s' of method '%s' is missing; give it "
-              "with --in ",
+              "etx run: input '%s' of method '%s' has no value; set it with "
+              "--in ",
               port->name, run->what->method);
       print_port(run, port, stderr);
       fputc('\n', stderr);
@@ -158,7 +159,7 @@ static etx_exit set_rest(single_call_runner* run) {
   return ETX_EXIT_DONE;
 }
 
-// What "--out NAME" means, as a dense tensor.
+// The tensor that "--out NAME" names: an output, an input or a state.
 static etx_status find_result(single_call_runner* run, etx_text name,
                               etx_host_tensor* out_tensor) {
   size_t index = 0;
@@ -171,7 +172,7 @@ static etx_status find_result(single_call_runner* run, etx_text name,
     ETX_TRY(etx_method_output(run->method, index, &value));
     if (value->kind != ETX_VALUE_TENSOR) {
       return etx_diag_fail(&run->diag, ETX_BAD_ARGUMENT,
-                           "output '%t' is no tensor", name);
+                           "output '%t' is not a tensor", name);
     }
     run->is_written[index] = true;
     return etx_host_tensor_copy(&value->as.tensor, run->pool, out_tensor,
@@ -190,10 +191,10 @@ static etx_status find_result(single_call_runner* run, etx_text name,
     return etx_host_tensor_copy(&state, run->pool, out_tensor, &run->diag);
   }
   return etx_diag_fail(&run->diag, ETX_NOT_FOUND,
-                       "no output, input or state is called '%t'", name);
+                       "the method has no output, input or state '%t'", name);
 }
 
-// Writes to one file everything that `--out` sends there.
+// Writes one file with the tensors of all --out options that name it.
 static etx_exit write_file(single_call_runner* run, const char* path) {
   etx_tensor_item items[ETX_OPTION_LIST_MAX];
   size_t count = 0;

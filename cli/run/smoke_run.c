@@ -14,7 +14,8 @@ typedef struct smoke_runner {
   etx_diag diag;
 } smoke_runner;
 
-// The bound of a dimension (or with -1 of the integer) of an input.
+// The smallest or largest size of dimension `dim` of an input (-1: of an
+// integer input); `otherwise` if it is fixed.
 static int64_t bound(const smoke_runner* run, const etx_port* port, int32_t dim,
                      int64_t otherwise) {
   etx_blob_input_dim row;
@@ -34,12 +35,12 @@ static etx_status set_zeros(smoke_runner* run, const etx_port* port) {
     zeros.sizes[i] = (int32_t)bound(run, port, (int32_t)i, stated->sizes[i]);
   }
   ETX_TRY(etx_host_tensor_allocate(&zeros, &run->pool, &run->diag));
-  // Zeros are the same in every order.
+  // All elements are equal, so any dimension order will do.
   int32_t strides[ETX_MAX_RANK];
   if (!etx_layout_strides(zeros.sizes, stated->dim_order, zeros.rank,
                           strides)) {
     return etx_diag_fail(&run->diag, ETX_OUT_OF_RANGE,
-                         "strides of an input do not fit in 32 bits");
+                         "the strides of an input do not fit in 32 bits");
   }
   etx_tensor view = etx_host_tensor_view(&zeros);
   view.strides = strides;
@@ -94,10 +95,10 @@ static etx_status call_once(smoke_runner* run, bool largest) {
 static etx_status smoke_method(smoke_runner* run) {
   const etx_text name = etx_pool_copy_text(&run->pool, run->name);
   const etx_status loaded =
-      name.data == NULL
-          ? etx_diag_fail(&run->diag, ETX_OUT_OF_MEMORY, "no memory for a name")
-          : etx_run_session_method(run->session, name.data, &run->method,
-                                   &run->diag);
+      name.data == NULL ? etx_diag_fail(&run->diag, ETX_OUT_OF_MEMORY,
+                                        "not enough memory for a name")
+                        : etx_run_session_method(run->session, name.data,
+                                                 &run->method, &run->diag);
   if (loaded != ETX_OK) {
     run->sink->called(run->sink->context, run->name, "load", ETX_SMOKE_FAILED,
                       run->diag.text);

@@ -1,5 +1,5 @@
-// The header is a Python literal; only what NumPy itself writes is accepted:
-// the three keys in any order, one level, single or double quotes.
+// The header is a Python dictionary. Only the form that NumPy writes is
+// accepted: three keys in any order, not nested, in single or double quotes.
 
 #include "cli/tensors/npy.h"
 
@@ -107,27 +107,29 @@ static etx_status read_entry(npy_cursor* text, etx_host_tensor* tensor,
   etx_text key = {NULL, 0};
   etx_text code = {NULL, 0};
   if (!take_quoted(text, &key) || !take(text, ':')) {
-    return etx_diag_fail(diag, ETX_BAD_FILE, "npy header is no dictionary");
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "the npy header is not a dictionary");
   }
   if (etx_text_is(key, "descr")) {
     *keys |= 1;
     if (take_quoted(text, &code) && find_code(code, &tensor->dtype)) {
       return ETX_OK;
     }
-    return etx_diag_fail(diag, ETX_UNSUPPORTED, "npy type '%t' is not read",
-                         code);
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "the npy type '%t' is not supported", code);
   }
   if (etx_text_is(key, "fortran_order")) {
     *keys |= 2;
     if (take_word(text, "False")) return ETX_OK;
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "npy file in Fortran order is not read");
+                         "npy files in Fortran order are not supported");
   }
   if (etx_text_is(key, "shape")) {
     *keys |= 4;
     if (take_shape(text, tensor)) return ETX_OK;
   }
-  return etx_diag_fail(diag, ETX_BAD_FILE, "npy header entry '%t' is wrong",
+  return etx_diag_fail(diag, ETX_BAD_FILE,
+                       "the npy header has an unknown or malformed entry '%t'",
                        key);
 }
 
@@ -143,7 +145,7 @@ static etx_status read_header(npy_cursor text, etx_host_tensor* tensor,
   }
   if (is_open && keys == 7) return ETX_OK;
   return etx_diag_fail(diag, ETX_BAD_FILE,
-                       "npy header lacks descr, fortran_order or shape");
+                       "the npy header lacks descr, fortran_order or shape");
 }
 
 etx_status etx_npy_read(etx_bytes file, etx_pool* pool,
@@ -158,7 +160,7 @@ etx_status etx_npy_read(etx_bytes file, etx_pool* pool,
     length |= (size_t)file.data[10] << 16 | (size_t)file.data[11] << 24;
   }
   if (file.size < start || file.size - start < length) {
-    return etx_diag_fail(diag, ETX_BAD_FILE, "npy header is cut off");
+    return etx_diag_fail(diag, ETX_BAD_FILE, "the npy header is truncated");
   }
   const char* const text = (const char*)file.data + start;
   const npy_cursor header = {text, text + length};
@@ -168,8 +170,8 @@ etx_status etx_npy_read(etx_bytes file, etx_pool* pool,
   const size_t found = file.size - start - length;
   if (found != tensor.bytes) {
     return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "npy data has %z bytes, its shape wants %z", found,
-                         tensor.bytes);
+                         "the npy data has %z bytes, expected %z for its shape",
+                         found, tensor.bytes);
   }
   if (found != 0) memcpy(tensor.data, file.data + start + length, found);
   *out_tensor = tensor;
@@ -187,7 +189,8 @@ etx_status etx_npy_write(const etx_host_tensor* tensor, const etx_sink* sink,
                          etx_diag* diag) {
   const char* const code = code_of(tensor->dtype);
   if (code == NULL) {
-    return etx_diag_fail(diag, ETX_UNSUPPORTED, "npy has no type '%s'",
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "npy files cannot hold type '%s'",
                          etx_dtype_name(tensor->dtype));
   }
   char text[512];
@@ -200,7 +203,7 @@ etx_status etx_npy_write(const etx_host_tensor* tensor, const etx_sink* sink,
   }
   size += snprintf(text + size, sizeof text - (size_t)size,
                    tensor->rank == 1 ? ",), }" : "), }");
-  // Spaces and a newline, so that the data starts at a multiple of 64.
+  // Pad with spaces and a newline: the data starts at a multiple of 64.
   while ((LEAST_BYTES + size + 1) % HEADER_STEP != 0) text[size++] = ' ';
   text[size++] = '\n';
   uint8_t head[LEAST_BYTES] = {0};

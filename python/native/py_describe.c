@@ -1,4 +1,5 @@
-// What is in a file, as dictionaries: the package makes its classes of them.
+// The content of a file as dictionaries, from which the package makes its
+// classes:
 //
 //   {"methods": [{"name", "constant", "inputs": [port], "outputs": [port],
 //                 "instructions", "scratch", "needed"}],
@@ -7,8 +8,9 @@
 //   port: {"name", "kind", "dtype", "sizes", "dims", "mutable", "varies",
 //          "fixed", "shows"}
 //
-// `sizes` are the largest; `dims` are (dimension, symbol, factor, offset,
-// minimum, maximum), `shows` the input whose new content an output is, or -1.
+// `sizes` are the largest sizes. `dims` are (dimension, symbol, factor, offset,
+// minimum, maximum). `shows` is the input whose changed content an output
+// returns, or -1.
 
 #include "python/native/native_internal.h"
 
@@ -31,7 +33,7 @@ static const char* kind_name(etx_pte_kind kind) {
   }
 }
 
-// Takes over `value`; a NULL one is an exception that is already raised.
+// Steals the reference `value`. If it is NULL, an exception is already set.
 static bool set(PyObject* dict, const char* key, PyObject* value) {
   if (value == NULL) return false;
   const int failed = PyDict_SetItemString(dict, key, value);
@@ -69,7 +71,7 @@ static PyObject* fixed_of(const etx_pte_value* value) {
   }
 }
 
-// Where a port stands: its method's name, and its place among the others.
+// A port: its method and its position.
 typedef struct storage_location {
   const etx_program* program;
   etx_text method;
@@ -155,8 +157,8 @@ static PyObject* ports_of(const etx_program* program, etx_text method,
   return list;
 }
 
-// (structures, scratch, state, temporary) in bytes, or None if that cannot be
-// counted: the method cannot be loaded then either.
+// (structures, scratch, state, temporary) in bytes, or None if the method
+// cannot be loaded.
 static PyObject* needed_of(const etx_program* program, etx_text name) {
   etx_memory_needed needed;
   if (etx_method_needed(program, name, &needed, NULL) != ETX_OK) {

@@ -1,5 +1,5 @@
-// Loading a method: its memory, its ports, and what to say of operators that
-// this build lacks.
+// Loads a method: its memory, its ports, and the error for operators that this
+// build does not have.
 
 #include "python/native/native_internal.h"
 
@@ -47,7 +47,7 @@ static etx_status read_ports(etx_py_method* self, etx_diag* diag) {
   return ETX_OK;
 }
 
-// Operators that a method lacks, as one text.
+// The names of missing operators as one text.
 typedef struct missing_operators {
   PyObject* names;
 } missing_operators;
@@ -73,7 +73,8 @@ static PyObject* refuse_missing(const missing_operators* list,
   const char* const text =
       names == NULL ? NULL : PyUnicode_AsUTF8AndSize(names, &size);
   if (text != NULL) {
-    etx_py_refuse(status, place, "this build lacks the operators %s", text);
+    etx_py_refuse(status, place, "this build does not have the operators %s",
+                  text);
   }
   Py_XDECREF(comma);
   Py_XDECREF(names);
@@ -87,7 +88,7 @@ static PyObject* load(etx_py_session* session, const char* name,
   etx_diag_init(&diag);
   missing_operators missing = {PyList_New(0)};
   if (missing.names == NULL) return NULL;
-  // Python 3.11 collects garbage where it makes a list; that may have closed
+  // Creating a list may run Python's garbage collector, which may have closed
   // the session.
   if (!etx_py_session_is_free(session)) {
     Py_DECREF(missing.names);

@@ -1,8 +1,8 @@
-// The extension module `etx._planner`: methods in, a program out, in this
-// process; and the picture of a program's memory.
+// The extension module `etx._planner`: plans methods into a program within this
+// process, and makes the memory page of a program.
 //
-// Everything is answered as JSON text, refusals too: the package makes
-// exceptions of them. The interpreter's lock is released while planning.
+// Results and errors are JSON text, from which the package makes exceptions.
+// The GIL is released while planning.
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
@@ -25,13 +25,13 @@
 
 enum { MOST_RULES = 64 };
 
-// A list of texts, borrowed from a tuple of bytes.
+// A list of strings, borrowed from a tuple of bytes.
 typedef struct planner_options {
   const char* items[MOST_RULES];
   size_t count;
 } planner_options;
 
-// What one call is about; borrowed until it ends.
+// The arguments of one call, borrowed until it ends.
 typedef struct request {
   const char* input;   // directory or file
   const char* output;  // written and proved here; NULL: nowhere
@@ -198,8 +198,8 @@ static PyObject* str_of(char* text) {
   return made;
 }
 
-// As str, without the interpreter's lock while it plans. NULL with an exception
-// of `progress`, or without memory.
+// Plans without the GIL and returns the JSON as str. NULL with an exception, of
+// `progress` or for lack of memory.
 static PyObject* run(const request* in) {
   planner_call plan = {.in = in};
   etx_diag_init(&plan.diag);
@@ -256,7 +256,7 @@ static char* page_of(const char* path, const char* title, etx_diag* diag) {
   return text;
 }
 
-// memory_page(path, title): HTML that needs nothing else; "" if it cannot.
+// memory_page(path, title): a self-contained HTML page; "" on failure.
 static PyObject* memory_page(PyObject* module, PyObject* args) {
   (void)module;
   const char* path = NULL;

@@ -2,15 +2,16 @@
 //
 //   check_ops DIR [-v | -b]
 //
-// reads every `*.jsonl` below DIR. Each case is run as it is, and once more
-// for each argument that the row allows an output to overwrite, with the
-// output at that argument's bytes: the result must be the same to the bit.
-// Cases of operators without a row and of types that a kernel does not know
-// are skipped. Ends with "N passed, M failed, K skipped"; exit code 6 if any
-// failed or none passed. In a build that leaves types out, cases with such a
-// type must be refused for it, and the last line counts them too. -v names the
-// skipped and the refused; -b prints a hash of all bits of all results, which
-// must be the same from every build on every machine.
+// reads every `*.jsonl` below DIR and runs each case. If the operator's schema
+// allows an output to overwrite an argument, the case is run again in place,
+// and the result must be bit-equal. Cases of unknown operators and of dtypes
+// that a kernel does not support are skipped.
+//
+// The last line is "N passed, M failed, K skipped"; the exit code is 6 if any
+// case failed or none passed. In a build without some dtypes, cases with such a
+// dtype must be refused for it, and the last line counts them too. -v prints
+// the skipped and refused cases. -b prints a hash of all bits of all results,
+// which must be the same for every build on every machine.
 
 #include <stdio.h>
 #include <string.h>
@@ -26,8 +27,8 @@ typedef struct check_tally {
   bool prints_hash;
 } check_tally;
 
-// FNV-1a over the elements of a result, which lies densely. NaNs count as one:
-// their sign is not promised.
+// FNV-1a over the elements of a dense result. All NaNs have the same hash,
+// because their sign is not defined.
 static void add_to_hash(check_tally* t, const etx_tensor* tensor) {
   const unsigned char* bytes = tensor->data;
   const etx_dtype part = vector_component(tensor->dtype);
@@ -58,7 +59,7 @@ static void skip(check_tally* t, json_t* one, const char* why) {
   if (t->is_verbose) printf("skipped %s: %s\n", id_of(one), why);
 }
 
-// True if output 0 may lie on argument `index`.
+// True if output 0 may overwrite argument `index`.
 static bool may_overwrite(const vector_call* c, size_t index) {
   const etx_value* value = &c->values[index];
   const etx_tensor* out = &c->outputs[0]->as.tensor;
@@ -75,8 +76,8 @@ static bool may_overwrite(const vector_call* c, size_t index) {
   return memcmp(in->sizes, out->sizes, in->rank * sizeof(int32_t)) == 0;
 }
 
-// Runs the case with the output at argument `index`; NULL if the results are
-// those of `separate`.
+// Runs the case with the output in the memory of argument `index`. NULL if the
+// results are bit-equal to those of `separate`, otherwise a message.
 static const char* run_in_place(const vector_call* separate,
                                 const vector_file* file, json_t* one,
                                 size_t index) {
@@ -86,7 +87,7 @@ static const char* run_in_place(const vector_call* separate,
     c.outputs[0]->as.tensor.data = c.values[index].as.tensor.data;
     if (vector_call_size(&c, false) != ETX_OK ||
         vector_call_run(&c) != ETX_OK) {
-      why = "refused in place";
+      why = "is refused in place";
     }
   }
   for (size_t i = 0; why == NULL && i < c.output_count; ++i) {
@@ -115,7 +116,7 @@ static const char* check_in_place(const vector_call* c, const vector_file* file,
   return NULL;
 }
 
-// A refusal is right for an error; UNSUPPORTED is a gap, not a fault.
+// A case that must be refused. Any error status passes, ETX_UNSUPPORTED too.
 static void check_error(check_tally* t, const vector_file* file, json_t* one) {
   vector_call c;
   const char* why = vector_call_build(&c, file, one, VECTOR_DENSE);
@@ -150,7 +151,7 @@ static bool holds_left_out(const vector_call* c) {
   return false;
 }
 
-// What the kernel refused, or did not, because of its types.
+// Checks that the kernel refused the call because of a dtype that is not built.
 static void check_left_out(check_tally* t, json_t* one, const vector_call* c,
                            etx_status status) {
   const bool says_so =
@@ -192,8 +193,8 @@ static void check_result(check_tally* t, const vector_file* file, json_t* one) {
   } else if ((why = vector_compare(&c, file, one, text, sizeof(text))) !=
                  NULL ||
              (why = check_in_place(&c, file, one)) != NULL ||
-             (why = c.dtype_differs ? "the rule names another type" : NULL) !=
-                 NULL) {
+             (why = c.dtype_differs ? "the shape rule gives another dtype"
+                                    : NULL) != NULL) {
     fail(t, one, why, "");
   } else {
     ++t->passed;

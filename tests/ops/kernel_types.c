@@ -1,11 +1,10 @@
-// The element types that each kernel takes, found out:
+// Finds the dtypes that each kernel accepts:
 //
 //   kernel_types DIR
 //
-// takes the calls of the vectors below DIR, gives their tensors one type after
-// the other, and asks the kernel to prepare the call. Prints the rows of
-// runtime/kernels/registry/kernel_types.def, which types.cmake compares with
-// them.
+// takes the calls of the test vectors below DIR, changes their tensors to each
+// dtype in turn, and lets the kernel prepare the call. It prints the rows of
+// runtime/kernels/registry/kernel_types.def; types.cmake compares the two.
 
 #include <stdio.h>
 #include <string.h>
@@ -16,10 +15,10 @@
 #include "tests/ops/vector_tree.h"
 
 typedef struct type_survey {
-  uint32_t types[ETX_OP_COUNT];  // bits by code
+  uint32_t types[ETX_OP_COUNT];  // by operator: bit d stands for dtype d
 } type_survey;
 
-// The call's tensors of type `from` become `to`.
+// Tensors of dtype `from` are changed to dtype `to`.
 typedef struct exchange {
   etx_dtype from, to;
 } exchange;
@@ -46,8 +45,8 @@ static const etx_value* first_item(const etx_value* value) {
   return is_list ? value->as.tensors.items[0] : value;
 }
 
-// The type that a call is about: that of its first tensor that is not bool,
-// among those that it reads or, if it reads none, those that it writes.
+// The dtype of the first written (or read) tensor that is not bool; bool if
+// there are only such tensors.
 static etx_dtype type_among(const vector_call* c, bool written) {
   etx_dtype found = ETX_DTYPE_COUNT;
   for (size_t i = 0; i < c->count; ++i) {
@@ -60,7 +59,7 @@ static etx_dtype type_among(const vector_call* c, bool written) {
   return found;
 }
 
-// Of no elements some kernels ask nothing, not even their type.
+// True if a tensor is empty: some kernels do not check the dtype of those.
 static bool has_empty(const vector_call* c) {
   for (size_t i = 0; i < c->count; ++i) {
     const etx_value* value = first_item(&c->values[i]);
@@ -77,7 +76,7 @@ static etx_dtype main_type(const vector_call* c) {
   return found == ETX_DTYPE_COUNT ? type_among(c, true) : found;
 }
 
-// The type that the rule says, unless it leaves that to the caller.
+// Gives an output the dtype of the shape rule, if the rule has one.
 static etx_status take_type(void* context, const etx_value* output,
                             const etx_shape* shape, bool at_most) {
   (void)context;

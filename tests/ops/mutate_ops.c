@@ -2,11 +2,11 @@
 //
 //   mutate_ops DIR [COUNT [SEED [NUMBER]]]
 //
-// changes the arguments of every case below DIR in COUNT ways and runs what
-// comes out, some of it as a program: kernels refuse it or stay within their
-// memory, which sanitizers watch. With NUMBER, only that run, and its operator
-// is printed; with ASAN_OPTIONS=abort_on_error=1 a crash prints its number.
-// Results are not looked at.
+// changes the arguments of every case below DIR in COUNT random ways and runs
+// the result, sometimes as a program. A kernel must refuse it or stay within
+// its memory, which sanitizers check; results are not compared. With NUMBER,
+// only that run is made and its operator printed. With
+// ASAN_OPTIONS=abort_on_error=1 a crash prints its number.
 
 #include <inttypes.h>
 #include <signal.h>
@@ -28,18 +28,18 @@ typedef struct mutation_tally {
 
 static volatile uint64_t current;
 
-static void tell_number(int signal_number) {
+static void print_number(int signal_number) {
   fprintf(stderr, "crashed in run %" PRIu64 "\n", current);
   signal(signal_number, SIG_DFL);
 }
 
-// A changed argument that may grow has no memory for that: it is made anew.
+// An argument that may grow gets new memory, which is large enough.
 static void renew_growing(vector_call* c) {
   if (c->op->result != ETX_RESULT_NONE) return;
   for (size_t i = 0; i < c->count; ++i) c->is_unstated[i] |= c->is_written[i];
 }
 
-// As a program in one of three cases; what it refuses has been refused anyway.
+// Also runs one call in three as a program. Its status does not matter.
 static void run_as_program(mutation_tally* t, const vector_call* c,
                            hostile_random* random) {
   if (!hostile_chance(random, 34)) return;
@@ -78,7 +78,8 @@ static void run_changed(mutation_tally* t, const vector_file* file,
   vector_call_end(&c);
 }
 
-// Without its results, so that outputs get the sizes that the rule says.
+// Removes the expected results, so that outputs get the sizes of the shape
+// rule.
 static void change_case(void* context, const vector_file* file, json_t* one) {
   mutation_tally* t = context;
   json_object_del(one, "outs");
@@ -95,7 +96,7 @@ int main(int count, char** arguments) {
     fprintf(stderr, "usage: mutate_ops DIR [COUNT [SEED [NUMBER]]]\n");
     return 2;
   }
-  signal(SIGABRT, tell_number);
+  signal(SIGABRT, print_number);
   if (count > 2) t.count = (size_t)strtoull(arguments[2], NULL, 10);
   if (count > 3) t.seed = strtoull(arguments[3], NULL, 10);
   if (count > 4) t.only = strtoull(arguments[4], NULL, 10);

@@ -1,4 +1,4 @@
-# The list of types that kernels take, compared with what they take.
+# Compares the list of dtypes of each kernel with the dtypes that it accepts.
 # Run as: cmake -DPROGRAM=<kernel_types> -DDATA=<vectors> -DLIST=<file> -P types.cmake
 
 execute_process(COMMAND ${PROGRAM} ${DATA} OUTPUT_VARIABLE found RESULT_VARIABLE failed)
@@ -8,5 +8,6 @@ endif()
 file(STRINGS ${LIST} rows REGEX "^TYPES")
 list(JOIN rows "\n" listed)
 if(NOT "${listed}\n" STREQUAL "${found}")
-  message(FATAL_ERROR "${LIST} is not what kernels take; its head says how to make it")
+  message(FATAL_ERROR "${LIST} does not list the dtypes that kernels accept; "
+    "the comment at its top says how to write it")
 endif()

@@ -90,11 +90,11 @@ static const char* compare_tensor(const etx_tensor* got,
 static const char* read_expected(const vector_file* file, const char* name,
                                  json_t* entry, vector_tensor* out) {
   if (name == NULL || !vector_file_find(file, name, out)) {
-    return "the expected tensor is not known";
+    return "the expected tensor is missing";
   }
   if (json_object_get(entry, "complex") != NULL &&
       !vector_file_make_complex(out)) {
-    return "the expected tensor does not hold pairs";
+    return "the expected tensor does not consist of pairs";
   }
   return NULL;
 }
@@ -125,7 +125,7 @@ static const char* compare_scalar(const vector_call* c, json_t* entry,
   if (want != NULL) {
     const bool same =
         got->kind == ETX_VALUE_BOOL && got->as.boolean == json_is_true(want);
-    return same ? NULL : "the truth value differs";
+    return same ? NULL : "the boolean differs";
   }
   const double wanted = number(entry, entry, "f");
   const bool same =
@@ -133,9 +133,9 @@ static const char* compare_scalar(const vector_call* c, json_t* entry,
   return same ? NULL : "the number differs";
 }
 
-// The position among the outputs of the argument that a result is named after.
-// Changed arguments stand before the out arguments in a schema, and behind
-// them in a case. Results of functional forms have names of their own.
+// The output that an expected result is for, found by the argument's name,
+// because a schema has changed arguments first and a case has them last.
+// `otherwise` for functional forms, whose results have other names.
 static size_t output_named(const vector_call* c, json_t* entry,
                            size_t otherwise) {
   const char* name = json_string_value(json_object_get(entry, "name"));

@@ -86,7 +86,7 @@ static json_int_t size_of(const vector_file* file, json_t* one,
   return product;
 }
 
-// A copy of the case's list behind one number more.
+// A copy of the list with `first` in front.
 static json_t* longer_list(json_t* entry, json_int_t first) {
   json_t* list = json_array();
   json_t* item;
@@ -100,7 +100,8 @@ static json_t* longer_list(json_t* entry, json_int_t first) {
   return out;
 }
 
-// One argument of the row from its word; NULL if the case lacks what it needs.
+// Makes one argument of the row from its word; NULL if the case has no such
+// argument.
 static json_t* make_argument(const vector_file* file, json_t* one, char* word) {
   char* at = strpbrk(word, ":=#");
   json_t* entry = NULL;

@@ -5,7 +5,7 @@
 
 #include "format/tensor/layout.h"
 
-// Elements of a tensor that a change makes, at most.
+// The largest number of elements of a new tensor.
 enum { MOST_ELEMENTS = 1 << 13 };
 
 static bool chance(hostile_random* random, size_t percent) {
@@ -57,7 +57,7 @@ static void put_element(hostile_random* random, etx_dtype dtype, uint8_t* out) {
   }
 }
 
-// Some elements, where the tensor lies densely in some order.
+// Changes some elements of a dense tensor.
 static void change_elements(hostile_random* random, etx_tensor* tensor,
                             size_t percent) {
   const size_t size = etx_dtype_bytes(tensor->dtype);
@@ -83,8 +83,8 @@ static tensor_form form_of(const etx_tensor* tensor) {
   return (tensor_form){tensor->dtype, tensor->sizes, tensor->rank, NULL};
 }
 
-// Another tensor in memory of exactly its size: the bytes of the old one again
-// and again, which are usual ones if the type is the old one.
+// Makes a new tensor in memory of exactly its size. It repeats the bytes of the
+// old one, so the elements are typical if the dtype is the same.
 static void replace(vector_call* c, hostile_random* random, etx_value* value,
                     const tensor_form* form) {
   const etx_tensor old = value->as.tensor;
@@ -179,8 +179,7 @@ static void new_tensor(vector_call* c, hostile_random* random,
 
 // ---- lists ----
 
-// A list of `count` items, which may be one less, one more, or have another
-// item; `at` is where. The pointers are copied.
+// Copies a list of pointers and removes, adds or replaces the item at `at`.
 static const etx_value** changed_list(vector_call* c, hostile_random* random,
                                       const etx_value* const* items,
                                       size_t* count, size_t* at) {
@@ -271,7 +270,7 @@ static void change_number(hostile_random* random, etx_value* value) {
   }
 }
 
-// A value where there was None, as the schema wants it.
+// Replaces None by a value of the type of the schema.
 static void fill_none(vector_call* c, hostile_random* random, etx_value* value,
                       etx_argument_type type) {
   if (type == ETX_ARGUMENT_TENSOR) new_tensor(c, random, value);
@@ -323,7 +322,7 @@ static void change_value(vector_call* c, hostile_random* random,
   }
 }
 
-// Pointers to the items of a list, several times over.
+// The pointers of a list, repeated `times` times.
 static const etx_value** repeated(vector_call* c, const etx_value* const* items,
                                   size_t count, size_t times) {
   const etx_value** list =
@@ -354,7 +353,7 @@ static void repeat_list(vector_call* c, etx_value* value, size_t count,
   }
 }
 
-// Lists that go together, as long as that of tensors, stay as long as it.
+// Repeats the list of tensors, and other lists of the same length with it.
 static void repeat_lists(vector_call* c, hostile_random* random) {
   const size_t times = 2 + below(random, 24);
   size_t count = 0;

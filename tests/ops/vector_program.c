@@ -35,7 +35,7 @@ static bool chance(vector_pte* p, size_t percent) {
   return hostile_chance(p->random, percent);
 }
 
-// A new value; the last one again, and the mark, when there is no room.
+// Adds a value. If there is no room, sets is_full and returns the last value.
 static int32_t new_value(vector_pte* p, etx_pte_kind kind) {
   if (p->value_count == MOST_VALUES) {
     p->is_full = true;
@@ -48,7 +48,7 @@ static int32_t new_value(vector_pte* p, etx_pte_kind kind) {
 
 // ---- tensors ----
 
-// The order of dimensions by falling strides, where the tensor is dense in it.
+// The dimension order of a dense tensor: dimensions by descending strides.
 static void order_of(const etx_tensor* tensor, uint8_t* order) {
   for (size_t i = 0; i < tensor->rank; ++i) {
     size_t at = i;
@@ -64,8 +64,8 @@ static void order_of(const etx_tensor* tensor, uint8_t* order) {
   }
 }
 
-// A place of its own, or that of another tensor.
-static void place(vector_pte* p, etx_pte_tensor* tensor, size_t bytes) {
+// Gives a tensor its own offset, or sometimes that of another tensor.
+static void assign_offset(vector_pte* p, etx_pte_tensor* tensor, size_t bytes) {
   const uint64_t end = p->arena_used + (bytes + 15) / 16 * 16;
   tensor->has_allocation = true;
   tensor->memory_id = 1;
@@ -124,7 +124,7 @@ static int32_t add_tensor(vector_pte* p, const etx_tensor* from,
   }
   size_t numel = 0;
   (void)etx_layout_numel(to->sizes, to->rank, &numel);
-  place(p, to, numel * etx_dtype_bytes(to->dtype));
+  assign_offset(p, to, numel * etx_dtype_bytes(to->dtype));
   if (is_written) {
     p->outputs[p->output_count++] = index;
   } else if (chance(p, 80)) {
@@ -220,7 +220,7 @@ static int32_t add_value(vector_pte* p, const etx_value* from, bool is_written,
   return index;
 }
 
-// The slot behind the arguments; -1: there is none.
+// The slot for the result after the arguments; -1 if there is none.
 static int32_t add_result(vector_pte* p, const etx_op* op, int32_t first,
                           int32_t first_written) {
   switch (op->result) {

@@ -125,7 +125,7 @@ static void invalid_inputs_are_refused(void** state) {
       "cannot open 'no.npy': No such file or directory, in input 'data'");
   command_expect_err(
       2, WORDS(ETX, "run", CACHE, "get_cache", "--in", "data=a.safetensors"),
-      "give 'a.safetensors#NAME', in input 'data'");
+      "name one with 'a.safetensors#NAME', in input 'data'");
   command_expect_err(2,
                      WORDS(ETX, "run", CACHE, "get_cache", "--in", "data=[[1]]",
                            "--in", "data=[[2]]"),

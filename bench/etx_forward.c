@@ -25,14 +25,14 @@ enum {
   RESULTS = 64
 };
 
-typedef struct loaded {
+typedef struct loaded_model {
   bool is_open;
   etx_module module;
   etx_module_shared shared;
   etx_method* method;
   etx_pool pool;  // owns the inputs
   etx_host_tensor inputs[MOST_INPUTS];
-} loaded;
+} loaded_model;
 
 static const char* const kinds[KIND_COUNT] = {"float32", "int8", "int8-static"};
 
@@ -43,7 +43,7 @@ static size_t kind_of(const char* name) {
   return kind;
 }
 
-static etx_status read_input(loaded* m, const char* folder, size_t index,
+static etx_status read_input(loaded_model* m, const char* folder, size_t index,
                              etx_diag* diag) {
   char path[PATH_BYTES];
   etx_mapped_file file;
@@ -59,7 +59,7 @@ static etx_status read_input(loaded* m, const char* folder, size_t index,
   return etx_method_set_value(m->method, index, &value, diag);
 }
 
-static etx_status open_method(loaded* m, etx_diag* diag) {
+static etx_status open_method(loaded_model* m, etx_diag* diag) {
   etx_planned_memory allocator;
   ETX_TRY(etx_module_shared_open(&m->shared, &m->module, diag));
   ETX_TRY(etx_module_shared_allocator(&m->shared, "forward", &allocator, diag));
@@ -68,7 +68,7 @@ static etx_status open_method(loaded* m, etx_diag* diag) {
   return ETX_OK;
 }
 
-static void close_model(loaded* m) {
+static void close_model(loaded_model* m) {
   if (!m->is_open) return;
   etx_module_shared_close(&m->shared);
   etx_module_close(&m->module);
@@ -76,7 +76,7 @@ static void close_model(loaded* m) {
   m->is_open = false;
 }
 
-static void print_result(const loaded* m, double seconds) {
+static void print_result(const loaded_model* m, double seconds) {
   const etx_value* out = NULL;
   if (etx_method_output(m->method, 0, &out) != ETX_OK) return;
   const size_t count = etx_tensor_numel(&out->as.tensor);
@@ -89,7 +89,7 @@ static void print_result(const loaded* m, double seconds) {
   puts("]}");
 }
 
-static etx_status load(loaded* m, const char* folder, const char* kind,
+static etx_status load(loaded_model* m, const char* folder, const char* kind,
                        const etx_parallel* parallel, etx_diag* diag) {
   char path[PATH_BYTES];
   const etx_module_options options = {.parallel = parallel};
@@ -110,7 +110,7 @@ static etx_status load(loaded* m, const char* folder, const char* kind,
   return ETX_OK;
 }
 
-static etx_status go(loaded* m, double seconds, etx_diag* diag) {
+static etx_status go(loaded_model* m, double seconds, etx_diag* diag) {
   size_t count = 0;
   double taken = 0;
   const double start = etx_monotonic_clock_seconds();
@@ -124,7 +124,7 @@ static etx_status go(loaded* m, double seconds, etx_diag* diag) {
   return ETX_OK;
 }
 
-static etx_status answer(loaded models[KIND_COUNT], const char* cache,
+static etx_status answer(loaded_model models[KIND_COUNT], const char* cache,
                          const char* line, const etx_parallel* parallel,
                          etx_diag* diag) {
   char folder[FOLDER_BYTES] = "", name[128], kind[16];
@@ -140,7 +140,7 @@ static etx_status answer(loaded models[KIND_COUNT], const char* cache,
 }
 
 static void answer_all(const char* cache, const etx_parallel* parallel) {
-  static loaded models[KIND_COUNT];
+  static loaded_model models[KIND_COUNT];
   char line[256];
   while (fgets(line, sizeof line, stdin) != NULL) {
     etx_diag diag;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The site of guides and API reference: Doxygen reads the public headers, Sphinx
-# the Python package and the guides. Warnings are errors: what is public has a
-# description, and no link leads nowhere. The first page is
+# Builds the site with the guides and the API reference: Doxygen reads the public
+# headers, Sphinx the Python package and the guides. Warnings are errors, so every
+# public name has a description and every link has a target. The first page is
 # <build directory>/html/index.html.
 #
 #   scripts/api_reference.sh <build directory>
@@ -22,7 +22,7 @@ fi
 headers=$(cmake -DPROJECT_SOURCE_DIR="$here" -P "$here/docs/api/list_headers.cmake")
 export ETX_PUBLIC_HEADERS=$headers
 rm -rf "$build/xml" "$build/html"
-# Doxygen goes on without the text of a filter that fails.
+# Run the filter once by itself, because Doxygen ignores its errors.
 for header in $headers; do
   "$venv/bin/python" "$here/docs/api/doxygen_filter.py" "$here/$header" >/dev/null
 done
@@ -36,16 +36,16 @@ done
   echo "OUTPUT_DIRECTORY = \"$build\""
 } >"$build/Doxyfile"
 (cd "$here" && doxygen "$build/Doxyfile")
-# Structs within structs stand with these, not once more by themselves.
+# Nested structs are described with the outer struct, not a second time.
 sed -i '/<innerclass .*_1_1/d' "$build"/xml/*_8h.xml
 
 ETX_DOXYGEN_XML=$build/xml \
   "$venv/bin/sphinx-build" -q -W -n -c "$here/docs/api" -d "$build/doctrees" -b html \
   "$here" "$build/html"
-# Enums without a name are called by a number.
+# Replace the numbers that stand for unnamed enums.
 find "$build/html/docs/api" -name 'c-*.html' -exec \
   sed -i 's#<span class="pre">@[0-9]*</span>#<span class="pre">enum</span>#g' {} +
-# The root of the source tree is that of the site; its first page lies in docs/api.
+# The site has the folders of the source tree; its first page is in docs/api.
 cat >"$build/html/index.html" <<'HTML'
 <!DOCTYPE html>
 <meta charset="utf-8">

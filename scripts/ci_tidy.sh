@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# clang-tidy over the libraries and the command: what .clang-tidy asks for,
-# findings are errors.
+# Runs clang-tidy with the checks of .clang-tidy on the libraries and the command.
+# Findings are errors.
 #
 #   scripts/ci_tidy.sh <build directory>
 set -euo pipefail
@@ -8,8 +8,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 build=$1
 "$here/scripts/setup.sh" ci
-# Clang's own options stand in the compile commands; nothing is compiled but a
-# header that a build writes.
+# Configure with clang, so that the compile commands have its options. Only a
+# generated header is built.
 cmake -S "$here" -B "$build" -G Ninja -DCMAKE_C_COMPILER=clang >/dev/null
 cmake --build "$build" --target generated/cli/page_files.h >/dev/null
 build=$(cd "$build" && pwd)

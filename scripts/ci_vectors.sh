@@ -25,7 +25,8 @@ compare() {
   printf '%s: ' "$1"
   found=$("$2/check_ops" "$vectors" -b) || { echo "$found"; exit 1; }
   echo "$found" | tail -1
-  [ "${expected:=$found}" = "$found" ] || { echo "other bits: $found, expected $expected" >&2; exit 1; }
+  [ "${expected:=$found}" = "$found" ] ||
+    { echo "the results differ: found $found, expected $expected" >&2; exit 1; }
 }
 
 optimised=("${3:-}" "${4:-}")

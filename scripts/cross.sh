@@ -13,7 +13,7 @@ case $arch in
   arm64) triple=aarch64-linux-gnu; processor=aarch64; qemu=qemu-aarch64 ;;
   # A 64-bit kernel reports aarch64 to 32-bit programs, too.
   armhf) triple=arm-linux-gnueabihf; processor=aarch64; qemu=qemu-arm ;;
-  *) echo "cross.sh: unknown architecture '$arch': arm64 or armhf" >&2; exit 2 ;;
+  *) echo "cross.sh: unknown architecture '$arch', expected arm64 or armhf" >&2; exit 2 ;;
 esac
 
 "$here/scripts/setup.sh" ci

@@ -19,7 +19,7 @@ case ${1:-build} in
                  gcc-aarch64-linux-gnu libc6-dev-arm64-cross
                  gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
                  gcc-s390x-linux-gnu libc6-dev-s390x-cross) ;;
-  *) echo "setup.sh: unknown set '$1': build, test, browser, docs or ci" >&2; exit 2 ;;
+  *) echo "setup.sh: unknown set '$1', expected build, test, ci, browser or docs" >&2; exit 2 ;;
 esac
 
 missing=()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# From a fresh checkout to French sentences: installs missing packages, builds,
-# plans the translator's two methods into one program and runs it.
+# A first try after checkout: installs missing packages, builds, plans the two
+# methods of the translator into one program, and translates three sentences.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,7 +1,10 @@
-// Values that show the same bytes: by the blob's rows, by operators that make a
-// view, and in stock files, where the exporter leaves an operator out that
-// would only make a view, by the bytes: a value that nobody writes shows the
-// value that was last written there.
+// Finds values that share one storage, in three ways:
+//
+// - The view rows of the blob name parents and parts.
+// - Some operators make a view of an argument.
+// - Stock exporters remove operators that only make a view. So in a stock file
+//   a value that nothing writes is a view of the value that was last written at
+//   its address.
 
 #include "cli/memory/memory_aliasing.h"
 
@@ -24,7 +27,7 @@ static void join(etx_memory_aliasing* c, uint32_t a, uint32_t b) {
   if (y < x) c->joined[x] = y;
 }
 
-static void join_families(etx_memory_aliasing* c) {
+static void join_view_rows(etx_memory_aliasing* c) {
   const etx_verify_method* const m = c->m;
   for (uint32_t v = 0; v < m->value_count; ++v) {
     const etx_verify_value* const value = &m->values[v];
@@ -35,7 +38,7 @@ static void join_families(etx_memory_aliasing* c) {
   }
 }
 
-// Counts edges into first_edge and brings them into the order of `to`.
+// Sorts the edges by `to` (a counting sort) and fills first_edge.
 static etx_status sort_edges(etx_memory_aliasing* c) {
   const size_t values = c->m->value_count;
   etx_memory_alias* const sorted =
@@ -58,13 +61,13 @@ static etx_status sort_edges(etx_memory_aliasing* c) {
 
 static bool lies_within(const etx_verify_method* m, uint32_t inner,
                         uint32_t outer) {
-  if (m->values[inner].home != ETX_VERIFY_STORAGE_PLANNED) return true;
-  return m->values[outer].home == ETX_VERIFY_STORAGE_PLANNED &&
+  if (m->values[inner].storage != ETX_VERIFY_STORAGE_PLANNED) return true;
+  return m->values[outer].storage == ETX_VERIFY_STORAGE_PLANNED &&
          (etx_verify_contains(m->values[outer].range, m->values[inner].range) ||
           etx_verify_contains(m->values[inner].range, m->values[outer].range));
 }
 
-// A slot that only ever shows one other value is a view of it.
+// A value that takes over the header of only one other value is a view of it.
 static void join_views(etx_memory_aliasing* c) {
   for (uint32_t v = 0; v < c->m->value_count; ++v) {
     const uint32_t first = c->first_edge[v];
@@ -81,11 +84,12 @@ static void join_views(etx_memory_aliasing* c) {
   }
 }
 
-// ---- views that a stock exporter left out ----
+// ---- views that a stock exporter removed ----
 
 typedef struct start_table {
-  uint64_t* starts;   // of planned values, ascending, each once
-  uint32_t* writers;  // who wrote there last; ETX_VERIFY_NONE
+  uint64_t* starts;   // addresses of planned values, ascending, without repeats
+  uint32_t* writers;  // by start: the value written there last, or
+                      // ETX_VERIFY_NONE
   size_t count;
 } start_table;
 
@@ -104,7 +108,7 @@ static etx_status list_starts(const etx_verify_method* m, start_table* t) {
       etx_verify_arena_take(m->memory, m->value_count, sizeof *t->writers);
   if (t->starts == NULL || t->writers == NULL) return ETX_OUT_OF_MEMORY;
   for (uint32_t v = 0; v < m->value_count; ++v) {
-    if (m->values[v].home != ETX_VERIFY_STORAGE_PLANNED) continue;
+    if (m->values[v].storage != ETX_VERIFY_STORAGE_PLANNED) continue;
     t->starts[t->count++] = m->values[v].range.start;
   }
   if (t->count > 0) {
@@ -161,18 +165,19 @@ static etx_status join_hidden_views(etx_memory_aliasing* c) {
   ETX_TRY(list_starts(c->m, &t));
   for (size_t i = 0; i < inputs; ++i) {
     const uint32_t v = (uint32_t)etx_pte_input_at(&c->m->plan, i);
-    if (c->m->values[v].home == ETX_VERIFY_STORAGE_PLANNED)
+    if (c->m->values[v].storage == ETX_VERIFY_STORAGE_PLANNED)
       join_hidden(c, &t, v);
   }
   for (size_t i = 0; i < c->raw_count; ++i) {
-    const etx_memory_value_access* const touch = &c->raw[i];
-    if (c->m->values[touch->value].home != ETX_VERIFY_STORAGE_PLANNED) continue;
-    if (c->is_written[touch->value] && !touch->is_write) continue;
-    join_hidden(c, &t, touch->value);
+    const etx_memory_value_access* const access = &c->raw[i];
+    if (c->m->values[access->value].storage != ETX_VERIFY_STORAGE_PLANNED)
+      continue;
+    if (c->is_written[access->value] && !access->is_write) continue;
+    join_hidden(c, &t, access->value);
   }
   for (size_t i = 0; i < outputs; ++i) {
     const uint32_t v = (uint32_t)etx_pte_output_at(&c->m->plan, i);
-    if (c->m->values[v].home == ETX_VERIFY_STORAGE_PLANNED)
+    if (c->m->values[v].storage == ETX_VERIFY_STORAGE_PLANNED)
       join_hidden(c, &t, v);
   }
   memset(c->marks, 0, c->m->value_count * sizeof *c->marks);
@@ -181,7 +186,7 @@ static etx_status join_hidden_views(etx_memory_aliasing* c) {
 
 etx_status etx_memory_aliasing_merge(etx_memory_aliasing* c) {
   ETX_TRY(sort_edges(c));
-  join_families(c);
+  join_view_rows(c);
   join_views(c);
   return c->m->blob == NULL ? join_hidden_views(c) : ETX_OK;
 }

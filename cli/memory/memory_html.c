@@ -1,6 +1,6 @@
-// page.html with its marks replaced: {{name}} by the file of that name in
-// cli/page, which the build has put into cli/memory/page_files.h, and {{data}} by the
-// map.
+// Fills the template page.html: {{name}} is replaced by the file of that name
+// in cli/memory/page, and {{data}} by the map as JSON. The build embeds these
+// files in the generated header page_files.h.
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 //   [value, kind, roles, arena, offset, bytes, name, type,
 //    views, spans, reads, writes]
 //
-// `roles` is 1 for an input, 2 for an output, 4 for sizes that vary; spans are
-// start, end, start, end, ...
+// `roles` is a sum: 1 for an input, 2 for an output, 4 for dynamic sizes. Spans
+// are start, end, start, end, ...
 
 #include <inttypes.h>
 
@@ -15,7 +15,7 @@
 
 enum { ROLE_INPUT = 1, ROLE_OUTPUT = 2, ROLE_VARIES = 4 };
 
-// Operators of a method's plan come first, then these, then delegates.
+// "operators" lists the operators of the method, then these, then delegates.
 enum { OTHER_MOVE, OTHER_JUMP, OTHER_FREE, OTHER_COUNT };
 static const char* const others[OTHER_COUNT] = {"move", "jump", "free"};
 
@@ -79,7 +79,7 @@ static void put_steps(const etx_verify_method* m, FILE* out) {
   fputs("]", out);
 }
 
-// Where each step comes from, if the program says so.
+// The source line of each step, if the program has a source map.
 static void put_sources(const etx_instruction_source* notes,
                         const etx_memory_method* method, FILE* out) {
   if (!notes->has_any) return;

@@ -28,15 +28,15 @@ const char* etx_memory_kind_sentence(etx_memory_kind kind) {
   return kind_sentences[kind];
 }
 
-// What one method's map is made from.
+// The map of one method while it is built.
 typedef struct building {
   etx_memory_method* method;
   etx_verify_method* m;
   etx_memory_uses uses;
   etx_memory_live_range* spans;
   size_t span_count;
-  etx_memory_box* box_of;  // by piece
-  uint64_t* nothing;       // by step: 0, for arenas in which nothing lies
+  etx_memory_box* box_of;  // by storage
+  uint64_t* nothing;       // by step: 0, the live bytes of an empty arena
 } building;
 
 static void* take(const building* b, size_t count, size_t item_bytes) {
@@ -45,53 +45,56 @@ static void* take(const building* b, size_t count, size_t item_bytes) {
 
 // ---- boxes ----
 
-static etx_memory_kind kind_of(const etx_memory_storage* piece) {
-  switch (piece->home) {
+static etx_memory_kind kind_of(const etx_memory_storage* storage) {
+  switch (storage->kind) {
     case ETX_VERIFY_STORAGE_CONSTANT:
       return ETX_MEMORY_KIND_CONSTANT;
     case ETX_VERIFY_STORAGE_PLANNED:
-      return piece->is_state ? ETX_MEMORY_KIND_STATE : ETX_MEMORY_KIND_SCRATCH;
+      return storage->is_state ? ETX_MEMORY_KIND_STATE
+                               : ETX_MEMORY_KIND_SCRATCH;
     default:
       return ETX_MEMORY_KIND_CALLER;
   }
 }
 
-static etx_text port_name(const building* b, const etx_memory_storage* piece) {
+static etx_text port_name(const building* b,
+                          const etx_memory_storage* storage) {
   const etx_verify_method* const m = b->m;
   const etx_text none = {NULL, 0};
   if (m->blob_method == SIZE_MAX) return none;
-  for (size_t i = 0; piece->is_input && i < etx_pte_input_count(&m->plan);
+  for (size_t i = 0; storage->is_input && i < etx_pte_input_count(&m->plan);
        ++i) {
-    if ((uint32_t)etx_pte_input_at(&m->plan, i) != piece->value) continue;
+    if ((uint32_t)etx_pte_input_at(&m->plan, i) != storage->value) continue;
     return etx_blob_input_at(m->blob, m->blob_method, i).name;
   }
-  for (size_t i = 0; piece->is_output && i < etx_pte_output_count(&m->plan);
+  for (size_t i = 0; storage->is_output && i < etx_pte_output_count(&m->plan);
        ++i) {
     const int32_t v = etx_pte_output_at(&m->plan, i);
-    if (&b->uses.pieces[b->uses.piece_of[v]] != piece) continue;
+    if (&b->uses.storages[b->uses.storage_of[v]] != storage) continue;
     return etx_blob_output_at(m->blob, m->blob_method, i).name;
   }
   return none;
 }
 
-// A view may be the one that has the name.
-static etx_text name_of(const building* b, const etx_memory_storage* piece) {
-  etx_text name = etx_pte_value_at(&b->m->plan, piece->value).as.tensor.name;
-  for (uint32_t i = 0; name.size == 0 && i < piece->view_count; ++i) {
-    const uint32_t view = b->uses.views[piece->first_view + i];
+// The name of a storage may be that of one of its views.
+static etx_text name_of(const building* b, const etx_memory_storage* storage) {
+  etx_text name = etx_pte_value_at(&b->m->plan, storage->value).as.tensor.name;
+  for (uint32_t i = 0; name.size == 0 && i < storage->view_count; ++i) {
+    const uint32_t view = b->uses.views[storage->first_view + i];
     name = etx_pte_value_at(&b->m->plan, view).as.tensor.name;
   }
-  return name.size > 0 ? name : port_name(b, piece);
+  return name.size > 0 ? name : port_name(b, storage);
 }
 
-static etx_status copy_uses(const building* b, const etx_memory_storage* piece,
+static etx_status copy_uses(const building* b,
+                            const etx_memory_storage* storage,
                             etx_memory_box* box) {
-  etx_memory_use* const uses = take(b, piece->use_count, sizeof *uses);
+  etx_memory_use* const uses = take(b, storage->use_count, sizeof *uses);
   if (uses == NULL) return ETX_OUT_OF_MEMORY;
-  for (uint32_t i = 0; i < piece->use_count; ++i) {
-    const etx_memory_access* const touch =
-        &b->uses.touches[b->uses.by_piece[piece->first_use + i]];
-    const etx_memory_use use = {touch->step, touch->is_write};
+  for (uint32_t i = 0; i < storage->use_count; ++i) {
+    const etx_memory_access* const access =
+        &b->uses.accesses[b->uses.by_storage[storage->first_use + i]];
+    const etx_memory_use use = {access->step, access->is_write};
     const etx_memory_use* const last =
         box->use_count == 0 ? NULL : &uses[box->use_count - 1];
     if (last != NULL && last->step == use.step &&
@@ -104,43 +107,43 @@ static etx_status copy_uses(const building* b, const etx_memory_storage* piece,
   return ETX_OK;
 }
 
-static etx_status make_box(const building* b, const etx_memory_storage* piece,
+static etx_status make_box(const building* b, const etx_memory_storage* storage,
                            etx_memory_box* box) {
   const etx_pte_tensor tensor =
-      etx_pte_value_at(&b->m->plan, piece->value).as.tensor;
-  box->value = piece->value;
-  box->kind = kind_of(piece);
-  box->is_input = piece->is_input;
-  box->is_output = piece->is_output;
+      etx_pte_value_at(&b->m->plan, storage->value).as.tensor;
+  box->value = storage->value;
+  box->kind = kind_of(storage);
+  box->is_input = storage->is_input;
+  box->is_output = storage->is_output;
   box->arena = tensor.has_allocation ? tensor.memory_id : 0;
   box->offset = tensor.has_allocation ? tensor.memory_offset : 0;
   box->bytes = etx_pte_tensor_bytes(&tensor);
-  box->name = name_of(b, piece);
-  box->views = &b->uses.views[piece->first_view];
-  box->view_count = piece->view_count;
-  return copy_uses(b, piece, box);
+  box->name = name_of(b, storage);
+  box->views = &b->uses.views[storage->first_view];
+  box->view_count = storage->view_count;
+  return copy_uses(b, storage, box);
 }
 
-// State, constants and what the caller brings live as long as the method runs.
-static bool is_always_there(const etx_memory_box* box) {
+// States, constants and memory of the caller are live during the whole method.
+static bool is_always_live(const etx_memory_box* box) {
   return box->kind != ETX_MEMORY_KIND_SCRATCH &&
          (box->kind == ETX_MEMORY_KIND_STATE || box->use_count > 0 ||
           box->is_input || box->is_output);
 }
 
-static etx_status give_spans(building* b) {
+static etx_status assign_spans(building* b) {
   etx_memory_span* const spans =
-      take(b, b->span_count + b->uses.piece_count, sizeof *spans);
+      take(b, b->span_count + b->uses.storage_count, sizeof *spans);
   size_t next = 0;
   if (spans == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < b->span_count; ++i) {
-    b->box_of[b->spans[i].piece].span_count += 1;
+    b->box_of[b->spans[i].storage].span_count += 1;
   }
-  for (size_t p = 0; p < b->uses.piece_count; ++p) {
+  for (size_t p = 0; p < b->uses.storage_count; ++p) {
     etx_memory_box* const box = &b->box_of[p];
     const size_t count = box->span_count;
     box->spans = &spans[next];
-    if (is_always_there(box)) {
+    if (is_always_live(box)) {
       spans[next++] = (etx_memory_span){0, b->method->step_count};
       box->span_count = 1;
     } else {
@@ -149,7 +152,7 @@ static etx_status give_spans(building* b) {
     }
   }
   for (size_t i = 0; i < b->span_count; ++i) {
-    etx_memory_box* const box = &b->box_of[b->spans[i].piece];
+    etx_memory_box* const box = &b->box_of[b->spans[i].storage];
     const size_t first = (size_t)(box->spans - spans);
     spans[first + box->span_count++] = b->spans[i].span;
   }
@@ -172,16 +175,17 @@ static int compare_boxes(const void* left, const void* right) {
 }
 
 static etx_status make_boxes(building* b) {
-  const size_t pieces = b->uses.piece_count;
-  b->box_of = take(b, pieces, sizeof *b->box_of);
+  const size_t storages = b->uses.storage_count;
+  b->box_of = take(b, storages, sizeof *b->box_of);
   if (b->box_of == NULL) return ETX_OUT_OF_MEMORY;
-  for (size_t p = 0; p < pieces; ++p) {
-    ETX_TRY(make_box(b, &b->uses.pieces[p], &b->box_of[p]));
+  for (size_t p = 0; p < storages; ++p) {
+    ETX_TRY(make_box(b, &b->uses.storages[p], &b->box_of[p]));
   }
-  ETX_TRY(give_spans(b));
-  if (pieces > 0) qsort(b->box_of, pieces, sizeof *b->box_of, compare_boxes);
+  ETX_TRY(assign_spans(b));
+  if (storages > 0)
+    qsort(b->box_of, storages, sizeof *b->box_of, compare_boxes);
   b->method->boxes = b->box_of;
-  b->method->box_count = pieces;
+  b->method->box_count = storages;
   return ETX_OK;
 }
 
@@ -191,7 +195,7 @@ static etx_status count_live(const building* b, etx_memory_arena* arena) {
   const uint32_t steps = b->method->step_count;
   uint64_t* const live = take(b, (size_t)steps + 1, sizeof *live);
   if (live == NULL) return ETX_OUT_OF_MEMORY;
-  // Differences first; they may wrap and come back.
+  // Differences first. They may wrap around; the sums do not.
   for (size_t i = 0; i < arena->box_count; ++i) {
     const etx_memory_box* const box = &b->method->boxes[arena->first_box + i];
     for (size_t s = 0; s < box->span_count; ++s) {
@@ -226,15 +230,15 @@ static etx_status bound_blocks(const building* b,
                            : etx_plan_bound(problem, &work, out_bytes);
 }
 
-// What every offset of the arena is a multiple of, as far as planners care.
+// The largest power of two, at most 16, that divides all offsets.
 static uint64_t alignment_of(const etx_memory_box* boxes, size_t count) {
   uint64_t all = 16;
   for (size_t i = 0; i < count; ++i) all |= boxes[i].offset;
   return all & (~all + 1);
 }
 
-// The planner's bound for the spans of an arena. If their sum cannot be
-// counted, what is live at the peak is all that is known.
+// The planner's lower bound for the spans of an arena. If the problem is not
+// valid for the planner, the bound is the live bytes at the peak.
 static etx_status find_bound(const building* b, etx_memory_arena* arena) {
   const etx_memory_box* const boxes = &b->method->boxes[arena->first_box];
   const uint64_t alignment = alignment_of(boxes, arena->box_count);
@@ -289,7 +293,7 @@ static etx_status make_arena(const building* b, etx_memory_arena* arena) {
   return find_bound(b, arena);
 }
 
-// Boxes are sorted by their arena, so each arena begins where the last ended.
+// Boxes are sorted by arena, so each arena's begin where the last one's ended.
 static etx_status make_arenas(building* b) {
   etx_memory_method* const method = b->method;
   const size_t count = etx_pte_buffer_size_count(&b->m->plan);
@@ -361,7 +365,7 @@ void etx_memory_map_close(etx_memory_map* map) {
   etx_verify_arena_release(&map->memory);
 }
 
-// ---- what is asked of a map ----
+// ---- queries ----
 
 static etx_text kernel_name(const etx_verify_method* m, int32_t index,
                             char* out, size_t capacity) {

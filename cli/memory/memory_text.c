@@ -1,6 +1,6 @@
-// A picture in letters: a column stands for one or more steps and shows the
-// fullest of them, a row for a stretch of bytes and shows the value that has
-// most of it, or a dot where less than half of it is in use.
+// A diagram of letters. A column is one step, or several, of which the one with
+// the most live bytes is shown. A row is a range of bytes: its letter is the
+// value that has the most of them, or a dot if less than half are in use.
 
 #include <inttypes.h>
 
@@ -27,7 +27,7 @@ typedef struct picture {
   char cells[MOST_ROWS][MOST_COLUMNS];
 } picture;
 
-// Names come from the file: nothing of them steers a terminal.
+// Names come from the file, so control characters are replaced.
 static void put_name(etx_text name, FILE* out) {
   for (size_t i = 0; i < name.size; ++i) {
     const unsigned char byte = (unsigned char)name.data[i];
@@ -68,7 +68,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
   return a;
 }
 
-// Few and equal pieces get a row each.
+// If all offsets and sizes are multiples of a large enough unit, a row is one
+// unit. Otherwise there are `most` rows.
 static void choose_rows(picture* p, size_t first, size_t end, uint32_t most) {
   uint64_t unit = p->arena->bytes;
   for (size_t i = first; i < end; ++i) {
@@ -137,7 +138,7 @@ static void print_rows(const picture* p) {
   fputc('\n', p->out);
 }
 
-// ---- what stands below ----
+// ---- figures below the diagram ----
 
 static void print_box(const picture* p, const etx_memory_box* box,
                       char letter) {
@@ -167,7 +168,7 @@ static void print_box(const picture* p, const etx_memory_box* box,
   fputc('\n', p->out);
 }
 
-// The largest boxes at the peak, one after the other.
+// The largest boxes at the peak, in descending order.
 static void print_peak_boxes(const picture* p, size_t first, size_t end) {
   const etx_memory_box* const boxes = p->method->boxes;
   size_t last = SIZE_MAX;
@@ -250,7 +251,7 @@ static void print_arena(picture* p) {
 }
 
 static void print_empty(const etx_memory_map* map, FILE* out) {
-  const char* comma = "\nnothing planned in:";
+  const char* comma = "\nmethods without planned memory:";
   for (size_t i = 0; i < map->method_count; ++i) {
     if (map->methods[i].arena_count > 0) continue;
     fprintf(out, "%s ", comma);
@@ -267,8 +268,8 @@ static void print_guesses(const etx_memory_map* map, FILE* out) {
     put_name(map->methods[i].name, out);
     fprintf(
         out,
-        "': %zu instruction%s of delegates or unknown operators; all that is "
-        "named there counts as used\n",
+        "': %zu instruction%s of delegates or unknown operators, counted as "
+        "accesses to all their arguments\n",
         map->methods[i].guessed_count,
         etx_plural(map->methods[i].guessed_count));
   }
@@ -277,8 +278,8 @@ static void print_guesses(const etx_memory_map* map, FILE* out) {
 etx_status etx_memory_text_print(const etx_memory_map* map, const char* path,
                                  FILE* out) {
   fprintf(out,
-          "%s: %zu method%s; time to the right, addresses upwards, a "
-          "letter a value\n",
+          "%s: %zu method%s; x axis: steps, y axis: addresses, one letter "
+          "for each value\n",
           path, map->method_count, etx_plural(map->method_count));
   for (size_t i = 0; i < map->method_count; ++i) {
     const etx_memory_method* const method = &map->methods[i];

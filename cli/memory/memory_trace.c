@@ -1,10 +1,11 @@
 // The Trace Event Format of Chrome and Perfetto:
 //
 //   process   a method                     "M" process_name
-//   thread    its instructions; then lanes of each arena, as many as values
-//             live at once, since slices of a thread must not cross
+//   thread    its instructions; then the lanes of each arena, one for each
+//   value
+//             that is live at once, because slices of a thread must not overlap
 //   "X"       an instruction, or a span of a value; a step is a microsecond
-//   "C"       bytes in use of each arena, where they change
+//   "C"       live bytes of each arena, where they change
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,8 +15,8 @@
 #include "cli/json/json_string.h"
 #include "cli/memory/memory_formats.h"
 
-// Threads of a method: 1 for instructions; lanes of the n-th arena from here
-// on.
+// Thread 1 of a method has its instructions. The lanes of its n-th arena begin
+// at thread n * LANES_PER_ARENA.
 enum { LANES_PER_ARENA = 1000000 };
 
 typedef struct slice {
@@ -108,8 +109,8 @@ static void trace_slice(tracing* t, const slice* s, size_t thread) {
   fputs("\"}}", t->out);
 }
 
-// Lanes that are free, as a heap with the smallest number on top; lanes in use,
-// with the one that ends first on top.
+// Two binary heaps of lanes: free ones, with the smallest number on top, and
+// those in use, with the one that ends first on top.
 typedef struct lane {
   uint32_t end;
   uint32_t number;

@@ -5,9 +5,9 @@
 
 #include "cli/memory/memory_storage.h"
 
-// Places and steps of `m` have been found.
+// Finds the storages and accesses of `m`, whose addresses and steps are known
+// (etx_verify_assign_addresses, etx_verify_find_steps).
 ETX_MUST_USE etx_status etx_memory_uses_find(etx_verify_method* m,
                                              etx_memory_uses* out_uses);
-
 
 #endif

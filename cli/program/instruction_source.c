@@ -15,11 +15,12 @@ void etx_instruction_source_open(etx_instruction_source* notes,
   const etx_status status = etx_source_map_open(&notes->source, pte, &diag);
   notes->has_any = status == ETX_OK;
   if (status == ETX_OK || status == ETX_NOT_FOUND) return;
-  fprintf(stderr, "etx %s: %s: its source lines are left out: %s\n", command,
-          path, diag.text);
+  fprintf(stderr, "etx %s: %s: source lines are not shown: %s\n", command, path,
+          diag.text);
 }
 
-// Lines of an instruction, and the method's position for reading them.
+// The number of source lines of an instruction, and the position of its method
+// in the source map.
 static size_t count_of(const etx_instruction_source* notes, etx_text method,
                        size_t instruction, size_t* out_method) {
   if (!notes->has_any ||
@@ -83,7 +84,7 @@ json_t* etx_instruction_source_json(const etx_instruction_source* notes,
   return list;
 }
 
-// The last "(method 'm', instruction 3" of a message.
+// Reads the last "(method 'm', instruction 3" of a message.
 static bool find_instruction(const char* text, etx_text* out_method,
                              size_t* out_instruction) {
   static const char start[] = "(method '";

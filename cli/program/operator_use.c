@@ -2,7 +2,8 @@
 
 #include "format/ops/op_schema.h"
 
-// By namespace, but for the few of ATen that only the optimised library has.
+// The library depends on the namespace, except for a few ATen operators that
+// only the optimised library has. The first matching row counts.
 static etx_executorch_library library_of(const etx_pte_operator* op) {
   static const struct {
     const char* prefix;
@@ -31,7 +32,7 @@ static int compare(const etx_pte_operator* a, const etx_pte_operator* b) {
   return order != 0 ? order : etx_text_compare(a->overload, b->overload);
 }
 
-// Finds the row of `op` or makes one at its sorted place.
+// Finds the row of `op`, or inserts one in sorted order.
 static etx_operator_use* row_of(etx_operator_uses* uses,
                                 const etx_pte_operator* op) {
   size_t at = 0;
@@ -72,7 +73,8 @@ static void count_plan(const etx_pte_plan* plan, etx_operator_uses* uses) {
   uses->delegate_count += etx_pte_delegate_count(plan);
 }
 
-// A view without a place in an arena is known to readers of the blob alone.
+// True if a view has no offset in an arena: only readers of the blob know where
+// it is, so the stock runtime cannot run the method.
 static bool has_unplanned_view(const etx_pte_plan* plan, const etx_blob* blob,
                                size_t method) {
   for (size_t i = 0; i < etx_blob_view_count(blob, method); ++i) {
@@ -109,7 +111,8 @@ etx_status etx_operator_uses_collect(const etx_pte* pte, const etx_blob* blob,
   }
   uses.items = etx_pool_take(pool, most * sizeof *uses.items);
   if (uses.items == NULL) {
-    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "no memory for operators");
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "not enough memory for operators");
   }
   for (size_t i = 0; i < etx_pte_plan_count(pte); ++i) {
     const etx_pte_plan plan = etx_pte_plan_at(pte, i);

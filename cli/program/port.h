@@ -1,4 +1,4 @@
-// An input or output of a method, described without loading the method.
+// Inputs and outputs of methods, described without loading the methods.
 
 #ifndef ETX_CLI_PROGRAM_PORT_H
 #define ETX_CLI_PROGRAM_PORT_H
@@ -15,8 +15,8 @@ typedef struct etx_port {
   etx_port_info info;
   size_t index;  // among the inputs or outputs
   bool is_input;
-  char name[ETX_PORT_NAME_BYTES];  // the file's, cut if too long, or
-                                   // "input_0", "output_0" for a stock file
+  char name[ETX_PORT_NAME_BYTES];  // from the file, cut if too long; "input_0"
+                                   // or "output_0" in a stock file
 } etx_port;
 
 ETX_MUST_USE etx_status etx_port_input(const etx_program* program,
@@ -26,22 +26,21 @@ ETX_MUST_USE etx_status etx_port_output(const etx_program* program,
                                         etx_text method, size_t index,
                                         etx_port* out_port, etx_diag* diag);
 
-// How the dimension (or with -1 the integer) of an input depends on a symbol;
-// false if it is fixed or the file does not say.
+// How dimension `dim` of an input depends on a symbol; with -1, how an integer
+// input does. False if it is fixed or the file does not say.
 bool etx_port_dim(const etx_program* program, etx_text method,
                   const etx_port* port, int32_t dim,
                   etx_blob_input_dim* out_dim, etx_blob_symbol* out_symbol);
 
-// "tensor", "int", "none": the kind of a value in words.
+// The name of a kind of value: "tensor", "int", "none".
 const char* etx_pte_kind_text(etx_pte_kind kind);
 
-// What a scalar or None port holds in the file: of an input the value that it
-// was fixed to when exported.
+// The value of a scalar or None port in the file. For an input that is the
+// value with which the method was exported.
 etx_value etx_port_fixed_value(const etx_port* port);
 
 // Writes "float32[b, 2*t, 3]", "int", "none".
 void etx_port_print_type(const etx_program* program, etx_text method,
                          const etx_port* port, FILE* out);
-
 
 #endif

@@ -5,10 +5,10 @@
 #include "cli/tensors/host_tensor.h"
 #include "format/tensor/layout.h"
 
-// Items of a list that are shown.
+// The largest number of list items that are printed.
 enum { MOST_ITEMS = 64 };
 
-// Double-quoted; bytes that YAML would not read as they are become \xNN.
+// Prints a double-quoted YAML string; control characters become \xNN.
 static void print_quoted(etx_text text, FILE* out) {
   fputc('"', out);
   for (size_t i = 0; i < text.size; ++i) {
@@ -178,7 +178,7 @@ static void print_ports(const etx_pte_plan* plan, FILE* out) {
   fputs("]\n", out);
 }
 
-// Whose bytes a tensor shows, or holds as its parts.
+// The view rows of a tensor: its parents and its parts.
 static void print_views(const etx_blob* blob, size_t method, size_t index,
                         FILE* out) {
   size_t found = 0;
@@ -227,7 +227,7 @@ static void print_chains(const etx_pte_plan* plan, FILE* out) {
 void etx_program_yaml_print(const etx_pte* pte, const etx_blob* blob,
                             FILE* out) {
   fputs(
-      "# a program file for reading; etx plan does not take this form\n"
+      "# a program file in readable form; not an input of etx plan\n"
       "methods:\n",
       out);
   for (size_t i = 0; i < etx_pte_plan_count(pte); ++i) {

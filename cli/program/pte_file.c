@@ -2,8 +2,9 @@
 
 #include "format/ptd/ptd_file.h"
 
-// What is too short to tell is refused by the reader of programs.
-static bool is_foreign(etx_bytes bytes) {
+// True if the file identifier is wrong. etx_pte_open refuses files that are too
+// short to have one.
+static bool has_wrong_identifier(etx_bytes bytes) {
   static const char mark[] = "ET12";
   enum { AT = 4, SIZE = sizeof mark - 1 };
   return bytes.size >= AT + SIZE && memcmp(bytes.data + AT, mark, SIZE) != 0;
@@ -12,16 +13,17 @@ static bool is_foreign(etx_bytes bytes) {
 static etx_status find_program(etx_pte_file* file, etx_diag* diag) {
   const etx_bytes bytes = file->file.bytes;
   if (etx_ptd_looks_like(bytes)) {
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "this is a data file (.ptd), not a program; give it "
-                         "to 'etx run' as --data beside its program");
+    return etx_diag_fail(
+        diag, ETX_BAD_ARGUMENT,
+        "this is a data file (.ptd), not a program; pass it to "
+        "'etx run' with --data, together with its program");
   }
   file->program = bytes;
   file->is_bundle = etx_bundle_looks_like(bytes);
-  if (!file->is_bundle && is_foreign(bytes)) {
+  if (!file->is_bundle && has_wrong_identifier(bytes)) {
     return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "this is no program: 'ET12' is expected at byte 4; "
-                         "methods become one by 'etx plan'");
+                         "this is not a program: expected 'ET12' at byte 4; "
+                         "'etx plan' makes programs from methods");
   }
   if (!file->is_bundle) return ETX_OK;
   ETX_TRY(etx_bundle_open(&file->bundle, bytes, diag));

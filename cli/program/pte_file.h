@@ -1,5 +1,5 @@
-// The file that a command was given as a program: a .pte, or a bundle (.bpte),
-// whose program is then used.
+// The program file of a command: a .pte, or a bundle (.bpte) with a program in
+// it.
 
 #ifndef ETX_CLI_PROGRAM_PTE_FILE_H
 #define ETX_CLI_PROGRAM_PTE_FILE_H
@@ -14,9 +14,8 @@ typedef struct etx_pte_file {
   etx_bundle bundle;  // opened, if it is one
 } etx_pte_file;
 
-// Maps the file and finds its program, which is not looked at. A data file
-// (.ptd) is refused with a word about what it is for. On failure nothing stays
-// open.
+// Maps the file and finds its program, which is not verified here. Refuses a
+// data file (.ptd) with a hint. On failure nothing stays open.
 ETX_MUST_USE etx_status etx_pte_file_open(etx_pte_file* file, const char* path,
                                           etx_diag* diag);
 void etx_pte_file_close(etx_pte_file* file);

@@ -21,7 +21,7 @@ static bool has_name(const etx_state_list* list, etx_text name) {
   return false;
 }
 
-// Planned tensors that carry a name are state; constants carry one too.
+// Planned tensors with a name are states. Constants may have names too.
 static void add_named_tensors(const etx_pte_plan* plan, etx_state_list* list) {
   for (size_t i = 0; i < etx_pte_value_count(plan); ++i) {
     if (etx_pte_value_kind(plan, i) != ETX_PTE_TENSOR) continue;
@@ -57,7 +57,8 @@ etx_status etx_state_list_read(const etx_program* program, etx_pool* pool,
   etx_state_list list = {NULL, 0};
   list.rows = etx_pool_take(pool, most_rows(program) * sizeof *list.rows);
   if (list.rows == NULL) {
-    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "no memory for states");
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "not enough memory for states");
   }
   if (program->has_blob) {
     for (size_t i = 0; i < etx_blob_state_count(&program->blob); ++i) {

@@ -1,5 +1,5 @@
-// The states of a program file: from etx's blob, or in a stock file from the
-// names that its planned tensors carry.
+// The states of a program file: from the blob of etx, or in a stock file from
+// its planned tensors with names.
 
 #ifndef ETX_CLI_PROGRAM_STATE_LIST_H
 #define ETX_CLI_PROGRAM_STATE_LIST_H
@@ -15,7 +15,7 @@ typedef struct etx_state_row {
   uint32_t arena;
   uint64_t offset;
   const char* initial;  // "zeros", "uniform", "constant", or "unknown"
-  uint32_t constant;    // its number, 0 if there is none
+  uint32_t constant;    // position of its initial value, 0 if there is none
 } etx_state_row;
 
 typedef struct etx_state_list {

@@ -6,7 +6,7 @@
 enum { WHY_BYTES = ETX_TENSOR_COMPARE_TEXT_BYTES + 64 };
 
 // One case being executed.
-typedef struct runner {
+typedef struct bundle_runner {
   etx_run_session* session;
   const etx_bundle* bundle;
   etx_tolerance tolerance;
@@ -15,15 +15,15 @@ typedef struct runner {
   etx_method* method;
   etx_pool pool;  // of the case
   etx_diag diag;  // of the case
-} runner;
+} bundle_runner;
 
-// A tensor of the bundle as the runtime sees it; strides go to `strides`.
+// A tensor of the bundle in the runtime's form. `strides` holds its strides.
 static etx_status view_of(const etx_bundle_tensor* from,
                           int32_t strides[ETX_MAX_RANK], etx_tensor* out_view,
                           etx_diag* diag) {
   if (!etx_layout_strides(from->sizes, from->dim_order, from->rank, strides)) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
-                         "strides of a tensor do not fit in 32 bits");
+                         "the strides of a tensor do not fit in 32 bits");
   }
   *out_view = (etx_tensor){(void*)(uintptr_t)from->data.data, from->sizes,
                            strides, from->rank, from->dtype};
@@ -31,7 +31,7 @@ static etx_status view_of(const etx_bundle_tensor* from,
 }
 
 // The method may write to an input, so it gets a copy.
-static etx_status set_tensor(runner* run, size_t index,
+static etx_status set_tensor(bundle_runner* run, size_t index,
                              const etx_bundle_tensor* from) {
   int32_t strides[ETX_MAX_RANK];
   etx_tensor view;
@@ -40,14 +40,14 @@ static etx_status set_tensor(runner* run, size_t index,
     view.data = etx_pool_take(&run->pool, from->data.size);
     if (view.data == NULL) {
       return etx_diag_fail(&run->diag, ETX_OUT_OF_MEMORY,
-                           "no memory for an input");
+                           "not enough memory for an input");
     }
     memcpy(view.data, from->data.data, from->data.size);
   }
   return etx_method_set_input(run->method, index, &view, &run->diag);
 }
 
-static etx_status set_input(runner* run, size_t index) {
+static etx_status set_input(bundle_runner* run, size_t index) {
   const etx_bundle_value from =
       etx_bundle_input_at(run->bundle, run->suite, run->index, index);
   etx_value value = {.kind = ETX_VALUE_NONE};
@@ -70,12 +70,12 @@ static etx_status set_input(runner* run, size_t index) {
   return etx_method_set_value(run->method, index, &value, &run->diag);
 }
 
-static etx_status execute(runner* run) {
+static etx_status execute(bundle_runner* run) {
   const size_t count =
       etx_bundle_input_count(run->bundle, run->suite, run->index);
   if (count != run->method->input_count) {
     return etx_diag_fail(&run->diag, ETX_BAD_ARGUMENT,
-                         "the method has %z input%s, the case gives %z",
+                         "the method has %z input%s, the case has %z",
                          run->method->input_count,
                          etx_plural(run->method->input_count), count);
   }
@@ -83,7 +83,7 @@ static etx_status execute(runner* run) {
   return etx_method_run(run->method, &run->diag);
 }
 
-static etx_tolerance tolerance_of(const runner* run, etx_dtype dtype) {
+static etx_tolerance tolerance_of(const bundle_runner* run, etx_dtype dtype) {
   etx_tolerance tolerance = run->tolerance;
   double least = 0;
   if (dtype == ETX_DTYPE_FLOAT16) least = 1.0 / 512;
@@ -93,7 +93,8 @@ static etx_tolerance tolerance_of(const runner* run, etx_dtype dtype) {
   return tolerance;
 }
 
-static etx_status compare_tensor(runner* run, const etx_bundle_tensor* from,
+static etx_status compare_tensor(bundle_runner* run,
+                                 const etx_bundle_tensor* from,
                                  const etx_value* found, bool* out_equal,
                                  char* why) {
   int32_t strides[ETX_MAX_RANK];
@@ -101,7 +102,8 @@ static etx_status compare_tensor(runner* run, const etx_bundle_tensor* from,
   etx_host_tensor expected;
   etx_host_tensor copy;
   if (found->kind != ETX_VALUE_TENSOR) {
-    etx_format_text(why, ETX_TENSOR_COMPARE_TEXT_BYTES, "expected a tensor");
+    etx_format_text(why, ETX_TENSOR_COMPARE_TEXT_BYTES,
+                    "expected a tensor, found another kind of value");
     *out_equal = false;
     return ETX_OK;
   }
@@ -114,7 +116,8 @@ static etx_status compare_tensor(runner* run, const etx_bundle_tensor* from,
   return ETX_OK;
 }
 
-static bool equal_number(const runner* run, const etx_bundle_value* expected,
+static bool equal_number(const bundle_runner* run,
+                         const etx_bundle_value* expected,
                          const etx_value* found) {
   switch (expected->kind) {
     case ETX_BUNDLE_INT:
@@ -131,8 +134,8 @@ static bool equal_number(const runner* run, const etx_bundle_value* expected,
 }
 
 // Compares output `index`; `why` says what is wrong if it is not equal.
-static etx_status compare_output(runner* run, size_t index, bool* out_equal,
-                                 char* why) {
+static etx_status compare_output(bundle_runner* run, size_t index,
+                                 bool* out_equal, char* why) {
   const etx_bundle_value expected =
       etx_bundle_output_at(run->bundle, run->suite, run->index, index);
   const etx_value* found = NULL;
@@ -147,7 +150,7 @@ static etx_status compare_output(runner* run, size_t index, bool* out_equal,
 }
 
 // `why` is left empty if all outputs are as expected.
-static etx_status compare_outputs(runner* run, char* why) {
+static etx_status compare_outputs(bundle_runner* run, char* why) {
   const size_t expected =
       etx_bundle_output_count(run->bundle, run->suite, run->index);
   if (expected != run->method->output_count) {
@@ -171,7 +174,7 @@ static bool is_of_the_machine(etx_status status) {
          status == ETX_INTERNAL;
 }
 
-static etx_status run_case(runner* run, const etx_bundle_sink* sink,
+static etx_status run_case(bundle_runner* run, const etx_bundle_sink* sink,
                            etx_bundle_result* result) {
   char why[WHY_BYTES] = "";
   const etx_text method = etx_bundle_suite_method(run->bundle, run->suite);
@@ -195,7 +198,7 @@ static etx_status run_case(runner* run, const etx_bundle_sink* sink,
   return ETX_OK;
 }
 
-static etx_status run_suite(runner* run, const etx_bundle_sink* sink,
+static etx_status run_suite(bundle_runner* run, const etx_bundle_sink* sink,
                             etx_bundle_result* result, etx_diag* diag) {
   char name[ETX_MAX_METHOD_NAME + 1];
   const etx_text method = etx_bundle_suite_method(run->bundle, run->suite);
@@ -220,9 +223,9 @@ static etx_status run_suite(runner* run, const etx_bundle_sink* sink,
 etx_status etx_bundle_run(etx_run_session* session, etx_tolerance tolerance,
                           const etx_bundle_sink* sink,
                           etx_bundle_result* out_result, etx_diag* diag) {
-  runner run = {.session = session,
-                .bundle = &session->file.bundle,
-                .tolerance = tolerance};
+  bundle_runner run = {.session = session,
+                       .bundle = &session->file.bundle,
+                       .tolerance = tolerance};
   etx_bundle_result result = {0, 0};
   const size_t suites = etx_bundle_suite_count(run.bundle);
   for (run.suite = 0; run.suite < suites; ++run.suite) {

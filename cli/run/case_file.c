@@ -7,22 +7,23 @@
 
 #include "exporter/host/host_file.h"
 
-typedef struct reader {
+typedef struct case_reader {
   etx_pool* pool;
   etx_case_file* file;
-  size_t call;  // position of the call being read, for messages
+  size_t call;  // position of the current call, for messages
   etx_diag* diag;
-} reader;
+} case_reader;
 
-static etx_status refuse(const reader* in, const char* what) {
+static etx_status refuse(const case_reader* in, const char* what) {
   return etx_diag_fail(in->diag, ETX_BAD_FILE, "call %z: %s", in->call, what);
 }
 
-static etx_status take(const reader* in, size_t count, size_t bytes,
+static etx_status take(const case_reader* in, size_t count, size_t bytes,
                        void** out) {
   *out = etx_pool_take(in->pool, count * bytes);
   if (*out != NULL) return ETX_OK;
-  return etx_diag_fail(in->diag, ETX_OUT_OF_MEMORY, "no memory for calls");
+  return etx_diag_fail(in->diag, ETX_OUT_OF_MEMORY,
+                       "not enough memory for calls");
 }
 
 static etx_text text_of(const json_t* string) {
@@ -30,16 +31,19 @@ static etx_text text_of(const json_t* string) {
   return text;
 }
 
-static etx_status copy_text(const reader* in, const json_t* string,
+static etx_status copy_text(const case_reader* in, const json_t* string,
                             etx_text* out) {
   *out = etx_pool_copy_text(in->pool, text_of(string));
   if (out->data != NULL) return ETX_OK;
-  return etx_diag_fail(in->diag, ETX_OUT_OF_MEMORY, "no memory for a name");
+  return etx_diag_fail(in->diag, ETX_OUT_OF_MEMORY,
+                       "not enough memory for a name");
 }
 
-static etx_status find_tensor(const reader* in, const json_t* key,
+static etx_status find_tensor(const case_reader* in, const json_t* key,
                               const etx_host_tensor** out) {
-  if (!json_is_string(key)) return refuse(in, "a tensor's key is no string");
+  if (!json_is_string(key)) {
+    return refuse(in, "the key of a tensor is not a string");
+  }
   *out = etx_tensor_set_find(&in->file->tensors, text_of(key));
   if (*out != NULL) return ETX_OK;
   return etx_diag_fail(in->diag, ETX_NOT_FOUND,
@@ -47,7 +51,7 @@ static etx_status find_tensor(const reader* in, const json_t* key,
                        in->call, text_of(key));
 }
 
-static etx_status read_value(const reader* in, const json_t* value,
+static etx_status read_value(const case_reader* in, const json_t* value,
                              etx_case_value* out) {
   const json_t* const tensor = json_object_get(value, "tensor");
   const json_t* const integer = json_object_get(value, "int");
@@ -73,14 +77,18 @@ static etx_status read_value(const reader* in, const json_t* value,
   } else if (json_object_get(value, "none") != NULL) {
     out->kind = ETX_CASE_NONE;
   } else {
-    return refuse(in, "a value is of no known kind");
+    return refuse(in,
+                  "a value has an unknown kind, expected tensor, int, float, "
+                  "bool, string or none");
   }
   return ETX_OK;
 }
 
-static etx_status read_values(const reader* in, const json_t* list,
+static etx_status read_values(const case_reader* in, const json_t* list,
                               etx_case_value** out, size_t* out_count) {
-  if (!json_is_array(list)) return refuse(in, "inputs or outputs are no list");
+  if (!json_is_array(list)) {
+    return refuse(in, "'inputs' or 'outputs' is not a list");
+  }
   void* items = NULL;
   const size_t count = json_array_size(list);
   ETX_TRY(take(in, count, sizeof **out, &items));
@@ -92,7 +100,7 @@ static etx_status read_values(const reader* in, const json_t* list,
   return ETX_OK;
 }
 
-static etx_status read_mutations(const reader* in, const json_t* list,
+static etx_status read_mutations(const case_reader* in, const json_t* list,
                                  etx_case_call* call) {
   void* items = NULL;
   const size_t count = json_array_size(list);
@@ -104,7 +112,7 @@ static etx_status read_mutations(const reader* in, const json_t* list,
     const json_t* const input = json_object_get(row, "input");
     if (!json_is_integer(input) || json_integer_value(input) < 0 ||
         (size_t)json_integer_value(input) >= call->input_count) {
-      return refuse(in, "input_mutations names no input of the call");
+      return refuse(in, "'input_mutations' names an input that does not exist");
     }
     call->mutations[i].input = (size_t)json_integer_value(input);
     ETX_TRY(find_tensor(in, json_object_get(row, "tensor"),
@@ -113,7 +121,7 @@ static etx_status read_mutations(const reader* in, const json_t* list,
   return ETX_OK;
 }
 
-static etx_status read_states(const reader* in, json_t* object,
+static etx_status read_states(const case_reader* in, json_t* object,
                               etx_case_call* call) {
   void* items = NULL;
   ETX_TRY(take(in, json_object_size(object), sizeof *call->states, &items));
@@ -124,19 +132,22 @@ static etx_status read_states(const reader* in, json_t* object,
     etx_case_state* const state = &call->states[call->state_count++];
     state->name = etx_pool_copy_text(in->pool, etx_text_of(key));
     if (state->name.data == NULL) {
-      return etx_diag_fail(in->diag, ETX_OUT_OF_MEMORY, "no memory for a name");
+      return etx_diag_fail(in->diag, ETX_OUT_OF_MEMORY,
+                           "not enough memory for a name");
     }
     ETX_TRY(find_tensor(in, value, &state->tensor));
   }
   return ETX_OK;
 }
 
-static etx_status read_call(const reader* in, const json_t* object,
+static etx_status read_call(const case_reader* in, const json_t* object,
                             etx_case_call* call) {
   call->is_reset = json_is_true(json_object_get(object, "reset"));
   if (call->is_reset) return ETX_OK;
   const json_t* const method = json_object_get(object, "method");
-  if (!json_is_string(method)) return refuse(in, "neither method nor reset");
+  if (!json_is_string(method)) {
+    return refuse(in, "it has neither 'method' nor 'reset'");
+  }
   etx_text name;
   ETX_TRY(copy_text(in, method, &name));
   call->method = name.data;
@@ -148,7 +159,7 @@ static etx_status read_call(const reader* in, const json_t* object,
   return read_states(in, json_object_get(object, "state"), call);
 }
 
-static etx_status read_document(reader* in, const json_t* document) {
+static etx_status read_document(case_reader* in, const json_t* document) {
   const json_t* const calls = json_object_get(document, "calls");
   const json_t* const absolute = json_object_get(document, "atol");
   const json_t* const relative = json_object_get(document, "rtol");
@@ -176,7 +187,8 @@ etx_status etx_case_file_read(const char* directory, etx_pool* pool,
   const etx_text tensors =
       etx_pool_format(pool, "%s/expected.safetensors", directory);
   if (cases.data == NULL || tensors.data == NULL) {
-    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "no memory for a path");
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "not enough memory for a path");
   }
   etx_case_file file = {.call_count = 0};
   ETX_TRY(etx_tensor_set_read(tensors.data, pool, &file.tensors, diag));
@@ -194,7 +206,7 @@ etx_status etx_case_file_read(const char* directory, etx_pool* pool,
     return etx_diag_fail(diag, ETX_BAD_FILE, "'%s' line %i: %s", cases.data,
                          (int64_t)error.line, error.text);
   }
-  reader in = {pool, &file, 0, diag};
+  case_reader in = {pool, &file, 0, diag};
   const etx_status status = read_document(&in, document);
   json_decref(document);
   if (status == ETX_OK) *out_file = file;

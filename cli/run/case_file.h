@@ -1,6 +1,6 @@
-// A recorded sequence of calls and what they must give: cases.json and
-// expected.safetensors of one directory (tests/data/README.md tells the
-// format).
+// A recorded sequence of calls and their expected results: cases.json and
+// expected.safetensors of one directory. tests/data/README.md describes the
+// format.
 
 #ifndef ETX_CLI_RUN_CASE_FILE_H
 #define ETX_CLI_RUN_CASE_FILE_H
@@ -40,7 +40,7 @@ typedef struct etx_case_state {
 } etx_case_state;
 
 typedef struct etx_case_call {
-  bool is_reset;  // restores initial state; nothing else is set
+  bool is_reset;  // resets all states; no other field is set
   const char* method;
   etx_case_value* inputs;
   size_t input_count;
@@ -59,14 +59,15 @@ typedef struct etx_case_file {
   etx_tensor_set tensors;
 } etx_case_file;
 
-// Reads the directory. Every key that is used must be in expected.safetensors;
-// unknown kinds of values are refused, with the call they stand in.
+// Reads the directory. Every key that is used must be in expected.safetensors.
+// Unknown kinds of values are refused; the message has the position of the
+// call.
 ETX_MUST_USE etx_status etx_case_file_read(const char* directory,
                                            etx_pool* pool,
                                            etx_case_file* out_file,
                                            etx_diag* diag);
 
-// What a method takes for a recorded number, truth value or text; None for a
+// A recorded number, boolean or string in the runtime's form; None for a
 // tensor.
 etx_value etx_case_scalar(const etx_case_value* from);
 

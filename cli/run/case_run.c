@@ -10,7 +10,7 @@
 enum { RECORDED_STATE_BYTES = 64 * 1024 };
 
 // One call being executed. Copies live in a pool of the call.
-typedef struct runner {
+typedef struct case_runner {
   etx_run_session* session;
   const etx_case_file* file;
   const etx_case_sink* sink;
@@ -19,37 +19,37 @@ typedef struct runner {
   size_t index;  // of the call in the file
   etx_pool pool;
   etx_method* method;
-  etx_host_tensor* inputs;  // what the method was given, and may have changed
-  etx_dim_order_input* given;  // the same as the method has it
-  etx_host_tensor* states;     // content before the call, by state; no data if
-                               // too large to be recorded
+  etx_host_tensor* inputs;     // copies, which the method may change
+  etx_dim_order_input* given;  // the same in the method's dimension order
+  etx_host_tensor* states;     // by state: content before the call; no data if
+                               // it is larger than RECORDED_STATE_BYTES
   etx_diag* diag;
-} runner;
+} case_runner;
 
-static void differ(runner* run, const char* what, const char* why) {
+static void differ(case_runner* run, const char* what, const char* why) {
   ++run->result->difference_count;
   run->sink->difference(run->sink->context, run->index, run->call->method, what,
                         why);
 }
 
-static void compare(runner* run, const etx_host_tensor* expected,
+static void compare(case_runner* run, const etx_host_tensor* expected,
                     const etx_host_tensor* found, const char* what) {
   char why[ETX_TENSOR_COMPARE_TEXT_BYTES];
   if (etx_tensor_compare(expected, found, run->file->tolerance, why)) return;
   differ(run, what, why);
 }
 
-static etx_status set_scalar(runner* run, size_t index,
+static etx_status set_scalar(case_runner* run, size_t index,
                              const etx_case_value* from) {
   const etx_value value = etx_case_scalar(from);
   return etx_method_set_value(run->method, index, &value, run->diag);
 }
 
-static etx_status set_inputs(runner* run) {
+static etx_status set_inputs(case_runner* run) {
   const size_t count = run->call->input_count;
   if (count != run->method->input_count) {
     return etx_diag_fail(run->diag, ETX_BAD_ARGUMENT,
-                         "the method has %z input%s, the case gives %z",
+                         "the method has %z input%s, the case has %z",
                          run->method->input_count,
                          etx_plural(run->method->input_count), count);
   }
@@ -73,14 +73,14 @@ static etx_status set_inputs(runner* run) {
   return ETX_OK;
 }
 
-static etx_status find_state(runner* run, size_t index, etx_tensor* out,
+static etx_status find_state(case_runner* run, size_t index, etx_tensor* out,
                              etx_state_hold* hold) {
   const etx_shared_memory* const shared = &run->session->shared.memory;
   return etx_shared_memory_find(
       shared, etx_shared_memory_name_at(shared, index), out, hold, run->diag);
 }
 
-static etx_status remember_states(runner* run) {
+static etx_status remember_states(case_runner* run) {
   const size_t count = etx_shared_memory_count(&run->session->shared.memory);
   run->states = etx_pool_take(&run->pool, count * sizeof *run->states);
   if (run->states == NULL) return ETX_OUT_OF_MEMORY;
@@ -118,7 +118,7 @@ static bool equal_scalar(const etx_case_value* expected, const etx_value* found,
   }
 }
 
-static etx_status check_output(runner* run, size_t index,
+static etx_status check_output(case_runner* run, size_t index,
                                const etx_case_value* expected) {
   const etx_value* found = NULL;
   ETX_TRY(etx_method_output(run->method, index, &found));
@@ -130,7 +130,7 @@ static etx_status check_output(runner* run, size_t index,
   etx_format_text(what, sizeof what, "output '%s'", port.name);
   if (expected->kind != ETX_CASE_TENSOR) {
     if (!equal_scalar(expected, found, run->file->tolerance)) {
-      differ(run, what, "a number, boolean or None is another one");
+      differ(run, what, "the number, boolean, string or None differs");
     }
     return ETX_OK;
   }
@@ -145,9 +145,9 @@ static etx_status check_output(runner* run, size_t index,
   return ETX_OK;
 }
 
-// A stock program shows changed inputs as leading outputs, which the case does
-// not list.
-static etx_status check_outputs(runner* run) {
+// A stock program returns changed inputs as additional first outputs, which the
+// case does not list.
+static etx_status check_outputs(case_runner* run) {
   const size_t expected = run->call->output_count;
   const size_t found = run->method->output_count;
   if (found < expected) {
@@ -162,7 +162,7 @@ static etx_status check_outputs(runner* run) {
   return ETX_OK;
 }
 
-static void check_inputs(runner* run) {
+static void check_inputs(case_runner* run) {
   for (size_t i = 0; i < run->call->input_count; ++i) {
     if (run->call->inputs[i].kind != ETX_CASE_TENSOR) continue;
     etx_dim_order_input_read_back(&run->given[i]);
@@ -178,8 +178,8 @@ static void check_inputs(runner* run) {
   }
 }
 
-static const etx_host_tensor* expected_state(const runner* run, etx_text name,
-                                             size_t index) {
+static const etx_host_tensor* expected_state(const case_runner* run,
+                                             etx_text name, size_t index) {
   for (size_t i = 0; i < run->call->state_count; ++i) {
     if (etx_text_equal(run->call->states[i].name, name)) {
       return run->call->states[i].tensor;
@@ -188,7 +188,7 @@ static const etx_host_tensor* expected_state(const runner* run, etx_text name,
   return run->states[index].data == NULL ? NULL : &run->states[index];
 }
 
-static etx_status check_states(runner* run) {
+static etx_status check_states(case_runner* run) {
   const etx_shared_memory* const shared = &run->session->shared.memory;
   const size_t count = etx_shared_memory_count(shared);
   for (size_t i = 0; i < count; ++i) {
@@ -207,8 +207,8 @@ static etx_status check_states(runner* run) {
   return ETX_OK;
 }
 
-// A recorded state that the program does not have.
-static void check_state_names(runner* run) {
+// Reports recorded states that the program does not have.
+static void check_state_names(case_runner* run) {
   const etx_shared_memory* const shared = &run->session->shared.memory;
   for (size_t i = 0; i < run->call->state_count; ++i) {
     etx_tensor state;
@@ -223,7 +223,7 @@ static void check_state_names(runner* run) {
   }
 }
 
-static etx_status run_call(runner* run) {
+static etx_status run_call(case_runner* run) {
   ETX_TRY(etx_run_session_method(run->session, run->call->method, &run->method,
                                  run->diag));
   ETX_TRY(remember_states(run));
@@ -246,13 +246,13 @@ etx_status etx_case_run(etx_run_session* session, const etx_case_file* file,
   etx_status status = ETX_OK;
   for (size_t i = 0; i < file->call_count && status == ETX_OK; ++i) {
     const etx_text all = {NULL, 0};
-    runner run = {.session = session,
-                  .file = file,
-                  .sink = sink,
-                  .result = &result,
-                  .call = &file->calls[i],
-                  .index = i,
-                  .diag = diag};
+    case_runner run = {.session = session,
+                       .file = file,
+                       .sink = sink,
+                       .result = &result,
+                       .call = &file->calls[i],
+                       .index = i,
+                       .diag = diag};
     result.refused_call = i;
     etx_pool_init(&run.pool);
     status = run.call->is_reset

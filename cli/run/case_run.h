@@ -1,9 +1,9 @@
-// Executes a recorded sequence of calls in one session and compares every
-// output, changed input and state after each call.
+// Executes a recorded sequence of calls in one session. After each call it
+// compares every output, input and state.
 //
-// State starts with its initial values and gets them again at each reset.
-// What a call is not recorded to have changed must be unchanged: inputs, and
-// state of up to 64 KiB (larger ones are not recorded).
+// States have their initial values at the start and after each reset. Inputs
+// and states without a recorded change must be unchanged. States of more than
+// 64 KiB are compared only if the case has a recorded value.
 
 #ifndef ETX_CLI_RUN_CASE_RUN_H
 #define ETX_CLI_RUN_CASE_RUN_H
@@ -13,23 +13,23 @@
 
 struct etx_run_profile;
 
-// `difference` is called for each thing that differs: `what` is "output
-// 'logits'", "state 'cache'", `why` as of etx_tensor_compare.
+// `difference` is called for each difference: `what` is, for instance, "output
+// 'logits'" or "state 'cache'", `why` the text of etx_tensor_compare.
 typedef struct etx_case_sink {
   void (*difference)(void* context, size_t call, const char* method,
                      const char* what, const char* why);
   void* context;
-  struct etx_run_profile* profile;  // sees every call; NULL: nobody does
+  struct etx_run_profile* profile;  // records every call; may be NULL
 } etx_case_sink;
 
 typedef struct etx_case_result {
   size_t call_count;  // executed, resets not counted
   size_t difference_count;
-  size_t refused_call;  // if the status is not ETX_OK: which call failed
+  size_t refused_call;  // if the status is not ETX_OK: the call that failed
 } etx_case_result;
 
-// Returns what a call was refused with; the rest of the sequence is then not
-// executed. Differences are no failure of this function.
+// If a call fails, returns its status and does not execute the rest.
+// Differences do not change the status.
 ETX_MUST_USE etx_status etx_case_run(etx_run_session* session,
                                      const etx_case_file* file,
                                      const etx_case_sink* sink,

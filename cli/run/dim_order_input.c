@@ -4,7 +4,8 @@
 
 #include "format/tensor/layout.h"
 
-// Calls for every element in reading order: copies between dense and ordered.
+// Copies all elements from row-major order to the method's dimension order, or
+// back.
 static void copy_elements(const etx_dim_order_input* input, bool is_back) {
   const etx_host_tensor* const dense = input->dense;
   const size_t item = etx_dtype_bytes(dense->dtype);
@@ -23,7 +24,7 @@ static void copy_elements(const etx_dim_order_input* input, bool is_back) {
   }
 }
 
-// The order that the file states; NULL if it is the default one.
+// The dimension order of the input in the file; NULL if it is row-major.
 static const uint8_t* order_of(const etx_method* method, size_t index,
                                size_t rank) {
   etx_port_info port;
@@ -41,12 +42,13 @@ static etx_status arrange(etx_dim_order_input* input, const uint8_t* order,
   const etx_host_tensor* const dense = input->dense;
   if (!etx_layout_strides(dense->sizes, order, dense->rank, input->strides)) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
-                         "strides of an input do not fit in 32 bits");
+                         "the strides of an input do not fit in 32 bits");
   }
   if (order == NULL || dense->bytes == 0) return ETX_OK;
   input->data = etx_pool_take(pool, dense->bytes);
   if (input->data == NULL) {
-    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "no memory for an input");
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "not enough memory for an input");
   }
   copy_elements(input, false);
   return ETX_OK;

@@ -1,9 +1,10 @@
-// Giving a method a dense tensor, whatever order of dimensions its file wants.
+// Passes row-major tensors to methods whose inputs have another dimension
+// order.
 //
-// The runtime takes an input only as the file lays it out (channels last, say)
-// and rearranges nothing. What comes from files and from the command line is in
-// default order, so it is rearranged here, and so is what the method writes to
-// the input.
+// The runtime accepts an input only in the dimension order of the file, for
+// instance channels last. Tensors from files and from the command line are
+// row-major, so they are copied into that order here, and changed inputs are
+// copied back.
 
 #ifndef ETX_CLI_RUN_DIM_ORDER_INPUT_H
 #define ETX_CLI_RUN_DIM_ORDER_INPUT_H
@@ -12,20 +13,20 @@
 #include "runtime/method.h"
 
 typedef struct etx_dim_order_input {
-  etx_host_tensor* dense;  // the caller's, in default order
-  // Its elements as the method has them: in the same memory if the order is
-  // the default one. NULL: nothing was set.
+  etx_host_tensor* dense;  // the caller's tensor, row-major
+  // Its elements in the method's order; the same memory if that is row-major.
+  // NULL: no input is set.
   void* data;
   int32_t strides[ETX_MAX_RANK];
 } etx_dim_order_input;
 
-// Sets input `index` of the method to `dense`, which stays where it is as long
-// as the input is set; so does the memory that is taken from `pool`.
+// Sets input `index` of the method to `dense`. `dense` and the memory from
+// `pool` must stay valid as long as the input is set.
 ETX_MUST_USE etx_status etx_dim_order_input_set(
     etx_method* method, size_t index, etx_host_tensor* dense, etx_pool* pool,
     etx_dim_order_input* out_input, etx_diag* diag);
 
-// Brings what the method wrote to the input into the dense tensor.
+// Copies what the method wrote to the input back into the dense tensor.
 void etx_dim_order_input_read_back(const etx_dim_order_input* input);
 
 #endif

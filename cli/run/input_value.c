@@ -4,6 +4,7 @@
 #include "cli/tensors/tensor_literal.h"
 #include "cli/tensors/tensor_file.h"
 
+// A number without brackets for a tensor of one element gets the tensor's rank:
 // "5" for int64[1, 1] is [[5]].
 static void take_single_sizes(const etx_port* port, etx_host_tensor* tensor) {
   const etx_pte_tensor* const stated = &port->info.value.as.tensor;
@@ -21,9 +22,11 @@ static etx_status read_content(const etx_port* port, const char* text,
   if (etx_tensor_file_is_path(text)) {
     return etx_tensor_file_read(text, pool, out_tensor, diag);
   }
-  if (etx_tensor_file_is_writable(text)) {  // a set without a name
+  if (etx_tensor_file_is_writable(text)) {  // a file without a tensor's name
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "which tensor of '%s'? give '%s#NAME'", text, text);
+                         "'%s' may have several tensors; name one with "
+                         "'%s#NAME'",
+                         text, text);
   }
   ETX_TRY(etx_tensor_literal_read(etx_text_of(text),
                                   port->info.value.as.tensor.dtype, pool,
@@ -47,8 +50,9 @@ static etx_status read_tensor(const etx_port* port, const char* text,
 
 static etx_status refuse(const etx_port* port, const char* text,
                          const char* wanted, etx_diag* diag) {
-  return etx_diag_fail(diag, ETX_BAD_ARGUMENT, "input '%s' wants %s, not '%s'",
-                       port->name, wanted, text);
+  return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                       "input '%s' expects %s, found '%s'", port->name, wanted,
+                       text);
 }
 
 etx_status etx_input_value_read(const etx_port* port, const char* text,
@@ -91,7 +95,8 @@ etx_status etx_input_value_read(const etx_port* port, const char* text,
       break;
     default:
       return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                           "input '%s' is a list, which has no text form",
+                           "input '%s' is a list, which the command line "
+                           "cannot express",
                            port->name);
   }
   *out_value = value;

@@ -1,4 +1,4 @@
-// What stands behind "--in NAME=": a number, a list, a file, for one input.
+// The text after "--in NAME=" as a value: a number, a nested list or a file.
 
 #ifndef ETX_CLI_RUN_INPUT_VALUE_H
 #define ETX_CLI_RUN_INPUT_VALUE_H
@@ -6,9 +6,9 @@
 #include "cli/tensors/host_tensor.h"
 #include "cli/program/port.h"
 
-// Reads `text` as a value of the input's kind and type. A bare number for a
-// tensor of one element takes the tensor's sizes. Data is in the pool; a
-// tensor value borrows `out_tensor`, which is untouched for other kinds.
+// Reads `text` as a value of the input's kind and dtype. A number without
+// brackets for a tensor of one element gets the tensor's rank. Data is in the
+// pool. A tensor value borrows `out_tensor`, which other kinds do not change.
 ETX_MUST_USE etx_status etx_input_value_read(const etx_port* port,
                                              const char* text, etx_pool* pool,
                                              etx_host_tensor* out_tensor,

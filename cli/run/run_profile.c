@@ -1,6 +1,6 @@
-// The Trace Event Format: "X" a call or an instruction, in microseconds from
-// the first call; "C" the bytes of an arena in use, which are known from the
-// file (memory_map.h) and not measured.
+// The Trace Event Format: "X" is a call or an instruction, in microseconds from
+// the start of the first call; "C" is the live bytes of an arena, which come
+// from the memory map of the file (memory_map.h) and are not measured.
 
 #include "cli/run/run_profile.h"
 
@@ -16,7 +16,7 @@
 
 enum { TYPES_BYTES = 512 };
 
-// ---- what is seen ----
+// ---- recording ----
 
 static etx_run_profile_event* add_event(etx_run_profile* profile) {
   if (profile->count == profile->capacity) {
@@ -122,21 +122,21 @@ etx_status etx_run_profile_call(etx_run_profile* profile, etx_method* method,
   return status;
 }
 
-// ---- what is written ----
+// ---- writing ----
 
-typedef struct writing {
+typedef struct profile_writer {
   const etx_run_profile* profile;
   const etx_memory_map* map;
   const etx_instruction_source* notes;
   FILE* out;
-} writing;
+} profile_writer;
 
-static double microseconds(const writing* w, double time) {
+static double microseconds(const profile_writer* w, double time) {
   return 1e6 * (time - w->profile->calls[0].start);
 }
 
-static void put_span(const writing* w, const char* category, double start,
-                     double end, etx_text name) {
+static void put_span(const profile_writer* w, const char* category,
+                     double start, double end, etx_text name) {
   fprintf(w->out,
           ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"cat\":\"%s\",\"ts\":%.3f,"
           "\"dur\":%.3f,\"name\":",
@@ -144,7 +144,8 @@ static void put_span(const writing* w, const char* category, double start,
   etx_json_string_write(w->out, name);
 }
 
-static void put_event(const writing* w, const etx_run_profile_call_record* call,
+static void put_event(const profile_writer* w,
+                      const etx_run_profile_call_record* call,
                       const etx_run_profile_event* event) {
   char name[128];
   char source[ETX_INSTRUCTION_SOURCE_TEXT_BYTES];
@@ -163,7 +164,7 @@ static void put_event(const writing* w, const etx_run_profile_call_record* call,
   fputs("}}", w->out);
 }
 
-static void put_arena(const writing* w, const etx_memory_method* method,
+static void put_arena(const profile_writer* w, const etx_memory_method* method,
                       const etx_memory_arena* arena,
                       const etx_run_profile_call_record* call) {
   for (size_t i = 0; i < call->count; ++i) {
@@ -178,7 +179,7 @@ static void put_arena(const writing* w, const etx_memory_method* method,
   }
 }
 
-static void put_memory(const writing* w,
+static void put_memory(const profile_writer* w,
                        const etx_run_profile_call_record* call) {
   for (size_t m = 0; m < w->map->method_count; ++m) {
     const etx_memory_method* const method = &w->map->methods[m];
@@ -189,7 +190,7 @@ static void put_memory(const writing* w,
   }
 }
 
-static void put_trace(const writing* w, const char* name) {
+static void put_trace(const profile_writer* w, const char* name) {
   fputs(
       "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
       "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":",
@@ -215,7 +216,7 @@ static etx_status write_trace(const etx_run_profile* profile,
   etx_instruction_source notes;
   etx_instruction_source_open(&notes, &map->pte, "run", name);
   ETX_TRY(etx_output_file_open(&output, path, diag));
-  const writing w = {profile, map, &notes, output.file};
+  const profile_writer w = {profile, map, &notes, output.file};
   put_trace(&w, name);
   etx_status status = etx_output_file_finish(&output);
   if (status == ETX_OK) status = etx_output_file_keep(&output);

@@ -8,7 +8,8 @@
 #include "cli/base/input_path.h"
 #include "cli/base/plural.h"
 
-// A name that leads nowhere is the user's mistake, not the machine's.
+// A data file that does not exist is a mistake of the user (exit code 2), not a
+// failure of the system, as opening it would report.
 static etx_status check_paths(const char* const* data_paths, size_t data_count,
                               etx_diag* diag) {
   for (size_t i = 0; i < data_count; ++i) {
@@ -51,7 +52,8 @@ static etx_status open_pool(etx_run_session* session, size_t threads,
   const size_t size = (needed / ALIGNMENT + 1) * ALIGNMENT;
   session->pool_memory = aligned_alloc(ALIGNMENT, size);
   if (session->pool_memory == NULL) {
-    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "no memory for threads");
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "not enough memory for threads");
   }
   const etx_bytes_mut memory = {session->pool_memory, size};
   const etx_status status =
@@ -89,9 +91,9 @@ void etx_run_session_close(etx_run_session* session) {
   close_pool(session);
 }
 
-// Operators that a method lacks, said one by one as they are found.
-static void say_missing(void* context, etx_text name, etx_text overload,
-                        size_t instruction) {
+// Prints each operator that a method needs and this build does not have.
+static void print_missing(void* context, etx_text name, etx_text overload,
+                          size_t instruction) {
   size_t* const count = context;
   ++*count;
   fprintf(stderr, "operator '%.*s%s%.*s' of instruction %zu is missing\n",
@@ -102,7 +104,7 @@ static void say_missing(void* context, etx_text name, etx_text overload,
 static etx_status load(etx_run_session* session, const char* name,
                        const etx_planned_memory* allocator, etx_diag* diag) {
   size_t count = 0;
-  const etx_missing_sink missing = {say_missing, &count};
+  const etx_missing_sink missing = {print_missing, &count};
   const etx_status status = etx_module_load_method_telling(
       &session->module, name, allocator, &missing, diag);
   if (count == 0) return status;
@@ -113,7 +115,8 @@ static etx_status load(etx_run_session* session, const char* name,
                        name, count, etx_plural(count));
 }
 
-// Constant methods are not called; what etx adds is no one's first guess.
+// True if a method is worth a hint: not a constant, and not one of those that
+// etx adds ("et_...").
 static bool is_offered(const etx_method_info* info) {
   static const char ours[] = "et_";
   return !info->is_constant &&

@@ -1,5 +1,5 @@
-// A program file opened for running: the module, and one session of state that
-// all methods share.
+// A program file opened for running: the module, and one session with the
+// states that all methods share.
 
 #ifndef ETX_CLI_RUN_RUN_SESSION_H
 #define ETX_CLI_RUN_RUN_SESSION_H
@@ -9,9 +9,9 @@
 #include "runtime/threads/thread_pool.h"
 
 typedef struct etx_run_session_options {
-  const char* const* data_paths;  // files (.ptd) that hold data of the program
+  const char* const* data_paths;  // data files (.ptd) of the program
   size_t data_count;
-  size_t threads;  // for its kernels; 0: one
+  size_t threads;  // for its kernels; 0 counts as 1
 } etx_run_session_options;
 
 typedef struct etx_run_session {
@@ -19,17 +19,18 @@ typedef struct etx_run_session {
   etx_thread_pool pool;
   void* pool_memory;
   etx_module module;
-  etx_module_shared shared;  // initial values are in place after opening
+  etx_module_shared shared;  // has the initial values after opening
 } etx_run_session;
 
-// Opens the file, and the files that hold data of it, and starts threads and
-// state. On failure nothing stays open. A session stays where it was opened.
+// Opens the program and its data files, starts the threads and initialises the
+// states. On failure nothing stays open. A session must not be moved in memory.
 ETX_MUST_USE etx_status
 etx_run_session_open(etx_run_session* session, const char* path,
                      const etx_run_session_options* options, etx_diag* diag);
 void etx_run_session_close(etx_run_session* session);
 
-// The method, loaded with the session's state at its first use.
+// Finds a method; the first call for it loads it on the session's states. If
+// there is none of that name, the message lists the methods of the program.
 ETX_MUST_USE etx_status etx_run_session_method(etx_run_session* session,
                                                const char* name,
                                                etx_method** out_method,

@@ -13,49 +13,50 @@
 #include "cli/program/instruction_source.h"
 #include "cli/tensors/tensor_json.h"
 
-// Elements that are printed in full; of more only the edges.
+// Tensors of more elements are printed with the edges of each dimension only.
 enum { MOST_PRINTED = 64 };
 
-typedef struct runner {
+typedef struct single_call_runner {
   etx_run_session* session;
   const etx_single_call* what;
   etx_pool* pool;
   etx_method* method;
   etx_port* inputs;
   etx_host_tensor* tensors;    // data of the inputs
-  etx_dim_order_input* given;  // the same as the method has it
-  bool* is_set;                // inputs that were given
-  bool* is_written;            // outputs that went to a file
-  bool* is_input_written;      // inputs that did
-  json_t* printed;             // with --json
+  etx_dim_order_input* given;  // the same in the method's dimension order
+  bool* is_set;                // by input: has a value
+  bool* is_written;            // by output: was written to a file
+  bool* is_input_written;      // by input: was written to a file
+  json_t* printed;             // the object of --json, or NULL
   etx_diag diag;
-} runner;
+} single_call_runner;
 
-static etx_exit fail(const runner* run, etx_status status) {
+static etx_exit fail(const single_call_runner* run, etx_status status) {
   return etx_error_report("run", run->what->file, status, &run->diag);
 }
 
-static etx_exit fail_run(const runner* run, etx_status status) {
+static etx_exit fail_run(const single_call_runner* run, etx_status status) {
   etx_error_report("run", run->what->file, status, &run->diag);
   etx_instruction_source_explain(&run->session->module.program.pte, &run->diag,
                                  "run", run->what->file);
   return etx_exit_from_run_status(status);
 }
 
-static etx_text method_name(const runner* run) {
+static etx_text method_name(const single_call_runner* run) {
   return etx_text_of(run->what->method);
 }
 
-static const etx_program* program_of(const runner* run) {
+static const etx_program* program_of(const single_call_runner* run) {
   return &run->session->module.program;
 }
 
-static void print_port(const runner* run, const etx_port* port, FILE* out) {
+static void print_port(const single_call_runner* run, const etx_port* port,
+                       FILE* out) {
   fprintf(out, "%s: ", port->name);
   etx_port_print_type(program_of(run), method_name(run), port, out);
 }
 
-static etx_status describe(runner* run) {
+static etx_status describe(single_call_runner* run) {
   const size_t count = run->method->input_count;
   run->inputs = etx_pool_take(run->pool, count * sizeof *run->inputs);
   run->tensors = etx_pool_take(run->pool, count * sizeof *run->tensors);
@@ -68,7 +69,8 @@ static etx_status describe(runner* run) {
   if (run->inputs == NULL || run->tensors == NULL || run->given == NULL ||
       run->is_set == NULL || run->is_written == NULL ||
       run->is_input_written == NULL) {
-    return etx_diag_fail(&run->diag, ETX_OUT_OF_MEMORY, "no memory for inputs");
+    return etx_diag_fail(&run->diag, ETX_OUT_OF_MEMORY,
+                         "not enough memory for inputs");
   }
   for (size_t i = 0; i < count; ++i) {
     ETX_TRY(etx_port_input(program_of(run), method_name(run), i,
@@ -77,9 +79,9 @@ static etx_status describe(runner* run) {
   return ETX_OK;
 }
 
-// Position of the input called by the first `size` bytes of `name`.
-static bool find_input(const runner* run, const char* name, size_t size,
-                       size_t* out_index) {
+// Finds the input whose name is the first `size` bytes of `name`.
+static bool find_input(const single_call_runner* run, const char* name,
+                       size_t size, size_t* out_index) {
   for (size_t i = 0; i < run->method->input_count; ++i) {
     const char* const candidate = run->inputs[i].name;
     if (strlen(candidate) == size && memcmp(candidate, name, size) == 0) {
@@ -90,7 +92,7 @@ static bool find_input(const runner* run, const char* name, size_t size,
   return false;
 }
 
-static etx_exit refuse_input(const runner* run, const char* word) {
+static etx_exit refuse_input(const single_call_runner* run, const char* word) {
   const etx_text name = {word, strcspn(word, "=")};
   etx_usage_error_report("run",
                          "method '%s' has no input '%t'; its inputs are:",
@@ -103,7 +105,8 @@ static etx_exit refuse_input(const runner* run, const char* word) {
   return ETX_EXIT_REFUSED;
 }
 
-static etx_status give(runner* run, size_t index, const etx_value* value) {
+static etx_status give(single_call_runner* run, size_t index,
+                       const etx_value* value) {
   run->is_set[index] = true;
   if (value->kind == ETX_VALUE_TENSOR) {
     return etx_dim_order_input_set(run->method, index, &run->tensors[index],
@@ -112,7 +115,7 @@ static etx_status give(runner* run, size_t index, const etx_value* value) {
   return etx_method_set_value(run->method, index, value, &run->diag);
 }
 
-static etx_exit set_input(runner* run, const char* word) {
+static etx_exit set_input(single_call_runner* run, const char* word) {
   const char* const equals = strchr(word, '=');
   if (equals == NULL) {
     return etx_usage_error_report(
@@ -136,14 +139,14 @@ static etx_exit set_input(runner* run, const char* word) {
 }
 
 // Scalars that were fixed when exported need not be given.
-static etx_exit set_rest(runner* run) {
+static etx_exit set_rest(single_call_runner* run) {
   for (size_t i = 0; i < run->method->input_count; ++i) {
     const etx_port* const port = &run->inputs[i];
     if (run->is_set[i]) continue;
     if (port->info.kind == ETX_PTE_TENSOR || port->info.varies) {
       fprintf(stderr,
-              "etx run: input '%s' of method '%s' is missing; give it "
-              "with --in ",
+              "etx run: input '%s' of method '%s' has no value; set it with "
+              "--in ",
               port->name, run->what->method);
       print_port(run, port, stderr);
       fputc('\n', stderr);
@@ -156,8 +159,8 @@ static etx_exit set_rest(runner* run) {
   return ETX_EXIT_DONE;
 }
 
-// What "--out NAME" means, as a dense tensor.
-static etx_status find_result(runner* run, etx_text name,
+// The tensor that "--out NAME" names: an output, an input or a state.
+static etx_status find_result(single_call_runner* run, etx_text name,
                               etx_host_tensor* out_tensor) {
   size_t index = 0;
   for (index = 0; index < run->method->output_count; ++index) {
@@ -169,7 +172,7 @@ static etx_status find_result(runner* run, etx_text name,
     ETX_TRY(etx_method_output(run->method, index, &value));
     if (value->kind != ETX_VALUE_TENSOR) {
       return etx_diag_fail(&run->diag, ETX_BAD_ARGUMENT,
-                           "output '%t' is no tensor", name);
+                           "output '%t' is not a tensor", name);
     }
     run->is_written[index] = true;
     return etx_host_tensor_copy(&value->as.tensor, run->pool, out_tensor,
@@ -188,11 +191,11 @@ static etx_status find_result(runner* run, etx_text name,
     return etx_host_tensor_copy(&state, run->pool, out_tensor, &run->diag);
   }
   return etx_diag_fail(&run->diag, ETX_NOT_FOUND,
-                       "no output, input or state is called '%t'", name);
+                       "the method has no output, input or state '%t'", name);
 }
 
-// Writes to one file everything that `--out` sends there.
-static etx_exit write_file(runner* run, const char* path) {
+// Writes one file with the tensors of all --out options that name it.
+static etx_exit write_file(single_call_runner* run, const char* path) {
   etx_tensor_item items[ETX_OPTION_LIST_MAX];
   size_t count = 0;
   for (size_t i = 0; i < run->what->outputs->count; ++i) {
@@ -220,7 +223,7 @@ static bool is_first_of_its_file(const etx_option_list* list, size_t index) {
   return true;
 }
 
-static etx_exit write_files(runner* run) {
+static etx_exit write_files(single_call_runner* run) {
   const etx_option_list* const list = run->what->outputs;
   for (size_t i = 0; i < list->count; ++i) {
     if (!is_first_of_its_file(list, i)) continue;
@@ -277,7 +280,8 @@ static void print_value(const char* name, const etx_value* value,
   fputc('\n', stdout);
 }
 
-static etx_status show(runner* run, const char* name, const etx_value* value) {
+static etx_status show(single_call_runner* run, const char* name,
+                       const etx_value* value) {
   etx_host_tensor tensor = {.rank = 0};
   if (value->kind == ETX_VALUE_TENSOR) {
     ETX_TRY(etx_host_tensor_copy(&value->as.tensor, run->pool, &tensor,
@@ -291,7 +295,7 @@ static etx_status show(runner* run, const char* name, const etx_value* value) {
   return ETX_OK;
 }
 
-static etx_status show_results(runner* run) {
+static etx_status show_results(single_call_runner* run) {
   for (size_t i = 0; i < run->method->output_count; ++i) {
     etx_port port;
     const etx_value* value = NULL;
@@ -310,7 +314,7 @@ static etx_status show_results(runner* run) {
   return ETX_OK;
 }
 
-static etx_exit run_method(runner* run) {
+static etx_exit run_method(single_call_runner* run) {
   if (run->what->profile == NULL) {
     const etx_status status = etx_method_run(run->method, &run->diag);
     return status == ETX_OK ? ETX_EXIT_DONE : fail_run(run, status);
@@ -328,7 +332,7 @@ static etx_exit run_method(runner* run) {
   return code;
 }
 
-static etx_exit execute(runner* run) {
+static etx_exit execute(single_call_runner* run) {
   for (size_t i = 0; i < run->what->inputs->count; ++i) {
     const etx_exit code = set_input(run, run->what->inputs->items[i]);
     if (code != ETX_EXIT_DONE) return code;
@@ -364,7 +368,7 @@ etx_exit etx_single_call_run(etx_run_session* session,
           what->outputs->items[i]);
     }
   }
-  runner run = {.session = session, .what = what, .pool = pool};
+  single_call_runner run = {.session = session, .what = what, .pool = pool};
   etx_diag_init(&run.diag);
   etx_status status =
       etx_run_session_method(session, what->method, &run.method, &run.diag);

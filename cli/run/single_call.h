@@ -1,4 +1,4 @@
-// One call from the command line: inputs by name, outputs by name.
+// One call of a method from the command line, with inputs and outputs by name.
 
 #ifndef ETX_CLI_RUN_SINGLE_CALL_H
 #define ETX_CLI_RUN_SINGLE_CALL_H
@@ -15,11 +15,12 @@ typedef struct etx_single_call {
   const etx_option_list* outputs;  // "NAME=FILE": outputs, inputs that the
                                    // method changes, and states
   bool json;
-  const char* profile;  // where a trace of the run goes, or NULL
+  const char* profile;  // path for a trace of the run, or NULL
 } etx_single_call;
 
-// Runs the method once. What is not written to a file is printed. Says on
-// standard error why it failed, and returns the exit code.
+// Runs the method once. Prints the outputs and changed inputs that are not
+// written to files. Reports a failure on standard error and returns the exit
+// code.
 etx_exit etx_single_call_run(etx_run_session* session,
                              const etx_single_call* what, etx_pool* pool);
 

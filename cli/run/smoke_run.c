@@ -4,7 +4,7 @@
 #include "cli/program/port.h"
 #include "format/tensor/layout.h"
 
-typedef struct runner {
+typedef struct smoke_runner {
   etx_run_session* session;
   const etx_smoke_sink* sink;
   etx_text name;
@@ -12,10 +12,11 @@ typedef struct runner {
   bool largest;
   etx_pool pool;
   etx_diag diag;
-} runner;
+} smoke_runner;
 
-// The bound of a dimension (or with -1 of the integer) of an input.
-static int64_t bound(const runner* run, const etx_port* port, int32_t dim,
+// The smallest or largest size of dimension `dim` of an input (-1: of an
+// integer input); `otherwise` if it is fixed.
+static int64_t bound(const smoke_runner* run, const etx_port* port, int32_t dim,
                      int64_t otherwise) {
   etx_blob_input_dim row;
   etx_blob_symbol symbol;
@@ -27,26 +28,26 @@ static int64_t bound(const runner* run, const etx_port* port, int32_t dim,
   return row.factor * value + row.offset;
 }
 
-static etx_status set_zeros(runner* run, const etx_port* port) {
+static etx_status set_zeros(smoke_runner* run, const etx_port* port) {
   const etx_pte_tensor* const stated = &port->info.value.as.tensor;
   etx_host_tensor zeros = {.dtype = stated->dtype, .rank = stated->rank};
   for (size_t i = 0; i < stated->rank; ++i) {
     zeros.sizes[i] = (int32_t)bound(run, port, (int32_t)i, stated->sizes[i]);
   }
   ETX_TRY(etx_host_tensor_allocate(&zeros, &run->pool, &run->diag));
-  // Zeros are the same in every order.
+  // All elements are equal, so any dimension order will do.
   int32_t strides[ETX_MAX_RANK];
   if (!etx_layout_strides(zeros.sizes, stated->dim_order, zeros.rank,
                           strides)) {
     return etx_diag_fail(&run->diag, ETX_OUT_OF_RANGE,
-                         "strides of an input do not fit in 32 bits");
+                         "the strides of an input do not fit in 32 bits");
   }
   etx_tensor view = etx_host_tensor_view(&zeros);
   view.strides = strides;
   return etx_method_set_input(run->method, port->index, &view, &run->diag);
 }
 
-static etx_status set_scalar(runner* run, const etx_port* port) {
+static etx_status set_scalar(smoke_runner* run, const etx_port* port) {
   etx_value value = etx_port_fixed_value(port);
   if (value.kind == ETX_VALUE_INT) {
     value.as.integer = bound(run, port, -1, value.as.integer);
@@ -54,7 +55,7 @@ static etx_status set_scalar(runner* run, const etx_port* port) {
   return etx_method_set_value(run->method, port->index, &value, &run->diag);
 }
 
-static etx_status set_inputs(runner* run) {
+static etx_status set_inputs(smoke_runner* run) {
   for (size_t i = 0; i < run->method->input_count; ++i) {
     etx_port port;
     ETX_TRY(etx_port_input(&run->session->module.program, run->name, i, &port,
@@ -69,7 +70,7 @@ static bool depends_on_data(etx_status status) {
   return status == ETX_BAD_ARGUMENT || status == ETX_OUT_OF_RANGE;
 }
 
-static etx_status call_once(runner* run, bool largest) {
+static etx_status call_once(smoke_runner* run, bool largest) {
   const etx_text all = {NULL, 0};
   etx_smoke_outcome outcome = ETX_SMOKE_PASSED;
   run->largest = largest;
@@ -91,13 +92,13 @@ static etx_status call_once(runner* run, bool largest) {
   return status;
 }
 
-static etx_status smoke_method(runner* run) {
+static etx_status smoke_method(smoke_runner* run) {
   const etx_text name = etx_pool_copy_text(&run->pool, run->name);
   const etx_status loaded =
-      name.data == NULL
-          ? etx_diag_fail(&run->diag, ETX_OUT_OF_MEMORY, "no memory for a name")
-          : etx_run_session_method(run->session, name.data, &run->method,
-                                   &run->diag);
+      name.data == NULL ? etx_diag_fail(&run->diag, ETX_OUT_OF_MEMORY,
+                                        "not enough memory for a name")
+                        : etx_run_session_method(run->session, name.data,
+                                                 &run->method, &run->diag);
   if (loaded != ETX_OK) {
     run->sink->called(run->sink->context, run->name, "load", ETX_SMOKE_FAILED,
                       run->diag.text);
@@ -116,7 +117,7 @@ etx_status etx_smoke_run(etx_run_session* session, const etx_smoke_sink* sink) {
     etx_method_info info;
     ETX_TRY(etx_program_method_at(program, i, &info));
     if (info.is_constant) continue;
-    runner run = {.session = session, .sink = sink, .name = info.name};
+    smoke_runner run = {.session = session, .sink = sink, .name = info.name};
     etx_pool_init(&run.pool);
     etx_diag_init(&run.diag);
     const etx_status status = smoke_method(&run);

@@ -1,8 +1,8 @@
-// Loads every method of a program and calls it with zeros, at the smallest
-// and at the largest sizes of its inputs.
+// Loads every method of a program and calls it with zeros, at the smallest and
+// at the largest sizes of its inputs. States are reset before every call.
 //
-// A refusal that depends on the data (an index, a divisor) counts as passed:
-// zeros need not be valid input. State is reset before every call.
+// An error that depends on data, such as an index or a divisor, counts as
+// passed, because zeros need not be valid inputs.
 
 #ifndef ETX_CLI_RUN_SMOKE_RUN_H
 #define ETX_CLI_RUN_SMOKE_RUN_H
@@ -15,7 +15,7 @@ typedef enum etx_smoke_outcome {
   ETX_SMOKE_FAILED,
 } etx_smoke_outcome;
 
-// Called after each call; `sizes` is "smallest sizes" or "largest sizes", or
+// Called after each call. `sizes` is "smallest sizes" or "largest sizes", or
 // "load" if the method could not be loaded. `message` is empty if it passed.
 typedef struct etx_smoke_sink {
   void (*called)(void* context, etx_text method, const char* sizes,

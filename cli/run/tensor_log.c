@@ -1,6 +1,6 @@
-// Rows are matched as lines of two texts are: by the longest common
-// subsequence. Rows at both ends that agree are taken first, so that the table
-// is only as large as the part where the programs differ.
+// Rows of two logs are matched as diff matches lines: by the longest common
+// subsequence. Equal rows at both ends are matched first, so the table covers
+// only the part in which the programs differ.
 
 #include "cli/run/tensor_log.h"
 
@@ -79,7 +79,8 @@ static void add_pair(matching* m, size_t i, size_t j) {
   ++m->count;
 }
 
-// longest[i][j]: pairs in the rows from i and j on.
+// Dynamic programming: longest[i][j] is the number of pairs in the rows from i
+// and from j on.
 static etx_status match_middle(matching* m) {
   const size_t width = m->b_count + 1;
   if (m->a_count >= MOST_CELLS / width) return ETX_OUT_OF_MEMORY;

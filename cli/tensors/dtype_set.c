@@ -8,7 +8,7 @@ const etx_dtype etx_dtype_set_members[ETX_DTYPE_SET_MEMBER_COUNT] = {
     ETX_DTYPE_FLOAT16, ETX_DTYPE_BFLOAT16,  ETX_DTYPE_FLOAT32,
     ETX_DTYPE_FLOAT64, ETX_DTYPE_COMPLEX64, ETX_DTYPE_COMPLEX128};
 
-// Names of categories all of whose members are in a set.
+// A category whose members are all in a set is written by its name.
 static const struct {
   etx_dtype_category category;
   const char* name;

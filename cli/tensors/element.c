@@ -20,7 +20,8 @@ static float widen_bfloat16(uint32_t bits) {
   return out;
 }
 
-// IEEE half: 1 sign bit, 5 of exponent with bias 15, 10 of fraction.
+// IEEE half precision: 1 sign bit, 5 exponent bits with bias 15, 10 fraction
+// bits.
 static double widen_float16(uint32_t bits) {
   const int exponent = (int)((bits >> 10) & 31);
   const double fraction = (double)(bits & 1023);
@@ -108,8 +109,8 @@ static uint16_t narrow_float16(double value) {
   int exponent = 0;
   frexp(size, &exponent);
   if (exponent < -13) exponent = -13;
-  // The fraction in units of the last place; a carry into the next exponent
-  // adds up by itself.
+  // The fraction in units of the last place. If rounding carries into the
+  // exponent, the addition below is still right.
   const double units = nearbyint(ldexp(size, 11 - exponent));
   if (units < 1024) return (uint16_t)(sign | (uint16_t)units);
   return (uint16_t)(sign |
@@ -137,7 +138,7 @@ static bool store_real(etx_dtype dtype, double value, void* data,
   }
 }
 
-// Smallest and largest value of an integer type; uint64 is cut at int64.
+// The range of an integer dtype; that of uint64 ends at the largest int64.
 static bool integer_bounds(etx_dtype dtype, int64_t* low, int64_t* high) {
   const size_t bits = 8 * etx_dtype_bytes(dtype);
   switch (dtype) {
@@ -220,8 +221,8 @@ bool etx_element_parse(etx_dtype dtype, etx_text text, void* data,
   return store_real(dtype, value, data, index);
 }
 
-// The fewest digits that give the same value back, without an exponent where
-// six digits do without.
+// Prints the fewest digits that read back as the same value. Up to six digits
+// are used to avoid an exponent.
 static size_t print_real(double value, int most, bool is_single, char* out,
                          size_t capacity) {
   for (int digits = 1; digits <= most; ++digits) {

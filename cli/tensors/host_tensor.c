@@ -5,7 +5,7 @@
 #include "cli/tensors/element.h"
 #include "format/base/checked_math.h"
 
-// Shown at either end of a long dimension.
+// Elements that are printed at either end of a long dimension.
 enum { EDGE = 3 };
 
 size_t etx_host_tensor_numel(const etx_host_tensor* tensor) {
@@ -21,14 +21,14 @@ etx_status etx_host_tensor_allocate(etx_host_tensor* tensor, etx_pool* pool,
     if (tensor->sizes[i] < 0 ||
         !etx_multiply_size(bytes, (size_t)tensor->sizes[i], &bytes)) {
       return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
-                           "a tensor's sizes are too large or negative");
+                           "the sizes of a tensor are negative or too large");
     }
   }
   tensor->data = etx_pool_take(pool, bytes);
   tensor->bytes = bytes;
   if (tensor->data != NULL) return ETX_OK;
   return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
-                       "no memory for a tensor of %z bytes", bytes);
+                       "not enough memory for a tensor of %z bytes", bytes);
 }
 
 etx_tensor etx_host_tensor_view(const etx_host_tensor* tensor) {
@@ -37,7 +37,7 @@ etx_tensor etx_host_tensor_view(const etx_host_tensor* tensor) {
   return view;
 }
 
-// Element offset of the `index`-th element in reading order.
+// The offset, in elements, of the `index`-th element in row-major order.
 static size_t strided_offset(const etx_tensor* tensor, size_t index) {
   int64_t offset = 0;
   for (size_t i = tensor->rank; i-- > 0;) {
@@ -76,8 +76,8 @@ void etx_host_tensor_print_type(etx_dtype dtype, size_t rank,
   fputc(']', out);
 }
 
-// Prints dimension `depth`, whose first element is number `start`. Depth is at
-// most the rank, which is bounded.
+// Prints dimension `depth`, whose first element has index `start`. The
+// recursion ends at the rank, which is at most ETX_MAX_RANK.
 static void print_dimension(const etx_host_tensor* tensor, size_t depth,
                             size_t start, bool is_cut, FILE* out) {
   if (depth == tensor->rank) {

@@ -1,5 +1,5 @@
-// The header is a Python literal; only what NumPy itself writes is accepted:
-// the three keys in any order, one level, single or double quotes.
+// The header is a Python dictionary. Only the form that NumPy writes is
+// accepted: three keys in any order, not nested, in single or double quotes.
 
 #include "cli/tensors/npy.h"
 
@@ -9,12 +9,12 @@
 enum { MAGIC_BYTES = 6, LEAST_BYTES = 10, HEADER_STEP = 64 };
 static const char magic[MAGIC_BYTES + 1] = "\x93NUMPY";
 
-typedef struct dtype_code {
+typedef struct npy_dtype_code {
   etx_dtype dtype;
   char code[4];
-} dtype_code;
+} npy_dtype_code;
 
-static const dtype_code dtype_codes[] = {
+static const npy_dtype_code dtype_codes[] = {
     {ETX_DTYPE_UINT8, "|u1"},   {ETX_DTYPE_INT8, "|i1"},
     {ETX_DTYPE_BOOL, "|b1"},    {ETX_DTYPE_INT16, "<i2"},
     {ETX_DTYPE_INT32, "<i4"},   {ETX_DTYPE_INT64, "<i8"},
@@ -26,25 +26,25 @@ static const dtype_code dtype_codes[] = {
 enum { CODE_COUNT = sizeof dtype_codes / sizeof dtype_codes[0] };
 
 // Position in the header text.
-typedef struct cursor {
+typedef struct npy_cursor {
   const char* at;
   const char* end;
-} cursor;
+} npy_cursor;
 
-static void skip_spaces(cursor* text) {
+static void skip_spaces(npy_cursor* text) {
   while (text->at != text->end && (*text->at == ' ' || *text->at == '\n')) {
     ++text->at;
   }
 }
 
-static bool take(cursor* text, char wanted) {
+static bool take(npy_cursor* text, char wanted) {
   skip_spaces(text);
   if (text->at == text->end || *text->at != wanted) return false;
   ++text->at;
   return true;
 }
 
-static bool take_quoted(cursor* text, etx_text* out) {
+static bool take_quoted(npy_cursor* text, etx_text* out) {
   skip_spaces(text);
   if (text->at == text->end) return false;
   const char quote = *text->at;
@@ -58,7 +58,7 @@ static bool take_quoted(cursor* text, etx_text* out) {
   return true;
 }
 
-static bool take_word(cursor* text, const char* word) {
+static bool take_word(npy_cursor* text, const char* word) {
   skip_spaces(text);
   const size_t size = strlen(word);
   if ((size_t)(text->end - text->at) < size) return false;
@@ -67,7 +67,7 @@ static bool take_word(cursor* text, const char* word) {
   return true;
 }
 
-static bool take_size(cursor* text, int32_t* out) {
+static bool take_size(npy_cursor* text, int32_t* out) {
   skip_spaces(text);
   int64_t value = 0;
   const char* const start = text->at;
@@ -80,7 +80,7 @@ static bool take_size(cursor* text, int32_t* out) {
   return text->at != start;
 }
 
-static bool take_shape(cursor* text, etx_host_tensor* tensor) {
+static bool take_shape(npy_cursor* text, etx_host_tensor* tensor) {
   if (!take(text, '(')) return false;
   while (!take(text, ')')) {
     if (tensor->rank == ETX_MAX_RANK) return false;
@@ -102,36 +102,38 @@ static bool find_code(etx_text code, etx_dtype* out) {
   return false;
 }
 
-static etx_status read_entry(cursor* text, etx_host_tensor* tensor,
+static etx_status read_entry(npy_cursor* text, etx_host_tensor* tensor,
                              unsigned* keys, etx_diag* diag) {
   etx_text key = {NULL, 0};
   etx_text code = {NULL, 0};
   if (!take_quoted(text, &key) || !take(text, ':')) {
-    return etx_diag_fail(diag, ETX_BAD_FILE, "npy header is no dictionary");
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "the npy header is not a dictionary");
   }
   if (etx_text_is(key, "descr")) {
     *keys |= 1;
     if (take_quoted(text, &code) && find_code(code, &tensor->dtype)) {
       return ETX_OK;
     }
-    return etx_diag_fail(diag, ETX_UNSUPPORTED, "npy type '%t' is not read",
-                         code);
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "the npy type '%t' is not supported", code);
   }
   if (etx_text_is(key, "fortran_order")) {
     *keys |= 2;
     if (take_word(text, "False")) return ETX_OK;
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "npy file in Fortran order is not read");
+                         "npy files in Fortran order are not supported");
   }
   if (etx_text_is(key, "shape")) {
     *keys |= 4;
     if (take_shape(text, tensor)) return ETX_OK;
   }
-  return etx_diag_fail(diag, ETX_BAD_FILE, "npy header entry '%t' is wrong",
+  return etx_diag_fail(diag, ETX_BAD_FILE,
+                       "the npy header has an unknown or malformed entry '%t'",
                        key);
 }
 
-static etx_status read_header(cursor text, etx_host_tensor* tensor,
+static etx_status read_header(npy_cursor text, etx_host_tensor* tensor,
                               etx_diag* diag) {
   unsigned keys = 0;
   bool is_open = take(&text, '{');
@@ -143,7 +145,7 @@ static etx_status read_header(cursor text, etx_host_tensor* tensor,
   }
   if (is_open && keys == 7) return ETX_OK;
   return etx_diag_fail(diag, ETX_BAD_FILE,
-                       "npy header lacks descr, fortran_order or shape");
+                       "the npy header lacks descr, fortran_order or shape");
 }
 
 etx_status etx_npy_read(etx_bytes file, etx_pool* pool,
@@ -158,18 +160,18 @@ etx_status etx_npy_read(etx_bytes file, etx_pool* pool,
     length |= (size_t)file.data[10] << 16 | (size_t)file.data[11] << 24;
   }
   if (file.size < start || file.size - start < length) {
-    return etx_diag_fail(diag, ETX_BAD_FILE, "npy header is cut off");
+    return etx_diag_fail(diag, ETX_BAD_FILE, "the npy header is truncated");
   }
   const char* const text = (const char*)file.data + start;
-  const cursor header = {text, text + length};
+  const npy_cursor header = {text, text + length};
   etx_host_tensor tensor = {.rank = 0};
   ETX_TRY(read_header(header, &tensor, diag));
   ETX_TRY(etx_host_tensor_allocate(&tensor, pool, diag));
   const size_t found = file.size - start - length;
   if (found != tensor.bytes) {
     return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "npy data has %z bytes, its shape wants %z", found,
-                         tensor.bytes);
+                         "the npy data has %z bytes, expected %z for its shape",
+                         found, tensor.bytes);
   }
   if (found != 0) memcpy(tensor.data, file.data + start + length, found);
   *out_tensor = tensor;
@@ -187,7 +189,8 @@ etx_status etx_npy_write(const etx_host_tensor* tensor, const etx_sink* sink,
                          etx_diag* diag) {
   const char* const code = code_of(tensor->dtype);
   if (code == NULL) {
-    return etx_diag_fail(diag, ETX_UNSUPPORTED, "npy has no type '%s'",
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "npy files cannot hold type '%s'",
                          etx_dtype_name(tensor->dtype));
   }
   char text[512];
@@ -200,7 +203,7 @@ etx_status etx_npy_write(const etx_host_tensor* tensor, const etx_sink* sink,
   }
   size += snprintf(text + size, sizeof text - (size_t)size,
                    tensor->rank == 1 ? ",), }" : "), }");
-  // Spaces and a newline, so that the data starts at a multiple of 64.
+  // Pad with spaces and a newline: the data starts at a multiple of 64.
   while ((LEAST_BYTES + size + 1) % HEADER_STEP != 0) text[size++] = ' ';
   text[size++] = '\n';
   uint8_t head[LEAST_BYTES] = {0};

@@ -1,9 +1,9 @@
-// NumPy's .npy files: one dense tensor each.
+// NumPy's .npy files, each with one dense tensor.
 //
 //   "\x93NUMPY" | version 1.0 | header length u16 | header text | data
 //   header text: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
 //
-// Versions 1 and 2 are read, little-endian, C order; version 1 is written.
+// Reads versions 1 and 2, little-endian, in C order; writes version 1.
 
 #ifndef ETX_CLI_TENSORS_NPY_H
 #define ETX_CLI_TENSORS_NPY_H

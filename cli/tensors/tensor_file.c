@@ -25,14 +25,15 @@ bool etx_tensor_file_is_writable(const char* path) {
   return ends_with(path, npy_end) || ends_with(path, set_end);
 }
 
-// Copies, since tensors of a file need not be aligned for their type.
+// A copy, because tensors in a file need not be aligned for their dtype.
 static etx_status copy_constant(const etx_ir_constant* from, etx_pool* pool,
                                 etx_host_tensor* out, etx_diag* diag) {
   etx_host_tensor tensor = {.dtype = from->dtype, .rank = from->rank};
   for (size_t i = 0; i < from->rank; ++i) {
     if (from->sizes[i] > INT32_MAX) {
       return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
-                           "a dimension of %i is larger than a tensor can have",
+                           "a tensor has a dimension of %i, expected at most "
+                           "2147483647",
                            from->sizes[i]);
     }
     tensor.sizes[i] = (int32_t)from->sizes[i];
@@ -59,7 +60,8 @@ static etx_status read_from_set(const char* text, etx_pool* pool,
   etx_safetensors file;
   etx_ir_constant constant;
   if (path.data == NULL) {
-    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "no memory for a path");
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "not enough memory for a path");
   }
   ETX_TRY(open_set(path.data, pool, &file, diag));
   if (etx_safetensors_find(&file, name, &constant)) {
@@ -68,7 +70,7 @@ static etx_status read_from_set(const char* text, etx_pool* pool,
   char nearest[128];
   const char* const hint =
       etx_safetensors_hint(&file, name, nearest, sizeof nearest);
-  return etx_diag_fail(diag, ETX_NOT_FOUND, "'%t' holds no tensor '%t'%s", path,
+  return etx_diag_fail(diag, ETX_NOT_FOUND, "'%t' has no tensor '%t'%s", path,
                        name, hint == NULL ? "" : hint);
 }
 
@@ -91,11 +93,12 @@ etx_status etx_tensor_set_read(const char* path, etx_pool* pool,
   etx_tensor_set set = {NULL, 0};
   set.items = etx_pool_take(pool, file.header->count * sizeof *set.items);
   if (set.items == NULL) {
-    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "no memory for tensors");
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "not enough memory for tensors");
   }
   for (size_t i = 0; i < file.header->count; ++i) {
     etx_ir_constant constant;
-    // What is no tensor is the metadata.
+    // The only key that is not a tensor is the metadata.
     if (!etx_safetensors_find(&file, file.header->keys[i], &constant)) continue;
     set.items[set.count].name = file.header->keys[i];
     ETX_TRY(copy_constant(&constant, pool, &set.items[set.count].tensor, diag));
@@ -148,7 +151,9 @@ etx_status etx_tensor_file_write(const char* path, const etx_tensor_item* items,
                                  size_t count, etx_pool* pool, etx_diag* diag) {
   if (ends_with(path, npy_end) && count != 1) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "'%s' takes one tensor, not %z", path, count);
+                         "'%s' holds exactly one tensor, not %z; use a "
+                         ".safetensors file for more",
+                         path, count);
   }
   etx_output_file output;
   ETX_TRY(etx_output_file_open(&output, path, diag));

@@ -1,16 +1,17 @@
-// Tensors in files: .npy, and tensors of a .safetensors file by name.
+// Tensors in .npy and .safetensors files.
 //
-// "x.npy" is a file; "values.safetensors#x" is the tensor x of that file.
+// "x.npy" names the tensor of that file, "values.safetensors#x" the tensor x of
+// a .safetensors file.
 
 #ifndef ETX_CLI_TENSORS_TENSOR_FILE_H
 #define ETX_CLI_TENSORS_TENSOR_FILE_H
 
 #include "cli/tensors/host_tensor.h"
 
-// True if `text` looks like one of the two forms.
+// True if `text` has one of these two forms.
 bool etx_tensor_file_is_path(const char* text);
 
-// True if tensors can be written to a file of that name.
+// True if the file name is that of a format that can be written.
 bool etx_tensor_file_is_writable(const char* path);
 
 // Reads the tensor that `path` names; the data is in the pool.
@@ -37,8 +38,8 @@ ETX_MUST_USE etx_status etx_tensor_set_read(const char* path, etx_pool* pool,
 const etx_host_tensor* etx_tensor_set_find(const etx_tensor_set* set,
                                            etx_text name);
 
-// Writes tensors to a .npy (exactly one) or .safetensors file. The file
-// appears only when it is complete.
+// Writes tensors to a .safetensors file, or one tensor to a .npy file. The file
+// is renamed into place when it is complete.
 ETX_MUST_USE etx_status etx_tensor_file_write(const char* path,
                                               const etx_tensor_item* items,
                                               size_t count, etx_pool* pool,

@@ -7,9 +7,8 @@
 
 #include "cli/tensors/host_tensor.h"
 
-// {"type": "float32", "sizes": [..], "data": [..]}, the data flat, in reading
-// order; infinities and NaN as strings. New reference.
+// {"type": "float32", "sizes": [..], "data": [..]}. The data is flat, in
+// row-major order; infinities and NaN are strings. New reference.
 json_t* etx_tensor_json(const etx_host_tensor* tensor);
-
 
 #endif

@@ -1,11 +1,11 @@
-// The text is read twice by the same loop: once to learn the sizes, once to
+// The text is read twice by the same loop: first to find the sizes, then to
 // store the elements.
 
 #include "cli/tensors/tensor_literal.h"
 
 #include "cli/tensors/element.h"
 
-typedef struct reader {
+typedef struct literal_reader {
   etx_text text;
   size_t at;     // next unread byte
   size_t depth;  // open brackets
@@ -13,48 +13,48 @@ typedef struct reader {
   int32_t sizes[ETX_MAX_RANK];   // -1: not known yet
   int32_t counts[ETX_MAX_RANK];  // items seen in the open list of each depth
   size_t element_count;
-  bool wants_item;         // a comma or an opening bracket was last
-  etx_host_tensor* store;  // NULL while sizes are learned
+  bool expects_item;       // the last token was a comma or an opening bracket
+  etx_host_tensor* store;  // NULL in the first pass
   etx_dtype dtype;
   etx_diag* diag;
-} reader;
+} literal_reader;
 
-static etx_status refuse(const reader* in, const char* why) {
+static etx_status refuse(const literal_reader* in, const char* why) {
   return etx_diag_fail(in->diag, ETX_BAD_ARGUMENT, "%s at column %z of '%t'",
                        why, in->at + 1, in->text);
 }
 
-static etx_status count_item(reader* in) {
+static etx_status count_item(literal_reader* in) {
   if (in->depth == 0) return ETX_OK;
   if (in->counts[in->depth - 1] == INT32_MAX) return refuse(in, "too long");
   ++in->counts[in->depth - 1];
   return ETX_OK;
 }
 
-static etx_status open_list(reader* in) {
+static etx_status open_list(literal_reader* in) {
   if (in->depth == ETX_MAX_RANK || in->depth == in->rank) {
     return refuse(in, "a list is nested too deeply");
   }
   in->counts[in->depth++] = 0;
-  in->wants_item = true;
+  in->expects_item = true;
   ++in->at;
   return ETX_OK;
 }
 
-static etx_status close_list(reader* in) {
-  if (in->depth == 0) return refuse(in, "']' closes nothing");
+static etx_status close_list(literal_reader* in) {
+  if (in->depth == 0) return refuse(in, "unexpected ']'");
   const size_t level = in->depth - 1;
-  if (in->wants_item && in->counts[level] != 0) {
-    return refuse(in, "an item is missing");
+  if (in->expects_item && in->counts[level] != 0) {
+    return refuse(in, "an element is missing after the last comma");
   }
   if (in->sizes[level] < 0) in->sizes[level] = in->counts[level];
   if (in->sizes[level] != in->counts[level]) {
-    return refuse(in, "lists of one dimension differ in length");
+    return refuse(in, "lists of the same dimension differ in length");
   }
-  // An empty list without lists in it is as deep as it gets.
+  // The rank is known when the first empty innermost list ends.
   if (in->rank == SIZE_MAX && in->counts[level] == 0) in->rank = in->depth;
   --in->depth;
-  in->wants_item = false;
+  in->expects_item = false;
   ++in->at;
   return count_item(in);
 }
@@ -63,28 +63,30 @@ static bool ends_element(char byte) {
   return byte == ',' || byte == ']' || byte == '[' || byte == ' ';
 }
 
-static etx_status read_element(reader* in) {
+static etx_status read_element(literal_reader* in) {
   const size_t start = in->at;
   size_t end = start;
   while (end != in->text.size && !ends_element(in->text.data[end])) ++end;
   const etx_text word = {in->text.data + start, end - start};
   if (in->rank == SIZE_MAX) in->rank = in->depth;
-  if (in->depth != in->rank) return refuse(in, "an element stands among lists");
+  if (in->depth != in->rank) {
+    return refuse(in, "found an element, expected a list");
+  }
   uint8_t hold[16];
   void* const target = in->store == NULL ? hold : in->store->data;
   const size_t index = in->store == NULL ? 0 : in->element_count;
   if (!etx_element_parse(in->dtype, word, target, index)) {
     return etx_diag_fail(in->diag, ETX_BAD_ARGUMENT,
-                         "'%t' at column %z is no element of %s", word,
-                         start + 1, etx_dtype_name(in->dtype));
+                         "'%t' at column %z is not a valid %s", word, start + 1,
+                         etx_dtype_name(in->dtype));
   }
   ++in->element_count;
   in->at = end;
-  in->wants_item = false;
+  in->expects_item = false;
   return count_item(in);
 }
 
-static etx_status read_token(reader* in) {
+static etx_status read_token(literal_reader* in) {
   const char byte = in->text.data[in->at];
   if (byte == ' ') {
     ++in->at;
@@ -92,30 +94,30 @@ static etx_status read_token(reader* in) {
   }
   if (byte == ']') return close_list(in);
   if (byte == ',') {
-    if (in->wants_item || in->depth == 0) {
-      return refuse(in, "a comma stands where an item should");
+    if (in->expects_item || in->depth == 0) {
+      return refuse(in, "found a comma, expected an element or a list");
     }
-    in->wants_item = true;
+    in->expects_item = true;
     ++in->at;
     return ETX_OK;
   }
-  if (!in->wants_item) return refuse(in, "a comma is missing");
+  if (!in->expects_item) return refuse(in, "a comma is missing");
   return byte == '[' ? open_list(in) : read_element(in);
 }
 
-static etx_status read_all(reader* in) {
+static etx_status read_all(literal_reader* in) {
   while (in->at != in->text.size) ETX_TRY(read_token(in));
   if (in->depth != 0) return refuse(in, "']' is missing");
-  if (in->wants_item) return refuse(in, "a value is missing");
+  if (in->expects_item) return refuse(in, "an element is missing");
   return ETX_OK;
 }
 
-static reader start(etx_text text, etx_dtype dtype, etx_diag* diag) {
-  reader in = {.text = text,
-               .rank = SIZE_MAX,
-               .wants_item = true,
-               .dtype = dtype,
-               .diag = diag};
+static literal_reader start(etx_text text, etx_dtype dtype, etx_diag* diag) {
+  literal_reader in = {.text = text,
+                       .rank = SIZE_MAX,
+                       .expects_item = true,
+                       .dtype = dtype,
+                       .diag = diag};
   for (size_t i = 0; i < ETX_MAX_RANK; ++i) in.sizes[i] = -1;
   return in;
 }
@@ -123,12 +125,12 @@ static reader start(etx_text text, etx_dtype dtype, etx_diag* diag) {
 etx_status etx_tensor_literal_read(etx_text text, etx_dtype dtype,
                                    etx_pool* pool, etx_host_tensor* out_tensor,
                                    etx_diag* diag) {
-  reader learn = start(text, dtype, diag);
-  ETX_TRY(read_all(&learn));
-  etx_host_tensor tensor = {.dtype = dtype, .rank = (uint8_t)learn.rank};
-  for (size_t i = 0; i < tensor.rank; ++i) tensor.sizes[i] = learn.sizes[i];
+  literal_reader sizes = start(text, dtype, diag);
+  ETX_TRY(read_all(&sizes));
+  etx_host_tensor tensor = {.dtype = dtype, .rank = (uint8_t)sizes.rank};
+  for (size_t i = 0; i < tensor.rank; ++i) tensor.sizes[i] = sizes.sizes[i];
   ETX_TRY(etx_host_tensor_allocate(&tensor, pool, diag));
-  reader fill = start(text, dtype, diag);
+  literal_reader fill = start(text, dtype, diag);
   fill.store = &tensor;
   ETX_TRY(read_all(&fill));
   *out_tensor = tensor;

@@ -5,9 +5,9 @@
 
 #include "cli/tensors/host_tensor.h"
 
-// Reads `text` as a tensor of `dtype`; rank and sizes come from the brackets,
-// a bare number has rank 0. ETX_BAD_ARGUMENT, with the column, for uneven
-// lists and for elements that the type does not hold.
+// Reads `text` as a tensor of `dtype`. Rank and sizes come from the brackets; a
+// number without brackets has rank 0. ETX_BAD_ARGUMENT, with the column, for
+// lists of different lengths and for numbers that `dtype` cannot represent.
 ETX_MUST_USE etx_status etx_tensor_literal_read(etx_text text, etx_dtype dtype,
                                                 etx_pool* pool,
                                                 etx_host_tensor* out_tensor,

@@ -1,15 +1,16 @@
-// Where the tensors of a method lie.
+// The address range of every tensor of a method.
 //
-// All bytes of a method stand on one line: first its arenas, one after the
-// other, then a stretch for each tensor that the caller owns. Two tensors
-// share bytes exactly if their ranges on the line overlap, so nothing later
-// has to know about arenas.
+// All bytes of a method form one address space: its arenas one after another,
+// then a range for each tensor whose memory the caller owns. Two tensors share
+// bytes exactly if their ranges in it overlap, so later checks need not know
+// about arenas.
 //
 //   | arena 1        | arena 2   | input 0 | output 3 |
-//   0                                                    -> line
+//   0                                                    -> address
 //
-// The blob's rows join tensors into families: a view has a larger parent, a
-// concat has parts. They are believed only if the bytes agree.
+// The view rows of the blob relate tensors: a view has a larger parent, the
+// result of a concatenation has parts. A row is used only after its offset was
+// checked against the addresses of both tensors.
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -34,72 +35,82 @@ static etx_pte_tensor tensor_of(const etx_verify_method* m, size_t value) {
   return etx_pte_value_at(&m->plan, value).as.tensor;
 }
 
-// ---- the line ----
+// ---- the address space ----
 
-typedef struct line {
-  uint64_t* arenas;  // where each arena starts
-  uint64_t end;      // first free byte
-} line;
+typedef struct address_space {
+  uint64_t* arenas;  // by arena: its first address
+  uint64_t end;      // first free address
+} address_space;
 
-static etx_status lay_arenas(etx_verify_method* m, line* l) {
+static etx_status assign_arenas(etx_verify_method* m, address_space* space) {
   const size_t count = etx_pte_buffer_size_count(&m->plan);
-  l->arenas = etx_verify_arena_take(m->memory, count, sizeof *l->arenas);
-  l->end = 0;
-  if (l->arenas == NULL) return ETX_OUT_OF_MEMORY;
+  space->arenas =
+      etx_verify_arena_take(m->memory, count, sizeof *space->arenas);
+  space->end = 0;
+  if (space->arenas == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 1; i < count; ++i) {
     const int64_t bytes = etx_pte_buffer_size_at(&m->plan, i);
-    l->arenas[i] = l->end;
-    if (bytes < 0 || !etx_add_u64(l->end, (uint64_t)bytes, &l->end)) {
-      return etx_verify_refuse(m, "arena '%z' of %i bytes is impossible", i,
-                               bytes);
+    space->arenas[i] = space->end;
+    if (bytes < 0 || !etx_add_u64(space->end, (uint64_t)bytes, &space->end)) {
+      return etx_verify_refuse(m, "arena '%z' has an invalid size of %i bytes",
+                               i, bytes);
     }
   }
   return ETX_OK;
 }
 
-static etx_status lay_planned(const etx_verify_method* m, const line* l,
-                              const etx_pte_tensor* tensor, size_t index,
-                              etx_verify_range* range) {
+static etx_status assign_planned(const etx_verify_method* m,
+                                 const address_space* space,
+                                 const etx_pte_tensor* tensor, size_t index,
+                                 etx_verify_range* range) {
   const size_t arena_count = etx_pte_buffer_size_count(&m->plan);
   const uint64_t bytes = etx_pte_tensor_bytes(tensor);
   uint64_t end = 0;
-  if (tensor->memory_id == 0 || tensor->memory_id >= arena_count ||
-      !etx_add_u64(tensor->memory_offset, bytes, &end) ||
-      end > (uint64_t)etx_pte_buffer_size_at(&m->plan, tensor->memory_id)) {
+  if (tensor->memory_id == 0 || tensor->memory_id >= arena_count) {
     return etx_verify_refuse(m,
-                             "value '%z' of %u bytes at offset %u does not lie "
-                             "within arena '%u'",
-                             index, bytes, tensor->memory_offset,
-                             (uint64_t)tensor->memory_id);
+                             "value '%z' is in arena '%u', which the method "
+                             "does not have",
+                             index, (uint64_t)tensor->memory_id);
   }
-  range->start = l->arenas[tensor->memory_id] + tensor->memory_offset;
+  const int64_t arena_bytes =
+      etx_pte_buffer_size_at(&m->plan, tensor->memory_id);
+  if (!etx_add_u64(tensor->memory_offset, bytes, &end) ||
+      end > (uint64_t)arena_bytes) {
+    return etx_verify_refuse(m,
+                             "value '%z' with %u bytes at offset %u exceeds "
+                             "arena '%u', which has %i bytes",
+                             index, bytes, tensor->memory_offset,
+                             (uint64_t)tensor->memory_id, arena_bytes);
+  }
+  range->start = space->arenas[tensor->memory_id] + tensor->memory_offset;
   range->end = range->start + bytes;
   return ETX_OK;
 }
 
-static etx_status lay_tensor(etx_verify_method* m, line* l, size_t index) {
+static etx_status assign_tensor(etx_verify_method* m, address_space* space,
+                                size_t index) {
   etx_verify_value* const value = &m->values[index];
   const etx_pte_tensor tensor = tensor_of(m, index);
   if (tensor.has_allocation) {
-    value->home = ETX_VERIFY_STORAGE_PLANNED;
-    return lay_planned(m, l, &tensor, index, &value->range);
+    value->storage = ETX_VERIFY_STORAGE_PLANNED;
+    return assign_planned(m, space, &tensor, index, &value->range);
   }
   if (tensor.data_buffer_index != 0 || tensor.location == ETX_PTE_EXTERNAL) {
-    value->home = ETX_VERIFY_STORAGE_CONSTANT;
+    value->storage = ETX_VERIFY_STORAGE_CONSTANT;
     return ETX_OK;
   }
-  value->home = ETX_VERIFY_STORAGE_CALLER;
-  value->range.start = l->end;
-  if (!etx_add_u64(l->end, etx_pte_tensor_bytes(&tensor), &l->end)) {
+  value->storage = ETX_VERIFY_STORAGE_CALLER;
+  value->range.start = space->end;
+  if (!etx_add_u64(space->end, etx_pte_tensor_bytes(&tensor), &space->end)) {
     return etx_verify_refuse(m,
-                             "the tensors have more bytes than can be "
-                             "counted");
+                             "the tensors have more bytes than 64 bits can "
+                             "count");
   }
-  value->range.end = l->end;
+  value->range.end = space->end;
   return ETX_OK;
 }
 
-// ---- families ----
+// ---- views and their parents ----
 
 static size_t row_count(const etx_verify_method* m) {
   return m->blob == NULL || m->blob_method == SIZE_MAX
@@ -110,8 +121,8 @@ static size_t row_count(const etx_verify_method* m) {
 static etx_status refuse_row(const etx_verify_method* m,
                              const etx_blob_view* row, const char* why) {
   return etx_verify_refuse(
-      m, "the view of value '%u' at offset %u of value '%u' %s",
-      (uint64_t)row->value, row->offset, (uint64_t)row->base, why);
+      m, "the view row of values '%u' and '%u' with offset %u %s",
+      (uint64_t)row->value, (uint64_t)row->base, row->offset, why);
 }
 
 static uint64_t bytes_of(const etx_verify_method* m, uint32_t value) {
@@ -119,8 +130,8 @@ static uint64_t bytes_of(const etx_verify_method* m, uint32_t value) {
   return etx_pte_tensor_bytes(&tensor);
 }
 
-// The smaller of the two lies in the larger one. True if the value is the
-// smaller one, a view.
+// The smaller of the two tensors lies in the larger one. True if that is
+// `value`, a view of `base`; otherwise `base` is a part of `value`.
 static bool is_view_row(const etx_verify_method* m, const etx_blob_view* row) {
   return bytes_of(m, row->value) <= bytes_of(m, row->base);
 }
@@ -128,16 +139,16 @@ static bool is_view_row(const etx_verify_method* m, const etx_blob_view* row) {
 static etx_status count_row(etx_verify_method* m, const etx_blob_view* row) {
   if (row->value >= m->value_count || row->base >= m->value_count ||
       row->value == row->base ||
-      m->values[row->value].home == ETX_VERIFY_STORAGE_NONE ||
-      m->values[row->base].home == ETX_VERIFY_STORAGE_NONE) {
-    return refuse_row(m, row, "does not name two tensors");
+      m->values[row->value].storage == ETX_VERIFY_STORAGE_NONE ||
+      m->values[row->base].storage == ETX_VERIFY_STORAGE_NONE) {
+    return refuse_row(m, row, "must name two different tensors");
   }
   const uint64_t smaller =
       bytes_of(m, is_view_row(m, row) ? row->value : row->base);
   const uint64_t larger =
       bytes_of(m, is_view_row(m, row) ? row->base : row->value);
   if (row->offset > larger || smaller > larger - row->offset) {
-    return refuse_row(m, row, "passes its end");
+    return refuse_row(m, row, "exceeds the larger of the two tensors");
   }
   etx_verify_value* const value = &m->values[row->value];
   if (!is_view_row(m, row)) {
@@ -145,14 +156,14 @@ static etx_status count_row(etx_verify_method* m, const etx_blob_view* row) {
     return ETX_OK;
   }
   if (value->parent != ETX_VERIFY_NONE) {
-    return refuse_row(m, row, "is not its only one");
+    return refuse_row(m, row, "gives a view a second parent, expected one");
   }
   value->parent = row->base;
   value->parent_offset = row->offset;
   return ETX_OK;
 }
 
-static etx_status find_families(etx_verify_method* m) {
+static etx_status read_view_rows(etx_verify_method* m) {
   const size_t count = row_count(m);
   uint32_t next = 0;
   m->parts = etx_verify_arena_take(m->memory, count, sizeof *m->parts);
@@ -175,23 +186,22 @@ static etx_status find_families(etx_verify_method* m) {
   return ETX_OK;
 }
 
-// A view whose bytes are the caller's, or the file's, has the address that
-// its parent gives it.
-static void follow_parent(etx_verify_method* m, uint32_t v) {
+// A view without an arena takes its address from its parent.
+static void resolve_parent(etx_verify_method* m, uint32_t v) {
   etx_verify_value* const value = &m->values[v];
   value->top = v;
   if (value->parent == ETX_VERIFY_NONE) return;
   const etx_verify_value* const parent = &m->values[value->parent];
   value->top = parent->top;
-  if (value->home != ETX_VERIFY_STORAGE_CALLER) return;
+  if (value->storage != ETX_VERIFY_STORAGE_CALLER) return;
   const uint64_t bytes = value->range.end - value->range.start;
-  value->home = parent->home;
+  value->storage = parent->storage;
   value->range.start = parent->range.start + value->parent_offset;
   value->range.end = value->range.start + bytes;
 }
 
-// Parents before their views; refuses a chain that comes back to its start.
-static etx_status follow_parents(etx_verify_method* m) {
+// Resolves parents before their views, and refuses cycles.
+static etx_status resolve_parents(etx_verify_method* m) {
   enum { NEW, ON_PATH, DONE };
   uint8_t* const marks = etx_verify_arena_take(m->memory, m->value_count, 1);
   uint32_t* const path =
@@ -206,12 +216,14 @@ static etx_status follow_parents(etx_verify_method* m) {
       at = m->values[at].parent;
     }
     if (at != ETX_VERIFY_NONE && marks[at] == ON_PATH) {
-      return etx_verify_refuse(m, "value '%u' is a view of itself",
+      return etx_verify_refuse(m,
+                               "value '%u' is a view of itself, directly or "
+                               "through other views",
                                (uint64_t)at);
     }
     while (length > 0) {
       const uint32_t next = path[--length];
-      follow_parent(m, next);
+      resolve_parent(m, next);
       marks[next] = DONE;
     }
   }
@@ -225,14 +237,14 @@ static etx_status check_row(const etx_verify_method* m,
       &m->values[is_view ? row->value : row->base];
   const etx_verify_value* const outer =
       &m->values[is_view ? row->base : row->value];
-  if (inner->home == ETX_VERIFY_STORAGE_CONSTANT &&
-      outer->home == ETX_VERIFY_STORAGE_CONSTANT) {
+  if (inner->storage == ETX_VERIFY_STORAGE_CONSTANT &&
+      outer->storage == ETX_VERIFY_STORAGE_CONSTANT) {
     return ETX_OK;
   }
-  if (inner->home != outer->home ||
+  if (inner->storage != outer->storage ||
       inner->range.start != outer->range.start + row->offset ||
       !etx_verify_contains(outer->range, inner->range)) {
-    return refuse_row(m, row, "is not where the plan puts it");
+    return refuse_row(m, row, "contradicts their addresses in the plan");
   }
   return ETX_OK;
 }
@@ -244,7 +256,7 @@ static int compare_ranges(const void* left, const void* right) {
   return a->end < b->end ? -1 : a->end > b->end;
 }
 
-// The parts of a value must be all of it.
+// The parts of a value must cover all its bytes.
 static etx_status check_parts(const etx_verify_method* m, uint32_t v) {
   const etx_verify_value* const value = &m->values[v];
   etx_verify_range* const ranges =
@@ -260,13 +272,16 @@ static etx_status check_parts(const etx_verify_method* m, uint32_t v) {
     if (ranges[i].end > covered) covered = ranges[i].end;
   }
   if (covered == value->range.end) return ETX_OK;
-  return etx_verify_refuse(m, "the parts of value '%u' are not all of it",
-                           (uint64_t)v);
+  return etx_verify_refuse(m,
+                           "the parts of value '%u' cover only its first %u "
+                           "bytes, expected all %u",
+                           (uint64_t)v, covered - value->range.start,
+                           value->range.end - value->range.start);
 }
 
-static etx_status check_families(etx_verify_method* m) {
+static etx_status check_view_rows(etx_verify_method* m) {
   const size_t count = row_count(m);
-  ETX_TRY(follow_parents(m));
+  ETX_TRY(resolve_parents(m));
   for (size_t i = 0; i < count; ++i) {
     const etx_blob_view row = etx_blob_view_at(m->blob, m->blob_method, i);
     ETX_TRY(check_row(m, &row));
@@ -277,35 +292,37 @@ static etx_status check_families(etx_verify_method* m) {
   return ETX_OK;
 }
 
-// ---- one place each, to begin with ----
+// ---- possible ranges ----
 
-static etx_status place_values(etx_verify_method* m) {
-  m->places =
-      etx_verify_arena_take(m->memory, m->value_count, sizeof *m->places);
-  if (m->places == NULL) return ETX_OUT_OF_MEMORY;
+// At first each value has one possible range. etx_verify_find_rebinding adds
+// those of headers that it takes over.
+static etx_status init_possible_ranges(etx_verify_method* m) {
+  m->ranges =
+      etx_verify_arena_take(m->memory, m->value_count, sizeof *m->ranges);
+  if (m->ranges == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t v = 0; v < m->value_count; ++v) {
     etx_verify_value* const value = &m->values[v];
-    value->first_place = (uint32_t)v;
-    value->place_count = value->range.start < value->range.end ? 1 : 0;
-    m->places[v] = value->range;
+    value->first_range = (uint32_t)v;
+    value->range_count = value->range.start < value->range.end ? 1 : 0;
+    m->ranges[v] = value->range;
   }
-  m->place_count = m->place_capacity = m->value_count;
+  m->range_count = m->value_count;
   return ETX_OK;
 }
 
 etx_status etx_verify_assign_addresses(etx_verify_method* m) {
-  line l;
+  address_space space;
   m->value_count = etx_pte_value_count(&m->plan);
   m->values =
       etx_verify_arena_take(m->memory, m->value_count, sizeof *m->values);
   if (m->values == NULL) return ETX_OUT_OF_MEMORY;
-  ETX_TRY(lay_arenas(m, &l));
+  ETX_TRY(assign_arenas(m, &space));
   for (size_t v = 0; v < m->value_count; ++v) {
     m->values[v].parent = ETX_VERIFY_NONE;
     if (etx_pte_value_kind(&m->plan, v) != ETX_PTE_TENSOR) continue;
-    ETX_TRY(lay_tensor(m, &l, v));
+    ETX_TRY(assign_tensor(m, &space, v));
   }
-  ETX_TRY(find_families(m));
-  ETX_TRY(check_families(m));
-  return place_values(m);
+  ETX_TRY(read_view_rows(m));
+  ETX_TRY(check_view_rows(m));
+  return init_possible_ranges(m);
 }

@@ -1,6 +1,6 @@
-// Methods that the blob declares to run at the same time: no byte of arena 1
-// belongs to a value of both. Where control goes and how long a value lives
-// does not matter: nothing is known of when one of them is where.
+// Methods that the blob allows to run at the same time must not share a byte
+// of arena 1. Control flow and lifetimes do not matter here, because any
+// instruction of one method may run beside any instruction of the other.
 
 #include "cli/verify/verify_program_state.h"
 
@@ -8,7 +8,8 @@
 
 #include "format/pte/reserved_names.h"
 
-// Bytes of arena 1 that values of a method lie in: ascending, apart.
+// The bytes of arena 1 that values of a method use: ascending ranges with gaps
+// between them.
 typedef struct footprint {
   bool is_found;
   etx_verify_range* ranges;
@@ -34,8 +35,8 @@ static bool range_of(const etx_pte_plan* plan, size_t value,
   return out_range->start < out_range->end;
 }
 
-// Sorts, and joins what touches.
-static void join(footprint* print) {
+// Sorts the ranges and merges those that touch.
+static void merge(footprint* print) {
   size_t kept = 0;
   if (print->count == 0) return;
   qsort(print->ranges, print->count, sizeof *print->ranges, compare);
@@ -57,7 +58,7 @@ static etx_status find_footprint(const etx_verify_program_state* p,
   if (print->is_found) return ETX_OK;
   if (!etx_pte_plan_find(p->pte, etx_blob_method_name(p->blob, method),
                          &plan)) {
-    return ETX_INTERNAL;  // the door has looked at it
+    return ETX_INTERNAL;  // etx_blob_open has checked the method's name
   }
   const size_t values = etx_pte_value_count(&plan);
   print->ranges =
@@ -66,7 +67,7 @@ static etx_status find_footprint(const etx_verify_program_state* p,
   for (size_t v = 0; v < values; ++v) {
     print->count += range_of(&plan, v, &print->ranges[print->count]);
   }
-  join(print);
+  merge(print);
   print->is_found = true;
   return ETX_OK;
 }

@@ -57,8 +57,8 @@ etx_status etx_verify_find_basic_blocks(const etx_verify_method* m,
   return ETX_OK;
 }
 
-// True if the condition of a jump is a number that never changes. A jump that
-// is always taken is written like that.
+// True if the condition of a jump is a constant of the file. Unconditional
+// jumps are written in this way.
 static bool is_decided(const etx_verify_method* m,
                        const etx_verify_basic_blocks* blocks,
                        const etx_verify_step* step, bool* out_condition) {

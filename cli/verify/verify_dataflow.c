@@ -1,18 +1,19 @@
-// The proof itself: forward over all paths, which values still hold.
+// The main part of the proof: a forward dataflow analysis of valid values.
 //
-// At the start inputs and states hold. A write makes its value hold and takes
-// down every other value that has a byte in the same place; so after it the
-// bytes are its own and nobody else's. A read is right if its value holds.
-// Where paths meet, a value holds if it does on each of them. That is repeated
-// until nothing changes; it only ever gets less, so it ends.
+// A value is valid at an instruction if its bytes still have the content that
+// was last written as this value. Inputs and states are valid at the start. A
+// write makes its value valid and invalidates every other value that shares a
+// byte with it. A read is correct if its value is valid. Where paths join, a
+// value is valid if it is valid on each of them. The analysis is repeated until
+// nothing changes. It ends because values only ever become invalid.
 //
-// This says the same as "nothing that is written overlaps what is still
-// needed": a value that is taken down and read later on some path is exactly
-// one that was overwritten while it was needed. Seen from this side the reads
-// that nothing was ever written for are found as well.
+// This is equivalent to "no write overlaps a value that is still needed": a
+// value that is invalidated and read later on some path was overwritten while
+// it was needed. The forward direction also finds reads of values that were
+// never written.
 //
-// What does not count as taking down: writing a view changes a part of its
-// parent, and the parent then holds the new content.
+// Exception: a write to a view does not invalidate its parent, which then has
+// the new content.
 
 #include <string.h>
 
@@ -20,75 +21,83 @@
 #include "cli/verify/verify_internal.h"
 #include "format/pte/reserved_names.h"
 
-// States of all blocks together may take this much memory.
+// The largest amount of memory for the states of all basic blocks together.
 static const uint64_t max_state_bytes = UINT64_C(1) << 31;
 
-typedef struct flow {
+typedef struct dataflow {
   etx_verify_method* m;
   etx_verify_effects effects;
-  etx_verify_valid_values holding;
-  bool* was_written;  // by value, while states of a stock file are sought
-  bool discovers;     // states of a stock file are sought
+  etx_verify_valid_values valid;
+  bool* was_written;  // by value, while discover_states runs
+  bool discovers;     // discover_states runs
   etx_verify_basic_blocks blocks;
-  uint64_t* states;  // of each block: what holds when it starts
+  uint64_t* states;  // by block: one bit for each piece that is valid at its
+                     // start
   bool* is_reached;  // by block
-} flow;
+} dataflow;
 
 // ---- reads ----
 
-static etx_status refuse_read(const flow* f, uint32_t value, const char* who) {
+// `reader` is subject and verb of the message: "an instruction reads".
+static etx_status refuse_read(const dataflow* f, uint32_t value,
+                              const char* reader) {
   const uint32_t top = f->m->values[value].top;
-  if (f->holding.killers[top] == 0 && f->blocks.count > 1) {
+  if (f->valid.overwriters[top] == 0 && f->blocks.count > 1) {
     return etx_verify_refuse(f->m,
-                             "%s value '%u', which not every path wrote or "
-                             "kept until here",
-                             who, (uint64_t)value);
+                             "%s value '%u', but on some path it was not "
+                             "written, or was overwritten",
+                             reader, (uint64_t)value);
   }
-  if (f->holding.killers[top] == 0) {
-    return etx_verify_refuse(f->m, "%s value '%u' before anything wrote it",
-                             who, (uint64_t)value);
+  if (f->valid.overwriters[top] == 0) {
+    return etx_verify_refuse(f->m, "%s value '%u', but nothing has written it",
+                             reader, (uint64_t)value);
   }
-  const uint32_t at = f->holding.killed_at[top];
+  const uint32_t at = f->valid.overwritten_at[top];
   if (at == ETX_VERIFY_NONE) {
     return etx_verify_refuse(f->m,
-                             "%s value '%u', whose bytes are also those of "
-                             "input value '%u'",
-                             who, (uint64_t)value,
-                             (uint64_t)f->holding.killers[top] - 1);
+                             "%s value '%u', but input value '%u' uses the "
+                             "same bytes",
+                             reader, (uint64_t)value,
+                             (uint64_t)f->valid.overwriters[top] - 1);
   }
   return etx_verify_refuse(
-      f->m, "%s value '%u', which value '%u' overwrote at instruction '%u'",
-      who, (uint64_t)value, (uint64_t)f->holding.killers[top] - 1,
+      f->m, "%s value '%u', but value '%u' overwrote it at instruction '%u'",
+      reader, (uint64_t)value, (uint64_t)f->valid.overwriters[top] - 1,
       (uint64_t)f->m->steps[at].index);
 }
 
-static etx_status check_read(flow* f, uint32_t value, const char* who) {
-  if (etx_verify_value_is_valid(&f->holding, value)) return ETX_OK;
+static etx_status check_read(dataflow* f, uint32_t value, const char* reader) {
+  if (etx_verify_value_is_valid(&f->valid, value)) return ETX_OK;
   const etx_verify_value* const v = &f->m->values[value];
-  if (f->discovers && v->home == ETX_VERIFY_STORAGE_PLANNED &&
+  if (f->discovers && v->storage == ETX_VERIFY_STORAGE_PLANNED &&
       !f->was_written[value]) {
     f->m->values[value].is_state = true;
-    etx_verify_value_set_valid(&f->holding, value);
+    etx_verify_value_set_valid(&f->valid, value);
     return ETX_OK;
   }
-  return f->discovers ? ETX_OK : refuse_read(f, value, who);
+  return f->discovers ? ETX_OK : refuse_read(f, value, reader);
 }
 
 // ---- calls ----
 
-static etx_status check_call(flow* f, const etx_op* op) {
+static etx_status check_call(dataflow* f, const etx_op* op) {
   const etx_verify_effects* const e = &f->effects;
   for (size_t i = 0; i < e->read_count; ++i) {
-    ETX_TRY(check_read(f, e->reads[i].value, "reads"));
+    ETX_TRY(check_read(f, e->reads[i].value, "an instruction reads"));
   }
   for (size_t i = 0; i < e->write_count; ++i) {
     const uint32_t written = e->writes[i].value;
     const etx_verify_value* const value = &f->m->values[written];
-    if (value->home == ETX_VERIFY_STORAGE_CONSTANT || value->may_be_constant) {
-      return etx_verify_refuse(f->m, "value '%u' is a constant and is written",
+    if (value->storage == ETX_VERIFY_STORAGE_CONSTANT ||
+        value->may_be_constant) {
+      return etx_verify_refuse(f->m,
+                               "an instruction writes value '%u', which is a "
+                               "constant",
                                (uint64_t)written);
     }
-    if (e->writes[i].updates) ETX_TRY(check_read(f, written, "changes"));
+    if (e->writes[i].updates) {
+      ETX_TRY(check_read(f, written, "an instruction updates"));
+    }
     for (size_t k = 0; k < e->read_count; ++k) {
       ETX_TRY(etx_verify_in_place(f->m, op, &e->reads[k], written));
     }
@@ -98,23 +107,24 @@ static etx_status check_call(flow* f, const etx_op* op) {
 
 // ---- steps ----
 
-static void write_value(flow* f, uint32_t value, bool updates, size_t step) {
-  etx_verify_value_write(&f->holding, value, step, updates);
+static void write_value(dataflow* f, uint32_t value, bool updates,
+                        size_t step) {
+  etx_verify_value_write(&f->valid, value, step, updates);
   if (f->was_written != NULL) f->was_written[value] = true;
 }
 
-// A tensor got its sizes and none of its bytes was written: nobody loses any.
-// In a file of etx it is a constant or a view of something that has to hold
-// when it is read, as its row says; the exporter makes no empty tensors, so one
-// without a row holds nothing. A stock file has them, and whatever lies there
-// is their content.
-static void size_value(flow* f, uint32_t value) {
+// An instruction sets the sizes of a tensor without writing its bytes, so no
+// other value becomes invalid. In a file of etx such a tensor is a constant or
+// has a view row, and then it is valid when its parent is; without a row it is
+// not valid. A stock file may have uninitialised tensors (aten::empty): there
+// any content counts as valid.
+static void size_value(dataflow* f, uint32_t value) {
   if (f->m->blob != NULL) return;
-  etx_verify_value_set_valid(&f->holding, value);
+  etx_verify_value_set_valid(&f->valid, value);
   if (f->was_written != NULL) f->was_written[value] = true;
 }
 
-static etx_status run_step(flow* f, size_t step) {
+static etx_status run_step(dataflow* f, size_t step) {
   const etx_verify_effects* const e = &f->effects;
   ETX_TRY(etx_verify_effects_of(f->m, step, &f->effects));
   const etx_status status = check_call(f, f->m->steps[step].op);
@@ -123,22 +133,22 @@ static etx_status run_step(flow* f, size_t step) {
     write_value(f, e->writes[i].value, e->writes[i].updates, step);
   }
   if (e->rebound != ETX_VERIFY_NONE) {
-    etx_verify_value_rebind(&f->holding, e->rebound, e->rebound_from);
+    etx_verify_value_rebind(&f->valid, e->rebound, e->rebound_from);
   }
   if (e->sized != ETX_VERIFY_NONE) size_value(f, e->sized);
   if (e->released != ETX_VERIFY_NONE) {
-    etx_verify_value_invalidate(&f->holding, e->released, step);
+    etx_verify_value_invalidate(&f->valid, e->released, step);
   }
   return ETX_OK;
 }
 
 // ---- start and end of a method ----
 
-// A file of etx names its states. One that is not named is found by reading
-// it before anything was written there.
-static void find_states(flow* f) {
+// A file of etx names its states. In a stock file discover_states finds those
+// without a name.
+static void find_states(dataflow* f) {
   for (uint32_t v = 0; v < f->m->value_count; ++v) {
-    if (f->m->values[v].home != ETX_VERIFY_STORAGE_PLANNED) continue;
+    if (f->m->values[v].storage != ETX_VERIFY_STORAGE_PLANNED) continue;
     const etx_pte_tensor tensor = etx_pte_value_at(&f->m->plan, v).as.tensor;
     f->m->values[v].is_state =
         tensor.name.size > 0 ||
@@ -146,61 +156,62 @@ static void find_states(flow* f) {
   }
 }
 
-static void enter(flow* f) {
+static void enter(dataflow* f) {
   const size_t inputs = etx_pte_input_count(&f->m->plan);
   for (uint32_t v = 0; v < f->m->value_count; ++v) {
-    if (f->m->values[v].is_state) etx_verify_value_set_valid(&f->holding, v);
+    if (f->m->values[v].is_state) etx_verify_value_set_valid(&f->valid, v);
   }
   for (size_t i = 0; i < inputs; ++i) {
     const uint32_t v = (uint32_t)etx_pte_input_at(&f->m->plan, i);
-    if (f->m->values[v].home == ETX_VERIFY_STORAGE_NONE) continue;
+    if (f->m->values[v].storage == ETX_VERIFY_STORAGE_NONE) continue;
     f->m->values[v].is_written = true;
-    if (f->holding.written_at[v] == f->m->step_count + 1) continue;
+    if (f->valid.written_at[v] == f->m->step_count + 1) continue;
     write_value(f, v, false, f->m->step_count);
   }
 }
 
-static bool is_copied_back(const flow* f, size_t input) {
+static bool is_copied_back(const dataflow* f, size_t input) {
   return f->m->blob != NULL && f->m->blob_method != SIZE_MAX &&
          etx_blob_input_at(f->m->blob, f->m->blob_method, input).is_mutable;
 }
 
-static etx_status leave(flow* f) {
+static etx_status leave(dataflow* f) {
   const size_t inputs = etx_pte_input_count(&f->m->plan);
   const size_t outputs = etx_pte_output_count(&f->m->plan);
   for (size_t i = 0; i < outputs; ++i) {
     const uint32_t v = (uint32_t)etx_pte_output_at(&f->m->plan, i);
-    if (f->m->values[v].home == ETX_VERIFY_STORAGE_NONE) continue;
-    ETX_TRY(check_read(f, v, "an output reads"));
+    if (f->m->values[v].storage == ETX_VERIFY_STORAGE_NONE) continue;
+    ETX_TRY(check_read(f, v, "the method returns"));
   }
   for (size_t i = 0; i < inputs; ++i) {
     const uint32_t v = (uint32_t)etx_pte_input_at(&f->m->plan, i);
-    if (f->m->values[v].home == ETX_VERIFY_STORAGE_NONE ||
+    if (f->m->values[v].storage == ETX_VERIFY_STORAGE_NONE ||
         !is_copied_back(f, i)) {
       continue;
     }
-    ETX_TRY(check_read(f, v, "a mutable input reads"));
+    ETX_TRY(check_read(f, v, "the caller gets back mutable input"));
   }
   for (uint32_t v = 0; v < f->m->value_count; ++v) {
-    if (f->m->values[v].is_state)
+    if (f->m->values[v].is_state) {
       ETX_TRY(check_read(f, v, "the next call reads state"));
+    }
   }
   return ETX_OK;
 }
 
 // ---- blocks ----
 
-static etx_status take_states(flow* f) {
+static etx_status take_states(dataflow* f) {
   const uint64_t bytes = (uint64_t)f->blocks.count *
-                         f->holding.intact.word_count * sizeof *f->states;
+                         f->valid.intervals.word_count * sizeof *f->states;
   if (bytes > max_state_bytes) {
     return etx_diag_fail(f->m->diag, ETX_UNSUPPORTED,
-                         "method '%t' has %z jumps and %z values, too many to "
-                         "be proved",
+                         "method '%t' has %z basic blocks and %z values, too "
+                         "many for a proof",
                          f->m->name, f->blocks.count, f->m->value_count);
   }
   f->states = etx_verify_arena_take(
-      f->m->memory, f->blocks.count * f->holding.intact.word_count,
+      f->m->memory, f->blocks.count * f->valid.intervals.word_count,
       sizeof *f->states);
   f->is_reached = etx_verify_arena_take(f->m->memory, f->blocks.count,
                                         sizeof *f->is_reached);
@@ -208,16 +219,16 @@ static etx_status take_states(flow* f) {
                                                     : ETX_OK;
 }
 
-// What holds now holds when `block` is entered from here. True if that is news
-// to it.
-static bool flow_into(flow* f, uint32_t block) {
-  const size_t words = f->holding.intact.word_count;
+// Intersects the state at the start of `block` with the current one. True if
+// that changed it.
+static bool flow_into(dataflow* f, uint32_t block) {
+  const size_t words = f->valid.intervals.word_count;
   uint64_t* const state = &f->states[block * words];
   const bool is_first = !f->is_reached[block];
   bool is_news = is_first;
   for (size_t i = 0; i < words; ++i) {
     const uint64_t before = is_first ? UINT64_MAX : state[i];
-    const uint64_t both = before & f->holding.intact.bits[i];
+    const uint64_t both = before & f->valid.intervals.bits[i];
     if (both != before) is_news = true;
     state[i] = both;
   }
@@ -225,11 +236,14 @@ static bool flow_into(flow* f, uint32_t block) {
   return is_news;
 }
 
-// Who overwrote what is told within a block: before it lie several paths.
-static etx_status run_block(flow* f, uint32_t block) {
-  etx_verify_interval_tree* const intact = &f->holding.intact;
-  memset(f->holding.killers, 0, f->m->value_count * sizeof *f->holding.killers);
-  etx_verify_interval_tree_load(intact, &f->states[block * intact->word_count]);
+// Messages name an overwriting instruction only within one block, because
+// several paths may lead to its start.
+static etx_status run_block(dataflow* f, uint32_t block) {
+  etx_verify_interval_tree* const intervals = &f->valid.intervals;
+  memset(f->valid.overwriters, 0,
+         f->m->value_count * sizeof *f->valid.overwriters);
+  etx_verify_interval_tree_load(intervals,
+                                &f->states[block * intervals->word_count]);
   for (uint32_t s = f->blocks.first[block]; s < f->blocks.first[block + 1];
        ++s) {
     ETX_TRY(run_step(f, s));
@@ -237,8 +251,8 @@ static etx_status run_block(flow* f, uint32_t block) {
   return ETX_OK;
 }
 
-// Runs the blocks that have news, in order, until none has.
-static etx_status run_blocks(flow* f) {
+// Runs blocks whose start state has changed, in order, until none is left.
+static etx_status run_blocks(dataflow* f) {
   bool* const pending =
       etx_verify_arena_take(f->m->memory, f->blocks.count, sizeof *pending);
   if (pending == NULL) return ETX_OUT_OF_MEMORY;
@@ -268,10 +282,11 @@ static etx_status run_blocks(flow* f) {
 
 // ---- states of a stock file ----
 
-// Runs all instructions in their order, as if nothing jumped. What is read
-// before it was written, and lies in no other value, is content of an earlier
-// call. The proof then has to show that it is still there at the end.
-static etx_status discover_states(flow* f) {
+// Runs all instructions in order and ignores jumps. A value that is read before
+// it is written, and does not lie in another value, must have its content from
+// an earlier call: it is a state. The proof then has to show that it is valid
+// at the end of the method.
+static etx_status discover_states(dataflow* f) {
   f->discovers = true;
   f->was_written =
       etx_verify_arena_take(f->m->memory, f->m->value_count, sizeof(bool));
@@ -281,15 +296,15 @@ static etx_status discover_states(flow* f) {
   ETX_TRY(leave(f));
   f->discovers = false;
   f->was_written = NULL;
-  etx_verify_valid_values_clear(&f->holding);
+  etx_verify_valid_values_clear(&f->valid);
   return ETX_OK;
 }
 
 etx_status etx_verify_dataflow(etx_verify_method* m) {
-  flow f = {0};
+  dataflow f = {0};
   f.m = m;
   ETX_TRY(etx_verify_effects_init(&f.effects, m));
-  ETX_TRY(etx_verify_valid_values_init(&f.holding, m));
+  ETX_TRY(etx_verify_valid_values_init(&f.valid, m));
   find_states(&f);
   if (m->blob == NULL) ETX_TRY(discover_states(&f));
   enter(&f);

@@ -1,8 +1,10 @@
-// What instructions read and write, from the operators' rows.
+// What instructions read and write, from the schemas of their operators
+// (op_schema.def).
 //
-// An argument that a row marks as written is written; what else holds a tensor
-// is read. Some operators only look at a tensor's sizes, and those that change
-// an argument in place read it too unless they replace all of it.
+// An argument that the schema marks as written is a write; every other tensor
+// argument is a read. There are two exceptions: some operators use only the
+// sizes of a tensor, and an operator that changes an argument in place also
+// reads it, unless it replaces all of it.
 
 #include "cli/verify/verify_internal.h"
 
@@ -14,8 +16,8 @@ static etx_status find_op(const etx_verify_method* m, int32_t index,
   *out_op = etx_op_find(op.name, op.overload);
   if (*out_op != NULL || m->takes_unknown) return ETX_OK;
   return etx_diag_fail(m->diag, ETX_MISSING_OPERATOR,
-                       "operator '%t%s%t' is not known, so nothing can be "
-                       "proved about it (method '%t')",
+                       "operator '%t%s%t' is unknown, so its reads and writes "
+                       "cannot be verified (method '%t')",
                        op.name, op.overload.size > 0 ? "." : "", op.overload,
                        m->name);
 }
@@ -29,8 +31,9 @@ static size_t count_steps(const etx_verify_method* m) {
   return count;
 }
 
-// Operators are looked up once, by their position in the plan.
-static etx_status find_ops(const etx_verify_method* m, const etx_op*** out) {
+// A table by position in the plan, so that each operator is looked up once.
+static etx_status take_op_table(const etx_verify_method* m,
+                                const etx_op*** out) {
   const size_t count = etx_pte_operator_count(&m->plan);
   *out = etx_verify_arena_take(m->memory, count, sizeof **out);
   return *out == NULL ? ETX_OUT_OF_MEMORY : ETX_OK;
@@ -61,7 +64,7 @@ etx_status etx_verify_find_steps(etx_verify_method* m) {
   m->step_count = count_steps(m);
   m->steps = etx_verify_arena_take(m->memory, m->step_count, sizeof *m->steps);
   if (m->steps == NULL) return ETX_OUT_OF_MEMORY;
-  ETX_TRY(find_ops(m, &ops));
+  ETX_TRY(take_op_table(m, &ops));
   for (size_t c = 0; c < chains; ++c) {
     const size_t first = next;
     const size_t count = etx_pte_instruction_count(&m->plan, c);
@@ -89,8 +92,8 @@ etx_status etx_verify_at(const etx_verify_method* m, size_t step,
 
 // ---- effects ----
 
-// An operator looks only at the sizes and the type of its first argument.
-static bool looks_at_sizes(etx_op_id id) {
+// True if an operator uses only sizes and dtype of its first argument.
+static bool reads_only_sizes(etx_op_id id) {
   switch (id) {
     case ETX_OP_sym_size_int:
     case ETX_OP_sym_numel:
@@ -106,8 +109,9 @@ static bool looks_at_sizes(etx_op_id id) {
   }
 }
 
-// An operator that changes an argument replaces all of it; a copy by index
-// fills a list bit by bit, so its first write finds nothing.
+// True if an operator that changes an argument does not need its old content.
+// That includes a copy by index, which fills a tensor row by row: before the
+// first row there is no content (verify_loop_rows.c checks the rest).
 static bool replaces_all(etx_op_id id) {
   return id == ETX_OP_copy_in_place || id == ETX_OP_et_copy_index_tensor;
 }
@@ -140,15 +144,15 @@ etx_status etx_verify_effects_init(etx_verify_effects* effects,
                                                            : ETX_OK;
 }
 
-// A call being read, argument by argument.
-typedef struct reading {
+// Collects the effects of one call, argument by argument.
+typedef struct effect_reader {
   const etx_verify_method* m;
   size_t step;
   etx_verify_effects* effects;
-  bool seen_tensor;  // the first tensor argument is behind
-} reading;
+  bool seen_tensor;  // the first tensor argument was read
+} effect_reader;
 
-static void add_tensor(reading* r, uint32_t value, bool is_first,
+static void add_tensor(effect_reader* r, uint32_t value, bool is_first,
                        const etx_argument* argument) {
   etx_verify_effects* const e = r->effects;
   const bool is_changed = etx_argument_is_changed(argument);
@@ -162,15 +166,15 @@ static void add_tensor(reading* r, uint32_t value, bool is_first,
   }
 }
 
-static etx_status refuse_argument(const reading* r, size_t argument,
+static etx_status refuse_argument(const effect_reader* r, size_t argument,
                                   const char* why) {
   return etx_verify_at(
       r->m, r->step,
-      etx_diag_fail(r->m->diag, ETX_BAD_FILE, "argument '%z' of method '%t' %s",
-                    argument, r->m->name, why));
+      etx_diag_fail(r->m->diag, ETX_BAD_FILE, "argument '%z' %s (method '%t')",
+                    argument, why, r->m->name));
 }
 
-static etx_status add_argument(reading* r, const etx_argument* argument,
+static etx_status add_argument(effect_reader* r, const etx_argument* argument,
                                size_t index) {
   const etx_verify_step* const step = &r->m->steps[r->step];
   const uint32_t v = (uint32_t)step->instruction.arguments[index];
@@ -183,7 +187,7 @@ static etx_status add_argument(reading* r, const etx_argument* argument,
       if (value.kind != ETX_PTE_TENSOR) {
         return refuse_argument(r, index, "is not a tensor");
       }
-      if (!argument->written && is_first && looks_at_sizes(step->op->id)) {
+      if (!argument->written && is_first && reads_only_sizes(step->op->id)) {
         return ETX_OK;
       }
       add_tensor(r, v, is_first, argument);
@@ -198,7 +202,7 @@ static etx_status add_argument(reading* r, const etx_argument* argument,
       }
       for (size_t i = 0; i < value.as.tensors.count; ++i) {
         const int32_t item = value.as.tensors.items[i];
-        if (item < 0 || r->m->values[item].home == ETX_VERIFY_STORAGE_NONE) {
+        if (item < 0 || r->m->values[item].storage == ETX_VERIFY_STORAGE_NONE) {
           continue;
         }
         add_tensor(r, (uint32_t)item, false, argument);
@@ -209,9 +213,10 @@ static etx_status add_argument(reading* r, const etx_argument* argument,
   }
 }
 
-// What an instruction does to the header of its output.
-static void read_header(const etx_verify_step* step,
-                        etx_verify_effects* effects) {
+// Operators that write no bytes: they set the sizes of their output, or let it
+// take over the header of an argument.
+static void read_header_effects(const etx_verify_step* step,
+                                etx_verify_effects* effects) {
   const int32_t* const arguments = step->instruction.arguments;
   const size_t count = step->instruction.argument_count;
   if (etx_op_only_sizes(step->op)) {
@@ -231,30 +236,30 @@ static void read_header(const etx_verify_step* step,
 static etx_status read_call(const etx_verify_method* m, size_t index,
                             etx_verify_effects* effects) {
   const etx_verify_step* const step = &m->steps[index];
-  reading r = {m, index, effects, false};
+  effect_reader r = {m, index, effects, false};
   const size_t expected = etx_op_call_count(step->op);
   if (step->instruction.argument_count != expected) {
     return etx_verify_at(
         m, index,
         etx_diag_fail(m->diag, ETX_BAD_FILE,
-                      "a call of method '%t' has %z arguments, expected %z",
-                      m->name, step->instruction.argument_count, expected));
+                      "the call has %z arguments, expected %z (method '%t')",
+                      step->instruction.argument_count, expected, m->name));
   }
   etx_argument_cursor cursor = etx_argument_first(step->op->arguments);
   etx_argument argument;
   for (size_t i = 0; etx_argument_next(&cursor, &argument); ++i) {
     ETX_TRY(add_argument(&r, &argument, i));
   }
-  read_header(step, effects);
+  read_header_effects(step, effects);
   return ETX_OK;
 }
 
 static void guess_tensor(const etx_verify_method* m, int32_t value,
                          etx_verify_effects* effects) {
-  if (value < 0 || m->values[value].home == ETX_VERIFY_STORAGE_NONE) return;
+  if (value < 0 || m->values[value].storage == ETX_VERIFY_STORAGE_NONE) return;
   const etx_verify_access access = {.value = (uint32_t)value};
   effects->reads[effects->read_count++] = access;
-  if (m->values[value].home == ETX_VERIFY_STORAGE_CONSTANT) return;
+  if (m->values[value].storage == ETX_VERIFY_STORAGE_CONSTANT) return;
   effects->writes[effects->write_count++] = access;
 }
 
@@ -279,8 +284,8 @@ static void guess_call(const etx_verify_method* m, size_t index,
 static etx_status read_move(const etx_verify_method* m, size_t index,
                             etx_verify_effects* effects) {
   const etx_pte_instruction* const move = &m->steps[index].instruction;
-  const etx_verify_storage_kind from = m->values[move->index].home;
-  const etx_verify_storage_kind to = m->values[move->target].home;
+  const etx_verify_storage_kind from = m->values[move->index].storage;
+  const etx_verify_storage_kind to = m->values[move->target].storage;
   if (from == ETX_VERIFY_STORAGE_NONE && to == ETX_VERIFY_STORAGE_NONE) {
     const etx_pte_kind kind = etx_pte_value_kind(&m->plan, (size_t)move->index);
     if (kind != ETX_PTE_TENSOR_LIST && kind != ETX_PTE_OPTIONAL_TENSOR_LIST) {
@@ -295,9 +300,9 @@ static etx_status read_move(const etx_verify_method* m, size_t index,
   return etx_verify_at(
       m, index,
       etx_diag_fail(m->diag, ETX_UNSUPPORTED,
-                    "a move from value '%i' to value '%i' of method '%t' "
-                    "changes the kind of the value or moves a list, about "
-                    "which nothing can be proved",
+                    "a move from value '%i' to value '%i' changes the kind of "
+                    "the value or moves a list, which cannot be verified "
+                    "(method '%t')",
                     (int64_t)move->index, (int64_t)move->target, m->name));
 }
 
@@ -318,7 +323,7 @@ etx_status etx_verify_effects_of(const etx_verify_method* m, size_t index,
     case ETX_PTE_MOVE_CALL:
       return read_move(m, index, effects);
     case ETX_PTE_JUMP_FALSE_CALL:
-      if (m->values[at->index].home != ETX_VERIFY_STORAGE_NONE) {
+      if (m->values[at->index].storage != ETX_VERIFY_STORAGE_NONE) {
         effects->reads[effects->read_count++] =
             (etx_verify_access){.value = (uint32_t)at->index};
       }
@@ -334,7 +339,7 @@ etx_status etx_verify_effects_of(const etx_verify_method* m, size_t index,
   return etx_verify_at(
       m, index,
       etx_diag_fail(m->diag, ETX_UNSUPPORTED,
-                    "method '%t' calls a delegate, about which nothing can be "
-                    "proved",
+                    "the reads and writes of a delegate are unknown and cannot "
+                    "be verified (method '%t')",
                     m->name));
 }

@@ -1,13 +1,14 @@
-// A call's outputs against what it reads.
+// Outputs that share bytes with arguments of the same call.
 //
-// A kernel may write before it has read everything, so an output lies on an
-// argument only where the operator's row allows it, and then on exactly the
-// same bytes. A copy onto itself does nothing; other exporters leave some in
-// their files, etx leaves none.
+// A kernel may write before it has read everything. So an output may share
+// bytes with an argument only where the operator's schema allows an in-place
+// update, and then all bytes. A copy of a tensor onto itself is harmless: it is
+// accepted in files of other exporters, and refused in files of etx, which
+// removes such copies.
 
 #include "cli/verify/verify_internal.h"
 
-// Sizes are equal but for leading ones.
+// True if the sizes are equal apart from leading dimensions of size 1.
 static bool same_elements(const etx_pte_tensor* a, const etx_pte_tensor* b) {
   const etx_pte_tensor* const longer = a->rank >= b->rank ? a : b;
   const etx_pte_tensor* const shorter = a->rank >= b->rank ? b : a;
@@ -20,10 +21,12 @@ static bool same_elements(const etx_pte_tensor* a, const etx_pte_tensor* b) {
   return etx_dtype_bytes(a->dtype) == etx_dtype_bytes(b->dtype);
 }
 
-// Wherever the two may lie, they have all bytes in common or none.
-static bool same_place(const etx_verify_method* m, uint32_t a, uint32_t b) {
-  for (uint32_t i = 0; i < m->values[a].place_count; ++i) {
-    for (uint32_t k = 0; k < m->values[b].place_count; ++k) {
+// True if the two values, at all their possible ranges, share all bytes or
+// none.
+static bool same_or_disjoint(const etx_verify_method* m, uint32_t a,
+                             uint32_t b) {
+  for (uint32_t i = 0; i < m->values[a].range_count; ++i) {
+    for (uint32_t k = 0; k < m->values[b].range_count; ++k) {
       const etx_verify_range x = etx_verify_address_range(m, a, i);
       const etx_verify_range y = etx_verify_address_range(m, b, k);
       if (etx_verify_overlap(x, y) && (x.start != y.start || x.end != y.end)) {
@@ -55,12 +58,12 @@ static bool is_copy(etx_op_id id) {
   }
 }
 
-// The operator's row lets the output lie on this argument.
+// True if the operator's schema allows the output to overwrite this argument.
 static bool may_share(const etx_verify_method* m, const etx_op* op,
                       const etx_verify_access* read, uint32_t written) {
   const etx_pte_tensor a = etx_pte_value_at(&m->plan, read->value).as.tensor;
   const etx_pte_tensor b = etx_pte_value_at(&m->plan, written).as.tensor;
-  if (!same_place(m, read->value, written)) return false;
+  if (!same_or_disjoint(m, read->value, written)) return false;
   if (is_copy(op->id) && a.dtype == b.dtype) return true;
   switch (op->in_place) {
     case ETX_IN_PLACE_ELEMENTWISE:
@@ -79,14 +82,16 @@ etx_status etx_verify_in_place(const etx_verify_method* m, const etx_op* op,
   if (!etx_verify_may_overlap(m, read->value, written)) return ETX_OK;
   if (!may_share(m, op, read, written)) {
     return etx_verify_refuse(m,
-                             "value '%u' is written over value '%u', which the "
-                             "same instruction reads",
+                             "output value '%u' shares bytes with argument "
+                             "value '%u', which the operator does not allow",
                              (uint64_t)written, (uint64_t)read->value);
   }
   if (m->blob == NULL || !is_copy(op->id)) return ETX_OK;
   const etx_pte_tensor a = etx_pte_value_at(&m->plan, read->value).as.tensor;
   const etx_pte_tensor b = etx_pte_value_at(&m->plan, written).as.tensor;
   if (a.dtype != b.dtype) return ETX_OK;
-  return etx_verify_refuse(m, "value '%u' is copied onto itself as value '%u'",
+  return etx_verify_refuse(m,
+                           "value '%u' is copied onto itself, as value '%u'; "
+                           "programs of etx have no such copies",
                            (uint64_t)read->value, (uint64_t)written);
 }

@@ -1,53 +1,57 @@
-// What the files of the proof share, and nobody else. What a picture of the
-// plan needs as well is in verify_method.h.
+// The steps of the proof of one method. What cli/memory uses too is declared in
+// verify_method.h.
 //
-//   verify_rebinding which other tensor a slot may come to name
-//   verify_sharing   outputs that lie on arguments
-//   verify_holding   which values hold, by the bytes of verify_intact, which
-//                    are cut in verify_pieces
-//   verify_flow      the proof: forward over all paths
-//   verify_rows      rows that a loop collects
-//   verify_sizes     sizes against the operators' rules
-//   verify_state     what all methods must agree about (verify_state.h)
+//   verify_rebinding       values that take over the header of another tensor
+//   verify_in_place        outputs that share bytes with arguments
+//   verify_valid_values    which values are valid, by the byte intervals of
+//                          verify_interval_tree
+//   verify_dataflow        the main part: a forward analysis over all paths
+//   verify_loop_rows       tensors that a loop fills row by row
+//   verify_shapes          sizes against the shape rules of the operators
+//   verify_state           what all methods must agree about (verify_state.h)
+//
+// All functions return ETX_BAD_PLAN with a message if the plan is wrong,
+// ETX_UNSUPPORTED if nothing can be proved, and ETX_OUT_OF_MEMORY.
 
 #ifndef ETX_CLI_VERIFY_VERIFY_INTERNAL_H
 #define ETX_CLI_VERIFY_VERIFY_INTERNAL_H
 
 #include "cli/verify/verify_method.h"
 
-// Refuses the plan; the message is followed by the method's name.
+// Reports ETX_BAD_PLAN; adds the method's name to the message.
 etx_status etx_verify_refuse(const etx_verify_method* m, const char* format,
                              ...);
-// Adds where in the method it happened to a message, and returns `status`.
+// Adds the instruction of `step` to a message, and returns `status`.
 etx_status etx_verify_at(const etx_verify_method* m, size_t step,
                          etx_status status);
 
 // verify_rebinding
 
-// Finds all places of values that take over headers of others.
+// Finds all possible address ranges of values that take over headers.
 ETX_MUST_USE etx_status etx_verify_find_rebinding(etx_verify_method* m);
 
-// verify_sharing
+// verify_in_place
 
-// Proves that step's output `written` may lie where it does against `read`.
+// Proves that output `written` of a call shares bytes with its argument `read`
+// only as the operator allows.
 ETX_MUST_USE etx_status etx_verify_in_place(const etx_verify_method* m,
                                             const etx_op* op,
                                             const etx_verify_access* read,
                                             uint32_t written);
 
-// verify_flow
+// verify_dataflow
 
-// Proves that every read finds what it means.
+// Proves that every value is valid when it is read.
 ETX_MUST_USE etx_status etx_verify_dataflow(etx_verify_method* m);
 
-// verify_rows
+// verify_loop_rows
 
-// Proves that rows which a loop collects last from round to round.
+// Proves that rows which a loop has written stay valid in later iterations.
 ETX_MUST_USE etx_status etx_verify_loop_rows(const etx_verify_method* m);
 
-// verify_sizes
+// verify_shapes
 
-// Proves that fixed sizes are those that the operators make.
+// Proves that fixed sizes agree with the shape rules of the operators.
 ETX_MUST_USE etx_status etx_verify_shapes(const etx_verify_method* m);
 
 #endif

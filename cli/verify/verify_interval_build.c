@@ -1,4 +1,4 @@
-// Cuts values into pieces and sorts them.
+// Builds the interval tree: cuts values into pieces and sorts them by start.
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +7,11 @@
 
 enum { WORD_BITS = 64 };
 
-// A value that has pieces: no constant, and no view, which has those of the
-// value that it lies in.
+// True if a value has pieces of its own. A constant has none, and a view uses
+// those of its parent.
 static bool has_pieces(const etx_verify_value* value) {
-  return value->is_rebound || (value->home != ETX_VERIFY_STORAGE_NONE &&
-                               value->home != ETX_VERIFY_STORAGE_CONSTANT &&
+  return value->is_rebound || (value->storage != ETX_VERIFY_STORAGE_NONE &&
+                               value->storage != ETX_VERIFY_STORAGE_CONSTANT &&
                                value->parent == ETX_VERIFY_NONE);
 }
 
@@ -33,7 +33,7 @@ static size_t find_cuts(const etx_verify_method* m, cut* cuts) {
   size_t count = 0;
   for (uint32_t v = 0; v < m->value_count; ++v) {
     const etx_verify_value* const value = &m->values[v];
-    if (value->home == ETX_VERIFY_STORAGE_NONE || value->is_rebound ||
+    if (value->storage == ETX_VERIFY_STORAGE_NONE || value->is_rebound ||
         value->range.start == value->range.end ||
         !has_pieces(&m->values[value->top]) ||
         m->values[value->top].is_rebound) {
@@ -48,37 +48,37 @@ static size_t find_cuts(const etx_verify_method* m, cut* cuts) {
 
 // ---- pieces ----
 
-static void add_piece(etx_verify_interval_tree* intact, uint32_t owner,
+static void add_piece(etx_verify_interval_tree* tree, uint32_t owner,
                       uint64_t start, uint64_t end) {
-  intact->pieces[intact->count++] = (etx_verify_interval){{start, end}, owner};
+  tree->pieces[tree->count++] = (etx_verify_interval){{start, end}, owner};
 }
 
-static void add_cut_pieces(etx_verify_interval_tree* intact, const cut* cuts,
+static void add_cut_pieces(etx_verify_interval_tree* tree, const cut* cuts,
                            size_t count) {
   for (size_t i = 1; i < count; ++i) {
     if (cuts[i].owner != cuts[i - 1].owner ||
         cuts[i].position == cuts[i - 1].position) {
       continue;
     }
-    add_piece(intact, cuts[i].owner, cuts[i - 1].position, cuts[i].position);
+    add_piece(tree, cuts[i].owner, cuts[i - 1].position, cuts[i].position);
   }
 }
 
-// One piece for each place; an empty one if there is none, so that it can be
-// said whether the value got a header at all.
-static void add_places(etx_verify_interval_tree* intact) {
-  const etx_verify_method* const m = intact->m;
+// One piece for each possible range of a rebound value. A value without a range
+// gets an empty piece, which records whether it has a header at all.
+static void add_rebound_pieces(etx_verify_interval_tree* tree) {
+  const etx_verify_method* const m = tree->m;
   for (uint32_t v = 0; v < m->value_count; ++v) {
     if (!m->values[v].is_rebound) continue;
-    for (uint32_t i = 0; i < m->values[v].place_count; ++i) {
-      const etx_verify_range place = etx_verify_address_range(m, v, i);
-      add_piece(intact, v, place.start, place.end);
+    for (uint32_t i = 0; i < m->values[v].range_count; ++i) {
+      const etx_verify_range range = etx_verify_address_range(m, v, i);
+      add_piece(tree, v, range.start, range.end);
     }
-    if (m->values[v].place_count == 0) add_piece(intact, v, 0, 0);
+    if (m->values[v].range_count == 0) add_piece(tree, v, 0, 0);
   }
 }
 
-// A total order, so that every C library sorts alike.
+// A total order, so that the result does not depend on the C library's qsort.
 static int compare_pieces(const void* left, const void* right) {
   const etx_verify_interval* const a = left;
   const etx_verify_interval* const b = right;
@@ -89,52 +89,52 @@ static int compare_pieces(const void* left, const void* right) {
   return a->range.end < b->range.end ? -1 : a->range.end > b->range.end;
 }
 
-// By owner, and for each by start, since pieces are in that order already.
-static void order_pieces(etx_verify_interval_tree* intact) {
-  const size_t values = intact->m->value_count;
-  for (size_t i = 0; i < intact->count; ++i) {
-    intact->first[intact->pieces[i].owner + 1] += 1;
+// A counting sort by owner. It is stable, so the pieces of each owner keep the
+// order of their starts.
+static void order_pieces(etx_verify_interval_tree* tree) {
+  const size_t values = tree->m->value_count;
+  for (size_t i = 0; i < tree->count; ++i) {
+    tree->first[tree->pieces[i].owner + 1] += 1;
   }
   for (size_t v = 0; v < values; ++v) {
-    intact->first[v + 1] += intact->first[v];
+    tree->first[v + 1] += tree->first[v];
   }
-  for (size_t i = intact->count; i > 0; --i) {
-    const uint32_t owner = intact->pieces[i - 1].owner;
-    intact->order[--intact->first[owner + 1]] = (uint32_t)(i - 1);
+  for (size_t i = tree->count; i > 0; --i) {
+    const uint32_t owner = tree->pieces[i - 1].owner;
+    tree->order[--tree->first[owner + 1]] = (uint32_t)(i - 1);
   }
-  // Every entry went down to the start of its own pieces, one place too high.
-  for (size_t v = 0; v < values; ++v) intact->first[v] = intact->first[v + 1];
-  intact->first[values] = (uint32_t)intact->count;
+  // Entry v + 1 now has the start of owner v: shift all entries down by one.
+  for (size_t v = 0; v < values; ++v) tree->first[v] = tree->first[v + 1];
+  tree->first[values] = (uint32_t)tree->count;
 }
 
-etx_status etx_verify_interval_tree_init(etx_verify_interval_tree* intact,
+etx_status etx_verify_interval_tree_init(etx_verify_interval_tree* tree,
                                          const etx_verify_method* m) {
-  memset(intact, 0, sizeof *intact);
-  intact->m = m;
-  const size_t most = 2 * m->value_count + m->place_count + 1;
+  memset(tree, 0, sizeof *tree);
+  tree->m = m;
+  const size_t most = 2 * m->value_count + m->range_count + 1;
   cut* const cuts = etx_verify_arena_take(m->memory, most, sizeof *cuts);
-  intact->pieces =
-      etx_verify_arena_take(m->memory, most, sizeof *intact->pieces);
-  if (cuts == NULL || intact->pieces == NULL) return ETX_OUT_OF_MEMORY;
-  add_cut_pieces(intact, cuts, find_cuts(m, cuts));
-  add_places(intact);
-  qsort(intact->pieces, intact->count, sizeof *intact->pieces, compare_pieces);
+  tree->pieces = etx_verify_arena_take(m->memory, most, sizeof *tree->pieces);
+  if (cuts == NULL || tree->pieces == NULL) return ETX_OUT_OF_MEMORY;
+  add_cut_pieces(tree, cuts, find_cuts(m, cuts));
+  add_rebound_pieces(tree);
+  qsort(tree->pieces, tree->count, sizeof *tree->pieces, compare_pieces);
 
-  intact->leaves = 1;
-  while (intact->leaves < intact->count) intact->leaves *= 2;
-  intact->word_count = intact->count / WORD_BITS + 1;
-  intact->order =
-      etx_verify_arena_take(m->memory, intact->count, sizeof *intact->order);
-  intact->first = etx_verify_arena_take(m->memory, m->value_count + 1,
-                                        sizeof *intact->first);
-  intact->reach = etx_verify_arena_take(m->memory, 2 * intact->leaves,
-                                        sizeof *intact->reach);
-  intact->bits = etx_verify_arena_take(m->memory, intact->word_count,
-                                       sizeof *intact->bits);
-  if (intact->order == NULL || intact->first == NULL || intact->reach == NULL ||
-      intact->bits == NULL) {
+  tree->leaves = 1;
+  while (tree->leaves < tree->count) tree->leaves *= 2;
+  tree->word_count = tree->count / WORD_BITS + 1;
+  tree->order =
+      etx_verify_arena_take(m->memory, tree->count, sizeof *tree->order);
+  tree->first =
+      etx_verify_arena_take(m->memory, m->value_count + 1, sizeof *tree->first);
+  tree->reach =
+      etx_verify_arena_take(m->memory, 2 * tree->leaves, sizeof *tree->reach);
+  tree->bits =
+      etx_verify_arena_take(m->memory, tree->word_count, sizeof *tree->bits);
+  if (tree->order == NULL || tree->first == NULL || tree->reach == NULL ||
+      tree->bits == NULL) {
     return ETX_OUT_OF_MEMORY;
   }
-  order_pieces(intact);
+  order_pieces(tree);
   return ETX_OK;
 }

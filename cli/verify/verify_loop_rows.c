@@ -1,79 +1,85 @@
-// Rows that a loop collects: a copy by index writes one row of a list in each
-// round. The flow takes it for a write of the whole list, since the first one
-// finds nothing; here it is shown that what a row was written to stays until
-// the last one is.
+// Tensors that a loop fills row by row: executorch_prim::et_copy_index writes
+// one row in each iteration. verify_dataflow treats that as a write of the
+// whole tensor, because the first write finds no valid content. This file
+// proves the rest: no row is overwritten before the last one is written.
 //
-// For each list, forward over all paths: no row was written yet, all rows hold,
-// or one is lost. Where paths meet the worse counts, so that it ends. A list
-// may not get a row while one is lost. A list begins anew when control leaves
-// the innermost loop that collects it, so a loop around that one may use the
+// A forward analysis for each such tensor, called the list here. Its states,
+// from best to worse: no row is written yet, all written rows are valid, one is
+// lost. Where paths join the worse state counts, so the analysis ends. Writing
+// a row while one is lost is an error. The list starts again without rows when
+// control leaves the innermost loop that fills it, so an outer loop may use its
 // bytes in between.
 
 #include "cli/verify/verify_internal.h"
 
-// Steps that are looked at for all lists together.
+// A limit on work: steps that are analysed for all lists together.
 static const uint64_t max_steps = UINT64_C(1) << 28;
 
-typedef enum rows_state { UNREACHED, BARE, HELD, LOST } rows_state;
+typedef enum rows_state {
+  ROWS_UNREACHED,
+  ROWS_NONE,  // no row is written yet
+  ROWS_VALID,
+  ROWS_LOST,  // a row was overwritten
+} rows_state;
 
-typedef struct rows {
+typedef struct loop_rows {
   const etx_verify_method* m;
   etx_verify_effects effects;
   etx_verify_basic_blocks blocks;
-  uint8_t* states;       // by block: when it starts
-  bool* pending;         // by block
-  uint32_t list;         // the value that is looked at
-  uint32_t first_block;  // of the loop that collects it
+  uint8_t* states;       // by block: the rows_state at its start
+  bool* pending;         // by block: its start state has changed
+  uint32_t list;         // the value that is analysed
+  uint32_t first_block;  // of the loop that fills it
   uint32_t last_block;
-  uint32_t loser;       // who wrote over a row,
-  uint32_t lost_at;     // and at which step
-  uint64_t step_count;  // looked at so far
-} rows;
+  uint32_t overwriter;  // the value that overwrote a row,
+  uint32_t lost_at;     // and the step at which it did
+  uint64_t step_count;  // steps analysed so far
+} loop_rows;
 
 static bool is_row_copy(const etx_verify_step* step) {
   return step->op != NULL && step->op->id == ETX_OP_et_copy_index_tensor;
 }
 
-// Writes through a view of the list change it; nothing is lost.
-static bool is_own(const rows* r, const etx_verify_access* write) {
+// True if a write goes to the list itself or to a view of it: no row is lost.
+static bool is_own(const loop_rows* r, const etx_verify_access* write) {
   const etx_verify_value* const v = &r->m->values[write->value];
-  return write->value == r->list || v->named_by == r->list + 1 ||
+  return write->value == r->list || v->header_of == r->list + 1 ||
          v->top == r->m->values[r->list].top || write->updates;
 }
 
-static etx_status refuse_row(const rows* r) {
+static etx_status refuse_row(const loop_rows* r) {
   return etx_verify_at(
       r->m, r->lost_at,
       etx_verify_refuse(r->m,
                         "value '%u' overwrites rows of value '%u' that an "
-                        "earlier round wrote",
-                        (uint64_t)r->loser, (uint64_t)r->list));
+                        "earlier iteration wrote",
+                        (uint64_t)r->overwriter, (uint64_t)r->list));
 }
 
-static etx_status run_step(rows* r, uint32_t step, uint8_t* state) {
+static etx_status run_step(loop_rows* r, uint32_t step, uint8_t* state) {
   const etx_verify_effects* const e = &r->effects;
   ETX_TRY(etx_verify_effects_of(r->m, step, &r->effects));
   for (size_t i = 0; i < e->write_count; ++i) {
     if (e->writes[i].value == r->list) {
-      if (*state == LOST && is_row_copy(&r->m->steps[step])) {
+      if (*state == ROWS_LOST && is_row_copy(&r->m->steps[step])) {
         return refuse_row(r);
       }
-      *state = HELD;
-    } else if (*state == HELD && !is_own(r, &e->writes[i]) &&
+      *state = ROWS_VALID;
+    } else if (*state == ROWS_VALID && !is_own(r, &e->writes[i]) &&
                etx_verify_may_overlap(r->m, e->writes[i].value, r->list)) {
-      *state = LOST;
-      r->loser = e->writes[i].value;
+      *state = ROWS_LOST;
+      r->overwriter = e->writes[i].value;
       r->lost_at = step;
     }
   }
   return ETX_OK;
 }
 
-static bool is_inside(const rows* r, uint32_t block) {
+static bool is_inside(const loop_rows* r, uint32_t block) {
   return block >= r->first_block && block <= r->last_block;
 }
 
-static etx_status run_block(rows* r, uint32_t block, uint32_t* back) {
+static etx_status run_block(loop_rows* r, uint32_t block, uint32_t* back) {
   uint8_t state = r->states[block];
   uint32_t next[2];
   const uint32_t end = r->blocks.first[block + 1];
@@ -84,7 +90,7 @@ static etx_status run_block(rows* r, uint32_t block, uint32_t* back) {
   const size_t count = etx_verify_successors(r->m, &r->blocks, block, next);
   for (size_t i = 0; i < count; ++i) {
     const uint8_t after =
-        is_inside(r, block) && is_inside(r, next[i]) ? state : BARE;
+        is_inside(r, block) && is_inside(r, next[i]) ? state : ROWS_NONE;
     if (next[i] == r->blocks.count || after <= r->states[next[i]]) continue;
     r->states[next[i]] = after;
     r->pending[next[i]] = true;
@@ -93,9 +99,9 @@ static etx_status run_block(rows* r, uint32_t block, uint32_t* back) {
   return ETX_OK;
 }
 
-// The shortest stretch of steps around `step` that a jump at its end repeats;
-// all of the method if there is none.
-static void find_loop(rows* r, uint32_t step) {
+// Finds the innermost loop around `step`: the shortest range of steps with a
+// jump at its end back to its start. Without a loop it is the whole method.
+static void find_loop(loop_rows* r, uint32_t step) {
   uint32_t shortest = UINT32_MAX;
   r->first_block = 0;
   r->last_block = (uint32_t)r->blocks.count - 1;
@@ -109,14 +115,14 @@ static void find_loop(rows* r, uint32_t step) {
   }
 }
 
-static etx_status prove_list(rows* r, uint32_t list, uint32_t step) {
+static etx_status prove_list(loop_rows* r, uint32_t list, uint32_t step) {
   r->list = list;
   find_loop(r, step);
   for (size_t b = 0; b < r->blocks.count; ++b) {
-    r->states[b] = UNREACHED;
+    r->states[b] = ROWS_UNREACHED;
     r->pending[b] = false;
   }
-  r->states[0] = BARE;
+  r->states[0] = ROWS_NONE;
   r->pending[0] = true;
   for (uint32_t b = 0; b < r->blocks.count;) {
     uint32_t back = b + 1;
@@ -126,8 +132,8 @@ static etx_status prove_list(rows* r, uint32_t list, uint32_t step) {
     }
     if (r->step_count > max_steps) {
       return etx_diag_fail(r->m->diag, ETX_UNSUPPORTED,
-                           "method '%t' collects rows in too many lists to be "
-                           "proved",
+                           "method '%t' fills too many tensors row by row for "
+                           "a proof",
                            r->m->name);
     }
     b = back;
@@ -136,7 +142,7 @@ static etx_status prove_list(rows* r, uint32_t list, uint32_t step) {
 }
 
 etx_status etx_verify_loop_rows(const etx_verify_method* m) {
-  rows r = {.m = m};
+  loop_rows r = {.m = m};
   bool* const is_seen = etx_verify_arena_take(m->memory, m->value_count, 1);
   if (is_seen == NULL) return ETX_OUT_OF_MEMORY;
   for (uint32_t s = 0; s < m->step_count; ++s) {

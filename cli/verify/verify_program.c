@@ -33,7 +33,7 @@ static etx_verify_level level_of(etx_status status) {
 static size_t count_tensors(const etx_verify_method* m) {
   size_t count = 0;
   for (size_t v = 0; v < m->value_count; ++v) {
-    count += m->values[v].home != ETX_VERIFY_STORAGE_NONE;
+    count += m->values[v].storage != ETX_VERIFY_STORAGE_NONE;
   }
   return count;
 }

@@ -1,12 +1,12 @@
-// What the proof has noted of all methods of a program: the tensors that
-// outlive their calls.
+// What the proof collects from all methods of a program: the tensors that
+// outlive a call.
 
 #ifndef ETX_CLI_VERIFY_VERIFY_PROGRAM_STATE_H
 #define ETX_CLI_VERIFY_VERIFY_PROGRAM_STATE_H
 
 #include "cli/verify/verify_method.h"
 
-// A tensor of some method that outlives its calls.
+// A tensor of a method that outlives a call: a state or a stable output.
 typedef struct etx_verify_persistent_tensor {
   etx_text method;
   etx_text name;  // fully qualified, may be empty
@@ -21,7 +21,7 @@ typedef struct etx_verify_program_state {
   etx_diag* diag;
   etx_verify_persistent_tensor* states;  // in arena 2
   size_t state_count, state_capacity;
-  etx_verify_persistent_tensor* outputs;  // stable ones, in arena 1
+  etx_verify_persistent_tensor* outputs;  // stable outputs, in arena 1
   size_t output_count, output_capacity;
 } etx_verify_program_state;
 
@@ -33,8 +33,8 @@ etx_verify_concurrent(const etx_verify_program_state* program);
 
 // verify_state_layout
 
-// Proves that the constant methods which tell the layout of state, if there
-// are any, tell the one that the methods have.
+// Proves that the constant methods which describe the layout of state, if the
+// program has them, agree with the methods.
 ETX_MUST_USE etx_status
 etx_verify_state_layout(const etx_verify_program_state* program);
 

@@ -1,18 +1,19 @@
-// Slots that take over the header of another value: the result of et_view,
-// the target of a move, the return slot of an operator that changes its
-// argument. From then on they name the other's bytes, and the file does not
-// say how long: a slot keeps its header until it gets the next one, even in
-// the next run. So a value may lie wherever any header that it can get lies.
+// Values that take over the header (address, sizes, strides) of another tensor:
+// the result of et_view, the target of a move, the return value of an operator
+// that changes its argument. From then on such a value names the bytes of the
+// other one. It keeps the header until it takes over the next one, possibly
+// until the next call. So its possible ranges are those of all headers that it
+// can take over. They are computed as a fixed point.
 
 #include "cli/verify/verify_internal.h"
 
 enum {
-  MAX_PLACES = 16,  // of one value; a branch gives two, and more are rare
-  MAX_ROUNDS = 64,  // headers that are handed on against the order of steps
+  MAX_RANGES = 16,  // possible ranges of a value; a branch gives two
+  MAX_ROUNDS = 64,  // of the fixed point; one is enough without loops
 };
 
 typedef struct header_list {
-  etx_verify_range places[MAX_PLACES];
+  etx_verify_range ranges[MAX_RANGES];
   uint32_t count;
 } header_list;
 
@@ -38,10 +39,10 @@ static etx_status mark(rebinding* r, etx_verify_effects* effects) {
     const uint32_t from = effects->rebound_from + 1;
     if (!value->is_rebound) {
       value->is_rebound = true;
-      value->named_by = from;
+      value->header_of = from;
       r->lists[effects->rebound] = (uint32_t)++r->count;
-    } else if (value->named_by != from) {
-      value->named_by = 0;
+    } else if (value->header_of != from) {
+      value->header_of = 0;
     }
   }
   return ETX_OK;
@@ -61,117 +62,118 @@ static bool is_computed(const rebinding* r, uint32_t value) {
   return false;
 }
 
-static etx_status add_place(rebinding* r, uint32_t value,
-                            etx_verify_range place) {
+static etx_status add_range(rebinding* r, uint32_t value,
+                            etx_verify_range range) {
   header_list* const list = &r->headers[r->lists[value] - 1];
-  if (place.start == place.end) return ETX_OK;
+  if (range.start == range.end) return ETX_OK;
   for (uint32_t i = 0; i < list->count; ++i) {
-    if (list->places[i].start == place.start &&
-        list->places[i].end == place.end) {
+    if (list->ranges[i].start == range.start &&
+        list->ranges[i].end == range.end) {
       return ETX_OK;
     }
   }
-  if (list->count == MAX_PLACES) {
+  if (list->count == MAX_RANGES) {
     return etx_diag_fail(r->m->diag, ETX_UNSUPPORTED,
-                         "value '%u' of method '%t' takes over the headers of "
-                         "more than %u others, about which nothing can be "
-                         "proved",
-                         (uint64_t)value, r->m->name, (uint64_t)MAX_PLACES);
+                         "value '%u' can be at more than %u addresses, too "
+                         "many for a proof (method '%t')",
+                         (uint64_t)value, (uint64_t)MAX_RANGES, r->m->name);
   }
-  list->places[list->count++] = place;
+  list->ranges[list->count++] = range;
   r->changed = true;
   return ETX_OK;
 }
 
-// What a view of a part takes of a place: as many bytes as it has at its
-// bounds, from its start on. A start that is computed may be anywhere.
+// The bytes of a range that et_part_view shows: from its start element on, as
+// many as its output has at the upper bounds. If the start is not a constant,
+// it can be anywhere in the range.
 static etx_verify_range part_of(const rebinding* r, size_t step, uint32_t to,
-                                etx_verify_range place) {
+                                etx_verify_range range) {
   const etx_verify_step* const s = &r->m->steps[step];
-  if (s->op == NULL || s->op->id != ETX_OP_part_view_default) return place;
+  if (s->op == NULL || s->op->id != ETX_OP_part_view_default) return range;
   const uint32_t start = (uint32_t)s->instruction.arguments[1];
   const etx_pte_value number = etx_pte_value_at(&r->m->plan, start);
-  if (number.kind != ETX_PTE_INT || is_computed(r, start)) return place;
+  if (number.kind != ETX_PTE_INT || is_computed(r, start)) return range;
   const etx_pte_tensor tensor = etx_pte_value_at(&r->m->plan, to).as.tensor;
   const uint64_t element = etx_dtype_bytes(tensor.dtype);
   const uint64_t bytes = etx_pte_tensor_bytes(&tensor);
-  const uint64_t elements = (place.end - place.start) / element;
+  const uint64_t elements = (range.end - range.start) / element;
   if (number.as.integer < 0 || (uint64_t)number.as.integer > elements) {
-    return place;
+    return range;
   }
-  place.start += (uint64_t)number.as.integer * element;
-  if (bytes < place.end - place.start) place.end = place.start + bytes;
-  return place;
+  range.start += (uint64_t)number.as.integer * element;
+  if (bytes < range.end - range.start) range.end = range.start + bytes;
+  return range;
 }
 
-// `to` may now lie wherever `from` may.
-static etx_status hand_on(rebinding* r, size_t step, uint32_t to,
-                          uint32_t from) {
+// Adds the possible ranges of `from` to those of `to`.
+static etx_status propagate(rebinding* r, size_t step, uint32_t to,
+                            uint32_t from) {
   etx_verify_value* const target = &r->m->values[to];
   const etx_verify_value* const source = &r->m->values[from];
   const bool is_constant =
-      source->may_be_constant || source->home == ETX_VERIFY_STORAGE_CONSTANT;
+      source->may_be_constant || source->storage == ETX_VERIFY_STORAGE_CONSTANT;
   if (is_constant && !target->may_be_constant) {
     target->may_be_constant = true;
     r->changed = true;
   }
   if (r->lists[from] == 0) {
     return is_constant ? ETX_OK
-                       : add_place(r, to, part_of(r, step, to, source->range));
+                       : add_range(r, to, part_of(r, step, to, source->range));
   }
   const header_list* const list = &r->headers[r->lists[from] - 1];
   for (uint32_t i = 0; i < list->count; ++i) {
-    ETX_TRY(add_place(r, to, part_of(r, step, to, list->places[i])));
+    ETX_TRY(add_range(r, to, part_of(r, step, to, list->ranges[i])));
   }
   return ETX_OK;
 }
 
-// A slot that is also written, or given by the caller, has its own bytes too.
+// A value that is also written, or is an input, can be at its planned range
+// too.
 static etx_status add_own(rebinding* r) {
   etx_verify_method* const m = r->m;
   const size_t inputs = etx_pte_input_count(&m->plan);
   for (uint32_t v = 0; v < m->value_count; ++v) {
     if (r->lists[v] == 0 || !m->values[v].is_written) continue;
-    ETX_TRY(add_place(r, v, m->values[v].range));
+    ETX_TRY(add_range(r, v, m->values[v].range));
   }
   for (size_t i = 0; i < inputs; ++i) {
     const uint32_t v = (uint32_t)etx_pte_input_at(&m->plan, i);
     if (r->lists[v] == 0) continue;
-    ETX_TRY(add_place(r, v, m->values[v].range));
+    ETX_TRY(add_range(r, v, m->values[v].range));
   }
   return ETX_OK;
 }
 
-static etx_status close_over(rebinding* r, etx_verify_effects* effects) {
+static etx_status find_fixed_point(rebinding* r, etx_verify_effects* effects) {
   r->changed = true;
   for (size_t round = 0; r->changed; ++round) {
     if (round == MAX_ROUNDS) {
       return etx_diag_fail(r->m->diag, ETX_UNSUPPORTED,
-                           "method '%t' hands headers on against the order of "
-                           "its instructions too often to be proved",
-                           r->m->name);
+                           "the addresses of views and moved values are not "
+                           "final after %u rounds (method '%t')",
+                           (uint64_t)MAX_ROUNDS, r->m->name);
     }
     r->changed = false;
     for (size_t s = 0; s < r->m->step_count; ++s) {
       ETX_TRY(etx_verify_effects_of(r->m, s, effects));
       if (effects->rebound == ETX_VERIFY_NONE) continue;
-      ETX_TRY(hand_on(r, s, effects->rebound, effects->rebound_from));
+      ETX_TRY(propagate(r, s, effects->rebound, effects->rebound_from));
     }
   }
   return ETX_OK;
 }
 
-// In a file of etx a planned view lies where what it views lies.
+// In a file of etx a planned view has the address of the tensor that it shows.
 static etx_status check_planned(const rebinding* r, uint32_t value) {
   const etx_verify_value* const v = &r->m->values[value];
   const header_list* const list = &r->headers[r->lists[value] - 1];
-  if (r->m->blob == NULL || v->home != ETX_VERIFY_STORAGE_PLANNED)
+  if (r->m->blob == NULL || v->storage != ETX_VERIFY_STORAGE_PLANNED)
     return ETX_OK;
   for (uint32_t i = 0; i < list->count; ++i) {
-    if (list->places[i].start == v->range.start) continue;
+    if (list->ranges[i].start == v->range.start) continue;
     return etx_verify_refuse(r->m,
-                             "value '%u' takes over the header of a value that "
-                             "lies somewhere else",
+                             "value '%u' takes over the header of a value at "
+                             "another address, expected its planned address",
                              (uint64_t)value);
   }
   return ETX_OK;
@@ -181,23 +183,23 @@ static etx_status store(rebinding* r) {
   etx_verify_method* const m = r->m;
   size_t total = m->value_count;
   for (size_t i = 0; i < r->count; ++i) total += r->headers[i].count;
-  etx_verify_range* const places =
-      etx_verify_arena_take(m->memory, total, sizeof *places);
-  if (places == NULL) return ETX_OUT_OF_MEMORY;
+  etx_verify_range* const ranges =
+      etx_verify_arena_take(m->memory, total, sizeof *ranges);
+  if (ranges == NULL) return ETX_OUT_OF_MEMORY;
   size_t next = m->value_count;
   for (uint32_t v = 0; v < m->value_count; ++v) {
-    places[v] = m->values[v].range;
+    ranges[v] = m->values[v].range;
     if (r->lists[v] == 0) continue;
     const header_list* const list = &r->headers[r->lists[v] - 1];
     ETX_TRY(check_planned(r, v));
-    m->values[v].first_place = (uint32_t)next;
-    m->values[v].place_count = list->count;
+    m->values[v].first_range = (uint32_t)next;
+    m->values[v].range_count = list->count;
     for (uint32_t i = 0; i < list->count; ++i) {
-      places[next++] = list->places[i];
+      ranges[next++] = list->ranges[i];
     }
   }
-  m->places = places;
-  m->place_count = total;
+  m->ranges = ranges;
+  m->range_count = total;
   return ETX_OK;
 }
 
@@ -212,6 +214,6 @@ etx_status etx_verify_find_rebinding(etx_verify_method* m) {
   r.headers = etx_verify_arena_take(m->memory, r.count, sizeof *r.headers);
   if (r.headers == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(add_own(&r));
-  ETX_TRY(close_over(&r, &effects));
+  ETX_TRY(find_fixed_point(&r, &effects));
   return store(&r);
 }

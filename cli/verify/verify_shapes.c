@@ -1,34 +1,34 @@
-// Sizes against the operators' rules. Where all tensors of a call have fixed
-// sizes and all its numbers are fixed, the rule says exactly what the outputs
-// have to be; a size that was changed in the file shows here even where the
-// bytes would not collide. Sizes that vary are the runtime's to check.
+// Sizes against the shape rules of the operators. If all tensors of a call have
+// fixed sizes and all its numbers are constants, the shape rule gives the exact
+// sizes of the outputs. A wrong size in the file is found in this way even if
+// no bytes overlap. The runtime checks dynamic sizes.
 
 #include <string.h>
 
 #include "cli/verify/verify_internal.h"
 #include "format/shapes/op_shapes.h"
 
-typedef struct sizing {
+typedef struct shape_check {
   const etx_verify_method* m;
   const etx_verify_step* step;
   const bool* varies;  // by value: a number that some instruction writes
   size_t output;       // outputs sized so far
-} sizing;
+} shape_check;
 
-static etx_pte_value value_at(const sizing* s, size_t argument) {
+static etx_pte_value value_at(const shape_check* s, size_t argument) {
   return etx_pte_value_at(&s->m->plan,
                           (size_t)s->step->instruction.arguments[argument]);
 }
 
-// ---- which calls can be judged ----
+// ---- which calls can be checked ----
 
-static bool is_fixed_tensor(const sizing* s, int32_t value) {
+static bool is_fixed_tensor(const shape_check* s, int32_t value) {
   if (value < 0) return true;
   const etx_pte_value v = etx_pte_value_at(&s->m->plan, (size_t)value);
   return v.kind != ETX_PTE_TENSOR || v.as.tensor.dynamism == ETX_PTE_STATIC;
 }
 
-static bool is_fixed(const sizing* s, size_t argument) {
+static bool is_fixed(const shape_check* s, size_t argument) {
   const int32_t index = s->step->instruction.arguments[argument];
   const etx_pte_value value = value_at(s, argument);
   switch (value.kind) {
@@ -50,7 +50,7 @@ static bool is_fixed(const sizing* s, size_t argument) {
   }
 }
 
-static bool can_judge(const sizing* s) {
+static bool is_checkable(const shape_check* s) {
   const etx_op* const op = s->step->op;
   if (op == NULL || op->result == ETX_RESULT_SCALAR ||
       op->result == ETX_RESULT_NONE || op->result == ETX_RESULT_SELF) {
@@ -102,7 +102,7 @@ static size_t list_count(void* context, size_t argument) {
 
 static bool tensor_shape(void* context, size_t argument, size_t item,
                          etx_shape* out_shape) {
-  const sizing* const s = context;
+  const shape_check* const s = context;
   etx_pte_value value = value_at(s, argument);
   if (value.kind == ETX_PTE_TENSOR_LIST ||
       value.kind == ETX_PTE_OPTIONAL_TENSOR_LIST) {
@@ -120,13 +120,14 @@ static bool tensor_shape(void* context, size_t argument, size_t item,
   return true;
 }
 
-// A number of a file may look like a handle, which is far outside all bounds.
+// A number in the file may look like the handle of a symbolic size. It is
+// replaced by a number that every bound refuses.
 static etx_dim number(int64_t integer) {
   return etx_dim_is_number(integer) ? integer : ETX_DIM_HANDLE + 1;
 }
 
 static etx_dim integer_at(void* context, size_t argument, size_t item) {
-  const sizing* const s = context;
+  const shape_check* const s = context;
   const etx_pte_value value = value_at(s, argument);
   switch (value.kind) {
     case ETX_PTE_INT_LIST:
@@ -161,7 +162,7 @@ static double real_at(void* context, size_t argument, size_t item) {
 }
 
 // The value of output number `index`; ETX_VERIFY_NONE if there is none.
-static uint32_t output_at(const sizing* s, size_t index) {
+static uint32_t output_at(const shape_check* s, size_t index) {
   etx_argument_cursor cursor = etx_argument_first(s->step->op->arguments);
   etx_argument argument;
   for (size_t i = 0; etx_argument_next(&cursor, &argument); ++i) {
@@ -180,29 +181,30 @@ static uint32_t output_at(const sizing* s, size_t index) {
 
 static etx_status check_output(void* context, size_t index,
                                const etx_shape* shape) {
-  sizing* const s = context;
+  shape_check* const s = context;
   const uint32_t v = output_at(s, index);
   s->output = index + 1;
   if (v == ETX_VERIFY_NONE) {
-    return etx_verify_refuse(s->m, "there is no output '%z'", index);
+    return etx_verify_refuse(s->m, "the call lacks output '%z'", index);
   }
   const etx_pte_tensor tensor = etx_pte_value_at(&s->m->plan, v).as.tensor;
   bool is_equal = tensor.rank == shape->rank;
   for (size_t i = 0; is_equal && i < shape->rank; ++i) {
     if (tensor.sizes[i] == shape->dims[i]) continue;
     return etx_verify_refuse(s->m,
-                             "size '%z' of value '%u' is %i, the operator "
-                             "makes it %i",
+                             "size '%z' of value '%u' is %i, expected %i by "
+                             "the shape rule of the operator",
                              i, (uint64_t)v, (int64_t)tensor.sizes[i],
                              shape->dims[i]);
   }
   if (is_equal) return ETX_OK;
   return etx_verify_refuse(
-      s->m, "value '%u' has rank %u, the operator makes it %u", (uint64_t)v,
-      (uint64_t)tensor.rank, (uint64_t)shape->rank);
+      s->m,
+      "value '%u' has rank %u, expected %u by the shape rule of the operator",
+      (uint64_t)v, (uint64_t)tensor.rank, (uint64_t)shape->rank);
 }
 
-static etx_status judge(sizing* s) {
+static etx_status check_call(shape_check* s) {
   etx_diag why;
   etx_shape_call call;
   memset(&call, 0, sizeof call);
@@ -219,7 +221,7 @@ static etx_status judge(sizing* s) {
   s->output = 0;
   const etx_status status = etx_shape_infer(&call);
   if (status == ETX_OK || status == ETX_BAD_PLAN) return status;
-  // Another exporter may mean more by an operator than the rule knows.
+  // Other exporters may use forms of an operator that the rule does not know.
   if (s->m->blob == NULL) return ETX_OK;
   return etx_verify_refuse(s->m, "%s", why.text);
 }
@@ -228,9 +230,9 @@ etx_status etx_verify_shapes(const etx_verify_method* m) {
   bool* varies = NULL;
   ETX_TRY(etx_verify_find_varying(m, &varies));
   for (size_t i = 0; i < m->step_count; ++i) {
-    sizing s = {m, &m->steps[i], varies, 0};
-    if (!can_judge(&s)) continue;
-    const etx_status status = judge(&s);
+    shape_check s = {m, &m->steps[i], varies, 0};
+    if (!is_checkable(&s)) continue;
+    const etx_status status = check_call(&s);
     if (status != ETX_OK) return etx_verify_at(m, i, status);
   }
   return ETX_OK;

@@ -27,16 +27,16 @@ static etx_status append(etx_verify_arena* memory,
   return ETX_OK;
 }
 
-// A file of etx has two arenas, and in that of the states nothing but states
-// and views of them.
+// A file of etx has two arenas, and the second one has only states and views of
+// states.
 static etx_status check_planned(const etx_verify_method* m, uint32_t v,
                                 const etx_pte_tensor* tensor) {
   const etx_verify_value* const value = &m->values[v];
   if (tensor->memory_id != ETX_MEMORY_SCRATCH &&
       tensor->memory_id != ETX_MEMORY_STATE) {
     return etx_verify_refuse(m,
-                             "value '%u' lies in arena '%u', expected %u "
-                             "or %u",
+                             "value '%u' is in arena '%u', expected %u "
+                             "(scratch) or %u (state)",
                              (uint64_t)v, (uint64_t)tensor->memory_id,
                              (uint64_t)ETX_MEMORY_SCRATCH,
                              (uint64_t)ETX_MEMORY_STATE);
@@ -44,37 +44,36 @@ static etx_status check_planned(const etx_verify_method* m, uint32_t v,
   const bool is_named = tensor->name.size > 0;
   const bool is_in_state = tensor->memory_id == ETX_MEMORY_STATE;
   if (is_named && !is_in_state) {
-    return etx_verify_refuse(m, "state '%t' lies in arena '%u', expected %u",
+    return etx_verify_refuse(m, "state '%t' is in arena '%u', expected %u",
                              tensor->name, (uint64_t)tensor->memory_id,
                              (uint64_t)ETX_MEMORY_STATE);
   }
   const bool is_own = value->parent == ETX_VERIFY_NONE && !value->is_rebound;
   if (is_in_state && !is_named && is_own) {
     return etx_verify_refuse(m,
-                             "value '%u' lies among the states, but is none "
-                             "and no view of one",
+                             "value '%u' is in the arena of states, but is "
+                             "neither a state nor a view of one",
                              (uint64_t)v);
   }
-  // Else whoever reads the state would not know that its bytes have changed.
+  // The dataflow analysis would miss that such a write changes a state.
   if (is_in_state && value->is_written && !m->values[value->top].is_state) {
     return etx_verify_refuse(m,
-                             "value '%u' is written among the states, as part "
-                             "of value '%u', which is none",
+                             "value '%u' is written in the arena of states as "
+                             "a part of value '%u', which is not a state",
                              (uint64_t)v, (uint64_t)value->top);
   }
   if (is_own && tensor->memory_offset % ETX_ARENA_ALIGNMENT != 0) {
     return etx_verify_refuse(m,
-                             "value '%u' lies at offset %u, which is not a "
-                             "multiple of %u",
+                             "value '%u' is at offset %u, expected a multiple "
+                             "of %u",
                              (uint64_t)v, tensor->memory_offset,
                              (uint64_t)ETX_ARENA_ALIGNMENT);
   }
   return ETX_OK;
 }
 
-static etx_verify_persistent_tensor kept_of(const etx_verify_method* m,
-                                            uint32_t v,
-                                            const etx_pte_tensor* tensor) {
+static etx_verify_persistent_tensor persistent_of(
+    const etx_verify_method* m, uint32_t v, const etx_pte_tensor* tensor) {
   const uint64_t bytes = etx_pte_tensor_bytes(tensor);
   return (etx_verify_persistent_tensor){
       m->name,
@@ -83,16 +82,16 @@ static etx_verify_persistent_tensor kept_of(const etx_verify_method* m,
       {tensor->memory_offset, tensor->memory_offset + bytes}};
 }
 
-static etx_status note_states(const etx_verify_method* m,
-                              etx_verify_program_state* program) {
+static etx_status collect_states(const etx_verify_method* m,
+                                 etx_verify_program_state* program) {
   for (uint32_t v = 0; v < m->value_count; ++v) {
-    if (m->values[v].home != ETX_VERIFY_STORAGE_PLANNED) continue;
+    if (m->values[v].storage != ETX_VERIFY_STORAGE_PLANNED) continue;
     const etx_pte_tensor tensor = etx_pte_value_at(&m->plan, v).as.tensor;
     if (m->blob != NULL) ETX_TRY(check_planned(m, v, &tensor));
     if (!m->values[v].is_state || tensor.memory_id != ETX_MEMORY_STATE) {
       continue;
     }
-    const etx_verify_persistent_tensor kept = kept_of(m, v, &tensor);
+    const etx_verify_persistent_tensor kept = persistent_of(m, v, &tensor);
     ETX_TRY(append(program->memory, &program->states, &program->state_count,
                    &program->state_capacity, &kept));
   }
@@ -103,16 +102,19 @@ static etx_status check_inputs(const etx_verify_method* m) {
   const size_t inputs = etx_pte_input_count(&m->plan);
   for (size_t i = 0; i < inputs; ++i) {
     const uint32_t v = (uint32_t)etx_pte_input_at(&m->plan, i);
-    if (m->values[v].home != ETX_VERIFY_STORAGE_PLANNED) continue;
+    if (m->values[v].storage != ETX_VERIFY_STORAGE_PLANNED) continue;
     const etx_pte_tensor tensor = etx_pte_value_at(&m->plan, v).as.tensor;
     if (tensor.memory_id != ETX_MEMORY_STATE) continue;
-    return etx_verify_refuse(m, "input '%z' lies among the states", i);
+    return etx_verify_refuse(m,
+                             "input '%z' is in the arena of states, expected "
+                             "scratch or memory of the caller",
+                             i);
   }
   return ETX_OK;
 }
 
-static etx_status note_outputs(const etx_verify_method* m,
-                               etx_verify_program_state* program) {
+static etx_status collect_outputs(const etx_verify_method* m,
+                                  etx_verify_program_state* program) {
   if (m->blob_method == SIZE_MAX) return ETX_OK;
   const size_t outputs = etx_pte_output_count(&m->plan);
   for (size_t i = 0; i < outputs; ++i) {
@@ -120,18 +122,18 @@ static etx_status note_outputs(const etx_verify_method* m,
     const etx_blob_output output =
         etx_blob_output_at(m->blob, m->blob_method, i);
     const etx_verify_value* const value = &m->values[v];
-    if (value->home == ETX_VERIFY_STORAGE_NONE) continue;
+    if (value->storage == ETX_VERIFY_STORAGE_NONE) continue;
     const etx_pte_tensor tensor = etx_pte_value_at(&m->plan, v).as.tensor;
-    const bool is_scratch = value->home == ETX_VERIFY_STORAGE_PLANNED &&
+    const bool is_scratch = value->storage == ETX_VERIFY_STORAGE_PLANNED &&
                             tensor.memory_id == ETX_MEMORY_SCRATCH;
     if (output.lifetime == ETX_LIFETIME_STATE && is_scratch) {
       return etx_verify_refuse(m,
-                               "output '%t' lies in scratch, expected state "
-                               "or a constant",
+                               "output '%t' is in scratch, expected a state or "
+                               "a constant",
                                output.name);
     }
     if (output.lifetime != ETX_LIFETIME_STABLE || !is_scratch) continue;
-    const etx_verify_persistent_tensor kept = kept_of(m, v, &tensor);
+    const etx_verify_persistent_tensor kept = persistent_of(m, v, &tensor);
     ETX_TRY(append(program->memory, &program->outputs, &program->output_count,
                    &program->output_capacity, &kept));
   }
@@ -140,15 +142,15 @@ static etx_status note_outputs(const etx_verify_method* m,
 
 etx_status etx_verify_method_state(const etx_verify_method* m,
                                    etx_verify_program_state* program) {
-  ETX_TRY(note_states(m, program));
+  ETX_TRY(collect_states(m, program));
   if (m->blob == NULL) return ETX_OK;
   ETX_TRY(check_inputs(m));
-  return note_outputs(m, program);
+  return collect_outputs(m, program);
 }
 
 // ---- between methods ----
 
-static int compare_by_place(const void* left, const void* right) {
+static int compare_by_range(const void* left, const void* right) {
   const etx_verify_persistent_tensor* const a = left;
   const etx_verify_persistent_tensor* const b = right;
   if (a->range.start != b->range.start) {
@@ -164,7 +166,7 @@ static int compare_by_name(const void* left, const void* right) {
   const etx_verify_persistent_tensor* const a = left;
   const etx_verify_persistent_tensor* const b = right;
   const int order = etx_text_compare(a->name, b->name);
-  return order != 0 ? order : compare_by_place(left, right);
+  return order != 0 ? order : compare_by_range(left, right);
 }
 
 static etx_status refuse_pair(const etx_verify_program_state* p,
@@ -172,20 +174,20 @@ static etx_status refuse_pair(const etx_verify_program_state* p,
                               const etx_verify_persistent_tensor* b) {
   return etx_diag_fail(
       p->diag, ETX_BAD_PLAN,
-      "value '%u' of method '%t' at bytes %u to %u of the states shares some "
-      "with value '%u' of method '%t' at %u to %u",
+      "value '%u' of method '%t' at bytes %u to %u of the arena of states "
+      "overlaps value '%u' of method '%t' at bytes %u to %u",
       (uint64_t)b->value, b->method, b->range.start, b->range.end,
       (uint64_t)a->value, a->method, a->range.start, a->range.end);
 }
 
-// Of any two states in shared memory one lies in the other, or they are apart.
+// Two tensors in the arena of states are disjoint, or one contains the other.
 static etx_status check_nesting(const etx_verify_program_state* p) {
   const etx_verify_persistent_tensor** const open =
       etx_verify_arena_take(p->memory, p->state_count, sizeof *open);
   size_t depth = 0;
   if (open == NULL) return ETX_OUT_OF_MEMORY;
   if (p->state_count > 0) {
-    qsort(p->states, p->state_count, sizeof *p->states, compare_by_place);
+    qsort(p->states, p->state_count, sizeof *p->states, compare_by_range);
   }
   for (size_t i = 0; i < p->state_count; ++i) {
     const etx_verify_persistent_tensor* const state = &p->states[i];
@@ -213,16 +215,16 @@ static etx_status check_names(const etx_verify_program_state* p) {
       continue;
     }
     return etx_diag_fail(p->diag, ETX_BAD_PLAN,
-                         "state '%t' lies at bytes %u to %u in method '%t', "
-                         "but at %u to %u in method '%t'",
+                         "state '%t' is at bytes %u to %u in method '%t', but "
+                         "at bytes %u to %u in method '%t'",
                          a->name, a->range.start, a->range.end, a->method,
                          b->range.start, b->range.end, b->method);
   }
   return ETX_OK;
 }
 
-// A host shares the states' arena if all methods that have one agree about
-// its size.
+// In a stock file the arena of states is shared if all methods that have one
+// agree on its size.
 static bool is_shared(const etx_pte* pte) {
   const size_t count = etx_pte_plan_count(pte);
   int64_t bytes = -1;
@@ -242,18 +244,25 @@ static uint64_t bytes_of_state(const etx_blob_state* state) {
   return bytes;
 }
 
-static int compare_ranges(const void* left, const void* right) {
-  const etx_verify_range* const a = left;
-  const etx_verify_range* const b = right;
-  if (a->start != b->start) return a->start < b->start ? -1 : 1;
-  return a->end < b->end ? -1 : a->end > b->end;
+typedef struct state_range {
+  etx_verify_range range;  // bytes of the arena of states
+  etx_text name;
+} state_range;
+
+static int compare_state_ranges(const void* left, const void* right) {
+  const state_range* const a = left;
+  const state_range* const b = right;
+  if (a->range.start != b->range.start) {
+    return a->range.start < b->range.start ? -1 : 1;
+  }
+  return a->range.end < b->range.end ? -1 : a->range.end > b->range.end;
 }
 
-// The blob's states are apart and aligned. That they lie within the arena and
-// where the tensors of their names lie is the door's word.
+// The states of the blob are disjoint and aligned. etx_blob_open has checked
+// that they lie in the arena and agree with the tensors of the same names.
 static etx_status check_blob_states(const etx_verify_program_state* p) {
   const size_t count = etx_blob_state_count(p->blob);
-  etx_verify_range* const ranges =
+  state_range* const ranges =
       etx_verify_arena_take(p->memory, count, sizeof *ranges);
   size_t used = 0;
   if (ranges == NULL) return ETX_OUT_OF_MEMORY;
@@ -262,27 +271,30 @@ static etx_status check_blob_states(const etx_verify_program_state* p) {
     const uint64_t bytes = bytes_of_state(&state);
     if (state.offset % ETX_ARENA_ALIGNMENT != 0) {
       return etx_diag_fail(p->diag, ETX_BAD_PLAN,
-                           "state '%t' lies at offset %u, which is not a "
-                           "multiple of %u",
+                           "state '%t' is at offset %u, expected a multiple of "
+                           "%u",
                            state.name, state.offset,
                            (uint64_t)ETX_ARENA_ALIGNMENT);
     }
     if (bytes == 0) continue;
-    ranges[used++] = (etx_verify_range){state.offset, state.offset + bytes};
+    ranges[used].range = (etx_verify_range){state.offset, state.offset + bytes};
+    ranges[used++].name = state.name;
   }
-  qsort(ranges, used, sizeof *ranges, compare_ranges);
+  qsort(ranges, used, sizeof *ranges, compare_state_ranges);
   for (size_t i = 1; i < used; ++i) {
-    if (ranges[i - 1].end <= ranges[i].start) continue;
+    const state_range* const a = &ranges[i - 1];
+    const state_range* const b = &ranges[i];
+    if (a->range.end <= b->range.start) continue;
     return etx_diag_fail(p->diag, ETX_BAD_PLAN,
-                         "two states share bytes: one lies at %u to %u, "
-                         "another at %u to %u",
-                         ranges[i - 1].start, ranges[i - 1].end,
-                         ranges[i].start, ranges[i].end);
+                         "state '%t' at bytes %u to %u overlaps state '%t' at "
+                         "bytes %u to %u",
+                         a->name, a->range.start, a->range.end, b->name,
+                         b->range.start, b->range.end);
   }
   return ETX_OK;
 }
 
-// ---- outputs that outlive other methods' calls ----
+// ---- stable outputs ----
 
 static etx_status check_against(const etx_verify_program_state* p,
                                 const etx_pte_plan* plan, size_t value) {
@@ -301,10 +313,11 @@ static etx_status check_against(const etx_verify_program_state* p,
       continue;
     }
     return etx_diag_fail(p->diag, ETX_BAD_PLAN,
-                         "value '%z' of method '%t' lies where method '%t' "
-                         "keeps its output value '%u' until it is called again",
-                         value, method, output->method,
-                         (uint64_t)output->value);
+                         "value '%z' of method '%t' overlaps the stable output "
+                         "value '%u' of method '%t' at bytes %u to %u of "
+                         "scratch",
+                         value, method, (uint64_t)output->value, output->method,
+                         output->range.start, output->range.end);
   }
   return ETX_OK;
 }

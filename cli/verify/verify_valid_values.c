@@ -2,16 +2,17 @@
 
 #include <string.h>
 
-// Concatenations within concatenations.
+// The deepest nesting of concatenations.
 enum { MAX_NESTING = 64 };
 
 // ---- reading ----
 
-// In a stock file a value without a writer shows the bytes of some other one
-// that holds and has all of them; the file does not say whose. The content of
-// a state is only ever changed through a value that is changed in place.
-static bool may_show(const etx_verify_valid_values* h, uint32_t value,
-                     uint32_t other) {
+// A stock file does not name the parents of views. So a value that no
+// instruction writes is valid if all its bytes lie in another valid value. The
+// exception is a state: its content changes only through another state, or
+// through a value that an instruction changes in place.
+static bool may_be_view_of(const etx_verify_valid_values* h, uint32_t value,
+                           uint32_t other) {
   const etx_verify_value* const shown = &h->m->values[other];
   return !h->m->values[value].is_state || shown->is_state || shown->is_changed;
 }
@@ -19,64 +20,65 @@ static bool may_show(const etx_verify_valid_values* h, uint32_t value,
 static bool is_inside_another(const etx_verify_valid_values* h,
                               uint32_t value) {
   const etx_verify_value* const v = &h->m->values[value];
-  if (v->home != ETX_VERIFY_STORAGE_PLANNED || v->is_rebound || v->is_written) {
+  if (v->storage != ETX_VERIFY_STORAGE_PLANNED || v->is_rebound ||
+      v->is_written) {
     return false;
   }
-  size_t piece = etx_verify_interval_tree_next(&h->intact, v->range, 0);
+  size_t piece = etx_verify_interval_tree_next(&h->intervals, v->range, 0);
   while (piece != SIZE_MAX) {
-    const etx_verify_interval* const other = &h->intact.pieces[piece];
+    const etx_verify_interval* const other = &h->intervals.pieces[piece];
     if (etx_verify_contains(other->range, v->range) &&
-        may_show(h, value, other->owner)) {
+        may_be_view_of(h, value, other->owner)) {
       return true;
     }
-    piece = etx_verify_interval_tree_next(&h->intact, v->range, piece + 1);
+    piece = etx_verify_interval_tree_next(&h->intervals, v->range, piece + 1);
   }
   return false;
 }
 
-// What is still to be looked at of a value that is made of parts, which may
-// be made of parts. Depth and budget end circles and rows that are told again
-// and again.
+// The rest of a search through the parts of a value, which may have parts
+// themselves. `depth` and `budget` end it for cyclic or repeated rows of the
+// blob.
 typedef struct search {
   etx_verify_range range;
   size_t depth;
   size_t budget;
 } search;
 
-static bool holds_within(const etx_verify_valid_values* h, uint32_t value,
-                         search* s);
+static bool is_valid_within(const etx_verify_valid_values* h, uint32_t value,
+                            search* s);
 
-static bool parts_hold(const etx_verify_valid_values* h,
-                       const etx_verify_value* whole, search* s) {
+static bool are_parts_valid(const etx_verify_valid_values* h,
+                            const etx_verify_value* whole, search* s) {
   for (uint32_t i = 0; i < whole->part_count; ++i) {
     const uint32_t part = h->m->parts[whole->first_part + i];
     if (!etx_verify_overlap(h->m->values[part].range, s->range)) continue;
     if (s->budget == 0) return false;
     --s->budget;
-    if (!holds_within(h, part, s)) return false;
+    if (!is_valid_within(h, part, s)) return false;
   }
   return whole->part_count > 0;
 }
 
-// True if the bytes of `value` within the searched range hold it.
-static bool holds_within(const etx_verify_valid_values* h, uint32_t value,
-                         search* s) {
+// True if the bytes of `value` within the searched range are valid.
+static bool is_valid_within(const etx_verify_valid_values* h, uint32_t value,
+                            search* s) {
   const uint32_t top = h->m->values[value].top;
   const etx_verify_value* const v = &h->m->values[top];
   const etx_verify_range all = s->range;
   const etx_verify_range own = h->m->values[value].range;
-  if (v->home == ETX_VERIFY_STORAGE_CONSTANT && !v->is_rebound) return true;
+  if (v->storage == ETX_VERIFY_STORAGE_CONSTANT && !v->is_rebound) return true;
   if (own.start > s->range.start) s->range.start = own.start;
   if (own.end < s->range.end) s->range.end = own.end;
-  bool is_held = etx_verify_interval_tree_has(&h->intact, top, s->range);
-  if (!is_held && h->m->blob == NULL) is_held = is_inside_another(h, top);
-  if (!is_held && s->depth > 0) {
+  bool is_valid = etx_verify_interval_tree_has(&h->intervals, top, s->range);
+  if (!is_valid && h->m->blob == NULL) is_valid = is_inside_another(h, top);
+  if (!is_valid && s->depth > 0) {
     --s->depth;
-    is_held = parts_hold(h, v, s);
+    is_valid = are_parts_valid(h, v, s);
     ++s->depth;
   }
   s->range = all;
-  return is_held;
+  return is_valid;
 }
 
 bool etx_verify_value_is_valid(const etx_verify_valid_values* h,
@@ -84,19 +86,19 @@ bool etx_verify_value_is_valid(const etx_verify_valid_values* h,
   const etx_verify_value* const v = &h->m->values[value];
   search s = {v->range, MAX_NESTING, h->m->value_count};
   if (!v->is_rebound && v->range.start == v->range.end) return true;
-  return holds_within(h, value, &s);
+  return is_valid_within(h, value, &s);
 }
 
-// True if `value` is a view of `other`, directly or not: by the blob or by a
-// header that it took over.
+// True if `value` is a view of `other`, directly or through other views: by the
+// blob, or by a header that it took over.
 static bool is_view_of(const etx_verify_valid_values* h, uint32_t value,
                        uint32_t other) {
   for (size_t i = 0; i <= h->m->value_count; ++i) {
     const etx_verify_value* const v = &h->m->values[value];
     if (v->parent != ETX_VERIFY_NONE) {
       value = v->parent;
-    } else if (v->named_by != 0) {
-      value = v->named_by - 1;
+    } else if (v->header_of != 0) {
+      value = v->header_of - 1;
     } else {
       return false;
     }
@@ -107,56 +109,59 @@ static bool is_view_of(const etx_verify_valid_values* h, uint32_t value,
 
 // ---- writing ----
 
-static void note_killer(etx_verify_valid_values* h, uint32_t value,
-                        uint32_t killer, size_t step) {
-  h->killers[value] = killer + 1;
-  h->killed_at[value] =
+static void note_overwriter(etx_verify_valid_values* h, uint32_t value,
+                            uint32_t overwriter, size_t step) {
+  h->overwriters[value] = overwriter + 1;
+  h->overwritten_at[value] =
       step == h->m->step_count ? ETX_VERIFY_NONE : (uint32_t)step;
 }
 
-// In a stock file a value that shows bytes of another one may be changed in
-// place, and then the other is changed, not lost.
+// True if `value` lies in `other` in a stock file: if `value` is changed in
+// place, `other` has the new content and stays valid.
 static bool is_changed_through(const etx_verify_valid_values* h, uint32_t value,
                                uint32_t other) {
-  return h->m->blob == NULL && h->m->values[value].place_count == 1 &&
-         h->m->values[other].place_count == 1 &&
+  return h->m->blob == NULL && h->m->values[value].range_count == 1 &&
+         h->m->values[other].range_count == 1 &&
          etx_verify_contains(etx_verify_address_range(h->m, other, 0),
                              etx_verify_address_range(h->m, value, 0));
 }
 
-// Nobody knows which of two outputs of a step is written last, so neither
-// holds where both lie.
-static void lose_both(etx_verify_valid_values* h, uint32_t value, size_t piece,
-                      size_t step) {
+// If two outputs of one step overlap, both become invalid there, because the
+// order of the two writes is unknown.
+static void invalidate_both(etx_verify_valid_values* h, uint32_t value,
+                            size_t piece, size_t step) {
   const uint32_t top = h->m->values[value].top;
-  const size_t count = etx_verify_interval_count(&h->intact, top);
+  const size_t count = etx_verify_interval_count(&h->intervals, top);
   for (size_t i = 0; i < count; ++i) {
-    const size_t own = etx_verify_interval_at(&h->intact, top, i);
-    if (!etx_verify_overlap(h->intact.pieces[own].range,
-                            h->intact.pieces[piece].range)) {
+    const size_t own = etx_verify_interval_at(&h->intervals, top, i);
+    if (!etx_verify_overlap(h->intervals.pieces[own].range,
+                            h->intervals.pieces[piece].range)) {
       continue;
     }
-    etx_verify_interval_tree_remove_one(&h->intact, own);
-    note_killer(h, top, h->intact.pieces[piece].owner, step);
+    etx_verify_interval_tree_remove_one(&h->intervals, own);
+    note_overwriter(h, top, h->intervals.pieces[piece].owner, step);
   }
 }
 
-// Takes down whatever else has a byte in one of the places of `value`.
-static void take_down(etx_verify_valid_values* h, uint32_t value, size_t step,
-                      bool changes_others) {
-  for (uint32_t i = 0; i < h->m->values[value].place_count; ++i) {
+// Invalidates all other values that share a byte with a possible range of
+// `value`.
+static void invalidate_overlapping(etx_verify_valid_values* h, uint32_t value,
+                                   size_t step, bool changes_others) {
+  for (uint32_t i = 0; i < h->m->values[value].range_count; ++i) {
     const etx_verify_range range = etx_verify_address_range(h->m, value, i);
-    size_t piece = etx_verify_interval_tree_next(&h->intact, range, 0);
-    for (; piece != SIZE_MAX;
-         piece = etx_verify_interval_tree_next(&h->intact, range, piece + 1)) {
-      const uint32_t other = h->intact.pieces[piece].owner;
+    size_t piece = etx_verify_interval_tree_next(&h->intervals, range, 0);
+    for (; piece != SIZE_MAX; piece = etx_verify_interval_tree_next(
+                                  &h->intervals, range, piece + 1)) {
+      const uint32_t other = h->intervals.pieces[piece].owner;
       if (other == value || is_view_of(h, value, other) ||
           (changes_others && is_changed_through(h, value, other))) {
         continue;
       }
-      if (h->written_at[other] == step + 1) lose_both(h, value, piece, step);
-      etx_verify_interval_tree_remove_one(&h->intact, piece);
-      note_killer(h, other, value, step);
+      if (h->written_at[other] == step + 1) {
+        invalidate_both(h, value, piece, step);
+      }
+      etx_verify_interval_tree_remove_one(&h->intervals, piece);
+      note_overwriter(h, other, value, step);
     }
   }
 }
@@ -164,54 +169,57 @@ static void take_down(etx_verify_valid_values* h, uint32_t value, size_t step,
 void etx_verify_value_write(etx_verify_valid_values* h, uint32_t value,
                             size_t step, bool is_update) {
   const etx_verify_value* const v = &h->m->values[value];
-  const bool held = etx_verify_interval_tree_has(&h->intact, v->top, v->range);
-  etx_verify_interval_tree_add(&h->intact, v->top, v->range);
-  take_down(h, value, step, is_update && !held);
+  const bool was_valid =
+      etx_verify_interval_tree_has(&h->intervals, v->top, v->range);
+  etx_verify_interval_tree_add(&h->intervals, v->top, v->range);
+  invalidate_overlapping(h, value, step, is_update && !was_valid);
   h->written_at[v->top] = (uint32_t)step + 1;
 }
 
 void etx_verify_value_set_valid(etx_verify_valid_values* h, uint32_t value) {
   const etx_verify_value* const v = &h->m->values[value];
-  etx_verify_interval_tree_add(&h->intact, v->top, v->range);
+  etx_verify_interval_tree_add(&h->intervals, v->top, v->range);
 }
 
 void etx_verify_value_rebind(etx_verify_valid_values* h, uint32_t value,
                              uint32_t from) {
   const etx_verify_range anywhere = {0, 0};
-  const bool is_good = etx_verify_value_is_valid(h, from);
-  etx_verify_interval_tree_remove(&h->intact, value);
-  if (is_good) etx_verify_interval_tree_add(&h->intact, value, anywhere);
+  const bool is_valid = etx_verify_value_is_valid(h, from);
+  etx_verify_interval_tree_remove(&h->intervals, value);
+  if (is_valid) etx_verify_interval_tree_add(&h->intervals, value, anywhere);
 }
 
 void etx_verify_value_invalidate(etx_verify_valid_values* h, uint32_t value,
                                  size_t step) {
   const uint32_t top = h->m->values[value].top;
-  etx_verify_interval_tree_remove(&h->intact, top);
-  note_killer(h, top, value, step);
+  etx_verify_interval_tree_remove(&h->intervals, top);
+  note_overwriter(h, top, value, step);
 }
 
-// ---- beginning ----
+// ---- start ----
 
 etx_status etx_verify_valid_values_init(etx_verify_valid_values* h,
                                         const etx_verify_method* m) {
   memset(h, 0, sizeof *h);
   h->m = m;
-  h->killers =
-      etx_verify_arena_take(m->memory, m->value_count, sizeof *h->killers);
-  h->killed_at =
-      etx_verify_arena_take(m->memory, m->value_count, sizeof *h->killed_at);
+  h->overwriters =
+      etx_verify_arena_take(m->memory, m->value_count, sizeof *h->overwriters);
+  h->overwritten_at = etx_verify_arena_take(m->memory, m->value_count,
+                                            sizeof *h->overwritten_at);
   h->written_at =
       etx_verify_arena_take(m->memory, m->value_count, sizeof *h->written_at);
-  if (h->killers == NULL || h->killed_at == NULL || h->written_at == NULL) {
+  if (h->overwriters == NULL || h->overwritten_at == NULL ||
+      h->written_at == NULL) {
     return ETX_OUT_OF_MEMORY;
   }
-  return etx_verify_interval_tree_init(&h->intact, m);
+  return etx_verify_interval_tree_init(&h->intervals, m);
 }
 
 void etx_verify_valid_values_clear(etx_verify_valid_values* h) {
   const size_t values = h->m->value_count;
-  memset(h->killers, 0, values * sizeof *h->killers);
+  memset(h->overwriters, 0, values * sizeof *h->overwriters);
   memset(h->written_at, 0, values * sizeof *h->written_at);
-  memset(h->intact.bits, 0, h->intact.word_count * sizeof *h->intact.bits);
-  etx_verify_interval_tree_load(&h->intact, h->intact.bits);
+  memset(h->intervals.bits, 0,
+         h->intervals.word_count * sizeof *h->intervals.bits);
+  etx_verify_interval_tree_load(&h->intervals, h->intervals.bits);
 }

@@ -1,7 +1,7 @@
-// Which values hold: whose bytes still are what was written as them.
+// The set of valid values. A value is valid if its bytes still have the content
+// that was last written as this value.
 //
-// Reading, writing and renaming in terms of values; verify_interval_tree.h
-// keeps the bytes.
+// Here are its operations on values; verify_interval_tree.h stores the bytes.
 
 #ifndef ETX_CLI_VERIFY_VERIFY_VALID_VALUES_H
 #define ETX_CLI_VERIFY_VERIFY_VALID_VALUES_H
@@ -10,42 +10,42 @@
 
 typedef struct etx_verify_valid_values {
   const etx_verify_method* m;
-  etx_verify_interval_tree intact;
-  uint32_t* killers;     // by value: 1 + who was written over it last; 0: none
-  uint32_t* killed_at;   // by value: the step at which that happened; NONE if
-                         // it was an input
+  etx_verify_interval_tree intervals;
+  // By value, for messages: 1 + the value that overwrote it last (0: none), and
+  // the step at which it did (ETX_VERIFY_NONE: an input, at the start).
+  uint32_t* overwriters;
+  uint32_t* overwritten_at;
   uint32_t* written_at;  // by value: 1 + the step that wrote it last
 } etx_verify_valid_values;
 
-// Starts with nothing that holds.
+// Starts without valid values.
 ETX_MUST_USE etx_status etx_verify_valid_values_init(
-    etx_verify_valid_values* holding, const etx_verify_method* m);
+    etx_verify_valid_values* valid, const etx_verify_method* m);
 
-// True if all bytes of `value` hold it, those of its base if it is a view,
-// those of its parts if it is made of parts.
-bool etx_verify_value_is_valid(const etx_verify_valid_values* holding,
+// True if all bytes of `value` are valid. A view uses the bytes of its parent;
+// a value that is made of parts is also valid if all its parts are.
+bool etx_verify_value_is_valid(const etx_verify_valid_values* valid,
                                uint32_t value);
 
-// Makes a value hold that nobody wrote: a state.
-void etx_verify_value_set_valid(etx_verify_valid_values* holding,
-                                uint32_t value);
+// Makes a value valid without a write: a state, or a tensor that is only sized.
+void etx_verify_value_set_valid(etx_verify_valid_values* valid, uint32_t value);
 
-// `step` writes `value`: it holds, and whatever else has a byte there does not
-// any more. Values that the same step writes go down together. step_count
-// stands for the caller, who writes inputs. `is_update`: it was read as well,
-// by the same argument.
-void etx_verify_value_write(etx_verify_valid_values* holding, uint32_t value,
+// `step` writes `value`: it becomes valid, and all values that share a byte
+// with it become invalid. If another output of the same step overlaps it, both
+// become invalid there. `step` is step_count for inputs, which the caller
+// writes. `is_update`: the same argument was read too.
+void etx_verify_value_write(etx_verify_valid_values* valid, uint32_t value,
                             size_t step, bool is_update);
 
-// `value` takes over the header of `from`, and holds if that does.
-void etx_verify_value_rebind(etx_verify_valid_values* holding, uint32_t value,
+// `value` takes over the header of `from`, and becomes valid if `from` is.
+void etx_verify_value_rebind(etx_verify_valid_values* valid, uint32_t value,
                              uint32_t from);
 
-// The bytes of `value` are gone.
-void etx_verify_value_invalidate(etx_verify_valid_values* holding,
-                                 uint32_t value, size_t step);
+// The bytes of `value` were freed: it becomes invalid.
+void etx_verify_value_invalidate(etx_verify_valid_values* valid, uint32_t value,
+                                 size_t step);
 
-// Starts over with nothing that holds.
-void etx_verify_valid_values_clear(etx_verify_valid_values* holding);
+// Starts again without valid values.
+void etx_verify_valid_values_clear(etx_verify_valid_values* valid);
 
 #endif

@@ -1,18 +1,18 @@
-// What the files of the extension module `etx._runtime` share.
+// Declarations that the files of the extension module `etx._runtime` share.
 //
 //   File     a program file, mapped, and its threads        py_file.c
 //   Session  one set of state, and methods that run on it   py_session.c
-//   Method   a method of a session: made in py_load.c, called in py_method.c;
-//            what goes in is in py_inputs.c and py_dlpack.c, what comes out in
-//            py_outputs.c
+//   Method   a method of a session: loaded in py_load.c, called in py_method.c;
+//            its inputs are converted in py_inputs.c and py_dlpack.c, its
+//            outputs in py_outputs.c
 //   View     memory of a session, as a buffer               py_view.c
 //
-// A View keeps its Session alive, a Session its File; a Method keeps the arrays
-// that it handed out last, so `forget` is called before a Session is closed.
+// A View keeps its Session alive, and a Session its File. A Method keeps the
+// arrays of its last outputs; `forget` releases them before a Session is
+// closed.
 //
-// Threads  every function is called with the interpreter's lock but for the
-//          run of a method, which gives it up. `Session.runs` says who is
-//          inside.
+// Threads: all functions are called with the GIL held. Only the run of a method
+// releases it; meanwhile `Session.runs` has the name of that method.
 
 #ifndef ETX_PYTHON_NATIVE_NATIVE_INTERNAL_H
 #define ETX_PYTHON_NATIVE_NATIVE_INTERNAL_H
@@ -32,7 +32,7 @@ typedef struct etx_py_file {
   void* pool_memory;  // NULL: no threads
   long pool_process;  // that started the threads
   size_t session_count;
-  size_t reader_count;  // calls that make arrays of its constants now
+  size_t reader_count;  // calls that are copying its constants
   bool is_open;
 } etx_py_file;
 
@@ -40,18 +40,20 @@ typedef struct etx_py_session {
   PyObject_HEAD etx_py_file* file;  // a reference
   etx_module module;                // shares the file's
   etx_shared_memory shared;
-  void* block;        // of `shared`
-  size_t view_count;  // Views that show its memory
-  const char* runs;   // method that a thread runs now, or NULL
+  void* block;        // memory of `shared`
+  size_t view_count;  // Views of its memory
+  const char* runs;   // the method that is running, or NULL
   bool is_open;
 } etx_py_session;
 
 // Functions of the package that the extension calls, set once by `connect`.
 typedef struct etx_py_hooks {
-  PyObject* fail;     // (status, text, line, column, offset, place): exception
-  PyObject* wrap;     // (View): the array that users see
-  PyObject* flatten;  // (args, kwargs or None): the same without structures
-  PyObject* coerce;  // (value, type, rank, is_mutable): something with a buffer
+  PyObject* fail;  // (status, text, line, column, offset, place): exception
+  PyObject* wrap;  // (View): the array that users get
+  PyObject*
+      flatten;       // (args, kwargs or None): the arguments without structures
+  PyObject* coerce;  // (value, name, dtype, rank, is_mutable, place): an object
+                     // with a buffer
 } etx_py_hooks;
 
 extern etx_py_hooks etx_py_hook;
@@ -64,47 +66,48 @@ extern PyTypeObject* etx_py_view_type;
 // Always NULL.
 PyObject* etx_py_fail(etx_status status, const etx_diag* diag,
                       const char* place);
-// The same for a message of the binding's own (formats as diag.h does).
+// The same for a message of the binding, with the formats of diag.h.
 PyObject* etx_py_refuse(etx_status status, const char* place,
                         const char* format, ...);
 
-// Text of a file as str; bytes that are no UTF-8 are replaced.
+// A text of a file as str; bytes that are not UTF-8 are replaced.
 PyObject* etx_py_text(etx_text text);
 
 // Frees an object of one of the heap types, whose fields are cleared already.
 void etx_py_free(PyObject* self);
 
-// What methods, constants, states and ports are in a file: see py_describe.c.
+// The methods, constants, states and ports of a file, as py_describe.c lists.
 PyObject* etx_py_describe(const etx_program* program);
 
-// A constant method's value, or a scalar output: int, float, bool, str, None,
-// or for a tensor an array of its own.
+// The value of a constant method, or a scalar output: int, float, bool, str,
+// None, or a new array for a tensor.
 PyObject* etx_py_value(const etx_value* value);
 
-// The session that a call is for, if it may be used now: open and with nobody
-// inside. False with an exception otherwise.
+// True if the session is open and no thread runs a method of it. Otherwise
+// false, with an exception.
 bool etx_py_session_is_free(const etx_py_session* session);
 
-// A View over a tensor's bytes. `session` may be NULL: `owner` keeps them then.
+// A View of a tensor's bytes. If `session` is NULL, `owner` keeps them alive.
 PyObject* etx_py_view_of(etx_py_session* session, PyObject* owner,
                          const etx_tensor* tensor, bool is_writable);
 
-// Loads the method `name` (str) and makes a Method of it. `signature` (str) is
-// what errors say of it: "decode(token: int64[1])".
+// Loads the method `name` (str) as a Method. Errors show `signature` (str),
+// such as "decode(token: int64[1])".
 PyObject* etx_py_method_of(etx_py_session* session, PyObject* name,
                            PyObject* signature);
 
-// An argument of a call, borrowed until it is given back.
+// An argument of a call, borrowed until etx_py_input_give_back.
 typedef struct etx_py_input {
   etx_value value;
-  Py_buffer view;   // view.obj NULL: none
+  Py_buffer view;   // view.obj is NULL if there is none
   PyObject* owner;  // of a DLPack tensor or a converted value, or NULL
-  struct etx_py_dlpack* exported;  // what holds its memory, or NULL
+  struct etx_py_dlpack* exported;  // the DLPack tensor that has its memory, or
+                                   // NULL
   int32_t sizes[ETX_MAX_RANK];
   int32_t strides[ETX_MAX_RANK];
 } etx_py_input;
 
-// What an input has to be, known when the method is loaded.
+// The requirements of an input, known when the method is loaded.
 typedef struct etx_py_port {
   PyObject* name;
   etx_pte_kind kind;
@@ -113,47 +116,47 @@ typedef struct etx_py_port {
   bool is_mutable;
 } etx_py_port;
 
-// Borrows `object` for a port. False with an exception; nothing is held then.
+// Borrows `object` for a port. On failure it returns false with an exception,
+// and borrows nothing.
 bool etx_py_input_borrow(etx_py_input* input, const etx_py_port* port,
                          PyObject* object, const char* place);
 void etx_py_input_give_back(etx_py_input* input);
 
-// Parts of borrowing: the tensor of an object with DLPack. False without an
-// exception if it has none that can be read as it is.
+// Borrows the tensor of an object with DLPack. False without an exception if it
+// has none, or one that must be converted.
 bool etx_py_input_take_dlpack(etx_py_input* input, const etx_py_port* port,
                               PyObject* object);
 void etx_py_dlpack_give_back(struct etx_py_dlpack* exported);
-// Says what dimension `i` is, and then what the tensor is. False if a number is
-// too large.
+// Sets dimension `i` (false if a number is too large), and then the tensor.
 bool etx_py_input_set_dimension(etx_py_input* input, int i, int64_t size,
                                 int64_t stride);
 void etx_py_input_set_tensor(etx_py_input* input, void* data, etx_dtype dtype,
                              int rank);
-// The type that a letter of the struct module and a size make.
+// The dtype for a format letter of the struct module and a size.
 bool etx_py_type_of_letter(char letter, Py_ssize_t bytes, etx_dtype* out);
 
-// What an instruction took, summed over runs.
+// The time of an instruction, summed over runs.
 typedef struct etx_py_profile_row {
   const etx_op* op;
   uint64_t calls;  // 0: it did not run
   uint64_t ns;
 } etx_py_profile_row;
 
-// Times of a method's instructions, while it is observed.
+// Times of a method's instructions while it is profiled.
 typedef struct etx_py_profile {
   etx_run_observer observer;
   etx_py_profile_row* rows;  // by instruction
   size_t row_count;
-  uint64_t started_ns;  // of the instruction that runs
+  uint64_t started_ns;  // start of the running instruction
 } etx_py_profile;
 
 void etx_py_profile_start(etx_py_profile* profile, etx_method* method);
-// Ends the measuring and forgets it. `method` may be NULL: it is gone.
+// Stops profiling and frees the rows. `method` is NULL if it no longer exists.
 void etx_py_profile_stop(etx_py_profile* profile, etx_method* method);
 // [(instruction, operator, overload, calls, ns)].
 PyObject* etx_py_profile_rows(const etx_py_profile* profile);
 
-// An output and the array that shows it.
+// An output and its array.
 typedef struct etx_py_output {
   size_t index;
   PyObject* array;  // over the memory below, or NULL
@@ -173,21 +176,21 @@ typedef struct etx_py_method {
   const char* name;
   etx_py_port* inputs;
   size_t input_count;
-  etx_py_output* outputs;  // but those that show a written input
+  etx_py_output* outputs;  // without those that are changed inputs
   size_t output_count;
   PyObject* name_object;  // holds `name`
   etx_py_profile profile;
 } etx_py_method;
 
-// What a call returns: None, the one output or a tuple of them. With `copies`
-// arrays are the caller's own, else they show the session's memory. `inputs`
-// are still borrowed.
+// The result of a call: None, the only output, or a tuple of outputs. With
+// `copies` the arrays have their own memory; otherwise they are views of the
+// session's memory. `inputs` must still be borrowed.
 PyObject* etx_py_outputs_of(etx_py_method* self, const etx_py_input* inputs,
                             bool copies);
-// Lets go of the array that shows an output.
+// Releases the array of an output.
 void etx_py_output_forget(etx_py_output* out);
 
-// Makes the types and puts them into the module. False with an exception.
+// Create the types and add them to the module. False with an exception.
 bool etx_py_file_ready(PyObject* module);
 bool etx_py_session_ready(PyObject* module);
 bool etx_py_method_ready(PyObject* module);

@@ -1,4 +1,5 @@
-// What is in a file, as dictionaries: the package makes its classes of them.
+// The content of a file as dictionaries, from which the package makes its
+// classes:
 //
 //   {"methods": [{"name", "constant", "inputs": [port], "outputs": [port],
 //                 "instructions", "scratch", "needed"}],
@@ -7,8 +8,9 @@
 //   port: {"name", "kind", "dtype", "sizes", "dims", "mutable", "varies",
 //          "fixed", "shows"}
 //
-// `sizes` are the largest; `dims` are (dimension, symbol, factor, offset,
-// minimum, maximum), `shows` the input whose new content an output is, or -1.
+// `sizes` are the largest sizes. `dims` are (dimension, symbol, factor, offset,
+// minimum, maximum). `shows` is the input whose changed content an output
+// returns, or -1.
 
 #include "python/native/native_internal.h"
 
@@ -31,7 +33,7 @@ static const char* kind_name(etx_pte_kind kind) {
   }
 }
 
-// Takes over `value`; a NULL one is an exception that is already raised.
+// Steals the reference `value`. If it is NULL, an exception is already set.
 static bool set(PyObject* dict, const char* key, PyObject* value) {
   if (value == NULL) return false;
   const int failed = PyDict_SetItemString(dict, key, value);
@@ -69,15 +71,15 @@ static PyObject* fixed_of(const etx_pte_value* value) {
   }
 }
 
-// Where a port stands: its method's name, and its place among the others.
-typedef struct place {
+// A port: its method and its position.
+typedef struct storage_location {
   const etx_program* program;
   etx_text method;
   size_t index;
   bool is_input;
-} place;
+} storage_location;
 
-static PyObject* dims_of(const place* at) {
+static PyObject* dims_of(const storage_location* at) {
   PyObject* const list = PyList_New(0);
   size_t method = 0;
   if (list == NULL || !at->is_input || !at->program->has_blob) return list;
@@ -99,13 +101,14 @@ static PyObject* dims_of(const place* at) {
   return list;
 }
 
-static PyObject* name_of(const place* at, const etx_port_info* info) {
+static PyObject* name_of(const storage_location* at,
+                         const etx_port_info* info) {
   if (info->name.size > 0) return etx_py_text(info->name);
   return PyUnicode_FromFormat(at->is_input ? "input_%zu" : "output_%zu",
                               at->index);
 }
 
-static bool fill_port(PyObject* port, const place* at,
+static bool fill_port(PyObject* port, const storage_location* at,
                       const etx_port_info* info) {
   if (info->kind == ETX_PTE_TENSOR) {
     const etx_pte_tensor* const tensor = &info->value.as.tensor;
@@ -126,7 +129,7 @@ static bool fill_port(PyObject* port, const place* at,
          set(port, "dims", dims_of(at));
 }
 
-static PyObject* port_of(const place* at) {
+static PyObject* port_of(const storage_location* at) {
   etx_diag diag;
   etx_port_info info;
   etx_diag_init(&diag);
@@ -146,7 +149,7 @@ static PyObject* ports_of(const etx_program* program, etx_text method,
                           bool is_input, size_t count) {
   PyObject* const list = PyList_New(0);
   for (size_t i = 0; list != NULL && i < count; ++i) {
-    const place at = {program, method, i, is_input};
+    const storage_location at = {program, method, i, is_input};
     if (append(list, port_of(&at))) continue;
     Py_DECREF(list);
     return NULL;
@@ -154,8 +157,8 @@ static PyObject* ports_of(const etx_program* program, etx_text method,
   return list;
 }
 
-// (structures, scratch, state, temporary) in bytes, or None if that cannot be
-// counted: the method cannot be loaded then either.
+// (structures, scratch, state, temporary) in bytes, or None if the method
+// cannot be loaded.
 static PyObject* needed_of(const etx_program* program, etx_text name) {
   etx_memory_needed needed;
   if (etx_method_needed(program, name, &needed, NULL) != ETX_OK) {

@@ -1,10 +1,10 @@
-// Tensors of other libraries, as DLPack has them. A type may have a table of
-// functions, `__dlpack_c_exchange_api__`, which take some tenths of a
-// microsecond; `__dlpack__()`, which all have, takes some of Python's.
+// Tensors of other libraries through DLPack. A type may have a table of C
+// functions, `__dlpack_c_exchange_api__`, which is much faster than the Python
+// method `__dlpack__()`, which all types have.
 
 #include "python/native/native_internal.h"
 
-// DLTensor, as the specification has it; a capsule "dltensor" begins with one.
+// DLTensor of the specification; a capsule "dltensor" begins with one.
 typedef struct dlpack_tensor {
   void* data;
   int32_t device_type;
@@ -44,11 +44,11 @@ typedef struct exchange_table {
   uint32_t minor;
   struct exchange_table* older;
   void* allocate;
-  // Keeps the memory until it is given back, whatever becomes of the object.
+  // The exported tensor keeps its memory alive, independent of the object.
   int (*export_tensor)(PyObject* object, etx_py_dlpack** out);
 } exchange_table;
 
-// The type that was asked last, which is asked again with the next call.
+// A cache of the last type: the next call usually has the same one.
 typedef struct known_type {
   PyTypeObject* type;           // a reference, or NULL
   const exchange_table* table;  // NULL: it has none
@@ -145,8 +145,8 @@ static bool is_so(PyObject* object, PyObject* name) {
   return is_true;
 }
 
-// A tensor of PyTorch may be the negative, or a complex one the conjugate, of
-// what its memory holds, and DLPack does not tell.
+// A lazy negation or conjugation: the memory of such a PyTorch tensor has the
+// value before it, and DLPack does not tell.
 static bool is_pending(PyObject* object, const etx_py_input* input) {
   static PyObject* is_neg;
   static PyObject* is_conj;

@@ -1,5 +1,5 @@
-// A program file, mapped and verified once; sessions share it. Threads of the
-// kernels belong to it, and stay behind when the process forks: a child does
+// A program file that is mapped and verified once and shared by sessions. It
+// owns the kernels' threads. They do not exist in a forked child, which runs
 // without them.
 
 #include "python/native/native_internal.h"
@@ -48,7 +48,7 @@ static void close_file(etx_py_file* file) {
   close_threads(file);
 }
 
-// Paths of data files, borrowed from the tuple's items, which are bytes.
+// Paths of data files, borrowed from a tuple of bytes.
 static bool paths_of(PyObject* data, const char*** out_paths, size_t* out) {
   const Py_ssize_t count = PyTuple_Size(data);
   if (count < 0) return false;

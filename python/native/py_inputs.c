@@ -1,7 +1,7 @@
-// From a Python value to what the runtime takes, without a copy where the value
-// has memory of the right type: the buffer protocol first, then DLPack. What
-// has neither, or another form, goes to the package's `coerce`, which makes an
-// array or says what is wrong.
+// Converts Python values to inputs of the runtime. A value with memory of the
+// right dtype is borrowed without a copy, by the buffer protocol or by DLPack.
+// Other values go to the package's `coerce`, which makes an array or raises an
+// exception.
 
 #include "python/native/native_internal.h"
 
@@ -67,7 +67,8 @@ static bool type_of_format(const char* format, Py_ssize_t bytes,
          etx_py_type_of_letter(format[0], bytes, out);
 }
 
-// Types without a letter come as integers of their size.
+// Dtypes without a letter in the struct module arrive as integers of their
+// size.
 static etx_dtype seen_as(etx_dtype found, etx_dtype wanted) {
   const bool is_bits = found == ETX_DTYPE_UINT16 || found == ETX_DTYPE_UINT8;
   const bool has_letter = wanted != ETX_DTYPE_BFLOAT16 &&
@@ -102,7 +103,7 @@ void etx_py_input_set_tensor(etx_py_input* input, void* data, etx_dtype dtype,
   };
 }
 
-// A buffer that lies densely in reading order, of a type that has a letter.
+// Borrows a row-major buffer of a dtype with a letter.
 static bool take_buffer(etx_py_input* input, const etx_py_port* port,
                         PyObject* object) {
   const int flags =
@@ -147,7 +148,7 @@ static bool take_converted(etx_py_input* input, const etx_py_port* port,
     return true;
   }
   Py_DECREF(made);
-  return refuse(place, port, "has no memory that can be read");
+  return refuse(place, port, "must be an array, or a value that becomes one");
 }
 
 static bool take_tensor(etx_py_input* input, const etx_py_port* port,
@@ -165,13 +166,13 @@ static bool take_integer(etx_py_input* input, const etx_py_port* port,
   PyObject* const index = PyNumber_Index(object);
   if (index == NULL) {
     PyErr_Clear();
-    return refuse(place, port, "is an int, another value was given");
+    return refuse(place, port, "must be an int");
   }
   const long long value = PyLong_AsLongLong(index);
   Py_DECREF(index);
   if (value == -1 && PyErr_Occurred() != NULL) {
     PyErr_Clear();
-    return refuse(place, port, "is an int of 64 bits, a larger one was given");
+    return refuse(place, port, "must be an int that fits in 64 bits");
   }
   input->value.kind = ETX_VALUE_INT;
   input->value.as.integer = value;
@@ -183,7 +184,7 @@ static bool take_real(etx_py_input* input, const etx_py_port* port,
   const double value = PyFloat_AsDouble(object);
   if (value == -1.0 && PyErr_Occurred() != NULL) {
     PyErr_Clear();
-    return refuse(place, port, "is a float, another value was given");
+    return refuse(place, port, "must be a float");
   }
   input->value.kind = ETX_VALUE_DOUBLE;
   input->value.as.real = value;
@@ -197,7 +198,7 @@ static bool take_string(etx_py_input* input, const etx_py_port* port,
       PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &size) : NULL;
   if (text == NULL) {
     PyErr_Clear();
-    return refuse(place, port, "is a str, another value was given");
+    return refuse(place, port, "must be a str");
   }
   input->value.kind = ETX_VALUE_STRING;
   input->value.as.string = (etx_text){text, (size_t)size};
@@ -220,19 +221,19 @@ bool etx_py_input_borrow(etx_py_input* input, const etx_py_port* port,
       return take_string(input, port, object, place);
     case ETX_PTE_BOOL:
       if (!PyBool_Check(object)) {
-        return refuse(place, port, "is a bool, another value was given");
+        return refuse(place, port, "must be a bool");
       }
       input->value.kind = ETX_VALUE_BOOL;
       input->value.as.boolean = object == Py_True;
       return true;
     case ETX_PTE_NULL:
       if (object != Py_None) {
-        return refuse(place, port, "is None, another value was given");
+        return refuse(place, port, "must be None");
       }
       input->value.kind = ETX_VALUE_NONE;
       return true;
     default:
-      return refuse(place, port, "is a list, which cannot be given");
+      return refuse(place, port, "is a list, which is not supported");
   }
 }
 

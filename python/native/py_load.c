@@ -1,5 +1,5 @@
-// Loading a method: its memory, its ports, and what to say of operators that
-// this build lacks.
+// Loads a method: its memory, its ports, and the error for operators that this
+// build does not have.
 
 #include "python/native/native_internal.h"
 
@@ -47,14 +47,14 @@ static etx_status read_ports(etx_py_method* self, etx_diag* diag) {
   return ETX_OK;
 }
 
-// Operators that a method lacks, as one text.
-typedef struct missing_list {
+// The names of missing operators as one text.
+typedef struct missing_operators {
   PyObject* names;
-} missing_list;
+} missing_operators;
 
 static void add_missing(void* context, etx_text name, etx_text overload,
                         size_t instruction) {
-  missing_list* const list = context;
+  missing_operators* const list = context;
   char text[256];
   (void)instruction;
   etx_format_text(text, sizeof text, "%t%s%t", name,
@@ -64,8 +64,8 @@ static void add_missing(void* context, etx_text name, etx_text overload,
   Py_XDECREF(word);
 }
 
-static PyObject* refuse_missing(const missing_list* list, etx_status status,
-                                const char* place) {
+static PyObject* refuse_missing(const missing_operators* list,
+                                etx_status status, const char* place) {
   PyObject* const comma = PyUnicode_FromString(", ");
   PyObject* const names =
       comma == NULL ? NULL : PyUnicode_Join(comma, list->names);
@@ -73,7 +73,8 @@ static PyObject* refuse_missing(const missing_list* list, etx_status status,
   const char* const text =
       names == NULL ? NULL : PyUnicode_AsUTF8AndSize(names, &size);
   if (text != NULL) {
-    etx_py_refuse(status, place, "this build lacks the operators %s", text);
+    etx_py_refuse(status, place, "this build does not have the operators %s",
+                  text);
   }
   Py_XDECREF(comma);
   Py_XDECREF(names);
@@ -85,9 +86,9 @@ static PyObject* load(etx_py_session* session, const char* name,
   etx_diag diag;
   etx_planned_memory state;
   etx_diag_init(&diag);
-  missing_list missing = {PyList_New(0)};
+  missing_operators missing = {PyList_New(0)};
   if (missing.names == NULL) return NULL;
-  // Python 3.11 collects garbage where it makes a list; that may have closed
+  // Creating a list may run Python's garbage collector, which may have closed
   // the session.
   if (!etx_py_session_is_free(session)) {
     Py_DECREF(missing.names);

@@ -1,5 +1,5 @@
-// Calling a method: inputs borrowed, the run without the interpreter's lock,
-// outputs as arrays. A call of small tensors must cost little more than the run
+// Calls a method: borrows the inputs, runs without the GIL, and returns the
+// outputs as arrays. For small tensors this must cost little more than the run
 // itself.
 
 #include "python/native/native_internal.h"
@@ -21,7 +21,8 @@ static bool place_named(etx_py_method* self, PyObject* kwargs,
     const char* const text = PyUnicode_AsUTF8AndSize(key, &size);
     if (text == NULL) return false;
     if (i == self->input_count) {
-      etx_py_refuse(ETX_NOT_FOUND, self->place, "there is no input '%s'", text);
+      etx_py_refuse(ETX_NOT_FOUND, self->place, "the method has no input '%s'",
+                    text);
       return false;
     }
     if (objects[i] != NULL) {
@@ -34,14 +35,13 @@ static bool place_named(etx_py_method* self, PyObject* kwargs,
   return true;
 }
 
-// Which object is for which input: all of them, each once.
+// Assigns each argument to its input. Every input needs exactly one.
 static bool place_arguments(etx_py_method* self, PyObject* args,
                             PyObject* kwargs, PyObject** objects) {
   const size_t count = (size_t)PyTuple_Size(args);
   if (count > self->input_count) {
-    etx_py_refuse(ETX_BAD_ARGUMENT, self->place,
-                  "%z inputs were given, expected %z", count,
-                  self->input_count);
+    etx_py_refuse(ETX_BAD_ARGUMENT, self->place, "found %z inputs, expected %z",
+                  count, self->input_count);
     return false;
   }
   for (size_t i = 0; i < self->input_count; ++i) {
@@ -95,14 +95,14 @@ static PyObject* call_on(etx_py_method* self, PyObject* args, PyObject* kwargs,
   Py_END_ALLOW_THREADS PyObject* const result =
       status == ETX_OK ? etx_py_outputs_of(self, inputs, copies)
                        : etx_py_fail(status, &diag, self->place);
-  // Not before: an output may lie in an input.
+  // After the outputs were made, because an output may be in an input's memory.
   for (size_t i = 0; i < self->input_count; ++i) {
     etx_py_input_give_back(&inputs[i]);
   }
   return result;
 }
 
-// Most methods have few inputs; for the others memory is taken.
+// Uses arrays on the stack for few inputs, and allocates for more.
 static PyObject* call_with(etx_py_method* self, PyObject* args,
                            PyObject* kwargs, bool copies) {
   PyObject* local_objects[ETX_PY_LOCAL_INPUTS];
@@ -125,9 +125,9 @@ static PyObject* call_with(etx_py_method* self, PyObject* args,
   return result;
 }
 
-// What was a structure when the method was exported has an input for each part,
-// and may be passed as a structure: there are fewer arguments than inputs then,
-// or a dictionary, which no input takes.
+// A structure (such as a tuple) of the exported method has an input for each
+// leaf. True if the caller passes such a structure: there are fewer arguments
+// than inputs, or one is a dictionary, which no input accepts.
 static bool has_structures(const etx_py_method* self, PyObject* args,
                            PyObject* kwargs) {
   const Py_ssize_t placed = PyTuple_Size(args);
@@ -206,7 +206,7 @@ static PyObject* method_profile_start(PyObject* object, PyObject* ignored) {
   if (!etx_py_session_is_free(self->session)) return NULL;
   if (self->profile.observer.context != NULL) {
     return etx_py_refuse(ETX_BAD_STATE, self->place,
-                         "method '%s' is measured already", self->name);
+                         "method '%s' is already being profiled", self->name);
   }
   etx_py_profile_start(&self->profile, self->method);
   Py_RETURN_NONE;

@@ -1,4 +1,4 @@
-// The extension module `etx._runtime`: its types, its hooks, its errors.
+// The extension module `etx._runtime`: its types, hooks and errors.
 
 #include "python/native/native_internal.h"
 
@@ -25,7 +25,8 @@ PyObject* etx_py_fail(etx_status status, const etx_diag* diag,
   }
   const char* const text =
       diag->text_size > 0 ? diag->text : etx_status_text(status);
-  // Names of files are bytes, and a long text may end within a character.
+  // Decoded with replacement: file names are bytes, and a text that was cut may
+  // end within a character.
   PyObject* const exception = PyObject_CallFunction(
       etx_py_hook.fail, "sNIIKz", etx_status_name(status),
       etx_py_text(etx_text_of(text)), (unsigned)diag->line,
@@ -48,8 +49,8 @@ PyObject* etx_py_refuse(etx_status status, const char* place,
   return etx_py_fail(status, &diag, place);
 }
 
-// connect(fail, wrap, coerce, flatten): the package's functions, borrowed for
-// ever.
+// connect(fail, wrap, coerce, flatten): stores the package's functions, which
+// are never freed.
 static PyObject* connect(PyObject* module, PyObject* args) {
   (void)module;
   PyObject* fail = NULL;

@@ -1,6 +1,6 @@
-// Outputs as Python values. What numpy needs long for, an array over given
-// memory, is made once for each output and made again only if the output moves
-// or changes its sizes; what users get is a copy of it.
+// Outputs as Python values. Creating a NumPy array over given memory is slow,
+// so each output keeps one, and creates it again only if its address or sizes
+// change. Users get copies or views of it.
 
 #include "python/native/native_internal.h"
 
@@ -62,7 +62,7 @@ static PyObject* item_of(const etx_value* value, size_t i) {
   return tensor == NULL ? Py_NewRef(Py_None) : etx_py_value(tensor);
 }
 
-// Lists hold no lists.
+// A list value; its items are not lists.
 static PyObject* list_of(const etx_value* value) {
   const size_t count = count_of(value);
   PyObject* const list = PyList_New(0);
@@ -94,8 +94,7 @@ static bool is_within(etx_bytes bytes, const void* data) {
   return (uintptr_t)data - (uintptr_t)bytes.data < bytes.size;
 }
 
-// An output may be a constant of the program, in a file that is mapped to be
-// read only.
+// True if an output is a constant, in the read-only mapping of the file.
 static bool is_in_file(const etx_program* program, const void* data) {
   bool found = is_within(program->pte.file, data);
   for (size_t i = 0; !found && i < program->data_file_count; ++i) {
@@ -124,8 +123,8 @@ static bool show(etx_py_method* self, etx_py_output* out,
   return true;
 }
 
-// An output may be an input as it was passed, or a part of it: memory that is
-// nobody's when the call ends.
+// True if an output is in the memory of an input, which is no longer borrowed
+// when the call ends.
 static bool is_in_input(const etx_py_method* self, const etx_py_input* inputs,
                         const etx_tensor* tensor) {
   const uintptr_t at = (uintptr_t)tensor->data;
@@ -139,7 +138,7 @@ static bool is_in_input(const etx_py_method* self, const etx_py_input* inputs,
   return false;
 }
 
-// Users may change the shape or type of an array that they get, so it is never
+// Users may change shape or dtype of the array that they get, so it is never
 // the one that is kept for the next call.
 static PyObject* output_of(etx_py_method* self, const etx_py_input* inputs,
                            etx_py_output* out, bool copies) {

@@ -1,8 +1,8 @@
-// The extension module `etx._planner`: methods in, a program out, in this
-// process; and the picture of a program's memory.
+// The extension module `etx._planner`: plans methods into a program within this
+// process, and makes the memory page of a program.
 //
-// Everything is answered as JSON text, refusals too: the package makes
-// exceptions of them. The interpreter's lock is released while planning.
+// Results and errors are JSON text, from which the package makes exceptions.
+// The GIL is released while planning.
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
@@ -26,13 +26,13 @@
 
 enum { MOST_RULES = 64 };
 
-// A list of texts, borrowed from a tuple of bytes.
-typedef struct words {
+// A list of strings, borrowed from a tuple of bytes.
+typedef struct planner_options {
   const char* items[MOST_RULES];
   size_t count;
-} words;
+} planner_options;
 
-// What one call is about; borrowed until it ends.
+// The arguments of one call, borrowed until it ends.
 typedef struct request {
   const char* input;   // directory or file
   const char* output;  // written and proved here; NULL: nowhere
@@ -42,12 +42,12 @@ typedef struct request {
   int target;
   int source_lines;
   int pack;
-  words quantize;
-  words concurrent;
+  planner_options quantize;
+  planner_options concurrent;
   PyObject* progress;  // called with (stage, done, total), or None
 } request;
 
-typedef struct planning {
+typedef struct planner_call {
   const request* in;
   etx_pool pool;
   etx_diagnostic_list problems;
@@ -55,7 +55,7 @@ typedef struct planning {
   etx_diag diag;
   PyThreadState* thread;  // that planning gave up the interpreter's lock from
   bool is_interrupted;    // `progress` raised: its exception is set there
-} planning;
+} planner_call;
 
 static etx_status swallow(void* context, etx_bytes bytes) {
   (void)context;
@@ -72,12 +72,12 @@ static etx_status write_file(void* context, etx_bytes bytes) {
              : ETX_HOST_FAILED;
 }
 
-static etx_status host_failed(planning* plan, const char* what) {
+static etx_status host_failed(planner_call* plan, const char* what) {
   return etx_diag_fail(&plan->diag, ETX_HOST_FAILED, "cannot %s '%s': %s", what,
                        plan->in->output, strerror(errno));
 }
 
-static etx_status add_rules(planning* plan, etx_ir_module* module) {
+static etx_status add_rules(planner_call* plan, etx_ir_module* module) {
   for (size_t i = 0; i < plan->in->concurrent.count; ++i) {
     ETX_TRY(etx_export_concurrent(module, plan->in->concurrent.items[i],
                                   &plan->diag));
@@ -89,7 +89,7 @@ static etx_status add_rules(planning* plan, etx_ir_module* module) {
   return ETX_OK;
 }
 
-static etx_status prove(planning* plan) {
+static etx_status prove(planner_call* plan) {
   etx_mapped_file file;
   ETX_TRY(etx_mapped_file_open(&file, plan->in->output, &plan->diag));
   const etx_status status = etx_verify_program(file.bytes, NULL, &plan->diag);
@@ -98,7 +98,7 @@ static etx_status prove(planning* plan) {
 }
 
 static void tell(void* context, const char* stage, size_t done, size_t total) {
-  planning* const plan = context;
+  planner_call* const plan = context;
   if (plan->is_interrupted) return;
   PyEval_RestoreThread(plan->thread);
   PyObject* const answer = PyObject_CallFunction(
@@ -108,7 +108,7 @@ static void tell(void* context, const char* stage, size_t done, size_t total) {
   plan->thread = PyEval_SaveThread();
 }
 
-static etx_status plan_module(planning* plan, etx_ir_module* module,
+static etx_status plan_module(planner_call* plan, etx_ir_module* module,
                               const etx_sink* sink) {
   const etx_export_options options = {
       .target = plan->in->target == 0 ? ETX_TARGET_ETX : ETX_TARGET_EXECUTORCH,
@@ -125,7 +125,7 @@ static etx_status plan_module(planning* plan, etx_ir_module* module,
                          &plan->problems.problems, &plan->diag);
 }
 
-static etx_status plan_to_file(planning* plan, etx_ir_module* module) {
+static etx_status plan_to_file(planner_call* plan, etx_ir_module* module) {
   FILE* const file = fopen(plan->in->output, "wb");
   if (file == NULL) return host_failed(plan, "write");
   const etx_sink sink = {write_file, file};
@@ -136,7 +136,7 @@ static etx_status plan_to_file(planning* plan, etx_ir_module* module) {
   return is_written && is_closed ? prove(plan) : host_failed(plan, "write");
 }
 
-static etx_status plan_all(planning* plan) {
+static etx_status plan_all(planner_call* plan) {
   etx_ir_module module;
   etx_ir_module_init(&module, &plan->pool);
   const etx_status read = etx_export_read(
@@ -155,7 +155,7 @@ static etx_status plan_all(planning* plan) {
 }
 
 // {"status", "message", "line", "column", "offset", "problems", "report"}
-static char* answer(planning* plan, etx_status status) {
+static char* answer(planner_call* plan, etx_status status) {
   json_t* const root = json_object();
   json_object_set_new(root, "status", json_string(etx_status_name(status)));
   json_object_set_new(
@@ -177,7 +177,7 @@ static char* answer(planning* plan, etx_status status) {
   return text;
 }
 
-static bool read_words(PyObject* tuple, words* out) {
+static bool read_words(PyObject* tuple, planner_options* out) {
   const Py_ssize_t count = PyTuple_Size(tuple);
   if (count < 0 || count > MOST_RULES) {
     PyErr_SetString(PyExc_ValueError, "too many rules");
@@ -199,10 +199,10 @@ static PyObject* str_of(char* text) {
   return made;
 }
 
-// As str, without the interpreter's lock while it plans. NULL with an exception
-// of `progress`, or without memory.
+// Plans without the GIL and returns the JSON as str. NULL with an exception, of
+// `progress` or for lack of memory.
 static PyObject* run(const request* in) {
-  planning plan = {.in = in};
+  planner_call plan = {.in = in};
   etx_diag_init(&plan.diag);
   etx_pool_init(&plan.pool);
   etx_diagnostic_list_init(&plan.problems, true);
@@ -271,7 +271,7 @@ static char* page_of(const char* path, const char* title, etx_diag* diag) {
   return text;
 }
 
-// memory_page(path, title): HTML that needs nothing else; "" if it cannot.
+// memory_page(path, title): a self-contained HTML page; "" on failure.
 static PyObject* memory_page(PyObject* module, PyObject* args) {
   (void)module;
   const char* path = NULL;

@@ -1,4 +1,5 @@
-// Times of the instructions of a method, by an observer of its runs.
+// Measures the time of each instruction of a method, as an observer of its
+// runs.
 
 #include <stdlib.h>
 #include <time.h>
@@ -11,7 +12,7 @@ static uint64_t now_ns(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-// Runs hold no lock of the interpreter, so memory comes from the heap itself.
+// Runs do not hold the GIL, so memory comes from malloc and not from Python.
 static etx_py_profile_row* row_of(etx_py_profile* profile, size_t instruction) {
   if (instruction >= profile->row_count) {
     const size_t count = instruction + 64;

@@ -1,5 +1,5 @@
-// A session: state, scratch and methods of its own over a shared file, so that
-// any number of threads may each have one.
+// A session has its own state, scratch and methods on a shared file, so each
+// thread can have one.
 
 #include "python/native/native_internal.h"
 
@@ -14,15 +14,15 @@ bool etx_py_session_is_free(const etx_py_session* session) {
   }
   if (session->runs != NULL) {
     etx_py_refuse(ETX_BAD_STATE, NULL,
-                  "another thread runs method '%s' of this session: one "
-                  "session, one thread",
+                  "another thread runs method '%s' of this session; only one "
+                  "thread at a time can use a session",
                   session->runs);
     return false;
   }
   return true;
 }
 
-// Zeros, which a session need not write then.
+// Allocates zeroed memory, so that the session need not clear it.
 static etx_status take_block(etx_py_session* session, etx_bytes_mut* out,
                              etx_diag* diag) {
   enum { SPARE = ETX_SHARED_MEMORY_ALIGNMENT - 1 };
@@ -31,7 +31,7 @@ static etx_status take_block(etx_py_session* session, etx_bytes_mut* out,
   session->block = bytes > SIZE_MAX - SPARE ? NULL : calloc(bytes + SPARE, 1);
   if (session->block == NULL) {
     return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
-                         "no memory for a session: %z bytes", bytes);
+                         "not enough memory for a session of %z bytes", bytes);
   }
   *out = (etx_bytes_mut){
       (uint8_t*)session->block + (-(uintptr_t)session->block & SPARE), bytes};
@@ -51,7 +51,8 @@ static etx_status start(etx_py_session* session, const etx_py_session* from,
   return ETX_OK;
 }
 
-// A new session over `file`; with a copy of the state of `from`, if not NULL.
+// Creates a session on `file`, with a copy of the state of `from` unless it is
+// NULL.
 static PyObject* make(PyTypeObject* type, etx_py_file* file,
                       const etx_py_session* from) {
   etx_diag diag;
@@ -108,7 +109,7 @@ static PyObject* session_close(PyObject* self, PyObject* ignored) {
   if (!etx_py_session_is_free(session)) return NULL;
   if (session->view_count > 0) {
     return etx_py_refuse(ETX_BAD_STATE, NULL,
-                         "%z arrays still show memory of this session: delete "
+                         "%z arrays still use memory of this session; delete "
                          "or copy them first",
                          session->view_count);
   }

@@ -1,5 +1,5 @@
-// A View shows a tensor's memory through the buffer protocol, so that an array
-// over it costs no copy and keeps what it shows alive.
+// A View exposes the memory of a tensor through the buffer protocol. An array
+// made from it needs no copy and keeps the memory alive.
 
 #include "python/native/native_internal.h"
 
@@ -17,8 +17,8 @@ typedef struct etx_py_view {
   Py_ssize_t strides[ETX_MAX_RANK];  // in bytes
 } etx_py_view;
 
-// As the struct module spells them. Types that it has no letter for are shown
-// as integers of their size; the package knows what they are.
+// Format letters of the struct module. Dtypes without a letter are exposed as
+// integers of their size; the package knows their dtype.
 static const char* format_of(etx_dtype dtype) {
   switch (dtype) {
     case ETX_DTYPE_BOOL:
@@ -92,8 +92,8 @@ static void view_dealloc(PyObject* self) {
   etx_py_free(self);
 }
 
-// Whether the memory lies in the order that is asked for. Who asks for no
-// strides wants the usual one.
+// True if the memory has the order that the flags request. Without
+// PyBUF_STRIDES that is row-major order.
 static bool has_order(const Py_buffer* all, int flags) {
   const bool is_any = (flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS;
   const bool is_fortran = (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS;
@@ -108,7 +108,7 @@ static int view_get_buffer(PyObject* self, Py_buffer* out, int flags) {
   etx_py_view* const view = (etx_py_view*)self;
   out->obj = NULL;
   if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE && !view->is_writable) {
-    PyErr_SetString(PyExc_BufferError, "this memory may only be read");
+    PyErr_SetString(PyExc_BufferError, "this memory is read-only");
     return -1;
   }
   out->buf = view->data;
@@ -124,7 +124,8 @@ static int view_get_buffer(PyObject* self, Py_buffer* out, int flags) {
   out->suboffsets = NULL;
   out->internal = NULL;
   if (!has_order(out, flags)) {
-    PyErr_SetString(PyExc_BufferError, "this memory has another order");
+    PyErr_SetString(PyExc_BufferError,
+                    "this memory does not have the requested order");
     return -1;
   }
   if ((flags & PyBUF_ND) != PyBUF_ND) out->shape = NULL;

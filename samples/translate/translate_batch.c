@@ -23,7 +23,7 @@ typedef struct batch_slot {
   etx_beam_search search;
 } batch_slot;
 
-typedef struct batch {
+typedef struct translate_batch {
   etx_translator* translator;
   etx_search* search;
   etx_sentence** sorted;  // all of them, longest first
@@ -35,7 +35,7 @@ typedef struct batch {
   etx_encode_step encode;
   etx_decode_step decode;
   void* search_memory;  // of the beam searches of all slots
-} batch;
+} translate_batch;
 
 // Longest first; sentences of equal length keep their order.
 static int compare_lengths(const void* a, const void* b) {
@@ -49,7 +49,7 @@ static int compare_lengths(const void* a, const void* b) {
 
 // ---- memory ----
 
-static void split_tables(batch* b) {
+static void split_tables(translate_batch* b) {
   const size_t rows = b->slot_count * b->width;
   const size_t table = rows * b->translator->positions;
   int64_t* at = b->memory;
@@ -64,7 +64,7 @@ static void split_tables(batch* b) {
   b->decode.last = b->decode.cache_indices + rows;
 }
 
-static bool allocate(batch* b) {
+static bool allocate(translate_batch* b) {
   const size_t positions = b->translator->positions;
   const size_t rows = b->slot_count * b->width;
   const size_t needed = etx_beam_search_needed(b->width, positions);
@@ -86,7 +86,7 @@ static bool allocate(batch* b) {
   return true;
 }
 
-static void release(batch* b) {
+static void release(translate_batch* b) {
   free(b->sorted);
   free(b->slots);
   free(b->memory);
@@ -96,7 +96,7 @@ static void release(batch* b) {
 // ---- filling and finishing slots ----
 
 // Stores the sentence's translation.
-static etx_status set_target(batch* b, etx_sentence* sentence,
+static etx_status set_target(translate_batch* b, etx_sentence* sentence,
                              const int64_t* ids, size_t count, etx_diag* diag) {
   sentence->target = malloc(count * sizeof *ids);
   if (sentence->target == NULL) {
@@ -109,7 +109,8 @@ static etx_status set_target(batch* b, etx_sentence* sentence,
   return ETX_OK;
 }
 
-static etx_status finish_slot(batch* b, batch_slot* s, etx_diag* diag) {
+static etx_status finish_slot(translate_batch* b, batch_slot* s,
+                              etx_diag* diag) {
   const etx_hypothesis* const best = etx_beam_search_best(&s->search);
   ETX_TRY(set_target(b, s->sentence, best->ids, best->length, diag));
   s->sentence->score = best->sum;
@@ -119,7 +120,7 @@ static etx_status finish_slot(batch* b, batch_slot* s, etx_diag* diag) {
 }
 
 // Writes the slot's sentence as row i of the call of `encode`.
-static void write_source(batch* b, const batch_slot* s, size_t i) {
+static void write_source(translate_batch* b, const batch_slot* s, size_t i) {
   const etx_encode_step* const step = &b->encode;
   const size_t positions = b->translator->positions;
   const size_t count = s->sentence->source_count;
@@ -133,7 +134,7 @@ static void write_source(batch* b, const batch_slot* s, size_t i) {
 }
 
 // Puts the next sentences into free slots and encodes them.
-static etx_status fill_slots(batch* b, etx_diag* diag) {
+static etx_status fill_slots(translate_batch* b, etx_diag* diag) {
   b->encode.rows = 0;
   b->encode.length = b->sorted[b->next]->source_count;
   for (size_t i = 0; i < b->slot_count && b->next < b->count; ++i) {
@@ -150,7 +151,7 @@ static etx_status fill_slots(batch* b, etx_diag* diag) {
 
 // An empty sentence is not decoded: its translation is the end mark. Empty
 // sentences are last in the order.
-static etx_status skip_empty(batch* b, etx_diag* diag) {
+static etx_status skip_empty(translate_batch* b, etx_diag* diag) {
   const int64_t end_id = b->translator->tokenizer.end_id;
   while (b->count > b->next && b->sorted[b->count - 1]->source_count <= 1) {
     ETX_TRY(set_target(b, b->sorted[--b->count], &end_id, 1, diag));
@@ -161,7 +162,8 @@ static etx_status skip_empty(batch* b, etx_diag* diag) {
 // ---- steps ----
 
 // Writes hypothesis `i` of the slot as row `row` of the call.
-static void write_row(batch* b, const batch_slot* s, size_t i, size_t row) {
+static void write_row(translate_batch* b, const batch_slot* s, size_t i,
+                      size_t row) {
   const etx_decode_step* const step = &b->decode;
   const size_t positions = b->translator->positions;
   const etx_hypothesis* const h = &s->search.active[i];
@@ -183,7 +185,7 @@ static void write_row(batch* b, const batch_slot* s, size_t i, size_t row) {
   }
 }
 
-static void write_rows(batch* b) {
+static void write_rows(translate_batch* b) {
   etx_decode_step* const step = &b->decode;
   step->rows = 0;
   step->length = 1;
@@ -205,7 +207,7 @@ static void write_rows(batch* b) {
   }
 }
 
-static etx_status step(batch* b, etx_diag* diag) {
+static etx_status step(translate_batch* b, etx_diag* diag) {
   const size_t pieces = b->translator->tokenizer.piece_count;
   const float* logits = NULL;
   write_rows(b);
@@ -224,7 +226,7 @@ static etx_status step(batch* b, etx_diag* diag) {
   return ETX_OK;
 }
 
-static etx_status run(batch* b, etx_diag* diag) {
+static etx_status run(translate_batch* b, etx_diag* diag) {
   ETX_TRY(skip_empty(b, diag));
   while (b->next < b->count || b->taken_count != 0) {
     const size_t free_count = b->slot_count - b->taken_count;
@@ -251,7 +253,7 @@ static etx_status check_search(const etx_translator* translator, size_t width,
                        translator->rows, translator->rows == 1 ? "" : "s");
 }
 
-static void add_counts(batch* b) {
+static void add_counts(translate_batch* b) {
   for (size_t i = 0; i < b->slot_count; ++i) {
     b->search->counts.moved_bytes += b->slots[i].search.moved_bytes;
     b->search->counts.avoided_copies += b->slots[i].search.avoided_copies;
@@ -261,10 +263,10 @@ static void add_counts(batch* b) {
 etx_status etx_translator_translate_all(etx_translator* translator,
                                         etx_sentence* sentences, size_t count,
                                         etx_search* search, etx_diag* diag) {
-  batch b = {.translator = translator,
-             .search = search,
-             .count = count,
-             .width = search->beams > 1 ? search->beams : 1};
+  translate_batch b = {.translator = translator,
+                       .search = search,
+                       .count = count,
+                       .width = search->beams > 1 ? search->beams : 1};
   if (count == 0) return ETX_OK;
   ETX_TRY(check_search(translator, b.width, diag));
   b.slot_count = translator->rows / b.width;

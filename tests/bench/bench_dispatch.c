@@ -35,7 +35,7 @@ static etx_status prepare_nothing(etx_call* call) {
   return ETX_OK;
 }
 
-typedef struct chain {
+typedef struct op_chain {
   test_program* source;
   etx_bytes file;
   etx_kernel kernels[3];
@@ -47,7 +47,7 @@ typedef struct chain {
   float x[8], y[64];
   double best_run_ns;   // least time of a call
   double best_load_ns;  // of opening, counting and loading
-} chain;
+} op_chain;
 
 static void stop_on(etx_status status, const etx_diag* diag) {
   if (status == ETX_OK) return;
@@ -62,7 +62,7 @@ static double now_ns(void) {
 }
 
 // Every instruction reads what the one before it wrote.
-static void write_chain(chain* c, const char* kind, size_t length) {
+static void write_chain(op_chain* c, const char* kind, size_t length) {
   test_program* p = c->source = test_program_new();
   const bool is_product = c->is_product;
   const test_sizes row = is_product ? SIZES(1, 8) : SIZES(8);
@@ -91,14 +91,14 @@ static void write_chain(chain* c, const char* kind, size_t length) {
   c->file = test_file(p);
 }
 
-static void take_kernels(chain* c) {
+static void take_kernels(op_chain* c) {
   c->kernels[0] = (etx_kernel){ETX_OP_relu_out, prepare_nothing, NULL};
   c->kernels[1] = *etx_kernel_find(&etx_all_kernels, ETX_OP_add_out);
   c->kernels[2] = *etx_kernel_find(&etx_all_kernels, ETX_OP_mm_out);
   c->table = (etx_kernel_table){c->kernels, 3};
 }
 
-static void set_inputs(chain* c) {
+static void set_inputs(op_chain* c) {
   etx_diag diag;
   etx_diag_init(&diag);
   etx_method* method = &c->loaded.method;
@@ -113,7 +113,7 @@ static void set_inputs(chain* c) {
       &diag);
 }
 
-static void open_chain(chain* c, const char* kind, size_t length,
+static void open_chain(op_chain* c, const char* kind, size_t length,
                        const etx_parallel* parallel) {
   etx_diag diag;
   memset(c, 0, sizeof *c);
@@ -129,12 +129,12 @@ static void open_chain(chain* c, const char* kind, size_t length,
   set_inputs(c);
 }
 
-static void close_chain(chain* c) {
+static void close_chain(op_chain* c) {
   (void)test_unload(&c->loaded);
   test_program_end(c->source);
 }
 
-static void run_many(chain* c, size_t runs) {
+static void run_many(op_chain* c, size_t runs) {
   for (size_t i = 0; i < runs; ++i) {
     const etx_status status = etx_method_run(&c->loaded.method, NULL);
     if (status != ETX_OK) exit(1);
@@ -145,7 +145,7 @@ static void keep_least(double* best, double ns) {
   if (*best == 0 || ns < *best) *best = ns;
 }
 
-static void time_runs(chain* c, size_t length) {
+static void time_runs(op_chain* c, size_t length) {
   const size_t runs = 20000 / length + 1;
   const double start = now_ns();
   run_many(c, runs);
@@ -153,7 +153,7 @@ static void time_runs(chain* c, size_t length) {
 }
 
 // Memory is there: what is timed is the work of the runtime.
-static void time_load(chain* c) {
+static void time_load(op_chain* c) {
   etx_diag diag;
   etx_memory_needed needed;
   const etx_method_memory memory = {c->loaded.structures.bytes,
@@ -173,7 +173,7 @@ static void time_load(chain* c) {
 }
 
 // Least squares over the lengths: ns for one more instruction.
-static double slope(const chain chains[LENGTHS], bool of_load) {
+static double slope(const op_chain chains[LENGTHS], bool of_load) {
   double n = 0, x = 0, y = 0, xx = 0, xy = 0;
   for (size_t i = 0; i < LENGTHS; ++i) {
     const double at = (double)lengths[i];
@@ -188,7 +188,7 @@ static double slope(const chain chains[LENGTHS], bool of_load) {
 }
 
 static void print_kind(const char* kind, size_t threads,
-                       const chain chains[LENGTHS]) {
+                       const op_chain chains[LENGTHS]) {
   printf(
       "{\"chain\": \"%s\", \"threads\": %zu, \"ns_per_op\": %.2f, "
       "\"load_ns_per_op\": %.1f, \"run_ns\": {",
@@ -207,7 +207,7 @@ static void print_kind(const char* kind, size_t threads,
 
 static void measure(void) {
   enum { POOLS = 2 };
-  static chain chains[POOLS][KINDS][LENGTHS];
+  static op_chain chains[POOLS][KINDS][LENGTHS];
   static etx_thread_pool pools[POOLS];
   _Alignas(16) static uint8_t memory[POOLS][1024];
   for (size_t p = 0; p < POOLS; ++p) {
@@ -251,7 +251,7 @@ int main(int argc, char** argv) {
     fputs("usage: bench_dispatch [empty|add|product LENGTH RUNS]\n", stderr);
     return 2;
   }
-  static chain c;
+  static op_chain c;
   open_chain(&c, argv[1], strtoul(argv[2], NULL, 10), &etx_parallel_none);
   run_many(&c, strtoul(argv[3], NULL, 10));
   close_chain(&c);

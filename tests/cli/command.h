@@ -12,7 +12,7 @@ typedef struct command_result {
   size_t out_size;
 } command_result;
 
-// Runs words[0] with the words up to NULL, standard input empty.
+// Runs words[0] with the arguments up to NULL and empty standard input.
 command_result command_run(const char* const* words);
 
 // The same with `input` on standard input. A write beyond `file_bytes` bytes of

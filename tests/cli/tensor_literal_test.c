@@ -104,7 +104,7 @@ static void elements_of_every_width_keep_their_value(void** state) {
 static void uneven_lists_are_refused(void** state) {
   (void)state;
   refuses("[[1, 2], [3]]", ETX_DTYPE_INT64, "differ in length");
-  refuses("[[1], 2]", ETX_DTYPE_INT64, "among lists");
+  refuses("[[1], 2]", ETX_DTYPE_INT64, "expected a list");
   refuses("[1, [2]]", ETX_DTYPE_INT64, "nested too deeply");
   refuses("[[], [1]]", ETX_DTYPE_INT64, "differ in length");
 }
@@ -112,22 +112,22 @@ static void uneven_lists_are_refused(void** state) {
 static void broken_brackets_are_refused(void** state) {
   (void)state;
   refuses("[1, 2", ETX_DTYPE_INT64, "']' is missing");
-  refuses("1]", ETX_DTYPE_INT64, "closes nothing");
+  refuses("1]", ETX_DTYPE_INT64, "unexpected ']'");
   refuses("[1,, 2]", ETX_DTYPE_INT64, "comma");
-  refuses("[1, ]", ETX_DTYPE_INT64, "item is missing");
+  refuses("[1, ]", ETX_DTYPE_INT64, "element is missing after the last comma");
   refuses("[,1]", ETX_DTYPE_INT64, "comma");
   refuses("[1 2]", ETX_DTYPE_INT64, "comma is missing");
-  refuses("", ETX_DTYPE_INT64, "value is missing");
+  refuses("", ETX_DTYPE_INT64, "element is missing");
   refuses("[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]", ETX_DTYPE_INT64, "deeply");
 }
 
 static void elements_that_the_type_lacks_are_refused(void** state) {
   (void)state;
-  refuses("3.5", ETX_DTYPE_INT64, "no element of int64");
-  refuses("300", ETX_DTYPE_UINT8, "no element of uint8");
+  refuses("3.5", ETX_DTYPE_INT64, "not a valid int64");
+  refuses("300", ETX_DTYPE_UINT8, "not a valid uint8");
   refuses("[1, x]", ETX_DTYPE_FLOAT32, "column 5");
-  refuses("2", ETX_DTYPE_BOOL, "no element of bool");
-  refuses("9223372036854775808", ETX_DTYPE_INT64, "no element");
+  refuses("2", ETX_DTYPE_BOOL, "not a valid bool");
+  refuses("9223372036854775808", ETX_DTYPE_INT64, "not a valid int64");
 }
 
 int main(void) {

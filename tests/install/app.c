@@ -1,6 +1,6 @@
-// What every project of these tests builds: runs methods of a program on made
-// inputs, over one session, and prints a number made of every bit that comes
-// out. Two builds of the library agree if they print the same.
+// The program of every project of these tests: runs methods of a program on
+// generated inputs in one session, and prints a hash of all outputs and states.
+// Two builds of the library agree if they print the same.
 //
 //   app MODEL.pte METHOD [METHOD ...]
 
@@ -17,8 +17,7 @@ static uint32_t digest(uint32_t sum, const void* data, size_t size) {
   return sum;
 }
 
-// Small whole numbers, which are in range wherever they are indices; floats
-// get fractions.
+// Integers are 0 or 1, which are valid indices; floats have fractions.
 static void fill(void* data, etx_dtype dtype, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (dtype == ETX_DTYPE_INT64) ((int64_t*)data)[i] = (int64_t)(i % 2);
@@ -28,7 +27,7 @@ static void fill(void* data, etx_dtype dtype, size_t count) {
   }
 }
 
-// An input of the method, as large as it may be.
+// Makes an input of the method with its largest sizes.
 static etx_status make_input(const etx_program* program, const char* method,
                              size_t index, etx_value* out, etx_diag* diag) {
   etx_port_info port;

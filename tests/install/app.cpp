@@ -1,5 +1,5 @@
-// The C++ header: two methods over one cache, a failure, a snapshot. Built with
-// exceptions and without; prints the same.
+// Tests the C++ header with two methods on one cache, an error and a snapshot. It
+// is built with and without exceptions and prints the same.
 
 #include ETX_HEADER
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Picks a small part of the operator test vectors for this repository.
+"""Selects a small part of the operator test vectors for this repository.
 
     pick_vectors.py SOURCE TARGET [RESULTS ERRORS]
 
-of SOURCE or one of its folders, to tests/data/ops or the same one there, at
-most so many results and errors of each operator (elementwise: 6 and 3).
-SOURCE holds the whole corpus in the format that tests/data/ops/README.md
-tells. Of each operator that has a row in op_schema.def, a few cases are kept,
-errors among them: those that bring a tag or a reason not seen before, and
-others spread over the file. Same source, same bytes.
+SOURCE is the whole corpus, or one of its folders, in the format of
+tests/data/ops/README.md; TARGET is tests/data/ops, or the same folder there.
+For each operator of op_schema.def it keeps at most RESULTS cases with results
+and ERRORS cases with errors (elementwise folders use 6 and 3): first those with
+a tag or a reason that no earlier case has, then others spread over the file.
+The same source gives the same bytes.
 """
 import json
 import os
@@ -24,8 +24,8 @@ def rows():
     found = re.findall(r'^OP\(\w+, "([^"]+)", "([^"]*)"', text, re.M)
     known = {name + ('.' + overload if overload else '')
              for name, overload in found}
-    # Rows of our own run cases of other names, and functional forms are run
-    # by rows that express the same.
+    # Operators of etx run cases of the same name in other namespaces; functional
+    # forms are run by equivalent operators (vector_forms.def).
     forms = open(os.path.join(here, 'vector_forms.def')).read()
     own = [name[5:] for name in known if name.startswith('etx::')]
     own += [name[:-4] for name in own if name.endswith('.out')]
@@ -52,7 +52,7 @@ def names(case):
 
 
 def spread(cases, count):
-    """At most `count` cases; half of them for new tags and reasons."""
+    """At most `count` cases, half of them with new tags or reasons."""
     if len(cases) <= count:
         return cases
     seen, kept = set(), []

@@ -7,7 +7,7 @@
 #include "format/tensor/layout.h"
 #include "runtime/shapes/call_shape.h"
 
-// More than any case needs.
+// Limits above what any case needs.
 enum { TEMPORARY_MOST = 1 << 28, ELEMENTS_MOST = 1 << 22 };
 
 void* vector_call_take(vector_call* c, size_t bytes) {
@@ -33,7 +33,7 @@ static size_t numel_of(const int32_t* sizes, size_t rank) {
   return numel;
 }
 
-// Elements from the first to the last of a tensor with these strides.
+// The number of elements from the first to the last of a strided tensor.
 static size_t extent(const int32_t* sizes, const int32_t* strides,
                      size_t rank) {
   size_t last = 0;
@@ -44,7 +44,7 @@ static size_t extent(const int32_t* sizes, const int32_t* strides,
   return last + 1;
 }
 
-// A tensor of these sizes and strides (NULL: dense).
+// Makes a tensor of these sizes and strides (NULL: row-major).
 static void new_tensor(vector_call* c, etx_value* value, etx_dtype dtype,
                        const int32_t* sizes, size_t rank,
                        const int32_t* strides) {
@@ -74,7 +74,7 @@ void vector_tensor_make(vector_call* c, etx_value* value, etx_dtype dtype,
   new_tensor(c, value, dtype, sizes, rank, has_order ? strides : NULL);
 }
 
-// Strides that a case states, or those of its order of dimensions.
+// The strides of a tensor in the case: stated, or from its dimension order.
 static bool stated_strides(json_t* entry, const vector_tensor* tensor,
                            int32_t* out) {
   json_t* strides = json_object_get(entry, "strides");
@@ -107,7 +107,7 @@ static void copy_elements(const vector_tensor* from, etx_tensor* to) {
   }
 }
 
-// Finds the tensor that `name` names; `entry` says if it is complex.
+// Finds the tensor `name`; `entry` has a key if it is complex.
 static bool find_tensor(const vector_file* file, const char* name,
                         json_t* entry, vector_tensor* out) {
   if (name == NULL || !vector_file_find(file, name, out)) return false;
@@ -205,7 +205,7 @@ static void load_integer(json_t* number, etx_value* value) {
   value->as.integer = json_integer_value(number);
 }
 
-// One argument of any kind.
+// Loads one argument of any kind.
 static const char* load_value(vector_call* c, const vector_file* file,
                               json_t* entry, vector_layout layout,
                               etx_value* value) {
@@ -255,8 +255,7 @@ static json_t* find_named(json_t* list, etx_text name) {
   return NULL;
 }
 
-// Strides that a case states for a result, if its elements lie densely in some
-// order.
+// The strides of an expected result, if it is dense in some dimension order.
 static bool dense_strides(json_t* entry, const vector_tensor* tensor,
                           int32_t* out) {
   if (entry == NULL || !stated_strides(entry, tensor, out)) return false;
@@ -267,8 +266,8 @@ static bool dense_strides(json_t* entry, const vector_tensor* tensor,
          numel_of(tensor->sizes, tensor->rank);
 }
 
-// An out tensor like the expected one, full of bytes that no kernel writes by
-// chance.
+// Makes an output like the expected tensor, filled with a byte pattern that no
+// kernel writes by chance.
 static const char* new_like(vector_call* c, const vector_file* file,
                             const char* name, json_t* entry, bool as_stated,
                             etx_value* value) {
@@ -312,7 +311,7 @@ static const char* new_out(vector_call* c, const vector_file* file,
   return NULL;
 }
 
-// A changed argument may grow (et_copy_index): its memory is that of the
+// A changed argument may grow (et_copy_index), so it gets the memory of the
 // result.
 static void reserve(vector_call* c, const vector_file* file, json_t* entry,
                     etx_value* value) {
@@ -328,7 +327,7 @@ static void reserve(vector_call* c, const vector_file* file, json_t* entry,
   own->data = data;
 }
 
-// An out argument of a case that ends in an error, until the rule sizes it.
+// Makes an output of a case that must be refused, before the rule sizes it.
 static void new_unknown(vector_call* c, etx_argument_type type,
                         etx_value* value) {
   if (type == ETX_ARGUMENT_TENSORS) {
@@ -362,7 +361,8 @@ static const char* build_argument(vector_call* c, const vector_file* file,
     return NULL;
   }
   json_t* wanted = find_named(outs, argument->name);
-  // A functional form calls its results `result`, or `result0`, `result1`.
+  // The results of a functional form are named `result`, or `result0`,
+  // `result1`.
   if (wanted == NULL) wanted = json_array_get(outs, c->output_count);
   if (wanted == NULL && json_object_get(one, "form") != NULL) {
     c->is_unstated[c->count - 1] = true;
@@ -380,8 +380,8 @@ static void run_serially(void* context, void (*task)(void*, size_t),
   for (size_t i = 0; i < count; ++i) task(argument, i);
 }
 
-// The row of an operator. One that the stock library lacks is ours: it has a
-// row in namespace etx, and an out form where the case has a functional one.
+// Finds the row of an operator. Operators that the stock library does not have
+// are rows in namespace etx, in their out variant.
 static const etx_op* find_row(const char* name) {
   const etx_text none = {NULL, 0};
   const etx_op* row = etx_op_find(etx_text_of(name), none);
@@ -428,14 +428,14 @@ static bool same_sizes(const etx_tensor* a, const etx_shape* b) {
   return true;
 }
 
-// A changed argument takes the rule's sizes (et_copy_index grows).
+// Gives a changed argument the sizes of the shape rule (et_copy_index grows).
 static void resize(etx_tensor* tensor, const int32_t* sizes) {
   int32_t* header = (int32_t*)(uintptr_t)tensor->sizes;
   memcpy(header, sizes, tensor->rank * sizeof(int32_t));
   (void)etx_layout_strides(sizes, NULL, tensor->rank, header + ETX_MAX_RANK);
 }
 
-// Of sizes that depend on elements the rule knows a bound.
+// If sizes depend on data, the shape rule gives an upper bound.
 static etx_status check_bound(vector_call* c, const etx_tensor* expected,
                               const etx_shape* most) {
   int32_t sizes[ETX_MAX_RANK] = {0};
@@ -446,10 +446,11 @@ static etx_status check_bound(vector_call* c, const etx_tensor* expected,
     return ETX_OK;
   }
   return etx_diag_fail(&c->diag, ETX_INTERNAL,
-                       "the rule's bound is less than the case's sizes");
+                       "the bound of the shape rule is less than the expected "
+                       "sizes");
 }
 
-// The kernel tells such sizes when it runs.
+// Receives such sizes from the kernel while it runs.
 static etx_status resize_out(void* context, const etx_value* output,
                              const int32_t* sizes) {
   vector_call* c = context;
@@ -464,18 +465,17 @@ static etx_status resize_out(void* context, const etx_value* output,
     return ETX_OK;
   }
   return etx_diag_fail(&c->diag, ETX_INTERNAL,
-                       "the kernel gives other sizes than the case");
+                       "the kernel gives other sizes than expected");
 }
 
-// True for an out tensor about which the case says nothing, or an item of such
-// a list.
+// True for an output without an expected result, or an item of such a list.
 static bool is_unstated(const vector_call* c, const etx_value* value) {
   const bool is_item = value < c->values || value > c->values + c->count;
   if (is_item) return c->expects_error;
   return c->is_unstated[value - c->values];
 }
 
-// False for more elements than any case has.
+// False if a tensor has more elements than ELEMENTS_MOST.
 static bool is_affordable(const etx_shape* shape, bool at_most) {
   int64_t numel = 1;
   bool is_empty = at_most;
@@ -490,8 +490,8 @@ static bool is_affordable(const etx_shape* shape, bool at_most) {
   return true;
 }
 
-// An expected result must have the rule's sizes; one that the case does not
-// state gets them.
+// An expected result must have the sizes of the shape rule. An output without
+// an expected result gets these sizes.
 static etx_status size_output(void* context, const etx_value* output,
                               const etx_shape* shape, bool at_most) {
   vector_call* c = context;
@@ -515,11 +515,11 @@ static etx_status size_output(void* context, const etx_value* output,
     return ETX_OK;
   }
   return etx_diag_fail(&c->diag, ETX_INTERNAL,
-                       "the rule gives other sizes than the case");
+                       "the shape rule gives other sizes than expected");
 }
 
-// How many items an out list must have is not stated by a case that ends in an
-// error: it is given more until the rule is content.
+// A case that must be refused does not state the length of an output list, so
+// lengths are tried until the shape rule accepts one.
 static etx_status size_list(vector_call* c, uint64_t written) {
   etx_value* list = &c->values[c->count - 1];
   etx_value* items = vector_call_take(c, VECTOR_LIST_MOST * sizeof(etx_value));
@@ -559,7 +559,8 @@ etx_status vector_call_run(vector_call* c) {
   }
   if (c->call.temporary_bytes > stated) {
     return etx_diag_fail(&c->diag, ETX_INTERNAL,
-                         "kernel wants %z temporary bytes, its row stated %z",
+                         "the kernel needs %z temporary bytes, its row states "
+                         "%z",
                          c->call.temporary_bytes, stated);
   }
   if (c->call.temporary_bytes > TEMPORARY_MOST) return ETX_OUT_OF_MEMORY;

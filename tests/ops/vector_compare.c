@@ -85,29 +85,26 @@ static const char* compare_tensor(const etx_tensor* got,
   return NULL;
 }
 
-// A finished call, the file of the expected tensors, and room for a message.
-typedef struct comparison {
-  const vector_call* call;
-  const vector_file* file;
-  char* text;
-  size_t capacity;
-} comparison;
-
-static const char* compare_named(const comparison* x, const char* name,
-                                 json_t* entry, size_t output,
-                                 const tolerance* t) {
-  const vector_call* c = x->call;
-  vector_tensor want;
-  if (name == NULL || !vector_file_find(x->file, name, &want)) {
-    return "the expected tensor is not known";
+// Reads the expected tensor `name`; a message if there is none. `entry` says
+// whether it holds pairs that are complex numbers; it may be NULL.
+static const char* read_expected(const vector_file* file, const char* name,
+                                 json_t* entry, vector_tensor* out) {
+  if (name == NULL || !vector_file_find(file, name, out)) {
+    return "the expected tensor is missing";
   }
   if (json_object_get(entry, "complex") != NULL &&
-      !vector_file_make_complex(&want)) {
-    return "the expected tensor does not hold pairs";
+      !vector_file_make_complex(out)) {
+    return "the expected tensor does not consist of pairs";
   }
+  return NULL;
+}
+
+static const char* compare_output(const vector_call* c, size_t output,
+                                  const vector_tensor* want, const tolerance* t,
+                                  char* text, size_t capacity) {
   if (output >= c->output_count) return "a result is missing";
-  return compare_tensor(&c->outputs[output]->as.tensor, &want, t, x->text,
-                        x->capacity);
+  return compare_tensor(&c->outputs[output]->as.tensor, want, t, text,
+                        capacity);
 }
 
 static const char* compare_scalar(const vector_call* c, json_t* entry,
@@ -128,7 +125,7 @@ static const char* compare_scalar(const vector_call* c, json_t* entry,
   if (want != NULL) {
     const bool same =
         got->kind == ETX_VALUE_BOOL && got->as.boolean == json_is_true(want);
-    return same ? NULL : "the bool differs";
+    return same ? NULL : "the boolean differs";
   }
   const double wanted = number(entry, entry, "f");
   const bool same =
@@ -136,9 +133,9 @@ static const char* compare_scalar(const vector_call* c, json_t* entry,
   return same ? NULL : "the number differs";
 }
 
-// The position among the outputs of the argument that a result is named after.
-// Changed arguments stand before the out arguments in a schema, and behind
-// them in a case. Results of functional forms have names of their own.
+// The output that an expected result is for, found by the argument's name,
+// because a schema has changed arguments first and a case has them last.
+// `otherwise` for functional forms, whose results have other names.
 static size_t output_named(const vector_call* c, json_t* entry,
                            size_t otherwise) {
   const char* name = json_string_value(json_object_get(entry, "name"));
@@ -158,7 +155,6 @@ const char* vector_compare(const vector_call* c, const vector_file* file,
   json_t* outs = json_object_get(one, "outs");
   const char* check = json_string_value(json_object_get(one, "check"));
   const size_t count = json_array_size(outs);
-  const comparison x = {c, file, text, capacity};
   size_t output = 0;
   if (check != NULL) return NULL;  // contents are free; sizes were checked
   for (size_t i = 0; i < count; ++i) {
@@ -166,20 +162,28 @@ const char* vector_compare(const vector_call* c, const vector_file* file,
     const char* own = json_string_value(json_object_get(entry, "check"));
     const tolerance t = tolerance_of(entry, one);
     const char* why = NULL;
+    vector_tensor want;
     json_t* names = json_object_get(entry, "tl");
     if (c->op->result == ETX_RESULT_SCALAR) {
       return compare_scalar(c, entry, &t, text, capacity);
     }
     if (names != NULL) {
       for (size_t k = 0; k < json_array_size(names) && why == NULL; ++k) {
-        why = compare_named(&x, json_string_value(json_array_get(names, k)),
-                            NULL, output++, &t);
+        const char* name = json_string_value(json_array_get(names, k));
+        why = read_expected(file, name, NULL, &want);
+        if (why == NULL) {
+          why = compare_output(c, output++, &want, &t, text, capacity);
+        }
       }
     } else if (own != NULL) {
       ++output;
     } else {
-      why = compare_named(&x, json_string_value(json_object_get(entry, "t")),
-                          entry, output_named(c, entry, output), &t);
+      const char* name = json_string_value(json_object_get(entry, "t"));
+      why = read_expected(file, name, entry, &want);
+      if (why == NULL) {
+        why = compare_output(c, output_named(c, entry, output), &want, &t, text,
+                             capacity);
+      }
       ++output;
     }
     if (why != NULL) return why;

@@ -1,6 +1,6 @@
-// One operator's test vectors: `name.jsonl`, one case a line, and
-// `name.safetensors`, the tensors that the cases name. The format is told in
-// tests/data/ops/README.md.
+// The test vectors of one operator: `name.jsonl` with one case in each line,
+// and `name.safetensors` with their tensors. tests/data/ops/README.md describes
+// the format.
 
 #ifndef ETX_TESTS_OPS_VECTOR_FILE_H
 #define ETX_TESTS_OPS_VECTOR_FILE_H

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct functional_form {
+typedef struct vector_form {
   const char* op;
   const char* condition;
   const char* row;
   const char* arguments;
-} functional_form;
+} vector_form;
 
-static const functional_form forms[] = {
+static const vector_form forms[] = {
 #define FORM(op, condition, row, arguments) {op, condition, row, arguments},
 #include "tests/ops/vector_forms.def"
 #undef FORM
@@ -60,7 +60,7 @@ static bool holds(json_t* one, char* word) {
   return text != NULL && strcmp(text, at) == 0;
 }
 
-static bool applies(const functional_form* f, json_t* one) {
+static bool applies(const vector_form* f, json_t* one) {
   const char* op = json_string_value(json_object_get(one, "op"));
   const char* rest = f->condition;
   char word[WORD];
@@ -86,7 +86,7 @@ static json_int_t size_of(const vector_file* file, json_t* one,
   return product;
 }
 
-// A copy of the case's list behind one number more.
+// A copy of the list with `first` in front.
 static json_t* longer_list(json_t* entry, json_int_t first) {
   json_t* list = json_array();
   json_t* item;
@@ -100,7 +100,8 @@ static json_t* longer_list(json_t* entry, json_int_t first) {
   return out;
 }
 
-// One argument of the row from its word; NULL if the case lacks what it needs.
+// Makes one argument of the row from its word; NULL if the case has no such
+// argument.
 static json_t* make_argument(const vector_file* file, json_t* one, char* word) {
   char* at = strpbrk(word, ":=#");
   json_t* entry = NULL;

@@ -1,13 +1,13 @@
-// Cases of functional operators, rewritten for rows that express the same.
+// Rewrites cases of functional operators for equivalent rows of op_schema.def.
 
 #ifndef ETX_TESTS_OPS_VECTOR_FORMS_H
 #define ETX_TESTS_OPS_VECTOR_FORMS_H
 
 #include "tests/ops/vector_tensor.h"
 
-// Gives a case that a row of vector_forms.def applies to that row's operator
-// and arguments, and the mark "form": results that the case does not state are
-// not compared. Other cases are left alone.
+// If a row of vector_forms.def applies to a case, replaces its operator and
+// arguments and adds the key "form": outputs without an expected result are
+// then not compared. Other cases are not changed.
 void vector_forms_apply(const vector_file* file, json_t* one);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "format/tensor/layout.h"
 
-// Elements of a tensor that a change makes, at most.
+// The largest number of elements of a new tensor.
 enum { MOST_ELEMENTS = 1 << 13 };
 
 static bool chance(hostile_random* random, size_t percent) {
@@ -57,7 +57,7 @@ static void put_element(hostile_random* random, etx_dtype dtype, uint8_t* out) {
   }
 }
 
-// Some elements, where the tensor lies densely in some order.
+// Changes some elements of a dense tensor.
 static void change_elements(hostile_random* random, etx_tensor* tensor,
                             size_t percent) {
   const size_t size = etx_dtype_bytes(tensor->dtype);
@@ -72,31 +72,37 @@ static void change_elements(hostile_random* random, etx_tensor* tensor,
 
 // ---- tensors ----
 
-typedef struct replacement {
+typedef struct tensor_form {
   etx_dtype dtype;
   const int32_t* sizes;
   size_t rank;
-  const uint8_t* order;  // NULL: default
-} replacement;
+  const uint8_t* order;  // of dimensions in memory; NULL: contiguous
+} tensor_form;
 
-// Makes another tensor in memory of exactly its size. It repeats the bytes of
-// the old one, which are common values if the type is the same.
+static tensor_form form_of(const etx_tensor* tensor) {
+  return (tensor_form){tensor->dtype, tensor->sizes, tensor->rank, NULL};
+}
+
+// Makes a new tensor in memory of exactly its size. It repeats the bytes of the
+// old one, so the elements are typical if the dtype is the same.
 static void replace(vector_call* c, hostile_random* random, etx_value* value,
-                    const replacement* by) {
-  const etx_dtype dtype = by->dtype;
+                    const tensor_form* form) {
   const etx_tensor old = value->as.tensor;
   const bool was_dense = etx_tensor_is_contiguous(&old);
   size_t numel = 0;
-  if (!etx_layout_numel(by->sizes, by->rank, &numel)) return;
-  if (numel > MOST_ELEMENTS) return;
-  vector_tensor_make(c, value, dtype, by->sizes, by->rank, by->order);
+  if (!etx_layout_numel(form->sizes, form->rank, &numel) ||
+      numel > MOST_ELEMENTS) {
+    return;
+  }
+  vector_tensor_make(c, value, form->dtype, form->sizes, form->rank,
+                     form->order);
   const size_t bytes = etx_tensor_bytes(&value->as.tensor);
   const size_t had = was_dense ? etx_tensor_bytes(&old) : 0;
   uint8_t* data = value->as.tensor.data;
   for (size_t i = 0; i < bytes; ++i) {
     data[i] = had > 0 ? ((const uint8_t*)old.data)[i % had] : 1;
   }
-  if (old.dtype != dtype && chance(random, 60)) {
+  if (old.dtype != form->dtype && chance(random, 60)) {
     change_elements(random, &value->as.tensor, 100);
   }
 }
@@ -118,7 +124,8 @@ static void change_sizes(vector_call* c, hostile_random* random,
     int32_t* size = &sizes[below(random, rank)];
     *size += chance(random, 50) || *size == 0 ? 1 : -1;
   }
-  replace(c, random, value, &(replacement){tensor->dtype, sizes, rank, NULL});
+  const tensor_form form = {tensor->dtype, sizes, rank, NULL};
+  replace(c, random, value, &form);
 }
 
 static void draw_order(hostile_random* random, uint8_t* order, size_t rank) {
@@ -138,6 +145,7 @@ static etx_dtype draw_dtype(hostile_random* random) {
 static void change_tensor(vector_call* c, hostile_random* random,
                           etx_value* value) {
   const etx_tensor* tensor = &value->as.tensor;
+  tensor_form form = form_of(tensor);
   uint8_t order[ETX_MAX_RANK];
   switch (below(random, 5)) {
     case 0:
@@ -145,15 +153,13 @@ static void change_tensor(vector_call* c, hostile_random* random,
       change_sizes(c, random, value);
       return;
     case 2:
-      replace(c, random, value,
-              &(replacement){draw_dtype(random), tensor->sizes, tensor->rank,
-                             NULL});
+      form.dtype = draw_dtype(random);
+      replace(c, random, value, &form);
       return;
     case 3:
       draw_order(random, order, tensor->rank);
-      replace(
-          c, random, value,
-          &(replacement){tensor->dtype, tensor->sizes, tensor->rank, order});
+      form.order = order;
+      replace(c, random, value, &form);
       return;
     default:
       if (etx_tensor_is_contiguous(tensor)) {
@@ -173,8 +179,7 @@ static void new_tensor(vector_call* c, hostile_random* random,
 
 // ---- lists ----
 
-// A list of `count` items, which may be one less, one more, or have another
-// item; `at` is where. The pointers are copied.
+// Copies a list of pointers and removes, adds or replaces the item at `at`.
 static const etx_value** changed_list(vector_call* c, hostile_random* random,
                                       const etx_value* const* items,
                                       size_t* count, size_t* at) {
@@ -265,7 +270,7 @@ static void change_number(hostile_random* random, etx_value* value) {
   }
 }
 
-// A value where there was None, as the schema wants it.
+// Replaces None by a value of the type of the schema.
 static void fill_none(vector_call* c, hostile_random* random, etx_value* value,
                       etx_argument_type type) {
   if (type == ETX_ARGUMENT_TENSOR) new_tensor(c, random, value);
@@ -317,7 +322,7 @@ static void change_value(vector_call* c, hostile_random* random,
   }
 }
 
-// Pointers to the items of a list, several times over.
+// The pointers of a list, repeated `times` times.
 static const etx_value** repeated(vector_call* c, const etx_value* const* items,
                                   size_t count, size_t times) {
   const etx_value** list =
@@ -348,7 +353,7 @@ static void repeat_list(vector_call* c, etx_value* value, size_t count,
   }
 }
 
-// Lists that go together, as long as that of tensors, stay as long as it.
+// Repeats the list of tensors, and other lists of the same length with it.
 static void repeat_lists(vector_call* c, hostile_random* random) {
   const size_t times = 2 + below(random, 24);
   size_t count = 0;

@@ -13,7 +13,7 @@ enum {
   ARENA_BYTES = 1 << 16,  // what hostile_program.c allows
 };
 
-typedef struct call_program {
+typedef struct vector_pte {
   hostile_random* random;
   etx_pte_value values[MOST_VALUES];
   size_t value_count;
@@ -29,14 +29,14 @@ typedef struct call_program {
   size_t input_count, output_count;
   uint64_t arena_used;
   bool is_full;
-} call_program;
+} vector_pte;
 
-static bool chance(call_program* p, size_t percent) {
+static bool chance(vector_pte* p, size_t percent) {
   return hostile_chance(p->random, percent);
 }
 
-// A new value; the last one again, and the mark, when there is no room.
-static int32_t new_value(call_program* p, etx_pte_kind kind) {
+// Adds a value. If there is no room, sets is_full and returns the last value.
+static int32_t new_value(vector_pte* p, etx_pte_kind kind) {
   if (p->value_count == MOST_VALUES) {
     p->is_full = true;
     --p->value_count;
@@ -48,7 +48,7 @@ static int32_t new_value(call_program* p, etx_pte_kind kind) {
 
 // ---- tensors ----
 
-// The order of dimensions by falling strides, where the tensor is dense in it.
+// The dimension order of a dense tensor: dimensions by descending strides.
 static void order_of(const etx_tensor* tensor, uint8_t* order) {
   for (size_t i = 0; i < tensor->rank; ++i) {
     size_t at = i;
@@ -64,8 +64,8 @@ static void order_of(const etx_tensor* tensor, uint8_t* order) {
   }
 }
 
-// A place of its own, or that of another tensor.
-static void place(call_program* p, etx_pte_tensor* tensor, size_t bytes) {
+// Gives a tensor its own offset, or sometimes that of another tensor.
+static void assign_offset(vector_pte* p, etx_pte_tensor* tensor, size_t bytes) {
   const uint64_t end = p->arena_used + (bytes + 15) / 16 * 16;
   tensor->has_allocation = true;
   tensor->memory_id = 1;
@@ -89,7 +89,7 @@ static bool is_dense(const etx_tensor* tensor) {
   return last + 1 == etx_tensor_numel(tensor);
 }
 
-static bool make_constant(call_program* p, const etx_tensor* from,
+static bool make_constant(vector_pte* p, const etx_tensor* from,
                           etx_pte_tensor* to, size_t bytes) {
   const bool fits = bytes <= CONSTANT_BYTES - p->constant_bytes;
   if (p->constant_count == MOST_CONSTANTS || !fits || !is_dense(from)) {
@@ -101,7 +101,7 @@ static bool make_constant(call_program* p, const etx_tensor* from,
   return true;
 }
 
-static int32_t add_tensor(call_program* p, const etx_tensor* from,
+static int32_t add_tensor(vector_pte* p, const etx_tensor* from,
                           bool is_written) {
   const int32_t index = new_value(p, ETX_PTE_TENSOR);
   etx_pte_tensor* to = &p->values[index].as.tensor;
@@ -124,7 +124,7 @@ static int32_t add_tensor(call_program* p, const etx_tensor* from,
   }
   size_t numel = 0;
   (void)etx_layout_numel(to->sizes, to->rank, &numel);
-  place(p, to, numel * etx_dtype_bytes(to->dtype));
+  assign_offset(p, to, numel * etx_dtype_bytes(to->dtype));
   if (is_written) {
     p->outputs[p->output_count++] = index;
   } else if (chance(p, 80)) {
@@ -135,10 +135,10 @@ static int32_t add_tensor(call_program* p, const etx_tensor* from,
 
 // ---- values ----
 
-static int32_t add_value(call_program* p, const etx_value* from,
-                         bool is_written, bool may_lack);
+static int32_t add_value(vector_pte* p, const etx_value* from, bool is_written,
+                         bool may_lack);
 
-static int32_t add_integers(call_program* p, const etx_value* from) {
+static int32_t add_integers(vector_pte* p, const etx_value* from) {
   const int32_t index = new_value(p, ETX_PTE_INT_LIST);
   const size_t count = from->as.integers.count, start = p->item_count;
   if (start + count > MOST_ITEMS) {
@@ -156,7 +156,7 @@ static int32_t add_integers(call_program* p, const etx_value* from) {
   return index;
 }
 
-static int32_t add_tensors(call_program* p, const etx_value* from,
+static int32_t add_tensors(vector_pte* p, const etx_value* from,
                            bool is_written, bool may_lack) {
   const size_t count = from->as.tensors.count, start = p->item_count;
   const int32_t index = new_value(
@@ -176,8 +176,8 @@ static int32_t add_tensors(call_program* p, const etx_value* from,
   return index;
 }
 
-static int32_t add_value(call_program* p, const etx_value* from,
-                         bool is_written, bool may_lack) {
+static int32_t add_value(vector_pte* p, const etx_value* from, bool is_written,
+                         bool may_lack) {
   if (from->kind == ETX_VALUE_TENSOR) {
     return add_tensor(p, &from->as.tensor, is_written);
   }
@@ -220,8 +220,8 @@ static int32_t add_value(call_program* p, const etx_value* from,
   return index;
 }
 
-// The slot behind the arguments; -1: there is none.
-static int32_t add_result(call_program* p, const etx_op* op, int32_t first,
+// The slot for the result after the arguments; -1 if there is none.
+static int32_t add_result(vector_pte* p, const etx_op* op, int32_t first,
                           int32_t first_written) {
   switch (op->result) {
     case ETX_RESULT_OUT:
@@ -243,7 +243,7 @@ static int32_t add_result(call_program* p, const etx_op* op, int32_t first,
   return -1;
 }
 
-static size_t add_arguments(call_program* p, const vector_call* c,
+static size_t add_arguments(vector_pte* p, const vector_call* c,
                             int32_t* arguments) {
   etx_argument argument;
   etx_argument_cursor cursor = etx_argument_first(c->op->arguments);
@@ -265,7 +265,7 @@ static size_t add_arguments(call_program* p, const vector_call* c,
 
 etx_bytes_mut vector_program_write(const vector_call* c,
                                    hostile_random* random) {
-  static call_program p;
+  static vector_pte p;
   int32_t arguments[ETX_MAX_ARGUMENTS + 1];
   memset(&p, 0, sizeof p);
   p.random = random;

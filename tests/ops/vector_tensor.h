@@ -1,4 +1,4 @@
-// The tensors that the cases of a vector file name.
+// The tensors of a vector file.
 
 #ifndef ETX_TESTS_OPS_VECTOR_TENSOR_H
 #define ETX_TESTS_OPS_VECTOR_TENSOR_H
@@ -24,12 +24,12 @@ typedef struct vector_file {
   size_t data_start;  // of the tensors
 } vector_file;
 
-// Finds a tensor by name; false if it is not there or of an unknown type.
+// Finds a tensor by name; false if there is none or its dtype is unknown.
 bool vector_file_find(const vector_file* file, const char* name,
                       vector_tensor* out);
 
-// Makes pairs of the last dimension one complex number each; false if they
-// are no pairs of floats.
+// Turns pairs of floats in the last dimension into complex numbers; false if
+// the last dimension is not 2 or the dtype is not a float.
 bool vector_file_make_complex(vector_tensor* tensor);
 
 #endif

@@ -1,4 +1,4 @@
-// Directories of large file systems, on 32-bit machines too.
+// Needed on 32-bit machines to read directories of large file systems.
 #define _FILE_OFFSET_BITS 64
 
 #include "tests/ops/vector_tree.h"
@@ -33,7 +33,7 @@ static int by_name(const void* a, const void* b) {
   return strcmp(*(char* const*)a, *(char* const*)b);
 }
 
-// The paths of what the directory holds, sorted; the caller frees them.
+// The paths of the directory's entries, sorted. The caller frees them.
 static size_t list_directory(DIR* directory, const char* path, char** names) {
   size_t count = 0;
   for (struct dirent* entry; (entry = readdir(directory)) != NULL;) {

@@ -1,4 +1,4 @@
-// All cases below a directory.
+// Visits all cases below a directory.
 
 #ifndef ETX_TESTS_OPS_VECTOR_TREE_H
 #define ETX_TESTS_OPS_VECTOR_TREE_H
@@ -8,9 +8,9 @@
 typedef void (*vector_visit)(void* context, const vector_file* file,
                              json_t* one);
 
-// Visits the cases of every `*.jsonl` in `directory` and those below it, in the
-// order of names. How many directories and files could not be read: each has a
-// line on standard error.
+// Visits the cases of every `*.jsonl` below `directory`, in the order of names.
+// Returns the number of directories and files that could not be read; each is
+// reported on standard error.
 size_t vector_tree_walk(const char* directory, vector_visit visit,
                         void* context);
 

@@ -280,7 +280,7 @@ def test_a_second_thread_inside_is_refused(programs):
             return data
 
     session.set_cache(Slow())
-    assert len(failures) == 1 and "one session, one thread" in str(failures[0])
+    assert len(failures) == 1 and "only one thread at a time" in str(failures[0])
     session.set_cache(data)  # and afterwards it is free
 
 

@@ -1,5 +1,5 @@
-// Many sentences at once: answers do not depend on their company, and beam
-// search finds what transformers found.
+// Batches: answers do not depend on the other sentences of a batch, and beam
+// search finds the answers of the transformers library.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static int plan_all(void** state) {
   return 0;
 }
 
-// Recorded sentences, and what was expected of each.
+// Recorded sentences and their expected answers.
 typedef struct recorded {
   etx_translator translator;
   etx_sentence sentences[LINES];
@@ -51,7 +51,7 @@ typedef struct recorded {
   size_t count;
 } recorded;
 
-// Columns: English, reference, French, ids, and of beam search the score.
+// Columns: English, reference, French, ids, and for beam search the score.
 static void read_recorded(recorded* r, const char* model, const char* file,
                           size_t limit) {
   char line[4096];
@@ -152,7 +152,7 @@ static void a_program_for_executorch_takes_batches_too(void** state) {
   every_line_gives_its_ids(stock_program, 0);
 }
 
-// 99 of 100 tokens have to be those of float32.
+// At least 99 of 100 tokens must be those of float32.
 static void weights_of_one_byte_change_hardly_an_answer(void** state) {
   (void)state;
   static recorded r;
@@ -186,8 +186,7 @@ static void beam_search_finds_what_transformers_found(void** state) {
   close_recorded(&r);
 }
 
-// Where both searches find the same answer its score is the same, however it
-// was found.
+// If both searches find the same answer, it has the same score.
 static void the_likeliest_tokens_have_a_score_too(void** state) {
   (void)state;
   static recorded r;
@@ -208,7 +207,7 @@ static void the_likeliest_tokens_have_a_score_too(void** state) {
   close_recorded(&r);
 }
 
-// Rows of larger products are summed in another order, so scores may differ in
+// Larger matrix products use another reduction order, so scores may differ in
 // their last digits; answers may not.
 static void an_answer_does_not_depend_on_its_company(void** state) {
   (void)state;
@@ -231,8 +230,8 @@ static void an_answer_does_not_depend_on_its_company(void** state) {
   close_recorded(&r);
 }
 
-// Within one call no row matters to another: the same sentence in any row has
-// the same bits.
+// Rows of one call do not influence each other: a sentence has the same bits in
+// any row.
 static void a_row_has_the_same_bits_wherever_it_is(void** state) {
   (void)state;
   static recorded r;
@@ -282,7 +281,7 @@ static void finished_sentences_leave_their_rows_to_others(void** state) {
   close_recorded(&r);
 }
 
-// As etx counts them, whose KB are 1000 bytes.
+// In the units of etx, whose KB has 1000 bytes.
 static void statistics_count_the_bytes_of_arenas(void** state) {
   (void)state;
   static recorded r;

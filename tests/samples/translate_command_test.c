@@ -1,4 +1,4 @@
-// The translator as a program: files, odd lines, a killed run, a terminal.
+// The translator's command: files, unusual lines, interrupted runs, a terminal.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static char program[PATH_BYTES];
 static char many_lines[PATH_BYTES];
 static char answers[PATH_BYTES];
 
-// More than the lines of one portion.
+// More lines than the command reads at once.
 #ifdef ETX_SANITIZED
 enum { MANY = 1300 };
 #else
@@ -108,7 +108,7 @@ static void a_huge_line_takes_no_memory(void** state) {
   memcpy(input + SIZE, last, sizeof last);
   expect(input, 5, "\nhuit cent quarante-trois\n",
          "line 1: the line has more than 65536 bytes");
-  // Huge, and without an end.
+  // A huge line without a newline.
   input[SIZE] = '\0';
   expect(input, 5, "\n", "line 1: the line has more than 65536 bytes");
   free(input);
@@ -142,7 +142,7 @@ static bool has_bytes(const char* path) {
   return stat(path, &info) == 0 && info.st_size > 0;
 }
 
-// Of files that runs have begun; with `remove_them` there are none afterwards.
+// Files that runs have started to write. `remove_them` deletes them.
 typedef struct unfinished_files {
   size_t count;
   bool have_bytes;  // one of them
@@ -175,7 +175,7 @@ static void a_file_is_translated_into_a_file(void** state) {
       command_run(WORDS(TRANSLATE, "--model", program, "--in", many_lines,
                         "--out", answers, "--threads", "2"));
   assert_int_equal(result.code, 0);
-  // Nothing but answers, and those in the file.
+  // The answers are in the file, and nothing is printed.
   assert_string_equal(result.out, "");
   assert_string_equal(result.err, "");
   command_end(&result);
@@ -188,7 +188,8 @@ static void wait_a_little(void) {
   nanosleep(&little, NULL);
 }
 
-// What this process was told to ignore (nohup) is not ignored by its runs.
+// Starts a run. Signals that this process ignores (nohup) are not ignored by
+// it.
 static pid_t start(void) {
   const pid_t child = fork();
   if (child != 0) return child;
@@ -200,7 +201,7 @@ static pid_t start(void) {
   _exit(127);
 }
 
-// Ends a run by the signal when it has written answers.
+// Starts a run and sends it the signal once it has written answers.
 static void end_by(int number) {
   int status;
   command_write_file(answers, "earlier\n");
@@ -220,7 +221,7 @@ static void a_killed_run_leaves_the_earlier_file(void** state) {
   (void)state;
   end_by(SIGKILL);
   assert_int_equal(find_unfinished(true).count, 1);
-  // The next run begins anew and leaves nothing behind.
+  // The next run starts from the beginning and leaves no other file.
   command_expect(0, WORDS(TRANSLATE, "--model", program, "--in", many_lines,
                           "--out", answers));
   count_lines(answers, MANY);
@@ -296,8 +297,8 @@ static void the_input_may_be_the_output(void** state) {
   expect_text(file, "huit\nneuf\n");
 }
 
-// Translates `input` into `output` where a file has the name that the run would
-// take for its unfinished one.
+// Translates `input` into `output` while another file has the name that the run
+// would use for its temporary file.
 static void run_beside_its_name(const char* input, const char* output,
                                 char taken[2 * PATH_BYTES]) {
   int status;
@@ -366,7 +367,7 @@ typedef struct terminal_run {
   char shown[1 << 20];  // terminated
 } terminal_run;
 
-// Standard error is on the terminal, and answers too if they go to no file.
+// Standard error is the terminal; without an output file, standard output too.
 static void start_on_terminal(terminal_run* run, bool are_answers_shown) {
   run->size = 0;
   run->terminal = posix_openpt(O_RDWR | O_NOCTTY);
@@ -387,7 +388,7 @@ static void start_on_terminal(terminal_run* run, bool are_answers_shown) {
   close(other);
 }
 
-// False when the run shows no more.
+// False at the end of the run's output.
 static bool read_shown(terminal_run* run) {
   const size_t room = sizeof run->shown - 1 - run->size;
   const ssize_t count = read(run->terminal, run->shown + run->size, room);
@@ -404,14 +405,15 @@ static int end_on_terminal(terminal_run* run) {
   return status;
 }
 
-// The line is gone at the end.
+// The progress line is erased at the end.
 static void expect_line_gone(const terminal_run* run) {
   const char* const last = strrchr(run->shown, '\r');
   assert_non_null(last);
   assert_string_equal(last, "\r\x1b[K");
 }
 
-// What is begun has no mark yet, and what is left of nothing is not said.
+// Only finished sentences have a mark, and no remaining time is shown at the
+// end.
 static void expect_marks_of_what_is_done(const char* shown) {
   size_t pictures = 0;
   for (const char* at = shown; (at = strstr(at, "\r[")) != NULL; ++pictures) {
@@ -498,7 +500,7 @@ static void scores_need_no_beams(void** state) {
   command_end(&result);
 }
 
-// Names the file and nothing of the other one.
+// The message names this file and not the other one.
 static void expect_vocabulary_refused(const char* path, const char* reason) {
   char refusal[2 * PATH_BYTES];
   snprintf(refusal, sizeof refusal, "translate: %s: %s", path, reason);
@@ -525,7 +527,7 @@ static void options_may_follow_sentences(void** state) {
       command_run(WORDS(TRANSLATE, "eight", "--threads", "2", "nine", "--model",
                         program, "--", "--ids", "--"));
   assert_int_equal(result.code, 0);
-  // No more options after the first mark, which is no sentence.
+  // After "--" there are no more options; "--" itself is not a sentence.
   assert_int_equal(strncmp(result.out, "huit\nneuf\n", 10), 0);
   size_t lines = 0;
   for (size_t i = 0; i < result.out_size; ++i) lines += result.out[i] == '\n';

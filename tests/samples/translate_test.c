@@ -1,4 +1,4 @@
-// The translator on every recorded sentence, and the numbers inside it.
+// The translator on every recorded sentence, and its logits and caches.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,13 +22,13 @@
 enum { PATH_BYTES = 256, FORM_COUNT = 4, STEP_COUNT = 8 };
 
 // Both forms of the archives, for both targets.
-typedef struct form {
+typedef struct translate_form {
   const char* methods;
   const char* target;
   char program[PATH_BYTES];
-} form;
+} translate_form;
 
-static form forms[FORM_COUNT] = {
+static translate_form forms[FORM_COUNT] = {
     {MODEL "/pt2", "etx", ""},
     {MODEL "/pt2/core", "etx", ""},
     {MODEL "/pt2", "executorch", ""},
@@ -94,8 +94,7 @@ static void translates_every_line(const char* program, size_t limit) {
   assert_int_equal(lines, limit);
 }
 
-// Under a sanitizer every step costs many times more; fewer lines are enough
-// for what it looks for.
+// Sanitizers make each step much slower, and fewer lines are enough for them.
 #ifdef ETX_SANITIZED
 enum { LINES = 20 };
 #else
@@ -144,7 +143,7 @@ static void plan_quantised(const char* methods, const char* rule, char* out) {
       0, WORDS(ETX, "plan", methods, "-o", out, "--quantize", rule, "--quiet"));
 }
 
-// Words of the answer up to the first that is not expected.
+// The number of leading tokens that are as expected.
 static size_t count_equal(const char* expected, const etx_translation* answer,
                           size_t* out_expected) {
   char* rest = NULL;
@@ -198,8 +197,8 @@ static void quantised_weights_keep_the_answers(void** state) {
   }
 }
 
-// Largest difference between expected values and found ones that lie in rows
-// of `stride` values, of which the first `width` count.
+// The largest difference between expected and found values. Found rows have
+// `stride` values, of which the first `width` are compared.
 static double largest_error(const float* expected, const float* found,
                             size_t rows, size_t width, size_t stride) {
   double worst = 0;
@@ -223,7 +222,7 @@ static const etx_host_tensor* value_of(const etx_tensor_set* values, int index,
   return tensor;
 }
 
-// A cache [3, 4, 64, 32] against its first positions [3, 4, positions, 32].
+// Compares the first positions [3, 4, positions, 32] of a cache [3, 4, 64, 32].
 static void check_cache(etx_translator* translator,
                         const etx_tensor_set* values, int index,
                         const char* name) {
@@ -309,7 +308,7 @@ static void logits_and_caches_are_pytorchs(void** state) {
   etx_pool_close(&pool);
 }
 
-// Adds the squares of the recorded logits, and of what is off.
+// Adds the squares of the recorded logits (signal) and of the errors (noise).
 static void add_logits(etx_translator* translator, const etx_tensor_set* values,
                        int index, double* signal, double* noise) {
   const etx_host_tensor* const source = value_of(values, index, "input_ids");

@@ -369,7 +369,7 @@ static void invalid_input_options_are_refused(void** state) {
   command_expect_err(2, PAIRS("--in", "n"), "not of the form NAME=VALUE");
   command_expect_err(2, PAIRS("--in", "n=1", "--in", "n=1"),
                      "input 'n' is given twice");
-  command_expect_err(2, PAIRS("--in", "n=few"), "wants an integer");
+  command_expect_err(2, PAIRS("--in", "n=few"), "expects an integer");
 }
 
 #define ROWS(...) \

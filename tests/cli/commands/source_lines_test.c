@@ -190,7 +190,7 @@ static void broken_lines_are_refused_by_verify_and_left_out_elsewhere(
   command_expect_err(2, WORDS(ETX, "verify", broken), "control character");
   command_expect_err(
       5, WORDS(ETX, "run", broken, "pick", "--in", X, "--in", "places=[1, 7]"),
-      "its source lines are left out");
+      "source lines are not shown");
   command_expect(0, WORDS(ETX, "run", broken, "step", "--in", X));
 }
 

@@ -1,4 +1,4 @@
-// How `etx mem` shows a map: as text, as a trace, and as the data of the page.
+// The output formats of `etx mem`: text, trace, and the data of the HTML page.
 
 #include "tests/cli/verify/verify_fixture.h"
 
@@ -32,7 +32,7 @@ static void read_map(test_program* p) {
   assert_ok(etx_memory_map_read(&map, test_file(p), &diag));
 }
 
-// x is an input; a, b and c are made in turn; b and the result are outputs.
+// x is an input; a, b and c are computed in this order; b and c are outputs.
 static test_program* four_values(void) {
   const small s = start(48);
   const int x = test_input(s.p, four_at(s.p, 0), "x");
@@ -74,7 +74,7 @@ static void text_shows_addresses_over_time(void** state) {
   char* const text = text_of("m.pte");
   assert_string_equal(
       text,
-      "m.pte: 1 method; time to the right, addresses upwards, a letter a "
+      "m.pte: 1 method; x axis: steps, y axis: addresses, one letter for each "
       "value\n"
       "\n"
       "method 'm', arena 1: 48 B (48), 4 values, 3 steps\n"
@@ -95,7 +95,7 @@ static void text_shows_addresses_over_time(void** state) {
   test_program_end(p);
 }
 
-// Lines of the picture: 40 rows, 100 columns.
+// The diagram has at most 40 rows and 100 columns.
 static void expect_bounded(const char* text) {
   size_t rows = 0;
   for (const char* line = text; *line != '\0';) {
@@ -179,7 +179,7 @@ static bool is_phase(const json_t* event, const char* phase) {
   return strcmp(json_string_value(json_object_get(event, "ph")), phase) == 0;
 }
 
-// Slices of a track are told in order of time and never cross.
+// Slices of a track are in order of time and do not overlap.
 static void expect_slices_apart(const json_t* events) {
   int64_t tracks[MOST_TRACKS] = {0}, ends[MOST_TRACKS] = {0};
   size_t track_count = 0;

@@ -1,4 +1,5 @@
-// What `etx mem` knows of small programs: each box by hand.
+// Memory maps of small programs, compared with boxes that were computed by
+// hand.
 
 #include "tests/cli/verify/verify_fixture.h"
 
@@ -73,7 +74,7 @@ static void expect_arena(uint32_t id, uint64_t bytes, uint64_t bound,
   fail_msg("there is no arena %u", (unsigned)id);
 }
 
-// ---- lifespans ----
+// ---- lifetimes ----
 
 static void a_value_lives_from_its_write_to_its_last_read(void** state) {
   (void)state;
@@ -168,7 +169,7 @@ static void views_of_the_blob_are_part_of_their_base(void** state) {
   test_output(s.p, b, "y");
   read_map(s.p);
   expect_box(a, 0, 16, "0-3");
-  // All of b is written anew by step 2, and what step 1 wrote is not read.
+  // Step 2 replaces all of b, and nothing reads what step 1 wrote.
   expect_box(b, 32, 16, "1-3");
   assert_int_equal(box_of(0, a)->view_count, 1);
   assert_int_equal(box_of(0, a)->views[0], half);
@@ -306,7 +307,7 @@ static void branches_exclude_each_other(void** state) {
 }
 
 // 0 relu x a | 1 relu a b | 2 relu b c | 3 jump to 1 | 4 relu c y: a is read
-// in every round, and nothing else goes from one round to the next.
+// in every iteration, and nothing else is carried from one to the next.
 static void what_a_loop_reads_again_lives_through_it(void** state) {
   (void)state;
   const small s = start(80);
@@ -327,8 +328,8 @@ static void what_a_loop_reads_again_lives_through_it(void** state) {
   end_map(s.p);
 }
 
-// 0 relu x a | 1 relu a b | 2 copy b into row i of l | 3 jump to 1: rows of
-// earlier rounds have to last, and before the first one there is none.
+// 0 relu x a | 1 relu a b | 2 copy b into row i of l | 3 jump to 1: l is live
+// from the first row that is written.
 static void rows_that_a_loop_collects_live_through_it(void** state) {
   (void)state;
   test_program* const p = stock(96);
@@ -349,7 +350,7 @@ static void rows_that_a_loop_collects_live_through_it(void** state) {
   end_map(p);
 }
 
-// A slot that is moved to stands for what it may be.
+// An access to the target of moves counts for every storage that it may name.
 static void a_moved_header_keeps_its_sources_alive(void** state) {
   (void)state;
   const small s = start(64);
@@ -371,7 +372,7 @@ static void a_moved_header_keeps_its_sources_alive(void** state) {
   end_map(s.p);
 }
 
-// ---- what is not known ----
+// ---- unknown operators ----
 
 static void unknown_calls_use_all_they_name(void** state) {
   (void)state;

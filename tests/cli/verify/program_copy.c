@@ -8,10 +8,10 @@
 #include "format/pte_writer/pte_writer.h"
 #include "tests/format/fixtures/sample_program.h"
 
-typedef struct block {
-  struct block* before;
+typedef struct copied_block {
+  struct copied_block* before;
   max_align_t content[];
-} block;
+} copied_block;
 
 static void stop(const char* why) {
   fprintf(stderr, "program copy: %s\n", why);
@@ -19,7 +19,8 @@ static void stop(const char* why) {
 }
 
 static void* take(program_copy* copy, size_t count, size_t item_bytes) {
-  block* const taken = calloc(1, sizeof(block) + count * item_bytes + 1);
+  copied_block* const taken =
+      calloc(1, sizeof(copied_block) + count * item_bytes + 1);
   if (taken == NULL) stop("no memory");
   taken->before = copy->blocks;
   copy->blocks = taken;
@@ -226,9 +227,9 @@ program_copy* program_copy_of(etx_bytes file) {
 }
 
 void program_copy_end(program_copy* copy) {
-  block* at = copy->blocks;
+  copied_block* at = copy->blocks;
   while (at != NULL) {
-    block* const before = at->before;
+    copied_block* const before = at->before;
     free(at);
     at = before;
   }

@@ -1,6 +1,6 @@
-// A program file taken apart into what the writer takes, so that a test can
-// change one field and write it again. All arrays may be changed; constants
-// keep only the bytes that some tensor needs.
+// A program file as the input of the writer, so that a test can change one
+// field and write the file again. All arrays may be changed. Constants have
+// only the bytes that some tensor needs.
 
 #ifndef ETX_TESTS_CLI_VERIFY_PROGRAM_COPY_H
 #define ETX_TESTS_CLI_VERIFY_PROGRAM_COPY_H
@@ -16,14 +16,14 @@ typedef struct program_copy {
   etx_blob_content blob;
   etx_blob_method* blob_methods;  // of `blob`
   etx_blob_state* states;         // of `blob`
-  void* blocks;                   // all memory, the copy's own
+  void* blocks;                   // all memory of the copy
 } program_copy;
 
-// Takes `file` apart; it must be one that opens and must outlive the copy.
+// Copies `file`, which must be valid and must outlive the copy.
 program_copy* program_copy_of(etx_bytes file);
 void program_copy_end(program_copy* copy);
 
-// Arrays of a plan and of a description, to be changed.
+// Arrays of a method and of its part of the blob, which may be changed.
 etx_pte_value* program_copy_values(program_copy* copy, size_t plan);
 int64_t* program_copy_arenas(program_copy* copy, size_t plan);
 etx_pte_instruction* program_copy_instructions(program_copy* copy, size_t plan,
@@ -31,7 +31,7 @@ etx_pte_instruction* program_copy_instructions(program_copy* copy, size_t plan,
 etx_blob_view* program_copy_views(program_copy* copy, size_t method);
 etx_blob_output* program_copy_outputs(program_copy* copy, size_t method);
 
-// Writes it; sample_release gives the bytes back.
+// Writes a file; free the bytes with sample_release.
 etx_bytes_mut program_copy_write(const program_copy* copy);
 
 #endif

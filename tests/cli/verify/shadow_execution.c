@@ -9,13 +9,13 @@
 #include "tests/cli/verify/shadow_memory.h"
 
 enum {
-  MAX_STEPS = 400,   // of one run of a method
+  MAX_STEPS = 400,   // in one run of a method
   MAX_CHOICES = 6,   // jumps of a run that are tried both ways
   MAX_TOUCHED = 64,  // tensors of one instruction
 };
 
 typedef struct jump_choices {
-  unsigned ways;  // bits: which way the next jumps go
+  unsigned ways;  // one bit for each jump: taken or not
   size_t count;
 } jump_choices;
 
@@ -31,7 +31,8 @@ typedef struct touched {
 
 static void touch(touched* t, uint32_t value, bool is_first, bool is_written) {
   if (t->read_count == MAX_TOUCHED || t->write_count == MAX_TOUCHED) {
-    fprintf(stderr, "byte simulation: too many tensors\n");
+    fprintf(stderr, "shadow execution: more than %d tensors in a call\n",
+            MAX_TOUCHED);
     exit(1);
   }
   if (is_written) {
@@ -42,7 +43,7 @@ static void touch(touched* t, uint32_t value, bool is_first, bool is_written) {
   }
 }
 
-// These never look at the bytes of their first tensor.
+// True for operators that do not read the bytes of their first tensor.
 static bool ignores_first(const etx_op* op) {
   static const char* const names[] = {
       "aten::sym_size", "aten::sym_numel", "executorch_prim::et_view",
@@ -72,7 +73,7 @@ static void read_arguments(const shadow_method* m, const etx_op* op,
       seen = true;
       if (is_first && !argument.written && ignores_first(op)) continue;
       touch(t, v, is_first, argument.written);
-      // Changed in place: what it does not replace it keeps.
+      // An argument that is changed in place is also read.
       if (argument.written && !argument.keyword_only && !replaces_all(op)) {
         touch(t, v, is_first, false);
       }
@@ -90,7 +91,7 @@ static void read_arguments(const shadow_method* m, const etx_op* op,
   }
 }
 
-// The kernel reads an element before it writes the same place.
+// True if the kernel reads each element before it writes the same address.
 static bool is_read_first(const shadow_method* m, const etx_op* op,
                           uint32_t read, bool is_first, uint32_t written) {
   const byte_slot* const a = &m->slots[read];
@@ -107,11 +108,11 @@ static void check_reads(shadow_memory* s, const shadow_method* m,
                         const touched* t) {
   for (size_t i = 0; i < t->read_count; ++i) {
     if (shadow_memory_holds(s, m, t->reads[i])) continue;
-    shadow_memory_wrong(s, m, "is read and does not hold", t->reads[i]);
+    shadow_memory_wrong(s, m, "is read and not valid", t->reads[i]);
   }
 }
 
-// `to` stands for the bytes and the content of `from` from now on.
+// `to` takes over the header of `from`: its bytes and its expected stamps.
 static void rename_slot(const shadow_method* m, uint32_t to, uint32_t from) {
   byte_slot* const target = &m->slots[to];
   const byte_slot* const source = &m->slots[from];
@@ -128,7 +129,7 @@ static void rename_slot(const shadow_method* m, uint32_t to, uint32_t from) {
   target->bytes = bytes;
 }
 
-// Only the bytes from `start` on, as many as the tensor has.
+// Keeps at most `bytes` bytes of a slot, from `start` on.
 static void cut_slot(const shadow_method* m, uint32_t to, size_t start,
                      size_t bytes) {
   byte_slot* const target = &m->slots[to];
@@ -140,7 +141,7 @@ static void cut_slot(const shadow_method* m, uint32_t to, size_t start,
   if (bytes < target->bytes) target->bytes = bytes;
 }
 
-// The file puts a planned view where the runtime will put it.
+// Runs an operator that makes a view. Its planned offset must be the real one.
 static void view_slot(shadow_memory* s, const shadow_method* m,
                       const etx_op* op, const etx_pte_instruction* call) {
   const uint32_t from = (uint32_t)call->arguments[0];
@@ -155,11 +156,11 @@ static void view_slot(shadow_memory* s, const shadow_method* m,
   }
   if (t.has_allocation && (m->slots[to].at.memory != s->arenas[t.memory_id] ||
                            m->slots[to].at.offset != t.memory_offset)) {
-    shadow_memory_wrong(s, m, "is a view of something elsewhere", to);
+    shadow_memory_wrong(s, m, "is a view of bytes at another address", to);
   }
 }
 
-// What lies where a value lies, before a call writes.
+// The stamps at the address of a value, before a call writes.
 static byte_stamp* bytes_of(const shadow_method* m, uint32_t value) {
   const byte_slot* const at = &m->slots[value];
   byte_stamp* const bytes = calloc(at->bytes + 1, sizeof *bytes);
@@ -171,7 +172,7 @@ static byte_stamp* bytes_of(const shadow_method* m, uint32_t value) {
   return bytes;
 }
 
-// A kernel that has written may still read argument `read`.
+// True if a kernel that has already written can still read argument `read`.
 static bool is_still_there(const shadow_method* m, const etx_op* op,
                            const touched* t, size_t read,
                            const byte_stamp* bytes) {
@@ -191,7 +192,7 @@ static bool is_still_there(const shadow_method* m, const etx_op* op,
   return true;
 }
 
-// The result gets its sizes, and no byte changes.
+// True for operators that only set sizes.
 static bool writes_no_byte(const etx_op* op) {
   return strcmp(op->name, "aten::empty") == 0 ||
          strcmp(op->name, "dim_order_ops::_empty_dim_order") == 0;
@@ -246,14 +247,14 @@ static void enter(shadow_memory* s, shadow_method* m) {
   shadow_memory_write(s, m, inputs, used);
 }
 
-// What the caller and later calls read.
+// Checks what the caller and later calls read.
 static void leave(shadow_memory* s, shadow_method* m) {
   const size_t outputs = etx_pte_output_count(&m->plan);
   const size_t inputs = etx_pte_input_count(&m->plan);
   for (size_t i = 0; i < outputs; ++i) {
     const uint32_t v = (uint32_t)etx_pte_output_at(&m->plan, i);
     if (m->slots[v].is_tensor && !shadow_memory_holds(s, m, v)) {
-      shadow_memory_wrong(s, m, "is an output and does not hold", v);
+      shadow_memory_wrong(s, m, "is an output and not valid", v);
     }
   }
   for (size_t i = 0; m->blob != SIZE_MAX && i < inputs; ++i) {
@@ -261,7 +262,7 @@ static void leave(shadow_memory* s, shadow_method* m) {
     if (m->slots[v].is_tensor &&
         etx_blob_input_at(&s->blob, m->blob, i).is_mutable &&
         !shadow_memory_holds(s, m, v)) {
-      shadow_memory_wrong(s, m, "is copied back and does not hold", v);
+      shadow_memory_wrong(s, m, "is copied back and not valid", v);
     }
   }
   for (size_t v = 0; v < m->slot_count; ++v) {
@@ -280,7 +281,7 @@ static bool choose(jump_choices* choices) {
   return (choices->ways >> choices->count++ & 1) != 0;
 }
 
-// True if a move, an operator or the caller may give the slot another number.
+// True if a move, an operator or the caller may change the number in a slot.
 static bool is_moved_to(const shadow_method* m, size_t value) {
   for (size_t i = 0; i < etx_pte_input_count(&m->plan); ++i) {
     if ((size_t)etx_pte_input_at(&m->plan, i) == value) return true;
@@ -301,7 +302,8 @@ static bool is_moved_to(const shadow_method* m, size_t value) {
   return false;
 }
 
-// A number that nothing changes decides; what a tensor holds nobody knows.
+// True if the jump is taken. A constant condition decides; otherwise both ways
+// are possible.
 static bool jumps(const shadow_method* m, size_t condition,
                   jump_choices* choices) {
   const etx_pte_value value = etx_pte_value_at(&m->plan, condition);
@@ -329,7 +331,7 @@ static void run_chain(shadow_memory* s, shadow_method* m, size_t chain,
       case ETX_PTE_JUMP_FALSE_CALL:
         if (m->slots[at.index].is_tensor &&
             !shadow_memory_holds(s, m, (size_t)at.index)) {
-          shadow_memory_wrong(s, m, "is a condition and does not hold",
+          shadow_memory_wrong(s, m, "is a condition and not valid",
                               (size_t)at.index);
         }
         if (jumps(m, (size_t)at.index, choices)) pc = (size_t)at.target;
@@ -350,7 +352,7 @@ static void run_method(shadow_memory* s, shadow_method* m, unsigned ways) {
   for (size_t c = 0; c < chains; ++c) {
     run_chain(s, m, c, &choices, &steps);
   }
-  // A run that was cut off in a loop says nothing about the end.
+  // A run that was stopped in a loop did not reach the end.
   if (steps >= MAX_STEPS) return;
   leave(s, m);
   shadow_memory_check_states(s, m);
@@ -377,7 +379,7 @@ static void run_every_way(shadow_memory* s, shadow_method* m) {
   }
 }
 
-// ---- outputs that other methods' calls must not touch ----
+// ---- stable outputs ----
 
 static void check_stable(shadow_memory* s, shadow_method* m) {
   const size_t outputs = etx_pte_output_count(&m->plan);
@@ -388,7 +390,7 @@ static void check_stable(shadow_memory* s, shadow_method* m) {
     const etx_pte_tensor t = etx_pte_value_at(&m->plan, v).as.tensor;
     if (!t.has_allocation || t.memory_id != ETX_MEMORY_SCRATCH) continue;
     if (row.lifetime == ETX_LIFETIME_STATE) {
-      shadow_memory_wrong(s, m, "is said to lie in state", v);
+      shadow_memory_wrong(s, m, "is in scratch, expected state", v);
     }
     if (row.lifetime != ETX_LIFETIME_STABLE) continue;
     for (size_t k = 0; k < s->method_count; ++k) {
@@ -396,7 +398,8 @@ static void check_stable(shadow_memory* s, shadow_method* m) {
       for (size_t w = 0; other != m && w < other->slot_count; ++w) {
         if (other->slots[w].is_tensor && other->slots[w].bytes > 0 &&
             byte_slots_meet(&m->slots[v], &other->slots[w])) {
-          shadow_memory_wrong(s, m, "is kept where another method writes", v);
+          shadow_memory_wrong(s, m, "is stable, but another method writes it",
+                              v);
         }
       }
     }
@@ -418,7 +421,7 @@ byte_verdict shadow_execution_run(etx_bytes file) {
   shadow_memory s;
   if (!shadow_memory_open(&s, file)) {
     byte_verdict refused = {.is_wrong = true};
-    snprintf(refused.why, sizeof refused.why, "the door refuses the file");
+    snprintf(refused.why, sizeof refused.why, "the file cannot be opened");
     return refused;
   }
   run_program(&s);

@@ -59,7 +59,7 @@ static void make_slot(shadow_memory* s, shadow_method* m, size_t value) {
   made->means = calloc(made->bytes + 1, sizeof(byte_stamp));
   if (t.has_allocation) {
     if (t.memory_id >= BYTE_MAX_ARENAS) {
-      shadow_memory_wrong(s, m, "lies in an arena that nobody has", value);
+      shadow_memory_wrong(s, m, "is in an arena that does not exist", value);
       return;
     }
     made->at =
@@ -72,10 +72,10 @@ static void make_slot(shadow_memory* s, shadow_method* m, size_t value) {
   }
 }
 
-// ---- what the blob says of views ----
+// ---- view rows of the blob ----
 
-// The smaller one lies in the larger one: a view in its base, a part in what
-// is made of parts.
+// The smaller tensor of a row lies in the larger one. True if that is `base`, a
+// part of `value`; otherwise `value` is a view of `base`.
 static bool is_part_row(const shadow_method* m, const etx_blob_view* row) {
   return m->slots[row->value].bytes > m->slots[row->base].bytes;
 }
@@ -89,7 +89,7 @@ static bool is_inside(const byte_slot* inner, const byte_slot* outer,
          inner->at.offset == outer->at.offset + offset;
 }
 
-// Follows the rows up to the value that has the content.
+// Follows the rows up to the outermost parent.
 static void find_root(shadow_memory* s, shadow_method* m, size_t value) {
   const size_t rows = etx_blob_view_count(&s->blob, m->blob);
   byte_slot* const shown = &m->slots[value];
@@ -123,7 +123,8 @@ static void find_roots(shadow_memory* s, shadow_method* m) {
     const byte_slot* const outer = &m->slots[is_part ? row.value : row.base];
     if (is_part) m->slots[row.value].has_parts = true;
     if (!is_inside(inner, outer, (size_t)row.offset)) {
-      shadow_memory_wrong(s, m, "is not the view that its row says", row.value);
+      shadow_memory_wrong(s, m, "is not at the offset of its view row",
+                          row.value);
     }
   }
   for (size_t v = 0; v < m->slot_count; ++v) {
@@ -131,7 +132,7 @@ static void find_roots(shadow_memory* s, shadow_method* m) {
   }
 }
 
-// ---- rules that no byte shows ----
+// ---- rules beyond the bytes ----
 
 static bool is_viewed_by_an_instruction(const shadow_method* m, size_t value) {
   const size_t count = etx_pte_instruction_count(&m->plan, 0);
@@ -148,8 +149,8 @@ static bool is_viewed_by_an_instruction(const shadow_method* m, size_t value) {
   return false;
 }
 
-// Among the states lie states and views of them; whatever is no view of
-// another value is aligned to 16.
+// The arena of states has only states and their views. Values that are not
+// views are aligned to 16.
 static void check_rules(shadow_memory* s, const shadow_method* m,
                         size_t value) {
   const byte_slot* const at = &m->slots[value];
@@ -159,12 +160,12 @@ static void check_rules(shadow_memory* s, const shadow_method* m,
     return;
   }
   if (t.memory_id != ETX_MEMORY_SCRATCH && t.memory_id != ETX_MEMORY_STATE) {
-    shadow_memory_wrong(s, m, "lies in an arena without a meaning", value);
+    shadow_memory_wrong(s, m, "is in an unknown arena", value);
   }
   if (t.memory_offset % 16 != 0)
     shadow_memory_wrong(s, m, "is not aligned", value);
   if ((t.name.size > 0) != (t.memory_id == ETX_MEMORY_STATE)) {
-    shadow_memory_wrong(s, m, "lies in the other kind of arena", value);
+    shadow_memory_wrong(s, m, "is in the wrong arena", value);
   }
 }
 
@@ -193,7 +194,7 @@ byte_stamp* shadow_memory_content(const shadow_method* m, size_t value,
   return root->means + at->root_offset;
 }
 
-// Puts together what a value made of parts means now; parts may have parts.
+// Collects the expected stamps of a value from its parts, which may have parts.
 static void gather_parts(const shadow_memory* s, const shadow_method* m,
                          size_t value, size_t depth) {
   const byte_slot* const whole = &m->slots[value];
@@ -237,7 +238,7 @@ static void write_value(shadow_memory* s, const shadow_method* m,
   byte_stamp* const means = shadow_memory_content(m, value, &room);
   if (at->bytes == 0) return;
   if (at->at.memory == NULL) {
-    shadow_memory_wrong(s, m, "is a constant and is written", value);
+    shadow_memory_wrong(s, m, "is a constant, but is written", value);
     return;
   }
   for (size_t i = 0; i < at->bytes; ++i) {
@@ -257,8 +258,8 @@ bool byte_slots_meet(const byte_slot* a, const byte_slot* b) {
          b->at.offset < a->at.offset + a->bytes;
 }
 
-// Nobody knows which of the two comes last: the common bytes are lost.
-static void lose_common_bytes(const byte_slot* a, const byte_slot* b) {
+// The order of the two writes is unknown, so the common bytes become invalid.
+static void invalidate_common_bytes(const byte_slot* a, const byte_slot* b) {
   const size_t end_a = a->at.offset + a->bytes;
   const size_t end_b = b->at.offset + b->bytes;
   const size_t from = a->at.offset > b->at.offset ? a->at.offset : b->at.offset;
@@ -273,7 +274,7 @@ void shadow_memory_write(shadow_memory* s, const shadow_method* m,
   for (size_t i = 0; i < count; ++i) {
     for (size_t k = 0; k < i; ++k) {
       if (values[i] == values[k]) continue;
-      lose_common_bytes(&m->slots[values[i]], &m->slots[values[k]]);
+      invalidate_common_bytes(&m->slots[values[i]], &m->slots[values[k]]);
     }
   }
 }
@@ -306,7 +307,7 @@ void shadow_memory_check_states(shadow_memory* s, const shadow_method* m) {
           s->arenas[ETX_MEMORY_STATE][where] == s->states[i][b]) {
         continue;
       }
-      shadow_memory_wrong(s, m, "a state does not hold after the call", i);
+      shadow_memory_wrong(s, m, "a state is not valid after the call", i);
       return;
     }
   }

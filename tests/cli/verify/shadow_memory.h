@@ -1,12 +1,11 @@
-// Shadow memory: which write every byte of every arena comes from, and which
-// writes the content of every value has to come from.
+// Shadow memory: for every byte of every arena the write that it comes from,
+// and for every value the writes that its content should come from.
 //
-//   stamps of an arena     0 7 7 7 7 8 8 8 8 0      0: nobody wrote it
-//   a value at offset 1      7 7 7 7                means 7 7 7 7: it holds
+//   stamps of an arena     0 7 7 7 7 8 8 8 8 0      0: never written
+//   a value at offset 1      7 7 7 7                expected 7 7 7 7: valid
 //
-// A value that the blob calls a view shows the content of another, its root,
-// from some byte on; one made of parts means what its parts mean. The memory of
-// all of it is its own, until it is closed.
+// A view expects the stamps of its root, the outermost parent, from some byte
+// on. A value that is made of parts expects the stamps of its parts.
 
 #ifndef ETX_TESTS_CLI_VERIFY_SHADOW_MEMORY_H
 #define ETX_TESTS_CLI_VERIFY_SHADOW_MEMORY_H
@@ -20,9 +19,9 @@
 
 enum { BYTE_MAX_ARENAS = 4 };
 
-typedef uint32_t byte_stamp;  // 0: nothing that anybody wrote
+typedef uint32_t byte_stamp;  // number of a write; 0: never written
 
-// Bytes that a tensor stands for.
+// The bytes of a tensor.
 typedef struct byte_place {
   byte_stamp* memory;  // of its region; NULL: a constant
   size_t limit;        // bytes of the region
@@ -34,10 +33,10 @@ typedef struct byte_slot {
   byte_place at;
   size_t bytes;
   bool has_parts;      // its content is that of its parts
-  uint32_t root;       // value whose content it shows, itself if no other's
-  size_t root_offset;  // from that byte on
-  byte_stamp* own;     // memory of a tensor that has no other
-  byte_stamp* means;   // content of a root, by byte
+  uint32_t root;       // the outermost parent, or the value itself
+  size_t root_offset;  // in bytes of the root
+  byte_stamp* own;     // memory of a tensor outside all arenas
+  byte_stamp* means;   // of a root: expected stamps, by byte
   size_t means_bytes;
 } byte_slot;
 
@@ -57,32 +56,32 @@ typedef struct shadow_memory {
   byte_stamp next;
   shadow_method* methods;
   size_t method_count;
-  byte_stamp** states;  // what each state of the blob means
+  byte_stamp** states;  // by state of the blob: expected stamps
   byte_verdict verdict;
 } shadow_memory;
 
-// Makes the memory of a file and checks what it says of views and of where
-// values lie. False, and nothing to close: the door refuses the file.
+// Creates the memory of a file and checks its view rows and offsets. Returns
+// false, with nothing to close, if the file cannot be opened.
 bool shadow_memory_open(shadow_memory* s, etx_bytes file);
 void shadow_memory_close(shadow_memory* s);
 
-// The verdict, if it is the first.
+// Sets the verdict, unless there is one already.
 void shadow_memory_wrong(shadow_memory* s, const shadow_method* m,
                          const char* what, size_t value);
 
 // The state of that name.
 bool shadow_memory_find_state(const shadow_memory* s, etx_text name,
                               size_t* out_index);
-// Every state must hold at the blob's address, whoever ran.
+// Checks that every state is valid at its offset in the blob.
 void shadow_memory_check_states(shadow_memory* s, const shadow_method* m);
 
-// What a value means, and how many bytes of it there are.
+// The expected stamps of a value, and their number.
 byte_stamp* shadow_memory_content(const shadow_method* m, size_t value,
                                   size_t* out_bytes);
-// Every byte of a value is the one that it means.
+// True if every byte of a value has the expected stamp.
 bool shadow_memory_holds(const shadow_memory* s, const shadow_method* m,
                          size_t value);
-// Writes values at once: bytes that two of them share are lost.
+// Writes the outputs of one call. Bytes that two of them share become invalid.
 void shadow_memory_write(shadow_memory* s, const shadow_method* m,
                          const uint32_t* values, size_t count);
 

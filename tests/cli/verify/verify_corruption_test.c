@@ -1,10 +1,10 @@
-// Random corruptions of one field, in plans that etx made and in programs with
-// jumps. Which of them must be refused is decided by running the program on
-// shadow memory (shadow_execution.h); the proof has to refuse exactly those,
-// with the reason that the plan is wrong.
+// Corrupts one random field, in plans of etx and in programs with jumps. An
+// oracle decides whether the result is wrong: it runs the program on shadow
+// memory (shadow_execution.h). The proof must refuse exactly the wrong ones,
+// with ETX_BAD_PLAN.
 //
-// One kind of field is judged in one direction only: a changed size may be
-// refused although no byte collides, because the operator makes another one.
+// A changed size is an exception: it may be refused although no bytes overlap,
+// because it disagrees with the operator's shape rule.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -160,7 +160,7 @@ static bool change_view_offset(program_copy* copy) {
   return view->offset != before;
 }
 
-// Values of the plan that a description belongs to.
+// The number of values of method `method` of the blob.
 static size_t values_of(const program_copy* copy, size_t method) {
   size_t plan = 0;
   while (!etx_text_equal(copy->plans[plan].name,
@@ -221,17 +221,17 @@ static bool change_jump(program_copy* copy) {
   return false;
 }
 
-typedef struct kind {
+typedef struct corruption_kind {
   const char* name;
   corruption change;
-  size_t weight;   // of ten
-  bool one_way;    // may be refused although no byte collides
+  size_t weight;   // how often it is chosen, relative to the others
+  bool one_way;    // may be refused although no bytes overlap
   size_t tried;    // corruptions made
   size_t wrong;    // that must be refused
   size_t refused;  // that were refused
-} kind;
+} corruption_kind;
 
-static kind kinds[] = {
+static corruption_kind kinds[] = {
     {"offset", change_offset, 10, false, 0, 0, 0},
     {"size", change_size, 6, true, 0, 0, 0},
     {"arena", change_arena, 4, false, 0, 0, 0},
@@ -246,7 +246,7 @@ static kind kinds[] = {
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
 
-static kind* pick_kind(void) {
+static corruption_kind* pick_kind(void) {
   size_t total = 0;
   for (size_t i = 0; i < KIND_COUNT; ++i) total += kinds[i].weight;
   size_t at = pick(total);
@@ -255,9 +255,10 @@ static kind* pick_kind(void) {
   return &kinds[i];
 }
 
-// ---- the judgement ----
+// ---- comparison with the oracle ----
 
-static void judge(kind* k, const program_copy* copy, const char* file) {
+static void compare_with_oracle(corruption_kind* k, const program_copy* copy,
+                                const char* file) {
   etx_verify_report report;
   etx_diag diag;
   const etx_bytes_mut bytes = program_copy_write(copy);
@@ -283,13 +284,13 @@ static void judge(kind* k, const program_copy* copy, const char* file) {
   sample_release(bytes);
 }
 
-// Makes `count` corruptions of a file and judges each.
+// Tests `count` corruptions of a file.
 static void corrupt(etx_bytes file, const char* name, size_t count) {
   for (size_t made = 0; made < count;) {
     program_copy* const copy = program_copy_of(file);
-    kind* const k = pick_kind();
+    corruption_kind* const k = pick_kind();
     if (k->change(copy)) {
-      judge(k, copy, name);
+      compare_with_oracle(k, copy, name);
       ++made;
     }
     program_copy_end(copy);
@@ -306,7 +307,7 @@ static void accept(etx_bytes file, const char* name) {
   if (verdict.is_wrong) fail_msg("%s: %s", name, verdict.why);
 }
 
-// The file as it is, and taken apart and written again.
+// Accepts the file, and a copy of it that was written again.
 static void accept_both(etx_bytes file, const char* name) {
   program_copy* const copy = program_copy_of(file);
   const etx_bytes_mut again = program_copy_write(copy);
@@ -492,7 +493,7 @@ static void at_least_five_hundred_of_each_sort_were_judged(void** state) {
   print_message("%-13s %6s %6s %8s %9s\n", "field", "tried", "wrong", "refused",
                 "harmless");
   for (size_t i = 0; i < KIND_COUNT; ++i) {
-    const kind* const k = &kinds[i];
+    const corruption_kind* const k = &kinds[i];
     print_message("%-13s %6zu %6zu %8zu %9zu\n", k->name, k->tried, k->wrong,
                   k->refused, k->tried - k->wrong);
     tried += k->tried;

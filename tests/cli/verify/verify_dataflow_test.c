@@ -1,4 +1,5 @@
-// Reads, writes, views and jumps: one way of being right or wrong at a time.
+// The proof of reads, writes, views and jumps: one correct or wrong program in
+// each test.
 
 #include "tests/cli/verify/verify_fixture.h"
 
@@ -25,7 +26,7 @@ static void a_value_overwritten_while_it_is_needed_is_refused(void** state) {
   relu(s.p, x, b);
   add(s.p, a, b, c);
   test_output(s.p, c, "y");
-  refuse(s.p, "reads value '1', which value '2' overwrote at instruction '1'");
+  refuse(s.p, "reads value '1', but value '2' overwrote it at instruction '1'");
 }
 
 static void one_shared_byte_range_is_enough(void** state) {
@@ -53,16 +54,16 @@ static void an_output_overwritten_before_the_end_is_refused(void** state) {
   relu(s.p, x, a);
   relu(s.p, x, b);
   test_output(s.p, a, "y");
-  refuse(s.p, "an output reads value '1'");
+  refuse(s.p, "the method returns value '1'");
 }
 
-static void a_value_that_nobody_wrote_is_refused(void** state) {
+static void a_value_that_was_not_written_is_refused(void** state) {
   (void)state;
   const small s = start(32);
   const int a = four_at(s.p, 0), b = four_at(s.p, 16);
   relu(s.p, a, b);
   test_output(s.p, b, "y");
-  refuse(s.p, "before anything wrote it");
+  refuse(s.p, "but nothing has written it");
 }
 
 static void planned_inputs_are_written_when_the_method_starts(void** state) {
@@ -99,7 +100,7 @@ static void two_outputs_of_one_call_in_the_same_bytes_are_refused(
   test_call(s.p, "aten::max", "dim_max",
             ARGS(x, dim, keep, values, indices, list));
   test_output(s.p, values, "y");
-  refuse(s.p, "an output reads");
+  refuse(s.p, "the method returns");
 }
 
 static void constants_are_not_written(void** state) {
@@ -111,7 +112,7 @@ static void constants_are_not_written(void** state) {
   const int x = borrowed_input(s.p);
   relu(s.p, x, c);
   test_output(s.p, c, "y");
-  refuse(s.p, "is a constant and is written");
+  refuse(s.p, "which is a constant");
 }
 
 // ---- in place ----
@@ -127,7 +128,8 @@ static void an_elementwise_result_may_take_its_arguments_bytes(void** state) {
   accept(s.p);
 }
 
-static void an_argument_taken_over_must_not_be_read_again(void** state) {
+static void an_argument_overwritten_in_place_must_not_be_read_again(
+    void** state) {
   (void)state;
   const small s = start(32);
   const int x = borrowed_input(s.p);
@@ -136,7 +138,7 @@ static void an_argument_taken_over_must_not_be_read_again(void** state) {
   relu(s.p, a, b);
   add(s.p, a, b, c);
   test_output(s.p, c, "y");
-  refuse(s.p, "overwrote at instruction '1'");
+  refuse(s.p, "overwrote it at instruction '1'");
 }
 
 static void a_product_may_not_take_its_arguments_bytes(void** state) {
@@ -148,10 +150,11 @@ static void a_product_may_not_take_its_arguments_bytes(void** state) {
   relu(s.p, x, a);
   matmul(s.p, a, x, b);
   test_output(s.p, b, "y");
-  refuse(s.p, "which the same instruction reads");
+  refuse(s.p, "which the operator does not allow");
 }
 
-static void a_result_beside_its_argument_is_refused(void** state) {
+static void a_result_that_partly_overlaps_its_argument_is_refused(
+    void** state) {
   (void)state;
   const small s = start(48);
   const int x = borrowed_input(s.p);
@@ -162,10 +165,10 @@ static void a_result_beside_its_argument_is_refused(void** state) {
   relu(s.p, x, a);
   relu(s.p, a, b);
   test_output(s.p, b, "y");
-  refuse(s.p, "which the same instruction reads");
+  refuse(s.p, "which the operator does not allow");
 }
 
-static void a_broadcast_argument_is_not_taken_over(void** state) {
+static void a_broadcast_argument_may_not_be_overwritten(void** state) {
   (void)state;
   const small s = start(64);
   const int x = test_input(s.p, test_borrowed(s.p, F32, SIZES(4, 1)), "x");
@@ -175,7 +178,7 @@ static void a_broadcast_argument_is_not_taken_over(void** state) {
   relu(s.p, x, a);
   add(s.p, a, y, b);
   test_output(s.p, b, "z");
-  refuse(s.p, "which the same instruction reads");
+  refuse(s.p, "which the operator does not allow");
 }
 
 static void a_copy_onto_itself_is_refused(void** state) {
@@ -205,7 +208,7 @@ static void a_view_is_read_through_its_base(void** state) {
   accept(s.p);
 }
 
-// The view has the upper half of its base.
+// The view is the upper half of its base.
 static test_program* half_overwritten(uint64_t offset) {
   const small s = start(64);
   const int x = test_input(s.p, test_borrowed(s.p, F32, SIZES(8)), "x");
@@ -224,7 +227,7 @@ static test_program* half_overwritten(uint64_t offset) {
 
 static void a_view_needs_its_own_bytes_of_the_base(void** state) {
   (void)state;
-  refuse(half_overwritten(16), "reads value '2', which value '4' overwrote");
+  refuse(half_overwritten(16), "reads value '2', but value '4' overwrote it");
   accept(half_overwritten(0));
 }
 
@@ -259,7 +262,7 @@ static void a_value_made_of_parts_needs_all_of_them(void** state) {
     if (missing == 0) {
       accept(s.p);
     } else {
-      refuse(s.p, "before anything wrote it");
+      refuse(s.p, "but nothing has written it");
     }
   }
 }
@@ -292,7 +295,8 @@ static void parts_may_be_made_of_parts(void** state) {
   }
 }
 
-static void a_header_taken_over_leads_to_the_same_bytes(void** state) {
+static void a_value_that_takes_over_a_header_names_the_same_bytes(
+    void** state) {
   (void)state;
   for (int spoilt = 0; spoilt < 2; ++spoilt) {
     const small s = start(48);
@@ -309,7 +313,7 @@ static void a_header_taken_over_leads_to_the_same_bytes(void** state) {
     relu(s.p, v, c);
     test_output(s.p, c, "y");
     if (spoilt) {
-      refuse(s.p, "reads value '2', which value '3' overwrote");
+      refuse(s.p, "reads value '2', but value '3' overwrote it");
     } else {
       accept(s.p);
     }
@@ -342,20 +346,22 @@ static test_program* half_is_sized(uint64_t offset, bool has_row) {
   return s.p;
 }
 
-static void a_sized_tensor_shows_what_its_base_holds(void** state) {
+static void a_sized_tensor_is_valid_if_its_base_is(void** state) {
   (void)state;
   accept(half_is_sized(32, true));
-  // Of the lower half nobody reads anything.
+  // Nothing reads the lower half.
   accept(half_is_sized(0, true));
-  refuse(half_is_sized(16, true), "reads value '3', which value '4' overwrote");
+  refuse(half_is_sized(16, true),
+         "reads value '3', but value '4' overwrote it");
 }
 
-static void a_sized_tensor_of_no_base_holds_nothing(void** state) {
+static void a_sized_tensor_without_a_base_is_not_valid(void** state) {
   (void)state;
-  refuse(half_is_sized(32, false), "reads value '3' before anything wrote it");
+  refuse(half_is_sized(32, false),
+         "reads value '3', but nothing has written it");
 }
 
-static void sizing_a_tensor_takes_nothing_from_others(void** state) {
+static void sizing_a_tensor_invalidates_no_other(void** state) {
   (void)state;
   const small s = start_with_state(32, 32);
   const int x = borrowed_input(s.p);
@@ -377,7 +383,7 @@ static void sizing_a_tensor_takes_nothing_from_others(void** state) {
   accept(s.p);
 }
 
-// Its empty tensors are real ones: what lies there is what they hold.
+// A stock file has uninitialised tensors; any content counts as valid.
 static void a_stock_files_empty_tensor_may_be_read(void** state) {
   (void)state;
   test_program* const p = stock(64);
@@ -425,14 +431,14 @@ static void branches_may_share_bytes(void** state) {
 
 static void a_path_that_does_not_write_is_refused(void** state) {
   (void)state;
-  refuse(branches(0, 4, false), "which not every path wrote");
-  refuse(branches(0, 5, true), "which not every path wrote");
-  refuse(branches(0, 6, true), "which not every path wrote");
+  refuse(branches(0, 4, false), "on some path it was not written");
+  refuse(branches(0, 5, true), "on some path it was not written");
+  refuse(branches(0, 6, true), "on some path it was not written");
 }
 
-static void a_jump_past_the_end_leaves_and_outputs_must_hold(void** state) {
+static void outputs_must_be_valid_after_a_jump_past_the_end(void** state) {
   (void)state;
-  refuse(branches(0, 70, true), "an output reads");
+  refuse(branches(0, 70, true), "the method returns");
 }
 
 // a = relu(x); if (c) { b = relu(x), over a; y = relu(b) } else { y = relu(a) }
@@ -456,10 +462,10 @@ static test_program* branches_that_join(int condition, bool is_moved) {
   return s.p;
 }
 
-static void a_jump_that_is_always_taken_falls_through_to_nowhere(void** state) {
+static void a_jump_that_is_always_taken_has_one_successor(void** state) {
   (void)state;
   accept(branches_that_join(false, false));
-  // Never taken; and one whose condition another instruction gives.
+  // A jump that is never taken, and one whose condition is moved to.
   refuse(branches_that_join(true, false), "reads value");
   refuse(branches_that_join(false, true), "reads value");
 }
@@ -500,19 +506,19 @@ static void a_constant_reached_by_a_move_is_not_written(void** state) {
   relu(s.p, x, y);
   test_output(s.p, y, "y");
   test_move(s.p, k, y);
-  refuse(s.p, "is a constant and is written");
+  refuse(s.p, "which is a constant");
 }
 
-// ---- operators that change an argument and have an out ----
+// ---- operators that change an argument and have an output ----
 
-// Rows of `value` [1, 1, 1, 4] go to row 1 of a cache [1, 2, 1, 4].
+// Writes `value` [1, 1, 1, 4] to row 1 of a cache [1, 2, 1, 4].
 static void update_cache(test_program* p, int value, int cache, int out) {
   const int start = test_int(p, 1);
   test_call(p, "llama::update_cache", "out",
             ARGS(value, cache, start, out, out));
 }
 
-static void what_an_operator_changes_in_part_must_hold(void** state) {
+static void an_argument_that_is_updated_must_be_valid(void** state) {
   (void)state;
   for (int holds = 0; holds < 2; ++holds) {
     const small s = start(96);
@@ -532,12 +538,12 @@ static void what_an_operator_changes_in_part_must_hold(void** state) {
     if (holds) {
       accept(s.p);
     } else {
-      refuse(s.p, "changes value");
+      refuse(s.p, "updates value");
     }
   }
 }
 
-static void what_is_changed_may_not_lie_on_what_is_read(void** state) {
+static void a_changed_argument_may_not_overlap_a_read_one(void** state) {
   (void)state;
   const small s = start(64);
   const int x =
@@ -549,10 +555,10 @@ static void what_is_changed_may_not_lie_on_what_is_read(void** state) {
   test_view(s.p, row, cache, 0);
   update_cache(s.p, row, cache, out);
   test_output(s.p, cache, "y");
-  refuse(s.p, "is written over value");
+  refuse(s.p, "shares bytes with argument value");
 }
 
-static void what_is_changed_and_an_out_have_bytes_of_their_own(void** state) {
+static void a_changed_argument_may_not_overlap_an_output(void** state) {
   (void)state;
   const small s = start(64);
   const int x =
@@ -564,7 +570,7 @@ static void what_is_changed_and_an_out_have_bytes_of_their_own(void** state) {
   relu(s.p, x, cache);
   update_cache(s.p, value, cache, out);
   test_output(s.p, cache, "y");
-  refuse(s.p, "an output reads value");
+  refuse(s.p, "the method returns value");
 }
 
 int main(void) {
@@ -573,36 +579,36 @@ int main(void) {
       cmocka_unit_test(a_value_overwritten_while_it_is_needed_is_refused),
       cmocka_unit_test(one_shared_byte_range_is_enough),
       cmocka_unit_test(an_output_overwritten_before_the_end_is_refused),
-      cmocka_unit_test(a_value_that_nobody_wrote_is_refused),
+      cmocka_unit_test(a_value_that_was_not_written_is_refused),
       cmocka_unit_test(planned_inputs_are_written_when_the_method_starts),
       cmocka_unit_test(two_inputs_in_the_same_bytes_are_refused),
       cmocka_unit_test(two_outputs_of_one_call_in_the_same_bytes_are_refused),
       cmocka_unit_test(constants_are_not_written),
       cmocka_unit_test(an_elementwise_result_may_take_its_arguments_bytes),
-      cmocka_unit_test(an_argument_taken_over_must_not_be_read_again),
+      cmocka_unit_test(an_argument_overwritten_in_place_must_not_be_read_again),
       cmocka_unit_test(a_product_may_not_take_its_arguments_bytes),
-      cmocka_unit_test(a_result_beside_its_argument_is_refused),
-      cmocka_unit_test(a_broadcast_argument_is_not_taken_over),
+      cmocka_unit_test(a_result_that_partly_overlaps_its_argument_is_refused),
+      cmocka_unit_test(a_broadcast_argument_may_not_be_overwritten),
       cmocka_unit_test(a_copy_onto_itself_is_refused),
       cmocka_unit_test(a_view_is_read_through_its_base),
       cmocka_unit_test(a_view_needs_its_own_bytes_of_the_base),
       cmocka_unit_test(a_view_elsewhere_is_refused),
       cmocka_unit_test(a_value_made_of_parts_needs_all_of_them),
       cmocka_unit_test(parts_may_be_made_of_parts),
-      cmocka_unit_test(a_header_taken_over_leads_to_the_same_bytes),
-      cmocka_unit_test(a_sized_tensor_shows_what_its_base_holds),
-      cmocka_unit_test(a_sized_tensor_of_no_base_holds_nothing),
-      cmocka_unit_test(sizing_a_tensor_takes_nothing_from_others),
+      cmocka_unit_test(a_value_that_takes_over_a_header_names_the_same_bytes),
+      cmocka_unit_test(a_sized_tensor_is_valid_if_its_base_is),
+      cmocka_unit_test(a_sized_tensor_without_a_base_is_not_valid),
+      cmocka_unit_test(sizing_a_tensor_invalidates_no_other),
       cmocka_unit_test(a_stock_files_empty_tensor_may_be_read),
       cmocka_unit_test(branches_may_share_bytes),
       cmocka_unit_test(a_path_that_does_not_write_is_refused),
-      cmocka_unit_test(a_jump_that_is_always_taken_falls_through_to_nowhere),
-      cmocka_unit_test(a_jump_past_the_end_leaves_and_outputs_must_hold),
+      cmocka_unit_test(a_jump_that_is_always_taken_has_one_successor),
+      cmocka_unit_test(outputs_must_be_valid_after_a_jump_past_the_end),
       cmocka_unit_test(a_value_read_in_a_loop_lives_through_it),
       cmocka_unit_test(a_constant_reached_by_a_move_is_not_written),
-      cmocka_unit_test(what_an_operator_changes_in_part_must_hold),
-      cmocka_unit_test(what_is_changed_may_not_lie_on_what_is_read),
-      cmocka_unit_test(what_is_changed_and_an_out_have_bytes_of_their_own),
+      cmocka_unit_test(an_argument_that_is_updated_must_be_valid),
+      cmocka_unit_test(a_changed_argument_may_not_overlap_a_read_one),
+      cmocka_unit_test(a_changed_argument_may_not_overlap_an_output),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

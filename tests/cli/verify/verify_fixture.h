@@ -1,5 +1,5 @@
-// What the suites of the proof share: programs of a few instructions, and what
-// the proof has to say about them.
+// Fixture of the suites of `etx verify`: small programs, and checks that the
+// proof accepts or refuses them.
 
 #ifndef ETX_TESTS_CLI_VERIFY_VERIFY_FIXTURE_H
 #define ETX_TESTS_CLI_VERIFY_VERIFY_FIXTURE_H
@@ -13,7 +13,7 @@ static const etx_dtype F32 = ETX_DTYPE_FLOAT32;
 
 static etx_diag diag;
 
-// ---- what programs are made of ----
+// ---- building programs ----
 
 typedef struct small {
   test_program* p;

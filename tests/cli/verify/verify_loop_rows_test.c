@@ -1,5 +1,5 @@
-// Rows that a loop collects, as stock files have them: what later rounds do to
-// those of earlier ones.
+// Tensors that a loop fills row by row, as in stock files: later iterations
+// must not overwrite rows of earlier ones.
 
 #include "tests/cli/verify/verify_fixture.h"
 
@@ -21,21 +21,22 @@ static test_program* collecting(uint64_t early, uint64_t round) {
   return p;
 }
 
-static void rows_of_earlier_rounds_must_last(void** state) {
+static void rows_of_earlier_iterations_must_stay_valid(void** state) {
   (void)state;
   accept(collecting(16, 32));
-  refuse(collecting(16, 80),
-         "value '4' overwrites rows of value '6' that an earlier round wrote");
+  refuse(
+      collecting(16, 80),
+      "value '4' overwrites rows of value '6' that an earlier iteration wrote");
 }
 
-static void bytes_of_rows_may_be_used_before_the_first_round(void** state) {
+static void bytes_of_rows_may_be_used_before_the_loop(void** state) {
   (void)state;
   accept(collecting(64, 32));
 }
 
-// The loop of `collecting`, its list read behind it, and a loop around both
-// that uses the bytes of the list.
-static void a_loop_around_it_may_use_the_bytes_in_between(void** state) {
+// The loop of `collecting`, a read of the list after it, and an outer loop that
+// uses the bytes of the list in between.
+static void an_outer_loop_may_use_the_bytes_in_between(void** state) {
   (void)state;
   test_program* const p = stock(112);
   const int x = test_input(p, four_at(p, 0), "x");
@@ -55,7 +56,7 @@ static void a_loop_around_it_may_use_the_bytes_in_between(void** state) {
   accept(p);
 }
 
-static void bytes_of_rows_may_be_used_where_no_round_follows(void** state) {
+static void bytes_of_rows_may_be_used_without_a_loop(void** state) {
   (void)state;
   test_program* const p = stock(96);
   const int x = test_input(p, four_at(p, 0), "x");
@@ -71,10 +72,10 @@ static void bytes_of_rows_may_be_used_where_no_round_follows(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rows_of_earlier_rounds_must_last),
-      cmocka_unit_test(bytes_of_rows_may_be_used_before_the_first_round),
-      cmocka_unit_test(a_loop_around_it_may_use_the_bytes_in_between),
-      cmocka_unit_test(bytes_of_rows_may_be_used_where_no_round_follows),
+      cmocka_unit_test(rows_of_earlier_iterations_must_stay_valid),
+      cmocka_unit_test(bytes_of_rows_may_be_used_before_the_loop),
+      cmocka_unit_test(an_outer_loop_may_use_the_bytes_in_between),
+      cmocka_unit_test(bytes_of_rows_may_be_used_without_a_loop),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// State, arenas, sizes, and what is not a wrong plan.
+// The proof of states, arenas and sizes, and errors other than ETX_BAD_PLAN.
 
 #include "tests/cli/verify/verify_fixture.h"
 
@@ -20,7 +20,7 @@ static void state_is_read_updated_and_kept(void** state) {
   accept(s.p);
 }
 
-static void nothing_but_state_lies_among_states(void** state) {
+static void the_arena_of_states_has_only_states(void** state) {
   (void)state;
   const small s = start_with_state(32, 32);
   const int x = borrowed_input(s.p);
@@ -29,7 +29,7 @@ static void nothing_but_state_lies_among_states(void** state) {
   relu(s.p, x, t);
   relu(s.p, t, a);
   test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
-  refuse(s.p, "lies among the states");
+  refuse(s.p, "is in the arena of states");
 }
 
 static void a_part_of_a_state_may_be_written(void** state) {
@@ -47,7 +47,7 @@ static void a_part_of_a_state_may_be_written(void** state) {
   accept(s.p);
 }
 
-// The state would not be known to have changed.
+// The dataflow analysis would miss that the state changes.
 static void a_part_of_a_view_that_an_instruction_makes_is_not_written(
     void** state) {
   (void)state;
@@ -61,7 +61,7 @@ static void a_part_of_a_view_that_an_instruction_makes_is_not_written(
   relu(s.p, x, part);
   test_view(s.p, part, shown, 0);
   test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
-  refuse(s.p, "is written among the states");
+  refuse(s.p, "is written in the arena of states");
 }
 
 static void states_that_share_bytes_are_refused(void** state) {
@@ -71,7 +71,7 @@ static void states_that_share_bytes_are_refused(void** state) {
   test_state(s.p, "b", F32, SIZES(4), 16);
   test_state_row(s.p, "a", F32, SIZES(8), 0, 0);
   test_state_row(s.p, "b", F32, SIZES(4), 16, 0);
-  refuse(s.p, "two states share bytes");
+  refuse(s.p, "overlaps state 'b' at bytes 16 to 32");
 }
 
 static void a_state_has_one_address_in_all_methods(void** state) {
@@ -91,7 +91,7 @@ static void state_in_scratch_is_refused(void** state) {
   const int a = test_state(s.p, "a", F32, SIZES(4), 0);
   test_tensor_of(s.p, a)->memory_id = 1;
   test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
-  refuse(s.p, "state 'a' lies in arena '1'");
+  refuse(s.p, "state 'a' is in arena '1', expected 2");
 }
 
 static void all_methods_have_the_same_bytes_of_state(void** state) {
@@ -106,7 +106,7 @@ static void all_methods_have_the_same_bytes_of_state(void** state) {
 
 // ---- methods that may run at the same time ----
 
-// Three methods whose values lie from these bytes on.
+// Three methods whose values start at these offsets.
 static test_program* three_methods(uint64_t a, uint64_t b, uint64_t c) {
   static const char* const names[] = {"m", "n", "o"};
   const uint64_t offsets[] = {a, b, c};
@@ -146,7 +146,7 @@ static void concurrent_methods_share_no_byte_of_scratch(void** state) {
   refuse(p, "both have values at bytes 64 to 80 of arena '1'");
 }
 
-static void the_layout_methods_must_tell_the_truth(void** state) {
+static void layout_methods_must_agree_with_the_states(void** state) {
   (void)state;
   for (int lie = 0; lie < 5; ++lie) {
     const small s = start_with_state(0, 32);
@@ -205,7 +205,7 @@ static void offsets_are_aligned(void** state) {
   const int a = four_at(s.p, 8);
   relu(s.p, x, a);
   test_output(s.p, a, "y");
-  refuse(s.p, "not a multiple of 16");
+  refuse(s.p, "expected a multiple of 16");
 }
 
 static void fixed_sizes_are_those_that_operators_make(void** state) {
@@ -215,10 +215,10 @@ static void fixed_sizes_are_those_that_operators_make(void** state) {
   const int a = test_scratch(s.p, F32, SIZES(3), 0);
   relu(s.p, x, a);
   test_output(s.p, a, "y");
-  refuse(s.p, "size '0' of value '1' is 3, the operator makes it 4");
+  refuse(s.p, "size '0' of value '1' is 3, expected 4");
 }
 
-// ---- what is not a wrong plan ----
+// ---- other errors ----
 
 static void a_damaged_file_is_refused_for_its_structure(void** state) {
   (void)state;
@@ -270,7 +270,7 @@ static void a_call_with_missing_arguments_is_refused(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(state_is_read_updated_and_kept),
-      cmocka_unit_test(nothing_but_state_lies_among_states),
+      cmocka_unit_test(the_arena_of_states_has_only_states),
       cmocka_unit_test(a_part_of_a_state_may_be_written),
       cmocka_unit_test(
           a_part_of_a_view_that_an_instruction_makes_is_not_written),
@@ -279,7 +279,7 @@ int main(void) {
       cmocka_unit_test(state_in_scratch_is_refused),
       cmocka_unit_test(all_methods_have_the_same_bytes_of_state),
       cmocka_unit_test(concurrent_methods_share_no_byte_of_scratch),
-      cmocka_unit_test(the_layout_methods_must_tell_the_truth),
+      cmocka_unit_test(layout_methods_must_agree_with_the_states),
       cmocka_unit_test(a_tensor_past_its_arena_is_a_wrong_plan),
       cmocka_unit_test(an_arena_that_does_not_exist_is_a_wrong_plan),
       cmocka_unit_test(offsets_are_aligned),

@@ -213,7 +213,7 @@ def expect_keyboard(case):
     chrome.settle()
     expect(first in chrome.run("[...boxes].map(b => b.title).join()"), first)
     expect(chrome.run("document.getElementById('said').textContent").startswith(
-        chrome.run("pointed.rect.box.title")), "the value is not told aloud")
+        chrome.run("pointed.rect.box.title")), "screen readers do not get the value")
     before = chrome.run("activePanel.x.high - activePanel.x.low")
     chrome.key("+", "+")
     expect(chrome.run("activePanel.x.high - activePanel.x.low") < before or before <= 2,

@@ -1,9 +1,8 @@
 // The Trace Event Format of Chrome and Perfetto:
 //
 //   process   a method                     "M" process_name
-//   thread    its instructions; then the lanes of each arena, one for each
-//   value
-//             that is live at once, because slices of a thread must not overlap
+//   thread    its instructions; then the lanes of each arena, as many as values
+//             are live at once, because slices of a thread must not overlap
 //   "X"       an instruction, or a span of a value; a step is a microsecond
 //   "C"       live bytes of each arena, where they change
 
@@ -185,7 +184,7 @@ static void trace_live(tracing* t, const etx_memory_arena* arena) {
     if (s > 0 && live == arena->live[s - 1]) continue;
     start_event(t, "C", 0);
     fprintf(t->out,
-            ",\"ts\":%u,\"name\":\"arena %u, bytes in use\",\"args\":{\"bytes\""
+            ",\"ts\":%u,\"name\":\"arena %u, live bytes\",\"args\":{\"bytes\""
             ":%" PRIu64 "}}",
             (unsigned)s, (unsigned)arena->id, live);
   }

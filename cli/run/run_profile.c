@@ -173,7 +173,7 @@ static void put_arena(const profile_writer* w, const etx_memory_method* method,
     if (event->instruction >= method->step_count) continue;
     fprintf(w->out,
             ",\n{\"ph\":\"C\",\"pid\":1,\"ts\":%.3f,\"name\":\"arena %" PRIu32
-            ", bytes in use\",\"args\":{\"bytes\":%" PRIu64 "}}",
+            ", live bytes\",\"args\":{\"bytes\":%" PRIu64 "}}",
             microseconds(w, event->start), arena->id,
             arena->live[event->instruction]);
   }

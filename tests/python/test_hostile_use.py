@@ -193,7 +193,7 @@ def test_a_profile_within_a_profile_is_refused_and_takes_nothing(two):
     four = np.ones(4, np.float32)
     with two.profile() as outer:
         two.add(four, four)
-        with pytest.raises(etx.StateError, match="measured already"):
+        with pytest.raises(etx.StateError, match="already being profiled"):
             with two.profile():
                 pass
         two.add(four, four)

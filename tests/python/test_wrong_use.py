@@ -158,7 +158,7 @@ CASES = [
     (lambda b: b.closed().save(), etx.StateError, RuntimeError, "closed"),
     (lambda b: b.program.close(), etx.StateError, RuntimeError, "sessions"),
     (lambda b: closed_program(b).session(), etx.StateError, RuntimeError, "etx.load"),
-    (held, etx.StateError, RuntimeError, "1 arrays still show"),
+    (held, etx.StateError, RuntimeError, "1 arrays still use"),
     (lambda b: pickle.dumps(b.session), etx.StateError, RuntimeError, "save()"),
     # planning
     (lambda b: etx.plan(b.folder / "none", b.folder / "x.pte"),

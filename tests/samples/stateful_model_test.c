@@ -10,7 +10,7 @@
 #define SAMPLE ETX_BINARY "/stateful_model"
 #define PROGRAM ETX_BINARY "/stateful_model.pte"
 
-static void what_one_method_sets_the_other_gets(void** state) {
+static void methods_share_the_state(void** state) {
   (void)state;
   command_result result = command_run(WORDS(SAMPLE, PROGRAM));
   assert_int_equal(result.code, 0);
@@ -22,7 +22,7 @@ static void what_one_method_sets_the_other_gets(void** state) {
   command_end(&result);
 }
 
-static void the_command_line_fills_the_input_too(void** state) {
+static void arguments_become_the_input(void** state) {
   (void)state;
   command_result result = command_run(
       WORDS(ETX, "run", PROGRAM, "get_cache", "--in", "data=[[1, 2], [3, 4]]"));
@@ -31,16 +31,16 @@ static void the_command_line_fills_the_input_too(void** state) {
   command_end(&result);
 }
 
-static void a_missing_program_is_told(void** state) {
+static void a_missing_program_is_reported(void** state) {
   (void)state;
   command_expect(1, WORDS(SAMPLE, "/nowhere.pte"));
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_one_method_sets_the_other_gets),
-      cmocka_unit_test(the_command_line_fills_the_input_too),
-      cmocka_unit_test(a_missing_program_is_told),
+      cmocka_unit_test(methods_share_the_state),
+      cmocka_unit_test(arguments_become_the_input),
+      cmocka_unit_test(a_missing_program_is_reported),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

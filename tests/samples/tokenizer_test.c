@@ -42,7 +42,7 @@ static size_t read_ids(const char* text, int64_t* ids, size_t capacity) {
   return count;
 }
 
-static void every_recorded_text_gives_its_ids(void** state) {
+static void every_recorded_text_has_the_expected_ids(void** state) {
   const etx_tokenizer* const tokenizer = *state;
   FILE* const file = fopen(MODEL "/tokens.tsv", "rb");
   char line[4096];
@@ -88,7 +88,7 @@ static void every_recorded_answer_decodes_to_its_text(void** state) {
   assert_int_equal(lines, 500);
 }
 
-static void a_list_that_is_too_short_is_counted_on(void** state) {
+static void ids_beyond_the_capacity_are_counted(void** state) {
   const etx_tokenizer* const tokenizer = *state;
   int64_t ids[2] = {-1, -1};
   const size_t count =
@@ -98,7 +98,7 @@ static void a_list_that_is_too_short_is_counted_on(void** state) {
   assert_int_equal(ids[1], -1);
 }
 
-static void a_long_word_is_split_to_its_end(void** state) {
+static void a_long_word_is_split_completely(void** state) {
   const etx_tokenizer* const tokenizer = *state;
   char word[2000];
   int64_t ids[2001];
@@ -112,7 +112,7 @@ static void a_long_word_is_split_to_its_end(void** state) {
   assert_int_equal(ids[2000], 0);
 }
 
-static void bytes_that_are_no_text_are_unknown(void** state) {
+static void invalid_utf8_gives_unknown_tokens(void** state) {
   const etx_tokenizer* const tokenizer = *state;
   int64_t ids[8];
   const etx_text text = {"\xff\xfe", 2};
@@ -141,7 +141,7 @@ static void a_missing_vocabulary_is_refused(void** state) {
   assert_non_null(strstr(diag.text, "none.txt"));
 }
 
-static void a_file_that_is_no_vocabulary_is_refused(void** state) {
+static void an_invalid_vocabulary_is_refused(void** state) {
   (void)state;
   etx_tokenizer tokenizer;
   etx_diag diag;
@@ -152,14 +152,14 @@ static void a_file_that_is_no_vocabulary_is_refused(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_recorded_text_gives_its_ids),
+      cmocka_unit_test(every_recorded_text_has_the_expected_ids),
       cmocka_unit_test(every_recorded_answer_decodes_to_its_text),
-      cmocka_unit_test(a_list_that_is_too_short_is_counted_on),
-      cmocka_unit_test(a_long_word_is_split_to_its_end),
-      cmocka_unit_test(bytes_that_are_no_text_are_unknown),
+      cmocka_unit_test(ids_beyond_the_capacity_are_counted),
+      cmocka_unit_test(a_long_word_is_split_completely),
+      cmocka_unit_test(invalid_utf8_gives_unknown_tokens),
       cmocka_unit_test(decoding_never_writes_past_its_capacity),
       cmocka_unit_test(a_missing_vocabulary_is_refused),
-      cmocka_unit_test(a_file_that_is_no_vocabulary_is_refused),
+      cmocka_unit_test(an_invalid_vocabulary_is_refused),
   };
   return cmocka_run_group_tests(tests, open_tokenizer, close_tokenizer);
 }

@@ -126,7 +126,8 @@ static void check_ids(const recorded* r) {
   assert_int_equal(wrong, 0);
 }
 
-static void every_line_gives_its_ids(const char* model, size_t at_once) {
+static void every_line_gives_the_expected_ids(const char* model,
+                                              size_t at_once) {
   static recorded r;
   etx_search search = {.beams = 1, .sentences = at_once};
   read_recorded(&r, model, MODEL "/test.tsv", LINES);
@@ -135,25 +136,25 @@ static void every_line_gives_its_ids(const char* model, size_t at_once) {
   close_recorded(&r);
 }
 
-static void a_full_batch_gives_the_ids_of_every_line(void** state) {
+static void a_full_batch_gives_the_expected_ids(void** state) {
   (void)state;
-  every_line_gives_its_ids(program, 0);
+  every_line_gives_the_expected_ids(program, 0);
 }
 
-static void some_at_once_give_the_ids_of_every_line(void** state) {
+static void a_partial_batch_gives_the_expected_ids(void** state) {
   (void)state;
-  every_line_gives_its_ids(program, 1);
-  every_line_gives_its_ids(program, 3);
-  every_line_gives_its_ids(program, 17);
+  every_line_gives_the_expected_ids(program, 1);
+  every_line_gives_the_expected_ids(program, 3);
+  every_line_gives_the_expected_ids(program, 17);
 }
 
-static void a_program_for_executorch_takes_batches_too(void** state) {
+static void a_program_for_executorch_supports_batches(void** state) {
   (void)state;
-  every_line_gives_its_ids(stock_program, 0);
+  every_line_gives_the_expected_ids(stock_program, 0);
 }
 
 // At least 99 of 100 tokens must be those of float32.
-static void weights_of_one_byte_change_hardly_an_answer(void** state) {
+static void int8_weights_change_few_answers(void** state) {
   (void)state;
   static recorded r;
   size_t equal = 0;
@@ -170,7 +171,7 @@ static void weights_of_one_byte_change_hardly_an_answer(void** state) {
   close_recorded(&r);
 }
 
-static void beam_search_finds_what_transformers_found(void** state) {
+static void beam_search_equals_that_of_transformers(void** state) {
   (void)state;
   static recorded r;
   etx_search search = {.beams = WIDTH};
@@ -187,7 +188,7 @@ static void beam_search_finds_what_transformers_found(void** state) {
 }
 
 // If both searches find the same answer, it has the same score.
-static void the_likeliest_tokens_have_a_score_too(void** state) {
+static void greedy_search_has_scores(void** state) {
   (void)state;
   static recorded r;
   etx_search search = {.beams = 1, .scores = true};
@@ -209,7 +210,7 @@ static void the_likeliest_tokens_have_a_score_too(void** state) {
 
 // Larger matrix products use another reduction order, so scores may differ in
 // their last digits; answers may not.
-static void an_answer_does_not_depend_on_its_company(void** state) {
+static void an_answer_does_not_depend_on_the_batch(void** state) {
   (void)state;
   static recorded r;
   static const size_t at_once[] = {1, 3, 0};
@@ -232,7 +233,7 @@ static void an_answer_does_not_depend_on_its_company(void** state) {
 
 // Rows of one call do not influence each other: a sentence has the same bits in
 // any row.
-static void a_row_has_the_same_bits_wherever_it_is(void** state) {
+static void a_sentence_has_the_same_bits_in_every_row(void** state) {
   (void)state;
   static recorded r;
   etx_search search = {.beams = WIDTH};
@@ -254,7 +255,7 @@ static void a_row_has_the_same_bits_wherever_it_is(void** state) {
   close_recorded(&r);
 }
 
-static void beams_change_places_without_their_caches(void** state) {
+static void reordered_beams_do_not_copy_their_caches(void** state) {
   (void)state;
   static recorded r;
   etx_search search = {.beams = WIDTH};
@@ -267,7 +268,7 @@ static void beams_change_places_without_their_caches(void** state) {
   close_recorded(&r);
 }
 
-static void finished_sentences_leave_their_rows_to_others(void** state) {
+static void rows_of_finished_sentences_are_reused(void** state) {
   (void)state;
   static recorded r;
   etx_search search = {.beams = 1};
@@ -313,16 +314,16 @@ static void more_beams_than_rows_are_refused(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_full_batch_gives_the_ids_of_every_line),
-      cmocka_unit_test(some_at_once_give_the_ids_of_every_line),
-      cmocka_unit_test(a_program_for_executorch_takes_batches_too),
-      cmocka_unit_test(weights_of_one_byte_change_hardly_an_answer),
-      cmocka_unit_test(beam_search_finds_what_transformers_found),
-      cmocka_unit_test(the_likeliest_tokens_have_a_score_too),
-      cmocka_unit_test(an_answer_does_not_depend_on_its_company),
-      cmocka_unit_test(a_row_has_the_same_bits_wherever_it_is),
-      cmocka_unit_test(beams_change_places_without_their_caches),
-      cmocka_unit_test(finished_sentences_leave_their_rows_to_others),
+      cmocka_unit_test(a_full_batch_gives_the_expected_ids),
+      cmocka_unit_test(a_partial_batch_gives_the_expected_ids),
+      cmocka_unit_test(a_program_for_executorch_supports_batches),
+      cmocka_unit_test(int8_weights_change_few_answers),
+      cmocka_unit_test(beam_search_equals_that_of_transformers),
+      cmocka_unit_test(greedy_search_has_scores),
+      cmocka_unit_test(an_answer_does_not_depend_on_the_batch),
+      cmocka_unit_test(a_sentence_has_the_same_bits_in_every_row),
+      cmocka_unit_test(reordered_beams_do_not_copy_their_caches),
+      cmocka_unit_test(rows_of_finished_sentences_are_reused),
       cmocka_unit_test(statistics_count_the_bytes_of_arenas),
       cmocka_unit_test(more_beams_than_rows_are_refused),
   };

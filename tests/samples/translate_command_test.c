@@ -63,7 +63,7 @@ static void expect(const char* input, int code, const char* out,
   command_end(&result);
 }
 
-static void lines_keep_their_order_and_empty_ones_their_place(void** state) {
+static void lines_and_empty_lines_keep_their_order(void** state) {
   (void)state;
   expect(
       "fifty-one letters cost sixty-seven dollars\n"
@@ -82,14 +82,14 @@ static void lines_keep_their_order_and_empty_ones_their_place(void** state) {
   expect("\n", 0, "\n", "");
 }
 
-static void the_last_line_may_lack_its_end(void** state) {
+static void the_last_line_needs_no_newline(void** state) {
   (void)state;
   expect("eight hundred and forty-three", 0, "huit cent quarante-trois\n", "");
   expect("eight hundred and forty-three\r\n", 0, "huit cent quarante-trois\n",
          "");
 }
 
-static void a_line_that_is_too_long_is_told_and_keeps_its_place(void** state) {
+static void a_line_that_is_too_long_is_reported(void** state) {
   (void)state;
   char input[1024] = "eight hundred and forty-three\n";
   for (int i = 0; i < 100; ++i) strcat(input, "a ");
@@ -114,7 +114,7 @@ static void a_huge_line_takes_no_memory(void** state) {
   free(input);
 }
 
-static void bytes_that_are_no_text_harm_nobody(void** state) {
+static void invalid_utf8_is_translated_without_harm(void** state) {
   (void)state;
   command_result result = translate(
       "\xff\xfe\x80\n"
@@ -217,7 +217,7 @@ static void end_by(int number) {
   count_lines(answers, 1);
 }
 
-static void a_killed_run_leaves_the_earlier_file(void** state) {
+static void a_killed_run_keeps_the_earlier_file(void** state) {
   (void)state;
   end_by(SIGKILL);
   assert_int_equal(find_unfinished(true).count, 1);
@@ -228,7 +228,7 @@ static void a_killed_run_leaves_the_earlier_file(void** state) {
   expect_nothing_unfinished();
 }
 
-static void an_interrupted_run_leaves_nothing_behind(void** state) {
+static void an_interrupted_run_leaves_no_temporary_file(void** state) {
   (void)state;
   static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
   for (size_t i = 0; i < 3; ++i) {
@@ -248,7 +248,7 @@ static const char* in_directory(char path[PATH_BYTES], const char* name) {
   return path;
 }
 
-static void what_is_no_file_is_no_output(void** state) {
+static void an_output_must_be_a_regular_file(void** state) {
   (void)state;
   struct stat info;
   char pipe[PATH_BYTES], folder[PATH_BYTES], link[PATH_BYTES];
@@ -257,7 +257,7 @@ static void what_is_no_file_is_no_output(void** state) {
   assert_int_equal(symlink("missing.txt", in_directory(link, "link")), 0);
   const char* const paths[] = {pipe, folder};
   for (size_t i = 0; i < 2; ++i) {
-    // Nothing has been translated: the input that is not there is not told.
+    // Refused before anything is translated: the missing input is not reported.
     command_expect_err(1,
                        WORDS(TRANSLATE, "--model", program, "--in",
                              "/nowhere.txt", "--out", paths[i]),
@@ -274,7 +274,7 @@ static void what_is_no_file_is_no_output(void** state) {
   unlink(link);
 }
 
-static void a_link_stays_and_its_file_is_replaced(void** state) {
+static void the_target_of_a_link_is_replaced(void** state) {
   (void)state;
   struct stat info;
   char file[PATH_BYTES], link[PATH_BYTES];
@@ -316,7 +316,7 @@ static void run_beside_its_name(const char* input, const char* output,
   snprintf(taken, 2 * PATH_BYTES, "%s.%d.unfinished", output, (int)child);
 }
 
-static void no_file_that_exists_is_written_over(void** state) {
+static void a_file_with_the_temporary_name_is_kept(void** state) {
   (void)state;
   char input[PATH_BYTES], output[PATH_BYTES], taken[2 * PATH_BYTES];
   in_directory(input, "new.txt.unfinished");
@@ -331,7 +331,7 @@ static void no_file_that_exists_is_written_over(void** state) {
   expect_nothing_unfinished();
 }
 
-static void two_runs_with_one_output_do_not_meet(void** state) {
+static void two_runs_with_one_output_do_not_interfere(void** state) {
   (void)state;
   int status;
   unlink(answers);
@@ -345,7 +345,7 @@ static void two_runs_with_one_output_do_not_meet(void** state) {
   expect_nothing_unfinished();
 }
 
-static void a_full_disk_leaves_the_earlier_file(void** state) {
+static void a_full_disk_keeps_the_earlier_file(void** state) {
   (void)state;
   command_write_file(answers, "earlier\n");
   command_result result =
@@ -429,7 +429,7 @@ static void expect_marks_of_what_is_done(const char* shown) {
   assert_non_null(strstr(shown, "\r[..............................]   0 % "));
 }
 
-static void a_terminal_sees_how_far_it_is(void** state) {
+static void a_terminal_shows_the_progress(void** state) {
   (void)state;
   static terminal_run run;
   start_on_terminal(&run, false);
@@ -439,7 +439,7 @@ static void a_terminal_sees_how_far_it_is(void** state) {
   expect_marks_of_what_is_done(run.shown);
 }
 
-static void answers_on_the_terminal_have_lines_of_their_own(void** state) {
+static void answers_on_the_terminal_have_separate_lines(void** state) {
   (void)state;
   static const char bar_end[] = " \x1b[K";
   static terminal_run run;
@@ -454,7 +454,7 @@ static void answers_on_the_terminal_have_lines_of_their_own(void** state) {
   assert_non_null(strstr(run.shown, "\r\x1b[Khuit\r\n"));
 }
 
-static void an_interrupted_run_leaves_a_clear_line(void** state) {
+static void an_interrupted_run_erases_the_progress_line(void** state) {
   (void)state;
   static terminal_run run;
   start_on_terminal(&run, false);
@@ -467,7 +467,7 @@ static void an_interrupted_run_leaves_a_clear_line(void** state) {
   expect_nothing_unfinished();
 }
 
-static void memory_stays_near_the_arenas(void** state) {
+static void memory_use_is_close_to_the_arenas(void** state) {
   (void)state;
   size_t arenas = 0;
   size_t own = 0;
@@ -488,7 +488,7 @@ static void memory_stays_near_the_arenas(void** state) {
   command_end(&result);
 }
 
-static void scores_need_no_beams(void** state) {
+static void scores_do_not_need_beam_search(void** state) {
   (void)state;
   command_result result =
       command_run(WORDS(TRANSLATE, "--model", program, "--scores",
@@ -509,7 +509,7 @@ static void expect_vocabulary_refused(const char* path, const char* reason) {
       refusal);
 }
 
-static void a_vocabulary_that_fails_is_named(void** state) {
+static void an_invalid_vocabulary_is_named(void** state) {
   (void)state;
   char file[PATH_BYTES];
   expect_vocabulary_refused("/nowhere.txt", "cannot open '/nowhere.txt'");
@@ -552,7 +552,7 @@ static void an_option_has_one_value(void** state) {
   }
 }
 
-static void wrong_words_are_refused(void** state) {
+static void wrong_arguments_are_refused(void** state) {
   (void)state;
   command_expect_err(2, WORDS(TRANSLATE, "--beam", "0", "a"),
                      "--beam: expected a number from 1 to 65536, found '0'");
@@ -580,29 +580,29 @@ static void wrong_words_are_refused(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(lines_keep_their_order_and_empty_ones_their_place),
-      cmocka_unit_test(the_last_line_may_lack_its_end),
-      cmocka_unit_test(a_line_that_is_too_long_is_told_and_keeps_its_place),
+      cmocka_unit_test(lines_and_empty_lines_keep_their_order),
+      cmocka_unit_test(the_last_line_needs_no_newline),
+      cmocka_unit_test(a_line_that_is_too_long_is_reported),
       cmocka_unit_test(a_huge_line_takes_no_memory),
-      cmocka_unit_test(bytes_that_are_no_text_harm_nobody),
+      cmocka_unit_test(invalid_utf8_is_translated_without_harm),
       cmocka_unit_test(a_file_is_translated_into_a_file),
-      cmocka_unit_test(a_killed_run_leaves_the_earlier_file),
-      cmocka_unit_test(an_interrupted_run_leaves_nothing_behind),
-      cmocka_unit_test(what_is_no_file_is_no_output),
-      cmocka_unit_test(a_link_stays_and_its_file_is_replaced),
+      cmocka_unit_test(a_killed_run_keeps_the_earlier_file),
+      cmocka_unit_test(an_interrupted_run_leaves_no_temporary_file),
+      cmocka_unit_test(an_output_must_be_a_regular_file),
+      cmocka_unit_test(the_target_of_a_link_is_replaced),
       cmocka_unit_test(the_input_may_be_the_output),
-      cmocka_unit_test(no_file_that_exists_is_written_over),
-      cmocka_unit_test(two_runs_with_one_output_do_not_meet),
-      cmocka_unit_test(a_full_disk_leaves_the_earlier_file),
-      cmocka_unit_test(a_terminal_sees_how_far_it_is),
-      cmocka_unit_test(answers_on_the_terminal_have_lines_of_their_own),
-      cmocka_unit_test(an_interrupted_run_leaves_a_clear_line),
-      cmocka_unit_test(memory_stays_near_the_arenas),
-      cmocka_unit_test(scores_need_no_beams),
-      cmocka_unit_test(a_vocabulary_that_fails_is_named),
+      cmocka_unit_test(a_file_with_the_temporary_name_is_kept),
+      cmocka_unit_test(two_runs_with_one_output_do_not_interfere),
+      cmocka_unit_test(a_full_disk_keeps_the_earlier_file),
+      cmocka_unit_test(a_terminal_shows_the_progress),
+      cmocka_unit_test(answers_on_the_terminal_have_separate_lines),
+      cmocka_unit_test(an_interrupted_run_erases_the_progress_line),
+      cmocka_unit_test(memory_use_is_close_to_the_arenas),
+      cmocka_unit_test(scores_do_not_need_beam_search),
+      cmocka_unit_test(an_invalid_vocabulary_is_named),
       cmocka_unit_test(options_may_follow_sentences),
       cmocka_unit_test(an_option_has_one_value),
-      cmocka_unit_test(wrong_words_are_refused),
+      cmocka_unit_test(wrong_arguments_are_refused),
   };
   return cmocka_run_group_tests(tests, set_up, command_tear_down);
 }

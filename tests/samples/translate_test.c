@@ -101,23 +101,23 @@ enum { LINES = 20 };
 enum { LINES = 500 };
 #endif
 
-static void every_line_gives_its_ids(void** state) {
+static void every_line_gives_the_expected_ids(void** state) {
   (void)state;
   translates_every_line(forms[0].program, LINES);
 }
 
-static void every_line_gives_its_ids_from_core_aten(void** state) {
+static void core_aten_programs_give_the_expected_ids(void** state) {
   (void)state;
   translates_every_line(forms[1].program, LINES);
 }
 
-static void every_line_gives_its_ids_when_planned_for_executorch(void** state) {
+static void programs_for_executorch_give_the_expected_ids(void** state) {
   (void)state;
   translates_every_line(forms[2].program, LINES);
   translates_every_line(forms[3].program, LINES);
 }
 
-static void the_stock_exporters_program_translates_too(void** state) {
+static void the_stock_exporters_program_gives_the_expected_ids(void** state) {
   (void)state;
   translates_every_line(MODEL "/executorch/translate.pte", LINES / 10);
 }
@@ -287,7 +287,7 @@ static void check_sentence(etx_translator* translator,
   check_cache(translator, values, index, "self_v");
 }
 
-static void logits_and_caches_are_pytorchs(void** state) {
+static void logits_and_caches_equal_those_of_pytorch(void** state) {
   (void)state;
   etx_pool pool;
   etx_tensor_set values;
@@ -339,7 +339,7 @@ static void add_logits(etx_translator* translator, const etx_tensor_set* values,
   }
 }
 
-static void quantised_logits_are_near(void** state) {
+static void quantised_logits_are_close(void** state) {
   (void)state;
   etx_pool pool;
   etx_tensor_set values;
@@ -386,7 +386,7 @@ static void a_sentence_that_is_too_long_is_refused(void** state) {
   etx_translator_close(&translator);
 }
 
-static void sentences_come_as_words_or_as_lines(void** state) {
+static void sentences_are_arguments_or_lines(void** state) {
   (void)state;
   command_result words =
       command_run(WORDS(TRANSLATE, "--model", forms[0].program,
@@ -432,7 +432,7 @@ static void the_number_of_threads_does_not_change_an_answer(void** state) {
                      "a pool of 257 threads, expected 1 to 256");
 }
 
-static void a_missing_model_is_told(void** state) {
+static void a_missing_model_is_reported(void** state) {
   (void)state;
   command_result result =
       command_run(WORDS(TRANSLATE, "--model", "/nowhere.pte", "a"));
@@ -444,18 +444,18 @@ static void a_missing_model_is_told(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_line_gives_its_ids),
-      cmocka_unit_test(every_line_gives_its_ids_from_core_aten),
-      cmocka_unit_test(every_line_gives_its_ids_when_planned_for_executorch),
-      cmocka_unit_test(the_stock_exporters_program_translates_too),
-      cmocka_unit_test(logits_and_caches_are_pytorchs),
+      cmocka_unit_test(every_line_gives_the_expected_ids),
+      cmocka_unit_test(core_aten_programs_give_the_expected_ids),
+      cmocka_unit_test(programs_for_executorch_give_the_expected_ids),
+      cmocka_unit_test(the_stock_exporters_program_gives_the_expected_ids),
+      cmocka_unit_test(logits_and_caches_equal_those_of_pytorch),
       cmocka_unit_test(quantised_weights_keep_the_answers),
-      cmocka_unit_test(quantised_logits_are_near),
+      cmocka_unit_test(quantised_logits_are_close),
       cmocka_unit_test(a_sentence_that_is_too_long_is_refused),
-      cmocka_unit_test(sentences_come_as_words_or_as_lines),
+      cmocka_unit_test(sentences_are_arguments_or_lines),
       cmocka_unit_test(ids_and_statistics_are_printed_on_request),
       cmocka_unit_test(the_number_of_threads_does_not_change_an_answer),
-      cmocka_unit_test(a_missing_model_is_told),
+      cmocka_unit_test(a_missing_model_is_reported),
   };
   return cmocka_run_group_tests(tests, plan_all, command_tear_down);
 }

@@ -1,6 +1,6 @@
 "use strict";
-// The map that etx wrote, as objects: methods, boxes, rectangles; an index that
-// finds rectangles by place; words for people.
+// The map of `etx mem` as objects: methods, boxes and rectangles; a spatial index
+// of rectangles; numbers as text.
 
 const map = JSON.parse(document.getElementById("map").textContent);
 
@@ -66,7 +66,7 @@ const methods = map.methods.map((raw, index) => {
   return method;
 });
 
-// ---- rectangles: boxes of one method and arena on a plane of steps and bytes
+// ---- rectangles: boxes of one method and arena, x is steps and y is bytes
 
 function arenaRects(method, id) {
   const rects = [];
@@ -79,7 +79,7 @@ function arenaRects(method, id) {
   return rects;
 }
 
-// Memory without addresses of the plan is stacked in the order of its first use.
+// Boxes without a planned address are stacked in the order of their first use.
 function stackedRects(method, kind) {
   const rects = [];
   const firstUse = (box) => Math.min(box.reads[0] ?? method.columns, box.writes[0] ?? method.columns);
@@ -109,7 +109,7 @@ function ghostRects(method, id) {
   return [...ghosts.values()];
 }
 
-// Bytes in use by step.
+// Live bytes by step.
 function liveBytes(rects, columns) {
   const live = new Float64Array(columns + 1);
   for (const rect of rects) {
@@ -120,7 +120,7 @@ function liveBytes(rects, columns) {
   return live.subarray(0, columns);
 }
 
-// ---- a packed tree over rectangles, 16 to a node
+// ---- a packed R-tree of rectangles, 16 in each node
 
 class RectIndex {
   constructor(rects) {
@@ -143,7 +143,7 @@ class RectIndex {
     }
   }
 
-  // Calls `visit` for every rectangle that touches the inside of the window.
+  // Calls `visit` for every rectangle that overlaps the window.
   query(x0, y0, x1, y1, visit) {
     const stack = [[this.levels.length - 1, 0]];
     while (stack.length > 0) {
@@ -191,7 +191,7 @@ function touches(rect, x0, y0, x1, y1) {
   return rect.x0 <= x1 && x0 <= rect.x1 && rect.y0 <= y1 && y0 <= rect.y1;
 }
 
-// ---- search: every word has to be found; "#12" is a value or a view of it
+// ---- search: all words must match; "#12" is a value or a view of it
 
 function findBoxes(text) {
   const words = text.toLowerCase().split(/\s+/).filter((word) => word !== "");

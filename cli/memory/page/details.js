@@ -1,6 +1,6 @@
 "use strict";
-// What is told about a box: beside the pointer, at the side, and aloud. Names
-// come from the file, so all text goes through textContent.
+// Details of a box: beside the pointer, in the side panel, and for screen readers.
+// Names come from the file, so all text is set through textContent.
 
 const tip = document.getElementById("tip");
 const MOST_LISTED = 40;
@@ -13,7 +13,7 @@ function madeText(box) {
   if (box.roles & ROLE_INPUT) return "input, given by the caller";
   if (box.kind === KIND.constant) return "constant, in the file";
   if (box.kind === KIND.state) return "state, outlives the call";
-  return box.maker < 0 ? "never written" : "made by step " + stepText(box.method, box.maker);
+  return box.maker < 0 ? "never written" : "written by step " + stepText(box.method, box.maker);
 }
 
 function livesText(box) {
@@ -78,7 +78,7 @@ function say(box) {
     `${box.title}, ${madeText(box)}, ${box.type}, ${box.bytes} bytes, ${placeText(box)}, ${livesText(box)}`;
 }
 
-// ---- at the side
+// ---- side panel
 
 function addFact(list, term, ...content) {
   const dt = document.createElement("dt");
@@ -111,7 +111,7 @@ function listBoxes(list, term, items) {
   }));
 }
 
-// Who has the same bytes just before and just after.
+// The boxes that have the same bytes directly before and after this one.
 function neighbours(box) {
   const before = [], after = [];
   if (box.arena === 0 || box.kind === KIND.state || box.spans.length === 0) return {before, after};
@@ -131,7 +131,7 @@ function neighbours(box) {
   return {before, after};
 }
 
-// The same state as other methods have it.
+// The boxes of the same state in other methods.
 function elsewhere(box) {
   if (box.kind !== KIND.state) return [];
   return boxes.filter((other) => other !== box && other.kind === KIND.state && other.method !== box.method &&

@@ -1,5 +1,5 @@
 "use strict";
-// What stands on the canvases: rectangles, axes, peak and bound, bytes in use.
+// Draws the canvases: rectangles, axes, peak and lower bound, live bytes.
 
 const LEFT = 66, BOTTOM = 20, TOP = 6, RIGHT = 6, JUMP_LEVELS = 4;
 const HUES = [212, 28, 140, 276, 350, 182, 50, 240, 100, 318, 12, 160];
@@ -15,7 +15,8 @@ function styleOf(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-// Operators by how many boxes they make: the frequent ones get the clearest hues.
+// Operators are sorted by the number of their boxes; frequent ones get the most
+// distinct hues.
 function assignHues() {
   const counts = new Map();
   for (const box of boxes) {
@@ -30,7 +31,7 @@ function hsl(hue, saturation, light) {
   return `hsl(${hue} ${saturation}% ${light}%)`;
 }
 
-// Boxes of a few pixels have no edges and stand out less: they get more colour.
+// Small boxes have no edges, so they get stronger colours.
 function fillOf(box, isSmall) {
   const by = isDark() ? 16 : -16;
   return colourOf(box).replace(/([\d.]+)%\)$/, (_, light) => `${Number(light) + (isSmall ? by : 0)}%)`);
@@ -53,7 +54,7 @@ function colourOf(box) {
   return dark ? hsl(hue, 46 - 12 * shade, 36 - 6 * shade) : hsl(hue, 66 - 16 * shade, 80 - 7 * shade);
 }
 
-// Steps at round distances.
+// Ticks of the step axis at round numbers.
 function roundStep(range, most) {
   const raw = Math.max(1, range / Math.max(1, most));
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -144,7 +145,7 @@ function drawRect(context, plane, rect, look) {
   context.globalAlpha = 1;
 }
 
-// State is always there; marks tell when it is written, above, and read, below.
+// State is always live. Marks above show when it is written, below when it is read.
 function drawUses(context, plane, place, box, look) {
   const width = Math.max(1, Math.min(plane.kx - 1, 4));
   const height = Math.min(6, place.height / 3);
@@ -153,7 +154,7 @@ function drawUses(context, plane, place, box, look) {
   for (const step of box.reads) context.fillRect(plane.toX(step + 0.5) - width / 2, place.y + place.height - height, width, height);
 }
 
-// As much of a text as fits.
+// A text, cut to the width that is available.
 function fit(context, text, width) {
   if (context.measureText(text).width <= width) return text;
   const most = Math.floor(text.length * width / context.measureText(text).width);
@@ -171,7 +172,7 @@ function drawLabel(context, place, box, look) {
   context.fillText(fit(context, bytesText(box.bytes), place.width - 9), place.x + 6, middle + 7);
 }
 
-// A narrow box has its label from the bottom to the top.
+// The label of a narrow box runs from bottom to top.
 function drawUpright(context, place, box, look) {
   context.save();
   context.translate(place.x + place.width / 2, place.y + place.height - 5);
@@ -227,7 +228,7 @@ function drawLine(context, plane, bytes, style, dash) {
   context.restore();
 }
 
-// Bytes in use under the picture; a column of pixels shows its fullest step.
+// Live bytes below the diagram; each column of pixels shows its largest step.
 function drawLive(context, plane, panel, look) {
   const {live, arena} = panel;
   const height = plane.liveBottom - plane.liveTop;
@@ -248,8 +249,8 @@ function drawLive(context, plane, panel, look) {
   context.fillText("in use", plane.left - 5, plane.liveTop + height / 2);
 }
 
-// Jumps as arrows over the picture; those that go back are loops. Arrows that
-// would cross stand in different heights.
+// Jumps as arrows above the diagram; backward ones are loops. Arrows that would
+// cross have different heights.
 function drawJumps(context, plane, jumps, look) {
   const ends = [];
   context.lineWidth = 1;
@@ -351,7 +352,7 @@ function drawPanel(context, plane, panel, look) {
   return count;
 }
 
-// What the pointer or the keyboard is on: frame, uses, lines to the axes.
+// The box under the pointer or the keyboard: frame, accesses, lines to the axes.
 function drawFocus(context, plane, rect, isKept, look) {
   const place = placeOf(plane, rect);
   context.save();

@@ -1,12 +1,12 @@
 "use strict";
-// A picture of one method's memory of one kind: two canvases, what is drawn on
-// them, and what pointer and keys do. Pictures of one method share their steps,
-// pictures of one arena their addresses.
+// A panel: the diagram of one method and one arena or kind of memory, on two
+// canvases, with its pointer and key events. Panels of one method share the step
+// axis, panels of one arena the address axis.
 
 const LIVE_HEIGHT = 58;
 const panels = [];
 let matches = null;   // ids of boxes that the search found; null: no search
-let kept = null;      // {panel, rect} whose details stay
+let kept = null;      // {panel, rect} whose details are pinned
 let pointed = null;   // {panel, rect} under the pointer or the keyboard
 
 class Range {
@@ -45,8 +45,8 @@ class Panel {
     this.isDirty = true;
   }
 
-  // Addresses: those of the row, the same for all methods, or its own, which
-  // shows a small arena beside a large one. State is the same everywhere.
+  // The range of addresses: that of the row, for one scale in all methods, or its
+  // own, so that a small arena fills the panel. State has one scale everywhere.
   setScale(isShared) {
     const own = Math.max(this.arena?.bytes ?? 0, this.rects.reduce((most, rect) => Math.max(most, rect.y1), 0));
     this.y = isShared || this.arena?.state ? this.row.y : new Range(own);
@@ -127,7 +127,7 @@ class Panel {
     }
   }
 
-  // The rectangle at a place of the stage.
+  // The rectangle at a position.
   hit(x, y) {
     const plane = this.plane;
     if (x < plane.left || x > plane.right || y < plane.top || y > plane.bottom) return null;
@@ -158,7 +158,7 @@ class Panel {
     this.changed();
   }
 
-  // Moves the window so that the rectangle is within.
+  // Moves the window so that the rectangle is visible.
   reveal(rect) {
     const width = this.x.high - this.x.low, height = this.y.high - this.y.low;
     if (rect.x0 < this.x.low || rect.x1 > this.x.high) {
@@ -267,7 +267,7 @@ class Panel {
     event.preventDefault();
   }
 
-  // To the nearest box in a direction, or to the first one.
+  // Moves to the nearest box in a direction, or to the first one.
   go(dx, dy) {
     const from = pointed !== null && pointed.panel === this ? pointed.rect : null;
     let best = from, bestRank = Infinity;
@@ -304,7 +304,7 @@ function gapText(arena) {
   return gap === 0 ? "0" : `${bytesText(gap)} (${(100 * gap / Math.max(arena.bound, 1)).toFixed(2)} %)`;
 }
 
-// ---- drawing when something changed, once a frame
+// ---- drawing after changes, at most once in each frame
 
 let activePanel = null;
 let isWaiting = false;
@@ -330,7 +330,7 @@ function drawAll() {
   drawSoon();
 }
 
-// ---- what is pointed at, and what is kept
+// ---- the box under the pointer, and the pinned one
 
 function point(what, event) {
   const isSame = what === null ? pointed === null : pointed !== null && pointed.rect === what.rect;
@@ -347,7 +347,7 @@ function keep(what) {
   drawSoon();
 }
 
-// Shows a box wherever it is drawn.
+// Shows a box in the panel that draws it.
 function goTo(box) {
   for (const panel of panels) {
     const rect = panel.rects.find((candidate) => candidate.box === box);

@@ -1,5 +1,5 @@
 "use strict";
-// Puts the page together: rows of pictures, tools, figures, legend.
+// Builds the page: rows of panels, tools, figures, legend.
 
 const byId = (id) => document.getElementById(id);
 const rows = [];
@@ -17,7 +17,7 @@ function makeRows() {
       arenas.set(arena.id, known);
     }
   }
-  // What only touches state comes when it is asked for, if there is more.
+  // Methods that use only state are hidden at first if there are others.
   if (!methods.some((method) => method.isShown)) methods.forEach((method) => { method.isShown = method.arenas.length > 0; });
   if (!methods.some((method) => method.isShown)) methods.forEach((method) => { method.isShown = true; });
   for (const id of [...arenas.keys()].sort((a, b) => a - b)) {
@@ -56,7 +56,7 @@ function makePanels() {
   }
 }
 
-// Columns are as wide as what their methods do, within bounds.
+// The width of a column grows with the steps of its method, within bounds.
 function layOut() {
   const shown = methods.filter((method) => method.isShown);
   const width = byId("grid").clientWidth;

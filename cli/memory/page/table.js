@@ -1,5 +1,5 @@
 "use strict";
-// The same facts as a table: what the search found, sorted, in pages.
+// The boxes as a table: the matches of the search, sorted, in pages.
 
 const ROWS = 200;
 const columns = [

@@ -49,7 +49,7 @@ static void a_trace_has_instructions_and_live_bytes(void** state) {
     const json_t* const arguments = json_object_get(event, "args");
     if (strcmp(phase, "C") == 0) {
       ++memories;
-      assert_string_equal(text_of(event, "name"), "arena 2, bytes in use");
+      assert_string_equal(text_of(event, "name"), "arena 2, live bytes");
       assert_int_equal(json_integer_value(json_object_get(arguments, "bytes")),
                        800);
     }

@@ -1,7 +1,7 @@
-"""Drives Debian's chromium without a window, through its debugging pipe.
+"""Controls a headless chromium through its debugging pipe.
 
-Messages are JSON, each ended by a zero byte; the browser reads them from file
-descriptor 3 and answers on 4, so nothing but Python is needed.
+Messages are JSON, each with a zero byte at its end. The browser reads them from
+file descriptor 3 and answers on 4, so no package is needed besides Python.
 """
 
 import json

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compares the boxes of `etx mem` with what another reader finds.
+"""Compares the boxes of `etx mem` with an independent computation.
 
     check_memory.py ETX FILE.pte|DIRECTORY...
 
-The package executorch reads the program, PyTorch's own schemas say what an
-operator writes, and lifespans are found step by step on the graph of all
-instructions, where etx goes block by block. A directory is planned first, for
-both targets. Ends with 77 (skipped) if the packages are not there.
+The package executorch reads the program, and PyTorch's schemas say what an
+operator writes. Liveness is computed for each instruction, while etx uses basic
+blocks. A directory is planned first, for both targets. Ends with 77 (skipped) if
+the packages are not installed.
 """
 
 import json
@@ -25,7 +25,7 @@ except ImportError as missing:
     sys.exit(77)
 
 SCRATCH, STATE, CONSTANT, CALLER = range(4)
-# Operators that only look at the sizes of their first tensor.
+# Operators that read only the sizes of their first tensor.
 SIZES_ONLY = {"sym_size.int", "sym_numel", "full_like.out", "fill.Scalar_out",
               "fill.Tensor_out", "copy.out"}
 VIEWS = {"executorch_prim::et_view.default", "etx::part_view.default"}

@@ -3,9 +3,9 @@
 
     check_page.py ETX SOURCE_ROOT [--shots FOLDER]
 
-What the page draws is compared with the trace, which another file of etx
-writes; pointer and keys are the browser's own. Ends with 77 (skipped) if there
-is no chromium.
+The boxes that the page draws are compared with the trace output of etx. The
+browser generates real pointer and key events. Ends with 77 (skipped) if there is
+no chromium.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import tempfile
 
 import browser
 
-MANY = 10000  # boxes that have to stay usable
+MANY = 10000  # boxes with which the page must stay usable
 
 
 def plan(etx, source, target, *options):
@@ -213,7 +213,7 @@ def expect_keyboard(case):
     chrome.settle()
     expect(first in chrome.run("[...boxes].map(b => b.title).join()"), first)
     expect(chrome.run("document.getElementById('said').textContent").startswith(
-        chrome.run("pointed.rect.box.title")), "the value is not told aloud")
+        chrome.run("pointed.rect.box.title")), "screen readers do not get the value")
     before = chrome.run("activePanel.x.high - activePanel.x.low")
     chrome.key("+", "+")
     expect(chrome.run("activePanel.x.high - activePanel.x.low") < before or before <= 2,

@@ -129,7 +129,7 @@ static void a_long_method_is_drawn_within_bounds(void** state) {
   test_program_end(s.p);
 }
 
-static void a_column_shows_its_fullest_step(void** state) {
+static void a_column_shows_its_step_with_the_most_bytes(void** state) {
   (void)state;
   // 168 steps: two to a column. Only step 101 uses the upper half.
   enum { STEPS = 168, FULL = 101 };
@@ -151,7 +151,7 @@ static void a_column_shows_its_fullest_step(void** state) {
   test_program_end(s.p);
 }
 
-static void names_do_not_steer_a_terminal(void** state) {
+static void control_characters_in_names_are_replaced(void** state) {
   (void)state;
   test_program* const p = stock(32);
   const int x = test_input(p, four_at(p, 0), "x");
@@ -240,7 +240,7 @@ static void trace_has_a_slice_for_each_value(void** state) {
 
 // ---- data of the page ----
 
-static void strings_are_safe_within_a_page(void** state) {
+static void strings_are_escaped_for_html(void** state) {
   (void)state;
   static const char hostile[] =
       "</script><!--\\\"&'\x01\x7f\xc3\xa9\xf0\x9f\x98\x80\xff\xe2\x80\xa8"
@@ -287,10 +287,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(text_shows_addresses_over_time),
       cmocka_unit_test(a_long_method_is_drawn_within_bounds),
-      cmocka_unit_test(a_column_shows_its_fullest_step),
-      cmocka_unit_test(names_do_not_steer_a_terminal),
+      cmocka_unit_test(a_column_shows_its_step_with_the_most_bytes),
+      cmocka_unit_test(control_characters_in_names_are_replaced),
       cmocka_unit_test(trace_has_a_slice_for_each_value),
-      cmocka_unit_test(strings_are_safe_within_a_page),
+      cmocka_unit_test(strings_are_escaped_for_html),
       cmocka_unit_test(the_page_is_one_file_with_the_data_in_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

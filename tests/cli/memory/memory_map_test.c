@@ -76,7 +76,7 @@ static void expect_arena(uint32_t id, uint64_t bytes, uint64_t bound,
 
 // ---- lifetimes ----
 
-static void a_value_lives_from_its_write_to_its_last_read(void** state) {
+static void a_value_is_live_from_its_write_to_its_last_read(void** state) {
   (void)state;
   const small s = start(64);
   const int x = borrowed_input(s.p);
@@ -118,7 +118,7 @@ static void a_value_written_again_has_two_spans(void** state) {
   end_map(s.p);
 }
 
-static void what_nobody_reads_lives_for_a_step(void** state) {
+static void an_unused_value_is_live_for_one_step(void** state) {
   (void)state;
   const small s = start(64);
   const int x = test_input(s.p, four_at(s.p, 0), "x");
@@ -138,7 +138,7 @@ static void what_nobody_reads_lives_for_a_step(void** state) {
   end_map(s.p);
 }
 
-static void an_argument_ends_where_its_result_takes_its_bytes(void** state) {
+static void an_argument_ends_where_an_in_place_result_starts(void** state) {
   (void)state;
   const small s = start(16);
   const int x = borrowed_input(s.p);
@@ -196,7 +196,7 @@ static void parts_written_in_place_make_the_whole(void** state) {
   end_map(s.p);
 }
 
-static void a_view_that_a_stock_file_leaves_out_is_found(void** state) {
+static void a_view_that_a_stock_exporter_removed_is_found(void** state) {
   (void)state;
   test_program* const p = stock(64);
   const int x = test_input(p, four_at(p, 0), "x");
@@ -215,7 +215,7 @@ static void a_view_that_a_stock_file_leaves_out_is_found(void** state) {
 
 // ---- state and constants ----
 
-static void state_is_there_all_the_time(void** state) {
+static void state_is_always_live(void** state) {
   (void)state;
   const small s = start_with_state(16, 32);
   const int k = test_state(s.p, "k", F32, SIZES(4), 0);
@@ -308,7 +308,7 @@ static void branches_exclude_each_other(void** state) {
 
 // 0 relu x a | 1 relu a b | 2 relu b c | 3 jump to 1 | 4 relu c y: a is read
 // in every iteration, and nothing else is carried from one to the next.
-static void what_a_loop_reads_again_lives_through_it(void** state) {
+static void a_value_that_a_loop_reads_is_live_in_all_of_it(void** state) {
   (void)state;
   const small s = start(80);
   const int x = borrowed_input(s.p);
@@ -330,7 +330,7 @@ static void what_a_loop_reads_again_lives_through_it(void** state) {
 
 // 0 relu x a | 1 relu a b | 2 copy b into row i of l | 3 jump to 1: l is live
 // from the first row that is written.
-static void rows_that_a_loop_collects_live_through_it(void** state) {
+static void rows_that_a_loop_writes_are_live_in_all_of_it(void** state) {
   (void)state;
   test_program* const p = stock(96);
   const int x = test_input(p, four_at(p, 0), "x");
@@ -374,7 +374,7 @@ static void a_moved_header_keeps_its_sources_alive(void** state) {
 
 // ---- unknown operators ----
 
-static void unknown_calls_use_all_they_name(void** state) {
+static void unknown_calls_access_all_their_arguments(void** state) {
   (void)state;
   test_program* const p = stock(48);
   char text[64];
@@ -424,22 +424,22 @@ static void a_damaged_file_is_refused(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_value_lives_from_its_write_to_its_last_read),
+      cmocka_unit_test(a_value_is_live_from_its_write_to_its_last_read),
       cmocka_unit_test(a_value_written_again_has_two_spans),
-      cmocka_unit_test(what_nobody_reads_lives_for_a_step),
-      cmocka_unit_test(an_argument_ends_where_its_result_takes_its_bytes),
+      cmocka_unit_test(an_unused_value_is_live_for_one_step),
+      cmocka_unit_test(an_argument_ends_where_an_in_place_result_starts),
       cmocka_unit_test(views_of_the_blob_are_part_of_their_base),
       cmocka_unit_test(parts_written_in_place_make_the_whole),
-      cmocka_unit_test(a_view_that_a_stock_file_leaves_out_is_found),
-      cmocka_unit_test(state_is_there_all_the_time),
+      cmocka_unit_test(a_view_that_a_stock_exporter_removed_is_found),
+      cmocka_unit_test(state_is_always_live),
       cmocka_unit_test(a_stock_value_read_before_it_is_written_is_state),
       cmocka_unit_test(constants_have_no_arena),
       cmocka_unit_test(a_method_without_steps_has_one_column),
       cmocka_unit_test(branches_exclude_each_other),
-      cmocka_unit_test(what_a_loop_reads_again_lives_through_it),
-      cmocka_unit_test(rows_that_a_loop_collects_live_through_it),
+      cmocka_unit_test(a_value_that_a_loop_reads_is_live_in_all_of_it),
+      cmocka_unit_test(rows_that_a_loop_writes_are_live_in_all_of_it),
       cmocka_unit_test(a_moved_header_keeps_its_sources_alive),
-      cmocka_unit_test(unknown_calls_use_all_they_name),
+      cmocka_unit_test(unknown_calls_access_all_their_arguments),
       cmocka_unit_test(delegates_are_drawn),
       cmocka_unit_test(a_damaged_file_is_refused),
   };

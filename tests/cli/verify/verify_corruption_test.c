@@ -353,8 +353,7 @@ static etx_bytes_mut plan_set(const planned* p) {
   return file;
 }
 
-static void every_plan_is_proved_and_its_corruptions_are_told_apart(
-    void** state) {
+static void plans_are_proved_and_wrong_corruptions_refused(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof plans / sizeof plans[0]; ++i) {
     const etx_bytes_mut file = plan_set(&plans[i]);
@@ -470,7 +469,7 @@ static test_program* branch_in_loop(void) {
   return p;
 }
 
-static void corruptions_of_programs_with_jumps_are_told_apart(void** state) {
+static void wrong_corruptions_of_programs_with_jumps_are_refused(void** state) {
   (void)state;
   test_program* (*const makers[])(void) = {branch, same_value, loop,
                                            branch_in_loop};
@@ -487,7 +486,7 @@ static void corruptions_of_programs_with_jumps_are_told_apart(void** state) {
 
 // ---- the count ----
 
-static void at_least_five_hundred_of_each_sort_were_judged(void** state) {
+static void at_least_five_hundred_of_each_kind_were_tested(void** state) {
   size_t tried = 0, wrong = 0, refused = 0;
   (void)state;
   print_message("%-13s %6s %6s %8s %9s\n", "field", "tried", "wrong", "refused",
@@ -510,9 +509,9 @@ static void at_least_five_hundred_of_each_sort_were_judged(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_plan_is_proved_and_its_corruptions_are_told_apart),
-      cmocka_unit_test(corruptions_of_programs_with_jumps_are_told_apart),
-      cmocka_unit_test(at_least_five_hundred_of_each_sort_were_judged),
+      cmocka_unit_test(plans_are_proved_and_wrong_corruptions_refused),
+      cmocka_unit_test(wrong_corruptions_of_programs_with_jumps_are_refused),
+      cmocka_unit_test(at_least_five_hundred_of_each_kind_were_tested),
   };
   return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
 }

@@ -17,12 +17,11 @@ static etx_diag diag;
 
 typedef struct small {
   test_program* p;
-  int alpha;
 } small;
 
 // A method of etx with `scratch` bytes of arena 1.
 static inline small start(int64_t scratch) {
-  const small s = {test_program_new(), 0};
+  const small s = {test_program_new()};
   test_method(s.p, "m");
   test_arenas(s.p, scratch, 0);
   test_blob(s.p);
@@ -30,7 +29,7 @@ static inline small start(int64_t scratch) {
 }
 
 static inline small start_with_state(int64_t scratch, int64_t state) {
-  const small s = {test_program_new(), 0};
+  const small s = {test_program_new()};
   test_method(s.p, "m");
   test_arenas(s.p, scratch, state);
   test_blob(s.p);

@@ -1,5 +1,5 @@
-"""Calls of attention, of the caches it reads and of recurrent state. The same
-formula in float64 gives the result.
+"""Calls of attention, its caches and recurrent state. The expected results are
+computed by the same formula in float64.
 """
 
 import math

@@ -1,6 +1,6 @@
-"""Calls of what the exporter fuses: attention over operands in any order, and
-chains of elementwise steps, alone and behind a product or a convolution. The
-same formula in float64 gives the result.
+"""Calls of fused operators: attention with operands of any dimension order, and
+chains of elementwise steps, alone and as an epilogue of a matrix product or a
+convolution. The expected results are computed by the same formula in float64.
 """
 
 import math
@@ -23,7 +23,7 @@ ONE = {
 TWO = {"add": torch.add, "subtract": torch.sub, "multiply": torch.mul,
        "minimum": torch.minimum, "maximum": torch.maximum,
        "prelu": lambda a, b: torch.where(a > 0, a, a * b)}
-# With numbers that are the same for all elements.
+# Steps with numbers that are the same for all elements.
 WITH = {
     "clamp": (2, lambda t, p, q: t.clamp(p, q)),
     "leaky_relu": (2, lambda t, p, q: torch.where(t > 0, t, t * (p + q))),
@@ -86,7 +86,8 @@ def elementwise(c, d):
     others, text, compute = chain(d, shape)
     arguments = {"self": x, "others": others, "steps": text}
     if compute is None or not others:
-        # An empty list has no type in a case; one tensor that is not read has.
+        # The format cannot express the type of an empty list, so it has one
+        # tensor, which is not read.
         arguments["others"] = others or [torch.zeros([])]
     if compute is None:
         c.add(arguments)

@@ -1,5 +1,5 @@
-"""Arguments of the operators that take places from tensors of indices and
-masks: what a call takes before its out arguments, and what it takes by name.
+"""Arguments of indexing operators, which use tensors of indices and masks: the
+positional ones, without outputs, and the keyword arguments.
 """
 
 import torch
@@ -34,7 +34,7 @@ def index_list(d, shape, puts):
             own = shape[at:at + rank]
             if d.chance(0.03):
                 own[0] += 1
-            # uint8 masks are refused by some calls of PyTorch's alone
+            # Some calls of PyTorch refuse uint8 masks, which etx accepts.
             mask = torch.rand(own, generator=d.torch) < d.pick([0.2, 0.6])
             indices.append(d.lay(mask))
             at += rank

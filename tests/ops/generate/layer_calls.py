@@ -1,5 +1,6 @@
-"""Calls of layers: products with quantised weights, normalisation, a mixture
-of experts. The same formula in float64 gives the result.
+"""Calls of layers: matrix products with quantised weights, normalisation, a
+mixture of experts. The expected results are computed by the same formula in
+float64.
 """
 
 import math
@@ -113,8 +114,8 @@ def panels_argmax(c, d):
         arguments, y, size = panel_operands(d, [F32], repeats)
         if y.numel() == 0:
             break
-        # The largest is so by more than what sums of float32 may lose, or else
-        # the same columns give it, of which the first one counts.
+        # The largest value must exceed all others by more than the rounding
+        # error of float32 sums. Equal columns are allowed: the first one counts.
         below = y.masked_fill(y == y.amax(-1, keepdim=True), -math.inf)
         if (y.amax(-1) - below.amax(-1)).min() > size * 1e-5:
             break

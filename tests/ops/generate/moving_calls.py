@@ -1,5 +1,5 @@
-"""Arguments of the operators that copy, view, join, cut and pad tensors: what
-a call takes before its out arguments, and what it takes by name.
+"""Arguments of the operators that copy, view, concatenate, slice and pad
+tensors: the positional ones, without outputs, and the keyword arguments.
 """
 
 import torch

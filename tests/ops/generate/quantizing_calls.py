@@ -1,5 +1,5 @@
-"""Calls that quantise, dequantise and choose the parameters for it, and what
-else is compared exactly with PyTorch's operators on quantised numbers.
+"""Calls that quantise, dequantise and choose quantisation parameters, and other
+calls whose results must equal those of PyTorch's quantised operators.
 """
 
 import executorch.exir.passes._quant_patterns_and_replacements  # noqa: F401

@@ -1,8 +1,8 @@
-"""What generators of random operator calls share.
+"""Shared code of the generators of random operator calls.
 
-A generator draws the arguments of an operator, asks PyTorch for the result or
-that it refuses, and writes cases in the format that tests/data/ops/README.md
-tells. Here are the types, what is drawn and how tensors lie, an argument of a
+A generator draws random arguments of an operator, calls PyTorch for the result
+or an error, and writes cases in the format of tests/data/ops/README.md. This
+file has the dtypes, random numbers and layouts, the form of an argument in a
 case, the two files of an operator, and the command line:
 
     random_<family>.py TARGET [--seed N] [--count N] [--only PART] [--wild]
@@ -31,12 +31,12 @@ NAMES = {U8: "U8", I8: "I8", I16: "I16", I32: "I32", I64: "I64", F32: "F32",
          F64: "F64", F16: "F16", BF16: "BF16", BOOL: "BOOL"}
 CODES = {U8: 0, I8: 1, I16: 2, I32: 3, I64: 4, F16: 5, F32: 6, F64: 7,
          C64: 9, C128: 10, BOOL: 11, BF16: 15}
-# Units in the last place of 1, and the smallest numbers.
+# By dtype: the ULP of 1, and the smallest normal number.
 UNIT = {F32: 2.0**-23, F64: 2.0**-52, F16: 2.0**-10, BF16: 2.0**-7,
         C64: 2.0**-23, C128: 2.0**-52}
 TINY = {F32: 2.0**-149, F64: 2.0**-1074, F16: 2.0**-24, BF16: 2.0**-133,
         C64: 2.0**-149, C128: 2.0**-1074}
-# By rank: channels last, as an order of dimensions and as PyTorch's name.
+# By rank: channels last, as a dimension order and as PyTorch's memory format.
 ORDERS = {4: [0, 2, 3, 1], 5: [0, 2, 3, 4, 1]}
 FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 
@@ -45,7 +45,7 @@ class Skip(Exception):
     """What was drawn says nothing about the operator."""
 
 
-# ------------------------------------------------ what is drawn
+# ------------------------------------------------ random choices
 
 class Draw:
     """Random numbers and tensors; families draw other sizes and values."""
@@ -106,7 +106,7 @@ class Draw:
                     [math.nan, math.inf, -math.inf, -0.0, 0.0])
         return t
 
-    # The ways a tensor may lie.
+    # The layouts of a tensor.
 
     def spread(self, t):
         """One place of a dimension for all of it, with stride 0."""
@@ -164,7 +164,7 @@ class Draw:
                 for d in chosen]
 
 
-# ------------------------------------------------ what is written
+# ------------------------------------------------ writing
 
 class Writer:
     """One operator's two files. `shares`: equal tensors are written once."""
@@ -174,7 +174,7 @@ class Writer:
         self.cases, self.known, self.blobs = [], {}, []
 
     def put(self, tensor):
-        # Filled out tensors without elements may have a size of -1 in PyTorch.
+        # PyTorch may give an empty output a size of -1.
         if any(size < 0 for size in tensor.shape):
             raise Skip
         tensor = tensor.detach().resolve_conj()
@@ -277,7 +277,7 @@ class Cases:
         """All cases are there."""
 
 
-# ------------------------------------------------ the program
+# ------------------------------------------------ command line
 
 def command_line(text, count=100, most=None):
     """`text` of the program, how many cases are written by default, and what

@@ -5,10 +5,9 @@ on plain numbers.
     random_creation.py TARGET [--seed N] [--count N] [--only PART]
 
 Writes TARGET/<operator>.jsonl and .safetensors, COUNT cases of each operator,
-in the format that tests/data/ops/README.md tells: sizes with and without
-elements, all types, other orders of dimensions, numbers at and beyond their
-bounds. What PyTorch or Python refuses is an error case; there an out tensor is
-float32.
+in the format of tests/data/ops/README.md: empty and other sizes, all dtypes,
+several dimension orders, numbers at and beyond their bounds. A call that PyTorch
+or Python refuses becomes an error case, whose output is float32.
 
 tests/data/ops/random_creation holds what `--seed 1 --count 8` writes.
 """
@@ -165,7 +164,7 @@ def arange(c, d):
     lost = 0.0 if exact or not real else 8 * far * UNIT[F32 if dtype != F64
                                                         else F64]
     rtol = UNIT[dtype] if lost and dtype in (F16, BF16) else 0.0
-    # How many there are must not hang on rounding.
+    # The number of elements must not depend on rounding.
     if math.isfinite(end) and step and not exact:
         quotient = (end - start) / step
         if abs(quotient - round(quotient)) < 1e-6:

@@ -25,11 +25,11 @@ from random_calls import (ALL, BF16, BOOL, F16, F32, F64, FLOATS, I32, INTS,
 A = torch.ops.aten
 SMALLEST = {F32: 2.0**-126, F64: 2.0**-1022,
             F16: 2.0**-24, BF16: 2.0**-126}
-# Operators whose zero may have either sign.
+# Operators whose results may be a zero of either sign.
 ANY_ZERO = {'maximum', 'minimum', 'relu', 'clamp', 'hardtanh', 'floor_divide',
             'remainder', 'div_floor', 'relu6'}
 
-# name -> units of the last place; 0: exact. Types: all.
+# name -> tolerance in ULP; 0: exact. All dtypes.
 UNARY = dict.fromkeys('abs ceil floor round trunc sign neg relu logical_not '
                       'isnan isinf bitwise_not square'.split(), 0)
 UNARY.update(dict.fromkeys('exp log log2 log10 log1p expm1 sin cos asin acos '
@@ -37,7 +37,7 @@ UNARY.update(dict.fromkeys('exp log log2 log10 log1p expm1 sin cos asin acos '
 UNARY.update(dict.fromkeys('sigmoid sinh cosh tan asinh acosh atanh erfc '
                            'silu log_sigmoid'.split(), 8))
 UNARY.update({'erfc': 16, 'mish': 16, 'sqrt': 1, 'reciprocal': 1})
-# Arguments far outside only give infinities.
+# Bounds of arguments: outside of them all results are infinite.
 NARROW = {'exp', 'expm1', 'sinh', 'cosh', 'exp2', 'erfc'}
 BINARY = 'maximum minimum logical_and logical_or logical_xor'.split()
 BINARY_TENSOR = ('eq ne lt le gt ge fmod remainder bitwise_and bitwise_or '
@@ -241,7 +241,7 @@ def product(c, d):
     overload = 'out'
     if d.chance(.4) and name != 'floor_divide':
         y, overload = d.number(x.dtype), 'Scalar_out'
-    # A quotient by a number may be a product with its reciprocal.
+    # A division by a number may be a multiplication by its reciprocal.
     c.add('aten::%s.%s' % (name, overload), ['self', 'other'], [x, y],
              getattr(A, name), 1 if name == 'div' else 0, name,
              alone=True)
@@ -265,7 +265,7 @@ def power(c, d):
     if kind < .4:
         op, values = 'Tensor_Tensor_out', [x, y]
     else:
-        # Numbers that are the same in every type.
+        # Numbers that every dtype represents exactly.
         number = d.pick([2, 3, 0, 1, -1, .5, -.5, 1.5, -2.0, 2.5])
         op, values = 'Tensor_Scalar_out', [x, number]
         if kind > .8:
@@ -442,7 +442,7 @@ def wide(value, values):
     return value.to(F32).double()
 
 
-# How often each comes: as often as it stands here.
+# Repeated entries are drawn more often.
 KINDS = [unary] * 4 + [binary] * 4 + [
     with_number, total, product, quotient, power, angle, choice, bounds,
     activation, activation, from_number, shifted, mixed, replaced]
@@ -458,7 +458,7 @@ def main():
         known(cases, draw)
     while kinds and len(writer.cases) < options.count:
         draw.pick(kinds)(cases, draw)
-    # The largest elements first: all lie at multiples of their size.
+    # The largest dtypes first, so that all tensors are aligned.
     writer.blobs.sort(key=lambda blob: -blob[1].itemsize)
     writer.save()
 

@@ -3,10 +3,10 @@
 
     random_movement.py TARGET [--seed N] [--count N] [--only PART]
 
-Writes TARGET/<operator>.jsonl and .safetensors in the format that
-tests/data/ops/README.md tells, COUNT cases of each operator: shapes with and
-without elements, all types, tensors that lie in other orders or with gaps,
-arguments at and beyond their bounds. What PyTorch refuses is an error case.
+Writes TARGET/<operator>.jsonl and .safetensors in the format of
+tests/data/ops/README.md, COUNT cases of each operator: empty and other shapes,
+all dtypes, several dimension orders and strides with gaps, arguments at and
+beyond their bounds. A call that PyTorch refuses becomes an error case.
 
 tests/data/ops/random_movement holds what `--seed 1 --count 5` writes.
 """
@@ -94,7 +94,7 @@ class MovingDraw(Draw):
         return self.lay(index.to(dtype or self.pick([I64] * 3 + [I32])))
 
 
-# ------------------------------------------------ PyTorch's answer
+# ------------------------------------------------ PyTorch's results
 
 def functional_of(op):
     """The form without out arguments, and the schema of the out form."""
@@ -162,8 +162,8 @@ def evaluate(form, given, named):
     raise Skip  # it refuses the order of elements alone
 
 
-# What says that PyTorch meets a mistake of its own, or wants a type that its
-# schema does not ask for.
+# Messages of PyTorch's own defects, and of dtypes that it requires although its
+# schema does not.
 MISTAKES = ("INTERNAL", "sym_strides", "only supports boolean")
 SUMS = ("scatter_add", "scatter_reduce", "index_add", "index_put")
 

@@ -4,14 +4,14 @@
     random_quantized.py TARGET [--seed N] [--count N] [--only PART]
                         [--most BYTES]
 
-Writes TARGET/<operator>.jsonl and .safetensors in the format that
-tests/data/ops/README.md tells, COUNT cases of each operator: sizes with and
-without elements, all types, tensors that lie in other orders or with gaps,
-arguments at and beyond their bounds. Cases with a tensor of more than BYTES
-are left out. Quantising is compared exactly with PyTorch's operators. Sums
-come from the same formula in float64; the tolerance is what float32 sums of so
-many terms may lose in any order. Needs executorch 1.5.1 too, for the
-registrations.
+Writes TARGET/<operator>.jsonl and .safetensors in the format of
+tests/data/ops/README.md, COUNT cases of each operator: empty and other sizes,
+all dtypes, several dimension orders and strides with gaps, arguments at and
+beyond their bounds. Cases with a tensor of more than BYTES are left out.
+Quantisation is compared exactly with PyTorch's operators. Sums are computed by
+the same formula in float64; the tolerance is the largest rounding error of a
+float32 sum of that many terms in any order. Needs executorch 1.5.1, which
+registers the operators.
 
 tests/data/ops/random_quantized holds what `--seed 1 --count 6 --most 1500`
 writes.

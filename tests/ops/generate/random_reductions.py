@@ -5,8 +5,8 @@
                          [--most BYTES]
 
 Writes TARGET/<operator>.jsonl and .safetensors, COUNT cases of each operator:
-any sizes, orders of dimensions and types, dimensions by any name, refusals
-among them. Cases with a tensor of more than BYTES are left out.
+any sizes, dimension orders and dtypes, positive and negative dimensions, and
+errors. Cases with a tensor of more than BYTES are left out.
 
 tests/data/ops/random_reductions holds what `--seed 1 --count 10 --most 1500`
 writes.
@@ -199,7 +199,7 @@ def orders(op, draw):
     dim = draw.dim(len(shape))
     is_sort = "sort" in op.op
     x = draw.lay(x)
-    # Which of equal elements topk takes is not promised.
+    # It is not defined which of several equal elements topk returns.
     has_ties = not is_sort and x.numel() != len(set(
         map(str, (x + 0).flatten().tolist())))
     descending = draw.chance(0.5)
@@ -231,18 +231,18 @@ def cdists(op, draw):
                    -1.0 if draw.chance(0.1) else 2.0])
     mode = draw.pick([None, None, 0, 1, 2])
     if p == 2 and mode != 2 and dtype in FLOATS:
-        # A matrix product makes NaN of infinities.
+        # With a matrix product, infinities give NaN.
         a = draw.lay(a.nan_to_num(0, 1, 2))
         b = draw.lay(b.nan_to_num(0, 1, 2))
     if p == math.inf and dtype in FLOATS:
-        # Whether NaN is the largest depends on where it stands.
+        # Whether NaN counts as the largest depends on its position.
         a, b = draw.lay(a.nan_to_num(0)), draw.lay(b.nan_to_num(0))
 
     def tolerance(high, dtype, k):
-        # With a matrix product the square of a small distance is lost.
+        # With a matrix product, the square of a small distance is rounded away.
         scale = max(magnitude(a), magnitude(b), 1)
         if p == 2 and mode != 2:
-            # A root of what is lost of a square: in units of it.
+            # The root of the rounding error of a square.
             unit = UNIT[dtype] if dtype == F64 else UNIT[F32]
             return 9 * scale * math.sqrt((m + 1) / unit), 200
         return 16 * scale, 60 + terms_lost(m)
@@ -341,7 +341,7 @@ def group_norms(op, draw):
     groups = draw.int(1, 4)
     shape = [draw.int(1, 3), groups * draw.int(1, 3)] + draw.shape(0, 2,
                                                                    long=90)
-    # Which mean an infinity leaves depends on where it stands.
+    # With an infinity, the mean depends on its position.
     x = draw.values(shape, dtype).nan_to_num(math.nan, 1, 2)
     wide = draw.chance(0.3)
     n, c = shape[0], shape[1]
@@ -413,8 +413,8 @@ def backward_transforms(op, draw):
     dims = draw.random.sample(range(len(shape)), draw.int(1, len(shape)))
     last = 2 * (shape[dims[-1]] - 1) + draw.int(0, 1)
     z = draw.values(shape, draw.pick([C64, C128]), special=0)
-    # What the transform of a real line cannot have is not looked at, but only
-    # one dimension tells what that is.
+    # Imaginary parts that the transform of a real line cannot have are ignored;
+    # that is well-defined for one dimension only.
     if len(dims) > 1:
         z.imag.zero_()
     op.add([("self", draw.lay(z)), ("dim", dims),
@@ -434,7 +434,7 @@ def complex_transforms(op, draw):
 def magnitudes(op, draw):
     z = draw.values(draw.shape(0, 3, most=9, long=40), draw.pick([C64, C128]),
                     special=0.3)
-    # Squares of these are no numbers of the type.
+    # The dtype cannot represent squares of these.
     if draw.chance(0.4):
         z = z * draw.pick([1e-30, 1e30] if z.dtype == C64 else [1e-250, 1e250])
     op.add([("self", draw.lay(z))], lambda h, d, k: (1, 2))

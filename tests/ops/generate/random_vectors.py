@@ -3,13 +3,13 @@
 
     random_vectors.py TARGET [--seed N] [--count N] [--only PART] [--most N]
 
-Writes one pair of files for each operator, in the format that
-tests/data/ops/README.md tells, with results by PyTorch. Sizes, windows, types
-and layouts are drawn at random, and are not always allowed: what PyTorch
-refuses becomes a case that expects an error. With --most, only cases whose
-tensors have no more elements. Operators that only move or compare elements are
-judged exactly. For the others PyTorch computes in float64, and the tolerance
-is what sums of that many float32 terms may lose in any order.
+Writes two files for each operator in the format of tests/data/ops/README.md,
+with results of PyTorch. Sizes, windows, dtypes and layouts are random and not
+always valid: a call that PyTorch refuses becomes an error case. --most limits
+the number of elements of each tensor. Operators that only move or compare
+elements must be exact. For the others PyTorch computes in float64, and the
+tolerance is the largest rounding error of a float32 sum of that many terms in
+any order.
 """
 
 import math
@@ -132,7 +132,7 @@ class VectorCases(Cases):
             if t is None:
                 t = torch.zeros(0, dtype=next(iter(arguments.values())).dtype)
             case["outs"].append({"name": name, "t": self.writer.put(t)})
-            # Files may ask for results in another order of dimensions.
+            # A file may request results in another dimension order.
             if t.dim() == 4 and t.numel() and t.shape[1] % 3 == 0:
                 case["outs"][-1]["dim_order"] = ORDERS[4]
         self.writer.cases.append(case)
@@ -203,7 +203,7 @@ def make_convolution(d):
 
 
 def make_convolution_backward(d):
-    # Where infinity meets padding PyTorch's kernels disagree.
+    # PyTorch's kernels disagree on infinities beside padding.
     a = convolution_arguments(d, d.pick([F32, F32, F64, BF16]), 0)
     try:
         out = torch.ops.aten.convolution(**a)
@@ -293,8 +293,8 @@ def make_adaptive_pool(d):
 
 # ------------------------------------------------ resampling
 
-# A weight that is all but 0 may round to 0, which infinity makes NaN of: no
-# such elements where weights are computed.
+# A weight near 0 may round to 0, and 0 * infinity is NaN, so inputs have no
+# infinities where weights are computed.
 def resized(d, x):
     """(sizes, scales): one of them, at times both or neither."""
     sizes = [d.int(1, 40), d.int(1, 40)]

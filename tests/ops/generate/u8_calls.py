@@ -1,6 +1,6 @@
-"""Calls of images and layers of bytes that stand for floats. Sums come from the
-same formula in float64, which holds them exactly; the steps behind them are
-those of float32. Results are compared exactly.
+"""Calls of image operators and layers on quantised uint8 tensors. Sums are
+computed by the same formula in float64, which is exact; the steps after them are
+computed in float32. Results are compared exactly.
 """
 
 import torch
@@ -166,7 +166,7 @@ def mean(c, d):
     c.add(arguments, [("out", r.of(f))])
 
 
-# Steps whose results float32 has one of.
+# Steps with only one correct float32 result.
 ONE = {"neg": torch.neg, "abs": torch.abs, "relu": torch.relu,
        "square": torch.square, "relu6": torch.nn.functional.relu6}
 TWO = {"add": torch.add, "subtract": torch.sub, "multiply": torch.mul,
@@ -215,7 +215,7 @@ def chain(c, d):
     shape = d.shape(1, 4)
     kinds = [shape, shape, [1], shape[-1:]]
     x, *own, floats = operand(d, shape)
-    # An empty list has no type in a case.
+    # The format cannot express the type of an empty list.
     others, scales, zeros, real = zip(*(operand(d, d.pick(kinds))
                                         for _ in range(d.int(1, 3))))
     words = steps(d, len(others))

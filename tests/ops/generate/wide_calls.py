@@ -1,4 +1,4 @@
-"""Calls of PyTorch's operators, judged by the same call in float64.
+"""Calls of PyTorch's operators, compared with the same call in float64.
 
 An Operator runs a functional form on arguments, once as they are and once in
 float64, and adds a case: the float64 result with a tolerance, or the fact that

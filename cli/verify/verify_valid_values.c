@@ -11,27 +11,29 @@ enum { MAX_NESTING = 64 };
 // instruction writes is valid if all its bytes lie in another valid value. The
 // exception is a state: its content changes only through another state, or
 // through a value that an instruction changes in place.
-static bool may_be_view_of(const etx_verify_valid_values* h, uint32_t value,
+static bool may_be_view_of(const etx_verify_valid_values* valid, uint32_t value,
                            uint32_t other) {
-  const etx_verify_value* const shown = &h->m->values[other];
-  return !h->m->values[value].is_state || shown->is_state || shown->is_changed;
+  const etx_verify_value* const shown = &valid->m->values[other];
+  return !valid->m->values[value].is_state || shown->is_state ||
+         shown->is_changed;
 }
 
-static bool is_inside_another(const etx_verify_valid_values* h,
+static bool is_inside_another(const etx_verify_valid_values* valid,
                               uint32_t value) {
-  const etx_verify_value* const v = &h->m->values[value];
+  const etx_verify_value* const v = &valid->m->values[value];
   if (v->storage != ETX_VERIFY_STORAGE_PLANNED || v->is_rebound ||
       v->is_written) {
     return false;
   }
-  size_t piece = etx_verify_interval_tree_next(&h->intervals, v->range, 0);
+  size_t piece = etx_verify_interval_tree_next(&valid->intervals, v->range, 0);
   while (piece != SIZE_MAX) {
-    const etx_verify_interval* const other = &h->intervals.pieces[piece];
+    const etx_verify_interval* const other = &valid->intervals.pieces[piece];
     if (etx_verify_contains(other->range, v->range) &&
-        may_be_view_of(h, value, other->owner)) {
+        may_be_view_of(valid, value, other->owner)) {
       return true;
     }
-    piece = etx_verify_interval_tree_next(&h->intervals, v->range, piece + 1);
+    piece =
+        etx_verify_interval_tree_next(&valid->intervals, v->range, piece + 1);
   }
   return false;
 }
@@ -45,56 +47,58 @@ typedef struct search {
   size_t budget;
 } search;
 
-static bool is_valid_within(const etx_verify_valid_values* h, uint32_t value,
-                            search* s);
+static bool is_valid_within(const etx_verify_valid_values* valid,
+                            uint32_t value, search* s);
 
-static bool are_parts_valid(const etx_verify_valid_values* h,
+static bool are_parts_valid(const etx_verify_valid_values* valid,
                             const etx_verify_value* whole, search* s) {
   for (uint32_t i = 0; i < whole->part_count; ++i) {
-    const uint32_t part = h->m->parts[whole->first_part + i];
-    if (!etx_verify_overlap(h->m->values[part].range, s->range)) continue;
+    const uint32_t part = valid->m->parts[whole->first_part + i];
+    if (!etx_verify_overlap(valid->m->values[part].range, s->range)) continue;
     if (s->budget == 0) return false;
     --s->budget;
-    if (!is_valid_within(h, part, s)) return false;
+    if (!is_valid_within(valid, part, s)) return false;
   }
   return whole->part_count > 0;
 }
 
 // True if the bytes of `value` within the searched range are valid.
-static bool is_valid_within(const etx_verify_valid_values* h, uint32_t value,
-                            search* s) {
-  const uint32_t top = h->m->values[value].top;
-  const etx_verify_value* const v = &h->m->values[top];
+static bool is_valid_within(const etx_verify_valid_values* valid,
+                            uint32_t value, search* s) {
+  const uint32_t top = valid->m->values[value].top;
+  const etx_verify_value* const v = &valid->m->values[top];
   const etx_verify_range all = s->range;
-  const etx_verify_range own = h->m->values[value].range;
+  const etx_verify_range own = valid->m->values[value].range;
   if (v->storage == ETX_VERIFY_STORAGE_CONSTANT && !v->is_rebound) return true;
   if (own.start > s->range.start) s->range.start = own.start;
   if (own.end < s->range.end) s->range.end = own.end;
-  bool is_valid = etx_verify_interval_tree_has(&h->intervals, top, s->range);
-  if (!is_valid && h->m->blob == NULL) is_valid = is_inside_another(h, top);
+  bool is_valid =
+      etx_verify_interval_tree_has(&valid->intervals, top, s->range);
+  if (!is_valid && valid->m->blob == NULL)
+    is_valid = is_inside_another(valid, top);
   if (!is_valid && s->depth > 0) {
     --s->depth;
-    is_valid = are_parts_valid(h, v, s);
+    is_valid = are_parts_valid(valid, v, s);
     ++s->depth;
   }
   s->range = all;
   return is_valid;
 }
 
-bool etx_verify_value_is_valid(const etx_verify_valid_values* h,
+bool etx_verify_value_is_valid(const etx_verify_valid_values* valid,
                                uint32_t value) {
-  const etx_verify_value* const v = &h->m->values[value];
-  search s = {v->range, MAX_NESTING, h->m->value_count};
+  const etx_verify_value* const v = &valid->m->values[value];
+  search s = {v->range, MAX_NESTING, valid->m->value_count};
   if (!v->is_rebound && v->range.start == v->range.end) return true;
-  return is_valid_within(h, value, &s);
+  return is_valid_within(valid, value, &s);
 }
 
 // True if `value` is a view of `other`, directly or through other views: by the
 // blob, or by a header that it took over.
-static bool is_view_of(const etx_verify_valid_values* h, uint32_t value,
+static bool is_view_of(const etx_verify_valid_values* valid, uint32_t value,
                        uint32_t other) {
-  for (size_t i = 0; i <= h->m->value_count; ++i) {
-    const etx_verify_value* const v = &h->m->values[value];
+  for (size_t i = 0; i <= valid->m->value_count; ++i) {
+    const etx_verify_value* const v = &valid->m->values[value];
     if (v->parent != ETX_VERIFY_NONE) {
       value = v->parent;
     } else if (v->header_of != 0) {
@@ -109,117 +113,120 @@ static bool is_view_of(const etx_verify_valid_values* h, uint32_t value,
 
 // ---- writing ----
 
-static void note_overwriter(etx_verify_valid_values* h, uint32_t value,
+static void note_overwriter(etx_verify_valid_values* valid, uint32_t value,
                             uint32_t overwriter, size_t step) {
-  h->overwriters[value] = overwriter + 1;
-  h->overwritten_at[value] =
-      step == h->m->step_count ? ETX_VERIFY_NONE : (uint32_t)step;
+  valid->overwriters[value] = overwriter + 1;
+  valid->overwritten_at[value] =
+      step == valid->m->step_count ? ETX_VERIFY_NONE : (uint32_t)step;
 }
 
 // True if `value` lies in `other` in a stock file: if `value` is changed in
 // place, `other` has the new content and stays valid.
-static bool is_changed_through(const etx_verify_valid_values* h, uint32_t value,
-                               uint32_t other) {
-  return h->m->blob == NULL && h->m->values[value].range_count == 1 &&
-         h->m->values[other].range_count == 1 &&
-         etx_verify_contains(etx_verify_address_range(h->m, other, 0),
-                             etx_verify_address_range(h->m, value, 0));
+static bool is_changed_through(const etx_verify_valid_values* valid,
+                               uint32_t value, uint32_t other) {
+  return valid->m->blob == NULL && valid->m->values[value].range_count == 1 &&
+         valid->m->values[other].range_count == 1 &&
+         etx_verify_contains(etx_verify_address_range(valid->m, other, 0),
+                             etx_verify_address_range(valid->m, value, 0));
 }
 
 // If two outputs of one step overlap, both become invalid there, because the
 // order of the two writes is unknown.
-static void invalidate_both(etx_verify_valid_values* h, uint32_t value,
+static void invalidate_both(etx_verify_valid_values* valid, uint32_t value,
                             size_t piece, size_t step) {
-  const uint32_t top = h->m->values[value].top;
-  const size_t count = etx_verify_interval_count(&h->intervals, top);
+  const uint32_t top = valid->m->values[value].top;
+  const size_t count = etx_verify_interval_count(&valid->intervals, top);
   for (size_t i = 0; i < count; ++i) {
-    const size_t own = etx_verify_interval_at(&h->intervals, top, i);
-    if (!etx_verify_overlap(h->intervals.pieces[own].range,
-                            h->intervals.pieces[piece].range)) {
+    const size_t own = etx_verify_interval_at(&valid->intervals, top, i);
+    if (!etx_verify_overlap(valid->intervals.pieces[own].range,
+                            valid->intervals.pieces[piece].range)) {
       continue;
     }
-    etx_verify_interval_tree_remove_one(&h->intervals, own);
-    note_overwriter(h, top, h->intervals.pieces[piece].owner, step);
+    etx_verify_interval_tree_remove_one(&valid->intervals, own);
+    note_overwriter(valid, top, valid->intervals.pieces[piece].owner, step);
   }
 }
 
 // Invalidates all other values that share a byte with a possible range of
 // `value`.
-static void invalidate_overlapping(etx_verify_valid_values* h, uint32_t value,
-                                   size_t step, bool changes_others) {
-  for (uint32_t i = 0; i < h->m->values[value].range_count; ++i) {
-    const etx_verify_range range = etx_verify_address_range(h->m, value, i);
-    size_t piece = etx_verify_interval_tree_next(&h->intervals, range, 0);
+static void invalidate_overlapping(etx_verify_valid_values* valid,
+                                   uint32_t value, size_t step,
+                                   bool changes_others) {
+  for (uint32_t i = 0; i < valid->m->values[value].range_count; ++i) {
+    const etx_verify_range range = etx_verify_address_range(valid->m, value, i);
+    size_t piece = etx_verify_interval_tree_next(&valid->intervals, range, 0);
     for (; piece != SIZE_MAX; piece = etx_verify_interval_tree_next(
-                                  &h->intervals, range, piece + 1)) {
-      const uint32_t other = h->intervals.pieces[piece].owner;
-      if (other == value || is_view_of(h, value, other) ||
-          (changes_others && is_changed_through(h, value, other))) {
+                                  &valid->intervals, range, piece + 1)) {
+      const uint32_t other = valid->intervals.pieces[piece].owner;
+      if (other == value || is_view_of(valid, value, other) ||
+          (changes_others && is_changed_through(valid, value, other))) {
         continue;
       }
-      if (h->written_at[other] == step + 1) {
-        invalidate_both(h, value, piece, step);
+      if (valid->written_at[other] == step + 1) {
+        invalidate_both(valid, value, piece, step);
       }
-      etx_verify_interval_tree_remove_one(&h->intervals, piece);
-      note_overwriter(h, other, value, step);
+      etx_verify_interval_tree_remove_one(&valid->intervals, piece);
+      note_overwriter(valid, other, value, step);
     }
   }
 }
 
-void etx_verify_value_write(etx_verify_valid_values* h, uint32_t value,
+void etx_verify_value_write(etx_verify_valid_values* valid, uint32_t value,
                             size_t step, bool is_update) {
-  const etx_verify_value* const v = &h->m->values[value];
+  const etx_verify_value* const v = &valid->m->values[value];
   const bool was_valid =
-      etx_verify_interval_tree_has(&h->intervals, v->top, v->range);
-  etx_verify_interval_tree_add(&h->intervals, v->top, v->range);
-  invalidate_overlapping(h, value, step, is_update && !was_valid);
-  h->written_at[v->top] = (uint32_t)step + 1;
+      etx_verify_interval_tree_has(&valid->intervals, v->top, v->range);
+  etx_verify_interval_tree_add(&valid->intervals, v->top, v->range);
+  invalidate_overlapping(valid, value, step, is_update && !was_valid);
+  valid->written_at[v->top] = (uint32_t)step + 1;
 }
 
-void etx_verify_value_set_valid(etx_verify_valid_values* h, uint32_t value) {
-  const etx_verify_value* const v = &h->m->values[value];
-  etx_verify_interval_tree_add(&h->intervals, v->top, v->range);
+void etx_verify_value_set_valid(etx_verify_valid_values* valid,
+                                uint32_t value) {
+  const etx_verify_value* const v = &valid->m->values[value];
+  etx_verify_interval_tree_add(&valid->intervals, v->top, v->range);
 }
 
-void etx_verify_value_rebind(etx_verify_valid_values* h, uint32_t value,
+void etx_verify_value_rebind(etx_verify_valid_values* valid, uint32_t value,
                              uint32_t from) {
   const etx_verify_range anywhere = {0, 0};
-  const bool is_valid = etx_verify_value_is_valid(h, from);
-  etx_verify_interval_tree_remove(&h->intervals, value);
-  if (is_valid) etx_verify_interval_tree_add(&h->intervals, value, anywhere);
+  const bool is_valid = etx_verify_value_is_valid(valid, from);
+  etx_verify_interval_tree_remove(&valid->intervals, value);
+  if (is_valid)
+    etx_verify_interval_tree_add(&valid->intervals, value, anywhere);
 }
 
-void etx_verify_value_invalidate(etx_verify_valid_values* h, uint32_t value,
+void etx_verify_value_invalidate(etx_verify_valid_values* valid, uint32_t value,
                                  size_t step) {
-  const uint32_t top = h->m->values[value].top;
-  etx_verify_interval_tree_remove(&h->intervals, top);
-  note_overwriter(h, top, value, step);
+  const uint32_t top = valid->m->values[value].top;
+  etx_verify_interval_tree_remove(&valid->intervals, top);
+  note_overwriter(valid, top, value, step);
 }
 
 // ---- start ----
 
-etx_status etx_verify_valid_values_init(etx_verify_valid_values* h,
+etx_status etx_verify_valid_values_init(etx_verify_valid_values* valid,
                                         const etx_verify_method* m) {
-  memset(h, 0, sizeof *h);
-  h->m = m;
-  h->overwriters =
-      etx_verify_arena_take(m->memory, m->value_count, sizeof *h->overwriters);
-  h->overwritten_at = etx_verify_arena_take(m->memory, m->value_count,
-                                            sizeof *h->overwritten_at);
-  h->written_at =
-      etx_verify_arena_take(m->memory, m->value_count, sizeof *h->written_at);
-  if (h->overwriters == NULL || h->overwritten_at == NULL ||
-      h->written_at == NULL) {
+  memset(valid, 0, sizeof *valid);
+  valid->m = m;
+  valid->overwriters = etx_verify_arena_take(m->memory, m->value_count,
+                                             sizeof *valid->overwriters);
+  valid->overwritten_at = etx_verify_arena_take(m->memory, m->value_count,
+                                                sizeof *valid->overwritten_at);
+  valid->written_at = etx_verify_arena_take(m->memory, m->value_count,
+                                            sizeof *valid->written_at);
+  if (valid->overwriters == NULL || valid->overwritten_at == NULL ||
+      valid->written_at == NULL) {
     return ETX_OUT_OF_MEMORY;
   }
-  return etx_verify_interval_tree_init(&h->intervals, m);
+  return etx_verify_interval_tree_init(&valid->intervals, m);
 }
 
-void etx_verify_valid_values_clear(etx_verify_valid_values* h) {
-  const size_t values = h->m->value_count;
-  memset(h->overwriters, 0, values * sizeof *h->overwriters);
-  memset(h->written_at, 0, values * sizeof *h->written_at);
-  memset(h->intervals.bits, 0,
-         h->intervals.word_count * sizeof *h->intervals.bits);
-  etx_verify_interval_tree_load(&h->intervals, h->intervals.bits);
+void etx_verify_valid_values_clear(etx_verify_valid_values* valid) {
+  const size_t values = valid->m->value_count;
+  memset(valid->overwriters, 0, values * sizeof *valid->overwriters);
+  memset(valid->written_at, 0, values * sizeof *valid->written_at);
+  memset(valid->intervals.bits, 0,
+         valid->intervals.word_count * sizeof *valid->intervals.bits);
+  etx_verify_interval_tree_load(&valid->intervals, valid->intervals.bits);
 }

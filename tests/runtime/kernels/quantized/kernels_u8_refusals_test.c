@@ -424,7 +424,7 @@ static void chain_refuses_invalid_arguments(void** state) {
   c = valid_chain, c.out_zero = 256;
   expect_chain(&c, "the zero point of results is 256");
   c = valid_chain, c.dtype = ETX_DTYPE_FLOAT64;
-  expect_chain(&c, "the type of results has number 7");
+  expect_chain(&c, "the result has type 7");
   c = valid_chain, c.self.dtype = ETX_DTYPE_INT8;
   expect_chain(&c, "'self' has type 'int8'");
   c = valid_chain, c.self.strides = columns;

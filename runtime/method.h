@@ -124,8 +124,8 @@ ETX_MUST_USE etx_status etx_method_needed(const etx_program* program,
 // Called once for each operator that the kernel table lacks, so that a user
 // sees all of them; etx_method_init reports the first in its diag.
 typedef struct etx_missing_sink {
-  // Is told the operator and the first instruction that calls it. The texts are
-  // borrowed from the file.
+  // Receives the operator and the first instruction that calls it. The texts
+  // are borrowed from the file.
   void (*missing)(void* context, etx_text name, etx_text overload,
                   size_t instruction);
   void* context;  // handed to `missing` unchanged

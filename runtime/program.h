@@ -125,7 +125,7 @@ typedef struct etx_constant_hold {
 // output is a constant. A tensor's data and sizes point into the file, its
 // strides into `hold`. ETX_NOT_FOUND: there is no such method, or its data is
 // in a data file that was not given; ETX_BAD_ARGUMENT, ETX_BAD_STATE: the
-// method or its output is no constant; ETX_UNSUPPORTED: it is a list.
+// method or its output is not a constant; ETX_UNSUPPORTED: it is a list.
 ETX_MUST_USE etx_status etx_program_constant(const etx_program* program,
                                              etx_text name,
                                              etx_value* out_value,

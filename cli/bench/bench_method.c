@@ -68,8 +68,8 @@ typedef struct operator_profile {
   bool is_first_run;  // the cost is counted in it alone
 } operator_profile;
 
-// A run is accepted if it took at most so many times as long as the fastest
-// one: slower ones were interrupted by other programs.
+// A run counts if it took at most this factor longer than the fastest one:
+// slower runs were interrupted by other programs.
 static const double max_slowdown = 1.1;
 
 static bool is_in_file(const etx_bench_run* run, const void* data) {

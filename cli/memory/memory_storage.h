@@ -37,7 +37,7 @@ typedef struct etx_memory_access {
 typedef struct etx_memory_uses {
   etx_memory_storage* pieces;
   size_t piece_count;
-  uint32_t* piece_of;  // by value; ETX_VERIFY_NONE if it is no tensor
+  uint32_t* piece_of;  // by value; ETX_VERIFY_NONE if it is not a tensor
   uint32_t* views;
   etx_memory_access* touches;
   size_t touch_count;

@@ -1,5 +1,5 @@
 // A program file as YAML, for people: every value, every instruction, where
-// everything lies. It is no input of `etx plan`.
+// everything lies. It is not an input of `etx plan`.
 
 #ifndef ETX_CLI_PROGRAM_PROGRAM_YAML_H
 #define ETX_CLI_PROGRAM_PROGRAM_YAML_H

@@ -20,7 +20,7 @@ static etx_status find_program(etx_pte_file* file, etx_diag* diag) {
   file->is_bundle = etx_bundle_looks_like(bytes);
   if (!file->is_bundle && is_foreign(bytes)) {
     return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "this is no program: 'ET12' is expected at byte 4; "
+                         "this is not a program: 'ET12' is expected at byte 4; "
                          "methods become one by 'etx plan'");
   }
   if (!file->is_bundle) return ETX_OK;

@@ -39,7 +39,7 @@ static etx_status copy_text(const reader* in, const json_t* string,
 
 static etx_status find_tensor(const reader* in, const json_t* key,
                               const etx_host_tensor** out) {
-  if (!json_is_string(key)) return refuse(in, "a tensor's key is no string");
+  if (!json_is_string(key)) return refuse(in, "a tensor's key is not a string");
   *out = etx_tensor_set_find(&in->file->tensors, text_of(key));
   if (*out != NULL) return ETX_OK;
   return etx_diag_fail(in->diag, ETX_NOT_FOUND,
@@ -80,7 +80,8 @@ static etx_status read_value(const reader* in, const json_t* value,
 
 static etx_status read_values(const reader* in, const json_t* list,
                               etx_case_value** out, size_t* out_count) {
-  if (!json_is_array(list)) return refuse(in, "inputs or outputs are no list");
+  if (!json_is_array(list))
+    return refuse(in, "inputs or outputs are not a list");
   void* items = NULL;
   const size_t count = json_array_size(list);
   ETX_TRY(take(in, count, sizeof **out, &items));

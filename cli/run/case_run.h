@@ -29,7 +29,7 @@ typedef struct etx_case_result {
 } etx_case_result;
 
 // Returns what a call was refused with; the rest of the sequence is then not
-// executed. Differences are no failure of this function.
+// executed. Differences are not a failure of this function.
 ETX_MUST_USE etx_status etx_case_run(etx_run_session* session,
                                      const etx_case_file* file,
                                      const etx_case_sink* sink,

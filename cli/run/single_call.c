@@ -169,7 +169,7 @@ static etx_status find_result(runner* run, etx_text name,
     ETX_TRY(etx_method_output(run->method, index, &value));
     if (value->kind != ETX_VALUE_TENSOR) {
       return etx_diag_fail(&run->diag, ETX_BAD_ARGUMENT,
-                           "output '%t' is no tensor", name);
+                           "output '%t' is not a tensor", name);
     }
     run->is_written[index] = true;
     return etx_host_tensor_copy(&value->as.tensor, run->pool, out_tensor,

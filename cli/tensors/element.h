@@ -15,7 +15,7 @@ double etx_element_real(etx_dtype dtype, const void* data, size_t index);
 int64_t etx_element_integer(etx_dtype dtype, const void* data, size_t index);
 
 // Reads "3", "-0.5", "1e-3", "inf", "nan", "true" as an element of `dtype` and
-// stores it. False if the text is no number, the type holds no such number
+// stores it. False if the text is not a number, the type holds no such number
 // (3.5 in an integer, 300 in a byte), or the type is complex or opaque.
 bool etx_element_parse(etx_dtype dtype, etx_text text, void* data,
                        size_t index);

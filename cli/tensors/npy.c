@@ -107,7 +107,7 @@ static etx_status read_entry(cursor* text, etx_host_tensor* tensor,
   etx_text key = {NULL, 0};
   etx_text code = {NULL, 0};
   if (!take_quoted(text, &key) || !take(text, ':')) {
-    return etx_diag_fail(diag, ETX_BAD_FILE, "npy header is no dictionary");
+    return etx_diag_fail(diag, ETX_BAD_FILE, "npy header is not a dictionary");
   }
   if (etx_text_is(key, "descr")) {
     *keys |= 1;

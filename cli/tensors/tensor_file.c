@@ -95,7 +95,7 @@ etx_status etx_tensor_set_read(const char* path, etx_pool* pool,
   }
   for (size_t i = 0; i < file.header->count; ++i) {
     etx_ir_constant constant;
-    // What is no tensor is the metadata.
+    // The entry that is not a tensor is the metadata.
     if (!etx_safetensors_find(&file, file.header->keys[i], &constant)) continue;
     set.items[set.count].name = file.header->keys[i];
     ETX_TRY(copy_constant(&constant, pool, &set.items[set.count].tensor, diag));

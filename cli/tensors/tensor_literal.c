@@ -75,7 +75,7 @@ static etx_status read_element(reader* in) {
   const size_t index = in->store == NULL ? 0 : in->element_count;
   if (!etx_element_parse(in->dtype, word, target, index)) {
     return etx_diag_fail(in->diag, ETX_BAD_ARGUMENT,
-                         "'%t' at column %z is no element of %s", word,
+                         "'%t' at column %z is not an element of %s", word,
                          start + 1, etx_dtype_name(in->dtype));
   }
   ++in->element_count;

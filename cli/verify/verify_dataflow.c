@@ -225,7 +225,8 @@ static bool flow_into(flow* f, uint32_t block) {
   return is_news;
 }
 
-// Who overwrote what is told within a block: before it lie several paths.
+// Which instruction overwrote a value is tracked within a block only, because
+// several paths may lead to the block.
 static etx_status run_block(flow* f, uint32_t block) {
   etx_verify_interval_tree* const intact = &f->holding.intact;
   memset(f->holding.killers, 0, f->m->value_count * sizeof *f->holding.killers);

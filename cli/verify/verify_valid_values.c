@@ -34,9 +34,9 @@ static bool is_inside_another(const etx_verify_valid_values* h,
   return false;
 }
 
-// What is still to be looked at of a value that is made of parts, which may
-// be made of parts. Depth and budget end circles and rows that are told again
-// and again.
+// The search through a value that is made of parts, which may be made of parts
+// themselves. `depth` ends cycles, and `budget` ends searches that come to the
+// same rows again and again.
 typedef struct search {
   etx_verify_range range;
   size_t depth;

@@ -50,10 +50,11 @@ static etx_status check_bounds(const etx_shape_call* call, size_t bounds,
   ETX_TRY(etx_shape_number(call, bounds, 0, &low));
   ETX_TRY(etx_shape_number(call, bounds + 1, 0, &high));
   if (!find_range(*out_dtype, &least, &most)) {
-    return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
-                               "'%s' is no type of quantised numbers, expected "
-                               "uint8, int8, int16 or int32",
-                               etx_dtype_name(*out_dtype));
+    return etx_shape_refuse_as(
+        call, ETX_UNSUPPORTED,
+        "'%s' is not a type of quantised numbers, expected "
+        "uint8, int8, int16 or int32",
+        etx_dtype_name(*out_dtype));
   }
   if (low >= least && high <= most) return ETX_OK;
   return etx_shape_refuse(call,

@@ -193,7 +193,7 @@ static etx_status decode_instruction(etx_method* method,
   record->instruction = (uint32_t)index;
   if (!ETX_DYNAMIC && from.kind != ETX_PTE_KERNEL_CALL) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "instruction is no call of an operator, and this "
+                         "instruction is not a call of an operator, and this "
                          "build leaves the others out (ETX_DYNAMIC)");
   }
   switch (from.kind) {

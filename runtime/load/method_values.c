@@ -216,7 +216,7 @@ static etx_status decode_varying(etx_method* method, etx_diag* diag) {
     etx_method_input* input = &method->inputs[row.input];
     if (method->values[input->value].kind != ETX_VALUE_INT) {
       return refuse(method, input->value, ETX_BAD_FILE,
-                    "varies with a symbol but is no int", diag);
+                    "varies with a symbol but is not an int", diag);
     }
     input->varies = true;
     input->is_set = false;

@@ -115,7 +115,7 @@ static etx_status check_items(const etx_pte_plan* plan,
     }
     if (argument->type != ETX_ARGUMENT_TENSORS) continue;
     return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "item %z of argument '%t' of '%s' is no tensor", i,
+                         "item %z of argument '%t' of '%s' is not a tensor", i,
                          argument->name, op->name);
   }
   return ETX_OK;

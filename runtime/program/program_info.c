@@ -160,7 +160,7 @@ static etx_status constant_tensor(const etx_program* program,
   etx_bytes bytes = {NULL, 0};
   if (tensor->has_allocation || (!is_stored && !empty)) {
     return etx_diag_fail(diag, ETX_BAD_STATE,
-                         "output of method '%t' is no constant of the file",
+                         "output of method '%t' is not a constant of the file",
                          name);
   }
   if (is_stored && !etx_program_stored(program, tensor, &bytes)) {
@@ -226,12 +226,12 @@ static etx_status read_constant(const etx_program* program, etx_text name,
   ETX_TRY(etx_program_find_plan(program, name, &plan, diag));
   if (etx_pte_input_count(&plan) != 0 || count_instructions(&plan) != 0 ||
       etx_pte_output_count(&plan) == 0) {
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "method '%t' is no constant method: it has %z inputs, "
-                         "%z instructions, %z outputs",
-                         name, etx_pte_input_count(&plan),
-                         count_instructions(&plan),
-                         etx_pte_output_count(&plan));
+    return etx_diag_fail(
+        diag, ETX_BAD_ARGUMENT,
+        "method '%t' is not a constant method: it has %z inputs, "
+        "%z instructions, %z outputs",
+        name, etx_pte_input_count(&plan), count_instructions(&plan),
+        etx_pte_output_count(&plan));
   }
   const size_t count = etx_pte_output_count(&plan);
   if (index >= count) return refuse_port(index, name, "output", count, diag);

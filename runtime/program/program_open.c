@@ -21,7 +21,7 @@ static uint64_t plan_state_bytes(const etx_pte_plan* plan) {
 }
 
 // An exporter with pools of its own may plan anything in arena 2. Where an
-// input lies there it is no state.
+// input lies there it is not state.
 static bool has_input_in_state(const etx_pte_plan* plan) {
   for (size_t i = 0; i < etx_pte_input_count(plan); ++i) {
     const size_t value = (size_t)etx_pte_input_at(plan, i);

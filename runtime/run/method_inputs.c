@@ -109,7 +109,7 @@ static etx_status set_input(etx_method* method, size_t index,
   char hold[ETX_INPUT_NAME_BYTES];
   if (input->tensor == ETX_NO_INDEX) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "input '%t' is no tensor, but one was given",
+                         "input '%t' is not a tensor, but one was given",
                          etx_method_input_name(method, index, hold));
   }
   const etx_method_tensor* tensor = &method->tensors[input->tensor];

@@ -28,8 +28,8 @@ typedef struct vector_file {
 bool vector_file_find(const vector_file* file, const char* name,
                       vector_tensor* out);
 
-// Makes pairs of the last dimension one complex number each; false if they
-// are no pairs of floats.
+// Reads the tensor as complex numbers: each pair of floats in its last
+// dimension is one. False if that dimension does not hold pairs of floats.
 bool vector_file_make_complex(vector_tensor* tensor);
 
 #endif

@@ -127,7 +127,7 @@ static void none_is_no_item_of_a_list_of_tensors(void** state) {
   test_call(p, "aten::cat", "out", ARGS(list, test_int(p, 0), out, out));
   test_output(p, out, "");
   assert_refused(load(p), ETX_BAD_FILE,
-                 "item 1 of argument 'tensors' of 'aten::cat' is no tensor");
+                 "item 1 of argument 'tensors' of 'aten::cat' is not a tensor");
 }
 
 static int lent(test_program* p, const char* name) {

@@ -70,7 +70,7 @@ static void branches(void** state) {
   int y = 0;
   test_program* p = start(&x, &y);
   test_jump_false(p, test_bool(p, false), 1);
-  needs_dynamic(p, ETX_UNSUPPORTED, "instruction is no call of an operator");
+  needs_dynamic(p, ETX_UNSUPPORTED, "instruction is not a call of an operator");
 }
 
 static void moves(void** state) {
@@ -79,7 +79,7 @@ static void moves(void** state) {
   int y = 0;
   test_program* p = start(&x, &y);
   test_move(p, x, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2)));
-  needs_dynamic(p, ETX_UNSUPPORTED, "instruction is no call of an operator");
+  needs_dynamic(p, ETX_UNSUPPORTED, "instruction is not a call of an operator");
 }
 
 static void slots_that_are_two_views_in_turn(void** state) {

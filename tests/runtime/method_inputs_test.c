@@ -265,7 +265,7 @@ static void fixed_values_must_be_given_as_they_were_exported(void** state) {
   assert_status(etx_method_set_value(m, 4, &value, &diag), ETX_BAD_ARGUMENT);
   const etx_tensor t = TEST_TENSOR(&value, ETX_DTYPE_FLOAT32, 1);
   assert_refused(etx_method_set_input(m, 1, &t, &diag), ETX_BAD_ARGUMENT,
-                 "is no tensor");
+                 "is not a tensor");
   end(&f);
 }
 

@@ -182,7 +182,7 @@ static void a_file_that_does_not_fit_is_refused(void** state) {
   data[0].sizes = SIZES(2, 2);
   use(data, 2, ETX_BAD_FILE, "'w' is float32[2, 2] in the data file");
   data[0].has_no_layout = true;
-  use(data, 2, ETX_BAD_FILE, "'w' is no tensor in the data file");
+  use(data, 2, ETX_BAD_FILE, "'w' is not a tensor in the data file");
 }
 
 static void a_key_in_two_files_is_refused(void** state) {

@@ -62,7 +62,8 @@ static void ports_are_described(void** state) {
   test_program_end(p);
 }
 
-// Exporters may have pools of their own; what an input lies in is no state.
+// Exporters may have pools of their own; memory in which an input lies is not
+// state.
 static void an_input_in_arena_2_makes_it_private(void** state) {
   (void)state;
   test_program* p = test_program_new();
@@ -141,7 +142,7 @@ static void constant_methods_are_read_without_memory(void** state) {
   assert_true(etx_text_is(value.as.string, "marian"));
   assert_refused(etx_program_constant(&program, etx_text_of("nothing"), &value,
                                       &hold, &diag),
-                 ETX_BAD_ARGUMENT, "is no constant method");
+                 ETX_BAD_ARGUMENT, "is not a constant method");
   assert_refused(etx_program_constant(&program, etx_text_of("planned"), &value,
                                       &hold, &diag),
                  ETX_BAD_STATE, "no constant of the file");

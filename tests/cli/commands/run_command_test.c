@@ -249,7 +249,7 @@ static void files_of_other_kinds_are_refused(void** state) {
   static const char* const commands[] = {"inspect", "verify", "mem", "bench"};
   for (size_t i = 0; i < sizeof commands / sizeof *commands; ++i) {
     command_expect_err(2, WORDS(ETX, commands[i], KV "/set_cache.pt2"),
-                       "this is no program: 'ET12' is expected at byte 4");
+                       "this is not a program: 'ET12' is expected at byte 4");
   }
 }
 

@@ -148,7 +148,7 @@ static bool is_viewed_by_an_instruction(const shadow_method* m, size_t value) {
   return false;
 }
 
-// Among the states lie states and views of them; whatever is no view of
+// Among the states lie states and views of them; whatever is not a view of
 // another value is aligned to 16.
 static void check_rules(shadow_memory* s, const shadow_method* m,
                         size_t value) {

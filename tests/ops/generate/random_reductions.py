@@ -434,7 +434,7 @@ def complex_transforms(op, draw):
 def magnitudes(op, draw):
     z = draw.values(draw.shape(0, 3, most=9, long=40), draw.pick([C64, C128]),
                     special=0.3)
-    # Squares of these are no numbers of the type.
+    # Their squares are not representable in the type.
     if draw.chance(0.4):
         z = z * draw.pick([1e-30, 1e30] if z.dtype == C64 else [1e-250, 1e250])
     op.add([("self", draw.lay(z))], lambda h, d, k: (1, 2))

@@ -71,7 +71,7 @@ static inline int8x8_t quantize_eight(const float* x, double inverse,
   return vqmovn_s16(vcombine_s16(low, high));
 }
 
-// One by one, what is no number too. There is none where the factor is above 0,
+// One by one, NaN included. There is none where the factor is above 0,
 // which comes from the row's range.
 static void quantize_any(const float* x, size_t count, double inverse,
                          double zero, int8_t* out) {

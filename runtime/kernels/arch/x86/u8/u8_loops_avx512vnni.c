@@ -166,9 +166,9 @@ static __attribute__((noinline)) void store_some(const etx_u8_block* b,
   }
 }
 
-// Where rows' pieces begin. There are more of them than the processor has
-// registers for: they are read where they are used, and the compiler, which
-// would move them about, is told nothing else.
+// Where the pieces of rows begin. There are more of them than registers, so
+// they are read from memory where they are used; `volatile` keeps the compiler
+// from loading them earlier and spilling them.
 typedef const uint8_t* const volatile row_place;
 
 typedef struct fours_place {

@@ -19,7 +19,7 @@
 //           ETX_FLAG("json", 0, "print JSON", &options.json)),
 //   };
 //
-// No row is counted by hand: an empty row ends each table.
+// An empty row ends each table, so rows need not be counted.
 
 #ifndef ETX_CLI_BASE_OPTION_TABLE_H
 #define ETX_CLI_BASE_OPTION_TABLE_H
@@ -90,7 +90,7 @@ typedef struct etx_option {
 // An argument without dashes, found by its position.
 typedef struct etx_positional {
   const char* name;     // "DIR"; NULL ends the table
-  const char* help;     // as an option's
+  const char* help;     // as etx_option.help
   const char** target;  // keeps its value if the argument is not given
   bool is_required;
 } etx_positional;
@@ -113,7 +113,7 @@ typedef struct etx_usage {
   const char* more;  // text between options and examples, or NULL
 } etx_usage;
 
-// Rows before the empty one; 0 without a table.
+// The number of rows, without the empty one; 0 if there is no table.
 size_t etx_option_count(const etx_usage* usage);
 size_t etx_positional_count(const etx_usage* usage);
 

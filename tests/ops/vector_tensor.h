@@ -1,4 +1,4 @@
-// The tensors that the cases of a vector file name.
+// A file of test vectors: cases, and the tensors that they refer to by name.
 
 #ifndef ETX_TESTS_OPS_VECTOR_TENSOR_H
 #define ETX_TESTS_OPS_VECTOR_TENSOR_H
@@ -21,10 +21,10 @@ typedef struct vector_file {
   json_t* header;  // of the safetensors file
   unsigned char* bytes;
   size_t size;
-  size_t data_start;  // of the tensors
+  size_t data_start;  // where the tensors begin in `bytes`
 } vector_file;
 
-// Finds a tensor by name; false if it is not there or of an unknown type.
+// Finds a tensor by name; false if it is missing or its type is unknown.
 bool vector_file_find(const vector_file* file, const char* name,
                       vector_tensor* out);
 

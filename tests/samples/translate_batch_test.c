@@ -1,5 +1,6 @@
-// Many sentences at once: answers do not depend on their company, and beam
-// search finds what transformers found.
+// Many sentences at once: a translation does not depend on the other sentences
+// of its batch, and beam search finds the recorded results of the Python
+// package transformers.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,11 +20,11 @@
 #define MODEL ETX_SOURCE "/samples/translate/model"
 
 #ifdef ETX_SANITIZED
-enum { LINES = 20, BEAM_LINES = 6 };
+enum { LINES = 20, BEAM_FILE_LINES = 6 };
 #else
-enum { LINES = 500, BEAM_LINES = 100 };
+enum { LINES = 500, BEAM_FILE_LINES = 100 };
 #endif
-enum { PATH_BYTES = 256, WIDTH = 4 };
+enum { PATH_BYTES = 256, BEAMS = 4 };
 
 static char program[PATH_BYTES];
 static char stock_program[PATH_BYTES];
@@ -51,7 +52,8 @@ typedef struct recorded {
   size_t count;
 } recorded;
 
-// Columns: English, reference, French, ids, and of beam search the score.
+// Columns: English, reference translation, French, token ids and, in the files
+// of beam search, the score.
 static void read_recorded(recorded* r, const char* model, const char* file,
                           size_t limit) {
   char line[4096];
@@ -152,8 +154,7 @@ static void a_program_for_executorch_takes_batches_too(void** state) {
   every_line_gives_its_ids(stock_program, 0);
 }
 
-// 99 of 100 tokens have to be those of float32.
-static void weights_of_one_byte_change_hardly_an_answer(void** state) {
+static void int8_weights_keep_99_of_100_tokens(void** state) {
   (void)state;
   static recorded r;
   size_t equal = 0;
@@ -170,11 +171,11 @@ static void weights_of_one_byte_change_hardly_an_answer(void** state) {
   close_recorded(&r);
 }
 
-static void beam_search_finds_what_transformers_found(void** state) {
+static void beam_search_gives_the_results_of_transformers(void** state) {
   (void)state;
   static recorded r;
-  etx_search search = {.beams = WIDTH};
-  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_LINES);
+  etx_search search = {.beams = BEAMS};
+  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_FILE_LINES);
   translate(&r, &search);
   check_ids(&r);
   for (size_t i = 0; i < r.count; ++i) {
@@ -186,14 +187,13 @@ static void beam_search_finds_what_transformers_found(void** state) {
   close_recorded(&r);
 }
 
-// Where both searches find the same answer its score is the same, however it
-// was found.
-static void the_likeliest_tokens_have_a_score_too(void** state) {
+// Where both searches find the same translation, it has the same score.
+static void greedy_search_gives_scores_too(void** state) {
   (void)state;
   static recorded r;
   etx_search search = {.beams = 1, .scores = true};
   size_t equal = 0;
-  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_LINES);
+  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_FILE_LINES);
   translate(&r, &search);
   for (size_t i = 0; i < r.count; ++i) {
     if (!has_ids(&r, i)) continue;
@@ -210,14 +210,14 @@ static void the_likeliest_tokens_have_a_score_too(void** state) {
 
 // Rows of larger products are summed in another order, so scores may differ in
 // their last digits; answers may not.
-static void an_answer_does_not_depend_on_its_company(void** state) {
+static void a_translation_does_not_depend_on_the_batch_size(void** state) {
   (void)state;
   static recorded r;
   static const size_t at_once[] = {1, 3, 0};
-  double alone[BEAM_LINES];
-  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_LINES);
+  double alone[BEAM_FILE_LINES];
+  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_FILE_LINES);
   for (size_t i = 0; i < 3; ++i) {
-    etx_search search = {.beams = WIDTH, .sentences = at_once[i]};
+    etx_search search = {.beams = BEAMS, .sentences = at_once[i]};
     translate(&r, &search);
     check_ids(&r);
     for (size_t k = 0; k < r.count; ++k) {
@@ -231,13 +231,13 @@ static void an_answer_does_not_depend_on_its_company(void** state) {
   close_recorded(&r);
 }
 
-// Within one call no row matters to another: the same sentence in any row has
-// the same bits.
+// Rows of one call do not influence each other: the same sentence has the same
+// bits in any row.
 static void a_row_has_the_same_bits_wherever_it_is(void** state) {
   (void)state;
   static recorded r;
-  etx_search search = {.beams = WIDTH};
-  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_LINES);
+  etx_search search = {.beams = BEAMS};
+  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_FILE_LINES);
   for (size_t i = 1; i < r.count; ++i) {
     etx_sentence_close(&r.sentences[i]);
     assert_int_equal(
@@ -255,16 +255,16 @@ static void a_row_has_the_same_bits_wherever_it_is(void** state) {
   close_recorded(&r);
 }
 
-static void beams_change_places_without_their_caches(void** state) {
+static void reordering_beams_moves_indices_not_caches(void** state) {
   (void)state;
   static recorded r;
-  etx_search search = {.beams = WIDTH};
-  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_LINES);
+  etx_search search = {.beams = BEAMS};
+  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_FILE_LINES);
   translate(&r, &search);
   // Keys and values of three layers, 128 floats each.
-  const size_t spared = search.counts.avoided_copies * 2 * 3 * 128 * 4;
+  const size_t avoided_bytes = search.counts.avoided_copies * 2 * 3 * 128 * 4;
   assert_true(search.counts.moved_bytes > 0);
-  assert_true(search.counts.moved_bytes * 100 <= spared);
+  assert_true(search.counts.moved_bytes * 100 <= avoided_bytes);
   close_recorded(&r);
 }
 
@@ -282,7 +282,7 @@ static void finished_sentences_leave_their_rows_to_others(void** state) {
   close_recorded(&r);
 }
 
-// As etx counts them, whose KB are 1000 bytes.
+// In KB of 1000 bytes, as all commands of etx count.
 static void statistics_count_the_bytes_of_arenas(void** state) {
   (void)state;
   static recorded r;
@@ -317,12 +317,12 @@ int main(void) {
       cmocka_unit_test(a_full_batch_gives_the_ids_of_every_line),
       cmocka_unit_test(some_at_once_give_the_ids_of_every_line),
       cmocka_unit_test(a_program_for_executorch_takes_batches_too),
-      cmocka_unit_test(weights_of_one_byte_change_hardly_an_answer),
-      cmocka_unit_test(beam_search_finds_what_transformers_found),
-      cmocka_unit_test(the_likeliest_tokens_have_a_score_too),
-      cmocka_unit_test(an_answer_does_not_depend_on_its_company),
+      cmocka_unit_test(int8_weights_keep_99_of_100_tokens),
+      cmocka_unit_test(beam_search_gives_the_results_of_transformers),
+      cmocka_unit_test(greedy_search_gives_scores_too),
+      cmocka_unit_test(a_translation_does_not_depend_on_the_batch_size),
       cmocka_unit_test(a_row_has_the_same_bits_wherever_it_is),
-      cmocka_unit_test(beams_change_places_without_their_caches),
+      cmocka_unit_test(reordering_beams_moves_indices_not_caches),
       cmocka_unit_test(finished_sentences_leave_their_rows_to_others),
       cmocka_unit_test(statistics_count_the_bytes_of_arenas),
       cmocka_unit_test(more_beams_than_rows_are_refused),

@@ -4,8 +4,9 @@ a line of JSON.
 
     python bench/peers.py NAME CACHE THREADS
 
-NAME is one of NAMES. The first line of the input is the word "source" and the
-tokens to translate; the answer to it has the time of loading and the version.
+NAME is one of NAMES. The first line of the input has the padding token (not
+needed here) and the tokens to translate. The answer to it is the time of loading
+and the version of the library.
 """
 
 import json

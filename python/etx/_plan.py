@@ -82,7 +82,7 @@ def plan(
 ) -> Report:
     """Compiles a directory of methods (.yaml, .pt2, program.yaml) into a program.
 
-    What `etx plan` does, in this process: the file gets its name after its plan
+    What `etx plan` does, in this process: the file is renamed to its path after its plan
     was proved from the bytes; until then nothing under that name changes.
 
     Args:

@@ -178,7 +178,8 @@ static etx_status refuse_pair(const etx_verify_program_state* p,
       (uint64_t)a->value, a->method, a->range.start, a->range.end);
 }
 
-// Of any two states in shared memory one lies in the other, or they are apart.
+// Two states in shared memory either do not overlap, or one lies within the
+// other.
 static etx_status check_nesting(const etx_verify_program_state* p) {
   const etx_verify_persistent_tensor** const open =
       etx_verify_arena_take(p->memory, p->state_count, sizeof *open);

@@ -2,8 +2,7 @@
 
 #include "format/shapes/op_shapes_internal.h"
 
-// Of a panel of weights.
-enum { PANEL_COLUMNS = 16 };
+enum { PANEL_COLUMNS = 16 };  // columns of a panel of weights
 
 static etx_status put(const etx_shape_call* call, const etx_shape* shape) {
   return call->output(call->context, 0, shape);

@@ -279,7 +279,7 @@ etx_status etx_shape_cat(etx_shape_call* call) {
     ETX_TRY(etx_shape_dimension(call, 1, 0, part.rank, &at));
   }
   if (count == 0) return etx_shape_refuse(call, "no tensor is joined");
-  // Of tensors that are all left out, PyTorch looks at no dimension.
+  // If all tensors are left out, PyTorch does not check the dimension.
   return put(call, &out);
 }
 

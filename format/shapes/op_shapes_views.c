@@ -176,7 +176,7 @@ etx_status etx_shape_repeat(etx_shape_call* call) {
   }
   for (size_t i = 0; i < count; ++i) {
     const etx_dim times = call->integer(call->context, 1, i);
-    // Of nothing, any number of repeats is nothing.
+    // A dimension of size 0 stays 0 with any number of repeats.
     if (etx_shape_is_number(call, times) && times < 0 &&
         !etx_dim_is(call, out.dims[i], 0)) {
       return etx_shape_refuse(call, "%i repeats are not possible", times);

@@ -435,7 +435,7 @@ static void resize(etx_tensor* tensor, const int32_t* sizes) {
   (void)etx_layout_strides(sizes, NULL, tensor->rank, header + ETX_MAX_RANK);
 }
 
-// Of sizes that depend on elements the rule knows a bound.
+// If sizes depend on elements, the shape rule gives an upper bound.
 static etx_status check_bound(vector_call* c, const etx_tensor* expected,
                               const etx_shape* most) {
   int32_t sizes[ETX_MAX_RANK] = {0};

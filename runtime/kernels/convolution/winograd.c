@@ -56,7 +56,8 @@ typedef struct job {
   size_t strips;     // of an image
   size_t part_rows, parts, block_rows, block_columns;
   size_t pitch;
-  // Of the blocks at hand: image, first tile in the strip, size in tiles.
+  // The current blocks: their image, first tile in the strip, and size in
+  // tiles.
   int64_t image;
   size_t row, column, rows, columns;
 } job;

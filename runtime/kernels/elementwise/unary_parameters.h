@@ -23,7 +23,7 @@ typedef enum etx_unary_reader {
 typedef void (*etx_unary_read)(const etx_call* call, etx_dtype common,
                                etx_scalar out[ETX_UNARY_PARAMETERS]);
 
-// By reader.
+// Indexed by etx_unary_reader.
 extern const etx_unary_read etx_unary_readers[ETX_UNARY_READER_COUNT];
 
 #endif

@@ -345,7 +345,7 @@ static test_program* half_is_sized(uint64_t offset, bool has_row) {
 static void a_sized_tensor_shows_what_its_base_holds(void** state) {
   (void)state;
   accept(half_is_sized(32, true));
-  // Of the lower half nobody reads anything.
+  // Nothing reads the lower half.
   accept(half_is_sized(0, true));
   refuse(half_is_sized(16, true), "reads value '3', which value '4' overwrote");
 }

@@ -10,7 +10,8 @@
 
 typedef float panel_taps_vector __attribute__((vector_size(32)));
 
-// Of the row whose weights are at `from`, for which sums number a and b are.
+// Multiplies the element at `from` of one row with two vectors of the panel and
+// adds to the sums a and b of that row.
 #define GEMM_ROW(from, a, b)              \
   "vbroadcastss " from                    \
   ", %%ymm15\n\t"                         \

@@ -59,7 +59,7 @@ static inline ints whole_bytes(floats f, const byte_bounds* b) {
   return __builtin_ia32_cvtps2dq256(limited(f, b->low, b->high)) + b->zero;
 }
 
-// Of two registers of 0 to 255 the bytes, in order.
+// The low bytes of two registers of integers from 0 to 255, in order.
 static inline chars16 packed(ints a, ints b) {
   typedef long long longs __attribute__((vector_size(32)));
   const longs pairs = (longs)__builtin_ia32_packusdw256(a, b);

@@ -101,8 +101,8 @@ extern const etx_kernel_table etx_all_kernels;
 // Finds a kernel; NULL if the table does not have it.
 const etx_kernel* etx_kernel_find(const etx_kernel_table* table, etx_op_id op);
 
-// Prepares a call that does not come from a loaded method, whose types nobody
-// has looked at yet: refuses those that this build leaves out (built_types.h).
+// Prepares a call that does not come from a loaded method, whose types were not
+// checked yet: refuses those that this build leaves out (built_types.h).
 etx_status etx_kernel_prepare(const etx_kernel* kernel, etx_call* call);
 
 // True for a row of etx_all_kernels all of whose types this build leaves out:

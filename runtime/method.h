@@ -105,7 +105,7 @@ struct etx_method {
   etx_bytes_mut temporary;  // the caller's block
   etx_planned_memory state;          // data NULL: the method has none
   etx_random_stream* random;         // what its random operators draw from
-  const etx_run_observer* observer;  // NULL: nobody
+  const etx_run_observer* observer;  // NULL: none
   // Runs all steps: with the observer, if there is one, which an image without
   // etx_method_observe has no code for.
   size_t (*run_all)(const etx_method* method, etx_status* out_status);
@@ -193,8 +193,8 @@ ETX_MUST_USE etx_status etx_method_output(const etx_method* method,
 // 0. Not part of the state: not saved, not forked.
 void etx_method_seed(etx_method* method, uint64_t seed);
 
-// Has the following runs tell `observer` (NULL: nobody again), which is
-// borrowed. Runs without one pay nothing for it.
+// Makes the following runs call `observer`, which is borrowed; NULL ends that.
+// Runs without an observer cost no extra time.
 void etx_method_observe(etx_method* method, const etx_run_observer* observer);
 
 // Switches to another session's state, whose description is copied: patches

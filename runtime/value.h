@@ -27,7 +27,7 @@ typedef enum etx_value_kind {
 typedef struct etx_value {
   etx_value_kind kind;  // which member of `as` holds the value
   uint32_t position;    // of a method's TENSOR among its tensors, of another
-                        // among its values, which is nobody else's business
+                        // among its values; private to the runtime
   // The value, by kind.
   union {
     int64_t integer;    // of an INT

@@ -1,7 +1,8 @@
-// Values that show the same bytes: by the blob's rows, by operators that make a
-// view, and in stock files, where the exporter leaves an operator out that
-// would only make a view, by the bytes: a value that nobody writes shows the
-// value that was last written there.
+// Which values show the same bytes. This follows from the rows of etx's blob
+// and from operators that make a view. In stock files, from which the exporter
+// leaves out operators that would only make a view, it follows from the bytes:
+// a value that no instruction writes shows the value that was last written
+// there.
 
 #include "cli/memory/memory_aliasing.h"
 

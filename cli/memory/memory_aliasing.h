@@ -12,7 +12,7 @@ typedef struct etx_memory_value_access {
   uint32_t value;
   bool is_write;
   bool updates;     // written: some of the old content is kept
-  bool is_guessed;  // the call is unknown: written if nobody did before
+  bool is_guessed;  // unknown call: a write if nothing wrote it before
 } etx_memory_value_access;
 
 // `to` gets the header of `from`.

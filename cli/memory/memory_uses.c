@@ -205,7 +205,7 @@ static etx_status touch_piece(etx_memory_aliasing* c,
 }
 
 // Calls for `value` and, if it may show others, for those. A slot with bytes of
-// its own, that somebody writes, may be meant as well.
+// its own that an instruction writes is visited, too.
 typedef etx_status (*piece_visitor)(etx_memory_aliasing* c,
                                     const etx_memory_value_access* touch,
                                     uint32_t value, bool is_certain);

@@ -13,7 +13,7 @@ typedef enum etx_executorch_library {
   ETX_EXECUTORCH_OPTIMIZED,  // beside the portable one
   ETX_EXECUTORCH_QUANTIZED,
   ETX_EXECUTORCH_LLM,
-  ETX_EXECUTORCH_NONE,  // of etx or of somebody else
+  ETX_EXECUTORCH_NONE,  // an operator of etx or of another library
   ETX_EXECUTORCH_LIBRARY_COUNT
 } etx_executorch_library;
 

@@ -1,5 +1,5 @@
-// The file that a command was given as a program: a .pte, or a bundle (.bpte),
-// whose program is then used.
+// The file that a command was given as a program: a .pte, or a bundle (.bpte)
+// that contains one.
 
 #ifndef ETX_CLI_PROGRAM_PTE_FILE_H
 #define ETX_CLI_PROGRAM_PTE_FILE_H

@@ -19,7 +19,7 @@ typedef struct etx_case_sink {
   void (*difference)(void* context, size_t call, const char* method,
                      const char* what, const char* why);
   void* context;
-  struct etx_run_profile* profile;  // sees every call; NULL: nobody does
+  struct etx_run_profile* profile;  // sees every call; may be NULL
 } etx_case_sink;
 
 typedef struct etx_case_result {

@@ -1,17 +1,16 @@
-// The proof itself: forward over all paths, which values still hold.
+// The proof itself: a forward data-flow analysis of which values hold, that is,
+// still have their content in their bytes.
 //
-// At the start inputs and states hold. A write makes its value hold and takes
-// down every other value that has a byte in the same place; so after it the
-// bytes are its own and nobody else's. A read is right if its value holds.
-// Where paths meet, a value holds if it does on each of them. That is repeated
-// until nothing changes; it only ever gets less, so it ends.
+// At the start inputs and states hold. A write makes its value hold and ends
+// every other value that has a byte in the same place. A read is right if its
+// value holds. Where paths meet, a value holds if it does on each of them. That
+// is repeated until nothing changes; values only ever stop holding, so it ends.
 //
-// This says the same as "nothing that is written overlaps what is still
-// needed": a value that is taken down and read later on some path is exactly
-// one that was overwritten while it was needed. Seen from this side the reads
-// that nothing was ever written for are found as well.
+// This proves that no write overlaps what is still needed: a value that is
+// ended and read later on some path is exactly one that was overwritten while
+// it was needed. Reads of values that were never written are found as well.
 //
-// What does not count as taking down: writing a view changes a part of its
+// What does not count as ending a value: writing a view changes a part of its
 // parent, and the parent then holds the new content.
 
 #include <string.h>
@@ -103,11 +102,11 @@ static void write_value(flow* f, uint32_t value, bool updates, size_t step) {
   if (f->was_written != NULL) f->was_written[value] = true;
 }
 
-// A tensor got its sizes and none of its bytes was written: nobody loses any.
-// In a file of etx it is a constant or a view of something that has to hold
-// when it is read, as its row says; the exporter makes no empty tensors, so one
-// without a row holds nothing. A stock file has them, and whatever lies there
-// is their content.
+// A tensor got its sizes and none of its bytes was written, so no other value
+// ends. In a file of etx it is a constant or a view of something that has to
+// hold when it is read, as its row says; the exporter makes no empty tensors,
+// so one without a row holds nothing. A stock file has them, and whatever lies
+// there is their content.
 static void size_value(flow* f, uint32_t value) {
   if (f->m->blob != NULL) return;
   etx_verify_value_set_valid(&f->holding, value);

@@ -1,5 +1,5 @@
-// What the files of the proof share, and nobody else. What a picture of the
-// plan needs as well is in verify_method.h.
+// What only the files of the proof share. What the pictures of a plan need as
+// well is in verify_method.h.
 //
 //   verify_rebinding which other tensor a slot may come to name
 //   verify_sharing   outputs that lie on arguments

@@ -25,8 +25,8 @@ typedef struct rows {
   uint32_t list;         // the value that is looked at
   uint32_t first_block;  // of the loop that collects it
   uint32_t last_block;
-  uint32_t loser;       // who wrote over a row,
-  uint32_t lost_at;     // and at which step
+  uint32_t loser;       // the value that overwrote a row
+  uint32_t lost_at;     // the step at which it did
   uint64_t step_count;  // looked at so far
 } rows;
 

@@ -26,7 +26,7 @@ ETX_MUST_USE etx_status etx_verify_valid_values_init(
 bool etx_verify_value_is_valid(const etx_verify_valid_values* holding,
                                uint32_t value);
 
-// Makes a value hold that nobody wrote: a state.
+// Makes a value hold that no instruction wrote: a state.
 void etx_verify_value_set_valid(etx_verify_valid_values* holding,
                                 uint32_t value);
 

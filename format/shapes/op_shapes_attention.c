@@ -328,7 +328,7 @@ etx_status etx_shape_kv_update(etx_shape_call* call) {
   return call->output(call->context, 0, &cache);
 }
 
-// What update_cache answers is a tensor of one element that nobody reads.
+// The result of update_cache is a tensor of one element, which is not read.
 static etx_status put_cache(const etx_shape_call* call,
                             const etx_shape* cache) {
   const etx_shape answer = {.dtype = cache->dtype, .rank = 1, .dims = {1}};

@@ -81,8 +81,8 @@ PyObject* etx_py_describe(const etx_program* program);
 // or for a tensor an array of its own.
 PyObject* etx_py_value(const etx_value* value);
 
-// The session that a call is for, if it may be used now: open and with nobody
-// inside. False with an exception otherwise.
+// The session that a call is for, if it may be used now: open, and no other
+// call runs in it. False with an exception otherwise.
 bool etx_py_session_is_free(const etx_py_session* session);
 
 // A View over a tensor's bytes. `session` may be NULL: `owner` keeps them then.

@@ -124,8 +124,8 @@ static bool show(etx_py_method* self, etx_py_output* out,
   return true;
 }
 
-// An output may be an input as it was passed, or a part of it: memory that is
-// nobody's when the call ends.
+// An output may be an input as it was passed, or a part of it: memory that may
+// be freed when the call ends.
 static bool is_in_input(const etx_py_method* self, const etx_py_input* inputs,
                         const etx_tensor* tensor) {
   const uintptr_t at = (uintptr_t)tensor->data;

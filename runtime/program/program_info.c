@@ -18,7 +18,8 @@ static size_t count_instructions(const etx_pte_plan* plan) {
   return count;
 }
 
-// Whether what the method answers is stored and at hand; states do not count.
+// Whether all outputs of the method are constants in the file; states do not
+// count.
 static bool answers_constants(const etx_program* program,
                               const etx_pte_plan* plan) {
   for (size_t i = 0; i < etx_pte_output_count(plan); ++i) {

@@ -10,11 +10,11 @@
 
 #include "runtime/shapes/call_overlap.h"
 
-// Where a tensor's bytes are: addresses, or, in what the caller lends, which is
-// compared only with itself, positions in it.
+// Where a tensor's bytes are: addresses, or positions in memory that the caller
+// lends. Positions are compared only with those of the same lender.
 typedef struct range {
   const etx_method_tensor* tensor;
-  const etx_method_tensor* lender;  // NULL: nobody
+  const etx_method_tensor* lender;  // NULL: not lent
   uintptr_t start, end;
 } range;
 

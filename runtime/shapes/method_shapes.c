@@ -118,8 +118,9 @@ etx_status etx_method_check_memory(const etx_method* method,
       etx_method_number(method, tensor), tensor->bytes, capacity);
 }
 
-// Who a written tensor belongs to. One that is only sized keeps its bytes, so
-// it may be anybody's but the caller's, who has said how large an input is.
+// Checks that the memory of a written tensor may be written. A tensor that is
+// only resized keeps its bytes, so its memory may be any but the caller's,
+// because the caller has said how large an input is.
 static etx_status check_owner(etx_method* method, etx_method_record* record,
                               const etx_method_tensor* tensor) {
   if (tensor->root == ETX_NO_INDEX) return ETX_OK;  // it has no elements

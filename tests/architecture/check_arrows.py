@@ -183,7 +183,7 @@ def judge_system(report, tree, path, name):
             if not entries:
                 report.error(kind, f"{source}:{line}",
                              f"includes <{header}>, which only "
-                             f"{', '.join(allowed) or 'nobody'} may")
+                             f"{', '.join(allowed) or 'no folder'} may")
     for header, (line, allowed) in rows.items():
         for entry in allowed:
             if (header, entry) not in used:

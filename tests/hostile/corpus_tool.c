@@ -103,7 +103,7 @@ static void return_slot_is_another_tensor(variant* v) {
 static void out_tensor_without_memory(variant* v) {
   v->values[RUN_SUM].as.tensor.has_allocation = false;
 }
-static void output_that_nobody_writes(variant* v) {
+static void output_that_is_never_written(variant* v) {
   v->values[RUN_SUM].as.tensor.has_allocation = false;
   v->outputs[0] = RUN_SUM;
   v->chain.instruction_count = 0;
@@ -178,7 +178,7 @@ static const entry entries[] = {
     ENTRY(no_arguments),
     ENTRY(return_slot_is_another_tensor),
     ENTRY(out_tensor_without_memory),
-    ENTRY(output_that_nobody_writes),
+    ENTRY(output_that_is_never_written),
     ENTRY(argument_without_memory),
     ENTRY(out_tensor_of_another_type),
     ENTRY(out_tensor_of_an_opaque_type),

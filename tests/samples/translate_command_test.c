@@ -114,7 +114,7 @@ static void a_huge_line_takes_no_memory(void** state) {
   free(input);
 }
 
-static void bytes_that_are_no_text_harm_nobody(void** state) {
+static void bytes_that_are_not_utf8_are_harmless(void** state) {
   (void)state;
   command_result result = translate(
       "\xff\xfe\x80\n"
@@ -583,7 +583,7 @@ int main(void) {
       cmocka_unit_test(the_last_line_may_lack_its_end),
       cmocka_unit_test(a_line_that_is_too_long_is_told_and_keeps_its_place),
       cmocka_unit_test(a_huge_line_takes_no_memory),
-      cmocka_unit_test(bytes_that_are_no_text_harm_nobody),
+      cmocka_unit_test(bytes_that_are_not_utf8_are_harmless),
       cmocka_unit_test(a_file_is_translated_into_a_file),
       cmocka_unit_test(a_killed_run_leaves_the_earlier_file),
       cmocka_unit_test(an_interrupted_run_leaves_nothing_behind),

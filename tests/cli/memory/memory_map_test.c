@@ -117,7 +117,7 @@ static void a_value_written_again_has_two_spans(void** state) {
   end_map(s.p);
 }
 
-static void what_nobody_reads_lives_for_a_step(void** state) {
+static void a_value_that_is_not_read_lives_for_a_step(void** state) {
   (void)state;
   const small s = start(64);
   const int x = test_input(s.p, four_at(s.p, 0), "x");
@@ -425,7 +425,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_value_lives_from_its_write_to_its_last_read),
       cmocka_unit_test(a_value_written_again_has_two_spans),
-      cmocka_unit_test(what_nobody_reads_lives_for_a_step),
+      cmocka_unit_test(a_value_that_is_not_read_lives_for_a_step),
       cmocka_unit_test(an_argument_ends_where_its_result_takes_its_bytes),
       cmocka_unit_test(views_of_the_blob_are_part_of_their_base),
       cmocka_unit_test(parts_written_in_place_make_the_whole),

@@ -56,7 +56,7 @@ static void an_output_overwritten_before_the_end_is_refused(void** state) {
   refuse(s.p, "an output reads value '1'");
 }
 
-static void a_value_that_nobody_wrote_is_refused(void** state) {
+static void a_value_that_was_never_written_is_refused(void** state) {
   (void)state;
   const small s = start(32);
   const int a = four_at(s.p, 0), b = four_at(s.p, 16);
@@ -573,7 +573,7 @@ int main(void) {
       cmocka_unit_test(a_value_overwritten_while_it_is_needed_is_refused),
       cmocka_unit_test(one_shared_byte_range_is_enough),
       cmocka_unit_test(an_output_overwritten_before_the_end_is_refused),
-      cmocka_unit_test(a_value_that_nobody_wrote_is_refused),
+      cmocka_unit_test(a_value_that_was_never_written_is_refused),
       cmocka_unit_test(planned_inputs_are_written_when_the_method_starts),
       cmocka_unit_test(two_inputs_in_the_same_bytes_are_refused),
       cmocka_unit_test(two_outputs_of_one_call_in_the_same_bytes_are_refused),

@@ -72,7 +72,7 @@ static inline chars16 packed(ints a, ints b) {
 
 // ------------------------------------------------ products
 
-// Numbers of sixteen columns, or of those that there are.
+// Loads the numbers of `count` columns, at most sixteen.
 static void load_columns(const void* from, size_t count, ints out[HALVES]) {
   int32_t made[COLUMNS] = {0};
   if (count == COLUMNS) {

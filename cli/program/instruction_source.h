@@ -16,8 +16,8 @@ typedef struct etx_instruction_source {
   bool has_any;
 } etx_instruction_source;
 
-// Opens the lines of a program, if it has any; `command` and `path` are for
-// what is said of broken ones.
+// Opens the source lines of a program, if it has any. `command` and `path` are
+// for the warning if they are damaged.
 void etx_instruction_source_open(etx_instruction_source* notes,
                                  const etx_pte* pte, const char* command,
                                  const char* path);

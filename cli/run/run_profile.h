@@ -44,9 +44,9 @@ ETX_MUST_USE etx_status etx_run_profile_call(etx_run_profile* profile,
                                              etx_method* method,
                                              etx_diag* diag);
 
-// Writes what was seen to `path`, which is there when it is whole. `program` is
-// the bytes of the program `name`, of which arenas and lines are known. Says on
-// standard error why it failed.
+// Writes the recorded calls to `path`, which appears when it is complete.
+// `program` has the bytes of the program `name`, from which arenas and source
+// lines are read. A failure is reported on standard error.
 etx_exit etx_run_profile_write(const etx_run_profile* profile,
                                etx_bytes program, const char* name,
                                const char* path);

@@ -7,8 +7,8 @@
 
 enum { WORD_BITS = 64 };
 
-// A value that has pieces: no constant, and no view, which has those of the
-// value that it lies in.
+// A value that has pieces: not a constant, and not a view, which has those of
+// the value that it lies in.
 static bool has_pieces(const etx_verify_value* value) {
   return value->is_rebound || (value->home != ETX_VERIFY_STORAGE_NONE &&
                                value->home != ETX_VERIFY_STORAGE_CONSTANT &&

@@ -1,6 +1,6 @@
-// Which values hold: whose bytes still are what was written as them.
+// Which values hold: their bytes still have what was written as that value.
 //
-// Reading, writing and renaming in terms of values; verify_interval_tree.h
+// Reads, writes and renames are in terms of values; verify_interval_tree.h
 // keeps the bytes.
 
 #ifndef ETX_CLI_VERIFY_VERIFY_VALID_VALUES_H
@@ -11,7 +11,7 @@
 typedef struct etx_verify_valid_values {
   const etx_verify_method* m;
   etx_verify_interval_tree intact;
-  uint32_t* killers;     // by value: 1 + who was written over it last; 0: none
+  uint32_t* killers;  // by value: 1 + the value that last overwrote it; 0: none
   uint32_t* killed_at;   // by value: the step at which that happened; NONE if
                          // it was an input
   uint32_t* written_at;  // by value: 1 + the step that wrote it last

@@ -213,7 +213,7 @@ def load(
 
     Raises:
       HostError: the file cannot be read.
-      FileError: it is damaged or no program.
+      FileError: it is damaged or not a program.
       ArgumentError: `threads` is not a number of threads, or a path holds a zero byte.
     """
     if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:

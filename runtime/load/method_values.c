@@ -28,8 +28,8 @@ static void find_planned_home(const etx_method* method,
   }
 }
 
-// Of a tensor without a home all of it is zero. False if its data is in a file
-// that was not given.
+// Finds where the bytes of a tensor are; without such a place all fields are
+// zero. False if its data is in a file that was not given.
 static bool find_home(const etx_method* method, const etx_pte_tensor* from,
                       etx_method_tensor* tensor) {
   etx_bytes stored;
@@ -106,7 +106,7 @@ static etx_status decode_tensor(etx_method* method, const etx_pte_tensor* from,
   return ETX_OK;
 }
 
-// In a list of tensors -1 and a value that is no tensor are None.
+// In a list of tensors -1 and a value that is not a tensor are None.
 static void decode_items(etx_method* method, const etx_pte_value* from,
                          etx_value* out) {
   const size_t count = from->as.list.count;

@@ -54,7 +54,7 @@ static etx_status refuse_layout(const etx_pte_tensor* tensor,
   if (entry->has_layout) {
     append_type(entry->dtype, entry->rank, entry->sizes, diag);
   } else {
-    etx_diag_append(diag, "no tensor");
+    etx_diag_append(diag, "not a tensor");
   }
   etx_diag_append(diag, " in the data file, method '%t' expects ", method);
   append_type(tensor->dtype, tensor->rank, tensor->sizes, diag);

@@ -123,10 +123,10 @@ static void broken_brackets_are_refused(void** state) {
 
 static void elements_that_the_type_lacks_are_refused(void** state) {
   (void)state;
-  refuses("3.5", ETX_DTYPE_INT64, "no element of int64");
-  refuses("300", ETX_DTYPE_UINT8, "no element of uint8");
+  refuses("3.5", ETX_DTYPE_INT64, "not an element of int64");
+  refuses("300", ETX_DTYPE_UINT8, "not an element of uint8");
   refuses("[1, x]", ETX_DTYPE_FLOAT32, "column 5");
-  refuses("2", ETX_DTYPE_BOOL, "no element of bool");
+  refuses("2", ETX_DTYPE_BOOL, "not an element of bool");
   refuses("9223372036854775808", ETX_DTYPE_INT64, "no element");
 }
 

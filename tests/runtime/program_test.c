@@ -145,7 +145,7 @@ static void constant_methods_are_read_without_memory(void** state) {
                  ETX_BAD_ARGUMENT, "is not a constant method");
   assert_refused(etx_program_constant(&program, etx_text_of("planned"), &value,
                                       &hold, &diag),
-                 ETX_BAD_STATE, "no constant of the file");
+                 ETX_BAD_STATE, "not a constant of the file");
   test_program_end(p);
 }
 

@@ -5,9 +5,9 @@
 //   state       arena 2, shared: see etx_planned_memory
 //   temporary   what kernels need while they run
 //
-// etx_method_needed says exactly how many bytes of each; with one fewer
-// etx_method_init answers ETX_OUT_OF_MEMORY. Methods of one program may be
-// given the same scratch and temporary blocks if they never run at the same
+// etx_method_needed returns exactly how many bytes of each are needed; with one
+// fewer, etx_method_init returns ETX_OUT_OF_MEMORY. Methods of one program may
+// be given the same scratch and temporary blocks if they never run at the same
 // time.
 //
 // Loading never changes state. A refused input changes nothing. A run that
@@ -188,9 +188,10 @@ ETX_MUST_USE etx_status etx_method_output(const etx_method* method,
                                           size_t index,
                                           const etx_value** out_value);
 
-// Starts the numbers that random operators draw (rand, randn, native_dropout)
-// anew: equal seeds give equal numbers, run after run. Until then the seed is
-// 0. Not part of the state: not saved, not forked.
+// Restarts the sequence of random numbers that rand, randn, native_dropout and
+// the like draw. Equal seeds give equal sequences. Until this is called, the
+// seed is 0. The sequence is not part of the state: it is neither saved nor
+// forked.
 void etx_method_seed(etx_method* method, uint64_t seed);
 
 // Makes the following runs call `observer`, which is borrowed; NULL ends that.

@@ -131,8 +131,8 @@ ETX_MUST_USE etx_status etx_program_constant(const etx_program* program,
                                              etx_value* out_value,
                                              etx_constant_hold* hold,
                                              etx_diag* diag);
-// The same for output `index`, for stock files whose constant methods answer
-// several values. ETX_OUT_OF_RANGE: it has not so many.
+// The same for output `index`, for stock files whose constant methods have
+// several outputs. ETX_OUT_OF_RANGE: there is no output `index`.
 ETX_MUST_USE etx_status etx_program_constant_at(const etx_program* program,
                                                 etx_text name, size_t index,
                                                 etx_value* out_value,

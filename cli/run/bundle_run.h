@@ -1,5 +1,5 @@
-// The calls that a bundled program (.bpte) brings along, made and compared with
-// what it says they answer.
+// Makes the calls that a bundled program (.bpte) contains, and compares the
+// results with the expected ones in it.
 //
 // State starts with its initial values at the first case of a method and goes
 // on from case to case.

@@ -4,8 +4,8 @@
 //   views        |------|       |-------|
 //   pieces   |---|------|-------|-------|      each holds or does not
 //
-// A value is cut into pieces where its views begin and end, so that whoever
-// reads any of them reads whole pieces. A value that takes over headers has
+// A value is cut into pieces where its views begin and end, so that a read
+// of any of them covers whole pieces. A value that takes over headers has
 // one piece for every place where it may lie. All pieces are sorted once by
 // where they start. A tree over them knows for every subtree how far its
 // holding pieces reach, so those that a written range overlaps are found in

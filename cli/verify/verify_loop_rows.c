@@ -1,13 +1,14 @@
 // Rows that a loop collects: a copy by index writes one row of a list in each
-// round. The flow takes it for a write of the whole list, since the first one
-// finds nothing; here it is shown that what a row was written to stays until
-// the last one is.
+// round. The analysis of verify_dataflow.c takes such a copy for a write of the
+// whole list. This file proves that rows which were written are not overwritten
+// before the last row is written.
 //
-// For each list, forward over all paths: no row was written yet, all rows hold,
-// or one is lost. Where paths meet the worse counts, so that it ends. A list
-// may not get a row while one is lost. A list begins anew when control leaves
-// the innermost loop that collects it, so a loop around that one may use the
-// bytes in between.
+// A forward analysis over all paths finds for each list whether no row was
+// written yet, all written rows hold, or one was overwritten (is lost). Where
+// paths meet, the worse of the states counts, so the analysis ends. A row may
+// not be written while another one is lost. When control leaves the innermost
+// loop that collects a list, the list starts again without rows, so a loop
+// around that one may use its bytes in between.
 
 #include "cli/verify/verify_internal.h"
 

@@ -55,7 +55,8 @@ static etx_status check_planned(const etx_verify_method* m, uint32_t v,
                              "and no view of one",
                              (uint64_t)v);
   }
-  // Else whoever reads the state would not know that its bytes have changed.
+  // Otherwise reads of the state would be proved with the content before this
+  // write.
   if (is_in_state && value->is_written && !m->values[value->top].is_state) {
     return etx_verify_refuse(m,
                              "value '%u' is written among the states, as part "

@@ -1,7 +1,6 @@
 // Data of tensors, wherever it lies: in the program's own segments or in a data
 // file beside it. Data files are compared with the program when they are
-// handed over, so that whoever reads a tensor's bytes afterwards only looks
-// them up.
+// handed over, so that reading a tensor's bytes later is only a look-up.
 
 #include "format/base/checked_math.h"
 #include "format/pte/pte_segments.h"

@@ -128,7 +128,7 @@ static etx_status run(etx_method* method, etx_diag* diag) {
   return ETX_OK;
 }
 
-// One thread at a time: whoever comes second is told so.
+// One thread at a time may run a method: a second one gets an error.
 static etx_status enter(etx_method* method, etx_diag* diag) {
   if (__atomic_exchange_n(&method->busy, 1u, __ATOMIC_ACQUIRE) == 0) {
     return ETX_OK;

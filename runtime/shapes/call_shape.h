@@ -19,7 +19,7 @@ typedef etx_status (*etx_call_resize)(void* context, const etx_value* output,
                                       const etx_shape* shape, bool at_most);
 
 // Runs the shape rule of `call->op`, which writes tensors, on the call's
-// present arguments. `written` is what etx_op_written_arguments answers.
+// present arguments. `written` is the result of etx_op_written_arguments.
 // Refuses a list of outputs that is too short or too long. Messages go to
 // `call->diag`.
 ETX_MUST_USE etx_status etx_call_size_outputs(const etx_call* call,

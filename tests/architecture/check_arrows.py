@@ -2,7 +2,7 @@
 
 Judged are #include "..." and the symbols that objects take from each other;
 system headers are judged by system_headers.txt. A drawing that allows more
-than the tree uses is an error, too: an arrow that nobody needs is removed.
+than the tree uses is an error, too: an arrow that no file needs must be removed.
 """
 
 import collections

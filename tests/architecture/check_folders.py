@@ -21,7 +21,7 @@ REPEATED_NAMES = {"main.c", "__init__.py", "__main__.py"}
 
 def judge_counts(report, tree):
     kind = report.kind(f"at most {MOST_FILES} source files in a folder",
-                       "part the folder into themes: sub-folders with a row "
+                       "split the folder by subject: sub-folders with a row "
                        "in arrows.txt and a README.md")
     counts = collections.Counter(source_tree.folder_of(f) or "." for f in
                                  tree.ending_in(source_tree.SOURCE_ENDINGS))
@@ -56,7 +56,7 @@ def judge_names(report, tree):
 
 def judge_lines(report, tree):
     kind = report.kind(f"at most {MOST_LINES} lines in a file",
-                       "part the file where its idea changes")
+                       "split the file where its subject changes")
     for path in tree.ending_in(LINE_ENDINGS):
         count = len(tree.text(path).splitlines())
         if count > MOST_LINES:

@@ -42,7 +42,7 @@ def judge_readmes(report, tree, folders):
 
 def judge_names(report, tree):
     kind = report.kind("each file name is given once in the tree",
-                       "name the file after its own idea; that of the folder "
+                       "name the file after its own subject; that of the folder "
                        "often tells two apart")
     places = collections.defaultdict(list)
     for path in tree.ending_in(LINE_ENDINGS):

@@ -127,7 +127,7 @@ static void elements_that_the_type_lacks_are_refused(void** state) {
   refuses("300", ETX_DTYPE_UINT8, "not an element of uint8");
   refuses("[1, x]", ETX_DTYPE_FLOAT32, "column 5");
   refuses("2", ETX_DTYPE_BOOL, "not an element of bool");
-  refuses("9223372036854775808", ETX_DTYPE_INT64, "no element");
+  refuses("9223372036854775808", ETX_DTYPE_INT64, "not an element");
 }
 
 int main(void) {

@@ -1,10 +1,11 @@
-"""Makes the files of the models with a single call for every contender, once.
+"""Makes every contender's files of the models that have a single call, once.
 
     python bench/build_models.py --cache DIRECTORY --etx BUILD [MODEL ...]
 
-A model has a folder with its inputs, PyTorch's result and a folder for each
-contender. Existing files are kept, except for etx's own. A file that a package
-cannot make is reported and left out.
+A contender is a library with a number type, such as onnxruntime-int8. A model has
+a folder with its inputs, PyTorch's result and a folder for each contender.
+Existing files are kept, except for etx's own. A file that a package cannot make
+is reported and left out.
 """
 
 import argparse
@@ -20,10 +21,12 @@ import models
 
 
 def stateless(name):
+    """The module and its inputs, in a form without state if there is one."""
     return models.STATELESS.get(name, models.ALL[name])()
 
 
 def exported(name):
+    """The program that torch.export gives, and its inputs."""
     module, inputs = models.ALL[name]()
     return torch.export.export(module, inputs, strict=False), inputs
 
@@ -105,7 +108,7 @@ def executorch(path, name, options, is_int8=False):
           os.path.join(path, "model.pte"), is_int8)
 
 
-# ------------------------------------- static ranges of activations
+# ------------------------------ int8 with static ranges of activations
 
 def calibrated(name):
     """The graph that PyTorch's PT2E makes with XNNPACK's quantiser."""

@@ -4,7 +4,7 @@ the sample (shapes.py).
 
 Exporters take a graph without the loop around it, so the parts of the model are
 written out below in three forms: the encoder with the keys and values of the
-decoder's cross-attention; a decoder step whose cache is an input and, one
+decoder's cross-attention (called `crossing`); a decoder step whose cache is an input and, one
 position longer, an output; and both as methods over buffers of a fixed size.
 """
 
@@ -47,7 +47,7 @@ def configuration():
 
 
 def make():
-    """The model as one of the package transformers."""
+    """The model as a MarianMTModel of the package transformers."""
     return trained() if NAME == "trained" else random()
 
 
@@ -72,8 +72,8 @@ def trained():
 def random():
     """The model with random weights from the seed.
 
-    Random weights give the same word again and again. Random signs in the last
-    layer norm make the words vary, so that a wrong cache shows. Translations
+    Random weights alone give the same word at every step. Random signs in the last
+    layer norm make the words vary, so that an error in the cache changes them. Translations
     never end early: the end mark and the padding have very low logits.
     """
     from transformers import MarianMTModel
@@ -98,7 +98,7 @@ def load(cache):
 
 
 def positions(count):
-    """Sines in the first half of a row, cosines in the second."""
+    """Position embeddings: sines in the first half of a row, cosines in the second."""
     rates = 10000.0 ** (-2.0 * torch.arange(WIDTH // 2).double() / WIDTH)
     angles = torch.arange(count).double()[:, None] * rates
     return torch.cat([angles.sin(), angles.cos()], 1).float()
@@ -231,7 +231,6 @@ class Translator(Decoder):
             crossings.append(getattr(self, f"crossing_k{index}"))
             crossings.append(getattr(self, f"crossing_v{index}"))
         return self.step(token, position, attend, crossings)
-
 
     def choose(self, token, position):
         """The next tokens: a greedy step that ends with argmax."""

@@ -1,10 +1,12 @@
-"""One contender in a process of its own: answers each line of standard input
-with one translation, as a line of JSON.
+"""One contender (a library with a number type) in a process of its own. It makes
+one translation for each line of standard input and prints its times and tokens as
+a line of JSON.
 
     python bench/peers.py NAME CACHE THREADS
 
-It first reads a line with the source, and first prints a line with the time of
-loading and the version.
+NAME is one of NAMES. The first line of the input has the padding token (not
+needed here) and the tokens to translate. The answer to it is the time of loading
+and the version of the library.
 """
 
 import json
@@ -21,7 +23,7 @@ NAMES = ["torch-float32", "ctranslate2-float32", "ctranslate2-int8",
 
 
 class Stepwise:
-    """Contenders whose steps are called one by one."""
+    """Libraries that make one step of the decoder per call."""
 
     def translate(self):
         start = time.perf_counter()
@@ -70,8 +72,8 @@ class Torch(Stepwise):
 
 
 class CTranslate2:
-    """Has no single step: the time of a step is computed from a translation of
-    many tokens less one of a single token."""
+    """Has no call for a single step. The time of a step is computed: a translation
+    of many tokens less a translation of one token."""
 
     def __init__(self, cache, kind, threads, source):
         import ctranslate2
@@ -103,11 +105,12 @@ class CTranslate2:
 
 
 def names(prefix):
+    """Names of the tensors of a cache. `crossing` is the cache of cross-attention."""
     return [f"{prefix}_{kind}{i}" for i in range(LAYERS) for kind in "kv"]
 
 
 class OnnxRuntime(Stepwise):
-    """The cache is input and output, bound so that nothing is copied."""
+    """The cache is an input and an output, bound so that nothing is copied."""
 
     def __init__(self, cache, kind, threads, source):
         import numpy
@@ -194,7 +197,8 @@ class OpenVino(Stepwise):
 
 
 class ExecuTorch(Stepwise):
-    """Its runtime with XNNPACK, called from Python, which costs some us."""
+    """Its runtime with XNNPACK, called from Python, which costs some microseconds per
+    call."""
 
     def __init__(self, cache, kind, threads, source):
         from importlib.metadata import version

@@ -8,7 +8,7 @@
 #ifndef ETX_PACKAGE_ETX_H
 #define ETX_PACKAGE_ETX_H
 
-// Of this installation: filled in when the header is installed.
+// The options of this installation: filled in when the header is installed.
 #define ETX_VERSION "@PROJECT_VERSION@"
 
 // Their own declarations for C++ must not become C names.

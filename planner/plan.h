@@ -1,4 +1,4 @@
-// Static memory planning: blocks with sizes and lifetimes in, offsets out.
+// Static memory planning: gives offsets to blocks with sizes and lifetimes.
 //
 //   offset ^
 //          |      +-----------+
@@ -9,7 +9,7 @@
 //            0    2    3    5     6
 //
 // Times are instruction indices of one method; a lifetime [start, end) is
-// half-open. The planner knows blocks, never operators.
+// half-open. The planner has no code about operators.
 //
 // Ownership  all arrays are the caller's; working memory comes from an arena.
 // Failure    ETX_BAD_ARGUMENT for an invalid problem (plan_check.h),

@@ -102,7 +102,8 @@ static bool mirror_plan(const etx_plan_partition* part, uint32_t* offsets) {
   return true;
 }
 
-// Bytes of the plan in `trial`; mirrors the plan if that is smaller.
+// Leaves in `trial` the smaller of the plan and its mirror image; returns its
+// bytes.
 static uint64_t choose_orientation(const portfolio* self,
                                    const part_solver* r) {
   const uint64_t bytes = highest_end(&r->part, self->trial);
@@ -110,8 +111,8 @@ static uint64_t choose_orientation(const portfolio* self,
       !mirror_plan(&r->part, self->trial)) {
     return bytes;
   }
-  const uint64_t turned = highest_end(&r->part, self->trial);
-  if (turned < bytes) return turned;
+  const uint64_t mirrored = highest_end(&r->part, self->trial);
+  if (mirrored < bytes) return mirrored;
   (void)mirror_plan(&r->part, self->trial);
   return bytes;
 }

@@ -52,10 +52,10 @@ typedef struct etx_call etx_call;
 // A kernel's phase: prepare or run. A failure leaves a message in call->diag.
 typedef etx_status (*etx_kernel_function)(etx_call* call);
 
-// Who gives an output tensor its sizes while a kernel runs.
+// The function that gives an output tensor its sizes while a kernel runs.
 typedef struct etx_resizer {
-  // Gives `output` the sizes, as many as its rank. Refuses what is not
-  // possible.
+  // Gives `output` the sizes, as many as its rank. Refuses sizes
+  // beyond its bounds.
   etx_status (*resize)(void* context, const etx_value* output,
                        const int32_t* sizes);
   void* context;  // handed to resize unchanged
@@ -132,8 +132,8 @@ static inline const etx_tensor* etx_call_tensor(const etx_call* call,
 }
 // Gives out argument `index`, whose sizes depend on elements, the sizes that it
 // has (as many as its rank). Its shape rule has only bounded them, so `run`
-// calls this before it writes the first element; the tensor's header says the
-// new sizes afterwards. Refuses what is not possible.
+// calls this before it writes the first element; the tensor's header has the
+// new sizes afterwards. Refuses sizes beyond these bounds.
 etx_status etx_call_resize_out(const etx_call* call, size_t index,
                                const int32_t* sizes);
 // A slot that the kernel may write: an out tensor's data, a scalar result.

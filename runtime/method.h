@@ -123,8 +123,8 @@ ETX_MUST_USE etx_status etx_method_needed(const etx_program* program,
 // Called once for each operator that the kernel table lacks, so that a user
 // sees all of them; etx_method_init reports the first in its diag.
 typedef struct etx_missing_sink {
-  // Is told the operator and the first instruction that calls it. The texts are
-  // borrowed from the file.
+  // Receives the operator and the first instruction that calls it. The texts
+  // are borrowed from the file.
   void (*missing)(void* context, etx_text name, etx_text overload,
                   size_t instruction);
   void* context;  // handed to `missing` unchanged
@@ -187,9 +187,10 @@ ETX_MUST_USE etx_status etx_method_output(const etx_method* method,
                                           size_t index,
                                           const etx_value** out_value);
 
-// Starts the numbers that random operators draw (rand, randn, native_dropout)
-// anew: equal seeds give equal numbers, run after run. Until then the seed is
-// 0. Not part of the state: not saved, not forked.
+// Restarts the sequence of random numbers that rand, randn, native_dropout and
+// the like draw. Equal seeds give equal sequences. Until this is called, the
+// seed is 0. The sequence is not part of the state: it is neither saved nor
+// forked.
 void etx_method_seed(etx_method* method, uint64_t seed);
 
 // Sets the observer of the following runs, which is borrowed; NULL removes it.

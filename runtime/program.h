@@ -125,14 +125,14 @@ typedef struct etx_constant_hold {
 // output is a constant. A tensor's data and sizes point into the file, its
 // strides into `hold`. ETX_NOT_FOUND: there is no such method, or its data is
 // in a data file that was not given; ETX_BAD_ARGUMENT, ETX_BAD_STATE: the
-// method or its output is no constant; ETX_UNSUPPORTED: it is a list.
+// method or its output is not a constant; ETX_UNSUPPORTED: it is a list.
 ETX_MUST_USE etx_status etx_program_constant(const etx_program* program,
                                              etx_text name,
                                              etx_value* out_value,
                                              etx_constant_hold* hold,
                                              etx_diag* diag);
-// The same for output `index`, for stock files whose constant methods answer
-// several values. ETX_OUT_OF_RANGE: it has not so many.
+// The same for output `index`, for stock files whose constant methods have
+// several outputs. ETX_OUT_OF_RANGE: there is no output `index`.
 ETX_MUST_USE etx_status etx_program_constant_at(const etx_program* program,
                                                 etx_text name, size_t index,
                                                 etx_value* out_value,

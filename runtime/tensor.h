@@ -1,5 +1,5 @@
 // A tensor as the runtime and its callers see it: a header over memory that
-// somebody else owns.
+// it does not own.
 
 #ifndef ETX_RUNTIME_TENSOR_H
 #define ETX_RUNTIME_TENSOR_H

@@ -35,22 +35,22 @@ typedef struct etx_value {
     double real;        // of a DOUBLE
     etx_text string;    // of a STRING
     etx_tensor tensor;  // of a TENSOR
-    // Of INTS.
+    // For INTS.
     struct {
       const struct etx_value* const* items;  // each of kind INT
       size_t count;                          // of items
     } integers;
-    // Of DOUBLES.
+    // For DOUBLES.
     struct {
       const double* items;  // the numbers themselves
       size_t count;         // of items
     } reals;
-    // Of BOOLS.
+    // For BOOLS.
     struct {
       const uint8_t* items;  // 0 or 1 each
       size_t count;          // of items
     } booleans;
-    // Of TENSORS.
+    // For TENSORS.
     struct {
       const struct etx_value* const* items;  // NULL or of kind TENSOR
       size_t count;                          // of items

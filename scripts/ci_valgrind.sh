@@ -26,7 +26,7 @@ check_translator() {
     check "$build/translate" --model "$out/translate.pte" "good morning"
 }
 
-# Each check uses one processor.
+# One check per processor at a time; each is a function call in a shell of its own.
 export -f check check_set check_translator
 export here build out
 printf '%s\n' check_translator "check_set "{weights,gru,prefix,swap,counter,kv,tiny} |

@@ -191,7 +191,7 @@ class Source:
         def number(match):
             value = self.value(match.group(1))
             if not value:
-                fail(f"{self.path}: {{{match.group(1)}}} is no number")
+                fail(f"{self.path}: {{{match.group(1)}}} is not a number")
             return str(value)
         return re.sub(r"\{([^}]*)\}", number, text)
 

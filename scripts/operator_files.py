@@ -2,8 +2,8 @@
 """Rewrites the files that are made from format/ops/op_schema.def.
 
     scripts/operator_files.py BUILD                 rewrites them
-    scripts/operator_files.py BUILD --check WHAT    compares; ends with 1 if WHAT
-                                                    is out of date
+    scripts/operator_files.py BUILD --check WHAT    compares; the exit code is 1 if
+                                                    WHAT is out of date
 
 BUILD is a build directory with -DETX_TESTS=ON; programs are built in it. The
 files, and the name of each for --check:
@@ -13,7 +13,7 @@ files, and the name of each for --check:
     document   docs/operators.md                         (BUILD/etx ops --markdown)
 
 `--check coverage` fails if an operator has no test vector in tests/data/ops.
-Nothing writes vectors here: see runtime/kernels/README.md.
+Test vectors are not written by this script: see runtime/kernels/README.md.
 """
 
 import argparse

@@ -19,7 +19,7 @@
 //           ETX_FLAG("json", 0, "print JSON", &options.json)),
 //   };
 //
-// No row is counted by hand: an empty row ends each table.
+// An empty row ends each table, so rows need not be counted.
 
 #ifndef ETX_CLI_BASE_OPTION_TABLE_H
 #define ETX_CLI_BASE_OPTION_TABLE_H
@@ -50,7 +50,7 @@ typedef struct etx_option {
   etx_option_kind kind;
   const char* name;        // long name without dashes; NULL ends the table
   char letter;             // short name, or 0
-  const char* value_name;  // for the help; of a choice its words: "etx|stock"
+  const char* value_name;  // in the help; words of a choice: "etx|executorch"
   const char* help;        // one phrase, lower case, without full stop
   union {                  // the variable that gets the value, by kind
     bool* flag;
@@ -90,14 +90,14 @@ typedef struct etx_option {
 // An argument without dashes, found by its position.
 typedef struct etx_positional {
   const char* name;     // "DIR"; NULL ends the table
-  const char* help;     // as an option's
+  const char* help;     // as etx_option.help
   const char** target;  // keeps its value if the argument is not given
   bool is_required;
 } etx_positional;
 
-// Tables of at most so many rows, and an empty one behind the last. They live
-// as long as the block in which they are written. More rows than that do not
-// compile with -Werror, and end the program in etx_options_read.
+// The most rows of a table, not counting the empty row that ends it. A table
+// lives as long as the C block in which it is written. A longer one does not
+// compile with -Werror, and without it etx_options_read ends the program.
 enum { ETX_OPTION_MAX = 64, ETX_POSITIONAL_MAX = 8 };
 
 #define ETX_OPTIONS(...) ((const etx_option[ETX_OPTION_MAX + 1]){__VA_ARGS__})
@@ -113,7 +113,7 @@ typedef struct etx_usage {
   const char* more;  // text between options and examples, or NULL
 } etx_usage;
 
-// Rows before the empty one; 0 without a table.
+// The number of rows, without the empty one; 0 if there is no table.
 size_t etx_option_count(const etx_usage* usage);
 size_t etx_positional_count(const etx_usage* usage);
 

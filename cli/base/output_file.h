@@ -27,7 +27,8 @@ ETX_MUST_USE etx_status etx_output_file_open(etx_output_file* output,
                                              const char* path, etx_diag* diag);
 
 // ETX_BAD_ARGUMENT if writing `path` would replace the existing file `input`,
-// also under another name. A symbolic link to the input may be replaced.
+// even if the two paths are spelled differently. A symbolic link to the input
+// may be replaced.
 ETX_MUST_USE etx_status etx_output_file_check_overwrite(const char* path,
                                                         const char* input,
                                                         etx_diag* diag);

@@ -58,18 +58,18 @@ static etx_status time_calls(etx_bench_run* run, double seconds,
 
 typedef struct operator_profile {
   const etx_bench_run* run;
-  etx_bench_operator* by_id;  // sums over the accepted runs
+  etx_bench_operator* by_id;  // by operator id: sums over the accepted runs
   double* seconds;            // of the current run, by operator
   size_t* calls;
   double started;
   double total;       // of the current run
   double least;       // of all runs so far
   size_t runs;        // accepted runs
-  bool is_first_run;  // the cost is counted in it alone
+  bool is_first_run;  // the only one in which cost is counted
 } operator_profile;
 
-// A run is accepted if it took at most so many times as long as the fastest
-// one: slower ones were interrupted by other programs.
+// A run counts if it took at most this factor longer than the fastest one:
+// slower runs were interrupted by other programs.
 static const double max_slowdown = 1.1;
 
 static bool is_in_file(const etx_bench_run* run, const void* data) {
@@ -113,6 +113,8 @@ static etx_operator_cost cost_of(const operator_profile* p,
         add_tensor(p, &cost, i, value->as.tensors.items[item], is_written);
       }
     } else if (value->kind == ETX_VALUE_INTS) {
+      // A dimension order of attention, such as key_order; its third item is
+      // the dimension of the positions (operator_cost.c).
       if (value->as.integers.count != 4) continue;
       etx_operator_cost_call_add_order(&cost, i,
                                        value->as.integers.items[2]->as.integer);
@@ -154,6 +156,7 @@ static void start_run(operator_profile* p) {
 
 static void end_run(operator_profile* p) {
   p->is_first_run = false;
+  // So much faster that all earlier runs were interrupted ones.
   const bool is_better = p->runs == 0 || p->total * max_slowdown < p->least;
   if (p->runs != 0 && p->total > max_slowdown * p->least) return;
   if (p->runs == 0 || p->total < p->least) p->least = p->total;

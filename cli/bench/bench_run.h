@@ -46,8 +46,8 @@ ETX_MUST_USE etx_status etx_bench_run_call(etx_bench_run* run,
 ETX_MUST_USE etx_status etx_bench_run_calls(etx_bench_run* run, size_t count,
                                             double* out_seconds);
 
-// The number of calls of so many seconds that are timed together: 1 for calls
-// that are long compared with reading the clock.
+// The number of calls that are timed together if one call takes `seconds`: 1 if
+// that is long compared with reading the clock.
 size_t etx_bench_run_group_size(double seconds);
 
 // The same for a run. `seconds` is the time of a single call, which includes

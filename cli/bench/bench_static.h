@@ -5,8 +5,9 @@
 
 #include "cli/bench/bench_result.h"
 
-// Fills the fields of the result that need no run, at the largest sizes:
-// memory, cost and operators. There are no times, inputs or method.
+// Fills the fields of the result that need no run, for the largest sizes:
+// memory, cost and operators. The fields for times and inputs stay empty, and
+// `method` is NULL.
 ETX_MUST_USE etx_status etx_bench_static(const etx_program* program,
                                          const char* name, etx_pool* pool,
                                          etx_bench_result* out_result,

@@ -21,9 +21,10 @@ typedef struct etx_dim_overrides {
 } etx_dim_overrides;
 
 // Reads all overrides for a method; `options` may be NULL. ETX_BAD_ARGUMENT if
-// one has no number, names no dynamic dimension, is an impossible size, or
-// contradicts an earlier one. A fixed dimension may be given its own size.
-// Memory is in the pool.
+// an override lacks the number, names something that is not a dynamic
+// dimension, gives a size that the dimension cannot have, or contradicts an
+// earlier one. A fixed dimension may be given the size that it has. Memory is
+// in the pool.
 ETX_MUST_USE etx_status etx_dim_overrides_read(
     const etx_program* program, etx_text method, const etx_option_list* options,
     etx_pool* pool, etx_dim_overrides* out_dims, etx_diag* diag);

@@ -98,7 +98,7 @@ static etx_status compare_instructions(const diff_side* sides,
 }
 
 // Copies one output of both programs. `out_are_tensors` is false, and nothing
-// is copied, if one of them is no tensor.
+// is copied, if one of them is not a tensor.
 static etx_status copy_output(const diff_side* sides, size_t index,
                               etx_pool* pool, etx_host_tensor out_tensors[2],
                               bool* out_are_tensors, etx_diag* diag) {

@@ -29,7 +29,7 @@ nitpicky = True
 breathe_projects = {"etx": os.environ["ETX_DOXYGEN_XML"]}
 breathe_default_project = "etx"
 breathe_domain_by_extension = {"h": "c"}
-# Types of the C library, and structs whose fields are nobody's business.
+# Types of the C library, and structs whose fields are private.
 nitpick_ignore = [
     ("c:identifier", name)
     for name in (

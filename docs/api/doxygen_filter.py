@@ -49,7 +49,7 @@ def escaped(text: str) -> str:
     text = re.sub(r"([\\@&<>#%$])", r"\\\1", text)
     text = re.sub(r"`([^`]*)`", r"<code>\1</code>", text)
     text = re.sub(r"\b(etx|ETX)_\w+\b(?!\()", lambda found: linked(found[0]), text)
-    # A name with a point or colons is no reference to something else.
+    # A name with a point or colons does not refer to something else.
     return text.replace("::", "\\::")
 
 

@@ -1,7 +1,7 @@
 // Ends every branch with copies of its results. The copies of both branches can
 // then share the storage of the join, wherever the originals are stored and
-// whoever reads them. share_branch_storage and remove_self_copy remove the
-// copies whose original can be computed in that storage.
+// whichever nodes read them. share_branch_storage and remove_self_copy remove
+// the copies whose original can be computed in that storage.
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/passes/pass_context.h"

@@ -11,15 +11,16 @@ typedef struct etx_export_options {
   etx_target target;
   etx_evaluator evaluator;  // for constant folding
   const char* passes;       // "-name,-name": passes switched off, or NULL
-  const char* algorithm;    // name of a planner, or NULL: the best of all
+  const char* algorithm;    // a planning algorithm, or NULL: the best of all
   const char* dump_after;   // pass after which the IR is dumped, or NULL
   etx_sink dump;            // receives that dump
   const char*
       keep_layout;    // path of a .pte whose state layout is kept, or NULL
   bool pack_weights;  // run the pass pack_weights
   bool source_lines;  // store the source lines of instructions
-  void (*progress)(void* context, const char* stage, size_t done,
-                   size_t total);  // may be NULL
+  // Called when a stage begins; `done` of `total` stages are finished. May be
+  // NULL.
+  void (*progress)(void* context, const char* stage, size_t done, size_t total);
   void* progress_context;
 } etx_export_options;
 

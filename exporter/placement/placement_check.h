@@ -21,7 +21,7 @@
 typedef struct etx_placement_conflict {
   size_t reader;   // position of the node; node_count: outputs and mutations
                    // at the end of the method
-  uint32_t value;  // that it should read
+  uint32_t value;  // the value that the node should read
   // The value could be copied in front of any node from `first` to `last`:
   // after it is complete and before it is overwritten. False if its bytes are
   // never there all at once.

@@ -112,7 +112,7 @@ static bool is_worthwhile(const etx_rewrite* rewrite,
   return has_any && (is_last || !c->is_last);
 }
 
-// Reads the chain in the order c->is_last. False if the node is no chain, or
+// Reads the chain in the order c->is_last. False if the node is not a chain, or
 // the quantised chain would not help in that order.
 static bool read_chain(const etx_rewrite* rewrite, quantized_chain* c) {
   const etx_shape* const shape = &c->shape;

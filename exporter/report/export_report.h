@@ -20,7 +20,7 @@ typedef struct etx_export_node_range {
 // A block of arena 1.
 typedef struct etx_export_block {
   etx_text name;    // of a value in it
-  etx_text op;      // that made the value; empty: an input
+  etx_text op;      // operator that computes the value; empty: an input
   uint64_t bytes;   // at the upper bounds
   uint64_t offset;  // in arena 1
   uint32_t start;   // in use from this node on,
@@ -76,7 +76,7 @@ typedef struct etx_export_method_report {
 typedef struct etx_export_copy_report {
   etx_text method;
   etx_text target;  // state, constant, input or output
-  etx_text op;      // that copies
+  etx_text op;      // operator that copies
   uint64_t bytes;   // per call
   etx_text reason;
 } etx_export_copy_report;

@@ -117,7 +117,7 @@ static etx_status recompose_quotient_or_exp(etx_rewrite* rewrite,
 }
 
 // The constant factor by which `node` scales a tensor (1 / c for a division by
-// c), and the position of the tensor; 0 if it is no scaling.
+// c), and the position of the tensor; 0 if it is not a scaling.
 static double factor_of(const etx_rewrite* rewrite, const etx_ir_node* node,
                         size_t* out_scaled) {
   double number = 0;

@@ -29,7 +29,7 @@ typedef struct etx_schedule_result {
   uint64_t peak;        // most bytes live at once in this order
   uint64_t given_peak;  // the same in the given order
   uint64_t bound;       // a lower bound of the peak of every order
-  uint64_t steps;       // that were used
+  uint64_t steps;       // steps used
 } etx_schedule_result;
 
 // Searches for a better order with about `steps` steps, in addition to a few

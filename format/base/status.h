@@ -15,7 +15,7 @@ typedef enum etx_status_code {
   ETX_STATUS_COUNT  // how many there are
 } etx_status_code;
 
-// Before a prototype: the compiler warns if nobody looks at the result.
+// Before a prototype: the compiler warns if a caller ignores the result.
 #if defined(__GNUC__)
 #define ETX_MUST_USE __attribute__((warn_unused_result))
 #else

@@ -49,7 +49,7 @@ typedef struct etx_ptd_entry {
 // True if the bytes have the identifier of a data file, not that of a program.
 bool etx_ptd_looks_like(etx_bytes file);
 
-// Opens and verifies. ETX_BAD_FILE: the bytes are no data file, or a damaged
+// Opens and verifies. ETX_BAD_FILE: the bytes are not a data file, or a damaged
 // one; `diag` says where, what was expected and what was found.
 // ETX_UNSUPPORTED: it has a version that etx does not know.
 ETX_MUST_USE etx_status etx_ptd_open(etx_ptd* ptd, etx_bytes file,

@@ -60,7 +60,7 @@ typedef struct etx_pte {
   etx_pte_subsegments constants;  // none if they are in the FlatBuffer
   etx_pte_subsegments initial;    // initial data of planned tensors
   etx_status bad_plan_status;     // for an error of a plan: see etx_pte_limits
-  // Of the first plans; the last element is scratch for all others.
+  // Totals of the first plans; the last element is work space for the others.
   etx_pte_totals totals[ETX_PTE_CACHED_TOTALS + 1];
 } etx_pte;
 

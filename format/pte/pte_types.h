@@ -72,27 +72,27 @@ typedef struct etx_pte_value {
     double real;            // of a DOUBLE
     etx_text string;        // of a STRING
     etx_pte_tensor tensor;  // of a TENSOR
-    // Of an INT_LIST.
+    // For an INT_LIST.
     struct {
       const int64_t* items;  // indices of values of kind INT
       size_t count;          // of items
     } integers;
-    // Of a DOUBLE_LIST.
+    // For a DOUBLE_LIST.
     struct {
       const double* items;  // the numbers themselves
       size_t count;         // of items
     } reals;
-    // Of a BOOL_LIST.
+    // For a BOOL_LIST.
     struct {
       const uint8_t* items;  // 0 or 1 each
       size_t count;          // of items
     } booleans;
-    // Of both tensor lists.
+    // For a TENSOR_LIST or an OPTIONAL_TENSOR_LIST.
     struct {
       const int32_t* items;  // indices of values of kind TENSOR, or -1
       size_t count;          // of items
     } tensors;
-    // Of any list, or of a STRING.
+    // The same fields for any list or a STRING, whatever its items are.
     struct {
       const void* items;  // of the type that the kind has
       size_t count;       // of items, or bytes of the text
@@ -193,10 +193,10 @@ typedef struct etx_pte_plan_content {
   // Bytes of each arena: entry 0 is a dummy, entry n is memory_id n.
   const int64_t* buffer_sizes;
   size_t buffer_size_count;  // of buffer_sizes, the dummy among them
-  // Which etx itself never plans, but the format has.
+  // Delegates, which the format has but etx never writes itself.
   const etx_pte_delegate_content* delegates;
   size_t delegate_count;  // of delegates
-  // The same: arenas that do not live in the CPU's memory.
+  // Arenas outside of the CPU's memory, which etx never writes itself either.
   const etx_pte_buffer_device* buffer_devices;
   size_t buffer_device_count;  // of buffer_devices
 } etx_pte_plan_content;
@@ -224,8 +224,8 @@ typedef struct etx_pte_content {
   size_t initial_data_count;             // entry 0 counted
   const etx_pte_named_data* named_data;  // bytes by name
   size_t named_data_count;               // of named_data
-  // Of each constant in the file, in bytes: at least 16. Those of 64 bytes and
-  // more begin a line of 64 besides.
+  // The alignment of each constant in the file, in bytes: at least 16.
+  // Constants of 64 bytes and more are also aligned to 64 bytes, a cache line.
   uint32_t constant_alignment;
   const etx_bytes* delegate_data;  // kept in the FlatBuffer
   size_t delegate_data_count;      // of delegate_data

@@ -71,7 +71,7 @@ static uint32_t by_value(const void* values, uint32_t b) {
   return ~((const uint32_t*)values)[b];
 }
 
-// By descending values.
+// Sorts blocks by descending values.
 static void sort_by_values(const ranking* ranks, uint32_t* ranked) {
   etx_plan_sort(ranked, ranks->part->block_count, by_value, ranks->values,
                 ranks->scratch);

@@ -5,9 +5,10 @@
 
 #include "planner/problem/plan_partition.h"
 
-// Sets `covers` for each section to the first block of `items` that is live
-// there, or ETX_PLAN_NONE. `skips` is scratch with one entry per section and
-// one more. Nearly linear, because no section is visited twice.
+// Sets covers[section] to the first block of `items` that is live in that
+// section, or to ETX_PLAN_NONE. `skips` is work space of section_count + 1
+// entries. Takes nearly linear time, because a section that is set is not
+// visited again.
 void etx_section_cover_fill(const etx_plan_partition* part,
                             const uint32_t* items, size_t count,
                             uint32_t* covers, uint32_t* skips);

@@ -85,7 +85,7 @@ def check(method: str, name: str, arg: object) -> MethodArg:
     if not isinstance(arg.example_input, torch.Tensor):
         return arg
     if not isinstance(arg.dynamic_dims, dict):
-        raise _errors.ArgumentError(f"dynamic_dims of {at} is no dictionary")
+        raise _errors.ArgumentError(f"dynamic_dims of {at} is not a dictionary")
     for index, dim in arg.dynamic_dims.items():
         if not isinstance(index, int) or isinstance(index, bool):
             raise _errors.ArgumentError(f"dynamic_dims of {at} has the key {index!r}, expected an int")

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import _errors
 from ._paths import bytes_of
-from ._progress import Progress, told
+from ._progress import Progress, progress_callback
 from ._report import Report
 
 TARGETS = ("etx", "executorch")
@@ -82,7 +82,7 @@ def plan(
 ) -> Report:
     """Compiles a directory of methods (.yaml, .pt2, program.yaml) into a program.
 
-    What `etx plan` does, in this process: the file gets its name after its plan
+    What `etx plan` does, in this process: the file is renamed to its path after its plan
     was proved from the bytes; until then nothing under that name changes.
 
     Args:
@@ -129,7 +129,7 @@ def plan(
         raise _errors.NotFoundError(f"there is no directory '{final.absolute().parent}'")
     temporary = final.with_name(f"{final.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
-        with told(progress) as tell:
+        with progress_callback(progress) as tell:
             answer = json.loads(
                 native().plan(
                     bytes_of(source), bytes_of(temporary), TARGETS.index(target),

@@ -213,8 +213,8 @@ def load(
 
     Raises:
       HostError: the file cannot be read.
-      FileError: it is damaged or no program.
-      ArgumentError: `threads` is no number of threads, or a path holds a zero byte.
+      FileError: it is damaged or not a program.
+      ArgumentError: `threads` is not a number of threads, or a path holds a zero byte.
     """
     if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
         raise _errors.ArgumentError(f"'threads' is {threads!r}, expected a number from 1 on")

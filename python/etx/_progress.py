@@ -1,4 +1,4 @@
-"""What planning says of itself while it goes on."""
+"""Reports of progress while a program is planned."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def _show(stage: str, done: int, total: int) -> None:
 
 
 @contextmanager
-def told(progress: Progress) -> Iterator[Teller | None]:
-    """The function that planning calls. True is a line of the terminal, which is
-    cleared in the end; without a terminal it is nothing."""
+def progress_callback(progress: Progress) -> Iterator[Teller | None]:
+    """The function that planning calls, or None. True prints a line on the terminal
+    and clears it at the end; without a terminal nothing is printed."""
     if progress is True:
         is_terminal = sys.stderr is not None and sys.stderr.isatty()
         try:

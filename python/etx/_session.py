@@ -118,8 +118,8 @@ class Session:
     Any number of sessions run side by side. The interpreter's lock is released
     while a method runs.
 
-    Processes: a session goes through `os.fork` with its memory, if nobody runs
-    it then; to another process its state goes as `save()`.
+    Processes: a session goes through `os.fork` with its memory, if no method runs
+    then; to another process its state goes as `save()`.
 
     Attributes:
       program: the Program that it was made by.

@@ -99,7 +99,7 @@ class PlannedProgram:
 
     Attributes:
       buffer: the bytes of the program file.
-      report: what planning told.
+      report: the report of the planning.
     """
 
     buffer: bytes
@@ -181,7 +181,7 @@ class MultiEntryPointExporter:
         name = getattr(fn, "__name__", str(fn))
         if getattr(type(self.model), name, None) is None:
             raise _errors.ArgumentError(
-                f"function '{name}' is no method of '{type(self.model).__name__}'"
+                f"function '{name}' is not a method of '{type(self.model).__name__}'"
             )
         method_of(self.model, name)
         arguments = {key: check(name, key, arg) for key, arg in kwargs.items()}

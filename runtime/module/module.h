@@ -27,13 +27,14 @@
 #include "runtime/method.h"
 #include "shared_memory/shared_memory.h"
 
-// Where memory comes from. Both calls get `context`.
+// The functions that allocate and free memory. Both get `context`.
 typedef struct etx_module_memory {
-  // Never asked for 0 bytes; the alignment is 64. NULL if there is none left.
+  // Allocates. `bytes` is never 0, and `alignment` is 64. Returns NULL if there
+  // is not enough memory.
   void* (*take)(void* context, size_t bytes, size_t alignment);
-  // Gives back what the others answered.
+  // Frees memory that `take` returned.
   void (*give_back)(void* context, void* memory);
-  void* context;  // handed to all of them unchanged
+  void* context;  // handed to both unchanged
   // Bytes that are all zero, at any address, as fresh pages are; NULL if there
   // is none left. May be NULL itself: zeros are written then, and pages that no
   // cache has reached take memory, too.
@@ -68,7 +69,7 @@ typedef struct etx_module {
   // file, whose methods have one each.
   void* scratch;
   size_t scratch_size;    // bytes
-  void* temporary;        // one block for all methods, likewise
+  void* temporary;        // one block for all methods
   size_t temporary_size;  // bytes
 } etx_module;
 

@@ -50,7 +50,7 @@ typedef struct etx_thread_pool {
   size_t first;    // number of its first task
   uint32_t busy;   // 1 while a job has the threads; atomic
   uint8_t apart_before_left[ETX_THREAD_POOL_APART];  // unused
-  uint32_t left;  // which tasks nobody has taken; atomic
+  uint32_t left;  // tasks that no thread has taken yet; atomic
   uint8_t apart_before_unfinished[ETX_THREAD_POOL_APART];  // unused
   uint32_t unfinished;  // tasks that have not returned; atomic
   uint8_t apart_before_sleepers[ETX_THREAD_POOL_APART];  // unused

@@ -38,7 +38,8 @@ typedef struct etx_beam_search {
   etx_hypothesis* finished;          // [width], best first
   struct etx_candidate* candidates;  // [2 * width]
   size_t moved_bytes;                // of ids and cache indices, over all steps
-  size_t avoided_copies;  // positions that caches of their own would copy
+  // Cache entries that would have been copied if each beam had its own cache.
+  size_t avoided_copies;
 } etx_beam_search;
 
 // Bytes of the block for `init`; the block is aligned to 16.

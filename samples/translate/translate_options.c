@@ -23,7 +23,8 @@ static const char usage[] =
     "  --model FILE   the program, made by 'etx plan'\n"
     "  --vocab FILE   the vocabulary\n";
 
-// Options with a text, then those with a number from 1, then switches.
+// The variable that an option sets, or NULL if the option is of another kind:
+// options with a text, options with a number from 1, and switches.
 static const char** text_of(etx_translate_options* options,
                             const char* option) {
   if (strcmp(option, "--in") == 0) return &options->input;
@@ -66,7 +67,8 @@ static int read_number(size_t* out, const char* option, const char* text) {
   return -1;
 }
 
-// Reads the option at `*at` with its value; returns -1 to continue.
+// Reads the option at `*at` with its value. Returns -1, or the exit code if it
+// is refused.
 static int read_option(etx_translate_options* options, int argc, char** argv,
                        int* at) {
   const char* const option = argv[*at];
@@ -79,7 +81,7 @@ static int read_option(etx_translate_options* options, int argc, char** argv,
   size_t* const number = number_of(options, option);
   if (text == NULL && number == NULL) return refuse("unknown option", option);
   if ((text != NULL && *text != NULL) || (number != NULL && *number != 0)) {
-    return refuse("a second", option);
+    return refuse("option is given twice:", option);
   }
   if (++*at == argc) return refuse("a value is missing after", option);
   if (number != NULL) return read_number(number, option, argv[*at]);
@@ -87,7 +89,8 @@ static int read_option(etx_translate_options* options, int argc, char** argv,
   return -1;
 }
 
-// Reads options anywhere and moves the sentences to the front.
+// Reads the options, which may be anywhere, and moves the sentences to the
+// front of argv. Returns -1, or the exit code if the program is to end.
 static int read_all(etx_translate_options* options, int argc, char** argv) {
   bool are_options = true;
   options->sentences = argv + 1;
@@ -122,7 +125,8 @@ int etx_translate_options_read(etx_translate_options* options, int argc,
   if (code >= 0) return code;
   set_defaults(options);
   if (options->sentence_count != 0 && options->input != NULL) {
-    return refuse("a sentence beside an input", options->input);
+    return refuse("sentences cannot be given together with --in",
+                  options->input);
   }
   return -1;
 }

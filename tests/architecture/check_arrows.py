@@ -2,7 +2,7 @@
 
 Judged are #include "..." and the symbols that objects take from each other;
 system headers are judged by system_headers.txt. A drawing that allows more
-than the tree uses is an error, too: an arrow that nobody needs is removed.
+than the tree uses is an error, too: an arrow that no file needs must be removed.
 """
 
 import collections
@@ -183,7 +183,7 @@ def judge_system(report, tree, path, name):
             if not entries:
                 report.error(kind, f"{source}:{line}",
                              f"includes <{header}>, which only "
-                             f"{', '.join(allowed) or 'nobody'} may")
+                             f"{', '.join(allowed) or 'no folder'} may")
     for header, (line, allowed) in rows.items():
         for entry in allowed:
             if (header, entry) not in used:

@@ -29,7 +29,7 @@ def judge(report, graph):
     kind = report.kind(
         "no circle of files",
         "move what both need into a third file below them, merge files that "
-        "are one idea, or let the upper one pass what the lower one needs")
+        "belong together, or let the upper one pass what the lower one needs")
     circles = source_tree.circles_of(graph)
     for circle in circles:
         members = set(circle)

@@ -1,7 +1,7 @@
 """Folders and files keep to a size that a reader can hold.
 
 A folder holds a limited number of source files, one theme; each folder with a
-row in arrows.txt has a card, README.md; each name is given once; a file is
+row in arrows.txt has a README.md; each name is given once; a file is
 short enough for one sitting, and speaks of no machine that it was written on.
 """
 
@@ -22,8 +22,8 @@ REPEATED_NAMES = {"main.c", "__init__.py", "__main__.py"}
 
 def judge_counts(report, tree):
     kind = report.kind(f"at most {MOST_FILES} source files in a folder",
-                       "part the folder into themes: sub-folders with a row "
-                       "in arrows.txt and a card")
+                       "split the folder by subject: sub-folders with a row "
+                       "in arrows.txt and a README.md")
     counts = collections.Counter(source_tree.folder_of(f) or "." for f in
                                  tree.ending_in(source_tree.SOURCE_ENDINGS))
     for folder, count in counts.items():
@@ -32,9 +32,9 @@ def judge_counts(report, tree):
     return counts
 
 
-def judge_cards(report, tree, folders):
+def judge_readmes(report, tree, folders):
     kind = report.kind("each folder with a row in arrows.txt has README.md",
-                       "write its card: what it is for, what it may include, "
+                       "write it: what the folder is for, what it may include, "
                        "which header to open first, which file holds what")
     for folder in folders:
         if f"{folder}/README.md" not in tree:
@@ -43,7 +43,7 @@ def judge_cards(report, tree, folders):
 
 def judge_names(report, tree):
     kind = report.kind("each file name is given once in the tree",
-                       "name the file after its own idea; that of the folder "
+                       "name the file after its own subject; that of the folder "
                        "often tells two apart")
     places = collections.defaultdict(list)
     for path in tree.ending_in(LINE_ENDINGS):
@@ -57,7 +57,7 @@ def judge_names(report, tree):
 
 def judge_lines(report, tree):
     kind = report.kind(f"at most {MOST_LINES} lines in a file",
-                       "part the file where its idea changes")
+                       "split the file where its subject changes")
     for path in tree.ending_in(LINE_ENDINGS):
         text = tree.text(path).splitlines()
         count = len(text)
@@ -100,7 +100,7 @@ def main():
     counts = judge_counts(report, tree)
     if not counts:
         raise SystemExit("folders: no file found: is --source right?")
-    judge_cards(report, tree, check_arrows.Drawing(arguments.arrows).rows)
+    judge_readmes(report, tree, check_arrows.Drawing(arguments.arrows).rows)
     judge_names(report, tree)
     judge_lines(report, tree)
     judge_text(report, tree, arguments.text)

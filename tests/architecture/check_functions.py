@@ -44,7 +44,7 @@ def listed_functions(path):
 def judge(report, functions, listed, list_name):
     long = report.kind(
         f"at most {MOST_LINES} lines from a function's head to its brace",
-        "split the function where its thought changes")
+        "split the function into one for each of its steps")
     many = report.kind(
         f"at most {MOST_PARAMETERS} parameters, or a row in {list_name}",
         "gather what belongs together in a struct; where that would read "

@@ -14,7 +14,7 @@ C_ENDINGS = (".c", ".h", ".def", ".inc")
 CXX_ENDINGS = (".cpp", ".hpp", ".cc")
 SOURCE_ENDINGS = C_ENDINGS + CXX_ENDINGS + (".py", ".S", ".awk", ".js",
                                             ".cmake")
-TESTS = "tests/"  # may include everything, and judge nobody's libraries
+TESTS = "tests/"  # may include everything
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)',
                      re.MULTILINE)
 

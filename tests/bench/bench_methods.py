@@ -3,7 +3,8 @@
 
     bench_methods.py BUILD --keep DIRECTORY [--only WORD] [--markdown FILE]
 
-The methods are every archive of tests/data/pt2 in both forms, the translator's,
+The methods are every archive of tests/data/pt2 in functional and in core ATen,
+the translator's,
 and the models of large_models.py. Each method gives two problems, and each
 problem goes to etx's and to ExecuTorch's planners:
 

@@ -3,7 +3,7 @@
     python3 tests/exporter/check_passes.py --source . [--write]
 
 The passes are the rows of exporter/passes/pass_list.def. With --write, the
-table in docs/cli.md is made anew instead of being compared.
+table in docs/cli.md is rewritten instead of being compared.
 """
 
 import argparse

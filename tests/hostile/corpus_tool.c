@@ -182,7 +182,7 @@ static const corpus_entry entries[] = {
     ENTRY(no_arguments),
     ENTRY(return_slot_is_another_tensor),
     ENTRY(out_tensor_without_memory),
-    ENTRY(output_that_nobody_writes),
+    ENTRY(output_that_is_never_written),
     ENTRY(argument_without_memory),
     ENTRY(out_tensor_of_another_type),
     ENTRY(out_tensor_of_an_opaque_type),

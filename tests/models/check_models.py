@@ -5,7 +5,7 @@
                   [NAME...]
 
 Each model is exported by export_models.py (or taken from DIRECTORY, where an
-earlier run left it), planned in both forms for both targets, proved with
+earlier run left it), planned in functional and core ATen for both targets, proved with
 `etx verify` and run with `etx run --case`; files for the stock runtime run
 there too, if its package is installed. Without names: the architectures that
 come first in architectures.py; --all takes the rest too. --each-pass also plans

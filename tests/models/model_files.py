@@ -1,5 +1,5 @@
 """A directory that `etx plan` and `etx run --case` take: an exported program in
-both forms, calls, and what PyTorch answers.
+functional and in core ATen, calls, and what PyTorch answers.
 """
 
 import json

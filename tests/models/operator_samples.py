@@ -6,8 +6,8 @@
 
 For each operator that PyTorch describes in its test database, a few of its
 sample calls become models of one call, in float32, int64 and bool. Each is
-exported in both forms, planned, and run against what PyTorch answers. A model
-that etx refuses by name counts as not supported and is no failure; a plan or a
+exported in functional and core ATen, planned, and run against what PyTorch answers. A model
+that etx refuses by name counts as not supported and is not a failure; a plan or a
 run that fails otherwise, and any other answer, is one.
 
 --list prints which operators are not supported, and how many models they stop.

@@ -21,7 +21,7 @@ typedef struct vector_file {
   json_t* header;  // of the safetensors file
   unsigned char* bytes;
   size_t size;
-  size_t data_start;  // of the tensors
+  size_t data_start;  // where the tensors begin in `bytes`
 } vector_file;
 
 // Finds a tensor by name; false if there is none or its dtype is unknown.

@@ -258,7 +258,7 @@ static void print_file(plan_printer* p, const char* path, uint64_t steps) {
   size_t count = 0;
   p->name = slash == NULL ? path : slash + 1;
   if (file == NULL || !read_blocks(file, blocks, RANDOM_MOST_BLOCKS, &count)) {
-    fprintf(stderr, "plan_print: '%s' is no problem\n", path);
+    fprintf(stderr, "plan_print: '%s' is not a problem file\n", path);
     exit(2);
   }
   fclose(file);

@@ -161,7 +161,7 @@ def whisper():
 
 
 def greedy(decode, token: int, start: int, steps: int) -> tuple[list[int], np.ndarray]:
-    """Tokens and scores of so many steps; `decode` takes a token and a position."""
+    """Tokens and scores of `steps` steps; `decode` takes a token and a position."""
     chosen, scores = [], []
     for position in range(start, start + steps):
         logits = np.asarray(decode(torch.tensor([[token]]), torch.tensor([position])))

@@ -1,5 +1,5 @@
 """Operators that take several kernels, or one that only etx has, against eager
-PyTorch: with what is no number, with ties, with bags that are empty, and for
+PyTorch: with NaN, with ties, with bags that are empty, and for
 another count of rows than the one that was exported."""
 
 from __future__ import annotations

@@ -236,7 +236,7 @@ static void an_output_may_not_overlap_what_is_read(void** state) {
   assert_int_equal(load_few(a.p), ETX_OK);
 }
 
-static void a_value_that_nobody_sets_is_refused(void** state) {
+static void a_value_that_is_never_set_is_refused(void** state) {
   (void)state;
   const adder a = start();
   const int blank = test_borrowed(a.p, ETX_DTYPE_FLOAT32, SIZES(3));
@@ -350,7 +350,7 @@ int main(void) {
       cmocka_unit_test(an_output_may_not_lie_in_a_constant),
       cmocka_unit_test(an_output_may_not_lie_in_an_input_that_is_read_only),
       unit_test_with(ETX_VERIFIER, an_output_may_not_overlap_what_is_read),
-      cmocka_unit_test(a_value_that_nobody_sets_is_refused),
+      cmocka_unit_test(a_value_that_is_never_set_is_refused),
       cmocka_unit_test(a_view_is_unknown_before_its_instruction),
       unit_test_with(ETX_VERIFIER || ETX_DYNAMIC,
                      outputs_of_fixed_size_must_have_it),

@@ -273,7 +273,7 @@ static void a_tensor_that_is_only_sized_keeps_its_bytes(void** state) {
   end(&f);
 }
 
-static void what_only_sizes_lets_nobody_write_a_constant(void** state) {
+static void resizing_a_constant_does_not_make_it_writable(void** state) {
   (void)state;
   run_fixture f;
   start_sized(&f, "aten::add", 4);
@@ -569,7 +569,7 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, a_part_of_an_input_is_a_header),
       unit_test_with(ETX_DYNAMIC, a_tensor_that_is_only_sized_keeps_its_bytes),
       unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,
-                     what_only_sizes_lets_nobody_write_a_constant),
+                     resizing_a_constant_does_not_make_it_writable),
       unit_test_with(ETX_DYNAMIC, a_view_past_the_end_of_its_input_is_refused),
       cmocka_unit_test(a_run_that_fails_before_it_writes_state_leaves_it),
       cmocka_unit_test(a_run_that_fails_after_it_wrote_state_tears_it),

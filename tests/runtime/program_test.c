@@ -62,7 +62,8 @@ static void ports_are_described(void** state) {
   test_program_end(p);
 }
 
-// Exporters may have pools of their own; what an input lies in is no state.
+// Exporters may have pools of their own; memory in which an input lies is not
+// state.
 static void an_input_in_arena_2_makes_it_private(void** state) {
   (void)state;
   test_program* p = test_program_new();

@@ -19,11 +19,11 @@
 #define MODEL ETX_SOURCE "/samples/translate/model"
 
 #ifdef ETX_SANITIZED
-enum { LINES = 20, BEAM_LINES = 6 };
+enum { LINES = 20, BEAM_FILE_LINES = 6 };
 #else
-enum { LINES = 500, BEAM_LINES = 100 };
+enum { LINES = 500, BEAM_FILE_LINES = 100 };
 #endif
-enum { PATH_BYTES = 256, WIDTH = 4 };
+enum { PATH_BYTES = 256, BEAMS = 4 };
 
 static char program[PATH_BYTES];
 static char stock_program[PATH_BYTES];
@@ -174,8 +174,8 @@ static void int8_weights_change_few_answers(void** state) {
 static void beam_search_equals_that_of_transformers(void** state) {
   (void)state;
   static recorded r;
-  etx_search search = {.beams = WIDTH};
-  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_LINES);
+  etx_search search = {.beams = BEAMS};
+  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_FILE_LINES);
   translate(&r, &search);
   check_ids(&r);
   for (size_t i = 0; i < r.count; ++i) {
@@ -193,7 +193,7 @@ static void greedy_search_has_scores(void** state) {
   static recorded r;
   etx_search search = {.beams = 1, .scores = true};
   size_t equal = 0;
-  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_LINES);
+  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_FILE_LINES);
   translate(&r, &search);
   for (size_t i = 0; i < r.count; ++i) {
     if (!has_ids(&r, i)) continue;
@@ -214,10 +214,10 @@ static void an_answer_does_not_depend_on_the_batch(void** state) {
   (void)state;
   static recorded r;
   static const size_t at_once[] = {1, 3, 0};
-  double alone[BEAM_LINES];
-  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_LINES);
+  double alone[BEAM_FILE_LINES];
+  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_FILE_LINES);
   for (size_t i = 0; i < 3; ++i) {
-    etx_search search = {.beams = WIDTH, .sentences = at_once[i]};
+    etx_search search = {.beams = BEAMS, .sentences = at_once[i]};
     translate(&r, &search);
     check_ids(&r);
     for (size_t k = 0; k < r.count; ++k) {
@@ -236,8 +236,8 @@ static void an_answer_does_not_depend_on_the_batch(void** state) {
 static void a_sentence_has_the_same_bits_in_every_row(void** state) {
   (void)state;
   static recorded r;
-  etx_search search = {.beams = WIDTH};
-  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_LINES);
+  etx_search search = {.beams = BEAMS};
+  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_FILE_LINES);
   for (size_t i = 1; i < r.count; ++i) {
     etx_sentence_close(&r.sentences[i]);
     assert_int_equal(
@@ -258,13 +258,13 @@ static void a_sentence_has_the_same_bits_in_every_row(void** state) {
 static void reordered_beams_do_not_copy_their_caches(void** state) {
   (void)state;
   static recorded r;
-  etx_search search = {.beams = WIDTH};
-  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_LINES);
+  etx_search search = {.beams = BEAMS};
+  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_FILE_LINES);
   translate(&r, &search);
   // Keys and values of three layers, 128 floats each.
-  const size_t spared = search.counts.avoided_copies * 2 * 3 * 128 * 4;
+  const size_t avoided_bytes = search.counts.avoided_copies * 2 * 3 * 128 * 4;
   assert_true(search.counts.moved_bytes > 0);
-  assert_true(search.counts.moved_bytes * 100 <= spared);
+  assert_true(search.counts.moved_bytes * 100 <= avoided_bytes);
   close_recorded(&r);
 }
 

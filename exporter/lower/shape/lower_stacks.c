@@ -1,5 +1,5 @@
-// Concatenations that first add dimensions to their tensors: hstack, vstack,
-// dstack and column_stack. And broadcast_tensors.
+// hstack, vstack, dstack and column_stack, which are concatenations that first
+// add dimensions to their tensors; and broadcast_tensors.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
@@ -8,16 +8,17 @@ static etx_status at_least(etx_builder* builder, size_t rank, uint32_t* value) {
   const etx_shape shape = *etx_builder_shape(builder, *value);
   if (shape.rank >= rank) return ETX_OK;
   etx_dim dims[3] = {1, 1, 1};
-  // A vector is one row: its elements are along dimension 1.
-  if (shape.rank == 1) dims[rank == 1 ? 0 : 1] = shape.dims[0];
+  // `rank` is 2 or 3 here. A vector becomes one row: its elements are along
+  // dimension 1.
+  if (shape.rank == 1) dims[1] = shape.dims[0];
   if (shape.rank == 2) memcpy(dims, shape.dims, 2 * sizeof *dims);
   return etx_build_view(builder, *value, dims, rank, value);
 }
 
 // Concatenates the tensors of argument 0 along `axis`, each with at least
-// `rank` dimensions; `as_columns` makes vectors columns.
-static etx_status join_prepared(etx_builder* builder, size_t rank,
-                                bool as_columns, etx_dim axis) {
+// `rank` dimensions. With as_columns, vectors become columns instead of rows.
+static etx_status concatenate_with_rank(etx_builder* builder, size_t rank,
+                                        bool as_columns, etx_dim axis) {
   const size_t count = builder->args[0].as.list.count;
   etx_ir_arg* const items =
       etx_pool_take(builder->module->pool, (count + 1) * sizeof *items);
@@ -38,15 +39,15 @@ static etx_status join_prepared(etx_builder* builder, size_t rank,
 }
 
 etx_status etx_lowering_vstack(etx_builder* builder) {
-  return join_prepared(builder, 2, false, 0);
+  return concatenate_with_rank(builder, 2, false, 0);
 }
 
 etx_status etx_lowering_dstack(etx_builder* builder) {
-  return join_prepared(builder, 3, false, 2);
+  return concatenate_with_rank(builder, 3, false, 2);
 }
 
 etx_status etx_lowering_column_stack(etx_builder* builder) {
-  return join_prepared(builder, 2, true, 1);
+  return concatenate_with_rank(builder, 2, true, 1);
 }
 
 // Vectors are concatenated along dimension 0, all others along dimension 1.
@@ -55,7 +56,7 @@ etx_status etx_lowering_hstack(etx_builder* builder) {
   const bool has_vectors =
       list->as.list.count > 0 &&
       etx_builder_shape(builder, list->as.list.items[0].as.value)->rank <= 1;
-  return join_prepared(builder, 1, false, has_vectors ? 0 : 1);
+  return concatenate_with_rank(builder, 1, false, has_vectors ? 0 : 1);
 }
 
 // broadcast_tensors(tensors): expands each to the common sizes.

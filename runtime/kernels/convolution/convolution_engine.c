@@ -37,7 +37,7 @@ typedef struct segment {
 typedef struct tile {
   const phase* p;
   const char* in;       // first channel of the group
-  const char* weights;  // first result channel at hand
+  const char* weights;  // of the first result channel
   char* out;            // first channel of the image
   int64_t position;     // the first
   size_t lanes;

@@ -36,7 +36,8 @@ typedef void (*etx_convolution_epilogue_function)(
     etx_call* call, const etx_convolution_epilogue* results);
 
 // For prepare, of (input, panels, bias, .., others, steps, out), where steps
-// may be x alone: refuses other types than float32, and what is not dense.
+// may be x alone: refuses types other than float32 and tensors that are not
+// dense.
 ETX_MUST_USE etx_status etx_convolution_epilogue_check(etx_call* call);
 
 // For run: what `sum` has to do before a chain and what is left of the chain.

@@ -39,8 +39,8 @@ typedef struct workspace {
   size_t sum_row;       // where channels are lanes: from position to position
   etx_row_store store;  // of the tile, but for the channel
   tile t;
-  // Of the item at hand: block of result channels, column and row of the tile,
-  // group, image.
+  // The current item: its block of result channels, column and row of its tile,
+  // group, and image.
   int64_t block, column, row, group, image;
 } workspace;
 
@@ -607,7 +607,7 @@ static void run_items(const void* context, size_t first, size_t end) {
   run_some(context, first, end, patches, sums);
 }
 
-// With more room.
+// The same for tiles whose lanes are channels, which need larger buffers.
 static void run_items_of_spots(const void* context, size_t first, size_t end) {
   float patches[ETX_CONV_OC_PATCHES + ETX_PATCH_BEHIND + ETX_CONV_OC_SUMS]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));

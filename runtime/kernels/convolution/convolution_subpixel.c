@@ -71,7 +71,7 @@ typedef struct plan {
   size_t taps;               // of an item, at most
   size_t pitch, patch;       // elements of a row, a channel's patch
   size_t channels;           // whose patches exist at a time
-  // Weights of a tap lie in so many pieces, of so many floats.
+  // The weights of a tap lie in `units` pieces of `step` floats.
   size_t units, step;
   size_t sum_row;    // from position to position, or from phase to phase
   size_t sum_phase;  // from phase to phase of rows

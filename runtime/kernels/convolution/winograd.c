@@ -7,10 +7,10 @@
 // enough (parallel_for.h), and these into blocks of tiles. V of a block of each
 // strip is in temporary memory and made by all threads, which share its
 // channels. Then they share parts of the blocks, of whole rows of tiles, and
-// pairs of panels. Both times a thread begins with its own strip: nobody else
-// reads what it wrote. Each element of M is a sum from the first channel to the
-// last, in steps that are rounded once (f32_vec_template.h), so that results do
-// not depend on any of that.
+// pairs of panels. Both times a thread begins with its own strip: no other
+// thread reads what it wrote. Each element of M is a sum from the first channel
+// to the last, in steps that are rounded once (f32_vec_template.h), so that
+// results do not depend on any of that.
 //
 // With u = 2^-24 and n channels, a result is off by at most (n + 16) u times
 //
@@ -56,12 +56,13 @@ typedef struct job {
   size_t strips;     // of an image
   size_t part_rows, parts, block_rows, block_columns;
   size_t pitch;
-  // Of the blocks at hand: image, first tile in the strip, size in tiles.
+  // The current blocks: their image, first tile in the strip, and size in
+  // tiles.
   int64_t image;
   size_t row, column, rows, columns;
 } job;
 
-// What a strip has of the blocks at hand.
+// The part of the current blocks that lies in one strip.
 typedef struct block {
   size_t row, rows;
   float* seen;

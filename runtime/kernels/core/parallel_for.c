@@ -3,8 +3,9 @@
 enum {
   // With fewer operations, waking other threads costs more than it gains.
   MIN_WORK = 200000,
-  // At most so many tasks for each thread, each smaller than the one before:
-  // cores differ in speed and are busy, and small last tasks make waits short.
+  // The most tasks for each thread, each smaller than the one before. Cores
+  // differ in speed and in other load; with small last tasks, threads wait for
+  // each other only briefly.
   MAX_ROUNDS = 5,
   MIN_ROUNDS = 2,
   ROUND_WORK = 500000,  // operations of a task; taking one costs 100 ns

@@ -220,7 +220,7 @@ static etx_status prepare(etx_call* call, size_t function, etx_dtype common) {
   return ETX_OK;
 }
 
-// Of bool, the bitwise operators are the logical ones.
+// For bool, the bitwise operators are the logical ones.
 static size_t function_of_bool(size_t function) {
   if (function == ETX_BINARY_bitwise_and) return ETX_BINARY_logical_and;
   if (function == ETX_BINARY_bitwise_or) return ETX_BINARY_logical_or;

@@ -15,7 +15,8 @@ typedef struct etx_planes {
   ptrdiff_t image, channel, row, column;  // strides in elements
 } etx_planes;
 
-// Of a tensor [batch, channels, rows, columns] or [channels, rows, columns].
+// The planes of a tensor [batch, channels, rows, columns] or [channels, rows,
+// columns].
 static inline etx_planes etx_planes_of(const etx_tensor* tensor) {
   const size_t r = tensor->rank;
   const int32_t* sizes = tensor->sizes;

@@ -2,9 +2,9 @@
 // each tap of the window gives one input element for each lane.
 //
 // The lanes are neighbouring columns of the result, or the channels of one
-// result if the memory format is channels last. Windows that are wide in
-// relation to the result (up to global pooling) have blocks of one lane, and
-// the kernel reads their rows instead.
+// result if the memory format is channels last. If windows are wide compared
+// with the result, as in global pooling, blocks have one lane, and the kernel
+// reads whole rows of a window instead.
 
 #ifndef ETX_RUNTIME_KERNELS_IMAGE_POOLING_H
 #define ETX_RUNTIME_KERNELS_IMAGE_POOLING_H
@@ -47,7 +47,7 @@ etx_pooling etx_pooling_read(const etx_call* call, size_t out, size_t first,
                              bool has_dilation);
 
 // Calls `function` for every block of results, from several threads.
-void etx_pooling_run(const etx_pooling* pool, const etx_parallel* parallel,
+void etx_pooling_run(const etx_pooling* pooling, const etx_parallel* parallel,
                      etx_pooling_function function, const void* context);
 
 // The input row of tap row `ky`, which must lie inside the image.
@@ -65,7 +65,8 @@ etx_pooling_elements etx_pooling_tap(const etx_pooling* p,
                                      const char* row, int64_t kx,
                                      etx_block* block);
 
-// The address of the first lane in planes of the output's sizes.
+// The address of the result of the first lane in `planes`, which are those of
+// an output.
 static inline char* etx_pooling_place(const etx_planes* planes,
                                       const etx_pooling_lanes* l) {
   return etx_planes_at(planes, l->image, l->channel) +
@@ -73,20 +74,20 @@ static inline char* etx_pooling_place(const etx_planes* planes,
              planes->bytes;
 }
 
-// The distance of neighbouring lanes in such planes, in elements.
+// The distance of the results of neighbouring lanes in `planes`, in elements.
 static inline ptrdiff_t etx_pooling_step(const etx_pooling* p,
                                          const etx_planes* planes) {
   return p->are_lanes_channels ? planes->channel : planes->column;
 }
 
-// The result's column of a lane.
+// The column of the output that a lane computes.
 static inline int64_t etx_pooling_column(const etx_pooling* p,
                                          const etx_pooling_lanes* l,
                                          size_t lane) {
   return l->x + (p->are_lanes_channels ? 0 : (int64_t)lane);
 }
 
-// Lane `lane` of a block.
+// The address of a lane in a block of the compute type.
 static inline void* etx_pooling_lane(etx_block* block, etx_compute_type compute,
                                      size_t lane) {
   const size_t bytes =

@@ -1,5 +1,5 @@
-// The ways through a product that gemm.c chooses from. Each computes a part
-// of the result, and what is added to it.
+// The implementations of a product that gemm.c chooses from. Each computes a
+// part of the result, including what is added to it.
 
 #ifndef ETX_RUNTIME_KERNELS_MATMUL_GEMM_VARIANTS_H
 #define ETX_RUNTIME_KERNELS_MATMUL_GEMM_VARIANTS_H

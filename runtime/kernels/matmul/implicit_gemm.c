@@ -60,8 +60,8 @@ typedef union panel_memory {
   int64_t i64[ETX_IMPLICIT_GEMM_TAPS][ETX_IMPLICIT_GEMM_LANES / 2];
 } panel_memory;
 
-// Lanes are computed a few vectors at a time: those that nobody uses, behind
-// `used` bytes of each row, from zeros.
+// Lanes are computed a few vectors at a time. Sets the unused lanes, behind
+// `used` bytes of each row, to zero.
 static void clear_rest(panel_memory* panel, size_t taps, size_t used) {
   const size_t rest = -used % ETX_LANE_GROUP_BYTES;
   if (rest > 0) memset(panel, 0, taps * ETX_IMPLICIT_GEMM_LANE_BYTES);

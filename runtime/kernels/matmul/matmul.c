@@ -243,7 +243,7 @@ static etx_status multiply_rows(etx_call* call, const etx_chain* chain) {
   }
   product.rows = numel / product.columns;
   if (input->rank > 2) {
-    // Of a dimension of size 1 the stride says nothing.
+    // The stride of a dimension of size 1 has no meaning.
     product.left_inner = 1;
     product.left_row = (ptrdiff_t)product.inner;
   }

@@ -105,7 +105,7 @@ static etx_status copy_source(const etx_call* call, size_t target) {
   return ETX_OK;
 }
 
-// Of `self`, copy.out uses sizes and type only.
+// copy.out uses only the sizes and the type of `self`.
 static etx_status run_copy_source(etx_call* call) {
   return copy_source(call, ETX_ARG_copy_out);
 }

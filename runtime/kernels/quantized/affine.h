@@ -27,7 +27,7 @@ typedef struct etx_affine {
   etx_affine_operand scale;
   etx_affine_operand zero;
   double scale_value;        // of a scale that is a number, not a tensor
-  int64_t zero_point_value;  // likewise; 0 if zero points are None
+  int64_t zero_point_value;  // of a zero point that is a number; 0: None
 } etx_affine;
 
 // The granularity of quantisation, which decides how the arguments are read.

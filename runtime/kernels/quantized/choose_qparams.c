@@ -92,7 +92,7 @@ static double high_of(const value_range* e) {
   return e->has_nan ? nan_of_f64() : e->high;
 }
 
-// The range of no numbers. A range always includes 0.
+// The range of zero elements. A range always includes 0.
 static value_range empty_range(void) {
   const value_range e = {0, 0, false};
   return e;

@@ -12,7 +12,7 @@
 //     '----'----'----'----'
 //
 // A piece outside of the image is a pixel of zero points. If the channels of a
-// group are no multiple of four (as colours are), rows are copied to the stack
+// group are not a multiple of four (RGB images), rows are copied to the stack
 // and are one piece. For 1 x 1 windows only the last pixels are copied, so that
 // nothing is read past the end of the image.
 

@@ -50,7 +50,7 @@ struct etx_reduction {
   etx_dtype native;
   const etx_tensor* self;
   const etx_tensor* value;  // receives the values; NULL: not wanted
-  const etx_tensor* other;  // receives what comes with them; NULL: not wanted
+  const etx_tensor* other;  // receives the second results; NULL: not wanted
   double divisor;           // for `finish`: the number of elements of a mean
   etx_dtype cast;  // elements are cast to this type first (etx_operand_load_as)
   uint32_t dims;   // bits of the reduced dimensions

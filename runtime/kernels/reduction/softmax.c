@@ -29,7 +29,7 @@ typedef struct softmax {
 enum { MIN_VECTORISED = 32 };  // shorter lines use scalar loops
 
 // The exponentials of several short rows are computed together: of rows up to
-// UNEVEN_ROW elements if they are no multiple of VECTOR, otherwise up to
+// UNEVEN_ROW elements if they are not a multiple of VECTOR, otherwise up to
 // EVEN_ROW. At most MAX_TOGETHER elements, which stay in L1.
 enum { UNEVEN_ROW = 256, EVEN_ROW = 64, VECTOR = 16, MAX_TOGETHER = 1024 };
 

@@ -512,7 +512,7 @@ static void costs_match_the_sizes_of_arguments(void** state) {
   etx_operator_cost_call_add_order(&ordered, 6, 1);  // of the keys
   assert_int_equal(etx_operator_cost_of(&ordered).multiply_adds,
                    2 * 4 * 9 * (8 + 16));
-  // Of an embedding table only the gathered rows are counted.
+  // Only the gathered rows of an embedding table are counted.
   const etx_operator_cost_tensor embedding[] = {
       TENSOR(0, false, true, 1, 1000, 16), TENSOR(1, false, false, 2, 2),
       TENSOR(5, true, false, 3, 2, 16)};
@@ -533,7 +533,7 @@ static void costs_match_the_sizes_of_arguments(void** state) {
   // sym_size reads no element.
   const etx_operator_cost_tensor size[] = {TENSOR(0, false, false, 1, 64, 16)};
   assert_int_equal(cost_of_call("aten::sym_size.int", size, 1).bytes, 0);
-  // Of an update of a large state only the new rows are counted.
+  // Only the new rows of an updated large state are counted.
   const etx_operator_cost_tensor put[] = {TENSOR(0, false, false, 1, 64, 16),
                                           TENSOR(2, false, false, 2, 1, 16),
                                           TENSOR(4, true, false, 1, 64, 16)};

@@ -1,4 +1,5 @@
-// No command overwrites its input, also under another name of the same file.
+// No command overwrites its input, even if the output is given by another path
+// of the same file.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +25,7 @@ static char program[PATH_BYTES];
 static char other_spelling[PATH_BYTES];
 static char untouched[PATH_BYTES];
 
-static const char nothing[] = "# stays\netx: 1\nmethod: run\n";
+static const char empty_method[] = "# stays\netx: 1\nmethod: run\n";
 
 static int make_files(void** state) {
   if (command_set_up(state) != 0) return -1;
@@ -35,7 +36,7 @@ static int make_files(void** state) {
            command_directory);
   snprintf(untouched, sizeof untouched, "%s/b.pte", command_directory);
   if (mkdir(methods, 0777) != 0) return -1;
-  command_write_file(method, nothing);
+  command_write_file(method, empty_method);
   command_expect(0, WORDS(ETX, "plan", methods, "-o", program));
   command_expect(0, WORDS(ETX, "plan", methods, "-o", untouched));
   return 0;
@@ -94,7 +95,7 @@ static void methods_are_not_replaced(void** state) {
   command_expect_err(2, WORDS(ETX, "dump", method, "-o", methods),
                      "choose another");
   char* const text = command_read_file(method, NULL);
-  assert_string_equal(text, nothing);
+  assert_string_equal(text, empty_method);
   free(text);
   command_expect_same_files(program, untouched);
 }

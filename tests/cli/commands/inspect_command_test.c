@@ -31,8 +31,8 @@ static command_result run_on_set(const char* command, const char* set,
   return result;
 }
 
-// A method that only returns state has no instructions, but it is no constant
-// method: its result changes.
+// A method that only returns state has no instructions, but it is not a
+// constant method: its result changes.
 static void a_method_without_instructions_is_a_method(void** state) {
   (void)state;
   static const char* const wanted[][2] = {

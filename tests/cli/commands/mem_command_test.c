@@ -86,7 +86,8 @@ static void files_of_other_kinds_are_refused(void** state) {
   (void)state;
   char damaged[PATH_BYTES];
   snprintf(damaged, sizeof damaged, "%s/damaged.pte", command_directory);
-  command_write_file(damaged, "this is no program, but longer than a header");
+  command_write_file(damaged,
+                     "this is not a program, but longer than a header");
   expect_refusal(damaged, damaged);
   expect_refusal("/nowhere.pte", "etx mem: /nowhere.pte: ");
   expect_refusal(STOCK "external.ptd", "data file (.ptd)");

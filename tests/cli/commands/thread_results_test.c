@@ -158,7 +158,7 @@ static void the_translator_is_bit_equal_on_several_threads(void** state) {
 }
 
 // Elementwise operators and copies of half a million elements, in sizes that
-// are no multiple of a vector or of a slice.
+// are not a multiple of a vector or of a slice.
 static void large_tensors_are_bit_equal_on_several_threads(void** state) {
   static const char graph[] =
       "etx: 1\n"

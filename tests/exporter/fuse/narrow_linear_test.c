@@ -1,4 +1,5 @@
-// Slices of the result of a linear layer.
+// narrow_linear: slices of the result of a linear layer become slices of its
+// input or its weight.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +39,7 @@ static void slices_of_rows_move_above_linear(void** state) {
          "return y\n");
 }
 
-static void equal_column_slices_are_separate_layers(void** state) {
+static void column_slices_of_equal_size_become_separate_layers(void** state) {
   (void)state;
   expect(INPUTS
          "  - {out: y, op: aten.slice.Tensor, args: [l, 2, 0, 3]}\n"
@@ -72,7 +73,8 @@ static void glu_is_split_into_two_layers(void** state) {
          "return y\n");
 }
 
-// A part alone, a layer that is read whole, a weight that is no constant.
+// One slice that does not cover all columns, a layer whose whole result is
+// read, and a weight that is not a constant.
 static void other_slices_are_left_alone(void** state) {
   (void)state;
   static const char* const graphs[] = {
@@ -104,7 +106,7 @@ static void other_slices_are_left_alone(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(slices_of_rows_move_above_linear),
-      cmocka_unit_test(equal_column_slices_are_separate_layers),
+      cmocka_unit_test(column_slices_of_equal_size_become_separate_layers),
       cmocka_unit_test(glu_is_split_into_two_layers),
       cmocka_unit_test(other_slices_are_left_alone),
   };

@@ -81,7 +81,7 @@ static void layers_and_tables_read_the_same_bytes(void** state) {
       "float32[40], None)\n" RETURN);
 }
 
-// Rows of 40 are no groups of 32 or 64.
+// Rows of 40 elements cannot be cut into groups of 32 or 64.
 static void int4_takes_the_group_that_fits(void** state) {
   (void)state;
   expect(

@@ -19,7 +19,7 @@ def rounded(value):
 
 
 def terms_lost(count):
-    """Units in the last place that a sum of so many terms may lose in any
+    """Units in the last place that a sum of `count` terms may lose, in any
     order."""
     return min(count + 2, 8 * math.sqrt(count + 2))
 

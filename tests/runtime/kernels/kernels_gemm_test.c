@@ -13,8 +13,8 @@
 #include "tests/support/test_random.h"
 #include "tests/support/test_instruction_sets.h"
 
-// Sizes are drawn again until a product has at most so many multiply-adds: the
-// reference takes them one by one, on processors that may be emulated.
+// Sizes are drawn again until a product has at most MOST_WORK multiply-adds:
+// the reference computes them one by one, on processors that may be emulated.
 enum { ROUNDS = 400, MOST_WORK = 300000 };
 
 typedef struct gemm_operands {

@@ -187,7 +187,7 @@ static void lines_of_any_length(void** state) {
       try_line(line, x + count, count, -1e30f);
       try_line(line, x + count, count, 20);
     }
-    // NaN is no largest element, and is in the sum.
+    // NaN is not taken as the largest element, but is in the sum.
     float with_nan[20] = {1, NAN, 3};
     assert_true(line->scale(with_nan, with_nan, 20, 1, 2) == 3);
     assert_true(isnan(with_nan[1]));
@@ -375,7 +375,7 @@ static void scores_become_weights(void** state) {
     for (size_t count = 16; count <= 96; count += 16) {
       for (int round = 0; round < 20; ++round) try_scores(loops, count);
     }
-    // NaN is no largest score, and is in the sum.
+    // NaN is not taken as the largest score, but is in the sum.
     float x[16] = {1, NAN, 3}, largest[16] = {-INFINITY}, factor[16] = {0};
     float shift[16], totals[1][ETX_ATTENTION_SCORE_LANES] = {{0}};
     const etx_attention_score_rows s = {x, 16, 1, 16, 1, largest, factor, shift, totals};

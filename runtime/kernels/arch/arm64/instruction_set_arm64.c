@@ -3,8 +3,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Only the system can tell; where nobody knows whom to ask, what the compiler
-// was told. Declared here because the headers want more than C.
+// Only the operating system knows what the processor has. On systems without
+// getauxval, the options of the compiler decide. getauxval is declared here
+// because its header needs more than standard C.
 #ifdef __linux__
 unsigned long getauxval(unsigned long type);
 

@@ -71,7 +71,7 @@ static inline int8x8_t quantize_eight(const float* x, double inverse,
   return vqmovn_s16(vcombine_s16(low, high));
 }
 
-// One by one, what is no number too. There is none where the factor is above 0,
+// One by one, NaN included. There is none where the factor is above 0,
 // which comes from the row's range.
 static void quantize_any(const float* x, size_t count, double inverse,
                          double zero, int8_t* out) {
@@ -100,8 +100,8 @@ void etx_int8_quantize_and_range_dotprod(const float* x, size_t count,
   etx_int8_range_dotprod(other, count, low, high);
 }
 
-// Of each 32 bytes the even ones, then the odd ones: as many as there are in
-// the halves of a register of weights.
+// Orders each 32 bytes: first the even ones, then the odd ones, as the low and
+// high halves of a register of weights have them.
 void etx_int4_order_dotprod(uint8_t* row, size_t count) {
   for (size_t k = 0; k < count; k += 2 * BYTES, row += 2 * BYTES) {
     const uint8x16x2_t v = vld2q_u8(row);

@@ -8,7 +8,7 @@
 extern const etx_float_loops etx_float_loops_avx2;
 extern const etx_float_loops etx_float_loops_avx512;
 
-// Of both sets.
+// The function of both instruction sets.
 void etx_layer_norm_rows_avx2(const etx_layer_norm_rows* norm);
 
 #endif

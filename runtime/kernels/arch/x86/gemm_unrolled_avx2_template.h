@@ -10,7 +10,8 @@
 
 typedef float panel_taps_vector __attribute__((vector_size(32)));
 
-// Of the row whose weights are at `from`, for which sums number a and b are.
+// Multiplies the element at `from` of one row with two vectors of the panel and
+// adds to the sums a and b of that row.
 #define GEMM_ROW(from, a, b)              \
   "vbroadcastss " from                    \
   ", %%ymm15\n\t"                         \
@@ -107,8 +108,8 @@ typedef float panel_taps_vector __attribute__((vector_size(32)));
         [eights] "r"(eights)                                      \
       : "rax", "rcx", "rsi", "xmm13", "xmm14", "xmm15", "cc", "memory")
 
-// sums [positions, 2] += seen [taps, positions] * weights [taps, 2], likewise,
-// of four to six positions; rows of what is seen lie `seen_row` floats apart.
+// sums [positions, 2] += seen [taps, positions] * weights [taps, 2] for four
+// to six positions; rows of `seen` are `seen_row` floats apart.
 static inline __attribute__((always_inline)) void conv_oc_eight_taps(
     const float* seen, ptrdiff_t seen_row, const float* weights, size_t eights,
     size_t positions, panel_taps_vector sums[6][2]) {

@@ -4,10 +4,12 @@
 
 #include <stdbool.h>
 
-enum { NORM_ROWS = 2 };  // that are summed side by side
+enum { NORM_ROWS = 2 };  // rows that are summed at the same time
 
-// The sum of partial ones and of the last elements, less than SOFTMAX_SIDE, in
-// the order of etx_striped_sum_f32: whole fours are in the first partial sums.
+// The sum of a row from its partial sums `all` and its last `count` elements,
+// fewer than SOFTMAX_SIDE, in the order of etx_striped_sum_f32: groups of four
+// elements are added to the first four partial sums. With of_squares, the sum
+// of (x - mean)^2.
 static __attribute__((noinline)) float line_total(
     const line_floats all[SOFTMAX_PARTS], const float* last, size_t count,
     float mean, bool of_squares) {
@@ -20,7 +22,7 @@ static __attribute__((noinline)) float line_total(
     first += of_squares ? p * p : x;
   }
   for (; i < count; ++i) {
-    // A few turns, which compilers make a long loop of without it.
+    // Keeps compilers from vectorising a loop of at most three rounds.
     __asm__ volatile("");
     const float p = last[i] - mean;
     rest += of_squares ? p * p : last[i];
@@ -30,7 +32,8 @@ static __attribute__((noinline)) float line_total(
          rest;
 }
 
-// Of each of NORM_ROWS rows, the sum of x - mean squared, or of x.
+// The sum of each of NORM_ROWS rows: of (x - mean)^2 with of_squares, else of
+// x.
 static inline __attribute__((always_inline)) void sum_lines(
     const float* const rows[NORM_ROWS], size_t count,
     const float means[NORM_ROWS], bool of_squares, float sums[NORM_ROWS]) {
@@ -72,18 +75,19 @@ static __attribute__((noinline)) void write_normal(const etx_layer_norm_rows* n,
     memcpy(out + i, &x, sizeof(x));
   }
   for (; i < count; ++i) {
-    __asm__ volatile("");  // likewise
+    __asm__ volatile("");  // a short loop, as in line_total
     out[i] = (in[i] - mean) * scale * weight[i] + bias[i];
   }
 }
 
-// NORM_ROWS rows at a time, to hide the latency of the sums. The last row is
-// summed more than once if the number of rows is odd.
+// Takes NORM_ROWS rows at a time, to hide the latency of the sums. If the
+// number of rows is odd, the last row is summed twice.
 //
 //   @normalize  float32 | layer normalisation of rows | {NORM_ROWS} rows x
 //     {SOFTMAX_SIDE} elements
 static void layer_norm_rows(const etx_layer_norm_rows* given) {
-  const etx_layer_norm_rows n = *given;  // which results do not change
+  const etx_layer_norm_rows n =
+      *given;  // a copy, which writing results cannot change
   const float count = (float)n.count;
   for (size_t row = 0; row < n.rows; row += NORM_ROWS) {
     const size_t left = n.rows - row;

@@ -24,7 +24,7 @@ enum {
 #if VECTOR_BYTES == 64
   // A tile has as many columns as the register block, so each stream of memory
   // continues from block to block: the hardware prefetcher follows it, and
-  // software prefetch helps besides.
+  // software prefetch helps in addition.
   GEMM_NT_TILE = DOT_COLUMNS,
   GEMM_NT_PREFETCH = 512,  // prefetch distance in elements
   // The prefetch distance for one row, and the size of the matrix in elements

@@ -18,7 +18,7 @@ typedef struct etx_row_argmax {
   uint32_t column;  // sizes of tensors have 31 bits
 } etx_row_argmax;
 
-// The initial candidate: smaller than any result; its column is the answer if
+// The initial candidate: smaller than any result; its column is the result if
 // all results are -infinity.
 static inline etx_row_argmax etx_row_argmax_none(size_t column) {
   return (etx_row_argmax){-INFINITY, (uint32_t)column};
@@ -30,9 +30,9 @@ static inline void etx_row_argmax_update(etx_row_argmax* best, float value,
   *best = (etx_row_argmax){value, (uint32_t)column};
 }
 
-// What a piece has of `rows` rows before its first column. One that follows
-// another at once goes on with what that one has found: what is no larger is no
-// answer, whichever piece it stands in.
+// The candidates of `rows` rows with which a piece of the columns starts. A
+// piece that directly follows another one continues with that one's candidates,
+// because a later result that is not larger does not replace them.
 static inline etx_row_argmax* etx_row_argmax_piece(etx_row_argmax* all,
                                                    size_t piece, bool follows,
                                                    size_t rows, size_t column) {

@@ -2,7 +2,8 @@
 
 enum { COLUMNS = ETX_U8_COLUMNS, MOST = ETX_U8_PANELS * COLUMNS };
 
-// Four columns; what takes them has registers of so many bytes on any machine.
+// Four columns. Every processor for which this is compiled has registers of 16
+// bytes.
 typedef int32_t four __attribute__((vector_size(16)));
 typedef uint32_t four_bits __attribute__((vector_size(16)));
 

@@ -1,5 +1,5 @@
-// A sequence of cache lines that a loop prefetches for later work, one step a
-// turn: no more at a time than the memory system answers meanwhile
+// A sequence of cache lines that a loop prefetches for later work, one step in
+// each round: at most as many lines as the memory system delivers in that time
 // (prefetch.h). The loop keeps only the position in registers. The sequence
 // never ends: after its last row comes another stream, in the end one that
 // repeats a single line, so that the loop needs no bounds test.

@@ -131,7 +131,8 @@ static void a_mask_may_be_subtracted_or_scaled(void** state) {
             "1.5:float32)\n" CALL("o.3.1, None", "0.5, -inf, False, False")));
 }
 
-// What hides keys by their position is no tensor, and the bias is the mask.
+// A mask that hides keys by their position is not stored as a tensor; the bias
+// becomes the mask.
 static void a_bias_and_a_position_mask_are_two_operands(void** state) {
   (void)state;
   expect(HEADS SCORES

@@ -238,7 +238,7 @@ static void other_patterns_are_reported(void** state) {
       "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
       "outputs: [y]\n",
   };
-  // The last is no attention at all.
+  // The last graph is not attention at all.
   const size_t last = sizeof graphs / sizeof *graphs - 1;
   for (size_t i = 0; i <= last; ++i) {
     lowered l;

@@ -175,7 +175,7 @@ static const convolution one_weight = {.input = {1, 1, 2, 2},
                                        .stride = {1, 1},
                                        .groups = 1};
 
-// What underflows to -0 is not above 0; a sum that is no number stays.
+// What underflows to -0 is not above 0; a sum that is NaN stays NaN.
 static void relu_of_what_is_not_above_zero_is_zero(void** state) {
   (void)state;
   const convolution c = one_weight;

@@ -41,7 +41,8 @@ static inline ints turned(ints x) {
                                  3, 7, 11, 15);
 }
 
-// Of the parts of four groups, `parts` registers, each quarter's sum.
+// The sum of each quarter of `parts` registers, which hold parts of four
+// groups.
 static inline __attribute__((always_inline)) ints join_parts(const ints* v,
                                                              size_t parts) {
   if (parts == 1) return v[0];

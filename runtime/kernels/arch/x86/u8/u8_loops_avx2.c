@@ -59,7 +59,7 @@ static inline ints whole_bytes(floats f, const byte_bounds* b) {
   return __builtin_ia32_cvtps2dq256(limited(f, b->low, b->high)) + b->zero;
 }
 
-// Of two registers of 0 to 255 the bytes, in order.
+// The low bytes of two registers of integers from 0 to 255, in order.
 static inline chars16 packed(ints a, ints b) {
   typedef long long longs __attribute__((vector_size(32)));
   const longs pairs = (longs)__builtin_ia32_packusdw256(a, b);
@@ -72,7 +72,7 @@ static inline chars16 packed(ints a, ints b) {
 
 // ------------------------------------------------ products
 
-// Numbers of sixteen columns, or of those that there are.
+// Loads the numbers of `count` columns, at most sixteen.
 static void load_columns(const void* from, size_t count, ints out[HALVES]) {
   int32_t made[COLUMNS] = {0};
   if (count == COLUMNS) {

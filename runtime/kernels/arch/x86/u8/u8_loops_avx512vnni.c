@@ -19,7 +19,8 @@ static inline ints lowest_bits(floats x, floats low, floats high) {
   return (ints)(limited(x, low, high) + all_floats(U8_ROUNDING));
 }
 
-// Of each lane the lowest byte: gcc makes sixteen moves of a conversion.
+// The lowest byte of each lane. The instruction is named because gcc compiles
+// the conversion to sixteen moves.
 static inline bytes16 lowest_bytes(ints x) {
   typedef char chars16 __attribute__((vector_size(16)));
   return (bytes16)__builtin_ia32_pmovdb512_mask(x, (chars16){0}, 0xffff);
@@ -94,8 +95,8 @@ typedef struct quad_numbers {
   byte_bounds bounds;
 } quad_numbers;
 
-// Of four rows of sixteen columns, whose results are integers of 32 bits, those
-// that there are.
+// Stores the results of up to four rows of up to sixteen columns, which are
+// integers of 32 bits.
 static inline __attribute__((always_inline)) void store_four(
     const etx_u8_block* b, const quad_numbers* n, const ints sums[4],
     size_t rows, size_t columns, uint8_t* to) {
@@ -166,9 +167,9 @@ static __attribute__((noinline)) void store_some(const etx_u8_block* b,
   }
 }
 
-// Where rows' pieces begin. There are more of them than the processor has
-// registers for: they are read where they are used, and the compiler, which
-// would move them about, is told nothing else.
+// Where the pieces of rows begin. There are more of them than registers, so
+// they are read from memory where they are used; `volatile` keeps the compiler
+// from loading them earlier and spilling them.
 typedef const uint8_t* const volatile row_place;
 
 typedef struct fours_place {
@@ -374,9 +375,9 @@ static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
   etx_u8_loops_base.multiply(n, a + i, b + i, count - i, out + i);
 }
 
-// Of two registers, 128 bytes, those that the lower seven bits of indices name.
-// All processors but the first that have VNNI know this, which nothing else
-// here asks for: so it is written in assembler.
+// The bytes of two registers (128) that the lower seven bits of each index
+// select. The instruction needs AVX-512 VBMI, for which this file is not
+// compiled, so it is written in assembler.
 static inline ints entries_of(ints indices, ints low, ints high) {
   __asm__("vpermi2b %2, %1, %0" : "+v"(indices) : "v"(low), "v"(high));
   return indices;

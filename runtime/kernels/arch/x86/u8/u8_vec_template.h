@@ -38,7 +38,8 @@ static inline ints larger_bytes(ints a, ints b) {
 static inline ints smaller_bytes(ints a, ints b) {
   return (ints)__builtin_elementwise_min((unsigned_chars)a, (unsigned_chars)b);
 }
-// Of b that is not negative. Only newer ones have a name for it.
+// a + b, at most INT16_MAX, for a b that is not negative. Only newer compilers
+// have a built-in function for it.
 static inline shorts add_limited(shorts a, shorts b) {
   return __builtin_elementwise_min(a, INT16_MAX - b) + b;
 }

@@ -103,7 +103,7 @@ static void return_slot_is_another_tensor(corpus_variant* v) {
 static void out_tensor_without_memory(corpus_variant* v) {
   v->values[RUN_SUM].as.tensor.has_allocation = false;
 }
-static void output_that_nobody_writes(corpus_variant* v) {
+static void output_that_is_never_written(corpus_variant* v) {
   v->values[RUN_SUM].as.tensor.has_allocation = false;
   v->outputs[0] = RUN_SUM;
   v->chain.instruction_count = 0;

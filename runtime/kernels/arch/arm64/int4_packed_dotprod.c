@@ -21,7 +21,7 @@ static void transpose_halves(const uint8_t* in, ptrdiff_t row, int8_t* out,
   ETX_UNROLLED
   for (ptrdiff_t q = 0; q < QUARTERS; ++q) {
     int8x16_t fours[LANES];
-    ints own = {0};
+    int32x4_t own = {0};
     transpose_quarter(in + q * LANES * row, row, fours);
     ETX_UNROLLED
     for (ptrdiff_t i = 0; i < LANES; ++i) {
@@ -43,7 +43,7 @@ static void join_sums(size_t groups, size_t each, int32_t* sums) {
   for (size_t g = 0; g < groups; ++g) {
     for (size_t c = 0; c < ETX_INT8_COLUMNS; c += LANES) {
       const int32_t* from = sums + g * each * ETX_INT8_COLUMNS + c;
-      ints all = {0};
+      int32x4_t all = {0};
       for (size_t i = 0; i < each; ++i) {
         all += vld1q_s32(from + i * ETX_INT8_COLUMNS);
       }
@@ -81,7 +81,7 @@ void etx_int4_pack_dotprod(const uint8_t* in, ptrdiff_t row, size_t columns,
 // from each other in the panel.
 static inline __attribute__((always_inline)) void add_half(
     const uint8_t* left, ptrdiff_t left_row, const int8_t* panel,
-    ints sums[ROWS][QUARTERS]) {
+    int32x4_t sums[ROWS][QUARTERS]) {
   int8x16_t x[ROWS];
   ETX_UNROLLED
   for (size_t r = 0; r < ROWS; ++r) {
@@ -106,7 +106,7 @@ static inline __attribute__((always_inline)) void add_half(
 // A group of four rows with sixteen columns.
 static inline __attribute__((always_inline)) void sum_group(
     const etx_int4_panel* b, size_t row, size_t group, size_t column,
-    ints sums[ROWS][QUARTERS]) {
+    int32x4_t sums[ROWS][QUARTERS]) {
   const uint8_t* left =
       b->left + (ptrdiff_t)row * b->left_row + group * b->group;
   const int8_t* panel = b->panel + group * b->group / 4 * FOUR + 4 * column;
@@ -134,13 +134,13 @@ static void some_rows(const etx_int4_panel* b, size_t row, size_t column) {
     float* own = b->sums + row * PARTIAL +
                  (b->first + g) % SUMS * ETX_INT8_COLUMNS + column;
     const bool starts = b->starts && g < SUMS;
-    ints whole[ROWS][QUARTERS];
+    int32x4_t whole[ROWS][QUARTERS];
     sum_group(b, row, g, column, whole);
     ETX_UNROLLED
     for (size_t r = 0; r < ROWS; ++r, own += PARTIAL) {
       ETX_UNROLLED
       for (size_t q = 0; q < QUARTERS; ++q) {
-        const floats before =
+        const float32x4_t before =
             starts ? vdupq_n_f32(0) : vld1q_f32(own + q * LANES);
         vst1q_f32(own + q * LANES, before + vld1q_f32(scales + q * LANES) *
                                                 vcvtq_f32_s32(whole[r][q]));
@@ -159,7 +159,7 @@ void etx_int4_totals_dotprod(size_t rows, size_t groups, float* sums) {
   float* out = sums;
   for (size_t r = 0; r < rows; ++r, sums += PARTIAL) {
     for (size_t c = 0; c < ETX_INT8_COLUMNS; c += LANES, out += LANES) {
-      floats v[SUMS];
+      float32x4_t v[SUMS];
       ETX_UNROLLED
       for (size_t i = 0; i < SUMS; ++i) {
         v[i] = i < groups ? vld1q_f32(sums + i * ETX_INT8_COLUMNS + c)

@@ -8,9 +8,6 @@
 
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 
-typedef int32x4_t ints;
-typedef float32x4_t floats;
-
 enum {
   BYTES = 16,  // of a register
   LANES = 4,   // of four bytes
@@ -18,15 +15,17 @@ enum {
 
 // Adds four sums of four products each. In assembler: to clang (before 16) the
 // intrinsics are known only where a whole file is compiled for them.
-static inline __attribute__((unused)) ints add_dots(ints sums, int8x16_t a,
-                                                    int8x16_t b) {
+static inline __attribute__((unused)) int32x4_t add_dots(int32x4_t sums,
+                                                         int8x16_t a,
+                                                         int8x16_t b) {
   __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(sums) : "w"(a), "w"(b));
   return sums;
 }
 
 // The same of four columns' fours and one four of a row, the first, second, ..
-static inline __attribute__((always_inline, unused)) ints add_four(
-    ints sums, int8x16_t four_columns, int8x16_t fours_of_row, size_t place) {
+static inline __attribute__((always_inline, unused)) int32x4_t add_four(
+    int32x4_t sums, int8x16_t four_columns, int8x16_t fours_of_row,
+    size_t place) {
 #define ADD(four)                                \
   __asm__("sdot %0.4s, %1.16b, %2.4b[" #four "]" \
           : "+w"(sums)                           \
@@ -61,7 +60,7 @@ static inline __attribute__((unused)) int8x16_t load_four(const void* from) {
 }
 
 // The sums of four registers' lanes.
-static inline __attribute__((unused)) ints totals(const ints v[4]) {
+static inline __attribute__((unused)) int32x4_t totals(const int32x4_t v[4]) {
   return vpaddq_s32(vpaddq_s32(v[0], v[1]), vpaddq_s32(v[2], v[3]));
 }
 

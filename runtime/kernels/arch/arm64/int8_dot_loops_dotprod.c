@@ -14,7 +14,7 @@ enum {
 // this is known. Inlined with constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void gemm_nt_step(
     const uint8_t* left, ptrdiff_t left_row, const int8x16_t* weights,
-    size_t rows, bool has_ones, ints sums[ROWS][COLUMNS]) {
+    size_t rows, bool has_ones, int32x4_t sums[ROWS][COLUMNS]) {
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     const bool is_ones = has_ones && r + 1 == rows;
@@ -44,7 +44,7 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
   const uint8_t* x = b->left + (ptrdiff_t)row * b->left_row;
   const uint8_t* w = b->right + (ptrdiff_t)column * b->right_row;
   const size_t left = b->count % BYTES;
-  ints sums[ROWS][COLUMNS] = {{{0}}};
+  int32x4_t sums[ROWS][COLUMNS] = {{{0}}};
   int8x16_t weights[COLUMNS];
   for (size_t k = BYTES; k <= b->count; k += BYTES, x += BYTES, w += BYTES) {
     ETX_UNROLLED
@@ -65,7 +65,7 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
   }
   int32_t* out = b->sums + row * b->columns + column;
   for (size_t r = 0; r < rows; ++r, out += b->columns) {
-    const ints all = totals(sums[r]);
+    const int32x4_t all = totals(sums[r]);
     if (pitch == 0) {
       *out = vgetq_lane_s32(all, 0);
     } else {
@@ -122,20 +122,22 @@ static void dots(const etx_int8_dot_block* b) {
 
 // Sums of four columns become results: integers, or floats of groups. They wrap
 // where the sums of a file are none of its weights.
-static inline floats whole_results(const etx_int8_epilogue* line, size_t c,
-                                   ints sum, const etx_int8_row_qparams* row) {
-  const ints own = vld1q_s32(line->column_sums + c);
-  const floats whole = vcvtq_f32_s32(vmlsq_n_s32(sum, own, row->base - 128));
-  const floats bias =
+static inline float32x4_t whole_results(const etx_int8_epilogue* line, size_t c,
+                                        int32x4_t sum,
+                                        const etx_int8_row_qparams* row) {
+  const int32x4_t own = vld1q_s32(line->column_sums + c);
+  const float32x4_t whole =
+      vcvtq_f32_s32(vmlsq_n_s32(sum, own, row->base - 128));
+  const float32x4_t bias =
       line->bias == NULL ? vdupq_n_f32(-0.0f) : vld1q_f32(line->bias + c);
-  const floats scaled = vmulq_f32(whole, vld1q_f32(line->scales + c));
+  const float32x4_t scaled = vmulq_f32(whole, vld1q_f32(line->scales + c));
   return vaddq_f32(vmulq_n_f32(scaled, row->scale), bias);
 }
 
-static inline floats group_results(const etx_int8_epilogue* line, size_t c,
-                                   floats sum,
-                                   const etx_int8_row_qparams* row) {
-  const floats bias =
+static inline float32x4_t group_results(const etx_int8_epilogue* line, size_t c,
+                                        float32x4_t sum,
+                                        const etx_int8_row_qparams* row) {
+  const float32x4_t bias =
       line->bias == NULL ? vdupq_n_f32(-0.0f) : vld1q_f32(line->bias + c);
   return vaddq_f32(vmulq_n_f32(sum, row->scale), bias);
 }
@@ -197,7 +199,7 @@ static void transpose_square(const uint8_t* in, ptrdiff_t row, int8_t* out,
   ETX_UNROLLED
   for (ptrdiff_t q = 0; q < QUARTERS; ++q) {
     int8x16_t fours[LANES];
-    ints own = vld1q_s32(sums + q * LANES);
+    int32x4_t own = vld1q_s32(sums + q * LANES);
     transpose_quarter(in + q * LANES * row, row, fours);
     ETX_UNROLLED
     for (ptrdiff_t i = 0; i < LANES; ++i) {
@@ -232,9 +234,9 @@ static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
 // Notes the results of a row's sixteen columns if one of them is not below or
 // equal to what the row has seen: few are, once the first columns have passed.
 static void compare_results(const etx_int8_epilogue* line, size_t row, size_t c,
-                            const floats results[QUARTERS]) {
+                            const float32x4_t results[QUARTERS]) {
   etx_row_argmax* best = &line->best[row];
-  const floats seen = vdupq_n_f32(best->value);
+  const float32x4_t seen = vdupq_n_f32(best->value);
   uint32x4_t all = vcleq_f32(results[0], seen);
   ETX_UNROLLED
   for (size_t q = 1; q < QUARTERS; ++q) {
@@ -248,11 +250,11 @@ static void compare_results(const etx_int8_epilogue* line, size_t row, size_t c,
 
 static inline __attribute__((always_inline)) void store_results(
     const etx_int8_epilogue* line, size_t row, size_t rows, size_t c,
-    ints sums[GEMM_ROWS][QUARTERS]) {
+    int32x4_t sums[GEMM_ROWS][QUARTERS]) {
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     if (row + r >= line->rows) break;
-    floats results[QUARTERS];
+    float32x4_t results[QUARTERS];
     ETX_UNROLLED
     for (size_t q = 0; q < QUARTERS; ++q) {
       results[q] = whole_results(line, c + q * LANES, sums[r][q],
@@ -270,7 +272,7 @@ static inline __attribute__((always_inline)) void store_results(
 // One more four of rows' registers, with sixteen columns.
 static inline __attribute__((always_inline)) void add_columns(
     const int8_t* panel, const int8x16_t x[GEMM_ROWS], size_t rows,
-    size_t place, ints sums[GEMM_ROWS][QUARTERS]) {
+    size_t place, int32x4_t sums[GEMM_ROWS][QUARTERS]) {
   int8x16_t w[QUARTERS];
   READS_STAY;
   ETX_UNROLLED
@@ -290,7 +292,7 @@ static inline __attribute__((always_inline)) void panel_rows(
   const uint8_t* left = b->left + (ptrdiff_t)row * b->left_row;
   const int8_t* panel = b->panel + (ptrdiff_t)part * b->panel_part;
   int32_t* at = b->sums + row * ETX_INT8_COLUMNS + part * SQUARE;
-  ints sums[GEMM_ROWS][QUARTERS] = {{{0}}};
+  int32x4_t sums[GEMM_ROWS][QUARTERS] = {{{0}}};
   int8x16_t x[GEMM_ROWS];
   const ptrdiff_t left_row = b->left_row, panel_row = b->panel_row;
   const size_t count = b->count;

@@ -11,7 +11,7 @@ enum {
 // Sixteen bytes of four rows become four fours of four columns.
 static inline __attribute__((always_inline)) void transpose_quarter(
     const uint8_t* in, ptrdiff_t row, int8x16_t out[LANES]) {
-  ints v[4];
+  int32x4_t v[4];
   ETX_UNROLLED
   for (ptrdiff_t i = 0; i < 4; ++i) {
     v[i] = vreinterpretq_s32_s8(load_bytes(in + i * row));

@@ -7,22 +7,22 @@
 // ------------------------------------------------ the range
 
 // The instructions for the larger and the smaller of two give NaN if one is.
-typedef struct extent {
-  floats low, high;
-} extent;
+typedef struct dotprod_extent {
+  float32x4_t low, high;
+} dotprod_extent;
 
-static inline void extend(extent* e, floats x) {
+static inline void extend(dotprod_extent* e, float32x4_t x) {
   e->low = vminq_f32(e->low, x);
   e->high = vmaxq_f32(e->high, x);
 }
 
-static inline void extend_by(extent* e, const float* x, size_t count) {
+static inline void extend_by(dotprod_extent* e, const float* x, size_t count) {
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) extend(e, vld1q_f32(x + i));
   for (; i < count; ++i) extend(e, vdupq_n_f32(x[i]));
 }
 
-static inline void range_of(const extent* e, float* low, float* high) {
+static inline void range_of(const dotprod_extent* e, float* low, float* high) {
   *low = vminvq_f32(e->low);
   *high = vmaxvq_f32(e->high);
 }
@@ -30,7 +30,7 @@ static inline void range_of(const extent* e, float* low, float* high) {
 void etx_int8_range_dotprod(const float* x, size_t count, float* low,
                             float* high) {
   enum { CHAINS = 4 };
-  extent e[CHAINS] = {{vdupq_n_f32(0), vdupq_n_f32(0)}};
+  dotprod_extent e[CHAINS] = {{vdupq_n_f32(0), vdupq_n_f32(0)}};
   ETX_UNROLLED
   for (size_t c = 1; c < CHAINS; ++c) e[c] = e[0];
   size_t i = 0;
@@ -58,7 +58,7 @@ static inline int32x2_t whole_of(float64x2_t x, double inverse, double zero) {
   return vqmovn_s64(vcvtnq_s64_f64(y));
 }
 
-static inline ints whole_four(floats x, double inverse, double zero) {
+static inline int32x4_t whole_four(float32x4_t x, double inverse, double zero) {
   return vcombine_s32(whole_of(vcvt_f64_f32(vget_low_f32(x)), inverse, zero),
                       whole_of(vcvt_high_f64_f32(x), inverse, zero));
 }

@@ -9,14 +9,8 @@
 
 #include <string.h>
 
+#include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
-
-typedef char bytes __attribute__((vector_size(32)));
-typedef unsigned char unsigned_bytes __attribute__((vector_size(32)));
-typedef short words __attribute__((vector_size(32)));
-typedef int longs __attribute__((vector_size(32)));
-typedef int four __attribute__((vector_size(16)));
-typedef float eight __attribute__((vector_size(32)));
 
 enum {
   GROUPS = 8,       // that are summed together
@@ -39,7 +33,7 @@ typedef struct split_row {
   int8_t bytes[MOST / PART][2][SIDE];
   int8_t rests[MOST / PART][2][SIDE];
   bool has_rest[MOST / PART];
-  longs sign;  // 1, or -1 where all integers are taken with the other sign
+  etx_i32x8 sign;  // 1, or -1 where all integers are taken with the other sign
 } split_row;
 
 static int clamp(int x) { return x < -128 ? -128 : x > 127 ? 127 : x; }
@@ -48,7 +42,7 @@ static void split(const int16_t* x, size_t count, split_row* out) {
   int16_t most = 0;
   for (size_t i = 0; i < count; ++i) most = x[i] > most ? x[i] : most;
   const int sign = most > 254 ? -1 : 1;
-  out->sign = (longs){sign, sign, sign, sign, sign, sign, sign, sign};
+  out->sign = (etx_i32x8){sign, sign, sign, sign, sign, sign, sign, sign};
   for (size_t k = 0; k < count; k += PART) {
     const size_t at = k / PART, chunk = k - k % CHUNK;
     const size_t in_chunk = count - chunk < CHUNK ? count - chunk : CHUNK;
@@ -66,19 +60,20 @@ static void split(const int16_t* x, size_t count, split_row* out) {
   }
 }
 
-static inline words multiply(bytes halves, const int8_t* x) {
-  bytes seen;
+static inline etx_i16x16 multiply(etx_charx32 halves, const int8_t* x) {
+  etx_charx32 seen;
   memcpy(&seen, x, sizeof(seen));
   return __builtin_ia32_pmaddubsw256(halves, seen);
 }
 
 // Sums of four products each, halves of bytes taken as 0 to 15.
-static inline words part_sums(const uint8_t* weights, const split_row* row,
-                              size_t at) {
-  unsigned_bytes stored;
+static inline etx_i16x16 part_sums(const uint8_t* weights, const split_row* row,
+                                   size_t at) {
+  etx_u8x32 stored;
   memcpy(&stored, weights, sizeof(stored));
-  const bytes high = (bytes)(stored >> 4), low = (bytes)(stored & 15);
-  words sum =
+  const etx_charx32 high = (etx_charx32)(stored >> 4),
+                    low = (etx_charx32)(stored & 15);
+  etx_i16x16 sum =
       multiply(high, row->bytes[at][0]) + multiply(low, row->bytes[at][1]);
   if (row->has_rest[at]) {
     sum += multiply(high, row->rests[at][0]) + multiply(low, row->rests[at][1]);
@@ -86,41 +81,41 @@ static inline words part_sums(const uint8_t* weights, const split_row* row,
   return sum;
 }
 
-static inline longs add_pairs(words x) {
-  const words ones = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+static inline etx_i32x8 add_pairs(etx_i16x16 x) {
+  const etx_i16x16 ones = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
   return __builtin_ia32_pmaddwd256(x, ones);
 }
 
 // Pairs of neighbours' sums, of the first four vectors and of the last.
-static inline longs add_four(const longs* v) {
+static inline etx_i32x8 add_four(const etx_i32x8* v) {
   return __builtin_ia32_phaddd256(__builtin_ia32_phaddd256(v[0], v[1]),
                                   __builtin_ia32_phaddd256(v[2], v[3]));
 }
 
 // The sums of eight groups of 32, two of which share a register, or of the
 // first four, followed by zeros.
-static inline __attribute__((always_inline)) longs small_groups(
+static inline __attribute__((always_inline)) etx_i32x8 small_groups(
     const uint8_t* weights, const split_row* row, size_t at, size_t groups) {
-  longs v[GROUPS / 2];
+  etx_i32x8 v[GROUPS / 2];
   ETX_UNROLLED
   for (size_t i = 0; i < GROUPS / 2; ++i) {
     v[i] = i < groups / 2
                ? add_pairs(part_sums(weights + i * SIDE, row, at + i))
-               : (longs){0};
+               : (etx_i32x8){0};
   }
-  const longs all = add_four(v);
+  const etx_i32x8 all = add_four(v);
   return __builtin_shufflevector(all, all, 0, 4, 1, 5, 2, 6, 3, 7);
 }
 
 // The same of groups that have one register each, or two.
-static inline __attribute__((always_inline)) longs large_groups(
+static inline __attribute__((always_inline)) etx_i32x8 large_groups(
     const uint8_t* weights, const split_row* row, size_t at, size_t groups,
     size_t parts) {
-  longs v[GROUPS], low, high = {0};
+  etx_i32x8 v[GROUPS], low, high = {0};
   ETX_UNROLLED
   for (size_t i = 0; i < groups; ++i) {
     const uint8_t* from = weights + i * parts * SIDE;
-    words sum = part_sums(from, row, at + i * parts);
+    etx_i16x16 sum = part_sums(from, row, at + i * parts);
     if (parts == 2) sum += part_sums(from + SIDE, row, at + i * parts + 1);
     v[i] = add_pairs(sum);
   }
@@ -130,54 +125,54 @@ static inline __attribute__((always_inline)) longs large_groups(
          __builtin_shufflevector(low, high, 4, 5, 6, 7, 12, 13, 14, 15);
 }
 
-static inline float total(eight v) {
+static inline float total(etx_f32x8 v) {
   return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
 
 // Eight or four numbers, the latter followed by zeros: as vectors, since what
 // is stored in parts and loaded as a whole has to wait.
-static inline longs some_longs(const void* from, size_t count) {
-  longs all;
-  four half;
+static inline etx_i32x8 some_longs(const void* from, size_t count) {
+  etx_i32x8 all;
+  etx_i32x4 half;
   if (count == GROUPS) {
     memcpy(&all, from, sizeof(all));
   } else {
     memcpy(&half, from, sizeof(half));
-    all = __builtin_shufflevector(half, (four){0}, 0, 1, 2, 3, 4, 5, 6, 7);
+    all = __builtin_shufflevector(half, (etx_i32x4){0}, 0, 1, 2, 3, 4, 5, 6, 7);
   }
   return all;
 }
 
 // Eight or four groups of a column, `parts` registers each or, if 0, a half.
-static inline __attribute__((always_inline)) eight groups_of_column(
+static inline __attribute__((always_inline)) etx_f32x8 groups_of_column(
     const etx_quantized_block* b, const split_row* row, size_t column,
     size_t group, size_t groups, size_t parts) {
   const uint8_t* weights =
       b->right + (ptrdiff_t)column * b->right_row + group * (b->group / 2);
   const size_t first = group * b->group / PART, at = column * b->groups + group;
-  const longs sum = parts == 0
-                        ? small_groups(weights, row, first, groups)
-                        : large_groups(weights, row, first, groups, parts);
-  const longs own = some_longs(b->group_sums + group, groups);
-  longs zeros = own << 3;  // a half's own zero is 8
+  const etx_i32x8 sum = parts == 0
+                            ? small_groups(weights, row, first, groups)
+                            : large_groups(weights, row, first, groups, parts);
+  const etx_i32x8 own = some_longs(b->group_sums + group, groups);
+  etx_i32x8 zeros = own << 3;  // a half's own zero is 8
   if (b->zeros != NULL) {
-    longs zero = {0};
+    etx_i32x8 zero = {0};
     for (size_t i = 0; i < groups; ++i) zero[i] = b->zeros[at + i];
     zeros += own * zero;
   }
-  const longs all = __builtin_ia32_psignd256(sum, row->sign) - zeros;
-  return (eight)some_longs(b->scales + at, groups) *
-         __builtin_convertvector(all, eight);
+  const etx_i32x8 all = __builtin_ia32_psignd256(sum, row->sign) - zeros;
+  return (etx_f32x8)some_longs(b->scales + at, groups) *
+         __builtin_convertvector(all, etx_f32x8);
 }
 
 // Four columns that are `apart` from each other.
 static inline __attribute__((always_inline)) void some_columns(
     const etx_quantized_block* b, const split_row* row, size_t column,
     size_t apart, size_t parts) {
-  eight sums[COLUMNS];
+  etx_f32x8 sums[COLUMNS];
   size_t group = 0;
   ETX_UNROLLED
-  for (size_t c = 0; c < COLUMNS; ++c) sums[c] = (eight){0};
+  for (size_t c = 0; c < COLUMNS; ++c) sums[c] = (etx_f32x8){0};
   for (; group + GROUPS <= b->groups; group += GROUPS) {
     for (size_t c = 0; c < COLUMNS; ++c) {
       sums[c] +=

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/simd/vector/prefetch.h"
 #include "runtime/kernels/simd/vector/prefetch_stream.h"
 #include "runtime/kernels/arch/x86/int8/int4_packed_avx512vnni.h"
@@ -25,9 +26,8 @@ enum {
 };
 
 // The sum of the quarters.
-static inline four quarters_total(ints x) {
-  typedef int eight __attribute__((vector_size(32)));
-  const eight half =
+static inline etx_i32x4 quarters_total(etx_i32x16 x) {
+  const etx_i32x8 half =
       __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) +
       __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
   return __builtin_shufflevector(half, half, 0, 1, 2, 3) +
@@ -35,9 +35,9 @@ static inline four quarters_total(ints x) {
 }
 
 // The same of four registers, those of one side by side.
-static inline ints all_quarters_totals(const ints* v) {
-  const ints a = even_quarters(v[0], v[1]) + odd_quarters(v[0], v[1]);
-  const ints b = even_quarters(v[2], v[3]) + odd_quarters(v[2], v[3]);
+static inline etx_i32x16 all_quarters_totals(const etx_i32x16* v) {
+  const etx_i32x16 a = even_quarters(v[0], v[1]) + odd_quarters(v[0], v[1]);
+  const etx_i32x16 b = even_quarters(v[2], v[3]) + odd_quarters(v[2], v[3]);
   return even_quarters(a, b) + odd_quarters(a, b);
 }
 
@@ -45,13 +45,13 @@ static inline ints all_quarters_totals(const ints* v) {
 // the last one, and its last row holds ones. Inlined with constants, so that
 // the sums stay in registers.
 static inline __attribute__((always_inline)) void gemm_nt_step(
-    const uint8_t* left, ptrdiff_t left_row, const ints* weights, size_t rows,
-    ints sums[ROWS][COLUMNS]) {
+    const uint8_t* left, ptrdiff_t left_row, const etx_i32x16* weights,
+    size_t rows, etx_i32x16 sums[ROWS][COLUMNS]) {
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     const bool is_ones = rows < 4 && r + 1 == rows;
-    const ints x = is_ones ? all_ints(0x01010101)
-                           : load_bytes(left + (ptrdiff_t)r * left_row);
+    const etx_i32x16 x = is_ones ? all_ints(0x01010101)
+                                 : load_bytes(left + (ptrdiff_t)r * left_row);
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
       sums[r][c] = add_products(sums[r][c], x, weights[c]);
@@ -63,11 +63,11 @@ static inline __attribute__((always_inline)) void gemm_nt_step(
 // register of a row, a part of the columns' sums.
 static inline __attribute__((always_inline)) void dot_four(
     const etx_int8_dot_block* b, size_t row, const uint8_t* w, ptrdiff_t pitch,
-    size_t rows, ints out[ROWS]) {
+    size_t rows, etx_i32x16 out[ROWS]) {
   const uint8_t* x = b->left + (ptrdiff_t)row * b->left_row;
   const bool prefetches = b->is_far && row == 0;
   size_t count = b->count;
-  ints sums[ROWS][COLUMNS] = {{{0}}}, weights[COLUMNS];
+  etx_i32x16 sums[ROWS][COLUMNS] = {{{0}}}, weights[COLUMNS];
   for (; count >= BYTES; count -= BYTES, x += BYTES, w += BYTES) {
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
@@ -97,9 +97,9 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
   const uint8_t* w = b->right + (ptrdiff_t)column * b->right_row;
   const ptrdiff_t pitch = (ptrdiff_t)apart * b->right_row;
   int32_t* out = b->sums + row * b->columns + column;
-  ints parts[ROWS][4];
+  etx_i32x16 parts[ROWS][4];
   for (size_t i = 0; i < (apart > 0 ? 4 : 1); ++i, w += b->right_row) {
-    ints made[ROWS];
+    etx_i32x16 made[ROWS];
     dot_four(b, row, w, pitch, rows, made);
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) parts[r][i] = made[r];
@@ -109,7 +109,7 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
       *out = quarters_total(parts[r][0])[0];
       continue;
     }
-    const ints all = turned_quarters(all_quarters_totals(parts[r]));
+    const etx_i32x16 all = turned_quarters(all_quarters_totals(parts[r]));
     store_quarter(out, all, 0);
     store_quarter(out + apart, all, 1);
     store_quarter(out + 2 * apart, all, 2);
@@ -161,25 +161,25 @@ static void dot_columns(const etx_int8_dot_block* b, size_t column, size_t end,
 static __attribute__((noinline)) void lone_column(const uint8_t* x,
                                                   const uint8_t* w,
                                                   size_t count, bool asks,
-                                                  ints out[2]) {
-  ints sums[2][TURNS] = {{{0}}};
-  const ints ones = all_ints(0x01010101);
+                                                  etx_i32x16 out[2]) {
+  etx_i32x16 sums[2][TURNS] = {{{0}}};
+  const etx_i32x16 ones = all_ints(0x01010101);
   for (; count >= TURNS * BYTES; count -= TURNS * BYTES) {
     ETX_UNROLLED
     for (size_t turn = 0; turn < TURNS; ++turn, x += BYTES, w += BYTES) {
       if (asks) __builtin_prefetch(w + LONE_AHEAD);
-      const ints seen = load_bytes(w);
+      const etx_i32x16 seen = load_bytes(w);
       sums[0][turn] = add_products(sums[0][turn], load_bytes(x), seen);
       sums[1][turn] = add_products(sums[1][turn], ones, seen);
     }
   }
   for (; count >= BYTES; count -= BYTES, x += BYTES, w += BYTES) {
-    const ints seen = load_bytes(w);
+    const etx_i32x16 seen = load_bytes(w);
     sums[0][0] = add_products(sums[0][0], load_bytes(x), seen);
     sums[1][0] = add_products(sums[1][0], ones, seen);
   }
   if (count > 0) {
-    const ints seen = load_some_bytes(w, count);
+    const etx_i32x16 seen = load_some_bytes(w, count);
     sums[0][1] = add_products(sums[0][1], load_bytes(x), seen);
     sums[1][1] = add_products(sums[1][1], ones, seen);
   }
@@ -202,18 +202,18 @@ static size_t lone_row(const etx_int8_dot_block* b) {
   const bool asks = asks_in_order();
   const uint8_t* w = b->right;
   for (size_t column = 0; column < whole; column += LANES) {
-    ints made[LANES][2];
+    etx_i32x16 made[LANES][2];
     for (size_t c = 0; c < LANES; ++c, w += b->right_row) {
       lone_column(b->left, w, b->count, asks, made[c]);
     }
     for (size_t r = 0; r < 2; ++r) {
-      ints fours[4];
+      etx_i32x16 fours[4];
       ETX_UNROLLED
       for (size_t i = 0; i < 4; ++i) {
-        ints(*of)[2] = made + 4 * i;
+        etx_i32x16(*of)[2] = made + 4 * i;
         fours[i] = quarter_sums(of[0][r], of[1][r], of[2][r], of[3][r]);
       }
-      const ints all = all_quarters_totals(fours);
+      const etx_i32x16 all = all_quarters_totals(fours);
       memcpy(b->sums + r * b->columns + column, &all, sizeof(all));
     }
   }
@@ -246,60 +246,55 @@ static void dots(const etx_int8_dot_block* b) {
 // ------------------------------------------------ the last steps
 
 // Stores the first bytes.
-static inline void store_some_bytes(void* to, ints x, size_t count) {
-  typedef char chars __attribute__((vector_size(64)));
-#ifdef __clang__
-  typedef chars* place;
-#else
-  typedef char* place;
-#endif
+static inline void store_some_bytes(void* to, etx_i32x16 x, size_t count) {
   if (count == BYTES) {
     memcpy(to, &x, sizeof(x));
   } else {
-    __builtin_ia32_storedquqi512_mask((place)to, (chars)x, (1ULL << count) - 1);
+    __builtin_ia32_storedquqi512_mask(to, (etx_charx64)x, (1ULL << count) - 1);
   }
 }
 
 // What the last steps know of columns, in one or two registers.
-typedef struct column_numbers {
-  ints own[PARTS];
-  floats scale[PARTS], bias[PARTS];
-} column_numbers;
+typedef struct int8_column_params {
+  etx_i32x16 own[PARTS];
+  etx_f32x16 scale[PARTS], bias[PARTS];
+} int8_column_params;
 
 // The last of the registers has so many bytes.
 static inline __attribute__((always_inline)) void load_columns(
     const etx_int8_epilogue* line, bool is_whole, size_t c, size_t parts,
-    size_t bytes, column_numbers* out) {
+    size_t bytes, int8_column_params* out) {
   ETX_UNROLLED
   for (size_t part = 0; part < parts; ++part) {
     const size_t at = c + part * LANES;
     const size_t some = part + 1 < parts ? (size_t)BYTES : bytes;
-    out->bias[part] = -(floats){0};
+    out->bias[part] = -(etx_f32x16){0};
     if (is_whole) {
       out->own[part] = load_some_bytes(line->column_sums + at, some);
-      out->scale[part] = (floats)load_some_bytes(line->scales + at, some);
+      out->scale[part] = (etx_f32x16)load_some_bytes(line->scales + at, some);
     }
     if (line->bias != NULL) {
-      out->bias[part] = (floats)load_some_bytes(line->bias + at, some);
+      out->bias[part] = (etx_f32x16)load_some_bytes(line->bias + at, some);
     }
   }
 }
 
-static inline __attribute__((always_inline)) floats result_of(
-    ints sum, const column_numbers* n, size_t part,
+static inline __attribute__((always_inline)) etx_f32x16 result_of(
+    etx_i32x16 sum, const int8_column_params* n, size_t part,
     const etx_int8_row_qparams* row) {
   // Wraps where the sums of a file are none of its weights.
-  typedef unsigned int bits __attribute__((vector_size(64)));
-  const ints whole =
-      (ints)((bits)sum - (bits)n->own[part] * (unsigned int)row->base);
-  return __builtin_convertvector(whole, floats) * n->scale[part] * row->scale +
+  const etx_i32x16 whole =
+      (etx_i32x16)((etx_u32x16)sum -
+                   (etx_u32x16)n->own[part] * (unsigned int)row->base);
+  return __builtin_convertvector(whole, etx_f32x16) * n->scale[part] *
+             row->scale +
          n->bias[part];
 }
 
 static inline __attribute__((always_inline)) void last_columns(
     const etx_int8_epilogue* line, bool is_whole, size_t c, size_t parts,
     size_t bytes) {
-  column_numbers columns;
+  int8_column_params columns;
   load_columns(line, is_whole, c, parts, bytes, &columns);
   const int32_t* sums = (const int32_t*)line->sums + c;
   float* out = line->out + c;
@@ -309,11 +304,11 @@ static inline __attribute__((always_inline)) void last_columns(
     for (size_t part = 0; part < parts; ++part) {
       const size_t at = part * LANES;
       const size_t some = part + 1 < parts ? (size_t)BYTES : bytes;
-      const ints sum = load_some_bytes(sums + at, some);
-      const floats result = is_whole
-                                ? result_of(sum, &columns, part, n)
-                                : (floats)sum * n->scale + columns.bias[part];
-      store_some_bytes(out + at, (ints)result, some);
+      const etx_i32x16 sum = load_some_bytes(sums + at, some);
+      const etx_f32x16 result =
+          is_whole ? result_of(sum, &columns, part, n)
+                   : (etx_f32x16)sum * n->scale + columns.bias[part];
+      store_some_bytes(out + at, (etx_i32x16)result, some);
     }
     sums += line->sum_row;
     out += line->out_row;
@@ -351,14 +346,14 @@ enum { GEMM_ROWS = 12 };  // whose sums are in registers
 static __attribute__((noinline)) void transpose_square(const uint8_t* in,
                                                        ptrdiff_t row,
                                                        int8_t* out,
-                                                       ints* sums) {
-  ints v[4][4];  // [column / 4][place % 4]
+                                                       etx_i32x16* sums) {
+  etx_i32x16 v[4][4];  // [column / 4][place % 4]
   load_turned(in, row, v);
-  const ints ones = all_ints(0x01010101);
-  ints own[4] = {*sums};
+  const etx_i32x16 ones = all_ints(0x01010101);
+  etx_i32x16 own[4] = {*sums};
   ETX_UNROLLED
   for (int j = 0; j < 4; ++j) {
-    ints places[4] = {v[0][j], v[1][j], v[2][j], v[3][j]};
+    etx_i32x16 places[4] = {v[0][j], v[1][j], v[2][j], v[3][j]};
     transpose_quarters(places);
     ETX_UNROLLED
     for (int i = 0; i < 4; ++i) {
@@ -375,7 +370,7 @@ static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
   for (size_t part = 0; part < PARTS; ++part) {
     const size_t first = part * LANES;
     const size_t some = columns < first ? 0 : columns - first;
-    ints sums = load_bytes(column_sums + first);
+    etx_i32x16 sums = load_bytes(column_sums + first);
     for (size_t k = 0; k < count; k += BYTES) {
       const uint8_t* from = in + (ptrdiff_t)first * row + k;
       int8_t* to = out + k / 4 * FOUR + part * BYTES;
@@ -407,8 +402,8 @@ static inline etx_prefetch_stream* first_asked(const etx_int8_panel* b,
 
 static inline __attribute__((always_inline)) void store_results(
     const etx_int8_epilogue* line, size_t row, size_t rows,
-    ints sums[GEMM_ROWS][PARTS]) {
-  column_numbers columns;
+    etx_i32x16 sums[GEMM_ROWS][PARTS]) {
+  int8_column_params columns;
   load_columns(line, true, 0, PARTS, BYTES, &columns);
   float* out = line->out + (ptrdiff_t)row * line->out_row;
   ETX_UNROLLED_16
@@ -416,7 +411,7 @@ static inline __attribute__((always_inline)) void store_results(
     if (row + r >= line->rows) break;
     ETX_UNROLLED
     for (size_t part = 0; part < PARTS; ++part) {
-      const floats result =
+      const etx_f32x16 result =
           result_of(sums[r][part], &columns, part, &line->numbers[row + r]);
       memcpy(out + part * LANES, &result, sizeof(result));
     }
@@ -427,15 +422,15 @@ static inline __attribute__((always_inline)) void store_results(
 // few, once the first columns have passed.
 static inline __attribute__((always_inline)) void compare_results(
     const etx_int8_epilogue* line, size_t row, size_t rows,
-    ints sums[GEMM_ROWS][PARTS]) {
-  column_numbers columns;
+    etx_i32x16 sums[GEMM_ROWS][PARTS]) {
+  int8_column_params columns;
   load_columns(line, true, 0, PARTS, BYTES, &columns);
   ETX_UNROLLED_16
   for (size_t r = 0; r < rows; ++r) {
     if (row + r >= line->rows) break;
     etx_row_argmax* best = &line->best[row + r];
-    floats results[PARTS];
-    ints some = {0};
+    etx_f32x16 results[PARTS];
+    etx_i32x16 some = {0};
     ETX_UNROLLED
     for (size_t part = 0; part < PARTS; ++part) {
       results[part] =
@@ -459,7 +454,7 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
   const ptrdiff_t pitch = b->left_row;
   // Processors add a distance once or twice: every third row has its place.
   const uint8_t* x[GEMM_ROWS / 3];
-  ints sums[GEMM_ROWS][PARTS] = {{{0}}};
+  etx_i32x16 sums[GEMM_ROWS][PARTS] = {{{0}}};
   ETX_UNROLLED
   for (size_t r = 0; r < rows; r += 3) {
     x[r / 3] = b->left + (ptrdiff_t)(row + r) * pitch;
@@ -479,7 +474,7 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
   ptrdiff_t step = asked->step;
   size_t turns = asked->left;
   for (; panel != end; panel += b->panel_row) {
-    ints w[PARTS];
+    etx_i32x16 w[PARTS];
     // One line or two. What is asked for stays in registers.
     __asm__("" : "+r"(step));
     ETX_PREFETCH_L2(ask);
@@ -499,7 +494,7 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
     for (size_t r = 0; r < rows; ++r) {
       int seen;
       memcpy(&seen, x[r / 3] + (ptrdiff_t)(r % 3) * pitch, sizeof(seen));
-      const ints all = all_ints(seen);
+      const etx_i32x16 all = all_ints(seen);
       ETX_UNROLLED
       for (size_t part = 0; part < PARTS; ++part) {
         sums[r][part] = add_products(sums[r][part], all, w[part]);

@@ -7,9 +7,10 @@ enum {
 };
 
 // Four registers of one row each become four of one place each.
-static inline __attribute__((always_inline)) void transpose_lanes(ints v[4]) {
-  const ints a = low_lanes(v[0], v[1]), b = high_lanes(v[0], v[1]);
-  const ints c = low_lanes(v[2], v[3]), d = high_lanes(v[2], v[3]);
+static inline __attribute__((always_inline)) void transpose_lanes(
+    etx_i32x16 v[4]) {
+  const etx_i32x16 a = low_lanes(v[0], v[1]), b = high_lanes(v[0], v[1]);
+  const etx_i32x16 c = low_lanes(v[2], v[3]), d = high_lanes(v[2], v[3]);
   v[0] = low_pairs(a, c);
   v[1] = high_pairs(a, c);
   v[2] = low_pairs(b, d);
@@ -18,9 +19,9 @@ static inline __attribute__((always_inline)) void transpose_lanes(ints v[4]) {
 
 // The same of quarters. Four places in four quarters.
 static inline __attribute__((always_inline)) void transpose_quarters(
-    ints v[4]) {
-  const ints a = even_quarters(v[0], v[1]), b = odd_quarters(v[0], v[1]);
-  const ints c = even_quarters(v[2], v[3]), d = odd_quarters(v[2], v[3]);
+    etx_i32x16 v[4]) {
+  const etx_i32x16 a = even_quarters(v[0], v[1]), b = odd_quarters(v[0], v[1]);
+  const etx_i32x16 c = even_quarters(v[2], v[3]), d = odd_quarters(v[2], v[3]);
   v[0] = even_quarters(a, c);
   v[1] = even_quarters(b, d);
   v[2] = odd_quarters(a, c);
@@ -29,9 +30,8 @@ static inline __attribute__((always_inline)) void transpose_quarters(
 
 // Sixty-four bytes of sixteen columns: for each four of these the fours of
 // bytes at every fourth place, in four quarters.
-static inline __attribute__((always_inline)) void load_turned(const uint8_t* in,
-                                                              ptrdiff_t row,
-                                                              ints v[4][4]) {
+static inline __attribute__((always_inline)) void load_turned(
+    const uint8_t* in, ptrdiff_t row, etx_i32x16 v[4][4]) {
   ETX_UNROLLED
   for (int i = 0; i < 4; ++i, in += 4 * row) {
     ETX_UNROLLED

@@ -38,13 +38,13 @@ typedef struct options {
   double seconds;
 } options;
 
-typedef struct result {
+typedef struct planner_result {
   etx_status status;
   double best;  // seconds
   unsigned rounds;
   size_t work_bytes;
   etx_plan_solution plan;
-} result;
+} planner_result;
 
 static double thread_seconds(void) {
   struct timespec now;
@@ -127,7 +127,7 @@ static etx_plan_block* read_problem(const options* o, size_t* count) {
 // ---- the measurement ----
 
 static int solve(const options* o, const etx_plan_problem* problem,
-                 result* out) {
+                 planner_result* out) {
   out->work_bytes = etx_plan_needed(problem);
   void* const memory =
       out->work_bytes == SIZE_MAX ? NULL : malloc(out->work_bytes);
@@ -155,8 +155,8 @@ static int solve(const options* o, const etx_plan_problem* problem,
   return 1;
 }
 
-static void print_result(const options* o, size_t blocks, const result* r,
-                         unsigned long long peak) {
+static void print_result(const options* o, size_t blocks,
+                         const planner_result* r, unsigned long long peak) {
   const etx_plan_solution* const plan = &r->plan;
   const char* const slash = strrchr(o->source, '/');
   printf("{\"problem\": \"%s\", \"blocks\": %zu, \"capacity\": %" PRIu64
@@ -196,7 +196,7 @@ static int write_solution(const char* path, const etx_plan_problem* problem,
 
 // Others have stated how much lives at once in some families: a generator
 // that makes something else makes figures that cannot be compared.
-static int check_bound(const options* o, const result* r) {
+static int check_bound(const options* o, const planner_result* r) {
   const uint64_t known =
       o->count == 0 ? 0 : bench_family_bound(o->source, o->count);
   if (known == 0 || r->status != ETX_OK || r->plan.lower_bound == known) {
@@ -215,7 +215,7 @@ static int measure(const options* o) {
                                     .block_count = count,
                                     .capacity = o->capacity,
                                     .steps = o->steps};
-  result r = {0};
+  planner_result r = {0};
   int failed = solve(o, &problem, &r);
   if (!failed) {
     print_result(o, count, &r, peak_bytes());

@@ -24,11 +24,11 @@
 enum { ROUNDS = 15, MOST_ROWS = 512, MOST_INNER = 2048, GROUP = 32 };
 enum { MOST_WEIGHTS = 59520 * 512, MOST_OUT = 512 * 2048, THREADS = 2 };
 
-typedef struct shape {
+typedef struct product_shape {
   size_t rows, columns, inner;
-} shape;
+} product_shape;
 
-static const shape shapes[] = {
+static const product_shape shapes[] = {
     {1, 512, 512},    {1, 2048, 512},   {1, 512, 2048},   {1, 59520, 512},
     {4, 2048, 512},   {4, 59520, 512},  {8, 2048, 512},   {16, 2048, 512},
     {32, 512, 512},   {32, 2048, 512},  {32, 512, 2048},  {128, 512, 512},
@@ -38,7 +38,7 @@ enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
 // Floats; floats by bytes; rows quantised on the way by bytes, by half bytes.
 // And by floats and by bytes that are packed: what the weights are is one.
-typedef enum kind {
+typedef enum product_kind {
   FLOATS,
   FLOAT_PANELS,
   W8,
@@ -46,7 +46,7 @@ typedef enum kind {
   A8W8_PANELS,
   A8W4,
   KINDS
-} kind;
+} product_kind;
 static const char* const kind_names[] = {
     "float32",     "float32_panels",     "linear_w8",
     "linear_a8w8", "linear_a8w8_panels", "linear_a8w4g"};
@@ -171,15 +171,15 @@ static double measure_read(const float* from, size_t bytes) {
 
 // ------------------------------------------------ products
 
-typedef struct result {
+typedef struct product_result {
   double peak, read, rate;  // the best round
-} result;
+} product_result;
 
 static float *left, *right, *out, *scales;
 static int32_t sums[59520];  // of columns; what they are is one, too
 static void* temporary;
 
-static void run_floats(const shape* s, bool has_panels,
+static void run_floats(const product_shape* s, bool has_panels,
                        const etx_parallel* parallel) {
   const etx_gemm p = {.rows = s->rows,
                       .columns = s->columns,
@@ -197,7 +197,7 @@ static void run_floats(const shape* s, bool has_panels,
   etx_gemm_run(&p, parallel);
 }
 
-static void run_quantized(const shape* s, kind k,
+static void run_quantized(const product_shape* s, product_kind k,
                           const etx_parallel* parallel) {
   const int32_t in_sizes[] = {(int32_t)s->rows, (int32_t)s->inner};
   const int32_t in_strides[] = {(int32_t)s->inner, 1};
@@ -234,7 +234,7 @@ static void run_quantized(const shape* s, kind k,
 }
 
 // Multiply-adds a second.
-static double measure_product(const shape* s, kind k,
+static double measure_product(const product_shape* s, product_kind k,
                               const etx_parallel* parallel) {
   const double each = (double)s->rows * (double)s->columns * (double)s->inner;
   size_t again = (size_t)(2e7 / each);
@@ -263,7 +263,8 @@ static void keep_best(double* best, double value) {
   if (value > *best) *best = value;
 }
 
-static void measure(const shape* s, kind k, etx_parallel parallel, result* r) {
+static void measure(const product_shape* s, product_kind k,
+                    etx_parallel parallel, product_result* r) {
   const double bytes = (double)s->columns * (double)s->inner * weight_bytes[k];
   const bool is_bytes = k == A8W8 || k == A8W8_PANELS || k == A8W4;
   keep_best(&r->peak, measure_peak(parallel.instruction_set, is_bytes));
@@ -271,8 +272,9 @@ static void measure(const shape* s, kind k, etx_parallel parallel, result* r) {
   keep_best(&r->rate, measure_product(s, k, &parallel));
 }
 
-static void print(const shape* s, kind k, etx_instruction_set set,
-                  size_t threads, const result* r) {
+static void print(const product_shape* s, product_kind k,
+                  etx_instruction_set set, size_t threads,
+                  const product_result* r) {
   printf(
       "{\"kind\": \"%s\", \"rows\": %zu, \"columns\": %zu, \"inner\": %zu, "
       "\"set\": \"%s\", \"threads\": %zu, \"gmacs\": %.3f, \"peak\": %.2f, "
@@ -283,7 +285,7 @@ static void print(const shape* s, kind k, etx_instruction_set set,
 }
 
 int main(int argc, char** argv) {
-  static result results[KINDS][SHAPES][ETX_SET_COUNT][THREADS];
+  static product_result results[KINDS][SHAPES][ETX_SET_COUNT][THREADS];
   static etx_thread_pool pool;
   const int rounds = argc > 1 ? atoi(argv[1]) : ROUNDS;
   const int best = (int)etx_instruction_set_within(ETX_SET_ANY);
@@ -298,7 +300,7 @@ int main(int argc, char** argv) {
   const etx_parallel* all[THREADS] = {&etx_parallel_none, &pool.parallel};
   for (int round = 0; round < rounds; ++round) {
     for (int at = 0; at < KINDS * SHAPES * THREADS; ++at) {
-      const kind k = (kind)(at % KINDS);
+      const product_kind k = (product_kind)(at % KINDS);
       const size_t i = (size_t)(at / KINDS) % SHAPES;
       const size_t threads = (size_t)at / (KINDS * SHAPES);
       // The plain set need not be near any limit: once is enough.
@@ -315,7 +317,7 @@ int main(int argc, char** argv) {
       for (int set = ETX_SET_BASE; set <= best;
            set = test_next_instruction_set(set)) {
         for (size_t t = 0; t < THREADS; ++t) {
-          print(&shapes[i], (kind)k, (etx_instruction_set)set, t + 1,
+          print(&shapes[i], (product_kind)k, (etx_instruction_set)set, t + 1,
                 &results[k][i][set][t]);
         }
       }

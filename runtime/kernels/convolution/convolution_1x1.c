@@ -25,7 +25,7 @@ enum {
   PIECE = 16,         // taps whose places are known beforehand
 };
 
-typedef struct job {
+typedef struct conv_1x1_job {
   etx_volumes in;
   const float* panels;
   const etx_convolution_epilogue* results;
@@ -33,12 +33,12 @@ typedef struct job {
   size_t pairs, parts;   // of an image
   bool parts_channels;   // pairs come first, then parts
   bool has_pixel_lanes;  // positions are lanes
-} job;
+} conv_1x1_job;
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 // Sums of up to two panels at some positions, from the first that `seen` is.
-static void sum_part(const job* j, const float* seen, size_t positions,
+static void sum_part(const conv_1x1_job* j, const float* seen, size_t positions,
                      size_t panel, float* sums) {
   const size_t all = j->channels, panels = least(2, j->panel_count - panel);
   const size_t fit = j->results->loops->groups > 1 ? TAPS : FEW_TAPS;
@@ -75,8 +75,8 @@ static void sum_part(const job* j, const float* seen, size_t positions,
 }
 
 // Results of a panel at some positions, whose sums stay in registers.
-static void run_points(const job* j, const float* seen, size_t image, size_t at,
-                       size_t count, size_t panel) {
+static void run_points(const conv_1x1_job* j, const float* seen, size_t image,
+                       size_t at, size_t count, size_t panel) {
   ptrdiff_t offsets[PIECE];
   for (ptrdiff_t k = 0; k < PIECE; ++k) offsets[k] = k * j->in.channel;
   const size_t pieces = (j->channels + PIECE - 1) / PIECE;
@@ -96,7 +96,7 @@ static void run_points(const job* j, const float* seen, size_t image, size_t at,
 
 // Items are parts of images, and pairs of panels of each.
 static void run_items(const void* context, size_t first, size_t end) {
-  const job* j = context;
+  const conv_1x1_job* j = context;
   // Positions are turned in sixteens.
   float sums[(POSITIONS + CHANNELS) * PAIR];
   for (size_t i = first; i < end; ++i) {
@@ -127,7 +127,7 @@ static void run_items(const void* context, size_t first, size_t end) {
 }
 
 // Parts of as equal a size as can be; more if threads would be idle.
-static size_t part_count(const job* j, size_t threads) {
+static size_t part_count(const conv_1x1_job* j, size_t threads) {
   const size_t fit = j->has_pixel_lanes ? MOST_POINTS : POSITIONS;
   size_t parts = (j->positions + fit - 1) / fit;
   if (threads == 1) return parts;
@@ -142,7 +142,7 @@ static size_t part_count(const job* j, size_t threads) {
 static void convolve(etx_call* call, const etx_convolution_epilogue* results) {
   const etx_parallel* parallel = call->parallel;
   const etx_f32_microkernels* loops = results->loops;
-  job j = {
+  conv_1x1_job j = {
       .in = etx_volumes_of(
           etx_call_tensor(call, ETX_ARG_convolution_panels_input)),
       .panels = etx_call_tensor(call, ETX_ARG_convolution_panels_panels)->data,

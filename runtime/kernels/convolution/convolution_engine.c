@@ -34,7 +34,7 @@ typedef struct segment {
 } segment;
 
 // Some positions of one group of one image.
-typedef struct tile {
+typedef struct engine_tile {
   const phase* p;
   const char* in;       // first channel of the group
   const char* weights;  // first result channel at hand
@@ -43,7 +43,7 @@ typedef struct tile {
   size_t lanes;
   segment segments[ETX_IMPLICIT_GEMM_LANES];
   size_t segment_count;
-} tile;
+} engine_tile;
 
 // ------------------------------------------------ elements
 
@@ -86,7 +86,7 @@ static void fill_segment(const phase* p, const segment* s, const char* row,
 }
 
 // The rows of a panel for a run of taps, in one segment.
-static void fill_run(const phase* p, const tile* t, const segment* s,
+static void fill_run(const phase* p, const engine_tile* t, const segment* s,
                      const tap_run* run, char* to) {
   const etx_volumes* in = &p->c->in;
   const etx_window* w = p->c->windows;
@@ -111,7 +111,7 @@ static void fill_run(const phase* p, const tile* t, const segment* s,
 // Taps `first` on, as rows of lanes.
 static void fill_panel(const void* context, int64_t first, size_t count,
                        char* panel) {
-  const tile* t = context;
+  const engine_tile* t = context;
   const phase* p = t->p;
   for (size_t k = 0; k < count;) {
     const tap_run run = run_at(p, first + (int64_t)k, count - k);
@@ -126,7 +126,7 @@ static void fill_panel(const void* context, int64_t first, size_t count,
 // Weights of one result channel for the same taps.
 static void load_weights(const void* context, size_t row, int64_t first,
                          size_t count, char* to) {
-  const tile* t = context;
+  const engine_tile* t = context;
   const phase* p = t->p;
   const etx_convolution* c = p->c;
   const char* channel =
@@ -146,7 +146,7 @@ static void load_weights(const void* context, size_t row, int64_t first,
 
 // ------------------------------------------------ tiles
 
-static void cut_segments(const phase* p, tile* t) {
+static void cut_segments(const phase* p, engine_tile* t) {
   int64_t position = t->position;
   const etx_window* w = p->c->windows;
   const int64_t width = w[2].out, height = w[1].out;
@@ -166,7 +166,7 @@ static void cut_segments(const phase* p, tile* t) {
 }
 
 // The sums of `rows` result channels at all lanes of a tile.
-static void sum_tile(const tile* t, size_t rows, char* sums,
+static void sum_tile(const engine_tile* t, size_t rows, char* sums,
                      ptrdiff_t sum_row) {
   const phase* p = t->p;
   const etx_convolution* c = p->c;
@@ -214,7 +214,7 @@ static void add_bias(const phase* p, int64_t channel, size_t lanes, void* row) {
   }
 }
 
-static void store_row(const phase* p, const tile* t, char* channel,
+static void store_row(const phase* p, const engine_tile* t, char* channel,
                       const char* row) {
   const etx_volumes* out = &p->c->out;
   for (size_t i = 0; i < t->segment_count; ++i) {
@@ -232,7 +232,7 @@ static void store_row(const phase* p, const tile* t, char* channel,
 }
 
 // A full tile, where its sums stay.
-static void sum_in_place(const tile* t, int64_t channel, size_t rows) {
+static void sum_in_place(const engine_tile* t, int64_t channel, size_t rows) {
   const phase* p = t->p;
   const etx_volumes* out = &p->c->out;
   const ptrdiff_t at =
@@ -246,7 +246,7 @@ static void sum_in_place(const tile* t, int64_t channel, size_t rows) {
 }
 
 // Any tile: sums are stored one by one.
-static void sum_aside(const tile* t, int64_t channel, size_t rows) {
+static void sum_aside(const engine_tile* t, int64_t channel, size_t rows) {
   etx_implicit_gemm_sums sums;
   const phase* p = t->p;
   const etx_volumes* out = &p->c->out;
@@ -259,10 +259,10 @@ static void sum_aside(const tile* t, int64_t channel, size_t rows) {
   }
 }
 
-static tile tile_at(const phase* p, int64_t image, int64_t group,
-                    int64_t number) {
+static engine_tile tile_at(const phase* p, int64_t image, int64_t group,
+                           int64_t number) {
   const etx_convolution* c = p->c;
-  tile t = {.p = p, .position = number * (int64_t)p->lanes};
+  engine_tile t = {.p = p, .position = number * (int64_t)p->lanes};
   const int64_t rest = p->positions - t.position;
   t.lanes = rest < (int64_t)p->lanes ? (size_t)rest : p->lanes;
   const ptrdiff_t in = (ptrdiff_t)image * c->in.image +
@@ -281,7 +281,8 @@ static void run_item(const phase* p, int64_t item) {
   const int64_t block = item % p->row_blocks;
   const int64_t number = item / p->row_blocks;
   const int64_t group = number / p->tiles % c->groups;
-  tile t = tile_at(p, number / p->tiles / c->groups, group, number % p->tiles);
+  engine_tile t =
+      tile_at(p, number / p->tiles / c->groups, group, number % p->tiles);
   const bool in_place = p->sums_in_place && t.lanes == p->lanes;
   int64_t first = block * ETX_IMPLICIT_GEMM_ROWS;
   int64_t end = first + ETX_IMPLICIT_GEMM_ROWS;

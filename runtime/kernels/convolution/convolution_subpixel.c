@@ -85,7 +85,7 @@ typedef struct placed_tap {
 } placed_tap;
 
 // What an item works with.
-typedef struct workspace {
+typedef struct subpixel_workspace {
   const plan* p;
   float* patches;
   float* sums;
@@ -103,7 +103,7 @@ typedef struct workspace {
   placed_tap taps[TAPS];
   ptrdiff_t offsets[OFFSETS];  // of what taps see in the patches
   ptrdiff_t weight_places[OFFSETS];
-} workspace;
+} subpixel_workspace;
 
 // ------------------------------------------------ directions
 
@@ -276,7 +276,7 @@ static bool start_plan(plan* p, const etx_convolution* c,
 
 // ------------------------------------------------ patches
 
-static void place_patch(workspace* d) {
+static void place_patch(subpixel_workspace* d) {
   const plan* p = d->p;
   const etx_patch_piece y = etx_patch_piece_of(&p->y.seen, 0, d->y, d->height);
   const etx_patch_piece x = etx_patch_piece_of(&p->x.seen, 0, d->x, d->width);
@@ -294,7 +294,8 @@ static void place_patch(workspace* d) {
          (p->patch * p->channels + ETX_PATCH_BEHIND) * sizeof(float));
 }
 
-static void copy_patches(const workspace* d, size_t first, size_t count) {
+static void copy_patches(const subpixel_workspace* d, size_t first,
+                         size_t count) {
   const plan* p = d->p;
   etx_row_copy copy = d->copy;
   if (copy.rows == 0) return;
@@ -309,14 +310,14 @@ static void copy_patches(const workspace* d, size_t first, size_t count) {
 
 // Weights and offsets of an item lie phase by phase: those of `channels` input
 // channels one after the other, taps in reversed order.
-static size_t taps_before(const workspace* d, int64_t y, int64_t x) {
+static size_t taps_before(const subpixel_workspace* d, int64_t y, int64_t x) {
   const direction *rows = &d->p->y, *columns = &d->p->x;
   return d->p->channels *
          ((size_t)(rows->before[y] - rows->before[d->phase]) * columns->kernel +
           (size_t)rows->counts[y] * columns->before[x]);
 }
 
-static void place_tap(workspace* d, size_t ky, size_t kx) {
+static void place_tap(subpixel_workspace* d, size_t ky, size_t kx) {
   const plan* p = d->p;
   const phase_tap *y = &p->y.taps[ky], *x = &p->x.taps[kx];
   const size_t width = p->x.counts[x->phase];
@@ -339,7 +340,7 @@ static void place_tap(workspace* d, size_t ky, size_t kx) {
   }
 }
 
-static void place_taps(workspace* d) {
+static void place_taps(subpixel_workspace* d) {
   const plan* p = d->p;
   d->tap_count = 0;
   for (size_t y = 0; y < p->y.kernel; ++y) {
@@ -350,7 +351,7 @@ static void place_taps(workspace* d) {
 }
 
 // The taps from number `tap` on whose weights lie side by side.
-static size_t count_run(const workspace* d, size_t tap) {
+static size_t count_run(const subpixel_workspace* d, size_t tap) {
   const size_t left = d->tap_count - tap, most = left < TURNED ? left : TURNED;
   size_t run = 1;
   while (run < most &&
@@ -361,7 +362,8 @@ static size_t count_run(const workspace* d, size_t tap) {
 }
 
 // The weights of input channels `first` and on, turned as etx_conv_oc has them.
-static void transpose_weights(const workspace* d, size_t first, size_t count) {
+static void transpose_weights(const subpixel_workspace* d, size_t first,
+                              size_t count) {
   float turned[TURNED * GROUP] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   const plan* p = d->p;
   const etx_convolution* c = p->c;
@@ -387,7 +389,8 @@ static void transpose_weights(const workspace* d, size_t first, size_t count) {
 }
 
 // The same as etx_gemm_block has them.
-static void pick_weights(const workspace* d, size_t first, size_t count) {
+static void pick_weights(const subpixel_workspace* d, size_t first,
+                         size_t count) {
   const plan* p = d->p;
   const etx_convolution* c = p->c;
   for (size_t i = 0; i < count; ++i) {
@@ -407,7 +410,8 @@ static void pick_weights(const workspace* d, size_t first, size_t count) {
 
 // How far behind panels those are that come next, of the next input channels or
 // result channels.
-static ptrdiff_t next_panels(const workspace* d, size_t first, size_t count) {
+static ptrdiff_t next_panels(const subpixel_workspace* d, size_t first,
+                             size_t count) {
   const etx_convolution* c = d->p->c;
   if (first + count < (size_t)c->in_channels) {
     return (ptrdiff_t)count * c->weight_in;
@@ -416,8 +420,8 @@ static ptrdiff_t next_panels(const workspace* d, size_t first, size_t count) {
 }
 
 // The sums of one phase, from what is there of `count` input channels.
-static void sum_phase(const workspace* d, const ptrdiff_t* places, int64_t y,
-                      int64_t x, size_t first, size_t count) {
+static void sum_phase(const subpixel_workspace* d, const ptrdiff_t* places,
+                      int64_t y, int64_t x, size_t first, size_t count) {
   const plan* p = d->p;
   const size_t before = taps_before(d, y, x);
   const size_t each = (size_t)p->y.counts[y] * p->x.counts[x];
@@ -461,7 +465,7 @@ static void sum_phase(const workspace* d, const ptrdiff_t* places, int64_t y,
   p->loops->gemm_by_type[ETX_COMPUTE_F32](&b);
 }
 
-static void sum_item(const workspace* d) {
+static void sum_item(const subpixel_workspace* d) {
   ptrdiff_t places[POSITIONS];
   const plan* p = d->p;
   for (size_t y = 0, i = 0; y < d->height && p->has_channel_lanes; ++y) {
@@ -489,7 +493,7 @@ static void sum_item(const workspace* d) {
 
 // ------------------------------------------------ results
 
-static float bias_of(const workspace* d, size_t row) {
+static float bias_of(const subpixel_workspace* d, size_t row) {
   const etx_tensor* bias = d->p->c->bias;
   if (bias == NULL) return -0.0f;
   const ptrdiff_t channel = (ptrdiff_t)d->channel + (ptrdiff_t)row;
@@ -497,7 +501,8 @@ static float bias_of(const workspace* d, size_t row) {
 }
 
 // Where results of a channel go that begin at `out`, and what is added.
-static void place_store(const workspace* d, float* out, etx_row_store* s) {
+static void place_store(const subpixel_workspace* d, float* out,
+                        etx_row_store* s) {
   const etx_convolution* c = d->p->c;
   s->out = out;
   s->added = etx_chain_store_added(&d->p->store, c->chain,
@@ -505,7 +510,7 @@ static void place_store(const workspace* d, float* out, etx_row_store* s) {
 }
 
 // The rows of a phase that exist.
-static etx_row_store start_store(const workspace* d, size_t row,
+static etx_row_store start_store(const subpixel_workspace* d, size_t row,
                                  int64_t phase) {
   const plan* p = d->p;
   const etx_volumes* out = &p->c->out;
@@ -527,7 +532,7 @@ static etx_row_store start_store(const workspace* d, size_t row,
 }
 
 // What a store does not do of a chain.
-static void run_chain(const workspace* d, size_t row, int64_t phase,
+static void run_chain(const subpixel_workspace* d, size_t row, int64_t phase,
                       const etx_row_store* s, float* out) {
   const plan* p = d->p;
   const etx_volumes* all = &p->c->out;
@@ -542,8 +547,8 @@ static void run_chain(const workspace* d, size_t row, int64_t phase,
   }
 }
 
-static void conv_oc_store(const workspace* d, size_t row, int64_t phase,
-                          const float* sums) {
+static void conv_oc_store(const subpixel_workspace* d, size_t row,
+                          int64_t phase, const float* sums) {
   const plan* p = d->p;
   const size_t left = d->rows - row;
   const etx_row_store all = start_store(d, row, phase);
@@ -585,7 +590,7 @@ static void merge(const float* sums, size_t step, size_t phases, size_t count,
 }
 
 // Short rows are merged some at a time, long ones piece by piece.
-static void store_lanes(const workspace* d, size_t row, int64_t phase,
+static void store_lanes(const subpixel_workspace* d, size_t row, int64_t phase,
                         const float* sums) {
   float merged[MERGED];
   const plan* p = d->p;
@@ -614,7 +619,7 @@ static void store_lanes(const workspace* d, size_t row, int64_t phase,
   run_chain(d, row, phase, &all, all.out);
 }
 
-static void store_item(const workspace* d) {
+static void store_item(const subpixel_workspace* d) {
   const plan* p = d->p;
   for (size_t row = 0; row < d->rows; row += p->step) {
     for (int64_t i = 0; i < p->item_phases; ++i) {
@@ -634,7 +639,7 @@ static void store_item(const workspace* d) {
 
 // Items are tiles of groups of images, blocks of result channels of each, and
 // phases of rows of those.
-static void start_item(workspace* d, int64_t item) {
+static void start_item(subpixel_workspace* d, int64_t item) {
   const plan* p = d->p;
   const etx_convolution* c = p->c;
   const int64_t parts = p->y.phases / p->item_phases;
@@ -666,7 +671,7 @@ static void start_item(workspace* d, int64_t item) {
   }
 }
 
-static void run_some(workspace* d, size_t first, size_t end) {
+static void run_some(subpixel_workspace* d, size_t first, size_t end) {
   for (size_t i = first; i < end; ++i) {
     start_item(d, (int64_t)i);
     place_patch(d);
@@ -680,7 +685,7 @@ static void run_items(const void* context, size_t first, size_t end) {
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   float sums[LANE_SUMS] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   float weights[LANE_WEIGHTS];
-  workspace d = {
+  subpixel_workspace d = {
       .p = context, .patches = patches, .sums = sums, .weights = weights};
   run_some(&d, first, end);
 }
@@ -692,7 +697,7 @@ static void run_items_of_spots(const void* context, size_t first, size_t end) {
   float sums[SUMS + GROUP * CHANNELS]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   float weights[WEIGHTS] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  workspace d = {
+  subpixel_workspace d = {
       .p = context, .patches = patches, .sums = sums, .weights = weights};
   run_some(&d, first, end);
 }

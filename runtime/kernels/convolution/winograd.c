@@ -45,7 +45,7 @@ enum {
   PATCH = 4 * BLOCK + 4 * (BLOCK + 1) + 4 + 4 * CHANNELS,
 };
 
-typedef struct job {
+typedef struct winograd_job {
   etx_volumes in;
   const float* panels;
   int64_t padding[2];
@@ -59,27 +59,28 @@ typedef struct job {
   // Of the blocks at hand: image, first tile in the strip, size in tiles.
   int64_t image;
   size_t row, column, rows, columns;
-} job;
+} winograd_job;
 
 // What a strip has of the blocks at hand.
-typedef struct block {
+typedef struct winograd_block {
   size_t row, rows;
   float* seen;
-} block;
+} winograd_block;
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 // Where a strip begins.
-static size_t strip_row(const job* j, size_t strip) {
+static size_t strip_row(const winograd_job* j, size_t strip) {
   return (size_t)j->tiles[0] * strip / j->strips;
 }
 
-static block block_at(const job* j, size_t strip) {
+static winograd_block block_at(const winograd_job* j, size_t strip) {
   const size_t row = strip_row(j, strip) + j->row;
   const size_t end = strip_row(j, strip + 1);
-  return (block){.row = row,
-                 .rows = row < end ? least(j->rows, end - row) : 0,
-                 .seen = j->seen + strip * PLACES * j->channels * j->pitch};
+  return (winograd_block){
+      .row = row,
+      .rows = row < end ? least(j->rows, end - row) : 0,
+      .seen = j->seen + strip * PLACES * j->channels * j->pitch};
 }
 
 static size_t most_tiles(size_t channels, size_t strips) {
@@ -98,8 +99,8 @@ static etx_span inside(int64_t first, int64_t size, int64_t in) {
 }
 
 // Channels `first` up to `end` of what a block sees, as V.
-static void transform_block(const job* j, const block* k, size_t first,
-                            size_t end) {
+static void transform_block(const winograd_job* j, const winograd_block* k,
+                            size_t first, size_t end) {
   float patch[PATCH];
   const int64_t top = (int64_t)(2 * k->row) - j->padding[0];
   const int64_t left = (int64_t)(2 * j->column) - j->padding[1];
@@ -135,11 +136,11 @@ static void transform_block(const job* j, const block* k, size_t first,
 
 // Items are channels of each strip's block.
 static void transform_channels(const void* context, size_t first, size_t end) {
-  const job* j = context;
+  const winograd_job* j = context;
   for (size_t done = first; done < end;) {
     const size_t channel = done % j->channels;
     const size_t some = least(end - done, j->channels - channel);
-    const block k = block_at(j, done / j->channels);
+    const winograd_block k = block_at(j, done / j->channels);
     if (k.rows > 0) transform_block(j, &k, channel, channel + some);
     done += some;
   }
@@ -156,8 +157,8 @@ typedef struct part {
 } part;
 
 // No tiles: the block has less rows than others.
-static part part_at(const job* j, size_t strip, size_t index) {
-  const block k = block_at(j, strip);
+static part part_at(const winograd_job* j, size_t strip, size_t index) {
+  const winograd_block k = block_at(j, strip);
   const size_t row = index * j->part_rows;
   if (row >= k.rows) return (part){0};
   const size_t rows = least(j->part_rows, k.rows - row);
@@ -172,8 +173,9 @@ static part part_at(const job* j, size_t strip, size_t index) {
 
 // Asks for a share of the weights that come next while the sums of a place are
 // taken: `count` channels of each panel, from `next` on.
-static void ask_for_weights(const job* j, const float* next, size_t place,
-                            size_t panels, size_t count, etx_conv_oc_dense* s) {
+static void ask_for_weights(const winograd_job* j, const float* next,
+                            size_t place, size_t panels, size_t count,
+                            etx_conv_oc_dense* s) {
   const size_t shares = PLACES / panels;
   const size_t lines = (count * ETX_WINOGRAD_TAPS + shares - 1) / shares;
   const float* const panel = next + place / shares * j->channels * PANEL;
@@ -184,8 +186,8 @@ static void ask_for_weights(const job* j, const float* next, size_t place,
 }
 
 // M [16][tiles][PAIR] of up to two panels.
-static void sum_part(const job* j, const part* p, size_t panel, size_t panels,
-                     float* sums) {
+static void sum_part(const winograd_job* j, const part* p, size_t panel,
+                     size_t panels, float* sums) {
   float weights[2 * PLACES * TAPS * CHANNELS]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   const size_t all = j->channels;
@@ -228,7 +230,7 @@ static void sum_part(const job* j, const part* p, size_t panel, size_t panels,
 // ------------------------------------------------ results
 
 // Rows that are all of the result's are one line.
-static void store_part(const job* j, const part* p, size_t panel,
+static void store_part(const winograd_job* j, const part* p, size_t panel,
                        const float* sums) {
   const size_t wide = (size_t)j->results->out.sizes[2];
   const bool is_wide = p->width == wide;
@@ -241,13 +243,13 @@ static void store_part(const job* j, const part* p, size_t panel,
   }
 }
 
-static size_t pair_count(const job* j) {
+static size_t pair_count(const winograd_job* j) {
   return ((size_t)j->results->out.channels / CHANNELS + 1) / 2;
 }
 
 // Items are parts of each strip's block, and pairs of panels of each.
 static void multiply_parts(const void* context, size_t first, size_t end) {
-  const job* j = context;
+  const winograd_job* j = context;
   // Positions are turned in sixteens.
   float sums[PLACES * PART * PAIR], results[(4 * PART + SLACK) * PAIR];
   const size_t panels = (size_t)j->results->out.channels / CHANNELS;
@@ -275,11 +277,11 @@ static void multiply_parts(const void* context, size_t first, size_t end) {
 // ------------------------------------------------ blocks
 
 // Rows of the largest strip.
-static size_t strip_rows(const job* j) {
+static size_t strip_rows(const winograd_job* j) {
   return ((size_t)j->tiles[0] + j->strips - 1) / j->strips;
 }
 
-static void size_blocks(job* j) {
+static void size_blocks(winograd_job* j) {
   const size_t high = strip_rows(j), wide = (size_t)j->tiles[1];
   const size_t columns = (wide + PART - 1) / PART;
   j->block_columns = (wide + columns - 1) / columns;
@@ -290,7 +292,7 @@ static void size_blocks(job* j) {
   j->block_rows = most_tiles(j->channels, j->strips) / tiles * j->part_rows;
 }
 
-static void run_blocks(job* j, const etx_parallel* parallel) {
+static void run_blocks(winograd_job* j, const etx_parallel* parallel) {
   const double tiles = (double)(j->strips * j->rows * j->columns);
   const double seen = tiles * (double)j->channels * PLACES;
   j->parts = (j->rows + j->part_rows - 1) / j->part_rows;
@@ -303,7 +305,7 @@ static void run_blocks(job* j, const etx_parallel* parallel) {
                    seen * (double)j->results->out.channels, multiply_parts, j);
 }
 
-static void run_job(job* j, const etx_parallel* parallel) {
+static void run_job(winograd_job* j, const etx_parallel* parallel) {
   size_blocks(j);
   const size_t high = strip_rows(j), wide = (size_t)j->tiles[1];
   for (j->image = 0; j->image < j->in.images; ++j->image) {
@@ -323,12 +325,12 @@ static void run_job(job* j, const etx_parallel* parallel) {
 enum { INPUT, WEIGHTS, PADDING = 3, OUT = 6 };
 
 static void convolve(etx_call* call, const etx_convolution_epilogue* results) {
-  job j = {.in = etx_volumes_of(etx_call_tensor(call, INPUT)),
-           .panels = etx_call_tensor(call, WEIGHTS)->data,
-           .padding = {etx_call_list_item(call, PADDING, 0),
-                       etx_call_list_item(call, PADDING, 1)},
-           .results = results,
-           .seen = call->temporary};
+  winograd_job j = {.in = etx_volumes_of(etx_call_tensor(call, INPUT)),
+                    .panels = etx_call_tensor(call, WEIGHTS)->data,
+                    .padding = {etx_call_list_item(call, PADDING, 0),
+                                etx_call_list_item(call, PADDING, 1)},
+                    .results = results,
+                    .seen = call->temporary};
   j.channels = (size_t)j.in.channels;
   for (size_t d = 0; d < 2; ++d) {
     j.tiles[d] = (results->out.sizes[1 + d] + 1) / 2;

@@ -99,14 +99,14 @@ static bool is_small(const etx_gemm* p) {
 typedef void (*way)(const etx_gemm* product, const etx_f32_microkernels* loops,
                     const etx_gemm_area* area);
 
-typedef struct job {
+typedef struct gemm_job {
   const etx_gemm* p;
   const etx_f32_microkernels* loops;
   way run;
   const etx_chain* chain;  // what `run` does not do of the product's; or NULL
   // Items: `columns` of columns, for each part of `rows` rows.
   size_t rows, columns;
-} job;
+} gemm_job;
 
 static way way_of(const etx_gemm* p) {
   if (are_dots(p)) return run_dots;
@@ -124,7 +124,7 @@ static void run_chain(const etx_gemm* p, const etx_gemm_area* area) {
   }
 }
 
-static void run_area(const job* j, const etx_gemm_area* area) {
+static void run_area(const gemm_job* j, const etx_gemm_area* area) {
   j->run(j->p, j->loops, area);
   if (j->chain != NULL) run_chain(j->p, area);
 }
@@ -143,7 +143,7 @@ static void run_small(const etx_gemm* p, const etx_f32_microkernels* loops) {
 
 // Items of columns that are done at once: all, or as many as stay in cache
 // until the chain comes to them.
-static size_t items_at_once(const job* j, size_t rows, size_t most) {
+static size_t items_at_once(const gemm_job* j, size_t rows, size_t most) {
   const size_t kept = CHAIN_ELEMENTS / COLUMNS / rows;
   if (j->chain == NULL || kept >= most) return most;
   return kept == 0 ? 1 : kept;
@@ -151,7 +151,7 @@ static size_t items_at_once(const job* j, size_t rows, size_t most) {
 
 // Columns of items `first` up to `end`, several at once, for a part of the
 // rows.
-static void run_part(const job* j, size_t part, size_t first, size_t end) {
+static void run_part(const gemm_job* j, size_t part, size_t first, size_t end) {
   const etx_gemm* p = j->p;
   const size_t row = part * j->rows;
   const size_t rows = p->rows - row < j->rows ? p->rows - row : j->rows;
@@ -170,7 +170,7 @@ static void run_part(const job* j, size_t part, size_t first, size_t end) {
 }
 
 static void run_items(const void* context, size_t first, size_t end) {
-  const job* j = context;
+  const gemm_job* j = context;
   for (size_t done = first; done < end;) {
     const size_t part = done / j->columns, column = done % j->columns;
     const size_t left = j->columns - column;
@@ -188,7 +188,7 @@ static size_t share_of(size_t rows, size_t parts) {
 // Rows of a part. With panels, which cost nothing to share, each thread has
 // rows of its own: what it wrote is what it reads when they come again.
 // Otherwise rows are parted only if there are too few columns.
-static size_t part_rows(const job* j, size_t threads) {
+static size_t part_rows(const gemm_job* j, size_t threads) {
   const etx_gemm* p = j->p;
   if (threads < 2 || p->rows <= ROWS) return p->rows;
   if (j->columns < threads * ITEMS_PER_THREAD) {
@@ -219,11 +219,11 @@ void etx_gemm_run(const etx_gemm* product, const etx_parallel* parallel) {
   // A single row reads a weight for each step.
   const double work = (double)(p->rows > 1 ? p->rows : 2) * (double)p->columns *
                       (double)p->inner;
-  job j = {.p = p,
-           .loops = loops,
-           .run = way_of(p),
-           .chain = p->chain,
-           .columns = (p->columns + COLUMNS - 1) / COLUMNS};
+  gemm_job j = {.p = p,
+                .loops = loops,
+                .run = way_of(p),
+                .chain = p->chain,
+                .columns = (p->columns + COLUMNS - 1) / COLUMNS};
   if (j.run == etx_gemm_packed && etx_chain_added(p->chain) != NULL) {
     j.chain = NULL;
   }

@@ -34,16 +34,16 @@ bool etx_gemm_suits_transposed(const etx_gemm* p, const etx_gemm_area* area) {
          area->rows <= MOST_ROWS && (rest == 0 || rest >= LANES - MOST_EMPTY);
 }
 
-typedef struct workspace {
+typedef struct transposed_gemm_workspace {
   const etx_gemm* p;
   const etx_f32_microkernels* loops;
   float* panel;     // [GROUPS][TAPS][GROUP]
   float* sums;      // [COLUMNS][LANES]
   size_t row, tap;  // what the panel holds; SIZE_MAX: nothing
-} workspace;
+} transposed_gemm_workspace;
 
-static void transpose_left(workspace* d, size_t row, size_t rows, size_t tap,
-                           size_t taps) {
+static void transpose_left(transposed_gemm_workspace* d, size_t row,
+                           size_t rows, size_t tap, size_t taps) {
   const etx_gemm* p = d->p;
   if (d->row == row && d->tap == tap) return;
   d->row = row;
@@ -57,7 +57,7 @@ static void transpose_left(workspace* d, size_t row, size_t rows, size_t tap,
   }
 }
 
-static void sum(workspace* d, const etx_gemm_area* a) {
+static void sum(transposed_gemm_workspace* d, const etx_gemm_area* a) {
   const etx_gemm* p = d->p;
   for (size_t tap = 0; tap < p->inner; tap += TAPS) {
     const size_t taps = p->inner - tap < TAPS ? p->inner - tap : TAPS;
@@ -86,7 +86,7 @@ static void sum(workspace* d, const etx_gemm_area* a) {
   }
 }
 
-static void store(const workspace* d, const etx_gemm_area* a) {
+static void store(const transposed_gemm_workspace* d, const etx_gemm_area* a) {
   const etx_gemm* p = d->p;
   float* out = (float*)(void*)p->out + (ptrdiff_t)a->row * p->out_row +
                (ptrdiff_t)a->column;
@@ -112,7 +112,8 @@ void etx_gemm_transposed(const etx_gemm* product,
   float panel[GROUPS * TAPS * GROUP]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   float sums[COLUMNS * LANES] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  workspace d = {product, loops, panel, sums, SIZE_MAX, SIZE_MAX};
+  transposed_gemm_workspace d = {product, loops,    panel,
+                                 sums,    SIZE_MAX, SIZE_MAX};
   const size_t column_end = area->column + area->columns;
   const size_t row_end = area->row + area->rows;
   etx_gemm_area a = *area;

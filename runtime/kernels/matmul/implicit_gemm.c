@@ -29,17 +29,17 @@ void etx_implicit_gemm_load(etx_compute_type wide, etx_dtype dtype,
 // Rows of weights that are loaded at a time.
 enum { LOADED_ROWS = 6 };
 
-typedef union loaded {
+typedef union loaded_weights {
   float f32[LOADED_ROWS][ETX_IMPLICIT_GEMM_TAPS];
   double f64[LOADED_ROWS][ETX_IMPLICIT_GEMM_TAPS];
   int64_t i64[LOADED_ROWS][ETX_IMPLICIT_GEMM_TAPS];
-} loaded;
+} loaded_weights;
 
 // Multiplies taps `first` on where the weights are loaded row by row.
 static void multiply_loaded(const etx_implicit_gemm* p, int64_t first,
                             etx_gemm_block* b) {
   const size_t bytes = etx_compute_type_bytes(p->wide);
-  loaded weights;
+  loaded_weights weights;
   b->weights = &weights;
   b->weight_row = ETX_IMPLICIT_GEMM_TAPS;
   for (size_t row = 0; row < p->rows; row += LOADED_ROWS) {

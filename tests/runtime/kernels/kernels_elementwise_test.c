@@ -14,13 +14,13 @@ enum { ROUNDS = 200, MOST = 4096 };
 
 static float a_elements[MOST], b_elements[MOST];
 
-typedef struct shape {
+typedef struct operand_shape {
   size_t rank;
   int32_t sizes[4];
-} shape;
+} operand_shape;
 
-static shape random_shape(void) {
-  shape s = {.rank = test_random_bits() % 5};
+static operand_shape random_shape(void) {
+  operand_shape s = {.rank = test_random_bits() % 5};
   for (size_t i = 0; i < s.rank; ++i) {
     s.sizes[i] =
         (int32_t)test_random_integer(test_random_bits() % 20 ? 1 : 0, 7);
@@ -29,8 +29,8 @@ static shape random_shape(void) {
 }
 
 // The same sizes with some leading ones dropped and some set to 1.
-static shape random_part(const shape* whole) {
-  shape s = {.rank = whole->rank};
+static operand_shape random_part(const operand_shape* whole) {
+  operand_shape s = {.rank = whole->rank};
   const size_t dropped = whole->rank > 0 ? test_random_bits() % whole->rank : 0;
   s.rank -= dropped;
   for (size_t i = 0; i < s.rank; ++i) {
@@ -40,7 +40,7 @@ static shape random_part(const shape* whole) {
 }
 
 // Strides of the dimensions in a random order.
-static void random_strides(const shape* s, int32_t* out) {
+static void random_strides(const operand_shape* s, int32_t* out) {
   size_t order[4] = {0, 1, 2, 3};
   int32_t stride = 1;
   for (size_t i = s->rank; i > 1; --i) {
@@ -132,12 +132,12 @@ static void pairs_broadcast(void** unused) {
   for (int round = 0; round < ROUNDS; ++round) {
     const row* r = &rows[test_random_bits() % 6];
     const double alpha = r->has_alpha && round % 2 == 0 ? -1.5 : 1;
-    const shape whole = random_shape(), part = random_part(&whole);
+    const operand_shape whole = random_shape(), part = random_part(&whole);
     const bool swaps = test_random_bits() % 2 == 0;
     int32_t strides[2][4];
     random_strides(&whole, strides[0]);
     random_strides(&part, strides[1]);
-    const shape* shapes[2] = {&whole, &part};
+    const operand_shape* shapes[2] = {&whole, &part};
     test_random_floats(a_elements, MOST, 10);
     test_random_floats(b_elements, MOST, 10);
     test_call c;

@@ -17,10 +17,10 @@
 // reference takes them one by one, on processors that may be emulated.
 enum { ROUNDS = 400, MOST_WORK = 300000 };
 
-typedef struct operands {
+typedef struct gemm_operands {
   etx_gemm p;
   test_block left, right, added, out;
-} operands;
+} gemm_operands;
 
 static void run_tasks(void* context, void (*task)(void*, size_t),
                       void* argument, size_t count) {
@@ -69,18 +69,18 @@ static size_t set_added_layout(etx_gemm* p, size_t gap) {
 }
 
 // In any layout, or in that of linear.
-static operands operands_of(etx_dtype dtype, size_t rows, size_t columns,
-                            size_t inner, bool is_linear) {
+static gemm_operands operands_of(etx_dtype dtype, size_t rows, size_t columns,
+                                 size_t inner, bool is_linear) {
   const size_t gap = test_random_bits() % 3;
-  operands o = {.p = {.rows = rows,
-                      .columns = columns,
-                      .inner = inner,
-                      .dtype = dtype,
-                      .left_row = (ptrdiff_t)(inner + gap),
-                      .left_inner = 1,
-                      .right_inner = 1,
-                      .right_column = (ptrdiff_t)(inner + gap),
-                      .out_row = (ptrdiff_t)(columns + gap)}};
+  gemm_operands o = {.p = {.rows = rows,
+                           .columns = columns,
+                           .inner = inner,
+                           .dtype = dtype,
+                           .left_row = (ptrdiff_t)(inner + gap),
+                           .left_inner = 1,
+                           .right_inner = 1,
+                           .right_column = (ptrdiff_t)(inner + gap),
+                           .out_row = (ptrdiff_t)(columns + gap)}};
   size_t left = extent(rows, inner, inner + gap);
   size_t right = extent(columns, inner, inner + gap);
   if (!is_linear && test_random_bits() % 4 == 0) {
@@ -112,7 +112,7 @@ static operands operands_of(etx_dtype dtype, size_t rows, size_t columns,
   return o;
 }
 
-static operands random_operands(etx_dtype dtype) {
+static gemm_operands random_operands(etx_dtype dtype) {
   size_t rows, columns, inner;
   do {
     rows = random_size(test_random_bits() % 4 == 0 ? 230 : 40);
@@ -122,7 +122,7 @@ static operands random_operands(etx_dtype dtype) {
   return operands_of(dtype, rows, columns, inner, false);
 }
 
-static void end_operands(operands* o) {
+static void end_operands(gemm_operands* o) {
   assert_true(test_block_end(&o->left));
   assert_true(test_block_end(&o->right));
   assert_true(test_block_end(&o->added));
@@ -222,7 +222,7 @@ static void check_near_double(const etx_gemm* p) {
   }
 }
 
-static void check_operands(operands o) {
+static void check_operands(gemm_operands o) {
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
   for (int set = ETX_SET_BASE; set <= (int)best;
        set = test_next_instruction_set(set)) {
@@ -287,7 +287,8 @@ static void panels_have_the_bits_of_their_order(void** state) {
     const size_t drawn[] = {random_size(40), 16 * random_size(9),
                             random_size(100)};
     if (i >= SIZES) s = drawn;
-    operands o = operands_of(ETX_DTYPE_FLOAT32, s[0], s[1], s[2], i < SIZES);
+    gemm_operands o =
+        operands_of(ETX_DTYPE_FLOAT32, s[0], s[1], s[2], i < SIZES);
     assert_true(test_block_end(&o.right));
     o.right = random_block(s[1] * s[2], ETX_DTYPE_FLOAT32);
     o.p.right = (const char*)o.right.bytes.data;

@@ -15,9 +15,9 @@ enum { MOST = 70, ROUNDS = 60 };
 static float left[3 * MOST * MOST], right[3 * MOST * MOST];
 static float added[MOST * MOST];
 
-typedef struct sizes {
+typedef struct matmul_sizes {
   int32_t batch, rows, columns, inner;
-} sizes;
+} matmul_sizes;
 
 // Sizes near those where a loop changes its step.
 static int32_t random_size(void) {
@@ -26,9 +26,9 @@ static int32_t random_size(void) {
   return (int32_t)test_random_integer(0, MOST);
 }
 
-static sizes random_sizes(void) {
-  const sizes s = {(int32_t)test_random_integer(1, 3), random_size(),
-                   random_size(), random_size()};
+static matmul_sizes random_sizes(void) {
+  const matmul_sizes s = {(int32_t)test_random_integer(1, 3), random_size(),
+                          random_size(), random_size()};
   test_random_floats(left, sizeof(left) / sizeof(float), 2);
   test_random_floats(right, sizeof(right) / sizeof(float), 2);
   test_random_floats(added, sizeof(added) / sizeof(float), 2);
@@ -36,7 +36,7 @@ static sizes random_sizes(void) {
 }
 
 // Element (b, i, j) of the product and the sum of its terms' magnitudes.
-static double element(const sizes* s, int32_t b, int32_t i, int32_t j,
+static double element(const matmul_sizes* s, int32_t b, int32_t i, int32_t j,
                       bool transposed, double* out_scale) {
   double sum = 0, scale = 0;
   for (int32_t k = 0; k < s->inner; ++k) {
@@ -50,7 +50,7 @@ static double element(const sizes* s, int32_t b, int32_t i, int32_t j,
   return sum;
 }
 
-static void check(const test_call* c, const sizes* s, bool transposed,
+static void check(const test_call* c, const matmul_sizes* s, bool transposed,
                   const float* bias, double beta, double alpha) {
   const float* got = test_call_result(c, 0)->data;
   for (int32_t b = 0; b < s->batch; ++b) {
@@ -71,7 +71,7 @@ static void check(const test_call* c, const sizes* s, bool transposed,
 static void mm_multiplies(void** unused) {
   (void)unused;
   for (int round = 0; round < ROUNDS; ++round) {
-    sizes s = random_sizes();
+    matmul_sizes s = random_sizes();
     test_call c;
     s.batch = 1;
     test_call_begin(&c, "aten::mm.out");
@@ -87,7 +87,7 @@ static void mm_multiplies(void** unused) {
 static void mm_reads_a_transposed_view(void** unused) {
   (void)unused;
   for (int round = 0; round < ROUNDS; ++round) {
-    sizes s = random_sizes();
+    matmul_sizes s = random_sizes();
     test_call c;
     s.batch = 1;
     test_call_begin(&c, "aten::mm.out");
@@ -104,7 +104,7 @@ static void mm_reads_a_transposed_view(void** unused) {
 static void bmm_multiplies_each_pair(void** unused) {
   (void)unused;
   for (int round = 0; round < ROUNDS; ++round) {
-    const sizes s = random_sizes();
+    const matmul_sizes s = random_sizes();
     test_call c;
     test_call_begin(&c, "aten::bmm.out");
     test_call_floats(&c, 3, (int32_t[]){s.batch, s.rows, s.inner}, left);
@@ -124,7 +124,7 @@ static void bmm_multiplies_each_pair(void** unused) {
 static void linear_adds_its_bias(void** unused) {
   (void)unused;
   for (int round = 0; round < ROUNDS; ++round) {
-    sizes s = random_sizes();
+    matmul_sizes s = random_sizes();
     const bool has_bias = round % 2 == 0;
     test_call c;
     s.batch = 1;
@@ -146,7 +146,7 @@ static void linear_adds_its_bias(void** unused) {
 // that show.
 static void linear_does_not_take_the_stride_of_one_row(void** unused) {
   (void)unused;
-  const sizes s = {1, 5, 20, 4};
+  const matmul_sizes s = {1, 5, 20, 4};
   test_call c;
   test_random_floats(left, 20, 2);
   test_random_floats(right, 80, 2);
@@ -163,7 +163,7 @@ static void linear_does_not_take_the_stride_of_one_row(void** unused) {
 static void addmm_scales_both_parts(void** unused) {
   (void)unused;
   for (int round = 0; round < ROUNDS; ++round) {
-    sizes s = random_sizes();
+    matmul_sizes s = random_sizes();
     const double beta = round % 3 == 0 ? 1 : 0.5;
     const double alpha = round % 3 == 0 ? 1 : -2;
     test_call c;

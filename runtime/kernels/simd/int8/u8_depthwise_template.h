@@ -2,8 +2,9 @@
 // rows of the image are interleaved by channel once for all results that read
 // them.
 //
-//   I32_VEC, F32_VEC  required  vector types of sums: int32 and float lanes
-//   BYTE_BOUNDS       required  type of clamp bounds
+//   I32_VEC       required  type of a register of sums
+//   F32_VEC       required  the same with float lanes
+//   BYTE_BOUNDS   required  type of clamp bounds
 //   HALF_OF_LESS  optional  where the bytes of transpose_bytes are less than
 //                           the image's: half of the difference in all bytes of
 //                           a register

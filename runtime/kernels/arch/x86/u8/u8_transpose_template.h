@@ -2,8 +2,9 @@
 // u8_depthwise_avx512vnni.c states. Included by files that instantiate
 // u8_depthwise_template.h with VNNI.
 //
-//   I32_VEC, I16_VEC, CHAR_VEC                   required
-//       vector types of one register: int32, int16 and char lanes
+//   I32_VEC   required  type of a register with int32 lanes
+//   I16_VEC   required  the same with int16 lanes
+//   CHAR_VEC  required  the same with char lanes
 //   SIDE_BY_SIDE(vector, of, a, b, each, begin)  required
 //       the lower or the upper half of each 16 bytes of two registers, element
 //       by element interleaved

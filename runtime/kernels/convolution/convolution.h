@@ -46,10 +46,10 @@ typedef struct etx_convolution {
 etx_volumes etx_volumes_of(const etx_tensor* tensor);
 
 // The windows that lists of a call state: stride at argument `first`, padding
-// and dilation behind it.
-void etx_windows_read(const etx_call* call, size_t first, size_t spatial,
-                      const etx_volumes* in, const etx_volumes* out,
-                      const etx_volumes* weight, etx_window* windows);
+// and dilation after it. Argument 0 has the rank of the images.
+void etx_windows_read(const etx_call* call, size_t first, const etx_volumes* in,
+                      const etx_volumes* out, const etx_volumes* weight,
+                      etx_window* windows);
 
 // A convolution of `in` by `weight` to `out`, where `transposed` tells how the
 // weight lies: [out, in of a group] or [in, out of a group].

@@ -223,7 +223,7 @@ static etx_status run_backward(etx_call* call) {
   const bool transposed =
       etx_call_boolean(call, ETX_ARG_convolution_backward_transposed);
   etx_window windows[ETX_SPATIAL];
-  etx_windows_read(call, 4, input->rank - 2u, &in, &grad, &weight, windows);
+  etx_windows_read(call, 4, &in, &grad, &weight, windows);
   if (wants(call, 0)) run_input(call, windows, transposed);
   if (wants(call, 1)) run_weight(call, windows, transposed);
   if (wants(call, 2))

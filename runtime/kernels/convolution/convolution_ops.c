@@ -35,7 +35,7 @@ static void convolve(etx_call* call, const etx_chain* chain) {
   c.has_panels = has_panels;
   if (!etx_call_is_none(call, ETX_ARG_convolution_bias))
     c.bias = etx_call_tensor(call, ETX_ARG_convolution_bias);
-  etx_windows_read(call, 3, input->rank - 2u, &in, &out, &weight, c.windows);
+  etx_windows_read(call, 3, &in, &out, &weight, c.windows);
   c.chain = chain;
   etx_convolution_run(&c, call->parallel);
 }

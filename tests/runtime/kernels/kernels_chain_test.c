@@ -378,16 +378,20 @@ static void products_of_panels_go_through_the_chain(void** state) {
 
 enum { MOST_ROWS = 70, MOST_WIDE = 160 };
 
-// Results of (input [sequences, rows, INNER], panels, bias, ..) by `name`: the
-// caller ends the call.
+typedef struct panel_product {
+  const int32_t* shape;  // of the input: [sequences, rows, INNER]
+  int32_t wide;          // columns of the result
+  const float *in, *panels;
+} panel_product;
+
+// Results of (input, panels, bias, ..) by `name`: the caller ends the call.
 static const float* run_panels(test_call* c, const char* name,
-                               const int32_t shape[3], int32_t wide,
-                               const float* in, const float* panels,
-                               size_t threads, int64_t heads) {
+                               const panel_product* p, size_t threads,
+                               int64_t heads) {
   test_call_begin(c, name);
-  test_call_floats(c, 3, shape, in);
-  test_call_floats(c, 3, (const int32_t[]){wide / 16, INNER, 16}, panels);
-  test_call_floats(c, 1, (const int32_t[]){wide}, others[2]);
+  test_call_floats(c, 3, p->shape, p->in);
+  test_call_floats(c, 3, (const int32_t[]){p->wide / 16, INNER, 16}, p->panels);
+  test_call_floats(c, 1, (const int32_t[]){p->wide}, others[2]);
   if (heads > 0) {
     test_call_integer(c, heads);
   } else {
@@ -412,12 +416,12 @@ static void results_of_panels_lie_by_heads(void** state) {
     const int32_t rows = all_rows[round / 10], count = 1 + round % 10;
     const int32_t width = MOST_WIDE / 16 / count * 16, wide = count * width;
     const int32_t shape[] = {SEQUENCES, rows, INNER};
+    const panel_product product = {shape, wide, in, panels};
     test_call plain, by_heads;
-    const float* const wanted = run_panels(&plain, "etx::linear_panels.out",
-                                           shape, wide, in, panels, 1, 0);
-    const float* got =
-        run_panels(&by_heads, "etx::linear_heads.out", shape, wide, in, panels,
-                   1 + (size_t)round % 3, count);
+    const float* const wanted =
+        run_panels(&plain, "etx::linear_panels.out", &product, 1, 0);
+    const float* got = run_panels(&by_heads, "etx::linear_heads.out", &product,
+                                  1 + (size_t)round % 3, count);
     const etx_tensor* const result = test_call_result(&by_heads, 0);
     assert_int_equal(result->rank, 4);
     assert_int_equal(result->sizes[1], count);

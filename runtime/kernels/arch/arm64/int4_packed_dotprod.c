@@ -52,11 +52,13 @@ static void join_sums(size_t groups, size_t each, int32_t* sums) {
   }
 }
 
-void etx_int4_pack_dotprod(const uint8_t* in, ptrdiff_t row, size_t columns,
-                           size_t count, size_t group, int8_t* out,
-                           int32_t* group_sums) {
+void etx_int4_pack_dotprod(const etx_int4_pack* pack) {
   enum { ZEROS = 8 << 4 | 8 };
-  int32_t* sums = group_sums;
+  const uint8_t* const in = pack->in;
+  const ptrdiff_t row = pack->row;
+  const size_t columns = pack->columns, count = pack->count;
+  int8_t* out = pack->out;
+  int32_t* sums = pack->group_sums;
   for (size_t k = 0; k < count; k += BYTES, out += 2 * LANES * FOUR) {
     for (size_t part = 0; part < PARTS; ++part) {
       const size_t first = part * SQUARE;
@@ -72,7 +74,8 @@ void etx_int4_pack_dotprod(const uint8_t* in, ptrdiff_t row, size_t columns,
     }
     sums += ETX_INT8_COLUMNS;
   }
-  join_sums(2 * count / group, group / LEAST_GROUP, group_sums);
+  join_sums(2 * count / pack->group, pack->group / LEAST_GROUP,
+            pack->group_sums);
 }
 
 // ------------------------------------------------ sums

@@ -13,15 +13,12 @@ void etx_int8_range_dotprod(const float* x, size_t count, float* low,
                             float* high);
 void etx_int8_quantize_dotprod(const float* x, size_t count, double inverse,
                                double zero, uint8_t* out);
-void etx_int8_quantize_and_range_dotprod(const float* x, size_t count,
-                                         double inverse, double zero,
-                                         uint8_t* out, const float* other,
-                                         float* low, float* high);
+void etx_int8_quantize_and_range_dotprod(const etx_int8_quantize* quantize,
+                                         const float* other, float* low,
+                                         float* high);
 void etx_int4_order_dotprod(uint8_t* row, size_t count);
 void etx_int4_dot_dotprod(const etx_int4_dot_block* block);
-void etx_int4_pack_dotprod(const uint8_t* in, ptrdiff_t row, size_t columns,
-                           size_t count, size_t group, int8_t* out,
-                           int32_t* group_sums);
+void etx_int4_pack_dotprod(const etx_int4_pack* pack);
 void etx_int4_panel_dotprod(const etx_int4_panel* panel);
 void etx_int4_totals_dotprod(size_t rows, size_t groups, float* sums);
 

@@ -92,12 +92,12 @@ void etx_int8_quantize_dotprod(const float* x, size_t count, double inverse,
   quantize_any(x + i, count - i, inverse, zero, to + i);
 }
 
-void etx_int8_quantize_and_range_dotprod(const float* x, size_t count,
-                                         double inverse, double zero,
-                                         uint8_t* out, const float* other,
-                                         float* low, float* high) {
-  etx_int8_quantize_dotprod(x, count, inverse, zero, out);
-  etx_int8_range_dotprod(other, count, low, high);
+void etx_int8_quantize_and_range_dotprod(const etx_int8_quantize* quantize,
+                                         const float* other, float* low,
+                                         float* high) {
+  const etx_int8_quantize* q = quantize;
+  etx_int8_quantize_dotprod(q->x, q->count, q->inverse, q->zero, q->out);
+  etx_int8_range_dotprod(other, q->count, low, high);
 }
 
 // Of each 32 bytes the even ones, then the odd ones: as many as there are in

@@ -180,19 +180,19 @@ static void to_floats(const uint8_t* in, size_t count, int32_t zero,
 }
 
 //   @to_bytes  float32 to uint8 | quantize | {BYTES} elements
-static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
-                     float low, float high, uint8_t* out) {
+static void to_bytes(const float* in, size_t count,
+                     const etx_u8_qparams* qparams, uint8_t* out) {
+  const etx_u8_qparams q = *qparams;
   size_t i = 0;
   for (; i + BYTES <= count; i += BYTES) {
     float32x4_t x[SIXTEEN];
     ETX_UNROLLED
-    for (size_t q = 0; q < SIXTEEN; ++q) {
-      x[q] = vld1q_f32(in + i + q * LANES) * inverse;
+    for (size_t part = 0; part < SIXTEEN; ++part) {
+      x[part] = vld1q_f32(in + i + part * LANES) * q.inverse;
     }
-    vst1q_u8(out + i, bytes_of(x, low, high, zero));
+    vst1q_u8(out + i, bytes_of(x, q.low, q.high, q.zero));
   }
-  etx_u8_loops_base.to_bytes(in + i, count - i, zero, inverse, low, high,
-                             out + i);
+  etx_u8_loops_base.to_bytes(in + i, count - i, qparams, out + i);
 }
 
 //   @add  uint8 | addition with requantisation | {BYTES} elements

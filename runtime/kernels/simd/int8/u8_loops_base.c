@@ -129,10 +129,11 @@ static void to_floats(const uint8_t* in, size_t count, int32_t zero,
 }
 
 //   @to_bytes  float32 to uint8 | quantize | 1 element
-static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
-                     float low, float high, uint8_t* out) {
+static void to_bytes(const float* in, size_t count,
+                     const etx_u8_qparams* qparams, uint8_t* out) {
+  const etx_u8_qparams q = *qparams;
   for (size_t i = 0; i < count; ++i) {
-    out[i] = u8_byte(in[i] * inverse, low, high, zero);
+    out[i] = u8_byte(in[i] * q.inverse, q.low, q.high, q.zero);
   }
 }
 

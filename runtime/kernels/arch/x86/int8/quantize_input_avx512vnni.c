@@ -184,10 +184,13 @@ void etx_int8_quantize_avx512vnni(const float* x, size_t count, double inverse,
   if (i < count) quantize_rest(x + i, count - i, inverse, zero, out + i);
 }
 
-void etx_int8_quantize_and_range_avx512vnni(const float* x, size_t count,
-                                            double inverse, double zero,
-                                            uint8_t* out, const float* other,
-                                            float* low, float* high) {
+void etx_int8_quantize_and_range_avx512vnni(const etx_int8_quantize* quantize,
+                                            const float* other, float* low,
+                                            float* high) {
+  const float* const x = quantize->x;
+  const size_t count = quantize->count;
+  const double inverse = quantize->inverse, zero = quantize->zero;
+  uint8_t* const out = quantize->out;
   vnni_extent e = new_extent();
   size_t i = 0;
   for (; i + BYTES <= count; i += BYTES) {

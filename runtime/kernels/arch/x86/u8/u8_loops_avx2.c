@@ -308,21 +308,21 @@ static void to_floats(const uint8_t* in, size_t count, int32_t zero,
 }
 
 //   @to_bytes  float32 to uint8 | quantize | {CHANNELS} elements
-static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
-                     float low, float high, uint8_t* out) {
-  const byte_bounds_avx2 bounds = {all_floats(low), all_floats(high),
-                                   all_ints(zero)};
+static void to_bytes(const float* in, size_t count,
+                     const etx_u8_qparams* qparams, uint8_t* out) {
+  const etx_u8_qparams q = *qparams;
+  const byte_bounds_avx2 bounds = {all_floats(q.low), all_floats(q.high),
+                                   all_ints(q.zero)};
   size_t i = 0;
   for (; i + CHANNELS <= count; i += CHANNELS) {
-    const etx_f32x8 a = (etx_f32x8)load_ints(in + i) * all_floats(inverse);
+    const etx_f32x8 a = (etx_f32x8)load_ints(in + i) * all_floats(q.inverse);
     const etx_f32x8 b =
-        (etx_f32x8)load_ints(in + i + LANES) * all_floats(inverse);
+        (etx_f32x8)load_ints(in + i + LANES) * all_floats(q.inverse);
     const etx_charx16 y =
         packed(whole_bytes(a, &bounds), whole_bytes(b, &bounds));
     memcpy(out + i, &y, sizeof y);
   }
-  etx_u8_loops_base.to_bytes(in + i, count - i, zero, inverse, low, high,
-                             out + i);
+  etx_u8_loops_base.to_bytes(in + i, count - i, qparams, out + i);
 }
 
 //   @add  uint8 | addition with requantisation | {CHANNELS} elements

@@ -322,18 +322,18 @@ static void to_floats(const uint8_t* in, size_t count, int32_t zero,
 }
 
 //   @to_bytes  float32 to uint8 | quantize | {LANES} elements
-static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
-                     float low, float high, uint8_t* out) {
+static void to_bytes(const float* in, size_t count,
+                     const etx_u8_qparams* qparams, uint8_t* out) {
+  const etx_u8_qparams q = *qparams;
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) {
-    const etx_f32x16 x = (etx_f32x16)load_bytes(in + i) * all_floats(inverse);
+    const etx_f32x16 x = (etx_f32x16)load_bytes(in + i) * all_floats(q.inverse);
     const etx_u8x16 y =
-        lowest_bytes(lowest_bits(x, all_floats(low), all_floats(high))) +
-        all_bytes(zero);
+        lowest_bytes(lowest_bits(x, all_floats(q.low), all_floats(q.high))) +
+        all_bytes(q.zero);
     memcpy(out + i, &y, sizeof y);
   }
-  etx_u8_loops_base.to_bytes(in + i, count - i, zero, inverse, low, high,
-                             out + i);
+  etx_u8_loops_base.to_bytes(in + i, count - i, qparams, out + i);
 }
 
 //   @add  uint8 | addition with requantisation | {LANES} elements

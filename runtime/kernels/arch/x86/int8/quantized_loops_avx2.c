@@ -201,17 +201,25 @@ static inline etx_i32x8 all_totals(const etx_i32x8* v) {
          __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15);
 }
 
-// Eight groups of a column, or what is left of them.
+// The dot products that are computed together: `rows` rows from `row` on, and
+// `columns` columns that are `apart` from each other. `bytes` are the bytes of
+// a group of weights.
+typedef struct group_tile {
+  size_t row, rows, columns, apart, bytes;
+} group_tile;
+
+// Adds the sums of `groups` groups of a column, at most eight, from `group` on.
 static inline __attribute__((always_inline)) void add_groups(
-    const etx_quantized_block* b, size_t row, size_t rows, size_t column,
-    size_t group, size_t groups, size_t bytes, etx_f32x8* sums) {
+    const etx_quantized_block* b, const group_tile* t, size_t column,
+    size_t group, size_t groups, etx_f32x8* sums) {
+  const size_t bytes = t->bytes, rows = t->rows;
   const uint8_t* right =
       b->right + (ptrdiff_t)column * b->right_row + group * bytes;
   const size_t at = column * b->groups + group;
   etx_i32x8 whole[2 * GROUPS];
   etx_f32x8 scale = {0};
   etx_i32x8 zero = {8, 8, 8, 8, 8, 8, 8, 8};
-  avx2_group_rows from = group_rows_at(b, row, group * bytes * 2);
+  avx2_group_rows from = group_rows_at(b, t->row, group * bytes * 2);
   ETX_UNROLLED
   for (size_t i = 0; i < groups; ++i) {
     group_sums(&from, right + i * bytes, bytes, rows, &whole[i]);
@@ -219,7 +227,7 @@ static inline __attribute__((always_inline)) void add_groups(
     if (bytes == WORDS) {
       from.even += bytes;
     } else if (i + 1 < groups) {
-      from = group_rows_at(b, row, (group + i + 1) * bytes * 2);
+      from = group_rows_at(b, t->row, (group + i + 1) * bytes * 2);
     }
   }
   for (size_t i = groups; i < GROUPS; ++i) {
@@ -232,41 +240,39 @@ static inline __attribute__((always_inline)) void add_groups(
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     etx_i32x8 own = {0};
-    memcpy(&own, b->group_sums + (row + r) * b->groups + group,
+    memcpy(&own, b->group_sums + (t->row + r) * b->groups + group,
            groups * sizeof(int32_t));
     const etx_i32x8 all = all_totals(&whole[r * GROUPS]) - zero * own;
     sums[r] += scale * __builtin_convertvector(all, etx_f32x8);
   }
 }
 
+// Stores the dot products of a tile whose first column is `column`.
 static inline __attribute__((always_inline)) void groups_block(
-    const etx_quantized_block* b, size_t row, size_t rows, size_t column,
-    size_t columns, size_t apart, size_t bytes) {
+    const etx_quantized_block* b, const group_tile* t, size_t column) {
+  const size_t rows = t->rows, columns = t->columns, apart = t->apart;
   etx_f32x8 sums[COLUMNS][2];
   size_t group = 0;
   ETX_UNROLLED
   for (size_t c = 0; c < columns; ++c) sums[c][0] = sums[c][1] = (etx_f32x8){0};
   for (; group + GROUPS <= b->groups; group += GROUPS) {
     for (size_t c = 0; c < columns; ++c) {
-      add_groups(b, row, rows, column + c * apart, group, GROUPS, bytes,
-                 sums[c]);
+      add_groups(b, t, column + c * apart, group, GROUPS, sums[c]);
     }
   }
-  // Four are what rows of 512 have in groups of 128.
+  // Rows of 512 elements have four groups of 128.
   if (b->groups - group == GROUPS / 2) {
     for (size_t c = 0; c < columns; ++c) {
-      add_groups(b, row, rows, column + c * apart, group, GROUPS / 2, bytes,
-                 sums[c]);
+      add_groups(b, t, column + c * apart, group, GROUPS / 2, sums[c]);
     }
     group = b->groups;
   }
   for (size_t c = 0; c < columns && group < b->groups; ++c) {
-    add_groups(b, row, rows, column + c * apart, group, b->groups - group,
-               bytes, sums[c]);
+    add_groups(b, t, column + c * apart, group, b->groups - group, sums[c]);
   }
   for (size_t c = 0; c < columns; ++c) {
     for (size_t r = 0; r < rows; ++r) {
-      ((float*)b->sums)[(ptrdiff_t)(row + r) * b->sum_row +
+      ((float*)b->sums)[(ptrdiff_t)(t->row + r) * b->sum_row +
                         (ptrdiff_t)(column + c * apart)] =
           group_total((const float*)&sums[c][r]);
     }
@@ -279,9 +285,11 @@ static inline __attribute__((always_inline)) void groups_rows(
     size_t bytes) {
   size_t row = 0;
   for (; row + 2 <= b->rows; row += 2) {
-    groups_block(b, row, 2, column, columns, apart, bytes);
+    groups_block(b, &(group_tile){row, 2, columns, apart, bytes}, column);
   }
-  if (row < b->rows) groups_block(b, row, 1, column, columns, apart, bytes);
+  if (row < b->rows) {
+    groups_block(b, &(group_tile){row, 1, columns, apart, bytes}, column);
+  }
 }
 
 static inline __attribute__((always_inline)) void groups_all(

@@ -1,8 +1,8 @@
-// Convolution whose windows are one pixel, of few positions: result channels
-// are lanes, and their weights come in panels of sixteen, [O / 16, I, 1, 1,
-// 16], as the loops read them (etx_conv_oc_dense). Where there are few taps,
-// positions are lanes (etx_conv_pixels): turning the sums would cost more.
-// Results have the bits that etx::convolution_chain gives.
+// 1 x 1 convolutions of few positions. Lanes are output channels, and weights
+// are packed in panels of sixteen, [O / 16, I, 1, 1, 16], as the microkernels
+// read them (etx_conv_oc_dense). With few taps the lanes are positions
+// (etx_conv_pixels), because transposing the sums would cost more. Results have
+// the same bits as those of etx::convolution_chain.
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
@@ -37,14 +37,15 @@ typedef struct conv_1x1_job {
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-// Sums of up to two panels at some positions, from the first that `seen` is.
+// Sums of up to two panels at some positions, whose first input is at `seen`.
 static void sum_part(const conv_1x1_job* j, const float* seen, size_t positions,
                      size_t panel, float* sums) {
   const size_t all = j->channels, panels = least(2, j->panel_count - panel);
   const size_t fit = j->results->loops->groups > 1 ? TAPS : FEW_TAPS;
   const size_t chunks = (all + fit - 1) / fit;
   const size_t most = (all + chunks - 1) / chunks;
-  // The next item sees the same of another pair of panels, or what follows.
+  // The next item reads the same input with another pair of panels, or the
+  // input that follows.
   const bool is_seen_again =
       !j->parts_channels && panel + panels < j->panel_count;
   const float* const behind = is_seen_again ? seen : seen + positions;
@@ -74,7 +75,7 @@ static void sum_part(const conv_1x1_job* j, const float* seen, size_t positions,
   }
 }
 
-// Results of a panel at some positions, whose sums stay in registers.
+// Results of a panel at some positions; the sums stay in registers.
 static void run_points(const conv_1x1_job* j, const float* seen, size_t image,
                        size_t at, size_t count, size_t panel) {
   ptrdiff_t offsets[PIECE];
@@ -97,7 +98,7 @@ static void run_points(const conv_1x1_job* j, const float* seen, size_t image,
 // Items are parts of images, and pairs of panels of each.
 static void run_items(const void* context, size_t first, size_t end) {
   const conv_1x1_job* j = context;
-  // Positions are turned in sixteens.
+  // Positions are transposed in blocks of sixteen.
   float sums[(POSITIONS + CHANNELS) * PAIR];
   for (size_t i = first; i < end; ++i) {
     const size_t image = i / (j->pairs * j->parts);
@@ -126,7 +127,8 @@ static void run_items(const void* context, size_t first, size_t end) {
   }
 }
 
-// Parts of as equal a size as can be; more if threads would be idle.
+// Parts of equal size as far as possible; more of them if threads would be
+// idle.
 static size_t part_count(const conv_1x1_job* j, size_t threads) {
   const size_t fit = j->has_pixel_lanes ? MOST_POINTS : POSITIONS;
   size_t parts = (j->positions + fit - 1) / fit;
@@ -169,7 +171,7 @@ static etx_status run(etx_call* call) {
 }
 
 etx_status etx_kernel_convolution_panels_out_prepare(etx_call* call) {
-  // Positions lie side by side.
+  // Positions are contiguous.
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_convolution_panels_input));
   ETX_TRY(etx_convolution_epilogue_check(call));
   call->run = run;

@@ -1,4 +1,4 @@
-// The convolution operators: each reads its call into one convolution.
+// The convolution operators: each reads its arguments into one convolution.
 
 #include "runtime/kernels/convolution/convolution.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -75,7 +75,7 @@ etx_status etx_kernel_convolution_chain_out_prepare(etx_call* call) {
   }
   ETX_TRY(etx_call_check_dtype(call, ETX_ARG_convolution_chain_out,
                                ETX_DTYPE_FLOAT32));
-  // Planes of results are rows of the chain only if they are dense.
+  // Planes of results are rows of the chain only if they are contiguous.
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_convolution_chain_out));
   call->run = run_convolution_chain;
   return etx_chain_check(call, ETX_ARG_convolution_chain_others, 10);

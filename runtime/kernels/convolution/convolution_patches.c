@@ -1,10 +1,10 @@
-// Convolution without copying each input element once for every tap: what a
-// tile of result positions sees of each input channel (patch_plan.h) is
-// copied to the stack with the zeros around it, a few channels at a time, or
-// read where it lies: windows of one pixel, and planes of 3 x 3 to 7 x 7
-// neighbours where a set has loops for these.
+// Direct convolution, without copying each input element once for every tap.
+// The patch of each input channel that a tile of output positions reads
+// (patch_plan.h) is copied to the stack with zeros around it, a few channels at
+// a time. 1 x 1 windows and, if the instruction set has microkernels for them,
+// depthwise windows of 3 x 3 to 7 x 7 read the input in place.
 //
-// Taps are summed in the order of the weights, as everywhere (implicit_gemm.h).
+// Taps are added in the order of the weights, as everywhere (implicit_gemm.h).
 
 #include "runtime/kernels/convolution/convolution_variants.h"
 #include "runtime/kernels/convolution/patch_plan.h"
@@ -12,17 +12,17 @@
 
 enum {
   COPIES = ETX_PATCH_PHASES * ETX_PATCH_PHASES,
-  // Results that are still in the first cache when a chain reads them.
+  // Results that are still in L1 when a chain reads them.
   CHAIN_ELEMENTS = 4096,
 };
 
-// Elements of a channel, and where they go in its patch.
+// Elements of a channel, and their location in its patch.
 typedef struct placed_copy {
   etx_row_copy copy;
   ptrdiff_t from, to;
 } placed_copy;
 
-// A tile's result positions, and what they see.
+// The output positions of a tile, and the inputs that they read.
 typedef struct patch_tile {
   int64_t y, x;
   size_t height, width;
@@ -31,7 +31,7 @@ typedef struct patch_tile {
   size_t copy_count;
 } patch_tile;
 
-// What a thread works with.
+// The working data of one thread.
 typedef struct patch_workspace {
   const etx_patch_plan* p;
   float* patches;
@@ -39,14 +39,14 @@ typedef struct patch_workspace {
   size_t sum_row;       // where channels are lanes: from position to position
   etx_row_store store;  // of the tile, but for the channel
   patch_tile t;
-  // Of the item at hand: block of result channels, column and row of the tile,
+  // Of the current item: block of output channels, column and row of the tile,
   // group, image.
   int64_t block, column, row, group, image;
 } patch_workspace;
 
 // ------------------------------------------------ patches
 
-// What exists of a phase of a channel.
+// Sets the part of a phase of a channel that exists.
 static void place_copy(patch_workspace* d, size_t a, size_t b) {
   const etx_patch_plan* p = d->p;
   patch_tile* t = &d->t;
@@ -68,8 +68,8 @@ static void place_copy(patch_workspace* d, size_t a, size_t b) {
                                       y->begin * p->pitch + x->begin)};
 }
 
-// Zeros of all rows that do not exist, of all patches. Those in front of rows
-// and behind them are there already.
+// Clears the rows of all patches that do not exist. Zeros before and after rows
+// are there already.
 static void clear_rows(const patch_workspace* d, size_t a, size_t b) {
   const etx_patch_plan* p = d->p;
   const etx_patch_piece* y = &d->t.rows[a];
@@ -81,7 +81,7 @@ static void clear_rows(const patch_workspace* d, size_t a, size_t b) {
   }
 }
 
-// Rows of a tile that is less high than others keep their places.
+// Rows of a tile that is lower than others keep their locations.
 static void place_copies(patch_workspace* d) {
   const etx_patch_plan* p = d->p;
   d->t.copy_count = 0;
@@ -137,7 +137,7 @@ static void pack_channel(const etx_patch_plan* p, const patch_tile* t,
 
 // ------------------------------------------------ tiles
 
-// The sums of some result channels of a group at a tile.
+// The sums of some output channels of a group at a tile.
 static void sum_tile(const patch_workspace* d, const float* in,
                      const float* weights, size_t rows) {
   const etx_patch_plan* p = d->p;
@@ -177,7 +177,7 @@ static void sum_tile(const patch_workspace* d, const float* in,
   }
 }
 
-// Where the results of a channel go at the tile.
+// The address of a channel's results at the tile.
 static float* out_of(const patch_workspace* d, int64_t channel) {
   const etx_volumes* out = &d->p->c.out;
   return (float*)(void*)out->data + (ptrdiff_t)d->image * out->image +
@@ -192,15 +192,15 @@ static float bias_of(const patch_workspace* d, int64_t channel) {
   return ((const float*)bias->data)[(ptrdiff_t)channel * bias->strides[0]];
 }
 
-// What is added to the results that begin at `out`; NULL: nothing.
+// The operand that is added to the results that begin at `out`; NULL: none.
 static const float* added_to(const patch_workspace* d, const float* out) {
   const etx_convolution* c = &d->p->c;
   return etx_chain_store_added(&d->p->store, c->chain,
                                (const float*)(const void*)c->out.data, out);
 }
 
-// The chain of a tile's results in some channels, where a store does not do all
-// of it. Whole planes are one row: short ones take more to begin than to do.
+// Computes the rest of the chain on a tile's results in some channels. Whole
+// planes are one row, because short rows cost more to set up than to compute.
 static void run_chain(const patch_workspace* d, int64_t channel,
                       size_t channels, float* out) {
   const etx_convolution* c = &d->p->c;
@@ -225,7 +225,7 @@ static void run_chain(const patch_workspace* d, int64_t channel,
   }
 }
 
-// Results of one channel, from its sums at the tile.
+// Stores the results of one channel from its sums at the tile.
 static void store_tile(const patch_workspace* d, const float* sums,
                        int64_t channel) {
   const etx_patch_plan* p = d->p;
@@ -273,7 +273,7 @@ static void start_row(patch_workspace* d) {
   }
 }
 
-// Lanes that do not exist see what is behind the last patch.
+// Lanes that do not exist read the memory after the last patch.
 static void start_column(patch_workspace* d) {
   const etx_patch_plan* p = d->p;
   const etx_patch_direction* x = &p->x;
@@ -296,9 +296,9 @@ static void start_column(patch_workspace* d) {
   }
 }
 
-// Of up to `most` channels from the one at hand on: as many as have whole
-// planes as tiles, but where a chain goes on only as many as stay in the cache
-// until then. Returns how many.
+// Depthwise windows of up to `most` channels from the current one on: as many
+// as have whole planes as tiles; with a chain only as many as stay in cache
+// until it runs. Returns the number of channels.
 static size_t run_windows(const patch_workspace* d, const float* in,
                           const float* weights, size_t most) {
   const etx_patch_plan* p = d->p;
@@ -409,7 +409,8 @@ static void conv_oc_store(const patch_workspace* d, size_t row, size_t count,
   run_chain(d, channel, count, out);
 }
 
-// Asks for what is added to the results, or where they go.
+// Prefetches the operand that is added to the results, or the results' own
+// lines.
 static void ask_for_results(const patch_workspace* d, int64_t channel,
                             size_t channels, etx_conv_oc* s) {
   const float* const out = out_of(d, channel);
@@ -419,7 +420,7 @@ static void ask_for_results(const patch_workspace* d, int64_t channel,
   s->ahead_rows = channels;
 }
 
-// What the first tap of a part of a channel's windows sees.
+// The input of the first tap of a part of a channel's windows.
 static ptrdiff_t place_of_part(const etx_patch_plan* p, size_t part) {
   const etx_volumes* in = &p->c.in;
   const size_t channel = part / p->parts;
@@ -432,8 +433,8 @@ static ptrdiff_t place_of_part(const etx_patch_plan* p, size_t part) {
              in->strides[2];
 }
 
-// Weights are turned a few taps and channels at a time, unless they come in
-// panels, which stay in the first cache while all positions pass.
+// Weights are transposed a few taps and channels at a time, unless they are
+// given as panels, which stay in L1 for all positions.
 static __attribute__((noinline)) void run_spots(patch_workspace* d,
                                                 const float* in,
                                                 const float* weights,
@@ -444,7 +445,7 @@ static __attribute__((noinline)) void run_spots(patch_workspace* d,
   enum { GROUP = ETX_PATCH_GROUP };
   const etx_patch_plan* p = d->p;
   const etx_convolution* c = &p->c;
-  // What positions see lies so far apart.
+  // The distance between the inputs of neighbouring positions.
   ptrdiff_t down = (ptrdiff_t)(p->pitch * p->y.step);
   ptrdiff_t across = (ptrdiff_t)p->x.step;
   if (p->is_direct) {
@@ -514,8 +515,8 @@ static __attribute__((noinline)) void run_spots(patch_workspace* d,
   }
 }
 
-// The item at hand and, where one takes little, up to `most` from it on.
-// Returns how many.
+// Computes the current item and, where one is small, up to `most` from it on.
+// Returns the number of items.
 static size_t run_item(patch_workspace* d, size_t most) {
   const etx_patch_plan* p = d->p;
   const etx_convolution* c = &p->c;
@@ -549,7 +550,7 @@ static size_t run_item(patch_workspace* d, size_t most) {
   return 1;
 }
 
-// Goes on to the next item: without division, because small ones are many.
+// Advances to the next item, without division, because small items are many.
 static void next_item(patch_workspace* d) {
   const etx_patch_plan* p = d->p;
   if (!p->parts_channels && ++d->block < p->row_blocks) return;
@@ -576,7 +577,7 @@ static void next_item(patch_workspace* d) {
   start_tile(d);
 }
 
-// Items are tiles of groups of images, and blocks of result channels of each.
+// Items are tiles of groups of images, and blocks of output channels of each.
 static void run_some(const etx_patch_plan* p, size_t first, size_t end,
                      float* patches, float* sums) {
   const int64_t item = (int64_t)first, tiles = p->y.tiles * p->x.tiles;

@@ -1,18 +1,18 @@
-// Transposed convolution without zeros between the inputs. Results that lie a
-// stride apart are a phase: they see the same taps, and the input as a plain
-// convolution of stride 1 does. All phases of a row of results see the same
-// patch of each input channel, which is copied to the stack with the zeros
-// around it; their sums are taken phase by phase, and lie
+// Transposed convolution by sub-pixel decomposition, without zeros between the
+// inputs. Results that are a stride apart are a phase: they read the same taps,
+// and the same input as a plain convolution of stride 1. All phases of a row of
+// results read the same patch of each input channel, which is copied to the
+// stack with zeros around it. Sums are computed phase by phase, and lie
 //
 //     phase    0 1 0 1 0 1     as results do, so that whole rows are stored
 //     position 0 0 1 1 2 2
 //
-// where channels are lanes (etx_conv_oc). Of few channels positions are lanes
-// (implicit_gemm.h), and phases are merged on the way out. Weights are put in
-// the order of the sums as they are used, which is little beside hundreds of
-// positions.
+// where lanes are output channels (etx_conv_oc). With few channels lanes are
+// positions (implicit_gemm.h), and phases are interleaved when results are
+// stored. Weights are put in the order of the sums while they are used, which
+// costs little beside hundreds of positions.
 //
-// Taps are summed in reversed order, as convolution_engine.c does.
+// Taps are added in reversed order, as in convolution_engine.c.
 
 #include "runtime/kernels/convolution/convolution_variants.h"
 #include "runtime/kernels/convolution/patch_plan.h"
@@ -29,7 +29,7 @@ enum {
   LEAST_CHANNELS = 12,  // that are lanes
   FEW_PATCHES = 16,     // for which a tile has room, or for all
   FEW_POSITIONS = 128,
-  // What exists at a time where channels are lanes, and where positions are.
+  // Limits of the workspace with output channels as lanes, and with positions.
   POSITIONS = ETX_CONV_OC_TILE,
   PATCHES = 10240,
   WEIGHTS = CHANNELS * TAPS,
@@ -43,14 +43,14 @@ enum {
   ITEMS = 4,      // for each thread
 };
 
-// A tap of the kernel in one direction: its phase, its number there, and what
-// of a patch position 0 sees.
+// A tap of the kernel in one direction: its phase, its number in the phase, and
+// the offset in a patch that position 0 reads.
 typedef struct phase_tap {
   uint8_t phase, number;
   int32_t offset;
 } phase_tap;
 
-// Position q of phase p is result q phases + p.
+// Position q of phase p is result q * phases + p.
 typedef struct direction {
   etx_patch_direction seen;  // what all phases see, as one plain window
   int64_t phases;
@@ -77,14 +77,14 @@ typedef struct plan {
   size_t sum_phase;  // from phase to phase of rows
 } plan;
 
-// A tap of an item: where its weights come from and go to, those of each input
-// channel `each` behind those of the one before.
+// A tap of an item: source and destination of its weights; those of each input
+// channel are `each` after those of the channel before.
 typedef struct placed_tap {
   ptrdiff_t from;
   uint16_t to, each;
 } placed_tap;
 
-// What an item works with.
+// The working data of one item.
 typedef struct subpixel_workspace {
   const plan* p;
   float* patches;

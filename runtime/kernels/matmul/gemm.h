@@ -1,5 +1,5 @@
-// One matrix product, out = left * right (+ added), over strided operands:
-// what mm, bmm, addmm and linear are made of.
+// One matrix product, out = left * right (+ added), over strided operands. mm,
+// bmm, addmm and linear are made of it.
 
 #ifndef ETX_RUNTIME_KERNELS_MATMUL_GEMM_H
 #define ETX_RUNTIME_KERNELS_MATMUL_GEMM_H
@@ -16,11 +16,11 @@
 //           never with panels
 //   else    from the first inner element to the last, from zero
 //
-// Then what is added comes, in steps of their own. Narrower floats are summed
-// in float32 in the second order and rounded once at the end.
+// Then `added` is added, in steps of its own. Narrower floats are summed in
+// float32 in the second order and rounded once at the end.
 enum { ETX_GEMM_NT_ROWS = 12, ETX_GEMM_NT_COLUMNS = 8 };
 
-// Computes all of it, over the call's threads if it is large enough. With no
+// Computes the product, over the call's threads if it is large enough. With no
 // inner element the product is zero.
 void etx_gemm_run(const etx_gemm* product, const etx_parallel* parallel);
 

@@ -1,7 +1,7 @@
-// Products of floats in blocks. Of right, sixteen columns (one group of lanes,
-// or as many groups as the instruction set likes) by some hundred taps are
-// copied to the stack, tap by tap; then rows of left pass, read where they lie.
-// Nothing is copied if right is panels, which are groups with all their taps.
+// Products of floats in blocks. A block of right, sixteen columns (one group of
+// lanes, or several if the instruction set is wide) by some hundred taps, is
+// packed on the stack. Then all rows of left are multiplied with it; left is
+// read in place. Nothing is packed if right is given as panels.
 //
 //              columns                      a block on the stack, by group:
 //            .---------.                      [taps][16], then the next
@@ -45,7 +45,7 @@ typedef struct packed_gemm_job {
   const etx_chain_other* chained;  // what the product's chain adds; or NULL
 } packed_gemm_job;
 
-// Of panels, the group that begins with a column.
+// In panels: the group that begins with a column.
 static const char* right_at(const packed_gemm_job* j, size_t tap,
                             size_t column) {
   const etx_gemm* p = j->p;
@@ -66,7 +66,7 @@ static const char* left_at(const packed_gemm_job* j, size_t row, size_t tap) {
 
 // ------------------------------------------------ copying
 
-// A group whose columns have their taps side by side, in a narrower type.
+// Packs a group of columns whose taps are contiguous, in a narrower type.
 static void transpose_converted(const packed_gemm_job* j, size_t tap,
                                 size_t taps, size_t column, size_t columns,
                                 float* to) {
@@ -114,9 +114,9 @@ static void copy_block(const packed_gemm_job* j, size_t tap, size_t taps,
 
 // ------------------------------------------------ sums
 
-// Lets the loop ask for what the next block turns: many short pieces far from
-// each other, which no processor sees coming. All at once they would wait for
-// each other.
+// Prefetches what the next block packs: many short pieces far from each other,
+// which hardware prefetchers cannot predict. Spread over the loop, because all
+// at once would fill the processor's queue.
 static void ask_ahead(const packed_gemm_job* j, size_t tap, size_t column,
                       etx_gemm_block* b) {
   const etx_gemm* p = j->p;
@@ -139,12 +139,12 @@ static void ask_ahead(const packed_gemm_job* j, size_t tap, size_t column,
   b->ahead_step = ETX_GEMM_PREFETCH_TAPS * (size_t)j->bytes;
 }
 
-// True if blocks add what is added: rows of float32 as they are.
+// True if blocks add the matrix `added`: contiguous float32 rows, unscaled.
 static bool adds_in_blocks(const packed_gemm_job* j) {
   return j->is_dense && (j->p->added == NULL || etx_gemm_small_adds(j->p));
 }
 
-// Lets the last taps' loop add it.
+// The loop over the last taps adds it.
 static void add_in_block(const packed_gemm_job* j, const etx_gemm_area* a,
                          etx_gemm_block* b) {
   const etx_gemm* p = j->p;
@@ -161,7 +161,7 @@ static void add_in_block(const packed_gemm_job* j, const etx_gemm_area* a,
   }
 }
 
-// Left is read where it lies.
+// Left is read in place.
 static void multiply_dense(const packed_gemm_job* j, const etx_gemm_area* a,
                            size_t tap, etx_gemm_block* b) {
   const bool is_last = tap + j->taps >= j->p->inner;
@@ -190,7 +190,7 @@ static void multiply_loaded(const packed_gemm_job* j, size_t row, size_t tap,
   }
 }
 
-// The sums of an area, at most a block's columns wide. Without taps they are
+// The sums of an area that is at most as wide as a block. Without taps they are
 // zero.
 static void sum_area(const packed_gemm_job* j, const etx_gemm_area* a,
                      float* sums, ptrdiff_t sum_row, bool adds) {
@@ -237,7 +237,7 @@ static float* result_at(const etx_gemm* p, size_t row, size_t column) {
          column % p->part_columns;
 }
 
-// Whole groups of a float32 result, of one part.
+// Whole groups of a float32 result; sums stay in the result.
 static void run_in_place(const packed_gemm_job* j, const etx_gemm_area* all) {
   const etx_gemm* p = j->p;
   etx_gemm_area a = *all;
@@ -253,7 +253,7 @@ static void run_in_place(const packed_gemm_job* j, const etx_gemm_area* all) {
   }
 }
 
-// One group, rounded once behind the addition.
+// One group, rounded once after the addition.
 static void run_aside(const packed_gemm_job* j, const etx_gemm_area* all) {
   const etx_gemm* p = j->p;
   float sums[ROWS_ASIDE][GROUP];
@@ -277,7 +277,7 @@ static void run_aside(const packed_gemm_job* j, const etx_gemm_area* all) {
   }
 }
 
-// Columns from `column` on that a block may have.
+// The largest number of columns of a block that begins at `column`.
 static size_t most_columns(const packed_gemm_job* j, size_t column) {
   const size_t part = j->p->part_columns;
   if (part == 0) return j->most_columns;
@@ -302,7 +302,7 @@ static void run_job(const packed_gemm_job* j, const etx_gemm_area* area) {
   }
 }
 
-// Of panels, which take no memory, so that more taps may pass at a time.
+// With panels nothing is packed, so more taps are summed at a time.
 static __attribute__((noinline)) void run_panels(packed_gemm_job* j,
                                                  const etx_gemm_area* area) {
   j->most_columns = j->loops->groups * GROUP;
@@ -311,7 +311,8 @@ static __attribute__((noinline)) void run_panels(packed_gemm_job* j,
   run_job(j, area);
 }
 
-// Two functions, so that a narrow block takes no more of the stack than it has.
+// Two functions, so that a narrow block uses no more of the stack than it
+// needs.
 static __attribute__((noinline)) void run_wide(packed_gemm_job* j,
                                                const etx_gemm_area* area) {
   float block[MOST_GROUPS * GROUP * FEW_TAPS]
@@ -346,7 +347,8 @@ void etx_gemm_packed(const etx_gemm* product, const etx_f32_microkernels* loops,
                        .chained = etx_chain_added(product->chain)};
   j.is_dense = product->dtype == ETX_DTYPE_FLOAT32 &&
                (product->left_inner == 1 || product->inner <= 1);
-  // Where columns lie side by side, as many as possible are read at once.
+  // Where the columns of a row are contiguous, as many as possible are read at
+  // once.
   if (product->has_panels) {
     run_panels(&j, area);
   } else if (loops->groups > 1 || product->right_column == 1) {

@@ -1,6 +1,6 @@
-// Products of floats whose rows are lanes: rows of left are turned and right is
-// read where it lies, as the weights of a convolution are, so that much less is
-// copied than if right were turned. Sums are then turned back.
+// Products of floats whose lanes are rows: rows of left are transposed, and
+// right is read in place, as a convolution reads its weights. That copies much
+// less than packing right if there are few rows. The sums are transposed back.
 //
 //                rows, 32 at a time
 //              .------.
@@ -10,7 +10,7 @@
 //   | right |  | sums |  columns: as many as
 //   '-------'  '------'  stay on the stack
 //
-// Each sum is taken tap by tap, as in gemm_packed.c, to the same bits.
+// Each sum adds tap by tap, as in gemm_packed.c, with the same bits.
 
 #include "runtime/kernels/matmul/gemm_epilogue.h"
 #include "runtime/kernels/matmul/gemm_variants.h"

@@ -26,7 +26,7 @@ void etx_implicit_gemm_load(etx_compute_type wide, etx_dtype dtype,
   }
 }
 
-// Rows of weights that are loaded at a time.
+// Rows of weights that are converted at a time.
 enum { LOADED_ROWS = 6 };
 
 typedef union loaded_weights {
@@ -35,7 +35,7 @@ typedef union loaded_weights {
   int64_t i64[LOADED_ROWS][ETX_IMPLICIT_GEMM_TAPS];
 } loaded_weights;
 
-// Multiplies taps `first` on where the weights are loaded row by row.
+// Multiplies taps from `first` on, with weights that are converted row by row.
 static void multiply_loaded(const etx_implicit_gemm* p, int64_t first,
                             etx_gemm_block* b) {
   const size_t bytes = etx_compute_type_bytes(p->wide);
@@ -60,8 +60,8 @@ typedef union panel_memory {
   int64_t i64[ETX_IMPLICIT_GEMM_TAPS][ETX_IMPLICIT_GEMM_LANES / 2];
 } panel_memory;
 
-// Lanes are computed a few vectors at a time: those that nobody uses, behind
-// `used` bytes of each row, from zeros.
+// Lanes are computed a few vectors at a time. Unused lanes, after `used` bytes
+// of each row, are computed from zeros.
 static void clear_rest(panel_memory* panel, size_t taps, size_t used) {
   const size_t rest = -used % ETX_LANE_GROUP_BYTES;
   if (rest > 0) memset(panel, 0, taps * ETX_IMPLICIT_GEMM_LANE_BYTES);

@@ -3,8 +3,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Only the system can tell; where nobody knows whom to ask, what the compiler
-// was told. Declared here because the headers want more than C.
+// Only the operating system can tell. Elsewhere the compiler's target decides.
+// Declared here because the system's headers need more than standard C.
 #ifdef __linux__
 unsigned long getauxval(unsigned long type);
 

@@ -1,12 +1,13 @@
-// Weights of 4 bits as they are stored, taken as 0 to 15, with a scale for each
-// group. A register of them holds 32 elements of a column, whose sums are
-// gathered by groups: four of these, side by side, are the partial sums 0 to 3,
-// the next four 4 to 7, so that scales are read as they lie.
+// A few rows of bytes times 4-bit weights as they are stored, taken as 0 to 15,
+// with a scale for each group. A register of weights holds 32 elements of a
+// column. The sums of four groups lie side by side: partial sums 0 to 3, then 4
+// to 7 for the next four groups. So scales are read in the order in which they
+// are stored.
 //
 //   sum of (w - 8 - zero) * (x - base) =
 //       sum of w * x - base * sum of w - (8 + zero) * sum of (x - base)
 //
-// where what follows the 8 is known of a row, and sums begin with it.
+// The last term, with the 8, depends on the row only; sums begin with it.
 
 #include "runtime/kernels/arch/arm64/int8_dot_loops_dotprod.h"
 
@@ -20,8 +21,7 @@ enum {
   MOST_GROUPS = ETX_INT8_MAX_DEPTH / PART,
 };
 
-// What the rows are, and minus eight times the sums of their groups without
-// their bases.
+// The rows, and the sums of their groups: the bytes less the base, times -8.
 typedef struct dotprod_group_rows {
   size_t row;  // the first
   const uint8_t* bytes[ROWS];
@@ -41,8 +41,8 @@ static void sum_row(const uint8_t* row, int32_t base, size_t group,
   memset(out + groups, 0, GROUPS * sizeof *out);
 }
 
-// What is multiplied in a step: four groups of two columns, or what is left of
-// them.
+// The operands of one step: four groups of two columns, or the last groups,
+// which may be fewer.
 typedef struct dotprod_step {
   const uint8_t* weights;
   ptrdiff_t pitch;  // from column to column
@@ -54,17 +54,17 @@ typedef struct dotprod_step {
   const int32_t* base;
 } dotprod_step;
 
-// A number in the first lane and zeros in the others, which compilers make of
-// two instructions.
+// A number in the first lane and zeros in the others. Compilers would need two
+// instructions.
 static inline int32x4_t first_lane(const int32_t* from) {
   int32x4_t x;
   __asm__("ldr %s0, %1" : "=w"(x) : "m"(*from));
   return x;
 }
 
-// Sums of one group's products, from register `group * parts` of each column
-// on; and of its weights, in bytes: four halves and four others are at most
-// 120.
+// The sums of one group's products, from register `group * parts` of each
+// column on, and the sums of its weights as bytes: four low and four high
+// halves sum to at most 120.
 static inline __attribute__((always_inline)) void group_sums(
     const dotprod_step* s, size_t group, size_t rows, size_t parts,
     int32x4_t sums[ROWS][COLUMNS], uint8x16_t both[COLUMNS]) {
@@ -99,8 +99,8 @@ static inline __attribute__((always_inline)) void group_sums(
   }
 }
 
-// The sums of four groups' bytes. Of short groups these are added to each other
-// first, which keeps them below 128.
+// The sums of four groups' bytes. Short groups are added pairwise first, so
+// that bytes stay below 128.
 static inline __attribute__((always_inline)) int32x4_t byte_sums(
     uint8x16_t both[GROUPS][COLUMNS], size_t column, bool are_short) {
   const int8x16_t ones = vdupq_n_s8(1);
@@ -119,8 +119,8 @@ static inline __attribute__((always_inline)) int32x4_t byte_sums(
   return totals(sums);
 }
 
-// Sums of `groups` groups of `parts` registers, one if they are short; zeros
-// where there are none.
+// Sums of `groups` groups of `parts` registers (short groups have one); zeros
+// for groups that do not exist.
 static inline __attribute__((always_inline)) void step_sums(
     const dotprod_step* s, size_t rows, size_t groups, size_t parts,
     bool are_short, int32x4_t out[ROWS][COLUMNS]) {
@@ -143,7 +143,7 @@ static inline __attribute__((always_inline)) void step_sums(
   }
 }
 
-// Four numbers of a column, those of `groups` groups, followed by zeros.
+// Loads the first `groups` of four numbers of a column; the others are zero.
 static inline __attribute__((always_inline)) float32x4_t some_scales(
     const float* from, size_t groups) {
   float some[GROUPS] = {0};
@@ -159,8 +159,8 @@ static inline __attribute__((always_inline)) int32x4_t some_zeros(
   return vmovl_s16(vget_low_s16(wide));
 }
 
-// Adds a step's sums times their scales to the partial sums. Which of the two
-// registers of these is next is told by their places.
+// Adds a step's sums times their scales to the partial sums. The two registers
+// of partial sums take turns, so each step exchanges them.
 static inline __attribute__((always_inline)) void add_step(
     const dotprod_step* s, size_t groups, size_t rows,
     int32x4_t whole[ROWS][COLUMNS], float32x4_t sums[ROWS][COLUMNS][2]) {
@@ -182,8 +182,8 @@ static inline __attribute__((always_inline)) void add_step(
   }
 }
 
-// The last groups, less than four. One function for all of them: few columns
-// have such groups.
+// The last groups, fewer than four. Not inlined, because few columns have such
+// groups.
 static __attribute__((noinline)) void add_last(
     const dotprod_step* s, const etx_int4_dot_block* b, size_t group,
     size_t rows, float32x4_t sums[ROWS][COLUMNS][2]) {
@@ -227,7 +227,7 @@ static inline __attribute__((always_inline)) void some_columns(
     }
   }
   if (group < b->groups) {
-    // Copies: what has an address is in memory all the time.
+    // Copies, because a variable whose address is taken stays in memory.
     const dotprod_step left = s;
     float32x4_t partial[ROWS][COLUMNS][2];
     memcpy(partial, sums, sizeof partial);
@@ -239,7 +239,7 @@ static inline __attribute__((always_inline)) void some_columns(
     float* out = b->sums + (g->row + r) * b->columns + column;
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
-      // The sum is the same whichever of them comes first.
+      // The order of these two does not change the sum.
       const float32x4_t all = sums[r][c][0] + sums[r][c][1];
       const float32x2_t half = vget_low_f32(all) + vget_high_f32(all);
       out[c * apart] = half[0] + half[1];

@@ -1,4 +1,4 @@
-// Panels of weights of 4 bits, less 8, and what rows become of them.
+// Packs 4-bit weights minus 8 as panels, and multiplies rows with them.
 
 #include "runtime/kernels/arch/arm64/int8_dot_loops_dotprod.h"
 
@@ -14,7 +14,8 @@ enum {
 
 // ------------------------------------------------ panels
 
-// Sixteen bytes of sixteen columns become fours of high halves and of low ones.
+// Transposes sixteen bytes of sixteen columns and splits them into groups of
+// four high halves and of four low halves.
 static void transpose_halves(const uint8_t* in, ptrdiff_t row, int8_t* out,
                              int32_t* sums) {
   const int8x16_t ones = vdupq_n_s8(1), zero = vdupq_n_s8(8);
@@ -38,7 +39,7 @@ static void transpose_halves(const uint8_t* in, ptrdiff_t row, int8_t* out,
   }
 }
 
-// Sums of 32 elements become those of groups, in place.
+// Adds sums of 32 elements to sums of groups, in place.
 static void join_sums(size_t groups, size_t each, int32_t* sums) {
   for (size_t g = 0; g < groups; ++g) {
     for (size_t c = 0; c < ETX_INT8_COLUMNS; c += LANES) {
@@ -80,8 +81,8 @@ void etx_int4_pack_dotprod(const etx_int4_pack* pack) {
 
 // ------------------------------------------------ sums
 
-// Adds the products of sixteen bytes of rows, fours of which are `pitch` bytes
-// from each other in the panel.
+// Adds the products of sixteen bytes of rows. Groups of four of the panel are
+// `pitch` bytes apart.
 static inline __attribute__((always_inline)) void add_half(
     const uint8_t* left, ptrdiff_t left_row, const int8_t* panel,
     int32x4_t sums[ROWS][QUARTERS]) {
@@ -106,7 +107,7 @@ static inline __attribute__((always_inline)) void add_half(
   }
 }
 
-// A group of four rows with sixteen columns.
+// One group of weights: four rows with sixteen columns.
 static inline __attribute__((always_inline)) void sum_group(
     const etx_int4_panel* b, size_t row, size_t group, size_t column,
     int32x4_t sums[ROWS][QUARTERS]) {

@@ -13,8 +13,8 @@ enum {
   LANES = 4,   // of four bytes
 };
 
-// Adds four sums of four products each. In assembler: to clang (before 16) the
-// intrinsics are known only where a whole file is compiled for them.
+// Adds four sums of four products each. Inline assembly, because clang before
+// 16 knows the intrinsics only if the whole file is compiled for them.
 static inline __attribute__((unused)) int32x4_t add_dots(int32x4_t sums,
                                                          int8x16_t a,
                                                          int8x16_t b) {
@@ -22,7 +22,8 @@ static inline __attribute__((unused)) int32x4_t add_dots(int32x4_t sums,
   return sums;
 }
 
-// The same of four columns' fours and one four of a row, the first, second, ..
+// The same with one group of four bytes of a row, number `place` of its
+// register, for four columns.
 static inline __attribute__((always_inline, unused)) int32x4_t add_four(
     int32x4_t sums, int8x16_t four_columns, int8x16_t fours_of_row,
     size_t place) {
@@ -52,18 +53,18 @@ static inline __attribute__((unused)) int8x16_t load_bytes(const void* from) {
   return vld1q_s8(from);
 }
 
-// Four bytes, and any behind them.
+// Four bytes, repeated in all lanes.
 static inline __attribute__((unused)) int8x16_t load_four(const void* from) {
   int32_t four;
   memcpy(&four, from, sizeof four);
   return vreinterpretq_s8_s32(vdupq_n_s32(four));
 }
 
-// The sums of four registers' lanes.
+// The horizontal sums of four registers.
 static inline __attribute__((unused)) int32x4_t totals(const int32x4_t v[4]) {
   return vpaddq_s32(vpaddq_s32(v[0], v[1]), vpaddq_s32(v[2], v[3]));
 }
 
-// Reads of memory that stand behind it stay there: else compilers make all of a
-// loop's at once, and have no registers for them.
+// A barrier that keeps later loads after it. Without it compilers move all
+// loads of a loop to its start and run out of registers.
 #define READS_STAY __asm__ volatile("" ::: "memory")

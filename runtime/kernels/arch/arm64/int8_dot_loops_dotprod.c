@@ -10,8 +10,8 @@ enum {
   COLUMNS = 4,  // the same
 };
 
-// One more step of `rows` times four sums; the last row's bytes are ones if
-// this is known. Inlined with constants, so that the sums stay in registers.
+// One more step of `rows` times four sums. If `has_ones`, the bytes of the last
+// row are ones. Inlined with constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void gemm_nt_step(
     const uint8_t* left, ptrdiff_t left_row, const int8x16_t* weights,
     size_t rows, bool has_ones, int32x4_t sums[ROWS][COLUMNS]) {
@@ -27,7 +27,7 @@ static inline __attribute__((always_inline)) void gemm_nt_step(
   }
 }
 
-// All bits of the last `count` bytes of a register.
+// A mask with all bits of the last `count` bytes set.
 static inline uint8x16_t last_bytes(size_t count) {
   static const uint8_t ends[2 * BYTES] = {
       [BYTES] = 255, 255, 255, 255, 255, 255, 255, 255,
@@ -36,8 +36,8 @@ static inline uint8x16_t last_bytes(size_t count) {
 }
 
 // Rows times four columns from `column` on, `pitch` bytes from each other; or
-// times one of them, with a pitch of 0. What is left of whole registers, of
-// which there are some, is read with what was before it, which is made zero.
+// times one of them, with a pitch of 0. The tail of a row is read together with
+// the bytes before it, which are masked to zero.
 static inline __attribute__((always_inline)) void gemm_nt_block(
     const etx_int8_dot_block* b, size_t row, size_t rows, bool has_ones,
     size_t column, ptrdiff_t pitch) {
@@ -74,7 +74,8 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
   }
 }
 
-// Some rows with all columns. The last four may be some that have been.
+// Some rows with all columns. The last block of four may overlap the one before
+// it.
 static inline __attribute__((always_inline)) void dot_rows(
     const etx_int8_dot_block* b, size_t row, size_t rows, bool has_ones) {
   if (b->columns < COLUMNS) {
@@ -90,7 +91,7 @@ static inline __attribute__((always_inline)) void dot_rows(
   }
 }
 
-// In blocks of similar size: one of less than four is the last.
+// Blocks of similar size; only the last may have fewer than four rows.
 //
 //   @dots  int8 x int8 | GEMM NT, SDOT | {ROWS} x {COLUMNS} dot products
 static void dots(const etx_int8_dot_block* b) {
@@ -120,8 +121,9 @@ static void dots(const etx_int8_dot_block* b) {
 
 // ------------------------------------------------ the last steps
 
-// Sums of four columns become results: integers, or floats of groups. They wrap
-// where the sums of a file are none of its weights.
+// Stores the results of four columns from sums, which are integers or floats of
+// groups. Integers wrap if a damaged file has sums that do not belong to its
+// weights.
 static inline float32x4_t whole_results(const etx_int8_epilogue* line, size_t c,
                                         int32x4_t sum,
                                         const etx_int8_row_qparams* row) {
@@ -154,7 +156,7 @@ static void last_row(const etx_int8_epilogue* line, const void* sums,
   }
 }
 
-// What is left of whole fours of columns.
+// The last columns, fewer than four.
 static void last_rest(const etx_int8_epilogue* line, size_t first) {
   const size_t bytes = (line->columns - first) * sizeof(float);
   int32_t sums[LANES] = {0}, own[LANES] = {0};
@@ -193,7 +195,7 @@ static void last(const etx_int8_epilogue* line) {
 
 enum { GEMM_ROWS = ETX_INT8_ROWS };  // whose sums are in registers
 
-// Sixteen bytes of sixteen columns, and sums of these.
+// Packs sixteen bytes of sixteen columns and adds up their sums.
 static void transpose_square(const uint8_t* in, ptrdiff_t row, int8_t* out,
                              int32_t* sums) {
   ETX_UNROLLED
@@ -231,8 +233,8 @@ static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
-// Notes the results of a row's sixteen columns if one of them is not below or
-// equal to what the row has seen: few are, once the first columns have passed.
+// Takes sixteen results of a row into its argmax if one of them is not below or
+// equal to its largest so far. Few are, after the first columns.
 static void compare_results(const etx_int8_epilogue* line, size_t row, size_t c,
                             const float32x4_t results[QUARTERS]) {
   etx_row_argmax* best = &line->best[row];
@@ -269,7 +271,7 @@ static inline __attribute__((always_inline)) void store_results(
   }
 }
 
-// One more four of rows' registers, with sixteen columns.
+// One more group of four bytes of the rows' registers, with sixteen columns.
 static inline __attribute__((always_inline)) void add_columns(
     const int8_t* panel, const int8x16_t x[GEMM_ROWS], size_t rows,
     size_t place, int32x4_t sums[GEMM_ROWS][QUARTERS]) {
@@ -286,7 +288,7 @@ static inline __attribute__((always_inline)) void add_columns(
   }
 }
 
-// Some rows with one of the panel's parts.
+// Some rows with one part of the panel.
 static inline __attribute__((always_inline)) void panel_rows(
     const etx_int8_panel* b, size_t row, size_t rows, size_t part) {
   const uint8_t* left = b->left + (ptrdiff_t)row * b->left_row;
@@ -336,8 +338,8 @@ static inline __attribute__((always_inline)) void panel_rows(
   }
 }
 
-// A row that is alone, as a step of a model has it, is not multiplied with what
-// follows it.
+// A single row, as in a decoding step, is computed alone, without the padding
+// rows after it.
 //
 //   @whole  int8 x int8 | GEMM of packed panels, SDOT | {GEMM_ROWS} x {SQUARE}
 static void whole(const etx_int8_panel* b) {

@@ -1,5 +1,5 @@
-// The loops of bytes for processors with dot products, whose rows are of signed
-// bytes.
+// The int8 loops for processors with dot product instructions. The bytes of
+// quantised rows are signed here.
 
 #ifndef ETX_RUNTIME_KERNELS_ARCH_ARM64_INT8_DOT_LOOPS_DOTPROD_H
 #define ETX_RUNTIME_KERNELS_ARCH_ARM64_INT8_DOT_LOOPS_DOTPROD_H
@@ -8,7 +8,8 @@
 
 extern const etx_int8_dot_loops etx_int8_dot_loops_dotprod;
 
-// Members of it, those of weights of 4 bits and those that make rows.
+// Members of the table that are defined in other files: quantisation of rows,
+// and 4-bit weights.
 void etx_int8_range_dotprod(const float* x, size_t count, float* low,
                             float* high);
 void etx_int8_quantize_dotprod(const float* x, size_t count, double inverse,

@@ -1,4 +1,4 @@
-// How rows become bytes.
+// Quantises rows of floats to bytes.
 
 #include "runtime/kernels/arch/arm64/int8_dot_loops_dotprod.h"
 
@@ -6,7 +6,7 @@
 
 // ------------------------------------------------ the range
 
-// The instructions for the larger and the smaller of two give NaN if one is.
+// FMIN and FMAX give NaN if an operand is NaN.
 typedef struct dotprod_extent {
   float32x4_t low, high;
 } dotprod_extent;
@@ -51,8 +51,8 @@ void etx_int8_range_dotprod(const float* x, size_t count, float* low,
 
 // ------------------------------------------------ bytes
 
-// The next whole number, halves to even, in the range of int8: a conversion to
-// narrower integers that keeps to their range is both bounds.
+// Rounds to the nearest integer, halves to even, and clamps to int8: narrowing
+// conversions with saturation do the clamping.
 static inline int32x2_t whole_of(float64x2_t x, double inverse, double zero) {
   const float64x2_t y = vaddq_f64(vmulq_n_f64(x, inverse), vdupq_n_f64(zero));
   return vqmovn_s64(vcvtnq_s64_f64(y));
@@ -71,8 +71,8 @@ static inline int8x8_t quantize_eight(const float* x, double inverse,
   return vqmovn_s16(vcombine_s16(low, high));
 }
 
-// One by one, what is no number too. There is none where the factor is above 0,
-// which comes from the row's range.
+// One element at a time, also NaN. There is no NaN if `inverse` is above 0,
+// because it comes from the row's range.
 static void quantize_any(const float* x, size_t count, double inverse,
                          double zero, int8_t* out) {
   for (size_t i = 0; i < count; ++i) {
@@ -100,8 +100,8 @@ void etx_int8_quantize_and_range_dotprod(const etx_int8_quantize* quantize,
   etx_int8_range_dotprod(other, q->count, low, high);
 }
 
-// Of each 32 bytes the even ones, then the odd ones: as many as there are in
-// the halves of a register of weights.
+// Reorders each 32 bytes: the even ones, then the odd ones. That is the order
+// of the low and high halves of a register of weights.
 void etx_int4_order_dotprod(uint8_t* row, size_t count) {
   for (size_t k = 0; k < count; k += 2 * BYTES, row += 2 * BYTES) {
     const uint8x16x2_t v = vld2q_u8(row);

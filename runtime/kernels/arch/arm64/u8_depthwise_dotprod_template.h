@@ -22,8 +22,8 @@ static inline int32x4_t add_products(int32x4_t sum, int32x4_t bytes,
 static inline size_t register_of(size_t channel) { return channel / LANES; }
 static inline size_t lane_of(size_t channel) { return channel % LANES; }
 
-// Sixteen channels from `first` on. Zeros behind those that there are, and for
-// rows that there are not.
+// Loads sixteen channels from `first` on. Channels and rows that do not exist
+// are zeros.
 static inline __attribute__((always_inline)) uint8x16_t load_channels(
     const uint8_t* from, size_t first, size_t count) {
   uint8_t some[BYTES] = {0};

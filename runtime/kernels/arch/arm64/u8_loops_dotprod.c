@@ -14,8 +14,8 @@ enum {
   SUM_ROW = ETX_U8_PANELS * COLUMNS,
 };
 
-// Adds one group of four bytes of each row, which is in one of four places of a
-// register; and to the sums of the columns, if they are not NULL.
+// Adds one group of four bytes of each row, which is number `place` of a
+// register; also to the sums of the columns, if they are not NULL.
 static inline __attribute__((always_inline)) void add_columns(
     const int8_t* panel, const int8x16_t x[ROWS], size_t place, size_t rows,
     int32x4_t sums[ROWS][QUARTERS], int32x4_t of_columns[QUARTERS]) {
@@ -36,7 +36,7 @@ static inline __attribute__((always_inline)) void add_columns(
   }
 }
 
-// All fours of some rows.
+// All groups of four of some rows.
 static inline __attribute__((always_inline)) void add_taps(
     const etx_u8_block* b, size_t row, size_t rows, const int8_t* panel,
     int32x4_t sums[ROWS][QUARTERS], int32x4_t of_columns[QUARTERS]) {
@@ -68,7 +68,7 @@ static inline __attribute__((always_inline)) void add_taps(
   }
 }
 
-// Results of sixteen columns that there are.
+// Stores the existing results of up to sixteen columns.
 static void store_sixteen(const etx_u8_requantize* r,
                           const int32x4_t own[QUARTERS], size_t channel,
                           void* out, size_t at) {
@@ -87,7 +87,7 @@ static void store_sixteen(const etx_u8_requantize* r,
   vst1q_u8((uint8_t*)out + at, bytes_of(f, r->low, r->high, r->zero));
 }
 
-// A row's sums, added to those that are there already, are kept or stored.
+// Adds the partial sums so far to a row's sums, and keeps or stores them.
 static void end_row(const etx_u8_block* b, size_t row, size_t column,
                     int32x4_t own[QUARTERS]) {
   const size_t left = b->columns - column;
@@ -107,9 +107,9 @@ static void end_row(const etx_u8_block* b, size_t row, size_t column,
   }
 }
 
-// Some rows with a panel's columns. They are multiplied as signed bytes, 128
-// less than they are, and lack as many times the sums of the columns: these the
-// first rows add up beside theirs for all that follow.
+// Some rows with a panel's columns. SDOT multiplies signed bytes, so the rows
+// are taken less 128, and 128 times the sums of the columns is added back. The
+// first block of rows computes these column sums for all later ones.
 static inline __attribute__((always_inline)) void some_rows(
     const etx_u8_block* b, size_t row, size_t rows, size_t column,
     bool is_first, int32x4_t lacking[QUARTERS]) {
@@ -121,7 +121,7 @@ static inline __attribute__((always_inline)) void some_rows(
   for (size_t q = 0; q < QUARTERS; ++q) {
     if (is_first) lacking[q] = vshlq_n_s32(of_columns[q], 7);
   }
-  // Sums whose address is known stay in no registers.
+  // Sums whose address is taken would not stay in registers.
   int32x4_t own[ROWS][QUARTERS];
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
@@ -227,8 +227,8 @@ static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
   etx_u8_loops_base.multiply(n, a + i, b + i, count - i, out + i);
 }
 
-// Indices beyond the entries that a look-up knows leave what was there: each
-// quarter of the table is asked for what is left of the index.
+// TBX leaves a byte unchanged if its index is out of range. Each quarter of the
+// table is looked up with the index less the quarters before it.
 //
 //   @look_up  uint8 | table of 256 entries | {BYTES} elements
 static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,

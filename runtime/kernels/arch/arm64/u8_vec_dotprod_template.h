@@ -5,12 +5,12 @@
 
 enum { SIXTEEN = BYTES / LANES };  // registers of sixteen sums
 
-// Unsigned bytes as signed ones, 128 less.
+// Unsigned bytes less 128, as signed bytes.
 static inline __attribute__((unused)) int8x16_t less_128(uint8x16_t x) {
   return vreinterpretq_s8_u8(x ^ 0x80);
 }
 
-// As u8_clamp, of which NaN is the lowest, then whole, halves to even.
+// As u8_clamp (NaN gives low), then rounded to nearest even.
 static inline __attribute__((always_inline)) int32x4_t limited(float32x4_t x,
                                                                float low,
                                                                float high) {
@@ -18,7 +18,8 @@ static inline __attribute__((always_inline)) int32x4_t limited(float32x4_t x,
   return vcvtnq_s32_f32(vminnmq_f32(above, vdupq_n_f32(high)));
 }
 
-// Integers of four registers as bytes: the lowest of each, plus a zero point.
+// Packs the integers of four registers to bytes, the lowest byte of each, and
+// adds a zero point.
 static inline __attribute__((always_inline)) uint8x16_t packed_with(
     const int32x4_t x[SIXTEEN], int32_t zero) {
   int16x8_t half[2];

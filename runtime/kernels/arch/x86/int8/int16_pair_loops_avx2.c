@@ -1,5 +1,5 @@
-// Thirty-two bytes of registers hold pairs of eight columns: one multiplication
-// gives the sums of eight pairs.
+// Panels of int16 pairs. A register of 32 bytes holds one pair of each of eight
+// columns, so one PMADDWD gives eight products of pairs.
 
 #include "runtime/kernels/arch/x86/int8/int16_pair_loops_avx2.h"
 
@@ -15,7 +15,7 @@ enum {
   PAIR = 2 * ETX_INT16_PAIR_COLUMNS  // elements of a panel from pair to pair
 };
 
-// The name is the compilers' own, which differ.
+// gcc and clang name this builtin differently.
 static inline etx_i16x16 widen(etx_i8x16 x) {
 #ifdef __clang__
   return __builtin_convertvector(x, etx_i16x16);
@@ -30,7 +30,8 @@ static inline etx_i32x8 multiply_pairs(etx_i32x8 a, etx_i32x8 b) {
 
 // ------------------------------------------------ panels
 
-// Eight pairs of eight columns, column by column, as columns of each pair.
+// Transposes eight pairs of eight columns: from one register for each column to
+// one for each pair.
 static inline __attribute__((always_inline)) void transpose_square(
     etx_i32x8 a[SIDE], int16_t* out) {
   etx_i32x8 b[SIDE];
@@ -77,7 +78,7 @@ static inline __attribute__((always_inline)) void transpose_bytes(
   }
 }
 
-// Sixteen high halves, then sixteen low ones, of sixteen columns.
+// Sixteen columns: the high halves of sixteen bytes, then the low halves.
 static inline __attribute__((always_inline)) void transpose_halves(
     const uint8_t* in, ptrdiff_t row, int16_t* out) {
   ETX_UNROLLED
@@ -97,7 +98,7 @@ static inline __attribute__((always_inline)) void transpose_halves(
   }
 }
 
-// A rest of bytes or of columns, followed by zeros.
+// Copies the last bytes or columns and fills up with zeros.
 static void copy_rest(const uint8_t* in, ptrdiff_t row, size_t columns,
                       size_t count, uint8_t fill,
                       uint8_t out[ETX_INT16_PAIR_COLUMNS][WORDS]) {
@@ -140,7 +141,7 @@ static void turn4(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
-// Fours of sixteen columns as two pairs.
+// Widens groups of four bytes of sixteen columns to two pairs each.
 //
 //   @widen  int8 to int16 | widen a packed panel to pairs | 4 x
 //     {ETX_INT16_PAIR_COLUMNS}
@@ -225,7 +226,7 @@ static inline __attribute__((always_inline)) void whole_rows(
   }
 }
 
-// Rows with bytes: sums of four columns are in a register, those of a column's
+// Rows of bytes: a register holds sums of four columns, those of a column's
 // first elements beside those of its last.
 static inline __attribute__((always_inline)) void few_rows(
     const etx_int16_pair_block* b, size_t rows) {
@@ -351,7 +352,7 @@ SOME_ROWS(group)
 
 // ------------------------------------------------ the last steps
 
-// Partial sums of groups, halves of them added to each other.
+// Partial sums of groups; their halves are added to each other.
 static inline etx_f32x8 group_total(const float* sums) {
   etx_f32x8 v[ETX_INT16_PAIR_SUMS];
   ETX_UNROLLED

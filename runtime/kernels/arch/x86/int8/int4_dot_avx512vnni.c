@@ -1,7 +1,8 @@
-// Weights of 4 bits, taken as 0 to 15, with a scale for each group. A register
-// of them holds 128 elements of a column, and four columns together give the
-// sums of four groups: each quarter of a register has those of one group. These
-// are the partial sums 0 to 3, those of the next four groups 4 to 7.
+// A few rows of bytes times 4-bit weights, which are taken as 0 to 15 and have
+// a scale for each group. A register of weights holds 128 elements of a column.
+// Four columns together give the sums of four groups, one group in each quarter
+// of a register. Those are partial sums 0 to 3; the next four groups are
+// partial sums 4 to 7.
 
 #include "runtime/kernels/arch/x86/int8/int4_dot_avx512vnni.h"
 
@@ -23,7 +24,7 @@ enum {
   SCALES_AHEAD = 128,  // the same of scales, not in bytes
 };
 
-// What the rows are, and how the groups are summed.
+// The rows, and the sums of their groups.
 typedef struct vnni_group_rows {
   size_t row;  // the first
   const uint8_t* bytes[ROWS];
@@ -32,13 +33,14 @@ typedef struct vnni_group_rows {
   int32_t sums[ROWS][MOST_GROUPS + LANES];
 } vnni_group_rows;
 
-// From columns' groups, in the order of memory, to groups' columns.
+// Reorders groups of columns, as they are in memory, to columns of groups.
 static inline etx_i32x16 turned(etx_i32x16 x) {
   return __builtin_shufflevector(x, x, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14,
                                  3, 7, 11, 15);
 }
 
-// Of the parts of four groups, `parts` registers, each quarter's sum.
+// Horizontal sums: each quarter of the result has the sum of one group, whose
+// products are in `parts` registers.
 static inline __attribute__((always_inline)) etx_i32x16 join_parts(
     const etx_i32x16* v, size_t parts) {
   if (parts == 1) return v[0];
@@ -64,8 +66,8 @@ static void sum_row(const uint8_t* row, int32_t base, size_t group,
   }
 }
 
-// What is multiplied in a step: four groups of four columns, or what is left of
-// them.
+// The operands of one step: four groups of four columns, or the last groups,
+// which may be fewer.
 typedef struct vnni_step {
   const uint8_t* weights;
   ptrdiff_t pitch;  // from column to column
@@ -77,7 +79,7 @@ typedef struct vnni_step {
   size_t group;  // the first of the step
 } vnni_step;
 
-// A register of weights of each column with rows, in quarters.
+// Multiplies a register of weights of each column with the rows, in quarters.
 static inline __attribute__((always_inline)) void part_sums(
     const vnni_step* s, const etx_i32x16 weights[COLUMNS],
     const etx_i32x16* base, size_t rows, size_t part,
@@ -124,7 +126,7 @@ static inline __attribute__((always_inline)) void step_sums(
   for (size_t r = 0; r < rows; ++r) out[r] = join_parts(joined[r], parts);
 }
 
-// Four quarters side by side.
+// Places four quarters side by side.
 static inline etx_i32x16 four_quarters(etx_i32x4 a, etx_i32x4 b, etx_i32x4 c,
                                        etx_i32x4 d) {
   const etx_i32x8 x = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -133,7 +135,7 @@ static inline etx_i32x16 four_quarters(etx_i32x4 a, etx_i32x4 b, etx_i32x4 c,
                                  13, 14, 15);
 }
 
-// The first of four numbers, those of `groups` groups, followed by zeros.
+// Loads the first `groups` of four numbers; the others are zero.
 static inline etx_i32x4 some_numbers(const void* from, size_t groups,
                                      size_t bytes) {
   const etx_i32x16 x = load_some_bytes(from, groups * bytes);
@@ -183,16 +185,16 @@ static inline etx_f32x4 totals(etx_f32x16 a, etx_f32x16 b) {
          __builtin_shufflevector(half, half, 4, 5, 6, 7);
 }
 
-// Adds a step's sums times their scales to the partial sums. Which of the two
-// registers of these is next is told by their places.
+// Adds a step's sums times their scales to the partial sums. The two registers
+// of partial sums take turns, so each step exchanges them.
 static inline __attribute__((always_inline)) void add_step(
     const vnni_step* s, size_t groups, size_t rows,
     const etx_i32x16 whole[ROWS], etx_f32x16 sums[ROWS][2]) {
   const etx_f32x16 scale = step_scales(s, groups);
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
-    // More than is needed: from a vector of four gcc (12) makes a larger one
-    // in memory, where a load of all has to wait.
+    // Stores more than needed: for a vector of four, gcc 12 builds a larger one
+    // in memory, and the load that follows it stalls.
     const etx_i32x16 some = load_bytes(s->own->sums[r] + s->group);
     const etx_i32x16 own = __builtin_shufflevector(
         some, some, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
@@ -205,8 +207,9 @@ static inline __attribute__((always_inline)) void add_step(
   }
 }
 
-// The same of the last groups, less than four: `bytes` of each column. What a
-// row has where there are no weights does not matter.
+// The same for the last groups, fewer than four: `bytes` of each column.
+// Elements of rows beyond the weights do not matter, because they are
+// multiplied with zeros.
 static inline __attribute__((always_inline)) void last_sums(
     const vnni_step* s, const etx_i32x16* base, size_t rows, size_t parts,
     size_t bytes, etx_i32x16 out[ROWS]) {
@@ -234,7 +237,7 @@ static inline __attribute__((always_inline)) void last_step(
   add_step(s, left, rows, whole, sums);
 }
 
-// One function for all of them: few columns have such groups.
+// Not inlined, because few columns have such groups.
 static __attribute__((noinline)) void add_last(const vnni_step* s,
                                                const etx_int4_dot_block* b,
                                                size_t rows,
@@ -247,8 +250,8 @@ static __attribute__((noinline)) void add_last(const vnni_step* s,
   }
 }
 
-// Rows times four columns that are `apart` from each other, or one and the
-// same. Inlined with constants, so that the sums stay in registers.
+// Rows times four columns that are `apart` from each other, or times one
+// column. Inlined with constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void some_columns(
     const etx_int4_dot_block* b, const vnni_group_rows* g, size_t rows,
     size_t column, size_t apart, size_t parts) {
@@ -280,7 +283,7 @@ static inline __attribute__((always_inline)) void some_columns(
     for (size_t r = 0; r < rows; ++r) s.rows[r] += parts * PART;
   }
   if (s.group < b->groups) {
-    // Copies: what has an address is in memory all the time.
+    // Copies, because a variable whose address is taken stays in memory.
     const vnni_step left = s;
     etx_f32x16 partial[ROWS][2];
     memcpy(partial, sums, sizeof(partial));
@@ -289,7 +292,7 @@ static inline __attribute__((always_inline)) void some_columns(
   }
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
-    // The sum is the same whichever of them comes first.
+    // The order of these two does not change the sum.
     const etx_f32x4 all = totals(sums[r][0], sums[r][1]);
     float* out = b->sums + (g->row + r) * b->columns + column;
     ETX_UNROLLED

@@ -1,9 +1,12 @@
-// Halves of bytes are unsigned and at most 15: thirty-two of them times signed
-// bytes are one multiplication, and sums of sixteen such products fit in 16
-// bits. Integers of a row, from -255 to 255, are a signed byte and a rest each;
-// a row with 255 is taken with the other sign, since it has no -255 then. Rests
-// are rare, the largest numbers of a row alone have them: where sixty-four have
-// none they are passed over, by branches that go the same way for each column.
+// One row of integers times 4-bit weights. A weight is unsigned and at most 15,
+// so PMADDUBSW multiplies 32 of them with signed bytes, and sums of sixteen
+// products fit in 16 bits.
+//
+// The integers of a row are -255 to 255. Each is split into a signed byte and a
+// remainder. A row that contains 255 is negated first, because it cannot
+// contain -255 as well. Remainders are rare: only the largest integers of a row
+// have one. Blocks of 64 without remainders are skipped by a branch that goes
+// the same way for each column.
 
 #include "runtime/kernels/arch/x86/int8/int4_gemv_avx2.h"
 
@@ -27,8 +30,8 @@ bool etx_int4_gemv_avx2_supports(const etx_quantized_block* b) {
          b->groups % (GROUPS / 2) == 0;
 }
 
-// For each register of weights its even elements' integers and then its odd
-// ones', as far as these fit in a byte.
+// For each register of weights: the integers of its even elements, then those
+// of its odd elements, as far as they fit in a byte; and the remainders.
 typedef struct split_row {
   int8_t bytes[MOST / PART][2][SIDE];
   int8_t rests[MOST / PART][2][SIDE];
@@ -66,7 +69,7 @@ static inline etx_i16x16 multiply(etx_charx32 halves, const int8_t* x) {
   return __builtin_ia32_pmaddubsw256(halves, seen);
 }
 
-// Sums of four products each, halves of bytes taken as 0 to 15.
+// Sums of four products each, with weights taken as 0 to 15.
 static inline etx_i16x16 part_sums(const uint8_t* weights, const split_row* row,
                                    size_t at) {
   etx_u8x32 stored;
@@ -86,14 +89,14 @@ static inline etx_i32x8 add_pairs(etx_i16x16 x) {
   return __builtin_ia32_pmaddwd256(x, ones);
 }
 
-// Pairs of neighbours' sums, of the first four vectors and of the last.
+// Sums of neighbouring pairs, of the first four vectors and of the last.
 static inline etx_i32x8 add_four(const etx_i32x8* v) {
   return __builtin_ia32_phaddd256(__builtin_ia32_phaddd256(v[0], v[1]),
                                   __builtin_ia32_phaddd256(v[2], v[3]));
 }
 
-// The sums of eight groups of 32, two of which share a register, or of the
-// first four, followed by zeros.
+// The sums of eight groups of 32, two of which share a register, or of four
+// groups followed by zeros.
 static inline __attribute__((always_inline)) etx_i32x8 small_groups(
     const uint8_t* weights, const split_row* row, size_t at, size_t groups) {
   etx_i32x8 v[GROUPS / 2];
@@ -107,7 +110,7 @@ static inline __attribute__((always_inline)) etx_i32x8 small_groups(
   return __builtin_shufflevector(all, all, 0, 4, 1, 5, 2, 6, 3, 7);
 }
 
-// The same of groups that have one register each, or two.
+// The same for groups of one or two registers.
 static inline __attribute__((always_inline)) etx_i32x8 large_groups(
     const uint8_t* weights, const split_row* row, size_t at, size_t groups,
     size_t parts) {
@@ -129,8 +132,8 @@ static inline float total(etx_f32x8 v) {
   return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
 
-// Eight or four numbers, the latter followed by zeros: as vectors, since what
-// is stored in parts and loaded as a whole has to wait.
+// Loads eight numbers, or four followed by zeros, as vectors: a load of a whole
+// vector stalls after stores of its parts.
 static inline etx_i32x8 some_longs(const void* from, size_t count) {
   etx_i32x8 all;
   etx_i32x4 half;
@@ -143,7 +146,8 @@ static inline etx_i32x8 some_longs(const void* from, size_t count) {
   return all;
 }
 
-// Eight or four groups of a column, `parts` registers each or, if 0, a half.
+// Eight or four groups of a column, of `parts` registers each; 0 is half a
+// register.
 static inline __attribute__((always_inline)) etx_f32x8 groups_of_column(
     const etx_quantized_block* b, const split_row* row, size_t column,
     size_t group, size_t groups, size_t parts) {
@@ -192,8 +196,8 @@ static inline __attribute__((always_inline)) void all_columns(
     const etx_quantized_block* b, const split_row* row, size_t parts) {
   const size_t apart = b->columns / COLUMNS, rest = b->columns % COLUMNS;
   for (size_t i = 0; i < apart + (rest != 0); ++i) {
-    // Those that are left over, and some once more: one call, since it is
-    // large.
+    // The remaining columns, together with some that are done already: a second
+    // call would be inlined and is large.
     const bool is_rest = i == apart;
     some_columns(b, row, is_rest ? b->columns - COLUMNS : i,
                  is_rest ? 1 : apart, parts);

@@ -18,8 +18,9 @@ enum {
 
 // ------------------------------------------------ panels
 
-// Sixteen fours of bytes of sixteen columns become sixteen columns of fours of
-// high halves and of low ones, minus 8; sums are those of four fours of each.
+// Transposes sixteen groups of four bytes of sixteen columns and splits them
+// into the high halves and the low halves, minus 8. `sums` are those of four
+// groups of each column.
 static __attribute__((noinline)) void transpose_halves(const uint8_t* in,
                                                        ptrdiff_t row,
                                                        int8_t* out,
@@ -51,7 +52,7 @@ static __attribute__((noinline)) void transpose_halves(const uint8_t* in,
   }
 }
 
-// Sums of 32 elements become those of groups, in place.
+// Adds sums of 32 elements to sums of groups, in place.
 static void join_sums(size_t groups, size_t each, int32_t* sums) {
   for (size_t g = 0; g < groups; ++g) {
     for (size_t c = 0; c < ETX_INT8_COLUMNS; c += LANES) {
@@ -93,13 +94,14 @@ void etx_int4_pack_avx512vnni(const etx_int4_pack* pack) {
 
 // ------------------------------------------------ sums
 
-// Processors add a distance once or twice: every third row has its place.
+// Pointers to every third row: an address can add a stride once or twice
+// without another instruction.
 typedef struct panel_rows {
   const uint8_t* x[ROWS / 3];
   ptrdiff_t row;
 } panel_rows;
 
-// Adds products with one four of the panel.
+// Adds products with one group of four elements of the panel.
 static inline __attribute__((always_inline)) void add_four(
     const panel_rows* p, size_t at, const int8_t* panel, size_t rows,
     etx_i32x16 sums[ROWS][PARTS]) {
@@ -120,7 +122,7 @@ static inline __attribute__((always_inline)) void add_four(
   }
 }
 
-// The lines of some rows that will be needed, asked for one by one.
+// Cache lines of rows that are needed soon; they are prefetched step by step.
 typedef struct int4_row_prefetch {
   const uint8_t* at;
   size_t line, lines;  // of a row
@@ -128,7 +130,7 @@ typedef struct int4_row_prefetch {
   ptrdiff_t row;
 } int4_row_prefetch;
 
-// Asks for some of them, to read.
+// Prefetches at most `most` of the lines.
 static inline __attribute__((always_inline)) void prefetch_next(
     int4_row_prefetch* a, size_t most) {
   while (most > 0 && a->rows > 0) {

@@ -1,4 +1,4 @@
-// Many rows of bytes times weights of 4 bits.
+// Many rows of bytes times packed panels of 4-bit weights.
 
 #ifndef ETX_RUNTIME_KERNELS_ARCH_X86_INT8_INT4_PACKED_AVX512VNNI_H
 #define ETX_RUNTIME_KERNELS_ARCH_X86_INT8_INT4_PACKED_AVX512VNNI_H

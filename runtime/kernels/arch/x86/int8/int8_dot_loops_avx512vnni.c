@@ -25,7 +25,7 @@ enum {
   LONE_AHEAD = 12288,
 };
 
-// The sum of the quarters.
+// The sum of the four quarters.
 static inline etx_i32x4 quarters_total(etx_i32x16 x) {
   const etx_i32x8 half =
       __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) +
@@ -34,7 +34,7 @@ static inline etx_i32x4 quarters_total(etx_i32x16 x) {
          __builtin_shufflevector(half, half, 4, 5, 6, 7);
 }
 
-// The same of four registers, those of one side by side.
+// The same for four registers; the result has their sums side by side.
 static inline etx_i32x16 all_quarters_totals(const etx_i32x16* v) {
   const etx_i32x16 a = even_quarters(v[0], v[1]) + odd_quarters(v[0], v[1]);
   const etx_i32x16 b = even_quarters(v[2], v[3]) + odd_quarters(v[2], v[3]);
@@ -42,7 +42,7 @@ static inline etx_i32x16 all_quarters_totals(const etx_i32x16* v) {
 }
 
 // One more step of `rows` times four sums. A block of fewer than four rows is
-// the last one, and its last row holds ones. Inlined with constants, so that
+// the last one, and its last row is all ones. Inlined with constants, so that
 // the sums stay in registers.
 static inline __attribute__((always_inline)) void gemm_nt_step(
     const uint8_t* left, ptrdiff_t left_row, const etx_i32x16* weights,
@@ -59,8 +59,8 @@ static inline __attribute__((always_inline)) void gemm_nt_step(
   }
 }
 
-// Rows times four columns, `pitch` bytes from each other: in each quarter of a
-// register of a row, a part of the columns' sums.
+// Rows times four columns, `pitch` bytes from each other. Each quarter of a
+// row's register has a part of the columns' sums.
 static inline __attribute__((always_inline)) void dot_four(
     const etx_int8_dot_block* b, size_t row, const uint8_t* w, ptrdiff_t pitch,
     size_t rows, etx_i32x16 out[ROWS]) {
@@ -89,8 +89,8 @@ static inline __attribute__((always_inline)) void dot_four(
   }
 }
 
-// Rows times four times four columns: four that are next to each other, and
-// those that are `apart` from them. With `apart` 0 times one column.
+// Rows times four times four columns: four neighbours, and those that are
+// `apart` from them. If `apart` is 0, times one column.
 static inline __attribute__((always_inline)) void gemm_nt_block(
     const etx_int8_dot_block* b, size_t row, size_t rows, size_t column,
     size_t apart) {
@@ -117,7 +117,7 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
   }
 }
 
-// Some rows with columns from `column` up to `end`, each with three others.
+// Some rows with columns `column` up to `end`, each together with three others.
 static inline __attribute__((always_inline)) void dot_rows(
     const etx_int8_dot_block* b, size_t row, size_t rows, size_t column,
     size_t end, size_t apart) {
@@ -127,7 +127,8 @@ static inline __attribute__((always_inline)) void dot_rows(
   }
 }
 
-// All rows, in blocks of similar size: one of less than four is the last.
+// All rows, in blocks of similar size. Only the last block may have fewer than
+// four rows.
 static void dot_columns(const etx_int8_dot_block* b, size_t column, size_t end,
                         size_t apart) {
   size_t blocks = (b->rows + ROWS - 1) / ROWS;
@@ -154,10 +155,10 @@ static void dot_columns(const etx_int8_dot_block* b, size_t column, size_t end,
   }
 }
 
-// One row times a column: sums whose totals are the dot and the column's sum.
-// Never inlined: processors foresee what an instruction reads if it is always
-// as far from what it read before. With a copy of the loop for each of some
-// columns memory comes at two thirds of its speed.
+// One row times a column: sums whose totals are the dot product and the
+// column's sum. Never inlined: hardware prefetchers predict an instruction
+// whose reads are always the same distance apart. With one copy of the loop for
+// each of several columns, memory is read at two thirds of its speed.
 static __attribute__((noinline)) void lone_column(const uint8_t* x,
                                                   const uint8_t* w,
                                                   size_t count, bool asks,
@@ -189,14 +190,13 @@ static __attribute__((noinline)) void lone_column(const uint8_t* x,
   }
 }
 
-// Whether what is read in order is worth asking for. AMD's family 19h (Zen 4)
-// foresees it: asked for line by line it comes at two thirds of the speed.
-// Family 1Ah (Zen 5) is the other way around.
+// Whether software prefetch helps where memory is read in order. AMD's family
+// 19h (Zen 4) predicts such reads by itself, and prefetching line by line slows
+// it down to two thirds of the speed. Family 1Ah (Zen 5) needs it.
 static bool asks_in_order(void) { return !__builtin_cpu_is("amdfam19h"); }
 
-// One row with sixteen columns after sixteen. What comes from memory comes
-// fastest in the order in which it lies.
-// Returns how many columns.
+// One row with blocks of sixteen columns. Memory is fastest if it is read in
+// the order of its addresses. Returns the number of columns that are done.
 static size_t lone_row(const etx_int8_dot_block* b) {
   const size_t whole = b->columns - b->columns % LANES;
   const bool asks = asks_in_order();
@@ -220,8 +220,9 @@ static size_t lone_row(const etx_int8_dot_block* b) {
   return whole;
 }
 
-// Columns that are read at a time are far from each other (gemm_nt_template.h).
-// Where rows pass several times, they pass what the first cache has room for.
+// Columns that are read together are far from each other (gemm_nt_template.h).
+// If there are several blocks of rows, the columns are split into pieces that
+// fit in L1.
 //
 //   @dots  uint8 x int8 | GEMM NT, VPDPBUSD | {ROWS} x {COLUMNS} dot products
 static void dots(const etx_int8_dot_block* b) {
@@ -245,7 +246,7 @@ static void dots(const etx_int8_dot_block* b) {
 
 // ------------------------------------------------ the last steps
 
-// Stores the first bytes.
+// Stores the first `count` bytes.
 static inline void store_some_bytes(void* to, etx_i32x16 x, size_t count) {
   if (count == BYTES) {
     memcpy(to, &x, sizeof(x));
@@ -254,13 +255,13 @@ static inline void store_some_bytes(void* to, etx_i32x16 x, size_t count) {
   }
 }
 
-// What the last steps know of columns, in one or two registers.
+// What the epilogue needs of the columns, in one or two registers.
 typedef struct int8_column_params {
   etx_i32x16 own[PARTS];
   etx_f32x16 scale[PARTS], bias[PARTS];
 } int8_column_params;
 
-// The last of the registers has so many bytes.
+// `bytes` is the number of bytes in the last register.
 static inline __attribute__((always_inline)) void load_columns(
     const etx_int8_epilogue* line, bool is_whole, size_t c, size_t parts,
     size_t bytes, int8_column_params* out) {
@@ -282,7 +283,7 @@ static inline __attribute__((always_inline)) void load_columns(
 static inline __attribute__((always_inline)) etx_f32x16 result_of(
     etx_i32x16 sum, const int8_column_params* n, size_t part,
     const etx_int8_row_qparams* row) {
-  // Wraps where the sums of a file are none of its weights.
+  // Wraps if a damaged file has sums that do not belong to its weights.
   const etx_i32x16 whole =
       (etx_i32x16)((etx_u32x16)sum -
                    (etx_u32x16)n->own[part] * (unsigned int)row->base);
@@ -342,7 +343,7 @@ static void last(const etx_int8_epilogue* line) {
 
 enum { GEMM_ROWS = 12 };  // whose sums are in registers
 
-// Sixteen fours of sixteen columns become sixteen columns of sixteen fours.
+// Transposes sixteen groups of four bytes of sixteen columns.
 static __attribute__((noinline)) void transpose_square(const uint8_t* in,
                                                        ptrdiff_t row,
                                                        int8_t* out,
@@ -386,8 +387,8 @@ static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
-// The lines that rows' results come to lie in, one more than they fill, if they
-// are far, before what is next.
+// Prefetches the lines that the rows' results are written to, and one more if
+// they are far apart, before the memory of the next panel.
 static inline etx_prefetch_stream* first_asked(const etx_int8_panel* b,
                                                size_t row, size_t rows,
                                                etx_prefetch_stream* next,
@@ -418,8 +419,8 @@ static inline __attribute__((always_inline)) void store_results(
   }
 }
 
-// Notes those results that are not below or equal to what their row has seen:
-// few, once the first columns have passed.
+// Takes results into the argmax of their row if they are not below or equal to
+// its largest so far. Few are, after the first columns.
 static inline __attribute__((always_inline)) void compare_results(
     const etx_int8_epilogue* line, size_t row, size_t rows,
     etx_i32x16 sums[GEMM_ROWS][PARTS]) {
@@ -444,7 +445,7 @@ static inline __attribute__((always_inline)) void compare_results(
   }
 }
 
-// Returns what to ask for next.
+// Returns the next address to prefetch.
 static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
     const etx_int8_panel* b, size_t row, size_t rows,
     etx_prefetch_stream* next) {
@@ -452,7 +453,8 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
   const int8_t* panel = b->panel;
   const int8_t* end = panel + (ptrdiff_t)(b->count / 4) * b->panel_row;
   const ptrdiff_t pitch = b->left_row;
-  // Processors add a distance once or twice: every third row has its place.
+  // Pointers to every third row: an address can add a stride once or twice
+  // without another instruction.
   const uint8_t* x[GEMM_ROWS / 3];
   etx_i32x16 sums[GEMM_ROWS][PARTS] = {{{0}}};
   ETX_UNROLLED
@@ -475,7 +477,7 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
   size_t turns = asked->left;
   for (; panel != end; panel += b->panel_row) {
     etx_i32x16 w[PARTS];
-    // One line or two. What is asked for stays in registers.
+    // One line or two. The addresses stay in registers.
     __asm__("" : "+r"(step));
     ETX_PREFETCH_L2(ask);
     ask += step;
@@ -527,7 +529,7 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
 //   @whole  uint8 x int8 | GEMM of packed panels, VPDPBUSD | {GEMM_ROWS} x
 //     {ETX_INT8_COLUMNS}
 static void whole(const etx_int8_panel* b) {
-  // With one, few rows would be done before everything is asked for.
+  // With one line, few rows would end before everything is prefetched.
   const size_t lines = b->rows <= GEMM_ROWS ? 2 : 1;
   etx_prefetch_stream none = etx_prefetch_stream_none(b);
   etx_prefetch_stream rows_of_next = etx_prefetch_stream_by_step(

@@ -1,8 +1,8 @@
 // Dot products of bytes with VNNI, and the shuffles that gather sums from
 // lanes. No parameters. Include after int8_vec_template.h.
 
-// Adds sums of four products each, of unsigned bytes with signed ones. In
-// assembler: around the intrinsic gcc (12) moves sums between registers.
+// Adds sums of four products each, of unsigned bytes with signed ones. Inline
+// assembly, because gcc 12 moves sums between registers around the intrinsic.
 static inline etx_i32x16 add_products(etx_i32x16 sum, etx_i32x16 unsigned_bytes,
                                       etx_i32x16 signed_bytes) {
   __asm__("vpdpbusd %2, %1, %0"
@@ -11,8 +11,8 @@ static inline etx_i32x16 add_products(etx_i32x16 sum, etx_i32x16 unsigned_bytes,
   return sum;
 }
 
-// Of each quarter of two registers the first two lanes, side by side; the last
-// two; and the same with pairs of lanes.
+// In each quarter: the first two lanes of both registers, interleaved; then the
+// last two; then the same with pairs of lanes.
 static inline __attribute__((unused)) etx_i32x16 low_lanes(etx_i32x16 a,
                                                            etx_i32x16 b) {
   return __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25,
@@ -34,7 +34,7 @@ static inline __attribute__((unused)) etx_i32x16 high_pairs(etx_i32x16 a,
                                              3, 11, 5, 13, 7, 15);
 }
 
-// Quarters 0 and 2 of both registers, and 1 and 3.
+// Quarters 0 and 2 of both registers; then quarters 1 and 3.
 static inline __attribute__((unused)) etx_i32x16 even_quarters(etx_i32x16 a,
                                                                etx_i32x16 b) {
   return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19,
@@ -46,7 +46,7 @@ static inline __attribute__((unused)) etx_i32x16 odd_quarters(etx_i32x16 a,
                                  23, 28, 29, 30, 31);
 }
 
-// Lanes of one number of four quarters side by side.
+// Transposes 4 x 4 lanes: lane i of all quarters becomes quarter i.
 static inline __attribute__((unused)) etx_i32x16 turned_quarters(etx_i32x16 x) {
   return __builtin_shufflevector(x, x, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14,
                                  3, 7, 11, 15);

@@ -12,7 +12,8 @@ enum {
   LANES = 16,  // of four bytes
 };
 
-// True if a lane is not 0. The name is the compilers' own.
+// True if a lane is not 0. Builtins, because <immintrin.h> includes heap
+// functions.
 enum { UNEQUAL = 4 };  // of comparisons
 #define HAS_ANY(x) \
   (__builtin_ia32_cmpd512_mask(x, (etx_i32x16){0}, UNEQUAL, 0xffff) != 0)

@@ -4,13 +4,14 @@
 #include "runtime/kernels/arch/x86/int8/int8_vec_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_tail_template.h"
 
-// The names are the compilers' own, which differ. NaN gives b.
+// gcc and clang name these builtins differently. If an operand is NaN, the
+// result is b.
 enum { AS_IS = 4 };  // of roundings
 #define FUSED(a, b, c) \
   __builtin_ia32_vfmaddps512_mask(a, b, c, ALL_SIXTEEN, AS_IS)
-// Else gcc reads memory for each use.
+// Without it gcc reads the memory again for each use.
 #define READ_ONCE(x) __asm__("" : "+v"(x))
-// a, or where b and c differ.
+// a | (b != c), lane by lane.
 #define OR_UNEQUAL(a, b, c) \
   __builtin_ia32_pternlogd512_mask(a, b, c, 0xf6, 0xffff)
 #ifdef __clang__
@@ -38,8 +39,9 @@ enum { AS_IS = 4 };  // of roundings
 
 // ------------------------------------------------ the range
 
-// As integers the bits of floats above zero have the floats' order, NaN last,
-// and those of floats below zero come after all these, the lowest and NaN last.
+// Minimum and maximum by integer comparison. As integers, floats above zero
+// have their own order, NaN last. Floats below zero come after all these in
+// unsigned order, the lowest and NaN last.
 typedef struct vnni_extent {
   etx_i32x16 most;
   etx_u32x16 least;
@@ -65,8 +67,8 @@ static inline void extend_by_rest(vnni_extent* e, const float* x,
   }
 }
 
-// The lanes of the highest and of the lowest as one register's halves. Without
-// their sign the bits of what is below zero have the order of the rest.
+// Reduces the lanes of maximum and minimum, as the two halves of one register.
+// Without the sign bit, negative floats have the order of their magnitudes.
 static inline void range_of(const vnni_extent* e, float* low, float* high) {
   const int infinite = 0x7f800000, no_number = 0x7fc00000;
   const etx_i32x16 a = e->most, b = (etx_i32x16)(e->least ^ sign);
@@ -105,7 +107,8 @@ static inline etx_f32x16 all_floats(float x) {
   return (etx_f32x16){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x};
 }
 
-// Eight elements. A conversion rounds halves to even, as the plain loop does.
+// Eight elements. The conversion rounds halves to even, as the portable loop
+// does.
 static inline void quantize_eight(const float* x, double inverse, double zero,
                                   uint8_t* out) {
   etx_f32x8 seen;
@@ -122,7 +125,7 @@ static inline void quantize_eight(const float* x, double inverse, double zero,
   memcpy(out, &bytes, sizeof(bytes));
 }
 
-// Sixty-four elements in double, which is seldom needed.
+// Sixty-four elements in double. Rarely needed.
 static __attribute__((noinline)) void quantize_exactly(const float* x,
                                                        double inverse,
                                                        double zero,
@@ -132,13 +135,13 @@ static __attribute__((noinline)) void quantize_exactly(const float* x,
   }
 }
 
-// Sixty-four elements. A float that is added to 1.5 * 2^23 leaves the nearest
-// whole number in the low bits of the sum, and fused with a product nothing is
-// rounded before. The factor lies between two floats: where products with both
-// leave the same, no half of a whole number is between them, and what is
-// computed in double, which is much closer, leaves the same too. All of it is
-// negative: with the high bits' sign packing makes zeros of them, and bytes of
-// the low ones.
+// Sixty-four elements. Adding 1.5 * 2^23 leaves the nearest integer in the low
+// bits of the sum, and an FMA does not round before the addition. The exact
+// factor is a double that lies between two floats. If products with both floats
+// round to the same integer, there is no half between them, so double
+// arithmetic gives that integer too. Otherwise the elements are computed in
+// double. The sums are negative as integers: packing with saturation makes
+// zeros of the high bits and bytes of the low bits.
 static inline __attribute__((always_inline)) void quantize_bytes(const float* x,
                                                                  double inverse,
                                                                  double zero,
@@ -163,7 +166,7 @@ static inline __attribute__((always_inline)) void quantize_bytes(const float* x,
   if (HAS_ANY(differ)) quantize_exactly(x, inverse, zero, out);
 }
 
-// What is left of whole sixty-fours.
+// The last elements, fewer than 64.
 static __attribute__((noinline)) void quantize_rest(const float* x,
                                                     size_t count,
                                                     double inverse, double zero,

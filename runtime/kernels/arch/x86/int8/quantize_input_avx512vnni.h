@@ -1,4 +1,4 @@
-// Rows of floats become bytes.
+// Quantises rows of floats to bytes.
 
 #ifndef ETX_RUNTIME_KERNELS_ARCH_X86_INT8_QUANTIZE_INPUT_AVX512VNNI_H
 #define ETX_RUNTIME_KERNELS_ARCH_X86_INT8_QUANTIZE_INPUT_AVX512VNNI_H

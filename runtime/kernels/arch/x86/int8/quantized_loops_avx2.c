@@ -1,6 +1,7 @@
-// Bytes are widened to 16 bits in registers and multiplied in pairs. Products
-// of unsigned and signed bytes would be twice as many at a time, but their sums
-// of two do not fit in 16 bits.
+// Products with weights as they are stored. Bytes are widened to 16 bits in
+// registers and multiplied in pairs (PMADDWD). PMADDUBSW would multiply twice
+// as many bytes at a time, but sums of two of its products do not fit in 16
+// bits.
 
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 #define VECTOR_BYTES 32
 
-// The names are the compilers' own, which differ.
+// gcc and clang name these builtins differently.
 #ifdef __clang__
 
 static inline etx_i16x16 widen_signed(etx_charx16 x) {
@@ -69,7 +70,7 @@ static inline etx_i32x8 multiply_pairs(etx_i16x16 a, etx_i16x16 b) {
   return __builtin_ia32_pmaddwd256(a, b);
 }
 
-// The sums of four vectors.
+// The horizontal sums of four vectors.
 static inline etx_i32x4 totals(etx_i32x8 a, etx_i32x8 b, etx_i32x8 c,
                                etx_i32x8 d) {
   const etx_i32x8 x = __builtin_ia32_phaddd256(__builtin_ia32_phaddd256(a, b),
@@ -149,7 +150,7 @@ static void whole8(const etx_quantized_block* b) {
 
 // ------------------------------------------------ 4 bits
 
-// What one group of weights is multiplied with.
+// The integers of the rows that one group of weights is multiplied with.
 typedef struct avx2_group_rows {
   const int16_t* even;  // of the first row
   ptrdiff_t to_odd, left_row;
@@ -189,7 +190,7 @@ static inline __attribute__((always_inline)) void group_sums(
   for (size_t r = 0; r < rows; ++r) out[r * GROUPS] = sums[r];
 }
 
-// The sums of eight vectors.
+// The horizontal sums of eight vectors.
 static inline etx_i32x8 all_totals(const etx_i32x8* v) {
   const etx_i32x8 x =
       __builtin_ia32_phaddd256(__builtin_ia32_phaddd256(v[0], v[1]),
@@ -223,7 +224,7 @@ static inline __attribute__((always_inline)) void add_groups(
   ETX_UNROLLED
   for (size_t i = 0; i < groups; ++i) {
     group_sums(&from, right + i * bytes, bytes, rows, &whole[i]);
-    // Eight groups of 32 begin with a chunk, and are no more.
+    // Eight groups of 32 fill one chunk exactly.
     if (bytes == WORDS) {
       from.even += bytes;
     } else if (i + 1 < groups) {
@@ -294,7 +295,8 @@ static inline __attribute__((always_inline)) void groups_rows(
 
 static inline __attribute__((always_inline)) void groups_all(
     const etx_quantized_block* b, size_t bytes) {
-  // One call for columns far from each other and for the rest: it is large.
+  // One call site for both kinds of columns, because the call is inlined and
+  // large.
   const size_t apart = b->columns / COLUMNS;
   for (size_t column = 0; column < b->columns;) {
     const bool is_apart = column < apart;
@@ -318,7 +320,8 @@ static void groups4(const etx_quantized_block* b) {
 
 // ------------------------------------------------ rows that are quantised
 
-// Four elements. A conversion rounds halves to even, as the plain loop does.
+// Four elements. The conversion rounds halves to even, as the portable loop
+// does.
 static inline etx_i32x4 quantize_four(const float* x, etx_f64x4 inverse,
                                       etx_f64x4 zero) {
   const etx_f64x4 least = {-128, -128, -128, -128}, most = {127, 127, 127, 127};

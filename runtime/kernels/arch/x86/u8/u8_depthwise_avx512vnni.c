@@ -1,12 +1,12 @@
-// Depthwise sums of sixty-four channels at a time, and of fewer in half as wide
-// registers. What four rows have of a column is turned so that a lane has a
-// channel's four bytes; the lanes of four registers then have these channels,
-// quarter by quarter:
+// Depthwise sums of 64 channels at a time, and of up to 32 in registers half as
+// wide. The bytes of four rows are interleaved, so that a lane has the four
+// bytes of one channel. The lanes of the four registers then have these
+// channels, quarter by quarter:
 //
 //     register 0   0-3  16-19  32-35  48-51
 //     register 1   4-7  20-23  ..
 //
-// which is the order that packing integers as bytes takes back.
+// Packing integers to bytes restores the order of the channels.
 
 #include "runtime/kernels/arch/x86/u8/u8_loops_sets_x86.h"
 #include "runtime/kernels/arch/x86/u8/u8_vec_template.h"

@@ -1,5 +1,5 @@
-// Depthwise sums of up to thirty-two channels: u8_depthwise_avx512vnni.c in
-// registers of 32 bytes.
+// Depthwise sums of up to 32 channels: u8_depthwise_avx512vnni.c with registers
+// of 32 bytes.
 
 #include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/simd/vector/loop_unrolled.h"

@@ -1,7 +1,7 @@
-// Registers of 32 bytes: eight columns of a panel. Bytes become pairs of 16
-// bits, of which one instruction multiplies two and adds the products: numbers
-// 0 and 2 of a column are one pair, 1 and 3 the other, so that nothing is
-// moved.
+// Registers of 32 bytes: eight columns of a panel. Bytes are widened to pairs
+// of 16 bits, and PMADDWD multiplies two pairs and adds the products. Elements
+// 0 and 2 of a column are one pair, 1 and 3 the other, so that no shuffle is
+// needed.
 
 #include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
@@ -30,7 +30,7 @@ static inline etx_i32x8 load_ints(const void* from) {
   return x;
 }
 
-// Wraps where offsets of a file are none of its weights.
+// Wraps if a damaged file has offsets that do not belong to its weights.
 static inline etx_i32x8 add_products(etx_i32x8 sum, etx_i32x8 a, etx_i32x8 b) {
   return (etx_i32x8)((etx_u32x8)sum + (etx_u32x8)__builtin_ia32_pmaddwd256(
                                           (etx_i16x16)a, (etx_i16x16)b));
@@ -50,12 +50,12 @@ static inline byte_bounds_avx2 bounds_of(const etx_u8_requantize* r) {
                             all_ints(r->zero)};
 }
 
-// Floats as whole numbers, plus the zero point: 0 to 255.
+// Rounds floats to integers and adds the zero point: 0 to 255.
 static inline etx_i32x8 whole_bytes(etx_f32x8 f, const byte_bounds_avx2* b) {
   return __builtin_ia32_cvtps2dq256(limited(f, b->low, b->high)) + b->zero;
 }
 
-// Of two registers of 0 to 255 the bytes, in order.
+// Packs the integers 0 to 255 of two registers to bytes, in order.
 static inline etx_charx16 packed(etx_i32x8 a, etx_i32x8 b) {
   const etx_longx4 pairs = (etx_longx4)__builtin_ia32_packusdw256(a, b);
   const etx_i16x16 in_order =
@@ -67,7 +67,7 @@ static inline etx_charx16 packed(etx_i32x8 a, etx_i32x8 b) {
 
 // ------------------------------------------------ products
 
-// Numbers of sixteen columns, or of those that there are.
+// Loads the parameters of sixteen columns, or of the last ones.
 static void load_columns(const void* from, size_t count,
                          etx_i32x8 out[HALVES]) {
   int32_t made[COLUMNS] = {0};
@@ -81,7 +81,7 @@ static void load_columns(const void* from, size_t count,
   out[1] = load_ints(made + LANES);
 }
 
-// Stores what a block's rows come to in a panel whose columns begin at
+// Stores the results of a block's rows in a panel whose first column is
 // `column`.
 static inline __attribute__((always_inline)) void store_rows(
     const etx_u8_block* b, size_t row, size_t rows, size_t column,
@@ -194,13 +194,14 @@ static void block(const etx_u8_block* b) {
 
 // ------------------------------------------------ windows
 
-// Sixteen channels at a time: of two rows of a column pairs of 16 bits.
+// Sixteen channels at a time: the bytes of two rows of a column are interleaved
+// as pairs of 16 bits.
 enum { CHANNELS = 16, SOME = CHANNELS / LANES, SIDE = 2 };
 
 static inline size_t register_of(size_t channel) { return channel / LANES; }
 static inline size_t lane_of(size_t channel) { return channel % LANES; }
 
-// The names are the compilers' own, which differ.
+// gcc and clang name these builtins differently.
 static inline etx_i32x8 widened(etx_charx16 x, bool is_signed) {
 #ifdef __clang__
   return is_signed
@@ -368,7 +369,8 @@ static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
   etx_u8_loops_base.multiply(n, a + i, b + i, count - i, out + i);
 }
 
-// Sixteen shuffles for sixteen entries each would gain little.
+// Table look-ups by shuffles would need sixteen of them, one for each sixteen
+// entries, and gain little.
 //
 //   @look_up  uint8 | table of 256 entries | 1 element
 static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,

@@ -1,5 +1,5 @@
-// Registers of 64 bytes: sixteen columns of a panel, four numbers of each,
-// which one instruction multiplies and adds.
+// Registers of 64 bytes: sixteen columns of a panel with four elements each.
+// One VPDPBUSD multiplies and adds them.
 
 #include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/arch/x86/u8/u8_loops_sets_x86.h"
@@ -12,14 +12,14 @@ enum {
   SIDE = ETX_U8_INTERLEAVE,
 };
 
-// Floats as bytes without the zero point, in the lowest bits of lanes: an
-// addition rounds them, and what it leaves of them begins there.
+// Floats as integers without the zero point, in the lowest bits of lanes:
+// adding U8_ROUNDING rounds them and moves the integer there.
 static inline etx_i32x16 lowest_bits(etx_f32x16 x, etx_f32x16 low,
                                      etx_f32x16 high) {
   return (etx_i32x16)(limited(x, low, high) + all_floats(U8_ROUNDING));
 }
 
-// Of each lane the lowest byte: gcc makes sixteen moves of a conversion.
+// The lowest byte of each lane. gcc compiles a conversion to sixteen moves.
 static inline etx_u8x16 lowest_bytes(etx_i32x16 x) {
   return (etx_u8x16)__builtin_ia32_pmovdb512_mask(x, (etx_charx16){0}, 0xffff);
 }
@@ -31,7 +31,8 @@ static inline etx_u8x16 all_bytes(int32_t x) {
 
 // ------------------------------------------------ products
 
-// What the last steps know of sixteen columns; the offsets are in the sums.
+// Requantisation parameters of sixteen columns. The offsets are in the sums
+// already.
 typedef struct u8_column_params {
   etx_f32x16 scales, bias;
 } u8_column_params;
@@ -50,7 +51,7 @@ static inline etx_f32x16 result_of(etx_i32x16 sum, const u8_column_params* n) {
   return __builtin_convertvector(sum, etx_f32x16) * n->scales + n->bias;
 }
 
-// Columns of a block's part: sixteen, or what is left.
+// The number of columns of a block's part: sixteen, or the remaining ones.
 static inline size_t part_columns(const etx_u8_block* b, size_t part) {
   const size_t left = b->columns - part * COLUMNS;
   return left < COLUMNS ? left : (size_t)COLUMNS;
@@ -62,7 +63,7 @@ static inline void store_first(void* to, etx_i32x4 x, size_t count) {
   __builtin_ia32_storedquqi128_mask(to, (etx_charx16)x, (unsigned short)mask);
 }
 
-// Some of four rows of some of sixteen columns, a quarter each.
+// Stores up to four rows of up to sixteen columns; each row is a quarter.
 static inline __attribute__((always_inline)) void store_quarters(
     etx_i32x16 quarters, size_t rows, size_t columns, uint8_t* to,
     size_t pitch) {
@@ -81,14 +82,14 @@ static inline __attribute__((always_inline)) void store_quarters(
 #undef STORE
 }
 
-// What requantising a tile needs.
+// The parameters for requantising a tile.
 typedef struct quad_numbers {
   u8_column_params columns;
   byte_bounds_avx512 bounds;
 } quad_numbers;
 
-// Of four rows of sixteen columns, whose results are integers of 32 bits, those
-// that there are.
+// Stores the existing ones of four rows of sixteen columns whose rounded
+// results fit in int32.
 static inline __attribute__((always_inline)) void store_four(
     const etx_u8_block* b, const quad_numbers* n, const etx_i32x16 sums[4],
     size_t rows, size_t columns, uint8_t* to) {
@@ -110,7 +111,7 @@ static inline __attribute__((always_inline)) void store_four(
   store_quarter(to + 3 * b->out_row, quarters, 3);
 }
 
-// Rows from `first` on as bytes.
+// Stores rows from `first` on as bytes.
 static inline __attribute__((always_inline)) void store_all(
     const etx_u8_block* b, size_t first, size_t rows, size_t parts,
     etx_i32x16 sums[ROWS][PARTS]) {
@@ -161,9 +162,9 @@ static __attribute__((noinline)) void store_some(const etx_u8_block* b,
   }
 }
 
-// Where rows' pieces begin. There are more of them than the processor has
-// registers for: they are read where they are used, and the compiler, which
-// would move them about, is told nothing else.
+// The start of each row's piece. There are more rows than registers, so the
+// pointers are volatile: they are loaded where they are used, and the compiler
+// cannot keep copies on the stack.
 typedef const uint8_t* const volatile row_place;
 
 typedef struct fours_place {
@@ -201,7 +202,7 @@ static inline __attribute__((always_inline)) void add_fours(
   }
 }
 
-// The sums that a block's rows begin with: offsets, or those that are there.
+// The initial sums of a block's rows: the offsets, or the partial sums so far.
 static inline __attribute__((always_inline)) void start_sums(
     const etx_u8_block* b, size_t rows, size_t parts,
     etx_i32x16 sums[ROWS][PARTS]) {
@@ -251,7 +252,7 @@ static inline __attribute__((always_inline)) void block_rows(
   } else if (rows % 4 == 0 && !b->results->is_float && b->results->fits_int32) {
     store_all(b, row, rows, parts, sums);
   } else {
-    // Sums whose address is known stay in no registers.
+    // Sums whose address is taken would not stay in registers.
     etx_i32x16 kept[ROWS][PARTS];
     ETX_UNROLLED_16
     for (size_t r = 0; r < rows; ++r) {
@@ -292,7 +293,7 @@ static void block(const etx_u8_block* b) {
 
 // ------------------------------------------------ elements
 
-// The name is the compilers' own, which differ.
+// gcc and clang name this builtin differently.
 static inline etx_i32x16 sixteen_bytes(const uint8_t* in) {
   etx_u8x16 x;
   memcpy(&x, in, sizeof x);
@@ -369,16 +370,16 @@ static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
   etx_u8_loops_base.multiply(n, a + i, b + i, count - i, out + i);
 }
 
-// Of two registers, 128 bytes, those that the lower seven bits of indices name.
-// All processors but the first that have VNNI know this, which nothing else
-// here asks for: so it is written in assembler.
+// Looks up the lower seven bits of each index in two registers (VPERMI2B). All
+// processors with VNNI but the first have this instruction. It is written in
+// inline assembly, so that the rest of the file is not compiled for it.
 static inline etx_i32x16 entries_of(etx_i32x16 indices, etx_i32x16 low,
                                     etx_i32x16 high) {
   __asm__("vpermi2b %2, %1, %0" : "+v"(indices) : "v"(low), "v"(high));
   return indices;
 }
 
-// Where an index has its highest bit, `b`.
+// Takes `b` where an index has its highest bit set, else `a`.
 static inline etx_i32x16 chosen(etx_i32x16 indices, etx_i32x16 a,
                                 etx_i32x16 b) {
   const unsigned long long mask =

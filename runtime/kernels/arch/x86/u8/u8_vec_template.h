@@ -16,7 +16,7 @@ static inline etx_f32x16 all_floats(float x) {
                                   .i);
 }
 
-// As u8_clamp: NaN is low. The names are the compilers' own, which differ.
+// As u8_clamp: NaN gives low. gcc and clang name these builtins differently.
 static inline etx_f32x16 limited(etx_f32x16 x, etx_f32x16 low,
                                  etx_f32x16 high) {
 #ifdef __clang__
@@ -28,7 +28,7 @@ static inline etx_f32x16 limited(etx_f32x16 x, etx_f32x16 low,
 #endif
 }
 
-// The names are the compilers' own, which differ.
+// gcc and clang name these builtins differently.
 #ifdef __clang__
 static inline etx_i32x16 larger_bytes(etx_i32x16 a, etx_i32x16 b) {
   return (etx_i32x16)__builtin_elementwise_max((etx_u8x64)a, (etx_u8x64)b);
@@ -36,7 +36,8 @@ static inline etx_i32x16 larger_bytes(etx_i32x16 a, etx_i32x16 b) {
 static inline etx_i32x16 smaller_bytes(etx_i32x16 a, etx_i32x16 b) {
   return (etx_i32x16)__builtin_elementwise_min((etx_u8x64)a, (etx_u8x64)b);
 }
-// Of b that is not negative. Only newer ones have a name for it.
+// Saturated addition; b is not negative. Only newer versions of clang have a
+// builtin for it.
 static inline etx_i16x32 add_limited(etx_i16x32 a, etx_i16x32 b) {
   return __builtin_elementwise_min(a, INT16_MAX - b) + b;
 }
@@ -44,7 +45,7 @@ static inline etx_i32x16 rounded(etx_f32x16 x) {
   return (etx_i32x16)__builtin_ia32_cvtps2dq512_mask(x, (etx_i32x16){0}, 0xffff,
                                                      CURRENT);
 }
-// Integers of two registers as those of 16 bits, quarter by quarter.
+// Packs int32 to int16 with saturation, quarter by quarter.
 static inline etx_i16x32 packed_pairs(etx_i32x16 a, etx_i32x16 b) {
   return (etx_i16x32)__builtin_ia32_packssdw512(a, b);
 }
@@ -66,7 +67,7 @@ static inline etx_i16x32 add_limited(etx_i16x32 a, etx_i16x32 b) {
 static inline etx_i32x16 rounded(etx_f32x16 x) {
   return __builtin_ia32_cvtps2dq512_mask(x, (etx_i32x16){0}, -1, CURRENT);
 }
-// Integers of two registers as those of 16 bits, quarter by quarter.
+// Packs int32 to int16 with saturation, quarter by quarter.
 static inline etx_i16x32 packed_pairs(etx_i32x16 a, etx_i32x16 b) {
   return __builtin_ia32_packssdw512_mask(a, b, (etx_i16x32){0}, ~0U);
 }
@@ -89,8 +90,8 @@ static inline byte_bounds_avx512 bounds_of(const etx_u8_requantize* r) {
                               (etx_i16x32)all_ints(r->zero * 0x00010001)};
 }
 
-// Integers as bytes, those of four registers in each quarter side by side: plus
-// a zero point, 0 to 255, and what is beyond that is the nearest.
+// Packs the integers of four registers to bytes: adds a zero point, 0 to 255,
+// and saturates. Each quarter of the result has those of all four registers.
 static inline etx_i32x16 packed_with(const etx_i32x16 x[4], etx_i16x32 zero) {
   const etx_i16x32 low = add_limited(packed_pairs(x[0], x[1]), zero);
   const etx_i16x32 high = add_limited(packed_pairs(x[2], x[3]), zero);

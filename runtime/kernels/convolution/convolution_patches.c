@@ -411,8 +411,8 @@ static void conv_oc_store(const patch_workspace* d, size_t row, size_t count,
 
 // Prefetches the operand that is added to the results, or the results' own
 // lines.
-static void ask_for_results(const patch_workspace* d, int64_t channel,
-                            size_t channels, etx_conv_oc* s) {
+static void prefetch_results(const patch_workspace* d, int64_t channel,
+                             size_t channels, etx_conv_oc* s) {
   const float* const out = out_of(d, channel);
   const float* const added = added_to(d, out);
   s->ahead = (const char*)(added == NULL ? out : added);
@@ -439,7 +439,7 @@ static __attribute__((noinline)) void run_spots(patch_workspace* d,
                                                 const float* in,
                                                 const float* weights,
                                                 size_t rows, int64_t channel) {
-  float turned[ETX_CONV_OC_BLOCK * ETX_CONV_OC_TAPS]
+  float packed[ETX_CONV_OC_BLOCK * ETX_CONV_OC_TAPS]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   ptrdiff_t places[ETX_CONV_OC_TILE], weight_places[ETX_CONV_OC_TAPS];
   enum { GROUP = ETX_PATCH_GROUP };
@@ -483,13 +483,13 @@ static __attribute__((noinline)) void run_spots(patch_workspace* d,
       for (size_t at = 0; at < some && !c->has_panels; at += GROUP) {
         p->loops->transpose_pack(
             from + (ptrdiff_t)at * c->weight_out, c->weight_out,
-            some - at < GROUP ? some - at : GROUP, taps, turned + at * taps);
+            some - at < GROUP ? some - at : GROUP, taps, packed + at * taps);
       }
       etx_conv_oc s = {
           .seen = seen,
           .places = places,
           .offsets = p->offsets,
-          .weights = c->has_panels ? from : turned,
+          .weights = c->has_panels ? from : packed,
           .weight_group =
               GROUP * (c->has_panels ? c->weight_out : (ptrdiff_t)taps),
           .weight_places = weight_places,
@@ -504,7 +504,7 @@ static __attribute__((noinline)) void run_spots(patch_workspace* d,
           .ahead_row = c->weight_out * (ptrdiff_t)sizeof(float),
           .ahead_rows = has_next && !c->has_panels ? some : 0};
       if (row + some == rows && count == left) {
-        ask_for_results(d, channel + (int64_t)row, some, &s);
+        prefetch_results(d, channel + (int64_t)row, some, &s);
       }
       p->loops->conv_oc(&s);
     }

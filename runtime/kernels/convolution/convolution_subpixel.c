@@ -38,7 +38,7 @@ enum {
   LANE_PATCHES = 8192,
   LANE_WEIGHTS = FEW_CHANNELS * TAPS,
   LANE_SUMS = 8192,
-  TURNED = 32,    // taps
+  PACKED = 32,    // taps
   MERGED = 1024,  // results, at a time
   ITEMS = 4,      // for each thread
 };
@@ -352,7 +352,7 @@ static void place_taps(subpixel_workspace* d) {
 
 // The taps from number `tap` on whose weights lie side by side.
 static size_t count_run(const subpixel_workspace* d, size_t tap) {
-  const size_t left = d->tap_count - tap, most = left < TURNED ? left : TURNED;
+  const size_t left = d->tap_count - tap, most = left < PACKED ? left : PACKED;
   size_t run = 1;
   while (run < most &&
          d->taps[tap + run].from == d->taps[tap].from + (ptrdiff_t)run) {
@@ -361,10 +361,10 @@ static size_t count_run(const subpixel_workspace* d, size_t tap) {
   return run;
 }
 
-// The weights of input channels `first` and on, turned as etx_conv_oc has them.
+// The weights of input channels `first` and on, packed as etx_conv_oc has them.
 static void transpose_weights(const subpixel_workspace* d, size_t first,
                               size_t count) {
-  float turned[TURNED * GROUP] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
+  float packed[PACKED * GROUP] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   const plan* p = d->p;
   const etx_convolution* c = p->c;
   for (size_t tap = 0, run; tap < d->tap_count; tap += run) {
@@ -378,10 +378,10 @@ static void transpose_weights(const subpixel_workspace* d, size_t first,
         const size_t place = i + row / GROUP * p->channels;
         p->loops->transpose_pack(channel + (ptrdiff_t)row * c->weight_out,
                                  c->weight_out, left < GROUP ? left : GROUP,
-                                 run, turned);
+                                 run, packed);
         for (size_t k = 0; k < run; ++k) {
           memcpy(d->weights + (t[k].to + place * t[k].each) * GROUP,
-                 turned + k * GROUP, GROUP * sizeof(float));
+                 packed + k * GROUP, GROUP * sizeof(float));
         }
       }
     }
@@ -419,7 +419,7 @@ static ptrdiff_t next_panels(const subpixel_workspace* d, size_t first,
   return (ptrdiff_t)d->rows * c->weight_out - (ptrdiff_t)first * c->weight_in;
 }
 
-// The sums of one phase, from what is there of `count` input channels.
+// The sums of one phase, from the patches of `count` input channels.
 static void sum_phase(const subpixel_workspace* d, const ptrdiff_t* places,
                       int64_t y, int64_t x, size_t first, size_t count) {
   const plan* p = d->p;
@@ -500,7 +500,8 @@ static float bias_of(const subpixel_workspace* d, size_t row) {
   return ((const float*)bias->data)[channel * bias->strides[0]];
 }
 
-// Where results of a channel go that begin at `out`, and what is added.
+// Sets the address of a channel's results, which begin at `out`, and the
+// operand that is added.
 static void place_store(const subpixel_workspace* d, float* out,
                         etx_row_store* s) {
   const etx_convolution* c = d->p->c;
@@ -531,7 +532,7 @@ static etx_row_store start_store(const subpixel_workspace* d, size_t row,
   return s;
 }
 
-// What a store does not do of a chain.
+// Computes the part of the chain that a store does not.
 static void run_chain(const subpixel_workspace* d, size_t row, int64_t phase,
                       const etx_row_store* s, float* out) {
   const plan* p = d->p;
@@ -589,7 +590,7 @@ static void merge(const float* sums, size_t step, size_t phases, size_t count,
   }
 }
 
-// Short rows are merged some at a time, long ones piece by piece.
+// Short rows are interleaved several at a time, long ones piece by piece.
 static void store_lanes(const subpixel_workspace* d, size_t row, int64_t phase,
                         const float* sums) {
   float merged[MERGED];
@@ -637,7 +638,7 @@ static void store_item(const subpixel_workspace* d) {
 
 // ------------------------------------------------ items
 
-// Items are tiles of groups of images, blocks of result channels of each, and
+// Items are tiles of groups of images, blocks of output channels of each, and
 // phases of rows of those.
 static void start_item(subpixel_workspace* d, int64_t item) {
   const plan* p = d->p;
@@ -693,7 +694,7 @@ static void run_items(const void* context, size_t first, size_t end) {
 static void run_items_of_spots(const void* context, size_t first, size_t end) {
   float patches[PATCHES + ETX_PATCH_BEHIND]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  // Positions are turned in sixteens.
+  // Positions are transposed in blocks of sixteen.
   float sums[SUMS + GROUP * CHANNELS]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   float weights[WEIGHTS] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));

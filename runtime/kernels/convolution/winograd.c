@@ -1,26 +1,29 @@
-// Convolution with windows of 3 x 3 neighbours, stride 1, by Winograd's
-// F(2 x 2, 3 x 3) (winograd_microkernels.h). Weights come in panels of sixteen
-// result channels, [O / 16, I, 3, 3, 16], as they are: a share transforms them
-// a few channels at a time, which costs less than reading 16/9 as many would.
+// 3 x 3 convolution of stride 1 by Winograd's F(2 x 2, 3 x 3)
+// (winograd_microkernels.h). Weights are packed in panels of sixteen output
+// channels, [O / 16, I, 3, 3, 16], and not transformed in the file: each thread
+// transforms a few channels at a time, which costs less than reading 16/9 as
+// many weights.
 //
-// An image is cut into strips of rows, one for each thread if it is large
-// enough (parallel_for.h), and these into blocks of tiles. V of a block of each
-// strip is in temporary memory and made by all threads, which share its
-// channels. Then they share parts of the blocks, of whole rows of tiles, and
-// pairs of panels. Both times a thread begins with its own strip: nobody else
-// reads what it wrote. Each element of M is a sum from the first channel to the
-// last, in steps that are rounded once (f32_vec_template.h), so that results do
-// not depend on any of that.
+// An image is split into strips of rows, one for each thread if it is large
+// enough (parallel_for.h), and strips into blocks of tiles. V (the transformed
+// input) of one block of each strip is in temporary memory. All threads compute
+// it, split by channels. Then they split the blocks into parts, which are whole
+// rows of tiles, and pairs of panels. In both phases a thread begins with its
+// own strip, so no other core reads what it has just written. Each element of M
+// is a sum from the first channel to the last, in steps that are rounded once
+// (f32_vec_template.h), so results do not depend on the split.
 //
-// With u = 2^-24 and n channels, a result is off by at most (n + 16) u times
+// With u = 2^-24 and n channels, the error of a result is at most (n + 16) u
+// times
 //
 //   |A'| (sum over channels of |G||g||G'| |B'||d||B|) |A|
 //
-// to first order: n + 15 roundings at most are on the way of a number. Direct
-// sums are off by 9 n u sum |g||d| at most. Where numbers are of one size they
-// are off by more, because they have nine times as many terms (docs/speed.md);
-// a number far larger than its neighbours costs those their last digits here.
-// What is infinite makes results of its tile infinite or NaN.
+// to first order, because a number passes at most n + 15 roundings. The error
+// of direct sums is at most 9 n u sum |g||d|. If all numbers have similar size,
+// direct sums have larger errors, because they have nine times as many terms
+// (docs/speed.md). Here a number that is far larger than its neighbours costs
+// them their last digits, and an infinite one makes the results of its tile
+// infinite or NaN.
 
 #include <string.h>
 
@@ -40,8 +43,8 @@ enum {
                                          // than a part
   TAPS = 32,                             // channels that are summed at a time
   SLACK = CHANNELS - 1,
-  // What the tiles of a block see of a channel, at most, in 2 rows + 2 times
-  // 2 columns + 2 elements, and what is read behind.
+  // The largest patch of a channel that the tiles of a block read: 2 rows + 2
+  // times 2 columns + 2 elements, and elements that are read after it.
   PATCH = 4 * BLOCK + 4 * (BLOCK + 1) + 4 + 4 * CHANNELS,
 };
 
@@ -56,12 +59,12 @@ typedef struct winograd_job {
   size_t strips;     // of an image
   size_t part_rows, parts, block_rows, block_columns;
   size_t pitch;
-  // Of the blocks at hand: image, first tile in the strip, size in tiles.
+  // Of the current blocks: image, first tile in the strip, size in tiles.
   int64_t image;
   size_t row, column, rows, columns;
 } winograd_job;
 
-// What a strip has of the blocks at hand.
+// The current block of one strip.
 typedef struct winograd_block {
   size_t row, rows;
   float* seen;
@@ -69,7 +72,7 @@ typedef struct winograd_block {
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-// Where a strip begins.
+// The first row of tiles of a strip.
 static size_t strip_row(const winograd_job* j, size_t strip) {
   return (size_t)j->tiles[0] * strip / j->strips;
 }
@@ -90,15 +93,15 @@ static size_t most_tiles(size_t channels, size_t strips) {
 
 // ------------------------------------------------ what tiles see
 
-// Rows and columns of the input that lie in a patch of `size` elements from
-// `first` on.
+// The rows and columns of the input that exist in a patch of `size` elements
+// from `first` on.
 static etx_span inside(int64_t first, int64_t size, int64_t in) {
   const int64_t begin = first < 0 ? -first : 0;
   const int64_t end = in - first < size ? in - first : size;
   return (etx_span){begin, end < begin ? begin : end};
 }
 
-// Channels `first` up to `end` of what a block sees, as V.
+// Computes V of channels `first` up to `end` of a block.
 static void transform_block(const winograd_job* j, const winograd_block* k,
                             size_t first, size_t end) {
   float patch[PATCH];
@@ -148,7 +151,7 @@ static void transform_channels(const void* context, size_t first, size_t end) {
 
 // ------------------------------------------------ sums
 
-// A part of a block: its first tile's V, and its results.
+// A part of a block: V of its first tile, and its results.
 typedef struct part {
   const float* seen;
   size_t tiles;
@@ -156,7 +159,7 @@ typedef struct part {
   size_t height, width;
 } part;
 
-// No tiles: the block has less rows than others.
+// Without tiles if the block has fewer rows than others.
 static part part_at(const winograd_job* j, size_t strip, size_t index) {
   const winograd_block k = block_at(j, strip);
   const size_t row = index * j->part_rows;
@@ -171,11 +174,11 @@ static part part_at(const winograd_job* j, size_t strip, size_t index) {
   return p;
 }
 
-// Asks for a share of the weights that come next while the sums of a place are
-// taken: `count` channels of each panel, from `next` on.
-static void ask_for_weights(const winograd_job* j, const float* next,
-                            size_t place, size_t panels, size_t count,
-                            etx_conv_oc_dense* s) {
+// Prefetches some of the next weights during the sums of one place: `count`
+// channels of each panel, from `next` on.
+static void prefetch_weights(const winograd_job* j, const float* next,
+                             size_t place, size_t panels, size_t count,
+                             etx_conv_oc_dense* s) {
   const size_t shares = PLACES / panels;
   const size_t lines = (count * ETX_WINOGRAD_TAPS + shares - 1) / shares;
   const float* const panel = next + place / shares * j->channels * PANEL;
@@ -219,8 +222,8 @@ static void sum_part(const winograd_job* j, const part* p, size_t panel,
           .starts = first == 0,
           .ahead = (const char*)j->panels};
       if (has_next) {
-        ask_for_weights(j, j->panels + next * PANEL, place, panels,
-                        least(TAPS, left > 0 ? left : all), &s);
+        prefetch_weights(j, j->panels + next * PANEL, place, panels,
+                         least(TAPS, left > 0 ? left : all), &s);
       }
       j->results->loops->conv_oc_dense(&s);
     }
@@ -229,7 +232,7 @@ static void sum_part(const winograd_job* j, const part* p, size_t panel,
 
 // ------------------------------------------------ results
 
-// Rows that are all of the result's are one line.
+// Rows as wide as the result are stored as one line.
 static void store_part(const winograd_job* j, const part* p, size_t panel,
                        const float* sums) {
   const size_t wide = (size_t)j->results->out.sizes[2];
@@ -250,7 +253,7 @@ static size_t pair_count(const winograd_job* j) {
 // Items are parts of each strip's block, and pairs of panels of each.
 static void multiply_parts(const void* context, size_t first, size_t end) {
   const winograd_job* j = context;
-  // Positions are turned in sixteens.
+  // Positions are transposed in blocks of sixteen.
   float sums[PLACES * PART * PAIR], results[(4 * PART + SLACK) * PAIR];
   const size_t panels = (size_t)j->results->out.channels / CHANNELS;
   const size_t pairs = pair_count(j);
@@ -296,7 +299,7 @@ static void run_blocks(winograd_job* j, const etx_parallel* parallel) {
   const double tiles = (double)(j->strips * j->rows * j->columns);
   const double seen = tiles * (double)j->channels * PLACES;
   j->parts = (j->rows + j->part_rows - 1) / j->part_rows;
-  // The last row of tiles may write whole sixteens.
+  // The last row of tiles may write multiples of sixteen.
   j->pitch =
       (j->rows - 1) * j->columns + (j->columns + SLACK) / CHANNELS * CHANNELS;
   etx_parallel_for(parallel, j->strips * j->channels, seen, transform_channels,
@@ -357,7 +360,7 @@ etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes) {
   const size_t wide = ((size_t)out->sizes[3] + 1) / 2;
   const size_t strips = etx_parallel_for_strips(
       call->parallel, high, (size_t)out->sizes[2] * (size_t)out->sizes[3]);
-  // Strips may be a row higher than others.
+  // Some strips are a row higher than others.
   const size_t rows = high + strips - 1, most_of_all = strips * BLOCK;
   const size_t tiles = wide == 0 || rows < most_of_all / wide + 1
                            ? least(most_of_all, rows * wide)

@@ -117,8 +117,8 @@ static void copy_block(const packed_gemm_job* j, size_t tap, size_t taps,
 // Prefetches what the next block packs: many short pieces far from each other,
 // which hardware prefetchers cannot predict. Spread over the loop, because all
 // at once would fill the processor's queue.
-static void ask_ahead(const packed_gemm_job* j, size_t tap, size_t column,
-                      etx_gemm_block* b) {
+static void prefetch_next_block(const packed_gemm_job* j, size_t tap,
+                                size_t column, etx_gemm_block* b) {
   const etx_gemm* p = j->p;
   if (column >= p->columns) return;
   const size_t left = p->columns - column;
@@ -165,8 +165,8 @@ static void add_in_block(const packed_gemm_job* j, const etx_gemm_area* a,
 static void multiply_dense(const packed_gemm_job* j, const etx_gemm_area* a,
                            size_t tap, etx_gemm_block* b) {
   const bool is_last = tap + j->taps >= j->p->inner;
-  ask_ahead(j, is_last ? 0 : tap + j->taps,
-            is_last ? a->column + a->columns : a->column, b);
+  prefetch_next_block(j, is_last ? 0 : tap + j->taps,
+                      is_last ? a->column + a->columns : a->column, b);
   b->weights = left_at(j, a->row, tap);
   b->weight_row = j->p->left_row;
   b->prefetches_rows = a->column == j->first_column;

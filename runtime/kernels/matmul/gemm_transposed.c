@@ -23,8 +23,8 @@ enum {
   TAPS = 512,
   COLUMNS = 192,
   MOST_EMPTY = 4,  // lanes that are computed for nothing
-  MOST_ROWS = 64,  // else right is turned for so many that it costs little
-  AHEAD = 12,      // rows of right that are asked for in advance
+  MOST_ROWS = 64,  // else right is transposed for so many that it costs little
+  AHEAD = 12,      // rows of right that are prefetched
 };
 
 bool etx_gemm_suits_transposed(const etx_gemm* p, const etx_gemm_area* area) {
@@ -93,12 +93,12 @@ static void store(const transposed_gemm_workspace* d, const etx_gemm_area* a) {
   for (size_t c = 0; c < a->columns; c += GROUP) {
     const size_t left = a->columns - c;
     const size_t columns = left < GROUP ? left : GROUP;
-    float turned[LANES][GROUP];
+    float transposed[LANES][GROUP];
     d->loops->transpose_pack(d->sums + c * LANES, LANES, columns, a->rows,
-                             turned[0]);
+                             transposed[0]);
     for (size_t r = 0; r < a->rows; ++r) {
       etx_copy_short((char*)(out + (ptrdiff_t)r * p->out_row + c),
-                     (const char*)turned[r], columns * sizeof(float));
+                     (const char*)transposed[r], columns * sizeof(float));
     }
   }
   for (size_t r = 0; r < a->rows; ++r, out += p->out_row) {

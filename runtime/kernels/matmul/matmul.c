@@ -211,8 +211,10 @@ static etx_status run_add(etx_call* call) {
 }
 
 static etx_status prepare_add(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_addmm_mat1, ETX_ARG_addmm_self));
-  ETX_TRY(check_factors(call, 3, etx_call_tensor(call, ETX_ARG_addmm_self)->dtype));
+  ETX_TRY(
+      etx_call_check_same_dtype(call, ETX_ARG_addmm_mat1, ETX_ARG_addmm_self));
+  ETX_TRY(
+      check_factors(call, 3, etx_call_tensor(call, ETX_ARG_addmm_self)->dtype));
   return prepare(call, 1, run_add);
 }
 
@@ -258,11 +260,12 @@ static etx_status run_linear(etx_call* call) {
 
 static etx_status prepare_linear(etx_call* call, etx_kernel_function run) {
   if (!etx_call_is_none(call, ETX_ARG_linear_bias)) {
-    ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_linear_input, ETX_ARG_linear_bias));
+    ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_linear_input,
+                                      ETX_ARG_linear_bias));
     if (etx_call_tensor(call, ETX_ARG_linear_bias)->rank > 1) {
-      return etx_call_refuse(call, ETX_UNSUPPORTED,
-                             "'bias' has rank %i, expected 0 or 1",
-                             (int64_t)etx_call_tensor(call, ETX_ARG_linear_bias)->rank);
+      return etx_call_refuse(
+          call, ETX_UNSUPPORTED, "'bias' has rank %i, expected 0 or 1",
+          (int64_t)etx_call_tensor(call, ETX_ARG_linear_bias)->rank);
     }
   }
   return prepare(call, 0, run);
@@ -276,13 +279,14 @@ etx_status etx_kernel_linear_out_prepare(etx_call* call) {
 static etx_status run_linear_chain(etx_call* call) {
   const etx_tensor* weight = etx_call_tensor(call, ETX_ARG_linear_chain_weight);
   etx_chain chain;
-  etx_chain_read(call, ETX_ARG_linear_chain_others, weight->rank == 1 ? 1 : (size_t)weight->sizes[0],
-                 &chain);
+  etx_chain_read(call, ETX_ARG_linear_chain_others,
+                 weight->rank == 1 ? 1 : (size_t)weight->sizes[0], &chain);
   return multiply_rows(call, &chain);
 }
 
 etx_status etx_kernel_linear_chain_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_linear_chain_input, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_linear_chain_input,
+                               ETX_DTYPE_FLOAT32));
   // Rows of the product are rows of the chain only if one product computes all
   // of them.
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_linear_chain_input));
@@ -292,15 +296,18 @@ etx_status etx_kernel_linear_chain_out_prepare(etx_call* call) {
 
 // (input, panels, bias, others, steps, out), where steps may be x alone.
 static etx_status run_linear_panels(etx_call* call) {
-  const etx_tensor* panels = etx_call_tensor(call, ETX_ARG_linear_panels_panels);
+  const etx_tensor* panels =
+      etx_call_tensor(call, ETX_ARG_linear_panels_panels);
   etx_chain chain;
-  etx_chain_read(call, ETX_ARG_linear_panels_others, (size_t)panels->sizes[0] * ETX_GEMM_PANEL, &chain);
+  etx_chain_read(call, ETX_ARG_linear_panels_others,
+                 (size_t)panels->sizes[0] * ETX_GEMM_PANEL, &chain);
   const bool has_steps = chain.count > 1 || chain.steps[0] != ETX_STEP_X;
   return multiply_rows(call, has_steps ? &chain : NULL);
 }
 
 static etx_status prepare_panels(etx_call* call, etx_kernel_function run) {
-  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_linear_panels_input, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_linear_panels_input,
+                               ETX_DTYPE_FLOAT32));
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_linear_panels_input));
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_linear_panels_panels));
   return prepare_linear(call, run);
@@ -316,7 +323,8 @@ etx_status etx_kernel_linear_panels_out_prepare(etx_call* call) {
 static etx_status run_linear_heads(etx_call* call) {
   const etx_tensor* input = etx_call_tensor(call, ETX_ARG_linear_heads_input);
   const etx_tensor* out = etx_call_tensor(call, ETX_ARG_linear_heads_out);
-  etx_gemm product = product_of_panels(input, etx_call_tensor(call, ETX_ARG_linear_heads_panels), out);
+  etx_gemm product = product_of_panels(
+      input, etx_call_tensor(call, ETX_ARG_linear_heads_panels), out);
   const size_t count = product.rows * product.columns;
   if (count == 0) return ETX_OK;
   product.left_inner = 1;

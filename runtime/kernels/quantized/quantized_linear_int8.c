@@ -412,7 +412,7 @@ static void multiply_panel(const int8_job* j, const panel_tile* t) {
         .next_bytes = next.bytes};
     if (t->row == 0 || w->inner > PANEL_DEPTH) {
       if (k == 0) memset(t->column_sums, 0, COLUMNS * sizeof(int32_t));
-      j->loops->turn8(weights_at(j, t->column) + k, (ptrdiff_t)w->row_bytes,
+      j->loops->pack8(weights_at(j, t->column) + k, (ptrdiff_t)w->row_bytes,
                       t->columns, count, t->panel, t->column_sums);
     }
     j->loops->whole(&block);
@@ -535,8 +535,8 @@ static void multiply_4bit_panel(const int8_job* j, size_t row, size_t rows,
                                   .group = w->group,
                                   .out = p->panel,
                                   .group_sums = p->group_sums[0]};
-      j->loops->turn4(&pack);
-      j->loops->turn8((const uint8_t*)(scales + column * w->groups + group),
+      j->loops->pack4(&pack);
+      j->loops->pack8((const uint8_t*)(scales + column * w->groups + group),
                       (ptrdiff_t)(w->groups * sizeof(float)), columns,
                       count / w->group * sizeof(float), (int8_t*)p->scales,
                       unused);

@@ -212,8 +212,8 @@ static void transpose_square(const uint8_t* in, ptrdiff_t row, int8_t* out,
   }
 }
 
-//   @turn8  int8 | pack rows as panels | {SQUARE} x {BYTES}
-static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
+//   @pack8  int8 | pack rows as panels | {SQUARE} x {BYTES}
+static void pack8(const uint8_t* in, ptrdiff_t row, size_t columns,
                   size_t count, int8_t* out, int32_t* column_sums) {
   for (size_t k = 0; k < count; k += BYTES, out += LANES * FOUR) {
     for (size_t part = 0; part < PARTS; ++part) {
@@ -365,7 +365,7 @@ static void whole(const etx_int8_panel* b) {
 //     (quantize_input_dotprod.c) | 32 elements
 //   @groups  int8 x int4 | GEMM NT per group, SDOT (int4_dot_dotprod.c) | 2 x
 //     2 dot products
-//   @turn4  int4 to int8 | pack rows as panels (int4_packed_dotprod.c) | 16 x
+//   @pack4  int4 to int8 | pack rows as panels (int4_packed_dotprod.c) | 16 x
 //     32
 //   @panel_groups  int8 x int8 | GEMM of packed int4 panels per group, SDOT
 //     (int4_packed_dotprod.c) | 4 x 16
@@ -378,7 +378,7 @@ const etx_int8_dot_loops etx_int8_dot_loops_dotprod = {
     etx_int4_order_dotprod,
     dots,
     etx_int4_dot_dotprod,
-    turn8,
+    pack8,
     etx_int4_pack_dotprod,
     whole,
     etx_int4_panel_dotprod,

@@ -2,7 +2,7 @@
 // at a time. No parameters. Include after int8_dot_dotprod_template.h.
 
 enum {
-  SQUARE = 16,  // columns that are turned at a time
+  SQUARE = 16,  // columns that are packed at a time
   PARTS = ETX_INT8_COLUMNS / SQUARE,
   QUARTERS = SQUARE / LANES,    // registers of a four of them
   FOUR = 4 * ETX_INT8_COLUMNS,  // bytes of a panel from four to four

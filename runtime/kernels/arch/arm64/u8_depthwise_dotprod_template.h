@@ -33,7 +33,7 @@ static inline __attribute__((always_inline)) uint8x16_t load_channels(
   return vld1q_u8(some);
 }
 
-static inline __attribute__((always_inline)) void turn(
+static inline __attribute__((always_inline)) void interleave_rows(
     const uint8x16_t rows[SIDE], int32x4_t out[SIXTEEN]) {
   uint16x8_t pairs[2][2];  // halves of the channels, of rows 0, 1 and 2, 3
   ETX_UNROLLED
@@ -59,7 +59,7 @@ static inline __attribute__((always_inline)) void transpose_signed(
     for (size_t i = 0; i < SIDE; ++i) {
       rows[i] = load_channels(from[i], first, count);
     }
-    turn(rows, out + first / LANES);
+    interleave_rows(rows, out + first / LANES);
   }
 }
 

@@ -155,9 +155,9 @@ typedef struct etx_int8_dot_loops {
   void (*groups)(const etx_int4_dot_block* block);
   // `count` elements of each of `columns` rows as a panel; zeros where there is
   // no column or element. Adds the sums of columns to those that are there.
-  void (*turn8)(const uint8_t* in, ptrdiff_t row, size_t columns, size_t count,
+  void (*pack8)(const uint8_t* in, ptrdiff_t row, size_t columns, size_t count,
                 int8_t* out, int32_t* column_sums);
-  void (*turn4)(const etx_int4_pack* pack);
+  void (*pack4)(const etx_int4_pack* pack);
   void (*whole)(const etx_int8_panel* panel);
   void (*panel_groups)(const etx_int4_panel* panel);
   // Adds up the partial sums of each row, in place: [rows, ETX_INT8_COLUMNS].

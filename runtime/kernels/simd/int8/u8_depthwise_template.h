@@ -32,8 +32,8 @@ enum {
   ROOM_OF_COLUMNS = 48,  // of an image's columns
 };
 
-// Some channels, and what their sums need.
-typedef struct turned {
+// Up to CHANNELS channels with their parameters, weights and columns.
+typedef struct channel_block {
   const etx_u8_depthwise* w;
   size_t first, count;  // channels, at most CHANNELS
   size_t sides;         // of a window's rows
@@ -42,7 +42,7 @@ typedef struct turned {
   F32_VEC scales[SOME], bias[SOME];
   I32_VEC weights[ROOM_OF_WEIGHTS][SOME];  // [kernel_x][sides]
   I32_VEC columns[ROOM_OF_COLUMNS][SOME];
-} turned;
+} channel_block;
 
 // A number of each channel where its sum lies.
 static void transpose_numbers(const void* from, size_t count, int32_t rest,
@@ -57,7 +57,7 @@ static void transpose_numbers(const void* from, size_t count, int32_t rest,
   memcpy(out, made, sizeof made);
 }
 
-static void start_channels(turned* t) {
+static void start_channels(channel_block* t) {
   enum { MINUS_ZERO = INT32_MIN };
   const etx_u8_depthwise* w = t->w;
   const etx_u8_requantize* r = w->results;
@@ -72,13 +72,13 @@ static void start_channels(turned* t) {
         const size_t tap = (s * SIDE + i) * w->kernel_x + x;
         rows[i] = (const uint8_t*)w->weights + tap * w->channels + t->first;
       }
-      I32_VEC* turned_weights = t->weights[x * t->sides + s];
-      transpose_signed(rows, t->count, turned_weights);
+      I32_VEC* packed = t->weights[x * t->sides + s];
+      transpose_signed(rows, t->count, packed);
 #ifdef HALF_OF_LESS
       for (size_t k = 0; k < SOME; ++k) {
         I32_VEC* sum = &t->offsets[k];
-        *sum = add_products(*sum, HALF_OF_LESS, turned_weights[k]);
-        *sum = add_products(*sum, HALF_OF_LESS, turned_weights[k]);
+        *sum = add_products(*sum, HALF_OF_LESS, packed[k]);
+        *sum = add_products(*sum, HALF_OF_LESS, packed[k]);
       }
 #endif
     }
@@ -87,7 +87,7 @@ static void start_channels(turned* t) {
 
 // Columns of the image from `column` on, of the rows that some results see.
 static inline __attribute__((always_inline)) void transpose_columns(
-    turned* t, const uint8_t* const* rows, int64_t column, size_t count,
+    channel_block* t, const uint8_t* const* rows, int64_t column, size_t count,
     bool is_whole) {
   const etx_u8_depthwise* w = t->w;
   const size_t bytes = is_whole ? (size_t)CHANNELS : t->count;
@@ -113,7 +113,7 @@ static inline __attribute__((always_inline)) void transpose_columns(
 }
 
 static inline __attribute__((always_inline)) void store_window(
-    const turned* t, const I32_VEC sums[SOME], size_t at) {
+    const channel_block* t, const I32_VEC sums[SOME], size_t at) {
   const etx_u8_requantize* r = t->w->results;
   F32_VEC f[SOME];
   ETX_UNROLLED
@@ -130,9 +130,11 @@ static inline __attribute__((always_inline)) void store_window(
   }
 }
 
-// Results side by side whose columns are turned, from element `at` on.
+// Neighbouring results, from element `at` on. Their columns are interleaved
+// already.
 static inline __attribute__((always_inline)) void depthwise_planes(
-    const turned* t, size_t count, size_t at, size_t kernel_x, size_t sides) {
+    const channel_block* t, size_t count, size_t at, size_t kernel_x,
+    size_t sides) {
   const etx_u8_depthwise* w = t->w;
   for (size_t o = 0; o < count; ++o, at += w->channels) {
     I32_VEC sums[SOME];
@@ -167,11 +169,11 @@ static inline __attribute__((unused)) bool windows_fit(
 // All results of at most CHANNELS channels.
 static void sum_channels(const etx_u8_depthwise* w) {
   enum { THREE = (3 + SIDE - 1) / SIDE };
-  turned t = {.w = w,
-              .first = w->first,
-              .count = w->count,
-              .sides = sides_of(w),
-              .bounds = bounds_of(w->results)};
+  channel_block t = {.w = w,
+                     .first = w->first,
+                     .count = w->count,
+                     .sides = sides_of(w),
+                     .bounds = bounds_of(w->results)};
   const size_t reach = (w->kernel_x - 1) * w->dilation_x + 1;
   const size_t most = (ROOM_OF_COLUMNS / t.sides - reach) / w->stride_x + 1;
   start_channels(&t);

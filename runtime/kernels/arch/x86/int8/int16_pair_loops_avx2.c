@@ -9,9 +9,9 @@
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 
 enum {
-  SIDE = 8,                          // of what is turned in registers
-  WORDS = 16,                        // of a register
-  PARTS = 2,                         // registers of a pair of all columns
+  SIDE = 8,    // of a square that is transposed in registers
+  WORDS = 16,  // of a register
+  PARTS = 2,   // registers of a pair of all columns
   PAIR = 2 * ETX_INT16_PAIR_COLUMNS  // elements of a panel from pair to pair
 };
 
@@ -108,9 +108,9 @@ static void copy_rest(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
-//   @turn8  int8 to int16 | pack rows as panels of pairs | {2 * SIDE} x
+//   @pack8  int8 to int16 | pack rows as panels of pairs | {2 * SIDE} x
 //     {WORDS}
-static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
+static void pack8(const uint8_t* in, ptrdiff_t row, size_t columns,
                   size_t count, int16_t* out) {
   const bool is_full = columns == ETX_INT16_PAIR_COLUMNS;
   for (size_t k = 0; k < count; k += WORDS, out += SIDE * PAIR) {
@@ -125,9 +125,9 @@ static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
-//   @turn4  int4 to int16 | pack rows as panels of pairs | {2 * SIDE} x {2 *
+//   @pack4  int4 to int16 | pack rows as panels of pairs | {2 * SIDE} x {2 *
 //     WORDS}
-static void turn4(const uint8_t* in, ptrdiff_t row, size_t columns,
+static void pack4(const uint8_t* in, ptrdiff_t row, size_t columns,
                   size_t count, int16_t* out) {
   const uint8_t zero = 8 << 4 | 8;
   for (size_t k = 0; k < count; k += WORDS, out += 2 * SIDE * PAIR) {
@@ -171,7 +171,7 @@ static void widen8(const int8_t* in, size_t count, int16_t* out) {
 
 enum {
   ROWS = 6,          // whose sums are in registers
-  FEW_AHEAD = 1024,  // bytes that are asked for in advance
+  FEW_AHEAD = 1024,  // bytes that are prefetched
 };
 
 // Adds the products of `pairs` pairs. Inlined with constants, so that the sums
@@ -385,4 +385,4 @@ static void last(const etx_int16_pair_epilogue* line) {
 }
 
 const etx_int16_pair_loops etx_int16_pair_loops_avx2 = {
-    turn8, turn4, widen8, whole, few, group, last};
+    pack8, pack4, widen8, whole, few, group, last};

@@ -20,7 +20,7 @@ enum {
   LEAST_GROUP = 32,  // elements
   MOST_GROUPS = ETX_INT8_MAX_DEPTH / LEAST_GROUP,
   MOST_PARTS = 4,      // registers of a step's groups
-  AHEAD = 2048,        // bytes from what is read to what is asked for
+  AHEAD = 2048,        // bytes from what is read to what is prefetched
   SCALES_AHEAD = 128,  // the same of scales, not in bytes
 };
 
@@ -34,7 +34,7 @@ typedef struct vnni_group_rows {
 } vnni_group_rows;
 
 // Reorders groups of columns, as they are in memory, to columns of groups.
-static inline etx_i32x16 turned(etx_i32x16 x) {
+static inline etx_i32x16 transpose_quarter_lanes(etx_i32x16 x) {
   return __builtin_shufflevector(x, x, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14,
                                  3, 7, 11, 15);
 }
@@ -109,7 +109,7 @@ static inline __attribute__((always_inline)) void part_sums(
 // The sums of groups in `parts` registers.
 static inline __attribute__((always_inline)) void step_sums(
     const vnni_step* s, const etx_i32x16* base, size_t rows, size_t parts,
-    bool asks, etx_i32x16 out[ROWS]) {
+    bool prefetches, etx_i32x16 out[ROWS]) {
   etx_i32x16 joined[ROWS][MOST_PARTS];
   ETX_UNROLLED
   for (size_t part = 0; part < parts; ++part) {
@@ -118,7 +118,7 @@ static inline __attribute__((always_inline)) void step_sums(
     for (size_t c = 0; c < COLUMNS; ++c) {
       const uint8_t* from = s->weights + (ptrdiff_t)c * s->pitch + part * BYTES;
       weights[c] = load_bytes(from);
-      if (asks) __builtin_prefetch(from + AHEAD);
+      if (prefetches) __builtin_prefetch(from + AHEAD);
     }
     part_sums(s, weights, base, rows, part, joined);
   }
@@ -155,7 +155,8 @@ static inline __attribute__((always_inline)) etx_f32x16 step_scales(
       memcpy(&v[c], from, sizeof(v[c]));
     }
   }
-  return (etx_f32x16)turned(four_quarters(v[0], v[1], v[2], v[3]));
+  return (etx_f32x16)transpose_quarter_lanes(
+      four_quarters(v[0], v[1], v[2], v[3]));
 }
 
 static inline __attribute__((always_inline)) etx_i32x16 step_zeros(
@@ -172,7 +173,8 @@ static inline __attribute__((always_inline)) etx_i32x16 step_zeros(
     }
     v[c] = packed;
   }
-  return turned(__builtin_convertvector((etx_i8x16)v, etx_i32x16));
+  return transpose_quarter_lanes(
+      __builtin_convertvector((etx_i8x16)v, etx_i32x16));
 }
 
 // Partial sums 0 to 3 and 4 to 7 of four columns.
@@ -255,7 +257,7 @@ static __attribute__((noinline)) void add_last(const vnni_step* s,
 static inline __attribute__((always_inline)) void some_columns(
     const etx_int4_dot_block* b, const vnni_group_rows* g, size_t rows,
     size_t column, size_t apart, size_t parts) {
-  const bool asks = b->is_far && g->row == 0;
+  const bool prefetches = b->is_far && g->row == 0;
   etx_f32x16 sums[ROWS][2] = {{{0}}};
   vnni_step s = {
       .weights = b->right + (ptrdiff_t)column * b->right_row,
@@ -268,8 +270,8 @@ static inline __attribute__((always_inline)) void some_columns(
   for (size_t r = 0; r < rows; ++r) s.rows[r] = g->bytes[r];
   for (; s.group + GROUPS <= b->groups; s.group += GROUPS) {
     etx_i32x16 whole[ROWS];
-    step_sums(&s, g->base, rows, parts, asks, whole);
-    if (asks) {
+    step_sums(&s, g->base, rows, parts, prefetches, whole);
+    if (prefetches) {
       ETX_UNROLLED
       for (int c = 0; c < COLUMNS; ++c) {
         __builtin_prefetch(s.scales + c * s.to_groups + SCALES_AHEAD);

@@ -28,7 +28,7 @@ static __attribute__((noinline)) void transpose_halves(const uint8_t* in,
   etx_i32x16 v[4][4], own[4] = {{0}};
   const etx_i32x16 ones = all_ints(0x01010101), low_half = all_ints(0x0f0f0f0f);
   const etx_u8x64 zero = (etx_u8x64)all_ints(0x08080808);
-  load_turned(in, row, v);
+  load_transposed(in, row, v);
   ETX_UNROLLED
   for (int j = 0; j < 4; ++j) {
     etx_i32x16 places[4] = {v[0][j], v[1][j], v[2][j], v[3][j]};

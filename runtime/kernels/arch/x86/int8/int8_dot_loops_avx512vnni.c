@@ -19,9 +19,9 @@
 enum {
   ROWS = 6,      // whose sums are in registers
   COLUMNS = 4,   // the same
-  AHEAD = 4096,  // bytes from what is read to what is asked for
+  AHEAD = 4096,  // bytes from what is read to what is prefetched
   // Where columns are read one after the other.
-  TURNS = 4,  // sums of a column
+  CHAINS = 4,  // sums of a column
   LONE_AHEAD = 12288,
 };
 
@@ -109,7 +109,7 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
       *out = quarters_total(parts[r][0])[0];
       continue;
     }
-    const etx_i32x16 all = turned_quarters(all_quarters_totals(parts[r]));
+    const etx_i32x16 all = transpose_4x4_lanes(all_quarters_totals(parts[r]));
     store_quarter(out, all, 0);
     store_quarter(out + apart, all, 1);
     store_quarter(out + 2 * apart, all, 2);
@@ -161,17 +161,17 @@ static void dot_columns(const etx_int8_dot_block* b, size_t column, size_t end,
 // each of several columns, memory is read at two thirds of its speed.
 static __attribute__((noinline)) void lone_column(const uint8_t* x,
                                                   const uint8_t* w,
-                                                  size_t count, bool asks,
+                                                  size_t count, bool prefetches,
                                                   etx_i32x16 out[2]) {
-  etx_i32x16 sums[2][TURNS] = {{{0}}};
+  etx_i32x16 sums[2][CHAINS] = {{{0}}};
   const etx_i32x16 ones = all_ints(0x01010101);
-  for (; count >= TURNS * BYTES; count -= TURNS * BYTES) {
+  for (; count >= CHAINS * BYTES; count -= CHAINS * BYTES) {
     ETX_UNROLLED
-    for (size_t turn = 0; turn < TURNS; ++turn, x += BYTES, w += BYTES) {
-      if (asks) __builtin_prefetch(w + LONE_AHEAD);
+    for (size_t chain = 0; chain < CHAINS; ++chain, x += BYTES, w += BYTES) {
+      if (prefetches) __builtin_prefetch(w + LONE_AHEAD);
       const etx_i32x16 seen = load_bytes(w);
-      sums[0][turn] = add_products(sums[0][turn], load_bytes(x), seen);
-      sums[1][turn] = add_products(sums[1][turn], ones, seen);
+      sums[0][chain] = add_products(sums[0][chain], load_bytes(x), seen);
+      sums[1][chain] = add_products(sums[1][chain], ones, seen);
     }
   }
   for (; count >= BYTES; count -= BYTES, x += BYTES, w += BYTES) {
@@ -193,18 +193,18 @@ static __attribute__((noinline)) void lone_column(const uint8_t* x,
 // Whether software prefetch helps where memory is read in order. AMD's family
 // 19h (Zen 4) predicts such reads by itself, and prefetching line by line slows
 // it down to two thirds of the speed. Family 1Ah (Zen 5) needs it.
-static bool asks_in_order(void) { return !__builtin_cpu_is("amdfam19h"); }
+static bool prefetches_in_order(void) { return !__builtin_cpu_is("amdfam19h"); }
 
 // One row with blocks of sixteen columns. Memory is fastest if it is read in
 // the order of its addresses. Returns the number of columns that are done.
 static size_t lone_row(const etx_int8_dot_block* b) {
   const size_t whole = b->columns - b->columns % LANES;
-  const bool asks = asks_in_order();
+  const bool prefetches = prefetches_in_order();
   const uint8_t* w = b->right;
   for (size_t column = 0; column < whole; column += LANES) {
     etx_i32x16 made[LANES][2];
     for (size_t c = 0; c < LANES; ++c, w += b->right_row) {
-      lone_column(b->left, w, b->count, asks, made[c]);
+      lone_column(b->left, w, b->count, prefetches, made[c]);
     }
     for (size_t r = 0; r < 2; ++r) {
       etx_i32x16 fours[4];
@@ -349,7 +349,7 @@ static __attribute__((noinline)) void transpose_square(const uint8_t* in,
                                                        int8_t* out,
                                                        etx_i32x16* sums) {
   etx_i32x16 v[4][4];  // [column / 4][place % 4]
-  load_turned(in, row, v);
+  load_transposed(in, row, v);
   const etx_i32x16 ones = all_ints(0x01010101);
   etx_i32x16 own[4] = {*sums};
   ETX_UNROLLED
@@ -365,8 +365,8 @@ static __attribute__((noinline)) void transpose_square(const uint8_t* in,
   *sums = own[0] + own[1] + (own[2] + own[3]);
 }
 
-//   @turn8  int8 | pack rows as panels | {LANES} x {BYTES}
-static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
+//   @pack8  int8 | pack rows as panels | {LANES} x {BYTES}
+static void pack8(const uint8_t* in, ptrdiff_t row, size_t columns,
                   size_t count, int8_t* out, int32_t* column_sums) {
   for (size_t part = 0; part < PARTS; ++part) {
     const size_t first = part * LANES;
@@ -389,10 +389,10 @@ static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
 
 // Prefetches the lines that the rows' results are written to, and one more if
 // they are far apart, before the memory of the next panel.
-static inline etx_prefetch_stream* first_asked(const etx_int8_panel* b,
-                                               size_t row, size_t rows,
-                                               etx_prefetch_stream* next,
-                                               etx_prefetch_stream* places) {
+static inline etx_prefetch_stream* first_stream(const etx_int8_panel* b,
+                                                size_t row, size_t rows,
+                                                etx_prefetch_stream* next,
+                                                etx_prefetch_stream* places) {
   if (b->line == NULL || !b->line->is_far) return next;
   const ptrdiff_t pitch = b->line->out_row * (ptrdiff_t)sizeof(float);
   const char* at = (const char*)b->line->out + (ptrdiff_t)row * pitch;
@@ -471,22 +471,22 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
     }
   }
   etx_prefetch_stream places;
-  etx_prefetch_stream* asked = first_asked(b, row, rows, next, &places);
-  const char* ask = asked->at;
-  ptrdiff_t step = asked->step;
-  size_t turns = asked->left;
+  etx_prefetch_stream* stream = first_stream(b, row, rows, next, &places);
+  const char* address = stream->at;
+  ptrdiff_t step = stream->step;
+  size_t lines_left = stream->left;
   for (; panel != end; panel += b->panel_row) {
     etx_i32x16 w[PARTS];
     // One line or two. The addresses stay in registers.
     __asm__("" : "+r"(step));
-    ETX_PREFETCH_L2(ask);
-    ask += step;
-    ETX_PREFETCH_L2(ask - ETX_CACHE_LINE_BYTES);
-    if (--turns == 0) {
-      asked = etx_prefetch_stream_next_row(asked, ask);
-      ask = asked->at;
-      step = asked->step;
-      turns = asked->left;
+    ETX_PREFETCH_L2(address);
+    address += step;
+    ETX_PREFETCH_L2(address - ETX_CACHE_LINE_BYTES);
+    if (--lines_left == 0) {
+      stream = etx_prefetch_stream_next_row(stream, address);
+      address = stream->at;
+      step = stream->step;
+      lines_left = stream->left;
     }
     ETX_UNROLLED
     for (size_t part = 0; part < PARTS; ++part) {
@@ -508,8 +508,8 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
       __asm__("" : "+r"(x[r / 3]));
     }
   }
-  asked->at = ask;
-  asked->left = turns;
+  stream->at = address;
+  stream->left = lines_left;
   if (b->line != NULL && b->line->best != NULL) {
     compare_results(b->line, row, rows, sums);
   } else if (b->line != NULL) {
@@ -523,7 +523,7 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
       }
     }
   }
-  return asked == &places ? next : asked;
+  return stream == &places ? next : stream;
 }
 
 //   @whole  uint8 x int8 | GEMM of packed panels, VPDPBUSD | {GEMM_ROWS} x
@@ -562,7 +562,7 @@ static void whole(const etx_int8_panel* b) {
 //     (quantize_input_avx512vnni.c) | 128 elements
 //   @groups  uint8 x int4 | GEMM NT per group, VPDPBUSD
 //     (int4_dot_avx512vnni.c) | 2 x 4 dot products
-//   @turn4  int4 to int8 | pack rows as panels (int4_packed_avx512vnni.c) | 16
+//   @pack4  int4 to int8 | pack rows as panels (int4_packed_avx512vnni.c) | 16
 //     x 128
 //   @panel_groups  uint8 x int8 | GEMM of packed int4 panels per group,
 //     VPDPBUSD (int4_packed_avx512vnni.c) | 12 x {ETX_INT8_COLUMNS}
@@ -575,7 +575,7 @@ const etx_int8_dot_loops etx_int8_dot_loops_avx512vnni = {
     etx_int4_order_avx512vnni,
     dots,
     etx_int4_dot_avx512vnni,
-    turn8,
+    pack8,
     etx_int4_pack_avx512vnni,
     whole,
     etx_int4_panel_avx512vnni,

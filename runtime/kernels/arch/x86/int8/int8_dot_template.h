@@ -47,7 +47,8 @@ static inline __attribute__((unused)) etx_i32x16 odd_quarters(etx_i32x16 a,
 }
 
 // Transposes 4 x 4 lanes: lane i of all quarters becomes quarter i.
-static inline __attribute__((unused)) etx_i32x16 turned_quarters(etx_i32x16 x) {
+static inline __attribute__((unused)) etx_i32x16 transpose_4x4_lanes(
+    etx_i32x16 x) {
   return __builtin_shufflevector(x, x, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14,
                                  3, 7, 11, 15);
 }

@@ -30,7 +30,7 @@ static inline __attribute__((always_inline)) void transpose_quarters(
 
 // Loads 64 bytes of sixteen columns and transposes them. For each four columns,
 // a register has every fourth group of four bytes, one in each quarter.
-static inline __attribute__((always_inline)) void load_turned(
+static inline __attribute__((always_inline)) void load_transposed(
     const uint8_t* in, ptrdiff_t row, etx_i32x16 v[4][4]) {
   ETX_UNROLLED
   for (int i = 0; i < 4; ++i, in += 4 * row) {

@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) void transpose_bytes(
     rows[i] =
         from[i] == NULL ? (etx_i32x16){0} : load_some_bytes(from[i], count);
   }
-  turn(rows, out);
+  interleave_rows(rows, out);
 }
 
 static inline void transpose_signed(const uint8_t* const from[SIDE],

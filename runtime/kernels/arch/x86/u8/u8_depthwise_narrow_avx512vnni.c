@@ -49,7 +49,7 @@ static inline __attribute__((always_inline)) void transpose_bytes(
                   : (etx_i32x8)__builtin_ia32_loaddquqi256_mask(
                         (const void*)from[i], (etx_charx32){0}, mask_of(count));
   }
-  turn(rows, out);
+  interleave_rows(rows, out);
 }
 
 static inline void transpose_signed(const uint8_t* const from[SIDE],

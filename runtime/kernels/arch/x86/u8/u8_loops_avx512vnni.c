@@ -100,7 +100,7 @@ static inline __attribute__((always_inline)) void store_four(
   const etx_i32x16 made = packed_with(whole, n->bounds.zero);
   const etx_i32x16 limited =
       smaller_bytes(larger_bytes(made, n->bounds.low), n->bounds.high);
-  const etx_i32x16 quarters = turned_quarters(limited);
+  const etx_i32x16 quarters = transpose_4x4_lanes(limited);
   if (rows < 4 || columns < COLUMNS) {
     store_quarters(quarters, rows, columns, to, b->out_row);
     return;

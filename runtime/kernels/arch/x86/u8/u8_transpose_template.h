@@ -21,8 +21,8 @@
 #define SHORTS_OF(a, b) TWO(a, b, 0), TWO(a, b, 1), TWO(a, b, 2), TWO(a, b, 3)
 
 // The bytes of four rows.
-static inline __attribute__((always_inline)) void turn(const I32_VEC rows[SIDE],
-                                                       I32_VEC out[SOME]) {
+static inline __attribute__((always_inline)) void interleave_rows(
+    const I32_VEC rows[SIDE], I32_VEC out[SOME]) {
   const I32_VEC low[2] = {
       SIDE_BY_SIDE(CHAR_VEC, BYTES_OF, rows[0], rows[1], 16, 0),
       SIDE_BY_SIDE(CHAR_VEC, BYTES_OF, rows[2], rows[3], 16, 0)};

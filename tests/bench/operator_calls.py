@@ -13,28 +13,34 @@ atanh cosh expm1 log10 log1p log2 sinh tan""".split()
 COMPARED = "eq ge gt le lt ne".split()
 
 
-def calls(side):
-    torch.manual_seed(1)
+class Calls:
+    """The table of calls under construction, and the operands for it."""
 
-    def x(*shape):
-        return torch.rand(shape or (side, side)) * 0.9 + 0.05
+    def __init__(self, side):
+        torch.manual_seed(1)
+        self.n = side
+        # side * side elements or so
+        self.image = (1, max(1, side // 8), max(4, side // 4), 32)
+        self.channels = self.image[1]
+        self.heads = (4, max(1, side // 4), side)
+        self.table = {}
 
-    def ints(*shape, below=100):
-        return torch.randint(0, below, shape or (side, side))
+    def add(self, name, *arguments):
+        self.table["aten::" + name] = list(arguments)
 
-    def bools():
-        return torch.rand(side, side) > 0.5
+    def x(self, *shape):
+        return torch.rand(shape or (self.n, self.n)) * 0.9 + 0.05
 
-    n = side
-    image = (1, max(1, n // 8), max(4, n // 4), 32)  # n * n elements or so
-    channels = image[1]
-    heads = (4, max(1, n // 4), n)
-    table = {}
+    def ints(self, *shape, below=100):
+        return torch.randint(0, below, shape or (self.n, self.n))
 
-    def add(name, *arguments):
-        table["aten::" + name] = list(arguments)
+    def bools(self):
+        return torch.rand(self.n, self.n) > 0.5
 
-    # Elementwise, one tensor.
+
+# Elementwise, one tensor.
+def one_tensor(c):
+    add, x, ints = c.add, c.x, c.ints
     for name in UNARY:
         add(name + ".out", x() + (1 if name == "acosh" else 0))
     add("bitwise_not.out", ints())
@@ -47,8 +53,12 @@ def calls(side):
     add("logit.out", x())
     add("glu.out", x())
     add("tril.out", x())
-    # Elementwise, two tensors; the second also as one row, one column, one
-    # number: the benchmark names these `op/row` and so on.
+
+
+# Elementwise, two tensors; the second also as one row, one column, one
+# number: the benchmark names these `op/row` and so on.
+def two_tensors(c):
+    add, x, ints, bools, n = c.add, c.x, c.ints, c.bools, c.n
     for name in ["add.out", "sub.out", "mul.out", "div.out", "maximum.out",
                  "minimum.out", "atan2.out", "fmod.Tensor_out",
                  "remainder.Tensor_out", "floor_divide.out",
@@ -81,7 +91,11 @@ def calls(side):
         add(name + ".Tensor_Scalar_out", ints(), 3)
     add("where.self_out", bools(), x(), x())
     add("masked_fill.Scalar_out", x(), bools(), -1.0)
-    # Reductions.
+
+
+# Reductions.
+def reductions(c):
+    add, x, bools, n = c.add, c.x, c.bools, c.n
     for name in ["sum.IntList_out", "mean.out", "amax.out", "amin.out"]:
         add(name, x(), [1])
         add(name + "/leading", x(), [0])
@@ -99,7 +113,11 @@ def calls(side):
     add("var.correction_out", x(), [1])
     add("var_mean.correction_out", x(), [1])
     add("_cdist_forward.out", x(n, 16), x(n, 16), 2.0, None)
-    # Normalisation.
+
+
+# Normalisation.
+def normalisation(c):
+    add, x, n, image, channels = c.add, c.x, c.n, c.image, c.channels
     add("_softmax.out", x(), 1, False)
     add("_softmax.out/leading", x(), 0, False)
     add("_log_softmax.out", x(), 1, False)
@@ -109,14 +127,22 @@ def calls(side):
         1e-5)
     add("_native_batch_norm_legit_no_training.out", x(*image), x(channels),
         x(channels), x(channels), x(channels), 0.1, 1e-5)
-    # Products.
+
+
+# Products.
+def products(c):
+    add, x, n, heads = c.add, c.x, c.n, c.heads
     add("mm.out", x(), x())
     add("mm.out/row", x(1, n), x())
     add("bmm.out", x(*heads), x(heads[0], heads[2], heads[1]))
     add("addmm.out", x(n), x(), x())
     add("linear.out", x(), x(), x(n))
     add("linear.out/row", x(1, n), x(), x(n))
-    # Convolution and pooling.
+
+
+# Convolution and pooling.
+def convolution_and_pooling(c):
+    add, x, image, channels = c.add, c.x, c.image, c.channels
     def convolve(name, weight, groups=1, transposed=False, padding=1):
         add("convolution.out" + name, x(*image), weight, x(weight.shape[0]),
             [1, 1], [padding, padding], [1, 1], transposed, [0, 0], groups)
@@ -136,7 +162,11 @@ def calls(side):
     add("constant_pad_nd.out", x(*image), [1, 1, 1, 1], 0.0)
     add("reflection_pad2d.out", x(*image), [1, 1, 1, 1])
     add("replication_pad2d.out", x(*image), [1, 1, 1, 1])
-    # Movement.
+
+
+# Movement.
+def movement(c):
+    add, x, n, heads = c.add, c.x, c.n, c.heads
     add("clone.out", x())
     add("permute_copy.out", x(), [1, 0])
     add("permute_copy.out/heads", x(*heads), [1, 0, 2])
@@ -162,7 +192,11 @@ def calls(side):
     add("unfold_copy.out", x(), 1, min(4, n), 2)
     add("diagonal_copy.out", x())
     add("as_strided_copy.out", x(), [n, n], [1, n])
-    # Indexing.
+
+
+# Indexing.
+def indexing(c):
+    add, x, ints, bools, n = c.add, c.x, c.ints, c.bools, c.n
     add("embedding.out", x(), ints(n, below=n))
     add("index_select.out", x(), 0, ints(n, below=n))
     add("index.Tensor_out", x(), [ints(n, below=n)])
@@ -173,7 +207,11 @@ def calls(side):
     add("scatter_add.out", x(), 1, ints(below=n), x())
     add("masked_select.out", x(), bools())
     add("nonzero.out", bools())
-    # Creation.
+
+
+# Creation.
+def creation(c):
+    add, x, n = c.add, c.x, c.n
     add("full.out", [n, n], 1.0)
     add("full_like.out", x(), 1.0)
     add("zeros.out", [n, n])
@@ -184,7 +222,12 @@ def calls(side):
     add("fill.Tensor_out", x(), torch.tensor(1.0))
     add("scalar_tensor.out", 1.5)
     add("copy.out", x(), x())
-    # The same in other words, along other dimensions, of other types.
+
+
+# The same in other words, along other dimensions, of other types.
+def other_forms(c):
+    add, x, ints, bools = c.add, c.x, c.ints, c.bools
+    n, image, channels = c.n, c.image, c.channels
     for name in ["_to_copy", "alias_copy", "detach_copy", "lift_fresh_copy"]:
         add(name + ".out", x())
     add("narrow_copy.out", x(), 1, 0, n // 2)
@@ -232,4 +275,12 @@ def calls(side):
         add(name + "/int64", ints(), ints() + 1)
     add("where.self_out/int64", bools(), ints(), ints())
     add("exp.out/float64", x().double())
-    return table
+
+
+def calls(side):
+    c = Calls(side)
+    for section in (one_tensor, two_tensors, reductions, normalisation,
+                    products, convolution_and_pooling, movement, indexing,
+                    creation, other_forms):
+        section(c)
+    return c.table

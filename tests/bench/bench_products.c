@@ -38,7 +38,7 @@ enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
 // Floats; floats by bytes; rows quantised on the way by bytes, by half bytes.
 // And by floats and by bytes that are packed: what the weights are is one.
-typedef enum weight_kind {
+typedef enum product_kind {
   FLOATS,
   FLOAT_PANELS,
   W8,
@@ -46,7 +46,7 @@ typedef enum weight_kind {
   A8W8_PANELS,
   A8W4,
   KINDS
-} weight_kind;
+} product_kind;
 static const char* const kind_names[] = {
     "float32",     "float32_panels",     "linear_w8",
     "linear_a8w8", "linear_a8w8_panels", "linear_a8w4g"};
@@ -197,7 +197,7 @@ static void run_floats(const product_shape* s, bool has_panels,
   etx_gemm_run(&p, parallel);
 }
 
-static void run_quantized(const product_shape* s, weight_kind k,
+static void run_quantized(const product_shape* s, product_kind k,
                           const etx_parallel* parallel) {
   const int32_t in_sizes[] = {(int32_t)s->rows, (int32_t)s->inner};
   const int32_t in_strides[] = {(int32_t)s->inner, 1};
@@ -234,7 +234,7 @@ static void run_quantized(const product_shape* s, weight_kind k,
 }
 
 // Multiply-adds a second.
-static double measure_product(const product_shape* s, weight_kind k,
+static double measure_product(const product_shape* s, product_kind k,
                               const etx_parallel* parallel) {
   const double each = (double)s->rows * (double)s->columns * (double)s->inner;
   size_t again = (size_t)(2e7 / each);
@@ -263,7 +263,7 @@ static void keep_best(double* best, double value) {
   if (value > *best) *best = value;
 }
 
-static void measure(const product_shape* s, weight_kind k,
+static void measure(const product_shape* s, product_kind k,
                     etx_parallel parallel, product_result* r) {
   const double bytes = (double)s->columns * (double)s->inner * weight_bytes[k];
   const bool is_bytes = k == A8W8 || k == A8W8_PANELS || k == A8W4;
@@ -272,7 +272,7 @@ static void measure(const product_shape* s, weight_kind k,
   keep_best(&r->rate, measure_product(s, k, &parallel));
 }
 
-static void print(const product_shape* s, weight_kind k,
+static void print(const product_shape* s, product_kind k,
                   etx_instruction_set set, size_t threads,
                   const product_result* r) {
   printf(
@@ -300,7 +300,7 @@ int main(int argc, char** argv) {
   const etx_parallel* all[THREADS] = {&etx_parallel_none, &pool.parallel};
   for (int round = 0; round < rounds; ++round) {
     for (int at = 0; at < KINDS * SHAPES * THREADS; ++at) {
-      const weight_kind k = (weight_kind)(at % KINDS);
+      const product_kind k = (product_kind)(at % KINDS);
       const size_t i = (size_t)(at / KINDS) % SHAPES;
       const size_t threads = (size_t)at / (KINDS * SHAPES);
       // The plain set need not be near any limit: once is enough.
@@ -317,7 +317,7 @@ int main(int argc, char** argv) {
       for (int set = ETX_SET_BASE; set <= best;
            set = test_next_instruction_set(set)) {
         for (size_t t = 0; t < THREADS; ++t) {
-          print(&shapes[i], (weight_kind)k, (etx_instruction_set)set, t + 1,
+          print(&shapes[i], (product_kind)k, (etx_instruction_set)set, t + 1,
                 &results[k][i][set][t]);
         }
       }

@@ -17,10 +17,10 @@ etx_volumes etx_volumes_of(const etx_tensor* tensor) {
   return v;
 }
 
-void etx_windows_read(const etx_call* call, size_t first, size_t spatial,
-                      const etx_volumes* in, const etx_volumes* out,
-                      const etx_volumes* weight, etx_window* windows) {
-  const size_t missing = ETX_SPATIAL - spatial;
+void etx_windows_read(const etx_call* call, size_t first, const etx_volumes* in,
+                      const etx_volumes* out, const etx_volumes* weight,
+                      etx_window* windows) {
+  const size_t missing = ETX_SPATIAL + 2u - etx_call_tensor(call, 0)->rank;
   for (size_t d = 0; d < ETX_SPATIAL; ++d) {
     etx_window* w = &windows[d];
     *w = (etx_window){in->sizes[d], out->sizes[d], weight->sizes[d], 1, 0, 1};

@@ -1,6 +1,5 @@
 // One convolution over one to three dimensions, plain or transposed, over
-// tensors that lie in any order: what the operator and its gradients are made
-// of.
+// tensors of any strides. The operator and its gradients are made of it.
 
 #ifndef ETX_RUNTIME_KERNELS_CONVOLUTION_CONVOLUTION_H
 #define ETX_RUNTIME_KERNELS_CONVOLUTION_CONVOLUTION_H
@@ -9,7 +8,7 @@
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/image/window.h"
 
-// Missing dimensions have size 1 and stand in front.
+// Missing dimensions have size 1 and come first.
 enum { ETX_SPATIAL = 3 };
 
 typedef struct etx_volumes {
@@ -28,31 +27,31 @@ typedef struct etx_convolution {
   // Strides of the weight in elements: from group to group, and between the
   // channels of a group.
   ptrdiff_t weight_group, weight_out, weight_in;
-  // Weights of sixteen result channels lie side by side, those of the next
-  // sixteen 16 weight_out behind them.
+  // Weights of sixteen output channels are neighbours; those of the next
+  // sixteen follow 16 * weight_out elements later.
   bool has_panels;
   const etx_tensor* bias;  // [groups * out_channels], or NULL
   int64_t groups;
   int64_t in_channels, out_channels;  // of one group
   etx_window windows[ETX_SPATIAL];
   bool transposed;
-  // Computed with dense float32 results before they leave the cache; NULL:
-  // nothing. A plane of results is a row of the chain.
+  // Computed on contiguous float32 results while they are in cache; NULL: none.
+  // A plane of results is a row of the chain.
   const etx_chain* chain;
 } etx_convolution;
 
-// A tensor of rank 3 to 5 as volumes: also a weight, whose first dimensions
-// are then called images and channels.
+// A tensor of rank 3 to 5 as volumes. Also for a weight, whose first two
+// dimensions are then called images and channels.
 etx_volumes etx_volumes_of(const etx_tensor* tensor);
 
-// The windows that lists of a call state: stride at argument `first`, padding
-// and dilation behind it.
-void etx_windows_read(const etx_call* call, size_t first, size_t spatial,
-                      const etx_volumes* in, const etx_volumes* out,
-                      const etx_volumes* weight, etx_window* windows);
+// Reads the windows from lists of a call: stride at argument `first`, then
+// padding and dilation. Argument 0 has the rank of the images.
+void etx_windows_read(const etx_call* call, size_t first, const etx_volumes* in,
+                      const etx_volumes* out, const etx_volumes* weight,
+                      etx_window* windows);
 
-// A convolution of `in` by `weight` to `out`, where `transposed` tells how the
-// weight lies: [out, in of a group] or [in, out of a group].
+// A convolution of `in` by `weight` to `out`. `transposed` states the layout of
+// the weight: [out, in of a group] or [in, out of a group].
 etx_convolution etx_convolution_of(const etx_volumes* in,
                                    const etx_volumes* weight,
                                    const etx_volumes* out, int64_t groups,
@@ -60,7 +59,7 @@ etx_convolution etx_convolution_of(const etx_volumes* in,
 
 enum { ETX_CONVOLUTION_PANEL = 16 };
 
-// Where the weights of a result channel of a group begin, in elements.
+// The offset of the weights of an output channel of a group, in elements.
 static inline ptrdiff_t etx_convolution_row(const etx_convolution* c,
                                             size_t channel) {
   const size_t lane = c->has_panels ? channel % ETX_CONVOLUTION_PANEL : 0;

@@ -1,8 +1,8 @@
-// Convolution whose windows are one pixel, of few positions: result channels
-// are lanes, and their weights come in panels of sixteen, [O / 16, I, 1, 1,
-// 16], as the loops read them (etx_conv_oc_dense). Where there are few taps,
-// positions are lanes (etx_conv_pixels): turning the sums would cost more.
-// Results have the bits that etx::convolution_chain gives.
+// 1 x 1 convolutions of few positions. Lanes are output channels, and weights
+// are packed in panels of sixteen, [O / 16, I, 1, 1, 16], as the microkernels
+// read them (etx_conv_oc_dense). With few taps the lanes are positions
+// (etx_conv_pixels), because transposing the sums would cost more. Results have
+// the same bits as those of etx::convolution_chain.
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
@@ -25,7 +25,7 @@ enum {
   PIECE = 16,         // taps whose places are known beforehand
 };
 
-typedef struct job {
+typedef struct conv_1x1_job {
   etx_volumes in;
   const float* panels;
   const etx_convolution_epilogue* results;
@@ -33,18 +33,19 @@ typedef struct job {
   size_t pairs, parts;   // of an image
   bool parts_channels;   // pairs come first, then parts
   bool has_pixel_lanes;  // positions are lanes
-} job;
+} conv_1x1_job;
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-// Sums of up to two panels at some positions, from the first that `seen` is.
-static void sum_part(const job* j, const float* seen, size_t positions,
+// Sums of up to two panels at some positions, whose first input is at `seen`.
+static void sum_part(const conv_1x1_job* j, const float* seen, size_t positions,
                      size_t panel, float* sums) {
   const size_t all = j->channels, panels = least(2, j->panel_count - panel);
   const size_t fit = j->results->loops->groups > 1 ? TAPS : FEW_TAPS;
   const size_t chunks = (all + fit - 1) / fit;
   const size_t most = (all + chunks - 1) / chunks;
-  // The next item sees the same of another pair of panels, or what follows.
+  // The next item reads the same input with another pair of panels, or the
+  // input that follows.
   const bool is_seen_again =
       !j->parts_channels && panel + panels < j->panel_count;
   const float* const behind = is_seen_again ? seen : seen + positions;
@@ -74,9 +75,9 @@ static void sum_part(const job* j, const float* seen, size_t positions,
   }
 }
 
-// Results of a panel at some positions, whose sums stay in registers.
-static void run_points(const job* j, const float* seen, size_t image, size_t at,
-                       size_t count, size_t panel) {
+// Results of a panel at some positions; the sums stay in registers.
+static void run_points(const conv_1x1_job* j, const float* seen, size_t image,
+                       size_t at, size_t count, size_t panel) {
   ptrdiff_t offsets[PIECE];
   for (ptrdiff_t k = 0; k < PIECE; ++k) offsets[k] = k * j->in.channel;
   const size_t pieces = (j->channels + PIECE - 1) / PIECE;
@@ -96,8 +97,8 @@ static void run_points(const job* j, const float* seen, size_t image, size_t at,
 
 // Items are parts of images, and pairs of panels of each.
 static void run_items(const void* context, size_t first, size_t end) {
-  const job* j = context;
-  // Positions are turned in sixteens.
+  const conv_1x1_job* j = context;
+  // Positions are transposed in blocks of sixteen.
   float sums[(POSITIONS + CHANNELS) * PAIR];
   for (size_t i = first; i < end; ++i) {
     const size_t image = i / (j->pairs * j->parts);
@@ -126,8 +127,9 @@ static void run_items(const void* context, size_t first, size_t end) {
   }
 }
 
-// Parts of as equal a size as can be; more if threads would be idle.
-static size_t part_count(const job* j, size_t threads) {
+// Parts of equal size as far as possible; more of them if threads would be
+// idle.
+static size_t part_count(const conv_1x1_job* j, size_t threads) {
   const size_t fit = j->has_pixel_lanes ? MOST_POINTS : POSITIONS;
   size_t parts = (j->positions + fit - 1) / fit;
   if (threads == 1) return parts;
@@ -142,7 +144,7 @@ static size_t part_count(const job* j, size_t threads) {
 static void convolve(etx_call* call, const etx_convolution_epilogue* results) {
   const etx_parallel* parallel = call->parallel;
   const etx_f32_microkernels* loops = results->loops;
-  job j = {
+  conv_1x1_job j = {
       .in = etx_volumes_of(
           etx_call_tensor(call, ETX_ARG_convolution_panels_input)),
       .panels = etx_call_tensor(call, ETX_ARG_convolution_panels_panels)->data,
@@ -169,7 +171,7 @@ static etx_status run(etx_call* call) {
 }
 
 etx_status etx_kernel_convolution_panels_out_prepare(etx_call* call) {
-  // Positions lie side by side.
+  // Positions are contiguous.
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_convolution_panels_input));
   ETX_TRY(etx_convolution_epilogue_check(call));
   call->run = run;

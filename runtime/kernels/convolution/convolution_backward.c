@@ -1,7 +1,7 @@
-// The gradients of a convolution. That of the input is the convolution of the
-// other form, plain for transposed and back; that of the bias a sum; that of
-// the weight, for each of its elements, the products of what the element
-// multiplied and the gradient there.
+// The gradients of a convolution. The gradient of the input is the convolution
+// of the other form (plain for transposed and vice versa); that of the bias is
+// a sum; that of the weight is, for each of its elements, the sum of the
+// products of the inputs that it multiplied and the gradients of those results.
 
 #include "runtime/kernels/convolution/convolution.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -10,9 +10,9 @@
 #include "runtime/kernels/image/planes.h"
 #include "runtime/kernels/core/parallel_for.h"
 
-// The gradient of the weight: coarse positions o of `coarse` meet fine ones
-// o stride - padding + k dilation of `fine`. Plain: coarse is the result's
-// gradient, fine the input; transposed: the other way round.
+// The gradient of the weight pairs coarse position o with fine position o *
+// stride - padding + k * dilation. Plain: coarse is the gradient of the result,
+// fine the input; transposed: the other way round.
 typedef struct weight_gradient {
   etx_volumes coarse, fine, out;
   int64_t coarse_channels, fine_channels;  // of one group
@@ -38,8 +38,7 @@ static void add_products(const weight_gradient* g, const char* coarse,
   for (size_t i = 0; i < count; ++i) sum->f64 += x[i] * y[i];
 }
 
-// One row of coarse positions, as tap `tap` of the innermost dimension meets
-// it.
+// One row of coarse positions with tap `tap` of the innermost dimension.
 static void add_row(const weight_gradient* g, const char* coarse,
                     const char* fine, int64_t tap, etx_scalar* sum) {
   const etx_window* w = &g->windows[2];
@@ -223,7 +222,7 @@ static etx_status run_backward(etx_call* call) {
   const bool transposed =
       etx_call_boolean(call, ETX_ARG_convolution_backward_transposed);
   etx_window windows[ETX_SPATIAL];
-  etx_windows_read(call, 4, input->rank - 2u, &in, &grad, &weight, windows);
+  etx_windows_read(call, 4, &in, &grad, &weight, windows);
   if (wants(call, 0)) run_input(call, windows, transposed);
   if (wants(call, 1)) run_weight(call, windows, transposed);
   if (wants(call, 2))

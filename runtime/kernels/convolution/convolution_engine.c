@@ -1,19 +1,19 @@
-// Convolution as products of matrices (implicit_gemm.h): the weights of each
-// result channel times a panel, which holds for every tap of every input
-// channel what it sees at a row of result positions, the lanes. Strides,
-// padding, dilation, types and orders of dimensions matter only where the panel
-// is filled.
+// Convolution as matrix products (implicit_gemm.h): the weights of each output
+// channel times a panel whose rows are taps of input channels and whose lanes
+// are output positions (im2col, a few taps at a time). Strides, padding,
+// dilation, types and layouts matter only where the panel is filled.
 //
-// The transposed form is cut into phases: results that lie a stride apart see
-// the same taps, and are a plain convolution of stride 1. Their taps are in
-// reversed order, so that each sees what is behind that of the one before.
+// A transposed convolution is split into phases: results that are a stride
+// apart read the same taps, and form a plain convolution of stride 1. Their
+// taps are in reversed order, so that each reads the position after that of the
+// tap before.
 
 #include "runtime/kernels/convolution/convolution_variants.h"
 #include "runtime/kernels/matmul/implicit_gemm.h"
 #include "runtime/kernels/simd/f32/f32_microkernels.h"
 #include "runtime/kernels/core/parallel_for.h"
 
-// A plain convolution: all of one, or a phase of a transposed one.
+// A plain convolution: a whole one, or a phase of a transposed one.
 typedef struct phase {
   const etx_convolution* c;
   const etx_f32_microkernels* loops;
@@ -27,14 +27,14 @@ typedef struct phase {
   bool sums_in_place;      // and in the result, of the wide type
 } phase;
 
-// Result positions in a row, from coordinates `at` on.
+// Output positions in a row, from coordinates `at` on.
 typedef struct segment {
   int64_t at[ETX_SPATIAL];
   size_t lane, count;
 } segment;
 
 // Some positions of one group of one image.
-typedef struct tile {
+typedef struct engine_tile {
   const phase* p;
   const char* in;       // first channel of the group
   const char* weights;  // of the first result channel
@@ -43,7 +43,7 @@ typedef struct tile {
   size_t lanes;
   segment segments[ETX_IMPLICIT_GEMM_LANES];
   size_t segment_count;
-} tile;
+} engine_tile;
 
 // ------------------------------------------------ elements
 
@@ -66,8 +66,8 @@ static tap_run run_at(const phase* p, int64_t tap, size_t most) {
   return run;
 }
 
-// What one tap sees in a segment; 0 outside of the input. `row` is the input
-// row, `first` the position that the first lane sees.
+// The inputs of one tap in a segment; 0 outside of the input. `row` is the
+// input row, `first` the input position of the first lane.
 static void fill_segment(const phase* p, const segment* s, const char* row,
                          int64_t first, char* to) {
   const etx_window* x = &p->c->windows[2];
@@ -85,8 +85,8 @@ static void fill_segment(const phase* p, const segment* s, const char* row,
       (ptrdiff_t)x->stride * in->strides[2], end - begin, to + begin * bytes);
 }
 
-// The rows of a panel for a run of taps, in one segment.
-static void fill_run(const phase* p, const tile* t, const segment* s,
+// Fills the rows of a panel for a run of taps, in one segment.
+static void fill_run(const phase* p, const engine_tile* t, const segment* s,
                      const tap_run* run, char* to) {
   const etx_volumes* in = &p->c->in;
   const etx_window* w = p->c->windows;
@@ -108,10 +108,10 @@ static void fill_run(const phase* p, const tile* t, const segment* s,
   }
 }
 
-// Taps `first` on, as rows of lanes.
+// Fills rows of lanes for taps from `first` on.
 static void fill_panel(const void* context, int64_t first, size_t count,
                        char* panel) {
-  const tile* t = context;
+  const engine_tile* t = context;
   const phase* p = t->p;
   for (size_t k = 0; k < count;) {
     const tap_run run = run_at(p, first + (int64_t)k, count - k);
@@ -123,10 +123,10 @@ static void fill_panel(const void* context, int64_t first, size_t count,
   }
 }
 
-// Weights of one result channel for the same taps.
+// Loads the weights of one output channel for the same taps.
 static void load_weights(const void* context, size_t row, int64_t first,
                          size_t count, char* to) {
-  const tile* t = context;
+  const engine_tile* t = context;
   const phase* p = t->p;
   const etx_convolution* c = p->c;
   const char* channel =
@@ -146,7 +146,7 @@ static void load_weights(const void* context, size_t row, int64_t first,
 
 // ------------------------------------------------ tiles
 
-static void cut_segments(const phase* p, tile* t) {
+static void cut_segments(const phase* p, engine_tile* t) {
   int64_t position = t->position;
   const etx_window* w = p->c->windows;
   const int64_t width = w[2].out, height = w[1].out;
@@ -165,8 +165,8 @@ static void cut_segments(const phase* p, tile* t) {
   }
 }
 
-// The sums of `rows` result channels at all lanes of a tile.
-static void sum_tile(const tile* t, size_t rows, char* sums,
+// The sums of `rows` output channels at all lanes of a tile.
+static void sum_tile(const engine_tile* t, size_t rows, char* sums,
                      ptrdiff_t sum_row) {
   const phase* p = t->p;
   const etx_convolution* c = p->c;
@@ -214,7 +214,7 @@ static void add_bias(const phase* p, int64_t channel, size_t lanes, void* row) {
   }
 }
 
-static void store_row(const phase* p, const tile* t, char* channel,
+static void store_row(const phase* p, const engine_tile* t, char* channel,
                       const char* row) {
   const etx_volumes* out = &p->c->out;
   for (size_t i = 0; i < t->segment_count; ++i) {
@@ -231,8 +231,8 @@ static void store_row(const phase* p, const tile* t, char* channel,
   }
 }
 
-// A full tile, where its sums stay.
-static void sum_in_place(const tile* t, int64_t channel, size_t rows) {
+// A full tile whose sums stay in the result.
+static void sum_in_place(const engine_tile* t, int64_t channel, size_t rows) {
   const phase* p = t->p;
   const etx_volumes* out = &p->c->out;
   const ptrdiff_t at =
@@ -245,8 +245,8 @@ static void sum_in_place(const tile* t, int64_t channel, size_t rows) {
   }
 }
 
-// Any tile: sums are stored one by one.
-static void sum_aside(const tile* t, int64_t channel, size_t rows) {
+// Any tile: sums are stored one by one from a buffer.
+static void sum_aside(const engine_tile* t, int64_t channel, size_t rows) {
   etx_implicit_gemm_sums sums;
   const phase* p = t->p;
   const etx_volumes* out = &p->c->out;
@@ -259,10 +259,10 @@ static void sum_aside(const tile* t, int64_t channel, size_t rows) {
   }
 }
 
-static tile tile_at(const phase* p, int64_t image, int64_t group,
-                    int64_t number) {
+static engine_tile tile_at(const phase* p, int64_t image, int64_t group,
+                           int64_t number) {
   const etx_convolution* c = p->c;
-  tile t = {.p = p, .position = number * (int64_t)p->lanes};
+  engine_tile t = {.p = p, .position = number * (int64_t)p->lanes};
   const int64_t rest = p->positions - t.position;
   t.lanes = rest < (int64_t)p->lanes ? (size_t)rest : p->lanes;
   const ptrdiff_t in = (ptrdiff_t)image * c->in.image +
@@ -275,13 +275,14 @@ static tile tile_at(const phase* p, int64_t image, int64_t group,
   return t;
 }
 
-// Items are tiles of groups of images, and blocks of result channels of each.
+// Items are tiles of groups of images, and blocks of output channels of each.
 static void run_item(const phase* p, int64_t item) {
   const etx_convolution* c = p->c;
   const int64_t block = item % p->row_blocks;
   const int64_t number = item / p->row_blocks;
   const int64_t group = number / p->tiles % c->groups;
-  tile t = tile_at(p, number / p->tiles / c->groups, group, number % p->tiles);
+  engine_tile t =
+      tile_at(p, number / p->tiles / c->groups, group, number % p->tiles);
   const bool in_place = p->sums_in_place && t.lanes == p->lanes;
   int64_t first = block * ETX_IMPLICIT_GEMM_ROWS;
   int64_t end = first + ETX_IMPLICIT_GEMM_ROWS;
@@ -307,7 +308,7 @@ static void run_items(const void* context, size_t first, size_t end) {
 
 // ------------------------------------------------ phases
 
-// True if tap number k of a result channel is the weight's element k.
+// True if tap number k of an output channel is element k of its weights.
 static bool are_weights_dense(const phase* p) {
   const etx_convolution* c = p->c;
   if (c->has_panels || c->weight.dtype != etx_compute_type_dtype(p->wide))
@@ -321,7 +322,7 @@ static bool are_weights_dense(const phase* p) {
   return c->in_channels == 1 || c->weight_in == dense;
 }
 
-// True if positions follow each other in memory as they are counted.
+// True if positions are contiguous in their order.
 static bool are_dense(const phase* p, const etx_volumes* v) {
   int64_t dense = 1;
   if (v->dtype != etx_compute_type_dtype(p->wide)) return false;
@@ -333,7 +334,7 @@ static bool are_dense(const phase* p, const etx_volumes* v) {
   return true;
 }
 
-// True if each result position sees the input position of the same number.
+// True if each output position reads the input position of the same number.
 static bool is_pointwise(const phase* p) {
   for (size_t d = 0; d < ETX_SPATIAL; ++d) {
     const etx_window* w = &p->c->windows[d];
@@ -355,8 +356,8 @@ static void run_phase(const etx_convolution* c, const etx_parallel* parallel) {
   }
   p.element_bytes = etx_compute_type_bytes(p.wide);
   p.lanes = etx_implicit_gemm_lanes(p.wide);
-  // Sums of full tiles stay where they are: few positions are cut so that one
-  // is full.
+  // Sums of full tiles stay in the result: if there are few positions, the tile
+  // is made smaller so that one is full.
   if (p.positions < (int64_t)p.lanes) p.lanes /= 2;
   p.tiles = etx_ceil_div(p.positions, (int64_t)p.lanes);
   p.row_blocks = etx_ceil_div(c->out_channels, ETX_IMPLICIT_GEMM_ROWS);
@@ -378,8 +379,8 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
   return a;
 }
 
-// Cuts a transposed convolution down to results `first`, first + stride and so
-// on of a dimension: input i adds to result i stride - padding + k dilation.
+// Reduces a transposed convolution to results `first`, first + stride and so on
+// of a dimension: input i adds to result i * stride - padding + k * dilation.
 static void cut_phase(etx_convolution* c, size_t d, int64_t first) {
   const etx_window w = c->windows[d];
   const int64_t shared = greatest_divisor(w.stride, w.dilation);

@@ -17,14 +17,14 @@ static const float* added_to(const etx_convolution_epilogue* r,
                                (const float*)(const void*)r->out.data, out);
 }
 
-// What is left of the chain, of `channels` from `channel` on.
+// Computes the rest of the chain, on `channels` channels from `channel` on.
 static void run_chain(const etx_convolution_epilogue* r, int64_t image,
                       int64_t channel, size_t channels, size_t at,
                       size_t count) {
   if (r->chain == NULL || r->store.is_all) return;
   const size_t plane = (size_t)(image * r->out.channels + channel);
   float* out = out_of(r, image, channel, at);
-  // Whole planes are one row.
+  // Whole planes are one row of the chain.
   if (count == (size_t)r->out.channel) {
     etx_chain_run(r->chain, out, out, plane, at, channels * count);
     return;
@@ -128,7 +128,7 @@ etx_status etx_convolution_epilogue_run(etx_call* call,
   if (numel == 0) return ETX_OK;
   const size_t columns = (size_t)out->sizes[3];
   const size_t planes = (size_t)out->sizes[0] * (size_t)out->sizes[1];
-  // Beside a row along the last dimension, the chain is computed on its own.
+  // An operand that varies along the last dimension is left to the chain.
   const bool has_any_rows = etx_chain_has_any_rows(call, others);
   etx_chain chain;
   etx_chain_read(call, others, has_any_rows ? numel / planes : columns, &chain);

@@ -1,14 +1,15 @@
-// A convolution whose windows are whole images is a product: a row of it is an
-// image, a column a result channel. So are layers that squeeze an image to a
-// pixel and excite its channels, and heads over pooled images. A transposed one
-// that spreads single positions is another, whose columns are all results of an
+// Convolutions that are matrix products. If the window is the whole image, a
+// row of the product is an image and a column an output channel.
+// Squeeze-and-excitation layers and heads over pooled images are such. In a
+// transposed convolution of single positions the columns are all results of an
+// image; generators begin like that.
 // image: so does what begins an image from noise.
 
 #include "runtime/kernels/convolution/convolution_variants.h"
 #include "runtime/kernels/matmul/gemm.h"
 
-// True if the elements of an image, or of a result channel's weights, lie side
-// by side.
+// True if the elements of an image, or of an output channel's weights, are
+// contiguous.
 static bool is_dense(const etx_volumes* v, ptrdiff_t channel) {
   ptrdiff_t dense = 1;
   for (size_t d = ETX_SPATIAL; d-- > 0;) {
@@ -18,13 +19,13 @@ static bool is_dense(const etx_volumes* v, ptrdiff_t channel) {
   return v->channels == 1 || channel == dense;
 }
 
-// True if one position of the one side meets all of the other, each once.
+// True if one position of one side is paired with all of the other, each once.
 static bool meets_all(const etx_window* w, int64_t one, int64_t all) {
   return one == 1 && w->kernel == all && w->padding == 0 &&
          (w->kernel == 1 || w->dilation == 1);
 }
 
-// True if each result sees all of an image.
+// True if each result reads a whole image.
 static bool sees_all(const etx_convolution* c) {
   for (size_t d = 0; d < ETX_SPATIAL; ++d) {
     const etx_window* w = &c->windows[d];
@@ -35,7 +36,7 @@ static bool sees_all(const etx_convolution* c) {
          (c->out_channels == 1 || c->out.channel == 1);
 }
 
-// True if each tap of a transposed one is a result.
+// True if each tap of a transposed convolution is a result.
 static bool spreads_one(const etx_convolution* c) {
   for (size_t d = 0; d < ETX_SPATIAL; ++d) {
     const etx_window* w = &c->windows[d];

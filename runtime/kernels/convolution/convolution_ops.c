@@ -1,4 +1,4 @@
-// The convolution operators: each reads its call into one convolution.
+// The convolution operators: each reads its arguments into one convolution.
 
 #include "runtime/kernels/convolution/convolution.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -35,7 +35,7 @@ static void convolve(etx_call* call, const etx_chain* chain) {
   c.has_panels = has_panels;
   if (!etx_call_is_none(call, ETX_ARG_convolution_bias))
     c.bias = etx_call_tensor(call, ETX_ARG_convolution_bias);
-  etx_windows_read(call, 3, input->rank - 2u, &in, &out, &weight, c.windows);
+  etx_windows_read(call, 3, &in, &out, &weight, c.windows);
   c.chain = chain;
   etx_convolution_run(&c, call->parallel);
 }
@@ -75,7 +75,7 @@ etx_status etx_kernel_convolution_chain_out_prepare(etx_call* call) {
   }
   ETX_TRY(etx_call_check_dtype(call, ETX_ARG_convolution_chain_out,
                                ETX_DTYPE_FLOAT32));
-  // Planes of results are rows of the chain only if they are dense.
+  // Planes of results are rows of the chain only if they are contiguous.
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_convolution_chain_out));
   call->run = run_convolution_chain;
   return etx_chain_check(call, ETX_ARG_convolution_chain_others, 10);

@@ -1,10 +1,10 @@
-// Convolution without copying each input element once for every tap: what a
-// tile of result positions sees of each input channel (patch_plan.h) is
-// copied to the stack with the zeros around it, a few channels at a time, or
-// read where it lies: windows of one pixel, and planes of 3 x 3 to 7 x 7
-// neighbours where a set has loops for these.
+// Direct convolution, without copying each input element once for every tap.
+// The patch of each input channel that a tile of output positions reads
+// (patch_plan.h) is copied to the stack with zeros around it, a few channels at
+// a time. 1 x 1 windows and, if the instruction set has microkernels for them,
+// depthwise windows of 3 x 3 to 7 x 7 read the input in place.
 //
-// Taps are summed in the order of the weights, as everywhere (implicit_gemm.h).
+// Taps are added in the order of the weights, as everywhere (implicit_gemm.h).
 
 #include "runtime/kernels/convolution/convolution_variants.h"
 #include "runtime/kernels/convolution/patch_plan.h"
@@ -12,44 +12,44 @@
 
 enum {
   COPIES = ETX_PATCH_PHASES * ETX_PATCH_PHASES,
-  // Results that are still in the first cache when a chain reads them.
+  // Results that are still in L1 when a chain reads them.
   CHAIN_ELEMENTS = 4096,
 };
 
-// Elements of a channel, and where they go in its patch.
+// Elements of a channel, and their location in its patch.
 typedef struct placed_copy {
   etx_row_copy copy;
   ptrdiff_t from, to;
 } placed_copy;
 
-// A tile's result positions, and what they see.
-typedef struct tile {
+// The output positions of a tile, and the inputs that they read.
+typedef struct patch_tile {
   int64_t y, x;
   size_t height, width;
   etx_patch_piece rows[ETX_PATCH_PHASES], columns[ETX_PATCH_PHASES];
   placed_copy copies[COPIES];
   size_t copy_count;
-} tile;
+} patch_tile;
 
-// What a thread works with.
-typedef struct workspace {
+// The working data of one thread.
+typedef struct patch_workspace {
   const etx_patch_plan* p;
   float* patches;
   float* sums;
   size_t sum_row;       // where channels are lanes: from position to position
   etx_row_store store;  // of the tile, but for the channel
-  tile t;
-  // The current item: its block of result channels, column and row of its tile,
-  // group, and image.
+  patch_tile t;
+  // Of the current item: block of output channels, column and row of the tile,
+  // group, image.
   int64_t block, column, row, group, image;
-} workspace;
+} patch_workspace;
 
 // ------------------------------------------------ patches
 
-// What exists of a phase of a channel.
-static void place_copy(workspace* d, size_t a, size_t b) {
+// Sets the part of a phase of a channel that exists.
+static void place_copy(patch_workspace* d, size_t a, size_t b) {
   const etx_patch_plan* p = d->p;
-  tile* t = &d->t;
+  patch_tile* t = &d->t;
   const etx_patch_piece *y = &t->rows[a], *x = &t->columns[b];
   const ptrdiff_t row = p->c.in.strides[1], step = p->c.in.strides[2];
   if (y->begin == y->end || x->begin == x->end) return;
@@ -68,9 +68,9 @@ static void place_copy(workspace* d, size_t a, size_t b) {
                                       y->begin * p->pitch + x->begin)};
 }
 
-// Zeros of all rows that do not exist, of all patches. Those in front of rows
-// and behind them are there already.
-static void clear_rows(const workspace* d, size_t a, size_t b) {
+// Clears the rows of all patches that do not exist. Zeros before and after rows
+// are there already.
+static void clear_rows(const patch_workspace* d, size_t a, size_t b) {
   const etx_patch_plan* p = d->p;
   const etx_patch_piece* y = &d->t.rows[a];
   float* to = d->patches + (a * p->x.phases + b) * p->phase;
@@ -81,8 +81,8 @@ static void clear_rows(const workspace* d, size_t a, size_t b) {
   }
 }
 
-// Rows of a tile that is less high than others keep their places.
-static void place_copies(workspace* d) {
+// Rows of a tile that is lower than others keep their locations.
+static void place_copies(patch_workspace* d) {
   const etx_patch_plan* p = d->p;
   d->t.copy_count = 0;
   if (p->is_packed || p->is_direct || p->depthwise_planes != NULL) return;
@@ -95,7 +95,8 @@ static void place_copies(workspace* d) {
 }
 
 // The patch of one channel.
-static void copy_patch(const workspace* d, const float* channel, float* patch) {
+static void copy_patch(const patch_workspace* d, const float* channel,
+                       float* patch) {
   for (size_t i = 0; i < d->t.copy_count; ++i) {
     const placed_copy* placed = &d->t.copies[i];
     etx_row_copy copy = placed->copy;
@@ -105,7 +106,8 @@ static void copy_patch(const workspace* d, const float* channel, float* patch) {
   }
 }
 
-static void copy_patches(const workspace* d, const float* in, size_t count) {
+static void copy_patches(const patch_workspace* d, const float* in,
+                         size_t count) {
   for (size_t i = 0; i < count; ++i) {
     copy_patch(d, in + (ptrdiff_t)i * d->p->c.in.channel,
                d->patches + i * d->p->patch);
@@ -113,7 +115,7 @@ static void copy_patches(const workspace* d, const float* in, size_t count) {
 }
 
 // Number `index` of `channels` that are packed.
-static void pack_channel(const etx_patch_plan* p, const tile* t,
+static void pack_channel(const etx_patch_plan* p, const patch_tile* t,
                          const float* channel, size_t index, size_t channels,
                          float* patches) {
   const ptrdiff_t step = p->c.in.strides[2];
@@ -135,11 +137,11 @@ static void pack_channel(const etx_patch_plan* p, const tile* t,
 
 // ------------------------------------------------ tiles
 
-// The sums of some result channels of a group at a tile.
-static void sum_tile(const workspace* d, const float* in, const float* weights,
-                     size_t rows) {
+// The sums of some output channels of a group at a tile.
+static void sum_tile(const patch_workspace* d, const float* in,
+                     const float* weights, size_t rows) {
   const etx_patch_plan* p = d->p;
-  const tile* t = &d->t;
+  const patch_tile* t = &d->t;
   const etx_convolution* c = &p->c;
   const size_t all = (size_t)c->in_channels;
   for (size_t first = 0; first < all; first += p->channels) {
@@ -175,8 +177,8 @@ static void sum_tile(const workspace* d, const float* in, const float* weights,
   }
 }
 
-// Where the results of a channel go at the tile.
-static float* out_of(const workspace* d, int64_t channel) {
+// The address of a channel's results at the tile.
+static float* out_of(const patch_workspace* d, int64_t channel) {
   const etx_volumes* out = &d->p->c.out;
   return (float*)(void*)out->data + (ptrdiff_t)d->image * out->image +
          (ptrdiff_t)channel * out->channel +
@@ -184,25 +186,25 @@ static float* out_of(const workspace* d, int64_t channel) {
          (ptrdiff_t)d->t.x * out->strides[2];
 }
 
-static float bias_of(const workspace* d, int64_t channel) {
+static float bias_of(const patch_workspace* d, int64_t channel) {
   const etx_tensor* bias = d->p->c.bias;
   if (bias == NULL) return -0.0f;
   return ((const float*)bias->data)[(ptrdiff_t)channel * bias->strides[0]];
 }
 
-// What is added to the results that begin at `out`; NULL: nothing.
-static const float* added_to(const workspace* d, const float* out) {
+// The operand that is added to the results that begin at `out`; NULL: none.
+static const float* added_to(const patch_workspace* d, const float* out) {
   const etx_convolution* c = &d->p->c;
   return etx_chain_store_added(&d->p->store, c->chain,
                                (const float*)(const void*)c->out.data, out);
 }
 
-// The chain of a tile's results in some channels, where a store does not do all
-// of it. Whole planes are one row: short ones take more to begin than to do.
-static void run_chain(const workspace* d, int64_t channel, size_t channels,
-                      float* out) {
+// Computes the rest of the chain on a tile's results in some channels. Whole
+// planes are one row, because short rows cost more to set up than to compute.
+static void run_chain(const patch_workspace* d, int64_t channel,
+                      size_t channels, float* out) {
   const etx_convolution* c = &d->p->c;
-  const tile* t = &d->t;
+  const patch_tile* t = &d->t;
   if (c->chain == NULL || d->p->store.is_all) return;
   const size_t width = (size_t)c->out.sizes[2], area = t->height * t->width;
   size_t plane = (size_t)(d->image * c->out.channels + channel);
@@ -223,10 +225,11 @@ static void run_chain(const workspace* d, int64_t channel, size_t channels,
   }
 }
 
-// Results of one channel, from its sums at the tile.
-static void store_tile(const workspace* d, const float* sums, int64_t channel) {
+// Stores the results of one channel from its sums at the tile.
+static void store_tile(const patch_workspace* d, const float* sums,
+                       int64_t channel) {
   const etx_patch_plan* p = d->p;
-  const tile* t = &d->t;
+  const patch_tile* t = &d->t;
   const ptrdiff_t row = p->c.out.strides[1], column = p->c.out.strides[2];
   float* out = out_of(d, channel);
   if (column == 1) {
@@ -248,7 +251,7 @@ static void store_tile(const workspace* d, const float* sums, int64_t channel) {
 
 // ------------------------------------------------ items
 
-static void start_tile(workspace* d) {
+static void start_tile(patch_workspace* d) {
   place_copies(d);
   d->store = (etx_row_store){.sum_row = (ptrdiff_t)d->p->pitch,
                              .out_row = d->p->c.out.strides[1],
@@ -259,9 +262,9 @@ static void start_tile(workspace* d) {
                              .high = d->p->store.high};
 }
 
-static void start_row(workspace* d) {
+static void start_row(patch_workspace* d) {
   const etx_patch_direction* y = &d->p->y;
-  tile* t = &d->t;
+  patch_tile* t = &d->t;
   t->y = d->row * y->tile;
   const int64_t left = y->window.out - t->y;
   t->height = (size_t)(left < y->tile ? left : y->tile);
@@ -270,11 +273,11 @@ static void start_row(workspace* d) {
   }
 }
 
-// Lanes that do not exist see what is behind the last patch.
-static void start_column(workspace* d) {
+// Lanes that do not exist read the memory after the last patch.
+static void start_column(patch_workspace* d) {
   const etx_patch_plan* p = d->p;
   const etx_patch_direction* x = &p->x;
-  tile* t = &d->t;
+  patch_tile* t = &d->t;
   t->x = d->column * x->tile;
   const int64_t left = x->window.out - t->x;
   t->width = (size_t)(left < x->tile ? left : x->tile);
@@ -293,10 +296,10 @@ static void start_column(workspace* d) {
   }
 }
 
-// Of up to `most` channels from the one at hand on: as many as have whole
-// planes as tiles, but where a chain goes on only as many as stay in the cache
-// until then. Returns how many.
-static size_t run_windows(const workspace* d, const float* in,
+// Depthwise windows of up to `most` channels from the current one on: as many
+// as have whole planes as tiles; with a chain only as many as stay in cache
+// until it runs. Returns the number of channels.
+static size_t run_windows(const patch_workspace* d, const float* in,
                           const float* weights, size_t most) {
   const etx_patch_plan* p = d->p;
   const etx_convolution* c = &p->c;
@@ -335,7 +338,7 @@ static size_t run_windows(const workspace* d, const float* in,
   return count;
 }
 
-static void run_plane(const workspace* d, const float* in,
+static void run_plane(const patch_workspace* d, const float* in,
                       const float* weights) {
   const etx_patch_plan* p = d->p;
   etx_depthwise_row plane = {.store = d->store,
@@ -353,7 +356,7 @@ static void run_plane(const workspace* d, const float* in,
 
 // ------------------------------------------------ sums in registers
 
-static void run_points(const workspace* d, const float* in,
+static void run_points(const patch_workspace* d, const float* in,
                        const float* weights, size_t rows, int64_t channel) {
   const etx_patch_plan* p = d->p;
   const etx_convolution* c = &p->c;
@@ -387,7 +390,7 @@ static void run_points(const workspace* d, const float* in,
 
 // ------------------------------------------------ channels as lanes
 
-static void conv_oc_store(const workspace* d, size_t row, size_t count,
+static void conv_oc_store(const patch_workspace* d, size_t row, size_t count,
                           int64_t channel) {
   const etx_patch_plan* p = d->p;
   float bias[ETX_PATCH_GROUP];
@@ -406,9 +409,10 @@ static void conv_oc_store(const workspace* d, size_t row, size_t count,
   run_chain(d, channel, count, out);
 }
 
-// Asks for what is added to the results, or where they go.
-static void ask_for_results(const workspace* d, int64_t channel,
-                            size_t channels, etx_conv_oc* s) {
+// Prefetches the operand that is added to the results, or the results' own
+// lines.
+static void prefetch_results(const patch_workspace* d, int64_t channel,
+                             size_t channels, etx_conv_oc* s) {
   const float* const out = out_of(d, channel);
   const float* const added = added_to(d, out);
   s->ahead = (const char*)(added == NULL ? out : added);
@@ -416,7 +420,7 @@ static void ask_for_results(const workspace* d, int64_t channel,
   s->ahead_rows = channels;
 }
 
-// What the first tap of a part of a channel's windows sees.
+// The input of the first tap of a part of a channel's windows.
 static ptrdiff_t place_of_part(const etx_patch_plan* p, size_t part) {
   const etx_volumes* in = &p->c.in;
   const size_t channel = part / p->parts;
@@ -429,18 +433,19 @@ static ptrdiff_t place_of_part(const etx_patch_plan* p, size_t part) {
              in->strides[2];
 }
 
-// Weights are turned a few taps and channels at a time, unless they come in
-// panels, which stay in the first cache while all positions pass.
-static __attribute__((noinline)) void run_spots(workspace* d, const float* in,
+// Weights are transposed a few taps and channels at a time, unless they are
+// given as panels, which stay in L1 for all positions.
+static __attribute__((noinline)) void run_spots(patch_workspace* d,
+                                                const float* in,
                                                 const float* weights,
                                                 size_t rows, int64_t channel) {
-  float turned[ETX_CONV_OC_BLOCK * ETX_CONV_OC_TAPS]
+  float packed[ETX_CONV_OC_BLOCK * ETX_CONV_OC_TAPS]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   ptrdiff_t places[ETX_CONV_OC_TILE], weight_places[ETX_CONV_OC_TAPS];
   enum { GROUP = ETX_PATCH_GROUP };
   const etx_patch_plan* p = d->p;
   const etx_convolution* c = &p->c;
-  // What positions see lies so far apart.
+  // The distance between the inputs of neighbouring positions.
   ptrdiff_t down = (ptrdiff_t)(p->pitch * p->y.step);
   ptrdiff_t across = (ptrdiff_t)p->x.step;
   if (p->is_direct) {
@@ -478,13 +483,13 @@ static __attribute__((noinline)) void run_spots(workspace* d, const float* in,
       for (size_t at = 0; at < some && !c->has_panels; at += GROUP) {
         p->loops->transpose_pack(
             from + (ptrdiff_t)at * c->weight_out, c->weight_out,
-            some - at < GROUP ? some - at : GROUP, taps, turned + at * taps);
+            some - at < GROUP ? some - at : GROUP, taps, packed + at * taps);
       }
       etx_conv_oc s = {
           .seen = seen,
           .places = places,
           .offsets = p->offsets,
-          .weights = c->has_panels ? from : turned,
+          .weights = c->has_panels ? from : packed,
           .weight_group =
               GROUP * (c->has_panels ? c->weight_out : (ptrdiff_t)taps),
           .weight_places = weight_places,
@@ -499,7 +504,7 @@ static __attribute__((noinline)) void run_spots(workspace* d, const float* in,
           .ahead_row = c->weight_out * (ptrdiff_t)sizeof(float),
           .ahead_rows = has_next && !c->has_panels ? some : 0};
       if (row + some == rows && count == left) {
-        ask_for_results(d, channel + (int64_t)row, some, &s);
+        prefetch_results(d, channel + (int64_t)row, some, &s);
       }
       p->loops->conv_oc(&s);
     }
@@ -510,9 +515,9 @@ static __attribute__((noinline)) void run_spots(workspace* d, const float* in,
   }
 }
 
-// The item at hand and, where one takes little, up to `most` from it on.
-// Returns how many.
-static size_t run_item(workspace* d, size_t most) {
+// Computes the current item and, where one is small, up to `most` from it on.
+// Returns the number of items.
+static size_t run_item(patch_workspace* d, size_t most) {
   const etx_patch_plan* p = d->p;
   const etx_convolution* c = &p->c;
   const int64_t first = d->block * p->rows, left = c->out_channels - first;
@@ -545,8 +550,8 @@ static size_t run_item(workspace* d, size_t most) {
   return 1;
 }
 
-// Goes on to the next item: without division, because small ones are many.
-static void next_item(workspace* d) {
+// Advances to the next item, without division, because small items are many.
+static void next_item(patch_workspace* d) {
   const etx_patch_plan* p = d->p;
   if (!p->parts_channels && ++d->block < p->row_blocks) return;
   if (!p->parts_channels) d->block = 0;
@@ -572,7 +577,7 @@ static void next_item(workspace* d) {
   start_tile(d);
 }
 
-// Items are tiles of groups of images, and blocks of result channels of each.
+// Items are tiles of groups of images, and blocks of output channels of each.
 static void run_some(const etx_patch_plan* p, size_t first, size_t end,
                      float* patches, float* sums) {
   const int64_t item = (int64_t)first, tiles = p->y.tiles * p->x.tiles;
@@ -581,7 +586,7 @@ static void run_some(const etx_patch_plan* p, size_t first, size_t end,
                              ? item / image * tiles + place % tiles
                              : item / p->row_blocks;
   const int64_t row = number / p->x.tiles, group = row / p->y.tiles;
-  workspace d = {
+  patch_workspace d = {
       .p = p,
       .patches = patches,
       .sums = sums,
@@ -607,7 +612,7 @@ static void run_items(const void* context, size_t first, size_t end) {
   run_some(context, first, end, patches, sums);
 }
 
-// The same for tiles whose lanes are channels, which need larger buffers.
+// With more room.
 static void run_items_of_spots(const void* context, size_t first, size_t end) {
   float patches[ETX_CONV_OC_PATCHES + ETX_PATCH_BEHIND + ETX_CONV_OC_SUMS]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));

@@ -1,18 +1,18 @@
-// Transposed convolution without zeros between the inputs. Results that lie a
-// stride apart are a phase: they see the same taps, and the input as a plain
-// convolution of stride 1 does. All phases of a row of results see the same
-// patch of each input channel, which is copied to the stack with the zeros
-// around it; their sums are taken phase by phase, and lie
+// Transposed convolution by sub-pixel decomposition, without zeros between the
+// inputs. Results that are a stride apart are a phase: they read the same taps,
+// and the same input as a plain convolution of stride 1. All phases of a row of
+// results read the same patch of each input channel, which is copied to the
+// stack with zeros around it. Sums are computed phase by phase, and lie
 //
 //     phase    0 1 0 1 0 1     as results do, so that whole rows are stored
 //     position 0 0 1 1 2 2
 //
-// where channels are lanes (etx_conv_oc). Of few channels positions are lanes
-// (implicit_gemm.h), and phases are merged on the way out. Weights are put in
-// the order of the sums as they are used, which is little beside hundreds of
-// positions.
+// where lanes are output channels (etx_conv_oc). With few channels lanes are
+// positions (implicit_gemm.h), and phases are interleaved when results are
+// stored. Weights are put in the order of the sums while they are used, which
+// costs little beside hundreds of positions.
 //
-// Taps are summed in reversed order, as convolution_engine.c does.
+// Taps are added in reversed order, as in convolution_engine.c.
 
 #include "runtime/kernels/convolution/convolution_variants.h"
 #include "runtime/kernels/convolution/patch_plan.h"
@@ -29,7 +29,7 @@ enum {
   LEAST_CHANNELS = 12,  // that are lanes
   FEW_PATCHES = 16,     // for which a tile has room, or for all
   FEW_POSITIONS = 128,
-  // What exists at a time where channels are lanes, and where positions are.
+  // Limits of the workspace with output channels as lanes, and with positions.
   POSITIONS = ETX_CONV_OC_TILE,
   PATCHES = 10240,
   WEIGHTS = CHANNELS * TAPS,
@@ -38,19 +38,19 @@ enum {
   LANE_PATCHES = 8192,
   LANE_WEIGHTS = FEW_CHANNELS * TAPS,
   LANE_SUMS = 8192,
-  TURNED = 32,    // taps
+  PACKED = 32,    // taps
   MERGED = 1024,  // results, at a time
   ITEMS = 4,      // for each thread
 };
 
-// A tap of the kernel in one direction: its phase, its number there, and what
-// of a patch position 0 sees.
+// A tap of the kernel in one direction: its phase, its number in the phase, and
+// the offset in a patch that position 0 reads.
 typedef struct phase_tap {
   uint8_t phase, number;
   int32_t offset;
 } phase_tap;
 
-// Position q of phase p is result q phases + p.
+// Position q of phase p is result q * phases + p.
 typedef struct direction {
   etx_patch_direction seen;  // what all phases see, as one plain window
   int64_t phases;
@@ -77,15 +77,15 @@ typedef struct plan {
   size_t sum_phase;  // from phase to phase of rows
 } plan;
 
-// A tap of an item: where its weights come from and go to, those of each input
-// channel `each` behind those of the one before.
+// A tap of an item: source and destination of its weights; those of each input
+// channel are `each` after those of the channel before.
 typedef struct placed_tap {
   ptrdiff_t from;
   uint16_t to, each;
 } placed_tap;
 
-// What an item works with.
-typedef struct workspace {
+// The working data of one item.
+typedef struct subpixel_workspace {
   const plan* p;
   float* patches;
   float* sums;
@@ -103,7 +103,7 @@ typedef struct workspace {
   placed_tap taps[TAPS];
   ptrdiff_t offsets[OFFSETS];  // of what taps see in the patches
   ptrdiff_t weight_places[OFFSETS];
-} workspace;
+} subpixel_workspace;
 
 // ------------------------------------------------ directions
 
@@ -276,7 +276,7 @@ static bool start_plan(plan* p, const etx_convolution* c,
 
 // ------------------------------------------------ patches
 
-static void place_patch(workspace* d) {
+static void place_patch(subpixel_workspace* d) {
   const plan* p = d->p;
   const etx_patch_piece y = etx_patch_piece_of(&p->y.seen, 0, d->y, d->height);
   const etx_patch_piece x = etx_patch_piece_of(&p->x.seen, 0, d->x, d->width);
@@ -294,7 +294,8 @@ static void place_patch(workspace* d) {
          (p->patch * p->channels + ETX_PATCH_BEHIND) * sizeof(float));
 }
 
-static void copy_patches(const workspace* d, size_t first, size_t count) {
+static void copy_patches(const subpixel_workspace* d, size_t first,
+                         size_t count) {
   const plan* p = d->p;
   etx_row_copy copy = d->copy;
   if (copy.rows == 0) return;
@@ -309,14 +310,14 @@ static void copy_patches(const workspace* d, size_t first, size_t count) {
 
 // Weights and offsets of an item lie phase by phase: those of `channels` input
 // channels one after the other, taps in reversed order.
-static size_t taps_before(const workspace* d, int64_t y, int64_t x) {
+static size_t taps_before(const subpixel_workspace* d, int64_t y, int64_t x) {
   const direction *rows = &d->p->y, *columns = &d->p->x;
   return d->p->channels *
          ((size_t)(rows->before[y] - rows->before[d->phase]) * columns->kernel +
           (size_t)rows->counts[y] * columns->before[x]);
 }
 
-static void place_tap(workspace* d, size_t ky, size_t kx) {
+static void place_tap(subpixel_workspace* d, size_t ky, size_t kx) {
   const plan* p = d->p;
   const phase_tap *y = &p->y.taps[ky], *x = &p->x.taps[kx];
   const size_t width = p->x.counts[x->phase];
@@ -339,7 +340,7 @@ static void place_tap(workspace* d, size_t ky, size_t kx) {
   }
 }
 
-static void place_taps(workspace* d) {
+static void place_taps(subpixel_workspace* d) {
   const plan* p = d->p;
   d->tap_count = 0;
   for (size_t y = 0; y < p->y.kernel; ++y) {
@@ -350,8 +351,8 @@ static void place_taps(workspace* d) {
 }
 
 // The taps from number `tap` on whose weights lie side by side.
-static size_t count_run(const workspace* d, size_t tap) {
-  const size_t left = d->tap_count - tap, most = left < TURNED ? left : TURNED;
+static size_t count_run(const subpixel_workspace* d, size_t tap) {
+  const size_t left = d->tap_count - tap, most = left < PACKED ? left : PACKED;
   size_t run = 1;
   while (run < most &&
          d->taps[tap + run].from == d->taps[tap].from + (ptrdiff_t)run) {
@@ -360,9 +361,10 @@ static size_t count_run(const workspace* d, size_t tap) {
   return run;
 }
 
-// The weights of input channels `first` and on, turned as etx_conv_oc has them.
-static void transpose_weights(const workspace* d, size_t first, size_t count) {
-  float turned[TURNED * GROUP] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
+// The weights of input channels `first` and on, packed as etx_conv_oc has them.
+static void transpose_weights(const subpixel_workspace* d, size_t first,
+                              size_t count) {
+  float packed[PACKED * GROUP] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   const plan* p = d->p;
   const etx_convolution* c = p->c;
   for (size_t tap = 0, run; tap < d->tap_count; tap += run) {
@@ -376,10 +378,10 @@ static void transpose_weights(const workspace* d, size_t first, size_t count) {
         const size_t place = i + row / GROUP * p->channels;
         p->loops->transpose_pack(channel + (ptrdiff_t)row * c->weight_out,
                                  c->weight_out, left < GROUP ? left : GROUP,
-                                 run, turned);
+                                 run, packed);
         for (size_t k = 0; k < run; ++k) {
           memcpy(d->weights + (t[k].to + place * t[k].each) * GROUP,
-                 turned + k * GROUP, GROUP * sizeof(float));
+                 packed + k * GROUP, GROUP * sizeof(float));
         }
       }
     }
@@ -387,7 +389,8 @@ static void transpose_weights(const workspace* d, size_t first, size_t count) {
 }
 
 // The same as etx_gemm_block has them.
-static void pick_weights(const workspace* d, size_t first, size_t count) {
+static void pick_weights(const subpixel_workspace* d, size_t first,
+                         size_t count) {
   const plan* p = d->p;
   const etx_convolution* c = p->c;
   for (size_t i = 0; i < count; ++i) {
@@ -407,7 +410,8 @@ static void pick_weights(const workspace* d, size_t first, size_t count) {
 
 // How far behind panels those are that come next, of the next input channels or
 // result channels.
-static ptrdiff_t next_panels(const workspace* d, size_t first, size_t count) {
+static ptrdiff_t next_panels(const subpixel_workspace* d, size_t first,
+                             size_t count) {
   const etx_convolution* c = d->p->c;
   if (first + count < (size_t)c->in_channels) {
     return (ptrdiff_t)count * c->weight_in;
@@ -415,9 +419,9 @@ static ptrdiff_t next_panels(const workspace* d, size_t first, size_t count) {
   return (ptrdiff_t)d->rows * c->weight_out - (ptrdiff_t)first * c->weight_in;
 }
 
-// The sums of one phase, from what is there of `count` input channels.
-static void sum_phase(const workspace* d, const ptrdiff_t* places, int64_t y,
-                      int64_t x, size_t first, size_t count) {
+// The sums of one phase, from the patches of `count` input channels.
+static void sum_phase(const subpixel_workspace* d, const ptrdiff_t* places,
+                      int64_t y, int64_t x, size_t first, size_t count) {
   const plan* p = d->p;
   const size_t before = taps_before(d, y, x);
   const size_t each = (size_t)p->y.counts[y] * p->x.counts[x];
@@ -461,7 +465,7 @@ static void sum_phase(const workspace* d, const ptrdiff_t* places, int64_t y,
   p->loops->gemm_by_type[ETX_COMPUTE_F32](&b);
 }
 
-static void sum_item(const workspace* d) {
+static void sum_item(const subpixel_workspace* d) {
   ptrdiff_t places[POSITIONS];
   const plan* p = d->p;
   for (size_t y = 0, i = 0; y < d->height && p->has_channel_lanes; ++y) {
@@ -489,15 +493,17 @@ static void sum_item(const workspace* d) {
 
 // ------------------------------------------------ results
 
-static float bias_of(const workspace* d, size_t row) {
+static float bias_of(const subpixel_workspace* d, size_t row) {
   const etx_tensor* bias = d->p->c->bias;
   if (bias == NULL) return -0.0f;
   const ptrdiff_t channel = (ptrdiff_t)d->channel + (ptrdiff_t)row;
   return ((const float*)bias->data)[channel * bias->strides[0]];
 }
 
-// Where results of a channel go that begin at `out`, and what is added.
-static void place_store(const workspace* d, float* out, etx_row_store* s) {
+// Sets the address of a channel's results, which begin at `out`, and the
+// operand that is added.
+static void place_store(const subpixel_workspace* d, float* out,
+                        etx_row_store* s) {
   const etx_convolution* c = d->p->c;
   s->out = out;
   s->added = etx_chain_store_added(&d->p->store, c->chain,
@@ -505,7 +511,7 @@ static void place_store(const workspace* d, float* out, etx_row_store* s) {
 }
 
 // The rows of a phase that exist.
-static etx_row_store start_store(const workspace* d, size_t row,
+static etx_row_store start_store(const subpixel_workspace* d, size_t row,
                                  int64_t phase) {
   const plan* p = d->p;
   const etx_volumes* out = &p->c->out;
@@ -526,8 +532,8 @@ static etx_row_store start_store(const workspace* d, size_t row,
   return s;
 }
 
-// What a store does not do of a chain.
-static void run_chain(const workspace* d, size_t row, int64_t phase,
+// Computes the part of the chain that a store does not.
+static void run_chain(const subpixel_workspace* d, size_t row, int64_t phase,
                       const etx_row_store* s, float* out) {
   const plan* p = d->p;
   const etx_volumes* all = &p->c->out;
@@ -542,8 +548,8 @@ static void run_chain(const workspace* d, size_t row, int64_t phase,
   }
 }
 
-static void conv_oc_store(const workspace* d, size_t row, int64_t phase,
-                          const float* sums) {
+static void conv_oc_store(const subpixel_workspace* d, size_t row,
+                          int64_t phase, const float* sums) {
   const plan* p = d->p;
   const size_t left = d->rows - row;
   const etx_row_store all = start_store(d, row, phase);
@@ -584,8 +590,8 @@ static void merge(const float* sums, size_t step, size_t phases, size_t count,
   }
 }
 
-// Short rows are merged some at a time, long ones piece by piece.
-static void store_lanes(const workspace* d, size_t row, int64_t phase,
+// Short rows are interleaved several at a time, long ones piece by piece.
+static void store_lanes(const subpixel_workspace* d, size_t row, int64_t phase,
                         const float* sums) {
   float merged[MERGED];
   const plan* p = d->p;
@@ -614,7 +620,7 @@ static void store_lanes(const workspace* d, size_t row, int64_t phase,
   run_chain(d, row, phase, &all, all.out);
 }
 
-static void store_item(const workspace* d) {
+static void store_item(const subpixel_workspace* d) {
   const plan* p = d->p;
   for (size_t row = 0; row < d->rows; row += p->step) {
     for (int64_t i = 0; i < p->item_phases; ++i) {
@@ -632,9 +638,9 @@ static void store_item(const workspace* d) {
 
 // ------------------------------------------------ items
 
-// Items are tiles of groups of images, blocks of result channels of each, and
+// Items are tiles of groups of images, blocks of output channels of each, and
 // phases of rows of those.
-static void start_item(workspace* d, int64_t item) {
+static void start_item(subpixel_workspace* d, int64_t item) {
   const plan* p = d->p;
   const etx_convolution* c = p->c;
   const int64_t parts = p->y.phases / p->item_phases;
@@ -666,7 +672,7 @@ static void start_item(workspace* d, int64_t item) {
   }
 }
 
-static void run_some(workspace* d, size_t first, size_t end) {
+static void run_some(subpixel_workspace* d, size_t first, size_t end) {
   for (size_t i = first; i < end; ++i) {
     start_item(d, (int64_t)i);
     place_patch(d);
@@ -680,7 +686,7 @@ static void run_items(const void* context, size_t first, size_t end) {
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   float sums[LANE_SUMS] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   float weights[LANE_WEIGHTS];
-  workspace d = {
+  subpixel_workspace d = {
       .p = context, .patches = patches, .sums = sums, .weights = weights};
   run_some(&d, first, end);
 }
@@ -688,11 +694,11 @@ static void run_items(const void* context, size_t first, size_t end) {
 static void run_items_of_spots(const void* context, size_t first, size_t end) {
   float patches[PATCHES + ETX_PATCH_BEHIND]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  // Positions are turned in sixteens.
+  // Positions are transposed in blocks of sixteen.
   float sums[SUMS + GROUP * CHANNELS]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   float weights[WEIGHTS] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  workspace d = {
+  subpixel_workspace d = {
       .p = context, .patches = patches, .sums = sums, .weights = weights};
   run_some(&d, first, end);
 }

@@ -12,12 +12,12 @@ enum {
   FEW_TAPS = 64,  // whose sums are done at once: as many positions as fit
   GROUP = ETX_PATCH_GROUP,
   NEAR_WEIGHTS = 65536,  // that stay in a near cache
-  // Where result channels are lanes: of all, and of a tile.
+  // With output channels as lanes: positions of all tiles, and of one.
   LEAST_SPOT_CHANNELS = 32,
   LEAST_SPOTS = 8,
   FEW_SPOTS = 96,  // of a tile: patches of sixteen channels are worth less
   MANY_SPOTS = 256,
-  MOST_SPOTS = 1024,  // of few taps: their sums are not worth turning
+  MOST_SPOTS = 1024,  // of few taps: transposing their sums costs too much
   MANY_TAPS = 96,
   CONV_OC_ITEMS = 4,  // for each thread
   LEAST_PART = 32,    // taps of a part of a window
@@ -25,11 +25,11 @@ enum {
   LEAST_POINTS = 13,     // vectors of a tile
   FEW_POSITIONS = 1024,  // of an image whose channels threads share, or else
   FEW_VALUES = 1 << 18,  // at most, of the side that has more channels
-  // Channels that lie a multiple of so many floats apart have the same few
-  // places in a cache; of an image so large few are read at a time then, if so
-  // many results come of it.
+  // Channels that are a multiple of so many floats apart share a few cache
+  // sets. Of such large images only a few channels are read at a time, if they
+  // have that many results.
   SAME_PLACES = 4096,
-  // Of first caches: lines that have places of their own, and of one place.
+  // Of L1: its sets, and the lines of a set.
   FIRST_CACHE_LINES = 64,
   FIRST_CACHE_WAYS = 8,
   MANY_VALUES = 1 << 22,
@@ -38,7 +38,7 @@ enum {
 
 // ------------------------------------------------ directions
 
-// The phase of a tap; it is added if it is new.
+// The number of a tap's phase, which is added if it is new.
 static size_t phase_of(etx_patch_direction* d, int64_t tap) {
   if (d->step > 1) return 0;
   const int64_t first = tap * d->window.dilation % d->window.stride;
@@ -55,7 +55,7 @@ static bool start_direction(etx_patch_direction* d, const etx_window* window) {
          window->dilation <= MOST;
 }
 
-// False if there are too many.
+// False if there are too many phases.
 static bool find_phases(etx_patch_direction* d) {
   const etx_window* window = &d->window;
   if (window->kernel > ETX_PATCH_TAPS) return false;
@@ -66,7 +66,8 @@ static bool find_phases(etx_patch_direction* d) {
   return d->extra < ETX_PATCHES;
 }
 
-// The order of the input, where positions need not be neighbours.
+// The order of the input's elements: no phases, because neighbouring positions
+// may be a stride apart.
 static etx_patch_direction without_phases(const etx_patch_direction* d) {
   etx_patch_direction whole = *d;
   whole.step = (size_t)d->window.stride;
@@ -76,12 +77,12 @@ static etx_patch_direction without_phases(const etx_patch_direction* d) {
   return whole;
 }
 
-// Elements of a patch that `size` positions see.
+// The number of patch elements that `size` positions read.
 static size_t seen_by(const etx_patch_direction* d, int64_t size) {
   return ((size_t)size - 1) * d->step + 1 + d->extra;
 }
 
-// How far what a tap sees is in its phase.
+// The offset of a tap's input in its phase.
 static size_t place_of(const etx_patch_direction* d, int64_t tap) {
   return (size_t)(tap * d->window.dilation * (int64_t)d->step /
                   d->window.stride);
@@ -107,7 +108,7 @@ etx_patch_piece etx_patch_piece_of(const etx_patch_direction* direction,
 
 // ------------------------------------------------ patches
 
-// Zeros that a row of all positions and the one below it can share.
+// The number of zeros that a row of all positions and the next row can share.
 static size_t shared_zeros(const etx_patch_direction* x) {
   size_t shared = x->extra;
   for (size_t i = 0; i < x->phases; ++i) {
@@ -120,15 +121,15 @@ static size_t shared_zeros(const etx_patch_direction* x) {
   return shared;
 }
 
-// Sizes of a patch for tiles of `height` times `width`; false if it is too
-// large.
+// Computes the sizes of a patch for tiles of `height` x `width`; false if it is
+// too large.
 static bool size_patch(etx_patch_plan* p, int64_t height, int64_t width) {
   const size_t shared =
       width == p->x.window.out && height > 1 ? shared_zeros(&p->x) : 0;
   const size_t rows = seen_by(&p->y, height);
   p->pitch = seen_by(&p->x, width) - shared;
   p->phase = rows * p->pitch + shared;
-  // Phases of a single row begin where a group of lanes does.
+  // In a single row, phases begin at multiples of a group of lanes.
   if (rows == 1) {
     p->phase = (p->phase + GROUP - 1) / GROUP * GROUP;
   }
@@ -141,13 +142,15 @@ static int64_t even_share(int64_t size, int64_t most) {
   return etx_ceil_div(size, etx_ceil_div(size, most));
 }
 
-// What a tile takes, in groups of lanes: it takes something whatever its size.
+// The cost of a tile, in groups of lanes; a part of it does not depend on the
+// size.
 static double cost_of(const etx_patch_plan* p, size_t height, size_t width) {
   const size_t lanes = (height - 1) * p->pitch + width;
   return (double)(lanes / GROUP + (lanes % GROUP > 0)) + 0.3;
 }
 
-// As wide as the result, or as fits; then as high as wastes least.
+// Chooses the width: that of the result, or the largest that fits; then the
+// height that wastes the fewest lanes.
 static bool size_tiles(etx_patch_plan* p) {
   const int64_t high = p->y.window.out, wide = p->x.window.out;
   int64_t width = even_share(wide, (int64_t)p->lanes), height = 1;
@@ -173,7 +176,8 @@ static bool size_tiles(etx_patch_plan* p) {
   return size_patch(p, height, width);
 }
 
-// Where the taps of all channels that exist at a time begin.
+// Computes the offsets of the taps of all channels whose patches exist
+// together.
 static void find_offsets(etx_patch_plan* p) {
   const size_t width = (size_t)p->x.window.kernel;
   for (size_t i = 0; i < p->taps * p->channels; ++i) {
@@ -195,7 +199,7 @@ static void find_offsets(etx_patch_plan* p) {
 
 // ------------------------------------------------ convolutions
 
-// True if a result channel's weights follow each other, tap by tap, or panels'.
+// True if the weights of an output channel, or those of panels, are contiguous.
 static bool are_weights_dense(const etx_convolution* c) {
   if (c->has_panels) return true;
   const ptrdiff_t width = (ptrdiff_t)c->weight.sizes[2];
@@ -205,12 +209,13 @@ static bool are_weights_dense(const etx_convolution* c) {
          (c->in_channels == 1 || c->weight_in == plane);
 }
 
-// True if the rows of a plane follow each other.
+// True if the rows of a plane are contiguous.
 static bool are_rows_dense(const etx_volumes* v) {
   return v->strides[1] == v->strides[2] * (ptrdiff_t)v->sizes[2];
 }
 
-// True if each position sees just its own.
+// True if each output position reads the input position of the same number (1 x
+// 1).
 static bool is_pointwise(const etx_convolution* c) {
   for (size_t d = 1; d < ETX_SPATIAL; ++d) {
     const etx_window* w = &c->windows[d];
@@ -219,7 +224,7 @@ static bool is_pointwise(const etx_convolution* c) {
   return true;
 }
 
-// Where each position sees just its own, rows are one long row.
+// With 1 x 1 windows, the rows are one long row.
 static void join_rows(etx_convolution* c) {
   if (!is_pointwise(c) || !are_rows_dense(&c->in) || !are_rows_dense(&c->out)) {
     return;
@@ -233,7 +238,7 @@ static void join_rows(etx_convolution* c) {
   c->windows[2].in = c->windows[2].out = c->out.sizes[2];
 }
 
-// How many positions and how many result channels a tile has sums for.
+// The numbers of positions and of output channels whose sums a tile holds.
 static void share_sums(etx_patch_plan* p) {
   const etx_convolution* c = &p->c;
   p->rows = c->out_channels;
@@ -254,9 +259,9 @@ static void pack_tiles(etx_patch_plan* p) {
       c->in_channels <= FEW_CHANNELS ? FEW_ROWS : ETX_PATCH_SUMS / PACKED_LANES;
   p->rows = even_share(c->out_channels, most);
   p->channels = (size_t)even_share(c->in_channels, ETX_PATCHES / PACKED_LANES);
-  // What only a few rows see is not worth a copy.
+  // A patch that only a few rows read is not worth a copy.
   p->is_direct = p->rows <= FEW_ROWS && c->in.strides[2] == 1;
-  // Rows of few channels, or to few, are long: they are stored in one go.
+  // With few input or output channels, rows are long and stored as a whole.
   const size_t by_channels = ETX_PATCHES / p->channels;
   const size_t by_rows = ETX_PATCH_SUMS / (size_t)p->rows;
   p->lanes = by_channels < by_rows ? by_channels : by_rows;
@@ -267,7 +272,7 @@ static void pack_tiles(etx_patch_plan* p) {
   p->pitch = p->lanes;
 }
 
-// For windows of neighbours, where a set has loops for them.
+// For depthwise windows of which the instruction set has microkernels.
 static etx_depthwise_loop windows_of(const etx_patch_plan* p) {
   const etx_window *y = &p->y.window, *x = &p->x.window;
   const int64_t kernel = x->kernel;
@@ -280,7 +285,7 @@ static etx_depthwise_loop windows_of(const etx_patch_plan* p) {
   return p->loops->depthwise_planes;
 }
 
-// Tiles of one channel, as high as fits. Their sums are never stored.
+// Tiles of one channel, as high as fits. Their sums are not stored in between.
 static bool plan_plane(etx_patch_plan* p) {
   const int64_t width = p->x.window.out, high = p->y.window.out;
   int64_t height = high;
@@ -318,7 +323,7 @@ static bool size_channels(etx_patch_plan* p) {
 
 // ------------------------------------------------ channels as lanes
 
-// True if the channels of a tile keep each other from the caches.
+// True if the channels of a tile evict each other from the caches.
 static bool meets_in_caches(const etx_convolution* c) {
   return c->in.channel > 0 && c->in.channel % SAME_PLACES == 0 &&
          c->in_channels >= MANY_VALUES / c->in.channel &&
@@ -343,8 +348,8 @@ static bool suits_spots(const etx_patch_plan* p) {
             (p->x.step > 1 && c->out_channels > ETX_CONV_OC_BLOCK))));
 }
 
-// Channels that can be read where they lie without keeping each other from a
-// first cache: those that lie a multiple of 4096 bytes apart have one place.
+// The number of channels that can be read in place without evicting each other
+// from L1: addresses that are a multiple of 4096 bytes apart share a cache set.
 static int64_t count_places(const etx_convolution* c) {
   int64_t places = FIRST_CACHE_LINES;
   ptrdiff_t step = c->in.channel / GROUP;
@@ -354,7 +359,7 @@ static int64_t count_places(const etx_convolution* c) {
 }
 
 // True if nothing has to be copied: no window reaches out of the input, and
-// enough channels can be read where they lie.
+// enough channels can be read in place.
 static bool lies_ready(const etx_patch_plan* p) {
   const etx_convolution* c = &p->c;
   for (size_t d = 1; d < ETX_SPATIAL; ++d) {
@@ -368,7 +373,7 @@ static bool lies_ready(const etx_patch_plan* p) {
          places >= ETX_CONV_OC_TAPS / 3 / (int64_t)p->taps;
 }
 
-// True if tiles so large are too many for the threads to wait for each other.
+// True if tiles of this size are enough to keep all threads busy.
 static bool shares_spots(const etx_patch_plan* p, int64_t height,
                          int64_t width) {
   const etx_convolution* c = &p->c;
@@ -418,7 +423,8 @@ static bool size_spots(etx_patch_plan* p) {
   return true;
 }
 
-// Result channels that share a tile: fewer if threads would be idle.
+// The number of output channels that share a tile: fewer if threads would be
+// idle.
 static void share_spots(etx_patch_plan* p) {
   const etx_convolution* c = &p->c;
   const int64_t positions = p->y.tile * p->x.tile;
@@ -437,8 +443,8 @@ static void share_spots(etx_patch_plan* p) {
   if (p->rows > c->out_channels) p->rows = c->out_channels;
 }
 
-// Windows that are larger than what is summed at a time come in parts, of some
-// rows or of a part of one, which are then what channels are otherwise.
+// Windows that are too large to be summed at once are split into parts: some
+// rows, or a part of one row. A part then plays the role of a channel.
 static bool part_windows(etx_patch_plan* p) {
   const size_t width = (size_t)p->x.window.kernel, whole = p->taps;
   size_t part = ETX_CONV_OC_TAPS;
@@ -450,7 +456,8 @@ static bool part_windows(etx_patch_plan* p) {
   return true;
 }
 
-// Whole squares are turned (transpose_pack_template.h) where that is possible.
+// Whole squares are transposed (transpose_pack_template.h) where that is
+// possible.
 static int64_t channels_of_spots(const etx_patch_plan* p) {
   if (p->parts > 1) return 1;
   const int64_t all = p->c.in_channels;
@@ -487,9 +494,9 @@ static bool plan_spots(etx_patch_plan* p) {
 
 // ------------------------------------------------ sums in registers
 
-// True if a thread is to have result channels of its own, as in a layer that
-// goes channel by channel: where what is seen and what results from it are
-// small enough to be in each core's cache, and what is seen is not much more.
+// True if each thread should have output channels of its own, as layers do that
+// work channel by channel: if input and output are small enough for each core's
+// cache, and the input is not much larger than the output.
 static bool suits_channel_shares(const etx_patch_plan* p) {
   const etx_convolution* c = &p->c;
   const int64_t in = c->in_channels, out = c->out_channels;
@@ -499,7 +506,7 @@ static bool suits_channel_shares(const etx_patch_plan* p) {
           (positions <= FEW_VALUES / (in > out ? in : out) && in <= 2 * out));
 }
 
-// Rows of result channels for each item, if threads are many.
+// The number of output channels of an item, if there are many threads.
 static void share_points(etx_patch_plan* p, int64_t tiles) {
   const etx_convolution* c = &p->c;
   const int64_t blocks = etx_ceil_div(c->out_channels, POINT_CHANNELS);
@@ -517,12 +524,13 @@ static void share_points(etx_patch_plan* p, int64_t tiles) {
   if (p->rows > c->out_channels) p->rows = c->out_channels;
 }
 
-// What lanes are used of those that are computed.
+// The share of computed lanes that are used.
 static bool fills_lanes(int64_t positions) {
   return positions * 8 >= etx_ceil_div(positions, GROUP) * GROUP * 7;
 }
 
-// Vectors of a tile of `vectors`; no tile has only one.
+// The number of vectors of each tile of a row of `vectors`; no tile has only
+// one.
 static int64_t share_of_points(const etx_convolution* c, int64_t vectors) {
   int64_t most = ETX_PATCHES / GROUP / c->in_channels;
   if (most < LEAST_POINTS) most = LEAST_POINTS;
@@ -550,8 +558,8 @@ static bool plan_packed_points(etx_patch_plan* p) {
   return true;
 }
 
-// Few channels, whose patches exist all at once: a row of results is a line, or
-// a part of one that has no rows above or below it.
+// Few channels, all of whose patches exist at once: a row of results is a line,
+// or a part of a line.
 static bool plan_rows_of_points(etx_patch_plan* p) {
   const etx_convolution* c = &p->c;
   const int64_t wide = p->x.window.out, high = p->y.window.out;

@@ -1,5 +1,5 @@
-// How a convolution is cut into tiles of result positions, each of which sees a
-// patch of every input channel. Positions are counted along the patch's rows,
+// Splits a convolution into tiles of output positions. Each tile reads a patch
+// of every input channel. Positions are counted along the patch's rows,
 //
 //         pitch                 result 2 stands for a position that does not
 //     .-----------.             exist, nor do those between two rows: they are
@@ -7,23 +7,23 @@
 //     | 3 4       |
 //     '-----------'
 //
-// so that what a tap sees of all positions lies side by side, at an offset that
-// is the tap's own. With strides, the patch is cut into phases: elements that
-// lie a stride apart are neighbours. Zeros behind a row that are as many as
-// those before the next one are the same zeros.
+// so that the inputs of one tap at all positions are contiguous, at an offset
+// that depends on the tap alone. With strides, the patch is split into phases,
+// in which elements that are a stride apart are neighbours. Zeros after a row
+// and before the next row are shared.
 //
-// Where each position sees just its own, a tile is packed: its lanes lie group
-// by group, those of one tap after those of another.
+// In a 1 x 1 convolution a tile is packed: its lanes are stored group by group,
+// and in a group tap by tap.
 //
-// Sums that are taken in one go stay in registers until they are results
-// (etx_conv_pixels): those of positions that see just their own, where they
-// lie, or of few channels, whose patches exist all at once.
+// If all taps are summed at once, the sums stay in registers until they are
+// results (etx_conv_pixels): for 1 x 1 windows, which read the input in place,
+// or for few channels, all of whose patches fit.
 //
-// Few positions waste lanes. Then result channels are lanes (etx_conv_oc):
-// weights are turned on the stack, and positions that do not exist are left
-// out. One element is read at a time, so that neighbours may lie a stride
-// apart: patches have no phases, and where no window reaches out of the input
-// there are none.
+// Few positions waste lanes. Then lanes are output channels (etx_conv_oc):
+// weights are transposed on the stack, and positions that do not exist are left
+// out. The input is read one element at a time, so neighbours may be a stride
+// apart: patches have no phases. If no window reaches out of the input, no
+// patch is copied at all.
 
 #ifndef ETX_RUNTIME_KERNELS_CONVOLUTION_PATCH_PLAN_H
 #define ETX_RUNTIME_KERNELS_CONVOLUTION_PATCH_PLAN_H
@@ -39,17 +39,16 @@ enum {
   ETX_PATCH_TAPS = 256,  // that are summed at a time
   ETX_PATCH_PHASES = 8,  // in each direction
   ETX_PATCH_GROUP = ETX_LANE_GROUP_BYTES / 4,
-  ETX_CONV_OC_BLOCK = 64,  // whose weights are turned at a time
+  ETX_CONV_OC_BLOCK = 64,  // whose weights are transposed at a time
   ETX_CONV_OC_TAPS = 147,  // 16 channels of 3 x 3, or colours of 7 x 7
   ETX_CONV_OC_TILE = 448,  // positions, at most
-  // For tiles whose lanes are channels. Their weights are transposed for each
-  // tile.
+  // Of tiles whose lanes are channels: weights are transposed for each.
   ETX_CONV_OC_PATCHES = 12288,
   ETX_CONV_OC_SUMS = ETX_CONV_OC_TILE * ETX_CONV_OC_BLOCK,
 };
 
-// One direction. Tap t sees phase t dilation mod stride, or rather the number
-// that phase has among those that are seen.
+// One direction. Tap t reads phase (t * dilation) mod stride, or rather the
+// number of that phase among those that are read.
 typedef struct etx_patch_direction {
   etx_window window;
   size_t step;  // from position to position; not 1: there are no phases
@@ -85,18 +84,18 @@ typedef struct etx_patch_plan {
   ptrdiff_t offsets[ETX_PATCH_TAPS];
 } etx_patch_plan;
 
-// Elements of one phase in one direction: number i is input first + i stride,
-// and those from `begin` up to `end` exist.
+// The elements of one phase in one direction: number i is input first + i *
+// stride; those from `begin` up to `end` exist.
 typedef struct etx_patch_piece {
   int64_t first, stride;
   size_t begin, end, count;
 } etx_patch_piece;
 
-// What phase number `phase` has for `size` results from `out` on.
+// The elements of phase number `phase` for `size` results from `out` on.
 etx_patch_piece etx_patch_piece_of(const etx_patch_direction* direction,
                                    size_t phase, int64_t out, size_t size);
 
-// False if windows or types are not such that patches serve.
+// False if patches do not support these windows or types.
 bool etx_patch_plan_start(etx_patch_plan* plan,
                           const etx_convolution* convolution);
 

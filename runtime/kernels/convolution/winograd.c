@@ -1,26 +1,29 @@
-// Convolution with windows of 3 x 3 neighbours, stride 1, by Winograd's
-// F(2 x 2, 3 x 3) (winograd_microkernels.h). Weights come in panels of sixteen
-// result channels, [O / 16, I, 3, 3, 16], as they are: a share transforms them
-// a few channels at a time, which costs less than reading 16/9 as many would.
+// 3 x 3 convolution of stride 1 by Winograd's F(2 x 2, 3 x 3)
+// (winograd_microkernels.h). Weights are packed in panels of sixteen output
+// channels, [O / 16, I, 3, 3, 16], and not transformed in the file: each thread
+// transforms a few channels at a time, which costs less than reading 16/9 as
+// many weights.
 //
-// An image is cut into strips of rows, one for each thread if it is large
-// enough (parallel_for.h), and these into blocks of tiles. V of a block of each
-// strip is in temporary memory and made by all threads, which share its
-// channels. Then they share parts of the blocks, of whole rows of tiles, and
-// pairs of panels. Both times a thread begins with its own strip: no other
-// thread reads what it wrote. Each element of M is a sum from the first channel
-// to the last, in steps that are rounded once (f32_vec_template.h), so that
-// results do not depend on any of that.
+// An image is split into strips of rows, one for each thread if it is large
+// enough (parallel_for.h), and strips into blocks of tiles. V (the transformed
+// input) of one block of each strip is in temporary memory. All threads compute
+// it, split by channels. Then they split the blocks into parts, which are whole
+// rows of tiles, and pairs of panels. In both phases a thread begins with its
+// own strip, so no other core reads what it has just written. Each element of M
+// is a sum from the first channel to the last, in steps that are rounded once
+// (f32_vec_template.h), so results do not depend on the split.
 //
-// With u = 2^-24 and n channels, a result is off by at most (n + 16) u times
+// With u = 2^-24 and n channels, the error of a result is at most (n + 16) u
+// times
 //
 //   |A'| (sum over channels of |G||g||G'| |B'||d||B|) |A|
 //
-// to first order: n + 15 roundings at most are on the way of a number. Direct
-// sums are off by 9 n u sum |g||d| at most. Where numbers are of one size they
-// are off by more, because they have nine times as many terms (docs/speed.md);
-// a number far larger than its neighbours costs those their last digits here.
-// What is infinite makes results of its tile infinite or NaN.
+// to first order, because a number passes at most n + 15 roundings. The error
+// of direct sums is at most 9 n u sum |g||d|. If all numbers have similar size,
+// direct sums have larger errors, because they have nine times as many terms
+// (docs/speed.md). Here a number that is far larger than its neighbours costs
+// them their last digits, and an infinite one makes the results of its tile
+// infinite or NaN.
 
 #include <string.h>
 
@@ -40,12 +43,12 @@ enum {
                                          // than a part
   TAPS = 32,                             // channels that are summed at a time
   SLACK = CHANNELS - 1,
-  // What the tiles of a block see of a channel, at most, in 2 rows + 2 times
-  // 2 columns + 2 elements, and what is read behind.
+  // The largest patch of a channel that the tiles of a block read: 2 rows + 2
+  // times 2 columns + 2 elements, and elements that are read after it.
   PATCH = 4 * BLOCK + 4 * (BLOCK + 1) + 4 + 4 * CHANNELS,
 };
 
-typedef struct job {
+typedef struct winograd_job {
   etx_volumes in;
   const float* panels;
   int64_t padding[2];
@@ -56,31 +59,31 @@ typedef struct job {
   size_t strips;     // of an image
   size_t part_rows, parts, block_rows, block_columns;
   size_t pitch;
-  // The current blocks: their image, first tile in the strip, and size in
-  // tiles.
+  // Of the current blocks: image, first tile in the strip, size in tiles.
   int64_t image;
   size_t row, column, rows, columns;
-} job;
+} winograd_job;
 
-// The part of the current blocks that lies in one strip.
-typedef struct block {
+// The current block of one strip.
+typedef struct winograd_block {
   size_t row, rows;
   float* seen;
-} block;
+} winograd_block;
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-// Where a strip begins.
-static size_t strip_row(const job* j, size_t strip) {
+// The first row of tiles of a strip.
+static size_t strip_row(const winograd_job* j, size_t strip) {
   return (size_t)j->tiles[0] * strip / j->strips;
 }
 
-static block block_at(const job* j, size_t strip) {
+static winograd_block block_at(const winograd_job* j, size_t strip) {
   const size_t row = strip_row(j, strip) + j->row;
   const size_t end = strip_row(j, strip + 1);
-  return (block){.row = row,
-                 .rows = row < end ? least(j->rows, end - row) : 0,
-                 .seen = j->seen + strip * PLACES * j->channels * j->pitch};
+  return (winograd_block){
+      .row = row,
+      .rows = row < end ? least(j->rows, end - row) : 0,
+      .seen = j->seen + strip * PLACES * j->channels * j->pitch};
 }
 
 static size_t most_tiles(size_t channels, size_t strips) {
@@ -90,17 +93,17 @@ static size_t most_tiles(size_t channels, size_t strips) {
 
 // ------------------------------------------------ what tiles see
 
-// Rows and columns of the input that lie in a patch of `size` elements from
-// `first` on.
+// The rows and columns of the input that exist in a patch of `size` elements
+// from `first` on.
 static etx_span inside(int64_t first, int64_t size, int64_t in) {
   const int64_t begin = first < 0 ? -first : 0;
   const int64_t end = in - first < size ? in - first : size;
   return (etx_span){begin, end < begin ? begin : end};
 }
 
-// Channels `first` up to `end` of what a block sees, as V.
-static void transform_block(const job* j, const block* k, size_t first,
-                            size_t end) {
+// Computes V of channels `first` up to `end` of a block.
+static void transform_block(const winograd_job* j, const winograd_block* k,
+                            size_t first, size_t end) {
   float patch[PATCH];
   const int64_t top = (int64_t)(2 * k->row) - j->padding[0];
   const int64_t left = (int64_t)(2 * j->column) - j->padding[1];
@@ -136,11 +139,11 @@ static void transform_block(const job* j, const block* k, size_t first,
 
 // Items are channels of each strip's block.
 static void transform_channels(const void* context, size_t first, size_t end) {
-  const job* j = context;
+  const winograd_job* j = context;
   for (size_t done = first; done < end;) {
     const size_t channel = done % j->channels;
     const size_t some = least(end - done, j->channels - channel);
-    const block k = block_at(j, done / j->channels);
+    const winograd_block k = block_at(j, done / j->channels);
     if (k.rows > 0) transform_block(j, &k, channel, channel + some);
     done += some;
   }
@@ -148,7 +151,7 @@ static void transform_channels(const void* context, size_t first, size_t end) {
 
 // ------------------------------------------------ sums
 
-// A part of a block: its first tile's V, and its results.
+// A part of a block: V of its first tile, and its results.
 typedef struct part {
   const float* seen;
   size_t tiles;
@@ -156,9 +159,9 @@ typedef struct part {
   size_t height, width;
 } part;
 
-// No tiles: the block has less rows than others.
-static part part_at(const job* j, size_t strip, size_t index) {
-  const block k = block_at(j, strip);
+// Without tiles if the block has fewer rows than others.
+static part part_at(const winograd_job* j, size_t strip, size_t index) {
+  const winograd_block k = block_at(j, strip);
   const size_t row = index * j->part_rows;
   if (row >= k.rows) return (part){0};
   const size_t rows = least(j->part_rows, k.rows - row);
@@ -171,10 +174,11 @@ static part part_at(const job* j, size_t strip, size_t index) {
   return p;
 }
 
-// Asks for a share of the weights that come next while the sums of a place are
-// taken: `count` channels of each panel, from `next` on.
-static void ask_for_weights(const job* j, const float* next, size_t place,
-                            size_t panels, size_t count, etx_conv_oc_dense* s) {
+// Prefetches some of the next weights during the sums of one place: `count`
+// channels of each panel, from `next` on.
+static void prefetch_weights(const winograd_job* j, const float* next,
+                             size_t place, size_t panels, size_t count,
+                             etx_conv_oc_dense* s) {
   const size_t shares = PLACES / panels;
   const size_t lines = (count * ETX_WINOGRAD_TAPS + shares - 1) / shares;
   const float* const panel = next + place / shares * j->channels * PANEL;
@@ -185,8 +189,8 @@ static void ask_for_weights(const job* j, const float* next, size_t place,
 }
 
 // M [16][tiles][PAIR] of up to two panels.
-static void sum_part(const job* j, const part* p, size_t panel, size_t panels,
-                     float* sums) {
+static void sum_part(const winograd_job* j, const part* p, size_t panel,
+                     size_t panels, float* sums) {
   float weights[2 * PLACES * TAPS * CHANNELS]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   const size_t all = j->channels;
@@ -218,8 +222,8 @@ static void sum_part(const job* j, const part* p, size_t panel, size_t panels,
           .starts = first == 0,
           .ahead = (const char*)j->panels};
       if (has_next) {
-        ask_for_weights(j, j->panels + next * PANEL, place, panels,
-                        least(TAPS, left > 0 ? left : all), &s);
+        prefetch_weights(j, j->panels + next * PANEL, place, panels,
+                         least(TAPS, left > 0 ? left : all), &s);
       }
       j->results->loops->conv_oc_dense(&s);
     }
@@ -228,8 +232,8 @@ static void sum_part(const job* j, const part* p, size_t panel, size_t panels,
 
 // ------------------------------------------------ results
 
-// Rows that are all of the result's are one line.
-static void store_part(const job* j, const part* p, size_t panel,
+// Rows as wide as the result are stored as one line.
+static void store_part(const winograd_job* j, const part* p, size_t panel,
                        const float* sums) {
   const size_t wide = (size_t)j->results->out.sizes[2];
   const bool is_wide = p->width == wide;
@@ -242,14 +246,14 @@ static void store_part(const job* j, const part* p, size_t panel,
   }
 }
 
-static size_t pair_count(const job* j) {
+static size_t pair_count(const winograd_job* j) {
   return ((size_t)j->results->out.channels / CHANNELS + 1) / 2;
 }
 
 // Items are parts of each strip's block, and pairs of panels of each.
 static void multiply_parts(const void* context, size_t first, size_t end) {
-  const job* j = context;
-  // Positions are turned in sixteens.
+  const winograd_job* j = context;
+  // Positions are transposed in blocks of sixteen.
   float sums[PLACES * PART * PAIR], results[(4 * PART + SLACK) * PAIR];
   const size_t panels = (size_t)j->results->out.channels / CHANNELS;
   const size_t pairs = pair_count(j);
@@ -276,11 +280,11 @@ static void multiply_parts(const void* context, size_t first, size_t end) {
 // ------------------------------------------------ blocks
 
 // Rows of the largest strip.
-static size_t strip_rows(const job* j) {
+static size_t strip_rows(const winograd_job* j) {
   return ((size_t)j->tiles[0] + j->strips - 1) / j->strips;
 }
 
-static void size_blocks(job* j) {
+static void size_blocks(winograd_job* j) {
   const size_t high = strip_rows(j), wide = (size_t)j->tiles[1];
   const size_t columns = (wide + PART - 1) / PART;
   j->block_columns = (wide + columns - 1) / columns;
@@ -291,11 +295,11 @@ static void size_blocks(job* j) {
   j->block_rows = most_tiles(j->channels, j->strips) / tiles * j->part_rows;
 }
 
-static void run_blocks(job* j, const etx_parallel* parallel) {
+static void run_blocks(winograd_job* j, const etx_parallel* parallel) {
   const double tiles = (double)(j->strips * j->rows * j->columns);
   const double seen = tiles * (double)j->channels * PLACES;
   j->parts = (j->rows + j->part_rows - 1) / j->part_rows;
-  // The last row of tiles may write whole sixteens.
+  // The last row of tiles may write multiples of sixteen.
   j->pitch =
       (j->rows - 1) * j->columns + (j->columns + SLACK) / CHANNELS * CHANNELS;
   etx_parallel_for(parallel, j->strips * j->channels, seen, transform_channels,
@@ -304,7 +308,7 @@ static void run_blocks(job* j, const etx_parallel* parallel) {
                    seen * (double)j->results->out.channels, multiply_parts, j);
 }
 
-static void run_job(job* j, const etx_parallel* parallel) {
+static void run_job(winograd_job* j, const etx_parallel* parallel) {
   size_blocks(j);
   const size_t high = strip_rows(j), wide = (size_t)j->tiles[1];
   for (j->image = 0; j->image < j->in.images; ++j->image) {
@@ -324,12 +328,12 @@ static void run_job(job* j, const etx_parallel* parallel) {
 enum { INPUT, WEIGHTS, PADDING = 3, OUT = 6 };
 
 static void convolve(etx_call* call, const etx_convolution_epilogue* results) {
-  job j = {.in = etx_volumes_of(etx_call_tensor(call, INPUT)),
-           .panels = etx_call_tensor(call, WEIGHTS)->data,
-           .padding = {etx_call_list_item(call, PADDING, 0),
-                       etx_call_list_item(call, PADDING, 1)},
-           .results = results,
-           .seen = call->temporary};
+  winograd_job j = {.in = etx_volumes_of(etx_call_tensor(call, INPUT)),
+                    .panels = etx_call_tensor(call, WEIGHTS)->data,
+                    .padding = {etx_call_list_item(call, PADDING, 0),
+                                etx_call_list_item(call, PADDING, 1)},
+                    .results = results,
+                    .seen = call->temporary};
   j.channels = (size_t)j.in.channels;
   for (size_t d = 0; d < 2; ++d) {
     j.tiles[d] = (results->out.sizes[1 + d] + 1) / 2;
@@ -356,7 +360,7 @@ etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes) {
   const size_t wide = ((size_t)out->sizes[3] + 1) / 2;
   const size_t strips = etx_parallel_for_strips(
       call->parallel, high, (size_t)out->sizes[2] * (size_t)out->sizes[3]);
-  // Strips may be a row higher than others.
+  // Some strips are a row higher than others.
   const size_t rows = high + strips - 1, most_of_all = strips * BLOCK;
   const size_t tiles = wide == 0 || rows < most_of_all / wide + 1
                            ? least(most_of_all, rows * wide)

@@ -1,16 +1,15 @@
-// Four ways through a product, chosen by type, sizes and where the operands
-// lie, never by the machine:
+// Chooses one of four algorithms for a product, by type, sizes and layout of
+// the operands, never by the machine:
 //
-//   a few thousand steps of float32: at once, without parts
-//   (gemm_small_template.h) few rows or columns of float32 and right as
-//   [columns, inner], the layout of linear's weights: dot products, weights
-//   read once and in order other floats: blocks (gemm_packed.c), where right is
-//   turned or was
-//     turned when the file was made, or lanes (gemm_transposed.c), where left
-//     is
+//   float32 of a few thousand steps: one call (gemm_small_template.h)
+//   float32 with few rows or columns, right as [columns, inner], the
+//     layout of linear's weights: dot products that read weights once
+//   other floats: blocks (gemm_packed.c), where right is packed now or was
+//     packed when the file was made; or row lanes (gemm_transposed.c),
+//     where left is transposed
 //   anything else: panels (gemm_f64_i64.c)
 //
-// Neither operand is copied or transposed as a whole. Threads share the result,
+// No operand is copied or transposed as a whole. Threads split the result,
 // never a sum.
 
 #include "runtime/kernels/matmul/gemm.h"
@@ -25,26 +24,26 @@ enum {
   ROWS = 48,        // at least, if there are too few columns for all threads
   LEAST_ROWS = 24,  // of a part, if there are not
   PASSING = 6,      // rows that pass at a time
-  // Rows that share blocks of right (gemm_packed.c). More of them pass after
-  // each other, in even parts, so that those of left stay in a near cache.
+  // Rows that share blocks of right (gemm_packed.c). More rows are split into
+  // even parts that follow each other, so that those of left stay in cache.
   MANY_ROWS = 192,
   // Results that are still in cache when a chain reads them.
   CHAIN_ELEMENTS = 65536,
-  // Products that are not worth preparing anything for.
+  // Products that are too small to prepare anything for.
   SMALL_SIDE = 64,
   SMALL_WORK = 8192,
   SMALL_ROWS = 4,  // or so many columns, or inner elements
   SMALL_COLUMNS = 16,
   SMALL_INNER = 16,
   DOT_PARTS = 16,  // sums of a dot
-  // Items for each thread: cores differ, and machines are busy.
+  // Items for each thread: cores differ in speed, and other programs run too.
   ITEMS_PER_THREAD = 4,
 };
 
 // ------------------------------------------------ dot products
 
-// Dot products (etx_gemm_nt): float32, both operands with inner elements side
-// by side, at least one of them.
+// Dot products (etx_gemm_nt): float32, inner elements of both operands
+// contiguous, at least one of them.
 static void run_dots(const etx_gemm* p, const etx_f32_microkernels* loops,
                      const etx_gemm_area* a) {
   const float* left = (const float*)(const void*)p->left;
@@ -76,9 +75,10 @@ static bool are_dots(const etx_gemm* p) {
          (p->rows <= ETX_GEMM_NT_ROWS || p->columns <= ETX_GEMM_NT_COLUMNS);
 }
 
-// True if the sums have one order, and any other way would take longer to
-// begin than they take. A few rows of many columns are not: their sums wait for
-// each other where a block has more of them.
+// True if the order of the sums is fixed anyway and any other algorithm would
+// take longer to set up than to run. A few rows of many columns are excluded:
+// with few accumulators in flight, FMAs wait for each other, and blocks have
+// more of them.
 static bool is_small(const etx_gemm* p) {
   if (p->dtype != ETX_DTYPE_FLOAT32 || p->inner == 0 || p->has_panels) {
     return false;
@@ -99,14 +99,14 @@ static bool is_small(const etx_gemm* p) {
 typedef void (*way)(const etx_gemm* product, const etx_f32_microkernels* loops,
                     const etx_gemm_area* area);
 
-typedef struct job {
+typedef struct gemm_job {
   const etx_gemm* p;
   const etx_f32_microkernels* loops;
   way run;
   const etx_chain* chain;  // what `run` does not do of the product's; or NULL
   // Items: `columns` of columns, for each part of `rows` rows.
   size_t rows, columns;
-} job;
+} gemm_job;
 
 static way way_of(const etx_gemm* p) {
   if (are_dots(p)) return run_dots;
@@ -114,7 +114,7 @@ static way way_of(const etx_gemm* p) {
                                                           : etx_gemm_f64_i64;
 }
 
-// Computes the chain with an area of results.
+// Computes the chain on an area of results.
 static void run_chain(const etx_gemm* p, const etx_gemm_area* area) {
   for (size_t i = 0; i < area->rows; ++i) {
     const size_t row = area->row + i;
@@ -124,7 +124,7 @@ static void run_chain(const etx_gemm* p, const etx_gemm_area* area) {
   }
 }
 
-static void run_area(const job* j, const etx_gemm_area* area) {
+static void run_area(const gemm_job* j, const etx_gemm_area* area) {
   j->run(j->p, j->loops, area);
   if (j->chain != NULL) run_chain(j->p, area);
 }
@@ -141,17 +141,17 @@ static void run_small(const etx_gemm* p, const etx_f32_microkernels* loops) {
   }
 }
 
-// Items of columns that are done at once: all, or as many as stay in cache
-// until the chain comes to them.
-static size_t items_at_once(const job* j, size_t rows, size_t most) {
+// The number of column items that are computed before the chain: all, or as
+// many as stay in cache until the chain reads them.
+static size_t items_at_once(const gemm_job* j, size_t rows, size_t most) {
   const size_t kept = CHAIN_ELEMENTS / COLUMNS / rows;
   if (j->chain == NULL || kept >= most) return most;
   return kept == 0 ? 1 : kept;
 }
 
-// Columns of items `first` up to `end`, several at once, for a part of the
+// Items `first` up to `end` of columns, several at once, for one part of the
 // rows.
-static void run_part(const job* j, size_t part, size_t first, size_t end) {
+static void run_part(const gemm_job* j, size_t part, size_t first, size_t end) {
   const etx_gemm* p = j->p;
   const size_t row = part * j->rows;
   const size_t rows = p->rows - row < j->rows ? p->rows - row : j->rows;
@@ -170,7 +170,7 @@ static void run_part(const job* j, size_t part, size_t first, size_t end) {
 }
 
 static void run_items(const void* context, size_t first, size_t end) {
-  const job* j = context;
+  const gemm_job* j = context;
   for (size_t done = first; done < end;) {
     const size_t part = done / j->columns, column = done % j->columns;
     const size_t left = j->columns - column;
@@ -185,10 +185,10 @@ static size_t share_of(size_t rows, size_t parts) {
   return (each + PASSING - 1) / PASSING * PASSING;
 }
 
-// Rows of a part. With panels, which cost nothing to share, each thread has
-// rows of its own: what it wrote is what it reads when they come again.
-// Otherwise rows are parted only if there are too few columns.
-static size_t part_rows(const job* j, size_t threads) {
+// The rows of a part. With panels, which cost nothing to share, each thread has
+// rows of its own, so it reads what it wrote when they are inputs again.
+// Otherwise rows are split only if there are too few columns.
+static size_t part_rows(const gemm_job* j, size_t threads) {
   const etx_gemm* p = j->p;
   if (threads < 2 || p->rows <= ROWS) return p->rows;
   if (j->columns < threads * ITEMS_PER_THREAD) {
@@ -202,8 +202,8 @@ static size_t part_rows(const job* j, size_t threads) {
 void etx_gemm_run(const etx_gemm* product, const etx_parallel* parallel) {
   const etx_gemm* p = product;
   etx_gemm none;
-  // Otherwise there is no copy: what was just written field by field would be
-  // waited for.
+  // No copy otherwise: a load of a whole struct stalls after stores of its
+  // fields.
   if (product->ignores_product) {
     none = *product;
     none.inner = 0;
@@ -216,14 +216,14 @@ void etx_gemm_run(const etx_gemm* product, const etx_parallel* parallel) {
     run_small(p, loops);
     return;
   }
-  // A single row reads a weight for each step.
+  // A single row reads one weight for each step.
   const double work = (double)(p->rows > 1 ? p->rows : 2) * (double)p->columns *
                       (double)p->inner;
-  job j = {.p = p,
-           .loops = loops,
-           .run = way_of(p),
-           .chain = p->chain,
-           .columns = (p->columns + COLUMNS - 1) / COLUMNS};
+  gemm_job j = {.p = p,
+                .loops = loops,
+                .run = way_of(p),
+                .chain = p->chain,
+                .columns = (p->columns + COLUMNS - 1) / COLUMNS};
   if (j.run == etx_gemm_packed && etx_chain_added(p->chain) != NULL) {
     j.chain = NULL;
   }

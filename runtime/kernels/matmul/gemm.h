@@ -1,5 +1,5 @@
-// One matrix product, out = left * right (+ added), over strided operands:
-// what mm, bmm, addmm and linear are made of.
+// One matrix product, out = left * right (+ added), over strided operands. mm,
+// bmm, addmm and linear are made of it.
 
 #ifndef ETX_RUNTIME_KERNELS_MATMUL_GEMM_H
 #define ETX_RUNTIME_KERNELS_MATMUL_GEMM_H
@@ -11,16 +11,16 @@
 // machine, the instruction set or the number of threads. Every step, product
 // and addition, is rounded once.
 //
-//   dots    inner elements of both operands side by side, and few rows or
-//           few columns: sixteen partial sums (f32_microkernels.h);
+//   dots    inner elements of both operands side by side, and at most so many
+//           rows or so many columns: sixteen partial sums (f32_microkernels.h);
 //           never with panels
 //   else    from the first inner element to the last, from zero
 //
-// Then bias and other addends are added, each in a step of its own. Narrower
-// floats are summed in float32 in the second order and rounded once at the end.
+// Then `added` is added, in steps of its own. Narrower floats are summed in
+// float32 in the second order and rounded once at the end.
 enum { ETX_GEMM_NT_ROWS = 12, ETX_GEMM_NT_COLUMNS = 8 };
 
-// Computes all of it, over the call's threads if it is large enough. With no
+// Computes the product, over the call's threads if it is large enough. With no
 // inner element the product is zero.
 void etx_gemm_run(const etx_gemm* product, const etx_parallel* parallel);
 

@@ -1,11 +1,11 @@
-// Products of integers and doubles in panels (implicit_gemm.h) of right's
-// columns, read where they lie if there are only a few rows.
+// Products of integers and doubles over panels (implicit_gemm.h) of right's
+// columns. With only a few rows, right is read in place.
 
 #include "runtime/kernels/matmul/gemm_epilogue.h"
 #include "runtime/kernels/matmul/gemm_variants.h"
 #include "runtime/kernels/core/short_copy.h"
 
-// Rows of left for which copying a panel is not worth it.
+// With at most so many rows of left, copying a panel is not worth it.
 enum { FEW_ROWS = 2 };
 
 // A block of the result.
@@ -74,7 +74,7 @@ static void sum_piece(const piece* b, char* sums) {
   etx_implicit_gemm_run(&panel);
 }
 
-// Sums are rounded once, behind the addition.
+// Sums are rounded once, after the addition.
 static void run_piece(const piece* b) {
   etx_implicit_gemm_sums sums;
   const etx_gemm* p = b->p;

@@ -1,7 +1,7 @@
-// Products of floats in blocks. Of right, sixteen columns (one group of lanes,
-// or as many groups as the instruction set likes) by some hundred taps are
-// copied to the stack, tap by tap; then rows of left pass, read where they lie.
-// Nothing is copied if right is panels, which are groups with all their taps.
+// Products of floats in blocks. A block of right, sixteen columns (one group of
+// lanes, or several if the instruction set is wide) by some hundred taps, is
+// packed on the stack. Then all rows of left are multiplied with it; left is
+// read in place. Nothing is packed if right is given as panels.
 //
 //              columns                      a block on the stack, by group:
 //            .---------.                      [taps][16], then the next
@@ -33,7 +33,7 @@ enum {
   RARE_BY_TAPS = 40,  // ETX_PREFETCH_L1_ROWS where taps have much to do
 };
 
-typedef struct job {
+typedef struct packed_gemm_job {
   const etx_gemm* p;
   const etx_f32_microkernels* loops;
   ptrdiff_t bytes;  // of an element in memory
@@ -43,10 +43,11 @@ typedef struct job {
   bool is_dense;        // left's inner elements lie side by side, as float32
   size_t first_column;  // of the area: rows of left are new to its block
   const etx_chain_other* chained;  // what the product's chain adds; or NULL
-} job;
+} packed_gemm_job;
 
-// Of panels, the group that begins with a column.
-static const char* right_at(const job* j, size_t tap, size_t column) {
+// In panels: the group that begins with a column.
+static const char* right_at(const packed_gemm_job* j, size_t tap,
+                            size_t column) {
   const etx_gemm* p = j->p;
   if (p->has_panels) {
     return p->right + (column * p->inner + tap * GROUP) * sizeof(float);
@@ -56,7 +57,7 @@ static const char* right_at(const job* j, size_t tap, size_t column) {
                         j->bytes;
 }
 
-static const char* left_at(const job* j, size_t row, size_t tap) {
+static const char* left_at(const packed_gemm_job* j, size_t row, size_t tap) {
   const etx_gemm* p = j->p;
   return p->left +
          ((ptrdiff_t)row * p->left_row + (ptrdiff_t)tap * p->left_inner) *
@@ -65,9 +66,10 @@ static const char* left_at(const job* j, size_t row, size_t tap) {
 
 // ------------------------------------------------ copying
 
-// A group whose columns have their taps side by side, in a narrower type.
-static void transpose_converted(const job* j, size_t tap, size_t taps,
-                                size_t column, size_t columns, float* to) {
+// Packs a group of columns whose taps are contiguous, in a narrower type.
+static void transpose_converted(const packed_gemm_job* j, size_t tap,
+                                size_t taps, size_t column, size_t columns,
+                                float* to) {
   float rows[GROUP][FEW_TAPS];
   for (size_t c = 0; c < columns; ++c) {
     etx_convert(ETX_DTYPE_FLOAT32, rows[c], 1, j->p->dtype,
@@ -76,8 +78,8 @@ static void transpose_converted(const job* j, size_t tap, size_t taps,
   j->loops->transpose_pack(rows[0], FEW_TAPS, columns, taps, to);
 }
 
-static void copy_group(const job* j, size_t tap, size_t taps, size_t column,
-                       size_t columns, float* to) {
+static void copy_group(const packed_gemm_job* j, size_t tap, size_t taps,
+                       size_t column, size_t columns, float* to) {
   const etx_gemm* p = j->p;
   const bool is_single = p->dtype == ETX_DTYPE_FLOAT32;
   if (p->right_inner == 1 && is_single) {
@@ -101,8 +103,8 @@ static void copy_group(const job* j, size_t tap, size_t taps, size_t column,
   }
 }
 
-static void copy_block(const job* j, size_t tap, size_t taps, size_t column,
-                       size_t columns) {
+static void copy_block(const packed_gemm_job* j, size_t tap, size_t taps,
+                       size_t column, size_t columns) {
   for (size_t done = 0; done < columns; done += GROUP) {
     const size_t left = columns - done;
     copy_group(j, tap, taps, column + done, left < GROUP ? left : GROUP,
@@ -112,11 +114,11 @@ static void copy_block(const job* j, size_t tap, size_t taps, size_t column,
 
 // ------------------------------------------------ sums
 
-// Lets the loop ask for what the next block turns: many short pieces far from
-// each other, which no processor sees coming. All at once they would wait for
-// each other.
-static void ask_ahead(const job* j, size_t tap, size_t column,
-                      etx_gemm_block* b) {
+// Prefetches what the next block packs: many short pieces far from each other,
+// which hardware prefetchers cannot predict. Spread over the loop, because all
+// at once would fill the processor's queue.
+static void prefetch_next_block(const packed_gemm_job* j, size_t tap,
+                                size_t column, etx_gemm_block* b) {
   const etx_gemm* p = j->p;
   if (column >= p->columns) return;
   const size_t left = p->columns - column;
@@ -137,13 +139,13 @@ static void ask_ahead(const job* j, size_t tap, size_t column,
   b->ahead_step = ETX_GEMM_PREFETCH_TAPS * (size_t)j->bytes;
 }
 
-// True if blocks add what is added: rows of float32 as they are.
-static bool adds_in_blocks(const job* j) {
+// True if blocks add the matrix `added`: contiguous float32 rows, unscaled.
+static bool adds_in_blocks(const packed_gemm_job* j) {
   return j->is_dense && (j->p->added == NULL || etx_gemm_small_adds(j->p));
 }
 
-// Lets the last taps' loop add it.
-static void add_in_block(const job* j, const etx_gemm_area* a,
+// The loop over the last taps adds it.
+static void add_in_block(const packed_gemm_job* j, const etx_gemm_area* a,
                          etx_gemm_block* b) {
   const etx_gemm* p = j->p;
   int count = 0;
@@ -159,19 +161,19 @@ static void add_in_block(const job* j, const etx_gemm_area* a,
   }
 }
 
-// Left is read where it lies.
-static void multiply_dense(const job* j, const etx_gemm_area* a, size_t tap,
-                           etx_gemm_block* b) {
+// Left is read in place.
+static void multiply_dense(const packed_gemm_job* j, const etx_gemm_area* a,
+                           size_t tap, etx_gemm_block* b) {
   const bool is_last = tap + j->taps >= j->p->inner;
-  ask_ahead(j, is_last ? 0 : tap + j->taps,
-            is_last ? a->column + a->columns : a->column, b);
+  prefetch_next_block(j, is_last ? 0 : tap + j->taps,
+                      is_last ? a->column + a->columns : a->column, b);
   b->weights = left_at(j, a->row, tap);
   b->weight_row = j->p->left_row;
   b->prefetches_rows = a->column == j->first_column;
   j->loops->gemm_by_type[ETX_COMPUTE_F32](b);
 }
 
-static void multiply_loaded(const job* j, size_t row, size_t tap,
+static void multiply_loaded(const packed_gemm_job* j, size_t row, size_t tap,
                             etx_gemm_block* b, size_t rows) {
   float weights[ROWS_LOADED][MANY_TAPS];
   float* sums = b->sums;
@@ -188,10 +190,10 @@ static void multiply_loaded(const job* j, size_t row, size_t tap,
   }
 }
 
-// The sums of an area, at most a block's columns wide. Without taps they are
+// The sums of an area that is at most as wide as a block. Without taps they are
 // zero.
-static void sum_area(const job* j, const etx_gemm_area* a, float* sums,
-                     ptrdiff_t sum_row, bool adds) {
+static void sum_area(const packed_gemm_job* j, const etx_gemm_area* a,
+                     float* sums, ptrdiff_t sum_row, bool adds) {
   const etx_gemm* p = j->p;
   const bool is_direct = a->rows <= FEW_ROWS && p->right_column == 1 &&
                          p->dtype == ETX_DTYPE_FLOAT32 &&
@@ -235,8 +237,8 @@ static float* result_at(const etx_gemm* p, size_t row, size_t column) {
          column % p->part_columns;
 }
 
-// Whole groups of a float32 result, of one part.
-static void run_in_place(const job* j, const etx_gemm_area* all) {
+// Whole groups of a float32 result; sums stay in the result.
+static void run_in_place(const packed_gemm_job* j, const etx_gemm_area* all) {
   const etx_gemm* p = j->p;
   etx_gemm_area a = *all;
   const size_t row_end = all->row + all->rows;
@@ -251,8 +253,8 @@ static void run_in_place(const job* j, const etx_gemm_area* all) {
   }
 }
 
-// One group, rounded once behind the addition.
-static void run_aside(const job* j, const etx_gemm_area* all) {
+// One group, rounded once after the addition.
+static void run_aside(const packed_gemm_job* j, const etx_gemm_area* all) {
   const etx_gemm* p = j->p;
   float sums[ROWS_ASIDE][GROUP];
   etx_gemm_area a = *all;
@@ -275,15 +277,15 @@ static void run_aside(const job* j, const etx_gemm_area* all) {
   }
 }
 
-// Columns from `column` on that a block may have.
-static size_t most_columns(const job* j, size_t column) {
+// The largest number of columns of a block that begins at `column`.
+static size_t most_columns(const packed_gemm_job* j, size_t column) {
   const size_t part = j->p->part_columns;
   if (part == 0) return j->most_columns;
   const size_t left = part - column % part;
   return left < j->most_columns ? left : j->most_columns;
 }
 
-static void run_job(const job* j, const etx_gemm_area* area) {
+static void run_job(const packed_gemm_job* j, const etx_gemm_area* area) {
   const bool in_place = j->p->dtype == ETX_DTYPE_FLOAT32;
   etx_gemm_area a = *area;
   const size_t end = area->column + area->columns;
@@ -300,8 +302,8 @@ static void run_job(const job* j, const etx_gemm_area* area) {
   }
 }
 
-// Of panels, which take no memory, so that more taps may pass at a time.
-static __attribute__((noinline)) void run_panels(job* j,
+// With panels nothing is packed, so more taps are summed at a time.
+static __attribute__((noinline)) void run_panels(packed_gemm_job* j,
                                                  const etx_gemm_area* area) {
   j->most_columns = j->loops->groups * GROUP;
   j->taps = PANEL_TAPS;
@@ -309,8 +311,9 @@ static __attribute__((noinline)) void run_panels(job* j,
   run_job(j, area);
 }
 
-// Two functions, so that a narrow block takes no more of the stack than it has.
-static __attribute__((noinline)) void run_wide(job* j,
+// Two functions, so that a narrow block uses no more of the stack than it
+// needs.
+static __attribute__((noinline)) void run_wide(packed_gemm_job* j,
                                                const etx_gemm_area* area) {
   float block[MOST_GROUPS * GROUP * FEW_TAPS]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
@@ -321,7 +324,7 @@ static __attribute__((noinline)) void run_wide(job* j,
   run_job(j, area);
 }
 
-static __attribute__((noinline)) void run_narrow(job* j,
+static __attribute__((noinline)) void run_narrow(packed_gemm_job* j,
                                                  const etx_gemm_area* area) {
   float block[GROUP * MANY_TAPS] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   j->block = block;
@@ -337,14 +340,15 @@ void etx_gemm_packed(const etx_gemm* product, const etx_f32_microkernels* loops,
     etx_gemm_transposed(product, loops, area);
     return;
   }
-  job j = {.p = product,
-           .loops = loops,
-           .bytes = (ptrdiff_t)etx_dtype_bytes(product->dtype),
-           .first_column = area->column,
-           .chained = etx_chain_added(product->chain)};
+  packed_gemm_job j = {.p = product,
+                       .loops = loops,
+                       .bytes = (ptrdiff_t)etx_dtype_bytes(product->dtype),
+                       .first_column = area->column,
+                       .chained = etx_chain_added(product->chain)};
   j.is_dense = product->dtype == ETX_DTYPE_FLOAT32 &&
                (product->left_inner == 1 || product->inner <= 1);
-  // Where columns lie side by side, as many as possible are read at once.
+  // Where the columns of a row are contiguous, as many as possible are read at
+  // once.
   if (product->has_panels) {
     run_panels(&j, area);
   } else if (loops->groups > 1 || product->right_column == 1) {

@@ -1,6 +1,6 @@
-// Products of floats whose rows are lanes: rows of left are turned and right is
-// read where it lies, as the weights of a convolution are, so that much less is
-// copied than if right were turned. Sums are then turned back.
+// Products of floats whose lanes are rows: rows of left are transposed, and
+// right is read in place, as a convolution reads its weights. That copies much
+// less than packing right if there are few rows. The sums are transposed back.
 //
 //                rows, 32 at a time
 //              .------.
@@ -10,7 +10,7 @@
 //   | right |  | sums |  columns: as many as
 //   '-------'  '------'  stay on the stack
 //
-// Each sum is taken tap by tap, as in gemm_packed.c, to the same bits.
+// Each sum adds tap by tap, as in gemm_packed.c, with the same bits.
 
 #include "runtime/kernels/matmul/gemm_epilogue.h"
 #include "runtime/kernels/matmul/gemm_variants.h"
@@ -23,8 +23,8 @@ enum {
   TAPS = 512,
   COLUMNS = 192,
   MOST_EMPTY = 4,  // lanes that are computed for nothing
-  MOST_ROWS = 64,  // else right is turned for so many that it costs little
-  AHEAD = 12,      // rows of right that are asked for in advance
+  MOST_ROWS = 64,  // else right is transposed for so many that it costs little
+  AHEAD = 12,      // rows of right that are prefetched
 };
 
 bool etx_gemm_suits_transposed(const etx_gemm* p, const etx_gemm_area* area) {
@@ -34,16 +34,16 @@ bool etx_gemm_suits_transposed(const etx_gemm* p, const etx_gemm_area* area) {
          area->rows <= MOST_ROWS && (rest == 0 || rest >= LANES - MOST_EMPTY);
 }
 
-typedef struct workspace {
+typedef struct transposed_gemm_workspace {
   const etx_gemm* p;
   const etx_f32_microkernels* loops;
   float* panel;     // [GROUPS][TAPS][GROUP]
   float* sums;      // [COLUMNS][LANES]
   size_t row, tap;  // what the panel holds; SIZE_MAX: nothing
-} workspace;
+} transposed_gemm_workspace;
 
-static void transpose_left(workspace* d, size_t row, size_t rows, size_t tap,
-                           size_t taps) {
+static void transpose_left(transposed_gemm_workspace* d, size_t row,
+                           size_t rows, size_t tap, size_t taps) {
   const etx_gemm* p = d->p;
   if (d->row == row && d->tap == tap) return;
   d->row = row;
@@ -57,7 +57,7 @@ static void transpose_left(workspace* d, size_t row, size_t rows, size_t tap,
   }
 }
 
-static void sum(workspace* d, const etx_gemm_area* a) {
+static void sum(transposed_gemm_workspace* d, const etx_gemm_area* a) {
   const etx_gemm* p = d->p;
   for (size_t tap = 0; tap < p->inner; tap += TAPS) {
     const size_t taps = p->inner - tap < TAPS ? p->inner - tap : TAPS;
@@ -86,19 +86,19 @@ static void sum(workspace* d, const etx_gemm_area* a) {
   }
 }
 
-static void store(const workspace* d, const etx_gemm_area* a) {
+static void store(const transposed_gemm_workspace* d, const etx_gemm_area* a) {
   const etx_gemm* p = d->p;
   float* out = (float*)(void*)p->out + (ptrdiff_t)a->row * p->out_row +
                (ptrdiff_t)a->column;
   for (size_t c = 0; c < a->columns; c += GROUP) {
     const size_t left = a->columns - c;
     const size_t columns = left < GROUP ? left : GROUP;
-    float turned[LANES][GROUP];
+    float transposed[LANES][GROUP];
     d->loops->transpose_pack(d->sums + c * LANES, LANES, columns, a->rows,
-                             turned[0]);
+                             transposed[0]);
     for (size_t r = 0; r < a->rows; ++r) {
       etx_copy_short((char*)(out + (ptrdiff_t)r * p->out_row + c),
-                     (const char*)turned[r], columns * sizeof(float));
+                     (const char*)transposed[r], columns * sizeof(float));
     }
   }
   for (size_t r = 0; r < a->rows; ++r, out += p->out_row) {
@@ -112,7 +112,8 @@ void etx_gemm_transposed(const etx_gemm* product,
   float panel[GROUPS * TAPS * GROUP]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   float sums[COLUMNS * LANES] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  workspace d = {product, loops, panel, sums, SIZE_MAX, SIZE_MAX};
+  transposed_gemm_workspace d = {product, loops,    panel,
+                                 sums,    SIZE_MAX, SIZE_MAX};
   const size_t column_end = area->column + area->columns;
   const size_t row_end = area->row + area->rows;
   etx_gemm_area a = *area;

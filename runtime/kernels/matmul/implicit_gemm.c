@@ -26,20 +26,20 @@ void etx_implicit_gemm_load(etx_compute_type wide, etx_dtype dtype,
   }
 }
 
-// Rows of weights that are loaded at a time.
+// Rows of weights that are converted at a time.
 enum { LOADED_ROWS = 6 };
 
-typedef union loaded {
+typedef union loaded_weights {
   float f32[LOADED_ROWS][ETX_IMPLICIT_GEMM_TAPS];
   double f64[LOADED_ROWS][ETX_IMPLICIT_GEMM_TAPS];
   int64_t i64[LOADED_ROWS][ETX_IMPLICIT_GEMM_TAPS];
-} loaded;
+} loaded_weights;
 
-// Multiplies taps `first` on where the weights are loaded row by row.
+// Multiplies taps from `first` on, with weights that are converted row by row.
 static void multiply_loaded(const etx_implicit_gemm* p, int64_t first,
                             etx_gemm_block* b) {
   const size_t bytes = etx_compute_type_bytes(p->wide);
-  loaded weights;
+  loaded_weights weights;
   b->weights = &weights;
   b->weight_row = ETX_IMPLICIT_GEMM_TAPS;
   for (size_t row = 0; row < p->rows; row += LOADED_ROWS) {
@@ -60,8 +60,8 @@ typedef union panel_memory {
   int64_t i64[ETX_IMPLICIT_GEMM_TAPS][ETX_IMPLICIT_GEMM_LANES / 2];
 } panel_memory;
 
-// Lanes are computed a few vectors at a time. Sets the unused lanes, behind
-// `used` bytes of each row, to zero.
+// Lanes are computed a few vectors at a time. Unused lanes, after `used` bytes
+// of each row, are computed from zeros.
 static void clear_rest(panel_memory* panel, size_t taps, size_t used) {
   const size_t rest = -used % ETX_LANE_GROUP_BYTES;
   if (rest > 0) memset(panel, 0, taps * ETX_IMPLICIT_GEMM_LANE_BYTES);

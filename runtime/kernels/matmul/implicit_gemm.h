@@ -1,7 +1,7 @@
-// Products of matrices that need not exist: sums [rows, lanes] of weights
-// [rows, taps] times a panel [taps, lanes]. Convolutions and matrix products
-// are made of blocks of these; they differ in where panel and weights come
-// from and where the sums go.
+// Products of matrices that need not exist as a whole: sums [rows, lanes] of
+// weights [rows, taps] times a panel [taps, lanes]. Convolutions and matrix
+// products consist of blocks of these. They differ in the source of panel and
+// weights and in the destination of the sums.
 //
 //            lanes: result positions, or columns
 //            .---------.
@@ -12,9 +12,9 @@
 //   '-----'  '---------'
 //   weights
 //
-// Elements have one of the three wide types (convert.h). Each sum is taken tap
-// by tap, from zero, whatever the machine and however blocks are cut; in
-// float32 multiplication and addition are rounded once (f32_vec_template.h).
+// Elements have one of the three compute types (convert.h). Each sum adds tap
+// by tap, from zero, on every machine and for every block size; in float32
+// multiplication and addition are rounded once (f32_vec_template.h).
 
 #ifndef ETX_RUNTIME_KERNELS_MATMUL_IMPLICIT_GEMM_H
 #define ETX_RUNTIME_KERNELS_MATMUL_IMPLICIT_GEMM_H
@@ -26,7 +26,7 @@ enum {
   ETX_IMPLICIT_GEMM_LANE_BYTES = 256,  // of a full row of lanes
   ETX_IMPLICIT_GEMM_LANES = ETX_IMPLICIT_GEMM_LANE_BYTES / 4,
   // Rows whose sums a block may keep on the stack, and rows that share a panel
-  // where sums are kept in the result itself.
+  // if sums are kept in the result itself.
   ETX_IMPLICIT_GEMM_STACK_ROWS = 32,
   ETX_IMPLICIT_GEMM_ROWS = 128,
 };
@@ -51,21 +51,22 @@ typedef struct etx_implicit_gemm {
                        // etx_implicit_gemm_lanes(wide)
   int64_t taps;
 
-  // Where the panel's rows lie in memory, of the wide type and with lanes side
-  // by side; or NULL, and `fill` writes `count` rows from tap `first` on,
+  // The panel's rows in memory, of the wide type and with contiguous lanes; or
+  // NULL, and `fill` writes `count` rows from tap `first` on,
   // ETX_IMPLICIT_GEMM_LANE_BYTES apart. A direct panel has full rows of lanes.
   const char* direct;
   ptrdiff_t direct_row;  // in elements, as all strides here
   void (*fill)(const void* context, int64_t first, size_t count, char* panel);
 
-  // Where the weights lie, of the wide type and with taps side by side; or
-  // NULL, and `load` writes those of a row.
+  // The weights in memory, of the wide type and with contiguous taps; or NULL,
+  // and `load` writes those of a row.
   const char* weights;
   ptrdiff_t weight_row;
   void (*load)(const void* context, size_t row, int64_t first, size_t count,
                char* weights);
 
-  // Where the sums go: rows with whole groups of lanes (f32_microkernels.h).
+  // The destination of the sums: rows with whole groups of lanes
+  // (f32_microkernels.h).
   char* sums;
   ptrdiff_t sum_row;
 
@@ -75,7 +76,7 @@ typedef struct etx_implicit_gemm {
 // Computes all sums.
 void etx_implicit_gemm_run(const etx_implicit_gemm* panel);
 
-// Elements of any type, `stride` apart, in the wide type.
+// Converts elements of any type, `stride` apart, to the wide type.
 void etx_implicit_gemm_load(etx_compute_type wide, etx_dtype dtype,
                             const char* from, ptrdiff_t stride, size_t count,
                             char* to);

@@ -1,5 +1,5 @@
-// Matrix products: of two matrices, of batches of them, of matrices and
-// vectors, with and without something added.
+// The operators of matrix products: matrices, batches of matrices, and vectors,
+// with and without an addition.
 
 #include "runtime/kernels/core/chain.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -8,7 +8,7 @@
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/core/strided_iterator.h"
 
-// All tensors of one type, out dense.
+// All tensors have one type; out is contiguous.
 static etx_status prepare(etx_call* call, size_t first,
                           etx_kernel_function run) {
   const size_t out = call->argument_count - 1;
@@ -25,8 +25,8 @@ static etx_status prepare(etx_call* call, size_t first,
 }
 
 // The last two dimensions of `left`, or its only one as a row, times those of
-// `right`, or its only one as a column; `transposed` exchanges the two. Names
-// every field: otherwise all of it is cleared first, which takes as long as a
+// `right`, or its only one as a column; `transposed` exchanges the two. Sets
+// every field by name: clearing the whole struct first would take as long as a
 // small product.
 static etx_gemm product_of(const etx_tensor* left, const etx_tensor* right,
                            const etx_tensor* out, bool transposed) {
@@ -85,7 +85,8 @@ static void set_added(etx_gemm* product, const etx_tensor* added) {
   product->alpha = product->beta = etx_scalar_one(added->dtype);
 }
 
-// Factors of what is added and of the product: arguments `beta` and the next.
+// The factors of the added matrix and of the product: arguments `beta` and the
+// next one.
 static void set_factors(etx_gemm* product, const etx_call* call, size_t beta) {
   const double b = etx_call_real(call, beta);
   const double a = etx_call_real(call, beta + 1);
@@ -97,7 +98,7 @@ static void set_factors(etx_gemm* product, const etx_call* call, size_t beta) {
   product->ignores_product = a == 0;
 }
 
-// A whole factor for whole numbers.
+// An integer factor, for integer products.
 static etx_status check_factors(const etx_call* call, size_t beta,
                                 etx_dtype own) {
   for (size_t i = beta; i < beta + 2; ++i) {
@@ -111,8 +112,8 @@ static etx_status check_factors(const etx_call* call, size_t beta,
   return ETX_OK;
 }
 
-// Adds an operand of a walk over the batch: the dimensions of `tensor` in
-// front of its matrix, right-aligned and broadcast.
+// Adds an operand to the iterator over the batch: the dimensions of `tensor`
+// before its matrix, right-aligned and broadcast.
 static void add_batch(etx_strided_iterator* walk, const etx_tensor* tensor,
                       size_t matrix_dims) {
   ptrdiff_t strides[ETX_MAX_RANK];
@@ -159,7 +160,7 @@ static void run_batches(const etx_call* call, etx_gemm* product,
   }
 }
 
-// (self [.., M, K], other, out): batches as they broadcast.
+// (self [.., M, K], other, out): batch dimensions broadcast.
 static etx_status run_products(etx_call* call, bool transposed) {
   const etx_tensor* left = etx_call_tensor(call, ETX_ARG_mm_self);
   const etx_tensor* right = etx_call_tensor(call, ETX_ARG_mm_mat2);
@@ -210,8 +211,10 @@ static etx_status run_add(etx_call* call) {
 }
 
 static etx_status prepare_add(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_addmm_mat1, ETX_ARG_addmm_self));
-  ETX_TRY(check_factors(call, 3, etx_call_tensor(call, ETX_ARG_addmm_self)->dtype));
+  ETX_TRY(
+      etx_call_check_same_dtype(call, ETX_ARG_addmm_mat1, ETX_ARG_addmm_self));
+  ETX_TRY(
+      check_factors(call, 3, etx_call_tensor(call, ETX_ARG_addmm_self)->dtype));
   return prepare(call, 1, run_add);
 }
 
@@ -223,7 +226,7 @@ etx_status etx_kernel_baddbmm_out_prepare(etx_call* call) {
 }
 
 // (input [.., K], weight [N, K] or [K] or panels, bias [N] or [], .., out): the
-// leading dimensions of a dense input are rows of one product.
+// leading dimensions of a contiguous input are rows of one product.
 static etx_status multiply_rows(etx_call* call, const etx_chain* chain) {
   const etx_tensor* input = etx_call_tensor(call, ETX_ARG_linear_input);
   const etx_tensor* weight = etx_call_tensor(call, ETX_ARG_linear_weight);
@@ -257,11 +260,12 @@ static etx_status run_linear(etx_call* call) {
 
 static etx_status prepare_linear(etx_call* call, etx_kernel_function run) {
   if (!etx_call_is_none(call, ETX_ARG_linear_bias)) {
-    ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_linear_input, ETX_ARG_linear_bias));
+    ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_linear_input,
+                                      ETX_ARG_linear_bias));
     if (etx_call_tensor(call, ETX_ARG_linear_bias)->rank > 1) {
-      return etx_call_refuse(call, ETX_UNSUPPORTED,
-                             "'bias' has rank %i, expected 0 or 1",
-                             (int64_t)etx_call_tensor(call, ETX_ARG_linear_bias)->rank);
+      return etx_call_refuse(
+          call, ETX_UNSUPPORTED, "'bias' has rank %i, expected 0 or 1",
+          (int64_t)etx_call_tensor(call, ETX_ARG_linear_bias)->rank);
     }
   }
   return prepare(call, 0, run);
@@ -275,14 +279,16 @@ etx_status etx_kernel_linear_out_prepare(etx_call* call) {
 static etx_status run_linear_chain(etx_call* call) {
   const etx_tensor* weight = etx_call_tensor(call, ETX_ARG_linear_chain_weight);
   etx_chain chain;
-  etx_chain_read(call, ETX_ARG_linear_chain_others, weight->rank == 1 ? 1 : (size_t)weight->sizes[0],
-                 &chain);
+  etx_chain_read(call, ETX_ARG_linear_chain_others,
+                 weight->rank == 1 ? 1 : (size_t)weight->sizes[0], &chain);
   return multiply_rows(call, &chain);
 }
 
 etx_status etx_kernel_linear_chain_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_linear_chain_input, ETX_DTYPE_FLOAT32));
-  // Rows of the product are rows of the chain only if they are all of them.
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_linear_chain_input,
+                               ETX_DTYPE_FLOAT32));
+  // Rows of the product are rows of the chain only if one product computes all
+  // of them.
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_linear_chain_input));
   ETX_TRY(prepare_linear(call, run_linear_chain));
   return etx_chain_check(call, ETX_ARG_linear_chain_others, 4);
@@ -290,15 +296,18 @@ etx_status etx_kernel_linear_chain_out_prepare(etx_call* call) {
 
 // (input, panels, bias, others, steps, out), where steps may be x alone.
 static etx_status run_linear_panels(etx_call* call) {
-  const etx_tensor* panels = etx_call_tensor(call, ETX_ARG_linear_panels_panels);
+  const etx_tensor* panels =
+      etx_call_tensor(call, ETX_ARG_linear_panels_panels);
   etx_chain chain;
-  etx_chain_read(call, ETX_ARG_linear_panels_others, (size_t)panels->sizes[0] * ETX_GEMM_PANEL, &chain);
+  etx_chain_read(call, ETX_ARG_linear_panels_others,
+                 (size_t)panels->sizes[0] * ETX_GEMM_PANEL, &chain);
   const bool has_steps = chain.count > 1 || chain.steps[0] != ETX_STEP_X;
   return multiply_rows(call, has_steps ? &chain : NULL);
 }
 
 static etx_status prepare_panels(etx_call* call, etx_kernel_function run) {
-  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_linear_panels_input, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_linear_panels_input,
+                               ETX_DTYPE_FLOAT32));
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_linear_panels_input));
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_linear_panels_panels));
   return prepare_linear(call, run);
@@ -309,12 +318,13 @@ etx_status etx_kernel_linear_panels_out_prepare(etx_call* call) {
   return etx_chain_check(call, ETX_ARG_linear_panels_others, 4);
 }
 
-// (input [.., T, K], panels, bias, heads, out [.., heads, T, N / heads]): a
-// product for each of the dimensions in front.
+// (input [.., T, K], panels, bias, heads, out [.., heads, T, N / heads]): one
+// product for each of the leading dimensions.
 static etx_status run_linear_heads(etx_call* call) {
   const etx_tensor* input = etx_call_tensor(call, ETX_ARG_linear_heads_input);
   const etx_tensor* out = etx_call_tensor(call, ETX_ARG_linear_heads_out);
-  etx_gemm product = product_of_panels(input, etx_call_tensor(call, ETX_ARG_linear_heads_panels), out);
+  etx_gemm product = product_of_panels(
+      input, etx_call_tensor(call, ETX_ARG_linear_heads_panels), out);
   const size_t count = product.rows * product.columns;
   if (count == 0) return ETX_OK;
   product.left_inner = 1;

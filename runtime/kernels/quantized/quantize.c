@@ -189,10 +189,11 @@ static void quantize_byte_block(const byte_job* w, size_t at, size_t count) {
     store_bytes(y.f32, q->dtype, out, count);
     return;
   }
-  const int32_t zero = w->zero + (is_signed ? 128 : 0);
-  w->loops->to_bytes(in, count, zero, w->inverse,
-                     (float)(q->low - (double)w->zero),
-                     (float)(q->high - (double)w->zero), out);
+  const etx_u8_qparams qparams = {.zero = w->zero + (is_signed ? 128 : 0),
+                                  .inverse = w->inverse,
+                                  .low = (float)(q->low - (double)w->zero),
+                                  .high = (float)(q->high - (double)w->zero)};
+  w->loops->to_bytes(in, count, &qparams, out);
   for (size_t i = 0; i < count && is_signed; ++i) out[i] ^= 0x80;
 }
 

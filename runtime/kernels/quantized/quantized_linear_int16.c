@@ -174,7 +174,7 @@ static __attribute__((noinline)) void run_widened(int16_tile* b) {
       if (w->has_panels) {
         p->loops->widen(etx_packed_panel(w, b->column, k), block.count, panel);
       } else {
-        p->loops->turn8(from + k, (ptrdiff_t)w->row_bytes, b->columns,
+        p->loops->pack8(from + k, (ptrdiff_t)w->row_bytes, b->columns,
                         block.count, panel);
       }
       multiply_panel(b, block, k, PANEL_DEPTH);
@@ -214,7 +214,7 @@ static __attribute__((noinline)) void run_groups(int16_tile* b) {
       block.scales = scales[0];
       block.first = k / w->group % ETX_INT16_PAIR_SUMS;
       transpose_scales(b, k / w->group, block.count / w->group, scales);
-      p->loops->turn4(from + k / 2, (ptrdiff_t)w->row_bytes, b->columns,
+      p->loops->pack4(from + k / 2, (ptrdiff_t)w->row_bytes, b->columns,
                       block.count / 2, panel);
       multiply_panel(b, block, k / 2, GROUP_PANEL_DEPTH / 2);
     }

@@ -126,8 +126,9 @@ static void quantize_row(const int8_job* j, size_t row, size_t ahead_row,
   const double zero = (double)(j->qparams[row].base - 128);
   uint8_t* out = j->bytes + row * j->pitch;
   if (ahead_row < end) {
-    j->loops->quantize_and_range(floats_at(j, row), inner, inverse, zero, out,
-                                 floats_at(j, ahead_row), low, high);
+    const etx_int8_quantize quantize = {floats_at(j, row), inner, inverse, zero,
+                                        out};
+    j->loops->quantize_and_range(&quantize, floats_at(j, ahead_row), low, high);
   } else {
     j->loops->quantize(floats_at(j, row), inner, inverse, zero, out);
   }
@@ -411,7 +412,7 @@ static void multiply_panel(const int8_job* j, const panel_tile* t) {
         .next_bytes = next.bytes};
     if (t->row == 0 || w->inner > PANEL_DEPTH) {
       if (k == 0) memset(t->column_sums, 0, COLUMNS * sizeof(int32_t));
-      j->loops->turn8(weights_at(j, t->column) + k, (ptrdiff_t)w->row_bytes,
+      j->loops->pack8(weights_at(j, t->column) + k, (ptrdiff_t)w->row_bytes,
                       t->columns, count, t->panel, t->column_sums);
     }
     j->loops->whole(&block);
@@ -527,9 +528,15 @@ static void multiply_4bit_panel(const int8_job* j, size_t row, size_t rows,
                                   .next_rows = next.rows,
                                   .next_bytes = next.bytes};
     if (row == 0 || w->inner > GROUP_PANEL_DEPTH) {
-      j->loops->turn4(weights_at(j, column) + k / 2, (ptrdiff_t)w->row_bytes,
-                      columns, count / 2, w->group, p->panel, p->group_sums[0]);
-      j->loops->turn8((const uint8_t*)(scales + column * w->groups + group),
+      const etx_int4_pack pack = {.in = weights_at(j, column) + k / 2,
+                                  .row = (ptrdiff_t)w->row_bytes,
+                                  .columns = columns,
+                                  .count = count / 2,
+                                  .group = w->group,
+                                  .out = p->panel,
+                                  .group_sums = p->group_sums[0]};
+      j->loops->pack4(&pack);
+      j->loops->pack8((const uint8_t*)(scales + column * w->groups + group),
                       (ptrdiff_t)(w->groups * sizeof(float)), columns,
                       count / w->group * sizeof(float), (int8_t*)p->scales,
                       unused);

@@ -72,9 +72,11 @@ static void run_block(const u8_chain_job* j, size_t first, size_t count) {
   etx_chain_run(&chain, self, j->results.is_float ? floats : results, 0, 0,
                 count);
   if (!j->results.is_float) {
-    j->loops->to_bytes(results, count, j->results.zero, j->inverse,
-                       j->results.low, j->results.high,
-                       (uint8_t*)j->out + first);
+    const etx_u8_qparams qparams = {.zero = j->results.zero,
+                                    .inverse = j->inverse,
+                                    .low = j->results.low,
+                                    .high = j->results.high};
+    j->loops->to_bytes(results, count, &qparams, (uint8_t*)j->out + first);
   }
 }
 

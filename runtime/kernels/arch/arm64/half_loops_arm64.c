@@ -1,6 +1,6 @@
-// The instructions, which every ARM64 has, round as half_float.h does, but keep
-// not all that a NaN carries: an array with a NaN in it is converted once more
-// in plain C.
+// Conversions with the instructions that every ARM64 processor has. They round
+// as half_float.h does but may change the payload of a NaN, so an array that
+// contains a NaN is converted again in plain C.
 
 #include "runtime/kernels/simd/elementwise/half_loops.h"
 
@@ -11,7 +11,7 @@
 
 enum { EIGHT = 8 };
 
-// All bits where both are numbers.
+// All bits set where both are numbers.
 static inline uint32x4_t numbers(float32x4_t a, float32x4_t b) {
   return vceqq_f32(a, a) & vceqq_f32(b, b);
 }

@@ -3,9 +3,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Only the operating system knows what the processor has. On systems without
-// getauxval, the options of the compiler decide. getauxval is declared here
-// because its header needs more than standard C.
+// Only the operating system can tell. Elsewhere the compiler's target decides.
+// Declared here because the system's headers need more than standard C.
 #ifdef __linux__
 unsigned long getauxval(unsigned long type);
 

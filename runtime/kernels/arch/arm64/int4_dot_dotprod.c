@@ -1,12 +1,13 @@
-// Weights of 4 bits as they are stored, taken as 0 to 15, with a scale for each
-// group. A register of them holds 32 elements of a column, whose sums are
-// gathered by groups: four of these, side by side, are the partial sums 0 to 3,
-// the next four 4 to 7, so that scales are read as they lie.
+// A few rows of bytes times 4-bit weights as they are stored, taken as 0 to 15,
+// with a scale for each group. A register of weights holds 32 elements of a
+// column. The sums of four groups lie side by side: partial sums 0 to 3, then 4
+// to 7 for the next four groups. So scales are read in the order in which they
+// are stored.
 //
 //   sum of (w - 8 - zero) * (x - base) =
 //       sum of w * x - base * sum of w - (8 + zero) * sum of (x - base)
 //
-// where what follows the 8 is known of a row, and sums begin with it.
+// The last term, with the 8, depends on the row only; sums begin with it.
 
 #include "runtime/kernels/arch/arm64/int8_dot_loops_dotprod.h"
 
@@ -20,19 +21,18 @@ enum {
   MOST_GROUPS = ETX_INT8_MAX_DEPTH / PART,
 };
 
-// What the rows are, and minus eight times the sums of their groups without
-// their bases.
-typedef struct group_rows {
+// The rows, and the sums of their groups: the bytes less the base, times -8.
+typedef struct dotprod_group_rows {
   size_t row;  // the first
   const uint8_t* bytes[ROWS];
   int32_t base[ROWS];
   int32_t sums[ROWS][MOST_GROUPS + GROUPS];  // some follow
-} group_rows;
+} dotprod_group_rows;
 
 static void sum_row(const uint8_t* row, int32_t base, size_t group,
                     size_t groups, int32_t* out) {
   for (size_t g = 0; g < groups; ++g) {
-    ints sum = {0};
+    int32x4_t sum = {0};
     for (size_t k = 0; k < group; k += BYTES, row += BYTES) {
       sum = add_dots(sum, load_bytes(row), vdupq_n_s8(1));
     }
@@ -41,9 +41,9 @@ static void sum_row(const uint8_t* row, int32_t base, size_t group,
   memset(out + groups, 0, GROUPS * sizeof *out);
 }
 
-// What is multiplied in a step: four groups of two columns, or what is left of
-// them.
-typedef struct step {
+// The operands of one step: four groups of two columns, or the last groups,
+// which may be fewer.
+typedef struct dotprod_step {
   const uint8_t* weights;
   ptrdiff_t pitch;  // from column to column
   const float* scales;
@@ -52,22 +52,22 @@ typedef struct step {
   const uint8_t* rows[ROWS];
   const int32_t* sums[ROWS];  // of rows' groups
   const int32_t* base;
-} step;
+} dotprod_step;
 
-// A number in the first lane and zeros in the others, which compilers make of
-// two instructions.
-static inline ints first_lane(const int32_t* from) {
-  ints x;
+// A number in the first lane and zeros in the others. Compilers would need two
+// instructions.
+static inline int32x4_t first_lane(const int32_t* from) {
+  int32x4_t x;
   __asm__("ldr %s0, %1" : "=w"(x) : "m"(*from));
   return x;
 }
 
-// Sums of one group's products, from register `group * parts` of each column
-// on; and of its weights, in bytes: four halves and four others are at most
-// 120.
+// The sums of one group's products, from register `group * parts` of each
+// column on, and the sums of its weights as bytes: four low and four high
+// halves sum to at most 120.
 static inline __attribute__((always_inline)) void group_sums(
-    const step* s, size_t group, size_t rows, size_t parts,
-    ints sums[ROWS][COLUMNS], uint8x16_t both[COLUMNS]) {
+    const dotprod_step* s, size_t group, size_t rows, size_t parts,
+    int32x4_t sums[ROWS][COLUMNS], uint8x16_t both[COLUMNS]) {
   ETX_UNROLLED
   for (size_t c = 0; c < COLUMNS; ++c) {
     both[c] = vdupq_n_u8(0);
@@ -99,12 +99,12 @@ static inline __attribute__((always_inline)) void group_sums(
   }
 }
 
-// The sums of four groups' bytes. Of short groups these are added to each other
-// first, which keeps them below 128.
-static inline __attribute__((always_inline)) ints byte_sums(
+// The sums of four groups' bytes. Short groups are added pairwise first, so
+// that bytes stay below 128.
+static inline __attribute__((always_inline)) int32x4_t byte_sums(
     uint8x16_t both[GROUPS][COLUMNS], size_t column, bool are_short) {
   const int8x16_t ones = vdupq_n_s8(1);
-  ints sums[GROUPS];
+  int32x4_t sums[GROUPS];
   if (are_short) {
     const uint8x16_t all =
         vpaddq_u8(vpaddq_u8(both[0][column], both[1][column]),
@@ -119,12 +119,12 @@ static inline __attribute__((always_inline)) ints byte_sums(
   return totals(sums);
 }
 
-// Sums of `groups` groups of `parts` registers, one if they are short; zeros
-// where there are none.
+// Sums of `groups` groups of `parts` registers (short groups have one); zeros
+// for groups that do not exist.
 static inline __attribute__((always_inline)) void step_sums(
-    const step* s, size_t rows, size_t groups, size_t parts, bool are_short,
-    ints out[ROWS][COLUMNS]) {
-  ints sums[GROUPS][ROWS][COLUMNS] = {{{{0}}}};
+    const dotprod_step* s, size_t rows, size_t groups, size_t parts,
+    bool are_short, int32x4_t out[ROWS][COLUMNS]) {
+  int32x4_t sums[GROUPS][ROWS][COLUMNS] = {{{{0}}}};
   uint8x16_t both[GROUPS][COLUMNS] = {{{0}}};
   ETX_UNROLLED
   for (size_t g = 0; g < GROUPS; ++g) {
@@ -133,63 +133,62 @@ static inline __attribute__((always_inline)) void step_sums(
   }
   ETX_UNROLLED
   for (size_t c = 0; c < COLUMNS; ++c) {
-    const ints own = byte_sums(both, c, are_short);
+    const int32x4_t own = byte_sums(both, c, are_short);
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
-      const ints all[GROUPS] = {sums[0][r][c], sums[1][r][c], sums[2][r][c],
-                                sums[3][r][c]};
+      const int32x4_t all[GROUPS] = {sums[0][r][c], sums[1][r][c],
+                                     sums[2][r][c], sums[3][r][c]};
       out[r][c] = vmlsq_n_s32(totals(all), own, s->base[r]);
     }
   }
 }
 
-// Four numbers of a column, those of `groups` groups, followed by zeros.
-static inline __attribute__((always_inline)) floats some_scales(
+// Loads the first `groups` of four numbers of a column; the others are zero.
+static inline __attribute__((always_inline)) float32x4_t some_scales(
     const float* from, size_t groups) {
   float some[GROUPS] = {0};
   memcpy(some, from, groups * sizeof *some);
   return vld1q_f32(some);
 }
 
-static inline __attribute__((always_inline)) ints some_zeros(const int8_t* from,
-                                                             size_t groups) {
+static inline __attribute__((always_inline)) int32x4_t some_zeros(
+    const int8_t* from, size_t groups) {
   uint32_t some = 0;
   memcpy(&some, from, groups);
   const int16x8_t wide = vmovl_s8(vreinterpret_s8_u32(vdup_n_u32(some)));
   return vmovl_s16(vget_low_s16(wide));
 }
 
-// Adds a step's sums times their scales to the partial sums. Which of the two
-// registers of these is next is told by their places.
+// Adds a step's sums times their scales to the partial sums. The two registers
+// of partial sums take turns, so each step exchanges them.
 static inline __attribute__((always_inline)) void add_step(
-    const step* s, size_t groups, size_t rows, ints whole[ROWS][COLUMNS],
-    floats sums[ROWS][COLUMNS][2]) {
+    const dotprod_step* s, size_t groups, size_t rows,
+    int32x4_t whole[ROWS][COLUMNS], float32x4_t sums[ROWS][COLUMNS][2]) {
   ETX_UNROLLED
   for (ptrdiff_t c = 0; c < COLUMNS; ++c) {
-    const floats scale = some_scales(s->scales + c * s->to_groups, groups);
-    ints zero = vdupq_n_s32(0);
+    const float32x4_t scale = some_scales(s->scales + c * s->to_groups, groups);
+    int32x4_t zero = vdupq_n_s32(0);
     if (s->zeros != NULL) {
       zero = some_zeros(s->zeros + c * s->to_groups, groups);
     }
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
-      ints sum = whole[r][c];
+      int32x4_t sum = whole[r][c];
       if (s->zeros != NULL) sum += vld1q_s32(s->sums[r]) * zero >> 3;
-      const floats next = sums[r][c][1];
+      const float32x4_t next = sums[r][c][1];
       sums[r][c][1] = sums[r][c][0] + scale * vcvtq_f32_s32(sum);
       sums[r][c][0] = next;
     }
   }
 }
 
-// The last groups, less than four. One function for all of them: few columns
-// have such groups.
-static __attribute__((noinline)) void add_last(const step* s,
-                                               const etx_int4_dot_block* b,
-                                               size_t group, size_t rows,
-                                               floats sums[ROWS][COLUMNS][2]) {
+// The last groups, fewer than four. Not inlined, because few columns have such
+// groups.
+static __attribute__((noinline)) void add_last(
+    const dotprod_step* s, const etx_int4_dot_block* b, size_t group,
+    size_t rows, float32x4_t sums[ROWS][COLUMNS][2]) {
   const size_t left = b->groups - group;
-  ints whole[ROWS][COLUMNS];
+  int32x4_t whole[ROWS][COLUMNS];
   step_sums(s, rows, left, b->group / PART, false, whole);
   add_step(s, left, rows, whole, sums);
 }
@@ -197,16 +196,17 @@ static __attribute__((noinline)) void add_last(const step* s,
 // Rows times two columns that are `apart` from each other, 1 or 0. Inlined with
 // constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void some_columns(
-    const etx_int4_dot_block* b, const group_rows* g, size_t rows,
+    const etx_int4_dot_block* b, const dotprod_group_rows* g, size_t rows,
     size_t column, size_t apart, bool are_short) {
   const size_t parts = are_short ? 1 : b->group / PART;
-  floats sums[ROWS][COLUMNS][2] = {{{{0}}}};
-  step s = {.weights = b->right + (ptrdiff_t)column * b->right_row,
-            .pitch = (ptrdiff_t)apart * b->right_row,
-            .scales = b->scales + column * b->groups,
-            .zeros = b->zeros == NULL ? NULL : b->zeros + column * b->groups,
-            .to_groups = (ptrdiff_t)(apart * b->groups),
-            .base = g->base};
+  float32x4_t sums[ROWS][COLUMNS][2] = {{{{0}}}};
+  dotprod_step s = {
+      .weights = b->right + (ptrdiff_t)column * b->right_row,
+      .pitch = (ptrdiff_t)apart * b->right_row,
+      .scales = b->scales + column * b->groups,
+      .zeros = b->zeros == NULL ? NULL : b->zeros + column * b->groups,
+      .to_groups = (ptrdiff_t)(apart * b->groups),
+      .base = g->base};
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     s.rows[r] = g->bytes[r];
@@ -214,7 +214,7 @@ static inline __attribute__((always_inline)) void some_columns(
   }
   size_t group = 0;
   for (; group + GROUPS <= b->groups; group += GROUPS) {
-    ints whole[ROWS][COLUMNS];
+    int32x4_t whole[ROWS][COLUMNS];
     step_sums(&s, rows, GROUPS, parts, are_short, whole);
     add_step(&s, GROUPS, rows, whole, sums);
     s.weights += GROUPS * parts * BYTES;
@@ -227,9 +227,9 @@ static inline __attribute__((always_inline)) void some_columns(
     }
   }
   if (group < b->groups) {
-    // Copies: what has an address is in memory all the time.
-    const step left = s;
-    floats partial[ROWS][COLUMNS][2];
+    // Copies, because a variable whose address is taken stays in memory.
+    const dotprod_step left = s;
+    float32x4_t partial[ROWS][COLUMNS][2];
     memcpy(partial, sums, sizeof partial);
     add_last(&left, b, group, rows, partial);
     memcpy(sums, partial, sizeof partial);
@@ -239,8 +239,8 @@ static inline __attribute__((always_inline)) void some_columns(
     float* out = b->sums + (g->row + r) * b->columns + column;
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
-      // The sum is the same whichever of them comes first.
-      const floats all = sums[r][c][0] + sums[r][c][1];
+      // The order of these two does not change the sum.
+      const float32x4_t all = sums[r][c][0] + sums[r][c][1];
       const float32x2_t half = vget_low_f32(all) + vget_high_f32(all);
       out[c * apart] = half[0] + half[1];
     }
@@ -248,7 +248,7 @@ static inline __attribute__((always_inline)) void some_columns(
 }
 
 static inline __attribute__((always_inline)) void all_columns(
-    const etx_int4_dot_block* b, const group_rows* g, size_t rows,
+    const etx_int4_dot_block* b, const dotprod_group_rows* g, size_t rows,
     bool are_short) {
   for (size_t column = 0; column < b->columns; column += COLUMNS) {
     const size_t apart = column + 1 < b->columns ? 1 : 0;
@@ -257,7 +257,7 @@ static inline __attribute__((always_inline)) void all_columns(
 }
 
 static inline __attribute__((always_inline)) void some_rows(
-    const etx_int4_dot_block* b, const group_rows* g, size_t rows) {
+    const etx_int4_dot_block* b, const dotprod_group_rows* g, size_t rows) {
   if (b->group == PART) {
     all_columns(b, g, rows, true);
   } else {
@@ -266,7 +266,7 @@ static inline __attribute__((always_inline)) void some_rows(
 }
 
 void etx_int4_dot_dotprod(const etx_int4_dot_block* b) {
-  group_rows g;
+  dotprod_group_rows g;
   for (size_t row = 0; row < b->rows; row += ROWS) {
     const size_t left = b->rows - row, rows = left < ROWS ? left : ROWS;
     g.row = row;

@@ -1,4 +1,4 @@
-// Panels of weights of 4 bits, less 8, and what rows become of them.
+// Packs 4-bit weights minus 8 as panels, and multiplies rows with them.
 
 #include "runtime/kernels/arch/arm64/int8_dot_loops_dotprod.h"
 
@@ -14,14 +14,15 @@ enum {
 
 // ------------------------------------------------ panels
 
-// Sixteen bytes of sixteen columns become fours of high halves and of low ones.
+// Transposes sixteen bytes of sixteen columns and splits them into groups of
+// four high halves and of four low halves.
 static void transpose_halves(const uint8_t* in, ptrdiff_t row, int8_t* out,
                              int32_t* sums) {
   const int8x16_t ones = vdupq_n_s8(1), zero = vdupq_n_s8(8);
   ETX_UNROLLED
   for (ptrdiff_t q = 0; q < QUARTERS; ++q) {
     int8x16_t fours[LANES];
-    ints own = {0};
+    int32x4_t own = {0};
     transpose_quarter(in + q * LANES * row, row, fours);
     ETX_UNROLLED
     for (ptrdiff_t i = 0; i < LANES; ++i) {
@@ -38,12 +39,12 @@ static void transpose_halves(const uint8_t* in, ptrdiff_t row, int8_t* out,
   }
 }
 
-// Sums of 32 elements become those of groups, in place.
+// Adds sums of 32 elements to sums of groups, in place.
 static void join_sums(size_t groups, size_t each, int32_t* sums) {
   for (size_t g = 0; g < groups; ++g) {
     for (size_t c = 0; c < ETX_INT8_COLUMNS; c += LANES) {
       const int32_t* from = sums + g * each * ETX_INT8_COLUMNS + c;
-      ints all = {0};
+      int32x4_t all = {0};
       for (size_t i = 0; i < each; ++i) {
         all += vld1q_s32(from + i * ETX_INT8_COLUMNS);
       }
@@ -52,11 +53,13 @@ static void join_sums(size_t groups, size_t each, int32_t* sums) {
   }
 }
 
-void etx_int4_pack_dotprod(const uint8_t* in, ptrdiff_t row, size_t columns,
-                           size_t count, size_t group, int8_t* out,
-                           int32_t* group_sums) {
+void etx_int4_pack_dotprod(const etx_int4_pack* pack) {
   enum { ZEROS = 8 << 4 | 8 };
-  int32_t* sums = group_sums;
+  const uint8_t* const in = pack->in;
+  const ptrdiff_t row = pack->row;
+  const size_t columns = pack->columns, count = pack->count;
+  int8_t* out = pack->out;
+  int32_t* sums = pack->group_sums;
   for (size_t k = 0; k < count; k += BYTES, out += 2 * LANES * FOUR) {
     for (size_t part = 0; part < PARTS; ++part) {
       const size_t first = part * SQUARE;
@@ -72,16 +75,17 @@ void etx_int4_pack_dotprod(const uint8_t* in, ptrdiff_t row, size_t columns,
     }
     sums += ETX_INT8_COLUMNS;
   }
-  join_sums(2 * count / group, group / LEAST_GROUP, group_sums);
+  join_sums(2 * count / pack->group, pack->group / LEAST_GROUP,
+            pack->group_sums);
 }
 
 // ------------------------------------------------ sums
 
-// Adds the products of sixteen bytes of rows, fours of which are `pitch` bytes
-// from each other in the panel.
+// Adds the products of sixteen bytes of rows. Groups of four of the panel are
+// `pitch` bytes apart.
 static inline __attribute__((always_inline)) void add_half(
     const uint8_t* left, ptrdiff_t left_row, const int8_t* panel,
-    ints sums[ROWS][QUARTERS]) {
+    int32x4_t sums[ROWS][QUARTERS]) {
   int8x16_t x[ROWS];
   ETX_UNROLLED
   for (size_t r = 0; r < ROWS; ++r) {
@@ -103,10 +107,10 @@ static inline __attribute__((always_inline)) void add_half(
   }
 }
 
-// A group of four rows with sixteen columns.
+// One group of weights: four rows with sixteen columns.
 static inline __attribute__((always_inline)) void sum_group(
     const etx_int4_panel* b, size_t row, size_t group, size_t column,
-    ints sums[ROWS][QUARTERS]) {
+    int32x4_t sums[ROWS][QUARTERS]) {
   const uint8_t* left =
       b->left + (ptrdiff_t)row * b->left_row + group * b->group;
   const int8_t* panel = b->panel + group * b->group / 4 * FOUR + 4 * column;
@@ -134,13 +138,13 @@ static void some_rows(const etx_int4_panel* b, size_t row, size_t column) {
     float* own = b->sums + row * PARTIAL +
                  (b->first + g) % SUMS * ETX_INT8_COLUMNS + column;
     const bool starts = b->starts && g < SUMS;
-    ints whole[ROWS][QUARTERS];
+    int32x4_t whole[ROWS][QUARTERS];
     sum_group(b, row, g, column, whole);
     ETX_UNROLLED
     for (size_t r = 0; r < ROWS; ++r, own += PARTIAL) {
       ETX_UNROLLED
       for (size_t q = 0; q < QUARTERS; ++q) {
-        const floats before =
+        const float32x4_t before =
             starts ? vdupq_n_f32(0) : vld1q_f32(own + q * LANES);
         vst1q_f32(own + q * LANES, before + vld1q_f32(scales + q * LANES) *
                                                 vcvtq_f32_s32(whole[r][q]));
@@ -159,7 +163,7 @@ void etx_int4_totals_dotprod(size_t rows, size_t groups, float* sums) {
   float* out = sums;
   for (size_t r = 0; r < rows; ++r, sums += PARTIAL) {
     for (size_t c = 0; c < ETX_INT8_COLUMNS; c += LANES, out += LANES) {
-      floats v[SUMS];
+      float32x4_t v[SUMS];
       ETX_UNROLLED
       for (size_t i = 0; i < SUMS; ++i) {
         v[i] = i < groups ? vld1q_f32(sums + i * ETX_INT8_COLUMNS + c)

@@ -8,25 +8,25 @@
 
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 
-typedef int32x4_t ints;
-typedef float32x4_t floats;
-
 enum {
   BYTES = 16,  // of a register
   LANES = 4,   // of four bytes
 };
 
-// Adds four sums of four products each. In assembler: to clang (before 16) the
-// intrinsics are known only where a whole file is compiled for them.
-static inline __attribute__((unused)) ints add_dots(ints sums, int8x16_t a,
-                                                    int8x16_t b) {
+// Adds four sums of four products each. Inline assembly, because clang before
+// 16 knows the intrinsics only if the whole file is compiled for them.
+static inline __attribute__((unused)) int32x4_t add_dots(int32x4_t sums,
+                                                         int8x16_t a,
+                                                         int8x16_t b) {
   __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(sums) : "w"(a), "w"(b));
   return sums;
 }
 
-// The same of four columns' fours and one four of a row, the first, second, ..
-static inline __attribute__((always_inline, unused)) ints add_four(
-    ints sums, int8x16_t four_columns, int8x16_t fours_of_row, size_t place) {
+// The same with one group of four bytes of a row, number `place` of its
+// register, for four columns.
+static inline __attribute__((always_inline, unused)) int32x4_t add_four(
+    int32x4_t sums, int8x16_t four_columns, int8x16_t fours_of_row,
+    size_t place) {
 #define ADD(four)                                \
   __asm__("sdot %0.4s, %1.16b, %2.4b[" #four "]" \
           : "+w"(sums)                           \
@@ -53,18 +53,18 @@ static inline __attribute__((unused)) int8x16_t load_bytes(const void* from) {
   return vld1q_s8(from);
 }
 
-// Four bytes, and any behind them.
+// Four bytes, repeated in all lanes.
 static inline __attribute__((unused)) int8x16_t load_four(const void* from) {
   int32_t four;
   memcpy(&four, from, sizeof four);
   return vreinterpretq_s8_s32(vdupq_n_s32(four));
 }
 
-// The sums of four registers' lanes.
-static inline __attribute__((unused)) ints totals(const ints v[4]) {
+// The horizontal sums of four registers.
+static inline __attribute__((unused)) int32x4_t totals(const int32x4_t v[4]) {
   return vpaddq_s32(vpaddq_s32(v[0], v[1]), vpaddq_s32(v[2], v[3]));
 }
 
-// Reads of memory that stand behind it stay there: else compilers make all of a
-// loop's at once, and have no registers for them.
+// A barrier that keeps later loads after it. Without it compilers move all
+// loads of a loop to its start and run out of registers.
 #define READS_STAY __asm__ volatile("" ::: "memory")

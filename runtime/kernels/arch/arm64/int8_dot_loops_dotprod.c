@@ -10,11 +10,11 @@ enum {
   COLUMNS = 4,  // the same
 };
 
-// One more step of `rows` times four sums; the last row's bytes are ones if
-// this is known. Inlined with constants, so that the sums stay in registers.
+// One more step of `rows` times four sums. If `has_ones`, the bytes of the last
+// row are ones. Inlined with constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void gemm_nt_step(
     const uint8_t* left, ptrdiff_t left_row, const int8x16_t* weights,
-    size_t rows, bool has_ones, ints sums[ROWS][COLUMNS]) {
+    size_t rows, bool has_ones, int32x4_t sums[ROWS][COLUMNS]) {
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     const bool is_ones = has_ones && r + 1 == rows;
@@ -27,7 +27,7 @@ static inline __attribute__((always_inline)) void gemm_nt_step(
   }
 }
 
-// All bits of the last `count` bytes of a register.
+// A mask with all bits of the last `count` bytes set.
 static inline uint8x16_t last_bytes(size_t count) {
   static const uint8_t ends[2 * BYTES] = {
       [BYTES] = 255, 255, 255, 255, 255, 255, 255, 255,
@@ -36,15 +36,15 @@ static inline uint8x16_t last_bytes(size_t count) {
 }
 
 // Rows times four columns from `column` on, `pitch` bytes from each other; or
-// times one of them, with a pitch of 0. What is left of whole registers, of
-// which there are some, is read with what was before it, which is made zero.
+// times one of them, with a pitch of 0. The tail of a row is read together with
+// the bytes before it, which are masked to zero.
 static inline __attribute__((always_inline)) void gemm_nt_block(
     const etx_int8_dot_block* b, size_t row, size_t rows, bool has_ones,
     size_t column, ptrdiff_t pitch) {
   const uint8_t* x = b->left + (ptrdiff_t)row * b->left_row;
   const uint8_t* w = b->right + (ptrdiff_t)column * b->right_row;
   const size_t left = b->count % BYTES;
-  ints sums[ROWS][COLUMNS] = {{{0}}};
+  int32x4_t sums[ROWS][COLUMNS] = {{{0}}};
   int8x16_t weights[COLUMNS];
   for (size_t k = BYTES; k <= b->count; k += BYTES, x += BYTES, w += BYTES) {
     ETX_UNROLLED
@@ -65,7 +65,7 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
   }
   int32_t* out = b->sums + row * b->columns + column;
   for (size_t r = 0; r < rows; ++r, out += b->columns) {
-    const ints all = totals(sums[r]);
+    const int32x4_t all = totals(sums[r]);
     if (pitch == 0) {
       *out = vgetq_lane_s32(all, 0);
     } else {
@@ -74,7 +74,8 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
   }
 }
 
-// Some rows with all columns. The last four may be some that have been.
+// Some rows with all columns. The last block of four may overlap the one before
+// it.
 static inline __attribute__((always_inline)) void dot_rows(
     const etx_int8_dot_block* b, size_t row, size_t rows, bool has_ones) {
   if (b->columns < COLUMNS) {
@@ -90,7 +91,7 @@ static inline __attribute__((always_inline)) void dot_rows(
   }
 }
 
-// In blocks of similar size: one of less than four is the last.
+// Blocks of similar size; only the last may have fewer than four rows.
 //
 //   @dots  int8 x int8 | GEMM NT, SDOT | {ROWS} x {COLUMNS} dot products
 static void dots(const etx_int8_dot_block* b) {
@@ -120,22 +121,25 @@ static void dots(const etx_int8_dot_block* b) {
 
 // ------------------------------------------------ the last steps
 
-// Sums of four columns become results: integers, or floats of groups. They wrap
-// where the sums of a file are none of its weights.
-static inline floats whole_results(const etx_int8_epilogue* line, size_t c,
-                                   ints sum, const etx_int8_row_qparams* row) {
-  const ints own = vld1q_s32(line->column_sums + c);
-  const floats whole = vcvtq_f32_s32(vmlsq_n_s32(sum, own, row->base - 128));
-  const floats bias =
+// Stores the results of four columns from sums, which are integers or floats of
+// groups. Integers wrap if a damaged file has sums that do not belong to its
+// weights.
+static inline float32x4_t whole_results(const etx_int8_epilogue* line, size_t c,
+                                        int32x4_t sum,
+                                        const etx_int8_row_qparams* row) {
+  const int32x4_t own = vld1q_s32(line->column_sums + c);
+  const float32x4_t whole =
+      vcvtq_f32_s32(vmlsq_n_s32(sum, own, row->base - 128));
+  const float32x4_t bias =
       line->bias == NULL ? vdupq_n_f32(-0.0f) : vld1q_f32(line->bias + c);
-  const floats scaled = vmulq_f32(whole, vld1q_f32(line->scales + c));
+  const float32x4_t scaled = vmulq_f32(whole, vld1q_f32(line->scales + c));
   return vaddq_f32(vmulq_n_f32(scaled, row->scale), bias);
 }
 
-static inline floats group_results(const etx_int8_epilogue* line, size_t c,
-                                   floats sum,
-                                   const etx_int8_row_qparams* row) {
-  const floats bias =
+static inline float32x4_t group_results(const etx_int8_epilogue* line, size_t c,
+                                        float32x4_t sum,
+                                        const etx_int8_row_qparams* row) {
+  const float32x4_t bias =
       line->bias == NULL ? vdupq_n_f32(-0.0f) : vld1q_f32(line->bias + c);
   return vaddq_f32(vmulq_n_f32(sum, row->scale), bias);
 }
@@ -152,7 +156,7 @@ static void last_row(const etx_int8_epilogue* line, const void* sums,
   }
 }
 
-// What is left of whole fours of columns.
+// The last columns, fewer than four.
 static void last_rest(const etx_int8_epilogue* line, size_t first) {
   const size_t bytes = (line->columns - first) * sizeof(float);
   int32_t sums[LANES] = {0}, own[LANES] = {0};
@@ -191,13 +195,13 @@ static void last(const etx_int8_epilogue* line) {
 
 enum { GEMM_ROWS = ETX_INT8_ROWS };  // whose sums are in registers
 
-// Sixteen bytes of sixteen columns, and sums of these.
+// Packs sixteen bytes of sixteen columns and adds up their sums.
 static void transpose_square(const uint8_t* in, ptrdiff_t row, int8_t* out,
                              int32_t* sums) {
   ETX_UNROLLED
   for (ptrdiff_t q = 0; q < QUARTERS; ++q) {
     int8x16_t fours[LANES];
-    ints own = vld1q_s32(sums + q * LANES);
+    int32x4_t own = vld1q_s32(sums + q * LANES);
     transpose_quarter(in + q * LANES * row, row, fours);
     ETX_UNROLLED
     for (ptrdiff_t i = 0; i < LANES; ++i) {
@@ -208,8 +212,8 @@ static void transpose_square(const uint8_t* in, ptrdiff_t row, int8_t* out,
   }
 }
 
-//   @turn8  int8 | pack rows as panels | {SQUARE} x {BYTES}
-static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
+//   @pack8  int8 | pack rows as panels | {SQUARE} x {BYTES}
+static void pack8(const uint8_t* in, ptrdiff_t row, size_t columns,
                   size_t count, int8_t* out, int32_t* column_sums) {
   for (size_t k = 0; k < count; k += BYTES, out += LANES * FOUR) {
     for (size_t part = 0; part < PARTS; ++part) {
@@ -229,12 +233,12 @@ static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
-// Notes the results of a row's sixteen columns if one of them is not below or
-// equal to what the row has seen: few are, once the first columns have passed.
+// Takes sixteen results of a row into its argmax if one of them is not below or
+// equal to its largest so far. Few are, after the first columns.
 static void compare_results(const etx_int8_epilogue* line, size_t row, size_t c,
-                            const floats results[QUARTERS]) {
+                            const float32x4_t results[QUARTERS]) {
   etx_row_argmax* best = &line->best[row];
-  const floats seen = vdupq_n_f32(best->value);
+  const float32x4_t seen = vdupq_n_f32(best->value);
   uint32x4_t all = vcleq_f32(results[0], seen);
   ETX_UNROLLED
   for (size_t q = 1; q < QUARTERS; ++q) {
@@ -248,11 +252,11 @@ static void compare_results(const etx_int8_epilogue* line, size_t row, size_t c,
 
 static inline __attribute__((always_inline)) void store_results(
     const etx_int8_epilogue* line, size_t row, size_t rows, size_t c,
-    ints sums[GEMM_ROWS][QUARTERS]) {
+    int32x4_t sums[GEMM_ROWS][QUARTERS]) {
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     if (row + r >= line->rows) break;
-    floats results[QUARTERS];
+    float32x4_t results[QUARTERS];
     ETX_UNROLLED
     for (size_t q = 0; q < QUARTERS; ++q) {
       results[q] = whole_results(line, c + q * LANES, sums[r][q],
@@ -267,10 +271,10 @@ static inline __attribute__((always_inline)) void store_results(
   }
 }
 
-// One more four of rows' registers, with sixteen columns.
+// One more group of four bytes of the rows' registers, with sixteen columns.
 static inline __attribute__((always_inline)) void add_columns(
     const int8_t* panel, const int8x16_t x[GEMM_ROWS], size_t rows,
-    size_t place, ints sums[GEMM_ROWS][QUARTERS]) {
+    size_t place, int32x4_t sums[GEMM_ROWS][QUARTERS]) {
   int8x16_t w[QUARTERS];
   READS_STAY;
   ETX_UNROLLED
@@ -284,13 +288,13 @@ static inline __attribute__((always_inline)) void add_columns(
   }
 }
 
-// Some rows with one of the panel's parts.
+// Some rows with one part of the panel.
 static inline __attribute__((always_inline)) void panel_rows(
     const etx_int8_panel* b, size_t row, size_t rows, size_t part) {
   const uint8_t* left = b->left + (ptrdiff_t)row * b->left_row;
   const int8_t* panel = b->panel + (ptrdiff_t)part * b->panel_part;
   int32_t* at = b->sums + row * ETX_INT8_COLUMNS + part * SQUARE;
-  ints sums[GEMM_ROWS][QUARTERS] = {{{0}}};
+  int32x4_t sums[GEMM_ROWS][QUARTERS] = {{{0}}};
   int8x16_t x[GEMM_ROWS];
   const ptrdiff_t left_row = b->left_row, panel_row = b->panel_row;
   const size_t count = b->count;
@@ -334,8 +338,8 @@ static inline __attribute__((always_inline)) void panel_rows(
   }
 }
 
-// A row that is alone, as a step of a model has it, is not multiplied with what
-// follows it.
+// A single row, as in a decoding step, is computed alone, without the padding
+// rows after it.
 //
 //   @whole  int8 x int8 | GEMM of packed panels, SDOT | {GEMM_ROWS} x {SQUARE}
 static void whole(const etx_int8_panel* b) {
@@ -361,7 +365,7 @@ static void whole(const etx_int8_panel* b) {
 //     (quantize_input_dotprod.c) | 32 elements
 //   @groups  int8 x int4 | GEMM NT per group, SDOT (int4_dot_dotprod.c) | 2 x
 //     2 dot products
-//   @turn4  int4 to int8 | pack rows as panels (int4_packed_dotprod.c) | 16 x
+//   @pack4  int4 to int8 | pack rows as panels (int4_packed_dotprod.c) | 16 x
 //     32
 //   @panel_groups  int8 x int8 | GEMM of packed int4 panels per group, SDOT
 //     (int4_packed_dotprod.c) | 4 x 16
@@ -374,7 +378,7 @@ const etx_int8_dot_loops etx_int8_dot_loops_dotprod = {
     etx_int4_order_dotprod,
     dots,
     etx_int4_dot_dotprod,
-    turn8,
+    pack8,
     etx_int4_pack_dotprod,
     whole,
     etx_int4_panel_dotprod,

@@ -2,16 +2,16 @@
 // at a time. No parameters. Include after int8_dot_dotprod_template.h.
 
 enum {
-  SQUARE = 16,  // columns that are turned at a time
+  SQUARE = 16,  // columns that are packed at a time
   PARTS = ETX_INT8_COLUMNS / SQUARE,
   QUARTERS = SQUARE / LANES,    // registers of a four of them
   FOUR = 4 * ETX_INT8_COLUMNS,  // bytes of a panel from four to four
 };
 
-// Sixteen bytes of four rows become four fours of four columns.
+// Transposes sixteen bytes of four rows: each group of four bytes, of all rows.
 static inline __attribute__((always_inline)) void transpose_quarter(
     const uint8_t* in, ptrdiff_t row, int8x16_t out[LANES]) {
-  ints v[4];
+  int32x4_t v[4];
   ETX_UNROLLED
   for (ptrdiff_t i = 0; i < 4; ++i) {
     v[i] = vreinterpretq_s32_s8(load_bytes(in + i * row));
@@ -26,7 +26,8 @@ static inline __attribute__((always_inline)) void transpose_quarter(
   out[3] = vreinterpretq_s8_s64(vtrn2q_s64(b, d));
 }
 
-// A rest of bytes or of columns, followed by what stands for zeros.
+// Copies the last bytes or columns and fills up with `fill`, which stands for
+// zero.
 static void copy_rest(const uint8_t* in, ptrdiff_t row, size_t columns,
                       size_t count, uint8_t fill, uint8_t out[SQUARE][BYTES]) {
   memset(out, fill, SQUARE * BYTES);

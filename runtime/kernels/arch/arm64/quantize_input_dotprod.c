@@ -1,4 +1,4 @@
-// How rows become bytes.
+// Quantises rows of floats to bytes.
 
 #include "runtime/kernels/arch/arm64/int8_dot_loops_dotprod.h"
 
@@ -6,23 +6,23 @@
 
 // ------------------------------------------------ the range
 
-// The instructions for the larger and the smaller of two give NaN if one is.
-typedef struct extent {
-  floats low, high;
-} extent;
+// FMIN and FMAX give NaN if an operand is NaN.
+typedef struct dotprod_extent {
+  float32x4_t low, high;
+} dotprod_extent;
 
-static inline void extend(extent* e, floats x) {
+static inline void extend(dotprod_extent* e, float32x4_t x) {
   e->low = vminq_f32(e->low, x);
   e->high = vmaxq_f32(e->high, x);
 }
 
-static inline void extend_by(extent* e, const float* x, size_t count) {
+static inline void extend_by(dotprod_extent* e, const float* x, size_t count) {
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) extend(e, vld1q_f32(x + i));
   for (; i < count; ++i) extend(e, vdupq_n_f32(x[i]));
 }
 
-static inline void range_of(const extent* e, float* low, float* high) {
+static inline void range_of(const dotprod_extent* e, float* low, float* high) {
   *low = vminvq_f32(e->low);
   *high = vmaxvq_f32(e->high);
 }
@@ -30,7 +30,7 @@ static inline void range_of(const extent* e, float* low, float* high) {
 void etx_int8_range_dotprod(const float* x, size_t count, float* low,
                             float* high) {
   enum { CHAINS = 4 };
-  extent e[CHAINS] = {{vdupq_n_f32(0), vdupq_n_f32(0)}};
+  dotprod_extent e[CHAINS] = {{vdupq_n_f32(0), vdupq_n_f32(0)}};
   ETX_UNROLLED
   for (size_t c = 1; c < CHAINS; ++c) e[c] = e[0];
   size_t i = 0;
@@ -51,14 +51,14 @@ void etx_int8_range_dotprod(const float* x, size_t count, float* low,
 
 // ------------------------------------------------ bytes
 
-// The next whole number, halves to even, in the range of int8: a conversion to
-// narrower integers that keeps to their range is both bounds.
+// Rounds to the nearest integer, halves to even, and clamps to int8: narrowing
+// conversions with saturation do the clamping.
 static inline int32x2_t whole_of(float64x2_t x, double inverse, double zero) {
   const float64x2_t y = vaddq_f64(vmulq_n_f64(x, inverse), vdupq_n_f64(zero));
   return vqmovn_s64(vcvtnq_s64_f64(y));
 }
 
-static inline ints whole_four(floats x, double inverse, double zero) {
+static inline int32x4_t whole_four(float32x4_t x, double inverse, double zero) {
   return vcombine_s32(whole_of(vcvt_f64_f32(vget_low_f32(x)), inverse, zero),
                       whole_of(vcvt_high_f64_f32(x), inverse, zero));
 }
@@ -71,8 +71,8 @@ static inline int8x8_t quantize_eight(const float* x, double inverse,
   return vqmovn_s16(vcombine_s16(low, high));
 }
 
-// One by one, NaN included. There is none where the factor is above 0,
-// which comes from the row's range.
+// One element at a time, also NaN. There is no NaN if `inverse` is above 0,
+// because it comes from the row's range.
 static void quantize_any(const float* x, size_t count, double inverse,
                          double zero, int8_t* out) {
   for (size_t i = 0; i < count; ++i) {
@@ -92,16 +92,16 @@ void etx_int8_quantize_dotprod(const float* x, size_t count, double inverse,
   quantize_any(x + i, count - i, inverse, zero, to + i);
 }
 
-void etx_int8_quantize_and_range_dotprod(const float* x, size_t count,
-                                         double inverse, double zero,
-                                         uint8_t* out, const float* other,
-                                         float* low, float* high) {
-  etx_int8_quantize_dotprod(x, count, inverse, zero, out);
-  etx_int8_range_dotprod(other, count, low, high);
+void etx_int8_quantize_and_range_dotprod(const etx_int8_quantize* quantize,
+                                         const float* other, float* low,
+                                         float* high) {
+  const etx_int8_quantize* q = quantize;
+  etx_int8_quantize_dotprod(q->x, q->count, q->inverse, q->zero, q->out);
+  etx_int8_range_dotprod(other, q->count, low, high);
 }
 
-// Orders each 32 bytes: first the even ones, then the odd ones, as the low and
-// high halves of a register of weights have them.
+// Reorders each 32 bytes: the even ones, then the odd ones. That is the order
+// of the low and high halves of a register of weights.
 void etx_int4_order_dotprod(uint8_t* row, size_t count) {
   for (size_t k = 0; k < count; k += 2 * BYTES, row += 2 * BYTES) {
     const uint8x16x2_t v = vld2q_u8(row);

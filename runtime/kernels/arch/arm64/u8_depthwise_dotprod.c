@@ -1,4 +1,4 @@
-// Depthwise sums of thirty-two channels at a time, and of fewer in half as many
+// Depthwise sums of 32 channels at a time, and of up to 16 in half as many
 // registers.
 
 #include "runtime/kernels/arch/arm64/u8_loops_dotprod.h"

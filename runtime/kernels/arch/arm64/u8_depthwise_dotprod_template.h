@@ -8,9 +8,13 @@
 
 enum { SOME = CHANNELS / LANES, SIDE = ETX_U8_INTERLEAVE };
 
+#define I32_VEC int32x4_t
+#define F32_VEC float32x4_t
+#define BYTE_BOUNDS byte_bounds_dotprod
 #define HALF_OF_LESS vdupq_n_s32(0x40404040)
 
-static inline ints add_products(ints sum, ints bytes, ints weights) {
+static inline int32x4_t add_products(int32x4_t sum, int32x4_t bytes,
+                                     int32x4_t weights) {
   return add_dots(sum, vreinterpretq_s8_s32(bytes),
                   vreinterpretq_s8_s32(weights));
 }
@@ -18,8 +22,8 @@ static inline ints add_products(ints sum, ints bytes, ints weights) {
 static inline size_t register_of(size_t channel) { return channel / LANES; }
 static inline size_t lane_of(size_t channel) { return channel % LANES; }
 
-// Sixteen channels from `first` on. Channels and rows that do
-// not exist are zeros.
+// Loads sixteen channels from `first` on. Channels and rows that do not exist
+// are zeros.
 static inline __attribute__((always_inline)) uint8x16_t load_channels(
     const uint8_t* from, size_t first, size_t count) {
   uint8_t some[BYTES] = {0};
@@ -29,8 +33,8 @@ static inline __attribute__((always_inline)) uint8x16_t load_channels(
   return vld1q_u8(some);
 }
 
-static inline __attribute__((always_inline)) void turn(
-    const uint8x16_t rows[SIDE], ints out[SIXTEEN]) {
+static inline __attribute__((always_inline)) void interleave_rows(
+    const uint8x16_t rows[SIDE], int32x4_t out[SIXTEEN]) {
   uint16x8_t pairs[2][2];  // halves of the channels, of rows 0, 1 and 2, 3
   ETX_UNROLLED
   for (size_t i = 0; i < 2; ++i) {
@@ -47,7 +51,7 @@ static inline __attribute__((always_inline)) void turn(
 }
 
 static inline __attribute__((always_inline)) void transpose_signed(
-    const uint8_t* const from[SIDE], size_t count, ints out[SOME]) {
+    const uint8_t* const from[SIDE], size_t count, int32x4_t out[SOME]) {
   ETX_UNROLLED
   for (size_t first = 0; first < CHANNELS; first += BYTES) {
     uint8x16_t rows[SIDE];
@@ -55,29 +59,29 @@ static inline __attribute__((always_inline)) void transpose_signed(
     for (size_t i = 0; i < SIDE; ++i) {
       rows[i] = load_channels(from[i], first, count);
     }
-    turn(rows, out + first / LANES);
+    interleave_rows(rows, out + first / LANES);
   }
 }
 
 static inline __attribute__((always_inline)) void transpose_bytes(
-    const uint8_t* const from[SIDE], size_t count, ints out[SOME]) {
+    const uint8_t* const from[SIDE], size_t count, int32x4_t out[SOME]) {
   transpose_signed(from, count, out);
   ETX_UNROLLED
   for (size_t i = 0; i < SOME; ++i) out[i] ^= (int32_t)0x80808080;
 }
 
-typedef struct byte_bounds {
+typedef struct byte_bounds_dotprod {
   float low, high;
   int32_t zero;
-} byte_bounds;
+} byte_bounds_dotprod;
 
-static inline byte_bounds bounds_of(const etx_u8_requantize* r) {
-  return (byte_bounds){r->low, r->high, r->zero};
+static inline byte_bounds_dotprod bounds_of(const etx_u8_requantize* r) {
+  return (byte_bounds_dotprod){r->low, r->high, r->zero};
 }
 
 static inline __attribute__((always_inline)) void store_bytes(
-    const floats f[SOME], const etx_u8_requantize* r, const byte_bounds* bounds,
-    size_t count, uint8_t* to) {
+    const float32x4_t f[SOME], const etx_u8_requantize* r,
+    const byte_bounds_dotprod* bounds, size_t count, uint8_t* to) {
   (void)r;
   ETX_UNROLLED
   for (size_t first = 0; first < CHANNELS; first += BYTES) {

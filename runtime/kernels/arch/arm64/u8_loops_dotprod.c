@@ -14,11 +14,11 @@ enum {
   SUM_ROW = ETX_U8_PANELS * COLUMNS,
 };
 
-// Adds one group of four bytes of each row, which is in one of four places of a
-// register; and to the sums of the columns, if they are not NULL.
+// Adds one group of four bytes of each row, which is number `place` of a
+// register; also to the sums of the columns, if they are not NULL.
 static inline __attribute__((always_inline)) void add_columns(
     const int8_t* panel, const int8x16_t x[ROWS], size_t place, size_t rows,
-    ints sums[ROWS][QUARTERS], ints of_columns[QUARTERS]) {
+    int32x4_t sums[ROWS][QUARTERS], int32x4_t of_columns[QUARTERS]) {
   int8x16_t w[QUARTERS];
   READS_STAY;
   ETX_UNROLLED
@@ -36,10 +36,10 @@ static inline __attribute__((always_inline)) void add_columns(
   }
 }
 
-// All fours of some rows.
+// All groups of four of some rows.
 static inline __attribute__((always_inline)) void add_taps(
     const etx_u8_block* b, size_t row, size_t rows, const int8_t* panel,
-    ints sums[ROWS][QUARTERS], ints of_columns[QUARTERS]) {
+    int32x4_t sums[ROWS][QUARTERS], int32x4_t of_columns[QUARTERS]) {
   const size_t fours = b->fours;
   for (size_t t = 0; t < b->taps; ++t) {
     const uint8_t* const* seen = b->seen + t * b->pitch + row;
@@ -68,14 +68,15 @@ static inline __attribute__((always_inline)) void add_taps(
   }
 }
 
-// Results of sixteen columns that there are.
-static void store_sixteen(const etx_u8_requantize* r, const ints own[QUARTERS],
-                          size_t channel, void* out, size_t at) {
-  floats f[QUARTERS];
+// Stores the existing results of up to sixteen columns.
+static void store_sixteen(const etx_u8_requantize* r,
+                          const int32x4_t own[QUARTERS], size_t channel,
+                          void* out, size_t at) {
+  float32x4_t f[QUARTERS];
   ETX_UNROLLED
   for (size_t q = 0; q < QUARTERS; ++q) {
     const size_t c = channel + q * LANES;
-    const ints sum = vaddq_s32(own[q], vld1q_s32(r->offsets + c));
+    const int32x4_t sum = vaddq_s32(own[q], vld1q_s32(r->offsets + c));
     f[q] = vcvtq_f32_s32(sum) * vld1q_f32(r->scales + c);
     if (r->bias != NULL) f[q] += vld1q_f32(r->bias + c);
   }
@@ -86,9 +87,9 @@ static void store_sixteen(const etx_u8_requantize* r, const ints own[QUARTERS],
   vst1q_u8((uint8_t*)out + at, bytes_of(f, r->low, r->high, r->zero));
 }
 
-// A row's sums, added to those that are there already, are kept or stored.
+// Adds the partial sums so far to a row's sums, and keeps or stores them.
 static void end_row(const etx_u8_block* b, size_t row, size_t column,
-                    ints own[QUARTERS]) {
+                    int32x4_t own[QUARTERS]) {
   const size_t left = b->columns - column;
   const size_t at = row * b->out_row + column, channel = b->channel + column;
   int32_t* const kept = b->sums + row * SUM_ROW + column;
@@ -106,22 +107,22 @@ static void end_row(const etx_u8_block* b, size_t row, size_t column,
   }
 }
 
-// Some rows with a panel's columns. They are multiplied as signed bytes, 128
-// less than they are, and lack as many times the sums of the columns: these the
-// first rows add up beside theirs for all that follow.
+// Some rows with a panel's columns. SDOT multiplies signed bytes, so the rows
+// are taken less 128, and 128 times the sums of the columns is added back. The
+// first block of rows computes these column sums for all later ones.
 static inline __attribute__((always_inline)) void some_rows(
     const etx_u8_block* b, size_t row, size_t rows, size_t column,
-    bool is_first, ints lacking[QUARTERS]) {
+    bool is_first, int32x4_t lacking[QUARTERS]) {
   const int8_t* panel = b->panels + column / COLUMNS * b->panel_bytes;
   const size_t left = b->rows - row;
-  ints sums[ROWS][QUARTERS] = {{{0}}}, of_columns[QUARTERS] = {{0}};
+  int32x4_t sums[ROWS][QUARTERS] = {{{0}}}, of_columns[QUARTERS] = {{0}};
   add_taps(b, row, rows, panel, sums, is_first ? of_columns : NULL);
   ETX_UNROLLED
   for (size_t q = 0; q < QUARTERS; ++q) {
     if (is_first) lacking[q] = vshlq_n_s32(of_columns[q], 7);
   }
-  // Sums whose address is known stay in no registers.
-  ints own[ROWS][QUARTERS];
+  // Sums whose address is taken would not stay in registers.
+  int32x4_t own[ROWS][QUARTERS];
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     ETX_UNROLLED
@@ -138,7 +139,7 @@ static inline __attribute__((always_inline)) void some_rows(
 //     {COLUMNS}
 static void block(const etx_u8_block* b) {
   for (size_t column = 0; column < b->columns; column += COLUMNS) {
-    ints lacking[QUARTERS];
+    int32x4_t lacking[QUARTERS];
     if (b->rows == 1) {
       some_rows(b, 0, 1, column, true, lacking);
       continue;
@@ -154,7 +155,7 @@ static void block(const etx_u8_block* b) {
 
 // Sixteen bytes as floats.
 static inline __attribute__((always_inline)) void floats_of(
-    const uint8_t* in, int32_t zero, float scale, floats out[SIXTEEN]) {
+    const uint8_t* in, int32_t zero, float scale, float32x4_t out[SIXTEEN]) {
   const uint8x16_t x = vld1q_u8(in);
   const uint16x8_t half[2] = {vmovl_u8(vget_low_u8(x)), vmovl_high_u8(x)};
   ETX_UNROLLED
@@ -171,7 +172,7 @@ static void to_floats(const uint8_t* in, size_t count, int32_t zero,
                       float scale, float* out) {
   size_t i = 0;
   for (; i + BYTES <= count; i += BYTES) {
-    floats x[SIXTEEN];
+    float32x4_t x[SIXTEEN];
     floats_of(in + i, zero, scale, x);
     memcpy(out + i, x, sizeof x);
   }
@@ -179,19 +180,19 @@ static void to_floats(const uint8_t* in, size_t count, int32_t zero,
 }
 
 //   @to_bytes  float32 to uint8 | quantize | {BYTES} elements
-static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
-                     float low, float high, uint8_t* out) {
+static void to_bytes(const float* in, size_t count,
+                     const etx_u8_qparams* qparams, uint8_t* out) {
+  const etx_u8_qparams q = *qparams;
   size_t i = 0;
   for (; i + BYTES <= count; i += BYTES) {
-    floats x[SIXTEEN];
+    float32x4_t x[SIXTEEN];
     ETX_UNROLLED
-    for (size_t q = 0; q < SIXTEEN; ++q) {
-      x[q] = vld1q_f32(in + i + q * LANES) * inverse;
+    for (size_t part = 0; part < SIXTEEN; ++part) {
+      x[part] = vld1q_f32(in + i + part * LANES) * q.inverse;
     }
-    vst1q_u8(out + i, bytes_of(x, low, high, zero));
+    vst1q_u8(out + i, bytes_of(x, q.low, q.high, q.zero));
   }
-  etx_u8_loops_base.to_bytes(in + i, count - i, zero, inverse, low, high,
-                             out + i);
+  etx_u8_loops_base.to_bytes(in + i, count - i, qparams, out + i);
 }
 
 //   @add  uint8 | addition with requantisation | {BYTES} elements
@@ -199,7 +200,7 @@ static void add(const etx_u8_binary_qparams* n, const uint8_t* a,
                 const uint8_t* b, size_t count, uint8_t* out) {
   size_t i = 0;
   for (; i + BYTES <= count; i += BYTES) {
-    floats x[SIXTEEN], y[SIXTEEN];
+    float32x4_t x[SIXTEEN], y[SIXTEEN];
     floats_of(a + i, n->zeros[0], n->scales[0], x);
     floats_of(b + i, n->zeros[1], n->scales[1], y);
     ETX_UNROLLED
@@ -215,7 +216,7 @@ static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
                      const float* b, size_t count, uint8_t* out) {
   size_t i = 0;
   for (; i + BYTES <= count; i += BYTES) {
-    floats x[SIXTEEN];
+    float32x4_t x[SIXTEEN];
     floats_of(a + i, n->zeros[0], n->scales[0], x);
     ETX_UNROLLED
     for (size_t q = 0; q < SIXTEEN; ++q) {
@@ -226,8 +227,8 @@ static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
   etx_u8_loops_base.multiply(n, a + i, b + i, count - i, out + i);
 }
 
-// Indices beyond the entries that a look-up knows leave what was there: each
-// quarter of the table is asked for what is left of the index.
+// TBX leaves a byte unchanged if its index is out of range. Each quarter of the
+// table is looked up with the index less the quarters before it.
 //
 //   @look_up  uint8 | table of 256 entries | {BYTES} elements
 static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,

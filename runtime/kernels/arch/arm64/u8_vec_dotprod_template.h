@@ -5,21 +5,23 @@
 
 enum { SIXTEEN = BYTES / LANES };  // registers of sixteen sums
 
-// Unsigned bytes as signed ones, 128 less.
+// Unsigned bytes less 128, as signed bytes.
 static inline __attribute__((unused)) int8x16_t less_128(uint8x16_t x) {
   return vreinterpretq_s8_u8(x ^ 0x80);
 }
 
-// As u8_clamp, of which NaN is the lowest, then whole, halves to even.
-static inline __attribute__((always_inline)) ints limited(floats x, float low,
-                                                          float high) {
-  const floats above = vmaxnmq_f32(x, vdupq_n_f32(low));
+// As u8_clamp (NaN gives low), then rounded to nearest even.
+static inline __attribute__((always_inline)) int32x4_t limited(float32x4_t x,
+                                                               float low,
+                                                               float high) {
+  const float32x4_t above = vmaxnmq_f32(x, vdupq_n_f32(low));
   return vcvtnq_s32_f32(vminnmq_f32(above, vdupq_n_f32(high)));
 }
 
-// Integers of four registers as bytes: the lowest of each, plus a zero point.
+// Packs the integers of four registers to bytes, the lowest byte of each, and
+// adds a zero point.
 static inline __attribute__((always_inline)) uint8x16_t packed_with(
-    const ints x[SIXTEEN], int32_t zero) {
+    const int32x4_t x[SIXTEEN], int32_t zero) {
   int16x8_t half[2];
   ETX_UNROLLED
   for (size_t i = 0; i < 2; ++i) {
@@ -32,8 +34,8 @@ static inline __attribute__((always_inline)) uint8x16_t packed_with(
 }
 
 static inline __attribute__((always_inline)) uint8x16_t bytes_of(
-    const floats f[SIXTEEN], float low, float high, int32_t zero) {
-  ints whole[SIXTEEN];
+    const float32x4_t f[SIXTEEN], float low, float high, int32_t zero) {
+  int32x4_t whole[SIXTEEN];
   ETX_UNROLLED
   for (size_t i = 0; i < SIXTEEN; ++i) whole[i] = limited(f[i], low, high);
   return packed_with(whole, zero);

@@ -1,4 +1,4 @@
-// The loops of products for processors with AVX2 and FMA, and with AVX-512.
+// The float32 microkernels of AVX2 with FMA, and of AVX-512.
 
 #ifndef ETX_RUNTIME_KERNELS_ARCH_X86_F32_MICROKERNELS_SETS_X86_H
 #define ETX_RUNTIME_KERNELS_ARCH_X86_F32_MICROKERNELS_SETS_X86_H

@@ -1,4 +1,4 @@
-// The loops over floats for processors with AVX2 and FMA, and with AVX-512.
+// The float loops of AVX2 with FMA, and of AVX-512.
 
 #ifndef ETX_RUNTIME_KERNELS_ARCH_X86_FLOAT_LOOPS_SETS_X86_H
 #define ETX_RUNTIME_KERNELS_ARCH_X86_FLOAT_LOOPS_SETS_X86_H

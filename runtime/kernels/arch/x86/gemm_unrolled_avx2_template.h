@@ -10,8 +10,8 @@
 
 typedef float panel_taps_vector __attribute__((vector_size(32)));
 
-// Multiplies the element at `from` of one row with two vectors of the panel and
-// adds to the sums a and b of that row.
+// One row's FMAs: its weights are at `from`, its accumulators are registers a
+// and b.
 #define GEMM_ROW(from, a, b)              \
   "vbroadcastss " from                    \
   ", %%ymm15\n\t"                         \
@@ -19,7 +19,8 @@ typedef float panel_taps_vector __attribute__((vector_size(32)));
   "]\n\t"                                 \
   "vfmadd231ps %%ymm14, %%ymm15, %t[s" #b "]\n\t"
 
-// Rows from rax on, `row` bytes apart; the fourth one and on from rdx on.
+// Rows from rax on, `row` bytes apart; the fourth row and later ones from rdx
+// on.
 #define GEMM_ROWS_4                      \
   GEMM_ROW("\\at(%%rax)", 0, 1)          \
   GEMM_ROW("\\at(%%rax,%[row])", 2, 3)   \
@@ -28,8 +29,8 @@ typedef float panel_taps_vector __attribute__((vector_size(32)));
 #define GEMM_ROWS_5 GEMM_ROWS_4 GEMM_ROW("\\at(%%rdx,%[row])", 8, 9)
 #define GEMM_ROWS_6 GEMM_ROWS_5 GEMM_ROW("\\at(%%rdx,%[row],2)", 10, 11)
 
-// All taps. The assembler writes eight of them out: `at` is where the weights
-// of each are, behind the first one's.
+// All taps. The assembler unrolls eight of them; `at` is the offset of a tap's
+// weights from those of the first.
 #define PANEL_TAPS(tap, next)            \
   "mov %[weights], %%rax\n\t"            \
   "mov %[panel], %%rcx\n\t"              \
@@ -45,14 +46,14 @@ typedef float panel_taps_vector __attribute__((vector_size(32)));
   "dec %%rsi\n\t"                        \
   "jnz 1b\n\t"
 
-// A tap's lanes, in front of the next one's.
+// Loads a tap's lanes; those of the next tap follow it in memory.
 #define GEMM_NEAR(rows)                \
   PANEL_TAPS(                          \
       "vmovups (%%rcx), %%ymm13\n\t"   \
       "vmovups 32(%%rcx), %%ymm14\n\t" \
       "add %%rdi, %%rcx\n\t" rows, )
 
-// Lanes that are where the tap's offset says. It has eight bytes.
+// Loads lanes at a tap's offset, which is an eight-byte integer.
 #define GEMM_FAR(rows)                              \
   PANEL_TAPS(                                       \
       "mov 2*\\at(%%rdi), %%r8\n\t"                 \
@@ -67,8 +68,8 @@ typedef float panel_taps_vector __attribute__((vector_size(32)));
 #define GEMM_SUMS_5 GEMM_SUMS_4, [s8] "+x"(sums[4][0]), [s9] "+x"(sums[4][1])
 #define GEMM_SUMS_6 GEMM_SUMS_5, [s10] "+x"(sums[5][0]), [s11] "+x"(sums[5][1])
 
-// Adds to the sums. `where` is the offsets, or how far rows of the panel lie
-// apart.
+// Adds to the sums. `where` is the offsets, or the distance between rows of the
+// panel.
 #define GEMM_ADD_EIGHT_TAPS(TAPS, rows, where_lanes_are)                    \
   __asm__ volatile(                                                         \
       TAPS(GEMM_ROWS_##rows)                                                \
@@ -78,9 +79,8 @@ typedef float panel_taps_vector __attribute__((vector_size(32)));
       : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "xmm13", "xmm14", "xmm15", \
         "cc", "memory")
 
-// Of positions that lie side by side, from rax on, times a tap's two vectors of
-// weights at rcx; those of the next tap are behind them, its positions `row`
-// bytes on.
+// Neighbouring positions, from rax on, times a tap's two vectors of weights at
+// rcx. The next tap's weights follow; its positions are `row` bytes further.
 #define CONV_OC_ROWS_4       \
   GEMM_ROW("(%%rax)", 0, 1)  \
   GEMM_ROW("4(%%rax)", 2, 3) \
@@ -108,8 +108,8 @@ typedef float panel_taps_vector __attribute__((vector_size(32)));
         [eights] "r"(eights)                                      \
       : "rax", "rcx", "rsi", "xmm13", "xmm14", "xmm15", "cc", "memory")
 
-// sums [positions, 2] += seen [taps, positions] * weights [taps, 2] for four
-// to six positions; rows of `seen` are `seen_row` floats apart.
+// sums [positions, 2] += seen [taps, positions] * weights [taps, 2], likewise,
+// for four to six positions. Rows of `seen` are `seen_row` floats apart.
 static inline __attribute__((always_inline)) void conv_oc_eight_taps(
     const float* seen, ptrdiff_t seen_row, const float* weights, size_t eights,
     size_t positions, panel_taps_vector sums[6][2]) {

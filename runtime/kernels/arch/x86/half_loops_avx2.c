@@ -1,5 +1,6 @@
-// The instructions round as half_float.h does, but keep what a NaN carries: an
-// array with a NaN in it is converted once more in plain C.
+// Conversions with F16C. They round as half_float.h does but may change the
+// payload of a NaN, so an array that contains a NaN is converted again in plain
+// C.
 
 #include "runtime/kernels/arch/x86/half_loops_avx2.h"
 
@@ -10,8 +11,8 @@
 
 enum { EIGHT = 8 };
 
-// As the compilers' own names for the instructions take them: their header of
-// such names reaches for the heap.
+// The types that the compilers' builtins take. Builtins, because <immintrin.h>
+// includes heap functions.
 typedef float floats __attribute__((vector_size(32)));
 typedef short halves __attribute__((vector_size(16)));
 typedef int32_t flags __attribute__((vector_size(32)));
@@ -20,7 +21,7 @@ static inline bool is_any(flags f) {
   return __builtin_ia32_movmskps256((floats)f) != 0;
 }
 
-// Both give where NaNs are.
+// Both return whether an element is NaN.
 static inline flags read_eight(float* out, const uint16_t* in) {
   halves h;
   memcpy(&h, in, sizeof h);
@@ -29,7 +30,7 @@ static inline flags read_eight(float* out, const uint16_t* in) {
   return x != x;
 }
 
-// 0: to the nearest, halves to even.
+// 0: round to nearest, halves to even.
 static inline flags write_eight(uint16_t* out, const float* in) {
   floats x;
   memcpy(&x, in, sizeof x);

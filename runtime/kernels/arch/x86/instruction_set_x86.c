@@ -1,5 +1,5 @@
-// Every processor with AVX2 and FMA has F16C, and every one with AVX-512 can
-// ask for memory to write to (PRFCHW); not every compiler can ask for these.
+// Every processor with AVX2 and FMA has F16C, and every one with AVX-512 has
+// PRFCHW (prefetch for writing). Not every compiler can test for these two.
 
 #include "runtime/instruction_set.h"
 

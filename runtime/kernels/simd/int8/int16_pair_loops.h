@@ -55,10 +55,10 @@ typedef void (*etx_int16_pair_loop)(const etx_int16_pair_block* block);
 
 typedef struct etx_int16_pair_loops {
   // Elements of 8 bits as a panel; zeros where there is no column or element.
-  etx_int16_pair_pack_loop turn8;
+  etx_int16_pair_pack_loop pack8;
   // The same of 4 bits, each sixteen bytes as sixteen high halves, then sixteen
   // low ones, minus 8. `count` is a multiple of sixteen.
-  etx_int16_pair_pack_loop turn4;
+  etx_int16_pair_pack_loop pack4;
   // `count` elements of a panel of bytes (packed_weights.h), a multiple of
   // ETX_PACKED_INTERLEAVE, as one of pairs.
   void (*widen)(const int8_t* in, size_t count, int16_t* out);

@@ -117,6 +117,25 @@ typedef struct etx_int4_panel {
   size_t next_rows, next_bytes;
 } etx_int4_panel;
 
+// Packs `count` bytes of each of `columns` rows of 4-bit weights as a panel and
+// sums their groups. Writes sums for each 32 elements of whole 128.
+typedef struct etx_int4_pack {
+  const uint8_t* in;
+  ptrdiff_t row;  // from row to row, in bytes
+  size_t columns, count;
+  size_t group;  // elements of a group
+  int8_t* out;
+  int32_t* group_sums;
+} etx_int4_pack;
+
+// A row to quantise: the arguments of etx_int8_dot_loops.quantize.
+typedef struct etx_int8_quantize {
+  const float* x;
+  size_t count;
+  double inverse, zero;
+  uint8_t* out;
+} etx_int8_quantize;
+
 typedef struct etx_int8_dot_loops {
   // The smallest element, at most 0, and the largest, at least 0; both NaN if
   // an element is NaN.
@@ -128,21 +147,17 @@ typedef struct etx_int8_dot_loops {
                    uint8_t* out);
   // The same, and the range of as many floats of `other`, which fills the
   // latency of the first.
-  void (*quantize_and_range)(const float* x, size_t count, double inverse,
-                             double zero, uint8_t* out, const float* other,
-                             float* low, float* high);
+  void (*quantize_and_range)(const etx_int8_quantize* quantize,
+                             const float* other, float* low, float* high);
   // Orders a row of bytes for weights of 4 bits.
   void (*order4)(uint8_t* row, size_t count);
   void (*dots)(const etx_int8_dot_block* block);
   void (*groups)(const etx_int4_dot_block* block);
   // `count` elements of each of `columns` rows as a panel; zeros where there is
   // no column or element. Adds the sums of columns to those that are there.
-  void (*turn8)(const uint8_t* in, ptrdiff_t row, size_t columns, size_t count,
+  void (*pack8)(const uint8_t* in, ptrdiff_t row, size_t columns, size_t count,
                 int8_t* out, int32_t* column_sums);
-  // `count` bytes of each of `columns` rows of 4-bit weights as a panel, and
-  // the sums of their groups. Writes sums for each 32 elements of whole 128.
-  void (*turn4)(const uint8_t* in, ptrdiff_t row, size_t columns, size_t count,
-                size_t group, int8_t* out, int32_t* group_sums);
+  void (*pack4)(const etx_int4_pack* pack);
   void (*whole)(const etx_int8_panel* panel);
   void (*panel_groups)(const etx_int4_panel* panel);
   // Adds up the partial sums of each row, in place: [rows, ETX_INT8_COLUMNS].

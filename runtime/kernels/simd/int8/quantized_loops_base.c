@@ -1,3 +1,4 @@
+#include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/simd/int8/quantized_loops.h"
 
 #include <string.h>
@@ -6,37 +7,33 @@
 #define WIDEN(bytes) widen(bytes)
 #define HALVES(bytes, zero, even, odd) halves(bytes, zero, even, odd)
 
-typedef float four __attribute__((vector_size(16)));
-
 #ifdef __AARCH64EL__
 // Four bytes in the high ends of lanes, which are shifted by numbers of their
 // own there: of vectors of four bytes gcc makes single elements.
-typedef int32_t four_ints __attribute__((vector_size(16)));
-typedef uint32_t four_bits __attribute__((vector_size(16)));
 
-static inline four_bits high_ends(const void* from) {
+static inline etx_u32x4 high_ends(const void* from) {
   uint32_t x;
   memcpy(&x, from, sizeof x);
-  return (four_bits){x, x, x, x} << (four_bits){24, 16, 8, 0};
+  return (etx_u32x4){x, x, x, x} << (etx_u32x4){24, 16, 8, 0};
 }
 
-static inline four widen(const int8_t* w) {
-  return __builtin_convertvector((four_ints)high_ends(w) >> 24, four);
+static inline etx_f32x4 widen(const int8_t* w) {
+  return __builtin_convertvector((etx_i32x4)high_ends(w) >> 24, etx_f32x4);
 }
 
-static inline void halves(const uint8_t* w, int32_t zero, four* even,
-                          four* odd) {
-  const four_bits both = high_ends(w) >> 24;
-  *even = __builtin_convertvector((four_ints)(both >> 4) - zero, four);
-  *odd = __builtin_convertvector((four_ints)(both & 15) - zero, four);
+static inline void halves(const uint8_t* w, int32_t zero, etx_f32x4* even,
+                          etx_f32x4* odd) {
+  const etx_u32x4 both = high_ends(w) >> 24;
+  *even = __builtin_convertvector((etx_i32x4)(both >> 4) - zero, etx_f32x4);
+  *odd = __builtin_convertvector((etx_i32x4)(both & 15) - zero, etx_f32x4);
 }
 #else
-static inline four widen(const int8_t* w) {
-  return (four){(float)w[0], (float)w[1], (float)w[2], (float)w[3]};
+static inline etx_f32x4 widen(const int8_t* w) {
+  return (etx_f32x4){(float)w[0], (float)w[1], (float)w[2], (float)w[3]};
 }
 
-static inline void halves(const uint8_t* w, int32_t zero, four* even,
-                          four* odd) {
+static inline void halves(const uint8_t* w, int32_t zero, etx_f32x4* even,
+                          etx_f32x4* odd) {
   for (int i = 0; i < 4; ++i) {
     (*even)[i] = (float)((w[i] >> 4) - zero);
     (*odd)[i] = (float)((w[i] & 15) - zero);

@@ -2,6 +2,9 @@
 // rows of the image are interleaved by channel once for all results that read
 // them.
 //
+//   I32_VEC       required  type of a register of sums
+//   F32_VEC       required  the same with float lanes
+//   BYTE_BOUNDS   required  type of clamp bounds
 //   HALF_OF_LESS  optional  where the bytes of transpose_bytes are less than
 //                           the image's: half of the difference in all bytes of
 //                           a register
@@ -10,14 +13,17 @@
 //
 //   CHANNELS, SOME   constants: channels at a time, registers of their sums
 //   SIDE             constant: rows of the image whose bytes share a lane
-//   ints, floats     types of registers
 //   register_of(channel), lane_of(channel)      the place of a channel's sum
 //   transpose_bytes(from, count, out)           lanes of `count` channels of
 //                                               SIDE rows; NULL: a row of zeros
 //   transpose_signed(from, count, out)          the same for weights
 //   add_products(sum, bytes, weights)           adds four products to each lane
-//   byte_bounds, bounds_of(results)             type and function: clamp bounds
+//   bounds_of(results)                          clamp bounds, a BYTE_BOUNDS
 //   store_bytes(f, results, bounds, count, to)  requantises and stores bytes
+
+#if !defined(I32_VEC) || !defined(F32_VEC) || !defined(BYTE_BOUNDS)
+#error "define I32_VEC, F32_VEC and BYTE_BOUNDS before this header"
+#endif
 
 #include "runtime/kernels/simd/int8/u8_requantize.h"
 
@@ -26,17 +32,17 @@ enum {
   ROOM_OF_COLUMNS = 48,  // of an image's columns
 };
 
-// Some channels, and what their sums need.
-typedef struct turned {
+// Up to CHANNELS channels with their parameters, weights and columns.
+typedef struct channel_block {
   const etx_u8_depthwise* w;
   size_t first, count;  // channels, at most CHANNELS
   size_t sides;         // of a window's rows
-  byte_bounds bounds;
-  ints offsets[SOME];
-  floats scales[SOME], bias[SOME];
-  ints weights[ROOM_OF_WEIGHTS][SOME];  // [kernel_x][sides]
-  ints columns[ROOM_OF_COLUMNS][SOME];
-} turned;
+  BYTE_BOUNDS bounds;
+  I32_VEC offsets[SOME];
+  F32_VEC scales[SOME], bias[SOME];
+  I32_VEC weights[ROOM_OF_WEIGHTS][SOME];  // [kernel_x][sides]
+  I32_VEC columns[ROOM_OF_COLUMNS][SOME];
+} channel_block;
 
 // A number of each channel where its sum lies.
 static void transpose_numbers(const void* from, size_t count, int32_t rest,
@@ -51,7 +57,7 @@ static void transpose_numbers(const void* from, size_t count, int32_t rest,
   memcpy(out, made, sizeof made);
 }
 
-static void start_channels(turned* t) {
+static void start_channels(channel_block* t) {
   enum { MINUS_ZERO = INT32_MIN };
   const etx_u8_depthwise* w = t->w;
   const etx_u8_requantize* r = w->results;
@@ -66,13 +72,13 @@ static void start_channels(turned* t) {
         const size_t tap = (s * SIDE + i) * w->kernel_x + x;
         rows[i] = (const uint8_t*)w->weights + tap * w->channels + t->first;
       }
-      ints* turned_weights = t->weights[x * t->sides + s];
-      transpose_signed(rows, t->count, turned_weights);
+      I32_VEC* packed = t->weights[x * t->sides + s];
+      transpose_signed(rows, t->count, packed);
 #ifdef HALF_OF_LESS
       for (size_t k = 0; k < SOME; ++k) {
-        ints* sum = &t->offsets[k];
-        *sum = add_products(*sum, HALF_OF_LESS, turned_weights[k]);
-        *sum = add_products(*sum, HALF_OF_LESS, turned_weights[k]);
+        I32_VEC* sum = &t->offsets[k];
+        *sum = add_products(*sum, HALF_OF_LESS, packed[k]);
+        *sum = add_products(*sum, HALF_OF_LESS, packed[k]);
       }
 #endif
     }
@@ -81,7 +87,7 @@ static void start_channels(turned* t) {
 
 // Columns of the image from `column` on, of the rows that some results see.
 static inline __attribute__((always_inline)) void transpose_columns(
-    turned* t, const uint8_t* const* rows, int64_t column, size_t count,
+    channel_block* t, const uint8_t* const* rows, int64_t column, size_t count,
     bool is_whole) {
   const etx_u8_depthwise* w = t->w;
   const size_t bytes = is_whole ? (size_t)CHANNELS : t->count;
@@ -107,12 +113,13 @@ static inline __attribute__((always_inline)) void transpose_columns(
 }
 
 static inline __attribute__((always_inline)) void store_window(
-    const turned* t, const ints sums[SOME], size_t at) {
+    const channel_block* t, const I32_VEC sums[SOME], size_t at) {
   const etx_u8_requantize* r = t->w->results;
-  floats f[SOME];
+  F32_VEC f[SOME];
   ETX_UNROLLED
   for (size_t i = 0; i < SOME; ++i) {
-    f[i] = __builtin_convertvector(sums[i], floats) * t->scales[i] + t->bias[i];
+    f[i] =
+        __builtin_convertvector(sums[i], F32_VEC) * t->scales[i] + t->bias[i];
   }
   if (!r->is_float) {
     store_bytes(f, r, &t->bounds, t->count, (uint8_t*)t->w->out + at);
@@ -123,17 +130,19 @@ static inline __attribute__((always_inline)) void store_window(
   }
 }
 
-// Results side by side whose columns are turned, from element `at` on.
+// Neighbouring results, from element `at` on. Their columns are interleaved
+// already.
 static inline __attribute__((always_inline)) void depthwise_planes(
-    const turned* t, size_t count, size_t at, size_t kernel_x, size_t sides) {
+    const channel_block* t, size_t count, size_t at, size_t kernel_x,
+    size_t sides) {
   const etx_u8_depthwise* w = t->w;
   for (size_t o = 0; o < count; ++o, at += w->channels) {
-    ints sums[SOME];
+    I32_VEC sums[SOME];
     memcpy(sums, t->offsets, sizeof sums);
     for (size_t x = 0; x < kernel_x; ++x) {
-      const ints* seen =
+      const I32_VEC* seen =
           t->columns[(o * w->stride_x + x * w->dilation_x) * sides];
-      const ints* weights = t->weights[x * sides];
+      const I32_VEC* weights = t->weights[x * sides];
       for (size_t i = 0; i < sides * SOME; i += SOME) {
         ETX_UNROLLED
         for (size_t k = 0; k < SOME; ++k) {
@@ -160,11 +169,11 @@ static inline __attribute__((unused)) bool windows_fit(
 // All results of at most CHANNELS channels.
 static void sum_channels(const etx_u8_depthwise* w) {
   enum { THREE = (3 + SIDE - 1) / SIDE };
-  turned t = {.w = w,
-              .first = w->first,
-              .count = w->count,
-              .sides = sides_of(w),
-              .bounds = bounds_of(w->results)};
+  channel_block t = {.w = w,
+                     .first = w->first,
+                     .count = w->count,
+                     .sides = sides_of(w),
+                     .bounds = bounds_of(w->results)};
   const size_t reach = (w->kernel_x - 1) * w->dilation_x + 1;
   const size_t most = (ROOM_OF_COLUMNS / t.sides - reach) / w->stride_x + 1;
   start_channels(&t);

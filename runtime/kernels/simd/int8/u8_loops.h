@@ -80,6 +80,13 @@ typedef struct etx_u8_binary_qparams {
   float inverse, low, high;
 } etx_u8_binary_qparams;
 
+// The parameters of uint8 results: zero point, 1/scale, and clamp bounds
+// without the zero point.
+typedef struct etx_u8_qparams {
+  int32_t zero;
+  float inverse, low, high;
+} etx_u8_qparams;
+
 typedef struct etx_u8_loops {
   void (*block)(const etx_u8_block* block);
   void (*windows)(const etx_u8_depthwise* windows);
@@ -88,8 +95,8 @@ typedef struct etx_u8_loops {
   void (*to_floats)(const uint8_t* in, size_t count, int32_t zero, float scale,
                     float* out);
   bool (*has_nan)(const float* x, size_t count);
-  void (*to_bytes)(const float* in, size_t count, int32_t zero, float inverse,
-                   float low, float high, uint8_t* out);
+  void (*to_bytes)(const float* in, size_t count, const etx_u8_qparams* qparams,
+                   uint8_t* out);
   // out = to_bytes(to_floats(a) + to_floats(b)), each step rounded as there.
   void (*add)(const etx_u8_binary_qparams* numbers, const uint8_t* a,
               const uint8_t* b, size_t count, uint8_t* out);

@@ -1,37 +1,34 @@
+#include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/simd/int8/u8_requantize.h"
 
 enum { COLUMNS = ETX_U8_COLUMNS, MOST = ETX_U8_PANELS * COLUMNS };
 
-// Four columns. Every processor for which this is compiled has registers of 16
-// bytes.
-typedef int32_t four __attribute__((vector_size(16)));
-typedef uint32_t four_bits __attribute__((vector_size(16)));
+// Four columns; what takes them has registers of so many bytes on any machine.
 
 enum { GROUPS = COLUMNS / 4, SOME_ROWS = 4 };
 
-static inline four all_of(int32_t x) { return (four){x, x, x, x}; }
+static inline etx_i32x4 all_of(int32_t x) { return (etx_i32x4){x, x, x, x}; }
 
 // Four numbers of four columns, of which each lane has four, times those of
 // some rows.
-static inline void add_numbers(four_bits lanes, const uint8_t* const x[],
+static inline void add_numbers(etx_u32x4 lanes, const uint8_t* const x[],
                                size_t k, size_t g,
-                               four sums[SOME_ROWS][GROUPS]) {
+                               etx_i32x4 sums[SOME_ROWS][GROUPS]) {
 #ifdef __SSE2__
   // Numbers 0 and 2 of a column are one pair of 16 bits, 1 and 3 the other.
-  typedef short shorts __attribute__((vector_size(16)));
-  typedef unsigned short unsigned_shorts __attribute__((vector_size(16)));
-  const shorts even = (shorts)((unsigned_shorts)lanes << 8) >> 8;
-  const shorts odd = (shorts)lanes >> 8;
+  const etx_i16x8 even = (etx_i16x8)((etx_u16x8)lanes << 8) >> 8;
+  const etx_i16x8 odd = (etx_i16x8)lanes >> 8;
   for (size_t r = 0; r < SOME_ROWS; ++r) {
     int32_t seen;
     memcpy(&seen, x[r] + k, sizeof seen);
-    const unsigned_shorts own = (unsigned_shorts)all_of(seen);
-    sums[r][g] += (four)__builtin_ia32_pmaddwd128((shorts)(own & 255), even) +
-                  (four)__builtin_ia32_pmaddwd128((shorts)(own >> 8), odd);
+    const etx_u16x8 own = (etx_u16x8)all_of(seen);
+    sums[r][g] +=
+        (etx_i32x4)__builtin_ia32_pmaddwd128((etx_i16x8)(own & 255), even) +
+        (etx_i32x4)__builtin_ia32_pmaddwd128((etx_i16x8)(own >> 8), odd);
   }
 #else
   for (size_t i = 0; i < ETX_U8_INTERLEAVE; ++i) {
-    const four own = (four)(lanes << (24 - 8 * (int)i)) >> 24;
+    const etx_i32x4 own = (etx_i32x4)(lanes << (24 - 8 * (int)i)) >> 24;
     for (size_t r = 0; r < SOME_ROWS; ++r) {
       sums[r][g] += own * all_of(x[r][k + i]);
     }
@@ -45,7 +42,7 @@ static void panel_rows(const etx_u8_block* b, size_t row, size_t panel) {
   const size_t count = left < SOME_ROWS ? left : SOME_ROWS;
   const size_t column = panel * COLUMNS;
   const int8_t* w = b->panels + panel * b->panel_bytes;
-  four sums[SOME_ROWS][GROUPS] = {{{0}}};
+  etx_i32x4 sums[SOME_ROWS][GROUPS] = {{{0}}};
   for (size_t r = 0; r < count && !b->starts; ++r) {
     memcpy(sums[r], b->sums + (row + r) * MOST + column, sizeof sums[r]);
   }
@@ -56,7 +53,7 @@ static void panel_rows(const etx_u8_block* b, size_t row, size_t panel) {
     }
     for (size_t k = 0; k < b->fours * ETX_U8_INTERLEAVE;
          k += ETX_U8_INTERLEAVE) {
-      four_bits lanes[GROUPS];
+      etx_u32x4 lanes[GROUPS];
       memcpy(lanes, w, sizeof lanes);
       w += sizeof lanes;
       for (size_t g = 0; g < GROUPS; ++g) add_numbers(lanes[g], x, k, g, sums);
@@ -132,10 +129,11 @@ static void to_floats(const uint8_t* in, size_t count, int32_t zero,
 }
 
 //   @to_bytes  float32 to uint8 | quantize | 1 element
-static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
-                     float low, float high, uint8_t* out) {
+static void to_bytes(const float* in, size_t count,
+                     const etx_u8_qparams* qparams, uint8_t* out) {
+  const etx_u8_qparams q = *qparams;
   for (size_t i = 0; i < count; ++i) {
-    out[i] = u8_byte(in[i] * inverse, low, high, zero);
+    out[i] = u8_byte(in[i] * q.inverse, q.low, q.high, q.zero);
   }
 }
 

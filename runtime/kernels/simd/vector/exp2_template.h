@@ -18,7 +18,7 @@
 // what it is.
 static inline __attribute__((always_inline)) etx_f32_vec etx_f32_vec_exp2(
     etx_f32_vec x) {
-  typedef uint32_t bits __attribute__((vector_size(VECTOR_BYTES)));
+  typedef uint32_t exp2_bits __attribute__((vector_size(VECTOR_BYTES)));
   const etx_f32_vec shifted = x + 12583039.0f;
   const etx_f32_vec r = x - (shifted - 12583039.0f);
   etx_f32_vec q = ETX_F32_BROADCAST(0.00132647273f);
@@ -27,5 +27,5 @@ static inline __attribute__((always_inline)) etx_f32_vec etx_f32_vec_exp2(
   q = ETX_F32_FMA(q, r, (etx_f32_vec)ETX_F32_BROADCAST(0.240222424f));
   q = ETX_F32_FMA(q, r, (etx_f32_vec)ETX_F32_BROADCAST(0.693147004f));
   q = ETX_F32_FMA(q, r, (etx_f32_vec)ETX_F32_BROADCAST(1.0f));
-  return q * (etx_f32_vec)((bits)shifted << 23);
+  return q * (etx_f32_vec)((exp2_bits)shifted << 23);
 }

@@ -78,16 +78,16 @@ static __attribute__((noinline)) etx_f32_vec etx_f32_vec_fma(etx_f32_vec a,
                                                              etx_f32_vec b,
                                                              etx_f32_vec c) {
   typedef double wide __attribute__((vector_size(VECTOR_BYTES * 2)));
-  typedef uint64_t bits __attribute__((vector_size(VECTOR_BYTES * 2)));
+  typedef uint64_t double_bits __attribute__((vector_size(VECTOR_BYTES * 2)));
   typedef uint64_t pair __attribute__((vector_size(VECTOR_BYTES)));
   const wide p =
       __builtin_convertvector(a, wide) * __builtin_convertvector(b, wide);
   const wide d = __builtin_convertvector(c, wide);
   const wide sum = p + d;
   const etx_f32_vec_mask last =
-      __builtin_convertvector((bits)sum & 0x1fffffff, etx_f32_vec_mask);
-  const etx_f32_vec_mask first =
-      __builtin_convertvector((bits)sum >> 32 & 0x7fffffff, etx_f32_vec_mask);
+      __builtin_convertvector((double_bits)sum & 0x1fffffff, etx_f32_vec_mask);
+  const etx_f32_vec_mask first = __builtin_convertvector(
+      (double_bits)sum >> 32 & 0x7fffffff, etx_f32_vec_mask);
   // 0x38100000 begins 2^-126.
   const pair differs =
       (pair)((last == 0x10000000) | ((first > 0) & (first < 0x38100000)));
@@ -97,11 +97,12 @@ static __attribute__((noinline)) etx_f32_vec etx_f32_vec_fma(etx_f32_vec a,
   // The rounding error of the addition (2Sum); NaN if the sum is not finite.
   const wide back = sum - p;
   const wide lost = (p - (sum - back)) + (d - back);
-  const bits is_lossy = (bits)((lost < 0) | (lost > 0));
+  const double_bits is_lossy = (double_bits)((lost < 0) | (lost > 0));
   // Round to odd: move an even last bit towards the error.
-  const bits is_down = ((bits)lost ^ (bits)sum) >> 63;
-  const bits is_even = ((bits)sum & 1) - 1;
-  const bits odd = (bits)sum + ((1 - (is_down << 1)) & is_lossy & is_even);
+  const double_bits is_down = ((double_bits)lost ^ (double_bits)sum) >> 63;
+  const double_bits is_even = ((double_bits)sum & 1) - 1;
+  const double_bits odd =
+      (double_bits)sum + ((1 - (is_down << 1)) & is_lossy & is_even);
   return __builtin_convertvector((wide)odd, etx_f32_vec);
 }
 

@@ -19,7 +19,7 @@
 // 2^n (2^r - 1), is added in one step, 1 + e^-x is rounded once.
 static inline __attribute__((always_inline)) etx_f32_vec sigmoid_of(
     etx_f32_vec x) {
-  typedef uint32_t bits __attribute__((vector_size(VECTOR_BYTES)));
+  typedef uint32_t sigmoid_bits __attribute__((vector_size(VECTOR_BYTES)));
   static const float factors[] = {0.00133910007f, 0.00961850211f, 0.0555035956f,
                                   0.240226477f, 0.693147182f};
   const float round = 12583015.0f;
@@ -40,7 +40,7 @@ static inline __attribute__((always_inline)) etx_f32_vec sigmoid_of(
   for (int i = 0; i < 5; ++i) {
     q = ETX_F32_FMA(q, r, (etx_f32_vec)ETX_F32_BROADCAST(factors[i]));
   }
-  const etx_f32_vec power = (etx_f32_vec)((bits)shifted << 23);
+  const etx_f32_vec power = (etx_f32_vec)((sigmoid_bits)shifted << 23);
   return 0x1p-24f / ETX_F32_FMA(q * r, power, power + 0x1p-24f);
 }
 

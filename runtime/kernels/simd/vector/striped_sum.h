@@ -14,10 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-typedef float etx_f32x4 __attribute__((vector_size(16)));
-// What comparisons of vectors give: all bits or none.
-typedef int32_t etx_i32x4 __attribute__((vector_size(16)));
-typedef int64_t etx_i64x2 __attribute__((vector_size(16)));
+#include "runtime/kernels/simd/vector/vector_types.h"
 
 static inline etx_f32x4 etx_f32x4_load(const float* from) {
   etx_f32x4 v;
@@ -72,8 +69,6 @@ static inline float etx_striped_sum_f32(const float* x, size_t count) {
 }
 
 // The same in double, with eight partial sums.
-typedef double etx_f64x2 __attribute__((vector_size(16)));
-
 static inline etx_f64x2 etx_f64x2_load(const double* from) {
   etx_f64x2 v;
   memcpy(&v, from, sizeof(v));

@@ -15,17 +15,17 @@ enum { ROUNDS = 150, MOST = 120000, MOST_WORK = 6000000, MOST_RESULTS = 160 };
 static float x[MOST], weights[MOST], panels[MOST], same[MOST];
 static float bias[MOST_RESULTS], row[64];
 
-typedef struct convolution {
+typedef struct conv_1x1_case {
   int32_t input[4], weight[4], out[4];
   bool has_bias;
-} convolution;
+} conv_1x1_case;
 
 static size_t elements_of(const int32_t* sizes) {
   return (size_t)sizes[0] * (size_t)sizes[1] * (size_t)sizes[2] *
          (size_t)sizes[3];
 }
 
-static convolution random_convolution(void) {
+static conv_1x1_case random_convolution(void) {
   static const int32_t channels[] = {1, 3, 16, 50, 64, 128, 160, 161, 200, 333};
   static const int32_t results[] = {16, 32, 48, 96, MOST_RESULTS};
   const int32_t in = channels[test_random_bits() % 10];
@@ -34,13 +34,13 @@ static convolution random_convolution(void) {
   const int32_t high = (int32_t)test_random_integer(1, 15);
   // One position of weights as stored is a product, with an order of its own.
   const int32_t wide = (int32_t)test_random_integer(high == 1 ? 2 : 1, 15);
-  return (convolution){.input = {images, in, high, wide},
-                       .weight = {out, in, 1, 1},
-                       .out = {images, out, high, wide},
-                       .has_bias = test_random_bits() % 2 == 0};
+  return (conv_1x1_case){.input = {images, in, high, wide},
+                         .weight = {out, in, 1, 1},
+                         .out = {images, out, high, wide},
+                         .has_bias = test_random_bits() % 2 == 0};
 }
 
-static void add_operands(test_call* call, const convolution* c, bool packed) {
+static void add_operands(test_call* call, const conv_1x1_case* c, bool packed) {
   const int32_t sizes[] = {c->weight[0] / 16, c->weight[1], 1, 1, 16};
   test_call_floats(call, 4, c->input, x);
   if (packed) {
@@ -55,7 +55,8 @@ static void add_operands(test_call* call, const convolution* c, bool packed) {
   }
 }
 
-static void add_chain(test_call* call, const convolution* c, const char* text) {
+static void add_chain(test_call* call, const conv_1x1_case* c,
+                      const char* text) {
   test_call_floats(call, 4, c->out, same);
   // Beside a row, the chain is computed on its own.
   const bool has_row = strchr(text, '1') != NULL;
@@ -64,7 +65,7 @@ static void add_chain(test_call* call, const convolution* c, const char* text) {
   test_call_string(call, text);
 }
 
-static void run_as_stored(test_call* call, const convolution* c,
+static void run_as_stored(test_call* call, const conv_1x1_case* c,
                           const char* text) {
   static const int64_t ones[] = {1, 1}, zeros[] = {0, 0};
   test_call_begin(call, "etx::convolution_chain.out");
@@ -80,7 +81,7 @@ static void run_as_stored(test_call* call, const convolution* c,
   assert_ok(test_call_run(call, ETX_DTYPE_FLOAT32));
 }
 
-static void check(const convolution* c, const char* text) {
+static void check(const conv_1x1_case* c, const char* text) {
   const size_t inner = (size_t)c->weight[1];
   for (size_t i = 0; i < elements_of(c->weight); ++i) {
     const size_t channel = i / inner, at = channel / 16 * inner + i % inner;
@@ -117,7 +118,7 @@ static void panels_give_the_bits_of_weights_as_stored(void** state) {
   (void)state;
   test_random_start();
   for (size_t round = 0; round < ROUNDS;) {
-    const convolution c = random_convolution();
+    const conv_1x1_case c = random_convolution();
     const size_t out = elements_of(c.out);
     if (elements_of(c.input) > MOST || out > MOST ||
         elements_of(c.weight) > MOST || out * (size_t)c.input[1] > MOST_WORK) {
@@ -162,7 +163,7 @@ static void parts_of_large_images_meet(void** state) {
 
 static void panels_of_no_channels_are_refused(void** state) {
   (void)state;
-  const convolution c = {.input = {1, 0, 4, 4}, .weight = {16, 0, 1, 1}};
+  const conv_1x1_case c = {.input = {1, 0, 4, 4}, .weight = {16, 0, 1, 1}};
   test_call call;
   test_call_begin(&call, "etx::convolution_panels.out");
   add_operands(&call, &c, true);

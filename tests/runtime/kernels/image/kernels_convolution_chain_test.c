@@ -17,11 +17,11 @@ enum { ROUNDS = 200, MOST = 30000 };
 static float x[MOST], weights[MOST], bias[96], same[MOST], row[97];
 static const float one[] = {1.25f};
 
-typedef struct convolution {
+typedef struct conv_chain_case {
   int32_t input[4], weight[4], out[4];
   int64_t stride[2], padding[2], groups;
   bool has_bias, transposed;
-} convolution;
+} conv_chain_case;
 
 // Chains that a store does by itself, and others.
 static const char* const texts[] = {
@@ -31,12 +31,12 @@ static const char* const texts[] = {
     "x relu 0 add", "x 0 add 1 divide", "x neg relu", "x 2 add relu",
 };
 
-static convolution random_convolution(void) {
+static conv_chain_case random_convolution(void) {
   static const int32_t sizes[] = {1, 3, 7, 8, 13, 14, 15, 16, 28, 33};
   const bool is_depthwise = test_random_bits() % 2 == 0;
-  convolution c = {.groups = is_depthwise ? test_random_integer(1, 9) : 1,
-                   .has_bias = test_random_bits() % 2 == 0,
-                   .transposed = test_random_bits() % 3 == 0};
+  conv_chain_case c = {.groups = is_depthwise ? test_random_integer(1, 9) : 1,
+                       .has_bias = test_random_bits() % 2 == 0,
+                       .transposed = test_random_bits() % 3 == 0};
   // Many channels, which then may be lanes.
   const bool is_wide = !is_depthwise && test_random_bits() % 2 == 0;
   const int32_t in =
@@ -71,7 +71,7 @@ static convolution random_convolution(void) {
   return c;
 }
 
-static void begin(test_call* call, const char* name, const convolution* c) {
+static void begin(test_call* call, const char* name, const conv_chain_case* c) {
   test_call_begin(call, name);
   test_call_floats(call, 4, c->input, x);
   const int32_t turned[] = {c->input[1], c->weight[0] / (int32_t)c->groups,
@@ -90,7 +90,8 @@ static void begin(test_call* call, const char* name, const convolution* c) {
   test_call_integer(call, c->groups);
 }
 
-static void add_chain(test_call* call, const convolution* c, const char* text) {
+static void add_chain(test_call* call, const conv_chain_case* c,
+                      const char* text) {
   test_call_floats(call, 4, c->out, same);
   test_call_floats(call, 1, (const int32_t[]){1}, one);
   // Beside a row, the chain is computed on its own.
@@ -100,7 +101,7 @@ static void add_chain(test_call* call, const convolution* c, const char* text) {
   test_call_string(call, text);
 }
 
-static void check(const convolution* c, const char* text) {
+static void check(const conv_chain_case* c, const char* text) {
   test_call plain, chain;
   begin(&plain, "aten::convolution.out", c);
   plain.instruction_set = ETX_SET_BASE;
@@ -156,7 +157,7 @@ static void chains_are_computed_as_results_are_stored(void** state) {
   (void)state;
   test_random_start();
   for (size_t round = 0; round < ROUNDS;) {
-    const convolution c = random_convolution();
+    const conv_chain_case c = random_convolution();
     const size_t taps = elements_of(c.weight) / (size_t)c.weight[0];
     if (elements_of(c.input) > MOST || elements_of(c.out) > MOST ||
         elements_of(c.weight) > MOST || elements_of(c.out) * taps > 1000000) {
@@ -169,16 +170,16 @@ static void chains_are_computed_as_results_are_stored(void** state) {
 }
 
 // Each element times the same weight.
-static const convolution one_weight = {.input = {1, 1, 2, 2},
-                                       .weight = {1, 1, 1, 1},
-                                       .out = {1, 1, 2, 2},
-                                       .stride = {1, 1},
-                                       .groups = 1};
+static const conv_chain_case one_weight = {.input = {1, 1, 2, 2},
+                                           .weight = {1, 1, 1, 1},
+                                           .out = {1, 1, 2, 2},
+                                           .stride = {1, 1},
+                                           .groups = 1};
 
 // What underflows to -0 is not above 0; a sum that is NaN stays NaN.
 static void relu_of_what_is_not_above_zero_is_zero(void** state) {
   (void)state;
-  const convolution c = one_weight;
+  const conv_chain_case c = one_weight;
   memcpy(x, (const float[]){-1e-30f, 1e-45f, NAN, INFINITY}, 4 * sizeof *x);
   weights[0] = 1e-30f;
   check(&c, "x relu");
@@ -189,7 +190,7 @@ static void relu_of_what_is_not_above_zero_is_zero(void** state) {
 
 static void steps_that_are_none_are_refused(void** state) {
   (void)state;
-  const convolution c = one_weight;
+  const conv_chain_case c = one_weight;
   test_call call;
   begin(&call, "etx::convolution_chain.out", &c);
   add_chain(&call, &c, "x cosh");

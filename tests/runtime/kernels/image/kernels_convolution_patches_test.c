@@ -15,12 +15,12 @@
 
 enum { ROUNDS = 300, MOST_WORK = 400000, MOST_DEEP_WORK = 2000000 };
 
-typedef struct operands {
+typedef struct patch_operands {
   etx_convolution dense, sparse;
   etx_tensor bias;
   int32_t bias_size, bias_stride;
   test_block in, weight, spread, biases, found, expected;
-} operands;
+} patch_operands;
 
 static void run_tasks(void* context, void (*task)(void*, size_t),
                       void* argument, size_t count) {
@@ -104,7 +104,7 @@ static test_block floats_of(size_t count) {
 }
 
 // The same weights with taps two elements apart.
-static void spread_weights(operands* o, size_t count) {
+static void spread_weights(patch_operands* o, size_t count) {
   o->spread = test_block_new(count * 2 * sizeof(float), sizeof(float));
   const float* from = (const float*)(void*)o->weight.bytes.data;
   float* to = (float*)(void*)o->spread.bytes.data;
@@ -118,7 +118,7 @@ static void spread_weights(operands* o, size_t count) {
 }
 
 // All but the windows. `x` has no gaps but between its channels.
-static void make_operands(operands* o, etx_volumes x, etx_volumes w,
+static void make_operands(patch_operands* o, etx_volumes x, etx_volumes w,
                           etx_volumes y, int64_t groups) {
   memset(o, 0, sizeof(*o));
   const size_t gaps = x.channel > 1 ? (size_t)x.channel - elements_of(&x) /
@@ -152,7 +152,7 @@ static bool is_whole(const etx_window* w) {
   return w->out == 1 && w->kernel == w->in && w->padding == 0;
 }
 
-static bool start_operands(operands* o) {
+static bool start_operands(patch_operands* o) {
   const bool is_line = test_random_bits() % 4 == 0;
   const bool is_deep = test_random_bits() % 3 == 0;
   // Many channels to many, which then may be lanes.
@@ -202,13 +202,13 @@ static bool start_operands(operands* o) {
   return true;
 }
 
-static void end_operands(operands* o) {
+static void end_operands(patch_operands* o) {
   test_block* blocks[] = {&o->in,     &o->weight, &o->spread,
                           &o->biases, &o->found,  &o->expected};
   for (size_t i = 0; i < 6; ++i) assert_true(test_block_end(blocks[i]));
 }
 
-static void check_set(const operands* o, const etx_convolution* c,
+static void check_set(const patch_operands* o, const etx_convolution* c,
                       etx_instruction_set set) {
   const etx_parallel parallel = {
       .parallel_for = run_tasks,
@@ -231,7 +231,7 @@ static void check_set(const operands* o, const etx_convolution* c,
 }
 
 // On every set what panels give without any.
-static void check_sets(const operands* o) {
+static void check_sets(const patch_operands* o) {
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
   const etx_parallel one = {.parallel_for = run_tasks,
                             .thread_count = 1,
@@ -255,7 +255,7 @@ static void patches_have_the_bits_of_panels(void** state) {
   (void)state;
   test_random_start();
   for (int round = 0; round < ROUNDS;) {
-    operands o;
+    patch_operands o;
     if (!start_operands(&o)) continue;
     check_sets(&o);
     end_operands(&o);
@@ -265,7 +265,7 @@ static void patches_have_the_bits_of_panels(void** state) {
 
 // From `in` channels to `out`.
 static void check_windows(const etx_window* windows, int64_t in, int64_t out) {
-  operands o;
+  patch_operands o;
   int64_t in_sizes[ETX_SPATIAL], out_sizes[ETX_SPATIAL], kernel[ETX_SPATIAL];
   for (size_t d = 0; d < ETX_SPATIAL; ++d) {
     in_sizes[d] = windows[d].in;
@@ -362,7 +362,7 @@ static void long_lines_have_channels_as_lanes_for_all_threads(void** state) {
   const etx_window windows[] = {one, one, window_of(16000, 8, 4, 0, 1)};
   const int64_t in[] = {1, 1, windows[2].in}, out[] = {1, 1, windows[2].out};
   const int64_t kernel[] = {1, 1, windows[2].kernel};
-  operands o;
+  patch_operands o;
   make_operands(&o, volumes_of(1, 64, in, false),
                 volumes_of(64, 64, kernel, false),
                 volumes_of(1, 64, out, false), 1);
@@ -383,7 +383,7 @@ static void channels_far_apart_have_the_bits_of_panels(void** state) {
   (void)state;
   test_random_start();
   for (int round = 0; round < 3; ++round) {
-    operands o;
+    patch_operands o;
     const int64_t wide =
         16 * test_random_integer(2, 8) - test_random_integer(0, 1);
     const int64_t sizes[ETX_SPATIAL] = {1, 1, wide};

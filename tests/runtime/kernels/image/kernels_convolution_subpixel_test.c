@@ -15,12 +15,12 @@
 
 enum { ROUNDS = 300, MOST_WORK = 1000000, THREADS = 3 };
 
-typedef struct operands {
+typedef struct subpixel_operands {
   etx_convolution c;
   etx_tensor bias;
   int32_t bias_size, bias_stride;
   test_block in, weight, biases, out, expected;
-} operands;
+} subpixel_operands;
 
 static void run_tasks(void* context, void (*task)(void*, size_t),
                       void* argument, size_t count) {
@@ -78,7 +78,7 @@ static test_block floats_of(etx_volumes* v, size_t apart) {
   return block;
 }
 
-static bool start_operands(operands* o) {
+static bool start_operands(subpixel_operands* o) {
   const bool is_line = test_random_bits() % 3 == 0;
   const bool is_deep = test_random_bits() % 3 == 0;
   const etx_window windows[] = {random_window(true), random_window(is_line),
@@ -127,7 +127,7 @@ static bool start_operands(operands* o) {
   return true;
 }
 
-static void end_operands(operands* o) {
+static void end_operands(subpixel_operands* o) {
   test_block* blocks[] = {&o->in, &o->weight, &o->biases, &o->out,
                           &o->expected};
   for (size_t i = 0; i < 5; ++i) assert_true(test_block_end(blocks[i]));
@@ -142,8 +142,8 @@ static int64_t seen_through(const etx_window* w, int64_t out, int64_t tap) {
 
 // Taps of a channel, the last one first, then of the next: each step is rounded
 // once.
-static void sum_result(const operands* o, int64_t image, int64_t channel,
-                       int64_t y, int64_t x) {
+static void sum_result(const subpixel_operands* o, int64_t image,
+                       int64_t channel, int64_t y, int64_t x) {
   const etx_convolution* c = &o->c;
   const etx_volumes* in = &c->in;
   const int64_t group = channel / c->out_channels;
@@ -179,7 +179,7 @@ static void sum_result(const operands* o, int64_t image, int64_t channel,
                                y * out->strides[1] + x * out->strides[2]] = sum;
 }
 
-static void sum_results(const operands* o) {
+static void sum_results(const subpixel_operands* o) {
   const etx_volumes* out = &o->c.out;
   for (int64_t i = 0; i < out->images * out->channels; ++i) {
     for (int64_t y = 0; y < out->sizes[1]; ++y) {
@@ -190,7 +190,7 @@ static void sum_results(const operands* o) {
   }
 }
 
-static void check_set(const operands* o, const etx_convolution* c,
+static void check_set(const subpixel_operands* o, const etx_convolution* c,
                       etx_instruction_set set, size_t threads) {
   const etx_parallel parallel = {.parallel_for = run_tasks,
                                  .thread_count = threads,
@@ -212,7 +212,7 @@ static void check_set(const operands* o, const etx_convolution* c,
       (int)o->c.in_channels, (int)o->c.out_channels, (int)o->c.groups);
 }
 
-static void check_sets(const operands* o, const etx_convolution* c) {
+static void check_sets(const subpixel_operands* o, const etx_convolution* c) {
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
   for (int set = ETX_SET_BASE; set <= (int)best;
        set = test_next_instruction_set(set)) {
@@ -226,7 +226,7 @@ static void results_have_the_bits_of_a_plain_loop(void** state) {
   (void)state;
   test_random_start();
   for (int round = 0; round < ROUNDS;) {
-    operands o;
+    subpixel_operands o;
     if (!start_operands(&o)) continue;
     sum_results(&o);
     check_sets(&o, &o.c);

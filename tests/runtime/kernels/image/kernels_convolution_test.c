@@ -13,19 +13,19 @@ enum { ROUNDS = 150 };
 
 static float input[20000], weight[20000], bias[64];
 
-typedef struct window {
+typedef struct window_case {
   bool transposed, is_plane;
   int64_t images, groups, in, out;  // channels of one group
   int64_t size[2], kernel[2], stride[2], padding[2], dilation[2], extra[2];
-} window;
+} window_case;
 
-static window random_window(void) {
-  window w = {.transposed = test_random_bits() % 3 == 0,
-              .is_plane = test_random_bits() % 2 == 0,
-              .images = test_random_integer(1, 2),
-              .groups = test_random_integer(1, 3),
-              .in = test_random_integer(1, 3),
-              .out = test_random_integer(1, 3)};
+static window_case random_window(void) {
+  window_case w = {.transposed = test_random_bits() % 3 == 0,
+                   .is_plane = test_random_bits() % 2 == 0,
+                   .images = test_random_integer(1, 2),
+                   .groups = test_random_integer(1, 3),
+                   .in = test_random_integer(1, 3),
+                   .out = test_random_integer(1, 3)};
   for (size_t i = 0; i < 2; ++i) {
     const bool is_line = i == 0 && !w.is_plane;
     w.kernel[i] = is_line ? 1 : test_random_integer(1, 4);
@@ -58,14 +58,14 @@ static window random_window(void) {
 
 // What input position `in` adds to result position `out` through kernel
 // position k: true if they meet.
-static bool meets(const window* w, size_t i, int64_t in, int64_t out,
+static bool meets(const window_case* w, size_t i, int64_t in, int64_t out,
                   int64_t k) {
   const int64_t offset = k * w->dilation[i] - w->padding[i];
   return w->transposed ? out == in * w->stride[i] + offset
                        : in == out * w->stride[i] + offset;
 }
 
-static double element(const window* w, int64_t image, int64_t channel,
+static double element(const window_case* w, int64_t image, int64_t channel,
                       int64_t y, int64_t x) {
   const int64_t group = channel / w->out;
   const int64_t plane = w->size[0] * w->size[1];
@@ -89,7 +89,7 @@ static double element(const window* w, int64_t image, int64_t channel,
   return sum;
 }
 
-static void build(test_call* c, const window* w) {
+static void build(test_call* c, const window_case* w) {
   const int64_t in = w->groups * w->in, out = w->groups * w->out;
   const size_t rank = w->is_plane ? 4 : 3, skip = w->is_plane ? 0 : 1;
   int32_t sizes[4] = {(int32_t)w->images, (int32_t)in};
@@ -114,7 +114,7 @@ static void build(test_call* c, const window* w) {
 static void windows_are_summed(void** unused) {
   (void)unused;
   for (int round = 0; round < ROUNDS; ++round) {
-    const window w = random_window();
+    const window_case w = random_window();
     test_call c;
     build(&c, &w);
     assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
@@ -138,7 +138,7 @@ static void windows_are_summed(void** unused) {
 
 static void a_window_larger_than_the_input_is_refused(void** unused) {
   (void)unused;
-  window w = random_window();
+  window_case w = random_window();
   w.transposed = w.is_plane = false;
   w.size[1] = 2;
   w.kernel[1] = 4;

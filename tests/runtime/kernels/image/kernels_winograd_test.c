@@ -23,21 +23,21 @@ static float x[MOST], weights[MOST], panels[MOST], sums[MOST], same[MOST];
 static float bias[96], row[200];
 static const float one[] = {1.25f};
 
-typedef struct convolution {
+typedef struct winograd_case {
   int32_t input[4], weight[4], out[4];
   int64_t padding[2];
   bool has_bias;
-} convolution;
+} winograd_case;
 
 static size_t elements_of(const int32_t* sizes) {
   return (size_t)sizes[0] * (size_t)sizes[1] * (size_t)sizes[2] *
          (size_t)sizes[3];
 }
 
-static convolution random_convolution(void) {
+static winograd_case random_convolution(void) {
   static const int32_t sizes[] = {1, 2, 3, 7, 8, 14, 15, 28, 33, 57, 120};
   static const int32_t counts[] = {1, 2, 5, 16, 31, 32, 33, 64, 70};
-  convolution c = {.has_bias = test_random_bits() % 2 == 0};
+  winograd_case c = {.has_bias = test_random_bits() % 2 == 0};
   c.input[0] = (int32_t)test_random_integer(1, 2);
   c.input[1] = c.weight[1] = counts[test_random_bits() % 9];
   c.out[0] = c.input[0];
@@ -54,7 +54,8 @@ static convolution random_convolution(void) {
 
 // ------------------------------------------------ the definition
 
-static float seen_at(const convolution* c, size_t plane, int64_t y, int64_t z) {
+static float seen_at(const winograd_case* c, size_t plane, int64_t y,
+                     int64_t z) {
   y -= c->padding[0];
   z -= c->padding[1];
   if (y < 0 || y >= c->input[2] || z < 0 || z >= c->input[3]) return 0;
@@ -79,7 +80,7 @@ static void transform_weight(const float* g, size_t step, float* out,
 }
 
 // M += U V of one channel.
-static void add_channel(const convolution* c, size_t plane, int64_t y,
+static void add_channel(const winograd_case* c, size_t plane, int64_t y,
                         int64_t z, const float* g, float* m) {
   float d[16], rows[16], u[16], half[12];
   for (int64_t i = 0; i < 16; ++i) {
@@ -94,7 +95,7 @@ static void add_channel(const convolution* c, size_t plane, int64_t y,
   for (size_t i = 0; i < 16; ++i) m[i] = fmaf(u[i], d[i], m[i]);
 }
 
-static void add_tile(const convolution* c, size_t image, size_t channel,
+static void add_tile(const winograd_case* c, size_t image, size_t channel,
                      int64_t y, int64_t z) {
   const size_t channels = (size_t)c->input[1];
   float m[16] = {0}, half[8];
@@ -117,7 +118,7 @@ static void add_tile(const convolution* c, size_t image, size_t channel,
   }
 }
 
-static void compute_sums(const convolution* c) {
+static void compute_sums(const winograd_case* c) {
   for (size_t image = 0; image < (size_t)c->out[0]; ++image) {
     for (size_t channel = 0; channel < (size_t)c->out[1]; ++channel) {
       for (int64_t y = 0; y < c->out[2]; y += 2) {
@@ -131,7 +132,7 @@ static void compute_sums(const convolution* c) {
 
 // ------------------------------------------------ calls
 
-static void begin(test_call* call, const convolution* c, const char* text) {
+static void begin(test_call* call, const winograd_case* c, const char* text) {
   const int32_t sizes[] = {c->weight[0] / 16, c->weight[1], 3, 3, 16};
   const size_t taps = (size_t)c->weight[1] * 9;
   for (size_t i = 0; i < elements_of(c->weight); ++i) {
@@ -176,7 +177,7 @@ static void begin(test_call* call, const convolution* c, const char* text) {
   test_call_string(call, text);
 }
 
-static void expect_bits(const convolution* c, const char* text) {
+static void expect_bits(const winograd_case* c, const char* text) {
   test_call chain;
   test_call_begin(&chain, "etx::chain.out");
   test_call_floats(&chain, 4, c->out, sums);
@@ -217,9 +218,9 @@ static void draw(void) {
 }
 
 // Draws until there is one that is small enough, and its operands.
-static convolution draw_convolution(void) {
+static winograd_case draw_convolution(void) {
   for (;;) {
-    const convolution c = random_convolution();
+    const winograd_case c = random_convolution();
     const size_t out = elements_of(c.out), weight = elements_of(c.weight);
     if (out == 0 || elements_of(c.input) > MOST || out > MOST ||
         weight > MOST || out * (size_t)c.input[1] > MOST_WORK) {
@@ -242,13 +243,13 @@ static void results_have_the_bits_of_the_definition(void** state) {
   (void)state;
   test_random_start();
   for (size_t round = 0; round < ROUNDS; ++round) {
-    const convolution c = draw_convolution();
+    const winograd_case c = draw_convolution();
     expect_bits(&c, texts[round % (sizeof texts / sizeof *texts)]);
   }
 }
 
 // The direct sum of one result, and of its magnitudes.
-static double direct_sum(const convolution* c, size_t at, double* magnitude) {
+static double direct_sum(const winograd_case* c, size_t at, double* magnitude) {
   const size_t plane = (size_t)(c->out[2] * c->out[3]);
   const size_t channel = at / plane % (size_t)c->out[1];
   const size_t image = at / plane / (size_t)c->out[1];
@@ -275,7 +276,7 @@ static void results_are_those_of_direct_sums(void** state) {
   (void)state;
   test_random_start();
   for (size_t round = 0; round < 20; ++round) {
-    const convolution c = draw_convolution();
+    const winograd_case c = draw_convolution();
     double largest = 0, off = 0;
     for (size_t i = 0; i < elements_of(c.out); ++i) {
       double magnitude;
@@ -289,10 +290,10 @@ static void results_are_those_of_direct_sums(void** state) {
 
 static void panels_of_no_channels_are_refused(void** state) {
   (void)state;
-  const convolution c = {.input = {1, 0, 4, 4},
-                         .weight = {16, 0, 3, 3},
-                         .out = {1, 16, 4, 4},
-                         .padding = {1, 1}};
+  const winograd_case c = {.input = {1, 0, 4, 4},
+                           .weight = {16, 0, 3, 3},
+                           .out = {1, 16, 4, 4},
+                           .padding = {1, 1}};
   test_call call;
   begin(&call, &c, "x");
   assert_true(test_call_run(&call, ETX_DTYPE_FLOAT32) != ETX_OK);

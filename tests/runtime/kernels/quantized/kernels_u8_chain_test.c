@@ -20,7 +20,7 @@ enum {
 };
 
 // A tensor of bytes or floats.
-typedef struct chain_operand {
+typedef struct u8_chain_operand {
   int32_t sizes[4];
   size_t rank, numel;
   bool is_float;
@@ -28,7 +28,7 @@ typedef struct chain_operand {
   int64_t zero;
   uint8_t bytes[MAX_ELEMENTS];
   float floats[MAX_ELEMENTS];  // the dequantised elements
-} chain_operand;
+} u8_chain_operand;
 
 typedef struct u8_chain_case {
   size_t other_count;
@@ -38,14 +38,14 @@ typedef struct u8_chain_case {
   int64_t out_zero, out_min, out_max;
 } u8_chain_case;
 
-static chain_operand self, others[OTHERS];
+static u8_chain_operand self, others[OTHERS];
 static float expected[MAX_ELEMENTS];
 
 static bool one_in(uint32_t n) { return test_random_bits() % n == 0; }
 
 // ------------------------------------------------ random cases
 
-static void random_operand(chain_operand* o) {
+static void random_operand(u8_chain_operand* o) {
   o->numel = 1;
   for (size_t i = 0; i < o->rank; ++i) o->numel *= (size_t)o->sizes[i];
   o->is_float = one_in(4);
@@ -61,7 +61,7 @@ static void random_operand(chain_operand* o) {
 }
 
 // A tensor of the size of self, a row of it, or one element.
-static void random_other(chain_operand* o) {
+static void random_other(u8_chain_operand* o) {
   const size_t kind = test_random_bits() % 3;
   memcpy(o->sizes, self.sizes, sizeof o->sizes);
   o->rank = self.rank;
@@ -147,7 +147,7 @@ static u8_chain_case random_case(bool are_exact) {
 
 // ------------------------------------------------ the call
 
-static void add_operand(test_call* call, const chain_operand* o) {
+static void add_operand(test_call* call, const u8_chain_operand* o) {
   const etx_dtype dtype = o->is_float ? ETX_DTYPE_FLOAT32 : ETX_DTYPE_UINT8;
   test_call_tensor(call, dtype, o->rank, o->sizes, NULL,
                    o->is_float ? (const void*)o->floats : o->bytes);
@@ -217,7 +217,7 @@ static float reference(const u8_chain_case* c, size_t at) {
     if (strcmp(word, "x") == 0) {
       stack[depth++] = self.floats[at];
     } else if (word[0] >= '0' && word[0] <= '9') {
-      const chain_operand* o = &others[word[0] - '0'];
+      const u8_chain_operand* o = &others[word[0] - '0'];
       stack[depth++] = o->floats[at % o->numel];
     } else {
       bool takes_two = false;
@@ -300,7 +300,7 @@ static void fast_paths_compute_the_same(void** state) {
 
 // Dequantises a tensor of bytes.
 static const etx_tensor* add_floats(test_call* dequantised,
-                                    const chain_operand* o) {
+                                    const u8_chain_operand* o) {
   test_call_begin(dequantised,
                   "quantized_decomposed::dequantize_per_tensor.out");
   add_operand(dequantised, o);

@@ -61,7 +61,10 @@ static void for_each_set(void (*check)(const etx_u8_loops* loops, size_t count),
 
 static void check_conversion(const etx_u8_loops* loops, size_t count) {
   const int32_t zero = (int32_t)random_between(0, 255);
-  const float low = (float)-zero, high = (float)(255 - zero);
+  const etx_u8_qparams qparams = {.zero = zero,
+                                  .inverse = 1.7f,
+                                  .low = (float)-zero,
+                                  .high = (float)(255 - zero)};
   const uint8_t* bytes = random_bytes(count, 1);
   const float* floats = random_floats(count, 300);
   float* actual = random_floats(count, 1);
@@ -71,8 +74,8 @@ static void check_conversion(const etx_u8_loops* loops, size_t count) {
   assert_memory_equal(actual, reference, count * sizeof *actual);
   uint8_t* out = random_bytes(count, 1);
   uint8_t* expected = random_bytes(count, 1);
-  loops->to_bytes(floats, count, zero, 1.7f, low, high, out);
-  etx_u8_loops_base.to_bytes(floats, count, zero, 1.7f, low, high, expected);
+  loops->to_bytes(floats, count, &qparams, out);
+  etx_u8_loops_base.to_bytes(floats, count, &qparams, expected);
   assert_memory_equal(out, expected, count);
   assert_false(loops->has_nan(floats, count));
 }

@@ -1,46 +1,40 @@
-// Thirty-two bytes of registers hold pairs of eight columns: one multiplication
-// gives the sums of eight pairs.
+// Panels of int16 pairs. A register of 32 bytes holds one pair of each of eight
+// columns, so one PMADDWD gives eight products of pairs.
 
 #include "runtime/kernels/arch/x86/int8/int16_pair_loops_avx2.h"
 
 #include <string.h>
 
+#include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 
-typedef char bytes16 __attribute__((vector_size(16)));
-typedef int8_t signed16 __attribute__((vector_size(16)));
-typedef uint8_t unsigned16 __attribute__((vector_size(16)));
-typedef short words __attribute__((vector_size(32)));
-typedef int longs __attribute__((vector_size(32)));
-typedef long long quads __attribute__((vector_size(32)));
-typedef float eight __attribute__((vector_size(32)));
-
 enum {
-  SIDE = 8,                          // of what is turned in registers
-  WORDS = 16,                        // of a register
-  PARTS = 2,                         // registers of a pair of all columns
+  SIDE = 8,    // of a square that is transposed in registers
+  WORDS = 16,  // of a register
+  PARTS = 2,   // registers of a pair of all columns
   PAIR = 2 * ETX_INT16_PAIR_COLUMNS  // elements of a panel from pair to pair
 };
 
-// The name is the compilers' own, which differ.
-static inline words widen(signed16 x) {
+// gcc and clang name this builtin differently.
+static inline etx_i16x16 widen(etx_i8x16 x) {
 #ifdef __clang__
-  return __builtin_convertvector(x, words);
+  return __builtin_convertvector(x, etx_i16x16);
 #else
-  return __builtin_ia32_pmovsxbw256((bytes16)x);
+  return __builtin_ia32_pmovsxbw256((etx_charx16)x);
 #endif
 }
 
-static inline longs multiply_pairs(longs a, longs b) {
-  return __builtin_ia32_pmaddwd256((words)a, (words)b);
+static inline etx_i32x8 multiply_pairs(etx_i32x8 a, etx_i32x8 b) {
+  return __builtin_ia32_pmaddwd256((etx_i16x16)a, (etx_i16x16)b);
 }
 
 // ------------------------------------------------ panels
 
-// Eight pairs of eight columns, column by column, as columns of each pair.
+// Transposes eight pairs of eight columns: from one register for each column to
+// one for each pair.
 static inline __attribute__((always_inline)) void transpose_square(
-    longs a[SIDE], int16_t* out) {
-  longs b[SIDE];
+    etx_i32x8 a[SIDE], int16_t* out) {
+  etx_i32x8 b[SIDE];
   ETX_UNROLLED
   for (int i = 0; i < SIDE; i += 2) {
     b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
@@ -51,7 +45,7 @@ static inline __attribute__((always_inline)) void transpose_square(
   for (int i = 0; i < SIDE; i += 4) {
     ETX_UNROLLED
     for (int j = 0; j < 2; ++j) {
-      const longs x = b[i + j], y = b[i + j + 2];
+      const etx_i32x8 x = b[i + j], y = b[i + j + 2];
       a[i + 2 * j] = __builtin_shufflevector(x, y, 0, 1, 8, 9, 4, 5, 12, 13);
       a[i + 2 * j + 1] =
           __builtin_shufflevector(x, y, 2, 3, 10, 11, 6, 7, 14, 15);
@@ -59,9 +53,9 @@ static inline __attribute__((always_inline)) void transpose_square(
   }
   ETX_UNROLLED
   for (int i = 0; i < 4; ++i) {
-    const longs low =
+    const etx_i32x8 low =
         __builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-    const longs high =
+    const etx_i32x8 high =
         __builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
     memcpy(out + i * PAIR, &low, sizeof(low));
     memcpy(out + (i + 4) * PAIR, &high, sizeof(high));
@@ -73,38 +67,38 @@ static inline __attribute__((always_inline)) void transpose_bytes(
     const uint8_t* in, ptrdiff_t row, int16_t* out) {
   ETX_UNROLLED
   for (int part = 0; part < PARTS; ++part) {
-    longs a[SIDE];
+    etx_i32x8 a[SIDE];
     ETX_UNROLLED
     for (int i = 0; i < SIDE; ++i) {
-      signed16 x;
+      etx_i8x16 x;
       memcpy(&x, in + (part * SIDE + i) * row, sizeof(x));
-      a[i] = (longs)widen(x);
+      a[i] = (etx_i32x8)widen(x);
     }
     transpose_square(a, out + part * WORDS);
   }
 }
 
-// Sixteen high halves, then sixteen low ones, of sixteen columns.
+// Sixteen columns: the high halves of sixteen bytes, then the low halves.
 static inline __attribute__((always_inline)) void transpose_halves(
     const uint8_t* in, ptrdiff_t row, int16_t* out) {
   ETX_UNROLLED
   for (int is_low = 0; is_low < 2; ++is_low) {
     ETX_UNROLLED
     for (int part = 0; part < PARTS; ++part) {
-      longs a[SIDE];
+      etx_i32x8 a[SIDE];
       ETX_UNROLLED
       for (int i = 0; i < SIDE; ++i) {
-        unsigned16 x;
+        etx_u8x16 x;
         memcpy(&x, in + (part * SIDE + i) * row, sizeof(x));
         x = is_low ? x & 15 : x >> 4;
-        a[i] = (longs)widen((signed16)x - 8);
+        a[i] = (etx_i32x8)widen((etx_i8x16)x - 8);
       }
       transpose_square(a, out + is_low * SIDE * PAIR + part * WORDS);
     }
   }
 }
 
-// A rest of bytes or of columns, followed by zeros.
+// Copies the last bytes or columns and fills up with zeros.
 static void copy_rest(const uint8_t* in, ptrdiff_t row, size_t columns,
                       size_t count, uint8_t fill,
                       uint8_t out[ETX_INT16_PAIR_COLUMNS][WORDS]) {
@@ -114,9 +108,9 @@ static void copy_rest(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
-//   @turn8  int8 to int16 | pack rows as panels of pairs | {2 * SIDE} x
+//   @pack8  int8 to int16 | pack rows as panels of pairs | {2 * SIDE} x
 //     {WORDS}
-static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
+static void pack8(const uint8_t* in, ptrdiff_t row, size_t columns,
                   size_t count, int16_t* out) {
   const bool is_full = columns == ETX_INT16_PAIR_COLUMNS;
   for (size_t k = 0; k < count; k += WORDS, out += SIDE * PAIR) {
@@ -131,9 +125,9 @@ static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
-//   @turn4  int4 to int16 | pack rows as panels of pairs | {2 * SIDE} x {2 *
+//   @pack4  int4 to int16 | pack rows as panels of pairs | {2 * SIDE} x {2 *
 //     WORDS}
-static void turn4(const uint8_t* in, ptrdiff_t row, size_t columns,
+static void pack4(const uint8_t* in, ptrdiff_t row, size_t columns,
                   size_t count, int16_t* out) {
   const uint8_t zero = 8 << 4 | 8;
   for (size_t k = 0; k < count; k += WORDS, out += 2 * SIDE * PAIR) {
@@ -147,7 +141,7 @@ static void turn4(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
-// Fours of sixteen columns as two pairs.
+// Widens groups of four bytes of sixteen columns to two pairs each.
 //
 //   @widen  int8 to int16 | widen a packed panel to pairs | 4 x
 //     {ETX_INT16_PAIR_COLUMNS}
@@ -156,14 +150,17 @@ static void widen8(const int8_t* in, size_t count, int16_t* out) {
   for (size_t k = 0; k < count; k += 4, in += FOUR, out += 2 * PAIR) {
     ETX_UNROLLED
     for (int side = 0; side < SIDES; ++side) {
-      words x;
+      etx_i16x16 x;
       memcpy(&x, in + side * SIDE_BYTES, sizeof(x));
       // First elements of four columns, then their last; then of all eight.
       x = __builtin_shufflevector(x, x, 0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14,
                                   9, 11, 13, 15);
-      const quads y = __builtin_shufflevector((quads)x, (quads)x, 0, 2, 1, 3);
-      const words first = widen((signed16)__builtin_shufflevector(y, y, 0, 1));
-      const words last = widen((signed16)__builtin_shufflevector(y, y, 2, 3));
+      const etx_longx4 y =
+          __builtin_shufflevector((etx_longx4)x, (etx_longx4)x, 0, 2, 1, 3);
+      const etx_i16x16 first =
+          widen((etx_i8x16)__builtin_shufflevector(y, y, 0, 1));
+      const etx_i16x16 last =
+          widen((etx_i8x16)__builtin_shufflevector(y, y, 2, 3));
       memcpy(out + side * WORDS, &first, sizeof(first));
       memcpy(out + PAIR + side * WORDS, &last, sizeof(last));
     }
@@ -174,16 +171,16 @@ static void widen8(const int8_t* in, size_t count, int16_t* out) {
 
 enum {
   ROWS = 6,          // whose sums are in registers
-  FEW_AHEAD = 1024,  // bytes that are asked for in advance
+  FEW_AHEAD = 1024,  // bytes that are prefetched
 };
 
 // Adds the products of `pairs` pairs. Inlined with constants, so that the sums
 // stay in registers.
 static inline __attribute__((always_inline)) void add_pairs(
     const int16_t* left, ptrdiff_t left_row, const int16_t* panel, size_t rows,
-    size_t pairs, longs sums[ROWS][PARTS]) {
+    size_t pairs, etx_i32x8 sums[ROWS][PARTS]) {
   for (size_t k = 0; k < pairs; ++k, panel += PAIR, left += 2) {
-    longs w[PARTS];
+    etx_i32x8 w[PARTS];
     ETX_UNROLLED
     for (int part = 0; part < PARTS; ++part) {
       memcpy(&w[part], panel + part * WORDS, sizeof(w[part]));
@@ -194,7 +191,7 @@ static inline __attribute__((always_inline)) void add_pairs(
     for (size_t r = 0; r < rows; ++r) {
       int x;
       memcpy(&x, left + (ptrdiff_t)r * left_row, sizeof(x));
-      const longs all = {x, x, x, x, x, x, x, x};
+      const etx_i32x8 all = {x, x, x, x, x, x, x, x};
       ETX_UNROLLED
       for (int part = 0; part < PARTS; ++part) {
         sums[r][part] += multiply_pairs(all, w[part]);
@@ -206,14 +203,14 @@ static inline __attribute__((always_inline)) void add_pairs(
 static inline __attribute__((always_inline)) void whole_rows(
     const etx_int16_pair_block* b, size_t row, size_t rows) {
   int32_t* at = b->whole + row * ETX_INT16_PAIR_COLUMNS;
-  longs sums[ROWS][PARTS] = {{{0}}};
+  etx_i32x8 sums[ROWS][PARTS] = {{{0}}};
   if (!b->starts) {
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
       ETX_UNROLLED
       for (int part = 0; part < PARTS; ++part) {
         memcpy(&sums[r][part], at + r * ETX_INT16_PAIR_COLUMNS + part * SIDE,
-               sizeof(longs));
+               sizeof(etx_i32x8));
       }
     }
   }
@@ -224,36 +221,36 @@ static inline __attribute__((always_inline)) void whole_rows(
     ETX_UNROLLED
     for (int part = 0; part < PARTS; ++part) {
       memcpy(at + r * ETX_INT16_PAIR_COLUMNS + part * SIDE, &sums[r][part],
-             sizeof(longs));
+             sizeof(etx_i32x8));
     }
   }
 }
 
-// Rows with bytes: sums of four columns are in a register, those of a column's
+// Rows of bytes: a register holds sums of four columns, those of a column's
 // first elements beside those of its last.
 static inline __attribute__((always_inline)) void few_rows(
     const etx_int16_pair_block* b, size_t rows) {
   enum { COLUMNS = 4, QUARTERS = ETX_INT16_PAIR_COLUMNS / COLUMNS };
   const int16_t* left = b->left;
   const int8_t* from = b->bytes;
-  longs sums[ETX_INT16_PAIR_FEW_ROWS][QUARTERS] = {{{0}}};
+  etx_i32x8 sums[ETX_INT16_PAIR_FEW_ROWS][QUARTERS] = {{{0}}};
   for (size_t k = 0; k < b->count; k += 4, left += 4) {
-    quads seen[ETX_INT16_PAIR_FEW_ROWS];
+    etx_longx4 seen[ETX_INT16_PAIR_FEW_ROWS];
     __builtin_prefetch(from + FEW_AHEAD);
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
       long long x;
       memcpy(&x, left + (ptrdiff_t)r * b->left_row, sizeof(x));
-      seen[r] = (quads){x, x, x, x};
+      seen[r] = (etx_longx4){x, x, x, x};
     }
     ETX_UNROLLED
     for (int i = 0; i < QUARTERS; ++i, from += 4 * COLUMNS) {
-      signed16 x;
+      etx_i8x16 x;
       memcpy(&x, from, sizeof(x));
-      const words w = widen(x);
+      const etx_i16x16 w = widen(x);
       ETX_UNROLLED
       for (size_t r = 0; r < rows; ++r) {
-        sums[r][i] += multiply_pairs((longs)seen[r], (longs)w);
+        sums[r][i] += multiply_pairs((etx_i32x8)seen[r], (etx_i32x8)w);
       }
     }
   }
@@ -262,9 +259,9 @@ static inline __attribute__((always_inline)) void few_rows(
   for (size_t r = 0; r < rows; ++r) {
     ETX_UNROLLED
     for (int i = 0; i < QUARTERS; i += 2, out += SIDE) {
-      const quads both =
-          (quads)__builtin_ia32_phaddd256(sums[r][i], sums[r][i + 1]);
-      const quads all = __builtin_shufflevector(both, both, 0, 2, 1, 3);
+      const etx_longx4 both =
+          (etx_longx4)__builtin_ia32_phaddd256(sums[r][i], sums[r][i + 1]);
+      const etx_longx4 all = __builtin_shufflevector(both, both, 0, 2, 1, 3);
       memcpy(out, &all, sizeof(all));
     }
   }
@@ -289,7 +286,7 @@ static inline __attribute__((always_inline)) void group_rows(
   const size_t pairs = b->group / 4;  // even ones, or odd ones
   size_t sum = b->first;
   for (size_t k = 0; k < b->count; k += b->group, left += b->group / 2) {
-    longs whole[ROWS][PARTS] = {{{0}}};
+    etx_i32x8 whole[ROWS][PARTS] = {{{0}}};
     for (size_t done = 0; done < pairs;
          done += SIDE, panel += 2 * SIDE * PAIR) {
       add_pairs(left + 2 * done, b->left_row, panel, rows, SIDE, whole);
@@ -304,10 +301,10 @@ static inline __attribute__((always_inline)) void group_rows(
     for (size_t r = 0; r < rows; ++r) {
       ETX_UNROLLED
       for (int part = 0; part < PARTS; ++part) {
-        eight own, scale;
+        etx_f32x8 own, scale;
         memcpy(&own, sums + part * SIDE, sizeof(own));
         memcpy(&scale, scales + part * SIDE, sizeof(scale));
-        own += scale * __builtin_convertvector(whole[r][part], eight);
+        own += scale * __builtin_convertvector(whole[r][part], etx_f32x8);
         memcpy(sums + part * SIDE, &own, sizeof(own));
       }
       sums += ETX_INT16_PAIR_SUMS * ETX_INT16_PAIR_COLUMNS;
@@ -355,9 +352,9 @@ SOME_ROWS(group)
 
 // ------------------------------------------------ the last steps
 
-// Partial sums of groups, halves of them added to each other.
-static inline eight group_total(const float* sums) {
-  eight v[ETX_INT16_PAIR_SUMS];
+// Partial sums of groups; their halves are added to each other.
+static inline etx_f32x8 group_total(const float* sums) {
+  etx_f32x8 v[ETX_INT16_PAIR_SUMS];
   ETX_UNROLLED
   for (int i = 0; i < ETX_INT16_PAIR_SUMS; ++i) {
     memcpy(&v[i], sums + i * ETX_INT16_PAIR_COLUMNS, sizeof(v[i]));
@@ -368,16 +365,16 @@ static inline eight group_total(const float* sums) {
 //   @last  int32 to float32 | epilogue: scales and bias | 8 columns
 static void last(const etx_int16_pair_epilogue* line) {
   for (size_t c = 0; c < ETX_INT16_PAIR_COLUMNS; c += SIDE) {
-    eight scale, bias;
+    etx_f32x8 scale, bias;
     memcpy(&scale, line->scales + c, sizeof(scale));
     memcpy(&bias, line->bias + c, sizeof(bias));
     for (size_t r = 0; r < line->rows; ++r) {
       const size_t at = r * ETX_INT16_PAIR_COLUMNS;
-      eight sum;
+      etx_f32x8 sum;
       if (line->whole != NULL) {
-        longs whole;
+        etx_i32x8 whole;
         memcpy(&whole, line->whole + at + c, sizeof(whole));
-        sum = __builtin_convertvector(whole, eight);
+        sum = __builtin_convertvector(whole, etx_f32x8);
       } else {
         sum = group_total(line->sums + at * ETX_INT16_PAIR_SUMS + c);
       }
@@ -388,4 +385,4 @@ static void last(const etx_int16_pair_epilogue* line) {
 }
 
 const etx_int16_pair_loops etx_int16_pair_loops_avx2 = {
-    turn8, turn4, widen8, whole, few, group, last};
+    pack8, pack4, widen8, whole, few, group, last};

@@ -1,4 +1,4 @@
-// The loops of pairs for processors with AVX2.
+// The int16 pair loops for processors with AVX2.
 
 #ifndef ETX_RUNTIME_KERNELS_ARCH_X86_INT8_INT16_PAIR_LOOPS_AVX2_H
 #define ETX_RUNTIME_KERNELS_ARCH_X86_INT8_INT16_PAIR_LOOPS_AVX2_H

@@ -1,10 +1,12 @@
-// Weights of 4 bits, taken as 0 to 15, with a scale for each group. A register
-// of them holds 128 elements of a column, and four columns together give the
-// sums of four groups: each quarter of a register has those of one group. These
-// are the partial sums 0 to 3, those of the next four groups 4 to 7.
+// A few rows of bytes times 4-bit weights, which are taken as 0 to 15 and have
+// a scale for each group. A register of weights holds 128 elements of a column.
+// Four columns together give the sums of four groups, one group in each quarter
+// of a register. Those are partial sums 0 to 3; the next four groups are
+// partial sums 4 to 7.
 
 #include "runtime/kernels/arch/x86/int8/int4_dot_avx512vnni.h"
 
+#include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/arch/x86/int8/int8_vec_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_dot_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_dot_reduce_template.h"
@@ -18,48 +20,44 @@ enum {
   LEAST_GROUP = 32,  // elements
   MOST_GROUPS = ETX_INT8_MAX_DEPTH / LEAST_GROUP,
   MOST_PARTS = 4,      // registers of a step's groups
-  AHEAD = 2048,        // bytes from what is read to what is asked for
+  AHEAD = 2048,        // bytes from what is read to what is prefetched
   SCALES_AHEAD = 128,  // the same of scales, not in bytes
 };
 
-typedef unsigned char all_bytes __attribute__((vector_size(64)));
-typedef float four_floats __attribute__((vector_size(16)));
-typedef float eight_floats __attribute__((vector_size(32)));
-
-// What the rows are, and how the groups are summed.
-typedef struct group_rows {
+// The rows, and the sums of their groups.
+typedef struct vnni_group_rows {
   size_t row;  // the first
   const uint8_t* bytes[ROWS];
-  ints base[ROWS];  // in all bytes
+  etx_i32x16 base[ROWS];  // in all bytes
   // Eight times those of elements; some follow.
   int32_t sums[ROWS][MOST_GROUPS + LANES];
-} group_rows;
+} vnni_group_rows;
 
-// From columns' groups, in the order of memory, to groups' columns.
-static inline ints turned(ints x) {
+// Reorders groups of columns, as they are in memory, to columns of groups.
+static inline etx_i32x16 transpose_quarter_lanes(etx_i32x16 x) {
   return __builtin_shufflevector(x, x, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14,
                                  3, 7, 11, 15);
 }
 
-// The sum of each quarter of `parts` registers, which hold parts of four
-// groups.
-static inline __attribute__((always_inline)) ints join_parts(const ints* v,
-                                                             size_t parts) {
+// Horizontal sums: each quarter of the result has the sum of one group, whose
+// products are in `parts` registers.
+static inline __attribute__((always_inline)) etx_i32x16 join_parts(
+    const etx_i32x16* v, size_t parts) {
   if (parts == 1) return v[0];
-  const ints a = even_quarters(v[0], v[1]) + odd_quarters(v[0], v[1]);
+  const etx_i32x16 a = even_quarters(v[0], v[1]) + odd_quarters(v[0], v[1]);
   if (parts == 2) return a;
-  const ints b = even_quarters(v[2], v[3]) + odd_quarters(v[2], v[3]);
+  const etx_i32x16 b = even_quarters(v[2], v[3]) + odd_quarters(v[2], v[3]);
   return even_quarters(a, b) + odd_quarters(a, b);
 }
 
 // Eight times the sums of a row's groups.
 static void sum_row(const uint8_t* row, int32_t base, size_t group,
                     size_t groups, int32_t* out) {
-  const ints ones = all_ints(0x01010101);
+  const etx_i32x16 ones = all_ints(0x01010101);
   const size_t each = group / LEAST_GROUP;
   memset(out, 0, (groups + LANES) * sizeof(*out));
   for (size_t i = 0; i < groups * each; i += GROUPS, row += PART) {
-    ints sum = add_products((ints){0}, load_bytes(row), ones);
+    etx_i32x16 sum = add_products((etx_i32x16){0}, load_bytes(row), ones);
     sum = add_products(sum, load_bytes(row + BYTES), ones);
     sum = quarter_sums(sum, sum, sum, sum) * 8;
     for (size_t q = 0; q < GROUPS && i + q < groups * each; ++q) {
@@ -68,36 +66,37 @@ static void sum_row(const uint8_t* row, int32_t base, size_t group,
   }
 }
 
-// What is multiplied in a step: four groups of four columns, or what is left of
-// them.
-typedef struct step {
+// The operands of one step: four groups of four columns, or the last groups,
+// which may be fewer.
+typedef struct vnni_step {
   const uint8_t* weights;
   ptrdiff_t pitch;  // from column to column
   const float* scales;
   const int8_t* zeros;  // NULL: none
   ptrdiff_t to_groups;  // from a column's scales to the next one's
   const uint8_t* rows[ROWS];
-  const group_rows* own;
+  const vnni_group_rows* own;
   size_t group;  // the first of the step
-} step;
+} vnni_step;
 
-// A register of weights of each column with rows, in quarters.
+// Multiplies a register of weights of each column with the rows, in quarters.
 static inline __attribute__((always_inline)) void part_sums(
-    const step* s, const ints weights[COLUMNS], const ints* base, size_t rows,
-    size_t part, ints joined[ROWS][MOST_PARTS]) {
-  ints sums[ROWS][COLUMNS] = {{{0}}};
-  const ints low_half = all_ints(0x0f0f0f0f);
+    const vnni_step* s, const etx_i32x16 weights[COLUMNS],
+    const etx_i32x16* base, size_t rows, size_t part,
+    etx_i32x16 joined[ROWS][MOST_PARTS]) {
+  etx_i32x16 sums[ROWS][COLUMNS] = {{{0}}};
+  const etx_i32x16 low_half = all_ints(0x0f0f0f0f);
   ETX_UNROLLED
   for (size_t c = 0; c < COLUMNS; ++c) {
-    const ints w = weights[c];
-    const ints high = (w >> 4) & low_half, low = w & low_half;
-    const all_bytes both = (all_bytes)high + (all_bytes)low;
+    const etx_i32x16 w = weights[c];
+    const etx_i32x16 high = (w >> 4) & low_half, low = w & low_half;
+    const etx_u8x64 both = (etx_u8x64)high + (etx_u8x64)low;
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
       const uint8_t* x = s->rows[r] + part * PART;
       sums[r][c] = add_products(sums[r][c], load_bytes(x), high);
       sums[r][c] = add_products(sums[r][c], load_bytes(x + BYTES), low);
-      sums[r][c] = add_products(sums[r][c], base[r], (ints)(-both));
+      sums[r][c] = add_products(sums[r][c], base[r], (etx_i32x16)(-both));
     }
   }
   ETX_UNROLLED
@@ -109,17 +108,17 @@ static inline __attribute__((always_inline)) void part_sums(
 
 // The sums of groups in `parts` registers.
 static inline __attribute__((always_inline)) void step_sums(
-    const step* s, const ints* base, size_t rows, size_t parts, bool asks,
-    ints out[ROWS]) {
-  ints joined[ROWS][MOST_PARTS];
+    const vnni_step* s, const etx_i32x16* base, size_t rows, size_t parts,
+    bool prefetches, etx_i32x16 out[ROWS]) {
+  etx_i32x16 joined[ROWS][MOST_PARTS];
   ETX_UNROLLED
   for (size_t part = 0; part < parts; ++part) {
-    ints weights[COLUMNS];
+    etx_i32x16 weights[COLUMNS];
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
       const uint8_t* from = s->weights + (ptrdiff_t)c * s->pitch + part * BYTES;
       weights[c] = load_bytes(from);
-      if (asks) __builtin_prefetch(from + AHEAD);
+      if (prefetches) __builtin_prefetch(from + AHEAD);
     }
     part_sums(s, weights, base, rows, part, joined);
   }
@@ -127,25 +126,26 @@ static inline __attribute__((always_inline)) void step_sums(
   for (size_t r = 0; r < rows; ++r) out[r] = join_parts(joined[r], parts);
 }
 
-// Four quarters side by side.
-static inline ints four_quarters(four a, four b, four c, four d) {
-  typedef int eight __attribute__((vector_size(32)));
-  const eight x = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
-  const eight y = __builtin_shufflevector(c, d, 0, 1, 2, 3, 4, 5, 6, 7);
+// Places four quarters side by side.
+static inline etx_i32x16 four_quarters(etx_i32x4 a, etx_i32x4 b, etx_i32x4 c,
+                                       etx_i32x4 d) {
+  const etx_i32x8 x = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+  const etx_i32x8 y = __builtin_shufflevector(c, d, 0, 1, 2, 3, 4, 5, 6, 7);
   return __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
                                  13, 14, 15);
 }
 
-// The first of four numbers, those of `groups` groups, followed by zeros.
-static inline four some_numbers(const void* from, size_t groups, size_t bytes) {
-  const ints x = load_some_bytes(from, groups * bytes);
+// Loads the first `groups` of four numbers; the others are zero.
+static inline etx_i32x4 some_numbers(const void* from, size_t groups,
+                                     size_t bytes) {
+  const etx_i32x16 x = load_some_bytes(from, groups * bytes);
   return __builtin_shufflevector(x, x, 0, 1, 2, 3);
 }
 
 // Four numbers of each of four columns, or those of `groups` groups.
-static inline __attribute__((always_inline)) floats step_scales(const step* s,
-                                                                size_t groups) {
-  four v[COLUMNS];
+static inline __attribute__((always_inline)) etx_f32x16 step_scales(
+    const vnni_step* s, size_t groups) {
+  etx_i32x4 v[COLUMNS];
   ETX_UNROLLED
   for (int c = 0; c < COLUMNS; ++c) {
     const float* from = s->scales + c * s->to_groups;
@@ -155,13 +155,13 @@ static inline __attribute__((always_inline)) floats step_scales(const step* s,
       memcpy(&v[c], from, sizeof(v[c]));
     }
   }
-  return (floats)turned(four_quarters(v[0], v[1], v[2], v[3]));
+  return (etx_f32x16)transpose_quarter_lanes(
+      four_quarters(v[0], v[1], v[2], v[3]));
 }
 
-static inline __attribute__((always_inline)) ints step_zeros(const step* s,
-                                                             size_t groups) {
-  typedef signed char zeros16 __attribute__((vector_size(16)));
-  four v;
+static inline __attribute__((always_inline)) etx_i32x16 step_zeros(
+    const vnni_step* s, size_t groups) {
+  etx_i32x4 v;
   ETX_UNROLLED
   for (int c = 0; c < COLUMNS; ++c) {
     const int8_t* from = s->zeros + c * s->to_groups;
@@ -173,50 +173,52 @@ static inline __attribute__((always_inline)) ints step_zeros(const step* s,
     }
     v[c] = packed;
   }
-  return turned(__builtin_convertvector((zeros16)v, ints));
+  return transpose_quarter_lanes(
+      __builtin_convertvector((etx_i8x16)v, etx_i32x16));
 }
 
 // Partial sums 0 to 3 and 4 to 7 of four columns.
-static inline four_floats totals(floats a, floats b) {
-  const floats all = a + b;
-  const eight_floats half =
+static inline etx_f32x4 totals(etx_f32x16 a, etx_f32x16 b) {
+  const etx_f32x16 all = a + b;
+  const etx_f32x8 half =
       __builtin_shufflevector(all, all, 0, 1, 2, 3, 4, 5, 6, 7) +
       __builtin_shufflevector(all, all, 8, 9, 10, 11, 12, 13, 14, 15);
   return __builtin_shufflevector(half, half, 0, 1, 2, 3) +
          __builtin_shufflevector(half, half, 4, 5, 6, 7);
 }
 
-// Adds a step's sums times their scales to the partial sums. Which of the two
-// registers of these is next is told by their places.
+// Adds a step's sums times their scales to the partial sums. The two registers
+// of partial sums take turns, so each step exchanges them.
 static inline __attribute__((always_inline)) void add_step(
-    const step* s, size_t groups, size_t rows, const ints whole[ROWS],
-    floats sums[ROWS][2]) {
-  const floats scale = step_scales(s, groups);
+    const vnni_step* s, size_t groups, size_t rows,
+    const etx_i32x16 whole[ROWS], etx_f32x16 sums[ROWS][2]) {
+  const etx_f32x16 scale = step_scales(s, groups);
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
-    // More than is needed: from a vector of four gcc (12) makes a larger one
-    // in memory, where a load of all has to wait.
-    const ints some = load_bytes(s->own->sums[r] + s->group);
-    const ints own = __builtin_shufflevector(some, some, 0, 0, 0, 0, 1, 1, 1, 1,
-                                             2, 2, 2, 2, 3, 3, 3, 3);
-    ints sum = whole[r] - own;  // a half's own zero is 8
+    // Stores more than needed: for a vector of four, gcc 12 builds a larger one
+    // in memory, and the load that follows it stalls.
+    const etx_i32x16 some = load_bytes(s->own->sums[r] + s->group);
+    const etx_i32x16 own = __builtin_shufflevector(
+        some, some, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+    etx_i32x16 sum = whole[r] - own;  // a half's own zero is 8
     if (s->zeros != NULL) sum -= own * step_zeros(s, groups) >> 3;
-    const floats made = scale * __builtin_convertvector(sum, floats);
-    const floats next = sums[r][1];
+    const etx_f32x16 made = scale * __builtin_convertvector(sum, etx_f32x16);
+    const etx_f32x16 next = sums[r][1];
     sums[r][1] = sums[r][0] + made;
     sums[r][0] = next;
   }
 }
 
-// The same of the last groups, less than four: `bytes` of each column. What a
-// row has where there are no weights does not matter.
+// The same for the last groups, fewer than four: `bytes` of each column.
+// Elements of rows beyond the weights do not matter, because they are
+// multiplied with zeros.
 static inline __attribute__((always_inline)) void last_sums(
-    const step* s, const ints* base, size_t rows, size_t parts, size_t bytes,
-    ints out[ROWS]) {
-  ints joined[ROWS][MOST_PARTS] = {{{0}}};
+    const vnni_step* s, const etx_i32x16* base, size_t rows, size_t parts,
+    size_t bytes, etx_i32x16 out[ROWS]) {
+  etx_i32x16 joined[ROWS][MOST_PARTS] = {{{0}}};
   for (size_t part = 0; part * BYTES < bytes; ++part) {
     const size_t left = bytes - part * BYTES;
-    ints weights[COLUMNS];
+    etx_i32x16 weights[COLUMNS];
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
       weights[c] = load_some_bytes(
@@ -229,19 +231,19 @@ static inline __attribute__((always_inline)) void last_sums(
 }
 
 static inline __attribute__((always_inline)) void last_step(
-    const step* s, const etx_int4_dot_block* b, size_t rows, size_t parts,
-    floats sums[ROWS][2]) {
+    const vnni_step* s, const etx_int4_dot_block* b, size_t rows, size_t parts,
+    etx_f32x16 sums[ROWS][2]) {
   const size_t left = b->groups - s->group;
-  ints whole[ROWS];
+  etx_i32x16 whole[ROWS];
   last_sums(s, s->own->base, rows, parts, left * b->group / 2, whole);
   add_step(s, left, rows, whole, sums);
 }
 
-// One function for all of them: few columns have such groups.
-static __attribute__((noinline)) void add_last(const step* s,
+// Not inlined, because few columns have such groups.
+static __attribute__((noinline)) void add_last(const vnni_step* s,
                                                const etx_int4_dot_block* b,
                                                size_t rows,
-                                               floats sums[ROWS][2]) {
+                                               etx_f32x16 sums[ROWS][2]) {
   const size_t parts = b->group / (PART / 4);
   if (rows == 1) {
     last_step(s, b, 1, parts, sums);
@@ -250,25 +252,26 @@ static __attribute__((noinline)) void add_last(const step* s,
   }
 }
 
-// Rows times four columns that are `apart` from each other, or one and the
-// same. Inlined with constants, so that the sums stay in registers.
+// Rows times four columns that are `apart` from each other, or times one
+// column. Inlined with constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void some_columns(
-    const etx_int4_dot_block* b, const group_rows* g, size_t rows,
+    const etx_int4_dot_block* b, const vnni_group_rows* g, size_t rows,
     size_t column, size_t apart, size_t parts) {
-  const bool asks = b->is_far && g->row == 0;
-  floats sums[ROWS][2] = {{{0}}};
-  step s = {.weights = b->right + (ptrdiff_t)column * b->right_row,
-            .pitch = (ptrdiff_t)apart * b->right_row,
-            .scales = b->scales + column * b->groups,
-            .zeros = b->zeros == NULL ? NULL : b->zeros + column * b->groups,
-            .to_groups = (ptrdiff_t)(apart * b->groups),
-            .own = g};
+  const bool prefetches = b->is_far && g->row == 0;
+  etx_f32x16 sums[ROWS][2] = {{{0}}};
+  vnni_step s = {
+      .weights = b->right + (ptrdiff_t)column * b->right_row,
+      .pitch = (ptrdiff_t)apart * b->right_row,
+      .scales = b->scales + column * b->groups,
+      .zeros = b->zeros == NULL ? NULL : b->zeros + column * b->groups,
+      .to_groups = (ptrdiff_t)(apart * b->groups),
+      .own = g};
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) s.rows[r] = g->bytes[r];
   for (; s.group + GROUPS <= b->groups; s.group += GROUPS) {
-    ints whole[ROWS];
-    step_sums(&s, g->base, rows, parts, asks, whole);
-    if (asks) {
+    etx_i32x16 whole[ROWS];
+    step_sums(&s, g->base, rows, parts, prefetches, whole);
+    if (prefetches) {
       ETX_UNROLLED
       for (int c = 0; c < COLUMNS; ++c) {
         __builtin_prefetch(s.scales + c * s.to_groups + SCALES_AHEAD);
@@ -282,17 +285,17 @@ static inline __attribute__((always_inline)) void some_columns(
     for (size_t r = 0; r < rows; ++r) s.rows[r] += parts * PART;
   }
   if (s.group < b->groups) {
-    // Copies: what has an address is in memory all the time.
-    const step left = s;
-    floats partial[ROWS][2];
+    // Copies, because a variable whose address is taken stays in memory.
+    const vnni_step left = s;
+    etx_f32x16 partial[ROWS][2];
     memcpy(partial, sums, sizeof(partial));
     add_last(&left, b, rows, partial);
     memcpy(sums, partial, sizeof(partial));
   }
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
-    // The sum is the same whichever of them comes first.
-    const four_floats all = totals(sums[r][0], sums[r][1]);
+    // The order of these two does not change the sum.
+    const etx_f32x4 all = totals(sums[r][0], sums[r][1]);
     float* out = b->sums + (g->row + r) * b->columns + column;
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) out[c * apart] = all[c];
@@ -300,7 +303,7 @@ static inline __attribute__((always_inline)) void some_columns(
 }
 
 static inline __attribute__((always_inline)) void all_columns(
-    const etx_int4_dot_block* b, const group_rows* g, size_t rows,
+    const etx_int4_dot_block* b, const vnni_group_rows* g, size_t rows,
     size_t parts) {
   const size_t apart = b->columns / COLUMNS;
   for (size_t column = 0; column < b->columns;) {
@@ -312,7 +315,7 @@ static inline __attribute__((always_inline)) void all_columns(
 }
 
 static inline __attribute__((always_inline)) void some_rows(
-    const etx_int4_dot_block* b, const group_rows* g, size_t rows) {
+    const etx_int4_dot_block* b, const vnni_group_rows* g, size_t rows) {
   switch (b->group) {
     case PART / 4:
       all_columns(b, g, rows, 1);
@@ -327,7 +330,7 @@ static inline __attribute__((always_inline)) void some_rows(
 }
 
 void etx_int4_dot_avx512vnni(const etx_int4_dot_block* b) {
-  group_rows g;
+  vnni_group_rows g;
   for (size_t row = 0; row < b->rows; row += ROWS) {
     const size_t left = b->rows - row, rows = left < ROWS ? left : ROWS;
     g.row = row;

@@ -1,4 +1,4 @@
-// Rows of bytes times weights of 4 bits.
+// A few rows of bytes times 4-bit weights.
 
 #ifndef ETX_RUNTIME_KERNELS_ARCH_X86_INT8_INT4_DOT_AVX512VNNI_H
 #define ETX_RUNTIME_KERNELS_ARCH_X86_INT8_INT4_DOT_AVX512VNNI_H

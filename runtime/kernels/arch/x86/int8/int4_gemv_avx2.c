@@ -1,22 +1,19 @@
-// Halves of bytes are unsigned and at most 15: thirty-two of them times signed
-// bytes are one multiplication, and sums of sixteen such products fit in 16
-// bits. Integers of a row, from -255 to 255, are a signed byte and a rest each;
-// a row with 255 is taken with the other sign, since it has no -255 then. Rests
-// are rare, the largest numbers of a row alone have them: where sixty-four have
-// none they are passed over, by branches that go the same way for each column.
+// One row of integers times 4-bit weights. A weight is unsigned and at most 15,
+// so PMADDUBSW multiplies 32 of them with signed bytes, and sums of sixteen
+// products fit in 16 bits.
+//
+// The integers of a row are -255 to 255. Each is split into a signed byte and a
+// remainder. A row that contains 255 is negated first, because it cannot
+// contain -255 as well. Remainders are rare: only the largest integers of a row
+// have one. Blocks of 64 without remainders are skipped by a branch that goes
+// the same way for each column.
 
 #include "runtime/kernels/arch/x86/int8/int4_gemv_avx2.h"
 
 #include <string.h>
 
+#include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
-
-typedef char bytes __attribute__((vector_size(32)));
-typedef unsigned char unsigned_bytes __attribute__((vector_size(32)));
-typedef short words __attribute__((vector_size(32)));
-typedef int longs __attribute__((vector_size(32)));
-typedef int four __attribute__((vector_size(16)));
-typedef float eight __attribute__((vector_size(32)));
 
 enum {
   GROUPS = 8,       // that are summed together
@@ -33,13 +30,13 @@ bool etx_int4_gemv_avx2_supports(const etx_quantized_block* b) {
          b->groups % (GROUPS / 2) == 0;
 }
 
-// For each register of weights its even elements' integers and then its odd
-// ones', as far as these fit in a byte.
+// For each register of weights: the integers of its even elements, then those
+// of its odd elements, as far as they fit in a byte; and the remainders.
 typedef struct split_row {
   int8_t bytes[MOST / PART][2][SIDE];
   int8_t rests[MOST / PART][2][SIDE];
   bool has_rest[MOST / PART];
-  longs sign;  // 1, or -1 where all integers are taken with the other sign
+  etx_i32x8 sign;  // 1, or -1 where all integers are taken with the other sign
 } split_row;
 
 static int clamp(int x) { return x < -128 ? -128 : x > 127 ? 127 : x; }
@@ -48,7 +45,7 @@ static void split(const int16_t* x, size_t count, split_row* out) {
   int16_t most = 0;
   for (size_t i = 0; i < count; ++i) most = x[i] > most ? x[i] : most;
   const int sign = most > 254 ? -1 : 1;
-  out->sign = (longs){sign, sign, sign, sign, sign, sign, sign, sign};
+  out->sign = (etx_i32x8){sign, sign, sign, sign, sign, sign, sign, sign};
   for (size_t k = 0; k < count; k += PART) {
     const size_t at = k / PART, chunk = k - k % CHUNK;
     const size_t in_chunk = count - chunk < CHUNK ? count - chunk : CHUNK;
@@ -66,19 +63,20 @@ static void split(const int16_t* x, size_t count, split_row* out) {
   }
 }
 
-static inline words multiply(bytes halves, const int8_t* x) {
-  bytes seen;
+static inline etx_i16x16 multiply(etx_charx32 halves, const int8_t* x) {
+  etx_charx32 seen;
   memcpy(&seen, x, sizeof(seen));
   return __builtin_ia32_pmaddubsw256(halves, seen);
 }
 
-// Sums of four products each, halves of bytes taken as 0 to 15.
-static inline words part_sums(const uint8_t* weights, const split_row* row,
-                              size_t at) {
-  unsigned_bytes stored;
+// Sums of four products each, with weights taken as 0 to 15.
+static inline etx_i16x16 part_sums(const uint8_t* weights, const split_row* row,
+                                   size_t at) {
+  etx_u8x32 stored;
   memcpy(&stored, weights, sizeof(stored));
-  const bytes high = (bytes)(stored >> 4), low = (bytes)(stored & 15);
-  words sum =
+  const etx_charx32 high = (etx_charx32)(stored >> 4),
+                    low = (etx_charx32)(stored & 15);
+  etx_i16x16 sum =
       multiply(high, row->bytes[at][0]) + multiply(low, row->bytes[at][1]);
   if (row->has_rest[at]) {
     sum += multiply(high, row->rests[at][0]) + multiply(low, row->rests[at][1]);
@@ -86,41 +84,41 @@ static inline words part_sums(const uint8_t* weights, const split_row* row,
   return sum;
 }
 
-static inline longs add_pairs(words x) {
-  const words ones = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+static inline etx_i32x8 add_pairs(etx_i16x16 x) {
+  const etx_i16x16 ones = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
   return __builtin_ia32_pmaddwd256(x, ones);
 }
 
-// Pairs of neighbours' sums, of the first four vectors and of the last.
-static inline longs add_four(const longs* v) {
+// Sums of neighbouring pairs, of the first four vectors and of the last.
+static inline etx_i32x8 add_four(const etx_i32x8* v) {
   return __builtin_ia32_phaddd256(__builtin_ia32_phaddd256(v[0], v[1]),
                                   __builtin_ia32_phaddd256(v[2], v[3]));
 }
 
-// The sums of eight groups of 32, two of which share a register, or of the
-// first four, followed by zeros.
-static inline __attribute__((always_inline)) longs small_groups(
+// The sums of eight groups of 32, two of which share a register, or of four
+// groups followed by zeros.
+static inline __attribute__((always_inline)) etx_i32x8 small_groups(
     const uint8_t* weights, const split_row* row, size_t at, size_t groups) {
-  longs v[GROUPS / 2];
+  etx_i32x8 v[GROUPS / 2];
   ETX_UNROLLED
   for (size_t i = 0; i < GROUPS / 2; ++i) {
     v[i] = i < groups / 2
                ? add_pairs(part_sums(weights + i * SIDE, row, at + i))
-               : (longs){0};
+               : (etx_i32x8){0};
   }
-  const longs all = add_four(v);
+  const etx_i32x8 all = add_four(v);
   return __builtin_shufflevector(all, all, 0, 4, 1, 5, 2, 6, 3, 7);
 }
 
-// The same of groups that have one register each, or two.
-static inline __attribute__((always_inline)) longs large_groups(
+// The same for groups of one or two registers.
+static inline __attribute__((always_inline)) etx_i32x8 large_groups(
     const uint8_t* weights, const split_row* row, size_t at, size_t groups,
     size_t parts) {
-  longs v[GROUPS], low, high = {0};
+  etx_i32x8 v[GROUPS], low, high = {0};
   ETX_UNROLLED
   for (size_t i = 0; i < groups; ++i) {
     const uint8_t* from = weights + i * parts * SIDE;
-    words sum = part_sums(from, row, at + i * parts);
+    etx_i16x16 sum = part_sums(from, row, at + i * parts);
     if (parts == 2) sum += part_sums(from + SIDE, row, at + i * parts + 1);
     v[i] = add_pairs(sum);
   }
@@ -130,54 +128,55 @@ static inline __attribute__((always_inline)) longs large_groups(
          __builtin_shufflevector(low, high, 4, 5, 6, 7, 12, 13, 14, 15);
 }
 
-static inline float total(eight v) {
+static inline float total(etx_f32x8 v) {
   return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
 
-// Eight or four numbers, the latter followed by zeros: as vectors, since what
-// is stored in parts and loaded as a whole has to wait.
-static inline longs some_longs(const void* from, size_t count) {
-  longs all;
-  four half;
+// Loads eight numbers, or four followed by zeros, as vectors: a load of a whole
+// vector stalls after stores of its parts.
+static inline etx_i32x8 some_longs(const void* from, size_t count) {
+  etx_i32x8 all;
+  etx_i32x4 half;
   if (count == GROUPS) {
     memcpy(&all, from, sizeof(all));
   } else {
     memcpy(&half, from, sizeof(half));
-    all = __builtin_shufflevector(half, (four){0}, 0, 1, 2, 3, 4, 5, 6, 7);
+    all = __builtin_shufflevector(half, (etx_i32x4){0}, 0, 1, 2, 3, 4, 5, 6, 7);
   }
   return all;
 }
 
-// Eight or four groups of a column, `parts` registers each or, if 0, a half.
-static inline __attribute__((always_inline)) eight groups_of_column(
+// Eight or four groups of a column, of `parts` registers each; 0 is half a
+// register.
+static inline __attribute__((always_inline)) etx_f32x8 groups_of_column(
     const etx_quantized_block* b, const split_row* row, size_t column,
     size_t group, size_t groups, size_t parts) {
   const uint8_t* weights =
       b->right + (ptrdiff_t)column * b->right_row + group * (b->group / 2);
   const size_t first = group * b->group / PART, at = column * b->groups + group;
-  const longs sum = parts == 0
-                        ? small_groups(weights, row, first, groups)
-                        : large_groups(weights, row, first, groups, parts);
-  const longs own = some_longs(b->group_sums + group, groups);
-  longs zeros = own << 3;  // a half's own zero is 8
+  const etx_i32x8 sum = parts == 0
+                            ? small_groups(weights, row, first, groups)
+                            : large_groups(weights, row, first, groups, parts);
+  const etx_i32x8 own = some_longs(b->group_sums + group, groups);
+  etx_i32x8 zeros = own << 3;  // a half's own zero is 8
   if (b->zeros != NULL) {
-    longs zero = {0};
+    etx_i32x8 zero = {0};
     for (size_t i = 0; i < groups; ++i) zero[i] = b->zeros[at + i];
     zeros += own * zero;
   }
-  const longs all = __builtin_ia32_psignd256(sum, row->sign) - zeros;
-  return (eight)some_longs(b->scales + at, groups) *
-         __builtin_convertvector(all, eight);
+  const etx_i32x8 all = __builtin_ia32_psignd256(sum, row->sign) - zeros;
+  return (etx_f32x8)some_longs(b->scales + at, groups) *
+         __builtin_convertvector(all, etx_f32x8);
 }
 
 // Four columns that are `apart` from each other.
 static inline __attribute__((always_inline)) void some_columns(
     const etx_quantized_block* b, const split_row* row, size_t column,
     size_t apart, size_t parts) {
-  eight sums[COLUMNS];
+  etx_f32x8 sums[COLUMNS];
   size_t group = 0;
   ETX_UNROLLED
-  for (size_t c = 0; c < COLUMNS; ++c) sums[c] = (eight){0};
+  for (size_t c = 0; c < COLUMNS; ++c) sums[c] = (etx_f32x8){0};
   for (; group + GROUPS <= b->groups; group += GROUPS) {
     for (size_t c = 0; c < COLUMNS; ++c) {
       sums[c] +=
@@ -197,8 +196,8 @@ static inline __attribute__((always_inline)) void all_columns(
     const etx_quantized_block* b, const split_row* row, size_t parts) {
   const size_t apart = b->columns / COLUMNS, rest = b->columns % COLUMNS;
   for (size_t i = 0; i < apart + (rest != 0); ++i) {
-    // Those that are left over, and some once more: one call, since it is
-    // large.
+    // The remaining columns, together with some that are done already: a second
+    // call would be inlined and is large.
     const bool is_rest = i == apart;
     some_columns(b, row, is_rest ? b->columns - COLUMNS : i,
                  is_rest ? 1 : apart, parts);

@@ -1,4 +1,4 @@
-// One row of integers times weights of 4 bits.
+// One row of integers times 4-bit weights.
 
 #ifndef ETX_RUNTIME_KERNELS_ARCH_X86_INT8_INT4_GEMV_AVX2_H
 #define ETX_RUNTIME_KERNELS_ARCH_X86_INT8_INT4_GEMV_AVX2_H

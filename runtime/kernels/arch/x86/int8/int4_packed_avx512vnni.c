@@ -2,13 +2,11 @@
 
 #include <string.h>
 
+#include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/simd/vector/prefetch.h"
 #include "runtime/kernels/arch/x86/int8/int8_vec_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_dot_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_pack_template.h"
-
-typedef float floats __attribute__((vector_size(64)));
-typedef unsigned char all_bytes __attribute__((vector_size(64)));
 
 enum {
   LEAST_GROUP = 32,  // elements
@@ -20,25 +18,28 @@ enum {
 
 // ------------------------------------------------ panels
 
-// Sixteen fours of bytes of sixteen columns become sixteen columns of fours of
-// high halves and of low ones, minus 8; sums are those of four fours of each.
+// Transposes sixteen groups of four bytes of sixteen columns and splits them
+// into the high halves and the low halves, minus 8. `sums` are those of four
+// groups of each column.
 static __attribute__((noinline)) void transpose_halves(const uint8_t* in,
                                                        ptrdiff_t row,
                                                        int8_t* out,
                                                        int32_t* sums) {
-  ints v[4][4], own[4] = {{0}};
-  const ints ones = all_ints(0x01010101), low_half = all_ints(0x0f0f0f0f);
-  const all_bytes zero = (all_bytes)all_ints(0x08080808);
-  load_turned(in, row, v);
+  etx_i32x16 v[4][4], own[4] = {{0}};
+  const etx_i32x16 ones = all_ints(0x01010101), low_half = all_ints(0x0f0f0f0f);
+  const etx_u8x64 zero = (etx_u8x64)all_ints(0x08080808);
+  load_transposed(in, row, v);
   ETX_UNROLLED
   for (int j = 0; j < 4; ++j) {
-    ints places[4] = {v[0][j], v[1][j], v[2][j], v[3][j]};
+    etx_i32x16 places[4] = {v[0][j], v[1][j], v[2][j], v[3][j]};
     transpose_quarters(places);
     ETX_UNROLLED
     for (int i = 0; i < 4; ++i) {
       int8_t* to = out + (4 * i + j) * 2 * FOUR;
-      const ints high = (ints)((all_bytes)(places[i] >> 4 & low_half) - zero);
-      const ints low = (ints)((all_bytes)(places[i] & low_half) - zero);
+      const etx_i32x16 high =
+          (etx_i32x16)((etx_u8x64)(places[i] >> 4 & low_half) - zero);
+      const etx_i32x16 low =
+          (etx_i32x16)((etx_u8x64)(places[i] & low_half) - zero);
       memcpy(to, &high, sizeof(high));
       memcpy(to + FOUR, &low, sizeof(low));
       own[i] = add_products(own[i], ones, high);
@@ -51,12 +52,12 @@ static __attribute__((noinline)) void transpose_halves(const uint8_t* in,
   }
 }
 
-// Sums of 32 elements become those of groups, in place.
+// Adds sums of 32 elements to sums of groups, in place.
 static void join_sums(size_t groups, size_t each, int32_t* sums) {
   for (size_t g = 0; g < groups; ++g) {
     for (size_t c = 0; c < ETX_INT8_COLUMNS; c += LANES) {
       const int32_t* from = sums + g * each * ETX_INT8_COLUMNS + c;
-      ints all = {0};
+      etx_i32x16 all = {0};
       for (size_t i = 0; i < each; ++i) {
         all += load_bytes(from + i * ETX_INT8_COLUMNS);
       }
@@ -65,11 +66,13 @@ static void join_sums(size_t groups, size_t each, int32_t* sums) {
   }
 }
 
-void etx_int4_pack_avx512vnni(const uint8_t* in, ptrdiff_t row, size_t columns,
-                              size_t count, size_t group, int8_t* out,
-                              int32_t* group_sums) {
+void etx_int4_pack_avx512vnni(const etx_int4_pack* pack) {
   enum { ZEROS = 8 << 4 | 8 };
-  int32_t* sums = group_sums;
+  const uint8_t* const in = pack->in;
+  const ptrdiff_t row = pack->row;
+  const size_t columns = pack->columns, count = pack->count;
+  int8_t* out = pack->out;
+  int32_t* sums = pack->group_sums;
   for (size_t k = 0; k < count; k += BYTES, out += 2 * LANES * FOUR) {
     for (size_t part = 0; part < PARTS; ++part) {
       const size_t first = part * LANES;
@@ -85,22 +88,24 @@ void etx_int4_pack_avx512vnni(const uint8_t* in, ptrdiff_t row, size_t columns,
     }
     sums += PART / LEAST_GROUP * ETX_INT8_COLUMNS;
   }
-  join_sums(2 * count / group, group / LEAST_GROUP, group_sums);
+  join_sums(2 * count / pack->group, pack->group / LEAST_GROUP,
+            pack->group_sums);
 }
 
 // ------------------------------------------------ sums
 
-// Processors add a distance once or twice: every third row has its place.
+// Pointers to every third row: an address can add a stride once or twice
+// without another instruction.
 typedef struct panel_rows {
   const uint8_t* x[ROWS / 3];
   ptrdiff_t row;
 } panel_rows;
 
-// Adds products with one four of the panel.
+// Adds products with one group of four elements of the panel.
 static inline __attribute__((always_inline)) void add_four(
     const panel_rows* p, size_t at, const int8_t* panel, size_t rows,
-    ints sums[ROWS][PARTS]) {
-  ints w[PARTS];
+    etx_i32x16 sums[ROWS][PARTS]) {
+  etx_i32x16 w[PARTS];
   ETX_UNROLLED
   for (size_t part = 0; part < PARTS; ++part) {
     w[part] = load_bytes(panel + part * BYTES);
@@ -109,7 +114,7 @@ static inline __attribute__((always_inline)) void add_four(
   for (size_t r = 0; r < rows; ++r) {
     int seen;
     memcpy(&seen, p->x[r / 3] + (ptrdiff_t)(r % 3) * p->row + at, sizeof(seen));
-    const ints all = all_ints(seen);
+    const etx_i32x16 all = all_ints(seen);
     ETX_UNROLLED
     for (size_t part = 0; part < PARTS; ++part) {
       sums[r][part] = add_products(sums[r][part], all, w[part]);
@@ -117,17 +122,17 @@ static inline __attribute__((always_inline)) void add_four(
   }
 }
 
-// The lines of some rows that will be needed, asked for one by one.
-typedef struct shape_query {
+// Cache lines of rows that are needed soon; they are prefetched step by step.
+typedef struct int4_row_prefetch {
   const uint8_t* at;
   size_t line, lines;  // of a row
   size_t rows;         // that are left
   ptrdiff_t row;
-} shape_query;
+} int4_row_prefetch;
 
-// Asks for some of them, to read.
-static inline __attribute__((always_inline)) void ask_next(shape_query* a,
-                                                           size_t most) {
+// Prefetches at most `most` of the lines.
+static inline __attribute__((always_inline)) void prefetch_next(
+    int4_row_prefetch* a, size_t most) {
   while (most > 0 && a->rows > 0) {
     const size_t left = a->lines - a->line, some = left < most ? left : most;
     const uint8_t* at = a->at + a->line * BYTES;
@@ -144,7 +149,7 @@ static inline __attribute__((always_inline)) void ask_next(shape_query* a,
 }
 
 static inline __attribute__((always_inline)) void some_rows(
-    const etx_int4_panel* b, size_t row, size_t rows, shape_query* next) {
+    const etx_int4_panel* b, size_t row, size_t rows, int4_row_prefetch* next) {
   panel_rows p = {.row = b->left_row};
   const int8_t* panel = b->panel;
   size_t sum = b->first;
@@ -155,10 +160,10 @@ static inline __attribute__((always_inline)) void some_rows(
   }
   for (size_t g = 0; g * b->group < b->count; ++g) {
     const size_t at = g * ETX_INT8_COLUMNS;
-    ints whole[ROWS][PARTS];
+    etx_i32x16 whole[ROWS][PARTS];
     ETX_UNROLLED
     for (size_t part = 0; part < PARTS; ++part) {
-      const ints own = load_bytes(b->group_sums + at + part * LANES);
+      const etx_i32x16 own = load_bytes(b->group_sums + at + part * LANES);
       ETX_UNROLLED_16
       for (size_t r = 0; r < rows; ++r) {
         whole[r][part] = own * -b->numbers[row + r].base;
@@ -170,19 +175,20 @@ static inline __attribute__((always_inline)) void some_rows(
       add_four(&p, from, panel, rows, whole);
       add_four(&p, from + BYTES, panel + FOUR, rows, whole);
     }
-    ask_next(next, b->group / 8);
+    prefetch_next(next, b->group / 8);
     float* sums = b->sums + row * PARTIAL + sum * ETX_INT8_COLUMNS;
     const bool starts = b->starts && g < SUMS;
     sum = (sum + 1) % SUMS;
     ETX_UNROLLED
     for (size_t part = 0; part < PARTS; ++part) {
-      const floats scale = (floats)load_bytes(b->scales + at + part * LANES);
+      const etx_f32x16 scale =
+          (etx_f32x16)load_bytes(b->scales + at + part * LANES);
       ETX_UNROLLED_16
       for (size_t r = 0; r < rows; ++r) {
         float* own = sums + r * PARTIAL + part * LANES;
-        floats all = {0};
-        if (!starts) all = (floats)load_bytes(own);
-        all += scale * __builtin_convertvector(whole[r][part], floats);
+        etx_f32x16 all = {0};
+        if (!starts) all = (etx_f32x16)load_bytes(own);
+        all += scale * __builtin_convertvector(whole[r][part], etx_f32x16);
         memcpy(own, &all, sizeof(all));
       }
     }
@@ -190,10 +196,10 @@ static inline __attribute__((always_inline)) void some_rows(
 }
 
 void etx_int4_panel_avx512vnni(const etx_int4_panel* b) {
-  shape_query next = {.at = b->next,
-                      .lines = (b->next_bytes + BYTES - 1) / BYTES,
-                      .rows = b->next_rows,
-                      .row = b->next_row};
+  int4_row_prefetch next = {.at = b->next,
+                            .lines = (b->next_bytes + BYTES - 1) / BYTES,
+                            .rows = b->next_rows,
+                            .row = b->next_row};
   for (size_t row = 0, rows; row < b->rows; row += rows) {
     rows = rows_of(b->rows - row);
     switch (rows) {
@@ -214,13 +220,13 @@ void etx_int4_totals_avx512vnni(size_t rows, size_t groups, float* sums) {
   float* out = sums;
   for (size_t r = 0; r < rows; ++r, sums += PARTIAL) {
     for (size_t part = 0; part < PARTS; ++part, out += LANES) {
-      floats v[SUMS];
+      etx_f32x16 v[SUMS];
       ETX_UNROLLED
       for (size_t i = 0; i < SUMS; ++i) {
         const float* from = sums + i * ETX_INT8_COLUMNS + part * LANES;
-        v[i] = i < groups ? (floats)load_bytes(from) : (floats){0};
+        v[i] = i < groups ? (etx_f32x16)load_bytes(from) : (etx_f32x16){0};
       }
-      const floats all =
+      const etx_f32x16 all =
           ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
       memcpy(out, &all, sizeof(all));
     }

@@ -1,4 +1,4 @@
-// Many rows of bytes times weights of 4 bits.
+// Many rows of bytes times packed panels of 4-bit weights.
 
 #ifndef ETX_RUNTIME_KERNELS_ARCH_X86_INT8_INT4_PACKED_AVX512VNNI_H
 #define ETX_RUNTIME_KERNELS_ARCH_X86_INT8_INT4_PACKED_AVX512VNNI_H
@@ -6,9 +6,7 @@
 #include "runtime/kernels/simd/int8/int8_dot_loops.h"
 
 // The members of etx_int8_dot_loops.
-void etx_int4_pack_avx512vnni(const uint8_t* in, ptrdiff_t row, size_t columns,
-                              size_t count, size_t group, int8_t* out,
-                              int32_t* group_sums);
+void etx_int4_pack_avx512vnni(const etx_int4_pack* pack);
 void etx_int4_panel_avx512vnni(const etx_int4_panel* block);
 void etx_int4_totals_avx512vnni(size_t rows, size_t groups, float* sums);
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/simd/vector/prefetch.h"
 #include "runtime/kernels/simd/vector/prefetch_stream.h"
 #include "runtime/kernels/arch/x86/int8/int4_packed_avx512vnni.h"
@@ -18,40 +19,39 @@
 enum {
   ROWS = 6,      // whose sums are in registers
   COLUMNS = 4,   // the same
-  AHEAD = 4096,  // bytes from what is read to what is asked for
+  AHEAD = 4096,  // bytes from what is read to what is prefetched
   // Where columns are read one after the other.
-  TURNS = 4,  // sums of a column
+  CHAINS = 4,  // sums of a column
   LONE_AHEAD = 12288,
 };
 
-// The sum of the quarters.
-static inline four quarters_total(ints x) {
-  typedef int eight __attribute__((vector_size(32)));
-  const eight half =
+// The sum of the four quarters.
+static inline etx_i32x4 quarters_total(etx_i32x16 x) {
+  const etx_i32x8 half =
       __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) +
       __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
   return __builtin_shufflevector(half, half, 0, 1, 2, 3) +
          __builtin_shufflevector(half, half, 4, 5, 6, 7);
 }
 
-// The same of four registers, those of one side by side.
-static inline ints all_quarters_totals(const ints* v) {
-  const ints a = even_quarters(v[0], v[1]) + odd_quarters(v[0], v[1]);
-  const ints b = even_quarters(v[2], v[3]) + odd_quarters(v[2], v[3]);
+// The same for four registers; the result has their sums side by side.
+static inline etx_i32x16 all_quarters_totals(const etx_i32x16* v) {
+  const etx_i32x16 a = even_quarters(v[0], v[1]) + odd_quarters(v[0], v[1]);
+  const etx_i32x16 b = even_quarters(v[2], v[3]) + odd_quarters(v[2], v[3]);
   return even_quarters(a, b) + odd_quarters(a, b);
 }
 
 // One more step of `rows` times four sums. A block of fewer than four rows is
-// the last one, and its last row holds ones. Inlined with constants, so that
+// the last one, and its last row is all ones. Inlined with constants, so that
 // the sums stay in registers.
 static inline __attribute__((always_inline)) void gemm_nt_step(
-    const uint8_t* left, ptrdiff_t left_row, const ints* weights, size_t rows,
-    ints sums[ROWS][COLUMNS]) {
+    const uint8_t* left, ptrdiff_t left_row, const etx_i32x16* weights,
+    size_t rows, etx_i32x16 sums[ROWS][COLUMNS]) {
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     const bool is_ones = rows < 4 && r + 1 == rows;
-    const ints x = is_ones ? all_ints(0x01010101)
-                           : load_bytes(left + (ptrdiff_t)r * left_row);
+    const etx_i32x16 x = is_ones ? all_ints(0x01010101)
+                                 : load_bytes(left + (ptrdiff_t)r * left_row);
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
       sums[r][c] = add_products(sums[r][c], x, weights[c]);
@@ -59,15 +59,15 @@ static inline __attribute__((always_inline)) void gemm_nt_step(
   }
 }
 
-// Rows times four columns, `pitch` bytes from each other: in each quarter of a
-// register of a row, a part of the columns' sums.
+// Rows times four columns, `pitch` bytes from each other. Each quarter of a
+// row's register has a part of the columns' sums.
 static inline __attribute__((always_inline)) void dot_four(
     const etx_int8_dot_block* b, size_t row, const uint8_t* w, ptrdiff_t pitch,
-    size_t rows, ints out[ROWS]) {
+    size_t rows, etx_i32x16 out[ROWS]) {
   const uint8_t* x = b->left + (ptrdiff_t)row * b->left_row;
   const bool prefetches = b->is_far && row == 0;
   size_t count = b->count;
-  ints sums[ROWS][COLUMNS] = {{{0}}}, weights[COLUMNS];
+  etx_i32x16 sums[ROWS][COLUMNS] = {{{0}}}, weights[COLUMNS];
   for (; count >= BYTES; count -= BYTES, x += BYTES, w += BYTES) {
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
@@ -89,17 +89,17 @@ static inline __attribute__((always_inline)) void dot_four(
   }
 }
 
-// Rows times four times four columns: four that are next to each other, and
-// those that are `apart` from them. With `apart` 0 times one column.
+// Rows times four times four columns: four neighbours, and those that are
+// `apart` from them. If `apart` is 0, times one column.
 static inline __attribute__((always_inline)) void gemm_nt_block(
     const etx_int8_dot_block* b, size_t row, size_t rows, size_t column,
     size_t apart) {
   const uint8_t* w = b->right + (ptrdiff_t)column * b->right_row;
   const ptrdiff_t pitch = (ptrdiff_t)apart * b->right_row;
   int32_t* out = b->sums + row * b->columns + column;
-  ints parts[ROWS][4];
+  etx_i32x16 parts[ROWS][4];
   for (size_t i = 0; i < (apart > 0 ? 4 : 1); ++i, w += b->right_row) {
-    ints made[ROWS];
+    etx_i32x16 made[ROWS];
     dot_four(b, row, w, pitch, rows, made);
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) parts[r][i] = made[r];
@@ -109,7 +109,7 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
       *out = quarters_total(parts[r][0])[0];
       continue;
     }
-    const ints all = turned_quarters(all_quarters_totals(parts[r]));
+    const etx_i32x16 all = transpose_4x4_lanes(all_quarters_totals(parts[r]));
     store_quarter(out, all, 0);
     store_quarter(out + apart, all, 1);
     store_quarter(out + 2 * apart, all, 2);
@@ -117,7 +117,7 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
   }
 }
 
-// Some rows with columns from `column` up to `end`, each with three others.
+// Some rows with columns `column` up to `end`, each together with three others.
 static inline __attribute__((always_inline)) void dot_rows(
     const etx_int8_dot_block* b, size_t row, size_t rows, size_t column,
     size_t end, size_t apart) {
@@ -127,7 +127,8 @@ static inline __attribute__((always_inline)) void dot_rows(
   }
 }
 
-// All rows, in blocks of similar size: one of less than four is the last.
+// All rows, in blocks of similar size. Only the last block may have fewer than
+// four rows.
 static void dot_columns(const etx_int8_dot_block* b, size_t column, size_t end,
                         size_t apart) {
   size_t blocks = (b->rows + ROWS - 1) / ROWS;
@@ -154,32 +155,32 @@ static void dot_columns(const etx_int8_dot_block* b, size_t column, size_t end,
   }
 }
 
-// One row times a column: sums whose totals are the dot and the column's sum.
-// Never inlined: processors foresee what an instruction reads if it is always
-// as far from what it read before. With a copy of the loop for each of some
-// columns memory comes at two thirds of its speed.
+// One row times a column: sums whose totals are the dot product and the
+// column's sum. Never inlined: hardware prefetchers predict an instruction
+// whose reads are always the same distance apart. With one copy of the loop for
+// each of several columns, memory is read at two thirds of its speed.
 static __attribute__((noinline)) void lone_column(const uint8_t* x,
                                                   const uint8_t* w,
-                                                  size_t count, bool asks,
-                                                  ints out[2]) {
-  ints sums[2][TURNS] = {{{0}}};
-  const ints ones = all_ints(0x01010101);
-  for (; count >= TURNS * BYTES; count -= TURNS * BYTES) {
+                                                  size_t count, bool prefetches,
+                                                  etx_i32x16 out[2]) {
+  etx_i32x16 sums[2][CHAINS] = {{{0}}};
+  const etx_i32x16 ones = all_ints(0x01010101);
+  for (; count >= CHAINS * BYTES; count -= CHAINS * BYTES) {
     ETX_UNROLLED
-    for (size_t turn = 0; turn < TURNS; ++turn, x += BYTES, w += BYTES) {
-      if (asks) __builtin_prefetch(w + LONE_AHEAD);
-      const ints seen = load_bytes(w);
-      sums[0][turn] = add_products(sums[0][turn], load_bytes(x), seen);
-      sums[1][turn] = add_products(sums[1][turn], ones, seen);
+    for (size_t chain = 0; chain < CHAINS; ++chain, x += BYTES, w += BYTES) {
+      if (prefetches) __builtin_prefetch(w + LONE_AHEAD);
+      const etx_i32x16 seen = load_bytes(w);
+      sums[0][chain] = add_products(sums[0][chain], load_bytes(x), seen);
+      sums[1][chain] = add_products(sums[1][chain], ones, seen);
     }
   }
   for (; count >= BYTES; count -= BYTES, x += BYTES, w += BYTES) {
-    const ints seen = load_bytes(w);
+    const etx_i32x16 seen = load_bytes(w);
     sums[0][0] = add_products(sums[0][0], load_bytes(x), seen);
     sums[1][0] = add_products(sums[1][0], ones, seen);
   }
   if (count > 0) {
-    const ints seen = load_some_bytes(w, count);
+    const etx_i32x16 seen = load_some_bytes(w, count);
     sums[0][1] = add_products(sums[0][1], load_bytes(x), seen);
     sums[1][1] = add_products(sums[1][1], ones, seen);
   }
@@ -189,39 +190,39 @@ static __attribute__((noinline)) void lone_column(const uint8_t* x,
   }
 }
 
-// Whether what is read in order is worth asking for. AMD's family 19h (Zen 4)
-// foresees it: asked for line by line it comes at two thirds of the speed.
-// Family 1Ah (Zen 5) is the other way around.
-static bool asks_in_order(void) { return !__builtin_cpu_is("amdfam19h"); }
+// Whether software prefetch helps where memory is read in order. AMD's family
+// 19h (Zen 4) predicts such reads by itself, and prefetching line by line slows
+// it down to two thirds of the speed. Family 1Ah (Zen 5) needs it.
+static bool prefetches_in_order(void) { return !__builtin_cpu_is("amdfam19h"); }
 
-// One row with sixteen columns after sixteen. What comes from memory comes
-// fastest in the order in which it lies.
-// Returns how many columns.
+// One row with blocks of sixteen columns. Memory is fastest if it is read in
+// the order of its addresses. Returns the number of columns that are done.
 static size_t lone_row(const etx_int8_dot_block* b) {
   const size_t whole = b->columns - b->columns % LANES;
-  const bool asks = asks_in_order();
+  const bool prefetches = prefetches_in_order();
   const uint8_t* w = b->right;
   for (size_t column = 0; column < whole; column += LANES) {
-    ints made[LANES][2];
+    etx_i32x16 made[LANES][2];
     for (size_t c = 0; c < LANES; ++c, w += b->right_row) {
-      lone_column(b->left, w, b->count, asks, made[c]);
+      lone_column(b->left, w, b->count, prefetches, made[c]);
     }
     for (size_t r = 0; r < 2; ++r) {
-      ints fours[4];
+      etx_i32x16 fours[4];
       ETX_UNROLLED
       for (size_t i = 0; i < 4; ++i) {
-        ints(*of)[2] = made + 4 * i;
+        etx_i32x16(*of)[2] = made + 4 * i;
         fours[i] = quarter_sums(of[0][r], of[1][r], of[2][r], of[3][r]);
       }
-      const ints all = all_quarters_totals(fours);
+      const etx_i32x16 all = all_quarters_totals(fours);
       memcpy(b->sums + r * b->columns + column, &all, sizeof(all));
     }
   }
   return whole;
 }
 
-// Columns that are read at a time are far from each other (gemm_nt_template.h).
-// Where rows pass several times, they pass what the first cache has room for.
+// Columns that are read together are far from each other (gemm_nt_template.h).
+// If there are several blocks of rows, the columns are split into pieces that
+// fit in L1.
 //
 //   @dots  uint8 x int8 | GEMM NT, VPDPBUSD | {ROWS} x {COLUMNS} dot products
 static void dots(const etx_int8_dot_block* b) {
@@ -245,61 +246,56 @@ static void dots(const etx_int8_dot_block* b) {
 
 // ------------------------------------------------ the last steps
 
-// Stores the first bytes.
-static inline void store_some_bytes(void* to, ints x, size_t count) {
-  typedef char chars __attribute__((vector_size(64)));
-#ifdef __clang__
-  typedef chars* place;
-#else
-  typedef char* place;
-#endif
+// Stores the first `count` bytes.
+static inline void store_some_bytes(void* to, etx_i32x16 x, size_t count) {
   if (count == BYTES) {
     memcpy(to, &x, sizeof(x));
   } else {
-    __builtin_ia32_storedquqi512_mask((place)to, (chars)x, (1ULL << count) - 1);
+    __builtin_ia32_storedquqi512_mask(to, (etx_charx64)x, (1ULL << count) - 1);
   }
 }
 
-// What the last steps know of columns, in one or two registers.
-typedef struct column_numbers {
-  ints own[PARTS];
-  floats scale[PARTS], bias[PARTS];
-} column_numbers;
+// What the epilogue needs of the columns, in one or two registers.
+typedef struct int8_column_params {
+  etx_i32x16 own[PARTS];
+  etx_f32x16 scale[PARTS], bias[PARTS];
+} int8_column_params;
 
-// The last of the registers has so many bytes.
+// `bytes` is the number of bytes in the last register.
 static inline __attribute__((always_inline)) void load_columns(
     const etx_int8_epilogue* line, bool is_whole, size_t c, size_t parts,
-    size_t bytes, column_numbers* out) {
+    size_t bytes, int8_column_params* out) {
   ETX_UNROLLED
   for (size_t part = 0; part < parts; ++part) {
     const size_t at = c + part * LANES;
     const size_t some = part + 1 < parts ? (size_t)BYTES : bytes;
-    out->bias[part] = -(floats){0};
+    out->bias[part] = -(etx_f32x16){0};
     if (is_whole) {
       out->own[part] = load_some_bytes(line->column_sums + at, some);
-      out->scale[part] = (floats)load_some_bytes(line->scales + at, some);
+      out->scale[part] = (etx_f32x16)load_some_bytes(line->scales + at, some);
     }
     if (line->bias != NULL) {
-      out->bias[part] = (floats)load_some_bytes(line->bias + at, some);
+      out->bias[part] = (etx_f32x16)load_some_bytes(line->bias + at, some);
     }
   }
 }
 
-static inline __attribute__((always_inline)) floats result_of(
-    ints sum, const column_numbers* n, size_t part,
+static inline __attribute__((always_inline)) etx_f32x16 result_of(
+    etx_i32x16 sum, const int8_column_params* n, size_t part,
     const etx_int8_row_qparams* row) {
-  // Wraps where the sums of a file are none of its weights.
-  typedef unsigned int bits __attribute__((vector_size(64)));
-  const ints whole =
-      (ints)((bits)sum - (bits)n->own[part] * (unsigned int)row->base);
-  return __builtin_convertvector(whole, floats) * n->scale[part] * row->scale +
+  // Wraps if a damaged file has sums that do not belong to its weights.
+  const etx_i32x16 whole =
+      (etx_i32x16)((etx_u32x16)sum -
+                   (etx_u32x16)n->own[part] * (unsigned int)row->base);
+  return __builtin_convertvector(whole, etx_f32x16) * n->scale[part] *
+             row->scale +
          n->bias[part];
 }
 
 static inline __attribute__((always_inline)) void last_columns(
     const etx_int8_epilogue* line, bool is_whole, size_t c, size_t parts,
     size_t bytes) {
-  column_numbers columns;
+  int8_column_params columns;
   load_columns(line, is_whole, c, parts, bytes, &columns);
   const int32_t* sums = (const int32_t*)line->sums + c;
   float* out = line->out + c;
@@ -309,11 +305,11 @@ static inline __attribute__((always_inline)) void last_columns(
     for (size_t part = 0; part < parts; ++part) {
       const size_t at = part * LANES;
       const size_t some = part + 1 < parts ? (size_t)BYTES : bytes;
-      const ints sum = load_some_bytes(sums + at, some);
-      const floats result = is_whole
-                                ? result_of(sum, &columns, part, n)
-                                : (floats)sum * n->scale + columns.bias[part];
-      store_some_bytes(out + at, (ints)result, some);
+      const etx_i32x16 sum = load_some_bytes(sums + at, some);
+      const etx_f32x16 result =
+          is_whole ? result_of(sum, &columns, part, n)
+                   : (etx_f32x16)sum * n->scale + columns.bias[part];
+      store_some_bytes(out + at, (etx_i32x16)result, some);
     }
     sums += line->sum_row;
     out += line->out_row;
@@ -347,18 +343,18 @@ static void last(const etx_int8_epilogue* line) {
 
 enum { GEMM_ROWS = 12 };  // whose sums are in registers
 
-// Sixteen fours of sixteen columns become sixteen columns of sixteen fours.
+// Transposes sixteen groups of four bytes of sixteen columns.
 static __attribute__((noinline)) void transpose_square(const uint8_t* in,
                                                        ptrdiff_t row,
                                                        int8_t* out,
-                                                       ints* sums) {
-  ints v[4][4];  // [column / 4][place % 4]
-  load_turned(in, row, v);
-  const ints ones = all_ints(0x01010101);
-  ints own[4] = {*sums};
+                                                       etx_i32x16* sums) {
+  etx_i32x16 v[4][4];  // [column / 4][place % 4]
+  load_transposed(in, row, v);
+  const etx_i32x16 ones = all_ints(0x01010101);
+  etx_i32x16 own[4] = {*sums};
   ETX_UNROLLED
   for (int j = 0; j < 4; ++j) {
-    ints places[4] = {v[0][j], v[1][j], v[2][j], v[3][j]};
+    etx_i32x16 places[4] = {v[0][j], v[1][j], v[2][j], v[3][j]};
     transpose_quarters(places);
     ETX_UNROLLED
     for (int i = 0; i < 4; ++i) {
@@ -369,13 +365,13 @@ static __attribute__((noinline)) void transpose_square(const uint8_t* in,
   *sums = own[0] + own[1] + (own[2] + own[3]);
 }
 
-//   @turn8  int8 | pack rows as panels | {LANES} x {BYTES}
-static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
+//   @pack8  int8 | pack rows as panels | {LANES} x {BYTES}
+static void pack8(const uint8_t* in, ptrdiff_t row, size_t columns,
                   size_t count, int8_t* out, int32_t* column_sums) {
   for (size_t part = 0; part < PARTS; ++part) {
     const size_t first = part * LANES;
     const size_t some = columns < first ? 0 : columns - first;
-    ints sums = load_bytes(column_sums + first);
+    etx_i32x16 sums = load_bytes(column_sums + first);
     for (size_t k = 0; k < count; k += BYTES) {
       const uint8_t* from = in + (ptrdiff_t)first * row + k;
       int8_t* to = out + k / 4 * FOUR + part * BYTES;
@@ -391,12 +387,12 @@ static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
-// The lines that rows' results come to lie in, one more than they fill, if they
-// are far, before what is next.
-static inline etx_prefetch_stream* first_asked(const etx_int8_panel* b,
-                                               size_t row, size_t rows,
-                                               etx_prefetch_stream* next,
-                                               etx_prefetch_stream* places) {
+// Prefetches the lines that the rows' results are written to, and one more if
+// they are far apart, before the memory of the next panel.
+static inline etx_prefetch_stream* first_stream(const etx_int8_panel* b,
+                                                size_t row, size_t rows,
+                                                etx_prefetch_stream* next,
+                                                etx_prefetch_stream* places) {
   if (b->line == NULL || !b->line->is_far) return next;
   const ptrdiff_t pitch = b->line->out_row * (ptrdiff_t)sizeof(float);
   const char* at = (const char*)b->line->out + (ptrdiff_t)row * pitch;
@@ -407,8 +403,8 @@ static inline etx_prefetch_stream* first_asked(const etx_int8_panel* b,
 
 static inline __attribute__((always_inline)) void store_results(
     const etx_int8_epilogue* line, size_t row, size_t rows,
-    ints sums[GEMM_ROWS][PARTS]) {
-  column_numbers columns;
+    etx_i32x16 sums[GEMM_ROWS][PARTS]) {
+  int8_column_params columns;
   load_columns(line, true, 0, PARTS, BYTES, &columns);
   float* out = line->out + (ptrdiff_t)row * line->out_row;
   ETX_UNROLLED_16
@@ -416,26 +412,26 @@ static inline __attribute__((always_inline)) void store_results(
     if (row + r >= line->rows) break;
     ETX_UNROLLED
     for (size_t part = 0; part < PARTS; ++part) {
-      const floats result =
+      const etx_f32x16 result =
           result_of(sums[r][part], &columns, part, &line->numbers[row + r]);
       memcpy(out + part * LANES, &result, sizeof(result));
     }
   }
 }
 
-// Notes those results that are not below or equal to what their row has seen:
-// few, once the first columns have passed.
+// Takes results into the argmax of their row if they are not below or equal to
+// its largest so far. Few are, after the first columns.
 static inline __attribute__((always_inline)) void compare_results(
     const etx_int8_epilogue* line, size_t row, size_t rows,
-    ints sums[GEMM_ROWS][PARTS]) {
-  column_numbers columns;
+    etx_i32x16 sums[GEMM_ROWS][PARTS]) {
+  int8_column_params columns;
   load_columns(line, true, 0, PARTS, BYTES, &columns);
   ETX_UNROLLED_16
   for (size_t r = 0; r < rows; ++r) {
     if (row + r >= line->rows) break;
     etx_row_argmax* best = &line->best[row + r];
-    floats results[PARTS];
-    ints some = {0};
+    etx_f32x16 results[PARTS];
+    etx_i32x16 some = {0};
     ETX_UNROLLED
     for (size_t part = 0; part < PARTS; ++part) {
       results[part] =
@@ -449,7 +445,7 @@ static inline __attribute__((always_inline)) void compare_results(
   }
 }
 
-// Returns what to ask for next.
+// Returns the next address to prefetch.
 static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
     const etx_int8_panel* b, size_t row, size_t rows,
     etx_prefetch_stream* next) {
@@ -457,9 +453,10 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
   const int8_t* panel = b->panel;
   const int8_t* end = panel + (ptrdiff_t)(b->count / 4) * b->panel_row;
   const ptrdiff_t pitch = b->left_row;
-  // Processors add a distance once or twice: every third row has its place.
+  // Pointers to every third row: an address can add a stride once or twice
+  // without another instruction.
   const uint8_t* x[GEMM_ROWS / 3];
-  ints sums[GEMM_ROWS][PARTS] = {{{0}}};
+  etx_i32x16 sums[GEMM_ROWS][PARTS] = {{{0}}};
   ETX_UNROLLED
   for (size_t r = 0; r < rows; r += 3) {
     x[r / 3] = b->left + (ptrdiff_t)(row + r) * pitch;
@@ -474,22 +471,22 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
     }
   }
   etx_prefetch_stream places;
-  etx_prefetch_stream* asked = first_asked(b, row, rows, next, &places);
-  const char* ask = asked->at;
-  ptrdiff_t step = asked->step;
-  size_t turns = asked->left;
+  etx_prefetch_stream* stream = first_stream(b, row, rows, next, &places);
+  const char* address = stream->at;
+  ptrdiff_t step = stream->step;
+  size_t lines_left = stream->left;
   for (; panel != end; panel += b->panel_row) {
-    ints w[PARTS];
-    // One line or two. What is asked for stays in registers.
+    etx_i32x16 w[PARTS];
+    // One line or two. The addresses stay in registers.
     __asm__("" : "+r"(step));
-    ETX_PREFETCH_L2(ask);
-    ask += step;
-    ETX_PREFETCH_L2(ask - ETX_CACHE_LINE_BYTES);
-    if (--turns == 0) {
-      asked = etx_prefetch_stream_next_row(asked, ask);
-      ask = asked->at;
-      step = asked->step;
-      turns = asked->left;
+    ETX_PREFETCH_L2(address);
+    address += step;
+    ETX_PREFETCH_L2(address - ETX_CACHE_LINE_BYTES);
+    if (--lines_left == 0) {
+      stream = etx_prefetch_stream_next_row(stream, address);
+      address = stream->at;
+      step = stream->step;
+      lines_left = stream->left;
     }
     ETX_UNROLLED
     for (size_t part = 0; part < PARTS; ++part) {
@@ -499,7 +496,7 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
     for (size_t r = 0; r < rows; ++r) {
       int seen;
       memcpy(&seen, x[r / 3] + (ptrdiff_t)(r % 3) * pitch, sizeof(seen));
-      const ints all = all_ints(seen);
+      const etx_i32x16 all = all_ints(seen);
       ETX_UNROLLED
       for (size_t part = 0; part < PARTS; ++part) {
         sums[r][part] = add_products(sums[r][part], all, w[part]);
@@ -511,8 +508,8 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
       __asm__("" : "+r"(x[r / 3]));
     }
   }
-  asked->at = ask;
-  asked->left = turns;
+  stream->at = address;
+  stream->left = lines_left;
   if (b->line != NULL && b->line->best != NULL) {
     compare_results(b->line, row, rows, sums);
   } else if (b->line != NULL) {
@@ -526,13 +523,13 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
       }
     }
   }
-  return asked == &places ? next : asked;
+  return stream == &places ? next : stream;
 }
 
 //   @whole  uint8 x int8 | GEMM of packed panels, VPDPBUSD | {GEMM_ROWS} x
 //     {ETX_INT8_COLUMNS}
 static void whole(const etx_int8_panel* b) {
-  // With one, few rows would be done before everything is asked for.
+  // With one line, few rows would end before everything is prefetched.
   const size_t lines = b->rows <= GEMM_ROWS ? 2 : 1;
   etx_prefetch_stream none = etx_prefetch_stream_none(b);
   etx_prefetch_stream rows_of_next = etx_prefetch_stream_by_step(
@@ -565,7 +562,7 @@ static void whole(const etx_int8_panel* b) {
 //     (quantize_input_avx512vnni.c) | 128 elements
 //   @groups  uint8 x int4 | GEMM NT per group, VPDPBUSD
 //     (int4_dot_avx512vnni.c) | 2 x 4 dot products
-//   @turn4  int4 to int8 | pack rows as panels (int4_packed_avx512vnni.c) | 16
+//   @pack4  int4 to int8 | pack rows as panels (int4_packed_avx512vnni.c) | 16
 //     x 128
 //   @panel_groups  uint8 x int8 | GEMM of packed int4 panels per group,
 //     VPDPBUSD (int4_packed_avx512vnni.c) | 12 x {ETX_INT8_COLUMNS}
@@ -578,7 +575,7 @@ const etx_int8_dot_loops etx_int8_dot_loops_avx512vnni = {
     etx_int4_order_avx512vnni,
     dots,
     etx_int4_dot_avx512vnni,
-    turn8,
+    pack8,
     etx_int4_pack_avx512vnni,
     whole,
     etx_int4_panel_avx512vnni,

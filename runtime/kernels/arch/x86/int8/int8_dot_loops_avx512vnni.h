@@ -1,4 +1,4 @@
-// The loops of bytes for processors with AVX-512 and VNNI.
+// The int8 dot product loops for processors with AVX-512 and VNNI.
 
 #ifndef ETX_RUNTIME_KERNELS_ARCH_X86_INT8_INT8_DOT_LOOPS_AVX512VNNI_H
 #define ETX_RUNTIME_KERNELS_ARCH_X86_INT8_INT8_DOT_LOOPS_AVX512VNNI_H

@@ -1,56 +1,61 @@
 // Dot products of bytes with VNNI, and the shuffles that gather sums from
 // lanes. No parameters. Include after int8_vec_template.h.
 
-typedef int four __attribute__((vector_size(16)));
-
-// Adds sums of four products each, of unsigned bytes with signed ones. In
-// assembler: around the intrinsic gcc (12) moves sums between registers.
-static inline ints add_products(ints sum, ints unsigned_bytes,
-                                ints signed_bytes) {
+// Adds sums of four products each, of unsigned bytes with signed ones. Inline
+// assembly, because gcc 12 moves sums between registers around the intrinsic.
+static inline etx_i32x16 add_products(etx_i32x16 sum, etx_i32x16 unsigned_bytes,
+                                      etx_i32x16 signed_bytes) {
   __asm__("vpdpbusd %2, %1, %0"
           : "+v"(sum)
           : "v"(unsigned_bytes), "v"(signed_bytes));
   return sum;
 }
 
-// Of each quarter of two registers the first two lanes, side by side; the last
-// two; and the same with pairs of lanes.
-static inline __attribute__((unused)) ints low_lanes(ints a, ints b) {
+// In each quarter: the first two lanes of both registers, interleaved; then the
+// last two; then the same with pairs of lanes.
+static inline __attribute__((unused)) etx_i32x16 low_lanes(etx_i32x16 a,
+                                                           etx_i32x16 b) {
   return __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25,
                                  12, 28, 13, 29);
 }
-static inline __attribute__((unused)) ints high_lanes(ints a, ints b) {
+static inline __attribute__((unused)) etx_i32x16 high_lanes(etx_i32x16 a,
+                                                            etx_i32x16 b) {
   return __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11,
                                  27, 14, 30, 15, 31);
 }
-static inline __attribute__((unused)) ints low_pairs(ints a, ints b) {
-  return (ints)__builtin_shufflevector((longs)a, (longs)b, 0, 8, 2, 10, 4, 12,
-                                       6, 14);
+static inline __attribute__((unused)) etx_i32x16 low_pairs(etx_i32x16 a,
+                                                           etx_i32x16 b) {
+  return (etx_i32x16)__builtin_shufflevector((etx_longx8)a, (etx_longx8)b, 0, 8,
+                                             2, 10, 4, 12, 6, 14);
 }
-static inline __attribute__((unused)) ints high_pairs(ints a, ints b) {
-  return (ints)__builtin_shufflevector((longs)a, (longs)b, 1, 9, 3, 11, 5, 13,
-                                       7, 15);
+static inline __attribute__((unused)) etx_i32x16 high_pairs(etx_i32x16 a,
+                                                            etx_i32x16 b) {
+  return (etx_i32x16)__builtin_shufflevector((etx_longx8)a, (etx_longx8)b, 1, 9,
+                                             3, 11, 5, 13, 7, 15);
 }
 
-// Quarters 0 and 2 of both registers, and 1 and 3.
-static inline __attribute__((unused)) ints even_quarters(ints a, ints b) {
+// Quarters 0 and 2 of both registers; then quarters 1 and 3.
+static inline __attribute__((unused)) etx_i32x16 even_quarters(etx_i32x16 a,
+                                                               etx_i32x16 b) {
   return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19,
                                  24, 25, 26, 27);
 }
-static inline __attribute__((unused)) ints odd_quarters(ints a, ints b) {
+static inline __attribute__((unused)) etx_i32x16 odd_quarters(etx_i32x16 a,
+                                                              etx_i32x16 b) {
   return __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22,
                                  23, 28, 29, 30, 31);
 }
 
-// Lanes of one number of four quarters side by side.
-static inline __attribute__((unused)) ints turned_quarters(ints x) {
+// Transposes 4 x 4 lanes: lane i of all quarters becomes quarter i.
+static inline __attribute__((unused)) etx_i32x16 transpose_4x4_lanes(
+    etx_i32x16 x) {
   return __builtin_shufflevector(x, x, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14,
                                  3, 7, 11, 15);
 }
 
-#define store_quarter(to, x, i)                                              \
-  do {                                                                       \
-    const four quarter = __builtin_shufflevector(x, x, 4 * (i), 4 * (i) + 1, \
-                                                 4 * (i) + 2, 4 * (i) + 3);  \
-    memcpy(to, &quarter, sizeof(quarter));                                   \
+#define store_quarter(to, x, i)                                \
+  do {                                                         \
+    const etx_i32x4 quarter = __builtin_shufflevector(         \
+        x, x, 4 * (i), 4 * (i) + 1, 4 * (i) + 2, 4 * (i) + 3); \
+    memcpy(to, &quarter, sizeof(quarter));                     \
   } while (0)

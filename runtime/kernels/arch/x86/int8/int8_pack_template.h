@@ -6,32 +6,32 @@ enum {
   FOUR = 4 * ETX_INT8_COLUMNS,  // bytes of a panel from four to four
 };
 
-// Four registers of one row each become four of one place each.
-static inline __attribute__((always_inline)) void transpose_lanes(ints v[4]) {
-  const ints a = low_lanes(v[0], v[1]), b = high_lanes(v[0], v[1]);
-  const ints c = low_lanes(v[2], v[3]), d = high_lanes(v[2], v[3]);
+// Transposes lanes: from one register for each row to one for each position.
+static inline __attribute__((always_inline)) void transpose_lanes(
+    etx_i32x16 v[4]) {
+  const etx_i32x16 a = low_lanes(v[0], v[1]), b = high_lanes(v[0], v[1]);
+  const etx_i32x16 c = low_lanes(v[2], v[3]), d = high_lanes(v[2], v[3]);
   v[0] = low_pairs(a, c);
   v[1] = high_pairs(a, c);
   v[2] = low_pairs(b, d);
   v[3] = high_pairs(b, d);
 }
 
-// The same of quarters. Four places in four quarters.
+// The same with quarters.
 static inline __attribute__((always_inline)) void transpose_quarters(
-    ints v[4]) {
-  const ints a = even_quarters(v[0], v[1]), b = odd_quarters(v[0], v[1]);
-  const ints c = even_quarters(v[2], v[3]), d = odd_quarters(v[2], v[3]);
+    etx_i32x16 v[4]) {
+  const etx_i32x16 a = even_quarters(v[0], v[1]), b = odd_quarters(v[0], v[1]);
+  const etx_i32x16 c = even_quarters(v[2], v[3]), d = odd_quarters(v[2], v[3]);
   v[0] = even_quarters(a, c);
   v[1] = even_quarters(b, d);
   v[2] = odd_quarters(a, c);
   v[3] = odd_quarters(b, d);
 }
 
-// Sixty-four bytes of sixteen columns: for each four of these the fours of
-// bytes at every fourth place, in four quarters.
-static inline __attribute__((always_inline)) void load_turned(const uint8_t* in,
-                                                              ptrdiff_t row,
-                                                              ints v[4][4]) {
+// Loads 64 bytes of sixteen columns and transposes them. For each four columns,
+// a register has every fourth group of four bytes, one in each quarter.
+static inline __attribute__((always_inline)) void load_transposed(
+    const uint8_t* in, ptrdiff_t row, etx_i32x16 v[4][4]) {
   ETX_UNROLLED
   for (int i = 0; i < 4; ++i, in += 4 * row) {
     ETX_UNROLLED
@@ -40,7 +40,8 @@ static inline __attribute__((always_inline)) void load_turned(const uint8_t* in,
   }
 }
 
-// A rest of bytes or of columns, followed by what stands for zeros.
+// Copies the last bytes or columns and fills up with `fill`, which stands for
+// zero.
 static void copy_rest(const uint8_t* in, ptrdiff_t row, size_t columns,
                       size_t count, uint8_t fill, uint8_t out[LANES][BYTES]) {
   memset(out, fill, LANES * BYTES);
@@ -49,8 +50,8 @@ static void copy_rest(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
-// How many of the rows that are left, a multiple of four, pass a panel next:
-// two times eight rather than twelve and four.
+// The size of the next block of the remaining rows, a multiple of four. Two
+// blocks of eight are faster than one of twelve and one of four.
 static inline size_t rows_of(size_t left) {
   if (left >= 12 && left != 16) return 12;
   return left >= 8 ? 8 : 4;

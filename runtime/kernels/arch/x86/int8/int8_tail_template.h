@@ -1,14 +1,10 @@
 // Masked loads for the end of a row of bytes, with AVX-512. No parameters.
 // Include after int8_vec_template.h.
 
-// The first bytes, at most 64, followed by zeros. Nothing behind them is read.
-static inline ints load_some_bytes(const void* from, size_t count) {
-  typedef char chars __attribute__((vector_size(64)));
+// The first `count` bytes, at most 64, followed by zeros. Reads no memory after
+// them.
+static inline etx_i32x16 load_some_bytes(const void* from, size_t count) {
   const unsigned long long mask = count < BYTES ? (1ULL << count) - 1 : ~0ULL;
-#ifdef __clang__
-  typedef const chars* place;
-#else
-  typedef const char* place;
-#endif
-  return (ints)__builtin_ia32_loaddquqi512_mask((place)from, (chars){0}, mask);
+  return (etx_i32x16)__builtin_ia32_loaddquqi512_mask(from, (etx_charx64){0},
+                                                      mask);
 }

@@ -4,28 +4,26 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
-
-typedef int ints __attribute__((vector_size(64)));
-typedef long long longs __attribute__((vector_size(64)));
-typedef float floats __attribute__((vector_size(64)));
 
 enum {
   BYTES = 64,  // of a register
   LANES = 16,  // of four bytes
 };
 
-// True if a lane is not 0. The name is the compilers' own.
+// True if a lane is not 0. Builtins, because <immintrin.h> includes heap
+// functions.
 enum { UNEQUAL = 4 };  // of comparisons
 #define HAS_ANY(x) \
-  (__builtin_ia32_cmpd512_mask(x, (ints){0}, UNEQUAL, 0xffff) != 0)
+  (__builtin_ia32_cmpd512_mask(x, (etx_i32x16){0}, UNEQUAL, 0xffff) != 0)
 
-static inline __attribute__((unused)) ints load_bytes(const void* from) {
-  ints x;
+static inline __attribute__((unused)) etx_i32x16 load_bytes(const void* from) {
+  etx_i32x16 x;
   memcpy(&x, from, sizeof(x));
   return x;
 }
 
-static inline __attribute__((unused)) ints all_ints(int x) {
-  return (ints){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x};
+static inline __attribute__((unused)) etx_i32x16 all_ints(int x) {
+  return (etx_i32x16){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x};
 }

@@ -1,4 +1,4 @@
-// Rows of floats become bytes.
+// Quantises rows of floats to bytes.
 
 #ifndef ETX_RUNTIME_KERNELS_ARCH_X86_INT8_QUANTIZE_INPUT_AVX512VNNI_H
 #define ETX_RUNTIME_KERNELS_ARCH_X86_INT8_QUANTIZE_INPUT_AVX512VNNI_H
@@ -10,10 +10,9 @@ void etx_int8_range_avx512vnni(const float* x, size_t count, float* low,
                                float* high);
 void etx_int8_quantize_avx512vnni(const float* x, size_t count, double inverse,
                                   double zero, uint8_t* out);
-void etx_int8_quantize_and_range_avx512vnni(const float* x, size_t count,
-                                            double inverse, double zero,
-                                            uint8_t* out, const float* other,
-                                            float* low, float* high);
+void etx_int8_quantize_and_range_avx512vnni(const etx_int8_quantize* quantize,
+                                            const float* other, float* low,
+                                            float* high);
 void etx_int4_order_avx512vnni(uint8_t* row, size_t count);
 
 #endif

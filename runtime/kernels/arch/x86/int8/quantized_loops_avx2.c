@@ -1,9 +1,11 @@
-// Bytes are widened to 16 bits in registers and multiplied in pairs. Products
-// of unsigned and signed bytes would be twice as many at a time, but their sums
-// of two do not fit in 16 bits.
+// Products with weights as they are stored. Bytes are widened to 16 bits in
+// registers and multiplied in pairs (PMADDWD). PMADDUBSW would multiply twice
+// as many bytes at a time, but sums of two of its products do not fit in 16
+// bits.
 
 #include <string.h>
 
+#include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 #include "runtime/kernels/arch/x86/int8/int4_gemv_avx2.h"
 #include "runtime/kernels/arch/x86/int8/int16_pair_loops_avx2.h"
@@ -11,79 +13,68 @@
 
 #define VECTOR_BYTES 32
 
-typedef char bytes16 __attribute__((vector_size(16)));
-typedef int8_t signed16 __attribute__((vector_size(16)));
-typedef uint8_t unsigned16 __attribute__((vector_size(16)));
-typedef long long pair __attribute__((vector_size(16)));
-typedef short words __attribute__((vector_size(32)));
-typedef unsigned short unsigned_words __attribute__((vector_size(32)));
-typedef int longs __attribute__((vector_size(32)));
-typedef int four __attribute__((vector_size(16)));
-typedef float eight __attribute__((vector_size(32)));
-
-// The names are the compilers' own, which differ.
+// gcc and clang name these builtins differently.
 #ifdef __clang__
-typedef int8_t signed8 __attribute__((vector_size(8)));
-typedef uint8_t unsigned8 __attribute__((vector_size(8)));
 
-static inline words widen_signed(bytes16 x) {
-  return __builtin_convertvector((signed16)x, words);
+static inline etx_i16x16 widen_signed(etx_charx16 x) {
+  return __builtin_convertvector((etx_i8x16)x, etx_i16x16);
 }
-static inline words widen_unsigned(bytes16 x) {
-  return __builtin_convertvector((unsigned16)x, words);
+static inline etx_i16x16 widen_unsigned(etx_charx16 x) {
+  return __builtin_convertvector((etx_u8x16)x, etx_i16x16);
 }
-static inline longs load_signed(const int8_t* w) {
-  signed8 x;
+static inline etx_i32x8 load_signed(const int8_t* w) {
+  etx_i8x8 x;
   memcpy(&x, w, sizeof(x));
-  return __builtin_convertvector(x, longs);
+  return __builtin_convertvector(x, etx_i32x8);
 }
-static inline longs load_unsigned(const uint8_t* w) {
-  unsigned8 x;
+static inline etx_i32x8 load_unsigned(const uint8_t* w) {
+  etx_u8x8 x;
   memcpy(&x, w, sizeof(x));
-  return __builtin_convertvector(x, longs);
+  return __builtin_convertvector(x, etx_i32x8);
 }
 #else
-static inline words widen_signed(bytes16 x) {
+static inline etx_i16x16 widen_signed(etx_charx16 x) {
   return __builtin_ia32_pmovsxbw256(x);
 }
-static inline words widen_unsigned(bytes16 x) {
+static inline etx_i16x16 widen_unsigned(etx_charx16 x) {
   return __builtin_ia32_pmovzxbw256(x);
 }
-static inline longs load_signed(const int8_t* w) {
-  pair x = {0, 0};
+static inline etx_i32x8 load_signed(const int8_t* w) {
+  etx_longx2 x = {0, 0};
   memcpy(&x, w, 8);
-  return __builtin_ia32_pmovsxbd256((bytes16)x);
+  return __builtin_ia32_pmovsxbd256((etx_charx16)x);
 }
-static inline longs load_unsigned(const uint8_t* w) {
-  pair x = {0, 0};
+static inline etx_i32x8 load_unsigned(const uint8_t* w) {
+  etx_longx2 x = {0, 0};
   memcpy(&x, w, 8);
-  return __builtin_ia32_pmovzxbd256((bytes16)x);
+  return __builtin_ia32_pmovzxbd256((etx_charx16)x);
 }
 #endif
 
-static inline eight widen(const int8_t* w) {
-  return __builtin_convertvector(load_signed(w), eight);
+static inline etx_f32x8 widen(const int8_t* w) {
+  return __builtin_convertvector(load_signed(w), etx_f32x8);
 }
 
-static inline void halves(const uint8_t* w, int32_t zero, eight* even,
-                          eight* odd) {
-  const longs x = load_unsigned(w);
-  *even = __builtin_convertvector((x >> 4) - zero, eight);
-  *odd = __builtin_convertvector((x & 15) - zero, eight);
+static inline void halves(const uint8_t* w, int32_t zero, etx_f32x8* even,
+                          etx_f32x8* odd) {
+  const etx_i32x8 x = load_unsigned(w);
+  *even = __builtin_convertvector((x >> 4) - zero, etx_f32x8);
+  *odd = __builtin_convertvector((x & 15) - zero, etx_f32x8);
 }
 
 #define WIDEN(bytes) widen(bytes)
 #define HALVES(bytes, zero, even, odd) halves(bytes, zero, even, odd)
 #include "runtime/kernels/simd/int8/quantized_floats_template.h"
 
-static inline longs multiply_pairs(words a, words b) {
+static inline etx_i32x8 multiply_pairs(etx_i16x16 a, etx_i16x16 b) {
   return __builtin_ia32_pmaddwd256(a, b);
 }
 
-// The sums of four vectors.
-static inline four totals(longs a, longs b, longs c, longs d) {
-  const longs x = __builtin_ia32_phaddd256(__builtin_ia32_phaddd256(a, b),
-                                           __builtin_ia32_phaddd256(c, d));
+// The horizontal sums of four vectors.
+static inline etx_i32x4 totals(etx_i32x8 a, etx_i32x8 b, etx_i32x8 c,
+                               etx_i32x8 d) {
+  const etx_i32x8 x = __builtin_ia32_phaddd256(__builtin_ia32_phaddd256(a, b),
+                                               __builtin_ia32_phaddd256(c, d));
   return __builtin_shufflevector(x, x, 0, 1, 2, 3) +
          __builtin_shufflevector(x, x, 4, 5, 6, 7);
 }
@@ -100,19 +91,19 @@ static inline __attribute__((always_inline)) void whole_block(
   const int16_t* x = (const int16_t*)b->left + (ptrdiff_t)row * b->left_row;
   const int8_t* w = (const int8_t*)b->right + (ptrdiff_t)column * b->right_row;
   const ptrdiff_t pitch = (ptrdiff_t)apart * b->right_row;
-  longs sums[2][COLUMNS] = {{{0}}};
+  etx_i32x8 sums[2][COLUMNS] = {{{0}}};
   size_t k = 0;
   for (; k + WORDS <= b->count; k += WORDS) {
-    words seen[2];
+    etx_i16x16 seen[2];
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
-      memcpy(&seen[r], x + (ptrdiff_t)r * b->left_row + k, sizeof(words));
+      memcpy(&seen[r], x + (ptrdiff_t)r * b->left_row + k, sizeof(etx_i16x16));
     }
     ETX_UNROLLED
     for (size_t c = 0; c < columns; ++c) {
-      bytes16 bytes;
+      etx_charx16 bytes;
       memcpy(&bytes, w + (ptrdiff_t)c * pitch + k, sizeof(bytes));
-      const words weight = widen_signed(bytes);
+      const etx_i16x16 weight = widen_signed(bytes);
       ETX_UNROLLED
       for (size_t r = 0; r < rows; ++r) {
         sums[r][c] += multiply_pairs(seen[r], weight);
@@ -121,7 +112,7 @@ static inline __attribute__((always_inline)) void whole_block(
   }
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
-    four all = totals(sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
+    etx_i32x4 all = totals(sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
     int32_t* out = (int32_t*)b->sums + (ptrdiff_t)(row + r) * b->sum_row +
                    (ptrdiff_t)column;
     for (size_t n = k; n < b->count; ++n) {
@@ -159,38 +150,39 @@ static void whole8(const etx_quantized_block* b) {
 
 // ------------------------------------------------ 4 bits
 
-// What one group of weights is multiplied with.
-typedef struct group_rows {
+// The integers of the rows that one group of weights is multiplied with.
+typedef struct avx2_group_rows {
   const int16_t* even;  // of the first row
   ptrdiff_t to_odd, left_row;
-} group_rows;
+} avx2_group_rows;
 
-static inline group_rows group_rows_at(const etx_quantized_block* b, size_t row,
-                                       size_t k) {
+static inline avx2_group_rows group_rows_at(const etx_quantized_block* b,
+                                            size_t row, size_t k) {
   const size_t chunk = k - k % FLOAT_CHUNK, rest = b->count - chunk;
   const size_t in_chunk = rest < FLOAT_CHUNK ? rest : FLOAT_CHUNK;
   const int16_t* x = (const int16_t*)b->left + (ptrdiff_t)row * b->left_row;
-  return (group_rows){.even = x + chunk + (k - chunk) / 2,
-                      .to_odd = (ptrdiff_t)(in_chunk / 2),
-                      .left_row = b->left_row};
+  return (avx2_group_rows){.even = x + chunk + (k - chunk) / 2,
+                           .to_odd = (ptrdiff_t)(in_chunk / 2),
+                           .left_row = b->left_row};
 }
 
 // Exact sums with one group of weights, taken as 0 to 15.
 static inline __attribute__((always_inline)) void group_sums(
-    const group_rows* g, const uint8_t* right, size_t bytes, size_t rows,
-    longs* out) {
-  longs sums[2] = {{0}};
+    const avx2_group_rows* g, const uint8_t* right, size_t bytes, size_t rows,
+    etx_i32x8* out) {
+  etx_i32x8 sums[2] = {{0}};
   for (size_t k = 0; k < bytes; k += WORDS) {
-    bytes16 stored;
+    etx_charx16 stored;
     memcpy(&stored, right + k, sizeof(stored));
-    const words both = widen_unsigned(stored);
-    const words high = (words)((unsigned_words)both >> 4), low = both & 15;
+    const etx_i16x16 both = widen_unsigned(stored);
+    const etx_i16x16 high = (etx_i16x16)((etx_u16x16)both >> 4),
+                     low = both & 15;
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
       const int16_t* from = g->even + (ptrdiff_t)r * g->left_row + k;
-      words even, odd;
-      memcpy(&even, from, sizeof(words));
-      memcpy(&odd, from + g->to_odd, sizeof(words));
+      etx_i16x16 even, odd;
+      memcpy(&even, from, sizeof(etx_i16x16));
+      memcpy(&odd, from + g->to_odd, sizeof(etx_i16x16));
       sums[r] += multiply_pairs(even, high) + multiply_pairs(odd, low);
     }
   }
@@ -198,41 +190,49 @@ static inline __attribute__((always_inline)) void group_sums(
   for (size_t r = 0; r < rows; ++r) out[r * GROUPS] = sums[r];
 }
 
-// The sums of eight vectors.
-static inline longs all_totals(const longs* v) {
-  const longs x =
+// The horizontal sums of eight vectors.
+static inline etx_i32x8 all_totals(const etx_i32x8* v) {
+  const etx_i32x8 x =
       __builtin_ia32_phaddd256(__builtin_ia32_phaddd256(v[0], v[1]),
                                __builtin_ia32_phaddd256(v[2], v[3]));
-  const longs y =
+  const etx_i32x8 y =
       __builtin_ia32_phaddd256(__builtin_ia32_phaddd256(v[4], v[5]),
                                __builtin_ia32_phaddd256(v[6], v[7]));
   return __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11) +
          __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15);
 }
 
-// Eight groups of a column, or what is left of them.
+// The dot products that are computed together: `rows` rows from `row` on, and
+// `columns` columns that are `apart` from each other. `bytes` are the bytes of
+// a group of weights.
+typedef struct group_tile {
+  size_t row, rows, columns, apart, bytes;
+} group_tile;
+
+// Adds the sums of `groups` groups of a column, at most eight, from `group` on.
 static inline __attribute__((always_inline)) void add_groups(
-    const etx_quantized_block* b, size_t row, size_t rows, size_t column,
-    size_t group, size_t groups, size_t bytes, eight* sums) {
+    const etx_quantized_block* b, const group_tile* t, size_t column,
+    size_t group, size_t groups, etx_f32x8* sums) {
+  const size_t bytes = t->bytes, rows = t->rows;
   const uint8_t* right =
       b->right + (ptrdiff_t)column * b->right_row + group * bytes;
   const size_t at = column * b->groups + group;
-  longs whole[2 * GROUPS];
-  eight scale = {0};
-  longs zero = {8, 8, 8, 8, 8, 8, 8, 8};
-  group_rows from = group_rows_at(b, row, group * bytes * 2);
+  etx_i32x8 whole[2 * GROUPS];
+  etx_f32x8 scale = {0};
+  etx_i32x8 zero = {8, 8, 8, 8, 8, 8, 8, 8};
+  avx2_group_rows from = group_rows_at(b, t->row, group * bytes * 2);
   ETX_UNROLLED
   for (size_t i = 0; i < groups; ++i) {
     group_sums(&from, right + i * bytes, bytes, rows, &whole[i]);
-    // Eight groups of 32 begin with a chunk, and are no more.
+    // Eight groups of 32 fill one chunk exactly.
     if (bytes == WORDS) {
       from.even += bytes;
     } else if (i + 1 < groups) {
-      from = group_rows_at(b, row, (group + i + 1) * bytes * 2);
+      from = group_rows_at(b, t->row, (group + i + 1) * bytes * 2);
     }
   }
   for (size_t i = groups; i < GROUPS; ++i) {
-    whole[i] = whole[GROUPS + i] = (longs){0};
+    whole[i] = whole[GROUPS + i] = (etx_i32x8){0};
   }
   memcpy(&scale, b->scales + at, groups * sizeof(float));
   if (b->zeros != NULL) {
@@ -240,42 +240,40 @@ static inline __attribute__((always_inline)) void add_groups(
   }
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
-    longs own = {0};
-    memcpy(&own, b->group_sums + (row + r) * b->groups + group,
+    etx_i32x8 own = {0};
+    memcpy(&own, b->group_sums + (t->row + r) * b->groups + group,
            groups * sizeof(int32_t));
-    const longs all = all_totals(&whole[r * GROUPS]) - zero * own;
-    sums[r] += scale * __builtin_convertvector(all, eight);
+    const etx_i32x8 all = all_totals(&whole[r * GROUPS]) - zero * own;
+    sums[r] += scale * __builtin_convertvector(all, etx_f32x8);
   }
 }
 
+// Stores the dot products of a tile whose first column is `column`.
 static inline __attribute__((always_inline)) void groups_block(
-    const etx_quantized_block* b, size_t row, size_t rows, size_t column,
-    size_t columns, size_t apart, size_t bytes) {
-  eight sums[COLUMNS][2];
+    const etx_quantized_block* b, const group_tile* t, size_t column) {
+  const size_t rows = t->rows, columns = t->columns, apart = t->apart;
+  etx_f32x8 sums[COLUMNS][2];
   size_t group = 0;
   ETX_UNROLLED
-  for (size_t c = 0; c < columns; ++c) sums[c][0] = sums[c][1] = (eight){0};
+  for (size_t c = 0; c < columns; ++c) sums[c][0] = sums[c][1] = (etx_f32x8){0};
   for (; group + GROUPS <= b->groups; group += GROUPS) {
     for (size_t c = 0; c < columns; ++c) {
-      add_groups(b, row, rows, column + c * apart, group, GROUPS, bytes,
-                 sums[c]);
+      add_groups(b, t, column + c * apart, group, GROUPS, sums[c]);
     }
   }
-  // Four are what rows of 512 have in groups of 128.
+  // Rows of 512 elements have four groups of 128.
   if (b->groups - group == GROUPS / 2) {
     for (size_t c = 0; c < columns; ++c) {
-      add_groups(b, row, rows, column + c * apart, group, GROUPS / 2, bytes,
-                 sums[c]);
+      add_groups(b, t, column + c * apart, group, GROUPS / 2, sums[c]);
     }
     group = b->groups;
   }
   for (size_t c = 0; c < columns && group < b->groups; ++c) {
-    add_groups(b, row, rows, column + c * apart, group, b->groups - group,
-               bytes, sums[c]);
+    add_groups(b, t, column + c * apart, group, b->groups - group, sums[c]);
   }
   for (size_t c = 0; c < columns; ++c) {
     for (size_t r = 0; r < rows; ++r) {
-      ((float*)b->sums)[(ptrdiff_t)(row + r) * b->sum_row +
+      ((float*)b->sums)[(ptrdiff_t)(t->row + r) * b->sum_row +
                         (ptrdiff_t)(column + c * apart)] =
           group_total((const float*)&sums[c][r]);
     }
@@ -288,14 +286,17 @@ static inline __attribute__((always_inline)) void groups_rows(
     size_t bytes) {
   size_t row = 0;
   for (; row + 2 <= b->rows; row += 2) {
-    groups_block(b, row, 2, column, columns, apart, bytes);
+    groups_block(b, &(group_tile){row, 2, columns, apart, bytes}, column);
   }
-  if (row < b->rows) groups_block(b, row, 1, column, columns, apart, bytes);
+  if (row < b->rows) {
+    groups_block(b, &(group_tile){row, 1, columns, apart, bytes}, column);
+  }
 }
 
 static inline __attribute__((always_inline)) void groups_all(
     const etx_quantized_block* b, size_t bytes) {
-  // One call for columns far from each other and for the rest: it is large.
+  // One call site for both kinds of columns, because the call is inlined and
+  // large.
   const size_t apart = b->columns / COLUMNS;
   for (size_t column = 0; column < b->columns;) {
     const bool is_apart = column < apart;
@@ -319,29 +320,28 @@ static void groups4(const etx_quantized_block* b) {
 
 // ------------------------------------------------ rows that are quantised
 
-typedef double reals __attribute__((vector_size(32)));
-typedef long long real_bits __attribute__((vector_size(32)));
-
-// Four elements. A conversion rounds halves to even, as the plain loop does.
-static inline four quantize_four(const float* x, reals inverse, reals zero) {
-  typedef float floats __attribute__((vector_size(16)));
-  const reals least = {-128, -128, -128, -128}, most = {127, 127, 127, 127};
-  floats seen;
+// Four elements. The conversion rounds halves to even, as the portable loop
+// does.
+static inline etx_i32x4 quantize_four(const float* x, etx_f64x4 inverse,
+                                      etx_f64x4 zero) {
+  const etx_f64x4 least = {-128, -128, -128, -128}, most = {127, 127, 127, 127};
+  etx_f32x4 seen;
   memcpy(&seen, x, sizeof(seen));
-  reals y = __builtin_convertvector(seen, reals) * inverse + zero;
-  const real_bits is_number = y == y;
-  y = (reals)((is_number & (real_bits)y) | (~is_number & (real_bits)zero));
+  etx_f64x4 y = __builtin_convertvector(seen, etx_f64x4) * inverse + zero;
+  const etx_longx4 is_number = y == y;
+  y = (etx_f64x4)((is_number & (etx_longx4)y) |
+                  (~is_number & (etx_longx4)zero));
   y = __builtin_ia32_maxpd256(y, least);
   y = __builtin_ia32_minpd256(y, most);
-  return (four)__builtin_ia32_cvtpd2dq256(y);
+  return (etx_i32x4)__builtin_ia32_cvtpd2dq256(y);
 }
 
-static inline void quantize_eight(const float* x, reals inverse, reals zero,
-                                  int32_t whole_zero, int16_t* out) {
-  typedef short eight_words __attribute__((vector_size(16)));
-  const four low = quantize_four(x, inverse, zero) - whole_zero;
-  const four high = quantize_four(x + 4, inverse, zero) - whole_zero;
-  const eight_words both = __builtin_ia32_packssdw128(low, high);
+static inline void quantize_eight(const float* x, etx_f64x4 inverse,
+                                  etx_f64x4 zero, int32_t whole_zero,
+                                  int16_t* out) {
+  const etx_i32x4 low = quantize_four(x, inverse, zero) - whole_zero;
+  const etx_i32x4 high = quantize_four(x + 4, inverse, zero) - whole_zero;
+  const etx_i16x8 both = __builtin_ia32_packssdw128(low, high);
   memcpy(out, &both, sizeof(both));
 }
 
@@ -349,8 +349,8 @@ static inline void quantize_eight(const float* x, reals inverse, reals zero,
 static void quantize(const float* x, size_t count, double inverse, double zero,
                      int16_t* out) {
   enum { SIDE = 8 };
-  const reals factor = {inverse, inverse, inverse, inverse};
-  const reals shift = {zero, zero, zero, zero};
+  const etx_f64x4 factor = {inverse, inverse, inverse, inverse};
+  const etx_f64x4 shift = {zero, zero, zero, zero};
   size_t i = 0;
   for (; i + SIDE <= count; i += SIDE) {
     quantize_eight(x + i, factor, shift, (int32_t)zero, out + i);

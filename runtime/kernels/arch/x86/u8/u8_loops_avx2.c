@@ -1,8 +1,9 @@
-// Registers of 32 bytes: eight columns of a panel. Bytes become pairs of 16
-// bits, of which one instruction multiplies two and adds the products: numbers
-// 0 and 2 of a column are one pair, 1 and 3 the other, so that nothing is
-// moved.
+// Registers of 32 bytes: eight columns of a panel. Bytes are widened to pairs
+// of 16 bits, and PMADDWD multiplies two pairs and adds the products. Elements
+// 0 and 2 of a column are one pair, 1 and 3 the other, so that no shuffle is
+// needed.
 
+#include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 #include "runtime/kernels/simd/int8/u8_requantize.h"
 #include "runtime/kernels/arch/x86/u8/u8_loops_sets_x86.h"
@@ -16,68 +17,63 @@ enum {
   FOUR = ETX_U8_INTERLEAVE,
 };
 
-typedef int ints __attribute__((vector_size(32)));
-typedef float floats __attribute__((vector_size(32)));
-typedef short shorts __attribute__((vector_size(32)));
-typedef unsigned short unsigned_shorts __attribute__((vector_size(32)));
-typedef char chars16 __attribute__((vector_size(16)));
-
-static inline ints all_ints(int x) { return (ints){x, x, x, x, x, x, x, x}; }
-static inline floats all_floats(float x) {
-  return (floats){x, x, x, x, x, x, x, x};
+static inline etx_i32x8 all_ints(int x) {
+  return (etx_i32x8){x, x, x, x, x, x, x, x};
+}
+static inline etx_f32x8 all_floats(float x) {
+  return (etx_f32x8){x, x, x, x, x, x, x, x};
 }
 
-static inline ints load_ints(const void* from) {
-  ints x;
+static inline etx_i32x8 load_ints(const void* from) {
+  etx_i32x8 x;
   memcpy(&x, from, sizeof x);
   return x;
 }
 
-// Wraps where offsets of a file are none of its weights.
-static inline ints add_products(ints sum, ints a, ints b) {
-  typedef unsigned bits __attribute__((vector_size(32)));
-  return (ints)((bits)sum +
-                (bits)__builtin_ia32_pmaddwd256((shorts)a, (shorts)b));
+// Wraps if a damaged file has offsets that do not belong to its weights.
+static inline etx_i32x8 add_products(etx_i32x8 sum, etx_i32x8 a, etx_i32x8 b) {
+  return (etx_i32x8)((etx_u32x8)sum + (etx_u32x8)__builtin_ia32_pmaddwd256(
+                                          (etx_i16x16)a, (etx_i16x16)b));
 }
 
-static inline floats limited(floats x, floats low, floats high) {
+static inline etx_f32x8 limited(etx_f32x8 x, etx_f32x8 low, etx_f32x8 high) {
   return __builtin_ia32_minps256(__builtin_ia32_maxps256(x, low), high);
 }
 
-typedef struct byte_bounds {
-  floats low, high;
-  ints zero;
-} byte_bounds;
+typedef struct byte_bounds_avx2 {
+  etx_f32x8 low, high;
+  etx_i32x8 zero;
+} byte_bounds_avx2;
 
-static inline byte_bounds bounds_of(const etx_u8_requantize* r) {
-  return (byte_bounds){all_floats(r->low), all_floats(r->high),
-                       all_ints(r->zero)};
+static inline byte_bounds_avx2 bounds_of(const etx_u8_requantize* r) {
+  return (byte_bounds_avx2){all_floats(r->low), all_floats(r->high),
+                            all_ints(r->zero)};
 }
 
-// Floats as whole numbers, plus the zero point: 0 to 255.
-static inline ints whole_bytes(floats f, const byte_bounds* b) {
+// Rounds floats to integers and adds the zero point: 0 to 255.
+static inline etx_i32x8 whole_bytes(etx_f32x8 f, const byte_bounds_avx2* b) {
   return __builtin_ia32_cvtps2dq256(limited(f, b->low, b->high)) + b->zero;
 }
 
-// The low bytes of two registers of integers from 0 to 255, in order.
-static inline chars16 packed(ints a, ints b) {
-  typedef long long longs __attribute__((vector_size(32)));
-  const longs pairs = (longs)__builtin_ia32_packusdw256(a, b);
-  const shorts in_order =
-      (shorts)__builtin_shufflevector(pairs, pairs, 0, 2, 1, 3);
-  const longs bytes = (longs)__builtin_ia32_packuswb256(in_order, in_order);
-  typedef long long two __attribute__((vector_size(16)));
-  return (chars16)(two)__builtin_shufflevector(bytes, bytes, 0, 2);
+// Packs the integers 0 to 255 of two registers to bytes, in order.
+static inline etx_charx16 packed(etx_i32x8 a, etx_i32x8 b) {
+  const etx_longx4 pairs = (etx_longx4)__builtin_ia32_packusdw256(a, b);
+  const etx_i16x16 in_order =
+      (etx_i16x16)__builtin_shufflevector(pairs, pairs, 0, 2, 1, 3);
+  const etx_longx4 bytes =
+      (etx_longx4)__builtin_ia32_packuswb256(in_order, in_order);
+  return (etx_charx16)(etx_longx2)__builtin_shufflevector(bytes, bytes, 0, 2);
 }
 
 // ------------------------------------------------ products
 
-// Loads the numbers of `count` columns, at most sixteen.
-static void load_columns(const void* from, size_t count, ints out[HALVES]) {
+// Loads the parameters of sixteen columns, or of the last ones.
+static void load_columns(const void* from, size_t count,
+                         etx_i32x8 out[HALVES]) {
   int32_t made[COLUMNS] = {0};
   if (count == COLUMNS) {
     out[0] = load_ints(from);
-    out[1] = load_ints((const char*)from + sizeof(ints));
+    out[1] = load_ints((const char*)from + sizeof(etx_i32x8));
     return;
   }
   memcpy(made, from, count * sizeof *made);
@@ -85,16 +81,16 @@ static void load_columns(const void* from, size_t count, ints out[HALVES]) {
   out[1] = load_ints(made + LANES);
 }
 
-// Stores what a block's rows come to in a panel whose columns begin at
+// Stores the results of a block's rows in a panel whose first column is
 // `column`.
 static inline __attribute__((always_inline)) void store_rows(
     const etx_u8_block* b, size_t row, size_t rows, size_t column,
-    ints sums[ROWS][HALVES]) {
+    etx_i32x8 sums[ROWS][HALVES]) {
   const etx_u8_requantize* r = b->results;
-  const byte_bounds bounds = bounds_of(r);
+  const byte_bounds_avx2 bounds = bounds_of(r);
   const size_t left = b->columns - column;
   const size_t count = left < COLUMNS ? left : (size_t)COLUMNS;
-  ints scales[HALVES],
+  etx_i32x8 scales[HALVES],
       bias[HALVES] = {all_ints(INT32_MIN), all_ints(INT32_MIN)};
   load_columns(r->scales + b->channel + column, count, scales);
   if (r->bias != NULL) {
@@ -104,17 +100,18 @@ static inline __attribute__((always_inline)) void store_rows(
   for (size_t i = 0; i < rows; ++i) {
     if (row + i >= b->rows) break;
     const size_t at = (row + i) * b->out_row + column;
-    floats f[HALVES];
+    etx_f32x8 f[HALVES];
     ETX_UNROLLED
     for (size_t h = 0; h < HALVES; ++h) {
-      f[h] = __builtin_convertvector(sums[i][h], floats) * (floats)scales[h] +
-             (floats)bias[h];
+      f[h] = __builtin_convertvector(sums[i][h], etx_f32x8) *
+                 (etx_f32x8)scales[h] +
+             (etx_f32x8)bias[h];
     }
     if (r->is_float) {
       memcpy((float*)b->out + at, f, count * sizeof(float));
       continue;
     }
-    const chars16 made =
+    const etx_charx16 made =
         packed(whole_bytes(f[0], &bounds), whole_bytes(f[1], &bounds));
     uint8_t* to = (uint8_t*)b->out + at;
     if (count == COLUMNS) {
@@ -128,12 +125,12 @@ static inline __attribute__((always_inline)) void store_rows(
 // Some rows with a panel.
 static inline __attribute__((always_inline)) void panel_rows(
     const etx_u8_block* b, size_t row, size_t rows, size_t panel) {
-  const ints even = all_ints(0x00ff00ff);
+  const etx_i32x8 even = all_ints(0x00ff00ff);
   const size_t column = panel * COLUMNS;
   const size_t left = b->columns - column;
   const int8_t* w = b->panels + panel * b->panel_bytes;
   int32_t* own = b->sums + row * SUMS + column;
-  ints sums[ROWS][HALVES], offsets[HALVES];
+  etx_i32x8 sums[ROWS][HALVES], offsets[HALVES];
   load_columns(b->results->offsets + b->channel + column,
                left < COLUMNS ? left : (size_t)COLUMNS, offsets);
   ETX_UNROLLED
@@ -147,19 +144,19 @@ static inline __attribute__((always_inline)) void panel_rows(
   for (size_t t = 0; t < b->taps; ++t) {
     const uint8_t* const* x = b->seen + t * b->pitch + row;
     for (size_t k = 0; k < b->fours; ++k, w += COLUMNS * FOUR) {
-      ints pairs[2][HALVES];
+      etx_i32x8 pairs[2][HALVES];
       ETX_UNROLLED
       for (size_t h = 0; h < HALVES; ++h) {
-        const shorts raw = (shorts)load_ints(w + h * LANES * FOUR);
-        pairs[0][h] = (ints)((shorts)((unsigned_shorts)raw << 8) >> 8);
-        pairs[1][h] = (ints)(raw >> 8);
+        const etx_i16x16 raw = (etx_i16x16)load_ints(w + h * LANES * FOUR);
+        pairs[0][h] = (etx_i32x8)((etx_i16x16)((etx_u16x16)raw << 8) >> 8);
+        pairs[1][h] = (etx_i32x8)(raw >> 8);
       }
       ETX_UNROLLED
       for (size_t i = 0; i < rows; ++i) {
         int four;
         memcpy(&four, x[i] + k * FOUR, sizeof four);
-        const ints all = all_ints(four);
-        const ints odd = (ints)((unsigned_shorts)all >> 8);
+        const etx_i32x8 all = all_ints(four);
+        const etx_i32x8 odd = (etx_i32x8)((etx_u16x16)all >> 8);
         ETX_UNROLLED
         for (size_t h = 0; h < HALVES; ++h) {
           sums[i][h] = add_products(sums[i][h], all & even, pairs[0][h]);
@@ -197,30 +194,29 @@ static void block(const etx_u8_block* b) {
 
 // ------------------------------------------------ windows
 
-// Sixteen channels at a time: of two rows of a column pairs of 16 bits.
+// Sixteen channels at a time: the bytes of two rows of a column are interleaved
+// as pairs of 16 bits.
 enum { CHANNELS = 16, SOME = CHANNELS / LANES, SIDE = 2 };
 
 static inline size_t register_of(size_t channel) { return channel / LANES; }
 static inline size_t lane_of(size_t channel) { return channel % LANES; }
 
-// The names are the compilers' own, which differ.
-static inline ints widened(chars16 x, bool is_signed) {
+// gcc and clang name these builtins differently.
+static inline etx_i32x8 widened(etx_charx16 x, bool is_signed) {
 #ifdef __clang__
-  typedef signed char signed16 __attribute__((vector_size(16)));
-  typedef unsigned char unsigned16 __attribute__((vector_size(16)));
   return is_signed
-             ? (ints) __builtin_convertvector((signed16)x, shorts)
-             : (ints) __builtin_convertvector((unsigned16)x, unsigned_shorts);
+             ? (etx_i32x8) __builtin_convertvector((etx_i8x16)x, etx_i16x16)
+             : (etx_i32x8) __builtin_convertvector((etx_u8x16)x, etx_u16x16);
 #else
-  return is_signed ? (ints)__builtin_ia32_pmovsxbw256(x)
-                   : (ints)__builtin_ia32_pmovzxbw256(x);
+  return is_signed ? (etx_i32x8)__builtin_ia32_pmovsxbw256(x)
+                   : (etx_i32x8)__builtin_ia32_pmovzxbw256(x);
 #endif
 }
 
 static inline __attribute__((always_inline)) void transpose_pairs(
     const uint8_t* const from[SIDE], size_t count, bool is_signed,
-    ints out[SOME]) {
-  chars16 rows[SIDE] = {{0}, {0}};
+    etx_i32x8 out[SOME]) {
+  etx_charx16 rows[SIDE] = {{0}, {0}};
   ETX_UNROLLED
   for (size_t i = 0; i < SIDE; ++i) {
     if (from[i] != NULL && count == CHANNELS) {
@@ -229,7 +225,7 @@ static inline __attribute__((always_inline)) void transpose_pairs(
       memcpy(&rows[i], from[i], count);
     }
   }
-  const chars16 a = rows[0], b = rows[1];
+  const etx_charx16 a = rows[0], b = rows[1];
   out[0] = widened(__builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4,
                                            20, 5, 21, 6, 22, 7, 23),
                    is_signed);
@@ -239,18 +235,18 @@ static inline __attribute__((always_inline)) void transpose_pairs(
 }
 
 static inline __attribute__((always_inline)) void transpose_bytes(
-    const uint8_t* const from[SIDE], size_t count, ints out[SOME]) {
+    const uint8_t* const from[SIDE], size_t count, etx_i32x8 out[SOME]) {
   transpose_pairs(from, count, false, out);
 }
 static inline void transpose_signed(const uint8_t* const from[SIDE],
-                                    size_t count, ints out[SOME]) {
+                                    size_t count, etx_i32x8 out[SOME]) {
   transpose_pairs(from, count, true, out);
 }
 
 static inline __attribute__((always_inline)) void store_bytes(
-    const floats f[SOME], const etx_u8_requantize* r, const byte_bounds* bounds,
-    size_t count, uint8_t* to) {
-  const chars16 made =
+    const etx_f32x8 f[SOME], const etx_u8_requantize* r,
+    const byte_bounds_avx2* bounds, size_t count, uint8_t* to) {
+  const etx_charx16 made =
       packed(whole_bytes(f[0], bounds), whole_bytes(f[1], bounds));
   (void)r;
   if (count == CHANNELS) {
@@ -260,6 +256,9 @@ static inline __attribute__((always_inline)) void store_bytes(
   }
 }
 
+#define I32_VEC etx_i32x8
+#define F32_VEC etx_f32x8
+#define BYTE_BOUNDS byte_bounds_avx2
 #include "runtime/kernels/simd/int8/u8_depthwise_template.h"
 
 //   @windows  uint8 x int8 | depthwise convolution with requantisation |
@@ -280,23 +279,22 @@ static void windows(const etx_u8_depthwise* w) {
 
 // ------------------------------------------------ elements
 
-static inline ints eight_bytes(const uint8_t* in) {
+static inline etx_i32x8 eight_bytes(const uint8_t* in) {
 #ifdef __clang__
   unsigned char x __attribute__((vector_size(8)));
   memcpy(&x, in, sizeof x);
-  return __builtin_convertvector(x, ints);
+  return __builtin_convertvector(x, etx_i32x8);
 #else
-  chars16 x = {0};
+  etx_charx16 x = {0};
   memcpy(&x, in, LANES);
   return __builtin_ia32_pmovzxbd256(x);
 #endif
 }
 
-static inline __attribute__((always_inline)) floats floats_of(const uint8_t* in,
-                                                              int32_t zero,
-                                                              float scale) {
-  const ints wide = eight_bytes(in) - all_ints(zero);
-  return __builtin_convertvector(wide, floats) * all_floats(scale);
+static inline __attribute__((always_inline)) etx_f32x8 floats_of(
+    const uint8_t* in, int32_t zero, float scale) {
+  const etx_i32x8 wide = eight_bytes(in) - all_ints(zero);
+  return __builtin_convertvector(wide, etx_f32x8) * all_floats(scale);
 }
 
 //   @to_floats  uint8 to float32 | dequantize | {LANES} elements
@@ -304,44 +302,46 @@ static void to_floats(const uint8_t* in, size_t count, int32_t zero,
                       float scale, float* out) {
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) {
-    const floats y = floats_of(in + i, zero, scale);
+    const etx_f32x8 y = floats_of(in + i, zero, scale);
     memcpy(out + i, &y, sizeof y);
   }
   etx_u8_loops_base.to_floats(in + i, count - i, zero, scale, out + i);
 }
 
 //   @to_bytes  float32 to uint8 | quantize | {CHANNELS} elements
-static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
-                     float low, float high, uint8_t* out) {
-  const byte_bounds bounds = {all_floats(low), all_floats(high),
-                              all_ints(zero)};
+static void to_bytes(const float* in, size_t count,
+                     const etx_u8_qparams* qparams, uint8_t* out) {
+  const etx_u8_qparams q = *qparams;
+  const byte_bounds_avx2 bounds = {all_floats(q.low), all_floats(q.high),
+                                   all_ints(q.zero)};
   size_t i = 0;
   for (; i + CHANNELS <= count; i += CHANNELS) {
-    const floats a = (floats)load_ints(in + i) * all_floats(inverse);
-    const floats b = (floats)load_ints(in + i + LANES) * all_floats(inverse);
-    const chars16 y = packed(whole_bytes(a, &bounds), whole_bytes(b, &bounds));
+    const etx_f32x8 a = (etx_f32x8)load_ints(in + i) * all_floats(q.inverse);
+    const etx_f32x8 b =
+        (etx_f32x8)load_ints(in + i + LANES) * all_floats(q.inverse);
+    const etx_charx16 y =
+        packed(whole_bytes(a, &bounds), whole_bytes(b, &bounds));
     memcpy(out + i, &y, sizeof y);
   }
-  etx_u8_loops_base.to_bytes(in + i, count - i, zero, inverse, low, high,
-                             out + i);
+  etx_u8_loops_base.to_bytes(in + i, count - i, qparams, out + i);
 }
 
 //   @add  uint8 | addition with requantisation | {CHANNELS} elements
 static void add(const etx_u8_binary_qparams* n, const uint8_t* a,
                 const uint8_t* b, size_t count, uint8_t* out) {
-  const byte_bounds bounds = {all_floats(n->low), all_floats(n->high),
-                              all_ints(n->zero)};
+  const byte_bounds_avx2 bounds = {all_floats(n->low), all_floats(n->high),
+                                   all_ints(n->zero)};
   size_t i = 0;
   for (; i + CHANNELS <= count; i += CHANNELS) {
-    ints whole[SOME];
+    etx_i32x8 whole[SOME];
     ETX_UNROLLED
     for (size_t k = 0; k < SOME; ++k) {
       const size_t at = i + k * LANES;
-      const floats x = floats_of(a + at, n->zeros[0], n->scales[0]);
-      const floats y = floats_of(b + at, n->zeros[1], n->scales[1]);
+      const etx_f32x8 x = floats_of(a + at, n->zeros[0], n->scales[0]);
+      const etx_f32x8 y = floats_of(b + at, n->zeros[1], n->scales[1]);
       whole[k] = whole_bytes((x + y) * all_floats(n->inverse), &bounds);
     }
-    const chars16 made = packed(whole[0], whole[1]);
+    const etx_charx16 made = packed(whole[0], whole[1]);
     memcpy(out + i, &made, sizeof made);
   }
   etx_u8_loops_base.add(n, a + i, b + i, count - i, out + i);
@@ -351,25 +351,26 @@ static void add(const etx_u8_binary_qparams* n, const uint8_t* a,
 //     {CHANNELS} elements
 static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
                      const float* b, size_t count, uint8_t* out) {
-  const byte_bounds bounds = {all_floats(n->low), all_floats(n->high),
-                              all_ints(n->zero)};
+  const byte_bounds_avx2 bounds = {all_floats(n->low), all_floats(n->high),
+                                   all_ints(n->zero)};
   size_t i = 0;
   for (; i + CHANNELS <= count; i += CHANNELS) {
-    ints whole[SOME];
+    etx_i32x8 whole[SOME];
     ETX_UNROLLED
     for (size_t k = 0; k < SOME; ++k) {
       const size_t at = i + k * LANES;
-      const floats x = floats_of(a + at, n->zeros[0], n->scales[0]);
-      const floats product = x * (floats)load_ints(b + at);
+      const etx_f32x8 x = floats_of(a + at, n->zeros[0], n->scales[0]);
+      const etx_f32x8 product = x * (etx_f32x8)load_ints(b + at);
       whole[k] = whole_bytes(product * all_floats(n->inverse), &bounds);
     }
-    const chars16 made = packed(whole[0], whole[1]);
+    const etx_charx16 made = packed(whole[0], whole[1]);
     memcpy(out + i, &made, sizeof made);
   }
   etx_u8_loops_base.multiply(n, a + i, b + i, count - i, out + i);
 }
 
-// Sixteen shuffles for sixteen entries each would gain little.
+// Table look-ups by shuffles would need sixteen of them, one for each sixteen
+// entries, and gain little.
 //
 //   @look_up  uint8 | table of 256 entries | 1 element
 static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,
@@ -383,7 +384,7 @@ static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
   enum { TOGETHER = 8 };  // registers of sums: a line of the cache
   size_t i = 0;
   for (; i + TOGETHER * LANES <= count; i += TOGETHER * LANES) {
-    ints own[TOGETHER];
+    etx_i32x8 own[TOGETHER];
     memcpy(own, sums + i, sizeof own);
     for (size_t r = 0; r < rows; ++r) {
       ETX_UNROLLED
@@ -396,13 +397,11 @@ static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
   etx_u8_loops_base.add_rows(in + i, rows, pitch, count - i, sums + i);
 }
 
-static inline ints larger_bytes(ints a, ints b) {
+static inline etx_i32x8 larger_bytes(etx_i32x8 a, etx_i32x8 b) {
 #ifdef __clang__
-  typedef unsigned char unsigned_chars __attribute__((vector_size(32)));
-  return (ints)__builtin_elementwise_max((unsigned_chars)a, (unsigned_chars)b);
+  return (etx_i32x8)__builtin_elementwise_max((etx_u8x32)a, (etx_u8x32)b);
 #else
-  typedef char chars __attribute__((vector_size(32)));
-  return (ints)__builtin_ia32_pmaxub256((chars)a, (chars)b);
+  return (etx_i32x8)__builtin_ia32_pmaxub256((etx_charx32)a, (etx_charx32)b);
 #endif
 }
 
@@ -411,8 +410,8 @@ static void max_of_rows(const uint8_t* const* rows, size_t row_count,
                         size_t columns, size_t pitch, size_t count,
                         uint8_t* out) {
   size_t i = 0;
-  for (; i + sizeof(ints) <= count; i += sizeof(ints)) {
-    ints best = load_ints(out + i);
+  for (; i + sizeof(etx_i32x8) <= count; i += sizeof(etx_i32x8)) {
+    etx_i32x8 best = load_ints(out + i);
     for (size_t r = 0; r < row_count; ++r) {
       const uint8_t* in = rows[r] + i;
       for (size_t c = 0; c < columns; ++c) {

@@ -1,6 +1,7 @@
-// Registers of 64 bytes: sixteen columns of a panel, four numbers of each,
-// which one instruction multiplies and adds.
+// Registers of 64 bytes: sixteen columns of a panel with four elements each.
+// One VPDPBUSD multiplies and adds them.
 
+#include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/arch/x86/u8/u8_loops_sets_x86.h"
 #include "runtime/kernels/arch/x86/u8/u8_vec_template.h"
 
@@ -11,69 +12,61 @@ enum {
   SIDE = ETX_U8_INTERLEAVE,
 };
 
-typedef uint8_t bytes16 __attribute__((vector_size(16)));
-
-// Floats as bytes without the zero point, in the lowest bits of lanes: an
-// addition rounds them, and what it leaves of them begins there.
-static inline ints lowest_bits(floats x, floats low, floats high) {
-  return (ints)(limited(x, low, high) + all_floats(U8_ROUNDING));
+// Floats as integers without the zero point, in the lowest bits of lanes:
+// adding U8_ROUNDING rounds them and moves the integer there.
+static inline etx_i32x16 lowest_bits(etx_f32x16 x, etx_f32x16 low,
+                                     etx_f32x16 high) {
+  return (etx_i32x16)(limited(x, low, high) + all_floats(U8_ROUNDING));
 }
 
-// The lowest byte of each lane. The instruction is named because gcc compiles
-// the conversion to sixteen moves.
-static inline bytes16 lowest_bytes(ints x) {
-  typedef char chars16 __attribute__((vector_size(16)));
-  return (bytes16)__builtin_ia32_pmovdb512_mask(x, (chars16){0}, 0xffff);
+// The lowest byte of each lane. gcc compiles a conversion to sixteen moves.
+static inline etx_u8x16 lowest_bytes(etx_i32x16 x) {
+  return (etx_u8x16)__builtin_ia32_pmovdb512_mask(x, (etx_charx16){0}, 0xffff);
 }
 
-static inline bytes16 all_bytes(int32_t x) {
+static inline etx_u8x16 all_bytes(int32_t x) {
   const uint8_t b = (uint8_t)x;
-  return (bytes16){b, b, b, b, b, b, b, b, b, b, b, b, b, b, b, b};
+  return (etx_u8x16){b, b, b, b, b, b, b, b, b, b, b, b, b, b, b, b};
 }
 
 // ------------------------------------------------ products
 
-// What the last steps know of sixteen columns; the offsets are in the sums.
-typedef struct column_numbers {
-  floats scales, bias;
-} column_numbers;
+// Requantisation parameters of sixteen columns. The offsets are in the sums
+// already.
+typedef struct u8_column_params {
+  etx_f32x16 scales, bias;
+} u8_column_params;
 
-static inline column_numbers load_columns(const etx_u8_requantize* r,
-                                          size_t channel, size_t bytes) {
-  column_numbers n = {(floats)load_some_bytes(r->scales + channel, bytes),
-                      -(floats){0}};
+static inline u8_column_params load_columns(const etx_u8_requantize* r,
+                                            size_t channel, size_t bytes) {
+  u8_column_params n = {(etx_f32x16)load_some_bytes(r->scales + channel, bytes),
+                        -(etx_f32x16){0}};
   if (r->bias != NULL) {
-    n.bias = (floats)load_some_bytes(r->bias + channel, bytes);
+    n.bias = (etx_f32x16)load_some_bytes(r->bias + channel, bytes);
   }
   return n;
 }
 
-static inline floats result_of(ints sum, const column_numbers* n) {
-  return __builtin_convertvector(sum, floats) * n->scales + n->bias;
+static inline etx_f32x16 result_of(etx_i32x16 sum, const u8_column_params* n) {
+  return __builtin_convertvector(sum, etx_f32x16) * n->scales + n->bias;
 }
 
-// Columns of a block's part: sixteen, or what is left.
+// The number of columns of a block's part: sixteen, or the remaining ones.
 static inline size_t part_columns(const etx_u8_block* b, size_t part) {
   const size_t left = b->columns - part * COLUMNS;
   return left < COLUMNS ? left : (size_t)COLUMNS;
 }
 
 // The first bytes of a quarter of a register.
-static inline void store_first(void* to, four x, size_t count) {
-  typedef char chars16 __attribute__((vector_size(16)));
-#ifdef __clang__
-  typedef chars16* place;
-#else
-  typedef char* place;
-#endif
+static inline void store_first(void* to, etx_i32x4 x, size_t count) {
   const unsigned mask = (1U << count) - 1;
-  __builtin_ia32_storedquqi128_mask((place)to, (chars16)x,
-                                    (unsigned short)mask);
+  __builtin_ia32_storedquqi128_mask(to, (etx_charx16)x, (unsigned short)mask);
 }
 
-// Some of four rows of some of sixteen columns, a quarter each.
+// Stores up to four rows of up to sixteen columns; each row is a quarter.
 static inline __attribute__((always_inline)) void store_quarters(
-    ints quarters, size_t rows, size_t columns, uint8_t* to, size_t pitch) {
+    etx_i32x16 quarters, size_t rows, size_t columns, uint8_t* to,
+    size_t pitch) {
 #define STORE(i)                                                          \
   if ((i) < rows) {                                                       \
     store_first(                                                          \
@@ -89,25 +82,25 @@ static inline __attribute__((always_inline)) void store_quarters(
 #undef STORE
 }
 
-// What requantising a tile needs.
+// The parameters for requantising a tile.
 typedef struct quad_numbers {
-  column_numbers columns;
-  byte_bounds bounds;
+  u8_column_params columns;
+  byte_bounds_avx512 bounds;
 } quad_numbers;
 
-// Stores the results of up to four rows of up to sixteen columns, which are
-// integers of 32 bits.
+// Stores the existing ones of four rows of sixteen columns whose rounded
+// results fit in int32.
 static inline __attribute__((always_inline)) void store_four(
-    const etx_u8_block* b, const quad_numbers* n, const ints sums[4],
+    const etx_u8_block* b, const quad_numbers* n, const etx_i32x16 sums[4],
     size_t rows, size_t columns, uint8_t* to) {
-  ints whole[4];
+  etx_i32x16 whole[4];
   ETX_UNROLLED
   for (size_t i = 0; i < 4; ++i)
     whole[i] = rounded(result_of(sums[i], &n->columns));
-  const ints made = packed_with(whole, n->bounds.zero);
-  const ints limited =
+  const etx_i32x16 made = packed_with(whole, n->bounds.zero);
+  const etx_i32x16 limited =
       smaller_bytes(larger_bytes(made, n->bounds.low), n->bounds.high);
-  const ints quarters = turned_quarters(limited);
+  const etx_i32x16 quarters = transpose_4x4_lanes(limited);
   if (rows < 4 || columns < COLUMNS) {
     store_quarters(quarters, rows, columns, to, b->out_row);
     return;
@@ -118,12 +111,12 @@ static inline __attribute__((always_inline)) void store_four(
   store_quarter(to + 3 * b->out_row, quarters, 3);
 }
 
-// Rows from `first` on as bytes.
+// Stores rows from `first` on as bytes.
 static inline __attribute__((always_inline)) void store_all(
     const etx_u8_block* b, size_t first, size_t rows, size_t parts,
-    ints sums[ROWS][PARTS]) {
+    etx_i32x16 sums[ROWS][PARTS]) {
   const etx_u8_requantize* r = b->results;
-  const byte_bounds bounds = bounds_of(r);
+  const byte_bounds_avx512 bounds = bounds_of(r);
   const size_t left = b->rows - first;
   ETX_UNROLLED
   for (size_t part = 0; part < parts; ++part) {
@@ -135,8 +128,8 @@ static inline __attribute__((always_inline)) void store_all(
     for (size_t row = 0; row < rows; row += 4, to += 4 * b->out_row) {
       if (row >= left) break;
       const size_t some = left - row < 4 ? left - row : 4;
-      const ints own[4] = {sums[row][part], sums[row + 1][part],
-                           sums[row + 2][part], sums[row + 3][part]};
+      const etx_i32x16 own[4] = {sums[row][part], sums[row + 1][part],
+                                 sums[row + 2][part], sums[row + 3][part]};
       store_four(b, &n, own, some, columns, to);
     }
   }
@@ -145,31 +138,33 @@ static inline __attribute__((always_inline)) void store_all(
 // Rows from `first` on, at most ROWS.
 static __attribute__((noinline)) void store_some(const etx_u8_block* b,
                                                  size_t first,
-                                                 ints sums[ROWS][PARTS]) {
+                                                 etx_i32x16 sums[ROWS][PARTS]) {
   const size_t left = b->rows - first;
   const size_t rows = left < ROWS ? left : (size_t)ROWS;
   const etx_u8_requantize* r = b->results;
   for (size_t part = 0; part * COLUMNS < b->columns; ++part) {
     const size_t columns = part_columns(b, part), channel = part * COLUMNS;
-    const column_numbers n =
+    const u8_column_params n =
         load_columns(r, b->channel + channel, columns * sizeof(float));
     for (size_t row = 0; row < rows; ++row) {
       const size_t at = (first + row) * b->out_row + channel;
-      const floats f = result_of(sums[row][part], &n);
+      const etx_f32x16 f = result_of(sums[row][part], &n);
       if (r->is_float) {
-        store_some_bytes((float*)b->out + at, (ints)f, columns * sizeof(float));
+        store_some_bytes((float*)b->out + at, (etx_i32x16)f,
+                         columns * sizeof(float));
         continue;
       }
-      const ints made = lowest_bits(f, all_floats(r->low), all_floats(r->high));
-      const bytes16 own = lowest_bytes(made) + all_bytes(r->zero);
+      const etx_i32x16 made =
+          lowest_bits(f, all_floats(r->low), all_floats(r->high));
+      const etx_u8x16 own = lowest_bytes(made) + all_bytes(r->zero);
       memcpy((uint8_t*)b->out + at, &own, columns);
     }
   }
 }
 
-// Where the pieces of rows begin. There are more of them than registers, so
-// they are read from memory where they are used; `volatile` keeps the compiler
-// from loading them earlier and spilling them.
+// The start of each row's piece. There are more rows than registers, so the
+// pointers are volatile: they are loaded where they are used, and the compiler
+// cannot keep copies on the stack.
 typedef const uint8_t* const volatile row_place;
 
 typedef struct fours_place {
@@ -182,8 +177,8 @@ typedef struct fours_place {
 // Adds the products of one or two groups of four bytes of all rows.
 static inline __attribute__((always_inline)) void add_fours(
     const fours_place* at, size_t fours, size_t rows, size_t parts,
-    ints sums[ROWS][PARTS]) {
-  ints w[2][PARTS];
+    etx_i32x16 sums[ROWS][PARTS]) {
+  etx_i32x16 w[2][PARTS];
   ETX_UNROLLED
   for (size_t i = 0; i < fours; ++i) {
     ETX_UNROLLED
@@ -198,7 +193,7 @@ static inline __attribute__((always_inline)) void add_fours(
     for (size_t i = 0; i < fours; ++i) {
       int seen;
       memcpy(&seen, own + i * SIDE, sizeof seen);
-      const ints all = all_ints(seen);
+      const etx_i32x16 all = all_ints(seen);
       ETX_UNROLLED
       for (size_t part = 0; part < parts; ++part) {
         sums[r][part] = add_products(sums[r][part], all, w[i][part]);
@@ -207,13 +202,14 @@ static inline __attribute__((always_inline)) void add_fours(
   }
 }
 
-// The sums that a block's rows begin with: offsets, or those that are there.
+// The initial sums of a block's rows: the offsets, or the partial sums so far.
 static inline __attribute__((always_inline)) void start_sums(
-    const etx_u8_block* b, size_t rows, size_t parts, ints sums[ROWS][PARTS]) {
+    const etx_u8_block* b, size_t rows, size_t parts,
+    etx_i32x16 sums[ROWS][PARTS]) {
   ETX_UNROLLED
   for (size_t part = 0; part < parts; ++part) {
     const size_t column = part * COLUMNS;
-    const ints offsets =
+    const etx_i32x16 offsets =
         load_some_bytes(b->results->offsets + b->channel + column,
                         part_columns(b, part) * sizeof(int32_t));
     ETX_UNROLLED_16
@@ -230,7 +226,7 @@ static inline __attribute__((always_inline)) void start_sums(
 static inline __attribute__((always_inline)) void block_rows(
     const etx_u8_block* b, size_t row, size_t rows, size_t parts) {
   const int8_t* w = b->panels;
-  ints sums[ROWS][PARTS];
+  etx_i32x16 sums[ROWS][PARTS];
   start_sums(b, rows, parts, sums);
   for (size_t t = 0; t < b->taps; ++t) {
     row_place* x = b->seen + t * b->pitch + row;
@@ -256,8 +252,8 @@ static inline __attribute__((always_inline)) void block_rows(
   } else if (rows % 4 == 0 && !b->results->is_float && b->results->fits_int32) {
     store_all(b, row, rows, parts, sums);
   } else {
-    // Sums whose address is known stay in no registers.
-    ints kept[ROWS][PARTS];
+    // Sums whose address is taken would not stay in registers.
+    etx_i32x16 kept[ROWS][PARTS];
     ETX_UNROLLED_16
     for (size_t r = 0; r < rows; ++r) {
       ETX_UNROLLED
@@ -297,23 +293,22 @@ static void block(const etx_u8_block* b) {
 
 // ------------------------------------------------ elements
 
-// The name is the compilers' own, which differ.
-static inline ints sixteen_bytes(const uint8_t* in) {
-  bytes16 x;
+// gcc and clang name this builtin differently.
+static inline etx_i32x16 sixteen_bytes(const uint8_t* in) {
+  etx_u8x16 x;
   memcpy(&x, in, sizeof x);
 #ifdef __clang__
-  return __builtin_convertvector(x, ints);
+  return __builtin_convertvector(x, etx_i32x16);
 #else
-  typedef char chars16 __attribute__((vector_size(16)));
-  return __builtin_ia32_pmovzxbd512_mask((chars16)x, (ints){0}, 0xffff);
+  return __builtin_ia32_pmovzxbd512_mask((etx_charx16)x, (etx_i32x16){0},
+                                         0xffff);
 #endif
 }
 
-static inline __attribute__((always_inline)) floats floats_of(const uint8_t* in,
-                                                              int32_t zero,
-                                                              float scale) {
-  const ints wide = sixteen_bytes(in) - all_ints(zero);
-  return __builtin_convertvector(wide, floats) * all_floats(scale);
+static inline __attribute__((always_inline)) etx_f32x16 floats_of(
+    const uint8_t* in, int32_t zero, float scale) {
+  const etx_i32x16 wide = sixteen_bytes(in) - all_ints(zero);
+  return __builtin_convertvector(wide, etx_f32x16) * all_floats(scale);
 }
 
 //   @to_floats  uint8 to float32 | dequantize | {LANES} elements
@@ -321,37 +316,37 @@ static void to_floats(const uint8_t* in, size_t count, int32_t zero,
                       float scale, float* out) {
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) {
-    const floats y = floats_of(in + i, zero, scale);
+    const etx_f32x16 y = floats_of(in + i, zero, scale);
     memcpy(out + i, &y, sizeof y);
   }
   etx_u8_loops_base.to_floats(in + i, count - i, zero, scale, out + i);
 }
 
 //   @to_bytes  float32 to uint8 | quantize | {LANES} elements
-static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
-                     float low, float high, uint8_t* out) {
+static void to_bytes(const float* in, size_t count,
+                     const etx_u8_qparams* qparams, uint8_t* out) {
+  const etx_u8_qparams q = *qparams;
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) {
-    const floats x = (floats)load_bytes(in + i) * all_floats(inverse);
-    const bytes16 y =
-        lowest_bytes(lowest_bits(x, all_floats(low), all_floats(high))) +
-        all_bytes(zero);
+    const etx_f32x16 x = (etx_f32x16)load_bytes(in + i) * all_floats(q.inverse);
+    const etx_u8x16 y =
+        lowest_bytes(lowest_bits(x, all_floats(q.low), all_floats(q.high))) +
+        all_bytes(q.zero);
     memcpy(out + i, &y, sizeof y);
   }
-  etx_u8_loops_base.to_bytes(in + i, count - i, zero, inverse, low, high,
-                             out + i);
+  etx_u8_loops_base.to_bytes(in + i, count - i, qparams, out + i);
 }
 
 //   @add  uint8 | addition with requantisation | {LANES} elements
 static void add(const etx_u8_binary_qparams* n, const uint8_t* a,
                 const uint8_t* b, size_t count, uint8_t* out) {
-  const floats low = all_floats(n->low), high = all_floats(n->high);
+  const etx_f32x16 low = all_floats(n->low), high = all_floats(n->high);
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) {
-    const floats x = floats_of(a + i, n->zeros[0], n->scales[0]);
-    const floats y = floats_of(b + i, n->zeros[1], n->scales[1]);
-    const floats sum = (x + y) * all_floats(n->inverse);
-    const bytes16 made =
+    const etx_f32x16 x = floats_of(a + i, n->zeros[0], n->scales[0]);
+    const etx_f32x16 y = floats_of(b + i, n->zeros[1], n->scales[1]);
+    const etx_f32x16 sum = (x + y) * all_floats(n->inverse);
+    const etx_u8x16 made =
         lowest_bytes(lowest_bits(sum, low, high)) + all_bytes(n->zero);
     memcpy(out + i, &made, sizeof made);
   }
@@ -362,12 +357,12 @@ static void add(const etx_u8_binary_qparams* n, const uint8_t* a,
 //     elements
 static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
                      const float* b, size_t count, uint8_t* out) {
-  const floats low = all_floats(n->low), high = all_floats(n->high);
+  const etx_f32x16 low = all_floats(n->low), high = all_floats(n->high);
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) {
-    const floats x = floats_of(a + i, n->zeros[0], n->scales[0]);
-    const floats product = x * (floats)load_bytes(b + i);
-    const bytes16 made =
+    const etx_f32x16 x = floats_of(a + i, n->zeros[0], n->scales[0]);
+    const etx_f32x16 product = x * (etx_f32x16)load_bytes(b + i);
+    const etx_u8x16 made =
         lowest_bytes(lowest_bits(product * all_floats(n->inverse), low, high)) +
         all_bytes(n->zero);
     memcpy(out + i, &made, sizeof made);
@@ -375,28 +370,33 @@ static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
   etx_u8_loops_base.multiply(n, a + i, b + i, count - i, out + i);
 }
 
-// The bytes of two registers (128) that the lower seven bits of each index
-// select. The instruction needs AVX-512 VBMI, for which this file is not
-// compiled, so it is written in assembler.
-static inline ints entries_of(ints indices, ints low, ints high) {
+// Looks up the lower seven bits of each index in two registers (VPERMI2B). All
+// processors with VNNI but the first have this instruction. It is written in
+// inline assembly, so that the rest of the file is not compiled for it.
+static inline etx_i32x16 entries_of(etx_i32x16 indices, etx_i32x16 low,
+                                    etx_i32x16 high) {
   __asm__("vpermi2b %2, %1, %0" : "+v"(indices) : "v"(low), "v"(high));
   return indices;
 }
 
-// Where an index has its highest bit, `b`.
-static inline ints chosen(ints indices, ints a, ints b) {
-  const unsigned long long mask = __builtin_ia32_cvtb2mask512((chars)indices);
+// Takes `b` where an index has its highest bit set, else `a`.
+static inline etx_i32x16 chosen(etx_i32x16 indices, etx_i32x16 a,
+                                etx_i32x16 b) {
+  const unsigned long long mask =
+      __builtin_ia32_cvtb2mask512((etx_charx64)indices);
 #ifdef __clang__
-  return (ints)__builtin_ia32_selectb_512(mask, (chars)b, (chars)a);
+  return (etx_i32x16)__builtin_ia32_selectb_512(mask, (etx_charx64)b,
+                                                (etx_charx64)a);
 #else
-  return (ints)__builtin_ia32_blendmb_512_mask((chars)a, (chars)b, mask);
+  return (etx_i32x16)__builtin_ia32_blendmb_512_mask((etx_charx64)a,
+                                                     (etx_charx64)b, mask);
 #endif
 }
 
 //   @look_up  uint8 | table of 256 entries | {BYTES} elements
 static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,
                     uint8_t* out) {
-  ints t[4];
+  etx_i32x16 t[4];
   if (!__builtin_cpu_supports("avx512vbmi")) {
     etx_u8_loops_base.look_up(table, in, count, out);
     return;
@@ -404,8 +404,8 @@ static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,
   memcpy(t, table, sizeof t);
   for (size_t i = 0; i < count; i += BYTES) {
     const size_t left = count - i, some = left < BYTES ? left : (size_t)BYTES;
-    const ints x = load_some_bytes(in + i, some);
-    const ints y =
+    const etx_i32x16 x = load_some_bytes(in + i, some);
+    const etx_i32x16 y =
         chosen(x, entries_of(x, t[0], t[1]), entries_of(x, t[2], t[3]));
     store_some_bytes(out + i, y, some);
   }
@@ -417,7 +417,7 @@ static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
   enum { TOGETHER = 4 };  // registers of sums: a line of the cache
   size_t i = 0;
   for (; i + TOGETHER * LANES <= count; i += TOGETHER * LANES) {
-    ints own[TOGETHER];
+    etx_i32x16 own[TOGETHER];
     memcpy(own, sums + i, sizeof own);
     for (size_t r = 0; r < rows; ++r) {
       ETX_UNROLLED
@@ -436,7 +436,7 @@ static void max_of_rows(const uint8_t* const* rows, size_t row_count,
                         uint8_t* out) {
   for (size_t i = 0; i < count; i += BYTES) {
     const size_t left = count - i, some = left < BYTES ? left : (size_t)BYTES;
-    ints best = load_some_bytes(out + i, some);
+    etx_i32x16 best = load_some_bytes(out + i, some);
     for (size_t r = 0; r < row_count; ++r) {
       const uint8_t* in = rows[r] + i;
       for (size_t c = 0; c < columns; ++c) {

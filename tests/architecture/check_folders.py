@@ -1,8 +1,8 @@
-"""Folders and files keep to a size that a reader can hold.
+"""Folders and files are small enough to read.
 
-A folder holds a limited number of source files, one theme; each folder with a
-row in arrows.txt has a card, README.md; each name is given once; a file is
-short enough for one sitting, and speaks of no machine that it was written on.
+A folder has a limited number of source files; each folder with a row in
+arrows.txt has a README.md; no two files have one name; a file has a limited
+number of lines and none of the texts in forbidden_text.txt.
 """
 
 import collections
@@ -23,7 +23,7 @@ REPEATED_NAMES = {"main.c", "__init__.py", "__main__.py"}
 def judge_counts(report, tree):
     kind = report.kind(f"at most {MOST_FILES} source files in a folder",
                        "part the folder into themes: sub-folders with a row "
-                       "in arrows.txt and a card")
+                       "in arrows.txt and a README.md")
     counts = collections.Counter(source_tree.folder_of(f) or "." for f in
                                  tree.ending_in(source_tree.SOURCE_ENDINGS))
     for folder, count in counts.items():
@@ -34,7 +34,7 @@ def judge_counts(report, tree):
 
 def judge_cards(report, tree, folders):
     kind = report.kind("each folder with a row in arrows.txt has README.md",
-                       "write its card: what it is for, what it may include, "
+                       "write it: what the folder is for, what it may include, "
                        "which header to open first, which file holds what")
     for folder in folders:
         if f"{folder}/README.md" not in tree:

@@ -142,7 +142,7 @@ static etx_status plan_all(planner_call* plan) {
   const etx_status read = etx_export_read(
       &module, plan->in->input, &plan->problems.problems, &plan->diag);
   if (read != ETX_OK) {
-    // Methods beside a faulty one may have problems too: all are told.
+    // Methods beside a faulty one may have problems too: all are reported.
     if (module.method_count > 0) {
       const etx_status known = plan_module(plan, &module, &nowhere);
       (void)known;

@@ -23,7 +23,8 @@ static const char usage[] =
     "  --model FILE   the program, made by 'etx plan'\n"
     "  --vocab FILE   the vocabulary\n";
 
-// Options with a text, then those with a number from 1, then switches.
+// Where the value of an option is stored, or NULL: for options with a text,
+// with a number from 1, and without a value.
 static const char** text_of(etx_translate_options* options,
                             const char* option) {
   if (strcmp(option, "--in") == 0) return &options->input;
@@ -79,15 +80,16 @@ static int read_option(etx_translate_options* options, int argc, char** argv,
   size_t* const number = number_of(options, option);
   if (text == NULL && number == NULL) return refuse("unknown option", option);
   if ((text != NULL && *text != NULL) || (number != NULL && *number != 0)) {
-    return refuse("a second", option);
+    return refuse("option given twice:", option);
   }
-  if (++*at == argc) return refuse("a value is missing after", option);
+  if (++*at == argc) return refuse("no value after option", option);
   if (number != NULL) return read_number(number, option, argv[*at]);
   *text = argv[*at];
   return -1;
 }
 
-// Reads options anywhere and moves the sentences to the front.
+// Reads the options, which may stand between sentences, and moves the sentences
+// to the front of argv.
 static int read_all(etx_translate_options* options, int argc, char** argv) {
   bool are_options = true;
   options->sentences = argv + 1;
@@ -122,7 +124,7 @@ int etx_translate_options_read(etx_translate_options* options, int argc,
   if (code >= 0) return code;
   set_defaults(options);
   if (options->sentence_count != 0 && options->input != NULL) {
-    return refuse("a sentence beside an input", options->input);
+    return refuse("give sentences or --in, not both: --in", options->input);
   }
   return -1;
 }

@@ -24,8 +24,8 @@ typedef struct etx_translator {
   etx_module_shared shared;
   size_t positions;  // most tokens of a sentence, from the program
   size_t rows;       // most rows of a call of `decode`; 1 for one sentence
-  bool has_rows;     // the program has the form with rows
-  const char* file;  // the last file opened, borrowed; for error messages
+  bool has_rows;     // the program is of the form with many rows (model/batch)
+  const char* file;  // path of the last file opened, not owned; for messages
 } etx_translator;
 
 // One sentence and its translation; etx_sentence_close frees the ids.
@@ -44,17 +44,19 @@ typedef struct etx_search_counts {
   size_t decode_calls;    // calls of the method
   size_t decode_rows;     // rows of all calls of decode
   size_t moved_bytes;     // ids and cache indices that beam search copied
-  size_t avoided_copies;  // positions that caches of their own would copy
+  size_t avoided_copies;  // cache positions that a search would copy if each
+                          // beam had a cache of its own
 } etx_search_counts;
 
 typedef struct etx_search {
   size_t beams;      // 0 or 1: greedy
   size_t sentences;  // at once; 0: as many as the program has rows for
-  bool scores;       // for a greedy search, too; beam search always has them
+  bool scores;       // compute scores in greedy search, too; beam search always
+                     // computes them
   // Called after each step with the number of finished sentences; may be NULL.
   void (*progress)(void* context, size_t done);
   void* context;
-  etx_search_counts counts;  // added to
+  etx_search_counts counts;  // a search adds its counts to these
 } etx_search;
 
 typedef struct etx_translation {

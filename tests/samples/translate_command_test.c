@@ -536,7 +536,7 @@ static void options_may_follow_sentences(void** state) {
   command_expect_err(2, WORDS(TRANSLATE, "eight", "--nothing"),
                      "unknown option '--nothing'");
   command_expect_err(2, WORDS(TRANSLATE, "eight", "--in", "x"),
-                     "a sentence beside an input");
+                     "give sentences or --in, not both");
 }
 
 static void an_option_has_one_value(void** state) {
@@ -545,7 +545,7 @@ static void an_option_has_one_value(void** state) {
       "--in", "--out", "--model", "--vocab", "--beam", "--batch", "--threads"};
   for (size_t i = 0; i < sizeof options / sizeof *options; ++i) {
     char refusal[64];
-    snprintf(refusal, sizeof refusal, "a second '%s'", options[i]);
+    snprintf(refusal, sizeof refusal, "option given twice: '%s'", options[i]);
     command_expect_err(
         2, WORDS(TRANSLATE, options[i], "1", options[i], "1", "eight"),
         refusal);
@@ -560,9 +560,9 @@ static void wrong_arguments_are_refused(void** state) {
                      "found 'many'");
   command_expect_err(2, WORDS(TRANSLATE, "--threads", "-1", "a"), "found '-1'");
   command_expect_err(2, WORDS(TRANSLATE, "--beam"),
-                     "a value is missing after '--beam'");
+                     "no value after option '--beam'");
   command_expect_err(2, WORDS(TRANSLATE, "--in", "x", "a sentence"),
-                     "a sentence beside an input");
+                     "give sentences or --in, not both");
   command_expect_err(2,
                      WORDS(TRANSLATE, "--model", program, "--beam", "33", "a"),
                      "33 beams, the program has 32 rows");

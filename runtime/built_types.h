@@ -1,15 +1,16 @@
-// Which element types the kernels of this build know, and the one way in which
-// code of the others is left out.
+// Which element types the kernels of this build support, and how kernels leave
+// out the code of other types.
 //
-// The option ETX_DTYPES of the build becomes a set of bits, one for each code
-// of dtype.def; without it all are there. bool, int64 and float32 always are:
-// operators make them of whatever they are given (comparisons, indices and
-// sums, quotients of integers).
+// The CMake option ETX_DTYPES becomes a set of bits, one for each code of
+// format/tensor/dtype.def; without the option the set has all types. It always
+// has bool, int64 and float32, because operators return them for arguments of
+// any type (comparisons, indices and sums, quotients of integers).
 //
 // No call with a tensor of another type reaches a kernel: it is refused when
-// the method is loaded (argument_check.c), or by etx_call_check_types. So a
-// kernel needs no check of its own; where it chooses code by type, it names
-// the type through one of these, and the compiler drops what cannot be chosen:
+// the method is loaded (runtime/program/argument_check.c), or by
+// etx_call_check_types. So a kernel needs no check of its own. Where it chooses
+// code by type, it tests the type with one of these macros, and the compiler
+// drops the code that cannot be chosen:
 //
 //   ETX_HAS_DTYPE(FLOAT64) && wide == ETX_COMPUTE_F64     in a condition
 //   ETX_IF_DTYPE(FLOAT64, add_products_f64)            in a table of functions
@@ -27,17 +28,18 @@
 #define ETX_BUILT_DTYPES UINT32_MAX
 #endif
 
-// True if kernels of this build know the type: a constant.
+// True if kernels of this build support the type. A constant expression.
 #define ETX_HAS_DTYPE(NAME) \
   (((uint32_t)ETX_BUILT_DTYPES >> ETX_DTYPE_##NAME & 1) != 0)
 
-// True if they know complex numbers.
+// True if kernels of this build support a complex type.
 #define ETX_HAS_COMPLEX (ETX_HAS_DTYPE(COMPLEX64) || ETX_HAS_DTYPE(COMPLEX128))
 
-// A function that only tensors of the type lead to, or NULL.
+// The function, or NULL in a build without the type. For functions that are
+// called for tensors of this type only.
 #define ETX_IF_DTYPE(NAME, function) (ETX_HAS_DTYPE(NAME) ? (function) : NULL)
 
-// True if kernels of this build know `dtype`.
+// True if kernels of this build support `dtype`.
 static inline bool etx_dtype_is_built(etx_dtype dtype) {
   return ((uint32_t)ETX_BUILT_DTYPES >> dtype & 1) != 0;
 }

@@ -1,12 +1,13 @@
-// Which instructions this processor has. Inner loops (kernels/float_loops.h,
-// half_loops.h, f32_microkernels.h) are compiled once for each set that is worth it;
-// all sets give the same bits. This is the one place where a set is chosen;
-// for one instruction that not all processors of a set have a loop asks by itself
-// (x86/u8_loops_avx512vnni.c: look_up).
+// Which instructions this processor has. Inner loops (such as float_loops.h,
+// half_loops.h and f32_microkernels.h below runtime/kernels/simd) are compiled
+// once for each instruction set that makes them faster; all sets give the same
+// bits. This is the one place where a set is chosen. One instruction exists on
+// some processors of a set only: the loop that uses it asks for it by itself
+// (look_up in runtime/kernels/arch/x86/u8/u8_loops_avx512vnni.c).
 //
-// Nothing is remembered: the compiler's support library has asked the processor
-// before, and the operating system whether it keeps the wide registers; on
-// ARM64 the system has.
+// Nothing is cached here. On x86-64 the compiler's support library has asked
+// the processor before, and the operating system whether it saves the wide
+// registers; on ARM64 the operating system has asked.
 
 #ifndef ETX_RUNTIME_INSTRUCTION_SET_H
 #define ETX_RUNTIME_INSTRUCTION_SET_H

@@ -1,10 +1,11 @@
-// Parses the command line of one command by its table (option_table.h).
+// Parses the command line of one command, whose table (option_table.h) lists
+// the options.
 //
 // Options are written as --name VALUE, --name=VALUE or -o VALUE; "--" ends the
 // options. An option with one value may be given once. --help prints the
 // table; --help=FORM prints it in another form (help_formats.def).
 //
-// Values borrow argv.
+// Values point into argv.
 
 #ifndef ETX_CLI_BASE_OPTIONS_H
 #define ETX_CLI_BASE_OPTIONS_H

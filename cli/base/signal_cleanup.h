@@ -4,11 +4,12 @@
 #define ETX_CLI_BASE_SIGNAL_CLEANUP_H
 
 // Removes the file at `path` if SIGINT, SIGTERM or SIGHUP ends the program. The
-// pointer is used until it is removed from the list. The list has a few places;
-// further paths are ignored.
+// string must stay valid until etx_signal_cleanup_remove is called with it. At
+// most four paths are kept at a time; further ones are ignored.
 void etx_signal_cleanup_add(const char* path);
 
-// Removes a path, the same pointer, from the list, if it is there.
+// The file is kept from now on. `path` is the pointer that was added; other
+// pointers are ignored.
 void etx_signal_cleanup_remove(const char* path);
 
 #endif

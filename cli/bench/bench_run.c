@@ -27,8 +27,8 @@ static etx_status save_state(etx_bench_run* run, etx_pool* pool) {
   return ETX_OK;
 }
 
-// Makes the recorded calls before the first call of method `name`, which
-// becomes `out_call`.
+// Runs the recorded calls that come before the first one of method `name`, and
+// returns that one in `out_call`.
 static etx_status replay_earlier_calls(
     etx_run_session* session, const char* name, const etx_case_file* cases,
     etx_pool* pool, const etx_case_call** out_call, etx_diag* diag) {
@@ -87,7 +87,8 @@ static void name_generated_inputs(const etx_bench_run* run) {
                   "; give valid ones with --in, or recorded ones with --case");
 }
 
-// The first call, with integers of 0. If the method refuses them, with 1.
+// The first call. Elements of generated integer inputs are 0; if the method
+// refuses that, it is called again with 1.
 static etx_status call_first(etx_bench_run* run,
                              const etx_bench_options* options, etx_pool* pool) {
   const etx_status status = call_once(run, &run->first_seconds);

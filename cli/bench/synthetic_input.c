@@ -31,8 +31,8 @@ static const char* find_option_value(const etx_option_list* list,
   return NULL;
 }
 
-// Size of a dimension; for dim -1 the value of a dynamic integer. `otherwise`
-// if it is fixed.
+// The size of a dimension, or for dim -1 the value of a dynamic integer.
+// Returns `otherwise` if the size or integer is fixed.
 static int64_t size_of(const input_generator* g, const etx_port* port,
                        int32_t dim, int64_t otherwise) {
   const char* option = NULL;
@@ -234,7 +234,7 @@ typedef struct option_check {
   const etx_synthetic_input_options* options;
   etx_dim_overrides dims;
   etx_port* ports;
-  const char** given;  // by input: the --in that gives it, or NULL
+  const char** given;  // for each input, the --in option that sets it, or NULL
   size_t count;
   etx_pool* pool;
   etx_diag* diag;

@@ -242,7 +242,7 @@ ETX_MUST_USE etx_status etx_pt2_write_in_place(etx_pt2_graph* graph,
 // True if the node is a torch.cond.
 bool etx_pt2_is_cond(etx_text target);
 // A function over all nodes of a sub-graph. pt2_nodes.c passes its functions to
-// pt2_cond.c, so that the files do not depend on each other in a circle.
+// pt2_cond.c, so that the files have no dependency cycle.
 typedef etx_status etx_pt2_visit_nodes(etx_pt2_graph* graph);
 // Marks the operands that the sub-graphs read.
 ETX_MUST_USE etx_status etx_pt2_mark_cond(etx_pt2_graph* graph,

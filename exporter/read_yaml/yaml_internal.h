@@ -71,7 +71,7 @@ ETX_MUST_USE etx_status etx_yaml_define_despite_error(etx_yaml_method* m,
 
 // A reader of one entry of `nodes`. The reader of nodes passes itself to the
 // reader of conditionals, whose branches contain nodes, so that the files do
-// not depend on each other in a circle.
+// not form a dependency cycle.
 typedef etx_status etx_yaml_read_function(etx_yaml_method* m,
                                           const etx_yaml* node);
 

@@ -13,13 +13,14 @@ static const char* kind_name(etx_pte_kind kind) {
 }
 
 void etx_value_from_scalar(const etx_pte_value* from, etx_value* out) {
-  const unsigned plain = 1u << ETX_PTE_INT | 1u << ETX_PTE_BOOL |
+  const unsigned inline_kinds = 1u << ETX_PTE_INT | 1u << ETX_PTE_BOOL |
                          1u << ETX_PTE_DOUBLE | 1u << ETX_PTE_STRING |
                          1u << ETX_PTE_DOUBLE_LIST | 1u << ETX_PTE_BOOL_LIST;
-  // The kinds are the file's, counted from 0, with the same union members.
-  const bool is_plain = (plain >> from->kind & 1) != 0;
-  out->kind = is_plain ? (etx_value_kind)(from->kind - 1) : ETX_VALUE_NONE;
-  if (!is_plain) return;
+  // etx_value_kind has the kinds of etx_pte_kind, less 1, and the members of
+  // the union have the same types.
+  const bool is_inline = (inline_kinds >> from->kind & 1) != 0;
+  out->kind = is_inline ? (etx_value_kind)(from->kind - 1) : ETX_VALUE_NONE;
+  if (!is_inline) return;
   if (from->kind < ETX_PTE_STRING) {
     out->as.integer = from->as.integer;
   } else {
@@ -58,7 +59,7 @@ static const uint16_t accepted[] = {
     [ETX_ARGUMENT_DEVICE] = 0,
 };
 
-// For messages.
+// The same in words, for messages.
 static const char* const expected_texts[] = {
     [ETX_ARGUMENT_TENSOR] = "a tensor",
     [ETX_ARGUMENT_TENSORS] = "a tensor list",

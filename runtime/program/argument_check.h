@@ -29,8 +29,9 @@ ETX_MUST_USE etx_status etx_arguments_check(
 uint16_t etx_argument_kinds(etx_argument_type type);
 uint16_t etx_result_kinds(etx_op_result result);
 
-// Converts a value that is neither tensor nor list of values: numbers, text,
-// inline lists. Anything else becomes None.
+// Converts a value whose content is in the file's value itself: a number, a
+// string, a list of doubles or bools. Tensors and lists that refer to other
+// values become None.
 void etx_value_from_scalar(const etx_pte_value* from, etx_value* out);
 
 #endif

@@ -83,7 +83,7 @@ static int read_option(etx_translate_options* options, int argc, char** argv,
   if ((text != NULL && *text != NULL) || (number != NULL && *number != 0)) {
     return refuse("option is given twice:", option);
   }
-  if (++*at == argc) return refuse("a value is missing after", option);
+  if (++*at == argc) return refuse("no value after option", option);
   if (number != NULL) return read_number(number, option, argv[*at]);
   *text = argv[*at];
   return -1;

@@ -1,4 +1,4 @@
-"""Folders use each other only along the arrows of arrows.txt.
+"""Folders use each other only as arrows.txt allows.
 
 Judged are #include "..." and the symbols that objects take from each other;
 system headers are judged by system_headers.txt. A drawing that allows more
@@ -66,7 +66,7 @@ class Drawing:
 
 
 def judge_drawing(report, drawing, tree, name):
-    circle = report.kind(f"the rows of {name} form no circle",
+    circle = report.kind(f"the rows of {name} form no cycle",
                          "turn one arrow around, or move what both need "
                          "into a folder below")
     unknown = report.kind(
@@ -104,7 +104,7 @@ def judge_uses(report, drawing, uses, name):
     arrow = report.kind(
         f"{name} allows each include and each use of a symbol",
         "use what the folder may see, move the code, or, if the drawing is "
-        "wrong, change the row without making a circle")
+        "wrong, change the row without making a cycle")
     internal = report.kind(
         "x_internal.h is included in its own folder, or by a test",
         "make the header public to the tree (rename it), or move the user")

@@ -1,7 +1,7 @@
-"""No two files need each other.
+"""There is no dependency cycle between files.
 
 x.c and x.h are one unit, every other file is one of its own. An arrow is an
-#include or the use of a symbol; units that reach each other are a circle.
+#include or the use of a symbol; units that reach each other are a cycle.
 """
 
 import collections
@@ -27,13 +27,13 @@ def graph_of(uses):
 
 def judge(report, graph):
     kind = report.kind(
-        "no circle of files",
+        "no cycle of files",
         "move what both need into a third file below them, merge files that "
         "belong together, or let the upper one pass what the lower one needs")
     circles = source_tree.circles_of(graph)
     for circle in circles:
         members = set(circle)
-        lines = [f"a circle of {len(circle)} files"]
+        lines = [f"a cycle of {len(circle)} files"]
         for own in circle:
             for other, names in sorted(graph[own].items()):
                 if other in members:

@@ -1,4 +1,4 @@
-"""Folders and files keep to a size that a reader can hold.
+"""Folders and files are small enough to read.
 
 A folder holds a limited number of source files, one theme; each folder with a
 row in arrows.txt has a README.md; each name is given once; a file is

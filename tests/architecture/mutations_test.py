@@ -214,7 +214,7 @@ class Mutations(unittest.TestCase):
         self.finds("circles", {
             "high/roof.c": "int tower(int x);\nint roof(int x);\n"
             "int roof(int x) { return x ? tower(x - 1) : 0; }\n"},
-                   "high/roof: a circle of 2 files",
+                   "high/roof: a cycle of 2 files",
                    "high/roof -> high/tower: tower")
 
     def test_folders_find_the_31st_file(self):

@@ -46,7 +46,7 @@ static void aligning_past_the_largest_number_is_refused(void** state) {
   assert_false(etx_align_up_u64(UINT64_MAX, 2, &wide));
 }
 
-static void powers_of_two_are_told_apart(void** state) {
+static void powers_of_two_are_recognised(void** state) {
   (void)state;
   assert_false(etx_is_power_of_two(0));
   assert_true(etx_is_power_of_two(1));
@@ -59,7 +59,7 @@ int main(void) {
       cmocka_unit_test(sums_and_products_are_exact_or_refused),
       cmocka_unit_test(aligning_rounds_up_to_a_multiple),
       cmocka_unit_test(aligning_past_the_largest_number_is_refused),
-      cmocka_unit_test(powers_of_two_are_told_apart),
+      cmocka_unit_test(powers_of_two_are_recognised),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

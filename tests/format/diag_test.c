@@ -37,14 +37,14 @@ static void doubles_have_six_digits_or_a_word(void** state) {
   assert_string_equal(out, "0 -0.25 nan -inf");
 }
 
-static void a_string_that_is_missing_is_named_so(void** state) {
+static void a_null_string_is_printed_as_none(void** state) {
   char out[20];
   (void)state;
   etx_format_text(out, sizeof out, "%s", (const char*)NULL);
   assert_string_equal(out, "(none)");
 }
 
-static void what_does_not_fit_is_cut(void** state) {
+static void text_that_does_not_fit_is_truncated(void** state) {
   char out[5];
   (void)state;
   assert_int_equal(etx_format_text(out, sizeof out, "%s", "abcdefgh"), 4);
@@ -96,7 +96,7 @@ static void more_is_appended_to_a_message_and_never_past_its_end(void** state) {
   assert_int_equal(strlen(diag.text), diag.text_size);
 }
 
-static void a_note_has_no_words(void** state) {
+static void a_note_has_a_status_and_no_text(void** state) {
   etx_diag diag;
   (void)state;
   etx_diag_init(&diag);
@@ -127,13 +127,13 @@ int main(void) {
       cmocka_unit_test(every_conversion_is_known),
       cmocka_unit_test(the_extremes_of_numbers_are_exact),
       cmocka_unit_test(doubles_have_six_digits_or_a_word),
-      cmocka_unit_test(a_string_that_is_missing_is_named_so),
-      cmocka_unit_test(what_does_not_fit_is_cut),
+      cmocka_unit_test(a_null_string_is_printed_as_none),
+      cmocka_unit_test(text_that_does_not_fit_is_truncated),
       cmocka_unit_test(control_characters_of_names_are_replaced),
       cmocka_unit_test(the_first_message_wins),
       cmocka_unit_test(a_line_and_a_column_are_kept),
       cmocka_unit_test(more_is_appended_to_a_message_and_never_past_its_end),
-      cmocka_unit_test(a_note_has_no_words),
+      cmocka_unit_test(a_note_has_a_status_and_no_text),
       cmocka_unit_test(a_diag_is_optional),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,7 +92,7 @@ static void everything_is_read_back(void** state) {
   sample_release(file);
 }
 
-static void a_stock_file_has_none(void** state) {
+static void a_stock_file_has_no_blob(void** state) {
   etx_pte pte;
   etx_blob blob;
   etx_diag diag;
@@ -101,7 +101,7 @@ static void a_stock_file_has_none(void** state) {
   const etx_bytes_mut file = sample_write(sample_runnable_content());
   assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
   assert_int_equal(etx_blob_open(&blob, &pte, &diag), ETX_NOT_FOUND);
-  // What is refused later has the diag to itself.
+  // The missing blob leaves no message in the diag.
   assert_int_equal(diag.status, ETX_OK);
   sample_release(file);
 }
@@ -254,7 +254,7 @@ static const disagreement disagreements[] = {
     {other_total, "has 32 bytes of state, 'etx.plan.v1' says 48"},
 };
 
-// In rows that a runtime of static methods does not look at.
+// Disagreements in rows that a build without ETX_DYNAMIC does not read.
 static const disagreement unread_disagreements[] = {
     {bounds_reversed, "symbol 's0' of method 'forward' has bounds 3 to 2"},
     {symbol_outside, "and symbol 1, which do not exist"},
@@ -302,9 +302,9 @@ static void each_disagreement_about_what_changes_is_refused(void** state) {
   refuses_each(unread_disagreements, COUNT(unread_disagreements));
 }
 
-// A concat without copies: its parts lie in it, with a row for each.
-// Two numbers make a pair; one of them is cut off in the bytes.
-static void half_a_pair_is_refused(void** state) {
+// The blob has one pair of methods; its length in the bytes is changed from two
+// numbers to one.
+static void an_odd_number_of_concurrent_methods_is_refused(void** state) {
   static const uint32_t vector[] = {2, 0, 1};
   blob_variant v;
   etx_pte pte;
@@ -330,7 +330,8 @@ static void half_a_pair_is_refused(void** state) {
   sample_release(file);
 }
 
-static void a_value_may_hold_its_bases(void** state) {
+// As in a concatenation without copies: its parts are views of it.
+static void a_view_may_contain_its_base(void** state) {
   blob_variant v;
   etx_pte pte;
   etx_blob blob;
@@ -365,13 +366,14 @@ static void the_stated_memory_is_enough_and_every_smaller_block_is_refused(
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(everything_is_read_back),
-      cmocka_unit_test(a_stock_file_has_none),
+      cmocka_unit_test(a_stock_file_has_no_blob),
       unit_test_with(ETX_VERIFIER,
                      each_disagreement_with_the_program_is_refused),
       unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,
                      each_disagreement_about_what_changes_is_refused),
-      unit_test_with(ETX_VERIFIER && ETX_DYNAMIC, half_a_pair_is_refused),
-      cmocka_unit_test(a_value_may_hold_its_bases),
+      unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,
+                     an_odd_number_of_concurrent_methods_is_refused),
+      cmocka_unit_test(a_view_may_contain_its_base),
       cmocka_unit_test(
           the_stated_memory_is_enough_and_every_smaller_block_is_refused),
   };

@@ -109,7 +109,7 @@ static void every_truncation_is_refused(void** state) {
 }
 
 // Common Python writers share vtables between tables of different sizes.
-static void the_size_of_a_table_is_not_trusted_nor_needed(void** state) {
+static void the_stated_size_of_a_table_is_ignored(void** state) {
   uint8_t bytes[sizeof good];
   etx_diag diag;
   (void)state;
@@ -295,7 +295,7 @@ static void the_number_of_tables_has_a_limit(void** state) {
   assert_says(&diag, "there are more than 10 tables");
 }
 
-static void tables_of_a_known_form_count(void** state) {
+static void tables_with_a_known_vtable_count_towards_the_limit(void** state) {
   built it;
   etx_diag diag;
   (void)state;
@@ -308,7 +308,7 @@ static void tables_of_a_known_form_count(void** state) {
   }
 }
 
-static void tables_of_a_known_form_are_nested(void** state) {
+static void tables_with_a_known_vtable_count_towards_the_depth(void** state) {
   built it;
   etx_diag diag;
   (void)state;
@@ -369,7 +369,7 @@ static void move_table(room* r, uint32_t reference, uint32_t table,
   r->buffer.size = place + bytes;
 }
 
-static void a_table_of_a_known_form_must_end_inside(void** state) {
+static void a_table_with_a_known_vtable_must_end_inside_the_file(void** state) {
   room r;
   etx_diag diag;
   (void)state;
@@ -382,7 +382,7 @@ static void a_table_of_a_known_form_must_end_inside(void** state) {
   assert_says(&diag, "of its table, 4 bytes are left");
 }
 
-static void a_table_of_a_known_form_must_be_aligned(void** state) {
+static void a_table_with_a_known_vtable_must_be_aligned(void** state) {
   room r;
   etx_diag diag;
   (void)state;
@@ -438,17 +438,17 @@ int main(void) {
       cmocka_unit_test(a_good_table_is_accepted),
       cmocka_unit_test(each_damage_has_its_reason),
       cmocka_unit_test(every_truncation_is_refused),
-      cmocka_unit_test(the_size_of_a_table_is_not_trusted_nor_needed),
+      cmocka_unit_test(the_stated_size_of_a_table_is_ignored),
       cmocka_unit_test(members_of_a_union_are_verified),
       cmocka_unit_test(a_member_without_a_value_is_left_to_the_reader),
       cmocka_unit_test(every_table_of_a_vector_is_verified),
       cmocka_unit_test(wide_elements_must_be_aligned),
       cmocka_unit_test(nesting_has_a_limit),
       cmocka_unit_test(the_number_of_tables_has_a_limit),
-      cmocka_unit_test(tables_of_a_known_form_count),
-      cmocka_unit_test(tables_of_a_known_form_are_nested),
-      cmocka_unit_test(a_table_of_a_known_form_must_end_inside),
-      cmocka_unit_test(a_table_of_a_known_form_must_be_aligned),
+      cmocka_unit_test(tables_with_a_known_vtable_count_towards_the_limit),
+      cmocka_unit_test(tables_with_a_known_vtable_count_towards_the_depth),
+      cmocka_unit_test(a_table_with_a_known_vtable_must_end_inside_the_file),
+      cmocka_unit_test(a_table_with_a_known_vtable_must_be_aligned),
       cmocka_unit_test(shared_tables_cannot_ask_for_endless_work),
       cmocka_unit_test(fields_that_the_schema_does_not_know_are_skipped),
   };

@@ -21,7 +21,7 @@ static void name_and_overload_may_stand_together(void** unused) {
   assert_ptr_equal(etx_op_at(ETX_OP_add_out), op);
 }
 
-static void default_overload_has_no_point(void** unused) {
+static void the_default_overload_has_no_dot(void** unused) {
   (void)unused;
   assert_non_null(find("aten::copy_", ""));
   assert_null(find("aten::copy_", "out"));
@@ -161,7 +161,7 @@ static void calls_carry_one_index_for_the_result(void** unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(name_and_overload_may_stand_together),
-      cmocka_unit_test(default_overload_has_no_point),
+      cmocka_unit_test(the_default_overload_has_no_dot),
       cmocka_unit_test(unknown_names_are_not_found),
       cmocka_unit_test(every_row_is_found_by_its_name_alone),
       cmocka_unit_test(every_row_can_be_read),

@@ -25,7 +25,7 @@ static void assert_refused(const char* part) {
 
 // Numbers.
 
-static void sizes_of_one_give_way(void** unused) {
+static void sizes_of_one_are_broadcast(void** unused) {
   (void)unused;
   asker_begin(&a, "aten::mul.out");
   asker_tensor(&a, F32, DIMS(4, 1, 3));
@@ -144,7 +144,7 @@ static void slices_clamp_and_count_from_the_end(void** unused) {
   }
 }
 
-static void an_index_stands_where_its_dimension_was(void** unused) {
+static void an_index_replaces_its_dimension(void** unused) {
   (void)unused;
   asker_begin(&a, "aten::index.Tensor_out");
   asker_tensor(&a, F32, DIMS(7, 8, 9));
@@ -156,7 +156,7 @@ static void an_index_stands_where_its_dimension_was(void** unused) {
   assert_true(asker_gave(&a, 0, F32, DIMS(7, 2, 3)));
 }
 
-static void indices_apart_stand_in_front(void** unused) {
+static void dimensions_of_separated_indices_come_first(void** unused) {
   (void)unused;
   asker_begin(&a, "aten::index.Tensor_out");
   asker_tensor(&a, F32, DIMS(7, 8, 9));
@@ -381,7 +381,7 @@ static void a_join_adds_symbols(void** unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sizes_of_one_give_way),
+      cmocka_unit_test(sizes_of_one_are_broadcast),
       cmocka_unit_test(unequal_sizes_do_not_broadcast),
       cmocka_unit_test(numbers_promote_by_category),
       cmocka_unit_test(division_of_integers_gives_floats),
@@ -390,8 +390,8 @@ int main(void) {
       cmocka_unit_test(a_view_keeps_the_elements),
       cmocka_unit_test(a_part_lies_among_the_elements),
       cmocka_unit_test(slices_clamp_and_count_from_the_end),
-      cmocka_unit_test(an_index_stands_where_its_dimension_was),
-      cmocka_unit_test(indices_apart_stand_in_front),
+      cmocka_unit_test(an_index_replaces_its_dimension),
+      cmocka_unit_test(dimensions_of_separated_indices_come_first),
       cmocka_unit_test(reductions_keep_or_drop_dimensions),
       cmocka_unit_test(a_dimension_twice_is_refused),
       cmocka_unit_test(ranks_above_sixteen_are_refused),

@@ -23,7 +23,7 @@ static const char* const with_none[] = {
     "iiiiiihgfdcz", "llllllhgfdcz", "hhhhhhhhhhkk", "ggggggggggcc",
     "ffffffffffcc", "ddddddddddzz", "cccccccccccc", "zzzzzzzzzzzz"};
 
-static void tensors_without_dimensions_count_by_category(void** state) {
+static void tensors_without_dimensions_promote_by_category(void** state) {
   (void)state;
   for (size_t i = 0; i < strlen(rows); ++i) {
     for (size_t j = 0; j < strlen(rows); ++j) {
@@ -37,7 +37,7 @@ static void tensors_without_dimensions_count_by_category(void** state) {
   }
 }
 
-static void tensors_of_one_weight_promote(void** state) {
+static void tensors_of_one_priority_promote(void** state) {
   (void)state;
   for (size_t rank = 0; rank < 2; ++rank) {
     etx_promotion promotion = etx_promotion_start();
@@ -49,7 +49,7 @@ static void tensors_of_one_weight_promote(void** state) {
   }
 }
 
-static void numbers_weigh_least(void** state) {
+static void numbers_have_the_lowest_priority(void** state) {
   etx_promotion promotion = etx_promotion_start();
   etx_dtype out = ETX_DTYPE_COUNT;
   (void)state;
@@ -64,7 +64,7 @@ static void numbers_weigh_least(void** state) {
   assert_int_equal(out, ETX_DTYPE_FLOAT16);
 }
 
-static void some_types_have_no_common_one(void** state) {
+static void some_types_have_no_common_type(void** state) {
   etx_promotion promotion = etx_promotion_start();
   etx_dtype out = ETX_DTYPE_COUNT;
   (void)state;
@@ -79,10 +79,10 @@ static void some_types_have_no_common_one(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tensors_without_dimensions_count_by_category),
-      cmocka_unit_test(tensors_of_one_weight_promote),
-      cmocka_unit_test(numbers_weigh_least),
-      cmocka_unit_test(some_types_have_no_common_one),
+      cmocka_unit_test(tensors_without_dimensions_promote_by_category),
+      cmocka_unit_test(tensors_of_one_priority_promote),
+      cmocka_unit_test(numbers_have_the_lowest_priority),
+      cmocka_unit_test(some_types_have_no_common_type),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

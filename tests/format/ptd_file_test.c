@@ -1,4 +1,4 @@
-// Data files: what is read from a right one, and the reason for each refusal.
+// Data files: the content of a valid one, and the reason for each refusal.
 
 #include "tests/format/fixtures/format_test.h"
 

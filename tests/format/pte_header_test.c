@@ -15,7 +15,7 @@ static etx_bytes file_with(uint32_t length, uint64_t program, uint64_t base,
   return bytes;
 }
 
-static void what_is_written_is_read(void** state) {
+static void a_written_header_is_read_back(void** state) {
   etx_pte_header header;
   (void)state;
   assert_ok(
@@ -27,7 +27,7 @@ static void what_is_written_is_read(void** state) {
   assert_int_equal(header.segment_bytes, 100);
 }
 
-static void the_written_bytes_are_these(void** state) {
+static void a_header_is_written_as_the_expected_bytes(void** state) {
   static const uint8_t expected[ETX_PTE_HEADER_BYTES] = {
       'e', 'h', '0', '0', 32, 0, 0, 0, 200, 0, 0, 0, 0, 0, 0, 0,
       0,   1,   0,   0,   0,  0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0};
@@ -38,7 +38,7 @@ static void the_written_bytes_are_these(void** state) {
   assert_memory_equal(bytes, expected, sizeof expected);
 }
 
-static void a_file_without_the_magic_is_all_program(void** state) {
+static void a_file_without_extended_header_is_all_program(void** state) {
   etx_pte_header header;
   (void)state;
   const etx_bytes bytes = file_with(32, 200, 256, 100, 356);
@@ -105,9 +105,9 @@ static void numbers_that_do_not_fit_the_file_are_refused(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_written_is_read),
-      cmocka_unit_test(the_written_bytes_are_these),
-      cmocka_unit_test(a_file_without_the_magic_is_all_program),
+      cmocka_unit_test(a_written_header_is_read_back),
+      cmocka_unit_test(a_header_is_written_as_the_expected_bytes),
+      cmocka_unit_test(a_file_without_extended_header_is_all_program),
       cmocka_unit_test(the_older_short_header_has_segments_up_to_the_end),
       cmocka_unit_test(a_longer_header_is_accepted),
       cmocka_unit_test(numbers_that_do_not_fit_the_file_are_refused),

@@ -1,5 +1,5 @@
-// Everything that the sample says, read back from the file it was written to;
-// and the stock exporter's files.
+// The whole content of the sample, read back from the written file, and files
+// of the stock exporter.
 
 #include "tests/format/fixtures/format_test.h"
 

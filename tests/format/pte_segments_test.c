@@ -46,7 +46,7 @@ static uint32_t segment_row(const segments_fixture* f, uint32_t index) {
       index);
 }
 
-static void segments_are_aligned_and_apart(void** state) {
+static void segments_are_aligned_and_do_not_overlap(void** state) {
   const segments_fixture* f = *state;
   uint64_t end = 0;
   assert_int_equal(etx_pte_segment_count(&f->pte), 4);
@@ -138,7 +138,7 @@ static void named_data_in_no_segment_is_refused(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      WITH_SAMPLE(segments_are_aligned_and_apart),
+      WITH_SAMPLE(segments_are_aligned_and_do_not_overlap),
       WITH_SAMPLE(indexes_outside_are_not_found),
       REFUSED(a_segment_past_the_end_is_refused),
       REFUSED(a_segment_whose_end_overflows_is_refused),

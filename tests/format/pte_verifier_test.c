@@ -1,4 +1,4 @@
-// The door, refusal by refusal: the sample with one thing wrong, written and
+// Each refusal of etx_pte_open: the sample with one thing wrong, written and
 // opened again. The writer does not check meaning, so it writes all of these.
 
 #include "tests/format/fixtures/format_test.h"
@@ -369,8 +369,9 @@ static void dynamic_without_bound(program_variant* v) {
 }
 static void no_plans(program_variant* v) { v->content.plan_count = 0; }
 
-// What stock runtimes load, or what concerns one method and not the file.
-static void what_is_unusual_but_right_is_accepted(void** state) {
+// Files that stock runtimes load, or whose error concerns one method and not
+// the file.
+static void unusual_but_valid_files_are_accepted(void** state) {
   static void (*const changes[])(program_variant*) = {
       jump_past_the_end, empty_tensor,    exactly_in_its_arena,
       exact_limits,      longer_constant, dynamic_without_bound,
@@ -385,7 +386,7 @@ static void what_is_unusual_but_right_is_accepted(void** state) {
   }
 }
 
-static void unaligned_bytes_are_the_callers_mistake(void** state) {
+static void unaligned_bytes_are_a_wrong_argument(void** state) {
   etx_pte pte;
   etx_diag diag;
   (void)state;
@@ -521,8 +522,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_unchanged_sample_is_accepted),
       unit_test_with(ETX_VERIFIER, each_wrong_thing_is_refused_by_name),
-      cmocka_unit_test(what_is_unusual_but_right_is_accepted),
-      cmocka_unit_test(unaligned_bytes_are_the_callers_mistake),
+      cmocka_unit_test(unusual_but_valid_files_are_accepted),
+      cmocka_unit_test(unaligned_bytes_are_a_wrong_argument),
       unit_test_with(ETX_VERIFIER, a_refused_file_leaves_the_output_alone),
       unit_test_with(ETX_VERIFIER, a_message_says_where_in_the_file),
       unit_test_with(ETX_VERIFIER, an_instruction_has_content),

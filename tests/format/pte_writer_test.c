@@ -1,6 +1,6 @@
-// The bytes of written files: where parts lie, that memory is asked for
-// exactly, that nothing but the content decides. What a file says is read back
-// in pte_program_test.c.
+// The bytes of written files: the offsets of their parts, the memory that
+// writing needs, and that equal content gives equal bytes. pte_program_test.c
+// reads the content back.
 
 #include "tests/format/fixtures/format_test.h"
 
@@ -47,7 +47,7 @@ static void a_file_without_segments_has_no_header(void** state) {
   sample_release(file);
 }
 
-// A loader takes a segment of no bytes for a missing one.
+// Loaders treat an empty segment as a missing one.
 static void the_constant_segment_is_never_empty_if_it_has_entries(
     void** state) {
   static const etx_bytes constants[] = {{NULL, 0}, {NULL, 0}};
@@ -100,7 +100,7 @@ static void constants_are_aligned_as_asked(void** state) {
 }
 
 // Entries 1 and 4 lie in entry 3, which takes its bytes once.
-static void a_constant_may_lie_in_another(void** state) {
+static void a_constant_may_be_a_slice_of_another(void** state) {
   static const uint8_t bytes[96] = {[32] = 7, [64] = 9};
   static const uint8_t other[5] = {5};
   static const etx_bytes constants[] = {
@@ -185,7 +185,7 @@ static etx_status fail_later(void* context, etx_bytes bytes) {
   return ETX_OK;
 }
 
-static void a_failing_sink_ends_the_writing_at_once(void** state) {
+static void writing_ends_when_the_sink_fails(void** state) {
   const etx_pte_content* content = sample_content();
   size_t needed = 0;
   bool done = false;
@@ -251,10 +251,10 @@ int main(void) {
       cmocka_unit_test(a_file_without_segments_has_no_header),
       cmocka_unit_test(the_constant_segment_is_never_empty_if_it_has_entries),
       cmocka_unit_test(constants_are_aligned_as_asked),
-      cmocka_unit_test(a_constant_may_lie_in_another),
+      cmocka_unit_test(a_constant_may_be_a_slice_of_another),
       cmocka_unit_test(the_same_content_gives_the_same_bytes),
       cmocka_unit_test(the_stated_memory_is_enough_and_little_more_than_needed),
-      cmocka_unit_test(a_failing_sink_ends_the_writing_at_once),
+      cmocka_unit_test(writing_ends_when_the_sink_fails),
       cmocka_unit_test(offsets_of_more_than_32_bits_are_kept),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

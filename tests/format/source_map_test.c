@@ -24,7 +24,7 @@ typedef struct lines {
   etx_source_map_content content;
 } lines;
 
-// The sum comes from nowhere, the product of two lines, the copy of two.
+// The add has no source line, the mul and the copy have two each.
 static void start(lines* l) {
   *l = (lines){
       .files = {etx_text_of("model.py"), etx_text_of("a/b.py")},
@@ -96,7 +96,7 @@ static void everything_is_read_back(void** state) {
   sample_release(file);
 }
 
-static void a_program_need_not_have_any(void** state) {
+static void a_program_may_have_no_source_map(void** state) {
   etx_pte pte;
   etx_source_map source;
   etx_diag diag;
@@ -181,7 +181,7 @@ static void read_all(const etx_source_map* source, const etx_pte* pte) {
   assert_true(bytes < 4096);
 }
 
-static void no_change_of_a_byte_is_a_danger(void** state) {
+static void a_changed_byte_is_refused_or_harmless(void** state) {
   static const uint8_t changes[] = {0x01, 0x80, 0xff, 0x40};
   lines l;
   (void)state;
@@ -222,9 +222,9 @@ static void no_change_of_a_byte_is_a_danger(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(everything_is_read_back),
-      cmocka_unit_test(a_program_need_not_have_any),
+      cmocka_unit_test(a_program_may_have_no_source_map),
       cmocka_unit_test(what_does_not_fit_is_refused),
-      unit_test_with(ETX_VERIFIER, no_change_of_a_byte_is_a_danger),
+      unit_test_with(ETX_VERIFIER, a_changed_byte_is_refused_or_harmless),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

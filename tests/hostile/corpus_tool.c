@@ -1,6 +1,6 @@
-// Writes the part of the corpus that was made by hand: programs that a
-// careless reader would follow into trouble. Each differs from the runnable
-// sample, or from the one of every kind, in the one way that its name says.
+// Writes the part of the corpus that was made by hand: programs that would make
+// a careless reader fail. Each differs in one way, which its name states, from
+// the runnable sample or from the sample with values of every kind.
 //
 //   corpus_tool PROGRAMS SNAPSHOTS   two directories
 
@@ -228,7 +228,8 @@ static int write_without_header(const char* directory) {
   return failed;
 }
 
-// A thousand methods that are one, of a thousand values that are one.
+// A thousand methods that share one table, with a thousand values that share
+// one.
 static int write_shared_tables(const char* directory) {
   enum { MANY = 1000 };
   static uint64_t space[4096];
@@ -281,7 +282,7 @@ static int write_bytes(const char* directory, const char* name,
   return good ? 0 : 1;
 }
 
-// A good snapshot of the runnable sample, and what is wrong in obvious ways.
+// A valid snapshot of the runnable sample, and snapshots with one error each.
 static int write_snapshots(const char* directory) {
   static _Alignas(ETX_SHARED_MEMORY_ALIGNMENT) uint8_t block[1024];
   static uint8_t snapshot[1024];

@@ -1,9 +1,8 @@
 // Programs that no exporter writes: random operators over random values whose
-// kinds are those of the operator's schema, and everything else is drawn.
-//
-// Types, ranks, sizes, orders of dimensions, numbers, memory that overlaps,
-// data full of special values: most such programs are refused, the others run
-// kernels at their corners.
+// kinds are those of the operator's schema. Everything else is random: types,
+// ranks, sizes, orders of dimensions, numbers, overlaps in memory, and data
+// with many special values. Most such programs are refused; the others run
+// kernels on unusual arguments.
 
 #ifndef ETX_TESTS_HOSTILE_DRAWN_PROGRAM_H
 #define ETX_TESTS_HOSTILE_DRAWN_PROGRAM_H

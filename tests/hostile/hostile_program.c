@@ -11,8 +11,8 @@
 #include "tests/format/fixtures/program_walk.h"
 #include "tests/support/assert_message.h"
 
-// What the tests give at most: enough for every sample, little enough that a
-// run of damaged sizes is short.
+// The most memory for a file: enough for every sample, and so little that runs
+// with damaged sizes are short.
 enum { MOST_BYTES = 1 << 20, MOST_ARENA_BYTES = 1 << 16, MOST_STEPS = 1000 };
 
 static uint64_t seen;  // keeps reads from being optimised away

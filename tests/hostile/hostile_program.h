@@ -1,7 +1,7 @@
-// What is done with every damaged file: open it, read all it says, load every
-// method into blocks of exactly the size it asks for, run it on zeros. Each
-// step may refuse; none may touch memory that is not its own, which is for the
-// sanitizers to see.
+// What is done with every damaged file: open it, read its whole content, load
+// every method into blocks of exactly the size that it needs, run it on zeros.
+// Each step may refuse the file; none may access memory outside its blocks,
+// which sanitizers report.
 
 #ifndef ETX_TESTS_HOSTILE_HOSTILE_PROGRAM_H
 #define ETX_TESTS_HOSTILE_HOSTILE_PROGRAM_H
@@ -11,10 +11,10 @@
 
 #include "format/base/span.h"
 
-// How far damaged files came, added up.
+// How many damaged files passed each stage.
 typedef struct hostile_counts {
   size_t files;
-  size_t opened;     // by the door
+  size_t opened;     // accepted by etx_pte_open
   size_t loaded;     // methods
   size_t ran;        // runs of methods that ended well
   size_t stopped;    // runs that ended in an error

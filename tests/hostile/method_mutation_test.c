@@ -1,7 +1,7 @@
-// Methods with something wrong in them, through the whole of etx: YAML is
-// changed word by word, read, planned, and what comes out opened and run. A
-// wrong method is refused in words; a program that etx itself wrote must pass
-// its own door; an internal error is a failure of this test.
+// Damaged methods in all stages of etx: YAML is changed word by word, read and
+// planned, and the resulting program is opened and run. A wrong method is
+// refused with a message; a program that etx itself wrote must be accepted by
+// etx's own verifier; an internal error is a failure of this test.
 //
 //   method_mutation_test [COUNT [SEED]]
 //   method_mutation_test write NUMBER SEED DIRECTORY   one of them, to look at
@@ -213,7 +213,7 @@ static etx_status append(void* context, etx_bytes bytes) {
   return ETX_OK;
 }
 
-// What etx wrote must pass its own door.
+// A program that etx wrote must be accepted by etx's own verifier.
 static void check_program(uint64_t number, const mutated_file* written,
                           mutation_tally* t) {
   etx_pte pte;
@@ -224,7 +224,7 @@ static void check_program(uint64_t number, const mutated_file* written,
   const etx_bytes_mut bytes = sample_copy(view);
   if (etx_pte_open(&pte, sample_view(bytes), NULL, &diag) != ETX_OK ||
       etx_blob_open(&blob, &pte, &diag) != ETX_OK) {
-    printf("number %" PRIu64 ": the door refuses what etx planned: %s\n",
+    printf("number %" PRIu64 ": etx refuses the program that it wrote: %s\n",
            number, diag.text);
     ++t->failures;
   }
@@ -316,7 +316,7 @@ static void mutate(uint64_t number, mutation_tally* t) {
   remove_files(s);
 }
 
-static void changed_methods_are_refused_or_planned_well(void** state) {
+static void changed_methods_are_refused_or_planned_correctly(void** state) {
   static mutation_tally t;
   (void)state;
   hostile_limit_memory();
@@ -344,7 +344,7 @@ static void changed_methods_are_refused_or_planned_well(void** state) {
 
 int main(int count, char** arguments) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(changed_methods_are_refused_or_planned_well),
+      cmocka_unit_test(changed_methods_are_refused_or_planned_correctly),
   };
   if (count == 5 && strcmp(arguments[1], "write") == 0) {
     hostile_random random = hostile_random_of(strtoull(arguments[3], NULL, 10),

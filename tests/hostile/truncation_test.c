@@ -22,8 +22,8 @@ static int close_samples(void** state) {
   return 0;
 }
 
-// That the harness reaches the kernels at all.
-static void whole_samples_run(void** state) {
+// Proves that undamaged files reach the kernels.
+static void undamaged_samples_run(void** state) {
   (void)state;
   for (size_t i = 0; i < samples.count; ++i) {
     hostile_counts counts = {0};
@@ -40,7 +40,7 @@ static void cut(const hostile_sample* sample, size_t size,
   hostile_try(bytes, counts);
 }
 
-static void every_length_within_header_and_program(void** state) {
+static void programs_cut_anywhere_are_refused_or_harmless(void** state) {
   (void)state;
   for (size_t i = 0; i < samples.count; ++i) {
     const hostile_sample* sample = &samples.items[i];
@@ -52,14 +52,15 @@ static void every_length_within_header_and_program(void** state) {
       cut(sample, size, &counts);
     }
     hostile_print(sample->name, &counts);
-    // Without a header only the last padding can be missed by nobody.
+    // Without a header, only the loss of padding at the end goes unnoticed.
     assert_true(counts.opened <= (pte.has_header ? 0 : 16));
   }
 }
 
-// The same, but the header states the length that is there, so that the cut
-// is not found by comparing two numbers.
-static void every_length_with_a_header_that_agrees(void** state) {
+// The same with a header that states the new length, so that a comparison of
+// the two lengths does not find the cut.
+static void programs_cut_with_an_adjusted_header_are_refused_or_harmless(
+    void** state) {
   (void)state;
   for (size_t i = 0; i < samples.count; ++i) {
     const etx_bytes_mut file = samples.items[i].bytes;
@@ -107,7 +108,7 @@ static void around_constants(const hostile_sample* sample, const etx_pte* pte,
   }
 }
 
-static void one_byte_around_segments_and_constants(void** state) {
+static void files_cut_near_segment_ends_are_refused_or_harmless(void** state) {
   (void)state;
   for (size_t i = 0; i < samples.count; ++i) {
     const hostile_sample* sample = &samples.items[i];
@@ -130,10 +131,11 @@ static void one_byte_around_segments_and_constants(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(whole_samples_run),
-      cmocka_unit_test(every_length_within_header_and_program),
-      cmocka_unit_test(every_length_with_a_header_that_agrees),
-      cmocka_unit_test(one_byte_around_segments_and_constants),
+      cmocka_unit_test(undamaged_samples_run),
+      cmocka_unit_test(programs_cut_anywhere_are_refused_or_harmless),
+      cmocka_unit_test(
+          programs_cut_with_an_adjusted_header_are_refused_or_harmless),
+      cmocka_unit_test(files_cut_near_segment_ends_are_refused_or_harmless),
   };
   return cmocka_run_group_tests(tests, open_samples, close_samples);
 }

@@ -231,7 +231,7 @@ def sizes(etx, directory):
             "five rows were taken, four is the bound")
 
 
-@check("ours", "what a method takes and gives is told without loading it")
+@check("ours", "inputs and outputs of a method are known without loading it")
 def metadata(etx, directory):
     _, path = planned(etx, directory)
     program = load(path)

@@ -42,7 +42,7 @@ class Row:
                 yield f"{cell}: {line}"
 
 
-HEAD = """# Both ways with ExecuTorch
+HEAD = """# Compatibility with ExecuTorch, in both directions
 
 This page compares etx with ExecuTorch in both directions. It is made by
 `tests/interop/check_interop.py`; do not edit it. Each model is exported twice, by the

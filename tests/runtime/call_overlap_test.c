@@ -134,7 +134,7 @@ static int lent(test_program* p, const char* name) {
   return test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2, 2)), name);
 }
 
-static void what_is_lent_is_compared_with_itself_alone(void** state) {
+static void memory_of_the_caller_overlaps_only_its_own_views(void** state) {
   (void)state;
   test_program* p = start();
   const int out = test_mutable_input(
@@ -167,7 +167,7 @@ int main(void) {
                      several_outputs_are_compared_with_each_other),
       unit_test_with(ETX_VERIFIER, items_of_a_list_have_memory),
       unit_test_with(ETX_VERIFIER, none_is_no_item_of_a_list_of_tensors),
-      unit_test_with(ETX_VERIFIER, what_is_lent_is_compared_with_itself_alone),
+      unit_test_with(ETX_VERIFIER, memory_of_the_caller_overlaps_only_its_own_views),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// Programs of the stock exporter against the answers of the stock runtime
+// Programs of the stock exporter against the results of the stock runtime
 // (tests/data/exported), call by call.
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void start(exported_fixture* f, const char* name) {
   start_with(f, name, NULL);
 }
 
-// All answers of the stock runtime were compared.
+// All results of the stock runtime were compared.
 static void end(exported_fixture* f) {
   assert_int_equal(fgetc(f->expected), EOF);
   fclose(f->expected);
@@ -54,7 +54,7 @@ static void assert_near(float found, float wanted) {
   }
 }
 
-// Element number `index` in reading order, wherever it lies.
+// Element number `index` in row-major order, whatever the strides are.
 static float element(const etx_tensor* tensor, size_t index) {
   size_t at = 0;
   for (size_t i = tensor->rank; i-- > 0;) {
@@ -348,7 +348,7 @@ static void an_input_may_be_channels_last(void** state) {
   end(&f);
 }
 
-static void a_data_file_that_is_none_is_named(void** state) {
+static void a_wrong_data_file_is_named(void** state) {
   (void)state;
   static const char* const path = ETX_TEST_DATA "/exported/external.pte";
   const etx_module_options options = {.data_paths = &path,
@@ -377,7 +377,7 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, an_operator_may_change_two_arguments),
       cmocka_unit_test(weights_may_lie_in_another_file),
       cmocka_unit_test(an_input_may_be_channels_last),
-      cmocka_unit_test(a_data_file_that_is_none_is_named),
+      cmocka_unit_test(a_wrong_data_file_is_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

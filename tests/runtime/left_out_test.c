@@ -1,5 +1,5 @@
-// Builds that leave parts out: what they refuse in turn, and what builds that
-// have the parts do with the same files.
+// Builds that leave parts out: what they refuse, and what full builds do with
+// the same files.
 
 #include "tests/support/assert_status.h"
 #include "tests/support/short_kernel_table.h"
@@ -53,7 +53,7 @@ static void sizes_that_change(void** state) {
                 "value 0 of method 'forward' has dynamic sizes");
 }
 
-static void numbers_that_vary(void** state) {
+static void dynamic_integers(void** state) {
   (void)state;
   int x = 0;
   int y = 0;
@@ -82,7 +82,7 @@ static void moves(void** state) {
   needs_dynamic(p, ETX_UNSUPPORTED, "instruction is not a kernel call");
 }
 
-static void slots_that_are_two_views_in_turn(void** state) {
+static void slots_that_become_two_views(void** state) {
   (void)state;
   int x = 0;
   int y = 0;
@@ -108,7 +108,7 @@ static void outputs_without_memory(void** state) {
   needs_dynamic(p, ETX_BAD_FILE, "value 3 needs 8 bytes and has 0");
 }
 
-static void a_straight_method_needs_no_part(void** state) {
+static void a_static_method_runs_in_every_build(void** state) {
   (void)state;
   int x = 0;
   int y = 0;
@@ -133,7 +133,7 @@ static void a_straight_method_needs_no_part(void** state) {
 }
 
 // Whatever is left out, a mistaken file does no harm.
-static void what_is_no_program_is_refused(void** state) {
+static void invalid_programs_are_refused(void** state) {
   (void)state;
   static const struct {
     const char* bytes;
@@ -163,13 +163,13 @@ static void what_is_no_program_is_refused(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sizes_that_change),
-      cmocka_unit_test(numbers_that_vary),
+      cmocka_unit_test(dynamic_integers),
       cmocka_unit_test(branches),
       cmocka_unit_test(moves),
-      cmocka_unit_test(slots_that_are_two_views_in_turn),
+      cmocka_unit_test(slots_that_become_two_views),
       cmocka_unit_test(outputs_without_memory),
-      cmocka_unit_test(a_straight_method_needs_no_part),
-      cmocka_unit_test(what_is_no_program_is_refused),
+      cmocka_unit_test(a_static_method_runs_in_every_build),
+      cmocka_unit_test(invalid_programs_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// What loading refuses, and with which words.
+// What loading a method refuses, and with which messages.
 
 #include "tests/support/assert_status.h"
 #include "tests/support/short_kernel_table.h"
@@ -9,8 +9,7 @@
 
 static etx_diag diag;
 
-// Loads method "forward" of `p`, which is given back; the status is that of
-// the loading.
+// Loads method "forward" of `p` and frees `p`. Returns the status of loading.
 static etx_status load(test_program* p, const etx_kernel_table* kernels) {
   etx_program program;
   test_loaded loaded;
@@ -59,7 +58,7 @@ static adder start(void) {
   return a;
 }
 
-static void a_sound_method_loads(void** state) {
+static void a_valid_method_is_loaded(void** state) {
   (void)state;
   const adder a = start();
   test_call(a.p, "aten::add", "out", ARGS(a.x, a.constant, a.alpha, a.y, a.y));
@@ -79,7 +78,7 @@ static void note(void* context, etx_text name, etx_text overload,
   list->instructions[list->count++] = instruction;
 }
 
-static void all_missing_operators_are_told(void** state) {
+static void all_missing_operators_are_reported(void** state) {
   (void)state;
   const adder a = start();
   test_call(a.p, "aten::mul", "out", ARGS(a.x, a.constant, a.y, a.y));
@@ -227,7 +226,7 @@ static void an_output_may_not_overlap_what_is_read(void** state) {
   test_call(a.p, "aten::mm", "out", ARGS(left, left, out, out));
   assert_load_refused(a.p, ETX_BAD_FILE, "overlaps an output");
 
-  // A copy onto itself, as stock exports bring along.
+  // A copy onto itself, which stock files contain.
   a = start();
   const int state_value = test_state(a.p, "s", ETX_DTYPE_FLOAT32, SIZES(3), 0);
   const int blocking = test_bool(a.p, false);
@@ -310,7 +309,7 @@ static void an_unknown_method_is_not_found(void** state) {
 }
 
 // Refusing must leave scratch alone: another method may have its outputs there.
-static void a_refused_method_writes_no_scratch(void** state) {
+static void refusing_a_method_does_not_write_scratch(void** state) {
   (void)state;
   const adder a = start();
   const int blank = test_borrowed(a.p, ETX_DTYPE_FLOAT32, SIZES(3));
@@ -341,8 +340,8 @@ static void a_refused_method_writes_no_scratch(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_sound_method_loads),
-      cmocka_unit_test(all_missing_operators_are_told),
+      cmocka_unit_test(a_valid_method_is_loaded),
+      cmocka_unit_test(all_missing_operators_are_reported),
       cmocka_unit_test(delegates_are_refused_by_name_and_instruction),
       unit_test_with(ETX_VERIFIER, wrong_numbers_of_arguments_are_refused),
       unit_test_with(ETX_VERIFIER, wrong_kinds_of_arguments_are_refused),
@@ -358,7 +357,7 @@ int main(void) {
       unit_test_with(ETX_VERIFIER, constants_and_lists_are_no_inputs),
       cmocka_unit_test(unbound_sizes_are_refused),
       cmocka_unit_test(an_unknown_method_is_not_found),
-      cmocka_unit_test(a_refused_method_writes_no_scratch),
+      cmocka_unit_test(refusing_a_method_does_not_write_scratch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// What a caller may give, and what happens to it.
+// Inputs: which ones a method accepts, and how it uses their memory.
 
 #include "tests/support/assert_status.h"
 #include "tests/support/short_kernel_table.h"

@@ -28,7 +28,7 @@ typedef struct needed_sizes {
   size_t structures, scratch, temporary, state;
 } needed_sizes;
 
-// Initialises with blocks of these sizes; everything is given back.
+// Loads the method into blocks of these sizes, and frees everything.
 static etx_status init_with(const etx_program* program, const char* name,
                             const needed_sizes* given) {
   test_block blocks[4] = {
@@ -150,7 +150,7 @@ static void a_method_with_state_needs_some(void** state) {
   test_program_end(p);
 }
 
-// A stock file may leave its outputs to the host.
+// A stock file may have outputs without planned memory.
 static void unplanned_outputs_are_counted_and_placed(void** state) {
   (void)state;
   test_program* p = test_program_new();
@@ -186,7 +186,7 @@ static void unplanned_outputs_are_counted_and_placed(void** state) {
   test_program_end(p);
 }
 
-static void private_arenas_lie_one_behind_the_other(void** state) {
+static void private_arenas_are_consecutive(void** state) {
   (void)state;
   test_program* p = test_program_new();
   test_method(p, "forward");
@@ -222,7 +222,7 @@ static void private_arenas_lie_one_behind_the_other(void** state) {
 
 // The totals of the first methods are kept when a file is opened, those of the
 // others are counted when they are asked for: they are the same.
-static void the_last_of_many_methods_needs_what_the_first_does(void** state) {
+static void totals_of_late_methods_equal_those_of_early_ones(void** state) {
   (void)state;
   enum { METHODS = 10 };
   static const char* const names[METHODS] = {"a", "b", "c", "d", "e",
@@ -265,8 +265,8 @@ int main(void) {
       cmocka_unit_test(misaligned_blocks_are_refused),
       cmocka_unit_test(a_method_with_state_needs_some),
       unit_test_with(ETX_DYNAMIC, unplanned_outputs_are_counted_and_placed),
-      cmocka_unit_test(private_arenas_lie_one_behind_the_other),
-      cmocka_unit_test(the_last_of_many_methods_needs_what_the_first_does),
+      cmocka_unit_test(private_arenas_are_consecutive),
+      cmocka_unit_test(totals_of_late_methods_equal_those_of_early_ones),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,11 @@
-// What random operators of a method draw.
+// Random operators: the stream of random numbers of a method.
 
 #include "tests/support/assert_status.h"
 #include "tests/support/loaded_method.h"
 #include "tests/support/test_program.h"
 
-// A method draws on from run to run, and anew from a seed.
-static void methods_have_streams_of_their_own(void** unused) {
+// The stream continues from run to run. etx_method_seed starts it again.
+static void each_method_has_its_own_random_stream(void** unused) {
   (void)unused;
   etx_diag diag;
   etx_program program;
@@ -41,7 +41,7 @@ static void methods_have_streams_of_their_own(void** unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(methods_have_streams_of_their_own),
+      cmocka_unit_test(each_method_has_its_own_random_stream),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,8 +171,8 @@ static void a_view_of_an_input_follows_its_memory(void** state) {
   end(&f);
 }
 
-// y = x[1:] + x[1:]: a header whose start is fixed and whose size is not.
-static void a_part_of_an_input_is_a_header(void** state) {
+// y = x[1:] + x[1:]: a view whose start is fixed and whose size is dynamic.
+static void a_dynamic_slice_of_an_input_is_a_view(void** state) {
   (void)state;
   run_fixture f;
   test_program* p = f.p = test_program_new();
@@ -212,9 +212,9 @@ static void a_part_of_an_input_is_a_header(void** state) {
   end(&f);
 }
 
-// What programs for the stock runtime have instead of headers: y = x + c[:n]
-// with `operator` sizing or writing a tensor over constant c; s too is sized,
-// a tensor over state.
+// Dynamic slices as programs for the stock runtime have them: z = x + c[:n] +
+// s[:n]. Operator `name` either only sets the sizes of constant c
+// (aten::empty), or writes it. The sizes of s, a part of state, are set too.
 static void start_sized(run_fixture* f, const char* name, int32_t room) {
   static const float rows[4] = {10, 20, 30, 40};
   test_program* p = f->p = test_program_new();
@@ -248,7 +248,7 @@ static void start_sized(run_fixture* f, const char* name, int32_t room) {
   test_output(p, z, "z");
 }
 
-static void a_tensor_that_is_only_sized_keeps_its_bytes(void** state) {
+static void a_tensor_that_is_only_resized_keeps_its_bytes(void** state) {
   (void)state;
   run_fixture f;
   start_sized(&f, "aten::empty", 4);
@@ -393,7 +393,7 @@ static void a_run_that_fails_after_it_wrote_state_tears_it(void** state) {
   end(&f);
 }
 
-static void another_session_is_only_other_pointers(void** state) {
+static void another_session_only_changes_pointers(void** state) {
   (void)state;
   run_fixture f;
   start_state(&f);
@@ -420,7 +420,7 @@ static void another_session_is_only_other_pointers(void** state) {
   end(&f);
 }
 
-// A kernel that comes back to its own method, as a second thread would.
+// A kernel that calls its own method again, as a second thread might.
 static etx_method* entered;
 static etx_status second_run;
 static etx_status second_prepare;
@@ -566,14 +566,15 @@ int main(void) {
                      kernels_are_prepared_only_when_their_sizes_change),
       unit_test_with(ETX_DYNAMIC, preparing_may_be_done_ahead_of_the_run),
       cmocka_unit_test(a_view_of_an_input_follows_its_memory),
-      unit_test_with(ETX_DYNAMIC, a_part_of_an_input_is_a_header),
-      unit_test_with(ETX_DYNAMIC, a_tensor_that_is_only_sized_keeps_its_bytes),
+      unit_test_with(ETX_DYNAMIC, a_dynamic_slice_of_an_input_is_a_view),
+      unit_test_with(ETX_DYNAMIC,
+                     a_tensor_that_is_only_resized_keeps_its_bytes),
       unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,
                      resizing_a_constant_does_not_make_it_writable),
       unit_test_with(ETX_DYNAMIC, a_view_past_the_end_of_its_input_is_refused),
       cmocka_unit_test(a_run_that_fails_before_it_writes_state_leaves_it),
       cmocka_unit_test(a_run_that_fails_after_it_wrote_state_tears_it),
-      cmocka_unit_test(another_session_is_only_other_pointers),
+      cmocka_unit_test(another_session_only_changes_pointers),
       cmocka_unit_test(a_method_in_use_is_busy),
       cmocka_unit_test(constants_are_read_where_the_file_has_them),
       cmocka_unit_test(private_state_starts_with_its_initial_data),

@@ -52,7 +52,7 @@ static void assert_output(const shapes_fixture* f, size_t index, const float* wa
 
 // One slot has two floats and then four. The call that reads two is like the
 // one that writes them.
-static void a_slot_that_was_used_takes_other_sizes(void** state) {
+static void a_slot_may_change_its_size_after_a_use(void** state) {
   (void)state;
   shapes_fixture f;
   start(&f);
@@ -74,7 +74,7 @@ static void a_slot_that_was_used_takes_other_sizes(void** state) {
 }
 
 // x + 5 x twice, the second time with a number that then is 2.
-static void a_number_that_was_used_changes(void** state) {
+static void a_number_may_change_after_a_use(void** state) {
   (void)state;
   shapes_fixture f;
   start(&f);
@@ -116,8 +116,8 @@ static void a_call_is_prepared_anew_when_a_number_changes(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      unit_test_with(ETX_DYNAMIC, a_slot_that_was_used_takes_other_sizes),
-      unit_test_with(ETX_DYNAMIC, a_number_that_was_used_changes),
+      unit_test_with(ETX_DYNAMIC, a_slot_may_change_its_size_after_a_use),
+      unit_test_with(ETX_DYNAMIC, a_number_may_change_after_a_use),
       unit_test_with(ETX_DYNAMIC, a_call_is_prepared_anew_when_a_number_changes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,8 +173,8 @@ static void loading_again_switches_the_session(void** state) {
   end(&f);
 }
 
-// The heap above fills what it gives.
-static void loading_touches_no_scratch(void** state) {
+// The allocator above fills each block with a pattern.
+static void loading_does_not_write_scratch(void** state) {
   (void)state;
   module_fixture f;
   start(&f, true);
@@ -202,7 +202,7 @@ static void a_file_is_mapped_and_closed(void** state) {
   assert_ok(etx_module_open(&module, path, &options, &diag));
   assert_ok(etx_module_execute(&module, "read", NULL, 0, &diag));
   etx_module_close(&module);
-  // Cut short: refused at the door, and nothing stays open.
+  // A truncated file is refused when it is opened, and nothing stays open.
   assert_int_equal(truncate(path, (long)file.size / 2), 0);
   assert_status(etx_module_open(&module, path, &options, &diag), ETX_BAD_FILE);
   assert_int_equal(truncate(path, 0), 0);
@@ -215,8 +215,8 @@ static void a_file_is_mapped_and_closed(void** state) {
   test_program_end(p);
 }
 
-// Every number of blocks until there are enough: each failure is told and
-// gives everything back.
+// The allocator fails after 0, 1, 2... blocks until there are enough: each
+// failure is reported, and all blocks are freed.
 static void too_little_memory_leaves_nothing_behind(void** state) {
   (void)state;
   module_fixture f;
@@ -306,7 +306,7 @@ int main(void) {
       cmocka_unit_test(without_an_allocator_state_is_private),
       cmocka_unit_test(a_second_module_has_memory_of_its_own),
       cmocka_unit_test(loading_again_switches_the_session),
-      cmocka_unit_test(loading_touches_no_scratch),
+      cmocka_unit_test(loading_does_not_write_scratch),
       cmocka_unit_test(a_file_is_mapped_and_closed),
       cmocka_unit_test(too_little_memory_leaves_nothing_behind),
       cmocka_unit_test(what_is_not_loaded_has_no_outputs),

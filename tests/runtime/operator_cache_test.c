@@ -20,7 +20,7 @@ static void open_plan(test_program* p, etx_program* program,
   assert_ok(etx_program_find_plan(program, name, plan, &diag));
 }
 
-static void a_row_that_was_given_up_is_found_again(void** state) {
+static void an_evicted_row_is_found_again(void** state) {
   (void)state;
   test_program* p = test_program_new();
   test_method(p, "forward");
@@ -64,7 +64,7 @@ static bool fits(test_program* p) {
       etx_operator_cache_at(&cache, (size_t)call.index), &plan, NULL, &call);
 }
 
-// A program with one add whose alpha is a number, a text, none.
+// A program with one add whose alpha is a number (0), a string (1) or None (2).
 static bool add_fits(int kind, size_t arguments) {
   test_program* p = test_program_new();
   test_method(p, "forward");
@@ -81,7 +81,7 @@ static bool add_fits(int kind, size_t arguments) {
   return result;
 }
 
-static void what_the_schema_does_not_want_does_not_fit(void** state) {
+static void calls_that_differ_from_the_schema_do_not_fit(void** state) {
   (void)state;
   assert_true(add_fits(0, 5));
   assert_false(add_fits(0, 4));
@@ -91,8 +91,8 @@ static void what_the_schema_does_not_want_does_not_fit(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_row_that_was_given_up_is_found_again),
-      cmocka_unit_test(what_the_schema_does_not_want_does_not_fit),
+      cmocka_unit_test(an_evicted_row_is_found_again),
+      cmocka_unit_test(calls_that_differ_from_the_schema_do_not_fit),
   };
   return cmocka_run_group_tests_name("operator_cache", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-// Calls that look like one before them, and calls that nearly do.
+// The prepare cache: calls that equal an earlier call, and calls that differ in
+// one respect.
 
 #include "tests/support/assert_status.h"
 #include "tests/support/loaded_method.h"
@@ -35,9 +36,8 @@ static const float* output(const cache_fixture* f, size_t index) {
   return (const float*)test_output_tensor(&f->loaded.method, index)->data;
 }
 
-// The result that is left out of a comparison is the last argument, a tensor
-// that is written.
-static void results_stand_last(void** state) {
+// The cache compares all arguments but the last one, which must be the result.
+static void the_last_argument_is_the_result(void** state) {
   (void)state;
   for (size_t i = 0; i < ETX_OP_COUNT; ++i) {
     const etx_op* op = etx_op_at((etx_op_id)i);
@@ -64,7 +64,7 @@ static void add(cache_fixture* f, test_sizes sizes, int factor, uint64_t offset)
   test_output(p, out, "");
 }
 
-static void numbers_and_sizes_of_their_own_count(void** state) {
+static void calls_with_other_numbers_or_sizes_are_prepared_anew(void** state) {
   (void)state;
   cache_fixture f;
   start(&f);
@@ -85,8 +85,8 @@ static void numbers_and_sizes_of_their_own_count(void** state) {
   end(&f);
 }
 
-// The second of two calls with equal operands, whose result is not as the
-// first one's.
+// Two calls with equal operands. The result of the second one has another type,
+// other sizes or another order of dimensions.
 static void start_pair(cache_fixture* f, test_sizes sizes, etx_dtype dtype,
                        bool is_turned) {
   start(f);
@@ -115,7 +115,7 @@ static void results_of_other_sizes_are_refused(void** state) {
   test_program_end(f.p);
 }
 
-static void results_of_another_type_are_the_kernels_to_judge(void** state) {
+static void results_of_another_type_are_checked_by_the_kernel(void** state) {
   (void)state;
   cache_fixture f;
   start_pair(&f, SIZES(2, 3), ETX_DTYPE_INT32, false);
@@ -123,7 +123,7 @@ static void results_of_another_type_are_the_kernels_to_judge(void** state) {
   test_program_end(f.p);
 }
 
-static void results_that_lie_otherwise_are_prepared_on_their_own(void** state) {
+static void calls_with_other_result_strides_are_prepared_anew(void** state) {
   (void)state;
   cache_fixture f;
   start_pair(&f, SIZES(2, 3), ETX_DTYPE_FLOAT32, true);
@@ -191,12 +191,12 @@ static void results_follow_sizes_that_vary(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(results_stand_last),
-      cmocka_unit_test(numbers_and_sizes_of_their_own_count),
+      cmocka_unit_test(the_last_argument_is_the_result),
+      cmocka_unit_test(calls_with_other_numbers_or_sizes_are_prepared_anew),
       unit_test_with(ETX_VERIFIER || ETX_DYNAMIC,
                      results_of_other_sizes_are_refused),
-      cmocka_unit_test(results_of_another_type_are_the_kernels_to_judge),
-      cmocka_unit_test(results_that_lie_otherwise_are_prepared_on_their_own),
+      cmocka_unit_test(results_of_another_type_are_checked_by_the_kernel),
+      cmocka_unit_test(calls_with_other_result_strides_are_prepared_anew),
       unit_test_with(ETX_VERIFIER, memory_is_checked_for_each_call),
       unit_test_with(ETX_DYNAMIC, results_follow_sizes_that_vary),
   };

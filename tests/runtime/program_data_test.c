@@ -24,7 +24,7 @@ static int external(test_program* p, int value, const char* name) {
 }
 
 // forward(x) = (x + w, c += x): the weight and the initial data of c, which
-// lies in arena `arena`, are in a data file. A second method answers w.
+// lies in arena `arena`, are in a data file. A second method returns w.
 static test_program* make(uint32_t arena) {
   test_program* p = test_program_new();
   test_method(p, "forward");
@@ -124,7 +124,7 @@ static void state_starts_with_what_a_file_says(void** state) {
   test_program_end(p);
 }
 
-static void a_constant_method_may_answer_it(void** state) {
+static void a_constant_method_may_return_external_data(void** state) {
   (void)state;
   test_program* p = make(1);
   etx_program program = open_program(p);
@@ -146,7 +146,7 @@ static void a_constant_method_may_answer_it(void** state) {
   test_program_end(p);
 }
 
-static void without_a_file_the_key_is_named(void** state) {
+static void a_missing_data_file_is_reported_with_the_key(void** state) {
   (void)state;
   test_program* p = make(1);
   etx_program program = open_program(p);
@@ -250,8 +250,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(constants_and_initial_data_come_from_two_files),
       cmocka_unit_test(state_starts_with_what_a_file_says),
-      cmocka_unit_test(a_constant_method_may_answer_it),
-      cmocka_unit_test(without_a_file_the_key_is_named),
+      cmocka_unit_test(a_constant_method_may_return_external_data),
+      cmocka_unit_test(a_missing_data_file_is_reported_with_the_key),
       cmocka_unit_test(a_file_that_does_not_fit_is_refused),
       cmocka_unit_test(a_key_in_two_files_is_refused),
       cmocka_unit_test(unaligned_data_is_refused),

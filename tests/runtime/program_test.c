@@ -1,4 +1,4 @@
-// What a program tells about its methods before any has memory.
+// What can be asked about the methods of a program before one is loaded.
 
 #include "runtime/program.h"
 
@@ -82,7 +82,7 @@ static void an_input_in_arena_2_makes_it_private(void** state) {
   test_program_end(p);
 }
 
-static void constant_methods_answer_several_values(void** state) {
+static void constant_methods_return_several_values(void** state) {
   (void)state;
   test_program* p = test_program_new();
   const int items[1] = {0};
@@ -182,7 +182,7 @@ int main(void) {
       cmocka_unit_test(methods_are_described),
       cmocka_unit_test(ports_are_described),
       cmocka_unit_test(an_input_in_arena_2_makes_it_private),
-      cmocka_unit_test(constant_methods_answer_several_values),
+      cmocka_unit_test(constant_methods_return_several_values),
       cmocka_unit_test(constant_methods_are_read_without_memory),
       cmocka_unit_test(arenas_of_different_size_are_not_shared),
       unit_test_with(ETX_VERIFIER, limits_bound_a_file),

@@ -1,4 +1,4 @@
-// Methods whose way or sizes depend on data.
+// Methods whose control flow or sizes depend on data.
 
 #include "tests/support/assert_status.h"
 #include "tests/support/short_kernel_table.h"
@@ -70,7 +70,7 @@ static void start_branch(chains_fixture* f) {
   load_with(f, NULL);
 }
 
-static void a_branch_takes_the_way_that_its_condition_says(void** state) {
+static void a_condition_selects_the_branch(void** state) {
   (void)state;
   chains_fixture f;
   start_branch(&f);
@@ -148,7 +148,7 @@ static void an_endless_run_ends_at_the_step_limit(void** state) {
   end(&f);
 }
 
-static void a_straight_run_counts_too(void** state) {
+static void a_run_without_jumps_counts_steps_too(void** state) {
   (void)state;
   chains_fixture f;
   test_program* p = f.p = test_program_new();
@@ -201,8 +201,9 @@ static void a_size_may_depend_on_data(void** state) {
   end(&f);
 }
 
-// One slot is two views in turn: the shape phase cannot come first.
-static void a_slot_may_be_two_views_in_turn(void** state) {
+// One slot becomes two views, one after the other: the shape phase cannot run
+// before the instructions.
+static void a_slot_may_become_two_views(void** state) {
   (void)state;
   chains_fixture f;
   test_program* p = f.p = test_program_new();
@@ -315,13 +316,12 @@ static void chains_run_one_after_another(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      unit_test_with(ETX_DYNAMIC,
-                     a_branch_takes_the_way_that_its_condition_says),
+      unit_test_with(ETX_DYNAMIC, a_condition_selects_the_branch),
       unit_test_with(ETX_DYNAMIC, a_loop_runs_until_its_condition_holds),
       unit_test_with(ETX_DYNAMIC, an_endless_run_ends_at_the_step_limit),
-      cmocka_unit_test(a_straight_run_counts_too),
+      cmocka_unit_test(a_run_without_jumps_counts_steps_too),
       unit_test_with(ETX_DYNAMIC, a_size_may_depend_on_data),
-      unit_test_with(ETX_DYNAMIC, a_slot_may_be_two_views_in_turn),
+      unit_test_with(ETX_DYNAMIC, a_slot_may_become_two_views),
       unit_test_with(ETX_DYNAMIC, a_freed_value_is_gone_until_the_next_run),
       cmocka_unit_test(a_number_must_keep_the_kind_of_its_slot),
       unit_test_with(ETX_DYNAMIC, chains_run_one_after_another),

@@ -51,7 +51,7 @@ static void start_places(by_data_fixture* f, int32_t room, bool is_fixed) {
   load(f);
 }
 
-static void what_follows_has_the_sizes_that_the_kernel_found(void** state) {
+static void later_calls_get_the_sizes_that_the_kernel_found(void** state) {
   (void)state;
   by_data_fixture f;
   start_places(&f, 4, false);
@@ -158,7 +158,7 @@ static void a_loop_may_find_other_sizes_each_time(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_DYNAMIC,
-                     what_follows_has_the_sizes_that_the_kernel_found),
+                     later_calls_get_the_sizes_that_the_kernel_found),
       unit_test_with(ETX_DYNAMIC, more_than_there_is_room_for_is_refused),
       cmocka_unit_test(a_fixed_output_takes_exactly_its_size),
       unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,

@@ -1,5 +1,6 @@
-// The pool: every task of every job once, whatever the threads do meanwhile.
-// Linked with each way to sleep, and run under the thread sanitizer.
+// The thread pool runs every task of every job once, whatever the threads do
+// meanwhile. The test is linked with each way to sleep, and is run under the
+// thread sanitizer.
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -41,8 +42,8 @@ static void run(pool_fixture* f, void (*task)(void*, size_t), void* argument,
   parallel->parallel_for(parallel->context, task, argument, count);
 }
 
-// Plain memory: what tasks write must be seen by the caller, and what the
-// caller wrote by the tasks.
+// Ordinary memory without atomics: the caller must see what tasks write, and
+// the tasks what the caller wrote.
 typedef struct pool_job {
   uint32_t number;
   uint32_t seen[MOST_TASKS];   // number of the job, by task
@@ -190,7 +191,7 @@ static void pools_come_and_go(void** state) {
   }
 }
 
-static void what_no_pool_can_be_is_refused(void** state) {
+static void invalid_pools_are_refused(void** state) {
   (void)state;
   etx_thread_pool pool;
   _Alignas(16) uint8_t block[1024];
@@ -220,7 +221,7 @@ int main(void) {
       cmocka_unit_test(a_task_may_start_a_job),
       cmocka_unit_test(callers_may_share_a_pool),
       cmocka_unit_test(pools_come_and_go),
-      cmocka_unit_test(what_no_pool_can_be_is_refused),
+      cmocka_unit_test(invalid_pools_are_refused),
   };
   return cmocka_run_group_tests_name("thread_pool", tests, NULL, NULL);
 }

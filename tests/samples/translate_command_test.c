@@ -561,7 +561,7 @@ static void wrong_arguments_are_refused(void** state) {
                      "found 'many'");
   command_expect_err(2, WORDS(TRANSLATE, "--threads", "-1", "a"), "found '-1'");
   command_expect_err(2, WORDS(TRANSLATE, "--beam"),
-                     "a value is missing after '--beam'");
+                     "no value after option '--beam'");
   command_expect_err(2, WORDS(TRANSLATE, "--in", "x", "a sentence"),
                      "sentences cannot be given together with --in 'x'");
   command_expect_err(2,

@@ -1,4 +1,5 @@
-// What a refusal says, in a build that lets it speak (format/base/diag.h).
+// Checks of error messages. In a build without messages (ETX_MESSAGES,
+// format/base/diag.h) they expect an empty text.
 
 #ifndef ETX_TESTS_SUPPORT_ASSERT_MESSAGE_H
 #define ETX_TESTS_SUPPORT_ASSERT_MESSAGE_H
@@ -7,18 +8,18 @@
 
 #include "format/base/diag.h"
 
-// True if the text has the part.
+// True if the message contains `part`.
 static inline bool test_message_has(const etx_diag* diag, const char* part) {
   return ETX_MESSAGES ? strstr(diag->text, part) != NULL
                       : diag->text[0] == '\0';
 }
 
-// True if it is the whole text.
+// True if `text` is the whole message.
 static inline bool test_message_is(const etx_diag* diag, const char* text) {
   return strcmp(diag->text, ETX_MESSAGES ? text : "") == 0;
 }
 
-// True if it says anything, as every refusal has to.
+// True if there is a message, as every refusal needs one.
 static inline bool test_has_message(const etx_diag* diag) {
   return !ETX_MESSAGES || diag->text_size > 0;
 }

@@ -6,7 +6,7 @@
 //   modest         float32[1]   zeros                        offset 32
 //
 //   add(x)         model.count += x;  modest += x[0:1]
-//   read()         answers model.count and model.table, writes nothing
+//   read()         returns model.count and model.table, writes nothing
 //   put(at, v)     model.table[at] = v, refuses an index outside
 
 #ifndef ETX_TESTS_SUPPORT_COUNTER_PROGRAM_H
@@ -16,8 +16,8 @@
 
 enum { COUNTER_STATE_BYTES = 48 };
 
-// With the blob of a file of etx's own, or as a stock file, whose initial data
-// stands in the tensors of method `add` (and with `read_disagrees` a different
+// Either with a blob, as etx writes files, or as a stock file, whose initial
+// data is in the tensors of method `add` (and with `read_disagrees` a different
 // one in `read`).
 test_program* counter_program(bool has_blob, bool read_disagrees);
 

@@ -13,8 +13,11 @@
   ;
 #include "format/ptd/ptd_schema.def"
 
-// The splice after the identifier.
-enum { HEAD = 8, SPLICE_BYTES = 48, HEADER_LENGTH = 40 };
+enum {
+  HEAD = 8,            // the root offset and the identifier of the FlatBuffer
+  SPLICE_BYTES = 48,   // inserted behind them: the header, padded
+  HEADER_LENGTH = 40,  // as the header states it
+};
 
 static void stop_unless(bool good, const char* what) {
   if (good) return;

@@ -1,4 +1,4 @@
-// Data files (.ptd) built in memory, for tests, right or wrong in any one way.
+// Data files (.ptd) built in memory for tests, valid or with one error.
 //
 //   const test_datum data[] = {{"w", ETX_DTYPE_FLOAT32, SIZES(2), w, sizeof
 //   w}}; etx_bytes file = test_data_file(&block, data, 1);
@@ -25,7 +25,7 @@ typedef struct test_data_block {
 } test_data_block;
 
 // Writes the file into `block`: one segment for each datum, at a multiple of
-// 128. Mistakes in a test (too many bytes) stop it.
+// 128. A mistake in the test, such as too many bytes, aborts it.
 etx_bytes_mut test_data_file(test_data_block* block, const test_datum* data,
                              size_t count);
 

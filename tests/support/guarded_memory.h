@@ -1,4 +1,5 @@
-// Blocks that end where a page begins that nobody may touch.
+// Blocks of memory before an inaccessible page, so that an access past the end
+// fails.
 
 #ifndef ETX_TESTS_SUPPORT_GUARDED_MEMORY_H
 #define ETX_TESTS_SUPPORT_GUARDED_MEMORY_H
@@ -9,16 +10,16 @@ typedef struct test_block {
   etx_bytes_mut bytes;  // aligned as asked, filled with 0xa5
   void* pages;
   size_t page_bytes;
-  size_t slack;  // bytes between the block's end and the forbidden page
+  size_t slack;  // bytes between the block's end and that page
 } test_block;
 
-// Takes `size` bytes. The end is as near to the forbidden page as the alignment
-// lets it be; what lies between is checked by test_block_end.
+// Allocates `size` bytes. The end is as near to the inaccessible page as the
+// alignment allows; test_block_end checks the bytes between them.
 test_block test_block_new(size_t size, size_t alignment);
-// Gives the block back; false if the bytes behind its end were written.
+// Frees the block. False if the bytes behind its end were written.
 bool test_block_end(test_block* block);
-// The last byte that a file may be read at: a copy of `bytes` before a
-// forbidden page.
+// A copy of `bytes` before an inaccessible page, so that reading a file past
+// its end fails.
 test_block test_block_of(etx_bytes bytes, size_t alignment);
 
 #endif

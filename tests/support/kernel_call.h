@@ -1,4 +1,4 @@
-// A kernel called by name, as a line of a test:
+// Calls a kernel by the name of its operator:
 //
 //   test_call c;
 //   test_call_begin(&c, "aten::add.out");
@@ -9,8 +9,8 @@
 //   ... test_call_result(&c, 0)->data ...
 //   test_call_end(&c);
 //
-// Memory of a tensor is of exactly its size. The shape rule sizes the out
-// tensors, which are made by test_call_run.
+// Each tensor has a block of exactly its size. test_call_run makes the out
+// tensors, with the sizes that the operator's shape rule finds.
 
 #ifndef ETX_TESTS_SUPPORT_KERNEL_CALL_H
 #define ETX_TESTS_SUPPORT_KERNEL_CALL_H

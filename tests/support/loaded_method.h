@@ -1,5 +1,5 @@
-// A program opened and its methods loaded into memory of exactly the stated
-// size, each block before a forbidden page.
+// Loads methods of an open program into memory of exactly the stated sizes,
+// each block before an inaccessible page.
 
 #ifndef ETX_TESTS_SUPPORT_LOADED_METHOD_H
 #define ETX_TESTS_SUPPORT_LOADED_METHOD_H
@@ -19,7 +19,7 @@ typedef struct test_loaded {
 etx_status test_load(test_loaded* loaded, const etx_program* program,
                      const char* name, const etx_planned_memory* state,
                      etx_diag* diag);
-// Gives the memory back; false if something was written behind a block.
+// Frees the memory. False if bytes behind a block were written.
 bool test_unload(test_loaded* loaded);
 
 // A contiguous tensor over the caller's data.

@@ -1,4 +1,4 @@
-// Tests of what a build may leave out (format/base/build_parts.h).
+// Tests of parts that a build may leave out (format/base/build_parts.h).
 
 #ifndef ETX_TESTS_SUPPORT_OPTIONAL_PARTS_H
 #define ETX_TESTS_SUPPORT_OPTIONAL_PARTS_H

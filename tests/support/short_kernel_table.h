@@ -1,5 +1,5 @@
-// A short kernel table of the tests' own: what an application that passes its
-// own table does, and kernels that fail or count when a test wants them to.
+// A short kernel table, as an application may pass one. Its kernels are simple;
+// some of them fail or count calls for tests.
 
 #ifndef ETX_TESTS_SUPPORT_SHORT_KERNEL_TABLE_H
 #define ETX_TESTS_SUPPORT_SHORT_KERNEL_TABLE_H

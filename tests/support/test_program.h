@@ -2,14 +2,14 @@
 //
 //   test_program* p = test_program_new();
 //   test_method(p, "add_one");
-//   const int x = test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(3)),
-//   "x");
+//   const int t = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(3));
+//   const int x = test_input(p, t, "x");
 //   ...
 //   test_call(p, "aten::add", "out", ARGS(x, one, alpha, y, y));
 //   etx_bytes file = test_file(p);
 //
-// Mistakes in a test (too many values) stop it. Everything lives in the
-// program, which test_program_end gives back.
+// A mistake in the test, such as too many values, aborts it. All memory belongs
+// to the test_program; test_program_end frees it.
 
 #ifndef ETX_TESTS_SUPPORT_TEST_PROGRAM_H
 #define ETX_TESTS_SUPPORT_TEST_PROGRAM_H
@@ -35,13 +35,14 @@ typedef struct test_program test_program;
 test_program* test_program_new(void);
 void test_program_end(test_program* p);
 
-// Starts another method; what follows belongs to it.
+// Starts another method; later calls add to it.
 void test_method(test_program* p, const char* name);
-// Bytes of arena 1 and of arena 2 of the method; more by test_arena.
+// Sets the bytes of arenas 1 and 2 of the method. test_arena adds another
+// arena.
 void test_arenas(test_program* p, int64_t scratch, int64_t state);
 void test_arena(test_program* p, int64_t bytes);
 
-// Values; each answers its index.
+// Add a value and return its index.
 int test_none(test_program* p);
 int test_int(test_program* p, int64_t value);
 int test_bool(test_program* p, bool value);
@@ -50,7 +51,7 @@ int test_string(test_program* p, const char* value);
 int test_ints(test_program* p, const int* items, size_t count);
 int test_tensors(test_program* p, const int* items, size_t count);
 int test_optional_tensors(test_program* p, const int* items, size_t count);
-// A tensor without memory: an input, a view, a blank slot.
+// A tensor without memory of its own: an input, a view, an empty slot.
 int test_borrowed(test_program* p, etx_dtype dtype, test_sizes sizes);
 int test_planned(test_program* p, etx_dtype dtype, test_sizes sizes,
                  uint32_t memory_id, uint64_t offset);
@@ -67,11 +68,11 @@ int test_initial(test_program* p, int value, uint32_t data_index);
 // The tensor itself, to be changed.
 etx_pte_tensor* test_tensor_of(test_program* p, int value);
 
-// Constants and initial data; each answers its index. Data is copied.
+// Add constants and initial data, and return their index. Data is copied.
 uint32_t test_data(test_program* p, const void* data, size_t bytes);
 uint32_t test_initial_data(test_program* p, const void* data, size_t bytes);
 
-// Inputs and outputs of the method; answer the value.
+// Make a value an input or an output of the method, and return `value`.
 int test_input(test_program* p, int value, const char* name);
 int test_mutable_input(test_program* p, int value, const char* name);
 int test_output(test_program* p, int value, const char* name);

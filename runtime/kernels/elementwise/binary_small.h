@@ -7,22 +7,23 @@
 #include "runtime/kernel.h"
 #include "runtime/kernels/simd/elementwise/binary_loops.h"
 
-// The largest number of elements: beyond it, the loops of wider instruction
-// sets gain more than the general path costs.
+// The largest number of elements. With more, the loops of wider instruction
+// sets gain more time than the general path costs.
 enum { ETX_BINARY_SMALL = 96 };
 
 // Indices in etx_call.prepared where prepare stores the number of elements, and
-// for rows the word of etx_binary_rows_word.
+// for broadcast rows the number that etx_binary_rows_word returns.
 enum { ETX_BINARY_SMALL_COUNT = 4, ETX_BINARY_SMALL_ROWS = 5 };
 
 // The run function of an etx_binary_function for two contiguous float32 tensors
-// that have the result's elements, at most ETX_BINARY_SMALL, and a result that
-// is the call's last argument; NULL if there is none. Same bits as the loops.
+// that have as many elements as the result, at most ETX_BINARY_SMALL; NULL if
+// there is none. The result is the call's last argument. The results are
+// bit-equal to those of the loops.
 etx_kernel_function etx_binary_small_of(size_t function);
 
 // How an operand is broadcast to a result of contiguous rows.
 typedef enum etx_rows_kind {
-  ETX_ROWS_DENSE,   // it has the result's rows
+  ETX_ROWS_DENSE,   // not broadcast: it has a row for each row of the result
   ETX_ROWS_SAME,    // one row, used for each row of the result
   ETX_ROWS_COLUMN,  // an element for each row
 } etx_rows_kind;
@@ -30,7 +31,8 @@ typedef enum etx_rows_kind {
 // The largest number of elements with operands that are rows or columns.
 enum { ETX_BINARY_SMALL_BROADCAST = 256 };
 
-// How the operands are broadcast to rows of `row_elements`, as one number.
+// How the operands are broadcast to rows of `row_elements` elements, packed
+// into one number for etx_call.prepared.
 int64_t etx_binary_rows_word(size_t row_elements, etx_rows_kind first,
                              etx_rows_kind second);
 

@@ -1,5 +1,5 @@
-// Complex numbers are computed in double and rounded once. In double, products
-// of complex64 are exact; complex128 has doubles itself.
+// complex64 is computed in double and rounded once; products of its parts are
+// exact in double. complex128 consists of doubles.
 
 #include "runtime/kernels/elementwise/elementwise_complex.h"
 
@@ -10,7 +10,7 @@
 #include "runtime/kernels/core/strided_iterator.h"
 #include "runtime/kernels/registry/op_arguments.h"
 
-// Positions of the operands of operators with two.
+// Argument positions of the two operands, the same in all binary operators.
 enum { SELF = ETX_ARG_add_self, OTHER = ETX_ARG_add_other };
 
 typedef struct complex_number {
@@ -155,8 +155,8 @@ static complex_number combine(size_t function, complex_number x,
   return z;
 }
 
-// What prepare leaves in etx_call.prepared.
-enum { FUNCTION };  // in etx_call.prepared
+// What prepare stores in etx_call.prepared: an etx_binary_function.
+enum { FUNCTION };
 
 static void run_row(const etx_strided_iterator* it, size_t function,
                     etx_dtype dtype, double alpha) {

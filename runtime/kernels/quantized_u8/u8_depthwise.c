@@ -8,9 +8,9 @@
 #include "runtime/kernels/image/window.h"
 
 enum {
-  MAX_ROWS = 64,         // of the image that an item reads
-  CHANNELS = 64,         // channels of an item are a multiple of this
-  ITEMS_PER_THREAD = 4,  // at least
+  MAX_ROWS = 64,         // most image rows that one work item reads
+  CHANNELS = 64,         // an item's number of channels is a multiple of this
+  ITEMS_PER_THREAD = 4,  // fewest items for each thread, where possible
 };
 
 typedef struct u8_depthwise_job {
@@ -22,8 +22,8 @@ typedef struct u8_depthwise_job {
   char* out;
   etx_window y, x;
   size_t channels;
-  size_t rows, row_parts;      // rows of an item; items along rows
-  size_t part, channel_parts;  // channels of an item; items along channels
+  size_t rows, row_parts;      // rows of an item; items in an image's height
+  size_t part, channel_parts;  // channels of an item; items in all channels
 } u8_depthwise_job;
 
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }

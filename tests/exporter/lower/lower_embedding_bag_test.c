@@ -8,7 +8,7 @@
 
 #include "tests/exporter/lowered.h"
 
-static void offsets_give_the_bag_of_each_position(void** state) {
+static void bags_are_computed_from_offsets(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -87,7 +87,7 @@ static void offsets_give_the_bag_of_each_position(void** state) {
       "return y\n");
 }
 
-static void bags_of_one_size_are_a_dimension(void** state) {
+static void bags_of_one_size_become_a_dimension(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -110,7 +110,7 @@ static void bags_of_one_size_are_a_dimension(void** state) {
       "return y\n");
 }
 
-static void the_stock_runtime_finds_no_maximum_of_bags(void** state) {
+static void unsupported_bags_are_refused(void** state) {
   (void)state;
   expect_refused(
       ETX_TARGET_EXECUTORCH, "lower",
@@ -134,9 +134,9 @@ static void the_stock_runtime_finds_no_maximum_of_bags(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(offsets_give_the_bag_of_each_position),
-      cmocka_unit_test(bags_of_one_size_are_a_dimension),
-      cmocka_unit_test(the_stock_runtime_finds_no_maximum_of_bags),
+      cmocka_unit_test(bags_are_computed_from_offsets),
+      cmocka_unit_test(bags_of_one_size_become_a_dimension),
+      cmocka_unit_test(unsupported_bags_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

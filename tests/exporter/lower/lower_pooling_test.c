@@ -8,7 +8,7 @@
 
 #include "tests/exporter/lowered.h"
 
-static void a_1d_pooling_pools_a_plane_of_one_row(void** state) {
+static void max_pool1d_becomes_max_pool2d_of_one_row(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -66,7 +66,7 @@ static void indices_that_are_read_are_kept(void** state) {
       "return i\n");
 }
 
-static void a_3d_pooling_takes_two_steps(void** state) {
+static void avg_pool3d_becomes_two_2d_poolings(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -85,7 +85,7 @@ static void a_3d_pooling_takes_two_steps(void** state) {
       "return y\n");
 }
 
-static void a_global_mean_is_a_reduction(void** state) {
+static void a_global_average_pooling_becomes_a_mean(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -100,7 +100,7 @@ static void a_global_mean_is_a_reduction(void** state) {
       "return z\n");
 }
 
-static void equal_windows_are_a_view(void** state) {
+static void adaptive_pooling_becomes_maxima_of_windows(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -126,7 +126,7 @@ static void equal_windows_are_a_view(void** state) {
       "return z\n");
 }
 
-static void adaptive_pooling_takes_dynamic_sizes(void** state) {
+static void interpolations_take_dynamic_sizes(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -146,7 +146,7 @@ static void adaptive_pooling_takes_dynamic_sizes(void** state) {
       "return z\n");
 }
 
-static void a_3d_interpolation_takes_two_steps(void** state) {
+static void trilinear_becomes_two_bilinear_interpolations(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -166,7 +166,7 @@ static void a_3d_interpolation_takes_two_steps(void** state) {
       "return y\n");
 }
 
-static void bicubic_is_a_matrix_product(void** state) {
+static void bicubic_becomes_matrix_products(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -209,7 +209,7 @@ static void unsupported_interpolations_are_refused(void** state) {
 }
 
 // The portable library has 1-D and 2-D convolutions.
-static void a_3d_convolution_is_2d_ones_for_executorch(void** state) {
+static void conv3d_becomes_conv2d_for_executorch(void** state) {
   (void)state;
   static const char yaml[] =
       "inputs: [{name: x, type: 'float32[1, 2, 3, 4, 4]'},\n"
@@ -261,17 +261,17 @@ static void a_3d_convolution_is_2d_ones_for_executorch(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_1d_pooling_pools_a_plane_of_one_row),
+      cmocka_unit_test(max_pool1d_becomes_max_pool2d_of_one_row),
       cmocka_unit_test(indices_that_are_not_read_are_left_out),
       cmocka_unit_test(indices_that_are_read_are_kept),
-      cmocka_unit_test(a_3d_pooling_takes_two_steps),
-      cmocka_unit_test(a_global_mean_is_a_reduction),
-      cmocka_unit_test(equal_windows_are_a_view),
-      cmocka_unit_test(adaptive_pooling_takes_dynamic_sizes),
-      cmocka_unit_test(a_3d_interpolation_takes_two_steps),
-      cmocka_unit_test(bicubic_is_a_matrix_product),
+      cmocka_unit_test(avg_pool3d_becomes_two_2d_poolings),
+      cmocka_unit_test(a_global_average_pooling_becomes_a_mean),
+      cmocka_unit_test(adaptive_pooling_becomes_maxima_of_windows),
+      cmocka_unit_test(interpolations_take_dynamic_sizes),
+      cmocka_unit_test(trilinear_becomes_two_bilinear_interpolations),
+      cmocka_unit_test(bicubic_becomes_matrix_products),
       cmocka_unit_test(unsupported_interpolations_are_refused),
-      cmocka_unit_test(a_3d_convolution_is_2d_ones_for_executorch),
+      cmocka_unit_test(conv3d_becomes_conv2d_for_executorch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-// Choices as read, checked, simplified and printed; where their values lie is
-// told in choice_placement_test.c, what they compute in random_programs_test.c.
+// Conditionals: reading, checking, simplifying and printing. Their placement is
+// tested in branch_placement_test.c, their results in random_programs_test.c.
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 // Reads `size` bytes at `data` as a file of the reader's format and touches
-// everything it accepts. Returns 0; trouble is for the sanitizers to see.
+// everything it accepts. Returns 0; sanitizers report errors.
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 #endif

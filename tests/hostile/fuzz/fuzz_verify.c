@@ -1,5 +1,5 @@
-// Programs, as `etx verify` reads them: with what an operator reads and writes
-// and with jumps followed, so further than the door.
+// Programs, as `etx verify` reads them: it follows jumps and what each operator
+// reads and writes, which etx_pte_open does not.
 
 #define _POSIX_C_SOURCE 200809L  // posix_memalign
 

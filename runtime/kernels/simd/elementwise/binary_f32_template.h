@@ -1,4 +1,4 @@
-// The loops over float32 with two operands (binary_list.def) as one table,
+// The loops over float32 with two operands (binary_ops.def) as one table,
 // `binary_loops`. Every instruction set gives the same bits.
 //
 //   VECTOR_BYTES  required  bytes of a vector register: 16, 32 or 64
@@ -98,7 +98,7 @@ static inline __attribute__((always_inline)) etx_f32_vec gate_of(
 #include "runtime/kernels/simd/elementwise/binary_ops.def"
 #undef F
 
-//   @binary  float32 | operators with two operands (binary_list.def) |
+//   @binary  float32 | operators with two operands (binary_ops.def) |
 //     {ETX_F32_LANES} elements
 static const etx_binary_loop binary_loops[ETX_BINARY_COUNT] = {
 #define NUMERIC(name, ...) name##_f32,

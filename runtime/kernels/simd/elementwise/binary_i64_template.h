@@ -1,4 +1,4 @@
-// The loops over int64 with two operands (binary_list.def) as one table,
+// The loops over int64 with two operands (binary_ops.def) as one table,
 // `whole_loops`. No parameters: each instruction set includes it, and the
 // compiler vectorises it.
 
@@ -38,7 +38,7 @@ static bool are_fast_i64(const void* a, const void* b, size_t count) {
   ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, integral)
 #include "runtime/kernels/simd/elementwise/binary_ops.def"
 
-//   @whole  int64 | operators with two operands (binary_list.def) |
+//   @whole  int64 | operators with two operands (binary_ops.def) |
 //     {VECTOR_BYTES / 8} elements
 static const etx_binary_loop whole_loops[ETX_BINARY_COUNT] = {
 #define NUMERIC(name, ...) name##_i64,

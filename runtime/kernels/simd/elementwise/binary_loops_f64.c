@@ -23,7 +23,7 @@ const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT] = {
 #include "runtime/kernels/simd/elementwise/binary_ops.def"
 };
 
-// Bool as it lies in memory: any byte but 0 is true.
+// Operators on bool in memory, where any byte but 0 is true.
 ETX_BINARY_LOOP(bool_and, uint8_t, uint8_t, i64, (x != 0) & (y != 0))
 ETX_BINARY_LOOP(bool_or, uint8_t, uint8_t, i64, (x != 0) | (y != 0))
 ETX_BINARY_LOOP(bool_xor, uint8_t, uint8_t, i64, (x != 0) ^ (y != 0))

@@ -1,4 +1,4 @@
-// The loops over float32 with one operand (unary_list.def) as one table,
+// The loops over float32 with one operand (unary_ops.def) as one table,
 // `unary_loops`. Include after binary_f32_template.h, which brings the vector
 // functions. Every instruction set gives the same bits.
 //
@@ -110,7 +110,7 @@ static void run_angles(float* out, const float* in, size_t count,
 #include "runtime/kernels/simd/elementwise/unary_ops.def"
 #undef F
 
-//   @unary  float32 | operators with one operand (unary_list.def) |
+//   @unary  float32 | operators with one operand (unary_ops.def) |
 //     {ETX_F32_LANES} elements
 static const etx_unary_loop unary_loops[ETX_UNARY_COUNT] = {
 #define NUMERIC(name, ...) name##_f32,

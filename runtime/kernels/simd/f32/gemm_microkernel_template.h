@@ -1,5 +1,6 @@
 // The GEMM microkernel (etx_gemm_block) for one element type and instruction
-// set. All sets give the same bits.
+// set. All sets give the same bits. A tap is one step of all sums of a register
+// block: a vector of lanes, times one weight of each row.
 //
 //   VECTOR_BYTES              required  bytes of a vector register: 16, 32 or
 //                                       64

@@ -164,7 +164,8 @@ etx_status etx_call_refuse(const etx_call* call, etx_status status,
 #define etx_call_refuse(call, status, ...) \
   (0 ? (etx_call_refuse)((call), (status), __VA_ARGS__) : (etx_status)(status))
 #endif
-// Refusals that say operator, argument, expected and found.
+// Errors of a call. The message has the operator, the argument, what was
+// expected and what was found.
 
 // Refuses the type of argument `index` with ETX_UNSUPPORTED; `expected` names
 // the types that the kernel takes.

@@ -8,7 +8,7 @@
 //
 // No call with a tensor of another type reaches a kernel: it is refused when
 // the method is loaded (runtime/program/argument_check.c), or by
-// etx_call_check_types. So a kernel needs no check of its own. Where it chooses
+// etx_kernel_prepare. So a kernel needs no check of its own. Where it chooses
 // code by type, it tests the type with one of these macros, and the compiler
 // drops the code that cannot be chosen:
 //

@@ -104,8 +104,8 @@ const etx_kernel* etx_kernel_find(const etx_kernel_table* table, etx_op_id op);
 // checked yet: refuses those that this build leaves out (built_types.h).
 etx_status etx_kernel_prepare(const etx_kernel* kernel, etx_call* call);
 
-// True for a row of etx_all_kernels all of whose types this build leaves out:
-// it only says so.
+// True for a row of etx_all_kernels whose types are all left out of this build.
+// Such a row has no kernel; its prepare only refuses the call.
 bool etx_kernel_is_left_out(const etx_kernel* kernel);
 
 // Refuses a type that this build leaves out (ETX_UNSUPPORTED), with the name of
@@ -164,7 +164,8 @@ etx_status etx_call_refuse(const etx_call* call, etx_status status,
 #define etx_call_refuse(call, status, ...) \
   (0 ? (etx_call_refuse)((call), (status), __VA_ARGS__) : (etx_status)(status))
 #endif
-// Refusals that say operator, argument, expected and found.
+// Errors of a call. The message has the operator, the argument, what was
+// expected and what was found.
 
 // Refuses the type of argument `index` with ETX_UNSUPPORTED; `expected` names
 // the types that the kernel takes.

@@ -14,9 +14,9 @@
 #include "format/ptd/ptd_file.h"
 #include "runtime/kernel.h"
 
-// What a caller allows a file to ask for. All zero means the defaults.
+// Limits of a caller on what a file may need. All zero means the defaults.
 typedef struct etx_limits {
-  etx_pte_limits file;           // what the bytes may ask for
+  etx_pte_limits file;           // limits on the content of the file
   uint64_t max_steps;            // instructions of one run; 0: ETX_MAX_STEPS
   const etx_parallel* parallel;  // NULL: one thread
 } etx_limits;
@@ -69,7 +69,7 @@ ETX_MUST_USE etx_status etx_program_use_data(etx_program* program,
 bool etx_program_stored(const etx_program* program,
                         const etx_pte_tensor* tensor, etx_bytes* out_data);
 
-// What a file says of a method as a whole.
+// What a file states about a method as a whole.
 typedef struct etx_method_info {
   etx_text name;             // borrowed from the file
   size_t input_count;        // as etx_program_input_at counts them

@@ -27,7 +27,7 @@ ETX_MUST_USE etx_status etx_port_output(const etx_program* program,
                                         etx_port* out_port, etx_diag* diag);
 
 // How dimension `dim` of an input depends on a symbol; with -1, how an integer
-// input does. False if it is fixed or the file does not say.
+// input does. False if it is fixed or the file does not state it.
 bool etx_port_dim(const etx_program* program, etx_text method,
                   const etx_port* port, int32_t dim,
                   etx_blob_input_dim* out_dim, etx_blob_symbol* out_symbol);

@@ -72,7 +72,7 @@ typedef struct etx_blob_input {
   bool is_mutable;  // the method writes it
 } etx_blob_input;
 
-// What the blob says of a method, for writing.
+// What the blob states about a method, for writing.
 typedef struct etx_blob_method {
   etx_text name;                   // of the plan it describes
   const etx_blob_input* inputs;    // one for each input of the plan, in order

@@ -17,8 +17,8 @@
 #include "format/flatbuffers/fb_reader.h"
 #include "format/pte/pte_types.h"
 
-// What a caller allows a file to ask for: beyond it is ETX_OUT_OF_RANGE. All
-// zero means the defaults.
+// Limits of a caller on what a file may need; a file beyond them is refused
+// with ETX_OUT_OF_RANGE. All zero means the defaults.
 typedef struct etx_pte_limits {
   uint64_t max_file_bytes;    // 0: no limit
   uint64_t max_arena_bytes;   // of one arena of one method; 0: no limit

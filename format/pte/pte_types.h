@@ -154,7 +154,7 @@ typedef struct etx_pte_compile_spec {
   etx_bytes value;  // whose meaning the backend knows
 } etx_pte_compile_spec;
 
-// Delegate, for writing: its data lies in the FlatBuffer.
+// Delegate, for writing: its data is in the FlatBuffer.
 typedef struct etx_pte_delegate_content {
   etx_text id;                        // backend
   uint32_t data_index;                // in etx_pte_content.delegate_data

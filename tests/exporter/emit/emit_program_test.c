@@ -288,7 +288,7 @@ static void a_view_has_one_inferred_size(void** state) {
       -1);
 }
 
-static void a_slice_of_a_constant_is_a_header_over_it(void** state) {
+static void a_dynamic_slice_of_a_constant_is_a_view(void** state) {
   (void)state;
   const float table[8] = {1, 2, 3, 4, 5, 6, 7, 8};
   graph_method(&g, "m");
@@ -475,7 +475,7 @@ int main(void) {
       TEST(integers_are_computed_once_from_input_sizes),
       TEST(a_size_that_no_input_determines_is_refused),
       TEST(a_view_has_one_inferred_size),
-      TEST(a_slice_of_a_constant_is_a_header_over_it),
+      TEST(a_dynamic_slice_of_a_constant_is_a_view),
       TEST(for_executorch_a_slice_is_a_tensor_with_dynamic_sizes),
       TEST(for_executorch_a_slice_of_a_state_is_an_alias),
       TEST(equal_bytes_are_stored_once_in_the_file),

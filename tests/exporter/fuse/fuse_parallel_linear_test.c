@@ -135,7 +135,7 @@ static void a_tied_weight_is_not_concatenated(void** state) {
   lowered_close(&l);
 }
 
-static void executorch_is_left_alone(void** state) {
+static void programs_for_executorch_are_unchanged(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_EXECUTORCH,
@@ -154,7 +154,7 @@ int main(void) {
       cmocka_unit_test(weights_and_biases_are_concatenated_in_order),
       cmocka_unit_test(other_layers_are_reported),
       cmocka_unit_test(a_tied_weight_is_not_concatenated),
-      cmocka_unit_test(executorch_is_left_alone),
+      cmocka_unit_test(programs_for_executorch_are_unchanged),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

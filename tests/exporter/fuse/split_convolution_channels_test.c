@@ -195,7 +195,7 @@ static void slices_of_a_weight_keep_its_name(void** state) {
   lowered_close(&l);
 }
 
-static void executorch_is_left_alone(void** state) {
+static void programs_for_executorch_are_unchanged(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_EXECUTORCH,
@@ -212,7 +212,7 @@ int main(void) {
       cmocka_unit_test(other_convolutions_are_left_alone),
       cmocka_unit_test(blocks_are_aligned),
       cmocka_unit_test(slices_of_a_weight_keep_its_name),
-      cmocka_unit_test(executorch_is_left_alone),
+      cmocka_unit_test(programs_for_executorch_are_unchanged),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

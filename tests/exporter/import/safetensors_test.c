@@ -121,7 +121,7 @@ static void malformed_files_are_refused(void** state) {
   assert_int_equal(open_text("{\"__metadata__\": {\"a\": \"b\"}}", 28), ETX_OK);
 }
 
-static void types_are_told_by_name(void** state) {
+static void dtypes_are_found_by_name(void** state) {
   (void)state;
   static const char known[] =
       "{\"a\": {\"dtype\": \"C64\", \"shape\": [1], \"data_offsets\": [0, 8]}}";
@@ -138,7 +138,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(tensors_read_back),
       TEST(malformed_files_are_refused),
-      TEST(types_are_told_by_name),
+      TEST(dtypes_are_found_by_name),
   };
 #undef TEST
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,7 @@ static void lines_are_cut_or_padded_to_their_length(void** state) {
       "return b\n");
 }
 
-static void the_stock_runtime_gives_one_side(void** state) {
+static void two_sided_real_transforms_are_refused_for_executorch(void** state) {
   (void)state;
   expect_refused(
       ETX_TARGET_EXECUTORCH, "lower",
@@ -231,8 +231,8 @@ static void sizes_of_pairs_are_those_of_complex_numbers(void** state) {
                  "return z\n");
 }
 
-// Real lines as such, whose inverse is the conjugate.
-static void transforms_take_what_there_is(void** state) {
+// Real inputs use the real transform; its inverse is the conjugate.
+static void transforms_become_the_kernels_that_exist(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -316,7 +316,7 @@ static void the_stock_runtime_puts_none_together(void** state) {
                  "'aten.fft_fft.default' runs only in etx's runtime");
 }
 
-static void zeros_around_complex_numbers_lie_around_their_parts(void** state) {
+static void complex_padding_pads_the_real_view(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
@@ -376,17 +376,17 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(norms_are_numbers),
       cmocka_unit_test(lines_are_cut_or_padded_to_their_length),
-      cmocka_unit_test(the_stock_runtime_gives_one_side),
+      cmocka_unit_test(two_sided_real_transforms_are_refused_for_executorch),
       cmocka_unit_test(core_forms_count_dimensions_from_the_front),
       cmocka_unit_test(other_lengths_and_norms_are_refused),
       cmocka_unit_test(gradients_of_a_convolution_are_three),
       cmocka_unit_test(complex_numbers_are_put_together_from_parts),
       cmocka_unit_test(a_real_operand_becomes_complex),
       cmocka_unit_test(sizes_of_pairs_are_those_of_complex_numbers),
-      cmocka_unit_test(transforms_take_what_there_is),
+      cmocka_unit_test(transforms_become_the_kernels_that_exist),
       cmocka_unit_test(frames_are_seen_through_windows),
       cmocka_unit_test(the_stock_runtime_puts_none_together),
-      cmocka_unit_test(zeros_around_complex_numbers_lie_around_their_parts),
+      cmocka_unit_test(complex_padding_pads_the_real_view),
       cmocka_unit_test(complex_numbers_are_padded_with_zeros_alone),
       cmocka_unit_test(a_conjugate_is_computed_where_there_is_one),
   };

@@ -80,7 +80,7 @@ static void empty_vectors_join_anything(void** state) {
       "return e\n");
 }
 
-static void stacks_give_dimensions_first(void** state) {
+static void stacks_become_views_and_cat(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower",
@@ -113,7 +113,7 @@ int main(void) {
       cmocka_unit_test(dilation_keeps_some_of_a_window),
       cmocka_unit_test(columns_are_summed_by_a_transposed_convolution),
       cmocka_unit_test(empty_vectors_join_anything),
-      cmocka_unit_test(stacks_give_dimensions_first),
+      cmocka_unit_test(stacks_become_views_and_cat),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

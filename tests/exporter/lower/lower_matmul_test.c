@@ -17,7 +17,7 @@ static const char linear_of_rows[] =
     "  - {out: y, op: aten.linear.default, args: [x, w, b]}\n"
     "outputs: [y]\n";
 
-static void linear_reads_its_weight_as_it_lies(void** state) {
+static void linear_keeps_the_layout_of_its_weight(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower", linear_of_rows,
                  "y: float32[1, s, 3] = aten::linear.out(x, w, b)\n"
@@ -224,7 +224,7 @@ static void a_bilinear_layer_is_a_linear_one_and_inner_products(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(linear_reads_its_weight_as_it_lies),
+      cmocka_unit_test(linear_keeps_the_layout_of_its_weight),
       cmocka_unit_test(stock_linear_multiplies_by_a_transpose),
       cmocka_unit_test(matmul_collapses_batches),
       cmocka_unit_test(matmul_of_vectors),

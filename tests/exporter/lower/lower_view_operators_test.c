@@ -225,7 +225,7 @@ static void select_scatter_writes_one_slice(void** state) {
       "return y\n");
 }
 
-static void index_copy_is_an_index_put_behind_none(void** state) {
+static void index_copy_becomes_index_put_with_none(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_ETX, "lower",
@@ -309,7 +309,7 @@ int main(void) {
       cmocka_unit_test(stack_is_a_cat_of_views),
       cmocka_unit_test(repeats_of_rows_are_expanded),
       cmocka_unit_test(select_scatter_writes_one_slice),
-      cmocka_unit_test(index_copy_is_an_index_put_behind_none),
+      cmocka_unit_test(index_copy_becomes_index_put_with_none),
       cmocka_unit_test(index_put_keeps_none_in_its_list),
       cmocka_unit_test(slice_scatter_over_all_is_its_source),
       cmocka_unit_test(copy_has_the_dtype_and_sizes_of_its_target),

@@ -146,7 +146,7 @@ static void a_bias_and_a_position_mask_are_two_operands(void** state) {
 }
 
 // Products of all heads begin with a bias of their own (baddbmm).
-static void a_bias_of_baddbmm_is_a_mask(void** state) {
+static void a_bias_of_baddbmm_becomes_a_mask(void** state) {
   (void)state;
   expect(HEADS
          "  - {out: qc, op: aten.reshape.default, args: [qh, [4, 3, 4]]}\n"
@@ -243,7 +243,7 @@ static void half_masks_are_added_in_float32(void** state) {
 }
 
 // Scores are nothing beside the number: max(s + m, l) = s + max(m, l).
-static void a_maximum_of_scores_is_a_maximum_of_the_mask(void** state) {
+static void a_maximum_of_scores_becomes_a_maximum_of_the_mask(void** state) {
   (void)state;
   expect(HEADS SCORES LEAST
          "  - {out: a, op: aten.add.Tensor, args: [s, m]}\n"
@@ -386,11 +386,11 @@ int main(void) {
       cmocka_unit_test(a_mask_added_after_where_is_added_to_hidden_keys),
       cmocka_unit_test(a_mask_may_be_subtracted_or_scaled),
       cmocka_unit_test(a_bias_and_a_position_mask_are_two_operands),
-      cmocka_unit_test(a_bias_of_baddbmm_is_a_mask),
+      cmocka_unit_test(a_bias_of_baddbmm_becomes_a_mask),
       cmocka_unit_test(a_mask_that_is_added_twice_is_one),
       cmocka_unit_test(biases_of_image_scores_are_one_mask),
       cmocka_unit_test(half_masks_are_added_in_float32),
-      cmocka_unit_test(a_maximum_of_scores_is_a_maximum_of_the_mask),
+      cmocka_unit_test(a_maximum_of_scores_becomes_a_maximum_of_the_mask),
       cmocka_unit_test(a_mask_per_window_is_expanded_over_the_batch),
       cmocka_unit_test(bool_masks_hide_keys),
       cmocka_unit_test(position_masks_need_no_tensor),

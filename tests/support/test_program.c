@@ -36,10 +36,10 @@ typedef struct method_builder {
   etx_blob_view views[MAX_PORTS];
 } method_builder;
 
-typedef struct test_block {
-  struct test_block* next;
+typedef struct program_block {
+  struct program_block* next;
   uint64_t bytes[];
-} test_block;
+} program_block;
 
 struct test_program {
   method_builder methods[MAX_METHODS];
@@ -54,7 +54,7 @@ struct test_program {
   etx_blob_state states[MAX_DATA];
   int32_t state_sizes[MAX_DATA][ETX_MAX_RANK];
   etx_blob_pair concurrent[MAX_METHODS];
-  test_block* blocks;
+  program_block* blocks;
   etx_bytes_mut file;
 };
 
@@ -68,7 +68,7 @@ static void stop_unless(bool good, const char* what) {
 }
 
 static void* take(test_program* p, size_t bytes) {
-  test_block* b = calloc(1, sizeof *b + bytes + 16);
+  program_block* b = calloc(1, sizeof *b + bytes + 16);
   stop_unless(b != NULL, "no memory");
   b->next = p->blocks;
   p->blocks = b;
@@ -85,7 +85,7 @@ test_program* test_program_new(void) {
 
 void test_program_end(test_program* p) {
   while (p->blocks != NULL) {
-    test_block* b = p->blocks;
+    program_block* b = p->blocks;
     p->blocks = b->next;
     free(b);
   }

@@ -11,13 +11,12 @@
 // `*position` by the inserted node.
 static etx_status copy_argument(etx_ir_module* module, etx_ir_method* method,
                                 size_t* position, size_t argument) {
-  const uint32_t choice = method->nodes[*position].choice;
+  const uint32_t cond = method->nodes[*position].cond;
   const uint32_t source = method->nodes[*position].args[argument].as.value;
-  const uint32_t branch = argument == ETX_JOIN_THEN
-                              ? etx_ir_then_branch(choice)
-                              : etx_ir_else_branch(choice);
+  const uint32_t branch = argument == ETX_JOIN_THEN ? etx_ir_then_branch(cond)
+                                                    : etx_ir_else_branch(cond);
   const size_t end =
-      etx_ir_branch_end(method, etx_ir_find_head(method, choice), branch);
+      etx_ir_branch_end(method, etx_ir_find_head(method, cond), branch);
   etx_ir_value value = method->values[method->nodes[*position].outputs[0]];
   value.name = etx_pool_format(
       module->pool, argument == ETX_JOIN_THEN ? "%t.then" : "%t.else",

@@ -75,9 +75,9 @@ etx_status etx_pass_share_branch_storage(etx_pass_context* context) {
       const etx_ir_node* const node = &m.method->nodes[n];
       if (!etx_ir_is_join(node)) continue;
       share_result(&m, node->args[ETX_JOIN_THEN].as.value,
-                   etx_ir_then_branch(node->choice));
+                   etx_ir_then_branch(node->cond));
       share_result(&m, node->args[ETX_JOIN_ELSE].as.value,
-                   etx_ir_else_branch(node->choice));
+                   etx_ir_else_branch(node->cond));
     }
   }
   return ETX_OK;

@@ -17,7 +17,7 @@
 #include "exporter/placement/view_rules.h"
 
 struct etx_emit_cond {
-  uint32_t choice;
+  uint32_t cond;
   size_t jump;                // the instruction that skips the first branch
   size_t skip;                // the instruction that skips the second branch
   bool is_else;               // the second branch is being emitted
@@ -78,11 +78,10 @@ etx_status etx_emit_head(etx_emit_method* m, const etx_ir_node* head) {
   } else {
     ETX_TRY(emit_size_condition(m, condition->as.integer, &index));
   }
-  ETX_TRY(etx_pool_grow(m->emit->pool, &m->choices, m->choice_count,
-                        &m->choice_capacity, sizeof *m->choices));
-  etx_emit_cond* const c = &m->choices[m->choice_count++];
-  *c = (etx_emit_cond){.choice = head->choice,
-                       .computed_count = m->computed_count};
+  ETX_TRY(etx_pool_grow(m->emit->pool, &m->conds, m->cond_count,
+                        &m->cond_capacity, sizeof *m->conds));
+  etx_emit_cond* const c = &m->conds[m->cond_count++];
+  *c = (etx_emit_cond){.cond = head->cond, .computed_count = m->computed_count};
   c->index_of_symbol =
       etx_pool_take(m->emit->pool, count * sizeof *c->index_of_symbol);
   if (c->index_of_symbol == NULL) return ETX_OUT_OF_MEMORY;
@@ -122,18 +121,18 @@ static etx_status end_cond(etx_emit_method* m, etx_emit_cond* c) {
 }
 
 etx_status etx_emit_enter_branch(etx_emit_method* m, uint32_t branch) {
-  while (m->choice_count != 0) {
-    etx_emit_cond* const c = &m->choices[m->choice_count - 1];
-    const uint32_t first = etx_ir_then_branch(c->choice);
+  while (m->cond_count != 0) {
+    etx_emit_cond* const c = &m->conds[m->cond_count - 1];
+    const uint32_t first = etx_ir_then_branch(c->cond);
     if (!c->is_else && etx_ir_branch_is_within(m->method, branch, first)) {
       return ETX_OK;
     }
     if (etx_ir_branch_is_within(m->method, branch,
-                                etx_ir_else_branch(c->choice))) {
+                                etx_ir_else_branch(c->cond))) {
       return c->is_else ? ETX_OK : start_else(m, c);
     }
     ETX_TRY(end_cond(m, c));
-    --m->choice_count;
+    --m->cond_count;
   }
   return ETX_OK;
 }

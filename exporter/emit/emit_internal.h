@@ -67,8 +67,8 @@ typedef struct etx_emit_method {
   // By value: the value whose tensor it uses. A result of a branch uses the
   // tensor of its join, any other value its own.
   uint32_t* tensor_of;
-  etx_emit_cond* choices;  // conditionals being emitted, innermost last
-  size_t choice_count, choice_capacity;
+  etx_emit_cond* conds;  // conditionals being emitted, innermost last
+  size_t cond_count, cond_capacity;
 } etx_emit_method;
 
 // emit_constants.c

@@ -24,16 +24,16 @@ bool etx_ir_is_join(const etx_ir_node* node) { return node->op == &join_row; }
 
 etx_status etx_ir_add_cond(etx_ir_module* module, etx_ir_method* method,
                            uint32_t parent, uint32_t* out_choice) {
-  if (method->choice_count >= UINT32_MAX / 2 - 1) return ETX_OUT_OF_RANGE;
-  ETX_TRY(etx_pool_grow(module->pool, &method->choices, method->choice_count,
-                        &method->choice_capacity, sizeof *method->choices));
-  method->choices[method->choice_count].parent = parent;
-  *out_choice = (uint32_t)++method->choice_count;
+  if (method->cond_count >= UINT32_MAX / 2 - 1) return ETX_OUT_OF_RANGE;
+  ETX_TRY(etx_pool_grow(module->pool, &method->conds, method->cond_count,
+                        &method->cond_capacity, sizeof *method->conds));
+  method->conds[method->cond_count].parent = parent;
+  *out_choice = (uint32_t)++method->cond_count;
   return ETX_OK;
 }
 
 etx_status etx_ir_add_head(etx_ir_module* module, etx_ir_method* method,
-                           uint32_t choice, const etx_ir_arg* condition,
+                           uint32_t cond, const etx_ir_arg* condition,
                            const etx_source_location* place,
                            uint32_t* out_token) {
   etx_ir_value token = {.has_shape = true,
@@ -41,7 +41,7 @@ etx_status etx_ir_add_head(etx_ir_module* module, etx_ir_method* method,
                         .origin = ETX_IR_FROM_NODE,
                         .index = (uint32_t)method->node_count};
   // The space keeps the name from colliding with the names of a model.
-  token.name = etx_pool_format(module->pool, "choice %u", (uint64_t)choice);
+  token.name = etx_pool_format(module->pool, "choice %u", (uint64_t)cond);
   if (token.name.data == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(etx_ir_add_value(module, method, &token, out_token));
   etx_ir_arg args[1] = {*condition};
@@ -53,8 +53,8 @@ etx_status etx_ir_add_head(etx_ir_module* module, etx_ir_method* method,
       .outputs = out_token,
       .output_count = 1,
       .place = *place,
-      .branch = method->choices[choice - 1].parent,
-      .choice = choice,
+      .branch = method->conds[cond - 1].parent,
+      .cond = cond,
   };
   uint32_t index = 0;
   return etx_ir_add_node(module, method, &node, &index);
@@ -75,15 +75,15 @@ etx_status etx_ir_add_join(etx_ir_module* module, etx_ir_method* method,
       .outputs = &output,
       .output_count = 1,
       .place = *place,
-      .branch = method->choices[join->choice - 1].parent,
-      .choice = join->choice,
+      .branch = method->conds[join->cond - 1].parent,
+      .cond = join->cond,
   };
   uint32_t index = 0;
   return etx_ir_add_node(module, method, &node, &index);
 }
 
 uint32_t etx_ir_branch_parent(const etx_ir_method* method, uint32_t branch) {
-  return method->choices[etx_ir_cond_of(branch) - 1].parent;
+  return method->conds[etx_ir_cond_of(branch) - 1].parent;
 }
 
 bool etx_ir_branch_is_within(const etx_ir_method* method, uint32_t inner,
@@ -93,10 +93,10 @@ bool etx_ir_branch_is_within(const etx_ir_method* method, uint32_t inner,
   return inner == outer;
 }
 
-size_t etx_ir_find_head(const etx_ir_method* method, uint32_t choice) {
+size_t etx_ir_find_head(const etx_ir_method* method, uint32_t cond) {
   size_t at = 0;
   while (at < method->node_count && !(etx_ir_is_head(&method->nodes[at]) &&
-                                      method->nodes[at].choice == choice)) {
+                                      method->nodes[at].cond == cond)) {
     ++at;
   }
   return at;

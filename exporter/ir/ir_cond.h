@@ -1,8 +1,7 @@
-// Conditionals (torch.cond): nodes that run only if a condition holds. In
-// identifiers and below, conditional n is called choice n.
+// Conditionals (torch.cond): nodes that run only if a condition holds.
 //
 //   0  c = gt(x, 0)
-//   1  t = choice(c)            the branch head of choice 1
+//   1  t = cond(c)            the branch head of conditional 1
 //   2    a = add(x, 1)          branch 2: runs if c holds
 //   3    b = mul(x, 2)          branch 3: runs if it does not
 //   4  y = join(t, a, b)        y is a or b
@@ -22,7 +21,7 @@
 // bool tensor of one element, or an integer over sizes that is not 0 where the
 // condition holds.
 //
-// Branch 0 is the method itself; choice n has the branches 2n and 2n + 1.
+// Branch 0 is the method itself; conditional n has the branches 2n and 2n + 1.
 
 #ifndef ETX_EXPORTER_IR_IR_COND_H
 #define ETX_EXPORTER_IR_IR_COND_H
@@ -39,13 +38,13 @@ ETX_MUST_USE etx_status etx_ir_add_cond(etx_ir_module* module,
 
 // Appends the branch head, in the parent branch of the conditional.
 ETX_MUST_USE etx_status etx_ir_add_head(etx_ir_module* module,
-                                        etx_ir_method* method, uint32_t choice,
+                                        etx_ir_method* method, uint32_t cond,
                                         const etx_ir_arg* condition,
                                         const etx_source_location* place,
                                         uint32_t* out_token);
 // One result of a conditional.
 typedef struct etx_ir_join {
-  uint32_t choice;
+  uint32_t cond;
   uint32_t token;       // output of the branch head
   uint32_t then_value;  // the result if the condition holds
   uint32_t else_value;  // the result if it does not
@@ -62,11 +61,9 @@ bool etx_ir_is_head(const etx_ir_node* node);
 bool etx_ir_is_join(const etx_ir_node* node);
 
 // The branches of a conditional, and the conditional of a branch.
-static inline uint32_t etx_ir_then_branch(uint32_t choice) {
-  return 2 * choice;
-}
-static inline uint32_t etx_ir_else_branch(uint32_t choice) {
-  return 2 * choice + 1;
+static inline uint32_t etx_ir_then_branch(uint32_t cond) { return 2 * cond; }
+static inline uint32_t etx_ir_else_branch(uint32_t cond) {
+  return 2 * cond + 1;
 }
 static inline uint32_t etx_ir_cond_of(uint32_t branch) { return branch / 2; }
 
@@ -77,7 +74,7 @@ bool etx_ir_branch_is_within(const etx_ir_method* method, uint32_t inner,
                              uint32_t outer);
 
 // The position of the head of a conditional; node_count if it was removed.
-size_t etx_ir_find_head(const etx_ir_method* method, uint32_t choice);
+size_t etx_ir_find_head(const etx_ir_method* method, uint32_t cond);
 // One past the last node of `branch`, a branch of the conditional whose head is
 // node `head`.
 size_t etx_ir_branch_end(const etx_ir_method* method, size_t head,

@@ -34,13 +34,12 @@ static void indent(const node_printer* n, size_t more) {
 
 // Prints one value of each join of a conditional: argument `argument`, or for
 // ETX_JOIN_TOKEN the output.
-static void put_joined(const node_printer* n, uint32_t choice,
-                       size_t argument) {
+static void put_joined(const node_printer* n, uint32_t cond, size_t argument) {
   bool is_first = true;
   etx_ir_put_string(n->printer, "[");
   for (size_t i = 0; i < n->method->node_count; ++i) {
     const etx_ir_node* const node = &n->method->nodes[i];
-    if (!etx_ir_is_join(node) || node->choice != choice) continue;
+    if (!etx_ir_is_join(node) || node->cond != cond) continue;
     if (!is_first) etx_ir_put_string(n->printer, ", ");
     is_first = false;
     etx_ir_put_value(n->printer, argument == ETX_JOIN_TOKEN
@@ -50,12 +49,12 @@ static void put_joined(const node_printer* n, uint32_t choice,
   etx_ir_put_string(n->printer, "]\n");
 }
 
-static void put_types(const node_printer* n, uint32_t choice) {
+static void put_types(const node_printer* n, uint32_t cond) {
   bool is_first = true;
   etx_ir_put_string(n->printer, "[");
   for (size_t i = 0; i < n->method->node_count; ++i) {
     const etx_ir_node* const node = &n->method->nodes[i];
-    if (!etx_ir_is_join(node) || node->choice != choice) continue;
+    if (!etx_ir_is_join(node) || node->cond != cond) continue;
     const etx_ir_value* const value = &n->method->values[node->outputs[0]];
     if (!is_first) etx_ir_put_string(n->printer, ", ");
     is_first = false;
@@ -73,10 +72,10 @@ static void put_types(const node_printer* n, uint32_t choice) {
 static void put_head(const node_printer* n, const etx_ir_node* head) {
   indent(n, 1);
   etx_ir_put_string(n->printer, "- out: ");
-  put_joined(n, head->choice, ETX_JOIN_TOKEN);
+  put_joined(n, head->cond, ETX_JOIN_TOKEN);
   indent(n, 2);
   etx_ir_put_string(n->printer, "type: ");
-  put_types(n, head->choice);
+  put_types(n, head->cond);
   indent(n, 2);
   etx_ir_put_string(n->printer, "if: ");
   if (head->args[0].kind == ETX_IR_ARG_VALUE) {
@@ -100,15 +99,15 @@ static void open_branch(node_printer* n, uint32_t branch) {
 // branch is opened.
 static void close_branch(node_printer* n) {
   const uint32_t branch = n->branch;
-  const uint32_t choice = etx_ir_cond_of(branch);
-  const bool is_then = branch == etx_ir_then_branch(choice);
+  const uint32_t cond = etx_ir_cond_of(branch);
+  const bool is_then = branch == etx_ir_then_branch(cond);
   indent(n, 0);
   etx_ir_put_string(n->printer, "outputs: ");
-  put_joined(n, choice, is_then ? ETX_JOIN_THEN : ETX_JOIN_ELSE);
+  put_joined(n, cond, is_then ? ETX_JOIN_THEN : ETX_JOIN_ELSE);
   --n->depth;
   n->branch = etx_ir_branch_parent(n->method, branch);
   n->is_empty = false;
-  if (is_then) open_branch(n, etx_ir_else_branch(choice));
+  if (is_then) open_branch(n, etx_ir_else_branch(cond));
 }
 
 // Closes branches until the present one is `branch`.
@@ -126,7 +125,7 @@ static void put_next(node_printer* n, const etx_ir_node* node) {
   }
   if (etx_ir_is_head(node)) {
     put_head(n, node);
-    open_branch(n, etx_ir_then_branch(node->choice));
+    open_branch(n, etx_ir_then_branch(node->cond));
     return;
   }
   indent(n, 1);

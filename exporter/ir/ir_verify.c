@@ -100,19 +100,19 @@ static etx_status check_arg(const method_verifier* w, const etx_ir_arg* arg,
 static etx_status check_branch(const method_verifier* w, uint32_t index) {
   const etx_ir_method* const method = w->method;
   const etx_ir_node* const node = &method->nodes[index];
-  bool is_sound = node->branch < 2 * (method->choice_count + 1) &&
-                  node->branch != 1 && node->choice <= method->choice_count;
-  if (is_sound && node->choice != 0) {
-    is_sound = method->choices[node->choice - 1].parent == node->branch &&
+  bool is_sound = node->branch < 2 * (method->cond_count + 1) &&
+                  node->branch != 1 && node->cond <= method->cond_count;
+  if (is_sound && node->cond != 0) {
+    is_sound = method->conds[node->cond - 1].parent == node->branch &&
                (etx_ir_is_head(node) || etx_ir_is_join(node));
   }
   const etx_ir_node* const before = index == 0 ? NULL : node - 1;
   const uint32_t from = before == NULL ? 0 : before->branch;
   if (is_sound && !etx_ir_branch_is_within(method, from, node->branch)) {
-    const uint32_t choice = etx_ir_cond_of(node->branch);
-    const uint32_t first = etx_ir_then_branch(choice);
+    const uint32_t cond = etx_ir_cond_of(node->branch);
+    const uint32_t first = etx_ir_then_branch(cond);
     const bool is_behind_head =
-        before != NULL && etx_ir_is_head(before) && before->choice == choice;
+        before != NULL && etx_ir_is_head(before) && before->cond == cond;
     is_sound = is_behind_head || (node->branch != first &&
                                   etx_ir_branch_is_within(method, from, first));
   }
@@ -134,9 +134,9 @@ static etx_status check_node(const method_verifier* w, uint32_t index) {
     uint32_t branch = node->branch;
     // A join reads its arguments at the ends of the branches.
     if (etx_ir_is_join(node) && i == ETX_JOIN_THEN) {
-      branch = etx_ir_then_branch(node->choice);
+      branch = etx_ir_then_branch(node->cond);
     } else if (etx_ir_is_join(node) && i == ETX_JOIN_ELSE) {
-      branch = etx_ir_else_branch(node->choice);
+      branch = etx_ir_else_branch(node->cond);
     }
     ETX_TRY(check_arg(w, &node->args[i], branch, user));
   }

@@ -448,7 +448,7 @@ static etx_status lower_method(etx_pass_context* context,
   check_target(&self);
   const size_t problems_before = context->problems->count;
   for (size_t i = 0; i < node_count; ++i) {
-    ETX_TRY(nodes[i].choice != 0  ? lower_cond_node(&self, &nodes[i])
+    ETX_TRY(nodes[i].cond != 0    ? lower_cond_node(&self, &nodes[i])
             : nodes[i].op == NULL ? lower_node(&self, &nodes[i])
                                   : keep_node(&self, &nodes[i]));
   }

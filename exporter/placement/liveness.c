@@ -179,7 +179,7 @@ etx_status etx_liveness_find(etx_pool* pool, const etx_ir_method* method,
   liveness_builder f = {.pool = pool, .method = method, .placement = placement};
   f.intervals = etx_pool_take(pool, count * sizeof *f.intervals);
   if (f.intervals == NULL) return ETX_OUT_OF_MEMORY;
-  if (method->choice_count != 0) {
+  if (method->cond_count != 0) {
     f.last_use = etx_pool_take(pool, count * sizeof *f.last_use);
     if (f.last_use == NULL) return ETX_OUT_OF_MEMORY;
     for (size_t s = 0; s < count; ++s) f.last_use[s] = ETX_IR_NONE;

@@ -387,7 +387,7 @@ static etx_status close_cond(trace* t, const open_cond* f,
   ETX_TRY(merge(t, f->then_end, else_end, &t->actual));
   for (size_t n = 0; n < t->method->node_count; ++n) {
     const etx_ir_node* const node = &t->method->nodes[n];
-    if (!etx_ir_is_join(node) || node->choice != f->cond) continue;
+    if (!etx_ir_is_join(node) || node->cond != f->cond) continue;
     ETX_TRY(check_result(t, f->then_end, node->args[ETX_JOIN_THEN].as.value));
     ETX_TRY(check_result(t, else_end, node->args[ETX_JOIN_ELSE].as.value));
     if (t->placement->values[node->outputs[0]].kind ==
@@ -446,7 +446,7 @@ static etx_status step(trace* t, const etx_ir_node* node) {
       ETX_TRY(expect_alias(t, node, value));
     }
   }
-  return etx_ir_is_head(node) ? enter_cond(t, node->choice) : ETX_OK;
+  return etx_ir_is_head(node) ? enter_cond(t, node->cond) : ETX_OK;
 }
 
 static etx_status check_end(trace* t, etx_placement_check_scope end) {

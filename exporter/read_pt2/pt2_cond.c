@@ -289,7 +289,7 @@ etx_status etx_pt2_read_cond(etx_pt2_graph* graph, const etx_json* node,
                              etx_pt2_visit_nodes* read_nodes) {
   cond_call p;
   etx_ir_arg condition;
-  uint32_t choice = 0;
+  uint32_t cond = 0;
   uint32_t token = 0;
   ETX_TRY(read_cond_call(graph, node, &p));
   ETX_TRY(read_condition(graph, p.condition, &condition));
@@ -300,15 +300,15 @@ etx_status etx_pt2_read_cond(etx_pt2_graph* graph, const etx_json* node,
     if (results[i] == NULL) return ETX_OUT_OF_MEMORY;
   }
   ETX_TRY(etx_ir_add_cond(graph->import->module, graph->method, graph->branch,
-                          &choice));
-  ETX_TRY(etx_ir_add_head(graph->import->module, graph->method, choice,
+                          &cond));
+  ETX_TRY(etx_ir_add_head(graph->import->module, graph->method, cond,
                           &condition, &graph->place, &token));
-  ETX_TRY(read_branch(graph, &p, 0, etx_ir_then_branch(choice), results[0],
+  ETX_TRY(read_branch(graph, &p, 0, etx_ir_then_branch(cond), results[0],
                       read_nodes));
-  ETX_TRY(read_branch(graph, &p, 1, etx_ir_else_branch(choice), results[1],
+  ETX_TRY(read_branch(graph, &p, 1, etx_ir_else_branch(cond), results[1],
                       read_nodes));
   for (size_t i = 0; i < p.outputs->count; ++i) {
-    const etx_ir_join join = {.choice = choice,
+    const etx_ir_join join = {.cond = cond,
                               .token = token,
                               .then_value = results[0][i],
                               .else_value = results[1][i]};

@@ -117,8 +117,8 @@ static etx_status read_branch(const cond_reader* r, const char* key,
 // ---------------------------------------------------------------- results
 
 // Defines result `index` of the conditional as the output of a join.
-static etx_status add_result(const cond_reader* r, size_t index,
-                             uint32_t choice, uint32_t token) {
+static etx_status add_result(const cond_reader* r, size_t index, uint32_t cond,
+                             uint32_t token) {
   etx_yaml_method* const m = r->method;
   etx_diag* const diag = r->diag;
   const etx_yaml* const name = name_at(r->out, index);
@@ -136,7 +136,7 @@ static etx_status add_result(const cond_reader* r, size_t index,
   }
   ETX_TRY(etx_yaml_expect(name, ETX_YAML_SCALAR, "out", diag));
   ETX_TRY(etx_yaml_add_value(m, name, &value, &output, diag));
-  const etx_ir_join join = {choice, token, r->results[0][index],
+  const etx_ir_join join = {cond, token, r->results[0][index],
                             r->results[1][index], output};
   return etx_ir_add_join(m->module, m->method, &join, &r->place);
 }
@@ -145,7 +145,7 @@ static etx_status read_cond(cond_reader* r) {
   etx_yaml_method* const m = r->method;
   etx_diag* const diag = r->diag;
   etx_ir_arg condition;
-  uint32_t choice = 0;
+  uint32_t cond = 0;
   uint32_t token = 0;
   ETX_TRY(etx_yaml_check_keys(r->yaml, "out type if then else", diag));
   if (r->out == NULL || r->out->kind == ETX_YAML_MAP) {
@@ -159,13 +159,13 @@ static etx_status read_cond(cond_reader* r) {
         etx_pool_take(m->pool, r->result_count * sizeof *r->results[i]);
     if (r->results[i] == NULL) return ETX_OUT_OF_MEMORY;
   }
-  ETX_TRY(etx_ir_add_cond(m->module, m->method, m->branch, &choice));
-  ETX_TRY(etx_ir_add_head(m->module, m->method, choice, &condition, &r->place,
+  ETX_TRY(etx_ir_add_cond(m->module, m->method, m->branch, &cond));
+  ETX_TRY(etx_ir_add_head(m->module, m->method, cond, &condition, &r->place,
                           &token));
-  ETX_TRY(read_branch(r, "then", etx_ir_then_branch(choice), r->results[0]));
-  ETX_TRY(read_branch(r, "else", etx_ir_else_branch(choice), r->results[1]));
+  ETX_TRY(read_branch(r, "then", etx_ir_then_branch(cond), r->results[0]));
+  ETX_TRY(read_branch(r, "else", etx_ir_else_branch(cond), r->results[1]));
   for (size_t i = 0; i < r->result_count; ++i) {
-    ETX_TRY(add_result(r, i, choice, token));
+    ETX_TRY(add_result(r, i, cond, token));
   }
   return ETX_OK;
 }

@@ -32,8 +32,8 @@ static void hoist_branch(etx_ir_method* method, uint32_t branch) {
   for (size_t i = 0; i < method->node_count; ++i) {
     if (method->nodes[i].branch == branch) method->nodes[i].branch = parent;
   }
-  for (size_t i = 0; i < method->choice_count; ++i) {
-    if (method->choices[i].parent == branch) method->choices[i].parent = parent;
+  for (size_t i = 0; i < method->cond_count; ++i) {
+    if (method->conds[i].parent == branch) method->conds[i].parent = parent;
   }
 }
 
@@ -42,21 +42,21 @@ static etx_status fold_method(etx_ir_module* module, etx_ir_method* method) {
   if (map == NULL) return ETX_OUT_OF_MEMORY;
   bool changed = false;
   taken_branch* const taken =
-      etx_pool_take(module->pool, (method->choice_count + 1) * sizeof *taken);
+      etx_pool_take(module->pool, (method->cond_count + 1) * sizeof *taken);
   if (taken == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < method->node_count; ++i) {
     const etx_ir_node* const node = &method->nodes[i];
     if (etx_ir_is_head(node)) {
-      taken[node->choice] = find_taken(module, method, &node->args[0]);
+      taken[node->cond] = find_taken(module, method, &node->args[0]);
     }
     if (!etx_ir_is_join(node)) continue;
     const uint32_t a = node->args[ETX_JOIN_THEN].as.value;
     const uint32_t b = node->args[ETX_JOIN_ELSE].as.value;
-    if (taken[node->choice] == UNKNOWN && a != b) continue;
-    map[node->outputs[0]] = taken[node->choice] == ELSE ? b : a;
+    if (taken[node->cond] == UNKNOWN && a != b) continue;
+    map[node->outputs[0]] = taken[node->cond] == ELSE ? b : a;
     changed = true;
   }
-  for (uint32_t c = 1; c <= method->choice_count; ++c) {
+  for (uint32_t c = 1; c <= method->cond_count; ++c) {
     if (taken[c] == THEN) hoist_branch(method, etx_ir_then_branch(c));
     if (taken[c] == ELSE) hoist_branch(method, etx_ir_else_branch(c));
   }
@@ -68,7 +68,7 @@ static etx_status fold_method(etx_ir_module* module, etx_ir_method* method) {
 etx_status etx_pass_fold_constant_branches(etx_pass_context* context) {
   for (size_t i = 0; i < context->module->method_count; ++i) {
     etx_ir_method* const method = &context->module->methods[i];
-    if (method->choice_count == 0) continue;
+    if (method->cond_count == 0) continue;
     ETX_TRY(fold_method(context->module, method));
   }
   return ETX_OK;

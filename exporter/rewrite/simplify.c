@@ -108,7 +108,7 @@ static bool nodes_equal(const etx_ir_method* method, const etx_ir_node* a,
 // does.
 static bool can_replace(const etx_ir_method* method, const etx_ir_node* earlier,
                         const etx_ir_node* later) {
-  return nodes_equal(method, later, earlier) && later->choice == 0 &&
+  return nodes_equal(method, later, earlier) && later->cond == 0 &&
          etx_ir_branch_is_within(method, later->branch, earlier->branch);
 }
 

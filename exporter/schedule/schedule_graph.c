@@ -62,7 +62,7 @@ static size_t end_of_item(const graph_builder* m, size_t node) {
   const etx_ir_node* const nodes = m->method->nodes;
   while (end < m->region.last && nodes[end].branch != m->region.branch) ++end;
   while (end < m->region.last && etx_ir_is_join(&nodes[end]) &&
-         nodes[end].choice == head->choice) {
+         nodes[end].cond == head->cond) {
     ++end;
   }
   return end;

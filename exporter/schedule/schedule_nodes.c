@@ -29,7 +29,8 @@ static etx_status schedule_region(method_schedule* o,
   etx_schedule_result found;
   const etx_schedule_options options = {
       .alignment = o->context->module->alignment,
-      .reuses_operands = etx_passes_include(o->context, "reuse_operand_storage")};
+      .reuses_operands =
+          etx_passes_include(o->context, "reuse_operand_storage")};
   ETX_TRY(etx_schedule_graph_make(&o->pool, o->method, o->placement, region,
                                   &options, &graph));
   ETX_TRY(etx_schedule_find(&o->pool, &graph.problem, o->steps, &found));
@@ -53,7 +54,7 @@ static etx_status schedule_branch(method_schedule* o, size_t head,
 // A conditional in a branch has a higher number than the one around it, so the
 // last ones are the innermost.
 static etx_status schedule_method(method_schedule* o, uint64_t* out_saved) {
-  for (size_t c = o->method->choice_count; c > 0; --c) {
+  for (size_t c = o->method->cond_count; c > 0; --c) {
     const uint32_t cond = (uint32_t)c;
     const size_t head = etx_ir_find_head(o->method, cond);
     if (head == o->method->node_count) continue;

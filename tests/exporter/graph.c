@@ -213,20 +213,19 @@ uint32_t graph_cat(graph* g, const uint32_t* parts, size_t count, int64_t dim) {
   return graph_node(g, ETX_OP_cat_out, args, 2);
 }
 
-uint32_t graph_choice(graph* g, const etx_ir_arg* condition,
-                      uint32_t* out_token) {
+uint32_t graph_cond(graph* g, const etx_ir_arg* condition,
+                    uint32_t* out_token) {
   const etx_source_location nowhere = {.line = 0};
-  uint32_t choice = 0;
-  ASSERT_OK(g,
-            etx_ir_add_cond(&g->module, graph_current(g), g->branch, &choice));
-  ASSERT_OK(g, etx_ir_add_head(&g->module, graph_current(g), choice, condition,
+  uint32_t cond = 0;
+  ASSERT_OK(g, etx_ir_add_cond(&g->module, graph_current(g), g->branch, &cond));
+  ASSERT_OK(g, etx_ir_add_head(&g->module, graph_current(g), cond, condition,
                                &nowhere, out_token));
-  return choice;
+  return cond;
 }
 
 void graph_branch(graph* g, uint32_t branch) { g->branch = branch; }
 
-uint32_t graph_join(graph* g, uint32_t choice, uint32_t token, uint32_t a,
+uint32_t graph_join(graph* g, uint32_t cond, uint32_t token, uint32_t a,
                     uint32_t b) {
   const etx_source_location nowhere = {.line = 0};
   etx_ir_method* const method = graph_current(g);
@@ -236,7 +235,7 @@ uint32_t graph_join(graph* g, uint32_t choice, uint32_t token, uint32_t a,
                               .index = (uint32_t)method->node_count};
   uint32_t output = 0;
   ASSERT_OK(g, etx_ir_add_value(&g->module, method, &value, &output));
-  const etx_ir_join join = {choice, token, a, b, output};
+  const etx_ir_join join = {cond, token, a, b, output};
   ASSERT_OK(g, etx_ir_add_join(&g->module, method, &join, &nowhere));
   return output;
 }
@@ -294,8 +293,8 @@ size_t graph_count_running(const graph* g, uint32_t method) {
   const etx_ir_method* const m = &g->module.methods[method];
   size_t count = 0;
   for (size_t n = 0; n < m->node_count; ++n) {
-    count += etx_placement_has_instruction(graph_placement(g, method),
-                                           &m->nodes[n]);
+    count +=
+        etx_placement_has_instruction(graph_placement(g, method), &m->nodes[n]);
   }
   return count;
 }

@@ -107,10 +107,9 @@ uint32_t graph_cat(graph* g, const uint32_t* parts, size_t count, int64_t dim);
 
 // Adds a branch head and returns its conditional. Nodes are added to the branch
 // that graph_branch has set last.
-uint32_t graph_choice(graph* g, const etx_ir_arg* condition,
-                      uint32_t* out_token);
+uint32_t graph_cond(graph* g, const etx_ir_arg* condition, uint32_t* out_token);
 void graph_branch(graph* g, uint32_t branch);
-uint32_t graph_join(graph* g, uint32_t choice, uint32_t token, uint32_t a,
+uint32_t graph_join(graph* g, uint32_t cond, uint32_t token, uint32_t a,
                     uint32_t b);
 
 void graph_output(graph* g, const char* name, uint32_t value);

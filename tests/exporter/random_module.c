@@ -115,12 +115,12 @@ static void emit_head(graph* g, const random_method* m, random_step* s) {
                             (etx_dim)s->row, m->rows, &condition.as.integer),
         ETX_OK);
   }
-  s->number = graph_choice(g, &condition, &s->value);
+  s->number = graph_cond(g, &condition, &s->value);
 }
 
 static void emit_join(graph* g, const random_method* m, random_step* s) {
-  const random_step* const choice = &m->steps[s->choice];
-  s->value = graph_join(g, choice->number, choice->value, m->steps[s->a].value,
+  const random_step* const cond = &m->steps[s->cond];
+  s->value = graph_join(g, cond->number, cond->value, m->steps[s->a].value,
                         m->steps[s->b].value);
 }
 
@@ -327,10 +327,10 @@ static void add_cond(graph* g, const random_module* p, random_method* m,
     head.action = COND_ON_ROWS;
     head.row = pick(ROWS + 1);
   }
-  const size_t choice = m->step_count;
+  const size_t cond = m->step_count;
   add_step(g, p, m, head);
   for (uint32_t i = 0; i < 2; ++i) {
-    enter_branch(g, m, etx_ir_then_branch(m->steps[choice].number) + i);
+    enter_branch(g, m, etx_ir_then_branch(m->steps[cond].number) + i);
     add_steps(g, p, m, pick(5), depth + 1);
     assert_true(find_results(g, m, &r, i));
   }
@@ -341,7 +341,7 @@ static void add_cond(graph* g, const random_module* p, random_method* m,
                            .type = r.types[i],
                            .a = r.steps[0][i],
                            .b = r.steps[1][i],
-                           .choice = choice});
+                           .cond = cond});
   }
 }
 

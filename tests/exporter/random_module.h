@@ -55,7 +55,7 @@ typedef enum action {
   COND_ON_ELEMENT =
       ACTION_COUNT,  // whether the first element of a is above `constant`
   COND_ON_ROWS,      // whether more rows than `row` were given
-  JOIN,              // a or b, as the step `choice` says
+  JOIN,              // a or b, as the step `conditional` says
 } action;
 
 typedef struct random_step {
@@ -64,7 +64,7 @@ typedef struct random_step {
   size_t a, b;  // earlier steps
   size_t row;
   size_t index;     // state or input
-  size_t choice;    // of a JOIN: the step of its branch head
+  size_t cond;      // of a JOIN: the step of its branch head
   uint32_t number;  // of a branch head: its conditional in the IR
   uint32_t branch;  // the branch that contains the step
   float constant;

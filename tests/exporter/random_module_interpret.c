@@ -75,7 +75,7 @@ static void interpret_cond(const random_method* m, const random_step* s,
       out[0] = rows > s->row;
       return;
     default:
-      memcpy(out, values[values[s->choice][0] != 0 ? s->a : s->b],
+      memcpy(out, values[values[s->cond][0] != 0 ? s->a : s->b],
              elements_of(m->steps[s->a].type) * sizeof *out);
       return;
   }

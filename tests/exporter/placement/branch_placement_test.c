@@ -21,7 +21,7 @@ static uint32_t start_cond(uint32_t value) {
   const uint32_t first = graph_slice(&g, value, 0, 0, 1);
   const etx_ir_arg condition = VALUE(graph_node(
       &g, ETX_OP_gt_scalar_out, ARGS(VALUE(first), {ETX_IR_ARG_DOUBLE, {0}})));
-  const uint32_t cond = graph_choice(&g, &condition, &token);
+  const uint32_t cond = graph_cond(&g, &condition, &token);
   graph_branch(&g, etx_ir_then_branch(cond));
   return cond;
 }
@@ -114,11 +114,11 @@ static void a_value_that_is_two_results_is_copied_once(void** state) {
   const uint32_t outer = start_cond(x);
   const uint32_t outer_token = token;
   const uint32_t inner =
-      graph_choice(&g,
-                   &(const etx_ir_arg){
-                       ETX_IR_ARG_VALUE,
-                       {.value = graph_current(&g)->nodes[2].args[0].as.value}},
-                   &token);
+      graph_cond(&g,
+                 &(const etx_ir_arg){
+                     ETX_IR_ARG_VALUE,
+                     {.value = graph_current(&g)->nodes[2].args[0].as.value}},
+                 &token);
   graph_branch(&g, etx_ir_then_branch(inner));
   const uint32_t a = graph_add(&g, x, x);
   graph_branch(&g, etx_ir_else_branch(inner));

@@ -159,15 +159,15 @@ static void a_branch_reuses_a_block_that_only_the_other_one_needs(
   const uint32_t first = graph_slice(&g, x, 0, 0, 1);
   const etx_ir_arg condition = VALUE(graph_node(
       &g, ETX_OP_gt_scalar_out, ARGS(VALUE(first), {ETX_IR_ARG_DOUBLE, {0}})));
-  const uint32_t choice = graph_choice(&g, &condition, &token);
-  graph_branch(&g, etx_ir_then_branch(choice));
+  const uint32_t cond = graph_cond(&g, &condition, &token);
+  graph_branch(&g, etx_ir_then_branch(cond));
   const uint32_t a = graph_add(&g, wide, wide);
   const uint32_t b = graph_add(&g, a, x);
   const uint32_t c = graph_add(&g, a, b);
-  graph_branch(&g, etx_ir_else_branch(choice));
+  graph_branch(&g, etx_ir_else_branch(cond));
   const uint32_t d = graph_add(&g, wide, x);
   graph_branch(&g, 0);
-  graph_output(&g, "y", graph_join(&g, choice, token, c, d));
+  graph_output(&g, "y", graph_join(&g, cond, token, c, d));
   graph_place(&g, AS_WRITTEN ",-reuse_operand_storage");
   const etx_live_interval of_wide = lifetime_of(wide);
   assert_int_equal(of_wide.gap_count, 1);

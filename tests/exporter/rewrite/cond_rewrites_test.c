@@ -255,7 +255,7 @@ static void misplaced_nodes_are_found(void** state) {
   assert_int_equal(etx_ir_find_head(method(), 1), 0);
   assert_int_equal(etx_ir_branch_end(method(), 0, etx_ir_then_branch(1)), 2);
   assert_int_equal(etx_ir_branch_end(method(), 0, etx_ir_else_branch(1)), 3);
-  // In front of the choice, behind its joins, or within a branch.
+  // In front of the conditional, behind its joins, or within a branch.
   assert_int_equal(etx_ir_outside_conds(method(), 0, 2), 0);
   assert_int_equal(etx_ir_outside_conds(method(), 0, 3), 4);
   assert_int_equal(etx_ir_outside_conds(method(), etx_ir_else_branch(1), 1), 0);

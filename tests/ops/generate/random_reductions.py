@@ -124,7 +124,7 @@ def arguments(op, draw):
             ("keepdim", draw.chance(0.5))], None)
 
 
-def truths(op, draw):
+def bools(op, draw):
     dtype = draw.pick(ALL)
     x = draw.values(draw.shape(0, 5), dtype, special=0.3)
     if dtype != BOOL:
@@ -455,11 +455,11 @@ OPERATORS = {
     "aten::min.unary_out": extremes_all,
     "aten::argmax.out": arguments,
     "aten::argmin.out": arguments,
-    "aten::any.out": truths,
-    "aten::any.dims_out": truths,
-    "aten::any.all_out": truths,
-    "aten::all.out": truths,
-    "aten::all.all_out": truths,
+    "aten::any.out": bools,
+    "aten::any.dims_out": bools,
+    "aten::any.all_out": bools,
+    "aten::all.out": bools,
+    "aten::all.all_out": bools,
     "aten::var.out": variances,
     "aten::var.correction_out": variances,
     "aten::var_mean.correction_out": variances,

@@ -16,12 +16,12 @@
 #include "runtime/kernels/math/math_functions.h"
 
 typedef float line_floats __attribute__((vector_size(VECTOR_BYTES)));
-typedef int32_t line_truths __attribute__((vector_size(VECTOR_BYTES)));
+typedef int32_t line_masks __attribute__((vector_size(VECTOR_BYTES)));
 enum {
   SOFTMAX_SIDE = 16,
   SOFTMAX_LANES = VECTOR_BYTES / 4,
   SOFTMAX_PARTS = SOFTMAX_SIDE / SOFTMAX_LANES,
-  SOFTMAX_PART = 256,  // elements that are in the first cache for a second look
+  SOFTMAX_PART = 256,  // elements that stay in L1 for the second pass
 };
 
 //   @scale  float32 | softmax: scale and largest | {SOFTMAX_SIDE} elements
@@ -40,9 +40,9 @@ static float softmax_scale(float* out, const float* in, size_t count,
       memcpy(&x, in + i + part * SOFTMAX_LANES, sizeof(x));
       x *= factor;
       memcpy(out + i + part * SOFTMAX_LANES, &x, sizeof(x));
-      const line_truths takes = x > all[part];
-      all[part] = (line_floats)((takes & (line_truths)x) |
-                                (~takes & (line_truths)all[part]));
+      const line_masks takes = x > all[part];
+      all[part] = (line_floats)((takes & (line_masks)x) |
+                                (~takes & (line_masks)all[part]));
     }
   }
   float lanes[SOFTMAX_SIDE], largest = least;

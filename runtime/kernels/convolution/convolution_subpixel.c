@@ -166,7 +166,8 @@ static __attribute__((noinline)) bool size_patch(plan* p, int64_t height,
   const size_t fit = all < FEW_PATCHES ? (size_t)all : FEW_PATCHES;
   const size_t phases = (size_t)p->x.phases, rows = (size_t)p->rows;
   p->pitch = (size_t)width + p->x.seen.extra;
-  // An odd number of lines: channels do not map to the same sets of the L1 cache.
+  // An odd number of lines: channels do not map to the same sets of the L1
+  // cache.
   p->patch = whole_groups(((size_t)height + p->y.seen.extra) * p->pitch);
   if (p->patch / GROUP % 2 == 0) p->patch += GROUP;
   if (p->patch * fit > p->patch_room) return false;

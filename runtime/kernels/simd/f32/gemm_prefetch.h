@@ -31,9 +31,17 @@ static inline etx_gemm_share etx_gemm_share_of(const etx_gemm_block* b,
       .count = all * (row + rows) / b->rows - first};
 }
 
+// Builds for size share one copy of the loop.
+#ifdef __OPTIMIZE_SIZE__
+#define ETX_GEMM_SHARE_LOOP static __attribute__((noinline, unused)) void
+#else
+#define ETX_GEMM_SHARE_LOOP static inline __attribute__((always_inline)) void
+#endif
+
 // Prefetches the share, `step` bytes further on.
-static inline __attribute__((always_inline)) void etx_gemm_prefetch_share(
-    const etx_gemm_block* b, const etx_gemm_share* share, size_t step) {
+ETX_GEMM_SHARE_LOOP etx_gemm_prefetch_share(const etx_gemm_block* b,
+                                            const etx_gemm_share* share,
+                                            size_t step) {
   const char* piece = share->piece + step;
   size_t line = share->line;
   for (size_t i = 0; i < share->count; ++i) {

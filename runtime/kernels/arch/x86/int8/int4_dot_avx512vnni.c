@@ -76,7 +76,6 @@ typedef struct vnni_step {
   ptrdiff_t to_groups;  // from a column's scales to the next one's
   const uint8_t* rows[ROWS];
   const vnni_group_rows* own;
-  size_t group;  // the first of the step
 } vnni_step;
 
 // Multiplies a register of weights of each column with the rows, in quarters.
@@ -190,14 +189,14 @@ static inline etx_f32x4 totals(etx_f32x16 a, etx_f32x16 b) {
 // Adds a step's sums times their scales to the partial sums. The two registers
 // of partial sums take turns, so each step exchanges them.
 static inline __attribute__((always_inline)) void add_step(
-    const vnni_step* s, size_t groups, size_t rows,
+    const vnni_step* s, size_t group, size_t groups, size_t rows,
     const etx_i32x16 whole[ROWS], etx_f32x16 sums[ROWS][2]) {
   const etx_f32x16 scale = step_scales(s, groups);
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     // Stores more than needed: for a vector of four, gcc 12 builds a larger one
     // in memory, and the load that follows it stalls.
-    const etx_i32x16 some = load_bytes(s->own->sums[r] + s->group);
+    const etx_i32x16 some = load_bytes(s->own->sums[r] + group);
     const etx_i32x16 own = __builtin_shufflevector(
         some, some, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
     etx_i32x16 sum = whole[r] - own;  // a half's own zero is 8
@@ -231,24 +230,24 @@ static inline __attribute__((always_inline)) void last_sums(
 }
 
 static inline __attribute__((always_inline)) void last_step(
-    const vnni_step* s, const etx_int4_dot_block* b, size_t rows, size_t parts,
-    etx_f32x16 sums[ROWS][2]) {
-  const size_t left = b->groups - s->group;
+    const vnni_step* s, const etx_int4_dot_block* b, size_t group, size_t rows,
+    size_t parts, etx_f32x16 sums[ROWS][2]) {
+  const size_t left = b->groups - group;
   etx_i32x16 whole[ROWS];
   last_sums(s, s->own->base, rows, parts, left * b->group / 2, whole);
-  add_step(s, left, rows, whole, sums);
+  add_step(s, group, left, rows, whole, sums);
 }
 
 // Not inlined, because few columns have such groups.
 static __attribute__((noinline)) void add_last(const vnni_step* s,
                                                const etx_int4_dot_block* b,
-                                               size_t rows,
+                                               size_t group, size_t rows,
                                                etx_f32x16 sums[ROWS][2]) {
   const size_t parts = b->group / (PART / 4);
   if (rows == 1) {
-    last_step(s, b, 1, parts, sums);
+    last_step(s, b, group, 1, parts, sums);
   } else {
-    last_step(s, b, ROWS, parts, sums);
+    last_step(s, b, group, ROWS, parts, sums);
   }
 }
 
@@ -268,7 +267,8 @@ static inline __attribute__((always_inline)) void some_columns(
       .own = g};
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) s.rows[r] = g->bytes[r];
-  for (; s.group + GROUPS <= b->groups; s.group += GROUPS) {
+  size_t group = 0;
+  for (; group + GROUPS <= b->groups; group += GROUPS) {
     etx_i32x16 whole[ROWS];
     step_sums(&s, g->base, rows, parts, prefetches, whole);
     if (prefetches) {
@@ -277,19 +277,19 @@ static inline __attribute__((always_inline)) void some_columns(
         __builtin_prefetch(s.scales + c * s.to_groups + SCALES_AHEAD);
       }
     }
-    add_step(&s, GROUPS, rows, whole, sums);
+    add_step(&s, group, GROUPS, rows, whole, sums);
     s.weights += parts * BYTES;
     s.scales += GROUPS;
     if (s.zeros != NULL) s.zeros += GROUPS;
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) s.rows[r] += parts * PART;
   }
-  if (s.group < b->groups) {
+  if (group < b->groups) {
     // Copies, because a variable whose address is taken stays in memory.
     const vnni_step left = s;
     etx_f32x16 partial[ROWS][2];
     memcpy(partial, sums, sizeof(partial));
-    add_last(&left, b, rows, partial);
+    add_last(&left, b, group, rows, partial);
     memcpy(sums, partial, sizeof(partial));
   }
   ETX_UNROLLED

@@ -189,7 +189,7 @@ def test_odd_lines_get_what_the_c_sample_gives(sample, run, program):
 
 
 def test_figures_are_of_bytes(sample, program):
-    from figures import kilobytes, mapping_of
+    from batch_figures import kilobytes, mapping_of
 
     with open(program, "rb") as file:
         size = os.fstat(file.fileno()).st_size

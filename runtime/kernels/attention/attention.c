@@ -356,20 +356,27 @@ static operand_block value_block(const query_tile* t, size_t first) {
       .workspace = t->value_workspace};
 }
 
+// Converts the first `count` rows of a block that row `r` of the tile reads. Not
+// inlined: most blocks are read in place, and their path should stay short.
+static __attribute__((noinline)) float_rows convert_rows(const query_tile* t,
+                                                         const operand_block* b,
+                                                         size_t r,
+                                                         size_t count) {
+  const etx_attention_row_range range = {.operand = b->operand,
+                                         .batch = etx_attention_batch(t, r),
+                                         .first = b->first,
+                                         .count = count,
+                                         .width = b->width};
+  etx_attention_convert(t->attention, &range, b->workspace);
+  return (float_rows){b->workspace, (ptrdiff_t)b->width};
+}
+
 // The first `count` rows of a block that row `r` of the tile reads: in place,
 // or converted to the workspace.
 static float_rows load_rows(const query_tile* t, const operand_block* b,
                             size_t r, size_t count) {
   const etx_attention_view* operand = b->operand;
-  if (!etx_attention_is_dense(operand)) {
-    const etx_attention_row_range range = {.operand = operand,
-                                           .batch = etx_attention_batch(t, r),
-                                           .first = b->first,
-                                           .count = count,
-                                           .width = b->width};
-    etx_attention_convert(t->attention, &range, b->workspace);
-    return (float_rows){b->workspace, (ptrdiff_t)b->width};
-  }
+  if (!etx_attention_is_dense(operand)) return convert_rows(t, b, r, count);
   const float* data = (const float*)operand->data + b->offset;
   return (float_rows){data + etx_attention_row_step(t, operand, r),
                       operand->row};

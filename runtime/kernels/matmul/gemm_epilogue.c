@@ -34,15 +34,15 @@ static void add_plain(const float* added, float* sums, size_t count) {
 void etx_gemm_epilogue_add(const etx_gemm* p, etx_compute_type wide, size_t row,
                            size_t column, size_t columns, void* sums) {
   if (p->added == NULL) return;
-  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(p->dtype);
-  const ptrdiff_t each = (ptrdiff_t)etx_compute_type_bytes(wide);
   const ptrdiff_t at =
       (ptrdiff_t)row * p->added_row + (ptrdiff_t)column * p->added_column;
-  const char* from = p->added + at * bytes;
   if (p->dtype == ETX_DTYPE_FLOAT32 && !p->is_scaled && p->added_column == 1) {
-    add_plain((const float*)(const void*)from, sums, columns);
+    add_plain((const float*)(const void*)p->added + at, sums, columns);
     return;
   }
+  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(p->dtype);
+  const ptrdiff_t each = (ptrdiff_t)etx_compute_type_bytes(wide);
+  const char* from = p->added + at * bytes;
   for (size_t done = 0; done < columns; done += ETX_BLOCK) {
     const size_t left = columns - done;
     const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;

@@ -157,7 +157,7 @@ class OnnxRuntime(Stepwise):
 
 
 class OpenVino(Stepwise):
-    """Keeps its cache as state. It is told to compute in float32; by default it
+    """Keeps its cache as state. It is set to compute in float32; by default it
     uses a narrower type if the processor has one."""
 
     def __init__(self, cache, kind, threads, source):

@@ -1,4 +1,4 @@
-// Checks paths of inputs, so that a wrong path is told apart from an I/O error.
+// Checks paths of inputs, so that the message for a wrong path differs from that for an I/O error.
 
 #ifndef ETX_CLI_BASE_INPUT_PATH_H
 #define ETX_CLI_BASE_INPUT_PATH_H

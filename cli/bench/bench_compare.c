@@ -96,7 +96,7 @@ static etx_status run_rounds(bench_rounds* r, etx_bench_run runs[2],
   return ETX_OK;
 }
 
-// ---- inputs have to be alike ----
+// ---- both programs must have equal inputs ----
 
 enum { INPUT_TEXT = 256 };
 
@@ -153,7 +153,7 @@ static etx_status check_alike(const etx_bench_run runs[2], const char* name,
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
                          "method '%s' is not the same call in both programs: "
                          "input '%s' is %s in the first one, '%s' is %s in "
-                         "the second one; make them alike with --dim or --in",
+                         "the second one; make them equal with --dim or --in",
                          name, x->port.name, first, y->port.name, second);
   }
   return ETX_OK;

@@ -26,7 +26,7 @@ static void print_libraries(const etx_operator_uses* uses) {
 
 static void print_runtimes(const etx_operator_uses* uses) {
   if (uses->delegate_count != 0) {
-    printf("runs in: the stock runtime with its %zu delegate%s; not in etx\n",
+    printf("runs in: ExecuTorch's runtime with its %zu delegate%s; not in etx\n",
            uses->delegate_count, etx_plural(uses->delegate_count));
   } else if (uses->unknown_count != 0) {
     printf(

@@ -2,7 +2,7 @@
 //
 // A buffer that the method mutates is a state, any other one a constant; only
 // the method itself counts (see insert_self_copy). Inputs stay in the caller's
-// memory. For the stock runtime, inputs that are written or returned are
+// memory. For ExecuTorch's runtime, inputs that are written or returned are
 // planned in scratch instead, because its callers may free the memory of
 // inputs.
 
@@ -26,7 +26,7 @@ static etx_status too_large(const storage_assignment* p, uint32_t value) {
                        p->method->name, p->method->values[value].name);
 }
 
-// The constant of a buffer that is no state here: its initial value, or zeros.
+// The constant of a buffer that is not a state here: its initial value, or zeros.
 static etx_status constant_of_buffer(storage_assignment* p, uint32_t buffer,
                                      uint64_t bytes, uint32_t* out_constant) {
   const etx_ir_buffer* const from = &p->module->buffers[buffer];

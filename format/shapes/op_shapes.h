@@ -79,7 +79,7 @@ typedef struct etx_shape_call {
                  etx_shape* out_shape);
   // Types (ScalarType) are integers: the code of the etx_dtype.
   etx_dim (*integer)(void* context, size_t argument, size_t item);
-  // int, float and bool alike, or an item of a list of floats.
+  // an int, a float or a bool, or an item of a list of floats.
   double (*real)(void* context, size_t argument, size_t item);
   // Called once for each output of the operator, in order: the out arguments,
   // or the changed first one. A shape function does not know how many items an

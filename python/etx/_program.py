@@ -77,7 +77,7 @@ class Program:
         try:
             self._native = _runtime.File(bytes_of(self.path), threads, data_paths)
         except _errors.FileError as refused:
-            # The library was given bytes; whoever reads this opens many files.
+            # The library has only the bytes; the message should name the file.
             raise refused.about(self.path) from None
         about = self._native.describe()
         rows = [row for row in about["methods"] if row["name"] not in _RESERVED]

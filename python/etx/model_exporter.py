@@ -175,7 +175,7 @@ class MultiEntryPointExporter:
           kwargs: a MethodArg for each argument.
 
         Raises:
-          ArgumentError: the model has no such method, or an argument is no MethodArg
+          ArgumentError: the model has no such method, or an argument is not a MethodArg
             or does not fit its dimensions.
         """
         name = getattr(fn, "__name__", str(fn))
@@ -294,7 +294,7 @@ class MultiEntryPointExporter:
         """Plans the program.
 
         Args:
-          target: "executorch" for the stock runtime, "etx" for etx's alone, which
+          target: "executorch" for ExecuTorch's runtime, "etx" for etx's alone, which
             knows more operators.
           options: as `etx.plan` has them.
 

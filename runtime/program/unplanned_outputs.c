@@ -1,4 +1,4 @@
-// A stock file may have outputs without planned memory, which the stock runtime
+// A stock file may have outputs without planned memory, which ExecuTorch's runtime
 // allocates. Here they are placed after the arenas in the scratch block. There
 // are few if any, so each is found by reading the instructions again, which
 // needs no memory.

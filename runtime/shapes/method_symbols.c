@@ -59,7 +59,7 @@ static etx_status check_fixed(const etx_method* method, size_t input,
                        (int64_t)size, dim, (int64_t)expected);
 }
 
-// Checks only the number of elements, as the stock runtime does.
+// Checks only the number of elements, as ExecuTorch's runtime does.
 static etx_status check_numel(const etx_method* method, size_t input,
                               const etx_method_tensor* tensor,
                               const int32_t* sizes, etx_diag* diag) {

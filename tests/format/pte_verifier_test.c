@@ -369,7 +369,7 @@ static void dynamic_without_bound(program_variant* v) {
 }
 static void no_plans(program_variant* v) { v->content.plan_count = 0; }
 
-// Files that stock runtimes load, or whose error concerns one method and not
+// Files that ExecuTorch's runtime loads, or whose error concerns one method and not
 // the file.
 static void unusual_but_valid_files_are_accepted(void** state) {
   static void (*const changes[])(program_variant*) = {

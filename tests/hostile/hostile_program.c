@@ -23,7 +23,7 @@ static etx_bytes_mut take(size_t size) {
                      size == 0 ? 1 : size) != 0) {
     abort();
   }
-  // Not zeros: memory that nobody wrote must not matter.
+  // Not zeros: results must not depend on memory that was never written.
   memset(data, 0xa5, size);
   const etx_bytes_mut block = {data, size};
   return block;

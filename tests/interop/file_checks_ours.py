@@ -170,7 +170,7 @@ def attributes(etx, directory):
     meta = init.metadata
     assert meta.num_attributes() == 2, meta.num_attributes()
     refuses(lambda: init._method.get_attribute("cache"),
-            "'cache' was found, which is no full name")
+            "'cache' was found, which is not a full name")
 
 
 @check("ours", "the init method resets, whenever the others are loaded")

@@ -73,7 +73,7 @@ static void shuffle(uint64_t* seed, etx_plan_block* blocks, size_t* places,
   }
 }
 
-// Blocks that are alike in all may change places; no two are here.
+// Equal blocks may change places; no two blocks are equal here.
 static void the_order_of_the_blocks_does_not_matter(void** state) {
   (void)state;
   uint64_t seed = 40;

@@ -1,5 +1,5 @@
 // Files that the stock exporter wrote, on all kernels of this library. What
-// they must answer was computed by the stock runtime (tests/data/pte).
+// they must answer was computed by ExecuTorch's runtime (tests/data/pte).
 
 #include "runtime/module/module.h"
 #include "tests/support/assert_status.h"

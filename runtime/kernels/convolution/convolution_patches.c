@@ -39,7 +39,7 @@ typedef struct patch_workspace {
   size_t sum_row;       // where channels are lanes: from position to position
   etx_row_store store;  // of the tile, but for the channel
   patch_tile t;
-  // Of the current item: block of output channels, column and row of the tile,
+  // The current item's block of output channels, column and row of the tile,
   // group, image.
   int64_t block, column, row, group, image;
 } patch_workspace;

@@ -29,7 +29,7 @@ enum {
   // sets. Of such large images only a few channels are read at a time, if they
   // have that many results.
   SAME_PLACES = 4096,
-  // Of L1: its sets, and the lines of a set.
+  // The sets of the L1 cache, and the lines of a set.
   FIRST_CACHE_LINES = 64,
   FIRST_CACHE_WAYS = 8,
   MANY_VALUES = 1 << 22,

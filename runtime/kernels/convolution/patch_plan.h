@@ -42,7 +42,7 @@ enum {
   ETX_CONV_OC_BLOCK = 64,  // whose weights are transposed at a time
   ETX_CONV_OC_TAPS = 147,  // 16 channels of 3 x 3, or colours of 7 x 7
   ETX_CONV_OC_TILE = 448,  // positions, at most
-  // Of tiles whose lanes are channels: weights are transposed for each.
+  // For tiles whose lanes are channels: weights are transposed for each.
   ETX_CONV_OC_PATCHES = 12288,
   ETX_CONV_OC_SUMS = ETX_CONV_OC_TILE * ETX_CONV_OC_BLOCK,
 };

@@ -59,7 +59,7 @@ typedef struct winograd_job {
   size_t strips;     // of an image
   size_t part_rows, parts, block_rows, block_columns;
   size_t pitch;
-  // Of the current blocks: image, first tile in the strip, size in tiles.
+  // The current blocks' image, first tile in the strip, and size in tiles.
   int64_t image;
   size_t row, column, rows, columns;
 } winograd_job;

@@ -250,7 +250,7 @@ etx_status etx_chain_check_steps(etx_call* call, size_t others, size_t steps) {
   size_t count = 0;
   if (!etx_chain_steps_read(text, other_count, words, &count)) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "'steps' is '%t', which is no chain of steps over "
+                           "'steps' is '%t', which is not a chain of steps over "
                            "%z tensors",
                            text, other_count);
   }
@@ -328,7 +328,7 @@ typedef struct chain_job {
   size_t numel, columns;
 } chain_job;
 
-// Items are blocks of elements if all rows are alike, else rows.
+// Items are blocks of elements if all rows have the same operands, else rows.
 static void run_items(const void* context, size_t first, size_t end) {
   const chain_job* w = context;
   const bool is_flat = w->columns == w->numel;

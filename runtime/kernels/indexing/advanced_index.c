@@ -160,7 +160,7 @@ typedef struct index_cursor {
   ptrdiff_t steps[ETX_MAX_RANK];  // bytes, for each broadcast dimension
   ptrdiff_t stride;               // bytes of self for an index of 1
   int64_t size;                   // of self, for negative indices
-  // Of a mask:
+  // For a mask:
   bool is_mask, stays;              // it has one true element for all
   int32_t position[ETX_MAX_RANK];   // of the next true element
   ptrdiff_t strides[ETX_MAX_RANK];  // bytes of self

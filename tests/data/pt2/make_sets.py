@@ -213,7 +213,7 @@ class Recorder:
         ):
             for module in form.graph_module.modules():
                 for node in module.graph.nodes:
-                    # Where the author's files lie is nobody's business.
+                    # The author's paths do not belong into the data.
                     for key in ("stack_trace", "from_node", "nn_module_stack"):
                         node.meta.pop(key, None)
             save(form, os.path.join(self.folder, folder, name + ".pt2"))

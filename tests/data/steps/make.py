@@ -19,7 +19,7 @@ sys.path[:0] = [os.path.join(ROOT, "bench")]
 
 import opus_mt  # noqa: E402
 
-# A number that stands for nothing else in a file: whoever wants another
+# A number that stands for nothing else in a file: a test that needs another
 # capacity writes it instead.
 CAPACITY = 1009
 

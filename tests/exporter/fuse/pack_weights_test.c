@@ -195,8 +195,9 @@ static void other_convolutions_read_panels(void** state) {
   }
 }
 
-// Of a transposed one of two groups of 32 channels, whose weights [I, O / 2, 1,
-// 2] are counted, panel 2 has the first sixteen of the second.
+// A transposed convolution with two groups of 32 channels and weights
+// [I, O / 2, 1, 2] that count up: panel 2 has the first sixteen channels of the
+// second group.
 static void panels_of_transposed_groups_are_in_output_order(void** state) {
   enum { IN = 16, OUT = 32, TAPS = 2, PANEL = 16 };
   enum { NUMBERS = 2 * IN * OUT * TAPS };
@@ -398,7 +399,7 @@ static const etx_packed* row_of(const lowered* l, const char* name) {
     const etx_packed* const row = &l->context.packed.items[i];
     if (etx_text_is(row->name, name)) return row;
   }
-  fail_msg("'%s' is not told", name);
+  fail_msg("'%s' is not reported", name);
   return NULL;
 }
 

@@ -80,7 +80,7 @@ static void values_without_a_byte_are_left_alone(void** state) {
                  "outputs: [y]\n");
 }
 
-// Batches of one that change places with channels are no image of one row.
+// A permute that swaps channels with a batch of one does not make an image.
 static void other_permutes_are_not_images(void** state) {
   (void)state;
   lowered l;
@@ -121,8 +121,8 @@ static void a_layer_with_two_uses_is_computed_once(void** state) {
   lowered_close(&l);
 }
 
-// Of two groups of channels one of each follow each other, whether bytes are
-// between or not; what is next finds the image as it lies.
+// A channel shuffle of two groups, on floats or on bytes, keeps the image
+// channels-last, and the next operator reads it so.
 static void channel_shuffles_are_channels_last(void** state) {
   (void)state;
   static const char* const graphs[] = {

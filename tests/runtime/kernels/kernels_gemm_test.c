@@ -1,6 +1,6 @@
 // Products on every instruction set that this machine has: the bits of the
 // order that gemm.h states, and sums in double. Operands end where a page
-// begins that nobody may touch.
+// begins that must not be accessed.
 
 #include <math.h>
 #include <string.h>

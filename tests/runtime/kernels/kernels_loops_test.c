@@ -249,9 +249,9 @@ static void rows_of_any_length_are_normalised(void** state) {
 
 enum { SCORES = 6, SCORE_ROW = 100 };
 
-// Rows of `count` scores, the second block of each, one of which nobody sees; a
-// row whose largest score is little larger than before, one whose scores are
-// all hidden; and what lies between rows.
+// Tests the second block of rows of `count` scores: one row has a key that is
+// hidden, one has a maximum slightly above that of the first block, and one has
+// only hidden keys. The memory between rows must stay unchanged.
 static void try_scores(const etx_f32_microkernels* loops, size_t count) {
   const float scale = 0.37f, log2_scale = scale * 1.44269504f;
   float x[SCORES * SCORE_ROW], was[SCORES * SCORE_ROW];

@@ -157,7 +157,7 @@ static void angles_are_reduced_to_the_last_bit(void** unused) {
   assert_true(etx_sin_f32(3.14159274f) == -8.74227766e-08f);
 }
 
-// Of the loop that other sets agree with.
+// The results of the loop that all other instruction sets must agree with.
 static float of_loop(etx_unary_function row, float x) {
   const etx_scalar none[ETX_UNARY_PARAMETERS] = {{0}};
   float lanes[ETX_LANES] = {x};

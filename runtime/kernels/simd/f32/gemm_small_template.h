@@ -176,7 +176,7 @@ static void gemm_small_group(const etx_gemm* p, size_t column, size_t columns,
 }
 
 // Writes the taps of up to a group of columns side by side; zeros where there
-// is no column.
+// is not a column.
 #if VECTOR_BYTES >= 32
 
 // A square in registers; what is not there is zero.

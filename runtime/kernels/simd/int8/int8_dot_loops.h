@@ -71,7 +71,7 @@ typedef struct etx_int8_epilogue {
   float* out;  // not of `whole` where results are compared
   ptrdiff_t out_row;
   bool is_far;  // the result may not be in L2: prefetch it
-  // Of `whole`: what results of each row are compared with, from a column on,
+  // For `whole`: what results of each row are compared with, from a column on,
   // instead of being stored; or NULL.
   etx_row_argmax* best;
   size_t column;

@@ -19,12 +19,12 @@ typedef struct etx_quantized_block {
   ptrdiff_t right_row;  // in bytes
   size_t rows, columns;
   size_t count;  // elements of a row
-  // Of 4-bit weights, for each column `groups` of `group` elements: 32, 64, 128
+  // For 4-bit weights: each column has `groups` of `group` elements: 32, 64, 128
   // or 256. Left has the order of their chunks.
   const float* scales;
   const int8_t* zeros;  // NULL: zeros
   size_t group, groups;
-  // Of integers, the sums of each row's groups: rows of `groups`.
+  // For integers: the sums of each row's groups, as rows of `groups`.
   const int32_t* group_sums;
   void* sums;         // rows of columns
   ptrdiff_t sum_row;  // in elements

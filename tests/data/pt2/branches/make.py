@@ -111,7 +111,7 @@ class Recorder:
         program = torch.export.export(module, arguments, dynamic_shapes=shapes)
         for form, archive in (("", program.run_decompositions({})),
                               ("core", program.run_decompositions())):
-            # Where this machine keeps its files is nobody's business.
+            # The paths of this machine do not belong into the data.
             for graph in archive.graph_module.modules():
                 for node in graph.graph.nodes:
                     for key in ("stack_trace", "from_node", "source_fn_stack"):

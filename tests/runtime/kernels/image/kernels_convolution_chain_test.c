@@ -148,7 +148,7 @@ static void draw(void) {
   test_random_floats(row, 97, 3);
   for (size_t i = 0; i < 5; ++i) {
     x[test_random_bits() % 500] = rare[i];
-    // Which of two NaNs a sum becomes is told nowhere.
+    // No standard defines which of two NaNs a sum becomes.
     if (i > 0) same[test_random_bits() % 500] = rare[i];
   }
 }

@@ -1,7 +1,7 @@
 // Convolution by patches gives the bits of convolution by panels, which is
 // taken for weights that do not lie densely, on every instruction set that this
 // machine has. So do weights in panels of sixteen channels. Operands end where
-// a page begins that nobody may touch.
+// a page begins that must not be accessed.
 
 #include <string.h>
 
@@ -354,8 +354,8 @@ static void long_lines_have_the_bits_of_panels(void** state) {
   }
 }
 
-// Parts of a line are tiles as rows are: threads that share them are no reason
-// to have positions as lanes.
+// Parts of a long line are tiles, as rows are, so lanes stay channels for any
+// number of threads.
 static void long_lines_have_channels_as_lanes_for_all_threads(void** state) {
   (void)state;
   const etx_window one = {1, 1, 1, 1, 0, 1};
@@ -376,8 +376,8 @@ static void long_lines_have_channels_as_lanes_for_all_threads(void** state) {
   end_operands(&o);
 }
 
-// Of channels so far apart that they have the same places in caches few are
-// read at a time.
+// Channels whose distance maps them to the same cache sets are read a few at a
+// time. The results must stay those of the panel kernel.
 static void channels_far_apart_have_the_bits_of_panels(void** state) {
   enum { FAR = 4096, CHANNELS = 1024, RESULTS = 96 };
   (void)state;

@@ -1,7 +1,7 @@
 // Transposed convolution against a plain loop over its definition, to the bit,
 // with every number of threads and on every instruction set that this machine
 // has, also of weights in panels of sixteen channels. Operands end where a page
-// begins that nobody may touch.
+// begins that must not be accessed.
 
 #include <math.h>
 #include <string.h>

@@ -305,7 +305,7 @@ etx_status etx_pt2_write_in_place(etx_pt2_graph* graph, etx_text aten,
                         "needs a tensor to write to and one result");
   }
   if (graph->depth > 0) {
-    return report_write(graph, aten, "is not supported within torch.cond");
+    return report_write(graph, aten, "is not supported within a sub-graph");
   }
   const uint32_t value = graph->values[result];
   const etx_ir_origin origin = origin_of(graph, position);

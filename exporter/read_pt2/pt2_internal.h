@@ -237,6 +237,30 @@ ETX_MUST_USE etx_status etx_pt2_write_in_place(etx_pt2_graph* graph,
                                                const etx_json* inputs,
                                                const etx_json* outputs);
 
+// ---- pt2_subgraph.c
+
+// Opens a sub-graph for reading; none of its names is defined yet.
+// ETX_UNSUPPORTED if sub-graphs are nested too deep.
+ETX_MUST_USE etx_status etx_pt2_open_subgraph(const etx_pt2_graph* outer,
+                                              const etx_json* json,
+                                              etx_pt2_graph* out);
+// The list of inputs of a sub-graph, which must be as many as the operands.
+ETX_MUST_USE etx_status etx_pt2_subgraph_inputs(etx_pt2_graph* inner,
+                                                size_t operands,
+                                                const etx_json** out_inputs);
+// The position of input `index` of a sub-graph, which must be a tensor or a
+// size; SIZE_MAX for a size, which the sub-graph's tables state as an
+// expression over the symbols of the method.
+ETX_MUST_USE etx_status etx_pt2_subgraph_input(etx_pt2_graph* inner,
+                                               const etx_json* inputs,
+                                               size_t index,
+                                               size_t* out_position);
+// Gives the undefined name at `position` a state and a value.
+ETX_MUST_USE etx_status etx_pt2_bind_name(etx_pt2_graph* graph, size_t position,
+                                          uint8_t state, uint32_t value);
+// True if two values have the same dtype and sizes.
+bool etx_pt2_same_types(const etx_pt2_graph* graph, uint32_t a, uint32_t b);
+
 // ---- pt2_cond.c
 
 // True if the node is a torch.cond.
@@ -250,6 +274,15 @@ ETX_MUST_USE etx_status etx_pt2_mark_cond(etx_pt2_graph* graph,
                                           etx_pt2_visit_nodes* mark_nodes);
 // Reads the node with its sub-graphs.
 ETX_MUST_USE etx_status etx_pt2_read_cond(etx_pt2_graph* graph,
+                                          const etx_json* node,
+                                          etx_pt2_visit_nodes* read_nodes);
+
+// ---- pt2_scan.c
+
+// True if the node is a scan or a map.
+bool etx_pt2_is_scan(etx_text target);
+// Reads the node: its body is unrolled into the method.
+ETX_MUST_USE etx_status etx_pt2_read_scan(etx_pt2_graph* graph,
                                           const etx_json* node,
                                           etx_pt2_visit_nodes* read_nodes);
 

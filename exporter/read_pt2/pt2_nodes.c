@@ -166,7 +166,8 @@ static void report_operator(etx_pt2_graph* graph, etx_text target,
   if (starts_with(target, "torch.ops.higher_order.")) {
     etx_import_problem(
         graph->import, ETX_UNSUPPORTED, &graph->place,
-        "%s: control flow operator '%t' is not supported: only torch.cond is",
+        "%s: control flow operator '%t' is not supported: torch.cond, map and "
+        "scan are",
         graph->context, target);
     return;
   }
@@ -295,9 +296,13 @@ etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {
           "before torch.export.save may replace it",
           target);
     }
-    ETX_TRY(etx_pt2_is_cond(target)
-                ? etx_pt2_read_cond(graph, json, etx_pt2_read_nodes)
-                : read_node(graph, json, target));
+    if (etx_pt2_is_cond(target)) {
+      ETX_TRY(etx_pt2_read_cond(graph, json, etx_pt2_read_nodes));
+    } else if (etx_pt2_is_scan(target)) {
+      ETX_TRY(etx_pt2_read_scan(graph, json, etx_pt2_read_nodes));
+    } else {
+      ETX_TRY(read_node(graph, json, target));
+    }
   }
   graph->place.node.size = 0;
   etx_pt2_forget_source(graph);

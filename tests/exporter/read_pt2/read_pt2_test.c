@@ -213,12 +213,9 @@ static void unsupported_programs_report_all_their_problems(void** state) {
   read_set("cond", "");
   assert_problem(&r,
                  "collatz.pt2:0:0: node 'while_loop': control flow operator "
-                 "'torch.ops.higher_order.while_loop' is not supported: only "
-                 "torch.cond is");
-  assert_problem(&r,
-                 "scan.pt2:0:0: node 'scan': control flow operator "
-                 "'torch.ops.higher_order.scan' is not supported");
-  assert_int_equal(r.problems.count, 2);
+                 "'torch.ops.higher_order.while_loop' is not supported: "
+                 "torch.cond, map and scan are");
+  assert_int_equal(r.problems.count, 1);
   assert_int_equal(r.status, ETX_UNSUPPORTED);
   reading_close(&r);
   read_set("shapes", "");
@@ -327,7 +324,7 @@ static void damaged_json_is_refused(void** state) {
 }
 
 // In-place writes through a view without a known inverse, with another view
-// that is read later, and within torch.cond.
+// that is read later, and within a sub-graph.
 static void in_place_writes_with_stale_views_are_unsupported(void** state) {
   static const char set[] = PT2 "in_place/parts.pt2";
   static const char message[] =
@@ -339,7 +336,7 @@ static void in_place_writes_with_stale_views_are_unsupported(void** state) {
   assert_change_of(set, MODEL, "torch.ops.aten.view.default",
                    "torch.ops.aten.reshape.default", message);
   assert_change_of(PT2 "cond/step.pt2", MODEL, "torch.ops.aten.sub.Tensor",
-                   "torch.ops.aten.sub_.Tensor", "within torch.cond");
+                   "torch.ops.aten.sub_.Tensor", "within a sub-graph");
 }
 
 static void damaged_wrapped_graphs_are_refused(void** state) {
@@ -378,7 +375,7 @@ static void damaged_branches_are_refused(void** state) {
                    "argument 1 of torch.cond should be 'as_graph'");
   assert_change_of(
       cond, MODEL, "[{\"name\": \"x\"}, ", "[",
-      "a sub-graph of torch.cond has 3 inputs, but the node passes "
+      "a sub-graph has 3 inputs, but the node passes "
       "2 operands");
   assert_change_of(cond, MODEL,
                    "\"outputs\": [{\"as_tensor\": {\"name\": "
@@ -394,6 +391,19 @@ static void damaged_branches_are_refused(void** state) {
   assert_change_of(cond, MODEL, "\"arg\": {\"as_tensor\": {\"name\": \"gt\"}}",
                    "\"arg\": {\"as_tensor\": {\"name\": \"sum_1\"}}",
                    "the condition of torch.cond should be a bool tensor");
+}
+
+static void damaged_loops_are_refused(void** state) {
+  static const char set[] = PT2 "scans/backwards.pt2";
+  static const char two[] = "{\"as_tensors\": [{\"name\": \"zeros\"}, ";
+  (void)state;
+  assert_change_of(set, MODEL, "{\"as_graph\": ", "{\"as_unknown\": ",
+                   "argument 0 of the loop should be 'as_graph'");
+  assert_change_of(set, MODEL, two, "{\"as_tensors\": [",
+                   "a sub-graph has 3 inputs, but the node passes 2 operands");
+  assert_change_of(set, MODEL, "torch.ops.higher_order.scan",
+                   "torch.ops.higher_order.map_impl",
+                   "should have 3 arguments, found 4");
 }
 
 static void damaged_sizes_are_refused(void** state) {
@@ -679,6 +689,7 @@ int main(void) {
       cmocka_unit_test(in_place_writes_with_stale_views_are_unsupported),
       cmocka_unit_test(damaged_branches_are_refused),
       cmocka_unit_test(damaged_wrapped_graphs_are_refused),
+      cmocka_unit_test(damaged_loops_are_refused),
       cmocka_unit_test(item_calls_are_unsupported_unless_only_asserted),
       cmocka_unit_test(damaged_sizes_are_refused),
       cmocka_unit_test(sizes_take_every_known_function),

@@ -119,6 +119,9 @@ typedef struct etx_ir_node {
   etx_source_location place;
   uint32_t branch;  // 0: it always runs (ir_cond.h)
   uint32_t cond;    // conditional of a branch head or join; 0: any other node
+  uint32_t late;    // the symbol that the node sets from data, counted from 1;
+                    // 0: none. It is a size of the first output, or, for
+                    // _local_scalar_dense, the number that is read
   bool is_parted;   // a concatenation that a pass made when it split one node:
                     // the operands should be computed in place (elide_concat.c)
 } etx_ir_node;

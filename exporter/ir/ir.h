@@ -204,6 +204,13 @@ typedef struct etx_quantize_rule {
   size_t rounded;   // weights that were quantised by this rule
 } etx_quantize_rule;
 
+// A cap of a size or integer that data decide: the option --cap (size_caps.h).
+typedef struct etx_size_cap {
+  etx_text name;  // `u0` or `method.u0`
+  int64_t most;
+  bool is_used;
+} etx_size_cap;
+
 typedef struct etx_ir_module {
   etx_pool* pool;
   etx_ir_method* methods;
@@ -218,6 +225,8 @@ typedef struct etx_ir_module {
   size_t concurrent_count, concurrent_capacity;
   etx_quantize_rule* quantize;  // in order: the last that matches decides
   size_t quantize_count, quantize_capacity;
+  etx_size_cap* caps;
+  size_t cap_count, cap_capacity;
   uint32_t* constant_table;  // hash table by content, private to ir.c
   size_t constant_table_size;
   uint64_t alignment;  // of planned values: program.yaml `align`

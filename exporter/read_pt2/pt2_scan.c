@@ -262,6 +262,19 @@ static etx_status check_node_count(etx_pt2_graph* graph, const scan_call* p,
       p->steps, nodes_per_step, (int64_t)MAX_UNROLLED_NODES);
 }
 
+// A symbol that the body sets from data has another value in each step, so one
+// symbol for all steps would be wrong.
+static etx_status check_symbols(etx_pt2_graph* graph, size_t first) {
+  const etx_symbols* const symbols = &graph->method->symbols;
+  for (size_t i = first; i < symbols->symbol_count; ++i) {
+    if (!symbols->symbols[i].is_late) continue;
+    return etx_pt2_fail_unsupported(
+        graph, "the loop's body sets '%t' from data, which is not supported",
+        symbols->symbols[i].name);
+  }
+  return ETX_OK;
+}
+
 etx_status etx_pt2_read_scan(etx_pt2_graph* graph, const etx_json* node,
                              etx_pt2_visit_nodes* read_nodes) {
   scan_call p = {0};
@@ -269,6 +282,7 @@ etx_status etx_pt2_read_scan(etx_pt2_graph* graph, const etx_json* node,
   ETX_TRY(read_call(graph, node, &p));
   ETX_TRY(etx_pt2_open_subgraph(graph, p.body, &body));
   const size_t steps = (size_t)p.steps, first = graph->method->node_count;
+  const size_t first_symbol = graph->method->symbols.symbol_count;
   if (steps > MAX_UNROLLED_NODES) return check_node_count(graph, &p, 1);
   uint32_t* const results =
       etx_pool_take(graph->pool, p.outputs->count * sizeof *results);
@@ -282,6 +296,7 @@ etx_status etx_pt2_read_scan(etx_pt2_graph* graph, const etx_json* node,
       rows[i * steps + t] = etx_ir_value_arg(results[p.carried + i]);
     }
     if (t == 0) {
+      ETX_TRY(check_symbols(graph, first_symbol));
       ETX_TRY(check_node_count(graph, &p, graph->method->node_count - first));
     }
   }

@@ -1,5 +1,5 @@
-"""Writes the programs of this folder with the stock exporter, and what the
-stock runtime answers: NAME.pte and NAME.expected.
+"""Writes the programs of this folder with the stock exporter, and what
+ExecuTorch's runtime answers: NAME.pte and NAME.expected.
 
     pip install torch==2.13 executorch==1.5.1
     python make.py [NAME...]

@@ -37,6 +37,13 @@ uint64_t etx_ir_late_needed(const etx_ir_method* method,
   return node->late == 0 ? late : late & ~(UINT64_C(1) << (node->late - 1));
 }
 
+bool etx_ir_late_must_stay(const etx_ir_node* node) {
+  if (node->late != 0) return true;
+  return node->op == NULL
+             ? etx_text_is(node->aten, "aten._assert_scalar.default")
+             : node->op->id == ETX_OP_check_range;
+}
+
 // The symbols that were set so far, and in which branch each of them.
 typedef struct late_setters {
   const etx_ir_method* method;

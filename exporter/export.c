@@ -12,6 +12,7 @@
 #include "exporter/pass_list.h"
 #include "exporter/report/memory_account.h"
 #include "exporter/placement/plan_memory.h"
+#include "exporter/import/size_caps.h"
 #include "exporter/import/quantize_rules.h"
 #include "exporter/placement/shared_state.h"
 #include "exporter/report/source_lines.h"
@@ -277,6 +278,11 @@ etx_status etx_export_concurrent(etx_ir_module* module, const char* names,
 etx_status etx_export_quantize(etx_ir_module* module, const char* rule,
                                etx_diag* diag) {
   return etx_quantize_rule_add(module, etx_text_of(rule), diag);
+}
+
+etx_status etx_export_cap(etx_ir_module* module, const char* cap,
+                          etx_diag* diag) {
+  return etx_size_cap_add(module, etx_text_of(cap), diag);
 }
 
 etx_status etx_export_plan(etx_ir_module* module,

@@ -31,6 +31,11 @@ ETX_MUST_USE etx_status etx_export_concurrent(etx_ir_module* module,
 ETX_MUST_USE etx_status etx_export_quantize(etx_ir_module* module,
                                             const char* rule, etx_diag* diag);
 
+// Caps a size or integer that data decide, "u0=64" or "method.u0=64". To be
+// called before etx_export_read.
+ETX_MUST_USE etx_status etx_export_cap(etx_ir_module* module, const char* cap,
+                                       etx_diag* diag);
+
 // Runs the passes, plans memory and writes the file to `sink`. Changes
 // `module`. The report is in the module's pool.
 ETX_MUST_USE etx_status etx_export_plan(etx_ir_module* module,

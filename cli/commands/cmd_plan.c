@@ -68,6 +68,7 @@ typedef struct plan_options {
   const char* dump_after;
   const char* state_layout;
   etx_option_list concurrent;
+  etx_option_list cap;
   etx_option_list quantize;
   int target;
   int report;  // REPORT_...
@@ -222,11 +223,24 @@ static etx_status quantize(plan_context* plan, etx_ir_module* module) {
   return ETX_OK;
 }
 
+static etx_status cap_sizes(plan_context* plan, etx_ir_module* module) {
+  const etx_option_list* const caps = &plan->options->cap;
+  for (size_t i = 0; i < caps->count; ++i) {
+    const etx_status status =
+        etx_export_cap(module, caps->items[i], &plan->diag);
+    if (status == ETX_OK) continue;
+    etx_diag_append(&plan->diag, ", in option '--cap'");
+    return status;
+  }
+  return ETX_OK;
+}
+
 static etx_status plan_all(plan_context* plan,
                            const etx_export_options* export_options) {
   etx_ir_module module;
   etx_ir_module_init(&module, &plan->pool);
   ETX_TRY(etx_input_path_check(plan->options->input, &plan->diag));
+  ETX_TRY(cap_sizes(plan, &module));
   const etx_status read = etx_export_read(
       &module, plan->options->input, &plan->problems.problems, &plan->diag);
   if (read != ETX_OK) {
@@ -379,6 +393,11 @@ int etx_cmd_plan(int argc, char** argv) {
                    "methods that may run at the same time share no memory; may "
                    "be given several times",
                    &options.concurrent),
+          ETX_LIST("cap", 0, "NAME=N",
+                   "the most that a size or integer may be that the data of "
+                   "tensors decide, such as u0=64 or method.u0=64; may be "
+                   "given several times",
+                   &options.cap),
           ETX_LIST("quantize", 0, "KIND[:PATTERN,...]",
                    "quantise weights, all or those whose names match: int8, "
                    "int4 (int4/32, int4/64, int4/128), weight-only int8w or "

@@ -77,6 +77,33 @@ static etx_status add_tensor(example_parser* p, etx_ir_constant* constant,
   return ETX_OK;
 }
 
+// "-> int64[u, 2]" at the end: the type of the result, whose size u the node
+// sets from data. "-> u" sets a number.
+static etx_status read_late(example_parser* p, etx_ir_node* node) {
+  enum { MOST = 6 };  // elements of a 2 x 3 tensor
+  etx_symbols* const symbols = &p->method->symbols;
+  etx_ir_value* const value = &p->method->values[node->outputs[0]];
+  etx_dtype dtype = ETX_DTYPE_UINT8;
+  uint32_t symbol = 0;
+  if (p->at == NULL || !skip(p, '-')) return ETX_OK;
+  if (!skip(p, '>')) return refuse(p);
+  ETX_TRY(etx_symbols_add(symbols, etx_text_of("u"), 0, MOST, &symbol));
+  etx_symbols_make_late(symbols, symbol);
+  node->late = symbol + 1;
+  if (!etx_dtype_find(read_word(p), &dtype)) return ETX_OK;
+  value->has_shape = true;
+  value->shape.dtype = dtype == p->from ? p->to : dtype;
+  if (!skip(p, '[')) return refuse(p);
+  while (!skip(p, ']')) {
+    etx_dim* const dim = &value->shape.dims[value->shape.rank];
+    if (value->shape.rank == ETX_MAX_RANK || *p->at == '\0') return refuse(p);
+    ETX_TRY(etx_symbols_parse(symbols, read_word(p), dim, p->diag));
+    ++value->shape.rank;
+    (void)skip(p, ',');
+  }
+  return ETX_OK;
+}
+
 // "[2, 3]" after the type.
 static etx_status read_tensor(example_parser* p, etx_dtype dtype,
                               etx_ir_arg* out) {
@@ -213,7 +240,8 @@ static etx_status read_arguments(example_parser* p,
   etx_argument argument;
   size_t count = 0;
   while (etx_argument_next(&cursor, &argument)) {
-    const bool is_given = p->at != NULL && *p->at != '\0';
+    const bool is_given =
+        p->at != NULL && *p->at != '\0' && strncmp(p->at, "->", 2) != 0;
     if (!is_given && argument.default_text.size != 0) break;
     names[count] = argument.name;
     ETX_TRY(is_given ? read_argument(p, &args[count])
@@ -263,5 +291,6 @@ etx_status etx_operator_example(const etx_aten_schema* schema, etx_dtype dtype,
   const size_t read = e == NULL ? 0 : (size_t)e->results;
   const size_t count = is_list ? read : (size_t)schema->results;
   ETX_TRY(add_outputs(&parser, &node, count, read == 0 ? count : read));
+  ETX_TRY(read_late(&parser, &node));
   return etx_ir_add_node(module, parser.method, &node, &index);
 }

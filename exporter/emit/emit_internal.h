@@ -128,6 +128,10 @@ ETX_MUST_USE etx_status etx_emit_tensor_list(etx_emit_method* m,
 // inputs.
 ETX_MUST_USE etx_status etx_emit_integer(etx_emit_method* m, etx_dim dim,
                                          uint32_t* out_index);
+// Emits what reads a symbol from data: the only element of the tensor in slot
+// `tensor` if `dim` is -1, else its size in dimension `dim`.
+ETX_MUST_USE etx_status etx_emit_late(etx_emit_method* m, uint32_t symbol,
+                                      uint32_t tensor, int32_t dim);
 // The sizes of inputs as factor * symbol + offset, for the blob.
 ETX_MUST_USE etx_status etx_emit_input_dims(etx_emit_method* m,
                                             etx_blob_input_dim** out_dims,

@@ -203,15 +203,37 @@ static etx_status emit_alias_setup(etx_emit_method* m,
   return ETX_OK;
 }
 
+// Reads the symbol that a node sets from data: the number that item() reads, or
+// the first size of the result that is the symbol.
+static etx_status emit_late(etx_emit_method* m, const etx_ir_node* node) {
+  const bool is_item = node->op->id == ETX_OP_local_scalar_dense;
+  const uint32_t value = is_item ? node->args[0].as.value : node->outputs[0];
+  const etx_shape* const shape = &m->method->values[value].shape;
+  int32_t dim = is_item ? -1 : 0;
+  uint32_t tensor = 0;
+  etx_dim symbol = 0;
+  ETX_TRY(etx_symbols_dim(m->symbols, node->late - 1, &symbol));
+  while (dim >= 0 && dim < shape->rank && shape->dims[dim] != symbol) ++dim;
+  if (dim == shape->rank) {
+    return etx_diag_fail(m->emit->diag, ETX_INTERNAL,
+                         "method '%t': '%t' does not have the size that it "
+                         "sets",
+                         m->method->name, node->aten);
+  }
+  ETX_TRY(etx_emit_tensor(m, value, &tensor));
+  return etx_emit_late(m, node->late - 1, tensor, dim);
+}
+
 static etx_status emit_node(etx_emit_method* m, const etx_ir_node* node) {
   ETX_TRY(etx_emit_enter_branch(m, node->branch));
   if (etx_ir_is_head(node)) return etx_emit_head(m, node);
   if (etx_ir_is_join(node)) return ETX_OK;
   if (!etx_placement_has_instruction(m->placement, node))
     return emit_alias_setup(m, node);
-  bool done = false;
-  ETX_TRY(emit_in_place_copy(m, node, &done));
-  return done ? ETX_OK : emit_kernel(m, node);
+  bool done = node->op->id == ETX_OP_local_scalar_dense;
+  if (!done) ETX_TRY(emit_in_place_copy(m, node, &done));
+  if (!done) ETX_TRY(emit_kernel(m, node));
+  return node->late == 0 ? ETX_OK : emit_late(m, node);
 }
 
 // ---------------------------------------------------- inputs, outputs

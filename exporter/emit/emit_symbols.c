@@ -135,6 +135,20 @@ static etx_status emit_symbol(etx_emit_method* m, uint32_t symbol,
   return ETX_OK;
 }
 
+etx_status etx_emit_late(etx_emit_method* m, uint32_t symbol, uint32_t tensor,
+                         int32_t dim) {
+  const int64_t upper = m->symbols->symbols[symbol].maximum;
+  uint32_t* const slot = &m->index_of_symbol[symbol];
+  if (dim >= 0) {
+    uint32_t number = 0;
+    ETX_TRY(etx_emit_int(m, dim, &number));
+    return compute(m, ETX_OP_sym_size_int, tensor, number, upper, slot);
+  }
+  ETX_TRY(new_slot(m, upper, slot));
+  const uint32_t arguments[2] = {tensor, *slot};
+  return etx_emit_call(m, etx_op_at(ETX_OP_local_scalar_dense), arguments, 2);
+}
+
 static etx_op_id operator_for(etx_symbol_op op) {
   switch (op) {
     case ETX_SYMBOL_ADD:

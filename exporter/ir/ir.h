@@ -119,6 +119,9 @@ typedef struct etx_ir_node {
   etx_source_location place;
   uint32_t branch;  // 0: it always runs (ir_cond.h)
   uint32_t cond;    // conditional of a branch head or join; 0: any other node
+  uint32_t late;    // the symbol that the node sets from data, counted from 1;
+                    // 0: none. It is a size of the first output, or, for
+                    // _local_scalar_dense, the number that is read
   bool is_parted;   // a concatenation that a pass made when it split one node:
                     // the operands should be computed in place (elide_concat.c)
 } etx_ir_node;
@@ -201,6 +204,13 @@ typedef struct etx_quantize_rule {
   size_t rounded;   // weights that were quantised by this rule
 } etx_quantize_rule;
 
+// A cap of a size or integer that data decide: the option --cap (size_caps.h).
+typedef struct etx_size_cap {
+  etx_text name;  // `u0` or `method.u0`
+  int64_t most;
+  bool is_used;
+} etx_size_cap;
+
 typedef struct etx_ir_module {
   etx_pool* pool;
   etx_ir_method* methods;
@@ -215,6 +225,8 @@ typedef struct etx_ir_module {
   size_t concurrent_count, concurrent_capacity;
   etx_quantize_rule* quantize;  // in order: the last that matches decides
   size_t quantize_count, quantize_capacity;
+  etx_size_cap* caps;
+  size_t cap_count, cap_capacity;
   uint32_t* constant_table;  // hash table by content, private to ir.c
   size_t constant_table_size;
   uint64_t alignment;  // of planned values: program.yaml `align`

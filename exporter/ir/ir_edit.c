@@ -124,7 +124,9 @@ const etx_ir_node* etx_ir_definition(const etx_ir_method* method,
   return v->origin == ETX_IR_FROM_NODE ? &method->nodes[v->index] : NULL;
 }
 
+// Sizes of later nodes may depend on a node that sets a symbol.
 static bool is_used(const etx_ir_node* node, const uint32_t* uses) {
+  if (node->late != 0) return true;
   for (size_t i = 0; i < node->output_count; ++i) {
     if (node->outputs[i] != ETX_IR_NONE && uses[node->outputs[i]] != 0) {
       return true;

@@ -246,5 +246,10 @@ void etx_ir_put_node(etx_ir_printer* p, const etx_ir_node* node) {
   } else {
     put_all_args(p, node);
   }
+  if (node->late != 0) {
+    etx_ir_put_string(p, ", sets: ");
+    etx_ir_print_literal(p->out,
+                         p->method->symbols.symbols[node->late - 1].name);
+  }
   etx_ir_put_string(p, "}\n");
 }

@@ -3,6 +3,7 @@
 // checked, so passes may leave them behind.
 
 #include "exporter/ir/ir_cond.h"
+#include "exporter/ir/ir_late.h"
 
 typedef struct method_verifier {
   const etx_ir_module* module;
@@ -242,6 +243,20 @@ static etx_status check_names(const method_verifier* w) {
   return ETX_OK;
 }
 
+// Checks that nodes set the symbols from data before others need them.
+static etx_status check_late(const method_verifier* w) {
+  uint32_t symbol = 0;
+  size_t node = 0;
+  for (size_t n = 0; n < w->method->node_count; ++n) {
+    if (w->method->nodes[n].late <= w->method->symbols.symbol_count) continue;
+    return FAIL(w, "method '%t': node %z sets an unknown symbol",
+                w->method->name, n);
+  }
+  if (!etx_ir_late_find_unset(w->method, &symbol, &node)) return ETX_OK;
+  return FAIL(w, "method '%t': node %z needs '%t' before a node sets it",
+              w->method->name, node, w->method->symbols.symbols[symbol].name);
+}
+
 static etx_status check_method(const method_verifier* w) {
   ETX_TRY(check_names(w));
   ETX_TRY(check_inputs(w));
@@ -254,7 +269,7 @@ static etx_status check_method(const method_verifier* w) {
   for (size_t i = 0; i < w->method->mutation_count; ++i) {
     ETX_TRY(check_mutation(w, i));
   }
-  return ETX_OK;
+  return check_late(w);
 }
 
 static bool constant_is_sound(const etx_ir_constant* constant) {

@@ -11,6 +11,7 @@ typedef struct inference {
   const etx_ir_arg* args;
   size_t arg_count;
   const etx_dtype* out_dtype;
+  const etx_shape* declared;
   etx_shape* shapes;
   size_t shape_count;  // room in shapes
   size_t filled;       // shapes that the rule has set
@@ -131,6 +132,26 @@ static etx_status set_output(void* context, size_t index,
   return ETX_OK;
 }
 
+// Sets an output whose sizes depend on data: the declared sizes have the
+// symbols that the node sets.
+static etx_status set_output_at_most(void* context, size_t index,
+                                     const etx_shape* most) {
+  const inference* const self = context;
+  etx_shape shape = *self->declared;
+  if (most->rank == 1) {
+    // A vector that a later node turns into the output, or the counts of the
+    // rows of the first output.
+    for (size_t i = 0; i < self->declared->rank; ++i) {
+      const etx_dim dim = self->declared->dims[i];
+      if (etx_symbols_late_in(&self->method->symbols, dim)) shape.dims[0] = dim;
+    }
+    shape.rank = 1;
+  }
+  if (shape.rank != most->rank) return ETX_UNSUPPORTED;
+  shape.dtype = most->dtype;
+  return set_output(context, index, &shape);
+}
+
 etx_status etx_type_inference_outputs(etx_ir_method* method,
                                       const etx_operator_call* call,
                                       etx_shape* out_shapes, etx_diag* diag) {
@@ -139,12 +160,22 @@ etx_status etx_type_inference_outputs(etx_ir_method* method,
                     .args = call->args,
                     .arg_count = call->arg_count,
                     .out_dtype = call->out_dtype,
+                    .declared = call->declared,
                     .shapes = out_shapes,
                     .shape_count = etx_type_inference_output_count(op)};
   const etx_dim_math math = etx_symbols_math(&method->symbols);
   etx_shape_call shape_call = {
-      op,         &math,       diag,     &self,      get_kind, get_list_count,
-      get_tensor, get_integer, get_real, set_output, NULL};
+      op,
+      &math,
+      diag,
+      &self,
+      get_kind,
+      get_list_count,
+      get_tensor,
+      get_integer,
+      get_real,
+      set_output,
+      call->declared == NULL ? NULL : set_output_at_most};
   if (op->shape == NULL || self.shape_count > ETX_TYPE_INFERENCE_MAX_OUTPUTS) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
                          "the output sizes of '%s.%s' depend on its data",

@@ -19,6 +19,9 @@ typedef struct etx_operator_call {
   // The dtype of the first output where the out tensor decides it (casts,
   // creation), or NULL.
   const etx_dtype* out_dtype;
+  // The type of the first output where its sizes depend on data, or NULL: such
+  // an operator is refused.
+  const etx_shape* declared;
 } etx_operator_call;
 
 // Infers the types of the outputs of a call. `out_shapes` has room for

@@ -55,6 +55,12 @@ static bool sizes_differ(const etx_symbols* symbols, etx_dim declared,
                          etx_dim found, int64_t* out_declared,
                          int64_t* out_found) {
   if (etx_symbols_equal(symbols, declared, found)) return false;
+  // What PyTorch knows of a number from data (a check that the model makes)
+  // need not follow from its bounds. The sizes are checked when it is known.
+  if (etx_symbols_late_in(symbols, declared) != 0 ||
+      etx_symbols_late_in(symbols, found) != 0) {
+    return false;
+  }
   if (symbols->symbol_count > ETX_SYMBOLS_MAX_COUNT) return false;
   int64_t values[ETX_SYMBOLS_MAX_COUNT];
   for (size_t sample = 0; sample < SAMPLES; ++sample) {
@@ -253,6 +259,30 @@ static etx_status run_lowering(method_lowering* self, const etx_ir_node* node,
   return ETX_OK;
 }
 
+// A symbol that the node sets from data must be set by one of the lowered
+// nodes, which start at `first`. If none has the symbol as a size before the
+// result has, as for a slice up to such a number, the one that computes the
+// result sets it.
+static void check_late(method_lowering* self, const etx_ir_node* node,
+                       size_t first) {
+  etx_ir_method* const method = self->method;
+  if (node->late == 0) return;
+  for (size_t i = first; i < method->node_count; ++i) {
+    if (method->nodes[i].late == node->late) return;
+  }
+  const etx_ir_value* const output = &method->values[node->outputs[0]];
+  if (output->origin == ETX_IR_FROM_NODE && output->index >= first &&
+      output->index < method->node_count) {
+    method->nodes[output->index].late = node->late;
+    return;
+  }
+  etx_problem(self->context->problems, &node->place,
+              "'%t': its size depends on the data of a tensor, which is not "
+              "supported for this operator",
+              node->aten);
+  mark_failed(self, node);
+}
+
 static etx_status lower_node(method_lowering* self, etx_ir_node* node) {
   const etx_lowering* const row = etx_lowering_find(node->aten);
   if (row == NULL) {
@@ -278,6 +308,7 @@ static etx_status lower_node(method_lowering* self, etx_ir_node* node) {
   ETX_TRY(run_lowering(self, node, row, results, &done));
   if (done) {
     finish_node(self, node, first, results);
+    check_late(self, node, first);
   } else {
     self->method->node_count = first;
     mark_failed(self, node);

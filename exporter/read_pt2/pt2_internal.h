@@ -78,6 +78,12 @@ typedef struct etx_pt2_graph {
   uint32_t now;  // the node being marked or read, counted as in last_reads
   etx_pt2_write* writes;
   size_t write_count, write_capacity;
+
+  // While the outputs of a node are read: symbols that occur for the first time
+  // are set by that node.
+  bool reads_outputs;
+  uint32_t late;      // the last such symbol of the node, counted from 1
+  size_t late_count;  // such symbols of the node
 } etx_pt2_graph;
 
 #define ETX_PT2_END UINT32_MAX
@@ -137,6 +143,12 @@ ETX_MUST_USE etx_status etx_pt2_check_storage(etx_pt2_graph* graph,
 ETX_MUST_USE etx_status etx_pt2_shape(etx_pt2_graph* graph,
                                       const etx_json* tensor_meta,
                                       etx_shape* out_shape);
+
+// Between these calls, a symbol that occurs for the first time and is not a size
+// of an input is set by the node that is being read. The second call returns
+// it, counted from 1, or 0; it reports a node that sets several.
+void etx_pt2_start_late(etx_pt2_graph* graph);
+uint32_t etx_pt2_end_late(etx_pt2_graph* graph);
 
 // The integer expression for a name of sym_int_values.
 ETX_MUST_USE etx_status etx_pt2_named_size(etx_pt2_graph* graph, etx_text name,

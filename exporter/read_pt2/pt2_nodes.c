@@ -85,6 +85,25 @@ static etx_status read_output(etx_pt2_graph* graph, const etx_json* output,
   return ETX_OK;
 }
 
+// The tensors that a node computes, and the symbol that it sets from data.
+static etx_status read_outputs(etx_pt2_graph* graph, const etx_json* outputs,
+                               const etx_aten_schema* schema, output_list* list,
+                               uint32_t* out_late) {
+  const uint32_t index = (uint32_t)graph->method->node_count;
+  etx_pt2_start_late(graph);
+  for (size_t i = 0; i < outputs->count; ++i) {
+    // Results of unsupported operators may be of any kind.
+    const etx_json* const output = &outputs->items[i];
+    if (schema == NULL && etx_json_member(output, "as_tensor") == NULL &&
+        etx_json_member(output, "as_tensors") == NULL) {
+      continue;
+    }
+    ETX_TRY(read_output(graph, output, index, list));
+  }
+  *out_late = etx_pt2_end_late(graph);
+  return ETX_OK;
+}
+
 // ---------------------------------------------------------------- nodes
 
 // An operand float(n), for a size n, becomes a tensor of rank 0, which takes
@@ -170,11 +189,6 @@ static void report_operator(etx_pt2_graph* graph, etx_text target,
         graph->context, target);
     return;
   }
-  if (etx_pt2_is_item_call(target)) {
-    etx_pt2_report_unsupported(
-        graph, "reading a number from a tensor's data by", target);
-    return;
-  }
   if (etx_pt2_class_of(target) != ETX_PT2_NODE_KEPT) {
     etx_pt2_report_unsupported(graph, "operator", target);
     return;
@@ -243,16 +257,7 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
   } else {
     ETX_TRY(read_arguments(graph, inputs, schema, writes, &node));
   }
-  const uint32_t index = (uint32_t)graph->method->node_count;
-  for (size_t i = 0; i < outputs->count; ++i) {
-    // Results of unsupported operators may be of any kind.
-    const etx_json* const output = &outputs->items[i];
-    if (schema == NULL && etx_json_member(output, "as_tensor") == NULL &&
-        etx_json_member(output, "as_tensors") == NULL) {
-      continue;
-    }
-    ETX_TRY(read_output(graph, output, index, &list));
-  }
+  ETX_TRY(read_outputs(graph, outputs, schema, &list, &node.late));
   if (schema != NULL && schema->results != ETX_ATEN_LIST &&
       list.count != (size_t)schema->results) {
     return etx_pt2_fail_malformed(
@@ -268,6 +273,47 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
       etx_ir_add_node(graph->import->module, graph->method, &node, &unused));
   if (writes) return etx_pt2_write_in_place(graph, aten, inputs, outputs);
   etx_pt2_note_views(graph, inputs, outputs);
+  return ETX_OK;
+}
+
+// item(): the node sets the symbol of the integer that it reads. Its result in
+// the IR is a tensor without elements, which nothing reads.
+static etx_status read_item(etx_pt2_graph* graph, const etx_json* json,
+                            etx_text target) {
+  const etx_json *inputs = NULL, *outputs = NULL;
+  ETX_TRY(etx_pt2_field(graph, json, "inputs", ETX_JSON_ARRAY, &inputs));
+  ETX_TRY(etx_pt2_field(graph, json, "outputs", ETX_JSON_ARRAY, &outputs));
+  const etx_json* const number =
+      outputs->count == 1 ? etx_json_member(&outputs->items[0], "as_sym_int")
+                          : NULL;
+  const etx_json* const name = etx_json_member(number, "as_name");
+  if (name == NULL || name->kind != ETX_JSON_STRING) {
+    etx_pt2_report_unsupported(
+        graph, "reading a number that is not an integer from a tensor by",
+        target);
+    return ETX_OK;
+  }
+  etx_dim size = 0;
+  uint32_t value = 0;
+  etx_pt2_start_late(graph);
+  ETX_TRY(etx_pt2_named_size(graph, name->string, &size));
+  const uint32_t late = etx_pt2_end_late(graph);
+  if (late == 0) {
+    return etx_pt2_fail_malformed(graph, "'%t' is not a new symbol",
+                                  name->string);
+  }
+  const etx_ir_value result = {
+      .name = name->string,
+      .shape = {.dtype = ETX_DTYPE_UINT8, .rank = 1, .dims = {0}}};
+  etx_ir_node node = {0};
+  ETX_TRY(read_arguments(graph, inputs,
+                         etx_aten_schema_find(etx_text_of("aten.item.default")),
+                         false, &node));
+  const etx_text unnamed = etx_text_of("");
+  const etx_aten_arguments given = {node.args, &unnamed, node.arg_count};
+  ETX_TRY(
+      etx_pt2_add_node(graph, "aten.item.default", &given, &result, &value));
+  graph->method->nodes[graph->method->node_count - 1].late = late;
   return ETX_OK;
 }
 
@@ -294,6 +340,10 @@ etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {
           "target '%t' is not supported; calling .run_decompositions({}) "
           "before torch.export.save may replace it",
           target);
+    }
+    if (etx_pt2_is_item_call(target)) {
+      ETX_TRY(read_item(graph, json, target));
+      continue;
     }
     ETX_TRY(etx_pt2_is_cond(target)
                 ? etx_pt2_read_cond(graph, json, etx_pt2_read_nodes)

@@ -114,9 +114,51 @@ static bool is_identifier(etx_text name) {
          !etx_text_is(name, "max");
 }
 
-// Finds a symbol; it is added with its range at its first use. A symbol that
-// depends on data is reported once and then treated like any other, so that the
-// rest of the method is still read.
+// A symbol that PyTorch did not get from the sizes of the example inputs.
+static bool is_unbacked(etx_text name) {
+  return name.data[0] == 'u' || name.data[0] == 'z';
+}
+
+// Notes that the node whose outputs are read sets the symbol `index`. Any other
+// first use of it is reported once; the symbol is then treated like an ordinary
+// one, so that the rest of the method is still read.
+static void note_late(etx_pt2_graph* graph, uint32_t index) {
+  etx_symbols* const symbols = &graph->method->symbols;
+  etx_symbol* const symbol = &symbols->symbols[index];
+  etx_symbols_make_late(symbols, index);
+  if (graph->reads_outputs) {
+    graph->late = index + 1;
+    ++graph->late_count;
+    return;
+  }
+  etx_import_problem(
+      graph->import, ETX_UNSUPPORTED, &graph->place,
+      "%s: size '%t' depends on the data of a tensor, which is not supported "
+      "here",
+      graph->context, symbol->name);
+  // Some bounds, so that they are not reported as missing too.
+  if (symbol->minimum == INT64_MIN) symbol->minimum = 0;
+  if (symbol->maximum == INT64_MAX) symbol->maximum = INT32_MAX;
+}
+
+void etx_pt2_start_late(etx_pt2_graph* graph) {
+  graph->reads_outputs = true;
+  graph->late = 0;
+  graph->late_count = 0;
+}
+
+uint32_t etx_pt2_end_late(etx_pt2_graph* graph) {
+  graph->reads_outputs = false;
+  if (graph->late_count > 1) {
+    etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->place,
+                       "%s: %z sizes of its results depend on the data of a "
+                       "tensor, only one is supported",
+                       graph->context, graph->late_count);
+  }
+  return graph->late;
+}
+
+// Finds a symbol; it is added with its range at its first use.
 static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
                               int64_t least, etx_dim* out) {
   etx_symbols* const symbols = &graph->method->symbols;
@@ -133,15 +175,7 @@ static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
   symbol_range found = {0};
   ETX_TRY(find_range(graph, name, least, &found));
   memcpy(graph->context, place, sizeof place);
-  if (name.data[0] == 'u' || name.data[0] == 'z') {
-    etx_import_problem(
-        graph->import, ETX_UNSUPPORTED, &graph->place,
-        "%s: size '%t' depends on the data of a tensor, which is not supported",
-        graph->context, name);
-    // Some bounds, so that they are not reported as missing too.
-    if (found.low == INT64_MIN) found.low = 0;
-    if (found.high == INT64_MAX) found.high = INT32_MAX;
-  } else if (!found.is_found && !found.has_derived_low) {
+  if (!is_unbacked(name) && !found.is_found && !found.has_derived_low) {
     return etx_pt2_fail_malformed(
         graph, "symbol '%t' has no entry in range_constraints", name);
   }
@@ -149,6 +183,7 @@ static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
     return etx_pt2_fail_malformed(graph, "more than %i symbols",
                                   (int64_t)ETX_SYMBOLS_MAX_COUNT);
   }
+  if (is_unbacked(name)) note_late(graph, index);
   return etx_symbols_dim(symbols, index, out);
 }
 

@@ -65,7 +65,7 @@ static etx_status split_index(const etx_yaml* key, etx_text* name,
   return ETX_OK;
 }
 
-static etx_status find_size(const etx_ir_method* method, const etx_yaml* key,
+static etx_status find_size(etx_ir_method* method, const etx_yaml* key,
                             etx_text name, int64_t dim, etx_dim* out,
                             etx_diag* diag) {
   etx_nearest_name nearest = etx_nearest_start(name);
@@ -89,6 +89,11 @@ static etx_status find_size(const etx_ir_method* method, const etx_yaml* key,
     }
     *out = shape->dims[dim];
     return ETX_OK;
+  }
+  uint32_t symbol = 0;
+  if (etx_symbols_find(&method->symbols, name, &symbol) &&
+      method->symbols.symbols[symbol].is_late) {
+    return etx_symbols_dim(&method->symbols, symbol, out);
   }
   char hint[96];
   return etx_yaml_fail(key, diag, "method '%t' has no input '%t'%s",
@@ -199,6 +204,7 @@ void etx_program_check_bounds(etx_program_file* program) {
     for (uint32_t j = 0; j < method->symbols.symbol_count; ++j) {
       const etx_symbol* const symbol = &method->symbols.symbols[j];
       const bool has_low = symbol->minimum != INT64_MIN;
+      if (symbol->is_late) continue;  // size_caps.c
       if (has_low && symbol->maximum != INT64_MAX) continue;
       const etx_text address = find_input_of(module->pool, method, j);
       const char* const key = has_low ? "max" : "min: M, max";

@@ -7,6 +7,7 @@
 #include "exporter/host/host_file.h"
 #include "exporter/host/name_pattern.h"
 #include "exporter/host/nearest_name.h"
+#include "exporter/import/size_caps.h"
 #include "exporter/read_yaml/program_dims.h"
 #include "exporter/import/quantize_rules.h"
 #include "format/base/checked_math.h"
@@ -448,6 +449,7 @@ etx_status etx_program_file_apply(etx_program_file* program) {
   ETX_TRY(report(program, status, program->root, &diag));
   ETX_TRY(read_section(program, "concurrent", ETX_YAML_LIST, concurrent_entry));
   ETX_TRY(read_section(program, "quantize", ETX_YAML_LIST, quantize_entry));
+  ETX_TRY(etx_size_caps_apply(program->import));
   etx_program_check_bounds(program);
   return ETX_OK;
 }

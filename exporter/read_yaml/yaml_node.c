@@ -3,6 +3,7 @@
 // that type, else the name of a value.
 
 #include "exporter/ir/aten_schema.h"
+#include "exporter/ir/ir_late.h"
 #include "exporter/host/nearest_name.h"
 #include "exporter/lower/nearest_operator.h"
 #include "exporter/read_yaml/yaml_internal.h"
@@ -301,14 +302,68 @@ static etx_status find_schema(const etx_yaml* op,
                        etx_nearest_operator_hint(op->text, hint, sizeof hint));
 }
 
+// True if the symbol is, or is a part of, a size of an input.
+static bool is_input_size(const etx_yaml_method* m, uint32_t symbol) {
+  const etx_ir_method* const method = m->method;
+  const uint64_t bit = UINT64_C(1) << symbol;
+  for (size_t i = 0; i < method->input_count; ++i) {
+    const etx_ir_arg* const arg = &method->inputs[i].arg;
+    if (arg->kind == ETX_IR_ARG_INT &&
+        (etx_symbols_late_in(&method->symbols, arg->as.integer) & bit) != 0) {
+      return true;
+    }
+    if (arg->kind != ETX_IR_ARG_VALUE) continue;
+    const etx_shape* const shape = &method->values[arg->as.value].shape;
+    for (size_t d = 0; d < shape->rank; ++d) {
+      if (etx_symbols_late_in(&method->symbols, shape->dims[d]) & bit) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// `sets` names the dimension that the node sets from the data of a tensor.
+static etx_status read_sets(etx_yaml_method* m, const etx_yaml* yaml,
+                            etx_ir_node* node, etx_diag* diag) {
+  const etx_yaml* const sets = etx_yaml_find(yaml, "sets");
+  etx_symbols* const symbols = &m->method->symbols;
+  uint32_t symbol = 0;
+  if (sets == NULL) return ETX_OK;
+  ETX_TRY(etx_yaml_expect(sets, ETX_YAML_SCALAR, "sets", diag));
+  if (!etx_symbols_find(symbols, sets->text, &symbol)) {
+    return etx_yaml_fail(sets, diag, "'%t' is not a dimension of 'dims'",
+                         sets->text);
+  }
+  if (symbols->symbols[symbol].is_late) {
+    return etx_yaml_fail(sets, diag, "another node sets '%t' already",
+                         sets->text);
+  }
+  etx_symbols_make_late(symbols, symbol);
+  if (is_input_size(m, symbol)) {
+    return etx_yaml_fail(sets, diag,
+                         "'%t' is a size of an input, so no node can set it",
+                         sets->text);
+  }
+  node->late = symbol + 1;
+  for (size_t i = 0; i < m->method->node_count; ++i) {
+    const uint64_t late = etx_ir_late_needed(m->method, &m->method->nodes[i]);
+    if (((late >> symbol) & 1) == 0) continue;
+    return etx_yaml_fail(sets, diag, "'%t' is needed before this node sets it",
+                         sets->text);
+  }
+  return ETX_OK;
+}
+
 static etx_status read_call(etx_yaml_method* m, const etx_yaml* yaml,
                             etx_ir_node* node, etx_diag* diag) {
   const etx_aten_schema* schema = NULL;
   ETX_TRY(etx_yaml_expect(yaml, ETX_YAML_MAP, "node", diag));
-  ETX_TRY(etx_yaml_check_keys(yaml, "out type op args kwargs", diag));
+  ETX_TRY(etx_yaml_check_keys(yaml, "out type op args kwargs sets", diag));
   ETX_TRY(etx_yaml_text(yaml, "op", &node->aten, diag));
   ETX_TRY(find_schema(etx_yaml_find(yaml, "op"), &schema, diag));
   ETX_TRY(check_outputs(yaml, schema, diag));
+  ETX_TRY(read_sets(m, yaml, node, diag));
   return read_arguments(m, yaml, schema, node, diag);
 }
 

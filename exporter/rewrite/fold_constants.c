@@ -53,7 +53,7 @@ static bool arg_is_known(const constant_folder* self, const etx_ir_arg* arg,
 static bool can_fold(const constant_folder* self, const etx_ir_node* node) {
   uint64_t in = 0;
   uint64_t out = 0;
-  if (node->op->shape == NULL) return false;
+  if (node->op->shape == NULL || node->late != 0) return false;
   for (size_t i = 0; i < node->arg_count; ++i) {
     if (!arg_is_known(self, &node->args[i], &in)) return false;
   }

@@ -124,6 +124,7 @@ static const etx_ir_node* find_or_insert(node_table* table,
                                          const etx_ir_method* method,
                                          size_t index) {
   const etx_ir_node* const node = &method->nodes[index];
+  if (node->late != 0) return NULL;  // each sets a symbol of its own
   size_t at = (size_t)hash_node(method, node) & (table->size - 1);
   for (; table->slots[at] != 0; at = (at + 1) & (table->size - 1)) {
     const etx_ir_node* const other = &method->nodes[table->slots[at] - 1];

@@ -262,7 +262,8 @@ static bool keeps_sizes(etx_rewrite* rewrite, const etx_ir_arg* args) {
   const etx_ir_node* const node = builder->node;
   const etx_shape* const old = etx_builder_shape(builder, node->outputs[0]);
   etx_shape shapes[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
-  const etx_operator_call call = {node->op, args, node->arg_count, NULL};
+  const etx_operator_call call = {
+      .op = node->op, .args = args, .arg_count = node->arg_count};
   if (etx_type_inference_outputs(builder->method, &call, shapes, NULL) !=
       ETX_OK) {
     return false;

@@ -1,6 +1,7 @@
 #include "exporter/schedule/schedule_graph.h"
 
 #include "exporter/ir/ir_cond.h"
+#include "exporter/ir/ir_late.h"
 #include "exporter/placement/operand_reuse.h"
 
 // Lists that are built item by item.
@@ -48,8 +49,10 @@ typedef struct graph_builder {
   uint32_t* writers;      // by storage: values written into it
   accesses* accesses_of;  // by storage: that later accesses may depend on
   uint32_t last_random;   // the last item that drew random numbers
-  uint32_t item;          // the present item
-  size_t node;            // the present node
+  // By symbol: the item that sets it from data, or ETX_SCHEDULE_NONE.
+  uint32_t setters[ETX_SYMBOLS_MAX_COUNT];
+  uint32_t item;  // the present item
+  size_t node;    // the present node
 } graph_builder;
 
 // ---------------------------------------------------------------- items
@@ -288,9 +291,21 @@ static bool is_random(const etx_ir_node* node) {
          node->op->id == ETX_OP_native_dropout_out;
 }
 
+// Sizes that contain a number from data need the node that reads it.
+static etx_status depend_on_setters(graph_builder* m, const etx_ir_node* node) {
+  const uint64_t late = etx_ir_late_needed(m->method, node);
+  for (size_t i = 0; i < m->method->symbols.symbol_count; ++i) {
+    if (((late >> i) & 1) == 0 || m->setters[i] == ETX_SCHEDULE_NONE) continue;
+    ETX_TRY(add_dependency(m, m->setters[i]));
+  }
+  if (node->late != 0) m->setters[node->late - 1] = m->item;
+  return ETX_OK;
+}
+
 static etx_status find_dependencies_of(graph_builder* m,
                                        const etx_ir_node* node) {
   ETX_TRY(etx_placement_each_read(node, depend_on_producer, m));
+  ETX_TRY(depend_on_setters(m, node));
   if (is_random(node)) {
     if (m->last_random != ETX_SCHEDULE_NONE)
       ETX_TRY(add_dependency(m, m->last_random));
@@ -326,6 +341,9 @@ static etx_status find_dependencies(graph_builder* m) {
   if (m->writers == NULL || m->accesses_of == NULL) return ETX_OUT_OF_MEMORY;
   count_writers(m);
   m->last_random = ETX_SCHEDULE_NONE;
+  for (size_t i = 0; i < ETX_SYMBOLS_MAX_COUNT; ++i) {
+    m->setters[i] = ETX_SCHEDULE_NONE;
+  }
   for (size_t n = m->region.first; n < m->region.last; ++n) {
     m->item = m->item_of[n - m->region.first];
     ETX_TRY(find_dependencies_of(m, &m->method->nodes[n]));

@@ -22,6 +22,7 @@ typedef struct etx_symbol {
   etx_text name;
   int64_t minimum;  // at least 0 for a size
   int64_t maximum;  // INT64_MAX: not stated; an error when planning
+  bool is_late;     // a node sets it from the data of a tensor (ir.h, `late`)
 } etx_symbol;
 
 struct etx_expression;  // symbol_internal.h
@@ -45,6 +46,12 @@ ETX_MUST_USE etx_status etx_symbols_add(etx_symbols* symbols, etx_text name,
                                         uint32_t* out_index);
 bool etx_symbols_find(const etx_symbols* symbols, etx_text name,
                       uint32_t* out_index);
+
+// Makes the symbol one that a node sets from the data of a tensor.
+void etx_symbols_make_late(etx_symbols* symbols, uint32_t index);
+
+// The late symbols that occur in a size, as bits.
+uint64_t etx_symbols_late_in(const etx_symbols* symbols, etx_dim dim);
 
 // Changes the bounds of a symbol. Handles stay valid, but their bounds and
 // simplifications are those of the old bounds until etx_symbols_rebuild.

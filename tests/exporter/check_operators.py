@@ -21,7 +21,7 @@ OPERATOR = re.compile(r'^OP\((\w+), "([^"]+)"', re.MULTILINE)
 # from Python code or in memory planning.
 ONLY_IN_FILES = {
     "allclose_out", "allclose_tensor", "index_put_in_place",
-    "local_scalar_dense", "kv_update_out",
+    "kv_update_out",
     "fast_hadamard_transform_out", "sdpa_with_kv_cache_out",
     "update_cache_out", "update_cache_with_indices_out", "fallback_out",
     "h2d_copy_out", "d2h_copy_out", "tile_crop_out", "empty_dim_order_out",

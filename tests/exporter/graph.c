@@ -141,7 +141,8 @@ uint32_t graph_node(graph* g, etx_op_id id, const etx_ir_arg* args,
   etx_shape shapes[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   const etx_dtype dtype =
       id == ETX_OP_gt_scalar_out ? ETX_DTYPE_BOOL : ETX_DTYPE_FLOAT32;
-  const etx_operator_call call = {op, args, count, &dtype};
+  const etx_operator_call call = {
+      .op = op, .args = args, .arg_count = count, .out_dtype = &dtype};
   ASSERT_OK(g, etx_type_inference_outputs(method, &call, shapes, &g->diag));
   uint32_t outputs[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   const size_t output_count = etx_type_inference_output_count(op);

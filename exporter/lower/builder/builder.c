@@ -3,6 +3,38 @@
 #include "exporter/ir/aten_schema.h"
 #include "exporter/lower/builder/builder.h"
 
+// The declared type of the node's first output if its sizes depend on data,
+// else NULL.
+static const etx_shape* late_shape(const etx_builder* builder) {
+  const etx_ir_node* const node = builder->node;
+  if (node->op != NULL || node->output_count == 0 ||
+      node->outputs[0] == ETX_IR_NONE) {
+    return NULL;
+  }
+  const etx_ir_value* const value = &builder->method->values[node->outputs[0]];
+  for (size_t i = 0; value->has_shape && i < value->shape.rank; ++i) {
+    if (etx_symbols_late_in(&builder->method->symbols, value->shape.dims[i])) {
+      return &value->shape;
+    }
+  }
+  return NULL;
+}
+
+// True if a first output of this type sets the late symbol of the node: it is
+// the first one that has the symbol as a size.
+static bool sets_late(const etx_builder* builder, const etx_shape* shape) {
+  const uint32_t late = builder->node->late;
+  etx_dim symbol = 0;
+  if (late == 0 || builder->node->op != NULL || builder->has_late ||
+      etx_symbols_dim(&builder->method->symbols, late - 1, &symbol) != ETX_OK) {
+    return false;
+  }
+  for (size_t i = 0; i < shape->rank; ++i) {
+    if (shape->dims[i] == symbol) return true;
+  }
+  return false;
+}
+
 // All arguments of `op` except its out arguments: those given, then defaults.
 static etx_status complete_args(etx_builder* builder, const etx_op* op,
                                 const etx_ir_arg* args, size_t arg_count,
@@ -61,14 +93,37 @@ etx_status etx_build_op_outputs(etx_builder* builder, etx_op_id op,
   ETX_TRY(complete_args(builder, row, args, arg_count, &node.args,
                         &node.arg_count));
   etx_shape shapes[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
-  const etx_operator_call call = {row, node.args, node.arg_count, dtype};
-  ETX_TRY(
-      etx_type_inference_outputs(builder->method, &call, shapes, builder->diag));
+  const etx_operator_call call = {row, node.args, node.arg_count, dtype,
+                                  late_shape(builder)};
+  ETX_TRY(etx_type_inference_outputs(builder->method, &call, shapes,
+                                     builder->diag));
   node.output_count = etx_type_inference_output_count(row);
   for (size_t i = 0; i < node.output_count; ++i) {
     ETX_TRY(add_output(builder, &shapes[i], &out_values[i]));
   }
   node.outputs = out_values;
+  if (sets_late(builder, &shapes[0])) {
+    node.late = builder->node->late;
+    builder->has_late = true;
+  }
+  uint32_t index = 0;
+  return etx_ir_add_node(builder->module, builder->method, &node, &index);
+}
+
+etx_status etx_build_item(etx_builder* builder, uint32_t self,
+                          uint32_t* out_value) {
+  etx_ir_arg args[] = {etx_ir_value_arg(self)};
+  const etx_shape none = {.dtype = ETX_DTYPE_UINT8, .rank = 1, .dims = {0}};
+  ETX_TRY(add_output(builder, &none, out_value));
+  const etx_ir_node node = {.aten = builder->node->aten,
+                            .op = etx_op_at(ETX_OP_local_scalar_dense),
+                            .args = args,
+                            .arg_count = 1,
+                            .outputs = out_value,
+                            .output_count = 1,
+                            .place = builder->node->place,
+                            .branch = builder->node->branch,
+                            .late = builder->node->late};
   uint32_t index = 0;
   return etx_ir_add_node(builder->module, builder->method, &node, &index);
 }

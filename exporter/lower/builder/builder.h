@@ -36,6 +36,7 @@ struct etx_builder {
   uint32_t* results;    // one for each output of the node; ETX_IR_NONE at first
   etx_text name;        // prefix of the names of new values
   uint32_t name_count;  // new values so far
+  bool has_late;        // an appended node sets the late symbol of `node`
 };
 
 // True if anything reads output `index` of the imported node.
@@ -88,6 +89,10 @@ etx_status etx_builder_refuse_target(const etx_builder* builder);
 ETX_MUST_USE etx_status etx_build_scalar(etx_builder* builder,
                                          const etx_ir_arg* number,
                                          etx_dtype dtype, uint32_t* out_value);
+// The node that sets the late symbol of the imported node to the integer that
+// `self` has as its only element. The result has no elements.
+ETX_MUST_USE etx_status etx_build_item(etx_builder* builder, uint32_t self,
+                                       uint32_t* out_value);
 // A value for a constant, whose data lives in the pool.
 ETX_MUST_USE etx_status etx_build_constant(etx_builder* builder,
                                            const etx_ir_constant* constant,

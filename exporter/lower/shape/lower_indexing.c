@@ -209,3 +209,46 @@ etx_status etx_lowering_take_along_dim(etx_builder* builder) {
   return etx_build_op(builder, ETX_OP_gather_out, args, 3,
                       &builder->results[0]);
 }
+
+// item(self): sets a symbol, and has a result without elements.
+etx_status etx_lowering_item(etx_builder* builder) {
+  const etx_shape shape =
+      *etx_builder_shape(builder, builder->args[0].as.value);
+  if (etx_dtype_category_of(shape.dtype) != ETX_CATEGORY_INTEGER) {
+    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
+                         "'%t' of a tensor of %s is not supported: only "
+                         "integers can be read",
+                         builder->node->aten, etx_dtype_name(shape.dtype));
+  }
+  return etx_build_item(builder, builder->args[0].as.value,
+                        &builder->results[0]);
+}
+
+// repeat_interleave(repeats, output_size)
+etx_status etx_lowering_repeat_by_tensor(etx_builder* builder) {
+  builder->args[1] = etx_ir_none();
+  return etx_build_op(builder, ETX_OP_repeat_interleave_tensor_out,
+                      builder->args, 2, &builder->results[0]);
+}
+
+// repeat_interleave(self, repeats, dim, output_size): index_select by the
+// indices that repeat. Without a dimension, self is flattened.
+etx_status etx_lowering_repeat_along_by_tensor(etx_builder* builder) {
+  uint32_t self = builder->args[0].as.value;
+  uint32_t indices = 0;
+  const etx_shape shape = *etx_builder_shape(builder, self);
+  const etx_ir_arg repeats[] = {builder->args[1], etx_ir_none()};
+  const bool is_flat = builder->args[2].kind == ETX_IR_ARG_NONE;
+  if (is_flat) {
+    etx_dim count = 0;
+    ETX_TRY(etx_builder_product(builder, shape.dims, 0, shape.rank, &count));
+    ETX_TRY(etx_build_view(builder, self, &count, 1, &self));
+  }
+  ETX_TRY(etx_build_op(builder, ETX_OP_repeat_interleave_tensor_out, repeats, 2,
+                       &indices));
+  const etx_ir_arg args[] = {etx_ir_value_arg(self),
+                             is_flat ? etx_ir_int(0) : builder->args[2],
+                             etx_ir_value_arg(indices)};
+  return etx_build_op(builder, ETX_OP_index_select_out, args, 3,
+                      &builder->results[0]);
+}

@@ -16,7 +16,7 @@ static lowered l;
 
 static void refused_operators_have_a_schema_and_no_lowering(void** state) {
   (void)state;
-  const etx_text name = etx_text_of("aten.nonzero.default");
+  const etx_text name = etx_text_of("aten.bernoulli.default");
   assert_non_null(etx_aten_schema_find(name));
   assert_null(etx_lowering_find(name));
   assert_null(etx_lowering_find(etx_text_of("aten.no_such_operator.default")));
@@ -53,14 +53,14 @@ static void unknown_operators_are_all_named(void** state) {
   lowered_open(&l, ETX_TARGET_ETX,
                "inputs: [{name: x, type: 'float32[4]'}]\n"
                "nodes:\n"
-               "  - {out: a, op: aten.nonzero.default, args: [x]}\n"
+               "  - {out: a, op: aten.bernoulli.default, args: [x]}\n"
                "  - {out: b, op: aten.neg.default, args: [a]}\n"
-               "  - {out: d, op: aten.masked_select.default, args: [x, x]}\n"
+               "  - {out: d, op: aten.bernoulli.p, args: [x, 0.5]}\n"
                "outputs: [x]\n");
   assert_pass_refuses(&l, "lower",
                       "m.yaml:5:5: operator "
-                      "'aten.nonzero.default' is not supported");
-  assert_non_null(strstr(l.reading.text, "aten.masked_select.default"));
+                      "'aten.bernoulli.default' is not supported");
+  assert_non_null(strstr(l.reading.text, "aten.bernoulli.p"));
   assert_int_equal(l.reading.problems.count, 2);
   lowered_close(&l);
 }

@@ -221,17 +221,35 @@ static void unsupported_programs_report_all_their_problems(void** state) {
   assert_int_equal(r.problems.count, 2);
   assert_int_equal(r.status, ETX_UNSUPPORTED);
   reading_close(&r);
-  read_set("shapes", "");
-  assert_problem(&r,
-                 "first.pt2:0:0: node 'item': reading a number from a "
-                 "tensor's data");
-  assert_problem(&r,
-                 "nonzero.pt2:0:0: node 'nonzero': size 'u0' depends on the "
-                 "data");
-  // A missing bound of the data-dependent size is not reported as well.
-  assert_null(strstr(r.text, "bound"));
-  assert_null(strstr(r.text, "choose.pt2"));
-  assert_null(strstr(r.text, "numbers.pt2"));
+}
+
+// The node of `method` that sets a symbol from data.
+static const etx_ir_node* late_node(const etx_ir_method* method) {
+  for (size_t i = 0; i < method->node_count; ++i) {
+    if (method->nodes[i].late != 0) return &method->nodes[i];
+  }
+  fail();
+  return NULL;
+}
+
+static void sizes_from_data_are_symbols_that_nodes_set(void** state) {
+  (void)state;
+  read_set("late", "");
+  assert_reads(&r);
+  const etx_ir_method* const head = method_named("head");
+  const etx_ir_node* const item = late_node(head);
+  const etx_symbol* const rows = &head->symbols.symbols[item->late - 1];
+  assert_true(etx_text_is(item->aten, "aten.item.default"));
+  assert_true(rows->is_late);
+  assert_int_equal(rows->minimum, 0);
+  assert_int_equal(rows->maximum, 8);
+  const etx_ir_method* const places = method_named("places");
+  const etx_ir_node* const found = late_node(places);
+  const etx_ir_value* const value = &places->values[found->outputs[0]];
+  assert_true(etx_text_is(found->aten, "aten.nonzero.default"));
+  assert_int_equal(etx_symbols_late_in(&places->symbols, value->shape.dims[0]),
+                   UINT64_C(1) << (found->late - 1));
+  assert_int_equal(value->shape.dims[1], 2);
   reading_close(&r);
 }
 
@@ -360,15 +378,17 @@ static void damaged_wrapped_graphs_are_refused(void** state) {
                    "operands");
 }
 
-// item() is supported if only assertions use the number.
-static void item_calls_are_unsupported_unless_only_asserted(void** state) {
-  static const char part[] = "reading a number from a tensor's data";
+// A number that only assertions use is not read. An integer is read as a
+// symbol; any other number is not supported.
+static void item_calls_are_read_unless_only_asserted(void** state) {
   static const char set[] = PT2 "wrapped/checked.pt2";
   (void)state;
   assert_change_of(set, MODEL, "\"target\": \"_operator.lt\"",
-                   "\"target\": \"torch.ops.aten.lt.Scalar\"", part);
+                   "\"target\": \"torch.ops.aten.lt.Scalar\"",
+                   "reading a number that is not an integer from a tensor");
   assert_change_of(set, MODEL, "\"target\": \"_operator.le\"",
-                   "\"target\": \"torch.ops.aten.le.Scalar\"", part);
+                   "\"target\": \"torch.ops.aten.le.Scalar\"",
+                   "a result of kind 'as_sym_bool' is not supported");
 }
 
 static void damaged_branches_are_refused(void** state) {
@@ -674,12 +694,13 @@ int main(void) {
       cmocka_unit_test(outputs_are_named_by_keys),
       cmocka_unit_test(mutated_inputs_are_mutable),
       cmocka_unit_test(unsupported_programs_report_all_their_problems),
+      cmocka_unit_test(sizes_from_data_are_symbols_that_nodes_set),
       cmocka_unit_test(damaged_containers_are_refused),
       cmocka_unit_test(damaged_json_is_refused),
       cmocka_unit_test(in_place_writes_with_stale_views_are_unsupported),
       cmocka_unit_test(damaged_branches_are_refused),
       cmocka_unit_test(damaged_wrapped_graphs_are_refused),
-      cmocka_unit_test(item_calls_are_unsupported_unless_only_asserted),
+      cmocka_unit_test(item_calls_are_read_unless_only_asserted),
       cmocka_unit_test(damaged_sizes_are_refused),
       cmocka_unit_test(sizes_take_every_known_function),
       cmocka_unit_test(damaged_weights_are_refused),

@@ -1,0 +1,97 @@
+// Sizes and integers that data decide, whose upper bound the archive does not
+// state: caps from the command line and from program.yaml, and data that ask
+// for more. The recorded results are those of PyTorch.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/cli/command.h"
+
+#define ETX ETX_BINARY "/etx"
+#define ROUTED ETX_TEST_DATA "/pt2/routed"
+#define LATE ETX_TEST_DATA "/pt2/late"
+#define CAPS \
+  "--cap", "spread.u0=16", "--cap", "unlimited.u0=16", "--cap", "indices.u0=16"
+
+enum { PATH_BYTES = 256 };
+
+static char program[PATH_BYTES];
+
+static void name_program(const char* name) {
+  snprintf(program, sizeof program, "%s/%s.pte", command_directory, name);
+}
+
+static void capped_sizes_agree_with_pytorch(void** state) {
+  static const char* const forms[] = {ROUTED, ROUTED "/core"};
+  (void)state;
+  name_program("routed");
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; ++i) {
+    command_expect(0, WORDS(ETX, "plan", forms[i], "-q", "-o", program, CAPS));
+    command_expect(0, WORDS(ETX, "verify", program));
+    command_expect(0, WORDS(ETX, "run", program, "--case", ROUTED));
+    command_expect(0, WORDS(ETX, "run", program, "--smoke"));
+  }
+}
+
+static void sizes_without_a_cap_are_all_named(void** state) {
+  static const char* const lines[] = {
+      "node 'repeat_interleave': size 'u0' of method 'spread', which "
+      "'aten.repeat_interleave.self_Tensor' reads from data, has no upper "
+      "bound",
+      "dims: {\"unlimited.u0\": {max: N}} in program.yaml",
+      "--cap indices.u0=N"};
+  (void)state;
+  name_program("none");
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i) {
+    command_expect_err(2, WORDS(ETX, "plan", ROUTED, "-o", program), lines[i]);
+    command_expect_err(2, WORDS(ETX, "check", ROUTED), lines[i]);
+  }
+}
+
+static void wrong_caps_are_refused(void** state) {
+  (void)state;
+  name_program("none");
+  command_expect_err(
+      2, WORDS(ETX, "plan", LATE, "-o", program, "--cap", "u7=3"),
+      "option --cap names 'u7', but no method has a size or integer of that "
+      "name");
+  command_expect_err(2, WORDS(ETX, "plan", LATE, "-o", program, "--cap", "u0"),
+                     "'u0' should have the form NAME=N");
+}
+
+// A directory with a link to the method `unlimited` and a program.yaml.
+static void a_program_yaml_states_the_cap(void** state) {
+  char directory[PATH_BYTES], link_path[300], yaml[300];
+  (void)state;
+  name_program("yaml");
+  snprintf(directory, sizeof directory, "%s/capped", command_directory);
+  snprintf(link_path, sizeof link_path, "%s/unlimited.pt2", directory);
+  snprintf(yaml, sizeof yaml, "%s/program.yaml", directory);
+  assert_int_equal(mkdir(directory, 0700), 0);
+  assert_int_equal(symlink(ROUTED "/unlimited.pt2", link_path), 0);
+  command_write_file(yaml, "etx: 1\ndims: {unlimited.u0: {max: 6}}\n");
+  command_expect(0, WORDS(ETX, "plan", directory, "-q", "-o", program));
+  command_expect_out(0,
+                     WORDS(ETX, "run", program, "unlimited", "--in", "count=6"),
+                     "int64[6] = [0, 1, 2, 3, 4, 5]");
+  command_expect_err(5,
+                     WORDS(ETX, "run", program, "unlimited", "--in", "count=7"),
+                     "has room for 24 elements, found 28");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(capped_sizes_agree_with_pytorch),
+      cmocka_unit_test(sizes_without_a_cap_are_all_named),
+      cmocka_unit_test(wrong_caps_are_refused),
+      cmocka_unit_test(a_program_yaml_states_the_cap),
+  };
+  return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
+}

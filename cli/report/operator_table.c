@@ -20,7 +20,8 @@ typedef struct lowered_call {
 } lowered_call;
 
 typedef struct table_context {
-  bool kernel_failed;  // a kernel of the current example refused its arguments
+  bool kernel_ran;     // a kernel of the current example was called
+  bool kernel_failed;  // and refused its arguments
   const char* broken;  // an operator whose example is refused, or NULL
 } table_context;
 
@@ -47,6 +48,7 @@ static etx_status evaluate(void* context, const etx_op* op,
                            const etx_eval_argument* arguments, size_t count,
                            etx_diag* diag) {
   table_context* const table = context;
+  table->kernel_ran = true;
   const etx_evaluator inner = etx_kernel_evaluator();
   const etx_status status =
       inner.evaluate(inner.context, op, arguments, count, diag);
@@ -96,6 +98,50 @@ static etx_status lower_example(const etx_aten_schema* schema, etx_dtype dtype,
   return ETX_OK;
 }
 
+// The element types that kernels take, as words.
+static const char* const kernel_types[ETX_OP_COUNT] = {
+#define TYPES(symbol, words) [ETX_OP_##symbol] = words,
+#include "runtime/kernels/registry/kernel_types.def"
+#undef TYPES
+};
+
+static const char* group_of(etx_dtype dtype) {
+  switch (etx_dtype_category_of(dtype)) {
+    case ETX_CATEGORY_INTEGER:
+      return "integers";
+    case ETX_CATEGORY_FLOATING:
+      return "floats";
+    case ETX_CATEGORY_COMPLEX:
+      return "complex";
+    default:
+      return etx_dtype_name(dtype);
+  }
+}
+
+// True if the words name the type or its group.
+static bool names_type(const char* words, etx_dtype dtype) {
+  const char* const names[2] = {etx_dtype_name(dtype), group_of(dtype)};
+  while (words != NULL && *words != '\0') {
+    const size_t size = strcspn(words, ",");
+    for (size_t i = 0; i < 2; ++i) {
+      if (strlen(names[i]) == size && memcmp(names[i], words, size) == 0) {
+        return true;
+      }
+    }
+    words += size;
+    words += strspn(words, ", ");
+  }
+  return false;
+}
+
+// A kernel whose results have sizes that depend on data is not called here.
+static bool is_accepted(const lowered_call* call, const table_context* table,
+                        etx_dtype dtype) {
+  if (call->is_refused || table->kernel_failed) return false;
+  return table->kernel_ran || call->count != 1 ||
+         names_type(kernel_types[call->ops[0]], dtype);
+}
+
 static etx_status find_types(const etx_aten_schema* schema,
                              table_context* table, uint32_t* out_bits,
                              etx_diag* diag) {
@@ -103,10 +149,9 @@ static etx_status find_types(const etx_aten_schema* schema,
   for (size_t i = 0; i < ETX_DTYPE_SET_MEMBER_COUNT; ++i) {
     const etx_dtype dtype = etx_dtype_set_members[i];
     lowered_call call;
-    table->kernel_failed = false;
+    table->kernel_failed = table->kernel_ran = false;
     ETX_TRY(lower_example(schema, dtype, ETX_TARGET_ETX, table, &call, diag));
-    if (!call.is_refused && !table->kernel_failed)
-      *out_bits |= UINT32_C(1) << dtype;
+    if (is_accepted(&call, table, dtype)) *out_bits |= UINT32_C(1) << dtype;
   }
   return ETX_OK;
 }
@@ -193,11 +238,6 @@ static etx_status print_imported(table_context* table, etx_diag* diag) {
 }
 
 static void print_kernels(void) {
-  static const char* const types[ETX_OP_COUNT] = {
-#define TYPES(symbol, words) [ETX_OP_##symbol] = words,
-#include "runtime/kernels/registry/kernel_types.def"
-#undef TYPES
-  };
   printf(
       "\n## Kernels\n\n"
       "The operators that a program file may call. Those of `etx::` exist only "
@@ -210,7 +250,7 @@ static void print_kernels(void) {
   for (size_t i = 0; i < ETX_OP_COUNT; ++i) {
     printf("| ");
     print_op(etx_op_at((etx_op_id)i));
-    printf(" | %s |\n", types[i] == NULL ? "" : types[i]);
+    printf(" | %s |\n", kernel_types[i] == NULL ? "" : kernel_types[i]);
   }
 }
 

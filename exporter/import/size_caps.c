@@ -100,14 +100,22 @@ static int64_t most_selected(const etx_ir_method* method,
 
 // The largest size that the operator can give; INT64_MAX if it has no bound.
 static int64_t bound_of(const etx_ir_method* method, const etx_ir_node* node) {
-  static const char* const counting[] = {"aten.nonzero.default",
-                                         "aten.argwhere.default"};
+  // Results have at most as many rows as this argument has elements.
+  static const struct {
+    const char* aten;
+    size_t argument;
+  } counting[] = {
+      {"aten._unique2.default", 0},   {"aten.argwhere.default", 0},
+      {"aten.nonzero.default", 0},    {"aten.unique_consecutive.default", 0},
+      {"aten.unique_dim.default", 0}, {"torchvision.nms.default", 1}};
   if (etx_text_is(node->aten, "aten.index.Tensor") && node->arg_count > 1) {
     return most_selected(method, &node->args[1]);
   }
   for (size_t i = 0; i < sizeof counting / sizeof *counting; ++i) {
-    if (!etx_text_is(node->aten, counting[i]) || node->arg_count == 0) continue;
-    const etx_shape* const shape = shape_of(method, &node->args[0]);
+    const size_t at = counting[i].argument;
+    if (!etx_text_is(node->aten, counting[i].aten)) continue;
+    if (node->arg_count <= at) return INT64_MAX;
+    const etx_shape* const shape = shape_of(method, &node->args[at]);
     return shape == NULL ? INT64_MAX : most_elements(method, shape);
   }
   if (!etx_text_is(node->aten, "aten.masked_select.default") ||
@@ -184,6 +192,12 @@ static etx_status bound_node(etx_import* import, etx_ir_method* method,
                              const etx_ir_node* node) {
   const bool bounds_size = is_size(method, node->late - 1);
   const etx_symbol* symbol = &method->symbols.symbols[node->late - 1];
+  // torchvision states that 2 boxes or more are left, whatever the data are.
+  if (etx_text_is(node->aten, "torchvision.nms.default")) {
+    etx_symbols_set_bounds(&method->symbols, node->late - 1, 0,
+                           symbol->maximum);
+    ETX_TRY(etx_ir_refresh_sizes(method));
+  }
   if (bounds_size) {
     ETX_TRY(narrow(import, method, node, 0, bound_of(method, node)));
   }

@@ -194,3 +194,23 @@ etx_status etx_shape_adaptive_pool(etx_shape_call* call) {
   }
   return call->output(call->context, 0, &self);
 }
+
+// (input, rois, spatial_scale, pooled_height, pooled_width)
+etx_status etx_shape_roi_align(etx_shape_call* call) {
+  etx_shape out, rois;
+  ETX_TRY(etx_shape_tensor(call, 0, &out));
+  ETX_TRY(etx_shape_tensor(call, 1, &rois));
+  ETX_TRY(etx_shape_check_rank(call, "input", &out, 4));
+  ETX_TRY(etx_shape_check_rank(call, "rois", &rois, 2));
+  ETX_TRY(etx_shape_check_equal(call, "size 1 of 'rois'", 5, rois.dims[1]));
+  out.dims[0] = rois.dims[0];
+  for (size_t i = 2; i < 4; ++i) {
+    int64_t low, high;
+    out.dims[i] = call->integer(call->context, i + 1, 0);
+    etx_dim_bounds(call, out.dims[i], &low, &high);
+    if (low >= 0) continue;
+    return etx_shape_refuse(call, "a pooled size is %i, expected at least 0",
+                            low);
+  }
+  return call->output(call->context, 0, &out);
+}

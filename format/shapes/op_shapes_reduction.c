@@ -213,6 +213,15 @@ static etx_status put_ordered(const etx_shape_call* call, etx_shape* shape) {
   return call->output(call->context, 1, shape);
 }
 
+// (self, dim)
+etx_status etx_shape_running_extreme(etx_shape_call* call) {
+  etx_shape out;
+  size_t at;
+  ETX_TRY(etx_shape_tensor(call, 0, &out));
+  ETX_TRY(etx_shape_dimension(call, 1, 0, out.rank, &at));
+  return put_ordered(call, &out);
+}
+
 // (self, k, dim)
 etx_status etx_shape_topk(etx_shape_call* call) {
   etx_shape out;

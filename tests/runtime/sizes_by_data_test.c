@@ -155,6 +155,104 @@ static void a_loop_may_find_other_sizes_each_time(void** state) {
   end(&f);
 }
 
+// values, inverse, counts = _unique2(x) of 5 numbers. There is room for
+// `values` unique ones and `counts` counts.
+static void start_unique(by_data_fixture* f, int32_t values, int32_t counts) {
+  test_program* p = f->p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 256, 0);
+  const int x =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(5)), "");
+  const int outs[3] = {test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(values), 0),
+                       test_scratch(p, ETX_DTYPE_INT64, SIZES(5), 64),
+                       test_scratch(p, ETX_DTYPE_INT64, SIZES(counts), 128)};
+  const int yes = test_bool(p, true);
+  test_dynamic(p, outs[0]);
+  test_dynamic(p, outs[2]);
+  test_call(p, "etx::_unique2", "out",
+            ARGS(x, yes, yes, yes, outs[0], outs[1], outs[2],
+                 test_tensors(p, outs, 3)));
+  for (size_t i = 0; i < 3; ++i) test_output(p, outs[i], "");
+  load(f);
+}
+
+static const etx_tensor* output(by_data_fixture* f, size_t i) {
+  return test_output_tensor(&f->loaded.method, i);
+}
+
+static void several_outputs_get_sizes_by_data(void** state) {
+  (void)state;
+  by_data_fixture f;
+  start_unique(&f, 5, 5);
+  float mixed[5] = {3, 1, 3, 2, 1}, equal[5] = {7, 7, 7, 7, 7};
+  assert_ok(run(&f, mixed, 5));
+  assert_int_equal(output(&f, 0)->sizes[0], 3);
+  assert_int_equal(output(&f, 2)->sizes[0], 3);
+  assert_memory_equal(output(&f, 0)->data, ((float[]){1, 2, 3}), 12);
+  assert_memory_equal(output(&f, 1)->data, ((int64_t[]){2, 0, 2, 1, 0}), 40);
+  assert_memory_equal(output(&f, 2)->data, ((int64_t[]){2, 1, 2}), 24);
+  assert_ok(run(&f, equal, 5));
+  assert_int_equal(output(&f, 0)->sizes[0], 1);
+  assert_memory_equal(output(&f, 2)->data, ((int64_t[]){5}), 8);
+  end(&f);
+}
+
+// Neither output has room for 3. Nothing is written before that is known: not
+// the inverse, which always fits.
+static void nothing_is_written_if_one_output_has_no_room(void** state) {
+  (void)state;
+  static const int32_t rooms[2][2] = {{5, 2}, {2, 5}};
+  float few[5] = {4, 9, 4, 9, 9}, many[5] = {3, 1, 3, 2, 1};
+  for (size_t i = 0; i < 2; ++i) {
+    by_data_fixture f;
+    start_unique(&f, rooms[i][0], rooms[i][1]);
+    assert_ok(run(&f, few, 5));
+    assert_refused(run(&f, many, 5), ETX_OUT_OF_RANGE,
+                   "has room for 2 elements, found 3");
+    assert_memory_equal(output(&f, 0)->data, ((float[]){4, 9}), 8);
+    assert_memory_equal(output(&f, 1)->data, ((int64_t[]){0, 1, 0, 1, 1}), 40);
+    assert_memory_equal(output(&f, 2)->data, ((int64_t[]){2, 3}), 16);
+    end(&f);
+  }
+}
+
+// counts = bincount(x), where the largest number decides the size.
+static void a_size_may_be_decided_by_the_largest_number(void** state) {
+  (void)state;
+  by_data_fixture f;
+  test_program* p = f.p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 256, 0);
+  const int x = test_input(p, test_borrowed(p, ETX_DTYPE_INT64, SIZES(3)), "");
+  const int counts = test_scratch(p, ETX_DTYPE_INT64, SIZES(6), 0);
+  test_dynamic(p, counts);
+  test_call(p, "etx::bincount", "out",
+            ARGS(x, test_none(p), test_int(p, 2), counts, counts));
+  test_output(p, counts, "");
+  load(&f);
+  int64_t rows[4][3] = {{0, 5, 5}, {0, 6, 0}, {0, -1, 0}, {0, 0, 0}};
+  etx_tensor x_tensor = TEST_TENSOR(rows[0], ETX_DTYPE_INT64, 3);
+  static const char* const messages[2] = {
+      "has room for 6 elements, found 7",
+      "'self' has -1 at index 1, expected at least 0"};
+  assert_ok(etx_method_set_input(&f.loaded.method, 0, &x_tensor, &diag));
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  const int64_t wanted[6] = {1, 0, 0, 0, 0, 2};
+  for (size_t i = 0; i < 2; ++i) {
+    x_tensor.data = rows[i + 1];
+    assert_ok(etx_method_set_input(&f.loaded.method, 0, &x_tensor, &diag));
+    assert_refused(etx_method_run(&f.loaded.method, &diag),
+                   i == 0 ? ETX_OUT_OF_RANGE : ETX_BAD_ARGUMENT, messages[i]);
+    assert_memory_equal(output(&f, 0)->data, wanted, sizeof wanted);
+  }
+  x_tensor.data = rows[3];
+  assert_ok(etx_method_set_input(&f.loaded.method, 0, &x_tensor, &diag));
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_int_equal(output(&f, 0)->sizes[0], 2);
+  assert_memory_equal(output(&f, 0)->data, ((int64_t[]){3, 0}), 16);
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_DYNAMIC,
@@ -164,6 +262,9 @@ int main(void) {
       unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,
                      all_of_the_room_is_compared_with_other_arguments),
       unit_test_with(ETX_DYNAMIC, a_loop_may_find_other_sizes_each_time),
+      unit_test_with(ETX_DYNAMIC, several_outputs_get_sizes_by_data),
+      unit_test_with(ETX_DYNAMIC, nothing_is_written_if_one_output_has_no_room),
+      unit_test_with(ETX_DYNAMIC, a_size_may_be_decided_by_the_largest_number),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

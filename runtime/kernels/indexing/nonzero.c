@@ -1,7 +1,8 @@
-// nonzero: the indices of all elements that are not zero.
+// nonzero: the indices of all elements that are not zero; nonzero_static: of so
+// many of them, with a fill value if there are fewer.
 //
-// They are counted first, so that out gets its size. Then a row of indices is
-// written for every element, and the output advances if the element is not
+// nonzero counts them first, so that out gets its size. Then a row of indices
+// is written for every element, and the output advances if the element is not
 // zero: a branch would often be mispredicted.
 
 #include <string.h>
@@ -175,7 +176,8 @@ static size_t visit_row(const element_row* r, size_t count,
 
 // Visits all elements in order: counts them, or writes indices if `list` is not
 // NULL. A contiguous tensor is one row.
-static size_t visit(const etx_tensor* self, index_output* list) {
+static __attribute__((noinline)) size_t visit(const etx_tensor* self,
+                                              index_output* list) {
   const size_t numel = etx_tensor_numel(self);
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(self->dtype);
   element_row r = {self->data, bytes, (size_t)bytes, tested_bits(self->dtype)};
@@ -198,6 +200,17 @@ static size_t visit(const etx_tensor* self, index_output* list) {
   }
 }
 
+static index_output list_of(const etx_tensor* self, const etx_tensor* out,
+                            size_t rows) {
+  const index_output list = {
+      .self = self,
+      .data = out->data,
+      .row_step = out->strides[0] * (ptrdiff_t)sizeof(int64_t),
+      .column_step = out->strides[1] * (ptrdiff_t)sizeof(int64_t),
+      .left = rows};
+  return list;
+}
+
 // out is [count, rank].
 static etx_status run_nonzero(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, ETX_ARG_nonzero_self);
@@ -210,12 +223,7 @@ static etx_status run_nonzero(etx_call* call) {
   }
   ETX_TRY(etx_call_resize_out(call, ETX_ARG_nonzero_out, sizes));
   const etx_tensor* out = etx_call_tensor(call, ETX_ARG_nonzero_out);
-  index_output list = {
-      .self = self,
-      .data = out->data,
-      .row_step = out->strides[0] * (ptrdiff_t)sizeof(int64_t),
-      .column_step = out->strides[1] * (ptrdiff_t)sizeof(int64_t),
-      .left = found};
+  index_output list = list_of(self, out, found);
   if (found > 0) (void)visit(self, &list);
   return ETX_OK;
 }
@@ -223,5 +231,28 @@ static etx_status run_nonzero(etx_call* call) {
 etx_status etx_kernel_nonzero_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_dtype(call, ETX_ARG_nonzero_out, ETX_DTYPE_INT64));
   call->run = run_nonzero;
+  return ETX_OK;
+}
+
+// out is [size, rank].
+static etx_status run_nonzero_static(etx_call* call) {
+  const etx_tensor* self = etx_call_tensor(call, ETX_ARG_nonzero_static_self);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_nonzero_static_out);
+  const int64_t fill =
+      etx_call_integer(call, ETX_ARG_nonzero_static_fill_value);
+  index_output list = list_of(self, out, (size_t)out->sizes[0]);
+  (void)visit(self, &list);
+  for (; list.left > 0; --list.left, list.data += list.row_step) {
+    for (size_t d = 0; d < self->rank; ++d) {
+      memcpy(list.data + (ptrdiff_t)d * list.column_step, &fill, sizeof fill);
+    }
+  }
+  return ETX_OK;
+}
+
+etx_status etx_kernel_nonzero_static_out_prepare(etx_call* call) {
+  ETX_TRY(
+      etx_call_check_dtype(call, ETX_ARG_nonzero_static_out, ETX_DTYPE_INT64));
+  call->run = run_nonzero_static;
   return ETX_OK;
 }

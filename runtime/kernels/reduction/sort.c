@@ -1,30 +1,23 @@
 // topk and sort along one dimension.
 //
-// Each element of a line is mapped to an unsigned key with the same order;
-// equal keys keep the order of their positions. NaN is larger than all numbers,
-// as in PyTorch. topk of few elements keeps them in a heap whose root is the
-// worst, so most elements cost one comparison. Otherwise the line is sorted by
-// a stable radix sort, byte by byte of the key.
+// Elements are compared by their keys (sort_keys.h); equal ones keep the order
+// of their positions. topk of few elements keeps them in a heap whose root is
+// the worst, so most elements cost one comparison. Otherwise the line is sorted
+// by the radix sort.
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
-#include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/slice_args.h"
-#include "runtime/kernels/views/strided_view.h"
+#include "runtime/kernels/core/sort_keys.h"
+#include "runtime/kernels/reduction/line_visitor.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
-#include "runtime/kernels/core/strided_iterator.h"
-
-typedef struct sort_entry {
-  uint64_t key;
-  uint64_t position;
-} sort_entry;
 
 typedef struct line_order {
   size_t count;  // elements of a line
   size_t kept;   // the first ones in order, which are results
   bool descending;
-  sort_entry* entries;  // workspace of workspace_bytes
+  etx_sort_entry* entries;  // workspace of workspace_bytes
 } line_order;
 
 // A heap is faster than the radix sort for lines of up to MAX_HEAP_LINE
@@ -37,48 +30,16 @@ static bool uses_heap(size_t count, size_t kept) {
 }
 
 static size_t workspace_bytes(size_t count, size_t kept) {
-  return (uses_heap(count, kept) ? kept : 2 * count) * sizeof(sort_entry);
+  return (uses_heap(count, kept) ? kept : 2 * count) * sizeof(etx_sort_entry);
 }
 
-// Keys of floats, without a branch: all bits of a negative number are flipped,
-// the sign bit of a positive one is set. NaN has all bits set.
-static uint32_t key_of_f32(float x) {
-  const uint32_t bits = etx_bits_of_f32(x + 0.0f);  // -0 becomes 0
-  const uint32_t flipped = (0 - (bits >> 31)) | UINT32_C(0x80000000);
-  return x != x ? UINT32_MAX : bits ^ flipped;
-}
-static uint64_t key_of_f64(double x) {
-  const uint64_t bits = etx_bits_of_f64(x + 0.0);
-  const uint64_t flipped = (0 - (bits >> 63)) | UINT64_C(1) << 63;
-  return x != x ? UINT64_MAX : bits ^ flipped;
-}
-
-// Keys of a block: 32 bits for float32, 64 bits for other types. Descending
-// order flips all bits of a key.
-static void make_keys(const line_order* o, const void* elements,
-                      etx_compute_type compute, size_t count, uint64_t* keys) {
-  const uint64_t mask = o->descending ? UINT64_MAX : 0;
-  const float* singles = elements;
-  const double* doubles = elements;
-  const int64_t* integers = elements;
-  for (size_t i = 0; i < count && compute == ETX_COMPUTE_F32; ++i) {
-    keys[i] = key_of_f32(singles[i]) ^ (uint32_t)mask;
-  }
-  for (size_t i = 0; i < count && etx_is_f64(compute); ++i) {
-    keys[i] = key_of_f64(doubles[i]) ^ mask;
-  }
-  for (size_t i = 0; i < count && compute == ETX_COMPUTE_I64; ++i) {
-    keys[i] = (uint64_t)integers[i] ^ UINT64_C(1) << 63 ^ mask;
-  }
-}
-
-static bool comes_before(sort_entry a, sort_entry b) {
+static bool comes_before(etx_sort_entry a, etx_sort_entry b) {
   return a.key < b.key || (a.key == b.key && a.position < b.position);
 }
 
 // Restores the heap property below `at`: a parent comes after its children.
-static void sift_down(sort_entry* heap, size_t count, size_t at) {
-  const sort_entry moved = heap[at];
+static void sift_down(etx_sort_entry* heap, size_t count, size_t at) {
+  const etx_sort_entry moved = heap[at];
   for (size_t child; (child = 2 * at + 1) < count; at = child) {
     if (child + 1 < count && comes_before(heap[child], heap[child + 1])) {
       ++child;
@@ -89,9 +50,9 @@ static void sift_down(sort_entry* heap, size_t count, size_t at) {
   heap[at] = moved;
 }
 
-static void sort_heap(sort_entry* heap, size_t count) {
+static void sort_heap(etx_sort_entry* heap, size_t count) {
   for (size_t left = count; left > 1; --left) {
-    const sort_entry last = heap[left - 1];
+    const etx_sort_entry last = heap[left - 1];
     heap[left - 1] = heap[0];
     heap[0] = last;
     sift_down(heap, left - 1, 0);
@@ -102,13 +63,13 @@ static void sort_heap(sort_entry* heap, size_t count) {
 // after an earlier one.
 static size_t insert_keys(const line_order* o, size_t held,
                           const uint64_t* keys, size_t count, size_t first) {
-  sort_entry* list = o->entries;
+  etx_sort_entry* list = o->entries;
   for (size_t i = 0; i < count; ++i) {
     const uint64_t key = keys[i];
     if (held == o->kept && key >= list[held - 1].key) continue;
     size_t at = held < o->kept ? held++ : held - 1;
     for (; at > 0 && key < list[at - 1].key; --at) list[at] = list[at - 1];
-    list[at] = (sort_entry){key, first + i};
+    list[at] = (etx_sort_entry){key, first + i};
   }
   return held;
 }
@@ -118,7 +79,7 @@ static size_t insert_keys(const line_order* o, size_t held,
 static size_t push_keys(const line_order* o, size_t held, const uint64_t* keys,
                         size_t count, size_t first) {
   for (size_t i = 0; i < count; ++i) {
-    const sort_entry offered = {keys[i], first + i};
+    const etx_sort_entry offered = {keys[i], first + i};
     if (held < o->kept) {
       o->entries[held++] = offered;
       for (size_t at = held / 2; held == o->kept && at-- > 0;) {
@@ -132,106 +93,35 @@ static size_t push_keys(const line_order* o, size_t held, const uint64_t* keys,
   return held;
 }
 
-// One stable pass of the radix sort, by one byte of the key. Returns false if
-// all entries have the same byte; then nothing is moved.
-static bool radix_pass(const sort_entry* from, sort_entry* to, size_t count,
-                       unsigned shift) {
-  size_t starts[256] = {0};
-  for (size_t i = 0; i < count; ++i) ++starts[from[i].key >> shift & 255];
-  if (starts[from[0].key >> shift & 255] == count) return false;
-  size_t start = 0;
-  for (size_t i = 0; i < 256; ++i) {
-    const size_t next = start + starts[i];
-    starts[i] = start;
-    start = next;
-  }
-  for (size_t i = 0; i < count; ++i) {
-    to[starts[from[i].key >> shift & 255]++] = from[i];
-  }
-  return true;
-}
-
-// Sorts the first half of `entries`; the second half is workspace. Returns the
-// half that has the result.
-static const sort_entry* radix_sort(sort_entry* entries, size_t count) {
-  sort_entry* from = entries;
-  sort_entry* to = entries + count;
-  for (unsigned shift = 0; shift < 64; shift += 8) {
-    if (!radix_pass(from, to, count, shift)) continue;
-    sort_entry* const swapped = from;
-    from = to;
-    to = swapped;
-  }
-  return from;
-}
-
 // The first `kept` entries of one line, in order.
-static const sort_entry* sort_line(const line_order* o, etx_dtype dtype,
-                                   const char* in, ptrdiff_t stride) {
-  const etx_compute_type compute = etx_compute_type_of(dtype);
-  const ptrdiff_t step = stride * (ptrdiff_t)etx_dtype_bytes(dtype);
-  const bool heap = uses_heap(o->count, o->kept);
+static const etx_sort_entry* sort_line(const line_order* o,
+                                       const etx_index_line* line) {
+  etx_key_source source = {line->at[0], line->dtype,
+                           line->steps[0] / (ptrdiff_t)line->bytes,
+                           o->descending};
   size_t held = 0;
+  if (!uses_heap(o->count, o->kept)) {
+    etx_sort_entries_load(&source, o->count, o->entries);
+    return etx_radix_sort(o->entries, o->entries + o->count, o->count);
+  }
   for (size_t done = 0; done < o->count; done += ETX_BLOCK) {
     const size_t left = o->count - done;
     const size_t part = left < ETX_BLOCK ? left : ETX_BLOCK;
-    etx_block block;
     uint64_t keys[ETX_BLOCK];
-    const void* elements = in + (ptrdiff_t)done * step;
-    if (stride != 1 || dtype != etx_compute_type_dtype(compute)) {
-      etx_block_load(&block, compute, dtype, elements, stride, part);
-      elements = &block;
-    }
-    make_keys(o, elements, compute, part, keys);
-    if (o->kept <= MAX_INSERTION) {
-      held = insert_keys(o, held, keys, part, done);
-    } else if (heap) {
-      held = push_keys(o, held, keys, part, done);
-    } else {
-      for (size_t i = 0; i < part; ++i) {
-        o->entries[done + i] = (sort_entry){keys[i], done + i};
-      }
-    }
+    source.data = line->at[0] + (ptrdiff_t)done * line->steps[0];
+    etx_sort_keys_load(&source, part, keys);
+    held = o->kept <= MAX_INSERTION ? insert_keys(o, held, keys, part, done)
+                                    : push_keys(o, held, keys, part, done);
   }
-  if (!heap) return radix_sort(o->entries, o->count);
   if (o->kept > MAX_INSERTION) sort_heap(o->entries, held);
   return o->entries;
 }
 
-// Iterates over the lines of the input, the values and the indices.
-typedef struct line_iterator {
-  etx_strided_iterator iterator;
-  ptrdiff_t steps[3];  // along a line, in bytes
-} line_iterator;
-
-static bool start_line_iterator(line_iterator* lines, size_t dimension,
-                                const etx_tensor* const tensors[3]) {
-  for (size_t k = 0; k < 3; ++k) {
-    etx_strided_view view = etx_strided_view_of(tensors[k]);
-    const size_t bytes = etx_dtype_bytes(view.dtype);
-    lines->steps[k] = 0;
-    if (view.rank > 0) {
-      if (view.sizes[dimension] == 0) return false;
-      lines->steps[k] = view.strides[dimension] * (ptrdiff_t)bytes;
-      etx_strided_view_select(&view, dimension, 0);
-    }
-    if (k == 0)
-      etx_strided_iterator_init(&lines->iterator, view.sizes, view.rank);
-    etx_strided_iterator_add_strided(&lines->iterator, view.data, bytes,
-                                     view.strides);
-  }
-  return etx_strided_iterator_start(&lines->iterator);
-}
-
-static void store_line(const line_order* o, const line_iterator* lines,
-                       const sort_entry* entries, char* const at[3]) {
-  const size_t bytes = (size_t)lines->iterator.bytes[0];
+static void order_line(const etx_index_line* line, void* context) {
+  const line_order* o = context;
+  const etx_sort_entry* entries = sort_line(o, line);
   for (size_t i = 0; i < o->kept; ++i) {
-    const size_t position = (size_t)entries[i].position;
-    memcpy(at[1] + (ptrdiff_t)i * lines->steps[1],
-           at[0] + (ptrdiff_t)position * lines->steps[0], bytes);
-    *(int64_t*)(void*)(at[2] + (ptrdiff_t)i * lines->steps[2]) =
-        (int64_t)position;
+    etx_index_line_store(line, i, (size_t)entries[i].position);
   }
 }
 
@@ -241,22 +131,8 @@ static void run_line_order(const etx_call* call, line_order* o,
   const etx_tensor* const tensors[] = {
       etx_call_tensor(call, ETX_ARG_topk_values_self),
       etx_call_tensor(call, first), etx_call_tensor(call, first + 1)};
-  line_iterator lines;
   o->entries = call->temporary;
-  bool more = start_line_iterator(&lines, dimension, tensors);
-  for (; more; more = etx_strided_iterator_next(&lines.iterator)) {
-    char* at[3];
-    for (size_t k = 0; k < 3; ++k) at[k] = lines.iterator.data[k];
-    for (size_t i = 0; i < lines.iterator.count; ++i) {
-      const sort_entry* entries =
-          sort_line(o, tensors[0]->dtype, at[0],
-                    lines.steps[0] / lines.iterator.bytes[0]);
-      store_line(o, &lines, entries, at);
-      for (size_t k = 0; k < 3; ++k) {
-        at[k] += lines.iterator.stride[k] * lines.iterator.bytes[k];
-      }
-    }
-  }
+  etx_index_lines_visit(tensors, dimension, order_line, o);
 }
 
 // The dimension that argument 2 names.
@@ -342,9 +218,9 @@ static etx_status max_workspace_bytes(const etx_call* call, size_t first,
     kept = (size_t)values->sizes[dimension];
   }
   const size_t sorted = count < 8 * kept + 8 ? count : 8 * kept + 8;
-  const size_t heap = kept * sizeof(sort_entry);
+  const size_t heap = kept * sizeof(etx_sort_entry);
   const size_t both =
-      sorted > MAX_HEAP_LINE ? 2 * sorted * sizeof(sort_entry) : 0;
+      sorted > MAX_HEAP_LINE ? 2 * sorted * sizeof(etx_sort_entry) : 0;
   *out_bytes = heap > both ? heap : both;
   return ETX_OK;
 }

@@ -1284,6 +1284,22 @@ enum {
   ETX_ARG_cumprod_out = 3,
 };
 
+// cummax_out
+enum {
+  ETX_ARG_cummax_self = 0,
+  ETX_ARG_cummax_dim = 1,
+  ETX_ARG_cummax_values = 2,
+  ETX_ARG_cummax_indices = 3,
+};
+
+// cummin_out
+enum {
+  ETX_ARG_cummin_self = 0,
+  ETX_ARG_cummin_dim = 1,
+  ETX_ARG_cummin_values = 2,
+  ETX_ARG_cummin_indices = 3,
+};
+
 // logsumexp_out
 enum {
   ETX_ARG_logsumexp_self = 0,
@@ -1300,6 +1316,40 @@ enum {
   ETX_ARG_sort_values_stable_descending = 3,
   ETX_ARG_sort_values_stable_values = 4,
   ETX_ARG_sort_values_stable_indices = 5,
+};
+
+// unique2_out
+enum {
+  ETX_ARG_unique2_self = 0,
+  ETX_ARG_unique2_sorted = 1,
+  ETX_ARG_unique2_return_inverse = 2,
+  ETX_ARG_unique2_return_counts = 3,
+  ETX_ARG_unique2_out0 = 4,
+  ETX_ARG_unique2_out1 = 5,
+  ETX_ARG_unique2_out2 = 6,
+};
+
+// unique_dim_out
+enum {
+  ETX_ARG_unique_dim_self = 0,
+  ETX_ARG_unique_dim_dim = 1,
+  ETX_ARG_unique_dim_sorted = 2,
+  ETX_ARG_unique_dim_return_inverse = 3,
+  ETX_ARG_unique_dim_return_counts = 4,
+  ETX_ARG_unique_dim_out0 = 5,
+  ETX_ARG_unique_dim_out1 = 6,
+  ETX_ARG_unique_dim_out2 = 7,
+};
+
+// unique_consecutive_out
+enum {
+  ETX_ARG_unique_consecutive_self = 0,
+  ETX_ARG_unique_consecutive_return_inverse = 1,
+  ETX_ARG_unique_consecutive_return_counts = 2,
+  ETX_ARG_unique_consecutive_dim = 3,
+  ETX_ARG_unique_consecutive_out0 = 4,
+  ETX_ARG_unique_consecutive_out1 = 5,
+  ETX_ARG_unique_consecutive_out2 = 6,
 };
 
 // std_correction_out
@@ -1403,6 +1453,26 @@ enum {
   ETX_ARG_native_batch_norm_legit_no_training_out0 = 7,
   ETX_ARG_native_batch_norm_legit_no_training_out1 = 8,
   ETX_ARG_native_batch_norm_legit_no_training_out2 = 9,
+};
+
+// nms_out
+enum {
+  ETX_ARG_nms_dets = 0,
+  ETX_ARG_nms_scores = 1,
+  ETX_ARG_nms_iou_threshold = 2,
+  ETX_ARG_nms_out = 3,
+};
+
+// roi_align_out
+enum {
+  ETX_ARG_roi_align_input = 0,
+  ETX_ARG_roi_align_rois = 1,
+  ETX_ARG_roi_align_spatial_scale = 2,
+  ETX_ARG_roi_align_pooled_height = 3,
+  ETX_ARG_roi_align_pooled_width = 4,
+  ETX_ARG_roi_align_sampling_ratio = 5,
+  ETX_ARG_roi_align_aligned = 6,
+  ETX_ARG_roi_align_out = 7,
 };
 
 // fft_r2c_out
@@ -1577,6 +1647,22 @@ enum {
 enum {
   ETX_ARG_nonzero_self = 0,
   ETX_ARG_nonzero_out = 1,
+};
+
+// nonzero_static_out
+enum {
+  ETX_ARG_nonzero_static_self = 0,
+  ETX_ARG_nonzero_static_size = 1,
+  ETX_ARG_nonzero_static_fill_value = 2,
+  ETX_ARG_nonzero_static_out = 3,
+};
+
+// bincount_out
+enum {
+  ETX_ARG_bincount_self = 0,
+  ETX_ARG_bincount_weights = 1,
+  ETX_ARG_bincount_minlength = 2,
+  ETX_ARG_bincount_out = 3,
 };
 
 // repeat_interleave_tensor_out

@@ -74,6 +74,14 @@ etx_status etx_temporary_fft_c2r(const etx_call* call, size_t* out_bytes);
 #define ETX_TEMPORARY_fft_c2c_out , etx_temporary_fft_r2c
 #define ETX_TEMPORARY_topk_values , etx_temporary_topk
 #define ETX_TEMPORARY_sort_values_stable , etx_temporary_sort
+// Unique elements or slices: their order.
+etx_status etx_temporary_unique2(const etx_call* call, size_t* out_bytes);
+etx_status etx_temporary_unique_dim(const etx_call* call, size_t* out_bytes);
+#define ETX_TEMPORARY_unique2_out , etx_temporary_unique2
+#define ETX_TEMPORARY_unique_dim_out , etx_temporary_unique_dim
+// Boxes in the order of their scores.
+etx_status etx_temporary_nms(const etx_call* call, size_t* out_bytes);
+#define ETX_TEMPORARY_nms_out , etx_temporary_nms
 // Mixture of experts: the choices of the router, and a tile of tokens.
 etx_status etx_temporary_quantized_moe(const etx_call* call, size_t* out_bytes);
 #define ETX_TEMPORARY_quantized_moe_ffn_out , etx_temporary_quantized_moe

@@ -123,10 +123,10 @@ static void kthvalue_out_of_range_is_refused(void** state) {
                  "'k' is 6, outside a dimension of size 5");
 }
 
-static void cummax_takes_doubling_steps(void** state) {
+static void cummax_of_the_stock_runtime_takes_doubling_steps(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_ETX, "lower simplify",
+      ETX_TARGET_EXECUTORCH, "lower simplify",
       "inputs: [{name: x, type: 'float32[3, 5]'}]\n"
       "nodes:\n"
       "  - {out: [y, j], op: aten.cummax.default, args: [x, 0]}\n"
@@ -142,7 +142,7 @@ static void cummax_takes_doubling_steps(void** state) {
       "y: float32[3, 5] = aten::cat.out([y.6, y.9], 0)\n"
       "return y\n");
   expect_lowered(
-      ETX_TARGET_ETX, "lower simplify",
+      ETX_TARGET_EXECUTORCH, "lower simplify",
       "inputs: [{name: i, type: 'int64[3, 5]'}]\n"
       "nodes:\n"
       "  - {out: [y, j], op: aten.cummin.default, args: [i, 0]}\n"
@@ -173,13 +173,28 @@ static void cummax_takes_doubling_steps(void** state) {
       "return j\n");
 }
 
+static void cummax_is_a_kernel_of_etx(void** state) {
+  (void)state;
+  expect_lowered(ETX_TARGET_ETX, "lower simplify",
+                 "inputs: [{name: x, type: 'float32[3, 5]'}]\n"
+                 "nodes:\n"
+                 "  - {out: [y, j], op: aten.cummax.default, args: [x, 0]}\n"
+                 "  - {out: [z, k], op: aten.cummin.default, args: [x, -1]}\n"
+                 "outputs: [y, k]\n",
+                 "y: float32[3, 5], j: int64[3, 5] = etx::cummax.out(x, 0)\n"
+                 "z: float32[3, 5], k: int64[3, 5] = etx::cummin.out(x, -1)\n"
+                 "return y\n"
+                 "return k\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_median_is_the_lower_middle_or_nan),
       cmocka_unit_test(nanmedian_ignores_nan),
       cmocka_unit_test(kthvalue_is_a_slice_of_the_sorted_tensor),
       cmocka_unit_test(kthvalue_out_of_range_is_refused),
-      cmocka_unit_test(cummax_takes_doubling_steps),
+      cmocka_unit_test(cummax_of_the_stock_runtime_takes_doubling_steps),
+      cmocka_unit_test(cummax_is_a_kernel_of_etx),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,9 +7,6 @@
 
 #include "exporter/ir/ir.h"
 
-// The late symbols in an argument, as bits.
-uint64_t etx_ir_late_in_arg(const etx_ir_method* method, const etx_ir_arg* arg);
-
 // The late symbols that a node needs, as bits: those in its arguments and in
 // the sizes of its results, but for the one that it sets itself.
 uint64_t etx_ir_late_needed(const etx_ir_method* method,

@@ -100,8 +100,9 @@ static int64_t most_selected(const etx_ir_method* method,
 
 // The largest size that the operator can give; INT64_MAX if it has no bound.
 static int64_t bound_of(const etx_ir_method* method, const etx_ir_node* node) {
-  static const char* const counting[] = {"aten.nonzero.default",
-                                         "aten.argwhere.default"};
+  static const char* const counting[] = {
+      "aten.nonzero.default", "aten.argwhere.default",
+      "aten.nonzero_numpy.default", "aten.where.default"};
   if (etx_text_is(node->aten, "aten.index.Tensor") && node->arg_count > 1) {
     return most_selected(method, &node->args[1]);
   }

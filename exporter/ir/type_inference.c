@@ -138,14 +138,15 @@ static etx_status set_output_at_most(void* context, size_t index,
                                      const etx_shape* most) {
   const inference* const self = context;
   etx_shape shape = *self->declared;
-  if (most->rank == 1) {  // a vector that a later node turns into the output
+  if (index != 0) return ETX_UNSUPPORTED;
+  if (shape.rank != most->rank) {
+    // A later node turns this output, whose rows are counted, into the result.
+    shape = *most;
     for (size_t i = 0; i < self->declared->rank; ++i) {
       const etx_dim dim = self->declared->dims[i];
       if (etx_symbols_late_in(&self->method->symbols, dim)) shape.dims[0] = dim;
     }
-    shape.rank = 1;
   }
-  if (index != 0 || shape.rank != most->rank) return ETX_UNSUPPORTED;
   shape.dtype = most->dtype;
   return set_output(context, index, &shape);
 }

@@ -106,7 +106,8 @@ static int64_t bound_of(const etx_ir_method* method, const etx_ir_node* node) {
     size_t argument;
   } counting[] = {
       {"aten._unique2.default", 0},   {"aten.argwhere.default", 0},
-      {"aten.nonzero.default", 0},    {"aten.unique_consecutive.default", 0},
+      {"aten.nonzero.default", 0},    {"aten.nonzero_numpy.default", 0},
+      {"aten.where.default", 0},      {"aten.unique_consecutive.default", 0},
       {"aten.unique_dim.default", 0}, {"torchvision.nms.default", 1}};
   if (etx_text_is(node->aten, "aten.index.Tensor") && node->arg_count > 1) {
     return most_selected(method, &node->args[1]);

@@ -138,16 +138,15 @@ static etx_status set_output_at_most(void* context, size_t index,
                                      const etx_shape* most) {
   const inference* const self = context;
   etx_shape shape = *self->declared;
-  if (most->rank == 1) {
-    // A vector that a later node turns into the output, or the counts of the
-    // rows of the first output.
+  if (most->rank == 1 || shape.rank != most->rank) {
+    // A later node turns this output, whose rows are counted, into the result;
+    // or it has the counts of the rows of the first output.
+    shape = *most;
     for (size_t i = 0; i < self->declared->rank; ++i) {
       const etx_dim dim = self->declared->dims[i];
       if (etx_symbols_late_in(&self->method->symbols, dim)) shape.dims[0] = dim;
     }
-    shape.rank = 1;
   }
-  if (shape.rank != most->rank) return ETX_UNSUPPORTED;
   shape.dtype = most->dtype;
   return set_output(context, index, &shape);
 }

@@ -220,8 +220,21 @@ static bool has_all_elements(const etx_ir_method* method, rule kind,
   }
 }
 
-bool etx_value_view_find(const etx_ir_method* method, const etx_ir_node* node,
-                         size_t output, etx_value_view* out_view) {
+// True if a part with sizes from data lies within its base at the upper bounds.
+// What is known of such sizes may be less than what the model relies on.
+static bool late_part_fits(const etx_ir_method* method, const etx_shape* base,
+                           const etx_shape* part, uint64_t delta) {
+  uint64_t late = 0, all = 0, bytes = 0;
+  for (size_t i = 0; i < part->rank; ++i) {
+    late |= etx_symbols_late_in(&method->symbols, part->dims[i]);
+  }
+  return late == 0 || (etx_ir_upper_bytes(method, base, &all) &&
+                       etx_ir_upper_bytes(method, part, &bytes) &&
+                       delta <= all && bytes <= all - delta);
+}
+
+static bool find_view(const etx_ir_method* method, const etx_ir_node* node,
+                      size_t output, etx_value_view* out_view) {
   const rule kind = rule_of(node->op);
   const uint32_t result = node->outputs[output];
   if (kind == NO_VIEW || result == ETX_IR_NONE) return false;
@@ -247,6 +260,17 @@ bool etx_value_view_find(const etx_ir_method* method, const etx_ir_node* node,
   }
 }
 
+bool etx_value_view_find(const etx_ir_method* method, const etx_ir_node* node,
+                         size_t output, etx_value_view* out_view) {
+  // A node that sets a symbol must run.
+  if (node->late != 0 || !find_view(method, node, output, out_view)) {
+    return false;
+  }
+  return late_part_fits(method, shape_of(method, out_view->base),
+                        shape_of(method, node->outputs[output]),
+                        out_view->delta);
+}
+
 bool etx_value_view_find_scatter(const etx_ir_method* method,
                                  const etx_ir_node* node,
                                  etx_value_view* out_view) {
@@ -258,7 +282,8 @@ bool etx_value_view_find_scatter(const etx_ir_method* method,
   if (slices && !steps_by_one(node, 5)) return false;
   out_view->base = node->args[0].as.value;
   out_view->all_elements = false;
-  return find_part(node, self, 2, &out_view->delta);
+  return find_part(node, self, 2, &out_view->delta) &&
+         late_part_fits(method, self, source, out_view->delta);
 }
 
 // True if the result of a SELECT, SLICE or PIECES is contiguous in its

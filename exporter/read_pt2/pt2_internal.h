@@ -39,6 +39,12 @@ typedef struct etx_pt2_write {
   etx_source_location place;
 } etx_pt2_write;
 
+// A float that item() reads from a tensor.
+typedef struct etx_pt2_float {
+  etx_text name;
+  uint32_t value;  // of rank 0
+} etx_pt2_float;
+
 // A graph being read: that of the program, or a sub-graph of torch.cond, which
 // has names of its own.
 typedef struct etx_pt2_graph {
@@ -78,6 +84,9 @@ typedef struct etx_pt2_graph {
   uint32_t now;  // the node being marked or read, counted as in last_reads
   etx_pt2_write* writes;
   size_t write_count, write_capacity;
+
+  etx_pt2_float* floats;
+  size_t float_count, float_capacity;
 
   // While the outputs of a node are read: symbols that occur for the first time
   // are set by that node.

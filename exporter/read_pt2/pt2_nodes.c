@@ -133,12 +133,26 @@ static etx_status read_float_of_size(etx_pt2_graph* graph, etx_dim dim,
   return ETX_OK;
 }
 
+// The tensor of rank 0 for a float that item() reads.
+static bool find_float(const etx_pt2_graph* graph, const etx_json* sym_float,
+                       etx_ir_arg* out) {
+  const etx_json* const name = etx_json_member(sym_float, "as_name");
+  if (name == NULL || name->kind != ETX_JSON_STRING) return false;
+  for (size_t i = 0; i < graph->float_count; ++i) {
+    if (!etx_text_equal(graph->floats[i].name, name->string)) continue;
+    *out = etx_ir_value_arg(graph->floats[i].value);
+    return true;
+  }
+  return false;
+}
+
 static etx_status read_argument(etx_pt2_graph* graph, const etx_json* argument,
                                 etx_ir_arg* out) {
   const etx_json* const real = etx_json_member(argument, "as_sym_float");
   etx_dim dim = 0;
   etx_text name;
   if (real != NULL) {
+    if (find_float(graph, real, out)) return ETX_OK;
     const etx_status status = etx_pt2_float_of_size(graph, real, &dim, &name);
     if (status == ETX_OK) return read_float_of_size(graph, dim, name, out);
     if (status != ETX_UNSUPPORTED) return status;
@@ -277,6 +291,45 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
   return ETX_OK;
 }
 
+// item() of a float32 tensor: operands that are this float become the tensor
+// itself, with rank 0, which takes part in type promotion like a number. A
+// double is not supported: integers would be promoted to it.
+static etx_status read_float_item(etx_pt2_graph* graph, const etx_json* inputs,
+                                  const etx_json* outputs, etx_text target) {
+  const etx_json* const number =
+      outputs->count == 1 ? etx_json_member(&outputs->items[0], "as_sym_float")
+                          : NULL;
+  const etx_json* const name = etx_json_member(number, "as_name");
+  etx_ir_node node = {0};
+  ETX_TRY(read_arguments(graph, inputs,
+                         etx_aten_schema_find(etx_text_of("aten.item.default")),
+                         false, &node));
+  const bool is_float =
+      name != NULL && name->kind == ETX_JSON_STRING && node.arg_count == 1 &&
+      node.args[0].kind == ETX_IR_ARG_VALUE &&
+      graph->method->values[node.args[0].as.value].shape.dtype ==
+          ETX_DTYPE_FLOAT32;
+  if (!is_float) {
+    etx_pt2_report_unsupported(
+        graph, "reading a number that is neither an integer nor float32 by",
+        target);
+    return ETX_OK;
+  }
+  const etx_ir_arg args[2] = {node.args[0], {.kind = ETX_IR_ARG_LIST}};
+  const etx_text unnamed[2] = {etx_text_of(""), etx_text_of("")};
+  const etx_aten_arguments given = {args, unnamed, 2};
+  const etx_ir_value result = {.name = name->string,
+                               .shape = {.dtype = ETX_DTYPE_FLOAT32}};
+  uint32_t value = 0;
+  ETX_TRY(
+      etx_pt2_add_node(graph, "aten.view.default", &given, &result, &value));
+  ETX_TRY(etx_pool_grow(graph->pool, &graph->floats, graph->float_count,
+                        &graph->float_capacity, sizeof *graph->floats));
+  graph->floats[graph->float_count++] =
+      (etx_pt2_float){.name = name->string, .value = value};
+  return ETX_OK;
+}
+
 // item(): the node sets the symbol of the integer that it reads. Its result in
 // the IR is a tensor without elements, which nothing reads.
 static etx_status read_item(etx_pt2_graph* graph, const etx_json* json,
@@ -289,10 +342,7 @@ static etx_status read_item(etx_pt2_graph* graph, const etx_json* json,
                           : NULL;
   const etx_json* const name = etx_json_member(number, "as_name");
   if (name == NULL || name->kind != ETX_JSON_STRING) {
-    etx_pt2_report_unsupported(
-        graph, "reading a number that is not an integer from a tensor by",
-        target);
-    return ETX_OK;
+    return read_float_item(graph, inputs, outputs, target);
   }
   etx_dim size = 0;
   uint32_t value = 0;

@@ -17,6 +17,7 @@ etx_dim etx_symbols_remap(const etx_dim* map, etx_dim dim) {
 static etx_status rebuild_term(etx_symbols* symbols, const etx_dim* map,
                                const etx_term* term, etx_dim* out) {
   etx_dim product = term->factor;
+  if (!etx_dim_is_number(product)) return ETX_OUT_OF_RANGE;
   for (uint32_t i = 0; i < term->degree; ++i) {
     ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MULTIPLY, product,
                               map[term->atoms[i]], &product));

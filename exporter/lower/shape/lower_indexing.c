@@ -224,6 +224,20 @@ etx_status etx_lowering_item(etx_builder* builder) {
                         &builder->results[0]);
 }
 
+// where(condition), nonzero_numpy(self): the columns of nonzero, one for each
+// dimension.
+etx_status etx_lowering_nonzero_columns(etx_builder* builder) {
+  uint32_t rows = 0;
+  ETX_TRY(etx_build_op(builder, ETX_OP_nonzero_out, builder->args, 1, &rows));
+  for (size_t i = 0; i < builder->node->output_count; ++i) {
+    const etx_ir_arg args[] = {etx_ir_value_arg(rows), etx_ir_int(1),
+                               etx_ir_int((etx_dim)i)};
+    ETX_TRY(etx_build_op(builder, ETX_OP_select_copy_int_out, args, 3,
+                         &builder->results[i]));
+  }
+  return ETX_OK;
+}
+
 // _assert_scalar(self, assert_msg). ExecuTorch has no operator for it: there it
 // is left out, as its own exporter does.
 etx_status etx_lowering_assert_scalar(etx_builder* builder) {

@@ -123,6 +123,31 @@ static void stock_files_refuse_what_has_no_room(void** state) {
                      "has room for 16 elements, found 17");
 }
 
+// The upper bound of the slice passes the end of x, so it cannot be a view of
+// x.
+static void a_part_beyond_its_base_is_no_view(void** state) {
+  char path[PATH_BYTES];
+  (void)state;
+  name_program("part");
+  snprintf(path, sizeof path, "%s/part.yaml", command_directory);
+  command_write_file(
+      path,
+      "etx: 1\nmethod: part\ndims: {u: {max: 16}}\n"
+      "inputs: [{name: x, type: 'int64[8]'}, {name: n, type: 'int64[]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.add.Tensor, args: [x, 1]}\n"
+      "  - {out: i, op: aten.item.default, args: [n], sets: u}\n"
+      "  - {out: z, type: 'int64[u]', op: aten.slice.Tensor, "
+      "args: [y, 0, 0, {sym: u}]}\n"
+      "outputs: [z]\n");
+  command_expect(0, WORDS(ETX, "plan", path, "-q", "-o", program));
+  command_expect(0, WORDS(ETX, "verify", program));
+  command_expect_out(0,
+                     WORDS(ETX, "run", program, "part", "--in",
+                           "x=[0, 1, 2, 3, 4, 5, 6, 7]", "--in", "n=3"),
+                     "int64[3] = [1, 2, 3]");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(capped_sizes_agree_with_pytorch),
@@ -131,6 +156,7 @@ int main(void) {
       cmocka_unit_test(a_program_yaml_states_the_cap),
       cmocka_unit_test(data_beyond_the_plan_are_refused),
       cmocka_unit_test(stock_files_refuse_what_has_no_room),
+      cmocka_unit_test(a_part_beyond_its_base_is_no_view),
   };
   return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
 }

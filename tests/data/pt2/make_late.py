@@ -28,11 +28,12 @@ def bounded(count, most, least=0):
 
 
 class Late(torch.nn.Module):
-    states = ()
+    states = ("cache",)
 
     def __init__(self):
         super().__init__()
         torch.manual_seed(11)
+        self.register_buffer("cache", torch.zeros(ROWS, WIDTH))
         self.experts = torch.nn.Parameter(torch.randn(EXPERTS, WIDTH, WIDTH))
         self.layer = torch.nn.Linear(WIDTH, 5)
 
@@ -84,6 +85,10 @@ class Late(torch.nn.Module):
         found = (x > 0).nonzero()
         return found, torch.argwhere(x > 1), found.float().sum(1) + 1
 
+    def where(self, x):
+        row, column = torch.where(x > 0)
+        return row + column, x[row, column] * 2
+
     def chosen(self, x, rows):
         return (x[x > 0] + 1, torch.relu(x[rows]), x[:, 0][rows] * 2,
                 torch.masked_select(x, x > 0.5).exp())
@@ -116,6 +121,27 @@ class Late(torch.nn.Module):
         number = count.item()
         return x * number + (number - 3) * 2, x - number
 
+    def inside(self, x):
+        """A size that only one branch has."""
+        return (torch.cond(x.sum() > 0, lambda x: x[x[:, 0] > 0].sum(0),
+                           lambda x: x.sum(0) * 2, (x,)),)
+
+    def scaled(self, x, factor):
+        number = factor.item()
+        return x * number, (x + number) / (number + x * x)
+
+    # ---- states
+
+    def append(self, x, count):
+        rows = bounded(count, ROWS - 1)
+        self.cache[rows:rows + 1] = x[:1]
+        return (self.cache[:rows + 1] * 2,)
+
+    def fill(self, x, count):
+        rows = bounded(count, ROWS)
+        self.cache[:rows] = x[:rows] + 1
+        return (self.cache.sum(0),)
+
     # ---- mixtures of experts
 
     def by_mask(self, x, expert):
@@ -139,6 +165,10 @@ class Late(torch.nn.Module):
         return (torch.cat(parts),)
 
 
+class Routed(Late):
+    states = ()
+
+
 class RawRecorder(Recorder):
     def plain(self, exported):
         """As torch.export leaves it, with narrow, matmul and the like."""
@@ -158,10 +188,11 @@ def write_late():
     x, y = torch.randn(ROWS, WIDTH), torch.randn(ROWS, WIDTH) + 10
     rows = torch.tensor([1, 0, 1, 1, 0, 0, 1, 0]).bool()
 
+    later = []  # every archive has the state from before the first call
+
     def each(name, *calls):
         recorder.method(name, calls[0])
-        for inputs in calls:
-            recorder.call(name, *inputs)
+        later.extend((name, inputs) for inputs in calls)
 
     def sizes(name, *counts):
         each(name, *((x, torch.tensor(n)) for n in counts))
@@ -183,12 +214,20 @@ def write_late():
                                          (-x.abs(), none), (x, ~rows))))
     each("written", *((t, y, r) for t, r in ((x, rows), (x.abs(), all_rows),
                                              (-x.abs(), none))))
+    signs = ((x,), (x.abs() + 1,), (-x.abs(),))
+    each("where", *signs)
+    each("inside", *signs)
+    each("scaled", *((x, torch.tensor(f)) for f in (2.5, -1.0, 0.125)))
+    sizes("append", 0, 1, 5, 7)
+    sizes("fill", 3, 0, 8, 1)
     each("by_mask", *((x, e) for e in routes))
+    for name, inputs in later:
+        recorder.call(name, *inputs)
     recorder.write(1e-5)
 
 
 def write_routed():
-    recorder = Recorder(Late(), "routed")
+    recorder = Recorder(Routed(), "routed")
     x = torch.randn(ROWS, WIDTH)
 
     def each(name, *calls, sizes=None):

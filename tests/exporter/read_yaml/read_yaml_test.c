@@ -376,8 +376,73 @@ static void wrong_buffers_and_mutations_are_refused(void** state) {
       "m.yaml:2:32: two outputs are named 'a'");
 }
 
+#define LATE(nodes)                              \
+  "etx: 1\nmethod: m\n"                          \
+  "dims: {n: {max: 9}, u: {max: 24}}\n"          \
+  "inputs: [{name: x, type: 'float32[n, 3]'}]\n" \
+  "nodes:\n" nodes "outputs: [x]\n"
+#define FOUND                              \
+  "  - {out: y, type: 'int64[u, 2]', op: " \
+  "aten.nonzero.default, args: [x], sets: "
+#define USES "  - {out: z, op: aten.arange.default, args: [{sym: u}]}\n"
+
+static void nodes_set_sizes_from_data(void** state) {
+  (void)state;
+  read_text(LATE(FOUND "u}\n" USES));
+  assert_reads(&r);
+  const etx_ir_method* const method = &r.module.methods[0];
+  const etx_symbol* const symbol = &method->symbols.symbols[1];
+  assert_int_equal(method->nodes[0].late, 2);
+  assert_true(symbol->is_late);
+  assert_int_equal(symbol->maximum, 24);
+  done();
+  assert_refused(LATE(FOUND "v}\n"), "'v' is not a dimension of 'dims'");
+  assert_refused(LATE(FOUND "n}\n"), "'n' is a size of an input");
+  assert_refused(LATE(FOUND "u}\n"
+                            "  - {out: w, op: aten.nonzero.default, args: [x], "
+                            "sets: u}\n"),
+                 "another node sets 'u' already");
+  assert_refused(LATE(USES FOUND "u}\n"),
+                 "'u' is needed before this node sets it");
+}
+
+// nonzero of at most 9 x 3 elements has at most 27 rows, whatever `dims` says.
+static void the_operator_bounds_a_size_from_data(void** state) {
+  (void)state;
+  read_text(
+      "etx: 1\nmethod: m\n"
+      "dims: {n: {max: 9}, u: {max: 1000}}\n"
+      "inputs: [{name: x, type: 'float32[n, 3]'}]\n"
+      "nodes:\n" FOUND "u}\noutputs: [y]\n");
+  assert_reads(&r);
+  assert_int_equal(r.module.methods[0].symbols.symbols[1].maximum, 27);
+  done();
+}
+
+// A size that a branch sets is not known outside of it.
+static void a_size_from_data_stays_in_its_branch(void** state) {
+  (void)state;
+  assert_refused(
+      "etx: 1\nmethod: m\n"
+      "dims: {u: {max: 24}}\n"
+      "inputs: [{name: x, type: 'float32[8, 3]'}, {name: c, type: 'bool[]'}]\n"
+      "nodes:\n"
+      "  - out: [k]\n"
+      "    if: c\n"
+      "    then:\n"
+      "      nodes:\n"
+      "        - {out: y, type: 'int64[u, 2]', op: aten.nonzero.default, "
+      "args: [x], sets: u}\n"
+      "      outputs: [x]\n"
+      "    else: {outputs: [x]}\n" USES "outputs: [z]\n",
+      "'u' is needed where no node has set it");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(nodes_set_sizes_from_data),
+      cmocka_unit_test(the_operator_bounds_a_size_from_data),
+      cmocka_unit_test(a_size_from_data_stays_in_its_branch),
       cmocka_unit_test(a_method_has_its_content),
       cmocka_unit_test(arguments_take_every_form),
       cmocka_unit_test(outputs_may_be_a_map),

@@ -73,7 +73,11 @@ etx_status etx_pass_share_branch_storage(etx_pass_context* context) {
     if (m.is_shared == NULL) return ETX_OUT_OF_MEMORY;
     for (size_t n = 0; n < m.method->node_count; ++n) {
       const etx_ir_node* const node = &m.method->nodes[n];
-      if (!etx_ir_is_join(node)) continue;
+      // A result of a body that is computed here would overwrite the carried
+      // value while the body may still read it.
+      if (!etx_ir_is_join(node) || etx_ir_is_loop(m.method, node->cond)) {
+        continue;
+      }
       share_result(&m, node->args[ETX_JOIN_THEN].as.value,
                    etx_ir_then_branch(node->cond));
       share_result(&m, node->args[ETX_JOIN_ELSE].as.value,

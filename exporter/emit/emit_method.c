@@ -206,7 +206,7 @@ static etx_status emit_alias_setup(etx_emit_method* m,
 static etx_status emit_node(etx_emit_method* m, const etx_ir_node* node) {
   ETX_TRY(etx_emit_enter_branch(m, node->branch));
   if (etx_ir_is_head(node)) return etx_emit_head(m, node);
-  if (etx_ir_is_join(node)) return ETX_OK;
+  if (etx_ir_is_join(node) || etx_ir_is_iteration_end(node)) return ETX_OK;
   if (!etx_placement_has_instruction(m->placement, node))
     return emit_alias_setup(m, node);
   bool done = false;

@@ -119,6 +119,7 @@ typedef struct etx_ir_node {
   etx_source_location place;
   uint32_t branch;  // 0: it always runs (ir_cond.h)
   uint32_t cond;    // conditional of a branch head or join; 0: any other node
+  bool keeps_copy;  // a copy that must not become a view of its argument
   bool is_parted;   // a concatenation that a pass made when it split one node:
                     // the operands should be computed in place (elide_concat.c)
 } etx_ir_node;
@@ -126,6 +127,7 @@ typedef struct etx_ir_node {
 // A conditional of a method (ir_cond.h).
 typedef struct etx_ir_cond {
   uint32_t parent;  // the branch that contains it
+  bool is_loop;     // the first branch repeats while the condition holds
 } etx_ir_cond;
 
 typedef struct etx_ir_input {

@@ -58,15 +58,15 @@ static etx_status read_cond_call(etx_pt2_graph* graph, const etx_json* node,
   return etx_pt2_expect(graph, out->operands, ETX_JSON_ARRAY, "operands");
 }
 
-// Opens a sub-graph for reading; none of its names is defined yet.
-static etx_status open_graph(const etx_pt2_graph* outer, const etx_json* json,
-                             etx_pt2_graph* out) {
+etx_status etx_pt2_open_graph(const etx_pt2_graph* outer, const etx_json* json,
+                              etx_pt2_graph* out) {
   *out = *outer;
   out->graph = json;
   out->depth = outer->depth + 1;
   if (out->depth > MAX_DEPTH) {
     return etx_pt2_fail_unsupported(
-        out, "torch.cond is nested deeper than %i levels", (int64_t)MAX_DEPTH);
+        out, "control flow is nested deeper than %i levels",
+        (int64_t)MAX_DEPTH);
   }
   ETX_TRY(etx_pt2_field(out, json, "nodes", ETX_JSON_ARRAY, &out->nodes));
   ETX_TRY(etx_pt2_field(out, json, "tensor_values", ETX_JSON_OBJECT,
@@ -80,11 +80,8 @@ static etx_status open_graph(const etx_pt2_graph* outer, const etx_json* json,
   return etx_pt2_alloc_names(out);
 }
 
-// The position of input `index` of a sub-graph, which must be a tensor or a
-// size; SIZE_MAX for a size, which the sub-graph's tables state as an
-// expression over the symbols of the method.
-static etx_status input_position(etx_pt2_graph* inner, const etx_json* inputs,
-                                 size_t index, size_t* out_position) {
+etx_status etx_pt2_graph_input(etx_pt2_graph* inner, const etx_json* inputs,
+                               size_t index, size_t* out_position) {
   etx_text tag;
   etx_text name;
   const etx_json* payload = NULL;
@@ -93,9 +90,8 @@ static etx_status input_position(etx_pt2_graph* inner, const etx_json* inputs,
   if (etx_text_is(tag, "as_sym_int")) return ETX_OK;
   if (!etx_text_is(tag, "as_tensor")) {
     return etx_pt2_fail_unsupported(
-        inner,
-        "input %z of a graph of torch.cond should be a tensor, found '%t'",
-        index, tag);
+        inner, "input %z of a sub-graph should be a tensor, found '%t'", index,
+        tag);
   }
   ETX_TRY(etx_pt2_text(inner, payload, "name", &name));
   return etx_pt2_find_tensor(inner, name, out_position);
@@ -120,7 +116,7 @@ static etx_status mark_operands(etx_pt2_graph* graph, const cond_call* p,
   etx_pt2_graph inner;
   const etx_json* inputs = NULL;
   const etx_json* outputs = NULL;
-  ETX_TRY(open_graph(graph, json, &inner));
+  ETX_TRY(etx_pt2_open_graph(graph, json, &inner));
   ETX_TRY(graph_inputs(&inner, p, &inputs));
   ETX_TRY(etx_pt2_field(&inner, json, "outputs", ETX_JSON_ARRAY, &outputs));
   ETX_TRY(mark_nodes(&inner));
@@ -129,7 +125,7 @@ static etx_status mark_operands(etx_pt2_graph* graph, const cond_call* p,
   }
   for (size_t i = 0; i < inputs->count; ++i) {
     size_t position = 0;
-    ETX_TRY(input_position(&inner, inputs, i, &position));
+    ETX_TRY(etx_pt2_graph_input(&inner, inputs, i, &position));
     if (position == SIZE_MAX || inner.last_reads[position] == 0) continue;
     etx_text name;
     ETX_TRY(etx_pt2_text(graph, &p->operands->items[i], "name", &name));
@@ -195,7 +191,7 @@ static etx_status define_inputs(etx_pt2_graph* graph, etx_pt2_graph* inner,
     etx_text name;
     size_t outside = 0;
     size_t inside = 0;
-    ETX_TRY(input_position(inner, inputs, i, &inside));
+    ETX_TRY(etx_pt2_graph_input(inner, inputs, i, &inside));
     if (inside == SIZE_MAX) continue;
     ETX_TRY(etx_pt2_text(graph, &p->operands->items[i], "name", &name));
     ETX_TRY(etx_pt2_find_tensor(graph, name, &outside));
@@ -220,7 +216,7 @@ static etx_status read_branch(etx_pt2_graph* graph, const cond_call* p,
                               etx_pt2_visit_nodes* read_nodes) {
   etx_pt2_graph inner;
   const etx_json* outputs = NULL;
-  ETX_TRY(open_graph(graph, p->graphs[which], &inner));
+  ETX_TRY(etx_pt2_open_graph(graph, p->graphs[which], &inner));
   inner.branch = branch;
   ETX_TRY(define_inputs(graph, &inner, p));
   ETX_TRY(read_nodes(&inner));
@@ -248,7 +244,7 @@ static etx_status read_branch(etx_pt2_graph* graph, const cond_call* p,
 
 // ---------------------------------------------------------------- results
 
-static bool same_shape(const etx_pt2_graph* graph, uint32_t a, uint32_t b) {
+bool etx_pt2_same_shape(const etx_pt2_graph* graph, uint32_t a, uint32_t b) {
   const etx_shape* const x = &graph->method->values[a].shape;
   const etx_shape* const y = &graph->method->values[b].shape;
   if (x->dtype != y->dtype || x->rank != y->rank) return false;
@@ -275,7 +271,8 @@ static etx_status add_result(etx_pt2_graph* graph, const etx_json* output,
       graph, payload, (uint32_t)graph->method->node_count, &join.output));
   const uint32_t values[2] = {join.then_value, join.else_value};
   for (size_t i = 0; i < 2; ++i) {
-    if (values[i] != ETX_IR_NONE && same_shape(graph, join.output, values[i])) {
+    if (values[i] != ETX_IR_NONE &&
+        etx_pt2_same_shape(graph, join.output, values[i])) {
       continue;
     }
     return etx_pt2_fail_unsupported(

@@ -253,6 +253,31 @@ ETX_MUST_USE etx_status etx_pt2_read_cond(etx_pt2_graph* graph,
                                           const etx_json* node,
                                           etx_pt2_visit_nodes* read_nodes);
 
+// Opens a sub-graph for reading; none of its names is defined yet.
+ETX_MUST_USE etx_status etx_pt2_open_graph(const etx_pt2_graph* outer,
+                                           const etx_json* json,
+                                           etx_pt2_graph* out);
+// The position of input `index` of a sub-graph, which must be a tensor or a
+// size; SIZE_MAX for a size, which the sub-graph's tables state as an
+// expression over the symbols of the method.
+ETX_MUST_USE etx_status etx_pt2_graph_input(etx_pt2_graph* inner,
+                                            const etx_json* inputs,
+                                            size_t index, size_t* out_position);
+bool etx_pt2_same_shape(const etx_pt2_graph* graph, uint32_t a, uint32_t b);
+
+// ---- pt2_while.c
+
+// True if the node is a torch.while_loop.
+bool etx_pt2_is_while(etx_text target);
+// Marks the operands of the loop, all of which count as read.
+ETX_MUST_USE etx_status etx_pt2_mark_while(etx_pt2_graph* graph,
+                                           const etx_json* node,
+                                           etx_pt2_visit_nodes* mark_nodes);
+// Reads the node with its sub-graphs.
+ETX_MUST_USE etx_status etx_pt2_read_while(etx_pt2_graph* graph,
+                                           const etx_json* node,
+                                           etx_pt2_visit_nodes* read_nodes);
+
 // ---- pt2_item_calls.c
 
 // True for item() and _local_scalar_dense(), which read a number from a tensor.

@@ -212,13 +212,10 @@ static void unsupported_programs_report_all_their_problems(void** state) {
   (void)state;
   read_set("cond", "");
   assert_problem(&r,
-                 "collatz.pt2:0:0: node 'while_loop': control flow operator "
-                 "'torch.ops.higher_order.while_loop' is not supported: only "
-                 "torch.cond is");
-  assert_problem(&r,
                  "scan.pt2:0:0: node 'scan': control flow operator "
-                 "'torch.ops.higher_order.scan' is not supported");
-  assert_int_equal(r.problems.count, 2);
+                 "'torch.ops.higher_order.scan' is not supported: only "
+                 "torch.cond and torch.while_loop are");
+  assert_int_equal(r.problems.count, 1);
   assert_int_equal(r.status, ETX_UNSUPPORTED);
   reading_close(&r);
   read_set("shapes", "");
@@ -340,6 +337,20 @@ static void in_place_writes_with_stale_views_are_unsupported(void** state) {
                    "torch.ops.aten.reshape.default", message);
   assert_change_of(PT2 "cond/step.pt2", MODEL, "torch.ops.aten.sub.Tensor",
                    "torch.ops.aten.sub_.Tensor", "within torch.cond");
+}
+
+static void damaged_loops_are_refused(void** state) {
+  static const char count[] = PT2 "loops/count.pt2";
+  (void)state;
+  assert_change_of(count, MODEL, "{\"as_graph\": ", "{\"as_unknown\": ",
+                   "argument 0 of torch.while_loop should be 'as_graph'");
+  assert_change_of(count, MODEL,
+                   "\"outputs\": [{\"as_tensor\": {\"name\": \"lt\"}}]",
+                   "\"outputs\": []",
+                   "a sub-graph of torch.while_loop has 0 results, expected 1");
+  assert_change_of(count, MODEL, "{\"as_tensors\": [{\"name\": ",
+                   "{\"as_ints\": [{\"name\": ",
+                   "should be a list of tensors, found 'as_ints'");
 }
 
 static void damaged_wrapped_graphs_are_refused(void** state) {
@@ -678,6 +689,7 @@ int main(void) {
       cmocka_unit_test(damaged_json_is_refused),
       cmocka_unit_test(in_place_writes_with_stale_views_are_unsupported),
       cmocka_unit_test(damaged_branches_are_refused),
+      cmocka_unit_test(damaged_loops_are_refused),
       cmocka_unit_test(damaged_wrapped_graphs_are_refused),
       cmocka_unit_test(item_calls_are_unsupported_unless_only_asserted),
       cmocka_unit_test(damaged_sizes_are_refused),

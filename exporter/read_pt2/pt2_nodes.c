@@ -31,6 +31,10 @@ static etx_status mark_nodes(etx_pt2_graph* graph) {
       ETX_TRY(etx_pt2_mark_while(graph, node, mark_nodes));
       continue;
     }
+    if (etx_pt2_is_scan(target)) {
+      ETX_TRY(etx_pt2_mark_scan(graph, node, mark_nodes));
+      continue;
+    }
     for (size_t j = 0; j < inputs->count; ++j) {
       etx_pt2_mark_argument(graph, etx_json_member(&inputs->items[j], "arg"));
     }
@@ -170,8 +174,8 @@ static void report_operator(etx_pt2_graph* graph, etx_text target,
   if (starts_with(target, "torch.ops.higher_order.")) {
     etx_import_problem(
         graph->import, ETX_UNSUPPORTED, &graph->place,
-        "%s: control flow operator '%t' is not supported: only torch.cond and "
-        "torch.while_loop are",
+        "%s: control flow operator '%t' is not supported: only cond, "
+        "while_loop, scan and map are",
         graph->context, target);
     return;
   }
@@ -304,6 +308,8 @@ etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {
                 ? etx_pt2_read_cond(graph, json, etx_pt2_read_nodes)
             : etx_pt2_is_while(target)
                 ? etx_pt2_read_while(graph, json, etx_pt2_read_nodes)
+            : etx_pt2_is_scan(target)
+                ? etx_pt2_read_scan(graph, json, etx_pt2_read_nodes)
                 : read_node(graph, json, target));
   }
   graph->place.node.size = 0;

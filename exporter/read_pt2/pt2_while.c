@@ -25,8 +25,8 @@ bool etx_pt2_is_while(etx_text target) {
 
 // ---------------------------------------------------------------- the call
 
-static etx_status read_graph(etx_pt2_graph* graph, const etx_json* inputs,
-                             size_t index, const etx_json** out) {
+etx_status etx_pt2_graph_argument(etx_pt2_graph* graph, const etx_json* inputs,
+                                  size_t index, const etx_json** out) {
   etx_text tag;
   const etx_json* argument = NULL;
   const etx_json* named = NULL;
@@ -35,16 +35,16 @@ static etx_status read_graph(etx_pt2_graph* graph, const etx_json* inputs,
   ETX_TRY(etx_pt2_union(graph, argument, &tag, &named));
   if (!etx_text_is(tag, "as_graph")) {
     return etx_pt2_fail_malformed(
-        graph,
-        "argument %z of torch.while_loop should be 'as_graph', found '%t'",
-        index, tag);
+        graph, "argument %z of a loop should be 'as_graph', found '%t'", index,
+        tag);
   }
   return etx_pt2_field(graph, named, "graph", ETX_JSON_OBJECT, out);
 }
 
 // An empty list has another kind than a list of tensors.
-static etx_status read_operands(etx_pt2_graph* graph, const etx_json* inputs,
-                                size_t index, const etx_json** out) {
+etx_status etx_pt2_tensors_argument(etx_pt2_graph* graph,
+                                    const etx_json* inputs, size_t index,
+                                    const etx_json** out) {
   etx_text tag;
   const etx_json* argument = NULL;
   ETX_TRY(etx_pt2_field(graph, &inputs->items[index], "arg", ETX_JSON_OBJECT,
@@ -54,7 +54,7 @@ static etx_status read_operands(etx_pt2_graph* graph, const etx_json* inputs,
       !((*out)->kind == ETX_JSON_ARRAY && (*out)->count == 0)) {
     return etx_pt2_fail_unsupported(
         graph,
-        "argument %z of torch.while_loop should be a list of tensors, found "
+        "argument %z of a loop should be a list of tensors, found "
         "'%t'; integers can be carried as tensors of one element",
         index, tag);
   }
@@ -71,10 +71,12 @@ static etx_status read_while_call(etx_pt2_graph* graph, const etx_json* node,
         graph, "torch.while_loop should have 4 arguments, found %z",
         inputs->count);
   }
-  ETX_TRY(read_graph(graph, inputs, CONDITION_GRAPH, &out->condition));
-  ETX_TRY(read_graph(graph, inputs, BODY_GRAPH, &out->body));
-  ETX_TRY(read_operands(graph, inputs, CARRIED, &out->operands[0]));
-  ETX_TRY(read_operands(graph, inputs, ADDITIONAL, &out->operands[1]));
+  ETX_TRY(
+      etx_pt2_graph_argument(graph, inputs, CONDITION_GRAPH, &out->condition));
+  ETX_TRY(etx_pt2_graph_argument(graph, inputs, BODY_GRAPH, &out->body));
+  ETX_TRY(etx_pt2_tensors_argument(graph, inputs, CARRIED, &out->operands[0]));
+  ETX_TRY(
+      etx_pt2_tensors_argument(graph, inputs, ADDITIONAL, &out->operands[1]));
   out->carried_count = out->operands[0]->count;
   out->operand_count = out->carried_count + out->operands[1]->count;
   if (out->outputs->count == out->carried_count) return ETX_OK;
@@ -94,8 +96,8 @@ static etx_status operand_name(etx_pt2_graph* graph, const while_call* p,
 
 // ---------------------------------------------------------------- uses
 
-static etx_status mark_graph(etx_pt2_graph* graph, const etx_json* json,
-                             etx_pt2_visit_nodes* mark_nodes) {
+etx_status etx_pt2_mark_graph(etx_pt2_graph* graph, const etx_json* json,
+                              etx_pt2_visit_nodes* mark_nodes) {
   etx_pt2_graph inner;
   const etx_json* outputs = NULL;
   ETX_TRY(etx_pt2_open_graph(graph, json, &inner));
@@ -111,8 +113,8 @@ etx_status etx_pt2_mark_while(etx_pt2_graph* graph, const etx_json* node,
                               etx_pt2_visit_nodes* mark_nodes) {
   while_call p;
   ETX_TRY(read_while_call(graph, node, &p));
-  ETX_TRY(mark_graph(graph, p.condition, mark_nodes));
-  ETX_TRY(mark_graph(graph, p.body, mark_nodes));
+  ETX_TRY(etx_pt2_mark_graph(graph, p.condition, mark_nodes));
+  ETX_TRY(etx_pt2_mark_graph(graph, p.body, mark_nodes));
   for (size_t i = 0; i < p.operand_count; ++i) {
     etx_text name;
     size_t position = 0;
@@ -133,7 +135,7 @@ static etx_status define_inputs(etx_pt2_graph* inner, size_t count,
       etx_pt2_field(inner, inner->graph, "inputs", ETX_JSON_ARRAY, &inputs));
   if (inputs->count != count) {
     return etx_pt2_fail_malformed(inner,
-                                  "a sub-graph of torch.while_loop has %z "
+                                  "a sub-graph of a loop has %z "
                                   "inputs, but the node passes %z operands",
                                   inputs->count, count);
   }
@@ -142,7 +144,7 @@ static etx_status define_inputs(etx_pt2_graph* inner, size_t count,
     ETX_TRY(etx_pt2_graph_input(inner, inputs, i, &position));
     if (position == SIZE_MAX) {
       return etx_pt2_fail_unsupported(
-          inner, "input %z of a graph of torch.while_loop is an integer", i);
+          inner, "input %z of a graph of a loop is an integer", i);
     }
     if (inner->states[position] != ETX_PT2_UNDEFINED) {
       return etx_pt2_fail_malformed(
@@ -154,18 +156,9 @@ static etx_status define_inputs(etx_pt2_graph* inner, size_t count,
   return ETX_OK;
 }
 
-// A sub-graph that is to be added to the method.
-typedef struct loop_graph {
-  const etx_json* json;
-  uint32_t branch;
-  const uint32_t* operands;  // values of its inputs
-  size_t operand_count;
-  size_t result_count;
-} loop_graph;
-
-static etx_status add_graph(etx_pt2_graph* graph, const loop_graph* g,
-                            etx_pt2_visit_nodes* read_nodes,
-                            uint32_t* results) {
+etx_status etx_pt2_add_graph(etx_pt2_graph* graph, const etx_pt2_loop_graph* g,
+                             etx_pt2_visit_nodes* read_nodes,
+                             uint32_t* results) {
   etx_pt2_graph inner;
   const etx_json* outputs = NULL;
   ETX_TRY(etx_pt2_open_graph(graph, g->json, &inner));
@@ -176,7 +169,7 @@ static etx_status add_graph(etx_pt2_graph* graph, const loop_graph* g,
       etx_pt2_field(&inner, inner.graph, "outputs", ETX_JSON_ARRAY, &outputs));
   if (outputs->count != g->result_count) {
     return etx_pt2_fail_malformed(
-        graph, "a sub-graph of torch.while_loop has %z results, expected %z",
+        graph, "a sub-graph of a loop has %z results, expected %z",
         outputs->count, g->result_count);
   }
   for (size_t i = 0; i < outputs->count; ++i) {
@@ -184,7 +177,7 @@ static etx_status add_graph(etx_pt2_graph* graph, const loop_graph* g,
     ETX_TRY(etx_pt2_argument(&inner, &outputs->items[i], &result));
     if (result.kind != ETX_IR_ARG_VALUE) {
       return etx_pt2_fail_unsupported(
-          graph, "result %z of a graph of torch.while_loop is not a tensor", i);
+          graph, "result %z of a graph of a loop is not a tensor", i);
     }
     results[i] = result.as.value;
   }
@@ -218,9 +211,10 @@ static etx_status find_operands(const while_reader* r) {
 static etx_status add_condition(const while_reader* r, uint32_t branch,
                                 const uint32_t* operands,
                                 uint32_t* out_condition) {
-  const loop_graph condition = {r->call->condition, branch, operands,
-                                r->call->operand_count, 1};
-  ETX_TRY(add_graph(r->graph, &condition, r->read_nodes, out_condition));
+  const etx_pt2_loop_graph condition = {r->call->condition, branch, operands,
+                                        r->call->operand_count, 1};
+  ETX_TRY(
+      etx_pt2_add_graph(r->graph, &condition, r->read_nodes, out_condition));
   const etx_shape* const shape =
       &r->graph->method->values[*out_condition].shape;
   bool is_one = shape->dtype == ETX_DTYPE_BOOL;
@@ -300,9 +294,10 @@ static etx_status read_loop(while_reader* r) {
   ETX_TRY(etx_ir_add_head(module, method, r->loop, &holds, &graph->place,
                           &r->token));
   const uint32_t branch = etx_ir_then_branch(r->loop);
-  const loop_graph body = {r->call->body, branch, r->carried,
-                           r->call->operand_count, r->call->carried_count};
-  ETX_TRY(add_graph(graph, &body, r->read_nodes, r->next));
+  const etx_pt2_loop_graph body = {r->call->body, branch, r->carried,
+                                   r->call->operand_count,
+                                   r->call->carried_count};
+  ETX_TRY(etx_pt2_add_graph(graph, &body, r->read_nodes, r->next));
   ETX_TRY(add_condition(r, branch, r->next, &next_condition));
   return add_results(r, condition, next_condition);
 }

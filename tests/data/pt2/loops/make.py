@@ -1,4 +1,4 @@
-"""Writes this set: torch.while_loop over values, state, in each other.
+"""Writes this set: torch.while_loop over values, state, in each other; scan, map.
 
     python make.py          (PyTorch 2.13, safetensors)
 """
@@ -7,6 +7,8 @@ import importlib.util
 import os
 
 import torch
+from torch._higher_order_ops.map import map as map_rows
+from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -126,6 +128,30 @@ class Loops(torch.nn.Module):
         self.a.add_(s)
         return s + self.a
 
+    def recur(self, h, xs):
+        """A recurrent cell by scan, with two stacked results."""
+        def cell(h, x):
+            new = (h @ self.w + x).tanh()
+            return new, (new * 2, new.sum(1))
+
+        return scan(cell, h, xs)
+
+    def backward(self, h, xs):
+        """A scan from the last row; its initial value is read after it."""
+        last, sums = scan(lambda h, x: (h + x, h * x), h, xs, reverse=True)
+        return last - h, sums
+
+    def each(self, xs, ys, z):
+        """map over rows of two operands."""
+        return map_rows(lambda rows, z: (rows[0] @ self.w + rows[1] * z),
+                        (xs, ys), z)
+
+    def remember(self, xs):
+        """A scan whose carried value is a state."""
+        a, seen = scan(lambda a, x: (a * 0.5 + x, a + x), self.a, xs)
+        self.a.copy_(a)
+        return seen
+
 
 def main():
     torch.manual_seed(11)
@@ -145,7 +171,18 @@ def main():
     recorder.method("grow", (number[3],))
     recorder.method("decode", (number[3], row))
     recorder.method("follow", (number[3], four))
+    rows = torch.randn(5, 2, 3)
+    recorder.method("recur", (row.repeat(2, 1), rows))
+    recorder.method("backward", (row, torch.randn(4, 1, 3)))
+    recorder.method("each", (rows, rows + 1, row))
+    recorder.method("remember", (torch.randn(3, 4),))
     with torch.no_grad():
+        recorder.call("recur", row.repeat(2, 1), rows)
+        recorder.call("recur", row.repeat(2, 1) * 2, rows * 3)
+        recorder.call("backward", row, torch.randn(4, 1, 3))
+        recorder.call("each", rows, rows + 1, row)
+        recorder.call("remember", torch.randn(3, 4))
+        recorder.call("remember", torch.randn(3, 4))
         for n in (3, 0, 1, 6):
             recorder.call("count", number[n])
             recorder.call("exchange", number[n], x, x + 1)

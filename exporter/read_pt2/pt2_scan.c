@@ -1,0 +1,388 @@
+// scan and map: nodes with one sub-graph, which runs for each row of some
+// operands and gives rows of some results. They become a loop (ir_cond.h) over
+// an index:
+//
+//   x = index_select(xs, 0, i)        a row, in the body
+//   ys' = index_put(ys, [i], y)       a stacked result is a carried value
+//
+// map is a scan without carried values of its own. The number of rows must be a
+// number.
+
+#include "exporter/ir/ir_cond.h"
+#include "exporter/read_pt2/pt2_internal.h"
+
+enum { MAX_GIVEN = 4 };
+
+typedef struct scan_call {
+  const etx_json* body;         // a Graph
+  const etx_json* operands[3];  // lists of TensorArguments: initial values,
+                                // operands with rows, and what is only read
+  const etx_json* outputs;      // Arguments
+  size_t carried_count;
+  size_t stacked_count;  // results that are stacked
+  size_t operand_count;  // of all lists
+} scan_call;
+
+static bool is_map(etx_text target) {
+  return etx_text_is(target, "torch.ops.higher_order.map_impl");
+}
+
+bool etx_pt2_is_scan(etx_text target) {
+  return etx_text_is(target, "torch.ops.higher_order.scan") || is_map(target);
+}
+
+// ---------------------------------------------------------------- the call
+
+static etx_status read_scan_call(etx_pt2_graph* graph, const etx_json* node,
+                                 scan_call* out) {
+  static const etx_json none = {.kind = ETX_JSON_ARRAY};
+  const etx_json* inputs = NULL;
+  etx_text target;
+  ETX_TRY(etx_pt2_text(graph, node, "target", &target));
+  ETX_TRY(etx_pt2_field(graph, node, "inputs", ETX_JSON_ARRAY, &inputs));
+  ETX_TRY(etx_pt2_field(graph, node, "outputs", ETX_JSON_ARRAY, &out->outputs));
+  const size_t first = is_map(target) ? 1 : 0;
+  if (inputs->count != 4 - first) {
+    return etx_pt2_fail_malformed(graph,
+                                  "'%t' should have %z arguments, found %z",
+                                  target, 4 - first, inputs->count);
+  }
+  ETX_TRY(etx_pt2_graph_argument(graph, inputs, 0, &out->body));
+  out->operands[0] = &none;
+  out->operand_count = 0;
+  for (size_t i = first; i < 3; ++i) {
+    ETX_TRY(etx_pt2_tensors_argument(graph, inputs, i + 1 - first,
+                                     &out->operands[i]));
+  }
+  for (size_t i = 0; i < 3; ++i) out->operand_count += out->operands[i]->count;
+  out->carried_count = out->operands[0]->count;
+  if (out->operands[1]->count == 0 ||
+      out->outputs->count < out->carried_count) {
+    return etx_pt2_fail_malformed(graph, "'%t' has no rows or too few results",
+                                  target);
+  }
+  out->stacked_count = out->outputs->count - out->carried_count;
+  return ETX_OK;
+}
+
+static etx_status operand_name(etx_pt2_graph* graph, const scan_call* p,
+                               size_t index, etx_text* out_name) {
+  size_t list = 0;
+  while (index >= p->operands[list]->count) {
+    index -= p->operands[list++]->count;
+  }
+  return etx_pt2_text(graph, &p->operands[list]->items[index], "name",
+                      out_name);
+}
+
+etx_status etx_pt2_mark_scan(etx_pt2_graph* graph, const etx_json* node,
+                             etx_pt2_visit_nodes* mark_nodes) {
+  scan_call p;
+  ETX_TRY(read_scan_call(graph, node, &p));
+  ETX_TRY(etx_pt2_mark_graph(graph, p.body, mark_nodes));
+  for (size_t i = 0; i < p.operand_count; ++i) {
+    etx_text name;
+    size_t position = 0;
+    ETX_TRY(operand_name(graph, &p, i, &name));
+    ETX_TRY(etx_pt2_find_tensor(graph, name, &position));
+    graph->last_reads[position] = graph->now;
+  }
+  return ETX_OK;
+}
+
+// ---------------------------------------------------------------- nodes
+
+// A scan while it is read. The carried values are the scan's own, the stacked
+// results, the index, and the condition.
+typedef struct scan_reader {
+  etx_pt2_graph* graph;
+  const scan_call* call;
+  etx_pt2_visit_nodes* read_nodes;
+  uint32_t* operands;  // of the node
+  uint32_t* rows;      // operands of the sub-graph
+  uint32_t* results;   // of the sub-graph
+  uint32_t* initial;   // of the carried values
+  uint32_t* carried;   // the same during an iteration
+  uint32_t* next;      // the same in the next iteration
+  size_t count;        // of carried values
+  int64_t row_count;
+  uint32_t loop;
+  uint32_t token;
+} scan_reader;
+
+typedef struct scan_node {
+  const char* aten;
+  uint32_t branch;
+  etx_shape shape;
+  etx_ir_arg args[MAX_GIVEN];
+  size_t arg_count;
+} scan_node;
+
+static etx_status add_node(const scan_reader* r, const scan_node* node,
+                           uint32_t* out_value) {
+  static const etx_text positional[MAX_GIVEN];
+  const etx_aten_arguments given = {node->args, positional, node->arg_count};
+  const etx_ir_value value = {.shape = node->shape};
+  etx_pt2_graph inner = *r->graph;
+  inner.branch = node->branch;
+  return etx_pt2_add_node(&inner, node->aten, &given, &value, out_value);
+}
+
+static const etx_shape* shape_of(const scan_reader* r, uint32_t value) {
+  return &r->graph->method->values[value].shape;
+}
+
+static etx_status add_constant(const scan_reader* r, const etx_ir_constant* c,
+                               uint32_t* out_value) {
+  uint32_t index = 0;
+  ETX_TRY(etx_ir_add_constant(r->graph->import->module, c, &index));
+  return etx_ir_constant_value(r->graph->import->module, r->graph->method,
+                               index, out_value);
+}
+
+// A constant of zeros with the given type.
+static etx_status add_zeros(const scan_reader* r, const etx_shape* shape,
+                            uint32_t* out_value) {
+  etx_ir_constant zeros = {.dtype = shape->dtype, .rank = shape->rank};
+  uint64_t bytes = etx_dtype_bytes(shape->dtype);
+  for (size_t i = 0; i < shape->rank; ++i) {
+    if (!etx_dim_is_number(shape->dims[i])) {
+      return etx_pt2_fail_unsupported(
+          r->graph, "a stacked result of scan or map has a dynamic size");
+    }
+    zeros.sizes[i] = shape->dims[i];
+    if (shape->dims[i] != 0 && bytes > UINT32_MAX / (uint64_t)shape->dims[i]) {
+      return etx_pt2_fail_unsupported(
+          r->graph, "a stacked result of scan or map is too large");
+    }
+    bytes *= (uint64_t)shape->dims[i];
+  }
+  unsigned char* const data =
+      etx_pool_take(r->graph->import->module->pool, (size_t)bytes);
+  if (data == NULL) return ETX_OUT_OF_MEMORY;
+  zeros.data.data = data;
+  zeros.data.size = (size_t)bytes;
+  return add_constant(r, &zeros, out_value);
+}
+
+// True if there is an iteration with `index`.
+static etx_status add_condition(const scan_reader* r, uint32_t branch,
+                                uint32_t index, uint32_t* out_value) {
+  const scan_node node = {"aten.lt.Scalar",
+                          branch,
+                          {.dtype = ETX_DTYPE_BOOL, .rank = 1, .dims = {1}},
+                          {etx_ir_value_arg(index), etx_ir_int(r->row_count)},
+                          2};
+  return add_node(r, &node, out_value);
+}
+
+// The row of `operand` at `index`.
+static etx_status add_row(const scan_reader* r, uint32_t operand,
+                          uint32_t index, uint32_t* out_value) {
+  const uint32_t body = etx_ir_then_branch(r->loop);
+  uint32_t selected = 0;
+  scan_node select = {
+      "aten.index_select.default",
+      body,
+      *shape_of(r, operand),
+      {etx_ir_value_arg(operand), etx_ir_int(0), etx_ir_value_arg(index)},
+      3};
+  select.shape.dims[0] = 1;
+  ETX_TRY(add_node(r, &select, &selected));
+  scan_node squeeze = {"aten.squeeze.dim",
+                       body,
+                       *shape_of(r, operand),
+                       {etx_ir_value_arg(selected), etx_ir_int(0)},
+                       2};
+  --squeeze.shape.rank;
+  memmove(squeeze.shape.dims, squeeze.shape.dims + 1,
+          squeeze.shape.rank * sizeof *squeeze.shape.dims);
+  return add_node(r, &squeeze, out_value);
+}
+
+// `stacked` with `row` at `index`.
+static etx_status add_stacked(const scan_reader* r, uint32_t stacked,
+                              uint32_t row, uint32_t index,
+                              uint32_t* out_value) {
+  const uint32_t body = etx_ir_then_branch(r->loop);
+  uint32_t rows = 0;
+  scan_node unsqueeze = {"aten.unsqueeze.default",
+                         body,
+                         *shape_of(r, stacked),
+                         {etx_ir_value_arg(row), etx_ir_int(0)},
+                         2};
+  unsqueeze.shape.dims[0] = 1;
+  ETX_TRY(add_node(r, &unsqueeze, &rows));
+  etx_ir_arg* const indices = etx_pool_take(r->graph->pool, sizeof *indices);
+  if (indices == NULL) return ETX_OUT_OF_MEMORY;
+  *indices = etx_ir_value_arg(index);
+  const scan_node put = {"aten.index_put.default",
+                         body,
+                         *shape_of(r, stacked),
+                         {etx_ir_value_arg(stacked),
+                          {ETX_IR_ARG_LIST, {.list = {indices, 1}}},
+                          etx_ir_value_arg(rows)},
+                         3};
+  return add_node(r, &put, out_value);
+}
+
+// ---------------------------------------------------------------- the loop
+
+static etx_status find_operands(scan_reader* r) {
+  const scan_call* const p = r->call;
+  for (size_t i = 0; i < p->operand_count; ++i) {
+    etx_text name;
+    ETX_TRY(operand_name(r->graph, p, i, &name));
+    ETX_TRY(etx_pt2_use_tensor(r->graph, name, &r->operands[i]));
+  }
+  for (size_t i = 0; i < p->operands[1]->count; ++i) {
+    const etx_shape* const shape =
+        shape_of(r, r->operands[p->carried_count + i]);
+    if (shape->rank == 0 || !etx_dim_is_number(shape->dims[0])) {
+      return etx_pt2_fail_unsupported(
+          r->graph, "the number of rows of scan or map is dynamic");
+    }
+    if (i == 0) r->row_count = shape->dims[0];
+    if (shape->dims[0] != r->row_count) {
+      return etx_pt2_fail_malformed(
+          r->graph, "the operands of scan or map differ in their rows");
+    }
+  }
+  return ETX_OK;
+}
+
+// Gives the stacked result `index` of the node its initial value.
+static etx_status stack_zeros(scan_reader* r, size_t index) {
+  etx_text tag;
+  const etx_json* payload = NULL;
+  etx_text name;
+  size_t position = 0;
+  etx_shape shape = {0};
+  ETX_TRY(
+      etx_pt2_union(r->graph, &r->call->outputs->items[index], &tag, &payload));
+  if (!etx_text_is(tag, "as_tensor")) {
+    return etx_pt2_fail_unsupported(
+        r->graph, "result %z of scan or map is not a tensor, but '%t'", index,
+        tag);
+  }
+  ETX_TRY(etx_pt2_text(r->graph, payload, "name", &name));
+  ETX_TRY(etx_pt2_find_tensor(r->graph, name, &position));
+  ETX_TRY(etx_pt2_shape(r->graph, &r->graph->tensor_values->items[position],
+                        &shape));
+  return add_zeros(r, &shape, &r->initial[index]);
+}
+
+static etx_status start_loop(scan_reader* r) {
+  const scan_call* const p = r->call;
+  etx_pt2_graph* const graph = r->graph;
+  etx_ir_module* const module = graph->import->module;
+  const etx_shape one = {.dtype = ETX_DTYPE_INT64, .rank = 1, .dims = {1}};
+  ETX_TRY(find_operands(r));
+  for (size_t i = 0; i < p->outputs->count; ++i) {
+    if (i < p->carried_count) {
+      r->initial[i] = r->operands[i];
+    } else {
+      ETX_TRY(stack_zeros(r, i));
+    }
+  }
+  ETX_TRY(add_zeros(r, &one, &r->initial[r->count - 2]));
+  ETX_TRY(add_condition(r, graph->branch, r->initial[r->count - 2],
+                        &r->initial[r->count - 1]));
+  ETX_TRY(etx_ir_add_cond(module, graph->method, graph->branch, &r->loop));
+  graph->method->conds[r->loop - 1].is_loop = true;
+  for (size_t i = 0; i < r->count; ++i) {
+    const etx_ir_carry carry = {r->loop, r->initial[i], {NULL, 0}};
+    ETX_TRY(etx_ir_add_carry(module, graph->method, &carry, &graph->place,
+                             &r->carried[i]));
+  }
+  const etx_ir_arg holds = etx_ir_value_arg(r->carried[r->count - 1]);
+  return etx_ir_add_head(module, graph->method, r->loop, &holds, &graph->place,
+                         &r->token);
+}
+
+static etx_status add_body(scan_reader* r) {
+  const scan_call* const p = r->call;
+  const uint32_t body = etx_ir_then_branch(r->loop);
+  const uint32_t index = r->carried[r->count - 2];
+  const size_t rows_end = p->carried_count + p->operands[1]->count;
+  for (size_t i = 0; i < p->operand_count; ++i) {
+    r->rows[i] = i < p->carried_count ? r->carried[i] : r->operands[i];
+    if (i >= p->carried_count && i < rows_end) {
+      ETX_TRY(add_row(r, r->operands[i], index, &r->rows[i]));
+    }
+  }
+  const etx_pt2_loop_graph graph = {p->body, body, r->rows, p->operand_count,
+                                    p->outputs->count};
+  ETX_TRY(etx_pt2_add_graph(r->graph, &graph, r->read_nodes, r->results));
+  for (size_t i = 0; i < p->outputs->count; ++i) {
+    r->next[i] = r->results[i];
+    if (i < p->carried_count) continue;
+    ETX_TRY(add_stacked(r, r->carried[i], r->results[i], index, &r->next[i]));
+  }
+  const scan_node add = {"aten.add.Scalar",
+                         body,
+                         *shape_of(r, index),
+                         {etx_ir_value_arg(index), etx_ir_int(1)},
+                         2};
+  ETX_TRY(add_node(r, &add, &r->next[r->count - 2]));
+  return add_condition(r, body, r->next[r->count - 2], &r->next[r->count - 1]);
+}
+
+static etx_status add_results(const scan_reader* r) {
+  etx_pt2_graph* const graph = r->graph;
+  etx_ir_method* const method = graph->method;
+  for (size_t i = 0; i < r->count; ++i) {
+    etx_text tag;
+    const etx_json* payload = NULL;
+    etx_ir_join join = {.cond = r->loop,
+                        .token = r->token,
+                        .then_value = r->next[i],
+                        .else_value = r->carried[i]};
+    etx_ir_value value = {.has_shape = true,
+                          .shape = *shape_of(r, r->carried[i]),
+                          .origin = ETX_IR_FROM_NODE,
+                          .index = (uint32_t)method->node_count};
+    if (!etx_pt2_same_shape(graph, r->next[i], r->carried[i])) {
+      return etx_pt2_fail_unsupported(
+          graph, "value %z of scan has another type after a row than before",
+          i);
+    }
+    if (i < r->call->outputs->count) {
+      ETX_TRY(
+          etx_pt2_union(graph, &r->call->outputs->items[i], &tag, &payload));
+      if (!etx_text_is(tag, "as_tensor")) {
+        return etx_pt2_fail_unsupported(
+            graph, "result %z of scan or map is not a tensor, but '%t'", i,
+            tag);
+      }
+      ETX_TRY(etx_pt2_define_tensor(
+          graph, payload, (uint32_t)method->node_count, &join.output));
+    } else {
+      ETX_TRY(etx_ir_add_value(graph->import->module, method, &value,
+                               &join.output));
+    }
+    ETX_TRY(
+        etx_ir_add_join(graph->import->module, method, &join, &graph->place));
+  }
+  return ETX_OK;
+}
+
+etx_status etx_pt2_read_scan(etx_pt2_graph* graph, const etx_json* node,
+                             etx_pt2_visit_nodes* read_nodes) {
+  scan_call p;
+  ETX_TRY(read_scan_call(graph, node, &p));
+  scan_reader r = {.graph = graph,
+                   .call = &p,
+                   .read_nodes = read_nodes,
+                   .count = p.outputs->count + 2};
+  uint32_t** const arrays[] = {&r.operands, &r.rows,    &r.results,
+                               &r.initial,  &r.carried, &r.next};
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) {
+    *arrays[i] = etx_pool_take(graph->pool,
+                               (p.operand_count + r.count) * sizeof(uint32_t));
+    if (*arrays[i] == NULL) return ETX_OUT_OF_MEMORY;
+  }
+  ETX_TRY(start_loop(&r));
+  ETX_TRY(add_body(&r));
+  return add_results(&r);
+}

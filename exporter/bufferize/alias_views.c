@@ -50,6 +50,7 @@ static void alias_node(const etx_pass_context* context,
     const etx_value_placement* const place = &placement->values[value];
     // The result of a branch must stay in the storage of the join.
     if (place->kind != ETX_PLACEMENT_COMPUTED || place->bytes == 0 ||
+        node->keeps_copy ||
         placement->storages[place->storage].is_branch_result ||
         !way_of_view(context, method, placement, value, &view, &kind)) {
       return;

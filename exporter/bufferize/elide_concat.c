@@ -10,6 +10,7 @@
 // would rise; except where a pass split an operator into parts, whose whole
 // result needed even more.
 
+#include "exporter/ir/ir_cond.h"
 #include "exporter/placement/liveness.h"
 #include "exporter/passes/pass_context.h"
 #include "exporter/placement/placement.h"
@@ -68,6 +69,15 @@ static void move_block(const concat_elision* j, uint32_t from, uint32_t to,
   }
 }
 
+// True if `operand` is computed in each iteration of the loops around `node`.
+static bool is_computed_as_often(const concat_elision* j,
+                                 const etx_ir_node* node, uint32_t operand) {
+  const etx_ir_value* const value = &j->method->values[operand];
+  return !etx_ir_has_loops(j->method) ||
+         (value->origin == ETX_IR_FROM_NODE &&
+          j->method->nodes[value->index].branch == node->branch);
+}
+
 static bool can_be_elided(const concat_elision* j, const etx_ir_node* node) {
   const uint32_t result = node->outputs[0];
   const etx_ir_arg* const operands = &node->args[0];
@@ -86,7 +96,8 @@ static bool can_be_elided(const concat_elision* j, const etx_ir_node* node) {
     const uint32_t operand = operands->as.list.items[i].as.value;
     const etx_shape* const from = &j->method->values[operand].shape;
     if (from->dtype != shape->dtype || !etx_ir_is_static(from) ||
-        !has_own_block(j, operand) || bytes % j->module->alignment != 0) {
+        !has_own_block(j, operand) || bytes % j->module->alignment != 0 ||
+        !is_computed_as_often(j, node, operand)) {
       return false;
     }
     bytes += j->placement->values[operand].bytes;

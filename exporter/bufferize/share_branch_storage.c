@@ -8,10 +8,16 @@
 // This needs a result that the branch itself computes, in a block of its own,
 // with the type of the join. All other results (an input, a view, the result of
 // another join) keep their storage and are copied at the end of the branch.
+//
+// In the body of a loop, the next carried value is computed over the present
+// one if its node can work in place there and nothing reads the present value
+// later in the body.
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/passes/pass_context.h"
+#include "exporter/placement/operand_reuse.h"
 #include "exporter/placement/placement.h"
+#include "exporter/placement/placement_check.h"
 #include "exporter/placement/view_rules.h"
 
 typedef struct branch_sharing {
@@ -64,6 +70,48 @@ static void share_result(const branch_sharing* m, uint32_t copy,
   m->is_shared[source] = true;
 }
 
+// True if `node` may compute its result over its argument `carried`.
+static bool can_update(const branch_sharing* m, const etx_ir_node* node,
+                       uint32_t carried) {
+  const uint32_t result = etx_operand_reuse_result(m->placement, node);
+  if (result == ETX_IR_NONE) return false;
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    if (node->args[i].kind == ETX_IR_ARG_VALUE &&
+        node->args[i].as.value == carried &&
+        etx_operand_reuse_is_allowed(m->method, m->placement, node, i,
+                                     result)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Computes the next carried value of the join of a loop over the present one.
+static etx_status update_carried(const branch_sharing* m, etx_pool* pool,
+                                 const etx_ir_node* join) {
+  const uint32_t copy = join->args[ETX_JOIN_THEN].as.value;
+  const uint32_t carried = join->args[ETX_JOIN_ELSE].as.value;
+  const uint32_t source =
+      m->method->nodes[m->method->values[copy].index].args[0].as.value;
+  const etx_ir_value* const value = &m->method->values[source];
+  etx_value_placement* const place = &m->placement->values[source];
+  if (value->origin != ETX_IR_FROM_NODE || m->is_shared[source] ||
+      m->method->nodes[value->index].branch != etx_ir_then_branch(join->cond) ||
+      !has_own_block(m, source) ||
+      !can_update(m, &m->method->nodes[value->index], carried)) {
+    return ETX_OK;
+  }
+  const uint32_t own = place->storage;
+  const uint32_t shared = m->placement->values[copy].storage;
+  etx_placement_conflicts conflicts = {0};
+  place->storage = shared;
+  ETX_TRY(etx_placement_check(pool, m->method, m->placement, shared,
+                              ETX_PLACEMENT_CHECK_ALL, &conflicts));
+  m->is_shared[source] = conflicts.count == 0;
+  if (conflicts.count != 0) place->storage = own;
+  return ETX_OK;
+}
+
 etx_status etx_pass_share_branch_storage(etx_pass_context* context) {
   for (size_t i = 0; i < context->module->method_count; ++i) {
     const etx_ir_method* const method = &context->module->methods[i];
@@ -74,6 +122,10 @@ etx_status etx_pass_share_branch_storage(etx_pass_context* context) {
     for (size_t n = 0; n < m.method->node_count; ++n) {
       const etx_ir_node* const node = &m.method->nodes[n];
       if (!etx_ir_is_join(node)) continue;
+      if (etx_ir_is_loop(m.method, node->cond)) {
+        ETX_TRY(update_carried(&m, context->module->pool, node));
+        continue;
+      }
       share_result(&m, node->args[ETX_JOIN_THEN].as.value,
                    etx_ir_then_branch(node->cond));
       share_result(&m, node->args[ETX_JOIN_ELSE].as.value,

@@ -6,6 +6,13 @@
 //   else: ...                     second branch
 //   end:
 //
+// A loop jumps back to the jump at its head instead:
+//
+//   head: JumpFalse c, end
+//         ...                     body; its last copies update c
+//         JumpFalse false, head
+//   end:
+//
 // Joins need no instruction: both branches write the tensor that the users of
 // the join read. Jumps over branches without instructions are removed.
 //
@@ -100,6 +107,9 @@ static etx_status start_else(etx_emit_method* m, etx_emit_cond* c) {
   forget_sizes(m, c);
   ETX_TRY(etx_emit_any(m, &no, &never));
   ETX_TRY(emit_jump(m, never, &c->skip));
+  if (etx_ir_is_loop(m->method, c->cond)) {
+    m->instructions[c->skip].target = (int32_t)c->jump;
+  }
   set_target(m, c->jump);
   c->is_else = true;
   return ETX_OK;
@@ -110,6 +120,7 @@ static etx_status start_else(etx_emit_method* m, etx_emit_cond* c) {
 static etx_status end_cond(etx_emit_method* m, etx_emit_cond* c) {
   if (!c->is_else) ETX_TRY(start_else(m, c));
   forget_sizes(m, c);
+  if (etx_ir_is_loop(m->method, c->cond)) return ETX_OK;
   if (c->skip + 1 == m->instruction_count) {
     --m->instruction_count;
     set_target(m, c->jump);

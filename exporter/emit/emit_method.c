@@ -238,7 +238,7 @@ static etx_status emit_check(etx_emit_method* m, const etx_ir_node* node) {
 static etx_status emit_node(etx_emit_method* m, const etx_ir_node* node) {
   ETX_TRY(etx_emit_enter_branch(m, node->branch));
   if (etx_ir_is_head(node)) return etx_emit_head(m, node);
-  if (etx_ir_is_join(node)) return ETX_OK;
+  if (etx_ir_is_join(node) || etx_ir_is_iteration_end(node)) return ETX_OK;
   if (!etx_placement_has_instruction(m->placement, node))
     return emit_alias_setup(m, node);
   if (node->op->id == ETX_OP_check_range) return emit_check(m, node);

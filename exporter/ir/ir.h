@@ -122,6 +122,7 @@ typedef struct etx_ir_node {
   uint32_t late;    // the symbol that the node sets from data, counted from 1;
                     // 0: none. It is a size of the first output, or, for
                     // _local_scalar_dense, the number that is read
+  bool keeps_copy;  // a copy that must not become a view of its argument
   bool is_parted;   // a concatenation that a pass made when it split one node:
                     // the operands should be computed in place (elide_concat.c)
 } etx_ir_node;
@@ -129,6 +130,7 @@ typedef struct etx_ir_node {
 // A conditional of a method (ir_cond.h).
 typedef struct etx_ir_cond {
   uint32_t parent;  // the branch that contains it
+  bool is_loop;     // the first branch repeats while the condition holds
 } etx_ir_cond;
 
 typedef struct etx_ir_input {

@@ -18,7 +18,21 @@ static const etx_op join_row = {
     ETX_RESULT_OUT,
     ETX_IN_PLACE_NEVER,
     NULL};
+static const etx_op carry_row = {
+    ETX_OP_COUNT,   "etx::carry",       "",  "Tensor init, *, Tensor(a!) out",
+    ETX_RESULT_OUT, ETX_IN_PLACE_NEVER, NULL};
+static const etx_op iteration_end_row = {ETX_OP_COUNT,
+                                         "etx::iteration_end",
+                                         "",
+                                         "Tensor[] values, *, Tensor(a!) out",
+                                         ETX_RESULT_OUT,
+                                         ETX_IN_PLACE_NEVER,
+                                         NULL};
 
+bool etx_ir_is_carry(const etx_ir_node* node) { return node->op == &carry_row; }
+bool etx_ir_is_iteration_end(const etx_ir_node* node) {
+  return node->op == &iteration_end_row;
+}
 bool etx_ir_is_head(const etx_ir_node* node) { return node->op == &head_row; }
 bool etx_ir_is_join(const etx_ir_node* node) { return node->op == &join_row; }
 
@@ -27,7 +41,7 @@ etx_status etx_ir_add_cond(etx_ir_module* module, etx_ir_method* method,
   if (method->cond_count >= UINT32_MAX / 2 - 1) return ETX_OUT_OF_RANGE;
   ETX_TRY(etx_pool_grow(module->pool, &method->conds, method->cond_count,
                         &method->cond_capacity, sizeof *method->conds));
-  method->conds[method->cond_count].parent = parent;
+  method->conds[method->cond_count] = (etx_ir_cond){.parent = parent};
   *out_cond = (uint32_t)++method->cond_count;
   return ETX_OK;
 }
@@ -80,6 +94,80 @@ etx_status etx_ir_add_join(etx_ir_module* module, etx_ir_method* method,
   };
   uint32_t index = 0;
   return etx_ir_add_node(module, method, &node, &index);
+}
+
+etx_status etx_ir_add_carry(etx_ir_module* module, etx_ir_method* method,
+                            const etx_ir_carry* carry,
+                            const etx_source_location* place,
+                            uint32_t* out_value) {
+  const uint32_t cond = carry->cond;
+  etx_ir_value value = method->values[carry->init];
+  value.origin = ETX_IR_FROM_NODE;
+  value.index = (uint32_t)method->node_count;
+  value.name = carry->name;
+  if (value.name.size == 0) {
+    value.name = etx_pool_format(module->pool, "loop_%u", (uint64_t)cond);
+    if (value.name.data == NULL) return ETX_OUT_OF_MEMORY;
+  }
+  ETX_TRY(etx_ir_add_value(module, method, &value, out_value));
+  etx_ir_arg args[1] = {etx_ir_value_arg(carry->init)};
+  const etx_ir_node node = {
+      .aten = etx_text_of("torch.while_loop"),
+      .op = &carry_row,
+      .args = args,
+      .arg_count = 1,
+      .outputs = out_value,
+      .output_count = 1,
+      .place = *place,
+      .branch = method->conds[cond - 1].parent,
+      .cond = cond,
+  };
+  uint32_t index = 0;
+  return etx_ir_add_node(module, method, &node, &index);
+}
+
+etx_status etx_ir_add_iteration_end(etx_ir_module* module,
+                                    etx_ir_method* method, uint32_t cond,
+                                    const etx_ir_arg* values,
+                                    const etx_source_location* place,
+                                    uint32_t* out_node) {
+  etx_ir_value token = {.has_shape = true,
+                        .shape = {.dtype = ETX_DTYPE_BOOL, .rank = 1},
+                        .origin = ETX_IR_FROM_NODE,
+                        .index = (uint32_t)method->node_count};
+  uint32_t output = 0;
+  token.name =
+      etx_pool_format(module->pool, "iteration end %u", (uint64_t)cond);
+  if (token.name.data == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(etx_ir_add_value(module, method, &token, &output));
+  etx_ir_arg args[1] = {*values};
+  const etx_ir_node node = {.aten = etx_text_of("torch.while_loop"),
+                            .op = &iteration_end_row,
+                            .args = args,
+                            .arg_count = 1,
+                            .outputs = &output,
+                            .output_count = 1,
+                            .place = *place,
+                            .branch = etx_ir_then_branch(cond)};
+  return etx_ir_add_node(module, method, &node, out_node);
+}
+
+bool etx_ir_has_loops(const etx_ir_method* method) {
+  for (size_t i = 0; i < method->cond_count; ++i) {
+    if (method->conds[i].is_loop) return true;
+  }
+  return false;
+}
+
+uint32_t etx_ir_outside_loops(const etx_ir_method* method, uint32_t inner,
+                              uint32_t outer) {
+  uint32_t outside = inner;
+  while (!etx_ir_branch_is_within(method, outer, inner)) {
+    const uint32_t parent = etx_ir_branch_parent(method, inner);
+    if (etx_ir_is_loop(method, etx_ir_cond_of(inner))) outside = parent;
+    inner = parent;
+  }
+  return outside;
 }
 
 uint32_t etx_ir_branch_parent(const etx_ir_method* method, uint32_t branch) {

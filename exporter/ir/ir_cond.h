@@ -21,6 +21,26 @@
 // bool tensor of one element, or an integer over sizes that is not 0 where the
 // condition holds.
 //
+// A loop (torch.while_loop) is a conditional whose first branch, the body, runs
+// again and again while the condition holds; its second branch has no nodes:
+//
+//   0  c0 = lt(i0, n)         the condition of the first iteration
+//   1  c = carry(c0)          the carried values: their initial values ...
+//   2  i = carry(i0)
+//   3  t = cond(c)            the head of the loop, which reads c each time
+//   4    i1 = add(i, 1)         ... the values of the next iteration ...
+//   5    c1 = lt(i1, n)
+//   6  r = join(t, i1, i)     ... and the results, also of zero iterations
+//   7  rc = join(t, c1, c)
+//
+// A carry is the only node whose output changes between iterations. Nothing may
+// be concluded from its argument, and no two carries are equal. Every other
+// value of the body is new in each iteration, so a pass that does not handle
+// loops is correct under the same rule as above. The joins of a loop stay as
+// long as it does. What places values in memory must know that the next
+// iteration reads the values from outside again: copy_branch_results ends the
+// body with a node that reads them all.
+//
 // Branch 0 is the method itself; conditional n has the branches 2n and 2n + 1.
 
 #ifndef ETX_EXPORTER_IR_IR_COND_H
@@ -56,6 +76,39 @@ ETX_MUST_USE etx_status etx_ir_add_join(etx_ir_module* module,
                                         etx_ir_method* method,
                                         const etx_ir_join* join,
                                         const etx_source_location* place);
+
+// One carried value of a loop.
+typedef struct etx_ir_carry {
+  uint32_t cond;
+  uint32_t init;  // the value in the first iteration
+  etx_text name;  // empty: it is generated
+} etx_ir_carry;
+
+// Appends a carry, in front of the head of its loop.
+ETX_MUST_USE etx_status etx_ir_add_carry(etx_ir_module* module,
+                                         etx_ir_method* method,
+                                         const etx_ir_carry* carry,
+                                         const etx_source_location* place,
+                                         uint32_t* out_value);
+// Appends the node that reads `values` at the end of an iteration of loop
+// `cond`, in its body.
+ETX_MUST_USE etx_status
+etx_ir_add_iteration_end(etx_ir_module* module, etx_ir_method* method,
+                         uint32_t cond, const etx_ir_arg* values,
+                         const etx_source_location* place, uint32_t* out_node);
+
+bool etx_ir_is_carry(const etx_ir_node* node);
+bool etx_ir_is_iteration_end(const etx_ir_node* node);
+// True if conditional `cond`, which is not 0, is a loop.
+static inline bool etx_ir_is_loop(const etx_ir_method* method, uint32_t cond) {
+  return method->conds[cond - 1].is_loop;
+}
+// True if some conditional of the method is a loop.
+bool etx_ir_has_loops(const etx_ir_method* method);
+// The branch outside of every loop that contains `inner` but not `outer`: there
+// a value of `outer` is computed once for all their iterations.
+uint32_t etx_ir_outside_loops(const etx_ir_method* method, uint32_t inner,
+                              uint32_t outer);
 
 bool etx_ir_is_head(const etx_ir_node* node);
 bool etx_ir_is_join(const etx_ir_node* node);

@@ -1,5 +1,6 @@
 #include "exporter/ir/ir_edit.h"
 
+#include "exporter/ir/ir_cond.h"
 #include "exporter/ir/ir_late.h"
 
 uint32_t* etx_ir_identity_map(etx_pool* pool, const etx_ir_method* method) {
@@ -136,6 +137,11 @@ static bool is_used(const etx_ir_node* node, const uint32_t* uses) {
   return false;
 }
 
+// True if the next iteration of a loop reads the value that the node joins.
+static bool is_carried(const etx_ir_method* method, const etx_ir_node* node) {
+  return etx_ir_is_join(node) && etx_ir_is_loop(method, node->cond);
+}
+
 etx_status etx_ir_drop_dead_nodes(etx_ir_module* module,
                                   etx_ir_method* method) {
   uint32_t* const uses = zero_counts(module->pool, method);
@@ -143,7 +149,8 @@ etx_status etx_ir_drop_dead_nodes(etx_ir_module* module,
   if (uses == NULL || keep == NULL) return ETX_OUT_OF_MEMORY;
   count_results(method, uses);
   for (size_t i = method->node_count; i-- > 0;) {
-    keep[i] = is_used(&method->nodes[i], uses);
+    keep[i] = is_used(&method->nodes[i], uses) ||
+              is_carried(method, &method->nodes[i]);
     if (keep[i]) count_node(&method->nodes[i], uses);
   }
   size_t count = 0;

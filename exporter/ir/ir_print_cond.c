@@ -10,6 +10,9 @@
 //     else:
 //       outputs: [x]
 //
+// A loop has `while: c`, the carried values with their initial values as
+// `carry: {i: i0, c: c0}`, and `do` in place of `then` and `else`.
+//
 // Nested branches are handled without recursion: `branch` and `depth` are
 // enough to close a branch.
 
@@ -69,6 +72,35 @@ static void put_types(const node_printer* n, uint32_t cond) {
 
 // ---------------------------------------------------------------- branches
 
+// The initial value of a carried value of a loop; the value itself after the
+// pass that makes copies of carries.
+static uint32_t initial_value(const node_printer* n, uint32_t carried) {
+  const etx_ir_value* const value = &n->method->values[carried];
+  if (value->origin != ETX_IR_FROM_NODE) return carried;
+  const etx_ir_node* const node = &n->method->nodes[value->index];
+  return etx_ir_is_carry(node) ? node->args[0].as.value : carried;
+}
+
+// Prints the carried values in the order of the joins. A carried value that the
+// body never changes may have no join any more; it is printed as a node.
+static void put_carried(const node_printer* n, const etx_ir_node* head) {
+  const etx_ir_method* const method = n->method;
+  const char* separator = "";
+  indent(n, 2);
+  etx_ir_put_string(n->printer, "carry: {");
+  for (size_t i = 0; i < method->node_count; ++i) {
+    const etx_ir_node* const node = &method->nodes[i];
+    if (!etx_ir_is_join(node) || node->cond != head->cond) continue;
+    const uint32_t carried = node->args[ETX_JOIN_ELSE].as.value;
+    etx_ir_put_string(n->printer, separator);
+    etx_ir_put_value(n->printer, carried);
+    etx_ir_put_string(n->printer, ": ");
+    etx_ir_put_value(n->printer, initial_value(n, carried));
+    separator = ", ";
+  }
+  etx_ir_put_string(n->printer, "}\n");
+}
+
 static void put_head(const node_printer* n, const etx_ir_node* head) {
   indent(n, 1);
   etx_ir_put_string(n->printer, "- out: ");
@@ -77,19 +109,24 @@ static void put_head(const node_printer* n, const etx_ir_node* head) {
   etx_ir_put_string(n->printer, "type: ");
   put_types(n, head->cond);
   indent(n, 2);
-  etx_ir_put_string(n->printer, "if: ");
+  etx_ir_put_string(n->printer,
+                    etx_ir_is_loop(n->method, head->cond) ? "while: " : "if: ");
   if (head->args[0].kind == ETX_IR_ARG_VALUE) {
     etx_ir_put_value(n->printer, head->args[0].as.value);
   } else {
     etx_ir_put_symbolic(n->printer, head->args[0].as.integer);
   }
   etx_ir_put_string(n->printer, "\n");
+  if (etx_ir_is_loop(n->method, head->cond)) put_carried(n, head);
 }
 
 static void open_branch(node_printer* n, uint32_t branch) {
   const bool is_then = branch == etx_ir_then_branch(etx_ir_cond_of(branch));
   indent(n, 2);
-  etx_ir_put_string(n->printer, is_then ? "then:\n" : "else:\n");
+  const bool is_loop = etx_ir_is_loop(n->method, etx_ir_cond_of(branch));
+  etx_ir_put_string(n->printer, is_loop   ? "do:\n"
+                                : is_then ? "then:\n"
+                                          : "else:\n");
   n->branch = branch;
   ++n->depth;
   n->is_empty = true;
@@ -107,7 +144,9 @@ static void close_branch(node_printer* n) {
   --n->depth;
   n->branch = etx_ir_branch_parent(n->method, branch);
   n->is_empty = false;
-  if (is_then) open_branch(n, etx_ir_else_branch(cond));
+  if (is_then && !etx_ir_is_loop(n->method, cond)) {
+    open_branch(n, etx_ir_else_branch(cond));
+  }
 }
 
 // Closes branches until the present one is `branch`.
@@ -115,9 +154,24 @@ static void enter_branch(node_printer* n, uint32_t branch) {
   while (n->branch != branch && n->branch != 0) close_branch(n);
 }
 
+// True if a join gives the carried value its next one, so that the head prints
+// it.
+static bool is_joined(const node_printer* n, const etx_ir_node* carry) {
+  for (size_t i = 0; i < n->method->node_count; ++i) {
+    const etx_ir_node* const node = &n->method->nodes[i];
+    if (etx_ir_is_join(node) &&
+        node->args[ETX_JOIN_ELSE].as.value == carry->outputs[0]) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static void put_next(node_printer* n, const etx_ir_node* node) {
   enter_branch(n, node->branch);
-  if (etx_ir_is_join(node)) return;
+  if (etx_ir_is_join(node) || (etx_ir_is_carry(node) && is_joined(n, node))) {
+    return;
+  }
   if (n->is_empty) {
     indent(n, 0);
     etx_ir_put_string(n->printer, "nodes:\n");

@@ -104,8 +104,9 @@ static etx_status check_branch(const method_verifier* w, uint32_t index) {
   bool is_sound = node->branch < 2 * (method->cond_count + 1) &&
                   node->branch != 1 && node->cond <= method->cond_count;
   if (is_sound && node->cond != 0) {
-    is_sound = method->conds[node->cond - 1].parent == node->branch &&
-               (etx_ir_is_head(node) || etx_ir_is_join(node));
+    is_sound =
+        method->conds[node->cond - 1].parent == node->branch &&
+        (etx_ir_is_head(node) || etx_ir_is_join(node) || etx_ir_is_carry(node));
   }
   const etx_ir_node* const before = index == 0 ? NULL : node - 1;
   const uint32_t from = before == NULL ? 0 : before->branch;

@@ -374,6 +374,10 @@ static etx_status lower_cond_node(method_lowering* self, etx_ir_node* node) {
   bool is_sound = true;
   if (etx_ir_is_join(node)) {
     is_sound = check_join(self, node);
+  } else if (etx_ir_is_carry(node)) {
+    etx_ir_value* const result = &self->method->values[node->outputs[0]];
+    result->shape = self->method->values[node->args[0].as.value].shape;
+    result->has_shape = true;
   } else if (!is_condition(self, &node->args[0])) {
     etx_problem(self->context->problems, &node->place,
                 "the condition of torch.cond must be a tensor of one bool");

@@ -193,7 +193,13 @@ static etx_status find_saving_range(trace* t, uint32_t value, size_t reader,
   // The copy must run in every call in which the reader runs.
   const uint32_t branch =
       reader < t->method->node_count ? t->method->nodes[reader].branch : 0;
-  out->last = etx_ir_outside_conds(t->method, branch, out->last);
+  // An iteration after the first one would copy what the body has overwritten.
+  const etx_ir_value* const saved = &t->method->values[value];
+  const uint32_t defined = saved->origin == ETX_IR_FROM_NODE
+                               ? t->method->nodes[saved->index].branch
+                               : 0;
+  const uint32_t outside = etx_ir_outside_loops(t->method, branch, defined);
+  out->last = etx_ir_outside_conds(t->method, outside, out->last);
   if (out->last < out->first || out->last > reader) out->can_be_saved = false;
   return ETX_OK;
 }

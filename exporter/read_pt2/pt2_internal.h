@@ -304,14 +304,67 @@ ETX_MUST_USE etx_status etx_pt2_read_cond(etx_pt2_graph* graph,
                                           const etx_json* node,
                                           etx_pt2_visit_nodes* read_nodes);
 
+// ---- pt2_while.c
+
+// True if the node is a torch.while_loop.
+bool etx_pt2_is_while(etx_text target);
+// Marks the operands of the loop, all of which count as read.
+ETX_MUST_USE etx_status etx_pt2_mark_while(etx_pt2_graph* graph,
+                                           const etx_json* node,
+                                           etx_pt2_visit_nodes* mark_nodes);
+// Reads the node with its sub-graphs.
+ETX_MUST_USE etx_status etx_pt2_read_while(etx_pt2_graph* graph,
+                                           const etx_json* node,
+                                           etx_pt2_visit_nodes* read_nodes);
+
+// Argument `index` of a loop, which must be a graph.
+ETX_MUST_USE etx_status etx_pt2_graph_argument(etx_pt2_graph* graph,
+                                               const etx_json* inputs,
+                                               size_t index,
+                                               const etx_json** out);
+// The same, which must be a list of tensors.
+ETX_MUST_USE etx_status etx_pt2_tensors_argument(etx_pt2_graph* graph,
+                                                 const etx_json* inputs,
+                                                 size_t index,
+                                                 const etx_json** out);
+// Marks the names that a sub-graph reads.
+ETX_MUST_USE etx_status etx_pt2_mark_graph(etx_pt2_graph* graph,
+                                           const etx_json* json,
+                                           etx_pt2_visit_nodes* mark_nodes);
+// A sub-graph that is to be added to the method.
+typedef struct etx_pt2_loop_graph {
+  const etx_json* json;
+  uint32_t branch;
+  const uint32_t* operands;  // values of its inputs
+  size_t operand_count;
+  size_t result_count;
+} etx_pt2_loop_graph;
+// Adds the nodes of a sub-graph. `results` are the values of its outputs.
+ETX_MUST_USE etx_status etx_pt2_add_graph(etx_pt2_graph* graph,
+                                          const etx_pt2_loop_graph* g,
+                                          etx_pt2_visit_nodes* read_nodes,
+                                          uint32_t* results);
+
 // ---- pt2_scan.c
 
 // True if the node is a scan or a map.
 bool etx_pt2_is_scan(etx_text target);
-// Reads the node: its body is unrolled into the method.
+// Marks the operands, all of which count as read.
+ETX_MUST_USE etx_status etx_pt2_mark_scan(etx_pt2_graph* graph,
+                                          const etx_json* node,
+                                          etx_pt2_visit_nodes* mark_nodes);
+// Reads the node with its sub-graph.
 ETX_MUST_USE etx_status etx_pt2_read_scan(etx_pt2_graph* graph,
                                           const etx_json* node,
                                           etx_pt2_visit_nodes* read_nodes);
+
+// ---- pt2_unroll.c
+
+// Reads a scan or map as the nodes of all its steps if they are few.
+ETX_MUST_USE etx_status etx_pt2_unroll_scan(etx_pt2_graph* graph,
+                                            const etx_json* node,
+                                            etx_pt2_visit_nodes* read_nodes,
+                                            bool* out_is_unrolled);
 
 // ---- pt2_item_calls.c
 

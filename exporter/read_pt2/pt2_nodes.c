@@ -27,6 +27,14 @@ static etx_status mark_nodes(etx_pt2_graph* graph) {
       ETX_TRY(etx_pt2_mark_cond(graph, node, mark_nodes));
       continue;
     }
+    if (etx_pt2_is_while(target)) {
+      ETX_TRY(etx_pt2_mark_while(graph, node, mark_nodes));
+      continue;
+    }
+    if (etx_pt2_is_scan(target)) {
+      ETX_TRY(etx_pt2_mark_scan(graph, node, mark_nodes));
+      continue;
+    }
     for (size_t j = 0; j < inputs->count; ++j) {
       etx_pt2_mark_argument(graph, etx_json_member(&inputs->items[j], "arg"));
     }
@@ -199,8 +207,8 @@ static void report_operator(etx_pt2_graph* graph, etx_text target,
   if (starts_with(target, "torch.ops.higher_order.")) {
     etx_import_problem(
         graph->import, ETX_UNSUPPORTED, &graph->place,
-        "%s: control flow operator '%t' is not supported: torch.cond, map and "
-        "scan are",
+        "%s: control flow operator '%t' is not supported: only cond, "
+        "while_loop, scan and map are",
         graph->context, target);
     return;
   }
@@ -433,6 +441,8 @@ etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {
       ETX_TRY(read_item(graph, json, target));
     } else if (etx_pt2_is_cond(target)) {
       ETX_TRY(etx_pt2_read_cond(graph, json, etx_pt2_read_nodes));
+    } else if (etx_pt2_is_while(target)) {
+      ETX_TRY(etx_pt2_read_while(graph, json, etx_pt2_read_nodes));
     } else if (etx_pt2_is_scan(target)) {
       ETX_TRY(etx_pt2_read_scan(graph, json, etx_pt2_read_nodes));
     } else {

@@ -1,315 +1,391 @@
-// map and scan: a sub-graph that runs once for each slice of its inputs along
-// dimension 0.
+// scan and map: nodes with one sub-graph, which runs for each row of some
+// operands and gives rows of some results. Short ones are unrolled
+// (pt2_unroll.c), others become a loop (ir_cond.h) over an index:
 //
-//   carry, stacked = scan(body, carry, sliced, invariants)
-//       for each t: carry, stacked[t] = body(carry, sliced[t], invariants)
-//   stacked = map(body, sliced, invariants)
+//   x = index_select(xs, 0, i)        a row, in the body
+//   ys' = index_put(ys, [i], y)       a stacked result is a carried value
 //
-// The number of steps is fixed by the type of the inputs. The loop is unrolled:
-// slices become views, and the parts of a stacked output are computed where
-// they lie in it, so the memory of a step is reused by the next one.
+// map is a scan without carried values of its own. The number of rows must be a
+// number.
 
+#include "exporter/ir/ir_cond.h"
 #include "exporter/read_pt2/pt2_internal.h"
 
-// Most nodes that one map or scan may become.
-enum { MAX_UNROLLED_NODES = 1 << 16 };
+enum { MAX_GIVEN = 4 };
 
 typedef struct scan_call {
-  const etx_json* body;     // a Graph
-  const etx_json* outputs;  // a list of Arguments
-  // Operands in the order of the body's inputs: carried, sliced, invariant.
-  uint32_t* operands;
-  size_t carried, sliced, invariant;
-  int64_t steps;
-  size_t stacked;  // outputs that are stacked
+  const etx_json* body;         // a Graph
+  const etx_json* operands[3];  // lists of TensorArguments: initial values,
+                                // operands with rows, and what is only read
+  const etx_json* outputs;      // Arguments
+  size_t carried_count;
+  size_t stacked_count;  // results that are stacked
+  size_t operand_count;  // of all lists
 } scan_call;
 
-static bool is_scan(etx_text target) {
-  return etx_text_is(target, "torch.ops.higher_order.scan");
+static bool is_map(etx_text target) {
+  return etx_text_is(target, "torch.ops.higher_order.map_impl");
 }
 
 bool etx_pt2_is_scan(etx_text target) {
-  return is_scan(target) ||
-         etx_text_is(target, "torch.ops.higher_order.map_impl");
+  return etx_text_is(target, "torch.ops.higher_order.scan") || is_map(target);
 }
 
 // ---------------------------------------------------------------- the call
 
-static etx_status payload_of(etx_pt2_graph* graph, const etx_json* inputs,
-                             size_t index, const char* wanted,
-                             const etx_json** out_payload) {
-  etx_text tag;
-  const etx_json* argument = NULL;
-  ETX_TRY(etx_pt2_field(graph, &inputs->items[index], "arg", ETX_JSON_OBJECT,
-                        &argument));
-  ETX_TRY(etx_pt2_union(graph, argument, &tag, out_payload));
-  if (etx_text_is(tag, wanted)) return ETX_OK;
-  return etx_pt2_fail_unsupported(
-      graph, "argument %z of the loop should be '%s', found '%t'", index,
-      wanted, tag);
-}
-
-// Appends the values of a list of tensors to the operands.
-static etx_status add_operands(etx_pt2_graph* graph, const etx_json* inputs,
-                               size_t index, scan_call* p, size_t* out_count) {
-  const etx_json* tensors = NULL;
-  const size_t before = p->carried + p->sliced + p->invariant;
-  ETX_TRY(payload_of(graph, inputs, index, "as_tensors", &tensors));
-  ETX_TRY(etx_pt2_expect(graph, tensors, ETX_JSON_ARRAY, "as_tensors"));
-  uint32_t* const all = etx_pool_take(
-      graph->pool, (before + tensors->count) * sizeof *p->operands);
-  if (all == NULL) return ETX_OUT_OF_MEMORY;
-  if (before > 0) memcpy(all, p->operands, before * sizeof *all);
-  for (size_t i = 0; i < tensors->count; ++i) {
-    etx_text name;
-    ETX_TRY(etx_pt2_text(graph, &tensors->items[i], "name", &name));
-    ETX_TRY(etx_pt2_use_tensor(graph, name, &all[before + i]));
-  }
-  p->operands = all;
-  *out_count = tensors->count;
-  return ETX_OK;
-}
-
-// The number of steps: dimension 0 of all sliced operands.
-static etx_status find_steps(etx_pt2_graph* graph, scan_call* p) {
-  for (size_t i = 0; i < p->sliced; ++i) {
-    const etx_ir_value* const value =
-        &graph->method->values[p->operands[p->carried + i]];
-    const etx_shape* const shape = &value->shape;
-    if (shape->rank == 0) {
-      return etx_pt2_fail_malformed(
-          graph, "the loop slices '%t', which has no dimension", value->name);
-    }
-    if (!etx_dim_is_number(shape->dims[0]) || shape->dims[0] < 1) {
-      return etx_pt2_fail_unsupported(
-          graph,
-          "the loop has as many steps as '%t' has rows, which must be a fixed "
-          "number above 0: export with a fixed size of dimension 0",
-          value->name);
-    }
-    if (i > 0 && shape->dims[0] != p->steps) {
-      return etx_pt2_fail_malformed(
-          graph, "the loop slices operands of %i and %i rows", p->steps,
-          (int64_t)shape->dims[0]);
-    }
-    p->steps = shape->dims[0];
-  }
-  if (p->sliced > 0) return ETX_OK;
-  return etx_pt2_fail_malformed(graph, "the loop has no operand to slice");
-}
-
-static etx_status read_call(etx_pt2_graph* graph, const etx_json* node,
-                            scan_call* p) {
-  const etx_json *inputs = NULL, *named = NULL;
+static etx_status read_scan_call(etx_pt2_graph* graph, const etx_json* node,
+                                 scan_call* out) {
+  static const etx_json none = {.kind = ETX_JSON_ARRAY};
+  const etx_json* inputs = NULL;
   etx_text target;
   ETX_TRY(etx_pt2_text(graph, node, "target", &target));
   ETX_TRY(etx_pt2_field(graph, node, "inputs", ETX_JSON_ARRAY, &inputs));
-  ETX_TRY(etx_pt2_field(graph, node, "outputs", ETX_JSON_ARRAY, &p->outputs));
-  const bool carries = is_scan(target);
-  const size_t expected = carries ? 4 : 3;
-  if (inputs->count != expected) {
+  ETX_TRY(etx_pt2_field(graph, node, "outputs", ETX_JSON_ARRAY, &out->outputs));
+  const size_t first = is_map(target) ? 1 : 0;
+  if (inputs->count != 4 - first) {
     return etx_pt2_fail_malformed(graph,
                                   "'%t' should have %z arguments, found %z",
-                                  target, expected, inputs->count);
+                                  target, 4 - first, inputs->count);
   }
-  ETX_TRY(payload_of(graph, inputs, 0, "as_graph", &named));
-  ETX_TRY(etx_pt2_field(graph, named, "graph", ETX_JSON_OBJECT, &p->body));
-  size_t at = 1;
-  if (carries) ETX_TRY(add_operands(graph, inputs, at++, p, &p->carried));
-  ETX_TRY(add_operands(graph, inputs, at++, p, &p->sliced));
-  ETX_TRY(add_operands(graph, inputs, at, p, &p->invariant));
-  if (p->outputs->count < p->carried) {
-    return etx_pt2_fail_malformed(
-        graph, "the loop carries %z values, but the node has %z outputs",
-        p->carried, p->outputs->count);
+  ETX_TRY(etx_pt2_graph_argument(graph, inputs, 0, &out->body));
+  out->operands[0] = &none;
+  out->operand_count = 0;
+  for (size_t i = first; i < 3; ++i) {
+    ETX_TRY(etx_pt2_tensors_argument(graph, inputs, i + 1 - first,
+                                     &out->operands[i]));
   }
-  p->stacked = p->outputs->count - p->carried;
-  return find_steps(graph, p);
+  for (size_t i = 0; i < 3; ++i) out->operand_count += out->operands[i]->count;
+  out->carried_count = out->operands[0]->count;
+  if (out->operands[1]->count == 0 ||
+      out->outputs->count < out->carried_count) {
+    return etx_pt2_fail_malformed(graph, "'%t' has no rows or too few results",
+                                  target);
+  }
+  out->stacked_count = out->outputs->count - out->carried_count;
+  return ETX_OK;
 }
 
-// ---------------------------------------------------------------- a step
-
-// The name of a value that the archive does not name.
-static etx_status name_of_step(etx_pt2_graph* graph, uint32_t value, int64_t t,
-                               etx_text* out) {
-  *out = etx_pool_format(graph->pool, "%t.%i",
-                         graph->method->values[value].name, t);
-  return out->data == NULL ? ETX_OUT_OF_MEMORY : ETX_OK;
+static etx_status operand_name(etx_pt2_graph* graph, const scan_call* p,
+                               size_t index, etx_text* out_name) {
+  size_t list = 0;
+  while (index >= p->operands[list]->count) {
+    index -= p->operands[list++]->count;
+  }
+  return etx_pt2_text(graph, &p->operands[list]->items[index], "name",
+                      out_name);
 }
 
-// Adds a node that selects row `t` of a sliced operand.
-static etx_status select_row(etx_pt2_graph* graph, uint32_t from, int64_t t,
-                             uint32_t* out_value) {
-  const etx_ir_arg args[3] = {etx_ir_value_arg(from), etx_ir_int(0),
-                              etx_ir_int(t)};
-  const etx_text names[3] = {etx_text_of(""), etx_text_of(""), etx_text_of("")};
-  const etx_aten_arguments given = {args, names, 3};
-  etx_ir_value row = {.shape = graph->method->values[from].shape};
-  --row.shape.rank;
-  memmove(row.shape.dims, row.shape.dims + 1,
-          row.shape.rank * sizeof *row.shape.dims);
-  ETX_TRY(name_of_step(graph, from, t, &row.name));
-  return etx_pt2_add_node(graph, "aten.select.int", &given, &row, out_value);
-}
-
-static etx_status bind_inputs(etx_pt2_graph* graph, etx_pt2_graph* inner,
-                              const scan_call* p, const uint32_t* carries,
-                              int64_t t) {
-  const etx_json* inputs = NULL;
-  const size_t sliced_end = p->carried + p->sliced;
-  ETX_TRY(etx_pt2_subgraph_inputs(inner, sliced_end + p->invariant, &inputs));
-  for (size_t i = 0; i < inputs->count; ++i) {
+etx_status etx_pt2_mark_scan(etx_pt2_graph* graph, const etx_json* node,
+                             etx_pt2_visit_nodes* mark_nodes) {
+  scan_call p;
+  ETX_TRY(read_scan_call(graph, node, &p));
+  ETX_TRY(etx_pt2_mark_graph(graph, p.body, mark_nodes));
+  for (size_t i = 0; i < p.operand_count; ++i) {
+    etx_text name;
     size_t position = 0;
-    uint32_t value = i < p->carried ? carries[i] : p->operands[i];
-    ETX_TRY(etx_pt2_subgraph_input(inner, inputs, i, &position));
-    if (position == SIZE_MAX) continue;
-    if (i >= p->carried && i < sliced_end) {
-      ETX_TRY(select_row(graph, value, t, &value));
-    }
-    ETX_TRY(etx_pt2_bind_name(inner, position, ETX_PT2_DEFINED, value));
+    ETX_TRY(operand_name(graph, &p, i, &name));
+    ETX_TRY(etx_pt2_find_tensor(graph, name, &position));
+    graph->last_reads[position] = graph->now;
   }
   return ETX_OK;
 }
 
-// Adds the nodes of one more step. `results` has the body's outputs of the step
-// before, of which the carried ones are read; it gets those of this step. The
-// names of `body` are defined anew.
-static etx_status add_step(etx_pt2_graph* graph, const etx_pt2_graph* body,
-                           const scan_call* p, int64_t t, uint32_t* results,
-                           etx_pt2_visit_nodes* read_nodes) {
-  etx_pt2_graph inner = *body;
-  const etx_json* outputs = NULL;
-  ETX_TRY(etx_pt2_alloc_names(&inner));
-  ETX_TRY(bind_inputs(graph, &inner, p, results, t));
-  ETX_TRY(read_nodes(&inner));
-  ETX_TRY(
-      etx_pt2_field(&inner, inner.graph, "outputs", ETX_JSON_ARRAY, &outputs));
-  if (outputs->count != p->outputs->count) {
-    return etx_pt2_fail_malformed(
-        graph, "the loop has %z results, but its body has %z",
-        p->outputs->count, outputs->count);
-  }
-  for (size_t i = 0; i < outputs->count; ++i) {
-    etx_ir_arg result;
-    ETX_TRY(etx_pt2_argument(&inner, &outputs->items[i], &result));
-    if (result.kind != ETX_IR_ARG_VALUE) {
+// ---------------------------------------------------------------- nodes
+
+// A scan while it is read. The carried values are the scan's own, the stacked
+// results, the index, and the condition.
+typedef struct scan_reader {
+  etx_pt2_graph* graph;
+  const scan_call* call;
+  etx_pt2_visit_nodes* read_nodes;
+  uint32_t* operands;  // of the node
+  uint32_t* rows;      // operands of the sub-graph
+  uint32_t* results;   // of the sub-graph
+  uint32_t* initial;   // of the carried values
+  uint32_t* carried;   // the same during an iteration
+  uint32_t* next;      // the same in the next iteration
+  size_t count;        // of carried values
+  int64_t row_count;
+  uint32_t loop;
+  uint32_t token;
+} scan_reader;
+
+typedef struct scan_node {
+  const char* aten;
+  uint32_t branch;
+  etx_shape shape;
+  etx_ir_arg args[MAX_GIVEN];
+  size_t arg_count;
+} scan_node;
+
+static etx_status add_node(const scan_reader* r, const scan_node* node,
+                           uint32_t* out_value) {
+  static const etx_text positional[MAX_GIVEN];
+  const etx_aten_arguments given = {node->args, positional, node->arg_count};
+  const etx_ir_value value = {.shape = node->shape};
+  etx_pt2_graph inner = *r->graph;
+  inner.branch = node->branch;
+  return etx_pt2_add_node(&inner, node->aten, &given, &value, out_value);
+}
+
+static const etx_shape* shape_of(const scan_reader* r, uint32_t value) {
+  return &r->graph->method->values[value].shape;
+}
+
+static etx_status add_constant(const scan_reader* r, const etx_ir_constant* c,
+                               uint32_t* out_value) {
+  uint32_t index = 0;
+  ETX_TRY(etx_ir_add_constant(r->graph->import->module, c, &index));
+  return etx_ir_constant_value(r->graph->import->module, r->graph->method,
+                               index, out_value);
+}
+
+// A constant of zeros with the given type.
+static etx_status add_zeros(const scan_reader* r, const etx_shape* shape,
+                            uint32_t* out_value) {
+  etx_ir_constant zeros = {.dtype = shape->dtype, .rank = shape->rank};
+  uint64_t bytes = etx_dtype_bytes(shape->dtype);
+  for (size_t i = 0; i < shape->rank; ++i) {
+    if (!etx_dim_is_number(shape->dims[i])) {
       return etx_pt2_fail_unsupported(
-          graph, "result %z of the loop's body is not a tensor", i);
+          r->graph, "a stacked result of scan or map has a dynamic size");
     }
-    results[i] = result.as.value;
+    zeros.sizes[i] = shape->dims[i];
+    if (shape->dims[i] != 0 && bytes > UINT32_MAX / (uint64_t)shape->dims[i]) {
+      return etx_pt2_fail_unsupported(
+          r->graph, "a stacked result of scan or map is too large");
+    }
+    bytes *= (uint64_t)shape->dims[i];
+  }
+  unsigned char* const data =
+      etx_pool_take(r->graph->import->module->pool, (size_t)bytes);
+  if (data == NULL) return ETX_OUT_OF_MEMORY;
+  zeros.data.data = data;
+  zeros.data.size = (size_t)bytes;
+  return add_constant(r, &zeros, out_value);
+}
+
+// True if there is an iteration with `index`.
+static etx_status add_condition(const scan_reader* r, uint32_t branch,
+                                uint32_t index, uint32_t* out_value) {
+  const scan_node node = {"aten.lt.Scalar",
+                          branch,
+                          {.dtype = ETX_DTYPE_BOOL, .rank = 1, .dims = {1}},
+                          {etx_ir_value_arg(index), etx_ir_int(r->row_count)},
+                          2};
+  return add_node(r, &node, out_value);
+}
+
+// The row of `operand` at `index`.
+static etx_status add_row(const scan_reader* r, uint32_t operand,
+                          uint32_t index, uint32_t* out_value) {
+  const uint32_t body = etx_ir_then_branch(r->loop);
+  uint32_t selected = 0;
+  scan_node select = {
+      "aten.index_select.default",
+      body,
+      *shape_of(r, operand),
+      {etx_ir_value_arg(operand), etx_ir_int(0), etx_ir_value_arg(index)},
+      3};
+  select.shape.dims[0] = 1;
+  ETX_TRY(add_node(r, &select, &selected));
+  scan_node squeeze = {"aten.squeeze.dim",
+                       body,
+                       *shape_of(r, operand),
+                       {etx_ir_value_arg(selected), etx_ir_int(0)},
+                       2};
+  --squeeze.shape.rank;
+  memmove(squeeze.shape.dims, squeeze.shape.dims + 1,
+          squeeze.shape.rank * sizeof *squeeze.shape.dims);
+  return add_node(r, &squeeze, out_value);
+}
+
+// `stacked` with `row` at `index`.
+static etx_status add_stacked(const scan_reader* r, uint32_t stacked,
+                              uint32_t row, uint32_t index,
+                              uint32_t* out_value) {
+  const uint32_t body = etx_ir_then_branch(r->loop);
+  uint32_t rows = 0;
+  scan_node unsqueeze = {"aten.unsqueeze.default",
+                         body,
+                         *shape_of(r, stacked),
+                         {etx_ir_value_arg(row), etx_ir_int(0)},
+                         2};
+  unsqueeze.shape.dims[0] = 1;
+  ETX_TRY(add_node(r, &unsqueeze, &rows));
+  etx_ir_arg* const indices = etx_pool_take(r->graph->pool, sizeof *indices);
+  if (indices == NULL) return ETX_OUT_OF_MEMORY;
+  *indices = etx_ir_value_arg(index);
+  const scan_node put = {"aten.index_put.default",
+                         body,
+                         *shape_of(r, stacked),
+                         {etx_ir_value_arg(stacked),
+                          {ETX_IR_ARG_LIST, {.list = {indices, 1}}},
+                          etx_ir_value_arg(rows)},
+                         3};
+  return add_node(r, &put, out_value);
+}
+
+// ---------------------------------------------------------------- the loop
+
+static etx_status find_operands(scan_reader* r) {
+  const scan_call* const p = r->call;
+  for (size_t i = 0; i < p->operand_count; ++i) {
+    etx_text name;
+    ETX_TRY(operand_name(r->graph, p, i, &name));
+    ETX_TRY(etx_pt2_use_tensor(r->graph, name, &r->operands[i]));
+  }
+  for (size_t i = 0; i < p->operands[1]->count; ++i) {
+    const etx_shape* const shape =
+        shape_of(r, r->operands[p->carried_count + i]);
+    if (shape->rank == 0 || !etx_dim_is_number(shape->dims[0])) {
+      return etx_pt2_fail_unsupported(
+          r->graph, "the number of rows of scan or map is dynamic");
+    }
+    if (i == 0) r->row_count = shape->dims[0];
+    if (shape->dims[0] != r->row_count) {
+      return etx_pt2_fail_malformed(
+          r->graph, "the operands of scan or map differ in their rows");
+    }
   }
   return ETX_OK;
 }
 
-// ---------------------------------------------------------------- results
-
-// The position in tensor_values of output `index` of the node; SIZE_MAX if the
-// output is not used.
-static etx_status output_position(etx_pt2_graph* graph, const scan_call* p,
-                                  size_t index, size_t* out_position) {
-  etx_text tag, name;
+// Gives the stacked result `index` of the node its initial value.
+static etx_status stack_zeros(scan_reader* r, size_t index) {
+  etx_text tag;
   const etx_json* payload = NULL;
-  ETX_TRY(etx_pt2_union(graph, &p->outputs->items[index], &tag, &payload));
-  *out_position = SIZE_MAX;
-  if (etx_text_is(tag, "as_none")) return ETX_OK;
+  etx_text name;
+  size_t position = 0;
+  etx_shape shape = {0};
+  ETX_TRY(
+      etx_pt2_union(r->graph, &r->call->outputs->items[index], &tag, &payload));
   if (!etx_text_is(tag, "as_tensor")) {
     return etx_pt2_fail_unsupported(
-        graph, "result %z of the loop should be a tensor, found '%t'", index,
+        r->graph, "result %z of scan or map is not a tensor, but '%t'", index,
         tag);
   }
-  ETX_TRY(etx_pt2_text(graph, payload, "name", &name));
-  return etx_pt2_find_tensor(graph, name, out_position);
+  ETX_TRY(etx_pt2_text(r->graph, payload, "name", &name));
+  ETX_TRY(etx_pt2_find_tensor(r->graph, name, &position));
+  ETX_TRY(etx_pt2_shape(r->graph, &r->graph->tensor_values->items[position],
+                        &shape));
+  return add_zeros(r, &shape, &r->initial[index]);
 }
 
-// The type that the archive states for output `index` must be that of `value`.
-static etx_status define_result(etx_pt2_graph* graph, size_t position,
-                                uint32_t value) {
-  const etx_ir_value* const found = &graph->method->values[value];
-  etx_shape stated;
-  ETX_TRY(
-      etx_pt2_shape(graph, &graph->tensor_values->items[position], &stated));
-  if (stated.dtype != found->shape.dtype || stated.rank != found->shape.rank) {
-    return etx_pt2_fail_malformed(
-        graph, "the loop's body computes '%t' with another type than the loop",
-        found->name);
+static etx_status start_loop(scan_reader* r) {
+  const scan_call* const p = r->call;
+  etx_pt2_graph* const graph = r->graph;
+  etx_ir_module* const module = graph->import->module;
+  const etx_shape one = {.dtype = ETX_DTYPE_INT64, .rank = 1, .dims = {1}};
+  ETX_TRY(find_operands(r));
+  for (size_t i = 0; i < p->outputs->count; ++i) {
+    if (i < p->carried_count) {
+      r->initial[i] = r->operands[i];
+    } else {
+      ETX_TRY(stack_zeros(r, i));
+    }
   }
-  return etx_pt2_bind_name(graph, position, ETX_PT2_DEFINED, value);
+  ETX_TRY(add_zeros(r, &one, &r->initial[r->count - 2]));
+  ETX_TRY(add_condition(r, graph->branch, r->initial[r->count - 2],
+                        &r->initial[r->count - 1]));
+  ETX_TRY(etx_ir_add_cond(module, graph->method, graph->branch, &r->loop));
+  graph->method->conds[r->loop - 1].is_loop = true;
+  for (size_t i = 0; i < r->count; ++i) {
+    const etx_ir_carry carry = {r->loop, r->initial[i], {NULL, 0}};
+    ETX_TRY(etx_ir_add_carry(module, graph->method, &carry, &graph->place,
+                             &r->carried[i]));
+  }
+  const etx_ir_arg holds = etx_ir_value_arg(r->carried[r->count - 1]);
+  return etx_ir_add_head(module, graph->method, r->loop, &holds, &graph->place,
+                         &r->token);
 }
 
-// Adds a node that stacks the results of all steps.
-static etx_status stack_rows(etx_pt2_graph* graph, size_t position,
-                             const etx_ir_arg* rows, size_t steps,
-                             uint32_t* out_value) {
-  etx_ir_arg args[2] = {{.kind = ETX_IR_ARG_LIST}, etx_ir_int(0)};
-  args[0].as.list.items = (etx_ir_arg*)rows;
-  args[0].as.list.count = steps;
-  const etx_text names[2] = {etx_text_of(""), etx_text_of("")};
-  const etx_aten_arguments given = {args, names, 2};
-  etx_ir_value value = {.name = graph->tensor_values->keys[position]};
-  ETX_TRY(etx_pt2_shape(graph, &graph->tensor_values->items[position],
-                        &value.shape));
-  return etx_pt2_add_node(graph, "aten.stack.default", &given, &value,
-                          out_value);
+static etx_status add_body(scan_reader* r) {
+  const scan_call* const p = r->call;
+  const uint32_t body = etx_ir_then_branch(r->loop);
+  const uint32_t index = r->carried[r->count - 2];
+  const size_t rows_end = p->carried_count + p->operands[1]->count;
+  for (size_t i = 0; i < p->operand_count; ++i) {
+    r->rows[i] = i < p->carried_count ? r->carried[i] : r->operands[i];
+    if (i >= p->carried_count && i < rows_end) {
+      ETX_TRY(add_row(r, r->operands[i], index, &r->rows[i]));
+    }
+  }
+  const etx_pt2_loop_graph graph = {p->body, body, r->rows, p->operand_count,
+                                    p->outputs->count};
+  ETX_TRY(etx_pt2_add_graph(r->graph, &graph, r->read_nodes, r->results));
+  for (size_t i = 0; i < p->outputs->count; ++i) {
+    r->next[i] = r->results[i];
+    if (i < p->carried_count) continue;
+    ETX_TRY(add_stacked(r, r->carried[i], r->results[i], index, &r->next[i]));
+  }
+  const scan_node add = {"aten.add.Scalar",
+                         body,
+                         *shape_of(r, index),
+                         {etx_ir_value_arg(index), etx_ir_int(1)},
+                         2};
+  ETX_TRY(add_node(r, &add, &r->next[r->count - 2]));
+  return add_condition(r, body, r->next[r->count - 2], &r->next[r->count - 1]);
 }
 
-static etx_status check_node_count(etx_pt2_graph* graph, const scan_call* p,
-                                   size_t nodes_per_step) {
-  if ((uint64_t)p->steps * nodes_per_step <= MAX_UNROLLED_NODES) return ETX_OK;
-  return etx_pt2_fail_unsupported(
-      graph,
-      "the loop is unrolled: %i steps of %z nodes are more than the limit of "
-      "%i nodes",
-      p->steps, nodes_per_step, (int64_t)MAX_UNROLLED_NODES);
-}
-
-// A symbol that the body sets from data has another value in each step, so one
-// symbol for all steps would be wrong.
-static etx_status check_symbols(etx_pt2_graph* graph, size_t first) {
-  const etx_symbols* const symbols = &graph->method->symbols;
-  for (size_t i = first; i < symbols->symbol_count; ++i) {
-    if (!symbols->symbols[i].is_late) continue;
-    return etx_pt2_fail_unsupported(
-        graph, "the loop's body sets '%t' from data, which is not supported",
-        symbols->symbols[i].name);
+static etx_status add_results(const scan_reader* r) {
+  etx_pt2_graph* const graph = r->graph;
+  etx_ir_method* const method = graph->method;
+  for (size_t i = 0; i < r->count; ++i) {
+    etx_text tag;
+    const etx_json* payload = NULL;
+    etx_ir_join join = {.cond = r->loop,
+                        .token = r->token,
+                        .then_value = r->next[i],
+                        .else_value = r->carried[i]};
+    etx_ir_value value = {.has_shape = true,
+                          .shape = *shape_of(r, r->carried[i]),
+                          .origin = ETX_IR_FROM_NODE,
+                          .index = (uint32_t)method->node_count};
+    if (!etx_pt2_same_types(graph, r->next[i], r->carried[i])) {
+      return etx_pt2_fail_unsupported(
+          graph, "value %z of scan has another type after a row than before",
+          i);
+    }
+    if (i < r->call->outputs->count) {
+      ETX_TRY(
+          etx_pt2_union(graph, &r->call->outputs->items[i], &tag, &payload));
+      if (!etx_text_is(tag, "as_tensor")) {
+        return etx_pt2_fail_unsupported(
+            graph, "result %z of scan or map is not a tensor, but '%t'", i,
+            tag);
+      }
+      ETX_TRY(etx_pt2_define_tensor(
+          graph, payload, (uint32_t)method->node_count, &join.output));
+    } else {
+      ETX_TRY(etx_ir_add_value(graph->import->module, method, &value,
+                               &join.output));
+    }
+    ETX_TRY(
+        etx_ir_add_join(graph->import->module, method, &join, &graph->place));
   }
   return ETX_OK;
 }
 
 etx_status etx_pt2_read_scan(etx_pt2_graph* graph, const etx_json* node,
                              etx_pt2_visit_nodes* read_nodes) {
-  scan_call p = {0};
-  etx_pt2_graph body;
-  ETX_TRY(read_call(graph, node, &p));
-  ETX_TRY(etx_pt2_open_subgraph(graph, p.body, &body));
-  const size_t steps = (size_t)p.steps, first = graph->method->node_count;
-  const size_t first_symbol = graph->method->symbols.symbol_count;
-  if (steps > MAX_UNROLLED_NODES) return check_node_count(graph, &p, 1);
-  uint32_t* const results =
-      etx_pool_take(graph->pool, p.outputs->count * sizeof *results);
-  etx_ir_arg* const rows =
-      etx_pool_take(graph->pool, p.stacked * steps * sizeof *rows);
-  if (results == NULL || rows == NULL) return ETX_OUT_OF_MEMORY;
-  if (p.carried > 0) memcpy(results, p.operands, p.carried * sizeof *results);
-  for (size_t t = 0; t < steps; ++t) {
-    ETX_TRY(add_step(graph, &body, &p, (int64_t)t, results, read_nodes));
-    for (size_t i = 0; i < p.stacked; ++i) {
-      rows[i * steps + t] = etx_ir_value_arg(results[p.carried + i]);
-    }
-    if (t == 0) {
-      ETX_TRY(check_symbols(graph, first_symbol));
-      ETX_TRY(check_node_count(graph, &p, graph->method->node_count - first));
-    }
+  scan_call p;
+  bool is_unrolled = false;
+  ETX_TRY(etx_pt2_unroll_scan(graph, node, read_nodes, &is_unrolled));
+  if (is_unrolled) return ETX_OK;
+  ETX_TRY(read_scan_call(graph, node, &p));
+  scan_reader r = {.graph = graph,
+                   .call = &p,
+                   .read_nodes = read_nodes,
+                   .count = p.outputs->count + 2};
+  uint32_t** const arrays[] = {&r.operands, &r.rows,    &r.results,
+                               &r.initial,  &r.carried, &r.next};
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) {
+    *arrays[i] = etx_pool_take(graph->pool,
+                               (p.operand_count + r.count) * sizeof(uint32_t));
+    if (*arrays[i] == NULL) return ETX_OUT_OF_MEMORY;
   }
-  for (size_t i = 0; i < p.outputs->count; ++i) {
-    size_t position = 0;
-    ETX_TRY(output_position(graph, &p, i, &position));
-    if (position == SIZE_MAX) continue;
-    uint32_t value = results[i];
-    if (i >= p.carried) {
-      ETX_TRY(stack_rows(graph, position, &rows[(i - p.carried) * steps], steps,
-                         &value));
-    }
-    ETX_TRY(define_result(graph, position, value));
-  }
-  return ETX_OK;
+  ETX_TRY(start_loop(&r));
+  ETX_TRY(add_body(&r));
+  return add_results(&r);
 }

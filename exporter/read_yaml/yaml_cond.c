@@ -1,3 +1,8 @@
+// A loop: an entry of `nodes` with `while`, `carry` and `do`. `carry` gives the
+// initial values of names that `do` reads; the `outputs` of `do` are their
+// values in the next iteration, and after the last one the values under `out`.
+// `while` is the carried value that says whether there is another iteration.
+//
 // A conditional: an entry of `nodes` with `if`, `then` and `else`. Values that
 // a branch defines are visible in that branch only; the `outputs` of the branch
 // that runs become the values under `out`.
@@ -19,8 +24,9 @@ typedef struct cond_reader {
 
 // ---------------------------------------------------------------- condition
 
-static etx_status check_bool(const etx_yaml_method* m, const etx_yaml* node,
-                             uint32_t value, etx_diag* diag) {
+static etx_status check_bool(const etx_yaml_method* m, const char* key,
+                             const etx_yaml* node, uint32_t value,
+                             etx_diag* diag) {
   const etx_ir_value* const v = &m->method->values[value];
   if (!v->has_shape) return ETX_OK;  // the pass `lower` checks it
   bool is_one = v->shape.dtype == ETX_DTYPE_BOOL;
@@ -30,7 +36,7 @@ static etx_status check_bool(const etx_yaml_method* m, const etx_yaml* node,
   if (is_one) return ETX_OK;
   return etx_yaml_fail(
       node, diag,
-      "'if' should name a bool tensor of one element, which '%t' is not",
+      "'%s' should name a bool tensor of one element, which '%t' is not", key,
       node->text);
 }
 
@@ -47,7 +53,7 @@ static etx_status read_condition(etx_yaml_method* m, const etx_yaml* node,
   uint32_t value = 0;
   ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "if", diag));
   ETX_TRY(etx_yaml_value_named(m, node, &value, diag));
-  ETX_TRY(check_bool(m, node, value, diag));
+  ETX_TRY(check_bool(m, "if", node, value, diag));
   *out = etx_ir_value_arg(value);
   return ETX_OK;
 }
@@ -114,6 +120,87 @@ static etx_status read_branch(const cond_reader* r, const char* key,
   return status;
 }
 
+// ---------------------------------------------------------------- loops
+
+// Adds the carries; r->results[1] are the carried values.
+static etx_status read_carried(const cond_reader* r, uint32_t loop) {
+  etx_yaml_method* const m = r->method;
+  etx_diag* const diag = r->diag;
+  const etx_yaml* const map = etx_yaml_find(r->yaml, "carry");
+  if (map == NULL) {
+    return etx_yaml_fail(r->yaml, diag, "'carry' is missing");
+  }
+  ETX_TRY(etx_yaml_expect(map, ETX_YAML_MAP, "carry", diag));
+  if (map->count != r->result_count) {
+    return etx_yaml_fail(map, diag,
+                         "'carry' should have one value for each name in "
+                         "'out' (%z), found %z",
+                         r->result_count, map->count);
+  }
+  for (size_t i = 0; i < map->count; ++i) {
+    etx_ir_carry carry = {.cond = loop, .name = map->keys[i].text};
+    uint32_t other = 0;
+    ETX_TRY(etx_yaml_expect(&map->items[i], ETX_YAML_SCALAR, "carry", diag));
+    ETX_TRY(etx_yaml_value_named(m, &map->items[i], &carry.init, diag));
+    if (carry.name.size == 0 ||
+        etx_ir_find_value(m->method, carry.name, &other)) {
+      return etx_yaml_fail(&map->keys[i], diag,
+                           "a carried value needs a name of its own, which "
+                           "'%t' is not",
+                           carry.name);
+    }
+    ETX_TRY(etx_ir_add_carry(m->module, m->method, &carry, &r->place,
+                             &r->results[1][i]));
+  }
+  return ETX_OK;
+}
+
+// The value under `while`, which must be one of the carried ones.
+static etx_status read_while(const cond_reader* r, etx_ir_arg* out) {
+  const etx_yaml* const name = etx_yaml_find(r->yaml, "while");
+  ETX_TRY(etx_yaml_expect(name, ETX_YAML_SCALAR, "while", r->diag));
+  for (size_t i = 0; i < r->result_count; ++i) {
+    const uint32_t carried = r->results[1][i];
+    if (!etx_text_equal(r->method->method->values[carried].name, name->text)) {
+      continue;
+    }
+    ETX_TRY(check_bool(r->method, "while", name, carried, r->diag));
+    *out = etx_ir_value_arg(carried);
+    return ETX_OK;
+  }
+  return etx_yaml_fail(name, r->diag,
+                       "'while' should name a value under 'carry', which '%t' "
+                       "is not",
+                       name->text);
+}
+
+static etx_status read_loop(const cond_reader* r, uint32_t* out_loop,
+                            uint32_t* out_token) {
+  etx_yaml_method* const m = r->method;
+  etx_ir_arg condition;
+  ETX_TRY(etx_yaml_check_keys(r->yaml, "out type while carry do", r->diag));
+  ETX_TRY(etx_ir_add_cond(m->module, m->method, m->branch, out_loop));
+  m->method->conds[*out_loop - 1].is_loop = true;
+  ETX_TRY(read_carried(r, *out_loop));
+  ETX_TRY(read_while(r, &condition));
+  ETX_TRY(etx_ir_add_head(m->module, m->method, *out_loop, &condition,
+                          &r->place, out_token));
+  return read_branch(r, "do", etx_ir_then_branch(*out_loop), r->results[0]);
+}
+
+static etx_status read_choice(const cond_reader* r, uint32_t* out_cond,
+                              uint32_t* out_token) {
+  etx_yaml_method* const m = r->method;
+  etx_ir_arg condition;
+  ETX_TRY(etx_yaml_check_keys(r->yaml, "out type if then else", r->diag));
+  ETX_TRY(read_condition(m, etx_yaml_find(r->yaml, "if"), &condition, r->diag));
+  ETX_TRY(etx_ir_add_cond(m->module, m->method, m->branch, out_cond));
+  ETX_TRY(etx_ir_add_head(m->module, m->method, *out_cond, &condition,
+                          &r->place, out_token));
+  ETX_TRY(read_branch(r, "then", etx_ir_then_branch(*out_cond), r->results[0]));
+  return read_branch(r, "else", etx_ir_else_branch(*out_cond), r->results[1]);
+}
+
 // ---------------------------------------------------------------- results
 
 // Defines result `index` of the conditional as the output of a join.
@@ -144,26 +231,21 @@ static etx_status add_result(const cond_reader* r, size_t index, uint32_t cond,
 static etx_status read_cond(cond_reader* r) {
   etx_yaml_method* const m = r->method;
   etx_diag* const diag = r->diag;
-  etx_ir_arg condition;
+  const bool is_loop = etx_yaml_find(r->yaml, "while") != NULL;
   uint32_t cond = 0;
   uint32_t token = 0;
-  ETX_TRY(etx_yaml_check_keys(r->yaml, "out type if then else", diag));
   if (r->out == NULL || r->out->kind == ETX_YAML_MAP) {
     return etx_yaml_fail(r->yaml, diag,
                          "'out' should be a name or a list of names");
   }
   r->result_count = count_of(r->out);
-  ETX_TRY(read_condition(m, etx_yaml_find(r->yaml, "if"), &condition, diag));
   for (size_t i = 0; i < 2; ++i) {
     r->results[i] =
         etx_pool_take(m->pool, r->result_count * sizeof *r->results[i]);
     if (r->results[i] == NULL) return ETX_OUT_OF_MEMORY;
   }
-  ETX_TRY(etx_ir_add_cond(m->module, m->method, m->branch, &cond));
-  ETX_TRY(etx_ir_add_head(m->module, m->method, cond, &condition, &r->place,
-                          &token));
-  ETX_TRY(read_branch(r, "then", etx_ir_then_branch(cond), r->results[0]));
-  ETX_TRY(read_branch(r, "else", etx_ir_else_branch(cond), r->results[1]));
+  ETX_TRY(is_loop ? read_loop(r, &cond, &token)
+                  : read_choice(r, &cond, &token));
   for (size_t i = 0; i < r->result_count; ++i) {
     ETX_TRY(add_result(r, i, cond, token));
   }

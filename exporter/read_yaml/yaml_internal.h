@@ -80,7 +80,8 @@ typedef etx_status etx_yaml_read_function(etx_yaml_method* m,
 ETX_MUST_USE etx_status etx_yaml_read_node(etx_yaml_method* m,
                                            const etx_yaml* node);
 
-// The same for an entry with `if`; `read_node` reads the nodes of its branches.
+// The same for an entry with `if` or `while`; `read_node` reads the nodes of
+// its branches.
 ETX_MUST_USE etx_status etx_yaml_read_cond(etx_yaml_method* m,
                                            const etx_yaml* node,
                                            etx_yaml_read_function* read_node);

@@ -375,7 +375,8 @@ etx_status etx_yaml_read_node(etx_yaml_method* m, const etx_yaml* yaml) {
   node.place.line = yaml->line;
   node.place.column = yaml->column;
   node.branch = m->branch;
-  if (yaml->kind == ETX_YAML_MAP && etx_yaml_find(yaml, "if") != NULL) {
+  if (yaml->kind == ETX_YAML_MAP && (etx_yaml_find(yaml, "if") != NULL ||
+                                     etx_yaml_find(yaml, "while") != NULL)) {
     return etx_yaml_read_cond(m, yaml, etx_yaml_read_node);
   }
   const etx_status status = read_call(m, yaml, &node, &diag);

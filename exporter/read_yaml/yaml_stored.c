@@ -54,6 +54,8 @@ static void mark_uses(etx_yaml_method* m) {
     mark_words(m, etx_yaml_find(&nodes->items[i], "if"));
     mark_words(m, etx_yaml_find(&nodes->items[i], "then"));
     mark_words(m, etx_yaml_find(&nodes->items[i], "else"));
+    mark_words(m, etx_yaml_find(&nodes->items[i], "carry"));
+    mark_words(m, etx_yaml_find(&nodes->items[i], "do"));
   }
   const etx_yaml* const outputs = etx_yaml_find(m->root, "outputs");
   for (size_t i = 0; outputs != NULL && i < outputs->count; ++i) {

@@ -95,14 +95,18 @@ bool etx_yaml_is_null(const etx_yaml* node) {
 }
 
 // True if nodes of the present branch may read the value: the value of a node
-// is visible in the branch of that node and in branches within it.
+// is visible in the branch of that node and in branches within it; a carried
+// value of a loop in the body only.
 static bool is_visible(const etx_yaml_method* m, uint32_t value) {
   const etx_ir_value* const v = &m->method->values[value];
   if (v->origin != ETX_IR_FROM_NODE || v->index >= m->method->node_count) {
     return true;
   }
+  const etx_ir_node* const node = &m->method->nodes[v->index];
   return etx_ir_branch_is_within(m->method, m->branch,
-                                 m->method->nodes[v->index].branch);
+                                 node->op != NULL && etx_ir_is_carry(node)
+                                     ? etx_ir_then_branch(node->cond)
+                                     : node->branch);
 }
 
 etx_status etx_yaml_value_named(etx_yaml_method* m, const etx_yaml* node,

@@ -58,6 +58,8 @@ static etx_status schedule_method(method_schedule* o, uint64_t* out_saved) {
     const uint32_t cond = (uint32_t)c;
     const size_t head = etx_ir_find_head(o->method, cond);
     if (head == o->method->node_count) continue;
+    // The order of the copies at the end of a body matters.
+    if (etx_ir_is_loop(o->method, cond)) continue;
     ETX_TRY(schedule_branch(o, head, etx_ir_then_branch(cond)));
     ETX_TRY(schedule_branch(o, head, etx_ir_else_branch(cond)));
   }

@@ -348,14 +348,22 @@ static void run_method(shadow_memory* s, shadow_method* m, unsigned ways) {
   const size_t chains = etx_pte_chain_count(&m->plan);
   memset(s->arenas[ETX_MEMORY_SCRATCH], 0,
          s->arena_bytes[ETX_MEMORY_SCRATCH] * sizeof(byte_stamp));
+  const size_t bytes = s->arena_bytes[ETX_MEMORY_STATE] * sizeof(byte_stamp);
+  byte_stamp* const before = malloc(bytes + 1);
+  memcpy(before, s->arenas[ETX_MEMORY_STATE], bytes);
   enter(s, m);
   for (size_t c = 0; c < chains; ++c) {
     run_chain(s, m, c, &choices, &steps);
   }
-  // A run that was stopped in a loop did not reach the end.
-  if (steps >= MAX_STEPS) return;
-  leave(s, m);
-  shadow_memory_check_states(s, m);
+  if (steps < MAX_STEPS) {
+    leave(s, m);
+    shadow_memory_check_states(s, m);
+  } else {
+    // The run was stopped in an endless loop and did not reach the end. What it
+    // left in the state is not judged: the runtime refuses torn state.
+    memcpy(s->arenas[ETX_MEMORY_STATE], before, bytes);
+  }
+  free(before);
 }
 
 static bool has_jumps(const shadow_method* m) {

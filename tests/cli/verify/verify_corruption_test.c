@@ -273,7 +273,9 @@ static void compare_with_oracle(corruption_kind* k, const program_copy* copy,
     fail_msg("%s, %s: must be refused (%s), but: %s %s", file, k->name,
              verdict.why, etx_status_name(status), diag.text);
   }
-  if (!verdict.is_wrong && !k->one_way && status != ETX_OK) {
+  // A copy onto itself harms no byte, but etx never writes one.
+  const bool is_self_copy = strstr(diag.text, "is copied onto itself") != NULL;
+  if (!verdict.is_wrong && !k->one_way && !is_self_copy && status != ETX_OK) {
     fail_msg("%s, %s: is harmless, but refused: %s", file, k->name, diag.text);
   }
   if (status != ETX_OK) {
@@ -336,6 +338,7 @@ static const planned plans[] = {
     {"gru", "etx", 100},    {"gru", "executorch", 60},
     {"whisper", "etx", 60}, {"whisper", "executorch", 40},
     {"llama", "etx", 20},   {"llama", "executorch", 12},
+    {"loops", "etx", 300},  {"loops", "executorch", 200},
 };
 
 static etx_bytes_mut plan_set(const planned* p) {

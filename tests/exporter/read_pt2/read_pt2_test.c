@@ -208,18 +208,6 @@ static void mutated_inputs_are_mutable(void** state) {
 
 // ---------------------------------------------------------------- refusals
 
-static void unsupported_programs_report_all_their_problems(void** state) {
-  (void)state;
-  read_set("cond", "");
-  assert_problem(&r,
-                 "collatz.pt2:0:0: node 'while_loop': control flow operator "
-                 "'torch.ops.higher_order.while_loop' is not supported: "
-                 "torch.cond, map and scan are");
-  assert_int_equal(r.problems.count, 1);
-  assert_int_equal(r.status, ETX_UNSUPPORTED);
-  reading_close(&r);
-}
-
 // The node of `method` that sets a symbol from data.
 static const etx_ir_node* late_node(const etx_ir_method* method) {
   for (size_t i = 0; i < method->node_count; ++i) {
@@ -357,6 +345,28 @@ static void in_place_writes_with_stale_views_are_unsupported(void** state) {
                    "torch.ops.aten.sub_.Tensor", "within a sub-graph");
 }
 
+static void damaged_loops_are_refused(void** state) {
+  static const char count[] = PT2 "loops/count.pt2";
+  (void)state;
+  assert_change_of(count, MODEL, "{\"as_graph\": ", "{\"as_unknown\": ",
+                   "argument 0 of a loop should be 'as_graph'");
+  assert_change_of(
+      count, MODEL, "\"outputs\": [{\"as_tensor\": {\"name\": \"lt\"}}]",
+      "\"outputs\": []", "a sub-graph of a loop has 0 results, expected 1");
+  assert_change_of(count, MODEL, "{\"as_tensors\": [{\"name\": ",
+                   "{\"as_ints\": [{\"name\": ",
+                   "should be a list of tensors, found 'as_ints'");
+}
+
+static void unknown_control_flow_is_unsupported(void** state) {
+  (void)state;
+  assert_change_of(PT2 "cond/step.pt2", MODEL, "torch.ops.higher_order.cond",
+                   "torch.ops.higher_order.flex_attention",
+                   "control flow operator "
+                   "'torch.ops.higher_order.flex_attention' is not supported: "
+                   "only cond, while_loop, scan and map are");
+}
+
 static void damaged_wrapped_graphs_are_refused(void** state) {
   static const char set[] = PT2 "wrapped/angles.pt2";
   (void)state;
@@ -413,12 +423,12 @@ static void damaged_branches_are_refused(void** state) {
                    "the condition of torch.cond should be a bool tensor");
 }
 
-static void damaged_loops_are_refused(void** state) {
+static void damaged_unrolled_loops_are_refused(void** state) {
   static const char set[] = PT2 "scans/backwards.pt2";
   static const char two[] = "{\"as_tensors\": [{\"name\": \"zeros\"}, ";
   (void)state;
   assert_change_of(set, MODEL, "{\"as_graph\": ", "{\"as_unknown\": ",
-                   "argument 0 of the loop should be 'as_graph'");
+                   "argument 0 of a loop should be 'as_graph'");
   assert_change_of(set, MODEL, two, "{\"as_tensors\": [",
                    "a sub-graph has 3 inputs, but the node passes 2 operands");
   assert_change_of(set, MODEL, "torch.ops.higher_order.scan",
@@ -703,14 +713,15 @@ int main(void) {
       cmocka_unit_test(fixed_inputs_and_odd_outputs_are_kept),
       cmocka_unit_test(outputs_are_named_by_keys),
       cmocka_unit_test(mutated_inputs_are_mutable),
-      cmocka_unit_test(unsupported_programs_report_all_their_problems),
+      cmocka_unit_test(unknown_control_flow_is_unsupported),
       cmocka_unit_test(sizes_from_data_are_symbols_that_nodes_set),
       cmocka_unit_test(damaged_containers_are_refused),
       cmocka_unit_test(damaged_json_is_refused),
       cmocka_unit_test(in_place_writes_with_stale_views_are_unsupported),
       cmocka_unit_test(damaged_branches_are_refused),
-      cmocka_unit_test(damaged_wrapped_graphs_are_refused),
       cmocka_unit_test(damaged_loops_are_refused),
+      cmocka_unit_test(damaged_wrapped_graphs_are_refused),
+      cmocka_unit_test(damaged_unrolled_loops_are_refused),
       cmocka_unit_test(item_calls_are_read_unless_only_asserted),
       cmocka_unit_test(damaged_sizes_are_refused),
       cmocka_unit_test(sizes_take_every_known_function),

@@ -201,6 +201,61 @@ static void wrong_conditionals_are_refused(void** state) {
           "operator 'aten.nag.default' is not supported");
 }
 
+static void malformed_loops_are_refused(void** state) {
+  (void)state;
+  refuses(X "nodes: [{out: y, while: k, do: {outputs: [x]}}]\n",
+          "m.yaml:2:9: 'carry' is missing");
+  refuses(X "nodes: [{out: y, while: k, carry: {k: c}}]\n",
+          "m.yaml:2:9: 'do' is missing");
+  refuses(X
+          "nodes: [{out: y, while: k, carry: {i: x, k: c}, do: {outputs: "
+          "[x]}}]\n",
+          "'carry' should have one value for each name in 'out' (1), found 2");
+  refuses(X "nodes: [{out: y, while: i, carry: {i: x}, do: {outputs: [i]}}]\n",
+          "'while' should name a bool tensor of one element");
+  refuses(X "nodes: [{out: y, while: c, carry: {k: c}, do: {outputs: [k]}}]\n",
+          "'while' should name a value under 'carry', which 'c' is not");
+  refuses(X "nodes: [{out: y, while: c, carry: {c: c}, do: {outputs: [c]}}]\n",
+          "a carried value needs a name of its own, which 'c' is not");
+  refuses(X
+          "nodes:\n"
+          "  - {out: y, while: k, carry: {k: c}, do: {outputs: [k]}}\n"
+          "outputs: [k]\n",
+          "m.yaml:4:11: 'k' is defined in a branch and not visible here");
+}
+
+// Carried values with equal initial values are not merged, and the condition is
+// not folded, although both start as constants. The counter has no reader after
+// the loop and stays.
+static void passes_conclude_nothing_from_initial_values(void** state) {
+  (void)state;
+  expect_lowered(ETX_TARGET_ETX,
+                 "lower fold_constants fold_constant_branches simplify",
+                 X
+                 "constants: [{name: o, type: 'float32[4]', init: 0},\n"
+                 "            {name: t, type: 'bool[]', init: true}]\n"
+                 "nodes:\n"
+                 "  - out: [y, z, w]\n"
+                 "    while: k\n"
+                 "    carry: {a: o, b: o, k: t}\n"
+                 "    do:\n"
+                 "      nodes:\n"
+                 "        - {out: d, op: aten.add.Tensor, args: [a, x]}\n"
+                 "        - {out: e, op: aten.mul.Tensor, args: [b, d]}\n"
+                 "      outputs: [d, e, c]\n"
+                 "outputs: [z]\n",
+                 "a: float32[4] = etx::carry.(const float32[4])\n"
+                 "b: float32[4] = etx::carry.(const float32[4])\n"
+                 "k: bool[] = etx::carry.(1:bool)\n"
+                 "cond 1: bool[0] = etx::cond.(k)\n"
+                 "  d: float32[4] = aten::add.out(a, x, 1)\n"
+                 "  e: float32[4] = aten::mul.out(b, d)\n"
+                 "y: float32[4] = etx::join.(cond 1, d, a)\n"
+                 "z: float32[4] = etx::join.(cond 1, e, b)\n"
+                 "w: bool[] = etx::join.(cond 1, c, k)\n"
+                 "return z\n");
+}
+
 static void branches_of_different_types_are_refused(void** state) {
   (void)state;
   expect_refused(ETX_TARGET_ETX, "lower",
@@ -287,6 +342,8 @@ int main(void) {
       cmocka_unit_test(a_constant_condition_leaves_one_branch),
       cmocka_unit_test(a_join_of_equal_values_is_that_value),
       cmocka_unit_test(wrong_conditionals_are_refused),
+      cmocka_unit_test(malformed_loops_are_refused),
+      cmocka_unit_test(passes_conclude_nothing_from_initial_values),
       cmocka_unit_test(branches_of_different_types_are_refused),
       cmocka_unit_test(misplaced_nodes_are_found),
   };

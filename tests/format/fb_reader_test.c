@@ -48,7 +48,8 @@ static void fields_of_0_and_past_the_vtable_are_absent(void** state) {
   }
 }
 
-// Compilers that see the bytes warn of loads that are never executed.
+// A volatile size: compilers that know the bytes warn about loads that are
+// never executed.
 static const uint8_t* volatile const unseen = bytes;
 
 static void loads_stop_at_the_end(void** state) {

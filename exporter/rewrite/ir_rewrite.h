@@ -47,7 +47,7 @@ const etx_shape* etx_rewrite_shape(const etx_rewrite* rewrite,
 bool etx_rewrite_is_int(const etx_ir_arg* arg, int64_t wanted);
 
 // The node that computes a value, or a tensor argument; NULL for inputs,
-// buffers, constants and arguments that are no tensors.
+// buffers, constants and arguments that are not tensors.
 const etx_ir_node* etx_rewrite_definition(const etx_rewrite* rewrite,
                                           uint32_t value);
 const etx_ir_node* etx_rewrite_argument(const etx_rewrite* rewrite,

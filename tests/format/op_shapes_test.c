@@ -133,9 +133,8 @@ static void slices_clamp_and_count_from_the_end(void** unused) {
     asker_begin(&a, "aten::slice_copy.Tensor_out");
     asker_tensor(&a, F32, DIMS(5));
     asker_integer(&a, -1);
-    // A large negative number looks like a handle of a symbolic size. In rules
-    // whose sizes are numbers, it is none. The shape_query of this test does
-    // have handles, so the smallest int64 stands for such a number.
+    // The shape_query has symbolic sizes, whose handles are the numbers up to
+    // ETX_DIM_HANDLE. So INT64_MIN stands for the smallest number above them.
     asker_integer(
         &a, cases[i].start == INT64_MIN ? ETX_DIM_HANDLE + 1 : cases[i].start);
     asker_integer(&a, cases[i].end);

@@ -90,8 +90,7 @@ static void constants_have_the_stated_alignment(void** state) {
       const etx_bytes data = etx_pte_constant(&pte, i);
       const size_t at = (size_t)(data.data - file.data);
       assert_int_equal(at % alignment, 0);
-      // Segments that begin at a multiple of 64 bytes can be read with vectors
-      // of 64 bytes.
+      // Constants of 64 bytes and more are aligned to a cache line.
       if (constants[i].size >= 64) assert_int_equal(at % 64, 0);
       assert_true(data.size >= constants[i].size);
       if (constants[i].size > 0) assert_int_equal(data.data[0], 1);
@@ -165,7 +164,7 @@ static void the_stated_memory_is_enough_and_little_more_than_needed(
       continue;
     }
     assert_int_equal(status, ETX_OUT_OF_MEMORY);
-    assert_int_equal(least, 0);  // more bytes are never too few
+    assert_int_equal(least, 0);  // a larger block never fails
     assert_int_equal(written, 0);
     assert_says(&diag, "bytes of working memory");
   }

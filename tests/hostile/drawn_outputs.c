@@ -77,8 +77,7 @@ static bool build_arguments(fitting* f) {
 }
 
 // Gives an out tensor of the program the type and the sizes that the rule
-// found. False if it is too large, or if an argument was drawn as an output
-// too.
+// found. Changes nothing if it is too large, or if it is another argument, too.
 static etx_status take_shape(void* context, const etx_value* output,
                              const etx_shape* shape, bool at_most) {
   fitting* f = context;

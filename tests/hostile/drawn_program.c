@@ -261,7 +261,8 @@ static size_t draw_tensor(drawn_program* p, const etx_argument* argument) {
   draw_order(p, p->orders[index], tensor->rank);
   tensor->sizes = p->sizes[index];
   tensor->dim_order = p->orders[index];
-  // Builds without dynamic methods refuse dynamic tensors, so none is drawn.
+  // Builds without dynamic methods refuse programs with a dynamic tensor, so
+  // few are drawn.
   const uint32_t many = ETX_DYNAMIC ? 85 : 3, few = ETX_DYNAMIC ? 30 : 1;
   if (chance(p, is_written ? many : few)) {
     tensor->dynamism = ETX_PTE_DYNAMIC_BOUND;

@@ -88,7 +88,8 @@ static void around(const hostile_sample* sample, uint64_t end,
   }
 }
 
-// Truncates at the end of each constant that a tensor refers to.
+// Truncates near the start and the end of each constant that a tensor refers
+// to.
 static void around_constants(const hostile_sample* sample, const etx_pte* pte,
                              hostile_counts* counts) {
   for (size_t i = 0; i < etx_pte_plan_count(pte); ++i) {

@@ -100,7 +100,8 @@ void test_call_string(test_call* c, const char* string) {
   value->as.string = etx_text_of(string);
 }
 
-// A scalar argument has no sizes to read.
+// None has no fields of a tensor. They hold a pattern here, so that kernels
+// that read them fail.
 void test_call_none(test_call* c) {
   etx_value* const none = next(c);
   memset(&none->as, 0xa5, sizeof none->as);

@@ -80,7 +80,8 @@ static void values_without_a_byte_are_left_alone(void** state) {
                  "outputs: [y]\n");
 }
 
-// Batches of one that change places with channels are no image of one row.
+// A batch of one that is exchanged with the channels is not an image of one
+// row.
 static void other_permutes_are_not_images(void** state) {
   (void)state;
   lowered l;
@@ -121,7 +122,7 @@ static void a_layer_with_two_uses_is_computed_once(void** state) {
   lowered_close(&l);
 }
 
-// Of two groups of channels one of each follow each other, whether bytes are
+// Channels of two groups alternate, whether bytes are
 // between or not; what is next finds the image as it lies.
 static void channel_shuffles_are_channels_last(void** state) {
   (void)state;

@@ -351,7 +351,7 @@ static void other_padding_stays(void** state) {
       PADDED("[0, 1, 0, 1]", "0.0"), PADDED("[1, 1, 1, 1]", "2.0"),
       PADDED("[1, 1, 1, 1, 0, 0, 1, 1]", "0.0"),
       PADDED("[0, 0, -1, -1]", "0.0")};
-  // Of the third the batch is padded, so its result is another one.
+  // In the third graph the batch is padded, so its result differs.
   for (size_t i = 0; i < sizeof graphs / sizeof *graphs; ++i) {
     lowered l;
     lowered_open(&l, ETX_TARGET_ETX, graphs[i]);

@@ -25,7 +25,7 @@ typedef struct etx_int16_pair_block {
   // int32 sums: rows of ETX_INT16_PAIR_COLUMNS; not read if `starts`.
   int32_t* whole;
   bool starts;
-  // Of groups: rows of ETX_INT16_PAIR_SUMS times ETX_INT16_PAIR_COLUMNS; each
+  // For groups: rows of ETX_INT16_PAIR_SUMS times ETX_INT16_PAIR_COLUMNS; each
   // group has a row of ETX_INT16_PAIR_COLUMNS scales.
   float* sums;
   const float* scales;

@@ -112,7 +112,7 @@ struct etx_method {
 };
 
 // Exact bytes of every block. Needs no memory and no kernels but those whose
-// rows state temporaries. Tells nothing about whether the method can run.
+// rows state temporaries. Does not check whether the method can run.
 // ETX_NOT_FOUND: there is no such method; ETX_OUT_OF_RANGE: more bytes than
 // this machine can address.
 ETX_MUST_USE etx_status etx_method_needed(const etx_program* program,

@@ -105,7 +105,7 @@ ETX_MUST_USE etx_status etx_program_find_plan(const etx_program* program,
                                               etx_diag* diag);
 
 // An input of a method. ETX_NOT_FOUND: there is no such method;
-// ETX_OUT_OF_RANGE: it has not so many inputs.
+// ETX_OUT_OF_RANGE: it has fewer inputs.
 ETX_MUST_USE etx_status etx_program_input_at(const etx_program* program,
                                              etx_text method, size_t index,
                                              etx_port_info* out_info,

@@ -74,7 +74,7 @@ static void count_plan(const etx_pte_plan* plan, etx_operator_uses* uses) {
 }
 
 // True if a view has no offset in an arena: only readers of the blob know where
-// it is, so the stock runtime cannot run the method.
+// it is, so ExecuTorch's runtime cannot run the method.
 static bool has_unplanned_view(const etx_pte_plan* plan, const etx_blob* blob,
                                size_t method) {
   for (size_t i = 0; i < etx_blob_view_count(blob, method); ++i) {

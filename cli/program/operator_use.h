@@ -7,7 +7,7 @@
 #include "format/base/diag.h"
 #include "format/pte/etx_blob.h"
 
-// Kernel libraries of the stock runtime.
+// Kernel libraries of ExecuTorch's runtime.
 typedef enum etx_executorch_library {
   ETX_EXECUTORCH_PORTABLE,
   ETX_EXECUTORCH_OPTIMIZED,  // used together with the portable one

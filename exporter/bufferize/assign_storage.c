@@ -2,7 +2,7 @@
 //
 // A buffer that the method mutates is a state, any other one a constant; only
 // the method itself counts (see insert_self_copy). Inputs stay in the caller's
-// memory. For the stock runtime, inputs that are written or returned are
+// memory. For ExecuTorch's runtime, inputs that are written or returned are
 // planned in scratch instead, because its callers may free the memory of
 // inputs.
 

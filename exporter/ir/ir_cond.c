@@ -4,7 +4,7 @@
 #include "exporter/ir/ir_cond.h"
 
 static const etx_op head_row = {ETX_OP_COUNT,
-                                "etx::choice",
+                                "etx::cond",
                                 "",
                                 "Tensor condition, *, Tensor(a!) out",
                                 ETX_RESULT_OUT,
@@ -23,12 +23,12 @@ bool etx_ir_is_head(const etx_ir_node* node) { return node->op == &head_row; }
 bool etx_ir_is_join(const etx_ir_node* node) { return node->op == &join_row; }
 
 etx_status etx_ir_add_cond(etx_ir_module* module, etx_ir_method* method,
-                           uint32_t parent, uint32_t* out_choice) {
+                           uint32_t parent, uint32_t* out_cond) {
   if (method->cond_count >= UINT32_MAX / 2 - 1) return ETX_OUT_OF_RANGE;
   ETX_TRY(etx_pool_grow(module->pool, &method->conds, method->cond_count,
                         &method->cond_capacity, sizeof *method->conds));
   method->conds[method->cond_count].parent = parent;
-  *out_choice = (uint32_t)++method->cond_count;
+  *out_cond = (uint32_t)++method->cond_count;
   return ETX_OK;
 }
 
@@ -41,7 +41,7 @@ etx_status etx_ir_add_head(etx_ir_module* module, etx_ir_method* method,
                         .origin = ETX_IR_FROM_NODE,
                         .index = (uint32_t)method->node_count};
   // The space keeps the name from colliding with the names of a model.
-  token.name = etx_pool_format(module->pool, "choice %u", (uint64_t)cond);
+  token.name = etx_pool_format(module->pool, "cond %u", (uint64_t)cond);
   if (token.name.data == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(etx_ir_add_value(module, method, &token, out_token));
   etx_ir_arg args[1] = {*condition};

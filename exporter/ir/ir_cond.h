@@ -34,7 +34,7 @@ enum { ETX_JOIN_TOKEN, ETX_JOIN_THEN, ETX_JOIN_ELSE, ETX_JOIN_ARGUMENTS };
 // Adds a conditional within branch `parent`. Numbers start at 1.
 ETX_MUST_USE etx_status etx_ir_add_cond(etx_ir_module* module,
                                         etx_ir_method* method, uint32_t parent,
-                                        uint32_t* out_choice);
+                                        uint32_t* out_cond);
 
 // Appends the branch head, in the parent branch of the conditional.
 ETX_MUST_USE etx_status etx_ir_add_head(etx_ir_module* module,

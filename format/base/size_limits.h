@@ -4,7 +4,7 @@
 #ifndef ETX_FORMAT_BASE_SIZE_LIMITS_H
 #define ETX_FORMAT_BASE_SIZE_LIMITS_H
 
-// Dimensions of a tensor. The stock runtime refuses more than 16.
+// Dimensions of a tensor. ExecuTorch's runtime refuses more than 16.
 #define ETX_MAX_RANK 16
 
 // Arguments of one operator, outputs included. The longest stock schema
@@ -16,7 +16,7 @@
 #error "ETX_MAX_ARGUMENTS must be 18 to 64"
 #endif
 
-// Bytes of an operator's name with overload. The stock runtime's limit.
+// Bytes of an operator's name with overload: the limit of ExecuTorch's runtime.
 #define ETX_MAX_OPERATOR_NAME 99
 
 // Nesting depth of the tables of a FlatBuffer: the limit of the stock verifier.
@@ -36,8 +36,8 @@
 // may share one list, so the size of the file does not bound the work.
 #define ETX_MAX_PTE_ITEMS 10000000
 
-// Instructions executed in one run: the stock runtime's limit. A caller sets
-// a lower one in etx_limits.
+// Instructions executed in one run: the limit of ExecuTorch's runtime. A caller
+// sets a lower one in etx_limits.
 #define ETX_MAX_STEPS 10000000
 
 #endif

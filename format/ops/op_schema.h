@@ -124,7 +124,7 @@ bool etx_argument_next(etx_argument_cursor* cursor, etx_argument* out_argument);
 const etx_op* etx_op_at(etx_op_id id);
 
 // Finds a row by the name a file states: name and overload are joined with a
-// point before comparing, as the stock runtime does, so that ("aten::add",
+// point before comparing, as ExecuTorch's runtime does, so that ("aten::add",
 // "out") and ("aten::add.out", "") are the same. NULL if there is none.
 const etx_op* etx_op_find(etx_text name, etx_text overload);
 

@@ -184,7 +184,8 @@ def _hint_for(text: str) -> str | None:
 
 
 def _found_in(text: str) -> str | None:
-    """ "input 'x' is float32, expected int64" tells what was found."""
+    """The part before ", expected ": "input 'x' is float32" of "input 'x' is
+    float32, expected int64"."""
     head, comma, _ = text.partition(", expected ")
     return head if comma else None
 

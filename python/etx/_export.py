@@ -47,13 +47,13 @@ def shared_names(model: torch.nn.Module, name: str) -> list[str]:
             return list(dict.fromkeys(buffers[each] for each in found))
         raise _errors.ArgumentError(f"no buffer of '{owner}' matches '{name}'")
     try:
-        thing = attrgetter(name)(model)
+        item = attrgetter(name)(model)
     except AttributeError:
         raise _errors.ArgumentError(f"'{name}' does not exist in '{owner}'") from None
-    if isinstance(thing, torch.nn.Module):
+    if isinstance(item, torch.nn.Module):
         found = [kept for each, kept in buffers.items() if each.startswith(name + ".")]
         return list(dict.fromkeys(found))
-    kind = "a parameter" if isinstance(thing, torch.nn.Parameter) else f"a '{type(thing).__name__}'"
+    kind = "a parameter" if isinstance(item, torch.nn.Parameter) else f"a '{type(item).__name__}'"
     raise _errors.ArgumentError(
         f"'{name}' in '{owner}' is {kind}, expected a buffer or a module",
         hint="register_buffer(name, tensor) makes a tensor a buffer",
@@ -221,7 +221,7 @@ def export(
       model: the module. It is not changed, and exported as it is: call `eval()`.
       methods: for each method a tuple or dictionary of example arguments.
       shared: names of buffers, of modules (all their buffers) or patterns.
-      constants: values that a program tells without running: constant methods.
+      constants: values that the program stores as constant methods, readable without running.
         Numbers, bool, str or tensors.
 
     Returns:

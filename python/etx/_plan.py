@@ -88,7 +88,7 @@ def plan(
     Args:
       source: the directory, or one file.
       output: the program to write, .pte.
-      target: "etx", or "executorch" for the stock runtime.
+      target: "etx", or "executorch" for ExecuTorch's runtime.
       quantize: rules such as "int8" or "int4:decoder.*", the last that matches
         a weight decides.
       concurrent: groups such as "encode,decode" that may run at the same time.

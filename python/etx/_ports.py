@@ -78,7 +78,7 @@ class MethodInfo:
       instruction_count: instructions of the method.
       scratch_bytes: part of the shared scratch block that it uses.
       structure_bytes: memory of its own; None if this build cannot load it.
-      temporary_bytes: what its kernels take while they run; None likewise.
+      temporary_bytes: what its kernels take while they run; None in the same case.
     """
 
     name: str

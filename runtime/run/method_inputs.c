@@ -126,7 +126,7 @@ etx_status etx_method_set_input(etx_method* method, size_t index,
   return etx_diag_seal(diag, set_input(method, index, value, diag));
 }
 
-// Compares floats with the tolerance of the stock runtime.
+// Compares floats with the tolerance of ExecuTorch's runtime.
 static bool is_near(double given, double fixed) {
   if (given == fixed || (given != given && fixed != fixed)) return true;
   const double difference = given > fixed ? given - fixed : fixed - given;

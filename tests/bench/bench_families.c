@@ -87,7 +87,7 @@ static void make_nested(etx_plan_block* block, uint64_t i, uint64_t n,
   block->size = some_size(state);
 }
 
-// Nothing but lifespans tells one block from another.
+// Blocks differ in their lifetimes only.
 static void make_equal(etx_plan_block* block, uint64_t i, uint64_t n,
                        uint64_t k, uint64_t* state) {
   (void)n;

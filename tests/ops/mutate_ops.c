@@ -33,7 +33,7 @@ static void tell_number(int signal_number) {
   signal(signal_number, SIG_DFL);
 }
 
-// A changed argument that may grow has no memory for that: it is made anew.
+// A changed argument that may grow has no memory for that, so it is made again.
 static void renew_growing(vector_call* c) {
   if (c->op->result != ETX_RESULT_NONE) return;
   for (size_t i = 0; i < c->count; ++i) c->is_unstated[i] |= c->is_written[i];

@@ -73,7 +73,8 @@ static void shuffle(uint64_t* seed, etx_plan_block* blocks, size_t* places,
   }
 }
 
-// Blocks that are alike in all may change places; no two are here.
+// Two blocks that are equal in all respects could be exchanged; there are none
+// here.
 static void the_order_of_the_blocks_does_not_matter(void** state) {
   (void)state;
   uint64_t seed = 40;

@@ -18,7 +18,7 @@ Each test stands for what ExecuTools' own tests of the same behaviour ask:
 
 Different on purpose: buffers that are not persistent, examples that are tuples
 or as long as the dimension's maximum are accepted, initial values are those of
-the model instead of zeros. In the stock runtime a written input is the first
+the model instead of zeros. In ExecuTorch's runtime a written input is the first
 output, where ExecuTools' files write the caller's tensor.
 """
 

@@ -1,4 +1,4 @@
-// Programs of the stock exporter against the results of the stock runtime
+// Programs of the stock exporter against the results of ExecuTorch's runtime
 // (tests/data/exported), call by call.
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void start(exported_fixture* f, const char* name) {
   start_with(f, name, NULL);
 }
 
-// Checks that all results of the stock runtime were compared.
+// Checks that all results of ExecuTorch's runtime were compared.
 static void end(exported_fixture* f) {
   assert_int_equal(fgetc(f->expected), EOF);
   fclose(f->expected);

@@ -214,8 +214,8 @@ static void a_dynamic_slice_of_an_input_is_a_view(void** state) {
   end(&f);
 }
 
-// Dynamic slices as programs for the stock runtime have them: z = x + c[:n] +
-// s[:n]. Operator `name` either only sets the sizes of constant c
+// Dynamic slices as programs for ExecuTorch's runtime have them: z = x + c[:n]
+// + s[:n]. Operator `name` either only sets the sizes of constant c
 // (aten::empty), or writes it. The sizes of s, a part of state, are set too.
 static void start_sized(run_fixture* f, const char* name, int32_t room) {
   static const float rows[4] = {10, 20, 30, 40};

@@ -1,5 +1,5 @@
 // Files of the stock exporter, run with all kernels. The expected results were
-// computed by the stock runtime (tests/data/pte).
+// computed by ExecuTorch's runtime (tests/data/pte).
 
 #include "runtime/module/module.h"
 #include "tests/support/assert_status.h"

@@ -15,10 +15,10 @@ enum {
   POSITIONS = 60,        // most positions of an item
   LEAST_POSITIONS = 24,  // fewest positions of an item if there are several
   TAPS = 160,      // taps that are summed at a time, so that weights stay in L1
-  FEW_TAPS = 128,  // with fewer taps, several panels are read at a time
+  FEW_TAPS = 128,  // the same if one panel is read at a time, not two
   ITEMS = 4,       // work items for each thread
-  FEW_POSITIONS =
-      48,  // positions of a thread; with fewer, two threads share cache lines
+  // positions of a thread; with fewer, two threads share cache lines
+  FEW_POSITIONS = 48,
   // Limits for sums that stay in registers.
   LEAST_POINTS = 96,  // fewest positions of an image
   MOST_POINTS = 200,  // most positions of an item

@@ -25,8 +25,8 @@ enum {
   TAPS = ETX_CONV_OC_TAPS,  // most taps of all phases of an item
   OFFSETS = 320,
   CHANNELS = ETX_CONV_OC_BLOCK,  // most output channels of an item
-  FEW_CHANNELS =
-      32,  // the most if it leaves few positions, or positions are lanes
+  // the most if it leaves few positions, or positions are lanes
+  FEW_CHANNELS = 32,
   LEAST_CHANNELS = 12,  // fewest output channels that are lanes
   FEW_PATCHES = 16,     // fewest patches that a tile has memory for, or all
   FEW_POSITIONS = 128,

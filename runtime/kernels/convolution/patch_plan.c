@@ -17,18 +17,18 @@ enum {
   // and of one.
   LEAST_SPOT_CHANNELS = 32,
   LEAST_SPOTS = 8,
-  FEW_SPOTS =
-      96,  // positions of a tile, if patches of sixteen channels would not fit
+  // positions of a tile, if patches of sixteen channels would not fit
+  FEW_SPOTS = 96,
   MANY_SPOTS = 256,
-  MOST_SPOTS =
-      1024,  // with few taps: transposing the sums of more costs too much
+  // with few taps: transposing the sums of more costs too much
+  MOST_SPOTS = 1024,
   MANY_TAPS = 96,
   CONV_OC_ITEMS = 4,  // work items for each thread
   LEAST_PART = 32,    // fewest taps in a part of a window
   POINT_CHANNELS = ETX_CONV_PIXEL_CHANNELS,
   LEAST_POINTS = 13,  // fewest vectors of a tile
-  FEW_POSITIONS =
-      1024,  // positions of an image below which threads split the channels
+  // positions of an image below which threads split the channels
+  FEW_POSITIONS = 1024,
   FEW_VALUES = 1 << 18,  // most elements of the input or output with more
                          // channels, in that case
   // Channels whose distance is a multiple of this many floats share a few cache

@@ -39,8 +39,8 @@ enum {
   ETX_PATCH_TAPS = 256,  // most taps that are summed at a time
   ETX_PATCH_PHASES = 8,  // most phases in each direction
   ETX_PATCH_GROUP = ETX_LANE_GROUP_BYTES / 4,
-  ETX_CONV_OC_BLOCK =
-      64,  // output channels whose weights are transposed at a time
+  // output channels whose weights are transposed at a time
+  ETX_CONV_OC_BLOCK = 64,
   ETX_CONV_OC_TAPS = 147,  // 16 channels of 3 x 3, or 3 channels of 7 x 7
   ETX_CONV_OC_TILE = 448,  // most positions of a tile
   // The most positions of a tile whose lanes are channels, because weights are

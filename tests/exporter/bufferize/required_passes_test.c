@@ -96,11 +96,11 @@ static void copy_branch_results_ends_each_branch_with_a_copy(void** state) {
                  "      outputs: [a]\n"
                  "    else: {outputs: [x]}\n"
                  "outputs: [y]\n",
-                 "choice 1: bool[0] = etx::choice.(c)\n"
+                 "cond 1: bool[0] = etx::cond.(c)\n"
                  "  a: float32[4] = aten::neg.out(x)\n"
                  "  y.then: float32[4] = aten::clone.out(a, None)\n"
                  "  y.else: float32[4] = aten::clone.out(x, None)\n"
-                 "y: float32[4] = etx::join.(choice 1, y.then, y.else)\n"
+                 "y: float32[4] = etx::join.(cond 1, y.then, y.else)\n"
                  "return y\n");
 }
 

@@ -312,7 +312,7 @@ static void a_dynamic_slice_of_a_constant_is_a_view(void** state) {
   assert_int_equal(argument(&plan, 1, 1).as.integer, 2);  // elements in front
 }
 
-// y = x + table[1:1+s], z = table. The stock runtime has no etx::part_view;
+// y = x + table[1:1+s], z = table. ExecuTorch's runtime has no etx::part_view;
 // aten::empty sets the sizes of the slice and writes no byte.
 static void for_executorch_a_slice_is_a_tensor_with_dynamic_sizes(
     void** state) {

@@ -398,7 +398,7 @@ static const etx_packed* row_of(const lowered* l, const char* name) {
     const etx_packed* const row = &l->context.packed.items[i];
     if (etx_text_is(row->name, name)) return row;
   }
-  fail_msg("'%s' is not told", name);
+  fail_msg("'%s' is not reported", name);
   return NULL;
 }
 

@@ -122,8 +122,8 @@ static void a_layer_with_two_uses_is_computed_once(void** state) {
   lowered_close(&l);
 }
 
-// Channels of two groups alternate, whether bytes are
-// between or not; what is next finds the image as it lies.
+// A channel shuffle of two groups, with and without requantisation inside it.
+// The next operator reads its result as it is, in channels-last order.
 static void channel_shuffles_are_channels_last(void** state) {
   (void)state;
   static const char* const graphs[] = {

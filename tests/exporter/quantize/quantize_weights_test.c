@@ -134,7 +134,7 @@ static const etx_quantized* row_of(const lowered* l, const char* name) {
     const etx_quantized* const row = &l->context.quantized.items[i];
     if (etx_text_is(row->name, name)) return row;
   }
-  fail_msg("'%s' is not told", name);
+  fail_msg("'%s' is not reported", name);
   return NULL;
 }
 

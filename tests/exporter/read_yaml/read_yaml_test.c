@@ -64,7 +64,7 @@ static void a_method_has_its_content(void** state) {
   assert_int_equal(method->nodes[0].place.line, 9);
   assert_int_equal(method->output_count, 0);
   assert_int_equal(r.module.buffer_count, 1);
-  assert_false(r.module.buffers[0].is_state);  // nobody writes it
+  assert_false(r.module.buffers[0].is_state);  // no method writes it
   assert_int_equal(r.module.buffers[0].place.line, 7);
   const float* const data =
       (const float*)r.module.constants[r.module.buffers[0].initial].data.data;

@@ -30,13 +30,13 @@ static void nodes_keep_their_branches(void** state) {
                  "      nodes: [{out: b, op: aten.sum.default, args: [x]}]\n"
                  "      outputs: [b]\n"
                  "outputs: [y]\n",
-                 "choice 1: bool[0] = etx::choice.(c)\n"
+                 "cond 1: bool[0] = etx::cond.(c)\n"
                  "  a.1: float32[1, 4] = aten::view_copy.out(x, [1, 4])\n"
                  "  a.2: float32[4, 1] = aten::view_copy.out(x, [4, 1])\n"
                  "  a.3: float32[1, 1] = aten::mm.out(a.1, a.2)\n"
                  "  a: float32[] = aten::view_copy.out(a.3, [])\n"
                  "  b: float32[] = aten::sum.IntList_out(x, [], False, None)\n"
-                 "y: float32[] = etx::join.(choice 1, a, b)\n"
+                 "y: float32[] = etx::join.(cond 1, a, b)\n"
                  "return y\n");
 }
 
@@ -61,12 +61,12 @@ static void equal_nodes_are_merged_only_if_the_first_has_run(void** state) {
                  "  - {out: g, op: aten.exp.default, args: [x]}\n"
                  "outputs: [y, z, o, g]\n",
                  "o: float32[4] = aten::neg.out(x)\n"
-                 "choice 1: bool[0] = etx::choice.(c)\n"
+                 "cond 1: bool[0] = etx::cond.(c)\n"
                  "  d: float32[4] = aten::exp.out(x)\n"
                  "  f: float32[4] = aten::add.out(d, d, 1)\n"
                  "  b: float32[4] = aten::exp.out(x)\n"
-                 "y: float32[4] = etx::join.(choice 1, o, x)\n"
-                 "z: float32[4] = etx::join.(choice 1, f, b)\n"
+                 "y: float32[4] = etx::join.(cond 1, o, x)\n"
+                 "z: float32[4] = etx::join.(cond 1, f, b)\n"
                  "g: float32[4] = aten::exp.out(x)\n"
                  "return y\nreturn z\nreturn o\nreturn g\n");
 }
@@ -107,9 +107,9 @@ static void a_constant_condition_leaves_one_branch(void** state) {
   (void)state;
   static const char* const inner =
       "a: float32[4] = aten::neg.out(x)\n"
-      "choice 2: bool[0] = etx::choice.(c)\n"
+      "cond 2: bool[0] = etx::cond.(c)\n"
       "  j: float32[4] = aten::abs.out(a)\n"
-      "i: float32[4] = etx::join.(choice 2, a, j)\n"
+      "i: float32[4] = etx::join.(cond 2, a, j)\n"
       "return i\n";
   expect_lowered(ETX_TARGET_ETX, "lower fold_constants fold_constant_branches",
                  X

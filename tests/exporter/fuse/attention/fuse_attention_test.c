@@ -173,9 +173,9 @@ static void expanded_queries_stay_expanded(void** state) {
          "return y.3.2\n");
 }
 
-// Somebody wants the weights, the scores, or keys are hidden twice; keys of two
-// heads serve four, which have values of their own; a tensor scales what is
-// masked, or each key; what has a least value is masked.
+// Another node reads the weights or the scores, or keys are hidden twice; keys
+// of two heads serve four, which have values of their own; a tensor scales what
+// is masked, or each key; what has a least value is masked.
 static void other_patterns_are_reported(void** state) {
   (void)state;
   static const char* const graphs[] = {

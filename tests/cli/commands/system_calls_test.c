@@ -76,7 +76,7 @@ static void a_run_makes_no_system_call(void** state) {
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
       fail_msg("%s ended with status %x", names[i], (unsigned)status);
     }
-    // And who asks is ended.
+    // With the last argument, the process makes a system call, which ends it.
     assert_true(WIFSIGNALED(status_of(path, names[i], true)));
   }
 }

@@ -183,8 +183,8 @@ static void casts_around_norms_of_halves_are_removed(void** state) {
          "return y\n");
 }
 
-// Other dimensions, another value divided, an unbiased variance, a sum that is
-// no mean.
+// Graphs that are not norms: other dimensions, another dividend, an unbiased
+// variance, a sum instead of a mean.
 static void other_expressions_are_left_alone(void** state) {
   (void)state;
   static const char* const graphs[] = {

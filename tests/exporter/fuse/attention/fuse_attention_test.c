@@ -92,8 +92,8 @@ static void halves_are_fused(void** state) {
   }
 }
 
-// As core ATen spells it: what is float32 between halves, and keys of one head
-// that serve two.
+// Attention as decompositions to core ATen write it: float32 between float16
+// tensors, and keys of one head that are shared by two.
 static void casts_of_halves_around_attention_are_removed(void** state) {
   (void)state;
   expect(

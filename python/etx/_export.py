@@ -32,7 +32,7 @@ def method_of(model: torch.nn.Module, name: str) -> Callable[..., Any]:
 
 
 def shared_names(model: torch.nn.Module, name: str) -> list[str]:
-    """The buffers that a name stands for: a buffer's, or all below a module's, or
+    """The buffers that a name selects: a buffer's, or all below a module's, or
     all that a pattern (`*`, `?`) matches. Raises ArgumentError if it is neither.
     Of a buffer with many names it is the last, which PyTorch's graphs have."""
     known = list(model.named_buffers(remove_duplicate=False))
@@ -88,7 +88,7 @@ def _as_method_arg(given: Any) -> MethodArg:
 
 
 class Exported:
-    """Methods that PyTorch exported, and what the program is to know beside them.
+    """Methods that PyTorch exported, and the other content of the program.
 
     Attributes:
       methods: torch.export.ExportedProgram by name, functional.
@@ -120,7 +120,7 @@ class Exported:
                 )
 
     def _stored(self, folder: Path, file: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, Any]:
-        """Writes tensors and says how program.yaml names them."""
+        """Writes tensors; returns their names for program.yaml."""
         for name, tensor in tensors.items():
             if not _tensor_file.can_write(tensor):
                 raise _errors.ArgumentError(f"'{name}' is {tensor.dtype}, which cannot be stored")

@@ -1,4 +1,4 @@
-"""A program file, mapped: what is in it, and sessions over it."""
+"""A mapped program file: its content, and sessions over it."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Program:
         return rows
 
     def memory_page(self) -> str:
-        """What lies where in memory, and when: a page for a browser, complete in
+        """The memory plan over time as a page for a browser, complete in
         itself.
 
         Raises:

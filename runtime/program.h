@@ -35,7 +35,7 @@ typedef struct etx_program {
   // pointer, so that an image without data files does not link the code.
   bool (*find_data)(const struct etx_program* program, etx_text name,
                     etx_bytes* out_data);
-  etx_blob blob;      // what etx adds to a file; only if has_blob
+  etx_blob blob;      // etx's data in the file; valid if has_blob
   etx_limits limits;  // the caller's, defaults filled in
   etx_pte pte;        // the opened file
 } etx_program;

@@ -46,7 +46,7 @@ typedef struct drawn_program {
   int32_t outputs[RANDOM_VALUES];
   int32_t shape[RANDOM_RANK];  // that most tensors resemble
   size_t rank;
-  etx_dtype dtype;   // that most tensors have
+  etx_dtype dtype;   // type that most tensors have
   bool is_tidy;      // draws arguments that fit each other, so that kernels run
   const etx_op* op;  // of the instruction that is drawn
 } drawn_program;

@@ -18,10 +18,10 @@ typedef struct phase {
   const etx_convolution* c;
   const etx_f32_microkernels* loops;
   etx_compute_type wide;
-  size_t element_bytes;  // of the wide type
-  size_t lanes;          // of a full tile
+  size_t element_bytes;  // bytes of the wide type
+  size_t lanes;          // lanes of a full tile
   int64_t positions, tiles, row_blocks;
-  int64_t taps;            // of one channel
+  int64_t taps;            // taps of one channel
   bool has_dense_weights;  // the weights of an output channel are contiguous
   bool is_pointwise;       // the inputs of a full tile's lanes are contiguous
   bool sums_in_place;      // and the results, too, which have the wide type

@@ -55,7 +55,7 @@ typedef struct winograd_job {
   const etx_convolution_epilogue* results;
   float* seen;  // V [strips][16][in.channels][pitch]
   size_t channels;
-  int64_t tiles[2];  // of an image
+  int64_t tiles[2];  // tiles of an image
   size_t strips;     // of an image
   size_t part_rows, parts, block_rows, block_columns;
   size_t pitch;

@@ -32,7 +32,7 @@ typedef struct etx_quantized_linear_int16 {
   // [rows]: the argmax so far, updated; NULL: results are stored.
   etx_row_argmax* best;
   char* out;        // [rows, columns], contiguous; not used with `best`
-  etx_dtype dtype;  // of `out`, a float type
+  etx_dtype dtype;  // type of `out`, a float type
 } etx_quantized_linear_int16;
 
 // The epilogue of the sums of columns: times the scale (1 if groups have

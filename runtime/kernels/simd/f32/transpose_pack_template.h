@@ -81,7 +81,7 @@ static inline size_t transpose_first(size_t k, size_t count) {
 #if VECTOR_BYTES == 64
 
 //   @transpose_pack  float32 | transposed pack: rows become columns |
-//   {TRANSPOSE_SIDE} x
+//     {TRANSPOSE_SIDE} x
 //     {TRANSPOSE_SIDE}
 static void transpose_pack(const float* in, ptrdiff_t row, size_t rows,
                            size_t count, float* out) {
@@ -143,7 +143,7 @@ static inline __attribute__((always_inline)) void transpose_squares(
 }
 
 //   @transpose_pack  float32 | transposed pack: rows become columns |
-//   {TRANSPOSE_SIDE} x
+//     {TRANSPOSE_SIDE} x
 //     {TRANSPOSE_SIDE}
 static void transpose_pack(const float* in, ptrdiff_t row, size_t rows,
                            size_t count, float* out) {

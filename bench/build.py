@@ -1,4 +1,4 @@
-"""Makes every contender's files from one set of weights, each once.
+"""Makes every contender's files from one set of weights, if they do not exist.
 
     python bench/build.py --cache DIRECTORY --etx BUILD [CONTENDER ...]
 

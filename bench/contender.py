@@ -46,7 +46,7 @@ class Contender:
         os.kill(self.process.pid, signal.SIGCONT)
 
     def measure(self, line="go"):
-        """One answer, and how many processors others used meanwhile."""
+        """One answer, and how many processors other programs used during it."""
         self.resume()
         busy, own, start = (busy_seconds(), self.processor_seconds(),
                             time.monotonic())

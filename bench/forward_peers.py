@@ -67,7 +67,7 @@ class OnnxRuntime:
 
 
 class OpenVino:
-    """Is set to compute in float32; by default it uses a narrower type if the
+    """An option selects float32; by default it computes in a narrower type if the
     processor has one."""
 
     def __init__(self, threads):

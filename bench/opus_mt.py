@@ -144,7 +144,7 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """One step; `attend(layer, q, k, v)` knows the decoder's own cache."""
+    """One step; `attend(layer, q, k, v)` computes attention over the decoder's own cache."""
 
     def __init__(self, model, count):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Models with a single call that nothing was tuned for. They resemble typical
+"""Models with a single call for which no library was tuned. They resemble typical
 models on devices and have random weights from a seed. One that is slower than in
 other runtimes shows what to improve next. `MODELS` is as in models.py.
 """

@@ -157,8 +157,8 @@ class OnnxRuntime(Stepwise):
 
 
 class OpenVino(Stepwise):
-    """Keeps its cache as state. It is set to compute in float32; by default it
-    uses a narrower type if the processor has one."""
+    """Keeps its cache as state. An option selects float32; by default it computes in
+    a narrower type if the processor has one."""
 
     def __init__(self, cache, kind, threads, source):
         import numpy

@@ -9,7 +9,7 @@ has every contender once, in an order that rotates, and the machine's own
 limits. Times are compared within a round, and the table has the median of these
 ratios, because the speed of a machine drifts between rounds.
 
-`foreign` is how many processors other programs used meanwhile. Above 0.1, a
+`foreign` is how many processors other programs used during the measurement. Above 0.1, a
 figure is only an order of magnitude.
 """
 

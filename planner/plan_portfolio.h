@@ -7,7 +7,7 @@
 
 typedef struct etx_plan_algorithm {
   const char* name;
-  const char* sentence;  // what it does, for help texts
+  const char* sentence;  // the description in help texts
   etx_plan_run_function run;
 } etx_plan_algorithm;
 

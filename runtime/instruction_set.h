@@ -19,7 +19,7 @@ typedef enum etx_instruction_set {
 #define SET(NAME, text) ETX_SET_##NAME,
 #include "runtime/instruction_sets.def"
 #undef SET
-  ETX_SET_COUNT  // how many there are
+  ETX_SET_COUNT  // the number of instruction sets
 } etx_instruction_set;
 
 // The widest set that this processor has and that is not above `limit`.

@@ -43,7 +43,7 @@ typedef struct etx_parallel {
 // generator is a function of the seed and that number alone, so a method that
 // starts from the same seed draws the same numbers on every machine.
 typedef struct etx_random_stream {
-  uint64_t seed;   // what the numbers are a function of
+  uint64_t seed;   // the seed of the random numbers
   uint64_t drawn;  // blocks that were drawn so far
 } etx_random_stream;
 

@@ -51,9 +51,9 @@ typedef struct etx_method_memory {
 } etx_method_memory;
 
 struct etx_method_record;  // one decoded instruction
-struct etx_method_step;    // what the run loop sees of a record
-struct etx_method_tensor;  // where a tensor's bytes are, and how many
-struct etx_method_input;   // what the caller gave for one input
+struct etx_method_step;    // the part of a record that the run loop reads
+struct etx_method_tensor;  // address and size of a tensor's bytes
+struct etx_method_input;   // the value that the caller set for one input
 
 // Called before and after each kernel, for profiling. The call has the operator
 // and the arguments, at their current sizes.
@@ -85,7 +85,7 @@ struct etx_method {
   bool moved_pointers;         // some memory was replaced since the last run
   uint32_t busy;               // 1 while a thread is inside; atomic
   uint8_t* marks;              // by value: see method_types.h
-  etx_diag* kernel_diag;       // where kernels put their messages
+  etx_diag* kernel_diag;       // kernels write their messages here
   const etx_value** pointers;  // list items and arguments of calls
   int32_t* integers;           // sizes and strides of tensors
   size_t* arena_offsets;       // starts of arenas in scratch, by memory id
@@ -103,7 +103,7 @@ struct etx_method {
   etx_bytes_mut scratch;    // the caller's block
   etx_bytes_mut temporary;  // the caller's block
   etx_planned_memory state;          // data NULL: the method has none
-  etx_random_stream* random;         // what its random operators draw from
+  etx_random_stream* random;         // the random numbers of its operators
   const etx_run_observer* observer;  // NULL: none
   // Runs all steps. A pointer, so that an image that never calls
   // etx_method_observe does not link the loop with an observer.
@@ -112,7 +112,7 @@ struct etx_method {
 };
 
 // Exact bytes of every block. Needs no memory and no kernels but those whose
-// rows state temporaries. Tells nothing about whether the method can run.
+// rows state temporaries. Does not check whether the method can run.
 // ETX_NOT_FOUND: there is no such method; ETX_OUT_OF_RANGE: more bytes than
 // this machine can address.
 ETX_MUST_USE etx_status etx_method_needed(const etx_program* program,

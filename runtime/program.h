@@ -35,7 +35,7 @@ typedef struct etx_program {
   // pointer, so that an image without data files does not link the code.
   bool (*find_data)(const struct etx_program* program, etx_text name,
                     etx_bytes* out_data);
-  etx_blob blob;      // what etx adds to a file; only if has_blob
+  etx_blob blob;      // etx's data in the file; valid if has_blob
   etx_limits limits;  // the caller's, defaults filled in
   etx_pte pte;        // the opened file
 } etx_program;
@@ -105,7 +105,7 @@ ETX_MUST_USE etx_status etx_program_find_plan(const etx_program* program,
                                               etx_diag* diag);
 
 // An input of a method. ETX_NOT_FOUND: there is no such method;
-// ETX_OUT_OF_RANGE: it has not so many inputs.
+// ETX_OUT_OF_RANGE: it has fewer inputs.
 ETX_MUST_USE etx_status etx_program_input_at(const etx_program* program,
                                              etx_text method, size_t index,
                                              etx_port_info* out_info,

@@ -60,7 +60,7 @@ class Files:
                        check=True, stdout=subprocess.DEVNULL)
 
     def types(self):
-        """What kernel_types.def should be."""
+        """The correct text of kernel_types.def."""
         head = re.split(r'^TYPES', self.read(TYPES), 1, re.M)[0]
         return head + self.output_of('kernel_types', self.path(VECTORS))
 
@@ -69,7 +69,7 @@ class Files:
 
 
 def differences(name, present, wanted):
-    """Says which lines of a file are missing or wrong; True if there are any."""
+    """Prints which lines of a file are missing or wrong; True if there are any."""
     if present == wanted:
         return False
     before, after = present.splitlines(), wanted.splitlines()
@@ -86,7 +86,7 @@ def differences(name, present, wanted):
 
 
 def untested(files):
-    """Says which operators have no vectors; True if there are any."""
+    """Prints which operators have no vectors; True if there are any."""
     listed = files.output_of('kernel_types', files.path(VECTORS), '--untested')
     missing = [symbol for symbol in listed.split() if symbol not in UNTESTED]
     for symbol in missing:

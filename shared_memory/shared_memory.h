@@ -28,7 +28,7 @@ typedef struct etx_shared_memory {
   const etx_program* program;  // whose state it is
   uint8_t* block;              // header and arena, the caller's
   size_t block_size;           // bytes of it that are used
-  etx_planned_memory planned;  // what methods are given
+  etx_planned_memory planned;  // the block as methods receive it
 } etx_shared_memory;
 
 // Exact bytes of a session's block. A program without state needs the header

@@ -96,7 +96,7 @@ static etx_status run_rounds(bench_rounds* r, etx_bench_run runs[2],
   return ETX_OK;
 }
 
-// ---- both programs must have equal inputs ----
+// ---- inputs have to be equal ----
 
 enum { INPUT_TEXT = 256 };
 

@@ -58,7 +58,7 @@ typedef struct bench_context {
   const bench_options* options;
   etx_pool pool;
   etx_case_file cases;
-  etx_bench_options settings;  // how each method is measured
+  etx_bench_options settings;  // the options of each measurement
   etx_diag diag;
 } bench_context;
 

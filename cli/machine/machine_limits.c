@@ -17,7 +17,7 @@ enum {
 typedef struct peak_trial {
   const uint64_t* words;
   size_t words_each;  // read by each task
-  size_t times;       // how often a task reads them
+  size_t times;       // times that a task reads them
   uint64_t sums;      // depends on all results, so that the compiler keeps the
                       // loops; atomic
   uint64_t multiplied;  // multiply-adds done; atomic

@@ -26,8 +26,9 @@ static void print_libraries(const etx_operator_uses* uses) {
 
 static void print_runtimes(const etx_operator_uses* uses) {
   if (uses->delegate_count != 0) {
-    printf("runs in: ExecuTorch's runtime with its %zu delegate%s; not in etx\n",
-           uses->delegate_count, etx_plural(uses->delegate_count));
+    printf(
+        "runs in: ExecuTorch's runtime with its %zu delegate%s; not in etx\n",
+        uses->delegate_count, etx_plural(uses->delegate_count));
   } else if (uses->unknown_count != 0) {
     printf(
         "runs in: a runtime with %zu operator%s that this build does not "

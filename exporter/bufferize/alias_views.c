@@ -4,10 +4,10 @@
 // needs no instruction. If sizes are dynamic, or the bytes belong to the
 // caller, an instruction sets sizes and address of the view at run time:
 // et_view if the view has all elements, else part_view, which only etx's
-// runtime has. ExecuTorch's runtime uses aten::empty instead, which sets the sizes
-// of its output and writes no bytes: a second tensor over the same bytes, which
-// works if the address is planned (a constant, a state, scratch). All other
-// views stay copies.
+// runtime has. ExecuTorch's runtime uses aten::empty instead, which sets the
+// sizes of its output and writes no bytes: a second tensor over the same bytes,
+// which works if the address is planned (a constant, a state, scratch). All
+// other views stay copies.
 //
 // Whether a view is read before its bytes are overwritten is checked by the
 // passes that overwrite something (update_in_place, write_back).

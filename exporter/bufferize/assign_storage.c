@@ -26,7 +26,8 @@ static etx_status too_large(const storage_assignment* p, uint32_t value) {
                        p->method->name, p->method->values[value].name);
 }
 
-// The constant of a buffer that is not a state here: its initial value, or zeros.
+// The constant of a buffer that is not a state here: its initial value, or
+// zeros.
 static etx_status constant_of_buffer(storage_assignment* p, uint32_t buffer,
                                      uint64_t bytes, uint32_t* out_constant) {
   const etx_ir_buffer* const from = &p->module->buffers[buffer];

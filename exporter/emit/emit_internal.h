@@ -1,5 +1,5 @@
-// Declarations shared by the files emit_*.c. The README.md of this folder tells
-// what each file does.
+// Declarations shared by the files emit_*.c. The README.md of this folder
+// states what each file does.
 
 #ifndef ETX_EXPORTER_EMIT_EMIT_INTERNAL_H
 #define ETX_EXPORTER_EMIT_EMIT_INTERNAL_H

@@ -1,5 +1,5 @@
-// Emits symbolic integers as scalar instructions of ExecuTorch's runtime. A symbol
-// is read from the size of an input with aten::sym_size; executorch_prim
+// Emits symbolic integers as scalar instructions of ExecuTorch's runtime. A
+// symbol is read from the size of an input with aten::sym_size; executorch_prim
 // operators compute expressions. Each expression is computed once in a method,
 // before its first use. Until then its slot has the value at the upper bounds.
 

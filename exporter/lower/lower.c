@@ -23,7 +23,7 @@ typedef enum value_state {
 typedef struct method_lowering {
   etx_pass_context* context;
   etx_ir_method* method;
-  const uint32_t* uses;  // how often each imported value is used
+  const uint32_t* uses;  // the number of uses of each imported value
   uint32_t* map;         // by imported value: the lowered one
   uint8_t* states;       // value_state of each imported value
   size_t value_count;    // imported values

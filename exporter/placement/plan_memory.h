@@ -25,7 +25,7 @@ typedef struct etx_memory_plan {
   uint64_t stable_bytes;   // of its stable outputs
   uint64_t lower_bound;    // no plan of that part can be smaller
   size_t block_count;
-  size_t peak_node;  // where most bytes are live
+  size_t peak_node;  // the node at which most bytes are live
   const char* algorithm;
   uint64_t steps;  // planner steps for that part
 } etx_memory_plan;

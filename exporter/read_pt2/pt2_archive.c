@@ -20,7 +20,7 @@ static etx_status fail_member(etx_diag* diag, etx_text member,
 
 // The status for an error code of libzip: an error of the machine or of the
 // archive. Without memory, libzip may report an inconsistent archive; errno,
-// which was 0 before the call, tells.
+// which was 0 before the call, states it.
 static etx_status zip_status(int code) {
   if (errno == ENOMEM) return ETX_OUT_OF_MEMORY;
   switch (code) {

@@ -32,7 +32,7 @@ typedef struct etx_symbols {
   etx_symbol* symbols;
   size_t symbol_count;
   size_t symbol_capacity;
-  struct etx_expression* expressions;  // what handles index
+  struct etx_expression* expressions;  // handles are indices into these
   size_t expression_count;
   size_t expression_capacity;
 } etx_symbols;

@@ -16,7 +16,7 @@
 #error "ETX_MAX_ARGUMENTS must be 18 to 64"
 #endif
 
-// Bytes of an operator's name with overload. ExecuTorch's limit.
+// Bytes of an operator's name with overload: the limit of ExecuTorch's runtime.
 #define ETX_MAX_OPERATOR_NAME 99
 
 // Nesting depth of the tables of a FlatBuffer: the limit of the stock verifier.
@@ -36,8 +36,8 @@
 // may share one list, so the size of the file does not bound the work.
 #define ETX_MAX_PTE_ITEMS 10000000
 
-// Instructions executed in one run: ExecuTorch's limit. A caller sets
-// a lower one in etx_limits.
+// Instructions executed in one run: the limit of ExecuTorch's runtime. A caller
+// sets a lower one in etx_limits.
 #define ETX_MAX_STEPS 10000000
 
 #endif

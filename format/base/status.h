@@ -12,7 +12,7 @@ typedef enum etx_status_code {
 #define STATUS(name, text) ETX_##name,
 #include "format/base/status.def"
 #undef STATUS
-  ETX_STATUS_COUNT  // how many there are
+  ETX_STATUS_COUNT  // the number of codes
 } etx_status_code;
 
 // Before a prototype: the compiler warns if a caller ignores the result.
@@ -33,9 +33,9 @@ const char* etx_status_name(etx_status status);
 
 // Returns from the calling function with the status of `call` unless it is
 // ETX_OK. No cleanup is needed: memory is an arena's or the caller's.
-#define ETX_TRY(call)                                 \
-  do {                                                \
-    const etx_status etx_try_status = (call);         \
+#define ETX_TRY(call)                                    \
+  do {                                                   \
+    const etx_status etx_try_status = (call);            \
     if (etx_try_status != ETX_OK) return etx_try_status; \
   } while (0)
 

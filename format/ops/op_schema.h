@@ -28,7 +28,7 @@ typedef enum etx_op_id {
   ETX_OP_##symbol,
 #include "format/ops/op_schema.def"
 #undef OP
-  ETX_OP_COUNT  // how many there are
+  ETX_OP_COUNT  // the number of operators
 } etx_op_id;
 
 // What the value index after the last argument of a KernelCall holds.

@@ -140,7 +140,7 @@ typedef struct etx_blob {
 // Opens and verifies the blob of `pte` against the program: methods and value
 // indices exist, states lie where the tensors of that name lie, constants are
 // long enough, views lie in their bases. ETX_NOT_FOUND if the file has none (a
-// stock file), which is not an error.
+// stock file), which is expected and leaves no message.
 //
 // Without ETX_DYNAMIC nothing is known of symbols, of the sizes that depend on
 // them and of concurrent pairs is verified except their number, so indices in

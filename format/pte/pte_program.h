@@ -74,7 +74,7 @@ typedef enum etx_pte_list {
   ETX_PTE_DELEGATES,  // parts that backends run
   ETX_PTE_ARENAS,     // bytes of each, entry 0 a dummy
   ETX_PTE_DEVICES,    // arenas that are not in the CPU's memory
-  ETX_PTE_LIST_COUNT  // how many lists there are
+  ETX_PTE_LIST_COUNT  // the number of lists
 } etx_pte_list;
 
 // One method's plan. Fields are private.

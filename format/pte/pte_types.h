@@ -58,7 +58,7 @@ typedef struct etx_pte_tensor {
   uint64_t memory_offset;      // bytes
   etx_pte_location location;   // of its data, if it is stored
   etx_text name;        // fully qualified name; size 0 if the file gives none
-  int8_t device_type;   // where it lives; 0: the CPU
+  int8_t device_type;   // the device of the tensor; 0: the CPU
   int8_t device_index;  // which of several devices of that type
 } etx_pte_tensor;
 
@@ -165,7 +165,7 @@ typedef struct etx_pte_delegate_content {
 // An arena that does not live in the CPU's memory.
 typedef struct etx_pte_buffer_device {
   int32_t buffer;       // index in the buffer sizes, at least 1
-  int8_t device_type;   // where it lives; 0: the CPU
+  int8_t device_type;   // the device of the tensor; 0: the CPU
   int8_t device_index;  // which of several devices of that type
 } etx_pte_buffer_device;
 

@@ -14,8 +14,8 @@ static const dtype_row rows[ETX_DTYPE_COUNT] = {
 #undef DTYPE
 };
 
-// Apart from the rows, so that a program that asks for none has none, and as
-// long as the longest: a pointer to each would be larger.
+// Apart from the rows, so that a program that uses no names contains none, and
+// as long as the longest: a pointer to each would be larger.
 static const char names[ETX_DTYPE_COUNT][sizeof "float8_e4m3fnuz"] = {
 #define DTYPE(NAME, name, code, bytes, category) [code] = name,
 #include "format/tensor/dtype.def"

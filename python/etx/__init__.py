@@ -40,7 +40,7 @@ _runtime.connect(_errors.make, _arrays.wrap, _arrays.coerce, _arrays.flatten)
 
 __version__ = "0.1.0"
 
-# What needs torch, and the module it comes from.
+# Names that need torch, and the module that defines them.
 _LATER = {
     "Exported": "_export",
     "MethodArg": "_method_args",

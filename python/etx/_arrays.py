@@ -1,4 +1,4 @@
-"""Arrays for memory of the runtime, and memory for what users pass.
+"""Arrays over the runtime's memory, and memory for the arguments that users pass.
 
 The extension reads NumPy arrays and other buffers, and tensors with DLPack, in
 place. What it cannot read so comes to `coerce`.
@@ -126,7 +126,7 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 def flatten(
     args: tuple[Any, ...], kwargs: dict[str, Any] | None
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments with a tuple's or dictionary's parts in its place."""
+    """Arguments with each tuple or dictionary replaced by its parts."""
     placed = tuple(part for arg in args for _, part in _parts("", arg))
     named: dict[str, Any] = {}
     for name, arg in (kwargs or {}).items():

@@ -1,4 +1,4 @@
-"""Sizes that PyTorch would rather leave out.
+"""Sizes at the bounds of a dimension that torch.export treats as special cases.
 
 `buffer[:n] = x` makes torch.export ask whether n is the whole of the buffer, and
 then refuse a dimension that may be that large, although the graph, traced for
@@ -24,7 +24,7 @@ _LEFT_OUT = re.compile(r"expression Ne\((\w+), (\d+)\)")
 
 
 def is_about_one_size(error: Exception) -> bool:
-    """PyTorch's refusal names nothing but single sizes."""
+    """True if PyTorch's error is about single sizes only."""
     lines = [line for line in str(error).splitlines() if "satisfy the generated guard" in line]
     return bool(lines) and all(
         re.search(r"guard (\S+ != \d+|\d+ != \S+?)\.?$", line.strip()) for line in lines
@@ -43,7 +43,7 @@ def _assertions(program: ExportedProgram) -> list[tuple[torch.fx.Node, str, int]
 
 
 def _erase(node: torch.fx.Node) -> None:
-    """The node, and what was computed for it alone."""
+    """Removes the node, and the nodes that only it used."""
     waiting = [node]
     while waiting:
         gone = waiting.pop()
@@ -55,7 +55,7 @@ def _erase(node: torch.fx.Node) -> None:
 
 
 def _dims_of(program: ExportedProgram, symbol: str) -> dict[str, list[int]]:
-    """Dimensions of that size by input."""
+    """The dimensions of that size, by input."""
     names = set(program.graph_signature.user_inputs)
     found: dict[str, list[int]] = {}
     for node in inputs_of(program.graph):
@@ -83,7 +83,7 @@ def _at_size(examples: dict[str, Any], dims: dict[str, list[int]], size: int) ->
 def _observe(
     call: Callable[..., Any], tensors: list[torch.Tensor], arguments: dict[str, Any]
 ) -> list[Any]:
-    """Outputs, and what became of arguments and state, which is put back."""
+    """Outputs, and the new content of arguments and state, whose old content is restored."""
     before = [tensor.clone() for tensor in tensors]
     try:
         placed, named = by_position(call, arguments)

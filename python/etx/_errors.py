@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Error(Exception):
-    """What etx refuses, and why.
+    """The base class of all errors.
 
     Attributes:
       message: the sentence, such as "input 'x' is float32, expected int64".
@@ -93,7 +93,7 @@ class MissingMethodError(NotFoundError, AttributeError):
 
 
 class StateError(Error, RuntimeError):
-    """Right, but not now: closed, in use by another thread, not yet exported."""
+    """A correct call at the wrong time: closed, in use by another thread, not yet exported."""
 
     code = "bad_state"
 
@@ -112,7 +112,7 @@ class FileError(Error, ValueError):
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """The file is sound, but asks for something that this build does not do."""
+    """The file is valid, but needs something that this build does not support."""
 
     code = "unsupported"
 
@@ -168,7 +168,7 @@ _CLASSES: dict[str, type[Error]] = {
     "INTERNAL": InternalError,
 }
 
-# What to do, where the sentence does not say it: by a part of it.
+# Hints for messages that do not say what to do, by a part of the message.
 _HINTS = (
     ("another thread runs", "give each thread a session: program.session(), session.fork()"),
     ("this session is closed", "make a new one with program.session()"),
@@ -184,7 +184,8 @@ def _hint_for(text: str) -> str | None:
 
 
 def _found_in(text: str) -> str | None:
-    """ "input 'x' is float32, expected int64" tells what was found."""
+    """The part before ", expected ": "input 'x' is float32" of "input 'x' is
+    float32, expected int64"."""
     head, comma, _ = text.partition(", expected ")
     return head if comma else None
 
@@ -192,7 +193,7 @@ def _found_in(text: str) -> str | None:
 def make(
     status: str, text: str, line: int, column: int, offset: int, place: str | None
 ) -> Error:
-    """The exception for what the C library said; the extension calls it.
+    """The exception for an error of the C library; the extension calls this.
 
     `place` is the signature of the method that was called, or None.
     """

@@ -32,7 +32,7 @@ def method_of(model: torch.nn.Module, name: str) -> Callable[..., Any]:
 
 
 def shared_names(model: torch.nn.Module, name: str) -> list[str]:
-    """The buffers that a name stands for: a buffer's, or all below a module's, or
+    """The buffers that a name selects: a buffer's, or all below a module's, or
     all that a pattern (`*`, `?`) matches. Raises ArgumentError if it is neither.
     Of a buffer with many names it is the last, which PyTorch's graphs have."""
     known = list(model.named_buffers(remove_duplicate=False))
@@ -47,13 +47,13 @@ def shared_names(model: torch.nn.Module, name: str) -> list[str]:
             return list(dict.fromkeys(buffers[each] for each in found))
         raise _errors.ArgumentError(f"no buffer of '{owner}' matches '{name}'")
     try:
-        thing = attrgetter(name)(model)
+        item = attrgetter(name)(model)
     except AttributeError:
         raise _errors.ArgumentError(f"'{name}' does not exist in '{owner}'") from None
-    if isinstance(thing, torch.nn.Module):
+    if isinstance(item, torch.nn.Module):
         found = [kept for each, kept in buffers.items() if each.startswith(name + ".")]
         return list(dict.fromkeys(found))
-    kind = "a parameter" if isinstance(thing, torch.nn.Parameter) else f"a '{type(thing).__name__}'"
+    kind = "a parameter" if isinstance(item, torch.nn.Parameter) else f"a '{type(item).__name__}'"
     raise _errors.ArgumentError(
         f"'{name}' in '{owner}' is {kind}, expected a buffer or a module",
         hint="register_buffer(name, tensor) makes a tensor a buffer",
@@ -88,7 +88,7 @@ def _as_method_arg(given: Any) -> MethodArg:
 
 
 class Exported:
-    """Methods that PyTorch exported, and what the program is to know beside them.
+    """Methods that PyTorch exported, and the other content of the program.
 
     Attributes:
       methods: torch.export.ExportedProgram by name, functional.
@@ -120,7 +120,7 @@ class Exported:
                 )
 
     def _stored(self, folder: Path, file: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, Any]:
-        """Writes tensors and says how program.yaml names them."""
+        """Writes tensors; returns their names for program.yaml."""
         for name, tensor in tensors.items():
             if not _tensor_file.can_write(tensor):
                 raise _errors.ArgumentError(f"'{name}' is {tensor.dtype}, which cannot be stored")
@@ -221,7 +221,7 @@ def export(
       model: the module. It is not changed, and exported as it is: call `eval()`.
       methods: for each method a tuple or dictionary of example arguments.
       shared: names of buffers, of modules (all their buffers) or patterns.
-      constants: values that a program tells without running: constant methods.
+      constants: values that the program stores as constant methods, readable without running.
         Numbers, bool, str or tensors.
 
     Returns:

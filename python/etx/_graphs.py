@@ -1,4 +1,4 @@
-"""What PyTorch's graphs are asked for."""
+"""Queries of PyTorch's graphs."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def tracing_example(arg: MethodArg) -> Any:
 
 
 def dynamic_shapes(arg: MethodArg) -> Any:
-    """What torch.export wants to know of the argument."""
+    """The description of the argument's dynamic dimensions for torch.export."""
     if isinstance(arg.example_input, torch.Tensor):
         rank = arg.example_input.dim()
         return {index % rank: dim for index, dim in arg.dynamic_dims.items()} or None

@@ -1,4 +1,4 @@
-"""Paths and words as the extensions take them."""
+"""Converts paths and texts for the extension modules."""
 
 from __future__ import annotations
 

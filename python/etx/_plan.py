@@ -1,4 +1,4 @@
-"""The C planner: a directory of methods in, a program file out."""
+"""Calls the C planner, which makes a program file from a directory of methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program's methods and states look like, as plain data."""
+"""Descriptions of a program's methods and states, as plain data."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class MethodInfo:
       instruction_count: instructions of the method.
       scratch_bytes: part of the shared scratch block that it uses.
       structure_bytes: memory of its own; None if this build cannot load it.
-      temporary_bytes: what its kernels take while they run; None likewise.
+      temporary_bytes: what its kernels take while they run; None in the same case.
     """
 
     name: str
@@ -126,7 +126,7 @@ def _dims_of(row: dict[str, Any]) -> tuple[Dim, ...] | None:
         dim: Dim(factor * low + offset, factor * high + offset, symbol, factor, offset)
         for dim, symbol, factor, offset, low, high in row["dims"]
     }
-    # A stock file says of a dynamic size only how large it may be.
+    # A stock file states only the upper bound of a dynamic size.
     return tuple(
         known.get(i, Dim(0 if row["dynamic"] and not known else size, size))
         for i, size in enumerate(row["sizes"])
@@ -134,7 +134,7 @@ def _dims_of(row: dict[str, Any]) -> tuple[Dim, ...] | None:
 
 
 def port_of(row: dict[str, Any]) -> Port:
-    """From what the extension says."""
+    """From the extension's description."""
     return Port(
         name=row["name"],
         kind=row["kind"],
@@ -148,7 +148,7 @@ def port_of(row: dict[str, Any]) -> Port:
 
 
 def method_of(row: dict[str, Any]) -> MethodInfo:
-    """From what the extension says."""
+    """From the extension's description."""
     structure, _, _, temporary = row["needed"] or (None,) * 4
     return MethodInfo(
         name=row["name"],
@@ -162,5 +162,5 @@ def method_of(row: dict[str, Any]) -> MethodInfo:
 
 
 def state_of(row: dict[str, Any]) -> StateInfo:
-    """From what the extension says."""
+    """From the extension's description."""
     return StateInfo(row["name"], row["dtype"], tuple(row["sizes"]), row["offset"])

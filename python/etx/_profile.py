@@ -1,4 +1,4 @@
-"""What the operators of a session's methods took."""
+"""The times of the operators of a session's methods."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._report import table
 
 @dataclass(frozen=True)
 class OperatorTime:
-    """One instruction of a method: how often it ran, and for how long in all.
+    """One instruction of a method: its number of runs and their total time.
 
     Attributes:
       method: name of the method.

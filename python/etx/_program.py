@@ -1,4 +1,4 @@
-"""A program file, mapped: what is in it, and sessions over it."""
+"""A mapped program file: its content, and sessions over it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Program:
         try:
             self._native = _runtime.File(bytes_of(self.path), threads, data_paths)
         except _errors.FileError as refused:
-            # The library has only the bytes; the message should name the file.
+            # The library was given bytes and has no path for its message.
             raise refused.about(self.path) from None
         about = self._native.describe()
         rows = [row for row in about["methods"] if row["name"] not in _RESERVED]
@@ -151,7 +151,7 @@ class Program:
         return rows
 
     def memory_page(self) -> str:
-        """What lies where in memory, and when: a page for a browser, complete in
+        """The memory plan over time as a page for a browser, complete in
         itself.
 
         Raises:
@@ -190,7 +190,7 @@ class Program:
 
     def __reduce__(self) -> Any:
         if _marks_of((self.path, *self._data)) != self._marks:
-            self.__dict__.pop("fingerprint", None)  # which then tells
+            self.__dict__.pop("fingerprint", None)  # computed again from the new bytes
         data = tuple(map(str, self._data))
         return _open_again, (str(self.path), self.fingerprint, self.threads, data)
 
@@ -231,8 +231,8 @@ def _fingerprint_of(paths: Sequence[Path]) -> str:
 
 
 def _marks_of(paths: Sequence[Path]) -> list[tuple[int, ...] | None]:
-    """What tells that a file is another one, without reading it; None: it cannot
-    be looked at, for reasons that opening it tells."""
+    """For each file, numbers that change if it is replaced, found without reading
+    it. None: they cannot be found; opening the file then reports the reason."""
     marks: list[tuple[int, ...] | None] = []
     for path in paths:
         try:
@@ -252,6 +252,6 @@ def _open_again(path: str, fingerprint: str, threads: int, data: tuple[str, ...]
             f"'{path}' is not the file that was pickled",
             expected=fingerprint,
             found=program.fingerprint,
-            hint="load it anew with etx.load(path) where you pickle it",
+            hint="load it again with etx.load(path) before you pickle it",
         )
     return program

@@ -1,4 +1,4 @@
-"""What planning tells: bytes of every method, copies that remain, fusions."""
+"""The report of planning: bytes of every method, copies that remain, fusions."""
 
 from __future__ import annotations
 

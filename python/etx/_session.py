@@ -1,4 +1,4 @@
-"""A session: one set of state over a program, and its methods as functions."""
+"""A session: one copy of a program's state, with its methods as functions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class States(Mapping[str, np.ndarray]):
 
 
 class Methods(Mapping[str, Any]):
-    """The methods of a session by name, loaded when they are first asked for.
+    """The methods of a session by name, loaded when they are first used.
 
     Each is called with arrays, tensors or numbers, by position or by name, and
     returns None, its one output or a tuple of them, as arrays of their own.
@@ -108,7 +108,7 @@ class Methods(Mapping[str, Any]):
 
 
 class Session:
-    """One set of state over a program, as `Program.session()` makes it.
+    """One copy of a program's state, as `Program.session()` makes it.
 
     Methods of the program are attributes: `session.decode(token, pos)`. Where
     a method has the name of something that sessions have themselves (`state`,
@@ -144,7 +144,7 @@ class Session:
         return sorted({*super().__dir__(), *self.methods})
 
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """Calls a method by name, whatever the name is.
+        """Calls a method by name, also if the name is not a Python identifier.
 
         Args:
           method: name of the method.

@@ -94,7 +94,7 @@ class EdgePrograms:
 class PlannedProgram:
     """A program, planned: its bytes, its report, and the methods it was made of.
 
-    In their graphs `node.meta["spec"]` of a shared buffer says where it lies:
+    In their graphs `node.meta["spec"]` of a shared buffer has its location:
     `mem_id`, `mem_obj_id`, `mem_offset` (in bytes).
 
     Attributes:

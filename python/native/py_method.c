@@ -258,7 +258,7 @@ static PyMethodDef methods[] = {
     {"view", (PyCFunction)(void (*)(void))method_view,
      METH_VARARGS | METH_KEYWORDS,
      "Calls the method; arrays show its memory until the next call."},
-    {"seed", method_seed, METH_O, "Starts its random numbers anew."},
+    {"seed", method_seed, METH_O, "Restarts its sequence of random numbers."},
     {"profile_start", method_profile_start, METH_NOARGS, "Measures runs."},
     {"profile_rows", method_profile_rows, METH_NOARGS, "What was measured."},
     {"profile_stop", method_profile_stop, METH_NOARGS, "Measures no more."},

@@ -60,7 +60,7 @@ static const char* format_of(etx_dtype dtype) {
 
 PyObject* etx_py_view_of(etx_py_session* session, PyObject* owner,
                          const etx_tensor* tensor, bool is_writable) {
-  static uint64_t nothing;  // where tensors without elements are
+  static uint64_t nothing;  // the address of tensors without elements
   etx_py_view* const view = PyObject_New(etx_py_view, etx_py_view_type);
   if (view == NULL) return NULL;
   view->session = session;

@@ -59,7 +59,7 @@ struct etx_module_method;  // one loaded method and its memory
 // here write them.
 typedef struct etx_module {
   etx_program program;                // the opened file
-  etx_module_memory memory;           // where its memory comes from
+  etx_module_memory memory;           // the functions that allocate its memory
   struct etx_module_method* methods;  // list of loaded ones
   etx_bytes file;                     // its bytes
   bool is_mapped;                     // file: by us, else kept by the caller

@@ -1,7 +1,7 @@
-// A stock file may have outputs without planned memory, which ExecuTorch's runtime
-// allocates. Here they are placed after the arenas in the scratch block. There
-// are few if any, so each is found by reading the instructions again, which
-// needs no memory.
+// A stock file may have outputs without planned memory, which ExecuTorch's
+// runtime allocates. Here they are placed after the arenas in the scratch
+// block. There are few if any, so each is found by reading the instructions
+// again, which needs no memory.
 
 #include "runtime/program/unplanned_outputs.h"
 

@@ -31,8 +31,8 @@ static etx_status solve(const etx_method* method, const etx_blob_input_dim* row,
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "input '%t' has size %i in dimension %i, expected %i "
                          "times '%t' plus %i",
-                         etx_method_input_name(method, row->input, name_buffer), size,
-                         (int64_t)row->dim, row->factor, symbol.name,
+                         etx_method_input_name(method, row->input, name_buffer),
+                         size, (int64_t)row->dim, row->factor, symbol.name,
                          row->offset);
   }
   const int64_t value = rest / row->factor;
@@ -40,8 +40,7 @@ static etx_status solve(const etx_method* method, const etx_blob_input_dim* row,
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                          "input '%t' makes '%t' %i, its bounds are %i and %i",
                          etx_method_input_name(method, row->input, name_buffer),
-                         symbol.name, value, symbol.minimum,
-                         symbol.maximum);
+                         symbol.name, value, symbol.minimum, symbol.maximum);
   }
   *out_symbol = value;
   return ETX_OK;

@@ -10,8 +10,8 @@
 // ABA.
 //
 // The caller takes tasks from the front and workers take them from the back. If
-// jobs split their data in the same way, threads tend to get the data that is in
-// their caches.
+// jobs split their data in the same way, threads tend to get the data that is
+// in their caches.
 //
 // Sleeping and submitting race: a worker increments `sleepers` and reads `left`
 // again; a caller writes `left` and reads `sleepers`. All four are sequentially

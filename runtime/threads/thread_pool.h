@@ -35,8 +35,8 @@ enum {
   ETX_THREAD_POOL_APART = 128,
 };
 
-struct etx_host_thread;  // what the host knows of a thread
-struct etx_host_gate;    // where workers sleep
+struct etx_host_thread;  // a thread of the operating system
+struct etx_host_gate;    // workers without tasks sleep here
 
 // Fields are private to runtime/threads/, but for `parallel`.
 typedef struct etx_thread_pool {
@@ -65,8 +65,8 @@ size_t etx_thread_pool_needed(size_t thread_count);
 // Starts `thread_count` - 1 threads; between 1 and ETX_THREAD_POOL_MOST are
 // accepted. `memory` is aligned to 16 and has the bytes that are needed.
 // ETX_BAD_ARGUMENT: another number of threads, or `memory` is not aligned;
-// ETX_OUT_OF_MEMORY: it is too small; ETX_HOST_FAILED: the system starts no more
-// threads.
+// ETX_OUT_OF_MEMORY: it is too small; ETX_HOST_FAILED: the system starts no
+// more threads.
 ETX_MUST_USE etx_status etx_thread_pool_init(etx_thread_pool* pool,
                                              size_t thread_count,
                                              etx_bytes_mut memory,

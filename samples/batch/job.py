@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 
 
 class JobError(Exception):
-    """An error that the user has to fix."""
+    """An error that the user must fix."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A function or object that is not static is used by another file.
 
-Asked of the libraries: a symbol that no other object uses and no public header
+Checked in the libraries: a symbol that no other object uses and no public header
 declares should be static, or is dead. Sources that this build does not compile
 count as users by the words in them.
 """

@@ -1,6 +1,6 @@
 """The libraries that need no heap use none, nor stdio, nor abort.
 
-forbidden.h poisons those names in their sources; here their objects are asked,
+forbidden.h poisons those names in their sources; here their objects are checked,
 which also hold what a header or a compiler brought in. An archive named by
 --archives that is compiled without the poison is an error.
 """

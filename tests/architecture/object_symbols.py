@@ -21,7 +21,7 @@ _TARGET = re.compile(r"(.*?)/?CMakeFiles/([^/]+)\.dir/")
 class Build:
     """The objects that exist, and the sources whose objects do not.
 
-    A sanitized build has none here: its code is not only the tree's own.
+    A sanitized build gives none here, because it contains code from outside the tree.
     """
 
     def __init__(self, source_root, build):

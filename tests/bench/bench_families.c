@@ -66,7 +66,7 @@ static void make_uniform(etx_plan_block* block, uint64_t i, uint64_t n,
   block->size = some_size(state);
 }
 
-// What a forward pass keeps for the backward pass, and temporaries.
+// Values that a forward pass keeps for the backward pass, and temporaries.
 static void make_train(etx_plan_block* block, uint64_t i, uint64_t n,
                        uint64_t k, uint64_t* state) {
   (void)k;
@@ -87,7 +87,7 @@ static void make_nested(etx_plan_block* block, uint64_t i, uint64_t n,
   block->size = some_size(state);
 }
 
-// Nothing but lifespans tells one block from another.
+// Blocks differ in their lifetimes only.
 static void make_equal(etx_plan_block* block, uint64_t i, uint64_t n,
                        uint64_t k, uint64_t* state) {
   (void)n;
@@ -96,7 +96,7 @@ static void make_equal(etx_plan_block* block, uint64_t i, uint64_t n,
   block->size = 4096;
 }
 
-// Nothing can share anything.
+// No two blocks can share bytes.
 static void make_overlap(etx_plan_block* block, uint64_t i, uint64_t n,
                          uint64_t k, uint64_t* state) {
   (void)i;

@@ -13,8 +13,8 @@ extern const char* const bench_family_names[];
 // there is no family of that name.
 int bench_family_fill(const char* name, etx_plan_block* blocks, size_t count);
 
-// Most bytes that live at once in that family at that size, where another planner
-// has stated it; 0 where none has.
+// Most bytes that live at once in that family at that size, as
+// published; 0 if no number was published.
 uint64_t bench_family_bound(const char* name, size_t count);
 
 #endif

@@ -194,8 +194,8 @@ static int write_solution(const char* path, const etx_plan_problem* problem,
   return fclose(file) != 0;
 }
 
-// Others have stated how much lives at once in some families: a generator
-// that makes something else makes figures that cannot be compared.
+// For some families the live bytes have been published: a generator with other
+// numbers would give figures that cannot be compared.
 static int check_bound(const options* o, const planner_result* r) {
   const uint64_t known =
       o->count == 0 ? 0 : bench_family_bound(o->source, o->count);

@@ -37,7 +37,7 @@ from executorch.exir.passes import MemoryPlanningPass  # noqa: E402
 
 
 def collect(problems):
-    """Its greedy planner, which keeps what it is asked."""
+    """ExecuTorch's greedy planner, which also records its arguments."""
     def planner(alignment, specs, graph_module, signature, padding):
         specs = list(specs)
         rows = [(s.lifetime[0], s.lifetime[1] + 1,

@@ -228,7 +228,7 @@ FUSED = {"attention": "etx::attention", "linear epilogue": "etx::linear_chain",
 
 
 def check_fusions(report, methods):
-    """What is said to be fused is in the program, and nothing else is."""
+    """The fusions in the report are those in the program."""
     for kind, operator in FUSED.items():
         for name, method in methods.items():
             told = sum(f["method"] == name and f["kind"] == kind and

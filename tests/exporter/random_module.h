@@ -30,7 +30,7 @@ typedef enum type {
   TOKEN
 } type;
 
-// How a value of a method is computed.
+// The kinds of node that compute a value of a method.
 typedef enum action {
   GET_STATE,
   GET_INPUT,
@@ -45,7 +45,7 @@ typedef enum action {
   TAKE_ROWS,  // slice of the first two rows, put back over zeros
   INDEX_PUT,
   JOIN_ROWS,  // the concatenation of a, b and a + b
-  // With the input of DYNAMIC_ROWS:
+  // Only with the input of DYNAMIC_ROWS:
   PUT_DYNAMIC_ROWS,   // its rows replace the first ones of a
   ADD_DYNAMIC_ROWS,   // the first rows of b plus its rows do
   COPY_DYNAMIC_ROWS,  // as many first rows of b do
@@ -55,7 +55,7 @@ typedef enum action {
   COND_ON_ELEMENT =
       ACTION_COUNT,  // whether the first element of a is above `constant`
   COND_ON_ROWS,      // whether more rows than `row` were given
-  JOIN,              // a or b, as the step `conditional` says
+  JOIN,              // a or b, selected by the step `conditional`
 } action;
 
 typedef struct random_step {

@@ -2,7 +2,7 @@
 
 #include "format/base/arena.h"
 
-static void pieces_follow_each_other_aligned(void** state) {
+static void pieces_are_consecutive_and_aligned(void** state) {
   _Alignas(16) uint8_t block[64];
   etx_arena arena;
   (void)state;
@@ -13,7 +13,7 @@ static void pieces_follow_each_other_aligned(void** state) {
   assert_int_equal(arena.used_bytes, 17);
 }
 
-static void too_large_a_piece_changes_nothing(void** state) {
+static void a_piece_that_does_not_fit_changes_nothing(void** state) {
   _Alignas(16) uint8_t block[16];
   etx_arena arena;
   (void)state;
@@ -49,7 +49,7 @@ static void rewinding_frees_what_came_after_the_mark(void** state) {
   assert_int_equal(arena.peak_bytes, 28);
 }
 
-static void counting_says_what_a_real_arena_needs(void** state) {
+static void a_counting_arena_states_the_needed_bytes(void** state) {
   _Alignas(16) uint8_t block[64];
   static const size_t pieces[][2] = {{3, 1}, {8, 8}, {0, 16}, {5, 4}, {1, 16}};
   etx_arena counting;
@@ -85,11 +85,11 @@ static void counting_reports_an_overflow(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(pieces_follow_each_other_aligned),
-      cmocka_unit_test(too_large_a_piece_changes_nothing),
+      cmocka_unit_test(pieces_are_consecutive_and_aligned),
+      cmocka_unit_test(a_piece_that_does_not_fit_changes_nothing),
       cmocka_unit_test(an_empty_block_gives_only_empty_pieces),
       cmocka_unit_test(rewinding_frees_what_came_after_the_mark),
-      cmocka_unit_test(counting_says_what_a_real_arena_needs),
+      cmocka_unit_test(a_counting_arena_states_the_needed_bytes),
       cmocka_unit_test(counting_reports_an_overflow),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-// Bundled programs: one that the stock exporter wrote is read, and damage to it
-// is refused with its reason.
+// Bundled programs: one that the stock exporter wrote is read, and damaged ones
+// are refused with the reason.
 
 #include "tests/format/fixtures/format_test.h"
 
@@ -60,7 +60,7 @@ static void suites_and_cases_are_read(void** state) {
   assert_int_equal(*(const int64_t*)(const void*)count.as.tensor.data.data, 4);
 }
 
-static void the_program_inside_opens(void** state) {
+static void the_contained_program_opens(void** state) {
   (void)state;
   etx_pte pte;
   const etx_bundle bundle = open_file("exported/bundle.bpte");
@@ -94,7 +94,7 @@ static void data_of_another_length_is_refused(void** state) {
   refuses(bytes, ETX_BAD_FILE, "a tensor has 7 bytes of data, its sizes ask");
 }
 
-static void another_file_is_refused(void** state) {
+static void a_file_of_another_format_is_refused(void** state) {
   (void)state;
   refuses(read_file("pte/apple_add.pte"), ETX_BAD_FILE, "identifier");
   etx_bytes bytes = read_file("exported/bundle.bpte");
@@ -105,7 +105,8 @@ static void another_file_is_refused(void** state) {
   refuses(bytes, ETX_BAD_FILE, "at least 8");
 }
 
-// The version is the only 32-bit 2 whose change alone makes it unknown.
+// The file has several 32-bit numbers 2. The version is the only one for which
+// a change gives the message of an unknown version.
 static void another_version_is_refused(void** state) {
   (void)state;
   const etx_bytes bytes = read_file("exported/bundle.bpte");
@@ -131,9 +132,9 @@ static void another_version_is_refused(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(suites_and_cases_are_read),
-      cmocka_unit_test(the_program_inside_opens),
+      cmocka_unit_test(the_contained_program_opens),
       cmocka_unit_test(data_of_another_length_is_refused),
-      cmocka_unit_test(another_file_is_refused),
+      cmocka_unit_test(a_file_of_another_format_is_refused),
       cmocka_unit_test(another_version_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

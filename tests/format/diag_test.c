@@ -20,7 +20,7 @@ static void every_conversion_is_known(void** state) {
   assert_string_equal(out, "s abc -5 7 9 beef 1.5 %");
 }
 
-static void the_extremes_of_numbers_are_exact(void** state) {
+static void the_largest_and_smallest_numbers_are_exact(void** state) {
   char out[100];
   (void)state;
   etx_format_text(out, sizeof out, "%i %i %u", INT64_MIN, INT64_MAX,
@@ -29,7 +29,7 @@ static void the_extremes_of_numbers_are_exact(void** state) {
       out, "-9223372036854775808 9223372036854775807 18446744073709551615");
 }
 
-static void doubles_have_six_digits_or_a_word(void** state) {
+static void doubles_have_six_digits_or_are_inf_or_nan(void** state) {
   char out[100];
   (void)state;
   etx_format_text(out, sizeof out, "%f %f %f %f", 0.0, -0.25, (double)NAN,
@@ -82,7 +82,7 @@ static void a_line_and_a_column_are_kept(void** state) {
   assert_int_equal(diag.column, 4);
 }
 
-static void more_is_appended_to_a_message_and_never_past_its_end(void** state) {
+static void appended_text_is_truncated_at_the_end_of_the_buffer(void** state) {
   etx_diag diag;
   (void)state;
   etx_diag_init(&diag);
@@ -125,14 +125,14 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_new_diag_is_empty),
       cmocka_unit_test(every_conversion_is_known),
-      cmocka_unit_test(the_extremes_of_numbers_are_exact),
-      cmocka_unit_test(doubles_have_six_digits_or_a_word),
+      cmocka_unit_test(the_largest_and_smallest_numbers_are_exact),
+      cmocka_unit_test(doubles_have_six_digits_or_are_inf_or_nan),
       cmocka_unit_test(a_null_string_is_printed_as_none),
       cmocka_unit_test(text_that_does_not_fit_is_truncated),
       cmocka_unit_test(control_characters_of_names_are_replaced),
       cmocka_unit_test(the_first_message_wins),
       cmocka_unit_test(a_line_and_a_column_are_kept),
-      cmocka_unit_test(more_is_appended_to_a_message_and_never_past_its_end),
+      cmocka_unit_test(appended_text_is_truncated_at_the_end_of_the_buffer),
       cmocka_unit_test(a_note_has_a_status_and_no_text),
       cmocka_unit_test(a_diag_is_optional),
   };

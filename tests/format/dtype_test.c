@@ -55,7 +55,7 @@ static void opaque_types_promote_only_with_themselves(void** state) {
 }
 
 // torch.result_type(tensor, number).
-static void numbers_count_by_category_only(void** state) {
+static void python_numbers_promote_by_category_only(void** state) {
   (void)state;
   assert_int_equal(
       etx_dtype_promote_scalar(ETX_DTYPE_UINT8, ETX_CATEGORY_INTEGER),
@@ -107,7 +107,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(promotion_of_every_pair_is_pytorchs),
       cmocka_unit_test(opaque_types_promote_only_with_themselves),
-      cmocka_unit_test(numbers_count_by_category_only),
+      cmocka_unit_test(python_numbers_promote_by_category_only),
       cmocka_unit_test(every_name_finds_its_type),
       cmocka_unit_test(unknown_names_and_codes_are_refused),
       cmocka_unit_test(sizes_are_those_of_the_elements),

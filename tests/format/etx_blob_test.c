@@ -1,5 +1,5 @@
-// The blob, written into the sample, read back, and refused for each thing in
-// which it can disagree with its program.
+// The blob is written into the sample and read back. It is refused for each way
+// in which it can disagree with its program.
 
 #include "tests/format/fixtures/format_test.h"
 
@@ -297,7 +297,7 @@ static void each_disagreement_with_the_program_is_refused(void** state) {
   refuses_each(disagreements, COUNT(disagreements));
 }
 
-static void each_disagreement_about_what_changes_is_refused(void** state) {
+static void each_disagreement_about_dynamic_sizes_is_refused(void** state) {
   (void)state;
   refuses_each(unread_disagreements, COUNT(unread_disagreements));
 }
@@ -370,7 +370,7 @@ int main(void) {
       unit_test_with(ETX_VERIFIER,
                      each_disagreement_with_the_program_is_refused),
       unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,
-                     each_disagreement_about_what_changes_is_refused),
+                     each_disagreement_about_dynamic_sizes_is_refused),
       unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,
                      an_odd_number_of_concurrent_methods_is_refused),
       cmocka_unit_test(a_view_may_contain_its_base),

@@ -95,7 +95,7 @@ static void equal_vtables_are_shared(void** state) {
   assert_int_equal(vtables[0], vtables[1]);
 }
 
-static void absent_values_take_no_room(void** state) {
+static void absent_values_take_no_bytes(void** state) {
   etx_fb_builder b;
   etx_bytes_mut out;
   (void)state;
@@ -156,7 +156,7 @@ static void more_different_vtables_than_are_remembered_are_still_right(
   etx_fb_builder_init(&b, block_of(sizeof space));
   const size_t refs = etx_fb_builder_reserve_refs(&b, TABLES);
   for (uint32_t i = 0; i < TABLES; ++i) {
-    etx_fb_builder_start(&b);  // which fields there are differs in each
+    etx_fb_builder_start(&b);  // each table has other fields
     for (uint32_t bit = 0; bit < 7; ++bit) {
       if ((i >> bit & 1) != 0) {
         etx_fb_builder_add_u8(&b, bit, (uint8_t)(bit + 1), 0);
@@ -183,7 +183,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_built_is_read_back),
       cmocka_unit_test(equal_vtables_are_shared),
-      cmocka_unit_test(absent_values_take_no_room),
+      cmocka_unit_test(absent_values_take_no_bytes),
       cmocka_unit_test(the_counted_size_is_enough_and_every_smaller_one_fails),
       cmocka_unit_test(the_same_calls_give_the_same_bytes),
       cmocka_unit_test(

@@ -15,7 +15,7 @@ static const uint8_t bytes[] = {
     0,   0,              // 18: field 2 is absent
     10,  0,   0,   0,    // 20: the table: 10 bytes back to its vtable
     251, 255, 255, 255,  // 24: -5
-    4,   0,   0,   0,    // 28: the string is 4 bytes on
+    4,   0,   0,   0,    // 28: the string is 4 bytes further
     2,   0,   0,   0,    // 32: its length
     'h', 'i', 0,   0,    // 36: its bytes and a NUL
 };
@@ -48,7 +48,8 @@ static void fields_of_0_and_past_the_vtable_are_absent(void** state) {
   }
 }
 
-// Compilers that see the bytes warn of loads that are never executed.
+// A volatile size: compilers that know the bytes warn about loads that are
+// never executed.
 static const uint8_t* volatile const unseen = bytes;
 
 static void loads_stop_at_the_end(void** state) {

@@ -25,8 +25,8 @@ static const uint8_t good[] = {
     8,   0,              // 16: field 1 at 8
     0,   0,              // 18: field 2 is absent
     10,  0,   0,   0,    // 20: the table: 10 bytes back to its vtable
-    251, 255, 255, 255,  // 24: -5
-    4,   0,   0,   0,    // 28: the string is 4 bytes on
+    251, 255, 255, 255,  // 28: the string is 4 bytes further
+    4,   0,   0,   0,    // 28: the string is 4 bytes further
     2,   0,   0,   0,    // 32: its length
     'h', 'i', 0,   0,    // 36: its bytes and a NUL
 };
@@ -52,7 +52,7 @@ typedef struct damage {
   const char* message;
 } damage;
 
-static void each_damage_has_its_reason(void** state) {
+static void each_damage_is_refused_with_its_reason(void** state) {
   static const damage damages[] = {
       {4, 'X', "identifier"},
       {0, 0, "a reference points to byte 0 of 40"},
@@ -184,7 +184,7 @@ static etx_fb_ref unions_of_leaves(built* it, size_t count) {
     etx_fb_builder_add_i32(&it->b, 0, 5, 0);
     etx_fb_builder_add_u64(&it->b, 1, 6, 0);
     etx_fb_builder_set_ref(&it->b, refs, i,
-                        union_of(it, 1, etx_fb_builder_end(&it->b)));
+                           union_of(it, 1, etx_fb_builder_end(&it->b)));
   }
   return etx_fb_builder_table_vector(&it->b, refs, count);
 }
@@ -234,7 +234,7 @@ static void every_table_of_a_vector_is_verified(void** state) {
     const size_t refs = etx_fb_builder_reserve_refs(&it.b, 3);
     for (size_t i = 0; i < 3; ++i) {
       etx_fb_builder_set_ref(&it.b, refs, i,
-                          union_of(&it, 1, leaf(&it, i == bad ? 0 : 5)));
+                             union_of(&it, 1, leaf(&it, i == bad ? 0 : 5)));
     }
     const etx_fb_ref tables = etx_fb_builder_table_vector(&it.b, refs, 3);
     assert_int_equal(verify(&it, node_of(&it, CHILDREN, tables), 0, &diag),
@@ -251,7 +251,8 @@ static void wide_elements_must_be_aligned(void** state) {
   begin(&it);
   const etx_fb_ref vector = etx_fb_builder_vector(&it.b, wides, 2, 8, 8);
   assert_ok(verify(&it, node_of(&it, WIDES, vector), 0, &diag));
-  // The same bytes four bytes on: everything but the eights stays aligned.
+  // The same bytes at an address 4 bytes higher: all but the 8-byte elements
+  // stays aligned.
   memmove(it.bytes.data - 4, it.bytes.data, it.bytes.size);
   const uint8_t* moved = it.bytes.data - 4;
   static uint64_t room[64];
@@ -316,7 +317,7 @@ static void tables_with_a_known_vtable_count_towards_the_depth(void** state) {
     begin(&it);
     const etx_fb_ref first = unions_of_leaves(&it, 9);
     etx_fb_ref ref = node_of(&it, CHILDREN, unions_of_leaves(&it, 9));
-    // With the root, the node above, the unions and their leaves.
+    // The tables are the root, the node above, the unions and their leaves.
     for (size_t i = 0; i < ETX_MAX_FB_DEPTH - 4 + above; ++i) {
       ref = node_of(&it, CHILD, ref);
     }
@@ -333,7 +334,7 @@ static void tables_with_a_known_vtable_count_towards_the_depth(void** state) {
 typedef struct room {
   uint64_t bytes[128];
   etx_fb_buffer buffer;
-  uint32_t reference;  // to the third union
+  uint32_t reference;  // the position of the reference to the third union
 } room;
 
 static uint8_t* byte_at(room* r, uint32_t position) {
@@ -350,8 +351,9 @@ static void make_room(room* r) {
   memset(r->bytes, 0, sizeof r->bytes);
   memcpy(r->bytes, it.bytes.data, it.bytes.size);
   r->buffer = (etx_fb_buffer){byte_at(r, 0), (uint32_t)it.bytes.size};
-  r->reference = etx_fb_vector_in(&r->buffer, etx_fb_root(&r->buffer),
-                                  CHILDREN).position + 8;
+  r->reference =
+      etx_fb_vector_in(&r->buffer, etx_fb_root(&r->buffer), CHILDREN).position +
+      8;
 }
 
 // Makes the reference at `reference` lead to `bytes` of a copy of the table at
@@ -403,8 +405,9 @@ static void a_table_with_a_known_vtable_must_be_aligned(void** state) {
   assert_says(&diag, "'Leaf.wide': a field lies at byte");
 }
 
-// Each level refers to the next one twice: 2^40 tables if each is followed.
-static void shared_tables_cannot_ask_for_endless_work(void** state) {
+// Each level refers to the next one twice, so following every reference would
+// visit 2^40 tables.
+static void shared_tables_cannot_cause_endless_work(void** state) {
   built it;
   etx_diag diag;
   (void)state;
@@ -420,7 +423,7 @@ static void shared_tables_cannot_ask_for_endless_work(void** state) {
   assert_says(&diag, "there are more than 1000000 tables");
 }
 
-// A newer writer may know more.
+// Files of newer versions may have fields that this schema does not know.
 static void fields_that_the_schema_does_not_know_are_skipped(void** state) {
   built it;
   etx_diag diag;
@@ -436,7 +439,7 @@ static void fields_that_the_schema_does_not_know_are_skipped(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_good_table_is_accepted),
-      cmocka_unit_test(each_damage_has_its_reason),
+      cmocka_unit_test(each_damage_is_refused_with_its_reason),
       cmocka_unit_test(every_truncation_is_refused),
       cmocka_unit_test(the_stated_size_of_a_table_is_ignored),
       cmocka_unit_test(members_of_a_union_are_verified),
@@ -449,7 +452,7 @@ int main(void) {
       cmocka_unit_test(tables_with_a_known_vtable_count_towards_the_depth),
       cmocka_unit_test(a_table_with_a_known_vtable_must_end_inside_the_file),
       cmocka_unit_test(a_table_with_a_known_vtable_must_be_aligned),
-      cmocka_unit_test(shared_tables_cannot_ask_for_endless_work),
+      cmocka_unit_test(shared_tables_cannot_cause_endless_work),
       cmocka_unit_test(fields_that_the_schema_does_not_know_are_skipped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@ static const etx_op* find(const char* name, const char* overload) {
   return etx_op_find(etx_text_of(name), etx_text_of(overload));
 }
 
-static void name_and_overload_may_stand_together(void** unused) {
+static void name_and_overload_may_be_one_text(void** unused) {
   (void)unused;
   const etx_op* op = find("aten::add", "out");
   assert_non_null(op);
@@ -59,7 +59,7 @@ static size_t check_arguments(const etx_op* op) {
     if (!argument.written) continue;
     assert_false(argument.optional);
     if (etx_argument_is_changed(&argument)) {
-      assert_int_equal(outs, 0);  // out arguments stand last
+      assert_int_equal(outs, 0);  // out arguments are last
       ++changed;
     } else {
       ++outs;
@@ -131,7 +131,7 @@ static void an_optional_list_is_optional_itself(void** unused) {
   assert_true(a.optional);
 }
 
-// Counts seen in files that the stock exporter wrote.
+// The numbers of arguments were counted in files that the stock exporter wrote.
 static void calls_carry_one_index_for_the_result(void** unused) {
   (void)unused;
   static const struct {
@@ -160,7 +160,7 @@ static void calls_carry_one_index_for_the_result(void** unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(name_and_overload_may_stand_together),
+      cmocka_unit_test(name_and_overload_may_be_one_text),
       cmocka_unit_test(the_default_overload_has_no_dot),
       cmocka_unit_test(unknown_names_are_not_found),
       cmocka_unit_test(every_row_is_found_by_its_name_alone),

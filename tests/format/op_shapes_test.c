@@ -23,7 +23,7 @@ static void assert_refused(const char* part) {
   if (!test_message_has(&a.diag, part)) fail_msg("%s", a.diag.text);
 }
 
-// Numbers.
+// ---- sizes that are numbers ----
 
 static void sizes_of_one_are_broadcast(void** unused) {
   (void)unused;
@@ -96,7 +96,7 @@ static void a_view_keeps_the_elements(void** unused) {
   assert_refused("invalid in a view");
 }
 
-static void a_part_lies_among_the_elements(void** unused) {
+static void as_strided_must_stay_inside_the_storage(void** unused) {
   (void)unused;
   asker_begin(&a, "etx::part_view.default");
   asker_tensor(&a, F32, DIMS(4, 6));
@@ -133,8 +133,8 @@ static void slices_clamp_and_count_from_the_end(void** unused) {
     asker_begin(&a, "aten::slice_copy.Tensor_out");
     asker_tensor(&a, F32, DIMS(5));
     asker_integer(&a, -1);
-    // What looks like a handle is none where sizes are numbers; the shape_query
-    // of this test has handles, so the smallest number stands for it.
+    // The shape_query has symbolic sizes, whose handles are the numbers up to
+    // ETX_DIM_HANDLE. So INT64_MIN stands for the smallest number above them.
     asker_integer(
         &a, cases[i].start == INT64_MIN ? ETX_DIM_HANDLE + 1 : cases[i].start);
     asker_integer(&a, cases[i].end);
@@ -263,7 +263,7 @@ static void casts_take_the_type_of_out(void** unused) {
   assert_int_equal(a.outputs[0].dtype, ETX_DTYPE_FROM_OUT);
 }
 
-// Symbols.
+// ---- sizes that contain a symbol ----
 
 static void equal_symbols_broadcast(void** unused) {
   (void)unused;
@@ -388,7 +388,7 @@ int main(void) {
       cmocka_unit_test(inner_sizes_of_a_product_must_agree),
       cmocka_unit_test(a_view_infers_one_size),
       cmocka_unit_test(a_view_keeps_the_elements),
-      cmocka_unit_test(a_part_lies_among_the_elements),
+      cmocka_unit_test(as_strided_must_stay_inside_the_storage),
       cmocka_unit_test(slices_clamp_and_count_from_the_end),
       cmocka_unit_test(an_index_replaces_its_dimension),
       cmocka_unit_test(dimensions_of_separated_indices_come_first),

@@ -2,7 +2,7 @@
 
 #include "format/tensor/promotion.h"
 
-// Letters of the types in the tables, and the types.
+// The letters that stand for types in the tables below, and the types.
 static const char letters[] = "buasilhgfdkcz";
 static const etx_dtype types[] = {
     ETX_DTYPE_BOOL,      ETX_DTYPE_UINT8,     ETX_DTYPE_INT8,

@@ -58,7 +58,7 @@ static void entries_are_read_back(void** state) {
   assert_false(etx_ptd_find(&ptd, etx_text_of("numbe"), &entry));
 }
 
-static void a_program_is_told_from_a_data_file(void** state) {
+static void programs_and_data_files_are_distinguished(void** state) {
   (void)state;
   const etx_bytes file = right_file();
   assert_true(etx_ptd_looks_like(file));
@@ -76,7 +76,8 @@ static void refuses(etx_bytes file, etx_status status, const char* why) {
   assert_says(&diag, why);
 }
 
-// Damage to the head: the byte, what to add to it, the reason.
+// Each row damages the head: the index of a byte, the number added to it, and
+// the expected reason.
 static void a_wrong_head_is_refused(void** state) {
   (void)state;
   static const struct {
@@ -113,7 +114,7 @@ static void a_segment_past_the_end_is_refused(void** state) {
   etx_bytes file = right_file();
   uint64_t bytes = 0;
   memcpy(&bytes, block.bytes + 40, sizeof bytes);
-  // The last segment with bytes is that of 'blob'.
+  // Changes the end of the last segment with bytes, that of 'blob'.
   bytes -= 1 + 128;
   memcpy(block.bytes + 40, &bytes, sizeof bytes);
   refuses(file, ETX_BAD_FILE, "segment '");
@@ -148,7 +149,7 @@ static void an_entry_that_does_not_fit_is_refused(void** state) {
   refuses_entry(&datum, "unknown scalar type 99");
 }
 
-static void an_index_outside_is_refused(void** state) {
+static void a_segment_index_out_of_range_is_refused(void** state) {
   (void)state;
   // The one byte in the FlatBuffer that holds segment index 2.
   const etx_bytes file = right_file();
@@ -171,11 +172,11 @@ static void an_index_outside_is_refused(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(entries_are_read_back),
-      cmocka_unit_test(a_program_is_told_from_a_data_file),
+      cmocka_unit_test(programs_and_data_files_are_distinguished),
       cmocka_unit_test(a_wrong_head_is_refused),
       cmocka_unit_test(a_segment_past_the_end_is_refused),
       cmocka_unit_test(an_entry_that_does_not_fit_is_refused),
-      cmocka_unit_test(an_index_outside_is_refused),
+      cmocka_unit_test(a_segment_index_out_of_range_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,7 +99,7 @@ static void numbers_that_do_not_fit_the_file_are_refused(void** state) {
         file_with(r->length, r->program, r->base, r->segments, r->size);
     assert_int_equal(etx_pte_header_read(bytes, &header, &diag), ETX_BAD_FILE);
     assert_says(&diag, r->message);
-    assert_int_equal(header.length, 77);  // outputs are left alone
+    assert_int_equal(header.length, 77);  // outputs are unchanged
   }
 }
 

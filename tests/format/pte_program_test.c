@@ -72,7 +72,7 @@ static void lists_are_read(void** state) {
   assert_int_equal(maybe.as.tensors.items[1], -1);
 }
 
-static void tensors_say_what_they_are_and_where(void** state) {
+static void tensors_have_types_sizes_and_locations(void** state) {
   const program_fixture* f = *state;
   etx_pte_tensor tensor = etx_pte_value_at(&f->plan, SAMPLE_INPUT).as.tensor;
   assert_int_equal(tensor.dtype, ETX_DTYPE_FLOAT32);
@@ -259,7 +259,7 @@ int main(void) {
       cmocka_unit_test(methods_are_found_by_name),
       cmocka_unit_test(scalars_and_text_are_read),
       cmocka_unit_test(lists_are_read),
-      cmocka_unit_test(tensors_say_what_they_are_and_where),
+      cmocka_unit_test(tensors_have_types_sizes_and_locations),
       cmocka_unit_test(constants_and_initial_data_lie_in_the_file),
       cmocka_unit_test(ports_operators_and_arenas_are_read),
       cmocka_unit_test(every_kind_of_instruction_is_read),

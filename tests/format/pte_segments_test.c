@@ -1,5 +1,5 @@
-// Where constants, initial data and named data lie, and what is refused about
-// it: bytes of written files, changed in place.
+// The positions of constants, initial data and named data in a file, and the
+// errors about them. Bytes of written files are changed in place.
 
 #include "tests/format/fixtures/format_test.h"
 
@@ -50,7 +50,8 @@ static void segments_are_aligned_and_do_not_overlap(void** state) {
   const segments_fixture* f = *state;
   uint64_t end = 0;
   assert_int_equal(etx_pte_segment_count(&f->pte), 4);
-  assert_int_equal(f->pte.segment_base % 256, 0);  // what named data asks for
+  assert_int_equal(f->pte.segment_base % 256,
+                   0);  // the alignment of the named data
   for (size_t i = 0; i < 4; ++i) {
     uint64_t offset = 0;
     uint64_t size = 0;
@@ -64,7 +65,7 @@ static void segments_are_aligned_and_do_not_overlap(void** state) {
   assert_int_equal(f->pte.segment_base + end, f->file.size);
 }
 
-static void indexes_outside_are_not_found(void** state) {
+static void indices_out_of_range_are_not_found(void** state) {
   const segments_fixture* f = *state;
   etx_bytes data = {NULL, 77};
   assert_false(etx_pte_constant_find(&f->pte, 0, &data));
@@ -132,14 +133,16 @@ static void named_data_in_no_segment_is_refused(void** state) {
 
 #define WITH_SAMPLE(test) \
   cmocka_unit_test_setup_teardown(test, open_sample, close_sample)
-#define REFUSED(test)                                                       \
-  {#test, ETX_VERIFIER ? (test) : test_skip_left_out, open_sample, close_sample, \
-   NULL}
+#define REFUSED(test)                                               \
+  {                                                                 \
+#test, ETX_VERIFIER ? (test) : test_skip_left_out, open_sample, \
+        close_sample, NULL                                          \
+  }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       WITH_SAMPLE(segments_are_aligned_and_do_not_overlap),
-      WITH_SAMPLE(indexes_outside_are_not_found),
+      WITH_SAMPLE(indices_out_of_range_are_not_found),
       REFUSED(a_segment_past_the_end_is_refused),
       REFUSED(a_segment_whose_end_overflows_is_refused),
       REFUSED(segments_without_a_header_are_refused),

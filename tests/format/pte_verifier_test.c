@@ -82,7 +82,7 @@ static etx_pte_tensor* tensor_of(program_variant* v, size_t value) {
   return &v->values[value].as.tensor;
 }
 
-// ---- one function for each thing that can be wrong ----
+// ---- one function for each error ----
 
 static void rank_too_large(program_variant* v) {
   tensor_of(v, SAMPLE_INPUT)->rank = ETX_MAX_RANK + 1;
@@ -331,7 +331,7 @@ static void the_unchanged_sample_is_accepted(void** state) {
   if (open_variant(&v, &diag) != ETX_OK) fail_msg("%s", diag.text);
 }
 
-static void each_wrong_thing_is_refused_by_name(void** state) {
+static void each_error_is_refused_with_its_message(void** state) {
   (void)state;
   for (size_t i = 0; i < COUNT(refusals); ++i) {
     program_variant v;
@@ -352,7 +352,8 @@ static void jump_past_the_end(program_variant* v) {
 }
 static void empty_tensor(program_variant* v) {
   v->sizes[0] = 0;
-  v->sizes[1] = INT32_MAX / 8;  // its row still fits a 32-bit machine
+  v->sizes[1] =
+      INT32_MAX / 8;  // a row still fits the address space of a 32-bit machine
 }
 static void exactly_in_its_arena(program_variant* v) {
   tensor_of(v, SAMPLE_INPUT)->memory_offset = 72;
@@ -369,8 +370,8 @@ static void dynamic_without_bound(program_variant* v) {
 }
 static void no_plans(program_variant* v) { v->content.plan_count = 0; }
 
-// Files that ExecuTorch's runtime loads, or whose error concerns one method and not
-// the file.
+// Files that stock runtimes load, and files whose error concerns one method
+// only.
 static void unusual_but_valid_files_are_accepted(void** state) {
   static void (*const changes[])(program_variant*) = {
       jump_past_the_end, empty_tensor,    exactly_in_its_arena,
@@ -430,7 +431,8 @@ static etx_fb_ref only(etx_fb_builder* b, etx_fb_ref table) {
   return etx_fb_builder_table_vector(b, refs, 1);
 }
 
-// A program with one method, of values and chains alone; to be released.
+// A program with one method that has only values and chains. The caller frees
+// it.
 static etx_bytes_mut with_plan(etx_fb_builder* b, etx_fb_ref values,
                                etx_fb_ref chains) {
   etx_bytes_mut file;
@@ -478,7 +480,7 @@ static void an_instruction_has_content(void** state) {
 }
 
 // One list of 10^4 items that 10^4 values share: 10^8 items in 120 kB.
-static void shared_lists_cannot_ask_for_endless_work(void** state) {
+static void shared_lists_cannot_cause_endless_work(void** state) {
   enum { COUNT_OF_BOTH = 10000 };
   static uint64_t space[1 << 15];
   static int64_t items[COUNT_OF_BOTH];  // all name value 0, an Int
@@ -521,13 +523,13 @@ static void shared_lists_cannot_ask_for_endless_work(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_unchanged_sample_is_accepted),
-      unit_test_with(ETX_VERIFIER, each_wrong_thing_is_refused_by_name),
+      unit_test_with(ETX_VERIFIER, each_error_is_refused_with_its_message),
       cmocka_unit_test(unusual_but_valid_files_are_accepted),
       cmocka_unit_test(unaligned_bytes_are_a_wrong_argument),
       unit_test_with(ETX_VERIFIER, a_refused_file_leaves_the_output_alone),
       unit_test_with(ETX_VERIFIER, a_message_says_where_in_the_file),
       unit_test_with(ETX_VERIFIER, an_instruction_has_content),
-      unit_test_with(ETX_VERIFIER, shared_lists_cannot_ask_for_endless_work),
+      unit_test_with(ETX_VERIFIER, shared_lists_cannot_cause_endless_work),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

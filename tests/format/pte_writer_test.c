@@ -71,7 +71,7 @@ static void the_constant_segment_is_never_empty_if_it_has_entries(
   sample_release(file);
 }
 
-static void constants_are_aligned_as_asked(void** state) {
+static void constants_have_the_stated_alignment(void** state) {
   static const uint8_t bytes[100] = {1};
   static const etx_bytes constants[] = {{NULL, 0},   {bytes, 3},   {bytes, 0},
                                         {bytes, 17}, {bytes, 100}, {NULL, 0}};
@@ -90,7 +90,7 @@ static void constants_are_aligned_as_asked(void** state) {
       const etx_bytes data = etx_pte_constant(&pte, i);
       const size_t at = (size_t)(data.data - file.data);
       assert_int_equal(at % alignment, 0);
-      // Vectors of 64 bytes are read from what has as many.
+      // Constants of 64 bytes and more are aligned to a cache line.
       if (constants[i].size >= 64) assert_int_equal(at % 64, 0);
       assert_true(data.size >= constants[i].size);
       if (constants[i].size > 0) assert_int_equal(data.data[0], 1);
@@ -164,7 +164,7 @@ static void the_stated_memory_is_enough_and_little_more_than_needed(
       continue;
     }
     assert_int_equal(status, ETX_OUT_OF_MEMORY);
-    assert_int_equal(least, 0);  // once it fits, more fits too
+    assert_int_equal(least, 0);  // a larger block never fails
     assert_int_equal(written, 0);
     assert_says(&diag, "bytes of working memory");
   }
@@ -250,7 +250,7 @@ int main(void) {
       cmocka_unit_test(a_file_with_segments_has_the_long_header),
       cmocka_unit_test(a_file_without_segments_has_no_header),
       cmocka_unit_test(the_constant_segment_is_never_empty_if_it_has_entries),
-      cmocka_unit_test(constants_are_aligned_as_asked),
+      cmocka_unit_test(constants_have_the_stated_alignment),
       cmocka_unit_test(a_constant_may_be_a_slice_of_another),
       cmocka_unit_test(the_same_content_gives_the_same_bytes),
       cmocka_unit_test(the_stated_memory_is_enough_and_little_more_than_needed),

@@ -1,5 +1,5 @@
-// Source lines, written into a sample, read back, and refused for each thing in
-// which they can be broken or disagree with their program.
+// Source lines are written into a sample and read back. They are refused for
+// each way in which they can be damaged or disagree with their program.
 
 #include "tests/format/fixtures/format_test.h"
 
@@ -13,7 +13,7 @@ static union {
   uint64_t alignment;
 } work;
 
-// Everything of the content, to be changed.
+// A copy of the whole content, for tests that change it.
 typedef struct lines {
   etx_text files[2];
   etx_text modules[1];
@@ -123,7 +123,7 @@ static void expect_refused(const lines* l, const char* reason) {
   sample_release(file);
 }
 
-static void what_does_not_fit_is_refused(void** state) {
+static void a_map_that_disagrees_with_its_program_is_refused(void** state) {
   lines l;
   (void)state;
   start(&l);
@@ -161,7 +161,7 @@ static void what_does_not_fit_is_refused(void** state) {
   expect_refused(&l, "has a control character");
 }
 
-// Whatever the bytes are, they are refused or can be read to the end.
+// Any bytes are either refused or can be read to the end.
 static void read_all(const etx_source_map* source, const etx_pte* pte) {
   size_t method = 0;
   size_t bytes = 0;
@@ -223,7 +223,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(everything_is_read_back),
       cmocka_unit_test(a_program_may_have_no_source_map),
-      cmocka_unit_test(what_does_not_fit_is_refused),
+      cmocka_unit_test(a_map_that_disagrees_with_its_program_is_refused),
       unit_test_with(ETX_VERIFIER, a_changed_byte_is_refused_or_harmless),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,8 @@ static void flipped_bits_are_refused_or_harmless(void** state) {
       file.data[bit / 8] ^= mask;
     }
     hostile_print(samples.items[i].name, &counts);
-    // Some bits are padding or plain numbers, most are not.
+    // Some bits are padding or plain numbers; files with these changed are
+    // valid. Most others must be refused.
     assert_true(counts.opened > 0);
     assert_true(counts.opened < counts.files);
   }

@@ -60,7 +60,8 @@ static void in_place_kernel_writes_to_a_constant(corpus_variant* v) {
   v->arguments[RUN_COPY][0] = RUN_CONSTANT;
   v->arguments[RUN_COPY][3] = RUN_CONSTANT;
 }
-// The handle moves, so the next kernel would write to the constant.
+// The move makes the out tensor refer to the constant, so the next kernel would
+// write to the constant.
 static void constant_moves_into_an_out_tensor(corpus_variant* v) {
   v->instructions[RUN_ADD] = (etx_pte_instruction){
       ETX_PTE_MOVE_CALL, RUN_CONSTANT, RUN_OUTPUT, NULL, 0};
@@ -218,7 +219,8 @@ static int write_content(const char* directory, const char* name,
   return failed;
 }
 
-// Values of the file that lie in a segment which the header does not place.
+// The values refer to segments, but the file has no valid header with their
+// position.
 static int write_without_header(const char* directory) {
   const etx_bytes_mut bytes = sample_write(sample_content());
   bytes.data[11] = '1';

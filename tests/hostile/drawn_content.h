@@ -8,7 +8,7 @@
 #include "format/pte/pte_types.h"
 #include "tests/hostile/hostile_random.h"
 
-// Arena 1 has so many bytes.
+// The size of arena 1.
 enum { DRAWN_ARENA_BYTES = 1 << 15 };
 
 enum {
@@ -21,7 +21,7 @@ enum {
   RANDOM_CONSTANT_BYTES = 8192
 };
 
-// A program and all arrays that its content points to.
+// A program, and all arrays that its content points to.
 typedef struct drawn_program {
   hostile_random random;
   etx_pte_content content;
@@ -46,16 +46,16 @@ typedef struct drawn_program {
   int32_t outputs[RANDOM_VALUES];
   int32_t shape[RANDOM_RANK];  // that most tensors resemble
   size_t rank;
-  etx_dtype dtype;   // that most tensors have
-  bool is_tidy;      // draws what goes well together, so that kernels run
+  etx_dtype dtype;   // type that most tensors have
+  bool is_tidy;      // draws arguments that fit each other, so that kernels run
   const etx_op* op;  // of the instruction that is drawn
 } drawn_program;
 
 // The number of elements of the tensor.
 size_t drawn_tensor_elements(const etx_pte_tensor* tensor);
 
-// Gives the tensor an offset in an arena: a new one, or one that other tensors
-// use already.
+// Gives the tensor an offset in an arena, either a new one or one of another
+// tensor.
 void drawn_tensor_place(drawn_program* program, etx_pte_tensor* tensor);
 
 #endif

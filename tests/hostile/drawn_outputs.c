@@ -20,7 +20,7 @@ typedef struct fitting {
   bool is_changed;  // the output is an argument, which stays as it is
 } fitting;
 
-// Value `index` of the program as a kernel would see it, lists aside.
+// Value `index` of the program as a kernel would see it; not for lists.
 static const etx_value* plain_value(fitting* f, size_t index) {
   const etx_pte_value* from = &f->program->values[index];
   if (f->value_count == VALUES) return NULL;
@@ -76,8 +76,8 @@ static bool build_arguments(fitting* f) {
   return true;
 }
 
-// Gives an out tensor of the program what the rule says, unless it is too
-// large, or an argument has been drawn as an output too.
+// Gives an out tensor of the program the type and the sizes that the rule
+// found. Changes nothing if it is too large, or if it is another argument, too.
 static etx_status take_shape(void* context, const etx_value* output,
                              const etx_shape* shape, bool at_most) {
   fitting* f = context;

@@ -7,7 +7,7 @@
 
 #include "tests/hostile/drawn_outputs.h"
 
-// How often an instruction is drawn at most.
+// An instruction is drawn at most this often.
 enum { DRAWS = 8 };
 
 static bool chance(drawn_program* p, size_t percent) {
@@ -18,7 +18,7 @@ static size_t below(drawn_program* p, size_t bound) {
   return hostile_below(&p->random, bound);
 }
 
-// A new value, or the last one again when there is no room.
+// Returns a new value, or the last one again if there is no room.
 static size_t new_value(drawn_program* p, etx_pte_kind kind) {
   const size_t index =
       p->value_count < RANDOM_VALUES ? p->value_count++ : RANDOM_VALUES - 1;
@@ -65,7 +65,7 @@ static size_t draw_scalar(drawn_program* p) {
 
 // ---- tensors ----
 
-// The type that operators want of an argument of that name, mostly.
+// The type that operators usually expect for an argument of this name.
 static bool usual_dtype(const etx_argument* argument, etx_dtype* out) {
   static const char* const integers[] = {"index", "indices", "max_values",
                                          "min_indices"};
@@ -168,7 +168,7 @@ static bool make_constant(drawn_program* p, etx_pte_tensor* tensor,
   return true;
 }
 
-// True for what mostly has one dimension.
+// True for arguments that usually have one dimension.
 static bool is_usual_vector(const etx_argument* argument) {
   static const char* const names[] = {"weight",       "bias",   "running_mean",
                                       "running_var",  "scales", "zero_points",
@@ -179,13 +179,13 @@ static bool is_usual_vector(const etx_argument* argument) {
   return false;
 }
 
-// True for an operator with that word in its name.
+// True if the operator's name contains the word.
 static bool is_of(const drawn_program* p, const char* word) {
   return strstr(p->op->name, word) != NULL;
 }
 
-// What convolutions and operators on quantised numbers mostly want of an
-// argument of that name: sizes are those of p->shape, except of panels.
+// The sizes that convolutions and operators on quantised numbers usually expect
+// for an argument of this name: those of p->shape, except for panels.
 static const struct drawn_form {
   const char* word;  // in the operator's name
   const char* name;
@@ -216,7 +216,7 @@ static const struct drawn_form {
     {"::convolution", "bias", ETX_DTYPE_FLOAT32, 1},
 };
 
-// Panels of as many channels as the shape has.
+// Panels with as many channels as the shape has.
 static void draw_panels(drawn_program* p, size_t rank, int32_t* sizes) {
   const int32_t kernel = is_of(p, "winograd") ? 3
                          : is_of(p, "packed") ? 1 + (int32_t)below(p, 3)
@@ -261,7 +261,8 @@ static size_t draw_tensor(drawn_program* p, const etx_argument* argument) {
   draw_order(p, p->orders[index], tensor->rank);
   tensor->sizes = p->sizes[index];
   tensor->dim_order = p->orders[index];
-  // A build without dynamic methods refuses what has one.
+  // Builds without dynamic methods refuse programs with a dynamic tensor, so
+  // few are drawn.
   const uint32_t many = ETX_DYNAMIC ? 85 : 3, few = ETX_DYNAMIC ? 30 : 1;
   if (chance(p, is_written ? many : few)) {
     tensor->dynamism = ETX_PTE_DYNAMIC_BOUND;
@@ -289,7 +290,7 @@ static size_t usual_count(const drawn_program* p) {
   return count < RANDOM_ITEMS ? count : RANDOM_ITEMS;
 }
 
-// True for a list that goes with one of tensors.
+// True for a list that accompanies a list of tensors.
 static bool goes_with_tensors(const drawn_program* p,
                               const etx_argument* argument) {
   return is_of(p, "_u8") && p->is_tidy &&
@@ -314,7 +315,8 @@ static size_t draw_tensor_list(drawn_program* p, bool may_lack,
   return index;
 }
 
-// What an integer of that name mostly is: 1 or a size of the shape.
+// The usual value of an integer argument of this name: 1 or a size of the
+// shape.
 static bool usual_integer(const drawn_program* p, const etx_argument* argument,
                           size_t place, int64_t* out) {
   *out = 1;
@@ -460,7 +462,7 @@ static size_t draw_argument(drawn_program* p, const etx_argument* argument) {
 
 // ---- instructions ----
 
-// The slot after the arguments; `written` are the written arguments.
+// Appends the slot after the arguments; `written` are the written arguments.
 static size_t draw_result(drawn_program* p, const etx_op* op,
                           const int32_t* arguments, const int32_t* written,
                           size_t written_count) {
@@ -545,8 +547,8 @@ void drawn_program_draw(drawn_program* program, uint64_t seed, uint64_t number,
   drawn_program* p = program;
   hostile_random random = hostile_random_of(seed, number);
   bool fits = false;
-  // Drawn again if it is refused for its sizes, so that most kernels run; but
-  // refusals are tried as well.
+  // An instruction that is refused for its sizes is mostly drawn again, so that
+  // most kernels run. Some refused ones are kept.
   for (size_t i = 0; i < DRAWS && !fits; ++i) {
     memset(p, 0, sizeof *p);
     p->random = random;

@@ -15,7 +15,8 @@
 #endif
 
 #ifdef HAS_ADDRESS_SANITIZER
-// AddressSanitizer needs all addresses for itself and has limits of its own.
+// AddressSanitizer reserves most of the address space and has limits of its
+// own.
 const char* __asan_default_options(void);
 const char* __asan_default_options(void) {
   return "allocator_may_return_null=1:max_allocation_size_mb=256";

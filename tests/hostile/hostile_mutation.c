@@ -10,12 +10,12 @@ static const uint32_t numbers[] = {
 typedef enum change_kind {
   FLIP,    // one bit
   BYTE,    // any byte
-  NUMBER,  // an interesting number at an aligned place
-  NUDGE,   // a small step up or down at an aligned place
-  LONG,    // eight bytes of a number
+  NUMBER,  // a special number at an aligned position
+  NUDGE,   // a small number added or subtracted at an aligned position
+  LONG,    // eight bytes with a number
   MOVE,    // some bytes, copied from elsewhere
-  ZERO,    // a stretch of zeros
-  MARK,    // a character that texts give a meaning to
+  ZERO,    // a range of zeros
+  MARK,    // a character with a meaning in texts
   CHANGE_COUNT
 } change_kind;
 

@@ -11,8 +11,8 @@
 #include "tests/format/fixtures/program_walk.h"
 #include "tests/support/assert_message.h"
 
-// The most memory for a file: enough for every sample, and so little that runs
-// with damaged sizes are short.
+// The most memory for a file. It is enough for every sample, and small enough
+// that runs with damaged sizes are short.
 enum { MOST_BYTES = 1 << 20, MOST_ARENA_BYTES = 1 << 16, MOST_STEPS = 1000 };
 
 static uint64_t seen;  // keeps reads from being optimised away
@@ -23,13 +23,14 @@ static etx_bytes_mut take(size_t size) {
                      size == 0 ? 1 : size) != 0) {
     abort();
   }
-  // Not zeros: results must not depend on memory that was never written.
+  // Memory is filled with a pattern other than zeros: nothing may depend on
+  // memory that was not written.
   memset(data, 0xa5, size);
   const etx_bytes_mut block = {data, size};
   return block;
 }
 
-// Everything that belongs to one loaded method.
+// All memory that belongs to one loaded method.
 typedef struct attempt {
   const etx_program* program;
   etx_text name;
@@ -48,7 +49,7 @@ static bool fits(const etx_memory_needed* needed) {
          needed->temporary_bytes <= MOST_BYTES;
 }
 
-// The value of the runtime for a scalar input of the file.
+// The runtime's value for a scalar input of the file.
 static bool fixed_value(const etx_pte_value* from, etx_value* out) {
   memset(out, 0, sizeof *out);
   switch (from->kind) {
@@ -76,8 +77,8 @@ static bool fixed_value(const etx_pte_value* from, etx_value* out) {
   }
 }
 
-// Gives input `index` zeros: of the largest sizes, or of the smallest ones
-// that have elements.
+// Gives input `index` zeros, with the largest sizes or with the smallest sizes
+// that are not empty.
 static bool set_input(attempt* a, size_t index, bool is_small) {
   etx_port_info info;
   if (etx_program_input_at(a->program, a->name, index, &info, NULL) != ETX_OK) {

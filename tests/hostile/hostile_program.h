@@ -16,9 +16,9 @@ typedef struct hostile_counts {
   size_t files;
   size_t opened;     // accepted by etx_pte_open
   size_t loaded;     // methods
-  size_t ran;        // runs of methods that ended well
+  size_t ran;        // runs of methods that succeeded
   size_t stopped;    // runs that ended in an error
-  size_t too_large;  // methods that ask for more memory than tests give
+  size_t too_large;  // methods that need more memory than the tests provide
 } hostile_counts;
 
 // Tries one file, which may have any content and any address.

@@ -11,7 +11,8 @@ typedef struct hostile_random {
   uint64_t state;
 } hostile_random;
 
-// Numbers of test `number` under `seed`: the same whatever was drawn before.
+// The numbers of test `number` under `seed`, which do not depend on earlier
+// draws.
 static inline hostile_random hostile_random_of(uint64_t seed, uint64_t number) {
   const hostile_random random = {seed ^ number * UINT64_C(0xd1342543de82ef95)};
   return random;

@@ -23,7 +23,8 @@ static int is_program(const struct dirent* entry) {
   return size > 4 && strcmp(entry->d_name + size - 4, ".pte") == 0;
 }
 
-// Appends the programs of a directory, which need not be there, by name.
+// Appends the programs of a directory, sorted by name. The directory may be
+// missing.
 static void append_directory(hostile_samples* samples, const char* path,
                              size_t most_bytes) {
   struct dirent** entries = NULL;

@@ -16,7 +16,8 @@ typedef struct hostile_sample {
 typedef struct hostile_samples {
   hostile_sample items[HOSTILE_SAMPLES_MAX];
   size_t count;
-  char names[HOSTILE_SAMPLES_MAX][512];  // of those read from files
+  char names[HOSTILE_SAMPLES_MAX]
+            [512];  // names of the samples that come from files
 } hostile_samples;
 
 // Collects every sample of at most `most_bytes`. The runnable one is first.

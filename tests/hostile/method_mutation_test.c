@@ -49,18 +49,19 @@ static uint64_t seed = 20260822;
 
 static set sets[MAX_SETS];
 static size_t set_count;
-static etx_text words[MAX_WORDS];  // of all files, to be put anywhere
+static etx_text
+    words[MAX_WORDS];  // words of all files; changes insert them anywhere
 static size_t word_count;
 static char directory[512];
 
-// ---- what is changed ----
+// ---- changes of the text ----
 
 static bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
          (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
 }
 
-// The word at or after `start`; size 0 if there is none.
+// The first word at or after `start`; size 0 if there is none.
 static etx_text word_from(etx_text text, size_t start) {
   while (start < text.size && !is_word(text.data[start])) ++start;
   size_t end = start;
@@ -89,7 +90,7 @@ static bool ends_with(const char* name, const char* end) {
   return size > end_size && strcmp(name + size - end_size, end) == 0;
 }
 
-// Keeps the method files of a directory; weights only if they are small.
+// Keeps the method files of a directory, and weight files if they are small.
 static void load_set(const char* path) {
   struct dirent** entries = NULL;
   const int count = scandir(path, &entries, is_visible, alphasort);
@@ -160,7 +161,7 @@ static void change_word(char* text, size_t* size, hostile_random* random) {
   splice(text, size, (size_t)(old.data - text), old.size, put);
 }
 
-// Removes a line, doubles it, or moves it to another place.
+// Removes a line, repeats it, or moves it to another place.
 static void change_line(char* text, size_t* size, hostile_random* random) {
   static char line[TEXT_BYTES];
   size_t start = hostile_below(random, *size);
@@ -191,12 +192,12 @@ static void change(char* text, size_t* size, hostile_random* random) {
   }
 }
 
-// ---- what is done with it ----
+// ---- reading, planning and running a changed method ----
 
 typedef struct mutation_tally {
   size_t read;
   size_t planned;
-  size_t failures;  // of etx, not of the method
+  size_t failures;  // failures of etx, as opposed to errors of the method
   hostile_counts programs;
 } mutation_tally;
 
@@ -288,7 +289,7 @@ static void remove_files(const set* s) {
   }
 }
 
-// Writes the files of one number into the directory.
+// Writes the files of mutation number `number` into the directory.
 static const set* write_changed(hostile_random* random) {
   static char text[TEXT_BYTES];
   const set* s = &sets[hostile_below(random, set_count)];

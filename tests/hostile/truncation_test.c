@@ -1,4 +1,4 @@
-// Files that end too early, or too late by one byte.
+// Files that end too early, or one byte too late.
 
 #include "tests/format/fixtures/format_test.h"
 
@@ -22,7 +22,7 @@ static int close_samples(void** state) {
   return 0;
 }
 
-// Proves that undamaged files reach the kernels.
+// Shows that undamaged files do reach the kernels.
 static void undamaged_samples_run(void** state) {
   (void)state;
   for (size_t i = 0; i < samples.count; ++i) {
@@ -52,13 +52,13 @@ static void programs_cut_anywhere_are_refused_or_harmless(void** state) {
       cut(sample, size, &counts);
     }
     hostile_print(sample->name, &counts);
-    // Without a header, only the loss of padding at the end goes unnoticed.
+    // Without a header, a file may only lose its padding without being refused.
     assert_true(counts.opened <= (pte.has_header ? 0 : 16));
   }
 }
 
-// The same with a header that states the new length, so that a comparison of
-// the two lengths does not find the cut.
+// The same, with a header that states the new length, so that the comparison of
+// the two lengths does not find the truncation.
 static void programs_cut_with_an_adjusted_header_are_refused_or_harmless(
     void** state) {
   (void)state;
@@ -88,7 +88,8 @@ static void around(const hostile_sample* sample, uint64_t end,
   }
 }
 
-// The ends of every constant that a tensor names.
+// Truncates near the start and the end of each constant that a tensor refers
+// to.
 static void around_constants(const hostile_sample* sample, const etx_pte* pte,
                              hostile_counts* counts) {
   for (size_t i = 0; i < etx_pte_plan_count(pte); ++i) {

@@ -1,4 +1,4 @@
-"""Files that etx writes for the stock runtime, in stock tools."""
+"""Files that etx writes for ExecuTorch's runtime, in stock tools."""
 
 import importlib.resources
 import json
@@ -44,7 +44,7 @@ X = torch.rand(2, 2)
 
 
 def planned(etx, directory):
-    """The module, and its program planned for the stock runtime."""
+    """The module, and its program planned for ExecuTorch's runtime."""
     module = Cached()
     rows = Dim("rows", min=1, max=4)
     examples = {"store": ((X,), ({0: rows},)), "fetch": ((X,), None),
@@ -196,7 +196,7 @@ def leading_outputs(etx, directory):
     same(outputs[1], count)
 
 
-@check("ours", "the layout-exchange methods tell what etx inspect tells")
+@check("ours", "the layout-exchange methods agree with etx inspect")
 def layout_methods(etx, directory):
     _, path = planned(etx, directory)
     program = load(path)

@@ -7,7 +7,7 @@ Each set (a directory with cases.json, expected.safetensors and .pt2 archives,
 and perhaps the core ATen form in core/) is planned with
 `ETX plan --target executorch`, loaded with the Python package `executorch` and
 called as cases.json says: et_module_init first and at every reset. Compared
-are outputs, mutated inputs (which the stock runtime shows as leading outputs)
+are outputs, mutated inputs (which ExecuTorch's runtime shows as leading outputs)
 and every state, read through the method's attribute of that name.
 
 Ends with 0 if everything agreed, 1 if something differed, 77 (skipped) if the
@@ -65,7 +65,7 @@ def differs(found, expected, case):
 
 
 class Session:
-    """A planned program in the stock runtime, and its state as expected."""
+    """A planned program in ExecuTorch's runtime, and its state as expected."""
 
     def __init__(self, path):
         self.program = Runtime.get().load_program(

@@ -1,4 +1,4 @@
-"""The stock exporter and the stock runtime (package executorch)."""
+"""The stock exporter and ExecuTorch's runtime (package executorch)."""
 
 # Adds the quantised operators to both the exporter and the runtime.
 import executorch.kernels.quantized  # noqa: F401
@@ -35,7 +35,7 @@ def export_file(model, programs, path):
 
 
 class StockSession:
-    """A file in the stock runtime."""
+    """A file in ExecuTorch's runtime."""
 
     def __init__(self, path, is_etx):
         self.program = Runtime.get().load_program(
@@ -56,7 +56,7 @@ class StockSession:
         return self.methods[name]
 
     def given(self, value):
-        """An input as the file wants it. The runtime takes bytes as they lie;
+        """An input as the file needs it. The runtime does not reorder bytes;
         inputs of etx's files are always in default order."""
         if not isinstance(value, torch.Tensor):
             return value

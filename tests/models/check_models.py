@@ -6,7 +6,7 @@
 
 Each model is exported by export_models.py (or taken from DIRECTORY, where an
 earlier run left it), planned in functional and core ATen for both targets, proved with
-`etx verify` and run with `etx run --case`; files for the stock runtime run
+`etx verify` and run with `etx run --case`; files for ExecuTorch's runtime run
 there too, if its package is installed. Without names: the architectures that
 come first in architectures.py; --all takes the rest too. --each-pass also plans
 each for etx without each of the passes that may be switched off.
@@ -39,7 +39,7 @@ except ImportError as missing:
 
 try:
     import run_interop
-except SystemExit:  # it leaves where the stock runtime is not installed
+except SystemExit:  # it leaves where ExecuTorch's runtime is not installed
     run_interop = None
 
 FEW = 16  # architectures that are tried without --all
@@ -56,7 +56,7 @@ def step(words):
 
 
 def try_stock(directory, program):
-    """What differs in the stock runtime, or None."""
+    """What differs in ExecuTorch's runtime, or None."""
     with open(os.path.join(directory, "cases.json")) as file:
         case = json.load(file)
     tensors = run_interop.load_file(

@@ -18,7 +18,7 @@ import torch
 from architectures import ARCHITECTURES
 from model_files import described, quiet, save_case, save_program
 
-# Of the largest value of an output, and of each value.
+# Tolerances relative to the largest value of an output, and to each value.
 ABSOLUTE, RELATIVE = 1e-5, 1e-4
 
 

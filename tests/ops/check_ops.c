@@ -151,7 +151,8 @@ static bool holds_left_out(const vector_call* c) {
   return false;
 }
 
-// What the kernel refused, or did not, because of its types.
+// Checks that the kernel refused the call because the build leaves out one of
+// its types.
 static void check_left_out(vector_counts* t, json_t* one, const vector_call* c,
                            etx_status status) {
   const bool says_so =

@@ -33,13 +33,14 @@ static void tell_number(int signal_number) {
   signal(signal_number, SIG_DFL);
 }
 
-// A changed argument that may grow has no memory for that: it is made anew.
+// A changed argument that may grow has no memory for that, so it is made again.
 static void renew_growing(vector_call* c) {
   if (c->op->result != ETX_RESULT_NONE) return;
   for (size_t i = 0; i < c->count; ++i) c->is_unstated[i] |= c->is_written[i];
 }
 
-// As a program in one of three cases; what it refuses has been refused anyway.
+// Runs a third of the calls also as a program. A program that is refused needs
+// no further check, because its call was refused, too.
 static void run_as_program(mutation_run* t, const vector_call* c,
                            hostile_random* random) {
   if (!hostile_chance(random, 34)) return;
@@ -77,7 +78,7 @@ static void run_changed(mutation_run* t, const vector_file* file, json_t* one) {
   vector_call_end(&c);
 }
 
-// Without its results, so that outputs get the sizes that the rule says.
+// The results are not given, so the outputs get the sizes of the shape rule.
 static void change_case(void* context, const vector_file* file, json_t* one) {
   mutation_run* t = context;
   json_object_del(one, "outs");

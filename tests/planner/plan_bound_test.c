@@ -137,7 +137,7 @@ static void seven_blocks_that_need_more_than_the_bound(void** state) {
 
 // Up to six blocks: bound <= optimum <= what any algorithm finds. Odd rounds
 // mix alignments, where which padding lies on top decides: work for a search.
-static void brute_force_lies_between_bound_and_plan(void** state) {
+static void the_optimum_is_between_bound_and_plan(void** state) {
   (void)state;
   uint64_t seed = 21;
   size_t optimal = 0;
@@ -198,7 +198,7 @@ int main(void) {
       cmocka_unit_test(small_blocks_may_lie_in_the_padding_of_large_ones),
       cmocka_unit_test(a_fixed_block_is_a_bound),
       cmocka_unit_test(seven_blocks_that_need_more_than_the_bound),
-      cmocka_unit_test(brute_force_lies_between_bound_and_plan),
+      cmocka_unit_test(the_optimum_is_between_bound_and_plan),
       cmocka_unit_test(the_sweep_agrees_with_a_count_at_every_moment),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 // is larger than what is live at once, and on the instances that are hard for
 // every planner (tests/data/minimalloc).
 //
-//   plan_exact_test [COUNT]   random problems, 1000 by default
+//   plan_exact_test [COUNT]   number of random problems, 1000 by default
 
 #include "plan_fixture.h"
 
@@ -172,8 +172,8 @@ static void hard_instances_fit_their_capacity(void** state) {
   }
 }
 
-// Optimal where the optimum is known. D and J are open problems: no one has closed the
-// gap between plan and bound.
+// Optimal where the optimum is known. D and J are open: no published search has
+// closed the gap between plan and bound.
 static void hard_instances_are_planned_as_small_as_is_known(void** state) {
   (void)state;
   static const char known[] = "ABEFGHIKC";

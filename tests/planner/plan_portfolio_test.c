@@ -411,7 +411,7 @@ static void an_unknown_name_is_refused(void** state) {
   free(solution.offsets);
 }
 
-// What is said to be needed is enough; less is refused or enough, too.
+// The stated memory is enough. Less memory is either refused or enough, too.
 static void too_little_memory_is_refused_and_enough_is_enough(void** state) {
   (void)state;
   uint64_t seed = 4;

@@ -205,7 +205,8 @@ static void print_problem(plan_printer* p, const etx_plan_problem* problem) {
   for (size_t i = 0; i < etx_plan_algorithm_count(); ++i) {
     const char* const algorithm = etx_plan_algorithm_at(i)->name;
     const etx_status alone = print_one(p, problem, algorithm);
-    // All share the steps, so this holds for what takes none.
+    // All algorithms share the steps, so this also holds for one that takes
+    // none.
     if (i == 0 && alone == ETX_OK && status != ETX_OK) {
       wrong(p, algorithm, "a plan, though all together found none");
     }

@@ -58,7 +58,8 @@ static void the_same_later_in_time_needs_no_more(void** state) {
   }
 }
 
-// Swaps each block with one before it; `places` says where each one came.
+// Swaps each block with an earlier one; `places` has the original position of
+// each.
 static void shuffle(uint64_t* seed, etx_plan_block* blocks, size_t* places,
                     size_t count) {
   for (size_t i = 0; i < count; ++i) places[i] = i;
@@ -73,7 +74,8 @@ static void shuffle(uint64_t* seed, etx_plan_block* blocks, size_t* places,
   }
 }
 
-// Equal blocks may change places; no two blocks are equal here.
+// Two blocks that are equal in all respects could be exchanged; there are none
+// here.
 static void the_order_of_the_blocks_does_not_matter(void** state) {
   (void)state;
   uint64_t seed = 40;
@@ -99,7 +101,7 @@ static void the_order_of_the_blocks_does_not_matter(void** state) {
   }
 }
 
-// Nothing lives in the middle: each half is planned alone.
+// No block is live in the middle, so each half is planned by itself.
 static void the_arena_of_two_halves_is_the_larger_one(void** state) {
   (void)state;
   uint64_t seed = 41;

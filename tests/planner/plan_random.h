@@ -11,8 +11,8 @@
 
 enum { RANDOM_MOST_BLOCKS = 4096 };
 
-// splitmix64. One call a statement: C does not say in which order the operands
-// of an expression are found.
+// splitmix64. Use one call per statement: C does not define in which order
+// operands are evaluated.
 static inline uint64_t draw(uint64_t* seed, uint64_t limit) {
   uint64_t z = (*seed += UINT64_C(0x9E3779B97F4A7C15));
   z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
@@ -49,7 +49,7 @@ static inline uint64_t random_size(uint64_t* seed, random_sizes sizes) {
       return sizes.scale;
     case 4:
       return draw(seed, 1 + (UINT64_C(1) << wide));
-    // So wide apart that some are less than a unit.
+    // Block sizes that differ so much that some are less than a unit.
     case 5:
       return draw(seed, UINT64_C(1) << 49);
     default:

@@ -32,8 +32,8 @@ static void keeps_random_plans_valid(void** state) {
   }
 }
 
-// A large block, and behind it a chain in which each value makes the next one:
-// what begins takes no bytes of the four that have just ended.
+// A large block, then a chain in which each value makes the next one. A new block
+// uses no bytes of the four blocks that have just ended.
 static void moves_to_the_bytes_used_longest_ago(void** state) {
   enum { CHAIN = 40, REST = 4 };
   etx_plan_block blocks[CHAIN + 1];

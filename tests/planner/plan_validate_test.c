@@ -217,7 +217,7 @@ static void both_validators_agree_on_a_mutated_plan(void** state) {
     refused += verdict != ETX_PLAN_VALID;
     free(solution.offsets);
   }
-  // Neither judge may be asleep.
+  // Shows that both checks refuse some plans and accept others.
   assert_in_range(refused, 300, 900);
 }
 

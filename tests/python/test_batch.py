@@ -1,4 +1,4 @@
-"""samples/batch: every line of a file once and in order, whichever process is killed."""
+"""samples/batch: every line of a file is translated once and in order, whichever process is killed."""
 
 from __future__ import annotations
 

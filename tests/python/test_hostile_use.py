@@ -117,7 +117,7 @@ def test_outputs_that_are_inputs_are_no_memory_of_others(passing):
     outputs = passing.pass_on.view(x)
     assert not any(np.shares_memory(x, output) for output in outputs)
     outputs = passing.pass_on.view([1, 2, 3, 4])
-    others = [np.full(4, 7, np.float32) for _ in range(50)]  # where the list's array was
+    others = [np.full(4, 7, np.float32) for _ in range(50)]  # reuse the memory of the list's array
     assert outputs[0].tolist() == [1, 2, 3, 4] and outputs[1].tolist() == [[1, 2], [3, 4]]
     del others
 

@@ -45,7 +45,7 @@ def register(module: torch.nn.Module, name: str, cache: StaticCache) -> None:
 
 
 class Holder(torch.nn.Module):
-    """A model, and caches as buffers, which a method hands to their owners anew:
+    """A model, and caches as buffers, which a method writes again:
     torch.export replaces a module's buffers while it traces."""
 
     def __init__(self, model: torch.nn.Module) -> None:

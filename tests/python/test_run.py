@@ -169,7 +169,7 @@ def test_worker_processes_map_the_same_program(programs, method):
 
 
 def _resident(program, barrier, queue):
-    """Tells which part of the file's pages is this process's own share."""
+    """Returns which part of the file's pages is this process's own share."""
     program.session().multiply(np.ones((1, 1024), np.float32))
     barrier.wait(60)
     share = 0

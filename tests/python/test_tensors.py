@@ -1,4 +1,4 @@
-"""PyTorch's tensors as arguments: read where they lie, or converted, or refused."""
+"""PyTorch's tensors as arguments: read in place, converted, or refused."""
 
 from __future__ import annotations
 

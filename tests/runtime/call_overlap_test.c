@@ -1,4 +1,4 @@
-// Outputs that lie where something else of their call does.
+// Outputs that overlap other arguments of their call.
 
 #include "tests/support/assert_status.h"
 #include "tests/support/loaded_method.h"
@@ -19,10 +19,11 @@ static etx_status load(test_program* p) {
   etx_program program;
   test_loaded loaded;
   etx_diag_init(&diag);
-  const etx_status opened = etx_program_open(&program, test_file(p),
-                                             &etx_all_kernels, NULL, &diag);
+  const etx_status opened =
+      etx_program_open(&program, test_file(p), &etx_all_kernels, NULL, &diag);
   if (opened != ETX_OK) fail_msg("%s", diag.text);
-  const etx_status status = test_load(&loaded, &program, "forward", NULL, &diag);
+  const etx_status status =
+      test_load(&loaded, &program, "forward", NULL, &diag);
   if (status == ETX_OK) assert_true(test_unload(&loaded));
   test_program_end(p);
   return status;
@@ -38,8 +39,7 @@ static void a_product_may_not_be_its_own_factor(void** state) {
   const int x = scratch(p, 0), y = scratch(p, 16);
   test_call(p, "aten::mm", "out", ARGS(y, x, x, x));
   test_output(p, x, "");
-  assert_refused(load(p), ETX_BAD_FILE,
-                 "argument 1 overlaps an output");
+  assert_refused(load(p), ETX_BAD_FILE, "argument 1 overlaps an output");
 }
 
 // cat writes 4 by 2 floats at 0 and reads 2 by 2 at 64 and at `second`.
@@ -106,7 +106,7 @@ static void several_outputs_are_compared_with_each_other(void** state) {
                  "argument 0 overlaps an output");
 }
 
-static void items_of_a_list_have_memory(void** state) {
+static void items_of_a_list_without_memory_are_refused(void** state) {
   (void)state;
   test_program* p = start();
   const int parts[2] = {scratch(p, 64),
@@ -118,7 +118,7 @@ static void items_of_a_list_have_memory(void** state) {
   assert_refused(load(p), ETX_BAD_FILE, "needs 16 bytes and has 0");
 }
 
-static void none_is_no_item_of_a_list_of_tensors(void** state) {
+static void none_in_a_list_of_tensors_is_refused(void** state) {
   (void)state;
   test_program* p = start();
   const int parts[2] = {scratch(p, 64), test_none(p)};
@@ -153,8 +153,7 @@ static void memory_of_the_caller_overlaps_only_its_own_views(void** state) {
   test_shown(p, all, "all", 0);
   test_blob(p);
   test_view(p, part, all, 4);
-  assert_refused(load(p), ETX_BAD_FILE,
-                 "argument 1 overlaps an output");
+  assert_refused(load(p), ETX_BAD_FILE, "argument 1 overlaps an output");
 }
 
 int main(void) {
@@ -165,9 +164,10 @@ int main(void) {
                      outputs_of_a_list_are_compared_with_each_other),
       unit_test_with(ETX_VERIFIER,
                      several_outputs_are_compared_with_each_other),
-      unit_test_with(ETX_VERIFIER, items_of_a_list_have_memory),
-      unit_test_with(ETX_VERIFIER, none_is_no_item_of_a_list_of_tensors),
-      unit_test_with(ETX_VERIFIER, memory_of_the_caller_overlaps_only_its_own_views),
+      unit_test_with(ETX_VERIFIER, items_of_a_list_without_memory_are_refused),
+      unit_test_with(ETX_VERIFIER, none_in_a_list_of_tensors_is_refused),
+      unit_test_with(ETX_VERIFIER,
+                     memory_of_the_caller_overlaps_only_its_own_views),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

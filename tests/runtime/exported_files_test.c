@@ -33,7 +33,7 @@ static void start(exported_fixture* f, const char* name) {
   start_with(f, name, NULL);
 }
 
-// All results of ExecuTorch's runtime were compared.
+// Checks that all results of ExecuTorch's runtime were compared.
 static void end(exported_fixture* f) {
   assert_int_equal(fgetc(f->expected), EOF);
   fclose(f->expected);
@@ -45,7 +45,7 @@ static void read_expected(exported_fixture* f, void* out, size_t bytes) {
   if (bytes > 0) assert_int_equal(fread(out, 1, bytes, f->expected), bytes);
 }
 
-// Sums of products may be taken in another order.
+// Sums of products may be added in another order.
 static void assert_near(float found, float wanted) {
   const float difference = found > wanted ? found - wanted : wanted - found;
   const float size = wanted < 0 ? -wanted : wanted;
@@ -113,7 +113,7 @@ static void call_with_three(exported_fixture* f, const char* method) {
   call(f, method, &x, 1);
 }
 
-static void a_buffer_in_arena_1_lives_on(void** state) {
+static void a_buffer_in_arena_1_keeps_its_content(void** state) {
   (void)state;
   exported_fixture f;
   start(&f, "private_state");
@@ -180,7 +180,7 @@ static void a_branch_is_taken(void** state) {
   end(&f);
 }
 
-static void a_loop_starts_again_at_each_call(void** state) {
+static void a_loop_starts_at_zero_in_each_call(void** state) {
   (void)state;
   exported_fixture f;
   static const int32_t rows[2] = {4, 3};
@@ -208,7 +208,7 @@ static void a_mutable_input_changes_the_callers_data(void** state) {
   end(&f);
 }
 
-static void outputs_without_memory_get_some(void** state) {
+static void outputs_without_planned_memory_are_placed(void** state) {
   (void)state;
   exported_fixture f;
   start(&f, "unplanned");
@@ -261,8 +261,9 @@ static void a_size_may_depend_on_elements(void** state) {
   end(&f);
 }
 
-// The file has room for 8 rows; the next call finds everything as before.
-static void more_elements_than_the_file_has_room_for_are_refused(void** state) {
+// The file has memory for 8 rows. After the refusal, the next call works as
+// before.
+static void more_elements_than_the_stated_bound_are_refused(void** state) {
   (void)state;
   exported_fixture f;
   float x[MAX_ELEMENTS];
@@ -286,7 +287,7 @@ static void more_elements_than_the_file_has_room_for_are_refused(void** state) {
   end(&f);
 }
 
-// One token after the other; values are twice the keys.
+// Gives the cache one token after the other. Values are twice the keys.
 static void call_with_tokens(exported_fixture* f) {
   static const int32_t query[4] = {1, 1, 2, 4}, row[4] = {1, 1, 1, 4};
   float q[MAX_ELEMENTS], k[MAX_ELEMENTS], v[MAX_ELEMENTS];
@@ -330,7 +331,8 @@ static void weights_may_lie_in_another_file(void** state) {
   end(&f);
 }
 
-// The stock program computes in channels-last order, and gives it back so.
+// The stock program computes in channels-last order, and its output has that
+// order.
 static void an_input_may_be_channels_last(void** state) {
   (void)state;
   static const int32_t sizes[4] = {1, 2, 2, 3};
@@ -360,18 +362,18 @@ static void a_wrong_data_file_is_named(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_buffer_in_arena_1_lives_on),
+      cmocka_unit_test(a_buffer_in_arena_1_keeps_its_content),
       cmocka_unit_test(a_named_buffer_is_shared),
       unit_test_with(ETX_DYNAMIC, a_batch_may_vary),
       unit_test_with(ETX_DYNAMIC, sizes_may_be_computed),
       unit_test_with(ETX_DYNAMIC, a_branch_is_taken),
-      unit_test_with(ETX_DYNAMIC, a_loop_starts_again_at_each_call),
+      unit_test_with(ETX_DYNAMIC, a_loop_starts_at_zero_in_each_call),
       cmocka_unit_test(a_mutable_input_changes_the_callers_data),
-      unit_test_with(ETX_DYNAMIC, outputs_without_memory_get_some),
+      unit_test_with(ETX_DYNAMIC, outputs_without_planned_memory_are_placed),
       unit_test_with(ETX_DYNAMIC, a_size_may_be_read_from_a_tensor),
       unit_test_with(ETX_DYNAMIC, a_size_may_depend_on_elements),
       unit_test_with(ETX_DYNAMIC,
-                     more_elements_than_the_file_has_room_for_are_refused),
+                     more_elements_than_the_stated_bound_are_refused),
       unit_test_with(ETX_DYNAMIC,
                      an_operator_may_change_an_argument_and_have_an_out),
       unit_test_with(ETX_DYNAMIC, an_operator_may_change_two_arguments),

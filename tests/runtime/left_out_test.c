@@ -1,5 +1,5 @@
-// Builds that leave parts out: what they refuse, and what full builds do with
-// the same files.
+// Builds that leave parts out: which methods they refuse, and that full builds
+// run the same methods.
 
 #include "tests/support/assert_status.h"
 #include "tests/support/short_kernel_table.h"
@@ -132,7 +132,7 @@ static void a_static_method_runs_in_every_build(void** state) {
   test_program_end(p);
 }
 
-// Whatever is left out, a mistaken file does no harm.
+// In every build, an invalid file does no harm.
 static void invalid_programs_are_refused(void** state) {
   (void)state;
   static const struct {

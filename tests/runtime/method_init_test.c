@@ -1,4 +1,4 @@
-// What loading a method refuses, and with which messages.
+// Methods that are refused when they are loaded, and the messages.
 
 #include "tests/support/assert_status.h"
 #include "tests/support/short_kernel_table.h"
@@ -31,12 +31,12 @@ static etx_status load_few(test_program* p) {
   return load(p, &test_few_kernels);
 }
 
-#define assert_load_refused(p, wanted, part)                    \
-  do {                                                          \
-    const etx_status found = load_few(p);                       \
-    if (found != (wanted) || !test_message_has(&diag, part)) {           \
-      fail_msg("%s: '%s'", etx_status_name(found), diag.text);  \
-    }                                                           \
+#define assert_load_refused(p, wanted, part)                   \
+  do {                                                         \
+    const etx_status found = load_few(p);                      \
+    if (found != (wanted) || !test_message_has(&diag, part)) { \
+      fail_msg("%s: '%s'", etx_status_name(found), diag.text); \
+    }                                                          \
   } while (0)
 
 typedef struct adder {
@@ -110,7 +110,7 @@ static void delegates_are_refused_by_name_and_instruction(void** state) {
   const adder a = start();
   test_call(a.p, "aten::add", "out", ARGS(a.x, a.constant, a.alpha, a.y, a.y));
   test_delegate(a.p, "XnnpackBackend");
-  // Another method of the same file is not touched by that.
+  // Another method of the same file is unaffected.
   test_method(a.p, "other");
   assert_load_refused(a.p, ETX_UNSUPPORTED,
                       "method 'forward' calls delegate 'XnnpackBackend' in "
@@ -200,16 +200,15 @@ static void an_output_may_not_overlap_what_is_read(void** state) {
   adder a = start();
   const int near = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(3), 4);
   test_call(a.p, "aten::add", "out", ARGS(near, a.x, a.alpha, a.y, a.y));
-  assert_load_refused(a.p, ETX_BAD_FILE,
-                      "argument 0 overlaps an output");
+  assert_load_refused(a.p, ETX_BAD_FILE, "argument 0 overlaps an output");
 
-  // Exactly the same bytes are fine for an elementwise operator.
+  // An elementwise operator may write exactly the bytes of its argument.
   a = start();
   const int same = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(3), 0);
   test_call(a.p, "aten::add", "out", ARGS(same, a.x, a.alpha, a.y, a.y));
   assert_int_equal(load_few(a.p), ETX_OK);
 
-  // Unless the elements lie there in another order.
+  // It may not if the elements have another order in memory.
   a = start();
   static const uint8_t swapped[2] = {1, 0};
   const int rows = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 16);
@@ -219,14 +218,14 @@ static void an_output_may_not_overlap_what_is_read(void** state) {
             ARGS(rows, rows, a.alpha, columns, columns));
   assert_load_refused(a.p, ETX_BAD_FILE, "overlaps an output");
 
-  // But not for a product.
+  // A product may not.
   a = start();
   const int left = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 16);
   const int out = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 16);
   test_call(a.p, "aten::mm", "out", ARGS(left, left, out, out));
   assert_load_refused(a.p, ETX_BAD_FILE, "overlaps an output");
 
-  // A copy onto itself, which stock files contain.
+  // A copy onto itself is accepted: stock files contain it.
   a = start();
   const int state_value = test_state(a.p, "s", ETX_DTYPE_FLOAT32, SIZES(3), 0);
   const int blocking = test_bool(a.p, false);
@@ -273,7 +272,7 @@ static void types_that_no_kernel_takes_are_refused(void** state) {
   assert_true(test_message_has(&diag, "method 'forward', instruction 0"));
 }
 
-static void constants_and_lists_are_no_inputs(void** state) {
+static void constants_and_lists_as_inputs_are_refused(void** state) {
   (void)state;
   adder a = start();
   test_input(a.p, a.constant, "c");
@@ -308,7 +307,7 @@ static void an_unknown_method_is_not_found(void** state) {
   test_program_end(a.p);
 }
 
-// Refusing must leave scratch alone: another method may have its outputs there.
+// A refusal must not write scratch: another method may have its outputs there.
 static void refusing_a_method_does_not_write_scratch(void** state) {
   (void)state;
   const adder a = start();
@@ -354,7 +353,7 @@ int main(void) {
       unit_test_with(ETX_VERIFIER || ETX_DYNAMIC,
                      outputs_of_fixed_size_must_have_it),
       cmocka_unit_test(types_that_no_kernel_takes_are_refused),
-      unit_test_with(ETX_VERIFIER, constants_and_lists_are_no_inputs),
+      unit_test_with(ETX_VERIFIER, constants_and_lists_as_inputs_are_refused),
       cmocka_unit_test(unbound_sizes_are_refused),
       cmocka_unit_test(an_unknown_method_is_not_found),
       cmocka_unit_test(refusing_a_method_does_not_write_scratch),

@@ -1,4 +1,4 @@
-// Inputs: which ones a method accepts, and how it uses their memory.
+// Inputs: which ones a method accepts, and how their memory is used.
 
 #include "tests/support/assert_status.h"
 #include "tests/support/short_kernel_table.h"
@@ -116,7 +116,7 @@ static void inputs_must_agree_about_a_symbol(void** state) {
   end(&f);
 }
 
-static void a_refused_input_leaves_the_one_before(void** state) {
+static void a_refused_input_keeps_the_earlier_one(void** state) {
   (void)state;
   inputs_fixture f;
   start_dynamic(&f);
@@ -133,7 +133,7 @@ static void a_refused_input_leaves_the_one_before(void** state) {
   end(&f);
 }
 
-static void inputs_persist_and_are_read_where_they_lie(void** state) {
+static void inputs_persist_and_are_read_in_place(void** state) {
   (void)state;
   inputs_fixture f;
   start_dynamic(&f);
@@ -172,7 +172,8 @@ static void names_find_inputs_and_outputs(void** state) {
   end(&f);
 }
 
-// A stock file: inputs planned in scratch, no names, only counts bounded.
+// A stock file: inputs are planned in scratch, there are no names, and only the
+// number of elements is bounded.
 static void start_planned(inputs_fixture* f) {
   test_program* p = f->p = test_program_new();
   test_method(p, "forward");
@@ -189,7 +190,7 @@ static void start_planned(inputs_fixture* f) {
       test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 16));
   const int one = test_int(p, 1);
   test_call(p, "aten::add", "out", ARGS(x, x, one, y, y));
-  // The input's memory is used again.
+  // The planned memory of the input is reused by other values.
   const int again =
       test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 0));
   test_call(p, "aten::add", "out", ARGS(y, y, one, again, again));
@@ -269,7 +270,7 @@ static void fixed_values_must_be_given_as_they_were_exported(void** state) {
   end(&f);
 }
 
-// An integer that varies decides a size: y = x.view(n) with n = numel.
+// An integer input that varies decides a size: y = x.view(n) with n = numel.
 static void an_integer_may_vary_within_its_symbol(void** state) {
   (void)state;
   inputs_fixture f;
@@ -300,7 +301,7 @@ static void an_integer_may_vary_within_its_symbol(void** state) {
   end(&f);
 }
 
-// x += 1, written into the caller's memory where it lies.
+// x += 1 is written into the caller's memory in place.
 static void a_mutable_input_is_written_in_place(void** state) {
   (void)state;
   inputs_fixture f;
@@ -326,7 +327,8 @@ static void a_mutable_input_is_written_in_place(void** state) {
   end(&f);
 }
 
-// The same in a stock file: the input is planned, and copied back.
+// The same in a stock file: the input is planned, and the result is copied
+// back.
 static void a_planned_mutable_input_is_copied_back(void** state) {
   (void)state;
   inputs_fixture f;
@@ -349,7 +351,7 @@ static void a_planned_mutable_input_is_copied_back(void** state) {
   assert_ok(etx_method_run(&f.loaded.method, &diag));
   const float wanted[3] = {2, 4, 6};
   assert_memory_equal(data, wanted, sizeof wanted);
-  // The blank slot of copy_ shows the same bytes.
+  // The empty slot of copy_ becomes a view of the same bytes.
   assert_memory_equal(test_output_tensor(&f.loaded.method, 0)->data, wanted,
                       sizeof wanted);
   etx_port_info info;
@@ -359,8 +361,8 @@ static void a_planned_mutable_input_is_copied_back(void** state) {
   end(&f);
 }
 
-// An output that shows an input's new content, elsewhere in scratch.
-static void a_shown_input_gets_the_content_of_its_output(void** state) {
+// An output that shows the new content of an input is elsewhere in scratch.
+static void a_mutable_input_gets_the_content_of_its_output(void** state) {
   (void)state;
   inputs_fixture f;
   test_program* p = f.p = test_program_new();
@@ -387,8 +389,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_DYNAMIC, wrong_types_ranks_and_sizes_are_refused),
       unit_test_with(ETX_DYNAMIC, inputs_must_agree_about_a_symbol),
-      unit_test_with(ETX_DYNAMIC, a_refused_input_leaves_the_one_before),
-      unit_test_with(ETX_DYNAMIC, inputs_persist_and_are_read_where_they_lie),
+      unit_test_with(ETX_DYNAMIC, a_refused_input_keeps_the_earlier_one),
+      unit_test_with(ETX_DYNAMIC, inputs_persist_and_are_read_in_place),
       unit_test_with(ETX_DYNAMIC, names_find_inputs_and_outputs),
       unit_test_with(ETX_DYNAMIC, planned_inputs_are_copied_at_each_run),
       unit_test_with(ETX_DYNAMIC,
@@ -398,7 +400,7 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, an_integer_may_vary_within_its_symbol),
       cmocka_unit_test(a_mutable_input_is_written_in_place),
       cmocka_unit_test(a_planned_mutable_input_is_copied_back),
-      cmocka_unit_test(a_shown_input_gets_the_content_of_its_output),
+      cmocka_unit_test(a_mutable_input_gets_the_content_of_its_output),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// Memory: exactly what was stated is enough, one byte fewer is not.
+// Memory: the stated sizes are enough, and one byte fewer is not.
 
 #include "tests/support/assert_status.h"
 #include "tests/support/short_kernel_table.h"
@@ -8,7 +8,8 @@
 
 static etx_diag diag;
 
-// A product with temporaries over scratch and state: every kind of memory.
+// A product with a temporary, over scratch and state, so that every kind of
+// memory is used.
 static test_program* product_with_state(void) {
   test_program* p = test_program_new();
   test_blob(p);
@@ -172,7 +173,8 @@ static void unplanned_outputs_are_counted_and_placed(void** state) {
       etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
   assert_ok(
       etx_method_needed(&program, etx_text_of("forward"), &needed, &diag));
-  // 20 bytes of arena, then two tensors of 12, each at a multiple of 16.
+  // 20 bytes of the arena, then two tensors of 12 bytes, each at a multiple of
+  // 16.
   assert_int_equal(needed.scratch_bytes, 32 + 16 + 12);
   assert_ok(test_load(&loaded, &program, "forward", NULL, &diag));
   float data[3] = {1, 2, 3};
@@ -220,8 +222,8 @@ static void private_arenas_are_consecutive(void** state) {
   test_program_end(p);
 }
 
-// The totals of the first methods are kept when a file is opened, those of the
-// others are counted when they are asked for: they are the same.
+// When a file is opened, the totals of its first methods are stored. Those of
+// later methods are computed when they are needed, with equal results.
 static void totals_of_late_methods_equal_those_of_early_ones(void** state) {
   (void)state;
   enum { METHODS = 10 };

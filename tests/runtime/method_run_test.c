@@ -1,4 +1,5 @@
-// Sizes that change between runs, views, state, and who may run when.
+// Sizes that change between runs, views, state, and calls of a method that is
+// in use.
 
 #include "tests/support/assert_status.h"
 #include "tests/support/short_kernel_table.h"
@@ -98,14 +99,15 @@ static void kernels_are_prepared_only_when_their_sizes_change(void** state) {
   run_fixture f;
   start_dynamic(&f);
   float data[8] = {0};
-  // Loading prepared it at the upper bound.
+  // Loading has prepared the calls at the upper bound.
   test_prepare_count = 0;
   set_floats(&f, 0, data, 8);
   assert_ok(etx_method_run(&f.loaded.method, &diag));
   assert_int_equal(test_prepare_count, 0);
   set_floats(&f, 0, data, 4);
   assert_ok(etx_method_run(&f.loaded.method, &diag));
-  // Two additions and sym_size; the one of fixed sizes is left alone.
+  // Two additions and sym_size are prepared again; the call with fixed sizes is
+  // not.
   assert_int_equal(test_prepare_count, 3);
   assert_ok(etx_method_run(&f.loaded.method, &diag));
   set_floats(&f, 0, data, 4);
@@ -212,8 +214,8 @@ static void a_dynamic_slice_of_an_input_is_a_view(void** state) {
   end(&f);
 }
 
-// Dynamic slices as programs for ExecuTorch's runtime have them: z = x + c[:n] +
-// s[:n]. Operator `name` either only sets the sizes of constant c
+// Dynamic slices as programs for ExecuTorch's runtime have them: z = x + c[:n]
+// + s[:n]. Operator `name` either only sets the sizes of constant c
 // (aten::empty), or writes it. The sizes of s, a part of state, are set too.
 static void start_sized(run_fixture* f, const char* name, int32_t room) {
   static const float rows[4] = {10, 20, 30, 40};
@@ -265,7 +267,7 @@ static void a_tensor_that_is_only_resized_keeps_its_bytes(void** state) {
     assert_memory_equal(shown->data, wanted, (size_t)count * sizeof *wanted);
   }
   assert_memory_equal(f.arena + 16, kept, sizeof kept);
-  // No more than its bound.
+  // Sizes above the bound are refused.
   set_floats(&f, 0, data, 5);
   assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_OUT_OF_RANGE,
                  "has room for 4 elements, found 5");
@@ -318,7 +320,7 @@ static void a_view_past_the_end_of_its_input_is_refused(void** state) {
   end(&f);
 }
 
-// Writes into state and then fails on an index that its input brings.
+// Writes into state, then fails because of an index in its input.
 static void start_state(run_fixture* f) {
   test_program* p = f->p = test_program_new();
   test_blob(p);
@@ -349,7 +351,7 @@ static void set_indices(run_fixture* f, size_t index, int64_t* data) {
   assert_ok(etx_method_set_input(&f->loaded.method, index, &tensor, &diag));
 }
 
-static void a_run_that_fails_before_it_writes_state_leaves_it(void** state) {
+static void a_run_that_fails_before_it_writes_state_keeps_it(void** state) {
   (void)state;
   run_fixture f;
   start_state(&f);
@@ -420,7 +422,7 @@ static void another_session_only_changes_pointers(void** state) {
   end(&f);
 }
 
-// A kernel that calls its own method again, as a second thread might.
+// A kernel that calls its own method, as a second thread might.
 static etx_method* entered;
 static etx_status second_run;
 static etx_status second_prepare;
@@ -463,7 +465,7 @@ static void a_method_in_use_is_busy(void** state) {
   assert_int_equal(second_run, ETX_BAD_STATE);
   assert_int_equal(second_prepare, ETX_BAD_STATE);
   assert_int_equal(second_bind, ETX_BAD_STATE);
-  // And it is free again afterwards.
+  // The method is free again afterwards.
   assert_ok(etx_method_run(entered, &diag));
   end(&f);
 }
@@ -487,7 +489,8 @@ static void constants_are_read_where_the_file_has_them(void** state) {
   end(&f);
 }
 
-// A stock file keeps state of its own in private arenas: zeros, then data.
+// A stock file keeps its state in private arenas: zeros first, then its initial
+// data.
 static void private_state_starts_with_its_initial_data(void** state) {
   (void)state;
   run_fixture f;
@@ -534,7 +537,7 @@ static void see_after(void* context, size_t instruction, const etx_call* call) {
   assert_int_equal(s->instructions[s->ended++], instruction);
 }
 
-static void an_observer_sees_what_computes_in_order(void** state) {
+static void an_observer_sees_each_kernel_call_in_order(void** state) {
   (void)state;
   run_fixture f;
   float data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -560,7 +563,7 @@ static void an_observer_sees_what_computes_in_order(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      unit_test_with(ETX_DYNAMIC, an_observer_sees_what_computes_in_order),
+      unit_test_with(ETX_DYNAMIC, an_observer_sees_each_kernel_call_in_order),
       unit_test_with(ETX_DYNAMIC, sizes_grow_and_shrink_within_their_bounds),
       unit_test_with(ETX_DYNAMIC,
                      kernels_are_prepared_only_when_their_sizes_change),
@@ -572,7 +575,7 @@ int main(void) {
       unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,
                      resizing_a_constant_does_not_make_it_writable),
       unit_test_with(ETX_DYNAMIC, a_view_past_the_end_of_its_input_is_refused),
-      cmocka_unit_test(a_run_that_fails_before_it_writes_state_leaves_it),
+      cmocka_unit_test(a_run_that_fails_before_it_writes_state_keeps_it),
       cmocka_unit_test(a_run_that_fails_after_it_wrote_state_tears_it),
       cmocka_unit_test(another_session_only_changes_pointers),
       cmocka_unit_test(a_method_in_use_is_busy),

@@ -1,4 +1,5 @@
-// Values that change after a call has used them, and what is prepared anew.
+// Values that change after a call has used them, and calls that are prepared
+// again.
 
 #include "tests/support/assert_status.h"
 #include "tests/support/short_kernel_table.h"
@@ -22,8 +23,8 @@ static void start(shapes_fixture* f) {
 
 static void run(shapes_fixture* f, const etx_kernel_table* kernels) {
   etx_diag_init(&diag);
-  assert_ok(etx_program_open(&f->program, test_file(f->p), kernels, NULL,
-                             &diag));
+  assert_ok(
+      etx_program_open(&f->program, test_file(f->p), kernels, NULL, &diag));
   assert_ok(test_load(&f->loaded, &f->program, "forward", NULL, &diag));
   assert_ok(etx_method_run(&f->loaded.method, &diag));
 }
@@ -43,15 +44,15 @@ static int scratch(shapes_fixture* f, uint64_t offset) {
   return test_scratch(f->p, ETX_DTYPE_FLOAT32, SIZES(4), offset);
 }
 
-static void assert_output(const shapes_fixture* f, size_t index, const float* wanted,
-                          int32_t count) {
+static void assert_output(const shapes_fixture* f, size_t index,
+                          const float* wanted, int32_t count) {
   const etx_tensor* out = test_output_tensor(&f->loaded.method, index);
   assert_int_equal(out->sizes[0], count);
   assert_memory_equal(out->data, wanted, (size_t)count * sizeof *wanted);
 }
 
-// One slot has two floats and then four. The call that reads two is like the
-// one that writes them.
+// One slot has two floats, then four. The call that reads two of them equals
+// the call that writes them.
 static void a_slot_may_change_its_size_after_a_use(void** state) {
   (void)state;
   shapes_fixture f;
@@ -73,7 +74,7 @@ static void a_slot_may_change_its_size_after_a_use(void** state) {
   end(&f);
 }
 
-// x + 5 x twice, the second time with a number that then is 2.
+// x + 5 x is computed twice; the second time the number is 2.
 static void a_number_may_change_after_a_use(void** state) {
   (void)state;
   shapes_fixture f;
@@ -95,8 +96,8 @@ static void a_number_may_change_after_a_use(void** state) {
   end(&f);
 }
 
-// x + 0 x, then x + 1 x, then x + 2 x: one call, three numbers.
-static void a_call_is_prepared_anew_when_a_number_changes(void** state) {
+// x + 0 x, x + 1 x and x + 2 x: one call with three numbers.
+static void a_call_is_prepared_again_when_a_number_changes(void** state) {
   (void)state;
   shapes_fixture f;
   start(&f);
@@ -118,7 +119,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_DYNAMIC, a_slot_may_change_its_size_after_a_use),
       unit_test_with(ETX_DYNAMIC, a_number_may_change_after_a_use),
-      unit_test_with(ETX_DYNAMIC, a_call_is_prepared_anew_when_a_number_changes),
+      unit_test_with(ETX_DYNAMIC,
+                     a_call_is_prepared_again_when_a_number_changes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

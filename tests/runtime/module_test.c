@@ -14,7 +14,7 @@
 
 static etx_diag diag;
 
-// Counts blocks, and refuses all after a number of them.
+// Counts blocks, and fails after a number of them.
 typedef struct counting_heap {
   size_t live;
   size_t taken;
@@ -32,7 +32,7 @@ static void* take(void* context, size_t bytes, size_t alignment) {
   return memory;
 }
 
-// At any address.
+// Blocks may have any address.
 static void* take_zeroed(void* context, size_t bytes) {
   counting_heap* heap = context;
   if (heap->most != 0 && heap->taken >= heap->most) return NULL;
@@ -215,9 +215,9 @@ static void a_file_is_mapped_and_closed(void** state) {
   test_program_end(p);
 }
 
-// The allocator fails after 0, 1, 2... blocks until there are enough: each
+// The allocator fails after 0, 1, 2... blocks until there are enough. Each
 // failure is reported, and all blocks are freed.
-static void too_little_memory_leaves_nothing_behind(void** state) {
+static void too_little_memory_frees_all_blocks(void** state) {
   (void)state;
   module_fixture f;
   start(&f, false);
@@ -242,7 +242,7 @@ static void too_little_memory_leaves_nothing_behind(void** state) {
   end(&f);
 }
 
-static void what_is_not_loaded_has_no_outputs(void** state) {
+static void a_method_that_is_not_loaded_has_no_outputs(void** state) {
   (void)state;
   module_fixture f;
   const etx_value* value = NULL;
@@ -273,17 +273,18 @@ static void scratch_is_one_block_for_all_methods(void** state) {
       etx_module_tensor((void*)(uintptr_t)&at, ETX_DTYPE_INT64, one, 1),
       etx_module_tensor((void*)(uintptr_t)&v, ETX_DTYPE_FLOAT32, one, 1)};
   assert_ok(etx_module_execute(&f.module, "put", inputs, 2, &diag));
-  // The method itself, its structures and its private state.
+  // The blocks of a method are the method, its structures and its private
+  // state.
   assert_int_equal(f.heap.live, blocks + 3);
   end(&f);
 }
 
-static void sessions_may_start_in_zeros(void** state) {
+static void sessions_may_start_with_zeros(void** state) {
   (void)state;
   module_fixture f;
   start(&f, true);
   f.module.memory.take_zeroed = take_zeroed;
-  add(&f, 3);  // on state of its own
+  add(&f, 3);  // adds to private state
   etx_module_shared sessions[2];
   for (int i = 0; i < 2; ++i) {
     assert_ok(etx_module_shared_open(&sessions[i], &f.module, &diag));
@@ -308,9 +309,9 @@ int main(void) {
       cmocka_unit_test(loading_again_switches_the_session),
       cmocka_unit_test(loading_does_not_write_scratch),
       cmocka_unit_test(a_file_is_mapped_and_closed),
-      cmocka_unit_test(too_little_memory_leaves_nothing_behind),
-      cmocka_unit_test(what_is_not_loaded_has_no_outputs),
-      cmocka_unit_test(sessions_may_start_in_zeros),
+      cmocka_unit_test(too_little_memory_frees_all_blocks),
+      cmocka_unit_test(a_method_that_is_not_loaded_has_no_outputs),
+      cmocka_unit_test(sessions_may_start_with_zeros),
       cmocka_unit_test(scratch_is_one_block_for_all_methods),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

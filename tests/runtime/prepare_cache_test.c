@@ -51,20 +51,20 @@ static void the_last_argument_is_the_result(void** state) {
 }
 
 // c[i] = a[i] + factors[i] * b[i], for tensors of sizes[i]
-static void add(cache_fixture* f, test_sizes sizes, int factor, uint64_t offset) {
+static void add(cache_fixture* f, test_sizes sizes, int factor,
+                uint64_t offset) {
   test_program* p = f->p;
   const float a[] = {1, 2, 3, 4, 5, 6}, b[] = {10, 20, 30, 40, 50, 60};
-  const int x = test_constant(p, ETX_DTYPE_FLOAT32, sizes,
-                              test_data(p, a, sizeof a));
-  const int y = test_constant(p, ETX_DTYPE_FLOAT32, sizes,
-                              test_data(p, b, sizeof b));
+  const int x =
+      test_constant(p, ETX_DTYPE_FLOAT32, sizes, test_data(p, a, sizeof a));
+  const int y =
+      test_constant(p, ETX_DTYPE_FLOAT32, sizes, test_data(p, b, sizeof b));
   const int out = test_scratch(p, ETX_DTYPE_FLOAT32, sizes, offset);
-  test_call(p, "aten::add", "out",
-            ARGS(x, y, test_int(p, factor), out, out));
+  test_call(p, "aten::add", "out", ARGS(x, y, test_int(p, factor), out, out));
   test_output(p, out, "");
 }
 
-static void calls_with_other_numbers_or_sizes_are_prepared_anew(void** state) {
+static void calls_with_other_numbers_or_sizes_are_prepared_again(void** state) {
   (void)state;
   cache_fixture f;
   start(&f);
@@ -123,7 +123,7 @@ static void results_of_another_type_are_checked_by_the_kernel(void** state) {
   test_program_end(f.p);
 }
 
-static void calls_with_other_result_strides_are_prepared_anew(void** state) {
+static void calls_with_other_result_strides_are_prepared_again(void** state) {
   (void)state;
   cache_fixture f;
   start_pair(&f, SIZES(2, 3), ETX_DTYPE_FLOAT32, true);
@@ -140,8 +140,8 @@ static void memory_is_checked_for_each_call(void** state) {
   start(&f);
   test_program* p = f.p;
   const float a[] = {1, 2, 3, 4};
-  const int x = test_constant(p, ETX_DTYPE_FLOAT32, SIZES(4),
-                              test_data(p, a, sizeof a));
+  const int x =
+      test_constant(p, ETX_DTYPE_FLOAT32, SIZES(4), test_data(p, a, sizeof a));
   const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(4), 0);
   const int z = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(4), 16);
   const int beside = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(4), 24);
@@ -149,13 +149,12 @@ static void memory_is_checked_for_each_call(void** state) {
   test_call(p, "aten::neg", "out", ARGS(y, z, z));
   test_call(p, "aten::neg", "out", ARGS(z, beside, beside));
   test_output(p, beside, "");
-  assert_refused(load(&f), ETX_BAD_FILE,
-                 "overlaps an output");
+  assert_refused(load(&f), ETX_BAD_FILE, "overlaps an output");
   test_program_end(p);
 }
 
-// Two calls with the sizes of an input that varies.
-static void results_follow_sizes_that_vary(void** state) {
+// Two calls with sizes of a dynamic input.
+static void results_have_the_sizes_of_a_dynamic_input(void** state) {
   (void)state;
   cache_fixture f;
   start(&f);
@@ -192,13 +191,13 @@ static void results_follow_sizes_that_vary(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_last_argument_is_the_result),
-      cmocka_unit_test(calls_with_other_numbers_or_sizes_are_prepared_anew),
+      cmocka_unit_test(calls_with_other_numbers_or_sizes_are_prepared_again),
       unit_test_with(ETX_VERIFIER || ETX_DYNAMIC,
                      results_of_other_sizes_are_refused),
       cmocka_unit_test(results_of_another_type_are_checked_by_the_kernel),
-      cmocka_unit_test(calls_with_other_result_strides_are_prepared_anew),
+      cmocka_unit_test(calls_with_other_result_strides_are_prepared_again),
       unit_test_with(ETX_VERIFIER, memory_is_checked_for_each_call),
-      unit_test_with(ETX_DYNAMIC, results_follow_sizes_that_vary),
+      unit_test_with(ETX_DYNAMIC, results_have_the_sizes_of_a_dynamic_input),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

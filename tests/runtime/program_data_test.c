@@ -1,5 +1,5 @@
-// Programs whose data lies in other files: constants, initial data of planned
-// tensors, state, and what is said when a file does not fit.
+// Programs whose data is in other files: constants, initial data of planned
+// tensors, state, and the messages for a file that does not fit.
 
 #include "runtime/program.h"
 
@@ -99,7 +99,7 @@ static void constants_and_initial_data_come_from_two_files(void** state) {
   test_program_end(p);
 }
 
-static void state_starts_with_what_a_file_says(void** state) {
+static void state_starts_with_the_data_of_a_file(void** state) {
   (void)state;
   test_program* p = make(2);
   etx_program program = open_program(p);
@@ -163,7 +163,7 @@ static void use(const test_datum* data, size_t count, etx_status status,
   etx_program program = open_program(p);
   const etx_ptd file = open_data(&first_block, data, count);
   assert_refused(etx_program_use_data(&program, &file, 1, &diag), status, why);
-  // Nothing of it stays.
+  // No data file is in use after the refusal.
   assert_int_equal(program.data_file_count, 0);
   test_program_end(p);
 }
@@ -197,7 +197,8 @@ static void a_key_in_two_files_is_refused(void** state) {
   test_program_end(p);
 }
 
-// The kernels may then trust alignment as they do for the program's constants.
+// Data files have aligned tensors, so kernels may rely on alignment as they do
+// for constants of the program.
 static void unaligned_data_is_refused(void** state) {
   (void)state;
   test_program* p = make(1);
@@ -228,7 +229,7 @@ static void an_input_cannot_lie_in_a_data_file(void** state) {
   test_program_end(p);
 }
 
-static void an_instruction_cannot_write_to_it(void** state) {
+static void an_instruction_cannot_write_to_a_data_file(void** state) {
   (void)state;
   test_program* p = test_program_new();
   test_loaded loaded;
@@ -249,14 +250,14 @@ static void an_instruction_cannot_write_to_it(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(constants_and_initial_data_come_from_two_files),
-      cmocka_unit_test(state_starts_with_what_a_file_says),
+      cmocka_unit_test(state_starts_with_the_data_of_a_file),
       cmocka_unit_test(a_constant_method_may_return_external_data),
       cmocka_unit_test(a_missing_data_file_is_reported_with_the_key),
       cmocka_unit_test(a_file_that_does_not_fit_is_refused),
       cmocka_unit_test(a_key_in_two_files_is_refused),
       cmocka_unit_test(unaligned_data_is_refused),
       unit_test_with(ETX_VERIFIER, an_input_cannot_lie_in_a_data_file),
-      cmocka_unit_test(an_instruction_cannot_write_to_it),
+      cmocka_unit_test(an_instruction_cannot_write_to_a_data_file),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,7 +128,7 @@ static void a_loop_runs_until_its_condition_holds(void** state) {
   assert_ok(etx_method_run(&f.loaded.method, &diag));
   assert_true(*total == 10);
   assert_int_equal(f.torn, 0);
-  // The addition has fixed sizes: prepared once for both runs.
+  // The addition has fixed sizes, so it is prepared once for both runs.
   assert_int_equal(test_prepare_count, 1 + 2 * (10 + 10));
   end(&f);
 }
@@ -143,7 +143,7 @@ static void an_endless_run_ends_at_the_step_limit(void** state) {
   set_floats(&f, 0, x, 1);
   assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_OUT_OF_RANGE,
                  "more than 1000 instructions");
-  // It had written state by then.
+  // The run had already written state.
   assert_int_not_equal(f.torn, 0);
   end(&f);
 }
@@ -242,7 +242,7 @@ static void a_slot_may_become_two_views(void** state) {
   end(&f);
 }
 
-static void a_freed_value_is_gone_until_the_next_run(void** state) {
+static void a_freed_value_is_missing_until_the_next_run(void** state) {
   (void)state;
   chains_fixture f;
   test_program* p = f.p = test_program_new();
@@ -322,7 +322,7 @@ int main(void) {
       cmocka_unit_test(a_run_without_jumps_counts_steps_too),
       unit_test_with(ETX_DYNAMIC, a_size_may_depend_on_data),
       unit_test_with(ETX_DYNAMIC, a_slot_may_become_two_views),
-      unit_test_with(ETX_DYNAMIC, a_freed_value_is_gone_until_the_next_run),
+      unit_test_with(ETX_DYNAMIC, a_freed_value_is_missing_until_the_next_run),
       cmocka_unit_test(a_number_must_keep_the_kind_of_its_slot),
       unit_test_with(ETX_DYNAMIC, chains_run_one_after_another),
   };

@@ -1,6 +1,6 @@
-// Runs every method of program files, in the order of the file and over one
-// session's state, with inputs of a pattern, and prints a checksum of each
-// output: two builds print the same, or one of them is wrong.
+// Runs every method of program files in the order of the file, over the state
+// of one session and with generated inputs, and prints a checksum of each
+// output. Two correct builds print the same.
 //
 //   run_patterned program.pte...
 
@@ -13,7 +13,8 @@
 
 enum { MOST_INPUTS = 16, NAME_BYTES = 128 };
 
-// Small numbers of either sign; indices of the first two rows.
+// Small positive and negative numbers. Integers are indices of the first two
+// rows.
 static void fill(const etx_pte_tensor* tensor, void* data) {
   const size_t count = etx_pte_tensor_numel(tensor);
   for (size_t i = 0; i < count; ++i) {

@@ -1,5 +1,5 @@
-// Outputs whose sizes depend on elements: the file states a bound, the kernel
-// the sizes, and what follows is prepared after that.
+// Outputs whose sizes depend on the content of inputs: the file states a bound,
+// the kernel sets the sizes, and later calls are prepared after that.
 
 #include "tests/support/assert_status.h"
 #include "tests/support/loaded_method.h"
@@ -70,7 +70,7 @@ static void later_calls_get_the_sizes_that_the_kernel_found(void** state) {
   end(&f);
 }
 
-static void more_than_there_is_room_for_is_refused(void** state) {
+static void more_rows_than_the_bound_are_refused(void** state) {
   (void)state;
   by_data_fixture f;
   start_places(&f, 2, false);
@@ -95,9 +95,9 @@ static void a_fixed_output_takes_exactly_its_size(void** state) {
   end(&f);
 }
 
-// An output over the bytes of the tensor that it is counted from: the kernel
-// would read what it has written.
-static void all_of_the_room_is_compared_with_other_arguments(void** state) {
+// The output overlaps the tensor that the kernel reads, so the kernel would
+// read elements that it has overwritten.
+static void the_largest_output_must_not_overlap_arguments(void** state) {
   (void)state;
   by_data_fixture f;
   test_program* p = f.p = test_program_new();
@@ -118,9 +118,9 @@ static void all_of_the_room_is_compared_with_other_arguments(void** state) {
   end(&f);
 }
 
-// do { places = nonzero(x); x = x - one } while (the first is not zero): each
-// turn finds other sizes in the same slot.
-static void a_loop_may_find_other_sizes_each_time(void** state) {
+// do { places = nonzero(x); x = x - one } while (the first is not zero): the
+// slot has other sizes in each iteration.
+static void a_loop_may_find_other_sizes_in_each_iteration(void** state) {
   (void)state;
   by_data_fixture f;
   static const float one = 1;
@@ -257,11 +257,12 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_DYNAMIC,
                      later_calls_get_the_sizes_that_the_kernel_found),
-      unit_test_with(ETX_DYNAMIC, more_than_there_is_room_for_is_refused),
+      unit_test_with(ETX_DYNAMIC, more_rows_than_the_bound_are_refused),
       cmocka_unit_test(a_fixed_output_takes_exactly_its_size),
       unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,
-                     all_of_the_room_is_compared_with_other_arguments),
-      unit_test_with(ETX_DYNAMIC, a_loop_may_find_other_sizes_each_time),
+                     the_largest_output_must_not_overlap_arguments),
+      unit_test_with(ETX_DYNAMIC,
+                     a_loop_may_find_other_sizes_in_each_iteration),
       unit_test_with(ETX_DYNAMIC, several_outputs_get_sizes_by_data),
       unit_test_with(ETX_DYNAMIC, nothing_is_written_if_one_output_has_no_room),
       unit_test_with(ETX_DYNAMIC, a_size_may_be_decided_by_the_largest_number),

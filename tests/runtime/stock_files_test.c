@@ -1,5 +1,5 @@
-// Files that the stock exporter wrote, on all kernels of this library. What
-// they must answer was computed by ExecuTorch's runtime (tests/data/pte).
+// Files of the stock exporter, run with all kernels. The expected results were
+// computed by ExecuTorch's runtime (tests/data/pte).
 
 #include "runtime/module/module.h"
 #include "tests/support/assert_status.h"
@@ -55,7 +55,7 @@ static void constants_inside_the_program_are_read(void** state) {
   const int32_t sizes[2] = {2, 2};
   const etx_value input = etx_module_tensor(x, ETX_DTYPE_FLOAT32, sizes, 2);
   const float wanted[4] = {5, 8, 11, 14};
-  // The output lies on the input's place: each run copies the input again.
+  // The output has the memory of the input, so each run copies the input again.
   for (int i = 0; i < 2; ++i) {
     assert_ok(etx_module_execute(&module, "forward", &input, 1, &diag));
     assert_memory_equal(output(&module)->data, wanted, sizeof wanted);
@@ -97,7 +97,7 @@ static bool lists(const missing_in_stock* list, const char* name) {
   return false;
 }
 
-static void operators_of_another_library_are_all_named(void** state) {
+static void all_unknown_operators_are_reported(void** state) {
   (void)state;
   static const char* const missing[] = {
       "cortex_m::quantize_per_tensor.out",
@@ -118,7 +118,7 @@ static void operators_of_another_library_are_all_named(void** state) {
   for (size_t i = 0; i < list.count; ++i) {
     assert_true(lists(&list, missing[i]));
   }
-  // Refused as often as one asks.
+  // It is refused each time.
   assert_status(etx_module_execute(&module, "forward", NULL, 0, &diag),
                 ETX_MISSING_OPERATOR);
   etx_module_close(&module);
@@ -130,7 +130,7 @@ int main(void) {
       cmocka_unit_test(a_file_without_header_adds),
       cmocka_unit_test(constants_inside_the_program_are_read),
       cmocka_unit_test(the_program_of_a_bundle_multiplies_integers),
-      cmocka_unit_test(operators_of_another_library_are_all_named),
+      cmocka_unit_test(all_unknown_operators_are_reported),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,9 +89,9 @@ static void every_task_of_a_job_runs_once(void** state) {
   check_jobs(3, ETX_POOL_JOBS / 10);
 }
 
-// More threads than processors: some always wait for the operating system with
-// a task, or between looking and taking.
-static void threads_may_be_stopped_anywhere(void** state) {
+// More threads than processors: the system always keeps some waiting, with a
+// task or just before they take one.
+static void tasks_run_once_if_threads_are_preempted(void** state) {
   (void)state;
   check_jobs(8, ETX_POOL_JOBS / 50);
 }
@@ -101,7 +101,7 @@ static void idle_ns(long ns) {
   nanosleep(&time, NULL);
 }
 
-static void sleeping_threads_are_called(void** state) {
+static void sleeping_threads_are_woken(void** state) {
   (void)state;
   pool_fixture f;
   pool_job j = {0, {0}, {0}};
@@ -215,8 +215,8 @@ static void invalid_pools_are_refused(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_task_of_a_job_runs_once),
-      cmocka_unit_test(threads_may_be_stopped_anywhere),
-      cmocka_unit_test(sleeping_threads_are_called),
+      cmocka_unit_test(tasks_run_once_if_threads_are_preempted),
+      cmocka_unit_test(sleeping_threads_are_woken),
       cmocka_unit_test(a_sleeping_thread_takes_part),
       cmocka_unit_test(a_task_may_start_a_job),
       cmocka_unit_test(callers_may_share_a_pool),

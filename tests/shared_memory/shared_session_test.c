@@ -247,7 +247,8 @@ static void torn_state_stops_every_method_until_a_full_reset(void** state) {
   assert_true(etx_shared_memory_is_torn(&f.shared));
   assert_status(etx_method_run(&reader.method, &diag), ETX_TORN_STATE);
   assert_int_equal(put(&putter, 1, 5), ETX_TORN_STATE);
-  // The mark lies in the state: a method loaded now sees it too.
+  // The mark of a torn state is part of the block, so a method that is loaded
+  // later finds it, too.
   test_loaded late;
   load(&f, &late, "read", &f.shared);
   assert_status(etx_method_run(&late.method, &diag), ETX_TORN_STATE);

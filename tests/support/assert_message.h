@@ -19,7 +19,7 @@ static inline bool test_message_is(const etx_diag* diag, const char* text) {
   return strcmp(diag->text, ETX_MESSAGES ? text : "") == 0;
 }
 
-// True if there is a message, as every refusal needs one.
+// True if there is a message: every refusal needs one.
 static inline bool test_has_message(const etx_diag* diag) {
   return !ETX_MESSAGES || diag->text_size > 0;
 }

@@ -28,7 +28,7 @@
 
 #define assert_ok(call) assert_status(call, ETX_OK)
 
-// Refused with this status, and the message has this part.
+// The call was refused with this status, and its message contains this text.
 #define assert_refused(call, wanted, part)                             \
   do {                                                                 \
     assert_status(call, wanted);                                       \

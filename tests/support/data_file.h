@@ -14,7 +14,7 @@ typedef struct test_datum {
   test_sizes sizes;
   const void* data;
   size_t bytes;
-  bool has_no_layout;        // bytes that are not a tensor
+  bool has_no_layout;        // named bytes without a tensor layout
   const uint8_t* dim_order;  // rank entries; NULL: default
 } test_datum;
 

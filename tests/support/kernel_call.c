@@ -100,7 +100,8 @@ void test_call_string(test_call* c, const char* string) {
   value->as.string = etx_text_of(string);
 }
 
-// As a tensor it would have four dimensions whose sizes lie nowhere.
+// None has no fields of a tensor. They hold a pattern here, so that kernels
+// that read them fail.
 void test_call_none(test_call* c) {
   etx_value* const none = next(c);
   memset(&none->as, 0xa5, sizeof none->as);
@@ -158,7 +159,7 @@ static bool is_changed(const test_call* c, const etx_value* value) {
 static etx_status size_output(void* context, const etx_value* output,
                               const etx_shape* shape, bool at_most) {
   test_call* c = context;
-  (void)at_most;  // tests that have such an output know its sizes
+  (void)at_most;  // tests with outputs of bounded size know the actual size
   etx_value* value = (etx_value*)(uintptr_t)output;
   const bool is_own = is_changed(c, value);
   c->outputs[c->output_count++] = value;
@@ -171,14 +172,15 @@ static etx_status size_output(void* context, const etx_value* output,
   return ETX_OK;
 }
 
-// Tasks one after the other, the last first: an order that a pool may take.
+// Runs the tasks one after the other, from the last to the first. A pool may
+// take any order.
 static void run_tasks(void* context, void (*task)(void*, size_t),
                       void* argument, size_t count) {
   (void)context;
   while (count > 0) task(argument, --count);
 }
 
-// Out arguments that the test has not given.
+// Makes the out arguments that the test has not given.
 static void add_outs(test_call* c) {
   etx_argument_cursor cursor = etx_argument_first(c->op->arguments);
   etx_argument argument;

@@ -5,7 +5,7 @@
 
 #include "runtime/instruction_set.h"
 
-// The set after one, of those that this processor has; or ETX_SET_COUNT.
+// The next instruction set that this processor has, or ETX_SET_COUNT.
 static inline int test_next_instruction_set(int set) {
   do {
     ++set;

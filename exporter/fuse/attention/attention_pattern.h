@@ -41,9 +41,10 @@ typedef struct etx_attention_scores {
   bool is_divisor;           // scores are divided by the scaler
   etx_score_operand added[ETX_ATTENTION_MAX_ADDENDS];  // the outermost first
   size_t added_count;
-  size_t added_after_where;  // so many of them are added after the where()
-  double cap;                // scores become cap * tanh(scores / cap); 0: none
-  double minimum;            // of the sum of the addends
+  size_t
+      added_after_where;  // number of biases that are added after the where()
+  double cap;             // scores become cap * tanh(scores / cap); 0: none
+  double minimum;         // of the sum of the addends
   etx_score_operand condition;  // bool mask of the where()
   bool is_inverted;             // true in the mask hides a key
   double hidden;                // score that the where() gives to hidden keys
@@ -53,8 +54,7 @@ typedef struct etx_attention_scores {
 // Follows the score chain from `at`, the operand of the softmax, to the
 // product. `out_scores` must hold the values of a chain without nodes.
 etx_fusion_obstacle etx_attention_scores_follow(
-    const etx_rewrite* rewrite, uint32_t at,
-    etx_attention_scores* out_scores);
+    const etx_rewrite* rewrite, uint32_t at, etx_attention_scores* out_scores);
 
 // A rule for softmax: biases that are added to a 5-d view of the scores of
 // images become one mask of rows and keys (attention_image_bias.c).

@@ -29,8 +29,8 @@ struct etx_builder {
   etx_target target;
   etx_diag* diag;
   const etx_lowering* row;
-  const etx_ir_node* node;             // the node that is replaced
-  const uint32_t* uses;                // how often each imported value is used
+  const etx_ir_node* node;  // the node that is replaced
+  const uint32_t* uses;     // the number of uses of each imported value
   etx_ir_arg args[ETX_MAX_ARGUMENTS];  // by position in the schema
   size_t arg_count;
   uint32_t* results;    // one for each output of the node; ETX_IR_NONE at first

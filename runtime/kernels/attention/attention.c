@@ -127,9 +127,9 @@ static void transpose_keys(const query_tile* t, float_rows keys, size_t count,
                            size_t first, size_t taps,
                            transposed_keys* transposed) {
   for (size_t k = 0; k < count; k += GROUP) {
-    t->loops->transpose_pack(keys.data + (ptrdiff_t)k * keys.stride + first, keys.stride,
-                   count - k < GROUP ? count - k : GROUP, taps,
-                   transposed->elements[k / GROUP][0]);
+    t->loops->transpose_pack(keys.data + (ptrdiff_t)k * keys.stride + first,
+                             keys.stride, count - k < GROUP ? count - k : GROUP,
+                             taps, transposed->elements[k / GROUP][0]);
   }
   // Rows of other heads have other keys, so nothing can be reused.
   transposed->count = t->spans_heads || taps < t->attention->width ? 0 : count;
@@ -356,8 +356,8 @@ static operand_block value_block(const query_tile* t, size_t first) {
       .workspace = t->value_workspace};
 }
 
-// Converts the first `count` rows of a block that row `r` of the tile reads. Not
-// inlined: most blocks are read in place, and their path should stay short.
+// Converts the first `count` rows of a block that row `r` of the tile reads.
+// Not inlined: most blocks are read in place, and their path should stay short.
 static __attribute__((noinline)) float_rows convert_rows(const query_tile* t,
                                                          const operand_block* b,
                                                          size_t r,
@@ -523,13 +523,13 @@ typedef struct attention_work {
   const etx_f32_microkernels* loops;
   etx_unary_loop tanh;
   char* workspace;         // of all slices
-  size_t workspace_bytes;  // of one slice
-  size_t rows;             // of a tile, of one batch
+  size_t workspace_bytes;  // bytes of one slice
+  size_t rows;             // rows of a tile, of one batch
   bool spans_heads;        // a tile has rows of several heads
-  size_t heads;            // of the last batch dimension
-  size_t tiles;            // of one batch
+  size_t heads;            // heads of the last batch dimension
+  size_t tiles;            // tiles of one batch
   size_t together;         // most tiles of a batch that share key blocks
-  size_t units;            // of all batches
+  size_t units;            // units of all batches
   size_t count;            // slices
 } attention_work;
 

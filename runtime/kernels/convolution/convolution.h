@@ -14,7 +14,7 @@ enum { ETX_SPATIAL = 3 };
 typedef struct etx_volumes {
   char* data;
   etx_dtype dtype;
-  ptrdiff_t bytes;  // of an element
+  ptrdiff_t bytes;  // bytes of an element
   int64_t images, channels;
   int64_t sizes[ETX_SPATIAL];
   ptrdiff_t image, channel;  // strides in elements
@@ -23,7 +23,8 @@ typedef struct etx_volumes {
 
 typedef struct etx_convolution {
   etx_volumes in, out;
-  etx_volumes weight;  // its kernel in `sizes` and `strides`
+  etx_volumes
+      weight;  // the window's sizes and strides are `sizes` and `strides`
   // Strides of the weight in elements: from group to group, and between the
   // channels of a group.
   ptrdiff_t weight_group, weight_out, weight_in;
@@ -32,7 +33,7 @@ typedef struct etx_convolution {
   bool has_panels;
   const etx_tensor* bias;  // [groups * out_channels], or NULL
   int64_t groups;
-  int64_t in_channels, out_channels;  // of one group
+  int64_t in_channels, out_channels;  // channels of one group
   etx_window windows[ETX_SPATIAL];
   bool transposed;
   // Computed on contiguous float32 results while they are in cache; NULL: none.

@@ -12,17 +12,18 @@
 enum {
   CHANNELS = ETX_CONV_OC_CHANNELS,
   PAIR = 2 * CHANNELS,
-  POSITIONS = 60,        // of an item, at most
-  LEAST_POSITIONS = 24,  // of several items
-  TAPS = 160,            // that are summed at a time, so that weights stay near
-  FEW_TAPS = 128,        // where one panel is read at a time, not several
-  ITEMS = 4,             // for each thread
-  FEW_POSITIONS = 48,    // of a thread: lines of memory have those of two
-  // Where sums stay in registers.
-  LEAST_POINTS = 96,  // positions of an image
-  MOST_POINTS = 200,  // of an item
-  MOST_TAPS = 128,    // more sums of channels at a time are worth a detour
-  PIECE = 16,         // taps whose places are known beforehand
+  POSITIONS = 60,        // most positions of an item
+  LEAST_POSITIONS = 24,  // fewest positions of an item if there are several
+  TAPS = 160,      // taps that are summed at a time, so that weights stay in L1
+  FEW_TAPS = 128,  // the same if one panel is read at a time, not two
+  ITEMS = 4,       // work items for each thread
+  // positions of a thread; with fewer, two threads share cache lines
+  FEW_POSITIONS = 48,
+  // Limits for sums that stay in registers.
+  LEAST_POINTS = 96,  // fewest positions of an image
+  MOST_POINTS = 200,  // most positions of an item
+  MOST_TAPS = 128,    // with more, computing more channels at a time pays
+  PIECE = 16,         // taps whose offsets are computed beforehand
 };
 
 typedef struct conv_1x1_job {
@@ -30,22 +31,23 @@ typedef struct conv_1x1_job {
   const float* panels;
   const etx_convolution_epilogue* results;
   size_t channels, positions, panel_count;
-  size_t pairs, parts;   // of an image
-  bool parts_channels;   // pairs come first, then parts
+  size_t pairs, parts;   // pairs of panels, and parts of an image
+  bool parts_channels;   // items are ordered by pairs, then by parts
   bool has_pixel_lanes;  // positions are lanes
 } conv_1x1_job;
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-// Sums of up to two panels at some positions, whose first input is at `seen`.
+// Computes the sums of up to two panels at some positions, whose first input is
+// at `seen`.
 static void sum_part(const conv_1x1_job* j, const float* seen, size_t positions,
                      size_t panel, float* sums) {
   const size_t all = j->channels, panels = least(2, j->panel_count - panel);
   const size_t fit = j->results->loops->groups > 1 ? TAPS : FEW_TAPS;
   const size_t chunks = (all + fit - 1) / fit;
   const size_t most = (all + chunks - 1) / chunks;
-  // The next item reads the same input with another pair of panels, or the
-  // input that follows.
+  // Prefetches what the next item reads: the next pair of panels for the same
+  // input, or the next input.
   const bool is_seen_again =
       !j->parts_channels && panel + panels < j->panel_count;
   const float* const behind = is_seen_again ? seen : seen + positions;
@@ -75,7 +77,8 @@ static void sum_part(const conv_1x1_job* j, const float* seen, size_t positions,
   }
 }
 
-// Results of a panel at some positions; the sums stay in registers.
+// Computes the results of a panel at some positions; the sums stay in
+// registers.
 static void run_points(const conv_1x1_job* j, const float* seen, size_t image,
                        size_t at, size_t count, size_t panel) {
   ptrdiff_t offsets[PIECE];
@@ -95,7 +98,7 @@ static void run_points(const conv_1x1_job* j, const float* seen, size_t image,
                                   (int64_t)(panel * CHANNELS), at);
 }
 
-// Items are parts of images, and pairs of panels of each.
+// A work item is a part of an image with a pair of panels.
 static void run_items(const void* context, size_t first, size_t end) {
   const conv_1x1_job* j = context;
   // Positions are transposed in blocks of sixteen.
@@ -171,7 +174,7 @@ static etx_status run(etx_call* call) {
 }
 
 etx_status etx_kernel_convolution_panels_out_prepare(etx_call* call) {
-  // Positions are contiguous.
+  // The positions of an image are contiguous.
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_convolution_panels_input));
   ETX_TRY(etx_convolution_epilogue_check(call));
   call->run = run;

@@ -15,7 +15,7 @@
 // fine the input; transposed: the other way round.
 typedef struct weight_gradient {
   etx_volumes coarse, fine, out;
-  int64_t coarse_channels, fine_channels;  // of one group
+  int64_t coarse_channels, fine_channels;  // channels of one group
   etx_window windows[ETX_SPATIAL];         // from fine to coarse
   etx_compute_type wide;
 } weight_gradient;
@@ -48,7 +48,7 @@ static void add_row(const weight_gradient* g, const char* coarse,
     const int64_t left = span.end - x;
     const size_t count = left < ETX_BLOCK ? (size_t)left : ETX_BLOCK;
     const int64_t column = etx_window_start(w, x) + tap * w->dilation;
-    // A step is only taken between two elements.
+    // A step is taken between two elements only.
     add_products(g,
                  coarse + (ptrdiff_t)x * g->coarse.strides[2] * g->coarse.bytes,
                  fine + (ptrdiff_t)column * g->fine.strides[2] * g->fine.bytes,

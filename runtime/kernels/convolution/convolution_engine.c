@@ -18,16 +18,16 @@ typedef struct phase {
   const etx_convolution* c;
   const etx_f32_microkernels* loops;
   etx_compute_type wide;
-  size_t element_bytes;  // of the wide type
-  size_t lanes;          // of a full tile
+  size_t element_bytes;  // bytes of the wide type
+  size_t lanes;          // lanes of a full tile
   int64_t positions, tiles, row_blocks;
-  int64_t taps;            // of one channel
-  bool has_dense_weights;  // weights of a result channel follow each other
-  bool is_pointwise;       // lanes of a full tile lie densely in the input
-  bool sums_in_place;      // and in the result, of the wide type
+  int64_t taps;            // taps of one channel
+  bool has_dense_weights;  // the weights of an output channel are contiguous
+  bool is_pointwise;       // the inputs of a full tile's lanes are contiguous
+  bool sums_in_place;      // and the results, too, which have the wide type
 } phase;
 
-// Output positions in a row, from coordinates `at` on.
+// Neighbouring output positions in a row, from coordinates `at` on.
 typedef struct segment {
   int64_t at[ETX_SPATIAL];
   size_t lane, count;
@@ -45,15 +45,15 @@ typedef struct engine_tile {
   size_t segment_count;
 } engine_tile;
 
-// ------------------------------------------------ elements
+// ------------------------------------------------ panels
 
-// A row of taps along the innermost dimension of one channel's kernel.
+// A row of taps along the innermost dimension of a channel's kernel.
 typedef struct tap_run {
-  int64_t channel, z, y, x;  // of the first
+  int64_t channel, z, y, x;  // the first tap
   size_t count;
 } tap_run;
 
-// The taps from number `tap` on that lie in one row, at most `most`.
+// The taps from number `tap` on that are in one row, at most `most`.
 static tap_run run_at(const phase* p, int64_t tap, size_t most) {
   const etx_window* w = p->c->windows;
   const int64_t width = w[2].kernel, height = w[1].kernel;
@@ -231,7 +231,7 @@ static void store_row(const phase* p, const engine_tile* t, char* channel,
   }
 }
 
-// A full tile whose sums stay in the result.
+// Computes a full tile whose sums stay in the result.
 static void sum_in_place(const engine_tile* t, int64_t channel, size_t rows) {
   const phase* p = t->p;
   const etx_volumes* out = &p->c->out;
@@ -245,7 +245,7 @@ static void sum_in_place(const engine_tile* t, int64_t channel, size_t rows) {
   }
 }
 
-// Any tile: sums are stored one by one from a buffer.
+// Computes any tile: the sums are stored one by one from a buffer.
 static void sum_aside(const engine_tile* t, int64_t channel, size_t rows) {
   etx_implicit_gemm_sums sums;
   const phase* p = t->p;
@@ -275,7 +275,8 @@ static engine_tile tile_at(const phase* p, int64_t image, int64_t group,
   return t;
 }
 
-// Items are tiles of groups of images, and blocks of output channels of each.
+// A work item is a tile of a group of an image, with a block of output
+// channels.
 static void run_item(const phase* p, int64_t item) {
   const etx_convolution* c = p->c;
   const int64_t block = item % p->row_blocks;
@@ -430,7 +431,7 @@ void etx_convolution_run(const etx_convolution* c,
       (size_t)(c->out.sizes[0] * c->out.sizes[1] * c->out.sizes[2]);
   const size_t numel = (size_t)(c->out.images * c->out.channels) * columns;
   if (etx_convolution_gemm(c, parallel)) {
-    // Planes of one element would be short rows.
+    // Planes of a single element are rows that are too short.
     columns = numel;
   } else if (c->transposed ? etx_convolution_subpixel(c, parallel)
                            : etx_convolution_patches(c, parallel)) {

@@ -24,7 +24,7 @@ static void run_chain(const etx_convolution_epilogue* r, int64_t image,
   if (r->chain == NULL || r->store.is_all) return;
   const size_t plane = (size_t)(image * r->out.channels + channel);
   float* out = out_of(r, image, channel, at);
-  // Whole planes are one row of the chain.
+  // Whole planes are one row for the chain.
   if (count == (size_t)r->out.channel) {
     etx_chain_run(r->chain, out, out, plane, at, channels * count);
     return;
@@ -128,7 +128,7 @@ etx_status etx_convolution_epilogue_run(etx_call* call,
   if (numel == 0) return ETX_OK;
   const size_t columns = (size_t)out->sizes[3];
   const size_t planes = (size_t)out->sizes[0] * (size_t)out->sizes[1];
-  // An operand that varies along the last dimension is left to the chain.
+  // An operand that varies along the last dimension is handled by the chain.
   const bool has_any_rows = etx_chain_has_any_rows(call, others);
   etx_chain chain;
   etx_chain_read(call, others, has_any_rows ? numel / planes : columns, &chain);

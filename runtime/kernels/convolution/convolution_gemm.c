@@ -1,9 +1,8 @@
 // Convolutions that are matrix products. If the window is the whole image, a
-// row of the product is an image and a column an output channel.
-// Squeeze-and-excitation layers and heads over pooled images are such. In a
-// transposed convolution of single positions the columns are all results of an
-// image; generators begin like that.
-// image: so does what begins an image from noise.
+// row of the product is an image and a column an output channel;
+// squeeze-and-excitation layers and heads over pooled images are such. In a
+// transposed convolution of single positions, as generators begin with, the
+// columns are all results of an image.
 
 #include "runtime/kernels/convolution/convolution_variants.h"
 #include "runtime/kernels/matmul/gemm.h"
@@ -19,7 +18,7 @@ static bool is_dense(const etx_volumes* v, ptrdiff_t channel) {
   return v->channels == 1 || channel == dense;
 }
 
-// True if one position of one side is paired with all of the other, each once.
+// True if one position of one side meets all positions of the other, each once.
 static bool meets_all(const etx_window* w, int64_t one, int64_t all) {
   return one == 1 && w->kernel == all && w->padding == 0 &&
          (w->kernel == 1 || w->dilation == 1);
@@ -36,7 +35,7 @@ static bool sees_all(const etx_convolution* c) {
          (c->out_channels == 1 || c->out.channel == 1);
 }
 
-// True if each tap of a transposed convolution is a result.
+// True if each tap of a transposed convolution gives one result.
 static bool spreads_one(const etx_convolution* c) {
   for (size_t d = 0; d < ETX_SPATIAL; ++d) {
     const etx_window* w = &c->windows[d];
@@ -50,7 +49,7 @@ static size_t positions_of(const etx_volumes* v) {
   return (size_t)(v->sizes[0] * v->sizes[1] * v->sizes[2]);
 }
 
-// One number is added to all results of a channel.
+// Adds one number to all results of a channel.
 static void add_bias(const etx_convolution* c) {
   const size_t positions = positions_of(&c->out);
   for (int64_t i = 0; i < c->out.images * c->out_channels; ++i) {

@@ -12,11 +12,12 @@
 
 enum {
   COPIES = ETX_PATCH_PHASES * ETX_PATCH_PHASES,
-  // Results that are still in L1 when a chain reads them.
+  // The most results that are still in L1 when a chain reads them.
   CHAIN_ELEMENTS = 4096,
 };
 
-// Elements of a channel, and their location in its patch.
+// The elements of a channel that a phase reads, and their location in its
+// patch.
 typedef struct placed_copy {
   etx_row_copy copy;
   ptrdiff_t from, to;
@@ -36,17 +37,17 @@ typedef struct patch_workspace {
   const etx_patch_plan* p;
   float* patches;
   float* sums;
-  size_t sum_row;       // where channels are lanes: from position to position
-  etx_row_store store;  // of the tile, but for the channel
+  size_t sum_row;       // floats between positions where lanes are channels
+  etx_row_store store;  // for the tile; the channel is set later
   patch_tile t;
-  // The current item's block of output channels, column and row of the tile,
-  // group, image.
+  // The position of the current item: block of output channels, column and row
+  // of the tile, group, image.
   int64_t block, column, row, group, image;
 } patch_workspace;
 
 // ------------------------------------------------ patches
 
-// Sets the part of a phase of a channel that exists.
+// Sets the existing elements of one phase of a channel.
 static void place_copy(patch_workspace* d, size_t a, size_t b) {
   const etx_patch_plan* p = d->p;
   patch_tile* t = &d->t;
@@ -68,8 +69,8 @@ static void place_copy(patch_workspace* d, size_t a, size_t b) {
                                       y->begin * p->pitch + x->begin)};
 }
 
-// Clears the rows of all patches that do not exist. Zeros before and after rows
-// are there already.
+// Clears the rows outside the input in all patches. The zeros before and after
+// rows are already there.
 static void clear_rows(const patch_workspace* d, size_t a, size_t b) {
   const etx_patch_plan* p = d->p;
   const etx_patch_piece* y = &d->t.rows[a];
@@ -81,7 +82,7 @@ static void clear_rows(const patch_workspace* d, size_t a, size_t b) {
   }
 }
 
-// Rows of a tile that is lower than others keep their locations.
+// A tile with fewer rows than others keeps the locations of the rows.
 static void place_copies(patch_workspace* d) {
   const etx_patch_plan* p = d->p;
   d->t.copy_count = 0;
@@ -94,7 +95,7 @@ static void place_copies(patch_workspace* d) {
   }
 }
 
-// The patch of one channel.
+// Copies the patch of one channel.
 static void copy_patch(const patch_workspace* d, const float* channel,
                        float* patch) {
   for (size_t i = 0; i < d->t.copy_count; ++i) {
@@ -114,7 +115,7 @@ static void copy_patches(const patch_workspace* d, const float* in,
   }
 }
 
-// Number `index` of `channels` that are packed.
+// Packs the patch of channel `index` of `channels`.
 static void pack_channel(const etx_patch_plan* p, const patch_tile* t,
                          const float* channel, size_t index, size_t channels,
                          float* patches) {
@@ -137,7 +138,7 @@ static void pack_channel(const etx_patch_plan* p, const patch_tile* t,
 
 // ------------------------------------------------ tiles
 
-// The sums of some output channels of a group at a tile.
+// Computes the sums of some output channels of a group at a tile.
 static void sum_tile(const patch_workspace* d, const float* in,
                      const float* weights, size_t rows) {
   const etx_patch_plan* p = d->p;
@@ -515,8 +516,8 @@ static __attribute__((noinline)) void run_spots(patch_workspace* d,
   }
 }
 
-// Computes the current item and, where one is small, up to `most` from it on.
-// Returns the number of items.
+// Computes the current item and, for small items, up to `most` items from it
+// on. Returns the number of items.
 static size_t run_item(patch_workspace* d, size_t most) {
   const etx_patch_plan* p = d->p;
   const etx_convolution* c = &p->c;
@@ -564,7 +565,7 @@ static void next_item(patch_workspace* d) {
   if (++d->row == p->y.tiles) {
     d->row = 0;
     if (p->parts_channels && ++d->block < p->row_blocks) {
-      // The same image again.
+      // The next item has the same image.
     } else if (++d->group == p->c.groups) {
       d->block = 0;
       d->group = 0;
@@ -612,7 +613,7 @@ static void run_items(const void* context, size_t first, size_t end) {
   run_some(context, first, end, patches, sums);
 }
 
-// With more room.
+// With large temporary memory.
 static void run_items_of_spots(const void* context, size_t first, size_t end) {
   float patches[ETX_CONV_OC_PATCHES + ETX_PATCH_BEHIND + ETX_CONV_OC_SUMS]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));

@@ -19,15 +19,16 @@
 #include "runtime/kernels/core/parallel_for.h"
 
 enum {
-  PHASES = 32,  // in each direction
+  PHASES = 32,  // most phases in each direction
   MOST_STEP = 1 << 20,
   GROUP = ETX_PATCH_GROUP,
-  TAPS = ETX_CONV_OC_TAPS,  // of all phases of an item
+  TAPS = ETX_CONV_OC_TAPS,  // most taps of all phases of an item
   OFFSETS = 320,
-  CHANNELS = ETX_CONV_OC_BLOCK,  // results of an item
-  FEW_CHANNELS = 32,    // if that leaves few positions, or positions are lanes
-  LEAST_CHANNELS = 12,  // that are lanes
-  FEW_PATCHES = 16,     // for which a tile has room, or for all
+  CHANNELS = ETX_CONV_OC_BLOCK,  // most output channels of an item
+  // the most if it leaves few positions, or positions are lanes
+  FEW_CHANNELS = 32,
+  LEAST_CHANNELS = 12,  // fewest output channels that are lanes
+  FEW_PATCHES = 16,     // fewest patches that a tile has memory for, or all
   FEW_POSITIONS = 128,
   // Limits of the workspace with output channels as lanes, and with positions.
   POSITIONS = ETX_CONV_OC_TILE,
@@ -38,9 +39,9 @@ enum {
   LANE_PATCHES = 8192,
   LANE_WEIGHTS = FEW_CHANNELS * TAPS,
   LANE_SUMS = 8192,
-  PACKED = 32,    // taps
-  MERGED = 1024,  // results, at a time
-  ITEMS = 4,      // for each thread
+  PACKED = 32,    // taps whose weights are packed at a time
+  MERGED = 1024,  // results whose phases are interleaved at a time
+  ITEMS = 4,      // work items for each thread
 };
 
 // A tap of the kernel in one direction: its phase, its number in the phase, and
@@ -50,13 +51,14 @@ typedef struct phase_tap {
   int32_t offset;
 } phase_tap;
 
-// Position q of phase p is result q * phases + p.
+// Position q of phase p is result q * phases + p of the row.
 typedef struct direction {
-  etx_patch_direction seen;  // what all phases see, as one plain window
+  etx_patch_direction seen;  // what all phases read, as one plain window
   int64_t phases;
   size_t kernel;
   phase_tap taps[TAPS];
-  uint8_t counts[PHASES], before[PHASES];  // of each phase's taps
+  uint8_t counts[PHASES],
+      before[PHASES];  // for each phase, its taps and those of earlier phases
 } direction;
 
 typedef struct plan {
@@ -64,17 +66,17 @@ typedef struct plan {
   const etx_f32_microkernels* loops;
   etx_chain_store store;
   direction y, x;
-  bool has_channel_lanes;  // result channels are lanes
+  bool has_channel_lanes;  // lanes are output channels
   size_t patch_room, weight_room, sum_room;
-  int64_t item_phases;       // of rows, that an item has: one, or all
-  int64_t rows, row_blocks;  // result channels of an item
-  size_t taps;               // of an item, at most
-  size_t pitch, patch;       // elements of a row, a channel's patch
-  size_t channels;           // whose patches exist at a time
+  int64_t item_phases;       // phases of rows that an item has: one, or all
+  int64_t rows, row_blocks;  // output channels of an item; their blocks
+  size_t taps;               // most taps of an item
+  size_t pitch, patch;       // elements of a patch's row, and of a patch
+  size_t channels;           // channels whose patches exist at a time
   // The weights of a tap lie in `units` pieces of `step` floats.
   size_t units, step;
-  size_t sum_row;    // from position to position, or from phase to phase
-  size_t sum_phase;  // from phase to phase of rows
+  size_t sum_row;    // floats between positions, or between phases
+  size_t sum_phase;  // floats between the phases of rows
 } plan;
 
 // A tap of an item: source and destination of its weights; those of each input
@@ -90,18 +92,19 @@ typedef struct subpixel_workspace {
   float* patches;
   float* sums;
   float* weights;
-  int64_t image, channel;  // the first result channel, of all groups
-  int64_t phase;           // of rows, the first
+  int64_t image, channel;  // the image and its first output channel, counted
+                           // over all groups
+  int64_t phase;           // the first phase of rows
   int64_t y, x;            // the first position
   size_t height, width;
   size_t rows;
-  const float* in;      // of the group
-  const float* weight;  // of the first result channel
-  etx_row_copy copy;    // what exists of a patch
+  const float* in;      // the input of the group
+  const float* weight;  // the weights of the first output channel
+  etx_row_copy copy;    // the part of a patch that exists
   ptrdiff_t from, to;
   size_t tap_count;
   placed_tap taps[TAPS];
-  ptrdiff_t offsets[OFFSETS];  // of what taps see in the patches
+  ptrdiff_t offsets[OFFSETS];  // offsets in the patches that taps read
   ptrdiff_t weight_places[OFFSETS];
 } subpixel_workspace;
 
@@ -111,7 +114,7 @@ static __attribute__((noinline)) int64_t floor_divide(int64_t a, int64_t b) {
   return -etx_ceil_div(-a, b);
 }
 
-// Input i adds to result i stride - padding + k dilation for each tap k.
+// For each tap k, input i adds to result i stride - padding + k dilation.
 static bool start_direction(direction* d, const etx_window* w) {
   if (w->stride > PHASES || w->kernel > TAPS || w->dilation > MOST_STEP ||
       w->kernel == 0) {
@@ -159,7 +162,7 @@ static size_t whole_groups(size_t count) {
   return (count + GROUP - 1) / GROUP * GROUP;
 }
 
-// False if a tile's patches or sums do not fit.
+// Sets the size of a tile. False if its patches or sums do not fit.
 static __attribute__((noinline)) bool size_patch(plan* p, int64_t height,
                                                  int64_t width) {
   const int64_t all = p->c->in_channels;
@@ -202,8 +205,8 @@ static bool size_tiles(plan* p) {
   return size_patch(p, height, width);
 }
 
-// All phases of rows where one tile has all positions, so that weights are read
-// once.
+// An item has all phases of rows if one tile has all positions, so that weights
+// are read once.
 static bool size_items(plan* p, int64_t most) {
   const int64_t all = p->c->out_channels;
   p->rows = even_share(all, most);
@@ -228,8 +231,8 @@ static int64_t item_count(const plan* p) {
          (p->y.phases / p->item_phases) * p->y.seen.tiles * p->x.seen.tiles;
 }
 
-// True if fewer result channels for each item are better: they leave room for
-// more positions, or work for more threads.
+// True if fewer output channels per item are better, because they leave memory
+// for more positions or give work to more threads.
 static bool wants_fewer(const plan* p, int64_t most, size_t threads) {
   if (most <= GROUP || p->c->out_channels <= most / 2) return false;
   const bool is_whole = p->y.seen.tiles * p->x.seen.tiles == 1;
@@ -290,7 +293,7 @@ static void place_patch(subpixel_workspace* d) {
   d->from = ((ptrdiff_t)y.first + (ptrdiff_t)y.begin) * row +
             ((ptrdiff_t)x.first + (ptrdiff_t)x.begin) * step;
   d->to = (ptrdiff_t)(y.begin * p->pitch + x.begin);
-  // Nothing is ever copied to what does not exist.
+  // Padding is never copied: it is zero already.
   memset(d->patches, 0,
          (p->patch * p->channels + ETX_PATCH_BEHIND) * sizeof(float));
 }
@@ -309,8 +312,8 @@ static void copy_patches(const subpixel_workspace* d, size_t first,
 
 // ------------------------------------------------ weights
 
-// Weights and offsets of an item lie phase by phase: those of `channels` input
-// channels one after the other, taps in reversed order.
+// The weights and offsets of an item are ordered by phase. In a phase those of
+// `channels` input channels follow each other, with taps in reversed order.
 static size_t taps_before(const subpixel_workspace* d, int64_t y, int64_t x) {
   const direction *rows = &d->p->y, *columns = &d->p->x;
   return d->p->channels *
@@ -351,7 +354,7 @@ static void place_taps(subpixel_workspace* d) {
   }
 }
 
-// The taps from number `tap` on whose weights lie side by side.
+// Counts the taps from number `tap` on whose weights are neighbours in memory.
 static size_t count_run(const subpixel_workspace* d, size_t tap) {
   const size_t left = d->tap_count - tap, most = left < PACKED ? left : PACKED;
   size_t run = 1;
@@ -362,7 +365,7 @@ static size_t count_run(const subpixel_workspace* d, size_t tap) {
   return run;
 }
 
-// The weights of input channels `first` and on, packed as etx_conv_oc has them.
+// Packs the weights of input channels from `first` on for etx_conv_oc.
 static void transpose_weights(const subpixel_workspace* d, size_t first,
                               size_t count) {
   float packed[PACKED * GROUP] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
@@ -389,7 +392,7 @@ static void transpose_weights(const subpixel_workspace* d, size_t first,
   }
 }
 
-// The same as etx_gemm_block has them.
+// Packs the same for etx_gemm_block.
 static void pick_weights(const subpixel_workspace* d, size_t first,
                          size_t count) {
   const plan* p = d->p;
@@ -409,8 +412,8 @@ static void pick_weights(const subpixel_workspace* d, size_t first,
 
 // ------------------------------------------------ sums
 
-// How far behind panels those are that come next, of the next input channels or
-// result channels.
+// The distance from the current panels to those that are needed next, for the
+// next input channels or output channels.
 static ptrdiff_t next_panels(const subpixel_workspace* d, size_t first,
                              size_t count) {
   const etx_convolution* c = d->p->c;
@@ -420,7 +423,7 @@ static ptrdiff_t next_panels(const subpixel_workspace* d, size_t first,
   return (ptrdiff_t)d->rows * c->weight_out - (ptrdiff_t)first * c->weight_in;
 }
 
-// The sums of one phase, from the patches of `count` input channels.
+// Computes the sums of one phase from the patches of `count` input channels.
 static void sum_phase(const subpixel_workspace* d, const ptrdiff_t* places,
                       int64_t y, int64_t x, size_t first, size_t count) {
   const plan* p = d->p;
@@ -533,7 +536,7 @@ static etx_row_store start_store(const subpixel_workspace* d, size_t row,
   return s;
 }
 
-// Computes the part of the chain that a store does not.
+// Computes the part of the chain that the store did not.
 static void run_chain(const subpixel_workspace* d, size_t row, int64_t phase,
                       const etx_row_store* s, float* out) {
   const plan* p = d->p;
@@ -573,8 +576,8 @@ static void conv_oc_store(const subpixel_workspace* d, size_t row,
   }
 }
 
-// Writes `count` results, whose phases are `step` apart; in pairs up to one
-// more.
+// Writes `count` results, whose phases are `step` apart. Results are written in
+// pairs, so one more may be written.
 static void merge(const float* sums, size_t step, size_t phases, size_t count,
                   float* to) {
   if (phases == 2) {
@@ -639,8 +642,8 @@ static void store_item(const subpixel_workspace* d) {
 
 // ------------------------------------------------ items
 
-// Items are tiles of groups of images, blocks of output channels of each, and
-// phases of rows of those.
+// A work item has a tile of a group of an image, a block of output channels,
+// and one or all phases of rows.
 static void start_item(subpixel_workspace* d, int64_t item) {
   const plan* p = d->p;
   const etx_convolution* c = p->c;

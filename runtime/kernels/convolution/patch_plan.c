@@ -1,35 +1,41 @@
 #include "runtime/kernels/convolution/patch_plan.h"
 
 enum {
-  // Positions of a tile, those that do not exist included, and result channels
-  // that share its patches: a few positions more or many channels more.
+  // Limits on the positions of a tile (including those that do not exist) and
+  // on the output channels that share its patches. Either positions or channels
+  // may be many.
   LANES = 256,
   FEW_LANES = 128,
-  PACKED_LANES = 64,  // at least
+  PACKED_LANES = 64,  // fewest lanes of a packed tile
   MOST_PACKED = 512,
   FEW_CHANNELS = 16,
   FEW_ROWS = 32,
-  FEW_TAPS = 64,  // whose sums are done at once: as many positions as fit
+  FEW_TAPS = 64,  // with up to so few taps, a tile has as many positions as fit
   GROUP = ETX_PATCH_GROUP,
-  NEAR_WEIGHTS = 65536,  // that stay in a near cache
-  // With output channels as lanes: positions of all tiles, and of one.
+  NEAR_WEIGHTS = 65536,  // bytes of weights that stay in L2
+  // With output channels as lanes: the most positions of all tiles together,
+  // and of one.
   LEAST_SPOT_CHANNELS = 32,
   LEAST_SPOTS = 8,
-  FEW_SPOTS = 96,  // of a tile: patches of sixteen channels are worth less
+  // positions of a tile, if patches of sixteen channels would not fit
+  FEW_SPOTS = 96,
   MANY_SPOTS = 256,
-  MOST_SPOTS = 1024,  // of few taps: transposing their sums costs too much
+  // with few taps: transposing the sums of more costs too much
+  MOST_SPOTS = 1024,
   MANY_TAPS = 96,
-  CONV_OC_ITEMS = 4,  // for each thread
-  LEAST_PART = 32,    // taps of a part of a window
+  CONV_OC_ITEMS = 4,  // work items for each thread
+  LEAST_PART = 32,    // fewest taps in a part of a window
   POINT_CHANNELS = ETX_CONV_PIXEL_CHANNELS,
-  LEAST_POINTS = 13,     // vectors of a tile
-  FEW_POSITIONS = 1024,  // of an image whose channels threads share, or else
-  FEW_VALUES = 1 << 18,  // at most, of the side that has more channels
-  // Channels that are a multiple of so many floats apart share a few cache
-  // sets. Of such large images only a few channels are read at a time, if they
-  // have that many results.
+  LEAST_POINTS = 13,  // fewest vectors of a tile
+  // positions of an image below which threads split the channels
+  FEW_POSITIONS = 1024,
+  FEW_VALUES = 1 << 18,  // most elements of the input or output with more
+                         // channels, in that case
+  // Channels whose distance is a multiple of this many floats share a few cache
+  // sets. For such large images with so many results, only a few channels are
+  // read at a time.
   SAME_PLACES = 4096,
-  // The sets of the L1 cache, and the lines of a set.
+  // The number of sets of L1, and the cache lines in a set.
   FIRST_CACHE_LINES = 64,
   FIRST_CACHE_WAYS = 8,
   MANY_VALUES = 1 << 22,
@@ -38,7 +44,7 @@ enum {
 
 // ------------------------------------------------ directions
 
-// The number of a tap's phase, which is added if it is new.
+// The number of a tap's phase. A new phase is added.
 static size_t phase_of(etx_patch_direction* d, int64_t tap) {
   if (d->step > 1) return 0;
   const int64_t first = tap * d->window.dilation % d->window.stride;
@@ -55,7 +61,7 @@ static bool start_direction(etx_patch_direction* d, const etx_window* window) {
          window->dilation <= MOST;
 }
 
-// False if there are too many phases.
+// Fills a direction. False if there are too many phases.
 static bool find_phases(etx_patch_direction* d) {
   const etx_window* window = &d->window;
   if (window->kernel > ETX_PATCH_TAPS) return false;
@@ -66,8 +72,8 @@ static bool find_phases(etx_patch_direction* d) {
   return d->extra < ETX_PATCHES;
 }
 
-// The order of the input's elements: no phases, because neighbouring positions
-// may be a stride apart.
+// A direction in the order of the input's elements, without phases:
+// neighbouring positions may be a stride apart.
 static etx_patch_direction without_phases(const etx_patch_direction* d) {
   etx_patch_direction whole = *d;
   whole.step = (size_t)d->window.stride;
@@ -261,7 +267,8 @@ static void pack_tiles(etx_patch_plan* p) {
   p->channels = (size_t)even_share(c->in_channels, ETX_PATCHES / PACKED_LANES);
   // A patch that only a few rows read is not worth a copy.
   p->is_direct = p->rows <= FEW_ROWS && c->in.strides[2] == 1;
-  // With few input or output channels, rows are long and stored as a whole.
+  // With few input or output channels, tiles are long rows and are stored as a
+  // whole.
   const size_t by_channels = ETX_PATCHES / p->channels;
   const size_t by_rows = ETX_PATCH_SUMS / (size_t)p->rows;
   p->lanes = by_channels < by_rows ? by_channels : by_rows;
@@ -272,7 +279,7 @@ static void pack_tiles(etx_patch_plan* p) {
   p->pitch = p->lanes;
 }
 
-// For depthwise windows of which the instruction set has microkernels.
+// Depthwise windows for which the instruction set has microkernels.
 static etx_depthwise_loop windows_of(const etx_patch_plan* p) {
   const etx_window *y = &p->y.window, *x = &p->x.window;
   const int64_t kernel = x->kernel;
@@ -285,7 +292,7 @@ static etx_depthwise_loop windows_of(const etx_patch_plan* p) {
   return p->loops->depthwise_planes;
 }
 
-// Tiles of one channel, as high as fits. Their sums are not stored in between.
+// Tiles of one channel, as high as fits. Sums are stored directly as results.
 static bool plan_plane(etx_patch_plan* p) {
   const int64_t width = p->x.window.out, high = p->y.window.out;
   int64_t height = high;
@@ -624,7 +631,7 @@ bool etx_patch_plan_start(etx_patch_plan* p,
   if (has_phases && !c->has_panels && (plan_plane(p) || plan_points(p))) {
     // Nothing else is to be done.
   } else if (plan_spots(p)) {
-    // Likewise.
+    // These plans need no further choices either.
   } else if (!has_phases || c->has_panels) {
     return false;
   } else if (p->is_packed) {

@@ -33,16 +33,18 @@
 #include "runtime/kernels/simd/f32/f32_microkernels.h"
 
 enum {
-  ETX_PATCHES = 8192,     // floats of the patches that exist at a time
-  ETX_PATCH_BEHIND = 64,  // floats that are read behind them
+  ETX_PATCHES = 8192,     // most floats of the patches that exist at a time
+  ETX_PATCH_BEHIND = 64,  // floats after the patches that may be read
   ETX_PATCH_SUMS = 256 * 64,
-  ETX_PATCH_TAPS = 256,  // that are summed at a time
-  ETX_PATCH_PHASES = 8,  // in each direction
+  ETX_PATCH_TAPS = 256,  // most taps that are summed at a time
+  ETX_PATCH_PHASES = 8,  // most phases in each direction
   ETX_PATCH_GROUP = ETX_LANE_GROUP_BYTES / 4,
-  ETX_CONV_OC_BLOCK = 64,  // whose weights are transposed at a time
-  ETX_CONV_OC_TAPS = 147,  // 16 channels of 3 x 3, or colours of 7 x 7
-  ETX_CONV_OC_TILE = 448,  // positions, at most
-  // For tiles whose lanes are channels: weights are transposed for each.
+  // output channels whose weights are transposed at a time
+  ETX_CONV_OC_BLOCK = 64,
+  ETX_CONV_OC_TAPS = 147,  // 16 channels of 3 x 3, or 3 channels of 7 x 7
+  ETX_CONV_OC_TILE = 448,  // most positions of a tile
+  // The most positions of a tile whose lanes are channels, because weights are
+  // transposed for each tile.
   ETX_CONV_OC_PATCHES = 12288,
   ETX_CONV_OC_SUMS = ETX_CONV_OC_TILE * ETX_CONV_OC_BLOCK,
 };
@@ -51,11 +53,13 @@ enum {
 // number of that phase among those that are read.
 typedef struct etx_patch_direction {
   etx_window window;
-  size_t step;  // from position to position; not 1: there are no phases
+  size_t step;  // distance of neighbouring positions; if it is not 1, there are
+                // no phases
   size_t phases;
-  int64_t first[ETX_PATCH_PHASES];  // of each: what its first tap is beside 0
-  size_t extra;                     // elements of a phase beyond positions
-  int64_t tile;                     // result positions of a tile
+  int64_t first[ETX_PATCH_PHASES];  // for each phase, the input element of its
+                                    // first tap
+  size_t extra;  // elements of a phase beyond one for each position
+  int64_t tile;  // output positions of a tile
   int64_t tiles;
 } etx_patch_direction;
 
@@ -65,37 +69,40 @@ typedef struct etx_patch_plan {
   etx_chain_store store;
   etx_patch_direction y, x;
   bool is_packed;
-  bool is_direct;  // whole groups of a packed tile are read where they lie
-  bool has_many_weights;   // more than a near cache holds
+  bool is_direct;          // whole groups of a packed tile are read in place
+  bool has_many_weights;   // the weights do not fit L2
   bool has_channel_lanes;  // result channels are lanes; direct: the input is
                            // read
-  bool has_pixel_lanes;    // sums stay in registers until they are results
-  bool parts_channels;     // blocks of channels come first, then tiles
-  etx_depthwise_loop depthwise_planes;  // of planes where they lie, or NULL
-  bool is_plane;  // a channel sees one channel: a tile is summed row by row
-  size_t pitch, phase, patch;  // elements of a row, a phase, a channel's patch
-  size_t taps;                 // of a channel, or of a part of its windows
-  size_t parts;                // of a channel's windows, one after the other
-  size_t room;                 // floats of the patches that exist at a time
-  size_t channels;             // whose patches these are
-  size_t lanes;                // of a tile, at most
+  bool has_pixel_lanes;    // sums stay in registers until they are stored
+  bool parts_channels;  // work items are ordered by blocks of channels, then by
+                        // tiles
+  etx_depthwise_loop depthwise_planes;  // the loop that computes whole planes
+                                        // in place, or NULL
+  bool is_plane;               // depthwise: a tile is summed row by row
+  size_t pitch, phase, patch;  // elements of a patch's row, phase, and whole
+  size_t taps;   // taps of a channel, or of one part of its windows
+  size_t parts;  // parts of a channel's windows, computed one after the other
+  size_t room;   // floats of the patches that exist at a time
+  size_t channels;  // channels whose patches exist at a time
+  size_t lanes;     // most lanes of a tile
   size_t thread_count;
-  int64_t rows, row_blocks;  // result channels that share patches
+  int64_t rows, row_blocks;  // output channels that share patches; their blocks
   ptrdiff_t offsets[ETX_PATCH_TAPS];
 } etx_patch_plan;
 
-// The elements of one phase in one direction: number i is input first + i *
-// stride; those from `begin` up to `end` exist.
+// The elements of one phase in one direction. Element i is the input's element
+// first + i * stride; elements from `begin` up to `end` exist.
 typedef struct etx_patch_piece {
   int64_t first, stride;
   size_t begin, end, count;
 } etx_patch_piece;
 
-// The elements of phase number `phase` for `size` results from `out` on.
+// Returns the elements of phase number `phase` that `size` results from `out`
+// on read.
 etx_patch_piece etx_patch_piece_of(const etx_patch_direction* direction,
                                    size_t phase, int64_t out, size_t size);
 
-// False if patches do not support these windows or types.
+// Plans the convolution. False if patches do not support its windows or types.
 bool etx_patch_plan_start(etx_patch_plan* plan,
                           const etx_convolution* convolution);
 

@@ -40,7 +40,7 @@ enum {
   PART = 56,                             // tiles, at most
   BLOCK = 512,                           // tiles, at most
   BLOCK_ELEMENTS = 16384,                // tiles times channels, if it is more
-                                         // than a part
+                                         // than those of a part
   TAPS = 32,                             // channels that are summed at a time
   SLACK = CHANNELS - 1,
   // The largest patch of a channel that the tiles of a block read: 2 rows + 2
@@ -55,11 +55,12 @@ typedef struct winograd_job {
   const etx_convolution_epilogue* results;
   float* seen;  // V [strips][16][in.channels][pitch]
   size_t channels;
-  int64_t tiles[2];  // of an image
+  int64_t tiles[2];  // tiles of an image
   size_t strips;     // of an image
   size_t part_rows, parts, block_rows, block_columns;
   size_t pitch;
-  // The current blocks' image, first tile in the strip, and size in tiles.
+  // For the current block of each strip: its image, its first tile in the
+  // strip, and its size in tiles.
   int64_t image;
   size_t row, column, rows, columns;
 } winograd_job;
@@ -91,7 +92,7 @@ static size_t most_tiles(size_t channels, size_t strips) {
   return tiles < PART ? PART : least(tiles, BLOCK);
 }
 
-// ------------------------------------------------ what tiles see
+// ------------------------------------------------ the transformed input
 
 // The rows and columns of the input that exist in a patch of `size` elements
 // from `first` on.
@@ -159,7 +160,7 @@ typedef struct part {
   size_t height, width;
 } part;
 
-// Without tiles if the block has fewer rows than others.
+// The part has no tiles if the block has fewer rows than others.
 static part part_at(const winograd_job* j, size_t strip, size_t index) {
   const winograd_block k = block_at(j, strip);
   const size_t row = index * j->part_rows;
@@ -174,7 +175,7 @@ static part part_at(const winograd_job* j, size_t strip, size_t index) {
   return p;
 }
 
-// Prefetches some of the next weights during the sums of one place: `count`
+// During the sums of one tap, prefetches some of the next weights: `count`
 // channels of each panel, from `next` on.
 static void prefetch_weights(const winograd_job* j, const float* next,
                              size_t place, size_t panels, size_t count,
@@ -232,7 +233,7 @@ static void sum_part(const winograd_job* j, const part* p, size_t panel,
 
 // ------------------------------------------------ results
 
-// Rows as wide as the result are stored as one line.
+// If rows of tiles are as wide as the result, they are stored as one line.
 static void store_part(const winograd_job* j, const part* p, size_t panel,
                        const float* sums) {
   const size_t wide = (size_t)j->results->out.sizes[2];
@@ -279,7 +280,7 @@ static void multiply_parts(const void* context, size_t first, size_t end) {
 
 // ------------------------------------------------ blocks
 
-// Rows of the largest strip.
+// The number of tile rows of the largest strip.
 static size_t strip_rows(const winograd_job* j) {
   return ((size_t)j->tiles[0] + j->strips - 1) / j->strips;
 }
@@ -299,7 +300,7 @@ static void run_blocks(winograd_job* j, const etx_parallel* parallel) {
   const double tiles = (double)(j->strips * j->rows * j->columns);
   const double seen = tiles * (double)j->channels * PLACES;
   j->parts = (j->rows + j->part_rows - 1) / j->part_rows;
-  // The last row of tiles may write multiples of sixteen.
+  // The last row of tiles may write up to a multiple of sixteen results.
   j->pitch =
       (j->rows - 1) * j->columns + (j->columns + SLACK) / CHANNELS * CHANNELS;
   etx_parallel_for(parallel, j->strips * j->channels, seen, transform_channels,
@@ -348,7 +349,7 @@ static etx_status run(etx_call* call) {
   return etx_convolution_epilogue_run(call, convolve);
 }
 
-// V of the largest block of each strip.
+// The bytes of V for the largest block of each strip.
 etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes) {
   const etx_tensor* in = etx_call_tensor(call, INPUT);
   const etx_tensor* out = etx_call_tensor(call, OUT);
@@ -360,7 +361,7 @@ etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes) {
   const size_t wide = ((size_t)out->sizes[3] + 1) / 2;
   const size_t strips = etx_parallel_for_strips(
       call->parallel, high, (size_t)out->sizes[2] * (size_t)out->sizes[3]);
-  // Some strips are a row higher than others.
+  // Some strips have one row more than others.
   const size_t rows = high + strips - 1, most_of_all = strips * BLOCK;
   const size_t tiles = wide == 0 || rows < most_of_all / wide + 1
                            ? least(most_of_all, rows * wide)
@@ -370,7 +371,7 @@ etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes) {
     return etx_call_refuse(call, ETX_OUT_OF_RANGE,
                            "what tiles see does not fit in memory");
   }
-  // Not less for more channels, although their blocks have fewer tiles.
+  // Not fewer bytes for more channels, although their blocks have fewer tiles.
   const size_t parts = strips * PART * channels;
   const size_t most = parts > BLOCK_ELEMENTS ? parts : BLOCK_ELEMENTS;
   *out_bytes =

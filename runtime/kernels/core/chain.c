@@ -328,7 +328,8 @@ typedef struct chain_job {
   size_t numel, columns;
 } chain_job;
 
-// Items are blocks of elements if all rows have the same operands, else rows.
+// Work items are blocks of elements if all rows have the same operands, else
+// rows.
 static void run_items(const void* context, size_t first, size_t end) {
   const chain_job* w = context;
   const bool is_flat = w->columns == w->numel;

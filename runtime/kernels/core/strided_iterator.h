@@ -33,7 +33,7 @@ typedef struct etx_strided_iterator {
   ptrdiff_t sizes[ETX_MAX_RANK];
   ptrdiff_t position[ETX_MAX_RANK];
   ptrdiff_t steps[ETX_STRIDED_ITERATOR_OPERANDS][ETX_MAX_RANK];  // bytes
-  ptrdiff_t bytes[ETX_STRIDED_ITERATOR_OPERANDS];  // of an element
+  ptrdiff_t bytes[ETX_STRIDED_ITERATOR_OPERANDS];  // bytes of an element
 } etx_strided_iterator;
 
 // Starts an iteration over `sizes` without operands.

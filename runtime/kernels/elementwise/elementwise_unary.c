@@ -74,7 +74,7 @@ static etx_status run_direct(etx_call* call) {
 // One run over all elements. Index 0 is the result, 1 the operand.
 typedef struct unary {
   etx_unary_loop loop;
-  etx_unary_loop bool_loop;  // over bool as it lies in memory, or NULL
+  etx_unary_loop bool_loop;  // over bool without conversion, or NULL
   etx_loop_bytes bytes;
   etx_dtype common;
   etx_dtype dtypes[2];

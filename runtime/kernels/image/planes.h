@@ -10,7 +10,7 @@
 typedef struct etx_planes {
   char* data;
   etx_dtype dtype;
-  ptrdiff_t bytes;  // of an element
+  ptrdiff_t bytes;  // bytes of an element
   int64_t images, channels, rows, columns;
   ptrdiff_t image, channel, row, column;  // strides in elements
 } etx_planes;

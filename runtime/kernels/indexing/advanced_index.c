@@ -161,7 +161,7 @@ typedef struct index_cursor {
   ptrdiff_t stride;               // bytes of self for an index of 1
   int64_t size;                   // of self, for negative indices
   // For a mask:
-  bool is_mask, stays;              // it has one true element for all
+  bool is_mask, stays;  // all dimensions of the mask broadcast one true element
   int32_t position[ETX_MAX_RANK];   // of the next true element
   ptrdiff_t strides[ETX_MAX_RANK];  // bytes of self
 } index_cursor;
@@ -174,9 +174,9 @@ typedef struct advanced_move {
   size_t unit_elements;
   size_t free_count;
   free_dim free_dims[ETX_MAX_RANK];
-  size_t rank;                    // of the broadcast dimensions, merged
-  int32_t sizes[ETX_MAX_RANK];    // of them
-  ptrdiff_t steps[ETX_MAX_RANK];  // bytes of selected
+  size_t rank;  // rank of the broadcast dimensions, after merging
+  int32_t sizes[ETX_MAX_RANK];    // sizes of the broadcast dimensions
+  ptrdiff_t steps[ETX_MAX_RANK];  // steps in the selected tensor, in bytes
   index_cursor cursors[ETX_MAX_RANK];
 } advanced_move;
 

@@ -20,7 +20,7 @@ typedef struct etx_advanced_index {
   size_t dimensions[ETX_MAX_RANK];  // of self: the first that each one indexes
   size_t trues[ETX_MAX_RANK];       // of a mask: the number of true elements
   uint32_t indexed;                 // bits of self's indexed dimensions
-  size_t rank;                      // of the broadcast index tensors
+  size_t rank;                      // rank of the broadcast index tensors
   int32_t sizes[ETX_MAX_RANK];
   size_t place;  // the first broadcast dimension of the selected tensor
 } etx_advanced_index;

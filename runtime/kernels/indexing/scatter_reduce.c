@@ -70,7 +70,7 @@ static void fold_f64(scatter_reduction how, char* own, const void* other) {
 typedef struct scattering {
   scatter_reduction how;
   etx_compute_type compute;
-  etx_tensor sums;  // of the compute type, contiguous, with out's sizes
+  etx_tensor sums;  // sums of the compute type, contiguous, with out's sizes
   int64_t* counts;  // terms of each
   bool keeps_self;  // elements of self are terms
 } scattering;

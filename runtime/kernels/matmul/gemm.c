@@ -20,23 +20,26 @@
 #include "runtime/kernels/core/parallel_for.h"
 
 enum {
-  COLUMNS = 64,     // of an item of work
+  COLUMNS = 64,     // most columns of a work item
   ROWS = 48,        // at least, if there are too few columns for all threads
-  LEAST_ROWS = 24,  // of a part, if there are not
+  LEAST_ROWS = 24,  // fewest rows for each thread if threads split the rows
   PASSING = 6,      // rows that pass at a time
-  // Rows that share blocks of right (gemm_packed.c). More rows are split into
-  // even parts that follow each other, so that those of left stay in cache.
+  // Rows that share blocks of `right` (gemm_packed.c). More rows are split into
+  // parts of equal size, so that the rows of `left` stay in cache.
   MANY_ROWS = 192,
   // Results that are still in cache when a chain reads them.
   CHAIN_ELEMENTS = 65536,
   // Products that are too small to prepare anything for.
   SMALL_SIDE = 64,
   SMALL_WORK = 8192,
-  SMALL_ROWS = 4,  // or so many columns, or inner elements
+  // A small product has at least SMALL_ROWS rows, or at most so many columns or
+  // inner elements as the two numbers after it.
+  SMALL_ROWS = 4,
   SMALL_COLUMNS = 16,
   SMALL_INNER = 16,
   DOT_PARTS = 16,  // sums of a dot
-  // Items for each thread: cores differ in speed, and other programs run too.
+  // Work items for each thread: cores differ in speed, and other programs run
+  // too.
   ITEMS_PER_THREAD = 4,
 };
 
@@ -103,8 +106,9 @@ typedef struct gemm_job {
   const etx_gemm* p;
   const etx_f32_microkernels* loops;
   way run;
-  const etx_chain* chain;  // what `run` does not do of the product's; or NULL
-  // Items: `columns` of columns, for each part of `rows` rows.
+  // the part of the product's chain that `run` leaves; or NULL
+  const etx_chain* chain;
+  // A work item has `columns` columns of one part of `rows` rows.
   size_t rows, columns;
 } gemm_job;
 
@@ -149,7 +153,7 @@ static size_t items_at_once(const gemm_job* j, size_t rows, size_t most) {
   return kept == 0 ? 1 : kept;
 }
 
-// Items `first` up to `end` of columns, several at once, for one part of the
+// Computes items `first` up to `end` of columns together, for one part of the
 // rows.
 static void run_part(const gemm_job* j, size_t part, size_t first, size_t end) {
   const etx_gemm* p = j->p;

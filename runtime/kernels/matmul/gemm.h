@@ -11,8 +11,8 @@
 // machine, the instruction set or the number of threads. Every step, product
 // and addition, is rounded once.
 //
-//   dots    inner elements of both operands side by side, and at most so many
-//           rows or so many columns: sixteen partial sums (f32_microkernels.h);
+//   dots    inner elements of both operands contiguous, and few rows or few
+//           columns: sixteen partial sums (f32_microkernels.h);
 //           never with panels
 //   else    from the first inner element to the last, from zero
 //

@@ -26,7 +26,7 @@ static void add_scaled(const etx_gemm* p, etx_compute_type wide, void* sums,
   }
 }
 
-// Only the addition, of contiguous float32.
+// For a chain that only adds a contiguous float32 tensor.
 static void add_plain(const float* added, float* sums, size_t count) {
   for (size_t i = 0; i < count; ++i) sums[i] = added[i] + sums[i];
 }

@@ -5,7 +5,7 @@
 #include "runtime/kernels/matmul/gemm_variants.h"
 #include "runtime/kernels/core/short_copy.h"
 
-// With at most so many rows of left, copying a panel is not worth it.
+// With no more rows of `left` than this, copying a panel does not pay.
 enum { FEW_ROWS = 2 };
 
 // A block of the result.
@@ -13,12 +13,12 @@ typedef struct piece {
   const etx_gemm* p;
   const etx_f32_microkernels* loops;
   etx_compute_type wide;
-  ptrdiff_t bytes;  // of an element in memory
+  ptrdiff_t bytes;  // bytes of an element in memory
   size_t row, column;
   size_t rows, columns;
 } piece;
 
-// Rows of right, or one element of each.
+// Loads rows of `right`, or one element of each.
 static void fill_panel(const void* context, int64_t first, size_t count,
                        char* panel) {
   const piece* b = context;

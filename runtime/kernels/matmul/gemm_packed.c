@@ -21,31 +21,34 @@
 
 enum {
   GROUP = ETX_LANE_GROUP_BYTES / 4,
-  MANY_TAPS = 512,    // of a block of one group
-  FEW_TAPS = 128,     // of one of several, or whose elements are converted
-  PANEL_TAPS = 768,   // of panels, which are read where they lie
-  MOST_GROUPS = 4,    // of a block
-  ROWS = 192,         // that share a block of many taps
+  MANY_TAPS = 512,  // taps of a block of one group
+  // taps of a block of several groups, or of converted elements
+  FEW_TAPS = 128,
+  PANEL_TAPS = 768,   // taps of a block of panels, which are read in place
+  MOST_GROUPS = 4,    // most groups of a block
+  ROWS = 192,         // rows that share a block of MANY_TAPS taps
   MORE_ROWS = 384,    // one of few
-  ROWS_ASIDE = 48,    // the same where sums are on the stack
-  ROWS_LOADED = 6,    // of left that are converted at a time
-  FEW_ROWS = 3,       // for which copying right is not worth it
+  ROWS_ASIDE = 48,    // the same if sums are on the stack
+  ROWS_LOADED = 6,    // rows of `left` that are converted at a time
+  FEW_ROWS = 3,       // with no more rows, copying `right` does not pay
   RARE_BY_TAPS = 40,  // ETX_PREFETCH_L1_ROWS where taps have much to do
 };
 
 typedef struct packed_gemm_job {
   const etx_gemm* p;
   const etx_f32_microkernels* loops;
-  ptrdiff_t bytes;  // of an element in memory
+  ptrdiff_t bytes;  // bytes of an element in memory
   float* block;
-  size_t most_columns, taps;  // of a block
-  size_t rows;                // that share it
+  size_t most_columns, taps;  // most columns and taps of a block
+  size_t rows;                // rows that share a block
   bool is_dense;        // left's inner elements lie side by side, as float32
-  size_t first_column;  // of the area: rows of left are new to its block
-  const etx_chain_other* chained;  // what the product's chain adds; or NULL
+  size_t first_column;  // first column of the area, where rows of `left` are
+                        // read first
+  // the operands that the product's chain adds; or NULL
+  const etx_chain_other* chained;
 } packed_gemm_job;
 
-// In panels: the group that begins with a column.
+// With panels: the panel that begins with this column.
 static const char* right_at(const packed_gemm_job* j, size_t tap,
                             size_t column) {
   const etx_gemm* p = j->p;
@@ -253,7 +256,7 @@ static void run_in_place(const packed_gemm_job* j, const etx_gemm_area* all) {
   }
 }
 
-// One group, rounded once after the addition.
+// Computes one group, which is rounded once after the addition.
 static void run_aside(const packed_gemm_job* j, const etx_gemm_area* all) {
   const etx_gemm* p = j->p;
   float sums[ROWS_ASIDE][GROUP];

@@ -23,7 +23,7 @@ enum {
   TAPS = 512,
   COLUMNS = 192,
   MOST_EMPTY = 4,  // lanes that are computed for nothing
-  MOST_ROWS = 64,  // else right is transposed for so many that it costs little
+  MOST_ROWS = 64,  // with more rows, the cost of transposing `right` is small
   AHEAD = 12,      // rows of right that are prefetched
 };
 
@@ -39,7 +39,7 @@ typedef struct transposed_gemm_workspace {
   const etx_f32_microkernels* loops;
   float* panel;     // [GROUPS][TAPS][GROUP]
   float* sums;      // [COLUMNS][LANES]
-  size_t row, tap;  // what the panel holds; SIZE_MAX: nothing
+  size_t row, tap;  // the position that the panel holds; SIZE_MAX: none
 } transposed_gemm_workspace;
 
 static void transpose_left(transposed_gemm_workspace* d, size_t row,

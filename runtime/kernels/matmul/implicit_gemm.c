@@ -26,7 +26,7 @@ void etx_implicit_gemm_load(etx_compute_type wide, etx_dtype dtype,
   }
 }
 
-// Rows of weights that are converted at a time.
+// Rows of the weights that are converted at a time.
 enum { LOADED_ROWS = 6 };
 
 typedef union loaded_weights {

@@ -22,16 +22,16 @@
 #include "runtime/kernels/core/convert.h"
 
 enum {
-  ETX_IMPLICIT_GEMM_TAPS = 64,         // that exist at a time
-  ETX_IMPLICIT_GEMM_LANE_BYTES = 256,  // of a full row of lanes
+  ETX_IMPLICIT_GEMM_TAPS = 64,         // taps of a panel
+  ETX_IMPLICIT_GEMM_LANE_BYTES = 256,  // bytes of a full row of lanes
   ETX_IMPLICIT_GEMM_LANES = ETX_IMPLICIT_GEMM_LANE_BYTES / 4,
-  // Rows whose sums a block may keep on the stack, and rows that share a panel
-  // if sums are kept in the result itself.
+  // The rows of a block whose sums are on the stack, and the rows that share a
+  // panel if sums are stored in the result.
   ETX_IMPLICIT_GEMM_STACK_ROWS = 32,
   ETX_IMPLICIT_GEMM_ROWS = 128,
 };
 
-// Lanes of a full row.
+// The number of lanes in a full row.
 static inline size_t etx_implicit_gemm_lanes(etx_compute_type wide) {
   return wide == ETX_COMPUTE_F32 ? ETX_IMPLICIT_GEMM_LANES
                                  : ETX_IMPLICIT_GEMM_LANES / 2;

@@ -17,7 +17,7 @@
 enum {
   DIMENSION,    // the joined one
   IS_ONE_EACH,  // each part is one element of it, without the dimension
-  ROWS,         // of the joined tensor, if all are contiguous
+  ROWS,         // rows of the joined tensor, if all tensors are contiguous
   ROW,          // bytes of each
   UNIT,         // bytes of one element of the joined dimension in a row
 };

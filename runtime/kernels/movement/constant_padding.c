@@ -16,11 +16,12 @@ typedef struct pad_frame {
   const etx_tensor* self;
   const etx_tensor* out;
   size_t bytes;
-  etx_scalar value;              // in out's type
-  int64_t before[ETX_MAX_RANK];  // of each dimension; negative: cropped
+  etx_scalar value;  // in out's type
+  int64_t
+      before[ETX_MAX_RANK];  // padding before each dimension; negative: cropped
 } pad_frame;
 
-// Rows are contiguous; `from` is NULL for a row of the frame.
+// Copies a contiguous row; `from` is NULL for a row that is padding only.
 static void write_row(const pad_frame* f, char* to, const char* from) {
   const size_t last = (size_t)f->out->rank - 1;
   const int64_t size = f->out->sizes[last], own = f->self->sizes[last];

@@ -325,7 +325,7 @@ etx_status etx_kernel_flip_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_flip, run_flip);
 }
 
-// For each dimension, `from` gets another one of stride 0 in front of it.
+// `from` has an additional dimension of stride 0 before each of its dimensions.
 static void describe_repeat(const etx_call* call, etx_strided_view* to,
                             etx_strided_view* from) {
   const etx_tensor* self = etx_call_tensor(call, ETX_ARG_repeat_self);

@@ -9,8 +9,8 @@ static const etx_tensor* out_of(const etx_call* call) {
   return etx_call_tensor(call, call->argument_count - 1);
 }
 
-// What prepare stores in etx_call.prepared: elements of a contiguous result, or
-// 0.
+// Prepare stores in etx_call.prepared the number of elements of a contiguous
+// result, or 0.
 enum { CONTIGUOUS_COUNT };
 
 static etx_status fill(const etx_call* call, const etx_scalar* value) {

@@ -29,7 +29,7 @@ static int64_t source_of(const pad_edge* e, int64_t at) {
 typedef struct padding {
   const etx_tensor* self;
   const etx_tensor* out;
-  ptrdiff_t bytes;               // of an element
+  ptrdiff_t bytes;               // bytes of an element
   pad_edge edges[ETX_MAX_RANK];  // of every dimension; most are not padded
 } padding;
 

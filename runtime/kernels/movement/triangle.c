@@ -34,7 +34,7 @@ static zeros zeros_of(bool keeps_lower, int64_t row, int64_t diagonal,
 typedef struct triangle_job {
   bool keeps_lower;
   int64_t diagonal, rows, columns;
-  size_t bytes;  // of an element
+  size_t bytes;  // bytes of an element
   size_t count;
 } triangle_job;
 

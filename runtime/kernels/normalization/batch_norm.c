@@ -79,12 +79,12 @@ static etx_norm_factors factors_of(const norm_args* args,
   return f;
 }
 
-// For contiguous tensors: each channel of an image is a contiguous plane.
+// Contiguous tensors: each channel of an image is a contiguous plane.
 static void write_dense_planes(const norm_args* args,
                                const channel_group* group) {
   const size_t batches = (size_t)args->input->sizes[0];
   const size_t channels = (size_t)args->input->sizes[1];
-  size_t size = 1;  // of a plane, in elements
+  size_t size = 1;  // elements of a plane
   for (size_t i = 2; i < args->input->rank; ++i) {
     size *= (size_t)args->input->sizes[i];
   }
@@ -103,7 +103,7 @@ static void write_dense_planes(const norm_args* args,
   }
 }
 
-// For any strides: one channel after the other.
+// Tensors of any strides: one channel after the other.
 static void write_strided_planes(const norm_args* args,
                                  const channel_group* group) {
   for (size_t i = 0; i < group->count; ++i) {
@@ -165,7 +165,7 @@ static void scale_block(const block_factors* r, void* out, const void* in,
   }
 }
 
-// For channels last: all channels of the group together, pixel by pixel.
+// Channels last: all channels of the group together, pixel by pixel.
 static void write_channels_last(const norm_args* args,
                                 const channel_group* group) {
   etx_strided_view out = group_view(args->out, group),

@@ -112,7 +112,7 @@ etx_status etx_call_check_norm_types(const etx_call* call, size_t out,
     if (fits && dtype == found) continue;
     return etx_call_refuse_dtype(
         call, parameters[i],
-        "the input's type, or float32 with float16/bfloat16, and the same for all of them");
+        "the input's type, or float32 with float16/bfloat16, the same for all");
   }
   // Statistics have the type of the parameters.
   if (found == ETX_DTYPE_COUNT) found = input;

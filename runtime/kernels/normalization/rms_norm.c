@@ -14,7 +14,7 @@ enum { INPUT, SHAPE, WEIGHT, EPS, OUT };
 typedef struct rms_norm {
   size_t count;  // elements of a row
   double eps;
-  etx_dtype dtype;     // of all tensors
+  etx_dtype dtype;     // type of all tensors
   const char* weight;  // [count]; NULL: ones
   const char* in;
   char* out;

@@ -26,8 +26,8 @@ typedef struct etx_affine_operand {
 typedef struct etx_affine {
   etx_affine_operand scale;
   etx_affine_operand zero;
-  double scale_value;        // of a scale that is a number, not a tensor
-  int64_t zero_point_value;  // of a zero point that is a number; 0: None
+  double scale_value;        // the scale, if it is a number and not a tensor
+  int64_t zero_point_value;  // the zero point, if it is a number; 0 for None
 } etx_affine;
 
 // The granularity of quantisation, which decides how the arguments are read.

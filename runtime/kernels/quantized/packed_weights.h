@@ -25,7 +25,7 @@ enum { ETX_PACKED_PANEL = 16, ETX_PACKED_INTERLEAVE = 4 };
 
 typedef struct etx_packed_weights {
   const uint8_t* data;  // rows of `row_bytes` without gaps
-  etx_dtype dtype;      // of 8-bit elements
+  etx_dtype dtype;      // type of 8-bit elements
   size_t bits;          // 4 or 8
   bool has_panels;      // see above
   size_t row_bytes;

@@ -15,7 +15,7 @@
 typedef struct quantizer {
   etx_affine_kind kind;
   double low, high;  // smallest and largest result
-  etx_dtype dtype;   // of the result
+  etx_dtype dtype;   // type of the result
 } quantizer;
 
 // 1 / scale and zero points, in the compute type. If they do not vary, there is

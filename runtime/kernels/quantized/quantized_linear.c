@@ -31,7 +31,7 @@ enum {
   ITEMS_PER_THREAD = 4,  // tiles, at least
 };
 
-// One linear operator, as all its tiles see it.
+// The operands of a linear operator, which all its tiles share.
 typedef struct linear_job {
   const etx_quantized_linear* linear;
   const etx_quantized_loops* loops;
@@ -228,7 +228,7 @@ typedef struct unpacked_tile {
 
 // Part of one row of the weight.
 typedef struct weight_chunk {
-  size_t column;  // of the tile
+  size_t column;  // first column of the tile
   size_t first, count;
 } weight_chunk;
 

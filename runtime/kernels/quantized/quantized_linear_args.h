@@ -9,7 +9,7 @@
 
 typedef struct etx_quantized_linear {
   etx_packed_weights weight;
-  size_t columns;           // of the result: rows of the weight
+  size_t columns;  // columns of the result, which are the rows of the weight
   const etx_tensor* input;  // [.., inner]
   const etx_tensor* bias;   // [columns], contiguous, floats; NULL: none
   const etx_tensor* out;    // [.., columns], contiguous; NULL: argmax

@@ -7,14 +7,14 @@
 enum {
   COLUMNS = ETX_INT16_PAIR_COLUMNS,
   PANEL_DEPTH = 512,                     // elements of a panel of 8-bit weights
-  GROUP_PANEL_DEPTH = ETX_PACKED_CHUNK,  // the same for 4-bit weights
+  GROUP_PANEL_DEPTH = ETX_PACKED_CHUNK,  // the depth of panels of 4-bit weights
   MIN_GROUP = 32,
   EXACT_ROWS = 128,  // rows whose integer sums are on the stack
   GROUP_ROWS = 48,   // rows whose float sums of groups are on the stack
   ROWS_AT_ONCE = 6,  // rows between two prefetches
   // With fewer rows, copying weights to a panel does not pay.
   MIN_ROWS = 20,
-  // Up to so many rows multiply byte panels in place.
+  // With at most this many rows, byte panels are multiplied in place.
   MAX_BYTE_ROWS = 5 * ETX_INT16_PAIR_FEW_ROWS,
 };
 

@@ -28,11 +28,11 @@ typedef struct etx_quantized_linear_int16 {
   const int16_t* left;      // prepared rows, and one element of padding
   ptrdiff_t left_row;       // in elements
   const float* row_scales;  // [rows]
-  size_t rows, columns;     // of the result
+  size_t rows, columns;     // rows and columns of the result
   // [rows]: the argmax so far, updated; NULL: results are stored.
   etx_row_argmax* best;
   char* out;        // [rows, columns], contiguous; not used with `best`
-  etx_dtype dtype;  // of `out`, a float type
+  etx_dtype dtype;  // type of `out`, a float type
 } etx_quantized_linear_int16;
 
 // The epilogue of the sums of columns: times the scale (1 if groups have

@@ -46,8 +46,8 @@ bool etx_quantized_linear_int8_supports(const etx_packed_weights* w) {
 // The workspace: rows of bytes, a multiple of ETX_INT8_ROWS and at least one
 // more than the input has, and the quantisation parameters of each row.
 typedef struct row_workspace {
-  size_t pitch, rows;  // of bytes
-  size_t qparams;      // offset of the parameters
+  size_t pitch, rows;  // pitch of the bytes; rows
+  size_t qparams;      // offset of the quantisation parameters
   size_t bytes;
 } row_workspace;
 
@@ -76,7 +76,7 @@ bool etx_quantized_linear_int8_bytes(size_t rows, size_t inner,
   return true;
 }
 
-// One linear operator, as all its tiles see it.
+// The operands of a linear operator, which all its tiles share.
 typedef struct int8_job {
   const etx_quantized_linear* linear;
   const etx_int8_dot_loops* loops;
@@ -342,7 +342,7 @@ static __attribute__((noinline)) void run_stored_8bit(const int8_job* j,
   store(j, epilogue, 0, column);
 }
 
-// Rows of weights to prefetch.
+// The next rows of weights, to be prefetched.
 typedef struct prefetch_range {
   const uint8_t* from;
   size_t rows, bytes;
@@ -377,7 +377,7 @@ typedef struct group_panel {
   int32_t group_sums[GROUP_PANEL_DEPTH / MIN_GROUP][COLUMNS];
 } group_panel;
 
-// Rows times the columns of a panel, and their buffers on the stack.
+// Rows and the columns of a panel, with their buffers on the stack.
 typedef struct panel_tile {
   size_t row, rows, column, columns;
   int8_t* panel;                      // [PANEL_DEPTH, COLUMNS]

@@ -32,7 +32,7 @@ typedef struct u8_chain_job {
   void* out;
   size_t numel;
   etx_u8_requantize results;
-  float inverse;  // of the result's scale
+  float inverse;  // 1 / the result's scale
   uint8_t table[TABLE_BYTES];
 } u8_chain_job;
 

@@ -34,7 +34,7 @@ enum {
   // Bytes of one row that are copied at a time.
   MAX_COPIED_ROW = COPY_BYTES / ROWS / ETX_U8_INTERLEAVE * ETX_U8_INTERLEAVE,
   MAX_DIRECT_CHANNELS = COPY_BYTES / ETX_U8_INTERLEAVE,  // read in place
-  MIN_POSITIONS = 2 * ROWS,                              // of an item
+  MIN_POSITIONS = 2 * ROWS,  // fewest positions of a work item
   MAX_POSITIONS = 8 * ROWS,
   ITEMS_PER_THREAD = 4,  // at least
 };
@@ -48,19 +48,19 @@ typedef struct u8_conv_job {
   const int8_t* panels;
   char* out;
   etx_window y, x;
-  int64_t extent_y, extent_x;       // of a window
-  int64_t positions;                // of all images
-  size_t channels, group_channels;  // of the image, and of a group
+  int64_t extent_y, extent_x;       // size of a window, with dilation
+  int64_t positions;                // positions of all images
+  size_t channels, group_channels;  // channels of an image, and of a group
   size_t out_channels, group_out;
-  size_t taps;          // of a window
+  size_t taps;          // taps of a window
   size_t inner;         // bytes of a row: taps * group_channels
   size_t fours;         // inner / 4, rounded up
-  size_t group_panels;  // of a group
+  size_t group_panels;  // panels of a group
   size_t part;          // positions of an item
   size_t parts, groups;
   bool is_copied;
-  bool has_rows;       // of copied windows: each row is contiguous
-  const uint8_t* end;  // of all images
+  bool has_rows;       // copied windows have contiguous rows
+  const uint8_t* end;  // end of all images
 } u8_conv_job;
 
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
@@ -69,7 +69,7 @@ static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 // (0, 0).
 typedef struct window_position {
   const uint8_t* image;
-  int64_t row, column;  // of the result
+  int64_t row, column;  // position in the result
   int64_t y, x;
 } window_position;
 

@@ -15,7 +15,7 @@ typedef struct u8_pool_job {
   size_t channels;
 } u8_pool_job;
 
-enum { MAX_ROWS = 16 };  // of a window that are reduced at a time
+enum { MAX_ROWS = 16 };  // rows of a window that are reduced at a time
 
 // The maximum of one window. `inside` has the tap rows inside the image.
 static void pool_window(const u8_pool_job* j, const uint8_t* image,

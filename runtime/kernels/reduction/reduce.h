@@ -21,7 +21,7 @@ typedef struct etx_reduction etx_reduction;
 // Accumulators of ETX_BLOCK results, in types that the reducer chooses.
 typedef struct etx_accumulators {
   etx_block value;
-  etx_block other;  // what a value comes with: an index, a sum of squares
+  etx_block other;  // the second result: an index, or a sum of squares
 } etx_accumulators;
 
 // The functions that reduce elements of one compute type.
@@ -44,19 +44,19 @@ typedef struct etx_reducer {
 
 struct etx_reduction {
   const etx_reducer* reducer;
-  etx_compute_type compute;  // of the elements
+  etx_compute_type compute;  // compute type of the elements
   // Elements of this type need no conversion: etx_compute_type_dtype(compute),
   // or another type that the reducer reads instead.
   etx_dtype native;
   const etx_tensor* self;
   const etx_tensor* value;  // receives the values; NULL: not wanted
   const etx_tensor* other;  // receives the second results; NULL: not wanted
-  double divisor;           // for `finish`: the number of elements of a mean
+  double divisor;           // the number of elements, which `finish` divides by
   etx_dtype cast;  // elements are cast to this type first (etx_operand_load_as)
   uint32_t dims;   // bits of the reduced dimensions
 };
 
-// All dimensions, whatever the rank.
+// The bits of all dimensions, whatever the rank.
 #define ETX_ALL_DIMS UINT32_MAX
 
 void etx_reduce(const etx_reduction* reduction);

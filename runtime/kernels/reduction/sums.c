@@ -295,7 +295,9 @@ static etx_status run_short_mean(etx_call* call) {
 
 // Short columns of at most ETX_BLOCK results: one call of sum_columns_f32.
 static bool find_short_columns(etx_call* call, uint32_t dims) {
-  enum { MIN = 4 };  // of both; with fewer, the reduction order may differ
+  enum {
+    MIN = 4
+  };  // fewest rows and columns; below, the reduction order may differ
   const etx_tensor* self = etx_call_tensor(call, ETX_ARG_sum_intlist_self);
   const etx_tensor* out = last_tensor(call);
   size_t rows = 1, count = 1;

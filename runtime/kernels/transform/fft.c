@@ -6,9 +6,9 @@
 //
 //   2 X[k] = Z[k] + Z*[h - k] - i e^(-2 pi i k / n) (Z[k] - Z*[h - k])
 //
-// The inverse solves this for Z. Odd lengths are transformed as complex numbers.
-// The other dimensions are transformed one after the other, in place. An
-// inverse transform is a forward transform with real and imaginary parts
+// The inverse solves this for Z. Odd lengths are transformed as complex
+// numbers. The other dimensions are transformed one after the other, in place.
+// An inverse transform is a forward transform with real and imaginary parts
 // exchanged before and after.
 
 #include "runtime/kernels/core/complex_as_real.h"
@@ -25,8 +25,8 @@ typedef struct transform {
   size_t n;
   bool is_real;  // one side is real
   bool is_inverse;
-  double scale;        // of the results
-  etx_fft_plan plan;   // of n, or n/2 if real and even
+  double scale;        // factor of the results
+  etx_fft_plan plan;   // plan for n, or for n/2 if the input is real and n even
   etx_complex* twist;  // e^(-2 pi i k / n) for k <= n/2 if real and even
 } transform;
 
@@ -162,8 +162,8 @@ static void visit_forward(const etx_axis_lines* lines, void* context) {
   }
 }
 
-// Element k <= n/2 of the spectrum of a real line. The imaginary parts of elements
-// 0 and n/2 are ignored.
+// Element k <= n/2 of the spectrum of a real line. The imaginary parts of
+// elements 0 and n/2 are ignored.
 static etx_complex load_half(const transform* t, const etx_axis_elements* in,
                              size_t line, size_t k) {
   etx_complex x = load_complex(in, line, k);

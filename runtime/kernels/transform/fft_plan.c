@@ -1,5 +1,5 @@
-// Stockham's algorithm: a pass for each factor of the length, from one buffer to
-// the other. Results are in order without a permutation. With `stride` the
+// Stockham's algorithm: a pass for each factor of the length, from one buffer
+// to the other. Results are in order without a permutation. With `stride` the
 // product of the factors of earlier passes and n that of the others, a pass of
 // factor r computes for every p < n/r and q < stride
 //
@@ -110,8 +110,8 @@ size_t etx_fft_plan_bytes_up_to(size_t n) {
   return bytes_of(convolution_elements(n, convolution_length(n)));
 }
 
-// Roots of unity as products, root[t] = root[t - t % step] root[t % step], so that
-// few are computed by series.
+// Roots of unity as products, root[t] = root[t - t % step] root[t % step], so
+// that few are computed by series.
 void etx_fft_roots(etx_complex* roots, size_t count, size_t n) {
   size_t step = 1;
   while (step * step < count) ++step;
@@ -188,7 +188,7 @@ static inline etx_complex times_minus_i(etx_complex a) {
   return turned;
 }
 
-// One pass, see above. `part` is n/r times the stride.
+// One pass, as described above. `part` is n/r times the stride.
 typedef struct fft_pass {
   const etx_complex* from;
   etx_complex* to;
@@ -276,7 +276,7 @@ static void transform(etx_fft_plan* plan) {
   for (size_t i = 0; i < plan->factors.count; ++i) {
     const size_t r = plan->factors.factors[i];
     const fft_pass s = {plan->line, plan->spare, plan->roots, stride,
-                    plan->length / r};
+                        plan->length / r};
     if (r == 2) pass_of_two(&s);
     if (r == 4) pass_of_four(&s);
     if (r != 2 && r != 4) pass_of_odd(&s, r);

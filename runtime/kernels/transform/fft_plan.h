@@ -41,13 +41,13 @@ typedef struct etx_fft_plan {
   etx_complex* spare;         // as long as `line`
   const etx_complex* roots;   // e^(-2 pi i t / length)
   size_t length;              // n, or the length of the convolution
-  etx_fft_factors factors;    // of `length`
+  etx_fft_factors factors;    // factors of `length`
   const etx_complex* chirp;   // [n], NULL unless by convolution
   const etx_complex* kernel;  // [length], transformed
 } etx_fft_plan;
 
-// Bytes for a plan of length `n`, at least 1, and the maximum for all lengths up
-// to `n`. SIZE_MAX if that does not fit a size_t.
+// Bytes for a plan of length `n`, at least 1, and the maximum for all lengths
+// up to `n`. SIZE_MAX if that does not fit a size_t.
 size_t etx_fft_plan_bytes(size_t n);
 size_t etx_fft_plan_bytes_up_to(size_t n);
 

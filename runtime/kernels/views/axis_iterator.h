@@ -67,8 +67,8 @@ const void* etx_axis_across_read(const etx_axis_elements* from, size_t b,
                                  size_t at, size_t count,
                                  etx_compute_type compute, etx_block* block);
 
-// Where to write such elements: into the tensor under the same condition, else
-// into `block`, which must then be stored.
+// The address to write such elements to: the tensor under the same condition,
+// else `block`, which must then be stored.
 void* etx_axis_line_target(const etx_axis_elements* to, size_t line,
                            size_t start, etx_compute_type compute,
                            etx_block* block);

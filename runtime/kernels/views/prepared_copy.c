@@ -11,7 +11,7 @@
 enum { RANK = 3 };
 
 typedef struct description {
-  int32_t bytes;  // of an element
+  int32_t bytes;  // bytes of an element
   int32_t sizes[RANK];
   int32_t to[RANK];
   int32_t from[RANK];

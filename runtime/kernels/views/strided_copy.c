@@ -161,8 +161,8 @@ static void copy_loop(size_t bytes, const etx_copy_dim* dim, char* to,
   })
 }
 
-// Fills of at least so many bytes use memcpy, memset and the loop of the widest
-// instruction set, whose stores are wider than those of the baseline.
+// Fills of at least this many bytes use memcpy, memset and the loop of the
+// widest instruction set, whose stores are wider than those of the baseline.
 enum { LONG_FILL = 512 };
 
 static bool is_long_fill(size_t element, const etx_copy_dim* dim) {

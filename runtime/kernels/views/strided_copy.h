@@ -19,7 +19,7 @@
 enum { ETX_COPY_RANK = 2 * ETX_MAX_RANK };
 
 typedef struct etx_copy {
-  size_t bytes;  // of an element
+  size_t bytes;  // bytes of an element
   size_t rank;
   etx_copy_dim dims[ETX_COPY_RANK];
 } etx_copy;

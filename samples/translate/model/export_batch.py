@@ -31,7 +31,7 @@ def join(x):
 
 
 def attend(q, k, v, seen):
-    """Rows of q look at those of k and v that `seen` [n, keys] keeps."""
+    """Attention of the rows of q over the keys and values that `seen` [n, keys] marks."""
     scores = torch.matmul(split(q), split(k).transpose(2, 3)) * HEAD ** -0.5
     scores = torch.where(seen[:, None, None, :], scores, -torch.inf)
     return join(torch.matmul(functional.softmax(scores, -1), split(v)))
@@ -45,7 +45,7 @@ class Attention(nn.Module):
 
 
 class Layer(nn.Module):
-    """One layer of either side; what of it a method uses, by name."""
+    """One layer of the encoder or decoder; has the parts, by name, that a method uses."""
 
     def __init__(self, attentions, norms, is_whole):
         super().__init__()

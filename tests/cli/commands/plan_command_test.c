@@ -283,7 +283,7 @@ static void a_directory_without_methods_is_refused(void** state) {
   expect_refusal(2, WORDS("methods"));
 }
 
-// Such a file is left by a writer that was interrupted.
+// An interrupted writer leaves such a file.
 static void an_empty_method_is_refused(void** state) {
   (void)state;
   static const char* const texts[] = {"", "# a method\n", "{}\n"};

@@ -21,8 +21,8 @@ static char methods[PATH_BYTES];
 static char split[PATH_BYTES];
 static char whole[PATH_BYTES];
 
-// All weights and inputs differ, so mixed-up blocks would be seen. The value
-// between the two convolutions has 24 channels of 120 x 120, 1.4 MB.
+// All weights and inputs differ, so exchanged blocks would change the result.
+// The value between the two convolutions has 24 channels of 120 x 120, 1.4 MB.
 static const char graph[] =
     "etx: 1\n"
     "method: run\n"

@@ -26,8 +26,8 @@ enum { RUNS = 3, COULD_NOT = 3, REFUSED = 4 };
 // Ends the process by the one call that is left.
 static void leave(int code) { syscall(SYS_exit, code); }
 
-// The first run may still ask: the C library looks things up when they are
-// first used.
+// The first run may still make system calls: the C library looks things up when
+// they are first used.
 static void run_method(const char* path, const char* name, bool asks) {
   static const etx_synthetic_input_options input_options = {NULL, NULL, NULL,
                                                             0};
@@ -76,7 +76,7 @@ static void a_run_makes_no_system_call(void** state) {
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
       fail_msg("%s ended with status %x", names[i], (unsigned)status);
     }
-    // And who asks is ended.
+    // With the last argument, the process makes a system call, which ends it.
     assert_true(WIFSIGNALED(status_of(path, names[i], true)));
   }
 }

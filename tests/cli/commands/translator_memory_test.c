@@ -7,7 +7,7 @@
 //
 //   nothing is copied between the methods, in the report and in a run
 //   a step needs at most 2 MB of scratch and temporary memory
-//   a process that translates has its arenas and at most 20 MB besides
+//   a process that translates has its arenas and at most 20 MB more
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 """Controls a headless chromium through its debugging pipe.
 
 Messages are JSON, each with a zero byte at its end. The browser reads them from
-file descriptor 3 and answers on 4, so no package is needed besides Python.
+file descriptor 3 and answers on 4, so nothing but Python is needed.
 """
 
 import json

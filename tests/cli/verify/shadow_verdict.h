@@ -1,4 +1,4 @@
-// What an execution on shadow memory found.
+// The findings of an execution on shadow memory.
 
 #ifndef ETX_TESTS_CLI_VERIFY_SHADOW_VERDICT_H
 #define ETX_TESTS_CLI_VERIFY_SHADOW_VERDICT_H

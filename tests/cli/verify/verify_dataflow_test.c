@@ -349,7 +349,7 @@ static test_program* half_is_sized(uint64_t offset, bool has_row) {
 static void a_sized_tensor_is_valid_if_its_base_is(void** state) {
   (void)state;
   accept(half_is_sized(32, true));
-  // Nothing reads the lower half.
+  // No instruction reads the lower half.
   accept(half_is_sized(0, true));
   refuse(half_is_sized(16, true),
          "reads value '3', but value '4' overwrote it");

@@ -135,7 +135,7 @@ static void where_is_fused_with_its_comparison(void** state) {
   }
 }
 
-// As core ATen has them.
+// Operators in the form of core ATen.
 static void idioms_are_one_step(void** state) {
   (void)state;
   expect(INPUTS

@@ -195,9 +195,8 @@ static void other_convolutions_read_panels(void** state) {
   }
 }
 
-// A transposed convolution with two groups of 32 channels and weights
-// [I, O / 2, 1, 2] that count up: panel 2 has the first sixteen channels of the
-// second group.
+// A transposed convolution of two groups of 32 channels, whose weights [I, O /
+// 2, 1, 2] are counted, panel 2 has the first sixteen of the second.
 static void panels_of_transposed_groups_are_in_output_order(void** state) {
   enum { IN = 16, OUT = 32, TAPS = 2, PANEL = 16 };
   enum { NUMBERS = 2 * IN * OUT * TAPS };

@@ -92,12 +92,13 @@ static void epilogues_are_split_too(void** state) {
       6);
 }
 
-// Not where there is nothing to gain, or where something else reads what lies
-// between, is added to it, or is not known.
+// Convolutions are not split if it would save nothing, if another node reads
+// the values between them, if something is added to these, or if a weight is
+// unknown.
 static void other_convolutions_are_left_alone(void** state) {
   (void)state;
   static const char* const graphs[] = {
-      // Both are read.
+      // Both results are outputs.
       INPUTS POINTS("w") PLANES("a", "k", "40") "outputs: [c, a]\n",
       // A weight that varies.
       INPUTS POINTS("v") PLANES("a", "k", "40") OUTPUTS,
@@ -122,14 +123,15 @@ static void other_convolutions_are_left_alone(void** state) {
                          "  - {out: n, op: aten.clone.default, args: [e]}\n"
                          "  - {out: r, op: aten.add.Tensor, args: [a, n]}\n"
           PLANES("r", "k", "40") OUTPUTS,
-      // Little, and much that each part would see.
+      // A small saving, and an input that is large and would be read by each
+      // part.
       GRAPH("1, 3, 64, 64") POINTS("w") PLANES("a", "k", "40") OUTPUTS,
       GRAPH("1, 14, 96, 96") POINTS("many") PLANES("a", "k", "40") OUTPUTS,
       // Two images: the parts would not lie one after the other.
       GRAPH("2, 3, 96, 96") POINTS("w") PLANES("a", "k", "40") OUTPUTS,
       // A size that varies.
       GRAPH("1, 3, h, 96") POINTS("w") PLANES("a", "k", "40") OUTPUTS,
-      // What a state becomes is computed there.
+      // The result is the new content of a state.
       INPUTS POINTS("w") PLANES("a", "k", "40") "outputs: []\n"
                                                 "mutates: {kept: c}\n",
       // A branch's result is needed where the ways meet.

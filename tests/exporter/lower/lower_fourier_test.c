@@ -9,7 +9,7 @@
 #include "tests/exporter/lowered.h"
 
 // 0 divides by nothing, 1 by the root of the count, 2 by the count.
-static void norms_are_numbers(void** state) {
+static void norms_become_factors(void** state) {
   (void)state;
   expect_lowered(
       ETX_TARGET_EXECUTORCH, "lower",
@@ -93,10 +93,11 @@ static void other_lengths_and_norms_are_refused(void** state) {
                "outputs: [y]\n");
   assert_pass_refuses(&l, "lower", "'n' is 0, expected at least 1");
   lowered_close(&l);
-  lowered_open(&l, ETX_TARGET_ETX,
-               "inputs: [{name: x, type: 'float32[2, 8]'}]\n"
-               "nodes: [{out: y, op: aten.fft_rfft2.default, args: [x, [4, 4]]}]"
-               "\noutputs: [y]\n");
+  lowered_open(
+      &l, ETX_TARGET_ETX,
+      "inputs: [{name: x, type: 'float32[2, 8]'}]\n"
+      "nodes: [{out: y, op: aten.fft_rfft2.default, args: [x, [4, 4]]}]"
+      "\noutputs: [y]\n");
   assert_pass_refuses(&l, "lower", "with 's' is not supported");
   lowered_close(&l);
   lowered_open(&l, ETX_TARGET_ETX,
@@ -300,7 +301,7 @@ static void frames_are_seen_through_windows(void** state) {
       "return y\n");
 }
 
-static void the_stock_runtime_puts_none_together(void** state) {
+static void complex_results_are_refused_for_executorch(void** state) {
   (void)state;
   expect_refused(ETX_TARGET_EXECUTORCH, "lower",
                  "inputs: [{name: x, type: 'float32[3, 2]'}]\n"
@@ -337,7 +338,7 @@ static void complex_padding_pads_the_real_view(void** state) {
       "return a\n");
 }
 
-static void complex_numbers_are_padded_with_zeros_alone(void** state) {
+static void complex_padding_with_other_numbers_is_refused(void** state) {
   (void)state;
   expect_refused(
       ETX_TARGET_ETX, "lower",
@@ -374,7 +375,7 @@ static void a_conjugate_is_computed_where_there_is_one(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(norms_are_numbers),
+      cmocka_unit_test(norms_become_factors),
       cmocka_unit_test(lines_are_cut_or_padded_to_their_length),
       cmocka_unit_test(two_sided_real_transforms_are_refused_for_executorch),
       cmocka_unit_test(core_forms_count_dimensions_from_the_front),
@@ -385,9 +386,9 @@ int main(void) {
       cmocka_unit_test(sizes_of_pairs_are_those_of_complex_numbers),
       cmocka_unit_test(transforms_become_the_kernels_that_exist),
       cmocka_unit_test(frames_are_seen_through_windows),
-      cmocka_unit_test(the_stock_runtime_puts_none_together),
+      cmocka_unit_test(complex_results_are_refused_for_executorch),
       cmocka_unit_test(complex_padding_pads_the_real_view),
-      cmocka_unit_test(complex_numbers_are_padded_with_zeros_alone),
+      cmocka_unit_test(complex_padding_with_other_numbers_is_refused),
       cmocka_unit_test(a_conjugate_is_computed_where_there_is_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -314,7 +314,7 @@ static void any_arguments_are_lowered_or_refused(void** state) {
   for (uint64_t seed = 1; seed <= GRAPHS; ++seed) {
     if (only != NULL && strtoull(only, NULL, 10) != seed) continue;
     make_graph(&m, seed);
-    // Printed with the sanitizers' report or with a failed assertion.
+    // Shown by sanitizers' reports as well as by failed assertions.
     if (only != NULL) printf("%s\n", m.method->nodes[0].aten.data);
     lowered +=
         run_passes(&m, seed % 2 == 0 ? ETX_TARGET_ETX : ETX_TARGET_EXECUTORCH);

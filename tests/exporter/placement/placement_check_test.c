@@ -58,7 +58,7 @@ static etx_placement_conflicts check(placement_fixture* f,
   return conflicts;
 }
 
-static void a_read_before_the_write_is_no_conflict(void** state) {
+static void a_read_before_the_write_is_not_a_conflict(void** state) {
   (void)state;
   placement_fixture f;
   start(&f);
@@ -140,7 +140,7 @@ static void a_scatter_result_expects_its_source(void** state) {
 
   assert_int_equal(check(&f, ETX_PLACEMENT_CHECK_ALL).count, 0);
 
-  // With the patch elsewhere the row is still the old one.
+  // If the sum is elsewhere, the row of the state keeps its old content.
   put_into_state(&f, sum, 24);
   assert_int_not_equal(check(&f, ETX_PLACEMENT_CHECK_ALL).count, 0);
   graph_close(&f.g);
@@ -216,7 +216,7 @@ static void outputs_are_read_at_the_end(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_read_before_the_write_is_no_conflict),
+      cmocka_unit_test(a_read_before_the_write_is_not_a_conflict),
       cmocka_unit_test(
           a_read_after_the_write_is_one_and_can_be_saved_before_it),
       cmocka_unit_test(a_write_beside_the_bytes_that_are_read_is_no_conflict),

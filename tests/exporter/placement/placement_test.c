@@ -190,7 +190,7 @@ static void a_scatter_source_of_dynamic_size_is_computed_in_place(
 }
 
 // The rows behind the source are those of another update, not of the old state.
-static void but_not_over_bytes_of_another_update(void** state) {
+static void a_saved_part_avoids_bytes_of_another_update(void** state) {
   (void)state;
   const uint32_t cache = graph_state(&g, "cache", 2, SIZES(8, 4), 0);
   graph_method(&g, "set");
@@ -312,7 +312,7 @@ static void a_mutable_input_is_written_in_the_callers_buffer(void** state) {
   assert_sound();
 }
 
-static void the_stock_runtime_gets_mutable_inputs_planned(void** state) {
+static void for_executorch_mutable_inputs_are_planned(void** state) {
   (void)state;
   g.options.target = ETX_TARGET_EXECUTORCH;
   graph_method(&g, "fill");
@@ -378,7 +378,7 @@ static void views_of_the_callers_memory_are_made_at_run_time(void** state) {
   assert_int_equal(placement_kind_of(row), ETX_PLACEMENT_DYNAMIC_VIEW);
 }
 
-static void the_stock_runtime_copies_slices_of_inputs(void** state) {
+static void for_executorch_slices_of_inputs_are_copied(void** state) {
   (void)state;
   g.options.target = ETX_TARGET_EXECUTORCH;
   graph_method(&g, "m");
@@ -437,7 +437,7 @@ static void a_result_takes_over_an_argument_that_dies(void** state) {
   assert_true(share_bytes(a, c));
 }
 
-static void but_not_one_that_is_an_output(void** state) {
+static void an_argument_that_is_an_output_is_not_overwritten(void** state) {
   (void)state;
   graph_method(&g, "m");
   const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
@@ -451,7 +451,7 @@ static void but_not_one_that_is_an_output(void** state) {
   assert_false(share_bytes(a, b));
 }
 
-static void but_not_one_with_a_live_view(void** state) {
+static void an_argument_with_a_live_view_is_not_overwritten(void** state) {
   (void)state;
   graph_method(&g, "m");
   const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
@@ -466,7 +466,7 @@ static void but_not_one_with_a_live_view(void** state) {
   assert_false(share_bytes(a, b));
 }
 
-static void but_not_one_that_is_broadcast(void** state) {
+static void a_broadcast_argument_is_not_overwritten(void** state) {
   (void)state;
   graph_method(&g, "m");
   const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 2));
@@ -588,7 +588,7 @@ static void a_self_copy_makes_a_read_buffer_a_state(void** state) {
   assert_int_equal(graph_count_running(&g, 0), 0);
 }
 
-static void without_the_self_copy_it_would_be_a_constant(void** state) {
+static void without_a_self_copy_a_read_buffer_is_a_constant(void** state) {
   (void)state;
   const uint32_t h = graph_state(&g, "h", 1, SIZES(4), 0);
   graph_method(&g, "get");
@@ -635,24 +635,24 @@ int main(void) {
       TEST(old_content_that_is_needed_later_costs_one_copy),
       TEST(only_the_part_that_is_read_later_is_saved),
       TEST(a_scatter_source_of_dynamic_size_is_computed_in_place),
-      TEST(but_not_over_bytes_of_another_update),
+      TEST(a_saved_part_avoids_bytes_of_another_update),
       TEST(a_swap_of_two_states_takes_three_copies),
       TEST(a_chain_of_copies_needs_no_extra_copy),
       TEST(the_old_content_as_output_is_saved_first),
       TEST(one_value_for_two_states_is_written_twice),
       TEST(new_content_that_is_overwritten_early_is_copied_before),
       TEST(a_mutable_input_is_written_in_the_callers_buffer),
-      TEST(the_stock_runtime_gets_mutable_inputs_planned),
+      TEST(for_executorch_mutable_inputs_are_planned),
       TEST(without_update_in_place_everything_is_copied_back),
       TEST(views_of_fixed_sizes_have_no_instruction),
       TEST(views_of_the_callers_memory_are_made_at_run_time),
-      TEST(the_stock_runtime_copies_slices_of_inputs),
+      TEST(for_executorch_slices_of_inputs_are_copied),
       TEST(slices_of_dynamic_length_are_made_at_run_time),
       TEST(views_of_dynamic_sizes_are_made_at_run_time),
       TEST(a_result_takes_over_an_argument_that_dies),
-      TEST(but_not_one_that_is_an_output),
-      TEST(but_not_one_with_a_live_view),
-      TEST(but_not_one_that_is_broadcast),
+      TEST(an_argument_that_is_an_output_is_not_overwritten),
+      TEST(an_argument_with_a_live_view_is_not_overwritten),
+      TEST(a_broadcast_argument_is_not_overwritten),
       TEST(operands_of_a_concatenation_are_computed_in_it),
       TEST(operands_that_are_not_contiguous_are_copied),
       TEST(one_value_twice_is_copied),
@@ -660,7 +660,7 @@ int main(void) {
       TEST(nested_concatenations_are_one_block),
       TEST(a_concatenation_that_would_raise_the_peak_is_copied),
       TEST(a_self_copy_makes_a_read_buffer_a_state),
-      TEST(without_the_self_copy_it_would_be_a_constant),
+      TEST(without_a_self_copy_a_read_buffer_is_a_constant),
       TEST(an_unread_state_needs_no_self_copy),
       TEST(self_copies_are_removed),
   };

@@ -59,7 +59,7 @@ static void columns_are_not_unless_everything_before_has_size_1(void** state) {
   assert_int_equal(delta_of(graph_select(&g, y, 1, 3)), 3 * 3 * 4);
 }
 
-static void a_slice_with_a_step_is_no_view(void** state) {
+static void a_slice_with_a_step_is_not_a_view(void** state) {
   (void)state;
   const uint32_t x = graph_input(&g, "x", 1, SIZES(8));
   const uint32_t every_second =
@@ -84,7 +84,7 @@ static void moving_dimensions_of_size_1_moves_no_byte(void** state) {
   assert_true(keeps_all(swapped));
 }
 
-static void an_expansion_that_repeats_is_no_view(void** state) {
+static void an_expansion_that_repeats_is_not_a_view(void** state) {
   (void)state;
   const uint32_t x = graph_input(&g, "x", 2, SIZES(1, 3));
   const uint32_t same = graph_node(&g, ETX_OP_expand_copy_out,
@@ -149,9 +149,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(slices_of_the_first_dimension_are_views),
       TEST(columns_are_not_unless_everything_before_has_size_1),
-      TEST(a_slice_with_a_step_is_no_view),
+      TEST(a_slice_with_a_step_is_not_a_view),
       TEST(moving_dimensions_of_size_1_moves_no_byte),
-      TEST(an_expansion_that_repeats_is_no_view),
+      TEST(an_expansion_that_repeats_is_not_a_view),
       TEST(dynamic_sizes_allow_only_fixed_offsets),
       TEST(split_parts_are_consecutive),
       TEST(a_scatter_across_rows_is_not_contiguous),

@@ -56,7 +56,8 @@ static void max_pooling_is_channels_last(void** state) {
          "return y\n");
 }
 
-// A window in padding alone has no byte, nor has a scale a float32 inverse.
+// A window that covers padding only has no byte as result, and the inverse of
+// 1e-40 is not a float32.
 static void values_without_a_byte_are_left_alone(void** state) {
   (void)state;
   expect_floats(INPUTS DEQUANTIZE(
@@ -73,14 +74,15 @@ static void values_without_a_byte_are_left_alone(void** state) {
                 "2]]}\n" DEQUANTIZE("d", "p", "0.25, 3")
                 "  - {out: c, op: aten.mean.dim, args: [d, [2, 3]]}\n"
                     QUANTIZE("y", "c", "0.25, 3") "outputs: [y]\n");
-  // Nothing behind it reads bytes.
+  // No later node reads bytes.
   expect_floats(INPUTS DEQUANTIZE(
       "d", "u",
       "0.25, 3") "  - {out: y, op: aten.leaky_relu.default, args: [d, 0.3]}\n"
                  "outputs: [y]\n");
 }
 
-// A permute that swaps channels with a batch of one does not make an image.
+// A batch of one that is exchanged with the channels is not an image of one
+// row.
 static void other_permutes_are_not_images(void** state) {
   (void)state;
   lowered l;
@@ -101,8 +103,8 @@ static void other_permutes_are_not_images(void** state) {
   lowered_close(&l);
 }
 
-// What two read of a layer's bytes is computed once, whatever one of them
-// bounds.
+// If two nodes read the bytes of a layer, the layer is computed once, even if
+// one of them applies bounds.
 static void a_layer_with_two_uses_is_computed_once(void** state) {
   (void)state;
   lowered l;
@@ -121,8 +123,8 @@ static void a_layer_with_two_uses_is_computed_once(void** state) {
   lowered_close(&l);
 }
 
-// A channel shuffle of two groups, on floats or on bytes, keeps the image
-// channels-last, and the next operator reads it so.
+// A channel shuffle of two groups, with and without requantisation inside it.
+// The next operator reads its result as it is, in channels-last order.
 static void channel_shuffles_are_channels_last(void** state) {
   (void)state;
   static const char* const graphs[] = {

@@ -50,7 +50,7 @@ static inline void expect(const char* yaml, const char* wanted) {
   expect_lowered(ETX_TARGET_ETX, PASSES, yaml, wanted);
 }
 
-// Nothing of the graph becomes an operator over bytes.
+// Checks that no node of the graph becomes an operator on bytes.
 static inline void expect_floats(const char* yaml) {
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX, yaml);

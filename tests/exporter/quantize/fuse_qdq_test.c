@@ -97,7 +97,7 @@ static void per_channel_and_per_tensor_layers_are_quantised(void** state) {
   }
 }
 
-// What the numbers are: 2 * 0.25 * 0.5 in steps of 0.5 and so on.
+// The expected numbers are 2 * 0.25 * 0.5 in steps of 0.5 and so on.
 static void expect_number(const lowered* l, const etx_ir_node* node,
                           size_t position, double wanted) {
   double number = 0;
@@ -135,7 +135,7 @@ static void other_layers_are_left_alone(void** state) {
       INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "one")
           CONVOLUTION("c", "d", "f") QUANTIZE("y", "c", "0.5, 10")
       "outputs: [y]\n",
-      // No constant.
+      // The weight is not a constant.
       INPUTS DEQUANTIZE("d", "u", "0.25, 3")
       "  - {out: f, op: quantized_decomposed.dequantize_per_tensor.default, "
       "args: [q, 0.5, 0, -127, 127, int8]}\n"
@@ -156,7 +156,7 @@ static void other_layers_are_left_alone(void** state) {
   }
 }
 
-static void the_report_says_why(void** state) {
+static void the_report_gives_reasons(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX,
@@ -411,7 +411,7 @@ int main(void) {
       cmocka_unit_test(per_channel_and_per_tensor_layers_are_quantised),
       cmocka_unit_test(scales_and_offsets_are_converted),
       cmocka_unit_test(other_layers_are_left_alone),
-      cmocka_unit_test(the_report_says_why),
+      cmocka_unit_test(the_report_gives_reasons),
       cmocka_unit_test(sums_that_may_overflow_are_left_alone),
       cmocka_unit_test(images_stay_channels_last),
       cmocka_unit_test(clamps_after_quantised_values_narrow_their_source),

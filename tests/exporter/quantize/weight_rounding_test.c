@@ -58,7 +58,7 @@ static void int8_is_within_half_a_step(void** state) {
   }
 }
 
-// What rounding without a search leaves: the largest element on -7 or 7.
+// Rounding without a search maps the largest element to -7 or 7.
 static double plain_noise(const float* group, size_t count) {
   double largest = 0, noise = 0;
   for (size_t i = 0; i < count; ++i) {

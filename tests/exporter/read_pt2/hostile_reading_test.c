@@ -168,7 +168,7 @@ static void mutate(text* t) {
 
 static const char archive[] = ETX_TEST_DATA "/pt2/tiny/step.pt2";
 
-static void flipped_bits_of_archives_are_survived(void** state) {
+static void flipped_bits_of_archives_do_not_crash(void** state) {
   size_t size = 0;
   (void)state;
   uint8_t* const bytes = file_bytes(archive, &size);
@@ -204,7 +204,7 @@ static void mutate_member(const char* from, const char* member, size_t count) {
   free(original);
 }
 
-static void mutated_programs_are_survived(void** state) {
+static void mutated_programs_do_not_crash(void** state) {
   (void)state;
   mutate_member(archive, "models/model.json", rounds(120));
   mutate_member(ETX_TEST_DATA "/pt2/shapes/join.pt2", "models/model.json",
@@ -213,7 +213,7 @@ static void mutated_programs_are_survived(void** state) {
                 rounds(120));
 }
 
-static void mutated_weights_tables_are_survived(void** state) {
+static void mutated_weights_tables_do_not_crash(void** state) {
   (void)state;
   mutate_member(archive, "model_weights_config.json", rounds(150));
   mutate_member(ETX_TEST_DATA "/pt2/weights/stored.pt2",
@@ -288,7 +288,7 @@ static void write_directory(void) {
   scratch_write(&directory, "weights.safetensors", tensors, TENSORS_SIZE);
 }
 
-static void the_originals_are_sound(void** state) {
+static void unchanged_files_are_accepted(void** state) {
   (void)state;
   write_directory();
   reading_open(&r, directory.path);
@@ -297,7 +297,7 @@ static void the_originals_are_sound(void** state) {
   scratch_directory_remove(&directory);
 }
 
-static void every_cut_of_a_text_is_survived(void** state) {
+static void truncated_texts_do_not_crash(void** state) {
   (void)state;
   write_directory();
   for (size_t size = 0; size < sizeof method - 1; size += 1 + size % 2) {
@@ -330,7 +330,7 @@ static void mutate_file(const char* name, const char* content, size_t size,
   scratch_directory_remove(&directory);
 }
 
-static void mutated_texts_are_survived(void** state) {
+static void mutated_texts_do_not_crash(void** state) {
   (void)state;
   mutate_file("m.yaml", method, sizeof method - 1, rounds(800));
   mutate_file("program.yaml", program, sizeof program - 1, rounds(500));
@@ -339,13 +339,13 @@ static void mutated_texts_are_survived(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(flipped_bits_of_archives_are_survived),
-      cmocka_unit_test(mutated_programs_are_survived),
-      cmocka_unit_test(mutated_weights_tables_are_survived),
+      cmocka_unit_test(flipped_bits_of_archives_do_not_crash),
+      cmocka_unit_test(mutated_programs_do_not_crash),
+      cmocka_unit_test(mutated_weights_tables_do_not_crash),
       cmocka_unit_test(explosive_sizes_are_refused),
-      cmocka_unit_test(the_originals_are_sound),
-      cmocka_unit_test(every_cut_of_a_text_is_survived),
-      cmocka_unit_test(mutated_texts_are_survived),
+      cmocka_unit_test(unchanged_files_are_accepted),
+      cmocka_unit_test(truncated_texts_do_not_crash),
+      cmocka_unit_test(mutated_texts_do_not_crash),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,7 @@ static void views_of_storages_become_dense(void** state) {
   const etx_ir_constant* const right = initial_of("right");
   assert_int_equal(left->data.size, right->data.size);
   assert_true(memcmp(left->data.data, right->data.data, left->data.size) != 0);
-  // One storage seen as two types.
+  // One storage that tensors of two types use.
   assert_memory_equal(initial_of("bits_f")->data.data,
                       initial_of("bits_i")->data.data, 12);
   reading_close(&r);
@@ -459,7 +459,7 @@ static void damaged_sizes_are_refused(void** state) {
                         "dims: {\"step.x[0]\": {max: N}} in program.yaml");
 }
 
-// Other spellings of the size that tiny's input has.
+// Other notations for the size of tiny's input.
 static void sizes_take_every_known_function(void** state) {
   static const char s77[] = "Symbol('s77', positive=True, integer=True)";
   static const char* const spellings[] = {

@@ -289,7 +289,8 @@ static void assert_broken(void) {
   assert_int_not_equal(etx_ir_verify(&l.reading.module, true, NULL), ETX_OK);
 }
 
-// Heads and joins stand where the file ir_cond.h says.
+// The IR verifier accepts heads and joins only in the positions that ir_cond.h
+// states.
 static void misplaced_nodes_are_found(void** state) {
   (void)state;
   lowered_open(&l, ETX_TARGET_ETX,

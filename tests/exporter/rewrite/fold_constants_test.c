@@ -177,7 +177,7 @@ static void assert_near(const etx_ir_constant* constant, const float* wanted,
   }
 }
 
-// What PyTorch answers.
+// The expected values were computed by PyTorch.
 static void antialiased_bicubic_upsampling_is_folded(void** state) {
   (void)state;
   static const float halves[] = {3.7665603f, 5.1779938f, 6.5378895f,

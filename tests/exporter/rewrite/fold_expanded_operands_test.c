@@ -67,7 +67,7 @@ static void other_expands_stay(void** state) {
       "e: float32[2, 6, 4] = aten::expand_copy.out(k, [2, 6, 4], False)\n"
       "y: float32[2, 3, 4] = aten::bmm.out(q, e)\n"
       "return y\n");
-  // All heads are, behind each other.
+  // The heads are expanded one after the other.
   expect_lowered(
       ETX_TARGET_ETX, "lower fold_expanded_operands",
       "inputs: [{name: q, type: 'float32[6, 3, 5]'}, {name: k, type: "

@@ -207,7 +207,7 @@ static void mm_with_a_constant_is_linear(void** state) {
       "return z\n");
 }
 
-// With one batch, as both forms of an equation come to it.
+// With one batch, both forms of an einsum become this.
 static void einsum_with_a_weight_is_linear(void** state) {
   (void)state;
   expect_lowered(

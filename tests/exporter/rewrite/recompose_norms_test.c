@@ -183,8 +183,8 @@ static void casts_around_norms_of_halves_are_removed(void** state) {
          "return y\n");
 }
 
-// Other dimensions, another value divided, an unbiased variance, a sum that is
-// no mean.
+// Graphs that are not norms: other dimensions, another dividend, an unbiased
+// variance, a sum instead of a mean.
 static void other_expressions_are_left_alone(void** state) {
   (void)state;
   static const char* const graphs[] = {
@@ -351,7 +351,7 @@ static void other_padding_stays(void** state) {
       PADDED("[0, 1, 0, 1]", "0.0"), PADDED("[1, 1, 1, 1]", "2.0"),
       PADDED("[1, 1, 1, 1, 0, 0, 1, 1]", "0.0"),
       PADDED("[0, 0, -1, -1]", "0.0")};
-  // The third one pads the batch, so its result differs.
+  // In the third graph the batch is padded, so its result differs.
   for (size_t i = 0; i < sizeof graphs / sizeof *graphs; ++i) {
     lowered l;
     lowered_open(&l, ETX_TARGET_ETX, graphs[i]);

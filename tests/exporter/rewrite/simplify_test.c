@@ -296,7 +296,8 @@ static void an_expand_that_determines_the_size_stays(void** state) {
                  "return y\n");
 }
 
-// What gives the size is spread out, so nothing may be made anew each round.
+// The operand that decides the size is expanded, so the rewrite must not create
+// new nodes in each round.
 static void a_symbolic_fill_stays(void** state) {
   (void)state;
   expect_lowered(

@@ -1,5 +1,5 @@
-// Bundled programs: every value is read, and the program inside is given to
-// what is done with programs.
+// Bundled programs: every value is read, and the contained program is tried as
+// fuzz_pte does.
 
 #include "format/bundle/bundle_file.h"
 #include "tests/format/fixtures/sample_program.h"

@@ -1,4 +1,4 @@
-// JSON texts: of archives, safetensors headers and case files.
+// JSON texts: those of archives, safetensors headers and case files.
 
 #include "exporter/host/read_json.h"
 #include "tests/hostile/fuzz/fuzz_target.h"

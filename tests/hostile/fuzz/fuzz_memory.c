@@ -14,7 +14,7 @@ static void check(bool condition) {
   if (!condition) __builtin_trap();
 }
 
-// What every picture relies on.
+// Properties that every picture relies on.
 static void check_method(const etx_memory_method* method) {
   for (size_t i = 0; i < method->box_count; ++i) {
     const etx_memory_box* const box = &method->boxes[i];

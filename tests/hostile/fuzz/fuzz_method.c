@@ -11,7 +11,7 @@
 #include "tests/hostile/hostile_memory.h"
 #include "tests/support/assert_message.h"
 
-// Removed when the process ends.
+// The directory is removed when the process ends.
 static char directory[64];
 static char path[128];
 

@@ -1,5 +1,5 @@
-// What the entries for methods share: bytes become the one method of a
-// directory, which is read and planned as `etx plan` would.
+// Used by the entries for methods: the bytes become the only method of a
+// directory, which is read and planned as `etx plan` does.
 
 #ifndef ETX_TESTS_HOSTILE_FUZZ_FUZZ_METHOD_H
 #define ETX_TESTS_HOSTILE_FUZZ_FUZZ_METHOD_H

@@ -1,4 +1,4 @@
-// NumPy files given on the command line.
+// NumPy files, as given on the command line for inputs.
 
 #include "cli/tensors/npy.h"
 #include "tests/hostile/fuzz/fuzz_target.h"

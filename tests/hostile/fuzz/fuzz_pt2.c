@@ -1,4 +1,4 @@
-// Archives of torch.export.
+// Archives of torch.export (.pt2): read and planned.
 
 #include "tests/hostile/fuzz/fuzz_method.h"
 #include "tests/hostile/fuzz/fuzz_target.h"

@@ -1,5 +1,5 @@
-// Data files: everything they hold is read, and a program that keeps its
-// weights outside runs with those of this file.
+// Data files: their whole content is read, and a program with external weights
+// is run with those of the file.
 
 #define _POSIX_C_SOURCE 200809L  // posix_memalign
 
@@ -26,7 +26,7 @@ static void read_all(const etx_ptd* ptd) {
   }
 }
 
-// Memory that lasts as long as the process.
+// Memory for the whole process.
 static etx_bytes_mut take(void) {
   void* data = NULL;
   if (posix_memalign(&data, 64, BLOCK_BYTES) != 0) abort();
@@ -61,7 +61,7 @@ static void run(const etx_ptd* ptd) {
                       NULL) != ETX_OK ||
       etx_method_set_input(&method, 0, &x, NULL) != ETX_OK ||
       etx_method_run(&method, NULL) != ETX_OK) {
-    __builtin_trap();  // what fits the program runs
+    __builtin_trap();  // a program whose data file fits must run
   }
 }
 

@@ -1,4 +1,4 @@
-// Programs.
+// Programs (.pte): opened, loaded and run on zeros.
 
 #include "tests/hostile/fuzz/fuzz_target.h"
 

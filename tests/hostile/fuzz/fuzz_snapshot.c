@@ -1,4 +1,4 @@
-// Snapshots of state: one that does not fit is refused and changes nothing.
+// Snapshots of state: an invalid one is refused and changes nothing.
 
 #define _POSIX_C_SOURCE 200809L  // posix_memalign
 
@@ -20,7 +20,7 @@ typedef struct session {
   bool is_open;
 } session;
 
-// A session that lasts as long as the process.
+// One session for the whole process.
 static session* open_session(void) {
   static session s;
   if (s.is_open) return &s;

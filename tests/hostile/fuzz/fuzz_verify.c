@@ -1,5 +1,5 @@
-// Programs, as `etx verify` reads them: it follows jumps and what each operator
-// reads and writes, which etx_pte_open does not.
+// Programs, as `etx verify` reads them: it follows jumps, and the reads and
+// writes of each operator. etx_pte_open does neither.
 
 #define _POSIX_C_SOURCE 200809L  // posix_memalign
 

@@ -1,4 +1,4 @@
-// Methods written by hand.
+// Methods as YAML files: read and planned.
 
 #include "tests/hostile/fuzz/fuzz_method.h"
 #include "tests/hostile/fuzz/fuzz_target.h"

@@ -25,7 +25,8 @@ static int is_visible(const struct dirent* entry) {
   return entry->d_name[0] != '.';
 }
 
-// Exactly as long as the input, so that sanitizers see a read past its end.
+// The copy is exactly as long as the input, so that sanitizers see a read past
+// its end.
 static void try_copy(const uint8_t* bytes, size_t size, uint64_t number) {
   uint8_t* copy = malloc(size == 0 ? 1 : size);
   if (copy == NULL) abort();
@@ -113,6 +114,6 @@ int main(int count, char** arguments) {
     files += found;
   }
   printf("%d files replayed\n", files);
-  // An empty corpus means a wrong path.
+  // An empty corpus means that the path is wrong.
   return files > 0 ? 0 : 1;
 }

@@ -190,7 +190,7 @@ class MovingCases(Cases):
         given, named = drawn if isinstance(drawn, tuple) else (drawn, {})
         form, schema = functional_of(self.op)
         if out_name(schema) == "self" and shares_places(given[0]):
-            raise Skip  # what is written must have a place of its own
+            raise Skip  # written elements must not overlap
         result = evaluate(form, given, named)
         dtype = named.pop("dtype", None)
         case = {"id": f"{self.op.replace('::', '.')}#r"

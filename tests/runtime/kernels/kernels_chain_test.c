@@ -1,5 +1,5 @@
-// Chains of steps: the same bits as the operators they stand for, one after
-// the other.
+// Chains of steps give the same bits as the operators that they replace, one
+// after the other.
 
 #include <math.h>
 #include <stdio.h>
@@ -66,10 +66,10 @@ static const etx_op* op_of(uint8_t step) {
   return NULL;
 }
 
-// A number that waits: all elements, one row of them or one.
+// An operand of the chain: a full tensor, one row of it or one element.
 typedef struct waiting {
   float data[NUMEL];
-  size_t other;  // whose sizes it has; OTHERS: all elements
+  size_t other;  // which sizes it has; OTHERS: those of the full tensor
 } waiting;
 
 static void add_waiting(test_call* c, const waiting* w) {
@@ -87,7 +87,7 @@ static float element_of(const waiting* w, size_t i) {
   return w->data[i % numel_of(w)];
 }
 
-// What the operators compute that take other tensors than the steps do.
+// The operators for steps that take other arguments than the step.
 static float compute(uint8_t step, float a, float b, float c) {
   switch (step) {
     case ETX_STEP_prelu:
@@ -121,8 +121,7 @@ static void compute_step(uint8_t step, waiting* a) {
   *a = result;
 }
 
-// Arguments whose parameters are all the same number; a slope is the sum of
-// two.
+// All parameters have the same value. A slope is the sum of two of them.
 static void add_parameters(test_call* c, uint8_t step) {
   const double number = (double)others[3][0];
   if (step == ETX_STEP_elu) test_call_real(c, 1);
@@ -155,7 +154,7 @@ static void call_step(uint8_t step, waiting* a, const waiting* b) {
   test_call_end(&c);
 }
 
-// What a chain gives, by operators.
+// The result of a chain, computed by separate operators.
 static const float* by_operators(const uint8_t* steps, size_t count,
                                  const float* self) {
   static waiting stack[ETX_CHAIN_MAX_DEPTH];
@@ -184,7 +183,7 @@ static const float* by_operators(const uint8_t* steps, size_t count,
 
 // ------------------------------------------------ random chains
 
-// A chain that ends with one number of all elements.
+// Draws a chain that ends with one full operand.
 static size_t random_chain(uint8_t* steps, char* text) {
   size_t count = 0, depth = 0;
   const size_t wanted = (size_t)test_random_integer(1, 12);
@@ -228,7 +227,7 @@ static void run_chain(test_call* c, const char* text, size_t threads) {
   assert_ok(test_call_run(c, ETX_DTYPE_FLOAT32));
 }
 
-static void chains_are_their_operators_to_the_bit(void** state) {
+static void chains_have_the_bits_of_their_operators(void** state) {
   (void)state;
   for (size_t round = 0; round < 150; ++round) {
     uint8_t steps[ETX_CHAIN_STEPS_MAX];
@@ -245,7 +244,7 @@ static void chains_are_their_operators_to_the_bit(void** state) {
   }
 }
 
-static void every_step_is_its_operator(void** state) {
+static void every_step_has_the_bits_of_its_operator(void** state) {
   (void)state;
   for (uint8_t step = ETX_STEP_X + 1; step < ETX_STEP_END; ++step) {
     uint8_t steps[8] = {ETX_STEP_X};
@@ -267,7 +266,7 @@ static void every_step_is_its_operator(void** state) {
   }
 }
 
-static void a_chain_may_be_one_number_everywhere(void** state) {
+static void a_chain_may_fill_the_result_with_one_number(void** state) {
   (void)state;
   test_call c;
   draw();
@@ -280,7 +279,7 @@ static void a_chain_may_be_one_number_everywhere(void** state) {
   test_call_end(&c);
 }
 
-// ------------------------------------------------ behind a product
+// ------------------------------------------------ chains as epilogues
 
 enum { INNER = 37 };
 
@@ -325,7 +324,8 @@ static void products_go_through_the_chain(void** state) {
   }
 }
 
-// The same with the weight in panels, whose sums begin with the first element.
+// The same with the weight in panels, where a sum begins with its first
+// product.
 static void products_of_panels_go_through_the_chain(void** state) {
   enum { WIDE = 48 };
   static const struct {
@@ -409,8 +409,8 @@ static const float* run_panels(test_call* c, const panels_call* given) {
   return test_call_result(c, 0)->data;
 }
 
-// Heads of one panel up to more than a block of them.
-static void results_of_panels_lie_by_heads(void** state) {
+// From heads of one panel to heads of more than one block of panels.
+static void products_of_panels_are_stored_by_heads(void** state) {
   enum { SEQUENCES = 2 };
   static float in[SEQUENCES * MOST_ROWS * INNER], panels[MOST_WIDE * INNER];
   static const int32_t all_rows[] = {1, 3, 13, MOST_ROWS};
@@ -467,8 +467,8 @@ static void heads_without_whole_panels_are_refused(void** state) {
   }
 }
 
-// Rows that are too many for dot products, some of them lanes; whole groups of
-// columns and a rest.
+// More rows than the dot product path takes, with some rows as lanes; whole
+// groups of columns and a rest.
 static void products_add_what_their_chain_adds(void** state) {
   enum { WIDE = 83, MOST = 66 };
   static float rows[MOST * INNER], added[MOST * WIDE];
@@ -507,7 +507,7 @@ static void products_add_what_their_chain_adds(void** state) {
 
 // ------------------------------------------------ refusals
 
-static void what_is_no_chain_is_refused(void** state) {
+static void invalid_chains_are_refused(void** state) {
   (void)state;
   static const char* const texts[] = {
       "",
@@ -563,15 +563,15 @@ static void tensors_of_other_sizes_are_refused(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(chains_are_their_operators_to_the_bit),
-      cmocka_unit_test(every_step_is_its_operator),
-      cmocka_unit_test(a_chain_may_be_one_number_everywhere),
+      cmocka_unit_test(chains_have_the_bits_of_their_operators),
+      cmocka_unit_test(every_step_has_the_bits_of_its_operator),
+      cmocka_unit_test(a_chain_may_fill_the_result_with_one_number),
       cmocka_unit_test(products_go_through_the_chain),
       cmocka_unit_test(products_of_panels_go_through_the_chain),
-      cmocka_unit_test(results_of_panels_lie_by_heads),
+      cmocka_unit_test(products_of_panels_are_stored_by_heads),
       cmocka_unit_test(heads_without_whole_panels_are_refused),
       cmocka_unit_test(products_add_what_their_chain_adds),
-      cmocka_unit_test(what_is_no_chain_is_refused),
+      cmocka_unit_test(invalid_chains_are_refused),
       cmocka_unit_test(tensors_of_other_sizes_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

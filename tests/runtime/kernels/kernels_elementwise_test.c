@@ -54,7 +54,8 @@ static void random_strides(const tensor_sizes* s, int32_t* out) {
   }
 }
 
-// Element of a tensor at the place of element `i` of the broadcast result.
+// The element of an operand that belongs to element `i` of the broadcast
+// result.
 static const char* at(const etx_tensor* tensor, const etx_tensor* result,
                       size_t i) {
   ptrdiff_t offset = 0;
@@ -156,7 +157,7 @@ static void pairs_broadcast(void** unused) {
   }
 }
 
-// 64-bit and narrower integers against arithmetic in unsigned.
+// Integers of 64 bits and fewer are compared with unsigned arithmetic.
 static void integers_wrap(void** unused) {
   (void)unused;
   const int32_t a[] = {INT32_MAX, INT32_MIN, 7}, b[] = {1, -1, -2};
@@ -202,7 +203,7 @@ static void a_divisor_of_zero_is_refused(void** unused) {
   test_call_end(&c);
 }
 
-static void comparisons_know_nan(void** unused) {
+static void comparisons_handle_nan_and_signed_zero(void** unused) {
   (void)unused;
   const float a[] = {1, NAN, INFINITY, -0.0f}, b[] = {1, NAN, 1, 0};
   static const struct {
@@ -223,7 +224,7 @@ static void comparisons_know_nan(void** unused) {
   }
 }
 
-static void mixed_types_meet_in_their_common_one(void** unused) {
+static void mixed_types_are_promoted(void** unused) {
   (void)unused;
   const int64_t a[] = {1, -2, 3};
   const float b[] = {0.5f, 0.25f, -1};
@@ -264,7 +265,7 @@ static void where_chooses_under_a_broadcast_mask(void** unused) {
   test_call_end(&c);
 }
 
-static void functions_read_strides(void** unused) {
+static void functions_read_strided_tensors(void** unused) {
   (void)unused;
   test_random_floats(a_elements, 200, 4);
   test_call c;
@@ -324,8 +325,8 @@ static void a_few_elements_get_the_bits_of_many(void** state) {
   }
 }
 
-// Every width, and any number of bytes behind whole words.
-static void integers_meet_the_bits_of_a_number(void** state) {
+// Every width, and any number of bytes after the last whole word.
+static void bitwise_operators_take_a_number(void** state) {
   static const struct {
     const char* name;
     int64_t (*of)(int64_t x, int64_t y);
@@ -367,14 +368,14 @@ int main(void) {
       cmocka_unit_test(a_few_elements_get_the_bits_of_many),
       cmocka_unit_test(pairs_broadcast),
       cmocka_unit_test(integers_wrap),
-      cmocka_unit_test(integers_meet_the_bits_of_a_number),
+      cmocka_unit_test(bitwise_operators_take_a_number),
       cmocka_unit_test(the_smallest_integer_divides_by_minus_one),
       cmocka_unit_test(a_divisor_of_zero_is_refused),
-      cmocka_unit_test(comparisons_know_nan),
-      cmocka_unit_test(mixed_types_meet_in_their_common_one),
+      cmocka_unit_test(comparisons_handle_nan_and_signed_zero),
+      cmocka_unit_test(mixed_types_are_promoted),
       cmocka_unit_test(floats_are_not_written_to_integers),
       cmocka_unit_test(where_chooses_under_a_broadcast_mask),
-      cmocka_unit_test(functions_read_strides),
+      cmocka_unit_test(functions_read_strided_tensors),
   };
   test_random_start();
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
-// The loops for registers of 64 bytes on a machine that need not have them: the
-// same file, with vectors that the compiler takes apart and the one instruction
-// written out in C. Compared with the plain set, bit by bit.
+// Tests the loops for registers of 64 bytes on every machine: the same template
+// is compiled with vectors that the compiler splits, and with the fused
+// multiply-add written in C. Results are compared with the base set bit by bit.
 
 #include <math.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "tests/format/fixtures/format_test.h"
 #include "tests/support/test_random.h"
 
-// A function, not sixteen calls at each of some hundred places: those took a
-// compiler more than a minute.
+// A function that is not inlined: inlined at some hundred places, the sixteen
+// fmaf calls took a compiler more than a minute.
 static __attribute__((noinline)) void add_products(const float* a,
                                                    const float* b, float* sum) {
   for (int lane = 0; lane < 16; ++lane) {
@@ -79,7 +79,7 @@ static void start_round(void) {
   memcpy(other, one, sizeof(one));
 }
 
-static void panels_are_multiplied_alike(void** state) {
+static void panel_products_are_bit_equal(void** state) {
   (void)state;
   test_random_start();
   for (int round = 0; round < ROUNDS; ++round) {
@@ -110,7 +110,8 @@ static void panels_are_multiplied_alike(void** state) {
       b.added_row[i - 1] = i == 1 ? 0 : PITCH / 4;  // rows of i64, too
     }
     for (int wide = 0; wide < 3; ++wide) {
-      // Bits of floats are integers as good as any; a double has two lanes.
+      // Rows are compared as integers, because the fill has any bits. A double
+      // has two lanes.
       if (wide != ETX_COMPUTE_F32) {
         b.panel_group = 8;
         b.sum_row = b.weight_row = b.panel_row = PITCH / 2;
@@ -125,7 +126,7 @@ static void panels_are_multiplied_alike(void** state) {
   }
 }
 
-static void scores_are_weighed_alike(void** state) {
+static void attention_weights_are_bit_equal(void** state) {
   (void)state;
   test_random_start();
   for (int round = 0; round < ROUNDS; ++round) {
@@ -162,7 +163,7 @@ static void scores_are_weighed_alike(void** state) {
   }
 }
 
-static void dots_are_alike(void** state) {
+static void dot_products_are_bit_equal(void** state) {
   (void)state;
   test_random_start();
   for (int round = 0; round < ROUNDS; ++round) {
@@ -176,7 +177,7 @@ static void dots_are_alike(void** state) {
                      .rows = (size_t)test_random_integer(0, MOST),
                      .columns = (size_t)test_random_integer(0, MOST),
                      .count = (size_t)test_random_integer(1, PITCH)};
-    // One row, whole vectors: what attention has.
+    // A single row of whole vectors, as attention has it.
     if (round % 2 == 0) b.rows = 1;
     if (round % 4 == 0) b.count = (b.count + 15) / 16 * 16 % PITCH;
     etx_f32_microkernels_base.dots(&b);
@@ -186,7 +187,7 @@ static void dots_are_alike(void** state) {
   }
 }
 
-static void small_products_are_alike(void** state) {
+static void small_products_are_bit_equal(void** state) {
   (void)state;
   test_random_start();
   for (int round = 0; round < ROUNDS; ++round) {
@@ -215,7 +216,7 @@ static void small_products_are_alike(void** state) {
   }
 }
 
-static void rows_are_turned_alike(void** state) {
+static void row_transpositions_are_equal(void** state) {
   (void)state;
   test_random_start();
   for (int round = 0; round < ROUNDS; ++round) {
@@ -228,7 +229,7 @@ static void rows_are_turned_alike(void** state) {
   }
 }
 
-static void rows_are_copied_alike(void** state) {
+static void row_copies_are_equal(void** state) {
   (void)state;
   test_random_start();
   for (int round = 0; round < ROUNDS; ++round) {
@@ -262,7 +263,7 @@ static etx_row_store random_store(void) {
                          .high = test_random_bits() % 2 == 0 ? 1 : INFINITY};
 }
 
-static void rows_are_stored_alike(void** state) {
+static void row_stores_are_equal(void** state) {
   (void)state;
   test_random_start();
   for (int round = 0; round < ROUNDS; ++round) {
@@ -275,7 +276,7 @@ static void rows_are_stored_alike(void** state) {
   }
 }
 
-static void planes_are_summed_alike(void** state) {
+static void depthwise_planes_are_bit_equal(void** state) {
   (void)state;
   static const size_t counts[] = {1, 4, 9, 25};
   test_random_start();
@@ -310,7 +311,7 @@ static float largest_of(const etx_max_pool_row* m, size_t i) {
   return best;
 }
 
-static void largest_are_found_alike(void** state) {
+static void maxima_are_bit_equal(void** state) {
   static float third[sizeof(one) / sizeof(float)];
   (void)state;
   const etx_f32_microkernels* avx2 =
@@ -360,9 +361,9 @@ static float window_sum(const etx_depthwise_planes* p, ptrdiff_t y,
   return sum;
 }
 
-// Two planes at most, whose rows are halves of rows, or follow each other. Also
-// with the registers of 32 bytes of a machine that has them, whose rows end
-// otherwise.
+// At most two planes, whose rows are half rows of an image or follow each
+// other. Also on 32-byte registers where the machine has them, whose rows end
+// differently.
 static void windows_are_summed_one_by_one(void** state) {
   static float sums[MOST * PITCH], third[sizeof(one) / sizeof(float)];
   (void)state;
@@ -421,7 +422,7 @@ static void windows_are_summed_one_by_one(void** state) {
   }
 }
 
-// Positions in rows of `one`, channels in columns.
+// Results have positions in the rows of `one`, and channels in its columns.
 static void spots_are_summed_one_by_one(void** state) {
   enum { PLACES = 300 };
   (void)state;
@@ -500,7 +501,7 @@ static void spots_are_stored_as_rows(void** state) {
   }
 }
 
-// What a row at `seen` of a channel comes to.
+// The expected result for a row of a channel that begins at `seen`.
 static float point_sum(const etx_conv_pixels* p, size_t channel,
                        const float* seen) {
   const ptrdiff_t tap = p->has_panels ? ETX_CONV_OC_CHANNELS : 1;
@@ -563,8 +564,8 @@ static void points_are_summed_one_by_one(void** state) {
   }
 }
 
-// Each loop's results are in columns of `one` and `other`.
-static void winograds_form_is_alike(void** state) {
+// The results of each loop are in columns of `one` and `other`.
+static void winograd_loops_are_bit_equal(void** state) {
   enum { COUNT = 10, CHANNELS = 32, ROOM = MOST * PITCH / 16 };
   (void)state;
   test_random_start();
@@ -579,7 +580,7 @@ static void winograds_form_is_alike(void** state) {
     etx_f32_microkernels_base.winograd.input(&input);
     input.out = other;
     loops_of_64_bytes.winograd.input(&input);
-    // What is behind the last tile may be written.
+    // Memory behind the last tile may be written.
     const size_t tiles = input.rows * input.columns;
     for (size_t i = 0; i < MOST * PITCH; ++i) {
       if (i % ROOM >= tiles) one[i] = other[i];
@@ -607,7 +608,7 @@ static void winograds_form_is_alike(void** state) {
     etx_f32_microkernels_base.conv_oc_dense(&sum);
     sum.sums = other;
     loops_of_64_bytes.conv_oc_dense(&sum);
-    // Sums beside those of a panel that stands alone may be written.
+    // A panel that stands alone may write sums beside its own.
     for (size_t i = 0; i < sum.positions && sum.panels % 2 == 1; ++i) {
       const size_t at = i * PITCH + sum.panels * ETX_CONV_OC_CHANNELS;
       memcpy(one + at, other + at, ETX_CONV_OC_CHANNELS * sizeof *one);
@@ -629,20 +630,20 @@ static void winograds_form_is_alike(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(panels_are_multiplied_alike),
-      cmocka_unit_test(scores_are_weighed_alike),
-      cmocka_unit_test(dots_are_alike),
-      cmocka_unit_test(small_products_are_alike),
-      cmocka_unit_test(rows_are_turned_alike),
-      cmocka_unit_test(rows_are_copied_alike),
-      cmocka_unit_test(rows_are_stored_alike),
-      cmocka_unit_test(planes_are_summed_alike),
-      cmocka_unit_test(largest_are_found_alike),
+      cmocka_unit_test(panel_products_are_bit_equal),
+      cmocka_unit_test(attention_weights_are_bit_equal),
+      cmocka_unit_test(dot_products_are_bit_equal),
+      cmocka_unit_test(small_products_are_bit_equal),
+      cmocka_unit_test(row_transpositions_are_equal),
+      cmocka_unit_test(row_copies_are_equal),
+      cmocka_unit_test(row_stores_are_equal),
+      cmocka_unit_test(depthwise_planes_are_bit_equal),
+      cmocka_unit_test(maxima_are_bit_equal),
       cmocka_unit_test(windows_are_summed_one_by_one),
       cmocka_unit_test(spots_are_summed_one_by_one),
       cmocka_unit_test(spots_are_stored_as_rows),
       cmocka_unit_test(points_are_summed_one_by_one),
-      cmocka_unit_test(winograds_form_is_alike),
+      cmocka_unit_test(winograd_loops_are_bit_equal),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-// Products on every instruction set that this machine has: the bits of the
-// order that gemm.h states, and sums in double. Operands end where a page
-// begins that must not be accessed.
+// Products on every instruction set of this machine have the bits of the
+// summation order that gemm.h states, and are compared with sums in double.
+// Operands end at a guard page.
 
 #include <math.h>
 #include <string.h>
@@ -53,13 +53,13 @@ static test_block random_block(size_t elements, etx_dtype dtype) {
   return block;
 }
 
-// Elements of a matrix whose rows are `pitch` apart, without what follows the
-// last.
+// Matrix elements with a row pitch of `pitch`, without padding after the last
+// row.
 static size_t extent(size_t rows, size_t columns, size_t pitch) {
   return rows == 0 || columns == 0 ? 0 : (rows - 1) * pitch + columns;
 }
 
-// One row for all, a row each, or a number each.
+// The addend is one row for all, one number per row, or a full matrix.
 static size_t set_added_layout(etx_gemm* p, size_t gap) {
   const unsigned layout = (unsigned)(test_random_bits() % 3);
   p->added_column = layout < 2 ? 1 : 0;
@@ -68,7 +68,7 @@ static size_t set_added_layout(etx_gemm* p, size_t gap) {
   return layout == 1 ? extent(p->rows, p->columns, p->columns + gap) : p->rows;
 }
 
-// In any layout, or in that of linear.
+// Operands have any layout, or the layout of linear.
 static gemm_operands operands_of(etx_dtype dtype, size_t rows, size_t columns,
                                  size_t inner, bool is_linear) {
   const size_t gap = test_random_bits() % 3;
@@ -247,9 +247,10 @@ static void check_rounds(etx_dtype dtype, int rounds) {
   }
 }
 
-// Rows as lanes (gemm_transposed.c): more than a block of taps and of columns,
-// two passes of rows, and rests of all. And more rows than pass at a time.
-static void rows_become_lanes_or_pass_in_parts(void** state) {
+// Rows as lanes (gemm_transposed.c): more than one block of taps and of
+// columns, two passes of rows, and incomplete blocks of each. Also more rows
+// than one pass takes.
+static void products_with_rows_as_lanes_have_the_same_bits(void** state) {
   static const size_t sizes[][3] = {
       {32, 200, 530}, {28, 17, 1030}, {61, 193, 16}, {64, 48, 40},
       {31, 385, 3},   {30, 16, 1},    {385, 130, 9}, {1200, 17, 5}};
@@ -261,7 +262,7 @@ static void rows_become_lanes_or_pass_in_parts(void** state) {
   }
 }
 
-// All rests of vectors, with columns and taps on either side of one.
+// All remainders of vector widths, with columns and taps on both sides of one.
 static void small_products_have_the_same_bits(void** state) {
   (void)state;
   test_random_start();
@@ -274,7 +275,8 @@ static void small_products_have_the_same_bits(void** state) {
   }
 }
 
-// Whole panels: any rows, more taps than pass at a time, odd ones, none.
+// Whole panels with any number of rows, with more taps than one pass takes, an
+// odd number of taps, or none.
 static void panels_have_the_bits_of_their_order(void** state) {
   static const size_t sizes[][3] = {{1, 16, 1},    {0, 16, 5},   {3, 80, 770},
                                     {13, 144, 40}, {33, 48, 17}, {7, 64, 1537},
@@ -303,14 +305,14 @@ static void floats_have_the_bits_of_their_order(void** state) {
   check_rounds(ETX_DTYPE_FLOAT32, ROUNDS);
 }
 
-static void halves_are_summed_as_floats(void** state) {
+static void half_products_are_summed_in_float32(void** state) {
   (void)state;
   check_rounds(ETX_DTYPE_FLOAT16, ROUNDS / 4);
   check_rounds(ETX_DTYPE_BFLOAT16, ROUNDS / 4);
 }
 
-// Steps whose sum lies next to the middle of two floats, among the smallest
-// numbers, or cancels; infinities and NaN.
+// Sums next to the middle of two floats, among the denormal numbers, or with
+// cancellation; infinities and NaN.
 static void steps_are_rounded_once(void** state) {
   static const float numbers[] = {0.0f,       -0.0f,           1.0f,
                                   -1.0f,      0x1.000002p0f,   0x1p-24f,
@@ -360,7 +362,8 @@ static void steps_are_rounded_once(void** state) {
   }
 }
 
-static void a_limit_gives_the_machine_s_widest_set_below_it(void** state) {
+static void an_instruction_set_limit_selects_the_widest_set_below(
+    void** state) {
   (void)state;
   int own = ETX_SET_BASE;
   for (int limit = ETX_SET_BASE; limit < ETX_SET_COUNT; ++limit) {
@@ -377,10 +380,10 @@ int main(void) {
       cmocka_unit_test(floats_have_the_bits_of_their_order),
       cmocka_unit_test(small_products_have_the_same_bits),
       cmocka_unit_test(panels_have_the_bits_of_their_order),
-      cmocka_unit_test(rows_become_lanes_or_pass_in_parts),
-      cmocka_unit_test(halves_are_summed_as_floats),
+      cmocka_unit_test(products_with_rows_as_lanes_have_the_same_bits),
+      cmocka_unit_test(half_products_are_summed_in_float32),
       cmocka_unit_test(steps_are_rounded_once),
-      cmocka_unit_test(a_limit_gives_the_machine_s_widest_set_below_it),
+      cmocka_unit_test(an_instruction_set_limit_selects_the_widest_set_below),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-// Index tensors: what they select and write, and that a wrong one is named
-// and changes nothing.
+// Index tensors: which elements they select and write. A wrong index is
+// reported and changes nothing.
 
 #include <string.h>
 
@@ -39,7 +39,7 @@ static void embedding_copies_rows(void** unused) {
   test_call_end(&c);
 }
 
-static void an_unknown_row_is_named(void** unused) {
+static void a_row_out_of_range_is_reported(void** unused) {
   (void)unused;
   test_call c;
   test_call_begin(&c, "aten::embedding.out");
@@ -54,7 +54,7 @@ static void an_unknown_row_is_named(void** unused) {
   test_call_end(&c);
 }
 
-static void an_index_without_dimensions_wants_an_element(void** unused) {
+static void an_index_without_dimensions_needs_an_element(void** unused) {
   (void)unused;
   test_call c;
   test_call_begin(&c, "aten::scatter.src_out");
@@ -64,8 +64,8 @@ static void an_index_without_dimensions_wants_an_element(void** unused) {
   counted(&c, 1, (int32_t[]){0});
   assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_BAD_ARGUMENT);
   assert_true(test_message_is(&c.diag,
-                             "size 1 of 'index' exceeds size 0 of 'src', in "
-                             "'aten::scatter.src_out'"));
+                              "size 1 of 'index' exceeds size 0 of 'src', in "
+                              "'aten::scatter.src_out'"));
   test_call_end(&c);
 }
 
@@ -103,8 +103,8 @@ static void random_indices_select_elements(void** unused) {
     const int32_t* got = test_call_result(&c, 0)->data;
     const int32_t left = sizes[without];
     for (int32_t i = 0; i < 2 * 3 * left; ++i) {
-      // [left, 2, 3] if the indices follow each other behind it, else
-      // [2, 3, left].
+      // The result has sizes [left, 2, 3] if the indices are consecutive
+      // dimensions, else [2, 3, left].
       const bool is_front = without == 0;
       const int32_t n = is_front ? i / 6 : i % left;
       const int32_t pair = is_front ? i % 6 : i / left;
@@ -164,7 +164,7 @@ static void a_refused_index_writes_nothing(void** unused) {
   test_call_end(&c);
 }
 
-// A gradient of four results over a plane of four by four.
+// The gradient of four results over a 4 x 4 plane.
 static etx_status pool_back(test_call* c, etx_dtype dtype,
                             const int64_t* chosen) {
   static const double zeros[16] = {0};
@@ -209,7 +209,7 @@ static void gradients_go_to_chosen_elements_of_the_plane(void** unused) {
   }
 }
 
-static void a_mask_chooses_places(void** unused) {
+static void a_mask_selects_elements(void** unused) {
   (void)unused;
   test_call c;
   test_call_begin(&c, "aten::index_put.out");
@@ -315,7 +315,7 @@ static void index_select_keeps_the_rank(void** unused) {
   test_call_end(&c);
 }
 
-static void no_index_selects_nothing(void** unused) {
+static void empty_indices_select_nothing(void** unused) {
   (void)unused;
   test_call c;
   test_call_begin(&c, "aten::index.Tensor_out");
@@ -330,20 +330,20 @@ static void no_index_selects_nothing(void** unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(embedding_copies_rows),
-      cmocka_unit_test(an_unknown_row_is_named),
-      cmocka_unit_test(an_index_without_dimensions_wants_an_element),
+      cmocka_unit_test(a_row_out_of_range_is_reported),
+      cmocka_unit_test(an_index_without_dimensions_needs_an_element),
       cmocka_unit_test(random_indices_select_elements),
       cmocka_unit_test(index_put_writes_broadcast_rows),
       cmocka_unit_test(index_put_adds_equal_indices_twice),
       cmocka_unit_test(a_refused_index_writes_nothing),
       cmocka_unit_test(gradients_go_to_chosen_elements_of_the_plane),
-      cmocka_unit_test(a_mask_chooses_places),
+      cmocka_unit_test(a_mask_selects_elements),
       cmocka_unit_test(values_must_be_as_many_as_the_mask_has),
       cmocka_unit_test(gather_reads_along_a_dimension),
       cmocka_unit_test(scatter_writes_along_a_dimension),
       cmocka_unit_test(scatter_writes_a_number),
       cmocka_unit_test(index_select_keeps_the_rank),
-      cmocka_unit_test(no_index_selects_nothing),
+      cmocka_unit_test(empty_indices_select_nothing),
   };
   test_random_start();
   for (int32_t i = 0; i < 4096; ++i) counting[i] = i;

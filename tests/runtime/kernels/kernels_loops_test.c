@@ -1,5 +1,5 @@
-// The inner loops of elementwise operators: all instruction sets, all lengths,
-// and the half types that pass through them.
+// The inner loops of elementwise operators, with all instruction sets and
+// lengths, and the float16 and bfloat16 conversions around them.
 
 #include <math.h>
 
@@ -20,7 +20,7 @@
 
 enum { COUNT = 4096 };
 
-// Any bits, and numbers of the usual size.
+// Floats of any bits, and numbers of usual sizes.
 static void fill(float* out) {
   for (size_t i = 0; i < COUNT; ++i) {
     const uint32_t bits = test_random_bits();
@@ -38,12 +38,13 @@ static bool same_floats(const float* a, const float* b) {
   return true;
 }
 
-// The widest that this processor has.
+// The widest instruction set of this processor.
 static etx_instruction_set widest(void) {
   return etx_instruction_set_within(ETX_SET_ANY);
 }
 
-// Results that are truth values fill a quarter of the memory; the rest is 0.
+// Truth values have one byte per result and fill a quarter of the memory; the
+// rest is 0.
 static void same_floats_as_base(const etx_float_loops* loops, const float* x,
                                 const float* y) {
   static float one[COUNT], other[COUNT];
@@ -79,11 +80,11 @@ static void every_instruction_set_gives_the_same_bits(void** state) {
   }
 }
 
-// Functions whose steps are rounded once, over floats of every size.
+// Functions whose steps are rounded once, for floats of every magnitude.
 static void rounded_steps_give_the_same_bits(void** state) {
   static const etx_unary_function rows[] = {ETX_UNARY_gelu, ETX_UNARY_gelu_tanh,
-                                       ETX_UNARY_sigmoid, ETX_UNARY_silu,
-                                       ETX_UNARY_tanh};
+                                            ETX_UNARY_sigmoid, ETX_UNARY_silu,
+                                            ETX_UNARY_tanh};
   static float x[COUNT], one[COUNT], other[COUNT];
   const etx_scalar none[ETX_UNARY_PARAMETERS] = {{0}};
   (void)state;
@@ -93,8 +94,8 @@ static void rounded_steps_give_the_same_bits(void** state) {
     }
     for (size_t row = 0; row < sizeof rows / sizeof *rows; ++row) {
       etx_float_loops_base.unary[rows[row]](one, x, COUNT, none);
-      for (int set = test_next_instruction_set(ETX_SET_BASE); set <= (int)widest();
-           set = test_next_instruction_set(set)) {
+      for (int set = test_next_instruction_set(ETX_SET_BASE);
+           set <= (int)widest(); set = test_next_instruction_set(set)) {
         etx_float_loops_of((etx_instruction_set)set)
             ->unary[rows[row]](other, x, COUNT, none);
         if (!same_floats(one, other)) fail_msg("row %zu differs", row);
@@ -103,7 +104,7 @@ static void rounded_steps_give_the_same_bits(void** state) {
   }
 }
 
-// So is silu: a graph of both operators has the bits of one.
+// silu, too: a graph of both operators has the bits of one silu.
 static void gates_are_products_with_a_sigmoid(void** state) {
   static float x[COUNT], y[COUNT], gate[COUNT], sigmoid[COUNT], silu[COUNT];
   static float product[COUNT];
@@ -112,7 +113,8 @@ static void gates_are_products_with_a_sigmoid(void** state) {
   test_random_start();
   fill(x);
   fill(y);
-  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)widest();
+       set = test_next_instruction_set(set)) {
     const etx_float_loops* loops = etx_float_loops_of((etx_instruction_set)set);
     loops->unary[ETX_UNARY_sigmoid](sigmoid, y, COUNT, none);
     loops->unary[ETX_UNARY_silu](silu, y, COUNT, none);
@@ -134,7 +136,7 @@ static void steps_are_rounded_once(void** state) {
     const int power = (int)test_random_integer(-20, 20);
     for (int i = 0; i < ETX_F32_LANES; ++i) {
       const uint32_t bits = test_random_bits();
-      // The smallest normal ones and denormal ones, too.
+      // Also the smallest normal numbers and denormal ones.
       const float any = etx_f32_of_bits(bits & 0xbfffffff);
       c[i] = round % 3 == 0 ? any * 0x1p-126f : any;
       b[i] = ldexpf((float)(1 + round % 2 * (int)(bits % 5000)), power);
@@ -155,9 +157,9 @@ static void steps_are_rounded_once(void** state) {
   }
 }
 
-// The steps one by one; memory behind a line stays as it was.
-static void try_line(const etx_softmax_loops* line, const float* x, size_t count,
-                     float least) {
+// Computes the steps one by one. Memory behind a line is unchanged.
+static void try_line(const etx_softmax_loops* line, const float* x,
+                     size_t count, float least) {
   float out[700], want[700], largest = least;
   for (size_t i = 0; i < 700; ++i) out[i] = want[i] = -1;
   for (size_t i = 0; i < count; ++i) {
@@ -173,14 +175,15 @@ static void try_line(const etx_softmax_loops* line, const float* x, size_t count
   assert_memory_equal(out, want, sizeof out);
 }
 
-static void lines_of_any_length(void** state) {
+static void lines_of_any_length_give_the_same_bits(void** state) {
   static float x[COUNT];
   (void)state;
   test_random_start();
   for (size_t i = 0; i < COUNT; ++i) {
     x[i] = (float)(((double)test_random_bits() * 0x1p-31 - 1) * 100);
   }
-  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)widest();
+       set = test_next_instruction_set(set)) {
     const etx_softmax_loops* line =
         &etx_float_loops_of((etx_instruction_set)set)->line;
     for (size_t count = 0; count < 600; count += count < 80 ? 1 : 13) {
@@ -195,7 +198,7 @@ static void lines_of_any_length(void** state) {
   }
 }
 
-// What each row is by itself, step by step; memory behind rows stays as it was.
+// Normalises each row step by step. Memory behind the rows is unchanged.
 static void try_norm(const etx_softmax_loops* line, const float* x, size_t rows,
                      size_t count) {
   static float out[COUNT], want[COUNT];
@@ -204,7 +207,7 @@ static void try_norm(const etx_softmax_loops* line, const float* x, size_t rows,
   const float* const bias = x + 5;
   for (size_t i = 0; i < COUNT; ++i) out[i] = want[i] = -1;
   const etx_layer_norm_rows n = {x,      out,  weight, bias, means,
-                           scales, rows, count,  0.25f};
+                                 scales, rows, count,  0.25f};
   line->normalize(&n);
   for (size_t r = 0; r < rows; ++r) {
     const float* row = x + r * count;
@@ -226,13 +229,14 @@ static void rows_of_any_length_are_normalised(void** state) {
   (void)state;
   test_random_start();
   test_random_floats(x, COUNT, 3);
-  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)widest();
+       set = test_next_instruction_set(set)) {
     const etx_softmax_loops* line =
         &etx_float_loops_of((etx_instruction_set)set)->line;
     for (size_t count = 1; count < 300; count += count < 80 ? 1 : 13) {
       try_norm(line, x, 1 + count % 8, count);
     }
-    // In place.
+    // The output may be the input.
     float own[3 * 20], out[3 * 20], means[3], scales[3];
     memcpy(own, x, sizeof own);
     const etx_layer_norm_rows apart = {x, out, x, x, means, scales, 3, 20, 0};
@@ -240,7 +244,7 @@ static void rows_of_any_length_are_normalised(void** state) {
     line->normalize(&apart);
     line->normalize(&same);
     assert_memory_equal(own, out, sizeof out);
-    // An infinity leaves no mean.
+    // The mean of a row with an infinity is NaN.
     own[0] = INFINITY;
     line->normalize(&same);
     assert_true(isnan(means[0]) && !isnan(means[1]));
@@ -249,15 +253,18 @@ static void rows_of_any_length_are_normalised(void** state) {
 
 enum { SCORES = 6, SCORE_ROW = 100 };
 
-// Tests the second block of rows of `count` scores: one row has a key that is
-// hidden, one has a maximum slightly above that of the first block, and one has
-// only hidden keys. The memory between rows must stay unchanged.
+// Six rows of `count` scores, each the second block of its row. One column is
+// masked. One row's largest score grows only a little, one row is fully masked.
+// Scores after `count` must not change.
 static void try_scores(const etx_f32_microkernels* loops, size_t count) {
   const float scale = 0.37f, log2_scale = scale * 1.44269504f;
   float x[SCORES * SCORE_ROW], was[SCORES * SCORE_ROW];
-  float largest[ETX_ATTENTION_SCORE_LANES] = {30, -40, 5, 35, -INFINITY, -INFINITY};
-  float before[ETX_ATTENTION_SCORE_LANES], factor[ETX_ATTENTION_SCORE_LANES] = {0};
-  float shift[ETX_ATTENTION_SCORE_LANES] = {0}, totals[SCORES][ETX_ATTENTION_SCORE_LANES];
+  float largest[ETX_ATTENTION_SCORE_LANES] = {30, -40,       5,
+                                              35, -INFINITY, -INFINITY};
+  float before[ETX_ATTENTION_SCORE_LANES],
+      factor[ETX_ATTENTION_SCORE_LANES] = {0};
+  float shift[ETX_ATTENTION_SCORE_LANES] = {0},
+        totals[SCORES][ETX_ATTENTION_SCORE_LANES];
   for (size_t i = 0; i < SCORES * SCORE_ROW; ++i) {
     const float score = (float)test_random_integer(-30000, 4000) * 0.01f;
     x[i] = i >= (SCORES - 1) * SCORE_ROW ? -INFINITY : score;
@@ -269,25 +276,26 @@ static void try_scores(const etx_f32_microkernels* loops, size_t count) {
     totals[i / ETX_ATTENTION_SCORE_LANES][i % ETX_ATTENTION_SCORE_LANES] = 1;
   }
   const etx_attention_score_rows s = {.scores = x,
-                            .row = SCORE_ROW,
-                            .rows = SCORES,
-                            .count = count,
-                            .scale = scale,
-                            .largest = largest,
-                            .factor = factor,
-                            .shift = shift,
-                            .totals = totals};
+                                      .row = SCORE_ROW,
+                                      .rows = SCORES,
+                                      .count = count,
+                                      .scale = scale,
+                                      .largest = largest,
+                                      .factor = factor,
+                                      .shift = shift,
+                                      .totals = totals};
   loops->attention_weights(&s);
   for (size_t r = 0; r < SCORES; ++r) {
     float most = before[r], sums[ETX_ATTENTION_SCORE_LANES];
     for (size_t k = 0; k < count; ++k) {
       most = fmaxf(most, was[r * SCORE_ROW + k]);
     }
-    const bool has_grown = (most - before[r]) * log2_scale > ETX_ATTENTION_SCORE_GROWTH;
+    const bool has_grown =
+        (most - before[r]) * log2_scale > ETX_ATTENTION_SCORE_GROWTH;
     assert_true(largest[r] == (has_grown ? most : before[r]));
     const float off = largest[r] == -INFINITY ? 0 : largest[r];
     assert_true(shift[r] == off * log2_scale);
-    // Exponents are floats.
+    // The loop computes exponents as floats, so the expected factor does, too.
     const double earlier = (double)(before[r] * log2_scale);
     const double down = earlier - (double)shift[r], wanted = exp2(down);
     assert_true(fabs(factor[r] - wanted) <=
@@ -313,7 +321,7 @@ static void try_scores(const etx_f32_microkernels* loops, size_t count) {
   }
 }
 
-// The largest score has the weight 1 however large it is.
+// The largest score has the weight 1, whatever its magnitude.
 static void try_enormous_scores(const etx_f32_microkernels* loops) {
   static const float sizes[] = {2e10f, -2e10f, 1e38f, 3e38f, -3e38f};
   for (size_t k = 0; k < sizeof sizes / sizeof *sizes; ++k) {
@@ -322,13 +330,13 @@ static void try_enormous_scores(const etx_f32_microkernels* loops) {
     for (size_t i = 0; i < 16; ++i) {
       scores[i] = sizes[k] - fabsf(sizes[k]) * 5e-5f * (float)i;
     }
-    const etx_attention_score_rows s = {scores,  16,     1,     16,    0.1118034f,
-                              largest, factor, shift, totals};
+    const etx_attention_score_rows s = {
+        scores, 16, 1, 16, 0.1118034f, largest, factor, shift, totals};
     loops->attention_weights(&s);
     for (size_t i = 0; i < 16; ++i) {
       assert_true(scores[i] == (i == 0 ? 1.0f : 0.0f));
     }
-    // A larger one, and then no larger one.
+    // First a larger block of scores, then one that is not larger.
     for (size_t i = 0; i < 16; ++i) scores[i] = sizes[k];
     scores[5] += fabsf(sizes[k]) * 0.1f;
     loops->attention_weights(&s);
@@ -339,8 +347,8 @@ static void try_enormous_scores(const etx_f32_microkernels* loops) {
   }
 }
 
-// Sums are scaled by what rows were shifted by and are, exact or rounded, on
-// both sides of ETX_ATTENTION_SCORE_FAR.
+// Sums are scaled by the difference of the shifts that were really used, which
+// are exact or rounded on the two sides of ETX_ATTENTION_SCORE_FAR.
 static void try_far_shifts(const etx_f32_microkernels* loops) {
   static const float scores[][2] = {{-726818.9375f, -726805},
                                     {726812.9375f, 726824.75f},
@@ -354,8 +362,8 @@ static void try_far_shifts(const etx_f32_microkernels* loops) {
     for (size_t block = 0; block < 2; ++block) {
       const float score = scores[k][block];
       for (size_t i = 0; i < 16; ++i) x[i] = score;
-      loops->attention_weights(
-          &(etx_attention_score_rows){x, 16, 1, 16, 1, largest, factor, shift, totals});
+      loops->attention_weights(&(etx_attention_score_rows){
+          x, 16, 1, 16, 1, largest, factor, shift, totals});
       exact[block] = fabsf(shift[0]) <= ETX_ATTENTION_SCORE_FAR
                          ? (double)shift[0]
                          : (double)score * (double)log2_scale;
@@ -370,15 +378,18 @@ static void try_far_shifts(const etx_f32_microkernels* loops) {
 static void scores_become_weights(void** state) {
   (void)state;
   test_random_start();
-  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_instruction_set(set)) {
-    const etx_f32_microkernels* loops = etx_f32_microkernels_of((etx_instruction_set)set);
+  for (int set = ETX_SET_BASE; set <= (int)widest();
+       set = test_next_instruction_set(set)) {
+    const etx_f32_microkernels* loops =
+        etx_f32_microkernels_of((etx_instruction_set)set);
     for (size_t count = 16; count <= 96; count += 16) {
       for (int round = 0; round < 20; ++round) try_scores(loops, count);
     }
     // NaN is not taken as the largest score, but is in the sum.
     float x[16] = {1, NAN, 3}, largest[16] = {-INFINITY}, factor[16] = {0};
     float shift[16], totals[1][ETX_ATTENTION_SCORE_LANES] = {{0}};
-    const etx_attention_score_rows s = {x, 16, 1, 16, 1, largest, factor, shift, totals};
+    const etx_attention_score_rows s = {x,       16,     1,     16,    1,
+                                        largest, factor, shift, totals};
     loops->attention_weights(&s);
     assert_true(largest[0] == 3 && factor[0] == 0);
     assert_true(fabsf(x[2] - 1) < 1e-6f && totals[0][2] == x[2]);
@@ -388,8 +399,8 @@ static void scores_become_weights(void** state) {
   }
 }
 
-// Every count of a shift among them, and no divisor of 0.
-static void whole_numbers_too(void** state) {
+// Includes every shift count, and no divisor of 0.
+static void integer_loops_give_the_same_bits(void** state) {
   static int64_t x[COUNT], y[COUNT], one[COUNT], other[COUNT];
   const etx_scalar bits = {.i64 = 63};
   (void)state;
@@ -417,7 +428,8 @@ static void whole_numbers_too(void** state) {
   }
 }
 
-// Elements of every size, short rows and long ones, and nothing behind them.
+// Elements of every size in short and long rows. Memory behind them is
+// unchanged.
 static void fills_write_each_element(void** state) {
   enum { MOST = 300 };
   static char out[(MOST + 1) * 16];
@@ -448,12 +460,13 @@ static void fills_write_each_element(void** state) {
   }
 }
 
-// Memory behind the result stays as it was; the result may be the operand.
-static void bits_are_kept_and_turned(void** state) {
+// Memory behind the result is unchanged. The result may be the operand.
+static void bitwise_loops_give_the_same_bits(void** state) {
   uint64_t x[70], out[70];
   (void)state;
   test_random_start();
-  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)widest();
+       set = test_next_instruction_set(set)) {
     const etx_float_loops* loops = etx_float_loops_of((etx_instruction_set)set);
     for (size_t count = 0; count < 70; ++count) {
       const uint64_t keep = (uint64_t)test_random_bits() << 32 | 0xf0f0u;
@@ -472,13 +485,14 @@ static void bits_are_kept_and_turned(void** state) {
   }
 }
 
-// Any bits, also those that are no numbers; nothing beside the columns is written.
-static void tiles_are_turned(void** state) {
+// Floats of any bits, NaN included. Memory beside the columns is unchanged.
+static void tile_transpositions_are_equal(void** state) {
   enum { SIDE = 16, PITCH = 21, ALL = SIDE * PITCH };
   uint32_t x[ALL], out[ALL];
   (void)state;
   test_random_start();
-  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_instruction_set(set)) {
+  for (int set = ETX_SET_BASE; set <= (int)widest();
+       set = test_next_instruction_set(set)) {
     const etx_float_loops* loops = etx_float_loops_of((etx_instruction_set)set);
     for (size_t pitch = SIDE; pitch <= PITCH; ++pitch) {
       for (size_t i = 0; i < ALL; ++i) {
@@ -486,7 +500,7 @@ static void tiles_are_turned(void** state) {
         out[i] = (uint32_t)i;
       }
       loops->transpose_16x16((char*)out, (ptrdiff_t)(pitch * sizeof *out),
-                       (const char*)x, PITCH * sizeof *x);
+                             (const char*)x, PITCH * sizeof *x);
       for (size_t i = 0; i < ALL; ++i) {
         const size_t row = i / pitch, column = i % pitch;
         const bool is_there = row < SIDE && column < SIDE;
@@ -513,8 +527,8 @@ static void check_quotients(const etx_float_loops* loops, const int64_t* x,
   }
 }
 
-// Numbers of every length, those at both ends of the ones that are divided as
-// doubles, and multiples give or take one.
+// Dividends of every length, those at both ends of the range that is divided in
+// double, and multiples of the divisor plus or minus one.
 static void integers_divide_exactly(void** state) {
   static int64_t x[COUNT], y[COUNT];
   const int64_t edge = INT64_C(1) << 51;
@@ -542,7 +556,7 @@ static void integers_divide_exactly(void** state) {
   }
 }
 
-// Memory behind the result stays as it was.
+// Memory behind the result is unchanged.
 static void try_length(size_t count, bool a_moves, bool b_moves) {
   float a[600], b[600], out[600];
   for (size_t i = 0; i < 600; ++i) {
@@ -584,8 +598,8 @@ static void loops_take_any_number_of_elements(void** state) {
   }
 }
 
-// A division by the padding would stop the process.
-static void padding_is_no_divisor_of_its_own(void** state) {
+// Vectors are padded: a division by a padding of 0 would stop the process.
+static void padding_is_not_divided_by_zero(void** state) {
   int64_t a[5] = {7, 8, 9, 10, 11}, b[5] = {1, 2, 3, 4, 5}, out[5];
   const etx_binary_job job = {
       .loop = etx_float_loops_base.whole[ETX_BINARY_divide_trunc],
@@ -602,7 +616,7 @@ static void padding_is_no_divisor_of_its_own(void** state) {
   assert_int_equal(out[4], 2);
 }
 
-// A half as its fields say, in double.
+// The value of a float16, computed in double from its fields.
 static double value_of_half(uint16_t half) {
   const int exponent = half >> 10 & 31, fraction = half & 0x3ff;
   double value = exponent == 0 ? ldexp(fraction, -24)
@@ -611,7 +625,7 @@ static double value_of_half(uint16_t half) {
   return half >> 15 != 0 ? -value : value;
 }
 
-static void every_half_is_its_float(void** state) {
+static void every_float16_converts_exactly(void** state) {
   (void)state;
   for (uint32_t half = 0; half < 65536; ++half) {
     const float x = etx_f32_of_half((uint16_t)half);
@@ -626,8 +640,8 @@ static void every_half_is_its_float(void** state) {
   }
 }
 
-// Between two neighbours: below the middle, the middle, above it.
-static void floats_round_to_the_nearest_half(void** state) {
+// Around each pair of neighbours: below the middle, the middle, and above it.
+static void floats_round_to_the_nearest_float16(void** state) {
   (void)state;
   for (uint32_t half = 0; half < 0x7bff; ++half) {
     const double low = value_of_half((uint16_t)half);
@@ -644,8 +658,9 @@ static void floats_round_to_the_nearest_half(void** state) {
   assert_int_equal(etx_half_of_f32(1e30f), 0x7c00);
 }
 
-// What a NaN carries included; arrays with and without one, of any length.
-static void every_instruction_set_converts_halves_alike(void** state) {
+// Includes the payload of NaN, and arrays of any length with and without NaN.
+static void every_instruction_set_converts_float16_to_the_same_bits(
+    void** state) {
   static float x[COUNT], one[COUNT], other[COUNT];
   uint16_t halves[2][COUNT];
   const etx_half_loops *base = &etx_half_loops_base,
@@ -682,7 +697,7 @@ static void every_instruction_set_converts_halves_alike(void** state) {
   }
 }
 
-static void floats_round_to_the_nearest_bfloat(void** state) {
+static void floats_round_to_the_nearest_bfloat16(void** state) {
   (void)state;
   assert_int_equal(etx_bfloat_of_f32(1.0f), 0x3f80);
   assert_int_equal(etx_bfloat_of_f32(etx_f32_of_bits(0x3f808000)), 0x3f80);
@@ -700,20 +715,20 @@ int main(void) {
       cmocka_unit_test(rounded_steps_give_the_same_bits),
       cmocka_unit_test(gates_are_products_with_a_sigmoid),
       cmocka_unit_test(steps_are_rounded_once),
-      cmocka_unit_test(lines_of_any_length),
+      cmocka_unit_test(lines_of_any_length_give_the_same_bits),
       cmocka_unit_test(rows_of_any_length_are_normalised),
       cmocka_unit_test(scores_become_weights),
-      cmocka_unit_test(whole_numbers_too),
+      cmocka_unit_test(integer_loops_give_the_same_bits),
       cmocka_unit_test(fills_write_each_element),
-      cmocka_unit_test(bits_are_kept_and_turned),
-      cmocka_unit_test(tiles_are_turned),
+      cmocka_unit_test(bitwise_loops_give_the_same_bits),
+      cmocka_unit_test(tile_transpositions_are_equal),
       cmocka_unit_test(integers_divide_exactly),
       cmocka_unit_test(loops_take_any_number_of_elements),
-      cmocka_unit_test(padding_is_no_divisor_of_its_own),
-      cmocka_unit_test(every_half_is_its_float),
-      cmocka_unit_test(floats_round_to_the_nearest_half),
-      cmocka_unit_test(every_instruction_set_converts_halves_alike),
-      cmocka_unit_test(floats_round_to_the_nearest_bfloat),
+      cmocka_unit_test(padding_is_not_divided_by_zero),
+      cmocka_unit_test(every_float16_converts_exactly),
+      cmocka_unit_test(floats_round_to_the_nearest_float16),
+      cmocka_unit_test(every_instruction_set_converts_float16_to_the_same_bits),
+      cmocka_unit_test(floats_round_to_the_nearest_bfloat16),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

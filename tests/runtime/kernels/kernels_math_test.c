@@ -1,4 +1,5 @@
-// Our elementary functions against the C library's in double.
+// The elementary functions of the kernels, compared with those of the C library
+// in double.
 
 #include <math.h>
 #include <setjmp.h>
@@ -27,7 +28,7 @@ static double ulps(float got, double want) {
 typedef float (*single)(float x);
 typedef double (*real)(double x);
 
-// Every float, `step` apart in the order of their bits.
+// The largest error over every `step`-th float, in the order of their bits.
 static double worst(single ours, real theirs, uint64_t step) {
   double most = 0;
   for (uint64_t bits = 0; bits < UINT64_C(1) << 32; bits += step) {
@@ -148,8 +149,8 @@ static void doubles_stay_within_their_errors(void** unused) {
   }
 }
 
-// The double nearest to a multiple of pi/2: its cosine needs all the bits of
-// 2/pi that there are. From PyTorch and from mpmath.
+// The double that is nearest to a multiple of pi/2: its cosine needs the most
+// bits of 2/pi. The expected values are from PyTorch and mpmath.
 static void angles_are_reduced_to_the_last_bit(void** unused) {
   (void)unused;
   assert_true(etx_cos_f64(0x1.6ac5b262ca1ffp+849) == -0x1.14ae72e6ba22fp-61);
@@ -157,20 +158,20 @@ static void angles_are_reduced_to_the_last_bit(void** unused) {
   assert_true(etx_sin_f32(3.14159274f) == -8.74227766e-08f);
 }
 
-// The results of the loop that all other instruction sets must agree with.
-static float of_loop(etx_unary_function row, float x) {
+// The result of the base loop, which the other instruction sets equal.
+static float base_loop(etx_unary_function row, float x) {
   const etx_scalar none[ETX_UNARY_PARAMETERS] = {{0}};
   float lanes[ETX_LANES] = {x};
   etx_float_loops_base.unary[row](lanes, lanes, ETX_LANES, none);
   return lanes[0];
 }
-static float gelu(float x) { return of_loop(ETX_UNARY_gelu, x); }
-static float gelu_tanh(float x) { return of_loop(ETX_UNARY_gelu_tanh, x); }
-static float sigmoid_f32(float x) { return of_loop(ETX_UNARY_sigmoid, x); }
-static float silu(float x) { return of_loop(ETX_UNARY_silu, x); }
-static float tanh_f32(float x) { return of_loop(ETX_UNARY_tanh, x); }
+static float gelu(float x) { return base_loop(ETX_UNARY_gelu, x); }
+static float gelu_tanh(float x) { return base_loop(ETX_UNARY_gelu_tanh, x); }
+static float sigmoid_f32(float x) { return base_loop(ETX_UNARY_sigmoid, x); }
+static float silu(float x) { return base_loop(ETX_UNARY_silu, x); }
+static float tanh_f32(float x) { return base_loop(ETX_UNARY_tanh, x); }
 
-static void gelu_is_near_for_its_argument(void** unused) {
+static void gelu_errors_are_relative_to_its_argument(void** unused) {
   (void)unused;
   for (float x = -30; x < 30; x += 0.00171f) {
     const double exact = 0.5 * x * (1 + erf(x * 0.70710678118654752));
@@ -232,7 +233,7 @@ static void sigmoid_and_silu_have_their_limits(void** unused) {
   assert_true(sigmoid_f32(-INFINITY) == 0 && sigmoid_f32(-105) == 0);
   assert_true(sigmoid_f32(-103) > 0);
   assert_true(sigmoid_f32(0) == 0.5f && sigmoid_f32(-1e-45f) == 0.5f);
-  // Whatever else a NaN says.
+  // A NaN of any payload.
   for (uint32_t bits = 0x7f800001; bits < 0x80000000; bits += 4099) {
     const float nan = etx_f32_of_bits(bits);
     assert_true(isnan(sigmoid_f32(nan)) && isnan(sigmoid_f32(-nan)));
@@ -245,7 +246,7 @@ static void sigmoid_and_silu_have_their_limits(void** unused) {
   assert_true(silu(3e-45f) == 1e-45f);
 }
 
-static void powers_are_nearest(void** unused) {
+static void powers_stay_within_their_errors(void** unused) {
   (void)unused;
   for (int i = 0; i < 200000; ++i) {
     const float x = etx_f32_of_bits((uint32_t)random_bits() & 0x7fffffff);
@@ -267,7 +268,7 @@ static bool same_special(double got, double want) {
   return is_near && !signbit(got) == !signbit(want);
 }
 
-static void arcs_go_all_around(void** unused) {
+static void atan2_covers_all_quadrants(void** unused) {
   (void)unused;
   static const double values[] = {0,        -0.0,    1,         -1,
                                   INFINITY, NAN,     -INFINITY, 1e308,
@@ -347,14 +348,14 @@ int main(void) {
       cmocka_unit_test(functions_stay_within_their_errors),
       cmocka_unit_test(doubles_stay_within_their_errors),
       cmocka_unit_test(angles_are_reduced_to_the_last_bit),
-      cmocka_unit_test(arcs_go_all_around),
+      cmocka_unit_test(atan2_covers_all_quadrants),
       cmocka_unit_test(special_powers_of_doubles_are_those_of_c),
-      cmocka_unit_test(gelu_is_near_for_its_argument),
+      cmocka_unit_test(gelu_errors_are_relative_to_its_argument),
       cmocka_unit_test(gelu_has_its_limits),
       cmocka_unit_test(sigmoid_and_silu_stay_within_their_errors),
       cmocka_unit_test(sigmoid_and_silu_have_their_limits),
       cmocka_unit_test(tanh_stays_within_its_error),
-      cmocka_unit_test(powers_are_nearest),
+      cmocka_unit_test(powers_stay_within_their_errors),
       cmocka_unit_test(special_powers_are_those_of_c),
       cmocka_unit_test(remainders_are_exact),
       cmocka_unit_test(whole_powers_wrap),

@@ -19,7 +19,7 @@ typedef struct matmul_sizes {
   int32_t batch, rows, columns, inner;
 } matmul_sizes;
 
-// Sizes near those where a loop changes its step.
+// Sizes near those at which a loop changes its block size.
 static int32_t random_size(void) {
   static const int32_t corners[] = {0, 1, 2, 15, 16, 17, 31, 32, 33, 64};
   if (test_random_bits() % 2 == 0) return corners[test_random_bits() % 10];
@@ -35,7 +35,7 @@ static matmul_sizes random_sizes(void) {
   return s;
 }
 
-// Element (b, i, j) of the product and the sum of its terms' magnitudes.
+// Element (b, i, j) of the product, and the sum of the magnitudes of its terms.
 static double element(const matmul_sizes* s, int32_t b, int32_t i, int32_t j,
                       bool transposed, double* out_scale) {
   double sum = 0, scale = 0;
@@ -83,7 +83,7 @@ static void mm_multiplies(void** unused) {
   }
 }
 
-// The right matrix transposed in place: columns lie densely.
+// The right matrix is a transposed view: its columns are dense.
 static void mm_reads_a_transposed_view(void** unused) {
   (void)unused;
   for (int round = 0; round < ROUNDS; ++round) {
@@ -142,8 +142,8 @@ static void linear_adds_its_bias(void** unused) {
   }
 }
 
-// A dense tensor of another order of dimensions: only where the size is 1 does
-// that show.
+// A dense tensor with another order of dimensions. The order only shows in the
+// stride of the dimension of size 1.
 static void linear_does_not_take_the_stride_of_one_row(void** unused) {
   (void)unused;
   const matmul_sizes s = {1, 5, 20, 4};
@@ -180,7 +180,7 @@ static void addmm_scales_both_parts(void** unused) {
   }
 }
 
-static void beta_of_zero_lets_no_nan_through(void** unused) {
+static void beta_of_zero_ignores_nan(void** unused) {
   (void)unused;
   const float nan[] = {NAN};
   test_call c;
@@ -209,7 +209,7 @@ static void run_linear(test_call* c, int32_t rows, int32_t columns,
   assert_ok(test_call_run(c, ETX_DTYPE_FLOAT32));
 }
 
-static void threads_do_not_change_a_bit(void** unused) {
+static void results_do_not_depend_on_thread_count(void** unused) {
   (void)unused;
   (void)random_sizes();
   test_call one, many;
@@ -224,9 +224,9 @@ static void threads_do_not_change_a_bit(void** unused) {
   test_call_end(&one);
 }
 
-// A row alone gives the bits that it gives among others: decoding one token
+// A row gives the same bits alone and among others, so decoding one token
 // agrees with reading a whole sentence.
-static void the_number_of_rows_does_not_change_a_bit(void** unused) {
+static void results_do_not_depend_on_the_number_of_rows(void** unused) {
   (void)unused;
   (void)random_sizes();
   test_call one, many;
@@ -274,9 +274,9 @@ int main(void) {
       cmocka_unit_test(linear_adds_its_bias),
       cmocka_unit_test(linear_does_not_take_the_stride_of_one_row),
       cmocka_unit_test(addmm_scales_both_parts),
-      cmocka_unit_test(beta_of_zero_lets_no_nan_through),
-      cmocka_unit_test(threads_do_not_change_a_bit),
-      cmocka_unit_test(the_number_of_rows_does_not_change_a_bit),
+      cmocka_unit_test(beta_of_zero_ignores_nan),
+      cmocka_unit_test(results_do_not_depend_on_thread_count),
+      cmocka_unit_test(results_do_not_depend_on_the_number_of_rows),
       cmocka_unit_test(integers_wrap),
       cmocka_unit_test(types_must_agree),
   };

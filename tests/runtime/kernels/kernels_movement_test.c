@@ -1,4 +1,5 @@
-// Copies and parts over random shapes, against positions computed one by one.
+// Copies, slices, permutations and concatenations over random shapes, compared
+// with positions that are computed one by one.
 
 #include <math.h>
 #include <string.h>
@@ -12,7 +13,7 @@ static etx_diag diag;
 
 enum { ROUNDS = 100 };
 
-// Element i is i: a moved element tells where it came from.
+// Element i has the value i, so a moved element shows where it came from.
 static int32_t counting[4096];
 
 static size_t random_sizes(size_t rank, int32_t* sizes) {
@@ -24,7 +25,7 @@ static size_t random_sizes(size_t rank, int32_t* sizes) {
   return numel;
 }
 
-// Position of element i of a dense tensor.
+// The position of element i of a dense tensor.
 static void locate(const etx_tensor* tensor, size_t i, int64_t* position) {
   for (size_t d = tensor->rank; d-- > 0;) {
     position[d] = (int64_t)(i % (size_t)tensor->sizes[d]);
@@ -71,8 +72,8 @@ static void permute_moves_every_dimension(void** unused) {
   }
 }
 
-// Bytes are turned in registers, two or three rows of them and squares.
-static void bytes_become_columns(void** unused) {
+// Bytes are transposed in registers: two or three rows, and squares.
+static void bytes_are_transposed(void** unused) {
   enum { MOST = 70 };
   static uint8_t bytes[3 * MOST * MOST];
   static const int32_t few[] = {2, 3, 4, 15, 16, 17, 31};
@@ -102,8 +103,8 @@ static void bytes_become_columns(void** unused) {
   }
 }
 
-// Several blocks of tiles in both directions, and what is left of tiles.
-static void large_planes_are_turned(void** unused) {
+// Several blocks of tiles in both directions, and incomplete tiles.
+static void large_planes_are_transposed(void** unused) {
   enum { LEAST = 120, MOST = 300 };
   static const etx_dtype types[] = {ETX_DTYPE_INT32, ETX_DTYPE_INT64,
                                     ETX_DTYPE_INT16, ETX_DTYPE_FLOAT32};
@@ -132,8 +133,8 @@ static void large_planes_are_turned(void** unused) {
   }
 }
 
-// Neighbours that stay together are turned as one element of four bytes; the
-// rows that they come from begin where the smaller ones may.
+// Neighbours that stay together are transposed as one element of four bytes.
+// The rows may begin at the alignment of the smaller elements.
 static void transpose_pairs(etx_instruction_set set) {
   enum { SIDE = 40, ROW = 2 * SIDE + 1, START = 1 };
   static int16_t numbers[START + SIDE * ROW];
@@ -155,7 +156,7 @@ static void transpose_pairs(etx_instruction_set set) {
   test_call_end(&c);
 }
 
-static void pairs_of_rows_of_an_odd_length_are_turned(void** unused) {
+static void pairs_of_elements_at_odd_addresses_are_transposed(void** unused) {
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
   (void)unused;
   for (int set = ETX_SET_BASE; set <= (int)best;
@@ -217,7 +218,7 @@ static void repeat_tiles_every_dimension(void** unused) {
   test_call_end(&c);
 }
 
-static void joins_convert_and_skip_the_empty(void** unused) {
+static void cat_converts_types_and_skips_empty_tensors(void** unused) {
   (void)unused;
   test_call c;
   test_call_begin(&c, "aten::cat.out");
@@ -335,8 +336,8 @@ static void ranges_count_in_their_type(void** unused) {
   test_call_end(&c);
 }
 
-// Sanitizers see a stride that is used.
-static void a_view_of_nothing_takes_any_strides(void** unused) {
+// A stride that is used would be reported by sanitizers.
+static void an_empty_view_takes_any_strides(void** unused) {
   (void)unused;
   test_call c;
   test_call_begin(&c, "aten::as_strided_copy.out");
@@ -361,7 +362,7 @@ static void a_view_shares_its_data(void** unused) {
   test_call_end(&c);
 }
 
-static void a_view_of_a_part_starts_within(void** unused) {
+static void a_view_of_a_part_starts_at_its_offset(void** unused) {
   (void)unused;
   test_call c;
   test_call_begin(&c, "etx::part_view.default");
@@ -376,15 +377,15 @@ static void a_view_of_a_part_starts_within(void** unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_view_of_a_part_starts_within),
+      cmocka_unit_test(a_view_of_a_part_starts_at_its_offset),
       cmocka_unit_test(permute_moves_every_dimension),
-      cmocka_unit_test(large_planes_are_turned),
-      cmocka_unit_test(pairs_of_rows_of_an_odd_length_are_turned),
-      cmocka_unit_test(bytes_become_columns),
+      cmocka_unit_test(large_planes_are_transposed),
+      cmocka_unit_test(pairs_of_elements_at_odd_addresses_are_transposed),
+      cmocka_unit_test(bytes_are_transposed),
       cmocka_unit_test(slices_take_every_step),
       cmocka_unit_test(expand_repeats_sizes_of_one),
       cmocka_unit_test(repeat_tiles_every_dimension),
-      cmocka_unit_test(joins_convert_and_skip_the_empty),
+      cmocka_unit_test(cat_converts_types_and_skips_empty_tensors),
       cmocka_unit_test(a_stack_has_a_new_dimension),
       cmocka_unit_test(copies_broadcast_and_convert),
       cmocka_unit_test(views_keep_the_order_of_strided_elements),
@@ -392,7 +393,7 @@ int main(void) {
       cmocka_unit_test(slices_are_written_into_a_copy),
       cmocka_unit_test(the_upper_triangle_becomes_zero),
       cmocka_unit_test(ranges_count_in_their_type),
-      cmocka_unit_test(a_view_of_nothing_takes_any_strides),
+      cmocka_unit_test(an_empty_view_takes_any_strides),
       cmocka_unit_test(a_view_shares_its_data),
   };
   test_random_start();

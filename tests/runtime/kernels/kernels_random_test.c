@@ -1,4 +1,4 @@
-// Random tensors, dropout, and the stream that they draw from.
+// Random tensors and dropout, and the stream of random numbers that they use.
 
 #include <math.h>
 
@@ -11,7 +11,7 @@ static etx_diag diag;
 
 enum { COUNT = 10000 };
 
-static void the_generator_gives_its_authors_numbers(void** unused) {
+static void the_generator_gives_the_published_numbers(void** unused) {
   (void)unused;
   const etx_philox_block block = etx_philox(0, 0);
   assert_int_equal(block.words[0], 0x6627e8d5);
@@ -20,7 +20,7 @@ static void the_generator_gives_its_authors_numbers(void** unused) {
   assert_int_equal(block.words[3], 0x9b00dbd8);
 }
 
-// COUNT numbers of an operator (size) -> out, as doubles.
+// COUNT numbers of an operator (size) -> out, converted to double.
 static void draw(const char* name, etx_dtype dtype, etx_random_stream* stream,
                  double* out) {
   test_call c;
@@ -56,7 +56,7 @@ static void uniform_numbers_lie_below_one(void** unused) {
   }
 }
 
-static void normal_numbers_have_their_moments(void** unused) {
+static void normal_numbers_have_the_moments_of_the_distribution(void** unused) {
   (void)unused;
   static double x[COUNT];
   for (size_t k = 0; k < 4; ++k) {
@@ -82,7 +82,7 @@ static void a_seed_repeats_and_a_stream_goes_on(void** unused) {
   assert_true(equal < 10);
 }
 
-static void dropout_keeps_its_share(void** unused) {
+static void dropout_keeps_the_stated_share(void** unused) {
   (void)unused;
   static float x[COUNT];
   for (size_t i = 0; i < COUNT; ++i) x[i] = 3;
@@ -103,7 +103,7 @@ static void dropout_keeps_its_share(void** unused) {
   test_call_end(&c);
 }
 
-static void dropping_needs_a_probability(void** unused) {
+static void dropout_refuses_invalid_probabilities(void** unused) {
   (void)unused;
   static const double wrong[] = {-0.1, 1.5, NAN};
   for (size_t i = 0; i < 3; ++i) {
@@ -132,12 +132,12 @@ static void constants_are_not_random(void** unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_generator_gives_its_authors_numbers),
+      cmocka_unit_test(the_generator_gives_the_published_numbers),
       cmocka_unit_test(uniform_numbers_lie_below_one),
-      cmocka_unit_test(normal_numbers_have_their_moments),
+      cmocka_unit_test(normal_numbers_have_the_moments_of_the_distribution),
       cmocka_unit_test(a_seed_repeats_and_a_stream_goes_on),
-      cmocka_unit_test(dropout_keeps_its_share),
-      cmocka_unit_test(dropping_needs_a_probability),
+      cmocka_unit_test(dropout_keeps_the_stated_share),
+      cmocka_unit_test(dropout_refuses_invalid_probabilities),
       cmocka_unit_test(constants_are_not_random),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

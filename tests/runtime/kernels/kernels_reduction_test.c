@@ -30,7 +30,7 @@ static shape_3d random_shape_3d(int32_t most) {
   return s;
 }
 
-// The position in a result without the dimensions of `bits`.
+// The position in the result, without the dimensions in `bits`.
 static size_t kept_position(const shape_3d* s, uint32_t bits, size_t i) {
   size_t position[3];
   for (size_t d = 3; d-- > 0;) {
@@ -47,7 +47,7 @@ static size_t kept_position(const shape_3d* s, uint32_t bits, size_t i) {
 static size_t list_dims(uint32_t bits, int64_t* out) {
   size_t count = 0;
   for (int64_t d = 0; d < 3; ++d) {
-    // Some dimensions count from the end.
+    // Some dimensions are negative: they count from the end.
     if (bits >> d & 1) out[count++] = test_random_bits() % 2 ? d : d - 3;
   }
   return count;

@@ -85,7 +85,7 @@ static void division_rounds_down(void** unused) {
   assert_integer("executorch_prim::mod.Scalar", INT64_MIN, -1, 0);
 }
 
-static void what_has_no_result_is_refused(void** unused) {
+static void division_by_zero_and_overflow_are_refused(void** unused) {
   (void)unused;
   assert_integers_refused("executorch_prim::floordiv.Scalar", 1, 0,
                           ETX_BAD_ARGUMENT);
@@ -169,7 +169,7 @@ int main(void) {
       cmocka_unit_test(integers_give_integers),
       cmocka_unit_test(division_rounds_down),
       cmocka_unit_test(integers_outside_their_range_are_refused),
-      cmocka_unit_test(what_has_no_result_is_refused),
+      cmocka_unit_test(division_by_zero_and_overflow_are_refused),
       cmocka_unit_test(comparisons_give_truth_values),
       cmocka_unit_test(a_double_makes_a_double),
       cmocka_unit_test(a_double_beyond_integers_is_refused),

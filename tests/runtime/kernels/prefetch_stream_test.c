@@ -1,5 +1,6 @@
-// What a stream prefetches: every line of its rows if there are enough turns,
-// none but those meanwhile and their neighbours, and then what comes after it.
+// A prefetch stream asks for every line of its rows if it has enough steps, for
+// no other lines meanwhile than their neighbours, and afterwards for the lines
+// that follow.
 
 #include "runtime/kernels/simd/vector/prefetch_stream.h"
 #include "tests/support/assert_status.h"
@@ -7,7 +8,7 @@
 
 enum { ROUNDS = 400, LINE = ETX_CACHE_LINE_BYTES, PITCH = 20, ROWS = 6 };
 
-// Lines that lie apart: some of a row, and more than a row has.
+// Distances of lines: within a row, and longer than a row.
 static _Alignas(LINE) char memory[(ROWS * PITCH + 2) * LINE];
 static bool asked[ROWS * PITCH];
 
@@ -17,7 +18,7 @@ static void note(const char* at) {
   }
 }
 
-static void every_line_is_asked_for(void** unused) {
+static void every_line_is_prefetched(void** unused) {
   (void)unused;
   static const char other[LINE];
   test_random_start();
@@ -43,7 +44,8 @@ static void every_line_is_asked_for(void** unused) {
     for (size_t i = 0; i < ROWS * PITCH; ++i) {
       const bool is_wanted = i / PITCH < rows && i % PITCH < lines;
       if (is_wanted) assert_true(asked[i]);
-      // A step's second line may be behind the last, or before the first.
+      // The second line of a step may be behind the last row or before the
+      // first.
       const bool is_near = i % PITCH == lines || i % PITCH == PITCH - 1;
       if (!is_wanted && !is_near) assert_false(asked[i]);
     }
@@ -57,7 +59,7 @@ static void every_line_is_asked_for(void** unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_line_is_asked_for),
+      cmocka_unit_test(every_line_is_prefetched),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

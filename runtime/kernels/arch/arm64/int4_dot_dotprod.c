@@ -14,8 +14,8 @@
 #include "runtime/kernels/arch/arm64/int8_dot_dotprod_template.h"
 
 enum {
-  ROWS = 2,          // whose sums are in registers
-  COLUMNS = 2,       // the same
+  ROWS = 2,          // rows whose sums are in registers
+  COLUMNS = 2,       // columns whose sums are in registers
   GROUPS = 4,        // the same, of each of them
   PART = 2 * BYTES,  // elements of a register of weights
   MOST_GROUPS = ETX_INT8_MAX_DEPTH / PART,
@@ -50,7 +50,7 @@ typedef struct dotprod_step {
   const int8_t* zeros;  // NULL: none
   ptrdiff_t to_groups;  // from a column's scales to the next one's
   const uint8_t* rows[ROWS];
-  const int32_t* sums[ROWS];  // of rows' groups
+  const int32_t* sums[ROWS];  // sums of rows' groups
   const int32_t* base;
 } dotprod_step;
 

@@ -8,7 +8,7 @@
 enum {
   LEAST_GROUP = 2 * BYTES,  // elements
   SUMS = 8,                 // partial sums of groups
-  ROWS = ETX_INT8_ROWS,     // whose sums are in registers
+  ROWS = ETX_INT8_ROWS,     // rows whose sums are in registers
   PARTIAL = SUMS * ETX_INT8_COLUMNS,
 };
 

@@ -9,8 +9,8 @@
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 
 enum {
-  BYTES = 16,  // of a register
-  LANES = 4,   // of four bytes
+  BYTES = 16,  // bytes of a register
+  LANES = 4,   // lanes of four bytes
 };
 
 // Adds four sums of four products each. Inline assembly, because clang before

@@ -6,8 +6,8 @@
 // ------------------------------------------------ rows as they are stored
 
 enum {
-  ROWS = 6,     // whose sums are in registers
-  COLUMNS = 4,  // the same
+  ROWS = 6,     // rows whose sums are in registers
+  COLUMNS = 4,  // columns whose sums are in registers
 };
 
 // One more step of `rows` times four sums. If `has_ones`, the bytes of the last
@@ -193,7 +193,7 @@ static void last(const etx_int8_epilogue* line) {
 
 // ------------------------------------------------ panels
 
-enum { GEMM_ROWS = ETX_INT8_ROWS };  // whose sums are in registers
+enum { GEMM_ROWS = ETX_INT8_ROWS };  // rows whose sums are in registers
 
 // Packs sixteen bytes of sixteen columns and adds up their sums.
 static void transpose_square(const uint8_t* in, ptrdiff_t row, int8_t* out,

@@ -8,7 +8,7 @@
 enum {
   COLUMNS = ETX_U8_COLUMNS,
   QUARTERS = COLUMNS / LANES,
-  ROWS = 4,  // whose sums are in registers
+  ROWS = 4,  // rows whose sums are in registers
   SIDE = ETX_U8_INTERLEAVE,
   FOUR = COLUMNS * SIDE,  // bytes of a panel from four to four
   SUM_ROW = ETX_U8_PANELS * COLUMNS,

@@ -108,8 +108,9 @@ typedef float panel_taps_vector __attribute__((vector_size(32)));
         [eights] "r"(eights)                                      \
       : "rax", "rcx", "rsi", "xmm13", "xmm14", "xmm15", "cc", "memory")
 
-// sums [positions, 2] += seen [taps, positions] * weights [taps, 2], likewise,
-// for four to six positions. Rows of `seen` are `seen_row` floats apart.
+// sums [positions, 2] += seen [taps, positions] * weights [taps, 2], in the
+// same way, for four to six positions. Rows of `seen` are `seen_row` floats
+// apart.
 static inline __attribute__((always_inline)) void conv_oc_eight_taps(
     const float* seen, ptrdiff_t seen_row, const float* weights, size_t eights,
     size_t positions, panel_taps_vector sums[6][2]) {

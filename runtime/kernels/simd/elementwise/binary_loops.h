@@ -26,7 +26,7 @@ typedef enum etx_binary_function {
   ETX_BINARY_COUNT
 } etx_binary_function;
 
-// By function; NULL: not for this type.
+// Loops by function; NULL: the function has none for this type.
 extern const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT];
 
 // The loops of logical_and, logical_or and logical_xor over bool as it lies in
@@ -37,8 +37,9 @@ etx_binary_loop etx_binary_loop_of_bool(size_t function);
 // for this function or type.
 etx_binary_loop etx_binary_loop_of_narrow(size_t function, etx_dtype dtype);
 
-// One loop over operands of type T, which stands as `member` in an etx_scalar,
-// and results of type R; the expression is of x, y and the parameter p.
+// Defines a loop over operands of type T, which is the member `member` of an
+// etx_scalar, with results of type R. The expression may use x, y and the
+// parameter p.
 #define ETX_BINARY_LOOP(name, T, R, member, expression)                    \
   static void name(void* out_data, const void* a_data, const void* b_data, \
                    size_t count, etx_scalar parameter) {                   \

@@ -1,4 +1,4 @@
-// Loops over integers narrower than int64 as they lie in memory: those that
+// Loops over integers narrower than int64, without conversion: those that
 // give the same there as in int64 and cut.
 
 #include "runtime/built_types.h"

@@ -11,14 +11,14 @@
 enum { ETX_FAST_GROUP = 64 };
 
 typedef struct etx_fast_or_general {
-  size_t bytes;  // of an element of operands and result
+  size_t bytes;  // bytes of an element of operands and result
   // True if the fast version is valid for all pairs, at most ETX_FAST_GROUP.
   bool (*are_fast)(const void* a, const void* b, size_t count);
   etx_binary_loop near;
   etx_binary_loop any;
 } etx_fast_or_general;
 
-// As an etx_binary_loop.
+// A loop with the parameters of etx_binary_loop.
 static inline void etx_fast_or_general_run(const etx_fast_or_general* loops,
                                            void* out, const void* a,
                                            const void* b, size_t count,

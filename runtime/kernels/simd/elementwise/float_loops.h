@@ -14,10 +14,11 @@
 #include "runtime/kernels/simd/elementwise/unary_loops.h"
 
 typedef struct etx_float_loops {
-  const char* name;               // of the instruction set
-  const etx_unary_loop* unary;    // by etx_unary_function
-  const etx_binary_loop* binary;  // by etx_binary_function; NULL: not for floats
-  const etx_binary_loop* whole;   // the same for int64
+  const char* name;             // name of the instruction set
+  const etx_unary_loop* unary;  // by etx_unary_function
+  const etx_binary_loop*
+      binary;                    // by etx_binary_function; NULL: not for floats
+  const etx_binary_loop* whole;  // the same for int64
   // Writes the same eight bytes `count` times.
   void (*spread)(char* out, uint64_t eight, size_t count);
   // out = (in & keep) ^ turn for `count` words of 8 bytes. `out` may be `in`.
@@ -36,7 +37,7 @@ extern const etx_float_loops etx_float_loops_base;
 // The loops for an instruction set.
 const etx_float_loops* etx_float_loops_of(etx_instruction_set set);
 
-// Those for the widest set that this processor has.
+// The loops of the widest instruction set of this processor.
 static inline const etx_float_loops* etx_float_loops_best(void) {
   return etx_float_loops_of(etx_instruction_set_within(ETX_SET_ANY));
 }

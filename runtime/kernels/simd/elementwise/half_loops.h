@@ -12,7 +12,7 @@
 
 // Arrays do not overlap and have any length.
 typedef struct etx_half_loops {
-  const char* name;  // of the instruction set
+  const char* name;  // name of the instruction set
   void (*read)(float* restrict out, const uint16_t* restrict in, size_t count);
   void (*write)(uint16_t* restrict out, const float* restrict in, size_t count);
   // The same of bfloat16.
@@ -28,7 +28,7 @@ extern const etx_half_loops etx_half_loops_base;
 // The loops for an instruction set.
 const etx_half_loops* etx_half_loops_of(etx_instruction_set set);
 
-// Those for the widest set that this processor has.
+// The loops of the widest instruction set of this processor.
 static inline const etx_half_loops* etx_half_loops_best(void) {
   return etx_half_loops_of(etx_instruction_set_within(ETX_SET_ANY));
 }

@@ -12,10 +12,10 @@
 typedef struct etx_layer_norm_rows {
   const float* in;
   float* out;           // may be `in`, or what the parameters of one row are
-  const float* weight;  // of each element of a row
+  const float* weight;  // a factor for each element of a row
   const float* bias;
-  float* means;   // of each row: written
-  float* scales;  // of each row, 1/deviation: written
+  float* means;   // written: the mean of each row
+  float* scales;  // written: 1/deviation of each row
   size_t rows, count;
   float eps;  // added to the variance
 } etx_layer_norm_rows;

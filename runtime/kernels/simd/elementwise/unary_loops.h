@@ -24,15 +24,17 @@ typedef enum etx_unary_function {
   ETX_UNARY_COUNT
 } etx_unary_function;
 
-// By function; NULL: not for this type. Those over floats are in float_loops.h.
+// Loops by function; NULL: the function has none for this type. float_loops.h
+// has the loops over floats.
 extern const etx_unary_loop etx_unary_loops_f64[ETX_UNARY_COUNT];
 extern const etx_unary_loop etx_unary_loops_i64[ETX_UNARY_COUNT];
 
-// The loop of logical_not over bool as it lies in memory; NULL for others.
+// The loop of logical_not over bool without conversion; NULL for others.
 etx_unary_loop etx_unary_loop_of_bool(size_t function);
 
-// One loop over operands of type T, which stands as `member` in an etx_scalar,
-// and results of type R; the expression is of x and the parameters p, q and r.
+// Defines a loop over operands of type T, which is the member `member` of an
+// etx_scalar, with results of type R. The expression may use x and the
+// parameters p, q and r.
 #define ETX_UNARY_LOOP(name, T, R, member, expression)                \
   static void name(void* out_data, const void* in_data, size_t count, \
                    const etx_scalar* parameters) {                    \

@@ -75,7 +75,7 @@ const etx_unary_loop etx_unary_loops_i64[ETX_UNARY_COUNT] = {
 #include "runtime/kernels/simd/elementwise/unary_ops.def"
 };
 
-// logical_not of bool as it lies in memory: any byte but 0 is true.
+// logical_not of bool without conversion: any byte but 0 is true.
 static void bool_not(void* out_data, const void* in_data, size_t count,
                      const etx_scalar* parameters) {
   uint8_t* out = out_data;

@@ -29,9 +29,10 @@ typedef struct etx_attention_score_rows {
   ptrdiff_t row;       // in elements
   size_t rows, count;  // `count` is a multiple of ETX_ATTENTION_SCORE_LANES
   float scale;         // greater than 0
-  float* largest;      // of each row: -infinity at first; NaN is ignored
-  float* factor;       // of each row: written
-  float* shift;        // of each row: written
+  float* largest;      // the maximum of each row so far, -infinity at first;
+                       // ignores NaN
+  float* factor;       // written: the factor of each row
+  float* shift;        // written: the shift of each row
   // Partial sums of the weights of each row: the weight of element i is added
   // to sum i mod ETX_ATTENTION_SCORE_LANES.
   float (*totals)[ETX_ATTENTION_SCORE_LANES];

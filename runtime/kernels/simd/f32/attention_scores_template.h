@@ -25,7 +25,7 @@ enum {
   SCORE_MANY = 64,  // scores of a row that are written out
 };
 
-#define SCORE_NONE (-__builtin_inff())  // less than any score
+#define SCORE_NONE (-__builtin_inff())  // smaller than or equal to any score
 
 // NaN stays what it is.
 static inline __attribute__((always_inline)) etx_f32_vec score_power(
@@ -88,9 +88,10 @@ static inline __attribute__((always_inline)) etx_f32_vec_mask score_is_near(
          (shift >= -ETX_ATTENTION_SCORE_FAR);
 }
 
-// The shifts and factors of some rows from `r` on, whose largest scores these
-// are. A row without one (all are NaN or none is seen) is not shifted. Near
-// shifts are rounded products, far ones exact, and so were those before.
+// Computes the shifts and factors of some rows from `r` on with these maxima. A
+// row without a maximum (all scores are NaN or masked) is not shifted. Small
+// shifts are rounded products, large ones are exact; the same holds for the
+// shifts before.
 static inline __attribute__((always_inline)) void score_shifts(
     const etx_attention_score_rows* s, size_t r, etx_f32_vec largest,
     float scale) {

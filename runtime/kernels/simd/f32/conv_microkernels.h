@@ -65,7 +65,7 @@ typedef struct etx_depthwise_planes {
   etx_row_store store;
   size_t planes;
   ptrdiff_t out_plane;  // from channel to channel, of `added` too
-  const float* bias;    // of the first channel; NULL: none
+  const float* bias;    // the bias of the first channel; NULL: none
   ptrdiff_t bias_step;
   const float* weights;
   ptrdiff_t weight_plane;
@@ -112,7 +112,7 @@ typedef struct etx_conv_oc {
   float* sums;
   ptrdiff_t sum_row;
   size_t positions, taps;
-  size_t groups;  // of ETX_LANE_GROUP_BYTES, at most 4
+  size_t groups;  // groups of ETX_LANE_GROUP_BYTES, at most 4
   bool starts;    // the sums begin at zero and are not read
   // Memory to prefetch meanwhile: rows, `ahead_row` bytes apart, of as many
   // floats as there are taps.
@@ -130,7 +130,7 @@ typedef void (*etx_conv_oc_loop)(const etx_conv_oc* spots);
 typedef struct etx_conv_oc_store {
   etx_row_store store;  // one row
   ptrdiff_t out_channel;
-  const float* bias;  // of each channel
+  const float* bias;  // a bias for each channel
   size_t channels;    // up to a group
 } etx_conv_oc_store;
 
@@ -156,8 +156,8 @@ typedef struct etx_conv_oc_dense {
   const char* ahead;
   ptrdiff_t ahead_piece;
   size_t ahead_pieces, ahead_lines;
-  // The first tap of the positions that the next call reads, to prefetch;
-  // `seen` if they were read before.
+  // The first tap of the positions that the next call reads, for prefetching;
+  // equal to `seen` if they have been read before.
   const float* next;
 } etx_conv_oc_dense;
 
@@ -173,10 +173,10 @@ enum { ETX_CONV_PIXEL_CHANNELS = 8 };  // channels are a multiple of it
 // and a row is longer than a group of lanes. Nothing but the elements is read
 // or written.
 typedef struct etx_conv_pixels {
-  etx_row_store store;  // of the first channel, but for the bias
+  etx_row_store store;  // for the first channel, without the bias
   ptrdiff_t out_channel;
   size_t channels;
-  const float* bias;  // of the first channel; NULL: none
+  const float* bias;  // the bias of the first channel; NULL: none
   ptrdiff_t bias_step;
   const float* weights;
   // With panels, the weights of ETX_CONV_OC_CHANNELS channels are neighbours,

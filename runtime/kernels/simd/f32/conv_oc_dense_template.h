@@ -31,10 +31,10 @@ enum {
   CONV_OC_DENSE_VECTORS = CONV_OC_DENSE_PANELS * CONV_OC_DENSE_PARTS,
 };
 
-// `count` positions by CONV_OC_DENSE_PANELS panels. Inlined with a constant, so
-// that the sums stay in registers. `piece` is what it asks for, and, but for
-// eights, of each tap what lies where `soon` says: rows are too short for a
-// processor to see the next coming.
+// Computes `count` positions by CONV_OC_DENSE_PANELS panels. Inlined with a
+// constant, so that the sums stay in registers. It prefetches `piece` and,
+// except in blocks of eight taps, for each tap the line at `soon`: rows are too
+// short for the hardware prefetcher.
 static inline __attribute__((always_inline)) void conv_oc_dense_block(
     const etx_conv_oc_dense* s, size_t position, size_t count, size_t panel,
     size_t piece, const float* soon) {
@@ -107,8 +107,8 @@ static inline __attribute__((always_inline)) void conv_oc_dense_block(
 // The size of the next block of the `left` positions.
 static inline size_t conv_oc_dense_count(size_t left) {
 #if VECTOR_BYTES >= 32
-  // Blocks of as equal a size as can be: small ones have too few sums to hide
-  // how long a step takes.
+  // Blocks have similar sizes: small blocks have too few accumulators to hide
+  // the latency of an FMA.
   const size_t blocks =
       (left + CONV_OC_DENSE_POSITIONS - 1) / CONV_OC_DENSE_POSITIONS;
   const size_t count = (left + blocks - 1) / blocks;

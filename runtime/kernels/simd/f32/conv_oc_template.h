@@ -13,7 +13,7 @@
 #include "runtime/kernels/simd/f32/conv_microkernels.h"
 
 enum {
-  CONV_OC_LANES = ETX_LANE_GROUP_BYTES / 4,  // of a group
+  CONV_OC_LANES = ETX_LANE_GROUP_BYTES / 4,  // lanes of a group
   CONV_OC_PARTS = CONV_OC_LANES / ETX_F32_LANES,
 #if VECTOR_BYTES == 16 && !defined(__aarch64__)  // 16 registers
   CONV_OC_POSITIONS = 2,
@@ -78,7 +78,8 @@ static inline __attribute__((always_inline)) void conv_oc_block(
       }
       ahead += ETX_LANE_GROUP_BYTES;
     }
-    // In a loop of its own: the tap loop has no registers left.
+    // Prefetches in a loop of its own, because the tap loop has no registers
+    // left.
     for (size_t g = wanted.first; g < wanted.end; ++g) {
       const float* const next =
           weights + (ptrdiff_t)g * weight_group + s->weight_prefetch;

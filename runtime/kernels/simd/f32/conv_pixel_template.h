@@ -176,8 +176,9 @@ static inline __attribute__((always_inline)) void conv_pixel_line(
 //     {CONV_PIXEL_ROWS} channels x {CONV_PIXEL_GROUPS * CONV_PIXEL_LANES}
 //     pixels
 static void conv_pixel(const etx_conv_pixels* given) {
-  etx_conv_pixels p = *given;                // which results do not change
-  p.store.bias = row_bias(&p.store, -0.0f);  // what is added to each bias
+  etx_conv_pixels p = *given;  // which results do not change
+  p.store.bias =
+      row_bias(&p.store, -0.0f);  // -0, or 0 if results of -0 become 0
   for (size_t channel = 0; channel < p.channels;
        channel += ETX_CONV_PIXEL_CHANNELS) {
     for (size_t line = 0; line < p.store.rows; ++line) {

@@ -31,7 +31,8 @@ enum {
 #endif
 };
 
-// Lanes of a load from column `first` on that lie in a row of `columns`.
+// The mask of the lanes of a load from column `first` on that lie in a row of
+// `columns`.
 static inline row_lanes depthwise_inside(ptrdiff_t first, ptrdiff_t columns) {
   return (row_lanes)(row_first(columns - first) & ~row_first(-first));
 }
@@ -50,8 +51,8 @@ static inline size_t depthwise_at(const etx_depthwise_planes* p, size_t x) {
 #endif
 }
 
-// Stores what a vector from column `x` on has of a row of results. With it
-// `left` rows are to come.
+// Stores the part of a vector, from column `x` on, that lies in a row of
+// results. `left` rows remain, this one included.
 static inline __attribute__((always_inline)) void depthwise_store(
     const etx_row_store* s, const etx_f32_vec* sums, const float* added,
     float* out, size_t x, size_t left) {
@@ -74,8 +75,8 @@ static inline __attribute__((always_inline)) void depthwise_store(
 #endif
 }
 
-// Where the loads of one vector of results begin in a row of the input, and
-// which lanes of the three loads lie inside the row.
+// The offsets of the loads for one vector of results in a row of the input, and
+// the lanes of the three loads that lie inside the row.
 typedef struct depthwise_view {
   ptrdiff_t first;
   row_lanes inside[3];
@@ -208,7 +209,7 @@ static inline __attribute__((always_inline)) void depthwise_columns(
   }
 }
 
-// The same, as `is_whole` and `asks` say.
+// Calls the function above with `is_whole` and `asks` as constants.
 static inline __attribute__((always_inline)) void depthwise_some(
     const etx_depthwise_planes* p, const etx_f32_vec* weights, size_t x,
     const depthwise_view* view, bool is_whole, bool asks) {
@@ -222,7 +223,8 @@ static inline __attribute__((always_inline)) void depthwise_some(
   }
 }
 
-// One channel. `views` has the views of short rows; NULL: they are computed.
+// Computes one channel. `views` has the views of short rows; NULL: they are
+// computed here.
 static inline __attribute__((always_inline)) void depthwise_plane(
     const etx_depthwise_planes* p, const depthwise_view* views) {
   etx_f32_vec weights[DEPTHWISE_TAPS];

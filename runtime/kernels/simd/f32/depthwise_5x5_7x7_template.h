@@ -27,9 +27,9 @@ enum {
   DEPTHWISE_SQUARE_LOADS = DEPTHWISE_SQUARE_MAX_KERNEL,
 };
 
-// Where what the taps see of a row begins, and which lanes of its loads lie in
-// the row. With steps of two columns a pair of taps sees every second lane of
-// two loads.
+// The offset of the first loaded element in a row, and the lanes of the loads
+// that lie inside the row. With a stride of two columns, a pair of taps reads
+// every second lane of two loads.
 typedef struct depthwise_square_view {
   ptrdiff_t first;
   row_lanes inside[DEPTHWISE_SQUARE_LOADS];

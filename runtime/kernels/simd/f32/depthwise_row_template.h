@@ -26,7 +26,7 @@
 enum {
   DEPTHWISE_ROW_LANES = ETX_F32_LANES,
   DEPTHWISE_ROW_VECTORS = 4,
-  DEPTHWISE_ROW_TAPS = 9,  // whose weights stay in registers
+  DEPTHWISE_ROW_TAPS = 9,  // taps whose weights stay in registers
 };
 
 ROW_FINISH(finish_plane, etx_f32_vec, clamp_piece)

@@ -17,7 +17,7 @@
 // Bytes of a lane group: panels and sums have whole groups.
 enum { ETX_LANE_GROUP_BYTES = 64 };
 
-// What a block may add to its sums: a bias and another tensor.
+// The addends of a block's sums: a bias and another tensor.
 enum { ETX_GEMM_ADDENDS = 2 };
 
 // GEMM of a packed panel: sums[rows, lanes] += weights[rows, taps] *
@@ -30,9 +30,9 @@ typedef struct etx_gemm_block {
   ptrdiff_t weight_row;
   const void* panel;
   ptrdiff_t panel_row;  // from tap to tap
-  // For float32: where each tap's row begins, instead of panel_row; or NULL.
+  // For float32: the offset of each tap's row, instead of panel_row; or NULL.
   const ptrdiff_t* offsets;
-  // From lane group to lane group; with offsets they are neighbours.
+  // The distance of neighbouring lane groups; with offsets they are contiguous.
   ptrdiff_t panel_group;
   size_t rows, taps, lanes;
   bool starts;  // the sums begin at zero and are not read
@@ -63,7 +63,7 @@ typedef struct etx_gemm_taps {
   ptrdiff_t weight_row;
   const float* panel;
   ptrdiff_t panel_row;
-  const ptrdiff_t* offsets;  // where each tap's row begins, instead; or NULL
+  const ptrdiff_t* offsets;  // offset of each tap's row, instead; or NULL
   size_t eights;
 } etx_gemm_taps;
 
@@ -106,7 +106,7 @@ typedef void (*etx_transpose_pack_loop)(const float* in, ptrdiff_t row,
                                         size_t rows, size_t count, float* out);
 
 typedef struct etx_f32_microkernels {
-  const char* name;                      // of the instruction set
+  const char* name;                      // name of the instruction set
   etx_gemm_microkernel gemm_by_type[3];  // by etx_compute_type
   etx_gemm_nt_loop dots;
   etx_gemm_small_loop gemm_small;

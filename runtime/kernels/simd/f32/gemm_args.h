@@ -14,7 +14,7 @@ struct etx_chain;
 
 typedef struct etx_gemm {
   size_t rows, columns, inner;  // [rows, inner] * [inner, columns]
-  etx_dtype dtype;              // of all three
+  etx_dtype dtype;              // type of all three operands
   const char* left;
   ptrdiff_t left_row, left_inner;  // strides in elements
   const char* right;
@@ -25,13 +25,13 @@ typedef struct etx_gemm {
   char* out;          // rows of `columns` elements without gaps
   ptrdiff_t out_row;  // in elements
   // With panels and no chain, the result's columns may be stored in parts of
-  // whole panels, `part_step` elements apart; 0: in one.
+  // whole panels, which are `part_step` elements apart; 0: they are contiguous.
   size_t part_columns;
   ptrdiff_t part_step;
-  // What the product is added to: out = beta * added + alpha * product.
+  // out = beta * added + alpha * product. These are the addend and its factors.
   const char* added;                  // NULL: nothing, and alpha is 1
   ptrdiff_t added_row, added_column;  // strides, 0 where it is broadcast
-  etx_scalar alpha, beta;             // of the compute type
+  etx_scalar alpha, beta;             // in the compute type
   bool is_scaled;                     // alpha or beta is not 1
   bool ignores_added;                 // beta is 0: even NaN does not count
   bool ignores_product;               // alpha is 0: the same

@@ -105,7 +105,7 @@ static inline __attribute__((always_inline)) void NAME(store_sums)(
   }
 }
 
-// Where the rows of addend `i` begin that belong to the tile.
+// The first row of addend `i` that belongs to the tile.
 static inline const T* NAME(added_of)(const etx_gemm_block* b, int i,
                                       const NAME(tile) * t) {
   return (const T*)b->added[i] + (ptrdiff_t)t->row * b->added_row[i] +
@@ -176,8 +176,8 @@ static inline __attribute__((always_inline)) void NAME(add_tap)(
   }
 }
 
-// All taps of a block: loads or clears the accumulators, adds the taps and the
-// added rows, and stores the sums. Meanwhile it prefetches.
+// Computes all taps of a block: loads or clears the accumulators, adds the taps
+// and the added rows, and stores the sums. It prefetches in between.
 static inline __attribute__((always_inline)) void NAME(add_block)(
     const etx_gemm_block* b, NAME(tile) t, size_t rows, size_t vectors,
     bool is_scattered, etx_prefetch_stream** stream) {

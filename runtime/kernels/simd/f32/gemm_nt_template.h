@@ -19,7 +19,7 @@
 enum {
   GEMM_NT_LANES = ETX_F32_DOT_SUMS,
   DOT_PARTS = ETX_F32_DOT_VECS,
-  GEMM_NT_MAX_ROWS = 7,  // of DOT_ROWS
+  GEMM_NT_MAX_ROWS = 7,  // largest DOT_ROWS
   GEMM_NT_MAX_COLUMNS = 4,
 #if VECTOR_BYTES == 64
   // A tile has as many columns as the register block, so each stream of memory
@@ -32,7 +32,7 @@ enum {
   GEMM_NT_ONE_ROW_PREFETCH = 1024,
   GEMM_NT_ONE_ROW_MIN = 1 << 18,
 #elif VECTOR_BYTES == 32
-  // Rows of right that stay in L1 while rows of left pass.
+  // Rows of `right` that stay in L1 while the rows of `left` pass.
   GEMM_NT_TILE = 6,
   GEMM_NT_PREFETCH = 512,
 #else
@@ -41,7 +41,7 @@ enum {
 #endif
   GEMM_NT_AHEAD = 1024,  // the longest rows that are prefetched
   GEMM_NT_CACHED = 64,   // columns that one row reads in the order of memory,
-  GEMM_NT_SHORT = 256,   // if they have no more elements
+  GEMM_NT_SHORT = 256,   // rows with no more elements are short
 };
 
 // A tile of columns (rows of right) that are `apart` from each other, so that
@@ -66,7 +66,7 @@ static inline gemm_nt_tile gemm_nt_tile_at(const etx_gemm_nt* b, size_t column,
                         .columns = columns};
 }
 
-// One more step of each of `rows` times `columns` dots.
+// Adds the next step to each of `rows` times `columns` dot products.
 static inline __attribute__((always_inline)) void gemm_nt_step(
     const float* left, ptrdiff_t left_row, const float* right,
     ptrdiff_t right_row, size_t rows, size_t columns,
@@ -232,12 +232,12 @@ static inline __attribute__((always_inline)) void dot_rows(
   }
 }
 
-// All rows with the columns of a tile.
+// Computes all rows with the columns of a tile.
 static void gemm_nt_tile_run(const gemm_nt_tile* t) {
   const size_t all = t->b->rows;
   size_t row = 0;
 #if DOT_ROWS > 3
-  // In blocks of similar size.
+  // Blocks have similar sizes.
   while (row < all) {
     const size_t turns = (all - row + DOT_ROWS - 1) / DOT_ROWS;
     const size_t rows = (all - row + turns - 1) / turns;
@@ -309,7 +309,7 @@ static inline __attribute__((always_inline)) void gemm_nt_sixteen(
     }
     ETX_UNROLLED
     for (size_t j = 0; j < side; ++j) {
-      const size_t lane = follow * j + i;  // of the totals
+      const size_t lane = follow * j + i;  // index in `totals`
       all[4 * (lane % 4) + lane / 4] = sums[0][j][0];
     }
   }

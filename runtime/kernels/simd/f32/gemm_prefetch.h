@@ -89,9 +89,9 @@ typedef struct etx_gemm_part {
   size_t first, some, all;
 } etx_gemm_part;
 
-// Prefetches as large a part of the weights of the rows from `row` on, which
-// come next, as is computed of these rows' lane groups meanwhile. Nothing if
-// there are fewer than `rows` of them.
+// Prefetches a part of the weights of the next rows, from `row` on: the same
+// part as the current rows' lane groups that are computed meanwhile. Does
+// nothing if fewer than `rows` rows remain.
 static inline void etx_gemm_prefetch_weights(const etx_gemm_block* b,
                                              size_t element_bytes, size_t row,
                                              size_t rows, etx_gemm_part part) {

@@ -32,7 +32,7 @@ typedef row_lanes gemm_small_lanes;
 #define GEMM_SMALL_FIRST(count) row_first((ptrdiff_t)(count))
 #define GEMM_SMALL_LOAD(from, lanes) ROW_LOAD_SOME(from, lanes)
 #else
-typedef size_t gemm_small_lanes;  // how many
+typedef size_t gemm_small_lanes;  // number of lanes
 #define GEMM_SMALL_FIRST(count) (count)
 #define GEMM_SMALL_LOAD(from, lanes) gemm_small_load(from, lanes)
 
@@ -84,7 +84,7 @@ static inline __attribute__((always_inline)) etx_f32_vec gemm_small_load_half(
 // The operands of the loops below: a vector of columns of `p`.
 typedef struct gemm_small_columns {
   const etx_gemm* p;
-  const float* right;   // of the first tap
+  const float* right;   // `right` at the first tap
   ptrdiff_t right_row;  // from tap to tap
   size_t column, columns;
   gemm_small_lanes lanes;
@@ -155,7 +155,7 @@ static inline __attribute__((always_inline)) void gemm_small_all_rows(
   for (; row < c->p->rows; ++row) gemm_small_rows(c, row, 1, are_half);
 }
 
-// All rows of some columns.
+// Computes all rows of some columns.
 static void gemm_small_group(const etx_gemm* p, size_t column, size_t columns,
                              const float* right, ptrdiff_t right_row) {
   gemm_small_columns c = {
@@ -179,7 +179,7 @@ static void gemm_small_group(const etx_gemm* p, size_t column, size_t columns,
 // is not a column.
 #if VECTOR_BYTES >= 32
 
-// A square in registers; what is not there is zero.
+// A square in registers; elements outside the matrix are zero.
 static inline __attribute__((always_inline)) void gemm_small_square(
     const float* in, ptrdiff_t row, size_t rows, size_t count, float* out) {
   const gemm_small_lanes lanes = GEMM_SMALL_FIRST(count);
@@ -197,7 +197,7 @@ static inline __attribute__((always_inline)) void gemm_small_square(
 
 #if VECTOR_BYTES == 64
 
-// Up to eight rows of up to eight taps, two rows to a vector.
+// Computes up to eight rows of up to eight taps, two rows in each vector.
 static void gemm_small_transpose_eight(const float* in, ptrdiff_t row,
                                        size_t rows, size_t count, float* out) {
   enum { SIDE = 8 };

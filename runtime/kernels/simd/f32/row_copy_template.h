@@ -38,7 +38,7 @@ enum { ROW_PIECE = 16 };
   __builtin_ia32_storeups512_mask(to, x, lanes)
 #endif
 
-// The first lanes: `count`, if there are so many.
+// Loads the first lanes: at most `count`.
 static inline row_lanes row_first(ptrdiff_t count) {
   if (count <= 0) return 0;
   return (row_lanes)(count < ROW_PIECE ? (1u << count) - 1 : 0xffffu);
@@ -52,7 +52,7 @@ enum { ROW_PIECE = 8 };
 #define ROW_LOAD_SOME(from, lanes) \
   __builtin_ia32_maskloadps256((const row_piece*)(const void*)(from), lanes)
 
-// The first lanes: `count`, if there are so many.
+// Stores the first lanes: at most `count`.
 static inline row_lanes row_first(ptrdiff_t count) {
   const int n = count < 0 ? 0 : count < ROW_PIECE ? (int)count : ROW_PIECE;
   const row_lanes lane = {0, 1, 2, 3, 4, 5, 6, 7};

@@ -62,7 +62,7 @@ static inline __attribute__((always_inline)) void transpose_square(
   }
 }
 
-// Rows or taps that fill no square, element by element.
+// Copies rows or taps that do not fill a square, element by element.
 static void transpose_rest(const float* in, ptrdiff_t row, size_t first_row,
                            size_t rows, size_t count, float* out) {
   for (size_t k = 0; k < count; ++k) {
@@ -80,10 +80,11 @@ static inline size_t transpose_first(size_t k, size_t count) {
 
 #if VECTOR_BYTES == 64
 
-//   @transpose_pack  float32 | transposed pack: rows become columns | {TRANSPOSE_SIDE} x
+//   @transpose_pack  float32 | transposed pack: rows become columns |
+//     {TRANSPOSE_SIDE} x
 //     {TRANSPOSE_SIDE}
-static void transpose_pack(const float* in, ptrdiff_t row, size_t rows, size_t count,
-                 float* out) {
+static void transpose_pack(const float* in, ptrdiff_t row, size_t rows,
+                           size_t count, float* out) {
   float some[TRANSPOSE_SIDE][TRANSPOSE_SIDE];
   if (rows < TRANSPOSE_SIDE) memset(some, 0, sizeof some);
   if (count < TRANSPOSE_SIDE) {
@@ -119,8 +120,8 @@ static inline __attribute__((always_inline)) void transpose_squares(
     const float* in, ptrdiff_t row, size_t rows, size_t count, float* out) {
   enum { LINE = 2 * TRANSPOSE_SIDE };
   size_t k = 0;
-  // Both halves of a cache line before the next rows: L1 may not hold the lines
-  // of all rows at once.
+  // Writes both halves of a cache line before the next rows, because L1 may not
+  // hold the lines of all rows at once.
   for (; k + LINE <= count; k += LINE) {
     ETX_UNROLLED
     for (size_t i = 0; i < rows; i += TRANSPOSE_SIDE) {
@@ -141,10 +142,11 @@ static inline __attribute__((always_inline)) void transpose_squares(
   }
 }
 
-//   @transpose_pack  float32 | transposed pack: rows become columns | {TRANSPOSE_SIDE} x
+//   @transpose_pack  float32 | transposed pack: rows become columns |
+//     {TRANSPOSE_SIDE} x
 //     {TRANSPOSE_SIDE}
-static void transpose_pack(const float* in, ptrdiff_t row, size_t rows, size_t count,
-                 float* out) {
+static void transpose_pack(const float* in, ptrdiff_t row, size_t rows,
+                           size_t count, float* out) {
   const size_t squares =
       count < TRANSPOSE_SIDE ? 0 : rows / TRANSPOSE_SIDE * TRANSPOSE_SIDE;
   if (squares == ETX_TRANSPOSE_ROWS) {

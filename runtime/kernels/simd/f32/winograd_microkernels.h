@@ -32,7 +32,7 @@ enum {
 typedef struct etx_winograd_input {
   const float* patch;
   ptrdiff_t patch_row;
-  size_t rows, columns;  // of tiles
+  size_t rows, columns;  // rows and columns of tiles
   float* out;
   ptrdiff_t place;
 } etx_winograd_input;

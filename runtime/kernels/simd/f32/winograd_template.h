@@ -28,7 +28,7 @@ enum { WINOGRAD_LANES = ETX_F32_LANES };
   __builtin_shufflevector(a, b, i, 2 + i, 4 + i, 6 + i)
 #endif
 
-// ------------------------------------------------ what tiles see
+// ------------------------------------------------ the transformed input
 
 // A vector of tiles: B' from above, on what the first and what the last two
 // columns of all tiles are in, then B from the side.

@@ -9,17 +9,18 @@
 #include <stdint.h>
 
 enum {
-  ETX_INT16_PAIR_COLUMNS = 16,  // of a panel
+  ETX_INT16_PAIR_COLUMNS = 16,  // columns of a panel
   ETX_INT16_PAIR_SUMS = 8,      // partial sums of groups (quantized_loops.h)
   ETX_INT16_PAIR_FEW_ROWS = 3,  // rows that pass bytes as they are stored
 };
 
-// Rows of a prepared input times a panel.
+// A product of rows of a prepared input with a panel.
 typedef struct etx_int16_pair_block {
   const int16_t* left;
   ptrdiff_t left_row;    // in elements
   const int16_t* panel;  // pairs of ETX_INT16_PAIR_COLUMNS times two elements
-  const int8_t* bytes;   // of `few`, instead: a panel of packed_weights.h
+  // for `few`, instead of pairs: a panel of packed_weights.h
+  const int8_t* bytes;
   size_t rows;
   size_t count;  // elements; behind an odd one any may follow
   // int32 sums: rows of ETX_INT16_PAIR_COLUMNS; not read if `starts`.
@@ -38,7 +39,7 @@ typedef struct etx_int16_pair_block {
 typedef struct etx_int16_pair_epilogue {
   const int32_t* whole;  // NULL: partial sums of groups
   const float* sums;
-  const float* scales;  // of columns
+  const float* scales;  // scale of each column
   const float* bias;
   const float* row_scales;
   size_t rows;

@@ -14,8 +14,9 @@
 #include "runtime/kernels/simd/int8/row_argmax.h"
 
 enum {
-  ETX_INT8_COLUMNS = 32,  // of a panel
-  ETX_INT8_ROWS = 4,      // a panel's rows come in multiples of it
+  ETX_INT8_COLUMNS = 32,  // columns of a panel
+  // the number of rows of a product with panels is a multiple of it
+  ETX_INT8_ROWS = 4,
   // Rows are padded to a multiple of 128 bytes; the padding may have any value.
   ETX_INT8_PIECE = 128,
   // The largest number of byte products that fit in an int32 sum.
@@ -28,8 +29,8 @@ typedef struct etx_int8_row_qparams {
   int32_t base;  // 0 to 255
 } etx_int8_row_qparams;
 
-// Rows of bytes times rows of int8 weights. The last row is all ones: its
-// products are the sums of the weights.
+// A product of rows of bytes with rows of int8 weights. The last row is all
+// ones: its products are the sums of the weights.
 typedef struct etx_int8_dot_block {
   const uint8_t* left;
   ptrdiff_t left_row;
@@ -50,7 +51,7 @@ typedef struct etx_int4_dot_block {
   const etx_int8_row_qparams* numbers;
   const uint8_t* right;
   ptrdiff_t right_row;
-  const float* scales;  // of each column's groups
+  const float* scales;  // scales of each column's groups
   const int8_t* zeros;  // NULL: zeros
   size_t rows, columns;
   size_t group, groups;  // elements: 32, 64 or 128
@@ -71,19 +72,20 @@ typedef struct etx_int8_epilogue {
   float* out;  // not of `whole` where results are compared
   ptrdiff_t out_row;
   bool is_far;  // the result may not be in L2: prefetch it
-  // For `whole`: what results of each row are compared with, from a column on,
-  // instead of being stored; or NULL.
+  // For `whole`: the largest results of each row so far, from a column on. They
+  // are updated instead of storing the results. NULL: results are stored.
   etx_row_argmax* best;
   size_t column;
 } etx_int8_epilogue;
 
-// Rows of bytes, a multiple of ETX_INT8_ROWS, times a panel.
+// A product of rows of bytes, whose number is a multiple of ETX_INT8_ROWS, with
+// a panel.
 typedef struct etx_int8_panel {
   const uint8_t* left;
   ptrdiff_t left_row;
   const int8_t* panel;  // [count / 4][ETX_INT8_COLUMNS][4]
-  // From four to four elements, and from half of the columns to the other: a
-  // file has panels of half as many.
+  // The distance between groups of four elements, and between the two halves of
+  // the columns: the panels of a file have half as many columns.
   ptrdiff_t panel_row, panel_part;
   size_t rows;
   size_t count;  // elements, a multiple of 4

@@ -21,8 +21,8 @@
 enum {
   FLOAT_LANES = ETX_F32_DOT_SUMS,
   FLOAT_PARTS = ETX_F32_DOT_VECS,
-  FLOAT_ROWS = 2,     // that are computed together
-  FLOAT_COLUMNS = 2,  // the same
+  FLOAT_ROWS = 2,     // rows that are computed together
+  FLOAT_COLUMNS = 2,  // columns that are computed together
   FLOAT_CHUNK = 256,  // elements whose even ones stand first
   GROUPS = 8,         // partial sums of groups
 };
@@ -36,7 +36,7 @@ static inline __attribute__((always_inline)) void store_totals(
   }
 }
 
-// One more step of each of `rows` times `columns` dots.
+// Adds the next step to each of `rows` times `columns` dot products.
 static inline __attribute__((always_inline)) void step8(
     const float* x, ptrdiff_t left_row, const int8_t* w, ptrdiff_t right_row,
     size_t rows, size_t columns,

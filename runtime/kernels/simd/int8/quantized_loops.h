@@ -11,7 +11,8 @@
 #include "runtime/instruction_set.h"
 #include "runtime/kernels/simd/int8/int16_pair_loops.h"
 
-// Rows of a prepared input and rows of a weight, as packed_weights.h has them.
+// A product of rows of a prepared input with rows of a weight
+// (packed_weights.h).
 typedef struct etx_quantized_block {
   const void* left;    // floats, or integers of 16 bits
   ptrdiff_t left_row;  // in elements
@@ -19,8 +20,8 @@ typedef struct etx_quantized_block {
   ptrdiff_t right_row;  // in bytes
   size_t rows, columns;
   size_t count;  // elements of a row
-  // For 4-bit weights: each column has `groups` of `group` elements: 32, 64, 128
-  // or 256. Left has the order of their chunks.
+  // For 4-bit weights: each column has `groups` groups of `group` elements (32,
+  // 64, 128 or 256). The elements of left have the order of the chunks.
   const float* scales;
   const int8_t* zeros;  // NULL: zeros
   size_t group, groups;
@@ -36,7 +37,7 @@ typedef void (*etx_quantized_loop)(const etx_quantized_block* block);
 enum { ETX_QUANTIZED_MAX_DEPTH = 32768 };
 
 typedef struct etx_quantized_loops {
-  const char* name;  // of the instruction set
+  const char* name;  // name of the instruction set
   // int32 sums of int16 times int8 weights, at most ETX_QUANTIZED_MAX_DEPTH
   // products in each.
   etx_quantized_loop whole8;

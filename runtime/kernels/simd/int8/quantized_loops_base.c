@@ -58,7 +58,7 @@ static void whole8(const etx_quantized_block* b) {
   }
 }
 
-// One sum of 4-bit weights.
+// The sum of one group of 4-bit weights.
 static float sum_groups(const etx_quantized_block* b, size_t row,
                         size_t column) {
   const int16_t* x = (const int16_t*)b->left + (ptrdiff_t)row * b->left_row;

@@ -9,7 +9,7 @@
 //                           the image's: half of the difference in all bytes of
 //                           a register
 //
-// The file that includes this defines, besides:
+// The including file also defines:
 //
 //   CHANNELS, SOME   constants: channels at a time, registers of their sums
 //   SIDE             constant: rows of the image whose bytes share a lane
@@ -29,10 +29,10 @@
 
 enum {
   ROOM_OF_WEIGHTS = 28,  // registers of a window's, / SOME
-  ROOM_OF_COLUMNS = 48,  // of an image's columns
+  ROOM_OF_COLUMNS = 48,  // columns of the image that fit
 };
 
-// Up to CHANNELS channels with their parameters, weights and columns.
+// The working data of up to CHANNELS channels: parameters, weights and columns.
 typedef struct channel_block {
   const etx_u8_depthwise* w;
   size_t first, count;  // channels, at most CHANNELS
@@ -85,7 +85,8 @@ static void start_channels(channel_block* t) {
   }
 }
 
-// Columns of the image from `column` on, of the rows that some results see.
+// Loads the columns of the image from `column` on, for the rows that some
+// results read.
 static inline __attribute__((always_inline)) void transpose_columns(
     channel_block* t, const uint8_t* const* rows, int64_t column, size_t count,
     bool is_whole) {
@@ -166,7 +167,7 @@ static inline __attribute__((unused)) bool windows_fit(
          (w->kernel_x - 1) * w->dilation_x < fit;
 }
 
-// All results of at most CHANNELS channels.
+// Computes all results of at most CHANNELS channels.
 static void sum_channels(const etx_u8_depthwise* w) {
   enum { THREE = (3 + SIDE - 1) / SIDE };
   channel_block t = {.w = w,

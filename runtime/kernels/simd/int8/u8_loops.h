@@ -13,9 +13,9 @@
 #include "runtime/instruction_set.h"
 
 enum {
-  ETX_U8_COLUMNS = 16,    // of a panel
-  ETX_U8_PANELS = 2,      // of a block, at most
-  ETX_U8_ROWS = 12,       // of one whose sums are kept, the same
+  ETX_U8_COLUMNS = 16,    // columns of a panel
+  ETX_U8_PANELS = 2,      // most panels of a block
+  ETX_U8_ROWS = 12,       // most rows of a block whose sums are kept
   ETX_U8_INTERLEAVE = 4,  // elements of a column that are neighbours
 };
 
@@ -50,7 +50,7 @@ typedef struct etx_u8_block {
   int32_t* sums;
   bool starts, ends;
   const etx_u8_requantize* results;
-  size_t channel;  // of the results: the first column's
+  size_t channel;  // the channel of the results' first column
   void* out;       // its first row's result
   size_t out_row;  // elements from row to row
 } etx_u8_block;
@@ -59,7 +59,7 @@ typedef struct etx_u8_block {
 typedef struct etx_u8_depthwise {
   // The image's rows from the first result's first tap on; NULL: outside of it.
   const uint8_t* const* rows;
-  size_t columns;          // of the image
+  size_t columns;          // columns of the image
   const uint8_t* outside;  // the padding value of each channel
   size_t channels;         // bytes from column to column
   size_t first, count;     // channels that are summed

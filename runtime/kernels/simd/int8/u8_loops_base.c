@@ -3,7 +3,8 @@
 
 enum { COLUMNS = ETX_U8_COLUMNS, MOST = ETX_U8_PANELS * COLUMNS };
 
-// Four columns; what takes them has registers of so many bytes on any machine.
+// Vectors of four columns: 16 bytes, which every processor for which this is
+// compiled has.
 
 enum { GROUPS = COLUMNS / 4, SOME_ROWS = 4 };
 

@@ -28,7 +28,7 @@ static inline bool etx_is_f64(etx_compute_type wide) {
   return ETX_HAS_DTYPE(FLOAT64) && wide == ETX_COMPUTE_F64;
 }
 
-// One number.
+// A number of one of the compute types.
 typedef union etx_scalar {
   int64_t i64;
   float f32;

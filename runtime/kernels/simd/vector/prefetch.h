@@ -7,8 +7,8 @@
 
 enum {
   ETX_CACHE_LINE_BYTES = 64,
-  // From so many rows on, each row prefetches so rarely that L1 is no
-  // bottleneck.
+  // From this many rows on, each row prefetches so rarely that L1 does not
+  // limit it.
   ETX_PREFETCH_L1_ROWS = 96,
 };
 

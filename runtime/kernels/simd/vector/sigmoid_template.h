@@ -30,7 +30,7 @@ static inline __attribute__((always_inline)) etx_f32_vec sigmoid_of(
   const etx_f32_vec held = ETX_F32_MIN(most, below);
   const etx_f32_vec shifted =
       ETX_F32_FMA(held, times, (etx_f32_vec)ETX_F32_BROADCAST(round));
-  const etx_f32_vec n = round - shifted;  // less than zero for a large e^-x
+  const etx_f32_vec n = round - shifted;  // negative for a large e^-x
   // What `times` lacks, 1.9e-8, is found by n as well as by x.
   const etx_f32_vec r =
       ETX_F32_FMA(n, (etx_f32_vec)ETX_F32_BROADCAST(-1.33499e-8f),

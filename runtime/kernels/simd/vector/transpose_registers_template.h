@@ -32,7 +32,7 @@ enum { TRANSPOSE_SIDE = ETX_F32_LANES };  // rows and columns of a square
                           10 + a, 11 + a, 16 + a, 17 + a, 18 + a, 19 + a, \
                           24 + a, 25 + a, 26 + a, 27 + a)
 
-// Rows `a` become columns `b`. Changes `a`.
+// Transposes the rows `a` to columns `b`. Changes `a`.
 static inline __attribute__((always_inline)) void transpose_registers(
     etx_f32_vec* a, etx_f32_vec* b) {
   // Pairs of rows, then fours, then eights, then all.

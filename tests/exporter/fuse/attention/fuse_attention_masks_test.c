@@ -37,7 +37,8 @@ static void a_scale_after_a_mask_scales_the_mask(void** state) {
                                               "0.5, -inf, False, False")));
 }
 
-// The number that hides keys, too, to infinity where it is no longer one.
+// The score of a hidden key is multiplied by the scale, too, and becomes
+// -infinity if the product is not a finite float.
 static void a_scale_after_where_scales_its_number(void** state) {
   (void)state;
   expect(HEADS SCORES
@@ -55,7 +56,7 @@ static void a_scale_after_where_scales_its_number(void** state) {
              "o.3.1, None", "2, -inf, False, False")));
 }
 
-// A bias and what hides keys, in either order and either spelling.
+// A bias and a mask that hides keys, in either order and with either operator.
 static void two_masks_become_one(void** state) {
   (void)state;
   expect(HEADS SCORES
@@ -81,8 +82,9 @@ static void two_masks_become_one(void** state) {
             "-.inf:float32)\n" CALL("o.3.1, None", "1, -inf, False, False")));
 }
 
-// What is added behind the choice is added to the number that hides, too: a row
-// may see no key at all. Beside infinity it makes no difference.
+// A bias that is added after the where() is also added to the score of hidden
+// keys: a row may see no key at all. If that score is -infinity, the addition
+// makes no difference.
 static void a_mask_added_after_where_is_added_to_hidden_keys(void** state) {
   (void)state;
   expect(HEADS SCORES
@@ -163,7 +165,7 @@ static void a_bias_of_baddbmm_becomes_a_mask(void** state) {
                    "o.3.2, None", "0.5, -inf, False, False")));
 }
 
-// What is added twice is added once, doubled.
+// A bias that is added twice is doubled and added once.
 static void a_mask_that_is_added_twice_is_one(void** state) {
   (void)state;
   expect(
@@ -342,7 +344,7 @@ static void a_constant_triangle_is_causal(void** state) {
          FOUND(CALL("None, None", "0.5, -inf, True, False")));
 }
 
-// As it is left of a mask of zeros for all keys, or for each.
+// A mask of zeros, for all keys or for each key, as constant folding leaves it.
 static void a_mask_that_hides_nothing_is_removed(void** state) {
   (void)state;
   expect(HEADS SCORES
@@ -362,7 +364,7 @@ static void a_mask_that_hides_nothing_is_removed(void** state) {
          FOUND(CALL("-1.0:float32, None", "1, -inf, False, False")));
 }
 
-// A number that is not low enough hides nothing for sure.
+// -4 is too large to hide a key.
 static void other_numbers_stay_a_mask(void** state) {
   (void)state;
   expect(HEADS SCORES

@@ -92,8 +92,8 @@ static void halves_are_fused(void** state) {
   }
 }
 
-// As core ATen spells it: what is float32 between halves, and keys of one head
-// that serve two.
+// Attention as decompositions to core ATen write it: float32 between float16
+// tensors, and keys of one head that are shared by two.
 static void casts_of_halves_around_attention_are_removed(void** state) {
   (void)state;
   expect(
@@ -173,9 +173,9 @@ static void expanded_queries_stay_expanded(void** state) {
          "return y.3.2\n");
 }
 
-// Graphs that are not fused: another node reads the weights or the scores; keys
-// are masked twice; four heads share the keys of two but have their own values;
-// a tensor scales the masked scores, or each key; clamped scores are masked.
+// Another node reads the weights or the scores, or keys are hidden twice; keys
+// of two heads serve four, which have values of their own; a tensor scales what
+// is masked, or each key; what has a least value is masked.
 static void other_patterns_are_reported(void** state) {
   (void)state;
   static const char* const graphs[] = {

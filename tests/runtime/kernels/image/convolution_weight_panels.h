@@ -1,5 +1,5 @@
-// The weights of a convolution as panels of sixteen result channels, for tests
-// of the ways through it.
+// The weights of a convolution as panels of sixteen output channels, for tests
+// of kernels that read them.
 
 #ifndef ETX_TESTS_RUNTIME_KERNELS_IMAGE_CONVOLUTION_WEIGHT_PANELS_H
 #define ETX_TESTS_RUNTIME_KERNELS_IMAGE_CONVOLUTION_WEIGHT_PANELS_H
@@ -7,8 +7,8 @@
 #include "runtime/kernels/convolution/convolution.h"
 #include "tests/support/guarded_memory.h"
 
-// The same convolution over panels, which `panels` holds. Groups have whole
-// sixteens of result channels.
+// The same convolution over panels, which are stored in `panels`. The output
+// channels of a group are a multiple of sixteen.
 static inline etx_convolution test_in_panels(const etx_convolution* c,
                                              test_block* panels) {
   enum { PANEL = ETX_CONVOLUTION_PANEL };

@@ -1,5 +1,6 @@
-// Convolutions of one pixel over weights in panels: the bits that weights as
-// they are give, for every instruction set and number of threads.
+// Convolutions with a 1 x 1 window over weights in panels give the bits that
+// they give over weights as stored, for every instruction set and number of
+// threads.
 
 #include <string.h>
 
@@ -32,7 +33,8 @@ static conv_1x1_case random_convolution(void) {
   const int32_t out = results[test_random_bits() % 5];
   const int32_t images = (int32_t)test_random_integer(1, 2);
   const int32_t high = (int32_t)test_random_integer(1, 15);
-  // One position of weights as stored is a product, with an order of its own.
+  // A single position over weights as stored is computed as a matrix product,
+  // whose sum has another order.
   const int32_t wide = (int32_t)test_random_integer(high == 1 ? 2 : 1, 15);
   return (conv_1x1_case){.input = {images, in, high, wide},
                          .weight = {out, in, 1, 1},
@@ -58,7 +60,7 @@ static void add_operands(test_call* call, const conv_1x1_case* c, bool packed) {
 static void add_chain(test_call* call, const conv_1x1_case* c,
                       const char* text) {
   test_call_floats(call, 4, c->out, same);
-  // Beside a row, the chain is computed on its own.
+  // If the chain adds a row, it is computed by a separate operator.
   const bool has_row = strchr(text, '1') != NULL;
   if (has_row) test_call_floats(call, 1, &c->out[3], row);
   test_call_gather_list(call, has_row ? 2 : 1);
@@ -124,7 +126,7 @@ static void panels_give_the_bits_of_weights_as_stored(void** state) {
         elements_of(c.weight) > MOST || out * (size_t)c.input[1] > MOST_WORK) {
       continue;
     }
-    // Sums of products below the least number are 0 or -0.
+    // Some sums of products underflow to 0 or -0.
     const float scale = test_random_bits() % 4 == 0 ? 0x1p-76f : 3;
     test_random_floats(x, MOST, scale);
     test_random_floats(weights, MOST, scale);
@@ -135,8 +137,8 @@ static void panels_give_the_bits_of_weights_as_stored(void** state) {
   }
 }
 
-// So many positions that a count of them times one of parts passes 32 bits.
-static void parts_of_large_images_meet(void** state) {
+// So many positions that the product of two counts needs more than 32 bits.
+static void large_images_are_covered_completely(void** state) {
   enum { SIDE = 720, RESULTS = 16 };
   static float large[SIDE * SIDE];
   static const float one_each[RESULTS] = {1, 2,  3,  4,  5,  6,  7,  8,
@@ -176,7 +178,7 @@ static void panels_of_no_channels_are_refused(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(panels_give_the_bits_of_weights_as_stored),
-      cmocka_unit_test(parts_of_large_images_meet),
+      cmocka_unit_test(large_images_are_covered_completely),
       cmocka_unit_test(panels_of_no_channels_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-// A convolution with a chain behind it: the bits of the convolution and of the
-// chain, one after the other, for every number of threads and instruction set.
+// A convolution with a chain as its epilogue gives the bits of a convolution
+// followed by a chain, for every number of threads and instruction set.
 
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static etx_diag diag;
 
 enum { ROUNDS = 200, MOST = 30000 };
 
-// A row of a transposed one has up to 32 x 3 + 1 results.
+// A row of a transposed convolution has up to 32 x 3 + 1 results.
 static float x[MOST], weights[MOST], bias[96], same[MOST], row[97];
 static const float one[] = {1.25f};
 
@@ -23,7 +23,7 @@ typedef struct conv_chain_case {
   bool has_bias, transposed;
 } conv_chain_case;
 
-// Chains that a store does by itself, and others.
+// Chains with a fast path in the store, and others.
 static const char* const texts[] = {
     "x relu",       "x relu6",          "x 0 add",    "0 x add relu",
     "x 0 add relu", "x 0 add relu6",    "x silu",     "x hardswish",
@@ -37,7 +37,7 @@ static conv_chain_case random_convolution(void) {
   conv_chain_case c = {.groups = is_depthwise ? test_random_integer(1, 9) : 1,
                        .has_bias = test_random_bits() % 2 == 0,
                        .transposed = test_random_bits() % 3 == 0};
-  // Many channels, which then may be lanes.
+  // Many channels, for which the kernel may use channels as lanes.
   const bool is_wide = !is_depthwise && test_random_bits() % 2 == 0;
   const int32_t in =
       is_depthwise ? 1 : (int32_t)test_random_integer(1, is_wide ? 40 : 9);
@@ -47,9 +47,10 @@ static conv_chain_case random_convolution(void) {
   c.weight[0] = is_depthwise ? (int32_t)c.groups
                 : is_wide    ? (int32_t)test_random_integer(32, 96)
                              : (int32_t)test_random_integer(1, 20);
-  // Neighbours, whose planes have a way of their own.
+  // Windows of 3 x 3 neighbours, whose planes have a fast path.
   const bool is_square = is_depthwise && test_random_bits() % 2 == 0;
-  // Eights of channels, whose sums may stay in registers until they are stored.
+  // Channels in multiples of eight, whose sums may stay in registers until they
+  // are stored.
   const bool is_even = !is_depthwise && test_random_bits() % 2 == 0;
   const bool is_point = is_even && test_random_bits() % 2 == 0;
   const int32_t neighbours = (int32_t)test_random_integer(1, 3) * 2 + 1;
@@ -94,7 +95,7 @@ static void add_chain(test_call* call, const conv_chain_case* c,
                       const char* text) {
   test_call_floats(call, 4, c->out, same);
   test_call_floats(call, 1, (const int32_t[]){1}, one);
-  // Beside a row, the chain is computed on its own.
+  // If the chain adds a row, it is computed by a separate operator.
   const bool has_row = strchr(text, '2') != NULL;
   if (has_row) test_call_floats(call, 1, &c->out[3], row);
   test_call_gather_list(call, has_row ? 3 : 2);
@@ -139,7 +140,7 @@ static size_t elements_of(const int32_t* sizes) {
 
 static void draw(void) {
   static const float rare[] = {NAN, INFINITY, -INFINITY, -0.0f, 1e-45f};
-  // Sums of products below the least number are 0 or -0.
+  // Some sums of products underflow to 0 or -0.
   const float scale = test_random_bits() % 4 == 0 ? 0x1p-76f : 3;
   test_random_floats(x, MOST, scale);
   test_random_floats(weights, MOST, scale);
@@ -148,12 +149,13 @@ static void draw(void) {
   test_random_floats(row, 97, 3);
   for (size_t i = 0; i < 5; ++i) {
     x[test_random_bits() % 500] = rare[i];
-    // No standard defines which of two NaNs a sum becomes.
+    // At most one operand of a sum is NaN: which NaN the sum of two becomes is
+    // not defined.
     if (i > 0) same[test_random_bits() % 500] = rare[i];
   }
 }
 
-static void chains_are_computed_as_results_are_stored(void** state) {
+static void chains_in_the_store_give_the_bits_of_separate_chains(void** state) {
   (void)state;
   test_random_start();
   for (size_t round = 0; round < ROUNDS;) {
@@ -169,15 +171,15 @@ static void chains_are_computed_as_results_are_stored(void** state) {
   }
 }
 
-// Each element times the same weight.
+// Each element is multiplied by the same weight.
 static const conv_chain_case one_weight = {.input = {1, 1, 2, 2},
                                            .weight = {1, 1, 1, 1},
                                            .out = {1, 1, 2, 2},
                                            .stride = {1, 1},
                                            .groups = 1};
 
-// What underflows to -0 is not above 0; a sum that is NaN stays NaN.
-static void relu_of_what_is_not_above_zero_is_zero(void** state) {
+// A product that underflows to -0 is not above 0. A sum that is NaN stays NaN.
+static void relu_gives_zero_up_to_zero_and_keeps_nan(void** state) {
   (void)state;
   const conv_chain_case c = one_weight;
   memcpy(x, (const float[]){-1e-30f, 1e-45f, NAN, INFINITY}, 4 * sizeof *x);
@@ -188,7 +190,7 @@ static void relu_of_what_is_not_above_zero_is_zero(void** state) {
   check(&c, "x relu6");
 }
 
-static void steps_that_are_none_are_refused(void** state) {
+static void unknown_steps_are_refused(void** state) {
   (void)state;
   const conv_chain_case c = one_weight;
   test_call call;
@@ -200,9 +202,9 @@ static void steps_that_are_none_are_refused(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(chains_are_computed_as_results_are_stored),
-      cmocka_unit_test(relu_of_what_is_not_above_zero_is_zero),
-      cmocka_unit_test(steps_that_are_none_are_refused),
+      cmocka_unit_test(chains_in_the_store_give_the_bits_of_separate_chains),
+      cmocka_unit_test(relu_gives_zero_up_to_zero_and_keeps_nan),
+      cmocka_unit_test(unknown_steps_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

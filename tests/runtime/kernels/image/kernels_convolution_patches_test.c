@@ -1,7 +1,7 @@
-// Convolution by patches gives the bits of convolution by panels, which is
-// taken for weights that do not lie densely, on every instruction set that this
-// machine has. So do weights in panels of sixteen channels. Operands end where
-// a page begins that must not be accessed.
+// Convolution by patches gives the bits of convolution by panels, the general
+// path for weights that are not dense, on every instruction set of this
+// machine. So do weights in panels of sixteen channels. Operands end at a guard
+// page.
 
 #include <string.h>
 
@@ -54,7 +54,7 @@ static etx_window random_window(bool is_line) {
   return w;
 }
 
-// Makes them windows of 3 x 3 to 7 x 7 neighbours.
+// Makes the windows 3 x 3 to 7 x 7, with neighbouring taps.
 static void choose_neighbours(etx_window* y, etx_window* x) {
   y->kernel = x->kernel = 2 * test_random_integer(1, 3) + 1;
   y->dilation = x->dilation = 1;
@@ -63,7 +63,7 @@ static void choose_neighbours(etx_window* y, etx_window* x) {
   x->out = results_of(x);
 }
 
-// Makes them windows that see one position each.
+// Makes the windows cover one position each.
 static void choose_points(etx_window* y, etx_window* x) {
   etx_window* both[] = {y, x};
   for (size_t i = 0; i < 2; ++i) {
@@ -117,7 +117,7 @@ static void spread_weights(patch_operands* o, size_t count) {
   c->weight_in *= 2;
 }
 
-// All but the windows. `x` has no gaps but between its channels.
+// The case without its windows. `x` is dense within a channel.
 static void make_operands(patch_operands* o, etx_volumes x, etx_volumes w,
                           etx_volumes y, int64_t groups) {
   memset(o, 0, sizeof(*o));
@@ -147,7 +147,8 @@ static void make_operands(patch_operands* o, etx_volumes x, etx_volumes w,
   o->sparse.out.data = (char*)o->expected.bytes.data;
 }
 
-// True if a window is the whole image: a product, with an order of its own.
+// True if a window covers the whole image: the kernel computes a matrix
+// product, whose sum has another order.
 static bool is_whole(const etx_window* w) {
   return w->out == 1 && w->kernel == w->in && w->padding == 0;
 }
@@ -155,7 +156,8 @@ static bool is_whole(const etx_window* w) {
 static bool start_operands(patch_operands* o) {
   const bool is_line = test_random_bits() % 4 == 0;
   const bool is_deep = test_random_bits() % 3 == 0;
-  // Many channels to many, which then may be lanes.
+  // Many input and output channels, for which the kernel may use channels as
+  // lanes.
   const bool is_wide = is_deep && test_random_bits() % 2 == 0;
   const bool is_plane = !is_deep && test_random_bits() % 3 == 0;
   etx_window windows[] = {random_window(true), random_window(is_line),
@@ -169,7 +171,7 @@ static bool start_operands(patch_operands* o) {
                : test_random_integer(is_point ? 200 : 1, is_point  ? 600
                                                          : is_deep ? 300
                                                                    : 4);
-  // Eights of channels, whose sums may stay in registers.
+  // Channels in multiples of eight, whose sums may stay in registers.
   const bool is_even = !is_plane && test_random_bits() % 2 == 0;
   const int64_t any = is_plane ? 1
                                : test_random_integer(is_wide ? 30 : 1,
@@ -230,7 +232,7 @@ static void check_set(const patch_operands* o, const etx_convolution* c,
       (int)c->out_channels, (int)c->groups);
 }
 
-// On every set what panels give without any.
+// Compares every instruction set with the result of the general path.
 static void check_sets(const patch_operands* o) {
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
   const etx_parallel one = {.parallel_for = run_tasks,
@@ -263,7 +265,7 @@ static void patches_have_the_bits_of_panels(void** state) {
   }
 }
 
-// From `in` channels to `out`.
+// The case with `in` input channels and `out` output channels.
 static void check_windows(const etx_window* windows, int64_t in, int64_t out) {
   patch_operands o;
   int64_t in_sizes[ETX_SPATIAL], out_sizes[ETX_SPATIAL], kernel[ETX_SPATIAL];
@@ -288,8 +290,8 @@ static etx_window window_of(int64_t in, int64_t kernel, int64_t stride,
   return w;
 }
 
-// Lines whose rows are cut into parts, and planes of many rows, of channels
-// that may be lanes: read where they lie or copied.
+// Long rows that are cut into parts, and planes of many rows, with channels
+// that may be lanes; read in place or copied.
 static void large_tiles_have_the_bits_of_panels(void** state) {
   (void)state;
   test_random_start();
@@ -312,8 +314,8 @@ static void large_tiles_have_the_bits_of_panels(void** state) {
   }
 }
 
-// Pictures cut into squares, and lines of one channel: windows of more taps
-// than are summed at a time, and steps that are larger than they used to be.
+// Images that are cut into squares, and lines of one channel. Windows have more
+// taps than one pass sums, and large steps.
 static void large_windows_have_the_bits_of_panels(void** state) {
   (void)state;
   test_random_start();
@@ -338,7 +340,8 @@ static void large_windows_have_the_bits_of_panels(void** state) {
   }
 }
 
-// Long lines of few channels, whose sums stay in registers part by part.
+// Long lines of few channels, whose sums stay in registers for each part of the
+// line.
 static void long_lines_have_the_bits_of_panels(void** state) {
   (void)state;
   test_random_start();
@@ -354,8 +357,8 @@ static void long_lines_have_the_bits_of_panels(void** state) {
   }
 }
 
-// Parts of a long line are tiles, as rows are, so lanes stay channels for any
-// number of threads.
+// The parts of a long line are tiles for the threads, as rows of an image are.
+// So the number of threads does not decide which lanes are used.
 static void long_lines_have_channels_as_lanes_for_all_threads(void** state) {
   (void)state;
   const etx_window one = {1, 1, 1, 1, 0, 1};
@@ -376,8 +379,8 @@ static void long_lines_have_channels_as_lanes_for_all_threads(void** state) {
   end_operands(&o);
 }
 
-// Channels whose distance maps them to the same cache sets are read a few at a
-// time. The results must stay those of the panel kernel.
+// Channels whose distance in memory maps them to the same cache sets are read a
+// few at a time.
 static void channels_far_apart_have_the_bits_of_panels(void** state) {
   enum { FAR = 4096, CHANNELS = 1024, RESULTS = 96 };
   (void)state;

@@ -1,7 +1,6 @@
-// Transposed convolution against a plain loop over its definition, to the bit,
-// with every number of threads and on every instruction set that this machine
-// has, also of weights in panels of sixteen channels. Operands end where a page
-// begins that must not be accessed.
+// Transposed convolution gives the bits of a plain loop over its definition,
+// for every number of threads and every instruction set of this machine, also
+// with weights in panels of sixteen channels. Operands end at a guard page.
 
 #include <math.h>
 #include <string.h>
@@ -32,7 +31,8 @@ static int64_t some(const int64_t* of, size_t count) {
   return of[test_random_bits() % count];
 }
 
-// Also windows whose phases have no tap, and results that no input reaches.
+// Also draws windows with phases that have no tap, and results that no input
+// reaches.
 static etx_window random_window(bool is_line) {
   static const int64_t kernels[] = {1, 2, 2, 3, 3, 4, 4, 5, 7, 10, 16},
                        strides[] = {1, 2, 2, 2, 3, 4, 5, 8, 33},
@@ -133,15 +133,15 @@ static void end_operands(subpixel_operands* o) {
   for (size_t i = 0; i < 5; ++i) assert_true(test_block_end(blocks[i]));
 }
 
-// The input position that result `out` sees through tap `tap`; -1: none.
+// The input position that tap `tap` of result `out` reads; -1: none.
 static int64_t seen_through(const etx_window* w, int64_t out, int64_t tap) {
   const int64_t reach = out + w->padding - tap * w->dilation;
   if (reach < 0 || reach % w->stride != 0) return -1;
   return reach / w->stride < w->in ? reach / w->stride : -1;
 }
 
-// Taps of a channel, the last one first, then of the next: each step is rounded
-// once.
+// Adds the taps of a channel from the last to the first, then those of the next
+// channel. Each step is rounded once.
 static void sum_result(const subpixel_operands* o, int64_t image,
                        int64_t channel, int64_t y, int64_t x) {
   const etx_convolution* c = &o->c;

@@ -34,10 +34,12 @@ static window_case random_window(void) {
     w.padding[i] = is_line ? 0 : test_random_integer(0, 2);
     w.extra[i] =
         !w.transposed || is_line ? 0 : test_random_integer(0, w.stride[i] - 1);
-    // Long enough for one window, and for a result in the transposed form.
+    // An input that is long enough for one window and, in the transposed form,
+    // for one result.
     w.size[i] = is_line ? 1 : test_random_integer(8, 12);
   }
-  // Windows of the whole image, or of one position that is spread: products.
+  // Windows that cover the whole image, or a transposed convolution of one
+  // position: both are matrix products.
   if (test_random_bits() % 4 == 0) {
     w.groups = 1;
     w.in = test_random_integer(1, 40);
@@ -56,8 +58,8 @@ static window_case random_window(void) {
   return w;
 }
 
-// What input position `in` adds to result position `out` through kernel
-// position k: true if they meet.
+// The output position that reads input position `in` through kernel position k
+// in dimension `d`; false if there is none.
 static bool meets(const window_case* w, size_t i, int64_t in, int64_t out,
                   int64_t k) {
   const int64_t offset = k * w->dilation[i] - w->padding[i];
@@ -111,7 +113,7 @@ static void build(test_call* c, const window_case* w) {
   test_call_integer(c, w->groups);
 }
 
-static void windows_are_summed(void** unused) {
+static void results_match_the_definition(void** unused) {
   (void)unused;
   for (int round = 0; round < ROUNDS; ++round) {
     const window_case w = random_window();
@@ -153,7 +155,7 @@ static void a_window_larger_than_the_input_is_refused(void** unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(windows_are_summed),
+      cmocka_unit_test(results_match_the_definition),
       cmocka_unit_test(a_window_larger_than_the_input_is_refused),
   };
   test_random_start();

@@ -140,7 +140,7 @@ static void begin(test_call* call, const winograd_case* c, const char* text) {
     panels[at * 16 + channel % 16] = weights[i];
   }
   test_call_begin(call, "etx::convolution_winograd.out");
-  // Elements of a row lie side by side, or columns do.
+  // The elements of a row are neighbours in memory, or those of a column are.
   const bool is_turned = test_random_bits() % 4 == 0;
   const int32_t high = c->input[2], wide = c->input[3];
   const int32_t plane = high * wide;
@@ -167,7 +167,7 @@ static void begin(test_call* call, const winograd_case* c, const char* text) {
   test_call_floats(call, 4, c->out, same);
   test_call_floats(call, 1, (const int32_t[]){1}, one);
   test_call_floats(call, 1, &c->out[3], row);
-  // Beside a row, the chain is computed on its own.
+  // If the chain adds a row, it is computed by a separate operator.
   if (strchr(text, '2') == NULL) {
     --call->count;
     test_call_gather_list(call, 2);
@@ -217,7 +217,7 @@ static void draw(void) {
   x[test_random_bits() % 500] = 1e-45f;
 }
 
-// Draws until there is one that is small enough, and its operands.
+// Draws cases until one is small enough, then draws its operands.
 static winograd_case draw_convolution(void) {
   for (;;) {
     const winograd_case c = random_convolution();
@@ -235,7 +235,7 @@ static winograd_case draw_convolution(void) {
 // ------------------------------------------------ tests
 
 static void results_have_the_bits_of_the_definition(void** state) {
-  // Chains that a store does by itself, and others.
+  // Chains with a fast path in the store, and others.
   static const char* const texts[] = {
       "x",      "x relu", "x relu6",      "x 0 add relu", "0 x add relu6",
       "x silu", "x neg",  "x 1 add tanh", "x 2 add relu", "x 0 multiply",
@@ -248,7 +248,7 @@ static void results_have_the_bits_of_the_definition(void** state) {
   }
 }
 
-// The direct sum of one result, and of its magnitudes.
+// The direct sum of one result, and the sum of its magnitudes.
 static double direct_sum(const winograd_case* c, size_t at, double* magnitude) {
   const size_t plane = (size_t)(c->out[2] * c->out[3]);
   const size_t channel = at / plane % (size_t)c->out[1];
@@ -270,9 +270,9 @@ static double direct_sum(const winograd_case* c, size_t at, double* magnitude) {
   return sum;
 }
 
-// How far a result is off is bounded by the largest sum of magnitudes: what
-// neighbours see is added and taken off again.
-static void results_are_those_of_direct_sums(void** state) {
+// The error of a result is bounded by the largest sum of magnitudes nearby,
+// because terms of neighbouring results are added and subtracted again.
+static void results_are_near_the_direct_sums(void** state) {
   (void)state;
   test_random_start();
   for (size_t round = 0; round < 20; ++round) {
@@ -304,7 +304,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(panels_of_no_channels_are_refused),
       cmocka_unit_test(results_have_the_bits_of_the_definition),
-      cmocka_unit_test(results_are_those_of_direct_sums),
+      cmocka_unit_test(results_are_near_the_direct_sums),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -257,8 +257,8 @@ static void int8_rows_times_4bit_weights(void** state) {
   check_rounds(4, true);
 }
 
-// One row and weights that do not fit L2, with sizes that are no multiples of
-// vectors or of column blocks.
+// One row and weights larger than L2, with sizes that are not multiples of
+// vectors or column blocks.
 static void one_row_times_weights_larger_than_cache(void** state) {
   static const size_t inner[] = {512, 513, 575, 768, 831, 1090, 2047, 8192};
   (void)state;

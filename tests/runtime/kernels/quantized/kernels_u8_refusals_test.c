@@ -19,7 +19,8 @@ typedef struct u8_args {
   tensor_args in, weight, offsets, scales, bias;
   int64_t zero, kernel[2], stride[2], padding[2], dilation[2], groups;
   int64_t out_zero, out_min, out_max, dtype;
-  etx_dtype out_dtype;  // of the out tensor; ETX_DTYPE_COUNT: by the shape rule
+  etx_dtype
+      out_dtype;  // type of the out tensor; ETX_DTYPE_COUNT: by the shape rule
 } u8_args;
 
 static void add(test_call* call, const tensor_args* t) {

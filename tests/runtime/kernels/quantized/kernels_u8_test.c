@@ -13,9 +13,9 @@
 
 enum {
   MAX_ELEMENTS = 1 << 18,  // elements of a tensor
-  MAX_CHANNELS = 600,      // of a result
+  MAX_CHANNELS = 600,      // most channels of a result
   MAX_WORK = 1 << 20,      // multiply-adds of a case
-  COLUMNS = 16,            // of a panel
+  COLUMNS = 16,            // columns of a panel
   INTERLEAVE = 4,          // neighbouring elements of a column
 };
 

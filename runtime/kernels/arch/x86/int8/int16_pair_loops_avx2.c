@@ -10,7 +10,7 @@
 
 enum {
   SIDE = 8,    // of a square that is transposed in registers
-  WORDS = 16,  // of a register
+  WORDS = 16,  // words of a register
   PARTS = 2,   // registers of a pair of all columns
   PAIR = 2 * ETX_INT16_PAIR_COLUMNS  // elements of a panel from pair to pair
 };
@@ -170,7 +170,7 @@ static void widen8(const int8_t* in, size_t count, int16_t* out) {
 // ------------------------------------------------ sums
 
 enum {
-  ROWS = 6,          // whose sums are in registers
+  ROWS = 6,          // rows whose sums are in registers
   FEW_AHEAD = 1024,  // bytes that are prefetched
 };
 

@@ -13,9 +13,9 @@
 #include "runtime/kernels/arch/x86/int8/int8_tail_template.h"
 
 enum {
-  ROWS = 2,          // whose sums are in registers
-  COLUMNS = 4,       // the same
-  GROUPS = 4,        // of a step
+  ROWS = 2,          // rows whose sums are in registers
+  COLUMNS = 4,       // columns whose sums are in registers
+  GROUPS = 4,        // groups of a step
   PART = 2 * BYTES,  // elements of a register of weights
   LEAST_GROUP = 32,  // elements
   MOST_GROUPS = ETX_INT8_MAX_DEPTH / LEAST_GROUP,

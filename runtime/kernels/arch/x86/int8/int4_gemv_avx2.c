@@ -16,12 +16,12 @@
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 
 enum {
-  GROUPS = 8,       // that are summed together
+  GROUPS = 8,       // groups that are summed together
   CHUNK = 256,      // elements whose even ones stand first
   SIDE = 32,        // bytes of a register
   PART = 2 * SIDE,  // elements of a register of weights
   MOST = 8192,      // elements of a row
-  COLUMNS = 4,      // that are read at a time, far from each other
+  COLUMNS = 4,      // columns that are read at a time, far from each other
 };
 
 bool etx_int4_gemv_avx2_supports(const etx_quantized_block* b) {

@@ -12,7 +12,7 @@ enum {
   LEAST_GROUP = 32,  // elements
   PART = 2 * BYTES,  // elements of a register of weights
   SUMS = 8,          // partial sums of groups
-  ROWS = 12,         // whose sums are in registers
+  ROWS = 12,         // rows whose sums are in registers
   PARTIAL = SUMS * ETX_INT8_COLUMNS,
 };
 
@@ -125,8 +125,8 @@ static inline __attribute__((always_inline)) void add_four(
 // Cache lines of rows that are needed soon; they are prefetched step by step.
 typedef struct int4_row_prefetch {
   const uint8_t* at;
-  size_t line, lines;  // of a row
-  size_t rows;         // that are left
+  size_t line, lines;  // lines of a row
+  size_t rows;         // rows that are left
   ptrdiff_t row;
 } int4_row_prefetch;
 

@@ -17,8 +17,8 @@
 // ------------------------------------------------ rows as they are stored
 
 enum {
-  ROWS = 6,      // whose sums are in registers
-  COLUMNS = 4,   // the same
+  ROWS = 6,      // rows whose sums are in registers
+  COLUMNS = 4,   // columns whose sums are in registers
   AHEAD = 4096,  // bytes from what is read to what is prefetched
   // Where columns are read one after the other.
   CHAINS = 4,  // sums of a column
@@ -341,7 +341,7 @@ static void last(const etx_int8_epilogue* line) {
 
 // ------------------------------------------------ panels
 
-enum { GEMM_ROWS = 12 };  // whose sums are in registers
+enum { GEMM_ROWS = 12 };  // rows whose sums are in registers
 
 // Transposes sixteen groups of four bytes of sixteen columns.
 static __attribute__((noinline)) void transpose_square(const uint8_t* in,

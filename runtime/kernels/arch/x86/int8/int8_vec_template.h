@@ -8,8 +8,8 @@
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 
 enum {
-  BYTES = 64,  // of a register
-  LANES = 16,  // of four bytes
+  BYTES = 64,  // bytes of a register
+  LANES = 16,  // lanes of four bytes
 };
 
 // True if a lane is not 0. Builtins, because <immintrin.h> includes heap

@@ -13,7 +13,7 @@ enum {
   SUMS = ETX_U8_PANELS * COLUMNS,
   LANES = 8,
   HALVES = COLUMNS / LANES,  // registers of a panel's columns
-  ROWS = 4,                  // whose sums are in registers
+  ROWS = 4,                  // rows whose sums are in registers
   FOUR = ETX_U8_INTERLEAVE,
 };
 

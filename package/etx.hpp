@@ -28,6 +28,7 @@
 #include <exception>
 #include <type_traits>
 
+// 1: calls throw etx::error. 0: they return it.
 #ifndef ETX_EXCEPTIONS
 #ifdef __cpp_exceptions
 #define ETX_EXCEPTIONS 1
@@ -36,16 +37,22 @@
 #endif
 #endif
 
+// Programs, sessions and their inputs and outputs.
 namespace etx {
 
 // Why a call failed; true if it did.
 class [[nodiscard]] error : public std::exception {
  public:
+  // The status and the message of a C function.
   error(etx_status status, const etx_diag& diag)
       : status_(status), diag_(diag) {}
+  // True if the call failed.
   explicit operator bool() const { return status_ != ETX_OK; }
+  // How the call ended.
   etx_status status() const { return status_; }
+  // The message, with the place that it is about.
   const etx_diag& diag() const { return diag_; }
+  // The text of the message; without one, that of the status.
   const char* what() const noexcept override {
     return diag_.text_size != 0 ? diag_.text : etx_status_text(status_);
   }
@@ -56,12 +63,16 @@ class [[nodiscard]] error : public std::exception {
 };
 
 #if ETX_EXCEPTIONS
+// What a call returns: nothing, because it throws if it fails.
 using outcome = void;
+// Throws unless the status is ETX_OK.
 inline void done(etx_status status, const etx_diag& diag) {
   if (status != ETX_OK) throw error(status, diag);
 }
 #else
+// What a call returns: whether it failed, and why.
 using outcome = error;
+// The error of a status.
 inline error done(etx_status status, const etx_diag& diag) {
   return error(status, diag);
 }
@@ -71,13 +82,21 @@ inline error done(etx_status status, const etx_diag& diag) {
 template <class T>
 class view {
  public:
+  // No elements.
   view() = default;
+  // `size` elements, of which `data` is the first.
   view(T* data, std::size_t size) : data_(data), size_(size) {}
+  // The first element; null if there is no memory.
   T* data() const { return data_; }
+  // The number of elements.
   std::size_t size() const { return size_; }
+  // True if there are no elements.
   bool empty() const { return size_ == 0; }
+  // The first element, for range-based loops.
   T* begin() const { return data_; }
+  // The place behind the last element.
   T* end() const { return data_ + size_; }
+  // Element i, which is not checked.
   T& operator[](std::size_t i) const { return data_[i]; }
 
  private:
@@ -117,9 +136,11 @@ constexpr etx_dtype dtype_of() {
 template <class T, std::size_t Rank>
 class tensor {
  public:
+  // Elements in row-major order, and the size of each dimension.
   template <class... Sizes>
   explicit tensor(T* data, Sizes... sizes)
       : data_(data), sizes_{static_cast<std::int32_t>(sizes)...} {}
+  // The argument that the C functions take. It points to this object's sizes.
   etx_value value() const {
     return etx_module_tensor(const_cast<std::remove_cv_t<T>*>(data_),
                              dtype_of<T>(), sizes_.data(),
@@ -130,14 +151,18 @@ class tensor {
   T* data_;
   std::array<std::int32_t, Rank> sizes_;
 };
+// The number of sizes is the rank.
 template <class T, class... Sizes>
 tensor(T*, Sizes...) -> tensor<T, sizeof...(Sizes)>;
 
+// The argument for a tensor.
 template <class T, std::size_t Rank>
 etx_value value_of(const tensor<T, Rank>& input) {
   return input.value();
 }
+// An argument stays as it is.
 inline etx_value value_of(const etx_value& input) { return input; }
+// The argument for a number: a Boolean, a double or an integer.
 template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
 etx_value value_of(T number) {
   etx_value value{};
@@ -157,16 +182,22 @@ etx_value value_of(T number) {
 // An open program file. Stays where it was opened.
 class program {
  public:
+  // No program is open.
   program() = default;
+  // Cannot be copied.
   program(const program&) = delete;
+  // Cannot be copied.
   program& operator=(const program&) = delete;
+  // Closes it.
   ~program() { close(); }
 #if ETX_EXCEPTIONS
+  // Opens a file; throws etx::error if it cannot.
   explicit program(const char* path,
                    const etx_module_options* options = nullptr) {
     open(path, options);
   }
 #endif
+  // Closes what is open, then opens a file (etx_module_open).
   outcome open(const char* path, const etx_module_options* options = nullptr) {
     etx_diag diag;
     etx_diag_init(&diag);
@@ -175,10 +206,12 @@ class program {
     is_open_ = status == ETX_OK;
     return done(status, diag);
   }
+  // Frees the program. Its sessions must be closed before.
   void close() {
     if (is_open_) etx_module_close(&module_);
     is_open_ = false;
   }
+  // The C object, for functions that have no wrapper here.
   etx_module* get() { return &module_; }
 
  private:
@@ -189,13 +222,19 @@ class program {
 // One set of state over a program, which outlives it. Runs methods on it.
 class session {
  public:
+  // No session is open.
   session() = default;
+  // Cannot be copied.
   session(const session&) = delete;
+  // Cannot be copied.
   session& operator=(const session&) = delete;
+  // Closes it.
   ~session() { close(); }
 #if ETX_EXCEPTIONS
+  // Starts a session; throws etx::error if it cannot.
   explicit session(program& over) { open(over); }
 #endif
+  // Closes what is open, then starts a session (etx_module_shared_open).
   outcome open(program& over) {
     etx_diag diag;
     etx_diag_init(&diag);
@@ -205,6 +244,7 @@ class session {
     is_open_ = status == ETX_OK;
     return done(status, diag);
   }
+  // Frees the states.
   void close() {
     if (is_open_) etx_module_shared_close(&shared_);
     is_open_ = false;
@@ -250,12 +290,14 @@ class session {
     return done(status, diag);
   }
 #if ETX_EXCEPTIONS
+  // The same; throws etx::error if it fails.
   template <class T>
   view<const T> output(const char* method, std::size_t index) {
     view<const T> out;
     output(method, index, out);
     return out;
   }
+  // The same; throws etx::error if it fails.
   template <class T>
   view<T> state(const char* name) {
     view<T> out;
@@ -272,9 +314,11 @@ class session {
                                         etx_text_of(name_or_prefix), &diag),
                 diag);
   }
+  // The bytes of a snapshot of all states.
   std::size_t save_needed() const {
     return etx_shared_memory_save_needed(&shared_.memory);
   }
+  // Writes a snapshot (etx_shared_memory_save).
   outcome save(view<std::uint8_t> out) const {
     std::size_t size = 0;
     etx_diag diag;
@@ -283,6 +327,7 @@ class session {
                                        {out.data(), out.size()}, &size, &diag),
                 diag);
   }
+  // Reads a snapshot back (etx_shared_memory_restore).
   outcome restore(view<const std::uint8_t> snapshot) {
     etx_diag diag;
     etx_diag_init(&diag);
@@ -290,6 +335,7 @@ class session {
                     &shared_.memory, {snapshot.data(), snapshot.size()}, &diag),
                 diag);
   }
+  // The C object, for functions that have no wrapper here.
   etx_module_shared* get() { return &shared_; }
 
  private:

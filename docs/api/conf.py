@@ -28,7 +28,7 @@ nitpicky = True
 # The C API: XML that Doxygen wrote.
 breathe_projects = {"etx": os.environ["ETX_DOXYGEN_XML"]}
 breathe_default_project = "etx"
-breathe_domain_by_extension = {"h": "c"}
+breathe_domain_by_extension = {"h": "c", "hpp": "cpp"}
 # Types of the C library, and structs whose fields are private.
 nitpick_ignore = [
     ("c:identifier", name)
@@ -76,8 +76,12 @@ def mark_code(app, what, name, obj, options, lines):
 
 def resolve_doxygen(app, env, node, contnode):
     """What Doxygen made a reference of and Breathe gives no label: names, which the
-    domain of C knows, and files, which stay text."""
+    domain of C knows, and files, which stay text; and types of C in the C++ header."""
     target = node.get("reftarget", "")
+    if node.get("refdomain") == "cpp":  # the C++ header uses types of C
+        return env.get_domain("c").resolve_xref(
+            env, node["refdoc"], app.builder, "identifier", target, node, contnode
+        )
     if node.get("reftype") != "ref" or not re.match(r"(struct|union)etx|\w+_8h", target):
         return None
     name = contnode.astext().removesuffix("()").split(".")[-1]
@@ -89,7 +93,7 @@ def resolve_doxygen(app, env, node, contnode):
 
 def check_headers():
     """Every public header stands on one page."""
-    pages = "".join(page.read_text() for page in Path(__file__).parent.glob("c-*.md"))
+    pages = "".join(page.read_text() for page in Path(__file__).parent.glob("c*.md"))
     shown = re.findall(r"doxygenfile:: (\S+)", pages)
     public = [Path(path).name for path in os.environ["ETX_PUBLIC_HEADERS"].split()]
     if sorted(shown) != sorted(public):

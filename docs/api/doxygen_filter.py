@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMENT = re.compile(r"^( *)// ?(.*)$")
 TRAILING = re.compile(r"^(.*?[^ ])( +)// ?(.*)$")
 ENTRY = re.compile(r"^([A-Z][a-z]+)(  +)(\S.*)$")
-TYPE_OPENS = re.compile(r"^\s*(typedef\s+)?(struct|union|enum)\b[^;(]*\{\s*(//.*)?$")
+TYPE_OPENS = re.compile(r"^\s*(typedef\s+)?(struct|union|enum|class|namespace)\b[^;(]*\{\s*(//.*)?$")
 HEADED = ("op_schema.def", "dtype.def")  # comments head groups of rows
 ROW = re.compile(r"^[A-Z]+\((\w+)")
 

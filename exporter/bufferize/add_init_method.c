@@ -4,6 +4,7 @@
 //
 // The pass runs after constant folding, which would expand that element.
 
+#include "exporter/bufferize/copy_to_state.h"
 #include "exporter/passes/pass_context.h"
 #include "exporter/placement/shared_state.h"
 #include "format/pte/reserved_names.h"
@@ -16,31 +17,7 @@ static etx_status add_copy(etx_ir_module* module, etx_ir_method* method,
   uint32_t initial = 0;
   ETX_TRY(etx_ir_buffer_value(module, method, buffer, &state));
   ETX_TRY(etx_ir_constant_value(module, method, constant, &initial));
-  etx_ir_value value = method->values[state];
-  value.name = etx_pool_format(module->pool, "%t_initial", value.name);
-  if (value.name.data == NULL) return ETX_OUT_OF_MEMORY;
-  value.origin = ETX_IR_FROM_NODE;
-  value.index = (uint32_t)method->node_count;
-  uint32_t written = 0;
-  ETX_TRY(etx_ir_add_value(module, method, &value, &written));
-
-  etx_ir_arg args[3] = {etx_ir_value_arg(state),
-                        etx_ir_value_arg(initial),
-                        {ETX_IR_ARG_BOOL, {0}}};
-  const etx_ir_node node = {.aten = etx_text_of("aten.copy.default"),
-                            .op = etx_op_at(ETX_OP_copy_out),
-                            .args = args,
-                            .arg_count = 3,
-                            .outputs = &written,
-                            .output_count = 1};
-  uint32_t index = 0;
-  ETX_TRY(etx_ir_add_node(module, method, &node, &index));
-  ETX_TRY(etx_pool_grow(module->pool, &method->mutations,
-                        method->mutation_count, &method->mutation_capacity,
-                        sizeof *method->mutations));
-  method->mutations[method->mutation_count++] =
-      (etx_ir_mutation){.is_input = false, .target = buffer, .value = written};
-  return ETX_OK;
+  return etx_copy_to_state(module, method, state, initial, "initial");
 }
 
 etx_status etx_pass_add_init_method(etx_pass_context* context) {

@@ -382,6 +382,40 @@ bool etx_ir_is_static(const etx_shape* shape) {
   return true;
 }
 
+static bool items_equal(const etx_ir_arg* a, const etx_ir_arg* b) {
+  if (a->kind != b->kind) return false;
+  switch (a->kind) {
+    case ETX_IR_ARG_NONE:
+      return true;
+    case ETX_IR_ARG_VALUE:
+      return a->as.value == b->as.value;
+    case ETX_IR_ARG_INT:
+      return a->as.integer == b->as.integer;
+    case ETX_IR_ARG_DOUBLE:
+      return memcmp(&a->as.real, &b->as.real, sizeof a->as.real) == 0;
+    case ETX_IR_ARG_BOOL:
+      return a->as.boolean == b->as.boolean;
+    case ETX_IR_ARG_STRING:
+      return etx_text_equal(a->as.string, b->as.string);
+    case ETX_IR_ARG_DTYPE:
+      return a->as.dtype == b->as.dtype;
+    case ETX_IR_ARG_LIST:
+      break;
+  }
+  return false;
+}
+
+bool etx_ir_args_equal(const etx_ir_arg* a, const etx_ir_arg* b) {
+  if (a->kind != ETX_IR_ARG_LIST || b->kind != ETX_IR_ARG_LIST) {
+    return items_equal(a, b);
+  }
+  if (a->as.list.count != b->as.list.count) return false;
+  for (size_t i = 0; i < a->as.list.count; ++i) {
+    if (!items_equal(&a->as.list.items[i], &b->as.list.items[i])) return false;
+  }
+  return true;
+}
+
 static void remap_arg(const etx_dim* map, etx_ir_arg* arg) {
   if (arg->kind == ETX_IR_ARG_INT) {
     arg->as.integer = etx_symbols_remap(map, arg->as.integer);

@@ -292,6 +292,10 @@ ETX_MUST_USE etx_status etx_ir_add_node(etx_ir_module* module,
 uint32_t etx_ir_mutation_of_buffer(const etx_ir_method* method,
                                    uint32_t buffer);
 
+// True if both arguments are the same: floats by their bits, lists item by
+// item.
+bool etx_ir_args_equal(const etx_ir_arg* a, const etx_ir_arg* b);
+
 static inline etx_ir_arg etx_ir_int(etx_dim integer) {
   etx_ir_arg arg = {ETX_IR_ARG_INT, {0}};
   arg.as.integer = integer;

@@ -100,40 +100,6 @@ static void put_arg(etx_ir_printer* p, etx_argument_type type,
   etx_ir_put_string(p, "]");
 }
 
-static bool items_equal(const etx_ir_arg* a, const etx_ir_arg* b) {
-  if (a->kind != b->kind) return false;
-  switch (a->kind) {
-    case ETX_IR_ARG_NONE:
-      return true;
-    case ETX_IR_ARG_VALUE:
-      return a->as.value == b->as.value;
-    case ETX_IR_ARG_INT:
-      return a->as.integer == b->as.integer;
-    case ETX_IR_ARG_DOUBLE:
-      return memcmp(&a->as.real, &b->as.real, sizeof a->as.real) == 0;
-    case ETX_IR_ARG_BOOL:
-      return a->as.boolean == b->as.boolean;
-    case ETX_IR_ARG_STRING:
-      return etx_text_equal(a->as.string, b->as.string);
-    case ETX_IR_ARG_DTYPE:
-      return a->as.dtype == b->as.dtype;
-    case ETX_IR_ARG_LIST:
-      break;
-  }
-  return false;
-}
-
-static bool args_equal(const etx_ir_arg* a, const etx_ir_arg* b) {
-  if (a->kind != ETX_IR_ARG_LIST || b->kind != ETX_IR_ARG_LIST) {
-    return items_equal(a, b);
-  }
-  if (a->as.list.count != b->as.list.count) return false;
-  for (size_t i = 0; i < a->as.list.count; ++i) {
-    if (!items_equal(&a->as.list.items[i], &b->as.list.items[i])) return false;
-  }
-  return true;
-}
-
 static bool is_default(etx_ir_printer* p, const etx_argument* argument,
                        const etx_ir_arg* arg) {
   etx_ir_arg value = {ETX_IR_ARG_NONE, {0}};
@@ -141,7 +107,7 @@ static bool is_default(etx_ir_printer* p, const etx_argument* argument,
   const etx_status status =
       etx_aten_default(p->out->pool, argument, &value, NULL);
   if (status != ETX_OK) p->status = status;
-  return args_equal(&value, arg);
+  return etx_ir_args_equal(&value, arg);
 }
 
 // Positional arguments up to the last one without its default, then the

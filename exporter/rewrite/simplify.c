@@ -49,33 +49,6 @@ static uint64_t hash_arg(uint64_t hash, const etx_ir_arg* arg) {
   return hash;
 }
 
-static bool args_equal(const etx_ir_arg* a, const etx_ir_arg* b) {
-  if (a->kind != b->kind) return false;
-  switch (a->kind) {
-    case ETX_IR_ARG_NONE:
-      return true;
-    case ETX_IR_ARG_VALUE:
-      return a->as.value == b->as.value;
-    case ETX_IR_ARG_INT:
-      return a->as.integer == b->as.integer;
-    case ETX_IR_ARG_DOUBLE:
-      return memcmp(&a->as.real, &b->as.real, sizeof a->as.real) == 0;
-    case ETX_IR_ARG_BOOL:
-      return a->as.boolean == b->as.boolean;
-    case ETX_IR_ARG_DTYPE:
-      return a->as.dtype == b->as.dtype;
-    case ETX_IR_ARG_STRING:
-      return etx_text_equal(a->as.string, b->as.string);
-    case ETX_IR_ARG_LIST:
-      break;
-  }
-  if (a->as.list.count != b->as.list.count) return false;
-  for (size_t i = 0; i < a->as.list.count; ++i) {
-    if (!args_equal(&a->as.list.items[i], &b->as.list.items[i])) return false;
-  }
-  return true;
-}
-
 // Casts and factory operators have the dtype of their out tensor, so the dtype
 // of the output is part of what a node computes.
 static etx_dtype first_dtype(const etx_ir_method* method,
@@ -100,7 +73,7 @@ static bool nodes_equal(const etx_ir_method* method, const etx_ir_node* a,
     return false;
   }
   for (size_t i = 0; i < a->arg_count; ++i) {
-    if (!args_equal(&a->args[i], &b->args[i])) return false;
+    if (!etx_ir_args_equal(&a->args[i], &b->args[i])) return false;
   }
   return true;
 }

@@ -117,7 +117,8 @@ etx_status etx_complex_conjugate_prepare(etx_call* call) {
 
 etx_status etx_complex_magnitude_prepare(etx_call* call) {
   const etx_dtype dtype = etx_call_tensor(call, ETX_ARG_abs_self)->dtype;
-  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_abs_out, etx_dtype_real_type(dtype)));
+  ETX_TRY(
+      etx_call_check_dtype(call, ETX_ARG_abs_out, etx_dtype_real_type(dtype)));
   call->run = run_magnitude;
   return ETX_OK;
 }
@@ -209,15 +210,19 @@ etx_status etx_complex_binary_prepare(etx_call* call, size_t function) {
                         function == ETX_BINARY_subtract ||
                         function == ETX_BINARY_multiply ||
                         function == ETX_BINARY_divide;
+  if (!is_known) {
+    return etx_call_refuse(call, ETX_UNSUPPORTED,
+                           "the operator has no kernel for complex operands, "
+                           "expected real types");
+  }
   for (size_t i = SELF; i <= OTHER; ++i) {
     const etx_value* value = etx_call_value(call, i);
-    if (is_known && value->kind == ETX_VALUE_TENSOR &&
-        is_complex(value->as.tensor.dtype)) {
+    if (value->kind == ETX_VALUE_TENSOR && is_complex(value->as.tensor.dtype)) {
       continue;
     }
     return etx_call_refuse(call, ETX_UNSUPPORTED,
-                           "operands are complex, expected real types or two "
-                           "complex tensors of one type");
+                           "one operand is complex and the other is not, "
+                           "expected two complex tensors of one type");
   }
   ETX_TRY(etx_call_check_same_dtype(call, SELF, OTHER));
   if (compares) {

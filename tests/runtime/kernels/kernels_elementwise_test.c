@@ -190,6 +190,32 @@ static void the_smallest_integer_divides_by_minus_one(void** unused) {
   }
 }
 
+// An operator without a kernel for complex operands, and operands of which only
+// one is complex, are refused with different messages.
+static void complex_operands_are_refused_with_the_cause(void** unused) {
+  (void)unused;
+  static const struct {
+    const char* name;
+    etx_dtype other;
+    const char* message;
+  } refusals[] = {
+      {"aten::maximum.out", ETX_DTYPE_COMPLEX64,
+       "the operator has no kernel for complex operands, expected real types"},
+      {"aten::mul.out", ETX_DTYPE_FLOAT32,
+       "one operand is complex and the other is not, expected two complex "
+       "tensors of one type"}};
+  const float parts[4] = {1, 2, 3, 4};
+  for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; ++i) {
+    test_call c;
+    test_call_begin(&c, refusals[i].name);
+    test_call_tensor(&c, ETX_DTYPE_COMPLEX64, 1, (int32_t[]){2}, NULL, parts);
+    test_call_tensor(&c, refusals[i].other, 1, (int32_t[]){2}, NULL, parts);
+    assert_int_equal(test_call_run(&c, ETX_DTYPE_COMPLEX64), ETX_UNSUPPORTED);
+    assert_true(test_message_has(&c.diag, refusals[i].message));
+    test_call_end(&c);
+  }
+}
+
 static void a_divisor_of_zero_is_refused(void** unused) {
   (void)unused;
   const int32_t sevens[100] = {7}, zeros[100] = {1};
@@ -371,6 +397,7 @@ int main(void) {
       cmocka_unit_test(bitwise_operators_take_a_number),
       cmocka_unit_test(the_smallest_integer_divides_by_minus_one),
       cmocka_unit_test(a_divisor_of_zero_is_refused),
+      cmocka_unit_test(complex_operands_are_refused_with_the_cause),
       cmocka_unit_test(comparisons_handle_nan_and_signed_zero),
       cmocka_unit_test(mixed_types_are_promoted),
       cmocka_unit_test(floats_are_not_written_to_integers),

@@ -224,12 +224,24 @@ static etx_status emit_late(etx_emit_method* m, const etx_ir_node* node) {
   return etx_emit_late(m, node->late - 1, tensor, dim);
 }
 
+// A check of a condition. Its slot is not read.
+static etx_status emit_check(etx_emit_method* m, const etx_ir_node* node) {
+  const etx_pte_value result = {.kind = ETX_PTE_INT};
+  uint32_t arguments[5];
+  for (size_t i = 0; i < 4; ++i) {
+    ETX_TRY(etx_emit_any(m, &node->args[i], &arguments[i]));
+  }
+  ETX_TRY(etx_emit_value(m, &result, &arguments[4]));
+  return etx_emit_call(m, node->op, arguments, 5);
+}
+
 static etx_status emit_node(etx_emit_method* m, const etx_ir_node* node) {
   ETX_TRY(etx_emit_enter_branch(m, node->branch));
   if (etx_ir_is_head(node)) return etx_emit_head(m, node);
   if (etx_ir_is_join(node)) return ETX_OK;
   if (!etx_placement_has_instruction(m->placement, node))
     return emit_alias_setup(m, node);
+  if (node->op->id == ETX_OP_check_range) return emit_check(m, node);
   bool done = node->op->id == ETX_OP_local_scalar_dense;
   if (!done) ETX_TRY(emit_in_place_copy(m, node, &done));
   if (!done) ETX_TRY(emit_kernel(m, node));

@@ -135,6 +135,25 @@ static etx_status emit_symbol(etx_emit_method* m, uint32_t symbol,
   return ETX_OK;
 }
 
+// The number in `slot`, in a slot that is set only if the number is within the
+// bounds of the symbol. ExecuTorch has no such operator: there only the memory
+// of tensors limits sizes.
+static etx_status check_bounds(etx_emit_method* m, uint32_t symbol,
+                               uint32_t slot, uint32_t* out_slot) {
+  const etx_symbol* const s = &m->symbols->symbols[symbol];
+  uint32_t arguments[5] = {slot};
+  etx_pte_value what = {.kind = ETX_PTE_STRING};
+  if (m->emit->program->target != ETX_TARGET_ETX) return ETX_OK;
+  what.as.string = etx_pool_format(m->emit->pool, "size '%t'", s->name);
+  if (what.as.string.data == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(etx_emit_int(m, s->minimum, &arguments[1]));
+  ETX_TRY(etx_emit_int(m, s->maximum, &arguments[2]));
+  ETX_TRY(etx_emit_shared(m, &what, &arguments[3]));
+  ETX_TRY(new_slot(m, s->maximum, out_slot));
+  arguments[4] = *out_slot;
+  return etx_emit_call(m, etx_op_at(ETX_OP_check_range), arguments, 5);
+}
+
 etx_status etx_emit_late(etx_emit_method* m, uint32_t symbol, uint32_t tensor,
                          int32_t dim) {
   const int64_t upper = m->symbols->symbols[symbol].maximum;
@@ -146,7 +165,8 @@ etx_status etx_emit_late(etx_emit_method* m, uint32_t symbol, uint32_t tensor,
   }
   ETX_TRY(new_slot(m, upper, slot));
   const uint32_t arguments[2] = {tensor, *slot};
-  return etx_emit_call(m, etx_op_at(ETX_OP_local_scalar_dense), arguments, 2);
+  ETX_TRY(etx_emit_call(m, etx_op_at(ETX_OP_local_scalar_dense), arguments, 2));
+  return check_bounds(m, symbol, *slot, slot);
 }
 
 static etx_op_id operator_for(etx_symbol_op op) {

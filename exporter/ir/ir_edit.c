@@ -1,5 +1,7 @@
 #include "exporter/ir/ir_edit.h"
 
+#include "exporter/ir/ir_late.h"
+
 uint32_t* etx_ir_identity_map(etx_pool* pool, const etx_ir_method* method) {
   uint32_t* const map =
       etx_pool_take(pool, method->value_count * sizeof(uint32_t));
@@ -124,9 +126,8 @@ const etx_ir_node* etx_ir_definition(const etx_ir_method* method,
   return v->origin == ETX_IR_FROM_NODE ? &method->nodes[v->index] : NULL;
 }
 
-// Sizes of later nodes may depend on a node that sets a symbol.
 static bool is_used(const etx_ir_node* node, const uint32_t* uses) {
-  if (node->late != 0) return true;
+  if (etx_ir_late_must_stay(node)) return true;
   for (size_t i = 0; i < node->output_count; ++i) {
     if (node->outputs[i] != ETX_IR_NONE && uses[node->outputs[i]] != 0) {
       return true;

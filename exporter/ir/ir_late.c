@@ -2,7 +2,8 @@
 
 #include "exporter/ir/ir_cond.h"
 
-uint64_t etx_ir_late_in_arg(const etx_ir_method* method,
+// The late symbols in an argument, as bits.
+static uint64_t late_in_arg(const etx_ir_method* method,
                             const etx_ir_arg* arg) {
   const bool is_list = arg->kind == ETX_IR_ARG_LIST;
   const size_t count = is_list ? arg->as.list.count : 1;
@@ -28,13 +29,20 @@ uint64_t etx_ir_late_needed(const etx_ir_method* method,
                             const etx_ir_node* node) {
   uint64_t late = 0;
   for (size_t i = 0; i < node->arg_count; ++i) {
-    late |= etx_ir_late_in_arg(method, &node->args[i]);
+    late |= late_in_arg(method, &node->args[i]);
   }
   for (size_t i = 0; i < node->output_count; ++i) {
     if (node->outputs[i] == ETX_IR_NONE) continue;
     late |= late_in_value(method, node->outputs[i]);
   }
   return node->late == 0 ? late : late & ~(UINT64_C(1) << (node->late - 1));
+}
+
+bool etx_ir_late_must_stay(const etx_ir_node* node) {
+  if (node->late != 0) return true;
+  return node->op == NULL
+             ? etx_text_is(node->aten, "aten._assert_scalar.default")
+             : node->op->id == ETX_OP_check_range;
 }
 
 // The symbols that were set so far, and in which branch each of them.
@@ -74,7 +82,7 @@ bool etx_ir_late_find_unset(const etx_ir_method* method, uint32_t* out_symbol,
   }
   *out_node = method->node_count;
   for (size_t i = 0; i < method->output_count; ++i) {
-    const uint64_t late = etx_ir_late_in_arg(method, &method->outputs[i].arg);
+    const uint64_t late = late_in_arg(method, &method->outputs[i].arg);
     if (find_unset(&s, late, 0, out_symbol)) return true;
   }
   return false;

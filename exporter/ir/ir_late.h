@@ -7,13 +7,14 @@
 
 #include "exporter/ir/ir.h"
 
-// The late symbols in an argument, as bits.
-uint64_t etx_ir_late_in_arg(const etx_ir_method* method, const etx_ir_arg* arg);
-
 // The late symbols that a node needs, as bits: those in its arguments and in
 // the sizes of its results, but for the one that it sets itself.
 uint64_t etx_ir_late_needed(const etx_ir_method* method,
                             const etx_ir_node* node);
+
+// True if the node must stay although nothing may read its results: it sets a
+// symbol, or checks a condition on symbols.
+bool etx_ir_late_must_stay(const etx_ir_node* node);
 
 // True if a symbol is needed where no node has set it: the symbol, and the node
 // that needs it, or the number of nodes for an output of the method.

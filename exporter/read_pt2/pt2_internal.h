@@ -84,6 +84,7 @@ typedef struct etx_pt2_graph {
   bool reads_outputs;
   uint32_t late;      // the last such symbol of the node, counted from 1
   size_t late_count;  // such symbols of the node
+  bool is_optional;   // what cannot be read is left out without a problem
 } etx_pt2_graph;
 
 #define ETX_PT2_END UINT32_MAX
@@ -144,9 +145,9 @@ ETX_MUST_USE etx_status etx_pt2_shape(etx_pt2_graph* graph,
                                       const etx_json* tensor_meta,
                                       etx_shape* out_shape);
 
-// Between these calls, a symbol that occurs for the first time and is not a size
-// of an input is set by the node that is being read. The second call returns
-// it, counted from 1, or 0; it reports a node that sets several.
+// Between these calls, a symbol that occurs for the first time and is not a
+// size of an input is set by the node that is being read. The second call
+// returns it, counted from 1, or 0; it reports a node that sets several.
 void etx_pt2_start_late(etx_pt2_graph* graph);
 uint32_t etx_pt2_end_late(etx_pt2_graph* graph);
 
@@ -164,6 +165,11 @@ ETX_MUST_USE etx_status etx_pt2_float_of_size(etx_pt2_graph* graph,
 ETX_MUST_USE etx_status etx_pt2_condition(etx_pt2_graph* graph,
                                           const etx_json* sym_bool,
                                           etx_dim* out);
+
+// The same. False, without a message, if it has a symbol that does not occur
+// anywhere before, or a form that is not supported.
+bool etx_pt2_known_condition(etx_pt2_graph* graph, const etx_json* sym_bool,
+                             etx_dim* out);
 
 // ---- pt2_weights.c
 

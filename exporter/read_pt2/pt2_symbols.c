@@ -166,6 +166,7 @@ static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
   if (etx_symbols_find(symbols, name, &index)) {
     return etx_symbols_dim(symbols, index, out);
   }
+  if (graph->is_optional) return ETX_NOT_FOUND;
   if (!is_identifier(name)) {
     return etx_pt2_fail_malformed(graph, "'%t' is not a valid name of a symbol",
                                   name);
@@ -498,7 +499,7 @@ static etx_status read_size_text(etx_pt2_graph* graph, etx_text text,
                                  etx_dim* out) {
   srepr_parser r = {graph, text, 0, 0, {NULL, 0}};
   const etx_status status = read_expression(&r, out);
-  if (status == ETX_UNSUPPORTED) {
+  if (status == ETX_UNSUPPORTED && !graph->is_optional) {
     etx_import_problem(graph->import, status, &graph->place,
                        "%s: sizes computed with '%t' are not supported: '%t'",
                        graph->context, r.unsupported, text);
@@ -595,6 +596,16 @@ etx_status etx_pt2_condition(etx_pt2_graph* graph, const etx_json* sym_bool,
     return etx_pt2_fail_malformed(graph, "'%t' is not defined", inner->string);
   }
   return condition_value(graph, known, out);
+}
+
+bool etx_pt2_known_condition(etx_pt2_graph* graph, const etx_json* sym_bool,
+                             etx_dim* out) {
+  etx_diag unread;
+  etx_diag_init(&unread);
+  etx_pt2_graph quiet = *graph;
+  quiet.is_optional = true;
+  quiet.diag = &unread;
+  return etx_pt2_condition(&quiet, sym_bool, out) == ETX_OK;
 }
 
 etx_status etx_pt2_shape(etx_pt2_graph* graph, const etx_json* tensor_meta,

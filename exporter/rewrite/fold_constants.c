@@ -13,6 +13,7 @@
 // Views of constants need no evaluator; they share the bytes.
 
 #include "exporter/ir/ir_edit.h"
+#include "exporter/ir/ir_late.h"
 #include "exporter/rewrite/ir_rewrite.h"
 
 enum { SMALL_BYTES = 64 * 1024 };
@@ -53,7 +54,7 @@ static bool arg_is_known(const constant_folder* self, const etx_ir_arg* arg,
 static bool can_fold(const constant_folder* self, const etx_ir_node* node) {
   uint64_t in = 0;
   uint64_t out = 0;
-  if (node->op->shape == NULL || node->late != 0) return false;
+  if (node->op->shape == NULL || etx_ir_late_must_stay(node)) return false;
   for (size_t i = 0; i < node->arg_count; ++i) {
     if (!arg_is_known(self, &node->args[i], &in)) return false;
   }

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "exporter/ir/ir_edit.h"
+#include "exporter/ir/ir_late.h"
 
 typedef struct rewriter {
   etx_rewrite rewrite;
@@ -62,8 +63,7 @@ static etx_status match_node(rewriter* self, etx_ir_node* node,
   builder->name_count = 0;
   const size_t first = self->method->node_count;
   bool done = false;
-  // A node that sets a symbol from data stays what it is.
-  if (node->late != 0) rule_count = 0;
+  if (etx_ir_late_must_stay(node)) rule_count = 0;
   for (size_t i = 0; i < rule_count && !done; ++i) {
     ETX_TRY(rules[i](&self->rewrite, &done));
   }

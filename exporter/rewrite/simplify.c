@@ -3,6 +3,7 @@
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/ir/ir_edit.h"
+#include "exporter/ir/ir_late.h"
 #include "exporter/passes/pass_context.h"
 #include "exporter/rewrite/simplify_rules.h"
 
@@ -124,7 +125,7 @@ static const etx_ir_node* find_or_insert(node_table* table,
                                          const etx_ir_method* method,
                                          size_t index) {
   const etx_ir_node* const node = &method->nodes[index];
-  if (node->late != 0) return NULL;  // each sets a symbol of its own
+  if (etx_ir_late_must_stay(node)) return NULL;
   size_t at = (size_t)hash_node(method, node) & (table->size - 1);
   for (; table->slots[at] != 0; at = (at + 1) & (table->size - 1)) {
     const etx_ir_node* const other = &method->nodes[table->slots[at] - 1];

@@ -49,6 +49,7 @@ typedef struct graph_builder {
   uint32_t* writers;      // by storage: values written into it
   accesses* accesses_of;  // by storage: that later accesses may depend on
   uint32_t last_random;   // the last item that drew random numbers
+  uint32_t last_check;    // the last item that checked a condition
   // By symbol: the item that sets it from data, or ETX_SCHEDULE_NONE.
   uint32_t setters[ETX_SYMBOLS_MAX_COUNT];
   uint32_t item;  // the present item
@@ -299,6 +300,11 @@ static etx_status depend_on_setters(graph_builder* m, const etx_ir_node* node) {
     ETX_TRY(add_dependency(m, m->setters[i]));
   }
   if (node->late != 0) m->setters[node->late - 1] = m->item;
+  // Nothing moves before a check, so that a run that fails it stops early.
+  if (m->last_check != ETX_SCHEDULE_NONE) {
+    ETX_TRY(add_dependency(m, m->last_check));
+  }
+  if (node->op->id == ETX_OP_check_range) m->last_check = m->item;
   return ETX_OK;
 }
 
@@ -341,6 +347,7 @@ static etx_status find_dependencies(graph_builder* m) {
   if (m->writers == NULL || m->accesses_of == NULL) return ETX_OUT_OF_MEMORY;
   count_writers(m);
   m->last_random = ETX_SCHEDULE_NONE;
+  m->last_check = ETX_SCHEDULE_NONE;
   for (size_t i = 0; i < ETX_SYMBOLS_MAX_COUNT; ++i) {
     m->setters[i] = ETX_SCHEDULE_NONE;
   }

@@ -110,15 +110,16 @@ etx_status etx_build_op_outputs(etx_builder* builder, etx_op_id op,
   return etx_ir_add_node(builder->module, builder->method, &node, &index);
 }
 
-etx_status etx_build_item(etx_builder* builder, uint32_t self,
-                          uint32_t* out_value) {
-  etx_ir_arg args[] = {etx_ir_value_arg(self)};
+// A node of an operator whose result is an integer. Its value has no elements.
+static etx_status add_scalar_node(etx_builder* builder, etx_op_id op,
+                                  etx_ir_arg* args, size_t arg_count,
+                                  uint32_t* out_value) {
   const etx_shape none = {.dtype = ETX_DTYPE_UINT8, .rank = 1, .dims = {0}};
   ETX_TRY(add_output(builder, &none, out_value));
   const etx_ir_node node = {.aten = builder->node->aten,
-                            .op = etx_op_at(ETX_OP_local_scalar_dense),
+                            .op = etx_op_at(op),
                             .args = args,
-                            .arg_count = 1,
+                            .arg_count = arg_count,
                             .outputs = out_value,
                             .output_count = 1,
                             .place = builder->node->place,
@@ -126,6 +127,19 @@ etx_status etx_build_item(etx_builder* builder, uint32_t self,
                             .late = builder->node->late};
   uint32_t index = 0;
   return etx_ir_add_node(builder->module, builder->method, &node, &index);
+}
+
+etx_status etx_build_item(etx_builder* builder, uint32_t self,
+                          uint32_t* out_value) {
+  etx_ir_arg args[] = {etx_ir_value_arg(self)};
+  return add_scalar_node(builder, ETX_OP_local_scalar_dense, args, 1,
+                         out_value);
+}
+
+etx_status etx_build_check(etx_builder* builder, const etx_ir_arg* condition,
+                           const etx_ir_arg* text, uint32_t* out_value) {
+  etx_ir_arg args[] = {*condition, etx_ir_int(1), etx_ir_int(1), *text};
+  return add_scalar_node(builder, ETX_OP_check_range, args, 4, out_value);
 }
 
 etx_status etx_build_op(etx_builder* builder, etx_op_id op,

@@ -93,6 +93,11 @@ ETX_MUST_USE etx_status etx_build_scalar(etx_builder* builder,
 // `self` has as its only element. The result has no elements.
 ETX_MUST_USE etx_status etx_build_item(etx_builder* builder, uint32_t self,
                                        uint32_t* out_value);
+// The check that the integer `condition` is 1; `text` is for the message.
+ETX_MUST_USE etx_status etx_build_check(etx_builder* builder,
+                                        const etx_ir_arg* condition,
+                                        const etx_ir_arg* text,
+                                        uint32_t* out_value);
 // A value for a constant, whose data lives in the pool.
 ETX_MUST_USE etx_status etx_build_constant(etx_builder* builder,
                                            const etx_ir_constant* constant,

@@ -224,6 +224,17 @@ etx_status etx_lowering_item(etx_builder* builder) {
                         &builder->results[0]);
 }
 
+// _assert_scalar(self, assert_msg). ExecuTorch has no operator for it: there it
+// is left out, as its own exporter does.
+etx_status etx_lowering_assert_scalar(etx_builder* builder) {
+  const etx_ir_arg* const condition = &builder->args[0];
+  const bool is_known = condition->kind != ETX_IR_ARG_INT ||
+                        etx_dim_is_number(condition->as.integer);
+  if (is_known || builder->target != ETX_TARGET_ETX) return ETX_OK;
+  uint32_t unread = 0;
+  return etx_build_check(builder, condition, &builder->args[1], &unread);
+}
+
 // repeat_interleave(repeats, output_size)
 etx_status etx_lowering_repeat_by_tensor(etx_builder* builder) {
   builder->args[1] = etx_ir_none();

@@ -247,6 +247,25 @@ static etx_status run_sym_not(etx_call* call) {
   return ETX_OK;
 }
 
+static etx_status run_check_range(etx_call* call) {
+  const int64_t value = etx_call_integer(call, ETX_ARG_check_range_value);
+  const int64_t least = etx_call_integer(call, ETX_ARG_check_range_least);
+  const int64_t most = etx_call_integer(call, ETX_ARG_check_range_most);
+  const etx_text what =
+      etx_call_value(call, ETX_ARG_check_range_what)->as.string;
+  if (value >= least && value <= most) {
+    put_integer(call, value);
+    return ETX_OK;
+  }
+  if (least == 1 && most == 1) {  // a condition
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "a check of the model failed: %t", what);
+  }
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "%t is %i, the program is planned for %i to %i", what,
+                         value, least, most);
+}
+
 static etx_status run_sym_ite(etx_call* call) {
   *result_of(call) = *etx_call_value(
       call, etx_call_real(call, ETX_ARG_prim_sym_ite_scalar_b) != 0

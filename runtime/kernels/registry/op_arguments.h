@@ -2684,6 +2684,14 @@ enum {
   ETX_ARG_local_scalar_dense_self = 0,
 };
 
+// check_range
+enum {
+  ETX_ARG_check_range_value = 0,
+  ETX_ARG_check_range_least = 1,
+  ETX_ARG_check_range_most = 2,
+  ETX_ARG_check_range_what = 3,
+};
+
 // prim_add_scalar
 enum {
   ETX_ARG_prim_add_scalar_a = 0,

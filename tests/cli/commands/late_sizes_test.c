@@ -83,7 +83,44 @@ static void a_program_yaml_states_the_cap(void** state) {
                      "int64[6] = [0, 1, 2, 3, 4, 5]");
   command_expect_err(5,
                      WORDS(ETX, "run", program, "unlimited", "--in", "count=7"),
-                     "has room for 24 elements, found 28");
+                     "size 'u0' is 7, the program is planned for 0 to 6");
+}
+
+#define ROW "[1, 2, 3], "
+#define EIGHT_ROWS "x=[" ROW ROW ROW ROW ROW ROW ROW "[1, 2, 3]]"
+
+static void data_beyond_the_plan_are_refused(void** state) {
+  static const char* const calls[][3] = {
+      {"head", "count=9", "size 'u0' is 9, the program is planned for 0 to 8"},
+      {"head", "count=-1", "size 'u0' is -1, the program is planned for 0 to"},
+      {"columns", "count=0", "size 'u0' is 0, the program is planned for 1 to"},
+      {"two", "counts=[9, 0]", "size 'u0' is 9"},
+      {"two", "counts=[6, 3]",
+       "a check of the model failed: Runtime assertion failed for expression "
+       "u0 + u1 <= 8"},
+  };
+  (void)state;
+  name_program("beyond");
+  command_expect(0, WORDS(ETX, "plan", LATE, "-q", "-o", program));
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; ++i) {
+    command_expect_err(5,
+                       WORDS(ETX, "run", program, calls[i][0], "--in",
+                             EIGHT_ROWS, "--in", calls[i][1]),
+                       calls[i][2]);
+  }
+  command_expect(0, WORDS(ETX, "run", program, "--case", LATE));
+}
+
+// Stock files have no operator that checks a number: the memory of the tensors
+// limits them.
+static void stock_files_refuse_what_has_no_room(void** state) {
+  (void)state;
+  name_program("stock");
+  command_expect(
+      0, WORDS(ETX, "plan", LATE, "-q", "-o", program, "-t", "executorch"));
+  command_expect_err(5,
+                     WORDS(ETX, "run", program, "created", "--in", "count=17"),
+                     "has room for 16 elements, found 17");
 }
 
 int main(void) {
@@ -92,6 +129,8 @@ int main(void) {
       cmocka_unit_test(sizes_without_a_cap_are_all_named),
       cmocka_unit_test(wrong_caps_are_refused),
       cmocka_unit_test(a_program_yaml_states_the_cap),
+      cmocka_unit_test(data_beyond_the_plan_are_refused),
+      cmocka_unit_test(stock_files_refuse_what_has_no_room),
   };
   return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
 }

@@ -402,12 +402,12 @@ static void all_unsupported_operators_are_reported(void** state) {
   size += (size_t)snprintf(text + size, sizeof text - size, line, "z",
                            "relu_.default");
   size += (size_t)snprintf(text + size, sizeof text - size, line, "v",
-                           "nonzero.default");
+                           "bernoulli.default");
   snprintf(text + size, sizeof text - size, "outputs: [y, z]\n");
   write_method("first.yaml", text);
   size = (size_t)snprintf(text, sizeof text, head);
   size += (size_t)snprintf(text + size, sizeof text - size, line, "y",
-                           "nonzero.default");
+                           "bernoulli.default");
   snprintf(text + size, sizeof text - size, "outputs: [y]\n");
   write_method("second.yaml", text);
   command_result result =

@@ -306,6 +306,13 @@ def two(c, d):
     c.add([("a", a), ("b", b)], call, name="result")
 
 
+def within(c, d):
+    """A number within its bounds; tests/runtime refuses the others."""
+    least, value, most = sorted(d.pick(INTEGERS) for _ in range(3))
+    c.add([("value", value), ("least", least), ("most", most),
+           ("what", "size 'u0'")], lambda value, *_: value, name="result")
+
+
 def one(c, d):
     name = c.op.split("::")[1].split(".")[0]
     if name == "sym_not":
@@ -411,6 +418,7 @@ OPERATORS = {
     "aten::_local_scalar_dense": only_element,
     P + "sym_ite.Scalar": choice, P + "et_view.default": et_view,
     P + "et_copy_index.tensor": copy_index,
+    "etx::check_range": within,
     P + "floordiv.int": two, P + "mod.int": two,
 }
 OPERATORS.update({P + name + ".Scalar": two for name in TWO})

@@ -49,6 +49,35 @@ static void integers_give_integers(void** unused) {
   assert_integer("executorch_prim::sym_min.Scalar", 2, -5, -5);
 }
 
+static etx_status check_range(int64_t value, int64_t least, int64_t most,
+                              const char* text) {
+  test_call c;
+  run(&c, "etx::check_range", value, least);
+  test_call_integer(&c, most);
+  test_call_string(&c, "size 'u0'");
+  const etx_status status = test_call_run(&c, ETX_DTYPE_COUNT);
+  if (status == ETX_OK) {
+    assert_int_equal(test_call_scalar(&c)->as.integer, value);
+  } else if (strstr(c.diag.text, text) == NULL) {
+    fail_msg("expected '%s' in '%s'", text, c.diag.text);
+  }
+  test_call_end(&c);
+  return status;
+}
+
+static void integers_outside_their_range_are_refused(void** unused) {
+  static const char planned[] = "the program is planned for 0 to 8";
+  (void)unused;
+  assert_ok(check_range(0, 0, 8, ""));
+  assert_ok(check_range(8, 0, 8, ""));
+  assert_ok(check_range(1, 1, 1, ""));
+  assert_int_equal(check_range(9, 0, 8, planned), ETX_BAD_ARGUMENT);
+  assert_int_equal(check_range(-1, 0, 8, planned), ETX_BAD_ARGUMENT);
+  assert_int_equal(check_range(INT64_MIN, 0, 8, planned), ETX_BAD_ARGUMENT);
+  assert_int_equal(check_range(0, 1, 1, "a check of the model failed"),
+                   ETX_BAD_ARGUMENT);
+}
+
 static void division_rounds_down(void** unused) {
   (void)unused;
   assert_integer("executorch_prim::floordiv.Scalar", -7, 2, -4);
@@ -139,6 +168,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(integers_give_integers),
       cmocka_unit_test(division_rounds_down),
+      cmocka_unit_test(integers_outside_their_range_are_refused),
       cmocka_unit_test(what_has_no_result_is_refused),
       cmocka_unit_test(comparisons_give_truth_values),
       cmocka_unit_test(a_double_makes_a_double),

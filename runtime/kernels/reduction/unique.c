@@ -22,7 +22,10 @@
 typedef struct slices {
   etx_tensor one;  // the first slice; its sizes and strides are below
   int32_t sizes[ETX_MAX_RANK], strides[ETX_MAX_RANK];
+  ptrdiff_t bytes;        // of an element
   ptrdiff_t step;         // from slice to slice, in bytes
+  ptrdiff_t stride;       // between the elements of a slice, in elements
+  bool has_stride;        // they have one
   const etx_tensor* all;  // elements that do not have one step; else NULL
   size_t count;           // of slices
   size_t elements;        // of each
@@ -44,11 +47,15 @@ static __attribute__((noinline)) void start_slices(slices* s,
                                                    const etx_tensor* self) {
   *s = (slices){
       .one = *self,
+      .bytes = (ptrdiff_t)etx_dtype_bytes(self->dtype),
       .step = (ptrdiff_t)etx_dtype_bytes(self->dtype),
+      .stride = 1,
+      .has_stride = true,
       .count = etx_tensor_numel(self),
       .elements = 1,
       .nan = etx_sort_key_of_nan(self->dtype),
       .has_nan = etx_dtype_category_of(self->dtype) == ETX_CATEGORY_FLOATING};
+  size_t product = 1;
   s->one.rank = 0;
   if (!o->is_of_slices) {
     if (!etx_tensor_is_contiguous(self)) s->all = self;
@@ -62,6 +69,11 @@ static __attribute__((noinline)) void start_slices(slices* s,
     s->strides[s->one.rank++] = self->strides[i];
     s->elements *= (size_t)self->sizes[i];
   }
+  for (size_t i = s->one.rank; i-- > 0;) {
+    if (i + 1 == s->one.rank) s->stride = s->strides[i];
+    if (s->strides[i] != s->stride * (ptrdiff_t)product) s->has_stride = false;
+    product *= (size_t)s->sizes[i];
+  }
   s->one.sizes = s->sizes;
   s->one.strides = s->strides;
 }
@@ -73,19 +85,32 @@ static __attribute__((noinline)) char* slice_at(const slices* s, uint64_t i) {
 }
 
 // A negative number, 0 or a positive one, as slice a is before b, equal or
-// after it. In an order NaN equals NaN; for `equality` it does not.
+// after it. In an order NaN equals NaN; for `equality` it does not. Keys are
+// loaded a few at a time if the elements of a slice have one stride.
 static __attribute__((noinline)) int compare(const slices* s, uint64_t a,
                                              uint64_t b, bool equality) {
-  const char* const left = slice_at(s, a);
-  const char* const right = slice_at(s, b);
+  enum { FEW = 8 };
+  const size_t most = s->has_stride ? FEW : 1;
+  etx_key_source left = {slice_at(s, a), s->one.dtype, s->stride, false};
+  etx_key_source right = {slice_at(s, b), s->one.dtype, s->stride, false};
   etx_flat_cursor cursor = {.tensor = &s->one, .at = s->one.data};
-  for (size_t i = 0; i < s->elements; ++i) {
-    const ptrdiff_t at = cursor.at - (char*)s->one.data;
-    const uint64_t x = etx_sort_key_at(s->one.dtype, left + at);
-    const uint64_t y = etx_sort_key_at(s->one.dtype, right + at);
-    if (x != y) return x < y ? -1 : 1;
-    if (equality && s->has_nan && x == s->nan) return -1;
+  for (size_t done = 0; done < s->elements; done += most) {
+    const size_t rest = s->elements - done;
+    const size_t count = rest < most ? rest : most;
+    uint64_t x[FEW], y[FEW];
+    etx_sort_keys_load(&left, count, x);
+    etx_sort_keys_load(&right, count, y);
+    for (size_t i = 0; i < count; ++i) {
+      if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
+      if (equality && s->has_nan && x[i] == s->nan) return -1;
+    }
+    const char* const before = cursor.at;
     etx_flat_next(&cursor);
+    const ptrdiff_t step = s->has_stride
+                               ? (ptrdiff_t)most * s->stride * s->bytes
+                               : cursor.at - before;
+    left.data = (const char*)left.data + step;
+    right.data = (const char*)right.data + step;
   }
   return 0;
 }
@@ -129,8 +154,7 @@ static const etx_sort_entry* merge_sort(const slices* s,
 // a time if they have one step.
 static const etx_sort_entry* order_of(const slices* s, void* workspace) {
   etx_sort_entry* const entries = workspace;
-  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(s->one.dtype);
-  const etx_key_source source = {s->one.data, s->one.dtype, s->step / bytes,
+  const etx_key_source source = {s->one.data, s->one.dtype, s->step / s->bytes,
                                  false};
   if (s->all == NULL) etx_sort_entries_load(&source, s->count, entries);
   for (size_t i = 0; i < s->count && s->all != NULL; ++i) {
@@ -147,12 +171,13 @@ static bool is_new(const slices* s, const etx_sort_entry* order, size_t i) {
   if (i == 0) return true;
   if (order == NULL) return compare(s, i - 1, i, true) != 0;
   if (order[i - 1].key != order[i].key) return true;
+  if (s->elements == 1) return s->has_nan && order[i].key == s->nan;
   return compare(s, order[i - 1].position, order[i].position, true) != 0;
 }
 
 static void copy_slice(const slices* from, uint64_t a, const slices* to,
                        uint64_t b) {
-  const size_t bytes = etx_dtype_bytes(from->one.dtype);
+  const size_t bytes = (size_t)from->bytes;
   const char* const source = slice_at(from, a);
   char* const target = slice_at(to, b);
   etx_flat_cursor read = {.tensor = &from->one, .at = from->one.data};

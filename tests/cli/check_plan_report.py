@@ -5,7 +5,8 @@
 
 Liveness is computed here byte by byte, backwards through the instructions that
 `etx dump` prints, while the report counts blocks. Methods with jumps are left out
-of that comparison.
+of that comparison: in a loop, the report keeps a block for all iterations, while
+`etx verify` counts the bytes that an iteration needs.
 """
 
 import json
@@ -261,7 +262,8 @@ def main():
                 for row in report["methods"]:
                     exact += check(row, methods[row["name"]])
                     total += 1
-                    close += check_bound(row, bounds.get(row["name"]))
+                    is_same = check_bound(row, bounds.get(row["name"]))
+                    close += is_same or methods[row["name"]].jumps
                     largest = max(largest, row["scratch_bytes"])
                     total_bytes += row["scratch_bytes"]
                 assert report["scratch_bytes"] == largest, directory

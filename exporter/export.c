@@ -4,6 +4,7 @@
 #include "exporter/export.h"
 
 #include "exporter/placement/concurrent_methods.h"
+#include "exporter/report/copied_results.h"
 #include "exporter/report/copied_slices.h"
 #include "exporter/emit/emit_program.h"
 #include "exporter/fingerprint.h"
@@ -302,6 +303,8 @@ etx_status etx_export_plan(etx_ir_module* module,
   ETX_TRY(run_passes(&e, &own));
   ETX_TRY(
       etx_copied_slices_find(module, e.passes.placements, &e.passes.copies));
+  ETX_TRY(
+      etx_copied_results_find(module, e.passes.placements, &e.passes.copies));
   report_progress(&e, "state", 1);
   ETX_TRY(lay_out_state(&e));
   report_progress(&e, "memory", 2);

@@ -140,15 +140,33 @@ static etx_status add_constant(const scan_reader* r, const etx_ir_constant* c,
                                index, out_value);
 }
 
-// A constant of zeros with the given type.
+// A node that makes zeros with the given type, which has a dynamic size.
+static etx_status add_dynamic_zeros(const scan_reader* r,
+                                    const etx_shape* shape,
+                                    uint32_t* out_value) {
+  etx_ir_arg* const sizes =
+      etx_pool_take(r->graph->pool, shape->rank * sizeof *sizes);
+  if (sizes == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < shape->rank; ++i) {
+    sizes[i] = etx_ir_int(shape->dims[i]);
+  }
+  const etx_ir_arg args[2] = {{ETX_IR_ARG_LIST, {.list = {sizes, shape->rank}}},
+                              {ETX_IR_ARG_DTYPE, {.dtype = shape->dtype}}};
+  const etx_text names[2] = {etx_text_of(""), etx_text_of("dtype")};
+  const etx_aten_arguments given = {args, names, 2};
+  const etx_ir_value value = {.shape = *shape};
+  return etx_pt2_add_node(r->graph, "aten.zeros.default", &given, &value,
+                          out_value);
+}
+
+// Zeros with the given type: a constant if no size is dynamic.
 static etx_status add_zeros(const scan_reader* r, const etx_shape* shape,
                             uint32_t* out_value) {
   etx_ir_constant zeros = {.dtype = shape->dtype, .rank = shape->rank};
   uint64_t bytes = etx_dtype_bytes(shape->dtype);
   for (size_t i = 0; i < shape->rank; ++i) {
     if (!etx_dim_is_number(shape->dims[i])) {
-      return etx_pt2_fail_unsupported(
-          r->graph, "a stacked result of scan or map has a dynamic size");
+      return add_dynamic_zeros(r, shape, out_value);
     }
     zeros.sizes[i] = shape->dims[i];
     if (shape->dims[i] != 0 && bytes > UINT32_MAX / (uint64_t)shape->dims[i]) {

@@ -12,7 +12,7 @@ from torch._higher_order_ops.map import map as torch_map
 from torch._higher_order_ops.scan import scan
 from torch.export import Dim
 
-STEPS, BATCH, IN, WIDTH = 5, 2, 3, 4
+STEPS, LONG, BATCH, IN, WIDTH = 5, 900, 2, 3, 4
 
 
 class Scans(nn.Module):
@@ -64,6 +64,13 @@ class Scans(nn.Module):
         """The same layer for each row; the number of columns varies."""
         return torch_map(lambda row, y: (self.layer(row) + y, row.sum()), x, y)
 
+    def long(self, x):
+        """So many steps that the loop stays a loop; the columns vary."""
+        def step(h, row):
+            return h * 0.5 + row, (h * row).relu()
+
+        return scan(step, torch.zeros_like(x[0]), x)
+
     def nested(self, x):
         """A loop within a loop."""
         def outer(carry, rows):
@@ -80,6 +87,8 @@ def main():
     recorder.method("filter", (torch.rand(STEPS, 1) * 2, torch.randn(STEPS, 1)))
     recorder.method("apply", (torch.randn(STEPS, 3, IN), torch.randn(WIDTH)),
                     ({1: Dim("n", min=2, max=9)}, None))
+    recorder.method("long", (torch.randn(LONG, 3),),
+                    ({1: Dim("m", min=2, max=4)},))
     recorder.method("nested", (torch.randn(3, BATCH, IN),))
     for rows in (3, 9, 2):
         recorder.call("recurrent", torch.randn(STEPS, BATCH, IN))
@@ -87,6 +96,8 @@ def main():
         recorder.call("filter", torch.rand(STEPS, 1) * 2, torch.randn(STEPS, 1))
         recorder.call("apply", torch.randn(STEPS, rows, IN), torch.randn(WIDTH))
         recorder.call("nested", torch.randn(3, BATCH, IN))
+    for columns in (4, 2):
+        recorder.call("long", torch.randn(LONG, columns))
     recorder.write(1e-5)
 
 

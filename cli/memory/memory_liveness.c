@@ -204,16 +204,21 @@ static etx_status grow_spans(liveness* l) {
 }
 
 // Closes the open span of a storage. If it starts where the last span of the
-// storage ended, it extends that one.
+// storage ended, it extends that one. The step that overwrites the storage does
+// not count, unless the span consists of it alone.
 static etx_status close_span(liveness* l, uint32_t storage) {
   etx_memory_span span = l->open[storage];
+  etx_memory_span* const last =
+      l->last[storage] == 0 ? NULL : &l->spans[l->last[storage] - 1].span;
+  const bool extends = last != NULL && last->end == span.start;
   l->open[storage].end = 0;
-  if (l->overwritten[storage] == span.end && span.start + 1 < span.end)
+  if (l->overwritten[storage] == span.end &&
+      (extends || span.start + 1 < span.end)) {
     span.end -= 1;
+  }
   if (span.start >= span.end) return ETX_OK;
-  if (l->last[storage] != 0 &&
-      l->spans[l->last[storage] - 1].span.end == span.start) {
-    l->spans[l->last[storage] - 1].span.end = span.end;
+  if (extends) {
+    last->end = span.end;
     return ETX_OK;
   }
   ETX_TRY(grow_spans(l));

@@ -70,7 +70,7 @@ static etx_status run_passes(etx_pass_context* context, lowered_call* out,
 }
 
 // Calls the operator with tensors of `dtype` and lowers it for `target`. With a
-// `table` (may be NULL), its kernels run too.
+// `table` (may be NULL), constant folding runs its kernels too.
 static etx_status lower_example(const etx_aten_schema* schema, etx_dtype dtype,
                                 etx_target target, table_context* table,
                                 lowered_call* out, etx_diag* diag) {
@@ -134,7 +134,8 @@ static bool names_type(const char* words, etx_dtype dtype) {
   return false;
 }
 
-// A kernel whose results have sizes that depend on data is not called here.
+// A kernel whose results have sizes that depend on data does not run here: the
+// types that it states decide.
 static bool is_accepted(const lowered_call* call, const table_context* table,
                         etx_dtype dtype) {
   if (call->is_refused || table->kernel_failed) return false;

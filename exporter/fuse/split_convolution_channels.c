@@ -14,8 +14,8 @@
 //
 // Each block reads all of x, so x must be small compared with y, as in the
 // expansion of an inverted residual block. If x is at most a third of y and a
-// block at most two thirds, then x, z and a block need no more memory than x
-// and y did.
+// block at most two thirds, then x, z and a block need no more memory than the
+// larger of x and y, or y and z, did.
 //
 // Patch-based inference, which splits the image instead, computes the borders
 // of patches twice (MCUNetV2, Lin et al., 2021, section 3). Blocks of channels

@@ -2,10 +2,12 @@
 // 1.
 //
 //   offset ^
-//          |           | stable outputs of a | stable outputs of b |
-//          +-----------+---------------------+---------------------+
+//          | stable outputs of b             |
+//          +---------------------------------+
+//          | stable outputs of a             |
+//          +---------------------------------+
 //          | blocks of the method that runs  |
-//          +---------------------------------+--> method
+//          +---------------------------------+
 //
 // Methods share the lower range: the plan of each starts at 0, or above the
 // methods that were declared concurrent with it (concurrent_methods.h). Stable

@@ -52,7 +52,7 @@ static etx_status fuse_linear(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->builder.node;
   if (node->op->id != ETX_OP_linear_out) return ETX_OK;
   const etx_ir_node* const weight = find_weight(rewrite, node, 1, false);
-  if (weight == NULL || !etx_prequantized_has_no_zeros(rewrite, weight)) {
+  if (weight == NULL || !etx_prequantized_has_no_zero_points(rewrite, weight)) {
     return ETX_OK;
   }
   const etx_ir_arg* const rows = etx_prequantized_rows(rewrite, node);
@@ -388,7 +388,7 @@ static etx_status fuse_embedding(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const weight =
       find_weight(rewrite, builder->node, 0, true);
   if (weight == NULL) return ETX_OK;
-  const bool has_zeros = !etx_prequantized_has_no_zeros(rewrite, weight);
+  const bool has_zeros = !etx_prequantized_has_no_zero_points(rewrite, weight);
   etx_ir_arg args[] = {
       weight->args[ETX_PREQUANTIZED_INPUT],
       weight->args[ETX_PREQUANTIZED_SCALES],

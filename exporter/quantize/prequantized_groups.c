@@ -49,7 +49,8 @@ static bool read_zeros(const etx_rewrite* rewrite, grouped_weight* out) {
   const etx_ir_arg* const zeros =
       &out->dequantize->args[ETX_PREQUANTIZED_ZEROS];
   out->zeros = NULL;
-  if (etx_prequantized_has_no_zeros(rewrite, out->dequantize)) return true;
+  if (etx_prequantized_has_no_zero_points(rewrite, out->dequantize))
+    return true;
   out->zeros =
       etx_rewrite_constant(rewrite->builder.module, rewrite->builder.method,
                            etx_prequantized_origin(rewrite, zeros->as.value));

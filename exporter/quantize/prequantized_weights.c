@@ -20,8 +20,8 @@ bool etx_prequantized_is_zero(const etx_ir_constant* constant) {
   return true;
 }
 
-bool etx_prequantized_has_no_zeros(const etx_rewrite* rewrite,
-                                   const etx_ir_node* weight) {
+bool etx_prequantized_has_no_zero_points(const etx_rewrite* rewrite,
+                                         const etx_ir_node* weight) {
   const etx_ir_arg* const zeros = &weight->args[ETX_PREQUANTIZED_ZEROS];
   if (zeros->kind == ETX_IR_ARG_NONE) return true;
   const etx_ir_constant* const constant =

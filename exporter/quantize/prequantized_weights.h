@@ -24,8 +24,8 @@ uint32_t etx_prequantized_origin(const etx_rewrite* rewrite, uint32_t value);
 bool etx_prequantized_is_zero(const etx_ir_constant* constant);
 
 // True if the zero points of a dequantize_per_channel are all 0 or absent.
-bool etx_prequantized_has_no_zeros(const etx_rewrite* rewrite,
-                                   const etx_ir_node* weight);
+bool etx_prequantized_has_no_zero_points(const etx_rewrite* rewrite,
+                                         const etx_ir_node* weight);
 
 // The tensor x if argument 0 of the node is
 // dequantize_per_token(quantize_per_token(x)) with int8 and parameters from

@@ -27,7 +27,7 @@ static inline vec4 smaller(vec4 a, vec4 b) { return chosen(a < b, a, b); }
 
 static inline vec4 greater(vec4 a, vec4 b) { return chosen(a > b, a, b); }
 
-// Groups of 16 siblings that hold `count` nodes.
+// The number of groups of 16 siblings that hold `count` nodes.
 static size_t group_count(size_t count) { return (count + WIDTH - 1) / WIDTH; }
 
 static void fill_starts(etx_interval_index* index) {

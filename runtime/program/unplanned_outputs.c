@@ -18,7 +18,7 @@ bool etx_program_arena_offsets(const etx_program* program,
     const uint64_t bytes = (uint64_t)etx_pte_buffer_size_at(plan, i);
     if (out_offsets != NULL) out_offsets[i] = SIZE_MAX;
     if (i == 0 || is_shared) continue;
-    // Both terms are far from the largest number.
+    // No overflow: `end` and `bytes` are at most PTRDIFF_MAX.
     end = (end + ETX_MEMORY_ALIGNMENT - 1) &
           ~(uint64_t)(ETX_MEMORY_ALIGNMENT - 1);
     if (bytes > PTRDIFF_MAX || end + bytes > PTRDIFF_MAX) return false;
@@ -29,8 +29,8 @@ bool etx_program_arena_offsets(const etx_program* program,
   return true;
 }
 
-// Limit of writes to values without memory: more than any real file has. It
-// bounds the quadratic time of the search for malicious files.
+// Limit of writes to values without memory: more than any real file has. The
+// search takes quadratic time, so a malicious file must not have more.
 enum { MAX_EXAMINED = 512 };
 
 #define NO_VALUE UINT32_MAX

@@ -5,9 +5,9 @@
 //   model.table    float32[3]   initial value 10, 20, 30     offset 16
 //   modest         float32[1]   zeros                        offset 32
 //
-//   add(x)         model.count += x;  modest += x[0:1]
+//   add(x)         model.count += x;  modest += x[0:1];  returns model.count
 //   read()         returns model.count and model.table, writes nothing
-//   put(at, v)     model.table[at] = v, refuses an index outside
+//   put(at, value) model.table[at] = value, refuses an index outside
 
 #ifndef ETX_TESTS_SUPPORT_COUNTER_PROGRAM_H
 #define ETX_TESTS_SUPPORT_COUNTER_PROGRAM_H

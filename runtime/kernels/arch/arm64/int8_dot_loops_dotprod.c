@@ -121,9 +121,8 @@ static void dots(const etx_int8_dot_block* b) {
 
 // ------------------------------------------------ the last steps
 
-// Stores the results of four columns from sums, which are integers or floats of
-// groups. Integers wrap if a damaged file has sums that do not belong to its
-// weights.
+// The results of four columns from integer sums. They wrap if a damaged file
+// has column sums that do not belong to its weights.
 static inline float32x4_t whole_results(const etx_int8_epilogue* line, size_t c,
                                         int32x4_t sum,
                                         const etx_int8_row_qparams* row) {

@@ -9,6 +9,9 @@
 #include "exporter/lower/nearest_operator.h"
 #include "exporter/pass_list.h"
 
+// In place of a dtype: each tensor of the example keeps its own.
+#define EXAMPLE_DTYPE ETX_DTYPE_COUNT
+
 enum { MAX_OPS = 32 };
 
 // The operators to which a call was lowered.
@@ -134,8 +137,10 @@ static bool names_type(const char* words, etx_dtype dtype) {
   return false;
 }
 
-// A kernel whose results have sizes that depend on data does not run here: the
-// types that it states decide.
+// True if the operator accepts the type: constant folding ran its kernel.
+// Folding does not run kernels whose result sizes depend on data; for those,
+// and for calls that lower to one operator which did not run, the table of
+// stated types decides.
 static bool is_accepted(const lowered_call* call, const table_context* table,
                         etx_dtype dtype) {
   if (call->is_refused || table->kernel_failed) return false;
@@ -183,8 +188,8 @@ static etx_status print_lowered(const etx_aten_schema* schema,
   lowered_call own, stock;
   uint32_t bits = 0;
   ETX_TRY(
-      lower_example(schema, ETX_DTYPE_COUNT, ETX_TARGET_ETX, NULL, &own, diag));
-  ETX_TRY(lower_example(schema, ETX_DTYPE_COUNT, ETX_TARGET_EXECUTORCH, NULL,
+      lower_example(schema, EXAMPLE_DTYPE, ETX_TARGET_ETX, NULL, &own, diag));
+  ETX_TRY(lower_example(schema, EXAMPLE_DTYPE, ETX_TARGET_EXECUTORCH, NULL,
                         &stock, diag));
   if (own.is_refused) table->broken = schema->name;
   ETX_TRY(find_types(schema, table, &bits, diag));

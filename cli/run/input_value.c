@@ -22,7 +22,8 @@ static etx_status read_content(const etx_port* port, const char* text,
   if (etx_tensor_file_is_path(text)) {
     return etx_tensor_file_read(text, pool, out_tensor, diag);
   }
-  if (etx_tensor_file_is_writable(text)) {  // a file without a tensor's name
+  if (etx_tensor_file_has_known_suffix(
+          text)) {  // a file without a tensor's name
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "'%s' may have several tensors; name one with "
                          "'%s#NAME'",

@@ -360,7 +360,7 @@ etx_exit etx_single_call_run(etx_run_session* session,
                              const etx_single_call* what, etx_pool* pool) {
   for (size_t i = 0; i < what->outputs->count; ++i) {
     const char* const equals = strchr(what->outputs->items[i], '=');
-    if (equals == NULL || !etx_tensor_file_is_writable(equals + 1)) {
+    if (equals == NULL || !etx_tensor_file_has_known_suffix(equals + 1)) {
       return etx_usage_error_report(
           "run",
           "'--out %s' is not of the form NAME=FILE.npy or "

@@ -21,7 +21,7 @@ bool etx_tensor_file_is_path(const char* text) {
   return ends_with(text, npy_end) || strstr(text, set_mark) != NULL;
 }
 
-bool etx_tensor_file_is_writable(const char* path) {
+bool etx_tensor_file_has_known_suffix(const char* path) {
   return ends_with(path, npy_end) || ends_with(path, set_end);
 }
 

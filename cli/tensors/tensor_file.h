@@ -11,8 +11,8 @@
 // True if `text` has one of these two forms.
 bool etx_tensor_file_is_path(const char* text);
 
-// True if the file name is that of a format that can be written.
-bool etx_tensor_file_is_writable(const char* path);
+// True if the file name ends with .npy or .safetensors.
+bool etx_tensor_file_has_known_suffix(const char* path);
 
 // Reads the tensor that `path` names; the data is in the pool.
 ETX_MUST_USE etx_status etx_tensor_file_read(const char* path, etx_pool* pool,

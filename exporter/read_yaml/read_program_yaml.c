@@ -348,8 +348,10 @@ static etx_status constant_value(etx_program_file* program,
       break;
     case ETX_YAML_INT:
       if (!etx_dim_is_number(value.integer)) {
-        return etx_yaml_fail(node, diag, "the integer '%t' is too small",
-                             node->text);
+        return etx_yaml_fail(node, diag,
+                             "the integer '%t' is too small: expected at least "
+                             "%i",
+                             node->text, (int64_t)ETX_DIM_HANDLE + 1);
       }
       method->arg = etx_ir_int(value.integer);
       break;

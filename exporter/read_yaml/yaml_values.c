@@ -113,10 +113,11 @@ etx_status etx_yaml_value_named(etx_yaml_method* m, const etx_yaml* node,
                                 uint32_t* out_value, etx_diag* diag) {
   if (etx_ir_find_value(m->method, node->text, out_value)) {
     if (is_visible(m, *out_value)) return ETX_OK;
-    return etx_yaml_fail(node, diag,
-                         "'%t' is defined in a branch and not visible here: "
-                         "add it to the branch's 'outputs'",
-                         node->text);
+    return etx_yaml_fail(
+        node, diag,
+        "'%t' is defined in a branch or loop and not visible here: "
+        "add it to the 'outputs' there",
+        node->text);
   }
   etx_nearest_name nearest = etx_nearest_start(node->text);
   for (size_t i = 0; i < m->method->value_count; ++i) {

@@ -3,6 +3,10 @@
 #include "format/flatbuffers/fb_row.h"
 #include "format/pte/pte_verifier_internal.h"
 
+// A value of an unknown code or a reference to a missing value is ETX_BAD_FILE.
+// An error of sizes, of the memory plan or of constants is `bad_plan_status`,
+// since such a file is well-formed: etx_pte_limits says which status that is.
+
 etx_status etx_pte_verifier_use_items(etx_pte_verifier* v, uint64_t count) {
   if (count > v->items_left) {
     return etx_diag_fail(v->diag, ETX_OUT_OF_RANGE,
@@ -277,6 +281,7 @@ etx_status etx_pte_verifier_check_value(etx_pte_verifier* v, size_t index) {
                          "a value of kind %u has no content", (uint64_t)kind);
   }
   if (kind == ETX_PTE_TENSOR) return check_tensor(v);
+  // Doubles are stored in the list itself, and all of them are valid.
   return kind < ETX_PTE_INT_LIST || kind == ETX_PTE_DOUBLE_LIST
              ? ETX_OK
              : check_list(v, index);

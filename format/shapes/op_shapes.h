@@ -19,8 +19,10 @@
 #include "format/ops/op_schema.h"
 #include "format/tensor/dtype.h"
 
-// A size: a number, which is above ETX_DIM_HANDLE, or a handle, which is at or
-// below it. Handles need an etx_dim_math.
+// A size or an integer argument: a number, which is above ETX_DIM_HANDLE, or a
+// handle, which is at or below it. Handles need an etx_dim_math. So the
+// integers from INT64_MIN to INT64_MIN / 2 cannot be represented; readers
+// refuse them.
 typedef int64_t etx_dim;
 #define ETX_DIM_HANDLE (INT64_MIN / 2)
 
@@ -136,7 +138,7 @@ etx_status etx_shape_refuse_as(const etx_shape_call* call, etx_status status,
 #if !ETX_MESSAGES
 #define etx_shape_refuse(call, ...) \
   (0 ? (etx_shape_refuse)((call), __VA_ARGS__) : (etx_status)ETX_BAD_ARGUMENT)
-#define etx_shape_refuse_as(call, status, ...) \
+#define etx_shape_refuse_as(call, status, ...)              \
   (0 ? (etx_shape_refuse_as)((call), (status), __VA_ARGS__) \
      : (etx_status)(status))
 #endif

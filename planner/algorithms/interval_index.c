@@ -5,7 +5,9 @@
 #include "planner/problem/plan_sort.h"
 #include "planner/problem/plan_workspace.h"
 
-enum { WIDTH = ETX_INTERVAL_INDEX_WIDTH, OUT = INT32_MAX };
+// NO_LIMIT is the limit of removed blocks and of nodes without blocks: larger
+// than any section.
+enum { WIDTH = ETX_INTERVAL_INDEX_WIDTH, NO_LIMIT = INT32_MAX };
 
 // 16 children are four vectors of four. Compilers do not vectorise such short
 // loops by themselves, and a branch per child would dominate the cost. A
@@ -27,7 +29,7 @@ static inline vec4 smaller(vec4 a, vec4 b) { return chosen(a < b, a, b); }
 
 static inline vec4 greater(vec4 a, vec4 b) { return chosen(a > b, a, b); }
 
-// The number of groups of 16 siblings that hold `count` nodes.
+// The number of groups of 16 siblings for `count` nodes.
 static size_t group_count(size_t count) { return (count + WIDTH - 1) / WIDTH; }
 
 static void fill_starts(etx_interval_index* index) {
@@ -43,9 +45,9 @@ static uint32_t by_limit(const void* part, uint32_t b) {
   return ((const etx_plan_partition*)part)->limit[b];
 }
 
-// Slabs are about three times as wide as the number of groups in them. Wider
-// slabs mix in more blocks that start too early, narrower ones more that end
-// too late.
+// A slab of 16 n blocks has n groups. The width is about sqrt(8) times that at
+// which there are as many slabs as groups in a slab (measured). Wider slabs mix
+// in more blocks that start too early, narrower ones more that end too late.
 static uint32_t slab_width(uint32_t block_count) {
   uint32_t width = WIDTH;
   while ((uint64_t)width * width < (uint64_t)(8 * WIDTH) * block_count) {
@@ -54,7 +56,7 @@ static uint32_t slab_width(uint32_t block_count) {
   return width;
 }
 
-// The order of the leaves of kinds.
+// Sorts blocks by slab, and within a slab by limit.
 static void sort_leaves(const etx_plan_partition* part, uint32_t* leaves,
                         uint64_t* scratch) {
   const uint32_t count = part->block_count;
@@ -81,7 +83,7 @@ static bool order_leaves(const etx_plan_partition* part, etx_arena* work,
 
 static void put_blocks(etx_interval_index* index, const uint32_t* leaves) {
   for (uint32_t i = 0; i < index->part->block_count; ++i) {
-    index->kinds[0][i / WIDTH].blocks[i % WIDTH] = leaves[i];
+    index->slabs[0][i / WIDTH].blocks[i % WIDTH] = leaves[i];
   }
 }
 
@@ -93,8 +95,8 @@ static bool take_ends(etx_arena* work, size_t count, int32_t** out) {
 }
 
 // Allocates groups aligned to a cache line, which arenas do not guarantee.
-static bool take_kinds(etx_arena* work, size_t count,
-                       etx_interval_index_node** out) {
+static bool take_slab_levels(etx_arena* work, size_t count,
+                             etx_interval_index_node** out) {
   enum {
     WORDS = sizeof(etx_interval_index_node) / sizeof(uint32_t),
     LINE = 64
@@ -119,7 +121,7 @@ static bool take_levels(etx_interval_index* index, etx_arena* work) {
     const uint32_t level = index->level_count++;
     count = group_count(count);
     if (!take_ends(work, count, &index->ends[level]) ||
-        !take_kinds(work, count, &index->kinds[level])) {
+        !take_slab_levels(work, count, &index->slabs[level])) {
       return false;
     }
   }
@@ -140,7 +142,8 @@ bool etx_interval_index_take(etx_interval_index* index,
   // `ends` is filled last, so until then its memory holds the sorted leaves.
   uint32_t* const leaves = (uint32_t*)index->ends[0];
   if (!order_leaves(part, work, leaves) ||
-      !take_kinds(work, count, &index->kinds[0]) || !take_levels(index, work)) {
+      !take_slab_levels(work, count, &index->slabs[0]) ||
+      !take_levels(index, work)) {
     return false;
   }
   if (!work->counting) put_blocks(index, leaves);
@@ -168,9 +171,9 @@ static int32_t greatest(const int32_t* members) {
 
 // Empties a node, so that no query finds it.
 static void clear(etx_interval_index* index, uint32_t level, size_t node) {
-  etx_interval_index_node* const group = &index->kinds[level][node / WIDTH];
+  etx_interval_index_node* const group = &index->slabs[level][node / WIDTH];
   group->firsts[node % WIDTH] = -1;
-  group->limits[node % WIDTH] = OUT;
+  group->limits[node % WIDTH] = NO_LIMIT;
   group->merits[node % WIDTH] = 0;
 }
 
@@ -178,8 +181,8 @@ static void clear(etx_interval_index* index, uint32_t level, size_t node) {
 static bool update_node(etx_interval_index* index, uint32_t level,
                         size_t node) {
   const etx_interval_index_node* const children =
-      &index->kinds[level - 1][node];
-  etx_interval_index_node* const group = &index->kinds[level][node / WIDTH];
+      &index->slabs[level - 1][node];
+  etx_interval_index_node* const group = &index->slabs[level][node / WIDTH];
   const int32_t first = greatest(children->firsts);
   const int32_t limit = least(children->limits);
   const int32_t merit = greatest(children->merits);
@@ -193,13 +196,14 @@ static bool update_node(etx_interval_index* index, uint32_t level,
   return changes;
 }
 
-static void fill_kinds(etx_interval_index* index, const int32_t* merit_of) {
+static void fill_slab_levels(etx_interval_index* index,
+                             const int32_t* merit_of) {
   const etx_plan_partition* const part = index->part;
   const size_t nodes = group_count(part->block_count) * WIDTH;
   for (size_t i = 0; i < nodes; ++i) {
     clear(index, 0, i);
     if (i >= part->block_count) continue;
-    etx_interval_index_node* const leaf = &index->kinds[0][i / WIDTH];
+    etx_interval_index_node* const leaf = &index->slabs[0][i / WIDTH];
     const uint32_t b = leaf->blocks[i % WIDTH];
     if (etx_plan_partition_fixed(part, b) != ETX_PLAN_NONE) continue;
     leaf->firsts[i % WIDTH] = (int32_t)part->first[b];
@@ -214,25 +218,25 @@ static void fill_ends(etx_interval_index* index) {
   for (uint32_t b = 0; b < nodes; ++b) {
     const bool is_in = b < part->block_count &&
                        etx_plan_partition_fixed(part, b) == ETX_PLAN_NONE;
-    index->ends[0][b] = is_in ? (int32_t)part->limit[b] : OUT;
+    index->ends[0][b] = is_in ? (int32_t)part->limit[b] : NO_LIMIT;
   }
 }
 
 void etx_interval_index_fill(etx_interval_index* index, const uint32_t* order) {
   const uint32_t block_count = index->part->block_count;
-  // `ends` is filled after `kinds`, so until then its memory holds the merits.
+  // `ends` is filled after `slabs`, so until then its memory holds the merits.
   int32_t* const merit_of = index->ends[0];
   for (uint32_t rank = 0; rank < block_count; ++rank) {
     merit_of[order[rank]] = (int32_t)(block_count - rank);
   }
   fill_starts(index);
-  fill_kinds(index, merit_of);
+  fill_slab_levels(index, merit_of);
   fill_ends(index);
   size_t below = block_count;
   for (uint32_t level = 1; level < index->level_count; ++level) {
     const size_t count = group_count(below);
     for (size_t i = 0; i < group_count(count) * WIDTH; ++i) {
-      index->ends[level][i] = OUT;
+      index->ends[level][i] = NO_LIMIT;
       clear(index, level, i);
       if (i >= count) continue;
       index->ends[level][i] = least(&index->ends[level - 1][i * WIDTH]);
@@ -242,7 +246,7 @@ void etx_interval_index_fill(etx_interval_index* index, const uint32_t* order) {
   }
 }
 
-// True if one of the members [low, high) of a family has an end of at most
+// True if one of the members [low, high) of a group has an end of at most
 // `limit`.
 static bool ends_by(const int32_t* ends, size_t low, size_t high,
                     int32_t limit) {
@@ -338,14 +342,14 @@ static size_t best_leaf(etx_interval_index* index, section_range range) {
   size_t leaf = SIZE_MAX;
   uint32_t level = index->level_count - 1;
   groups_at[level] = 0;
-  ceilings[level] = OUT;
+  ceilings[level] = INT32_MAX;
   while (level < index->level_count) {
     if (ceilings[level] <= best) {
       level += 1;
       continue;
     }
     const etx_interval_index_node* const group =
-        &index->kinds[level][groups_at[level]];
+        &index->slabs[level][groups_at[level]];
     index->looks += 1;
     const merit_pair found = best_of(group, range, ceilings[level]);
     if (found.best <= best) {
@@ -363,14 +367,14 @@ static size_t best_leaf(etx_interval_index* index, section_range range) {
     ceilings[level] = found.next;
     level -= 1;
     groups_at[level] = child;
-    ceilings[level] = OUT;
+    ceilings[level] = INT32_MAX;
   }
   return leaf;
 }
 
 static void remove_end(etx_interval_index* index, uint32_t block) {
   size_t node = block;
-  index->ends[0][node] = OUT;
+  index->ends[0][node] = NO_LIMIT;
   for (uint32_t level = 1; level < index->level_count; ++level) {
     node /= WIDTH;
     const int32_t end = least(&index->ends[level - 1][node * WIDTH]);
@@ -392,7 +396,7 @@ uint32_t etx_interval_index_take_best(etx_interval_index* index, uint32_t low,
   const section_range range = {(int32_t)low, (int32_t)high};
   if (!anything_fits(index, low, high)) return ETX_PLAN_NONE;
   const size_t leaf = best_leaf(index, range);
-  const uint32_t block = index->kinds[0][leaf / WIDTH].blocks[leaf % WIDTH];
+  const uint32_t block = index->slabs[0][leaf / WIDTH].blocks[leaf % WIDTH];
   remove_end(index, block);
   remove_leaf(index, leaf);
   return block;

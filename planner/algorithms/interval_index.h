@@ -5,15 +5,13 @@
 // loop compares all of them:
 //
 //   ends   Blocks by first section. Each node has the smallest limit (one past
-//   the
-//          last section) below it, which tells whether any block fits at all.
-//          More than half of the queries end here.
-//   kinds  Blocks in slabs of similar first section, sorted by limit within a
-//   slab,
-//          so that blocks that fit into the same ranges are close together.
-//          Each node has the latest first section, the smallest limit and the
-//          largest merit below it. The first block of the order has the largest
-//          merit.
+//          the last section) below it, which tells whether any block fits at
+//          all. More than half of the queries end here.
+//   slabs  Blocks in slabs of similar first section, sorted by limit within a
+//          slab, so that blocks that fit into the same ranges are close
+//          together. Each node has the latest first section, the smallest limit
+//          and the largest merit below it. The first block of the order has the
+//          largest merit.
 
 #ifndef ETX_PLANNER_ALGORITHMS_INTERVAL_INDEX_H
 #define ETX_PLANNER_ALGORITHMS_INTERVAL_INDEX_H
@@ -26,7 +24,7 @@ enum {
   ETX_INTERVAL_INDEX_LEVELS = 8
 };
 
-// The 16 children of a node of `kinds`, in consecutive cache lines. Signed
+// The 16 children of a node of `slabs`, in consecutive cache lines. Signed
 // numbers, because those are what vector instructions compare.
 typedef struct etx_interval_index_node {
   int32_t firsts[ETX_INTERVAL_INDEX_WIDTH];   // latest first section
@@ -39,7 +37,7 @@ typedef struct etx_interval_index {
   const etx_plan_partition* part;
   uint32_t* starts;                          // of each section, its first block
   int32_t* ends[ETX_INTERVAL_INDEX_LEVELS];  // smallest limit
-  etx_interval_index_node* kinds[ETX_INTERVAL_INDEX_LEVELS];
+  etx_interval_index_node* slabs[ETX_INTERVAL_INDEX_LEVELS];
   uint32_t level_count;
   uint64_t looks;  // nodes visited so far, for the count of steps
 } etx_interval_index;

@@ -197,6 +197,7 @@ etx_status etx_unplanned_outputs_next(const etx_program* program,
                            "planned memory",
                            etx_pte_plan_name(plan), (size_t)MAX_EXAMINED);
     }
+    // Views of the blob and rebound values use the memory of another value.
     if (is_blob_view(program, plan, value) || is_rebound(operators, value) ||
         was_written(operators, cursor, value)) {
       continue;

@@ -370,8 +370,8 @@ static void dynamic_without_bound(program_variant* v) {
 }
 static void no_plans(program_variant* v) { v->content.plan_count = 0; }
 
-// Files that stock runtimes load, and files whose error concerns one method
-// only.
+// Files that ExecuTorch's runtime loads, and files whose error concerns one
+// method only.
 static void unusual_but_valid_files_are_accepted(void** state) {
   static void (*const changes[])(program_variant*) = {
       jump_past_the_end, empty_tensor,    exactly_in_its_arena,

@@ -1,4 +1,4 @@
-// The core without heap and operating system: refuses four bytes.
+// Links the core library alone. A program of four bytes must be refused.
 
 #include <etx/runtime/method.h>
 #include <stdio.h>

@@ -50,7 +50,7 @@ static void parts_are_separated_by_times_without_live_blocks(void** state) {
   (void)state;
   const etx_plan_block blocks[] = {block_of(7, 9, 6), block_of(0, 3, 4),
                                    block_of(2, 5, 4), block_of(5, 7, 2),
-                                   block_of(4, 4 + 1, 0)};
+                                   block_of(4, 5, 0)};  // empty: in no part
   const etx_plan_problem problem = problem_of(blocks, 5);
   etx_arena work;
   const etx_plan_partitions parts = cut(&problem, &work);
@@ -110,16 +110,16 @@ static void sections_intersect_exactly_if_lifetimes_do(void** state) {
   }
 }
 
-// The trees against a linear search.
-static void check_fitting(uint64_t* seed, uint32_t count) {
+// Compares the interval index with a linear search.
+static void check_index(uint64_t* seed, uint32_t count) {
   enum { MOST = 600 };
   static etx_plan_block blocks[MOST];
   static uint32_t order[MOST], rank_of[MOST];
-  static uint64_t room[1 << 14];
+  static uint64_t index_memory[1 << 14];
   static bool is_in[MOST];
   const etx_plan_problem problem = problem_of(blocks, count);
-  etx_arena work, fitting_work;
-  etx_interval_index fitting;
+  etx_arena work, index_work;
+  etx_interval_index index;
   random_blocks(seed, blocks, count, 200, 9);
   blocks[0].start = 0;
   blocks[0].end = 1000;
@@ -131,9 +131,9 @@ static void check_fitting(uint64_t* seed, uint32_t count) {
   }
   const etx_plan_partitions parts = cut(&problem, &work);
   const etx_plan_partition p = etx_plan_partitions_at(&parts, 0);
-  etx_arena_init(&fitting_work, room, sizeof room);
-  assert_true(etx_interval_index_take(&fitting, &p, &fitting_work));
-  etx_interval_index_fill(&fitting, order);
+  etx_arena_init(&index_work, index_memory, sizeof index_memory);
+  assert_true(etx_interval_index_take(&index, &p, &index_work));
+  etx_interval_index_fill(&index, order);
   for (uint32_t step = 0; step < 2 * count; ++step) {
     const bool whole = step % 8 == 0;
     const uint32_t low =
@@ -148,8 +148,7 @@ static void check_fitting(uint64_t* seed, uint32_t count) {
         expected = i;
       }
     }
-    assert_int_equal(etx_interval_index_take_best(&fitting, low, high),
-                     expected);
+    assert_int_equal(etx_interval_index_take_best(&index, low, high), expected);
     if (expected != ETX_PLAN_NONE) is_in[expected] = false;
   }
 }
@@ -159,7 +158,7 @@ static void the_best_rank_that_fits_is_found(void** state) {
   uint64_t seed = 62;
   static const uint32_t counts[] = {1, 2, 15, 16, 17, 33, 255, 256, 257, 599};
   for (size_t round = 0; round < 100; ++round) {
-    check_fitting(&seed, counts[round % (sizeof counts / sizeof counts[0])]);
+    check_index(&seed, counts[round % (sizeof counts / sizeof counts[0])]);
   }
 }
 

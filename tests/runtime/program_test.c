@@ -62,9 +62,9 @@ static void ports_are_described(void** state) {
   test_program_end(p);
 }
 
-// Exporters may have pools of their own; memory in which an input lies is not
-// state.
-static void an_input_in_arena_2_makes_it_private(void** state) {
+// Other exporters may use arena 2 for something else than state. An arena that
+// holds an input is not state.
+static void an_arena_2_with_an_input_is_not_shared_state(void** state) {
   (void)state;
   test_program* p = test_program_new();
   test_method(p, "forward");
@@ -181,7 +181,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(methods_are_described),
       cmocka_unit_test(ports_are_described),
-      cmocka_unit_test(an_input_in_arena_2_makes_it_private),
+      cmocka_unit_test(an_arena_2_with_an_input_is_not_shared_state),
       cmocka_unit_test(constant_methods_return_several_values),
       cmocka_unit_test(constant_methods_are_read_without_memory),
       cmocka_unit_test(arenas_of_different_size_are_not_shared),

@@ -52,9 +52,10 @@ static etx_attention_view operand_of(const etx_attention* a,
                                      const etx_tensor* tensor) {
   etx_attention_view operand = {
       .data = tensor->data, .dtype = tensor->dtype, .repeat = 1};
-  const size_t own = tensor->rank < 2 ? 0 : (size_t)tensor->rank - 2;
-  for (size_t i = 0; i < own && i < a->batch_rank; ++i) {
-    const size_t from = own - 1 - i, to = a->batch_rank - 1 - i;
+  const size_t tensor_batch_rank =
+      tensor->rank < 2 ? 0 : (size_t)tensor->rank - 2;
+  for (size_t i = 0; i < tensor_batch_rank && i < a->batch_rank; ++i) {
+    const size_t from = tensor_batch_rank - 1 - i, to = a->batch_rank - 1 - i;
     if (tensor->sizes[from] == 1) continue;
     operand.batch[to] = tensor->strides[from];
     if (i == 0 && tensor->sizes[from] != 0) {
@@ -103,12 +104,12 @@ static etx_attention_view head_operand(const etx_attention* a,
                                        const etx_tensor* tensor,
                                        size_t sequence) {
   const size_t heads = 3 - sequence;
-  const size_t own = (size_t)tensor->sizes[heads];
+  const size_t tensor_heads = (size_t)tensor->sizes[heads];
   etx_attention_view operand = {
       .data = tensor->data,
       .dtype = tensor->dtype,
       .batch = {tensor->strides[0], tensor->strides[heads]},
-      .repeat = own == 0 ? 1 : (size_t)a->batch[1] / own,
+      .repeat = tensor_heads == 0 ? 1 : (size_t)a->batch[1] / tensor_heads,
       .row = tensor->strides[sequence],
       .inner = tensor->strides[3]};
   return operand;

@@ -150,9 +150,9 @@ etx_status etx_temporary_ordered_attention(const etx_call* call,
                                            size_t* out_bytes) {
   *out_bytes = 0;
   if (!is_well_formed(call)) return ETX_OK;
-  etx_call own = *call;
-  own.prepared[PACKED_ORDERS] = pack_orders(call);
-  const etx_attention a = read_attention(&own);
+  etx_call packed_call = *call;
+  packed_call.prepared[PACKED_ORDERS] = pack_orders(call);
+  const etx_attention a = read_attention(&packed_call);
   if (etx_attention_bytes(&a, call->parallel->thread_count, out_bytes)) {
     return ETX_OK;
   }

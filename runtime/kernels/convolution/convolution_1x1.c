@@ -39,9 +39,9 @@ typedef struct conv_1x1_job {
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 // Computes the sums of up to two panels at some positions, whose first input is
-// at `seen`.
-static void sum_part(const conv_1x1_job* j, const float* seen, size_t positions,
-                     size_t panel, float* sums) {
+// at `input`.
+static void sum_part(const conv_1x1_job* j, const float* input,
+                     size_t positions, size_t panel, float* sums) {
   const size_t all = j->channels, panels = least(2, j->panel_count - panel);
   const size_t fit = j->results->loops->groups > 1 ? TAPS : FEW_TAPS;
   const size_t chunks = (all + fit - 1) / fit;
@@ -50,17 +50,17 @@ static void sum_part(const conv_1x1_job* j, const float* seen, size_t positions,
   // input, or the next input.
   const bool is_seen_again =
       !j->parts_channels && panel + panels < j->panel_count;
-  const float* const behind = is_seen_again ? seen : seen + positions;
+  const float* const behind = is_seen_again ? input : input + positions;
   for (size_t first = 0; first < all; first += most) {
     const size_t count = least(most, all - first), left = all - first - count;
     const size_t next =
         left > 0 ? panel * all + first + count : (panel + panels) * all;
     const bool has_next = left > 0 || panel + panels < j->panel_count;
-    const float* const from = seen + (ptrdiff_t)first * j->in.channel;
+    const float* const from = input + (ptrdiff_t)first * j->in.channel;
     const etx_conv_oc_dense s = {
-        .seen = from,
+        .input = from,
         .next = left > 0 ? from + (ptrdiff_t)count * j->in.channel : behind,
-        .seen_row = j->in.channel,
+        .input_row = j->in.channel,
         .weights = j->panels + (panel * all + first) * CHANNELS,
         .weight_panel = (ptrdiff_t)(all * CHANNELS),
         .sums = sums,
@@ -79,13 +79,13 @@ static void sum_part(const conv_1x1_job* j, const float* seen, size_t positions,
 
 // Computes the results of a panel at some positions; the sums stay in
 // registers.
-static void run_points(const conv_1x1_job* j, const float* seen, size_t image,
+static void run_points(const conv_1x1_job* j, const float* input, size_t image,
                        size_t at, size_t count, size_t panel) {
   ptrdiff_t offsets[PIECE];
   for (ptrdiff_t k = 0; k < PIECE; ++k) offsets[k] = k * j->in.channel;
   const size_t pieces = (j->channels + PIECE - 1) / PIECE;
   const etx_conv_pixels points = {
-      .store = {.sums = seen, .rows = 1, .count = count},
+      .store = {.sums = input, .rows = 1, .count = count},
       .channels = CHANNELS,
       .weights = j->panels + panel * j->channels * CHANNELS,
       .has_panels = true,
@@ -112,16 +112,16 @@ static void run_items(const void* context, size_t first, size_t end) {
     const size_t each = j->positions / j->parts, rest = j->positions % j->parts;
     const size_t at = each * part + least(part, rest);
     const size_t count = each + (part < rest);
-    const float* const seen = (const float*)(const void*)j->in.data +
-                              (ptrdiff_t)image * j->in.image + (ptrdiff_t)at;
+    const float* const input = (const float*)(const void*)j->in.data +
+                               (ptrdiff_t)image * j->in.image + (ptrdiff_t)at;
     const size_t panels = least(2, j->panel_count - panel);
     if (j->has_pixel_lanes) {
       for (size_t k = 0; k < panels; ++k) {
-        run_points(j, seen, image, at, count, panel + k);
+        run_points(j, input, image, at, count, panel + k);
       }
       continue;
     }
-    sum_part(j, seen, count, panel, sums);
+    sum_part(j, input, count, panel, sums);
     for (size_t k = 0; k < panels; ++k) {
       etx_convolution_epilogue_store(
           j->results, sums + k * CHANNELS, PAIR, (int64_t)image,

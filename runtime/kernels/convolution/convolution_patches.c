@@ -467,10 +467,10 @@ static __attribute__((noinline)) void run_spots(patch_workspace* d,
     const size_t left = all - first;
     const size_t count = left < p->channels ? left : p->channels;
     const size_t taps = count * p->taps;
-    const float* seen = in + place_of_part(p, first);
+    const float* input = in + place_of_part(p, first);
     if (!p->is_direct) {
-      copy_patches(d, seen, count);
-      seen = d->patches;
+      copy_patches(d, input, count);
+      input = d->patches;
     }
     for (size_t row = 0, some; row < rows; row += some) {
       some = rows - row < ETX_CONV_OC_BLOCK ? rows - row : ETX_CONV_OC_BLOCK;
@@ -487,7 +487,7 @@ static __attribute__((noinline)) void run_spots(patch_workspace* d,
             some - at < GROUP ? some - at : GROUP, taps, packed + at * taps);
       }
       etx_conv_oc s = {
-          .seen = seen,
+          .input = input,
           .places = places,
           .offsets = p->offsets,
           .weights = c->has_panels ? from : packed,

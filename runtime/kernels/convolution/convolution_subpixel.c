@@ -53,7 +53,7 @@ typedef struct phase_tap {
 
 // Position q of phase p is result q * phases + p of the row.
 typedef struct direction {
-  etx_patch_direction seen;  // what all phases read, as one plain window
+  etx_patch_direction read;  // what all phases read, as one plain window
   int64_t phases;
   size_t kernel;
   phase_tap taps[TAPS];
@@ -125,10 +125,10 @@ static bool start_direction(direction* d, const etx_window* w) {
   const int64_t high = -floor_divide(-w->padding, w->stride);
   if (high - low >= LANE_PATCHES) return false;
   *d = (direction){.phases = w->stride, .kernel = (size_t)w->kernel};
-  d->seen.window = (etx_window){
+  d->read.window = (etx_window){
       w->in, etx_ceil_div(w->out, w->stride), high - low + 1, 1, -low, 1};
-  d->seen.step = d->seen.phases = 1;
-  d->seen.extra = (size_t)(high - low);
+  d->read.step = d->read.phases = 1;
+  d->read.extra = (size_t)(high - low);
   for (size_t k = 0; k < d->kernel; ++k) {
     const int64_t reach = (int64_t)k * w->dilation - w->padding;
     const int64_t at = floor_divide(reach, w->stride);
@@ -168,10 +168,10 @@ static __attribute__((noinline)) bool size_patch(plan* p, int64_t height,
   const int64_t all = p->c->in_channels;
   const size_t fit = all < FEW_PATCHES ? (size_t)all : FEW_PATCHES;
   const size_t phases = (size_t)p->x.phases, rows = (size_t)p->rows;
-  p->pitch = (size_t)width + p->x.seen.extra;
+  p->pitch = (size_t)width + p->x.read.extra;
   // An odd number of lines: channels do not map to the same sets of the L1
   // cache.
-  p->patch = whole_groups(((size_t)height + p->y.seen.extra) * p->pitch);
+  p->patch = whole_groups(((size_t)height + p->y.read.extra) * p->pitch);
   if (p->patch / GROUP % 2 == 0) p->patch += GROUP;
   if (p->patch * fit > p->patch_room) return false;
   if (p->has_channel_lanes) {
@@ -189,7 +189,7 @@ static __attribute__((noinline)) bool size_patch(plan* p, int64_t height,
 }
 
 static bool size_tiles(plan* p) {
-  const int64_t high = p->y.seen.window.out, wide = p->x.seen.window.out;
+  const int64_t high = p->y.read.window.out, wide = p->x.read.window.out;
   int64_t width = even_share(wide, p->has_channel_lanes ? POSITIONS : LANES);
   while (!size_patch(p, 1, width)) {
     if (width == 1) return false;
@@ -198,10 +198,10 @@ static bool size_tiles(plan* p) {
   int64_t height = high < LANES ? high : LANES;
   while (!size_patch(p, height, width)) --height;
   height = even_share(high, height);
-  p->y.seen.tile = height;
-  p->x.seen.tile = width;
-  p->y.seen.tiles = etx_ceil_div(high, height);
-  p->x.seen.tiles = etx_ceil_div(wide, width);
+  p->y.read.tile = height;
+  p->x.read.tile = width;
+  p->y.read.tiles = etx_ceil_div(high, height);
+  p->x.read.tiles = etx_ceil_div(wide, width);
   return size_patch(p, height, width);
 }
 
@@ -217,7 +217,7 @@ static bool size_items(plan* p, int64_t most) {
   p->item_phases = p->y.phases;
   p->taps = p->y.kernel * p->x.kernel;
   if (p->taps <= TAPS && size_tiles(p) &&
-      p->y.seen.tiles * p->x.seen.tiles == 1) {
+      p->y.read.tiles * p->x.read.tiles == 1) {
     return true;
   }
   p->item_phases = 1;
@@ -228,16 +228,16 @@ static bool size_items(plan* p, int64_t most) {
 static int64_t item_count(const plan* p) {
   const etx_convolution* c = p->c;
   return c->in.images * c->groups * p->row_blocks *
-         (p->y.phases / p->item_phases) * p->y.seen.tiles * p->x.seen.tiles;
+         (p->y.phases / p->item_phases) * p->y.read.tiles * p->x.read.tiles;
 }
 
 // True if fewer output channels per item are better, because they leave memory
 // for more positions or give work to more threads.
 static bool wants_fewer(const plan* p, int64_t most, size_t threads) {
   if (most <= GROUP || p->c->out_channels <= most / 2) return false;
-  const bool is_whole = p->y.seen.tiles * p->x.seen.tiles == 1;
+  const bool is_whole = p->y.read.tiles * p->x.read.tiles == 1;
   return (most > FEW_CHANNELS && !is_whole &&
-          p->y.seen.tile * p->x.seen.tile < FEW_POSITIONS) ||
+          p->y.read.tile * p->x.read.tile < FEW_POSITIONS) ||
          (threads > 1 && item_count(p) < ITEMS * (int64_t)threads);
 }
 
@@ -282,8 +282,8 @@ static bool start_plan(plan* p, const etx_convolution* c,
 
 static void place_patch(subpixel_workspace* d) {
   const plan* p = d->p;
-  const etx_patch_piece y = etx_patch_piece_of(&p->y.seen, 0, d->y, d->height);
-  const etx_patch_piece x = etx_patch_piece_of(&p->x.seen, 0, d->x, d->width);
+  const etx_patch_piece y = etx_patch_piece_of(&p->y.read, 0, d->y, d->height);
+  const etx_patch_piece x = etx_patch_piece_of(&p->x.read, 0, d->x, d->width);
   const ptrdiff_t row = p->c->in.strides[1], step = p->c->in.strides[2];
   d->copy = (etx_row_copy){.from_row = row,
                            .step = step,
@@ -437,7 +437,7 @@ static void sum_phase(const subpixel_workspace* d, const ptrdiff_t* places,
     const bool has_panels = p->c->has_panels;
     const float* const panels = d->weight + (ptrdiff_t)first * p->c->weight_in;
     const etx_conv_oc s = {
-        .seen = d->patches,
+        .input = d->patches,
         .places = places,
         .offsets = d->offsets + before,
         .weights = has_panels ? panels : weights,
@@ -652,17 +652,17 @@ static void start_item(subpixel_workspace* d, int64_t item) {
   item /= parts;
   const int64_t first = item % p->row_blocks * p->rows;
   item /= p->row_blocks;
-  d->x = item % p->x.seen.tiles * p->x.seen.tile;
-  item /= p->x.seen.tiles;
-  d->y = item % p->y.seen.tiles * p->y.seen.tile;
-  item /= p->y.seen.tiles;
+  d->x = item % p->x.read.tiles * p->x.read.tile;
+  item /= p->x.read.tiles;
+  d->y = item % p->y.read.tiles * p->y.read.tile;
+  item /= p->y.read.tiles;
   const int64_t group = item % c->groups;
   d->image = item / c->groups;
   d->channel = group * c->out_channels + first;
-  const int64_t left[] = {p->y.seen.window.out - d->y,
-                          p->x.seen.window.out - d->x, c->out_channels - first};
-  d->height = (size_t)(left[0] < p->y.seen.tile ? left[0] : p->y.seen.tile);
-  d->width = (size_t)(left[1] < p->x.seen.tile ? left[1] : p->x.seen.tile);
+  const int64_t left[] = {p->y.read.window.out - d->y,
+                          p->x.read.window.out - d->x, c->out_channels - first};
+  d->height = (size_t)(left[0] < p->y.read.tile ? left[0] : p->y.read.tile);
+  d->width = (size_t)(left[1] < p->x.read.tile ? left[1] : p->x.read.tile);
   d->rows = (size_t)(left[2] < p->rows ? left[2] : p->rows);
   d->in = (const float*)(const void*)c->in.data +
           (ptrdiff_t)d->image * c->in.image +

@@ -53,7 +53,7 @@ typedef struct winograd_job {
   const float* panels;
   int64_t padding[2];
   const etx_convolution_epilogue* results;
-  float* seen;  // V [strips][16][in.channels][pitch]
+  float* transformed;  // V [strips][16][in.channels][pitch]
   size_t channels;
   int64_t tiles[2];  // tiles of an image
   size_t strips;     // of an image
@@ -68,7 +68,7 @@ typedef struct winograd_job {
 // The current block of one strip.
 typedef struct winograd_block {
   size_t row, rows;
-  float* seen;
+  float* transformed;
 } winograd_block;
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
@@ -84,7 +84,7 @@ static winograd_block block_at(const winograd_job* j, size_t strip) {
   return (winograd_block){
       .row = row,
       .rows = row < end ? least(j->rows, end - row) : 0,
-      .seen = j->seen + strip * PLACES * j->channels * j->pitch};
+      .transformed = j->transformed + strip * PLACES * j->channels * j->pitch};
 }
 
 static size_t most_tiles(size_t channels, size_t strips) {
@@ -133,7 +133,7 @@ static void transform_block(const winograd_job* j, const winograd_block* k,
                   (ptrdiff_t)(left + columns.first) * step;
       j->results->loops->copy_rows(&copy);
     }
-    input.out = k->seen + i * j->pitch;
+    input.out = k->transformed + i * j->pitch;
     j->results->loops->winograd.input(&input);
   }
 }
@@ -154,7 +154,7 @@ static void transform_channels(const void* context, size_t first, size_t end) {
 
 // A part of a block: V of its first tile, and its results.
 typedef struct part {
-  const float* seen;
+  const float* transformed;
   size_t tiles;
   int64_t y, x;
   size_t height, width;
@@ -166,7 +166,7 @@ static part part_at(const winograd_job* j, size_t strip, size_t index) {
   const size_t row = index * j->part_rows;
   if (row >= k.rows) return (part){0};
   const size_t rows = least(j->part_rows, k.rows - row);
-  part p = {.seen = k.seen + row * j->columns,
+  part p = {.transformed = k.transformed + row * j->columns,
             .tiles = rows * j->columns,
             .y = (int64_t)(2 * (k.row + row)),
             .x = (int64_t)(2 * j->column)};
@@ -210,9 +210,9 @@ static void sum_part(const winograd_job* j, const part* p, size_t panel,
       size_t soon = (place + 1) * all + first;
       if (place + 1 == PLACES) soon = left > 0 ? first + count : 0;
       etx_conv_oc_dense s = {
-          .seen = p->seen + (place * all + first) * j->pitch,
-          .next = p->seen + soon * j->pitch,
-          .seen_row = (ptrdiff_t)j->pitch,
+          .input = p->transformed + (place * all + first) * j->pitch,
+          .next = p->transformed + soon * j->pitch,
+          .input_row = (ptrdiff_t)j->pitch,
           .weights = weights + place * count * CHANNELS,
           .weight_panel = (ptrdiff_t)(PLACES * count * CHANNELS),
           .sums = sums + place * p->tiles * PAIR,
@@ -298,15 +298,16 @@ static void size_blocks(winograd_job* j) {
 
 static void run_blocks(winograd_job* j, const etx_parallel* parallel) {
   const double tiles = (double)(j->strips * j->rows * j->columns);
-  const double seen = tiles * (double)j->channels * PLACES;
+  const double transformed = tiles * (double)j->channels * PLACES;
   j->parts = (j->rows + j->part_rows - 1) / j->part_rows;
   // The last row of tiles may write up to a multiple of sixteen results.
   j->pitch =
       (j->rows - 1) * j->columns + (j->columns + SLACK) / CHANNELS * CHANNELS;
-  etx_parallel_for(parallel, j->strips * j->channels, seen, transform_channels,
-                   j);
+  etx_parallel_for(parallel, j->strips * j->channels, transformed,
+                   transform_channels, j);
   etx_parallel_for(parallel, j->strips * j->parts * pair_count(j),
-                   seen * (double)j->results->out.channels, multiply_parts, j);
+                   transformed * (double)j->results->out.channels,
+                   multiply_parts, j);
 }
 
 static void run_job(winograd_job* j, const etx_parallel* parallel) {
@@ -334,7 +335,7 @@ static void convolve(etx_call* call, const etx_convolution_epilogue* results) {
                     .padding = {etx_call_list_item(call, PADDING, 0),
                                 etx_call_list_item(call, PADDING, 1)},
                     .results = results,
-                    .seen = call->temporary};
+                    .transformed = call->temporary};
   j.channels = (size_t)j.in.channels;
   for (size_t d = 0; d < 2; ++d) {
     j.tiles[d] = (results->out.sizes[1 + d] + 1) / 2;

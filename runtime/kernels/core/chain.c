@@ -128,12 +128,13 @@ static void apply_select(stack_machine* m, float* out, size_t count) {
   const size_t at = m->depth - 1;
   chain_value* w = &m->stack[at];
   const bool is_array = w[0].is_array || w[1].is_array || w[2].is_array;
-  const size_t own = is_array ? count : 1;
+  const size_t element_count = is_array ? count : 1;
   const float* of[3];
-  for (size_t i = 0; i < 3; ++i) of[i] = array_of(w[i], m->room[at + i], own);
+  for (size_t i = 0; i < 3; ++i)
+    of[i] = array_of(w[i], m->room[at + i], element_count);
   const float *const condition = of[0], *const a = of[1], *const b = of[2];
   ETX_INDEPENDENT
-  for (size_t i = 0; i < own; ++i) {
+  for (size_t i = 0; i < element_count; ++i) {
     const float chosen = a[i], other = b[i];
     out[i] = condition[i] != 0 ? chosen : other;
   }
@@ -249,10 +250,11 @@ etx_status etx_chain_check_steps(etx_call* call, size_t others, size_t steps) {
   uint8_t words[ETX_CHAIN_STEPS_MAX] = {0};
   size_t count = 0;
   if (!etx_chain_steps_read(text, other_count, words, &count)) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "'steps' is '%t', which is not a chain of steps over "
-                           "%z tensors",
-                           text, other_count);
+    return etx_call_refuse(
+        call, ETX_BAD_ARGUMENT,
+        "'steps' is '%t', which is not a chain of steps over "
+        "%z tensors",
+        text, other_count);
   }
   memcpy(call->prepared, words, sizeof words);
   call->prepared[STEP_COUNT] = (int64_t)count;
@@ -296,8 +298,8 @@ bool etx_chain_has_any_rows(const etx_call* call, size_t others) {
   const size_t numel =
       etx_tensor_numel(etx_call_tensor(call, call->argument_count - 1));
   for (size_t i = 0; i < count; ++i) {
-    const size_t own = etx_tensor_numel(other_at(call, others, i));
-    if (own != 1 && own != numel) return false;
+    const size_t other_numel = etx_tensor_numel(other_at(call, others, i));
+    if (other_numel != 1 && other_numel != numel) return false;
   }
   return true;
 }
@@ -310,10 +312,11 @@ void etx_chain_read(const etx_call* call, size_t others, size_t columns,
   etx_chain_read_steps(call, out_chain);
   for (size_t i = 0; i < count && i < ETX_CHAIN_MAX_OTHERS; ++i) {
     const etx_tensor* other = other_at(call, others, i);
-    const size_t own = etx_tensor_numel(other);
-    out_chain->others[i] = (etx_chain_other){.data = other->data,
-                                             .row = own == numel ? columns : 0,
-                                             .moves = own != 1};
+    const size_t other_numel = etx_tensor_numel(other);
+    out_chain->others[i] =
+        (etx_chain_other){.data = other->data,
+                          .row = other_numel == numel ? columns : 0,
+                          .moves = other_numel != 1};
   }
   find_lone(out_chain);
 }

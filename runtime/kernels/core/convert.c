@@ -158,9 +158,9 @@ void etx_block_load(etx_block* block, etx_compute_type compute, etx_dtype dtype,
     (void)load_own(block, dtype, in, stride, count);
     return;
   }
-  etx_block own;
-  const etx_compute_type from = load_own(&own, dtype, in, stride, count);
-  convert_block(&own, from, block, compute, dtype, count);
+  etx_block native;
+  const etx_compute_type from = load_own(&native, dtype, in, stride, count);
+  convert_block(&native, from, block, compute, dtype, count);
 }
 
 static void store_integers(const int64_t* restrict in, etx_dtype dtype,
@@ -207,13 +207,13 @@ void etx_block_store(const etx_block* block, etx_compute_type compute,
                      etx_dtype dtype, void* out, ptrdiff_t stride,
                      size_t count) {
   ETX_ASSERT(count <= ETX_BLOCK);
-  const etx_compute_type own = etx_compute_type_of(dtype);
+  const etx_compute_type native = etx_compute_type_of(dtype);
   etx_block changed;
-  if (own != compute) {
-    convert_block(block, compute, &changed, own, dtype, count);
+  if (native != compute) {
+    convert_block(block, compute, &changed, native, dtype, count);
     block = &changed;
   }
-  switch (own) {
+  switch (native) {
     case ETX_COMPUTE_I64:
       store_integers(block->i64, dtype, out, stride, count);
       break;

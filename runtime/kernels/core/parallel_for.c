@@ -33,17 +33,19 @@ static size_t items_before(const split_work* s, size_t items, size_t round) {
 // threads, in order too: the next task continues where loops have prefetched.
 static void run_task(void* argument, size_t task) {
   const split_work* s = argument;
-  const size_t workers = s->threads - 1, own = s->items / s->threads;
+  const size_t workers = s->threads - 1, static_items = s->items / s->threads;
   size_t first, end;
   if (task < s->rounds) {
-    first = items_before(s, own, task);
-    end = items_before(s, own, task + 1);
+    first = items_before(s, static_items, task);
+    end = items_before(s, static_items, task + 1);
   } else {
     const size_t number = s->threads * s->rounds - 1 - task;
     const size_t round = number / workers, worker = number % workers;
-    const size_t begin = own + items_before(s, s->items - own, round);
-    const uint64_t all =
-        own + items_before(s, s->items - own, round + 1) - begin;
+    const size_t begin =
+        static_items + items_before(s, s->items - static_items, round);
+    const uint64_t all = static_items +
+                         items_before(s, s->items - static_items, round + 1) -
+                         begin;
     first = begin + (size_t)(all * worker / workers);
     end = begin + (size_t)(all * (worker + 1) / workers);
   }

@@ -235,8 +235,9 @@ void etx_binary_run(const etx_binary* binary, etx_strided_iterator* it) {
         binary, it, binary->loop,
         etx_loop_bytes_of(etx_compute_type_of(binary->common), gives_bool));
   } else if (narrow != NULL) {
-    const size_t own = etx_dtype_bytes(binary->common);
-    const etx_loop_bytes bytes = {own, gives_bool ? 1 : own};
+    const size_t element_bytes = etx_dtype_bytes(binary->common);
+    const etx_loop_bytes bytes = {element_bytes,
+                                  gives_bool ? 1 : element_bytes};
     run_rows(binary, it, narrow, bytes);
   } else if (rows_are_bool(binary, it)) {
     const etx_loop_bytes one = {1, 1};

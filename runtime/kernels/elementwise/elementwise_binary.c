@@ -355,11 +355,11 @@ static etx_status run_direct(etx_call* call) {
 
 static etx_status run_narrow(etx_call* call) {
   const etx_dtype common = (etx_dtype)call->prepared[COMMON];
-  const size_t own = etx_dtype_bytes(common);
+  const size_t element_bytes = etx_dtype_bytes(common);
   const size_t function = (size_t)call->prepared[FUNCTION];
   const etx_binary_job job = {
       .loop = etx_binary_loop_of_narrow(function, common),
-      .bytes = {own, own},
+      .bytes = {element_bytes, element_bytes},
       .out = result_of(call)->data,
       .a = etx_call_tensor(call, SELF)->data,
       .b = etx_call_tensor(call, OTHER)->data,

@@ -190,9 +190,9 @@ static etx_status prepare_numeric(etx_call* call, size_t function) {
 // Integers are computed, and give results, in float32.
 static etx_status prepare_floating(etx_call* call, size_t function) {
   ETX_TRY(etx_call_check_real(call, SELF));
-  const etx_dtype own = etx_call_tensor(call, SELF)->dtype;
-  const bool is_integral = etx_compute_type_of(own) == ETX_COMPUTE_I64;
-  return prepare(call, function, is_integral ? ETX_DTYPE_FLOAT32 : own);
+  const etx_dtype dtype = etx_call_tensor(call, SELF)->dtype;
+  const bool is_integral = etx_compute_type_of(dtype) == ETX_COMPUTE_I64;
+  return prepare(call, function, is_integral ? ETX_DTYPE_FLOAT32 : dtype);
 }
 
 static etx_status refuse_integral(const etx_call* call) {

@@ -64,7 +64,7 @@ static box_memory start(const etx_call* call) {
     }                                                                         \
     for (size_t i = 0; i < n; ++i) {                                          \
       const T left = x1[i], top = y1[i], right = x2[i], bottom = y2[i];       \
-      const T own = area[i];                                                  \
+      const T box_area = area[i];                                             \
       if (m->suppressed[i] != 0) continue;                                    \
       for (size_t j = i + 1; j < n; ++j) {                                    \
         const T width =                                                       \
@@ -72,7 +72,7 @@ static box_memory start(const etx_call* call) {
         const T height =                                                      \
             (y2[j] < bottom ? y2[j] : bottom) - (top < y1[j] ? y1[j] : top);  \
         const T shared = (0 < width ? width : 0) * (0 < height ? height : 0); \
-        const T ratio = shared / (own + area[j] - shared);                    \
+        const T ratio = shared / (box_area + area[j] - shared);               \
         m->suppressed[j] |= (double)ratio > threshold;                        \
       }                                                                       \
     }                                                                         \

@@ -187,9 +187,9 @@ static void interpolate_row(const upsample* u, const char* in, int64_t y,
     // Columns are not resampled. The sum keeps the bits of the general case,
     // for instance NaN for an infinity.
     const bool is_copy = u->x.in == u->x.out && u->in.column == 1;
-    const float* own = single + p->first;
+    const float* values = single + p->first;
     for (size_t i = 0; i < p->count && is_copy; ++i) {
-      out->f32[i] = own[i] + 0.0f * own[i];
+      out->f32[i] = values[i] + 0.0f * values[i];
     }
     for (size_t i = 0; i < p->count && !is_copy; ++i) {
       const float weight = p->weights.f32[i];

@@ -42,9 +42,9 @@ static bool broadcast(etx_advanced_index* s, size_t rank,
     s->rank = rank;
   }
   for (size_t i = 0; i < rank; ++i) {
-    int32_t* own = &s->sizes[s->rank - rank + i];
-    if (*own == 1) *own = sizes[i];
-    if (sizes[i] != 1 && sizes[i] != *own) return false;
+    int32_t* size = &s->sizes[s->rank - rank + i];
+    if (*size == 1) *size = sizes[i];
+    if (sizes[i] != 1 && sizes[i] != *size) return false;
   }
   return true;
 }
@@ -272,15 +272,17 @@ static void move_units(const advanced_move* m, char* self,
   if (etx_is_element_size(m->unit)) {
     ETX_SWITCH_BYTES(m->unit, T, {
       for (size_t i = 0; i < count; ++i, selected += step) {
-        char* own = self + offsets[i];
-        memcpy(reads ? selected : own, reads ? own : selected, sizeof(T));
+        char* element = self + offsets[i];
+        memcpy(reads ? selected : element, reads ? element : selected,
+               sizeof(T));
       }
     })
     return;
   }
   for (size_t i = 0; i < count; ++i, selected += step) {
-    char* own = self + offsets[i];
-    etx_copy_short(reads ? selected : own, reads ? own : selected, m->unit);
+    char* element = self + offsets[i];
+    etx_copy_short(reads ? selected : element, reads ? element : selected,
+                   m->unit);
   }
 }
 

@@ -1,11 +1,11 @@
 #include "runtime/kernels/indexing/gather_iterator.h"
 
-static void show(const etx_strided_iterator* it, etx_gather_row* row) {
+static void fill_row(const etx_strided_iterator* it, etx_gather_row* row) {
   row->count = it->count;
-  row->own = it->data[0];
+  row->self = it->data[0];
   row->index = it->data[1];
   row->other = it->data[2];
-  row->own_step = it->stride[0] * it->bytes[0];
+  row->self_step = it->stride[0] * it->bytes[0];
   row->index_step = it->stride[1] * it->bytes[1];
   row->other_step = it->stride[2] * it->bytes[2];
 }
@@ -24,24 +24,24 @@ static void add(etx_strided_iterator* it, const etx_tensor* index,
 }
 
 bool etx_gather_iterator_start(etx_strided_iterator* it, etx_gather_row* row,
-                               const etx_tensor* own, size_t dimension,
+                               const etx_tensor* self, size_t dimension,
                                const etx_tensor* index,
                                const etx_tensor* other) {
   etx_strided_iterator_init(it, index->sizes, index->rank);
-  add(it, index, own, dimension);
+  add(it, index, self, dimension);
   add(it, index, index, SIZE_MAX);
   add(it, index, other, SIZE_MAX);
   row->index_dtype = index->dtype;
-  row->stride = own->rank == 0 ? 0
-                               : own->strides[dimension] *
-                                     (ptrdiff_t)etx_dtype_bytes(own->dtype);
+  row->stride = self->rank == 0 ? 0
+                                : self->strides[dimension] *
+                                      (ptrdiff_t)etx_dtype_bytes(self->dtype);
   if (!etx_strided_iterator_start(it)) return false;
-  show(it, row);
+  fill_row(it, row);
   return true;
 }
 
 bool etx_gather_iterator_next(etx_strided_iterator* it, etx_gather_row* row) {
   if (!etx_strided_iterator_next(it)) return false;
-  show(it, row);
+  fill_row(it, row);
   return true;
 }

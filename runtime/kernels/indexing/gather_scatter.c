@@ -61,29 +61,29 @@ static size_t dimension_of(const etx_call* call) {
                             etx_call_tensor(call, ETX_ARG_gather_self)->rank);
 }
 
-// Copies a row from or to `own`, with index type I and element type T.
-#define MOVE_ROW(I, T)                                                   \
-  for (size_t i = 0; i < r->count; ++i) {                                \
-    const ptrdiff_t n = (ptrdiff_t)i;                                    \
-    I index;                                                             \
-    memcpy(&index, r->index + n * r->index_step, sizeof index);          \
-    char* own = r->own + n * r->own_step + (ptrdiff_t)index * r->stride; \
-    char* other = r->other + n * r->other_step;                          \
-    memcpy(reads ? other : own, reads ? own : other, sizeof(T));         \
+// Copies a row from or to `self`, with index type I and element type T.
+#define MOVE_ROW(I, T)                                                      \
+  for (size_t i = 0; i < r->count; ++i) {                                   \
+    const ptrdiff_t n = (ptrdiff_t)i;                                       \
+    I index;                                                                \
+    memcpy(&index, r->index + n * r->index_step, sizeof index);             \
+    char* self = r->self + n * r->self_step + (ptrdiff_t)index * r->stride; \
+    char* other = r->other + n * r->other_step;                             \
+    memcpy(reads ? other : self, reads ? self : other, sizeof(T));          \
   }
 
 // Writes one element to all indices. The element and the row are read once,
 // before the loop: reads in the loop took a third more time in some runs,
 // probably by 4K aliasing of the stack with the stores.
-#define FILL_ROW(I, T)                                                \
-  T element;                                                          \
-  memcpy(&element, r.other, sizeof element);                          \
-  for (size_t i = 0; i < r.count; ++i) {                              \
-    const ptrdiff_t n = (ptrdiff_t)i;                                 \
-    I index;                                                          \
-    memcpy(&index, r.index + n * r.index_step, sizeof index);         \
-    char* own = r.own + n * r.own_step + (ptrdiff_t)index * r.stride; \
-    memcpy(own, &element, sizeof element);                            \
+#define FILL_ROW(I, T)                                                   \
+  T element;                                                             \
+  memcpy(&element, r.other, sizeof element);                             \
+  for (size_t i = 0; i < r.count; ++i) {                                 \
+    const ptrdiff_t n = (ptrdiff_t)i;                                    \
+    I index;                                                             \
+    memcpy(&index, r.index + n * r.index_step, sizeof index);            \
+    char* self = r.self + n * r.self_step + (ptrdiff_t)index * r.stride; \
+    memcpy(self, &element, sizeof element);                              \
   }
 
 static void fill_row(etx_gather_row r, size_t bytes) {
@@ -189,17 +189,17 @@ etx_status etx_kernel_scatter_value_out_prepare(etx_call* call) {
 }
 
 // Adds a row with index type I and element type T.
-#define ADD_ROW(I, T)                                                    \
-  for (size_t i = 0; i < r->count; ++i) {                                \
-    const ptrdiff_t n = (ptrdiff_t)i;                                    \
-    I index;                                                             \
-    T sum, more;                                                         \
-    memcpy(&index, r->index + n * r->index_step, sizeof index);          \
-    char* own = r->own + n * r->own_step + (ptrdiff_t)index * r->stride; \
-    memcpy(&sum, own, sizeof sum);                                       \
-    memcpy(&more, r->other + n * r->other_step, sizeof more);            \
-    sum += more;                                                         \
-    memcpy(own, &sum, sizeof sum);                                       \
+#define ADD_ROW(I, T)                                                       \
+  for (size_t i = 0; i < r->count; ++i) {                                   \
+    const ptrdiff_t n = (ptrdiff_t)i;                                       \
+    I index;                                                                \
+    T sum, more;                                                            \
+    memcpy(&index, r->index + n * r->index_step, sizeof index);             \
+    char* self = r->self + n * r->self_step + (ptrdiff_t)index * r->stride; \
+    memcpy(&sum, self, sizeof sum);                                         \
+    memcpy(&more, r->other + n * r->other_step, sizeof more);               \
+    sum += more;                                                            \
+    memcpy(self, &sum, sizeof sum);                                         \
   }
 
 static void add_row(const etx_gather_row* r, etx_dtype to, etx_dtype from) {
@@ -214,7 +214,7 @@ static void add_row(const etx_gather_row* r, etx_dtype to, etx_dtype from) {
       const int64_t index =
           etx_index_at(r->index_dtype, r->index + n * r->index_step, 0);
       etx_accumulate(to,
-                     r->own + n * r->own_step + (ptrdiff_t)index * r->stride,
+                     r->self + n * r->self_step + (ptrdiff_t)index * r->stride,
                      from, r->other + n * r->other_step, 1);
     }
   }

@@ -77,9 +77,9 @@ static size_t broadcast_sizes(const etx_tensor* a, const etx_tensor* b,
 static size_t count_selected(const etx_tensor* mask, const int32_t* sizes,
                              size_t rank) {
   size_t numel = 1;
-  const size_t own = etx_tensor_numel(mask);
+  const size_t mask_numel = etx_tensor_numel(mask);
   for (size_t i = 0; i < rank; ++i) numel *= (size_t)sizes[i];
-  return own == 0 ? 0 : count_true(mask) * (numel / own);
+  return mask_numel == 0 ? 0 : count_true(mask) * (numel / mask_numel);
 }
 
 // A row of a tensor and of its mask. Steps are bytes.

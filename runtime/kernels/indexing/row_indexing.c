@@ -54,15 +54,15 @@ typedef struct row_move {
 #define MOVE_ROWS(T, copy)                                                 \
   for (size_t i = 0; i < m->count; ++i, rows += m->inner) {                \
     const int64_t index = ((const T*)indices)[i];                          \
-    char* own =                                                            \
+    char* self =                                                           \
         tensor + (size_t)(index < 0 ? index + m->size : index) * m->inner; \
     copy                                                                   \
   }
 
 #define COPY_FIXED(bytes) \
-  memcpy(m->writes ? own : rows, m->writes ? rows : own, bytes);
+  memcpy(m->writes ? self : rows, m->writes ? rows : self, bytes);
 #define COPY_ANY \
-  etx_copy_short(m->writes ? own : rows, m->writes ? rows : own, m->inner);
+  etx_copy_short(m->writes ? self : rows, m->writes ? rows : self, m->inner);
 
 static void move_rows(const row_move* m, char* tensor, const void* indices,
                       char* rows) {
@@ -101,11 +101,11 @@ static void move_all(const etx_call* call, const etx_tensor* tensor,
   const row_move m = {(size_t)call->prepared[COUNT], call->prepared[SIZE],
                       (size_t)call->prepared[INNER],
                       index->dtype == ETX_DTYPE_INT32, writes};
-  char* own = tensor->data;
+  char* self = tensor->data;
   char* other = rows->data;
   for (int64_t i = call->prepared[OUTER]; i > 0; --i) {
-    move_rows(&m, own, index->data, other);
-    own += (size_t)m.size * m.inner;
+    move_rows(&m, self, index->data, other);
+    self += (size_t)m.size * m.inner;
     other += m.count * m.inner;
   }
 }

@@ -37,33 +37,36 @@ static scatter_reduction read_reduction(const etx_call* call) {
   return (scatter_reduction)i;
 }
 
-#define FOLD(T, multiply, add)     \
-  T a, b;                          \
-  memcpy(&a, own, sizeof a);       \
-  memcpy(&b, other, sizeof b);     \
-  switch (how) {                   \
-    case PROD:                     \
-      a = multiply;                \
-      break;                       \
-    case AMAX:                     \
-      a = a != a || a > b ? a : b; \
-      break;                       \
-    case AMIN:                     \
-      a = a != a || a < b ? a : b; \
-      break;                       \
-    default:                       \
-      a = add;                     \
-      break;                       \
-  }                                \
-  memcpy(own, &a, sizeof a);
+#define FOLD(T, multiply, add)       \
+  T a, b;                            \
+  memcpy(&a, accumulator, sizeof a); \
+  memcpy(&b, other, sizeof b);       \
+  switch (how) {                     \
+    case PROD:                       \
+      a = multiply;                  \
+      break;                         \
+    case AMAX:                       \
+      a = a != a || a > b ? a : b;   \
+      break;                         \
+    case AMIN:                       \
+      a = a != a || a < b ? a : b;   \
+      break;                         \
+    default:                         \
+      a = add;                       \
+      break;                         \
+  }                                  \
+  memcpy(accumulator, &a, sizeof a);
 
-static void fold_i64(scatter_reduction how, char* own, const void* other) {
+static void fold_i64(scatter_reduction how, char* accumulator,
+                     const void* other) {
   FOLD(int64_t, etx_wrap_multiply(a, b), etx_wrap_add(a, b))
 }
-static void fold_f32(scatter_reduction how, char* own, const void* other) {
+static void fold_f32(scatter_reduction how, char* accumulator,
+                     const void* other) {
   FOLD(float, a* b, a + b)
 }
-static void fold_f64(scatter_reduction how, char* own, const void* other) {
+static void fold_f64(scatter_reduction how, char* accumulator,
+                     const void* other) {
   FOLD(double, a* b, a + b)
 }
 
@@ -75,21 +78,21 @@ typedef struct scattering {
   bool keeps_self;  // elements of self are terms
 } scattering;
 
-// Adds one element of src to the accumulator at `own`.
-static void fold(const scattering* s, char* own, etx_dtype dtype,
+// Adds one element of src to the accumulator at `accumulator`.
+static void fold(const scattering* s, char* accumulator, etx_dtype dtype,
                  const char* from) {
   const size_t bytes = etx_dtype_bytes(s->sums.dtype);
-  const size_t at = (size_t)(own - (const char*)s->sums.data) / bytes;
+  const size_t at = (size_t)(accumulator - (const char*)s->sums.data) / bytes;
   etx_block other;
   etx_block_load(&other, s->compute, dtype, from, 0, 1);
   if (s->counts[at]++ == 0 && !s->keeps_self) {
-    memcpy(own, &other, bytes);
+    memcpy(accumulator, &other, bytes);
   } else if (s->compute == ETX_COMPUTE_I64) {
-    fold_i64(s->how, own, &other);
+    fold_i64(s->how, accumulator, &other);
   } else if (!etx_is_f64(s->compute)) {
-    fold_f32(s->how, own, &other);
+    fold_f32(s->how, accumulator, &other);
   } else {
-    fold_f64(s->how, own, &other);
+    fold_f64(s->how, accumulator, &other);
   }
 }
 
@@ -108,7 +111,7 @@ static void fold_all(const etx_call* call, const scattering* s) {
       const ptrdiff_t n = (ptrdiff_t)i;
       const int64_t index =
           etx_index_at(row.index_dtype, row.index + n * row.index_step, 0);
-      fold(s, row.own + n * row.own_step + (ptrdiff_t)index * row.stride,
+      fold(s, row.self + n * row.self_step + (ptrdiff_t)index * row.stride,
            source->dtype, row.other + n * row.other_step);
     }
   }

@@ -100,14 +100,14 @@ static void set_factors(etx_gemm* product, const etx_call* call, size_t beta) {
 
 // An integer factor, for integer products.
 static etx_status check_factors(const etx_call* call, size_t beta,
-                                etx_dtype own) {
+                                etx_dtype tensor_dtype) {
   for (size_t i = beta; i < beta + 2; ++i) {
     const etx_dtype_category given =
         etx_scalar_category(etx_call_value(call, i));
-    if (given <= etx_dtype_category_of(own)) continue;
+    if (given <= etx_dtype_category_of(tensor_dtype)) continue;
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "a factor is a float, the matrices have type '%s'",
-                           etx_dtype_name(own));
+                           etx_dtype_name(tensor_dtype));
   }
   return ETX_OK;
 }
@@ -117,11 +117,11 @@ static etx_status check_factors(const etx_call* call, size_t beta,
 static void add_batch(etx_strided_iterator* walk, const etx_tensor* tensor,
                       size_t matrix_dims) {
   ptrdiff_t strides[ETX_MAX_RANK];
-  const size_t own =
+  const size_t batch_rank =
       tensor->rank > matrix_dims ? tensor->rank - matrix_dims : 0;
   for (size_t i = 0; i < walk->rank; ++i) {
-    const bool is_missing = i + own < walk->rank;
-    const size_t at = i + own - walk->rank;
+    const bool is_missing = i + batch_rank < walk->rank;
+    const size_t at = i + batch_rank - walk->rank;
     strides[i] = is_missing || tensor->sizes[at] == 1 ? 0 : tensor->strides[at];
   }
   etx_strided_iterator_add_strided(walk, tensor->data,
@@ -166,8 +166,9 @@ static etx_status run_products(etx_call* call, bool transposed) {
   const etx_tensor* right = etx_call_tensor(call, ETX_ARG_mm_mat2);
   const etx_tensor* out = etx_call_tensor(call, ETX_ARG_mm_out);
   etx_gemm product = product_of(left, right, out, transposed);
-  const size_t own = (left->rank > 1 ? 1u : 0u) + (right->rank > 1 ? 1u : 0u);
-  run_batches(call, &product, out->rank - own, left, right, NULL);
+  const size_t matrix_rank =
+      (left->rank > 1 ? 1u : 0u) + (right->rank > 1 ? 1u : 0u);
+  run_batches(call, &product, out->rank - matrix_rank, left, right, NULL);
   return ETX_OK;
 }
 

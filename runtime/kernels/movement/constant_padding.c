@@ -24,10 +24,10 @@ typedef struct pad_frame {
 // Copies a contiguous row; `from` is NULL for a row that is padding only.
 static void write_row(const pad_frame* f, char* to, const char* from) {
   const size_t last = (size_t)f->out->rank - 1;
-  const int64_t size = f->out->sizes[last], own = f->self->sizes[last];
+  const int64_t size = f->out->sizes[last], self_size = f->self->sizes[last];
   const int64_t before = f->before[last];
   int64_t start = before > 0 ? before : 0;
-  int64_t end = before + own < size ? before + own : size;
+  int64_t end = before + self_size < size ? before + self_size : size;
   if (from == NULL || end <= start) start = end = size;
   ETX_SWITCH_BYTES(f->bytes, T, {
     T one;

@@ -161,18 +161,18 @@ static void prepare_row(const int8_job* j, size_t row) {
   const size_t inner = j->linear->weight.inner;
   const char* from = row_at(j, row);
   const etx_qparams q = etx_linear_input_qparams(input, from);
-  const etx_int8_row_qparams numbers = {(float)q.scale,
-                                        128 + (int32_t)q.zero_point};
+  const etx_int8_row_qparams row_qparams = {(float)q.scale,
+                                            128 + (int32_t)q.zero_point};
   uint8_t* out = j->bytes + row * j->pitch;
   for (size_t k = 0; k < inner; k += ETX_PACKED_CHUNK) {
     float chunk[ETX_PACKED_CHUNK];
     const size_t rest = inner - k;
     const size_t count = rest < ETX_PACKED_CHUNK ? rest : ETX_PACKED_CHUNK;
     etx_linear_input_load(input, from, k, count, chunk);
-    j->loops->quantize(chunk, count, 1.0 / (double)numbers.scale,
-                       (double)(numbers.base - 128), out + k);
+    j->loops->quantize(chunk, count, 1.0 / (double)row_qparams.scale,
+                       (double)(row_qparams.base - 128), out + k);
   }
-  j->qparams[row] = numbers;
+  j->qparams[row] = row_qparams;
   if (j->linear->weight.bits == 4) j->loops->order4(out, inner);
 }
 
@@ -222,7 +222,7 @@ static void store_rows(const int8_job* j, etx_int8_epilogue epilogue,
     for (size_t r = 0; r < rows; ++r) {
       part.sums =
           (const int32_t*)epilogue.sums + (ptrdiff_t)r * epilogue.sum_row + c;
-      part.numbers = epilogue.numbers + r;
+      part.row_qparams = epilogue.row_qparams + r;
       j->loops->last(&part);
       if (j->best != NULL) {
         etx_row_argmax_update_row(&j->best[row + r], results, at, part.columns);
@@ -248,7 +248,7 @@ static bool is_all_float32(const etx_quantized_linear* l) {
 static void set_epilogue(const int8_job* j, size_t row, size_t column,
                          etx_int8_epilogue* epilogue) {
   const etx_quantized_linear* l = j->linear;
-  epilogue->numbers = j->qparams + row;
+  epilogue->row_qparams = j->qparams + row;
   if (!j->is_all_float32) return;
   epilogue->scales = (const float*)(const void*)l->weight.scales + column;
   if (l->bias != NULL) epilogue->bias = (const float*)l->bias->data + column;
@@ -297,7 +297,7 @@ static __attribute__((noinline)) void run_stored_4bit(const int8_job* j,
     const etx_int4_dot_block block = {
         .left = j->bytes + row * j->pitch,
         .left_row = (ptrdiff_t)j->pitch,
-        .numbers = j->qparams + row,
+        .row_qparams = j->qparams + row,
         .right = weights_at(j, column),
         .right_row = (ptrdiff_t)w->row_bytes,
         .scales = (const float*)(const void*)w->scales + column * w->groups,
@@ -403,7 +403,7 @@ static void multiply_panel(const int8_job* j, const panel_tile* t) {
         .panel_part = 2 * COLUMNS,
         .rows = (t->rows + ETX_INT8_ROWS - 1) / ETX_INT8_ROWS * ETX_INT8_ROWS,
         .count = (count + 3) / 4 * 4,
-        .line = left <= PANEL_DEPTH ? t->epilogue : NULL,
+        .epilogue = left <= PANEL_DEPTH ? t->epilogue : NULL,
         .sums = t->sums,
         .starts = k == 0,
         .next = next.from,
@@ -485,7 +485,7 @@ static __attribute__((noinline)) void run_file_panels(const int8_job* j,
         .rows =
             (epilogue.rows + ETX_INT8_ROWS - 1) / ETX_INT8_ROWS * ETX_INT8_ROWS,
         .count = w->inner,
-        .line = stores_directly ? &epilogue : NULL,
+        .epilogue = stores_directly ? &epilogue : NULL,
         .sums = sums,
         .starts = true,
         .next = w->data + next_column * w->inner,
@@ -513,7 +513,7 @@ static void multiply_4bit_panel(const int8_job* j, size_t row, size_t rows,
       next = next_weights(j, column, k, GROUP_PANEL_DEPTH, row, rows);
     const etx_int4_panel block = {.left = j->bytes + row * j->pitch + k,
                                   .left_row = (ptrdiff_t)j->pitch,
-                                  .numbers = j->qparams + row,
+                                  .row_qparams = j->qparams + row,
                                   .panel = p->panel,
                                   .rows = all,
                                   .count = count,

@@ -285,7 +285,7 @@ static void run_range(const u8_conv_job* j, const position_range* range) {
   const size_t tap_fours = j->fours / (j->is_copied ? 1 : j->taps);
   const size_t element = j->results.is_float ? sizeof(float) : 1;
   etx_u8_block b = {
-      .seen = pieces,
+      .input = pieces,
       .pitch = padded_rows(positions),
       .rows = positions,
       .panel_bytes = j->fours * COLUMNS * ETX_U8_INTERLEAVE,

@@ -179,17 +179,18 @@ static void wrong_conditionals_are_refused(void** state) {
           "unknown key 'op'");
   refuses(X "nodes: [{if: c, then: {outputs: [x]}, else: {outputs: [x]}}]\n",
           "'out' should be a name or a list");
-  refuses(X
-          "nodes:\n"
-          "  - out: y\n"
-          "    if: c\n"
-          "    then:\n"
-          "      nodes: [{out: a, op: aten.neg.default, args: [x]}]\n"
-          "      outputs: [a]\n"
-          "    else: {outputs: [x]}\n"
-          "  - {out: z, op: aten.neg.default, args: [a]}\n"
-          "outputs: [z]\n",
-          "m.yaml:9:43: 'a' is defined in a branch and not visible here");
+  refuses(
+      X
+      "nodes:\n"
+      "  - out: y\n"
+      "    if: c\n"
+      "    then:\n"
+      "      nodes: [{out: a, op: aten.neg.default, args: [x]}]\n"
+      "      outputs: [a]\n"
+      "    else: {outputs: [x]}\n"
+      "  - {out: z, op: aten.neg.default, args: [a]}\n"
+      "outputs: [z]\n",
+      "m.yaml:9:43: 'a' is defined in a branch or loop and not visible here");
   refuses(X
           "nodes:\n"
           "  - out: y\n"
@@ -217,11 +218,12 @@ static void malformed_loops_are_refused(void** state) {
           "'while' should name a value under 'carry', which 'c' is not");
   refuses(X "nodes: [{out: y, while: c, carry: {c: c}, do: {outputs: [c]}}]\n",
           "a carried value needs a name of its own, which 'c' is not");
-  refuses(X
-          "nodes:\n"
-          "  - {out: y, while: k, carry: {k: c}, do: {outputs: [k]}}\n"
-          "outputs: [k]\n",
-          "m.yaml:4:11: 'k' is defined in a branch and not visible here");
+  refuses(
+      X
+      "nodes:\n"
+      "  - {out: y, while: k, carry: {k: c}, do: {outputs: [k]}}\n"
+      "outputs: [k]\n",
+      "m.yaml:4:11: 'k' is defined in a branch or loop and not visible here");
 }
 
 // Carried values with equal initial values are not merged, and the condition is
@@ -311,7 +313,8 @@ static void misplaced_nodes_are_found(void** state) {
   assert_int_equal(etx_ir_find_head(method(), 1), 0);
   assert_int_equal(etx_ir_branch_end(method(), 0, etx_ir_then_branch(1)), 2);
   assert_int_equal(etx_ir_branch_end(method(), 0, etx_ir_else_branch(1)), 3);
-  // In front of the conditional, behind its joins, or within a branch.
+  // Where a new node is inserted: in front of the conditional, after its joins,
+  // or within a branch.
   assert_int_equal(etx_ir_outside_conds(method(), 0, 2), 0);
   assert_int_equal(etx_ir_outside_conds(method(), 0, 3), 4);
   assert_int_equal(etx_ir_outside_conds(method(), etx_ir_else_branch(1), 1), 0);

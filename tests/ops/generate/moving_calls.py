@@ -1,5 +1,7 @@
 """Arguments of the operators that copy, view, concatenate, slice and pad
-tensors: the positional ones, without outputs, and the keyword arguments.
+tensors: the positional ones, without outputs, and the keyword arguments. A few
+calls (`d.chance(...)`) are wrong on purpose: PyTorch refuses them, and so must
+etx.
 """
 
 import torch
@@ -185,7 +187,7 @@ def constant_pad(d):
     return [x, [d.int(-2, 3) for _ in range(count)], value]
 
 
-def own_pad(dims, reflects):
+def reflection_or_replication_pad(dims, reflects):
     def arguments(d):
         shape = [d.int(1, 9 - 2 * dims) for _ in range(dims + d.int(1, 2))]
         if d.chance(0.05):
@@ -313,12 +315,12 @@ OPERATORS = {
     "aten::tril.out": triangle,
     "aten::triu.out": triangle,
     "aten::constant_pad_nd.out": constant_pad,
-    "aten::reflection_pad1d.out": own_pad(1, True),
-    "aten::reflection_pad2d.out": own_pad(2, True),
-    "aten::reflection_pad3d.out": own_pad(3, True),
-    "aten::replication_pad1d.out": own_pad(1, False),
-    "aten::replication_pad2d.out": own_pad(2, False),
-    "aten::replication_pad3d.out": own_pad(3, False),
+    "aten::reflection_pad1d.out": reflection_or_replication_pad(1, True),
+    "aten::reflection_pad2d.out": reflection_or_replication_pad(2, True),
+    "aten::reflection_pad3d.out": reflection_or_replication_pad(3, True),
+    "aten::replication_pad1d.out": reflection_or_replication_pad(1, False),
+    "aten::replication_pad2d.out": reflection_or_replication_pad(2, False),
+    "aten::replication_pad3d.out": reflection_or_replication_pad(3, False),
     "aten::pixel_shuffle.out": pixel(True),
     "aten::pixel_unshuffle.out": pixel(False),
     "aten::unfold_copy.out": unfold,

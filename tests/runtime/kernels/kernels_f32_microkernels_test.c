@@ -440,7 +440,7 @@ static void spots_are_summed_one_by_one(void** state) {
           test_random_integer(0, (int64_t)taps - 1) * ETX_TRANSPOSE_ROWS;
     }
     const etx_conv_oc s = {
-        .seen = left,
+        .input = left,
         .places = places,
         .offsets = offsets,
         .weights = right,
@@ -501,17 +501,17 @@ static void spots_are_stored_as_rows(void** state) {
   }
 }
 
-// The expected result for a row of a channel that begins at `seen`.
+// The expected result for a row of a channel that begins at `input`.
 static float point_sum(const etx_conv_pixels* p, size_t channel,
-                       const float* seen) {
+                       const float* input) {
   const ptrdiff_t tap = p->has_panels ? ETX_CONV_OC_CHANNELS : 1;
   const float* weights =
       p->weights + (ptrdiff_t)channel * (p->has_panels ? 1 : p->weight_row);
   float sum = 0;
-  for (size_t piece = 0; piece < p->pieces; ++piece, seen += p->piece) {
+  for (size_t piece = 0; piece < p->pieces; ++piece, input += p->piece) {
     const size_t taps = piece + 1 < p->pieces ? p->taps : p->last_taps;
     for (size_t k = 0; k < taps; ++k, weights += tap) {
-      sum = fmaf(*weights, seen[p->offsets[k]], sum);
+      sum = fmaf(*weights, input[p->offsets[k]], sum);
     }
   }
   return sum;
@@ -590,9 +590,9 @@ static void winograd_loops_are_bit_equal(void** state) {
     etx_f32_microkernels_base.winograd.weights(right, count, one);
     loops_of_64_bytes.winograd.weights(right, count, other);
     assert_memory_equal(one, other, sizeof(one));
-    etx_conv_oc_dense sum = {.seen = left,
+    etx_conv_oc_dense sum = {.input = left,
                              .next = left,
-                             .seen_row = PITCH,
+                             .input_row = PITCH,
                              .weights = right,
                              .weight_panel = ETX_CONV_OC_CHANNELS * COUNT,
                              .sums = one,

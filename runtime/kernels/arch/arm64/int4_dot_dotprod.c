@@ -133,12 +133,12 @@ static inline __attribute__((always_inline)) void step_sums(
   }
   ETX_UNROLLED
   for (size_t c = 0; c < COLUMNS; ++c) {
-    const int32x4_t own = byte_sums(both, c, are_short);
+    const int32x4_t weight_sums = byte_sums(both, c, are_short);
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
       const int32x4_t all[GROUPS] = {sums[0][r][c], sums[1][r][c],
                                      sums[2][r][c], sums[3][r][c]};
-      out[r][c] = vmlsq_n_s32(totals(all), own, s->base[r]);
+      out[r][c] = vmlsq_n_s32(totals(all), weight_sums, s->base[r]);
     }
   }
 }
@@ -271,7 +271,7 @@ void etx_int4_dot_dotprod(const etx_int4_dot_block* b) {
     const size_t left = b->rows - row, rows = left < ROWS ? left : ROWS;
     g.row = row;
     for (size_t r = 0; r < rows; ++r) {
-      g.base[r] = b->numbers[row + r].base - 128;
+      g.base[r] = b->row_qparams[row + r].base - 128;
       g.bytes[r] = b->left + (ptrdiff_t)(row + r) * b->left_row;
       sum_row(g.bytes[r], g.base[r], b->group, b->groups, g.sums[r]);
     }

@@ -22,7 +22,7 @@ static void transpose_halves(const uint8_t* in, ptrdiff_t row, int8_t* out,
   ETX_UNROLLED
   for (ptrdiff_t q = 0; q < QUARTERS; ++q) {
     int8x16_t fours[LANES];
-    int32x4_t own = {0};
+    int32x4_t group_sums = {0};
     transpose_quarter(in + q * LANES * row, row, fours);
     ETX_UNROLLED
     for (ptrdiff_t i = 0; i < LANES; ++i) {
@@ -32,10 +32,10 @@ static void transpose_halves(const uint8_t* in, ptrdiff_t row, int8_t* out,
       const int8x16_t low = vreinterpretq_s8_u8(both & 15) - zero;
       vst1q_s8(to, high);
       vst1q_s8(to + FOUR, low);
-      own = add_dots(own, high, ones);
-      own = add_dots(own, low, ones);
+      group_sums = add_dots(group_sums, high, ones);
+      group_sums = add_dots(group_sums, low, ones);
     }
-    vst1q_s32(sums + q * LANES, own);
+    vst1q_s32(sums + q * LANES, group_sums);
   }
 }
 
@@ -114,13 +114,13 @@ static inline __attribute__((always_inline)) void sum_group(
   const uint8_t* left =
       b->left + (ptrdiff_t)row * b->left_row + group * b->group;
   const int8_t* panel = b->panel + group * b->group / 4 * FOUR + 4 * column;
-  const int32_t* own = b->group_sums + group * ETX_INT8_COLUMNS + column;
+  const int32_t* group_sums = b->group_sums + group * ETX_INT8_COLUMNS + column;
   ETX_UNROLLED
   for (size_t r = 0; r < ROWS; ++r) {
-    const int32_t base = b->numbers[row + r].base - 128;
+    const int32_t base = b->row_qparams[row + r].base - 128;
     ETX_UNROLLED
     for (size_t q = 0; q < QUARTERS; ++q) {
-      sums[r][q] = vld1q_s32(own + q * LANES) * -base;
+      sums[r][q] = vld1q_s32(group_sums + q * LANES) * -base;
     }
   }
   const ptrdiff_t left_row = b->left_row;
@@ -135,19 +135,19 @@ static inline __attribute__((always_inline)) void sum_group(
 static void some_rows(const etx_int4_panel* b, size_t row, size_t column) {
   for (size_t g = 0; g * b->group < b->count; ++g) {
     const float* scales = b->scales + g * ETX_INT8_COLUMNS + column;
-    float* own = b->sums + row * PARTIAL +
-                 (b->first + g) % SUMS * ETX_INT8_COLUMNS + column;
+    float* partial = b->sums + row * PARTIAL +
+                     (b->first + g) % SUMS * ETX_INT8_COLUMNS + column;
     const bool starts = b->starts && g < SUMS;
     int32x4_t whole[ROWS][QUARTERS];
     sum_group(b, row, g, column, whole);
     ETX_UNROLLED
-    for (size_t r = 0; r < ROWS; ++r, own += PARTIAL) {
+    for (size_t r = 0; r < ROWS; ++r, partial += PARTIAL) {
       ETX_UNROLLED
       for (size_t q = 0; q < QUARTERS; ++q) {
         const float32x4_t before =
-            starts ? vdupq_n_f32(0) : vld1q_f32(own + q * LANES);
-        vst1q_f32(own + q * LANES, before + vld1q_f32(scales + q * LANES) *
-                                                vcvtq_f32_s32(whole[r][q]));
+            starts ? vdupq_n_f32(0) : vld1q_f32(partial + q * LANES);
+        vst1q_f32(partial + q * LANES, before + vld1q_f32(scales + q * LANES) *
+                                                    vcvtq_f32_s32(whole[r][q]));
       }
     }
   }

@@ -35,9 +35,10 @@ static inline uint8x16_t last_bytes(size_t count) {
   return vld1q_u8(ends + count);
 }
 
-// Rows times four columns from `column` on, `pitch` bytes from each other; or
-// times one of them, with a pitch of 0. The tail of a row is read together with
-// the bytes before it, which are masked to zero.
+// Multiplies rows with four columns, from `column` on, `pitch` bytes apart.
+// With a pitch of 0 the four columns are the same one, and one result is
+// stored. The tail of a row is read together with the bytes before it, which
+// are masked to zero.
 static inline __attribute__((always_inline)) void gemm_nt_block(
     const etx_int8_dot_block* b, size_t row, size_t rows, bool has_ones,
     size_t column, ptrdiff_t pitch) {
@@ -58,8 +59,8 @@ static inline __attribute__((always_inline)) void gemm_nt_block(
     const int8x16_t mask = vreinterpretq_s8_u8(last_bytes(left));
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
-      const int8x16_t seen = load_bytes(w + (ptrdiff_t)c * pitch + back);
-      weights[c] = vandq_s8(seen, mask);
+      const int8x16_t input = load_bytes(w + (ptrdiff_t)c * pitch + back);
+      weights[c] = vandq_s8(input, mask);
     }
     gemm_nt_step(x + back, b->left_row, weights, rows, has_ones, sums);
   }
@@ -91,7 +92,9 @@ static inline __attribute__((always_inline)) void dot_rows(
   }
 }
 
-// Blocks of similar size; only the last may have fewer than four rows.
+// Blocks of similar size. Only the last may have fewer than four rows; it ends
+// with the row of ones, which is not read. It has at least two rows: that one
+// and one of the product.
 //
 //   @dots  int8 x int8 | GEMM NT, SDOT | {ROWS} x {COLUMNS} dot products
 static void dots(const etx_int8_dot_block* b) {
@@ -123,71 +126,77 @@ static void dots(const etx_int8_dot_block* b) {
 
 // The results of four columns from integer sums. They wrap if a damaged file
 // has column sums that do not belong to its weights.
-static inline float32x4_t whole_results(const etx_int8_epilogue* line, size_t c,
-                                        int32x4_t sum,
+static inline float32x4_t whole_results(const etx_int8_epilogue* epilogue,
+                                        size_t c, int32x4_t sum,
                                         const etx_int8_row_qparams* row) {
-  const int32x4_t own = vld1q_s32(line->column_sums + c);
+  const int32x4_t column_sums = vld1q_s32(epilogue->column_sums + c);
   const float32x4_t whole =
-      vcvtq_f32_s32(vmlsq_n_s32(sum, own, row->base - 128));
-  const float32x4_t bias =
-      line->bias == NULL ? vdupq_n_f32(-0.0f) : vld1q_f32(line->bias + c);
-  const float32x4_t scaled = vmulq_f32(whole, vld1q_f32(line->scales + c));
+      // Rows are signed here: byte - 128.
+      vcvtq_f32_s32(vmlsq_n_s32(sum, column_sums, row->base - 128));
+  const float32x4_t bias = epilogue->bias == NULL
+                               ? vdupq_n_f32(-0.0f)
+                               : vld1q_f32(epilogue->bias + c);
+  const float32x4_t scaled = vmulq_f32(whole, vld1q_f32(epilogue->scales + c));
   return vaddq_f32(vmulq_n_f32(scaled, row->scale), bias);
 }
 
-static inline float32x4_t group_results(const etx_int8_epilogue* line, size_t c,
-                                        float32x4_t sum,
+static inline float32x4_t group_results(const etx_int8_epilogue* epilogue,
+                                        size_t c, float32x4_t sum,
                                         const etx_int8_row_qparams* row) {
-  const float32x4_t bias =
-      line->bias == NULL ? vdupq_n_f32(-0.0f) : vld1q_f32(line->bias + c);
+  const float32x4_t bias = epilogue->bias == NULL
+                               ? vdupq_n_f32(-0.0f)
+                               : vld1q_f32(epilogue->bias + c);
   return vaddq_f32(vmulq_n_f32(sum, row->scale), bias);
 }
 
-static void last_row(const etx_int8_epilogue* line, const void* sums,
+static void last_row(const etx_int8_epilogue* epilogue, const void* sums,
                      const etx_int8_row_qparams* row, float* out) {
   const int32_t* whole = sums;
   const float* partial = sums;
-  for (size_t c = 0; c + LANES <= line->columns; c += LANES) {
+  for (size_t c = 0; c + LANES <= epilogue->columns; c += LANES) {
     vst1q_f32(out + c,
-              line->column_sums != NULL
-                  ? whole_results(line, c, vld1q_s32(whole + c), row)
-                  : group_results(line, c, vld1q_f32(partial + c), row));
+              epilogue->column_sums != NULL
+                  ? whole_results(epilogue, c, vld1q_s32(whole + c), row)
+                  : group_results(epilogue, c, vld1q_f32(partial + c), row));
   }
 }
 
 // The last columns, fewer than four.
-static void last_rest(const etx_int8_epilogue* line, size_t first) {
-  const size_t bytes = (line->columns - first) * sizeof(float);
-  int32_t sums[LANES] = {0}, own[LANES] = {0};
+static void last_rest(const etx_int8_epilogue* epilogue, size_t first) {
+  const size_t bytes = (epilogue->columns - first) * sizeof(float);
+  int32_t sums[LANES] = {0}, column_sums[LANES] = {0};
   float scales[LANES] = {0}, bias[LANES] = {0}, out[LANES];
   etx_int8_epilogue rest = {
-      .column_sums = line->column_sums == NULL ? NULL : own,
+      .column_sums = epilogue->column_sums == NULL ? NULL : column_sums,
       .scales = scales,
-      .bias = line->bias == NULL ? NULL : bias,
+      .bias = epilogue->bias == NULL ? NULL : bias,
       .columns = LANES};
-  if (line->column_sums != NULL) {
-    memcpy(own, line->column_sums + first, bytes);
-    memcpy(scales, line->scales + first, bytes);
+  if (epilogue->column_sums != NULL) {
+    memcpy(column_sums, epilogue->column_sums + first, bytes);
+    memcpy(scales, epilogue->scales + first, bytes);
   }
-  if (line->bias != NULL) memcpy(bias, line->bias + first, bytes);
-  for (size_t r = 0; r < line->rows; ++r) {
-    const int32_t* from =
-        (const int32_t*)line->sums + (ptrdiff_t)r * line->sum_row + first;
+  if (epilogue->bias != NULL) memcpy(bias, epilogue->bias + first, bytes);
+  for (size_t r = 0; r < epilogue->rows; ++r) {
+    const int32_t* from = (const int32_t*)epilogue->sums +
+                          (ptrdiff_t)r * epilogue->sum_row + first;
     memcpy(sums, from, bytes);
-    last_row(&rest, sums, &line->numbers[r], out);
-    memcpy(line->out + (ptrdiff_t)r * line->out_row + first, out, bytes);
+    last_row(&rest, sums, &epilogue->row_qparams[r], out);
+    memcpy(epilogue->out + (ptrdiff_t)r * epilogue->out_row + first, out,
+           bytes);
   }
 }
 
 //   @last  int32 to float32 | epilogue: zero points, scales, bias | {LANES}
 //     columns
-static void last(const etx_int8_epilogue* line) {
-  const size_t whole = line->columns / LANES * LANES;
-  for (size_t r = 0; r < line->rows; ++r) {
-    last_row(line, (const int32_t*)line->sums + (ptrdiff_t)r * line->sum_row,
-             &line->numbers[r], line->out + (ptrdiff_t)r * line->out_row);
+static void last(const etx_int8_epilogue* epilogue) {
+  const size_t whole = epilogue->columns / LANES * LANES;
+  for (size_t r = 0; r < epilogue->rows; ++r) {
+    last_row(epilogue,
+             (const int32_t*)epilogue->sums + (ptrdiff_t)r * epilogue->sum_row,
+             &epilogue->row_qparams[r],
+             epilogue->out + (ptrdiff_t)r * epilogue->out_row);
   }
-  if (whole < line->columns) last_rest(line, whole);
+  if (whole < epilogue->columns) last_rest(epilogue, whole);
 }
 
 // ------------------------------------------------ panels
@@ -200,14 +209,14 @@ static void transpose_square(const uint8_t* in, ptrdiff_t row, int8_t* out,
   ETX_UNROLLED
   for (ptrdiff_t q = 0; q < QUARTERS; ++q) {
     int8x16_t fours[LANES];
-    int32x4_t own = vld1q_s32(sums + q * LANES);
+    int32x4_t column_sums = vld1q_s32(sums + q * LANES);
     transpose_quarter(in + q * LANES * row, row, fours);
     ETX_UNROLLED
     for (ptrdiff_t i = 0; i < LANES; ++i) {
       vst1q_s8(out + i * FOUR + q * BYTES, fours[i]);
-      own = add_dots(own, fours[i], vdupq_n_s8(1));
+      column_sums = add_dots(column_sums, fours[i], vdupq_n_s8(1));
     }
-    vst1q_s32(sums + q * LANES, own);
+    vst1q_s32(sums + q * LANES, column_sums);
   }
 }
 
@@ -232,39 +241,39 @@ static void pack8(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
-// Takes sixteen results of a row into its argmax if one of them is not below or
-// equal to its largest so far. Few are, after the first columns.
-static void compare_results(const etx_int8_epilogue* line, size_t row, size_t c,
-                            const float32x4_t results[QUARTERS]) {
-  etx_row_argmax* best = &line->best[row];
-  const float32x4_t seen = vdupq_n_f32(best->value);
-  uint32x4_t all = vcleq_f32(results[0], seen);
+// Updates the argmax of a row by sixteen results, if one of them is larger than
+// its largest so far or NaN. Few are, after the first columns.
+static void compare_results(const etx_int8_epilogue* epilogue, size_t row,
+                            size_t c, const float32x4_t results[QUARTERS]) {
+  etx_row_argmax* best = &epilogue->best[row];
+  const float32x4_t input = vdupq_n_f32(best->value);
+  uint32x4_t all = vcleq_f32(results[0], input);
   ETX_UNROLLED
   for (size_t q = 1; q < QUARTERS; ++q) {
-    all = vandq_u32(all, vcleq_f32(results[q], seen));
+    all = vandq_u32(all, vcleq_f32(results[q], input));
   }
   if (vminvq_u32(all) != 0) return;
   float made[SQUARE];
   memcpy(made, results, sizeof made);
-  etx_row_argmax_update_row(best, made, line->column + c, SQUARE);
+  etx_row_argmax_update_row(best, made, epilogue->column + c, SQUARE);
 }
 
 static inline __attribute__((always_inline)) void store_results(
-    const etx_int8_epilogue* line, size_t row, size_t rows, size_t c,
+    const etx_int8_epilogue* epilogue, size_t row, size_t rows, size_t c,
     int32x4_t sums[GEMM_ROWS][QUARTERS]) {
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
-    if (row + r >= line->rows) break;
+    if (row + r >= epilogue->rows) break;
     float32x4_t results[QUARTERS];
     ETX_UNROLLED
     for (size_t q = 0; q < QUARTERS; ++q) {
-      results[q] = whole_results(line, c + q * LANES, sums[r][q],
-                                 &line->numbers[row + r]);
+      results[q] = whole_results(epilogue, c + q * LANES, sums[r][q],
+                                 &epilogue->row_qparams[row + r]);
     }
-    if (line->best != NULL) {
-      compare_results(line, row + r, c, results);
+    if (epilogue->best != NULL) {
+      compare_results(epilogue, row + r, c, results);
     } else {
-      float* out = line->out + (ptrdiff_t)(row + r) * line->out_row + c;
+      float* out = epilogue->out + (ptrdiff_t)(row + r) * epilogue->out_row + c;
       memcpy(out, results, sizeof results);
     }
   }
@@ -324,8 +333,8 @@ static inline __attribute__((always_inline)) void panel_rows(
     }
     add_columns(panel, x, rows, 0, sums);
   }
-  if (b->line != NULL) {
-    store_results(b->line, row, rows, part * SQUARE, sums);
+  if (b->epilogue != NULL) {
+    store_results(b->epilogue, row, rows, part * SQUARE, sums);
     return;
   }
   ETX_UNROLLED
@@ -343,7 +352,7 @@ static inline __attribute__((always_inline)) void panel_rows(
 //   @whole  int8 x int8 | GEMM of packed panels, SDOT | {GEMM_ROWS} x {SQUARE}
 static void whole(const etx_int8_panel* b) {
   for (size_t row = 0; row < b->rows; row += GEMM_ROWS) {
-    const bool is_lone = b->line != NULL && row + 1 == b->line->rows;
+    const bool is_lone = b->epilogue != NULL && row + 1 == b->epilogue->rows;
     for (size_t part = 0; part < PARTS; ++part) {
       if (is_lone) {
         panel_rows(b, row, 1, part);

@@ -77,8 +77,8 @@ static void quantize_any(const float* x, size_t count, double inverse,
                          double zero, int8_t* out) {
   for (size_t i = 0; i < count; ++i) {
     const double y = (double)x[i] * inverse + zero;
-    const double seen = y == y ? y : zero;
-    out[i] = vqmovnh_s16(vqmovns_s32(vqmovnd_s64(vcvtnd_s64_f64(seen))));
+    const double input = y == y ? y : zero;
+    out[i] = vqmovnh_s16(vqmovns_s32(vqmovnd_s64(vcvtnd_s64_f64(input))));
   }
 }
 

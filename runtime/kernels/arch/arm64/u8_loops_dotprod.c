@@ -42,12 +42,12 @@ static inline __attribute__((always_inline)) void add_taps(
     int32x4_t sums[ROWS][QUARTERS], int32x4_t of_columns[QUARTERS]) {
   const size_t fours = b->fours;
   for (size_t t = 0; t < b->taps; ++t) {
-    const uint8_t* const* seen = b->seen + t * b->pitch + row;
+    const uint8_t* const* input = b->input + t * b->pitch + row;
     const uint8_t* at[ROWS];
     int8x16_t x[ROWS];
     size_t k = 0;
     ETX_UNROLLED
-    for (size_t r = 0; r < rows; ++r) at[r] = seen[r];
+    for (size_t r = 0; r < rows; ++r) at[r] = input[r];
     for (; k + LANES <= fours; k += LANES) {
       ETX_UNROLLED
       for (size_t r = 0; r < rows; ++r) {
@@ -70,13 +70,13 @@ static inline __attribute__((always_inline)) void add_taps(
 
 // Stores the existing results of up to sixteen columns.
 static void store_sixteen(const etx_u8_requantize* r,
-                          const int32x4_t own[QUARTERS], size_t channel,
+                          const int32x4_t acc[QUARTERS], size_t channel,
                           void* out, size_t at) {
   float32x4_t f[QUARTERS];
   ETX_UNROLLED
   for (size_t q = 0; q < QUARTERS; ++q) {
     const size_t c = channel + q * LANES;
-    const int32x4_t sum = vaddq_s32(own[q], vld1q_s32(r->offsets + c));
+    const int32x4_t sum = vaddq_s32(acc[q], vld1q_s32(r->offsets + c));
     f[q] = vcvtq_f32_s32(sum) * vld1q_f32(r->scales + c);
     if (r->bias != NULL) f[q] += vld1q_f32(r->bias + c);
   }
@@ -89,20 +89,20 @@ static void store_sixteen(const etx_u8_requantize* r,
 
 // Adds the partial sums so far to a row's sums, and keeps or stores them.
 static void end_row(const etx_u8_block* b, size_t row, size_t column,
-                    int32x4_t own[QUARTERS]) {
+                    int32x4_t acc[QUARTERS]) {
   const size_t left = b->columns - column;
   const size_t at = row * b->out_row + column, channel = b->channel + column;
   int32_t* const kept = b->sums + row * SUM_ROW + column;
   for (size_t q = 0; q < QUARTERS && !b->starts; ++q) {
-    own[q] = vaddq_s32(own[q], vld1q_s32(kept + q * LANES));
+    acc[q] = vaddq_s32(acc[q], vld1q_s32(kept + q * LANES));
   }
   if (!b->ends) {
-    memcpy(kept, own, FOUR);
+    memcpy(kept, acc, FOUR);
   } else if (left >= COLUMNS) {
-    store_sixteen(b->results, own, channel, b->out, at);
+    store_sixteen(b->results, acc, channel, b->out, at);
   } else {
     int32_t rest[COLUMNS];
-    memcpy(rest, own, sizeof rest);
+    memcpy(rest, acc, sizeof rest);
     u8_store(b->results, rest, channel, left, b->out, at);
   }
 }
@@ -122,16 +122,16 @@ static inline __attribute__((always_inline)) void some_rows(
     if (is_first) lacking[q] = vshlq_n_s32(of_columns[q], 7);
   }
   // Sums whose address is taken would not stay in registers.
-  int32x4_t own[ROWS][QUARTERS];
+  int32x4_t acc[ROWS][QUARTERS];
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     ETX_UNROLLED
     for (size_t q = 0; q < QUARTERS; ++q) {
-      own[r][q] = vaddq_s32(sums[r][q], lacking[q]);
+      acc[r][q] = vaddq_s32(sums[r][q], lacking[q]);
     }
   }
   for (size_t r = 0; r < rows && r < left; ++r) {
-    end_row(b, row + r, column, own[r]);
+    end_row(b, row + r, column, acc[r]);
   }
 }
 
@@ -253,17 +253,17 @@ static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
                      int32_t* sums) {
   size_t i = 0;
   for (; i + BYTES <= count; i += BYTES) {
-    uint32x4_t own[SIXTEEN];
-    memcpy(own, sums + i, sizeof own);
+    uint32x4_t acc[SIXTEEN];
+    memcpy(acc, sums + i, sizeof acc);
     for (size_t r = 0; r < rows; ++r) {
       const uint8x16_t x = vld1q_u8(in + r * pitch + i);
       const uint16x8_t low = vmovl_u8(vget_low_u8(x)), high = vmovl_high_u8(x);
-      own[0] = vaddw_u16(own[0], vget_low_u16(low));
-      own[1] = vaddw_high_u16(own[1], low);
-      own[2] = vaddw_u16(own[2], vget_low_u16(high));
-      own[3] = vaddw_high_u16(own[3], high);
+      acc[0] = vaddw_u16(acc[0], vget_low_u16(low));
+      acc[1] = vaddw_high_u16(acc[1], low);
+      acc[2] = vaddw_u16(acc[2], vget_low_u16(high));
+      acc[3] = vaddw_high_u16(acc[3], high);
     }
-    memcpy(sums + i, own, sizeof own);
+    memcpy(sums + i, acc, sizeof acc);
   }
   etx_u8_loops_base.add_rows(in + i, rows, pitch, count - i, sums + i);
 }

@@ -89,32 +89,32 @@ typedef float panel_taps_vector __attribute__((vector_size(32)));
 #define CONV_OC_ROWS_5 CONV_OC_ROWS_4 GEMM_ROW("16(%%rax)", 8, 9)
 #define CONV_OC_ROWS_6 CONV_OC_ROWS_5 GEMM_ROW("20(%%rax)", 10, 11)
 
-#define CONV_OC_ADD_EIGHT_TAPS(positions)                         \
-  __asm__ volatile(                                               \
-      "mov %[seen], %%rax\n\t"                                    \
-      "mov %[weights], %%rcx\n\t"                                 \
-      "mov %[eights], %%rsi\n"                                    \
-      "1:\n\t"                                                    \
-      ".rept 8\n\t"                                               \
-      "vmovups (%%rcx), %%ymm13\n\t"                              \
-      "vmovups 32(%%rcx), %%ymm14\n\t" CONV_OC_ROWS_##positions   \
-      "add %[row], %%rax\n\t"                                     \
-      "add $64, %%rcx\n\t"                                        \
-      ".endr\n\t"                                                 \
-      "dec %%rsi\n\t"                                             \
-      "jnz 1b\n\t"                                                \
-      : GEMM_SUMS_##positions                                     \
-      : [seen] "r"(seen), [weights] "r"(weights), [row] "r"(row), \
-        [eights] "r"(eights)                                      \
+#define CONV_OC_ADD_EIGHT_TAPS(positions)                           \
+  __asm__ volatile(                                                 \
+      "mov %[input], %%rax\n\t"                                     \
+      "mov %[weights], %%rcx\n\t"                                   \
+      "mov %[eights], %%rsi\n"                                      \
+      "1:\n\t"                                                      \
+      ".rept 8\n\t"                                                 \
+      "vmovups (%%rcx), %%ymm13\n\t"                                \
+      "vmovups 32(%%rcx), %%ymm14\n\t" CONV_OC_ROWS_##positions     \
+      "add %[row], %%rax\n\t"                                       \
+      "add $64, %%rcx\n\t"                                          \
+      ".endr\n\t"                                                   \
+      "dec %%rsi\n\t"                                               \
+      "jnz 1b\n\t"                                                  \
+      : GEMM_SUMS_##positions                                       \
+      : [input] "r"(input), [weights] "r"(weights), [row] "r"(row), \
+        [eights] "r"(eights)                                        \
       : "rax", "rcx", "rsi", "xmm13", "xmm14", "xmm15", "cc", "memory")
 
-// sums [positions, 2] += seen [taps, positions] * weights [taps, 2], in the
-// same way, for four to six positions. Rows of `seen` are `seen_row` floats
+// sums [positions, 2] += input [taps, positions] * weights [taps, 2], in the
+// same way, for four to six positions. Rows of `input` are `input_row` floats
 // apart.
 static inline __attribute__((always_inline)) void conv_oc_eight_taps(
-    const float* seen, ptrdiff_t seen_row, const float* weights, size_t eights,
-    size_t positions, panel_taps_vector sums[6][2]) {
-  const ptrdiff_t row = seen_row * (ptrdiff_t)sizeof(float);
+    const float* input, ptrdiff_t input_row, const float* weights,
+    size_t eights, size_t positions, panel_taps_vector sums[6][2]) {
+  const ptrdiff_t row = input_row * (ptrdiff_t)sizeof(float);
   if (positions == 6) CONV_OC_ADD_EIGHT_TAPS(6);
   if (positions == 5) CONV_OC_ADD_EIGHT_TAPS(5);
   if (positions == 4) CONV_OC_ADD_EIGHT_TAPS(4);

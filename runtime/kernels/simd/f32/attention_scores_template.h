@@ -104,14 +104,14 @@ static inline __attribute__((always_inline)) void score_shifts(
   largest =
       etx_f32_vec_select(largest, before, growth > ETX_ATTENTION_SCORE_GROWTH);
   memcpy(s->largest + r, &largest, sizeof largest);
-  const etx_f32_vec seen =
+  const etx_f32_vec input =
       etx_f32_vec_select(largest, zero, largest > SCORE_NONE);
-  const etx_f32_vec shift = seen * times, was = before * times;
+  const etx_f32_vec shift = input * times, was = before * times;
   const etx_f32_vec_mask was_near = score_is_near(was);
   const etx_f32_vec to_near = etx_f32_vec_select(
       was - shift, ETX_F32_FMA(before, times, -shift), was_near);
   const etx_f32_vec to_far = etx_f32_vec_select(
-      -ETX_F32_FMA(seen, times, -was), (before - seen) * times, was_near);
+      -ETX_F32_FMA(input, times, -was), (before - input) * times, was_near);
   const etx_f32_vec factor =
       score_power(etx_f32_vec_select(to_near, to_far, score_is_near(shift)));
   memcpy(s->factor + r, &factor, sizeof factor);

@@ -96,12 +96,12 @@ typedef void (*etx_max_pool_row_loop)(const etx_max_pool_row* most);
 // pixels:
 //
 //   sums[position, channel] += sum over taps k, in order, by FMA, of
-//       seen[places[position] + offsets[k]] * weights[weight_places[k] +
+//       input[places[position] + offsets[k]] * weights[weight_places[k] +
 //       channel]
 //
 // for each group of channels, whose weights are `weight_group` apart.
 typedef struct etx_conv_oc {
-  const float* seen;
+  const float* input;
   const ptrdiff_t* places;
   const ptrdiff_t* offsets;
   const float* weights;
@@ -137,14 +137,14 @@ typedef struct etx_conv_oc_store {
 typedef void (*etx_conv_oc_store_loop)(const etx_conv_oc_store* store);
 
 // The same for positions that are neighbours in memory:
-// sums[positions][channels] += seen[taps][positions] *
+// sums[positions][channels] += input[taps][positions] *
 // weights[panels][taps][16]. Sums have room for an even number of panels:
 // beside a single last panel, the place of its neighbour may be written.
 enum { ETX_CONV_OC_CHANNELS = 16, ETX_CONV_OC_LINE = 64 };
 
 typedef struct etx_conv_oc_dense {
-  const float* seen;
-  ptrdiff_t seen_row;  // from tap to tap
+  const float* input;
+  ptrdiff_t input_row;  // from tap to tap
   const float* weights;
   ptrdiff_t weight_panel;
   float* sums;
@@ -157,7 +157,7 @@ typedef struct etx_conv_oc_dense {
   ptrdiff_t ahead_piece;
   size_t ahead_pieces, ahead_lines;
   // The first tap of the positions that the next call reads, for prefetching;
-  // equal to `seen` if they have been read before.
+  // equal to `input` if they have been read before.
   const float* next;
 } etx_conv_oc_dense;
 

@@ -33,26 +33,26 @@ enum {
 
 // Computes `count` positions by CONV_OC_DENSE_PANELS panels. Inlined with a
 // constant, so that the sums stay in registers. It prefetches `piece` and,
-// except in blocks of eight taps, for each tap the line at `soon`: rows are too
-// short for the hardware prefetcher.
+// except in blocks of eight taps, for each tap the line at `prefetched`: rows
+// are too short for the hardware prefetcher.
 static inline __attribute__((always_inline)) void conv_oc_dense_block(
     const etx_conv_oc_dense* s, size_t position, size_t count, size_t panel,
-    size_t piece, const float* soon) {
-  const ptrdiff_t sum_row = s->sum_row, seen_row = s->seen_row;
+    size_t piece, const float* prefetched) {
+  const ptrdiff_t sum_row = s->sum_row, input_row = s->input_row;
   // A single last panel is multiplied twice; the second result is discarded.
   const ptrdiff_t next = panel + 1 < s->panels ? s->weight_panel : 0;
   const float* weights = s->weights + (ptrdiff_t)panel * s->weight_panel;
-  const float* seen = s->seen + position;
+  const float* input = s->input + position;
   float* sums =
       s->sums + (ptrdiff_t)position * sum_row + panel * ETX_CONV_OC_CHANNELS;
-  etx_f32_vec own[CONV_OC_DENSE_POSITIONS][CONV_OC_DENSE_VECTORS] = {{{0}}};
+  etx_f32_vec acc[CONV_OC_DENSE_POSITIONS][CONV_OC_DENSE_VECTORS] = {{{0}}};
   if (!s->starts) {
     const float* from = sums;
     ETX_UNROLLED_16
     for (size_t i = 0; i < count; ++i, from += sum_row) {
       ETX_UNROLLED
       for (size_t v = 0; v < CONV_OC_DENSE_VECTORS; ++v) {
-        memcpy(&own[i][v], from + v * CONV_OC_DENSE_LANES, sizeof own[i][v]);
+        memcpy(&acc[i][v], from + v * CONV_OC_DENSE_LANES, sizeof acc[i][v]);
       }
     }
   }
@@ -66,16 +66,16 @@ static inline __attribute__((always_inline)) void conv_oc_dense_block(
     for (size_t i = k; i < k + 8 && i < lines; ++i) {
       __builtin_prefetch(ahead + i * ETX_CONV_OC_LINE);
     }
-    CONV_OC_DENSE_EIGHTS(seen, seen_row, weights, eights, count, own);
-    seen += (ptrdiff_t)(8 * eights) * seen_row;
-    soon += (ptrdiff_t)(8 * eights) * seen_row;
+    CONV_OC_DENSE_EIGHTS(input, input_row, weights, eights, count, acc);
+    input += (ptrdiff_t)(8 * eights) * input_row;
+    prefetched += (ptrdiff_t)(8 * eights) * input_row;
     weights += 8 * eights * ETX_CONV_OC_CHANNELS;
     k += 8 * eights;
   }
 #endif
-  for (; k < s->taps; ++k, seen += seen_row, soon += seen_row) {
+  for (; k < s->taps; ++k, input += input_row, prefetched += input_row) {
     etx_f32_vec weight[CONV_OC_DENSE_VECTORS];
-    __builtin_prefetch(soon);
+    __builtin_prefetch(prefetched);
     if (k < lines) __builtin_prefetch(ahead + k * ETX_CONV_OC_LINE);
     ETX_UNROLLED
     for (size_t v = 0; v < CONV_OC_DENSE_VECTORS; ++v) {
@@ -88,10 +88,10 @@ static inline __attribute__((always_inline)) void conv_oc_dense_block(
     weights += ETX_CONV_OC_CHANNELS;
     ETX_UNROLLED_16
     for (size_t i = 0; i < count; ++i) {
-      const etx_f32_vec x = ETX_F32_BROADCAST(seen[i]);
+      const etx_f32_vec x = ETX_F32_BROADCAST(input[i]);
       ETX_UNROLLED
       for (size_t v = 0; v < CONV_OC_DENSE_VECTORS; ++v) {
-        own[i][v] = ETX_F32_FMA(weight[v], x, own[i][v]);
+        acc[i][v] = ETX_F32_FMA(weight[v], x, acc[i][v]);
       }
     }
   }
@@ -99,7 +99,7 @@ static inline __attribute__((always_inline)) void conv_oc_dense_block(
   for (size_t i = 0; i < count; ++i, sums += sum_row) {
     ETX_UNROLLED
     for (size_t v = 0; v < CONV_OC_DENSE_VECTORS; ++v) {
-      memcpy(sums + v * CONV_OC_DENSE_LANES, &own[i][v], sizeof own[i][v]);
+      memcpy(sums + v * CONV_OC_DENSE_LANES, &acc[i][v], sizeof acc[i][v]);
     }
   }
 }
@@ -124,7 +124,7 @@ static inline size_t conv_oc_dense_count(size_t left) {
 static inline const float* conv_oc_dense_prefetch(const etx_conv_oc_dense* s,
                                                   size_t at) {
   if (at == s->positions) return s->next;
-  return s->seen + at + conv_oc_dense_count(s->positions - at) - 1;
+  return s->input + at + conv_oc_dense_count(s->positions - at) - 1;
 }
 
 //   @conv_oc_dense  float32 | direct convolution vectorised over output
@@ -136,48 +136,48 @@ static void conv_oc_dense(const etx_conv_oc_dense* s) {
     size_t piece = panel == 0 ? 0 : s->ahead_pieces;
     for (size_t at = 0, count; at < s->positions; at += count) {
       count = conv_oc_dense_count(s->positions - at);
-      const float* const soon = conv_oc_dense_prefetch(s, at + count);
+      const float* const prefetched = conv_oc_dense_prefetch(s, at + count);
       switch (count) {
 #if VECTOR_BYTES == 64
         case 12:
-          conv_oc_dense_block(s, at, 12, panel, piece, soon);
+          conv_oc_dense_block(s, at, 12, panel, piece, prefetched);
           break;
         case 11:
-          conv_oc_dense_block(s, at, 11, panel, piece, soon);
+          conv_oc_dense_block(s, at, 11, panel, piece, prefetched);
           break;
         case 10:
-          conv_oc_dense_block(s, at, 10, panel, piece, soon);
+          conv_oc_dense_block(s, at, 10, panel, piece, prefetched);
           break;
         case 9:
-          conv_oc_dense_block(s, at, 9, panel, piece, soon);
+          conv_oc_dense_block(s, at, 9, panel, piece, prefetched);
           break;
         case 8:
-          conv_oc_dense_block(s, at, 8, panel, piece, soon);
+          conv_oc_dense_block(s, at, 8, panel, piece, prefetched);
           break;
         case 7:
-          conv_oc_dense_block(s, at, 7, panel, piece, soon);
+          conv_oc_dense_block(s, at, 7, panel, piece, prefetched);
           break;
 #else
 #if VECTOR_BYTES == 32
         case 5:
-          conv_oc_dense_block(s, at, 5, panel, piece, soon);
+          conv_oc_dense_block(s, at, 5, panel, piece, prefetched);
           break;
         case 4:
-          conv_oc_dense_block(s, at, 4, panel, piece, soon);
+          conv_oc_dense_block(s, at, 4, panel, piece, prefetched);
           break;
         case 3:
-          conv_oc_dense_block(s, at, 3, panel, piece, soon);
+          conv_oc_dense_block(s, at, 3, panel, piece, prefetched);
           break;
 #endif
         case 2:
-          conv_oc_dense_block(s, at, 2, panel, piece, soon);
+          conv_oc_dense_block(s, at, 2, panel, piece, prefetched);
           break;
 #endif
         case 6:
-          conv_oc_dense_block(s, at, 6, panel, piece, soon);
+          conv_oc_dense_block(s, at, 6, panel, piece, prefetched);
           break;
         default:
-          conv_oc_dense_block(s, at, 1, panel, piece, soon);
+          conv_oc_dense_block(s, at, 1, panel, piece, prefetched);
           break;
       }
       ++piece;

@@ -41,7 +41,7 @@ static inline __attribute__((always_inline)) void conv_oc_block(
     const etx_conv_oc* s, size_t position, size_t count, size_t group,
     size_t groups, conv_oc_prefetch wanted) {
   const ptrdiff_t* const places = s->places + position;
-  const float* const seen = s->seen + places[0];
+  const float* const input = s->input + places[0];
   ptrdiff_t apart[CONV_OC_POSITIONS] = {0};
   ETX_UNROLLED
   for (size_t i = 1; i < count; ++i) apart[i] = places[i] - places[0];
@@ -51,14 +51,14 @@ static inline __attribute__((always_inline)) void conv_oc_block(
   const ptrdiff_t* const offsets = s->offsets;
   const ptrdiff_t* const weight_places = s->weight_places;
   const size_t vectors = groups * CONV_OC_PARTS;
-  etx_f32_vec own[CONV_OC_POSITIONS][CONV_OC_VECTORS] = {{{0}}};
+  etx_f32_vec acc[CONV_OC_POSITIONS][CONV_OC_VECTORS] = {{{0}}};
   if (!s->starts) {
     const float* from = sums;
     ETX_UNROLLED
     for (size_t i = 0; i < count; ++i, from += sum_row) {
       ETX_UNROLLED
       for (size_t v = 0; v < vectors; ++v) {
-        memcpy(&own[i][v], from + v * ETX_F32_LANES, sizeof own[i][v]);
+        memcpy(&acc[i][v], from + v * ETX_F32_LANES, sizeof acc[i][v]);
       }
     }
   }
@@ -78,7 +78,7 @@ static inline __attribute__((always_inline)) void conv_oc_block(
       }
       ahead += ETX_LANE_GROUP_BYTES;
     }
-    // Prefetches in a loop of its own, because the tap loop has no registers
+    // Prefetches in a loop of its acc, because the tap loop has no registers
     // left.
     for (size_t g = wanted.first; g < wanted.end; ++g) {
       const float* const next =
@@ -88,7 +88,7 @@ static inline __attribute__((always_inline)) void conv_oc_block(
       }
     }
     for (const size_t stop = k + step; k < stop; ++k) {
-      const float* const at = seen + offsets[k];
+      const float* const at = input + offsets[k];
       const float* const from = weights + weight_places[k];
       etx_f32_vec weight[CONV_OC_VECTORS];
       ETX_UNROLLED
@@ -104,7 +104,7 @@ static inline __attribute__((always_inline)) void conv_oc_block(
         const etx_f32_vec x = ETX_F32_BROADCAST(at[apart[i]]);
         ETX_UNROLLED
         for (size_t v = 0; v < vectors; ++v) {
-          own[i][v] = ETX_F32_FMA(weight[v], x, own[i][v]);
+          acc[i][v] = ETX_F32_FMA(weight[v], x, acc[i][v]);
         }
       }
     }
@@ -113,7 +113,7 @@ static inline __attribute__((always_inline)) void conv_oc_block(
   for (size_t i = 0; i < count; ++i, sums += sum_row) {
     ETX_UNROLLED
     for (size_t v = 0; v < vectors; ++v) {
-      memcpy(sums + v * ETX_F32_LANES, &own[i][v], sizeof own[i][v]);
+      memcpy(sums + v * ETX_F32_LANES, &acc[i][v], sizeof acc[i][v]);
     }
   }
 }
@@ -179,10 +179,10 @@ static inline __attribute__((always_inline)) void store_line(
     finish_plane(s, sums, added, out);
     return;
   }
-  float own[TRANSPOSE_SIDE], other[TRANSPOSE_SIDE] = {0};
+  float results[TRANSPOSE_SIDE], other[TRANSPOSE_SIDE] = {0};
   if (added != NULL) copy_row(added, other, count);
-  finish_plane(s, sums, added == NULL ? NULL : other, own);
-  copy_row(own, out, count);
+  finish_plane(s, sums, added == NULL ? NULL : other, results);
+  copy_row(results, out, count);
 #endif
 }
 

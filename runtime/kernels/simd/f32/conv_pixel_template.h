@@ -42,7 +42,7 @@ static inline size_t conv_pixel_at(const conv_pixel_place* place, size_t g,
 static inline __attribute__((always_inline)) void conv_pixel_store(
     const etx_conv_pixels* p, const conv_pixel_place* place, size_t groups,
     float* out, const float* added,
-    etx_f32_vec own[CONV_PIXEL_ROWS][CONV_PIXEL_GROUPS]) {
+    etx_f32_vec acc[CONV_PIXEL_ROWS][CONV_PIXEL_GROUPS]) {
   static const float none = -0.0f;
   etx_row_store store = p->store;
   const ptrdiff_t step = p->bias == NULL ? 0 : p->bias_step;
@@ -56,14 +56,14 @@ static inline __attribute__((always_inline)) void conv_pixel_store(
       for (size_t g = 0; g < groups; ++g) {
         etx_f32_vec other;
         memcpy(&other, added + conv_pixel_at(place, g, groups), sizeof other);
-        own[c][g] = other + (own[c][g] + store.bias);
+        acc[c][g] = other + (acc[c][g] + store.bias);
       }
       store.bias = -0.0f;
       ETX_STEP(added, p->out_channel);
     }
     ETX_UNROLLED
     for (size_t g = 0; g < groups; ++g) {
-      finish_plane(&store, &own[c][g], NULL,
+      finish_plane(&store, &acc[c][g], NULL,
                    out + conv_pixel_at(place, g, groups));
     }
     ETX_STEP(out, p->out_channel);
@@ -84,10 +84,10 @@ static inline __attribute__((always_inline)) void conv_pixel_block(
   const ptrdiff_t* const offsets = p->offsets;
   // The distance to the next block of the line, or, behind the last one, to
   // where neighbouring positions continue.
-  const size_t soon = place->last + CONV_PIXEL_LANES - place->at;
+  const size_t prefetch_distance = place->last + CONV_PIXEL_LANES - place->at;
   const float* weights = p->weights + channel * weight_row;
-  const float* seen = p->store.sums + line * p->store.sum_row + at;
-  etx_f32_vec own[CONV_PIXEL_ROWS][CONV_PIXEL_GROUPS] = {{{0}}};
+  const float* input = p->store.sums + line * p->store.sum_row + at;
+  etx_f32_vec acc[CONV_PIXEL_ROWS][CONV_PIXEL_GROUPS] = {{{0}}};
   const float* asked = p->store.out + to;
   ETX_UNROLLED
   for (ptrdiff_t c = 0; c < CONV_PIXEL_ROWS; ++c) {
@@ -97,14 +97,14 @@ static inline __attribute__((always_inline)) void conv_pixel_block(
     }
     ETX_STEP(asked, p->out_channel);
   }
-  for (size_t piece = 0; piece < p->pieces; ++piece, seen += p->piece) {
+  for (size_t piece = 0; piece < p->pieces; ++piece, input += p->piece) {
     const size_t taps = piece + 1 < p->pieces ? p->taps : p->last_taps;
     for (size_t k = 0; k < taps; ++k, weights += weight_tap) {
-      const float* const from = seen + offsets[k];
+      const float* const from = input + offsets[k];
       const float* next = from;
       etx_f32_vec x[CONV_PIXEL_GROUPS];
       // Taps are too far apart for the hardware prefetcher.
-      ETX_STEP(next, (ptrdiff_t)soon);
+      ETX_STEP(next, (ptrdiff_t)prefetch_distance);
       ETX_UNROLLED
       for (size_t i = 0; i < groups * CONV_PIXEL_LANES; i += CONV_PIXEL_LINE) {
         __builtin_prefetch(next + i);
@@ -122,13 +122,13 @@ static inline __attribute__((always_inline)) void conv_pixel_block(
         const etx_f32_vec weight = ETX_F32_BROADCAST(near[row * weight_row]);
         ETX_UNROLLED
         for (size_t g = 0; g < groups; ++g) {
-          own[c][g] = ETX_F32_FMA(weight, x[g], own[c][g]);
+          acc[c][g] = ETX_F32_FMA(weight, x[g], acc[c][g]);
         }
       }
     }
   }
   conv_pixel_store(p, place, groups, p->store.out + to,
-                   p->store.added == NULL ? NULL : p->store.added + to, own);
+                   p->store.added == NULL ? NULL : p->store.added + to, acc);
 }
 
 // Prefetches a share of the weights of the channels from `channel` on: that of

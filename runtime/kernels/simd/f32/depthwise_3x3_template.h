@@ -68,10 +68,10 @@ static inline __attribute__((always_inline)) void depthwise_store(
     finish_plane(s, sums, added, out);
     return;
   }
-  float own[DEPTHWISE_LANES], other[DEPTHWISE_LANES] = {0};
+  float results[DEPTHWISE_LANES], other[DEPTHWISE_LANES] = {0};
   if (added != NULL) copy_row(added, other, s->count);
-  finish_plane(s, sums, added == NULL ? NULL : other, own);
-  copy_row(own, out, s->count);
+  finish_plane(s, sums, added == NULL ? NULL : other, results);
+  copy_row(results, out, s->count);
 #endif
 }
 
@@ -113,7 +113,7 @@ static inline __attribute__((always_inline)) etx_f32_vec depthwise_load(
 // The three taps' elements of a row; `row` is where the first load begins.
 static inline __attribute__((always_inline)) void depthwise_see(
     const float* row, const depthwise_view* v, ptrdiff_t stride, bool is_whole,
-    etx_f32_vec* seen) {
+    etx_f32_vec* input) {
   etx_f32_vec loaded[3];
   for (size_t i = 0; i < 3; ++i) {
     const float* const at = row + DEPTHWISE_PLACE(stride, i);
@@ -123,11 +123,11 @@ static inline __attribute__((always_inline)) void depthwise_see(
     ETX_F32_KEEP(loaded[i]);
   }
   if (stride == 1) {
-    for (size_t i = 0; i < 3; ++i) seen[i] = loaded[i];
+    for (size_t i = 0; i < 3; ++i) input[i] = loaded[i];
   } else {
-    seen[1] = ETX_F32_EVEN(loaded[1], loaded[2]);
-    seen[2] = ETX_F32_ODD(loaded[1], loaded[2]);
-    seen[0] = ETX_F32_SHIFT_IN(loaded[0], seen[2]);
+    input[1] = ETX_F32_EVEN(loaded[1], loaded[2]);
+    input[2] = ETX_F32_ODD(loaded[1], loaded[2]);
+    input[0] = ETX_F32_SHIFT_IN(loaded[0], input[2]);
   }
 }
 
@@ -143,69 +143,69 @@ typedef struct depthwise_rows {
 // a whole channel that is the next channel.
 static inline __attribute__((always_inline)) void depthwise_next(
     depthwise_rows* rows, const depthwise_view* v, ptrdiff_t stride,
-    bool is_whole, bool asks, etx_f32_vec* seen) {
+    bool is_whole, bool asks, etx_f32_vec* input) {
   if (asks) {
     const float* const behind = rows->row + rows->behind;
     ETX_PREFETCH_L2(behind + 1);
     if (stride == 2) ETX_PREFETCH_L2(behind + 1 + DEPTHWISE_LANES);
   }
   if ((size_t)rows->y < (size_t)rows->count) {
-    depthwise_see(rows->row, v, stride, is_whole, seen);
+    depthwise_see(rows->row, v, stride, is_whole, input);
   } else {
-    seen[0] = seen[1] = seen[2] = (etx_f32_vec){0};
+    input[0] = input[1] = input[2] = (etx_f32_vec){0};
   }
   rows->row += rows->step;
   ++rows->y;
 }
 
 static inline __attribute__((always_inline)) void depthwise_add(
-    const etx_f32_vec* weights, const etx_f32_vec* seen, etx_f32_vec* sums) {
-  *sums = ETX_F32_FMA(weights[0], seen[0], *sums);
-  *sums = ETX_F32_FMA(weights[1], seen[1], *sums);
-  *sums = ETX_F32_FMA(weights[2], seen[2], *sums);
+    const etx_f32_vec* weights, const etx_f32_vec* input, etx_f32_vec* sums) {
+  *sums = ETX_F32_FMA(weights[0], input[0], *sums);
+  *sums = ETX_F32_FMA(weights[1], input[1], *sums);
+  *sums = ETX_F32_FMA(weights[2], input[2], *sums);
 }
 
 // Results of one vector of columns from `x` on.
 static inline __attribute__((always_inline)) void depthwise_columns(
     const etx_depthwise_planes* p, const etx_f32_vec* weights, size_t x,
-    const depthwise_view* own, ptrdiff_t stride, const float* added,
+    const depthwise_view* view_of_p, ptrdiff_t stride, const float* added,
     bool is_whole, bool asks) {
   const etx_row_store* s = &p->store;
-  const depthwise_view view = *own;
+  const depthwise_view view = *view_of_p;
   float* out = s->out + x;
   if (added != NULL) added += x;
-  etx_f32_vec seen[3], first = {0}, second = {0};
+  etx_f32_vec input[3], first = {0}, second = {0};
   depthwise_rows rows = {.row = p->in + p->row * p->in_row + view.first,
                          .step = p->in_row,
                          .y = p->row,
                          .count = p->in_rows,
                          .behind = (ptrdiff_t)s->rows * stride * p->in_row};
-  depthwise_next(&rows, &view, stride, is_whole, asks, seen);
-  depthwise_add(weights, seen, &first);
+  depthwise_next(&rows, &view, stride, is_whole, asks, input);
+  depthwise_add(weights, input, &first);
   if (stride == 1) {
-    depthwise_next(&rows, &view, stride, is_whole, asks, seen);
+    depthwise_next(&rows, &view, stride, is_whole, asks, input);
     second = first;
-    depthwise_add(weights + 3, seen, &second);
+    depthwise_add(weights + 3, input, &second);
     first = (etx_f32_vec){0};
-    depthwise_add(weights, seen, &first);
+    depthwise_add(weights, input, &first);
   }
   for (size_t r = 0; r < s->rows; ++r, out += s->out_row) {
     if (stride != 1) {
-      depthwise_next(&rows, &view, stride, is_whole, asks, seen);
+      depthwise_next(&rows, &view, stride, is_whole, asks, input);
       second = first;
-      depthwise_add(weights + 3, seen, &second);
+      depthwise_add(weights + 3, input, &second);
     }
-    depthwise_next(&rows, &view, stride, is_whole, asks, seen);
-    depthwise_add(weights + 6, seen, &second);
+    depthwise_next(&rows, &view, stride, is_whole, asks, input);
+    depthwise_add(weights + 6, input, &second);
     if (asks) __builtin_prefetch(out + (ptrdiff_t)s->rows * s->out_row, 1);
     depthwise_store(s, &second, added, out, x, s->rows - r);
     if (added != NULL) added += s->out_row;
     if (stride == 1) {
       second = first;
-      depthwise_add(weights + 3, seen, &second);
+      depthwise_add(weights + 3, input, &second);
     }
     first = (etx_f32_vec){0};
-    depthwise_add(weights, seen, &first);
+    depthwise_add(weights, input, &first);
   }
 }
 

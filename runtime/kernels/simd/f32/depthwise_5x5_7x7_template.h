@@ -52,11 +52,11 @@ depthwise_square_view_of(const etx_depthwise_planes* p, ptrdiff_t x,
 // The taps' elements of the row that begins at `row`.
 static inline __attribute__((always_inline)) void depthwise_square_see(
     const float* row, const depthwise_square_view* v, ptrdiff_t stride,
-    ptrdiff_t kernel, etx_f32_vec* seen) {
+    ptrdiff_t kernel, etx_f32_vec* input) {
   if (stride == 1) {
     ETX_UNROLLED
     for (ptrdiff_t i = 0; i < kernel; ++i) {
-      seen[i] = ROW_LOAD_SOME(row + i, v->inside[i]);
+      input[i] = ROW_LOAD_SOME(row + i, v->inside[i]);
     }
     return;
   }
@@ -65,8 +65,8 @@ static inline __attribute__((always_inline)) void depthwise_square_see(
     const etx_f32_vec near = ROW_LOAD_SOME(row + i, v->inside[i]);
     const etx_f32_vec far =
         ROW_LOAD_SOME(row + i + DEPTHWISE_LANES, v->inside[i + 1]);
-    seen[i] = ETX_F32_EVEN(near, far);
-    if (i + 1 < kernel) seen[i + 1] = ETX_F32_ODD(near, far);
+    input[i] = ETX_F32_EVEN(near, far);
+    if (i + 1 < kernel) input[i + 1] = ETX_F32_ODD(near, far);
   }
 }
 
@@ -79,7 +79,7 @@ static inline __attribute__((always_inline)) void depthwise_square_columns(
       p, (ptrdiff_t)x, stride, stride == 1 ? kernel : kernel + 1);
   // sums[i] is that of the result which began i steps before.
   const size_t waiting = (size_t)((kernel - 1) / stride + 1);
-  etx_f32_vec seen[DEPTHWISE_SQUARE_MAX_KERNEL] = {{0}},
+  etx_f32_vec input[DEPTHWISE_SQUARE_MAX_KERNEL] = {{0}},
               sums[DEPTHWISE_SQUARE_MAX_KERNEL] = {{0}};
   const float* row = p->in + p->row * p->in_row + view.first;
   const float* added = s->added == NULL ? NULL : s->added + x;
@@ -89,10 +89,10 @@ static inline __attribute__((always_inline)) void depthwise_square_columns(
     ETX_UNROLLED
     for (ptrdiff_t phase = 0; phase < stride; ++phase, ++y, row += p->in_row) {
       if ((size_t)y < (size_t)p->in_rows) {
-        depthwise_square_see(row, &view, stride, kernel, seen);
+        depthwise_square_see(row, &view, stride, kernel, input);
       } else {
         ETX_UNROLLED
-        for (ptrdiff_t k = 0; k < kernel; ++k) seen[k] = (etx_f32_vec){0};
+        for (ptrdiff_t k = 0; k < kernel; ++k) input[k] = (etx_f32_vec){0};
       }
       ETX_UNROLLED
       for (size_t i = 0; i < waiting; ++i) {
@@ -102,7 +102,7 @@ static inline __attribute__((always_inline)) void depthwise_square_columns(
         ETX_UNROLLED
         for (ptrdiff_t k = 0; k < kernel; ++k) {
           sums[i] =
-              ETX_F32_FMA(ETX_F32_BROADCAST(weights[k]), seen[k], sums[i]);
+              ETX_F32_FMA(ETX_F32_BROADCAST(weights[k]), input[k], sums[i]);
         }
       }
       if (phase == (kernel - 1) % stride && step + 1 >= waiting) {

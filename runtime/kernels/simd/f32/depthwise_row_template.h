@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) void depthwise_row_tap(
 }
 
 static inline __attribute__((always_inline)) void depthwise_row_block(
-    const etx_depthwise_row* p, const etx_f32_vec* weights, const float* seen,
+    const etx_depthwise_row* p, const etx_f32_vec* weights, const float* input,
     const float* added, float* out, depthwise_row_span s) {
   etx_f32_vec sums[DEPTHWISE_ROW_VECTORS] = {{0}};
   if (weights != NULL) {
@@ -77,13 +77,13 @@ static inline __attribute__((always_inline)) void depthwise_row_block(
     for (size_t i = 0; i < DEPTHWISE_ROW_TAPS; i += 3) {
       ETX_UNROLLED
       for (size_t k = i; k < i + 3; ++k) {
-        depthwise_row_tap(&weights[k], seen + p->offsets[k], s, sums);
+        depthwise_row_tap(&weights[k], input + p->offsets[k], s, sums);
       }
     }
   } else {
     for (size_t k = 0; k < p->taps; ++k) {
       const etx_f32_vec weight = (etx_f32_vec){0} + p->weights[k];
-      depthwise_row_tap(&weight, seen + p->offsets[k], s, sums);
+      depthwise_row_tap(&weight, input + p->offsets[k], s, sums);
     }
   }
   ETX_UNROLLED
@@ -95,7 +95,7 @@ static inline __attribute__((always_inline)) void depthwise_row_block(
 }
 
 static inline __attribute__((always_inline)) void depthwise_row_wide(
-    const etx_depthwise_row* p, const etx_f32_vec* weights, const float* seen,
+    const etx_depthwise_row* p, const etx_f32_vec* weights, const float* input,
     const float* added, float* out) {
   enum { LANES = DEPTHWISE_ROW_LANES };
   const size_t count = p->store.count, end = count - LANES;
@@ -103,60 +103,60 @@ static inline __attribute__((always_inline)) void depthwise_row_wide(
   for (; at + DEPTHWISE_ROW_VECTORS * LANES <= count;
        at += DEPTHWISE_ROW_VECTORS * LANES) {
     depthwise_row_block(
-        p, weights, seen, added, out,
+        p, weights, input, added, out,
         (depthwise_row_span){at, at + (DEPTHWISE_ROW_VECTORS - 1) * LANES,
                              DEPTHWISE_ROW_VECTORS});
   }
   const size_t left = count - at;
   if (left > 3 * LANES) {
-    depthwise_row_block(p, weights, seen, added, out,
+    depthwise_row_block(p, weights, input, added, out,
                         (depthwise_row_span){at, end, 4});
   } else if (left > 2 * LANES) {
-    depthwise_row_block(p, weights, seen, added, out,
+    depthwise_row_block(p, weights, input, added, out,
                         (depthwise_row_span){at, end, 3});
   } else if (left > LANES) {
-    depthwise_row_block(p, weights, seen, added, out,
+    depthwise_row_block(p, weights, input, added, out,
                         (depthwise_row_span){at, end, 2});
   } else if (left > 0) {
-    depthwise_row_block(p, weights, seen, added, out,
+    depthwise_row_block(p, weights, input, added, out,
                         (depthwise_row_span){at, end, 1});
   }
 }
 
 // A row shorter than a vector.
 static inline __attribute__((always_inline)) void depthwise_row_narrow(
-    const etx_depthwise_row* p, const etx_f32_vec* weights, const float* seen,
+    const etx_depthwise_row* p, const etx_f32_vec* weights, const float* input,
     const float* added, float* out) {
   const depthwise_row_span all = {0, 0, 1};
-  float own[DEPTHWISE_ROW_LANES], other[DEPTHWISE_ROW_LANES] = {0};
+  float results[DEPTHWISE_ROW_LANES], other[DEPTHWISE_ROW_LANES] = {0};
   if (added != NULL) {
     copy_row(added, other, p->store.count);
-    depthwise_row_block(p, weights, seen, other, own, all);
+    depthwise_row_block(p, weights, input, other, results, all);
   } else {
-    depthwise_row_block(p, weights, seen, NULL, own, all);
+    depthwise_row_block(p, weights, input, NULL, results, all);
   }
-  copy_row(own, out, p->store.count);
+  copy_row(results, out, p->store.count);
 }
 
 static inline __attribute__((always_inline)) void depthwise_row_rows(
     const etx_depthwise_row* p, const etx_f32_vec* weights,
     const float* added) {
   const etx_row_store* s = &p->store;
-  const float* seen = s->sums;
+  const float* input = s->sums;
   float* out = s->out;
   const bool is_dense = s->out_row == (ptrdiff_t)s->count && added == NULL;
   for (size_t r = 0; r < s->rows; ++r) {
     if (is_dense && s->count < DEPTHWISE_ROW_LANES &&
         (s->rows - r) * s->count >= DEPTHWISE_ROW_LANES) {
       // The vector may write into later rows, which are written afterwards.
-      depthwise_row_block(p, weights, seen, NULL, out,
+      depthwise_row_block(p, weights, input, NULL, out,
                           (depthwise_row_span){0, 0, 1});
     } else if (s->count < DEPTHWISE_ROW_LANES) {
-      depthwise_row_narrow(p, weights, seen, added, out);
+      depthwise_row_narrow(p, weights, input, added, out);
     } else {
-      depthwise_row_wide(p, weights, seen, added, out);
+      depthwise_row_wide(p, weights, input, added, out);
     }
-    seen += s->sum_row;
+    input += s->sum_row;
     out += s->out_row;
     if (added != NULL) added += s->out_row;
   }

@@ -104,9 +104,9 @@ static inline __attribute__((always_inline)) void max_pool_some(
   }
 #if VECTOR_BYTES >= 32
   const etx_f32_vec best = max_pool_vector(m, at, stride, false);
-  float own[MOST_LANES];
-  memcpy(own, &best, sizeof own);
-  copy_row(own, m->out + at, count);
+  float results[MOST_LANES];
+  memcpy(results, &best, sizeof results);
+  copy_row(results, m->out + at, count);
 #else
   for (size_t i = 0; i < count; ++i) m->out[at + i] = max_pool_one(m, at + i);
 #endif

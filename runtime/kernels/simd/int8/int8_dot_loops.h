@@ -48,7 +48,7 @@ typedef struct etx_int8_dot_block {
 typedef struct etx_int4_dot_block {
   const uint8_t* left;
   ptrdiff_t left_row;
-  const etx_int8_row_qparams* numbers;
+  const etx_int8_row_qparams* row_qparams;
   const uint8_t* right;
   ptrdiff_t right_row;
   const float* scales;  // scales of each column's groups
@@ -67,7 +67,7 @@ typedef struct etx_int8_epilogue {
   const int32_t* column_sums;  // NULL: sums are floats, without these scales
   const float* scales;
   const float* bias;  // NULL: none
-  const etx_int8_row_qparams* numbers;
+  const etx_int8_row_qparams* row_qparams;
   size_t rows, columns;
   float* out;  // not of `whole` where results are compared
   ptrdiff_t out_row;
@@ -91,7 +91,7 @@ typedef struct etx_int8_panel {
   size_t count;  // elements, a multiple of 4
   // If all elements are here, what becomes of the sums at once: of
   // ETX_INT8_COLUMNS columns, and no more rows. NULL: sums are stored.
-  const etx_int8_epilogue* line;
+  const etx_int8_epilogue* epilogue;
   int32_t* sums;  // [rows, ETX_INT8_COLUMNS]; not read if they start
   bool starts;
   // Memory to prefetch meanwhile: `next_bytes` of each of `next_rows` rows.
@@ -105,7 +105,7 @@ typedef struct etx_int8_panel {
 typedef struct etx_int4_panel {
   const uint8_t* left;
   ptrdiff_t left_row;
-  const etx_int8_row_qparams* numbers;
+  const etx_int8_row_qparams* row_qparams;
   const int8_t* panel;  // [count / 8][2][ETX_INT8_COLUMNS][4]
   size_t rows;
   size_t count, group;        // elements; the former groups of the latter
@@ -165,7 +165,7 @@ typedef struct etx_int8_dot_loops {
   // Adds up the partial sums of each row, in place: [rows, ETX_INT8_COLUMNS].
   // Partial sums of groups that do not exist count as 0.
   void (*totals)(size_t rows, size_t groups, float* sums);
-  void (*last)(const etx_int8_epilogue* line);
+  void (*last)(const etx_int8_epilogue* epilogue);
 } etx_int8_dot_loops;
 
 // The loops for an instruction set; NULL: it has no such products.

@@ -147,21 +147,21 @@ static inline __attribute__((always_inline)) void dot4(
   etx_f32_vec sums[FLOAT_ROWS][FLOAT_PARTS] = {{{0}}};
   size_t k = 0;
   for (size_t g = 0; g < b->groups; ++g) {
-    etx_f32_vec own[FLOAT_ROWS][FLOAT_PARTS] = {{{0}}};
+    etx_f32_vec acc[FLOAT_ROWS][FLOAT_PARTS] = {{{0}}};
     const size_t at = column * b->groups + g;
     const int32_t zero = 8 + (b->zeros == NULL ? 0 : b->zeros[at]);
     for (const size_t end = k + b->group; k < end; k += 32) {
       const size_t chunk = k - k % FLOAT_CHUNK, rest = b->count - chunk;
       const size_t in_chunk = rest < FLOAT_CHUNK ? rest : FLOAT_CHUNK;
       step4(x + chunk + (k - chunk) / 2, (ptrdiff_t)(in_chunk / 2), b->left_row,
-            w + k / 2, zero, rows, own);
+            w + k / 2, zero, rows, acc);
     }
     const etx_f32_vec scale = ETX_F32_BROADCAST(b->scales[at]);
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
       ETX_UNROLLED
       for (size_t part = 0; part < FLOAT_PARTS; ++part) {
-        sums[r][part] = ETX_F32_FMA(scale, own[r][part], sums[r][part]);
+        sums[r][part] = ETX_F32_FMA(scale, acc[r][part], sums[r][part]);
       }
     }
   }

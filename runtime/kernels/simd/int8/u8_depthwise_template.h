@@ -93,10 +93,10 @@ static inline __attribute__((always_inline)) void transpose_columns(
   const etx_u8_depthwise* w = t->w;
   const size_t bytes = is_whole ? (size_t)CHANNELS : t->count;
   for (size_t s = 0; s < t->sides; ++s) {
-    const uint8_t *from[SIDE] = {NULL}, *own[SIDE] = {NULL};
+    const uint8_t *from[SIDE] = {NULL}, *row[SIDE] = {NULL};
     const size_t left = w->kernel_y - s * SIDE;
     for (size_t i = 0; i < SIDE && i < left; ++i) {
-      own[i] = rows[(s * SIDE + i) * w->dilation_y];
+      row[i] = rows[(s * SIDE + i) * w->dilation_y];
     }
     for (size_t c = 0; c < count; ++c) {
       const int64_t at = column + (int64_t)c;
@@ -105,8 +105,8 @@ static inline __attribute__((always_inline)) void transpose_columns(
       ETX_UNROLLED
       for (size_t i = 0; i < SIDE; ++i) {
         if (i >= left) break;
-        from[i] = own[i] == NULL || !is_inside ? w->outside + t->first
-                                               : own[i] + place;
+        from[i] = row[i] == NULL || !is_inside ? w->outside + t->first
+                                               : row[i] + place;
       }
       transpose_bytes(from, bytes, t->columns[c * t->sides + s]);
     }
@@ -141,13 +141,13 @@ static inline __attribute__((always_inline)) void depthwise_planes(
     I32_VEC sums[SOME];
     memcpy(sums, t->offsets, sizeof sums);
     for (size_t x = 0; x < kernel_x; ++x) {
-      const I32_VEC* seen =
+      const I32_VEC* input =
           t->columns[(o * w->stride_x + x * w->dilation_x) * sides];
       const I32_VEC* weights = t->weights[x * sides];
       for (size_t i = 0; i < sides * SOME; i += SOME) {
         ETX_UNROLLED
         for (size_t k = 0; k < SOME; ++k) {
-          sums[k] = add_products(sums[k], seen[i + k], weights[i + k]);
+          sums[k] = add_products(sums[k], input[i + k], weights[i + k]);
         }
       }
     }

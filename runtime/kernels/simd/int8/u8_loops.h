@@ -37,7 +37,7 @@ typedef struct etx_u8_requantize {
 typedef struct etx_u8_block {
   // [taps][pitch]: where a row's piece begins. Rows are padded to a multiple of
   // ETX_U8_ROWS with readable pieces, whose sums are discarded.
-  const uint8_t* const* seen;
+  const uint8_t* const* input;
   size_t pitch;
   size_t taps;
   size_t fours;          // numbers of a piece, / ETX_U8_INTERLEAVE

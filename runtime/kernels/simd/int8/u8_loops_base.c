@@ -20,18 +20,18 @@ static inline void add_numbers(etx_u32x4 lanes, const uint8_t* const x[],
   const etx_i16x8 even = (etx_i16x8)((etx_u16x8)lanes << 8) >> 8;
   const etx_i16x8 odd = (etx_i16x8)lanes >> 8;
   for (size_t r = 0; r < SOME_ROWS; ++r) {
-    int32_t seen;
-    memcpy(&seen, x[r] + k, sizeof seen);
-    const etx_u16x8 own = (etx_u16x8)all_of(seen);
+    int32_t input;
+    memcpy(&input, x[r] + k, sizeof input);
+    const etx_u16x8 bytes = (etx_u16x8)all_of(input);
     sums[r][g] +=
-        (etx_i32x4)__builtin_ia32_pmaddwd128((etx_i16x8)(own & 255), even) +
-        (etx_i32x4)__builtin_ia32_pmaddwd128((etx_i16x8)(own >> 8), odd);
+        (etx_i32x4)__builtin_ia32_pmaddwd128((etx_i16x8)(bytes & 255), even) +
+        (etx_i32x4)__builtin_ia32_pmaddwd128((etx_i16x8)(bytes >> 8), odd);
   }
 #else
   for (size_t i = 0; i < ETX_U8_INTERLEAVE; ++i) {
-    const etx_i32x4 own = (etx_i32x4)(lanes << (24 - 8 * (int)i)) >> 24;
+    const etx_i32x4 weights = (etx_i32x4)(lanes << (24 - 8 * (int)i)) >> 24;
     for (size_t r = 0; r < SOME_ROWS; ++r) {
-      sums[r][g] += own * all_of(x[r][k + i]);
+      sums[r][g] += weights * all_of(x[r][k + i]);
     }
   }
 #endif
@@ -50,7 +50,7 @@ static void panel_rows(const etx_u8_block* b, size_t row, size_t panel) {
   for (size_t t = 0; t < b->taps; ++t) {
     const uint8_t* x[SOME_ROWS];
     for (size_t r = 0; r < SOME_ROWS; ++r) {
-      x[r] = b->seen[t * b->pitch + row + r];
+      x[r] = b->input[t * b->pitch + row + r];
     }
     for (size_t k = 0; k < b->fours * ETX_U8_INTERLEAVE;
          k += ETX_U8_INTERLEAVE) {
@@ -61,14 +61,14 @@ static void panel_rows(const etx_u8_block* b, size_t row, size_t panel) {
     }
   }
   for (size_t r = 0; r < count; ++r) {
-    int32_t own[COLUMNS];
-    memcpy(own, sums[r], sizeof own);
+    int32_t row_sums[COLUMNS];
+    memcpy(row_sums, sums[r], sizeof row_sums);
     if (!b->ends) {
-      memcpy(b->sums + (row + r) * MOST + column, own, sizeof own);
+      memcpy(b->sums + (row + r) * MOST + column, row_sums, sizeof row_sums);
       continue;
     }
     const size_t columns = b->columns - column;
-    u8_store(b->results, own, b->channel + column,
+    u8_store(b->results, row_sums, b->channel + column,
              columns < COLUMNS ? columns : (size_t)COLUMNS, b->out,
              (row + r) * b->out_row + column);
   }
@@ -99,9 +99,9 @@ static void sum_window(const etx_u8_depthwise* w, const uint8_t* const* rows,
     for (size_t x = 0; x < w->kernel_x; ++x, weights += w->channels) {
       const int64_t at = column + (int64_t)(x * w->dilation_x);
       const bool is_inside = row != NULL && at >= 0 && at < (int64_t)w->columns;
-      const uint8_t* seen =
+      const uint8_t* input =
           is_inside ? row + (size_t)at * w->channels : w->outside;
-      add_tap(seen + first, weights, count, sums);
+      add_tap(input + first, weights, count, sums);
     }
   }
 }

@@ -150,8 +150,8 @@ static void sum_result(const subpixel_operands* o, int64_t image,
   const float* weights = (const float*)(const void*)c->weight.data +
                          group * c->weight_group +
                          channel % c->out_channels * c->weight_out;
-  const float* seen = (const float*)(const void*)in->data + image * in->image +
-                      group * c->in_channels * in->channel;
+  const float* input = (const float*)(const void*)in->data + image * in->image +
+                       group * c->in_channels * in->channel;
   float sum = 0;
   double exact = 0, most = 0;
   for (int64_t i = 0; i < c->in_channels; ++i) {
@@ -163,8 +163,8 @@ static void sum_result(const subpixel_operands* o, int64_t image,
         const float weight =
             weights[i * c->weight_in + a * c->weight.strides[1] +
                     b * c->weight.strides[2]];
-        const float value = seen[i * in->channel + row * in->strides[1] +
-                                 column * in->strides[2]];
+        const float value = input[i * in->channel + row * in->strides[1] +
+                                  column * in->strides[2]];
         sum = fmaf(weight, value, sum);
         exact += (double)weight * value;
         most += fabs((double)weight * value);

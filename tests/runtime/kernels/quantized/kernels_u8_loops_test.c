@@ -200,9 +200,9 @@ static void check_block(const etx_u8_loops* loops, size_t round) {
   const size_t panels = (columns + ETX_U8_COLUMNS - 1) / ETX_U8_COLUMNS;
   const etx_u8_requantize results = random_requantize(columns);
   const size_t bytes = results.is_float ? sizeof(float) : 1;
-  const uint8_t* seen[3 * ETX_U8_ROWS];
+  const uint8_t* input[3 * ETX_U8_ROWS];
   int32_t sums[ETX_U8_ROWS * ETX_U8_PANELS * ETX_U8_COLUMNS];
-  etx_u8_block b = {.seen = seen,
+  etx_u8_block b = {.input = input,
                     .pitch = ETX_U8_ROWS,
                     .taps = 1 + round % 3,
                     .fours = random_between(1, 11),
@@ -218,7 +218,7 @@ static void check_block(const etx_u8_loops* loops, size_t round) {
   const uint8_t* pieces[] = {random_bytes(b.fours * ETX_U8_INTERLEAVE, 1),
                              random_bytes(b.fours * ETX_U8_INTERLEAVE, 1)};
   for (size_t i = 0; i < 3 * ETX_U8_ROWS; ++i)
-    seen[i] = pieces[random_between(0, 1)];
+    input[i] = pieces[random_between(0, 1)];
   const size_t size = b.rows * columns * bytes;
   uint8_t* out = random_bytes(size, bytes);
   uint8_t* expected = random_bytes(size, bytes);

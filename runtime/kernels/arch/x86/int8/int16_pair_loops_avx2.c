@@ -235,13 +235,13 @@ static inline __attribute__((always_inline)) void few_rows(
   const int8_t* from = b->bytes;
   etx_i32x8 sums[ETX_INT16_PAIR_FEW_ROWS][QUARTERS] = {{{0}}};
   for (size_t k = 0; k < b->count; k += 4, left += 4) {
-    etx_longx4 seen[ETX_INT16_PAIR_FEW_ROWS];
+    etx_longx4 input[ETX_INT16_PAIR_FEW_ROWS];
     __builtin_prefetch(from + FEW_AHEAD);
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
       long long x;
       memcpy(&x, left + (ptrdiff_t)r * b->left_row, sizeof(x));
-      seen[r] = (etx_longx4){x, x, x, x};
+      input[r] = (etx_longx4){x, x, x, x};
     }
     ETX_UNROLLED
     for (int i = 0; i < QUARTERS; ++i, from += 4 * COLUMNS) {
@@ -250,7 +250,7 @@ static inline __attribute__((always_inline)) void few_rows(
       const etx_i16x16 w = widen(x);
       ETX_UNROLLED
       for (size_t r = 0; r < rows; ++r) {
-        sums[r][i] += multiply_pairs((etx_i32x8)seen[r], (etx_i32x8)w);
+        sums[r][i] += multiply_pairs((etx_i32x8)input[r], (etx_i32x8)w);
       }
     }
   }
@@ -301,11 +301,11 @@ static inline __attribute__((always_inline)) void group_rows(
     for (size_t r = 0; r < rows; ++r) {
       ETX_UNROLLED
       for (int part = 0; part < PARTS; ++part) {
-        etx_f32x8 own, scale;
-        memcpy(&own, sums + part * SIDE, sizeof(own));
+        etx_f32x8 acc, scale;
+        memcpy(&acc, sums + part * SIDE, sizeof(acc));
         memcpy(&scale, scales + part * SIDE, sizeof(scale));
-        own += scale * __builtin_convertvector(whole[r][part], etx_f32x8);
-        memcpy(sums + part * SIDE, &own, sizeof(own));
+        acc += scale * __builtin_convertvector(whole[r][part], etx_f32x8);
+        memcpy(sums + part * SIDE, &acc, sizeof(acc));
       }
       sums += ETX_INT16_PAIR_SUMS * ETX_INT16_PAIR_COLUMNS;
     }

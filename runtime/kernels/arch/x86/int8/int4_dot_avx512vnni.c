@@ -75,7 +75,7 @@ typedef struct vnni_step {
   const int8_t* zeros;  // NULL: none
   ptrdiff_t to_groups;  // from a column's scales to the next one's
   const uint8_t* rows[ROWS];
-  const vnni_group_rows* own;
+  const vnni_group_rows* group_rows;
 } vnni_step;
 
 // Multiplies a register of weights of each column with the rows, in quarters.
@@ -196,11 +196,11 @@ static inline __attribute__((always_inline)) void add_step(
   for (size_t r = 0; r < rows; ++r) {
     // Stores more than needed: for a vector of four, gcc 12 builds a larger one
     // in memory, and the load that follows it stalls.
-    const etx_i32x16 some = load_bytes(s->own->sums[r] + group);
-    const etx_i32x16 own = __builtin_shufflevector(
+    const etx_i32x16 some = load_bytes(s->group_rows->sums[r] + group);
+    const etx_i32x16 group_sums = __builtin_shufflevector(
         some, some, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
-    etx_i32x16 sum = whole[r] - own;  // a half's own zero is 8
-    if (s->zeros != NULL) sum -= own * step_zeros(s, groups) >> 3;
+    etx_i32x16 sum = whole[r] - group_sums;  // a half's group_sums zero is 8
+    if (s->zeros != NULL) sum -= group_sums * step_zeros(s, groups) >> 3;
     const etx_f32x16 made = scale * __builtin_convertvector(sum, etx_f32x16);
     const etx_f32x16 next = sums[r][1];
     sums[r][1] = sums[r][0] + made;
@@ -234,7 +234,7 @@ static inline __attribute__((always_inline)) void last_step(
     size_t parts, etx_f32x16 sums[ROWS][2]) {
   const size_t left = b->groups - group;
   etx_i32x16 whole[ROWS];
-  last_sums(s, s->own->base, rows, parts, left * b->group / 2, whole);
+  last_sums(s, s->group_rows->base, rows, parts, left * b->group / 2, whole);
   add_step(s, group, left, rows, whole, sums);
 }
 
@@ -264,7 +264,7 @@ static inline __attribute__((always_inline)) void some_columns(
       .scales = b->scales + column * b->groups,
       .zeros = b->zeros == NULL ? NULL : b->zeros + column * b->groups,
       .to_groups = (ptrdiff_t)(apart * b->groups),
-      .own = g};
+      .group_rows = g};
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) s.rows[r] = g->bytes[r];
   size_t group = 0;
@@ -335,7 +335,7 @@ void etx_int4_dot_avx512vnni(const etx_int4_dot_block* b) {
     const size_t left = b->rows - row, rows = left < ROWS ? left : ROWS;
     g.row = row;
     for (size_t r = 0; r < rows; ++r) {
-      const int32_t base = b->numbers[row + r].base;
+      const int32_t base = b->row_qparams[row + r].base;
       g.bytes[r] = b->left + (ptrdiff_t)(row + r) * b->left_row;
       g.base[r] = all_ints((int)((uint32_t)base * 0x01010101u));
       sum_row(g.bytes[r], base, b->group, b->groups, g.sums[r]);

@@ -64,9 +64,9 @@ static void split(const int16_t* x, size_t count, split_row* out) {
 }
 
 static inline etx_i16x16 multiply(etx_charx32 halves, const int8_t* x) {
-  etx_charx32 seen;
-  memcpy(&seen, x, sizeof(seen));
-  return __builtin_ia32_pmaddubsw256(halves, seen);
+  etx_charx32 input;
+  memcpy(&input, x, sizeof(input));
+  return __builtin_ia32_pmaddubsw256(halves, input);
 }
 
 // Sums of four products each, with weights taken as 0 to 15.
@@ -157,12 +157,12 @@ static inline __attribute__((always_inline)) etx_f32x8 groups_of_column(
   const etx_i32x8 sum = parts == 0
                             ? small_groups(weights, row, first, groups)
                             : large_groups(weights, row, first, groups, parts);
-  const etx_i32x8 own = some_longs(b->group_sums + group, groups);
-  etx_i32x8 zeros = own << 3;  // a half's own zero is 8
+  const etx_i32x8 group_sums = some_longs(b->group_sums + group, groups);
+  etx_i32x8 zeros = group_sums << 3;  // a half's group_sums zero is 8
   if (b->zeros != NULL) {
     etx_i32x8 zero = {0};
     for (size_t i = 0; i < groups; ++i) zero[i] = b->zeros[at + i];
-    zeros += own * zero;
+    zeros += group_sums * zero;
   }
   const etx_i32x8 all = __builtin_ia32_psignd256(sum, row->sign) - zeros;
   return (etx_f32x8)some_longs(b->scales + at, groups) *

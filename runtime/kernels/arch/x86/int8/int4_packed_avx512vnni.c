@@ -25,7 +25,7 @@ static __attribute__((noinline)) void transpose_halves(const uint8_t* in,
                                                        ptrdiff_t row,
                                                        int8_t* out,
                                                        int32_t* sums) {
-  etx_i32x16 v[4][4], own[4] = {{0}};
+  etx_i32x16 v[4][4], group_sums[4] = {{0}};
   const etx_i32x16 ones = all_ints(0x01010101), low_half = all_ints(0x0f0f0f0f);
   const etx_u8x64 zero = (etx_u8x64)all_ints(0x08080808);
   load_transposed(in, row, v);
@@ -42,13 +42,13 @@ static __attribute__((noinline)) void transpose_halves(const uint8_t* in,
           (etx_i32x16)((etx_u8x64)(places[i] & low_half) - zero);
       memcpy(to, &high, sizeof(high));
       memcpy(to + FOUR, &low, sizeof(low));
-      own[i] = add_products(own[i], ones, high);
-      own[i] = add_products(own[i], ones, low);
+      group_sums[i] = add_products(group_sums[i], ones, high);
+      group_sums[i] = add_products(group_sums[i], ones, low);
     }
   }
   ETX_UNROLLED
   for (int i = 0; i < 4; ++i) {
-    memcpy(sums + i * ETX_INT8_COLUMNS, &own[i], sizeof(own[i]));
+    memcpy(sums + i * ETX_INT8_COLUMNS, &group_sums[i], sizeof(group_sums[i]));
   }
 }
 
@@ -112,9 +112,10 @@ static inline __attribute__((always_inline)) void add_four(
   }
   ETX_UNROLLED_16
   for (size_t r = 0; r < rows; ++r) {
-    int seen;
-    memcpy(&seen, p->x[r / 3] + (ptrdiff_t)(r % 3) * p->row + at, sizeof(seen));
-    const etx_i32x16 all = all_ints(seen);
+    int input;
+    memcpy(&input, p->x[r / 3] + (ptrdiff_t)(r % 3) * p->row + at,
+           sizeof(input));
+    const etx_i32x16 all = all_ints(input);
     ETX_UNROLLED
     for (size_t part = 0; part < PARTS; ++part) {
       sums[r][part] = add_products(sums[r][part], all, w[part]);
@@ -163,10 +164,11 @@ static inline __attribute__((always_inline)) void some_rows(
     etx_i32x16 whole[ROWS][PARTS];
     ETX_UNROLLED
     for (size_t part = 0; part < PARTS; ++part) {
-      const etx_i32x16 own = load_bytes(b->group_sums + at + part * LANES);
+      const etx_i32x16 group_sums =
+          load_bytes(b->group_sums + at + part * LANES);
       ETX_UNROLLED_16
       for (size_t r = 0; r < rows; ++r) {
-        whole[r][part] = own * -b->numbers[row + r].base;
+        whole[r][part] = group_sums * -b->row_qparams[row + r].base;
       }
     }
     for (size_t i = 0; i < b->group / 2; i += 4, panel += 2 * FOUR) {
@@ -185,11 +187,11 @@ static inline __attribute__((always_inline)) void some_rows(
           (etx_f32x16)load_bytes(b->scales + at + part * LANES);
       ETX_UNROLLED_16
       for (size_t r = 0; r < rows; ++r) {
-        float* own = sums + r * PARTIAL + part * LANES;
+        float* partial = sums + r * PARTIAL + part * LANES;
         etx_f32x16 all = {0};
-        if (!starts) all = (etx_f32x16)load_bytes(own);
+        if (!starts) all = (etx_f32x16)load_bytes(partial);
         all += scale * __builtin_convertvector(whole[r][part], etx_f32x16);
-        memcpy(own, &all, sizeof(all));
+        memcpy(partial, &all, sizeof(all));
       }
     }
   }

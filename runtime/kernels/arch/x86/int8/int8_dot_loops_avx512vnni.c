@@ -169,20 +169,20 @@ static __attribute__((noinline)) void lone_column(const uint8_t* x,
     ETX_UNROLLED
     for (size_t chain = 0; chain < CHAINS; ++chain, x += BYTES, w += BYTES) {
       if (prefetches) __builtin_prefetch(w + LONE_AHEAD);
-      const etx_i32x16 seen = load_bytes(w);
-      sums[0][chain] = add_products(sums[0][chain], load_bytes(x), seen);
-      sums[1][chain] = add_products(sums[1][chain], ones, seen);
+      const etx_i32x16 input = load_bytes(w);
+      sums[0][chain] = add_products(sums[0][chain], load_bytes(x), input);
+      sums[1][chain] = add_products(sums[1][chain], ones, input);
     }
   }
   for (; count >= BYTES; count -= BYTES, x += BYTES, w += BYTES) {
-    const etx_i32x16 seen = load_bytes(w);
-    sums[0][0] = add_products(sums[0][0], load_bytes(x), seen);
-    sums[1][0] = add_products(sums[1][0], ones, seen);
+    const etx_i32x16 input = load_bytes(w);
+    sums[0][0] = add_products(sums[0][0], load_bytes(x), input);
+    sums[1][0] = add_products(sums[1][0], ones, input);
   }
   if (count > 0) {
-    const etx_i32x16 seen = load_some_bytes(w, count);
-    sums[0][1] = add_products(sums[0][1], load_bytes(x), seen);
-    sums[1][1] = add_products(sums[1][1], ones, seen);
+    const etx_i32x16 input = load_some_bytes(w, count);
+    sums[0][1] = add_products(sums[0][1], load_bytes(x), input);
+    sums[1][1] = add_products(sums[1][1], ones, input);
   }
   ETX_UNROLLED
   for (size_t i = 0; i < 2; ++i) {
@@ -191,8 +191,9 @@ static __attribute__((noinline)) void lone_column(const uint8_t* x,
 }
 
 // Whether software prefetch helps where memory is read in order. AMD's family
-// 19h (Zen 4) predicts such reads by itself, and prefetching line by line slows
-// it down to two thirds of the speed. Family 1Ah (Zen 5) needs it.
+// 19h (Zen 4) predicts such reads by itself, and prefetching epilogue by
+// epilogue slows it down to two thirds of the speed. Family 1Ah (Zen 5) needs
+// it.
 static bool prefetches_in_order(void) { return !__builtin_cpu_is("amdfam19h"); }
 
 // One row with blocks of sixteen columns. Memory is fastest if it is read in
@@ -257,13 +258,13 @@ static inline void store_some_bytes(void* to, etx_i32x16 x, size_t count) {
 
 // What the epilogue needs of the columns, in one or two registers.
 typedef struct int8_column_params {
-  etx_i32x16 own[PARTS];
+  etx_i32x16 column_sums[PARTS];
   etx_f32x16 scale[PARTS], bias[PARTS];
 } int8_column_params;
 
 // `bytes` is the number of bytes in the last register.
 static inline __attribute__((always_inline)) void load_columns(
-    const etx_int8_epilogue* line, bool is_whole, size_t c, size_t parts,
+    const etx_int8_epilogue* epilogue, bool is_whole, size_t c, size_t parts,
     size_t bytes, int8_column_params* out) {
   ETX_UNROLLED
   for (size_t part = 0; part < parts; ++part) {
@@ -271,11 +272,13 @@ static inline __attribute__((always_inline)) void load_columns(
     const size_t some = part + 1 < parts ? (size_t)BYTES : bytes;
     out->bias[part] = -(etx_f32x16){0};
     if (is_whole) {
-      out->own[part] = load_some_bytes(line->column_sums + at, some);
-      out->scale[part] = (etx_f32x16)load_some_bytes(line->scales + at, some);
+      out->column_sums[part] =
+          load_some_bytes(epilogue->column_sums + at, some);
+      out->scale[part] =
+          (etx_f32x16)load_some_bytes(epilogue->scales + at, some);
     }
-    if (line->bias != NULL) {
-      out->bias[part] = (etx_f32x16)load_some_bytes(line->bias + at, some);
+    if (epilogue->bias != NULL) {
+      out->bias[part] = (etx_f32x16)load_some_bytes(epilogue->bias + at, some);
     }
   }
 }
@@ -286,21 +289,21 @@ static inline __attribute__((always_inline)) etx_f32x16 result_of(
   // Wraps if a damaged file has sums that do not belong to its weights.
   const etx_i32x16 whole =
       (etx_i32x16)((etx_u32x16)sum -
-                   (etx_u32x16)n->own[part] * (unsigned int)row->base);
+                   (etx_u32x16)n->column_sums[part] * (unsigned int)row->base);
   return __builtin_convertvector(whole, etx_f32x16) * n->scale[part] *
              row->scale +
          n->bias[part];
 }
 
 static inline __attribute__((always_inline)) void last_columns(
-    const etx_int8_epilogue* line, bool is_whole, size_t c, size_t parts,
+    const etx_int8_epilogue* epilogue, bool is_whole, size_t c, size_t parts,
     size_t bytes) {
   int8_column_params columns;
-  load_columns(line, is_whole, c, parts, bytes, &columns);
-  const int32_t* sums = (const int32_t*)line->sums + c;
-  float* out = line->out + c;
-  for (size_t r = 0; r < line->rows; ++r) {
-    const etx_int8_row_qparams* n = &line->numbers[r];
+  load_columns(epilogue, is_whole, c, parts, bytes, &columns);
+  const int32_t* sums = (const int32_t*)epilogue->sums + c;
+  float* out = epilogue->out + c;
+  for (size_t r = 0; r < epilogue->rows; ++r) {
+    const etx_int8_row_qparams* n = &epilogue->row_qparams[r];
     ETX_UNROLLED
     for (size_t part = 0; part < parts; ++part) {
       const size_t at = part * LANES;
@@ -311,31 +314,31 @@ static inline __attribute__((always_inline)) void last_columns(
                    : (etx_f32x16)sum * n->scale + columns.bias[part];
       store_some_bytes(out + at, (etx_i32x16)result, some);
     }
-    sums += line->sum_row;
-    out += line->out_row;
+    sums += epilogue->sum_row;
+    out += epilogue->out_row;
   }
 }
 
 static inline __attribute__((always_inline)) void last_lines(
-    const etx_int8_epilogue* line, bool is_whole) {
+    const etx_int8_epilogue* epilogue, bool is_whole) {
   size_t c = 0;
-  for (; c + ETX_INT8_COLUMNS <= line->columns; c += ETX_INT8_COLUMNS) {
-    last_columns(line, is_whole, c, PARTS, BYTES);
+  for (; c + ETX_INT8_COLUMNS <= epilogue->columns; c += ETX_INT8_COLUMNS) {
+    last_columns(epilogue, is_whole, c, PARTS, BYTES);
   }
-  for (; c < line->columns; c += LANES) {
-    const size_t left = line->columns - c;
-    last_columns(line, is_whole, c, 1,
+  for (; c < epilogue->columns; c += LANES) {
+    const size_t left = epilogue->columns - c;
+    last_columns(epilogue, is_whole, c, 1,
                  (left < LANES ? left : LANES) * sizeof(float));
   }
 }
 
 //   @last  int32 to float32 | epilogue: zero points, scales, bias |
 //     {ETX_INT8_COLUMNS} columns
-static void last(const etx_int8_epilogue* line) {
-  if (line->column_sums != NULL) {
-    last_lines(line, true);
+static void last(const etx_int8_epilogue* epilogue) {
+  if (epilogue->column_sums != NULL) {
+    last_lines(epilogue, true);
   } else {
-    last_lines(line, false);
+    last_lines(epilogue, false);
   }
 }
 
@@ -351,7 +354,7 @@ static __attribute__((noinline)) void transpose_square(const uint8_t* in,
   etx_i32x16 v[4][4];  // [column / 4][place % 4]
   load_transposed(in, row, v);
   const etx_i32x16 ones = all_ints(0x01010101);
-  etx_i32x16 own[4] = {*sums};
+  etx_i32x16 acc[4] = {*sums};
   ETX_UNROLLED
   for (int j = 0; j < 4; ++j) {
     etx_i32x16 places[4] = {v[0][j], v[1][j], v[2][j], v[3][j]};
@@ -359,10 +362,10 @@ static __attribute__((noinline)) void transpose_square(const uint8_t* in,
     ETX_UNROLLED
     for (int i = 0; i < 4; ++i) {
       memcpy(out + (4 * i + j) * FOUR, &places[i], BYTES);
-      own[i] = add_products(own[i], ones, places[i]);
+      acc[i] = add_products(acc[i], ones, places[i]);
     }
   }
-  *sums = own[0] + own[1] + (own[2] + own[3]);
+  *sums = acc[0] + acc[1] + (acc[2] + acc[3]);
 }
 
 //   @pack8  int8 | pack rows as panels | {LANES} x {BYTES}
@@ -393,27 +396,27 @@ static inline etx_prefetch_stream* first_stream(const etx_int8_panel* b,
                                                 size_t row, size_t rows,
                                                 etx_prefetch_stream* next,
                                                 etx_prefetch_stream* places) {
-  if (b->line == NULL || !b->line->is_far) return next;
-  const ptrdiff_t pitch = b->line->out_row * (ptrdiff_t)sizeof(float);
-  const char* at = (const char*)b->line->out + (ptrdiff_t)row * pitch;
+  if (b->epilogue == NULL || !b->epilogue->is_far) return next;
+  const ptrdiff_t pitch = b->epilogue->out_row * (ptrdiff_t)sizeof(float);
+  const char* at = (const char*)b->epilogue->out + (ptrdiff_t)row * pitch;
   *places = etx_prefetch_stream_by_step(at, (PARTS + 1) * BYTES, BYTES, rows,
                                         pitch, next);
   return places;
 }
 
 static inline __attribute__((always_inline)) void store_results(
-    const etx_int8_epilogue* line, size_t row, size_t rows,
+    const etx_int8_epilogue* epilogue, size_t row, size_t rows,
     etx_i32x16 sums[GEMM_ROWS][PARTS]) {
   int8_column_params columns;
-  load_columns(line, true, 0, PARTS, BYTES, &columns);
-  float* out = line->out + (ptrdiff_t)row * line->out_row;
+  load_columns(epilogue, true, 0, PARTS, BYTES, &columns);
+  float* out = epilogue->out + (ptrdiff_t)row * epilogue->out_row;
   ETX_UNROLLED_16
-  for (size_t r = 0; r < rows; ++r, out += line->out_row) {
-    if (row + r >= line->rows) break;
+  for (size_t r = 0; r < rows; ++r, out += epilogue->out_row) {
+    if (row + r >= epilogue->rows) break;
     ETX_UNROLLED
     for (size_t part = 0; part < PARTS; ++part) {
-      const etx_f32x16 result =
-          result_of(sums[r][part], &columns, part, &line->numbers[row + r]);
+      const etx_f32x16 result = result_of(sums[r][part], &columns, part,
+                                          &epilogue->row_qparams[row + r]);
       memcpy(out + part * LANES, &result, sizeof(result));
     }
   }
@@ -422,24 +425,24 @@ static inline __attribute__((always_inline)) void store_results(
 // Takes results into the argmax of their row if they are not below or equal to
 // its largest so far. Few are, after the first columns.
 static inline __attribute__((always_inline)) void compare_results(
-    const etx_int8_epilogue* line, size_t row, size_t rows,
+    const etx_int8_epilogue* epilogue, size_t row, size_t rows,
     etx_i32x16 sums[GEMM_ROWS][PARTS]) {
   int8_column_params columns;
-  load_columns(line, true, 0, PARTS, BYTES, &columns);
+  load_columns(epilogue, true, 0, PARTS, BYTES, &columns);
   ETX_UNROLLED_16
   for (size_t r = 0; r < rows; ++r) {
-    if (row + r >= line->rows) break;
-    etx_row_argmax* best = &line->best[row + r];
+    if (row + r >= epilogue->rows) break;
+    etx_row_argmax* best = &epilogue->best[row + r];
     etx_f32x16 results[PARTS];
     etx_i32x16 some = {0};
     ETX_UNROLLED
     for (size_t part = 0; part < PARTS; ++part) {
-      results[part] =
-          result_of(sums[r][part], &columns, part, &line->numbers[row + r]);
+      results[part] = result_of(sums[r][part], &columns, part,
+                                &epilogue->row_qparams[row + r]);
       some |= ~(results[part] <= best->value);
     }
     if (HAS_ANY(some)) {
-      etx_row_argmax_update_row(best, (const float*)results, line->column,
+      etx_row_argmax_update_row(best, (const float*)results, epilogue->column,
                                 ETX_INT8_COLUMNS);
     }
   }
@@ -477,7 +480,7 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
   size_t lines_left = stream->left;
   for (; panel != end; panel += b->panel_row) {
     etx_i32x16 w[PARTS];
-    // One line or two. The addresses stay in registers.
+    // One epilogue or two. The addresses stay in registers.
     __asm__("" : "+r"(step));
     ETX_PREFETCH_L2(address);
     address += step;
@@ -494,9 +497,9 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
     }
     ETX_UNROLLED_16
     for (size_t r = 0; r < rows; ++r) {
-      int seen;
-      memcpy(&seen, x[r / 3] + (ptrdiff_t)(r % 3) * pitch, sizeof(seen));
-      const etx_i32x16 all = all_ints(seen);
+      int input;
+      memcpy(&input, x[r / 3] + (ptrdiff_t)(r % 3) * pitch, sizeof(input));
+      const etx_i32x16 all = all_ints(input);
       ETX_UNROLLED
       for (size_t part = 0; part < PARTS; ++part) {
         sums[r][part] = add_products(sums[r][part], all, w[part]);
@@ -510,10 +513,10 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
   }
   stream->at = address;
   stream->left = lines_left;
-  if (b->line != NULL && b->line->best != NULL) {
-    compare_results(b->line, row, rows, sums);
-  } else if (b->line != NULL) {
-    store_results(b->line, row, rows, sums);
+  if (b->epilogue != NULL && b->epilogue->best != NULL) {
+    compare_results(b->epilogue, row, rows, sums);
+  } else if (b->epilogue != NULL) {
+    store_results(b->epilogue, row, rows, sums);
   } else {
     ETX_UNROLLED_16
     for (size_t r = 0; r < rows; ++r) {
@@ -529,7 +532,7 @@ static inline __attribute__((always_inline)) etx_prefetch_stream* panel_rows(
 //   @whole  uint8 x int8 | GEMM of packed panels, VPDPBUSD | {GEMM_ROWS} x
 //     {ETX_INT8_COLUMNS}
 static void whole(const etx_int8_panel* b) {
-  // With one line, few rows would end before everything is prefetched.
+  // With one epilogue, few rows would end before everything is prefetched.
   const size_t lines = b->rows <= GEMM_ROWS ? 2 : 1;
   etx_prefetch_stream none = etx_prefetch_stream_none(b);
   etx_prefetch_stream rows_of_next = etx_prefetch_stream_by_step(

@@ -111,9 +111,9 @@ static inline etx_f32x16 all_floats(float x) {
 // does.
 static inline void quantize_eight(const float* x, double inverse, double zero,
                                   uint8_t* out) {
-  etx_f32x8 seen;
-  memcpy(&seen, x, sizeof(seen));
-  etx_f64x8 y = __builtin_convertvector(seen, etx_f64x8) * inverse + zero;
+  etx_f32x8 input;
+  memcpy(&input, x, sizeof(input));
+  etx_f64x8 y = __builtin_convertvector(input, etx_f64x8) * inverse + zero;
   const etx_longx8 is_number = y == y;
   const etx_f64x8 zeros = (etx_f64x8){0} + zero;
   y = (etx_f64x8)((is_number & (etx_longx8)y) |

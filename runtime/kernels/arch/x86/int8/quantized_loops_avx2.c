@@ -94,10 +94,10 @@ static inline __attribute__((always_inline)) void whole_block(
   etx_i32x8 sums[2][COLUMNS] = {{{0}}};
   size_t k = 0;
   for (; k + WORDS <= b->count; k += WORDS) {
-    etx_i16x16 seen[2];
+    etx_i16x16 input[2];
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
-      memcpy(&seen[r], x + (ptrdiff_t)r * b->left_row + k, sizeof(etx_i16x16));
+      memcpy(&input[r], x + (ptrdiff_t)r * b->left_row + k, sizeof(etx_i16x16));
     }
     ETX_UNROLLED
     for (size_t c = 0; c < columns; ++c) {
@@ -106,7 +106,7 @@ static inline __attribute__((always_inline)) void whole_block(
       const etx_i16x16 weight = widen_signed(bytes);
       ETX_UNROLLED
       for (size_t r = 0; r < rows; ++r) {
-        sums[r][c] += multiply_pairs(seen[r], weight);
+        sums[r][c] += multiply_pairs(input[r], weight);
       }
     }
   }
@@ -116,9 +116,9 @@ static inline __attribute__((always_inline)) void whole_block(
     int32_t* out = (int32_t*)b->sums + (ptrdiff_t)(row + r) * b->sum_row +
                    (ptrdiff_t)column;
     for (size_t n = k; n < b->count; ++n) {
-      const int32_t seen = x[(ptrdiff_t)r * b->left_row + (ptrdiff_t)n];
+      const int32_t input = x[(ptrdiff_t)r * b->left_row + (ptrdiff_t)n];
       for (size_t c = 0; c < columns; ++c) {
-        all[c] += seen * w[(ptrdiff_t)c * pitch + (ptrdiff_t)n];
+        all[c] += input * w[(ptrdiff_t)c * pitch + (ptrdiff_t)n];
       }
     }
     ETX_UNROLLED
@@ -240,10 +240,10 @@ static inline __attribute__((always_inline)) void add_groups(
   }
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
-    etx_i32x8 own = {0};
-    memcpy(&own, b->group_sums + (t->row + r) * b->groups + group,
+    etx_i32x8 weight_sums = {0};
+    memcpy(&weight_sums, b->group_sums + (t->row + r) * b->groups + group,
            groups * sizeof(int32_t));
-    const etx_i32x8 all = all_totals(&whole[r * GROUPS]) - zero * own;
+    const etx_i32x8 all = all_totals(&whole[r * GROUPS]) - zero * weight_sums;
     sums[r] += scale * __builtin_convertvector(all, etx_f32x8);
   }
 }
@@ -325,9 +325,9 @@ static void groups4(const etx_quantized_block* b) {
 static inline etx_i32x4 quantize_four(const float* x, etx_f64x4 inverse,
                                       etx_f64x4 zero) {
   const etx_f64x4 least = {-128, -128, -128, -128}, most = {127, 127, 127, 127};
-  etx_f32x4 seen;
-  memcpy(&seen, x, sizeof(seen));
-  etx_f64x4 y = __builtin_convertvector(seen, etx_f64x4) * inverse + zero;
+  etx_f32x4 input;
+  memcpy(&input, x, sizeof(input));
+  etx_f64x4 y = __builtin_convertvector(input, etx_f64x4) * inverse + zero;
   const etx_longx4 is_number = y == y;
   y = (etx_f64x4)((is_number & (etx_longx4)y) |
                   (~is_number & (etx_longx4)zero));

@@ -129,7 +129,7 @@ static inline __attribute__((always_inline)) void panel_rows(
   const size_t column = panel * COLUMNS;
   const size_t left = b->columns - column;
   const int8_t* w = b->panels + panel * b->panel_bytes;
-  int32_t* own = b->sums + row * SUMS + column;
+  int32_t* stored_sums = b->sums + row * SUMS + column;
   etx_i32x8 sums[ROWS][HALVES], offsets[HALVES];
   load_columns(b->results->offsets + b->channel + column,
                left < COLUMNS ? left : (size_t)COLUMNS, offsets);
@@ -137,12 +137,12 @@ static inline __attribute__((always_inline)) void panel_rows(
   for (size_t i = 0; i < rows; ++i) {
     ETX_UNROLLED
     for (size_t h = 0; h < HALVES; ++h) {
-      sums[i][h] =
-          b->starts ? offsets[h] : load_ints(own + i * SUMS + h * LANES);
+      sums[i][h] = b->starts ? offsets[h]
+                             : load_ints(stored_sums + i * SUMS + h * LANES);
     }
   }
   for (size_t t = 0; t < b->taps; ++t) {
-    const uint8_t* const* x = b->seen + t * b->pitch + row;
+    const uint8_t* const* x = b->input + t * b->pitch + row;
     for (size_t k = 0; k < b->fours; ++k, w += COLUMNS * FOUR) {
       etx_i32x8 pairs[2][HALVES];
       ETX_UNROLLED
@@ -173,7 +173,8 @@ static inline __attribute__((always_inline)) void panel_rows(
   for (size_t i = 0; i < rows; ++i) {
     ETX_UNROLLED
     for (size_t h = 0; h < HALVES; ++h) {
-      memcpy(own + i * SUMS + h * LANES, &sums[i][h], sizeof sums[i][h]);
+      memcpy(stored_sums + i * SUMS + h * LANES, &sums[i][h],
+             sizeof sums[i][h]);
     }
   }
 }
@@ -384,15 +385,15 @@ static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
   enum { TOGETHER = 8 };  // registers of sums: a line of the cache
   size_t i = 0;
   for (; i + TOGETHER * LANES <= count; i += TOGETHER * LANES) {
-    etx_i32x8 own[TOGETHER];
-    memcpy(own, sums + i, sizeof own);
+    etx_i32x8 acc[TOGETHER];
+    memcpy(acc, sums + i, sizeof acc);
     for (size_t r = 0; r < rows; ++r) {
       ETX_UNROLLED
       for (size_t k = 0; k < TOGETHER; ++k) {
-        own[k] += eight_bytes(in + r * pitch + i + k * LANES);
+        acc[k] += eight_bytes(in + r * pitch + i + k * LANES);
       }
     }
-    memcpy(sums + i, own, sizeof own);
+    memcpy(sums + i, acc, sizeof acc);
   }
   etx_u8_loops_base.add_rows(in + i, rows, pitch, count - i, sums + i);
 }

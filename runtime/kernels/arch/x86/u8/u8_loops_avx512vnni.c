@@ -128,9 +128,9 @@ static inline __attribute__((always_inline)) void store_all(
     for (size_t row = 0; row < rows; row += 4, to += 4 * b->out_row) {
       if (row >= left) break;
       const size_t some = left - row < 4 ? left - row : 4;
-      const etx_i32x16 own[4] = {sums[row][part], sums[row + 1][part],
-                                 sums[row + 2][part], sums[row + 3][part]};
-      store_four(b, &n, own, some, columns, to);
+      const etx_i32x16 row_sums[4] = {sums[row][part], sums[row + 1][part],
+                                      sums[row + 2][part], sums[row + 3][part]};
+      store_four(b, &n, row_sums, some, columns, to);
     }
   }
 }
@@ -156,8 +156,8 @@ static __attribute__((noinline)) void store_some(const etx_u8_block* b,
       }
       const etx_i32x16 made =
           lowest_bits(f, all_floats(r->low), all_floats(r->high));
-      const etx_u8x16 own = lowest_bytes(made) + all_bytes(r->zero);
-      memcpy((uint8_t*)b->out + at, &own, columns);
+      const etx_u8x16 results = lowest_bytes(made) + all_bytes(r->zero);
+      memcpy((uint8_t*)b->out + at, &results, columns);
     }
   }
 }
@@ -188,12 +188,12 @@ static inline __attribute__((always_inline)) void add_fours(
   }
   ETX_UNROLLED_16
   for (size_t r = 0; r < rows; ++r) {
-    const uint8_t* own = at->rows[r] + at->k;
+    const uint8_t* row = at->rows[r] + at->k;
     ETX_UNROLLED
     for (size_t i = 0; i < fours; ++i) {
-      int seen;
-      memcpy(&seen, own + i * SIDE, sizeof seen);
-      const etx_i32x16 all = all_ints(seen);
+      int input;
+      memcpy(&input, row + i * SIDE, sizeof input);
+      const etx_i32x16 all = all_ints(input);
       ETX_UNROLLED
       for (size_t part = 0; part < parts; ++part) {
         sums[r][part] = add_products(sums[r][part], all, w[i][part]);
@@ -229,7 +229,7 @@ static inline __attribute__((always_inline)) void block_rows(
   etx_i32x16 sums[ROWS][PARTS];
   start_sums(b, rows, parts, sums);
   for (size_t t = 0; t < b->taps; ++t) {
-    row_place* x = b->seen + t * b->pitch + row;
+    row_place* x = b->input + t * b->pitch + row;
     size_t k = 0;
     for (; k + 1 < b->fours; k += 2, w += 2 * BYTES) {
       const fours_place at = {x, k * SIDE, w, b->panel_bytes};
@@ -417,15 +417,15 @@ static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
   enum { TOGETHER = 4 };  // registers of sums: a line of the cache
   size_t i = 0;
   for (; i + TOGETHER * LANES <= count; i += TOGETHER * LANES) {
-    etx_i32x16 own[TOGETHER];
-    memcpy(own, sums + i, sizeof own);
+    etx_i32x16 acc[TOGETHER];
+    memcpy(acc, sums + i, sizeof acc);
     for (size_t r = 0; r < rows; ++r) {
       ETX_UNROLLED
       for (size_t k = 0; k < TOGETHER; ++k) {
-        own[k] += sixteen_bytes(in + r * pitch + i + k * LANES);
+        acc[k] += sixteen_bytes(in + r * pitch + i + k * LANES);
       }
     }
-    memcpy(sums + i, own, sizeof own);
+    memcpy(sums + i, acc, sizeof acc);
   }
   etx_u8_loops_base.add_rows(in + i, rows, pitch, count - i, sums + i);
 }

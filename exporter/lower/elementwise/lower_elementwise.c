@@ -2,6 +2,8 @@
 // ExecuTorch's portable kernels promote 0-d tensors and numbers differently
 // from PyTorch.
 
+#include <math.h>
+
 #include "exporter/lower/builder/lowering_functions.h"
 
 // ------------------------------------------------ one tensor
@@ -72,23 +74,52 @@ etx_status etx_lowering_dropout(etx_builder* builder) {
 
 // ------------------------------------------------ two operands
 
-// Casts args[0] and args[1] to `dtype`.
-static etx_status cast_operands(etx_builder* builder, etx_dtype dtype) {
+static bool is_half(etx_dtype dtype) {
+  return dtype == ETX_DTYPE_FLOAT16 || dtype == ETX_DTYPE_BFLOAT16;
+}
+
+static size_t rank_of(const etx_builder* builder, const etx_ir_arg* arg) {
+  return arg->kind == ETX_IR_ARG_VALUE
+             ? etx_builder_shape(builder, arg->as.value)->rank
+             : 0;
+}
+
+// True for products and quotients of a tensor of halves and a single number.
+// PyTorch computes them in float32 and does not round the number to the half
+// type first, as it does in sums.
+static bool keeps_number(const etx_builder* builder, etx_op_id op,
+                         etx_dtype dtype) {
+  const bool is_scaling =
+      op == ETX_OP_mul_out || op == ETX_OP_div_out || op == ETX_OP_div_mode_out;
+  return is_scaling && is_half(dtype) &&
+         builder->args[0].kind == ETX_IR_ARG_VALUE &&
+         rank_of(builder, &builder->args[1]) == 0;
+}
+
+// Calls `op` with `count` arguments, of which the first two are cast for a
+// result of `dtype`.
+static etx_status build_promoted(etx_builder* builder, etx_op_id op,
+                                 etx_dtype dtype, size_t count) {
+  const bool is_wide = keeps_number(builder, op, dtype);
+  const bool is_scalar = rank_of(builder, &builder->args[0]) == 0;
+  const etx_dtype dtypes[2] = {is_wide && is_scalar ? ETX_DTYPE_FLOAT32 : dtype,
+                               is_wide ? ETX_DTYPE_FLOAT32 : dtype};
   for (size_t i = 0; i < 2; ++i) {
     uint32_t value = 0;
-    ETX_TRY(etx_build_operand(builder, &builder->args[i], dtype, &value));
+    ETX_TRY(etx_build_operand(builder, &builder->args[i], dtypes[i], &value));
     builder->args[i] = etx_ir_value_arg(value);
   }
-  return ETX_OK;
+  uint32_t* const result = &builder->results[0];
+  ETX_TRY(etx_build_op(builder, op, builder->args, count, result));
+  // The type of two scalars is that of the wider one.
+  return is_wide ? etx_build_cast(builder, *result, dtype, result) : ETX_OK;
 }
 
 // add, sub, mul, minimum, comparisons, bitwise and logical operators.
 etx_status etx_lowering_promoted(etx_builder* builder) {
   etx_dtype dtype;
   ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
-  ETX_TRY(cast_operands(builder, dtype));
-  return etx_build_op(builder, builder->row->op, builder->args,
-                      builder->arg_count, &builder->results[0]);
+  return build_promoted(builder, builder->row->op, dtype, builder->arg_count);
 }
 
 static etx_status emit_floating(etx_builder* builder, etx_op_id op) {
@@ -97,8 +128,7 @@ static etx_status emit_floating(etx_builder* builder, etx_op_id op) {
   if (etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING) {
     dtype = ETX_DTYPE_FLOAT32;
   }
-  ETX_TRY(cast_operands(builder, dtype));
-  return etx_build_op(builder, op, builder->args, 2, &builder->results[0]);
+  return build_promoted(builder, op, dtype, 2);
 }
 
 // Integers are cast to float32.
@@ -116,9 +146,7 @@ etx_status etx_lowering_divide_mode(etx_builder* builder) {
     return etx_lowering_divide(builder);
   etx_dtype dtype;
   ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
-  ETX_TRY(cast_operands(builder, dtype));
-  return etx_build_op(builder, ETX_OP_div_mode_out, builder->args, 3,
-                      &builder->results[0]);
+  return build_promoted(builder, ETX_OP_div_mode_out, dtype, 3);
 }
 
 etx_status etx_lowering_floor_divide(etx_builder* builder) {
@@ -134,19 +162,35 @@ etx_status etx_lowering_reverse_subtract(etx_builder* builder) {
   builder->args[1] = self;
   etx_dtype dtype;
   ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
-  ETX_TRY(cast_operands(builder, dtype));
-  return etx_build_op(builder, ETX_OP_sub_out, builder->args, 3,
-                      &builder->results[0]);
+  return build_promoted(builder, ETX_OP_sub_out, dtype, 3);
+}
+
+// The number that float16 or bfloat16 holds in place of `number`.
+static double rounded_to_half(double number, etx_dtype dtype) {
+  const int digits = dtype == ETX_DTYPE_FLOAT16 ? 11 : 8;
+  const int least_exponent = dtype == ETX_DTYPE_FLOAT16 ? -13 : -125;
+  const double single = (double)(float)number;
+  int exponent = 0;
+  if (single == 0 || !isfinite(single)) return single;
+  (void)frexp(single, &exponent);
+  if (exponent < least_exponent) exponent = least_exponent;
+  return ldexp(rint(ldexp(single, digits - exponent)), exponent - digits);
 }
 
 // A tensor and a number that stays a number: comparisons, remainder. The tensor
-// is cast to the common dtype.
+// is cast to the common dtype. PyTorch and etx's runtime round the number to
+// it; ExecuTorch's runtime does not.
 etx_status etx_lowering_tensor_and_number(etx_builder* builder) {
   etx_dtype dtype;
   ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
   uint32_t self = 0;
   ETX_TRY(etx_build_operand(builder, &builder->args[0], dtype, &self));
   builder->args[0] = etx_ir_value_arg(self);
+  etx_ir_arg* const number = &builder->args[1];
+  if (builder->target == ETX_TARGET_EXECUTORCH && is_half(dtype) &&
+      number->kind == ETX_IR_ARG_DOUBLE) {
+    number->as.real = rounded_to_half(number->as.real, dtype);
+  }
   return etx_build_op(builder, builder->row->op, builder->args,
                       builder->arg_count, &builder->results[0]);
 }
@@ -264,44 +308,85 @@ etx_status etx_lowering_masked_fill(etx_builder* builder) {
   return etx_build_where(builder, mask, value, self, &builder->results[0]);
 }
 
-// self + value * a * b, and self + value * a / b.
-static etx_status add_scaled_product(etx_builder* builder, etx_op_id op) {
-  etx_dtype dtype;
-  ETX_TRY(etx_builder_result_type(builder, builder->args, 3, &dtype));
-  uint32_t operands[3];
+// Operators of three operands, which PyTorch computes in float32 without
+// rounding the steps if the type is float16 or bfloat16. `op` of etx's runtime
+// does so; for ExecuTorch the operands are cast.
+static etx_status cast_three(etx_builder* builder, etx_dtype dtype,
+                             uint32_t operands[3]) {
   for (size_t i = 0; i < 3; ++i) {
     ETX_TRY(etx_build_operand(builder, &builder->args[i], dtype, &operands[i]));
   }
-  uint32_t product = 0;
+  return ETX_OK;
+}
+
+// Makes the result of a value that was computed for `dtype`.
+static etx_status narrow_if_half(etx_builder* builder, uint32_t value,
+                                 etx_dtype dtype) {
+  if (is_half(dtype)) {
+    return etx_build_cast(builder, value, dtype, &builder->results[0]);
+  }
+  builder->results[0] = value;
+  return ETX_OK;
+}
+
+// Tensor operands are cast to `dtype`; numbers stay numbers.
+static etx_status call_halves(etx_builder* builder, etx_op_id op,
+                              etx_dtype dtype) {
+  for (size_t i = 0; i < 3; ++i) {
+    etx_ir_arg* const arg = &builder->args[i];
+    if (arg->kind != ETX_IR_ARG_VALUE) continue;
+    ETX_TRY(etx_build_cast(builder, arg->as.value, dtype, &arg->as.value));
+  }
+  return etx_build_op(builder, op, builder->args, builder->arg_count,
+                      &builder->results[0]);
+}
+
+// self + value * a * b, and self + value * a / b.
+static etx_status add_scaled_product(etx_builder* builder, etx_op_id op,
+                                     etx_op_id op_for_halves) {
+  etx_dtype dtype;
+  ETX_TRY(etx_builder_result_type(builder, builder->args, 3, &dtype));
+  if (is_half(dtype) && builder->target == ETX_TARGET_ETX) {
+    return call_halves(builder, op_for_halves, dtype);
+  }
+  uint32_t operands[3], product = 0, sum = 0;
+  ETX_TRY(cast_three(builder, is_half(dtype) ? ETX_DTYPE_FLOAT32 : dtype,
+                     operands));
   ETX_TRY(etx_build_binary(builder, op, operands[1], operands[2], &product));
   const etx_ir_arg args[] = {etx_ir_value_arg(operands[0]),
                              etx_ir_value_arg(product), builder->args[3]};
-  return etx_build_op(builder, ETX_OP_add_out, args, 3, &builder->results[0]);
+  ETX_TRY(etx_build_op(builder, ETX_OP_add_out, args, 3, &sum));
+  return narrow_if_half(builder, sum, dtype);
 }
 
 etx_status etx_lowering_addcmul(etx_builder* builder) {
-  return add_scaled_product(builder, ETX_OP_mul_out);
+  return add_scaled_product(builder, ETX_OP_mul_out, ETX_OP_addcmul_out);
 }
 
 etx_status etx_lowering_addcdiv(etx_builder* builder) {
-  return add_scaled_product(builder, ETX_OP_div_out);
+  return add_scaled_product(builder, ETX_OP_div_out, ETX_OP_addcdiv_out);
 }
 
 // self + weight * (end - self).
 etx_status etx_lowering_lerp(etx_builder* builder) {
   etx_dtype dtype;
   ETX_TRY(etx_builder_result_type(builder, builder->args, 3, &dtype));
-  uint32_t operands[3];
-  for (size_t i = 0; i < 3; ++i) {
-    ETX_TRY(etx_build_operand(builder, &builder->args[i], dtype, &operands[i]));
+  if (is_half(dtype) && builder->target == ETX_TARGET_ETX) {
+    const bool is_number = builder->args[2].kind != ETX_IR_ARG_VALUE;
+    return call_halves(
+        builder, is_number ? ETX_OP_lerp_scalar_out : ETX_OP_lerp_tensor_out,
+        dtype);
   }
-  uint32_t value = 0;
+  uint32_t operands[3], value = 0;
+  ETX_TRY(cast_three(builder, is_half(dtype) ? ETX_DTYPE_FLOAT32 : dtype,
+                     operands));
   ETX_TRY(etx_build_binary(builder, ETX_OP_sub_out, operands[1], operands[0],
                            &value));
   ETX_TRY(
       etx_build_binary(builder, ETX_OP_mul_out, operands[2], value, &value));
-  return etx_build_binary(builder, ETX_OP_add_out, operands[0], value,
-                          &builder->results[0]);
+  ETX_TRY(
+      etx_build_binary(builder, ETX_OP_add_out, operands[0], value, &value));
+  return narrow_if_half(builder, value, dtype);
 }
 
 // ------------------------------------------------ casts

@@ -10,12 +10,12 @@
 // another join) keep their storage and are copied at the end of the branch.
 //
 // In the body of a loop, the next carried value is computed over the present
-// one if its node can work in place there and nothing reads the present value
-// later in the body.
+// one if the nodes that compute it can work in place there and nothing reads
+// the present value later in the body.
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/passes/pass_context.h"
-#include "exporter/placement/operand_reuse.h"
+#include "exporter/placement/in_place_move.h"
 #include "exporter/placement/placement.h"
 #include "exporter/placement/placement_check.h"
 #include "exporter/placement/view_rules.h"
@@ -70,45 +70,36 @@ static void share_result(const branch_sharing* m, uint32_t copy,
   m->is_shared[source] = true;
 }
 
-// True if `node` may compute its result over its argument `carried`.
-static bool can_update(const branch_sharing* m, const etx_ir_node* node,
-                       uint32_t carried) {
-  const uint32_t result = etx_operand_reuse_result(m->placement, node);
-  if (result == ETX_IR_NONE) return false;
-  for (size_t i = 0; i < node->arg_count; ++i) {
-    if (node->args[i].kind == ETX_IR_ARG_VALUE &&
-        node->args[i].as.value == carried &&
-        etx_operand_reuse_is_allowed(m->method, m->placement, node, i,
-                                     result)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// Computes the next carried value of the join of a loop over the present one.
+// Computes the next carried value of the join of a loop over the present one,
+// together with as many of the values that it is computed from as possible.
 static etx_status update_carried(const branch_sharing* m, etx_pool* pool,
                                  const etx_ir_node* join) {
   const uint32_t copy = join->args[ETX_JOIN_THEN].as.value;
-  const uint32_t carried = join->args[ETX_JOIN_ELSE].as.value;
   const uint32_t source =
       m->method->nodes[m->method->values[copy].index].args[0].as.value;
   const etx_ir_value* const value = &m->method->values[source];
-  etx_value_placement* const place = &m->placement->values[source];
+  etx_in_place_move move = {.pool = pool,
+                            .method = m->method,
+                            .placement = m->placement,
+                            .target = m->placement->values[copy].storage};
   if (value->origin != ETX_IR_FROM_NODE || m->is_shared[source] ||
       m->method->nodes[value->index].branch != etx_ir_then_branch(join->cond) ||
-      !has_own_block(m, source) ||
-      !can_update(m, &m->method->nodes[value->index], carried)) {
+      !has_own_block(m, source)) {
     return ETX_OK;
   }
-  const uint32_t own = place->storage;
-  const uint32_t shared = m->placement->values[copy].storage;
-  etx_placement_conflicts conflicts = {0};
-  place->storage = shared;
-  ETX_TRY(etx_placement_check(pool, m->method, m->placement, shared,
-                              ETX_PLACEMENT_CHECK_ALL, &conflicts));
-  m->is_shared[source] = conflicts.count == 0;
-  if (conflicts.count != 0) place->storage = own;
+  for (size_t reach = ETX_MOVE_REACH_COUNT;
+       reach-- > 0 && !m->is_shared[source];) {
+    etx_placement_conflicts conflicts = {0};
+    move.reach = (etx_move_reach)reach;
+    ETX_TRY(etx_in_place_move_save(&move));
+    const bool is_placed = etx_in_place_move_value(&move, source);
+    if (is_placed) {
+      ETX_TRY(etx_placement_check(pool, m->method, m->placement, move.target,
+                                  ETX_PLACEMENT_CHECK_ALL, &conflicts));
+    }
+    m->is_shared[source] = is_placed && conflicts.count == 0;
+    if (!m->is_shared[source]) etx_in_place_move_restore(&move);
+  }
   return ETX_OK;
 }
 

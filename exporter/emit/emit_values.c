@@ -160,6 +160,11 @@ static etx_status describe_view(etx_emit_method* m, uint32_t value,
   }
   uint64_t delta = 0;
   uint32_t base = etx_placement_root(m->placement, value, &delta);
+  const uint32_t updated = m->placement->values[value].base;
+  if (base == value && updated != ETX_IR_NONE) {
+    base = etx_placement_root(m->placement, updated, &delta);
+    delta = range.start - m->placement->values[base].offset;
+  }
   if (etx_storage_is_tracked(storage)) {
     base = m->external_of_storage[range.storage];
     delta = range.start;

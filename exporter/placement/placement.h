@@ -59,8 +59,10 @@ typedef enum etx_placement_kind {
 
 typedef struct etx_value_placement {
   etx_placement_kind kind;
-  uint32_t base;   // aliases: the value that it is part of; roots: ETX_IR_NONE
-  uint64_t delta;  // aliases: bytes from the start of the base
+  // Aliases: the value that it is part of. Roots that are computed in a part of
+  // another value, which they update: that value. Other roots: ETX_IR_NONE.
+  uint32_t base;
+  uint64_t delta;    // aliases: bytes from the start of the base
   uint32_t storage;  // roots: index of a storage
   uint64_t offset;   // roots: bytes from the start of the storage
   uint64_t bytes;    // of the value, at the upper bounds

@@ -189,8 +189,10 @@ def load(make):
 
 def without_traces(program):
     """Stack traces hold paths of the machine that exported."""
-    for node in program.graph.nodes:
-        node.meta.pop("stack_trace", None)
+    for module in program.graph_module.modules():
+        for node in module.graph.nodes:
+            for key in ("stack_trace", "from_node", "nn_module_stack"):
+                node.meta.pop(key, None)
     return program
 
 

@@ -11,7 +11,7 @@ enum { CONDITION, THEN_GRAPH, ELSE_GRAPH, OPERANDS, ARGUMENTS };
 typedef struct cond_call {
   const etx_json* condition;  // an Argument
   const etx_json* graphs[2];  // the Graphs of then and else
-  const etx_json* operands;   // a list of TensorArguments
+  const etx_json* operands;   // a list
   const etx_json* outputs;    // a list of Arguments
 } cond_call;
 
@@ -52,8 +52,7 @@ static etx_status read_cond_call(etx_pt2_graph* graph, const etx_json* node,
     ETX_TRY(
         etx_pt2_field(graph, named, "graph", ETX_JSON_OBJECT, &out->graphs[i]));
   }
-  ETX_TRY(read_argument(graph, inputs, OPERANDS, "as_tensors", &out->operands));
-  return etx_pt2_expect(graph, out->operands, ETX_JSON_ARRAY, "operands");
+  return etx_pt2_operands(graph, inputs, OPERANDS, &out->operands);
 }
 
 // ---------------------------------------------------------------- uses
@@ -75,10 +74,7 @@ static etx_status mark_operands(etx_pt2_graph* graph, const cond_call* p,
     size_t position = 0;
     ETX_TRY(etx_pt2_subgraph_input(&inner, inputs, i, &position));
     if (position == SIZE_MAX || inner.last_reads[position] == 0) continue;
-    etx_text name;
-    ETX_TRY(etx_pt2_text(graph, &p->operands->items[i], "name", &name));
-    ETX_TRY(etx_pt2_find_tensor(graph, name, &position));
-    graph->last_reads[position] = graph->now;
+    ETX_TRY(etx_pt2_mark_operand(graph, &p->operands->items[i]));
   }
   return ETX_OK;
 }
@@ -136,18 +132,22 @@ static etx_status define_inputs(etx_pt2_graph* graph, etx_pt2_graph* inner,
   const etx_json* inputs = NULL;
   ETX_TRY(etx_pt2_subgraph_inputs(inner, p->operands->count, &inputs));
   for (size_t i = 0; i < inputs->count; ++i) {
-    etx_text name;
     size_t outside = 0;
     size_t inside = 0;
     ETX_TRY(etx_pt2_subgraph_input(inner, inputs, i, &inside));
     if (inside == SIZE_MAX) continue;
-    ETX_TRY(etx_pt2_text(graph, &p->operands->items[i], "name", &name));
-    ETX_TRY(etx_pt2_find_tensor(graph, name, &outside));
+    ETX_TRY(etx_pt2_operand(graph, &p->operands->items[i], &outside));
+    if (outside == SIZE_MAX) {
+      return etx_pt2_fail_malformed(
+          inner, "input %z of a sub-graph is a tensor, but its operand is not",
+          i);
+    }
     ETX_TRY(etx_pt2_bind_name(inner, inside, graph->states[outside],
                               graph->values[outside]));
     if (graph->states[outside] == ETX_PT2_UNDEFINED) {
-      return etx_pt2_fail_malformed(
-          graph, "tensor '%t' is read before it is defined", name);
+      return etx_pt2_fail_malformed(graph,
+                                    "tensor '%t' is read before it is defined",
+                                    graph->tensor_values->keys[outside]);
     }
   }
   return ETX_OK;

@@ -154,6 +154,10 @@ ETX_MUST_USE etx_status etx_pt2_shape(etx_pt2_graph* graph,
                                       const etx_json* tensor_meta,
                                       etx_shape* out_shape);
 
+// True if a SymInt has a symbol that is set from data and does not occur
+// anywhere before.
+bool etx_pt2_has_new_symbol(const etx_pt2_graph* graph, const etx_json* size);
+
 // Between these calls, a symbol that occurs for the first time and is not a
 // size of an input is set by the node that is being read. The second call
 // returns it, counted from 1, or 0; it reports a node that sets several.
@@ -276,12 +280,33 @@ ETX_MUST_USE etx_status etx_pt2_subgraph_inputs(etx_pt2_graph* inner,
                                                 size_t operands,
                                                 const etx_json** out_inputs);
 // The position of input `index` of a sub-graph, which must be a tensor or a
-// size; SIZE_MAX for a size, which the sub-graph's tables state as an
-// expression over the symbols of the method.
+// size; SIZE_MAX for a size.
 ETX_MUST_USE etx_status etx_pt2_subgraph_input(etx_pt2_graph* inner,
                                                const etx_json* inputs,
                                                size_t index,
                                                size_t* out_position);
+// The operands at argument `index` of the node: tensors and sizes.
+ETX_MUST_USE etx_status etx_pt2_operands(etx_pt2_graph* graph,
+                                         const etx_json* inputs, size_t index,
+                                         const etx_json** out);
+// The position of an operand in tensor_values; SIZE_MAX for a size.
+ETX_MUST_USE etx_status etx_pt2_operand(etx_pt2_graph* graph,
+                                        const etx_json* operand,
+                                        size_t* out_position);
+// Marks an operand as read.
+ETX_MUST_USE etx_status etx_pt2_mark_operand(etx_pt2_graph* graph,
+                                             const etx_json* operand);
+// The value of an operand, which must be defined; ETX_IR_NONE for a size.
+ETX_MUST_USE etx_status etx_pt2_use_operand(etx_pt2_graph* graph,
+                                            const etx_json* operand,
+                                            uint32_t* out_value);
+// ETX_UNSUPPORTED if `value`, of operand `index` of a loop, is that of a size.
+ETX_MUST_USE etx_status etx_pt2_check_is_tensor(etx_pt2_graph* graph,
+                                                uint32_t value, size_t index);
+// Binds input `index` of a sub-graph to the value of its operand.
+ETX_MUST_USE etx_status etx_pt2_bind_input(etx_pt2_graph* inner,
+                                           const etx_json* inputs, size_t index,
+                                           uint32_t value);
 // Gives the undefined name at `position` a state and a value.
 ETX_MUST_USE etx_status etx_pt2_bind_name(etx_pt2_graph* graph, size_t position,
                                           uint8_t state, uint32_t value);
@@ -322,11 +347,6 @@ ETX_MUST_USE etx_status etx_pt2_graph_argument(etx_pt2_graph* graph,
                                                const etx_json* inputs,
                                                size_t index,
                                                const etx_json** out);
-// The same, which must be a list of tensors.
-ETX_MUST_USE etx_status etx_pt2_tensors_argument(etx_pt2_graph* graph,
-                                                 const etx_json* inputs,
-                                                 size_t index,
-                                                 const etx_json** out);
 // Marks the names that a sub-graph reads.
 ETX_MUST_USE etx_status etx_pt2_mark_graph(etx_pt2_graph* graph,
                                            const etx_json* json,
@@ -335,7 +355,7 @@ ETX_MUST_USE etx_status etx_pt2_mark_graph(etx_pt2_graph* graph,
 typedef struct etx_pt2_loop_graph {
   const etx_json* json;
   uint32_t branch;
-  const uint32_t* operands;  // values of its inputs
+  const uint32_t* operands;  // values of its inputs; ETX_IR_NONE: a size
   size_t operand_count;
   size_t result_count;
 } etx_pt2_loop_graph;

@@ -5,8 +5,7 @@
 //   x = index_select(xs, 0, i)        a row, in the body
 //   ys' = index_put(ys, [i], y)       a stacked result is a carried value
 //
-// map is a scan without carried values of its own. The number of rows must be a
-// number.
+// map is a scan without carried values of its own.
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/read_pt2/pt2_internal.h"
@@ -15,8 +14,8 @@ enum { MAX_GIVEN = 4 };
 
 typedef struct scan_call {
   const etx_json* body;         // a Graph
-  const etx_json* operands[3];  // lists of TensorArguments: initial values,
-                                // operands with rows, and what is only read
+  const etx_json* operands[3];  // lists: initial values, operands with rows,
+                                // and what is only read
   const etx_json* outputs;      // Arguments
   size_t carried_count;
   size_t stacked_count;  // results that are stacked
@@ -51,8 +50,7 @@ static etx_status read_scan_call(etx_pt2_graph* graph, const etx_json* node,
   out->operands[0] = &none;
   out->operand_count = 0;
   for (size_t i = first; i < 3; ++i) {
-    ETX_TRY(etx_pt2_tensors_argument(graph, inputs, i + 1 - first,
-                                     &out->operands[i]));
+    ETX_TRY(etx_pt2_operands(graph, inputs, i + 1 - first, &out->operands[i]));
   }
   for (size_t i = 0; i < 3; ++i) out->operand_count += out->operands[i]->count;
   out->carried_count = out->operands[0]->count;
@@ -65,14 +63,12 @@ static etx_status read_scan_call(etx_pt2_graph* graph, const etx_json* node,
   return ETX_OK;
 }
 
-static etx_status operand_name(etx_pt2_graph* graph, const scan_call* p,
-                               size_t index, etx_text* out_name) {
+static const etx_json* operand_of(const scan_call* p, size_t index) {
   size_t list = 0;
   while (index >= p->operands[list]->count) {
     index -= p->operands[list++]->count;
   }
-  return etx_pt2_text(graph, &p->operands[list]->items[index], "name",
-                      out_name);
+  return &p->operands[list]->items[index];
 }
 
 etx_status etx_pt2_mark_scan(etx_pt2_graph* graph, const etx_json* node,
@@ -81,11 +77,7 @@ etx_status etx_pt2_mark_scan(etx_pt2_graph* graph, const etx_json* node,
   ETX_TRY(read_scan_call(graph, node, &p));
   ETX_TRY(etx_pt2_mark_graph(graph, p.body, mark_nodes));
   for (size_t i = 0; i < p.operand_count; ++i) {
-    etx_text name;
-    size_t position = 0;
-    ETX_TRY(operand_name(graph, &p, i, &name));
-    ETX_TRY(etx_pt2_find_tensor(graph, name, &position));
-    graph->last_reads[position] = graph->now;
+    ETX_TRY(etx_pt2_mark_operand(graph, operand_of(&p, i)));
   }
   return ETX_OK;
 }
@@ -105,7 +97,7 @@ typedef struct scan_reader {
   uint32_t* carried;   // the same during an iteration
   uint32_t* next;      // the same in the next iteration
   size_t count;        // of carried values
-  int64_t row_count;
+  etx_dim row_count;
   uint32_t loop;
   uint32_t token;
 } scan_reader;
@@ -249,22 +241,15 @@ static etx_status add_stacked(const scan_reader* r, uint32_t stacked,
 static etx_status find_operands(scan_reader* r) {
   const scan_call* const p = r->call;
   for (size_t i = 0; i < p->operand_count; ++i) {
-    etx_text name;
-    ETX_TRY(operand_name(r->graph, p, i, &name));
-    ETX_TRY(etx_pt2_use_tensor(r->graph, name, &r->operands[i]));
+    ETX_TRY(etx_pt2_use_operand(r->graph, operand_of(p, i), &r->operands[i]));
+    if (i < p->carried_count + p->operands[1]->count) {
+      ETX_TRY(etx_pt2_check_is_tensor(r->graph, r->operands[i], i));
+    }
   }
   for (size_t i = 0; i < p->operands[1]->count; ++i) {
     const etx_shape* const shape =
         shape_of(r, r->operands[p->carried_count + i]);
-    if (shape->rank == 0 || !etx_dim_is_number(shape->dims[0])) {
-      return etx_pt2_fail_unsupported(
-          r->graph, "the number of rows of scan or map is dynamic");
-    }
     if (i == 0) r->row_count = shape->dims[0];
-    if (shape->dims[0] != r->row_count) {
-      return etx_pt2_fail_malformed(
-          r->graph, "the operands of scan or map differ in their rows");
-    }
   }
   return ETX_OK;
 }

@@ -1,5 +1,10 @@
-// Sub-graphs of higher-order operators: torch.cond, map, scan. A sub-graph has
-// names of its own; its inputs are bound to values of the graph around it.
+// Sub-graphs of higher-order operators: torch.cond, while_loop, map, scan. A
+// sub-graph has names of its own; its inputs are bound to values of the graph
+// around it.
+//
+// An operand is a tensor or a size. The archive states a list of both as a list
+// of tensors, so the tables of names tell which it is. A sub-graph states the
+// sizes that it gets as expressions over the symbols of the method.
 
 #include "exporter/read_pt2/pt2_internal.h"
 
@@ -43,7 +48,9 @@ etx_status etx_pt2_subgraph_input(etx_pt2_graph* inner, const etx_json* inputs,
   const etx_json* payload = NULL;
   ETX_TRY(etx_pt2_union(inner, &inputs->items[index], &tag, &payload));
   *out_position = SIZE_MAX;
-  if (etx_text_is(tag, "as_sym_int")) return ETX_OK;
+  if (etx_text_is(tag, "as_sym_int") || etx_text_is(tag, "as_int")) {
+    return ETX_OK;
+  }
   if (!etx_text_is(tag, "as_tensor")) {
     return etx_pt2_fail_unsupported(
         inner, "input %z of a sub-graph should be a tensor, found '%t'", index,
@@ -51,6 +58,86 @@ etx_status etx_pt2_subgraph_input(etx_pt2_graph* inner, const etx_json* inputs,
   }
   ETX_TRY(etx_pt2_text(inner, payload, "name", &name));
   return etx_pt2_find_tensor(inner, name, out_position);
+}
+
+etx_status etx_pt2_operands(etx_pt2_graph* graph, const etx_json* inputs,
+                            size_t index, const etx_json** out) {
+  static const char* const lists[] = {"as_tensors", "as_sym_ints", "as_ints"};
+  etx_text tag;
+  const etx_json* argument = NULL;
+  ETX_TRY(etx_pt2_field(graph, &inputs->items[index], "arg", ETX_JSON_OBJECT,
+                        &argument));
+  ETX_TRY(etx_pt2_union(graph, argument, &tag, out));
+  bool is_list = (*out)->kind == ETX_JSON_ARRAY && (*out)->count == 0;
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; ++i) {
+    is_list = is_list || etx_text_is(tag, lists[i]);
+  }
+  if (is_list) return etx_pt2_expect(graph, *out, ETX_JSON_ARRAY, "operands");
+  return etx_pt2_fail_unsupported(
+      graph,
+      "argument %z should be a list of tensors and sizes, found '%t'; other "
+      "numbers can be passed as tensors of one element",
+      index, tag);
+}
+
+etx_status etx_pt2_operand(etx_pt2_graph* graph, const etx_json* operand,
+                           size_t* out_position) {
+  etx_text name;
+  *out_position = SIZE_MAX;
+  if (operand->kind == ETX_JSON_INT) return ETX_OK;
+  if (etx_json_member(operand, "as_int") != NULL) return ETX_OK;
+  const bool is_size = etx_json_member(operand, "as_name") != NULL;
+  ETX_TRY(etx_pt2_text(graph, operand, is_size ? "as_name" : "name", &name));
+  if (etx_json_find(graph->sym_ints, name) != NULL) return ETX_OK;
+  if (etx_json_find(graph->sym_floats, name) != NULL ||
+      etx_json_find(graph->sym_bools, name) != NULL) {
+    return etx_pt2_fail_unsupported(
+        graph,
+        "'%t', which a sub-graph reads, is computed from sizes and is not an "
+        "integer: pass it as a tensor of one element",
+        name);
+  }
+  return etx_pt2_find_tensor(graph, name, out_position);
+}
+
+etx_status etx_pt2_mark_operand(etx_pt2_graph* graph, const etx_json* operand) {
+  size_t position = 0;
+  ETX_TRY(etx_pt2_operand(graph, operand, &position));
+  if (position != SIZE_MAX) graph->last_reads[position] = graph->now;
+  return ETX_OK;
+}
+
+etx_status etx_pt2_use_operand(etx_pt2_graph* graph, const etx_json* operand,
+                               uint32_t* out_value) {
+  size_t position = 0;
+  ETX_TRY(etx_pt2_operand(graph, operand, &position));
+  *out_value = ETX_IR_NONE;
+  if (position == SIZE_MAX) return ETX_OK;
+  return etx_pt2_use_tensor(graph, graph->tensor_values->keys[position],
+                            out_value);
+}
+
+etx_status etx_pt2_check_is_tensor(etx_pt2_graph* graph, uint32_t value,
+                                   size_t index) {
+  if (value != ETX_IR_NONE) return ETX_OK;
+  return etx_pt2_fail_unsupported(
+      graph,
+      "operand %z, of which a loop has another value in each iteration, is an "
+      "integer: make it a tensor of one element, such as torch.tensor(0)",
+      index);
+}
+
+etx_status etx_pt2_bind_input(etx_pt2_graph* inner, const etx_json* inputs,
+                              size_t index, uint32_t value) {
+  size_t position = 0;
+  ETX_TRY(etx_pt2_subgraph_input(inner, inputs, index, &position));
+  if ((position == SIZE_MAX) != (value == ETX_IR_NONE)) {
+    return etx_pt2_fail_malformed(
+        inner, "input %z of a sub-graph is %s, but its operand is not", index,
+        position == SIZE_MAX ? "an integer" : "a tensor");
+  }
+  if (position == SIZE_MAX) return ETX_OK;
+  return etx_pt2_bind_name(inner, position, ETX_PT2_DEFINED, value);
 }
 
 etx_status etx_pt2_bind_name(etx_pt2_graph* graph, size_t position,

@@ -141,6 +141,27 @@ static void note_late(etx_pt2_graph* graph, uint32_t index) {
   if (symbol->maximum == INT64_MAX) symbol->maximum = INT32_MAX;
 }
 
+bool etx_pt2_has_new_symbol(const etx_pt2_graph* graph, const etx_json* size) {
+  const etx_text head = etx_text_of("Symbol('");
+  const etx_json* const text =
+      etx_json_member(etx_json_member(size, "as_expr"), "expr_str");
+  if (text == NULL || text->kind != ETX_JSON_STRING) return false;
+  for (size_t i = 0; i + head.size < text->string.size; ++i) {
+    const etx_text rest = {text->string.data + i, text->string.size - i};
+    if (!etx_text_starts_with(rest, head)) continue;
+    etx_text name = {rest.data + head.size, 0};
+    while (head.size + name.size < rest.size && name.data[name.size] != '\'') {
+      ++name.size;
+    }
+    uint32_t unused = 0;
+    if (name.size != 0 && is_unbacked(name) &&
+        !etx_symbols_find(&graph->method->symbols, name, &unused)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void etx_pt2_start_late(etx_pt2_graph* graph) {
   graph->reads_outputs = true;
   graph->late = 0;

@@ -21,7 +21,7 @@ typedef struct unrolled_call {
   // Operands in the order of the body's inputs: carried, sliced, invariant.
   uint32_t* operands;
   size_t carried, sliced, invariant;
-  int64_t steps;
+  etx_dim steps;
   size_t stacked;  // outputs that are stacked
 } unrolled_call;
 
@@ -31,39 +31,22 @@ static bool is_scan(etx_text target) {
 
 // ---------------------------------------------------------------- the call
 
-static etx_status payload_of(etx_pt2_graph* graph, const etx_json* inputs,
-                             size_t index, const char* wanted,
-                             const etx_json** out_payload) {
-  etx_text tag;
-  const etx_json* argument = NULL;
-  ETX_TRY(etx_pt2_field(graph, &inputs->items[index], "arg", ETX_JSON_OBJECT,
-                        &argument));
-  ETX_TRY(etx_pt2_union(graph, argument, &tag, out_payload));
-  if (etx_text_is(tag, wanted)) return ETX_OK;
-  return etx_pt2_fail_unsupported(
-      graph, "argument %z of the loop should be '%s', found '%t'", index,
-      wanted, tag);
-}
-
-// Appends the values of a list of tensors to the operands.
+// Appends the values of a list of operands.
 static etx_status add_operands(etx_pt2_graph* graph, const etx_json* inputs,
                                size_t index, unrolled_call* p,
                                size_t* out_count) {
-  const etx_json* tensors = NULL;
+  const etx_json* list = NULL;
   const size_t before = p->carried + p->sliced + p->invariant;
-  ETX_TRY(payload_of(graph, inputs, index, "as_tensors", &tensors));
-  ETX_TRY(etx_pt2_expect(graph, tensors, ETX_JSON_ARRAY, "as_tensors"));
-  uint32_t* const all = etx_pool_take(
-      graph->pool, (before + tensors->count) * sizeof *p->operands);
+  ETX_TRY(etx_pt2_operands(graph, inputs, index, &list));
+  uint32_t* const all =
+      etx_pool_take(graph->pool, (before + list->count) * sizeof *p->operands);
   if (all == NULL) return ETX_OUT_OF_MEMORY;
   if (before > 0) memcpy(all, p->operands, before * sizeof *all);
-  for (size_t i = 0; i < tensors->count; ++i) {
-    etx_text name;
-    ETX_TRY(etx_pt2_text(graph, &tensors->items[i], "name", &name));
-    ETX_TRY(etx_pt2_use_tensor(graph, name, &all[before + i]));
+  for (size_t i = 0; i < list->count; ++i) {
+    ETX_TRY(etx_pt2_use_operand(graph, &list->items[i], &all[before + i]));
   }
   p->operands = all;
-  *out_count = tensors->count;
+  *out_count = list->count;
   return ETX_OK;
 }
 
@@ -77,17 +60,10 @@ static etx_status find_steps(etx_pt2_graph* graph, unrolled_call* p) {
       return etx_pt2_fail_malformed(
           graph, "the loop slices '%t', which has no dimension", value->name);
     }
-    if (!etx_dim_is_number(shape->dims[0]) || shape->dims[0] < 1) {
-      return etx_pt2_fail_unsupported(
-          graph,
-          "the loop has as many steps as '%t' has rows, which must be a fixed "
-          "number above 0: export with a fixed size of dimension 0",
-          value->name);
-    }
-    if (i > 0 && shape->dims[0] != p->steps) {
+    if (i > 0 &&
+        !etx_symbols_equal(&graph->method->symbols, p->steps, shape->dims[0])) {
       return etx_pt2_fail_malformed(
-          graph, "the loop slices operands of %i and %i rows", p->steps,
-          (int64_t)shape->dims[0]);
+          graph, "the operands that the loop slices differ in their rows");
     }
     p->steps = shape->dims[0];
   }
@@ -97,7 +73,7 @@ static etx_status find_steps(etx_pt2_graph* graph, unrolled_call* p) {
 
 static etx_status read_call(etx_pt2_graph* graph, const etx_json* node,
                             unrolled_call* p) {
-  const etx_json *inputs = NULL, *named = NULL;
+  const etx_json* inputs = NULL;
   etx_text target;
   ETX_TRY(etx_pt2_text(graph, node, "target", &target));
   ETX_TRY(etx_pt2_field(graph, node, "inputs", ETX_JSON_ARRAY, &inputs));
@@ -109,11 +85,13 @@ static etx_status read_call(etx_pt2_graph* graph, const etx_json* node,
                                   "'%t' should have %z arguments, found %z",
                                   target, expected, inputs->count);
   }
-  ETX_TRY(payload_of(graph, inputs, 0, "as_graph", &named));
-  ETX_TRY(etx_pt2_field(graph, named, "graph", ETX_JSON_OBJECT, &p->body));
+  ETX_TRY(etx_pt2_graph_argument(graph, inputs, 0, &p->body));
   size_t at = 1;
   if (carries) ETX_TRY(add_operands(graph, inputs, at++, p, &p->carried));
   ETX_TRY(add_operands(graph, inputs, at++, p, &p->sliced));
+  for (size_t i = 0; i < p->carried + p->sliced; ++i) {
+    ETX_TRY(etx_pt2_check_is_tensor(graph, p->operands[i], i));
+  }
   ETX_TRY(add_operands(graph, inputs, at, p, &p->invariant));
   if (p->outputs->count < p->carried) {
     return etx_pt2_fail_malformed(
@@ -156,14 +134,11 @@ static etx_status bind_inputs(etx_pt2_graph* graph, etx_pt2_graph* inner,
   const size_t sliced_end = p->carried + p->sliced;
   ETX_TRY(etx_pt2_subgraph_inputs(inner, sliced_end + p->invariant, &inputs));
   for (size_t i = 0; i < inputs->count; ++i) {
-    size_t position = 0;
     uint32_t value = i < p->carried ? carries[i] : p->operands[i];
-    ETX_TRY(etx_pt2_subgraph_input(inner, inputs, i, &position));
-    if (position == SIZE_MAX) continue;
     if (i >= p->carried && i < sliced_end) {
       ETX_TRY(select_row(graph, value, t, &value));
     }
-    ETX_TRY(etx_pt2_bind_name(inner, position, ETX_PT2_DEFINED, value));
+    ETX_TRY(etx_pt2_bind_input(inner, inputs, i, value));
   }
   return ETX_OK;
 }
@@ -249,40 +224,109 @@ static etx_status stack_rows(etx_pt2_graph* graph, size_t position,
                           out_value);
 }
 
-// True if all steps together have few nodes.
+// True if the number of steps is known and all steps together have few nodes.
 static etx_status is_short(etx_pt2_graph* graph, const unrolled_call* p,
                            bool* out_is_short) {
   const etx_json* nodes = NULL;
   ETX_TRY(etx_pt2_field(graph, p->body, "nodes", ETX_JSON_ARRAY, &nodes));
   *out_is_short =
+      etx_dim_is_number(p->steps) && p->steps > 0 &&
       (uint64_t)p->steps <= MAX_UNROLLED_NODES / (nodes->count + p->sliced);
   return ETX_OK;
 }
 
-// A symbol that the body sets from data has another value in each step, so one
-// symbol for all steps would be wrong.
-static etx_status check_symbols(etx_pt2_graph* graph, size_t first) {
-  const etx_symbols* const symbols = &graph->method->symbols;
-  for (size_t i = first; i < symbols->symbol_count; ++i) {
-    if (!symbols->symbols[i].is_late) continue;
-    return etx_pt2_fail_unsupported(
-        graph, "the loop's body sets '%t' from data, which is not supported",
-        symbols->symbols[i].name);
+// ---------------------------------------------------------------- symbols
+
+static bool has_new_size(const etx_pt2_graph* graph, const etx_json* tensor) {
+  const etx_json* const name = etx_json_member(tensor, "name");
+  if (name == NULL || name->kind != ETX_JSON_STRING) return false;
+  const etx_json* const sizes = etx_json_member(
+      etx_json_find(graph->tensor_values, name->string), "sizes");
+  if (sizes == NULL || sizes->kind != ETX_JSON_ARRAY) return false;
+  for (size_t i = 0; i < sizes->count; ++i) {
+    if (etx_pt2_has_new_symbol(graph, &sizes->items[i])) return true;
+  }
+  return false;
+}
+
+// True if one of the outputs of a node sets a symbol: its own value, or a size.
+static bool sets_symbol(const etx_pt2_graph* graph, const etx_json* node,
+                        etx_text target) {
+  const etx_json* const outputs = etx_json_member(node, "outputs");
+  if (outputs == NULL || outputs->kind != ETX_JSON_ARRAY) return false;
+  const bool is_item = etx_pt2_is_item_call(target);
+  if (is_item && !etx_pt2_is_item_used(graph, node)) return false;
+  for (size_t i = 0; i < outputs->count; ++i) {
+    const etx_json* const output = &outputs->items[i];
+    const etx_json* const number =
+        etx_json_member(etx_json_member(output, "as_sym_int"), "as_name");
+    const etx_json* const list = etx_json_member(output, "as_tensors");
+    if (is_item && number != NULL && number->kind == ETX_JSON_STRING &&
+        etx_pt2_has_new_symbol(
+            graph, etx_json_find(graph->sym_ints, number->string))) {
+      return true;
+    }
+    if (has_new_size(graph, etx_json_member(output, "as_tensor"))) return true;
+    if (list == NULL || list->kind != ETX_JSON_ARRAY) continue;
+    for (size_t j = 0; j < list->count; ++j) {
+      if (has_new_size(graph, &list->items[j])) return true;
+    }
+  }
+  return false;
+}
+
+static etx_status find_new_symbols(etx_pt2_graph* outer, const etx_json* json,
+                                   bool* is_found);
+
+static etx_status find_in_subgraphs(etx_pt2_graph* graph, const etx_json* node,
+                                    bool* is_found) {
+  const etx_json* inputs = NULL;
+  ETX_TRY(etx_pt2_field(graph, node, "inputs", ETX_JSON_ARRAY, &inputs));
+  for (size_t i = 0; i < inputs->count && !*is_found; ++i) {
+    const etx_json* const named =
+        etx_json_member(etx_json_member(&inputs->items[i], "arg"), "as_graph");
+    const etx_json* const json = etx_json_member(named, "graph");
+    if (json == NULL) continue;
+    ETX_TRY(etx_pt2_expect(graph, json, ETX_JSON_OBJECT, "graph"));
+    ETX_TRY(find_new_symbols(graph, json, is_found));
   }
   return ETX_OK;
 }
+
+// Finds out whether a sub-graph sets a symbol from data. Such a symbol has
+// another value in each step, so one symbol for all unrolled steps would be
+// wrong; in a loop it is set anew in each iteration.
+static etx_status find_new_symbols(etx_pt2_graph* outer, const etx_json* json,
+                                   bool* is_found) {
+  etx_pt2_graph graph;
+  ETX_TRY(etx_pt2_open_subgraph(outer, json, &graph));
+  for (size_t i = 0; i < graph.nodes->count && !*is_found; ++i) {
+    const etx_json* const node = &graph.nodes->items[i];
+    etx_text target;
+    ETX_TRY(etx_pt2_text(&graph, node, "target", &target));
+    if (etx_pt2_is_dropped(target)) continue;
+    *is_found = sets_symbol(&graph, node, target);
+    if (!*is_found) ETX_TRY(find_in_subgraphs(&graph, node, is_found));
+  }
+  return ETX_OK;
+}
+
+// ---------------------------------------------------------------- the loop
 
 etx_status etx_pt2_unroll_scan(etx_pt2_graph* graph, const etx_json* node,
                                etx_pt2_visit_nodes* read_nodes,
                                bool* out_is_unrolled) {
   unrolled_call p = {0};
   etx_pt2_graph body;
+  bool sets_symbols = false;
   ETX_TRY(read_call(graph, node, &p));
   ETX_TRY(is_short(graph, &p, out_is_unrolled));
   if (!*out_is_unrolled) return ETX_OK;
+  ETX_TRY(find_new_symbols(graph, p.body, &sets_symbols));
+  *out_is_unrolled = !sets_symbols;
+  if (sets_symbols) return ETX_OK;
   ETX_TRY(etx_pt2_open_subgraph(graph, p.body, &body));
   const size_t steps = (size_t)p.steps;
-  const size_t first_symbol = graph->method->symbols.symbol_count;
   uint32_t* const results =
       etx_pool_take(graph->pool, p.outputs->count * sizeof *results);
   etx_ir_arg* const rows =
@@ -294,7 +338,6 @@ etx_status etx_pt2_unroll_scan(etx_pt2_graph* graph, const etx_json* node,
     for (size_t i = 0; i < p.stacked; ++i) {
       rows[i * steps + t] = etx_ir_value_arg(results[p.carried + i]);
     }
-    if (t == 0) ETX_TRY(check_symbols(graph, first_symbol));
   }
   for (size_t i = 0; i < p.outputs->count; ++i) {
     size_t position = 0;

@@ -12,8 +12,8 @@ enum { CONDITION_GRAPH, BODY_GRAPH, CARRIED, ADDITIONAL, ARGUMENTS };
 typedef struct while_call {
   const etx_json* condition;    // a Graph
   const etx_json* body;         // a Graph
-  const etx_json* operands[2];  // lists of TensorArguments: the carried values
-                                // and what the graphs only read
+  const etx_json* operands[2];  // lists: the carried values, and what the
+                                // graphs only read
   const etx_json* outputs;      // Arguments
   size_t carried_count;
   size_t operand_count;  // of both lists
@@ -41,26 +41,6 @@ etx_status etx_pt2_graph_argument(etx_pt2_graph* graph, const etx_json* inputs,
   return etx_pt2_field(graph, named, "graph", ETX_JSON_OBJECT, out);
 }
 
-// An empty list has another kind than a list of tensors.
-etx_status etx_pt2_tensors_argument(etx_pt2_graph* graph,
-                                    const etx_json* inputs, size_t index,
-                                    const etx_json** out) {
-  etx_text tag;
-  const etx_json* argument = NULL;
-  ETX_TRY(etx_pt2_field(graph, &inputs->items[index], "arg", ETX_JSON_OBJECT,
-                        &argument));
-  ETX_TRY(etx_pt2_union(graph, argument, &tag, out));
-  if (!etx_text_is(tag, "as_tensors") &&
-      !((*out)->kind == ETX_JSON_ARRAY && (*out)->count == 0)) {
-    return etx_pt2_fail_unsupported(
-        graph,
-        "argument %z of a loop should be a list of tensors, found "
-        "'%t'; integers can be carried as tensors of one element",
-        index, tag);
-  }
-  return etx_pt2_expect(graph, *out, ETX_JSON_ARRAY, "operands");
-}
-
 static etx_status read_while_call(etx_pt2_graph* graph, const etx_json* node,
                                   while_call* out) {
   const etx_json* inputs = NULL;
@@ -74,9 +54,8 @@ static etx_status read_while_call(etx_pt2_graph* graph, const etx_json* node,
   ETX_TRY(
       etx_pt2_graph_argument(graph, inputs, CONDITION_GRAPH, &out->condition));
   ETX_TRY(etx_pt2_graph_argument(graph, inputs, BODY_GRAPH, &out->body));
-  ETX_TRY(etx_pt2_tensors_argument(graph, inputs, CARRIED, &out->operands[0]));
-  ETX_TRY(
-      etx_pt2_tensors_argument(graph, inputs, ADDITIONAL, &out->operands[1]));
+  ETX_TRY(etx_pt2_operands(graph, inputs, CARRIED, &out->operands[0]));
+  ETX_TRY(etx_pt2_operands(graph, inputs, ADDITIONAL, &out->operands[1]));
   out->carried_count = out->operands[0]->count;
   out->operand_count = out->carried_count + out->operands[1]->count;
   if (out->outputs->count == out->carried_count) return ETX_OK;
@@ -85,13 +64,10 @@ static etx_status read_while_call(etx_pt2_graph* graph, const etx_json* node,
       out->outputs->count, out->carried_count);
 }
 
-static etx_status operand_name(etx_pt2_graph* graph, const while_call* p,
-                               size_t index, etx_text* out_name) {
-  const etx_json* const operand =
-      index < p->carried_count
-          ? &p->operands[0]->items[index]
-          : &p->operands[1]->items[index - p->carried_count];
-  return etx_pt2_text(graph, operand, "name", out_name);
+static const etx_json* operand_of(const while_call* p, size_t index) {
+  return index < p->carried_count
+             ? &p->operands[0]->items[index]
+             : &p->operands[1]->items[index - p->carried_count];
 }
 
 // ---------------------------------------------------------------- uses
@@ -116,11 +92,7 @@ etx_status etx_pt2_mark_while(etx_pt2_graph* graph, const etx_json* node,
   ETX_TRY(etx_pt2_mark_graph(graph, p.condition, mark_nodes));
   ETX_TRY(etx_pt2_mark_graph(graph, p.body, mark_nodes));
   for (size_t i = 0; i < p.operand_count; ++i) {
-    etx_text name;
-    size_t position = 0;
-    ETX_TRY(operand_name(graph, &p, i, &name));
-    ETX_TRY(etx_pt2_find_tensor(graph, name, &position));
-    graph->last_reads[position] = graph->now;
+    ETX_TRY(etx_pt2_mark_operand(graph, operand_of(&p, i)));
   }
   return ETX_OK;
 }
@@ -131,27 +103,9 @@ etx_status etx_pt2_mark_while(etx_pt2_graph* graph, const etx_json* node,
 static etx_status define_inputs(etx_pt2_graph* inner, size_t count,
                                 const uint32_t* operands) {
   const etx_json* inputs = NULL;
-  ETX_TRY(
-      etx_pt2_field(inner, inner->graph, "inputs", ETX_JSON_ARRAY, &inputs));
-  if (inputs->count != count) {
-    return etx_pt2_fail_malformed(inner,
-                                  "a sub-graph of a loop has %z "
-                                  "inputs, but the node passes %z operands",
-                                  inputs->count, count);
-  }
+  ETX_TRY(etx_pt2_subgraph_inputs(inner, count, &inputs));
   for (size_t i = 0; i < count; ++i) {
-    size_t position = 0;
-    ETX_TRY(etx_pt2_subgraph_input(inner, inputs, i, &position));
-    if (position == SIZE_MAX) {
-      return etx_pt2_fail_unsupported(
-          inner, "input %z of a graph of a loop is an integer", i);
-    }
-    if (inner->states[position] != ETX_PT2_UNDEFINED) {
-      return etx_pt2_fail_malformed(
-          inner, "two inputs of a sub-graph have the same name");
-    }
-    inner->states[position] = ETX_PT2_DEFINED;
-    inner->values[position] = operands[i];
+    ETX_TRY(etx_pt2_bind_input(inner, inputs, i, operands[i]));
   }
   return ETX_OK;
 }
@@ -200,9 +154,11 @@ typedef struct while_reader {
 
 static etx_status find_operands(const while_reader* r) {
   for (size_t i = 0; i < r->call->operand_count; ++i) {
-    etx_text name;
-    ETX_TRY(operand_name(r->graph, r->call, i, &name));
-    ETX_TRY(etx_pt2_use_tensor(r->graph, name, &r->operands[i]));
+    ETX_TRY(
+        etx_pt2_use_operand(r->graph, operand_of(r->call, i), &r->operands[i]));
+    if (i < r->call->carried_count) {
+      ETX_TRY(etx_pt2_check_is_tensor(r->graph, r->operands[i], i));
+    }
     r->carried[i] = r->next[i] = r->operands[i];
   }
   return ETX_OK;

@@ -354,8 +354,8 @@ static void damaged_loops_are_refused(void** state) {
       count, MODEL, "\"outputs\": [{\"as_tensor\": {\"name\": \"lt\"}}]",
       "\"outputs\": []", "a sub-graph of a loop has 0 results, expected 1");
   assert_change_of(count, MODEL, "{\"as_tensors\": [{\"name\": ",
-                   "{\"as_ints\": [{\"name\": ",
-                   "should be a list of tensors, found 'as_ints'");
+                   "{\"as_strings\": [{\"name\": ",
+                   "should be a list of tensors and sizes, found 'as_strings'");
 }
 
 static void unknown_control_flow_is_unsupported(void** state) {
@@ -403,10 +403,9 @@ static void damaged_branches_are_refused(void** state) {
   (void)state;
   assert_change_of(cond, MODEL, "{\"as_graph\": ", "{\"as_unknown\": ",
                    "argument 1 of torch.cond should be 'as_graph'");
-  assert_change_of(
-      cond, MODEL, "[{\"name\": \"x\"}, ", "[",
-      "a sub-graph has 3 inputs, but the node passes "
-      "2 operands");
+  assert_change_of(cond, MODEL, "[{\"name\": \"x\"}, ", "[",
+                   "a sub-graph has 3 inputs, but the node passes "
+                   "2 operands");
   assert_change_of(cond, MODEL,
                    "\"outputs\": [{\"as_tensor\": {\"name\": "
                    "\"add_6\"}}], \"nodes\"",
@@ -434,6 +433,34 @@ static void damaged_unrolled_loops_are_refused(void** state) {
   assert_change_of(set, MODEL, "torch.ops.higher_order.scan",
                    "torch.ops.higher_order.map_impl",
                    "should have 3 arguments, found 4");
+}
+
+static void operands_of_loops_are_tensors_and_sizes(void** state) {
+  static const char set[] = PT2 "loop_sizes/bounded.pt2";
+  static const char carried[] =
+      "{\"as_tensors\": [{\"name\": \"zeros\"}, {\"name\": \"clone\"}]}";
+  static const char read[] =
+      "[{\"name\": \"sym_size_int_1\"}, {\"name\": \"n\"}]";
+  (void)state;
+  assert_change_of(set, MODEL, carried,
+                   "{\"as_tensors\": [{\"name\": \"sym_size_int_1\"}, "
+                   "{\"name\": \"clone\"}]}",
+                   "operand 0, of which a loop has another value in each "
+                   "iteration, is an integer: make it a tensor");
+  assert_change_of(set, MODEL, carried, "{\"as_floats\": [0.5, 1.5]}",
+                   "argument 2 should be a list of tensors and sizes, found "
+                   "'as_floats'");
+  assert_change_of(set, MODEL, read, "[{\"name\": \"n\"}, {\"name\": \"n\"}]",
+                   "input 2 of a sub-graph is an integer, but its operand is "
+                   "not");
+  assert_change_of(
+      set, MODEL, read,
+      "[{\"name\": \"sym_size_int_1\"}, {\"name\": "
+      "\"sym_size_int_1\"}]",
+      "input 3 of a sub-graph is a tensor, but its operand is not");
+  assert_change_of(set, MODEL, read,
+                   "[{\"name\": \"sym_size_int_1\"}, {\"name\": \"m\"}]",
+                   "tensor 'm' has no entry in tensor_values");
 }
 
 static void damaged_sizes_are_refused(void** state) {
@@ -722,6 +749,7 @@ int main(void) {
       cmocka_unit_test(damaged_loops_are_refused),
       cmocka_unit_test(damaged_wrapped_graphs_are_refused),
       cmocka_unit_test(damaged_unrolled_loops_are_refused),
+      cmocka_unit_test(operands_of_loops_are_tensors_and_sizes),
       cmocka_unit_test(item_calls_are_read_unless_only_asserted),
       cmocka_unit_test(damaged_sizes_are_refused),
       cmocka_unit_test(sizes_take_every_known_function),

@@ -10,7 +10,7 @@ import os
 
 import torch
 from export_batch import (HEAD, HEADS, HERE, LAYERS, POSITIONS, PROJECTIONS,
-                          SCALE, WIDTH, Layer, Model, Stack, attend, load,
+                          SCALE, WIDTH, Layer, Model, Stack, load,
                           without_traces)
 from torch import nn
 from torch._higher_order_ops.while_loop import while_loop
@@ -25,12 +25,14 @@ def heads(x):
     return x[0].view(-1, HEADS, HEAD).transpose(0, 1)
 
 
-def attend_heads(q, k, v, seen):
-    """Attention of one row q [1, 1, width] over k and v [heads, keys, head]."""
+def attend_heads(q, k, v, seen=None):
+    """Attention of the rows q [1, n, width] over k and v [heads, keys, head], of
+    which `seen` marks keys."""
     scores = torch.matmul(heads(q), k.transpose(1, 2)) * HEAD ** -0.5
-    scores = torch.where(seen, scores, -torch.inf)
+    if seen is not None:
+        scores = torch.where(seen, scores, -torch.inf)
     mixed = torch.matmul(functional.softmax(scores, -1), v)
-    return mixed.transpose(0, 1).reshape(1, 1, WIDTH)
+    return mixed.transpose(0, 1).reshape(1, q.shape[1], WIDTH)
 
 
 class Cache(nn.Module):
@@ -65,10 +67,10 @@ class Generate(nn.Module):
         encoder, length = self.model.encoder, ids.shape[1]
         x = self.model.shared(ids) * SCALE
         x = x + encoder.embed_positions.weight[:length]
-        seen = torch.ones(1, length, dtype=torch.bool)
         for layer in encoder.layers:
             a = layer.self_attn
-            mixed = attend(a.q_proj(x), a.k_proj(x), a.v_proj(x), seen)
+            mixed = attend_heads(a.q_proj(x), heads(a.k_proj(x)),
+                                 heads(a.v_proj(x)))
             x = layer.self_attn_layer_norm(x + a.out_proj(mixed))
             x = layer.feed_forward(x)
         cross = []
@@ -92,9 +94,7 @@ class Generate(nn.Module):
             mixed = attend_heads(a.q_proj(x), k, v, past)
             x = layer.self_attn_layer_norm(x + a.out_proj(mixed))
             a = layer.encoder_attn
-            k, v = cross[2 * index:2 * index + 2]
-            mixed = attend_heads(a.q_proj(x), k, v,
-                                 torch.ones(k.shape[1], dtype=torch.bool))
+            mixed = attend_heads(a.q_proj(x), *cross[2 * index:2 * index + 2])
             x = layer.encoder_attn_layer_norm(x + a.out_proj(mixed))
             x = layer.feed_forward(x)
         logits = functional.linear(x, self.model.shared.weight)[0]
@@ -103,8 +103,10 @@ class Generate(nn.Module):
     def forward(self, ids, limit):
         cross = self.encode(ids)
 
+        limit = limit.clamp(max=POSITIONS - 1)
+
         def goes_on(count, token, tokens, keys, values):
-            return (count < limit) & (token != END) & (count < POSITIONS - 1)
+            return (count < limit) & (token != END)
 
         def body(count, token, tokens, keys, values):
             token, keys, values = self.step(token, count, cross, keys, values)

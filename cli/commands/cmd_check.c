@@ -28,22 +28,44 @@ static etx_status discard(void* context, etx_bytes bytes) {
   return ETX_OK;
 }
 
-static etx_status check(const char* path, etx_target target, etx_pool* pool,
+typedef struct check_options {
+  const char* path;
+  int target;
+  etx_option_list cap;
+  bool json;
+} check_options;
+
+static etx_status cap_sizes(const check_options* options, etx_ir_module* module,
+                            etx_diag* diag) {
+  for (size_t i = 0; i < options->cap.count; ++i) {
+    const etx_status status =
+        etx_export_cap(module, options->cap.items[i], diag);
+    if (status == ETX_OK) continue;
+    etx_diag_append(diag, ", in option '--cap'");
+    return status;
+  }
+  return ETX_OK;
+}
+
+static etx_status check(const check_options* options, etx_pool* pool,
                         etx_diagnostic_list* list, etx_diag* diag) {
+  const char* const path = options->path;
   etx_ir_module module;
   etx_ir_module_init(&module, pool);
   ETX_TRY(etx_input_path_check(path, diag));
+  ETX_TRY(cap_sizes(options, &module, diag));
   const etx_status read = etx_export_read(&module, path, &list->problems, diag);
   // Even if one method could not be read, the others are planned to find their
   // problems too.
   if (read != ETX_OK && module.method_count == 0) return read;
-  const etx_export_options options = {.target = target,
-                                      .evaluator = etx_kernel_evaluator()};
+  const etx_export_options export_options = {
+      .target = options->target == 0 ? ETX_TARGET_ETX : ETX_TARGET_EXECUTORCH,
+      .evaluator = etx_kernel_evaluator()};
   const etx_sink nowhere = {discard, NULL};
   etx_export_report report;
   const etx_status planned =
-      etx_export_plan(&module, &options, &nowhere, &report, &list->problems,
-                      read == ETX_OK ? diag : NULL);
+      etx_export_plan(&module, &export_options, &nowhere, &report,
+                      &list->problems, read == ETX_OK ? diag : NULL);
   return read != ETX_OK ? read : planned;
 }
 
@@ -70,19 +92,22 @@ static etx_exit report(const char* path, etx_status status,
 }
 
 int etx_cmd_check(int argc, char** argv) {
-  const char* path = NULL;
-  int target = 0;
-  bool json = false;
+  check_options options = {.path = NULL};
   const etx_usage usage = {
       .command = "check",
       .about = about,
       .examples = examples,
       .positionals = ETX_POSITIONALS(
-          {"DIR", "directory of methods, or one file", &path, true}),
+          {"DIR", "directory of methods, or one file", &options.path, true}),
       .options = ETX_OPTIONS(
           ETX_CHOICE("target", 't', "etx|executorch",
-                     "the runtime to plan for (default: etx)", &target),
-          ETX_FLAG("json", 0, "print the problems as JSON", &json)),
+                     "the runtime to plan for (default: etx)", &options.target),
+          ETX_LIST("cap", 0, "NAME=N",
+                   "the most that a size or integer may be that the data of "
+                   "tensors decide, such as u0=64 or method.u0=64; may be "
+                   "given several times",
+                   &options.cap),
+          ETX_FLAG("json", 0, "print the problems as JSON", &options.json)),
   };
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
@@ -91,11 +116,9 @@ int etx_cmd_check(int argc, char** argv) {
   etx_pool pool;
   etx_pool_init(&pool);
   etx_diagnostic_list list;
-  etx_diagnostic_list_init(&list, json);
-  const etx_status status =
-      check(path, target == 0 ? ETX_TARGET_ETX : ETX_TARGET_EXECUTORCH, &pool,
-            &list, &diag);
-  const etx_exit code = report(path, status, &list, &diag);
+  etx_diagnostic_list_init(&list, options.json);
+  const etx_status status = check(&options, &pool, &list, &diag);
+  const etx_exit code = report(options.path, status, &list, &diag);
   etx_pool_close(&pool);
   return (int)code;
 }

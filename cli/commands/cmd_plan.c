@@ -69,6 +69,7 @@ typedef struct plan_options {
   const char* state_layout;
   etx_option_list concurrent;
   etx_option_list cap;
+  uint64_t unroll;
   etx_option_list quantize;
   int target;
   int report;  // REPORT_...
@@ -240,6 +241,9 @@ static etx_status plan_all(plan_context* plan,
   etx_ir_module module;
   etx_ir_module_init(&module, &plan->pool);
   ETX_TRY(etx_input_path_check(plan->options->input, &plan->diag));
+  if (plan->options->unroll != UINT64_MAX) {
+    module.unroll_limit = plan->options->unroll;
+  }
   ETX_TRY(cap_sizes(plan, &module));
   const etx_status read = etx_export_read(
       &module, plan->options->input, &plan->problems.problems, &plan->diag);
@@ -372,7 +376,7 @@ static etx_exit run(const plan_options* options) {
 }
 
 int etx_cmd_plan(int argc, char** argv) {
-  plan_options options = {.input = NULL};
+  plan_options options = {.input = NULL, .unroll = UINT64_MAX};
   const etx_usage usage = {
       .command = "plan",
       .about = about,
@@ -398,6 +402,10 @@ int etx_cmd_plan(int argc, char** argv) {
                    "tensors decide, such as u0=64 or method.u0=64; may be "
                    "given several times",
                    &options.cap),
+          ETX_COUNT("unroll", 0, "N",
+                    "the most nodes that one scan or map may become; a longer "
+                    "one stays a loop (default: 4096)",
+                    &options.unroll),
           ETX_LIST("quantize", 0, "KIND[:PATTERN,...]",
                    "quantise weights, all or those whose names match: int8, "
                    "int4 (int4/32, int4/64, int4/128), weight-only int8w or "

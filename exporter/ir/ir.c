@@ -14,6 +14,7 @@ void etx_ir_module_init(etx_ir_module* module, etx_pool* pool) {
   memset(module, 0, sizeof *module);
   module->pool = pool;
   module->alignment = 16;
+  module->unroll_limit = 4096;
 }
 
 static uint64_t hash_bytes(uint64_t hash, const void* data, size_t size) {

@@ -229,6 +229,9 @@ typedef struct etx_ir_module {
   size_t quantize_count, quantize_capacity;
   etx_size_cap* caps;
   size_t cap_count, cap_capacity;
+  // Most nodes that one map or scan may become when its iterations are
+  // unrolled. More would make the file large and planning slow.
+  uint64_t unroll_limit;
   uint32_t* constant_table;  // hash table by content, private to ir.c
   size_t constant_table_size;
   uint64_t alignment;  // of planned values: program.yaml `align`

@@ -11,10 +11,6 @@
 
 #include "exporter/read_pt2/pt2_internal.h"
 
-// Most nodes that one map or scan may become. More would make the file large
-// and planning slow.
-enum { MAX_UNROLLED_NODES = 4096 };
-
 typedef struct unrolled_call {
   const etx_json* body;     // a Graph
   const etx_json* outputs;  // a list of Arguments
@@ -229,9 +225,9 @@ static etx_status is_short(etx_pt2_graph* graph, const unrolled_call* p,
                            bool* out_is_short) {
   const etx_json* nodes = NULL;
   ETX_TRY(etx_pt2_field(graph, p->body, "nodes", ETX_JSON_ARRAY, &nodes));
-  *out_is_short =
-      etx_dim_is_number(p->steps) && p->steps > 0 &&
-      (uint64_t)p->steps <= MAX_UNROLLED_NODES / (nodes->count + p->sliced);
+  *out_is_short = etx_dim_is_number(p->steps) && p->steps > 0 &&
+                  (uint64_t)p->steps <= graph->import->module->unroll_limit /
+                                            (nodes->count + p->sliced);
   return ETX_OK;
 }
 

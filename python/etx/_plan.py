@@ -73,6 +73,7 @@ def plan(
     target: str = "etx",
     quantize: str | Sequence[str] | None = None,
     concurrent: str | Sequence[str] | None = None,
+    cap: Mapping[str, int] | None = None,
     passes: str | None = None,
     state_layout: str | os.PathLike[str] | None = None,
     algorithm: str | None = None,
@@ -92,6 +93,8 @@ def plan(
       quantize: rules such as "int8" or "int4:decoder.*", the last that matches
         a weight decides.
       concurrent: groups such as "encode,decode" that may run at the same time.
+      cap: the most that sizes and integers may be that the data of tensors decide,
+        such as {"u0": 64}, or {"forward.u0": 64} for one method.
       passes: "-name,-name": optional passes to switch off.
       state_layout: an older program whose offsets of state are kept.
       algorithm: one planner instead of the best of all.
@@ -133,7 +136,9 @@ def plan(
             answer = json.loads(
                 native().plan(
                     bytes_of(source), bytes_of(temporary), TARGETS.index(target),
-                    _words(quantize), _words(concurrent), _text(passes), _text(state_layout),
+                    _words(quantize), _words(concurrent),
+                    _words([f"{name}={most}" for name, most in (cap or {}).items()]),
+                    _text(passes), _text(state_layout),
                     _text(algorithm), source_lines, pack, tell,
                 )
             )

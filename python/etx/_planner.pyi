@@ -8,6 +8,7 @@ def plan(
     target: int,
     quantize: tuple[bytes, ...],
     concurrent: tuple[bytes, ...],
+    cap: tuple[bytes, ...],
     passes: bytes | None,
     layout: bytes | None,
     algorithm: bytes | None,

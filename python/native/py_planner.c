@@ -44,6 +44,7 @@ typedef struct request {
   int pack;
   planner_options quantize;
   planner_options concurrent;
+  planner_options cap;
   PyObject* progress;  // called with (stage, done, total), or None
 } request;
 
@@ -139,6 +140,9 @@ static etx_status plan_to_file(planner_call* plan, etx_ir_module* module) {
 static etx_status plan_all(planner_call* plan) {
   etx_ir_module module;
   etx_ir_module_init(&module, &plan->pool);
+  for (size_t i = 0; i < plan->in->cap.count; ++i) {
+    ETX_TRY(etx_export_cap(&module, plan->in->cap.items[i], &plan->diag));
+  }
   const etx_status read = etx_export_read(
       &module, plan->in->input, &plan->problems.problems, &plan->diag);
   if (read != ETX_OK) {
@@ -235,20 +239,22 @@ static bool warn_of_former_names(const char* passes) {
   return true;
 }
 
-// plan(input, output, target, quantize, concurrent, passes, layout, algorithm,
-//      source_lines, pack, progress)
+// plan(input, output, target, quantize, concurrent, cap, passes, layout,
+//      algorithm, source_lines, pack, progress)
 static PyObject* plan(PyObject* module, PyObject* args) {
   (void)module;
   request in = {.input = NULL};
   PyObject* quantize = NULL;
   PyObject* concurrent = NULL;
-  if (!PyArg_ParseTuple(args, "yO&iO!O!O&O&O&ppO", &in.input, text_or_none,
+  PyObject* cap = NULL;
+  if (!PyArg_ParseTuple(args, "yO&iO!O!O!O&O&O&ppO", &in.input, text_or_none,
                         &in.output, &in.target, &PyTuple_Type, &quantize,
-                        &PyTuple_Type, &concurrent, text_or_none, &in.passes,
-                        text_or_none, &in.layout, text_or_none, &in.algorithm,
-                        &in.source_lines, &in.pack, &in.progress) ||
+                        &PyTuple_Type, &concurrent, &PyTuple_Type, &cap,
+                        text_or_none, &in.passes, text_or_none, &in.layout,
+                        text_or_none, &in.algorithm, &in.source_lines, &in.pack,
+                        &in.progress) ||
       !read_words(quantize, &in.quantize) ||
-      !read_words(concurrent, &in.concurrent) ||
+      !read_words(concurrent, &in.concurrent) || !read_words(cap, &in.cap) ||
       !warn_of_former_names(in.passes)) {
     return NULL;
   }

@@ -53,6 +53,7 @@ static void sizes_without_a_cap_are_all_named(void** state) {
     command_expect_err(2, WORDS(ETX, "plan", ROUTED, "-o", program), lines[i]);
     command_expect_err(2, WORDS(ETX, "check", ROUTED), lines[i]);
   }
+  command_expect(0, WORDS(ETX, "check", ROUTED, CAPS));
 }
 
 static void wrong_caps_are_refused(void** state) {

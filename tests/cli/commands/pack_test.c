@@ -62,9 +62,10 @@ static void the_report_lists_each_weight(void** state) {
   (void)state;
   command_expect_out(0, WORDS(ETX, "plan", methods, "-o", packed, "--pack"),
                      "\n  1 packed, float32, 13824 bytes\n");
-  command_expect_out(0, WORDS(ETX, "plan", methods, "-o", packed, "--pack"),
-                     "\n  1 not packed, float32, 3840 bytes: has a number of output "
-                     "columns that is not a multiple of 16\n");
+  command_expect_out(
+      0, WORDS(ETX, "plan", methods, "-o", packed, "--pack"),
+      "\n  1 not packed, float32, 3840 bytes: has a number of output "
+      "columns that is not a multiple of 16\n");
   command_expect_out(
       0,
       WORDS(ETX, "plan", methods, "-o", packed, "--pack", "--report", "full"),

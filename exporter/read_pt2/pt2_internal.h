@@ -92,7 +92,7 @@ typedef struct etx_pt2_graph {
   // are set by that node.
   bool reads_outputs;
   uint32_t late;      // the last such symbol of the node, counted from 1
-  size_t late_count;  // such symbols of the node
+  size_t late_count;  // the number of such symbols of the node
   bool is_optional;   // what cannot be read is left out without a problem
 } etx_pt2_graph;
 

@@ -114,14 +114,17 @@ static bool is_identifier(etx_text name) {
          !etx_text_is(name, "max");
 }
 
-// A symbol that PyTorch did not get from the sizes of the example inputs.
+// A symbol that PyTorch did not get from the sizes of the example inputs: u0 is
+// an integer, zuf0 a float.
 static bool is_unbacked(etx_text name) {
   return name.data[0] == 'u' || name.data[0] == 'z';
 }
 
-// Notes that the node whose outputs are read sets the symbol `index`. Any other
-// first use of it is reported once; the symbol is then treated like an ordinary
-// one, so that the rest of the method is still read.
+// Makes the symbol `index`, which occurs for the first time, a late symbol: one
+// that a node sets from the data of a tensor when the method runs. That is the
+// node whose outputs are being imported. If no outputs are being imported, the
+// use is reported, once. The symbol is then treated like an ordinary one, so
+// that the rest of the method is still read.
 static void note_late(etx_pt2_graph* graph, uint32_t index) {
   etx_symbols* const symbols = &graph->method->symbols;
   etx_symbol* const symbol = &symbols->symbols[index];
@@ -252,7 +255,7 @@ static etx_status read_integer(srepr_parser* r, etx_dim* out) {
   }
   if (digits.size == 0 || !accept(r, ")")) return malformed(r, "an integer");
   if (is_negative) value = -value;
-  if (!etx_dim_is_number(value)) return malformed(r, "a larger integer");
+  if (!etx_dim_is_number(value)) return malformed(r, "an integer above -2^62");
   *out = value;
   return ETX_OK;
 }

@@ -15,10 +15,10 @@ etx_status etx_shape_softmax(etx_shape_call* call) {
   return put(call, 0, &out);
 }
 
-// The type of weight, bias or running statistics, which is also that of the
-// statistics in the result: that of the first argument that is not None, else
-// the input's. In PyTorch it may be float32 with float16 inputs; kernels refuse
-// other combinations.
+// The type of the statistics in the result: that of the first of `count`
+// arguments (weight, bias, running statistics) that is not None, else that of
+// the input. In PyTorch it may be float32 beside a float16 input; kernels
+// refuse other mixtures.
 static etx_status parameter_type(const etx_shape_call* call, size_t first,
                                  size_t count, etx_dtype input,
                                  etx_dtype* out) {
@@ -164,7 +164,8 @@ etx_status etx_shape_batch_norm(etx_shape_call* call) {
   ETX_TRY(read_batch(call, &input, &channels));
   for (size_t i = 0; i < 2; ++i) {
     etx_shape running;
-    ETX_TRY(check_sizes(call, 3 + i, "running_mean", &channels));
+    const char* const name = i == 0 ? "running_mean" : "running_var";
+    ETX_TRY(check_sizes(call, 3 + i, name, &channels));
     ETX_TRY(etx_shape_tensor(call, 3 + i, &running));
     ETX_TRY(put(call, i, &running));
   }

@@ -241,6 +241,28 @@ static void layer_norm_has_three_outputs(void** unused) {
   assert_true(asker_gave(&a, 2, F32, DIMS(2, 3, 1)));
 }
 
+static void batch_norm_names_the_statistics_of_wrong_rank(void** unused) {
+  static const char* const names[] = {"'running_mean'", "'running_var'"};
+  (void)unused;
+  for (size_t wrong = 0; wrong < 2; ++wrong) {
+    asker_begin(&a, "aten::_native_batch_norm_legit.out");
+    asker_tensor(&a, F32, DIMS(2, 3, 5));
+    asker_none(&a);
+    asker_none(&a);
+    for (size_t i = 0; i < 2; ++i) {
+      if (i == wrong) {
+        asker_tensor(&a, F32, DIMS(3, 1));
+      } else {
+        asker_tensor(&a, F32, DIMS(3));
+      }
+    }
+    asker_boolean(&a, true);
+    asker_real(&a, 0.1);
+    asker_real(&a, 1e-5);
+    assert_refused(names[wrong]);
+  }
+}
+
 static void split_gives_the_rest_last(void** unused) {
   (void)unused;
   asker_begin(&a, "aten::split_copy.Tensor_out");
@@ -398,6 +420,7 @@ int main(void) {
       cmocka_unit_test(sizes_that_overflow_are_refused),
       cmocka_unit_test(convolution_counts_windows),
       cmocka_unit_test(layer_norm_has_three_outputs),
+      cmocka_unit_test(batch_norm_names_the_statistics_of_wrong_rank),
       cmocka_unit_test(split_gives_the_rest_last),
       cmocka_unit_test(casts_take_the_type_of_out),
       cmocka_unit_test(equal_symbols_broadcast),

@@ -1,8 +1,8 @@
 // 3 x 3 convolution of stride 1 by Winograd's F(2 x 2, 3 x 3)
 // (winograd_microkernels.h). Weights are packed in panels of sixteen output
 // channels, [O / 16, I, 3, 3, 16], and not transformed in the file: each thread
-// transforms a few channels at a time, which costs less than reading 16/9 as
-// many weights.
+// transforms a few channels at a time, which costs less than reading
+// transformed weights, of which there are 16/9 times as many.
 //
 // An image is split into strips of rows, one for each thread if it is large
 // enough (parallel_for.h), and strips into blocks of tiles. V (the transformed
@@ -10,7 +10,8 @@
 // it, split by channels. Then they split the blocks into parts, which are whole
 // rows of tiles, and pairs of panels. In both phases a thread begins with its
 // own strip, so no other core reads what it has just written. Each element of M
-// is a sum from the first channel to the last, in steps that are rounded once
+// (the products summed over channels; names as in winograd_microkernels.h) is a
+// sum from the first channel to the last, in steps that are rounded once
 // (f32_vec_template.h), so results do not depend on the split.
 //
 // With u = 2^-24 and n channels, the error of a result is at most (n + 16) u
@@ -21,9 +22,9 @@
 // to first order, because a number passes at most n + 15 roundings. The error
 // of direct sums is at most 9 n u sum |g||d|. If all numbers have similar size,
 // direct sums have larger errors, because they have nine times as many terms
-// (docs/speed.md). Here a number that is far larger than its neighbours costs
-// them their last digits, and an infinite one makes the results of its tile
-// infinite or NaN.
+// (docs/speed.md). With Winograd, a number that is far larger than its
+// neighbours costs them their last digits, and an infinite one makes the
+// results of its tile infinite or NaN.
 
 #include <string.h>
 
@@ -37,14 +38,19 @@ enum {
   CHANNELS = ETX_CONV_OC_CHANNELS,
   PAIR = 2 * CHANNELS,
   PANEL = ETX_WINOGRAD_TAPS * CHANNELS,  // weights of a channel in a panel
-  PART = 56,                             // tiles, at most
-  BLOCK = 512,                           // tiles, at most
-  BLOCK_ELEMENTS = 16384,                // tiles times channels, if it is more
-                                         // than those of a part
-  TAPS = 32,                             // channels that are summed at a time
+  PART = 56,                             // most tiles of a part
+  BLOCK = 512,                           // most tiles of a block
+  // Most tiles times channels of the blocks of all strips together. A block may
+  // have PART tiles in any case.
+  BLOCK_ELEMENTS = 16384,
+  // Channels that are summed at a time: the taps of etx_conv_oc_dense.
+  CHANNELS_AT_A_TIME = 32,
+  // Loops round positions and tiles up to a multiple of sixteen: at most so
+  // many more.
   SLACK = CHANNELS - 1,
-  // The largest patch of a channel that the tiles of a block read: 2 rows + 2
-  // times 2 columns + 2 elements, and elements that are read after it.
+  // The largest patch of a channel that the tiles of a block read, which has
+  // (2 * rows + 2) * (2 * columns + 2) elements, and the elements after it that
+  // are read, too.
   PATCH = 4 * BLOCK + 4 * (BLOCK + 1) + 4 + 4 * CHANNELS,
 };
 
@@ -94,8 +100,8 @@ static size_t most_tiles(size_t channels, size_t strips) {
 
 // ------------------------------------------------ the transformed input
 
-// The rows and columns of the input that exist in a patch of `size` elements
-// from `first` on.
+// In one direction: the part of a patch that exists in the input, which has
+// `in` elements. The patch has `size` elements from input element `first` on.
 static etx_span inside(int64_t first, int64_t size, int64_t in) {
   const int64_t begin = first < 0 ? -first : 0;
   const int64_t end = in - first < size ? in - first : size;
@@ -175,7 +181,7 @@ static part part_at(const winograd_job* j, size_t strip, size_t index) {
   return p;
 }
 
-// During the sums of one tap, prefetches some of the next weights: `count`
+// During the sums of one place, prefetches some of the next weights: `count`
 // channels of each panel, from `next` on.
 static void prefetch_weights(const winograd_job* j, const float* next,
                              size_t place, size_t panels, size_t count,
@@ -192,11 +198,12 @@ static void prefetch_weights(const winograd_job* j, const float* next,
 // M [16][tiles][PAIR] of up to two panels.
 static void sum_part(const winograd_job* j, const part* p, size_t panel,
                      size_t panels, float* sums) {
-  float weights[2 * PLACES * TAPS * CHANNELS]
+  float weights[2 * PLACES * CHANNELS_AT_A_TIME * CHANNELS]
       __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
   const size_t all = j->channels;
-  for (size_t first = 0; first < all; first += TAPS) {
-    const size_t count = least(TAPS, all - first), left = all - first - count;
+  for (size_t first = 0; first < all; first += CHANNELS_AT_A_TIME) {
+    const size_t count = least(CHANNELS_AT_A_TIME, all - first),
+                 left = all - first - count;
     for (size_t i = 0; i < panels; ++i) {
       j->results->loops->winograd.weights(
           j->panels + ((panel + i) * all + first) * PANEL, count,
@@ -224,7 +231,7 @@ static void sum_part(const winograd_job* j, const part* p, size_t panel,
           .ahead = (const char*)j->panels};
       if (has_next) {
         prefetch_weights(j, j->panels + next * PANEL, place, panels,
-                         least(TAPS, left > 0 ? left : all), &s);
+                         least(CHANNELS_AT_A_TIME, left > 0 ? left : all), &s);
       }
       j->results->loops->conv_oc_dense(&s);
     }
@@ -254,7 +261,8 @@ static size_t pair_count(const winograd_job* j) {
 // Items are parts of each strip's block, and pairs of panels of each.
 static void multiply_parts(const void* context, size_t first, size_t end) {
   const winograd_job* j = context;
-  // Positions are transposed in blocks of sixteen.
+  // etx_convolution_epilogue_store reads whole blocks of sixteen positions,
+  // hence SLACK.
   float sums[PLACES * PART * PAIR], results[(4 * PART + SLACK) * PAIR];
   const size_t panels = (size_t)j->results->out.channels / CHANNELS;
   const size_t pairs = pair_count(j);
@@ -300,7 +308,8 @@ static void run_blocks(winograd_job* j, const etx_parallel* parallel) {
   const double tiles = (double)(j->strips * j->rows * j->columns);
   const double transformed = tiles * (double)j->channels * PLACES;
   j->parts = (j->rows + j->part_rows - 1) / j->part_rows;
-  // The last row of tiles may write up to a multiple of sixteen results.
+  // The transform rounds the last row of tiles up to a multiple of sixteen
+  // tiles, and writes V for them, too.
   j->pitch =
       (j->rows - 1) * j->columns + (j->columns + SLACK) / CHANNELS * CHANNELS;
   etx_parallel_for(parallel, j->strips * j->channels, transformed,
@@ -370,9 +379,12 @@ etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes) {
   const size_t each = PLACES * sizeof(float);
   if (channels > SIZE_MAX / (each * strips * (BLOCK + SLACK))) {
     return etx_call_refuse(call, ETX_OUT_OF_RANGE,
-                           "what tiles see does not fit in memory");
+                           "the transformed input of a convolution does not "
+                           "fit in memory");
   }
-  // Not fewer bytes for more channels, although their blocks have fewer tiles.
+  // The bytes at the largest sizes must be enough for all sizes (kernel.h). So
+  // the number must not fall when channels rise, although blocks then have
+  // fewer tiles.
   const size_t parts = strips * PART * channels;
   const size_t most = parts > BLOCK_ELEMENTS ? parts : BLOCK_ELEMENTS;
   *out_bytes =

@@ -476,6 +476,9 @@ static void damaged_sizes_are_refused(void** state) {
   assert_change_refused(MODEL, "Symbol('s77', positive=True, integer=True)",
                         "FloorDiv(Integer(4), Integer(0))", "divides by zero");
   assert_change_refused(MODEL, "Symbol('s77', positive=True, integer=True)",
+                        "Integer(-4611686018427387904)",
+                        "expected an integer above -2^62");
+  assert_change_refused(MODEL, "Symbol('s77', positive=True, integer=True)",
                         "Add(Integer(1), TruncToInt(ToFloat(Symbol('s77', "
                         "positive=True, integer=True))))",
                         "sizes computed with 'TruncToInt' are not supported");
